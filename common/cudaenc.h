@@ -1,0 +1,197 @@
+/*
+ * cudaenc: GPU video encoders. The public C API; the only header that FFmpeg's glue and C programs include.
+ * Copyright (c) 2026 the cudaenc developers. SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A session encodes frames of one format with one set of options. cudaenc_open() -> { cudaenc_submit() ->
+ * cudaenc_receive() }* -> cudaenc_flush() -> cudaenc_receive() until CUDAENC_EOF -> cudaenc_close().
+ * Up to async_depth frames are in flight; packets leave in the order in which frames came in.
+ * A session is used by one thread at a time; different sessions are independent. Buffers of packets may be freed by any
+ * thread, also after cudaenc_close().
+ * The same input and options give the same bytes on every device, for every thread count and async depth.
+ */
+#ifndef CUDAENC_H
+#define CUDAENC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CUDAENC_VERSION_MAJOR 0
+#define CUDAENC_VERSION_MINOR 1
+#define CUDAENC_VERSION_PATCH 0
+/** Major in bits 16 and up, minor in bits 8 to 15, patch in bits 0 to 7. */
+#define CUDAENC_VERSION ((CUDAENC_VERSION_MAJOR << 16) | (CUDAENC_VERSION_MINOR << 8) | CUDAENC_VERSION_PATCH)
+
+/** The version of the library that is linked, in the form of CUDAENC_VERSION. */
+unsigned cudaenc_version(void);
+
+enum {
+    CUDAENC_OK = 0,
+    CUDAENC_AGAIN = -1,           /**< submit: the ring is full, receive first. receive: nothing is due, submit first. */
+    CUDAENC_EOF = -2,             /**< receive: flushed, and every packet has left. */
+    CUDAENC_ERR_INVALID = -3,     /**< option, format or call that is not allowed; the log names it. */
+    CUDAENC_ERR_MEMORY = -4,      /**< host or device memory ran out. */
+    CUDAENC_ERR_DEVICE = -5,      /**< the device is missing, failed or was lost. */
+    CUDAENC_ERR_UNSUPPORTED = -6, /**< valid, but this library cannot do it. */
+    CUDAENC_ERR_INTERNAL = -7,    /**< a bug of the library. */
+};
+/** A short English sentence for an error code. */
+const char *cudaenc_error_string(int code);
+
+typedef enum CudaencCodec {
+    CUDAENC_CODEC_J2K = 1, /**< JPEG 2000 Part 1, ITU-T T.800. */
+} CudaencCodec;
+
+typedef enum CudaencLogLevel { CUDAENC_LOG_ERROR, CUDAENC_LOG_WARNING, CUDAENC_LOG_INFO, CUDAENC_LOG_VERBOSE } CudaencLogLevel;
+/** Gets one line without a newline; called on the thread that called the library. */
+typedef void (*CudaencLog)(void *opaque, CudaencLogLevel level, const char *line);
+
+typedef enum CudaencColorModel {
+    CUDAENC_COLOR_GRAY,
+    CUDAENC_COLOR_YUV,
+    CUDAENC_COLOR_RGB,
+    CUDAENC_COLOR_XYZ,
+} CudaencColorModel;
+
+/** Where a component's samples lie: sample (x, y) is (word >> shift) of `depth` bits, the word at
+ *  data[plane] + y * stride[plane] + offset + x * step; it has two bytes, of the host's order, where
+ *  depth + shift > 8, else one. Components are in the order R G B, Y Cb Cr, X Y Z or gray, then alpha. */
+typedef struct CudaencComponent {
+    int plane;
+    int offset;         /**< bytes */
+    int step;           /**< bytes from a sample to its right neighbour */
+    int shift;          /**< bits */
+    int depth;          /**< bits, 1 to 16 */
+    int log2_subsample_x; /**< the component has ceil(width / 2^log2_subsample_x) columns */
+    int log2_subsample_y;
+} CudaencComponent;
+
+typedef struct CudaencFormat {
+    int width, height; /**< of the picture, in samples of its densest component */
+    int components;    /**< 1 to 4 */
+    int planes;        /**< 1 to 4 */
+    CudaencComponent component[4];
+    CudaencColorModel color_model;
+    int has_alpha;               /**< the last component is alpha */
+    int full_range;              /**< of YUV and gray: 1 full (JPEG), 0 limited */
+    int color_primaries;         /**< ITU-T H.273 code points, 2 unspecified */
+    int color_transfer;
+    int color_matrix;
+} CudaencFormat;
+
+/* Options of CUDAENC_CODEC_J2K. The names are those of the options that messages name. */
+typedef enum CudaencJ2kFileFormat { CUDAENC_J2K_CODESTREAM, CUDAENC_J2K_JP2 } CudaencJ2kFileFormat;
+typedef enum CudaencJ2kWavelet { CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53 } CudaencJ2kWavelet;
+typedef enum CudaencJ2kProgression {
+    CUDAENC_J2K_LRCP,
+    CUDAENC_J2K_RLCP,
+    CUDAENC_J2K_RPCL,
+    CUDAENC_J2K_PCRL,
+    CUDAENC_J2K_CPRL,
+} CudaencJ2kProgression;
+
+typedef struct CudaencJ2kOptions {
+    int format;      /**< CudaencJ2kFileFormat; default jp2 */
+    int tile_width;  /**< samples, 0: as wide as the picture (default) */
+    int tile_height; /**< samples, 0: as high as the picture (default) */
+    int pred;        /**< CudaencJ2kWavelet; default dwt97; dwt53 is lossless */
+    int quality;     /**< 1..100, Q-factor of dwt97; default 90; dwt53 does not use it */
+    int levels;      /**< decompositions, 0..32; default 5 */
+    int cblk_width;  /**< power of two, 4..1024; width x height at most 4096; default 32 */
+    int cblk_height;
+    const char *precincts; /**< "WxH[,WxH...]", powers of two, highest resolution first, the last one repeats; NULL or
+                                "": 32768x32768 (default) */
+    int prog;        /**< CudaencJ2kProgression; default LRCP */
+    int mct;         /**< component transform of the first three components: -1 auto (on for RGB; default), 0, 1 */
+    int guard_bits;  /**< 1..7; default 2 */
+    int sop;         /**< 1: SOP marker segment before each packet; default 0 */
+    int eph;         /**< 1: EPH marker after each packet header; default 0 */
+    int tlm;         /**< 1: TLM marker segments in the main header; default 0 */
+    int plt;         /**< 1: PLT marker segments in the tile-part headers; default 0 */
+    const char *comment; /**< text of a COM marker segment; NULL: the library's name and version; "": none */
+} CudaencJ2kOptions;
+/** Fills in the defaults. */
+void cudaenc_j2k_defaults(CudaencJ2kOptions *options);
+
+typedef struct CudaencConfig {
+    size_t struct_size; /**< sizeof(CudaencConfig), set by cudaenc_config_defaults() */
+    CudaencCodec codec;
+    CudaencFormat format;
+    const char *device;     /**< "auto" (default), "cpu", "cuda", "cuda:N" */
+    int device_frames;      /**< 1: frames are in CUDA device memory of cuda_context */
+    void *cuda_context;     /**< CUcontext to run in, NULL: the primary context of the device that `device` names.
+                                 The caller keeps it alive until the session is closed and its buffers are freed. */
+    int async_depth;        /**< frames in flight, 1..64; default 4 */
+    int threads;            /**< of the CPU device; 0 (default): one per core */
+    int stage_times;        /**< 1: measure every stage, see cudaenc_stage_times(); default 0 */
+    CudaencLog log;         /**< may be NULL */
+    void *log_opaque;
+    CudaencJ2kOptions j2k;  /**< of CUDAENC_CODEC_J2K */
+} CudaencConfig;
+void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec);
+
+typedef struct CudaencFrame {
+    const uint8_t *data[4]; /**< planes; must stay valid and unchanged until the frame's packet was received, or the
+                                 session was closed */
+    ptrdiff_t stride[4];    /**< bytes; may be negative for frames in host memory */
+    void *cuda_stream;      /**< frames in device memory: CUstream whose queued work makes the frame; NULL: the default
+                                 stream */
+    void *opaque;           /**< comes back with the packet */
+    const uint8_t *icc_profile; /**< embedded where the file format can hold it; copied by cudaenc_submit() */
+    size_t icc_profile_size;
+    int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
+} CudaencFrame;
+
+typedef struct CudaencBuffer CudaencBuffer;
+
+/** Bytes after a packet's data that are readable and zero. */
+#define CUDAENC_PACKET_PADDING 64
+
+typedef struct CudaencPacket {
+    const uint8_t *data;
+    size_t size;           /**< bytes */
+    void *opaque;          /**< the frame's */
+    CudaencBuffer *buffer; /**< owns data; cudaenc_buffer_free() it */
+} CudaencPacket;
+
+typedef struct CudaencSession CudaencSession;
+
+/** Opens a session: checks options and format, takes the device, allocates what all frames in flight need.
+ *  @return CUDAENC_OK, or an error and *session NULL; the log has said why. */
+int cudaenc_open(CudaencSession **session, const CudaencConfig *config);
+
+/** "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90": what runs. Valid until the session is closed. */
+const char *cudaenc_device_name(const CudaencSession *session);
+
+/** Starts encoding a frame; does not wait for it. @return CUDAENC_OK, CUDAENC_AGAIN when async_depth frames are in flight,
+ *  or an error of this frame. */
+int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame);
+
+/** Takes the oldest frame's packet and waits for it when the ring is full or the session is flushed.
+ *  @return CUDAENC_OK, CUDAENC_AGAIN, CUDAENC_EOF, or an error of the oldest frame, which leaves the ring with
+ *  packet->opaque set and packet->buffer NULL. */
+int cudaenc_receive(CudaencSession *session, CudaencPacket *packet);
+
+/** No frame follows: receive gives the packets in flight, then CUDAENC_EOF. The next submit starts anew. */
+void cudaenc_flush(CudaencSession *session);
+
+/** Drops the frames in flight (after waiting for the device) and frees the session. NULL does nothing. */
+void cudaenc_close(CudaencSession *session);
+
+void cudaenc_buffer_free(CudaencBuffer *buffer);
+
+typedef struct CudaencStageTime {
+    const char *name;
+    double milliseconds; /**< sum over the frames received since the session was opened */
+    int frames;
+} CudaencStageTime;
+/** Copies at most `capacity` rows. @return how many stages there are; 0 unless CudaencConfig.stage_times was set. */
+int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, int capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,47 @@
+// Maths that host and device share is written once, in functions marked CUDAENC_HD; tables in arrays marked CUDAENC_TABLE.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#if defined(__CUDACC__)  // nvcc
+#define CUDAENC_HD __host__ __device__ __forceinline__
+#define CUDAENC_TABLE static __constant__ const
+#elif defined(__CUDA__)  // clang without a CUDA toolkit
+#define CUDAENC_HD __attribute__((host)) __attribute__((device)) inline __attribute__((always_inline))
+#define CUDAENC_TABLE static __attribute__((constant)) const
+#else
+#define CUDAENC_HD inline
+#define CUDAENC_TABLE static constexpr
+#endif
+
+#if defined(__CUDA_ARCH__)
+#define CUDAENC_DEVICE_CODE 1
+#else
+#define CUDAENC_DEVICE_CODE 0
+#endif
+
+namespace cudaenc {
+
+// Leading zeros of a word; 32 for 0.
+CUDAENC_HD int count_leading_zeros(uint32_t x) {
+#if CUDAENC_DEVICE_CODE && defined(__CUDACC__) && !defined(__clang__)
+    return __clz(static_cast<int>(x));
+#else
+    return x ? __builtin_clz(x) : 32;
+#endif
+}
+
+// Bits needed to write x: 0 for 0, floor(log2(x)) + 1 else.
+CUDAENC_HD int bit_width(uint32_t x) { return 32 - count_leading_zeros(x); }
+
+template <class T>
+CUDAENC_HD constexpr T min_of(T a, T b) {
+    return b < a ? b : a;
+}
+template <class T>
+CUDAENC_HD constexpr T max_of(T a, T b) {
+    return a < b ? b : a;
+}
+CUDAENC_HD constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace cudaenc

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "packet_pool.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "error.h"
+
+namespace cudaenc {
+
+constexpr size_t kIdleBuffers = 64;  // more than a ring holds is memory that nobody waits for
+
+void BufferReturn::operator()(CudaencBuffer *buffer) const noexcept {
+    const auto pool = std::move(buffer->pool);  // outlives the call
+    pool->put(buffer);
+}
+
+PacketPool::~PacketPool() {
+    for (CudaencBuffer *buffer : idle_) destroy(buffer);
+}
+
+PooledBuffer PacketPool::take(size_t size) {
+    const size_t need = size + CUDAENC_PACKET_PADDING;
+    CudaencBuffer *buffer = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        // The tightest idle buffer that fits; where none does, one goes so that the pool does not hoard small ones.
+        auto best = idle_.end();
+        for (auto it = idle_.begin(); it != idle_.end(); ++it)
+            if ((*it)->capacity >= need && (best == idle_.end() || (*it)->capacity < (*best)->capacity)) best = it;
+        if (best == idle_.end() && !idle_.empty()) {
+            destroy(idle_.back());
+            idle_.pop_back();
+        } else if (best != idle_.end()) {
+            buffer = *best;
+            idle_.erase(best);
+        }
+    }
+    if (!buffer) {
+        // A quarter more than asked for: the next frames' packets are about as large.
+        const size_t capacity = (need + need / 4 + 4095) & ~size_t{4095};
+        auto fresh = std::make_unique<CudaencBuffer>();
+        if (device_)
+            fresh->data = static_cast<uint8_t *>(device_->alloc_pinned(capacity));
+        else
+            fresh->data = static_cast<uint8_t *>(::operator new(capacity, std::align_val_t{64}));
+        fresh->capacity = capacity;
+        buffer = fresh.release();
+    }
+    buffer->size = size;
+    buffer->pool = shared_from_this();
+    std::memset(buffer->data + size, 0, CUDAENC_PACKET_PADDING);
+    return PooledBuffer(buffer);
+}
+
+void PacketPool::put(CudaencBuffer *buffer) noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        if (idle_.size() < kIdleBuffers) {
+            try {
+                idle_.push_back(buffer);
+                return;
+            } catch (const std::bad_alloc &) {
+            }
+        }
+    }
+    destroy(buffer);
+}
+
+void PacketPool::destroy(CudaencBuffer *buffer) noexcept {
+    if (device_)
+        device_->free_pinned(buffer->data);
+    else
+        ::operator delete(buffer->data, std::align_val_t{64});
+    delete buffer;
+}
+
+}  // namespace cudaenc

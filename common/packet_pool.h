@@ -1,0 +1,45 @@
+// Packet memory that is used again: pinned where a device downloads into it, plain host memory on the CPU.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "cudaenc.h"
+#include "device.h"
+
+namespace cudaenc {
+class PacketPool;
+}
+
+// The owner of a packet's bytes. It keeps its pool, and so the pool's device, alive.
+struct CudaencBuffer {
+    uint8_t *data;
+    size_t size;      // of the packet; CUDAENC_PACKET_PADDING zero bytes follow
+    size_t capacity;  // of data, padding included
+    std::shared_ptr<cudaenc::PacketPool> pool;
+};
+
+namespace cudaenc {
+
+struct BufferReturn {
+    void operator()(CudaencBuffer *buffer) const noexcept;  // gives it back to its pool
+};
+using PooledBuffer = std::unique_ptr<CudaencBuffer, BufferReturn>;
+
+class PacketPool : public std::enable_shared_from_this<PacketPool> {
+  public:
+    explicit PacketPool(std::shared_ptr<Device> device) : device_(std::move(device)) {}  // nullptr: plain host memory
+    ~PacketPool();
+    PooledBuffer take(size_t size);  // thread-safe; the padding is zeroed, the data is not
+    void put(CudaencBuffer *buffer) noexcept;
+
+  private:
+    void destroy(CudaencBuffer *buffer) noexcept;
+    std::shared_ptr<Device> device_;
+    std::mutex mutex_;
+    std::vector<CudaencBuffer *> idle_;
+};
+
+}  // namespace cudaenc
