@@ -9,17 +9,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernel_name.h"
+
 namespace cudaenc {
 
 // The number of thread-blocks of a launch in each dimension. CUDA's limits hold: x < 2^31, y and z < 65536.
 struct Grid {
     unsigned x = 1, y = 1, z = 1;
-};
-
-// Where a kernel's code is: the source file's path below cuda_kernels without its ending, and the function in it.
-struct KernelName {
-    const char *module;
-    const char *function;
 };
 
 // Every call throws Error on failure: CUDAENC_ERR_MEMORY where an allocation failed, else CUDAENC_ERR_DEVICE. Frees,

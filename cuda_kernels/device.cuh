@@ -1,0 +1,361 @@
+// The few device primitives that kernels are written with, three ways: nvcc, clang without a CUDA toolkit, and the
+// emulator of the tests (CUDAENC_EMU, g++). No kernel names a CUDA built-in itself. SPDX-License-Identifier:
+// LGPL-2.1-or-later
+//
+// Thread-blocks are one-dimensional. The warp collectives take all 32 lanes: every lane of the warp calls the same one
+// at the same place, and the number of threads of a block is a multiple of 32. All threads of a block reach every
+// block_sync() and block_any(). The emulator reports what breaks these rules.
+//
+//     KERNEL(256, my_kernel, MyParams) { ... p.field ... }   MyParams::kernel.function is "my_kernel"
+//     DEVICE int f(int x) { ... }                            a function; DEVICE_MEMBER for member functions
+//     SHARED(uint32_t, sums, 32);                            shared memory of the thread-block, contents undefined
+//     SHARED2(int16_t, tile, 34, 66);                        tile[row][column]
+// A shared array becomes a pointer where one is asked for by type (uint32_t *p = sums), or as &sums[i].
+#pragma once
+#include <cstdint>
+
+#include "../common/hd.h"
+#include "../common/kernel_name.h"
+
+#if defined(CUDAENC_EMU)
+#include "../fate_tests/emu/emu.h"
+
+#define DEVICE static inline
+#define DEVICE_MEMBER inline
+#define SHARED(T, name, N)                                           \
+    static ::cudaenc::emu::SharedArray<T, (N)> name##_memory(#name); \
+    ::cudaenc::emu::SharedArray<T, (N)> &name = name##_memory.enter()
+#define SHARED2(T, name, N, M)                                             \
+    static ::cudaenc::emu::SharedArray2<T, (N), (M)> name##_memory(#name); \
+    ::cudaenc::emu::SharedArray2<T, (N), (M)> &name = name##_memory.enter()
+#define CUDAENC_KERNEL_FUNCTION(threads, name, P)                                                              \
+    static_assert(::cudaenc::emu::is_module_file(__FILE__, P::kernel.module), "P::kernel names another file"); \
+    static void name(const P &p);                                                                              \
+    static const ::cudaenc::emu::Registrar name##_registrar{                                                   \
+        P::kernel, sizeof(P), (threads), [](const void *params) { name(*static_cast<const P *>(params)); }};   \
+    static void name(const P &p)
+
+#else
+#if defined(__clang__)
+#define CUDAENC_CLANG_DEVICE 1
+#define CUDAENC_GLOBAL __attribute__((global))
+#define CUDAENC_BOUNDS(threads) __attribute__((launch_bounds(threads)))
+#define CUDAENC_PARAMS const
+#define CUDAENC_SHARED __attribute__((shared))
+#define DEVICE_MEMBER __attribute__((device)) inline __attribute__((always_inline))
+#else
+#define CUDAENC_CLANG_DEVICE 0
+#define CUDAENC_GLOBAL __global__
+#define CUDAENC_BOUNDS(threads) __launch_bounds__(threads)
+#define CUDAENC_PARAMS const __grid_constant__
+#define CUDAENC_SHARED __shared__
+#define DEVICE_MEMBER __device__ __forceinline__
+#endif
+
+#define DEVICE static DEVICE_MEMBER
+#define SHARED(T, name, N) CUDAENC_SHARED T name[N]
+#define SHARED2(T, name, N, M) CUDAENC_SHARED T name[N][M]
+#define CUDAENC_KERNEL_FUNCTION(threads, name, P) \
+    extern "C" CUDAENC_GLOBAL void CUDAENC_BOUNDS(threads) name(CUDAENC_PARAMS P p)
+#endif
+
+// Defines a kernel that is launched with at most `threads` threads a block; its body reads the parameters `p`.
+#define KERNEL(threads, name, P)                                                                        \
+    static_assert(::cudaenc::same_text(P::kernel.function, #name), "P::kernel names another function"); \
+    CUDAENC_KERNEL_FUNCTION(threads, name, P)
+
+namespace cudaenc {
+
+// Functions, in all three ways (T: any trivially copyable type of 4 or 8 bytes):
+//   int thread_x() block_threads() lane_id() warp_id()           within the block
+//   int block_x() block_y() block_z() grid_x() grid_y() grid_z() the block, and the number of blocks
+//   void block_sync()  bool block_any(bool)                      barriers: all threads; block_any: any condition true
+//   void warp_sync()  uint32_t warp_ballot(bool)  bool warp_any(bool) warp_all(bool)
+//   T warp_shuffle(T, lane) warp_shuffle_up(T, distance) warp_shuffle_down(T, distance) warp_shuffle_xor(T, mask)
+//   uint32_t warp_add(uint32_t) warp_or(uint32_t) warp_max(uint32_t) warp_min(uint32_t)     reductions, to every lane
+//   I warp_inclusive_add(I)                                      I: an integer of 32 or 64 bits
+//   old value of atomic_add(p, v), for uint32_t and uint64_t; atomic_or atomic_max atomic_min(uint32_t *p, uint32_t v):
+//     relaxed, in global or shared memory; thread_fence() orders what it is between for all threads of the device
+//   int popcount(uint32_t)  int find_first_set(uint32_t x)       bits; the number of the lowest set one, x not 0
+//   uint32_t byte_permute(a, b, selector)                        byte i is byte (selector >> 4 i) % 8 of b:a
+//   uint32_t funnel_shift_right(lo, hi, n) funnel_shift_left(lo, hi, n)
+//                                        low word of hi:lo >> n % 32, high word of hi:lo << n % 32
+//   T load_readonly(const T *)                                   of 1 to 16 bytes that nobody writes while the kernel
+//   runs
+
+// Four words that one load or store moves.
+struct alignas(16) Uint4 {
+    uint32_t x, y, z, w;
+};
+
+#if !defined(CUDAENC_EMU)
+namespace detail {
+
+constexpr uint32_t all_lanes = 0xffffffffu;
+
+template <class To, class From>
+DEVICE To bits(const From &from) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    __builtin_memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+// The hardware shuffles 32 bits at a time.
+template <class T, class Shuffle>
+DEVICE T shuffle_words(T value, Shuffle shuffle) {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "warp shuffles take types of 4 and 8 bytes");
+    if constexpr (sizeof(T) == 4) {
+        return bits<T>(shuffle(bits<uint32_t>(value)));
+    } else {
+        const uint64_t both = bits<uint64_t>(value);
+        const uint32_t low = shuffle(static_cast<uint32_t>(both));
+        const uint32_t high = shuffle(static_cast<uint32_t>(both >> 32));
+        return bits<T>(uint64_t{high} << 32 | low);
+    }
+}
+
+#if CUDAENC_CLANG_DEVICE
+struct ShuffleIndex {
+    int lane;
+    DEVICE_MEMBER uint32_t operator()(uint32_t v) const {
+        return static_cast<uint32_t>(__nvvm_shfl_sync_idx_i32(all_lanes, static_cast<int>(v), lane, 0x1f));
+    }
+};
+struct ShuffleUp {
+    int distance;
+    DEVICE_MEMBER uint32_t operator()(uint32_t v) const {
+        return static_cast<uint32_t>(__nvvm_shfl_sync_up_i32(all_lanes, static_cast<int>(v), distance, 0));
+    }
+};
+struct ShuffleDown {
+    int distance;
+    DEVICE_MEMBER uint32_t operator()(uint32_t v) const {
+        return static_cast<uint32_t>(__nvvm_shfl_sync_down_i32(all_lanes, static_cast<int>(v), distance, 0x1f));
+    }
+};
+struct ShuffleXor {
+    int mask;
+    DEVICE_MEMBER uint32_t operator()(uint32_t v) const {
+        return static_cast<uint32_t>(__nvvm_shfl_sync_bfly_i32(all_lanes, static_cast<int>(v), mask, 0x1f));
+    }
+};
+#else
+struct ShuffleIndex {
+    int lane;
+    DEVICE_MEMBER uint32_t operator()(uint32_t v) const { return __shfl_sync(all_lanes, v, lane); }
+};
+struct ShuffleUp {
+    int distance;
+    DEVICE_MEMBER uint32_t operator()(uint32_t v) const { return __shfl_up_sync(all_lanes, v, distance); }
+};
+struct ShuffleDown {
+    int distance;
+    DEVICE_MEMBER uint32_t operator()(uint32_t v) const { return __shfl_down_sync(all_lanes, v, distance); }
+};
+struct ShuffleXor {
+    int mask;
+    DEVICE_MEMBER uint32_t operator()(uint32_t v) const { return __shfl_xor_sync(all_lanes, v, mask); }
+};
+#endif
+
+}  // namespace detail
+
+#if CUDAENC_CLANG_DEVICE
+DEVICE int thread_x() { return __nvvm_read_ptx_sreg_tid_x(); }
+DEVICE int block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+DEVICE int block_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
+DEVICE int block_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
+DEVICE int grid_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+DEVICE int grid_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
+DEVICE int grid_z() { return __nvvm_read_ptx_sreg_nctaid_z(); }
+DEVICE int block_threads() { return __nvvm_read_ptx_sreg_ntid_x(); }
+
+DEVICE void block_sync() { __syncthreads(); }
+DEVICE bool block_any(bool condition) { return __nvvm_bar0_or(condition) != 0; }
+DEVICE void warp_sync() { __nvvm_bar_warp_sync(detail::all_lanes); }
+DEVICE uint32_t warp_ballot(bool condition) {
+    return static_cast<uint32_t>(__nvvm_vote_ballot_sync(detail::all_lanes, condition));
+}
+DEVICE bool warp_any(bool condition) { return __nvvm_vote_any_sync(detail::all_lanes, condition); }
+DEVICE bool warp_all(bool condition) { return __nvvm_vote_all_sync(detail::all_lanes, condition); }
+DEVICE void thread_fence() { __nvvm_membar_gl(); }
+
+// Kernels need atomicity among the threads of one device only; where clang can say so, it need not assume the host as
+// well.
+#if __has_builtin(__scoped_atomic_fetch_add)
+#define CUDAENC_ATOMIC(operation, address, value) \
+    __scoped_atomic_fetch_##operation(address, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
+#else
+#define CUDAENC_ATOMIC(operation, address, value) __atomic_fetch_##operation(address, value, __ATOMIC_RELAXED)
+#endif
+DEVICE uint32_t atomic_add(uint32_t *address, uint32_t value) { return CUDAENC_ATOMIC(add, address, value); }
+DEVICE uint64_t atomic_add(uint64_t *address, uint64_t value) { return CUDAENC_ATOMIC(add, address, value); }
+DEVICE unsigned long long atomic_add(unsigned long long *address, unsigned long long value) {
+    return CUDAENC_ATOMIC(add, address, value);
+}
+DEVICE uint32_t atomic_or(uint32_t *address, uint32_t value) { return CUDAENC_ATOMIC(or, address, value); }
+DEVICE uint32_t atomic_max(uint32_t *address, uint32_t value) { return CUDAENC_ATOMIC(max, address, value); }
+DEVICE uint32_t atomic_min(uint32_t *address, uint32_t value) { return CUDAENC_ATOMIC(min, address, value); }
+#undef CUDAENC_ATOMIC
+
+DEVICE int popcount(uint32_t x) { return __builtin_popcount(x); }
+DEVICE int find_first_set(uint32_t x) { return __builtin_ctz(x); }
+DEVICE uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
+    uint32_t result;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+    return result;
+}
+DEVICE uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) {
+    uint32_t result;
+    asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(lo), "r"(hi), "r"(n));
+    return result;
+}
+DEVICE uint32_t funnel_shift_left(uint32_t lo, uint32_t hi, uint32_t n) {
+    uint32_t result;
+    asm("shf.l.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(lo), "r"(hi), "r"(n));
+    return result;
+}
+
+template <class T>
+DEVICE T load_readonly(const T *address) {
+    static_assert(alignof(T) >= sizeof(T), "load_readonly() takes types that one load moves");
+    if constexpr (sizeof(T) == 1) {
+        return detail::bits<T>(__nvvm_ldg_uc(reinterpret_cast<const unsigned char *>(address)));
+    } else if constexpr (sizeof(T) == 2) {
+        return detail::bits<T>(__nvvm_ldg_us(reinterpret_cast<const unsigned short *>(address)));
+    } else if constexpr (sizeof(T) == 4) {
+        return detail::bits<T>(__nvvm_ldg_ui(reinterpret_cast<const unsigned *>(address)));
+    } else if constexpr (sizeof(T) == 8) {
+        return detail::bits<T>(__nvvm_ldg_ull(reinterpret_cast<const unsigned long long *>(address)));
+    } else {
+        using Words = unsigned __attribute__((ext_vector_type(4)));
+        return detail::bits<T>(__nvvm_ldg_ui4(reinterpret_cast<const Words *>(address)));
+    }
+}
+
+#else  // nvcc
+DEVICE int thread_x() { return static_cast<int>(threadIdx.x); }
+DEVICE int block_x() { return static_cast<int>(blockIdx.x); }
+DEVICE int block_y() { return static_cast<int>(blockIdx.y); }
+DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
+DEVICE int grid_x() { return static_cast<int>(gridDim.x); }
+DEVICE int grid_y() { return static_cast<int>(gridDim.y); }
+DEVICE int grid_z() { return static_cast<int>(gridDim.z); }
+DEVICE int block_threads() { return static_cast<int>(blockDim.x); }
+
+DEVICE void block_sync() { __syncthreads(); }
+DEVICE bool block_any(bool condition) { return __syncthreads_or(condition) != 0; }
+DEVICE void warp_sync() { __syncwarp(); }
+DEVICE uint32_t warp_ballot(bool condition) { return __ballot_sync(detail::all_lanes, condition); }
+DEVICE bool warp_any(bool condition) { return __any_sync(detail::all_lanes, condition) != 0; }
+DEVICE bool warp_all(bool condition) { return __all_sync(detail::all_lanes, condition) != 0; }
+DEVICE void thread_fence() { __threadfence(); }
+
+DEVICE uint32_t atomic_add(uint32_t *address, uint32_t value) { return atomicAdd(address, value); }
+DEVICE uint64_t atomic_add(uint64_t *address, uint64_t value) {
+    return atomicAdd(reinterpret_cast<unsigned long long *>(address), static_cast<unsigned long long>(value));
+}
+DEVICE unsigned long long atomic_add(unsigned long long *address, unsigned long long value) {
+    return atomicAdd(address, value);
+}
+DEVICE uint32_t atomic_or(uint32_t *address, uint32_t value) { return atomicOr(address, value); }
+DEVICE uint32_t atomic_max(uint32_t *address, uint32_t value) { return atomicMax(address, value); }
+DEVICE uint32_t atomic_min(uint32_t *address, uint32_t value) { return atomicMin(address, value); }
+
+DEVICE int popcount(uint32_t x) { return __popc(x); }
+DEVICE int find_first_set(uint32_t x) { return __ffs(static_cast<int>(x)) - 1; }
+DEVICE uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) { return __byte_perm(a, b, selector); }
+DEVICE uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) { return __funnelshift_r(lo, hi, n); }
+DEVICE uint32_t funnel_shift_left(uint32_t lo, uint32_t hi, uint32_t n) { return __funnelshift_l(lo, hi, n); }
+
+template <class T>
+DEVICE T load_readonly(const T *address) {
+    static_assert(alignof(T) >= sizeof(T), "load_readonly() takes types that one load moves");
+    if constexpr (sizeof(T) == 1) {
+        return detail::bits<T>(__ldg(reinterpret_cast<const unsigned char *>(address)));
+    } else if constexpr (sizeof(T) == 2) {
+        return detail::bits<T>(__ldg(reinterpret_cast<const unsigned short *>(address)));
+    } else if constexpr (sizeof(T) == 4) {
+        return detail::bits<T>(__ldg(reinterpret_cast<const unsigned *>(address)));
+    } else if constexpr (sizeof(T) == 8) {
+        return detail::bits<T>(__ldg(reinterpret_cast<const unsigned long long *>(address)));
+    } else {
+        return detail::bits<T>(__ldg(reinterpret_cast<const uint4 *>(address)));
+    }
+}
+#endif
+
+DEVICE int lane_id() { return thread_x() & 31; }
+DEVICE int warp_id() { return thread_x() >> 5; }
+
+// The value of lane `lane` modulo 32.
+template <class T>
+DEVICE T warp_shuffle(T value, int lane) {
+    return detail::shuffle_words(value, detail::ShuffleIndex{lane});
+}
+// The value of the lane `distance` (0..31) below; lanes that have none there keep their own.
+template <class T>
+DEVICE T warp_shuffle_up(T value, int distance) {
+    return detail::shuffle_words(value, detail::ShuffleUp{distance});
+}
+// The value of the lane `distance` (0..31) above; lanes that have none there keep their own.
+template <class T>
+DEVICE T warp_shuffle_down(T value, int distance) {
+    return detail::shuffle_words(value, detail::ShuffleDown{distance});
+}
+// The value of the lane whose number differs in the bits of `mask` (0..31).
+template <class T>
+DEVICE T warp_shuffle_xor(T value, int mask) {
+    return detail::shuffle_words(value, detail::ShuffleXor{mask});
+}
+
+// Reductions over the warp; every lane gets the result.
+#if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ >= 800
+#if CUDAENC_CLANG_DEVICE
+DEVICE uint32_t warp_add(uint32_t v) {
+    return static_cast<uint32_t>(__nvvm_redux_sync_add(static_cast<int>(v), static_cast<int>(detail::all_lanes)));
+}
+DEVICE uint32_t warp_or(uint32_t v) {
+    return static_cast<uint32_t>(__nvvm_redux_sync_or(static_cast<int>(v), static_cast<int>(detail::all_lanes)));
+}
+DEVICE uint32_t warp_max(uint32_t v) { return __nvvm_redux_sync_umax(v, static_cast<int>(detail::all_lanes)); }
+DEVICE uint32_t warp_min(uint32_t v) { return __nvvm_redux_sync_umin(v, static_cast<int>(detail::all_lanes)); }
+#else
+DEVICE uint32_t warp_add(uint32_t v) { return __reduce_add_sync(detail::all_lanes, v); }
+DEVICE uint32_t warp_or(uint32_t v) { return __reduce_or_sync(detail::all_lanes, v); }
+DEVICE uint32_t warp_max(uint32_t v) { return __reduce_max_sync(detail::all_lanes, v); }
+DEVICE uint32_t warp_min(uint32_t v) { return __reduce_min_sync(detail::all_lanes, v); }
+#endif
+#else
+DEVICE uint32_t warp_add(uint32_t v) {
+    for (int mask = 16; mask; mask >>= 1) v += warp_shuffle_xor(v, mask);
+    return v;
+}
+DEVICE uint32_t warp_or(uint32_t v) {
+    for (int mask = 16; mask; mask >>= 1) v |= warp_shuffle_xor(v, mask);
+    return v;
+}
+DEVICE uint32_t warp_max(uint32_t v) {
+    for (int mask = 16; mask; mask >>= 1) v = max_of(v, warp_shuffle_xor(v, mask));
+    return v;
+}
+DEVICE uint32_t warp_min(uint32_t v) {
+    for (int mask = 16; mask; mask >>= 1) v = min_of(v, warp_shuffle_xor(v, mask));
+    return v;
+}
+#endif
+
+// The sum, of integers of 32 or 64 bits, over the lanes up to and including the own one.
+template <class T>
+DEVICE T warp_inclusive_add(T v) {
+    const int lane = lane_id();
+    for (int distance = 1; distance < 32; distance <<= 1) {
+        const T below = warp_shuffle_up(v, distance);
+        v += lane >= distance ? below : T(0);
+    }
+    return v;
+}
+#endif  // !CUDAENC_EMU
+
+}  // namespace cudaenc
