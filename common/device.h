@@ -70,7 +70,7 @@ class Device {
 std::shared_ptr<Device> open_cuda_device(const std::string &spec, void *cuda_context);
 
 // The emulator puts itself here when it is linked (tests only); then "emu" and "emu:SEED" are devices too.
-extern std::shared_ptr<Device> (*open_emulator)(const std::string &spec);
+inline std::shared_ptr<Device> (*open_emulator)(const std::string &spec) = nullptr;
 
 // Device memory for `count` elements of T.
 template <class T>

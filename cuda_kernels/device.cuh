@@ -1,6 +1,7 @@
 // The few device primitives that kernels are written with, three ways: nvcc, clang without a CUDA toolkit, and the
-// emulator of the tests (CUDAENC_EMU, g++). No kernel names a CUDA built-in itself. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// emulator of the tests (CUDAENC_EMU, g++). No kernel names a CUDA built-in itself.
+//
+// SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Thread-blocks are one-dimensional. The warp collectives take all 32 lanes: every lane of the warp calls the same one
 // at the same place, and the number of threads of a block is a multiple of 32. All threads of a block reach every
@@ -8,7 +9,7 @@
 //
 //     KERNEL(256, my_kernel, MyParams) { ... p.field ... }   MyParams::kernel.function is "my_kernel"
 //     DEVICE int f(int x) { ... }                            a function; DEVICE_MEMBER for member functions
-//     SHARED(uint32_t, sums, 32);                            shared memory of the thread-block, contents undefined
+//     SHARED(uint32_t, sums, 32);                            shared memory of the thread-block, undefined, 16-aligned
 //     SHARED2(int16_t, tile, 34, 66);                        tile[row][column]
 // A shared array becomes a pointer where one is asked for by type (uint32_t *p = sums), or as &sums[i].
 #pragma once
@@ -53,8 +54,8 @@
 #endif
 
 #define DEVICE static DEVICE_MEMBER
-#define SHARED(T, name, N) CUDAENC_SHARED T name[N]
-#define SHARED2(T, name, N, M) CUDAENC_SHARED T name[N][M]
+#define SHARED(T, name, N) alignas(16) CUDAENC_SHARED T name[N]
+#define SHARED2(T, name, N, M) alignas(16) CUDAENC_SHARED T name[N][M]
 #define CUDAENC_KERNEL_FUNCTION(threads, name, P) \
     extern "C" CUDAENC_GLOBAL void CUDAENC_BOUNDS(threads) name(CUDAENC_PARAMS P p)
 #endif

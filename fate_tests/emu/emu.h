@@ -1,5 +1,7 @@
 // The kernel emulator's side of cuda_kernels/device.cuh: kernels are compiled by the host's compiler, and every thread
-// of a thread-block is a fiber that runs until it waits for others. SPDX-License-Identifier: LGPL-2.1-or-later
+// of a thread-block is a fiber that runs until it waits for others.
+//
+// SPDX-License-Identifier: LGPL-2.1-or-later
 //
 // Thread-blocks run one after the other and threads one at a time, both in an order that the device's seed shuffles.
 // Shared memory is filled with garbage where a thread-block begins. What breaks a rule of device.cuh ends the launch
@@ -21,12 +23,12 @@ struct Position {
 };
 extern Position position;
 
-// Fails every `count`th and later call of any emulated device that could fail on a real one (1: the next call), until
-// it is set anew; 0 (the default): none. For tests of what happens after errors.
+// Of the calls of all emulated devices that could fail on a real one, lets the `count`th from now fail and all that
+// follow, until it is called again; 0, as at the start: none. For tests of what happens after errors.
 void fail_after(int count);
 
 // Ends the launch with an error; `what` follows the kernel's name and position. Called from kernels.
-[[noreturn, gnu::format(printf, 1, 2)]] void fail(const char *format, ...);
+[[noreturn, gnu::format(printf, 1, 2)]] void report(const char *format, ...);
 
 // Kernels that are linked into the program, by name.
 struct Registrar {
@@ -291,7 +293,9 @@ inline uint32_t funnel_shift_left(uint32_t lo, uint32_t hi, uint32_t n) {
 template <class T>
 inline T load_readonly(const T *address) {
     static_assert(alignof(T) >= sizeof(T), "load_readonly() takes types that one load moves");
-    return *address;
+    T value;
+    std::memcpy(&value, address, sizeof value);  // kernels read words of one type as those of another
+    return value;
 }
 
 }  // namespace cudaenc

@@ -1,0 +1,32 @@
+// Parameters of compact.cu.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../common/kernel_name.h"
+
+namespace cudaenc {
+
+// The prefix sum works on tiles of this many sizes, one for each thread-block of prefix_sum_threads.
+constexpr int prefix_sum_threads = 256;
+constexpr int prefix_sum_per_thread = 16;
+constexpr int prefix_sum_tile = prefix_sum_threads * prefix_sum_per_thread;
+
+// Grid: one block a tile.
+struct PrefixSumPartialsParams {
+    static constexpr KernelName kernel{"compact", "prefix_sum_partials"};
+    const uint32_t *sizes;  // [n]
+    uint64_t *partials;     // [tiles]: the sum of every tile's sizes
+    uint32_t n;
+};
+
+// Grid: one block a tile, at least one.
+struct PrefixSumOffsetsParams {
+    static constexpr KernelName kernel{"compact", "prefix_sum_offsets"};
+    const uint32_t *sizes;     // [n]
+    const uint64_t *partials;  // [tiles]
+    uint64_t *offsets;         // [n + 1]: the sum of the sizes before each, then of all
+    uint32_t n;
+};
+
+}  // namespace cudaenc

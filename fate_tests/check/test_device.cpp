@@ -1,0 +1,457 @@
+// The device primitives on the emulator, what the emulator reports, and the prefix sum. With arguments ("cuda:0") the
+// primitives and the prefix sum run on those devices too.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../common/device.h"
+#include "../../common/error.h"
+#include "../../cuda_kernels/compact.h"
+#include "../emu/emu.h"
+#include "../emu/primitives_params.h"
+
+#include <check.h>  // last, as it defines fail()
+
+using namespace cudaenc;
+
+namespace {
+
+std::vector<std::string> specs = {"emu", "emu:2", "emu:77", "emu:123456789"};
+
+std::shared_ptr<Device> open_device(const std::string &spec) {
+    return spec.rfind("emu", 0) == 0 ? open_emulator(spec) : open_cuda_device(spec, nullptr);
+}
+
+struct Stream {
+    explicit Stream(Device &device) : device(device), stream(device.create_stream()) {}
+    ~Stream() { device.destroy_stream(stream); }
+    operator Device::Stream() const { return stream; }
+    Device &device;
+    Device::Stream stream;
+};
+
+template <class T>
+DeviceArray<T> uploaded(const std::shared_ptr<Device> &device, Device::Stream stream, const std::vector<T> &values) {
+    DeviceArray<T> array(device, values.size());
+    if (!values.empty()) device->upload(stream, array.data(), values.data(), values.size() * sizeof(T));
+    return array;
+}
+
+template <class T>
+std::vector<T> downloaded(Device &device, Device::Stream stream, const DeviceArray<T> &array) {
+    std::vector<T> values(array.count());
+    device.download(stream, values.data(), array.data(), array.bytes());
+    device.synchronize(stream);
+    return values;
+}
+
+uint32_t hash(uint32_t x) {
+    x = (x ^ x >> 16) * 0x7feb352du;
+    x = (x ^ x >> 15) * 0x846ca68bu;
+    return x ^ x >> 16;
+}
+
+PrimitivesResult expected_result(const std::vector<uint32_t> &values, Grid grid, int threads, int block, int thread) {
+    const uint32_t *own = values.data() + block * threads;
+    const int lane = thread & 31, index = block * threads + thread;
+    const uint32_t *warp = own + (thread & ~31);
+    const uint32_t value = own[thread];
+    const auto wide = [](uint32_t v) { return uint64_t{v} << 32 | (v ^ 0xabcdef01u); };
+    PrimitivesResult r;
+    std::memset(&r, 0, sizeof r);
+    r.thread = thread;
+    r.block_x = block % static_cast<int>(grid.x);
+    r.block_y = block / static_cast<int>(grid.x) % static_cast<int>(grid.y);
+    r.block_z = block / static_cast<int>(grid.x * grid.y);
+    r.grid_x = static_cast<int>(grid.x);
+    r.grid_y = static_cast<int>(grid.y);
+    r.grid_z = static_cast<int>(grid.z);
+    r.threads = threads;
+    r.lane = lane;
+    r.warp = thread / 32;
+    r.shuffle = warp[(lane + 5) % 32];
+    r.shuffle_up = warp[lane >= 3 ? lane - 3 : lane];
+    r.shuffle_down = warp[lane + 7 < 32 ? lane + 7 : lane];
+    r.shuffle_xor = warp[lane ^ 9];
+    r.shuffle_wide = wide(warp[31 - lane]);
+    r.shuffle_double = warp[lane ^ 1] * 0.5;
+    r.shuffle_float = static_cast<float>(warp[lane ? lane - 1 : 0] & 0xffff) * 0.25f;
+    r.all = 1;
+    r.min = ~0u;
+    for (int i = 0; i < 32; ++i) {
+        r.ballot |= (warp[i] & 1) << i;
+        r.any |= (warp[i] & 31) == 7;
+        r.all &= (warp[i] & 31) != 7;
+        r.add += warp[i];
+        r.or_ |= warp[i] & 0x11111111u << (i & 3);
+        r.max = std::max(r.max, warp[i]);
+        r.min = std::min(r.min, warp[i]);
+        if (i <= lane) {
+            r.scan += warp[i];
+            r.scan_wide += wide(warp[i]);
+        }
+    }
+    r.block_any_one = 1;
+    const uint32_t next = own[(thread + 1) % threads];
+    r.shared_neighbour = next ^ next >> 3;
+    r.shared_tile = static_cast<uint32_t>(static_cast<int16_t>(warp[lane ^ 31]));
+    r.popcount = std::popcount(value);
+    r.first_set = std::countr_zero(value | 0x80000000u);
+    r.leading_zeros = std::countl_zero(value >> lane);
+    const uint64_t both = uint64_t{~value} << 32 | value;
+    const auto byte = [&](int i) { return static_cast<uint32_t>(both >> (8 * i)) & 0xff; };
+    r.permuted = byte(7) | byte(3) << 8 | byte(0) << 16 | byte(6) << 24;
+    r.shifted_right = static_cast<uint32_t>(both >> (index % 32));
+    r.shifted_left = static_cast<uint32_t>(both << (index % 32) >> 32);
+    const char *bytes = reinterpret_cast<const char *>(values.data());
+    std::memcpy(&r.load1, bytes + index, 1);
+    std::memcpy(&r.load2, bytes + 2 * index, 2);
+    std::memcpy(&r.load4, bytes + 4 * index, 4);
+    std::memcpy(&r.load8, bytes + index / 2 * 8, 8);
+    std::memcpy(&r.load16, bytes + index / 4 * 16, 16);
+    return r;
+}
+
+void check_result(const PrimitivesResult &is, const PrimitivesResult &should) {
+#define SAME(field) \
+    ck_assert_msg(is.field == should.field, #field " of block %d, thread %d", should.block_x, should.thread)
+    SAME(thread);
+    SAME(block_x);
+    SAME(block_y);
+    SAME(block_z);
+    SAME(grid_x);
+    SAME(grid_y);
+    SAME(grid_z);
+    SAME(threads);
+    SAME(lane);
+    SAME(warp);
+    SAME(shuffle);
+    SAME(shuffle_up);
+    SAME(shuffle_down);
+    SAME(shuffle_xor);
+    SAME(shuffle_wide);
+    SAME(shuffle_double);
+    SAME(shuffle_float);
+    SAME(ballot);
+    SAME(any);
+    SAME(all);
+    SAME(block_any_none);
+    SAME(block_any_one);
+    SAME(add);
+    SAME(or_);
+    SAME(max);
+    SAME(min);
+    SAME(scan);
+    SAME(scan_wide);
+    SAME(shared_neighbour);
+    SAME(shared_tile);
+    SAME(popcount);
+    SAME(first_set);
+    SAME(leading_zeros);
+    SAME(permuted);
+    SAME(shifted_right);
+    SAME(shifted_left);
+    SAME(load1);
+    SAME(load2);
+    SAME(load4);
+    SAME(load8);
+    ck_assert(!std::memcmp(is.load16, should.load16, sizeof is.load16));
+#undef SAME
+}
+
+START_TEST(primitives_give_what_plain_code_gives) {
+    const std::shared_ptr<Device> device = open_device(specs[static_cast<size_t>(_i)]);
+    Stream stream(*device);
+    for (const int threads : {32, 96, 256}) {
+        const Grid grid{5, 3, 2};
+        const int blocks = 30, count = blocks * threads;
+        std::vector<uint32_t> values(static_cast<size_t>(count + 4));
+        for (size_t i = 0; i < values.size(); ++i) values[i] = hash(static_cast<uint32_t>(i + 1));
+        const auto in = uploaded(device, stream, values);
+        const DeviceArray<PrimitivesResult> out(device, static_cast<size_t>(count));
+        PrimitivesCounters zero{};
+        zero.min = ~0u;
+        const auto counters = uploaded<PrimitivesCounters>(device, stream, {zero});
+        device->launch(stream, grid, static_cast<unsigned>(threads),
+                       PrimitivesParams{in.data(), out.data(), counters.data()});
+        const auto results = downloaded(*device, stream, out);
+        PrimitivesCounters should = zero;
+        for (int i = 0; i < count; ++i) {
+            check_result(results[static_cast<size_t>(i)],
+                         expected_result(values, grid, threads, i / threads, i % threads));
+            const uint32_t value = values[static_cast<size_t>(i)];
+            const uint64_t wide = uint64_t{value} << 32 | (value ^ 0xabcdef01u);
+            should.wide_sum += wide;
+            should.long_sum += wide;
+            should.sum += value;
+            should.or_ |= value & 0x0f0f00ffu;
+            should.max = std::max(should.max, value);
+            should.min = std::min(should.min, value);
+            should.tickets++;
+            should.block_sums += value & 0xff;
+        }
+        const PrimitivesCounters is = downloaded(*device, stream, counters)[0];
+        ck_assert(is.wide_sum == should.wide_sum && is.long_sum == should.long_sum);
+        ck_assert_uint_eq(is.sum, should.sum);
+        ck_assert_uint_eq(is.or_, should.or_);
+        ck_assert_uint_eq(is.max, should.max);
+        ck_assert_uint_eq(is.min, should.min);
+        ck_assert_uint_eq(is.tickets, should.tickets);
+        ck_assert_uint_eq(is.block_sums, should.block_sums);
+    }
+}
+END_TEST
+
+START_TEST(prefix_sum_gives_what_a_loop_gives) {
+    const std::shared_ptr<Device> device = open_device(specs[static_cast<size_t>(_i)]);
+    Stream stream(*device);
+    for (const uint32_t n : {0u, 1u, 31u, 32u, 33u, 1000u, 4095u, 4096u, 4097u, 8192u, 100000u, 1100000u}) {
+        if (n > 100000 && _i) continue;  // more tiles than threads; once is enough
+        std::vector<uint32_t> sizes(n);
+        for (uint32_t i = 0; i < n; ++i) sizes[i] = hash(i) >> (i % 3 ? 0 : 28);  // the sum needs more than 32 bits
+        const auto in = uploaded(device, stream, sizes);
+        const DeviceArray<uint64_t> out(device, size_t{n} + 1), partials(device, prefix_sum_partials(n));
+        prefix_sum(*device, stream, in.data(), out.data(), n, partials.data());
+        const auto offsets = downloaded(*device, stream, out);
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i <= n; ++i) {
+            ck_assert_msg(offsets[i] == sum, "offset %u of %u", i, n);
+            if (i < n) sum += sizes[i];
+        }
+    }
+}
+END_TEST
+
+START_TEST(copies_and_fills_arrive) {
+    const std::shared_ptr<Device> device = open_device(specs[static_cast<size_t>(_i)]);
+    Stream stream(*device);
+    const size_t width = 37, rows = 11, pitch = 64;
+    std::vector<uint8_t> host(rows * 41);
+    for (size_t i = 0; i < host.size(); ++i) host[i] = static_cast<uint8_t>(hash(static_cast<uint32_t>(i)));
+    const DeviceArray<uint8_t> memory(device, rows * pitch);
+    ck_assert_uint_eq(reinterpret_cast<uintptr_t>(memory.data()) % 256, 0);
+    for (const bool upside_down : {false, true}) {
+        device->fill(stream, memory.data(), 0xa5, memory.bytes());
+        const ptrdiff_t host_pitch = upside_down ? -41 : 41;
+        const uint8_t *first = host.data() + (upside_down ? 41 * (rows - 1) : 0);
+        device->upload_2d(stream, memory.data(), pitch, first, host_pitch, width, rows);
+        auto *pinned = static_cast<uint8_t *>(device->alloc_pinned(memory.bytes()));
+        ck_assert_uint_eq(reinterpret_cast<uintptr_t>(pinned) % 256, 0);
+        device->download(stream, pinned, memory.data(), memory.bytes());
+        device->synchronize(stream);
+        for (size_t y = 0; y < rows; ++y) {
+            for (size_t x = 0; x < pitch; ++x) {
+                const uint8_t should =
+                    x < width ? first[static_cast<ptrdiff_t>(y) * host_pitch + static_cast<ptrdiff_t>(x)] : 0xa5;
+                ck_assert_uint_eq(pinned[y * pitch + x], should);
+            }
+        }
+        device->free_pinned(pinned);
+    }
+    device->free(nullptr);
+    device->free_pinned(nullptr);
+}
+END_TEST
+
+START_TEST(events_order_and_time) {
+    const std::shared_ptr<Device> device = open_device(specs[static_cast<size_t>(_i)]);
+    Stream first(*device), second(*device);
+    const Device::Event begin = device->create_event(true), end = device->create_event(true);
+    const Device::Event plain = device->create_event(false);
+    const std::vector<uint32_t> values(1 << 20, 3);
+    const DeviceArray<uint32_t> a(device, values.size());
+    device->record(begin, first);
+    device->upload(first, a.data(), values.data(), a.bytes());
+    device->record(plain, first);
+    device->wait(second, plain);
+    const auto copy = downloaded(*device, second, a);
+    ck_assert(copy == values);
+    device->wait_foreign(first, nullptr);
+    device->record(end, first);
+    device->synchronize(end);
+    ck_assert(device->elapsed_ms(begin, end) >= 0);
+    for (const Device::Event event : {begin, end, plain}) device->destroy_event(event);
+    ck_assert(!device->name().empty());
+    ck_assert_int_ge(device->multiprocessors(), 1);
+}
+END_TEST
+
+// The message of the error that f() throws, or "" where it throws none.
+template <class F>
+std::string error_of(F f, int code) {
+    try {
+        f();
+    } catch (const Error &e) {
+        ck_assert_int_eq(e.code, code);
+        return e.what();
+    }
+    return "";
+}
+
+void check_contains(const std::string &text, const std::string &part) {
+    ck_assert_msg(text.find(part) != std::string::npos, "\"%s\" is not in \"%s\"", part.c_str(), text.c_str());
+}
+
+START_TEST(emulator_reports_broken_rules) {
+    struct Case {
+        int rule;
+        std::vector<std::string> parts;
+    };
+    const Case cases[] = {
+        {BrokenParams::threads_skip_barrier, {"divergent barrier"}},
+        {BrokenParams::threads_end_before_barrier, {"divergent barrier"}},
+        {BrokenParams::barriers_at_two_places, {"divergent barrier", "block_sync of primitives.cu:"}},
+        {BrokenParams::lanes_skip_collective, {"warp_add of primitives.cu:"}},
+        {BrokenParams::lanes_end_before_collective, {"warp_add of primitives.cu:"}},
+        {BrokenParams::mismatched_collectives, {"mismatched warp collectives", "warp_add", "warp_max"}},
+        {BrokenParams::barrier_against_collective, {"divergent threads", "warp_add", "block_sync"}},
+        {BrokenParams::shared_index, {"thread 9: index 64", "array line", "64 elements"}},
+        {BrokenParams::shared_row, {"array tile", "dimension 1 has 4"}},
+        {BrokenParams::shared_column, {"array tile", "dimension 2 has 16"}},
+        {BrokenParams::negative_shared_index, {"thread 0: index -1", "array line"}},
+    };
+    const std::shared_ptr<Device> device = open_emulator("emu:" + std::to_string(_i));
+    const DeviceArray<uint32_t> out(device, 64);
+    for (const Case &c : cases) {
+        const std::string error =
+            error_of([&] { device->launch(nullptr, {3}, 64, BrokenParams{c.rule, out.data()}); }, CUDAENC_ERR_INTERNAL);
+        ck_assert_msg(!error.empty(), "rule %d", c.rule);
+        check_contains(error, "kernel broken of primitives, block (");
+        for (const std::string &part : c.parts) check_contains(error, part);
+        // The device is as good as before.
+        device->launch(nullptr, {3}, 64, BrokenParams{BrokenParams::none, out.data()});
+        ck_assert(downloaded(*device, nullptr, out) == std::vector<uint32_t>(64, 1));
+    }
+    check_contains(
+        error_of([&] { device->launch(nullptr, {1}, 65, BrokenParams{0, out.data()}); }, CUDAENC_ERR_INTERNAL),
+        "65 threads");
+    // Part of a warp cannot run a collective.
+    const DeviceArray<uint32_t> values(device, 64);
+    const DeviceArray<PrimitivesResult> results(device, 40);
+    const DeviceArray<PrimitivesCounters> counters(device, 1);
+    check_contains(
+        error_of(
+            [&] { device->launch(nullptr, {1}, 40, PrimitivesParams{values.data(), results.data(), counters.data()}); },
+            CUDAENC_ERR_INTERNAL),
+        "takes all 32 lanes");
+}
+END_TEST
+
+struct UnknownParams {
+    static constexpr KernelName kernel{"primitives", "unknown"};
+};
+
+START_TEST(emulator_reports_misuse) {
+    const std::shared_ptr<Device> device = open_emulator("emu");
+    check_contains(error_of([&] { device->launch(nullptr, {1}, 32, UnknownParams{}); }, CUDAENC_ERR_INTERNAL),
+                   "unknown of primitives is not linked");
+    const DeviceArray<uint32_t> array(device, 10);
+    uint32_t word = 0;
+    ck_assert(!error_of([&] { device->download(nullptr, &word, array.data() + 10, 1); }, CUDAENC_ERR_INTERNAL).empty());
+    ck_assert(!error_of([&] { device->upload(nullptr, &word, &word, 4); }, CUDAENC_ERR_INTERNAL).empty());
+    for (const char *spec : {"emu:", "emu:x", "emu:1x", "emu:-1", "emux", "emu:99999999999999999999999"}) {
+        ck_assert(!error_of([&] { open_emulator(spec); }, CUDAENC_ERR_INVALID).empty());
+    }
+    emu::fail_after(2);
+    void *memory = device->alloc(1);
+    ck_assert(!error_of([&] { device->alloc(1); }, CUDAENC_ERR_MEMORY).empty());
+    ck_assert(!error_of([&] { device->synchronize(Device::Stream{}); }, CUDAENC_ERR_DEVICE).empty());
+    emu::fail_after(0);
+    device->free(memory);
+}
+END_TEST
+
+// The list that the kernel `order` makes.
+std::vector<uint32_t> order_of(const std::string &spec, std::vector<uint32_t> *garbage) {
+    const std::shared_ptr<Device> device = open_emulator(spec);
+    const auto count = uploaded<uint32_t>(device, nullptr, {0});
+    const DeviceArray<uint32_t> list(device, 20 * 128), first(device, 20);
+    device->launch(nullptr, {20}, 128, OrderParams{count.data(), list.data(), first.data()});
+    *garbage = downloaded(*device, nullptr, first);
+    return downloaded(*device, nullptr, list);
+}
+
+START_TEST(emulator_shuffles_and_poisons) {
+    std::vector<uint32_t> garbage;
+    const std::vector<uint32_t> one = order_of("emu:1", &garbage), two = order_of("emu:2", &garbage);
+    ck_assert(one != two);
+    ck_assert(std::set<uint32_t>(one.begin(), one.end()).size() == one.size());
+    ck_assert(!std::is_sorted(one.begin(), one.begin() + 128));
+    bool blocks_in_order = true;
+    for (size_t i = 128; i < one.size(); i += 128) blocks_in_order &= one[i] / 128 == one[0] / 128 + i / 128;
+    ck_assert(!blocks_in_order);
+    // Every thread-block finds other garbage, though the one before it has left zeros.
+    ck_assert_uint_eq(std::set<uint32_t>(garbage.begin(), garbage.end()).size(), garbage.size());
+    ck_assert(std::find(garbage.begin(), garbage.end(), 0u) == garbage.end());
+}
+END_TEST
+
+START_TEST(emulator_serves_many_host_threads) {
+    std::vector<std::thread> threads;
+    std::vector<int> good(4);
+    for (size_t t = 0; t < good.size(); ++t) {
+        threads.emplace_back([t, &good] {
+            const std::shared_ptr<Device> device = open_emulator("emu:" + std::to_string(t));
+            const DeviceArray<uint32_t> out(device, 64);
+            for (int i = 0; i < 50; ++i) {
+                try {
+                    device->launch(nullptr, {2}, 64, BrokenParams{i % 5 ? 0 : BrokenParams::shared_index, out.data()});
+                    good[t] += i % 5 != 0;
+                } catch (const Error &) {
+                    good[t] += i % 5 == 0;
+                }
+            }
+        });
+    }
+    for (std::thread &thread : threads) thread.join();
+    for (const int n : good) ck_assert_int_eq(n, 50);
+}
+END_TEST
+
+START_TEST(cuda_device_names_are_checked) {
+    for (const char *spec : {"", "cud", "cuda:", "cuda:x", "cuda:-1", "cuda:1 ", "cuda0", "cuda:99999999999"}) {
+        check_contains(error_of([&] { open_cuda_device(spec, nullptr); }, CUDAENC_ERR_INVALID), "\"cuda:N\"");
+    }
+    // With a device or without, none has so many; without, the message says what is missing.
+    const std::string error = error_of([] { open_cuda_device("cuda:9999", nullptr); }, CUDAENC_ERR_DEVICE);
+    ck_assert(!error.empty());
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    const int emulated = static_cast<int>(specs.size());
+    specs.insert(specs.end(), argv + 1, argv + argc);
+    const int all = static_cast<int>(specs.size());
+    Suite *suite = suite_create("device");
+    TCase *any = tcase_create("any device");
+    tcase_set_timeout(any, 120);
+    tcase_add_loop_test(any, primitives_give_what_plain_code_gives, 0, all);
+    tcase_add_loop_test(any, prefix_sum_gives_what_a_loop_gives, 0, all);
+    tcase_add_loop_test(any, copies_and_fills_arrive, 0, all);
+    tcase_add_loop_test(any, events_order_and_time, 0, all);
+    suite_add_tcase(suite, any);
+    TCase *emulator = tcase_create("emulator");
+    tcase_set_timeout(emulator, 120);
+    tcase_add_loop_test(emulator, emulator_reports_broken_rules, 0, 10 * emulated);
+    tcase_add_test(emulator, emulator_reports_misuse);
+    tcase_add_test(emulator, emulator_shuffles_and_poisons);
+    tcase_add_test(emulator, emulator_serves_many_host_threads);
+    suite_add_tcase(suite, emulator);
+    TCase *cuda = tcase_create("cuda");
+    tcase_add_test(cuda, cuda_device_names_are_checked);
+    suite_add_tcase(suite, cuda);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
