@@ -1,0 +1,139 @@
+/*
+ * cudaenc: what differs between the FFmpeg branches that the encoders build in
+ * Copyright (c) 2026 the cudaenc developers
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * This file is part of cudaenc and is built as a part of FFmpeg.
+ *
+ * FFmpeg is free software; you can redistribute it and/or
+ * modify it under the terms of the GNU Lesser General Public
+ * License as published by the Free Software Foundation; either
+ * version 2.1 of the License, or (at your option) any later version.
+ *
+ * FFmpeg is distributed in the hope that it will be useful,
+ * but WITHOUT ANY WARRANTY; without even the implied warranty of
+ * MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU
+ * Lesser General Public License for more details.
+ *
+ * You should have received a copy of the GNU Lesser General Public
+ * License along with FFmpeg; if not, write to the Free Software
+ * Foundation, Inc., 51 Franklin Street, Fifth Floor, Boston, MA 02110-1301 USA
+ */
+
+/**
+ * @file
+ * The only file with conditions on FFmpeg versions; the others are written
+ * for the newest branch.
+ */
+
+#ifndef AVCODEC_CUDAENC_COMPAT_H
+#define AVCODEC_CUDAENC_COMPAT_H
+
+#include "config.h"
+#include "config_components.h"
+
+#include "libavutil/buffer.h"
+#include "libavutil/frame.h"
+#include "libavutil/pixdesc.h"
+#include "libavutil/pixfmt.h"
+#include "libavutil/version.h"
+
+#include "avcodec.h"
+#include "codec_internal.h"
+#include "encode.h"
+#include "version.h"
+
+#if CONFIG_CUDA
+#include "libavutil/hwcontext_cuda_internal.h"
+#endif
+
+#ifndef CODEC_LONG_NAME /* 5.1 */
+#define CODEC_LONG_NAME(str) .p.long_name = NULL_IF_CONFIG_SMALL(str)
+#endif
+
+#ifndef CODEC_PIXFMTS /* up to 7.1 */
+#define CODEC_PIXFMTS(...) \
+    .p.pix_fmts = (const enum AVPixelFormat[]) { __VA_ARGS__, AV_PIX_FMT_NONE }
+#endif
+
+/* The ranges are negotiated from 7.1 on; before, both were accepted always. */
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 19, 100)
+#define CUDAENC_COLOR_RANGES .color_ranges = AVCOL_RANGE_MPEG | AVCOL_RANGE_JPEG,
+#else
+#define CUDAENC_COLOR_RANGES
+#endif
+
+#ifndef FF_CODEC_CAP_ICC_PROFILES /* 5.1 */
+#define FF_CODEC_CAP_ICC_PROFILES 0
+#endif
+
+#ifndef AV_PIX_FMT_FLAG_XYZ /* 5.1 */
+#define AV_PIX_FMT_FLAG_XYZ 0
+#endif
+
+/* The last format of a list: without CUDA it ends one format earlier. */
+#if CONFIG_CUDA
+#define CUDAENC_FMT_CUDA AV_PIX_FMT_CUDA
+#else
+#define CUDAENC_FMT_CUDA AV_PIX_FMT_NONE
+#endif
+
+/* Formats that a branch lacks vanish from an encoder's list. */
+#ifdef AV_PIX_FMT_P012
+#define CUDAENC_FMT_P012 AV_PIX_FMT_P012,
+#else
+#define CUDAENC_FMT_P012
+#endif
+#ifdef AV_PIX_FMT_P212
+#define CUDAENC_FMT_P212 AV_PIX_FMT_P212,
+#else
+#define CUDAENC_FMT_P212
+#endif
+#ifdef AV_PIX_FMT_GBRAP14
+#define CUDAENC_FMT_GBRAP14 AV_PIX_FMT_GBRAP14,
+#else
+#define CUDAENC_FMT_GBRAP14
+#endif
+
+static inline int cudaenc_is_xyz(enum AVPixelFormat fmt,
+                                 const AVPixFmtDescriptor *desc)
+{
+    /* 5.1 has no flag for it, and no other XYZ format */
+    return desc->flags & AV_PIX_FMT_FLAG_XYZ || fmt == AV_PIX_FMT_XYZ12;
+}
+
+static inline int64_t cudaenc_frame_duration(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
+    return frame->duration;
+#else
+    return frame->pkt_duration;
+#endif
+}
+
+/** What AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE promises. */
+static inline int cudaenc_reordered_opaque(AVCodecContext *avctx, AVPacket *pkt,
+                                           const AVFrame *frame)
+{
+#if LIBAVCODEC_VERSION_MAJOR >= 60
+    return ff_encode_reordered_opaque(avctx, pkt, frame);
+#else
+    avctx->reordered_opaque = frame->reordered_opaque;
+    return 0;
+#endif
+}
+
+/** The stream's own side data of a type, for frames that do not repeat it. */
+static inline const AVFrameSideData *
+cudaenc_stream_side_data(const AVCodecContext *avctx, enum AVFrameSideDataType type)
+{
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 2, 100)
+    for (int i = 0; i < avctx->nb_decoded_side_data; i++)
+        if (avctx->decoded_side_data[i]->type == type)
+            return avctx->decoded_side_data[i];
+#endif
+    return NULL;
+}
+
+#endif /* AVCODEC_CUDAENC_COMPAT_H */

@@ -1,0 +1,529 @@
+/*
+ * cudaenc: glue between libavcodec and the cudaenc library
+ * Copyright (c) 2026 the cudaenc developers
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * This file is part of cudaenc and is built as a part of FFmpeg.
+ *
+ * FFmpeg is free software; you can redistribute it and/or
+ * modify it under the terms of the GNU Lesser General Public
+ * License as published by the Free Software Foundation; either
+ * version 2.1 of the License, or (at your option) any later version.
+ *
+ * FFmpeg is distributed in the hope that it will be useful,
+ * but WITHOUT ANY WARRANTY; without even the implied warranty of
+ * MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU
+ * Lesser General Public License for more details.
+ *
+ * You should have received a copy of the GNU Lesser General Public
+ * License along with FFmpeg; if not, write to the Free Software
+ * Foundation, Inc., 51 Franklin Street, Fifth Floor, Boston, MA 02110-1301 USA
+ */
+
+#include <limits.h>
+#include <string.h>
+
+#include "cudaenc_compat.h"
+#include "cudaenc_glue.h"
+
+#include "libavutil/avstring.h"
+#include "libavutil/hwcontext.h"
+#include "libavutil/mem.h"
+#include "libavutil/timestamp.h"
+
+#include "packet.h"
+
+const AVCodecHWConfigInternal *const ff_cudaenc_hw_configs[] = {
+#if CONFIG_CUDA
+    HW_CONFIG_ENCODER_FRAMES(CUDA, CUDA),
+    HW_CONFIG_ENCODER_DEVICE(NONE, CUDA),
+#endif
+    NULL,
+};
+
+static int error_from_cudaenc(int code)
+{
+    switch (code) {
+    case CUDAENC_OK:              return 0;
+    case CUDAENC_AGAIN:           return AVERROR(EAGAIN);
+    case CUDAENC_EOF:             return AVERROR_EOF;
+    case CUDAENC_ERR_INVALID:     return AVERROR(EINVAL);
+    case CUDAENC_ERR_MEMORY:      return AVERROR(ENOMEM);
+    case CUDAENC_ERR_DEVICE:      return AVERROR_EXTERNAL;
+    case CUDAENC_ERR_UNSUPPORTED: return AVERROR(ENOSYS);
+    default:                      return AVERROR_BUG;
+    }
+}
+
+static void log_line(void *avctx, CudaencLogLevel level, const char *line)
+{
+    static const int levels[] = {
+        [CUDAENC_LOG_ERROR]   = AV_LOG_ERROR,
+        [CUDAENC_LOG_WARNING] = AV_LOG_WARNING,
+        [CUDAENC_LOG_INFO]    = AV_LOG_INFO,
+        [CUDAENC_LOG_VERBOSE] = AV_LOG_VERBOSE,
+    };
+
+    av_log(avctx, levels[level], "%s\n", line);
+}
+
+/* ---- frames in ---------------------------------------------------------- */
+
+static int check_frame(AVCodecContext *avctx, const AVFrame *frame)
+{
+    if (frame->width  != avctx->width || frame->height != avctx->height ||
+        frame->format != avctx->pix_fmt) {
+        const char *name = av_get_pix_fmt_name(frame->format);
+
+        av_log(avctx, AV_LOG_ERROR, "a frame of %dx%d %s in a stream of %dx%d %s: "
+               "size and format cannot change within a stream\n",
+               frame->width, frame->height, name ? name : "unknown format",
+               avctx->width, avctx->height, av_get_pix_fmt_name(avctx->pix_fmt));
+        return AVERROR(EINVAL);
+    }
+#if CONFIG_CUDA
+    if (frame->format == AV_PIX_FMT_CUDA) {
+        const AVHWFramesContext *frames, *expected;
+
+        if (!frame->hw_frames_ctx) {
+            av_log(avctx, AV_LOG_ERROR, "a CUDA frame without hw_frames_ctx\n");
+            return AVERROR(EINVAL);
+        }
+        frames   = (AVHWFramesContext *)frame->hw_frames_ctx->data;
+        expected = (AVHWFramesContext *)avctx->hw_frames_ctx->data;
+        if (frames->sw_format != expected->sw_format) {
+            av_log(avctx, AV_LOG_ERROR, "a CUDA frame of %s in a stream of %s: the format "
+                   "cannot change within a stream\n",
+                   av_get_pix_fmt_name(frames->sw_format),
+                   av_get_pix_fmt_name(expected->sw_format));
+            return AVERROR(EINVAL);
+        }
+        if (((AVCUDADeviceContext *)frames->device_ctx->hwctx)->cuda_ctx !=
+            ((AVCUDADeviceContext *)expected->device_ctx->hwctx)->cuda_ctx) {
+            av_log(avctx, AV_LOG_ERROR, "a CUDA frame of another CUDA context than the one of "
+                   "hw_frames_ctx, in which the encoder runs\n");
+            return AVERROR(EINVAL);
+        }
+    }
+#endif
+    return 0;
+}
+
+static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *frame)
+{
+    CudaencFrame f = { .opaque = frame };
+    const AVFrameSideData *icc;
+    AVRational sar = frame->sample_aspect_ratio;
+    int ret;
+
+    ret = check_frame(avctx, frame);
+    if (ret < 0)
+        return ret;
+
+    for (int i = 0; i < FF_ARRAY_ELEMS(f.data); i++) {
+        f.data[i]   = frame->data[i];
+        f.stride[i] = frame->linesize[i];
+    }
+#if CONFIG_CUDA
+    if (frame->format == AV_PIX_FMT_CUDA) {
+        const AVHWFramesContext *frames = (AVHWFramesContext *)frame->hw_frames_ctx->data;
+
+        f.cuda_stream = ((AVCUDADeviceContext *)frames->device_ctx->hwctx)->stream;
+    }
+#endif
+
+    icc = av_frame_get_side_data(frame, AV_FRAME_DATA_ICC_PROFILE);
+    if (!icc)
+        icc = cudaenc_stream_side_data(avctx, AV_FRAME_DATA_ICC_PROFILE);
+    if (icc) {
+        f.icc_profile      = icc->data;
+        f.icc_profile_size = icc->size;
+    }
+
+    if (!sar.num)
+        sar = avctx->sample_aspect_ratio;
+    f.sample_aspect_num = sar.num;
+    f.sample_aspect_den = sar.den;
+
+    ret = cudaenc_submit(ctx->session, &f);
+    /* The ring has room: the caller counts. */
+    if (ret == CUDAENC_AGAIN)
+        return AVERROR_BUG;
+    return error_from_cudaenc(ret);
+}
+
+/* ---- packets out -------------------------------------------------------- */
+
+/* A packet lies in the library's pinned memory. That belongs to the CUDA
+ * context, which must therefore outlive every packet, also after the encoder
+ * was closed. */
+typedef struct PacketOwner {
+    CudaencBuffer *buffer;
+    AVBufferRef *device_ref;
+} PacketOwner;
+
+static void free_packet_data(void *opaque, uint8_t *data)
+{
+    PacketOwner *owner = opaque;
+
+    cudaenc_buffer_free(owner->buffer);
+    av_buffer_unref(&owner->device_ref);
+    av_free(owner);
+}
+
+static int wrap_packet_data(const FFCudaencContext *ctx, AVPacket *pkt,
+                            const CudaencPacket *p)
+{
+    PacketOwner *owner = av_mallocz(sizeof(*owner));
+
+    if (!owner)
+        return AVERROR(ENOMEM);
+    if (ctx->device_ref) {
+        owner->device_ref = av_buffer_ref(ctx->device_ref);
+        if (!owner->device_ref) {
+            av_free(owner);
+            return AVERROR(ENOMEM);
+        }
+    }
+
+    pkt->buf = av_buffer_create((uint8_t *)p->data, p->size + CUDAENC_PACKET_PADDING,
+                                free_packet_data, owner, 0);
+    if (!pkt->buf) {
+        av_buffer_unref(&owner->device_ref);
+        av_free(owner);
+        return AVERROR(ENOMEM);
+    }
+    owner->buffer = p->buffer;
+    pkt->data     = pkt->buf->data;
+    pkt->size     = p->size;
+    return 0;
+}
+
+/* Takes p->buffer in any case. */
+static int set_packet_data(AVCodecContext *avctx, const FFCudaencContext *ctx,
+                           AVPacket *pkt, const CudaencPacket *p)
+{
+    int ret;
+
+    /* the library pads as much as libavcodec's readers may overread */
+    if (avctx->get_encode_buffer == avcodec_default_get_encode_buffer &&
+        CUDAENC_PACKET_PADDING >= AV_INPUT_BUFFER_PADDING_SIZE &&
+        p->size <= INT_MAX - CUDAENC_PACKET_PADDING) {
+        ret = wrap_packet_data(ctx, pkt, p);
+        if (ret >= 0)
+            return 0;
+    } else {
+        ret = ff_get_encode_buffer(avctx, pkt, p->size, 0);
+        if (ret >= 0)
+            memcpy(pkt->data, p->data, p->size);
+        else if (p->size > INT_MAX - AV_INPUT_BUFFER_PADDING_SIZE)
+            av_log(avctx, AV_LOG_ERROR, "a packet of %zu bytes, libavcodec takes at most %d\n",
+                   p->size, INT_MAX - AV_INPUT_BUFFER_PADDING_SIZE);
+    }
+    cudaenc_buffer_free(p->buffer);
+    return ret;
+}
+
+/* Frame side data with a counterpart in packets. */
+static const struct {
+    enum AVFrameSideDataType frame;
+    enum AVPacketSideDataType packet;
+} side_data_types[] = {
+    { AV_FRAME_DATA_ICC_PROFILE,                AV_PKT_DATA_ICC_PROFILE },
+    { AV_FRAME_DATA_MASTERING_DISPLAY_METADATA, AV_PKT_DATA_MASTERING_DISPLAY_METADATA },
+    { AV_FRAME_DATA_CONTENT_LIGHT_LEVEL,        AV_PKT_DATA_CONTENT_LIGHT_LEVEL },
+    { AV_FRAME_DATA_DYNAMIC_HDR_PLUS,           AV_PKT_DATA_DYNAMIC_HDR10_PLUS },
+    { AV_FRAME_DATA_DISPLAYMATRIX,              AV_PKT_DATA_DISPLAYMATRIX },
+    { AV_FRAME_DATA_STEREO3D,                   AV_PKT_DATA_STEREO3D },
+    { AV_FRAME_DATA_SPHERICAL,                  AV_PKT_DATA_SPHERICAL },
+    { AV_FRAME_DATA_A53_CC,                     AV_PKT_DATA_A53_CC },
+    { AV_FRAME_DATA_AFD,                        AV_PKT_DATA_AFD },
+    { AV_FRAME_DATA_S12M_TIMECODE,              AV_PKT_DATA_S12M_TIMECODE },
+};
+
+/* What libavcodec already gave to the stream (coded_side_data) is not repeated
+ * in every packet; what changes within the stream would else be lost. */
+static int copy_side_data(const AVCodecContext *avctx, AVPacket *pkt, const AVFrame *frame)
+{
+    for (int i = 0; i < FF_ARRAY_ELEMS(side_data_types); i++) {
+        const AVFrameSideData *src = av_frame_get_side_data(frame, side_data_types[i].frame);
+        uint8_t *dst;
+        int j;
+
+        if (!src)
+            continue;
+        for (j = 0; j < avctx->nb_coded_side_data; j++)
+            if (avctx->coded_side_data[j].type == side_data_types[i].packet &&
+                avctx->coded_side_data[j].size == src->size &&
+                !memcmp(avctx->coded_side_data[j].data, src->data, src->size))
+                break;
+        if (j < avctx->nb_coded_side_data)
+            continue;
+
+        dst = av_packet_new_side_data(pkt, side_data_types[i].packet, src->size);
+        if (!dst)
+            return AVERROR(ENOMEM);
+        memcpy(dst, src->data, src->size);
+    }
+    return 0;
+}
+
+static int fill_packet(AVCodecContext *avctx, const FFCudaencContext *ctx, AVPacket *pkt,
+                       const CudaencPacket *p, const AVFrame *frame)
+{
+    int ret = set_packet_data(avctx, ctx, pkt, p);
+
+    if (ret < 0)
+        return ret;
+
+    pkt->pts      = frame->pts;
+    pkt->dts      = frame->pts; /* packets leave in the order of the frames */
+    pkt->duration = cudaenc_frame_duration(frame);
+    pkt->flags   |= AV_PKT_FLAG_KEY;
+
+    ret = copy_side_data(avctx, pkt, frame);
+    if (ret < 0)
+        return ret;
+    return cudaenc_reordered_opaque(avctx, pkt, frame);
+}
+
+/* ---- the loop between them ---------------------------------------------- */
+
+int ff_cudaenc_receive_packet(AVCodecContext *avctx, FFCudaencContext *ctx, AVPacket *pkt)
+{
+    CudaencPacket p;
+    AVFrame *frame;
+    int ret, code;
+
+    /* First give the device all that it can take, then wait for the oldest. */
+    while (!ctx->draining && ctx->nb_frames < ctx->async_depth) {
+        frame = ctx->frames[(ctx->first_frame + ctx->nb_frames) % ctx->async_depth];
+
+        ret = ff_encode_get_frame(avctx, frame);
+        if (ret == AVERROR(EAGAIN))
+            break;
+        if (ret == AVERROR_EOF) {
+            cudaenc_flush(ctx->session);
+            ctx->draining = 1;
+            break;
+        }
+        if (ret < 0)
+            return ret;
+
+        ret = submit_frame(avctx, ctx, frame);
+        if (ret < 0) {
+            av_frame_unref(frame);
+            return ret;
+        }
+        ctx->nb_frames++;
+    }
+
+    code = cudaenc_receive(ctx->session, &p);
+    if (code == CUDAENC_AGAIN || code == CUDAENC_EOF)
+        return error_from_cudaenc(code);
+
+    /* A packet, or the error of the frame that it was to be made from. */
+    frame = ctx->frames[ctx->first_frame];
+    ctx->first_frame = (ctx->first_frame + 1) % ctx->async_depth;
+    ctx->nb_frames--;
+
+    if (code == CUDAENC_OK) {
+        ret = fill_packet(avctx, ctx, pkt, &p, frame);
+    } else {
+        ret = error_from_cudaenc(code);
+        av_log(avctx, AV_LOG_ERROR, "the frame with pts %s was lost: %s\n",
+               av_ts2str(frame->pts), cudaenc_error_string(code));
+    }
+    av_frame_unref(frame);
+    return ret;
+}
+
+void ff_cudaenc_flush(FFCudaencContext *ctx)
+{
+    CudaencPacket p;
+    int code;
+
+    /* Only a received frame is one whose data the device no longer reads. */
+    cudaenc_flush(ctx->session);
+    while ((code = cudaenc_receive(ctx->session, &p)) != CUDAENC_EOF) {
+        if (code == CUDAENC_OK)
+            cudaenc_buffer_free(p.buffer);
+        else if (code == CUDAENC_AGAIN || !ctx->nb_frames)
+            break;
+        if (ctx->nb_frames) {
+            av_frame_unref(ctx->frames[ctx->first_frame]);
+            ctx->first_frame = (ctx->first_frame + 1) % ctx->async_depth;
+            ctx->nb_frames--;
+        }
+    }
+    ctx->draining = 0;
+}
+
+/* ---- opening and closing ------------------------------------------------ */
+
+static int fill_format(AVCodecContext *avctx, CudaencFormat *format)
+{
+    const enum AVPixelFormat fmt   = avctx->pix_fmt == AV_PIX_FMT_CUDA ? avctx->sw_pix_fmt
+                                                                       : avctx->pix_fmt;
+    const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(fmt);
+    const uint64_t refused         = AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_PAL   |
+                                     AV_PIX_FMT_FLAG_BAYER   | AV_PIX_FMT_FLAG_FLOAT |
+                                     AV_PIX_FMT_FLAG_BITSTREAM;
+    const int alpha = desc && desc->flags & AV_PIX_FMT_FLAG_ALPHA;
+
+    if (!desc || desc->flags & refused) {
+        av_log(avctx, AV_LOG_ERROR, "the pixel format %s has no integer samples that can be "
+               "coded\n", desc ? desc->name : "none");
+        return AVERROR(EINVAL);
+    }
+
+    format->width      = avctx->width;
+    format->height     = avctx->height;
+    format->components = desc->nb_components;
+    format->planes     = av_pix_fmt_count_planes(fmt);
+    format->has_alpha  = alpha;
+
+    if (cudaenc_is_xyz(fmt, desc))
+        format->color_model = CUDAENC_COLOR_XYZ;
+    else if (desc->flags & AV_PIX_FMT_FLAG_RGB)
+        format->color_model = CUDAENC_COLOR_RGB;
+    else if (desc->nb_components - alpha == 1)
+        format->color_model = CUDAENC_COLOR_GRAY;
+    else
+        format->color_model = CUDAENC_COLOR_YUV;
+
+    /* FFmpeg's component order is the library's: RGB, YUV, XYZ or gray, then
+     * alpha; a padding byte is no component. */
+    for (int i = 0; i < desc->nb_components; i++) {
+        const AVComponentDescriptor *c = &desc->comp[i];
+        const int chroma = format->color_model == CUDAENC_COLOR_YUV && (i == 1 || i == 2);
+
+        if (c->depth + c->shift > 8 && !(desc->flags & AV_PIX_FMT_FLAG_BE) != !HAVE_BIGENDIAN) {
+            av_log(avctx, AV_LOG_ERROR, "the pixel format %s has not this machine's byte order\n",
+                   desc->name);
+            return AVERROR(EINVAL);
+        }
+        format->component[i] = (CudaencComponent) {
+            .plane            = c->plane,
+            .offset           = c->offset,
+            .step             = c->step,
+            .shift            = c->shift,
+            .depth            = c->depth,
+            .log2_subsample_x = chroma ? desc->log2_chroma_w : 0,
+            .log2_subsample_y = chroma ? desc->log2_chroma_h : 0,
+        };
+    }
+
+    /* libavutil's values are those of H.273 */
+    format->full_range      = avctx->color_range == AVCOL_RANGE_JPEG;
+    format->color_primaries = avctx->color_primaries;
+    format->color_transfer  = avctx->color_trc;
+    format->color_matrix    = avctx->colorspace;
+    return 0;
+}
+
+static int select_device(AVCodecContext *avctx, FFCudaencContext *ctx, CudaencConfig *config)
+{
+    config->device = ctx->device;
+#if CONFIG_CUDA
+    if (avctx->pix_fmt == AV_PIX_FMT_CUDA) {
+        const AVHWFramesContext *frames;
+
+        if (!avctx->hw_frames_ctx) {
+            av_log(avctx, AV_LOG_ERROR, "CUDA frames need hw_frames_ctx, which names their "
+                   "device and format\n");
+            return AVERROR(EINVAL);
+        }
+        if (strcmp(ctx->device, "auto") && !av_strstart(ctx->device, "cuda", NULL)) {
+            av_log(avctx, AV_LOG_ERROR, "device %s cannot encode CUDA frames: use device auto or "
+                   "cuda, or the filter hwdownload before the encoder\n", ctx->device);
+            return AVERROR(EINVAL);
+        }
+        frames = (AVHWFramesContext *)avctx->hw_frames_ctx->data;
+        config->device_frames = 1;
+        ctx->device_ref = av_buffer_ref(frames->device_ref);
+        if (!ctx->device_ref)
+            return AVERROR(ENOMEM);
+    } else if (avctx->hw_device_ctx &&
+               (!strcmp(ctx->device, "auto") || !strcmp(ctx->device, "cuda"))) {
+        const AVHWDeviceContext *device = (AVHWDeviceContext *)avctx->hw_device_ctx->data;
+
+        if (device->type != AV_HWDEVICE_TYPE_CUDA) {
+            av_log(avctx, AV_LOG_ERROR, "hw_device_ctx is of the type %s, this encoder takes "
+                   "cuda\n", av_hwdevice_get_type_name(device->type));
+            return AVERROR(EINVAL);
+        }
+        ctx->device_ref = av_buffer_ref(avctx->hw_device_ctx);
+        if (!ctx->device_ref)
+            return AVERROR(ENOMEM);
+    }
+    if (ctx->device_ref) {
+        const AVHWDeviceContext *device = (AVHWDeviceContext *)ctx->device_ref->data;
+
+        config->cuda_context = ((AVCUDADeviceContext *)device->hwctx)->cuda_ctx;
+    }
+#endif
+    return 0;
+}
+
+int ff_cudaenc_init(AVCodecContext *avctx, FFCudaencContext *ctx,
+                    CudaencConfig *config, const char *summary)
+{
+    int ret;
+
+    ret = select_device(avctx, ctx, config);
+    if (ret < 0)
+        return ret;
+    ret = fill_format(avctx, &config->format);
+    if (ret < 0)
+        return ret;
+
+    for (int i = 0; i < ctx->async_depth; i++) {
+        ctx->frames[i] = av_frame_alloc();
+        if (!ctx->frames[i])
+            return AVERROR(ENOMEM);
+    }
+
+    config->async_depth = ctx->async_depth;
+    config->threads     = avctx->thread_count;
+    config->log         = log_line;
+    config->log_opaque  = avctx;
+    ret = cudaenc_open(&ctx->session, config);
+    if (ret < 0)
+        return error_from_cudaenc(ret);
+
+    av_log(avctx, AV_LOG_INFO, "%s: %dx%d %s%s, %s, async depth %d\n",
+           cudaenc_device_name(ctx->session), avctx->width, avctx->height,
+           av_get_pix_fmt_name(config->device_frames ? avctx->sw_pix_fmt : avctx->pix_fmt),
+           config->device_frames ? " in GPU memory" : "", summary, ctx->async_depth);
+    return 0;
+}
+
+void ff_cudaenc_close(FFCudaencContext *ctx)
+{
+    /* first the session, which waits until the device has left the frames alone */
+    cudaenc_close(ctx->session);
+    ctx->session = NULL;
+    for (int i = 0; i < FF_ARRAY_ELEMS(ctx->frames); i++)
+        av_frame_free(&ctx->frames[i]);
+    av_buffer_unref(&ctx->device_ref);
+}
+
+int ff_cudaenc_quality(AVCodecContext *avctx, int option, int fallback)
+{
+    int quality;
+
+    if (option >= 0)
+        return option;
+    if (!(avctx->flags & AV_CODEC_FLAG_QSCALE))
+        return fallback;
+
+    quality = avctx->global_quality / FF_QP2LAMBDA;
+    if (quality < 1 || quality > 100) {
+        av_log(avctx, AV_LOG_ERROR, "-q:v %d is out of range: the quality is 1 (worst) to 100 "
+               "(best)\n", quality);
+        return AVERROR(EINVAL);
+    }
+    return quality;
+}

@@ -1,0 +1,99 @@
+/*
+ * cudaenc: glue between libavcodec and the cudaenc library
+ * Copyright (c) 2026 the cudaenc developers
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * This file is part of cudaenc and is built as a part of FFmpeg.
+ *
+ * FFmpeg is free software; you can redistribute it and/or
+ * modify it under the terms of the GNU Lesser General Public
+ * License as published by the Free Software Foundation; either
+ * version 2.1 of the License, or (at your option) any later version.
+ *
+ * FFmpeg is distributed in the hope that it will be useful,
+ * but WITHOUT ANY WARRANTY; without even the implied warranty of
+ * MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU
+ * Lesser General Public License for more details.
+ *
+ * You should have received a copy of the GNU Lesser General Public
+ * License along with FFmpeg; if not, write to the Free Software
+ * Foundation, Inc., 51 Franklin Street, Fifth Floor, Boston, MA 02110-1301 USA
+ */
+
+#ifndef AVCODEC_CUDAENC_GLUE_H
+#define AVCODEC_CUDAENC_GLUE_H
+
+#include <stddef.h>
+
+#include <cudaenc.h>
+
+#include "libavutil/buffer.h"
+#include "libavutil/frame.h"
+#include "libavutil/opt.h"
+
+#include "avcodec.h"
+#include "hwconfig.h"
+
+#define CUDAENC_MAX_ASYNC_DEPTH 64
+
+/** What every encoder has; the second member of its private context, after the AVClass. */
+typedef struct FFCudaencContext {
+    /* options */
+    char *device;
+    int async_depth;
+
+    CudaencSession *session;
+    /** Owns the CUDA context that the session runs in, NULL when the library
+     *  owns it. */
+    AVBufferRef *device_ref;
+    /** Frames in flight, oldest at first_frame: the library reads their data
+     *  until their packet is there. */
+    AVFrame *frames[CUDAENC_MAX_ASYNC_DEPTH];
+    int first_frame;
+    int nb_frames;
+    int draining;
+} FFCudaencContext;
+
+#define CUDAENC_OPTION_FLAGS (AV_OPT_FLAG_VIDEO_PARAM | AV_OPT_FLAG_ENCODING_PARAM)
+
+/** The options of FFCudaencContext, which is the member "common" of type. */
+#define CUDAENC_COMMON_OPTIONS(type)                                                              \
+    { "device", "Where to encode: auto (the frames' or the first CUDA device, else the CPU, with "\
+                "a warning), cpu, cuda or cuda:N (fails where there is none)",                    \
+      offsetof(type, common.device), AV_OPT_TYPE_STRING, { .str = "auto" }, 0, 0,                 \
+      CUDAENC_OPTION_FLAGS },                                                                     \
+    { "async_depth", "Frames in flight: more fill the GPU better and need more memory; 1 gives "  \
+                     "each packet at once",                                                       \
+      offsetof(type, common.async_depth), AV_OPT_TYPE_INT, { .i64 = 4 }, 1,                       \
+      CUDAENC_MAX_ASYNC_DEPTH, CUDAENC_OPTION_FLAGS }
+
+extern const AVCodecHWConfigInternal *const ff_cudaenc_hw_configs[];
+
+/**
+ * Open the session.
+ *
+ * @param config  from cudaenc_config_defaults(), with the codec's options set;
+ *                the rest is filled in here
+ * @param summary the options in a few words, for the log
+ */
+int ff_cudaenc_init(AVCodecContext *avctx, FFCudaencContext *ctx,
+                    CudaencConfig *config, const char *summary);
+
+int ff_cudaenc_receive_packet(AVCodecContext *avctx, FFCudaencContext *ctx,
+                              AVPacket *pkt);
+
+/** Drop the frames in flight; encoding can go on. */
+void ff_cudaenc_flush(FFCudaencContext *ctx);
+
+void ff_cudaenc_close(FFCudaencContext *ctx);
+
+/**
+ * The quality to code with: the option when it was set (not negative), else
+ * what -q:v asks for, else fallback.
+ *
+ * @return 1..100, or an error, logged, when -q:v is outside of that
+ */
+int ff_cudaenc_quality(AVCodecContext *avctx, int option, int fallback);
+
+#endif /* AVCODEC_CUDAENC_GLUE_H */

@@ -1,0 +1,174 @@
+/*
+ * JPEG 2000 encoder on CUDA
+ * Copyright (c) 2026 the cudaenc developers
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * This file is part of cudaenc and is built as a part of FFmpeg.
+ *
+ * FFmpeg is free software; you can redistribute it and/or
+ * modify it under the terms of the GNU Lesser General Public
+ * License as published by the Free Software Foundation; either
+ * version 2.1 of the License, or (at your option) any later version.
+ *
+ * FFmpeg is distributed in the hope that it will be useful,
+ * but WITHOUT ANY WARRANTY; without even the implied warranty of
+ * MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU
+ * Lesser General Public License for more details.
+ *
+ * You should have received a copy of the GNU Lesser General Public
+ * License along with FFmpeg; if not, write to the Free Software
+ * Foundation, Inc., 51 Franklin Street, Fifth Floor, Boston, MA 02110-1301 USA
+ */
+
+#include <stdio.h>
+
+#include "cudaenc_compat.h"
+#include "cudaenc_glue.h"
+
+#include "libavutil/opt.h"
+
+typedef struct J2kCudaContext {
+    const AVClass *class;
+    FFCudaencContext common;
+    CudaencJ2kOptions j2k;
+    int quality; /* -1: not set */
+} J2kCudaContext;
+
+static int j2k_cuda_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
+{
+    J2kCudaContext *s = avctx->priv_data;
+
+    return ff_cudaenc_receive_packet(avctx, &s->common, pkt);
+}
+
+static void j2k_cuda_flush(AVCodecContext *avctx)
+{
+    J2kCudaContext *s = avctx->priv_data;
+
+    ff_cudaenc_flush(&s->common);
+}
+
+static av_cold int j2k_cuda_close(AVCodecContext *avctx)
+{
+    J2kCudaContext *s = avctx->priv_data;
+
+    ff_cudaenc_close(&s->common);
+    return 0;
+}
+
+static av_cold int j2k_cuda_init(AVCodecContext *avctx)
+{
+    J2kCudaContext *s = avctx->priv_data;
+    CudaencConfig config;
+    char summary[128], coding[32];
+    int quality;
+
+    cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
+
+    quality = ff_cudaenc_quality(avctx, s->quality, config.j2k.quality);
+    if (quality < 0)
+        return quality;
+
+    config.j2k         = s->j2k;
+    config.j2k.quality = quality;
+    /* without the library's version, so that its packets can be compared */
+    if (!config.j2k.comment && avctx->flags & AV_CODEC_FLAG_BITEXACT)
+        config.j2k.comment = "cudaenc";
+
+    if (s->j2k.pred == CUDAENC_J2K_DWT53) {
+        if (s->quality >= 0 || avctx->flags & AV_CODEC_FLAG_QSCALE)
+            av_log(avctx, AV_LOG_WARNING, "pred dwt53 is lossless, quality %d has no effect\n",
+                   quality);
+        snprintf(coding, sizeof(coding), "5/3 lossless");
+    } else {
+        snprintf(coding, sizeof(coding), "9/7 quality %d", quality);
+    }
+    snprintf(summary, sizeof(summary), "%s, %s, %d levels, %dx%d blocks",
+             s->j2k.format == CUDAENC_J2K_JP2 ? "jp2" : "j2k", coding, s->j2k.levels,
+             s->j2k.cblk_width, s->j2k.cblk_height);
+
+    return ff_cudaenc_init(avctx, &s->common, &config, summary);
+}
+
+#define OFFSET(x) offsetof(J2kCudaContext, x)
+#define VE CUDAENC_OPTION_FLAGS
+static const AVOption options[] = {
+    CUDAENC_COMMON_OPTIONS(J2kCudaContext),
+    { "format",      "File format of a packet",                                        OFFSET(j2k.format),      AV_OPT_TYPE_INT,    { .i64 = CUDAENC_J2K_JP2 }, CUDAENC_J2K_CODESTREAM, CUDAENC_J2K_JP2, VE, .unit = "format" },
+    { "j2k",         "Bare codestream, as MXF and digital cinema have it",             0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_CODESTREAM }, 0, 0, VE, .unit = "format" },
+    { "jp2",         "Codestream in JP2 boxes, with colour space and ICC profile",     0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_JP2 }, 0, 0, VE, .unit = "format" },
+    { "tile_width",  "Tile width in samples, 0: as wide as the picture",               OFFSET(j2k.tile_width),  AV_OPT_TYPE_INT,    { .i64 = 0 }, 0, 1 << 30, VE },
+    { "tile_height", "Tile height in samples, 0: as high as the picture",              OFFSET(j2k.tile_height), AV_OPT_TYPE_INT,    { .i64 = 0 }, 0, 1 << 30, VE },
+    { "pred",        "Wavelet: lossy 9/7 or lossless 5/3",                             OFFSET(j2k.pred),        AV_OPT_TYPE_INT,    { .i64 = CUDAENC_J2K_DWT97 }, CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53, VE, .unit = "pred" },
+    { "dwt97",       "Irreversible 9/7: lossy, see quality",                           0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT97 }, 0, 0, VE, .unit = "pred" },
+    { "dwt97int",    "The same as dwt97, under the name the jpeg2000 encoder has",     0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT97 }, 0, 0, VE, .unit = "pred" },
+    { "dwt53",       "Reversible 5/3: lossless",                                       0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT53 }, 0, 0, VE, .unit = "pred" },
+    { "quality",     "Quality of dwt97, 1 (worst) to 100 (best); -1: what -q:v says, else 90", OFFSET(quality), AV_OPT_TYPE_INT,    { .i64 = -1 }, -1, 100, VE },
+    { "levels",      "Wavelet decompositions, each halves width and height",           OFFSET(j2k.levels),      AV_OPT_TYPE_INT,    { .i64 = 5 }, 0, 32, VE },
+    { "cblk_width",  "Code-block width, a power of two; width x height is at most 4096", OFFSET(j2k.cblk_width), AV_OPT_TYPE_INT,    { .i64 = 32 }, 4, 1024, VE },
+    { "cblk_height", "Code-block height, a power of two; width x height is at most 4096", OFFSET(j2k.cblk_height), AV_OPT_TYPE_INT,  { .i64 = 32 }, 4, 1024, VE },
+    { "precincts",   "Precinct sizes WxH[,WxH...], powers of two, highest resolution first, the last one repeats; not set: 32768x32768", OFFSET(j2k.precincts), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
+    { "prog",        "Progression order of the packets of a codestream",               OFFSET(j2k.prog),        AV_OPT_TYPE_INT,    { .i64 = CUDAENC_J2K_LRCP }, CUDAENC_J2K_LRCP, CUDAENC_J2K_CPRL, VE, .unit = "prog" },
+    { "lrcp",        "Layer, resolution, component, position",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_LRCP }, 0, 0, VE, .unit = "prog" },
+    { "rlcp",        "Resolution, layer, component, position",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RLCP }, 0, 0, VE, .unit = "prog" },
+    { "rpcl",        "Resolution, position, component, layer",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RPCL }, 0, 0, VE, .unit = "prog" },
+    { "pcrl",        "Position, component, resolution, layer",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_PCRL }, 0, 0, VE, .unit = "prog" },
+    { "cprl",        "Component, position, resolution, layer",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_CPRL }, 0, 0, VE, .unit = "prog" },
+    { "mct",         "Multiple component transform of the first three components, which must be of one size and depth", OFFSET(j2k.mct), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 1, VE, .unit = "mct" },
+    { "auto",        "On for RGB, off for everything else",                            0,                       AV_OPT_TYPE_CONST,  { .i64 = -1 }, 0, 0, VE, .unit = "mct" },
+    { "guard_bits",  "Guard bits against overflow of the wavelet's subbands",          OFFSET(j2k.guard_bits),  AV_OPT_TYPE_INT,    { .i64 = 2 }, 1, 7, VE },
+    { "sop",         "SOP marker segment before every packet of the codestream",       OFFSET(j2k.sop),         AV_OPT_TYPE_BOOL,   { .i64 = 0 }, 0, 1, VE },
+    { "eph",         "EPH marker after every packet header",                           OFFSET(j2k.eph),         AV_OPT_TYPE_BOOL,   { .i64 = 0 }, 0, 1, VE },
+    { "tlm",         "TLM marker segments: the lengths of the tile-parts, in the main header", OFFSET(j2k.tlm), AV_OPT_TYPE_BOOL,   { .i64 = 0 }, 0, 1, VE },
+    { "plt",         "PLT marker segments: the lengths of the packets, in the tile-part headers", OFFSET(j2k.plt), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "comment",     "Text of the COM marker segment, empty: none; not set: the library's name and version", OFFSET(j2k.comment), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
+    { NULL }
+};
+
+static const AVClass j2k_cuda_class = {
+    .class_name = "j2k_cuda",
+    .item_name  = av_default_item_name,
+    .option     = options,
+    .version    = LIBAVUTIL_VERSION_INT,
+};
+
+const FFCodec ff_j2k_cuda_encoder = {
+    .p.name         = "j2k_cuda",
+    CODEC_LONG_NAME("JPEG 2000 on CUDA (cudaenc)"),
+    .p.type         = AVMEDIA_TYPE_VIDEO,
+    .p.id           = AV_CODEC_ID_JPEG2000,
+    .p.capabilities = AV_CODEC_CAP_DR1 | AV_CODEC_CAP_DELAY | AV_CODEC_CAP_HARDWARE |
+                      AV_CODEC_CAP_OTHER_THREADS | AV_CODEC_CAP_ENCODER_FLUSH |
+                      AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE,
+    .p.priv_class   = &j2k_cuda_class,
+    .p.wrapper_name = "cudaenc",
+    .priv_data_size = sizeof(J2kCudaContext),
+    .init           = j2k_cuda_init,
+    FF_CODEC_RECEIVE_PACKET_CB(j2k_cuda_receive_packet),
+    .flush          = j2k_cuda_flush,
+    .close          = j2k_cuda_close,
+    .hw_configs     = ff_cudaenc_hw_configs,
+    CUDAENC_COLOR_RANGES
+    CODEC_PIXFMTS(
+        AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_RGB48,
+        AV_PIX_FMT_GBRP, AV_PIX_FMT_GBRP9, AV_PIX_FMT_GBRP10, AV_PIX_FMT_GBRP12, AV_PIX_FMT_GBRP14, AV_PIX_FMT_GBRP16,
+        AV_PIX_FMT_GRAY8, AV_PIX_FMT_GRAY9, AV_PIX_FMT_GRAY10, AV_PIX_FMT_GRAY12, AV_PIX_FMT_GRAY14, AV_PIX_FMT_GRAY16,
+        AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUV420P9, AV_PIX_FMT_YUV420P10, AV_PIX_FMT_YUV420P12, AV_PIX_FMT_YUV420P14, AV_PIX_FMT_YUV420P16,
+        AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUV422P9, AV_PIX_FMT_YUV422P10, AV_PIX_FMT_YUV422P12, AV_PIX_FMT_YUV422P14, AV_PIX_FMT_YUV422P16,
+        AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUV444P9, AV_PIX_FMT_YUV444P10, AV_PIX_FMT_YUV444P12, AV_PIX_FMT_YUV444P14, AV_PIX_FMT_YUV444P16,
+        AV_PIX_FMT_YUV440P, AV_PIX_FMT_YUV440P10, AV_PIX_FMT_YUV440P12,
+        AV_PIX_FMT_YUV411P, AV_PIX_FMT_YUV410P,
+        AV_PIX_FMT_YA8, AV_PIX_FMT_YA16,
+        AV_PIX_FMT_RGBA, AV_PIX_FMT_BGRA, AV_PIX_FMT_ARGB, AV_PIX_FMT_ABGR, AV_PIX_FMT_RGBA64,
+        AV_PIX_FMT_RGB0, AV_PIX_FMT_BGR0, AV_PIX_FMT_0RGB, AV_PIX_FMT_0BGR,
+        AV_PIX_FMT_GBRAP, AV_PIX_FMT_GBRAP10, AV_PIX_FMT_GBRAP12, CUDAENC_FMT_GBRAP14 AV_PIX_FMT_GBRAP16,
+        AV_PIX_FMT_YUVA420P, AV_PIX_FMT_YUVA420P9, AV_PIX_FMT_YUVA420P10, AV_PIX_FMT_YUVA420P16,
+        AV_PIX_FMT_YUVA422P, AV_PIX_FMT_YUVA422P9, AV_PIX_FMT_YUVA422P10, AV_PIX_FMT_YUVA422P12, AV_PIX_FMT_YUVA422P16,
+        AV_PIX_FMT_YUVA444P, AV_PIX_FMT_YUVA444P9, AV_PIX_FMT_YUVA444P10, AV_PIX_FMT_YUVA444P12, AV_PIX_FMT_YUVA444P16,
+        AV_PIX_FMT_XYZ12,
+        AV_PIX_FMT_NV12, AV_PIX_FMT_P010, CUDAENC_FMT_P012 AV_PIX_FMT_P016,
+        AV_PIX_FMT_NV16, AV_PIX_FMT_P210, CUDAENC_FMT_P212 AV_PIX_FMT_P216,
+        CUDAENC_FMT_CUDA),
+    .caps_internal  = FF_CODEC_CAP_INIT_CLEANUP | FF_CODEC_CAP_ICC_PROFILES,
+};
