@@ -30,11 +30,11 @@ unsigned cudaenc_version(void);
 
 enum {
     CUDAENC_OK = 0,
-    CUDAENC_AGAIN = -1,           /**< submit: the ring is full, receive first. receive: nothing is due, submit first. */
-    CUDAENC_EOF = -2,             /**< receive: flushed, and every packet has left. */
-    CUDAENC_ERR_INVALID = -3,     /**< option, format or call that is not allowed; the log names it. */
-    CUDAENC_ERR_MEMORY = -4,      /**< host or device memory ran out. */
-    CUDAENC_ERR_DEVICE = -5,      /**< the device is missing, failed or was lost. */
+    CUDAENC_AGAIN = -1,       /**< submit: the ring is full, receive first. receive: nothing is due, submit first. */
+    CUDAENC_EOF = -2,         /**< receive: flushed, and every packet has left. */
+    CUDAENC_ERR_INVALID = -3, /**< option, format or call that is not allowed; the log names it. */
+    CUDAENC_ERR_MEMORY = -4,  /**< host or device memory ran out. */
+    CUDAENC_ERR_DEVICE = -5,  /**< the device is missing, failed or was lost. */
     CUDAENC_ERR_UNSUPPORTED = -6, /**< valid, but this library cannot do it. */
     CUDAENC_ERR_INTERNAL = -7,    /**< a bug of the library. */
 };
@@ -45,7 +45,12 @@ typedef enum CudaencCodec {
     CUDAENC_CODEC_J2K = 1, /**< JPEG 2000 Part 1, ITU-T T.800. */
 } CudaencCodec;
 
-typedef enum CudaencLogLevel { CUDAENC_LOG_ERROR, CUDAENC_LOG_WARNING, CUDAENC_LOG_INFO, CUDAENC_LOG_VERBOSE } CudaencLogLevel;
+typedef enum CudaencLogLevel {
+    CUDAENC_LOG_ERROR,
+    CUDAENC_LOG_WARNING,
+    CUDAENC_LOG_INFO,
+    CUDAENC_LOG_VERBOSE
+} CudaencLogLevel;
 /** Gets one line without a newline; called on the thread that called the library. */
 typedef void (*CudaencLog)(void *opaque, CudaencLogLevel level, const char *line);
 
@@ -61,10 +66,10 @@ typedef enum CudaencColorModel {
  *  depth + shift > 8, else one. Components are in the order R G B, Y Cb Cr, X Y Z or gray, then alpha. */
 typedef struct CudaencComponent {
     int plane;
-    int offset;         /**< bytes */
-    int step;           /**< bytes from a sample to its right neighbour */
-    int shift;          /**< bits */
-    int depth;          /**< bits, 1 to 16 */
+    int offset;           /**< bytes */
+    int step;             /**< bytes from a sample to its right neighbour */
+    int shift;            /**< bits */
+    int depth;            /**< bits, 1 to 16 */
     int log2_subsample_x; /**< the component has ceil(width / 2^log2_subsample_x) columns */
     int log2_subsample_y;
 } CudaencComponent;
@@ -75,9 +80,9 @@ typedef struct CudaencFormat {
     int planes;        /**< 1 to 4 */
     CudaencComponent component[4];
     CudaencColorModel color_model;
-    int has_alpha;               /**< the last component is alpha */
-    int full_range;              /**< of YUV and gray: 1 full (JPEG), 0 limited */
-    int color_primaries;         /**< ITU-T H.273 code points, 2 unspecified */
+    int has_alpha;       /**< the last component is alpha */
+    int full_range;      /**< of YUV and gray: 1 full (JPEG), 0 limited */
+    int color_primaries; /**< ITU-T H.273 code points, 2 unspecified */
     int color_transfer;
     int color_matrix;
 } CudaencFormat;
@@ -104,13 +109,13 @@ typedef struct CudaencJ2kOptions {
     int cblk_height;
     const char *precincts; /**< "WxH[,WxH...]", powers of two, highest resolution first, the last one repeats; NULL or
                                 "": 32768x32768 (default) */
-    int prog;        /**< CudaencJ2kProgression; default LRCP */
-    int mct;         /**< component transform of the first three components: -1 auto (on for RGB; default), 0, 1 */
-    int guard_bits;  /**< 1..7; default 2 */
-    int sop;         /**< 1: SOP marker segment before each packet; default 0 */
-    int eph;         /**< 1: EPH marker after each packet header; default 0 */
-    int tlm;         /**< 1: TLM marker segments in the main header; default 0 */
-    int plt;         /**< 1: PLT marker segments in the tile-part headers; default 0 */
+    int prog;              /**< CudaencJ2kProgression; default LRCP */
+    int mct;             /**< component transform of the first three components: -1 auto (on for RGB; default), 0, 1 */
+    int guard_bits;      /**< 1..7; default 2 */
+    int sop;             /**< 1: SOP marker segment before each packet; default 0 */
+    int eph;             /**< 1: EPH marker after each packet header; default 0 */
+    int tlm;             /**< 1: TLM marker segments in the main header; default 0 */
+    int plt;             /**< 1: PLT marker segments in the tile-part headers; default 0 */
     const char *comment; /**< text of a COM marker segment; NULL: the library's name and version; "": none */
 } CudaencJ2kOptions;
 /** Fills in the defaults. */
@@ -120,16 +125,16 @@ typedef struct CudaencConfig {
     size_t struct_size; /**< sizeof(CudaencConfig), set by cudaenc_config_defaults() */
     CudaencCodec codec;
     CudaencFormat format;
-    const char *device;     /**< "auto" (default), "cpu", "cuda", "cuda:N" */
-    int device_frames;      /**< 1: frames are in CUDA device memory of cuda_context */
-    void *cuda_context;     /**< CUcontext to run in, NULL: the primary context of the device that `device` names.
-                                 The caller keeps it alive until the session is closed and its buffers are freed. */
-    int async_depth;        /**< frames in flight, 1..64; default 4 */
-    int threads;            /**< of the CPU device; 0 (default): one per core */
-    int stage_times;        /**< 1: measure every stage, see cudaenc_stage_times(); default 0 */
-    CudaencLog log;         /**< may be NULL */
+    const char *device; /**< "auto" (default), "cpu", "cuda", "cuda:N" */
+    int device_frames;  /**< 1: frames are in CUDA device memory of cuda_context */
+    void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names.
+                             The caller keeps it alive until the session is closed and its buffers are freed. */
+    int async_depth;    /**< frames in flight, 1..64; default 4 */
+    int threads;        /**< of the CPU device; 0 (default): one per core */
+    int stage_times;    /**< 1: measure every stage, see cudaenc_stage_times(); default 0 */
+    CudaencLog log;     /**< may be NULL */
     void *log_opaque;
-    CudaencJ2kOptions j2k;  /**< of CUDAENC_CODEC_J2K */
+    CudaencJ2kOptions j2k; /**< of CUDAENC_CODEC_J2K */
 } CudaencConfig;
 void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec);
 
@@ -166,8 +171,8 @@ int cudaenc_open(CudaencSession **session, const CudaencConfig *config);
 /** "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90": what runs. Valid until the session is closed. */
 const char *cudaenc_device_name(const CudaencSession *session);
 
-/** Starts encoding a frame; does not wait for it. @return CUDAENC_OK, CUDAENC_AGAIN when async_depth frames are in flight,
- *  or an error of this frame. */
+/** Starts encoding a frame; does not wait for it. @return CUDAENC_OK, CUDAENC_AGAIN when async_depth frames are in
+ * flight, or an error of this frame. */
 int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame);
 
 /** Takes the oldest frame's packet and waits for it when the ring is full or the session is flushed.

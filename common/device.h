@@ -1,5 +1,5 @@
-// A device that runs kernels: memory, streams, events, launches. CUDA implements it (cuda_kernels/cuda_device.cpp), and so
-// does the emulator of the tests (fate_tests/emu); a CUDA pipeline's host code runs unchanged on both.
+// A device that runs kernels: memory, streams, events, launches. CUDA implements it (cuda_kernels/cuda_device.cpp), and
+// so does the emulator of the tests (fate_tests/emu); a CUDA pipeline's host code runs unchanged on both.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
@@ -28,11 +28,11 @@ class Device {
     using Event = EventTag *;
 
     virtual ~Device() = default;
-    virtual std::string name() const = 0;             // "cuda:0 NVIDIA H200, sm_90"
-    virtual int multiprocessors() const = 0;          // what fills the device
-    virtual void *alloc(size_t bytes) = 0;            // device memory, aligned to 256 bytes, contents undefined
-    virtual void free(void *memory) noexcept = 0;     // waits for work that uses it; nullptr does nothing
-    virtual void *alloc_pinned(size_t bytes) = 0;     // host memory that copies reach at full speed, aligned to 256 bytes
+    virtual std::string name() const = 0;          // "cuda:0 NVIDIA H200, sm_90"
+    virtual int multiprocessors() const = 0;       // what fills the device
+    virtual void *alloc(size_t bytes) = 0;         // device memory, aligned to 256 bytes, contents undefined
+    virtual void free(void *memory) noexcept = 0;  // waits for work that uses it; nullptr does nothing
+    virtual void *alloc_pinned(size_t bytes) = 0;  // host memory that copies reach at full speed, aligned to 256 bytes
     virtual void free_pinned(void *memory) noexcept = 0;
 
     virtual Stream create_stream() = 0;
@@ -40,17 +40,17 @@ class Device {
     virtual Event create_event(bool timing) = 0;
     virtual void destroy_event(Event) noexcept = 0;
     virtual void record(Event, Stream) = 0;
-    virtual void wait(Stream, Event) = 0;             // later work of the stream waits for the event
+    virtual void wait(Stream, Event) = 0;                      // later work of the stream waits for the event
     virtual void wait_foreign(Stream, void *cuda_stream) = 0;  // ... for all work queued so far on the caller's stream
-    virtual void synchronize(Event) = 0;              // the calling thread waits
+    virtual void synchronize(Event) = 0;                       // the calling thread waits
     virtual void synchronize(Stream) = 0;
     virtual float elapsed_ms(Event begin, Event end) = 0;
 
     // Copies and fills are ordered by the stream; host memory has to stay valid until they ran. Upload from host memory
     // that is not pinned may block the caller.
     virtual void upload(Stream, void *device, const void *host, size_t bytes) = 0;
-    virtual void upload_2d(Stream, void *device, size_t device_pitch, const void *host, ptrdiff_t host_pitch, size_t row_bytes,
-                           size_t rows) = 0;
+    virtual void upload_2d(Stream, void *device, size_t device_pitch, const void *host, ptrdiff_t host_pitch,
+                           size_t row_bytes, size_t rows) = 0;
     virtual void download(Stream, void *host, const void *device, size_t bytes) = 0;
     virtual void fill(Stream, void *device, uint8_t value, size_t bytes) = 0;
 
@@ -65,8 +65,8 @@ class Device {
     virtual void launch_kernel(Stream, const KernelName &, Grid, unsigned threads, const void *params, size_t size) = 0;
 };
 
-// "cuda" is device 0 and "cuda:N" device N; with a CUcontext, the device of that context, and spec is only checked against
-// it. Throws Error(CUDAENC_ERR_DEVICE) with what is missing where there is no driver, no device or no such N.
+// "cuda" is device 0 and "cuda:N" device N; with a CUcontext, the device of that context, and spec is only checked
+// against it. Throws Error(CUDAENC_ERR_DEVICE) with what is missing where there is no driver, no device or no such N.
 std::shared_ptr<Device> open_cuda_device(const std::string &spec, void *cuda_context);
 
 // The emulator puts itself here when it is linked (tests only); then "emu" and "emu:SEED" are devices too.
@@ -78,7 +78,9 @@ class DeviceArray {
   public:
     DeviceArray() = default;
     DeviceArray(std::shared_ptr<Device> device, size_t count)
-        : device_(std::move(device)), data_(count ? static_cast<T *>(device_->alloc(count * sizeof(T))) : nullptr), count_(count) {}
+        : device_(std::move(device)),
+          data_(count ? static_cast<T *>(device_->alloc(count * sizeof(T))) : nullptr),
+          count_(count) {}
     DeviceArray(DeviceArray &&o) noexcept { swap(o); }
     DeviceArray &operator=(DeviceArray &&o) noexcept {
         DeviceArray(std::move(o)).swap(*this);

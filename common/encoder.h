@@ -11,8 +11,8 @@
 
 namespace cudaenc {
 
-// A slot is empty, or holds one frame from submit() to finish(). Slots are used in rotation, and finished in the order of
-// their submits. Errors are thrown as Error; after one the slot is empty and the encoder can go on.
+// A slot is empty, or holds one frame from submit() to finish(). Slots are used in rotation, and finished in the order
+// of their submits. Errors are thrown as Error; after one the slot is empty and the encoder can go on.
 class Encoder {
   public:
     virtual ~Encoder() = default;  // waits for frames in flight and drops them

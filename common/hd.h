@@ -1,5 +1,5 @@
-// Maths that host and device share is written once, in functions marked CUDAENC_HD; tables in arrays marked CUDAENC_TABLE.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Maths that host and device share is written once, in functions marked CUDAENC_HD; tables in arrays marked
+// CUDAENC_TABLE. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 

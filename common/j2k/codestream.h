@@ -1,0 +1,59 @@
+// The parts of a codestream that CPU and CUDA pipelines place alike: packet headers' bits to bytes, marker segments of
+// tile-parts (T.800 A.4, A.7.3, A.8).
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../hd.h"
+#include "headers.h"
+#include "t2.h"
+
+namespace cudaenc::j2k {
+
+CUDAENC_HD void put_be16(uint8_t *at, uint32_t x) {
+    at[0] = static_cast<uint8_t>(x >> 8);
+    at[1] = static_cast<uint8_t>(x);
+}
+CUDAENC_HD void put_be32(uint8_t *at, uint32_t x) {
+    put_be16(at, x >> 16);
+    put_be16(at + 2, x);
+}
+
+// A tile-part's header: SOT, PLT segments (their bodies are written by put_plt_length()), SOD. `part` is the length of
+// the whole tile-part; plt_offsets[i] the bytes of lengths before packet i of the tile, for plt_offsets[0..packets];
+// nullptr: no PLT.
+CUDAENC_HD void put_tile_header(uint8_t *at, uint32_t tile, uint64_t part, uint32_t packets,
+                                const uint64_t *plt_offsets) {
+    put_be16(at, kSot);
+    put_be16(at + 2, 10);
+    put_be16(at + 4, tile);
+    put_be32(at + 6, static_cast<uint32_t>(part));
+    at[10] = 0;  // TPsot
+    at[11] = 1;  // TNsot
+    at += kSotBytes;
+    for (uint32_t segment = 0; plt_offsets && segment < plt_segments(packets); segment++) {
+        const uint32_t last = min_of((segment + 1) * kPltPackets, packets);
+        const uint32_t bytes = static_cast<uint32_t>(plt_offsets[last] - plt_offsets[segment * kPltPackets]);
+        put_be16(at, kPlt);
+        put_be16(at + 2, 3 + bytes);
+        at[4] = static_cast<uint8_t>(segment);
+        at += kPltHeaderBytes + bytes;
+    }
+    put_be16(at, kSod);
+}
+
+// Packet `in_tile`'s length in the PLT segments of the tile-part header at `at`; `before` bytes of lengths precede it.
+CUDAENC_HD void put_plt_length(uint8_t *at, uint32_t in_tile, uint64_t before, uint64_t length) {
+    at += kSotBytes + (in_tile / kPltPackets + 1) * kPltHeaderBytes + before;
+    const uint32_t n = plt_bytes(length);
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = static_cast<uint8_t>(((length >> (7 * (n - 1 - i))) & 127) | (i + 1 < n ? 128 : 0));
+}
+
+CUDAENC_HD void put_sop(uint8_t *at, uint32_t in_tile) {
+    put_be16(at, kSop);
+    put_be16(at + 2, 4);
+    put_be16(at + 4, in_tile & 0xFFFF);
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "geometry.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "../error.h"
+#include "dwt.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+int64_t ceil_shift64(int64_t x, int bits) { return bits >= 62 ? (x > 0) : (x + (int64_t{1} << bits) - 1) >> bits; }
+int64_t floor_shift64(int64_t x, int bits) { return bits >= 62 ? 0 : x >> bits; }
+
+// A resolution of a tile-component, cut into precincts (T.800 B.6).
+struct Resolution {
+    Extent extent;
+    int level;  // decompositions above it
+    int width_log2, height_log2;
+    int64_t first_column, first_row;  // of the precinct grid
+    int columns, rows;
+    int count() const { return columns * rows; }
+};
+
+Resolution make_resolution(const Params &p, const TileComponent &t, int r) {
+    Resolution res{};
+    res.level = p.levels - r;
+    res.extent = {
+        static_cast<int32_t>(ceil_shift64(t.x0, res.level)), static_cast<int32_t>(ceil_shift64(t.y0, res.level)),
+        static_cast<int32_t>(ceil_shift64(t.x1, res.level)), static_cast<int32_t>(ceil_shift64(t.y1, res.level))};
+    res.width_log2 = p.precinct_width_log2[r];
+    res.height_log2 = p.precinct_height_log2[r];
+    res.first_column = floor_shift64(res.extent.x0, res.width_log2);
+    res.first_row = floor_shift64(res.extent.y0, res.height_log2);
+    if (res.extent.width() > 0)
+        res.columns = static_cast<int>(ceil_shift64(res.extent.x1, res.width_log2) - res.first_column);
+    if (res.extent.height() > 0)
+        res.rows = static_cast<int>(ceil_shift64(res.extent.y1, res.height_log2) - res.first_row);
+    return res;
+}
+
+class Builder {
+  public:
+    Builder(const Params &params, Geometry &geometry) : p_(params), g_(geometry) {}
+
+    void build() {
+        const int components = static_cast<int>(p_.components.size());
+        for (int ty = 0; ty < p_.tiles_y; ty++)
+            for (int tx = 0; tx < p_.tiles_x; tx++) {
+                const int64_t left = int64_t{tx} * p_.tile_width, top = int64_t{ty} * p_.tile_height;
+                const int64_t right = std::min<int64_t>(left + p_.tile_width, p_.width);
+                const int64_t bottom = std::min<int64_t>(top + p_.tile_height, p_.height);
+                resolutions_.assign(components, {});
+                for (int c = 0; c < components; c++) {
+                    const Component &k = p_.components[c];
+                    const auto at = [](int64_t x, int d) { return static_cast<int32_t>(ceil_div(x, d)); };
+                    TileComponent t{at(left, k.dx),   at(top, k.dy), at(right, k.dx),
+                                    at(bottom, k.dy), g_.samples,    g_.halves};
+                    const uint64_t width = t.x1 - t.x0, height = t.y1 - t.y0;
+                    g_.samples += (width * height + 31) / 32 * 32;
+                    g_.halves += ((width + 1) / 2 * ((height + 1) / 2) + 31) / 32 * 32;
+                    g_.widest = std::max(g_.widest, t.x1 - t.x0);
+                    g_.highest = std::max(g_.highest, t.y1 - t.y0);
+                    g_.tile_components.push_back(t);
+                    for (int r = 0; r <= p_.levels; r++) resolutions_[c].push_back(make_resolution(p_, t, r));
+                }
+                tile_ = ty * p_.tiles_x + tx;
+                tile_x0_ = left, tile_y0_ = top, tile_x1_ = right, tile_y1_ = bottom;
+                g_.tiles.push_back({static_cast<uint32_t>(g_.packets.size()), 0});
+                add_packets();
+                g_.tiles.back().last_packet = static_cast<uint32_t>(g_.packets.size());
+            }
+    }
+
+  private:
+    // T.800 B.12.1, with one layer: the five orders of packets.
+    void add_packets() {
+        const int components = static_cast<int>(p_.components.size());
+        const auto all_of_resolution = [&](int r, int c) {
+            for (int k = 0; k < resolutions_[c][r].count(); k++) add_packet(c, r, k);
+        };
+        switch (p_.progression) {
+            case CUDAENC_J2K_LRCP:  // one layer: alike
+            case CUDAENC_J2K_RLCP:
+                for (int r = 0; r <= p_.levels; r++)
+                    for (int c = 0; c < components; c++) all_of_resolution(r, c);
+                break;
+            case CUDAENC_J2K_RPCL:
+                for (int r = 0; r <= p_.levels; r++)
+                    by_position(0, components, r, r, [&](int c, int res, int k) { add_packet(c, res, k); });
+                break;
+            case CUDAENC_J2K_PCRL:
+                by_position(0, components, 0, p_.levels, [&](int c, int r, int k) { add_packet(c, r, k); });
+                break;
+            case CUDAENC_J2K_CPRL:
+                for (int c = 0; c < components; c++)
+                    by_position(c, c + 1, 0, p_.levels, [&](int cc, int r, int k) { add_packet(cc, r, k); });
+                break;
+        }
+    }
+
+    // Precincts by the position on the reference grid of their upper left corner, then component, then resolution. The
+    // standard walks every position; only those where a precinct begins matter, so they are gathered and sorted.
+    template <class F>
+    void by_position(int c0, int c1, int r0, int r1, F add) {
+        struct Corner {
+            int64_t y, x;
+            int component, resolution, precinct;
+        };
+        std::vector<Corner> corners;
+        for (int c = c0; c < c1; c++)
+            for (int r = r0; r <= r1; r++) {
+                const Resolution &res = resolutions_[c][r];
+                for (int k = 0; k < res.count(); k++) {
+                    const int64_t px = res.first_column + k % res.columns, py = res.first_row + k / res.columns;
+                    // On the reference grid; the first ones, cut by the tile's edge, count as beginning there.
+                    const auto corner = [&](int64_t index, int log2, int d, int64_t edge) {
+                        return std::max(saturated_shift(index, log2 + res.level) * d, edge);
+                    };
+                    corners.push_back({corner(py, res.height_log2, p_.components[c].dy, tile_y0_),
+                                       corner(px, res.width_log2, p_.components[c].dx, tile_x0_), c, r, k});
+                }
+            }
+        std::stable_sort(corners.begin(), corners.end(), [](const Corner &a, const Corner &b) {
+            if (a.y != b.y) return a.y < b.y;
+            if (a.x != b.x) return a.x < b.x;
+            if (a.component != b.component) return a.component < b.component;
+            return a.resolution < b.resolution;
+        });
+        for (const Corner &k : corners) add(k.component, k.resolution, k.precinct);
+    }
+
+    static int64_t saturated_shift(int64_t x, int bits) {
+        return x == 0 ? 0 : bits > 40 ? int64_t{1} << 55 : x << bits;
+    }
+
+    void add_packet(int c, int r, int precinct) {
+        const Resolution &res = resolutions_[c][r];
+        Packet packet{};
+        packet.tile = tile_;
+        packet.in_tile = static_cast<uint32_t>(g_.packets.size()) - g_.tiles[tile_].first_packet;
+        packet.first_block = static_cast<uint32_t>(g_.blocks.size());
+        packet.first_band = static_cast<uint32_t>(g_.precinct_bands.size());
+        const int64_t px = res.first_column + precinct % res.columns, py = res.first_row + precinct / res.columns;
+        for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) add_band(c, r, o, res, px, py);
+        packet.last_block = static_cast<uint32_t>(g_.blocks.size());
+        packet.last_band = static_cast<uint32_t>(g_.precinct_bands.size());
+        g_.packets.push_back(packet);
+        if (g_.blocks.size() > std::numeric_limits<int32_t>::max() ||
+            g_.packets.size() > std::numeric_limits<int32_t>::max())
+            throw Error(CUDAENC_ERR_MEMORY, "the picture has more code-blocks than a session holds");
+    }
+
+    // T.800 B.5 to B.7: the part of a sub-band in a precinct, cut into code-blocks.
+    void add_band(int c, int r, int o, const Resolution &res, int64_t px, int64_t py) {
+        const TileComponent &t = g_.tile_components[tile_ * p_.components.size() + c];
+        // A sub-band's coordinates, and the precinct's in it, are those of its resolution, halved (not at the lowest).
+        const bool right = o == kHL || o == kHH, lower = o == kLH || o == kHH;
+        const auto begin = [&](int32_t x, bool high) { return r ? (high ? high_begin(x) : low_begin(x)) : x; };
+        const Extent band{begin(res.extent.x0, right), begin(res.extent.y0, lower), begin(res.extent.x1, right),
+                          begin(res.extent.y1, lower)};
+        const int width_log2 = res.width_log2 - (r ? 1 : 0), height_log2 = res.height_log2 - (r ? 1 : 0);
+        const int64_t x0 = std::max<int64_t>(band.x0, px << width_log2),
+                      x1 = std::min<int64_t>(band.x1, (px + 1) << width_log2);
+        const int64_t y0 = std::max<int64_t>(band.y0, py << height_log2),
+                      y1 = std::min<int64_t>(band.y1, (py + 1) << height_log2);
+        if (x0 >= x1 || y0 >= y1) return;
+        const int cw = std::min(p_.cblk_width_log2, width_log2), ch = std::min(p_.cblk_height_log2, height_log2);
+
+        PrecinctBand cell{};
+        cell.first_block = static_cast<uint32_t>(g_.blocks.size());
+        cell.columns = static_cast<uint32_t>(((x1 + (1 << cw) - 1) >> cw) - (x0 >> cw));
+        cell.rows = static_cast<uint32_t>(((y1 + (1 << ch) - 1) >> ch) - (y0 >> ch));
+        cell.nodes = g_.tag_tree_nodes;
+        for (int level = 0; level < tag_tree_levels(cell.columns, cell.rows); level++)
+            g_.tag_tree_nodes += tag_tree_columns(cell.columns, level) * tag_tree_columns(cell.rows, level);
+
+        // In the tile-component's rows, the low half of a resolution lies left of and above its high half.
+        const uint64_t stride = t.x1 - t.x0;
+        const uint64_t left = right ? low_begin(res.extent.x1) - low_begin(res.extent.x0) : 0;
+        const uint64_t top = lower ? low_begin(res.extent.y1) - low_begin(res.extent.y0) : 0;
+        const Quantiser &q = p_.quantisers[c][band_index(r, o)];
+        for (uint32_t j = 0; j < cell.rows; j++)
+            for (uint32_t i = 0; i < cell.columns; i++) {
+                const int64_t bx0 = std::max(x0, ((x0 >> cw) + i) << cw),
+                              bx1 = std::min(x1, ((x0 >> cw) + i + 1) << cw);
+                const int64_t by0 = std::max(y0, ((y0 >> ch) + j) << ch),
+                              by1 = std::min(y1, ((y0 >> ch) + j + 1) << ch);
+                CodeBlock b{};
+                b.coefficients = t.samples + (top + by0 - band.y0) * stride + left + bx0 - band.x0;
+                b.stride = static_cast<uint32_t>(stride);
+                b.width = static_cast<uint16_t>(bx1 - bx0);
+                b.height = static_cast<uint16_t>(by1 - by0);
+                b.x = static_cast<uint16_t>(i);
+                b.y = static_cast<uint16_t>(j);
+                b.orientation = static_cast<uint8_t>(o);
+                b.planes = static_cast<uint8_t>(q.planes);
+                b.cell = static_cast<uint32_t>(g_.precinct_bands.size());
+                b.packet = static_cast<uint32_t>(g_.packets.size());
+                b.slot = g_.slot_bytes;
+                g_.slot_bytes += slot_bytes(b.width, b.height, b.planes);
+                g_.blocks.push_back(b);
+            }
+        g_.max_passes = std::max(g_.max_passes, coding_passes(q.planes));
+        g_.precinct_bands.push_back(cell);
+    }
+
+    const Params &p_;
+    Geometry &g_;
+    uint32_t tile_ = 0;
+    int64_t tile_x0_ = 0, tile_y0_ = 0, tile_x1_ = 0, tile_y1_ = 0;
+    std::vector<std::vector<Resolution>> resolutions_;  // [component][resolution]
+};
+
+}  // namespace
+
+Geometry make_geometry(const Params &params) {
+    Geometry geometry{};
+    Builder(params, geometry).build();
+    return geometry;
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "params.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "../error.h"
+#include "../hd.h"
+#include "dwt.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+constexpr int kMaxSize = 32768;
+constexpr int kMaxTiles = 65535;  // T.800 A.4.2: Isot has 16 bits, 65535 is reserved
+
+[[noreturn]] void refuse(const std::string &message) { throw Error(CUDAENC_ERR_INVALID, message); }
+
+void check_range(const char *name, int value, int low, int high) {
+    if (value < low || value > high)
+        refuse(format_string("%s %d is not allowed: it is %d to %d", name, value, low, high));
+}
+
+void check_flag(const char *name, int value) {
+    if (value != 0 && value != 1) refuse(format_string("%s %d is not allowed: it is 0 or 1", name, value));
+}
+
+int power_of_two(const char *name, int value, int low, int high) {
+    if (value < low || value > high || (value & (value - 1)))
+        refuse(format_string("%s %d is not allowed: it is a power of two, %d to %d", name, value, low, high));
+    return bit_width(static_cast<uint32_t>(value)) - 1;
+}
+
+void check_format(const CudaencFormat &format) {
+    if (format.width < 1 || format.height < 1 || format.width > kMaxSize || format.height > kMaxSize)
+        refuse(format_string("picture size %dx%d is not allowed: each side is 1 to %d", format.width, format.height,
+                             kMaxSize));
+    if (format.components < 1 || format.components > kMaxComponents || format.planes < 1 || format.planes > 4)
+        refuse(format_string("a format of %d components in %d planes is not allowed: both are 1 to 4",
+                             format.components, format.planes));
+    for (int c = 0; c < format.components; c++) {
+        const CudaencComponent &s = format.component[c];
+        if (s.depth < 1 || s.depth > 16 || s.shift < 0 || s.shift + s.depth > 16)
+            refuse(format_string("component %d: depth %d with shift %d is not allowed: together they are 1 to 16", c,
+                                 s.depth, s.shift));
+        if (s.plane < 0 || s.plane >= format.planes || s.offset < 0 || s.step < 1)
+            refuse(format_string("component %d: plane %d, offset %d, step %d is not allowed", c, s.plane, s.offset,
+                                 s.step));
+        if (s.log2_subsample_x < 0 || s.log2_subsample_x > 3 || s.log2_subsample_y < 0 || s.log2_subsample_y > 3)
+            refuse(format_string("component %d: sub-sampling by 2^%d, 2^%d is not allowed: the exponents are 0 to 3", c,
+                                 s.log2_subsample_x, s.log2_subsample_y));
+    }
+}
+
+// "WxH,WxH,...", highest resolution first; T.800 A.6.1: exponents 0 to 15, 0 for the lowest resolution only.
+void parse_precincts(Params &params, const char *text) {
+    params.precinct_width_log2.fill(15);
+    params.precinct_height_log2.fill(15);
+    params.default_precincts = !text || !*text;
+    if (params.default_precincts) return;
+    const std::string all = text;
+    int resolution = params.levels, width = 0, height = 0;
+    for (const char *at = text; resolution >= 0; resolution--) {
+        if (*at) {
+            char *end;
+            const long w = std::strtol(at, &end, 10);
+            const bool separated = end != at && (*end == 'x' || *end == 'X');
+            at = separated ? end + 1 : end;
+            const long h = separated ? std::strtol(at, &end, 10) : 0;
+            if (!separated || end == at || (*end && *end != ',') || (*end == ',' && !end[1]))
+                refuse(
+                    format_string("precincts '%s' is not allowed: it is WxH[,WxH...], highest resolution first", text));
+            at = *end ? end + 1 : end;
+            const int low = resolution ? 2 : 1;
+            if (w < low || w > 32768 || h < low || h > 32768 || (w & (w - 1)) || (h & (h - 1)))
+                refuse(format_string("precincts '%s': %ldx%ld is not allowed: sides are powers of two, %d to 32768%s",
+                                     text, w, h, low, resolution ? " (1 only at the lowest resolution)" : ""));
+            width = bit_width(static_cast<uint32_t>(w)) - 1;
+            height = bit_width(static_cast<uint32_t>(h)) - 1;
+            if (!resolution && *at)
+                refuse(format_string("precincts '%s' has more sizes than levels %d has resolutions (%d)", text,
+                                     params.levels, params.levels + 1));
+        }
+        params.precinct_width_log2[resolution] = std::max(width, resolution ? 1 : 0);
+        params.precinct_height_log2[resolution] = std::max(height, resolution ? 1 : 0);
+    }
+}
+
+// The 1-D filters that take the signal to one sub-band of `level`, on the input's grid.
+struct BandFilters {
+    std::vector<double> low, high;
+};
+
+std::vector<double> upsample_and_convolve(const std::vector<double> &a, const std::vector<double> &b, size_t factor) {
+    std::vector<double> r(a.size() + (b.size() - 1) * factor);
+    for (size_t i = 0; i < a.size(); i++)
+        for (size_t j = 0; j < b.size(); j++) r[i + j * factor] += a[i] * b[j];
+    return r;
+}
+
+// Levels above this one are taken to have its norms, times two a level where energy grows: they have converged by then.
+constexpr int kFilterLevels = 8;
+
+std::vector<BandFilters> cascade(const std::vector<double> &low, const std::vector<double> &high) {
+    std::vector<BandFilters> r(kFilterLevels + 1);
+    r[0].low = {1.0};
+    for (int level = 1; level <= kFilterLevels; level++) {
+        const size_t factor = size_t{1} << (level - 1);
+        r[level].low = upsample_and_convolve(r[level - 1].low, low, factor);
+        r[level].high = upsample_and_convolve(r[level - 1].low, high, factor);
+    }
+    return r;
+}
+
+double sum_of_magnitudes(const std::vector<double> &filter) {
+    double sum = 0;
+    for (double x : filter) sum += std::fabs(x);
+    return sum;
+}
+
+double norm(const std::vector<double> &filter) {
+    double sum = 0;
+    for (double x : filter) sum += x * x;
+    return std::sqrt(sum);
+}
+
+// T.800 E.1.1 fixes M_b = G + epsilon_b - 1. Where nothing is quantised epsilon_b is free: the smallest that no input
+// outgrows, from the largest sample and the sum of the analysis filters' magnitudes.
+void set_reversible(Params &params) {
+    const auto filters = cascade({-0.125, 0.25, 0.75, 0.25, -0.125}, {-0.5, 1.0, -0.5});
+    for (size_t c = 0; c < params.components.size(); c++) {
+        // The RCT's differences have one bit more than the samples.
+        const double largest = std::ldexp(1.0, params.components[c].depth - (params.mct && (c == 1 || c == 2) ? 0 : 1));
+        for (int r = 0; r <= params.levels; r++) {
+            const int level = r ? params.levels + 1 - r : params.levels;
+            const BandFilters &f = filters[std::min(level, kFilterLevels)];
+            const double low = sum_of_magnitudes(f.low), high = sum_of_magnitudes(f.high);
+            for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) {
+                const double gain = (o == kLL ? low : high) * (o == kHH ? high : low);
+                // Two more a level for the lifting steps' rounding; a single odd sample is doubled in each direction.
+                const double bound = std::max(largest * gain, r ? largest * 4 : 0.0) + 2 * level;
+                const int planes = std::max(bit_width(static_cast<uint32_t>(std::ceil(bound))), params.guard_bits - 1);
+                params.quantisers[c].push_back({planes + 1 - params.guard_bits, 0, 1.0f, planes});
+            }
+        }
+    }
+}
+
+// Delta_b = 2^(R_b - epsilon_b) (1 + mu_b / 2^11), T.800 E.1.1, nearest to the step that `quality` asks for.
+// Sub-bands and components get the step that makes an error of it weigh the same in the picture's mean square error:
+// the base step over the norms of the synthesis filters and of the inverse component transform. The base step, as a
+// share of the samples' range, falls with quality as JPEG's tables do, and ends below half of a code value at 100. No
+// sub-band has more bit-planes than a float's significand has bits: the transform would not fill them, and decoders
+// need not hold them.
+constexpr int kFloatPlanes = 24;
+void set_irreversible(Params &params, int quality) {
+    // T.800 F.3.8.2: the synthesis filters, from the lifting parameters of dwt.h.
+    const double a = kAlpha, b = kBeta, g = kGamma, d = kDelta, k = kScale;
+    // Synthesis undoes lifting: a low coefficient at 0 and a high one at 1, on odd and even positions.
+    const auto impulse = [&](bool high) {
+        std::vector<double> x(17);
+        const size_t centre = 8 + (high ? 1 : 0);  // even positions are low-pass
+        x[centre] = high ? 1 / k : k;
+        const auto lift = [&](size_t first, double weight) {
+            std::vector<double> y = x;
+            for (size_t i = first; i < x.size(); i += 2)
+                y[i] -= weight * ((i ? x[i - 1] : 0) + (i + 1 < x.size() ? x[i + 1] : 0));
+            x = y;
+        };
+        lift(0, d), lift(1, g), lift(0, b), lift(1, a);
+        return x;
+    };
+    const auto filters = cascade(impulse(false), impulse(true));
+    const double scale = quality < 50 ? 50.0 / quality : 2.0 * (1.0 - quality / 100.0);
+    // Norms of the columns of the inverse ICT, T.800 G.3.2.
+    const double gain[3] = {std::sqrt(3.0), std::sqrt(0.344136 * 0.344136 + 1.772 * 1.772),
+                            std::sqrt(1.402 * 1.402 + 0.714136 * 0.714136)};
+    for (size_t c = 0; c < params.components.size(); c++) {
+        const double range = std::ldexp(1.0, params.components[c].depth);
+        const double base = 0.04 * scale * range + 0.5;
+        const double weight = params.mct && c < 3 ? gain[c] / gain[0] : 1.0;
+        for (int r = 0; r <= params.levels; r++) {
+            const int level = r ? params.levels + 1 - r : params.levels;
+            const BandFilters &f = filters[std::min(level, kFilterLevels)];
+            const double more = std::ldexp(1.0, std::max(level - kFilterLevels, 0));
+            for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) {
+                const double energy =
+                    norm(o == kLL || o == kLH ? f.low : f.high) * norm(o == kLL || o == kHL ? f.low : f.high) * more;
+                const double step = base / (weight * energy);
+                const int nominal = params.components[c].depth + (o == kLL ? 0 : o == kHH ? 2 : 1);  // R_b
+                int binary;
+                double fraction = std::frexp(step, &binary) * 2;  // step = fraction 2^(binary - 1), fraction in [1, 2)
+                int exponent = nominal - (binary - 1);
+                int mantissa = static_cast<int>((fraction - 1) * 2048 + 0.5);
+                if (mantissa == 2048) mantissa = 0, exponent--;
+                const int highest = kFloatPlanes + 1 - params.guard_bits;
+                if (exponent > highest) exponent = highest, mantissa = 0;
+                if (exponent < 0) exponent = 0, mantissa = 2047;
+                const double coded = std::ldexp(1 + mantissa / 2048.0, nominal - exponent);
+                params.quantisers[c].push_back(
+                    {exponent, mantissa, static_cast<float>(1 / coded), params.guard_bits + exponent - 1});
+            }
+        }
+    }
+}
+
+}  // namespace
+
+Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options) {
+    check_format(format);
+    check_range("format", options.format, CUDAENC_J2K_CODESTREAM, CUDAENC_J2K_JP2);
+    check_range("pred", options.pred, CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53);
+    check_range("prog", options.prog, CUDAENC_J2K_LRCP, CUDAENC_J2K_CPRL);
+    check_range("quality", options.quality, 1, 100);
+    check_range("levels", options.levels, 0, kMaxLevels);
+    check_range("mct", options.mct, -1, 1);
+    check_range("guard_bits", options.guard_bits, 1, 7);
+    check_flag("sop", options.sop);
+    check_flag("eph", options.eph);
+    check_flag("tlm", options.tlm);
+    check_flag("plt", options.plt);
+
+    Params p{};
+    p.input = format;
+    p.width = format.width;
+    p.height = format.height;
+    for (int c = 0; c < format.components; c++)
+        p.components.push_back({1 << format.component[c].log2_subsample_x, 1 << format.component[c].log2_subsample_y,
+                                format.component[c].depth});
+
+    check_range("tile_width", options.tile_width, 0, 1 << 30);
+    check_range("tile_height", options.tile_height, 0, 1 << 30);
+    p.tile_width = options.tile_width ? std::min(options.tile_width, p.width) : p.width;
+    p.tile_height = options.tile_height ? std::min(options.tile_height, p.height) : p.height;
+    p.tiles_x = static_cast<int>(ceil_div(p.width, p.tile_width));
+    p.tiles_y = static_cast<int>(ceil_div(p.height, p.tile_height));
+    if (int64_t{p.tiles_x} * p.tiles_y > kMaxTiles)
+        refuse(format_string("tile_width %d, tile_height %d cut %dx%d into %lld tiles: at most %d are allowed",
+                             p.tile_width, p.tile_height, p.width, p.height,
+                             static_cast<long long>(p.tiles_x) * p.tiles_y, kMaxTiles));
+
+    p.levels = options.levels;
+    p.cblk_width_log2 = power_of_two("cblk_width", options.cblk_width, 4, 1024);
+    p.cblk_height_log2 = power_of_two("cblk_height", options.cblk_height, 4, 1024);
+    if (p.cblk_width_log2 + p.cblk_height_log2 > 12)
+        refuse(format_string("cblk_width %d x cblk_height %d is not allowed: a code-block has at most 4096 samples",
+                             options.cblk_width, options.cblk_height));
+    parse_precincts(p, options.precincts);
+
+    p.reversible = options.pred == CUDAENC_J2K_DWT53;
+    const bool alike =
+        p.components.size() >= 3 &&
+        std::all_of(p.components.begin() + 1, p.components.begin() + 3, [&](const Component &c) {
+            return c.dx == p.components[0].dx && c.dy == p.components[0].dy && c.depth == p.components[0].depth;
+        });
+    if (options.mct == 1 && !alike)
+        refuse("mct 1 is not allowed: it needs three components of one size and depth; allowed are auto and 0");
+    p.mct = options.mct == 1 || (options.mct == -1 && alike && format.color_model == CUDAENC_COLOR_RGB);
+    p.progression = static_cast<CudaencJ2kProgression>(options.prog);
+    p.guard_bits = options.guard_bits;
+    p.sop = options.sop;
+    p.eph = options.eph;
+    p.tlm = options.tlm;
+    p.plt = options.plt;
+    p.jp2 = options.format == CUDAENC_J2K_JP2;
+    p.comment = options.comment ? options.comment
+                                : format_string("cudaenc %d.%d.%d", CUDAENC_VERSION_MAJOR, CUDAENC_VERSION_MINOR,
+                                                CUDAENC_VERSION_PATCH);
+    if (p.comment.size() > 65531)
+        refuse(format_string("comment of %zu bytes is not allowed: it has at most 65531", p.comment.size()));
+    p.quantisers.resize(p.components.size());
+    if (p.reversible)
+        set_reversible(p);
+    else
+        set_irreversible(p, options.quality);
+    return p;
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,59 @@
+// Validated options of JPEG 2000 coding: what the SIZ, COD, QCD and QCC marker segments say (T.800 Annex A).
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../cudaenc.h"
+
+namespace cudaenc::j2k {
+
+constexpr int kMaxLevels = 32;
+constexpr int kMaxComponents = 4;
+// Magnitude bit-planes of a coefficient: a sign and a magnitude share 32 bits.
+constexpr int kMaxPlanes = 31;
+
+// Sub-bands in the order of quantisation step sizes (T.800 A.6.4): LL of the lowest resolution, then HL, LH, HH a
+// resolution.
+constexpr int band_index(int resolution, int orientation) { return resolution ? 3 * resolution - 3 + orientation : 0; }
+enum Orientation { kLL, kHL, kLH, kHH };
+
+struct Quantiser {
+    int exponent;        // epsilon_b
+    int mantissa;        // mu_b, 11 bits; 0 where reversible
+    float inverse_step;  // 1 / Delta_b; 1 where reversible
+    int planes;          // M_b = guard bits + epsilon_b - 1: magnitudes are below 2^planes
+};
+
+struct Component {
+    int dx, dy;  // XRsiz, YRsiz
+    int depth;   // bits, unsigned
+};
+
+struct Params {
+    CudaencFormat input;
+    int width, height;
+    std::vector<Component> components;
+    int tile_width, tile_height, tiles_x, tiles_y;
+    int levels;
+    int cblk_width_log2, cblk_height_log2;
+    std::array<int, kMaxLevels + 1> precinct_width_log2, precinct_height_log2;  // by resolution
+    bool default_precincts;
+    bool reversible;
+    bool mct;
+    CudaencJ2kProgression progression;
+    int guard_bits;
+    bool sop, eph, tlm, plt, jp2;
+    std::string comment;
+    std::vector<std::vector<Quantiser>> quantisers;  // [component][band_index()]
+
+    int tiles() const { return tiles_x * tiles_y; }
+};
+
+// Checks options and format and derives the rest.
+// Throws Error(CUDAENC_ERR_INVALID) with a line that names the option, its value and what is allowed.
+Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options);
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,24 @@
+// Dead-zone quantisation, T.800 Annex E.1, to the form tier-1 reads: bit 31 the sign, below it the magnitude.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../hd.h"
+
+namespace cudaenc::j2k {
+
+constexpr uint32_t kSignBit = 0x80000000u;
+
+// Reversible: no step (T.800 E.1.2). `limit` is the largest magnitude the sub-band's bit-planes hold.
+CUDAENC_HD uint32_t quantise(int32_t x, float, uint32_t) {
+    return x < 0 ? kSignBit | static_cast<uint32_t>(-x) : static_cast<uint32_t>(x);
+}
+
+CUDAENC_HD uint32_t quantise(float x, float inverse_step, uint32_t limit) {
+    const float magnitude = (x < 0 ? -x : x) * inverse_step;
+    // 2^31 and more would not convert; the limit is below it.
+    const uint32_t q = magnitude < 2147483648.0f ? static_cast<uint32_t>(magnitude) : limit;
+    return (x < 0 && q ? kSignBit : 0u) | min_of(q, limit);
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,226 @@
+// The C API: checks what callers give, chooses the device, keeps the ring of frames in flight, turns exceptions to
+// codes. SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "cudaenc.h"
+#include "device.h"
+#include "encoder.h"
+#include "error.h"
+#include "j2k/j2k.h"
+
+using namespace cudaenc;
+
+struct CudaencSession {
+    CudaencLog log;
+    void *log_opaque;
+    CudaencFormat format;
+    bool device_frames;
+    std::unique_ptr<Encoder> encoder;
+    struct InFlight {
+        void *opaque;
+        int slot;
+    };
+    std::vector<InFlight> ring;  // oldest first
+    int slots = 0, next_slot = 0;
+    bool flushed = false;
+
+    void print(CudaencLogLevel level, const std::string &line) const {
+        if (log) log(log_opaque, level, line.c_str());
+    }
+};
+
+namespace {
+
+// Runs body and returns its code; exceptions are logged and become theirs.
+template <class F>
+int guarded(const CudaencSession &session, F body) noexcept {
+    try {
+        return body();
+    } catch (const Error &e) {
+        session.print(CUDAENC_LOG_ERROR, e.what());
+        return e.code;
+    } catch (const std::bad_alloc &) {
+        session.print(CUDAENC_LOG_ERROR, "out of host memory");
+        return CUDAENC_ERR_MEMORY;
+    } catch (const std::length_error &) {
+        session.print(CUDAENC_LOG_ERROR, "out of host memory");
+        return CUDAENC_ERR_MEMORY;
+    } catch (const std::exception &e) {
+        session.print(CUDAENC_LOG_ERROR, std::string("internal error: ") + e.what());
+        return CUDAENC_ERR_INTERNAL;
+    }
+}
+
+bool is_or_has_number(const std::string &spec, const char *kind) {
+    const size_t n = std::strlen(kind);
+    if (spec.compare(0, n, kind)) return false;
+    return spec.size() == n || (spec[n] == ':' && spec.size() > n + 1 && spec.size() <= n + 10 &&
+                                std::all_of(spec.begin() + static_cast<std::ptrdiff_t>(n) + 1, spec.end(),
+                                            [](char c) { return c >= '0' && c <= '9'; }));
+}
+
+// nullptr: the CPU.
+std::shared_ptr<Device> choose_device(const CudaencSession &session, const CudaencConfig &config) {
+    const std::string spec = config.device && *config.device ? config.device : "auto";
+    const bool emulator = open_emulator && is_or_has_number(spec, "emu");
+    if (spec != "auto" && spec != "cpu" && !is_or_has_number(spec, "cuda") && !emulator)
+        throw Error(CUDAENC_ERR_INVALID,
+                    format_string("device '%s' is not allowed: it is auto, cpu, cuda or cuda:N", spec.c_str()));
+    if (emulator) return open_emulator(spec);
+    if (spec == "cpu") {
+        if (config.device_frames)
+            throw Error(CUDAENC_ERR_INVALID,
+                        "device 'cpu' is not allowed with frames in CUDA memory: it is auto, cuda or cuda:N");
+        return nullptr;
+    }
+    if (spec != "auto") return open_cuda_device(spec, config.cuda_context);
+    try {
+        return open_cuda_device("cuda", config.cuda_context);
+    } catch (const Error &e) {
+        if (config.device_frames || config.cuda_context || e.code != CUDAENC_ERR_DEVICE) throw;
+        session.print(CUDAENC_LOG_WARNING, std::string("no CUDA device, encoding on the CPU: ") + e.what());
+        return nullptr;
+    }
+}
+
+std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const CudaencConfig &config) {
+    switch (config.codec) {
+        case CUDAENC_CODEC_J2K: {
+            const j2k::Params params = j2k::make_params(config.format, config.j2k);
+            const std::shared_ptr<Device> device = choose_device(session, config);
+            if (!device) return j2k::make_cpu_encoder(params, config.async_depth, config.threads);
+            return j2k::make_device_encoder(params, config.async_depth, device, config.device_frames,
+                                            config.stage_times);
+        }
+    }
+    throw Error(CUDAENC_ERR_INVALID, format_string("codec %d is not known", config.codec));
+}
+
+}  // namespace
+
+unsigned cudaenc_version(void) { return CUDAENC_VERSION; }
+
+const char *cudaenc_error_string(int code) {
+    switch (code) {
+        case CUDAENC_OK:
+            return "no error";
+        case CUDAENC_AGAIN:
+            return "call the other side first";
+        case CUDAENC_EOF:
+            return "every packet has left";
+        case CUDAENC_ERR_INVALID:
+            return "an option, a format or a call is not allowed";
+        case CUDAENC_ERR_MEMORY:
+            return "out of host or device memory";
+        case CUDAENC_ERR_DEVICE:
+            return "the device is missing or failed";
+        case CUDAENC_ERR_UNSUPPORTED:
+            return "not supported";
+        case CUDAENC_ERR_INTERNAL:
+            return "internal error";
+    }
+    return "unknown error";
+}
+
+void cudaenc_j2k_defaults(CudaencJ2kOptions *options) {
+    *options = {};
+    options->format = CUDAENC_J2K_JP2;
+    options->pred = CUDAENC_J2K_DWT97;
+    options->quality = 90;
+    options->levels = 5;
+    options->cblk_width = options->cblk_height = 32;
+    options->prog = CUDAENC_J2K_LRCP;
+    options->mct = -1;
+    options->guard_bits = 2;
+}
+
+void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
+    *config = {};
+    config->struct_size = sizeof *config;
+    config->codec = codec;
+    config->device = "auto";
+    config->async_depth = 4;
+    config->format.color_primaries = config->format.color_transfer = config->format.color_matrix = 2;
+    cudaenc_j2k_defaults(&config->j2k);
+}
+
+int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
+    *out = nullptr;
+    std::unique_ptr<CudaencSession> session(new (std::nothrow) CudaencSession{});
+    if (!session) return CUDAENC_ERR_MEMORY;
+    if (!config || config->struct_size != sizeof *config) return CUDAENC_ERR_INVALID;  // made for another version
+    session->log = config->log;
+    session->log_opaque = config->log_opaque;
+    const int code = guarded(*session, [&] {
+        if (config->async_depth < 1 || config->async_depth > 64)
+            throw Error(CUDAENC_ERR_INVALID,
+                        format_string("async_depth %d is not allowed: it is 1 to 64", config->async_depth));
+        if (config->threads < 0 || config->threads > 1024)
+            throw Error(CUDAENC_ERR_INVALID,
+                        format_string("threads %d is not allowed: it is 0 (one per core) to 1024", config->threads));
+        session->format = config->format;
+        session->device_frames = config->device_frames;
+        session->slots = config->async_depth;
+        session->ring.reserve(config->async_depth);
+        session->encoder = make_encoder(*session, *config);
+        return CUDAENC_OK;
+    });
+    if (code == CUDAENC_OK) *out = session.release();
+    return code;
+}
+
+const char *cudaenc_device_name(const CudaencSession *session) { return session->encoder->device_name().c_str(); }
+
+int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
+    if (static_cast<int>(session->ring.size()) == session->slots) return CUDAENC_AGAIN;
+    return guarded(*session, [&] {
+        for (int plane = 0; plane < session->format.planes; plane++) {
+            if (!frame->data[plane])
+                throw Error(CUDAENC_ERR_INVALID, format_string("plane %d of the frame is missing", plane));
+            if (session->device_frames && frame->stride[plane] < 0)
+                throw Error(CUDAENC_ERR_INVALID, "a negative stride is not allowed for frames in CUDA memory");
+        }
+        if (frame->icc_profile_size > 0x7FFFFFFF)
+            throw Error(CUDAENC_ERR_INVALID, "the ICC profile is larger than 2 GiB");
+        session->encoder->submit(session->next_slot, *frame);
+        session->ring.push_back({frame->opaque, session->next_slot});
+        session->next_slot = (session->next_slot + 1) % session->slots;
+        session->flushed = false;
+        return CUDAENC_OK;
+    });
+}
+
+int cudaenc_receive(CudaencSession *session, CudaencPacket *packet) {
+    *packet = {};
+    if (session->ring.empty()) return session->flushed ? CUDAENC_EOF : CUDAENC_AGAIN;
+    if (!session->flushed && static_cast<int>(session->ring.size()) < session->slots) return CUDAENC_AGAIN;
+    const CudaencSession::InFlight oldest = session->ring.front();
+    session->ring.erase(session->ring.begin());
+    packet->opaque = oldest.opaque;
+    return guarded(*session, [&] {
+        PooledBuffer buffer = session->encoder->finish(oldest.slot);
+        packet->data = buffer->data;
+        packet->size = buffer->size;
+        packet->buffer = buffer.release();
+        return CUDAENC_OK;
+    });
+}
+
+void cudaenc_flush(CudaencSession *session) { session->flushed = true; }
+
+void cudaenc_close(CudaencSession *session) { delete session; }
+
+void cudaenc_buffer_free(CudaencBuffer *buffer) {
+    if (buffer) BufferReturn()(buffer);
+}
+
+int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, int capacity) {
+    const std::vector<CudaencStageTime> all = session->encoder->stage_times();
+    std::copy_n(all.begin(), std::min<size_t>(all.size(), static_cast<size_t>(std::max(capacity, 0))), times);
+    return static_cast<int>(all.size());
+}

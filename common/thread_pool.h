@@ -1,0 +1,37 @@
+// Threads of the CPU device. Work of several frames shares them.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace cudaenc {
+
+class ThreadPool {
+  public:
+    explicit ThreadPool(int threads);
+    ~ThreadPool();  // runs what is queued, then ends
+    int threads() const { return static_cast<int>(threads_.size()); }
+
+    // Queues a task, which must not throw.
+    void post(std::function<void()> task);
+
+    // Calls body(i) for every i in [0, count), on this thread and on idle ones of the pool; returns when all have
+    // returned. May be called from tasks and from bodies. Throws what a body threw first; then some bodies may not have
+    // been called.
+    void for_each(size_t count, const std::function<void(size_t)> &body);
+
+  private:
+    void work();
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::deque<std::function<void()>> tasks_;
+    bool stop_ = false;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace cudaenc
