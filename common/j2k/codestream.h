@@ -5,10 +5,33 @@
 #include <cstdint>
 
 #include "../hd.h"
-#include "headers.h"
 #include "t2.h"
 
 namespace cudaenc::j2k {
+
+// Marker codes, T.800 Table A.2.
+enum Marker : uint16_t {
+    kSoc = 0xFF4F,
+    kSot = 0xFF90,
+    kSod = 0xFF93,
+    kEoc = 0xFFD9,
+    kSiz = 0xFF51,
+    kCod = 0xFF52,
+    kQcd = 0xFF5C,
+    kQcc = 0xFF5D,
+    kTlm = 0xFF55,
+    kPlt = 0xFF58,
+    kSop = 0xFF91,
+    kEph = 0xFF92,
+    kCom = 0xFF64,
+};
+
+// Tiles that share a TLM marker segment, and what each takes in it: two bytes of index, four of length (T.800 A.7.1).
+constexpr uint32_t kTlmTiles = 10000;
+constexpr uint32_t kTlmEntryBytes = 6;
+
+// Where tile `tile`'s entry is, in bytes from MainHeader::tlm.
+CUDAENC_HD uint32_t tlm_entry(uint32_t tile) { return (tile / kTlmTiles + 1) * 6 + tile * kTlmEntryBytes; }
 
 CUDAENC_HD void put_be16(uint8_t *at, uint32_t x) {
     at[0] = static_cast<uint8_t>(x >> 8);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "../error.h"
+#include "codestream.h"
 
 namespace cudaenc::j2k {
 

@@ -7,18 +7,15 @@
 #include <vector>
 
 #include "../cudaenc.h"
+#include "tables.h"
 
 namespace cudaenc::j2k {
 
 constexpr int kMaxLevels = 32;
-constexpr int kMaxComponents = 4;
-// Magnitude bit-planes of a coefficient: a sign and a magnitude share 32 bits.
-constexpr int kMaxPlanes = 31;
 
 // Sub-bands in the order of quantisation step sizes (T.800 A.6.4): LL of the lowest resolution, then HL, LH, HH a
 // resolution.
 constexpr int band_index(int resolution, int orientation) { return resolution ? 3 * resolution - 3 + orientation : 0; }
-enum Orientation { kLL, kHL, kLH, kHH };
 
 struct Quantiser {
     int exponent;        // epsilon_b

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "../hd.h"
-#include "geometry.h"
+#include "tables.h"
 #include "mq.h"
 #include "quantise.h"
 

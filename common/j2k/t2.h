@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "../hd.h"
-#include "geometry.h"
+#include "tables.h"
 
 namespace cudaenc::j2k {
 

@@ -1,0 +1,87 @@
+// The rows of a picture's geometry, and what follows from them: plain data that host and device read.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../hd.h"
+
+namespace cudaenc::j2k {
+
+constexpr int kMaxComponents = 4;
+// Magnitude bit-planes of a coefficient: a sign and a magnitude share 32 bits.
+constexpr int kMaxPlanes = 31;
+
+enum Orientation { kLL, kHL, kLH, kHH };
+
+// A tile-component covers [x0, x1) x [y0, y1) of its component. Its samples, and later its coefficients, are rows of
+// x1 - x0 values at `samples` in an array of 32-bit values; `halves` is where the low-pass quarters of every other
+// level go.
+struct TileComponent {
+    int32_t x0, y0, x1, y1;
+    uint64_t samples;
+    uint64_t halves;
+};
+
+// The resolution `level` decompositions below the samples of a tile-component (T.800 B-14).
+struct Extent {
+    int32_t x0, y0, x1, y1;
+    CUDAENC_HD int32_t width() const { return x1 - x0; }
+    CUDAENC_HD int32_t height() const { return y1 - y0; }
+};
+CUDAENC_HD int32_t ceil_shift(int32_t x, int bits) {
+    return static_cast<int32_t>((int64_t{x} + (int64_t{1} << bits) - 1) >> bits);
+}
+CUDAENC_HD Extent extent_at(const TileComponent &t, int level) {
+    return {ceil_shift(t.x0, level), ceil_shift(t.y0, level), ceil_shift(t.x1, level), ceil_shift(t.y1, level)};
+}
+
+// A code-block: a rectangle of a sub-band, in the order of the codestream.
+struct CodeBlock {
+    uint64_t coefficients;  // of its first one
+    uint64_t slot;          // where its pairs and then its bytes go, in bytes; slot_bytes() of them
+    uint32_t stride;        // values from a row to the next
+    uint32_t cell;          // its index in Geometry::precinct_bands
+    uint16_t width, height;
+    uint16_t x, y;  // its column and row in the grid of its precinct's code-blocks
+    uint8_t orientation;
+    uint8_t planes;  // M_b
+    uint16_t reserved;
+    uint32_t packet;
+};
+
+// The most context-decision pairs that tier-1 makes of a block: every sample in every plane once, every sign once,
+// three symbols for one in run-length mode once a stripe column; the MQ coder's bytes are fewer. Rounded up for vector
+// loads.
+CUDAENC_HD uint64_t slot_bytes(int width, int height, int planes) {
+    const uint64_t samples = static_cast<uint64_t>(width) * height;
+    const uint64_t stripes = static_cast<uint64_t>(width) * ((height + 3) / 4);
+    return (samples * planes + samples + 2 * stripes + 64 + 63) / 64 * 64;
+}
+
+// The code-blocks of one sub-band in one precinct, with their tag trees.
+struct PrecinctBand {
+    uint32_t first_block;    // its blocks are consecutive, in raster order
+    uint32_t columns, rows;  // of code-blocks
+    uint32_t nodes;          // where its tag-tree nodes begin, leaves first
+};
+
+struct Packet {
+    uint32_t tile;
+    uint32_t in_tile;                  // its number among its tile's packets
+    uint32_t first_block, last_block;  // [first, last)
+    uint32_t first_band, last_band;    // of Geometry::precinct_bands
+};
+
+struct Tile {
+    uint32_t first_packet, last_packet;
+};
+
+// Levels of a tag tree over columns x rows leaves: from the leaves to the one root.
+CUDAENC_HD int tag_tree_levels(uint32_t columns, uint32_t rows) { return bit_width(max_of(columns, rows) - 1) + 1; }
+// Nodes at `level`, 0 for the leaves.
+CUDAENC_HD uint32_t tag_tree_columns(uint32_t columns, int level) { return (columns + (1u << level) - 1) >> level; }
+
+// Coding passes of `planes` magnitude bit-planes that are not all zero (T.800 D.3): one clean-up, then three each.
+CUDAENC_HD int coding_passes(int planes) { return planes ? 3 * planes - 2 : 0; }
+
+}  // namespace cudaenc::j2k
