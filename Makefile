@@ -1,0 +1,288 @@
+# cudaenc: GPU encoders inside FFmpeg. 'make help' lists the targets. SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# Everything that is made lies below build/. Sources are found by name: see "What is built from what".
+FFMPEG ?= 7.1
+PREFIX ?= /usr/local
+JOBS   ?= $(shell nproc)
+ifeq ($(MAKELEVEL),0) # the makes below share these jobs
+MAKEFLAGS += -j$(JOBS)
+endif
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+B    := build
+TREE := $(B)/src/ffmpeg-$(FFMPEG)
+
+help:
+	@echo "The two to start with (each gets what is missing first):"
+	@echo "  make demo [INPUT=file]   FFmpeg with the encoders encodes a clip; speed, size, PSNR and build/demo/demo.png"
+	@echo "  make check [MEDIA=dir]   every test that needs no GPU; MEDIA: real pictures too (../shared/media)"
+	@echo "Parts of them:"
+	@echo "  make deps                distribution packages: installs what is missing, or says how"
+	@echo "  make lib                 build/lib/libcudaenc.a and its pkg-config file"
+	@echo "  make ffmpeg              build/bin/ffmpeg and ffprobe"
+	@echo "  make fate                the FATE tests, in FFmpeg's own harness, on the CPU and on the emulator"
+	@echo "  make fuzz                random options, formats and pictures"
+	@echo "On a machine with a GPU:"
+	@echo "  make check-gpu           the tests that need one; leaves build/gpu-bundle/gpu-record.txt"
+	@echo "  make gpu-bundle          the same, to be carried to a machine that builds nothing: build/gpu-bundle/run.sh"
+	@echo "  make bench               build/bin/cudaenc_bench, and a run of it"
+	@echo "Others: install [PREFIX=$(PREFIX)] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources)"
+	@echo "Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)"
+	@echo "           KERNEL_COMPILER=nvcc|clang  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)"
+
+# ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
+goals := demo check fate fuzz bench gpu-bundle check-gpu
+.PHONY: help deps $(goals) $(goals:%=do-%) lib ffmpeg install clean format FORCE
+deps:
+	@patches/deps.sh
+$(goals): deps
+	@$(MAKE) --no-print-directory do-$@
+
+# ---- Compilers
+CXX ?= g++
+CXXFLAGS ?=
+NVCC := $(firstword $(wildcard $(CUDA_HOME:%=%/bin/nvcc)) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+CLANG := $(firstword $(foreach v,19 18 21 20 17 16,$(shell command -v clang++-$(v))) \
+           $(shell clang++ -dumpversion 2>/dev/null | awk -F. '$$1 >= 16 { print "clang++" }'))
+KERNEL_COMPILER ?= $(if $(NVCC),nvcc,clang)
+
+# No contraction: a float result is the same on every device and with every compiler.
+cxxflags := -std=c++20 -fPIC -O3 -Wall -Wextra -Wno-restrict -ffp-contract=off -fvisibility=default \
+            -Icommon -Icuda_kernels -I$(B)/src/ffnvcodec/include -pthread $(CXXFLAGS)
+
+# nvcc: machine code for these GPUs, of which it may not know all, and PTX of the newest for those that come later.
+GPU_ARCHS ?= 75 80 86 89 90 100 120
+archs := $(filter $(patsubst sm_%,%,$(if $(NVCC),$(shell $(NVCC) --list-gpu-code))),$(GPU_ARCHS))
+nvccflags = -fatbin -std=c++20 -O3 --fmad=false -Wno-deprecated-gpu-targets -Icommon -Icuda_kernels \
+            $(if $(shell $(NVCC) --help | grep compress-mode),--compress-mode=size) \
+            $(foreach a,$(archs),-gencode arch=compute_$(a),code=sm_$(a)) \
+            -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
+
+# clang: PTX for the oldest, with nothing of NVIDIA's, and the same whether a CUDA toolkit is there or not.
+clangflags := -x cuda -S --cuda-device-only --cuda-gpu-arch=sm_75 --cuda-feature=+ptx70 --cuda-path=/nonexistent \
+              -nocudalib -nocudainc -std=c++20 -O3 -ffp-contract=off -Wall -Wextra -Icommon -Icuda_kernels
+
+# ---- What is built from what
+host_sources   := $(wildcard common/*.cpp common/*/*.cpp cuda_kernels/*.cpp cuda_kernels/*/*.cpp)
+kernels        := $(wildcard cuda_kernels/*.cu cuda_kernels/*/*.cu)
+test_kernels   := $(wildcard fate_tests/emu/*.cu fate_tests/bench/*.cu)
+emu_sources    := $(wildcard fate_tests/emu/*.cpp)
+check_sources  := $(wildcard fate_tests/check/test_*.cpp)
+bench_sources  := $(wildcard fate_tests/bench/*.cpp)
+fuzz_sources   := $(wildcard fate_tests/fuzz/*.cpp)
+
+objects        := $(host_sources:%.cpp=$(B)/obj/%.o)
+check_programs := $(check_sources:fate_tests/check/%.cpp=$(B)/check/%)
+
+# What a flag or a compiler changes is built again: $(call stamp,file,text) touches the file when the text has changed.
+define stamp
+$(1): FORCE
+	@mkdir -p $$(@D); printf '%s\n' '$(2)' | cmp -s - $$@ || printf '%s\n' '$(2)' >$$@
+endef
+$(eval $(call stamp,$(B)/obj/flags,$(CXX) $(shell $(CXX) -dumpfullversion 2>/dev/null) $(cxxflags)))
+
+$(B)/obj/%.o: %.cpp $(B)/obj/flags | $(B)/src/state-$(FFMPEG)/prepared
+	@mkdir -p $(@D)
+	@echo "CXX     $<"
+	@$(CXX) $(cxxflags) $(includes) -MMD -MP -c $< -o $@
+$(B)/obj/fate_tests/%.o: includes := -Ifate_tests/emu
+
+# Kernels, into images that the driver loads, all embedded by one assembly file. A module's name is the path of its source
+# below cuda_kernels, or the file's name in the tests.
+kernel_version := $(shell $(or $($(if $(filter nvcc,$(KERNEL_COMPILER)),NVCC,CLANG)),false) --version 2>/dev/null | tr -d "'" | tr '\n' ' ')
+image_ending   := $(if $(filter nvcc,$(KERNEL_COMPILER)),fatbin,ptx)
+images         := $(kernels:%.cu=$(B)/kernels/%.$(image_ending))
+test_images    := $(images) $(test_kernels:%.cu=$(B)/kernels/%.$(image_ending))
+$(eval $(call stamp,$(B)/kernels/flags,$(kernel_version) $(if $(filter nvcc,$(KERNEL_COMPILER)),$(archs)) $(clangflags)))
+
+$(B)/kernels/%.fatbin: %.cu $(B)/kernels/flags
+	@mkdir -p $(@D)
+	@echo "NVCC    $<"
+	@$(NVCC) $(nvccflags) -MD -MP -MF $@.d $< -o $@
+$(B)/kernels/%.ptx: %.cu $(B)/kernels/flags
+	@mkdir -p $(@D)
+	@echo "CLANG   $<"
+	@$(CLANG) $(clangflags) -MMD -MP -MF $@.d $< -o $@
+
+define embed # $(call embed,images): struct CudaencImage { const char *module; const unsigned char *data; size_t size; } of each
+	{ i=0; \
+	  for image in $(1); do i=$$((i + 1)); module=$${image#$(B)/kernels/}; module=$${module#cuda_kernels/}; \
+	    module=$${module#fate_tests/*/}; \
+	    echo ".section .rodata"; echo ".balign 64"; echo "data$$i: .incbin \"$$image\""; echo "end$$i: .byte 0"; \
+	    echo "name$$i: .asciz \"$${module%.*}\""; done; \
+	  echo '.section .data.rel.ro.local,"aw"'; echo ".balign 8"; echo ".globl cudaenc_images"; echo "cudaenc_images:"; \
+	  for n in $$(seq $$i); do echo ".quad name$$n, data$$n, end$$n - data$$n"; done; \
+	  echo ".quad 0, 0, 0"; echo '.section .note.GNU-stack,"",@progbits'; } >$@
+endef
+$(eval $(call stamp,$(B)/kernels/list,$(test_images)))
+$(B)/kernels/images.S: $(images) $(B)/kernels/list
+	@$(call embed,$(images))
+$(B)/kernels/test_images.S: $(test_images) $(B)/kernels/list
+	@$(call embed,$(test_images))
+%.o: %.S
+	@$(CXX) -c $< -o $@
+
+# The library, and the tests' variant of it, which has the emulator and the tests' kernels as well.
+define archive
+	@mkdir -p $(@D)
+	@echo "AR      $@"
+	@rm -f $@ && $(AR) rcs $@ $^
+endef
+$(B)/lib/libcudaenc.a: $(objects) $(B)/kernels/images.o
+	$(archive)
+$(B)/emu/libcudaenc.a: $(objects) $(B)/kernels/test_images.o $(B)/emu/emulator.o
+	$(archive)
+
+$(B)/emu/obj/%.o: %.cu $(B)/obj/flags
+	@mkdir -p $(@D)
+	@echo "EMU     $<"
+	@$(CXX) $(cxxflags) -DCUDAENC_EMU -Ifate_tests/emu -MMD -MP -x c++ -c $< -o $@
+# One object, since kernels register themselves: nobody asks an archive for them by name.
+$(B)/emu/emulator.o: $(emu_sources:%.cpp=$(B)/obj/%.o) $(patsubst %.cu,$(B)/emu/obj/%.o,$(kernels) $(test_kernels))
+	@$(LD) -r -o $@ $^
+
+version := $(shell awk '/define CUDAENC_VERSION_(MAJOR|MINOR|PATCH) / { v = v (v ? "." : "") $$3 } END { print v }' common/cudaenc.h)
+define pkgconfig # $(call pkgconfig,include folder,library folder,options before the library,libraries it needs)
+	@mkdir -p $(@D)
+	@printf '%s\n' 'Name: libcudaenc' 'Description: GPU video encoders' 'Version: $(version)' 'Cflags: -I$(1)' \
+	    'Libs: -L$(2) $(3) -lcudaenc' 'Libs.private: $(strip $(4) -lstdc++ -lm -ldl -lpthread)' >$@
+endef
+$(B)/lib/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
+	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/lib)
+$(B)/emu/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
+	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/emu,-Wl$(,)-u$(,)cudaenc_emulator_anchor,-lboost_context)
+, := ,
+
+lib: $(B)/lib/libcudaenc.a $(B)/lib/pkgconfig/libcudaenc.pc
+
+# Programs find these before the shared ones, so that they need nothing but the C library where they run.
+$(B)/static:
+	@mkdir -p $@.new
+	@for library in z stdc++ boost_context check_pic subunit; do \
+	    file=$$($(CXX) -print-file-name=lib$$library.a); [ ! -f "$$file" ] || ln -sf "$$file" $@.new/; done
+	@mv $@.new $@
+
+# ---- FFmpeg
+$(eval $(call stamp,$(B)/src/links,$(FFMPEG) $(FFMPEG_SRC) $(FFMPEG_URL) $(wildcard libavcodec_ext/*.[ch] fate_tests/fate/*.mak \
+    fate_tests/ref/* fate_tests/ref/*/*)))
+$(B)/src/state-$(FFMPEG)/prepared: patches/prepare.sh patches/sources.txt $(wildcard patches/$(FFMPEG)/*.patch) $(B)/src/links
+	@FFMPEG_SRC='$(FFMPEG_SRC)' FFMPEG_URL='$(FFMPEG_URL)' patches/prepare.sh $(FFMPEG)
+$(B)/src/state-$(FFMPEG)/patched: $(B)/src/state-$(FFMPEG)/prepared ; @:
+
+# Nothing is taken from the machine that the caller did not ask for: the binaries run elsewhere too.
+ffmpeg_common := --disable-doc --disable-debug --disable-autodetect --disable-ffplay --enable-zlib --enable-ffnvcodec \
+    --enable-libcudaenc --pkg-config-flags=--static --extra-ldflags=-L$(CURDIR)/$(B)/static --extra-ldflags=-static-libgcc \
+    --extra-version=cudaenc
+# CUDA filters such as scale_cuda: clang compiles them without NVIDIA's toolkit; with nvcc the result is not redistributable.
+ffmpeg_filters := $(if $(NONFREE),--enable-nonfree --enable-cuda-nvcc --nvcc=$(NVCC) \
+        --nvccflags="-gencode arch=compute_75$(,)code=sm_75 -O2", \
+    --enable-cuda-llvm --nvcc=$(CLANG) --nvccflags="--cuda-gpu-arch=sm_75 --cuda-feature=+ptx70 --cuda-path=/nonexistent -O2")
+ffmpeg_options := $(ffmpeg_common) --enable-cuvid --enable-nvdec --enable-nvenc $(ffmpeg_filters)
+
+# The smallest FFmpeg that FATE's tests of the encoders, the interop tests and the media tests run with.
+fate_decoders := rawvideo jpeg2000 ffv1 png ppm pgm pam pgx tiff wrapped_avframe
+fate_encoders := rawvideo j2k_cuda jpeg2000 ffv1 png ppm pgm pam tiff wrapped_avframe
+fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_png_pipe mxf mov matroska avi nut yuv4mpegpipe
+fate_muxers   := rawvideo image2 image2pipe mxf mov mp4 matroska avi nut yuv4mpegpipe framecrc framemd5 framehash crc md5 \
+                 hash null
+fate_filters  := alphaextract alphamerge blend color colorspectrum copy crop drawbox extractplanes format fps framestep \
+                 geq gradients hstack hwdownload hwupload hwupload_cuda identity loop lut lutrgb lutyuv mandelbrot mergeplanes noise \
+                 null nullsrc pad psnr rgbtestsrc scale select setparams setpts setrange setsar settb split ssim testsrc \
+                 testsrc2 tile trim vstack yuvtestsrc zoompan
+fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enable-protocol=file,pipe,md5 --enable-indev=lavfi \
+    --enable-parser=jpeg2000,png --enable-bsf=null,setts \
+    $(foreach kind,decoder encoder demuxer muxer filter,$(foreach name,$(fate_$(kind)s),--enable-$(kind)=$(name)))
+
+# $(call ffmpeg,folder,library folder,variable with the options,further goals): the rules of one build of FFmpeg.
+define ffmpeg
+$$(eval $$(call stamp,$(1)/options,$$($(3))))
+$(1)/configured: $(1)/options $(B)/src/state-$(FFMPEG)/patched | $(2)/libcudaenc.a $(2)/pkgconfig/libcudaenc.pc $(B)/static
+	@echo "CONFIGURE $(1)"
+	@cd $(1) && PKG_CONFIG_PATH=$(CURDIR)/$(2)/pkgconfig:$(CURDIR)/$(B)/src/ffnvcodec/lib/pkgconfig \
+	    $(CURDIR)/$(TREE)/configure $$($(3)) >configure.log 2>&1 || { tail -n 20 configure.log; exit 1; }
+	@touch $$@
+# FFmpeg's Makefile does not know that the programs are made of libcudaenc.a too.
+$(1)/built: $(1)/configured $(2)/libcudaenc.a FORCE
+	@[ $(1)/ffmpeg_g -nt $(2)/libcudaenc.a ] || rm -f $(1)/ffmpeg_g $(1)/ffprobe_g
+	@$$(MAKE) --no-print-directory -C $(1) ffmpeg ffprobe $(4) >$(1)/make.log 2>&1 || { grep -v '^\(CC\|AR\|X86ASM\)' $(1)/make.log | tail -n 40; exit 1; }
+	@[ $$@ -nt $(1)/ffprobe ] || touch $$@
+endef
+full := $(B)/ffmpeg-$(FFMPEG)
+fate := $(B)/ffmpeg-$(FFMPEG)-fate
+$(eval $(call ffmpeg,$(full),$(B)/lib,ffmpeg_options))
+$(eval $(call ffmpeg,$(fate),$(B)/emu,fate_options,tests/tiny_psnr))
+
+ffmpeg: $(B)/bin/ffmpeg $(B)/bin/ffprobe
+$(B)/bin/%: $(full)/built
+	@mkdir -p $(@D)
+	@cp $(full)/$* $@
+
+do-demo: ffmpeg
+	@fate_tests/demo.sh $(B)/bin $(B)/demo "$(INPUT)"
+
+# ---- Tests. What each prints ends in "N passed, N failed"; fate_tests/check.sh adds them up.
+$(B)/check/%: $(B)/obj/fate_tests/check/%.o $(B)/emu/libcudaenc.a | $(B)/static
+	@mkdir -p $(@D)
+	@echo "LINK    $@"
+	@$(CXX) -pthread $< -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a -lboost_context \
+	    -lcheck_pic -lsubunit -lrt -lm -ldl
+
+# The compiler that did not make the images compiles the kernels as well; where there is a ptxas it reads clang's.
+other_ptx := $(patsubst %.cu,$(B)/kernels/%.ptx,$(kernels) $(test_kernels))
+do-kernels: $(test_images) $(if $(CLANG),$(other_ptx))
+	@$(if $(CLANG),:,echo "no clang >= 16 here: the kernels were not compiled with it"; exit 1)
+	@$(if $(NVCC),for ptx in $(other_ptx); do $(dir $(NVCC))ptxas -arch=sm_75 $$ptx -o /dev/null; done)
+
+$(B)/venv/bin/jpylyzer:
+	@python3 -m venv $(B)/venv && $(B)/venv/bin/pip --quiet install jpylyzer
+
+do-check-programs: $(check_programs) $(fate)/built
+do-check: do-check-programs $(B)/venv/bin/jpylyzer
+	@FATE=$(fate) MEDIA='$(MEDIA)' MAKE='$(MAKE)' fate_tests/check.sh
+do-fate: $(fate)/built
+	@fate_tests/fate.sh $(fate) cpu
+	@fate_tests/fate.sh $(fate) emu
+
+# ---- Benchmarks, fuzzing
+$(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/kernels/test_images.o $(B)/lib/libcudaenc.a | $(B)/static
+	@mkdir -p $(@D)
+	@echo "LINK    $@"
+	@$(CXX) -pthread $^ -o $@ -L$(B)/static -static-libgcc -lz -lm -ldl
+do-bench: $(B)/bin/cudaenc_bench
+	@$(B)/bin/cudaenc_bench $(BENCH)
+
+$(B)/bin/cudaenc_fuzz: $(fuzz_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a | $(B)/static
+	@mkdir -p $(@D)
+	@echo "LINK    $@"
+	@$(CXX) -pthread $(filter %.o,$^) -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a \
+	    -lboost_context -lm -ldl
+do-fuzz: $(B)/bin/cudaenc_fuzz
+	@$(B)/bin/cudaenc_fuzz $(FUZZ)
+
+# ---- With a GPU
+do-gpu-bundle: do-check-programs ffmpeg $(if $(bench_sources),$(B)/bin/cudaenc_bench)
+	@fate_tests/gpu/bundle.sh $(B) $(fate)
+do-check-gpu: do-gpu-bundle
+	@$(B)/gpu-bundle/run.sh
+
+# ---- The rest
+install: lib
+	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/lib/pkgconfig'
+	install -m 644 common/cudaenc.h '$(DESTDIR)$(PREFIX)/include/'
+	install -m 644 $(B)/lib/libcudaenc.a '$(DESTDIR)$(PREFIX)/lib/'
+	sed 's|$(CURDIR)/common|$(PREFIX)/include|; s|$(CURDIR)/$(B)/lib|$(PREFIX)/lib|' $(B)/lib/pkgconfig/libcudaenc.pc \
+	    >'$(DESTDIR)$(PREFIX)/lib/pkgconfig/libcudaenc.pc'
+
+clean:
+	@[ ! -d $(B) ] || find $(B) -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} +
+
+format:
+	@clang-format-19 -i $$(fate_tests/sources.sh)
+
+FORCE:
+
+-include $(shell find $(B)/obj $(B)/emu $(B)/kernels -name '*.d' 2>/dev/null)

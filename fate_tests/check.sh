@@ -1,0 +1,56 @@
+#!/bin/bash
+# What `make check` runs, after it built everything; ends in one line, the sum: "N passed, N failed".
+# SPDX-License-Identifier: LGPL-2.1-or-later
+set -euo pipefail
+cd "$(dirname "$0")/.."
+logs=build/check/logs
+mkdir -p "$logs"
+passed=0 failed=0
+
+# step NAME COMMAND...: counts the tests of the command's last line "N passed, N failed"; without such a line it is one test.
+step() {
+    local name=$1 start=$SECONDS status=0 line
+    shift
+    "$@" >"$logs/$name.log" 2>&1 || status=$?
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$logs/$name.log" | tail -n 1 || true)
+    [ -n "$line" ] || line="$((status == 0)) passed, $((status != 0)) failed"
+    [[ $status = 0 || ! $line =~ ' 0 failed' ]] || line="${line%% *} passed, 1 failed" # it died at its end
+    [ "${line%, 0 failed*}" != "$line" ] || tail -n 60 "$logs/$name.log"
+    grep -E '^(skipped|warning):' "$logs/$name.log" | sort -u || true
+    echo "$name: $line ($((SECONDS - start)) s)"
+    # shellcheck disable=SC2086 # words
+    set -- $line
+    passed=$((passed + $1)) failed=$((failed + $3))
+}
+
+# A program on libcheck ends in "100%: Checks: 12, Failures: 0, Errors: 0".
+unit() {
+    local status=0 out
+    out=$("$1") || status=$?
+    echo "$out"
+    echo "$out" | awk -F'[:,] *' -v status=$status '/Checks: / { n += $3; bad += $5 + $7 }
+        END { if (status && !bad) bad = 1; print n - bad " passed, " bad + 0 " failed" }'
+}
+
+formatting() {
+    if command -v clang-format-19 >/dev/null; then
+        fate_tests/sources.sh | xargs clang-format-19 --dry-run -Werror
+    else
+        echo "skipped: no clang-format-19 here, other versions format differently"
+    fi
+}
+
+step include-rules fate_tests/include_rules.sh
+step formatting formatting
+step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
+for program in build/check/test_*; do
+    [[ $program = *.* ]] || step "${program##*/}" unit "$program"
+done
+step fate-cpu fate_tests/fate.sh "$FATE" cpu
+step fate-emu fate_tests/fate.sh "$FATE" emu
+step interop fate_tests/interop/run.sh "$FATE"
+[ -z "$MEDIA" ] || step media fate_tests/interop/media.sh "$FATE" "$MEDIA"
+
+echo
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Installs the distribution packages that the build and the tests need and the machine lacks, or says which command does.
+# Usage: patches/deps.sh   SPDX-License-Identifier: LGPL-2.1-or-later
+set -eu
+
+packages="g++ make nasm pkg-config xz-utils curl ca-certificates patch git python3 python3-venv zlib1g-dev
+          libboost-context-dev check libopenjp2-tools"
+clang_versions="19 18 21 20 17 16" # any can compile the kernels
+
+if ! command -v apt-get >/dev/null; then
+    echo "deps: not a Debian or Ubuntu system; what they call" "$packages" "clang-19 clang-format-19 grokj2k-tools is needed" >&2
+    exit 0
+fi
+
+installed() { dpkg-query --show --showformat='${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
+version_offered() { apt-cache policy "$1" 2>/dev/null | awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'; }
+offered() { [ -n "$(version_offered "$1")" ]; }
+
+# The first clang that is installed or offered.
+clang() {
+    for v in $clang_versions; do installed "clang-$v" && echo "clang-$v" && return; done
+    for v in $clang_versions; do offered "clang-$v" && echo "clang-$v" && return; done
+    echo clang-19
+}
+
+# Packages that some of these distributions do not have.
+optional() {
+    for p in clang-format-19 grokj2k-tools; do
+        if installed $p || offered $p; then echo $p; else echo "deps: there is no $p here; what needs it is skipped" >&2; fi
+    done
+    # Older ones are of no use to FFmpeg; prepare.sh then finds a source package.
+    if dpkg --compare-versions "$(version_offered libffmpeg-nvenc-dev)" ge 12.1.14; then echo libffmpeg-nvenc-dev; fi
+}
+
+missing() {
+    for p in $packages $(clang) $(optional); do installed "$p" || printf '%s ' "$p"; done
+}
+
+wanted=$(missing)
+[ -n "$wanted" ] || exit 0
+if [ "$(id -u)" = 0 ]; then
+    sudo=
+elif sudo -n true 2>/dev/null; then
+    sudo=sudo
+else
+    echo "deps: packages are missing. Please run, and then make again:" >&2
+    echo "  sudo apt-get update && sudo apt-get install -y $wanted" >&2
+    exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+$sudo apt-get -q=2 update # before it, a bare machine does not know what is offered
+wanted=$(missing)
+echo "deps: installing $wanted"
+# shellcheck disable=SC2086 # they are words
+$sudo apt-get -q=2 install -y --no-install-recommends $wanted >/dev/null

@@ -1,0 +1,244 @@
+#!/bin/sh
+# Lays into build/src: ffmpeg-BRANCH, an FFmpeg source tree with the encoders in it, and ffnvcodec, the headers of NVIDIA's
+# driver that it needs. Usage: patches/prepare.sh BRANCH   SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The tree comes from the first of these that has it:
+#   FFMPEG_SRC=/your/tree   is patched in place
+#   build/cache             what an earlier run fetched
+#   FFMPEG_URL              an upstream release; default: ffmpeg.org
+#   the distribution        its source package, through the package mirror that this machine already uses
+# A second run does nothing twice, and a changed patch replaces its old form. Only build/ is written to.
+set -eu
+
+branch=${1:?usage: patches/prepare.sh BRANCH}
+root=$(cd "$(dirname "$0")/.." && pwd)
+table=$root/patches/sources.txt
+cache=$root/build/cache
+tree=$root/build/src/ffmpeg-$branch
+state=$root/build/src/state-$branch # which patches the tree has
+headers=$root/build/src/ffnvcodec
+
+say() { echo "prepare: $*" >&2; }
+die() {
+    say "$*"
+    exit 1
+}
+
+[ -d "$root/patches/$branch" ] || die "FFmpeg $branch: no patches for it; there are: $(cd "$root/patches" && echo [0-9]*)"
+
+# The newest version of a package in the table; of FFmpeg: of this branch.
+pinned_version() {
+    awk -v package="$1" -v branch="$branch" \
+        '$1 == package && (package != "ffmpeg" || index($2 ".", branch ".") == 1) { print $2; exit }' "$table"
+}
+
+# accept FILE PACKAGE VERSION [signed]: moves a tarball into the cache if the table has its hash, or if somebody signed it.
+accept() {
+    sum=$(sha256sum <"$1" | cut -d' ' -f1)
+    known=$(awk -v package="$2" -v sum="$sum" '$1 == package && $3 == sum { print $2 }' "$table")
+    if [ "$2" = ffmpeg ] && [ -n "$known" ]; then
+        case $known. in "$branch".*) ;; *) known= ;; esac
+    fi
+    if [ -z "$known" ] && [ "${4-}" = signed ]; then
+        known=$3
+        say "$2 $known, sha256 $sum, is not in patches/sources.txt, but in the distribution's signed index"
+    fi
+    if [ -z "$known" ]; then
+        say "refused: sha256 $sum is none of $2's in patches/sources.txt"
+        rm -f "$1"
+        return 1
+    fi
+    mkdir -p "$cache"
+    mv "$1" "$cache/$2-$known.tar.xz"
+    echo "$sum  $2-$known.tar.xz" >"$cache/$2-$known.tar.xz.sha256"
+}
+
+# Prints the tarball of a package that is in the cache and as it was when it was accepted.
+cached() {
+    pattern="$1-*.tar.xz"
+    [ "$1" != ffmpeg ] || pattern="$1-$branch*.tar.xz"
+    # shellcheck disable=SC2086 # the pattern is one
+    for file in "$cache"/$pattern; do
+        if [ -f "$file.sha256" ] && (cd "$cache" && sha256sum --status -c "$file.sha256"); then
+            echo "$file"
+            return
+        fi
+    done
+    return 1
+}
+
+from_upstream() {
+    version=$(pinned_version ffmpeg)
+    url=${FFMPEG_URL:-https://ffmpeg.org/releases/ffmpeg-$version.tar.xz}
+    say "asking $url"
+    mkdir -p "$cache"
+    curl --silent --show-error --fail --location --connect-timeout 3 --speed-limit 20000 --speed-time 5 \
+        --output "$cache/download" "$url" && accept "$cache/download" ffmpeg "$version"
+}
+
+# The address from which this machine installs its distribution's packages: "URI keyring".
+distribution_mirror() {
+    for keyring in "/usr/share/keyrings/$ID-archive-keyring.gpg" /dev/null; do [ -f "$keyring" ] && break; done
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+        [ -f "$file" ] && sed -n 's/^deb  *\(\[[^]]*\]\)\{0,1\} *//p' "$file"
+    done | awk -v suite="$VERSION_CODENAME" '$2 == suite { print $1 }' >"$cache/apt/mirrors"
+    for file in /etc/apt/sources.list.d/*.sources; do
+        [ -f "$file" ] && awk -v suite="$VERSION_CODENAME" 'BEGIN { RS = ""; FS = "\n" } {
+            uri = found = 0
+            for (i = 1; i <= NF; i++) {
+                n = split($i, word, /[ \t]+/)
+                if (word[1] == "URIs:") uri = word[2]
+                for (k = 2; k <= n && word[1] == "Suites:"; k++) if (word[k] == suite) found = 1
+            }
+            if (uri && found) print uri
+        }' "$file"
+    done >>"$cache/apt/mirrors"
+    [ -s "$cache/apt/mirrors" ] || return 1
+    echo "$(head -n 1 "$cache/apt/mirrors") $keyring"
+}
+
+# from_distribution PACKAGE: the tarball of its source package, with an apt configuration of our own. What apt lets through
+# has the hash that the suite's signed index gives it.
+from_distribution() {
+    command -v apt-get >/dev/null || return 1
+    # shellcheck source=/dev/null
+    . /etc/os-release
+    apt=$cache/apt
+    mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+    mirror=$(distribution_mirror) || return 1
+    keyring=${mirror#* }
+    options=
+    [ "$keyring" = /dev/null ] || options="[signed-by=$keyring]"
+    components=main
+    [ "$ID" != ubuntu ] || components="main universe"
+    suites=$(awk -v branch="$branch" -v id="$ID" '$1 == "suite" && $2 == branch && $3 == id { $1 = $2 = $3 = ""; print }' "$table")
+    for suite in $suites; do
+        say "asking the distribution's mirror for the source package $1 of $suite"
+        echo "deb-src $options ${mirror% *} $suite $components" >"$apt/sources.list"
+        rm -f "$apt/$1"_*
+        private_apt "$suite" "$1" >&2 || continue
+        for file in "$apt/$1"_*.orig.tar.xz; do
+            version=${file##*_}
+            version=${version%.orig.tar.xz}
+            case $1-$version. in ffmpeg-"$branch".* | nv-codec-headers-*) ;; *) continue ;; esac
+            accept "$file" "$1" "$version" "signed" && return
+        done
+    done
+    return 1
+}
+
+private_apt() ( # SUITE PACKAGE
+    cd "$apt"
+    set -- "$1" "$2" -q=2 -o APT::Sandbox::User=root -o Dir::Etc::sourcelist="$apt/sources.list" \
+        -o Dir::Etc::sourceparts=/dev/null -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt"
+    suite=$1
+    package=$2
+    shift 2
+    if [ ! -f "lists/$suite" ]; then
+        apt-get "$@" update || return
+        touch "lists/$suite"
+    fi
+    apt-get "$@" source --download-only --tar-only "$package"
+)
+
+# fetch PACKAGE: prints its tarball.
+fetch() {
+    if ! cached "$1"; then
+        { [ "$1" = ffmpeg ] && from_upstream; } || from_distribution "$1" ||
+            die "no source of $1 for FFmpeg $branch answered; FFMPEG_SRC=/your/tree or FFMPEG_URL=... name others"
+        cached "$1"
+    fi
+}
+
+lay_tree() {
+    if [ -n "${FFMPEG_SRC-}" ]; then
+        [ -f "$FFMPEG_SRC/configure" ] || die "FFMPEG_SRC=$FFMPEG_SRC is no FFmpeg source tree"
+        [ ! -f "$FFMPEG_SRC/config.h" ] || die "FFMPEG_SRC=$FFMPEG_SRC was built in place; run 'make distclean' there first"
+        source=$(cd "$FFMPEG_SRC" && pwd)
+        [ "$(readlink "$tree")" = "$source" ] || {
+            rm -rf "$tree" "$state"
+            ln -s "$source" "$tree"
+        }
+    elif [ ! -d "$tree" ] || [ -L "$tree" ]; then
+        tarball=$(fetch ffmpeg)
+        say "unpacking ${tarball##*/}"
+        rm -rf "$tree" "$tree.new" "$state"
+        mkdir "$tree.new"
+        tar --no-same-owner --strip-components=1 -xf "$tarball" -C "$tree.new"
+        mv "$tree.new" "$tree"
+    fi
+}
+
+applies() { patch --directory="$tree" --strip=1 --force --dry-run --silent "$@" >/dev/null; }
+apply() { patch --directory="$tree" --strip=1 --force --silent --no-backup-if-mismatch "$@"; }
+
+apply_patches() {
+    mkdir -p "$state/applied"
+    same=yes
+    for saved in "$state/applied"/*.patch; do
+        [ ! -f "$saved" ] || cmp -s "$saved" "$root/patches/$branch/${saved##*/}" || same=no
+    done
+    if [ $same = no ]; then
+        for saved in $(printf '%s\n' "$state/applied"/*.patch | sort -r); do
+            say "taking back ${saved##*/}, which changed"
+            apply --reverse --input="$saved"
+            rm "$saved"
+        done
+    fi
+    for new in "$root/patches/$branch"/*.patch; do
+        [ ! -f "$state/applied/${new##*/}" ] || continue
+        if applies --reverse --input="$new"; then
+            say "${new##*/} is in the tree"
+        else
+            say "applying ${new##*/}"
+            apply --input="$new" || die "${new##*/} does not apply to $tree"
+        fi
+        cp "$new" "$state/applied/"
+        touch "$state/patched"
+    done
+}
+
+# Our sources are seen in the tree through links, so that there is one copy to edit.
+link_sources() {
+    find "$tree/libavcodec" "$tree/tests/fate" "$tree/tests/ref" -type l -lname "$root/*" -delete
+    mkdir -p "$tree/tests/ref/fate"
+    for file in "$root"/libavcodec_ext/*.[ch]; do ln -sf "$file" "$tree/libavcodec/"; done
+    for file in "$root"/fate_tests/fate/*.mak; do ln -sf "$file" "$tree/tests/fate/"; done
+    (cd "$root/fate_tests/ref" && find . -type f) | while read -r file; do
+        mkdir -p "$tree/tests/ref/$(dirname "$file")"
+        ln -sf "$root/fate_tests/ref/$file" "$tree/tests/ref/$file"
+    done
+}
+
+# Whether pkg-config finds headers that this FFmpeg's configure will accept.
+headers_suit() {
+    sed -n 's/.*check_pkg_config ffnvcodec "\(ffnvcodec[^"]*\)".*/\1/p' "$tree/configure" | while read -r wanted; do
+        ! pkg-config --exists "$wanted" || echo yes
+    done | grep -q yes
+}
+
+lay_headers() {
+    ! PKG_CONFIG_LIBDIR=$headers/lib/pkgconfig headers_suit || return 0
+    rm -rf "$headers"
+    if headers_suit; then
+        say "nv-codec-headers $(pkg-config --modversion ffnvcodec) are installed"
+        mkdir -p "$headers/include" "$headers/lib/pkgconfig"
+        ln -s "$(pkg-config --variable=includedir ffnvcodec)/ffnvcodec" "$headers/include/ffnvcodec"
+        ln -s "$(pkg-config --variable=pcfiledir ffnvcodec)/ffnvcodec.pc" "$headers/lib/pkgconfig/ffnvcodec.pc"
+        return
+    fi
+    tarball=$(fetch nv-codec-headers)
+    say "unpacking ${tarball##*/}"
+    mkdir -p "$headers/source"
+    tar --no-same-owner --strip-components=1 -xf "$tarball" -C "$headers/source"
+    make --silent -C "$headers/source" install PREFIX="$headers" DESTDIR= >/dev/null
+    PKG_CONFIG_LIBDIR=$headers/lib/pkgconfig headers_suit || die "FFmpeg $branch does not accept ${tarball##*/}"
+}
+
+mkdir -p "$root/build/src"
+trap 'rm -rf "$cache/apt"' EXIT
+lay_tree
+apply_patches
+link_sources
+lay_headers
+touch "$state/prepared"
