@@ -14,6 +14,13 @@
 #define CUDAENC_TABLE static constexpr
 #endif
 
+// Before a loop whose array must stay in registers.
+#if defined(__CUDACC__) || defined(__CUDA__)
+#define CUDAENC_UNROLL _Pragma("unroll")
+#else
+#define CUDAENC_UNROLL
+#endif
+
 #if defined(__CUDA_ARCH__)
 #define CUDAENC_DEVICE_CODE 1
 #else

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "../hd.h"
-#include "tables.h"
 #include "mq.h"
 #include "quantise.h"
+#include "tables.h"
 
 namespace cudaenc::j2k {
 

@@ -1,0 +1,470 @@
+// JPEG 2000 on a device, top to bottom: load -> wavelet transform and quantisation -> context modelling -> MQ coding ->
+// tier-2 -> gather -> download. The host waits once a frame, at its end, to learn how long the codestream is.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <cstring>
+
+#include "../../common/error.h"
+#include "../../common/j2k/codestream.h"
+#include "../../common/j2k/geometry.h"
+#include "../../common/j2k/headers.h"
+#include "../../common/j2k/j2k.h"
+#include "../compact.h"
+#include "dwt_params.h"
+#include "load_params.h"
+#include "t1_params.h"
+#include "t2_params.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+enum Stage { kUpload, kLoad, kDwt, kContext, kMq, kTier2, kGather, kDownload, kStages };
+constexpr const char *kStageNames[kStages] = {"upload", "load",   "dwt",    "context modelling",
+                                              "mq",     "tier-2", "gather", "download"};
+
+unsigned blocks_for(uint64_t work, uint64_t threads) { return static_cast<unsigned>((work + threads - 1) / threads); }
+
+// Tables that all frames read.
+template <class T>
+DeviceArray<T> upload_table(const std::shared_ptr<Device> &device, Device::Stream stream, const std::vector<T> &host) {
+    DeviceArray<T> array(device, std::max<size_t>(host.size(), 1));
+    if (!host.empty()) device->upload(stream, array.data(), host.data(), host.size() * sizeof(T));
+    return array;
+}
+
+// A stream of the device, for as long as the object lives.
+class Stream {
+  public:
+    explicit Stream(std::shared_ptr<Device> device) : device_(std::move(device)), stream_(device_->create_stream()) {}
+    ~Stream() { device_->destroy_stream(stream_); }
+    Stream(const Stream &) = delete;
+    operator Device::Stream() const { return stream_; }
+
+  private:
+    std::shared_ptr<Device> device_;
+    Device::Stream stream_;
+};
+
+class Event {
+  public:
+    Event(std::shared_ptr<Device> device, bool timing)
+        : device_(std::move(device)), event_(device_->create_event(timing)) {}
+    ~Event() { device_->destroy_event(event_); }
+    Event(const Event &) = delete;
+    operator Device::Event() const { return event_; }
+
+  private:
+    std::shared_ptr<Device> device_;
+    Device::Event event_;
+};
+
+class PinnedResult {
+  public:
+    explicit PinnedResult(std::shared_ptr<Device> device)
+        : device_(std::move(device)),
+          data_(static_cast<CodestreamResult *>(device_->alloc_pinned(sizeof(CodestreamResult)))) {}
+    ~PinnedResult() { device_->free_pinned(data_); }
+    PinnedResult(const PinnedResult &) = delete;
+    CodestreamResult *data() const { return data_; }
+
+  private:
+    std::shared_ptr<Device> device_;
+    CodestreamResult *data_;
+};
+
+// What a frame in flight owns. Members are freed in reverse order, buffers before the stream that works on them.
+struct Slot {
+    explicit Slot(const std::shared_ptr<Device> &device) : stream(device), coded(device, false), result(device) {}
+    Stream stream;
+    Event coded;  // everything but the download is done
+    PinnedResult result;
+    DeviceArray<uint8_t> pixels;
+    DeviceArray<uint32_t> samples, halves, coefficients;
+    DeviceArray<uint8_t> slots, planes, codestream;
+    DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
+    DeviceArray<TagNode> nodes;
+    DeviceArray<uint32_t> header_bits, raw, segment_bytes, plt_bytes;
+    DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
+    DeviceArray<CodestreamResult> device_result;
+    std::vector<std::unique_ptr<Event>> times;  // [kStages + 1] where stage times are asked for
+    std::vector<uint8_t> icc_profile;
+    CudaencFrame frame{};
+};
+
+class DeviceEncoder : public Encoder {
+  public:
+    DeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames, bool stage_times)
+        : p_(params),
+          g_(make_geometry(params)),
+          header_(make_main_header(params)),
+          device_(std::move(device)),
+          name_(device_->name()),
+          device_frames_(device_frames),
+          packets_(std::make_shared<PacketPool>(device_)),
+          setup_(device_) {
+        if (g_.blocks.size() >= size_t{1} << 26 || g_.packets.size() + g_.tiles.size() >= size_t{1} << 26)
+            throw Error(CUDAENC_ERR_MEMORY,
+                        "the picture has more code-blocks than a device session holds: choose larger ones");
+        tile_components_ = upload_table(device_, setup_, g_.tile_components);
+        blocks_ = upload_table(device_, setup_, g_.blocks);
+        bands_ = upload_table(device_, setup_, g_.precinct_bands);
+        packet_table_ = upload_table(device_, setup_, g_.packets);
+        tiles_ = upload_table(device_, setup_, g_.tiles);
+        for (int plane = 0; plane < p_.input.planes; plane++) plan_plane(plane);
+        for (int i = 0; i < slots; i++) slots_.push_back(make_slot(stage_times));
+        device_->synchronize(static_cast<Device::Stream>(setup_));
+    }
+    ~DeviceEncoder() override {
+        for (const auto &s : slots_) try {
+                device_->synchronize(static_cast<Device::Stream>(s->stream));
+            } catch (const Error &) {
+                // A lost device has nothing in flight.
+            }
+    }
+
+    const std::string &device_name() const override { return name_; }
+
+    void submit(int slot, const CudaencFrame &frame) override {
+        Slot &s = *slots_[slot];
+        s.frame = frame;
+        s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
+        try {
+            mark(s, kUpload);
+            upload(s);
+            mark(s, kLoad);
+            load(s);
+            mark(s, kDwt);
+            transform(s);
+            mark(s, kContext);
+            model_contexts(s);
+            mark(s, kMq);
+            code_pairs(s);
+            mark(s, kTier2);
+            assemble_packets(s);
+            mark(s, kGather);
+            write_codestream(s);
+            mark(s, kDownload);
+        } catch (...) {
+            settle(s);
+            throw;
+        }
+    }
+
+    PooledBuffer finish(int slot) override {
+        Slot &s = *slots_[slot];
+        try {
+            PooledBuffer packet = download(s);
+            add_times(s);
+            return packet;
+        } catch (...) {
+            settle(s);
+            throw;
+        }
+    }
+
+    std::vector<CudaencStageTime> stage_times() const override { return times_; }
+
+  private:
+    // Where a plane of an uploaded frame lies.
+    struct Plane {
+        size_t offset, pitch, row_bytes, rows;
+    };
+
+    void plan_plane(int plane) {
+        Plane plan{pixel_bytes_, 0, 0, 0};
+        for (size_t c = 0; c < p_.components.size(); c++) {
+            const CudaencComponent &k = p_.input.component[c];
+            if (k.plane != plane) continue;
+            const size_t width = static_cast<size_t>(ceil_div(p_.width, p_.components[c].dx));
+            plan.row_bytes =
+                std::max(plan.row_bytes, k.offset + k.step * (width - 1) + (k.depth + k.shift > 8 ? 2 : 1));
+            plan.rows = std::max<size_t>(plan.rows, ceil_div(p_.height, p_.components[c].dy));
+        }
+        plan.pitch = (plan.row_bytes + 255) / 256 * 256;
+        pixel_bytes_ += plan.pitch * plan.rows;
+        planes_.push_back(plan);
+    }
+
+    std::unique_ptr<Slot> make_slot(bool stage_times) {
+        auto slot = std::make_unique<Slot>(device_);
+        const auto make = [&]<class T>(DeviceArray<T> &array, size_t count) {
+            array = DeviceArray<T>(device_, std::max<size_t>(count, 1));
+        };
+        const size_t blocks = g_.blocks.size(), packets = g_.packets.size(), segments = packets + g_.tiles.size();
+        Slot &s = *slot;
+        if (!device_frames_) make(s.pixels, pixel_bytes_);
+        make(s.samples, g_.samples);
+        make(s.halves, g_.halves);
+        make(s.coefficients, g_.samples);
+        make(s.slots, g_.slot_bytes);
+        make(s.planes, blocks);
+        make(s.pairs, blocks);
+        make(s.pass_ends, blocks * g_.max_passes);
+        make(s.bytes, blocks);
+        make(s.order, blocks);
+        make(s.work, 2 * kWorkClasses);
+        make(s.nodes, g_.tag_tree_nodes);
+        make(s.header_bits, blocks);
+        make(s.header_bits_before, blocks + 1);
+        make(s.raw, blocks * (kMaxBlockHeaderBits / 32) + packets + 2);
+        make(s.segment_bytes, segments);
+        make(s.segments_before, segments + 1);
+        make(s.bytes_before, blocks + 1);
+        if (p_.plt) {
+            make(s.plt_bytes, packets);
+            make(s.plt_before, packets + 1);
+        }
+        make(s.partials, prefix_sum_partials(static_cast<uint32_t>(std::max(blocks, segments))));
+        make(s.device_result, 1);
+        size_t bits = 0;
+        for (size_t c = 0; c < p_.components.size(); c++)
+            bits += static_cast<size_t>(ceil_div(p_.width, p_.components[c].dx) *
+                                        ceil_div(p_.height, p_.components[c].dy)) *
+                    p_.components[c].depth;
+        make_codestream(s, bits / 8 + segments * 32 + blocks * 8 + header_.bytes.size() + 4096);
+        for (int i = 0; stage_times && i <= kStages; i++) s.times.push_back(std::make_unique<Event>(device_, true));
+        return slot;
+    }
+
+    // A codestream's memory, with the main header, which only its TLM entries change.
+    void make_codestream(Slot &s, size_t bytes) {
+        s.codestream = {};
+        s.codestream = DeviceArray<uint8_t>(device_, bytes);
+        device_->upload(s.stream, s.codestream.data(), header_.bytes.data(), header_.bytes.size());
+    }
+
+    void upload(Slot &s) {
+        if (device_frames_) return device_->wait_foreign(s.stream, s.frame.cuda_stream);
+        for (size_t i = 0; i < planes_.size(); i++) {
+            const Plane &plane = planes_[i];
+            if (plane.rows)
+                device_->upload_2d(s.stream, s.pixels.data() + plane.offset, plane.pitch, s.frame.data[i],
+                                   s.frame.stride[i], plane.row_bytes, plane.rows);
+        }
+    }
+
+    void load(Slot &s) {
+        LoadParams load{};
+        for (size_t c = 0; c < p_.components.size(); c++) {
+            const CudaencComponent &k = p_.input.component[c];
+            const uint8_t *data = device_frames_ ? s.frame.data[k.plane] : s.pixels.data() + planes_[k.plane].offset;
+            const int64_t stride =
+                device_frames_ ? s.frame.stride[k.plane] : static_cast<int64_t>(planes_[k.plane].pitch);
+            load.layout[c] = {data + k.offset, stride, k.step, k.shift, k.depth};
+        }
+        load.tile_components = tile_components_.data();
+        load.samples = s.samples.data();
+        load.components = static_cast<int>(p_.components.size());
+        load.column_chunks = (g_.widest + kLoadThreads - 1) / kLoadThreads;
+        load.mct = p_.mct;
+        load.reversible = p_.reversible;
+        device_->launch(s.stream, {static_cast<unsigned>(load.column_chunks) * g_.highest, tiles()}, kLoadThreads,
+                        load);
+    }
+
+    void transform(Slot &s) {
+        if (p_.reversible)
+            transform_levels<Dwt53Params>(s);
+        else
+            transform_levels<Dwt97Params>(s);
+    }
+
+    template <class P>
+    void transform_levels(Slot &s) {
+        int width = g_.widest, height = g_.highest;  // of the resolution that a level takes
+        for (int level = std::min(p_.levels, 1); level <= p_.levels; level++) {
+            P dwt{};
+            dwt.tile_components = tile_components_.data();
+            dwt.in_is_halves = level && level % 2 == 0;
+            dwt.in = dwt.in_is_halves ? s.halves.data() : s.samples.data();
+            dwt.out = dwt.in_is_halves ? s.samples.data() : s.halves.data();
+            dwt.coefficients = s.coefficients.data();
+            dwt.components = static_cast<int>(p_.components.size());
+            dwt.level = level;
+            dwt.last = level == p_.levels;
+            const int resolution = p_.levels + 1 - level;
+            for (size_t c = 0; c < p_.components.size(); c++)
+                for (int o = kLL; o <= kHH; o++) {
+                    const bool coded = o != kLL || dwt.last;
+                    if (!coded || (o != kLL && !level)) continue;
+                    const Quantiser &q = p_.quantisers[c][o == kLL ? 0 : band_index(resolution, o)];
+                    dwt.quantiser[c][o] = {q.inverse_step, (1u << q.planes) - 1};
+                }
+            // A resolution that begins at an odd position is one wider from the even one before it.
+            dwt.block_columns = width / kDwtColumns + 1;
+            const unsigned rows = static_cast<unsigned>(height / kDwtRows + 1);
+            device_->launch(
+                s.stream,
+                {static_cast<unsigned>(dwt.block_columns) * rows, tiles(), static_cast<unsigned>(p_.components.size())},
+                kDwtThreads, dwt);
+            width = (width + 1) / 2;
+            height = (height + 1) / 2;
+        }
+    }
+
+    Tier1Buffers tier1(Slot &s) const {
+        return {blocks_.data(), s.slots.data(), s.pairs.data(), s.planes.data(), s.pass_ends.data(),
+                s.bytes.data(), s.work.data(),  block_count(),  g_.max_passes};
+    }
+
+    void model_contexts(Slot &s) {
+        device_->fill(s.stream, s.work.data(), 0, s.work.bytes());
+        const int columns = std::max(1 << p_.cblk_width_log2 >> 5, 1),
+                  rows = std::max(1 << p_.cblk_height_log2 >> 5, 1);
+        if (columns * rows == 1) {
+            device_->launch(s.stream, {blocks_for(block_count(), kContextWarps)}, kContextWarps * 32,
+                            ContextParams{tier1(s), s.coefficients.data()});
+        } else {
+            device_->launch(s.stream, {block_count()}, static_cast<unsigned>(columns * rows * 32),
+                            ContextTiledParams{tier1(s), s.coefficients.data(), columns, rows});
+        }
+    }
+
+    void code_pairs(Slot &s) {
+        device_->launch(
+            s.stream, {blocks_for(block_count(), kWorkClasses)}, kWorkClasses,
+            OrderParams{s.pairs.data(), s.work.data(), s.work.data() + kWorkClasses, s.order.data(), block_count()});
+        // Fewer lanes a warp diverge less, more fill the device: a frame alone takes fewer.
+        const int lanes = slots_.size() == 1 ? 8 : 32;
+        device_->launch(s.stream, {blocks_for(block_count(), kMqThreads / 32 * lanes)}, kMqThreads,
+                        MqParams{tier1(s), s.order.data(), lanes});
+    }
+
+    Tier2Buffers tier2(Slot &s) const {
+        Tier2Buffers t2{};
+        t2.blocks = blocks_.data();
+        t2.bands = bands_.data();
+        t2.packets = packet_table_.data();
+        t2.tiles = tiles_.data();
+        t2.slots = s.slots.data();
+        t2.planes = s.planes.data();
+        t2.bytes = s.bytes.data();
+        t2.nodes = s.nodes.data();
+        t2.header_bits = s.header_bits.data();
+        t2.header_bits_before = s.header_bits_before.data();
+        t2.raw = s.raw.data();
+        t2.segment_bytes = s.segment_bytes.data();
+        t2.segments_before = s.segments_before.data();
+        t2.bytes_before = s.bytes_before.data();
+        t2.plt_bytes = s.plt_bytes.data();
+        t2.plt_before = s.plt_before.data();
+        t2.block_count = block_count();
+        t2.band_count = static_cast<uint32_t>(g_.precinct_bands.size());
+        t2.packet_count = packet_count();
+        t2.tile_count = tiles();
+        t2.sop = p_.sop;
+        t2.eph = p_.eph;
+        return t2;
+    }
+
+    void assemble_packets(Slot &s) {
+        const Tier2Buffers t2 = tier2(s);
+        const unsigned by_block = blocks_for(block_count(), kTier2Threads),
+                       by_packet = blocks_for(uint64_t{packet_count()} * 32, kTier2Threads);
+        device_->fill(s.stream, s.raw.data(), 0, s.raw.bytes());
+        sum(s, s.bytes.data(), s.bytes_before, block_count());
+        device_->launch(s.stream, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
+        device_->launch(s.stream, {by_block}, kTier2Threads, HeaderBitsParams{t2});
+        sum(s, s.header_bits.data(), s.header_bits_before, block_count());
+        device_->launch(s.stream, {by_block}, kTier2Threads, WriteBitsParams{t2});
+        device_->launch(s.stream, {by_packet}, kTier2Threads, PacketSizesParams{t2});
+        if (p_.plt) sum(s, s.plt_bytes.data(), s.plt_before, packet_count());
+        device_->launch(s.stream, {blocks_for(tiles(), kTier2Threads)}, kTier2Threads, TileSizesParams{t2});
+        sum(s, s.segment_bytes.data(), s.segments_before, packet_count() + tiles());
+    }
+
+    void sum(Slot &s, const uint32_t *sizes, DeviceArray<uint64_t> &before, uint32_t count) {
+        prefix_sum(*device_, s.stream, sizes, before.data(), count, s.partials.data());
+    }
+
+    void write_codestream(Slot &s) {
+        const Tier2Buffers t2 = tier2(s);
+        const Codestream out{s.codestream.data(), s.codestream.count(), static_cast<uint32_t>(header_.bytes.size()),
+                             header_.tlm, s.device_result.data()};
+        device_->fill(s.stream, s.device_result.data(), 0, s.device_result.bytes());
+        device_->launch(s.stream,
+                        {blocks_for(std::max(uint64_t{packet_count()} * 32, uint64_t{tiles()}), kTier2Threads)},
+                        kTier2Threads, WriteHeadersParams{t2, out});
+        device_->launch(s.stream, {blocks_for(uint64_t{block_count()} * 32, kTier2Threads)}, kTier2Threads,
+                        GatherParams{t2, out});
+        device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
+        device_->record(s.coded, s.stream);
+    }
+
+    PooledBuffer download(Slot &s) {
+        device_->synchronize(static_cast<Device::Event>(s.coded));
+        if (s.result.data()->longest)
+            throw Error(CUDAENC_ERR_UNSUPPORTED,
+                        "a tile of 4 GiB or more: cut the picture with tile_width and tile_height");
+        const uint64_t bytes = s.result.data()->bytes;
+        if (bytes > s.codestream.count()) {  // rare: more than the pixels took; codewords are there still
+            make_codestream(s, bytes + bytes / 4);
+            write_codestream(s);
+        }
+        std::vector<uint8_t> boxes;
+        if (p_.jp2)
+            boxes = make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
+                                   s.frame.sample_aspect_den, bytes);
+        PooledBuffer packet = packets_->take(boxes.size() + bytes);
+        device_->download(s.stream, packet->data + boxes.size(), s.codestream.data(), bytes);
+        mark(s, kStages);
+        std::copy(boxes.begin(), boxes.end(), packet->data);
+        device_->synchronize(static_cast<Device::Stream>(s.stream));
+        return packet;
+    }
+
+    // After an error: nothing of the frame is left running.
+    void settle(Slot &s) noexcept {
+        try {
+            device_->synchronize(static_cast<Device::Stream>(s.stream));
+        } catch (const Error &) {
+            // The first error is the one that tells.
+        }
+    }
+
+    void mark(Slot &s, int stage) {
+        if (!s.times.empty()) device_->record(*s.times[stage], s.stream);
+    }
+
+    void add_times(Slot &s) {
+        if (s.times.empty()) return;
+        if (times_.empty())
+            for (const char *name : kStageNames) times_.push_back({name, 0, 0});
+        for (int i = 0; i < kStages; i++) {
+            times_[i].milliseconds += device_->elapsed_ms(*s.times[i], *s.times[i + 1]);
+            times_[i].frames++;
+        }
+    }
+
+    uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
+    uint32_t packet_count() const { return static_cast<uint32_t>(g_.packets.size()); }
+    unsigned tiles() const { return static_cast<unsigned>(g_.tiles.size()); }
+
+    const Params p_;
+    const Geometry g_;
+    const MainHeader header_;
+    const std::shared_ptr<Device> device_;
+    const std::string name_;
+    const bool device_frames_;
+    std::shared_ptr<PacketPool> packets_;
+    Stream setup_;
+    DeviceArray<TileComponent> tile_components_;
+    DeviceArray<CodeBlock> blocks_;
+    DeviceArray<PrecinctBand> bands_;
+    DeviceArray<Packet> packet_table_;
+    DeviceArray<Tile> tiles_;
+    std::vector<Plane> planes_;
+    size_t pixel_bytes_ = 0;
+    std::vector<std::unique_ptr<Slot>> slots_;
+    std::vector<CudaencStageTime> times_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
+                                             bool device_frames, bool stage_times) {
+    return std::make_unique<DeviceEncoder>(params, slots, std::move(device), device_frames, stage_times);
+}
+
+}  // namespace cudaenc::j2k

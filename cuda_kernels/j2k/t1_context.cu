@@ -1,0 +1,315 @@
+// Tier-1's context modelling, sample-parallel: who belongs to a pass, its contexts and decisions, by logic on words
+// that hold 32 rows of a column (common/j2k/context_planes.h, after Matela et al. 2010); then every lane writes the
+// pairs of its column's part of each stripe at a position that scans over the warp give. SPDX-License-Identifier:
+// LGPL-2.1-or-later
+#include "../../common/j2k/context_planes.h"
+
+#include "../../common/j2k/mq.h"
+#include "../../common/j2k/quantise.h"
+#include "../device.cuh"
+#include "t1_params.h"
+
+namespace cudaenc::j2k {
+
+constexpr int kStripes = 8;  // of a word
+
+// Pairs that come before a lane's in each stripe of a pass, and the pass's total.
+struct StripePositions {
+    uint32_t before[kStripes];
+};
+
+// Eight counts, a nibble each, to their sums over the lanes below; `total` over all lanes.
+DEVICE void scan_stripes(uint32_t counts, uint32_t (&before)[kStripes], uint32_t (&total)[kStripes]) {
+    // Three counts share a word: 32 lanes of at most 11 stay below 2^10.
+    CUDAENC_UNROLL
+    for (int i = 0; i < 3; i++) {
+        const uint32_t c = counts >> (12 * i);
+        const uint32_t packed = (c & 0xF) | (c & 0xF0) << 6 | (i < 2 ? (c & 0xF00) << 12 : 0);
+        const uint32_t sum = warp_inclusive_add(packed);
+        const uint32_t all = warp_shuffle(sum, 31), less = sum - packed;
+        CUDAENC_UNROLL
+        for (int k = 0; k < (i < 2 ? 3 : 2); k++) {
+            before[3 * i + k] = (less >> (10 * k)) & 1023;
+            total[3 * i + k] = (all >> (10 * k)) & 1023;
+        }
+    }
+}
+
+// A block of at most 32x32 in one warp.
+struct OneTile {
+    const uint32_t *planes;  // [plane][lane], of this warp
+
+    DEVICE_MEMBER Around around(uint32_t word) const {
+        const int lane = lane_id();
+        const uint32_t up = warp_shuffle_up(word, 1), down = warp_shuffle_down(word, 1);
+        const uint32_t w = lane ? up : 0, e = lane < 31 ? down : 0;
+        return {w, e, word << 1, word >> 1, w << 1, e << 1, w >> 1, e >> 1};
+    }
+    DEVICE_MEMBER bool any(bool condition) const { return warp_any(condition); }
+    DEVICE_MEMBER uint32_t plane(int plane) const { return planes[plane * 32 + lane_id()]; }
+    // Positions of this lane's pairs, from `base`, which moves on past the pass.
+    DEVICE_MEMBER StripePositions positions(uint32_t counts, uint32_t &base) const {
+        StripePositions at;
+        uint32_t total[kStripes];
+        scan_stripes(counts, at.before, total);
+        CUDAENC_UNROLL
+        for (int s = 0; s < kStripes; s++) {
+            at.before[s] += base;
+            base += total[s];
+        }
+        return at;
+    }
+};
+
+// A warp's tile of a larger block; the block's tiles are a thread-block's warps, in raster order.
+struct ManyTiles {
+    const uint32_t *coefficients;  // of the tile's column of this lane, valid rows only
+    uint32_t stride;
+    int rows;  // valid ones of this lane's column
+    int columns_of_tiles, rows_of_tiles;
+    uint32_t *words;   // shared: [tile][lane]
+    uint32_t *totals;  // shared: [(tile row * kStripes + stripe) * columns + tile column], then their sum
+
+    DEVICE_MEMBER int tile_x() const { return warp_id() % columns_of_tiles; }
+    DEVICE_MEMBER int tile_y() const { return warp_id() / columns_of_tiles; }
+    // The word of the column `dx` to the right in the tile row `dy` below; 0 outside.
+    DEVICE_MEMBER uint32_t word_at(int dx, int dy) const {
+        const int lane = lane_id() + dx, tx = tile_x() + (lane < 0 ? -1 : lane > 31 ? 1 : 0), ty = tile_y() + dy;
+        if (tx < 0 || tx >= columns_of_tiles || ty < 0 || ty >= rows_of_tiles) return 0;
+        return words[(ty * columns_of_tiles + tx) * 32 + (lane & 31)];
+    }
+    DEVICE_MEMBER Around around(uint32_t word) const {
+        words[thread_x()] = word;
+        block_sync();
+        uint32_t here[3], above[3], below[3];
+        CUDAENC_UNROLL
+        for (int dx = -1; dx <= 1; dx++) {
+            here[dx + 1] = word_at(dx, 0);
+            above[dx + 1] = here[dx + 1] << 1 | word_at(dx, -1) >> 31;
+            below[dx + 1] = here[dx + 1] >> 1 | word_at(dx, 1) << 31;
+        }
+        block_sync();
+        return {here[0], here[2], above[1], below[1], above[0], above[2], below[0], below[2]};
+    }
+    DEVICE_MEMBER bool any(bool condition) const { return block_any(condition); }
+    DEVICE_MEMBER uint32_t plane(int plane) const {
+        uint32_t word = 0;
+        for (int y = 0; y < rows; y++) word |= ((coefficients[static_cast<uint64_t>(y) * stride] >> plane) & 1) << y;
+        return word;
+    }
+    DEVICE_MEMBER StripePositions positions(uint32_t counts, uint32_t &base) const {
+        StripePositions at;
+        uint32_t total[kStripes];
+        scan_stripes(counts, at.before, total);
+        const auto index = [&](int s) { return (tile_y() * kStripes + s) * columns_of_tiles + tile_x(); };
+        if (lane_id() == 0) {
+            CUDAENC_UNROLL
+            for (int s = 0; s < kStripes; s++) totals[index(s)] = total[s];
+        }
+        block_sync();
+        const int count = columns_of_tiles * rows_of_tiles * kStripes;  // at most 256
+        if (warp_id() == 0) {
+            uint32_t own[8], sum = 0;
+            CUDAENC_UNROLL
+            for (int k = 0; k < 8; k++) {
+                const int i = lane_id() * 8 + k;
+                own[k] = i < count ? totals[i] : 0;
+                sum += own[k];
+            }
+            uint32_t before = warp_inclusive_add(sum) - sum;
+            CUDAENC_UNROLL
+            for (int k = 0; k < 8; k++) {
+                const int i = lane_id() * 8 + k;
+                if (i < count) totals[i] = before;
+                before += own[k];
+            }
+            if (lane_id() == 31) totals[256] = before;
+        }
+        block_sync();
+        CUDAENC_UNROLL
+        for (int s = 0; s < kStripes; s++) at.before[s] += base + totals[index(s)];
+        base += totals[256];
+        block_sync();
+        return at;
+    }
+};
+
+// All passes of a block. valid: rows of this lane's column that exist; negative: their signs. Returns the pairs made.
+template <class Tile>
+DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, int orientation,
+                               uint8_t *pairs, uint32_t *pass_ends, bool writes_ends) {
+    enum { kSignificancePropagation, kMagnitudeRefinement, kCleanUp };
+    const Around signs = tile.around(negative);
+    uint32_t significant = 0, refined = 0;  // before the pass
+    uint32_t visited = 0, fresh = 0;        // in this plane's significance propagation: coded, become significant
+    uint32_t base = 0;
+    // One body for the three kinds of pass keeps the code small enough for the instruction cache. The first plane has
+    // the last kind only.
+    for (int step = kCleanUp; step < 3 * planes; step++) {
+        const int kind = step % 3;
+        const uint32_t bits = tile.plane(planes - 1 - step / 3);
+        uint32_t members, becoming = 0;  // coded by a zero coding or refinement decision; a sign follows
+        uint32_t run = 0;                // first rows of stripes in run-length mode
+        uint32_t counts = 0;
+        ContextBits context;
+        SignBits sign{};
+        uint32_t first_context = 0;
+        if (kind == kMagnitudeRefinement) {
+            const uint32_t near = tile.around(significant | fresh).any();
+            members = significant;
+            context = {{~refined & near, refined, 0, 0}};
+            first_context = kRefinement;
+            refined |= significant;
+        } else {
+            Around before, in_pass;
+            if (kind == kSignificancePropagation) {
+                // Membership spreads with each sample that becomes significant to those that the scan reaches later: a
+                // fixpoint.
+                before = tile.around(significant);
+                const uint32_t candidates = ~significant & valid, near = before.any();
+                visited = candidates & near;
+                for (;;) {
+                    fresh = visited & bits;
+                    in_pass = tile.around(fresh);
+                    const uint32_t more = candidates & (near | in_pass.w | in_pass.n | in_pass.nw |
+                                                        (in_pass.ne & kFirstRows) | (in_pass.sw & ~kLastRows));
+                    const bool changed = more != visited;
+                    visited = more;
+                    if (!tile.any(changed)) break;
+                }
+                members = visited;
+                becoming = fresh;
+            } else {
+                const uint32_t known = significant | fresh;
+                members = valid & ~known & ~visited;
+                becoming = members & bits;
+                before = tile.around(known);
+                in_pass = tile.around(becoming);
+            }
+            const Around now = when_visited(before, in_pass);
+            if (kind == kCleanUp) {
+                // Run-length mode: all four samples of a stripe's column are left, and have no significant neighbour
+                // when the scan reaches the first.
+                const uint32_t quiet = members & ~(now.w | now.e | now.nw | now.ne | now.sw | now.se | now.s |
+                                                   before.n | (in_pass.n & kFirstRows));
+                run = quiet & quiet >> 1;
+                run &= run >> 2;
+                run &= kFirstRows;
+                // After the first sample that becomes significant the rest of its column is coded one by one.
+                uint32_t seen = becoming;
+                seen |= (seen << 1) & 0xEEEEEEEEu;
+                seen |= (seen << 2) & 0xCCCCCCCCu;
+                members = (members & ~(run * 15u)) | (run * 15u & (seen << 1) & 0xEEEEEEEEu);
+                counts = run + ((run & seen >> 3) << 1);
+                significant |= fresh | becoming;
+                visited = 0;
+                fresh = 0;
+            }
+            counts += nibble_sums(becoming);
+            context = zero_coding_planes(now, orientation);
+            sign = sign_coding_planes(now, negative, signs);
+        }
+        counts += nibble_sums(members);
+        const StripePositions positions = tile.positions(counts, base);
+        CUDAENC_UNROLL
+        for (int s = 0; s < kStripes; s++) {
+            const uint32_t here = (members >> (4 * s)) & 15, signed_here = (becoming >> (4 * s)) & 15;
+            const bool runs = (run >> (4 * s)) & 1;
+            if (!here && !runs) continue;
+            uint8_t *at = pairs + positions.before[s];
+            const uint32_t coded = (nibble_to_bytes(bits, s) | nibble_to_bytes(context.bit[0], s) << 1 |
+                                    nibble_to_bytes(context.bit[1], s) << 2 | nibble_to_bytes(context.bit[2], s) << 3 |
+                                    nibble_to_bytes(context.bit[3], s) << 4) +
+                                   first_context * 0x02020202u;
+            const uint32_t signs_coded = (nibble_to_bytes(sign.decision, s) | nibble_to_bytes(sign.bit[0], s) << 1 |
+                                          nibble_to_bytes(sign.bit[1], s) << 2 | nibble_to_bytes(sign.bit[2], s) << 3) +
+                                         kSignCoding * 0x02020202u;
+            if (runs) {
+                *at++ = static_cast<uint8_t>(kRunLength << 1 | (signed_here ? 1 : 0));
+                if (signed_here) {
+                    const int row = find_first_set(signed_here);
+                    *at++ = static_cast<uint8_t>(kUniform << 1 | row >> 1);
+                    *at++ = static_cast<uint8_t>(kUniform << 1 | (row & 1));
+                    *at++ = static_cast<uint8_t>(signs_coded >> (8 * row));
+                }
+            }
+            CUDAENC_UNROLL
+            for (int row = 0; row < 4; row++) {
+                if (!((here >> row) & 1)) continue;
+                *at++ = static_cast<uint8_t>(coded >> (8 * row));
+                if ((signed_here >> row) & 1) *at++ = static_cast<uint8_t>(signs_coded >> (8 * row));
+            }
+        }
+        if (writes_ends) pass_ends[step - kCleanUp] = base;
+    }
+    return base;
+}
+
+DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, uint32_t pairs, int planes) {
+    t1.pairs[block] = pairs;
+    t1.planes[block] = static_cast<uint8_t>(planes);
+    atomic_add(&t1.work_counts[work_class(pairs)], 1u);
+}
+
+// A warp owns a block, a lane a column of it.
+KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
+{
+    SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
+    const uint32_t block = static_cast<uint32_t>(block_x()) * kContextWarps + warp_id();
+    if (block >= p.t1.count) return;
+    const CodeBlock &b = p.t1.blocks[block];
+    const int lane = lane_id();
+    uint32_t words[32], all = 0, negative = 0;
+    CUDAENC_UNROLL
+    for (int y = 0; y < 32; y++) {
+        const uint32_t c = lane < b.width && y < b.height
+                               ? p.coefficients[b.coefficients + static_cast<uint64_t>(y) * b.stride + lane]
+                               : 0;
+        negative |= c >> 31 << y;
+        words[y] = c & ~kSignBit;
+        all |= words[y];
+    }
+    const int count = bit_width(warp_or(all));
+    transpose_32x32(words);
+    uint32_t *own = &planes[warp_id() * kMaxPlanes * 32];
+    CUDAENC_UNROLL
+    for (int i = 0; i < kMaxPlanes; i++)
+        if (i < count) own[i * 32 + lane] = words[i];
+    warp_sync();
+    const uint32_t valid = lane < b.width ? (b.height == 32 ? 0xFFFFFFFFu : (1u << b.height) - 1) : 0;
+    const uint32_t pairs = model_contexts(OneTile{own}, valid, negative, count, b.orientation, p.t1.slots + b.slot,
+                                          p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, lane == 0);
+    if (lane == 0) finish_block(p.t1, block, pairs, count);
+}
+
+// A thread-block owns a block, a warp a tile of 32x32 of it.
+KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    const uint32_t block = static_cast<uint32_t>(block_x());
+    const CodeBlock &b = p.t1.blocks[block];
+    const int x = warp_id() % p.columns * 32 + lane_id(), y0 = warp_id() / p.columns * 32;
+    const int rows = x < b.width ? max_of(min_of(b.height - y0, 32), 0) : 0;
+    const uint32_t *column = p.coefficients + b.coefficients + static_cast<uint64_t>(y0) * b.stride + x;
+    uint32_t all = 0, negative = 0;
+    for (int y = 0; y < rows; y++) {
+        const uint32_t c = column[static_cast<uint64_t>(y) * b.stride];
+        negative |= c >> 31 << y;
+        all |= c & ~kSignBit;
+    }
+    // The block's planes: every warp's, through the array that serves for neighbours later.
+    words[thread_x()] = all;
+    block_sync();
+    all = 0;
+    for (int tile = 0; tile < p.columns * p.rows; tile++) all |= words[tile * 32 + lane_id()];
+    block_sync();
+    const int count = bit_width(warp_or(all));
+    const uint32_t valid = rows == 32 ? 0xFFFFFFFFu : (1u << rows) - 1;
+    const uint32_t pairs = model_contexts(
+        ManyTiles{column, b.stride, rows, p.columns, p.rows, words, totals}, valid, negative, count, b.orientation,
+        p.t1.slots + b.slot, p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, thread_x() == 0);
+    if (thread_x() == 0) finish_block(p.t1, block, pairs, count);
+}
+
+}  // namespace cudaenc::j2k

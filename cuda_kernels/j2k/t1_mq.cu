@@ -1,0 +1,58 @@
+// Tier-1's arithmetic coding: pairs to codewords. The codeword takes the place of the pairs that it codes, which it
+// never overtakes. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../common/j2k/mq.h"
+
+#include "../device.cuh"
+#include "t1_params.h"
+
+namespace cudaenc::j2k {
+
+// A lane owns a block; its contexts are a column of shared memory.
+KERNEL(kMqThreads, j2k_t1_mq, MqParams)
+{
+    SHARED2(MqState, contexts, kContexts, kMqThreads);
+    SHARED(MqState, table, kMqRows);
+    const int thread = thread_x();
+    for (int i = thread; i < kMqRows; i += kMqThreads) table[i] = kMqTable.row[i];
+    block_sync();
+    for (int i = 0; i < kContexts; i++) contexts[i][thread] = table[mq_initial_row(i)];
+
+    const uint32_t index = (static_cast<uint32_t>(block_x()) * (kMqThreads / 32) + warp_id()) * p.lanes + lane_id();
+    if (lane_id() >= p.lanes || index >= p.t1.count) return;
+    const uint32_t block = p.order[index];
+    uint8_t *slot = p.t1.slots + p.t1.blocks[block].slot;
+    const uint32_t count = p.t1.pairs[block];
+    if (!count) {
+        p.t1.bytes[block] = 0;
+        return;
+    }
+    uint32_t *ends = p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes;
+    int pass = 0;
+    uint32_t end = ends[0];
+    const MqState *rows = table;
+    MqEncoder mq(slot);
+
+    // Sixteen pairs a load, the next ones in flight; bytes are written behind what was loaded.
+    const Uint4 *pairs = reinterpret_cast<const Uint4 *>(slot);
+    Uint4 next = pairs[0];
+    for (uint32_t i = 0; i < count; i += 16) {
+        const uint32_t words[4] = {next.x, next.y, next.z, next.w};
+        if (i + 16 < count) next = pairs[i / 16 + 1];
+        CUDAENC_UNROLL
+        for (int k = 0; k < 16; k++) {
+            if (i + k >= count) break;
+            const uint32_t pair = words[k / 4] >> (8 * (k % 4));
+            mq.encode(contexts[(pair >> 1) & 31][thread], pair & 1, rows);
+            while (i + k + 1 == end) {  // a pass may be empty
+                ends[pass++] = mq.sufficient_bytes();
+                end = pass < p.t1.max_passes && pass < coding_passes(p.t1.planes[block]) ? ends[pass] : 0;
+            }
+        }
+    }
+    const uint32_t bytes = mq.flush();
+    for (int i = 0; i < pass; i++) ends[i] = min_of(ends[i], bytes);
+    ends[pass - 1] = bytes;
+    p.t1.bytes[block] = bytes;
+}
+
+}  // namespace cudaenc::j2k

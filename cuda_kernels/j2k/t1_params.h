@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../common/j2k/tables.h"
+#include "../../common/kernel_name.h"
+
+namespace cudaenc::j2k {
+
+// A context-decision pair is a byte: context << 1 | decision. A block's pairs lie in its slot, and its codeword takes
+// their place.
+struct Tier1Buffers {
+    const CodeBlock *blocks;
+    uint8_t *slots;         // CodeBlock::slot
+    uint32_t *pairs;        // [block]: how many
+    uint8_t *planes;        // [block]: coded magnitude bit-planes
+    uint32_t *pass_ends;    // [block * max_passes + pass]: pairs up to the end of a pass, then the bytes it needs
+    uint32_t *bytes;        // [block]: of the codeword
+    uint32_t *work_counts;  // [kWorkClasses]: blocks of a class of work; zero before context modelling
+    uint32_t count;         // of blocks
+    int32_t max_passes;
+};
+
+// Blocks are coded in the order of their pairs, most first, by classes of kWorkPairs.
+constexpr int kWorkClasses = 1024, kWorkPairs = 32;
+CUDAENC_HD uint32_t work_class(uint32_t pairs) {
+    return kWorkClasses - 1 - min_of<uint32_t>(pairs / kWorkPairs, kWorkClasses - 1);
+}
+
+// Context modelling of blocks of at most 32x32: a warp a block. Grid: ceil(count / kContextWarps).
+constexpr int kContextWarps = 4;
+struct ContextParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context"};
+    Tier1Buffers t1;
+    const uint32_t *coefficients;  // CodeBlock::coefficients
+};
+// ... of larger blocks: a warp a tile of 32x32, columns x rows warps a block. Grid: count.
+struct ContextTiledParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_tiled"};
+    Tier1Buffers t1;
+    const uint32_t *coefficients;
+    int32_t columns, rows;  // of tiles; the block has columns * rows * 32 threads
+};
+
+// The order in which blocks are coded. Grid: ceil(count / kWorkClasses).
+struct OrderParams {
+    static constexpr KernelName kernel{"j2k/t1_order", "j2k_t1_order"};
+    const uint32_t *pairs;        // [count]
+    const uint32_t *work_counts;  // [kWorkClasses]
+    uint32_t *taken;              // [kWorkClasses], zero before
+    uint32_t *order;              // [count]
+    uint32_t count;
+};
+
+// MQ coding: a lane a block. Grid: ceil(count / (kMqThreads / 32 * lanes)).
+constexpr int kMqThreads = 64;
+struct MqParams {
+    static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq"};
+    Tier1Buffers t1;
+    const uint32_t *order;  // [count]
+    int32_t lanes;          // of a warp that take a block, 1 to 32
+};
+
+}  // namespace cudaenc::j2k

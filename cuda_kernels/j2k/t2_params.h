@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../common/j2k/t2.h"
+#include "../../common/j2k/tables.h"
+#include "../../common/kernel_name.h"
+
+namespace cudaenc::j2k {
+
+constexpr int kTier2Threads = 128;
+
+// The codestream is the main header, then segments: of each tile its header, then its packets (header and, behind it,
+// its blocks' codewords), then EOC. Segment number: of tile t's header, its first packet's number plus t; of a packet,
+// its number plus its tile's plus 1.
+struct Tier2Buffers {
+    const CodeBlock *blocks;
+    const PrecinctBand *bands;
+    const Packet *packets;
+    const Tile *tiles;
+    const uint8_t *slots;   // codewords, at CodeBlock::slot
+    const uint8_t *planes;  // [block]
+    const uint32_t *bytes;  // [block]: of the codeword
+    TagNode *nodes;
+    uint32_t *header_bits;               // [block]: in its packet's header
+    const uint64_t *header_bits_before;  // [blocks + 1]
+    uint32_t *raw;                       // packet headers' bits before stuffing; zero before
+    uint32_t *segment_bytes;             // [packets + tiles], codewords not counted
+    const uint64_t *segments_before;     // [packets + tiles + 1]
+    const uint64_t *bytes_before;        // [blocks + 1]
+    uint32_t *plt_bytes;                 // [packets]; nullptr: no PLT
+    const uint64_t *plt_before;          // [packets + 1]
+    uint32_t block_count, band_count, packet_count, tile_count;
+    uint32_t sop, eph;
+};
+
+// Tag trees. A thread-block owns a precinct's sub-band. Grid: band_count.
+struct TagTreesParams {
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tag_trees"};
+    Tier2Buffers t2;
+};
+// Bits that blocks add to packet headers. A thread owns a block.
+struct HeaderBitsParams {
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_header_bits"};
+    Tier2Buffers t2;
+};
+// The bits themselves, before stuffing. A thread owns a block.
+struct WriteBitsParams {
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_write_bits"};
+    Tier2Buffers t2;
+};
+// Sizes of packet headers and PLT entries. A warp owns a packet.
+struct PacketSizesParams {
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_packet_sizes"};
+    Tier2Buffers t2;
+};
+// Sizes of tile-part headers. A thread owns a tile.
+struct TileSizesParams {
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tile_sizes"};
+    Tier2Buffers t2;
+};
+
+struct CodestreamResult {
+    uint64_t bytes;    // of the codestream, also when it does not fit
+    uint64_t longest;  // tile-part, in bytes
+};
+
+struct Codestream {
+    uint8_t *data;      // the main header is there already
+    uint64_t capacity;  // a longer codestream is not written
+    uint32_t main_header;
+    uint32_t tlm;  // MainHeader::tlm
+    CodestreamResult *result;
+};
+// Everything but codewords: tile-part headers (a thread a tile), packet headers and PLT entries (a warp a packet).
+// Grid: ceil(max(packets * 32, tiles) / kTier2Threads).
+struct WriteHeadersParams {
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_write_headers"};
+    Tier2Buffers t2;
+    Codestream out;
+};
+// Codewords. A warp owns a block.
+struct GatherParams {
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_gather"};
+    Tier2Buffers t2;
+    Codestream out;
+};
+
+}  // namespace cudaenc::j2k
