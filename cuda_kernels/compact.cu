@@ -32,34 +32,46 @@ KERNEL(prefix_sum_threads, prefix_sum_partials, PrefixSumPartialsParams)
     if (thread_x() == 0) p.partials[block_x()] = sum;
 }
 
-// A thread-block adds up the partial sums of the tiles before its own (n / 4096 / 256 a thread: 64 for the largest n,
-// out of the second-level cache), then scans its tile in rounds of one size a thread.
+// A thread-block adds up the partial sums of the tiles before its own (64 a thread for the largest n, out of the
+// second-level cache), then scans its tile. A thread owns 4 neighbouring sizes in each of 4 rounds, a warp 128, so that
+// the 32 sums of the warps and rounds are what one warp scans at once; every warp does so for itself.
 KERNEL(prefix_sum_threads, prefix_sum_offsets, PrefixSumOffsetsParams)
 {
-    SHARED(uint64_t, sums, prefix_sum_warps);
-    uint64_t before = 0;
-    for (int i = thread_x(); i < block_x(); i += prefix_sum_threads) before += load_readonly(p.partials + i);
-    before = block_sum(before);
-
-    const uint32_t begin = static_cast<uint32_t>(block_x()) * prefix_sum_tile;
-    for (int i = 0; i < prefix_sum_per_thread; ++i) {
-        const uint32_t round = begin + static_cast<uint32_t>(i * prefix_sum_threads);
-        if (i && round >= p.n) break;  // the same for all threads
-        const uint32_t at = round + static_cast<uint32_t>(thread_x());
-        const uint64_t size = at < p.n ? load_readonly(p.sizes + at) : 0;
-        const uint64_t scanned = warp_inclusive_add(size);
-        if (lane_id() == 31) sums[warp_id()] = scanned;
-        block_sync();
-        uint64_t lower_warps = 0, total = 0;
-        for (int w = 0; w < prefix_sum_warps; ++w) {
-            if (w < warp_id()) lower_warps += sums[w];
-            total += sums[w];
+    constexpr int run = 4, rounds = prefix_sum_per_thread / run;
+    static_assert(rounds * prefix_sum_warps == 32);
+    SHARED(uint64_t, sums, 32);
+    const uint32_t begin = static_cast<uint32_t>(block_x()) * prefix_sum_tile + static_cast<uint32_t>(thread_x() * run);
+    uint32_t sizes[rounds][run];
+    for (int r = 0; r < rounds; ++r) {
+        for (int i = 0; i < run; ++i) {
+            const uint32_t at = begin + static_cast<uint32_t>(r * run * prefix_sum_threads + i);
+            sizes[r][i] = at < p.n ? load_readonly(p.sizes + at) : 0;
         }
-        block_sync();
-        if (at < p.n) p.offsets[at] = before + lower_warps + scanned - size;
-        // Where n is a multiple of the tile, no thread is at n itself.
-        if (p.n && at == p.n - 1) p.offsets[p.n] = before + lower_warps + scanned;
-        before += total;
+    }
+    uint64_t before_tile = 0;
+    for (int i = thread_x(); i < block_x(); i += prefix_sum_threads) before_tile += load_readonly(p.partials + i);
+    before_tile = block_sum(before_tile);
+
+    uint64_t before[rounds];  // the thread's run, within its warp
+    for (int r = 0; r < rounds; ++r) {
+        uint64_t own = 0;
+        for (int i = 0; i < run; ++i) own += sizes[r][i];
+        const uint64_t scanned = warp_inclusive_add(own);
+        before[r] = scanned - own;
+        if (lane_id() == 31) sums[r * prefix_sum_warps + warp_id()] = scanned;
+    }
+    block_sync();
+    const uint64_t sum = sums[lane_id()];
+    const uint64_t before_sum = warp_inclusive_add(sum) - sum;
+    for (int r = 0; r < rounds; ++r) {
+        uint64_t offset = before_tile + before[r] + warp_shuffle(before_sum, r * prefix_sum_warps + warp_id());
+        for (int i = 0; i < run; ++i) {
+            const uint32_t at = begin + static_cast<uint32_t>(r * run * prefix_sum_threads + i);
+            if (at < p.n) p.offsets[at] = offset;
+            offset += sizes[r][i];
+            // Where n is a multiple of the tile, no thread is at n itself.
+            if (p.n && at == p.n - 1) p.offsets[p.n] = offset;
+        }
     }
     if (p.n == 0 && thread_x() == 0) p.offsets[0] = 0;
 }
