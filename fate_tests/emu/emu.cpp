@@ -21,6 +21,11 @@
 
 #include "emu_launch.h"
 
+#if defined(__has_feature)  // clang
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
