@@ -319,6 +319,8 @@ int ff_cudaenc_receive_packet(AVCodecContext *avctx, FFCudaencContext *ctx, AVPa
         ctx->nb_frames++;
     }
 
+    if (!ctx->nb_frames)
+        return ctx->draining ? AVERROR_EOF : AVERROR(EAGAIN);
     code = cudaenc_receive(ctx->session, &p);
     if (code == CUDAENC_AGAIN || code == CUDAENC_EOF)
         return error_from_cudaenc(code);

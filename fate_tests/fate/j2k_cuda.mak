@@ -1,0 +1,138 @@
+# j2k_cuda in FFmpeg's own harness. Each test writes the md5 and size of the bitstream, then the md5 of what FFmpeg's decoder
+# makes of it and its PSNR. The same refs hold for every device:
+#   make fate-j2k_cuda CUDAENC_FATE_DEVICE=cpu|emu|cuda
+# Pictures are small and frames few because the kernel emulator runs the same list.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+CUDAENC_FATE_DEVICE ?= cpu
+
+# Sources. tests/data/cudaenc_GENERATOR_PIXFMT_WxH_FRAMES.raw is a generator's first frames, scaled and converted.
+# The generator "mix" reads vsynth2 as yuva444p: its planes then have content of their own, alpha too.
+J2K_CUDA_IN_vsynth1 = -pixel_format yuv420p -video_size 352x288 -i $(TARGET_PATH)/tests/data/vsynth1.yuv
+J2K_CUDA_IN_vsynth2 = -pixel_format yuv420p -video_size 352x288 -i $(TARGET_PATH)/tests/data/vsynth2.yuv
+J2K_CUDA_IN_vsynth3 = -pixel_format yuv420p -video_size $(FATEW)x$(FATEH) -i $(TARGET_PATH)/tests/data/vsynth3.yuv
+J2K_CUDA_IN_mix     = -pixel_format yuva444p -video_size 352x288 -i $(TARGET_PATH)/tests/data/vsynth2.yuv
+
+tests/data/cudaenc_%.raw: TAG = GEN
+tests/data/cudaenc_%.raw: tests/data/vsynth1.yuv tests/data/vsynth2.yuv tests/data/vsynth3.yuv \
+                           ffmpeg$(PROGSSUF)$(EXESUF) | tests/data
+	$(M)$(TARGET_EXEC) $(TARGET_PATH)/ffmpeg$(PROGSSUF)$(EXESUF) -nostdin -y -v error -f rawvideo \
+	    $(J2K_CUDA_IN_$(word 1,$(subst _, ,$*))) -frames:v $(word 4,$(subst _, ,$*)) \
+	    -vf scale=$(subst x,:,$(word 3,$(subst _, ,$*))):flags=bicubic+accurate_rnd+bitexact+full_chroma_int:sws_dither=none,format=$(word 2,$(subst _, ,$*)) \
+	    -f rawvideo $(TARGET_PATH)/$@
+
+# tiny_psnr takes 16-bit samples for signed ones: where a format uses all 16 bits, the PSNR of a lossy test says little; the
+# bitstream's md5 and fate_tests/interop do.
+#
+# Decoded pictures are brought back to the source's format. What FFmpeg's decoder has no format for is only encoded here;
+# fate_tests/interop decodes it with others.
+J2K_CUDA_NO_DECODER = yuv440p10 yuv440p12
+# These formats of its have the same bytes: it knows XYZ by digital cinema's profiles only, and no 12 bits with alpha.
+J2K_CUDA_DECODE_xyz12le = rgb48le
+J2K_CUDA_DECODE_yuva422p12le = yuva422p16le
+J2K_CUDA_DECODE_yuva444p12le = yuva444p16le
+
+# $(call J2K_CUDA_TEST,name,generator,pixel format,WxH,frames,options)
+define J2K_CUDA_TEST
+J2K_CUDA_NAMES   += fate-j2k_cuda-$(1)
+J2K_CUDA_STREAMS += "$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
+fate-j2k_cuda-$(1): tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
+fate-j2k_cuda-$(1): CMP_UNIT = $(if $(filter $(J2K_CUDA_FMT_8),$(3)),1,2)
+ifeq ($(filter $(J2K_CUDA_NO_DECODER),$(patsubst %le,%,$(3))),)
+fate-j2k_cuda-$(1): CMD = enc_dec "rawvideo -pixel_format $(3) -video_size $(4)" \
+    tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw image2pipe \
+    "-c:v j2k_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)" \
+    rawvideo "-pix_fmt $(or $(J2K_CUDA_DECODE_$(3)),$(3)) -sws_dither none" "-f j2k_pipe"
+else
+fate-j2k_cuda-$(1): CMD = transcode "rawvideo -pixel_format $(3) -video_size $(4)" \
+    tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw image2pipe \
+    "-c:v j2k_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)" "-c:v copy" "" "" "-f j2k_pipe"
+endif
+endef
+J2K_CUDA = $(eval $(call J2K_CUDA_TEST,$(1),$(2),$(3),$(4),$(5),$(6)))
+
+J2K_CUDA_LOSSLESS = -pred dwt53
+
+# Every pixel format, lossy and lossless, at an odd size.
+J2K_CUDA_FMT_8 = \
+    rgb24 bgr24 gbrp gray yuv420p yuv422p yuv444p yuv440p yuv411p yuv410p ya8 rgba bgra argb abgr rgb0 bgr0 0rgb 0bgr gbrap \
+    yuva420p yuva422p yuva444p nv12 nv16
+J2K_CUDA_FMT_16 = \
+    rgb48 gbrp9 gbrp10 gbrp12 gbrp14 gbrp16 gray9 gray10 gray12 gray14 gray16 \
+    yuv420p9 yuv420p10 yuv420p12 yuv420p14 yuv420p16 yuv422p9 yuv422p10 yuv422p12 yuv422p14 yuv422p16 \
+    yuv444p9 yuv444p10 yuv444p12 yuv444p14 yuv444p16 yuv440p10 yuv440p12 ya16 rgba64 \
+    gbrap10 gbrap12 gbrap14 gbrap16 yuva420p9 yuva420p10 yuva420p16 yuva422p9 yuva422p10 yuva422p12 yuva422p16 \
+    yuva444p9 yuva444p10 yuva444p12 yuva444p16 xyz12 p010 p012 p016 p210 p212 p216
+J2K_CUDA_FMT = $(J2K_CUDA_FMT_8) $(J2K_CUDA_FMT_16:%=%le)
+# swscale drops the last chroma column of p010 and p016 of an odd width, and copies alpha to the padding of rgb0.
+J2K_CUDA_FMT_SIZE = $(if $(filter p0%,$(1)),46x35,45x35)
+J2K_CUDA_FMT_FROM = $(if $(findstring 0,$(filter rgb0 bgr0 0rgb 0bgr,$(1))),vsynth2,mix)
+$(foreach f,$(J2K_CUDA_FMT),\
+    $(call J2K_CUDA,format-$(f:%le=%),$(call J2K_CUDA_FMT_FROM,$(f)),$(f),$(call J2K_CUDA_FMT_SIZE,$(f)),1,)\
+    $(call J2K_CUDA,format-$(f:%le=%)-lossless,$(call J2K_CUDA_FMT_FROM,$(f)),$(f),$(call J2K_CUDA_FMT_SIZE,$(f)),1,$(J2K_CUDA_LOSSLESS)))
+
+# FFmpeg's synthetic clips, with more frames than are in flight.
+$(foreach v,vsynth1 vsynth2,\
+    $(call J2K_CUDA,$(v),$(v),yuv420p,352x288,1,)\
+    $(call J2K_CUDA,$(v)-rgb24-lossless,$(v),rgb24,352x288,1,$(J2K_CUDA_LOSSLESS)))
+$(call J2K_CUDA,vsynth3,vsynth3,yuv420p,34x34,7,)
+$(call J2K_CUDA,vsynth3-lossless,vsynth3,yuv420p,34x34,7,$(J2K_CUDA_LOSSLESS))
+$(call J2K_CUDA,vsynth3-gbrp12,vsynth3,gbrp12le,34x34,3,)
+$(call J2K_CUDA,vsynth3-async1,vsynth3,yuv420p,34x34,3,-async_depth 1)
+$(call J2K_CUDA,vsynth3-async64,vsynth3,yuv420p,34x34,7,-async_depth 64)
+
+# Odd picture sizes.
+J2K_CUDA_SIZES = 1x1 1x2 2x1 2x2 3x5 1x17 33x1 7x300 300x7 127x63 64x64 65x65
+$(foreach s,$(J2K_CUDA_SIZES),\
+    $(call J2K_CUDA,size-$(s),mix,rgb24,$(s),1,)\
+    $(call J2K_CUDA,size-$(s)-lossless,mix,rgb24,$(s),1,$(J2K_CUDA_LOSSLESS))\
+    $(call J2K_CUDA,size-$(s)-yuv420p,mix,yuv420p,$(s),1,$(J2K_CUDA_LOSSLESS)))
+$(call J2K_CUDA,size-13x9-yuv410p,mix,yuv410p,13x9,1,$(J2K_CUDA_LOSSLESS))
+$(call J2K_CUDA,size-13x9-yuv411p,mix,yuv411p,13x9,1,)
+
+# Options. $(call J2K_CUDA_OPTION,name,options): lossy RGB and lossless 4:2:0.
+J2K_CUDA_OPTION = $(call J2K_CUDA,$(1),mix,rgb24,79x61,1,$(2))\
+                  $(call J2K_CUDA,$(1)-lossless,mix,yuv420p,79x61,1,$(2) $(J2K_CUDA_LOSSLESS))
+$(call J2K_CUDA_OPTION,codestream,-format j2k)
+$(foreach l,0 1 2 8 32,$(call J2K_CUDA_OPTION,levels-$(l),-levels $(l)))
+$(foreach b,64x64 4x4 8x8 16x4 4x16 128x32 4x1024 1024x4,\
+    $(call J2K_CUDA_OPTION,cblk-$(b),-cblk_width $(word 1,$(subst x, ,$(b))) -cblk_height $(word 2,$(subst x, ,$(b)))))
+$(call J2K_CUDA,cblk-4x1024-tall,mix,gray,9x1100,1,-cblk_width 4 -cblk_height 1024 -levels 0)
+$(call J2K_CUDA,cblk-1024x4-wide,mix,gray,1100x9,1,-cblk_width 1024 -cblk_height 4 -levels 0 $(J2K_CUDA_LOSSLESS))
+$(foreach t,79x61 64x64 32x32 33x17 79x16 16x61 100x100,\
+    $(call J2K_CUDA_OPTION,tiles-$(t),-tile_width $(word 1,$(subst x, ,$(t))) -tile_height $(word 2,$(subst x, ,$(t)))))
+$(call J2K_CUDA_OPTION,tiles-small,-tile_width 20 -tile_height 15 -levels 32)
+J2K_CUDA_COMMA = ,
+$(foreach p,64x64 32x32 16x32 32x16,\
+    $(call J2K_CUDA_OPTION,precincts-$(p),-precincts $(p) -cblk_width 16 -cblk_height 16))
+$(call J2K_CUDA_OPTION,precincts-falling,-precincts $(subst +,$$(J2K_CUDA_COMMA),128x64+64x64+32x32+16x16+8x8))
+$(call J2K_CUDA_OPTION,precincts-last,-precincts $(subst +,$$(J2K_CUDA_COMMA),32768x32768+16x16))
+$(foreach p,lrcp rlcp rpcl pcrl cprl,\
+    $(call J2K_CUDA_OPTION,prog-$(p),-prog $(p))\
+    $(call J2K_CUDA_OPTION,prog-$(p)-precincts,-prog $(p) -precincts 32x32 -cblk_width 16 -cblk_height 16)\
+    $(call J2K_CUDA_OPTION,prog-$(p)-tiles,-prog $(p) -precincts 32x16 -tile_width 50 -tile_height 31 -sop 1 -eph 1))
+$(foreach m,sop eph tlm plt,$(call J2K_CUDA_OPTION,$(m),-$(m) 1))
+$(call J2K_CUDA_OPTION,markers,-sop 1 -eph 1 -tlm 1 -plt 1)
+$(call J2K_CUDA_OPTION,markers-tiles,-sop 1 -eph 1 -tlm 1 -plt 1 -tile_width 32 -tile_height 32)
+$(call J2K_CUDA_OPTION,comment,-comment j2k)
+$(foreach g,1 3 7,$(call J2K_CUDA_OPTION,guard-bits-$(g),-guard_bits $(g)))
+$(foreach q,1 10 25 50 75 95 99 100,$(call J2K_CUDA,quality-$(q),mix,rgb24,79x61,1,-quality $(q)))
+$(foreach q,1 50 100,$(call J2K_CUDA,quality-$(q)-yuv420p10,mix,yuv420p10le,79x61,1,-q:v $(q)))
+$(foreach q,1 50 100,$(call J2K_CUDA,quality-$(q)-gray16,mix,gray16le,79x61,1,-quality $(q)))
+$(foreach m,0 1,\
+    $(call J2K_CUDA,mct-$(m),mix,rgb24,79x61,1,-mct $(m))\
+    $(call J2K_CUDA,mct-$(m)-lossless,mix,rgb24,79x61,1,-mct $(m) $(J2K_CUDA_LOSSLESS))\
+    $(call J2K_CUDA,mct-$(m)-rgba64-lossless,mix,rgba64le,45x35,1,-mct $(m) $(J2K_CUDA_LOSSLESS))\
+    $(call J2K_CUDA,mct-$(m)-yuv444p,mix,yuv444p,79x61,1,-mct $(m)))
+
+FATE_J2K_CUDA-$(call ENCDEC, J2K_CUDA JPEG2000, IMAGE2PIPE IMAGE_J2K_PIPE, \
+    JPEG2000_PARSER RAWVIDEO_ENCODER RAWVIDEO_DECODER RAWVIDEO_MUXER RAWVIDEO_DEMUXER SCALE_FILTER FORMAT_FILTER \
+    FRAMECRC_MUXER PIPE_PROTOCOL) += $(J2K_CUDA_NAMES)
+
+FATE_AVCONV += $(FATE_J2K_CUDA-yes)
+fate-j2k_cuda: $(FATE_J2K_CUDA-yes)
+
+# What fate_tests/interop decodes: name, pixel format, size, frames, source, options, one line a stream.
+j2k_cuda-streams:
+	@printf '%s\n' $(J2K_CUDA_STREAMS)
+.PHONY: j2k_cuda-streams

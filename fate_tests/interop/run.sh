@@ -1,0 +1,18 @@
+#!/bin/sh
+# Other decoders read every stream of FATE's tests of j2k_cuda: FFmpeg's own, OpenJPEG and Grok. Lossless ones must give the
+# source, lossy ones be within 1 code value of each other; jpylyzer and opj_dump must find the headers valid.
+# Usage: run.sh FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "${1:?usage: run.sh FFMPEG_BUILD [DEVICE]}" && pwd)
+device=${2:-cpu}
+
+jpylyzer=$here/../../build/venv/bin/jpylyzer
+[ -x "$jpylyzer" ] || jpylyzer=jpylyzer
+for tool in opj_decompress opj_dump grk_decompress "$jpylyzer"; do
+    command -v "$tool" >/dev/null || { echo "interop: $tool is missing"; exit 1; }
+done
+
+# FATE makes the streams; whether they are the expected ones is its own matter.
+make --no-print-directory -k -C "$build" fate-j2k_cuda KEEP=1 CUDAENC_FATE_DEVICE="$device" >"$build/interop.log" 2>&1 || true
+make --no-print-directory -s -C "$build" j2k_cuda-streams | python3 "$here/streams.py" "$build" "$jpylyzer"
