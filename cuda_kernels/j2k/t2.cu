@@ -102,31 +102,50 @@ KERNEL(kTier2Threads, j2k_t2_write_bits, WriteBitsParams)
     put_block_header(writer, cell, p.t2.nodes + cell.nodes, block.x, block.y, coded_block(p.t2, i));
 }
 
+// A warp's view of a packet header's bits: a window of it in shared memory, since every step of the stuffing depends on
+// the one before and must not wait for device memory.
+constexpr uint32_t kWindowWords = 256;
+struct HeaderWindow {
+    const uint32_t *words;  // the header's
+    uint32_t count;         // bits; those beyond are zero up to the end of their word
+    uint32_t *window;       // shared: kWindowWords + 1
+    uint32_t first, end;    // words in the window
+
+    // Makes the 32 bytes from bit `from` readable.
+    DEVICE_MEMBER void reach(uint32_t from) {
+        const uint32_t last = (count + 31) / 32, need = min_of(from / 32 + 9, last);
+        if (need <= end) return;
+        warp_sync();
+        first = from / 32;
+        end = min_of(first + kWindowWords, last);
+        for (uint32_t i = static_cast<uint32_t>(lane_id()); i <= kWindowWords; i += 32)
+            window[i] = first + i < last ? words[first + i] : 0;
+        warp_sync();
+    }
+    DEVICE_MEMBER uint32_t byte_at(uint32_t bit) const {
+        const uint32_t *at = &window[bit / 32 - first];
+        return funnel_shift_left(at[1], at[0], bit % 32) >> 24;
+    }
+};
+
 // T.800 B.10.1: bytes of the header, a zero bit stuffed after each 0xFF. The warp takes 32 bytes at a time up to the
-// first 0xFF. Returns how many bytes there are, and writes them where `out` is not nullptr. Bits beyond `count` are
-// zero.
-DEVICE uint32_t stuff_bits(const uint32_t *words, uint32_t count, uint8_t *out) {
+// first 0xFF. Returns how many bytes there are, and writes them where `out` is not nullptr.
+DEVICE uint32_t stuff_bits(HeaderWindow header, uint8_t *out) {
     uint32_t from = 0, size = 0;
     bool stuffed = false;
-    for (;;) {
+    while (from < header.count) {
+        header.reach(from);
         // Lane 0's byte has seven bits after a 0xFF.
         const uint32_t shorter = stuffed ? 1 : 0, lane = static_cast<uint32_t>(lane_id());
         const uint32_t begin = from + 8 * lane - (lane ? shorter : 0);
-        uint32_t byte = 0;
-        if (begin < count) {
-            const uint32_t word = begin / 32;
-            // A byte may straddle two words; the second may belong to the next header only if it is not needed.
-            const uint32_t low = begin % 32 > 24 && (word + 1) * 32 < count ? words[word + 1] : 0;
-            byte = funnel_shift_left(low, words[word], begin % 32) >> (lane ? 24 : 24 + shorter);
-        }
-        const uint32_t present = warp_ballot(begin < count), full = warp_ballot(begin < count && byte == 0xFF);
-        const uint32_t used =
-            full ? static_cast<uint32_t>(find_first_set(full)) + 1 : static_cast<uint32_t>(popcount(present));
+        const bool present = begin < header.count;
+        const uint32_t byte = present ? header.byte_at(begin) >> (lane ? 0 : shorter) : 0;
+        const uint32_t all = warp_ballot(present), full = warp_ballot(byte == 0xFF);
+        const uint32_t used = static_cast<uint32_t>(full ? find_first_set(full) + 1 : popcount(all));
         if (out && lane < used) out[size + lane] = static_cast<uint8_t>(byte);
         size += used;
-        from += 8 * used - (used ? shorter : 0);
+        from += 8 * used - shorter;
         stuffed = full != 0;
-        if (from >= count) break;
     }
     if (stuffed) {  // a header does not end with 0xFF
         if (out && lane_id() == 0) out[size] = 0;
@@ -135,12 +154,17 @@ DEVICE uint32_t stuff_bits(const uint32_t *words, uint32_t count, uint8_t *out) 
     return size;
 }
 
+DEVICE HeaderWindow header_window(const Tier2Buffers &t2, uint32_t packet, uint32_t *window) {
+    return {t2.raw + raw_word(t2, packet), raw_bits(t2, t2.packets[packet]), window, 0, 0};
+}
+
 KERNEL(kTier2Threads, j2k_t2_packet_sizes, PacketSizesParams)
 {
+    SHARED2(uint32_t, windows, kTier2Threads / 32, kWindowWords + 1);
     const uint32_t i = global_warp();
     if (i >= p.t2.packet_count) return;
     const Packet &packet = p.t2.packets[i];
-    const uint32_t header = stuff_bits(p.t2.raw + raw_word(p.t2, i), raw_bits(p.t2, packet), nullptr) +
+    const uint32_t header = stuff_bits(header_window(p.t2, i, &windows[warp_id()][0]), nullptr) +
                             (p.t2.sop ? kSopBytes : 0) + (p.t2.eph ? kEphBytes : 0);
     if (lane_id()) return;
     p.t2.segment_bytes[i + packet.tile + 1] = header;
@@ -175,6 +199,7 @@ DEVICE uint32_t first_block_of(const Tier2Buffers &t2, uint32_t packet) {
 
 KERNEL(kTier2Threads, j2k_t2_write_headers, WriteHeadersParams)
 {
+    SHARED2(uint32_t, windows, kTier2Threads / 32, kWindowWords + 1);
     const Tier2Buffers &t2 = p.t2;
     const uint64_t total = codestream_bytes(t2, p.out);
     const bool fits = total <= p.out.capacity;
@@ -202,7 +227,7 @@ KERNEL(kTier2Threads, j2k_t2_write_headers, WriteHeadersParams)
         if (lane_id() == 0) put_sop(at, packet.in_tile);
         at += kSopBytes;
     }
-    at += stuff_bits(t2.raw + raw_word(t2, i), raw_bits(t2, packet), at);
+    at += stuff_bits(header_window(t2, i, &windows[warp_id()][0]), at);
     if (lane_id()) return;
     if (t2.eph) put_be16(at, kEph);
     if (t2.plt_bytes) {
