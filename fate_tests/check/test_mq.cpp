@@ -1,0 +1,261 @@
+// The MQ coder: the standards' test sequence, a decoder of the tests' own, and what the pipelines rely on: the codeword
+// never overtakes its pairs, and a truncated one decodes as far as sufficient_bytes() says.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "../../common/j2k/mq.h"
+#include "mq_decoder.h"
+#include "testing.h"
+
+using namespace cudaenc;
+using namespace cudaenc::j2k;
+using namespace cudaenc::testing;
+
+namespace {
+
+struct Decision {
+    uint8_t context, value;
+};
+
+// The contexts' states at a codeword's beginning, T.800 Table D.7.
+std::array<MqContext, kContexts> initial_contexts() {
+    std::array<MqContext, kContexts> contexts{};
+    contexts[0].index = 4;    // all-zero neighbours
+    contexts[17].index = 3;   // run length
+    contexts[18].index = 46;  // uniform
+    return contexts;
+}
+
+struct Coded {
+    std::vector<uint8_t> bytes;
+    std::vector<uint32_t> sufficient;  // after each decision
+};
+
+constexpr uint8_t kUntouched = 0x5A;
+
+// Codes as t1_mq.cu does, checking after every decision that no byte lies at or behind the next pair.
+Coded encode(const std::vector<Decision> &decisions) {
+    Coded coded;
+    coded.bytes.assign(decisions.size() + 16, kUntouched);
+    MqEncoder mq(coded.bytes.data());
+    std::array<MqState, kContexts> contexts;
+    for (int i = 0; i < kContexts; i++) contexts[static_cast<size_t>(i)] = kMqTable.row[mq_initial_row(i)];
+    for (size_t i = 0; i < decisions.size(); i++) {
+        mq.encode(contexts[decisions[i].context], decisions[i].value, kMqTable.row);
+        EXPECT(mq.at <= static_cast<int>(i), "%d bytes after %zu decisions", mq.at, i + 1);
+        coded.sufficient.push_back(mq.sufficient_bytes());
+    }
+    const uint32_t size = mq.flush();
+    ck_assert_uint_le(size, decisions.size() + 5);
+    for (size_t i = decisions.size() + 5; i < coded.bytes.size(); i++)
+        EXPECT(coded.bytes[i] == kUntouched, "byte %zu is written", i);
+    coded.bytes.resize(size);
+    // No marker in it, and none with what may follow: no 0xFF at its end (T.800 C.2.9, D.4.1).
+    ck_assert(coded.bytes.empty() || coded.bytes.back() != 0xFF);
+    for (size_t i = 0; i + 1 < size; i++)
+        EXPECT(coded.bytes[i] != 0xFF || coded.bytes[i + 1] <= 0x8F, "a marker in the codeword");
+    return coded;
+}
+
+// How many of the first `count` decisions the first `size` bytes give.
+size_t decoded(const std::vector<Decision> &decisions, const std::vector<uint8_t> &bytes, size_t size, size_t count) {
+    auto contexts = initial_contexts();
+    MqDecoder decoder(bytes.data(), size);
+    size_t i = 0;
+    while (i < count && decoder.decode(contexts[decisions[i].context]) == decisions[i].value) i++;
+    return i;
+}
+
+void check_decodes(const std::vector<Decision> &decisions, const std::vector<uint8_t> &bytes, size_t size,
+                   size_t count) {
+    const size_t good = decoded(decisions, bytes, size, count);
+    EXPECT(good == count, "decision %zu of %zu is wrong, of %zu with the first %zu of %zu bytes", good, count,
+           decisions.size(), size, bytes.size());
+}
+
+START_TEST(test_sequence_of_the_standard) {
+    // ITU-T T.88 H.2: one context, from index 0. There FLUSH adds the marker FF AC; T.800's leaves it off.
+    const uint8_t in[] = {0x00, 0x02, 0x00, 0x51, 0x00, 0x00, 0x00, 0xC0, 0x03, 0x52, 0x87,
+                          0x2A, 0xAA, 0xAA, 0xAA, 0xAA, 0x82, 0xC0, 0x20, 0x00, 0xFC, 0xD7,
+                          0x9E, 0xF6, 0xBF, 0x7F, 0xED, 0x90, 0x4F, 0x46, 0xA3, 0xBF};
+    const uint8_t out[] = {0x84, 0xC7, 0x3B, 0xFC, 0xE1, 0xA1, 0x43, 0x04, 0x02, 0x20, 0x00, 0x00, 0x41, 0x0D,
+                           0xBB, 0x86, 0xF4, 0x31, 0x7F, 0xFF, 0x88, 0xFF, 0x37, 0x47, 0x1A, 0xDB, 0x6A, 0xDF};
+    uint8_t bytes[64];
+    MqEncoder mq(bytes);
+    MqState state = kMqTable.row[0];
+    for (int i = 0; i < 256; i++) mq.encode(state, (in[i / 8] >> (7 - i % 8)) & 1, kMqTable.row);
+    ck_assert_uint_eq(mq.flush(), sizeof out);
+    ck_assert_mem_eq(bytes, out, sizeof out);
+    MqContext context{};
+    MqDecoder decoder(out, sizeof out);
+    for (int i = 0; i < 256; i++) ck_assert_int_eq(decoder.decode(context), (in[i / 8] >> (7 - i % 8)) & 1);
+}
+END_TEST
+
+START_TEST(contexts_begin_as_the_standard_says) {
+    const auto contexts = initial_contexts();
+    for (int i = 0; i < kContexts; i++) ck_assert_int_eq(mq_initial_row(i), 2 * contexts[static_cast<size_t>(i)].index);
+}
+END_TEST
+
+// Decisions of different nature: by the kind, all contexts alike, one context, runs, likely ones (skew of 1 in `rare`),
+// or the unlikely symbol of the moment, which makes the most bytes.
+std::vector<Decision> make_decisions(Random &random, int kind, size_t count) {
+    std::vector<Decision> decisions(count);
+    const int one_context = random.between(0, kContexts - 1);
+    const uint32_t rare = 1u << random.between(1, 12);
+    const size_t turn = random.below(static_cast<uint32_t>(count) + 1);
+    uint32_t odds[kContexts];
+    for (uint32_t &o : odds) o = random.below(rare) + 1;
+    std::array<MqState, kContexts> states;
+    for (int i = 0; i < kContexts; i++) states[static_cast<size_t>(i)] = kMqTable.row[mq_initial_row(i)];
+    std::vector<uint8_t> scratch(count + 16);
+    MqEncoder follow(scratch.data());
+    for (Decision &d : decisions) {
+        d.context = static_cast<uint8_t>(kind & 1 ? one_context : random.between(0, kContexts - 1));
+        const uint32_t mps = (states[d.context] >> 16) & 1;
+        switch (kind / 2) {
+            case 0:
+                d.value = random.one_in(2);
+                break;
+            case 1:
+                d.value = random.one_in(odds[d.context]);
+                break;
+            case 2:  // always the less probable
+                d.value = static_cast<uint8_t>(1 - mps);
+                break;
+            case 3:  // always the more probable
+                d.value = static_cast<uint8_t>(mps);
+                break;
+            case 4:  // the more probable until it costs little, then the less probable
+                d.value = static_cast<uint8_t>((states[d.context] >> 17) > rare ? mps : 1 - mps);
+                break;
+            default:  // at first anything, then the upper part of the interval, so that the codeword ends at its top
+                if (&d < &decisions[turn]) {
+                    d.value = random.one_in(2);
+                } else {
+                    const uint32_t qe = states[d.context] >> 17;
+                    d.value = static_cast<uint8_t>(follow.a - qe < qe ? 1 - mps : mps);
+                }
+        }
+        follow.encode(states[d.context], d.value, kMqTable.row);
+    }
+    return decisions;
+}
+constexpr int kKinds = 12;
+
+START_TEST(random_decisions_decode) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    size_t stuffed = 0;
+    for (int repeat = 0; repeat < 60; repeat++) {
+        const size_t count = repeat < 40 ? static_cast<size_t>(repeat) : random.below(20000);
+        const auto decisions = make_decisions(random, _i, count);
+        const Coded coded = encode(decisions);
+        check_decodes(decisions, coded.bytes, coded.bytes.size(), count);
+        stuffed += static_cast<size_t>(std::count(coded.bytes.begin(), coded.bytes.end(), 0xFF));
+    }
+    if (_i < 4) ck_assert_uint_gt(stuffed, 0);  // else nothing of it was tested
+}
+END_TEST
+
+START_TEST(truncated_codewords_decode) {
+    Random random(static_cast<uint64_t>(_i) + 100);
+    for (int repeat = 0; repeat < 200; repeat++) {
+        const size_t count = 1 + random.below(repeat % 10 ? 100 : 700);
+        const auto decisions = make_decisions(random, _i, count);
+        const Coded coded = encode(decisions);
+        uint32_t before = 0;
+        for (size_t i = 0; i < count; i++) {
+            EXPECT(coded.sufficient[i] >= before, "fewer bytes suffice for more decisions");
+            before = coded.sufficient[i];
+            check_decodes(decisions, coded.bytes, std::min<size_t>(coded.sufficient[i], coded.bytes.size()), i + 1);
+        }
+    }
+}
+END_TEST
+
+// The bound is a tight one: where the codeword stays at the interval's top, one byte less would not do.
+START_TEST(sufficient_bytes_are_necessary) {
+    Random random(7);
+    int needed = 0;
+    for (int repeat = 0; repeat < 2000; repeat++) {
+        const auto decisions = make_decisions(random, kKinds - 2, 100);
+        const Coded coded = encode(decisions);
+        for (size_t i = 0; i < decisions.size(); i++)
+            if (coded.sufficient[i] <= coded.bytes.size())
+                needed += decoded(decisions, coded.bytes, coded.sufficient[i] - 1, i + 1) <= i;
+    }
+    ck_assert_int_gt(needed, 0);
+}
+END_TEST
+
+START_TEST(every_state_codes) {
+    // States that a context can be in, from where the contexts begin: [2 * index + MPS].
+    bool reachable[kMqRows] = {}, seen[kMqRows][2] = {};
+    std::vector<MqContext> open;
+    for (const MqContext &context : initial_contexts()) open.push_back(context);
+    while (!open.empty()) {
+        const MqContext context = open.back();
+        open.pop_back();
+        if (reachable[2 * context.index + context.mps]) continue;
+        reachable[2 * context.index + context.mps] = true;
+        for (const bool lps : {false, true}) open.push_back(MqDecoder::next(context, lps));
+    }
+    Random random(3);
+    for (int repeat = 0; repeat < 1000; repeat++) {
+        // Each context goes on with the more probable symbol to a state of its own choice, then takes some less
+        // probable ones.
+        const size_t count = repeat % 40 ? 1000 : 60000;
+        std::vector<Decision> decisions(count);
+        std::array<MqState, kContexts> states;
+        auto contexts = initial_contexts();
+        std::vector<uint8_t> scratch(count + 16);
+        MqEncoder follow(scratch.data());
+        uint32_t target[kContexts], burst[kContexts] = {};
+        for (size_t i = 0; i < kContexts; i++) {
+            states[i] = kMqTable.row[mq_initial_row(static_cast<int>(i))];
+            target[i] = 1u << random.below(16);
+        }
+        size_t context = 0;
+        for (Decision &d : decisions) {
+            if (random.one_in(static_cast<uint32_t>(count) / (repeat % 40 ? 64 : 4))) context = random.below(kContexts);
+            const uint32_t mps = (states[context] >> 16) & 1, qe = states[context] >> 17;
+            if (qe <= target[context] && !burst[context]) {
+                burst[context] = 1 + random.below(4);
+                target[context] = 1u << random.below(15);
+            }
+            const bool lps = burst[context] && burst[context]--;
+            d = {static_cast<uint8_t>(context), static_cast<uint8_t>(lps ? 1 - mps : mps)};
+            const uint32_t before = follow.a;
+            follow.encode(states[context], d.value, kMqTable.row);
+            if (!lps && before - qe >= 0x8000) continue;
+            seen[2 * contexts[context].index + contexts[context].mps][lps] = true;
+            contexts[context] = MqDecoder::next(contexts[context], lps);
+        }
+        const Coded coded = encode(decisions);
+        check_decodes(decisions, coded.bytes, coded.bytes.size(), count);
+    }
+    for (int row = 0; row < kMqRows; row++)
+        for (const bool lps : {false, true})
+            EXPECT(seen[row][lps] == reachable[row], "row %d, %s: %s", row, lps ? "LPS" : "MPS",
+                   reachable[row] ? "not tested" : "cannot be reached, and was");
+}
+END_TEST
+
+}  // namespace
+
+int main(int, char **) {
+    Suite *suite = suite_create("mq");
+    TCase *coder = add_case(suite, "coder");
+    tcase_add_test(coder, test_sequence_of_the_standard);
+    tcase_add_test(coder, contexts_begin_as_the_standard_says);
+    tcase_add_test(coder, every_state_codes);
+    tcase_add_test(coder, sufficient_bytes_are_necessary);
+    tcase_add_loop_test(coder, random_decisions_decode, 0, kKinds);
+    tcase_add_loop_test(coder, truncated_codewords_decode, 0, kKinds);
+    return run_suite(suite);
+}
