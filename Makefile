@@ -10,6 +10,7 @@ endif
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .SUFFIXES:
+.SECONDARY:
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
@@ -207,6 +208,7 @@ $(1)/configured: $(1)/options $(B)/src/state-$(FFMPEG)/patched | $(2)/libcudaenc
 	@touch $$@
 # FFmpeg's Makefile does not know that the programs are made of libcudaenc.a too.
 $(1)/built: $(1)/configured $(2)/libcudaenc.a FORCE
+	@[ -f $$@ ] || echo "BUILD   $(1) (minutes; $(1)/make.log)"
 	@[ $(1)/ffmpeg_g -nt $(2)/libcudaenc.a ] || rm -f $(1)/ffmpeg_g $(1)/ffprobe_g
 	@$$(MAKE) --no-print-directory -C $(1) ffmpeg ffprobe $(4) >$(1)/make.log 2>&1 || { grep -v '^\(CC\|AR\|X86ASM\)' $(1)/make.log | tail -n 40; exit 1; }
 	@[ $$@ -nt $(1)/ffprobe ] || touch $$@
@@ -248,10 +250,11 @@ do-fate: $(fate)/built
 	@fate_tests/fate.sh $(fate) emu
 
 # ---- Benchmarks, fuzzing
-$(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/kernels/test_images.o $(B)/lib/libcudaenc.a | $(B)/static
+$(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a | $(B)/static
 	@mkdir -p $(@D)
 	@echo "LINK    $@"
-	@$(CXX) -pthread $^ -o $@ -L$(B)/static -static-libgcc -lz -lm -ldl
+	@$(CXX) -pthread $(filter %.o,$^) -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a \
+	    -lboost_context -lz -lm -ldl
 do-bench: $(B)/bin/cudaenc_bench
 	@$(B)/bin/cudaenc_bench $(BENCH)
 

@@ -1,0 +1,415 @@
+// cudaenc_bench: how fast the encoders are. docs/benchmarks.md says what is measured and how to read it.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../common/cudaenc.h"
+#include "../../common/device.h"
+#include "../../common/error.h"
+#include "json.h"
+#include "measure.h"
+#include "picture.h"
+
+using namespace cudaenc;
+using namespace cudaenc::bench;
+
+namespace {
+
+struct Case {
+    const char *name;
+    FrameFormat format;
+    bool lossless;
+    int cblk;
+};
+constexpr double kLossyBitsPerPixel = 1.23;  // 1.28 MB for 3840x2160
+
+constexpr Case kCases[] = {
+    {"4k-lossless", {3840, 2160, 8, Layout::kRgb}, true, 32},
+    {"4k-lossy", {3840, 2160, 8, Layout::kRgb}, false, 32},
+    {"hd-lossless", {1920, 1080, 8, Layout::kRgb}, true, 32},
+    {"hd-lossy", {1920, 1080, 8, Layout::kRgb}, false, 32},
+    {"4k-12bit-lossless", {3840, 2160, 12, Layout::kRgb}, true, 32},
+    {"4k-12bit-lossy", {3840, 2160, 12, Layout::kRgb}, false, 32},
+    {"4k-16bit-lossless", {3840, 2160, 16, Layout::kRgb}, true, 32},
+    {"4k-16bit-lossy", {3840, 2160, 16, Layout::kRgb}, false, 32},
+    {"4k-422p10-lossless", {3840, 2160, 10, Layout::kYuv422}, true, 32},
+    {"4k-422p10-lossy", {3840, 2160, 10, Layout::kYuv422}, false, 32},
+    {"4k-cblk64-lossless", {3840, 2160, 8, Layout::kRgb}, true, 64},
+    {"4k-cblk64-lossy", {3840, 2160, 8, Layout::kRgb}, false, 64},
+};
+constexpr const char *kDefaultCases = "4k-lossless,4k-lossy,hd-lossless,hd-lossy";
+
+constexpr const char *kHelp =
+    "cudaenc_bench [options] [picture...]   pictures: PPM, PGM, PNG; none: a generated one\n"
+    "  -device D        auto (default), cuda, cuda:N, cpu, emu\n"
+    "  -case A,B        cases, or all; -list names them\n"
+    "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
+    "  -size WxH        this size in place of the cases' own\n"
+    "  -frames N        distinct frames in rotation (16)\n"
+    "  -depths A,B      frames in flight of the multi mode (2,4,8,16; on the CPU 2,4)\n"
+    "  -threads A,B     of the CPU (1,2,4,8,16 up to its cores)\n"
+    "  -single N        frames of the single mode (32)\n"
+    "  -runs N          of the multi mode (5)\n"
+    "  -seconds S       that a run lasts at least (0.5)\n"
+    "  -o FILE          the results as JSON\n";
+
+struct Options {
+    std::string device = "auto", cases = kDefaultCases, yuv, output, command;
+    int width = 0, height = 0, frames = 16;
+    std::vector<int> threads;
+    Effort effort;
+    std::vector<std::string> files;
+};
+
+std::vector<std::string> split(const std::string &list) {
+    std::vector<std::string> parts;
+    std::istringstream in(list);
+    for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+    return parts;
+}
+
+int parse_number(const std::string &text, int least, int most, const char *option) {
+    char *end = nullptr;
+    const long value = std::strtol(text.c_str(), &end, 10);
+    if (text.empty() || *end || value < least || value > most)
+        throw Error(CUDAENC_ERR_INVALID,
+                    format_string("%s '%s' is not allowed: it is %d to %d", option, text.c_str(), least, most));
+    return static_cast<int>(value);
+}
+
+std::vector<int> parse_numbers(const std::string &text, int most, const char *option) {
+    std::vector<int> numbers;
+    for (const std::string &part : split(text)) numbers.push_back(parse_number(part, 1, most, option));
+    return numbers;
+}
+
+Options parse_options(int argc, char **argv) {
+    Options o;
+    for (int i = 0; i < argc; i++) o.command += (i ? " " : "") + std::string(argv[i]);
+    for (int i = 1; i < argc; i++) {
+        const std::string name = argv[i];
+        if (name.size() < 2 || name[0] != '-') {
+            o.files.push_back(name);
+            continue;
+        }
+        if (name == "-h" || name == "-help" || name == "--help") {
+            std::fputs(kHelp, stdout);
+            std::exit(0);
+        }
+        if (name == "-list") {
+            for (const Case &c : kCases)
+                std::printf("%-19s %dx%d %s %d bit, %s, blocks %dx%d\n", c.name, c.format.width, c.format.height,
+                            c.format.layout == Layout::kRgb ? "RGB 4:4:4" : "YUV 4:2:2", c.format.depth,
+                            c.lossless ? "5/3 lossless" : "9/7 at 1.23 bits/pixel", c.cblk, c.cblk);
+            std::exit(0);
+        }
+        if (i + 1 == argc)
+            throw Error(CUDAENC_ERR_INVALID, name + ": not an option, or its value is missing; see -help");
+        const std::string value = argv[++i];
+        if (name == "-device")
+            o.device = value;
+        else if (name == "-case")
+            o.cases = value;
+        else if (name == "-i")
+            o.files.push_back(value);
+        else if (name == "-yuv")
+            o.yuv = value;
+        else if (name == "-o")
+            o.output = value;
+        else if (name == "-frames")
+            o.frames = parse_number(value, 1, 1000, "-frames");
+        else if (name == "-single")
+            o.effort.single_frames = parse_number(value, 1, 100000, "-single");
+        else if (name == "-runs")
+            o.effort.runs = parse_number(value, 1, 1000, "-runs");
+        else if (name == "-seconds")
+            o.effort.run_seconds = std::atof(value.c_str());
+        else if (name == "-depths")
+            o.effort.depths = parse_numbers(value, 64, "-depths");
+        else if (name == "-threads")
+            o.threads = parse_numbers(value, 1024, "-threads");
+        else if (name == "-size") {
+            if (std::sscanf(value.c_str(), "%dx%d", &o.width, &o.height) != 2 || o.width < 1 || o.height < 1 ||
+                o.width > 32768 || o.height > 32768)
+                throw Error(CUDAENC_ERR_INVALID, "-size '" + value + "' is not allowed: it is WxH, up to 32768x32768");
+        } else
+            throw Error(CUDAENC_ERR_INVALID, name + " is not an option; see -help");
+    }
+    return o;
+}
+
+std::vector<Case> choose_cases(const std::string &list) {
+    std::vector<Case> chosen;
+    if (list == "all") return {std::begin(kCases), std::end(kCases)};
+    for (const std::string &name : split(list)) {
+        const auto found =
+            std::find_if(std::begin(kCases), std::end(kCases), [&](const Case &c) { return name == c.name; });
+        if (found == std::end(kCases))
+            throw Error(CUDAENC_ERR_INVALID, "-case '" + name + "' is not known; -list names the cases");
+        chosen.push_back(*found);
+    }
+    return chosen;
+}
+
+// The first line of a file that contains `key`, from there on.
+std::string line_with(const char *file, const char *key) {
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);)
+        if (const size_t at = line.find(key); at != std::string::npos) return line.substr(at);
+    return "";
+}
+
+std::string driver_version() {
+    std::istringstream words(line_with("/proc/driver/nvidia/version", "NVRM"));
+    for (std::string word; words >> word;)
+        if (word.size() > 4 && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+    return "";
+}
+
+std::string cpu_name() {
+    const std::string line = line_with("/proc/cpuinfo", "model name");
+    const size_t colon = line.find(": ");
+    return (colon == std::string::npos ? "unknown CPU" : line.substr(colon + 2)) +
+           format_string(", %u cores", std::thread::hardware_concurrency());
+}
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
+    return text;
+}
+
+void put_spread(Json &json, const char *name, const Spread &s) {
+    json.open(name, '{');
+    json.put("median", s.median);
+    json.put("min", s.least);
+    json.put("max", s.most);
+    json.put("count", s.all.size());
+    json.close('}');
+}
+
+// A line of the table at the end.
+struct Row {
+    std::string picture, name;
+    double bytes, bits_per_pixel;
+    int quality, threads;
+    double single_ms, multi_fps;
+    int depth;
+};
+
+class Bench {
+  public:
+    explicit Bench(Options options) : o_(std::move(options)) {}
+
+    int run() {
+        const std::vector<Case> cases = choose_cases(o_.cases);
+        choose_device();
+        std::printf("cudaenc_bench %d.%d.%d, %s\n", CUDAENC_VERSION_MAJOR, CUDAENC_VERSION_MINOR, CUDAENC_VERSION_PATCH,
+                    today().c_str());
+        const std::string driver = driver_version();
+        std::printf("device    %s%s\n", device_text_.c_str(),
+                    device_ && !driver.empty() ? (", driver " + driver).c_str() : "");
+        std::printf("cpu       %s\n", cpu_name().c_str());
+        std::printf("boundary  A: pixels in %s memory to finished bytes in %s memory\n", device_ ? "GPU" : "host",
+                    device_ ? "pinned host" : "host");
+        std::printf(
+            "frames    %d distinct in rotation: each picture, and cyclic shifts of it by\n"
+            "          odd numbers of columns and rows\n",
+            o_.frames);
+        json_.open('{');
+        json_.put("program", "cudaenc_bench");
+        json_.put("version",
+                  format_string("%d.%d.%d", CUDAENC_VERSION_MAJOR, CUDAENC_VERSION_MINOR, CUDAENC_VERSION_PATCH));
+        json_.put("date", today());
+        json_.put("command", o_.command);
+        json_.put("device", device_text_);
+        json_.put("driver", driver);
+        json_.put("cpu", cpu_name());
+        json_.put("boundary", device_ ? "A: GPU memory to pinned host memory" : "A: host memory to host memory");
+        json_.put("distinct_frames", o_.frames);
+        json_.put("frames_made_by", "cyclic shifts of the picture by odd numbers of columns and rows");
+        json_.open("rows", '[');
+        if (o_.files.empty()) {
+            measure_picture(generate_picture(3840, 2160), cases);
+        } else {
+            for (const std::string &file : o_.files) measure_picture(read_picture(file, o_.yuv), cases);
+        }
+        json_.close(']');
+        json_.close('}');
+        print_table();
+        if (o_.output.empty()) return 0;
+        std::ofstream out(o_.output);
+        out << json_.text << '\n';
+        out.close();
+        if (!out) throw Error(CUDAENC_ERR_INVALID, "cannot write " + o_.output);
+        return 0;
+    }
+
+  private:
+    void choose_device() {
+        if (o_.device == "auto") {
+            try {
+                device_ = open_cuda_device("cuda", nullptr);
+                o_.device = "cuda";
+            } catch (const Error &e) {
+                std::fprintf(stderr, "warning: no CUDA device, the CPU is measured: %s\n", e.what());
+                o_.device = "cpu";
+            }
+        } else if (o_.device.rfind("cuda", 0) == 0) {
+            device_ = open_cuda_device(o_.device, nullptr);
+        }
+        device_text_ = device_ ? device_->name() : o_.device;
+        const int cores = static_cast<int>(std::thread::hardware_concurrency());
+        if (o_.device != "cpu") {
+            o_.threads = {0};
+        } else if (o_.threads.empty()) {
+            for (const int n : {1, 2, 4, 8, 16})
+                if (n <= cores || n == 1) o_.threads.push_back(n);
+        }
+        if (o_.effort.depths.empty())
+            o_.effort.depths = device_ ? std::vector<int>{2, 4, 8, 16} : std::vector<int>{2, 4};
+    }
+
+    void measure_picture(const Picture &picture, const std::vector<Case> &cases) {
+        std::printf("\npicture   %s, %dx%d, %d bit\n", picture.name.c_str(), picture.width, picture.height,
+                    picture.depth);
+        for (Case c : cases) {
+            if (o_.width) {
+                c.format.width = o_.width;
+                c.format.height = o_.height;
+            }
+            measure_case(picture, c);
+        }
+    }
+
+    void measure_case(const Picture &picture, const Case &c) {
+        const Frames frames(fit_picture(picture, c.format), c.format, o_.frames, device_);
+        const double pixels = static_cast<double>(c.format.width) * c.format.height;
+        CudaencConfig config;
+        cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
+        config.format = make_format(c.format);
+        config.device = o_.device.c_str();
+        config.device_frames = device_ != nullptr;
+        config.j2k.format = CUDAENC_J2K_CODESTREAM;
+        config.j2k.pred = c.lossless ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
+        config.j2k.cblk_width = config.j2k.cblk_height = c.cblk;
+        const size_t target = static_cast<size_t>(kLossyBitsPerPixel * pixels / 8);
+        std::printf("\n%s: %dx%d %s %d bit, %s, blocks %dx%d\n", c.name, c.format.width, c.format.height,
+                    c.format.layout == Layout::kRgb ? "RGB" : "4:2:2", c.format.depth,
+                    c.lossless ? "5/3 lossless" : "9/7", c.cblk, c.cblk);
+        if (!c.lossless) {
+            config.j2k.quality = find_quality(config, frames, target);
+            std::printf("  quality  %d: the highest for which the picture takes at most %zu bytes\n",
+                        config.j2k.quality, target);
+        }
+        for (const int threads : o_.threads) {
+            config.threads = threads;
+            measure(picture, c, config, frames, pixels);
+        }
+    }
+
+    void measure(const Picture &picture, const Case &c, const CudaencConfig &config, const Frames &frames,
+                 double pixels) {
+        if (config.threads) std::printf("  threads  %d\n", config.threads);
+        const Single single = measure_single(config, frames, o_.effort);
+        const Spread &ms = single.milliseconds;
+        std::printf("  size     %.0f bytes/frame, %.3f bits/pixel\n", single.bytes_per_frame,
+                    8 * single.bytes_per_frame / pixels);
+        std::printf("  single   %9.3f ms = %.1f fps  (%zu frames, %.3f .. %.3f ms)\n", ms.median, 1e3 / ms.median,
+                    ms.all.size(), ms.least, ms.most);
+        std::fflush(stdout);
+        std::vector<Multi> multis;
+        for (const int depth : o_.effort.depths) {
+            multis.push_back(measure_multi(config, frames, depth, o_.effort));
+            const Multi &m = multis.back();
+            std::printf("  multi %-2d %9.1f fps  (%d runs of %d frames, %.1f .. %.1f)\n", depth, m.fps.median,
+                        o_.effort.runs, m.frames, m.fps.least, m.fps.most);
+            std::fflush(stdout);
+        }
+        const Multi &best = *std::max_element(
+            multis.begin(), multis.end(), [](const Multi &a, const Multi &b) { return a.fps.median < b.fps.median; });
+        std::printf("  best     %9.1f fps with %d in flight\n", best.fps.median, best.depth);
+        const std::vector<Stage> stages = measure_stages(config, frames);
+        for (const Stage &s : stages)
+            std::printf("  %-18s %8.3f ms  %5.1f %%\n", s.name.c_str(), s.milliseconds, s.percent);
+
+        json_.open('{');
+        json_.put("case", c.name);
+        json_.put("picture", picture.name);
+        json_.put("width", c.format.width);
+        json_.put("height", c.format.height);
+        json_.put("depth", c.format.depth);
+        json_.put("format", c.format.layout == Layout::kRgb ? "rgb planar" : "yuv422 planar");
+        json_.put("wavelet", c.lossless ? "5/3" : "9/7");
+        json_.put("cblk", c.cblk);
+        json_.put("quality", c.lossless ? 0 : config.j2k.quality);
+        if (config.threads) json_.put("threads", config.threads);
+        json_.put("bytes_per_frame", single.bytes_per_frame);
+        json_.put("bits_per_pixel", 8 * single.bytes_per_frame / pixels);
+        put_spread(json_, "single_ms", ms);
+        json_.put("single_fps", 1e3 / ms.median);
+        json_.open("multi", '[');
+        for (const Multi &m : multis) {
+            json_.open('{');
+            json_.put("depth", m.depth);
+            json_.put("frames", m.frames);
+            put_spread(json_, "fps", m.fps);
+            json_.close('}');
+        }
+        json_.close(']');
+        json_.put("best_fps", best.fps.median);
+        json_.put("best_depth", best.depth);
+        json_.open("stages", '[');
+        for (const Stage &s : stages) {
+            json_.open('{');
+            json_.put("name", s.name);
+            json_.put("ms", s.milliseconds);
+            json_.put("percent", s.percent);
+            json_.close('}');
+        }
+        json_.close(']');
+        json_.close('}');
+        rows_.push_back({picture.name, c.name, single.bytes_per_frame, 8 * single.bytes_per_frame / pixels,
+                         c.lossless ? 0 : config.j2k.quality, config.threads, ms.median, best.fps.median, best.depth});
+    }
+
+    void print_table() const {
+        std::printf("\n%-18s %9s %6s %3s %9s %8s %9s %5s\n", "case", "bytes", "bpp", "q", "single ms", "fps",
+                    "multi fps", "depth");
+        std::string picture;
+        for (const Row &r : rows_) {
+            if (r.picture != picture) std::printf("%s\n", (picture = r.picture).c_str());
+            const std::string quality = r.quality ? std::to_string(r.quality) : "-";
+            std::printf("%-18s %9.0f %6.2f %3s %9.3f %8.1f %9.1f %5d%s\n", r.name.c_str(), r.bytes, r.bits_per_pixel,
+                        quality.c_str(), r.single_ms, 1e3 / r.single_ms, r.multi_fps, r.depth,
+                        r.threads ? format_string(" (%d threads)", r.threads).c_str() : "");
+        }
+    }
+
+    Options o_;
+    std::shared_ptr<Device> device_;
+    std::string device_text_;
+    Json json_;
+    std::vector<Row> rows_;
+};
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    try {
+        return Bench(parse_options(argc, argv)).run();
+    } catch (const std::exception &e) {
+        std::fprintf(stderr, "cudaenc_bench: %s\n", e.what());
+        return 1;
+    }
+}

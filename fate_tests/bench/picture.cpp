@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "picture.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "../../common/error.h"
+#include "../../common/hd.h"
+
+namespace cudaenc::bench {
+
+namespace {
+
+// A number that looks random, of what it is for.
+uint32_t hash(uint32_t a, uint32_t b = 0, uint32_t c = 0) {
+    uint32_t h = a * 0x9E3779B1u ^ (b + 0x7F4A7C15u) * 0x85EBCA77u ^ (c + 0x165667B1u) * 0xC2B2AE3Du;
+    h = (h ^ h >> 15) * 0x2C1B3C6Du;
+    h = (h ^ h >> 12) * 0x297A2D39u;
+    return h ^ h >> 15;
+}
+float hash_unit(uint32_t a, uint32_t b = 0, uint32_t c = 0) {
+    return static_cast<float>(hash(a, b, c) >> 8) * 0x1p-24f;
+}
+
+void allocate(Picture &p, int width, int height, int depth) {
+    p.width = width;
+    p.height = height;
+    p.depth = depth;
+    for (auto &plane : p.plane) plane.resize(static_cast<size_t>(width) * height);
+}
+
+[[noreturn]] void fail(const std::string &file, const std::string &why) {
+    throw Error(CUDAENC_ERR_INVALID, file + ": " + why);
+}
+
+// Samples in file order, `channels` a pixel of which the first is gray or the first three are R G B, 8 bits or 16 with
+// the high byte first.
+void unpack(Picture &p, const uint8_t *from, int channels, int bytes) {
+    const size_t pixels = p.plane[0].size();
+    for (int c = 0; c < 3; c++) {
+        const uint8_t *at = from + (channels >= 3 ? c * bytes : 0);
+        for (size_t i = 0; i < pixels; i++, at += static_cast<size_t>(channels) * bytes)
+            p.plane[c][i] = static_cast<uint16_t>(bytes == 1 ? at[0] : at[0] << 8 | at[1]);
+    }
+}
+
+void read_pnm(Picture &p, const std::string &file, const std::vector<uint8_t> &bytes) {
+    size_t at = 2;
+    const auto number = [&] {
+        for (;;) {
+            while (at < bytes.size() && std::isspace(bytes[at])) at++;
+            if (at >= bytes.size() || bytes[at] != '#') break;
+            while (at < bytes.size() && bytes[at] != '\n') at++;
+        }
+        int value = 0;
+        for (; at < bytes.size() && std::isdigit(bytes[at]) && value < 1 << 20; at++)
+            value = 10 * value + bytes[at] - '0';
+        return value;
+    };
+    const int channels = bytes[1] == '6' ? 3 : 1, width = number(), height = number(), most = number();
+    at++;  // the one space after the header
+    if (width < 1 || height < 1 || most < 1 || most > 65535) fail(file, "not a PPM or PGM header");
+    const int size = most > 255 ? 2 : 1;
+    if (bytes.size() < at + static_cast<size_t>(width) * height * channels * size) fail(file, "is cut off");
+    allocate(p, width, height, bit_width(static_cast<uint32_t>(most)));
+    unpack(p, bytes.data() + at, channels, size);
+}
+
+uint32_t be32(const uint8_t *p) { return uint32_t{p[0]} << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
+
+void read_png(Picture &p, const std::string &file, const std::vector<uint8_t> &bytes) {
+    std::vector<uint8_t> packed;
+    int width = 0, height = 0, depth = 0, channels = 0;
+    for (size_t at = 8; at + 12 <= bytes.size();) {
+        const size_t length = be32(&bytes[at]);
+        const uint8_t *type = &bytes[at + 4], *data = &bytes[at] + 8;
+        if (length > bytes.size() - at - 12) fail(file, "is cut off");
+        if (!std::memcmp(type, "IHDR", 4) && length >= 13) {
+            width = static_cast<int>(be32(data));
+            height = static_cast<int>(be32(data + 4));
+            depth = data[8];
+            channels = data[9] == 0 ? 1 : data[9] == 2 ? 3 : data[9] == 4 ? 2 : data[9] == 6 ? 4 : 0;
+            if (data[12]) channels = 0;
+        } else if (!std::memcmp(type, "IDAT", 4)) {
+            packed.insert(packed.end(), data, data + length);
+        }
+        at += 12 + length;
+    }
+    if (!channels || (depth != 8 && depth != 16) || width < 1 || height < 1 || width > 32768 || height > 32768)
+        fail(file, "a PNG of 8 or 16 bits, gray or RGB, not interlaced, is read; this is another");
+    const size_t step = static_cast<size_t>(channels) * (depth / 8), row = step * width;
+    std::vector<uint8_t> raw((row + 1) * height);
+    uLongf size = raw.size();
+    if (uncompress(raw.data(), &size, packed.data(), packed.size()) != Z_OK || size != raw.size())
+        fail(file, "its pixels do not unpack");
+    std::vector<uint8_t> pixels(row * height);
+    const std::vector<uint8_t> zeros(row);
+    for (int y = 0; y < height; y++) {  // PNG (ISO/IEC 15948) clause 9: filters
+        const uint8_t *in = &raw[(row + 1) * y];
+        const int filter = *in++;
+        uint8_t *out = &pixels[row * y];
+        const uint8_t *above = y ? out - row : zeros.data();
+        for (size_t x = 0; x < row; x++) {
+            const int a = x >= step ? out[x - step] : 0, b = above[x], c = x >= step ? above[x - step] : 0;
+            const int pa = std::abs(b - c), pb = std::abs(a - c), pc = std::abs(a + b - 2 * c);
+            const int predicted = filter == 1   ? a
+                                  : filter == 2 ? b
+                                  : filter == 3 ? (a + b) / 2
+                                  : filter == 4 ? (pa <= pb && pa <= pc ? a
+                                                   : pb <= pc           ? b
+                                                                        : c)
+                                                : 0;
+            out[x] = static_cast<uint8_t>(in[x] + predicted);
+        }
+    }
+    allocate(p, width, height, depth);
+    unpack(p, pixels.data(), channels, depth / 8);
+}
+
+uint16_t to_range(float value, int depth) {
+    return static_cast<uint16_t>(std::clamp(value + 0.5f, 0.0f, static_cast<float>((1 << depth) - 1)));
+}
+
+void read_yuv(Picture &p, const std::string &file, const std::string &raw, const std::vector<uint8_t> &bytes) {
+    int width = 0, height = 0, used = 0;
+    if (std::sscanf(raw.c_str(), "%dx%d:%n", &width, &height, &used) != 2 || !used || width < 1 || height < 1 ||
+        width > 32768 || height > 32768)
+        fail(raw, "a raw file's size and format are written WxH:FORMAT");
+    std::string format = raw.substr(static_cast<size_t>(used));
+    int depth = 8;
+    if (format.size() > 2 && format.substr(format.size() - 2) == "10") {
+        depth = 10;
+        format.resize(format.size() - 2);
+    }
+    const bool is_420 = format == "yuv420p", is_422 = format == "yuv422p";
+    if (!is_420 && !is_422 && format != "yuv444p")
+        fail(raw, "raw formats are yuv420p, yuv422p, yuv444p and the same with 10 appended");
+    const int sx = is_420 || is_422 ? 1 : 0, sy = is_420 ? 1 : 0, size = depth > 8 ? 2 : 1;
+    const size_t chroma_width = (static_cast<size_t>(width) + sx) >> sx,
+                 chroma_height = (static_cast<size_t>(height) + sy) >> sy;
+    const size_t luma = static_cast<size_t>(width) * height, chroma = chroma_width * chroma_height;
+    if (bytes.size() < (luma + 2 * chroma) * size) fail(file, "is smaller than a frame of " + raw);
+    const auto sample = [&](size_t i) {
+        return static_cast<float>(size == 1 ? bytes[i] : bytes[2 * i] | bytes[2 * i + 1] << 8);
+    };
+    allocate(p, width, height, depth);
+    const float unit = static_cast<float>(1 << (depth - 8)), most = static_cast<float>((1 << depth) - 1);
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            const size_t at = static_cast<size_t>(y) * width + x,
+                         c = luma + (static_cast<size_t>(y) >> sy) * chroma_width + (static_cast<size_t>(x) >> sx);
+            const float l = (sample(at) / unit - 16) / 219, u = (sample(c) / unit - 128) / 224,
+                        v = (sample(c + chroma) / unit - 128) / 224;
+            p.plane[0][at] = to_range((l + 1.5748f * v) * most, depth);
+            p.plane[1][at] = to_range((l - 0.1873f * u - 0.4681f * v) * most, depth);
+            p.plane[2][at] = to_range((l + 1.8556f * u) * most, depth);
+        }
+}
+
+// Noise between -1 and 1 that varies over `size` samples.
+float value_noise(int x, int y, int size, uint32_t seed) {
+    const int cx = x / size, cy = y / size;
+    const auto at = [&](int dx, int dy) {
+        return hash_unit(static_cast<uint32_t>(cx + dx), static_cast<uint32_t>(cy + dy), seed) * 2 - 1;
+    };
+    const auto smooth = [](float t) { return t * t * (3 - 2 * t); };
+    const float fx = smooth(static_cast<float>(x % size) / static_cast<float>(size)),
+                fy = smooth(static_cast<float>(y % size) / static_cast<float>(size));
+    const float top = at(0, 0) + (at(1, 0) - at(0, 0)) * fx, bottom = at(0, 1) + (at(1, 1) - at(0, 1)) * fx;
+    return top + (bottom - top) * fy;
+}
+
+}  // namespace
+
+void parallel(int count, const std::function<void(int)> &job) {
+    std::atomic<int> next{0};
+    const auto work = [&] {
+        for (int i; (i = next++) < count;) job(i);
+    };
+    std::vector<std::thread> threads;
+    for (int i = 1; i < std::min<int>(count, static_cast<int>(std::thread::hardware_concurrency())); i++)
+        threads.emplace_back(work);
+    work();
+    for (std::thread &thread : threads) thread.join();
+}
+
+Picture read_picture(const std::string &file, const std::string &raw) {
+    std::ifstream in(file, std::ios::binary);
+    if (!in) fail(file, "cannot be opened");
+    const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(in), {}};
+    Picture p;
+    const size_t slash = file.rfind('/');
+    p.name = slash == std::string::npos ? file : file.substr(slash + 1);
+    if (!raw.empty())
+        read_yuv(p, file, raw, bytes);
+    else if (bytes.size() > 2 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6'))
+        read_pnm(p, file, bytes);
+    else if (bytes.size() > 8 && !std::memcmp(bytes.data(), "\x89PNG\r\n\x1a\n", 8))
+        read_png(p, file, bytes);
+    else
+        fail(file, "is neither PPM, PGM nor PNG; raw video needs -yuv WxH:FORMAT");
+    return p;
+}
+
+Picture generate_picture(int width, int height) {
+    Picture p;
+    p.name = "generated";
+    allocate(p, width, height, 16);
+    const size_t pixels = p.plane[0].size();
+
+    // Discs with a density of radii of r^-3, which makes a picture look the same at all scales; later ones hide
+    // earlier.
+    constexpr float kSmallest = 5;
+    const float largest = static_cast<float>(std::min(width, height)) / 4 + kSmallest, ratio = kSmallest / largest;
+    std::vector<uint32_t> thing(pixels);
+    const uint32_t things = static_cast<uint32_t>(pixels / 250) + 1;
+    for (uint32_t i = 1; i <= things; i++) {
+        const float r = kSmallest / std::sqrt(1 - hash_unit(i, 1) * (1 - ratio * ratio));
+        const float cx = hash_unit(i, 2) * static_cast<float>(width), cy = hash_unit(i, 3) * static_cast<float>(height);
+        for (int y = std::max(0, static_cast<int>(cy - r)); y < std::min(height, static_cast<int>(cy + r) + 1); y++) {
+            const float dy = static_cast<float>(y) - cy, square = r * r - dy * dy;
+            if (square <= 0) continue;
+            const float half = std::sqrt(square);
+            const int x0 = std::max(0, static_cast<int>(cx - half)), x1 = std::min(width, static_cast<int>(cx + half));
+            if (x0 < x1) std::fill_n(&thing[static_cast<size_t>(y) * width + x0], x1 - x0, i);
+        }
+    }
+
+    std::vector<float> sharp[3];
+    for (auto &plane : sharp) plane.resize(pixels);
+    parallel(height, [&](int y) {
+        for (int x = 0; x < width; x++) {
+            const size_t at = static_cast<size_t>(y) * width + x;
+            const uint32_t id = thing[at];
+            float texture = 0, amplitude = 0.5f;  // halved with each octave
+            for (int size = 128; size >= 2; size /= 2, amplitude *= 0.6f)
+                texture += amplitude * value_noise(x, y, size, id * 8 + static_cast<uint32_t>(size));
+            const float light = 0.08f + 0.75f * hash_unit(id, 4) * hash_unit(id, 5) + 0.03f,
+                        rough = hash_unit(id, 6) * hash_unit(id, 6);
+            const float luma = light * (1 + 0.5f * rough * texture);
+            for (uint32_t c = 0; c < 3; c++) sharp[c][at] = luma * (0.85f + 0.3f * hash_unit(id, 7, c));
+        }
+    });
+    parallel(height, [&](int y) {
+        const size_t above = static_cast<size_t>(std::max(y - 1, 0)) * width, here = static_cast<size_t>(y) * width,
+                     below = static_cast<size_t>(std::min(y + 1, height - 1)) * width;
+        for (uint32_t c = 0; c < 3; c++)
+            for (int x = 0; x < width; x++) {
+                const auto column = [&](int i) {
+                    const size_t k = static_cast<size_t>(std::clamp(i, 0, width - 1));
+                    return sharp[c][above + k] + 2 * sharp[c][here + k] + sharp[c][below + k];
+                };
+                const float blurred = (column(x - 1) + 2 * column(x) + column(x + 1)) / 16;
+                // Four uniform numbers are nearly normal; a sensor's noise grows with the light.
+                float noise = -2;
+                for (uint32_t k = 0; k < 4; k++)
+                    noise += hash_unit(static_cast<uint32_t>(x), static_cast<uint32_t>(y), 64 + c * 4 + k);
+                p.plane[c][here + x] = to_range((blurred + noise * 0.010f * (0.4f + std::sqrt(blurred))) * 65535, 16);
+            }
+    });
+    return p;
+}
+
+CudaencFormat make_format(const FrameFormat &format) {
+    CudaencFormat f{};
+    f.width = format.width;
+    f.height = format.height;
+    f.components = f.planes = 3;
+    f.color_model = format.layout == Layout::kRgb ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_YUV;
+    f.full_range = format.layout == Layout::kRgb;
+    f.color_primaries = f.color_transfer = f.color_matrix = 2;
+    for (int c = 0; c < 3; c++) {
+        f.component[c].plane = c;
+        f.component[c].step = format.depth > 8 ? 2 : 1;
+        f.component[c].depth = format.depth;
+        f.component[c].log2_subsample_x = c && format.layout == Layout::kYuv422;
+    }
+    return f;
+}
+
+Picture fit_picture(const Picture &from, const FrameFormat &format) {
+    Picture to;
+    to.name = from.name;
+    allocate(to, format.width, format.height, format.depth);
+    const bool halve = from.width >= 2 * format.width && from.height >= 2 * format.height;
+    const int scale = halve ? 2 : 1;
+    const int x0 = std::max(0, (from.width - scale * format.width) / 2),
+              y0 = std::max(0, (from.height - scale * format.height) / 2);
+    const auto reflect = [](int i, int size) {
+        i %= 2 * size;
+        return i < size ? i : 2 * size - 1 - i;
+    };
+    parallel(format.height, [&](int y) {
+        for (int c = 0; c < 3; c++)
+            for (int x = 0; x < format.width; x++) {
+                const auto sample = [&](int dx, int dy) -> uint32_t {
+                    return from.plane[c][static_cast<size_t>(reflect(y0 + scale * y + dy, from.height)) * from.width +
+                                         reflect(x0 + scale * x + dx, from.width)];
+                };
+                uint32_t value = sample(0, 0);
+                int depth = from.depth;
+                if (halve) {  // the sum of four has two bits more
+                    value += sample(1, 0) + sample(0, 1) + sample(1, 1);
+                    depth += 2;
+                }
+                const uint32_t most = (1u << format.depth) - 1;
+                if (depth > format.depth)
+                    value = std::min((value + (1u << (depth - format.depth - 1))) >> (depth - format.depth), most);
+                else if (depth < format.depth)
+                    value = value << (format.depth - depth) | hash(static_cast<uint32_t>(x), static_cast<uint32_t>(y),
+                                                                   1000u + static_cast<uint32_t>(c)) >>
+                                                                  (32 - (format.depth - depth));
+                to.plane[c][static_cast<size_t>(y) * format.width + x] = static_cast<uint16_t>(value);
+            }
+    });
+    return to;
+}
+
+namespace {
+
+struct PlaneSize {
+    size_t width, height;
+};
+
+PlaneSize plane_size(const FrameFormat &f, int c) {
+    const bool half = c && f.layout == Layout::kYuv422;
+    return {static_cast<size_t>(half ? (f.width + 1) / 2 : f.width), static_cast<size_t>(f.height)};
+}
+
+// All planes one after the other.
+std::vector<uint8_t> shifted_frame(const Picture &p, const FrameFormat &f, int dx, int dy) {
+    const int size = f.depth > 8 ? 2 : 1;
+    size_t samples = 0;
+    for (int c = 0; c < 3; c++) samples += plane_size(f, c).width * plane_size(f, c).height;
+    std::vector<uint8_t> bytes(samples * size);
+    size_t at = 0;
+    const auto put = [&](uint16_t value) {
+        std::memcpy(&bytes[at], &value, size);  // little-endian host, as all that CUDA has
+        at += size;
+    };
+    const auto place = [&](int x, int y) {
+        return static_cast<size_t>((y + dy) % p.height) * p.width + static_cast<size_t>((x + dx) % p.width);
+    };
+    if (f.layout == Layout::kRgb) {
+        for (const auto &plane : p.plane)
+            for (int y = 0; y < f.height; y++)
+                for (int x = 0; x < f.width; x++) put(plane[place(x, y)]);
+        return bytes;
+    }
+    constexpr float kWeights[3][3] = {
+        {0.2126f, 0.7152f, 0.0722f}, {-0.1146f, -0.3854f, 0.5f}, {0.5f, -0.4542f, -0.0458f}};
+    const float unit = static_cast<float>(1 << (f.depth - 8)), most = static_cast<float>((1 << f.depth) - 1);
+    for (int c = 0; c < 3; c++) {
+        const auto component = [&](size_t i) {
+            float sum = 0;
+            for (int k = 0; k < 3; k++) sum += kWeights[c][k] * static_cast<float>(p.plane[k][i]);
+            return ((c ? 128 : 16) + (c ? 224 : 219) * sum / most) * unit;
+        };
+        const int step = c ? 2 : 1;
+        for (int y = 0; y < f.height; y++)
+            for (int x = 0; x < f.width; x += step) {
+                float value = component(place(x, y));
+                if (c) value = (value + component(place(std::min(x + 1, f.width - 1), y))) / 2;
+                put(to_range(value, f.depth));
+            }
+    }
+    return bytes;
+}
+
+}  // namespace
+
+Frames::Frames(const Picture &fitted, const FrameFormat &format, int count, std::shared_ptr<Device> device)
+    : frames_(static_cast<size_t>(count)), host_(static_cast<size_t>(count)) {
+    parallel(count, [&](int i) {
+        const int dx = i ? (2 * (97 * i % fitted.width) + 1) % fitted.width : 0,
+                  dy = i ? (2 * (53 * i % fitted.height) + 1) % fitted.height : 0;
+        host_[static_cast<size_t>(i)] = shifted_frame(fitted, format, dx, dy);
+    });
+    for (size_t i = 0; i < frames_.size(); i++) {
+        const uint8_t *data = host_[i].data();
+        if (device) {
+            device_.emplace_back(device, host_[i].size());
+            data = device_.back().data();
+            const Device::Stream stream = device->create_stream();
+            device->upload(stream, device_.back().data(), host_[i].data(), host_[i].size());
+            device->synchronize(stream);
+            device->destroy_stream(stream);
+            host_[i] = {};
+        }
+        for (int c = 0; c < 3; c++) {
+            const PlaneSize plane = plane_size(format, c);
+            frames_[i].data[c] = data;
+            frames_[i].stride[c] = static_cast<ptrdiff_t>(plane.width * (format.depth > 8 ? 2 : 1));
+            data += static_cast<size_t>(frames_[i].stride[c]) * plane.height;
+        }
+    }
+}
+
+}  // namespace cudaenc::bench

@@ -1,0 +1,58 @@
+// Pictures that the benchmarks code, and the frames that are made of them.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../../common/cudaenc.h"
+#include "../../common/device.h"
+
+namespace cudaenc::bench {
+
+struct Picture {
+    std::string name;
+    int width = 0, height = 0, depth = 0;
+    std::vector<uint16_t> plane[3];  // R, G, B; rows of `width`
+};
+
+// PPM and PGM (P5, P6), PNG without interlacing; 8 and 16 bits. Gray becomes R = G = B. With `raw`, which is
+// "WxH:FORMAT" and FORMAT one of yuv420p, yuv422p, yuv444p with 10 appended for 10 bits in 16, the file is the first
+// frame of planar video (BT.709, limited range). Throws Error with what is wrong with it.
+Picture read_picture(const std::string &file, const std::string &raw);
+
+// A deterministic picture of 16 bits with the statistics of a photograph: things of all sizes that hide each other,
+// with edges, texture of several octaves on them, the blur of a lens and a sensor's noise.
+Picture generate_picture(int width, int height);
+
+enum class Layout { kRgb, kYuv422 };
+struct FrameFormat {
+    int width, height, depth;
+    Layout layout;  // planar
+};
+CudaencFormat make_format(const FrameFormat &format);
+
+// The picture at the format's size and depth: its centre, after a mean of 2x2 where it is twice as large, or the
+// picture with reflections of it where it is smaller. Bits that the picture lacks become noise, as a sensor's would be.
+Picture fit_picture(const Picture &picture, const FrameFormat &format);
+
+// Distinct frames of a picture: the picture itself, then cyclic shifts of it by odd numbers of columns and rows.
+class Frames {
+  public:
+    // In memory of `device`, which outlives the object, or of the host where it is null.
+    Frames(const Picture &fitted, const FrameFormat &format, int count, std::shared_ptr<Device> device);
+    const CudaencFrame &operator[](size_t i) const { return frames_[i % frames_.size()]; }
+    int count() const { return static_cast<int>(frames_.size()); }
+
+  private:
+    std::vector<CudaencFrame> frames_;
+    std::vector<std::vector<uint8_t>> host_;
+    std::vector<DeviceArray<uint8_t>> device_;
+};
+
+// Runs job(i) for all i below count on all cores.
+void parallel(int count, const std::function<void(int)> &job);
+
+}  // namespace cudaenc::bench
