@@ -264,7 +264,7 @@ Picture generate_picture(int width, int height) {
                 float noise = -2;
                 for (uint32_t k = 0; k < 4; k++)
                     noise += hash_unit(static_cast<uint32_t>(x), static_cast<uint32_t>(y), 64 + c * 4 + k);
-                p.plane[c][here + x] = to_range((blurred + noise * 0.010f * (0.4f + std::sqrt(blurred))) * 65535, 16);
+                p.plane[c][here + x] = to_range((blurred + noise * 0.005f * (0.4f + std::sqrt(blurred))) * 65535, 16);
             }
     });
     return p;
