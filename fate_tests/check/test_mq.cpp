@@ -209,7 +209,7 @@ START_TEST(every_state_codes) {
     for (int repeat = 0; repeat < 1000; repeat++) {
         // Each context goes on with the more probable symbol to a state of its own choice, then takes some less
         // probable ones.
-        const size_t count = repeat % 40 ? 1000 : 60000;
+        const size_t count = repeat % 16 ? 1000 : 200000;
         std::vector<Decision> decisions(count);
         std::array<MqState, kContexts> states;
         auto contexts = initial_contexts();
@@ -218,17 +218,17 @@ START_TEST(every_state_codes) {
         uint32_t target[kContexts], burst[kContexts] = {};
         for (size_t i = 0; i < kContexts; i++) {
             states[i] = kMqTable.row[mq_initial_row(static_cast<int>(i))];
-            target[i] = 1u << random.below(16);
+            target[i] = random.word() >> random.between(16, 31);
         }
         size_t context = 0;
         for (Decision &d : decisions) {
-            if (random.one_in(static_cast<uint32_t>(count) / (repeat % 40 ? 64 : 4))) context = random.below(kContexts);
+            if (random.one_in(static_cast<uint32_t>(count) / (repeat % 16 ? 64 : 4))) context = random.below(kContexts);
             const uint32_t mps = (states[context] >> 16) & 1, qe = states[context] >> 17;
             if (qe <= target[context] && !burst[context]) {
-                burst[context] = 1 + random.below(4);
-                target[context] = 1u << random.below(15);
+                burst[context] = 1 + random.below(6);
+                target[context] = random.word() >> random.between(16, 31);
             }
-            const bool lps = burst[context] && burst[context]--;
+            const bool lps = burst[context] && burst[context]-- && random.below(4);
             d = {static_cast<uint8_t>(context), static_cast<uint8_t>(lps ? 1 - mps : mps)};
             const uint32_t before = follow.a;
             follow.encode(states[context], d.value, kMqTable.row);
