@@ -1,0 +1,193 @@
+// The wavelet transforms as the CPU walks them: an inverse transform of the tests' own, after T.800 F.3, gives back
+// what went in, for every length at even and odd positions; and the symmetric extension. The kernels are held against
+// the same walkers in test_j2k_kernels.cpp. SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "../../common/j2k/dwt_cpu.h"
+#include "testing.h"
+
+using namespace cudaenc;
+using namespace cudaenc::j2k;
+using namespace cudaenc::testing;
+
+namespace {
+
+// PSE_O of T.800 F.3.7 (F-4): the position of what is found at i.
+int extended(int i, int i0, int i1) {
+    const int period = 2 * (i1 - i0 - 1);
+    if (!period) return i0;
+    const int m = ((i - i0) % period + period) % period;
+    return i0 + std::min(m, period - m);
+}
+
+START_TEST(mirror_extends_as_the_standard_says) {
+    for (int i0 = 0; i0 < 3; i0++)
+        for (int length = 1; length < 40; length++)
+            for (int i = i0 - 100; i < i0 + length + 100; i++)
+                EXPECT(mirror(i, i0, i0 + length) == extended(i, i0, i0 + length), "%d of [%d, %d)", i, i0,
+                       i0 + length);
+}
+END_TEST
+
+// 1D_SR, T.800 F.3.6: y is interleaved, y[0] at position i0.
+std::vector<int64_t> inverse_53(const std::vector<int64_t> &y, int i0) {
+    const int i1 = i0 + static_cast<int>(y.size());
+    std::vector<int64_t> x = y;
+    if (y.size() == 1) {
+        if (i0 & 1) x[0] = y[0] / 2;
+        return x;
+    }
+    const auto at = [&](int i) -> int64_t & { return x[static_cast<size_t>(extended(i, i0, i1) - i0)]; };
+    const auto floored = [](int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); };
+    for (int i = i0; i < i1; i++)
+        if (!(i & 1)) at(i) -= floored(at(i - 1) + at(i + 1) + 2, 4);
+    for (int i = i0; i < i1; i++)
+        if (i & 1) at(i) += floored(at(i - 1) + at(i + 1), 2);
+    return x;
+}
+
+std::vector<double> inverse_97(const std::vector<double> &y, int i0) {
+    const double alpha = -1.586134342059924, beta = -0.052980118572961, gamma = 0.882911075530934,
+                 delta = 0.443506852043971, k = 1.230174104914001;
+    const int i1 = i0 + static_cast<int>(y.size());
+    std::vector<double> x = y;
+    if (y.size() == 1) {
+        if (i0 & 1) x[0] = y[0] / 2;
+        return x;
+    }
+    const auto at = [&](int i) -> double & { return x[static_cast<size_t>(extended(i, i0, i1) - i0)]; };
+    for (int i = i0; i < i1; i++) at(i) *= i & 1 ? 1 / k : k;
+    const auto step = [&](int parity, double weight) {
+        for (int i = i0; i < i1; i++)
+            if ((i & 1) == parity) at(i) -= weight * (at(i - 1) + at(i + 1));
+    };
+    step(0, delta), step(1, gamma), step(0, beta), step(1, alpha);
+    return x;
+}
+
+template <class W>
+constexpr typename W::Sample kGuard = 12345;
+
+// A row through transform_row(), its halves interleaved again. Beside the halves and their one sample of extension
+// nothing may be written.
+template <class W>
+std::vector<typename W::Sample> row_transformed(const std::vector<typename W::Sample> &in, int i0) {
+    using Sample = typename W::Sample;
+    const int length = static_cast<int>(in.size()), i1 = i0 + length;
+    const int lows = (i1 + 1) / 2 - (i0 + 1) / 2, highs = i1 / 2 - i0 / 2;
+    std::vector<Sample> low(static_cast<size_t>(lows) + 4, kGuard<W>), high(static_cast<size_t>(highs) + 4, kGuard<W>);
+    transform_row<W>(in.data(), i0, i1, low.data() + 2, high.data() + 2);
+    EXPECT(low.front() == kGuard<W> && low.back() == kGuard<W> && high.front() == kGuard<W> && high.back() == kGuard<W>,
+           "%d samples from %d: guards", length, i0);
+    std::vector<Sample> out(in.size());
+    size_t l = 2, h = 2;
+    for (int i = i0; i < i1; i++) out[static_cast<size_t>(i - i0)] = i & 1 ? high[h++] : low[l++];
+    return out;
+}
+
+// The same as the middle one of three columns, of which the other two are not asked for.
+template <class W>
+std::vector<typename W::Sample> column_transformed(const std::vector<typename W::Sample> &in, int i0) {
+    std::vector<typename W::Sample> block(in.size() * 3, kGuard<W>), out(in.size());
+    for (size_t i = 0; i < in.size(); i++) block[3 * i + 1] = in[i];
+    transform_columns<W>(block.data(), 3, 1, 2, i0, i0 + static_cast<int>(in.size()));
+    for (size_t i = 0; i < in.size(); i++) {
+        EXPECT(block[3 * i] == kGuard<W> && block[3 * i + 2] == kGuard<W>, "column of %zu from %d: its neighbours",
+               in.size(), i0);
+        out[i] = block[3 * i + 1];
+    }
+    return out;
+}
+
+std::vector<int32_t> make_signal(Random &random, int length) {
+    const int bits = random.between(1, 20);
+    std::vector<int32_t> signal(static_cast<size_t>(length));
+    const bool extremes = random.one_in(4);
+    for (int32_t &x : signal) {
+        const int32_t limit = 1 << bits;
+        x = extremes ? (random.one_in(2) ? limit - 1 : -limit)
+                     : static_cast<int32_t>(random.below(static_cast<uint32_t>(limit) * 2)) - limit;
+    }
+    return signal;
+}
+
+constexpr int kLongest = 4097;
+
+START_TEST(reversible_round_trips_are_exact) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int length = 1; length <= kLongest; length++) {
+        const int i0 = _i + 2 * random.between(0, 3);
+        const std::vector<int32_t> signal = make_signal(random, length);
+        const std::vector<int32_t> row = row_transformed<Dwt53>(signal, i0);
+        EXPECT(row == column_transformed<Dwt53>(signal, i0), "rows and columns of %d samples from %d differ", length,
+               i0);
+        const std::vector<int64_t> back = inverse_53({row.begin(), row.end()}, i0);
+        EXPECT(std::equal(back.begin(), back.end(), signal.begin(), signal.end()), "%d samples from %d", length, i0);
+    }
+}
+END_TEST
+
+START_TEST(irreversible_round_trips_are_close) {
+    Random random(static_cast<uint64_t>(_i) + 10);
+    for (int length = 1; length <= kLongest; length++) {
+        const int i0 = _i + 2 * random.between(0, 3);
+        std::vector<float> signal;
+        double largest = 1;
+        for (const int32_t x : make_signal(random, length)) {
+            signal.push_back(static_cast<float>(x));
+            largest = std::max(largest, std::fabs(static_cast<double>(x)));
+        }
+        const std::vector<float> row = row_transformed<Dwt97>(signal, i0);
+        EXPECT(row == column_transformed<Dwt97>(signal, i0), "rows and columns of %d samples from %d differ", length,
+               i0);
+        const std::vector<double> back = inverse_97({row.begin(), row.end()}, i0);
+        for (size_t i = 0; i < back.size(); i++)
+            EXPECT(std::fabs(back[i] - static_cast<double>(signal[i])) <= 1e-5 * largest,
+                   "%d samples from %d, at %zu: %g, not %g", length, i0, i, back[i], static_cast<double>(signal[i]));
+    }
+}
+END_TEST
+
+// A round trip does not see steps that undo each other. A constant has no high band, and the low band keeps it; an
+// alternation of the highest frequency has the high band's gain of 2 (T.800 E.1.1, Table E.1).
+template <class W>
+void check_gains(double tolerance) {
+    using Sample = typename W::Sample;
+    for (int length = 2; length < 100; length++)
+        for (int i0 = 0; i0 < 2; i0++) {
+            const std::vector<Sample> flat(static_cast<size_t>(length), 1000);
+            const auto low = row_transformed<W>(flat, i0);
+            for (size_t i = 0; i < low.size(); i++) {
+                const double expected = (static_cast<int>(i) + i0) & 1 ? 0 : 1000;
+                EXPECT(std::fabs(static_cast<double>(low[i]) - expected) <= tolerance, "flat, %d from %d", length, i0);
+            }
+            std::vector<Sample> alternation(static_cast<size_t>(length));
+            for (int i = 0; i < length; i++) alternation[static_cast<size_t>(i)] = (i + i0) & 1 ? 1000 : -1000;
+            const auto high = row_transformed<W>(alternation, i0);
+            for (size_t i = 0; i < high.size(); i++) {
+                const double expected = (static_cast<int>(i) + i0) & 1 ? 2000 : 0;
+                EXPECT(std::fabs(static_cast<double>(high[i]) - expected) <= tolerance, "alternation, %d from %d: %g",
+                       length, i0, static_cast<double>(high[i]));
+            }
+        }
+}
+
+START_TEST(bands_have_the_standard_gains) {
+    check_gains<Dwt53>(0);
+    check_gains<Dwt97>(0.01);
+}
+END_TEST
+
+}  // namespace
+
+int main(int, char **) {
+    Suite *suite = suite_create("dwt");
+    TCase *lines = add_case(suite, "lines");
+    tcase_add_test(lines, mirror_extends_as_the_standard_says);
+    tcase_add_loop_test(lines, reversible_round_trips_are_exact, 0, 2);
+    tcase_add_loop_test(lines, irreversible_round_trips_are_close, 0, 2);
+    tcase_add_test(lines, bands_have_the_standard_gains);
+    return run_suite(suite);
+}
