@@ -4,6 +4,7 @@
 FFMPEG ?= 7.1
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
+export JOBS
 ifeq ($(MAKELEVEL),0) # the makes below share these jobs
 MAKEFLAGS += -j$(JOBS)
 endif

@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 logs=build/check/logs
 mkdir -p "$logs"
 passed=0 failed=0
+export MAKEFLAGS="-j${JOBS:-$(nproc)}" # of the makes below, which share no jobs with the one above
+unset MAKELEVEL
 
 # step NAME COMMAND...: counts the tests of the command's last line "N passed, N failed"; without such a line it is one test.
 step() {

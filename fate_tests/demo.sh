@@ -15,7 +15,7 @@ else
     source=(-f lavfi -i "mandelbrot=size=1920x1080:rate=25:start_scale=0.02:end_scale=0.0002:end_pts=200[fractal];
         testsrc2=size=480x270:rate=25[chart];
         [fractal]format=yuv422p10,noise=all_strength=6:all_flags=t[grain];
-        [grain][chart]overlay=x=1400:y=770:format=yuv422p10")
+        [grain][chart]overlay=x=1400:y=770:format=yuv422p10,format=yuv422p10")
 fi
 $ffmpeg -v error "${source[@]}" -frames:v "$frames" -c:v rawvideo -strict -2 -f nut "$out/source.nut"
 
@@ -36,7 +36,7 @@ encode() {
         quality="exact"
     else
         quality="PSNR $($ffmpeg -i "$out/$name.mxf" -i "$out/source.nut" -lavfi "[0:v][1:v]psnr" -f null - 2>&1 |
-            sed -n 's/.*PSNR .*average:\([0-9.inf]*\).*/\1/p') dB"
+            sed -n "s/.*PSNR .*average:\([0-9]*\.*[0-9]\{0,2\}\).*/\1/p") dB"
     fi
     awk -v name="$name:" -v f="$frames" -v s="$seconds" -v b="$bytes" -v p="$((width * height))" -v q="$quality" 'BEGIN {
         printf "%-10s %.1f frames/s, %d bytes/frame, %.2f bits/pixel, %s\n", name, f / s, b / f, 8 * b / f / p, q }'
@@ -47,11 +47,11 @@ echo "command:   ffmpeg -i source.nut -c:v j2k_cuda -format j2k lossy.mxf    (fr
 encode lossy
 encode lossless -pred dwt53
 
-# The middle of one frame, pixel for pixel: source, decoded, and eight times their difference.
+# The middle of one frame, pixel for pixel: source, decoded, and 32 times their difference.
 $ffmpeg -v error -i "$out/source.nut" -i "$out/lossy.mxf" -frames:v 1 -update 1 -filter_complex "
     [0:v]trim=start_frame=$((frames / 2)),setpts=N/25/TB,format=gbrp,crop='min(iw,800)':'min(ih,800)',split[a][x];
     [1:v]trim=start_frame=$((frames / 2)),setpts=N/25/TB,format=gbrp,crop='min(iw,800)':'min(ih,800)',split[b][y];
-    [x][y]blend=all_mode=difference,lutrgb=r=val*8:g=val*8:b=val*8[d];
+    [x][y]blend=all_mode=difference,lutrgb=r=val*32:g=val*32:b=val*32[d];
     [a][b][d]hstack=inputs=3,format=rgb24" "$out/demo.png"
 rm "$out/source.nut"
-echo "picture:   $out/demo.png: source, decoded (lossy), difference x 8; streams: $out/lossy.mxf $out/lossless.mxf"
+echo "picture:   $out/demo.png: source, decoded (lossy), difference x 32; streams: $out/lossy.mxf $out/lossless.mxf"

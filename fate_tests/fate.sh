@@ -1,9 +1,11 @@
 #!/bin/bash
-# Runs our tests in FFmpeg's FATE harness on one device. Usage: fate.sh FFMPEG_BUILD DEVICE [JOBS]
+# Runs our tests in FFmpeg's FATE harness on one device. Usage: fate.sh FFMPEG_BUILD DEVICE; JOBS=N tests at a time
 # Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
 build=$1
 export CUDAENC_FATE_DEVICE=$2
+export MAKEFLAGS="-j${JOBS:-$(nproc)}"
+unset MAKELEVEL
 
 mapfile -t tests < <(make --no-print-directory -s -C "$build" fate-list | grep -E '[-_]cuda' || true)
 if [ ${#tests[@]} = 0 ]; then
@@ -19,7 +21,7 @@ if [ "$(grep -c '^TEST ' "$log" || true)" -lt ${#tests[@]} ]; then # something e
     count=${#tests[@]}
 elif [ "$count" != 0 ]; then
     grep -v '^TEST ' "$log" | head -n 100
-    echo "failed on $2:" $failed
+    echo "failed on $2: $(echo "$failed" | paste -sd' ')"
 fi
 echo "$((${#tests[@]} - count)) passed, $count failed"
 [ "$count" = 0 ]

@@ -1,0 +1,144 @@
+#!/bin/bash
+# The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing, needs NVIDIA's driver only.
+# Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
+# Environment: JOBS tests at a time; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer.
+# Writes gpu-record.txt, to be committed as fate_tests/gpu-record.txt, and logs/. Ends in a line "N passed, N failed".
+# SPDX-License-Identifier: LGPL-2.1-or-later
+set -euo pipefail
+cd "$(dirname "$0")"
+device=${1:-cuda}
+jobs=${JOBS:-$(nproc)}
+record=gpu-record.txt
+rm -rf logs
+mkdir -p logs
+passed=0 failed=0
+
+say() { echo "$*" | tee -a "$record"; }
+
+# tally NAME GOOD BAD: one line of the record.
+tally() {
+    passed=$((passed + $2)) failed=$((failed + $3))
+    say "$(printf '%-28s %4d passed, %d failed' "$1" "$2" "$3")"
+}
+
+# check NAME COMMAND...: one test.
+check() {
+    local name=$1
+    shift
+    if "$@" >"logs/$name.log" 2>&1; then tally "$name" 1 0; else
+        tail -n 20 "logs/$name.log"
+        tally "$name" 0 1
+    fi
+}
+
+# A frame or a few, encoded; the md5 of the packets.
+encode() { # BINARY DEVICE INPUT_OPTIONS ENCODER_OPTIONS
+    # shellcheck disable=SC2086 # words
+    "$1" -v error -nostdin $3 -c:v j2k_cuda -device "$2" $4 -f md5 -
+}
+
+# ---- What ran where
+: >"$record"
+name=$(./ffmpeg -v info -nostdin -f lavfi -i testsrc2=s=64x64 -frames:v 1 -c:v j2k_cuda -device "$device" -f null - 2>&1 |
+    sed -n 's/^\[j2k_cuda @ [^]]*\] *\([^:]*:*[^:]*\):.*/\1/p' | head -n 1 || true)
+if [ -z "$name" ]; then
+    ./ffmpeg -v info -nostdin -f lavfi -i testsrc2=s=64x64 -frames:v 1 -c:v j2k_cuda -device "$device" -f null - || true
+    echo "no CUDA device answered"
+    echo "0 passed, 1 failed"
+    exit 1
+fi
+say "date   $(date -u +%Y-%m-%d)"
+say "device $name"
+say "driver $(cat /sys/module/nvidia/version 2>/dev/null || nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)"
+say "$(cat trees)"
+say ""
+
+# ---- FATE: the references that hold for the CPU hold for the GPU. Both run here, so that their bytes are the same here too.
+for on in "$device" cpu; do
+    total=$(wc -l <fate-commands)
+    sed "s|@DEVICE@|$on|g" fate-commands >"logs/commands"
+    export FATE_LOG=logs/fate-${on/:/-}.log
+    : >"$FATE_LOG"
+    # shellcheck disable=SC2016 # the inner shell expands
+    xargs -d '\n' -P "$jobs" -n 1 bash -c 'eval "$0" >/dev/null 2>&1 || echo "failed: ${0:0:60}" >>"$FATE_LOG"' <logs/commands
+    bad=$(wc -l <"$FATE_LOG")
+    head -n 20 "$FATE_LOG"
+    tally "fate on $on" $((total - bad)) "$bad"
+done
+
+# ---- The check programs, on the GPU as well as on the emulator
+for program in check/test_*; do
+    status=0
+    "$program" "$device" >"logs/${program##*/}.log" 2>&1 || status=$?
+    read -r good bad < <(awk -F'[:,] *' -v status=$status '/Checks: / { n += $3; bad += $5 + $7 }
+        END { if (status && !bad) bad = 1; print n - bad, bad + 0 }' "logs/${program##*/}.log")
+    [ "$bad" = 0 ] || tail -n 20 "logs/${program##*/}.log"
+    tally "${program##*/}" "$good" "$bad"
+done
+
+# ---- Pictures as large as real ones: cuda = cpu
+same() { # INPUT_OPTIONS ENCODER_OPTIONS [INPUT_OPTIONS of cuda]
+    local cpu cuda
+    cpu=$(encode ./ffmpeg cpu "$1" "$2")
+    cuda=$(encode ./ffmpeg "$device" "${3:-$1}" "$2")
+    echo "cpu $cpu cuda $cuda"
+    [ -n "$cpu" ] && [ "$cpu" = "$cuda" ]
+}
+picture() { echo "-f lavfi -i mandelbrot=s=$1:end_pts=40,noise=alls=$2:allf=t,format=$3 -frames:v $4"; }
+check equal-hd-420p same "$(picture 1920x1080 4 yuv420p 12)" ""
+check equal-hd-422p10-lossless same "$(picture 1920x1080 4 yuv422p10le 6)" "-pred dwt53"
+check equal-4k-rgb same "$(picture 3840x2160 4 rgb24 3)" ""
+check equal-4k-rgb-lossless same "$(picture 3840x2160 0 rgb24 3)" "-pred dwt53"
+check equal-4k-rgb48 same "$(picture 3840x2160 4 rgb48le 2)" "-cblk_width 64 -cblk_height 64"
+check equal-noise same "-f lavfi -i nullsrc=s=2048x1080,geq=random(1)*255:128:128,format=gray -frames:v 2" "-pred dwt53"
+check equal-tiles same "$(picture 2048x1556 2 gbrp10le 2)" "-tile_width 512 -tile_height 300 -prog rpcl -precincts 128x128"
+check equal-depth-1 same "$(picture 1280x720 4 yuv444p 20)" "-async_depth 1"
+check equal-depth-16 same "$(picture 1280x720 4 yuv444p 40)" "-async_depth 16"
+
+# ---- Frames that are in the GPU's memory already, in every format that FFmpeg has there
+for format in nv12 yuv420p yuva420p yuv444p p010le p016le yuv444p16le bgr0 rgb0 bgra rgba; do
+    frames=$(picture 1280x720 4 "$format" 6)
+    check "frames-$format" same "$frames" "-async_depth 4" "-init_hw_device cuda ${frames/ -frames:v/ -vf hwupload -frames:v}"
+done
+
+# ---- A whole chain on the GPU, if the full ffmpeg can make its input; nothing is compared
+chain() {
+    bin/ffmpeg -v error -nostdin -y -f lavfi -i testsrc2=s=1280x720,format=yuv420p -frames:v 30 -c:v mpeg2video -q:v 2 logs/in.mpg &&
+        bin/ffmpeg -v error -nostdin -hwaccel cuda -hwaccel_output_format cuda -i logs/in.mpg \
+            -vf scale_cuda=1920:1080 -c:v j2k_cuda -f null -
+}
+check chain-nvdec-scale chain
+
+# ---- compute-sanitizer, on a small frame of each kind
+sanitizer=${SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
+sanitize() { # TOOL INPUT_OPTIONS ENCODER_OPTIONS
+    # shellcheck disable=SC2086 # words
+    "$sanitizer" --tool "$1" --error-exitcode 9 --target-processes all \
+        ./ffmpeg -v error -nostdin $2 -c:v j2k_cuda -device "$device" $3 -f null -
+}
+if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x16 -frames:v 1 -c:v j2k_cuda -device "$device" -f null - \
+    >logs/sanitizer.log 2>&1; then
+    for tool in memcheck racecheck; do
+        check $tool-lossy sanitize $tool "$(picture 79x61 4 rgb24 2)" ""
+        check $tool-lossless sanitize $tool "$(picture 130x70 4 yuv420p10le 2)" "-pred dwt53"
+        check $tool-noise-16-bits sanitize $tool "-f lavfi -i nullsrc=s=66x66,format=gray16le,noise=alls=100:allf=t -frames:v 2" \
+            "-pred dwt53 -cblk_width 64 -cblk_height 64"
+        check $tool-tiles sanitize $tool "$(picture 100x90 4 gbrap 2)" \
+            "-tile_width 33 -tile_height 40 -precincts 32x32 -cblk_width 16 -cblk_height 16 -sop 1 -eph 1 -tlm 1 -plt 1 -prog rpcl"
+        check $tool-wide-block sanitize $tool "$(picture 1100x9 4 gray 1)" "-cblk_width 1024 -cblk_height 4 -levels 1"
+        check $tool-cuda-frames sanitize $tool "-init_hw_device cuda $(picture 96x64 4 nv12 2 | sed 's/ -frames/ -vf hwupload&/')" ""
+    done
+else
+    say "compute-sanitizer             not here, or it cannot be used on this machine"
+fi
+
+# ---- Speed
+if [ "${BENCH-}" != no ] && [ -x bin/cudaenc_bench ]; then
+    say ""
+    # shellcheck disable=SC2086 # words
+    bin/cudaenc_bench -device "$device" ${BENCH-} 2>&1 | tee -a "$record" || tally bench 0 1
+fi
+
+say ""
+say "$passed passed, $failed failed"
+[ "$failed" = 0 ]
