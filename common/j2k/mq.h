@@ -84,25 +84,25 @@ struct MqEncoder {
         ct = stuff ? 7 : 8;
     }
 
-    // CODEMPS and CODELPS with RENORME, T.800 C.2.4 to C.2.6.
+    // CODEMPS and CODELPS with RENORME, T.800 C.2.4 to C.2.6. The shift follows from the sub-interval: Qe's is known as
+    // soon as the state is; what is left of A above it is at least 0x8000 - 0x5601, so it needs two at most.
     CUDAENC_HD void encode(MqState &state, uint32_t decision, const MqState *table) {
-        const uint32_t qe = state >> 17, lps = decision ^ ((state >> 16) & 1);
-        a -= qe;
-        const bool upper = (a < qe) == (lps != 0);
+        const uint32_t s = state, qe = s >> 17;
+        const bool lps = ((decision ^ (s >> 16)) & 1) != 0;
+        const int shift_of_qe = count_leading_zeros(qe) - 16;
+        const uint32_t rest = a - qe;
+        const bool upper = (rest < qe) == lps;
         c += upper ? qe : 0;
-        a = upper ? a : qe;
-        int shift = count_leading_zeros(a) - 16;
-        if (shift) {
-            state = table[lps ? (state >> 8) & 255 : state & 255];
-            a <<= shift;
-            while (shift >= ct) {
-                c <<= ct;
-                shift -= ct;
-                byte_out();
-            }
-            c <<= shift;
-            ct -= shift;
+        int shift = upper ? (rest < 0x8000) + (rest < 0x4000) : shift_of_qe;
+        a = (upper ? rest : qe) << shift;
+        if (shift) state = table[(lps ? s >> 8 : s) & 255];
+        while (shift >= ct) {
+            c <<= ct;
+            shift -= ct;
+            byte_out();
         }
+        c <<= shift;
+        ct -= shift;
     }
 
     // Bytes from the start that let a decoder decode all that was coded so far, whatever follows; at least that many

@@ -2,6 +2,7 @@
 // bit-sliced form of the same contexts is in context_planes.h; a test holds one against the other.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "../hd.h"
@@ -196,19 +197,30 @@ class BlockCoder {
     Sink &sink_;
 };
 
-// A sink that codes: one MQ codeword for all passes. pass_bytes[i] becomes how many bytes pass i needs; see
-// MqEncoder::sufficient_bytes().
+// The bytes that a pass needs are read off the coder where the number of decisions is the next multiple of this, which
+// costs the kernel one comparison for as many; at the end of the codeword at the latest.
+constexpr uint32_t kPassGranule = 4;
+
+// A sink that codes: one MQ codeword for all passes. pass_bytes[i] becomes how many bytes suffice to decode passes up
+// to i; see MqEncoder::sufficient_bytes().
 class MqSink {
   public:
     CUDAENC_HD MqSink(uint8_t *bytes, uint32_t *pass_bytes, const MqState *table)
         : mq_(bytes), pass_bytes_(pass_bytes), table_(table) {
         for (int i = 0; i < kContexts; i++) contexts_[i] = table[mq_initial_row(i)];
     }
-    CUDAENC_HD void put(int context, uint32_t decision) { mq_.encode(contexts_[context], decision, table_); }
-    CUDAENC_HD void end_pass() { pass_bytes_[passes_++] = mq_.sufficient_bytes(); }
+    CUDAENC_HD void put(int context, uint32_t decision) {
+        mq_.encode(contexts_[context], decision, table_);
+        if (++decisions_ % kPassGranule == 0) measure();
+    }
+    CUDAENC_HD void end_pass() {
+        passes_++;
+        if (decisions_ % kPassGranule == 0) measure();
+    }
     // Returns the bytes of the whole codeword.
     CUDAENC_HD uint32_t finish() {
         if (!passes_) return 0;
+        measure();
         const uint32_t length = mq_.flush();
         for (int i = 0; i < passes_; i++) pass_bytes_[i] = min_of(pass_bytes_[i], length);
         pass_bytes_[passes_ - 1] = length;
@@ -216,10 +228,14 @@ class MqSink {
     }
 
   private:
+    CUDAENC_HD void measure() {
+        while (measured_ < passes_) pass_bytes_[measured_++] = mq_.sufficient_bytes();
+    }
     MqEncoder mq_;
     uint32_t *pass_bytes_;
     const MqState *table_;
-    int passes_ = 0;
+    uint32_t decisions_ = 0;
+    int passes_ = 0, measured_ = 0;
     MqState contexts_[kContexts];
 };
 

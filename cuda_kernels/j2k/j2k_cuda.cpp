@@ -325,8 +325,10 @@ class DeviceEncoder : public Encoder {
         device_->launch(
             s.stream, {blocks_for(block_count(), kWorkClasses)}, kWorkClasses,
             OrderParams{s.pairs.data(), s.work.data(), s.work.data() + kWorkClasses, s.order.data(), block_count()});
-        // Fewer lanes a warp diverge less, more fill the device: a frame alone takes fewer.
-        const int lanes = slots_.size() == 1 ? 8 : 32;
+        // Fewer lanes a warp diverge less, more leave room for other warps: as few as keep the device full.
+        const uint64_t warps = uint64_t{16} * static_cast<unsigned>(device_->multiprocessors());
+        int lanes = 1;
+        while (lanes < 32 && lanes * warps < block_count() * slots_.size()) lanes *= 2;
         device_->launch(s.stream, {blocks_for(block_count(), kMqThreads / 32 * lanes)}, kMqThreads,
                         MqParams{tier1(s), s.order.data(), lanes});
     }

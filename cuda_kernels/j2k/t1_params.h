@@ -51,7 +51,7 @@ struct OrderParams {
 };
 
 // MQ coding: a lane a block. Grid: ceil(count / (kMqThreads / 32 * lanes)).
-constexpr int kMqThreads = 64;
+constexpr int kMqThreads = 32;
 struct MqParams {
     static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq"};
     Tier1Buffers t1;
