@@ -15,47 +15,31 @@
 #include "../../common/cudaenc.h"
 #include "../../common/device.h"
 #include "../../common/error.h"
+#include "cases.h"
 #include "json.h"
 #include "measure.h"
 #include "picture.h"
+#include "tier1.h"
 
 using namespace cudaenc;
 using namespace cudaenc::bench;
 
 namespace {
 
-struct Case {
-    const char *name;
-    FrameFormat format;
-    bool lossless;
-    int cblk;
-};
-constexpr double kLossyBitsPerPixel = 1.23;  // 1.28 MB for 3840x2160
-
-constexpr Case kCases[] = {
-    {"4k-lossless", {3840, 2160, 8, Layout::kRgb}, true, 32},
-    {"4k-lossy", {3840, 2160, 8, Layout::kRgb}, false, 32},
-    {"hd-lossless", {1920, 1080, 8, Layout::kRgb}, true, 32},
-    {"hd-lossy", {1920, 1080, 8, Layout::kRgb}, false, 32},
-    {"4k-12bit-lossless", {3840, 2160, 12, Layout::kRgb}, true, 32},
-    {"4k-12bit-lossy", {3840, 2160, 12, Layout::kRgb}, false, 32},
-    {"4k-16bit-lossless", {3840, 2160, 16, Layout::kRgb}, true, 32},
-    {"4k-16bit-lossy", {3840, 2160, 16, Layout::kRgb}, false, 32},
-    {"4k-422p10-lossless", {3840, 2160, 10, Layout::kYuv422}, true, 32},
-    {"4k-422p10-lossy", {3840, 2160, 10, Layout::kYuv422}, false, 32},
-    {"4k-cblk64-lossless", {3840, 2160, 8, Layout::kRgb}, true, 64},
-    {"4k-cblk64-lossy", {3840, 2160, 8, Layout::kRgb}, false, 64},
-};
 constexpr const char *kDefaultCases = "4k-lossless,4k-lossy,hd-lossless,hd-lossy";
+constexpr const char *kTier1Cases = "4k-lossless,4k-lossy";
 
 constexpr const char *kHelp =
     "cudaenc_bench [options] [picture...]   pictures: PPM, PGM, PNG; none: a generated one\n"
+    "  -tier1           tier-1 alone: the kernels against a thread a code-block\n"
+    "  -smoke           checks on a small picture that both give the same bytes, and the device the CPU's\n"
     "  -device D        auto (default), cuda, cuda:N, cpu, emu\n"
     "  -case A,B        cases, or all; -list names them\n"
     "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
     "  -size WxH        this size in place of the cases' own\n"
     "  -frames N        distinct frames in rotation (16)\n"
-    "  -depths A,B      frames in flight of the multi mode (2,4,8,16; on the CPU 2,4)\n"
+    "  -depths A,B      frames in flight of the multi mode (2,4,8,16; on the CPU 2,4);\n"
+    "                   with -tier1 frames that are coded at once (1,4,8,16)\n"
     "  -threads A,B     of the CPU (1,2,4,8,16 up to its cores)\n"
     "  -single N        frames of the single mode (32)\n"
     "  -runs N          of the multi mode (5)\n"
@@ -63,7 +47,8 @@ constexpr const char *kHelp =
     "  -o FILE          the results as JSON\n";
 
 struct Options {
-    std::string device = "auto", cases = kDefaultCases, yuv, output, command;
+    std::string device = "auto", cases, yuv, output, command;
+    bool tier1 = false, smoke = false;
     int width = 0, height = 0, frames = 16;
     std::vector<int> threads;
     Effort effort;
@@ -105,11 +90,12 @@ Options parse_options(int argc, char **argv) {
             std::fputs(kHelp, stdout);
             std::exit(0);
         }
+        if (name == "-tier1" || name == "-smoke") {
+            (name == "-tier1" ? o.tier1 : o.smoke) = true;
+            continue;
+        }
         if (name == "-list") {
-            for (const Case &c : kCases)
-                std::printf("%-19s %dx%d %s %d bit, %s, blocks %dx%d\n", c.name, c.format.width, c.format.height,
-                            c.format.layout == Layout::kRgb ? "RGB 4:4:4" : "YUV 4:2:2", c.format.depth,
-                            c.lossless ? "5/3 lossless" : "9/7 at 1.23 bits/pixel", c.cblk, c.cblk);
+            for (const Case &c : all_cases()) std::printf("%-19s %s\n", c.name, c.text().c_str());
             std::exit(0);
         }
         if (i + 1 == argc)
@@ -147,19 +133,6 @@ Options parse_options(int argc, char **argv) {
     return o;
 }
 
-std::vector<Case> choose_cases(const std::string &list) {
-    std::vector<Case> chosen;
-    if (list == "all") return {std::begin(kCases), std::end(kCases)};
-    for (const std::string &name : split(list)) {
-        const auto found =
-            std::find_if(std::begin(kCases), std::end(kCases), [&](const Case &c) { return name == c.name; });
-        if (found == std::end(kCases))
-            throw Error(CUDAENC_ERR_INVALID, "-case '" + name + "' is not known; -list names the cases");
-        chosen.push_back(*found);
-    }
-    return chosen;
-}
-
 // The first line of a file that contains `key`, from there on.
 std::string line_with(const char *file, const char *key) {
     std::ifstream in(file);
@@ -189,15 +162,6 @@ std::string today() {
     return text;
 }
 
-void put_spread(Json &json, const char *name, const Spread &s) {
-    json.open(name, '{');
-    json.put("median", s.median);
-    json.put("min", s.least);
-    json.put("max", s.most);
-    json.put("count", s.all.size());
-    json.close('}');
-}
-
 // A line of the table at the end.
 struct Row {
     std::string picture, name;
@@ -211,9 +175,66 @@ class Bench {
   public:
     explicit Bench(Options options) : o_(std::move(options)) {}
 
+    // Returns the program's exit code.
     int run() {
+        if (o_.cases.empty()) o_.cases = o_.tier1 ? kTier1Cases : kDefaultCases;
         const std::vector<Case> cases = choose_cases(o_.cases);
         choose_device();
+        if (o_.smoke) return smoke();
+        begin();
+        bool good = true;
+        json_.open("rows", '[');
+        if (o_.files.empty()) {
+            good = measure_picture(generate_picture(3840, 2160), cases);
+        } else {
+            for (const std::string &file : o_.files) good &= measure_picture(read_picture(file, o_.yuv), cases);
+        }
+        json_.close(']');
+        json_.close('}');
+        if (!rows_.empty()) print_table();
+        if (o_.output.empty()) return !good;
+        std::ofstream out(o_.output);
+        out << json_.text << '\n';
+        out.close();
+        if (!out) throw Error(CUDAENC_ERR_INVALID, "cannot write " + o_.output);
+        return !good;
+    }
+
+  private:
+    void choose_device() {
+        if (o_.device == "auto") {
+            try {
+                device_ = open_cuda_device("cuda", nullptr);
+                o_.device = "cuda";
+            } catch (const Error &e) {
+                std::fprintf(stderr, "warning: no CUDA device, the CPU is measured: %s\n", e.what());
+                o_.device = "cpu";
+            }
+        } else if (o_.device.rfind("cuda", 0) == 0) {
+            device_ = open_cuda_device(o_.device, nullptr);
+        }
+        // Tier-1 alone is launched here; else the session opens the emulator, and frames lie in host memory.
+        if ((o_.tier1 || o_.smoke) && !device_) {
+            if (!open_emulator || o_.device.rfind("emu", 0) != 0)
+                throw Error(CUDAENC_ERR_INVALID, "-tier1 and -smoke need a device that runs kernels: cuda or emu");
+            device_ = open_emulator(o_.device);
+        }
+        device_text_ = device_ ? device_->name() : o_.device;
+        const int cores = static_cast<int>(std::thread::hardware_concurrency());
+        if (o_.device != "cpu") {
+            o_.threads = {0};
+        } else if (o_.threads.empty()) {
+            for (const int n : {1, 2, 4, 8, 16})
+                if (n <= cores || n == 1) o_.threads.push_back(n);
+        }
+        if (o_.effort.depths.empty())
+            o_.effort.depths = o_.tier1  ? std::vector<int>{1, 4, 8, 16}
+                               : device_ ? std::vector<int>{2, 4, 8, 16}
+                                         : std::vector<int>{2, 4};
+    }
+
+    // What was measured, where and how.
+    void begin() {
         std::printf("cudaenc_bench %d.%d.%d, %s\n", CUDAENC_VERSION_MAJOR, CUDAENC_VERSION_MINOR, CUDAENC_VERSION_PATCH,
                     today().c_str());
         const std::string driver = driver_version();
@@ -238,88 +259,75 @@ class Bench {
         json_.put("boundary", device_ ? "A: GPU memory to pinned host memory" : "A: host memory to host memory");
         json_.put("distinct_frames", o_.frames);
         json_.put("frames_made_by", "cyclic shifts of the picture by odd numbers of columns and rows");
-        json_.open("rows", '[');
-        if (o_.files.empty()) {
-            measure_picture(generate_picture(3840, 2160), cases);
-        } else {
-            for (const std::string &file : o_.files) measure_picture(read_picture(file, o_.yuv), cases);
-        }
-        json_.close(']');
-        json_.close('}');
-        print_table();
-        if (o_.output.empty()) return 0;
-        std::ofstream out(o_.output);
-        out << json_.text << '\n';
-        out.close();
-        if (!out) throw Error(CUDAENC_ERR_INVALID, "cannot write " + o_.output);
-        return 0;
     }
 
-  private:
-    void choose_device() {
-        if (o_.device == "auto") {
-            try {
-                device_ = open_cuda_device("cuda", nullptr);
-                o_.device = "cuda";
-            } catch (const Error &e) {
-                std::fprintf(stderr, "warning: no CUDA device, the CPU is measured: %s\n", e.what());
-                o_.device = "cpu";
-            }
-        } else if (o_.device.rfind("cuda", 0) == 0) {
-            device_ = open_cuda_device(o_.device, nullptr);
-        }
-        device_text_ = device_ ? device_->name() : o_.device;
-        const int cores = static_cast<int>(std::thread::hardware_concurrency());
-        if (o_.device != "cpu") {
-            o_.threads = {0};
-        } else if (o_.threads.empty()) {
-            for (const int n : {1, 2, 4, 8, 16})
-                if (n <= cores || n == 1) o_.threads.push_back(n);
-        }
-        if (o_.effort.depths.empty())
-            o_.effort.depths = device_ ? std::vector<int>{2, 4, 8, 16} : std::vector<int>{2, 4};
-    }
-
-    void measure_picture(const Picture &picture, const std::vector<Case> &cases) {
+    bool measure_picture(const Picture &picture, const std::vector<Case> &cases) {
         std::printf("\npicture   %s, %dx%d, %d bit\n", picture.name.c_str(), picture.width, picture.height,
                     picture.depth);
+        bool good = true;
         for (Case c : cases) {
             if (o_.width) {
                 c.format.width = o_.width;
                 c.format.height = o_.height;
             }
-            measure_case(picture, c);
+            if (o_.tier1)
+                good &= compare_tier1(device_, picture, c, o_.effort.depths, o_.effort.runs, json_);
+            else
+                measure_case(picture, c);
         }
+        return good;
+    }
+
+    // A few seconds on the emulator. Ends as the other tests do, with the sum.
+    int smoke() {
+        const Picture picture = generate_picture(100, 72);
+        int passed = 0, failed = 0;
+        json_.open('[');
+        for (const char *name :
+             {"4k-lossless", "4k-lossy", "4k-422p10-lossy", "4k-cblk64-lossless", "4k-cblk64-lossy"}) {
+            Case c = choose_cases(name).front();
+            c.format.width = picture.width;
+            c.format.height = picture.height;
+            const bool tier1_equal = compare_tier1(device_, picture, c, {1, 2}, 1, json_);
+            const Frames frames(fit_picture(picture, c.format), c.format, 3, nullptr);
+            std::vector<std::vector<uint8_t>> streams[2];
+            for (const char *device : {"cpu", o_.device.c_str()}) {
+                Session session(make_config(c, device));
+                for (size_t i = 0; i < 3; i++) session.submit(frames[i]);
+                session.flush();
+                for (size_t i = 0; i < 3; i++) {
+                    const CudaencPacket packet = session.receive();
+                    streams[device != std::string("cpu")].emplace_back(packet.data, packet.data + packet.size);
+                    cudaenc_buffer_free(packet.buffer);
+                }
+            }
+            const bool streams_equal = streams[0] == streams[1];
+            if (!streams_equal) std::printf("  %s: the codestreams of %s and cpu differ\n", name, o_.device.c_str());
+            (tier1_equal ? passed : failed)++;
+            (streams_equal ? passed : failed)++;
+        }
+        std::printf("\n%d passed, %d failed\n", passed, failed);
+        return failed != 0;
     }
 
     void measure_case(const Picture &picture, const Case &c) {
         const Frames frames(fit_picture(picture, c.format), c.format, o_.frames, device_);
-        const double pixels = static_cast<double>(c.format.width) * c.format.height;
-        CudaencConfig config;
-        cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
-        config.format = make_format(c.format);
-        config.device = o_.device.c_str();
+        CudaencConfig config = make_config(c, o_.device.c_str());
         config.device_frames = device_ != nullptr;
-        config.j2k.format = CUDAENC_J2K_CODESTREAM;
-        config.j2k.pred = c.lossless ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
-        config.j2k.cblk_width = config.j2k.cblk_height = c.cblk;
-        const size_t target = static_cast<size_t>(kLossyBitsPerPixel * pixels / 8);
-        std::printf("\n%s: %dx%d %s %d bit, %s, blocks %dx%d\n", c.name, c.format.width, c.format.height,
-                    c.format.layout == Layout::kRgb ? "RGB" : "4:2:2", c.format.depth,
-                    c.lossless ? "5/3 lossless" : "9/7", c.cblk, c.cblk);
+        std::printf("\n%s: %s\n", c.name, c.text().c_str());
         if (!c.lossless) {
-            config.j2k.quality = find_quality(config, frames, target);
+            config.j2k.quality = find_quality(config, frames, c.target_bytes());
             std::printf("  quality  %d: the highest for which the picture takes at most %zu bytes\n",
-                        config.j2k.quality, target);
+                        config.j2k.quality, c.target_bytes());
         }
         for (const int threads : o_.threads) {
             config.threads = threads;
-            measure(picture, c, config, frames, pixels);
+            measure(picture, c, config, frames);
         }
     }
 
-    void measure(const Picture &picture, const Case &c, const CudaencConfig &config, const Frames &frames,
-                 double pixels) {
+    void measure(const Picture &picture, const Case &c, const CudaencConfig &config, const Frames &frames) {
+        const double pixels = c.pixels();
         if (config.threads) std::printf("  threads  %d\n", config.threads);
         const Single single = measure_single(config, frames, o_.effort);
         const Spread &ms = single.milliseconds;
@@ -356,14 +364,14 @@ class Bench {
         if (config.threads) json_.put("threads", config.threads);
         json_.put("bytes_per_frame", single.bytes_per_frame);
         json_.put("bits_per_pixel", 8 * single.bytes_per_frame / pixels);
-        put_spread(json_, "single_ms", ms);
+        json_.put("single_ms", ms);
         json_.put("single_fps", 1e3 / ms.median);
         json_.open("multi", '[');
         for (const Multi &m : multis) {
             json_.open('{');
             json_.put("depth", m.depth);
             json_.put("frames", m.frames);
-            put_spread(json_, "fps", m.fps);
+            json_.put("fps", m.fps);
             json_.close('}');
         }
         json_.close(']');

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <string>
 
+#include "measure.h"
+
 namespace cudaenc::bench {
 
 class Json {
@@ -36,6 +38,14 @@ class Json {
     }
     void value(int x) { begin(), text += std::to_string(x); }
     void value(size_t x) { begin(), text += std::to_string(x); }
+    void value(const Spread &s) {
+        open('{');
+        put("median", s.median);
+        put("min", s.least);
+        put("max", s.most);
+        put("count", s.all.size());
+        close('}');
+    }
     template <class T>
     void put(const char *name, const T &x) {
         key(name);

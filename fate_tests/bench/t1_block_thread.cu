@@ -1,0 +1,27 @@
+// Tier-1 as it is ported first: a thread runs the sequential coder of a whole code-block, contexts and MQ coder at
+// once, as in the GPU coders that Matela et al. (2010) set theirs against. The baseline of the benchmarks; no encoder
+// uses it. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../common/j2k/t1.h"
+
+#include "../../cuda_kernels/device.cuh"
+#include "t1_block_thread_params.h"
+
+namespace cudaenc::j2k {
+
+KERNEL(kBlockThreadMost, bench_t1_block_thread, BlockThreadParams)
+{
+    SHARED(MqState, table, kMqRows);
+    for (int i = thread_x(); i < kMqRows; i += block_threads()) table[i] = kMqTable.row[i];
+    block_sync();
+    const uint32_t block = static_cast<uint32_t>(block_x()) * static_cast<uint32_t>(block_threads()) + thread_x();
+    if (block >= p.count) return;
+    const CodeBlock &b = p.blocks[block];
+    const MqState *rows = table;
+    MqSink sink(p.slots + b.slot, p.pass_bytes + static_cast<uint64_t>(block) * p.max_passes, rows);
+    BlockCoder<MqSink> coder(p.coefficients + b.coefficients, b.stride, b.width, b.height, b.orientation,
+                             p.flags + static_cast<uint64_t>(block) * p.flags_stride, sink);
+    p.planes[block] = static_cast<uint8_t>(coder.code());
+    p.bytes[block] = sink.finish();
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../common/j2k/tables.h"
+#include "../../common/kernel_name.h"
+
+namespace cudaenc::j2k {
+
+// Tier-1 with a thread a code-block. Grid: ceil(count / block threads), of at most kBlockThreadMost.
+constexpr int kBlockThreadMost = 128;
+struct BlockThreadParams {
+    static constexpr KernelName kernel{"t1_block_thread", "bench_t1_block_thread"};
+    const CodeBlock *blocks;
+    const uint32_t *coefficients;
+    uint8_t *slots;        // CodeBlock::slot: the codeword
+    uint16_t *flags;       // [block * flags_stride]: scratch
+    uint8_t *planes;       // [block]
+    uint32_t *pass_bytes;  // [block * max_passes + pass]
+    uint32_t *bytes;       // [block]
+    uint32_t flags_stride;
+    uint32_t count;
+    int32_t max_passes;
+};
+
+}  // namespace cudaenc::j2k

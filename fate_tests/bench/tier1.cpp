@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tier1.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "../../common/error.h"
+#include "../../common/j2k/dwt_cpu.h"
+#include "../../common/j2k/geometry.h"
+#include "../../common/j2k/load.h"
+#include "../../common/j2k/quantise.h"
+#include "../../common/j2k/t1.h"
+#include "../../cuda_kernels/j2k/t1_params.h"
+#include "measure.h"
+#include "t1_block_thread_params.h"
+
+namespace cudaenc::bench {
+
+using namespace j2k;
+
+namespace {
+
+// Quantised coefficients of a frame without tiles, as CodeBlock::coefficients indexes them.
+template <class W>
+std::vector<uint32_t> make_coefficients(const Params &p, const Geometry &g, const CudaencFrame &frame) {
+    using Sample = typename W::Sample;
+    const int components = static_cast<int>(p.components.size());
+    std::vector<Sample> plane[kMaxComponents];
+    for (int c = 0; c < components; c++) {
+        const CudaencComponent &k = p.input.component[c];
+        const SampleLayout layout{frame.data[k.plane] + k.offset, frame.stride[k.plane], k.step, k.shift, k.depth};
+        const TileComponent &t = g.tile_components[c];
+        for (int y = t.y0; y < t.y1; y++)
+            for (int x = t.x0; x < t.x1; x++) plane[c].push_back(static_cast<Sample>(load_sample(layout, x, y)));
+    }
+    for (size_t i = 0; p.mct && i < plane[0].size(); i++) component_transform(plane[0][i], plane[1][i], plane[2][i]);
+
+    std::vector<uint32_t> coefficients(g.samples);
+    for (int c = 0; c < components; c++) {
+        const TileComponent &t = g.tile_components[c];
+        const size_t stride = static_cast<size_t>(t.x1 - t.x0);
+        uint32_t *out = &coefficients[t.samples];
+        const auto store = [&](size_t at, const Sample *from, int count, int band) {
+            const Quantiser &q = p.quantisers[c][band];
+            for (int i = 0; i < count; i++) out[at + i] = quantise(from[i], q.inverse_step, (1u << q.planes) - 1);
+        };
+        std::vector<Sample> halves(plane[c].size()), row(stride + 6);
+        Sample *in = plane[c].data(), *next = halves.data();
+        for (int level = 1; level <= p.levels; level++) {
+            const Extent e = extent_at(t, level - 1);
+            const int width = e.width(), height = e.height(), low_rows = low_begin(e.y1) - low_begin(e.y0),
+                      lows = low_begin(e.x1) - low_begin(e.x0), resolution = p.levels + 1 - level;
+            if (!width || !height) break;
+            transform_columns<W>(in, width, 0, width, e.y0, e.y1);
+            Sample *low = &row[1], *high = low + lows + 2;
+            for (int y = 0; y < height; y++) {
+                transform_row<W>(in + static_cast<size_t>(y) * width, e.x0, e.x1, low, high);
+                const bool odd = (e.y0 + y) & 1;
+                const size_t at = (odd ? low_rows + high_begin(e.y0 + y) - high_begin(e.y0)
+                                       : low_begin(e.y0 + y) - low_begin(e.y0)),
+                             to = at * stride;
+                if (odd)
+                    store(to, low, lows, band_index(resolution, kLH));
+                else
+                    std::copy_n(low, lows, next + at * lows);
+                store(to + lows, high, width - lows, band_index(resolution, odd ? kHH : kHL));
+            }
+            std::swap(in, next);
+        }
+        const Extent e = extent_at(t, p.levels);
+        for (int y = 0; y < e.height(); y++)
+            store(static_cast<size_t>(y) * stride, in + static_cast<size_t>(y) * e.width(), e.width(), 0);
+    }
+    return coefficients;
+}
+
+unsigned blocks_for(uint64_t work, uint64_t threads) { return static_cast<unsigned>((work + threads - 1) / threads); }
+
+// What one way to code makes of blocks.
+struct Coded {
+    Coded(const std::shared_ptr<Device> &device, const Geometry &g, int frames)
+        : slots(device, g.slot_bytes * frames),
+          planes(device, g.blocks.size() * frames),
+          passes(device, g.blocks.size() * frames * g.max_passes),
+          bytes(device, g.blocks.size() * frames) {}
+    DeviceArray<uint8_t> slots, planes;
+    DeviceArray<uint32_t> passes, bytes;
+};
+
+// The blocks of several frames, and both ways to code them.
+class Blocks {
+  public:
+    Blocks(std::shared_ptr<Device> device, const Params &p, const Geometry &g,
+           const std::vector<std::vector<uint32_t>> &coefficients, int frames)
+        : p_(p),
+          g_(g),
+          device_(std::move(device)),
+          count_(static_cast<uint32_t>(g.blocks.size()) * static_cast<uint32_t>(frames)),
+          blocks_(device_, count_),
+          coefficients_(device_, g.samples * frames),
+          product_(device_, g, frames),
+          baseline_(device_, g, frames),
+          pairs_(device_, count_),
+          order_(device_, count_),
+          work_(device_, 2 * kWorkClasses),
+          flags_(device_, size_t{count_} * flags_stride()),
+          stream_(device_->create_stream()) {
+        for (auto &event : events_) event = device_->create_event(true);
+        std::vector<CodeBlock> blocks;
+        for (int f = 0; f < frames; f++) {
+            for (CodeBlock b : g.blocks) {
+                b.coefficients += f * g.samples;
+                b.slot += f * g.slot_bytes;
+                blocks.push_back(b);
+            }
+            device_->upload(stream_, coefficients_.data() + f * g.samples, coefficients[f].data(),
+                            g.samples * sizeof(uint32_t));
+        }
+        device_->upload(stream_, blocks_.data(), blocks.data(), blocks_.bytes());
+        device_->synchronize(stream_);
+    }
+    ~Blocks() {
+        for (const auto event : events_) device_->destroy_event(event);
+        device_->destroy_stream(stream_);
+    }
+    Blocks(const Blocks &) = delete;
+
+    struct Times {
+        double context, mq;  // milliseconds; mq: order and MQ coding
+    };
+    Times code(int lanes) {
+        const Tier1Buffers t1{blocks_.data(),         product_.slots.data(), pairs_.data(), product_.planes.data(),
+                              product_.passes.data(), product_.bytes.data(), work_.data(),  count_,
+                              g_.max_passes};
+        device_->record(events_[0], stream_);
+        device_->fill(stream_, work_.data(), 0, work_.bytes());
+        const int columns = std::max(1 << p_.cblk_width_log2 >> 5, 1),
+                  rows = std::max(1 << p_.cblk_height_log2 >> 5, 1);
+        if (columns * rows == 1)
+            device_->launch(stream_, {blocks_for(count_, kContextWarps)}, kContextWarps * 32,
+                            ContextParams{t1, coefficients_.data()});
+        else
+            device_->launch(stream_, {count_}, static_cast<unsigned>(columns * rows * 32),
+                            ContextTiledParams{t1, coefficients_.data(), columns, rows});
+        device_->record(events_[1], stream_);
+        device_->launch(stream_, {blocks_for(count_, kWorkClasses)}, kWorkClasses,
+                        OrderParams{pairs_.data(), work_.data(), work_.data() + kWorkClasses, order_.data(), count_});
+        device_->launch(stream_, {blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes))}, kMqThreads,
+                        MqParams{t1, order_.data(), lanes});
+        device_->record(events_[2], stream_);
+        device_->synchronize(events_[2]);
+        return {device_->elapsed_ms(events_[0], events_[1]), device_->elapsed_ms(events_[1], events_[2])};
+    }
+
+    // Milliseconds.
+    double code_baseline(int threads) {
+        device_->record(events_[0], stream_);
+        device_->launch(stream_, {blocks_for(count_, static_cast<uint64_t>(threads))}, static_cast<unsigned>(threads),
+                        BlockThreadParams{blocks_.data(), coefficients_.data(), baseline_.slots.data(), flags_.data(),
+                                          baseline_.planes.data(), baseline_.passes.data(), baseline_.bytes.data(),
+                                          flags_stride(), count_, g_.max_passes});
+        device_->record(events_[1], stream_);
+        device_->synchronize(events_[1]);
+        return device_->elapsed_ms(events_[0], events_[1]);
+    }
+
+    // Blocks that differ; and the sums over all blocks.
+    size_t compare(uint64_t &pairs, uint64_t &bytes) {
+        const size_t per_frame = g_.blocks.size();
+        size_t different = 0;
+        pairs = bytes = 0;
+        for (const uint32_t n : download(pairs_, 0, count_)) pairs += n;
+        for (size_t first = 0; first < count_; first += per_frame) {  // a frame at a time, since slots are large
+            const size_t slots = first / per_frame * g_.slot_bytes, passes = first * g_.max_passes;
+            const auto a = download(product_.slots, slots, g_.slot_bytes),
+                       b = download(baseline_.slots, slots, g_.slot_bytes);
+            const auto a_bytes = download(product_.bytes, first, per_frame),
+                       b_bytes = download(baseline_.bytes, first, per_frame);
+            const auto a_planes = download(product_.planes, first, per_frame),
+                       b_planes = download(baseline_.planes, first, per_frame);
+            const auto a_passes = download(product_.passes, passes, per_frame * g_.max_passes),
+                       b_passes = download(baseline_.passes, passes, per_frame * g_.max_passes);
+            for (size_t i = 0; i < per_frame; i++) {
+                bytes += a_bytes[i];
+                const size_t at = i * g_.max_passes, slot = g_.blocks[i].slot;
+                different += a_bytes[i] != b_bytes[i] || a_planes[i] != b_planes[i] ||
+                             std::memcmp(&a[slot], &b[slot], a_bytes[i]) ||
+                             std::memcmp(&a_passes[at], &b_passes[at], sizeof(uint32_t) * coding_passes(a_planes[i]));
+            }
+        }
+        return different;
+    }
+
+  private:
+    template <class T>
+    std::vector<T> download(const DeviceArray<T> &from, size_t first, size_t count) {
+        std::vector<T> host(count);
+        device_->download(stream_, host.data(), from.data() + first, count * sizeof(T));
+        device_->synchronize(stream_);
+        return host;
+    }
+    uint32_t flags_stride() const {
+        return static_cast<uint32_t>(flags_count(1 << p_.cblk_width_log2, 1 << p_.cblk_height_log2));
+    }
+
+    const Params &p_;
+    const Geometry &g_;
+    const std::shared_ptr<Device> device_;
+    const uint32_t count_;
+    DeviceArray<CodeBlock> blocks_;
+    DeviceArray<uint32_t> coefficients_;
+    Coded product_, baseline_;
+    DeviceArray<uint32_t> pairs_, order_, work_;
+    DeviceArray<uint16_t> flags_;
+    Device::Stream stream_;
+    Device::Event events_[3];
+};
+
+}  // namespace
+
+bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c,
+                   const std::vector<int> &frame_counts, int runs, Json &json) {
+    const int most = *std::max_element(frame_counts.begin(), frame_counts.end());
+    const Frames frames(fit_picture(picture, c.format), c.format, most, nullptr);
+    CudaencConfig config = make_config(c, "cpu");
+    if (!c.lossless) config.j2k.quality = find_quality(config, frames, c.target_bytes());
+    const Params params = make_params(config.format, config.j2k);
+    const Geometry geometry = make_geometry(params);
+    std::vector<std::vector<uint32_t>> coefficients(static_cast<size_t>(most));
+    parallel(most, [&](int i) {
+        coefficients[static_cast<size_t>(i)] =
+            params.reversible ? make_coefficients<Dwt53>(params, geometry, frames[static_cast<size_t>(i)])
+                              : make_coefficients<Dwt97>(params, geometry, frames[static_cast<size_t>(i)]);
+    });
+
+    std::printf("\n%s: %s%s\n", c.name, c.text().c_str(),
+                c.lossless ? "" : format_string(", quality %d", config.j2k.quality).c_str());
+    std::printf("  %6s %21s %30s %8s\n", "", "thread a block", "context + order and MQ", "");
+    std::printf("  %6s %9s %11s %7s %7s %14s %8s %s\n", "frames", "ms", "Mpairs/s", "ms", "ms", "Mpairs/s", "faster",
+                "blocks that differ");
+    bool all_equal = true;
+    for (const int n : frame_counts) {
+        Blocks blocks(device, params, geometry, coefficients, n);
+        const auto median_of = [&](auto measure) {
+            measure();  // warm
+            std::vector<double> values;
+            for (int i = 0; i < runs; i++) values.push_back(measure());
+            return make_spread(values);
+        };
+        Spread baseline{}, product{};
+        int threads = 0, lanes = 0;
+        for (const int t : {32, 64, kBlockThreadMost}) {
+            const Spread s = median_of([&] { return blocks.code_baseline(t); });
+            if (!threads || s.median < baseline.median) baseline = s, threads = t;
+        }
+        for (const int l : {1, 2, 4, 8, 16, 32}) {
+            const Spread s = median_of([&] {
+                const Blocks::Times times = blocks.code(l);
+                return times.context + times.mq;
+            });
+            if (!lanes || s.median < product.median) product = s, lanes = l;
+        }
+        std::vector<double> context, mq;
+        for (int i = 0; i < runs; i++) {
+            const Blocks::Times times = blocks.code(lanes);
+            context.push_back(times.context);
+            mq.push_back(times.mq);
+        }
+        const double context_ms = make_spread(context).median, mq_ms = make_spread(mq).median;
+        uint64_t pairs = 0, bytes = 0;
+        const size_t different = blocks.compare(pairs, bytes);
+        all_equal &= !different;
+        const double mpairs = static_cast<double>(pairs) / 1e6;
+        std::printf("  %6d %9.3f %11.0f %7.3f %7.3f %14.0f %7.2fx %zu of %zu\n", n, baseline.median,
+                    mpairs / baseline.median * 1e3, context_ms, mq_ms, mpairs / product.median * 1e3,
+                    baseline.median / product.median, different, geometry.blocks.size() * n);
+        std::printf("         %.1f frames/s (%d threads)  %.1f frames/s (%d lanes a warp)\n", n / baseline.median * 1e3,
+                    threads, n / product.median * 1e3, lanes);
+        std::fflush(stdout);
+
+        json.open('{');
+        json.put("case", c.name);
+        json.put("picture", picture.name);
+        json.put("quality", c.lossless ? 0 : config.j2k.quality);
+        json.put("frames", n);
+        json.put("blocks", geometry.blocks.size() * n);
+        json.put("pairs", static_cast<size_t>(pairs));
+        json.put("bytes", static_cast<size_t>(bytes));
+        json.put("blocks_that_differ", different);
+        json.put("block_thread_ms", baseline);
+        json.put("block_thread_threads", threads);
+        json.put("block_thread_fps", n / baseline.median * 1e3);
+        json.put("sample_parallel_ms", product);
+        json.put("sample_parallel_fps", n / product.median * 1e3);
+        json.put("context_ms", context_ms);
+        json.put("order_mq_ms", mq_ms);
+        json.put("mq_lanes", lanes);
+        json.close('}');
+    }
+    return all_equal;
+}
+
+}  // namespace cudaenc::bench

@@ -1,0 +1,17 @@
+// Tier-1 alone: the product's kernels (sample-parallel context modelling, order, MQ coding) against a thread a block.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "cases.h"
+#include "json.h"
+
+namespace cudaenc::bench {
+
+// Codes the blocks of 1, 2, ... frames at a time, as `frames` lists, with both; prints times and adds rows to the open
+// array of json. Returns whether every block has the same bytes, planes and pass lengths.
+bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c,
+                   const std::vector<int> &frames, int runs, Json &json);
+
+}  // namespace cudaenc::bench
