@@ -243,7 +243,7 @@ do-kernels: $(test_images) $(if $(CLANG),$(other_ptx))
 $(B)/venv/bin/jpylyzer:
 	@python3 -m venv $(B)/venv && $(B)/venv/bin/pip --quiet install jpylyzer
 
-do-check-programs: $(check_programs) $(fate)/built
+do-check-programs: $(check_programs) $(B)/bin/cudaenc_bench $(fate)/built
 do-check: do-check-programs $(B)/venv/bin/jpylyzer
 	@FATE=$(fate) MEDIA='$(MEDIA)' MAKE='$(MAKE)' fate_tests/check.sh
 do-fate: $(fate)/built

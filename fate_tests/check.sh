@@ -48,6 +48,7 @@ step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
 for program in build/check/test_*; do
     [[ $program = *.* ]] || step "${program##*/}" unit "$program"
 done
+step bench-smoke build/bin/cudaenc_bench -device emu -smoke
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
 step fate-emu fate_tests/fate.sh "$FATE" emu
 step interop fate_tests/interop/run.sh "$FATE"
