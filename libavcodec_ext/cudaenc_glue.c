@@ -427,7 +427,9 @@ static int fill_format(AVCodecContext *avctx, CudaencFormat *format)
 
 static int select_device(AVCodecContext *avctx, FFCudaencContext *ctx, CudaencConfig *config)
 {
-    config->device = ctx->device;
+    const char *const name = ctx->device && *ctx->device ? ctx->device : "auto";
+
+    config->device = name;
 #if CONFIG_CUDA
     if (avctx->pix_fmt == AV_PIX_FMT_CUDA) {
         const AVHWFramesContext *frames;
@@ -437,9 +439,9 @@ static int select_device(AVCodecContext *avctx, FFCudaencContext *ctx, CudaencCo
                    "device and format\n");
             return AVERROR(EINVAL);
         }
-        if (strcmp(ctx->device, "auto") && !av_strstart(ctx->device, "cuda", NULL)) {
+        if (strcmp(name, "auto") && !av_strstart(name, "cuda", NULL)) {
             av_log(avctx, AV_LOG_ERROR, "device %s cannot encode CUDA frames: use device auto or "
-                   "cuda, or the filter hwdownload before the encoder\n", ctx->device);
+                   "cuda, or the filter hwdownload before the encoder\n", name);
             return AVERROR(EINVAL);
         }
         frames = (AVHWFramesContext *)avctx->hw_frames_ctx->data;
@@ -448,7 +450,7 @@ static int select_device(AVCodecContext *avctx, FFCudaencContext *ctx, CudaencCo
         if (!ctx->device_ref)
             return AVERROR(ENOMEM);
     } else if (avctx->hw_device_ctx &&
-               (!strcmp(ctx->device, "auto") || !strcmp(ctx->device, "cuda"))) {
+               (!strcmp(name, "auto") || !strcmp(name, "cuda"))) {
         const AVHWDeviceContext *device = (AVHWDeviceContext *)avctx->hw_device_ctx->data;
 
         if (device->type != AV_HWDEVICE_TYPE_CUDA) {

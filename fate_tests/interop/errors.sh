@@ -1,0 +1,89 @@
+#!/bin/bash
+# What j2k_cuda must refuse: each case fails with a clear line of its own and no crash. Usage: errors.sh FFMPEG_BUILD
+# VALGRIND=1 runs every case under valgrind. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+set -uo pipefail
+ffmpeg=${1:?usage: errors.sh FFMPEG_BUILD}/ffmpeg
+checker=()
+[ -z "${VALGRIND-}" ] || checker=(valgrind --quiet --max-threads=4000 --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+# report NAME PATTERN STATUS: in $work/log a line has the pattern, and the encoder says no other but those that libavutil adds
+# to its own.
+report() {
+    local own
+    own=$(grep -c '^\[j2k_cuda @ ' "$work/log")
+    [ "$(grep -c '^\[j2k_cuda @ .*\(Unable to parse\|Error setting option\)' "$work/log")" = 0 ] || own=1
+    if [ "$3" = 0 ] || [ "$3" = 99 ] || { [ "$3" -gt 127 ] && [ "$3" -lt 160 ]; }; then
+        echo "FAILED $1: exit status $3"
+    elif [ "$own" != 1 ]; then
+        echo "FAILED $1: $own lines of the encoder, one is wanted"
+    elif ! grep -qE -e "$2" "$work/log"; then
+        echo "FAILED $1: no line '$2'"
+    else
+        passed=$((passed + 1))
+        return
+    fi
+    sed 's/^/    /' "$work/log" | cut -c 1-200 | head -n 6
+    failed=$((failed + 1))
+}
+
+# refuse SIZE,FORMAT PATTERN OPTION...
+refuse() {
+    local input=$1 pattern=$2 status=0
+    shift 2
+    "${checker[@]}" "$ffmpeg" -nostdin -v error -f lavfi -i "color=s=${input%,*}:d=0.1" -vf "format=${input#*,}" -c:v j2k_cuda \
+        -device cpu "$@" -f null - >"$work/log" 2>&1 || status=$?
+    report "$input $(echo "$*" | cut -c 1-60)" "$pattern" $status
+}
+
+any=64x48,yuv420p
+refuse $any "quality 0 is not allowed: it is 1 to 100" -quality 0
+refuse $any "'quality' out of range" -quality 101
+refuse $any "q:v 0 is out of range: the quality is 1 .* to 100" -q:v 0
+refuse $any "q:v 101 is out of range: the quality is 1 .* to 100" -q:v 101
+refuse $any "'levels' out of range \[0 - 32\]" -levels 33
+refuse $any "'levels' out of range \[0 - 32\]" -levels -1
+refuse $any "cblk_width 48 is not allowed: it is a power of two, 4 to 1024" -cblk_width 48
+refuse $any "cblk_height 5 is not allowed: it is a power of two, 4 to 1024" -cblk_height 5
+refuse $any "'cblk_width' out of range \[4 - 1024\]" -cblk_width 2
+refuse $any "'cblk_height' out of range \[4 - 1024\]" -cblk_height 2048
+refuse $any "cblk_width 128 x cblk_height 64 is not allowed: .* at most 4096" -cblk_width 128 -cblk_height 64
+for precincts in foo 32 32x 32x32, ,32x32 32x32x32 32x-32 99999999999x32; do
+    refuse $any "precincts '$precincts'.* is not allowed: " -precincts "$precincts"
+done
+refuse $any "precincts '100x100'.* is not allowed: .* powers of two" -precincts 100x100
+refuse $any "precincts '0x0'.* is not allowed: .* powers of two" -precincts 0x0
+refuse $any "precincts '1x1'.* is not allowed: .* lowest resolution" -precincts 1x1
+refuse $any "precincts '65536x65536'.* is not allowed: .* 32768" -precincts 65536x65536
+refuse $any "'tile_width' out of range" -tile_width -5
+refuse 300x300,gray "tile_width 1, tile_height 1 cut .* at most 65535" -tile_width 1 -tile_height 1
+refuse $any "mct 1 is not allowed: .* three components of one size" -mct 1
+refuse 64x48,gray "mct 1 is not allowed: .* three components of one size" -mct 1
+refuse $any "'mct' out of range" -mct 2
+refuse $any "'guard_bits' out of range \[1 - 7\]" -guard_bits 0
+refuse $any "'guard_bits' out of range \[1 - 7\]" -guard_bits 8
+refuse $any "option prog to value xyz" -prog xyz
+refuse $any "option format to value tif" -format tif
+refuse $any "option pred to value dwt99" -pred dwt99
+refuse $any "option sop to value maybe" -sop maybe
+refuse $any "device 'foo' is not allowed: it is auto, cpu, cuda or cuda:N" -device foo
+refuse $any "device 'cuda:x' is not allowed: it is auto, cpu, cuda or cuda:N" -device cuda:x
+refuse $any "[Cc][Uu][Dd][Aa]" -device cuda:99
+refuse $any "'async_depth' out of range \[1 - 64\]" -async_depth 0
+refuse $any "'async_depth' out of range \[1 - 64\]" -async_depth 65
+refuse $any "threads 2000 is not allowed: it is 0 .* to 1024" -threads 2000
+refuse $any "comment of 70000 bytes is not allowed: .* at most" -comment "$(printf '%070000d' 1)"
+refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
+refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"
+
+# A picture of another size or format within a stream.
+"$ffmpeg" -nostdin -v error -f lavfi -i color=s=64x48 -frames:v 1 -pix_fmt rgb24 "$work/1.ppm"
+"$ffmpeg" -nostdin -v error -f lavfi -i color=s=48x64 -frames:v 1 -pix_fmt rgb24 "$work/2.ppm"
+status=0
+"${checker[@]}" "$ffmpeg" -nostdin -v error -i "$work/%d.ppm" -noautoscale -c:v j2k_cuda -device cpu -f null - >"$work/log" 2>&1 || status=$?
+report "another size" "48x64 rgb24 in a stream of 64x48 rgb24: size and format cannot change" $status
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
