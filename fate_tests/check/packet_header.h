@@ -1,0 +1,147 @@
+// Packet headers for tests: tag trees as T.800 B.10.2 tells them, sequentially, to write and to read; and a reader of
+// headers. Nothing of the library's. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cudaenc::testing {
+
+// Bits of a packet header, without those stuffed after 0xFF. Reading beyond the end gives zeros and sets `overrun`.
+class HeaderReader {
+  public:
+    HeaderReader(const uint8_t *data, size_t size) : data_(data), size_(size) {}
+    bool overrun = false;
+    int bit() {
+        if (!left_) {
+            const bool after_ff = at_ && at_ <= size_ && data_[at_ - 1] == 0xFF;
+            overrun |= at_ >= size_;
+            byte_ = at_ < size_ ? data_[at_] : 0;
+            at_++;
+            left_ = after_ff ? 7 : 8;
+        }
+        left_--;
+        return (byte_ >> left_) & 1;
+    }
+    uint32_t bits(int count) {
+        uint32_t value = 0;
+        while (count--) value = value << 1 | static_cast<uint32_t>(bit());
+        return value;
+    }
+    // Bytes up to the header's end: rounded up, and one more behind 0xFF.
+    size_t finish() {
+        left_ = 0;
+        if (at_ && at_ <= size_ && data_[at_ - 1] == 0xFF) at_++;
+        return at_;
+    }
+
+  private:
+    const uint8_t *data_;
+    size_t size_, at_ = 0;
+    int byte_ = 0, left_ = 0;
+};
+
+// Both directions share the walk: a node's lower bound grows until it passes the threshold or the value is known.
+class TagTree {
+  public:
+    TagTree(uint32_t columns, uint32_t rows) {
+        for (;;) {
+            levels_.push_back({columns, std::vector<Node>(size_t{columns} * rows)});
+            if (columns * rows == 1) break;
+            columns = (columns + 1) / 2;
+            rows = (rows + 1) / 2;
+        }
+    }
+    // For writing: values of leaves first, then fill() for their parents'.
+    void set(uint32_t x, uint32_t y, uint32_t value) { node(0, x, y).value = value; }
+    void fill() {
+        for (size_t level = 1; level < levels_.size(); level++)
+            for (Node &n : levels_[level].nodes) n.value = 0xFFFFFFFFu;
+        for (size_t level = 1; level < levels_.size(); level++) {
+            const Level &below = levels_[level - 1];
+            for (size_t i = 0; i < below.nodes.size(); i++) {
+                Node &parent = node(level, static_cast<uint32_t>(i % below.columns) / 2,
+                                    static_cast<uint32_t>(i / below.columns) / 2);
+                if (below.nodes[i].value < parent.value) parent.value = below.nodes[i].value;
+            }
+        }
+    }
+    // Tells whether the leaf's value is below the threshold.
+    template <class PutBit>
+    void write(uint32_t x, uint32_t y, uint32_t threshold, PutBit put) {
+        uint32_t low = 0;
+        for (size_t level = levels_.size(); level-- > 0;) {
+            Node &n = node(level, x >> level, y >> level);
+            if (n.low < low) n.low = low;
+            while (n.low < threshold && !n.known) {
+                n.known = n.low == n.value;
+                put(n.known);
+                if (!n.known) n.low++;
+            }
+            low = n.low;
+        }
+    }
+    template <class GetBit>
+    bool read(uint32_t x, uint32_t y, uint32_t threshold, GetBit get) {
+        uint32_t low = 0;
+        for (size_t level = levels_.size(); level-- > 0;) {
+            Node &n = node(level, x >> level, y >> level);
+            if (n.low < low) n.low = low;
+            while (n.low < threshold && !n.known) {
+                n.known = get();
+                if (!n.known) n.low++;
+            }
+            low = n.low;
+        }
+        return node(0, x, y).known && low < threshold;
+    }
+
+  private:
+    struct Node {
+        uint32_t value = 0, low = 0;
+        bool known = false;
+    };
+    struct Level {
+        uint32_t columns;
+        std::vector<Node> nodes;
+    };
+    Node &node(size_t level, uint32_t x, uint32_t y) {
+        return levels_[level].nodes[size_t{y} * levels_[level].columns + x];
+    }
+    std::vector<Level> levels_;
+};
+
+struct HeaderBlock {
+    bool included = false;
+    uint32_t zero_planes = 0, passes = 0, bytes = 0;
+};
+
+inline uint32_t read_passes(HeaderReader &in) {  // Table B.4
+    if (!in.bit()) return 1;
+    if (!in.bit()) return 2;
+    if (const uint32_t n = in.bits(2); n < 3) return 3 + n;
+    if (const uint32_t n = in.bits(5); n < 31) return 6 + n;
+    return 37 + in.bits(7);
+}
+
+// A sub-band's blocks in the packet of the first layer, in raster order (B.10.3 to B.10.7).
+inline std::vector<HeaderBlock> read_band(HeaderReader &in, uint32_t columns, uint32_t rows) {
+    TagTree inclusion(columns, rows), zero_planes(columns, rows);
+    std::vector<HeaderBlock> blocks(size_t{columns} * rows);
+    const auto get = [&] { return in.bit() != 0; };
+    for (uint32_t y = 0; y < rows; y++)
+        for (uint32_t x = 0; x < columns && !in.overrun; x++) {
+            HeaderBlock &block = blocks[size_t{y} * columns + x];
+            block.included = inclusion.read(x, y, 1, get);
+            if (!block.included) continue;
+            while (!zero_planes.read(x, y, block.zero_planes + 1, get) && !in.overrun) block.zero_planes++;
+            block.passes = read_passes(in);
+            int length_bits = 3;
+            while (in.bit() && !in.overrun) length_bits++;
+            for (uint32_t passes = block.passes; passes >>= 1;) length_bits++;
+            block.bytes = in.bits(length_bits);
+        }
+    return blocks;
+}
+
+}  // namespace cudaenc::testing
