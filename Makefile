@@ -35,6 +35,7 @@ help:
 	@echo "Others: install [PREFIX=$(PREFIX)] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources)"
 	@echo "Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)"
 	@echo "           KERNEL_COMPILER=nvcc|clang  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)"
+	@echo "           NVJPEG2K=folder of nvjpeg2k.h (bench: nvJPEG2000 is measured as well)"
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
 goals := demo check fate fuzz bench gpu-bundle check-gpu
@@ -91,7 +92,9 @@ $(B)/obj/%.o: %.cpp $(B)/obj/flags | $(B)/src/state-$(FFMPEG)/prepared
 	@mkdir -p $(@D)
 	@echo "CXX     $<"
 	@$(CXX) $(cxxflags) $(includes) -MMD -MP -c $< -o $@
-$(B)/obj/fate_tests/%.o: includes := -Ifate_tests/emu
+$(B)/obj/fate_tests/%.o: includes := -Ifate_tests/emu $(NVJPEG2K:%=-I%)
+$(eval $(call stamp,$(B)/obj/nvjpeg2k,$(NVJPEG2K)))
+$(B)/obj/fate_tests/bench/peer_nvjpeg2k.o: $(B)/obj/nvjpeg2k
 
 # Kernels, into images that the driver loads, all embedded by one assembly file. A module's name is the path of its source
 # below cuda_kernels, or the file's name in the tests.
@@ -264,11 +267,23 @@ $(B)/bin/cudaenc_fuzz: $(fuzz_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a 
 	@echo "LINK    $@"
 	@$(CXX) -pthread $(filter %.o,$^) -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a \
 	    -lboost_context -lm -ldl
-do-fuzz: $(B)/bin/cudaenc_fuzz
-	@$(B)/bin/cudaenc_fuzz $(FUZZ)
+do-fuzz: $(if $(fuzz_sources),$(B)/bin/cudaenc_fuzz)
+	@$(if $(fuzz_sources),$(B)/bin/cudaenc_fuzz $(FUZZ),echo "there is no fuzzer yet")
 
 # ---- With a GPU
-do-gpu-bundle: do-check-programs ffmpeg $(if $(bench_sources),$(B)/bin/cudaenc_bench)
+# FATE's ffmpeg once more, with clang's kernels in it.
+$(eval $(call stamp,$(B)/kernels/ptx_list,$(other_ptx)))
+$(B)/kernels/ptx_images.S: $(other_ptx) $(B)/kernels/ptx_list
+	@$(call embed,$(other_ptx))
+$(B)/emu/ptx/libcudaenc.a: $(objects) $(B)/kernels/ptx_images.o $(B)/emu/emulator.o
+	$(archive)
+$(B)/ffmpeg-ptx: $(fate)/built $(B)/emu/ptx/libcudaenc.a
+	@echo "LINK    $@"
+	@cd $(fate) && link=$$($(MAKE) -n -W fftools/ffmpeg.o ffmpeg_g | sed -n 's|.*\(gcc .*\)-o ffmpeg_g|\1 -o ../ffmpeg-ptx|p') && \
+	    eval "$${link//$(B)\/emu/$(B)\/emu\/ptx}"
+
+do-gpu-bundle: do-check-programs ffmpeg $(if $(bench_sources),$(B)/bin/cudaenc_bench) \
+               $(if $(filter nvcc,$(KERNEL_COMPILER)),$(if $(CLANG),$(B)/ffmpeg-ptx))
 	@fate_tests/gpu/bundle.sh $(B) $(fate)
 do-check-gpu: do-gpu-bundle
 	@$(B)/gpu-bundle/run.sh

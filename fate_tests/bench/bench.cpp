@@ -18,6 +18,7 @@
 #include "cases.h"
 #include "json.h"
 #include "measure.h"
+#include "peer_nvjpeg2k.h"
 #include "picture.h"
 #include "tier1.h"
 
@@ -44,10 +45,12 @@ constexpr const char *kHelp =
     "  -single N        frames of the single mode (32)\n"
     "  -runs N          of the multi mode (5)\n"
     "  -seconds S       that a run lasts at least (0.5)\n"
+    "  -nvjpeg2k FILE   nvJPEG2000's library, in a build that knows its header (libnvjpeg2k.so.0); no: not measured\n"
+    "  -save PREFIX     writes the first frame's codestreams to PREFIX-CASE.j2k, nvJPEG2000's to PREFIX-CASE-peer.j2k\n"
     "  -o FILE          the results as JSON\n";
 
 struct Options {
-    std::string device = "auto", cases, yuv, output, command;
+    std::string device = "auto", cases, yuv, output, save, nvjpeg2k, command;
     bool tier1 = false, smoke = false;
     int width = 0, height = 0, frames = 16;
     std::vector<int> threads;
@@ -111,6 +114,10 @@ Options parse_options(int argc, char **argv) {
             o.yuv = value;
         else if (name == "-o")
             o.output = value;
+        else if (name == "-nvjpeg2k")
+            o.nvjpeg2k = value;
+        else if (name == "-save")
+            o.save = value;
         else if (name == "-frames")
             o.frames = parse_number(value, 1, 1000, "-frames");
         else if (name == "-single")
@@ -166,7 +173,8 @@ std::string today() {
 struct Row {
     std::string picture, name;
     double bytes, bits_per_pixel;
-    int quality, threads;
+    std::string quality;
+    int threads;
     double single_ms, multi_fps;
     int depth;
 };
@@ -327,29 +335,28 @@ class Bench {
     }
 
     void measure(const Picture &picture, const Case &c, const CudaencConfig &config, const Frames &frames) {
-        const double pixels = c.pixels();
         if (config.threads) std::printf("  threads  %d\n", config.threads);
         const Single single = measure_single(config, frames, o_.effort);
-        const Spread &ms = single.milliseconds;
-        std::printf("  size     %.0f bytes/frame, %.3f bits/pixel\n", single.bytes_per_frame,
-                    8 * single.bytes_per_frame / pixels);
-        std::printf("  single   %9.3f ms = %.1f fps  (%zu frames, %.3f .. %.3f ms)\n", ms.median, 1e3 / ms.median,
-                    ms.all.size(), ms.least, ms.most);
-        std::fflush(stdout);
+        print_single(c, single);
         std::vector<Multi> multis;
         for (const int depth : o_.effort.depths) {
             multis.push_back(measure_multi(config, frames, depth, o_.effort));
-            const Multi &m = multis.back();
-            std::printf("  multi %-2d %9.1f fps  (%d runs of %d frames, %.1f .. %.1f)\n", depth, m.fps.median,
-                        o_.effort.runs, m.frames, m.fps.least, m.fps.most);
-            std::fflush(stdout);
+            print_multi(multis.back());
         }
-        const Multi &best = *std::max_element(
-            multis.begin(), multis.end(), [](const Multi &a, const Multi &b) { return a.fps.median < b.fps.median; });
+        const Multi &best = best_of(multis);
         std::printf("  best     %9.1f fps with %d in flight\n", best.fps.median, best.depth);
         const std::vector<Stage> stages = measure_stages(config, frames);
         for (const Stage &s : stages)
             std::printf("  %-18s %8.3f ms  %5.1f %%\n", s.name.c_str(), s.milliseconds, s.percent);
+        if (!o_.save.empty()) {
+            CudaencConfig once = config;
+            once.async_depth = 1;
+            Session session(once);
+            session.submit(frames[0]);
+            const CudaencPacket packet = session.receive();
+            save(std::string("-") + c.name + ".j2k", packet.data, packet.size);
+            cudaenc_buffer_free(packet.buffer);
+        }
 
         json_.open('{');
         json_.put("case", c.name);
@@ -362,21 +369,7 @@ class Bench {
         json_.put("cblk", c.cblk);
         json_.put("quality", c.lossless ? 0 : config.j2k.quality);
         if (config.threads) json_.put("threads", config.threads);
-        json_.put("bytes_per_frame", single.bytes_per_frame);
-        json_.put("bits_per_pixel", 8 * single.bytes_per_frame / pixels);
-        json_.put("single_ms", ms);
-        json_.put("single_fps", 1e3 / ms.median);
-        json_.open("multi", '[');
-        for (const Multi &m : multis) {
-            json_.open('{');
-            json_.put("depth", m.depth);
-            json_.put("frames", m.frames);
-            json_.put("fps", m.fps);
-            json_.close('}');
-        }
-        json_.close(']');
-        json_.put("best_fps", best.fps.median);
-        json_.put("best_depth", best.depth);
+        put_rates(c, single, multis);
         json_.open("stages", '[');
         for (const Stage &s : stages) {
             json_.open('{');
@@ -386,20 +379,98 @@ class Bench {
             json_.close('}');
         }
         json_.close(']');
+        rows_.push_back({picture.name, c.name, single.bytes_per_frame, 8 * single.bytes_per_frame / c.pixels(),
+                         c.lossless ? "-" : std::to_string(config.j2k.quality), config.threads,
+                         single.milliseconds.median, best.fps.median, best.depth});
+        measure_peer(picture, c, frames, single, best);
         json_.close('}');
-        rows_.push_back({picture.name, c.name, single.bytes_per_frame, 8 * single.bytes_per_frame / pixels,
-                         c.lossless ? 0 : config.j2k.quality, config.threads, ms.median, best.fps.median, best.depth});
+    }
+
+    // nvJPEG2000, where the program has it and frames are on the first GPU.
+    void measure_peer(const Picture &picture, const Case &c, const Frames &frames, const Single &own_single,
+                      const Multi &own_best) {
+        if (!has_nvjpeg2k() || !device_ || o_.nvjpeg2k == "no" || (o_.device != "cuda" && o_.device != "cuda:0"))
+            return;
+        PeerResult peer;
+        try {
+            peer = measure_nvjpeg2k(o_.nvjpeg2k, c, frames, o_.effort, {1, 4, 8, 16});
+        } catch (const Error &e) {
+            std::printf("  nvJPEG2000 is not measured: %s\n", e.what());
+            return;
+        }
+        std::printf("  %s%s, a state and a stream for each of 1 .. 16 threads\n", peer.name.c_str(),
+                    c.lossless ? "" : format_string(", Q-factor %.2f", peer.quality).c_str());
+        print_single(c, peer.single);
+        for (const Multi &m : peer.multis) print_multi(m);
+        const Multi &best = best_of(peer.multis);
+        const double own_ms = own_single.milliseconds.median, ms = peer.single.milliseconds.median;
+        std::printf("  best     %9.1f fps with %d threads; cudaenc: %.2f times as fast single, %.2f times multi\n",
+                    best.fps.median, best.depth, ms / own_ms, own_best.fps.median / best.fps.median);
+        std::fflush(stdout);
+        json_.open("peer", '{');
+        json_.put("name", peer.name);
+        json_.put("quality", peer.quality);
+        put_rates(c, peer.single, peer.multis);
+        json_.put("cudaenc_single_times", ms / own_ms);
+        json_.put("cudaenc_multi_times", own_best.fps.median / best.fps.median);
+        json_.close('}');
+        rows_.push_back({picture.name, "  nvJPEG2000", peer.single.bytes_per_frame,
+                         8 * peer.single.bytes_per_frame / c.pixels(),
+                         c.lossless ? "-" : format_string("%.1f", peer.quality), 0, ms, best.fps.median, best.depth});
+        if (!o_.save.empty())
+            save(std::string("-") + c.name + "-peer.j2k", peer.first_stream.data(), peer.first_stream.size());
+    }
+
+    static void print_single(const Case &c, const Single &single) {
+        const Spread &ms = single.milliseconds;
+        std::printf("  size     %.0f bytes/frame, %.3f bits/pixel\n", single.bytes_per_frame,
+                    8 * single.bytes_per_frame / c.pixels());
+        std::printf("  single   %9.3f ms = %.1f fps  (%zu frames, %.3f .. %.3f ms)\n", ms.median, 1e3 / ms.median,
+                    ms.all.size(), ms.least, ms.most);
+        std::fflush(stdout);
+    }
+    static void print_multi(const Multi &m) {
+        std::printf("  multi %-2d %9.1f fps  (%zu runs of %d frames, %.1f .. %.1f)\n", m.depth, m.fps.median,
+                    m.fps.all.size(), m.frames, m.fps.least, m.fps.most);
+        std::fflush(stdout);
+    }
+    static const Multi &best_of(const std::vector<Multi> &multis) {
+        return *std::max_element(multis.begin(), multis.end(),
+                                 [](const Multi &a, const Multi &b) { return a.fps.median < b.fps.median; });
+    }
+    void put_rates(const Case &c, const Single &single, const std::vector<Multi> &multis) {
+        json_.put("bytes_per_frame", single.bytes_per_frame);
+        json_.put("bits_per_pixel", 8 * single.bytes_per_frame / c.pixels());
+        json_.put("single_ms", single.milliseconds);
+        json_.put("single_fps", 1e3 / single.milliseconds.median);
+        json_.open("multi", '[');
+        for (const Multi &m : multis) {
+            json_.open('{');
+            json_.put("depth", m.depth);
+            json_.put("frames", m.frames);
+            json_.put("fps", m.fps);
+            json_.close('}');
+        }
+        json_.close(']');
+        json_.put("best_fps", best_of(multis).fps.median);
+        json_.put("best_depth", best_of(multis).depth);
+    }
+
+    void save(const std::string &ending, const uint8_t *data, size_t size) const {
+        std::ofstream out(o_.save + ending, std::ios::binary);
+        out.write(reinterpret_cast<const char *>(data), static_cast<std::streamsize>(size));
+        out.close();
+        if (!out) throw Error(CUDAENC_ERR_INVALID, "cannot write " + o_.save + ending);
     }
 
     void print_table() const {
-        std::printf("\n%-18s %9s %6s %3s %9s %8s %9s %5s\n", "case", "bytes", "bpp", "q", "single ms", "fps",
+        std::printf("\n%-18s %9s %6s %4s %9s %8s %9s %5s\n", "case", "bytes", "bpp", "q", "single ms", "fps",
                     "multi fps", "depth");
         std::string picture;
         for (const Row &r : rows_) {
             if (r.picture != picture) std::printf("%s\n", (picture = r.picture).c_str());
-            const std::string quality = r.quality ? std::to_string(r.quality) : "-";
-            std::printf("%-18s %9.0f %6.2f %3s %9.3f %8.1f %9.1f %5d%s\n", r.name.c_str(), r.bytes, r.bits_per_pixel,
-                        quality.c_str(), r.single_ms, 1e3 / r.single_ms, r.multi_fps, r.depth,
+            std::printf("%-18s %9.0f %6.2f %4s %9.3f %8.1f %9.1f %5d%s\n", r.name.c_str(), r.bytes, r.bits_per_pixel,
+                        r.quality.c_str(), r.single_ms, 1e3 / r.single_ms, r.multi_fps, r.depth,
                         r.threads ? format_string(" (%d threads)", r.threads).c_str() : "");
         }
     }

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "peer_nvjpeg2k.h"
+
+#include "../../common/error.h"
+
+#if __has_include(<nvjpeg2k.h>)
+#define _NVJPEG2K_DISABLE_CUDA_TOOLKIT_HEADERS  // its own way to do without them
+#include <dlfcn.h>
+#include <nvjpeg2k.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <memory>
+#include <thread>
+
+namespace cudaenc::bench {
+
+namespace {
+
+void check(nvjpeg2kStatus_t status, const char *call) {
+    if (status != NVJPEG2K_STATUS_SUCCESS)
+        throw Error(CUDAENC_ERR_DEVICE, format_string("%s: status %d", call, static_cast<int>(status)));
+}
+
+struct Library {
+    explicit Library(const std::string &file) : handle(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+        if (!handle) throw Error(CUDAENC_ERR_DEVICE, dlerror());
+        find(get_property, "nvjpeg2kGetProperty");
+        find(encoder_create, "nvjpeg2kEncoderCreateSimple");
+        find(encoder_destroy, "nvjpeg2kEncoderDestroy");
+        find(state_create, "nvjpeg2kEncodeStateCreate");
+        find(state_destroy, "nvjpeg2kEncodeStateDestroy");
+        find(params_create, "nvjpeg2kEncodeParamsCreate");
+        find(params_destroy, "nvjpeg2kEncodeParamsDestroy");
+        find(set_config, "nvjpeg2kEncodeParamsSetEncodeConfig");
+        find(specify_quality, "nvjpeg2kEncodeParamsSpecifyQuality");
+        find(encode, "nvjpeg2kEncode");
+        find(retrieve, "nvjpeg2kEncodeRetrieveBitstream");
+    }
+    Library(const Library &) = delete;  // and never unloaded, as libraries that run CUDA do not like to be
+
+    std::string version() const {
+        int number[3] = {};
+        for (int i = 0; i < 3; i++) get_property(static_cast<libraryPropertyType>(i), &number[i]);
+        return format_string("%d.%d.%d", number[0], number[1], number[2]);
+    }
+
+    void *handle;
+    decltype(&nvjpeg2kGetProperty) get_property;
+    decltype(&nvjpeg2kEncoderCreateSimple) encoder_create;
+    decltype(&nvjpeg2kEncoderDestroy) encoder_destroy;
+    decltype(&nvjpeg2kEncodeStateCreate) state_create;
+    decltype(&nvjpeg2kEncodeStateDestroy) state_destroy;
+    decltype(&nvjpeg2kEncodeParamsCreate) params_create;
+    decltype(&nvjpeg2kEncodeParamsDestroy) params_destroy;
+    decltype(&nvjpeg2kEncodeParamsSetEncodeConfig) set_config;
+    decltype(&nvjpeg2kEncodeParamsSpecifyQuality) specify_quality;
+    decltype(&nvjpeg2kEncode) encode;
+    decltype(&nvjpeg2kEncodeRetrieveBitstream) retrieve;
+
+  private:
+    template <class F>
+    void find(F &function, const char *name) {
+        function = reinterpret_cast<F>(dlsym(handle, name));
+        if (!function) throw Error(CUDAENC_ERR_DEVICE, std::string("nvJPEG2000 has no ") + name);
+    }
+};
+
+struct Encoder {
+    explicit Encoder(const Library &library) : lib(library) {
+        check(lib.encoder_create(&handle), "nvjpeg2kEncoderCreateSimple");
+    }
+    ~Encoder() { lib.encoder_destroy(handle); }
+    Encoder(const Encoder &) = delete;
+    const Library &lib;
+    nvjpeg2kEncoder_t handle = nullptr;
+};
+
+// What one thread encodes with. It has a Device of its own, in the same context, since one serves a thread at a time.
+class Worker {
+  public:
+    Worker(const Encoder &encoder, const Case &c)
+        : lib_(encoder.lib),
+          encoder_(encoder.handle),
+          format_(make_format(c.format)),
+          device_(open_cuda_device("cuda:0", nullptr)),
+          stream_(device_->create_stream()),
+          capacity_(static_cast<size_t>(c.pixels()) * 3 * 2 + (1 << 20)),
+          bytes_(static_cast<uint8_t *>(device_->alloc_pinned(capacity_))) {
+        check(lib_.state_create(encoder_, &state_), "nvjpeg2kEncodeStateCreate");
+        check(lib_.params_create(&params_), "nvjpeg2kEncodeParamsCreate");
+        for (int i = 0; i < 3; i++) {
+            const int half = format_.component[i].log2_subsample_x;
+            components_[i].component_width = static_cast<uint32_t>((c.format.width + half) >> half);
+            components_[i].component_height = static_cast<uint32_t>(c.format.height);
+            components_[i].precision = static_cast<uint8_t>(c.format.depth);
+        }
+        nvjpeg2kEncodeConfig_t config = {};
+        const bool rgb = c.format.layout == Layout::kRgb;
+        config.stream_type = NVJPEG2K_STREAM_J2K;
+        config.color_space = rgb ? NVJPEG2K_COLORSPACE_SRGB : NVJPEG2K_COLORSPACE_SYCC;
+        config.image_width = static_cast<uint32_t>(c.format.width);
+        config.image_height = static_cast<uint32_t>(c.format.height);
+        config.num_components = 3;
+        config.image_comp_info = components_;
+        config.prog_order = NVJPEG2K_LRCP;
+        config.num_layers = 1;
+        config.mct_mode = rgb;
+        config.num_resolutions = 6;
+        config.code_block_w = config.code_block_h = static_cast<uint32_t>(c.cblk);
+        config.irreversible = !c.lossless;
+        check(lib_.set_config(params_, &config), "nvjpeg2kEncodeParamsSetEncodeConfig");
+    }
+    ~Worker() {
+        lib_.params_destroy(params_);
+        lib_.state_destroy(state_);
+        device_->free_pinned(bytes_);
+        device_->destroy_stream(stream_);
+    }
+    Worker(const Worker &) = delete;
+
+    void set_quality(double quality) {
+        check(lib_.specify_quality(params_, NVJPEG2K_QUALITY_TYPE_Q_FACTOR, quality),
+              "nvjpeg2kEncodeParamsSpecifyQuality");
+    }
+
+    // From planes in GPU memory to bytes in pinned host memory.
+    size_t encode(const CudaencFrame &frame) {
+        void *planes[3];
+        size_t pitches[3];
+        for (int i = 0; i < 3; i++) {
+            planes[i] = const_cast<uint8_t *>(frame.data[i]);
+            pitches[i] = static_cast<size_t>(frame.stride[i]);
+        }
+        const nvjpeg2kImage_t image = {planes, pitches,
+                                       format_.component[0].depth > 8 ? NVJPEG2K_UINT16 : NVJPEG2K_UINT8, 3};
+        const auto stream = reinterpret_cast<cudaStream_t>(stream_);
+        check(lib_.encode(encoder_, state_, params_, &image, stream), "nvjpeg2kEncode");
+        size_t size = 0;
+        check(lib_.retrieve(encoder_, state_, nullptr, &size, stream), "nvjpeg2kEncodeRetrieveBitstream, the size");
+        if (size > capacity_)
+            throw Error(CUDAENC_ERR_MEMORY, "nvJPEG2000's codestream is larger than two bytes a sample");
+        check(lib_.retrieve(encoder_, state_, bytes_, &size, stream), "nvjpeg2kEncodeRetrieveBitstream");
+        device_->synchronize(stream_);
+        return size;
+    }
+    const uint8_t *bytes() const { return bytes_; }
+
+  private:
+    const Library &lib_;
+    const nvjpeg2kEncoder_t encoder_;
+    const CudaencFormat format_;
+    const std::shared_ptr<Device> device_;
+    const Device::Stream stream_;
+    const size_t capacity_;
+    uint8_t *const bytes_;
+    nvjpeg2kImageComponentInfo_t components_[3] = {};
+    nvjpeg2kEncodeState_t state_ = nullptr;
+    nvjpeg2kEncodeParams_t params_ = nullptr;
+};
+
+// Codes `count` frames with all workers, each on its thread. Returns seconds.
+double run(const std::vector<std::unique_ptr<Worker>> &workers, const Frames &frames, int count) {
+    std::atomic<int> next{0};
+    std::vector<std::exception_ptr> errors(workers.size());
+    const auto start = Clock::now();
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < workers.size(); t++)
+        threads.emplace_back([&, t] {
+            try {
+                for (int i; (i = next++) < count;) workers[t]->encode(frames[static_cast<size_t>(i)]);
+            } catch (...) {
+                errors[t] = std::current_exception();
+                next = count;
+            }
+        });
+    for (std::thread &thread : threads) thread.join();
+    const double seconds = seconds_since(start);
+    for (const std::exception_ptr &error : errors)
+        if (error) std::rethrow_exception(error);
+    return seconds;
+}
+
+}  // namespace
+
+bool has_nvjpeg2k() { return true; }
+
+PeerResult measure_nvjpeg2k(const std::string &library, const Case &c, const Frames &frames, const Effort &effort,
+                            const std::vector<int> &thread_counts) {
+    static const Library lib(library.empty() ? "libnvjpeg2k.so.0" : library);
+    const Encoder encoder(lib);
+    PeerResult result;
+    result.name = "nvJPEG2000 " + lib.version();
+    std::vector<std::unique_ptr<Worker>> workers;
+    workers.push_back(std::make_unique<Worker>(encoder, c));
+    Worker &first = *workers[0];
+    if (!c.lossless) {
+        double fits = 1, above = 100.5;
+        while (above - fits > 0.05) {
+            const double middle = std::round((fits + above) * 50) / 100;
+            first.set_quality(std::min(middle, 100.0));
+            (first.encode(frames[0]) <= c.target_bytes() ? fits : above) = middle;
+        }
+        result.quality = std::min(fits, 100.0);
+        first.set_quality(result.quality);
+    }
+
+    for (size_t i = 0; i < 3; i++) first.encode(frames[i]);
+    std::vector<double> milliseconds;
+    double bytes = 0;
+    int distinct = 0;
+    for (int i = 0; i < effort.single_frames; i++) {
+        const auto start = Clock::now();
+        const size_t size = first.encode(frames[static_cast<size_t>(i)]);
+        milliseconds.push_back(seconds_since(start) * 1e3);
+        if (!i) result.first_stream.assign(first.bytes(), first.bytes() + size);
+        if (i < frames.count()) bytes += static_cast<double>(size), distinct++;
+    }
+    result.single.milliseconds = make_spread(milliseconds);
+    result.single.bytes_per_frame = bytes / distinct;
+
+    for (const int threads : thread_counts) {
+        while (workers.size() > static_cast<size_t>(threads)) workers.pop_back();
+        while (workers.size() < static_cast<size_t>(threads)) {
+            workers.push_back(std::make_unique<Worker>(encoder, c));
+            if (!c.lossless) workers.back()->set_quality(result.quality);
+        }
+        run(workers, frames, 2 * threads);  // what first frames wait for
+        const double rate = 4 * threads / run(workers, frames, 4 * threads);
+        Multi multi;
+        multi.depth = threads;
+        multi.frames = std::max(4 * threads, static_cast<int>(std::ceil(rate * effort.run_seconds * 1.1)));
+        std::vector<double> fps;
+        for (int i = 0; i < effort.runs; i++) fps.push_back(multi.frames / run(workers, frames, multi.frames));
+        multi.fps = make_spread(fps);
+        result.multis.push_back(multi);
+    }
+    return result;
+}
+
+}  // namespace cudaenc::bench
+
+#else
+
+namespace cudaenc::bench {
+
+bool has_nvjpeg2k() { return false; }
+
+PeerResult measure_nvjpeg2k(const std::string &, const Case &, const Frames &, const Effort &,
+                            const std::vector<int> &) {
+    throw Error(CUDAENC_ERR_UNSUPPORTED,
+                "this program was built without nvJPEG2000's header: make bench NVJPEG2K=folder");
+}
+
+}  // namespace cudaenc::bench
+#endif
