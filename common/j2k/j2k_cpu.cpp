@@ -42,6 +42,10 @@ struct Slot {
     bool done = false;
 };
 
+int thread_count(int threads) {
+    return threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 class CpuEncoder : public Encoder {
   public:
     CpuEncoder(const Params &params, int slots, int threads)
@@ -50,8 +54,8 @@ class CpuEncoder : public Encoder {
           header_(make_main_header(params)),
           packets_(std::make_shared<PacketPool>(nullptr)),
           slots_(slots),
-          pool_(std::make_unique<ThreadPool>(threads ? threads : std::max(1u, std::thread::hardware_concurrency()))),
-          name_(format_string("cpu, %d thread%s", pool_->threads(), pool_->threads() == 1 ? "" : "s")) {
+          name_(format_string("cpu, %d thread%s", thread_count(threads), thread_count(threads) == 1 ? "" : "s")),
+          pool_(thread_count(threads)) {
         for (Slot &s : slots_) {
             s.samples.resize(g_.samples);
             s.halves.resize(g_.halves);
@@ -63,7 +67,6 @@ class CpuEncoder : public Encoder {
             s.nodes.resize(g_.tag_tree_nodes);
         }
     }
-    ~CpuEncoder() override { pool_.reset(); }  // frames in flight use the members
 
     const std::string &device_name() const override { return name_; }
 
@@ -73,7 +76,7 @@ class CpuEncoder : public Encoder {
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
         s.error = nullptr;
         s.done = false;
-        pool_->post([this, &s] {
+        pool_.post([this, &s] {
             try {
                 encode(s);
             } catch (...) {
@@ -106,7 +109,7 @@ class CpuEncoder : public Encoder {
     template <class W>
     void transform(Slot &s) {
         load<typename W::Sample>(s);
-        pool_->for_each(g_.tile_components.size(), [&](size_t i) {
+        pool_.for_each(g_.tile_components.size(), [&](size_t i) {
             transform_tile_component<W>(s, g_.tile_components[i], p_.quantisers[i % p_.components.size()]);
         });
     }
@@ -121,7 +124,7 @@ class CpuEncoder : public Encoder {
         }
         Sample *samples = reinterpret_cast<Sample *>(s.samples.data());
         const size_t batches = (g_.highest + kBatchRows - 1) / kBatchRows;
-        pool_->for_each(g_.tiles.size() * batches, [&](size_t job) {
+        pool_.for_each(g_.tiles.size() * batches, [&](size_t job) {
             const TileComponent *tile = &g_.tile_components[job / batches * components];
             const int from = static_cast<int>(job % batches) * kBatchRows;
             for (size_t c = 0; c < components; c++) {
@@ -161,11 +164,11 @@ class CpuEncoder : public Encoder {
             if (!width || !height) return;
             const int lows = low_begin(e.x1) - low_begin(e.x0), low_rows = low_begin(e.y1) - low_begin(e.y0);
             const Quantiser *q = &quantisers[band_index(p_.levels + 1 - level, kHL)];
-            pool_->for_each((width + kStripColumns - 1) / kStripColumns, [&](size_t i) {
+            pool_.for_each((width + kStripColumns - 1) / kStripColumns, [&](size_t i) {
                 const int x = static_cast<int>(i) * kStripColumns;
                 transform_columns<W>(in, width, x, std::min(x + kStripColumns, width), e.y0, e.y1);
             });
-            pool_->for_each((height + kBatchRows - 1) / kBatchRows, [&](size_t i) {
+            pool_.for_each((height + kBatchRows - 1) / kBatchRows, [&](size_t i) {
                 std::vector<Sample> scratch(width + 6);
                 Sample *low = scratch.data() + 1, *high = low + lows + 2;
                 const int from = static_cast<int>(i) * kBatchRows;
@@ -191,7 +194,7 @@ class CpuEncoder : public Encoder {
     }
 
     void code_blocks(Slot &s) {
-        pool_->for_each(s.batches.size(), [&](size_t batch) {
+        pool_.for_each(s.batches.size(), [&](size_t batch) {
             std::vector<uint8_t> &bytes = s.batches[batch];
             bytes.clear();
             std::vector<uint16_t> flags(flags_count(1 << p_.cblk_width_log2, 1 << p_.cblk_height_log2));
@@ -217,7 +220,7 @@ class CpuEncoder : public Encoder {
         const uint32_t packets = static_cast<uint32_t>(g_.packets.size());
         std::vector<std::vector<uint8_t>> headers(packets);
         std::vector<uint64_t> lengths(packets);
-        pool_->for_each((packets + 63) / 64, [&](size_t job) {
+        pool_.for_each((packets + 63) / 64, [&](size_t job) {
             for (uint32_t i = static_cast<uint32_t>(job) * 64;
                  i < std::min<uint32_t>(packets, (static_cast<uint32_t>(job) + 1) * 64); i++) {
                 headers[i] = packet_header(s, g_.packets[i]);
@@ -257,7 +260,7 @@ class CpuEncoder : public Encoder {
         std::copy(boxes.begin(), boxes.end(), s.packet->data);
         uint8_t *out = s.packet->data + boxes.size();
         std::copy(header_.bytes.begin(), header_.bytes.end(), out);
-        pool_->for_each(g_.tiles.size(), [&](size_t t) {
+        pool_.for_each(g_.tiles.size(), [&](size_t t) {
             const Tile &tile = g_.tiles[t];
             uint8_t *at = out + tile_at[t];
             const uint64_t part = tile_at[t + 1] - tile_at[t];
@@ -326,8 +329,8 @@ class CpuEncoder : public Encoder {
     std::vector<Slot> slots_;
     std::mutex mutex_;  // of Slot::done
     std::condition_variable finished_;
-    std::unique_ptr<ThreadPool> pool_;
     const std::string name_;
+    ThreadPool pool_;  // the last member, so that it ends first: frames in flight use all others
 };
 
 }  // namespace
