@@ -31,9 +31,9 @@ CUDAENC_HD Around when_visited(const Around &before, const Around &in_pass) {
             before.se};
 }
 
-// A number for each sample, bit i of it in bit[i].
+// A context for each sample, bit i of its number in bit[i].
 struct ContextBits {
-    uint32_t bit[4];
+    uint32_t bit[5];
 };
 
 // T.800 Table D.1, contexts 0 to 8.
@@ -69,7 +69,12 @@ CUDAENC_HD ContextBits zero_coding_planes(const Around &a, int orientation) {
         k2 = along_0 & ~across & diagonal_2;
         k1 = along_0 & ~across & diagonal_1 & ~diagonal_2;
     }
-    return {{k1 | k3 | k5 | k7, k2 | k3 | k6 | k7, k4 | k5 | k6 | k7, k8}};
+    return {{k1 | k3 | k5 | k7, k2 | k3 | k6 | k7, k4 | k5 | k6 | k7, k8, 0}};
+}
+
+// T.800 Table D.4, contexts 14 to 16. near: samples with a significant neighbour; refined: not for the first time.
+CUDAENC_HD ContextBits refinement_planes(uint32_t near, uint32_t refined) {
+    return {{near & ~refined, ~refined, ~refined, ~refined, refined}};
 }
 
 struct SignBits {
@@ -98,25 +103,38 @@ CUDAENC_HD uint32_t nibble_sums(uint32_t x) {
     return (x & 0x33333333u) + ((x >> 2) & 0x33333333u);
 }
 
-// Bits of a nibble to the lowest bits of four bytes.
-CUDAENC_HD uint32_t nibble_to_bytes(uint32_t word, int stripe) {
-    return (((word >> (4 * stripe)) & 15u) * 0x00204081u) & 0x01010101u;
+// Stage `Distance` of the transposition of square bit matrices: words apart by it swap the bits apart by it. `mask` has
+// the bits of which the distance is no part of the index.
+template <int Distance, int Count>
+CUDAENC_HD void transpose_stage(uint32_t (&word)[Count], uint32_t mask) {
+    CUDAENC_UNROLL
+    for (int i = 0; i < Count; i++)
+        if (!(i & Distance)) {
+            const uint32_t swap = ((word[i] >> Distance) ^ word[i + Distance]) & mask;
+            word[i] ^= swap << Distance;
+            word[i + Distance] ^= swap;
+        }
 }
 
-// Rows y of 32 words become bits y of them: word[i] bit j <-> word[j] bit i.
+// A number of up to four bits for each of 32 samples, its bit i in word[i], to nibbles: that of row 4 g + j is nibble g
+// of word[j].
+CUDAENC_HD void planes_to_nibbles(uint32_t (&word)[4]) {
+    transpose_stage<2>(word, 0x33333333u);
+    transpose_stage<1>(word, 0x55555555u);
+}
+// ... of up to eight bits, to bytes: that of row 8 g + j is byte g of word[j].
+CUDAENC_HD void planes_to_bytes(uint32_t (&word)[8]) {
+    transpose_stage<4>(word, 0x0F0F0F0Fu);
+    transpose_stage<2>(word, 0x33333333u);
+    transpose_stage<1>(word, 0x55555555u);
+}
+// Rows to planes and back: word[i] bit j <-> word[j] bit i.
 CUDAENC_HD void transpose_32x32(uint32_t (&word)[32]) {
-    uint32_t mask = 0x0000FFFFu;
-    CUDAENC_UNROLL
-    for (int j = 16; j; j >>= 1) {
-        CUDAENC_UNROLL
-        for (int i = 0; i < 32; i++)
-            if (!(i & j)) {
-                const uint32_t swap = ((word[i] >> j) ^ word[i + j]) & mask;
-                word[i] ^= swap << j;
-                word[i + j] ^= swap;
-            }
-        mask ^= mask << (j >> 1);
-    }
+    transpose_stage<16>(word, 0x0000FFFFu);
+    transpose_stage<8>(word, 0x00FF00FFu);
+    transpose_stage<4>(word, 0x0F0F0F0Fu);
+    transpose_stage<2>(word, 0x33333333u);
+    transpose_stage<1>(word, 0x55555555u);
 }
 
 }  // namespace cudaenc::j2k

@@ -153,12 +153,10 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         uint32_t counts = 0;
         ContextBits context;
         SignBits sign{};
-        uint32_t first_context = 0;
         if (kind == kMagnitudeRefinement) {
             const uint32_t near = tile.around(significant | fresh).any();
             members = significant;
-            context = {{~refined & near, refined, 0, 0}};
-            first_context = kRefinement;
+            context = refinement_planes(near, refined);
             refined |= significant;
         } else {
             Around before, in_pass;
@@ -211,33 +209,37 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         }
         counts += nibble_sums(members);
         const StripePositions positions = tile.positions(counts, base);
+        // Pairs as bytes, for all rows at once: context << 1 | decision.
+        uint32_t coded[8] = {bits, context.bit[0], context.bit[1], context.bit[2], context.bit[3], context.bit[4], 0,
+                             0};
+        uint32_t signs_coded[4] = {sign.decision, sign.bit[0], sign.bit[1], sign.bit[2]};
+        planes_to_bytes(coded);
+        planes_to_nibbles(signs_coded);
         CUDAENC_UNROLL
         for (int s = 0; s < kStripes; s++) {
             const uint32_t here = (members >> (4 * s)) & 15, signed_here = (becoming >> (4 * s)) & 15;
             const bool runs = (run >> (4 * s)) & 1;
             if (!here && !runs) continue;
             uint8_t *at = pairs + positions.before[s];
-            const uint32_t coded = (nibble_to_bytes(bits, s) | nibble_to_bytes(context.bit[0], s) << 1 |
-                                    nibble_to_bytes(context.bit[1], s) << 2 | nibble_to_bytes(context.bit[2], s) << 3 |
-                                    nibble_to_bytes(context.bit[3], s) << 4) +
-                                   first_context * 0x02020202u;
-            const uint32_t signs_coded = (nibble_to_bytes(sign.decision, s) | nibble_to_bytes(sign.bit[0], s) << 1 |
-                                          nibble_to_bytes(sign.bit[1], s) << 2 | nibble_to_bytes(sign.bit[2], s) << 3) +
-                                         kSignCoding * 0x02020202u;
+            const auto put_sign = [&](uint32_t nibbles) {
+                *at++ = static_cast<uint8_t>((kSignCoding << 1) + ((nibbles >> (4 * s)) & 15));
+            };
             if (runs) {
                 *at++ = static_cast<uint8_t>(kRunLength << 1 | (signed_here ? 1 : 0));
                 if (signed_here) {
                     const int row = find_first_set(signed_here);
                     *at++ = static_cast<uint8_t>(kUniform << 1 | row >> 1);
                     *at++ = static_cast<uint8_t>(kUniform << 1 | (row & 1));
-                    *at++ = static_cast<uint8_t>(signs_coded >> (8 * row));
+                    const uint32_t low = row & 1 ? signs_coded[1] : signs_coded[0];
+                    const uint32_t high = row & 1 ? signs_coded[3] : signs_coded[2];
+                    put_sign(row & 2 ? high : low);
                 }
             }
             CUDAENC_UNROLL
             for (int row = 0; row < 4; row++) {
                 if (!((here >> row) & 1)) continue;
-                *at++ = static_cast<uint8_t>(coded >> (8 * row));
-                if ((signed_here >> row) & 1) *at++ = static_cast<uint8_t>(signs_coded >> (8 * row));
+                *at++ = static_cast<uint8_t>(coded[4 * (s & 1) + row] >> (8 * (s >> 1)));
+                if ((signed_here >> row) & 1) put_sign(signs_coded[row]);
             }
         }
         if (writes_ends) pass_ends[step - kCleanUp] = base;

@@ -102,70 +102,95 @@ KERNEL(kTier2Threads, j2k_t2_write_bits, WriteBitsParams)
     put_block_header(writer, cell, p.t2.nodes + cell.nodes, block.x, block.y, coded_block(p.t2, i));
 }
 
-// A warp's view of a packet header's bits: a window of it in shared memory, since every step of the stuffing depends on
-// the one before and must not wait for device memory.
+// T.800 B.10.1: a zero bit is stuffed after each byte 0xFF, and shifts all that follows. Which bytes those are depends
+// on the ones before, but few words have eight ones in a row at all: the warp finds these together, walks them one
+// after the other, and then takes the bytes together again, window by window.
 constexpr uint32_t kWindowWords = 256;
-struct HeaderWindow {
-    const uint32_t *words;  // the header's
-    uint32_t count;         // bits; those beyond are zero up to the end of their word
-    uint32_t *window;       // shared: kWindowWords + 1
-    uint32_t first, end;    // words in the window
-
-    // Makes the 32 bytes from bit `from` readable.
-    DEVICE_MEMBER void reach(uint32_t from) {
-        const uint32_t last = (count + 31) / 32, need = min_of(from / 32 + 9, last);
-        if (need <= end) return;
-        warp_sync();
-        first = from / 32;
-        end = min_of(first + kWindowWords, last);
-        for (uint32_t i = static_cast<uint32_t>(lane_id()); i <= kWindowWords; i += 32)
-            window[i] = first + i < last ? words[first + i] : 0;
-        warp_sync();
-    }
-    DEVICE_MEMBER uint32_t byte_at(uint32_t bit) const {
-        const uint32_t *at = &window[bit / 32 - first];
-        return funnel_shift_left(at[1], at[0], bit % 32) >> 24;
-    }
+struct StuffingWindow {
+    uint32_t words[kWindowWords + 1];   // the header's bits, and the word after them
+    uint32_t runs[kWindowWords];        // words in which runs of eight ones begin, and where:
+    uint32_t run_starts[kWindowWords];  // the first bit is the highest
+    uint32_t full[kWindowWords * 4];    // bytes 0xFF of the window, by their number in the output
 };
 
-// T.800 B.10.1: bytes of the header, a zero bit stuffed after each 0xFF. The warp takes 32 bytes at a time up to the
-// first 0xFF. Returns how many bytes there are, and writes them where `out` is not nullptr.
-DEVICE uint32_t stuff_bits(HeaderWindow header, uint8_t *out) {
-    uint32_t from = 0, size = 0;
-    bool stuffed = false;
-    while (from < header.count) {
-        header.reach(from);
-        // Lane 0's byte has seven bits after a 0xFF.
-        const uint32_t shorter = stuffed ? 1 : 0, lane = static_cast<uint32_t>(lane_id());
-        const uint32_t begin = from + 8 * lane - (lane ? shorter : 0);
-        const bool present = begin < header.count;
-        const uint32_t byte = present ? header.byte_at(begin) >> (lane ? 0 : shorter) : 0;
-        const uint32_t all = warp_ballot(present), full = warp_ballot(byte == 0xFF);
-        const uint32_t used = static_cast<uint32_t>(full ? find_first_set(full) + 1 : popcount(all));
-        if (out && lane < used) out[size + lane] = static_cast<uint8_t>(byte);
-        size += used;
-        from += 8 * used - shorter;
-        stuffed = full != 0;
+// Returns how many bytes the header of `count` bits takes, and writes them where `out` is not nullptr. Bits beyond
+// `count` are zero up to the end of their word.
+DEVICE uint32_t stuff_bits(const uint32_t *words, uint32_t count, StuffingWindow &window, uint8_t *out) {
+    const uint32_t lane = static_cast<uint32_t>(lane_id()), below = (1u << lane) - 1, word_count = (count + 31) / 32;
+    uint32_t next = 0;  // where the next byte that can be 0xFF begins
+    uint32_t stuffed = 0, written = 0;
+    for (uint32_t first = 0; first < word_count; first += kWindowWords) {
+        for (uint32_t i = lane; i <= kWindowWords; i += 32)
+            window.words[i] = first + i < word_count ? words[first + i] : 0;
+        warp_sync();
+        uint32_t run_count = 0;
+        for (uint32_t i = lane; i < kWindowWords; i += 32) {
+            uint64_t ones = uint64_t{window.words[i]} << 32 | window.words[i + 1];
+            ones &= ones << 1;
+            ones &= ones << 2;
+            ones &= ones << 4;
+            const uint32_t starts = static_cast<uint32_t>(ones >> 32), found = warp_ballot(starts != 0);
+            if (starts) {
+                const uint32_t at = run_count + static_cast<uint32_t>(popcount(found & below));
+                window.runs[at] = first + i;
+                window.run_starts[at] = starts;
+            }
+            run_count += static_cast<uint32_t>(popcount(found));
+        }
+        warp_sync();
+        uint32_t full_count = 0;
+        for (uint32_t r = 0; r < run_count; r++) {
+            const uint32_t begin = window.runs[r] * 32;
+            for (uint32_t starts = window.run_starts[r]; starts;) {
+                const uint32_t bit = static_cast<uint32_t>(count_leading_zeros(starts)), at = begin + bit;
+                starts &= ~(0x80000000u >> bit);
+                if (at < next || (at - next) % 8) continue;
+                if (lane == 0) window.full[full_count] = (at + stuffed + full_count) / 8;
+                full_count++;
+                next = at + 15;  // the byte after it has seven bits
+            }
+        }
+        warp_sync();
+        if (out) {
+            const uint32_t end = min_of(count, (first + kWindowWords) * 32);
+            uint32_t own = 0;
+            for (uint32_t byte = written + lane;; byte += 32) {
+                // Stuffed bits before this byte, by bisection; its own is the highest of one that follows 0xFF.
+                uint32_t low = 0, high = full_count;
+                while (low < high) {
+                    const uint32_t middle = (low + high) / 2;
+                    if (window.full[middle] < byte)
+                        low = middle + 1;
+                    else
+                        high = middle;
+                }
+                const bool follows = low && window.full[low - 1] + 1 == byte;
+                const uint32_t from = 8 * byte - stuffed - low + (follows ? 1 : 0);
+                if (from >= end) break;
+                const uint32_t *at = &window.words[from / 32 - first];
+                out[byte] = static_cast<uint8_t>(funnel_shift_left(at[1], at[0], from % 32) >> (follows ? 25 : 24));
+                own++;
+            }
+            written += warp_add(own);
+        }
+        stuffed += full_count;
+        warp_sync();
     }
-    if (stuffed) {  // a header does not end with 0xFF
-        if (out && lane_id() == 0) out[size] = 0;
-        size++;
-    }
+    // A header does not end with 0xFF: the bit stuffed after it makes one more byte.
+    const uint32_t size = (count + stuffed + 7) / 8;
+    if (out && lane == 0 && written < size) out[size - 1] = 0;
     return size;
-}
-
-DEVICE HeaderWindow header_window(const Tier2Buffers &t2, uint32_t packet, uint32_t *window) {
-    return {t2.raw + raw_word(t2, packet), raw_bits(t2, t2.packets[packet]), window, 0, 0};
 }
 
 KERNEL(kTier2Threads, j2k_t2_packet_sizes, PacketSizesParams)
 {
-    SHARED2(uint32_t, windows, kTier2Threads / 32, kWindowWords + 1);
+    SHARED(StuffingWindow, windows, kTier2Threads / 32);
     const uint32_t i = global_warp();
     if (i >= p.t2.packet_count) return;
     const Packet &packet = p.t2.packets[i];
-    const uint32_t header = stuff_bits(header_window(p.t2, i, &windows[warp_id()][0]), nullptr) +
-                            (p.t2.sop ? kSopBytes : 0) + (p.t2.eph ? kEphBytes : 0);
+    const uint32_t header =
+        stuff_bits(p.t2.raw + raw_word(p.t2, i), raw_bits(p.t2, packet), windows[warp_id()], nullptr) +
+        (p.t2.sop ? kSopBytes : 0) + (p.t2.eph ? kEphBytes : 0);
     if (lane_id()) return;
     p.t2.segment_bytes[i + packet.tile + 1] = header;
     if (p.t2.plt_bytes)
@@ -199,7 +224,7 @@ DEVICE uint32_t first_block_of(const Tier2Buffers &t2, uint32_t packet) {
 
 KERNEL(kTier2Threads, j2k_t2_write_headers, WriteHeadersParams)
 {
-    SHARED2(uint32_t, windows, kTier2Threads / 32, kWindowWords + 1);
+    SHARED(StuffingWindow, windows, kTier2Threads / 32);
     const Tier2Buffers &t2 = p.t2;
     const uint64_t total = codestream_bytes(t2, p.out);
     const bool fits = total <= p.out.capacity;
@@ -227,7 +252,7 @@ KERNEL(kTier2Threads, j2k_t2_write_headers, WriteHeadersParams)
         if (lane_id() == 0) put_sop(at, packet.in_tile);
         at += kSopBytes;
     }
-    at += stuff_bits(header_window(t2, i, &windows[warp_id()][0]), at);
+    at += stuff_bits(t2.raw + raw_word(t2, i), raw_bits(t2, packet), windows[warp_id()], at);
     if (lane_id()) return;
     if (t2.eph) put_be16(at, kEph);
     if (t2.plt_bytes) {
