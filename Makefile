@@ -279,8 +279,8 @@ $(B)/emu/ptx/libcudaenc.a: $(objects) $(B)/kernels/ptx_images.o $(B)/emu/emulato
 	$(archive)
 $(B)/ffmpeg-ptx: $(fate)/built $(B)/emu/ptx/libcudaenc.a
 	@echo "LINK    $@"
-	@cd $(fate) && link=$$($(MAKE) -n -W fftools/ffmpeg.o ffmpeg_g | sed -n 's|.*\(gcc .*\)-o ffmpeg_g|\1 -o ../ffmpeg-ptx|p') && \
-	    eval "$${link//$(B)\/emu/$(B)\/emu\/ptx}"
+	@cd $(fate) && link=$$($(MAKE) -n V=1 -W fftools/ffmpeg.o ffmpeg_g | grep -- '-o ffmpeg_g') && \
+	    link=$${link/-o ffmpeg_g/-o ../ffmpeg-ptx} && eval "$${link//$(B)\/emu /$(B)\/emu\/ptx }"
 
 do-gpu-bundle: do-check-programs ffmpeg $(if $(bench_sources),$(B)/bin/cudaenc_bench) \
                $(if $(filter nvcc,$(KERNEL_COMPILER)),$(if $(CLANG),$(B)/ffmpeg-ptx))

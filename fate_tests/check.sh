@@ -31,7 +31,7 @@ unit() {
     out=$("$1") || status=$?
     echo "$out"
     echo "$out" | awk -F'[:,] *' -v status=$status '/Checks: / { n += $3; bad += $5 + $7 }
-        END { if (status && !bad) bad = 1; print n - bad " passed, " bad + 0 " failed" }'
+        END { if (status && !bad) { bad = 1; n++ } print n - bad " passed, " bad + 0 " failed" }'
 }
 
 formatting() {
@@ -52,8 +52,12 @@ step bench-smoke build/bin/cudaenc_bench -device emu -smoke
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
 step fate-emu fate_tests/fate.sh "$FATE" emu
 step interop fate_tests/interop/run.sh "$FATE"
-[ -z "$MEDIA" ] || step media fate_tests/interop/media.sh "$FATE" "$MEDIA"
+[ -z "${MEDIA-}" ] || step media fate_tests/interop/media.sh "$FATE" "$MEDIA"
 
+record=fate_tests/gpu-record.txt
+if [ -f $record ] && [ "$(grep '^tree ' $record)" != "$(fate_tests/gpu/trees.sh)" ]; then
+    echo "note: $record is of other sources; 'make check-gpu' on a machine with a GPU makes a new one"
+fi
 echo
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -9,6 +9,7 @@
 #   the distribution        its source package, through the package mirror that this machine already uses
 # A second run does nothing twice, and a changed patch replaces its old form. Only build/ is written to.
 set -eu
+unset MAKEFLAGS MAKELEVEL # the make that calls this shares no jobs with ours
 
 branch=${1:?usage: patches/prepare.sh BRANCH}
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -14,6 +14,7 @@ rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/check" "$bundle/tests/data/fate" "$bundle/tests/ref/fate"
 strip -o "$bundle/ffmpeg" "$fate/ffmpeg" # FATE's; "bin" has the full one
 strip -o "$bundle/bin/ffmpeg" "$build/bin/ffmpeg"
+[ ! -f "$build/ffmpeg-ptx" ] || strip -o "$bundle/ffmpeg-ptx" "$build/ffmpeg-ptx" # FATE's, with clang's kernels
 [ ! -f "$build/bin/cudaenc_bench" ] || strip -o "$bundle/bin/cudaenc_bench" "$build/bin/cudaenc_bench"
 for program in "$build"/check/test_*; do
     [ -d "$program" ] || strip -o "$bundle/check/${program##*/}" "$program"
@@ -31,13 +32,7 @@ grep -o 'tests/data/[A-Za-z0-9_.-]*' "$bundle/fate-commands" | sort -u | while r
     cp "$fate/$file" "$bundle/tests/data/"
 done
 
-# The git trees of what was built, whether it is committed or not.
-for room in common cuda_kernels libavcodec_ext; do
-    index=$(mktemp -u)
-    GIT_INDEX_FILE=$index git add "$room"
-    echo "tree $room $(GIT_INDEX_FILE=$index git write-tree --prefix="$room/")"
-    rm -f "$index"
-done >"$bundle/trees"
+fate_tests/gpu/trees.sh >"$bundle/trees"
 
 size=$(du -sm "$bundle" | cut -f1)
 echo "$bundle: $size MB, ${#tests[@]} FATE tests; run $bundle/run.sh where the GPU is"

@@ -54,24 +54,31 @@ say "$(cat trees)"
 say ""
 
 # ---- FATE: the references that hold for the CPU hold for the GPU. Both run here, so that their bytes are the same here too.
-for on in "$device" cpu; do
-    total=$(wc -l <fate-commands)
-    sed "s|@DEVICE@|$on|g" fate-commands >"logs/commands"
-    export FATE_LOG=logs/fate-${on/:/-}.log
+total=$(wc -l <fate-commands)
+fate() { # NAME DEVICE
+    sed "s|@DEVICE@|$2|g" fate-commands >logs/commands
+    export FATE_LOG=logs/fate-$1.log
     : >"$FATE_LOG"
     # shellcheck disable=SC2016 # the inner shell expands
     xargs -d '\n' -P "$jobs" -n 1 bash -c 'eval "$0" >/dev/null 2>&1 || echo "failed: ${0:0:60}" >>"$FATE_LOG"' <logs/commands
     bad=$(wc -l <"$FATE_LOG")
     head -n 20 "$FATE_LOG"
-    tally "fate on $on" $((total - bad)) "$bad"
-done
+    tally "fate-$1" $((total - bad)) "$bad"
+}
+fate cpu cpu
+fate gpu "$device"
+if [ -f ffmpeg-ptx ]; then # the same kernels, by the other compiler
+    mv ffmpeg ffmpeg-fatbin && cp ffmpeg-ptx ffmpeg
+    fate gpu-kernels-by-clang "$device"
+    mv ffmpeg-fatbin ffmpeg
+fi
 
 # ---- The check programs, on the GPU as well as on the emulator
 for program in check/test_*; do
     status=0
     "$program" "$device" >"logs/${program##*/}.log" 2>&1 || status=$?
     read -r good bad < <(awk -F'[:,] *' -v status=$status '/Checks: / { n += $3; bad += $5 + $7 }
-        END { if (status && !bad) bad = 1; print n - bad, bad + 0 }' "logs/${program##*/}.log")
+        END { if (status && !bad) { bad = 1; n++ } print n - bad, bad + 0 }' "logs/${program##*/}.log")
     [ "$bad" = 0 ] || tail -n 20 "logs/${program##*/}.log"
     tally "${program##*/}" "$good" "$bad"
 done
