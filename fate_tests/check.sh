@@ -52,6 +52,9 @@ step bench-smoke build/bin/cudaenc_bench -device emu -smoke
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
 step fate-emu fate_tests/fate.sh "$FATE" emu
 step interop fate_tests/interop/run.sh "$FATE"
+step api fate_tests/interop/api.sh "$FATE"
+step api-emu fate_tests/interop/api.sh "$FATE" emu
+step errors fate_tests/interop/errors.sh "$FATE"
 [ -z "${MEDIA-}" ] || step media fate_tests/interop/media.sh "$FATE" "$MEDIA"
 
 record=fate_tests/gpu-record.txt
