@@ -84,7 +84,7 @@ struct Slot {
     DeviceArray<uint8_t> slots, planes, codestream;
     DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
     DeviceArray<TagNode> nodes;
-    DeviceArray<uint32_t> header_bits, raw, segment_bytes, plt_bytes;
+    DeviceArray<uint32_t> header_bits, raw, raw_states, segment_bytes, plt_bytes;
     DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
     DeviceArray<CodestreamResult> device_result;
     std::vector<std::unique_ptr<Event>> times;  // [kStages + 1] where stage times are asked for
@@ -208,6 +208,7 @@ class DeviceEncoder : public Encoder {
         make(s.header_bits, blocks);
         make(s.header_bits_before, blocks + 1);
         make(s.raw, blocks * (kMaxBlockHeaderBits / 32) + packets + 2);
+        make(s.raw_states, s.raw.count());
         make(s.segment_bytes, segments);
         make(s.segments_before, segments + 1);
         make(s.bytes_before, blocks + 1);
@@ -346,6 +347,7 @@ class DeviceEncoder : public Encoder {
         t2.header_bits = s.header_bits.data();
         t2.header_bits_before = s.header_bits_before.data();
         t2.raw = s.raw.data();
+        t2.raw_states = s.raw_states.data();
         t2.segment_bytes = s.segment_bytes.data();
         t2.segments_before = s.segments_before.data();
         t2.bytes_before = s.bytes_before.data();
@@ -362,15 +364,14 @@ class DeviceEncoder : public Encoder {
 
     void assemble_packets(Slot &s) {
         const Tier2Buffers t2 = tier2(s);
-        const unsigned by_block = blocks_for(block_count(), kTier2Threads),
-                       by_packet = blocks_for(uint64_t{packet_count()} * 32, kTier2Threads);
+        const unsigned by_block = blocks_for(block_count(), kTier2Threads);
         device_->fill(s.stream, s.raw.data(), 0, s.raw.bytes());
         sum(s, s.bytes.data(), s.bytes_before, block_count());
         device_->launch(s.stream, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
         device_->launch(s.stream, {by_block}, kTier2Threads, HeaderBitsParams{t2});
         sum(s, s.header_bits.data(), s.header_bits_before, block_count());
         device_->launch(s.stream, {by_block}, kTier2Threads, WriteBitsParams{t2});
-        device_->launch(s.stream, {by_packet}, kTier2Threads, PacketSizesParams{t2});
+        device_->launch(s.stream, {packet_count()}, kStuffingThreads, PacketSizesParams{t2});
         if (p_.plt) sum(s, s.plt_bytes.data(), s.plt_before, packet_count());
         device_->launch(s.stream, {blocks_for(tiles(), kTier2Threads)}, kTier2Threads, TileSizesParams{t2});
         sum(s, s.segment_bytes.data(), s.segments_before, packet_count() + tiles());
@@ -385,9 +386,7 @@ class DeviceEncoder : public Encoder {
         const Codestream out{s.codestream.data(), s.codestream.count(), static_cast<uint32_t>(header_.bytes.size()),
                              header_.tlm, s.device_result.data()};
         device_->fill(s.stream, s.device_result.data(), 0, s.device_result.bytes());
-        device_->launch(s.stream,
-                        {blocks_for(std::max(uint64_t{packet_count()} * 32, uint64_t{tiles()}), kTier2Threads)},
-                        kTier2Threads, WriteHeadersParams{t2, out});
+        device_->launch(s.stream, {std::max(packet_count(), tiles())}, kStuffingThreads, WriteHeadersParams{t2, out});
         device_->launch(s.stream, {blocks_for(uint64_t{block_count()} * 32, kTier2Threads)}, kTier2Threads,
                         GatherParams{t2, out});
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));

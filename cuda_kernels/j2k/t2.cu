@@ -102,100 +102,126 @@ KERNEL(kTier2Threads, j2k_t2_write_bits, WriteBitsParams)
     put_block_header(writer, cell, p.t2.nodes + cell.nodes, block.x, block.y, coded_block(p.t2, i));
 }
 
-// T.800 B.10.1: a zero bit is stuffed after each byte 0xFF, and shifts all that follows. Which bytes those are depends
-// on the ones before, but few words have eight ones in a row at all: the warp finds these together, walks them one
-// after the other, and then takes the bytes together again, window by window.
-constexpr uint32_t kWindowWords = 256;
-struct StuffingWindow {
-    uint32_t words[kWindowWords + 1];   // the header's bits, and the word after them
-    uint32_t runs[kWindowWords];        // words in which runs of eight ones begin, and where:
-    uint32_t run_starts[kWindowWords];  // the first bit is the highest
-    uint32_t full[kWindowWords * 4];    // bytes 0xFF of the window, by their number in the output
+// T.800 B.10.1: a zero bit is stuffed after each byte 0xFF and shifts all that follows, so which bytes are 0xFF depends
+// on all bytes before. What a word does, though, is a small function: of the position in it where the next byte begins
+// that can be 0xFF (0 to 14: the byte after a 0xFF has seven bits and cannot) to that position in the next word, and
+// the number of bytes 0xFF on the way. Threads compute the function of a few words each, for all positions; one walks
+// the functions; then the words' positions are known.
+constexpr int kPositions = 15;
+constexpr uint32_t kStuffingWords = 64;  // of a thread at a time: at most 137 bytes 0xFF, which fit a byte
+
+// A function of position: four bits of each value, and eight bits of each count, two words of them.
+struct StuffingFunction {
+    uint64_t position;
+    uint64_t full[2];
 };
 
-// Returns how many bytes the header of `count` bits takes, and writes them where `out` is not nullptr. Bits beyond
-// `count` are zero up to the end of their word.
-DEVICE uint32_t stuff_bits(const uint32_t *words, uint32_t count, StuffingWindow &window, uint8_t *out) {
-    const uint32_t lane = static_cast<uint32_t>(lane_id()), below = (1u << lane) - 1, word_count = (count + 31) / 32;
-    uint32_t next = 0;  // where the next byte that can be 0xFF begins
-    uint32_t stuffed = 0, written = 0;
-    for (uint32_t first = 0; first < word_count; first += kWindowWords) {
-        for (uint32_t i = lane; i <= kWindowWords; i += 32)
-            window.words[i] = first + i < word_count ? words[first + i] : 0;
-        warp_sync();
-        uint32_t run_count = 0;
-        for (uint32_t i = lane; i < kWindowWords; i += 32) {
-            uint64_t ones = uint64_t{window.words[i]} << 32 | window.words[i + 1];
-            ones &= ones << 1;
-            ones &= ones << 2;
-            ones &= ones << 4;
-            const uint32_t starts = static_cast<uint32_t>(ones >> 32), found = warp_ballot(starts != 0);
-            if (starts) {
-                const uint32_t at = run_count + static_cast<uint32_t>(popcount(found & below));
-                window.runs[at] = first + i;
-                window.run_starts[at] = starts;
-            }
-            run_count += static_cast<uint32_t>(popcount(found));
-        }
-        warp_sync();
-        uint32_t full_count = 0;
-        for (uint32_t r = 0; r < run_count; r++) {
-            const uint32_t begin = window.runs[r] * 32;
-            for (uint32_t starts = window.run_starts[r]; starts;) {
-                const uint32_t bit = static_cast<uint32_t>(count_leading_zeros(starts)), at = begin + bit;
-                starts &= ~(0x80000000u >> bit);
-                if (at < next || (at - next) % 8) continue;
-                if (lane == 0) window.full[full_count] = (at + stuffed + full_count) / 8;
-                full_count++;
-                next = at + 15;  // the byte after it has seven bits
-            }
-        }
-        warp_sync();
-        if (out) {
-            const uint32_t end = min_of(count, (first + kWindowWords) * 32);
-            uint32_t own = 0;
-            for (uint32_t byte = written + lane;; byte += 32) {
-                // Stuffed bits before this byte, by bisection; its own is the highest of one that follows 0xFF.
-                uint32_t low = 0, high = full_count;
-                while (low < high) {
-                    const uint32_t middle = (low + high) / 2;
-                    if (window.full[middle] < byte)
-                        low = middle + 1;
-                    else
-                        high = middle;
-                }
-                const bool follows = low && window.full[low - 1] + 1 == byte;
-                const uint32_t from = 8 * byte - stuffed - low + (follows ? 1 : 0);
-                if (from >= end) break;
-                const uint32_t *at = &window.words[from / 32 - first];
-                out[byte] = static_cast<uint8_t>(funnel_shift_left(at[1], at[0], from % 32) >> (follows ? 25 : 24));
-                own++;
-            }
-            written += warp_add(own);
-        }
-        stuffed += full_count;
-        warp_sync();
-    }
-    // A header does not end with 0xFF: the bit stuffed after it makes one more byte.
-    const uint32_t size = (count + stuffed + 7) / 8;
-    if (out && lane == 0 && written < size) out[size - 1] = 0;
-    return size;
+// Bits of a word at which eight ones begin; the first bit is the highest.
+DEVICE uint32_t runs_of_ones(uint32_t word, uint32_t next) {
+    uint64_t ones = uint64_t{word} << 32 | next;
+    ones &= ones << 1;
+    ones &= ones << 2;
+    ones &= ones << 4;
+    return static_cast<uint32_t>(ones >> 32);
 }
 
-KERNEL(kTier2Threads, j2k_t2_packet_sizes, PacketSizesParams)
+// From `position` in a word to that in the next; counts the bytes 0xFF that begin on the way.
+DEVICE uint32_t pass_word(uint32_t position, uint32_t runs, uint32_t &full) {
+    while (position < 32) {
+        const uint32_t found = runs & (0x80808080u >> (position & 7)) & (0xFFFFFFFFu >> position);
+        if (!found) return position & 7;
+        position = static_cast<uint32_t>(count_leading_zeros(found)) + 15;
+        full++;
+    }
+    return position - 32;
+}
+
+// A header word's state: where in it the next byte begins, and how many bits are stuffed before that.
+DEVICE uint32_t pack_state(uint32_t position, uint32_t stuffed) { return stuffed << 4 | position; }
+
+// A thread-block owns a packet.
+KERNEL(kStuffingThreads, j2k_t2_packet_sizes, PacketSizesParams)
 {
-    SHARED(StuffingWindow, windows, kTier2Threads / 32);
-    const uint32_t i = global_warp();
-    if (i >= p.t2.packet_count) return;
-    const Packet &packet = p.t2.packets[i];
-    const uint32_t header =
-        stuff_bits(p.t2.raw + raw_word(p.t2, i), raw_bits(p.t2, packet), windows[warp_id()], nullptr) +
-        (p.t2.sop ? kSopBytes : 0) + (p.t2.eph ? kEphBytes : 0);
-    if (lane_id()) return;
-    p.t2.segment_bytes[i + packet.tile + 1] = header;
+    SHARED(StuffingFunction, functions, kStuffingThreads);
+    SHARED(uint32_t, states, kStuffingThreads + 1);
+    const uint32_t packet_index = static_cast<uint32_t>(block_x()), thread = static_cast<uint32_t>(thread_x());
+    const Packet &packet = p.t2.packets[packet_index];
+    const uint64_t raw = raw_word(p.t2, packet_index);
+    const uint32_t *words = p.t2.raw + raw;
+    const uint32_t bits = raw_bits(p.t2, packet), word_count = (bits + 31) / 32;
+    const auto runs_at = [&](uint32_t i) { return runs_of_ones(words[i], i + 1 < word_count ? words[i + 1] : 0); };
+    uint32_t state = 0;
+    for (uint32_t first = 0; first < word_count;) {
+        const uint32_t each = min_of((word_count - first + kStuffingThreads - 1) / kStuffingThreads, kStuffingWords);
+        const uint32_t begin = min_of(first + thread * each, word_count), end = min_of(begin + each, word_count);
+        StuffingFunction f{0xEDCBA9876543210u, {0, 0}};
+        for (uint32_t i = begin; i < end; i++) {
+            const uint32_t runs = runs_at(i);
+            if (!runs) {
+                f.position &= 0x777777777777777u;
+                continue;
+            }
+            for (int k = 0; k < kPositions; k++) {
+                uint32_t full = 0;
+                const uint64_t position = pass_word(static_cast<uint32_t>(f.position >> (4 * k)) & 15, runs, full);
+                f.position = (f.position & ~(uint64_t{15} << (4 * k))) | position << (4 * k);
+                f.full[k >> 3] += uint64_t{full} << (8 * (k & 7));
+            }
+        }
+        functions[thread] = f;
+        block_sync();
+        if (thread == 0) {
+            uint32_t position = state & 15, stuffed = state >> 4;
+            for (int k = 0; k < kStuffingThreads; k++) {
+                states[k] = pack_state(position, stuffed);
+                const StuffingFunction &g = functions[k];
+                stuffed += static_cast<uint32_t>((position & 8 ? g.full[1] : g.full[0]) >> (8 * (position & 7))) & 255;
+                position = static_cast<uint32_t>(g.position >> (4 * position)) & 15;
+            }
+            states[kStuffingThreads] = pack_state(position, stuffed);
+        }
+        block_sync();
+        uint32_t position = states[thread] & 15, stuffed = states[thread] >> 4;
+        for (uint32_t i = begin; i < end; i++) {
+            p.t2.raw_states[raw + i] = pack_state(position, stuffed);
+            position = pass_word(position, runs_at(i), stuffed);
+        }
+        state = states[kStuffingThreads];
+        first += each * kStuffingThreads;
+        block_sync();
+    }
+    if (thread) return;
+    // A header does not end with 0xFF: the bit stuffed after it makes one more byte.
+    const uint32_t header = (bits + (state >> 4) + 7) / 8 + (p.t2.sop ? kSopBytes : 0) + (p.t2.eph ? kEphBytes : 0);
+    p.t2.segment_bytes[packet_index + packet.tile + 1] = header;
     if (p.t2.plt_bytes)
-        p.t2.plt_bytes[i] =
+        p.t2.plt_bytes[packet_index] =
             plt_bytes(header + p.t2.bytes_before[packet.last_block] - p.t2.bytes_before[packet.first_block]);
+}
+
+// Writes the bytes of packet `index`'s header, with all threads of the block. Returns how many there are.
+DEVICE uint32_t write_stuffed(const Tier2Buffers &t2, uint32_t index, uint8_t *out) {
+    const uint64_t raw = raw_word(t2, index);
+    const uint32_t *words = t2.raw + raw;
+    const uint32_t bits = raw_bits(t2, t2.packets[index]), word_count = (bits + 31) / 32;
+    for (uint32_t i = static_cast<uint32_t>(thread_x()); i < word_count; i += kStuffingThreads) {
+        const uint32_t word = words[i], next = i + 1 < word_count ? words[i + 1] : 0;
+        uint32_t position = t2.raw_states[raw + i] & 15, stuffed = t2.raw_states[raw + i] >> 4;
+        while (position < 32 && i * 32 + position < bits) {
+            // Fifteen bits: a byte, and should it be 0xFF the seven of the byte after it.
+            const uint32_t both = static_cast<uint32_t>((uint64_t{word} << 32 | next) << position >> 49);
+            uint8_t *at = out + (i * 32 + position + stuffed) / 8;
+            at[0] = static_cast<uint8_t>(both >> 7);
+            position += 8;
+            if (both >> 7 == 0xFF) {
+                at[1] = static_cast<uint8_t>(both & 127);
+                position += 7;
+                stuffed++;
+            }
+        }
+    }
+    return static_cast<uint32_t>(t2.segment_bytes[index + t2.packets[index].tile + 1]) - (t2.sop ? kSopBytes : 0) -
+           (t2.eph ? kEphBytes : 0);
 }
 
 KERNEL(kTier2Threads, j2k_t2_tile_sizes, TileSizesParams)
@@ -222,39 +248,38 @@ DEVICE uint32_t first_block_of(const Tier2Buffers &t2, uint32_t packet) {
     return packet < t2.packet_count ? t2.packets[packet].first_block : t2.block_count;
 }
 
-KERNEL(kTier2Threads, j2k_t2_write_headers, WriteHeadersParams)
+// A thread-block owns a packet and, its first thread, a tile.
+KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
 {
-    SHARED(StuffingWindow, windows, kTier2Threads / 32);
     const Tier2Buffers &t2 = p.t2;
     const uint64_t total = codestream_bytes(t2, p.out);
     const bool fits = total <= p.out.capacity;
-    const uint32_t t = global_thread();
-    if (t == 0) {
+    const uint32_t i = static_cast<uint32_t>(block_x());
+    if (thread_x() == 0 && i == 0) {
         p.out.result->bytes = total;
         if (fits) put_be16(p.out.data + total - 2, kEoc);
     }
-    if (t < t2.tile_count) {
-        const Tile &tile = t2.tiles[t];
-        const uint64_t begin = segment_at(t2, p.out, tile.first_packet + t, first_block_of(t2, tile.first_packet));
-        const uint64_t end = segment_at(t2, p.out, tile.last_packet + t + 1, first_block_of(t2, tile.last_packet));
+    if (thread_x() == 0 && i < t2.tile_count) {
+        const Tile &tile = t2.tiles[i];
+        const uint64_t begin = segment_at(t2, p.out, tile.first_packet + i, first_block_of(t2, tile.first_packet));
+        const uint64_t end = segment_at(t2, p.out, tile.last_packet + i + 1, first_block_of(t2, tile.last_packet));
         if (end - begin > 0xFFFFFFFFu) p.out.result->longest = end - begin;
         if (fits) {
-            put_tile_header(p.out.data + begin, t, end - begin, tile.last_packet - tile.first_packet,
+            put_tile_header(p.out.data + begin, i, end - begin, tile.last_packet - tile.first_packet,
                             t2.plt_bytes ? t2.plt_before + tile.first_packet : nullptr);
-            if (p.out.tlm) put_be32(p.out.data + p.out.tlm + tlm_entry(t) + 2, static_cast<uint32_t>(end - begin));
+            if (p.out.tlm) put_be32(p.out.data + p.out.tlm + tlm_entry(i) + 2, static_cast<uint32_t>(end - begin));
         }
     }
-    const uint32_t i = global_warp();
     if (i >= t2.packet_count || !fits) return;
     const Packet &packet = t2.packets[i];
     uint8_t *at = p.out.data + segment_at(t2, p.out, i + packet.tile + 1, packet.first_block);
+    const uint32_t size = write_stuffed(t2, i, at + (t2.sop ? kSopBytes : 0));
+    if (thread_x()) return;
     if (t2.sop) {
-        if (lane_id() == 0) put_sop(at, packet.in_tile);
+        put_sop(at, packet.in_tile);
         at += kSopBytes;
     }
-    at += stuff_bits(t2.raw + raw_word(t2, i), raw_bits(t2, packet), windows[warp_id()], at);
-    if (lane_id()) return;
-    if (t2.eph) put_be16(at, kEph);
+    if (t2.eph) put_be16(at + size, kEph);
     if (t2.plt_bytes) {
         const uint32_t first = t2.tiles[packet.tile].first_packet;
         uint8_t *header = p.out.data + segment_at(t2, p.out, first + packet.tile, first_block_of(t2, first));

@@ -7,6 +7,7 @@
 namespace cudaenc::j2k {
 
 constexpr int kTier2Threads = 128;
+constexpr int kStuffingThreads = 256;
 
 // The codestream is the main header, then segments: of each tile its header, then its packets (header and, behind it,
 // its blocks' codewords), then EOC. Segment number: of tile t's header, its first packet's number plus t; of a packet,
@@ -22,6 +23,7 @@ struct Tier2Buffers {
     TagNode *nodes;
     uint32_t *header_bits;               // [block]: in its packet's header
     const uint64_t *header_bits_before;  // [blocks + 1]
+    uint32_t *raw_states;                // [words of raw]: see pack_state() in t2.cu
     uint32_t *raw;                       // packet headers' bits before stuffing; zero before
     uint32_t *segment_bytes;             // [packets + tiles], codewords not counted
     const uint64_t *segments_before;     // [packets + tiles + 1]
@@ -47,7 +49,7 @@ struct WriteBitsParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_write_bits"};
     Tier2Buffers t2;
 };
-// Sizes of packet headers and PLT entries. A warp owns a packet.
+// Sizes of packet headers and PLT entries. A thread-block of kStuffingThreads owns a packet. Grid: packet_count.
 struct PacketSizesParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_packet_sizes"};
     Tier2Buffers t2;
@@ -70,8 +72,8 @@ struct Codestream {
     uint32_t tlm;  // MainHeader::tlm
     CodestreamResult *result;
 };
-// Everything but codewords: tile-part headers (a thread a tile), packet headers and PLT entries (a warp a packet).
-// Grid: ceil(max(packets * 32, tiles) / kTier2Threads).
+// Everything but codewords: tile-part headers, packet headers, PLT entries. Grid: max(packet_count, tile_count), of
+// kStuffingThreads.
 struct WriteHeadersParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_write_headers"};
     Tier2Buffers t2;
