@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include <libavcodec/avcodec.h>
+#include <libavutil/hwcontext.h>
 #include <libavutil/mastering_display_metadata.h>
 #include <libavutil/opt.h>
 
-enum { WIDTH = 63, HEIGHT = 47, FRAMES = 10, SPECIAL = 3 };
+/* FFmpeg does not upload the last chroma row of an odd height. */
+enum { WIDTH = 63, HEIGHT = 48, FRAMES = 10, SPECIAL = 3 };
 static const char *device = "cpu";
 static int passed, failed, own_buffers;
 
@@ -28,21 +30,29 @@ static int own_get_encode_buffer(AVCodecContext *avctx, AVPacket *pkt, int flags
     return avcodec_default_get_encode_buffer(avctx, pkt, flags);
 }
 
-static AVCodecContext *open_encoder(int depth, int own)
+static int open_error; /* of the last open_encoder() */
+
+/* With frames_ref the encoder takes CUDA frames, with device_ref it takes software frames to that device. */
+static AVCodecContext *open_encoder(const char *device, int depth, int own, AVBufferRef *device_ref, AVBufferRef *frames_ref)
 {
     const AVCodec *codec  = avcodec_find_encoder_by_name("j2k_cuda");
     AVCodecContext *avctx = avcodec_alloc_context3(codec);
 
     avctx->width     = WIDTH;
     avctx->height    = HEIGHT;
-    avctx->pix_fmt   = AV_PIX_FMT_YUV420P;
+    avctx->pix_fmt   = frames_ref ? AV_PIX_FMT_CUDA : AV_PIX_FMT_YUV420P;
     avctx->time_base = (AVRational) { 1, 25 };
     avctx->flags    |= AV_CODEC_FLAG_COPY_OPAQUE | AV_CODEC_FLAG_FRAME_DURATION;
+    if (frames_ref)
+        avctx->hw_frames_ctx = av_buffer_ref(frames_ref);
+    if (device_ref)
+        avctx->hw_device_ctx = av_buffer_ref(device_ref);
     if (own)
         avctx->get_encode_buffer = own_get_encode_buffer;
     av_opt_set(avctx->priv_data, "device", device, 0);
     av_opt_set_int(avctx->priv_data, "async_depth", depth, 0);
-    if (avcodec_open2(avctx, codec, NULL) < 0)
+    open_error = avcodec_open2(avctx, codec, NULL);
+    if (open_error < 0)
         avcodec_free_context(&avctx);
     return avctx;
 }
@@ -50,7 +60,7 @@ static AVCodecContext *open_encoder(int depth, int own)
 /* Sends frame number i. */
 static int send(AVCodecContext *avctx, int i, int width)
 {
-    AVFrame *frame = av_frame_alloc();
+    AVFrame *frame = av_frame_alloc(), *uploaded = NULL;
     int ret;
 
     frame->format   = AV_PIX_FMT_YUV420P;
@@ -69,7 +79,14 @@ static int send(AVCodecContext *avctx, int i, int width)
                5, sizeof(AVContentLightMetadata));
         memset(av_frame_new_side_data(frame, AV_FRAME_DATA_ICC_PROFILE, 300)->data, 7, 300);
     }
-    ret = avcodec_send_frame(avctx, frame);
+    if (avctx->hw_frames_ctx) {
+        uploaded = av_frame_alloc();
+        if (av_hwframe_get_buffer(avctx->hw_frames_ctx, uploaded, 0) < 0 || av_hwframe_transfer_data(uploaded, frame, 0) < 0)
+            check(0, "upload", 0);
+        av_frame_copy_props(uploaded, frame);
+    }
+    ret = avcodec_send_frame(avctx, uploaded ? uploaded : frame);
+    av_frame_free(&uploaded);
     av_frame_free(&frame);
     return ret;
 }
@@ -101,7 +118,7 @@ static void check_packet(const AVPacket *pkt, int i, int depth)
 
 static void test(int depth, int own)
 {
-    AVCodecContext *avctx = open_encoder(depth, own);
+    AVCodecContext *avctx = open_encoder(device, depth, own, NULL, NULL);
     AVPacket *packets[2 * FRAMES], *dropped[2 * FRAMES];
     int count = 0, after = 0, ret = 0;
 
@@ -158,6 +175,72 @@ static void test(int depth, int own)
         av_packet_free(&dropped[--after]);
 }
 
+/* Frames 0 to FRAMES - 1, encoded. */
+static int encode_all(const char *device, int depth, AVBufferRef *device_ref, AVBufferRef *frames_ref, AVPacket **packets)
+{
+    AVCodecContext *avctx = open_encoder(device, depth, 0, device_ref, frames_ref);
+    int count = 0;
+
+    if (!avctx)
+        return 0;
+    for (int i = 0; i < FRAMES; i++) {
+        send(avctx, i, WIDTH);
+        take(avctx, packets, &count);
+    }
+    avcodec_send_frame(avctx, NULL);
+    take(avctx, packets, &count);
+    avcodec_free_context(&avctx);
+    return count;
+}
+
+/* CUDA frames, and software frames for a given device: the bytes of the CPU, in packets that outlive the encoder and the
+ * last reference to device and frames that the caller had. */
+static void test_cuda(void)
+{
+    AVBufferRef *device_ref = NULL, *frames_ref;
+    AVHWFramesContext *frames;
+    AVPacket *expected[2 * FRAMES], *packets[2][2 * FRAMES];
+    int counts[2];
+
+    check(av_hwdevice_ctx_create(&device_ref, AV_HWDEVICE_TYPE_CUDA, NULL, NULL, 0) >= 0, "a CUDA device", 0);
+    if (!device_ref)
+        return;
+    frames_ref        = av_hwframe_ctx_alloc(device_ref);
+    frames            = (AVHWFramesContext *)frames_ref->data;
+    frames->format    = AV_PIX_FMT_CUDA;
+    frames->sw_format = AV_PIX_FMT_YUV420P;
+    frames->width     = WIDTH;
+    frames->height    = HEIGHT;
+    check(av_hwframe_ctx_init(frames_ref) >= 0, "CUDA frames", 0);
+
+    check(!open_encoder("cpu", 4, 0, NULL, frames_ref) && open_error == AVERROR(EINVAL), "device cpu refuses CUDA frames", 4);
+    check(encode_all("cpu", 4, NULL, NULL, expected) == FRAMES, "encodes on the CPU", 4);
+    for (int depth = 1; depth <= 16; depth *= 4) {
+        AVBufferRef *device_again = av_buffer_ref(device_ref), *frames_again = av_buffer_ref(frames_ref);
+
+        counts[0] = encode_all("auto", depth, NULL, frames_again, packets[0]);
+        counts[1] = encode_all("cuda", depth, device_again, NULL, packets[1]);
+        av_buffer_unref(&frames_again);
+        av_buffer_unref(&device_again);
+        if (depth == 16) {
+            av_buffer_unref(&frames_ref);
+            av_buffer_unref(&device_ref);
+        }
+        for (int kind = 0; kind < 2; kind++) {
+            check(counts[kind] == FRAMES, kind ? "a packet a software frame" : "a packet a CUDA frame", depth);
+            for (int i = 0; i < counts[kind]; i++) {
+                check_packet(packets[kind][i], i, depth);
+                check(packets[kind][i]->size == expected[i]->size &&
+                      !memcmp(packets[kind][i]->data, expected[i]->data, expected[i]->size),
+                      kind ? "the CPU's bytes from software frames" : "the CPU's bytes from CUDA frames", depth);
+                av_packet_free(&packets[kind][i]);
+            }
+        }
+    }
+    for (int i = 0; i < FRAMES; i++)
+        av_packet_free(&expected[i]);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -166,6 +249,8 @@ int main(int argc, char **argv)
     for (int depth = 1; depth <= 16; depth *= 2)
         for (int own = 0; own < 2; own++)
             test(depth, own);
+    if (!strncmp(device, "cuda", 4))
+        test_cuda();
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }
