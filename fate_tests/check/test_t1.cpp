@@ -1,0 +1,568 @@
+// Tier-1: contexts against the standard's tables; the sequential coder against a decoder of the tests' own; the
+// kernels' bit-sliced context modelling and MQ coding against the sequential coder, with every byte of every buffer
+// accounted for. With arguments ("cuda:0") the kernels run on those devices too. SPDX-License-Identifier:
+// LGPL-2.1-or-later
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "../../common/j2k/context_planes.h"
+#include "../../common/j2k/t1.h"
+#include "../../cuda_kernels/j2k/t1_params.h"
+#include "mq_decoder.h"
+#include "testing.h"
+
+using namespace cudaenc;
+using namespace cudaenc::j2k;
+using namespace cudaenc::testing;
+
+namespace {
+
+// T.800 Table D.1: the first row that fits. {least and most of the horizontal, vertical, diagonal ones, context}
+struct ZeroRow {
+    int h0, h1, v0, v1, d0, d1, context;
+};
+constexpr ZeroRow kLowRows[] = {{2, 2, 0, 2, 0, 4, 8}, {1, 1, 1, 2, 0, 4, 7}, {1, 1, 0, 0, 1, 4, 6},
+                                {1, 1, 0, 0, 0, 0, 5}, {0, 0, 2, 2, 0, 4, 4}, {0, 0, 1, 1, 0, 4, 3},
+                                {0, 0, 0, 0, 2, 4, 2}, {0, 0, 0, 0, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 0}};
+struct DiagonalRow {
+    int hv0, hv1, d0, d1, context;
+};
+constexpr DiagonalRow kDiagonalRows[] = {{0, 4, 3, 4, 8}, {1, 4, 2, 2, 7}, {0, 0, 2, 2, 6},
+                                         {2, 4, 1, 1, 5}, {1, 1, 1, 1, 4}, {0, 0, 1, 1, 3},
+                                         {2, 4, 0, 0, 2}, {1, 1, 0, 0, 1}, {0, 0, 0, 0, 0}};
+int table_d1(int orientation, int h, int v, int d) {
+    if (orientation == kHH) {
+        for (const DiagonalRow &r : kDiagonalRows)
+            if (h + v >= r.hv0 && h + v <= r.hv1 && d >= r.d0 && d <= r.d1) return r.context;
+    } else {
+        if (orientation == kHL) std::swap(h, v);
+        for (const ZeroRow &r : kLowRows)
+            if (h >= r.h0 && h <= r.h1 && v >= r.v0 && v <= r.v1 && d >= r.d0 && d <= r.d1) return r.context;
+    }
+    return -1;
+}
+
+// T.800 Table D.3: [horizontal + 1][vertical + 1] to context and XOR bit.
+struct SignRow {
+    int context, flip;
+};
+constexpr SignRow kTableD3[3][3] = {
+    {{13, 1}, {12, 1}, {11, 1}}, {{10, 1}, {9, 0}, {10, 0}}, {{11, 0}, {12, 0}, {13, 0}}};
+
+START_TEST(contexts_are_the_standards) {
+    for (int orientation = kLL; orientation <= kHH; orientation++)
+        for (int h = 0; h <= 2; h++)
+            for (int v = 0; v <= 2; v++)
+                for (int d = 0; d <= 4; d++)
+                    EXPECT(zero_coding_context(orientation, h, v, d) == table_d1(orientation, h, v, d),
+                           "orientation %d, %d %d %d", orientation, h, v, d);
+    for (int h = -1; h <= 1; h++)
+        for (int v = -1; v <= 1; v++) {
+            const int context = sign_coding_context(h, v);
+            ck_assert_int_eq(context & 127, kTableD3[h + 1][v + 1].context);
+            ck_assert_int_eq(context >> 7, kTableD3[h + 1][v + 1].flip);
+        }
+}
+END_TEST
+
+// Neighbourhoods in all combinations, 32 at a time, through the bit-sliced forms.
+START_TEST(bit_sliced_contexts_are_the_standards) {
+    for (int orientation = kLL; orientation <= kHH; orientation++)
+        for (uint32_t first = 0; first < 256; first += 32) {
+            Around a{};
+            for (uint32_t i = 0; i < 32; i++) {
+                uint32_t *const sides[] = {&a.w, &a.e, &a.n, &a.s, &a.nw, &a.ne, &a.sw, &a.se};
+                for (int k = 0; k < 8; k++) *sides[k] |= ((first + i) >> k & 1) << i;
+            }
+            const ContextBits bits = zero_coding_planes(a, orientation);
+            for (uint32_t i = 0; i < 32; i++) {
+                const auto at = [i](uint32_t word) { return static_cast<int>(word >> i & 1); };
+                const int context = at(bits.bit[0]) + 2 * at(bits.bit[1]) + 4 * at(bits.bit[2]) + 8 * at(bits.bit[3]);
+                EXPECT(context == table_d1(orientation, at(a.w) + at(a.e), at(a.n) + at(a.s),
+                                           at(a.nw) + at(a.ne) + at(a.sw) + at(a.se)),
+                       "orientation %d, neighbours %u: %d", orientation, first + i, context);
+            }
+        }
+    for (uint32_t first = 0; first < 512; first += 32) {  // significance of four, signs of four, sign of the sample
+        Around a{}, signs{};
+        uint32_t negative = 0;
+        for (uint32_t i = 0; i < 32; i++) {
+            uint32_t *const words[] = {&a.w, &a.e, &a.n, &a.s, &signs.w, &signs.e, &signs.n, &signs.s, &negative};
+            for (int k = 0; k < 9; k++) *words[k] |= ((first + i) >> k & 1) << i;
+        }
+        const SignBits bits = sign_coding_planes(a, negative, signs);
+        for (uint32_t i = 0; i < 32; i++) {
+            const auto at = [i](uint32_t word) { return static_cast<int>(word >> i & 1); };
+            const auto part = [&](uint32_t s, uint32_t g) { return at(s) * (1 - 2 * at(g)); };
+            const int h = std::clamp(part(a.w, signs.w) + part(a.e, signs.e), -1, 1);
+            const int v = std::clamp(part(a.n, signs.n) + part(a.s, signs.s), -1, 1);
+            const SignRow row = kTableD3[h + 1][v + 1];
+            EXPECT(9 + at(bits.bit[0]) + 2 * at(bits.bit[1]) + 4 * at(bits.bit[2]) == row.context,
+                   "neighbours and signs %u", first + i);
+            EXPECT(at(bits.decision) == (at(negative) ^ row.flip), "neighbours and signs %u: decision", first + i);
+        }
+    }
+}
+END_TEST
+
+START_TEST(words_are_sliced) {
+    Random random(1);
+    for (int repeat = 0; repeat < 100; repeat++) {
+        uint32_t word[32], turned[32];
+        for (uint32_t &w : word) w = random.word();
+        std::copy(std::begin(word), std::end(word), turned);
+        transpose_32x32(turned);
+        for (int i = 0; i < 32; i++)
+            for (int j = 0; j < 32; j++) EXPECT((word[i] >> j & 1) == (turned[j] >> i & 1), "row %d, column %d", i, j);
+        const uint32_t sums = nibble_sums(word[0]);
+        for (int s = 0; s < 8; s++) {
+            const uint32_t nibble = word[0] >> (4 * s) & 15, bytes = nibble_to_bytes(word[0], s);
+            EXPECT((sums >> (4 * s) & 15) == static_cast<uint32_t>(__builtin_popcount(nibble)), "sum of nibble %d", s);
+            for (int i = 0; i < 4; i++)
+                EXPECT((bytes >> (8 * i) & 255) == (nibble >> i & 1), "nibble %d, bit %d to a byte", s, i);
+        }
+    }
+}
+END_TEST
+
+// ---- blocks ----
+
+struct Block {
+    int width, height, orientation;
+    std::vector<uint32_t> coefficients;  // width * height
+};
+
+// Of at most `planes` magnitude bit-planes; `kind` is how they look.
+constexpr int kKinds = 10;
+Block make_block(Random &random, int width, int height, int planes, int kind) {
+    Block block{width, height, random.between(kLL, kHH), {}};
+    const uint32_t limit = planes ? (planes == 31 ? 0x7FFFFFFFu : (1u << planes) - 1) : 0;
+    const int signs = random.between(0, 3);
+    const uint32_t rarity = 1u << random.between(2, 8);
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            uint32_t magnitude = 0;
+            switch (kind) {
+                case 0:  // nothing
+                    break;
+                case 1:  // dense
+                    magnitude = random.word() & limit;
+                    break;
+                case 2:  // largest
+                    magnitude = limit;
+                    break;
+                case 3:  // few
+                    magnitude = random.one_in(rarity) ? random.word() & limit : 0;
+                    break;
+                case 4:  // few, all of them large
+                    magnitude = random.one_in(rarity) ? limit : 0;
+                    break;
+                case 5:  // as transforms make them: most small
+                    magnitude = (random.word() & limit) >> random.between(0, planes);
+                    break;
+                case 6:  // one bit in each, at any height
+                    magnitude = planes ? 1u << random.between(0, planes - 1) : 0;
+                    break;
+                case 7:  // a board
+                    magnitude = (x + y) & 1 ? limit : limit >> planes / 2;
+                    break;
+                case 8:  // the last plane only but one: what becomes significant spreads
+                    magnitude = x + y == 0 ? limit : planes > 1 ? random.word() & 3 : 0;
+                    break;
+                default:  // a snake, along which significance spreads one by one
+                    magnitude = y % 4 == 0 || (y % 4 == 2) == (x == width - 1) ? limit & 1 : 0;
+                    if (x + y == 0) magnitude = limit;
+            }
+            const bool negative = signs == 0   ? random.one_in(2)
+                                  : signs == 1 ? (x + y) & 1
+                                  : signs == 2 ? random.one_in(8)
+                                               : true;
+            block.coefficients.push_back(magnitude | (negative && magnitude ? kSignBit : 0));
+        }
+    return block;
+}
+
+// A sink that keeps pairs.
+struct PairSink {
+    std::vector<uint8_t> pairs;
+    std::vector<uint32_t> ends;
+    void put(int context, uint32_t decision) {
+        EXPECT(context >= 0 && context < kContexts && decision <= 1, "context %d, decision %u", context, decision);
+        pairs.push_back(static_cast<uint8_t>(context << 1 | static_cast<int>(decision)));
+    }
+    void end_pass() { ends.push_back(static_cast<uint32_t>(pairs.size())); }
+};
+
+struct Coded {
+    int planes;
+    std::vector<uint8_t> pairs, bytes;
+    std::vector<uint32_t> pass_ends, pass_bytes;
+};
+Coded code(const Block &b) {
+    Coded coded{};
+    std::vector<uint16_t> flags(static_cast<size_t>(flags_count(b.width, b.height)), 0xFFFF);
+    PairSink pairs;
+    const auto run = [&](auto &sink) {
+        return BlockCoder(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation,
+                          flags.data(), sink)
+            .code();
+    };
+    coded.planes = run(pairs);
+    coded.pairs = pairs.pairs;
+    coded.pass_ends = pairs.ends;
+    coded.bytes.resize(slot_bytes(b.width, b.height, coded.planes));
+    coded.pass_bytes.resize(static_cast<size_t>(coding_passes(coded.planes)) + 1, 0xDEADBEEF);
+    MqSink mq(coded.bytes.data(), coded.pass_bytes.data(), kMqTable.row);
+    EXPECT(run(mq) == coded.planes, "planes");
+    coded.bytes.resize(mq.finish());
+    EXPECT(coded.pass_bytes.back() == 0xDEADBEEF, "more passes than there are");
+    coded.pass_bytes.pop_back();
+    EXPECT(coded.pass_bytes.size() == coded.pass_ends.size(), "%zu passes", coded.pass_ends.size());
+    // What slots of blocks rely on.
+    EXPECT(coded.pairs.size() + 64 <= slot_bytes(b.width, b.height, coded.planes), "%zu pairs", coded.pairs.size());
+    EXPECT(coded.bytes.size() <= coded.pairs.size() + 5, "%zu bytes for %zu pairs", coded.bytes.size(),
+           coded.pairs.size());
+    return coded;
+}
+
+// A decoder of code-blocks, T.800 D.3 sample by sample, with contexts looked up in the tables above.
+class BlockDecoder {
+  public:
+    BlockDecoder(int width, int height, int orientation, const uint8_t *data, size_t size)
+        : width_(width),
+          height_(height),
+          orientation_(orientation),
+          samples_(static_cast<size_t>((width + 2) * (height + 2))),
+          mq_(data, size) {
+        contexts_[0].index = 4;
+        contexts_[17].index = 3;
+        contexts_[18].index = 46;
+    }
+    std::vector<uint32_t> decode(int planes, int passes) {
+        for (int pass = 0, kind = 2; pass < passes; pass++, kind = (kind + 1) % 3) {
+            plane_ = planes - 1 - (pass + 2) / 3;
+            for (int y0 = 0; y0 < height_; y0 += 4)
+                for (int x = 0; x < width_; x++)
+                    if (kind == 2)
+                        clean_up_column(x, y0);
+                    else
+                        for (int y = y0; y < std::min(y0 + 4, height_); y++) kind ? refine(x, y) : propagate(x, y);
+            if (kind == 2)
+                for (Sample &s : samples_) s.coded = false;
+        }
+        std::vector<uint32_t> out;
+        for (int y = 0; y < height_; y++)
+            for (int x = 0; x < width_; x++)
+                out.push_back(at(x, y).magnitude | (at(x, y).magnitude && at(x, y).negative ? kSignBit : 0));
+        return out;
+    }
+
+  private:
+    struct Sample {
+        uint32_t magnitude = 0;
+        bool significant = false, negative = false, refined = false, coded = false;
+    };
+    Sample &at(int x, int y) { return samples_[static_cast<size_t>((y + 1) * (width_ + 2) + x + 1)]; }
+    int get(int context) { return mq_.decode(contexts_[static_cast<size_t>(context)]); }
+    int zero_context(int x, int y) {
+        const auto sum = [&](int dx, int dy) { return at(x + dx, y + dy).significant ? 1 : 0; };
+        return table_d1(orientation_, sum(-1, 0) + sum(1, 0), sum(0, -1) + sum(0, 1),
+                        sum(-1, -1) + sum(1, -1) + sum(-1, 1) + sum(1, 1));
+    }
+    void become_significant(int x, int y) {
+        const auto part = [&](int dx, int dy) {
+            const Sample &s = at(x + dx, y + dy);
+            return s.significant ? (s.negative ? -1 : 1) : 0;
+        };
+        const SignRow row =
+            kTableD3[std::clamp(part(-1, 0) + part(1, 0), -1, 1) + 1][std::clamp(part(0, -1) + part(0, 1), -1, 1) + 1];
+        Sample &s = at(x, y);
+        s.negative = (get(row.context) ^ row.flip) != 0;
+        s.significant = true;
+        s.magnitude = 1u << plane_;
+    }
+    void propagate(int x, int y) {
+        Sample &s = at(x, y);
+        const int context = zero_context(x, y);
+        if (s.significant || !context) return;
+        s.coded = true;
+        if (get(context)) become_significant(x, y);
+    }
+    void refine(int x, int y) {
+        Sample &s = at(x, y);
+        if (!s.significant || s.coded) return;
+        const uint32_t bit = static_cast<uint32_t>(get(s.refined ? 16 : zero_context(x, y) ? 15 : 14));  // Table D.4
+        s.magnitude |= bit << plane_;
+        s.refined = true;
+    }
+    void clean_up_column(int x, int y0) {
+        int y = y0;
+        bool runs = y0 + 4 <= height_;
+        for (int i = 0; runs && i < 4; i++)
+            runs = !at(x, y0 + i).significant && !at(x, y0 + i).coded && !zero_context(x, y0 + i);
+        if (runs) {
+            if (!get(17)) return;
+            y += get(18) * 2;
+            y += get(18);
+            become_significant(x, y);
+            y++;
+        }
+        for (; y < std::min(y0 + 4, height_); y++) {
+            const Sample &s = at(x, y);
+            if (!s.significant && !s.coded && get(zero_context(x, y))) become_significant(x, y);
+        }
+    }
+
+    int width_, height_, orientation_, plane_ = 0;
+    std::vector<Sample> samples_;
+    std::array<MqContext, 19> contexts_{};
+    MqDecoder mq_;
+};
+
+START_TEST(sequential_coder_decodes) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int repeat = 0; repeat < 120; repeat++) {
+        const int width = random.between(1, repeat % 8 ? 20 : 64), height = random.between(1, repeat % 8 ? 20 : 64);
+        const Block block = make_block(random, width, height, random.between(1, 31), _i);
+        const Coded coded = code(block);
+        const auto decode = [&](size_t bytes, int passes) {
+            return BlockDecoder(width, height, block.orientation, coded.bytes.data(), bytes)
+                .decode(coded.planes, passes);
+        };
+        const int passes = coding_passes(coded.planes);
+        EXPECT(decode(coded.bytes.size(), passes) == block.coefficients, "%d x %d", width, height);
+        // After any pass the bytes that it is said to need give what the whole codeword gives.
+        for (int i = 0; i < 3 && passes; i++) {
+            const int some = random.between(1, passes);
+            EXPECT(decode(coded.pass_bytes[static_cast<size_t>(some) - 1], some) == decode(coded.bytes.size(), some),
+                   "%d x %d, %d of %d passes in %u bytes", width, height, some, passes,
+                   coded.pass_bytes[static_cast<size_t>(some) - 1]);
+        }
+    }
+}
+END_TEST
+
+// ---- kernels ----
+
+struct Batch {
+    std::vector<Block> content;
+    std::vector<CodeBlock> blocks;
+    std::vector<uint32_t> coefficients;
+    uint64_t slots = 0;
+    int max_passes = 0;
+
+    void add(Random &random, const Block &b, int planes) {
+        CodeBlock block{};
+        coefficients.resize(coefficients.size() + random.below(40), 0x7EADBEEF);  // what lies between blocks
+        block.coefficients = coefficients.size();
+        block.stride = static_cast<uint32_t>(b.width + random.between(0, 5));
+        for (int y = 0; y < b.height; y++) {
+            const auto *row = b.coefficients.data() + static_cast<ptrdiff_t>(y) * b.width;
+            coefficients.insert(coefficients.end(), row, row + b.width);
+            coefficients.resize(block.coefficients + static_cast<size_t>(y + 1) * block.stride, 0xFFFFFFFF);
+        }
+        block.width = static_cast<uint16_t>(b.width);
+        block.height = static_cast<uint16_t>(b.height);
+        block.orientation = static_cast<uint8_t>(b.orientation);
+        block.planes = static_cast<uint8_t>(planes);
+        block.slot = slots;
+        slots += slot_bytes(b.width, b.height, planes);
+        max_passes = std::max(max_passes, coding_passes(planes));
+        content.push_back(b);
+        blocks.push_back(block);
+    }
+};
+
+// Runs the three kernels of tier-1 and compares all that they leave. tiles_x 0: the kernel for small blocks.
+void check_kernels(const std::shared_ptr<Device> &device, Random &random, const Batch &batch, int tiles_x,
+                   int tiles_y) {
+    const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
+    const size_t passes = static_cast<size_t>(batch.max_passes);
+    const Guarded<CodeBlock> blocks(device, batch.blocks);
+    const Guarded<uint32_t> coefficients(device, batch.coefficients);
+    const Guarded<uint8_t> slots(device, size_t{batch.slots}), planes(device, count);
+    const Guarded<uint32_t> pairs(device, count), pass_ends(device, count * passes), bytes(device, count),
+        order(device, count);
+    const Guarded<uint32_t> work(device, std::vector<uint32_t>(kWorkClasses)),
+        taken(device, std::vector<uint32_t>(kWorkClasses));
+    const Tier1Buffers t1{blocks.data(), slots.data(), pairs.data(), planes.data(),   pass_ends.data(),
+                          bytes.data(),  work.data(),  count,        batch.max_passes};
+
+    // Everything as it was, but for what the kernels are to write.
+    auto slots_now = Guarded<uint8_t>::garbage(slots.count()), planes_now = Guarded<uint8_t>::garbage(count);
+    auto pairs_now = Guarded<uint32_t>::garbage(count), ends_now = Guarded<uint32_t>::garbage(pass_ends.count());
+    std::vector<uint32_t> work_now(kWorkClasses);
+    std::vector<Coded> coded;
+    for (uint32_t i = 0; i < count; i++) {
+        coded.push_back(code(batch.content[i]));
+        const Coded &c = coded.back();
+        std::copy(c.pairs.begin(), c.pairs.end(), slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot));
+        std::copy(c.pass_ends.begin(), c.pass_ends.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));
+        planes_now[i] = static_cast<uint8_t>(c.planes);
+        pairs_now[i] = static_cast<uint32_t>(c.pairs.size());
+        work_now[work_class(pairs_now[i])]++;
+    }
+    if (tiles_x)
+        device->launch(nullptr, {count}, static_cast<unsigned>(tiles_x * tiles_y * 32),
+                       ContextTiledParams{t1, coefficients.data(), tiles_x, tiles_y});
+    else
+        device->launch(nullptr, {(count + kContextWarps - 1) / kContextWarps}, kContextWarps * 32,
+                       ContextParams{t1, coefficients.data()});
+    const auto slots_read = slots.read("slots");
+    const auto ends_read = pass_ends.read("pass ends");
+    for (uint32_t i = 0; i < count; i++) {
+        const Block &b = batch.content[i];
+        const auto begin = static_cast<ptrdiff_t>(batch.blocks[i].slot);
+        const auto end =
+            i + 1 < count ? static_cast<ptrdiff_t>(batch.blocks[i + 1].slot) : static_cast<ptrdiff_t>(batch.slots);
+        const auto wrong =
+            std::mismatch(slots_read.begin() + begin, slots_read.begin() + end, slots_now.begin() + begin);
+        EXPECT(wrong.first == slots_read.begin() + end,
+               "block %u, %d x %d, orientation %d: pair %td of %zu is %d, not %d", i, b.width, b.height, b.orientation,
+               wrong.first - slots_read.begin() - begin, coded[i].pairs.size(), *wrong.first, *wrong.second);
+        EXPECT(std::equal(ends_read.begin() + static_cast<ptrdiff_t>(i * passes),
+                          ends_read.begin() + static_cast<ptrdiff_t>((i + 1) * passes),
+                          ends_now.begin() + static_cast<ptrdiff_t>(i * passes)),
+               "block %u, %d x %d: ends of passes", i, b.width, b.height);
+    }
+    EXPECT(planes.read("planes") == planes_now, "planes");
+    EXPECT(pairs.read("pairs") == pairs_now, "numbers of pairs");
+    EXPECT(work.read("work") == work_now, "classes of work");
+    EXPECT(bytes.read("bytes") == Guarded<uint32_t>::garbage(count), "bytes are not yet known");
+
+    device->launch(nullptr, {(count + kWorkClasses - 1) / kWorkClasses}, kWorkClasses,
+                   OrderParams{pairs.data(), work.data(), taken.data(), order.data(), count});
+    const auto order_now = order.read("order");
+    std::vector<uint32_t> all = order_now;
+    std::sort(all.begin(), all.end());
+    for (uint32_t i = 0; i < count; i++) {
+        EXPECT(all[i] == i, "block %u is coded never or twice", i);
+        EXPECT(!i || work_class(pairs_now[order_now[i - 1]]) <= work_class(pairs_now[order_now[i]]),
+               "the order of work at %u", i);
+    }
+    EXPECT(taken.read("taken") == work_now && work.read("work") == work_now, "classes of work after the order");
+
+    const int lane_counts[] = {1, 2, 5, 8, 32};
+    const int lanes = random.of(lane_counts);
+    const uint32_t per_group = static_cast<uint32_t>(kMqThreads / 32 * lanes);
+    device->launch(nullptr, {(count + per_group - 1) / per_group}, kMqThreads, MqParams{t1, order.data(), lanes});
+    std::vector<uint32_t> bytes_now(count);
+    for (uint32_t i = 0; i < count; i++) {
+        const Coded &c = coded[i];
+        std::copy(c.bytes.begin(), c.bytes.end(), slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot));
+        std::copy(c.pass_bytes.begin(), c.pass_bytes.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));
+        bytes_now[i] = static_cast<uint32_t>(c.bytes.size());
+    }
+    EXPECT(slots.read("slots") == slots_now, "codewords, %d lanes", lanes);
+    EXPECT(pass_ends.read("pass ends") == ends_now, "bytes of passes, %d lanes", lanes);
+    EXPECT(bytes.read("bytes") == bytes_now, "bytes, %d lanes", lanes);
+    EXPECT(order.read("order") == order_now && pairs.read("pairs") == pairs_now && planes.read("planes") == planes_now,
+           "what the MQ kernel only reads");
+    EXPECT(coefficients.read("coefficients") == batch.coefficients, "coefficients");
+    blocks.read("blocks");
+}
+
+START_TEST(small_blocks_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    Batch batch;
+    const auto add = [&](int width, int height, int kind) {
+        const int planes = random.one_in(6) ? 31 : random.between(1, 14);
+        // The sub-band has as many planes or more.
+        batch.add(random, make_block(random, width, height, planes, kind), random.between(planes, 31));
+    };
+    for (int i = 1; i <= 32; i++) {
+        add(i, random.between(1, 32), random.between(0, kKinds - 1));
+        add(random.between(1, 32), i, random.between(0, kKinds - 1));
+    }
+    for (int kind = 0; kind < kKinds; kind++) add(32, 32, kind);
+    add(1, 1, 1), add(1, 32, 1), add(32, 1, 1), add(4, 4, 2);
+    check_kernels(device, random, batch, 0, 0);
+}
+END_TEST
+
+START_TEST(large_blocks_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 20);
+    const int sizes[][2] = {{64, 64}, {4, 1024}, {1024, 4}, {128, 32}, {32, 128},
+                            {64, 16}, {8, 512},  {256, 16}, {64, 4}};
+    for (const auto &size : sizes) {
+        Batch batch;
+        const auto add = [&](int width, int height, int kind) {
+            const int planes = random.between(1, random.one_in(4) ? 12 : 5);
+            batch.add(random, make_block(random, width, height, planes, kind), random.between(planes, 31));
+        };
+        add(size[0], size[1], 1);
+        add(size[0], size[1], random.between(0, kKinds - 1));
+        add(random.between(1, size[0]), random.between(1, size[1]), random.between(1, kKinds - 1));
+        add(random.between(1, size[0]), size[1], random.between(1, kKinds - 1));
+        add(size[0], random.between(1, size[1]), random.between(1, kKinds - 1));
+        add(1, 1, random.between(0, 1));
+        add(std::min(33, size[0]), std::min(33, size[1]), 5);
+        check_kernels(device, random, batch, std::max(size[0] / 32, 1), std::max(size[1] / 32, 1));
+    }
+}
+END_TEST
+
+// All magnitude bit-planes that 32 bits hold, in the largest blocks.
+START_TEST(thirty_one_planes_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 40);
+    for (const bool tiled : {false, true}) {
+        Batch batch;
+        const int side = tiled ? 64 : 32;
+        for (const int kind : {1, 2, 5}) batch.add(random, make_block(random, side, side, 31, kind), 31);
+        check_kernels(device, random, batch, tiled ? 2 : 0, tiled ? 2 : 0);
+    }
+}
+END_TEST
+
+// The order of many blocks, more than one thread-block's.
+START_TEST(many_blocks_are_ordered_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 60);
+    for (const uint32_t count : {1u, 31u, 1024u, 1025u, 5000u}) {
+        std::vector<uint32_t> pairs(count), work(kWorkClasses);
+        for (uint32_t &n : pairs) n = random.word() >> random.between(12, 31);
+        for (const uint32_t n : pairs) work[work_class(n)]++;
+        const Guarded<uint32_t> device_pairs(device, pairs), device_work(device, work),
+            taken(device, std::vector<uint32_t>(kWorkClasses)), order(device, size_t{count});
+        device->launch(nullptr, {(count + kWorkClasses - 1) / kWorkClasses}, kWorkClasses,
+                       OrderParams{device_pairs.data(), device_work.data(), taken.data(), order.data(), count});
+        const auto is = order.read("order");
+        std::vector<uint32_t> all = is;
+        std::sort(all.begin(), all.end());
+        for (uint32_t i = 0; i < count; i++) {
+            EXPECT(all[i] == i, "block %u of %u is coded never or twice", i, count);
+            EXPECT(!i || work_class(pairs[is[i - 1]]) <= work_class(pairs[is[i]]), "the order of work at %u", i);
+            // More pairs first, but for those in one class.
+            EXPECT(!i || pairs[is[i - 1]] + kWorkPairs > pairs[is[i]] ||
+                       pairs[is[i - 1]] >= kWorkClasses * kWorkPairs - kWorkPairs,
+                   "%u pairs before %u", pairs[is[i - 1]], pairs[is[i]]);
+        }
+        taken.read("taken");
+    }
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_device_arguments(argc, argv);
+    const int devices = static_cast<int>(device_specs.size());
+    Suite *suite = suite_create("t1");
+    TCase *host = add_case(suite, "host");
+    tcase_add_test(host, contexts_are_the_standards);
+    tcase_add_test(host, bit_sliced_contexts_are_the_standards);
+    tcase_add_test(host, words_are_sliced);
+    tcase_add_loop_test(host, sequential_coder_decodes, 0, kKinds);
+    TCase *kernels = add_case(suite, "kernels");
+    tcase_add_loop_test(kernels, small_blocks_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, large_blocks_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, thirty_one_planes_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, many_blocks_are_ordered_on_the_device, 0, devices);
+    return run_suite(suite);
+}
