@@ -100,6 +100,17 @@ MainHeader make_main_header(const Params &p) {
     return header;
 }
 
+namespace {
+
+// A profile describes RGB or grey samples (ICC.1 7.2.6, data colour space); of YUV samples, or of grey ones from an RGB
+// picture, it would say what is not so.
+bool describes(const uint8_t *icc_profile, size_t size, CudaencColorModel model) {
+    const char *space = model == CUDAENC_COLOR_RGB ? "RGB " : model == CUDAENC_COLOR_GRAY ? "GRAY" : nullptr;
+    return space && size >= 128 && !std::memcmp(icc_profile + 16, space, 4);
+}
+
+}  // namespace
+
 std::vector<uint8_t> make_jp2_boxes(const Params &p, const uint8_t *icc_profile, size_t icc_profile_size,
                                     int aspect_num, int aspect_den, uint64_t codestream) {
     Bytes out;
@@ -135,7 +146,7 @@ std::vector<uint8_t> make_jp2_boxes(const Params &p, const uint8_t *icc_profile,
         close_box(box);
     }
     box = open_box("colr");
-    if (icc_profile_size) {
+    if (describes(icc_profile, icc_profile_size, p.input.color_model)) {
         out.put8(2), out.put8(0), out.put8(0);
         out.put_bytes(icc_profile, icc_profile_size);
     } else {
