@@ -15,8 +15,7 @@ struct MainHeader {
 MainHeader make_main_header(const Params &params);
 
 // The boxes before a codestream of `codestream` bytes: signature, file type, header with colour, and the head of the
-// codestream's box. icc_profile may be empty, and is left out where
-// it is not one of the picture's colours.
+// codestream's box. icc_profile may be empty, and is left out where it is not one of the picture's colours.
 std::vector<uint8_t> make_jp2_boxes(const Params &params, const uint8_t *icc_profile, size_t icc_profile_size,
                                     int aspect_num, int aspect_den, uint64_t codestream);
 
