@@ -149,6 +149,7 @@ std::string line_with(const char *file, const char *key) {
 }
 
 std::string driver_version() {
+    if (const std::string version = line_with("/sys/module/nvidia/version", ""); !version.empty()) return version;
     std::istringstream words(line_with("/proc/driver/nvidia/version", "NVRM"));
     for (std::string word; words >> word;)
         if (word.size() > 4 && word.find_first_not_of("0123456789.") == std::string::npos) return word;
