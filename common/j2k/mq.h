@@ -86,16 +86,18 @@ struct MqEncoder {
 
     // CODEMPS and CODELPS with RENORME, T.800 C.2.4 to C.2.6. The shift follows from the sub-interval: Qe's is known as
     // soon as the state is; what is left of A above it is at least 0x8000 - 0x5601, so it needs two at most.
-    CUDAENC_HD void encode(MqState &state, uint32_t decision, const MqState *table) {
-        const uint32_t s = state, qe = s >> 17;
-        const bool lps = ((decision ^ (s >> 16)) & 1) != 0;
+    // Returns the context's next state. Bits of `decision` above the lowest do not count.
+    CUDAENC_HD MqState encode(MqState state, uint32_t decision, const MqState *table) {
+        const uint32_t qe = state >> 17;
+        const bool lps = ((decision ^ (state >> 16)) & 1) != 0;
+        const MqState renormalised = table[(lps ? state >> 8 : state) & 255];
         const int shift_of_qe = count_leading_zeros(qe) - 16;
         const uint32_t rest = a - qe;
         const bool upper = (rest < qe) == lps;
         c += upper ? qe : 0;
         int shift = upper ? (rest < 0x8000) + (rest < 0x4000) : shift_of_qe;
         a = (upper ? rest : qe) << shift;
-        if (shift) state = table[(lps ? s >> 8 : s) & 255];
+        const MqState after = shift ? renormalised : state;
         while (shift >= ct) {
             c <<= ct;
             shift -= ct;
@@ -103,6 +105,7 @@ struct MqEncoder {
         }
         c <<= shift;
         ct -= shift;
+        return after;
     }
 
     // Bytes from the start that let a decoder decode all that was coded so far, whatever follows; at least that many

@@ -210,7 +210,7 @@ class MqSink {
         for (int i = 0; i < kContexts; i++) contexts_[i] = table[mq_initial_row(i)];
     }
     CUDAENC_HD void put(int context, uint32_t decision) {
-        mq_.encode(contexts_[context], decision, table_);
+        contexts_[context] = mq_.encode(contexts_[context], decision, table_);
         if (++decisions_ % kPassGranule == 0) measure();
     }
     CUDAENC_HD void end_pass() {

@@ -45,7 +45,8 @@ Coded encode(const std::vector<Decision> &decisions) {
     std::array<MqState, kContexts> contexts;
     for (int i = 0; i < kContexts; i++) contexts[static_cast<size_t>(i)] = kMqTable.row[mq_initial_row(i)];
     for (size_t i = 0; i < decisions.size(); i++) {
-        mq.encode(contexts[decisions[i].context], decisions[i].value, kMqTable.row);
+        MqState &state = contexts[decisions[i].context];
+        state = mq.encode(state, decisions[i].value, kMqTable.row);
         EXPECT(mq.at <= static_cast<int>(i), "%d bytes after %zu decisions", mq.at, i + 1);
         coded.sufficient.push_back(mq.sufficient_bytes());
     }
@@ -87,7 +88,7 @@ START_TEST(test_sequence_of_the_standard) {
     uint8_t bytes[64];
     MqEncoder mq(bytes);
     MqState state = kMqTable.row[0];
-    for (int i = 0; i < 256; i++) mq.encode(state, (in[i / 8] >> (7 - i % 8)) & 1, kMqTable.row);
+    for (int i = 0; i < 256; i++) state = mq.encode(state, (in[i / 8] >> (7 - i % 8)) & 1, kMqTable.row);
     ck_assert_uint_eq(mq.flush(), sizeof out);
     ck_assert_mem_eq(bytes, out, sizeof out);
     MqContext context{};
@@ -142,7 +143,7 @@ std::vector<Decision> make_decisions(Random &random, int kind, size_t count) {
                     d.value = static_cast<uint8_t>(follow.a - qe < qe ? 1 - mps : mps);
                 }
         }
-        follow.encode(states[d.context], d.value, kMqTable.row);
+        states[d.context] = follow.encode(states[d.context], d.value, kMqTable.row);
     }
     return decisions;
 }
@@ -231,7 +232,7 @@ START_TEST(every_state_codes) {
             const bool lps = burst[context] && burst[context]-- && random.below(4);
             d = {static_cast<uint8_t>(context), static_cast<uint8_t>(lps ? 1 - mps : mps)};
             const uint32_t before = follow.a;
-            follow.encode(states[context], d.value, kMqTable.row);
+            states[context] = follow.encode(states[context], d.value, kMqTable.row);
             if (!lps && before - qe >= 0x8000) continue;
             seen[2 * contexts[context].index + contexts[context].mps][lps] = true;
             contexts[context] = MqDecoder::next(contexts[context], lps);
