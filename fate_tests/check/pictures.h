@@ -1,0 +1,251 @@
+// Pictures, formats and options at random, and a whole encode through the C API. Include it last, as testing.h.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "../../common/cudaenc.h"
+#include "testing.h"
+
+namespace cudaenc::testing {
+
+struct Picture {
+    CudaencFormat format;
+    std::vector<uint8_t> memory[4];  // planes, the last row at the end of what is allocated
+    ptrdiff_t stride[4] = {};
+    bool upside_down = false;
+
+    CudaencFrame frame() const {
+        CudaencFrame frame{};
+        for (int i = 0; i < format.planes; i++) {
+            frame.data[i] = memory[i].data();
+            frame.stride[i] = stride[i];
+            if (!upside_down) continue;
+            frame.data[i] += stride[i] * (rows(i) - 1);
+            frame.stride[i] = -stride[i];
+        }
+        return frame;
+    }
+    int columns(int component) const {
+        return (format.width - 1) / (1 << format.component[component].log2_subsample_x) + 1;
+    }
+    int component_rows(int component) const {
+        return (format.height - 1) / (1 << format.component[component].log2_subsample_y) + 1;
+    }
+    ptrdiff_t rows(int plane) const {
+        ptrdiff_t rows = 0;
+        for (int c = 0; c < format.components; c++)
+            if (format.component[c].plane == plane) rows = std::max<ptrdiff_t>(rows, component_rows(c));
+        return rows;
+    }
+    size_t at(int component, int x, int y) const {
+        const CudaencComponent &k = format.component[component];
+        const ptrdiff_t row = upside_down ? rows(k.plane) - 1 - y : y;
+        return static_cast<size_t>(row * stride[k.plane] + k.offset + ptrdiff_t{x} * k.step);
+    }
+    // Bits of the word around the sample stay.
+    void set(int component, int x, int y, uint32_t value) {
+        const CudaencComponent &k = format.component[component];
+        uint8_t *to = &memory[k.plane][at(component, x, y)];
+        const uint32_t mask = ((1u << k.depth) - 1) << k.shift;
+        if (k.depth + k.shift > 8) {
+            uint16_t word;
+            std::memcpy(&word, to, 2);
+            word = static_cast<uint16_t>((word & ~mask) | (value << k.shift & mask));
+            std::memcpy(to, &word, 2);
+        } else {
+            *to = static_cast<uint8_t>((*to & ~mask) | (value << k.shift & mask));
+        }
+    }
+    uint32_t get(int component, int x, int y) const {
+        const CudaencComponent &k = format.component[component];
+        const uint8_t *from = &memory[k.plane][at(component, x, y)];
+        uint32_t word = *from;
+        if (k.depth + k.shift > 8) {
+            uint16_t both;
+            std::memcpy(&both, from, 2);
+            word = both;
+        }
+        return word >> k.shift & ((1u << k.depth) - 1);
+    }
+};
+
+// Memory for a picture of the format, in which bits that belong to no sample are noise.
+inline Picture make_picture(Random &random, const CudaencFormat &format) {
+    Picture picture{format, {}, {}, false};
+    for (int plane = 0; plane < format.planes; plane++) {
+        ptrdiff_t row = 1;
+        for (int c = 0; c < format.components; c++) {
+            const CudaencComponent &k = format.component[c];
+            if (k.plane != plane) continue;
+            row = std::max<ptrdiff_t>(
+                row, k.offset + ptrdiff_t{k.step} * (picture.columns(c) - 1) + (k.depth + k.shift > 8 ? 2 : 1));
+        }
+        picture.stride[plane] = (row + random.between(0, 9) + 1) / 2 * 2;
+        picture.memory[plane].resize(static_cast<size_t>(picture.stride[plane] * (picture.rows(plane) - 1) + row));
+        for (uint8_t &byte : picture.memory[plane]) byte = static_cast<uint8_t>(random.word());
+    }
+    return picture;
+}
+
+// What a picture shows.
+enum class Content { noise, flat, black, white, one_bit, board, columns, rows, smooth, kinds };
+inline void fill(Random &random, Picture &picture, Content content) {
+    const uint32_t flat = random.word();
+    const int period = random.between(1, 4);
+    for (int c = 0; c < picture.format.components; c++) {
+        const uint32_t limit = (1u << picture.format.component[c].depth) - 1;
+        for (int y = 0; y < picture.component_rows(c); y++)
+            for (int x = 0; x < picture.columns(c); x++) {
+                uint32_t value = 0;
+                switch (content) {
+                    case Content::noise:
+                        value = random.word() & limit;
+                        break;
+                    case Content::flat:
+                        value = flat & limit;
+                        break;
+                    case Content::black:
+                        break;
+                    case Content::white:
+                        value = limit;
+                        break;
+                    case Content::one_bit:
+                        value = random.one_in(2) ? limit : 0;
+                        break;
+                    case Content::board:
+                        value = (x / period + y / period) & 1 ? limit : 0;
+                        break;
+                    case Content::columns:
+                        value = x / period & 1 ? limit : 0;
+                        break;
+                    case Content::rows:
+                        value = y / period & 1 ? limit : 0;
+                        break;
+                    default: {
+                        const uint32_t ramp = static_cast<uint32_t>(x * 3 + y * 5 + c * 40) * (limit / 255 + 1) / 4;
+                        value = (ramp + random.below(limit / 32 + 1)) & limit;
+                    }
+                }
+                picture.set(c, x, y, value);
+            }
+    }
+}
+
+// Components in planes of their own, or interleaved in one.
+inline CudaencFormat make_format(int width, int height, int components, int depth, bool packed,
+                                 CudaencColorModel model) {
+    CudaencFormat format{};
+    format.width = width;
+    format.height = height;
+    format.components = components;
+    format.planes = packed ? 1 : components;
+    format.color_model = model;
+    format.has_alpha = components == 2 || components == 4;
+    format.color_primaries = format.color_transfer = format.color_matrix = 2;
+    const int bytes = depth > 8 ? 2 : 1;
+    for (int c = 0; c < components; c++)
+        format.component[c] = {
+            packed ? 0 : c, packed ? c * bytes : 0, packed ? components * bytes : bytes, 0, depth, 0, 0};
+    return format;
+}
+
+inline CudaencFormat random_format(Random &random, int longest) {
+    const int components = random.between(1, 4), depth = random.between(1, 16);
+    const CudaencColorModel models[] = {CUDAENC_COLOR_RGB, CUDAENC_COLOR_YUV, CUDAENC_COLOR_XYZ};
+    CudaencFormat format = make_format(random.between(1, longest), random.between(1, longest), components, depth,
+                                       random.one_in(2), components < 3 ? CUDAENC_COLOR_GRAY : random.of(models));
+    for (int c = 0; c < components; c++) {
+        CudaencComponent &k = format.component[c];
+        if (k.depth > 8) k.shift = random.between(0, 16 - k.depth);
+        if (k.depth < 8 && random.one_in(3)) k.shift = random.between(0, 8 - k.depth);
+        if (format.color_model == CUDAENC_COLOR_YUV && (c == 1 || c == 2)) {
+            k.log2_subsample_x = format.component[c == 2 ? 1 : c].log2_subsample_x;
+            if (c == 1) k.log2_subsample_x = random.between(0, 2), k.log2_subsample_y = random.between(0, 2);
+            if (c == 2) k.log2_subsample_y = format.component[1].log2_subsample_y;
+        }
+        if (format.color_model == CUDAENC_COLOR_XYZ && random.one_in(4)) k.depth = random.between(1, k.depth);
+    }
+    return format;
+}
+
+// Options at random, all of them allowed. `text` keeps what they point to.
+inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &format, std::string &text) {
+    CudaencJ2kOptions o;
+    cudaenc_j2k_defaults(&o);
+    o.format = random.between(0, 1);
+    o.pred = random.between(0, 1);
+    o.prog = random.between(0, 4);
+    o.quality = random.between(1, 100);
+    o.levels = random.one_in(12) ? random.between(7, 32) : random.between(0, 6);
+    const int width_log2 = random.between(2, random.one_in(4) ? 10 : 6);
+    o.cblk_width = 1 << width_log2;
+    o.cblk_height = 1 << random.between(2, std::min(10, 12 - width_log2));
+    o.guard_bits = random.between(1, 7);
+    o.sop = random.between(0, 1), o.eph = random.between(0, 1), o.tlm = random.between(0, 1),
+    o.plt = random.between(0, 1);
+    if (random.one_in(2)) o.tile_width = random.between(std::max(1, format.width / 5), format.width);
+    if (random.one_in(2)) o.tile_height = random.between(std::max(1, format.height / 5), format.height);
+    if (random.one_in(3)) o.mct = 0;
+    text.clear();
+    if (random.one_in(2))
+        for (int i = random.between(1, std::min(4, o.levels + 1)); i > 0; i--)
+            text += (text.empty() ? "" : ",") + std::to_string(1 << random.between(1, 8)) + "x" +
+                    std::to_string(1 << random.between(1, 8));
+    o.precincts = text.c_str();
+    return o;
+}
+
+struct Log {
+    std::vector<std::string> lines;  // errors
+    static void print(void *opaque, CudaencLogLevel level, const char *line) {
+        if (level == CUDAENC_LOG_ERROR) static_cast<Log *>(opaque)->lines.push_back(line);
+    }
+};
+
+inline CudaencConfig make_config(const CudaencFormat &format, const char *device, Log *log) {
+    CudaencConfig config;
+    cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
+    config.format = format;
+    config.device = device;
+    config.threads = 1;
+    config.async_depth = 1;
+    config.log = Log::print;
+    config.log_opaque = log;
+    return config;
+}
+
+// One picture's packet.
+inline std::vector<uint8_t> encode(const CudaencConfig &config, const CudaencFrame &frame) {
+    CudaencSession *session;
+    const auto log = static_cast<const Log *>(config.log_opaque);
+    const int opened = cudaenc_open(&session, &config);
+    EXPECT(opened == CUDAENC_OK, "open: %d, %s", opened, log->lines.empty() ? "" : log->lines.back().c_str());
+    const int submitted = cudaenc_submit(session, &frame);
+    EXPECT(submitted == CUDAENC_OK, "submit: %d, %s", submitted, log->lines.empty() ? "" : log->lines.back().c_str());
+    cudaenc_flush(session);
+    CudaencPacket packet;
+    const int received = cudaenc_receive(session, &packet);
+    EXPECT(received == CUDAENC_OK, "receive: %d, %s", received, log->lines.empty() ? "" : log->lines.back().c_str());
+    const std::vector<uint8_t> bytes(packet.data, packet.data + packet.size);
+    for (int i = 0; i < CUDAENC_PACKET_PADDING; i++) EXPECT(!packet.data[packet.size + i], "padding %d", i);
+    cudaenc_buffer_free(packet.buffer);
+    cudaenc_close(session);
+    return bytes;
+}
+
+inline std::string describe(const CudaencConfig &config) {
+    const CudaencFormat &f = config.format;
+    const CudaencJ2kOptions &o = config.j2k;
+    return format_string(
+        "%dx%d, %d components, depth %d; tiles %dx%d, pred %d, quality %d, levels %d, blocks %dx%d, "
+        "precincts '%s', prog %d, mct %d, guard_bits %d, sop %d, eph %d, tlm %d, plt %d",
+        f.width, f.height, f.components, f.component[0].depth, o.tile_width, o.tile_height, o.pred, o.quality, o.levels,
+        o.cblk_width, o.cblk_height, o.precincts ? o.precincts : "", o.prog, o.mct, o.guard_bits, o.sop, o.eph, o.tlm,
+        o.plt);
+}
+
+}  // namespace cudaenc::testing

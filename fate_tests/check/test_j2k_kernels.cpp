@@ -1,0 +1,564 @@
+// The kernels of load, wavelet transform and tier-2, each alone, against the same work done plainly on the host, with
+// guard bytes around every buffer; then whole pictures, device = CPU. With arguments ("cuda:0") on those devices too.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "../../common/j2k/dwt_cpu.h"
+#include "../../common/j2k/geometry.h"
+#include "../../common/j2k/header_bytes.h"
+#include "../../common/j2k/headers.h"
+#include "../../common/j2k/load.h"
+#include "../../common/j2k/params.h"
+#include "../../common/j2k/quantise.h"
+#include "../../common/j2k/t2.h"
+#include "../../cuda_kernels/compact.h"
+#include "../../cuda_kernels/j2k/dwt_params.h"
+#include "../../cuda_kernels/j2k/load_params.h"
+#include "../../cuda_kernels/j2k/t2_params.h"
+#include "packet_header.h"
+#include "pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::j2k;
+using namespace cudaenc::testing;
+
+namespace {
+
+template <class T>
+uint32_t word_of(T value) {
+    uint32_t word;
+    static_assert(sizeof value == sizeof word);
+    std::memcpy(&word, &value, sizeof word);
+    return word;
+}
+
+// ---- load ----
+
+START_TEST(component_transforms_are_the_standards) {
+    Random random(1);
+    for (int repeat = 0; repeat < 10000; repeat++) {
+        const int limit = 1 << random.between(0, 15);
+        int32_t c[3];
+        for (int32_t &x : c) x = random.between(-limit, limit - 1);
+        const int32_t r = c[0], g = c[1], b = c[2];
+        component_transform(c[0], c[1], c[2]);
+        // T.800 G.2.2 gives it back.
+        const int32_t green = c[0] - static_cast<int32_t>(std::floor((c[1] + c[2]) / 4.0));
+        EXPECT(green == g && c[2] + green == r && c[1] + green == b, "RCT of %d %d %d", r, g, b);
+        float f[3] = {static_cast<float>(r), static_cast<float>(g), static_cast<float>(b)};
+        component_transform(f[0], f[1], f[2]);
+        const double y = static_cast<double>(f[0]), cb = static_cast<double>(f[1]), cr = static_cast<double>(f[2]);
+        // T.800 G.3.2; its five digits invert no better.
+        const double tolerance = limit * 2e-4;
+        EXPECT(std::fabs(y + 1.402 * cr - r) < tolerance &&
+                   std::fabs(y - 0.344136 * cb - 0.714136 * cr - g) < tolerance &&
+                   std::fabs(y + 1.772 * cb - b) < tolerance,
+               "ICT of %d %d %d", r, g, b);
+    }
+}
+END_TEST
+
+// Random formats and options with the tables that follow from them.
+struct Case {
+    std::string text;
+    CudaencFormat format;
+    CudaencJ2kOptions options;
+    Params params;
+    Geometry geometry;
+    Case(Random &random, int longest)
+        : format(random_format(random, longest)),
+          options(random_options(random, format, text)),
+          params(make_params(format, options)),
+          geometry(make_geometry(params)) {}
+};
+
+START_TEST(load_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int repeat = 0; repeat < 40; repeat++) {
+        const Case k(random, repeat % 4 ? 40 : 600);
+        const Params &p = k.params;
+        Picture picture = make_picture(random, k.format);
+        picture.upside_down = false;
+        fill(random, picture, Content::noise);
+        std::vector<Guarded<uint8_t>> planes;
+        for (int i = 0; i < k.format.planes; i++) planes.emplace_back(device, picture.memory[i]);
+        const Guarded<TileComponent> tile_components(device, k.geometry.tile_components);
+        const Guarded<uint32_t> samples(device, size_t{k.geometry.samples});
+        LoadParams load{};
+        for (size_t c = 0; c < p.components.size(); c++) {
+            const CudaencComponent &s = k.format.component[c];
+            load.layout[c] = {planes[static_cast<size_t>(s.plane)].data() + s.offset, picture.stride[s.plane], s.step,
+                              s.shift, s.depth};
+        }
+        load.tile_components = tile_components.data();
+        load.samples = samples.data();
+        load.components = k.format.components;
+        load.column_chunks = (k.geometry.widest + kLoadThreads - 1) / kLoadThreads;
+        load.mct = p.mct;
+        load.reversible = p.reversible;
+        device->launch(
+            nullptr, {static_cast<unsigned>(load.column_chunks * k.geometry.highest), static_cast<unsigned>(p.tiles())},
+            kLoadThreads, load);
+
+        auto expected = Guarded<uint32_t>::garbage(samples.count());
+        const int components = k.format.components;
+        for (int tile = 0; tile < p.tiles(); tile++) {
+            const TileComponent *t = &k.geometry.tile_components[static_cast<size_t>(tile * components)];
+            const auto value = [&](int c, int x, int y) {
+                return static_cast<int32_t>(picture.get(c, t[c].x0 + x, t[c].y0 + y)) -
+                       (1 << (k.format.component[c].depth - 1));
+            };
+            for (int c = 0; c < components; c++)
+                for (int y = 0; y < t[c].y1 - t[c].y0; y++)
+                    for (int x = 0; x < t[c].x1 - t[c].x0; x++) {
+                        uint32_t &to = expected[t[c].samples + static_cast<size_t>(y * (t[c].x1 - t[c].x0) + x)];
+                        const auto loaded = [&](auto zero) {
+                            auto own = static_cast<decltype(zero)>(value(c, x, y));
+                            if (!p.mct || c > 2) return word_of(own);
+                            decltype(zero) all[3];
+                            for (int i = 0; i < 3; i++) all[i] = static_cast<decltype(zero)>(value(i, x, y));
+                            component_transform(all[0], all[1], all[2]);
+                            return word_of(all[c]);
+                        };
+                        to = p.reversible ? loaded(int32_t{}) : loaded(float{});
+                    }
+        }
+        EXPECT(samples.read("samples") == expected, "%dx%d, %d components", p.width, p.height, components);
+        for (const auto &plane : planes) plane.read("a plane");
+    }
+}
+END_TEST
+
+// ---- wavelet transform ----
+
+// One level of a tile-component on the host: every column, then every row, by the walker of rows. Returns the low
+// quarter; the others go to `out`, quantised.
+template <class W>
+std::vector<typename W::Sample> level_on_host(const std::vector<typename W::Sample> &in, const Extent &e,
+                                              const Quantiser *bands, uint32_t *out, size_t stride) {
+    using Sample = typename W::Sample;
+    const int width = e.width(), height = e.height();
+    const int lows = low_begin(e.x1) - low_begin(e.x0), low_rows = low_begin(e.y1) - low_begin(e.y0);
+    std::vector<Sample> turned = in, low(static_cast<size_t>(std::max(width, height)) + 2), high(low);
+    std::vector<Sample> line(low.size());
+    for (int x = 0; x < width; x++) {  // low rows above, high rows below
+        for (int y = 0; y < height; y++) line[static_cast<size_t>(y)] = in[static_cast<size_t>(y * width + x)];
+        transform_row<W>(line.data(), e.y0, e.y1, low.data() + 1, high.data() + 1);
+        for (int y = 0; y < height; y++)
+            turned[static_cast<size_t>(y * width + x)] =
+                y < low_rows ? low[static_cast<size_t>(y) + 1] : high[static_cast<size_t>(y - low_rows) + 1];
+    }
+    std::vector<Sample> next(static_cast<size_t>(lows * low_rows));
+    for (int y = 0; y < height; y++) {
+        transform_row<W>(&turned[static_cast<size_t>(y * width)], e.x0, e.x1, low.data() + 1, high.data() + 1);
+        for (int x = 0; x < width; x++) {
+            const bool right = x >= lows, lower = y >= low_rows;
+            const Sample value = right ? high[static_cast<size_t>(x - lows) + 1] : low[static_cast<size_t>(x) + 1];
+            if (!right && !lower) {
+                next[static_cast<size_t>(y * lows + x)] = value;
+                continue;
+            }
+            const Quantiser &q = bands[(lower ? (right ? kHH : kLH) : kHL) - kHL];
+            out[static_cast<size_t>(y) * stride + static_cast<size_t>(x)] =
+                quantise(value, q.inverse_step, (1u << q.planes) - 1);
+        }
+    }
+    return next;
+}
+
+template <class W, class P>
+void check_dwt(const std::shared_ptr<Device> &device, Random &random, const Case &k) {
+    using Sample = typename W::Sample;
+    const Params &p = k.params;
+    const Geometry &g = k.geometry;
+    const size_t components = p.components.size();
+    auto values = Guarded<uint32_t>::garbage(g.samples);
+    auto expected = values;
+    for (size_t i = 0; i < g.tile_components.size(); i++) {
+        const TileComponent &t = g.tile_components[i];
+        const size_t width = static_cast<size_t>(t.x1 - t.x0), count = width * static_cast<size_t>(t.y1 - t.y0);
+        const int limit = 1 << (p.components[i % components].depth - 1);
+        const bool extremes = random.one_in(3);
+        std::vector<Sample> in(count);
+        for (size_t n = 0; n < count; n++) {
+            const int x = extremes ? (random.one_in(2) ? limit - 1 : -limit) : random.between(-limit, limit - 1);
+            in[n] = static_cast<Sample>(x);
+            values[t.samples + n] = word_of(in[n]);
+        }
+        const auto &quantisers = p.quantisers[i % components];
+        for (int level = 1; level <= p.levels; level++) {
+            const Extent e = extent_at(t, level - 1);
+            if (e.width() && e.height())
+                in = level_on_host<W>(in, e, &quantisers[static_cast<size_t>(band_index(p.levels + 1 - level, kHL))],
+                                      expected.data() + t.samples, width);
+        }
+        const Extent e = extent_at(t, p.levels);
+        for (int y = 0; y < e.height(); y++)
+            for (int x = 0; x < e.width(); x++)
+                expected[t.samples + static_cast<size_t>(y) * width + static_cast<size_t>(x)] =
+                    quantise(in[static_cast<size_t>(y * e.width() + x)], quantisers[0].inverse_step,
+                             (1u << quantisers[0].planes) - 1);
+    }
+    const Guarded<TileComponent> tile_components(device, g.tile_components);
+    const Guarded<uint32_t> samples(device, values), halves(device, size_t{g.halves}),
+        coefficients(device, size_t{g.samples});
+    int width = g.widest, height = g.highest;
+    for (int level = std::min(p.levels, 1); level <= p.levels; level++) {
+        P dwt{};
+        dwt.tile_components = tile_components.data();
+        dwt.in_is_halves = level && level % 2 == 0;
+        dwt.in = dwt.in_is_halves ? halves.data() : samples.data();
+        dwt.out = dwt.in_is_halves ? samples.data() : halves.data();
+        dwt.coefficients = coefficients.data();
+        dwt.components = static_cast<int>(components);
+        dwt.level = level;
+        dwt.last = level == p.levels;
+        for (size_t c = 0; c < components; c++)
+            for (int o = kLL; o <= kHH; o++) {
+                if (o == kLL ? !dwt.last : !level) continue;
+                const Quantiser &q =
+                    p.quantisers[c][o == kLL ? 0 : static_cast<size_t>(band_index(p.levels + 1 - level, o))];
+                dwt.quantiser[c][o] = {q.inverse_step, (1u << q.planes) - 1};
+            }
+        dwt.block_columns = width / kDwtColumns + 1;
+        device->launch(nullptr,
+                       {static_cast<unsigned>(dwt.block_columns * (height / kDwtRows + 1)),
+                        static_cast<unsigned>(p.tiles()), static_cast<unsigned>(components)},
+                       kDwtThreads, dwt);
+        width = (width + 1) / 2;
+        height = (height + 1) / 2;
+    }
+    const auto is = coefficients.read("coefficients");
+    const auto wrong = std::mismatch(is.begin(), is.end(), expected.begin());
+    EXPECT(wrong.first == is.end(),
+           "coefficient %td of %zu is %08x, not %08x: %dx%d, %d components, tiles %dx%d, %d levels",
+           wrong.first - is.begin(), is.size(), *wrong.first, *wrong.second, p.width, p.height,
+           static_cast<int>(components), p.tile_width, p.tile_height, p.levels);
+    samples.read("samples");
+    halves.read("halves");
+    tile_components.read("tile-components");
+}
+
+START_TEST(dwt_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int repeat = 0; repeat < 60; repeat++) {
+        const Case k(random, repeat % 6 == 0 ? 300 : repeat % 6 == 1 ? 5 : 70);
+        if (k.params.reversible)
+            check_dwt<Dwt53, Dwt53Params>(device, random, k);
+        else
+            check_dwt<Dwt97, Dwt97Params>(device, random, k);
+    }
+}
+END_TEST
+
+// Sizes at which thread-blocks begin and end, and tiles that begin at odd places.
+START_TEST(dwt_at_the_edges_of_thread_blocks) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (const int width : {1, 2, kDwtColumns - 1, kDwtColumns, kDwtColumns + 1, 2 * kDwtColumns + 1})
+        for (const int height : {1, kDwtRows - 1, kDwtRows, kDwtRows + 1, 2 * kDwtRows + 1}) {
+            Case k(random, 4);
+            k.format = make_format(2 * width + 1, height, 1, 8, false, CUDAENC_COLOR_GRAY);
+            cudaenc_j2k_defaults(&k.options);
+            k.options.tile_width = width;
+            k.options.levels = random.between(1, 3);
+            k.options.pred = random.between(0, 1);
+            k.params = make_params(k.format, k.options);
+            k.geometry = make_geometry(k.params);
+            if (k.params.reversible)
+                check_dwt<Dwt53, Dwt53Params>(device, random, k);
+            else
+                check_dwt<Dwt97, Dwt97Params>(device, random, k);
+        }
+}
+END_TEST
+
+// ---- tier-2 and gather ----
+
+void put_bytes(std::vector<uint8_t> &out, uint64_t value, int bytes) {
+    while (bytes--) out.push_back(static_cast<uint8_t>(value >> (8 * bytes)));
+}
+
+struct CodedPicture {
+    std::vector<uint8_t> planes;
+    std::vector<uint32_t> bytes;
+    std::vector<uint8_t> slots;
+};
+
+// Planes, lengths and codewords at random, many of them with long runs of ones in their headers.
+CodedPicture make_coded(Random &random, const Geometry &g) {
+    CodedPicture coded;
+    coded.slots.resize(g.slot_bytes);
+    for (uint8_t &byte : coded.slots) byte = static_cast<uint8_t>(random.word());
+    const uint32_t rarity = random.one_in(4) ? 1000000 : random.below(8) + 1;
+    const bool ones = random.one_in(2);
+    for (const CodeBlock &b : g.blocks) {
+        const bool included = !random.one_in(rarity);
+        const uint32_t longest = static_cast<uint32_t>(slot_bytes(b.width, b.height, b.planes)) - 4;
+        uint32_t bytes = random.below(longest + 1) >> random.between(0, 12);
+        if (ones) bytes = std::min((1u << random.between(0, 16)) - 1, longest);
+        coded.planes.push_back(included && b.planes ? static_cast<uint8_t>(random.between(1, b.planes)) : 0);
+        coded.bytes.push_back(coded.planes.back() ? bytes : 0);
+    }
+    return coded;
+}
+
+// The codestream, sequentially.
+std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const CodedPicture &coded) {
+    const MainHeader header = make_main_header(p);
+    std::vector<uint8_t> out = header.bytes;
+    const auto coded_block = [&](uint32_t b) { return CodedBlock{coded.bytes[b], coded.planes[b], {}}; };
+    for (uint32_t t = 0; t < g.tiles.size(); t++) {
+        std::vector<std::vector<uint8_t>> packets;
+        for (uint32_t i = g.tiles[t].first_packet; i < g.tiles[t].last_packet; i++) {
+            const Packet &packet = g.packets[i];
+            HeaderBytes bits;
+            bool any = false;
+            for (uint32_t b = packet.first_block; b < packet.last_block; b++) any |= coded.planes[b] != 0;
+            bits.put(any, 1);
+            for (uint32_t n = packet.first_band; any && n < packet.last_band; n++) {
+                const PrecinctBand &cell = g.precinct_bands[n];
+                std::vector<TagNode> nodes;
+                for (uint32_t j = 0; j < cell.columns * cell.rows; j++)
+                    nodes.push_back(
+                        tag_leaf(coded_block(cell.first_block + j), g.blocks[cell.first_block + j].planes, j));
+                size_t below = 0;
+                for (int level = 1; level < tag_tree_levels(cell.columns, cell.rows); level++) {
+                    const uint32_t c = tag_tree_columns(cell.columns, level - 1),
+                                   r = tag_tree_columns(cell.rows, level - 1);
+                    for (uint32_t y = 0; y < (r + 1) / 2; y++)
+                        for (uint32_t x = 0; x < (c + 1) / 2; x++)
+                            nodes.push_back(tag_parent(&nodes[below], c, r, x, y));
+                    below += size_t{c} * r;
+                }
+                for (uint32_t j = 0; j < cell.columns * cell.rows; j++)
+                    put_block_header(bits, cell, nodes.data(), j % cell.columns, j / cell.columns,
+                                     coded_block(cell.first_block + j));
+            }
+            bits.finish();
+            std::vector<uint8_t> bytes;
+            if (p.sop) put_bytes(bytes, 0xFF910004, 4), put_bytes(bytes, (i - g.tiles[t].first_packet) & 0xFFFF, 2);
+            bytes.insert(bytes.end(), bits.bytes.begin(), bits.bytes.end());
+            if (p.eph) put_bytes(bytes, 0xFF92, 2);
+            for (uint32_t b = packet.first_block; b < packet.last_block; b++) {
+                const auto from = coded.slots.begin() + static_cast<ptrdiff_t>(g.blocks[b].slot);
+                bytes.insert(bytes.end(), from, from + coded.bytes[b]);
+            }
+            packets.push_back(bytes);
+        }
+        std::vector<uint8_t> plt;
+        for (size_t first = 0, index = 0; p.plt && first < packets.size(); first += kPltPackets, index++) {
+            std::vector<uint8_t> lengths;
+            for (size_t i = first; i < std::min(first + kPltPackets, packets.size()); i++) {
+                int groups = 1;
+                while (packets[i].size() >> (7 * groups)) groups++;
+                while (groups--)
+                    lengths.push_back(
+                        static_cast<uint8_t>((packets[i].size() >> (7 * groups) & 127) | (groups ? 128 : 0)));
+            }
+            put_bytes(plt, 0xFF58, 2), put_bytes(plt, lengths.size() + 3, 2), put_bytes(plt, index, 1);
+            plt.insert(plt.end(), lengths.begin(), lengths.end());
+        }
+        uint64_t part = 14 + plt.size();
+        for (const auto &packet : packets) part += packet.size();
+        put_bytes(out, 0xFF90000A, 4), put_bytes(out, t, 2), put_bytes(out, part, 4), put_bytes(out, 1, 2);
+        out.insert(out.end(), plt.begin(), plt.end());
+        put_bytes(out, 0xFF93, 2);
+        for (const auto &packet : packets) out.insert(out.end(), packet.begin(), packet.end());
+        if (header.tlm) {
+            std::vector<uint8_t> length;
+            put_bytes(length, part, 4);
+            std::copy(length.begin(), length.end(),
+                      out.begin() + header.tlm + (t / 10000 + 1) * 6 + static_cast<ptrdiff_t>(t) * 6 + 2);
+        }
+    }
+    put_bytes(out, 0xFFD9, 2);
+    return out;
+}
+
+unsigned blocks_for(size_t work, size_t threads) { return static_cast<unsigned>((work + threads - 1) / threads); }
+
+void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded) {
+    const std::vector<uint8_t> expected = assemble_on_host(p, g, coded);
+    const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), packets = static_cast<uint32_t>(g.packets.size()),
+                   tiles = static_cast<uint32_t>(g.tiles.size());
+    const Guarded<CodeBlock> block_table(device, g.blocks);
+    const Guarded<PrecinctBand> bands(device, g.precinct_bands);
+    const Guarded<Packet> packet_table(device, g.packets);
+    const Guarded<Tile> tile_table(device, g.tiles);
+    const Guarded<uint8_t> slots(device, coded.slots), planes(device, coded.planes);
+    const Guarded<uint32_t> bytes(device, coded.bytes), header_bits(device, size_t{blocks}),
+        raw(device, std::vector<uint32_t>(blocks * (kMaxBlockHeaderBits / 32) + packets + 2)),
+        segment_bytes(device, size_t{packets} + tiles), plt_bytes(device, size_t{p.plt ? packets : 0});
+    const Guarded<TagNode> nodes(device, size_t{g.tag_tree_nodes});
+    const Guarded<uint64_t> header_bits_before(device, size_t{blocks} + 1),
+        segments_before(device, size_t{packets} + tiles + 1), bytes_before(device, size_t{blocks} + 1),
+        plt_before(device, size_t{packets} + 1),
+        partials(device, prefix_sum_partials(std::max(blocks, packets + tiles)));
+    const Guarded<CodestreamResult> result(device, std::vector<CodestreamResult>(1));
+    Tier2Buffers t2{};
+    t2.blocks = block_table.data();
+    t2.bands = bands.data();
+    t2.packets = packet_table.data();
+    t2.tiles = tile_table.data();
+    t2.slots = slots.data();
+    t2.planes = planes.data();
+    t2.bytes = bytes.data();
+    t2.nodes = nodes.data();
+    t2.header_bits = header_bits.data();
+    t2.header_bits_before = header_bits_before.data();
+    t2.raw = raw.data();
+    t2.segment_bytes = segment_bytes.data();
+    t2.segments_before = segments_before.data();
+    t2.bytes_before = bytes_before.data();
+    t2.plt_bytes = p.plt ? plt_bytes.data() : nullptr;
+    t2.plt_before = p.plt ? plt_before.data() : nullptr;
+    t2.block_count = blocks;
+    t2.band_count = static_cast<uint32_t>(g.precinct_bands.size());
+    t2.packet_count = packets;
+    t2.tile_count = tiles;
+    t2.sop = p.sop;
+    t2.eph = p.eph;
+    const auto sum = [&](const uint32_t *sizes, const Guarded<uint64_t> &before, uint32_t count) {
+        prefix_sum(*device, nullptr, sizes, before.data(), count, partials.data());
+    };
+    const unsigned by_block = blocks_for(blocks, kTier2Threads),
+                   by_packet = blocks_for(size_t{packets} * 32, kTier2Threads);
+    sum(bytes.data(), bytes_before, blocks);
+    device->launch(nullptr, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
+    device->launch(nullptr, {by_block}, kTier2Threads, HeaderBitsParams{t2});
+    sum(header_bits.data(), header_bits_before, blocks);
+    device->launch(nullptr, {by_block}, kTier2Threads, WriteBitsParams{t2});
+    device->launch(nullptr, {by_packet}, kTier2Threads, PacketSizesParams{t2});
+    if (p.plt) sum(plt_bytes.data(), plt_before, packets);
+    device->launch(nullptr, {blocks_for(tiles, kTier2Threads)}, kTier2Threads, TileSizesParams{t2});
+    sum(segment_bytes.data(), segments_before, packets + tiles);
+
+    // Into memory of just the size; then one byte less, where nothing may be written.
+    const MainHeader header = make_main_header(p);
+    for (const size_t less : {0, 1}) {
+        auto stream = Guarded<uint8_t>::garbage(expected.size() - less);
+        std::copy(header.bytes.begin(), header.bytes.end(), stream.begin());
+        const Guarded<uint8_t> data(device, stream);
+        const Codestream out{data.data(), data.count(), static_cast<uint32_t>(header.bytes.size()), header.tlm,
+                             result.data()};
+        device->launch(nullptr, {blocks_for(std::max(size_t{packets} * 32, size_t{tiles}), kTier2Threads)},
+                       kTier2Threads, WriteHeadersParams{t2, out});
+        device->launch(nullptr, {blocks_for(size_t{blocks} * 32, kTier2Threads)}, kTier2Threads, GatherParams{t2, out});
+        const auto is = data.read("codestream");
+        EXPECT(result.read("result")[0].bytes == expected.size(), "%llu bytes, not %zu",
+               static_cast<unsigned long long>(result.read("result")[0].bytes), expected.size());
+        EXPECT(result.read("result")[0].longest == 0, "no tile-part is that long");
+        const auto &should = less ? stream : expected;
+        const auto wrong = std::mismatch(is.begin(), is.end(), should.begin());
+        EXPECT(wrong.first == is.end(), "byte %td of %zu, %zu too few: %02x, not %02x", wrong.first - is.begin(),
+               is.size(), less, *wrong.first, *wrong.second);
+    }
+    header_bits.read("header bits"), raw.read("raw headers"), segment_bytes.read("segments"), nodes.read("nodes");
+    plt_bytes.read("PLT"), header_bits_before.read("header bits before"), segments_before.read("segments before");
+    bytes_before.read("bytes before"), plt_before.read("PLT before"), partials.read("partial sums");
+    EXPECT(slots.read("slots") == coded.slots && bytes.read("bytes") == coded.bytes &&
+               planes.read("planes") == coded.planes,
+           "what tier-2 only reads");
+}
+
+START_TEST(tier_2_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int repeat = 0; repeat < 60; repeat++) {
+        const Case k(random, repeat % 4 ? 60 : 250);
+        check_tier2(device, k.params, k.geometry, make_coded(random, k.geometry));
+    }
+}
+END_TEST
+
+// Headers of kilobytes, with many blocks in a packet.
+START_TEST(long_packet_headers_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int repeat = 0; repeat < 4; repeat++) {
+        CudaencJ2kOptions options;
+        cudaenc_j2k_defaults(&options);
+        options.cblk_width = options.cblk_height = 4;
+        options.levels = repeat % 2;
+        options.guard_bits = 7;
+        options.pred = CUDAENC_J2K_DWT53;
+        options.plt = options.eph = 1;
+        const Params params = make_params(make_format(211, 157, 1, 16, false, CUDAENC_COLOR_GRAY), options);
+        const Geometry geometry = make_geometry(params);
+        CodedPicture coded = make_coded(random, geometry);
+        if (repeat >= 2)  // nothing but ones, as far as headers have them
+            for (size_t i = 0; i < coded.bytes.size(); i++)
+                coded.planes[i] = geometry.blocks[i].planes, coded.bytes[i] = 127;
+        check_tier2(device, params, geometry, coded);
+    }
+}
+END_TEST
+
+START_TEST(more_packets_than_a_plt_segment_holds) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    CudaencJ2kOptions options;
+    cudaenc_j2k_defaults(&options);
+    options.cblk_width = options.cblk_height = 4;
+    options.levels = 0;
+    options.precincts = "4x4";
+    options.plt = options.sop = 1;
+    const Params params = make_params(make_format(475, 475, 1, 8, false, CUDAENC_COLOR_GRAY), options);
+    const Geometry geometry = make_geometry(params);
+    ck_assert_uint_gt(geometry.packets.size(), kPltPackets);
+    CodedPicture coded = make_coded(random, geometry);
+    check_tier2(device, params, geometry, coded);
+}
+END_TEST
+
+// ---- whole pictures ----
+
+START_TEST(pictures_are_alike_on_device_and_cpu) {
+    const std::string &spec = device_specs[static_cast<size_t>(_i)];
+    Random random(static_cast<uint64_t>(_i) + 1000);
+    for (int done = 0; done < 25;) {
+        const CudaencFormat format = random_format(random, done % 5 ? 50 : 200);
+        Log log;
+        std::string text;
+        CudaencConfig config = make_config(format, "cpu", &log);
+        config.j2k = random_options(random, format, text);
+        // The emulator takes long where many small blocks have the threads of large ones.
+        const size_t warps =
+            static_cast<size_t>(std::max(config.j2k.cblk_width / 32, 1) * std::max(config.j2k.cblk_height / 32, 1));
+        if (make_geometry(make_params(format, config.j2k)).blocks.size() * warps > 1500) continue;
+        done++;
+        Picture picture = make_picture(random, format);
+        picture.upside_down = random.one_in(3);
+        fill(random, picture, static_cast<Content>(random.between(0, static_cast<int>(Content::kinds) - 1)));
+        const auto on_cpu = encode(config, picture.frame());
+        config.device = spec.c_str();
+        EXPECT(encode(config, picture.frame()) == on_cpu, "%s", describe(config).c_str());
+    }
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_device_arguments(argc, argv);
+    const int devices = static_cast<int>(device_specs.size());
+    Suite *suite = suite_create("j2k_kernels");
+    TCase *host = add_case(suite, "host");
+    tcase_add_test(host, component_transforms_are_the_standards);
+    TCase *kernels = add_case(suite, "kernels");
+    tcase_add_loop_test(kernels, load_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, dwt_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, dwt_at_the_edges_of_thread_blocks, 0, devices);
+    tcase_add_loop_test(kernels, tier_2_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, long_packet_headers_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, more_packets_than_a_plt_segment_holds, 0, devices);
+    TCase *pictures = add_case(suite, "pictures");
+    tcase_add_loop_test(pictures, pictures_are_alike_on_device_and_cpu, 0, devices);
+    return run_suite(suite);
+}
