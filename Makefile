@@ -60,8 +60,8 @@ cxxflags := -std=c++20 -fPIC -O3 -Wall -Wextra -Wno-restrict -ffp-contract=off -
 # nvcc: machine code for these GPUs, of which it may not know all, and PTX of the newest for those that come later.
 GPU_ARCHS ?= 75 80 86 89 90 100 120
 archs := $(filter $(patsubst sm_%,%,$(if $(NVCC),$(shell $(NVCC) --list-gpu-code))),$(GPU_ARCHS))
-nvccflags = -fatbin -std=c++20 -O3 --fmad=false -Wno-deprecated-gpu-targets -Icommon -Icuda_kernels \
-            $(if $(shell $(NVCC) --help | grep compress-mode),--compress-mode=size) \
+nvccflags := -fatbin -std=c++20 -O3 --fmad=false -Wno-deprecated-gpu-targets -Icommon -Icuda_kernels \
+            $(if $(shell $(or $(NVCC),true) --help | grep compress-mode),--compress-mode=size) \
             $(foreach a,$(archs),-gencode arch=compute_$(a),code=sm_$(a)) \
             -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
 
@@ -102,7 +102,7 @@ kernel_version := $(shell $(or $($(if $(filter nvcc,$(KERNEL_COMPILER)),NVCC,CLA
 image_ending   := $(if $(filter nvcc,$(KERNEL_COMPILER)),fatbin,ptx)
 images         := $(kernels:%.cu=$(B)/kernels/%.$(image_ending))
 test_images    := $(images) $(test_kernels:%.cu=$(B)/kernels/%.$(image_ending))
-$(eval $(call stamp,$(B)/kernels/flags,$(kernel_version) $(if $(filter nvcc,$(KERNEL_COMPILER)),$(archs)) $(clangflags)))
+$(eval $(call stamp,$(B)/kernels/flags,$(kernel_version) $(nvccflags) $(clangflags)))
 
 $(B)/kernels/%.fatbin: %.cu $(B)/kernels/flags
 	@mkdir -p $(@D)
@@ -172,8 +172,8 @@ $(B)/static:
 	@mv $@.new $@
 
 # ---- FFmpeg
-$(eval $(call stamp,$(B)/src/links,$(FFMPEG) $(FFMPEG_SRC) $(FFMPEG_URL) $(wildcard libavcodec_ext/*.[ch] fate_tests/fate/*.mak \
-    fate_tests/ref/* fate_tests/ref/*/*)))
+$(eval $(call stamp,$(B)/src/links,$(FFMPEG) $(FFMPEG_SRC) $(FFMPEG_URL) of \
+    $(shell find libavcodec_ext fate_tests/fate fate_tests/ref -type f | sort | md5sum)))
 $(B)/src/state-$(FFMPEG)/prepared: patches/prepare.sh patches/sources.txt $(wildcard patches/$(FFMPEG)/*.patch) $(B)/src/links
 	@FFMPEG_SRC='$(FFMPEG_SRC)' FFMPEG_URL='$(FFMPEG_URL)' patches/prepare.sh $(FFMPEG)
 $(B)/src/state-$(FFMPEG)/patched: $(B)/src/state-$(FFMPEG)/prepared ; @:
