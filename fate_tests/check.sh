@@ -45,8 +45,9 @@ formatting() {
 step include-rules fate_tests/include_rules.sh
 step formatting formatting
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
-for program in build/check/test_*; do
-    [[ $program = *.* ]] || step "${program##*/}" unit "$program"
+for source in fate_tests/check/test_*.cpp; do
+    program=$(basename "$source" .cpp)
+    step "$program" unit "build/check/$program"
 done
 step bench-smoke build/bin/cudaenc_bench -device emu -smoke
 step fate-cpu fate_tests/fate.sh "$FATE" cpu

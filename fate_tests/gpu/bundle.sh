@@ -16,8 +16,9 @@ strip -o "$bundle/ffmpeg" "$fate/ffmpeg" # FATE's; "bin" has the full one
 strip -o "$bundle/bin/ffmpeg" "$build/bin/ffmpeg"
 [ ! -f "$build/ffmpeg-ptx" ] || strip -o "$bundle/ffmpeg-ptx" "$build/ffmpeg-ptx" # FATE's, with clang's kernels
 [ ! -f "$build/bin/cudaenc_bench" ] || strip -o "$bundle/bin/cudaenc_bench" "$build/bin/cudaenc_bench"
-for program in "$build"/check/test_*; do
-    [ -d "$program" ] || strip -o "$bundle/check/${program##*/}" "$program"
+for source in fate_tests/check/test_*.cpp; do
+    program=$(basename "$source" .cpp)
+    strip -o "$bundle/check/$program" "$build/check/$program"
 done
 cp fate_tests/gpu/run.sh "$bundle/"
 
