@@ -166,13 +166,16 @@ std::vector<uint8_t> make_jp2_boxes(const Params &p, const uint8_t *icc_profile,
         close_box(box);
     }
     if (aspect_num > 0 && aspect_den > 0 && aspect_num != aspect_den) {
-        // I.5.3.7: samples a metre, of which only the ratio is known; at most 65535 in each term.
+        // I.5.3.7: samples a metre, of which only the ratio is known. Terms have 16 bits: what is larger is divided,
+        // and the ratio of the divisors goes to the other direction.
+        const auto divisor = [](int64_t x) { return (x + 65534) / 65535; };
+        const auto put_quotient = [&](int64_t x) {
+            out.put16(static_cast<uint32_t>((x + divisor(x) / 2) / divisor(x)));
+        };
         const size_t resolution = open_box("res ");
         box = open_box("resd");
-        int64_t num = aspect_num, den = aspect_den;
-        while (num > 65535 || den > 65535) num = (num + 1) / 2, den = (den + 1) / 2;
-        out.put16(static_cast<uint32_t>(num)), out.put16(static_cast<uint32_t>(den));  // vertical
-        out.put16(1), out.put16(1);                                                    // horizontal
+        put_quotient(aspect_num), put_quotient(aspect_den);  // vertical
+        out.put16(static_cast<uint32_t>(divisor(aspect_den))), out.put16(static_cast<uint32_t>(divisor(aspect_num)));
         out.put8(0), out.put8(0);
         close_box(box);
         close_box(resolution);
