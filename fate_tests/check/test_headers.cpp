@@ -1,0 +1,431 @@
+// What a packet says about itself: marker segments, lengths of tile-parts and packets, boxes, read by a parser of the
+// test's own, after T.800 Annexes A, B.6, B.9 and I.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../../common/cudaenc.h"
+#include "pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+
+namespace {
+
+// Bytes in network order; a read beyond the end fails the test.
+class Reader {
+  public:
+    Reader(const uint8_t *data, size_t size) : data_(data), size_(size) {}
+    size_t at = 0;
+    size_t size() const { return size_; }
+    const uint8_t *here() const { return data_ + at; }
+    uint64_t get(int bytes) {
+        EXPECT(at + static_cast<size_t>(bytes) <= size_, "the end is at %zu, not before %zu", size_, at);
+        uint64_t value = 0;
+        while (bytes--) value = value << 8 | data_[at++];
+        return value;
+    }
+    void expect(uint64_t value, int bytes, const char *what) {
+        const uint64_t is = get(bytes);
+        EXPECT(is == value, "%s is %llx, not %llx, at %zu", what, static_cast<unsigned long long>(is),
+               static_cast<unsigned long long>(value), at - static_cast<size_t>(bytes));
+    }
+    Reader part(size_t size) {
+        EXPECT(size <= size_ - at, "%zu bytes from %zu are more than there are", size, at);
+        at += size;
+        return Reader(data_ + at - size, size);
+    }
+
+  private:
+    const uint8_t *data_;
+    size_t size_;
+};
+
+// B.6 and B-15: precincts of all resolutions of all components of a tile.
+size_t packets_of_tile(const CudaencConfig &config, int tile_x, int tile_y, int tile_width, int tile_height) {
+    const auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+    const CudaencFormat &f = config.format;
+    const int levels = config.j2k.levels;
+    std::vector<std::pair<int, int>> precincts;  // highest resolution first, log2
+    const std::string text = config.j2k.precincts ? config.j2k.precincts : "";
+    for (size_t i = 0; i < text.size();) {
+        size_t next = text.find(',', i);
+        if (next == std::string::npos) next = text.size();
+        const size_t x = text.find('x', i);
+        precincts.push_back({std::stoi(text.substr(i)), std::stoi(text.substr(x + 1))});
+        i = next + 1;
+    }
+    if (precincts.empty()) precincts.push_back({32768, 32768});
+    size_t packets = 0;
+    for (int c = 0; c < f.components; c++)
+        for (int r = 0; r <= levels; r++) {
+            const auto &precinct = precincts[std::min(precincts.size() - 1, static_cast<size_t>(levels - r))];
+            const auto count = [&](int index, int step, int64_t picture, int log2_subsample, int precinct_side) {
+                const int64_t d = int64_t{1} << log2_subsample, scale = int64_t{1} << (levels - r);
+                const int64_t begin = ceil_div(ceil_div(int64_t{index} * step, d), scale);
+                const int64_t end = ceil_div(ceil_div(std::min((int64_t{index} + 1) * step, picture), d), scale);
+                return end > begin ? ceil_div(end, precinct_side) - begin / precinct_side : 0;
+            };
+            packets += static_cast<size_t>(
+                count(tile_x, tile_width, f.width, f.component[c].log2_subsample_x, precinct.first) *
+                count(tile_y, tile_height, f.height, f.component[c].log2_subsample_y, precinct.second));
+        }
+    return packets;
+}
+
+struct Parsed {
+    std::string comment;
+    bool has_comment = false;
+    size_t tiles = 0, packets = 0, tlm_segments = 0, plt_segments = 0;
+    std::map<int, int> segments;  // of the main header
+};
+
+// Inside a packet's data no two bytes look like a marker.
+void expect_no_marker(const uint8_t *data, size_t size) {
+    for (size_t i = 0; i + 1 < size; i++)
+        EXPECT(data[i] != 0xFF || data[i + 1] <= 0x8F, "a marker %02x%02x within data", data[i], data[i + 1]);
+    EXPECT(!size || data[size - 1] != 0xFF, "data end with 0xFF");
+}
+
+void check_quantisation(Reader &in, const CudaencJ2kOptions &o) {  // A.6.4
+    const int reversible = o.pred == CUDAENC_J2K_DWT53;
+    in.expect(static_cast<uint64_t>(o.guard_bits << 5 | (reversible ? 0 : 2)), 1, "Sqcd");
+    for (int band = 0; band < 3 * o.levels + 1; band++) {
+        const uint64_t step = in.get(reversible ? 1 : 2), exponent = step >> (reversible ? 3 : 11);
+        if (reversible) EXPECT((step & 7) == 0, "a reversible step has a mantissa");
+        // M_b fits what decoders hold: 31 magnitude bit-planes.
+        EXPECT(
+            static_cast<int>(exponent) + o.guard_bits - 1 <= 31 && exponent + static_cast<uint64_t>(o.guard_bits) >= 1,
+            "exponent %d", static_cast<int>(exponent));
+    }
+}
+
+Parsed parse_codestream(Reader in, const CudaencConfig &config) {
+    const CudaencFormat &f = config.format;
+    const CudaencJ2kOptions &o = config.j2k;
+    Parsed parsed;
+    const int tile_width = o.tile_width ? std::min(o.tile_width, f.width) : f.width;
+    const int tile_height = o.tile_height ? std::min(o.tile_height, f.height) : f.height;
+    const int across = (f.width - 1) / tile_width + 1, down = (f.height - 1) / tile_height + 1;
+    parsed.tiles = static_cast<size_t>(across) * static_cast<size_t>(down);
+    in.expect(0xFF4F, 2, "SOC");
+    in.expect(0xFF51, 2, "SIZ is the second marker and");
+    std::vector<std::pair<uint64_t, uint64_t>> tlm;
+    std::vector<bool> quantised(static_cast<size_t>(f.components));
+    for (int marker = 0xFF51;; marker = static_cast<int>(in.get(2))) {
+        if (marker == 0xFF90) break;
+        parsed.segments[marker]++;
+        const size_t length = static_cast<size_t>(in.get(2));
+        EXPECT(length >= 2, "the length of %x", marker);
+        Reader segment = in.part(length - 2);
+        switch (marker) {
+            case 0xFF51:  // A.5.1
+                segment.expect(0, 2, "Rsiz");
+                for (const int value : {f.width, f.height, 0, 0, tile_width, tile_height, 0, 0})
+                    segment.expect(static_cast<uint64_t>(value), 4, "a size in SIZ");
+                segment.expect(static_cast<uint64_t>(f.components), 2, "Csiz");
+                for (int c = 0; c < f.components; c++) {
+                    segment.expect(static_cast<uint64_t>(f.component[c].depth - 1), 1, "Ssiz");
+                    segment.expect(1u << f.component[c].log2_subsample_x, 1, "XRsiz");
+                    segment.expect(1u << f.component[c].log2_subsample_y, 1, "YRsiz");
+                }
+                break;
+            case 0xFF52: {  // A.6.1
+                const bool precincts = o.precincts && *o.precincts;
+                segment.expect((precincts ? 1u : 0u) | (o.sop ? 2u : 0u) | (o.eph ? 4u : 0u), 1, "Scod");
+                segment.expect(static_cast<uint64_t>(o.prog), 1, "the progression");
+                segment.expect(1, 2, "the number of layers");
+                const bool mct = o.mct == 1 || (o.mct < 0 && f.components >= 3 && f.color_model == CUDAENC_COLOR_RGB);
+                segment.expect(mct, 1, "the component transform");
+                segment.expect(static_cast<uint64_t>(o.levels), 1, "the number of levels");
+                segment.expect(static_cast<uint64_t>(__builtin_ctz(static_cast<unsigned>(o.cblk_width)) - 2), 1, "xcb");
+                segment.expect(static_cast<uint64_t>(__builtin_ctz(static_cast<unsigned>(o.cblk_height)) - 2), 1,
+                               "ycb");
+                segment.expect(0, 1, "the code-block style");
+                segment.expect(o.pred == CUDAENC_J2K_DWT53, 1, "the wavelet");
+                for (int r = 0; precincts && r <= o.levels; r++) {
+                    const uint64_t size = segment.get(1);
+                    EXPECT(!r || ((size & 15) && size >> 4), "precincts of 1 at resolution %d", r);
+                }
+                break;
+            }
+            case 0xFF5C:
+                quantised.assign(quantised.size(), true);
+                check_quantisation(segment, o);
+                break;
+            case 0xFF5D: {
+                const uint64_t c = segment.get(1);
+                EXPECT(c > 0 && c < quantised.size() && parsed.segments[0xFF5C] == 1, "QCC of component %d",
+                       static_cast<int>(c));
+                check_quantisation(segment, o);
+                break;
+            }
+            case 0xFF64:
+                segment.expect(1, 2, "Rcom");
+                parsed.comment.assign(reinterpret_cast<const char *>(segment.here()), segment.size() - 2);
+                parsed.has_comment = true;
+                segment.at = segment.size();
+                break;
+            case 0xFF55:  // A.7.1: 16 bits of index, 32 of length
+                segment.expect(parsed.tlm_segments++, 1, "Ztlm");
+                segment.expect(0x60, 1, "Stlm");
+                while (segment.at < segment.size()) {
+                    const uint64_t tile = segment.get(2);
+                    tlm.push_back({tile, segment.get(4)});
+                }
+                break;
+            default:
+                EXPECT(false, "marker %x in the main header", marker);
+        }
+        EXPECT(segment.at == segment.size(), "marker segment %x is longer than what is in it", marker);
+    }
+    EXPECT(std::all_of(quantised.begin(), quantised.end(), [](bool x) { return x; }), "a component has no steps");
+    for (const int marker : {0xFF51, 0xFF52, 0xFF5C})
+        EXPECT(parsed.segments[marker] == 1, "%d marker segments %x", parsed.segments[marker], marker);
+    EXPECT((parsed.tlm_segments > 0) == (o.tlm == 1), "TLM");
+
+    for (size_t tile = 0; tile < parsed.tiles; tile++) {  // A.4.2; the first SOT has been read
+        if (tile) in.expect(0xFF90, 2, "SOT");
+        const size_t begin = in.at - 2;
+        in.expect(10, 2, "Lsot");
+        in.expect(tile, 2, "Isot");
+        const uint64_t length = in.get(4);
+        in.expect(0, 1, "TPsot");
+        in.expect(1, 1, "TNsot");
+        EXPECT(begin + length <= in.size() - 2, "tile %zu: Psot", tile);
+        if (o.tlm)
+            EXPECT(tile < tlm.size() && tlm[tile] == std::make_pair(uint64_t{tile}, length), "TLM of tile %zu", tile);
+        std::vector<uint64_t> lengths;
+        uint64_t marker = in.get(2), segments = 0;
+        for (; marker == 0xFF58; marker = in.get(2)) {  // A.7.3
+            Reader plt = in.part(static_cast<size_t>(in.get(2)) - 2);
+            plt.expect(segments++, 1, "Zplt");
+            while (plt.at < plt.size()) {
+                uint64_t value = 0, byte;
+                do value = value << 7 | ((byte = plt.get(1)) & 127);
+                while (byte & 128);
+                lengths.push_back(value);
+            }
+        }
+        parsed.plt_segments += segments;
+        EXPECT(marker == 0xFF93, "SOD is %x", static_cast<int>(marker));
+        EXPECT((segments > 0) == (o.plt == 1), "PLT");
+        const size_t expected = packets_of_tile(config, static_cast<int>(tile) % across,
+                                                static_cast<int>(tile) / across, tile_width, tile_height);
+        Reader body = in.part(static_cast<size_t>(begin + length - in.at));
+        if (o.plt) {
+            EXPECT(lengths.size() == expected, "tile %zu: %zu lengths of packets, not %zu", tile, lengths.size(),
+                   expected);
+            for (size_t i = 0; i < lengths.size(); i++) {
+                Reader packet = body.part(static_cast<size_t>(lengths[i]));
+                if (o.sop) {  // A.8.1
+                    packet.expect(0xFF910004, 4, "SOP");
+                    packet.expect(i & 0xFFFF, 2, "Nsop");
+                }
+                size_t header = packet.at;
+                if (o.eph) {
+                    const uint8_t eph[] = {0xFF, 0x92};
+                    const uint8_t *end = packet.here() + packet.size() - packet.at;
+                    const uint8_t *at = std::search(packet.here(), end, std::begin(eph), std::end(eph));
+                    EXPECT(at != end, "no EPH in packet %zu", i);
+                    expect_no_marker(packet.here(), static_cast<size_t>(at - packet.here()));
+                    header += static_cast<size_t>(at - packet.here()) + 2;
+                }
+                EXPECT(packet.size() > packet.at, "packet %zu has no header", i);
+                // A packet that says that it has nothing has nothing more.
+                if (!(*packet.here() & 0x80))
+                    EXPECT(packet.size() == packet.at + 1 + (o.eph ? 2 : 0), "%zu bytes in an empty packet",
+                           packet.size());
+                packet.at = o.eph ? header : packet.at;
+                expect_no_marker(packet.here(), packet.size() - packet.at);
+                parsed.packets++;
+            }
+            EXPECT(body.at == body.size(), "tile %zu: %zu bytes of packets, lengths of %zu", tile, body.size(),
+                   body.at);
+        } else if (o.sop) {  // nothing else looks like SOP
+            size_t count = 0;
+            for (size_t i = 0; i + 1 < body.size(); i++) {
+                body.at = i;
+                if (body.here()[0] != 0xFF || body.here()[1] != 0x91) continue;
+                body.expect(0xFF910004, 4, "SOP");
+                body.expect(count++ & 0xFFFF, 2, "Nsop");
+            }
+            EXPECT(count == expected, "tile %zu: %zu SOP, not %zu", tile, count, expected);
+            parsed.packets += count;
+        }
+    }
+    if (o.tlm) EXPECT(tlm.size() == parsed.tiles, "%zu tiles in TLM, not %zu", tlm.size(), parsed.tiles);
+    in.expect(0xFFD9, 2, "EOC");
+    EXPECT(in.at == in.size(), "%zu bytes follow EOC", in.size() - in.at);
+    return parsed;
+}
+
+// Annex I. Returns the codestream.
+Reader parse_boxes(Reader in, const CudaencConfig &config, const CudaencFrame &frame) {
+    const CudaencFormat &f = config.format;
+    const auto box = [](Reader &from, const std::string &type) {
+        const size_t length = static_cast<size_t>(from.get(4));
+        EXPECT(length >= 8, "a box of %zu bytes", length);
+        std::string is;
+        for (int i = 0; i < 4; i++) is += static_cast<char>(from.get(1));
+        EXPECT(is == type, "box '%s', not '%s'", is.c_str(), type.c_str());
+        return from.part(length - 8);
+    };
+    Reader signature = box(in, "jP  ");
+    signature.expect(0x0D0A870A, 4, "the signature");
+    Reader type = box(in, "ftyp");
+    type.expect(0x6A703220, 4, "BR");
+    type.expect(0, 4, "MinV");
+    type.expect(0x6A703220, 4, "CL");
+    Reader header = box(in, "jp2h");
+    Reader image = box(header, "ihdr");
+    image.expect(static_cast<uint64_t>(f.height), 4, "HEIGHT");
+    image.expect(static_cast<uint64_t>(f.width), 4, "WIDTH");
+    image.expect(static_cast<uint64_t>(f.components), 2, "NC");
+    bool alike = true;
+    for (int c = 0; c < f.components; c++) alike &= f.component[c].depth == f.component[0].depth;
+    image.expect(alike ? static_cast<uint64_t>(f.component[0].depth - 1) : 255, 1, "BPC");
+    image.expect(7, 1, "C");
+    image.expect(0, 1, "UnkC");
+    image.expect(0, 1, "IPR");
+    if (!alike) {
+        Reader depths = box(header, "bpcc");
+        for (int c = 0; c < f.components; c++)
+            depths.expect(static_cast<uint64_t>(f.component[c].depth - 1), 1, "a depth in bpcc");
+        EXPECT(depths.at == depths.size(), "bpcc");
+    }
+    Reader colour = box(header, "colr");
+    // A profile of another colour space than the samples', or less than a profile's header, is left out.
+    const char *space = f.color_model == CUDAENC_COLOR_RGB    ? "RGB "
+                        : f.color_model == CUDAENC_COLOR_GRAY ? "GRAY"
+                                                              : "none";
+    const bool profile = frame.icc_profile_size >= 128 && std::equal(space, space + 4, frame.icc_profile + 16);
+    colour.expect(profile ? 2 : 1, 1, "METH");
+    colour.expect(0, 1, "PREC");
+    colour.expect(0, 1, "APPROX");
+    if (profile) {
+        EXPECT(colour.size() - colour.at == frame.icc_profile_size &&
+                   std::equal(frame.icc_profile, frame.icc_profile + frame.icc_profile_size, colour.here()),
+               "the ICC profile");
+    } else {
+        colour.expect(f.color_model == CUDAENC_COLOR_GRAY  ? 17
+                      : f.color_model == CUDAENC_COLOR_YUV ? 18
+                                                           : 16,
+                      4, "EnumCS");
+        EXPECT(colour.at == colour.size(), "colr");
+    }
+    if (f.has_alpha) {
+        Reader channels = box(header, "cdef");
+        channels.expect(static_cast<uint64_t>(f.components), 2, "N");
+        for (int c = 0; c < f.components; c++) {
+            const bool alpha = c == f.components - 1;
+            channels.expect(static_cast<uint64_t>(c), 2, "Cn");
+            channels.expect(alpha, 2, "Typ");
+            channels.expect(alpha ? 0 : static_cast<uint64_t>(c) + 1, 2, "Asoc");
+        }
+        EXPECT(channels.at == channels.size(), "cdef");
+    }
+    const int num = frame.sample_aspect_num, den = frame.sample_aspect_den;
+    if (num > 0 && den > 0 && num != den) {
+        Reader resolution = box(header, "res ");
+        Reader display = box(resolution, "resd");
+        const double vertical = static_cast<double>(display.get(2)) / static_cast<double>(display.get(2));
+        const double horizontal = static_cast<double>(display.get(2)) / static_cast<double>(display.get(2));
+        display.expect(0, 1, "VRdE"), display.expect(0, 1, "HRdE");
+        // A sample is num wide where it is den high: fewer of them across.
+        const double ratio = vertical / horizontal * den / num;
+        EXPECT(ratio > 0.999 && ratio < 1.001, "%d:%d is %g:%g", num, den, vertical, horizontal);
+        EXPECT(display.at == display.size() && resolution.at == resolution.size(), "res");
+    }
+    EXPECT(header.at == header.size(), "jp2h");
+    Reader codestream = box(in, "jp2c");
+    EXPECT(in.at == in.size(), "%zu bytes follow the codestream", in.size() - in.at);
+    return codestream;
+}
+
+Parsed parse(const std::vector<uint8_t> &packet, const CudaencConfig &config, const CudaencFrame &frame) {
+    const Reader all(packet.data(), packet.size());
+    return parse_codestream(config.j2k.format == CUDAENC_J2K_JP2 ? parse_boxes(all, config, frame) : all, config);
+}
+
+START_TEST(random_pictures_say_what_they_are) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int repeat = 0; repeat < 60; repeat++) {
+        const CudaencFormat format = random_format(random, repeat % 4 ? 60 : 300);
+        Log log;
+        std::string text;
+        CudaencConfig config = make_config(format, "cpu", &log);
+        config.j2k = random_options(random, format, text);
+        if (repeat % 2) config.j2k.plt = 1;
+        const std::string comment(random.below(300), 'c');
+        if (random.one_in(2)) config.j2k.comment = comment.c_str();
+        Picture picture = make_picture(random, format);
+        fill(random, picture, static_cast<Content>(random.between(0, static_cast<int>(Content::kinds) - 1)));
+        CudaencFrame frame = picture.frame();
+        std::vector<uint8_t> profile(static_cast<size_t>(random.between(1, random.one_in(4) ? 130 : 5000)));
+        for (uint8_t &byte : profile) byte = static_cast<uint8_t>(random.word());
+        const char *const spaces[] = {"RGB ", "GRAY", "CMYK"};
+        if (profile.size() >= 20) std::memcpy(profile.data() + 16, random.of(spaces), 4);
+        if (random.one_in(2)) frame.icc_profile = profile.data(), frame.icc_profile_size = profile.size();
+        frame.sample_aspect_num = random.between(0, 3) * (random.one_in(9) ? 100001 : 1);
+        frame.sample_aspect_den = random.between(0, 3) * (random.one_in(9) ? 99999 : 1);
+        const Parsed parsed = parse(encode(config, frame), config, frame);
+        if (!config.j2k.comment) {
+            EXPECT(parsed.comment == format_string("cudaenc %d.%d.%d", CUDAENC_VERSION_MAJOR, CUDAENC_VERSION_MINOR,
+                                                   CUDAENC_VERSION_PATCH),
+                   "comment '%s'", parsed.comment.c_str());
+        } else {
+            EXPECT(parsed.has_comment == !comment.empty() && parsed.comment == comment, "comment '%s'",
+                   parsed.comment.c_str());
+        }
+    }
+}
+END_TEST
+
+// Counters that wrap or overflow their marker segment, the same on a device.
+START_TEST(many_tiles_and_packets) {
+    struct {
+        int side, tile;
+        const char *precincts;
+        size_t tiles, packets, tlm_segments, plt_segments;
+        const char *device;
+    } const cases[] = {{101, 1, "", 10201, 10201, 2, 10201, "emu"},
+                       {475, 0, "4x4", 1, 14161, 1, 2, "emu"},
+                       {1040, 0, "4x4", 1, 67600, 1, 6, nullptr}};
+    Random random(1);
+    for (const auto &k : cases) {
+        const CudaencFormat format = make_format(k.side, k.side, 1, 8, false, CUDAENC_COLOR_GRAY);
+        Log log;
+        CudaencConfig config = make_config(format, "cpu", &log);
+        config.j2k.tile_width = config.j2k.tile_height = k.tile;
+        config.j2k.levels = 0;
+        config.j2k.precincts = k.precincts;
+        config.j2k.sop = config.j2k.eph = config.j2k.tlm = config.j2k.plt = 1;
+        config.j2k.quality = 1;
+        Picture picture = make_picture(random, format);
+        fill(random, picture, Content::smooth);
+        const CudaencFrame frame = picture.frame();
+        const auto packet = encode(config, frame);
+        const Parsed parsed = parse(packet, config, frame);
+        ck_assert_uint_eq(parsed.tiles, k.tiles);
+        ck_assert_uint_eq(parsed.packets, k.packets);
+        ck_assert_uint_eq(parsed.tlm_segments, k.tlm_segments);
+        ck_assert_uint_eq(parsed.plt_segments, k.plt_segments);
+        if (!k.device) continue;
+        config.device = k.device;
+        ck_assert(encode(config, frame) == packet);
+    }
+}
+END_TEST
+
+}  // namespace
+
+int main(int, char **) {
+    Suite *suite = suite_create("headers");
+    TCase *headers = add_case(suite, "headers");
+    tcase_add_loop_test(headers, random_pictures_say_what_they_are, 0, 8);
+    tcase_add_test(headers, many_tiles_and_packets);
+    return run_suite(suite);
+}
