@@ -401,6 +401,7 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     const Guarded<uint32_t> bytes(device, coded.bytes), header_bits(device, size_t{blocks}),
         raw(device, std::vector<uint32_t>(blocks * (kMaxBlockHeaderBits / 32) + packets + 2)),
         segment_bytes(device, size_t{packets} + tiles), plt_bytes(device, size_t{p.plt ? packets : 0});
+    const Guarded<uint32_t> raw_states(device, raw.count());
     const Guarded<TagNode> nodes(device, size_t{g.tag_tree_nodes});
     const Guarded<uint64_t> header_bits_before(device, size_t{blocks} + 1),
         segments_before(device, size_t{packets} + tiles + 1), bytes_before(device, size_t{blocks} + 1),
@@ -419,6 +420,7 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     t2.header_bits = header_bits.data();
     t2.header_bits_before = header_bits_before.data();
     t2.raw = raw.data();
+    t2.raw_states = raw_states.data();
     t2.segment_bytes = segment_bytes.data();
     t2.segments_before = segments_before.data();
     t2.bytes_before = bytes_before.data();
@@ -433,14 +435,13 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     const auto sum = [&](const uint32_t *sizes, const Guarded<uint64_t> &before, uint32_t count) {
         prefix_sum(*device, nullptr, sizes, before.data(), count, partials.data());
     };
-    const unsigned by_block = blocks_for(blocks, kTier2Threads),
-                   by_packet = blocks_for(size_t{packets} * 32, kTier2Threads);
+    const unsigned by_block = blocks_for(blocks, kTier2Threads);
     sum(bytes.data(), bytes_before, blocks);
     device->launch(nullptr, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
     device->launch(nullptr, {by_block}, kTier2Threads, HeaderBitsParams{t2});
     sum(header_bits.data(), header_bits_before, blocks);
     device->launch(nullptr, {by_block}, kTier2Threads, WriteBitsParams{t2});
-    device->launch(nullptr, {by_packet}, kTier2Threads, PacketSizesParams{t2});
+    device->launch(nullptr, {packets}, kStuffingThreads, PacketSizesParams{t2});
     if (p.plt) sum(plt_bytes.data(), plt_before, packets);
     device->launch(nullptr, {blocks_for(tiles, kTier2Threads)}, kTier2Threads, TileSizesParams{t2});
     sum(segment_bytes.data(), segments_before, packets + tiles);
@@ -453,8 +454,7 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
         const Guarded<uint8_t> data(device, stream);
         const Codestream out{data.data(), data.count(), static_cast<uint32_t>(header.bytes.size()), header.tlm,
                              result.data()};
-        device->launch(nullptr, {blocks_for(std::max(size_t{packets} * 32, size_t{tiles}), kTier2Threads)},
-                       kTier2Threads, WriteHeadersParams{t2, out});
+        device->launch(nullptr, {std::max(packets, tiles)}, kStuffingThreads, WriteHeadersParams{t2, out});
         device->launch(nullptr, {blocks_for(size_t{blocks} * 32, kTier2Threads)}, kTier2Threads, GatherParams{t2, out});
         const auto is = data.read("codestream");
         EXPECT(result.read("result")[0].bytes == expected.size(), "%llu bytes, not %zu",
@@ -465,7 +465,8 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
         EXPECT(wrong.first == is.end(), "byte %td of %zu, %zu too few: %02x, not %02x", wrong.first - is.begin(),
                is.size(), less, *wrong.first, *wrong.second);
     }
-    header_bits.read("header bits"), raw.read("raw headers"), segment_bytes.read("segments"), nodes.read("nodes");
+    header_bits.read("header bits"), raw.read("raw headers"), raw_states.read("states of raw headers"),
+        segment_bytes.read("segments"), nodes.read("nodes");
     plt_bytes.read("PLT"), header_bits_before.read("header bits before"), segments_before.read("segments before");
     bytes_before.read("bytes before"), plt_before.read("PLT before"), partials.read("partial sums");
     EXPECT(slots.read("slots") == coded.slots && bytes.read("bytes") == coded.bytes &&

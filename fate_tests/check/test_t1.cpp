@@ -118,11 +118,29 @@ START_TEST(words_are_sliced) {
         for (int i = 0; i < 32; i++)
             for (int j = 0; j < 32; j++) EXPECT((word[i] >> j & 1) == (turned[j] >> i & 1), "row %d, column %d", i, j);
         const uint32_t sums = nibble_sums(word[0]);
-        for (int s = 0; s < 8; s++) {
-            const uint32_t nibble = word[0] >> (4 * s) & 15, bytes = nibble_to_bytes(word[0], s);
-            EXPECT((sums >> (4 * s) & 15) == static_cast<uint32_t>(__builtin_popcount(nibble)), "sum of nibble %d", s);
-            for (int i = 0; i < 4; i++)
-                EXPECT((bytes >> (8 * i) & 255) == (nibble >> i & 1), "nibble %d, bit %d to a byte", s, i);
+        for (int s = 0; s < 8; s++)
+            EXPECT((sums >> (4 * s) & 15) == static_cast<uint32_t>(__builtin_popcount(word[0] >> (4 * s) & 15)),
+                   "sum of nibble %d", s);
+        uint32_t nibbles[4], bytes[8];
+        std::copy_n(word, 4, nibbles);
+        std::copy_n(word, 8, bytes);
+        planes_to_nibbles(nibbles);
+        planes_to_bytes(bytes);
+        for (int row = 0; row < 32; row++)
+            for (int i = 0; i < 8; i++) {
+                const uint32_t bit = word[i] >> row & 1;
+                EXPECT(i > 3 || (nibbles[row % 4] >> (row / 4 * 4 + i) & 1) == bit, "nibble of row %d, bit %d", row, i);
+                EXPECT((bytes[row % 8] >> (row / 8 * 8 + i) & 1) == bit, "byte of row %d, bit %d", row, i);
+            }
+        const ContextBits refinement = refinement_planes(word[0], word[1]);
+        for (int row = 0; row < 32; row++) {
+            int context = 0;
+            for (int i = 0; i < 5; i++) context |= static_cast<int>(refinement.bit[i] >> row & 1) << i;
+            // T.800 Table D.4.
+            EXPECT(context == (word[1] >> row & 1   ? 16
+                               : word[0] >> row & 1 ? 15
+                                                    : 14),
+                   "refinement context %d", context);
         }
     }
 }
