@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "cudaenc.h"
 #include "packet_pool.h"
@@ -19,7 +19,7 @@ class Encoder {
     virtual const std::string &device_name() const = 0;
     virtual void submit(int slot, const CudaencFrame &frame) = 0;  // returns before the frame is coded
     virtual PooledBuffer finish(int slot) = 0;                     // waits; the finished packet
-    virtual std::vector<CudaencStageTime> stage_times() const { return {}; }
+    virtual std::span<const CudaencStageTime> stage_times() const { return {}; }
 };
 
 }  // namespace cudaenc

@@ -1,9 +1,11 @@
 // The C API: checks what callers give, chooses the device, keeps the ring of frames in flight, turns exceptions to
 // codes. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,14 +31,14 @@ struct CudaencSession {
     int slots = 0, next_slot = 0;
     bool flushed = false;
 
-    void print(CudaencLogLevel level, const std::string &line) const {
-        if (log) log(log_opaque, level, line.c_str());
+    void print(CudaencLogLevel level, const char *line) const {
+        if (log) log(log_opaque, level, line);
     }
 };
 
 namespace {
 
-// Runs body and returns its code; exceptions are logged and become theirs.
+// Runs body and returns its code; exceptions are logged, without memory of the heap, and become theirs.
 template <class F>
 int guarded(const CudaencSession &session, F body) noexcept {
     try {
@@ -51,7 +53,9 @@ int guarded(const CudaencSession &session, F body) noexcept {
         session.print(CUDAENC_LOG_ERROR, "out of host memory");
         return CUDAENC_ERR_MEMORY;
     } catch (const std::exception &e) {
-        session.print(CUDAENC_LOG_ERROR, std::string("internal error: ") + e.what());
+        char line[512];
+        std::snprintf(line, sizeof line, "internal error: %s", e.what());
+        session.print(CUDAENC_LOG_ERROR, line);
         return CUDAENC_ERR_INTERNAL;
     }
 }
@@ -83,7 +87,7 @@ std::shared_ptr<Device> choose_device(const CudaencSession &session, const Cudae
         return open_cuda_device("cuda", config.cuda_context);
     } catch (const Error &e) {
         if (config.device_frames || config.cuda_context || e.code != CUDAENC_ERR_DEVICE) throw;
-        session.print(CUDAENC_LOG_WARNING, std::string("no CUDA device, encoding on the CPU: ") + e.what());
+        session.print(CUDAENC_LOG_WARNING, (std::string("no CUDA device, encoding on the CPU: ") + e.what()).c_str());
         return nullptr;
     }
 }
@@ -220,7 +224,7 @@ void cudaenc_buffer_free(CudaencBuffer *buffer) {
 }
 
 int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, int capacity) {
-    const std::vector<CudaencStageTime> all = session->encoder->stage_times();
+    const std::span<const CudaencStageTime> all = session->encoder->stage_times();
     std::copy_n(all.begin(), std::min<size_t>(all.size(), static_cast<size_t>(std::max(capacity, 0))), times);
     return static_cast<int>(all.size());
 }

@@ -5,14 +5,22 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <new>
 
 namespace cudaenc {
 
 ThreadPool::ThreadPool(int threads) {
-    for (int i = 0; i < threads; i++) threads_.emplace_back([this] { work(); });
+    try {
+        for (int i = 0; i < threads; i++) threads_.emplace_back([this] { work(); });
+    } catch (...) {  // no memory, or no more threads: those that began have to end
+        stop();
+        throw;
+    }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
     {
         const std::lock_guard lock(mutex_);
         stop_ = true;
@@ -80,7 +88,11 @@ void ThreadPool::for_each(size_t count, const std::function<void(size_t)> &body)
     if (count == 1) return body(0);
     const auto loop = std::make_shared<Loop>(count, body);
     const size_t helpers = std::min<size_t>(count, threads_.size()) - 1;
-    for (size_t i = 0; i < helpers; i++) post([loop] { loop->run(); });
+    try {
+        for (size_t i = 0; i < helpers; i++) post([loop] { loop->run(); });
+    } catch (const std::bad_alloc &) {
+        // Fewer help. Those that do use the body, so this must not return before them.
+    }
     loop->run();
     std::unique_lock lock(loop->mutex);
     loop->finished.wait(lock, [&] { return loop->done == count; });

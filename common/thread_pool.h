@@ -27,6 +27,7 @@ class ThreadPool {
 
   private:
     void work();
+    void stop();
     std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<std::function<void()>> tasks_;

@@ -112,6 +112,8 @@ class DeviceEncoder : public Encoder {
         packet_table_ = upload_table(device_, setup_, g_.packets);
         tiles_ = upload_table(device_, setup_, g_.tiles);
         for (int plane = 0; plane < p_.input.planes; plane++) plan_plane(plane);
+        if (stage_times)
+            for (const char *name : kStageNames) times_.push_back({name, 0, 0});
         for (int i = 0; i < slots; i++) slots_.push_back(make_slot(stage_times));
         device_->synchronize(static_cast<Device::Stream>(setup_));
     }
@@ -163,7 +165,7 @@ class DeviceEncoder : public Encoder {
         }
     }
 
-    std::vector<CudaencStageTime> stage_times() const override { return times_; }
+    std::span<const CudaencStageTime> stage_times() const override { return times_; }
 
   private:
     // Where a plane of an uploaded frame lies.
@@ -230,9 +232,10 @@ class DeviceEncoder : public Encoder {
 
     // A codestream's memory, with the main header, which only its TLM entries change.
     void make_codestream(Slot &s, size_t bytes) {
-        s.codestream = {};
-        s.codestream = DeviceArray<uint8_t>(device_, bytes);
-        device_->upload(s.stream, s.codestream.data(), header_.bytes.data(), header_.bytes.size());
+        s.codestream = {};  // there may be no room for both
+        DeviceArray<uint8_t> memory(device_, bytes);
+        device_->upload(s.stream, memory.data(), header_.bytes.data(), header_.bytes.size());
+        s.codestream = std::move(memory);
     }
 
     void upload(Slot &s) {
@@ -430,8 +433,6 @@ class DeviceEncoder : public Encoder {
 
     void add_times(Slot &s) {
         if (s.times.empty()) return;
-        if (times_.empty())
-            for (const char *name : kStageNames) times_.push_back({name, 0, 0});
         for (int i = 0; i < kStages; i++) {
             times_[i].milliseconds += device_->elapsed_ms(*s.times[i], *s.times[i + 1]);
             times_[i].frames++;
