@@ -1,0 +1,767 @@
+// The C API: what it refuses and how it says so, the protocol of submit and receive, packets that outlive the session,
+// the same bytes whatever runs them, and every allocation and device call failing in turn.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../common/cudaenc.h"
+#include "../emu/emu.h"
+#include "pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+
+// ---- operator new that can be told to fail ----
+
+namespace {
+std::atomic<int> news_to_failure{0};  // 0: none fails
+std::atomic<bool> fails_on{false};    // all that follow fail too
+
+void *allocate(std::size_t size, std::size_t alignment) noexcept {
+    int left = news_to_failure.load();
+    while (left > 1 && !news_to_failure.compare_exchange_weak(left, left - 1)) {
+    }
+    if (left == 1 && (fails_on || news_to_failure.compare_exchange_strong(left, -1))) return nullptr;
+    void *memory = nullptr;
+    return posix_memalign(&memory, std::max(alignment, sizeof(void *)), size ? size : 1) ? nullptr : memory;
+}
+void *allocate_or_throw(std::size_t size, std::size_t alignment) {
+    if (void *memory = allocate(size, alignment)) return memory;
+    throw std::bad_alloc();
+}
+constexpr std::size_t kUsual = alignof(std::max_align_t);
+}  // namespace
+
+void *operator new(std::size_t size) { return allocate_or_throw(size, kUsual); }
+void *operator new[](std::size_t size) { return allocate_or_throw(size, kUsual); }
+void *operator new(std::size_t size, std::align_val_t to) { return allocate_or_throw(size, static_cast<size_t>(to)); }
+void *operator new(std::size_t size, const std::nothrow_t &) noexcept { return allocate(size, kUsual); }
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete[](void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void *memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void *memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace {
+
+CudaencFormat gray(int width, int height, int depth = 8) {
+    return make_format(width, height, 1, depth, false, CUDAENC_COLOR_GRAY);
+}
+
+// ---- what is refused ----
+
+START_TEST(defaults_and_version) {
+    ck_assert_uint_eq(cudaenc_version(), CUDAENC_VERSION);
+    ck_assert_uint_eq(CUDAENC_VERSION >> 16, CUDAENC_VERSION_MAJOR);
+    CudaencConfig config;
+    std::memset(static_cast<void *>(&config), 0xEE, sizeof config);
+    cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
+    ck_assert_uint_eq(config.struct_size, sizeof config);
+    ck_assert_int_eq(config.codec, CUDAENC_CODEC_J2K);
+    ck_assert_str_eq(config.device, "auto");
+    ck_assert_int_eq(config.async_depth, 4);
+    ck_assert_int_eq(config.threads, 0);
+    ck_assert_int_eq(config.stage_times, 0);
+    ck_assert(!config.log && !config.cuda_context && !config.device_frames);
+    const CudaencJ2kOptions &o = config.j2k;
+    ck_assert_int_eq(o.format, CUDAENC_J2K_JP2);
+    ck_assert_int_eq(o.pred, CUDAENC_J2K_DWT97);
+    ck_assert_int_eq(o.prog, CUDAENC_J2K_LRCP);
+    ck_assert_int_eq(o.quality, 90);
+    ck_assert_int_eq(o.levels, 5);
+    ck_assert(o.cblk_width == 32 && o.cblk_height == 32 && o.mct == -1 && o.guard_bits == 2);
+    ck_assert(!o.tile_width && !o.tile_height && !o.precincts && !o.comment);
+    ck_assert(!o.sop && !o.eph && !o.tlm && !o.plt);
+    std::set<std::string> sentences;
+    for (int code = CUDAENC_ERR_INTERNAL; code <= CUDAENC_OK; code++) sentences.insert(cudaenc_error_string(code));
+    ck_assert_uint_eq(sentences.size(), 8);
+    ck_assert(!sentences.count(cudaenc_error_string(-1000)));
+}
+END_TEST
+
+struct Refusal {
+    const char *what;
+    std::function<void(CudaencConfig &)> change;
+    std::vector<const char *> parts;  // of the line
+};
+
+const std::string long_comment(65532, 'x');
+
+const std::vector<Refusal> &refusals() {
+#define SET(expression) [](CudaencConfig &c) { c.expression; }
+    static const std::vector<Refusal> all = {
+        {"async_depth 0", SET(async_depth = 0), {"async_depth", " 0 ", "1 to 64"}},
+        {"async_depth 65", SET(async_depth = 65), {"async_depth", " 65 ", "1 to 64"}},
+        {"threads -1", SET(threads = -1), {"threads", "-1", "0", "1024"}},
+        {"threads 1025", SET(threads = 1025), {"threads", "1025", "1024"}},
+        {"device gpu", SET(device = "gpu"), {"device", "'gpu'", "auto", "cpu", "cuda:N"}},
+        {"device cuda:", SET(device = "cuda:"), {"device", "'cuda:'", "auto", "cpu", "cuda:N"}},
+        {"device cuda:x", SET(device = "cuda:x"), {"device", "'cuda:x'", "cuda:N"}},
+        {"device cpu0", SET(device = "cpu0"), {"device", "'cpu0'", "cuda:N"}},
+        {"device frames on cpu", SET(device_frames = 1), {"device", "'cpu'", "cuda:N"}},
+        {"codec 7", [](CudaencConfig &c) { c.codec = static_cast<CudaencCodec>(7); }, {"codec", "7"}},
+        {"format", SET(j2k.format = 2), {"format", " 2 ", "0 to 1"}},
+        {"pred", SET(j2k.pred = -1), {"pred", "-1", "0 to 1"}},
+        {"prog", SET(j2k.prog = 5), {"prog", " 5 ", "0 to 4"}},
+        {"quality 0", SET(j2k.quality = 0), {"quality", " 0 ", "1 to 100"}},
+        {"quality 101", SET(j2k.quality = 101), {"quality", "101", "1 to 100"}},
+        {"levels -1", SET(j2k.levels = -1), {"levels", "-1", "0 to 32"}},
+        {"levels 33", SET(j2k.levels = 33), {"levels", "33", "0 to 32"}},
+        {"mct -2", SET(j2k.mct = -2), {"mct", "-2", "-1 to 1"}},
+        {"mct 2", SET(j2k.mct = 2), {"mct", " 2 ", "-1 to 1"}},
+        {"mct 1 of gray", SET(j2k.mct = 1), {"mct", " 1 ", "auto and 0"}},
+        {"guard_bits 0", SET(j2k.guard_bits = 0), {"guard_bits", " 0 ", "1 to 7"}},
+        {"guard_bits 8", SET(j2k.guard_bits = 8), {"guard_bits", " 8 ", "1 to 7"}},
+        {"sop", SET(j2k.sop = 2), {"sop", " 2 ", "0 or 1"}},
+        {"eph", SET(j2k.eph = -1), {"eph", "-1", "0 or 1"}},
+        {"tlm", SET(j2k.tlm = 2), {"tlm", " 2 ", "0 or 1"}},
+        {"plt", SET(j2k.plt = 2), {"plt", " 2 ", "0 or 1"}},
+        {"tile_width", SET(j2k.tile_width = -1), {"tile_width", "-1", "0 to"}},
+        {"tile_height", SET(j2k.tile_height = -7), {"tile_height", "-7", "0 to"}},
+        {"many tiles",
+         [](CudaencConfig &c) {
+             c.format = gray(300, 300);
+             c.j2k.tile_width = c.j2k.tile_height = 1;
+         },
+         {"tile_width 1", "tile_height 1", "90000", "65535"}},
+        {"cblk_width 3", SET(j2k.cblk_width = 3), {"cblk_width", " 3 ", "power of two", "4 to 1024"}},
+        {"cblk_width 2", SET(j2k.cblk_width = 2), {"cblk_width", " 2 ", "4 to 1024"}},
+        {"cblk_height 2048", SET(j2k.cblk_height = 2048), {"cblk_height", "2048", "4 to 1024"}},
+        {"cblk area",
+         [](CudaencConfig &c) { c.j2k.cblk_width = 128, c.j2k.cblk_height = 64; },
+         {"cblk_width 128", "cblk_height 64", "4096"}},
+        {"precincts x", SET(j2k.precincts = "x"), {"precincts", "'x'", "WxH"}},
+        {"precincts 16", SET(j2k.precincts = "16"), {"precincts", "'16'", "WxH"}},
+        {"precincts 16x", SET(j2k.precincts = "16x"), {"precincts", "'16x'", "WxH"}},
+        {"precincts 16x16,", SET(j2k.precincts = "16x16,"), {"precincts", "'16x16,'", "WxH"}},
+        {"precincts 16x16 8x8", SET(j2k.precincts = "16x16 8x8"), {"precincts", "'16x16 8x8'", "WxH"}},
+        {"precincts 3x4", SET(j2k.precincts = "3x4"), {"precincts", "3x4", "powers of two"}},
+        {"precincts 65536x4", SET(j2k.precincts = "65536x4"), {"precincts", "65536x4", "32768"}},
+        {"precincts -4x4", SET(j2k.precincts = "-4x4"), {"precincts", "-4x4", "2 to 32768"}},
+        {"precincts 1x1", SET(j2k.precincts = "1x1"), {"precincts", "1x1", "lowest"}},
+        {"precincts, too many",
+         [](CudaencConfig &c) { c.j2k.levels = 1, c.j2k.precincts = "16x16,16x16,16x16"; },
+         {"precincts", "'16x16,16x16,16x16'", "levels 1", "2"}},
+        {"comment", SET(j2k.comment = long_comment.c_str()), {"comment", "65532", "65531"}},
+        {"width 0", SET(format.width = 0), {"size", "0x8", "1 to 32768"}},
+        {"height 32769", SET(format.height = 32769), {"size", "8x32769", "1 to 32768"}},
+        {"components 0", SET(format.components = 0), {"0 components", "1 to 4"}},
+        {"components 5", SET(format.components = 5), {"5 components", "1 to 4"}},
+        {"planes 5", SET(format.planes = 5), {"5 planes", "1 to 4"}},
+        {"depth 0", SET(format.component[0].depth = 0), {"component 0", "depth 0", "1 to 16"}},
+        {"depth 17", SET(format.component[0].depth = 17), {"component 0", "depth 17", "1 to 16"}},
+        {"depth 10 shift 7",
+         [](CudaencConfig &c) { c.format.component[0].depth = 10, c.format.component[0].shift = 7; },
+         {"component 0", "depth 10", "shift 7", "1 to 16"}},
+        {"plane 1 of 1", SET(format.component[0].plane = 1), {"component 0", "plane 1"}},
+        {"step 0", SET(format.component[0].step = 0), {"component 0", "step 0"}},
+        {"subsampling", SET(format.component[0].log2_subsample_x = 4), {"component 0", "2^4", "0 to 3"}},
+    };
+#undef SET
+    return all;
+}
+
+START_TEST(refusals_name_what_and_why) {
+    const Refusal &refusal = refusals()[static_cast<size_t>(_i)];
+    Log log;
+    CudaencConfig config = make_config(gray(8, 8), "cpu", &log);
+    refusal.change(config);
+    auto *session = reinterpret_cast<CudaencSession *>(&log);
+    const int code = cudaenc_open(&session, &config);
+    ck_assert_msg(code == CUDAENC_ERR_INVALID && !session, "%s: %d", refusal.what, code);
+    ck_assert_msg(log.lines.size() == 1, "%s: %zu lines", refusal.what, log.lines.size());
+    ck_assert_msg(log.lines[0].find('\n') == std::string::npos, "%s: more than a line", refusal.what);
+    for (const char *part : refusal.parts)
+        ck_assert_msg(log.lines[0].find(part) != std::string::npos, "%s: no \"%s\" in \"%s\"", refusal.what, part,
+                      log.lines[0].c_str());
+    config.log = nullptr;
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+}
+END_TEST
+
+START_TEST(mct_needs_components_alike) {
+    for (const bool depth : {false, true}) {
+        Log log;
+        CudaencConfig config = make_config(make_format(8, 8, 3, 8, false, CUDAENC_COLOR_YUV), "cpu", &log);
+        config.j2k.mct = 1;
+        CudaencSession *session;
+        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+        cudaenc_close(session);
+        if (depth)
+            config.format.component[2].depth = 7;
+        else
+            config.format.component[1].log2_subsample_y = 1;
+        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+        ck_assert_uint_eq(log.lines.size(), 1);
+    }
+}
+END_TEST
+
+START_TEST(configurations_of_other_versions_are_refused) {
+    Log log;
+    CudaencConfig config = make_config(gray(8, 8), "cpu", &log);
+    config.struct_size--;
+    CudaencSession *session;
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+    ck_assert(!session);
+    ck_assert_int_eq(cudaenc_open(&session, nullptr), CUDAENC_ERR_INVALID);
+    ck_assert(!session);
+}
+END_TEST
+
+// ---- devices ----
+
+struct Lines {
+    std::vector<std::pair<CudaencLogLevel, std::string>> all;
+    static void print(void *opaque, CudaencLogLevel level, const char *line) {
+        static_cast<Lines *>(opaque)->all.push_back({level, line});
+    }
+};
+
+START_TEST(devices_have_names) {
+    const auto name_of = [](const char *device, int threads) {
+        Log log;
+        CudaencConfig config = make_config(gray(8, 8), device, &log);
+        config.threads = threads;
+        CudaencSession *session;
+        EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "%s", device);
+        const std::string name = cudaenc_device_name(session);
+        cudaenc_close(session);
+        return name;
+    };
+    ck_assert(name_of("cpu", 1) == "cpu, 1 thread");
+    ck_assert(name_of("cpu", 3) == "cpu, 3 threads");
+    ck_assert(name_of("cpu", 0).rfind("cpu, ", 0) == 0);
+    ck_assert(name_of("emu", 0) == "emu, seed 1");
+    ck_assert(name_of("emu:9", 0) == "emu, seed 9");
+    // auto: what is there; the CPU only with a warning that says so.
+    for (const char *device : {"auto", "", static_cast<const char *>(nullptr)}) {
+        Lines lines;
+        CudaencConfig config = make_config(gray(8, 8), device, nullptr);
+        config.log = Lines::print;
+        config.log_opaque = &lines;
+        CudaencSession *session;
+        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+        const std::string name = cudaenc_device_name(session);
+        const bool cpu = name.rfind("cpu", 0) == 0;
+        ck_assert(cpu || name.rfind("cuda:0", 0) == 0);
+        const auto warnings = std::count_if(lines.all.begin(), lines.all.end(),
+                                            [](const auto &l) { return l.first == CUDAENC_LOG_WARNING; });
+        ck_assert_int_eq(warnings, cpu);
+        cudaenc_close(session);
+    }
+    Log log;
+    CudaencConfig config = make_config(gray(8, 8), "cuda:999", &log);  // which no machine has
+    CudaencSession *session;
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_DEVICE);
+    ck_assert(!session);
+    ck_assert_uint_eq(log.lines.size(), 1);
+}
+END_TEST
+
+// ---- protocol ----
+
+void *tag(size_t i) { return reinterpret_cast<void *>(i + 1); }
+
+std::vector<Picture> make_pictures(Random &random, const CudaencFormat &format, size_t count) {
+    std::vector<Picture> pictures;
+    for (size_t i = 0; i < count; i++) {
+        pictures.push_back(make_picture(random, format));
+        fill(random, pictures.back(), i % 3 ? Content::smooth : Content::noise);
+    }
+    return pictures;
+}
+
+CudaencFrame tagged(const Picture &picture, size_t i) {
+    CudaencFrame frame = picture.frame();
+    frame.opaque = tag(i);
+    return frame;
+}
+
+// All packets of a session that is kept as full as it can be.
+std::vector<std::vector<uint8_t>> encode_all(const CudaencConfig &config, const std::vector<Picture> &pictures) {
+    CudaencSession *session;
+    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open");
+    std::vector<std::vector<uint8_t>> packets;
+    CudaencPacket packet;
+    const auto take = [&] {
+        EXPECT(packet.opaque == tag(packets.size()), "packet %zu is another frame's", packets.size());
+        packets.emplace_back(packet.data, packet.data + packet.size);
+        cudaenc_buffer_free(packet.buffer);
+    };
+    for (size_t i = 0; i < pictures.size(); i++) {
+        const CudaencFrame frame = tagged(pictures[i], i);
+        int code;
+        while ((code = cudaenc_submit(session, &frame)) == CUDAENC_AGAIN) {
+            const int received = cudaenc_receive(session, &packet);
+            EXPECT(received == CUDAENC_OK, "receive from a full ring: %d", received);
+            take();
+        }
+        EXPECT(code == CUDAENC_OK, "submit: %d", code);
+    }
+    cudaenc_flush(session);
+    int code;
+    while ((code = cudaenc_receive(session, &packet)) == CUDAENC_OK) take();
+    EXPECT(code == CUDAENC_EOF, "receive: %d", code);
+    cudaenc_close(session);
+    EXPECT(packets.size() == pictures.size(), "%zu packets", packets.size());
+    return packets;
+}
+
+START_TEST(submit_and_receive_take_turns) {
+    Random random(1);
+    const auto pictures = make_pictures(random, gray(20, 10), 9);
+    for (const char *device : {"cpu", "emu"})
+        for (const int depth : {1, 2, 5}) {
+            Log log;
+            CudaencConfig config = make_config(pictures[0].format, device, &log);
+            config.threads = 2;
+            const auto expected = encode_all(config, pictures);
+            config.async_depth = depth;
+            CudaencSession *session;
+            ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+            CudaencPacket packet;
+            const auto receive = [&](size_t i) {
+                ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_OK);
+                ck_assert(packet.opaque == tag(i));
+                ck_assert(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected[i]);
+                cudaenc_buffer_free(packet.buffer);
+            };
+            const auto submit = [&](size_t i) {
+                const CudaencFrame frame = tagged(pictures[i], i);
+                return cudaenc_submit(session, &frame);
+            };
+            const size_t n = static_cast<size_t>(depth);
+            // Twice, since a flush ends nothing.
+            for (int round = 0; round < 2; round++) {
+                ck_assert_int_eq(cudaenc_receive(session, &packet), round ? CUDAENC_EOF : CUDAENC_AGAIN);
+                for (size_t i = 0; i < n; i++) {
+                    ck_assert_int_eq(submit(i), CUDAENC_OK);
+                    if (i + 1 < n) ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_AGAIN);
+                    ck_assert(i + 1 == n || (!packet.buffer && !packet.opaque));
+                }
+                ck_assert_int_eq(submit(n), CUDAENC_AGAIN);
+                receive(0);
+                ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_AGAIN);
+                ck_assert_int_eq(submit(n), CUDAENC_OK);
+                receive(1);
+                cudaenc_flush(session);
+                for (size_t i = 2; i <= n; i++) receive(i);
+                ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_EOF);
+                ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_EOF);
+            }
+            // A frame that is refused changes nothing.
+            CudaencFrame bad = pictures[0].frame();
+            bad.data[0] = nullptr;
+            ck_assert(log.lines.empty());
+            ck_assert_int_eq(cudaenc_submit(session, &bad), CUDAENC_ERR_INVALID);
+            ck_assert_uint_eq(log.lines.size(), 1);
+            ck_assert(log.lines[0].find("plane 0") != std::string::npos);
+            ck_assert_int_eq(cudaenc_receive(session, &packet), CUDAENC_EOF);
+            ck_assert_int_eq(submit(3), CUDAENC_OK);
+            cudaenc_flush(session);
+            receive(3);
+            cudaenc_close(session);
+        }
+    cudaenc_close(nullptr);
+    cudaenc_buffer_free(nullptr);
+}
+END_TEST
+
+START_TEST(packets_outlive_the_session) {
+    Random random(2);
+    const auto pictures = make_pictures(random, gray(50, 40), 6);
+    for (const char *device : {"cpu", "emu"}) {
+        Log log;
+        CudaencConfig config = make_config(pictures[0].format, device, &log);
+        config.threads = 3;
+        const auto expected = encode_all(config, pictures);
+        config.async_depth = 3;
+        CudaencSession *session;
+        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+        std::vector<CudaencPacket> packets;
+        for (size_t i = 0; i < pictures.size(); i++) {
+            const CudaencFrame frame = tagged(pictures[i], i);
+            ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+            CudaencPacket packet;
+            if (cudaenc_receive(session, &packet) == CUDAENC_OK) packets.push_back(packet);
+        }
+        ck_assert_uint_eq(packets.size(), 4);
+        cudaenc_close(session);  // with two frames in flight
+        for (size_t i = 0; i < packets.size(); i++)
+            ck_assert(std::vector<uint8_t>(packets[i].data, packets[i].data + packets[i].size) == expected[i]);
+        std::thread([&] {
+            for (const CudaencPacket &packet : packets) cudaenc_buffer_free(packet.buffer);
+        }).join();
+        // Closed at once, and with a full ring.
+        for (const size_t frames : {0, 1, 3}) {
+            ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+            for (size_t i = 0; i < frames; i++) {
+                const CudaencFrame frame = pictures[i].frame();
+                ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+            }
+            cudaenc_close(session);
+        }
+    }
+}
+END_TEST
+
+START_TEST(bytes_do_not_depend_on_what_runs) {
+    Random random(static_cast<uint64_t>(_i) + 3);
+    CudaencFormat format = make_format(67, 45, 3, 10, _i == 1, _i ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_YUV);
+    if (!_i) format.component[1].log2_subsample_x = format.component[2].log2_subsample_x = 1;
+    const auto pictures = make_pictures(random, format, 10);
+    Log log;
+    CudaencConfig config = make_config(format, "cpu", &log);
+    config.j2k.pred = _i;
+    config.j2k.tile_width = 40;
+    config.j2k.tile_height = 33;
+    config.j2k.plt = config.j2k.tlm = 1;
+    const auto expected = encode_all(config, pictures);
+    for (config.threads = 1; config.threads <= 8; config.threads++)
+        for (config.async_depth = 1; config.async_depth <= 8; config.async_depth++)
+            EXPECT(encode_all(config, pictures) == expected, "%d threads, async_depth %d", config.threads,
+                   config.async_depth);
+    config.threads = 1;
+    const char *const devices[] = {"emu", "emu:2", "emu:3", "emu:77", "emu:123456789"};
+    for (config.async_depth = 1; config.async_depth <= 8; config.async_depth++) {
+        config.device = random.of(devices);
+        EXPECT(encode_all(config, pictures) == expected, "%s, async_depth %d", config.device, config.async_depth);
+    }
+}
+END_TEST
+
+START_TEST(sessions_run_side_by_side) {
+    Random random(5);
+    const auto pictures = make_pictures(random, gray(33, 34), 6);
+    Log log;
+    const CudaencConfig config = make_config(pictures[0].format, "cpu", &log);
+    const auto expected = encode_all(config, pictures);
+    std::vector<std::thread> threads;
+    std::atomic<int> good{0};
+    for (int t = 0; t < 4; t++)
+        threads.emplace_back([&, t] {
+            CudaencConfig own = config;
+            Log own_log;
+            own.log_opaque = &own_log;
+            own.device = t % 2 ? "cpu" : "emu";
+            own.async_depth = t + 1;
+            good += encode_all(own, pictures) == expected;
+        });
+    for (std::thread &thread : threads) thread.join();
+    ck_assert_int_eq(good, 4);
+}
+END_TEST
+
+START_TEST(stages_are_timed_when_asked) {
+    Random random(6);
+    const auto pictures = make_pictures(random, gray(40, 40), 5);
+    for (const bool asked : {false, true}) {
+        Log log;
+        CudaencConfig config = make_config(pictures[0].format, "emu", &log);
+        config.stage_times = asked;
+        config.async_depth = 2;
+        CudaencSession *session;
+        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+        const int before = cudaenc_stage_times(session, nullptr, 0);
+        for (const Picture &picture : pictures) {
+            const CudaencFrame frame = picture.frame();
+            ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+            CudaencPacket packet;
+            if (cudaenc_receive(session, &packet) == CUDAENC_OK) cudaenc_buffer_free(packet.buffer);
+        }
+        CudaencStageTime times[33];
+        std::memset(static_cast<void *>(times), 0xEE, sizeof times);
+        const CudaencStageTime untouched = times[32];
+        const int stages = cudaenc_stage_times(session, times, 32);
+        ck_assert_int_eq(stages, before);
+        ck_assert_int_eq(cudaenc_stage_times(session, nullptr, -1), stages);
+        if (asked) {
+            ck_assert_int_ge(stages, 5);
+            ck_assert_int_le(stages, 32);
+            std::set<std::string> names;
+            double sum = 0;
+            for (int i = 0; i < stages; i++) {
+                names.insert(times[i].name);
+                ck_assert(times[i].milliseconds >= 0);
+                sum += times[i].milliseconds;
+                ck_assert_int_eq(times[i].frames, 4);  // received; one is in flight
+            }
+            ck_assert(sum > 0);
+            ck_assert_int_eq(names.size(), stages);
+            CudaencStageTime two[3] = {times[0], times[1], untouched};
+            ck_assert_int_eq(cudaenc_stage_times(session, two, 2), stages);
+            ck_assert(!std::memcmp(&two[2], &untouched, sizeof untouched));
+        } else {
+            ck_assert_int_eq(stages, 0);
+        }
+        cudaenc_close(session);
+    }
+}
+END_TEST
+
+// ---- pictures ----
+
+START_TEST(rows_may_run_upwards) {
+    Random random(7);
+    const CudaencFormat format = make_format(31, 23, 3, 9, true, CUDAENC_COLOR_RGB);
+    Picture down = make_picture(random, format), up = make_picture(random, format);
+    up.upside_down = true;
+    fill(random, down, Content::noise);
+    for (int c = 0; c < 3; c++)
+        for (int y = 0; y < 23; y++)
+            for (int x = 0; x < 31; x++) up.set(c, x, y, down.get(c, x, y));
+    ck_assert_int_lt(up.frame().stride[0], 0);
+    Log log;
+    CudaencConfig config = make_config(format, "cpu", &log);
+    const auto expected = encode(config, down.frame());
+    ck_assert(encode(config, up.frame()) == expected);
+    config.device = "emu";
+    ck_assert(encode(config, up.frame()) == expected);
+    // Not in device memory.
+    config.device_frames = 1;
+    CudaencSession *session;
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    const CudaencFrame frame = up.frame();
+    ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+    ck_assert_uint_eq(log.lines.size(), 1);
+    ck_assert(log.lines[0].find("negative stride") != std::string::npos);
+    cudaenc_close(session);
+}
+END_TEST
+
+// Contents that make the most and the fewest bytes, of 1, 8 and 16 bits, with both wavelets.
+START_TEST(extreme_pictures) {
+    Random random(static_cast<uint64_t>(_i) + 8);
+    const auto content = static_cast<Content>(_i);
+    for (const int depth : {1, 8, 16})
+        for (const int pred : {CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53})
+            for (const int components : {1, 3}) {
+                const CudaencFormat format = make_format(70, 50, components, depth, false,
+                                                         components == 3 ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_GRAY);
+                Picture picture = make_picture(random, format);
+                fill(random, picture, content);
+                Log log;
+                CudaencConfig config = make_config(format, "cpu", &log);
+                config.j2k.pred = pred;
+                config.j2k.quality = random.one_in(2) ? 100 : random.between(1, 99);
+                config.j2k.guard_bits = random.between(1, 7);
+                config.j2k.format = CUDAENC_J2K_CODESTREAM;
+                config.j2k.comment = "";
+                const auto bytes = encode(config, picture.frame());
+                const bool flat = content == Content::flat || content == Content::black || content == Content::white;
+                const size_t raw = static_cast<size_t>(70 * 50 * components * depth) / 8;
+                if (flat)
+                    EXPECT(bytes.size() < 700, "%zu bytes of nothing: %s", bytes.size(), describe(config).c_str());
+                // Noise cannot be kept in less.
+                if (content == Content::noise && pred == CUDAENC_J2K_DWT53)
+                    EXPECT(bytes.size() > raw * 98 / 100, "%zu bytes of %zu", bytes.size(), raw);
+                config.device = "emu:5";
+                EXPECT(encode(config, picture.frame()) == bytes, "%s", describe(config).c_str());
+            }
+}
+END_TEST
+
+START_TEST(small_sizes) {
+    Random random(9);
+    for (int width = 1; width <= 40; width++)
+        for (int height = 1; height <= 40; height++) {
+            const bool corner = (width <= 2 || width == 33) && (height <= 2 || height == 33);
+            if (!corner && !random.one_in(16)) continue;
+            const CudaencFormat format =
+                make_format(width, height, random.one_in(2) ? 3 : 1, 8, true, CUDAENC_COLOR_RGB);
+            Picture picture = make_picture(random, format);
+            fill(random, picture, Content::noise);
+            Log log;
+            CudaencConfig config = make_config(format, "cpu", &log);
+            config.j2k.pred = random.between(0, 1);
+            config.j2k.levels = random.between(0, 7);
+            const auto bytes = encode(config, picture.frame());
+            config.device = "emu";
+            EXPECT(encode(config, picture.frame()) == bytes, "%s", describe(config).c_str());
+        }
+}
+END_TEST
+
+// ---- failures ----
+
+CudaencConfig failing_config(const CudaencFormat &format, const char *device, Log *log) {
+    CudaencConfig config = make_config(format, device, log);
+    config.j2k.pred = CUDAENC_J2K_DWT53;
+    config.j2k.plt = 1;
+    config.stage_times = 1;
+    config.async_depth = 2;
+    return config;
+}
+
+struct Outcome {
+    int errors = 0;
+    bool opened = false;
+};
+
+// Opens, submits four frames, receives them, closes, with failures on; `calm` turns them off, and then the session has
+// to go on as if nothing had been. Whatever packets come have to be right.
+Outcome run_with_failures(const CudaencConfig &config, const std::vector<Picture> &pictures,
+                          const std::vector<std::vector<uint8_t>> &expected, const std::function<void()> &calm,
+                          const std::set<int> &allowed) {
+    Outcome outcome;
+    CudaencSession *session;
+    const int opened = cudaenc_open(&session, &config);
+    EXPECT((opened == CUDAENC_OK) == (session != nullptr), "open: %d, and %p", opened, static_cast<void *>(session));
+    if (opened != CUDAENC_OK) {
+        calm();
+        EXPECT(allowed.count(opened), "open: %d", opened);
+        outcome.errors++;
+        return outcome;
+    }
+    outcome.opened = true;
+    CudaencPacket packet;
+    const auto receive = [&] {
+        const int code = cudaenc_receive(session, &packet);
+        if (code == CUDAENC_OK) {
+            const size_t i = reinterpret_cast<size_t>(packet.opaque) - 1;
+            const bool same =
+                packet.size == expected[i].size() && !std::memcmp(packet.data, expected[i].data(), packet.size);
+            cudaenc_buffer_free(packet.buffer);
+            EXPECT(same, "packet %zu is wrong", i);
+        } else if (code != CUDAENC_AGAIN && code != CUDAENC_EOF) {
+            EXPECT(allowed.count(code), "receive: %d", code);
+            EXPECT(packet.opaque && !packet.buffer, "a failed receive gives opaque %p, buffer %p", packet.opaque,
+                   static_cast<void *>(packet.buffer));
+            outcome.errors++;
+        }
+        return code;
+    };
+    const auto pass = [&](int &delivered) {
+        for (size_t i = 0; i < pictures.size(); i++) {
+            const CudaencFrame frame = tagged(pictures[i], i);
+            int code;
+            while ((code = cudaenc_submit(session, &frame)) == CUDAENC_AGAIN) delivered += receive() == CUDAENC_OK;
+            if (code == CUDAENC_OK) continue;
+            EXPECT(allowed.count(code), "submit: %d", code);
+            outcome.errors++;
+        }
+        cudaenc_flush(session);
+        int code;
+        while ((code = receive()) != CUDAENC_EOF) delivered += code == CUDAENC_OK;
+    };
+    int delivered = 0;
+    pass(delivered);
+    calm();
+    const int errors = outcome.errors;
+    EXPECT(static_cast<size_t>(delivered + errors) == pictures.size(), "%d packets and %d errors", delivered, errors);
+    delivered = 0;
+    pass(delivered);
+    EXPECT(static_cast<size_t>(delivered) == pictures.size() && outcome.errors == errors, "%d packets after %d errors",
+           delivered, errors);
+    cudaenc_close(session);
+    return outcome;
+}
+
+START_TEST(every_device_call_may_fail) {
+    // Four small frames; or one of noise that takes more bytes than its pixels did, so that the codestream outgrows the
+    // memory that a session begins with.
+    const bool outgrows = _i == 1;
+    Random random(10);
+    std::vector<Picture> pictures;
+    for (int i = 0; i < (outgrows ? 1 : 4); i++) {
+        pictures.push_back(make_picture(random, outgrows ? gray(256, 256, 1) : gray(21, 22)));
+        fill(random, pictures.back(), Content::noise);
+    }
+    Log log;
+    CudaencConfig config = failing_config(pictures[0].format, "emu", &log);
+    if (outgrows) config.async_depth = 1;
+    const auto expected = encode_all(config, pictures);
+    if (outgrows) ck_assert_uint_gt(expected[0].size(), 256 * 256 / 8 + 4096 + 1500);
+    // All that follow the first failure fail too, as after a lost device.
+    int opened = 0;
+    for (int call = 1;; call++) {
+        EXPECT(call < 5000, "failures do not end");
+        log.lines.clear();
+        emu::fail_after(call);
+        const Outcome outcome = run_with_failures(config, pictures, expected, [] { emu::fail_after(0); },
+                                                  {CUDAENC_ERR_MEMORY, CUDAENC_ERR_DEVICE});
+        if (!outcome.errors) break;
+        opened += outcome.opened;
+        EXPECT(log.lines.size() == static_cast<size_t>(outcome.errors), "call %d: %zu lines for %d errors", call,
+               log.lines.size(), outcome.errors);
+    }
+    ck_assert_int_gt(opened, 50);  // else nothing behind the open was tested
+}
+END_TEST
+
+// A log that allocates nothing.
+struct CountingLog {
+    static int lines;
+    static void print(void *, CudaencLogLevel level, const char *) { lines += level == CUDAENC_LOG_ERROR; }
+};
+int CountingLog::lines = 0;
+
+START_TEST(every_host_allocation_may_fail) {
+    Random random(11);
+    std::vector<Picture> pictures;
+    for (int i = 0; i < 4; i++) {
+        pictures.push_back(make_picture(random, gray(21, 22)));
+        fill(random, pictures.back(), Content::noise);
+    }
+    const bool once = _i % 2, on_device = _i / 2;
+    Log log;
+    CudaencConfig config = failing_config(pictures[0].format, on_device ? "emu" : "cpu", &log);
+    config.threads = 2;
+    const auto expected = encode_all(config, pictures);
+    config.log = CountingLog::print;
+    fails_on = !once;
+    const std::set<int> allowed = {CUDAENC_ERR_MEMORY, CUDAENC_ERR_DEVICE};
+    int left = 0;  // above 1: the failure was not reached. It may be one that nobody needs to know of
+    const std::function<void()> calm = [&left] { left = news_to_failure.exchange(0); };
+    int opened = 0;
+    for (int call = 1;; call++) {
+        EXPECT(call < 100000, "failures do not end");
+        CountingLog::lines = 0;
+        news_to_failure = call;
+        const Outcome outcome = run_with_failures(config, pictures, expected, calm, allowed);
+        if (left > 1) break;
+        opened += outcome.opened;
+        // The session itself may be what there was no memory for; then there is nobody to log.
+        EXPECT(CountingLog::lines == outcome.errors || !outcome.opened, "call %d: %d lines for %d errors", call,
+               CountingLog::lines, outcome.errors);
+    }
+    ck_assert_int_gt(opened, 10);
+}
+END_TEST
+
+}  // namespace
+
+int main(int, char **) {
+    Suite *suite = suite_create("session");
+    TCase *refused = add_case(suite, "refusals");
+    tcase_add_test(refused, defaults_and_version);
+    tcase_add_loop_test(refused, refusals_name_what_and_why, 0, static_cast<int>(refusals().size()));
+    tcase_add_test(refused, mct_needs_components_alike);
+    tcase_add_test(refused, configurations_of_other_versions_are_refused);
+    tcase_add_test(refused, devices_have_names);
+    TCase *protocol = add_case(suite, "protocol");
+    tcase_add_test(protocol, submit_and_receive_take_turns);
+    tcase_add_test(protocol, packets_outlive_the_session);
+    tcase_add_loop_test(protocol, bytes_do_not_depend_on_what_runs, 0, 2);
+    tcase_add_test(protocol, sessions_run_side_by_side);
+    tcase_add_test(protocol, stages_are_timed_when_asked);
+    TCase *pictures = add_case(suite, "pictures");
+    tcase_add_test(pictures, rows_may_run_upwards);
+    tcase_add_loop_test(pictures, extreme_pictures, 0, static_cast<int>(Content::kinds));
+    tcase_add_test(pictures, small_sizes);
+    TCase *failures = add_case(suite, "failures");
+    tcase_add_loop_test(failures, every_device_call_may_fail, 0, 2);
+    tcase_add_loop_test(failures, every_host_allocation_may_fail, 0, 4);
+    return run_suite(suite);
+}
