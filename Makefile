@@ -27,7 +27,7 @@ help:
 	@echo "  make lib                 build/lib/libcudaenc.a and its pkg-config file"
 	@echo "  make ffmpeg              build/bin/ffmpeg and ffprobe"
 	@echo "  make fate                the FATE tests, in FFmpeg's own harness, on the CPU and on the emulator"
-	@echo "  make fuzz                random options, formats and pictures"
+	@echo "  make fuzz                random options, formats and pictures (FUZZ=\"ROUNDS FIRST_SEED\")"
 	@echo "On a machine with a GPU:"
 	@echo "  make check-gpu           the tests that need one; leaves build/gpu-bundle/gpu-record.txt"
 	@echo "  make gpu-bundle          the same, to be carried to a machine that builds nothing: build/gpu-bundle/run.sh"
@@ -246,7 +246,7 @@ do-kernels: $(test_images) $(if $(CLANG),$(other_ptx))
 $(B)/venv/bin/jpylyzer:
 	@python3 -m venv $(B)/venv && $(B)/venv/bin/pip --quiet install jpylyzer
 
-do-check-programs: $(check_programs) $(B)/bin/cudaenc_bench $(fate)/built
+do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(B)/bin/cudaenc_bench $(fate)/built
 do-check: do-check-programs $(B)/venv/bin/jpylyzer
 	@FATE=$(fate) MEDIA='$(MEDIA)' MAKE='$(MAKE)' fate_tests/check.sh
 do-fate: $(fate)/built
@@ -266,9 +266,9 @@ $(B)/bin/cudaenc_fuzz: $(fuzz_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a 
 	@mkdir -p $(@D)
 	@echo "LINK    $@"
 	@$(CXX) -pthread $(filter %.o,$^) -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a \
-	    -lboost_context -lm -ldl
-do-fuzz: $(if $(fuzz_sources),$(B)/bin/cudaenc_fuzz)
-	@$(if $(fuzz_sources),$(B)/bin/cudaenc_fuzz $(FUZZ),echo "there is no fuzzer yet")
+	    -lboost_context -lcheck_pic -lsubunit -lrt -lm -ldl
+do-fuzz: $(B)/bin/cudaenc_fuzz
+	@$(B)/bin/cudaenc_fuzz $(FUZZ)
 
 # ---- With a GPU
 # FATE's ffmpeg once more, with clang's kernels in it.

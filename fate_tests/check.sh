@@ -28,7 +28,7 @@ step() {
 # A program on libcheck ends in "100%: Checks: 12, Failures: 0, Errors: 0".
 unit() {
     local status=0 out
-    out=$("$1") || status=$?
+    out=$("$@") || status=$?
     echo "$out"
     echo "$out" | awk -F'[:,] *' -v status=$status '/Checks: / { n += $3; bad += $5 + $7 }
         END { if (status && !bad) { bad = 1; n++ } print n - bad " passed, " bad + 0 " failed" }'
@@ -49,6 +49,7 @@ for source in fate_tests/check/test_*.cpp; do
     program=$(basename "$source" .cpp)
     step "$program" unit "build/check/$program"
 done
+step fuzz unit build/bin/cudaenc_fuzz 200
 step bench-smoke build/bin/cudaenc_bench -device emu -smoke
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
 step fate-emu fate_tests/fate.sh "$FATE" emu

@@ -4,6 +4,7 @@ SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import os
 import re
+import shutil
 import subprocess
 import xml.etree.ElementTree
 
@@ -68,6 +69,10 @@ def with_grok(file, where, source):
         out.write(pictures.without_colour(file))
     run('grk_decompress', '-H', '1', '-i', path, '-o', where + '/grok.pgx')
     return pgx_files(where, 'grok', len(source))
+
+
+# Grok is not in every distribution.
+HAVE_GROK = shutil.which('grk_decompress') is not None
 
 
 def check_headers(jpylyzer, file, where):

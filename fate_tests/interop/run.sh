@@ -9,7 +9,8 @@ device=${2:-cpu}
 
 jpylyzer=$here/../../build/venv/bin/jpylyzer
 [ -x "$jpylyzer" ] || jpylyzer=jpylyzer
-for tool in opj_decompress opj_dump grk_decompress "$jpylyzer"; do
+command -v grk_decompress >/dev/null || echo "skipped: Grok, which this distribution does not have"
+for tool in opj_decompress opj_dump "$jpylyzer"; do
     command -v "$tool" >/dev/null || { echo "interop: $tool is missing"; exit 1; }
 done
 
