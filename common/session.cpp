@@ -97,7 +97,7 @@ std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const Cudae
         case CUDAENC_CODEC_J2K: {
             const j2k::Params params = j2k::make_params(config.format, config.j2k);
             const std::shared_ptr<Device> device = choose_device(session, config);
-            if (!device) return j2k::make_cpu_encoder(params, config.async_depth, config.threads);
+            if (!device) return j2k::make_cpu_encoder(params, config.async_depth, config.threads, config.stage_times);
             return j2k::make_device_encoder(params, config.async_depth, device, config.device_frames,
                                             config.stage_times);
         }

@@ -8,7 +8,7 @@
 namespace cudaenc::j2k {
 
 // The pipeline on CPU threads. threads 0: one per core.
-std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads);
+std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times);
 
 // The pipeline on a device, implemented in cuda_kernels/j2k/j2k_cuda.cpp.
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,

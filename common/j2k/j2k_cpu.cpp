@@ -1,6 +1,8 @@
 // JPEG 2000 on the CPU, top to bottom: load -> component transform -> wavelet transform and quantisation -> tier-1 ->
 // tier-2. It is also the oracle: the device pipeline gives the same bytes. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
@@ -27,6 +29,10 @@ constexpr int kStripColumns = 256;  // of vertical filtering: rows of a strip st
 constexpr int kBatchRows = 16;      // of horizontal filtering and of loading
 constexpr uint32_t kBatchBlocks = 16;
 
+enum Stage { kLoad, kDwt, kTier1, kTier2, kStages };
+constexpr const char *kStageNames[kStages] = {"load", "dwt", "tier-1", "tier-2"};
+using Clock = std::chrono::steady_clock;
+
 // A frame in flight.
 struct Slot {
     std::vector<uint32_t> samples, halves, coefficients;  // see TileComponent
@@ -39,6 +45,7 @@ struct Slot {
     CudaencFrame frame;
     PooledBuffer packet;
     std::exception_ptr error;
+    std::array<Clock::time_point, kStages + 1> times;  // when each stage began, and the last ended
     bool done = false;
 };
 
@@ -48,7 +55,7 @@ int thread_count(int threads) {
 
 class CpuEncoder : public Encoder {
   public:
-    CpuEncoder(const Params &params, int slots, int threads)
+    CpuEncoder(const Params &params, int slots, int threads, bool stage_times)
         : p_(params),
           g_(make_geometry(params)),
           header_(make_main_header(params)),
@@ -66,6 +73,9 @@ class CpuEncoder : public Encoder {
             s.pass_bytes.resize(g_.blocks.size() * g_.max_passes);
             s.nodes.resize(g_.tag_tree_nodes);
         }
+        // Known from the start, though zero: callers may ask for their number.
+        if (stage_times)
+            for (const char *name : kStageNames) times_.push_back({name, 0, 0});
     }
 
     const std::string &device_name() const override { return name_; }
@@ -93,8 +103,14 @@ class CpuEncoder : public Encoder {
         std::unique_lock lock(mutex_);
         finished_.wait(lock, [&] { return s.done; });
         if (s.error) std::rethrow_exception(s.error);
+        for (size_t i = 0; i < times_.size(); i++) {
+            times_[i].milliseconds += std::chrono::duration<double, std::milli>(s.times[i + 1] - s.times[i]).count();
+            times_[i].frames++;
+        }
         return std::move(s.packet);
     }
+
+    std::span<const CudaencStageTime> stage_times() const override { return times_; }
 
   private:
     void encode(Slot &s) {
@@ -102,13 +118,18 @@ class CpuEncoder : public Encoder {
             transform<Dwt53>(s);
         else
             transform<Dwt97>(s);
+        s.times[kTier1] = Clock::now();
         code_blocks(s);
+        s.times[kTier2] = Clock::now();
         write_packet(s);
+        s.times[kStages] = Clock::now();
     }
 
     template <class W>
     void transform(Slot &s) {
+        s.times[kLoad] = Clock::now();
         load<typename W::Sample>(s);
+        s.times[kDwt] = Clock::now();
         pool_.for_each(g_.tile_components.size(), [&](size_t i) {
             transform_tile_component<W>(s, g_.tile_components[i], p_.quantisers[i % p_.components.size()]);
         });
@@ -330,13 +351,14 @@ class CpuEncoder : public Encoder {
     std::mutex mutex_;  // of Slot::done
     std::condition_variable finished_;
     const std::string name_;
-    ThreadPool pool_;  // the last member, so that it ends first: frames in flight use all others
+    std::vector<CudaencStageTime> times_;  // empty: not asked for
+    ThreadPool pool_;                      // the last member, so that it ends first: frames in flight use all others
 };
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads) {
-    return std::make_unique<CpuEncoder>(params, slots, threads);
+std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times) {
+    return std::make_unique<CpuEncoder>(params, slots, threads, stage_times);
 }
 
 }  // namespace cudaenc::j2k
