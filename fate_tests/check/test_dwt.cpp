@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "../../common/j2k/dwt_cpu.h"
-#include "testing.h"
+#include "../../common/j2k/params.h"
+#include "pictures.h"
 
 using namespace cudaenc;
 using namespace cudaenc::j2k;
@@ -180,6 +181,111 @@ START_TEST(bands_have_the_standard_gains) {
 }
 END_TEST
 
+// ---- bit-planes of the reversible path ----
+
+// A line through `levels` levels of the 5/3 transform: its bands, lowest first; [0] is LL's direction, [r] the high
+// band of resolution r.
+template <class T, class F>
+std::vector<std::vector<T>> bands_of(std::vector<T> line, int levels, F transform) {
+    std::vector<std::vector<T>> bands(static_cast<size_t>(levels) + 1);
+    for (int level = levels; level > 0; level--) {
+        const std::vector<T> out = transform(line);
+        line.clear();
+        for (size_t i = 0; i < out.size(); i++) (i & 1 ? bands[static_cast<size_t>(level)] : line).push_back(out[i]);
+    }
+    bands[0] = line;
+    return bands;
+}
+
+// 5/3 without rounding, to learn what weight each input has.
+std::vector<double> linear_53(const std::vector<double> &in) {
+    std::vector<double> x = in;
+    const int n = static_cast<int>(x.size());
+    if (n == 1) return x;
+    const auto at = [&](int i) -> double & { return x[static_cast<size_t>(extended(i, 0, n))]; };
+    for (int i = 1; i < n; i += 2) at(i) -= (at(i - 1) + at(i + 1)) / 2;
+    for (int i = 0; i < n; i += 2) at(i) += (at(i - 1) + at(i + 1)) / 4;
+    return x;
+}
+
+// For every sub-band, the picture whose samples are all at an end of their range, on the side that makes one
+// coefficient of the band as large as can be: its magnitude has to fit the band's bit-planes.
+START_TEST(no_picture_outgrows_the_bit_planes) {
+    constexpr int kSide = 64;
+    const int depth = _i & 1 ? 16 : 8, levels = 1 + _i / 2;
+    CudaencConfig config;
+    cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
+    config.j2k.pred = CUDAENC_J2K_DWT53;
+    config.j2k.levels = levels;
+    config.j2k.guard_bits = 1;
+    const Params params = make_params(make_format(kSide, kSide, 1, depth, false, CUDAENC_COLOR_GRAY), config.j2k);
+    // weights[r][position of the input]: of the middle coefficient of band r of a line.
+    std::vector<std::vector<double>> weights(static_cast<size_t>(levels) + 1, std::vector<double>(kSide));
+    for (size_t i = 0; i < kSide; i++) {
+        std::vector<double> impulse(kSide);
+        impulse[i] = 1;
+        const auto bands = bands_of(impulse, levels, linear_53);
+        for (size_t r = 0; r < bands.size(); r++) weights[r][i] = bands[r][bands[r].size() / 2];
+    }
+    const int high = (1 << (depth - 1)) - 1, low = -high - 1;
+    int closest = 100;
+    for (int r = 0; r <= levels; r++)
+        for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++)
+            for (const bool inverted : {false, true}) {
+                // The low direction of a band is the cascade of its level, without the high filter: that of LL at it.
+                const int level = r ? levels + 1 - r : levels;
+                std::vector<double> low_weights(kSide);
+                for (size_t i = 0; i < kSide; i++) {
+                    std::vector<double> impulse(kSide);
+                    impulse[i] = 1;
+                    const auto bands = bands_of(impulse, level, linear_53);
+                    low_weights[i] = bands[0][bands[0].size() / 2];
+                }
+                const auto &along = o == kHL || o == kHH ? weights[static_cast<size_t>(r)] : low_weights;
+                const auto &down = o == kLH || o == kHH ? weights[static_cast<size_t>(r)] : low_weights;
+                std::vector<std::vector<int32_t>> rows(kSide, std::vector<int32_t>(kSide));
+                for (size_t y = 0; y < kSide; y++)
+                    for (size_t x = 0; x < kSide; x++) rows[y][x] = (along[x] * down[y] >= 0) != inverted ? high : low;
+                // Level by level, columns first.
+                int width = kSide, height = kSide;
+                int32_t largest = 0;
+                for (int n = 1; n <= level; n++) {
+                    for (int x = 0; x < width; x++) {
+                        std::vector<int32_t> column(static_cast<size_t>(height));
+                        for (int y = 0; y < height; y++)
+                            column[static_cast<size_t>(y)] = rows[static_cast<size_t>(y)][static_cast<size_t>(x)];
+                        column = row_transformed<Dwt53>(column, 0);
+                        for (int y = 0; y < height; y++)
+                            rows[static_cast<size_t>(y)][static_cast<size_t>(x)] = column[static_cast<size_t>(y)];
+                    }
+                    std::vector<std::vector<int32_t>> next;
+                    for (int y = 0; y < height; y++) {
+                        std::vector<int32_t> row(rows[static_cast<size_t>(y)].begin(),
+                                                 rows[static_cast<size_t>(y)].begin() + width);
+                        row = row_transformed<Dwt53>(row, 0);
+                        std::vector<int32_t> lows;
+                        for (int x = 0; x < width; x++) {
+                            const int band = (x & 1 ? kHL : 0) + (y & 1 ? kLH : 0);
+                            if (!band) lows.push_back(row[static_cast<size_t>(x)]);
+                            if (n == level && band == o)
+                                largest = std::max(largest, std::abs(row[static_cast<size_t>(x)]));
+                        }
+                        if (!(y & 1)) next.push_back(lows);
+                    }
+                    rows = next;
+                    width = (width + 1) / 2;
+                    height = (height + 1) / 2;
+                }
+                const int planes = params.quantisers[0][static_cast<size_t>(band_index(r, o))].planes;
+                const int needed = bit_width(static_cast<uint32_t>(largest));
+                EXPECT(needed <= planes, "level %d, orientation %d: %d needs %d bits, not %d", level, o, largest,
+                       needed, planes);
+                closest = std::min(closest, planes - needed);
+            }
+    ck_assert_int_le(closest, 1);  // else the pictures are not the worst, or planes are wasted
+}
+END_TEST
+
 }  // namespace
 
 int main(int, char **) {
@@ -189,5 +295,6 @@ int main(int, char **) {
     tcase_add_loop_test(lines, reversible_round_trips_are_exact, 0, 2);
     tcase_add_loop_test(lines, irreversible_round_trips_are_close, 0, 2);
     tcase_add_test(lines, bands_have_the_standard_gains);
+    tcase_add_loop_test(lines, no_picture_outgrows_the_bit_planes, 0, 8);
     return run_suite(suite);
 }

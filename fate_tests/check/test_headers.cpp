@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../common/cudaenc.h"
+#include "../../common/j2k/params.h"
 #include "pictures.h"
 
 using namespace cudaenc;
@@ -89,22 +90,33 @@ void expect_no_marker(const uint8_t *data, size_t size) {
     EXPECT(!size || data[size - 1] != 0xFF, "data end with 0xFF");
 }
 
-void check_quantisation(Reader &in, const CudaencJ2kOptions &o) {  // A.6.4
+// A.6.4. bands: what the component is quantised with.
+void check_quantisation(Reader &in, const CudaencJ2kOptions &o, const std::vector<j2k::Quantiser> &bands) {
     const int reversible = o.pred == CUDAENC_J2K_DWT53;
     in.expect(static_cast<uint64_t>(o.guard_bits << 5 | (reversible ? 0 : 2)), 1, "Sqcd");
     for (int band = 0; band < 3 * o.levels + 1; band++) {
         const uint64_t step = in.get(reversible ? 1 : 2), exponent = step >> (reversible ? 3 : 11);
         if (reversible) EXPECT((step & 7) == 0, "a reversible step has a mantissa");
         // M_b fits what decoders hold: 31 magnitude bit-planes.
+        const j2k::Quantiser &q = bands[static_cast<size_t>(band)];
+        EXPECT(step == static_cast<uint64_t>(reversible ? q.exponent << 3 : q.exponent << 11 | q.mantissa),
+               "the step of band %d", band);
         EXPECT(
             static_cast<int>(exponent) + o.guard_bits - 1 <= 31 && exponent + static_cast<uint64_t>(o.guard_bits) >= 1,
             "exponent %d", static_cast<int>(exponent));
     }
 }
 
+bool same_steps(const std::vector<j2k::Quantiser> &a, const std::vector<j2k::Quantiser> &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto &x, const auto &y) {
+        return x.exponent == y.exponent && x.mantissa == y.mantissa;
+    });
+}
+
 Parsed parse_codestream(Reader in, const CudaencConfig &config) {
     const CudaencFormat &f = config.format;
     const CudaencJ2kOptions &o = config.j2k;
+    const j2k::Params params = j2k::make_params(f, o);
     Parsed parsed;
     const int tile_width = o.tile_width ? std::min(o.tile_width, f.width) : f.width;
     const int tile_height = o.tile_height ? std::min(o.tile_height, f.height) : f.height;
@@ -152,14 +164,17 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
                 break;
             }
             case 0xFF5C:
-                quantised.assign(quantised.size(), true);
-                check_quantisation(segment, o);
+                for (size_t c = 0; c < quantised.size(); c++)
+                    quantised[c] = same_steps(params.quantisers[c], params.quantisers[0]);
+                check_quantisation(segment, o, params.quantisers[0]);
                 break;
             case 0xFF5D: {
                 const uint64_t c = segment.get(1);
                 EXPECT(c > 0 && c < quantised.size() && parsed.segments[0xFF5C] == 1, "QCC of component %d",
                        static_cast<int>(c));
-                check_quantisation(segment, o);
+                check_quantisation(segment, o, params.quantisers[c]);
+                EXPECT(!quantised[c], "QCC of component %d says what QCD does, or twice", static_cast<int>(c));
+                quantised[c] = true;
                 break;
             }
             case 0xFF64:
