@@ -128,14 +128,6 @@ CUDAENC_HD void planes_to_bytes(uint32_t (&word)[8]) {
     transpose_stage<2>(word, 0x33333333u);
     transpose_stage<1>(word, 0x55555555u);
 }
-// Rows of 16 bits to planes: word[i] holds row i in its lower and row i + 16 in its upper half; then plane i, bit y of
-// row y.
-CUDAENC_HD void transpose_16x32(uint32_t (&word)[16]) {
-    transpose_stage<8>(word, 0x00FF00FFu);
-    transpose_stage<4>(word, 0x0F0F0F0Fu);
-    transpose_stage<2>(word, 0x33333333u);
-    transpose_stage<1>(word, 0x55555555u);
-}
 // Rows to planes and back: word[i] bit j <-> word[j] bit i.
 CUDAENC_HD void transpose_32x32(uint32_t (&word)[32]) {
     transpose_stage<16>(word, 0x0000FFFFu);

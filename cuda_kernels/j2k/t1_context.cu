@@ -272,21 +272,11 @@ KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
         all |= words[y];
     }
     const int count = bit_width(warp_or(all));
+    transpose_32x32(words);
     uint32_t *own = &planes[warp_id() * kMaxPlanes * 32];
-    if (count <= 16) {  // nearly always, and two rows share a word then
-        uint32_t pairs_of_rows[16];
-        CUDAENC_UNROLL
-        for (int i = 0; i < 16; i++) pairs_of_rows[i] = words[i] | words[i + 16] << 16;
-        transpose_16x32(pairs_of_rows);
-        CUDAENC_UNROLL
-        for (int i = 0; i < 16; i++)
-            if (i < count) own[i * 32 + lane] = pairs_of_rows[i];
-    } else {
-        transpose_32x32(words);
-        CUDAENC_UNROLL
-        for (int i = 0; i < kMaxPlanes; i++)
-            if (i < count) own[i * 32 + lane] = words[i];
-    }
+    CUDAENC_UNROLL
+    for (int i = 0; i < kMaxPlanes; i++)
+        if (i < count) own[i * 32 + lane] = words[i];
     warp_sync();
     const uint32_t valid = lane < b.width ? (b.height == 32 ? 0xFFFFFFFFu : (1u << b.height) - 1) : 0;
     const uint32_t pairs = model_contexts(OneTile{own}, valid, negative, count, b.orientation, p.t1.slots + b.slot,
