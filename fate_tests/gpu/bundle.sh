@@ -25,8 +25,10 @@ cp fate_tests/gpu/run.sh "$bundle/"
 # The commands of our FATE tests, one a line; run.sh puts the device in.
 cp "$fate"/src/tests/{fate-run.sh,md5.sh} "$fate/tests/tiny_psnr" "$bundle/tests/"
 mapfile -t tests < <(make --no-print-directory -s -C "$fate" fate-list | grep -E '[-_]cuda')
-make --no-print-directory -n -C "$fate" CUDAENC_FATE_DEVICE=@DEVICE@ "${tests[@]}" | grep '^src/tests/fate-run.sh ' |
-    sed "s|^src/||; s|$here|.|g" >"$bundle/fate-commands"
+# Their script is named by the link src/ or by where that leads, as FFmpeg's configure saw fit.
+source=$(readlink -f "$fate/src")
+make --no-print-directory -n -C "$fate" CUDAENC_FATE_DEVICE=@DEVICE@ "${tests[@]}" | sed "s|^$source/|src/|" |
+    grep '^src/tests/fate-run.sh ' | sed "s|^src/||; s|$here|.|g" >"$bundle/fate-commands"
 [ "$(wc -l <"$bundle/fate-commands")" = ${#tests[@]} ] || { echo "gpu-bundle: not every FATE test became a command"; exit 1; }
 for test in "${tests[@]}"; do cp "fate_tests/ref/fate/${test#fate-}" "$bundle/tests/ref/fate/"; done
 grep -o 'tests/data/[A-Za-z0-9_.-]*' "$bundle/fate-commands" | sort -u | while read -r file; do
