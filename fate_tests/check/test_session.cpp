@@ -110,7 +110,7 @@ const std::vector<Refusal> &refusals() {
         {"device cuda:x", SET(device = "cuda:x"), {"device", "'cuda:x'", "cuda:N"}},
         {"device cpu0", SET(device = "cpu0"), {"device", "'cpu0'", "cuda:N"}},
         {"device frames on cpu", SET(device_frames = 1), {"device", "'cpu'", "cuda:N"}},
-        {"codec 7", [](CudaencConfig &c) { c.codec = static_cast<CudaencCodec>(7); }, {"codec", "7"}},
+        {"codec 0", [](CudaencConfig &c) { c.codec = static_cast<CudaencCodec>(0); }, {"codec", " 0 "}},
         {"format", SET(j2k.format = 2), {"format", " 2 ", "0 to 1"}},
         {"pred", SET(j2k.pred = -1), {"pred", "-1", "0 to 1"}},
         {"prog", SET(j2k.prog = 5), {"prog", " 5 ", "0 to 4"}},

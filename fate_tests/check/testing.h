@@ -63,7 +63,7 @@ class Guarded {
     Guarded(const std::shared_ptr<Device> &device, size_t count) : Guarded(device, garbage(count)) {}
     static std::vector<T> garbage(size_t count) {
         std::vector<T> values(count);
-        std::memset(static_cast<void *>(values.data()), 0xA5, count * sizeof(T));
+        if (count) std::memset(static_cast<void *>(values.data()), 0xA5, count * sizeof(T));
         return values;
     }
     T *data() const { return reinterpret_cast<T *>(bytes_.data() + kGuard); }

@@ -50,7 +50,12 @@ class EmulatedDevice final : public Device {
         may_fail(CUDAENC_ERR_MEMORY, "alloc");
         void *memory = allocate(bytes);
         std::lock_guard lock(mutex_);
-        sizes_[static_cast<const char *>(memory)] = bytes;
+        try {
+            sizes_[static_cast<const char *>(memory)] = bytes;
+        } catch (...) {
+            std::free(memory);
+            throw;
+        }
         return memory;
     }
 
