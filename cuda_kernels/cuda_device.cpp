@@ -1,7 +1,6 @@
 // Device on the CUDA driver API. The driver is opened at run time, so that a program starts where there is none.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstdarg>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,12 +24,6 @@ namespace {
 constexpr auto cuda_error_out_of_memory = static_cast<CUresult>(2);
 constexpr auto cuda_error_no_device = static_cast<CUresult>(100);
 constexpr unsigned host_alloc_portable = 1;
-
-// Streams share the device's work queues, 8 unless the environment says more when the driver starts, and work of one
-// stream then waits for that of another: with 16 small frames in flight (1920x1080, 9/7, one H200) 2900 frames/s
-// instead of 7100. Set before main(), since the program may start the driver before it opens a session, and other
-// threads may read the environment later. A value that is there already stays.
-[[maybe_unused]] const int queues_asked_for = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
 // The driver: the loader's table, and the functions that it lacks.
 struct Driver {
