@@ -95,6 +95,7 @@ $(B)/obj/%.o: %.cpp $(B)/obj/flags | $(B)/src/state-$(FFMPEG)/prepared
 $(B)/obj/fate_tests/%.o: includes := -Ifate_tests/emu $(NVJPEG2K:%=-I%)
 $(eval $(call stamp,$(B)/obj/nvjpeg2k,$(NVJPEG2K)))
 $(B)/obj/fate_tests/bench/peer_nvjpeg2k.o: $(B)/obj/nvjpeg2k
+$(B)/obj/fate_tests/bench/peer_openjpeg.o: includes += $(shell pkg-config --cflags libopenjp2 2>/dev/null)
 
 # Kernels, into images that the driver loads, all embedded by one assembly file. A module's name is the path of its source
 # below cuda_kernels, or the file's name in the tests.

@@ -18,7 +18,10 @@
 #include "cases.h"
 #include "json.h"
 #include "measure.h"
+#include "memory.h"
+#include "options.h"
 #include "peer_nvjpeg2k.h"
+#include "peer_openjpeg.h"
 #include "picture.h"
 #include "tier1.h"
 
@@ -28,117 +31,7 @@ using namespace cudaenc::bench;
 namespace {
 
 constexpr const char *kDefaultCases = "4k-lossless,4k-lossy,hd-lossless,hd-lossy";
-constexpr const char *kTier1Cases = "4k-lossless,4k-lossy";
-
-constexpr const char *kHelp =
-    "cudaenc_bench [options] [picture...]   pictures: PPM, PGM, PNG; none: a generated one\n"
-    "  -tier1           tier-1 alone: the kernels against a thread a code-block\n"
-    "  -smoke           checks on a small picture that both give the same bytes, and the device the CPU's\n"
-    "  -device D        auto (default), cuda, cuda:N, cpu, emu\n"
-    "  -case A,B        cases, or all; -list names them\n"
-    "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
-    "  -size WxH        this size in place of the cases' own\n"
-    "  -frames N        distinct frames in rotation (16)\n"
-    "  -depths A,B      frames in flight of the multi mode (2,4,8,16; on the CPU 2,4);\n"
-    "                   with -tier1 frames that are coded at once (1,4,8,16)\n"
-    "  -threads A,B     of the CPU (1,2,4,8,16 up to its cores)\n"
-    "  -single N        frames of the single mode (32)\n"
-    "  -runs N          of the multi mode (5)\n"
-    "  -seconds S       that a run lasts at least (0.5)\n"
-    "  -nvjpeg2k FILE   nvJPEG2000's library, in a build that knows its header (libnvjpeg2k.so.0); no: not measured\n"
-    "  -save PREFIX     writes the first frame's codestreams to PREFIX-CASE.j2k, nvJPEG2000's to PREFIX-CASE-peer.j2k\n"
-    "  -o FILE          the results as JSON\n";
-
-struct Options {
-    std::string device = "auto", cases, yuv, output, save, nvjpeg2k, command;
-    bool tier1 = false, smoke = false;
-    int width = 0, height = 0, frames = 16;
-    std::vector<int> threads;
-    Effort effort;
-    std::vector<std::string> files;
-};
-
-std::vector<std::string> split(const std::string &list) {
-    std::vector<std::string> parts;
-    std::istringstream in(list);
-    for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
-    return parts;
-}
-
-int parse_number(const std::string &text, int least, int most, const char *option) {
-    char *end = nullptr;
-    const long value = std::strtol(text.c_str(), &end, 10);
-    if (text.empty() || *end || value < least || value > most)
-        throw Error(CUDAENC_ERR_INVALID,
-                    format_string("%s '%s' is not allowed: it is %d to %d", option, text.c_str(), least, most));
-    return static_cast<int>(value);
-}
-
-std::vector<int> parse_numbers(const std::string &text, int most, const char *option) {
-    std::vector<int> numbers;
-    for (const std::string &part : split(text)) numbers.push_back(parse_number(part, 1, most, option));
-    return numbers;
-}
-
-Options parse_options(int argc, char **argv) {
-    Options o;
-    for (int i = 0; i < argc; i++) o.command += (i ? " " : "") + std::string(argv[i]);
-    for (int i = 1; i < argc; i++) {
-        const std::string name = argv[i];
-        if (name.size() < 2 || name[0] != '-') {
-            o.files.push_back(name);
-            continue;
-        }
-        if (name == "-h" || name == "-help" || name == "--help") {
-            std::fputs(kHelp, stdout);
-            std::exit(0);
-        }
-        if (name == "-tier1" || name == "-smoke") {
-            (name == "-tier1" ? o.tier1 : o.smoke) = true;
-            continue;
-        }
-        if (name == "-list") {
-            for (const Case &c : all_cases()) std::printf("%-19s %s\n", c.name, c.text().c_str());
-            std::exit(0);
-        }
-        if (i + 1 == argc)
-            throw Error(CUDAENC_ERR_INVALID, name + ": not an option, or its value is missing; see -help");
-        const std::string value = argv[++i];
-        if (name == "-device")
-            o.device = value;
-        else if (name == "-case")
-            o.cases = value;
-        else if (name == "-i")
-            o.files.push_back(value);
-        else if (name == "-yuv")
-            o.yuv = value;
-        else if (name == "-o")
-            o.output = value;
-        else if (name == "-nvjpeg2k")
-            o.nvjpeg2k = value;
-        else if (name == "-save")
-            o.save = value;
-        else if (name == "-frames")
-            o.frames = parse_number(value, 1, 1000, "-frames");
-        else if (name == "-single")
-            o.effort.single_frames = parse_number(value, 1, 100000, "-single");
-        else if (name == "-runs")
-            o.effort.runs = parse_number(value, 1, 1000, "-runs");
-        else if (name == "-seconds")
-            o.effort.run_seconds = std::atof(value.c_str());
-        else if (name == "-depths")
-            o.effort.depths = parse_numbers(value, 64, "-depths");
-        else if (name == "-threads")
-            o.threads = parse_numbers(value, 1024, "-threads");
-        else if (name == "-size") {
-            if (std::sscanf(value.c_str(), "%dx%d", &o.width, &o.height) != 2 || o.width < 1 || o.height < 1 ||
-                o.width > 32768 || o.height > 32768)
-                throw Error(CUDAENC_ERR_INVALID, "-size '" + value + "' is not allowed: it is WxH, up to 32768x32768");
-        } else
-            throw Error(CUDAENC_ERR_INVALID, name + " is not an option; see -help");
-    }
-    return o;
-}
+constexpr const char *kFewerCases = "4k-lossless,4k-lossy";
 
 // The first line of a file that contains `key`, from there on.
 std::string line_with(const char *file, const char *key) {
@@ -173,11 +66,14 @@ std::string today() {
 // A line of the table at the end.
 struct Row {
     std::string picture, name;
-    double bytes, bits_per_pixel;
+    double bits_per_pixel;
     std::string quality;
+    size_t first_bytes;  // of the first frame, which the PSNR is of
+    double psnr;         // dB; 0: not measured
     int threads;
     double single_ms, multi_fps;
     int depth;
+    double single_times = 0, multi_times = 0;  // of a peer: how many times as fast cudaenc is
 };
 
 class Bench {
@@ -186,10 +82,11 @@ class Bench {
 
     // Returns the program's exit code.
     int run() {
-        if (o_.cases.empty()) o_.cases = o_.tier1 ? kTier1Cases : kDefaultCases;
+        if (o_.cases.empty()) o_.cases = o_.mode == Mode::kRates ? kDefaultCases : kFewerCases;
         const std::vector<Case> cases = choose_cases(o_.cases);
         choose_device();
-        if (o_.smoke) return smoke();
+        if (o_.mode == Mode::kSmoke) return smoke();
+        open_openjpeg();
         begin();
         bool good = true;
         json_.open("rows", '[');
@@ -223,9 +120,10 @@ class Bench {
             device_ = open_cuda_device(o_.device, nullptr);
         }
         // Tier-1 alone is launched here; else the session opens the emulator, and frames lie in host memory.
-        if ((o_.tier1 || o_.smoke) && !device_) {
+        if ((o_.mode == Mode::kTier1 || o_.mode == Mode::kMemory || o_.mode == Mode::kSmoke) && !device_) {
             if (!open_emulator || o_.device.rfind("emu", 0) != 0)
-                throw Error(CUDAENC_ERR_INVALID, "-tier1 and -smoke need a device that runs kernels: cuda or emu");
+                throw Error(CUDAENC_ERR_INVALID,
+                            "-tier1, -memory and -smoke need a device that runs kernels: cuda or emu");
             device_ = open_emulator(o_.device);
         }
         device_text_ = device_ ? device_->name() : o_.device;
@@ -237,9 +135,20 @@ class Bench {
                 if (n <= cores || n == 1) o_.threads.push_back(n);
         }
         if (o_.effort.depths.empty())
-            o_.effort.depths = o_.tier1  ? std::vector<int>{1, 4, 8, 16}
-                               : device_ ? std::vector<int>{2, 4, 8, 16}
-                                         : std::vector<int>{2, 4};
+            o_.effort.depths = o_.mode == Mode::kTier1   ? std::vector<int>{1, 4, 8, 16}
+                               : o_.mode != Mode::kRates ? std::vector<int>{4}
+                               : device_                 ? std::vector<int>{2, 4, 8, 16}
+                                                         : std::vector<int>{2, 4};
+    }
+
+    // PSNR is measured where it is there.
+    void open_openjpeg() {
+        if (o_.openjpeg == "no" || (o_.mode != Mode::kRates)) return;
+        try {
+            openjpeg_ = std::make_unique<OpenJpeg>(o_.openjpeg);
+        } catch (const Error &e) {
+            std::fprintf(stderr, "warning: OpenJPEG and PSNR are not measured: %s\n", e.what());
+        }
     }
 
     // What was measured, where and how.
@@ -282,10 +191,20 @@ class Bench {
                 c.format.width = o_.width;
                 c.format.height = o_.height;
             }
-            if (o_.tier1)
-                good &= compare_tier1(device_, picture, c, o_.effort.depths, o_.effort.runs, json_);
-            else
-                measure_case(picture, c);
+            switch (o_.mode) {
+                case Mode::kTier1:
+                    good &= compare_tier1(device_, picture, c, o_.effort.depths, o_.effort.runs, json_);
+                    break;
+                case Mode::kMemory:
+                    print_session_memory(device_, c, o_.effort.depths.front(),
+                                         Frames(fit_picture(picture, c.format), c.format, o_.frames, device_), json_);
+                    break;
+                case Mode::kEndurance:
+                    good &= endure(picture, c);
+                    break;
+                default:
+                    measure_case(picture, c);
+            }
         }
         return good;
     }
@@ -322,24 +241,55 @@ class Bench {
         return failed != 0;
     }
 
-    void measure_case(const Picture &picture, const Case &c) {
-        const Frames frames(fit_picture(picture, c.format), c.format, o_.frames, device_);
+    // Frames in the memory that boundary A begins in, on the device that is measured.
+    CudaencConfig config_of(const Case &c) const {
         CudaencConfig config = make_config(c, o_.device.c_str());
-        config.device_frames = device_ != nullptr;
+        config.device_frames = device_ != nullptr && o_.device.rfind("cuda", 0) == 0;
+        return config;
+    }
+
+    bool endure(const Picture &picture, const Case &c) {
+        CudaencConfig config = config_of(c);
+        const Frames frames(fit_picture(picture, c.format), c.format, o_.frames,
+                            config.device_frames ? device_ : nullptr);
+        config.async_depth = o_.effort.depths.front();
+        config.threads = o_.threads.back();
+        std::printf("\n%s: %s, async_depth %d\n", c.name, c.text().c_str(), config.async_depth);
+        json_.open('{');
+        json_.put("case", c.name);
+        json_.put("width", c.format.width);
+        json_.put("height", c.format.height);
+        json_.put("async_depth", config.async_depth);
+        const bool flat = measure_endurance(config, frames, o_.endurance_frames, json_);
+        json_.close('}');
+        return flat;
+    }
+
+    void measure_case(const Picture &picture, const Case &c) {
+        CudaencConfig config = config_of(c);
+        const Frames frames(fit_picture(picture, c.format), c.format, o_.frames,
+                            config.device_frames ? device_ : nullptr);
         std::printf("\n%s: %s\n", c.name, c.text().c_str());
+        std::vector<int> qualities = {0};
         if (!c.lossless) {
-            config.j2k.quality = find_quality(config, frames, c.target_bytes());
-            std::printf("  quality  %d: the highest for which the picture takes at most %zu bytes\n",
-                        config.j2k.quality, c.target_bytes());
+            qualities = o_.qualities;
+            if (qualities.empty()) {
+                qualities = {find_quality(config, frames, c.target_bytes())};
+                std::printf("  quality  %d: the highest for which the picture takes at most %zu bytes\n", qualities[0],
+                            c.target_bytes());
+            }
         }
-        for (const int threads : o_.threads) {
-            config.threads = threads;
-            measure(picture, c, config, frames);
-        }
+        for (const int quality : qualities)
+            for (const int threads : o_.threads) {
+                if (quality) config.j2k.quality = quality;
+                config.threads = threads;
+                measure(picture, c, config, frames);
+            }
     }
 
     void measure(const Picture &picture, const Case &c, const CudaencConfig &config, const Frames &frames) {
         if (config.threads) std::printf("  threads  %d\n", config.threads);
+        if (o_.qualities.size() > 1 && !c.lossless) std::printf("  quality  %d\n", config.j2k.quality);
         const Single single = measure_single(config, frames, o_.effort);
         print_single(c, single);
         std::vector<Multi> multis;
@@ -352,15 +302,10 @@ class Bench {
         const std::vector<Stage> stages = measure_stages(config, frames);
         for (const Stage &s : stages)
             std::printf("  %-18s %8.3f ms  %5.1f %%\n", s.name.c_str(), s.milliseconds, s.percent);
-        if (!o_.save.empty()) {
-            CudaencConfig once = config;
-            once.async_depth = 1;
-            Session session(once);
-            session.submit(frames[0]);
-            const CudaencPacket packet = session.receive();
-            save(std::string("-") + c.name + ".j2k", packet.data, packet.size);
-            cudaenc_buffer_free(packet.buffer);
-        }
+        const std::vector<uint8_t> first = code_first(config, frames);
+        const double psnr = measure_psnr(c, frames, first);
+        print_psnr(first.size(), psnr);
+        save(picture, c, "cudaenc", first);
 
         json_.open('{');
         json_.put("case", c.name);
@@ -372,6 +317,7 @@ class Bench {
         json_.put("wavelet", c.lossless ? "5/3" : "9/7");
         json_.put("cblk", c.cblk);
         json_.put("quality", c.lossless ? 0 : config.j2k.quality);
+        put_psnr(first.size(), psnr);
         if (config.threads) json_.put("threads", config.threads);
         put_rates(c, single, multis);
         json_.open("stages", '[');
@@ -383,46 +329,116 @@ class Bench {
             json_.close('}');
         }
         json_.close(']');
-        rows_.push_back({picture.name, c.name, single.bytes_per_frame, 8 * single.bytes_per_frame / c.pixels(),
-                         c.lossless ? "-" : std::to_string(config.j2k.quality), config.threads,
+        rows_.push_back({picture.name, c.name, 8 * single.bytes_per_frame / c.pixels(),
+                         c.lossless ? "-" : std::to_string(config.j2k.quality), first.size(), psnr, config.threads,
                          single.milliseconds.median, best.fps.median, best.depth});
-        measure_peer(picture, c, frames, single, best);
+        json_.open("peers", '[');
+        measure_nvjpeg2000(picture, c, frames, first.size(), single, best);
+        measure_openjpeg(picture, c, frames, config.threads, first.size(), single);
+        json_.close(']');
         json_.close('}');
     }
 
-    // nvJPEG2000, where the program has it and frames are on the first GPU.
-    void measure_peer(const Picture &picture, const Case &c, const Frames &frames, const Single &own_single,
-                      const Multi &own_best) {
+    // nvJPEG2000, where the program has it and frames are on the first GPU. bytes: of cudaenc's first frame.
+    void measure_nvjpeg2000(const Picture &picture, const Case &c, const Frames &frames, size_t bytes,
+                            const Single &own_single, const Multi &own_best) {
         if (!has_nvjpeg2k() || !device_ || o_.nvjpeg2k == "no" || (o_.device != "cuda" && o_.device != "cuda:0"))
             return;
         PeerResult peer;
         try {
-            peer = measure_nvjpeg2k(o_.nvjpeg2k, c, frames, o_.effort, {1, 4, 8, 16});
+            peer = measure_nvjpeg2k(o_.nvjpeg2k, c, frames, bytes, o_.effort, {1, 4, 8, 16});
         } catch (const Error &e) {
             std::printf("  nvJPEG2000 is not measured: %s\n", e.what());
             return;
         }
-        std::printf("  %s%s, a state and a stream for each of 1 .. 16 threads\n", peer.name.c_str(),
-                    c.lossless ? "" : format_string(", Q-factor %.2f", peer.quality).c_str());
+        std::printf("  %s, a state and a stream for each of 1 .. 16 threads\n", peer.name.c_str());
         print_single(c, peer.single);
         for (const Multi &m : peer.multis) print_multi(m);
         const Multi &best = best_of(peer.multis);
         const double own_ms = own_single.milliseconds.median, ms = peer.single.milliseconds.median;
         std::printf("  best     %9.1f fps with %d threads; cudaenc: %.2f times as fast single, %.2f times multi\n",
                     best.fps.median, best.depth, ms / own_ms, own_best.fps.median / best.fps.median);
-        std::fflush(stdout);
-        json_.open("peer", '{');
+        json_.open('{');
         json_.put("name", peer.name);
-        json_.put("quality", peer.quality);
         put_rates(c, peer.single, peer.multis);
         json_.put("cudaenc_single_times", ms / own_ms);
         json_.put("cudaenc_multi_times", own_best.fps.median / best.fps.median);
+        Row row{picture.name,
+                "  nvJPEG2000",
+                8 * peer.single.bytes_per_frame / c.pixels(),
+                "-",
+                0,
+                0,
+                0,
+                ms,
+                best.fps.median,
+                best.depth,
+                ms / own_ms,
+                own_best.fps.median / best.fps.median};
+        json_.open("first_frame", '[');
+        for (const PeerStream &stream : peer.first_streams) {  // of all ways to ask for a size, the best PSNR counts
+            const double psnr = measure_psnr(c, frames, stream.bytes);
+            std::printf("  %s %.4g:\n", stream.quality_type.c_str(), stream.value);
+            print_psnr(stream.bytes.size(), psnr);
+            json_.open('{');
+            json_.put("asked_by", stream.quality_type);
+            json_.put("value", stream.value);
+            put_psnr(stream.bytes.size(), psnr);
+            json_.close('}');
+            save(picture, c, "nvjpeg2000-" + stream.quality_type.substr(0, 1), stream.bytes);
+            if (row.first_bytes && psnr <= row.psnr) continue;
+            row.first_bytes = stream.bytes.size();
+            row.psnr = psnr;
+            if (!c.lossless) row.quality = stream.quality_type.substr(0, 1) + format_string(" %.3g", stream.value);
+        }
+        json_.close(']');
         json_.close('}');
-        rows_.push_back({picture.name, "  nvJPEG2000", peer.single.bytes_per_frame,
-                         8 * peer.single.bytes_per_frame / c.pixels(),
-                         c.lossless ? "-" : format_string("%.1f", peer.quality), 0, ms, best.fps.median, best.depth});
-        if (!o_.save.empty())
-            save(std::string("-") + c.name + "-peer.j2k", peer.first_stream.data(), peer.first_stream.size());
+        rows_.push_back(row);
+    }
+
+    // OpenJPEG's encoder beside the CPU's.
+    void measure_openjpeg(const Picture &picture, const Case &c, const Frames &frames, int threads, size_t bytes,
+                          const Single &own) {
+        if (!openjpeg_ || o_.device != "cpu") return;
+        std::vector<uint8_t> first;
+        const Single single = openjpeg_->encode(c, frames, static_cast<double>(bytes), threads, o_.effort, first);
+        std::printf("  %s, %d threads on one frame\n", openjpeg_->name().c_str(), threads);
+        print_single(c, single);
+        const double psnr = measure_psnr(c, frames, first), ms = single.milliseconds.median;
+        print_psnr(first.size(), psnr);
+        save(picture, c, "openjpeg", first);
+        json_.open('{');
+        json_.put("name", openjpeg_->name());
+        json_.put("threads", threads);
+        put_single(c, single);
+        put_psnr(first.size(), psnr);
+        json_.put("cudaenc_single_times", ms / own.milliseconds.median);
+        json_.close('}');
+        rows_.push_back({picture.name, "  OpenJPEG", 8 * single.bytes_per_frame / c.pixels(), "-", first.size(), psnr,
+                         threads, ms, 1e3 / ms, 1, ms / own.milliseconds.median, 0});
+    }
+
+    static std::vector<uint8_t> code_first(CudaencConfig config, const Frames &frames) {
+        config.async_depth = 1;
+        Session session(config);
+        session.submit(frames[0]);
+        const CudaencPacket packet = session.receive();
+        std::vector<uint8_t> bytes(packet.data, packet.data + packet.size);
+        cudaenc_buffer_free(packet.buffer);
+        return bytes;
+    }
+
+    // 0: not measured.
+    double measure_psnr(const Case &c, const Frames &frames, const std::vector<uint8_t> &stream) const {
+        return openjpeg_ && !c.lossless ? openjpeg_->psnr(c, frames.first_on_host(), stream) : 0;
+    }
+    static void print_psnr(size_t bytes, double psnr) {
+        if (psnr > 0) std::printf("  psnr     %9.3f dB over all samples of the first frame, %zu bytes\n", psnr, bytes);
+        std::fflush(stdout);
+    }
+    void put_psnr(size_t bytes, double psnr) {
+        json_.put("first_frame_bytes", bytes);
+        if (psnr > 0) json_.put("psnr_db", psnr);
     }
 
     static void print_single(const Case &c, const Single &single) {
@@ -442,11 +458,14 @@ class Bench {
         return *std::max_element(multis.begin(), multis.end(),
                                  [](const Multi &a, const Multi &b) { return a.fps.median < b.fps.median; });
     }
-    void put_rates(const Case &c, const Single &single, const std::vector<Multi> &multis) {
+    void put_single(const Case &c, const Single &single) {
         json_.put("bytes_per_frame", single.bytes_per_frame);
         json_.put("bits_per_pixel", 8 * single.bytes_per_frame / c.pixels());
         json_.put("single_ms", single.milliseconds);
         json_.put("single_fps", 1e3 / single.milliseconds.median);
+    }
+    void put_rates(const Case &c, const Single &single, const std::vector<Multi> &multis) {
+        put_single(c, single);
         json_.open("multi", '[');
         for (const Multi &m : multis) {
             json_.open('{');
@@ -460,28 +479,38 @@ class Bench {
         json_.put("best_depth", best_of(multis).depth);
     }
 
-    void save(const std::string &ending, const uint8_t *data, size_t size) const {
-        std::ofstream out(o_.save + ending, std::ios::binary);
-        out.write(reinterpret_cast<const char *>(data), static_cast<std::streamsize>(size));
+    void save(const Picture &picture, const Case &c, const std::string &encoder,
+              const std::vector<uint8_t> &stream) const {
+        if (o_.save.empty()) return;
+        const std::string stem = picture.name.substr(0, picture.name.rfind('.')),
+                          file = o_.save + "-" + stem + "-" + c.name + "-" + encoder + ".j2k";
+        std::ofstream out(file, std::ios::binary);
+        out.write(reinterpret_cast<const char *>(stream.data()), static_cast<std::streamsize>(stream.size()));
         out.close();
-        if (!out) throw Error(CUDAENC_ERR_INVALID, "cannot write " + o_.save + ending);
+        if (!out) throw Error(CUDAENC_ERR_INVALID, "cannot write " + file);
     }
 
     void print_table() const {
-        std::printf("\n%-18s %9s %6s %4s %9s %8s %9s %5s\n", "case", "bytes", "bpp", "q", "single ms", "fps",
-                    "multi fps", "depth");
+        std::printf("\n%-18s %9s %6s %7s %7s %9s %8s %9s %5s\n", "case", "bytes", "bpp", "quality", "PSNR", "single ms",
+                    "fps", "multi fps", "depth");
         std::string picture;
         for (const Row &r : rows_) {
             if (r.picture != picture) std::printf("%s\n", (picture = r.picture).c_str());
-            std::printf("%-18s %9.0f %6.2f %4s %9.3f %8.1f %9.1f %5d%s\n", r.name.c_str(), r.bytes, r.bits_per_pixel,
-                        r.quality.c_str(), r.single_ms, 1e3 / r.single_ms, r.multi_fps, r.depth,
-                        r.threads ? format_string(" (%d threads)", r.threads).c_str() : "");
+            std::printf("%-18s %9zu %6.3f %7s %7s %9.3f %8.1f %9.1f %5d", r.name.c_str(), r.first_bytes,
+                        r.bits_per_pixel, r.quality.c_str(), r.psnr > 0 ? format_string("%.3f", r.psnr).c_str() : "-",
+                        r.single_ms, 1e3 / r.single_ms, r.multi_fps, r.depth);
+            if (r.threads) std::printf(" (%d threads)", r.threads);
+            if (r.single_times > 0) std::printf("  cudaenc %.2f times single", r.single_times);
+            if (r.multi_times > 0) std::printf(", %.2f multi", r.multi_times);
+            std::printf("\n");
         }
+        std::printf("bytes, PSNR: of the first frame; bpp: mean over all\n");
     }
 
     Options o_;
     std::shared_ptr<Device> device_;
     std::string device_text_;
+    std::unique_ptr<OpenJpeg> openjpeg_;
     Json json_;
     std::vector<Row> rows_;
 };

@@ -62,6 +62,19 @@ std::vector<CudaencStageTime> Session::stage_times() const {
     return times;
 }
 
+double Session::run(const Frames &frames, int count) {
+    const auto start = Clock::now();
+    for (int submitted = 0, received = 0; received < count;) {
+        if (submitted < count && submit(frames[static_cast<size_t>(submitted)])) {
+            if (++submitted == count) flush();
+        } else {
+            receive_size();
+            received++;
+        }
+    }
+    return seconds_since(start);
+}
+
 Single measure_single(CudaencConfig config, const Frames &frames, const Effort &effort) {
     config.async_depth = 1;
     Session session(config);
@@ -86,34 +99,16 @@ Single measure_single(CudaencConfig config, const Frames &frames, const Effort &
     return single;
 }
 
-namespace {
-
-// Codes `count` frames with the ring always full but for its beginning and end, which the time includes.
-double run(Session &session, const Frames &frames, int count) {
-    const auto start = Clock::now();
-    for (int submitted = 0, received = 0; received < count;) {
-        if (submitted < count && session.submit(frames[static_cast<size_t>(submitted)])) {
-            if (++submitted == count) session.flush();
-        } else {
-            session.receive_size();
-            received++;
-        }
-    }
-    return seconds_since(start);
-}
-
-}  // namespace
-
 Multi measure_multi(CudaencConfig config, const Frames &frames, int depth, const Effort &effort) {
     config.async_depth = depth;
     Session session(config);
-    run(session, frames, depth);  // what the first frames of a session wait for, such as loading kernels
-    const double rate = 2 * depth / run(session, frames, 2 * depth);
+    session.run(frames, depth);  // what the first frames of a session wait for, such as loading kernels
+    const double rate = 2 * depth / session.run(frames, 2 * depth);
     Multi multi;
     multi.depth = depth;
     multi.frames = std::max(2 * depth, static_cast<int>(std::ceil(rate * effort.run_seconds * 1.1)));
     std::vector<double> fps;
-    for (int i = 0; i < effort.runs; i++) fps.push_back(multi.frames / run(session, frames, multi.frames));
+    for (int i = 0; i < effort.runs; i++) fps.push_back(multi.frames / session.run(frames, multi.frames));
     multi.fps = make_spread(fps);
     return multi;
 }

@@ -33,6 +33,8 @@ class Session {
     CudaencPacket receive();                 // the caller frees its buffer
     size_t receive_size();                   // ... and here it is freed
     void flush() { cudaenc_flush(session_); }
+    // Codes `count` frames with the ring always full but at its beginning and end. Returns seconds.
+    double run(const Frames &frames, int count);
     std::vector<CudaencStageTime> stage_times() const;
 
   private:

@@ -121,9 +121,8 @@ class Worker {
     }
     Worker(const Worker &) = delete;
 
-    void set_quality(double quality) {
-        check(lib_.specify_quality(params_, NVJPEG2K_QUALITY_TYPE_Q_FACTOR, quality),
-              "nvjpeg2kEncodeParamsSpecifyQuality");
+    void set_quality(nvjpeg2kQualityType_t type, double value) {
+        check(lib_.specify_quality(params_, type, value), "nvjpeg2kEncodeParamsSpecifyQuality");
     }
 
     // From planes in GPU memory to bytes in pinned host memory.
@@ -161,6 +160,37 @@ class Worker {
     nvjpeg2kEncodeParams_t params_ = nullptr;
 };
 
+// The ways to ask for a quality, with values that no target is beyond; `unit`: of a sample's depth, 1 for 8 bits.
+struct QualityType {
+    const char *name;
+    nvjpeg2kQualityType_t type;
+    double low, high;
+};
+std::vector<QualityType> quality_types(double unit) {
+    return {{"Q-factor", NVJPEG2K_QUALITY_TYPE_Q_FACTOR, 1, 100},
+            {"quantisation step", NVJPEG2K_QUALITY_TYPE_QUANTIZATION_STEP, unit / 64, unit * 128},
+            {"target PSNR", NVJPEG2K_QUALITY_TYPE_TARGET_PSNR, 20, 70}};
+}
+
+// Sets the value at which the frame comes nearest to `bytes`; a few steps are enough to be within 0.02 % where the
+// type has such values. Returns the frame coded so.
+PeerStream match_size(Worker &worker, const QualityType &q, const CudaencFrame &frame, size_t bytes) {
+    const auto size_at = [&](double value) {
+        worker.set_quality(q.type, value);
+        return worker.encode(frame);
+    };
+    double low = q.low, high = q.high, best = low, least_error = 1e300;
+    const bool rising = size_at(low) < size_at(high);
+    for (int i = 0; i < 40 && least_error > 2e-4; i++) {
+        const double middle = std::sqrt(low * high), size = static_cast<double>(size_at(middle));
+        const double error = std::fabs(size / static_cast<double>(bytes) - 1);
+        if (error < least_error) best = middle, least_error = error;
+        ((size < static_cast<double>(bytes)) == rising ? low : high) = middle;
+    }
+    const size_t size = size_at(best);
+    return {q.name, best, {worker.bytes(), worker.bytes() + size}};
+}
+
 // Codes `count` frames with all workers, each on its thread. Returns seconds.
 double run(const std::vector<std::unique_ptr<Worker>> &workers, const Frames &frames, int count) {
     std::atomic<int> next{0};
@@ -187,8 +217,8 @@ double run(const std::vector<std::unique_ptr<Worker>> &workers, const Frames &fr
 
 bool has_nvjpeg2k() { return true; }
 
-PeerResult measure_nvjpeg2k(const std::string &library, const Case &c, const Frames &frames, const Effort &effort,
-                            const std::vector<int> &thread_counts) {
+PeerResult measure_nvjpeg2k(const std::string &library, const Case &c, const Frames &frames, size_t bytes,
+                            const Effort &effort, const std::vector<int> &thread_counts) {
     static const Library lib(library.empty() ? "libnvjpeg2k.so.0" : library);
     const Encoder encoder(lib);
     PeerResult result;
@@ -196,36 +226,35 @@ PeerResult measure_nvjpeg2k(const std::string &library, const Case &c, const Fra
     std::vector<std::unique_ptr<Worker>> workers;
     workers.push_back(std::make_unique<Worker>(encoder, c));
     Worker &first = *workers[0];
+    const std::vector<QualityType> types = quality_types(std::ldexp(1.0, c.format.depth - 8));
+    const QualityType &chosen = types.front();
     if (!c.lossless) {
-        double fits = 1, above = 100.5;
-        while (above - fits > 0.05) {
-            const double middle = std::round((fits + above) * 50) / 100;
-            first.set_quality(std::min(middle, 100.0));
-            (first.encode(frames[0]) <= c.target_bytes() ? fits : above) = middle;
+        for (const QualityType &q : types) {
+            if (c.format.layout != Layout::kRgb && q.type == NVJPEG2K_QUALITY_TYPE_TARGET_PSNR) continue;
+            result.first_streams.push_back(match_size(first, q, frames[0], bytes));
         }
-        result.quality = std::min(fits, 100.0);
-        first.set_quality(result.quality);
+        first.set_quality(chosen.type, result.first_streams.front().value);
     }
 
     for (size_t i = 0; i < 3; i++) first.encode(frames[i]);
     std::vector<double> milliseconds;
-    double bytes = 0;
+    double sum = 0;
     int distinct = 0;
     for (int i = 0; i < effort.single_frames; i++) {
         const auto start = Clock::now();
         const size_t size = first.encode(frames[static_cast<size_t>(i)]);
         milliseconds.push_back(seconds_since(start) * 1e3);
-        if (!i) result.first_stream.assign(first.bytes(), first.bytes() + size);
-        if (i < frames.count()) bytes += static_cast<double>(size), distinct++;
+        if (i < frames.count()) sum += static_cast<double>(size), distinct++;
+        if (!i && c.lossless) result.first_streams.push_back({"lossless", 0, {first.bytes(), first.bytes() + size}});
     }
     result.single.milliseconds = make_spread(milliseconds);
-    result.single.bytes_per_frame = bytes / distinct;
+    result.single.bytes_per_frame = sum / distinct;
 
     for (const int threads : thread_counts) {
         while (workers.size() > static_cast<size_t>(threads)) workers.pop_back();
         while (workers.size() < static_cast<size_t>(threads)) {
             workers.push_back(std::make_unique<Worker>(encoder, c));
-            if (!c.lossless) workers.back()->set_quality(result.quality);
+            if (!c.lossless) workers.back()->set_quality(chosen.type, result.first_streams.front().value);
         }
         run(workers, frames, 2 * threads);  // what first frames wait for
         const double rate = 4 * threads / run(workers, frames, 4 * threads);
@@ -248,7 +277,7 @@ namespace cudaenc::bench {
 
 bool has_nvjpeg2k() { return false; }
 
-PeerResult measure_nvjpeg2k(const std::string &, const Case &, const Frames &, const Effort &,
+PeerResult measure_nvjpeg2k(const std::string &, const Case &, const Frames &, size_t, const Effort &,
                             const std::vector<int> &) {
     throw Error(CUDAENC_ERR_UNSUPPORTED,
                 "this program was built without nvJPEG2000's header: make bench NVJPEG2K=folder");

@@ -10,18 +10,25 @@
 
 namespace cudaenc::bench {
 
+// The first frame, coded at a size that was asked for.
+struct PeerStream {
+    std::string quality_type;  // how it was asked for
+    double value;
+    std::vector<uint8_t> bytes;
+};
+
 struct PeerResult {
-    std::string name;    // with its version
-    double quality = 0;  // Q-factor; 0: lossless
+    std::string name;                       // with its version
+    std::vector<PeerStream> first_streams;  // lossy: one for each type of quality; rates are of the first
     Single single;
     std::vector<Multi> multis;  // depth: threads, each with a state, a stream and a buffer
-    std::vector<uint8_t> first_stream;
 };
 
 bool has_nvjpeg2k();  // was built with its header
 
-// frames: in memory of cuda:0. Throws Error where the library is not there, or fails.
-PeerResult measure_nvjpeg2k(const std::string &library, const Case &c, const Frames &frames, const Effort &effort,
-                            const std::vector<int> &threads);
+// frames: in memory of cuda:0. bytes: of the first frame in lossy cases. Throws Error where the library is not there,
+// or fails.
+PeerResult measure_nvjpeg2k(const std::string &library, const Case &c, const Frames &frames, size_t bytes,
+                            const Effort &effort, const std::vector<int> &threads);
 
 }  // namespace cudaenc::bench

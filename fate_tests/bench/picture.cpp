@@ -385,23 +385,27 @@ Frames::Frames(const Picture &fitted, const FrameFormat &format, int count, std:
                   dy = i ? (2 * (53 * i % fitted.height) + 1) % fitted.height : 0;
         host_[static_cast<size_t>(i)] = shifted_frame(fitted, format, dx, dy);
     });
-    for (size_t i = 0; i < frames_.size(); i++) {
-        const uint8_t *data = host_[i].data();
-        if (device) {
-            device_.emplace_back(device, host_[i].size());
-            data = device_.back().data();
-            const Device::Stream stream = device->create_stream();
-            device->upload(stream, device_.back().data(), host_[i].data(), host_[i].size());
-            device->synchronize(stream);
-            device->destroy_stream(stream);
-            host_[i] = {};
-        }
+    const auto planes_at = [&](const uint8_t *data) {
+        CudaencFrame frame{};
         for (int c = 0; c < 3; c++) {
             const PlaneSize plane = plane_size(format, c);
-            frames_[i].data[c] = data;
-            frames_[i].stride[c] = static_cast<ptrdiff_t>(plane.width * (format.depth > 8 ? 2 : 1));
-            data += static_cast<size_t>(frames_[i].stride[c]) * plane.height;
+            frame.data[c] = data;
+            frame.stride[c] = static_cast<ptrdiff_t>(plane.width * (format.depth > 8 ? 2 : 1));
+            data += static_cast<size_t>(frame.stride[c]) * plane.height;
         }
+        return frame;
+    };
+    first_on_host_ = planes_at(host_[0].data());
+    for (size_t i = 0; i < frames_.size(); i++) {
+        frames_[i] = planes_at(host_[i].data());
+        if (!device) continue;
+        device_.emplace_back(device, host_[i].size());
+        const Device::Stream stream = device->create_stream();
+        device->upload(stream, device_.back().data(), host_[i].data(), host_[i].size());
+        device->synchronize(stream);
+        device->destroy_stream(stream);
+        frames_[i] = planes_at(device_.back().data());
+        if (i) host_[i] = {};
     }
 }
 

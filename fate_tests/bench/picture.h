@@ -44,10 +44,12 @@ class Frames {
     // In memory of `device`, which outlives the object, or of the host where it is null.
     Frames(const Picture &fitted, const FrameFormat &format, int count, std::shared_ptr<Device> device);
     const CudaencFrame &operator[](size_t i) const { return frames_[i % frames_.size()]; }
+    const CudaencFrame &first_on_host() const { return first_on_host_; }
     int count() const { return static_cast<int>(frames_.size()); }
 
   private:
     std::vector<CudaencFrame> frames_;
+    CudaencFrame first_on_host_{};
     std::vector<std::vector<uint8_t>> host_;
     std::vector<DeviceArray<uint8_t>> device_;
 };

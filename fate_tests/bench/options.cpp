@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "options.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+#include "../../common/error.h"
+#include "cases.h"
+
+namespace cudaenc::bench {
+
+namespace {
+
+constexpr const char *kHelp =
+    "cudaenc_bench [options] [picture...]   pictures: PPM, PGM, PNG; none: a generated one\n"
+    "  -tier1           tier-1 alone: the kernels against a thread a code-block\n"
+    "  -memory          GPU memory of a session, buffer by buffer\n"
+    "  -endurance N     codes N frames and looks whether memory stays as it was\n"
+    "  -smoke           checks on a small picture that both give the same bytes, and the device the CPU's\n"
+    "  -device D        auto (default), cuda, cuda:N, cpu, emu\n"
+    "  -case A,B        cases, or all; -list names them\n"
+    "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
+    "  -size WxH        this size in place of the cases' own\n"
+    "  -quality A,B     of 9/7 in place of the one found for 1.23 bits/pixel: a sweep\n"
+    "  -frames N        distinct frames in rotation (16)\n"
+    "  -depths A,B      frames in flight of the multi mode (2,4,8,16; on the CPU 2,4);\n"
+    "                   with -tier1 frames that are coded at once (1,4,8,16); with -memory and -endurance 4\n"
+    "  -threads A,B     of the CPU (1,2,4,8,16 up to its cores)\n"
+    "  -single N        frames of the single mode (32)\n"
+    "  -runs N          of the multi mode (5)\n"
+    "  -seconds S       that a run lasts at least (0.5)\n"
+    "  -nvjpeg2k FILE   nvJPEG2000's library, in a build that knows its header (libnvjpeg2k.so.0); no: not measured\n"
+    "  -openjpeg FILE   OpenJPEG's library, likewise (libopenjp2.so.7): PSNR, and an encoder beside the CPU's; no: "
+    "neither\n"
+    "  -save PREFIX     writes the first frame's codestreams to PREFIX-PICTURE-CASE-ENCODER.j2k\n"
+    "  -o FILE          the results as JSON\n";
+
+const std::map<std::string, Mode> kModes = {
+    {"-tier1", Mode::kTier1}, {"-memory", Mode::kMemory}, {"-endurance", Mode::kEndurance}, {"-smoke", Mode::kSmoke}};
+
+std::vector<std::string> split(const std::string &list) {
+    std::vector<std::string> parts;
+    std::istringstream in(list);
+    for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+    return parts;
+}
+
+int parse_number(const std::string &text, int least, int most, const char *option) {
+    char *end = nullptr;
+    const long value = std::strtol(text.c_str(), &end, 10);
+    if (text.empty() || *end || value < least || value > most)
+        throw Error(CUDAENC_ERR_INVALID,
+                    format_string("%s '%s' is not allowed: it is %d to %d", option, text.c_str(), least, most));
+    return static_cast<int>(value);
+}
+
+std::vector<int> parse_numbers(const std::string &text, int most, const char *option) {
+    std::vector<int> numbers;
+    for (const std::string &part : split(text)) numbers.push_back(parse_number(part, 1, most, option));
+    return numbers;
+}
+
+}  // namespace
+
+Options parse_options(int argc, char **argv) {
+    Options o;
+    for (int i = 0; i < argc; i++) o.command += (i ? " " : "") + std::string(argv[i]);
+    for (int i = 1; i < argc; i++) {
+        const std::string name = argv[i];
+        if (name.size() < 2 || name[0] != '-') {
+            o.files.push_back(name);
+            continue;
+        }
+        if (name == "-h" || name == "-help" || name == "--help") {
+            std::fputs(kHelp, stdout);
+            std::exit(0);
+        }
+        if (const auto mode = kModes.find(name); mode != kModes.end()) {
+            o.mode = mode->second;
+            if (o.mode != Mode::kEndurance) continue;
+        }
+        if (name == "-list") {
+            for (const Case &c : all_cases()) std::printf("%-19s %s\n", c.name, c.text().c_str());
+            std::exit(0);
+        }
+        if (i + 1 == argc)
+            throw Error(CUDAENC_ERR_INVALID, name + ": not an option, or its value is missing; see -help");
+        const std::string value = argv[++i];
+        if (name == "-endurance")
+            o.endurance_frames = parse_number(value, 10, 10000000, "-endurance");
+        else if (name == "-device")
+            o.device = value;
+        else if (name == "-case")
+            o.cases = value;
+        else if (name == "-i")
+            o.files.push_back(value);
+        else if (name == "-yuv")
+            o.yuv = value;
+        else if (name == "-o")
+            o.output = value;
+        else if (name == "-nvjpeg2k")
+            o.nvjpeg2k = value;
+        else if (name == "-openjpeg")
+            o.openjpeg = value;
+        else if (name == "-quality")
+            o.qualities = parse_numbers(value, 100, "-quality");
+        else if (name == "-save")
+            o.save = value;
+        else if (name == "-frames")
+            o.frames = parse_number(value, 1, 1000, "-frames");
+        else if (name == "-single")
+            o.effort.single_frames = parse_number(value, 1, 100000, "-single");
+        else if (name == "-runs")
+            o.effort.runs = parse_number(value, 1, 1000, "-runs");
+        else if (name == "-seconds")
+            o.effort.run_seconds = std::atof(value.c_str());
+        else if (name == "-depths")
+            o.effort.depths = parse_numbers(value, 64, "-depths");
+        else if (name == "-threads")
+            o.threads = parse_numbers(value, 1024, "-threads");
+        else if (name == "-size") {
+            if (std::sscanf(value.c_str(), "%dx%d", &o.width, &o.height) != 2 || o.width < 1 || o.height < 1 ||
+                o.width > 32768 || o.height > 32768)
+                throw Error(CUDAENC_ERR_INVALID, "-size '" + value + "' is not allowed: it is WxH, up to 32768x32768");
+        } else
+            throw Error(CUDAENC_ERR_INVALID, name + " is not an option; see -help");
+    }
+    return o;
+}
+
+}  // namespace cudaenc::bench

@@ -1,0 +1,25 @@
+// The command line of cudaenc_bench. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <string>
+#include <vector>
+
+#include "measure.h"
+
+namespace cudaenc::bench {
+
+enum class Mode { kRates, kTier1, kMemory, kEndurance, kSmoke };
+
+struct Options {
+    Mode mode = Mode::kRates;
+    std::string device = "auto", cases, yuv, output, save, nvjpeg2k, openjpeg, command;
+    int width = 0, height = 0, frames = 16;
+    int endurance_frames = 0;
+    std::vector<int> threads, qualities;
+    Effort effort;
+    std::vector<std::string> files;
+};
+
+// Answers -help and -list itself. Throws Error with what is wrong.
+Options parse_options(int argc, char **argv);
+
+}  // namespace cudaenc::bench
