@@ -1,79 +1,90 @@
-// One level of the wavelet transform as the CPU walks it: columns in place, rows to their halves (T.800 F.4.2 to
-// F.4.8). SPDX-License-Identifier: LGPL-2.1-or-later
+// One level of the wavelet transform as the CPU walks it (T.800 F.4.2 to F.4.8): rows pass by in pairs, are lifted with
+// the pairs before them, and then each to its halves, so that memory is read and written once.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <array>
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 #include "dwt.h"
+#include "params.h"
+#include "tables.h"
 
 namespace cudaenc::j2k {
 
-template <class W, int Step>
-void lift_rows(typename W::Sample *data, size_t stride, int x0, int x1, int y0, int y1) {
+// A row at positions [x0, x1) to its low and high halves, 5/3 and 9/7. Both arrays have room for one sample before and
+// one after: the symmetric extension, which copies the nearest sample of the other half.
+void transform_row(const int32_t *row, int x0, int x1, int32_t *low, int32_t *high);
+void transform_row(const float *row, int x0, int x1, float *low, float *high);
+
+// The vertical filter's next step, `width` columns wide: takes the rows at positions 2k, 2k + 1 and 2k + 2, and gives
+// the low and the high row at 2(k - d) and 2(k - d) + 1; d is 0 for 5/3 and 1 for 9/7. `lifted` is what each lifting
+// step but the last made of the rows before, and then of these.
+void lift_row_pair(const int32_t *even, const int32_t *odd, const int32_t *next, const std::array<int32_t *, 1> &lifted,
+                   int width, int32_t *low, int32_t *high);
+void lift_row_pair(const float *even, const float *odd, const float *next, const std::array<float *, 3> &lifted,
+                   int width, float *low, float *high);
+
+// A row of a sub-band to sign and magnitude.
+void quantise_row(const int32_t *row, int count, const Quantiser &quantiser, uint32_t *out);
+void quantise_row(const float *row, int count, const Quantiser &quantiser, uint32_t *out);
+
+// Rows of pairs [from, to) of one level, of `count` components with the same extent; pair k is at positions 2k and
+// 2k + 1. load(y, memory, rows) tells where each component's row at position y is; it may put it into
+// memory[component]. store(component, y, low, high) gets the halves of each row.
+template <class W, class Load, class Store>
+void transform_row_pairs(const Extent &e, int count, int from, int to, Load load, Store store) {
     using Sample = typename W::Sample;
-    for (int y = y0 + ((y0 & 1) == (Step & 1)); y < y1; y += 2) {  // even steps update odd rows
-        Sample *row = data + static_cast<size_t>(y - y0) * stride;
-        const Sample *before = data + static_cast<size_t>(mirror(y - 1, y0, y1) - y0) * stride;
-        const Sample *after = data + static_cast<size_t>(mirror(y + 1, y0, y1) - y0) * stride;
-        for (int x = x0; x < x1; x++) row[x] = W::template lift<Step>(row[x], before[x], after[x]);
+    constexpr int kDelay = W::kSteps / 2 - 1;
+    constexpr int kWarmUp = W::kSteps - 1;  // pairs until no lifted row depends on what there was before the first
+    constexpr int kLifted = W::kSteps - 1, kLoaded = 3;
+    const int width = e.width();
+    // Of a thread: so large that every strip would have to get it from the system anew.
+    static thread_local std::vector<Sample> scratch;
+    const size_t needed = static_cast<size_t>(width) * (count * (kLifted + kLoaded) + 3) + 4;
+    if (scratch.size() < needed) scratch.resize(needed);
+    Sample *at = scratch.data();
+    const auto take = [&](int samples) { return std::exchange(at, at + samples); };
+    std::array<Sample *, kMaxComponents> memory[kLoaded]{};
+    std::array<const Sample *, kMaxComponents> loaded[kLoaded]{};
+    std::array<Sample *, kLifted> lifted[kMaxComponents]{};
+    for (int c = 0; c < count; c++) {
+        for (auto &rows : memory) rows[c] = take(width);
+        for (Sample *&row : lifted[c]) row = take(width);
     }
-}
+    Sample *const pair[2] = {take(width), take(width)};
+    const int lows = low_begin(e.x1) - low_begin(e.x0);
+    Sample *const low = take(lows + 2) + 1, *const high = take(width - lows + 2) + 1;
 
-// Columns [x0, x1) of rows at positions [y0, y1), in place.
-template <class W>
-void transform_columns(typename W::Sample *data, size_t stride, int x0, int x1, int y0, int y1) {
-    if (y1 - y0 == 1) {  // T.800 F.4.6: a single odd sample is doubled
-        if (y0 & 1)
-            for (int x = x0; x < x1; x++) data[x] *= 2;
-        return;
-    }
-    lift_rows<W, 0>(data, stride, x0, x1, y0, y1);
-    lift_rows<W, 1>(data, stride, x0, x1, y0, y1);
-    if constexpr (W::kSteps == 4) {
-        lift_rows<W, 2>(data, stride, x0, x1, y0, y1);
-        lift_rows<W, 3>(data, stride, x0, x1, y0, y1);
-        for (int y = y0; y < y1; y++) {
-            auto *row = data + static_cast<size_t>(y - y0) * stride;
-            if (y & 1)
-                for (int x = x0; x < x1; x++) row[x] = W::scale_high(row[x]);
-            else
-                for (int x = x0; x < x1; x++) row[x] = W::scale_low(row[x]);
+    const auto store_row = [&](int component, int y, const Sample *row) {
+        transform_row(row, e.x0, e.x1, low, high);
+        store(component, y, low, high);
+    };
+    if (e.height() == 1) {  // T.800 F.4.6: a single odd sample is doubled
+        load(e.y0, memory[0], loaded[0]);
+        for (int c = 0; c < count; c++) {
+            for (int x = 0; x < width; x++) pair[0][x] = loaded[0][c][x] * (1 + (e.y0 & 1));
+            store_row(c, e.y0, pair[0]);
         }
-    }
-}
-
-// A row at positions [x0, x1) to its low and high halves. Both arrays have room for one sample before and one after:
-// the symmetric extension, which copies the nearest sample of the other half.
-template <class W>
-void transform_row(const typename W::Sample *row, int x0, int x1, typename W::Sample *low, typename W::Sample *high) {
-    const int odd = x0 & 1;
-    const int lows = low_begin(x1) - low_begin(x0), highs = high_begin(x1) - high_begin(x0);
-    for (int i = 0; i < lows; i++) low[i] = row[2 * i + odd];
-    for (int i = 0; i < highs; i++) high[i] = row[2 * i + 1 - odd];
-    if (x1 - x0 == 1) {
-        if (odd) high[0] *= 2;
         return;
     }
-    const auto extend = [](auto *half, int count) {
-        half[-1] = half[0];
-        half[count] = half[count - 1];
+    int k = from + kDelay - kWarmUp, next = 0;  // of the rows loaded: the last one's place
+    const auto load_row = [&](int y) {
+        next = (next + 1) % kLoaded;
+        load(mirror(y, e.y0, e.y1), memory[next], loaded[next]);
     };
-    const auto lift_high = [&]<int Step>() {
-        extend(low, lows);
-        const auto *before = low - odd, *after = before + 1;
-        for (int i = 0; i < highs; i++) high[i] = W::template lift<Step>(high[i], before[i], after[i]);
-    };
-    const auto lift_low = [&]<int Step>() {
-        extend(high, highs);
-        const auto *before = high - 1 + odd, *after = before + 1;
-        for (int i = 0; i < lows; i++) low[i] = W::template lift<Step>(low[i], before[i], after[i]);
-    };
-    lift_high.template operator()<0>();
-    lift_low.template operator()<1>();
-    if constexpr (W::kSteps == 4) {
-        lift_high.template operator()<2>();
-        lift_low.template operator()<3>();
-        for (int i = 0; i < lows; i++) low[i] = W::scale_low(low[i]);
-        for (int i = 0; i < highs; i++) high[i] = W::scale_high(high[i]);
+    for (load_row(2 * k); k < to + kDelay; k++) {
+        const auto &even = loaded[next];
+        load_row(2 * k + 1);
+        const auto &odd = loaded[next];
+        load_row(2 * k + 2);
+        for (int c = 0; c < count; c++) {
+            lift_row_pair(even[c], odd[c], loaded[next][c], lifted[c], width, pair[0], pair[1]);
+            for (int i = 0; i < 2; i++)
+                if (const int y = 2 * (k - kDelay) + i; y >= max_of(2 * from, e.y0) && y < e.y1)
+                    store_row(c, y, pair[i]);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-// JPEG 2000 on the CPU, top to bottom: load -> component transform -> wavelet transform and quantisation -> tier-1 ->
+// JPEG 2000 on the CPU, top to bottom: load, component transform, wavelet transform and quantisation -> tier-1 ->
 // tier-2. It is also the oracle: the device pipeline gives the same bytes. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
@@ -16,8 +16,7 @@
 #include "header_bytes.h"
 #include "headers.h"
 #include "j2k.h"
-#include "load.h"
-#include "quantise.h"
+#include "load_cpu.h"
 #include "t1.h"
 #include "t2.h"
 
@@ -25,17 +24,21 @@ namespace cudaenc::j2k {
 
 namespace {
 
-constexpr int kStripColumns = 256;  // of vertical filtering: rows of a strip stay in the first-level cache
-constexpr int kBatchRows = 16;      // of horizontal filtering and of loading
+// A strip of the wavelet transform has at least so many row pairs, since it lifts 1 (5/3) or 3 (9/7) in vain, and so
+// many samples, some 30 microseconds' work.
+constexpr int kStripPairs = 16;
+constexpr int kStripSamples = 1 << 15;
 constexpr uint32_t kBatchBlocks = 16;
 
-enum Stage { kLoad, kDwt, kTier1, kTier2, kStages };
-constexpr const char *kStageNames[kStages] = {"load", "dwt", "tier-1", "tier-2"};
+enum Stage { kDwt, kTier1, kTier2, kStages };
+constexpr const char *kStageNames[kStages] = {"load, dwt", "tier-1", "tier-2"};
 using Clock = std::chrono::steady_clock;
 
 // A frame in flight.
 struct Slot {
-    std::vector<uint32_t> samples, halves, coefficients;  // see TileComponent
+    std::array<SampleLayout, kMaxComponents> layouts;
+    std::array<std::vector<uint32_t>, 2> low_quarters;  // of odd and of even levels, at TileComponent::halves
+    std::vector<uint32_t> coefficients;
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> offsets;              // of each block's bytes in its batch
     std::vector<std::vector<uint8_t>> batches;  // codewords of kBatchBlocks blocks
@@ -64,8 +67,7 @@ class CpuEncoder : public Encoder {
           name_(format_string("cpu, %d thread%s", thread_count(threads), thread_count(threads) == 1 ? "" : "s")),
           pool_(thread_count(threads)) {
         for (Slot &s : slots_) {
-            s.samples.resize(g_.samples);
-            s.halves.resize(g_.halves);
+            for (auto &samples : s.low_quarters) samples.resize(g_.halves);
             s.coefficients.resize(g_.samples);
             s.coded.resize(g_.blocks.size());
             s.offsets.resize(g_.blocks.size());
@@ -114,6 +116,11 @@ class CpuEncoder : public Encoder {
 
   private:
     void encode(Slot &s) {
+        for (size_t c = 0; c < p_.components.size(); c++) {
+            const CudaencComponent &k = p_.input.component[c];
+            s.layouts[c] = {s.frame.data[k.plane] + k.offset, s.frame.stride[k.plane], k.step, k.shift, k.depth};
+        }
+        s.times[kDwt] = Clock::now();
         if (p_.reversible)
             transform<Dwt53>(s);
         else
@@ -125,93 +132,107 @@ class CpuEncoder : public Encoder {
         s.times[kStages] = Clock::now();
     }
 
+    // Load, component transform, wavelet transform and quantisation: a strip of rows goes through them at once.
     template <class W>
     void transform(Slot &s) {
-        s.times[kLoad] = Clock::now();
-        load<typename W::Sample>(s);
-        s.times[kDwt] = Clock::now();
-        pool_.for_each(g_.tile_components.size(), [&](size_t i) {
-            transform_tile_component<W>(s, g_.tile_components[i], p_.quantisers[i % p_.components.size()]);
-        });
+        pool_.for_each(g_.tiles.size(),
+                       [&](size_t tile) { transform_tile<W>(s, &g_.tile_components[tile * p_.components.size()]); });
     }
 
-    template <class Sample>
-    void load(Slot &s) {
-        const size_t components = p_.components.size();
-        SampleLayout layout[kMaxComponents];
-        for (size_t c = 0; c < components; c++) {
-            const CudaencComponent &k = p_.input.component[c];
-            layout[c] = {s.frame.data[k.plane] + k.offset, s.frame.stride[k.plane], k.step, k.shift, k.depth};
-        }
-        Sample *samples = reinterpret_cast<Sample *>(s.samples.data());
-        const size_t batches = (g_.highest + kBatchRows - 1) / kBatchRows;
-        pool_.for_each(g_.tiles.size() * batches, [&](size_t job) {
-            const TileComponent *tile = &g_.tile_components[job / batches * components];
-            const int from = static_cast<int>(job % batches) * kBatchRows;
-            for (size_t c = 0; c < components; c++) {
-                const TileComponent &t = tile[c];
-                const int width = t.x1 - t.x0;
-                for (int y = from; y < std::min(from + kBatchRows, t.y1 - t.y0); y++) {
-                    Sample *row = samples + t.samples + static_cast<size_t>(y) * width;
-                    for (int x = 0; x < width; x++)
-                        row[x] = static_cast<Sample>(load_sample(layout[c], t.x0 + x, t.y0 + y));
-                }
-            }
-            if (!p_.mct) return;
-            const int width = tile->x1 - tile->x0;
-            for (int y = from; y < std::min(from + kBatchRows, tile->y1 - tile->y0); y++) {
-                const size_t at = static_cast<size_t>(y) * width;
-                Sample *r = samples + tile[0].samples + at, *g = samples + tile[1].samples + at,
-                       *b = samples + tile[2].samples + at;
-                for (int x = 0; x < width; x++) component_transform(r[x], g[x], b[x]);
-            }
-        });
+    // Row pairs of one level, of components [component, component + count) of a tile; see transform_row_pairs().
+    struct Strip {
+        int component, count, from, to;
+    };
+    static Strip whole(const Extent &e, int component, int count) {
+        return {component, count, e.y0 >> 1, (e.y1 + 1) >> 1};
     }
 
     template <class W>
-    void transform_tile_component(Slot &s, const TileComponent &t, const std::vector<Quantiser> &quantisers) {
-        using Sample = typename W::Sample;
-        Sample *in = reinterpret_cast<Sample *>(s.samples.data()) + t.samples;
-        Sample *next = reinterpret_cast<Sample *>(s.halves.data()) + t.halves;
-        uint32_t *out = s.coefficients.data() + t.samples;
-        const size_t stride = t.x1 - t.x0;
-        const auto store = [](uint32_t *to, const Sample *from, int count, const Quantiser &q) {
-            const uint32_t limit = (1u << q.planes) - 1;
-            for (int i = 0; i < count; i++) to[i] = quantise(from[i], q.inverse_step, limit);
+    void transform_tile(Slot &s, const TileComponent *tile) {
+        const int components = static_cast<int>(p_.components.size()), levels = std::max(p_.levels, 1);
+        const int tiles = static_cast<int>(g_.tiles.size());
+        const auto large = [&](int level) {
+            const Extent e = extent_at(*tile, level - 1);
+            return int64_t{e.width()} * e.height() >= 2 * kStripSamples;
         };
-        for (int level = 1; level <= p_.levels; level++) {
-            const Extent e = extent_at(t, level - 1);
-            const int width = e.width(), height = e.height();
-            if (!width || !height) return;
-            const int lows = low_begin(e.x1) - low_begin(e.x0), low_rows = low_begin(e.y1) - low_begin(e.y0);
+        int level = 1;
+        do {
+            std::vector<Strip> strips;
+            for (int c = 0, count; c < components; c += count) {
+                count = level == 1 && p_.mct && c == 0 ? 3 : 1;
+                const Extent e = extent_at(tile[c], level - 1);
+                const Strip all = whole(e, c, count);
+                const int64_t pairs = all.to - all.from, samples = int64_t{e.width()} * e.height() * count;
+                if (!samples) continue;
+                const int64_t parts = std::max<int64_t>(
+                    1, std::min({samples / kStripSamples, pairs / kStripPairs, ceil_div(2 * pool_.threads(), tiles)}));
+                for (int64_t i = 0; i < parts; i++)
+                    strips.push_back({c, count, all.from + static_cast<int>(pairs * i / parts),
+                                      all.from + static_cast<int>(pairs * (i + 1) / parts)});
+            }
+            pool_.for_each(strips.size(), [&](size_t i) { transform_strip<W>(s, tile, level, strips[i]); });
+        } while (++level <= levels && large(level));
+        // What is left is too little for more than a thread a component, or than this one where there are many tiles.
+        const auto transform_rest = [&](size_t c) {
+            for (int i = level; i <= levels; i++) {
+                const Extent e = extent_at(tile[c], i - 1);
+                if (e.width() && e.height()) transform_strip<W>(s, tile, i, whole(e, static_cast<int>(c), 1));
+            }
+        };
+        if (tiles < pool_.threads())
+            pool_.for_each(components, transform_rest);
+        else
+            for (int c = 0; c < components; c++) transform_rest(c);
+    }
+
+    template <class W>
+    void transform_strip(Slot &s, const TileComponent *tile, int level, const Strip &strip) {
+        using Sample = typename W::Sample;
+        const Extent e = extent_at(tile[strip.component], level - 1);
+        const auto low_quarter = [&](int component, int of_level) {
+            return reinterpret_cast<Sample *>(s.low_quarters[of_level % 2].data()) + tile[component].halves;
+        };
+        const auto load = [&](int y, const auto &memory, auto &rows) {
+            if (level > 1) {
+                rows[0] = low_quarter(strip.component, level - 1) + static_cast<size_t>(y - e.y0) * e.width();
+                return;
+            }
+            for (int i = 0; i < strip.count; i++) {
+                load_row(s.layouts[strip.component + i], e.x0, y, e.width(), memory[i]);
+                rows[i] = memory[i];
+            }
+            if (strip.count == 3) component_transform_rows(memory[0], memory[1], memory[2], e.width());
+        };
+        const int lows = low_begin(e.x1) - low_begin(e.x0), low_rows = low_begin(e.y1) - low_begin(e.y0);
+        const auto store = [&](int i, int y, const Sample *low, const Sample *high) {
+            const int component = strip.component + i;
+            const TileComponent &t = tile[component];
+            const auto &quantisers = p_.quantisers[component];
             const Quantiser *q = &quantisers[band_index(p_.levels + 1 - level, kHL)];
-            pool_.for_each((width + kStripColumns - 1) / kStripColumns, [&](size_t i) {
-                const int x = static_cast<int>(i) * kStripColumns;
-                transform_columns<W>(in, width, x, std::min(x + kStripColumns, width), e.y0, e.y1);
-            });
-            pool_.for_each((height + kBatchRows - 1) / kBatchRows, [&](size_t i) {
-                std::vector<Sample> scratch(width + 6);
-                Sample *low = scratch.data() + 1, *high = low + lows + 2;
-                const int from = static_cast<int>(i) * kBatchRows;
-                for (int y = from; y < std::min(from + kBatchRows, height); y++) {
-                    transform_row<W>(in + static_cast<size_t>(y) * width, e.x0, e.x1, low, high);
-                    const int position = e.y0 + y;
-                    if (position & 1) {
-                        uint32_t *row = out + (low_rows + high_begin(position) - high_begin(e.y0)) * stride;
-                        store(row, low, lows, q[kLH - kHL]);
-                        store(row + lows, high, width - lows, q[kHH - kHL]);
-                    } else {
-                        const size_t row = low_begin(position) - low_begin(e.y0);
-                        std::memcpy(next + row * lows, low, lows * sizeof(Sample));
-                        store(out + row * stride + lows, high, width - lows, q[kHL - kHL]);
-                    }
-                }
-            });
-            std::swap(in, next);
+            const bool odd = y & 1;
+            const size_t row = odd ? low_rows + high_begin(y) - high_begin(e.y0) : low_begin(y) - low_begin(e.y0);
+            uint32_t *out = s.coefficients.data() + t.samples + row * (t.x1 - t.x0);
+            quantise_row(high, e.width() - lows, q[(odd ? kHH : kHL) - kHL], out + lows);
+            if (odd)
+                quantise_row(low, lows, q[kLH - kHL], out);
+            else if (level == p_.levels)
+                quantise_row(low, lows, quantisers[0], out);
+            else
+                std::copy_n(low, lows, low_quarter(component, level) + row * lows);
+        };
+        if (p_.levels) return transform_row_pairs<W>(e, strip.count, strip.from, strip.to, load, store);
+        std::vector<Sample> samples(static_cast<size_t>(e.width()) * strip.count);
+        std::array<Sample *, kMaxComponents> memory{};
+        std::array<const Sample *, kMaxComponents> rows{};
+        for (int i = 0; i < strip.count; i++) memory[i] = &samples[static_cast<size_t>(e.width()) * i];
+        for (int y = std::max(2 * strip.from, e.y0); y < std::min(2 * strip.to, e.y1); y++) {
+            load(y, memory, rows);
+            for (int i = 0; i < strip.count; i++) {
+                const TileComponent &t = tile[strip.component + i];
+                quantise_row(rows[i], e.width(), p_.quantisers[strip.component + i][0],
+                             s.coefficients.data() + t.samples + static_cast<size_t>(y - e.y0) * e.width());
+            }
         }
-        const Extent e = extent_at(t, p_.levels);
-        for (int y = 0; y < e.height(); y++)
-            store(out + y * stride, in + static_cast<size_t>(y) * e.width(), e.width(), quantisers[0]);
     }
 
     void code_blocks(Slot &s) {

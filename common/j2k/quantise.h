@@ -14,11 +14,11 @@ CUDAENC_HD uint32_t quantise(int32_t x, float, uint32_t) {
     return x < 0 ? kSignBit | static_cast<uint32_t>(-x) : static_cast<uint32_t>(x);
 }
 
+// The limit is below 2^24, which a float holds exactly (see kFloatPlanes in params.cpp). Conversion rounds towards 0.
 CUDAENC_HD uint32_t quantise(float x, float inverse_step, uint32_t limit) {
-    const float magnitude = (x < 0 ? -x : x) * inverse_step;
-    // 2^31 and more would not convert; the limit is below it.
-    const uint32_t q = magnitude < 2147483648.0f ? static_cast<uint32_t>(magnitude) : limit;
-    return (x < 0 && q ? kSignBit : 0u) | min_of(q, limit);
+    const float largest = static_cast<float>(static_cast<int32_t>(limit));
+    const float scaled = max_of(min_of(x * inverse_step, largest), -largest);
+    return quantise(static_cast<int32_t>(scaled), 0, limit);
 }
 
 }  // namespace cudaenc::j2k

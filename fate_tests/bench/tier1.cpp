@@ -9,7 +9,6 @@
 #include "../../common/j2k/dwt_cpu.h"
 #include "../../common/j2k/geometry.h"
 #include "../../common/j2k/load.h"
-#include "../../common/j2k/quantise.h"
 #include "../../common/j2k/t1.h"
 #include "../../cuda_kernels/j2k/t1_params.h"
 #include "measure.h"
@@ -42,30 +41,29 @@ std::vector<uint32_t> make_coefficients(const Params &p, const Geometry &g, cons
         const size_t stride = static_cast<size_t>(t.x1 - t.x0);
         uint32_t *out = &coefficients[t.samples];
         const auto store = [&](size_t at, const Sample *from, int count, int band) {
-            const Quantiser &q = p.quantisers[c][band];
-            for (int i = 0; i < count; i++) out[at + i] = quantise(from[i], q.inverse_step, (1u << q.planes) - 1);
+            quantise_row(from, count, p.quantisers[c][band], out + at);
         };
-        std::vector<Sample> halves(plane[c].size()), row(stride + 6);
+        std::vector<Sample> halves(plane[c].size());
         Sample *in = plane[c].data(), *next = halves.data();
         for (int level = 1; level <= p.levels; level++) {
             const Extent e = extent_at(t, level - 1);
             const int width = e.width(), height = e.height(), low_rows = low_begin(e.y1) - low_begin(e.y0),
                       lows = low_begin(e.x1) - low_begin(e.x0), resolution = p.levels + 1 - level;
             if (!width || !height) break;
-            transform_columns<W>(in, width, 0, width, e.y0, e.y1);
-            Sample *low = &row[1], *high = low + lows + 2;
-            for (int y = 0; y < height; y++) {
-                transform_row<W>(in + static_cast<size_t>(y) * width, e.x0, e.x1, low, high);
-                const bool odd = (e.y0 + y) & 1;
-                const size_t at = (odd ? low_rows + high_begin(e.y0 + y) - high_begin(e.y0)
-                                       : low_begin(e.y0 + y) - low_begin(e.y0)),
+            const auto row_at = [&](int y, const auto &, auto &rows) {
+                rows[0] = in + static_cast<size_t>(y - e.y0) * width;
+            };
+            const auto store_halves = [&](int, int y, const Sample *low, const Sample *high) {
+                const bool odd = y & 1;
+                const size_t at = (odd ? low_rows + high_begin(y) - high_begin(e.y0) : low_begin(y) - low_begin(e.y0)),
                              to = at * stride;
                 if (odd)
                     store(to, low, lows, band_index(resolution, kLH));
                 else
                     std::copy_n(low, lows, next + at * lows);
                 store(to + lows, high, width - lows, band_index(resolution, odd ? kHH : kHL));
-            }
+            };
+            transform_row_pairs<W>(e, 1, e.y0 >> 1, (e.y1 + 1) >> 1, row_at, store_halves);
             std::swap(in, next);
         }
         const Extent e = extent_at(t, p.levels);

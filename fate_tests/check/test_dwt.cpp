@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../../common/j2k/dwt_cpu.h"
+#include "../../common/j2k/load_cpu.h"
 #include "../../common/j2k/params.h"
 #include "pictures.h"
 
@@ -79,7 +80,7 @@ std::vector<typename W::Sample> row_transformed(const std::vector<typename W::Sa
     const int length = static_cast<int>(in.size()), i1 = i0 + length;
     const int lows = (i1 + 1) / 2 - (i0 + 1) / 2, highs = i1 / 2 - i0 / 2;
     std::vector<Sample> low(static_cast<size_t>(lows) + 4, kGuard<W>), high(static_cast<size_t>(highs) + 4, kGuard<W>);
-    transform_row<W>(in.data(), i0, i1, low.data() + 2, high.data() + 2);
+    transform_row(in.data(), i0, i1, low.data() + 2, high.data() + 2);
     EXPECT(low.front() == kGuard<W> && low.back() == kGuard<W> && high.front() == kGuard<W> && high.back() == kGuard<W>,
            "%d samples from %d: guards", length, i0);
     std::vector<Sample> out(in.size());
@@ -88,18 +89,40 @@ std::vector<typename W::Sample> row_transformed(const std::vector<typename W::Sa
     return out;
 }
 
-// The same as the middle one of three columns, of which the other two are not asked for.
+// A picture of one level, its halves interleaved again, in strips that begin at the row pairs `cuts`.
+template <class W>
+std::vector<typename W::Sample> picture_transformed(const std::vector<std::vector<typename W::Sample>> &components,
+                                                    const Extent &e, const std::vector<int> &cuts) {
+    using Sample = typename W::Sample;
+    const size_t width = static_cast<size_t>(e.width()), area = width * static_cast<size_t>(e.height());
+    std::vector<Sample> out(area * components.size());
+    std::vector<int> stored(components.size() * static_cast<size_t>(e.height()));
+    for (size_t cut = 0; cut + 1 < cuts.size(); cut++)
+        transform_row_pairs<W>(
+            e, static_cast<int>(components.size()), cuts[cut], cuts[cut + 1],
+            [&](int y, const auto &memory, auto &rows) {
+                EXPECT(y >= e.y0 && y < e.y1, "row %d of [%d, %d)", y, e.y0, e.y1);
+                const size_t at = static_cast<size_t>(y - e.y0) * width;
+                for (size_t c = 0; c < components.size(); c++) {
+                    rows[c] = &components[c][at];
+                    if (y & 1) rows[c] = std::copy_n(rows[c], width, memory[c]) - width;  // as rows that are loaded
+                }
+            },
+            [&](int c, int y, const Sample *low, const Sample *high) {
+                const size_t row = static_cast<size_t>(c * e.height() + y - e.y0);
+                for (int x = e.x0; x < e.x1; x++)
+                    out[row * width + static_cast<size_t>(x - e.x0)] = x & 1 ? *high++ : *low++;
+                stored[row]++;
+            });
+    for (const int times : stored) EXPECT(times == 1, "a row was stored %d times", times);
+    return out;
+}
+
+// A column of samples: rows of one sample at an even position stay as they are.
 template <class W>
 std::vector<typename W::Sample> column_transformed(const std::vector<typename W::Sample> &in, int i0) {
-    std::vector<typename W::Sample> block(in.size() * 3, kGuard<W>), out(in.size());
-    for (size_t i = 0; i < in.size(); i++) block[3 * i + 1] = in[i];
-    transform_columns<W>(block.data(), 3, 1, 2, i0, i0 + static_cast<int>(in.size()));
-    for (size_t i = 0; i < in.size(); i++) {
-        EXPECT(block[3 * i] == kGuard<W> && block[3 * i + 2] == kGuard<W>, "column of %zu from %d: its neighbours",
-               in.size(), i0);
-        out[i] = block[3 * i + 1];
-    }
-    return out;
+    const Extent e{0, i0, 1, i0 + static_cast<int>(in.size())};
+    return picture_transformed<W>({in}, e, {e.y0 >> 1, (e.y1 + 1) >> 1});
 }
 
 std::vector<int32_t> make_signal(Random &random, int length) {
@@ -148,6 +171,48 @@ START_TEST(irreversible_round_trips_are_close) {
             EXPECT(std::fabs(back[i] - static_cast<double>(signal[i])) <= 1e-5 * largest,
                    "%d samples from %d, at %zu: %g, not %g", length, i0, i, back[i], static_cast<double>(signal[i]));
     }
+}
+END_TEST
+
+// Whatever the strips: every column alone, then every row.
+template <class W>
+void check_pictures(Random &random) {
+    using Sample = typename W::Sample;
+    for (int repeat = 0; repeat < 500; repeat++) {
+        Extent e{random.between(0, 5), random.between(0, 5), 0, 0};
+        e.x1 = e.x0 + random.between(1, 70);
+        e.y1 = e.y0 + random.between(1, random.one_in(3) ? 6 : 70);
+        const size_t width = static_cast<size_t>(e.width()), height = static_cast<size_t>(e.height());
+        std::vector<std::vector<Sample>> components(static_cast<size_t>(random.between(1, kMaxComponents)));
+        std::vector<Sample> expected;
+        for (auto &samples : components) {
+            for (const int32_t x : make_signal(random, static_cast<int>(width * height)))
+                samples.push_back(static_cast<Sample>(x));
+            auto rows = samples;
+            for (size_t x = 0; x < width; x++) {
+                std::vector<Sample> column(height);
+                for (size_t y = 0; y < height; y++) column[y] = samples[y * width + x];
+                column = row_transformed<W>(column, e.y0);
+                for (size_t y = 0; y < height; y++) rows[y * width + x] = column[y];
+            }
+            for (size_t y = 0; y < height; y++) {
+                const auto row = row_transformed<W>({&rows[y * width], &rows[y * width] + width}, e.x0);
+                expected.insert(expected.end(), row.begin(), row.end());
+            }
+        }
+        std::vector<int> cuts{e.y0 >> 1, (e.y1 + 1) >> 1};
+        for (int pair = cuts[0] + 1; pair < cuts.back(); pair++)
+            if (random.one_in(repeat % 10 + 1)) cuts.insert(cuts.end() - 1, pair);
+        EXPECT(picture_transformed<W>(components, e, cuts) == expected,
+               "[%d, %d) x [%d, %d), %zu components, %zu strips", e.x0, e.x1, e.y0, e.y1, components.size(),
+               cuts.size() - 1);
+    }
+}
+
+START_TEST(strips_do_not_show) {
+    Random random(_i + 20);
+    check_pictures<Dwt53>(random);
+    check_pictures<Dwt97>(random);
 }
 END_TEST
 
@@ -286,6 +351,58 @@ START_TEST(no_picture_outgrows_the_bit_planes) {
 }
 END_TEST
 
+// ---- rows before and after the transform ----
+
+START_TEST(rows_are_loaded_as_samples_are) {
+    Random random(30);
+    for (int repeat = 0; repeat < 2000; repeat++) {
+        const int depth = random.between(1, 16), shift = random.between(0, 16 - depth), count = random.between(1, 100);
+        const int step = random.between(1, 9);
+        std::vector<uint16_t> memory(1000);
+        for (uint16_t &word : memory) word = static_cast<uint16_t>(random.below(1 << 16));
+        const SampleLayout layout{reinterpret_cast<const uint8_t *>(memory.data()), 50,
+                                  depth + shift > 8 ? (step + 1) / 2 * 2 : step, shift, depth};
+        const int x = random.between(0, 10), y = random.between(0, 10);
+        std::vector<int32_t> integers(static_cast<size_t>(count) + 1, kGuard<Dwt53>);
+        std::vector<float> floats(integers.size(), kGuard<Dwt97>);
+        load_row(layout, x, y, count, integers.data());
+        load_row(layout, x, y, count, floats.data());
+        for (int i = 0; i < count; i++) {
+            const int32_t sample = load_sample(layout, x + i, y);
+            EXPECT(integers[static_cast<size_t>(i)] == sample && floats[static_cast<size_t>(i)] == sample,
+                   "sample %d of %d, step %d, shift %d, depth %d", i, count, layout.step, shift, depth);
+        }
+        EXPECT(integers.back() == kGuard<Dwt53> && floats.back() == kGuard<Dwt97>, "%d samples: guards", count);
+    }
+}
+END_TEST
+
+// T.800 E-1, of the product that a float holds.
+START_TEST(rows_are_quantised_as_the_standard_says) {
+    Random random(40);
+    for (int repeat = 0; repeat < 2000; repeat++) {
+        const int count = random.between(1, 100), planes = random.between(1, 24);
+        const Quantiser quantiser{0, 0, static_cast<float>(random.between(1, 1 << 20)) / (1 << 14), planes};
+        const std::vector<int32_t> integers = make_signal(random, count);
+        std::vector<float> floats(integers.begin(), integers.end());
+        for (float &x : floats) x /= static_cast<float>(random.between(1, 100));
+        std::vector<uint32_t> exact(integers.size() + 1, 12345), quantised = exact;
+        quantise_row(integers.data(), count, quantiser, exact.data());
+        quantise_row(floats.data(), count, quantiser, quantised.data());
+        for (size_t i = 0; i < integers.size(); i++) {
+            const uint32_t sign = integers[i] < 0 ? 1u << 31 : 0;
+            EXPECT(exact[i] == (sign | static_cast<uint32_t>(std::abs(integers[i]))), "%d", integers[i]);
+            const float scaled = std::fabs(floats[i]) * quantiser.inverse_step;
+            const uint32_t index =
+                static_cast<uint32_t>(std::fmin(std::floor(static_cast<double>(scaled)), std::ldexp(1.0, planes) - 1));
+            EXPECT(quantised[i] == (index ? sign | index : 0), "%g by %g, %d planes: %08x",
+                   static_cast<double>(floats[i]), static_cast<double>(quantiser.inverse_step), planes, quantised[i]);
+        }
+        EXPECT(exact.back() == 12345 && quantised.back() == 12345, "%d coefficients: guards", count);
+    }
+}
+END_TEST
+
 }  // namespace
 
 int main(int, char **) {
@@ -295,6 +412,10 @@ int main(int, char **) {
     tcase_add_loop_test(lines, reversible_round_trips_are_exact, 0, 2);
     tcase_add_loop_test(lines, irreversible_round_trips_are_close, 0, 2);
     tcase_add_test(lines, bands_have_the_standard_gains);
+    tcase_add_loop_test(lines, strips_do_not_show, 0, 4);
     tcase_add_loop_test(lines, no_picture_outgrows_the_bit_planes, 0, 8);
+    TCase *rows = add_case(suite, "rows");
+    tcase_add_test(rows, rows_are_loaded_as_samples_are);
+    tcase_add_test(rows, rows_are_quantised_as_the_standard_says);
     return run_suite(suite);
 }

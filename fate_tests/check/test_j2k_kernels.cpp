@@ -146,14 +146,14 @@ std::vector<typename W::Sample> level_on_host(const std::vector<typename W::Samp
     std::vector<Sample> line(low.size());
     for (int x = 0; x < width; x++) {  // low rows above, high rows below
         for (int y = 0; y < height; y++) line[static_cast<size_t>(y)] = in[static_cast<size_t>(y * width + x)];
-        transform_row<W>(line.data(), e.y0, e.y1, low.data() + 1, high.data() + 1);
+        transform_row(line.data(), e.y0, e.y1, low.data() + 1, high.data() + 1);
         for (int y = 0; y < height; y++)
             turned[static_cast<size_t>(y * width + x)] =
                 y < low_rows ? low[static_cast<size_t>(y) + 1] : high[static_cast<size_t>(y - low_rows) + 1];
     }
     std::vector<Sample> next(static_cast<size_t>(lows * low_rows));
     for (int y = 0; y < height; y++) {
-        transform_row<W>(&turned[static_cast<size_t>(y * width)], e.x0, e.x1, low.data() + 1, high.data() + 1);
+        transform_row(&turned[static_cast<size_t>(y * width)], e.x0, e.x1, low.data() + 1, high.data() + 1);
         for (int x = 0; x < width; x++) {
             const bool right = x >= lows, lower = y >= low_rows;
             const Sample value = right ? high[static_cast<size_t>(x - lows) + 1] : low[static_cast<size_t>(x) + 1];

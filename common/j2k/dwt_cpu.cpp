@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "dwt_cpu.h"
+
+#include "../simd.h"
+#include "quantise.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+// Step `Step` of one half of a row, from the other.
+template <class W, int Step>
+[[gnu::always_inline]] inline void lift_half(typename W::Sample *__restrict centre,
+                                             const typename W::Sample *__restrict before, int count) {
+    for (int i = 0; i < count; i++) centre[i] = W::template lift<Step>(centre[i], before[i], before[i + 1]);
+}
+
+template <class W>
+[[gnu::always_inline]] inline void transform(const typename W::Sample *__restrict row, int x0, int x1,
+                                             typename W::Sample *__restrict low, typename W::Sample *__restrict high) {
+    const int odd = x0 & 1;
+    const int lows = low_begin(x1) - low_begin(x0), highs = high_begin(x1) - high_begin(x0);
+    if (x1 - x0 == 1) {  // T.800 F.4.6: a single odd sample is doubled
+        if (odd)
+            high[0] = row[0] * 2;
+        else
+            low[0] = row[0];
+        return;
+    }
+    // A row that begins with a high sample is one that begins with a low one and lacks it.
+    const typename W::Sample *even = row + odd, *other = row + 1 - odd;
+    for (int i = 0; i < lows; i++) low[i] = even[2 * i];
+    for (int i = 0; i < highs; i++) high[i] = other[2 * i];
+    const auto extend = [](typename W::Sample *half, int count) {
+        half[-1] = half[0];
+        half[count] = half[count - 1];
+    };
+    extend(low, lows);
+    lift_half<W, 0>(high, low - odd, highs);
+    extend(high, highs);
+    lift_half<W, 1>(low, high - 1 + odd, lows);
+    if constexpr (W::kSteps == 4) {
+        extend(low, lows);
+        lift_half<W, 2>(high, low - odd, highs);
+        extend(high, highs);
+        lift_half<W, 3>(low, high - 1 + odd, lows);
+        for (int i = 0; i < lows; i++) low[i] = W::scale_low(low[i]);
+        for (int i = 0; i < highs; i++) high[i] = W::scale_high(high[i]);
+    }
+}
+
+// The names `once` to `thrice` tell how many lifting steps a row has been through.
+[[gnu::always_inline]] inline void lift_columns(const int32_t *__restrict even, const int32_t *__restrict odd,
+                                                const int32_t *__restrict next, int32_t *__restrict once, int width,
+                                                int32_t *__restrict low, int32_t *__restrict high) {
+    for (int x = 0; x < width; x++) {
+        const int32_t step0 = Dwt53::lift<0>(odd[x], even[x], next[x]);
+        low[x] = Dwt53::lift<1>(even[x], once[x], step0);
+        high[x] = once[x] = step0;
+    }
+}
+
+[[gnu::always_inline]] inline void lift_columns(const float *__restrict even, const float *__restrict odd,
+                                                const float *__restrict next, float *__restrict once,
+                                                float *__restrict twice, float *__restrict thrice, int width,
+                                                float *__restrict low, float *__restrict high) {
+    for (int x = 0; x < width; x++) {
+        const float step0 = Dwt97::lift<0>(odd[x], even[x], next[x]);
+        const float step1 = Dwt97::lift<1>(even[x], once[x], step0);
+        const float step2 = Dwt97::lift<2>(once[x], twice[x], step1);
+        const float step3 = Dwt97::lift<3>(twice[x], thrice[x], step2);
+        once[x] = step0, twice[x] = step1, thrice[x] = step2;
+        low[x] = Dwt97::scale_low(step3);
+        high[x] = Dwt97::scale_high(step2);
+    }
+}
+
+template <class Sample>
+[[gnu::always_inline]] inline void quantise_samples(const Sample *__restrict row, int count, const Quantiser &quantiser,
+                                                    uint32_t *__restrict out) {
+    const float inverse_step = quantiser.inverse_step;
+    const uint32_t limit = (1u << quantiser.planes) - 1;
+    for (int i = 0; i < count; i++) out[i] = quantise(row[i], inverse_step, limit);
+}
+
+}  // namespace
+
+CUDAENC_CLONES void transform_row(const int32_t *row, int x0, int x1, int32_t *low, int32_t *high) {
+    transform<Dwt53>(row, x0, x1, low, high);
+}
+
+CUDAENC_CLONES void transform_row(const float *row, int x0, int x1, float *low, float *high) {
+    transform<Dwt97>(row, x0, x1, low, high);
+}
+
+CUDAENC_CLONES void lift_row_pair(const int32_t *even, const int32_t *odd, const int32_t *next,
+                                  const std::array<int32_t *, 1> &lifted, int width, int32_t *low, int32_t *high) {
+    lift_columns(even, odd, next, lifted[0], width, low, high);
+}
+
+CUDAENC_CLONES void lift_row_pair(const float *even, const float *odd, const float *next,
+                                  const std::array<float *, 3> &lifted, int width, float *low, float *high) {
+    lift_columns(even, odd, next, lifted[0], lifted[1], lifted[2], width, low, high);
+}
+
+CUDAENC_CLONES void quantise_row(const int32_t *row, int count, const Quantiser &quantiser, uint32_t *out) {
+    quantise_samples(row, count, quantiser, out);
+}
+
+CUDAENC_CLONES void quantise_row(const float *row, int count, const Quantiser &quantiser, uint32_t *out) {
+    quantise_samples(row, count, quantiser, out);
+}
+
+}  // namespace cudaenc::j2k
