@@ -29,25 +29,52 @@ void ThreadPool::stop() {
     for (std::thread &t : threads_) t.join();
 }
 
+namespace {
+
+// Gives the processor to others until something holds, but not for long: loops follow each other within tens of
+// microseconds, which is less than it takes to fall asleep and be woken.
+template <class Condition>
+void linger_until(Condition condition) {
+    for (int i = 0; i < 64 && !condition(); i++) std::this_thread::yield();
+}
+
+}  // namespace
+
 void ThreadPool::post(std::function<void()> task) {
+    post({std::make_shared<const std::function<void()>>(std::move(task)), 1});
+}
+
+void ThreadPool::post(Task task) {
+    size_t wanted;
+    bool all;
     {
         const std::lock_guard lock(mutex_);
+        wanted = std::min(task.times, asleep_);
+        all = wanted == asleep_;
         tasks_.push_back(std::move(task));
+        queued_ = tasks_.size();
     }
-    wake_.notify_one();
+    if (all)
+        wake_.notify_all();
+    else
+        for (; wanted; wanted--) wake_.notify_one();
 }
 
 void ThreadPool::work() {
     for (;;) {
-        std::function<void()> task;
+        linger_until([this] { return queued_ != 0; });
+        std::shared_ptr<const std::function<void()>> run;
         {
             std::unique_lock lock(mutex_);
+            asleep_++;
             wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+            asleep_--;
             if (tasks_.empty()) return;
-            task = std::move(tasks_.front());
-            tasks_.pop_front();
+            run = tasks_.front().run;
+            if (--tasks_.front().times == 0) tasks_.pop_front();
+            queued_ = tasks_.size();
         }
-        task();
+        (*run)();
     }
 }
 
@@ -55,28 +82,27 @@ namespace {
 
 // One for_each(). Helpers may start after it returned: they find no index left and do not touch the body.
 struct Loop {
-    explicit Loop(size_t n, const std::function<void(size_t)> &f) : count(n), body(&f) {}
+    Loop(size_t n, const std::function<void(size_t)> &f) : count(n), body(&f) {}
     const size_t count;
     const std::function<void(size_t)> *body;
-    std::atomic<size_t> next{0};
+    std::atomic<size_t> next{0}, done{0};
     std::mutex mutex;
     std::condition_variable finished;
-    size_t done = 0;
     std::exception_ptr error;
 
     void run() {
         for (;;) {
             const size_t i = next.fetch_add(1, std::memory_order_relaxed);
             if (i >= count) return;
-            std::exception_ptr caught;
             try {
                 (*body)(i);
             } catch (...) {
-                caught = std::current_exception();
+                const std::lock_guard lock(mutex);
+                if (!error) error = std::current_exception();
             }
+            if (done.fetch_add(1) + 1 < count) continue;
             const std::lock_guard lock(mutex);
-            if (caught && !error) error = caught;
-            if (++done == count) finished.notify_all();
+            finished.notify_all();
         }
     }
 };
@@ -85,17 +111,22 @@ struct Loop {
 
 void ThreadPool::for_each(size_t count, const std::function<void(size_t)> &body) {
     if (count == 0) return;
-    if (count == 1) return body(0);
-    const auto loop = std::make_shared<Loop>(count, body);
     const size_t helpers = std::min<size_t>(count, threads_.size()) - 1;
+    if (helpers == 0) {
+        for (size_t i = 0; i < count; i++) body(i);
+        return;
+    }
+    const auto loop = std::make_shared<Loop>(count, body);
     try {
-        for (size_t i = 0; i < helpers; i++) post([loop] { loop->run(); });
+        post({std::make_shared<const std::function<void()>>([loop] { loop->run(); }), helpers});
     } catch (const std::bad_alloc &) {
-        // Fewer help. Those that do use the body, so this must not return before them.
+        // Nobody helps.
     }
     loop->run();
+    const auto finished = [&] { return loop->done == count; };
+    linger_until(finished);
     std::unique_lock lock(loop->mutex);
-    loop->finished.wait(lock, [&] { return loop->done == count; });
+    loop->finished.wait(lock, finished);
     if (loop->error) std::rethrow_exception(loop->error);
 }
 

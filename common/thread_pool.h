@@ -1,10 +1,12 @@
 // Threads of the CPU device. Work of several frames shares them.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -26,11 +28,19 @@ class ThreadPool {
     void for_each(size_t count, const std::function<void(size_t)> &body);
 
   private:
+    // What `times` threads are to run, each once.
+    struct Task {
+        std::shared_ptr<const std::function<void()>> run;
+        size_t times;
+    };
+    void post(Task task);
     void work();
     void stop();
     std::mutex mutex_;
     std::condition_variable wake_;
-    std::deque<std::function<void()>> tasks_;
+    std::deque<Task> tasks_;
+    std::atomic<size_t> queued_{0};  // of tasks_, for those who look before they lock
+    size_t asleep_ = 0;
     bool stop_ = false;
     std::vector<std::thread> threads_;
 };
