@@ -83,6 +83,8 @@ namespace cudaenc {
 //                                        low word of hi:lo >> n % 32, high word of hi:lo << n % 32
 //   T load_readonly(const T *)                                   of 1 to 16 bytes that nobody writes while the kernel
 //   runs
+//   T *opaque(T *)                       its argument, in global memory: what the compiler then takes for an address as
+//                                        it is, to which it adds, instead of making it anew from its parts each time
 
 // Four words that one load or store moves.
 struct alignas(16) Uint4 {
@@ -235,6 +237,13 @@ DEVICE T load_readonly(const T *address) {
     }
 }
 
+template <class T>
+DEVICE T *opaque(T *address) {
+    asm("" : "+l"(address));
+    __builtin_assume(__nvvm_isspacep_global(address));
+    return address;
+}
+
 #else  // nvcc
 DEVICE int thread_x() { return static_cast<int>(threadIdx.x); }
 DEVICE int block_x() { return static_cast<int>(blockIdx.x); }
@@ -284,6 +293,13 @@ DEVICE T load_readonly(const T *address) {
     } else {
         return detail::bits<T>(__ldg(reinterpret_cast<const uint4 *>(address)));
     }
+}
+
+template <class T>
+DEVICE T *opaque(T *address) {
+    asm("" : "+l"(address));
+    __builtin_assume(__isGlobal(address));
+    return address;
 }
 #endif
 

@@ -56,11 +56,12 @@ class Builder {
                 for (int c = 0; c < components; c++) {
                     const Component &k = p_.components[c];
                     const auto at = [](int64_t x, int d) { return static_cast<int32_t>(ceil_div(x, d)); };
-                    TileComponent t{at(left, k.dx),   at(top, k.dy), at(right, k.dx),
-                                    at(bottom, k.dy), g_.samples,    g_.halves};
+                    TileComponent t{at(left, k.dx), at(top, k.dy), at(right, k.dx), at(bottom, k.dy),
+                                    g_.samples,     g_.halves,     g_.quarters};
                     const uint64_t width = t.x1 - t.x0, height = t.y1 - t.y0;
                     g_.samples += (width * height + 31) / 32 * 32;
                     g_.halves += ((width + 1) / 2 * ((height + 1) / 2) + 31) / 32 * 32;
+                    g_.quarters += ((width + 3) / 4 * ((height + 3) / 4) + 31) / 32 * 32;
                     g_.widest = std::max(g_.widest, t.x1 - t.x0);
                     g_.highest = std::max(g_.highest, t.y1 - t.y0);
                     g_.tile_components.push_back(t);

@@ -18,6 +18,7 @@ struct Geometry {
     std::vector<Tile> tiles;
     uint64_t samples;  // of all tile-components: values in the arrays that TileComponent::samples indexes
     uint64_t halves;
+    uint64_t quarters;
     uint64_t slot_bytes;  // of all blocks
     uint32_t tag_tree_nodes;
     int max_passes;       // coding passes that a block can have

@@ -1,6 +1,7 @@
-// Wavelet transform: one level, both directions and the quantisation of its sub-bands in one pass over memory. The
-// vertical filter comes first (T.800 F.4.2), in registers, a column a thread; rows cross threads through shared memory.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Wavelet transform: one level, both directions and the quantisation of its sub-bands in one pass over memory; the
+// first level takes pixels of any layout, level shift and component transform included. The vertical filter comes first
+// (T.800 F.4.2): a lane walks down its two columns and keeps the filter's state in registers. Rows cross the lanes of a
+// warp by shuffles. SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../common/j2k/dwt.h"
 
 #include "../../common/j2k/quantise.h"
@@ -9,121 +10,265 @@
 
 namespace cudaenc::j2k {
 
-// Step `Step` of the lifting of v, whose first element is at an even position and whose outer ones have no neighbour.
-template <class W, int Step, int N>
-DEVICE void lift(typename W::Sample (&v)[N]) {
-    CUDAENC_UNROLL
-    for (int i = Step + 1; i < N - 1 - Step; i += 2) v[i] = W::template lift<Step>(v[i], v[i - 1], v[i + 1]);
+template <class Sample>
+DEVICE uint32_t word_of(Sample x) {
+    uint32_t word;
+    static_assert(sizeof word == sizeof x);
+    __builtin_memcpy(&word, &x, sizeof word);
+    return word;
 }
 
-// Lifting and scaling of a stretch of a signal on [begin, end) with W::kReach more elements on either side, already
-// extended. The stretch begins at an even position. A signal of one sample passes, doubled at an odd position
-// (T.800 F.4.6).
-template <class W, int N>
-DEVICE void transform(typename W::Sample (&v)[N], int begin, int end) {
-    if (end - begin == 1) {
-        if (begin & 1) CUDAENC_UNROLL
-        for (int i = 0; i < N; i++) v[i] *= 2;
-        return;
+// The vertical filter of a column, from top to bottom.
+template <class W>
+class Column {
+  public:
+    using Sample = typename W::Sample;
+    static constexpr int kDelay = W::kSteps / 2;
+    // Takes the samples of the next two rows, an odd one and the even one below it, and gives what becomes of those
+    // 2 kDelay rows above.
+    DEVICE_MEMBER void push(Sample &odd, Sample &even) {
+        lift<0>(odd, even);
+        if constexpr (W::kSteps == 4) lift<2>(odd, even);
+        odd = W::scale_high(odd);
+        even = W::scale_low(even);
     }
-    lift<W, 0>(v);
-    lift<W, 1>(v);
-    if constexpr (W::kSteps == 4) {
-        lift<W, 2>(v);
-        lift<W, 3>(v);
+
+  private:
+    // Two steps of the lifting, which need the sample below.
+    template <int Step>
+    DEVICE_MEMBER void lift(Sample &odd, Sample &even) {
+        Sample &even_above = even_[Step / 2], &odd_above = odd_[Step / 2];
+        const Sample high = W::template lift<Step>(odd, even_above, even);
+        const Sample low = W::template lift<Step + 1>(even_above, odd_above, high);
+        odd = odd_above, odd_above = high;
+        even_above = even, even = low;
+    }
+    Sample even_[kDelay] = {}, odd_[kDelay] = {};  // before two steps: the even sample; after its step: the odd one
+};
+
+// The horizontal filter of a row, of which each lane has a pair of samples.
+template <class W, int Step>
+DEVICE void lift_row(typename W::Sample &even, typename W::Sample &odd) {
+    odd = W::template lift<Step>(odd, even, warp_shuffle_down(even, 1));
+    even = W::template lift<Step + 1>(even, warp_shuffle_up(odd, 1), odd);
+}
+template <class W>
+DEVICE void transform_row(typename W::Sample &even, typename W::Sample &odd) {
+    lift_row<W, 0>(even, odd);
+    if constexpr (W::kSteps == 4) lift_row<W, 2>(even, odd);
+    even = W::scale_low(even);
+    odd = W::scale_high(odd);
+}
+
+// What a warp makes of the resolution `e`.
+template <class W>
+struct Strip {
+    Extent e;
+    bool empty;
+    int first, last;               // pairs of rows: 2 n - 1 and 2 n for n in [first, last)
+    int pair;                      // of columns, the lane's: 2 pair and 2 pair + 1
+    bool even_column, odd_column;  // whether the lane writes what comes of them
+    int x[2];                      // where they are found after symmetric extension
+
+    DEVICE_MEMBER Strip(const DwtParams &p, const Extent &extent) : e(extent) {
+        constexpr int kHelpers = kStripHelpers<W>;
+        const int strip = block_x() % p.block_columns * (kDwtThreads / 32) + warp_id();
+        const int first_pair = (e.x0 >> 1) + strip * kStripPairs<W>;
+        first = low_begin(e.y0) + block_y() * p.segment_pairs;
+        last = min_of(first + p.segment_pairs, high_begin(e.y1) + 1);
+        empty = e.width() <= 0 || e.height() <= 0 || first >= last || 2 * first_pair >= e.x1;
+        if (empty) return;
+        const int lane = lane_id();
+        pair = first_pair + lane - kHelpers;
+        const bool writes = lane >= kHelpers && lane < 32 - kHelpers;
+        even_column = writes && 2 * pair >= e.x0 && 2 * pair < e.x1;
+        odd_column = writes && 2 * pair + 1 < e.x1;
+        // Lanes beyond the extension of the signal read some valid column and nobody reads theirs.
+        for (int i = 0; i < 2; i++) x[i] = mirror(min_of(2 * pair + i, e.x1 + W::kReach), e.x0, e.x1);
+    }
+    // Whether no row that is read has to be mirrored and all that are made are written.
+    DEVICE_MEMBER bool inside() const {
+        return 2 * (first - kStripHelpers<W>)-1 >= e.y0 && 2 * (last - 1 + kStripHelpers<W>) < e.y1 && e.width() > 1;
+    }
+};
+
+// Transforms a strip of N tile-components that cover the same. source.read(y, v) makes v[component][i] the sample of
+// the lane's column i in row y.
+template <class W, int N, bool kInside, class Source>
+DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuantiser (*quantiser)[4],
+                      const Strip<W> &s, const Source &source) {
+    using Sample = typename W::Sample;
+    constexpr int kDelay = Column<W>::kDelay;
+    const Extent e = s.e;
+    // In the coefficients' rows, the low half of a resolution lies left of and above its high half.
+    const int lows = low_begin(e.x1) - low_begin(e.x0), low_rows = low_begin(e.y1) - low_begin(e.y0);
+    const uint32_t low_x = s.pair - low_begin(e.x0), high_x = lows + s.pair - high_begin(e.x0);
+    const uint32_t stride = t[0].x1 - t[0].x0, low_stride = p.last ? stride : lows;
+    uint32_t *coefficients[N], *low[N];
+    CUDAENC_UNROLL
+    for (int c = 0; c < N; c++) {
+        coefficients[c] = opaque(p.coefficients + t[c].samples);
+        low[c] = opaque(p.last ? coefficients[c] : p.low + (p.level & 1 ? t[c].halves : t[c].quarters));
+    }
+
+    struct Rows {
+        Sample odd[N][2], even[N][2];
+    };
+    const auto read = [&](int n) {
+        Rows rows;
+        source.read(kInside ? 2 * n - 1 : mirror(2 * n - 1, e.y0, e.y1), rows.odd);
+        source.read(kInside ? 2 * n : mirror(2 * n, e.y0, e.y1), rows.even);
+        return rows;
+    };
+    // Small levels leave a multiprocessor few warps: then the next rows are on their way while these are filtered.
+    const int end = s.last + kDelay;
+    Rows next;
+    if constexpr (N == 1) next = read(s.first - kDelay);
+
+    Column<W> column[N][2];
+    for (int n = s.first - kDelay; n < end; n++) {
+        auto [odd, even] = N == 1 ? next : read(n);
+        if constexpr (N == 1) next = read(min_of(n + 1, end - 1));
+        // A signal of one sample passes, doubled at an odd position (T.800 F.4.6).
         CUDAENC_UNROLL
-        for (int i = 0; i < N; i += 2) {
-            v[i] = W::scale_low(v[i]);
-            v[i + 1] = W::scale_high(v[i + 1]);
+        for (int c = 0; c < N; c++) {
+            CUDAENC_UNROLL
+            for (int i = 0; i < 2; i++)
+                if (kInside || e.height() > 1)
+                    column[c][i].push(odd[c][i], even[c][i]);
+                else
+                    odd[c][i] *= 2;
+        }
+        const int pair = n - kDelay;
+        if (pair < s.first) continue;
+        CUDAENC_UNROLL
+        for (int c = 0; c < N; c++) {
+            if (kInside || e.width() > 1) {
+                transform_row<W>(odd[c][0], odd[c][1]);
+                transform_row<W>(even[c][0], even[c][1]);
+            } else {
+                odd[c][1] *= 2;
+                even[c][1] *= 2;
+            }
+        }
+
+        const bool odd_row = kInside || (2 * pair - 1 >= e.y0 && 2 * pair - 1 < e.y1);
+        const bool even_row = kInside || (2 * pair >= e.y0 && 2 * pair < e.y1);
+        const uint32_t high_y = low_rows + pair - 1 - high_begin(e.y0), low_y = pair - low_begin(e.y0);
+        const auto quantised = [&](Sample x, const BandQuantiser &q) { return quantise(x, q.inverse_step, q.limit); };
+        if (s.even_column) {
+            CUDAENC_UNROLL
+            for (int c = 0; c < N; c++) {
+                if (odd_row) coefficients[c][high_y * stride + low_x] = quantised(odd[c][0], quantiser[c][kLH]);
+                if (even_row)
+                    low[c][low_y * low_stride + low_x] =
+                        p.last ? quantised(even[c][0], quantiser[c][kLL]) : word_of(even[c][0]);
+            }
+        }
+        if (s.odd_column) {
+            CUDAENC_UNROLL
+            for (int c = 0; c < N; c++) {
+                if (odd_row) coefficients[c][high_y * stride + high_x] = quantised(odd[c][1], quantiser[c][kHH]);
+                if (even_row) coefficients[c][low_y * stride + high_x] = quantised(even[c][1], quantiser[c][kHL]);
+            }
         }
     }
+}
+template <class W, int N, class Source>
+DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuantiser (*quantiser)[4],
+                      const Strip<W> &s, const Source &source) {
+    if (s.inside())
+        transform<W, N, true>(p, t, quantiser, s, source);
+    else
+        transform<W, N, false>(p, t, quantiser, s, source);
+}
+
+// Two columns of pixels of N components; three with the component transform.
+template <class Sample, int N>
+struct Pixels {
+    const uint8_t *column[N][2];
+    uint32_t stride[N];
+    int32_t shift[N], depth[N];
+
+    DEVICE_MEMBER Pixels(const SampleLayout *layout, const int (&x)[2]) {
+        CUDAENC_UNROLL
+        for (int c = 0; c < N; c++) {
+            const SampleLayout l = layout[c];
+            CUDAENC_UNROLL
+            for (int i = 0; i < 2; i++) column[c][i] = opaque(l.data + int64_t{x[i]} * l.step);
+            stride[c] = static_cast<uint32_t>(l.stride);
+            shift[c] = l.shift;
+            depth[c] = l.depth;
+        }
+    }
+    DEVICE_MEMBER void read(int y, Sample (&v)[N][2]) const {
+        CUDAENC_UNROLL
+        for (int i = 0; i < 2; i++) {
+            CUDAENC_UNROLL
+            for (int c = 0; c < N; c++) {
+                const uint8_t *pixel = column[c][i] + uint64_t{stride[c]} * static_cast<uint32_t>(y);
+                v[c][i] = static_cast<Sample>(load_sample({pixel, 0, 0, shift[c], depth[c]}, 0, 0));
+            }
+            if constexpr (N == 3) component_transform(v[0][i], v[1][i], v[2][i]);
+        }
+    }
+};
+
+// Two columns of the low half that the level before made.
+template <class Sample>
+struct LowSamples {
+    const Sample *column[2];
+    int y0, width;
+
+    DEVICE_MEMBER LowSamples(const Sample *samples, const Extent &e, const int (&x)[2]) : y0(e.y0), width(e.width()) {
+        for (int i = 0; i < 2; i++) column[i] = opaque(samples + (x[i] - e.x0));
+    }
+    DEVICE_MEMBER void read(int y, Sample (&v)[1][2]) const {
+        for (int i = 0; i < 2; i++) v[0][i] = column[i][static_cast<uint32_t>((y - y0) * width)];
+    }
+};
+
+template <class W, int N>
+DEVICE void load_and_transform(const LoadDwtParams &p, int component) {
+    const TileComponent *t = p.tile_components + block_x() / p.block_columns * p.components + component;
+    const Strip<W> strip(p, extent_at(*t, 0));
+    if (strip.empty) return;
+    transform<W, N>(p, t, p.quantiser + component, strip, Pixels<typename W::Sample, N>(p.layout + component, strip.x));
+}
+template <class W>
+DEVICE void load_and_transform(const LoadDwtParams &p) {
+    if (p.mct && block_z() == 0)
+        load_and_transform<W, 3>(p, 0);
+    else
+        load_and_transform<W, 1>(p, p.mct ? block_z() + 2 : block_z());
 }
 
 template <class W>
-DEVICE void dwt_level(const DwtParams &p) {
+DEVICE void transform_low(const LowDwtParams &p) {
     using Sample = typename W::Sample;
-    constexpr int kReach = W::kReach;
-    const TileComponent &t = p.tile_components[block_y() * p.components + block_z()];
-    const BandQuantiser *quantiser = p.quantiser[block_z()];
-    const Extent e = extent_at(t, p.level ? p.level - 1 : 0);
-    const int x_first = (e.x0 & ~1) + block_x() % p.block_columns * kDwtColumns;
-    const int y_first = (e.y0 & ~1) + block_x() / p.block_columns * kDwtRows;
-    if (x_first >= e.x1 || y_first >= e.y1 || e.width() <= 0 || e.height() <= 0) return;
-    const int width = e.width(), thread = thread_x();
-    const Sample *in = reinterpret_cast<const Sample *>(p.in) + (p.in_is_halves ? t.halves : t.samples);
-    SHARED2(Sample, tile, kDwtRows, kDwtThreads + 1);
-
-    {
-        // Threads whose column lies beyond the extension of the signal read some valid column and are not used.
-        const int x = min_of(x_first - kDwtHalo + thread, e.x1 + kDwtHalo);
-        const Sample *column = in + (mirror(x, e.x0, e.x1) - e.x0);
-        constexpr int kCount = kDwtRows + 2 * kReach;
-        const int top = y_first - kReach;
-        Sample v[kCount];
-        if (top >= e.y0 && top + kCount <= e.y1) {
-            CUDAENC_UNROLL
-            for (int i = 0; i < kCount; i++) v[i] = column[static_cast<int64_t>(top + i - e.y0) * width];
-        } else {
-            CUDAENC_UNROLL
-            for (int i = 0; i < kCount; i++)
-                v[i] = column[static_cast<int64_t>(mirror(min_of(top + i, e.y1 + kReach), e.y0, e.y1) - e.y0) * width];
-        }
-        if (p.level) transform<W>(v, e.y0, e.y1);
-        CUDAENC_UNROLL
-        for (int i = 0; i < kDwtRows; i++) tile[i][thread] = v[i + kReach];
-    }
-    block_sync();
-
-    // Four threads share a row; each writes its stretch back with low and high samples apart.
-    constexpr int kStretch = kDwtColumns / 4, kHalf = kDwtColumns / 2;
-    static_assert(kStretch % 2 == 0 && kDwtRows * 4 == kDwtThreads);
-    {
-        const int row = thread / 4, from = thread % 4 * kStretch;
-        Sample h[kStretch + 2 * kReach];
-        CUDAENC_UNROLL
-        for (int i = 0; i < kStretch + 2 * kReach; i++) h[i] = tile[row][from + kDwtHalo - kReach + i];
-        if (p.level) transform<W>(h, e.x0, e.x1);
-        block_sync();
-        CUDAENC_UNROLL
-        for (int i = 0; i < kStretch; i++) tile[row][(i & 1) * kHalf + (from + i) / 2] = h[i + kReach];
-    }
-    block_sync();
-
-    const int high_column = thread >= kHalf, x = x_first + 2 * (thread - high_column * kHalf) + high_column;
-    if (thread >= kDwtColumns || x < e.x0 || x >= e.x1) return;
-    const int64_t stride = t.x1 - t.x0;
-    if (!p.level) {
-        for (int i = 0; i < kDwtRows; i++)
-            if (const int y = y_first + i; y >= e.y0 && y < e.y1)
-                p.coefficients[t.samples + (y - e.y0) * stride + (x - e.x0)] =
-                    quantise(tile[i][thread], quantiser[kLL].inverse_step, quantiser[kLL].limit);
-        return;
-    }
-    const int lows = low_begin(e.x1) - low_begin(e.x0), low_rows = low_begin(e.y1) - low_begin(e.y0);
-    const int column = high_column ? high_begin(x) - high_begin(e.x0) : low_begin(x) - low_begin(e.x0);
-    Sample *next = reinterpret_cast<Sample *>(p.out) + (p.in_is_halves ? t.samples : t.halves);
-    for (int i = 0; i < kDwtRows; i++) {
-        const int y = y_first + i, high_row = i & 1;
-        if (y < e.y0 || y >= e.y1) continue;
-        const int row = high_row ? high_begin(y) - high_begin(e.y0) : low_begin(y) - low_begin(e.y0);
-        const Sample value = tile[i][thread];
-        if (!high_row && !high_column && !p.last) {
-            next[static_cast<int64_t>(row) * lows + column] = value;
-        } else {
-            const BandQuantiser &q = quantiser[2 * high_row + high_column];
-            p.coefficients[t.samples + (row + (high_row ? low_rows : 0)) * stride + column + (high_column ? lows : 0)] =
-                quantise(value, q.inverse_step, q.limit);
-        }
-    }
+    const TileComponent *t = p.tile_components + block_x() / p.block_columns * p.components + block_z();
+    const Strip<W> strip(p, extent_at(*t, p.level - 1));
+    if (strip.empty) return;
+    const Sample *in = reinterpret_cast<const Sample *>(p.in) + (p.level & 1 ? t->quarters : t->halves);
+    transform<W, 1>(p, t, p.quantiser + block_z(), strip, LowSamples<Sample>(in, strip.e, strip.x));
 }
 
+// A thread-block owns kDwtThreads / 32 strips side by side, a warp a strip, a lane two columns of it.
+KERNEL(kDwtThreads, j2k_load_dwt53, LoadDwt53Params)
+{
+    load_and_transform<Dwt53>(p);
+}
+KERNEL(kDwtThreads, j2k_load_dwt97, LoadDwt97Params)
+{
+    load_and_transform<Dwt97>(p);
+}
 KERNEL(kDwtThreads, j2k_dwt53, Dwt53Params)
 {
-    dwt_level<Dwt53>(p);
+    transform_low<Dwt53>(p);
 }
 KERNEL(kDwtThreads, j2k_dwt97, Dwt97Params)
 {
-    dwt_level<Dwt97>(p);
+    transform_low<Dwt97>(p);
 }
 
 }  // namespace cudaenc::j2k

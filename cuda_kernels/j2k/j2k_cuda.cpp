@@ -1,4 +1,4 @@
-// JPEG 2000 on a device, top to bottom: load -> wavelet transform and quantisation -> context modelling -> MQ coding ->
+// JPEG 2000 on a device, top to bottom: load, wavelet transform and quantisation -> context modelling -> MQ coding ->
 // tier-2 -> gather -> download. The host waits once a frame, at its end, to learn how long the codestream is.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
@@ -19,9 +19,9 @@ namespace cudaenc::j2k {
 
 namespace {
 
-enum Stage { kUpload, kLoad, kDwt, kContext, kMq, kTier2, kGather, kDownload, kStages };
-constexpr const char *kStageNames[kStages] = {"upload", "load",   "dwt",    "context modelling",
-                                              "mq",     "tier-2", "gather", "download"};
+enum Stage { kUpload, kDwt, kContext, kMq, kTier2, kGather, kDownload, kStages };
+constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq",
+                                              "tier-2", "gather",       "download"};
 
 unsigned blocks_for(uint64_t work, uint64_t threads) { return static_cast<unsigned>((work + threads - 1) / threads); }
 
@@ -59,28 +59,32 @@ class Event {
     Device::Event event_;
 };
 
-class PinnedResult {
+// Host memory for `count` elements of T that the device copies from or to.
+template <class T>
+class PinnedArray {
   public:
-    explicit PinnedResult(std::shared_ptr<Device> device)
-        : device_(std::move(device)),
-          data_(static_cast<CodestreamResult *>(device_->alloc_pinned(sizeof(CodestreamResult)))) {}
-    ~PinnedResult() { device_->free_pinned(data_); }
-    PinnedResult(const PinnedResult &) = delete;
-    CodestreamResult *data() const { return data_; }
+    PinnedArray(std::shared_ptr<Device> device, size_t count)
+        : device_(std::move(device)), data_(static_cast<T *>(device_->alloc_pinned(count * sizeof(T)))) {}
+    ~PinnedArray() { device_->free_pinned(data_); }
+    PinnedArray(const PinnedArray &) = delete;
+    T *data() const { return data_; }
 
   private:
     std::shared_ptr<Device> device_;
-    CodestreamResult *data_;
+    T *data_;
 };
 
 // What a frame in flight owns. Members are freed in reverse order, buffers before the stream that works on them.
 struct Slot {
-    explicit Slot(const std::shared_ptr<Device> &device) : stream(device), coded(device, false), result(device) {}
+    explicit Slot(const std::shared_ptr<Device> &device)
+        : stream(device), coded(device, false), layout(device, kMaxComponents), result(device, 1) {}
     Stream stream;
     Event coded;  // everything but the download is done
-    PinnedResult result;
+    PinnedArray<SampleLayout> layout;
+    PinnedArray<CodestreamResult> result;
     DeviceArray<uint8_t> pixels;
-    DeviceArray<uint32_t> samples, halves, coefficients;
+    DeviceArray<SampleLayout> device_layout;
+    DeviceArray<uint32_t> halves, quarters, coefficients;
     DeviceArray<uint8_t> slots, planes, codestream;
     DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
     DeviceArray<TagNode> nodes;
@@ -134,8 +138,6 @@ class DeviceEncoder : public Encoder {
         try {
             mark(s, kUpload);
             upload(s);
-            mark(s, kLoad);
-            load(s);
             mark(s, kDwt);
             transform(s);
             mark(s, kContext);
@@ -196,8 +198,9 @@ class DeviceEncoder : public Encoder {
         const size_t blocks = g_.blocks.size(), packets = g_.packets.size(), segments = packets + g_.tiles.size();
         Slot &s = *slot;
         if (!device_frames_) make(s.pixels, pixel_bytes_);
-        make(s.samples, g_.samples);
-        make(s.halves, g_.halves);
+        make(s.device_layout, kMaxComponents);
+        make(s.halves, p_.levels > 1 ? g_.halves : 0);
+        make(s.quarters, p_.levels > 2 ? g_.quarters : 0);
         make(s.coefficients, g_.samples);
         make(s.slots, g_.slot_bytes);
         make(s.planes, blocks);
@@ -239,6 +242,15 @@ class DeviceEncoder : public Encoder {
     }
 
     void upload(Slot &s) {
+        for (size_t c = 0; c < p_.components.size(); c++) {
+            const CudaencComponent &k = p_.input.component[c];
+            const uint8_t *data = device_frames_ ? s.frame.data[k.plane] : s.pixels.data() + planes_[k.plane].offset;
+            const int64_t stride =
+                device_frames_ ? s.frame.stride[k.plane] : static_cast<int64_t>(planes_[k.plane].pitch);
+            if (stride >> 32) throw Error(CUDAENC_ERR_INVALID, "a stride of 4 GiB or more is not allowed");
+            s.layout.data()[c] = {data + k.offset, stride, k.step, k.shift, k.depth};
+        }
+        device_->upload(s.stream, s.device_layout.data(), s.layout.data(), p_.components.size() * sizeof(SampleLayout));
         if (device_frames_) return device_->wait_foreign(s.stream, s.frame.cuda_stream);
         for (size_t i = 0; i < planes_.size(); i++) {
             const Plane &plane = planes_[i];
@@ -248,18 +260,27 @@ class DeviceEncoder : public Encoder {
         }
     }
 
+    void transform(Slot &s) {
+        if (!p_.levels)
+            load(s);
+        else if (p_.reversible)
+            transform_levels<Dwt53, LoadDwt53Params, Dwt53Params>(s);
+        else
+            transform_levels<Dwt97, LoadDwt97Params, Dwt97Params>(s);
+    }
+
+    BandQuantiser band_quantiser(size_t component, int resolution, int orientation) const {
+        const Quantiser &q = p_.quantisers[component][band_index(resolution, orientation)];
+        return {q.inverse_step, (1u << q.planes) - 1};
+    }
+
     void load(Slot &s) {
         LoadParams load{};
-        for (size_t c = 0; c < p_.components.size(); c++) {
-            const CudaencComponent &k = p_.input.component[c];
-            const uint8_t *data = device_frames_ ? s.frame.data[k.plane] : s.pixels.data() + planes_[k.plane].offset;
-            const int64_t stride =
-                device_frames_ ? s.frame.stride[k.plane] : static_cast<int64_t>(planes_[k.plane].pitch);
-            load.layout[c] = {data + k.offset, stride, k.step, k.shift, k.depth};
-        }
+        load.layout = s.device_layout.data();
         load.tile_components = tile_components_.data();
-        load.samples = s.samples.data();
-        load.components = static_cast<int>(p_.components.size());
+        load.coefficients = s.coefficients.data();
+        for (size_t c = 0; c < p_.components.size(); c++) load.quantiser[c] = band_quantiser(c, 0, kLL);
+        load.components = components();
         load.column_chunks = (g_.widest + kLoadThreads - 1) / kLoadThreads;
         load.mct = p_.mct;
         load.reversible = p_.reversible;
@@ -267,44 +288,47 @@ class DeviceEncoder : public Encoder {
                         load);
     }
 
-    void transform(Slot &s) {
-        if (p_.reversible)
-            transform_levels<Dwt53Params>(s);
-        else
-            transform_levels<Dwt97Params>(s);
+    template <class W, class First, class Next>
+    void transform_levels(Slot &s) {
+        First first{};
+        first.layout = s.device_layout.data();
+        first.mct = p_.mct;
+        launch_level<W>(s, 1, p_.mct ? components() - 2 : components(), first);
+        for (int level = 2; level <= p_.levels; level++) {
+            Next next{};
+            next.in = level & 1 ? s.quarters.data() : s.halves.data();
+            launch_level<W>(s, level, components(), next);
+        }
     }
 
-    template <class P>
-    void transform_levels(Slot &s) {
-        int width = g_.widest, height = g_.highest;  // of the resolution that a level takes
-        for (int level = std::min(p_.levels, 1); level <= p_.levels; level++) {
-            P dwt{};
-            dwt.tile_components = tile_components_.data();
-            dwt.in_is_halves = level && level % 2 == 0;
-            dwt.in = dwt.in_is_halves ? s.halves.data() : s.samples.data();
-            dwt.out = dwt.in_is_halves ? s.samples.data() : s.halves.data();
-            dwt.coefficients = s.coefficients.data();
-            dwt.components = static_cast<int>(p_.components.size());
-            dwt.level = level;
-            dwt.last = level == p_.levels;
-            const int resolution = p_.levels + 1 - level;
-            for (size_t c = 0; c < p_.components.size(); c++)
-                for (int o = kLL; o <= kHH; o++) {
-                    const bool coded = o != kLL || dwt.last;
-                    if (!coded || (o != kLL && !level)) continue;
-                    const Quantiser &q = p_.quantisers[c][o == kLL ? 0 : band_index(resolution, o)];
-                    dwt.quantiser[c][o] = {q.inverse_step, (1u << q.planes) - 1};
-                }
-            // A resolution that begins at an odd position is one wider from the even one before it.
-            dwt.block_columns = width / kDwtColumns + 1;
-            const unsigned rows = static_cast<unsigned>(height / kDwtRows + 1);
-            device_->launch(
-                s.stream,
-                {static_cast<unsigned>(dwt.block_columns) * rows, tiles(), static_cast<unsigned>(p_.components.size())},
-                kDwtThreads, dwt);
-            width = (width + 1) / 2;
-            height = (height + 1) / 2;
+    // `dwt` has what only its own kind of level needs; the grid is `components` deep.
+    template <class W, class P>
+    void launch_level(Slot &s, int level, int components, P &dwt) {
+        dwt.tile_components = tile_components_.data();
+        dwt.low = level & 1 ? s.halves.data() : s.quarters.data();
+        dwt.coefficients = s.coefficients.data();
+        dwt.components = this->components();
+        dwt.level = level;
+        dwt.last = level == p_.levels;
+        for (size_t c = 0; c < p_.components.size(); c++) {
+            for (int o = kHL; o <= kHH; o++) dwt.quantiser[c][o] = band_quantiser(c, p_.levels + 1 - level, o);
+            if (dwt.last) dwt.quantiser[c][kLL] = band_quantiser(c, 0, kLL);
         }
+        // Of the resolution that the level takes. One that begins or ends between a pair's samples has one pair more.
+        const int pairs = ceil_shift(g_.widest, level - 1) / 2 + 1,
+                  row_pairs = ceil_shift(g_.highest, level - 1) / 2 + 1;
+        constexpr int kBlockPairs = kDwtThreads / 32 * kStripPairs<W>;
+        dwt.block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
+        // What a segment reads beyond its own rows is lost, so it is as long as leaves every multiprocessor the
+        // thread-blocks that run on it together.
+        constexpr int kShortest = 4;
+        const int together = device_->multiprocessors() * (level == 1 ? 6 : 8);
+        const int segments = std::max(together / (dwt.block_columns * components * static_cast<int>(tiles())), 1);
+        dwt.segment_pairs = std::max(kShortest, (row_pairs + segments - 1) / segments);
+        device_->launch(
+            s.stream,
+            {dwt.block_columns * tiles(), blocks_for(row_pairs, dwt.segment_pairs), static_cast<unsigned>(components)},
+            kDwtThreads, dwt);
     }
 
     Tier1Buffers tier1(Slot &s) const {
@@ -441,6 +465,7 @@ class DeviceEncoder : public Encoder {
 
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
     uint32_t packet_count() const { return static_cast<uint32_t>(g_.packets.size()); }
+    int components() const { return static_cast<int>(p_.components.size()); }
     unsigned tiles() const { return static_cast<unsigned>(g_.tiles.size()); }
 
     const Params p_;

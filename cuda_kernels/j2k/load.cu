@@ -1,5 +1,6 @@
-// Load: pixels of any layout to planes of tile-components, level-shifted, with the component transform.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Where there is no wavelet transform (no levels): pixels of any layout to coefficients, level-shifted, with the
+// component transform, quantised. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../common/j2k/quantise.h"
 #include "../device.cuh"
 #include "load_params.h"
 
@@ -9,26 +10,23 @@ template <class Sample>
 DEVICE void load(const LoadParams &p) {
     const TileComponent *tile = p.tile_components + block_y() * p.components;
     const int x = (block_x() % p.column_chunks) * kLoadThreads + thread_x(), y = block_x() / p.column_chunks;
-    Sample *samples = reinterpret_cast<Sample *>(p.samples);
-    int first = 0;
-    if (p.mct) {
-        const TileComponent &t = tile[0];
-        const int width = t.x1 - t.x0;
-        if (x < width && y < t.y1 - t.y0) {
-            Sample c[3];
-            for (int i = 0; i < 3; i++) c[i] = static_cast<Sample>(load_sample(p.layout[i], t.x0 + x, t.y0 + y));
-            component_transform(c[0], c[1], c[2]);
-            const uint64_t at = static_cast<uint64_t>(y) * width + x;
-            for (int i = 0; i < 3; i++) samples[tile[i].samples + at] = c[i];
-        }
-        first = 3;
+    Sample c[kMaxComponents] = {};
+    CUDAENC_UNROLL
+    for (int i = 0; i < kMaxComponents; i++) {
+        if (i >= p.components) break;
+        const TileComponent &t = tile[i];
+        if (x < t.x1 - t.x0 && y < t.y1 - t.y0)
+            c[i] = static_cast<Sample>(load_sample(p.layout[i], t.x0 + x, t.y0 + y));
     }
-    for (int i = first; i < p.components; i++) {
+    if (p.mct) component_transform(c[0], c[1], c[2]);
+    CUDAENC_UNROLL
+    for (int i = 0; i < kMaxComponents; i++) {
+        if (i >= p.components) break;
         const TileComponent &t = tile[i];
         const int width = t.x1 - t.x0;
         if (x < width && y < t.y1 - t.y0)
-            samples[t.samples + static_cast<uint64_t>(y) * width + x] =
-                static_cast<Sample>(load_sample(p.layout[i], t.x0 + x, t.y0 + y));
+            p.coefficients[t.samples + static_cast<uint64_t>(y) * width + x] =
+                quantise(c[i], p.quantiser[i].inverse_step, p.quantiser[i].limit);
     }
 }
 

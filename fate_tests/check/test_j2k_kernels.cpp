@@ -74,65 +74,7 @@ struct Case {
           geometry(make_geometry(params)) {}
 };
 
-START_TEST(load_on_the_device) {
-    const auto device = open_test_device(_i);
-    Random random(static_cast<uint64_t>(_i) + 1);
-    for (int repeat = 0; repeat < 40; repeat++) {
-        const Case k(random, repeat % 4 ? 40 : 600);
-        const Params &p = k.params;
-        Picture picture = make_picture(random, k.format);
-        picture.upside_down = false;
-        fill(random, picture, Content::noise);
-        std::vector<Guarded<uint8_t>> planes;
-        for (int i = 0; i < k.format.planes; i++) planes.emplace_back(device, picture.memory[i]);
-        const Guarded<TileComponent> tile_components(device, k.geometry.tile_components);
-        const Guarded<uint32_t> samples(device, size_t{k.geometry.samples});
-        LoadParams load{};
-        for (size_t c = 0; c < p.components.size(); c++) {
-            const CudaencComponent &s = k.format.component[c];
-            load.layout[c] = {planes[static_cast<size_t>(s.plane)].data() + s.offset, picture.stride[s.plane], s.step,
-                              s.shift, s.depth};
-        }
-        load.tile_components = tile_components.data();
-        load.samples = samples.data();
-        load.components = k.format.components;
-        load.column_chunks = (k.geometry.widest + kLoadThreads - 1) / kLoadThreads;
-        load.mct = p.mct;
-        load.reversible = p.reversible;
-        device->launch(
-            nullptr, {static_cast<unsigned>(load.column_chunks * k.geometry.highest), static_cast<unsigned>(p.tiles())},
-            kLoadThreads, load);
-
-        auto expected = Guarded<uint32_t>::garbage(samples.count());
-        const int components = k.format.components;
-        for (int tile = 0; tile < p.tiles(); tile++) {
-            const TileComponent *t = &k.geometry.tile_components[static_cast<size_t>(tile * components)];
-            const auto value = [&](int c, int x, int y) {
-                return static_cast<int32_t>(picture.get(c, t[c].x0 + x, t[c].y0 + y)) -
-                       (1 << (k.format.component[c].depth - 1));
-            };
-            for (int c = 0; c < components; c++)
-                for (int y = 0; y < t[c].y1 - t[c].y0; y++)
-                    for (int x = 0; x < t[c].x1 - t[c].x0; x++) {
-                        uint32_t &to = expected[t[c].samples + static_cast<size_t>(y * (t[c].x1 - t[c].x0) + x)];
-                        const auto loaded = [&](auto zero) {
-                            auto own = static_cast<decltype(zero)>(value(c, x, y));
-                            if (!p.mct || c > 2) return word_of(own);
-                            decltype(zero) all[3];
-                            for (int i = 0; i < 3; i++) all[i] = static_cast<decltype(zero)>(value(i, x, y));
-                            component_transform(all[0], all[1], all[2]);
-                            return word_of(all[c]);
-                        };
-                        to = p.reversible ? loaded(int32_t{}) : loaded(float{});
-                    }
-        }
-        EXPECT(samples.read("samples") == expected, "%dx%d, %d components", p.width, p.height, components);
-        for (const auto &plane : planes) plane.read("a plane");
-    }
-}
-END_TEST
-
-// ---- wavelet transform ----
+// ---- load and wavelet transform ----
 
 // One level of a tile-component on the host: every column, then every row, by the walker of rows. Returns the low
 // quarter; the others go to `out`, quantised.
@@ -169,9 +111,142 @@ std::vector<typename W::Sample> level_on_host(const std::vector<typename W::Samp
     return next;
 }
 
-template <class W, class P>
-void check_dwt(const std::shared_ptr<Device> &device, Random &random, Case &k) {
-    using Sample = typename W::Sample;
+// What a tile-component's transform begins with: its pixels around 0, after the component transform.
+template <class Sample>
+std::vector<Sample> load_on_host(const Params &p, const Picture &picture, const TileComponent *tile, int component) {
+    const TileComponent &t = tile[component];
+    std::vector<Sample> samples;
+    for (int y = t.y0; y < t.y1; y++)
+        for (int x = t.x0; x < t.x1; x++) {
+            const auto value = [&](int c) {
+                return static_cast<Sample>(static_cast<int32_t>(picture.get(c, x, y)) -
+                                           (1 << (picture.format.component[c].depth - 1)));
+            };
+            if (p.mct && component < 3) {
+                Sample all[3] = {value(0), value(1), value(2)};
+                component_transform(all[0], all[1], all[2]);
+                samples.push_back(all[component]);
+            } else {
+                samples.push_back(value(component));
+            }
+        }
+    return samples;
+}
+
+// A picture's coefficients, from its pixels.
+template <class W>
+std::vector<uint32_t> coefficients_on_host(const Case &k, const Picture &picture) {
+    const Params &p = k.params;
+    const Geometry &g = k.geometry;
+    const size_t components = p.components.size();
+    auto coefficients = Guarded<uint32_t>::garbage(g.samples);
+    for (size_t i = 0; i < g.tile_components.size(); i++) {
+        const size_t component = i % components;
+        const TileComponent &t = g.tile_components[i];
+        const auto &quantisers = p.quantisers[component];
+        const size_t width = static_cast<size_t>(t.x1 - t.x0);
+        auto in = load_on_host<typename W::Sample>(p, picture, &t - component, static_cast<int>(component));
+        for (int level = 1; level <= p.levels; level++) {
+            const Extent e = extent_at(t, level - 1);
+            if (e.width() && e.height())
+                in = level_on_host<W>(in, e, &quantisers[static_cast<size_t>(band_index(p.levels + 1 - level, kHL))],
+                                      coefficients.data() + t.samples, width);
+        }
+        const Extent e = extent_at(t, p.levels);
+        for (int y = 0; y < e.height(); y++)
+            for (int x = 0; x < e.width(); x++)
+                coefficients[t.samples + static_cast<size_t>(y) * width + static_cast<size_t>(x)] =
+                    quantise(in[static_cast<size_t>(y * e.width() + x)], quantisers[0].inverse_step,
+                             (1u << quantisers[0].planes) - 1);
+    }
+    return coefficients;
+}
+
+BandQuantiser band_quantiser(const Params &p, size_t component, int resolution, int orientation) {
+    const Quantiser &q = p.quantisers[component][static_cast<size_t>(band_index(resolution, orientation))];
+    return {q.inverse_step, (1u << q.planes) - 1};
+}
+
+// The same on the device, from pixels in memory that ends where they do. `segment_pairs`: DwtParams::segment_pairs.
+template <class W, class First, class Next>
+std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &device, const Case &k,
+                                             const Picture &picture, int segment_pairs) {
+    const Params &p = k.params;
+    const Geometry &g = k.geometry;
+    const size_t components = p.components.size();
+    std::vector<DeviceArray<uint8_t>> planes;
+    for (int i = 0; i < k.format.planes; i++) {
+        planes.emplace_back(device, picture.memory[i].size());
+        device->upload(nullptr, planes.back().data(), picture.memory[i].data(), picture.memory[i].size());
+    }
+    std::vector<SampleLayout> layouts;
+    for (size_t c = 0; c < components; c++) {
+        const CudaencComponent &s = k.format.component[c];
+        layouts.push_back({planes[static_cast<size_t>(s.plane)].data() + s.offset, picture.stride[s.plane], s.step,
+                           s.shift, s.depth});
+    }
+    const Guarded<SampleLayout> layout(device, layouts);
+    const Guarded<TileComponent> tile_components(device, g.tile_components);
+    const Guarded<uint32_t> halves(device, size_t{g.halves}), quarters(device, size_t{g.quarters}),
+        coefficients(device, size_t{g.samples});
+    const auto launch_level = [&](int level, int depth, auto &dwt) {
+        dwt.tile_components = tile_components.data();
+        dwt.low = level % 2 ? halves.data() : quarters.data();
+        dwt.coefficients = coefficients.data();
+        dwt.components = static_cast<int>(components);
+        dwt.level = level;
+        dwt.last = level == p.levels;
+        for (size_t c = 0; c < components; c++) {
+            for (int o = kHL; o <= kHH; o++) dwt.quantiser[c][o] = band_quantiser(p, c, p.levels + 1 - level, o);
+            if (dwt.last) dwt.quantiser[c][kLL] = band_quantiser(p, c, 0, kLL);
+        }
+        const int pairs = ceil_shift(g.widest, level - 1) / 2 + 1, rows = ceil_shift(g.highest, level - 1) / 2 + 1;
+        dwt.block_columns = static_cast<int>(ceil_div(ceil_div(pairs, kStripPairs<W>), kDwtThreads / 32));
+        dwt.segment_pairs = segment_pairs;
+        device->launch(nullptr,
+                       {static_cast<unsigned>(dwt.block_columns * p.tiles()),
+                        static_cast<unsigned>(ceil_div(rows, segment_pairs)), static_cast<unsigned>(depth)},
+                       kDwtThreads, dwt);
+    };
+    const int depth = static_cast<int>(components);
+    if (!p.levels) {
+        LoadParams load{};
+        load.layout = layout.data();
+        load.tile_components = tile_components.data();
+        load.coefficients = coefficients.data();
+        for (size_t c = 0; c < components; c++) load.quantiser[c] = band_quantiser(p, c, 0, kLL);
+        load.components = depth;
+        load.column_chunks = (g.widest + kLoadThreads - 1) / kLoadThreads;
+        load.mct = p.mct;
+        load.reversible = p.reversible;
+        device->launch(nullptr,
+                       {static_cast<unsigned>(load.column_chunks * g.highest), static_cast<unsigned>(p.tiles())},
+                       kLoadThreads, load);
+    } else {
+        First first{};
+        first.layout = layout.data();
+        first.mct = p.mct;
+        launch_level(1, p.mct ? depth - 2 : depth, first);
+    }
+    for (int level = 2; level <= p.levels; level++) {
+        Next next{};
+        next.in = level % 2 ? quarters.data() : halves.data();
+        launch_level(level, depth, next);
+    }
+    for (size_t i = 0; i < planes.size(); i++) {
+        std::vector<uint8_t> pixels(planes[i].count());
+        device->download(nullptr, pixels.data(), planes[i].data(), pixels.size());
+        device->synchronize(Device::Stream{});
+        EXPECT(pixels == picture.memory[i], "plane %zu has changed", i);
+    }
+    layout.read("layout");
+    tile_components.read("tile-components");
+    halves.read("halves");
+    quarters.read("quarters");
+    return coefficients.read("coefficients");
+}
+
+void check_transform(const std::shared_ptr<Device> &device, Random &random, Case &k) {
     // A step of its own for every sub-band: what the encoder chooses is alike for HL and LH.
     for (auto &bands : k.params.quantisers)
         for (Quantiser &q : bands)
@@ -180,107 +255,124 @@ void check_dwt(const std::shared_ptr<Device> &device, Random &random, Case &k) {
                 q.planes = random.between(1, 24);
             }
     const Params &p = k.params;
-    const Geometry &g = k.geometry;
-    const size_t components = p.components.size();
-    auto values = Guarded<uint32_t>::garbage(g.samples);
-    auto expected = values;
-    for (size_t i = 0; i < g.tile_components.size(); i++) {
-        const TileComponent &t = g.tile_components[i];
-        const size_t width = static_cast<size_t>(t.x1 - t.x0), count = width * static_cast<size_t>(t.y1 - t.y0);
-        const int limit = 1 << (p.components[i % components].depth - 1);
-        const bool extremes = random.one_in(3);
-        std::vector<Sample> in(count);
-        for (size_t n = 0; n < count; n++) {
-            const int x = extremes ? (random.one_in(2) ? limit - 1 : -limit) : random.between(-limit, limit - 1);
-            in[n] = static_cast<Sample>(x);
-            values[t.samples + n] = word_of(in[n]);
-        }
-        const auto &quantisers = p.quantisers[i % components];
-        for (int level = 1; level <= p.levels; level++) {
-            const Extent e = extent_at(t, level - 1);
-            if (e.width() && e.height())
-                in = level_on_host<W>(in, e, &quantisers[static_cast<size_t>(band_index(p.levels + 1 - level, kHL))],
-                                      expected.data() + t.samples, width);
-        }
-        const Extent e = extent_at(t, p.levels);
-        for (int y = 0; y < e.height(); y++)
-            for (int x = 0; x < e.width(); x++)
-                expected[t.samples + static_cast<size_t>(y) * width + static_cast<size_t>(x)] =
-                    quantise(in[static_cast<size_t>(y * e.width() + x)], quantisers[0].inverse_step,
-                             (1u << quantisers[0].planes) - 1);
-    }
-    const Guarded<TileComponent> tile_components(device, g.tile_components);
-    const Guarded<uint32_t> samples(device, values), halves(device, size_t{g.halves}),
-        coefficients(device, size_t{g.samples});
-    int width = g.widest, height = g.highest;
-    for (int level = std::min(p.levels, 1); level <= p.levels; level++) {
-        P dwt{};
-        dwt.tile_components = tile_components.data();
-        dwt.in_is_halves = level && level % 2 == 0;
-        dwt.in = dwt.in_is_halves ? halves.data() : samples.data();
-        dwt.out = dwt.in_is_halves ? samples.data() : halves.data();
-        dwt.coefficients = coefficients.data();
-        dwt.components = static_cast<int>(components);
-        dwt.level = level;
-        dwt.last = level == p.levels;
-        for (size_t c = 0; c < components; c++)
-            for (int o = kLL; o <= kHH; o++) {
-                if (o == kLL ? !dwt.last : !level) continue;
-                const Quantiser &q =
-                    p.quantisers[c][o == kLL ? 0 : static_cast<size_t>(band_index(p.levels + 1 - level, o))];
-                dwt.quantiser[c][o] = {q.inverse_step, (1u << q.planes) - 1};
-            }
-        dwt.block_columns = width / kDwtColumns + 1;
-        device->launch(nullptr,
-                       {static_cast<unsigned>(dwt.block_columns * (height / kDwtRows + 1)),
-                        static_cast<unsigned>(p.tiles()), static_cast<unsigned>(components)},
-                       kDwtThreads, dwt);
-        width = (width + 1) / 2;
-        height = (height + 1) / 2;
-    }
-    const auto is = coefficients.read("coefficients");
+    Picture picture = make_picture(random, k.format);
+    fill(random, picture, random.one_in(3) ? Content::one_bit : Content::noise);
+    const int segment_pairs = random.between(1, 24);
+    const auto is =
+        p.reversible ? coefficients_on_device<Dwt53, LoadDwt53Params, Dwt53Params>(device, k, picture, segment_pairs)
+                     : coefficients_on_device<Dwt97, LoadDwt97Params, Dwt97Params>(device, k, picture, segment_pairs);
+    const auto expected =
+        p.reversible ? coefficients_on_host<Dwt53>(k, picture) : coefficients_on_host<Dwt97>(k, picture);
     const auto wrong = std::mismatch(is.begin(), is.end(), expected.begin());
     EXPECT(wrong.first == is.end(),
-           "coefficient %td of %zu is %08x, not %08x: %dx%d, %d components, tiles %dx%d, %d levels",
-           wrong.first - is.begin(), is.size(), *wrong.first, *wrong.second, p.width, p.height,
-           static_cast<int>(components), p.tile_width, p.tile_height, p.levels);
-    samples.read("samples");
-    halves.read("halves");
-    tile_components.read("tile-components");
+           "coefficient %td of %zu is %08x, not %08x: %dx%d, %d components, tiles %dx%d, %d levels, segments of %d",
+           wrong.first - is.begin(), is.size(), *wrong.first, *wrong.second, p.width, p.height, k.format.components,
+           p.tile_width, p.tile_height, p.levels, segment_pairs);
 }
 
-START_TEST(dwt_on_the_device) {
+START_TEST(load_and_dwt_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 1);
-    for (int repeat = 0; repeat < 60; repeat++) {
+    for (int repeat = 0; repeat < 100; repeat++) {
         Case k(random, repeat % 6 == 0 ? 300 : repeat % 6 == 1 ? 5 : 70);
-        if (k.params.reversible)
-            check_dwt<Dwt53, Dwt53Params>(device, random, k);
-        else
-            check_dwt<Dwt97, Dwt97Params>(device, random, k);
+        check_transform(device, random, k);
     }
 }
 END_TEST
 
-// Sizes at which thread-blocks begin and end, and tiles that begin at odd places.
+START_TEST(load_alone_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 100);
+    for (int repeat = 0; repeat < 40; repeat++) {
+        Case k(random, repeat % 4 ? 40 : 600);
+        k.options.levels = 0;
+        k.options.precincts = "";
+        k.params = make_params(k.format, k.options);
+        k.geometry = make_geometry(k.params);
+        check_transform(device, random, k);
+    }
+}
+END_TEST
+
+// Where the samples of common pixel formats lie.
+struct PixelFormat {
+    const char *name;
+    CudaencColorModel model;
+    int planes, components;
+    CudaencComponent component[4];
+};
+constexpr PixelFormat kPixelFormats[] = {
+    {"gray", CUDAENC_COLOR_GRAY, 1, 1, {{0, 0, 1, 0, 8, 0, 0}}},
+    {"gray12", CUDAENC_COLOR_GRAY, 1, 1, {{0, 0, 2, 0, 12, 0, 0}}},
+    {"ya8", CUDAENC_COLOR_GRAY, 1, 2, {{0, 0, 2, 0, 8, 0, 0}, {0, 1, 2, 0, 8, 0, 0}}},
+    {"rgb24", CUDAENC_COLOR_RGB, 1, 3, {{0, 0, 3, 0, 8, 0, 0}, {0, 1, 3, 0, 8, 0, 0}, {0, 2, 3, 0, 8, 0, 0}}},
+    {"bgra",
+     CUDAENC_COLOR_RGB,
+     1,
+     4,
+     {{0, 2, 4, 0, 8, 0, 0}, {0, 1, 4, 0, 8, 0, 0}, {0, 0, 4, 0, 8, 0, 0}, {0, 3, 4, 0, 8, 0, 0}}},
+    {"0rgb", CUDAENC_COLOR_RGB, 1, 3, {{0, 1, 4, 0, 8, 0, 0}, {0, 2, 4, 0, 8, 0, 0}, {0, 3, 4, 0, 8, 0, 0}}},
+    {"gbrp", CUDAENC_COLOR_RGB, 3, 3, {{2, 0, 1, 0, 8, 0, 0}, {0, 0, 1, 0, 8, 0, 0}, {1, 0, 1, 0, 8, 0, 0}}},
+    {"gbrap16",
+     CUDAENC_COLOR_RGB,
+     4,
+     4,
+     {{2, 0, 2, 0, 16, 0, 0}, {0, 0, 2, 0, 16, 0, 0}, {1, 0, 2, 0, 16, 0, 0}, {3, 0, 2, 0, 16, 0, 0}}},
+    {"rgb48", CUDAENC_COLOR_RGB, 1, 3, {{0, 0, 6, 0, 16, 0, 0}, {0, 2, 6, 0, 16, 0, 0}, {0, 4, 6, 0, 16, 0, 0}}},
+    {"rgb565", CUDAENC_COLOR_RGB, 1, 3, {{0, 1, 2, 3, 5, 0, 0}, {0, 0, 2, 5, 6, 0, 0}, {0, 0, 2, 0, 5, 0, 0}}},
+    {"xyz12", CUDAENC_COLOR_XYZ, 1, 3, {{0, 0, 6, 4, 12, 0, 0}, {0, 2, 6, 4, 12, 0, 0}, {0, 4, 6, 4, 12, 0, 0}}},
+    {"yuv420p", CUDAENC_COLOR_YUV, 3, 3, {{0, 0, 1, 0, 8, 0, 0}, {1, 0, 1, 0, 8, 1, 1}, {2, 0, 1, 0, 8, 1, 1}}},
+    {"yuv410p", CUDAENC_COLOR_YUV, 3, 3, {{0, 0, 1, 0, 8, 0, 0}, {1, 0, 1, 0, 8, 2, 2}, {2, 0, 1, 0, 8, 2, 2}}},
+    {"nv12", CUDAENC_COLOR_YUV, 2, 3, {{0, 0, 1, 0, 8, 0, 0}, {1, 0, 2, 0, 8, 1, 1}, {1, 1, 2, 0, 8, 1, 1}}},
+    {"p210", CUDAENC_COLOR_YUV, 2, 3, {{0, 0, 2, 6, 10, 0, 0}, {1, 0, 4, 6, 10, 1, 0}, {1, 2, 4, 6, 10, 1, 0}}},
+};
+
+// Sides from 1 to 70 with every format, in tiles that begin at odd places, by both wavelets.
+START_TEST(load_and_dwt_of_every_size) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 200);
+    for (const PixelFormat &f : kPixelFormats)
+        for (int size = 1; size <= 70; size += _i ? random.between(1, 12) : 1) {
+            Case k(random, 4);
+            const bool wide = random.one_in(2);
+            k.format = make_format(wide ? size : random.between(1, 70), wide ? random.between(1, 70) : size,
+                                   f.components, 8, true, f.model);
+            k.format.planes = f.planes;
+            std::copy(f.component, f.component + f.components, k.format.component);
+            cudaenc_j2k_defaults(&k.options);
+            k.options.levels = random.between(1, 5);
+            if (random.one_in(2)) k.options.tile_width = random.between(1, k.format.width) | 1;
+            if (random.one_in(2)) k.options.tile_height = random.between(1, k.format.height) | 1;
+            for (const int pred : {CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53}) {
+                k.options.pred = pred;
+                k.params = make_params(k.format, k.options);
+                k.geometry = make_geometry(k.params);
+                check_transform(device, random, k);
+            }
+        }
+}
+END_TEST
+
+// Sizes at which strips, thread-blocks and segments begin and end.
 START_TEST(dwt_at_the_edges_of_thread_blocks) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 1);
-    for (const int width : {1, 2, kDwtColumns - 1, kDwtColumns, kDwtColumns + 1, 2 * kDwtColumns + 1})
-        for (const int height : {1, kDwtRows - 1, kDwtRows, kDwtRows + 1, 2 * kDwtRows + 1}) {
-            Case k(random, 4);
-            k.format = make_format(2 * width + 1, height, 1, 8, false, CUDAENC_COLOR_GRAY);
-            cudaenc_j2k_defaults(&k.options);
-            k.options.tile_width = width;
-            k.options.levels = random.between(1, 3);
-            k.options.pred = random.between(0, 1);
-            k.params = make_params(k.format, k.options);
-            k.geometry = make_geometry(k.params);
-            if (k.params.reversible)
-                check_dwt<Dwt53, Dwt53Params>(device, random, k);
-            else
-                check_dwt<Dwt97, Dwt97Params>(device, random, k);
-        }
+    for (const int pred : {CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53}) {
+        const int strip = 2 * (pred == CUDAENC_J2K_DWT97 ? kStripPairs<Dwt97> : kStripPairs<Dwt53>);
+        const int block = strip * kDwtThreads / 32;
+        for (const int width : {1, 2, strip - 1, strip, strip + 1, 2 * strip + 1, block - 1, block, block + 1})
+            for (const int height : {1, 31, 32, 33, 65}) {
+                Case k(random, 4);
+                k.format = make_format(2 * width + 1, height, 1, 8, false, CUDAENC_COLOR_GRAY);
+                cudaenc_j2k_defaults(&k.options);
+                k.options.tile_width = width;
+                k.options.levels = random.between(1, 3);
+                k.options.pred = pred;
+                k.params = make_params(k.format, k.options);
+                k.geometry = make_geometry(k.params);
+                check_transform(device, random, k);
+            }
+    }
 }
 END_TEST
 
@@ -550,14 +642,14 @@ START_TEST(pictures_are_alike_on_device_and_cpu) {
 }
 END_TEST
 
-// Resolutions that begin at an odd position and end where thread-blocks do take one thread-block more.
+// Resolutions that begin at an odd position and end where strips do take one strip more.
 START_TEST(tiles_that_begin_at_odd_places) {
     const std::string &spec = device_specs[static_cast<size_t>(_i)];
     Random random(static_cast<uint64_t>(_i) + 2000);
     for (const bool wide : {false, true})
         for (const int pred : {CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53}) {
-            // The third tile has, one level down, [239, 359) or [63, 95).
-            const int tile = wide ? 2 * kDwtColumns - 1 : 2 * kDwtRows - 1;
+            // The third tile begins at an odd position one level down, with as many columns as a strip has.
+            const int tile = 4 * (pred == CUDAENC_J2K_DWT97 ? kStripPairs<Dwt97> : kStripPairs<Dwt53>)-1;
             const CudaencFormat format =
                 make_format(wide ? 3 * tile : 6, wide ? 6 : 3 * tile, 1, 8, false, CUDAENC_COLOR_GRAY);
             Log log;
@@ -586,8 +678,9 @@ int main(int argc, char **argv) {
     TCase *host = add_case(suite, "host");
     tcase_add_test(host, component_transforms_are_the_standards);
     TCase *kernels = add_case(suite, "kernels");
-    tcase_add_loop_test(kernels, load_on_the_device, 0, devices);
-    tcase_add_loop_test(kernels, dwt_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, load_alone_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, load_and_dwt_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, load_and_dwt_of_every_size, 0, devices);
     tcase_add_loop_test(kernels, dwt_at_the_edges_of_thread_blocks, 0, devices);
     tcase_add_loop_test(kernels, tier_2_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, long_packet_headers_on_the_device, 0, devices);

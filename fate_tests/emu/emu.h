@@ -298,4 +298,9 @@ inline T load_readonly(const T *address) {
     return value;
 }
 
+template <class T>
+inline T *opaque(T *address) {
+    return address;
+}
+
 }  // namespace cudaenc
