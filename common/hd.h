@@ -38,6 +38,17 @@ CUDAENC_HD int count_leading_zeros(uint32_t x) {
 #endif
 }
 
+// Of x > 0.
+CUDAENC_HD int floor_log2(uint32_t x) {
+#if CUDAENC_DEVICE_CODE
+    int log2;
+    asm("bfind.u32 %0, %1;" : "=r"(log2) : "r"(x));
+    return log2;
+#else
+    return 31 - __builtin_clz(x);
+#endif
+}
+
 // Bits needed to write x: 0 for 0, floor(log2(x)) + 1 else.
 CUDAENC_HD int bit_width(uint32_t x) { return 32 - count_leading_zeros(x); }
 

@@ -15,7 +15,7 @@ constexpr int kRunLength = 17;
 constexpr int kUniform = 18;
 constexpr int kContexts = 19;
 
-// A context's state: Qe << 17 | MPS << 16 | row after an LPS << 8 | row after an MPS that renormalises. Rows of the
+// A context's state: Qe << 17 | row after an LPS << 10 | row after an MPS that renormalises << 2 | MPS. Rows of the
 // table below are 2 * index + MPS, so that a switch of the MPS is a row like any other.
 using MqState = uint32_t;
 constexpr int kMqRows = 94;
@@ -40,8 +40,8 @@ constexpr Row kProbabilities[47] = {
 constexpr MqState state_of_row(int row) {
     const Row &r = kProbabilities[row / 2];
     const uint32_t mps = row & 1;
-    return static_cast<uint32_t>(r.qe) << 17 | mps << 16 | (2u * r.next_lps + (r.switch_mps ? 1 - mps : mps)) << 8 |
-           (2u * r.next_mps + mps);
+    return static_cast<uint32_t>(r.qe) << 17 | (2u * r.next_lps + (r.switch_mps ? 1 - mps : mps)) << 10 |
+           (2u * r.next_mps + mps) << 2 | mps;
 }
 }  // namespace mq_detail
 
@@ -60,52 +60,62 @@ CUDAENC_HD constexpr int mq_initial_row(int context) {
     return 2 * (context == kZeroCoding ? 4 : context == kRunLength ? 3 : context == kUniform ? 46 : 0);
 }
 
-// Writes code bytes to `out`. Fewer bytes are ever written than decisions were coded, five more at the end excepted.
-// `kStride` is the distance of contexts in the array given to encode(): lanes that interleave theirs have one of their
-// own.
+// What N decisions add to the codeword: each step is what is added to C << 4 | the shift that follows it.
+template <int N>
+struct MqSteps {
+    uint32_t step[N];
+    uint32_t sum = 0;  // of what they add, all shifted; valid while `shifts` is at most 16
+    int shifts = 0;
+};
+
+// Writes code bytes to `out`, a multiple of 4 bytes. Fewer bytes are ever written than decisions were coded, five more
+// at the end excepted.
 struct MqEncoder {
     uint8_t *out;
     uint32_t a = 0x8000, c = 0, byte = 0;  // A and C registers, the byte that a carry may still change
     int ct = 12, at = -1;                  // shifts until the next byte; where `byte` goes
+    uint32_t word = 0;                     // the last four bytes before it, of which `at` modulo 4 are not written yet
 
     CUDAENC_HD explicit MqEncoder(uint8_t *bytes) : out(bytes) {}
 
-    // BYTEOUT with its bit stuffing, T.800 C.2.7.
-    CUDAENC_HD void byte_out() {
-        const bool stuffed = byte == 0xFF;
-        byte += stuffed ? 0 : c >> 27;
-        c &= stuffed ? ~0u : 0x7FFFFFFu;
-        const bool stuff = byte == 0xFF;
-        if (at >= 0) out[at] = static_cast<uint8_t>(byte);
-        at++;
-        const int shift = stuff ? 20 : 19;
-        byte = c >> shift;
-        c &= (1u << shift) - 1;
-        ct = stuff ? 7 : 8;
+    // CODEMPS and CODELPS with RENORME, T.800 C.2.4 to C.2.6, as far as A and the context go; append() does the rest.
+    // Returns the context's next state. Bits of `decision` above the lowest do not count.
+    template <int N>
+    CUDAENC_HD MqState code(MqState state, uint32_t decision, const MqState *table, MqSteps<N> &steps, int index) {
+        const uint32_t lps = (decision ^ state) & 1;
+        const MqState renormalised = table[(state >> (8 * lps)) >> 2 & 127];
+        const uint32_t qe = state >> 17, rest = a - qe;
+        const bool upper = (rest < qe) == (lps != 0);
+        const uint32_t add = upper ? qe : 0, interval = upper ? rest : qe;
+        const int shift = 15 - floor_log2(interval);
+        a = interval << shift;
+        steps.step[index] = (add << 4) + static_cast<uint32_t>(shift);
+        steps.sum = (steps.sum + add) << shift;
+        steps.shifts += shift;
+        return interval < 0x8000 ? renormalised : state;
     }
 
-    // CODEMPS and CODELPS with RENORME, T.800 C.2.4 to C.2.6. The shift follows from the sub-interval: Qe's is known as
-    // soon as the state is; what is left of A above it is at least 0x8000 - 0x5601, so it needs two at most.
-    // Returns the context's next state. Bits of `decision` above the lowest do not count.
+    // Adds the steps to C and takes the byte off it that is complete on the way, most often one or none. That is done
+    // once for all steps, without branches, so that lanes of a warp do not wait for each other; where it is not so
+    // simple, step by step.
+    template <int N>
+    CUDAENC_HD void append(const MqSteps<N> &steps) {
+        const MqEncoder before = *this;
+        const bool simple = append_at_once(steps.sum, steps.shifts);
+        if (simple) return;
+        const uint32_t coded = a;
+        *this = before;
+        a = coded;
+        CUDAENC_UNROLL
+        for (int i = 0; i < N; i++) append_step(steps.step[i] >> 4, static_cast<int>(steps.step[i] & 15));
+    }
+
+    // One decision and its bytes.
     CUDAENC_HD MqState encode(MqState state, uint32_t decision, const MqState *table) {
-        const uint32_t qe = state >> 17;
-        const bool lps = ((decision ^ (state >> 16)) & 1) != 0;
-        const MqState renormalised = table[(lps ? state >> 8 : state) & 255];
-        const int shift_of_qe = count_leading_zeros(qe) - 16;
-        const uint32_t rest = a - qe;
-        const bool upper = (rest < qe) == lps;
-        c += upper ? qe : 0;
-        int shift = upper ? (rest < 0x8000) + (rest < 0x4000) : shift_of_qe;
-        a = (upper ? rest : qe) << shift;
-        const MqState after = shift ? renormalised : state;
-        while (shift >= ct) {
-            c <<= ct;
-            shift -= ct;
-            byte_out();
-        }
-        c <<= shift;
-        ct -= shift;
-        return after;
+        MqSteps<1> steps;
+        const MqState next = code(state, decision, table, steps, 0);
+        append_step(steps.step[0] >> 4, steps.shifts);
+        return next;
     }
 
     // Bytes from the start that let a decoder decode all that was coded so far, whatever follows; at least that many
@@ -118,12 +128,61 @@ struct MqEncoder {
         const uint32_t top = c + a;
         c |= 0xFFFF;
         if (c >= top) c -= 0x8000;
-        c <<= ct;
-        byte_out();
-        c <<= ct;
-        byte_out();
+        for (int i = 0; i < 2; i++) append_step(0, ct);
+        if (at > 0)
+            for (int i = at & ~3; i < at; i++) out[i] = static_cast<uint8_t>(word >> (32 - 8 * (at - i)));
         if (at >= 0 && byte != 0xFF) out[at++] = static_cast<uint8_t>(byte);
         return static_cast<uint32_t>(max_of(at, 0));
+    }
+
+  private:
+    CUDAENC_HD void append_step(uint32_t add, int shift) {
+        c += add;
+        while (shift >= ct) {
+            c <<= ct;
+            shift -= ct;
+            ct = 0;
+            byte_out(true);
+        }
+        c <<= shift;
+        ct -= shift;
+    }
+
+    // Returns false, and has made a mess, if a second byte is complete; or where it would show that the byte has a
+    // carry already that in time would have come after it was taken: if the carry has passed the byte, which was 0xFF,
+    // where in time it would have met a stuffed bit.
+    CUDAENC_HD bool append_at_once(uint32_t sum, int shifts) {
+        const bool due = shifts >= ct;
+        const int late = max_of(shifts - ct, 0);
+        c = (c << (shifts - late)) + (sum >> late);
+        const bool special = (late >= 7) | (shifts > 16) | ((c >> 19 == 0x100) & due);
+        ct -= shifts - late;
+        byte_out(due);
+        c = (c << late) + (sum & ((1u << late) - 1));
+        ct -= late;
+        return !special;
+    }
+
+    // BYTEOUT with its bit stuffing, T.800 C.2.7, if `due`. No branches.
+    CUDAENC_HD void byte_out(bool due) {
+        const uint32_t carry = byte == 0xFF ? 0 : c >> 27, complete = byte + carry;
+        const int stuff = complete == 0xFF ? 1 : 0, width = 19 + stuff;
+        const uint32_t taken = (c - (carry << 27)) >> width, left = c & ((1u << width) - 1);
+        word = due ? word >> 8 | complete << 24 : word;
+        byte = due ? taken : byte;
+        c = due ? left : c;
+        ct = due ? 8 - stuff : ct;
+        at += due ? 1 : 0;
+        if (due & (at % 4 == 0) & (at != 0)) store_word();
+    }
+
+    // Little-endian.
+    CUDAENC_HD void store_word() const {
+#if CUDAENC_DEVICE_CODE
+        *reinterpret_cast<uint32_t *>(out + at - 4) = word;
+#else
+        for (int i = 0; i < 4; i++) out[at - 4 + i] = static_cast<uint8_t>(word >> (8 * i));
+#endif
     }
 };
 

@@ -32,47 +32,71 @@ KERNEL(kMqThreads, j2k_t1_mq, MqParams)
     uint32_t *ends = p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes;
     const int passes = coding_passes(p.t1.planes[block]);
     int pass = 0;
-    uint32_t end = ends[0];
+    // The pass that is being coded ends at `end`, the one behind it at `later`.
+    const auto end_of = [&](int i) { return i < passes ? ends[i] : 0xFFFFFFFFu; };
+    uint32_t end = end_of(0), later = end_of(1);
     MqEncoder mq(slot);
     // Sixteen pairs a load, the next ones in flight; bytes are written behind what was loaded. Slots have room beyond
     // the last pair.
     const Uint4 *pairs = reinterpret_cast<const Uint4 *>(slot);
     Uint4 next = pairs[0];
-    const auto context_of = [](uint32_t pair) { return (pair & 62) * (kMqThreads / 2); };
-    MqState state = contexts[context_of(next.x)];
-    const auto encode = [&](uint32_t pair, uint32_t following) {
-        const uint32_t own = context_of(pair), other = context_of(following);
-        const MqState ahead = contexts[other], after = mq.encode(state, pair, rows);
-        contexts[own] = after;
-        state = other == own ? after : ahead;
+    // A context's place, from a pair; `own` is that of the pair to code.
+    const auto place_of = [&](uint32_t pair) {
+        return reinterpret_cast<MqState *>(reinterpret_cast<uint8_t *>(contexts) +
+                                           (pair & 62) * (kMqThreads / 2 * sizeof(MqState)));
     };
+    MqState *own = place_of(next.x), state = *own;
+    const auto code = [&](uint32_t pair, uint32_t following, auto &steps, int index) {
+        MqState *other = place_of(following);
+        const MqState ahead = *other, after = mq.code(state, pair, rows, steps, index);
+        *own = after;
+        state = other == own ? after : ahead;
+        own = other;
+    };
+    // Four pairs' steps are appended while the next four are coded, to which they mean nothing.
+    static_assert(kPassGranule == 4);
     uint32_t i = 0;
-    while (i + 16 <= count) {
-        const Uint4 now = next;
-        next = pairs[i / 16 + 1];
-        const uint32_t words[5] = {now.x, now.y, now.z, now.w, next.x};
-        CUDAENC_UNROLL
-        for (int k = 0; k < 4; k++) {
-            encode(words[k], words[k] >> 8);
-            encode(words[k] >> 8, words[k] >> 16);
-            encode(words[k] >> 16, words[k] >> 24);
-            encode(words[k] >> 24, words[k + 1]);
-            i += kPassGranule;
-            while (end <= i) {  // a pass may be empty
-                ends[pass++] = mq.sufficient_bytes();
-                end = pass < passes ? ends[pass] : 0xFFFFFFFFu;
-            }
-        }
-    }
-    for (uint64_t low = uint64_t{next.y} << 32 | next.x, high = uint64_t{next.w} << 32 | next.z; i < count;) {
-        encode(static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 8));
-        low = low >> 8 | high << 56;
-        high >>= 8;
-        if (++i % kPassGranule) continue;
-        while (end <= i) {
+    MqSteps<4> pending{};
+    const auto append_pending = [&] {
+        mq.append(pending);
+        while (end <= i) {  // a pass may be empty
             ends[pass++] = mq.sufficient_bytes();
-            end = pass < passes ? ends[pass] : 0xFFFFFFFFu;
+            end = later;
+            later = end_of(pass + 1);
         }
+    };
+    const auto code_four = [&](uint32_t word, uint32_t following) {
+        MqSteps<4> steps;
+        code(word, word >> 8, steps, 0);
+        code(word >> 8, word >> 16, steps, 1);
+        code(word >> 16, word >> 24, steps, 2);
+        code(word >> 24, following, steps, 3);
+        append_pending();
+        pending = steps;
+        i += 4;
+    };
+    uint32_t words[5] = {next.x, next.y, next.z, next.w, 0};
+    for (uint32_t whole = count / 16; whole; whole--) {
+        next = pairs[i / 16 + 1];
+        words[4] = next.x;
+        CUDAENC_UNROLL
+        for (int k = 0; k < 4; k++) code_four(words[k], words[k + 1]);
+        words[0] = next.x;
+        words[1] = next.y;
+        words[2] = next.z;
+        words[3] = next.w;
+    }
+    while (i + 4 <= count) {
+        code_four(words[0], words[1]);
+        words[0] = words[1];
+        words[1] = words[2];
+        words[2] = words[3];
+    }
+    append_pending();
+    for (uint32_t rest = words[0]; i < count; i++, rest >>= 8) {
+        MqSteps<1> steps;
+        code(rest, rest >> 8, steps, 0);
+        mq.append(steps);
     }
     while (pass < passes) ends[pass++] = mq.sufficient_bytes();
     const uint32_t bytes = mq.flush();

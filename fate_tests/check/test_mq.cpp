@@ -37,7 +37,30 @@ struct Coded {
 
 constexpr uint8_t kUntouched = 0x5A;
 
-// Codes as t1_mq.cu does, checking after every decision that no byte lies at or behind the next pair.
+// Codes as t1_mq.cu does, four decisions at once.
+std::vector<uint8_t> encode_by_fours(const std::vector<Decision> &decisions) {
+    std::vector<uint8_t> bytes(decisions.size() + 16, kUntouched);
+    MqEncoder mq(bytes.data());
+    std::array<MqState, kContexts> contexts;
+    for (int i = 0; i < kContexts; i++) contexts[static_cast<size_t>(i)] = kMqTable.row[mq_initial_row(i)];
+    size_t i = 0;
+    for (; i + 4 <= decisions.size(); i += 4) {
+        MqSteps<4> steps;
+        for (int k = 0; k < 4; k++) {
+            const Decision &d = decisions[i + static_cast<size_t>(k)];
+            contexts[d.context] = mq.code(contexts[d.context], d.value, kMqTable.row, steps, k);
+        }
+        mq.append(steps);
+    }
+    for (; i < decisions.size(); i++) {
+        MqState &state = contexts[decisions[i].context];
+        state = mq.encode(state, decisions[i].value, kMqTable.row);
+    }
+    bytes.resize(mq.flush());
+    return bytes;
+}
+
+// Codes one by one, checking after every decision that no byte lies at or behind the next pair.
 Coded encode(const std::vector<Decision> &decisions) {
     Coded coded;
     coded.bytes.assign(decisions.size() + 16, kUntouched);
@@ -55,6 +78,7 @@ Coded encode(const std::vector<Decision> &decisions) {
     for (size_t i = decisions.size() + 5; i < coded.bytes.size(); i++)
         EXPECT(coded.bytes[i] == kUntouched, "byte %zu is written", i);
     coded.bytes.resize(size);
+    EXPECT(coded.bytes == encode_by_fours(decisions), "other bytes by fours, of %zu decisions", decisions.size());
     // No marker in it, and none with what may follow: no 0xFF at its end (T.800 C.2.9, D.4.1).
     ck_assert(coded.bytes.empty() || coded.bytes.back() != 0xFF);
     for (size_t i = 0; i + 1 < size; i++)
@@ -118,7 +142,7 @@ std::vector<Decision> make_decisions(Random &random, int kind, size_t count) {
     MqEncoder follow(scratch.data());
     for (Decision &d : decisions) {
         d.context = static_cast<uint8_t>(kind & 1 ? one_context : random.between(0, kContexts - 1));
-        const uint32_t mps = (states[d.context] >> 16) & 1;
+        const uint32_t mps = states[d.context] & 1;
         switch (kind / 2) {
             case 0:
                 d.value = random.one_in(2);
@@ -148,6 +172,53 @@ std::vector<Decision> make_decisions(Random &random, int kind, size_t count) {
     return decisions;
 }
 constexpr int kKinds = 12;
+
+// Carries that pass bytes of 0xFF within four decisions: contexts are made likely, then decisions are so chosen that
+// the interval contains a value that ends in zeros, as long as they shift much; then it goes to one side of it.
+std::vector<Decision> make_carries(Random &random, size_t count) {
+    std::vector<Decision> decisions;
+    std::array<MqState, kContexts> states;
+    for (int i = 0; i < kContexts; i++) states[static_cast<size_t>(i)] = kMqTable.row[mq_initial_row(i)];
+    std::vector<uint8_t> scratch(2 * count + 16);
+    MqEncoder follow(scratch.data());
+    uint32_t value = 0;  // above C
+    const auto code = [&](size_t context, bool upper) {
+        const uint32_t mps = states[context] & 1, qe = states[context] >> 17, rest = follow.a - qe;
+        const bool lps = (rest < qe) == upper;
+        decisions.push_back({static_cast<uint8_t>(context), static_cast<uint8_t>(lps ? 1 - mps : mps)});
+        states[context] = follow.encode(states[context], decisions.back().value, kMqTable.row);
+        value = (value - (upper ? qe : 0)) * (follow.a / (upper ? rest : qe));
+    };
+    while (decisions.size() < count) {
+        for (int i = random.between(0, 60); i > 0; i--) {
+            const size_t context = random.below(kContexts);
+            code(context, follow.a - (states[context] >> 17) >= states[context] >> 17);  // the MPS
+        }
+        value = (~follow.c & ((1u << random.between(3, 15)) - 1)) + 1;
+        for (int i = random.between(0, 20); i >= 0 && value < follow.a; i--) {
+            size_t below = kContexts, above = kContexts;  // the largest Qe up to the value, the smallest beyond it
+            for (size_t k = 0; k < kContexts; k++) {
+                const uint32_t qe = states[k] >> 17;
+                if (qe <= value && (below == kContexts || qe > states[below] >> 17)) below = k;
+                if (qe > value && (above == kContexts || qe < states[above] >> 17)) above = k;
+            }
+            if (above != kContexts && (below == kContexts || !i || random.below(2)))
+                code(above, !i);
+            else
+                code(below, true);
+        }
+    }
+    return decisions;
+}
+
+START_TEST(carries_by_fours) {
+    Random random(static_cast<uint64_t>(_i) + 50);
+    for (int repeat = 0; repeat < 400; repeat++) {
+        const auto decisions = make_carries(random, 2000);
+        encode(decisions);
+    }
+}
+END_TEST
 
 START_TEST(random_decisions_decode) {
     Random random(static_cast<uint64_t>(_i) + 1);
@@ -224,7 +295,7 @@ START_TEST(every_state_codes) {
         size_t context = 0;
         for (Decision &d : decisions) {
             if (random.one_in(static_cast<uint32_t>(count) / (repeat % 16 ? 64 : 4))) context = random.below(kContexts);
-            const uint32_t mps = (states[context] >> 16) & 1, qe = states[context] >> 17;
+            const uint32_t mps = states[context] & 1, qe = states[context] >> 17;
             if (qe <= target[context] && !burst[context]) {
                 burst[context] = 1 + random.below(6);
                 target[context] = random.word() >> random.between(16, 31);
@@ -256,6 +327,7 @@ int main(int, char **) {
     tcase_add_test(coder, contexts_begin_as_the_standard_says);
     tcase_add_test(coder, every_state_codes);
     tcase_add_test(coder, sufficient_bytes_are_necessary);
+    tcase_add_loop_test(coder, carries_by_fours, 0, 4);
     tcase_add_loop_test(coder, random_decisions_decode, 0, kKinds);
     tcase_add_loop_test(coder, truncated_codewords_decode, 0, kKinds);
     return run_suite(suite);
