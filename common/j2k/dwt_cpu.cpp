@@ -9,15 +9,14 @@ namespace cudaenc::j2k {
 namespace {
 
 // Step `Step` of one half of a row, from the other.
-template <class W, int Step>
-[[gnu::always_inline]] inline void lift_half(typename W::Sample *__restrict centre,
-                                             const typename W::Sample *__restrict before, int count) {
+template <class W, int Step, class Sample>
+[[gnu::always_inline]] inline void lift_half(Sample *__restrict centre, const Sample *__restrict before, int count) {
     for (int i = 0; i < count; i++) centre[i] = W::template lift<Step>(centre[i], before[i], before[i + 1]);
 }
 
-template <class W>
-[[gnu::always_inline]] inline void transform(const typename W::Sample *__restrict row, int x0, int x1,
-                                             typename W::Sample *__restrict low, typename W::Sample *__restrict high) {
+template <class W, class Sample = typename W::Sample>
+[[gnu::always_inline]] inline void transform(const Sample *__restrict row, int x0, int x1, Sample *__restrict low,
+                                             Sample *__restrict high) {
     const int odd = x0 & 1;
     const int lows = low_begin(x1) - low_begin(x0), highs = high_begin(x1) - high_begin(x0);
     if (x1 - x0 == 1) {  // T.800 F.4.6: a single odd sample is doubled
@@ -27,11 +26,9 @@ template <class W>
             low[0] = row[0];
         return;
     }
-    // A row that begins with a high sample is one that begins with a low one and lacks it.
-    const typename W::Sample *even = row + odd, *other = row + 1 - odd;
-    for (int i = 0; i < lows; i++) low[i] = even[2 * i];
-    for (int i = 0; i < highs; i++) high[i] = other[2 * i];
-    const auto extend = [](typename W::Sample *half, int count) {
+    for (int i = 0; i < lows; i++) low[i] = row[2 * i + odd];
+    for (int i = 0; i < highs; i++) high[i] = row[2 * i + 1 - odd];
+    const auto extend = [](Sample *half, int count) {
         half[-1] = half[0];
         half[count] = half[count - 1];
     };
@@ -43,8 +40,8 @@ template <class W>
         extend(low, lows);
         lift_half<W, 2>(high, low - odd, highs);
         extend(high, highs);
-        lift_half<W, 3>(low, high - 1 + odd, lows);
-        for (int i = 0; i < lows; i++) low[i] = W::scale_low(low[i]);
+        const Sample *before = high - 1 + odd;  // the last step and the scaling in one pass
+        for (int i = 0; i < lows; i++) low[i] = W::scale_low(W::template lift<3>(low[i], before[i], before[i + 1]));
         for (int i = 0; i < highs; i++) high[i] = W::scale_high(high[i]);
     }
 }
