@@ -17,7 +17,7 @@
 #include "headers.h"
 #include "j2k.h"
 #include "load_cpu.h"
-#include "t1.h"
+#include "t1_cpu.h"
 #include "t2.h"
 
 namespace cudaenc::j2k {
@@ -237,23 +237,10 @@ class CpuEncoder : public Encoder {
 
     void code_blocks(Slot &s) {
         pool_.for_each(s.batches.size(), [&](size_t batch) {
-            std::vector<uint8_t> &bytes = s.batches[batch];
-            bytes.clear();
-            std::vector<uint16_t> flags(flags_count(1 << p_.cblk_width_log2, 1 << p_.cblk_height_log2));
-            const size_t end = std::min<size_t>((batch + 1) * kBatchBlocks, g_.blocks.size());
-            for (size_t i = batch * kBatchBlocks; i < end; i++) {
-                const CodeBlock &b = g_.blocks[i];
-                const size_t offset = bytes.size();
-                bytes.resize(offset + slot_bytes(b.width, b.height, b.planes));
-                MqSink sink(bytes.data() + offset, &s.pass_bytes[i * g_.max_passes], kMqTable.row);
-                BlockCoder coder(s.coefficients.data() + b.coefficients, b.stride, b.width, b.height, b.orientation,
-                                 flags.data(), sink);
-                const int planes = coder.code();
-                const uint32_t length = sink.finish();
-                bytes.resize(offset + length);
-                s.offsets[i] = static_cast<uint32_t>(offset);
-                s.coded[i] = {length, static_cast<uint8_t>(planes), {}};
-            }
+            const size_t first = batch * kBatchBlocks, count = std::min<size_t>(kBatchBlocks, g_.blocks.size() - first);
+            j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), g_.max_passes,
+                             &s.pass_bytes[first * static_cast<size_t>(g_.max_passes)], s.batches[batch],
+                             &s.offsets[first], &s.coded[first]);
         });
     }
 

@@ -45,6 +45,9 @@ constexpr MqState state_of_row(int row) {
 }
 }  // namespace mq_detail
 
+// The row that follows when the decision renormalises; lps: 1 for the less probable symbol.
+CUDAENC_HD constexpr uint32_t mq_next_row(MqState state, uint32_t lps) { return (state >> (8 * lps)) >> 2 & 127; }
+
 struct MqTable {
     MqState row[kMqRows];
 };
@@ -59,6 +62,10 @@ CUDAENC_TABLE MqTable kMqTable = make_mq_table();
 CUDAENC_HD constexpr int mq_initial_row(int context) {
     return 2 * (context == kZeroCoding ? 4 : context == kRunLength ? 3 : context == kUniform ? 46 : 0);
 }
+
+// The bytes that a pass needs are read off the coder where the number of decisions is the next multiple of this, which
+// costs the kernel one comparison for as many; at the end of the codeword at the latest.
+constexpr uint32_t kPassGranule = 4;
 
 // What N decisions add to the codeword: each step is what is added to C << 4 | the shift that follows it.
 template <int N>
@@ -83,7 +90,7 @@ struct MqEncoder {
     template <int N>
     CUDAENC_HD MqState code(MqState state, uint32_t decision, const MqState *table, MqSteps<N> &steps, int index) {
         const uint32_t lps = (decision ^ state) & 1;
-        const MqState renormalised = table[(state >> (8 * lps)) >> 2 & 127];
+        const MqState renormalised = table[mq_next_row(state, lps)];
         const uint32_t qe = state >> 17, rest = a - qe;
         const bool upper = (rest < qe) == (lps != 0);
         const uint32_t add = upper ? qe : 0, interval = upper ? rest : qe;
@@ -108,6 +115,19 @@ struct MqEncoder {
         a = coded;
         CUDAENC_UNROLL
         for (int i = 0; i < N; i++) append_step(steps.step[i] >> 4, static_cast<int>(steps.step[i] & 15));
+    }
+
+    // Adds to C and shifts it, with the bytes that are complete on the way.
+    CUDAENC_HD void append_step(uint32_t add, int shift) {
+        c += add;
+        while (shift >= ct) {
+            c <<= ct;
+            shift -= ct;
+            ct = 0;
+            byte_out(true);
+        }
+        c <<= shift;
+        ct -= shift;
     }
 
     // One decision and its bytes.
@@ -136,18 +156,6 @@ struct MqEncoder {
     }
 
   private:
-    CUDAENC_HD void append_step(uint32_t add, int shift) {
-        c += add;
-        while (shift >= ct) {
-            c <<= ct;
-            shift -= ct;
-            ct = 0;
-            byte_out(true);
-        }
-        c <<= shift;
-        ct -= shift;
-    }
-
     // Returns false, and has made a mess, if a second byte is complete; or where it would show that the byte has a
     // carry already that in time would have come after it was taken: if the carry has passed the byte, which was 0xFF,
     // where in time it would have met a stuffed bit.

@@ -197,10 +197,6 @@ class BlockCoder {
     Sink &sink_;
 };
 
-// The bytes that a pass needs are read off the coder where the number of decisions is the next multiple of this, which
-// costs the kernel one comparison for as many; at the end of the codeword at the latest.
-constexpr uint32_t kPassGranule = 4;
-
 // A sink that codes: one MQ codeword for all passes. pass_bytes[i] becomes how many bytes suffice to decode passes up
 // to i; see MqEncoder::sufficient_bytes().
 class MqSink {

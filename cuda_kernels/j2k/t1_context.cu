@@ -39,7 +39,7 @@ DEVICE void scan_stripes(uint32_t counts, uint32_t (&before)[kStripes], uint32_t
 struct OneTile {
     const uint32_t *planes;  // [plane][lane], of this warp
 
-    DEVICE_MEMBER Around around(uint32_t word) const {
+    DEVICE_MEMBER Around<uint32_t> around(uint32_t word) const {
         const int lane = lane_id();
         const uint32_t up = warp_shuffle_up(word, 1), down = warp_shuffle_down(word, 1);
         const uint32_t w = lane ? up : 0, e = lane < 31 ? down : 0;
@@ -78,7 +78,7 @@ struct ManyTiles {
         if (tx < 0 || tx >= columns_of_tiles || ty < 0 || ty >= rows_of_tiles) return 0;
         return words[(ty * columns_of_tiles + tx) * 32 + (lane & 31)];
     }
-    DEVICE_MEMBER Around around(uint32_t word) const {
+    DEVICE_MEMBER Around<uint32_t> around(uint32_t word) const {
         words[thread_x()] = word;
         block_sync();
         uint32_t here[3], above[3], below[3];
@@ -139,7 +139,7 @@ template <class Tile>
 DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, int orientation,
                                uint8_t *pairs, uint32_t *pass_ends, bool writes_ends) {
     enum { kSignificancePropagation, kMagnitudeRefinement, kCleanUp };
-    const Around signs = tile.around(negative);
+    const Around<uint32_t> signs = tile.around(negative);
     uint32_t significant = 0, refined = 0;  // before the pass
     uint32_t visited = 0, fresh = 0;        // in this plane's significance propagation: coded, become significant
     uint32_t base = 0;
@@ -151,26 +151,23 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         uint32_t members, becoming = 0;  // coded by a zero coding or refinement decision; a sign follows
         uint32_t run = 0;                // first rows of stripes in run-length mode
         uint32_t counts = 0;
-        ContextBits context;
-        SignBits sign{};
+        ContextBits<uint32_t> context;
+        SignBits<uint32_t> sign{};
         if (kind == kMagnitudeRefinement) {
             const uint32_t near = tile.around(significant | fresh).any();
             members = significant;
             context = refinement_planes(near, refined);
             refined |= significant;
         } else {
-            Around before, in_pass;
+            Around<uint32_t> before, in_pass;
             if (kind == kSignificancePropagation) {
-                // Membership spreads with each sample that becomes significant to those that the scan reaches later: a
-                // fixpoint.
                 before = tile.around(significant);
                 const uint32_t candidates = ~significant & valid, near = before.any();
                 visited = candidates & near;
                 for (;;) {
                     fresh = visited & bits;
                     in_pass = tile.around(fresh);
-                    const uint32_t more = candidates & (near | in_pass.w | in_pass.n | in_pass.nw |
-                                                        (in_pass.ne & kFirstRows) | (in_pass.sw & ~kLastRows));
+                    const uint32_t more = candidates & (near | reached_in_pass(in_pass));
                     const bool changed = more != visited;
                     visited = more;
                     if (!tile.any(changed)) break;
@@ -184,21 +181,12 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 before = tile.around(known);
                 in_pass = tile.around(becoming);
             }
-            const Around now = when_visited(before, in_pass);
+            const Around<uint32_t> now = when_visited(before, in_pass);
             if (kind == kCleanUp) {
-                // Run-length mode: all four samples of a stripe's column are left, and have no significant neighbour
-                // when the scan reaches the first.
-                const uint32_t quiet = members & ~(now.w | now.e | now.nw | now.ne | now.sw | now.se | now.s |
-                                                   before.n | (in_pass.n & kFirstRows));
-                run = quiet & quiet >> 1;
-                run &= run >> 2;
-                run &= kFirstRows;
-                // After the first sample that becomes significant the rest of its column is coded one by one.
-                uint32_t seen = becoming;
-                seen |= (seen << 1) & 0xEEEEEEEEu;
-                seen |= (seen << 2) & 0xCCCCCCCCu;
-                members = (members & ~(run * 15u)) | (run * 15u & (seen << 1) & 0xEEEEEEEEu);
-                counts = run + ((run & seen >> 3) << 1);
+                const RunLength<uint32_t> runs = run_length(members, becoming, before, in_pass, now);
+                members = runs.members;
+                run = runs.columns;
+                counts = run + (runs.ended << 1);
                 significant |= fresh | becoming;
                 visited = 0;
                 fresh = 0;

@@ -1,7 +1,7 @@
 // Tier-1: contexts against the standard's tables; the sequential coder against a decoder of the tests' own; the
-// kernels' bit-sliced context modelling and MQ coding against the sequential coder, with every byte of every buffer
-// accounted for. With arguments ("cuda:0") the kernels run on those devices too. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// bit-sliced context modelling and the MQ coding of the CPU device and of the kernels against the sequential coder,
+// with every byte of every buffer accounted for. With arguments ("cuda:0") the kernels run on those devices too.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -10,6 +10,7 @@
 
 #include "../../common/j2k/context_planes.h"
 #include "../../common/j2k/t1.h"
+#include "../../common/j2k/t1_cpu.h"
 #include "../../cuda_kernels/j2k/t1_params.h"
 #include "mq_decoder.h"
 #include "testing.h"
@@ -72,12 +73,12 @@ END_TEST
 START_TEST(bit_sliced_contexts_are_the_standards) {
     for (int orientation = kLL; orientation <= kHH; orientation++)
         for (uint32_t first = 0; first < 256; first += 32) {
-            Around a{};
+            Around<uint32_t> a{};
             for (uint32_t i = 0; i < 32; i++) {
                 uint32_t *const sides[] = {&a.w, &a.e, &a.n, &a.s, &a.nw, &a.ne, &a.sw, &a.se};
                 for (int k = 0; k < 8; k++) *sides[k] |= ((first + i) >> k & 1) << i;
             }
-            const ContextBits bits = zero_coding_planes(a, orientation);
+            const ContextBits<uint32_t> bits = zero_coding_planes(a, orientation);
             for (uint32_t i = 0; i < 32; i++) {
                 const auto at = [i](uint32_t word) { return static_cast<int>(word >> i & 1); };
                 const int context = at(bits.bit[0]) + 2 * at(bits.bit[1]) + 4 * at(bits.bit[2]) + 8 * at(bits.bit[3]);
@@ -87,13 +88,13 @@ START_TEST(bit_sliced_contexts_are_the_standards) {
             }
         }
     for (uint32_t first = 0; first < 512; first += 32) {  // significance of four, signs of four, sign of the sample
-        Around a{}, signs{};
+        Around<uint32_t> a{}, signs{};
         uint32_t negative = 0;
         for (uint32_t i = 0; i < 32; i++) {
             uint32_t *const words[] = {&a.w, &a.e, &a.n, &a.s, &signs.w, &signs.e, &signs.n, &signs.s, &negative};
             for (int k = 0; k < 9; k++) *words[k] |= ((first + i) >> k & 1) << i;
         }
-        const SignBits bits = sign_coding_planes(a, negative, signs);
+        const SignBits<uint32_t> bits = sign_coding_planes(a, negative, signs);
         for (uint32_t i = 0; i < 32; i++) {
             const auto at = [i](uint32_t word) { return static_cast<int>(word >> i & 1); };
             const auto part = [&](uint32_t s, uint32_t g) { return at(s) * (1 - 2 * at(g)); };
@@ -132,7 +133,7 @@ START_TEST(words_are_sliced) {
                 EXPECT(i > 3 || (nibbles[row % 4] >> (row / 4 * 4 + i) & 1) == bit, "nibble of row %d, bit %d", row, i);
                 EXPECT((bytes[row % 8] >> (row / 8 * 8 + i) & 1) == bit, "byte of row %d, bit %d", row, i);
             }
-        const ContextBits refinement = refinement_planes(word[0], word[1]);
+        const ContextBits<uint32_t> refinement = refinement_planes(word[0], word[1]);
         for (int row = 0; row < 32; row++) {
             int context = 0;
             for (int i = 0; i < 5; i++) context |= static_cast<int>(refinement.bit[i] >> row & 1) << i;
@@ -363,7 +364,7 @@ START_TEST(sequential_coder_decodes) {
 }
 END_TEST
 
-// ---- kernels ----
+// ---- batches ----
 
 struct Batch {
     std::vector<Block> content;
@@ -393,6 +394,76 @@ struct Batch {
         blocks.push_back(block);
     }
 };
+
+// ---- the CPU device ----
+
+void check_cpu(const Batch &batch) {
+    const size_t count = batch.blocks.size(), passes = static_cast<size_t>(batch.max_passes);
+    constexpr uint8_t kUntouched = 0xA5;
+    std::vector<uint32_t> pass_bytes(count * passes, 0xDEADBEEF), offsets(count);
+    std::vector<uint8_t> bytes(3);
+    std::vector<CodedBlock> coded(count);
+    code_blocks(batch.blocks, batch.coefficients.data(), batch.max_passes, pass_bytes.data(), bytes, offsets.data(),
+                coded.data());
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        const CodeBlock &b = batch.blocks[i];
+        const Coded expected = code(batch.content[i]);
+        const size_t most = slot_bytes(b.width, b.height, expected.planes);
+        std::vector<uint8_t> pairs(most + 64, kUntouched);
+        std::vector<uint32_t> pass_ends(expected.pass_ends.size() + 1, 0xDEADBEEF);
+        ContextModeller modeller(ContextModeller::words(b.width, b.height));
+        for (int repeat = 0; repeat < 2; repeat++)  // in memory as it came, and as the last block left it
+            EXPECT(modeller.model(batch.coefficients.data() + b.coefficients, b.stride, b.width, b.height,
+                                  b.orientation, pairs.data(), pass_ends.data()) == expected.planes,
+                   "planes of block %zu", i);
+        EXPECT(std::all_of(pairs.begin() + static_cast<ptrdiff_t>(most), pairs.end(),
+                           [](uint8_t byte) { return byte == kUntouched; }),
+               "block %zu, %d x %d: bytes behind its slot", i, b.width, b.height);
+        pairs.resize(expected.pairs.size());
+        const auto wrong = std::mismatch(pairs.begin(), pairs.end(), expected.pairs.begin());
+        EXPECT(wrong.first == pairs.end(), "block %zu, %d x %d, orientation %d: pair %td of %zu is %d, not %d", i,
+               b.width, b.height, b.orientation, wrong.first - pairs.begin(), pairs.size(), *wrong.first,
+               *wrong.second);
+        EXPECT(pass_ends.back() == 0xDEADBEEF, "more passes than there are");
+        pass_ends.pop_back();
+        EXPECT(pass_ends == expected.pass_ends, "block %zu, %d x %d: ends of passes", i, b.width, b.height);
+
+        EXPECT(coded[i].planes == expected.planes && coded[i].bytes == expected.bytes.size(),
+               "block %zu, %d x %d: %u bytes, not %zu", i, b.width, b.height, coded[i].bytes, expected.bytes.size());
+        EXPECT(offsets[i] + coded[i].bytes <= bytes.size() &&
+                   std::equal(expected.bytes.begin(), expected.bytes.end(), bytes.begin() + offsets[i]),
+               "codeword of block %zu, %d x %d", i, b.width, b.height);
+        std::vector<uint32_t> now(passes, 0xDEADBEEF);
+        std::copy(expected.pass_bytes.begin(), expected.pass_bytes.end(), now.begin());
+        EXPECT(std::equal(now.begin(), now.end(), pass_bytes.begin() + static_cast<ptrdiff_t>(i * passes)),
+               "bytes of the passes of block %zu, %d x %d", i, b.width, b.height);
+        total += coded[i].bytes;
+    }
+    EXPECT(bytes.size() == total, "%zu bytes, not %zu", bytes.size(), total);
+}
+
+START_TEST(blocks_on_the_cpu) {
+    Random random(static_cast<uint64_t>(_i) + 80);
+    const int most[][2] = {{20, 20}, {32, 32}, {64, 64}, {1024, 4}, {4, 1024}, {512, 8}, {16, 256}};
+    for (int repeat = 0; repeat < 60; repeat++) {
+        Batch batch;
+        const auto &size = most[repeat < 40 ? repeat % 2 : 2 + repeat % 5];
+        for (int count = random.between(1, repeat < 40 ? 20 : 4); count; count--) {
+            const bool whole = random.one_in(3);
+            const int planes = random.one_in(6) ? 31 : random.between(0, 12);
+            batch.add(random,
+                      make_block(random, whole ? size[0] : random.between(1, size[0]),
+                                 whole ? size[1] : random.between(1, size[1]), planes,
+                                 random.one_in(2) ? _i : random.between(0, kKinds - 1)),
+                      random.between(std::max(planes, 1), 31));
+        }
+        check_cpu(batch);
+    }
+}
+END_TEST
+
+// ---- kernels ----
 
 // Runs the three kernels of tier-1 and compares all that they leave. tiles_x 0: the kernel for small blocks.
 void check_kernels(const std::shared_ptr<Device> &device, Random &random, const Batch &batch, int tiles_x,
@@ -577,6 +648,7 @@ int main(int argc, char **argv) {
     tcase_add_test(host, bit_sliced_contexts_are_the_standards);
     tcase_add_test(host, words_are_sliced);
     tcase_add_loop_test(host, sequential_coder_decodes, 0, kKinds);
+    tcase_add_loop_test(host, blocks_on_the_cpu, 0, kKinds);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, small_blocks_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, large_blocks_on_the_device, 0, devices);

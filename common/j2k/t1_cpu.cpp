@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "t1_cpu.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "../simd.h"
+#include "context_planes.h"
+#include "mq.h"
+#include "quantise.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+// ---- Context modelling
+
+using Word = uint64_t;
+constexpr int kColumns = 16;  // of a stripe in a word: bit 4 x + y is row y of column x
+constexpr int kStripeRows = 4;
+constexpr Word kFirst = kFirstRows<Word>, kLast = kLastRows<Word>;
+
+int words_of(int width) { return (width + kColumns - 1) / kColumns; }
+int stripes_of(int height) { return (height + kStripeRows - 1) / kStripeRows; }
+// Words of a block with a border of one word all around.
+size_t bordered_words(int width, int height) {
+    return static_cast<size_t>(words_of(width) + 2) * static_cast<size_t>(stripes_of(height) + 2);
+}
+
+// What of a block is kept in words, and after these its bit-planes.
+enum Layer { kSignificant, kNegative, kValid, kVisited, kRefined, kLayers };
+
+// A block's words, a layer after the other; in each a word's neighbours are 1 and `row` away.
+struct Words {
+    Word *memory;
+    size_t count;  // of a layer
+    ptrdiff_t row;
+    int across, stripes;
+    Word *layer(int i) const { return memory + static_cast<size_t>(i) * count; }
+    Word *plane(int i) const { return layer(kLayers + i); }
+    // Calls body(index) for all words, as the scan visits them.
+    template <class Body>
+    void scan(const Body &body) const {
+        for (ptrdiff_t stripe = 1; stripe <= stripes; stripe++)
+            for (ptrdiff_t i = stripe * row + 1; i <= stripe * row + across; i++) body(i);
+    }
+};
+
+Word from_west(const Word *w) { return w[0] << 4 | w[-1] >> 60; }
+Word from_east(const Word *w) { return w[0] >> 4 | w[1] << 60; }
+Word from_north(Word here, Word above) { return ((here << 1) & ~kFirst) | ((above >> 3) & kFirst); }
+Word from_south(Word here, Word below) { return ((here >> 1) & ~kLast) | ((below << 3) & kLast); }
+
+Around<Word> around(const Word *here, ptrdiff_t row) {
+    const Word *above = here - row, *below = here + row;
+    const Word w = from_west(here), e = from_east(here), nw = from_west(above), ne = from_east(above),
+               sw = from_west(below), se = from_east(below);
+    return {w,
+            e,
+            from_north(*here, *above),
+            from_south(*here, *below),
+            from_north(w, nw),
+            from_north(e, ne),
+            from_south(w, sw),
+            from_south(e, se)};
+}
+// Of samples that become significant in this word, what the scan reaches after them. Words that it visited earlier
+// tell of theirs themselves.
+Around<Word> around_within(Word word) {
+    return {word << 4, 0, (word << 1) & ~kFirst, 0, (word << 5) & ~kFirst, 0, word << 3, 0};
+}
+
+// Byte of sample i, of what planes_to_bytes() made.
+uint8_t byte_of(const Word (&word)[8], int i) { return static_cast<uint8_t>(word[i & 7] >> (i & 56)); }
+
+template <class Body>
+void for_each_bit(Word word, const Body &body) {
+    for (; word; word &= word - 1) body(std::countr_zero(word));
+}
+
+int bit_of(Word word, int i) { return static_cast<int>(word >> i & 1); }
+
+// Pairs of zero coding and of signs, for members in scan order; `runs` in run-length mode, of which `ended` end.
+uint8_t *put_significance(uint8_t *at, Word members, Word becoming, Word runs, Word ended, const ContextBits<Word> &c,
+                          const SignBits<Word> &s) {
+    if (!(members | becoming)) {
+        const int count = std::popcount(runs);
+        std::memset(at, kRunLength << 1, static_cast<size_t>(count));
+        return at + count;
+    }
+    Word coded[8] = {c.bit[0], c.bit[1], c.bit[2], c.bit[3], s.decision, s.bit[0], s.bit[1], s.bit[2]};
+    planes_to_bytes(coded);
+    // Both pairs are written, and what of them does not count is written over.
+    const auto put = [&](int i) {
+        const int byte = byte_of(coded, i), significant = bit_of(becoming, i);
+        *at = static_cast<uint8_t>((byte & 15) << 1 | significant);
+        at += bit_of(members, i);
+        *at = static_cast<uint8_t>((kSignCoding << 1) + (byte >> 4));
+        at += significant;
+    };
+    if (!runs)
+        for_each_bit(members, put);
+    else
+        for_each_bit(members | becoming | runs, [&](int i) {
+            if (bit_of(runs, i)) {
+                const int ends = bit_of(ended, i);
+                *at++ = static_cast<uint8_t>(kRunLength << 1 | ends);
+                if (ends) {
+                    const int y = std::countr_zero(becoming >> i);
+                    *at++ = static_cast<uint8_t>(kUniform << 1 | y >> 1);
+                    *at++ = static_cast<uint8_t>(kUniform << 1 | (y & 1));
+                }
+            }
+            put(i);
+        });
+    return at;
+}
+
+uint8_t *significance_propagation(const Words &words, const Word *bits, int orientation, uint8_t *at) {
+    Word *significant = words.layer(kSignificant), *visited = words.layer(kVisited);
+    const Word *negative = words.layer(kNegative), *valid = words.layer(kValid);
+    words.scan([&](ptrdiff_t i) {
+        const Around<Word> before = around(significant + i, words.row);
+        const Word candidates = ~significant[i] & valid[i], near = before.any();
+        Word members = candidates & near;
+        visited[i] = 0;
+        if (!members) return;
+        Around<Word> in_pass;
+        Word becoming;
+        for (Word more = members;; members = more) {
+            becoming = members & bits[i];
+            in_pass = around_within(becoming);
+            more = candidates & (near | reached_in_pass(in_pass));
+            if (more == members) break;
+        }
+        visited[i] = members;
+        significant[i] |= becoming;
+        const Around<Word> now = when_visited(before, in_pass);
+        at = put_significance(at, members, becoming, 0, 0, zero_coding_planes(now, orientation),
+                              sign_coding_planes(now, negative[i], around(negative + i, words.row)));
+    });
+    return at;
+}
+
+uint8_t *magnitude_refinement(const Words &words, const Word *bits, uint8_t *at) {
+    const Word *significant = words.layer(kSignificant), *visited = words.layer(kVisited);
+    Word *refined = words.layer(kRefined);
+    words.scan([&](ptrdiff_t i) {
+        const Word members = significant[i] & ~visited[i];
+        if (!members) return;
+        const ContextBits<Word> c = refinement_planes(around(significant + i, words.row).any(), refined[i]);
+        refined[i] |= members;
+        Word coded[8] = {bits[i], c.bit[0], c.bit[1], c.bit[2], c.bit[3], c.bit[4], 0, 0};
+        planes_to_bytes(coded);
+        for_each_bit(members, [&](int k) { *at++ = byte_of(coded, k); });
+    });
+    return at;
+}
+
+uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint8_t *at) {
+    Word *significant = words.layer(kSignificant);
+    const Word *negative = words.layer(kNegative), *valid = words.layer(kValid), *visited = words.layer(kVisited);
+    words.scan([&](ptrdiff_t i) {
+        const Word members = valid[i] & ~(significant[i] | visited[i]);
+        if (!members) return;
+        const Word becoming = members & bits[i];
+        const Around<Word> before = around(significant + i, words.row), in_pass = around_within(becoming),
+                           now = when_visited(before, in_pass);
+        significant[i] |= becoming;
+        const RunLength<Word> runs = run_length(members, becoming, before, in_pass, now);
+        at =
+            put_significance(at, runs.members, becoming, runs.columns, runs.ended, zero_coding_planes(now, orientation),
+                             sign_coding_planes(now, negative[i], around(negative + i, words.row)));
+    });
+    return at;
+}
+
+// Coefficients to bit-planes, signs and which samples there are.
+void slice(const Words &words, const uint32_t *coefficients, uint32_t stride, int width, int height, int planes) {
+    for (int y = 0; y < height; y += kStripeRows)
+        for (int x = 0; x < width; x += kColumns) {
+            const int rows = std::min(kStripeRows, height - y), columns = std::min(kColumns, width - x);
+            uint32_t tile[kStripeRows][kColumns] = {};
+            for (int r = 0; r < rows; r++)
+                std::memcpy(tile[r], coefficients + static_cast<size_t>(y + r) * stride + x,
+                            static_cast<size_t>(columns) * sizeof(uint32_t));
+            const ptrdiff_t at = (y / kStripeRows + 1) * words.row + x / kColumns + 1;
+            const Word all_rows = kFirst * ((1u << rows) - 1);
+            words.layer(kValid)[at] = columns == kColumns ? all_rows : all_rows & ((Word{1} << 4 * columns) - 1);
+            for (int plane = 0; plane < 32; plane += 8) {
+                if (plane >= planes && plane < 24) continue;  // the sign is in the last eight
+                // Sample 8 g + j is byte g of word j.
+                Word word[8];
+                for (int r = 0; r < kStripeRows; r++) {
+                    word[r] = word[r + kStripeRows] = 0;
+                    for (int g = 0; g < 8; g++) {
+                        word[r] |= Word{(tile[r][2 * g] >> plane) & 255} << 8 * g;
+                        word[r + kStripeRows] |= Word{(tile[r][2 * g + 1] >> plane) & 255} << 8 * g;
+                    }
+                }
+                planes_to_bytes(word);
+                for (int i = 0; i < std::min(8, planes - plane); i++) words.plane(plane + i)[at] = word[i];
+                if (plane == 24) words.layer(kNegative)[at] = word[7];
+            }
+        }
+}
+
+// All passes. pass_ends[i] becomes the number of pairs up to the end of pass i.
+CUDAENC_CLONES void model_passes(const Words &words, const uint32_t *coefficients, uint32_t stride, int width,
+                                 int height, int orientation, int planes, uint8_t *pairs, uint32_t *pass_ends) {
+    slice(words, coefficients, stride, width, height, planes);
+    uint8_t *at = pairs;
+    const auto end_pass = [&] { *pass_ends++ = static_cast<uint32_t>(at - pairs); };
+    for (int plane = planes - 1; plane >= 0; plane--) {
+        const Word *bits = words.plane(plane);
+        if (plane != planes - 1) {
+            at = significance_propagation(words, bits, orientation, at);
+            end_pass();
+            at = magnitude_refinement(words, bits, at);
+            end_pass();
+        }
+        at = clean_up(words, bits, orientation, at);
+        end_pass();
+    }
+}
+
+// ---- MQ coding, as MqEncoder::encode() does, with less to do for each decision
+
+// A decision in a state.
+struct Transition {
+    uint32_t qe;      // Qe where a register A of 32 bits has it
+    uint32_t added;   // Qe where C has it
+    uint32_t turned;  // all ones for the MPS, which takes the upper sub-interval unless that is the smaller one
+    uint32_t next;    // if it renormalises: the context's two transitions
+};
+constexpr uint32_t transitions_of_row(uint32_t row) {
+    const uint32_t first = 2 * row * sizeof(Transition), second = first + sizeof(Transition);
+    return std::endian::native == std::endian::little ? first | second << 16 : second | first << 16;
+}
+struct TransitionTable {
+    Transition row[kMqRows][2];  // [row of MqTable][decision]
+};
+constexpr TransitionTable make_transition_table() {
+    TransitionTable table{};
+    for (int row = 0; row < kMqRows; row++)
+        for (uint32_t decision = 0; decision < 2; decision++) {
+            const MqState state = kMqTable.row[row];
+            const uint32_t lps = (decision ^ state) & 1;
+            table.row[row][decision] = {state >> 17 << 16, state >> 17, lps - 1,
+                                        transitions_of_row(mq_next_row(state, lps))};
+        }
+    return table;
+}
+constexpr TransitionTable kTransitions = make_transition_table();
+
+// C as MqEncoder has it, and a bit that reaches kByteDue with the shift that a byte is due after.
+constexpr int kByteDue = 48;
+uint64_t mark(const MqEncoder &mq) { return mq.c | uint64_t{1} << (kByteDue - mq.ct); }
+
+// One codeword in the making, over the pairs that it codes, which it never overtakes.
+class Codeword {
+  public:
+    void begin(uint8_t *pairs, uint32_t *passes, int pass_count) {
+        pairs_ = pairs;
+        passes_ = passes;
+        pass_count_ = pass_count;
+        at_ = 0;
+        pass_ = 0;
+        count_ = passes[pass_count - 1];
+        mq_ = MqEncoder(pairs);
+        a_ = mq_.a << 16;
+        c_ = mark(mq_);
+        for (int i = 0; i < kContexts; i++) {
+            const uint32_t transitions = transitions_of_row(static_cast<uint32_t>(mq_initial_row(i)));
+            std::memcpy(&contexts_[2 * i], &transitions, sizeof transitions);
+        }
+    }
+
+    // Pairs until there is something else to do, which reach() does.
+    uint32_t left() const {
+        const uint32_t end = (passes_[pass_] + kPassGranule - 1) / kPassGranule * kPassGranule;
+        return std::min(end, count_) - at_;
+    }
+    // Measures passes that end here; true when the last pair was coded.
+    bool reach() {
+        if (at_ == count_) return true;
+        while (passes_[pass_] <= at_) passes_[pass_++] = mq_.sufficient_bytes();
+        return false;
+    }
+    // Returns the codeword's bytes.
+    uint32_t finish() {
+        while (pass_ < pass_count_) passes_[pass_++] = mq_.sufficient_bytes();
+        mq_.ct = kByteDue + 1 - std::bit_width(c_);
+        mq_.c = static_cast<uint32_t>(c_ ^ std::bit_floor(c_));
+        mq_.a = a_ >> 16;
+        const uint32_t bytes = mq_.flush();
+        for (int i = 0; i < pass_count_; i++) passes_[i] = std::min(passes_[i], bytes);
+        passes_[pass_count_ - 1] = bytes;
+        return bytes;
+    }
+
+    friend void encode(Codeword &, uint32_t);
+    friend void encode(Codeword &, Codeword &, uint32_t);
+
+  private:
+    // What the loops of encode() keep in registers.
+    struct Registers {
+        Codeword &word;
+        const uint8_t *next;
+        uint32_t a;
+        uint64_t c;
+        void encode() {
+            const uint32_t pair = *next++;
+            const char *const table = reinterpret_cast<const char *>(kTransitions.row);
+            const auto *t = reinterpret_cast<const Transition *>(table + word.contexts_[pair]);
+            const uint32_t rest = a - t->qe;
+            // All ones for the upper sub-interval. No choice here is a branch: none could be predicted.
+            const uint32_t upper = (0 - static_cast<uint32_t>(rest < t->qe)) ^ t->turned;
+            c += t->added & upper;
+            a = t->qe ^ ((rest ^ t->qe) & upper);
+            const uint32_t stays = 0 - (a >> 31);
+            uint32_t transitions;
+            uint16_t *const own = &word.contexts_[pair & ~1u];
+            std::memcpy(&transitions, own, sizeof transitions);
+            transitions = t->next ^ ((transitions ^ t->next) & stays);
+            std::memcpy(own, &transitions, sizeof transitions);
+            const int shift = __builtin_clz(a);
+            a <<= shift;
+            c <<= shift;
+            if (c >= uint64_t{1} << kByteDue) [[unlikely]]
+                c = word.bytes_out(c);
+        }
+    };
+
+    Registers load() { return {*this, pairs_ + at_, a_, c_}; }
+    void store(const Registers &r) {
+        at_ = static_cast<uint32_t>(r.next - pairs_);
+        a_ = r.a;
+        c_ = r.c;
+    }
+
+    __attribute__((noinline)) uint64_t bytes_out(uint64_t c) {
+        const int late = std::bit_width(c) - 1 - kByteDue;
+        mq_.c = static_cast<uint32_t>(c >> late);
+        mq_.ct = 0;
+        mq_.append_step(0, late);
+        return mark(mq_);
+    }
+
+    uint8_t *pairs_ = nullptr;
+    uint32_t *passes_ = nullptr;  // pairs up to the end of a pass, then the bytes it needs
+    uint32_t at_ = 0, count_ = 0;
+    int pass_ = 0, pass_count_ = 0;
+    MqEncoder mq_{nullptr};
+    uint32_t a_ = 0;
+    uint64_t c_ = 0;
+    alignas(uint32_t) uint16_t contexts_[2 * kContexts];  // the transitions of each, in bytes from the table's begin
+};
+
+CUDAENC_CLONES void encode(Codeword &word, uint32_t count) {
+    Codeword::Registers r = word.load();
+    while (count--) r.encode();
+    word.store(r);
+}
+// Two in turns: each waits for its own last decision.
+CUDAENC_CLONES void encode(Codeword &first, Codeword &second, uint32_t count) {
+    Codeword::Registers r = first.load(), s = second.load();
+    while (count--) {
+        r.encode();
+        s.encode();
+    }
+    first.store(r);
+    second.store(s);
+}
+
+}  // namespace
+
+ContextModeller::ContextModeller(size_t most_words)
+    : memory_(std::make_unique_for_overwrite<uint64_t[]>(most_words * (kLayers + kMaxPlanes))) {}
+
+size_t ContextModeller::words(int width, int height) { return bordered_words(width, height); }
+
+int ContextModeller::model(const uint32_t *coefficients, uint32_t stride, int width, int height, int orientation,
+                           uint8_t *pairs, uint32_t *pass_ends) {
+    uint32_t all = 0;
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) all |= coefficients[static_cast<size_t>(y) * stride + x];
+    const int planes = bit_width(all & ~kSignBit);
+    if (!planes) return 0;
+    const Words words{memory_.get(), bordered_words(width, height), words_of(width) + 2, words_of(width),
+                      stripes_of(height)};
+    std::memset(words.memory, 0, kLayers * words.count * sizeof(Word));
+    model_passes(words, coefficients, stride, width, height, orientation, planes, pairs, pass_ends);
+    return planes;
+}
+
+void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes, uint32_t *pass_bytes,
+                 std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded) {
+    size_t most_words = 0, most_pairs = 0;
+    for (const CodeBlock &b : blocks) {
+        most_words = std::max(most_words, ContextModeller::words(b.width, b.height));
+        most_pairs = std::max<size_t>(most_pairs, slot_bytes(b.width, b.height, b.planes));
+    }
+    ContextModeller modeller(most_words);
+    const auto pairs = std::make_unique_for_overwrite<uint8_t[]>(2 * most_pairs);
+    struct Lane {
+        uint8_t *pairs;
+        size_t block;
+        Codeword codeword;
+    } lanes[2] = {{pairs.get(), 0, {}}, {pairs.get() + most_pairs, 0, {}}};
+    bytes.clear();
+    size_t next = 0;
+    // Gives the lane the next block that has something to code; false when there is none left.
+    const auto take = [&](Lane &lane) {
+        while (next < blocks.size()) {
+            const CodeBlock &b = blocks[next];
+            uint32_t *passes = pass_bytes + next * static_cast<size_t>(max_passes);
+            const int planes = modeller.model(coefficients + b.coefficients, b.stride, b.width, b.height, b.orientation,
+                                              lane.pairs, passes);
+            coded[next] = {0, static_cast<uint8_t>(planes), {}};
+            offsets[next] = 0;
+            lane.block = next++;
+            if (!planes) continue;
+            lane.codeword.begin(lane.pairs, passes, coding_passes(planes));
+            return true;
+        }
+        return false;
+    };
+    const auto finish = [&](Lane &lane) {
+        const uint32_t count = lane.codeword.finish();
+        coded[lane.block].bytes = count;
+        offsets[lane.block] = static_cast<uint32_t>(bytes.size());
+        bytes.insert(bytes.end(), lane.pairs, lane.pairs + count);
+    };
+    Lane *lane = &lanes[0], *other = &lanes[1];
+    if (!take(*lane)) return;
+    if (take(*other))
+        for (;;) {
+            encode(lane->codeword, other->codeword, std::min(lane->codeword.left(), other->codeword.left()));
+            if (lane->codeword.left()) std::swap(lane, other);
+            if (!lane->codeword.reach()) continue;
+            finish(*lane);
+            if (take(*lane)) continue;
+            lane = other;
+            break;
+        }
+    do encode(lane->codeword, lane->codeword.left());
+    while (!lane->codeword.reach());
+    finish(*lane);
+}
+
+}  // namespace cudaenc::j2k

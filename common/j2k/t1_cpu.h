@@ -1,0 +1,37 @@
+// Tier-1 on the CPU: the contexts bit-sliced, 16 columns of a stripe at a time, into pairs as the kernels make them;
+// then the MQ coder, two blocks in turns. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "t2.h"
+#include "tables.h"
+
+namespace cudaenc::j2k {
+
+// Context modelling of one block at a time.
+class ContextModeller {
+  public:
+    // Words of scratch for a block, and a modeller of blocks of at most so many.
+    static size_t words(int width, int height);
+    explicit ContextModeller(size_t most_words);
+
+    // The decisions of all passes, in order: a byte is context << 1 | decision. pairs: slot_bytes() of the block's
+    // planes; pass_ends[i] becomes the number of pairs up to the end of pass i. Coefficients are as quantise() makes
+    // them. Returns the number of magnitude bit-planes down from the highest that is not all zero.
+    int model(const uint32_t *coefficients, uint32_t stride, int width, int height, int orientation, uint8_t *pairs,
+              uint32_t *pass_ends);
+
+  private:
+    std::unique_ptr<uint64_t[]> memory_;
+};
+
+// Codes blocks: appends the codeword of blocks[i] to `bytes`, at offsets[i]. pass_bytes[i * max_passes + pass] becomes
+// how many bytes suffice to decode the block's passes up to that; see MqEncoder::sufficient_bytes().
+void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes, uint32_t *pass_bytes,
+                 std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded);
+
+}  // namespace cudaenc::j2k
