@@ -31,14 +31,13 @@ constexpr int kStripSamples = 1 << 15;
 constexpr uint32_t kBatchBlocks = 16;
 
 enum Stage { kDwt, kTier1, kTier2, kStages };
-constexpr const char *kStageNames[kStages] = {"load, dwt", "tier-1", "tier-2"};
+constexpr const char *kStageNames[kStages] = {"load and dwt", "tier-1", "tier-2"};
 using Clock = std::chrono::steady_clock;
 
 // A frame in flight.
 struct Slot {
     std::array<SampleLayout, kMaxComponents> layouts;
-    std::array<std::vector<uint32_t>, 2> low_quarters;  // of odd and of even levels, at TileComponent::halves
-    std::vector<uint32_t> coefficients;
+    std::vector<uint32_t> halves, quarters, coefficients;  // see TileComponent
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> offsets;              // of each block's bytes in its batch
     std::vector<std::vector<uint8_t>> batches;  // codewords of kBatchBlocks blocks
@@ -67,7 +66,8 @@ class CpuEncoder : public Encoder {
           name_(format_string("cpu, %d thread%s", thread_count(threads), thread_count(threads) == 1 ? "" : "s")),
           pool_(thread_count(threads)) {
         for (Slot &s : slots_) {
-            for (auto &samples : s.low_quarters) samples.resize(g_.halves);
+            s.halves.resize(g_.halves);
+            s.quarters.resize(g_.quarters);
             s.coefficients.resize(g_.samples);
             s.coded.resize(g_.blocks.size());
             s.offsets.resize(g_.blocks.size());
@@ -189,12 +189,13 @@ class CpuEncoder : public Encoder {
     void transform_strip(Slot &s, const TileComponent *tile, int level, const Strip &strip) {
         using Sample = typename W::Sample;
         const Extent e = extent_at(tile[strip.component], level - 1);
-        const auto low_quarter = [&](int component, int of_level) {
-            return reinterpret_cast<Sample *>(s.low_quarters[of_level % 2].data()) + tile[component].halves;
+        const auto low_half = [&](int component, int of_level) {
+            const TileComponent &t = tile[component];
+            return reinterpret_cast<Sample *>(of_level & 1 ? &s.halves[t.halves] : &s.quarters[t.quarters]);
         };
         const auto load = [&](int y, const auto &memory, auto &rows) {
             if (level > 1) {
-                rows[0] = low_quarter(strip.component, level - 1) + static_cast<size_t>(y - e.y0) * e.width();
+                rows[0] = low_half(strip.component, level - 1) + static_cast<size_t>(y - e.y0) * e.width();
                 return;
             }
             for (int i = 0; i < strip.count; i++) {
@@ -218,7 +219,7 @@ class CpuEncoder : public Encoder {
             else if (level == p_.levels)
                 quantise_row(low, lows, quantisers[0], out);
             else
-                std::copy_n(low, lows, low_quarter(component, level) + row * lows);
+                std::copy_n(low, lows, low_half(component, level) + row * lows);
         };
         if (p_.levels) return transform_row_pairs<W>(e, strip.count, strip.from, strip.to, load, store);
         std::vector<Sample> samples(static_cast<size_t>(e.width()) * strip.count);

@@ -15,7 +15,7 @@ enum Orientation { kLL, kHL, kLH, kHH };
 
 // A tile-component covers [x0, x1) x [y0, y1) of its component. Its coefficients are rows of x1 - x0 values at
 // `samples` in an array of 32-bit values. The low half of both directions goes to `halves` in another array after odd
-// levels, in a third one after even levels: there a device has it at `quarters`, the CPU at `halves` again.
+// levels, to `quarters` in a third one after even levels.
 struct TileComponent {
     int32_t x0, y0, x1, y1;
     uint64_t samples;
