@@ -60,6 +60,10 @@ template <class T>
 CUDAENC_HD constexpr T max_of(T a, T b) {
     return a < b ? b : a;
 }
+#if CUDAENC_DEVICE_CODE  // of numbers, one instruction
+CUDAENC_HD float min_of(float a, float b) { return __builtin_fminf(a, b); }
+CUDAENC_HD float max_of(float a, float b) { return __builtin_fmaxf(a, b); }
+#endif
 CUDAENC_HD constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace cudaenc

@@ -86,15 +86,11 @@ struct Strip {
         // Lanes beyond the extension of the signal read some valid column and nobody reads theirs.
         for (int i = 0; i < 2; i++) x[i] = mirror(min_of(2 * pair + i, e.x1 + W::kReach), e.x0, e.x1);
     }
-    // Whether no row that is read has to be mirrored and all that are made are written.
-    DEVICE_MEMBER bool inside() const {
-        return 2 * (first - kStripHelpers<W>)-1 >= e.y0 && 2 * (last - 1 + kStripHelpers<W>) < e.y1 && e.width() > 1;
-    }
 };
 
 // Transforms a strip of N tile-components that cover the same. source.read(y, v) makes v[component][i] the sample of
 // the lane's column i in row y.
-template <class W, int N, bool kInside, class Source>
+template <class W, int N, class Source>
 DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuantiser (*quantiser)[4],
                       const Strip<W> &s, const Source &source) {
     using Sample = typename W::Sample;
@@ -114,21 +110,24 @@ DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuan
     struct Rows {
         Sample odd[N][2], even[N][2];
     };
-    const auto read = [&](int n) {
+    const auto read = [&]<bool kInside>(int n) {
         Rows rows;
         source.read(kInside ? 2 * n - 1 : mirror(2 * n - 1, e.y0, e.y1), rows.odd);
         source.read(kInside ? 2 * n : mirror(2 * n, e.y0, e.y1), rows.even);
         return rows;
     };
     // Small levels leave a multiprocessor few warps: then the next rows are on their way while these are filtered.
-    const int end = s.last + kDelay;
+    constexpr bool kAhead = N == 1;
+    const int begin = s.first - kDelay, end = s.last + kDelay;
     Rows next;
-    if constexpr (N == 1) next = read(s.first - kDelay);
-
+    if constexpr (kAhead) next = read.template operator()<false>(begin);
     Column<W> column[N][2];
-    for (int n = s.first - kDelay; n < end; n++) {
-        auto [odd, even] = N == 1 ? next : read(n);
-        if constexpr (N == 1) next = read(min_of(n + 1, end - 1));
+
+    // Reads the nth pair of rows and writes what becomes of the pair kDelay above. kInside: rows are neither mirrored
+    // nor left out, and columns have more than one sample.
+    const auto step = [&]<bool kInside>(int n) {
+        auto [odd, even] = kAhead ? next : read.template operator()<kInside>(n);
+        if constexpr (kAhead) next = read.template operator()<kInside>(min_of(n + 1, end - 1));
         // A signal of one sample passes, doubled at an odd position (T.800 F.4.6).
         CUDAENC_UNROLL
         for (int c = 0; c < N; c++) {
@@ -140,7 +139,7 @@ DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuan
                     odd[c][i] *= 2;
         }
         const int pair = n - kDelay;
-        if (pair < s.first) continue;
+        if (pair < s.first) return;
         CUDAENC_UNROLL
         for (int c = 0; c < N; c++) {
             if (kInside || e.width() > 1) {
@@ -172,15 +171,15 @@ DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuan
                 if (even_row) coefficients[c][low_y * stride + high_x] = quantised(even[c][1], quantiser[c][kHL]);
             }
         }
+    };
+    const int inside = (e.y0 >> 1) + 1 + kDelay, beyond = e.width() > 1 ? min_of((e.y1 - 1) >> 1, end) : inside;
+    for (int n = begin; n < end;) {
+        if (n < inside || n >= beyond)
+            step.template operator()<false>(n++);
+        else
+            do step.template operator()<true>(n++);
+            while (n < beyond);
     }
-}
-template <class W, int N, class Source>
-DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuantiser (*quantiser)[4],
-                      const Strip<W> &s, const Source &source) {
-    if (s.inside())
-        transform<W, N, true>(p, t, quantiser, s, source);
-    else
-        transform<W, N, false>(p, t, quantiser, s, source);
 }
 
 // Two columns of pixels of N components; three with the component transform.

@@ -18,7 +18,7 @@ constexpr int kStripPairs = 32 - 2 * kStripHelpers<W>;
 
 struct BandQuantiser {
     float inverse_step;
-    uint32_t limit;
+    float limit;
 };
 
 // One level of all tile-components. Grid: (thread-blocks across x tiles) x segments x components; in the first level

@@ -271,7 +271,7 @@ class DeviceEncoder : public Encoder {
 
     BandQuantiser band_quantiser(size_t component, int resolution, int orientation) const {
         const Quantiser &q = p_.quantisers[component][band_index(resolution, orientation)];
-        return {q.inverse_step, (1u << q.planes) - 1};
+        return {q.inverse_step, static_cast<float>((1u << q.planes) - 1)};
     }
 
     void load(Slot &s) {
@@ -314,15 +314,15 @@ class DeviceEncoder : public Encoder {
             for (int o = kHL; o <= kHH; o++) dwt.quantiser[c][o] = band_quantiser(c, p_.levels + 1 - level, o);
             if (dwt.last) dwt.quantiser[c][kLL] = band_quantiser(c, 0, kLL);
         }
-        // Of the resolution that the level takes. One that begins or ends between a pair's samples has one pair more.
-        const int pairs = ceil_shift(g_.widest, level - 1) / 2 + 1,
-                  row_pairs = ceil_shift(g_.highest, level - 1) / 2 + 1;
+        // Of the resolution that the level takes. Where a tile begins between the columns of a pair there is one more.
+        const int pairs = (ceil_shift(g_.widest, level - 1) + (p_.tiles_x > 1 ? 2 : 1)) / 2;
+        const int row_pairs = ceil_shift(g_.highest, level - 1) / 2 + 1;
         constexpr int kBlockPairs = kDwtThreads / 32 * kStripPairs<W>;
         dwt.block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
         // What a segment reads beyond its own rows is lost, so it is as long as leaves every multiprocessor the
         // thread-blocks that run on it together.
         constexpr int kShortest = 4;
-        const int together = device_->multiprocessors() * (level == 1 ? 6 : 8);
+        const int together = device_->multiprocessors() * (level == 1 ? 5 : 8);
         const int segments = std::max(together / (dwt.block_columns * components * static_cast<int>(tiles())), 1);
         dwt.segment_pairs = std::max(kShortest, (row_pairs + segments - 1) / segments);
         device_->launch(

@@ -164,7 +164,7 @@ std::vector<uint32_t> coefficients_on_host(const Case &k, const Picture &picture
 
 BandQuantiser band_quantiser(const Params &p, size_t component, int resolution, int orientation) {
     const Quantiser &q = p.quantisers[component][static_cast<size_t>(band_index(resolution, orientation))];
-    return {q.inverse_step, (1u << q.planes) - 1};
+    return {q.inverse_step, static_cast<float>((1u << q.planes) - 1)};
 }
 
 // The same on the device, from pixels in memory that ends where they do. `segment_pairs`: DwtParams::segment_pairs.
