@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -24,8 +25,10 @@ class Device {
   public:
     struct StreamTag;
     struct EventTag;
+    struct GraphTag;
     using Stream = StreamTag *;
     using Event = EventTag *;
+    using Graph = GraphTag *;
 
     virtual ~Device() = default;
     virtual std::string name() const = 0;          // "cuda:0 NVIDIA H200, sm_90"
@@ -53,6 +56,13 @@ class Device {
                            size_t row_bytes, size_t rows) = 0;
     virtual void download(Stream, void *host, const void *device, size_t bytes) = 0;
     virtual void fill(Stream, void *device, uint8_t value, size_t bytes) = 0;
+
+    // A graph is what `work` queues on the stream, kept to be queued again as one, for less of the host's time; run()
+    // does that. `work` may launch, fill, upload and download, with kernels that were launched before; what it refers
+    // to has to live as long as the graph.
+    virtual Graph create_graph(Stream, const std::function<void()> &work) = 0;
+    virtual void run(Stream, Graph) = 0;
+    virtual void destroy_graph(Graph) noexcept = 0;
 
     // Runs the kernel whose parameters are a P: P::kernel is its KernelName.
     template <class P>

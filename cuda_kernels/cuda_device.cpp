@@ -25,6 +25,15 @@ constexpr auto cuda_error_out_of_memory = static_cast<CUresult>(2);
 constexpr auto cuda_error_no_device = static_cast<CUresult>(100);
 constexpr unsigned host_alloc_portable = 1;
 
+constexpr int capture_thread_local = 1;
+
+// Of a multiprocessor's first-level memory, for all kernels alike: it changes the split only when it is idle, and so
+// kernels with splits of their own would not run beside each other.
+constexpr int preferred_shared_memory_carveout = 9, shared_memory_percent = 58;
+
+using CudaGraph = struct CUgraph_st *;
+using CudaGraphExec = struct CUgraphExec_st *;
+
 // The driver: the loader's table, and the functions that it lacks.
 struct Driver {
     CudaFunctions *table = nullptr;
@@ -32,6 +41,14 @@ struct Driver {
     CUresult CUDAAPI (*cuMemFreeHost)(void *memory) = nullptr;
     CUresult CUDAAPI (*cuEventElapsedTime)(float *milliseconds, CUevent begin, CUevent end) = nullptr;
     CUresult CUDAAPI (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags) = nullptr;
+    CUresult CUDAAPI (*cuFuncSetAttribute)(CUfunction function, int attribute, int value) = nullptr;
+    CUresult CUDAAPI (*cuStreamBeginCapture)(CUstream stream, int mode) = nullptr;
+    CUresult CUDAAPI (*cuStreamEndCapture)(CUstream stream, CudaGraph *graph) = nullptr;
+    CUresult CUDAAPI (*cuGraphInstantiateWithFlags)(CudaGraphExec *exec, CudaGraph graph,
+                                                    unsigned long long flags) = nullptr;
+    CUresult CUDAAPI (*cuGraphLaunch)(CudaGraphExec exec, CUstream stream) = nullptr;
+    CUresult CUDAAPI (*cuGraphDestroy)(CudaGraph graph) = nullptr;
+    CUresult CUDAAPI (*cuGraphExecDestroy)(CudaGraphExec exec) = nullptr;
 
     Driver() {
         std::string missing;
@@ -40,6 +57,13 @@ struct Driver {
         find(cuMemFreeHost, "cuMemFreeHost");
         find(cuEventElapsedTime, "cuEventElapsedTime");
         find(cuStreamWaitEvent, "cuStreamWaitEvent");
+        find(cuFuncSetAttribute, "cuFuncSetAttribute");
+        find(cuStreamBeginCapture, "cuStreamBeginCapture_v2");
+        find(cuStreamEndCapture, "cuStreamEndCapture");
+        find(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
+        find(cuGraphLaunch, "cuGraphLaunch");
+        find(cuGraphDestroy, "cuGraphDestroy");
+        find(cuGraphExecDestroy, "cuGraphExecDestroy");
         const CUresult result = table->cuInit(0);
         if (result == cuda_error_no_device) {
             cuda_free_functions(&table);
@@ -309,6 +333,36 @@ class CudaDevice final : public Device {
         cu_.check(cu_.table->cuMemsetD8Async(pointer(device), value, bytes, native(stream)), "cuMemsetD8Async");
     }
 
+    Graph create_graph(Stream stream, const std::function<void()> &work) override {
+        const Current current(*this);
+        cu_.check(cu_.cuStreamBeginCapture(native(stream), capture_thread_local), "cuStreamBeginCapture");
+        CudaGraph graph = nullptr;
+        try {
+            work();
+        } catch (...) {
+            cu_.cuStreamEndCapture(native(stream), &graph);
+            if (graph) cu_.cuGraphDestroy(graph);
+            throw;
+        }
+        cu_.check(cu_.cuStreamEndCapture(native(stream), &graph), "cuStreamEndCapture");
+        CudaGraphExec exec = nullptr;
+        const CUresult result = cu_.cuGraphInstantiateWithFlags(&exec, graph, 0);
+        cu_.cuGraphDestroy(graph);
+        cu_.check(result, "cuGraphInstantiateWithFlags");
+        return reinterpret_cast<Graph>(exec);
+    }
+
+    void run(Stream stream, Graph graph) override {
+        const Current current(*this);
+        cu_.check(cu_.cuGraphLaunch(native(graph), native(stream)), "cuGraphLaunch");
+    }
+
+    void destroy_graph(Graph graph) noexcept override {
+        if (!graph || !enter()) return;
+        cu_.cuGraphExecDestroy(native(graph));
+        leave();
+    }
+
   protected:
     void launch_kernel(Stream stream, const KernelName &name, Grid grid, unsigned threads, const void *params,
                        size_t) override {
@@ -355,6 +409,7 @@ class CudaDevice final : public Device {
     static CUdeviceptr pointer(const void *memory) { return reinterpret_cast<CUdeviceptr>(memory); }
     static CUstream native(Stream stream) { return reinterpret_cast<CUstream>(stream); }
     static CUevent native(Event event) { return reinterpret_cast<CUevent>(event); }
+    static CudaGraphExec native(Graph graph) { return reinterpret_cast<CudaGraphExec>(graph); }
 
     // The kernel's function; loads its module where this is its first launch. Names are constants that live on, one of
     // each, so that their addresses tell them apart.
@@ -365,6 +420,8 @@ class CudaDevice final : public Device {
         CUfunction found = nullptr;
         cu_.check(cu_.table->cuModuleGetFunction(&found, module(name.module), name.function),
                   std::string("cuModuleGetFunction of ") + name.function + " of " + name.module);
+        cu_.check(cu_.cuFuncSetAttribute(found, preferred_shared_memory_carveout, shared_memory_percent),
+                  "cuFuncSetAttribute");
         functions_[&name] = found;
         return found;
     }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "../../common/error.h"
 #include "../../common/j2k/codestream.h"
@@ -59,6 +60,20 @@ class Event {
     Device::Event event_;
 };
 
+// Work that is queued again and again; see Device::create_graph().
+class Graph {
+  public:
+    Graph(std::shared_ptr<Device> device, Device::Stream stream, const std::function<void()> &work)
+        : device_(std::move(device)), graph_(device_->create_graph(stream, work)) {}
+    ~Graph() { device_->destroy_graph(graph_); }
+    Graph(const Graph &) = delete;
+    operator Device::Graph() const { return graph_; }
+
+  private:
+    std::shared_ptr<Device> device_;
+    Device::Graph graph_;
+};
+
 // Host memory for `count` elements of T that the device copies from or to.
 template <class T>
 class PinnedArray {
@@ -91,6 +106,8 @@ struct Slot {
     DeviceArray<uint32_t> header_bits, raw, raw_states, segment_bytes, plt_bytes;
     DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
     DeviceArray<CodestreamResult> device_result;
+    std::optional<Graph> coding;  // from pixels to codestream, after the first frame
+    bool coded_once = false;
     std::vector<std::unique_ptr<Event>> times;  // [kStages + 1] where stage times are asked for
     std::vector<uint8_t> icc_profile;
     CudaencFrame frame{};
@@ -138,16 +155,15 @@ class DeviceEncoder : public Encoder {
         try {
             mark(s, kUpload);
             upload(s);
-            mark(s, kDwt);
-            transform(s);
-            mark(s, kContext);
-            model_contexts(s);
-            mark(s, kMq);
-            code_pairs(s);
-            mark(s, kTier2);
-            assemble_packets(s);
-            mark(s, kGather);
-            write_codestream(s);
+            // A graph is worth it from the second frame on; it has no events within.
+            if (!s.coded_once || !s.times.empty()) {
+                code(s);
+                s.coded_once = true;
+            } else {
+                if (!s.coding) s.coding.emplace(device_, s.stream, [this, &s] { code(s); });
+                device_->run(s.stream, *s.coding);
+            }
+            device_->record(s.coded, s.stream);
             mark(s, kDownload);
         } catch (...) {
             settle(s);
@@ -235,6 +251,7 @@ class DeviceEncoder : public Encoder {
 
     // A codestream's memory, with the main header, which only its TLM entries change.
     void make_codestream(Slot &s, size_t bytes) {
+        s.coding.reset();
         s.codestream = {};  // there may be no room for both
         DeviceArray<uint8_t> memory(device_, bytes);
         device_->upload(s.stream, memory.data(), header_.bytes.data(), header_.bytes.size());
@@ -258,6 +275,19 @@ class DeviceEncoder : public Encoder {
                 device_->upload_2d(s.stream, s.pixels.data() + plane.offset, plane.pitch, s.frame.data[i],
                                    s.frame.stride[i], plane.row_bytes, plane.rows);
         }
+    }
+
+    void code(Slot &s) {
+        mark(s, kDwt);
+        transform(s);
+        mark(s, kContext);
+        model_contexts(s);
+        mark(s, kMq);
+        code_pairs(s);
+        mark(s, kTier2);
+        assemble_packets(s);
+        mark(s, kGather);
+        write_codestream(s);
     }
 
     void transform(Slot &s) {
@@ -417,7 +447,6 @@ class DeviceEncoder : public Encoder {
         device_->launch(s.stream, {blocks_for(uint64_t{block_count()} * 32, kTier2Threads)}, kTier2Threads,
                         GatherParams{t2, out});
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
-        device_->record(s.coded, s.stream);
     }
 
     PooledBuffer download(Slot &s) {

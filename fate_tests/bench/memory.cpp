@@ -59,6 +59,11 @@ class MeteredDevice final : public Device {
     void fill(Stream stream, void *memory, uint8_t value, size_t bytes) override {
         device_->fill(stream, memory, value, bytes);
     }
+    Graph create_graph(Stream stream, const std::function<void()> &work) override {
+        return device_->create_graph(stream, work);
+    }
+    void run(Stream stream, Graph graph) override { device_->run(stream, graph); }
+    void destroy_graph(Graph graph) noexcept override { device_->destroy_graph(graph); }
 
   protected:
     void launch_kernel(Stream, const KernelName &, Grid, unsigned, const void *, size_t) override {

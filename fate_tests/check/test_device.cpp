@@ -295,6 +295,49 @@ std::string error_of(F f, int code) {
     return "";
 }
 
+START_TEST(graphs_run_again) {
+    const std::shared_ptr<Device> device = open_device(specs[static_cast<size_t>(_i)]);
+    Stream stream(*device);
+    const DeviceArray<uint32_t> from(device, 64), to(device, 64);
+    auto *pinned = static_cast<uint32_t *>(device->alloc_pinned(from.bytes()));
+    const auto work = [&] {
+        device->fill(stream, to.data(), 0xff, to.bytes());
+        device->upload(stream, to.data(), pinned, to.bytes() / 2);
+        device->download(stream, pinned + 32, to.data(), to.bytes() / 2);
+    };
+    const Device::Graph graph = device->create_graph(stream, work);
+    for (uint32_t run = 1; run <= 3; run++) {
+        std::fill_n(pinned, 64, run);
+        device->fill(stream, to.data(), 0, to.bytes());
+        device->synchronize(stream);
+        device->run(stream, graph);
+        const auto copy = downloaded(*device, stream, to);
+        for (size_t i = 0; i < 64; i++) {
+            ck_assert_uint_eq(copy[i], i < 32 ? run : 0xffffffffu);
+            ck_assert_uint_eq(pinned[i], run);
+        }
+    }
+    device->destroy_graph(graph);
+    device->destroy_graph(nullptr);
+    // An error of the work is the graph's, or that of its first run; then the stream is as good as before.
+    const std::string error = error_of(
+        [&] {
+            Device::Graph broken = device->create_graph(stream, [] { throw Error(CUDAENC_ERR_INTERNAL, "no work"); });
+            try {
+                device->run(stream, broken);
+            } catch (...) {
+                device->destroy_graph(broken);
+                throw;
+            }
+        },
+        CUDAENC_ERR_INTERNAL);
+    ck_assert_str_eq(error.c_str(), "no work");
+    device->fill(stream, to.data(), 0, to.bytes());
+    ck_assert(downloaded(*device, stream, to) == std::vector<uint32_t>(64, 0));
+    device->free_pinned(pinned);
+}
+END_TEST
+
 void check_contains(const std::string &text, const std::string &part) {
     ck_assert_msg(text.find(part) != std::string::npos, "\"%s\" is not in \"%s\"", part.c_str(), text.c_str());
 }
@@ -438,6 +481,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(any, prefix_sum_gives_what_a_loop_gives, 0, all);
     tcase_add_loop_test(any, copies_and_fills_arrive, 0, all);
     tcase_add_loop_test(any, events_order_and_time, 0, all);
+    tcase_add_loop_test(any, graphs_run_again, 0, all);
     suite_add_tcase(suite, any);
     TCase *emulator = tcase_create("emulator");
     tcase_set_timeout(emulator, 120);
