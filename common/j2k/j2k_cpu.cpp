@@ -28,7 +28,9 @@ namespace {
 // many samples, some 30 microseconds' work.
 constexpr int kStripPairs = 16;
 constexpr int kStripSamples = 1 << 15;
-constexpr uint32_t kBatchBlocks = 16;
+// Of code-blocks that tier-1 codes in one go: enough for it to have two in hand nearly always, few enough for the last
+// batches to end at about the same time.
+constexpr int kBatchSamplesLog2 = 14, kLeastBatchLog2 = 2;
 
 enum Stage { kDwt, kTier1, kTier2, kStages };
 constexpr const char *kStageNames[kStages] = {"load and dwt", "tier-1", "tier-2"};
@@ -40,7 +42,7 @@ struct Slot {
     std::vector<uint32_t> halves, quarters, coefficients;  // see TileComponent
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> offsets;              // of each block's bytes in its batch
-    std::vector<std::vector<uint8_t>> batches;  // codewords of kBatchBlocks blocks
+    std::vector<std::vector<uint8_t>> batches;  // codewords of batch_blocks_ blocks
     std::vector<uint32_t> pass_bytes;           // [block * max_passes + pass]
     std::vector<TagNode> nodes;
     std::vector<uint8_t> icc_profile;
@@ -64,6 +66,8 @@ class CpuEncoder : public Encoder {
           packets_(std::make_shared<PacketPool>(nullptr)),
           slots_(slots),
           name_(format_string("cpu, %d thread%s", thread_count(threads), thread_count(threads) == 1 ? "" : "s")),
+          batch_blocks_(
+              1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)),
           pool_(thread_count(threads)) {
         for (Slot &s : slots_) {
             s.halves.resize(g_.halves);
@@ -71,7 +75,7 @@ class CpuEncoder : public Encoder {
             s.coefficients.resize(g_.samples);
             s.coded.resize(g_.blocks.size());
             s.offsets.resize(g_.blocks.size());
-            s.batches.resize((g_.blocks.size() + kBatchBlocks - 1) / kBatchBlocks);
+            s.batches.resize((g_.blocks.size() + batch_blocks_ - 1) / batch_blocks_);
             s.pass_bytes.resize(g_.blocks.size() * g_.max_passes);
             s.nodes.resize(g_.tag_tree_nodes);
         }
@@ -238,7 +242,8 @@ class CpuEncoder : public Encoder {
 
     void code_blocks(Slot &s) {
         pool_.for_each(s.batches.size(), [&](size_t batch) {
-            const size_t first = batch * kBatchBlocks, count = std::min<size_t>(kBatchBlocks, g_.blocks.size() - first);
+            const size_t first = batch * batch_blocks_,
+                         count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
             j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), g_.max_passes,
                              &s.pass_bytes[first * static_cast<size_t>(g_.max_passes)], s.batches[batch],
                              &s.offsets[first], &s.coded[first]);
@@ -303,7 +308,7 @@ class CpuEncoder : public Encoder {
                 if (p_.plt) put_plt_length(at, g_.packets[i].in_tile, plt[i] - plt[tile.first_packet], lengths[i]);
                 body = std::copy(headers[i].begin(), headers[i].end(), body);
                 for (uint32_t b = g_.packets[i].first_block; b < g_.packets[i].last_block; b++) {
-                    const uint8_t *bytes = s.batches[b / kBatchBlocks].data() + s.offsets[b];
+                    const uint8_t *bytes = s.batches[b / batch_blocks_].data() + s.offsets[b];
                     body = std::copy(bytes, bytes + s.coded[b].bytes, body);
                 }
             }
@@ -360,6 +365,7 @@ class CpuEncoder : public Encoder {
     std::mutex mutex_;  // of Slot::done
     std::condition_variable finished_;
     const std::string name_;
+    const uint32_t batch_blocks_;          // that tier-1 codes in one go
     std::vector<CudaencStageTime> times_;  // empty: not asked for
     ThreadPool pool_;                      // the last member, so that it ends first: frames in flight use all others
 };

@@ -1,6 +1,6 @@
-// Tier-1, T.800 Annex D: the context of every decision, and the sequential coder of a code-block. The kernel's
-// bit-sliced form of the same contexts is in context_planes.h; a test holds one against the other.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Tier-1 as T.800 Annex D tells it: the context of every decision, and the sequential coder of a code-block. No encoder
+// runs it, since bit-sliced contexts (context_planes.h) take a third of its time and less: it is what the tests hold
+// those against, and the benchmarks' baseline on the GPU. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
 #include <cstdint>

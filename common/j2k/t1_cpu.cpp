@@ -28,8 +28,8 @@ size_t bordered_words(int width, int height) {
     return static_cast<size_t>(words_of(width) + 2) * static_cast<size_t>(stripes_of(height) + 2);
 }
 
-// What of a block is kept in words, and after these its bit-planes.
-enum Layer { kSignificant, kNegative, kValid, kVisited, kRefined, kLayers };
+// What of a block is kept in words. The magnitude bit-planes follow the signs, the highest first.
+enum Layer { kSignificant, kValid, kVisited, kRefined, kNegative, kLayers };
 
 // A block's words, a layer after the other; in each a word's neighbours are 1 and `row` away.
 struct Words {
@@ -38,7 +38,6 @@ struct Words {
     ptrdiff_t row;
     int across, stripes;
     Word *layer(int i) const { return memory + static_cast<size_t>(i) * count; }
-    Word *plane(int i) const { return layer(kLayers + i); }
     // Calls body(index) for all words, as the scan visits them.
     template <class Body>
     void scan(const Body &body) const {
@@ -176,7 +175,13 @@ uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint8_t
     return at;
 }
 
-// Coefficients to bit-planes, signs and which samples there are.
+Word little_endian(const uint8_t (&bytes)[8]) {
+    Word word = 0;
+    for (int i = 0; i < 8; i++) word |= Word{bytes[i]} << 8 * i;
+    return word;
+}
+
+// Coefficients to bit-planes, the signs being one more above them; and which samples there are.
 void slice(const Words &words, const uint32_t *coefficients, uint32_t stride, int width, int height, int planes) {
     for (int y = 0; y < height; y += kStripeRows)
         for (int x = 0; x < width; x += kColumns) {
@@ -185,23 +190,24 @@ void slice(const Words &words, const uint32_t *coefficients, uint32_t stride, in
             for (int r = 0; r < rows; r++)
                 std::memcpy(tile[r], coefficients + static_cast<size_t>(y + r) * stride + x,
                             static_cast<size_t>(columns) * sizeof(uint32_t));
+            for (auto &row : tile)
+                for (uint32_t &c : row) c = (c & ~kSignBit) | c >> 31 << planes;
             const ptrdiff_t at = (y / kStripeRows + 1) * words.row + x / kColumns + 1;
             const Word all_rows = kFirst * ((1u << rows) - 1);
             words.layer(kValid)[at] = columns == kColumns ? all_rows : all_rows & ((Word{1} << 4 * columns) - 1);
-            for (int plane = 0; plane < 32; plane += 8) {
-                if (plane >= planes && plane < 24) continue;  // the sign is in the last eight
+            for (int plane = 0; plane <= planes; plane += 8) {
                 // Sample 8 g + j is byte g of word j.
-                Word word[8];
-                for (int r = 0; r < kStripeRows; r++) {
-                    word[r] = word[r + kStripeRows] = 0;
+                uint8_t bytes[8][8];
+                for (int r = 0; r < kStripeRows; r++)
                     for (int g = 0; g < 8; g++) {
-                        word[r] |= Word{(tile[r][2 * g] >> plane) & 255} << 8 * g;
-                        word[r + kStripeRows] |= Word{(tile[r][2 * g + 1] >> plane) & 255} << 8 * g;
+                        bytes[r][g] = static_cast<uint8_t>(tile[r][2 * g] >> plane);
+                        bytes[r + kStripeRows][g] = static_cast<uint8_t>(tile[r][2 * g + 1] >> plane);
                     }
-                }
+                Word word[8];
+                for (int j = 0; j < 8; j++) word[j] = little_endian(bytes[j]);
                 planes_to_bytes(word);
-                for (int i = 0; i < std::min(8, planes - plane); i++) words.plane(plane + i)[at] = word[i];
-                if (plane == 24) words.layer(kNegative)[at] = word[7];
+                for (int i = plane; i <= std::min(plane + 7, planes); i++)
+                    words.layer(kNegative + planes - i)[at] = word[i - plane];
             }
         }
 }
@@ -212,9 +218,9 @@ CUDAENC_CLONES void model_passes(const Words &words, const uint32_t *coefficient
     slice(words, coefficients, stride, width, height, planes);
     uint8_t *at = pairs;
     const auto end_pass = [&] { *pass_ends++ = static_cast<uint32_t>(at - pairs); };
-    for (int plane = planes - 1; plane >= 0; plane--) {
-        const Word *bits = words.plane(plane);
-        if (plane != planes - 1) {
+    for (int i = 1; i <= planes; i++) {
+        const Word *bits = words.layer(kNegative + i);
+        if (i > 1) {
             at = significance_propagation(words, bits, orientation, at);
             end_pass();
             at = magnitude_refinement(words, bits, at);
@@ -227,34 +233,37 @@ CUDAENC_CLONES void model_passes(const Words &words, const uint32_t *coefficient
 
 // ---- MQ coding, as MqEncoder::encode() does, with less to do for each decision
 
-// A decision in a state.
-struct Transition {
-    uint32_t qe;      // Qe where a register A of 32 bits has it
-    uint32_t added;   // Qe where C has it
-    uint32_t turned;  // all ones for the MPS, which takes the upper sub-interval unless that is the smaller one
-    uint32_t next;    // if it renormalises: the context's two transitions
+// A context's state: where the transitions of both decisions are, in bytes from the table's begin.
+struct ContextState {
+    uint16_t transition[2];
 };
-constexpr uint32_t transitions_of_row(uint32_t row) {
-    const uint32_t first = 2 * row * sizeof(Transition), second = first + sizeof(Transition);
-    return std::endian::native == std::endian::little ? first | second << 16 : second | first << 16;
-}
+// What a decision does in a state.
+struct Transition {
+    uint32_t qe;            // Qe << 16, as A is kept here
+    uint32_t upper;         // all ones for the MPS, which takes the upper sub-interval unless that is the smaller one
+    ContextState after[2];  // with renormalisation, and without
+};
 struct TransitionTable {
     Transition row[kMqRows][2];  // [row of MqTable][decision]
 };
+constexpr ContextState context_state(uint32_t row) {
+    const size_t first = row * sizeof(Transition[2]);
+    return {{static_cast<uint16_t>(first), static_cast<uint16_t>(first + sizeof(Transition))}};
+}
 constexpr TransitionTable make_transition_table() {
     TransitionTable table{};
-    for (int row = 0; row < kMqRows; row++)
+    for (uint32_t row = 0; row < kMqRows; row++)
         for (uint32_t decision = 0; decision < 2; decision++) {
             const MqState state = kMqTable.row[row];
             const uint32_t lps = (decision ^ state) & 1;
-            table.row[row][decision] = {state >> 17 << 16, state >> 17, lps - 1,
-                                        transitions_of_row(mq_next_row(state, lps))};
+            table.row[row][decision] = {
+                state >> 17 << 16, lps - 1, {context_state(mq_next_row(state, lps)), context_state(row)}};
         }
     return table;
 }
 constexpr TransitionTable kTransitions = make_transition_table();
 
-// C as MqEncoder has it, and a bit that reaches kByteDue with the shift that a byte is due after.
+// C as MqEncoder has it, and above it a bit that shifts along: once it reaches kByteDue, a byte is due.
 constexpr int kByteDue = 48;
 uint64_t mark(const MqEncoder &mq) { return mq.c | uint64_t{1} << (kByteDue - mq.ct); }
 
@@ -271,10 +280,8 @@ class Codeword {
         mq_ = MqEncoder(pairs);
         a_ = mq_.a << 16;
         c_ = mark(mq_);
-        for (int i = 0; i < kContexts; i++) {
-            const uint32_t transitions = transitions_of_row(static_cast<uint32_t>(mq_initial_row(i)));
-            std::memcpy(&contexts_[2 * i], &transitions, sizeof transitions);
-        }
+        for (int i = 0; i < kContexts; i++)
+            set(static_cast<size_t>(i), context_state(static_cast<uint32_t>(mq_initial_row(i))));
     }
 
     // Pairs until there is something else to do, which reach() does.
@@ -313,18 +320,13 @@ class Codeword {
         void encode() {
             const uint32_t pair = *next++;
             const char *const table = reinterpret_cast<const char *>(kTransitions.row);
-            const auto *t = reinterpret_cast<const Transition *>(table + word.contexts_[pair]);
+            const auto *t = reinterpret_cast<const Transition *>(table + word.transitions_[pair]);
             const uint32_t rest = a - t->qe;
             // All ones for the upper sub-interval. No choice here is a branch: none could be predicted.
-            const uint32_t upper = (0 - static_cast<uint32_t>(rest < t->qe)) ^ t->turned;
-            c += t->added & upper;
+            const uint32_t upper = (0 - static_cast<uint32_t>(rest < t->qe)) ^ t->upper;
+            c += (t->qe & upper) >> 16;
             a = t->qe ^ ((rest ^ t->qe) & upper);
-            const uint32_t stays = 0 - (a >> 31);
-            uint32_t transitions;
-            uint16_t *const own = &word.contexts_[pair & ~1u];
-            std::memcpy(&transitions, own, sizeof transitions);
-            transitions = t->next ^ ((transitions ^ t->next) & stays);
-            std::memcpy(own, &transitions, sizeof transitions);
+            word.set(pair >> 1, t->after[a >> 31]);
             const int shift = __builtin_clz(a);
             a <<= shift;
             c <<= shift;
@@ -333,6 +335,9 @@ class Codeword {
         }
     };
 
+    void set(size_t context, const ContextState &state) {
+        std::memcpy(&transitions_[2 * context], &state, sizeof state);
+    }
     Registers load() { return {*this, pairs_ + at_, a_, c_}; }
     void store(const Registers &r) {
         at_ = static_cast<uint32_t>(r.next - pairs_);
@@ -355,7 +360,7 @@ class Codeword {
     MqEncoder mq_{nullptr};
     uint32_t a_ = 0;
     uint64_t c_ = 0;
-    alignas(uint32_t) uint16_t contexts_[2 * kContexts];  // the transitions of each, in bytes from the table's begin
+    alignas(uint32_t) uint16_t transitions_[2 * kContexts];  // the contexts' states: indexed by pairs
 };
 
 CUDAENC_CLONES void encode(Codeword &word, uint32_t count) {

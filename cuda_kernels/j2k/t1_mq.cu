@@ -1,6 +1,6 @@
 // Tier-1's arithmetic coding: pairs to codewords. The codeword takes the place of the pairs that it codes, which it
 // never overtakes. SPDX-License-Identifier: LGPL-2.1-or-later
-#include "../../common/j2k/t1.h"
+#include "../../common/j2k/mq.h"
 
 #include "../device.cuh"
 #include "t1_params.h"
