@@ -139,6 +139,7 @@ template <class Tile>
 DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, int orientation,
                                uint8_t *pairs, uint32_t *pass_ends, bool writes_ends) {
     enum { kSignificancePropagation, kMagnitudeRefinement, kCleanUp };
+    pairs = opaque(pairs);
     const Around<uint32_t> signs = tile.around(negative);
     uint32_t significant = 0, refined = 0;  // before the pass
     uint32_t visited = 0, fresh = 0;        // in this plane's significance propagation: coded, become significant
@@ -197,37 +198,42 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         }
         counts += nibble_sums(members);
         const StripePositions positions = tile.positions(counts, base);
-        // Pairs as bytes, for all rows at once: context << 1 | decision.
+        // Pairs as bytes, for all rows at once: context << 1 | decision; contexts of signs from 9 on.
         uint32_t coded[8] = {bits, context.bit[0], context.bit[1], context.bit[2], context.bit[3], context.bit[4], 0,
                              0};
-        uint32_t signs_coded[4] = {sign.decision, sign.bit[0], sign.bit[1], sign.bit[2]};
+        uint32_t coded_signs[8] = {sign.decision,
+                                   ~sign.bit[0],
+                                   sign.bit[0] ^ sign.bit[1],
+                                   (sign.bit[0] & sign.bit[1]) | sign.bit[2],
+                                   ~0u,
+                                   0,
+                                   0,
+                                   0};
         planes_to_bytes(coded);
-        planes_to_nibbles(signs_coded);
+        planes_to_bytes(coded_signs);
         CUDAENC_UNROLL
         for (int s = 0; s < kStripes; s++) {
-            const uint32_t here = (members >> (4 * s)) & 15, signed_here = (becoming >> (4 * s)) & 15;
-            const bool runs = (run >> (4 * s)) & 1;
-            if (!here && !runs) continue;
-            uint8_t *at = pairs + positions.before[s];
-            const auto put_sign = [&](uint32_t nibbles) {
-                *at++ = static_cast<uint8_t>((kSignCoding << 1) + ((nibbles >> (4 * s)) & 15));
+            const uint32_t here = members >> (4 * s), signed_here = becoming >> (4 * s), runs_here = run >> (4 * s);
+            if (!((here | signed_here | runs_here) & 15)) continue;
+            uint32_t at = positions.before[s];
+            // No branches: some lane has something to put nearly always.
+            const auto put = [&](bool there, uint32_t pair) {
+                if (there) pairs[at++] = static_cast<uint8_t>(pair);
             };
-            if (runs) {
-                *at++ = static_cast<uint8_t>(kRunLength << 1 | (signed_here ? 1 : 0));
-                if (signed_here) {
+            if (runs_here & 1) {
+                const bool ended = signed_here & 15;
+                put(true, kRunLength << 1 | (ended ? 1 : 0));
+                if (ended) {
                     const int row = find_first_set(signed_here);
-                    *at++ = static_cast<uint8_t>(kUniform << 1 | row >> 1);
-                    *at++ = static_cast<uint8_t>(kUniform << 1 | (row & 1));
-                    const uint32_t low = row & 1 ? signs_coded[1] : signs_coded[0];
-                    const uint32_t high = row & 1 ? signs_coded[3] : signs_coded[2];
-                    put_sign(row & 2 ? high : low);
+                    put(true, kUniform << 1 | row >> 1);
+                    put(true, kUniform << 1 | (row & 1));
                 }
             }
             CUDAENC_UNROLL
             for (int row = 0; row < 4; row++) {
-                if (!((here >> row) & 1)) continue;
-                *at++ = static_cast<uint8_t>(coded[4 * (s & 1) + row] >> (8 * (s >> 1)));
-                if ((signed_here >> row) & 1) put_sign(signs_coded[row]);
+                const int word = 4 * (s & 1) + row, byte = s >> 1;
+                put((here >> row) & 1, coded[word] >> (8 * byte));
+                put((signed_here >> row) & 1, coded_signs[word] >> (8 * byte));
             }
         }
         if (writes_ends) pass_ends[step - kCleanUp] = base;
