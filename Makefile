@@ -31,17 +31,19 @@ help:
 	@echo "On a machine with a GPU:"
 	@echo "  make check-gpu           the tests that need one; leaves build/gpu-bundle/gpu-record.txt"
 	@echo "  make gpu-bundle          the same, to be carried to a machine that builds nothing: build/gpu-bundle/run.sh"
-	@echo "  make bench               build/bin/cudaenc_bench, and a run of it"
+	@echo "  make bench               all that docs/benchmarks.md tells of, and its plots; BENCH=\"options\": one run of cudaenc_bench"
+	@echo "  make bench-bundle        the same, to be carried: build/bench-bundle/bench.sh"
 	@echo "Others: install [PREFIX=$(PREFIX)] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources)"
 	@echo "Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)"
 	@echo "           KERNEL_COMPILER=nvcc|clang  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)"
-	@echo "           NVJPEG2K=folder of nvjpeg2k.h (bench: nvJPEG2000 is measured as well)"
+	@echo "  bench:   PICTURES='files' (the first is the one of all tables)  CLIPS='files' for the chain  PARTS='rates sweep ...'"
+	@echo "           NVJPEG2K=folder of nvjpeg2k.h  NVJPEG2K_LIBRARY=file (nvJPEG2000 is measured as well)"
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
-goals := demo check fate fuzz bench gpu-bundle check-gpu
-.PHONY: help deps $(goals) $(goals:%=do-%) lib ffmpeg install clean format FORCE
+goals := demo check fate fuzz bench bench-bundle gpu-bundle check-gpu
+.PHONY: help deps $(goals) $(goals:%=do-%) do-kernels do-kernel-size lib ffmpeg install clean format FORCE
 deps:
-	@patches/deps.sh
+	@patches/deps.sh $(filter bench bench-bundle,$(MAKECMDGOALS))
 $(goals): deps
 	@$(MAKE) --no-print-directory do-$@
 
@@ -240,9 +242,13 @@ $(B)/check/%: $(B)/obj/fate_tests/check/%.o $(B)/emu/libcudaenc.a | $(B)/static
 
 # The compiler that did not make the images compiles the kernels as well; where there is a ptxas it reads clang's.
 other_ptx := $(patsubst %.cu,$(B)/kernels/%.ptx,$(kernels) $(test_kernels))
-do-kernels: $(test_images) $(if $(CLANG),$(other_ptx))
+do-kernels: do-kernel-size $(test_images) $(if $(CLANG),$(other_ptx))
 	@$(if $(CLANG),:,echo "no clang >= 16 here: the kernels were not compiled with it"; exit 1)
 	@$(if $(NVCC),for ptx in $(other_ptx); do $(dir $(NVCC))ptxas -arch=sm_75 $$ptx -o /dev/null; done)
+
+# What the library's kernels take in a program, at most 12 MB.
+do-kernel-size: $(images)
+	@size=$$(cat $(images) | wc -c); echo "embedded kernels: $(words $(images)) images, $$size bytes"; [ $$size -le 12000000 ]
 
 $(B)/venv/bin/jpylyzer:
 	@python3 -m venv $(B)/venv && $(B)/venv/bin/pip --quiet install jpylyzer
@@ -260,8 +266,17 @@ $(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.
 	@echo "LINK    $@"
 	@$(CXX) -pthread $(filter %.o,$^) -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a \
 	    -lboost_context -lz -lm -ldl
-do-bench: $(B)/bin/cudaenc_bench
+# One run of the program where BENCH has its options; else all parts, and the plots.
+export PICTURES CLIPS NVJPEG2K_LIBRARY
+do-bench: do-kernel-size $(B)/bin/cudaenc_bench $(if $(BENCH),,ffmpeg)
+ifdef BENCH
 	@$(B)/bin/cudaenc_bench $(BENCH)
+else
+	@fate_tests/bench/run.sh $(B)/bin $(B)/bench $(PARTS)
+	@results=$$(ls $(B)/bench/{rates,formats,sweep}.json 2>/dev/null); [ -z "$$results" ] || fate_tests/bench/plot.py docs $$results
+endif
+do-bench-bundle: $(B)/bin/cudaenc_bench ffmpeg
+	@fate_tests/gpu/bench_bundle.sh $(B) '$(MEDIA)'
 
 $(B)/bin/cudaenc_fuzz: $(fuzz_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a | $(B)/static
 	@mkdir -p $(@D)

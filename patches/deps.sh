@@ -1,10 +1,11 @@
 #!/bin/sh
 # Installs the distribution packages that the build and the tests need and the machine lacks, or says which command does.
-# Usage: patches/deps.sh   SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: patches/deps.sh [bench]   bench: those of the benchmarks too   SPDX-License-Identifier: LGPL-2.1-or-later
 set -eu
 
 packages="g++ make nasm pkg-config xz-utils curl ca-certificates patch git python3 python3-venv zlib1g-dev
           libboost-context-dev check libopenjp2-tools"
+case "$*" in *bench*) packages="$packages libopenjp2-7-dev python3-matplotlib" ;; esac
 clang_versions="19 18 21 20 17 16" # any can compile the kernels
 
 if ! command -v apt-get >/dev/null; then

@@ -156,6 +156,7 @@ bool measure_endurance(const CudaencConfig &config, const Frames &frames, int co
     constexpr int kLooks = 10;
     constexpr double kMostGrowth = 8;  // MiB: what allocators keep here and there
     Session session(config);
+    session.run(frames, 2 * config.async_depth);  // fills what frames in flight hold
     double settled = 0, last = 0;
     json.open("memory", '[');
     for (int i = 1; i <= kLooks; i++) {

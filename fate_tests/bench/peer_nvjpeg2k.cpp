@@ -229,10 +229,11 @@ PeerResult measure_nvjpeg2k(const std::string &library, const Case &c, const Fra
     const std::vector<QualityType> types = quality_types(std::ldexp(1.0, c.format.depth - 8));
     const QualityType &chosen = types.front();
     if (!c.lossless) {
-        for (const QualityType &q : types) {
-            if (c.format.layout != Layout::kRgb && q.type == NVJPEG2K_QUALITY_TYPE_TARGET_PSNR) continue;
-            result.first_streams.push_back(match_size(first, q, frames[0], bytes));
-        }
+        for (const QualityType &q : types) try {
+                result.first_streams.push_back(match_size(first, q, frames[0], bytes));
+            } catch (const Error &) {
+                if (&q == &chosen) throw;  // the others may not suit the format
+            }
         first.set_quality(chosen.type, result.first_streams.front().value);
     }
 

@@ -1,0 +1,19 @@
+#!/bin/bash
+# Runs parts of the benchmarks from a bundle (make bench-bundle) where a GPU is. Usage: bench.sh OUTPUT_FOLDER [PART...]
+# The parts are run.sh's; environment as there, for what shall differ from the bundle. SPDX-License-Identifier: LGPL-2.1-or-later
+set -euo pipefail
+bundle=$(cd "$(dirname "$0")" && pwd)
+list() { ls "$bundle/$1"/* 2>/dev/null | tr '\n' ' ' || true; }
+export PICTURES=${PICTURES-$(list pictures)} CLIPS=${CLIPS-$(list clips)}
+[ ! -f "$bundle/lib/libnvjpeg2k.so.0" ] || export NVJPEG2K_LIBRARY=${NVJPEG2K_LIBRARY-$bundle/lib/libnvjpeg2k.so.0}
+[ ! -f "$bundle/lib/libopenjp2.so.7" ] || export OPENJPEG=${OPENJPEG-$bundle/lib/libopenjp2.so.7}
+if [ -f "$bundle/bin/grk_compress" ] && [ -z "${GRK_COMPRESS-}" ]; then
+    wrapper=$(mktemp)
+    printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$bundle/lib/grok" "$bundle/bin/grk_compress" >"$wrapper"
+    chmod +x "$wrapper"
+    export GRK_COMPRESS=$wrapper
+fi
+status=0
+"$bundle/scripts/run.sh" "$bundle/bin" "$@" || status=$?
+rm -f "${wrapper-}"
+exit $status
