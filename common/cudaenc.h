@@ -63,7 +63,7 @@ typedef enum CudaencColorModel {
 
 /** Where a component's samples lie: sample (x, y) is (word >> shift) of `depth` bits, the word at
  *  data[plane] + y * stride[plane] + offset + x * step; it has two bytes, of the host's order, where
- *  depth + shift > 8, else one. Components are in the order R G B, Y Cb Cr, X Y Z or gray, then alpha. */
+ *  depth + shift > 8, and an even address then, else one. Components are in the order R G B, Y Cb Cr, X Y Z or gray, then alpha. */
 typedef struct CudaencComponent {
     int plane;
     int offset;           /**< bytes */

@@ -200,6 +200,14 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
             if (session->device_frames && frame->stride[plane] < 0)
                 throw Error(CUDAENC_ERR_INVALID, "a negative stride is not allowed for frames in CUDA memory");
         }
+        for (int c = 0; c < session->format.components; c++) {
+            const CudaencComponent &k = session->format.component[c];
+            if (k.depth + k.shift > 8 &&
+                (reinterpret_cast<uintptr_t>(frame->data[k.plane]) | static_cast<uintptr_t>(frame->stride[k.plane])) &
+                    1)
+                throw Error(CUDAENC_ERR_INVALID,
+                            format_string("plane %d of the frame has samples of two bytes at odd addresses", k.plane));
+        }
         if (frame->icc_profile_size > 0x7FFFFFFF)
             throw Error(CUDAENC_ERR_INVALID, "the ICC profile is larger than 2 GiB");
         session->encoder->submit(session->next_slot, *frame);

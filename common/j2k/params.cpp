@@ -49,6 +49,10 @@ void check_format(const CudaencFormat &format) {
         if (s.plane < 0 || s.plane >= format.planes || s.offset < 0 || s.step < 1)
             refuse(format_string("component %d: plane %d, offset %d, step %d is not allowed", c, s.plane, s.offset,
                                  s.step));
+        if (s.depth + s.shift > 8 && (s.offset | s.step) & 1)
+            refuse(
+                format_string("component %d: offset %d, step %d is not allowed: samples of two bytes lie at even ones",
+                              c, s.offset, s.step));
         if (s.log2_subsample_x < 0 || s.log2_subsample_x > 3 || s.log2_subsample_y < 0 || s.log2_subsample_y > 3)
             refuse(format_string("component %d: sub-sampling by 2^%d, 2^%d is not allowed: the exponents are 0 to 3", c,
                                  s.log2_subsample_x, s.log2_subsample_y));

@@ -166,6 +166,9 @@ const std::vector<Refusal> &refusals() {
          {"component 0", "depth 10", "shift 7", "1 to 16"}},
         {"plane 1 of 1", SET(format.component[0].plane = 1), {"component 0", "plane 1"}},
         {"step 0", SET(format.component[0].step = 0), {"component 0", "step 0"}},
+        {"step 3 of two bytes",
+         [](CudaencConfig &c) { c.format.component[0].depth = 10, c.format.component[0].step = 3; },
+         {"component 0", "offset 0", "step 3", "even"}},
         {"subsampling", SET(format.component[0].log2_subsample_x = 4), {"component 0", "2^4", "0 to 3"}},
     };
 #undef SET
@@ -543,6 +546,25 @@ START_TEST(rows_may_run_upwards) {
 }
 END_TEST
 
+START_TEST(odd_addresses_of_two_bytes_are_refused) {
+    Random random(1);
+    const Picture picture = make_picture(random, make_format(8, 8, 1, 10, true, CUDAENC_COLOR_GRAY));
+    Log log;
+    const CudaencConfig config = make_config(picture.format, "cpu", &log);
+    CudaencSession *session;
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    CudaencFrame frame = picture.frame();
+    frame.data[0]++;
+    ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+    frame = picture.frame();
+    frame.stride[0]++;
+    ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+    ck_assert_uint_eq(log.lines.size(), 2);
+    for (const std::string &line : log.lines) ck_assert(line.find("plane 0") != std::string::npos);
+    cudaenc_close(session);
+}
+END_TEST
+
 // Contents that make the most and the fewest bytes, of 1, 8 and 16 bits, with both wavelets.
 START_TEST(extreme_pictures) {
     Random random(static_cast<uint64_t>(_i) + 8);
@@ -761,6 +783,7 @@ int main(int, char **) {
     tcase_add_test(protocol, stages_are_timed_when_asked);
     TCase *pictures = add_case(suite, "pictures");
     tcase_add_test(pictures, rows_may_run_upwards);
+    tcase_add_test(pictures, odd_addresses_of_two_bytes_are_refused);
     tcase_add_loop_test(pictures, extreme_pictures, 0, static_cast<int>(Content::kinds));
     tcase_add_test(pictures, small_sizes);
     TCase *failures = add_case(suite, "failures");
