@@ -12,7 +12,7 @@ seconds=${SECONDS_EACH:-4} device=${DEVICE:-auto}
 room() { df --output=avail -k "$1" 2>/dev/null | tail -n 1; }
 work=${WORK:-$([ "$(room /dev/shm || echo 0)" -gt 30000000 ] && echo /dev/shm || echo /tmp)}
 out=$(mktemp -d "$work/chain.XXXXXX")
-trap 'rm -rf "$out" "$rate_log"' EXIT
+trap 'rate_stop; rm -rf "$out"' EXIT
 
 decode=(-hwaccel cuda -hwaccel_output_format cuda) copy=scale_cuda=passthrough=0,
 [ "$device" != cpu ] || decode=() copy=

@@ -9,7 +9,7 @@ bin=$1 photograph=$2 out=$3 threads=${THREADS:-1 2 4 8 16} seconds=${SECONDS_EAC
 grok=${GRK_COMPRESS:-$(command -v grk_compress || true)}
 mkdir -p "$out"
 work=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/cpu_peers.XXXXXX")
-trap 'rm -rf "$work" "$rate_log"' EXIT
+trap 'rate_stop; rm -rf "$work"' EXIT
 
 "$bin/cudaenc_bench" -device cpu -threads "${threads// /,}" -case hd-lossless,hd-lossy -single 7 -runs 3 -seconds 0.7 -depths 4 \
     ${OPENJPEG:+-openjpeg "$OPENJPEG"} -o "$out/cpu.json" "$photograph" | tee "$out/cpu.txt" | sed -n '/^case/,$p'

@@ -58,7 +58,7 @@ def plot_stages(rows, folder):
     rows = [row for row in once(of_first_picture(rows)) if row['stages']]
     if not rows:
         return
-    figure, axes = plt.subplots(figsize=(9, 1.4 + 0.5 * len(rows)))
+    figure, axes = plt.subplots(figsize=(9, max(2.6, 1.2 + 0.5 * len(rows))))
     names = list(dict.fromkeys(stage['name'] for row in rows for stage in row['stages']))
     colours = plt.get_cmap('tab10')
     left = [0.0] * len(rows)
@@ -77,7 +77,7 @@ def plot_stages(rows, folder):
     axes.set_xlim(0, 100)
     axes.set_xlabel('share of one frame, alone in flight, %')
     axes.set_title(title(rows[0]), fontsize=10)
-    axes.legend(fontsize=8, ncol=4, loc='upper center', bbox_to_anchor=(0.5, -0.32 if len(rows) < 4 else -0.2))
+    axes.legend(fontsize=8, loc='center left', bbox_to_anchor=(1.01, 0.5))
     write(figure, folder, 'stages.png')
 
 
