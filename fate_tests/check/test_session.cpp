@@ -694,20 +694,21 @@ Outcome run_with_failures(const CudaencConfig &config, const std::vector<Picture
 }
 
 START_TEST(every_device_call_may_fail) {
-    // Four small frames; or one of noise that takes more bytes than its pixels did, so that the codestream outgrows the
-    // memory that a session begins with.
-    const bool outgrows = _i == 1;
+    // Four small frames; or noise that takes more bytes than its pixels did, so that the codestream outgrows the memory
+    // that a session begins with. By launches, or by graphs, which begin with a slot's second frame.
+    const bool outgrows = _i & 1, graphs = _i & 2;
     Random random(10);
     std::vector<Picture> pictures;
-    for (int i = 0; i < (outgrows ? 1 : 4); i++) {
+    for (int i = 0; i < (outgrows ? graphs ? 3 : 1 : 4); i++) {
         pictures.push_back(make_picture(random, outgrows ? gray(256, 256, 1) : gray(21, 22)));
-        fill(random, pictures.back(), Content::noise);
+        fill(random, pictures.back(), outgrows && graphs && !i ? Content::flat : Content::noise);
     }
     Log log;
     CudaencConfig config = failing_config(pictures[0].format, "emu", &log);
-    if (outgrows) config.async_depth = 1;
+    config.stage_times = !graphs;
+    if (outgrows || graphs) config.async_depth = 1;
     const auto expected = encode_all(config, pictures);
-    if (outgrows) ck_assert_uint_gt(expected[0].size(), 256 * 256 / 8 + 4096 + 1500);
+    if (outgrows) ck_assert_uint_gt(expected.back().size(), 256 * 256 / 8 + 4096 + 1500);
     // All that follow the first failure fail too, as after a lost device.
     int opened = 0;
     for (int call = 1;; call++) {
@@ -787,7 +788,7 @@ int main(int, char **) {
     tcase_add_loop_test(pictures, extreme_pictures, 0, static_cast<int>(Content::kinds));
     tcase_add_test(pictures, small_sizes);
     TCase *failures = add_case(suite, "failures");
-    tcase_add_loop_test(failures, every_device_call_may_fail, 0, 2);
+    tcase_add_loop_test(failures, every_device_call_may_fail, 0, 4);
     tcase_add_loop_test(failures, every_host_allocation_may_fail, 0, 4);
     return run_suite(suite);
 }
