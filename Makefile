@@ -273,7 +273,9 @@ ifdef BENCH
 	@$(B)/bin/cudaenc_bench $(BENCH)
 else
 	@fate_tests/bench/run.sh $(B)/bin $(B)/bench $(PARTS)
-	@results=$$(ls $(B)/bench/{rates,formats,sweep}.json 2>/dev/null); [ -z "$$results" ] || fate_tests/bench/plot.py docs $$results
+	@results=$$(ls $(B)/bench/{rates,formats,sweep}.json 2>/dev/null || true); [ -z "$$results" ] || { \
+	    for python in python3 /usr/bin/python3; do $$python -c 'import matplotlib' 2>/dev/null && break || true; done; \
+	    $$python fate_tests/bench/plot.py docs $$results; }
 endif
 do-bench-bundle: $(B)/bin/cudaenc_bench ffmpeg
 	@fate_tests/gpu/bench_bundle.sh $(B) '$(MEDIA)'

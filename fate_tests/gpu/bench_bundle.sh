@@ -16,7 +16,7 @@ cp fate_tests/gpu/bench.sh "$bundle/"
 # Peers, each with the libraries that it needs but the C library's.
 libraries() { ldd "$1" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|libpthread|librt)\.so/ { print $3 }'; }
 if [ -f "${NVJPEG2K_LIBRARY-}" ]; then cp "$NVJPEG2K_LIBRARY" "$bundle/lib/libnvjpeg2k.so.0"; else echo "bench-bundle: without nvJPEG2000"; fi
-openjpeg=$(ldconfig -p | awk '/libopenjp2\.so\.7/ { print $NF; exit }')
+openjpeg=$(ldconfig -p | awk '/libopenjp2\.so\.7/ && !found++ { print $NF }')
 if [ -n "$openjpeg" ]; then cp "$openjpeg" "$bundle/lib/"; else echo "bench-bundle: without OpenJPEG"; fi
 if grok=$(command -v grk_compress); then
     cp "$grok" "$bundle/bin/"
