@@ -4,24 +4,9 @@
 #include <cstdint>
 
 #include "../hd.h"
+#include "../load.h"
 
 namespace cudaenc::j2k {
-
-// One component's samples; see CudaencComponent.
-struct SampleLayout {
-    const uint8_t *data;  // of the first sample
-    int64_t stride;       // bytes
-    int32_t step;         // bytes
-    int32_t shift;        // bits
-    int32_t depth;        // bits
-};
-
-// A sample of row y, shifted to a signed range around 0.
-CUDAENC_HD int32_t load_sample(const SampleLayout &s, int64_t x, int64_t y) {
-    const uint8_t *at = s.data + y * s.stride + x * s.step;
-    const uint32_t word = s.shift + s.depth > 8 ? *reinterpret_cast<const uint16_t *>(at) : *at;
-    return static_cast<int32_t>((word >> s.shift) & ((1u << s.depth) - 1)) - (1 << (s.depth - 1));
-}
 
 // RCT, T.800 G.2.1: r g b -> y u v in place.
 CUDAENC_HD void component_transform(int32_t &c0, int32_t &c1, int32_t &c2) {

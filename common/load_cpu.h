@@ -1,0 +1,12 @@
+// load_sample() a row at a time. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "load.h"
+
+namespace cudaenc {
+
+// load_sample() of `count` samples of row y from column x. int8_t: of depths up to 8.
+void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, int8_t *row);
+void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, int32_t *row);
+void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, float *row);
+
+}  // namespace cudaenc
