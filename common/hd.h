@@ -49,6 +49,15 @@ CUDAENC_HD int floor_log2(uint32_t x) {
 #endif
 }
 
+// Trailing zeros of x > 0.
+CUDAENC_HD int count_trailing_zeros(uint64_t x) {
+#if CUDAENC_DEVICE_CODE && defined(__CUDACC__) && !defined(__clang__)
+    return __ffsll(static_cast<long long>(x)) - 1;
+#else
+    return __builtin_ctzll(x);
+#endif
+}
+
 // Bits needed to write x: 0 for 0, floor(log2(x)) + 1 else.
 CUDAENC_HD int bit_width(uint32_t x) { return 32 - count_leading_zeros(x); }
 

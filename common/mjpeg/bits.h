@@ -1,0 +1,98 @@
+// Entropy-coded data as the CPU writes it: bits in words, then bytes with zeros stuffed (T.81 B.1.1.5, F.1.2.3).
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace cudaenc::mjpeg {
+
+// Appends bits to words of 64, the first bit the highest of its word. Memory is the caller's.
+class BitWriter {
+  public:
+    explicit BitWriter(uint64_t *words) : begin_(words), next_(words) {}
+    // The low `count` bits, 1..32; those above are 0.
+    void put(uint64_t bits, uint32_t count) {
+        if (count < free_) {
+            free_ -= count;
+            word_ |= bits << free_;
+            return;
+        }
+        const uint32_t rest = count - free_;
+        *next_++ = word_ | bits >> rest;
+        free_ = 64 - rest;
+        word_ = rest ? bits << free_ : 0;
+    }
+    // Ends a run of bits: the last word is filled up with zeros. Returns how many bits were put since the last end.
+    uint64_t end() {
+        const uint64_t bits = static_cast<uint64_t>(next_ - begin_) * 64 + (64 - free_);
+        if (free_ < 64) *next_++ = word_;
+        begin_ = next_;
+        word_ = 0;
+        free_ = 64;
+        return bits;
+    }
+    uint64_t *next() const { return next_; }
+
+  private:
+    uint64_t *begin_, *next_;
+    uint64_t word_ = 0;
+    uint32_t free_ = 64;  // 1..64
+};
+
+// Joins runs of bits to bytes with a zero stuffed after each 0xFF.
+class StuffedBytes {
+  public:
+    explicit StuffedBytes(uint8_t *to) : to_(to) {}
+    void append(const uint64_t *words, uint64_t bits) {
+        for (; bits >= 64; bits -= 64) append_word(*words++, 64);
+        if (bits) append_word(*words, static_cast<uint32_t>(bits));
+    }
+    // F.1.2.3: the last byte is filled up with ones.
+    void pad() {
+        pending_ |= ~uint64_t{0} >> filled_;
+        for (uint32_t i = 0; i < (filled_ + 7) / 8; i++) put_byte(pending_ >> (56 - 8 * i));
+        pending_ = 0;
+        filled_ = 0;
+    }
+    // After pad().
+    void put_marker(uint32_t marker) {
+        *to_++ = static_cast<uint8_t>(marker >> 8);
+        *to_++ = static_cast<uint8_t>(marker);
+    }
+    uint8_t *end() const { return to_; }
+
+  private:
+    // The high `count` bits of a word, the others 0.
+    void append_word(uint64_t word, uint32_t count) {
+        pending_ |= word >> filled_;
+        if (filled_ + count < 64) {
+            filled_ += count;
+            return;
+        }
+        put_word(pending_);
+        pending_ = filled_ ? word << (64 - filled_) : 0;
+        filled_ = filled_ + count - 64;
+    }
+    void put_word(uint64_t word) {
+        // A byte is 0xFF where its complement is 0: taking 1 off that borrows.
+        constexpr uint64_t ones = 0x0101010101010101u;
+        if ((~word - ones) & word & (ones << 7)) {
+            for (int shift = 56; shift >= 0; shift -= 8) put_byte(word >> shift);
+            return;
+        }
+        if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap64(word);
+        std::memcpy(to_, &word, 8);
+        to_ += 8;
+    }
+    void put_byte(uint64_t byte) {
+        *to_++ = static_cast<uint8_t>(byte);
+        if (to_[-1] == 0xFF) *to_++ = 0;
+    }
+    uint8_t *to_;
+    uint64_t pending_ = 0;  // the high bits
+    uint32_t filled_ = 0;   // of them, 0..63
+};
+
+}  // namespace cudaenc::mjpeg

@@ -1,0 +1,209 @@
+// Huffman coding of quantised blocks (T.81 F.1.2), and tables made for what is coded (Annex K.2).
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../hd.h"
+#include "tables.h"
+
+namespace cudaenc::mjpeg {
+
+// ---- Symbols
+
+// SSSS of Tables F.1 and F.2.
+CUDAENC_HD int magnitude_category(int32_t value) {
+    return bit_width(static_cast<uint32_t>(value < 0 ? -value : value));
+}
+
+// The `category` bits that tell the value within its category: of a negative one those of value - 1.
+CUDAENC_HD uint32_t magnitude_bits(int32_t value, int category) {
+    return static_cast<uint32_t>(value + (value >> 31)) & ((1u << category) - 1);
+}
+
+constexpr uint32_t kEob = 0x00, kZrl = 0xF0;
+CUDAENC_HD uint32_t ac_symbol(int run, int category) { return static_cast<uint32_t>(run << 4 | category); }
+
+// Hands a block's symbols to a sink, in their order: sink.put_dc(category, bits) once, then sink.put_ac(symbol, bits).
+// dc_difference: -2047..2047. level(k): the level at place k of the zig-zag sequence, -1023..1023; nonzero: bit k says
+// whether it is not 0, for k of 1..63; bit 0 is not looked at.
+template <class Level, class Sink>
+CUDAENC_HD void code_block(int32_t dc_difference, uint64_t nonzero, const Level &level, Sink &sink) {
+    const int dc_category = magnitude_category(dc_difference);
+    sink.put_dc(dc_category, magnitude_bits(dc_difference, dc_category));
+    int last = 0;
+    for (nonzero &= ~uint64_t{1}; nonzero; nonzero &= nonzero - 1) {
+        const int k = count_trailing_zeros(nonzero);
+        int run = k - last - 1;
+        for (; run > 15; run -= 16) sink.put_ac(kZrl, 0);
+        const int32_t value = level(k);
+        const int category = magnitude_category(value);
+        sink.put_ac(ac_symbol(run, category), magnitude_bits(value, category));
+        last = k;
+    }
+    if (last < 63) sink.put_ac(kEob, 0);
+}
+
+// ---- Codes
+
+// By table and symbol: how often it occurs,
+struct SymbolCounts {
+    uint32_t dc[kTables][16];
+    uint32_t ac[kTables][256];
+};
+// and its code word: the code, shifted left by the bits of magnitude that follow it, above 5 bits that tell how long it
+// is with those. 0: has no code.
+struct CodeTables {
+    uint32_t dc[kTables][16];
+    uint32_t ac[kTables][256];
+};
+CUDAENC_HD constexpr uint32_t code_word(uint32_t code, int length, uint32_t symbol) {
+    return code << (symbol & 15) << 5 | (static_cast<uint32_t>(length) + (symbol & 15));
+}
+CUDAENC_HD uint32_t word_bits(uint32_t word) { return word >> 5; }
+CUDAENC_HD uint32_t word_length(uint32_t word) { return word & 31; }
+
+// The most that a block can take: codes of 16 bits, 11 bits of magnitude for DC, 10 for each AC level.
+constexpr int kMaxBlockBits = (16 + 11) + 63 * (16 + 10);
+
+// Sinks of code_block(). dc, ac: rows of one table.
+struct SymbolCounter {
+    uint32_t *dc, *ac;
+    CUDAENC_HD void put_dc(uint32_t category, uint32_t) { dc[category]++; }
+    CUDAENC_HD void put_ac(uint32_t symbol, uint32_t) { ac[symbol]++; }
+};
+struct BitCounter {
+    const uint32_t *dc, *ac;
+    uint32_t bits;
+    CUDAENC_HD void put_dc(uint32_t category, uint32_t) { bits += word_length(dc[category]); }
+    CUDAENC_HD void put_ac(uint32_t symbol, uint32_t) { bits += word_length(ac[symbol]); }
+};
+// out.put(bits, count): appends the low `count` bits, 1..27; those above are 0.
+template <class Bits>
+struct CodeWriter {
+    const uint32_t *dc, *ac;
+    Bits &out;
+    CUDAENC_HD void put_dc(uint32_t category, uint32_t magnitude) {
+        out.put(word_bits(dc[category]) | magnitude, word_length(dc[category]));
+    }
+    CUDAENC_HD void put_ac(uint32_t symbol, uint32_t magnitude) {
+        out.put(word_bits(ac[symbol]) | magnitude, word_length(ac[symbol]));
+    }
+};
+
+CUDAENC_HD int symbols_of(const HuffmanSpec &spec) {
+    int n = 0;
+    for (int i = 0; i < 16; i++) n += spec.codes[i];
+    return n;
+}
+
+// Codes in the order of Annex C: words[symbol] of all `size` symbols.
+CUDAENC_HD void make_code_words(const HuffmanSpec &spec, uint32_t *words, int size) {
+    for (int i = 0; i < size; i++) words[i] = 0;
+    uint32_t code = 0;
+    for (int length = 1, k = 0; length <= 16; length++, code <<= 1)
+        for (int i = 0; i < spec.codes[length - 1]; i++, k++)
+            words[spec.symbols[k]] = code_word(code++, length, spec.symbols[k]);
+}
+
+// ---- Tables made for a picture
+//
+// Codes are shorter the more frequent a symbol is, so a table is two things: the symbols in the order of their
+// frequency, and how many codes of each length there are. Ties are settled, so that the result is a function of the
+// counts.
+
+// The order of symbols: the more frequent first, of equals the smaller.
+CUDAENC_HD bool precedes(const uint32_t *counts, int a, int b) {
+    return counts[a] > counts[b] || (counts[a] == counts[b] && a < b);
+}
+
+// Huffman's algorithm (K.2) and the limit of 16 bits (K.3): how many codes of each length n + 1 symbols have, less one
+// of the longest, which is not used, since no code may be all ones. weights: [n + 1], ascending, the first one that of
+// the code to be dropped; their sum below 2^32; overwritten. n: 1..256. In place, after Moffat and Katajainen
+// ("In-place calculation of minimum-redundancy codes", WADS 1995): node i joins the two lightest trees left, of equals
+// single symbols first, and replaces a symbol that was joined before. Symbols of depth d + 1 are then twice the nodes
+// of depth d less the nodes of depth d + 1.
+CUDAENC_HD void make_code_lengths(uint32_t *weights, int n, uint8_t (&codes)[16]) {
+    constexpr int kDeepest = 48;  // Fibonacci: deeper trees have weights of more than 2^32
+    const int root = n - 1;
+    for (int node = 0, tree = 0, leaf = 0; node <= root; node++) {
+        uint32_t sum = 0;
+        for (int i = 0; i < 2; i++) {
+            if (leaf <= n && (tree == node || weights[leaf] <= weights[tree])) {
+                sum += weights[leaf++];
+            } else {
+                sum += weights[tree];
+                weights[tree++] = static_cast<uint32_t>(node);
+            }
+        }
+        weights[node] = sum;
+    }
+    int lengths[kDeepest + 2] = {};  // nodes of each depth, then leaves
+    weights[root] = 0;
+    lengths[0] = 1;
+    for (int node = root - 1; node >= 0; node--) {
+        weights[node] = weights[weights[node]] + 1;
+        lengths[weights[node]]++;
+    }
+    for (int length = kDeepest + 1; length > 0; length--) lengths[length] = 2 * lengths[length - 1] - lengths[length];
+    // Figure K.3: of two codes too long one becomes a bit shorter, the other goes beside one that is shorter still.
+    for (int length = kDeepest + 1; length > 16; length--)
+        while (lengths[length] > 0) {
+            int shorter = length - 2;
+            while (lengths[shorter] == 0 || shorter == 0) shorter--;
+            lengths[length] -= 2;
+            lengths[length - 1]++;
+            lengths[shorter + 1] += 2;
+            lengths[shorter]--;
+        }
+    int longest = 16;
+    while (lengths[longest] == 0) longest--;
+    lengths[longest]--;
+    for (int length = 1; length <= 16; length++) codes[length - 1] = static_cast<uint8_t>(lengths[length]);
+}
+
+// The table for `counts` of `size` symbols, of which 1..162 occur, their sum below 2^32 - 1. A kernel may do the first
+// step by threads: a symbol's place is the number of those that precede it.
+CUDAENC_HD void make_huffman_spec(const uint32_t *counts, int size, HuffmanSpec &spec) {
+    uint8_t used[256];
+    int n = 0;
+    for (int s = 0; s < size; s++)
+        if (counts[s]) used[n++] = static_cast<uint8_t>(s);
+    uint32_t weights[kAcSymbols + 1];
+    weights[0] = 1;  // K.2: the code that is reserved
+    for (int i = 0; i < n; i++) {
+        int place = 0;
+        for (int j = 0; j < n; j++) place += precedes(counts, used[j], used[i]);
+        spec.symbols[place] = used[i];
+        weights[n - place] = counts[used[i]];
+    }
+    make_code_lengths(weights, n, spec.codes);
+}
+
+// ---- The DHT marker segment (B.2.4.2): all tables in one.
+
+struct HuffmanSpecs {
+    HuffmanSpec dc[kTables], ac[kTables];
+};
+constexpr int kMaxDhtBytes = 4 + kTables * (17 + kDcSymbols + 17 + kAcSymbols);
+
+CUDAENC_HD uint8_t *put_huffman_spec(uint8_t *to, int of_class, int table, const HuffmanSpec &spec) {
+    *to++ = static_cast<uint8_t>(of_class << 4 | table);
+    for (int i = 0; i < 16; i++) *to++ = spec.codes[i];
+    const int n = symbols_of(spec);
+    for (int i = 0; i < n; i++) *to++ = spec.symbols[i];
+    return to;
+}
+// Returns its bytes. tables: 1 or 2, of each class.
+CUDAENC_HD int put_dht(uint8_t *to, const HuffmanSpecs &specs, int tables) {
+    uint8_t *end = to + 4;
+    for (int t = 0; t < tables; t++) {
+        end = put_huffman_spec(end, 0, t, specs.dc[t]);
+        end = put_huffman_spec(end, 1, t, specs.ac[t]);
+    }
+    const int bytes = static_cast<int>(end - to);
+    to[0] = 0xFF, to[1] = 0xC4;
+    to[2] = static_cast<uint8_t>((bytes - 2) >> 8), to[3] = static_cast<uint8_t>(bytes - 2);
+    return bytes;
+}
+
+}  // namespace cudaenc::mjpeg

@@ -1,0 +1,59 @@
+// Uniform quantisation (T.81 A.3.4). SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../hd.h"
+#include "tables.h"
+
+namespace cudaenc::mjpeg {
+
+// Division by 8 q, q the divisor that DQT tells: round(c / 8q) = floor((c' + 4q) / 8q) with c' = c, or c - 1 where c is
+// negative, so that halves go away from 0; and with m = round(2^s / 8q)
+//     level = (c' m + 2^(s-1) + 2^15) >> s.
+// Why it is exact: s = 20 + floor(log2(q)), so 2^s / 8q is above 2^16 and |m 8q - 2^s| <= 4q. The product of m and c'
+// is off by |c'| 4q / 8q < 2^13 at most; with 2^15 more the sum is above the exact one, and by less than 2^16. Nothing
+// exceeds 31 bits.
+struct Reciprocal {
+    int32_t multiplier;  // m
+    int32_t bias;        // 2^(s-1) + 2^15
+    int32_t shift;       // s
+};
+CUDAENC_HD constexpr Reciprocal reciprocal_of(int32_t q) {  // 1..255
+    int32_t s = 20;
+    while (q >> (s - 19)) s++;
+    return {((1 << s) + 4 * q) / (8 * q), (1 << (s - 1)) + (1 << 15), s};
+}
+
+// Level of a coefficient c of fdct.h, -8192..8192, which is 8 times too large. Int: int32_t, or a vector of them.
+template <class Int>
+CUDAENC_HD Int quantise(const Int &c, const Int &multiplier, const Int &bias, const Int &shift) {
+    return ((c + (c >> 31)) * multiplier + bias) >> shift;
+}
+
+// A quantisation table for quantise(), by index.
+struct Quantiser {
+    int32_t multiplier[kBlockSamples];
+    int32_t bias[kBlockSamples];
+    int32_t shift[kBlockSamples];
+};
+CUDAENC_HD int32_t quantise(const Quantiser &q, int index, int32_t c) {
+    return quantise<int32_t>(c, q.multiplier[index], q.bias[index], q.shift[index]);
+}
+CUDAENC_HD void set_divisor(Quantiser &q, int index, int32_t divisor) {
+    const Reciprocal r = reciprocal_of(divisor);
+    q.multiplier[index] = r.multiplier;
+    q.bias[index] = r.bias;
+    q.shift[index] = r.shift;
+}
+
+// A table's scale in 1/10000 for a quality of 1..100, as libjpeg has it: 50 takes tables as they are.
+CUDAENC_HD constexpr int32_t scale_of_quality(int32_t quality) {
+    return 100 * (quality < 50 ? 5000 / quality : 200 - 2 * quality);
+}
+constexpr int32_t kMaxScale = 500000;
+// The divisor that a table's value of 1..255 becomes.
+CUDAENC_HD constexpr int32_t scaled_divisor(int32_t value, int32_t scale) {
+    return max_of(1, min_of(255, (value * scale + 5000) / 10000));
+}
+
+}  // namespace cudaenc::mjpeg
