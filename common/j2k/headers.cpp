@@ -4,23 +4,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../bytes.h"
 #include "../error.h"
+#include "../icc_profile.h"
 #include "codestream.h"
 
 namespace cudaenc::j2k {
 
 namespace {
-
-// Bytes in network order.
-class Bytes {
-  public:
-    std::vector<uint8_t> data;
-    void put8(uint32_t x) { data.push_back(static_cast<uint8_t>(x)); }
-    void put16(uint32_t x) { put8(x >> 8), put8(x); }
-    void put32(uint32_t x) { put16(x >> 16), put16(x); }
-    void put_text(const char *s) { data.insert(data.end(), s, s + std::strlen(s)); }
-    void put_bytes(const uint8_t *s, size_t n) { data.insert(data.end(), s, s + n); }
-};
 
 void put_siz(Bytes &out, const Params &p) {  // A.5.1
     out.put16(kSiz);
@@ -102,11 +93,10 @@ MainHeader make_main_header(const Params &p) {
 
 namespace {
 
-// A profile describes RGB or grey samples (ICC.1 7.2.6, data colour space); of YUV samples, or of grey ones from an RGB
-// picture, it would say what is not so.
+// Of YUV samples, or of grey ones from an RGB picture, a profile would say what is not so.
 bool describes(const uint8_t *icc_profile, size_t size, CudaencColorModel model) {
-    const char *space = model == CUDAENC_COLOR_RGB ? "RGB " : model == CUDAENC_COLOR_GRAY ? "GRAY" : nullptr;
-    return space && size >= 128 && !std::memcmp(icc_profile + 16, space, 4);
+    return (model == CUDAENC_COLOR_RGB && icc_profile_is_of(icc_profile, size, "RGB ")) ||
+           (model == CUDAENC_COLOR_GRAY && icc_profile_is_of(icc_profile, size, "GRAY"));
 }
 
 }  // namespace

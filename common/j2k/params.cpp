@@ -8,6 +8,7 @@
 
 #include "../error.h"
 #include "../hd.h"
+#include "../option_checks.h"
 #include "dwt.h"
 
 namespace cudaenc::j2k {
@@ -17,46 +18,10 @@ namespace {
 constexpr int kMaxSize = 32768;
 constexpr int kMaxTiles = 65535;  // T.800 A.4.2: Isot has 16 bits, 65535 is reserved
 
-[[noreturn]] void refuse(const std::string &message) { throw Error(CUDAENC_ERR_INVALID, message); }
-
-void check_range(const char *name, int value, int low, int high) {
-    if (value < low || value > high)
-        refuse(format_string("%s %d is not allowed: it is %d to %d", name, value, low, high));
-}
-
-void check_flag(const char *name, int value) {
-    if (value != 0 && value != 1) refuse(format_string("%s %d is not allowed: it is 0 or 1", name, value));
-}
-
 int power_of_two(const char *name, int value, int low, int high) {
     if (value < low || value > high || (value & (value - 1)))
         refuse(format_string("%s %d is not allowed: it is a power of two, %d to %d", name, value, low, high));
     return bit_width(static_cast<uint32_t>(value)) - 1;
-}
-
-void check_format(const CudaencFormat &format) {
-    if (format.width < 1 || format.height < 1 || format.width > kMaxSize || format.height > kMaxSize)
-        refuse(format_string("picture size %dx%d is not allowed: each side is 1 to %d", format.width, format.height,
-                             kMaxSize));
-    if (format.components < 1 || format.components > kMaxComponents || format.planes < 1 || format.planes > 4)
-        refuse(format_string("a format of %d components in %d planes is not allowed: both are 1 to 4",
-                             format.components, format.planes));
-    for (int c = 0; c < format.components; c++) {
-        const CudaencComponent &s = format.component[c];
-        if (s.depth < 1 || s.depth > 16 || s.shift < 0 || s.shift + s.depth > 16)
-            refuse(format_string("component %d: depth %d with shift %d is not allowed: together they are 1 to 16", c,
-                                 s.depth, s.shift));
-        if (s.plane < 0 || s.plane >= format.planes || s.offset < 0 || s.step < 1)
-            refuse(format_string("component %d: plane %d, offset %d, step %d is not allowed", c, s.plane, s.offset,
-                                 s.step));
-        if (s.depth + s.shift > 8 && (s.offset | s.step) & 1)
-            refuse(
-                format_string("component %d: offset %d, step %d is not allowed: samples of two bytes lie at even ones",
-                              c, s.offset, s.step));
-        if (s.log2_subsample_x < 0 || s.log2_subsample_x > 3 || s.log2_subsample_y < 0 || s.log2_subsample_y > 3)
-            refuse(format_string("component %d: sub-sampling by 2^%d, 2^%d is not allowed: the exponents are 0 to 3", c,
-                                 s.log2_subsample_x, s.log2_subsample_y));
-    }
 }
 
 // "WxH,WxH,...", highest resolution first; T.800 A.6.1: exponents 0 to 15, 0 for the lowest resolution only.
@@ -214,7 +179,7 @@ void set_irreversible(Params &params, int quality) {
 }  // namespace
 
 Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options) {
-    check_format(format);
+    check_format(format, kMaxSize);
     check_range("format", options.format, CUDAENC_J2K_CODESTREAM, CUDAENC_J2K_JP2);
     check_range("pred", options.pred, CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53);
     check_range("prog", options.prog, CUDAENC_J2K_LRCP, CUDAENC_J2K_CPRL);
@@ -270,11 +235,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     p.tlm = options.tlm;
     p.plt = options.plt;
     p.jp2 = options.format == CUDAENC_J2K_JP2;
-    p.comment = options.comment ? options.comment
-                                : format_string("cudaenc %d.%d.%d", CUDAENC_VERSION_MAJOR, CUDAENC_VERSION_MINOR,
-                                                CUDAENC_VERSION_PATCH);
-    if (p.comment.size() > 65531)
-        refuse(format_string("comment of %zu bytes is not allowed: it has at most 65531", p.comment.size()));
+    p.comment = comment_of(options.comment, 65531);
     p.quantisers.resize(p.components.size());
     if (p.reversible)
         set_reversible(p);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "option_checks.h"
+
+#include "error.h"
+
+namespace cudaenc {
+
+void refuse(const std::string &message) { throw Error(CUDAENC_ERR_INVALID, message); }
+
+void check_range(const char *name, int value, int low, int high) {
+    if (value < low || value > high)
+        refuse(format_string("%s %d is not allowed: it is %d to %d", name, value, low, high));
+}
+
+void check_flag(const char *name, int value) {
+    if (value != 0 && value != 1) refuse(format_string("%s %d is not allowed: it is 0 or 1", name, value));
+}
+
+std::string comment_of(const char *comment, size_t longest) {
+    const std::string text = comment ? comment
+                                     : format_string("cudaenc %d.%d.%d", CUDAENC_VERSION_MAJOR, CUDAENC_VERSION_MINOR,
+                                                     CUDAENC_VERSION_PATCH);
+    if (text.size() > longest)
+        refuse(format_string("comment of %zu bytes is not allowed: it has at most %zu", text.size(), longest));
+    return text;
+}
+
+void check_format(const CudaencFormat &format, int largest_side) {
+    if (format.width < 1 || format.height < 1 || format.width > largest_side || format.height > largest_side)
+        refuse(format_string("picture size %dx%d is not allowed: each side is 1 to %d", format.width, format.height,
+                             largest_side));
+    if (format.components < 1 || format.components > 4 || format.planes < 1 || format.planes > 4)
+        refuse(format_string("a format of %d components in %d planes is not allowed: both are 1 to 4",
+                             format.components, format.planes));
+    for (int c = 0; c < format.components; c++) {
+        const CudaencComponent &s = format.component[c];
+        if (s.depth < 1 || s.depth > 16 || s.shift < 0 || s.shift + s.depth > 16)
+            refuse(format_string("component %d: depth %d with shift %d is not allowed: together they are 1 to 16", c,
+                                 s.depth, s.shift));
+        if (s.plane < 0 || s.plane >= format.planes || s.offset < 0 || s.step < 1)
+            refuse(format_string("component %d: plane %d, offset %d, step %d is not allowed", c, s.plane, s.offset,
+                                 s.step));
+        if (s.depth + s.shift > 8 && (s.offset | s.step) & 1)
+            refuse(
+                format_string("component %d: offset %d, step %d is not allowed: samples of two bytes lie at even ones",
+                              c, s.offset, s.step));
+        if (s.log2_subsample_x < 0 || s.log2_subsample_x > 3 || s.log2_subsample_y < 0 || s.log2_subsample_y > 3)
+            refuse(format_string("component %d: sub-sampling by 2^%d, 2^%d is not allowed: the exponents are 0 to 3", c,
+                                 s.log2_subsample_x, s.log2_subsample_y));
+    }
+}
+
+}  // namespace cudaenc

@@ -1,0 +1,20 @@
+// What all codecs ask of options and formats. Each throws Error(CUDAENC_ERR_INVALID) with a line that names the option,
+// its value and what is allowed. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <string>
+
+#include "cudaenc.h"
+
+namespace cudaenc {
+
+[[noreturn]] void refuse(const std::string &message);
+void check_range(const char *name, int value, int low, int high);
+void check_flag(const char *name, int value);
+
+// The option `comment`: NULL stands for the library's name and version.
+std::string comment_of(const char *comment, size_t longest);
+
+// Sizes of 1 to largest_side, components within planes, sub-sampling by 1 to 8.
+void check_format(const CudaencFormat &format, int largest_side);
+
+}  // namespace cudaenc
