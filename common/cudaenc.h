@@ -42,7 +42,8 @@ enum {
 const char *cudaenc_error_string(int code);
 
 typedef enum CudaencCodec {
-    CUDAENC_CODEC_J2K = 1, /**< JPEG 2000 Part 1, ITU-T T.800. */
+    CUDAENC_CODEC_J2K = 1,   /**< JPEG 2000 Part 1, ITU-T T.800. */
+    CUDAENC_CODEC_MJPEG = 2, /**< JPEG, baseline, ITU-T T.81: a picture a packet. */
 } CudaencCodec;
 
 typedef enum CudaencLogLevel {
@@ -63,7 +64,8 @@ typedef enum CudaencColorModel {
 
 /** Where a component's samples lie: sample (x, y) is (word >> shift) of `depth` bits, the word at
  *  data[plane] + y * stride[plane] + offset + x * step; it has two bytes, of the host's order, where
- *  depth + shift > 8, and an even address then, else one. Components are in the order R G B, Y Cb Cr, X Y Z or gray, then alpha. */
+ *  depth + shift > 8, and an even address then, else one. Components are in the order R G B, Y Cb Cr, X Y Z or gray,
+ * then alpha. */
 typedef struct CudaencComponent {
     int plane;
     int offset;           /**< bytes */
@@ -121,6 +123,25 @@ typedef struct CudaencJ2kOptions {
 /** Fills in the defaults. */
 void cudaenc_j2k_defaults(CudaencJ2kOptions *options);
 
+/* Options of CUDAENC_CODEC_MJPEG. Formats: 8 bits; gray, YUV or RGB, no alpha. */
+typedef enum CudaencMjpegHuffman {
+    CUDAENC_MJPEG_HUFFMAN_DEFAULT, /**< the tables of Annex K */
+    CUDAENC_MJPEG_HUFFMAN_OPTIMAL, /**< made for each picture */
+} CudaencMjpegHuffman;
+
+typedef struct CudaencMjpegOptions {
+    int quality; /**< 1..100, scales the matrices as libjpeg does, 50 takes them as they are; default 90 */
+    const uint16_t *luma_matrix;   /**< 64 divisors, 1..255, by rows, also of RGB and gray; NULL: Annex K's (default) */
+    const uint16_t *chroma_matrix; /**< of Cb and Cr */
+    int huffman;                   /**< CudaencMjpegHuffman; default optimal */
+    int restart_interval;          /**< MCUs between restart markers, 0..65535; 0: none (default); -1: a row of them */
+    int mct;                       /**< RGB: 0 stays RGB, told by an Adobe marker (default); 1 becomes YCbCr, 4:4:4 */
+    int64_t frame_bytes; /**< size of each packet, met by choosing the quality; 0: `quality` holds (default) */
+    const char *comment; /**< text of a COM marker segment; NULL: the library's name and version; "": none */
+} CudaencMjpegOptions;
+/** Fills in the defaults. */
+void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options);
+
 typedef struct CudaencConfig {
     size_t struct_size; /**< sizeof(CudaencConfig), set by cudaenc_config_defaults() */
     CudaencCodec codec;
@@ -134,7 +155,8 @@ typedef struct CudaencConfig {
     int stage_times;    /**< 1: measure every stage, see cudaenc_stage_times(); default 0 */
     CudaencLog log;     /**< may be NULL */
     void *log_opaque;
-    CudaencJ2kOptions j2k; /**< of CUDAENC_CODEC_J2K */
+    CudaencJ2kOptions j2k;     /**< of CUDAENC_CODEC_J2K */
+    CudaencMjpegOptions mjpeg; /**< of CUDAENC_CODEC_MJPEG */
 } CudaencConfig;
 void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec);
 
@@ -148,6 +170,8 @@ typedef struct CudaencFrame {
     const uint8_t *icc_profile; /**< embedded where the file format can hold it; copied by cudaenc_submit() */
     size_t icc_profile_size;
     int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
+    const uint8_t *exif; /**< a TIFF structure, embedded where the codec has a place for it; copied as the profile is */
+    size_t exif_size;
 } CudaencFrame;
 
 typedef struct CudaencBuffer CudaencBuffer;

@@ -14,6 +14,7 @@
 #include "encoder.h"
 #include "error.h"
 #include "j2k/j2k.h"
+#include "mjpeg/mjpeg.h"
 
 using namespace cudaenc;
 
@@ -112,6 +113,13 @@ std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const Cudae
             return j2k::make_device_encoder(params, config.async_depth, device, config.device_frames,
                                             config.stage_times);
         }
+        case CUDAENC_CODEC_MJPEG: {
+            const mjpeg::Params params = mjpeg::make_params(config.format, config.mjpeg);
+            const std::shared_ptr<Device> device = choose_device(session, config);
+            if (!device) return mjpeg::make_cpu_encoder(params, config.async_depth, config.threads, config.stage_times);
+            throw Error(CUDAENC_ERR_UNSUPPORTED,
+                        format_string("device '%s' cannot encode JPEG yet: allowed is cpu", config.device));
+        }
     }
     throw Error(CUDAENC_ERR_INVALID, format_string("codec %d is not known", config.codec));
 }
@@ -154,6 +162,12 @@ void cudaenc_j2k_defaults(CudaencJ2kOptions *options) {
     options->guard_bits = 2;
 }
 
+void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {
+    *options = {};
+    options->quality = 90;
+    options->huffman = CUDAENC_MJPEG_HUFFMAN_OPTIMAL;
+}
+
 void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
     *config = {};
     config->struct_size = sizeof *config;
@@ -162,6 +176,7 @@ void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
     config->async_depth = 4;
     config->format.color_primaries = config->format.color_transfer = config->format.color_matrix = 2;
     cudaenc_j2k_defaults(&config->j2k);
+    cudaenc_mjpeg_defaults(&config->mjpeg);
 }
 
 int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {

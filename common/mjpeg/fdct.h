@@ -27,17 +27,17 @@ CUDAENC_HD void fdct(Int (&v)[8]) {
     constexpr int shift =
         Pass == FdctPass::rows ? kFdctConstantBits - kFdctFraction : kFdctConstantBits + kFdctFraction;
     constexpr int32_t half = 1 << (shift - 1);
-    // Values 0 and 4 are sums alone.
-    const auto scale_sum = [](const Int &x) -> Int {
-        return Pass == FdctPass::rows ? Int(x << kFdctFraction)
-                                      : Int((x + (1 << (kFdctFraction - 1))) >> kFdctFraction);
-    };
     const Int s0 = v[0] + v[7], s1 = v[1] + v[6], s2 = v[2] + v[5], s3 = v[3] + v[4];
     const Int d0 = v[0] - v[7], d1 = v[1] - v[6], d2 = v[2] - v[5], d3 = v[3] - v[4];
 
     const Int even0 = s0 + s3, even1 = s1 + s2, odd0 = s0 - s3, odd1 = s1 - s2;
-    v[0] = scale_sum(even0 + even1);
-    v[4] = scale_sum(even0 - even1);
+    if constexpr (Pass == FdctPass::rows) {
+        v[0] = (even0 + even1) << kFdctFraction;
+        v[4] = (even0 - even1) << kFdctFraction;
+    } else {
+        v[0] = (even0 + even1 + (1 << (kFdctFraction - 1))) >> kFdctFraction;
+        v[4] = (even0 - even1 + (1 << (kFdctFraction - 1))) >> kFdctFraction;
+    }
     // sqrt(2) times a rotation by 6 pi / 16; ck below is cos(k pi / 16).
     const Int r = (odd0 + odd1) * fdct_constant(0.541196100146197) + half;  // sqrt(2) c6
     v[2] = (r + odd0 * fdct_constant(0.765366864730180)) >> shift;          // sqrt(2) (c2 - c6)

@@ -65,6 +65,13 @@ CUDAENC_HD uint32_t word_length(uint32_t word) { return word & 31; }
 // The most that a block can take: codes of 16 bits, 11 bits of magnitude for DC, 10 for each AC level.
 constexpr int kMaxBlockBits = (16 + 11) + 63 * (16 + 10);
 
+inline void add(SymbolCounts &to, const SymbolCounts &counts) {
+    for (int t = 0; t < kTables; t++) {
+        for (int s = 0; s < 16; s++) to.dc[t][s] += counts.dc[t][s];
+        for (int s = 0; s < 256; s++) to.ac[t][s] += counts.ac[t][s];
+    }
+}
+
 // Sinks of code_block(). dc, ac: rows of one table.
 struct SymbolCounter {
     uint32_t *dc, *ac;
@@ -179,11 +186,40 @@ CUDAENC_HD void make_huffman_spec(const uint32_t *counts, int size, HuffmanSpec 
     make_code_lengths(weights, n, spec.codes);
 }
 
-// ---- The DHT marker segment (B.2.4.2): all tables in one.
-
 struct HuffmanSpecs {
     HuffmanSpec dc[kTables], ac[kTables];
 };
+
+// Of all tables in use.
+CUDAENC_HD HuffmanSpecs optimal_huffman(const SymbolCounts &counts, int tables) {
+    HuffmanSpecs specs{};
+    for (int t = 0; t < tables; t++) {
+        make_huffman_spec(counts.dc[t], 16, specs.dc[t]);
+        make_huffman_spec(counts.ac[t], 256, specs.ac[t]);
+    }
+    return specs;
+}
+CUDAENC_HD CodeTables make_codes(const HuffmanSpecs &specs, int tables) {
+    CodeTables codes{};
+    for (int t = 0; t < tables; t++) {
+        make_code_words(specs.dc[t], codes.dc[t], 16);
+        make_code_words(specs.ac[t], codes.ac[t], 256);
+    }
+    return codes;
+}
+
+// Bits of all that was counted.
+CUDAENC_HD uint64_t count_bits(const SymbolCounts &counts, const CodeTables &codes) {
+    uint64_t bits = 0;
+    for (int t = 0; t < kTables; t++) {
+        for (int s = 0; s < 16; s++) bits += uint64_t{counts.dc[t][s]} * word_length(codes.dc[t][s]);
+        for (int s = 0; s < 256; s++) bits += uint64_t{counts.ac[t][s]} * word_length(codes.ac[t][s]);
+    }
+    return bits;
+}
+
+// ---- The DHT marker segment (B.2.4.2): all tables in one.
+
 constexpr int kMaxDhtBytes = 4 + kTables * (17 + kDcSymbols + 17 + kAcSymbols);
 
 CUDAENC_HD uint8_t *put_huffman_spec(uint8_t *to, int of_class, int table, const HuffmanSpec &spec) {

@@ -24,10 +24,11 @@ CUDAENC_HD constexpr Reciprocal reciprocal_of(int32_t q) {  // 1..255
     return {((1 << s) + 4 * q) / (8 * q), (1 << (s - 1)) + (1 << 15), s};
 }
 
-// Level of a coefficient c of fdct.h, -8192..8192, which is 8 times too large. Int: int32_t, or a vector of them.
+// A coefficient of fdct.h, -8192..8192, which is 8 times too large, becomes its level. Int: int32_t, or a vector of
+// them.
 template <class Int>
-CUDAENC_HD Int quantise(const Int &c, const Int &multiplier, const Int &bias, const Int &shift) {
-    return ((c + (c >> 31)) * multiplier + bias) >> shift;
+CUDAENC_HD void quantise(Int &c, const Int &multiplier, const Int &bias, const Int &shift) {
+    c = ((c + (c >> 31)) * multiplier + bias) >> shift;
 }
 
 // A quantisation table for quantise(), by index.
@@ -37,7 +38,8 @@ struct Quantiser {
     int32_t shift[kBlockSamples];
 };
 CUDAENC_HD int32_t quantise(const Quantiser &q, int index, int32_t c) {
-    return quantise<int32_t>(c, q.multiplier[index], q.bias[index], q.shift[index]);
+    quantise(c, q.multiplier[index], q.bias[index], q.shift[index]);
+    return c;
 }
 CUDAENC_HD void set_divisor(Quantiser &q, int index, int32_t divisor) {
     const Reciprocal r = reciprocal_of(divisor);

@@ -1,0 +1,54 @@
+// Blocks and MCUs (T.81 A.2). SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../hd.h"
+
+namespace cudaenc::mjpeg {
+
+// A component in its scan. An MCU has h x v of its blocks. Of those at the picture's right and lower edges, some may
+// lie wholly outside: they are not among columns x rows, are never transformed, and coded as a copy of the DC before,
+// which takes the fewest bits. Blocks that have samples repeat the last column and row of these.
+struct BlockGrid {
+    int32_t h, v;           // 1 and 1 where the scan has one component
+    int32_t columns, rows;  // of blocks with samples
+};
+
+struct ScanGrid {
+    int32_t mcus_x, mcus_y;
+    int32_t restart_interval;  // MCUs; 0: none
+
+    CUDAENC_HD int64_t mcus() const { return int64_t{mcus_x} * mcus_y; }
+    // Whether a restart marker stands before an MCU, so that predictions begin anew (also before the first).
+    CUDAENC_HD bool begins_interval(int64_t mcu) const {
+        return mcu == 0 || (restart_interval && mcu % restart_interval == 0);
+    }
+};
+
+// Block i, 0 to h v - 1, of an MCU.
+struct BlockPlace {
+    int32_t x, y;
+};
+CUDAENC_HD BlockPlace block_of_mcu(const ScanGrid &scan, const BlockGrid &grid, int64_t mcu, int i) {
+    return {static_cast<int32_t>(mcu % scan.mcus_x) * grid.h + i % grid.h,
+            static_cast<int32_t>(mcu / scan.mcus_x) * grid.v + i / grid.h};
+}
+CUDAENC_HD bool has_samples(const BlockGrid &grid, const BlockPlace &b) {
+    return b.x < grid.columns && b.y < grid.rows;
+}
+
+// The block whose DC predicts that of block i of an MCU (F.1.1.5.1): the last one before it that has samples, of the
+// same interval. x is -1 where there is none: then the prediction is 0. Each MCU begins with a block that has samples.
+CUDAENC_HD BlockPlace dc_predictor(const ScanGrid &scan, const BlockGrid &grid, int64_t mcu, int i) {
+    for (;;) {
+        while (--i >= 0) {
+            const BlockPlace b = block_of_mcu(scan, grid, mcu, i);
+            if (has_samples(grid, b)) return b;
+        }
+        if (scan.begins_interval(mcu)) return {-1, -1};
+        mcu--;
+        i = grid.h * grid.v;
+    }
+}
+
+}  // namespace cudaenc::mjpeg

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "headers.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "../bytes.h"
+#include "../error.h"
+#include "../icc_profile.h"
+
+namespace cudaenc::mjpeg {
+
+namespace {
+
+constexpr uint32_t kApp0 = 0xFFE0, kApp1 = 0xFFE1, kApp2 = 0xFFE2, kApp14 = 0xFFEE, kCom = 0xFFFE, kDqt = 0xFFDB,
+                   kSof0 = 0xFFC0, kDri = 0xFFDD, kSos = 0xFFDA;
+constexpr size_t kMaxSegment = 65533;  // bytes after the length
+constexpr size_t kExifHead = 6, kIccHead = 14;
+
+void put_segment(Bytes &out, uint32_t marker, size_t size) {
+    out.put16(marker);
+    out.put16(2 + static_cast<uint32_t>(size));
+}
+
+// T.871 10.1. What FFmpeg and others hold the densities for is the sample aspect ratio itself, width to height. Terms
+// have 16 bits: what is larger is halved.
+void put_jfif(Bytes &out, int aspect_num, int aspect_den) {
+    if (aspect_num <= 0 || aspect_den <= 0) aspect_num = aspect_den = 1;
+    while (std::max(aspect_num, aspect_den) > 65535) {
+        aspect_num = std::max(aspect_num / 2, 1);
+        aspect_den = std::max(aspect_den / 2, 1);
+    }
+    put_segment(out, kApp0, 14);
+    out.put_text("JFIF"), out.put8(0);
+    out.put16(0x0102);
+    out.put8(0);  // no unit
+    out.put16(aspect_num), out.put16(aspect_den);
+    out.put8(0), out.put8(0);  // no thumbnail
+}
+
+// ICC.1 B.4: chunks that are numbered from 1.
+void put_icc_profile(Bytes &out, const std::vector<uint8_t> &profile) {
+    constexpr size_t longest = kMaxSegment - kIccHead;
+    const size_t chunks = (profile.size() + longest - 1) / longest;
+    for (size_t i = 0; i < chunks; i++) {
+        const size_t size = std::min(longest, profile.size() - i * longest);
+        put_segment(out, kApp2, kIccHead + size);
+        out.put_text("ICC_PROFILE"), out.put8(0);
+        out.put8(static_cast<uint32_t>(i + 1)), out.put8(static_cast<uint32_t>(chunks));
+        out.put_bytes(&profile[i * longest], size);
+    }
+}
+
+}  // namespace
+
+Metadata take_metadata(const Params &p, const CudaencFrame &frame) {
+    Metadata m;
+    m.aspect_num = frame.sample_aspect_num;
+    m.aspect_den = frame.sample_aspect_den;
+    const char *space = p.input.color_model == CUDAENC_COLOR_GRAY ? "GRAY" : "RGB ";
+    if (icc_profile_is_of(frame.icc_profile, frame.icc_profile_size, space))
+        m.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
+    m.exif.assign(frame.exif, frame.exif + frame.exif_size);
+    if (m.icc_profile.size() > 255 * (kMaxSegment - kIccHead))
+        throw Error(CUDAENC_ERR_INVALID, format_string("an ICC profile of %zu bytes is not allowed: it has at most %zu",
+                                                       m.icc_profile.size(), 255 * (kMaxSegment - kIccHead)));
+    if (m.exif.size() > kMaxSegment - kExifHead)
+        throw Error(CUDAENC_ERR_INVALID, format_string("EXIF data of %zu bytes are not allowed: they have at most %zu",
+                                                       m.exif.size(), kMaxSegment - kExifHead));
+    return m;
+}
+
+FrameHeader make_frame_header(const Params &p, const Metadata &metadata, const Divisors &divisors) {
+    FrameHeader header;
+    Bytes out;
+    out.put16(kSoi);
+    if (!p.coded_rgb) put_jfif(out, metadata.aspect_num, metadata.aspect_den);  // JFIF knows no RGB
+    if (!metadata.exif.empty()) {
+        put_segment(out, kApp1, kExifHead + metadata.exif.size());
+        out.put_text("Exif"), out.put8(0), out.put8(0);
+        out.put_bytes(metadata.exif.data(), metadata.exif.size());
+    }
+    put_icc_profile(out, metadata.icc_profile);
+    if (p.coded_rgb) {  // T.872 6.5.3: no transform
+        put_segment(out, kApp14, 12);
+        out.put_text("Adobe");
+        out.put16(100), out.put16(0), out.put16(0), out.put8(0);
+    }
+    if (!p.comment.empty()) {
+        put_segment(out, kCom, p.comment.size());
+        out.put_text(p.comment.c_str());
+    }
+    // JPEG is of full range; limited range is told to those who know this comment, FFmpeg among them.
+    if (!p.input.full_range && p.input.color_model != CUDAENC_COLOR_RGB) {
+        put_segment(out, kCom, 10);
+        out.put_text("CS=ITU601"), out.put8(0);
+    }
+    put_segment(out, kDqt, 65 * static_cast<size_t>(p.tables));  // B.2.4.1
+    for (int table = 0; table < p.tables; table++) {
+        out.put8(table);  // 8 bits
+        if (table == 0) header.dqt = out.data.size();
+        for (int k = 0; k < kBlockSamples; k++) out.put8(divisors.of[table][kZigzag[k]]);
+    }
+    put_segment(out, kSof0, 6 + 3 * p.components.size());  // B.2.2
+    out.put8(8);
+    out.put16(p.height), out.put16(p.width);
+    out.put8(static_cast<uint32_t>(p.components.size()));
+    for (const Component &c : p.components) out.put8(c.id), out.put8(c.h << 4 | c.v), out.put8(c.table);
+    header.bytes = std::move(out.data);
+    return header;
+}
+
+HuffmanSpecs default_huffman() {
+    HuffmanSpecs specs;
+    std::copy_n(kDcHuffman, kTables, specs.dc);
+    std::copy_n(kAcHuffman, kTables, specs.ac);
+    return specs;
+}
+
+std::vector<uint8_t> make_scan_header(const Params &p, const Scan &scan) {
+    Bytes out;
+    if (scan.grid.restart_interval) {  // B.2.4.4
+        put_segment(out, kDri, 2);
+        out.put16(scan.grid.restart_interval);
+    }
+    put_segment(out, kSos, 4 + 2 * static_cast<size_t>(scan.count));  // B.2.3
+    out.put8(scan.count);
+    for (int i = 0; i < scan.count; i++) {
+        const Component &c = p.components[static_cast<size_t>(scan.first + i)];
+        out.put8(c.id), out.put8(c.table << 4 | c.table);
+    }
+    out.put8(0), out.put8(63), out.put8(0);  // all coefficients, at once
+    return std::move(out.data);
+}
+
+}  // namespace cudaenc::mjpeg

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "params.h"
+
+#include <algorithm>
+
+#include "../error.h"
+#include "../option_checks.h"
+
+namespace cudaenc::mjpeg {
+
+namespace {
+
+constexpr int kMaxSide = 65535;                    // B.2.2: X and Y have 16 bits
+constexpr int64_t kMaxSamples = int64_t{1} << 31;  // so that counts of symbols fit 32 bits
+constexpr int kMaxMcuBlocks = 10;                  // B.2.3
+constexpr int64_t kMinFrameBytes = 1, kMaxFrameBytes = int64_t{1} << 31;
+
+void check_components(const CudaencFormat &format) {
+    const bool gray = format.color_model == CUDAENC_COLOR_GRAY;
+    if (format.has_alpha) refuse("a format with alpha is not allowed: JPEG has no place for it");
+    if (format.color_model == CUDAENC_COLOR_XYZ) refuse("XYZ is not allowed: it is gray, YUV or RGB");
+    if (format.components != (gray ? 1 : 3))
+        refuse(format_string("%d components are not allowed: gray has 1, YUV and RGB have 3", format.components));
+    int densest_x = 3, densest_y = 3;
+    for (int c = 0; c < format.components; c++) {
+        const CudaencComponent &s = format.component[c];
+        if (s.depth != 8) refuse(format_string("component %d: depth %d is not allowed: it is 8", c, s.depth));
+        if (s.log2_subsample_x > 2 || s.log2_subsample_y > 2)
+            refuse(format_string("component %d: sub-sampling by 2^%d, 2^%d is not allowed: the exponents are 0 to 2", c,
+                                 s.log2_subsample_x, s.log2_subsample_y));
+        densest_x = std::min(densest_x, s.log2_subsample_x);
+        densest_y = std::min(densest_y, s.log2_subsample_y);
+    }
+    if (densest_x || densest_y) refuse("every component is sub-sampled: the picture's size is that of its densest one");
+}
+
+void set_matrix(uint8_t (&to)[kBlockSamples], const char *name, const uint16_t *matrix, const uint8_t *default_matrix) {
+    for (int i = 0; i < kBlockSamples; i++) {
+        const int divisor = matrix ? matrix[i] : default_matrix[i];
+        if (divisor < 1 || divisor > 255)
+            refuse(format_string("%s: divisor %d at row %d, column %d is not allowed: it is 1 to 255", name, divisor,
+                                 i / kBlockSize, i % kBlockSize));
+        to[i] = static_cast<uint8_t>(divisor);
+    }
+}
+
+// A.2: one interleaved scan of all components, or a scan each.
+void set_geometry(Params &p, int restart_interval) {
+    int largest_h = 1, largest_v = 1, mcu_blocks = 0;
+    for (const Component &c : p.components) {
+        largest_h = std::max(largest_h, c.h);
+        largest_v = std::max(largest_v, c.v);
+        mcu_blocks += c.h * c.v;
+    }
+    const int count = static_cast<int>(p.components.size());
+    const bool interleaved = count > 1 && mcu_blocks <= kMaxMcuBlocks;
+    if (interleaved)
+        p.scans.push_back({0,
+                           count,
+                           {static_cast<int32_t>(ceil_div(p.width, kBlockSize * largest_h)),
+                            static_cast<int32_t>(ceil_div(p.height, kBlockSize * largest_v)), 0}});
+    for (int i = 0; i < count; i++) {
+        Component &c = p.components[i];
+        c.width = static_cast<int>(ceil_div(int64_t{p.width} * c.h, largest_h));
+        c.height = static_cast<int>(ceil_div(int64_t{p.height} * c.v, largest_v));
+        c.grid = {interleaved ? c.h : 1, interleaved ? c.v : 1, static_cast<int32_t>(ceil_div(c.width, kBlockSize)),
+                  static_cast<int32_t>(ceil_div(c.height, kBlockSize))};
+        c.first_block = p.blocks;
+        p.blocks += c.blocks();
+        if (!interleaved) p.scans.push_back({i, 1, {c.grid.columns, c.grid.rows, 0}});
+    }
+    for (Scan &s : p.scans) s.grid.restart_interval = restart_interval < 0 ? s.grid.mcus_x : restart_interval;
+    if (static_cast<int64_t>(p.blocks) * kBlockSamples > kMaxSamples)
+        throw Error(CUDAENC_ERR_UNSUPPORTED,
+                    format_string("a picture of %dx%d in %d components is too large: it has at most 2^31 samples",
+                                  p.width, p.height, count));
+}
+
+}  // namespace
+
+Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &options) {
+    check_format(format, kMaxSide);
+    check_components(format);
+    check_range("quality", options.quality, 1, 100);
+    check_range("huffman", options.huffman, CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL);
+    check_flag("mct", options.mct);
+    if (options.restart_interval < -1 || options.restart_interval > 65535)
+        refuse(
+            format_string("restart_interval %d is not allowed: it is 0 (none) to 65535 MCUs, or -1 for a row of them",
+                          options.restart_interval));
+    if (options.frame_bytes && (options.frame_bytes < kMinFrameBytes || options.frame_bytes >= kMaxFrameBytes))
+        refuse(format_string("frame_bytes %lld is not allowed: it is 0 (none) to %lld",
+                             static_cast<long long>(options.frame_bytes), static_cast<long long>(kMaxFrameBytes - 1)));
+
+    Params p{};
+    p.input = format;
+    p.width = format.width;
+    p.height = format.height;
+    const bool rgb = format.color_model == CUDAENC_COLOR_RGB;
+    const auto same_grid = [&](const CudaencComponent &c) {
+        return c.log2_subsample_x == format.component[0].log2_subsample_x &&
+               c.log2_subsample_y == format.component[0].log2_subsample_y;
+    };
+    if (options.mct && (!rgb || !std::all_of(format.component, format.component + format.components, same_grid)))
+        refuse("mct 1 is not allowed: it takes RGB, of one size; allowed is 0");
+    p.transform = options.mct ? ColorTransform::rgb_to_ycbcr : ColorTransform::none;
+    p.coded_rgb = rgb && !options.mct;
+    p.tables = format.components == 1 || p.coded_rgb ? 1 : 2;
+
+    int most_h = 0, most_v = 0;  // exponents of the sparsest component
+    for (int i = 0; i < format.components; i++) {
+        most_h = std::max(most_h, format.component[i].log2_subsample_x);
+        most_v = std::max(most_v, format.component[i].log2_subsample_y);
+    }
+    for (int i = 0; i < format.components; i++) {
+        Component c{};
+        c.id = p.coded_rgb ? "RGB"[i] : i + 1;
+        c.h = 1 << (most_h - format.component[i].log2_subsample_x);
+        c.v = 1 << (most_v - format.component[i].log2_subsample_y);
+        c.table = i && p.tables > 1 ? kChroma : kLuma;
+        p.components.push_back(c);
+    }
+    set_geometry(p, options.restart_interval);
+
+    set_matrix(p.matrix[kLuma], "luma_matrix", options.luma_matrix, kQuantisation[kLuma]);
+    set_matrix(p.matrix[kChroma], "chroma_matrix", options.chroma_matrix, kQuantisation[kChroma]);
+    p.scale = scale_of_quality(options.quality);
+    p.optimal = options.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL;
+    p.frame_bytes = options.frame_bytes;
+    p.comment = comment_of(options.comment, 65533);
+    return p;
+}
+
+Divisors make_divisors(const Params &params, int32_t scale) {
+    Divisors divisors;
+    for (int table = 0; table < kTables; table++)
+        for (int i = 0; i < kBlockSamples; i++)
+            divisors.of[table][i] = static_cast<uint8_t>(scaled_divisor(params.matrix[table][i], scale));
+    return divisors;
+}
+
+Quantiser make_quantiser(const uint8_t (&divisors)[kBlockSamples]) {
+    Quantiser quantiser;
+    for (int i = 0; i < kBlockSamples; i++) set_divisor(quantiser, i, divisors[i]);
+    return quantiser;
+}
+
+}  // namespace cudaenc::mjpeg
