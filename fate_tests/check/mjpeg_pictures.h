@@ -1,0 +1,70 @@
+// Pictures that JPEG takes, and encodes of them through the C API. Include it last, as testing.h.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <string>
+#include <vector>
+
+#include "jpeg_decoder.h"
+#include "pictures.h"
+
+namespace cudaenc::testing {
+
+struct JpegFormat {
+    const char *name;
+    CudaencColorModel model;
+    int log2_x, log2_y;  // of Cb and Cr
+    enum { planar, semi_planar, packed } layout;
+};
+inline constexpr JpegFormat jpeg_formats[] = {
+    {"gray", CUDAENC_COLOR_GRAY, 0, 0, JpegFormat::planar},
+    {"yuv444p", CUDAENC_COLOR_YUV, 0, 0, JpegFormat::planar},
+    {"yuv422p", CUDAENC_COLOR_YUV, 1, 0, JpegFormat::planar},
+    {"yuv420p", CUDAENC_COLOR_YUV, 1, 1, JpegFormat::planar},
+    {"yuv440p", CUDAENC_COLOR_YUV, 0, 1, JpegFormat::planar},
+    {"yuv411p", CUDAENC_COLOR_YUV, 2, 0, JpegFormat::planar},
+    {"yuv410p", CUDAENC_COLOR_YUV, 2, 2, JpegFormat::planar},
+    {"nv12", CUDAENC_COLOR_YUV, 1, 1, JpegFormat::semi_planar},
+    {"nv16", CUDAENC_COLOR_YUV, 1, 0, JpegFormat::semi_planar},
+    {"nv24", CUDAENC_COLOR_YUV, 0, 0, JpegFormat::semi_planar},
+    {"gbrp", CUDAENC_COLOR_RGB, 0, 0, JpegFormat::planar},
+    {"rgb24", CUDAENC_COLOR_RGB, 0, 0, JpegFormat::packed},
+};
+
+inline CudaencFormat make_jpeg_format(const JpegFormat &of, int width, int height) {
+    const int components = of.model == CUDAENC_COLOR_GRAY ? 1 : 3;
+    CudaencFormat format = make_format(width, height, components, 8, of.layout == JpegFormat::packed, of.model);
+    format.has_alpha = 0;
+    format.full_range = 1;
+    for (int c = 1; c < components; c++) {
+        CudaencComponent &k = format.component[c];
+        k.log2_subsample_x = of.log2_x, k.log2_subsample_y = of.log2_y;
+        if (of.layout == JpegFormat::semi_planar) k.plane = 1, k.offset = c - 1, k.step = 2;
+    }
+    if (of.layout == JpegFormat::semi_planar) format.planes = 2;
+    return format;
+}
+
+inline CudaencConfig make_jpeg_config(const CudaencFormat &format, const char *device, Log *log) {
+    CudaencConfig config = make_config(format, device, log);
+    config.codec = CUDAENC_CODEC_MJPEG;
+    return config;
+}
+
+inline std::vector<uint8_t> encode_jpeg(const CudaencConfig &config, const CudaencFrame &frame) {
+    CudaencSession *session;
+    Log &log = *static_cast<Log *>(config.log_opaque);
+    const int opened = cudaenc_open(&session, &config);
+    EXPECT(opened == CUDAENC_OK, "open: %d %s", opened, log.lines.empty() ? "" : log.lines[0].c_str());
+    EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
+    cudaenc_flush(session);
+    CudaencPacket packet;
+    const int received = cudaenc_receive(session, &packet);
+    EXPECT(received == CUDAENC_OK, "receive: %d %s", received, log.lines.empty() ? "" : log.lines[0].c_str());
+    std::vector<uint8_t> bytes(packet.data, packet.data + packet.size);
+    for (int i = 0; i < CUDAENC_PACKET_PADDING; i++) EXPECT(packet.data[packet.size + i] == 0, "padding");
+    cudaenc_buffer_free(packet.buffer);
+    cudaenc_close(session);
+    return bytes;
+}
+
+}  // namespace cudaenc::testing

@@ -1,0 +1,369 @@
+// JPEG streams, decoded by the tests' own decoder: their levels are those that the picture's samples give, transformed
+// in double precision's company and divided, for all samplings, sizes and options; the same bytes for any number of
+// threads and frames in flight; sizes that are met; what is refused. SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "../../common/mjpeg/color.h"
+#include "../../common/mjpeg/fdct.h"
+#include "mjpeg_pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+
+namespace {
+
+// Samples around 0 as they are coded, of one component.
+struct Plane {
+    int width, height;
+    std::vector<int> samples;
+    int at(int x, int y) const {
+        return samples[static_cast<size_t>(std::min(y, height - 1) * width + std::min(x, width - 1))];
+    }
+};
+std::vector<Plane> planes_of(const Picture &picture, bool to_ycbcr) {
+    std::vector<Plane> planes;
+    for (int c = 0; c < picture.format.components; c++) {
+        Plane plane{picture.columns(c), picture.component_rows(c), {}};
+        for (int y = 0; y < plane.height; y++)
+            for (int x = 0; x < plane.width; x++) plane.samples.push_back(static_cast<int>(picture.get(c, x, y)) - 128);
+        planes.push_back(std::move(plane));
+    }
+    if (to_ycbcr)
+        for (size_t i = 0; i < planes[0].samples.size(); i++)
+            mjpeg::rgb_to_ycbcr(planes[0].samples[i], planes[1].samples[i], planes[2].samples[i]);
+    return planes;
+}
+
+// Every block with samples has the levels that A.3.3 and A.3.4 ask for; blocks without repeat the DC before.
+void check_levels(const JpegDecoder &jpeg, const std::vector<Plane> &planes, const std::string &what) {
+    ck_assert_uint_eq(jpeg.components.size(), planes.size());
+    for (size_t c = 0; c < planes.size(); c++) {
+        const auto &component = jpeg.components[c];
+        EXPECT(component.width == planes[c].width && component.height == planes[c].height, "%s: component %zu is %dx%d",
+               what.c_str(), c, component.width, component.height);
+        const auto &divisors = jpeg.divisors[static_cast<size_t>(component.tq)];
+        for (int by = 0; by < component.rows; by++)
+            for (int bx = 0; bx < component.columns; bx++) {
+                const auto &levels = component.block(bx, by);
+                if (8 * bx >= component.width || 8 * by >= component.height) {
+                    for (int i = 1; i < 64; i++)
+                        EXPECT(levels[static_cast<size_t>(i)] == 0, "%s: a block without samples", what.c_str());
+                    continue;
+                }
+                int32_t block[64], v[8];
+                for (int i = 0; i < 64; i++) block[i] = planes[c].at(8 * bx + i % 8, 8 * by + i / 8);
+                for (int y = 0; y < 8; y++) {
+                    std::copy_n(block + 8 * y, 8, v);
+                    mjpeg::fdct<mjpeg::FdctPass::rows>(v);
+                    std::copy_n(v, 8, block + 8 * y);
+                }
+                for (int x = 0; x < 8; x++) {
+                    for (int y = 0; y < 8; y++) v[y] = block[8 * y + x];
+                    mjpeg::fdct<mjpeg::FdctPass::columns>(v);
+                    for (int y = 0; y < 8; y++) block[8 * y + x] = v[y];
+                }
+                for (size_t i = 0; i < 64; i++) {
+                    const int q = divisors[i], magnitude = (std::abs(block[i]) + 4 * q) / (8 * q);
+                    EXPECT(levels[i] == (block[i] < 0 ? -magnitude : magnitude),
+                           "%s: component %zu, block %d %d, index %zu: %d instead of %d", what.c_str(), c, bx, by, i,
+                           levels[i], block[i] < 0 ? -magnitude : magnitude);
+                }
+            }
+    }
+}
+
+JpegDecoder check_stream(const CudaencConfig &config, const Picture &picture, const std::string &what) {
+    const std::vector<uint8_t> bytes = encode_jpeg(config, picture.frame());
+    JpegDecoder jpeg(bytes.data(), bytes.size());
+    EXPECT(jpeg.width == config.format.width && jpeg.height == config.format.height, "%s: size", what.c_str());
+    check_levels(jpeg, planes_of(picture, config.mjpeg.mct), what);
+    int64_t restarts = 0;
+    for (size_t c = 0; c < (jpeg.scans > 1 ? 3 : 1); c++) {
+        const auto &k = jpeg.components[c];
+        const bool single = jpeg.scans > 1 || jpeg.components.size() == 1;
+        const int64_t across = k.columns / (single ? 1 : k.h), down = k.rows / (single ? 1 : k.v);
+        const int64_t interval = config.mjpeg.restart_interval < 0 ? across : config.mjpeg.restart_interval;
+        if (interval) restarts += (across * down - 1) / interval;
+    }
+    EXPECT(jpeg.restarts == restarts, "%s: %d restart markers instead of %lld", what.c_str(), jpeg.restarts,
+           static_cast<long long>(restarts));
+    return jpeg;
+}
+
+constexpr Content contents[] = {Content::smooth, Content::noise, Content::one_bit, Content::board,
+                                Content::flat,   Content::black, Content::white,   Content::columns};
+
+// All sizes of 1 to 32 squared, a format each.
+START_TEST(sizes) {
+    const JpegFormat &of = jpeg_formats[_i];
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int height = 1; height <= 32; height++)
+        for (int width = 1; width <= 32; width++) {
+            Picture picture = make_picture(random, make_jpeg_format(of, width, height));
+            fill(random, picture, random.of(contents));
+            picture.upside_down = random.one_in(4);
+            Log log;
+            CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
+            const int qualities[] = {1, 50, 90, 100}, intervals[] = {0, -1, 1, 2, 3, 7};
+            config.mjpeg.quality = random.of(qualities);
+            config.mjpeg.restart_interval = random.of(intervals);
+            config.mjpeg.huffman = random.between(0, 1);
+            config.mjpeg.mct = of.model == CUDAENC_COLOR_RGB && random.one_in(2);
+            const std::string what =
+                format_string("%s %dx%d quality %d, restart_interval %d, huffman %d", of.name, width, height,
+                              config.mjpeg.quality, config.mjpeg.restart_interval, config.mjpeg.huffman);
+            check_stream(config, picture, what);
+        }
+}
+END_TEST
+
+// Every quality, interval and kind of table, of one size.
+START_TEST(options) {
+    const JpegFormat &of = jpeg_formats[_i];
+    Random random(static_cast<uint64_t>(_i) + 100);
+    for (const Content content : {Content::smooth, Content::noise}) {
+        Picture picture = make_picture(random, make_jpeg_format(of, 83, 45));
+        fill(random, picture, content);
+        for (const int quality : {1, 50, 90, 100})
+            for (const int interval : {0, -1, 1, 4, 65535})
+                for (const int huffman : {0, 1}) {
+                    Log log;
+                    CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
+                    config.mjpeg.quality = quality;
+                    config.mjpeg.restart_interval = interval;
+                    config.mjpeg.huffman = huffman;
+                    const JpegDecoder jpeg =
+                        check_stream(config, picture,
+                                     format_string("%s quality %d, restart_interval %d", of.name, quality, interval));
+                    EXPECT(jpeg.scans == (of.log2_x + of.log2_y == 4 ? 3 : 1), "%d scans", jpeg.scans);
+                    if (quality < 100) continue;
+                    // What comes back is what went in, but for rounding.
+                    for (int c = 0; c < picture.format.components; c++) {
+                        const std::vector<double> samples = jpeg.samples(c);
+                        const int width = picture.columns(c);
+                        for (size_t i = 0; i < samples.size(); i++) {
+                            const double is = picture.get(c, static_cast<int>(i) % width, static_cast<int>(i) / width);
+                            EXPECT(std::fabs(samples[i] - is) < 2.2, "%s: sample %zu is %g, was %g", of.name, i,
+                                   samples[i], is);
+                        }
+                    }
+                }
+    }
+}
+END_TEST
+
+START_TEST(matrices) {
+    Random random(7);
+    Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[3], 40, 24));
+    fill(random, picture, Content::smooth);
+    uint16_t luma[64], chroma[64];
+    for (int i = 0; i < 64; i++) luma[i] = static_cast<uint16_t>(i + 1), chroma[i] = static_cast<uint16_t>(255 - i);
+    Log log;
+    CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
+    config.mjpeg.luma_matrix = luma;
+    config.mjpeg.chroma_matrix = chroma;
+    config.mjpeg.quality = 50;
+    JpegDecoder jpeg = check_stream(config, picture, "matrices");
+    for (size_t i = 0; i < 64; i++)
+        EXPECT(jpeg.divisors[0][i] == luma[i] && jpeg.divisors[1][i] == chroma[i], "%zu", i);
+    config.mjpeg.luma_matrix = nullptr;
+    config.mjpeg.quality = 75;
+    jpeg = check_stream(config, picture, "chroma matrix");
+    ck_assert_int_eq(jpeg.divisors[0][0], 8);
+    ck_assert_int_eq(jpeg.divisors[1][0], 128);
+}
+END_TEST
+
+// A picture's bytes do not depend on threads, nor on what else is in flight.
+START_TEST(threads_and_depths) {
+    Random random(8);
+    for (const JpegFormat &of : jpeg_formats)
+        for (const bool target : {false, true}) {
+            std::vector<Picture> pictures;
+            std::vector<std::vector<uint8_t>> expected;
+            Log log;
+            CudaencConfig config = make_jpeg_config(make_jpeg_format(of, 150, 93), "cpu", &log);
+            config.mjpeg.restart_interval = target ? 0 : random.between(-1, 5);
+            config.mjpeg.frame_bytes = target ? 4000 : 0;
+            for (int i = 0; i < 6; i++) {
+                pictures.push_back(make_picture(random, config.format));
+                fill(random, pictures.back(), i % 2 ? Content::smooth : Content::noise);
+                expected.push_back(encode_jpeg(config, pictures.back().frame()));
+            }
+            for (const int threads : {1, 2, 5})
+                for (const int depth : {1, 3, 8}) {
+                    config.threads = threads;
+                    config.async_depth = depth;
+                    CudaencSession *session;
+                    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+                    size_t received = 0;
+                    const auto receive = [&] {
+                        CudaencPacket packet;
+                        const int code = cudaenc_receive(session, &packet);
+                        if (code == CUDAENC_OK) {
+                            const auto &e = expected[received++ % expected.size()];
+                            EXPECT(e.size() == packet.size && std::equal(e.begin(), e.end(), packet.data),
+                                   "%s, %d threads, depth %d: packet %zu differs", of.name, threads, depth, received);
+                            cudaenc_buffer_free(packet.buffer);
+                        }
+                        return code;
+                    };
+                    for (size_t i = 0; i < 2 * pictures.size(); i++) {
+                        const CudaencFrame frame = pictures[i % pictures.size()].frame();
+                        while (cudaenc_submit(session, &frame) == CUDAENC_AGAIN)
+                            ck_assert_int_eq(receive(), CUDAENC_OK);
+                    }
+                    cudaenc_flush(session);
+                    while (receive() != CUDAENC_EOF) {
+                    }
+                    ck_assert_uint_eq(received, 2 * pictures.size());
+                    cudaenc_close(session);
+                }
+        }
+}
+END_TEST
+
+// frame_bytes: within 5 % where the divisors can do it.
+START_TEST(sizes_are_met) {
+    Random random(9);
+    double worst = 0;
+    for (const int format : {0, 1, 3, 11})
+        for (const int huffman : {0, 1})
+            for (const Content content : {Content::smooth, Content::noise, Content::one_bit}) {
+                Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[format], 320, 200));
+                fill(random, picture, content);
+                Log log;
+                CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
+                config.mjpeg.huffman = huffman;
+                config.mjpeg.quality = 100;
+                const size_t most = encode_jpeg(config, picture.frame()).size();
+                config.mjpeg.quality = 1;
+                const size_t least = encode_jpeg(config, picture.frame()).size();
+                for (int i = 1; i < 8; i++) {
+                    config.mjpeg.frame_bytes =
+                        static_cast<int64_t>(static_cast<double>(least) *
+                                             std::pow(static_cast<double>(most) / static_cast<double>(least), i / 8.0));
+                    const std::vector<uint8_t> bytes = encode_jpeg(config, picture.frame());
+                    const JpegDecoder jpeg(bytes.data(), bytes.size());
+                    check_levels(jpeg, planes_of(picture, false), "frame_bytes");
+                    const double off =
+                        static_cast<double>(bytes.size()) / static_cast<double>(config.mjpeg.frame_bytes) - 1;
+                    worst = std::max(worst, std::fabs(off));
+                    EXPECT(std::fabs(off) <= 0.05, "%s, content %d: %zu bytes instead of %lld",
+                           jpeg_formats[format].name, static_cast<int>(content), bytes.size(),
+                           static_cast<long long>(config.mjpeg.frame_bytes));
+                }
+                // Out of reach: the nearest.
+                config.mjpeg.frame_bytes = 1;
+                EXPECT(encode_jpeg(config, picture.frame()).size() == least, "the smallest");
+                config.mjpeg.frame_bytes = 1 << 30;
+                EXPECT(encode_jpeg(config, picture.frame()).size() == most, "the largest");
+            }
+    std::printf("frame_bytes: at most %.2f %% off\n", 100 * worst);
+}
+END_TEST
+
+struct Refusal {
+    const char *what;
+    std::function<void(CudaencConfig &)> change;
+    std::vector<const char *> parts;  // of the line
+};
+
+const uint16_t *broken_matrix() {
+    static uint16_t matrix[64];
+    std::fill(matrix, matrix + 64, 1);
+    matrix[19] = 256;
+    return matrix;
+}
+const std::string long_comment(65534, 'x');
+
+START_TEST(refusals) {
+#define SET(expression) [](CudaencConfig &c) { c.expression; }
+    const Refusal all[] = {
+        {"quality 0", SET(mjpeg.quality = 0), {"quality", " 0 ", "1 to 100"}},
+        {"quality 101", SET(mjpeg.quality = 101), {"quality", "101", "1 to 100"}},
+        {"huffman", SET(mjpeg.huffman = 2), {"huffman", " 2 ", "0 to 1"}},
+        {"restart_interval", SET(mjpeg.restart_interval = -2), {"restart_interval", "-2", "65535"}},
+        {"restart_interval", SET(mjpeg.restart_interval = 65536), {"restart_interval", "65536", "65535"}},
+        {"mct 2", SET(mjpeg.mct = 2), {"mct", " 2 ", "0 or 1"}},
+        {"mct of YUV", SET(mjpeg.mct = 1), {"mct", "RGB"}},
+        {"frame_bytes", SET(mjpeg.frame_bytes = -1), {"frame_bytes", "-1", "0"}},
+        {"frame_bytes", SET(mjpeg.frame_bytes = int64_t{1} << 31), {"frame_bytes", "2147483648", "2147483647"}},
+        {"luma", SET(mjpeg.luma_matrix = broken_matrix()), {"luma_matrix", "256", "row 2, column 3", "1 to 255"}},
+        {"chroma", SET(mjpeg.chroma_matrix = broken_matrix()), {"chroma_matrix", "256", "1 to 255"}},
+        {"comment", SET(mjpeg.comment = long_comment.c_str()), {"comment", "65534", "65533"}},
+        {"width 0", SET(format.width = 0), {"0x", "1 to 65535"}},
+        {"height 65536", SET(format.height = 65536), {"65536", "1 to 65535"}},
+        {"depth 7", SET(format.component[0].depth = 7), {"depth 7", "it is 8"}},
+        {"xyz", SET(format.color_model = CUDAENC_COLOR_XYZ), {"XYZ", "RGB"}},
+        {"alpha", SET(format.has_alpha = 1), {"alpha"}},
+        {"two components", SET(format.components = 2), {"2 components", "3"}},
+        {"sub-sampling by 8", SET(format.component[1].log2_subsample_x = 3), {"2^3", "0 to 2"}},
+        {"no densest",
+         SET(format.component[0].log2_subsample_x = 1; c.format.component[1].log2_subsample_x = 1;
+             c.format.component[2].log2_subsample_x = 1),
+         {"densest"}},
+        {"too large", SET(format.width = c.format.height = 65535), {"65535x65535", "2^31"}},
+    };
+#undef SET
+    for (const Refusal &refusal : all) {
+        Log log;
+        CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[1], 64, 48), "cpu", &log);
+        refusal.change(config);
+        CudaencSession *session;
+        const int code = cudaenc_open(&session, &config);
+        EXPECT(code == CUDAENC_ERR_INVALID || code == CUDAENC_ERR_UNSUPPORTED, "%s: %d", refusal.what, code);
+        EXPECT(!session && log.lines.size() == 1, "%s: %zu lines", refusal.what, log.lines.size());
+        for (const char *part : refusal.parts)
+            EXPECT(log.lines[0].find(part) != std::string::npos, "%s: '%s' lacks '%s'", refusal.what,
+                   log.lines[0].c_str(), part);
+    }
+}
+END_TEST
+
+START_TEST(defaults) {
+    CudaencConfig config;
+    cudaenc_config_defaults(&config, CUDAENC_CODEC_MJPEG);
+    const CudaencMjpegOptions &o = config.mjpeg;
+    ck_assert(o.quality == 90 && o.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL && !o.restart_interval && !o.mct);
+    ck_assert(!o.luma_matrix && !o.chroma_matrix && !o.frame_bytes && !o.comment);
+}
+END_TEST
+
+// The longest sides there are.
+START_TEST(long_sides) {
+    Random random(10);
+    const int sizes[][2] = {{65535, 1}, {1, 65535}, {65535, 17}, {17, 65535}};
+    for (const auto &size : sizes) {
+        Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[3], size[0], size[1]));
+        fill(random, picture, Content::smooth);
+        Log log;
+        CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
+        config.mjpeg.restart_interval = -1;
+        check_stream(config, picture, format_string("%dx%d", size[0], size[1]));
+    }
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_device_arguments(argc, argv);
+    Suite *suite = suite_create("mjpeg");
+    TCase *streams = add_case(suite, "streams");
+    const int formats = static_cast<int>(std::size(jpeg_formats));
+    tcase_add_loop_test(streams, sizes, 0, formats);
+    tcase_add_loop_test(streams, options, 0, formats);
+    tcase_add_test(streams, matrices);
+    tcase_add_test(streams, threads_and_depths);
+    tcase_add_test(streams, sizes_are_met);
+    tcase_add_test(streams, refusals);
+    tcase_add_test(streams, defaults);
+    tcase_add_test(streams, long_sides);
+    return run_suite(suite);
+}
