@@ -18,8 +18,6 @@ ThreadPool::ThreadPool(int threads) {
     }
 }
 
-ThreadPool::~ThreadPool() { stop(); }
-
 void ThreadPool::stop() {
     {
         const std::lock_guard lock(mutex_);
@@ -27,6 +25,7 @@ void ThreadPool::stop() {
     }
     wake_.notify_all();
     for (std::thread &t : threads_) t.join();
+    threads_.clear();
 }
 
 namespace {

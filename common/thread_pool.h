@@ -16,7 +16,8 @@ namespace cudaenc {
 class ThreadPool {
   public:
     explicit ThreadPool(int threads);
-    ~ThreadPool();  // runs what is queued, then ends
+    ~ThreadPool() { stop(); }
+    void stop();  // runs what is queued, then ends the threads
     int threads() const { return static_cast<int>(threads_.size()); }
 
     // Queues a task, which must not throw.
@@ -35,7 +36,6 @@ class ThreadPool {
     };
     void post(Task task);
     void work();
-    void stop();
     std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<Task> tasks_;

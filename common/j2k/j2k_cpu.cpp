@@ -2,14 +2,10 @@
 // tier-2. It is also the oracle: the device pipeline gives the same bytes. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <exception>
-#include <thread>
 
+#include "../cpu_encoder.h"
 #include "../error.h"
-#include "../thread_pool.h"
 #include "codestream.h"
 #include "dwt_cpu.h"
 #include "geometry.h"
@@ -34,7 +30,6 @@ constexpr int kBatchSamplesLog2 = 14, kLeastBatchLog2 = 2;
 
 enum Stage { kDwt, kTier1, kTier2, kStages };
 constexpr const char *kStageNames[kStages] = {"load and dwt", "tier-1", "tier-2"};
-using Clock = std::chrono::steady_clock;
 
 // A frame in flight.
 struct Slot {
@@ -47,28 +42,18 @@ struct Slot {
     std::vector<TagNode> nodes;
     std::vector<uint8_t> icc_profile;
     CudaencFrame frame;
-    PooledBuffer packet;
-    std::exception_ptr error;
-    std::array<Clock::time_point, kStages + 1> times;  // when each stage began, and the last ended
-    bool done = false;
 };
 
-int thread_count(int threads) {
-    return threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-class CpuEncoder : public Encoder {
+class J2kCpuEncoder : public CpuEncoder {
   public:
-    CpuEncoder(const Params &params, int slots, int threads, bool stage_times)
-        : p_(params),
+    J2kCpuEncoder(const Params &params, int slots, int threads, bool stage_times)
+        : CpuEncoder(slots, threads, kStageNames, stage_times),
+          p_(params),
           g_(make_geometry(params)),
           header_(make_main_header(params)),
-          packets_(std::make_shared<PacketPool>(nullptr)),
           slots_(slots),
-          name_(format_string("cpu, %d thread%s", thread_count(threads), thread_count(threads) == 1 ? "" : "s")),
           batch_blocks_(
-              1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)),
-          pool_(thread_count(threads)) {
+              1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
         for (Slot &s : slots_) {
             s.halves.resize(g_.halves);
             s.quarters.resize(g_.quarters);
@@ -79,68 +64,38 @@ class CpuEncoder : public Encoder {
             s.pass_bytes.resize(g_.blocks.size() * g_.max_passes);
             s.nodes.resize(g_.tag_tree_nodes);
         }
-        // Known from the start, though zero: callers may ask for their number.
-        if (stage_times)
-            for (const char *name : kStageNames) times_.push_back({name, 0, 0});
     }
+    ~J2kCpuEncoder() override { stop(); }
 
-    const std::string &device_name() const override { return name_; }
-
-    void submit(int slot, const CudaencFrame &frame) override {
+  private:
+    void take(int slot, const CudaencFrame &frame) override {
         Slot &s = slots_[slot];
         s.frame = frame;
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
-        s.error = nullptr;
-        s.done = false;
-        pool_.post([this, &s] {
-            try {
-                encode(s);
-            } catch (...) {
-                s.error = std::current_exception();
-            }
-            const std::lock_guard lock(mutex_);
-            s.done = true;
-            finished_.notify_all();
-        });
     }
 
-    PooledBuffer finish(int slot) override {
+    PooledBuffer encode(int slot) override {
         Slot &s = slots_[slot];
-        std::unique_lock lock(mutex_);
-        finished_.wait(lock, [&] { return s.done; });
-        if (s.error) std::rethrow_exception(s.error);
-        for (size_t i = 0; i < times_.size(); i++) {
-            times_[i].milliseconds += std::chrono::duration<double, std::milli>(s.times[i + 1] - s.times[i]).count();
-            times_[i].frames++;
-        }
-        return std::move(s.packet);
-    }
-
-    std::span<const CudaencStageTime> stage_times() const override { return times_; }
-
-  private:
-    void encode(Slot &s) {
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];
             s.layouts[c] = {s.frame.data[k.plane] + k.offset, s.frame.stride[k.plane], k.step, k.shift, k.depth};
         }
-        s.times[kDwt] = Clock::now();
+        begin_stage(slot, kDwt);
         if (p_.reversible)
             transform<Dwt53>(s);
         else
             transform<Dwt97>(s);
-        s.times[kTier1] = Clock::now();
+        begin_stage(slot, kTier1);
         code_blocks(s);
-        s.times[kTier2] = Clock::now();
-        write_packet(s);
-        s.times[kStages] = Clock::now();
+        begin_stage(slot, kTier2);
+        return write_packet(s);
     }
 
     // Load, component transform, wavelet transform and quantisation: a strip of rows goes through them at once.
     template <class W>
     void transform(Slot &s) {
-        pool_.for_each(g_.tiles.size(),
-                       [&](size_t tile) { transform_tile<W>(s, &g_.tile_components[tile * p_.components.size()]); });
+        pool().for_each(g_.tiles.size(),
+                        [&](size_t tile) { transform_tile<W>(s, &g_.tile_components[tile * p_.components.size()]); });
     }
 
     // Row pairs of one level, of components [component, component + count) of a tile; see transform_row_pairs().
@@ -169,12 +124,12 @@ class CpuEncoder : public Encoder {
                 const int64_t pairs = all.to - all.from, samples = int64_t{e.width()} * e.height() * count;
                 if (!samples) continue;
                 const int64_t parts = std::max<int64_t>(
-                    1, std::min({samples / kStripSamples, pairs / kStripPairs, ceil_div(2 * pool_.threads(), tiles)}));
+                    1, std::min({samples / kStripSamples, pairs / kStripPairs, ceil_div(2 * pool().threads(), tiles)}));
                 for (int64_t i = 0; i < parts; i++)
                     strips.push_back({c, count, all.from + static_cast<int>(pairs * i / parts),
                                       all.from + static_cast<int>(pairs * (i + 1) / parts)});
             }
-            pool_.for_each(strips.size(), [&](size_t i) { transform_strip<W>(s, tile, level, strips[i]); });
+            pool().for_each(strips.size(), [&](size_t i) { transform_strip<W>(s, tile, level, strips[i]); });
         } while (++level <= levels && large(level));
         // What is left is too little for more than a thread a component, or than this one where there are many tiles.
         const auto transform_rest = [&](size_t c) {
@@ -183,8 +138,8 @@ class CpuEncoder : public Encoder {
                 if (e.width() && e.height()) transform_strip<W>(s, tile, i, whole(e, static_cast<int>(c), 1));
             }
         };
-        if (tiles < pool_.threads())
-            pool_.for_each(components, transform_rest);
+        if (tiles < pool().threads())
+            pool().for_each(components, transform_rest);
         else
             for (int c = 0; c < components; c++) transform_rest(c);
     }
@@ -241,7 +196,7 @@ class CpuEncoder : public Encoder {
     }
 
     void code_blocks(Slot &s) {
-        pool_.for_each(s.batches.size(), [&](size_t batch) {
+        pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
             j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), g_.max_passes,
@@ -250,12 +205,12 @@ class CpuEncoder : public Encoder {
         });
     }
 
-    void write_packet(Slot &s) {
+    PooledBuffer write_packet(Slot &s) {
         build_tag_trees(s);
         const uint32_t packets = static_cast<uint32_t>(g_.packets.size());
         std::vector<std::vector<uint8_t>> headers(packets);
         std::vector<uint64_t> lengths(packets);
-        pool_.for_each((packets + 63) / 64, [&](size_t job) {
+        pool().for_each((packets + 63) / 64, [&](size_t job) {
             for (uint32_t i = static_cast<uint32_t>(job) * 64;
                  i < std::min<uint32_t>(packets, (static_cast<uint32_t>(job) + 1) * 64); i++) {
                 headers[i] = packet_header(s, g_.packets[i]);
@@ -291,11 +246,11 @@ class CpuEncoder : public Encoder {
         if (p_.jp2)
             boxes = make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
                                    s.frame.sample_aspect_den, codestream);
-        s.packet = packets_->take(boxes.size() + codestream);
-        std::copy(boxes.begin(), boxes.end(), s.packet->data);
-        uint8_t *out = s.packet->data + boxes.size();
+        PooledBuffer packet = take_packet(boxes.size() + codestream);
+        std::copy(boxes.begin(), boxes.end(), packet->data);
+        uint8_t *out = packet->data + boxes.size();
         std::copy(header_.bytes.begin(), header_.bytes.end(), out);
-        pool_.for_each(g_.tiles.size(), [&](size_t t) {
+        pool().for_each(g_.tiles.size(), [&](size_t t) {
             const Tile &tile = g_.tiles[t];
             uint8_t *at = out + tile_at[t];
             const uint64_t part = tile_at[t + 1] - tile_at[t];
@@ -314,6 +269,7 @@ class CpuEncoder : public Encoder {
             }
         });
         put_be16(out + codestream - 2, kEoc);
+        return packet;
     }
 
     void build_tag_trees(Slot &s) {
@@ -360,20 +316,14 @@ class CpuEncoder : public Encoder {
     const Params p_;
     const Geometry g_;
     const MainHeader header_;
-    std::shared_ptr<PacketPool> packets_;
     std::vector<Slot> slots_;
-    std::mutex mutex_;  // of Slot::done
-    std::condition_variable finished_;
-    const std::string name_;
-    const uint32_t batch_blocks_;          // that tier-1 codes in one go
-    std::vector<CudaencStageTime> times_;  // empty: not asked for
-    ThreadPool pool_;                      // the last member, so that it ends first: frames in flight use all others
+    const uint32_t batch_blocks_;  // that tier-1 codes in one go
 };
 
 }  // namespace
 
 std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times) {
-    return std::make_unique<CpuEncoder>(params, slots, threads, stage_times);
+    return std::make_unique<J2kCpuEncoder>(params, slots, threads, stage_times);
 }
 
 }  // namespace cudaenc::j2k

@@ -3,15 +3,9 @@
 // LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
-#include <thread>
 
-#include "../error.h"
+#include "../cpu_encoder.h"
 #include "../load_cpu.h"
-#include "../thread_pool.h"
 #include "bits.h"
 #include "block_cpu.h"
 #include "headers.h"
@@ -25,7 +19,6 @@ namespace {
 
 enum Stage { kTransform, kChoose, kCode, kWrite, kStages };
 constexpr const char *kStageNames[kStages] = {"load and dct", "tables", "huffman", "packet"};
-using Clock = std::chrono::steady_clock;
 
 // A row of MCUs of a scan: what a thread does at a time.
 struct McuRow {
@@ -61,24 +54,12 @@ struct Slot {
     Metadata metadata;
     std::vector<uint8_t> bytes;
     CudaencFrame frame;
-    PooledBuffer packet;
-    std::exception_ptr error;
-    std::array<Clock::time_point, kStages + 1> times;  // when each stage began, and the last ended
-    bool done = false;
 };
 
-int thread_count(int threads) {
-    return threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-class CpuEncoder : public Encoder {
+class MjpegCpuEncoder : public CpuEncoder {
   public:
-    CpuEncoder(const Params &params, int slots, int threads, bool stage_times)
-        : p_(params),
-          packets_(std::make_shared<PacketPool>(nullptr)),
-          slots_(slots),
-          name_(format_string("cpu, %d thread%s", thread_count(threads), thread_count(threads) == 1 ? "" : "s")),
-          pool_(thread_count(threads)) {
+    MjpegCpuEncoder(const Params &params, int slots, int threads, bool stage_times)
+        : CpuEncoder(slots, threads, kStageNames, stage_times), p_(params), slots_(slots) {
         for (const Scan &scan : p_.scans)
             for (int32_t y = 0; y < scan.grid.mcus_y; y++) rows_.push_back({&scan, y});
         for (Slot &s : slots_) {
@@ -90,64 +71,33 @@ class CpuEncoder : public Encoder {
             s.coefficients.resize(p_.blocks * kBlockSamples);
             s.row_bins.resize(rows_.size());
         }
-        // Known from the start, though zero: callers may ask for their number.
-        if (stage_times)
-            for (const char *name : kStageNames) times_.push_back({name, 0, 0});
     }
-
-    const std::string &device_name() const override { return name_; }
-
-    void submit(int slot, const CudaencFrame &frame) override {
-        Slot &s = slots_[slot];
-        s.frame = frame;
-        s.metadata = take_metadata(p_, frame);
-        s.error = nullptr;
-        s.done = false;
-        pool_.post([this, &s] {
-            try {
-                encode(s);
-            } catch (...) {
-                s.error = std::current_exception();
-            }
-            const std::lock_guard lock(mutex_);
-            s.done = true;
-            finished_.notify_all();
-        });
-    }
-
-    PooledBuffer finish(int slot) override {
-        Slot &s = slots_[slot];
-        std::unique_lock lock(mutex_);
-        finished_.wait(lock, [&] { return s.done; });
-        if (s.error) std::rethrow_exception(s.error);
-        for (size_t i = 0; i < times_.size(); i++) {
-            times_[i].milliseconds += std::chrono::duration<double, std::milli>(s.times[i + 1] - s.times[i]).count();
-            times_[i].frames++;
-        }
-        return std::move(s.packet);
-    }
-
-    std::span<const CudaencStageTime> stage_times() const override { return times_; }
+    ~MjpegCpuEncoder() override { stop(); }
 
   private:
-    void encode(Slot &s) {
+    void take(int slot, const CudaencFrame &frame) override {
+        slots_[slot].metadata = take_metadata(p_, frame);
+        slots_[slot].frame = frame;
+    }
+
+    PooledBuffer encode(int slot) override {
+        Slot &s = slots_[slot];
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];
             s.layouts[c] = {s.frame.data[k.plane] + k.offset, s.frame.stride[k.plane], k.step, k.shift, k.depth};
         }
-        s.times[kTransform] = Clock::now();
+        begin_stage(slot, kTransform);
         set_scale(s, p_.scale);
-        pool_.for_each(rows_.size(), [&](size_t row) { transform_row(s, row); });
-        s.times[kChoose] = Clock::now();
+        pool().for_each(rows_.size(), [&](size_t row) { transform_row(s, row); });
+        begin_stage(slot, kChoose);
         if (p_.frame_bytes)
             meet_size(s);
         else
             make_tables(s);
-        s.times[kCode] = Clock::now();
-        pool_.for_each(rows_.size(), [&](size_t row) { code_row(s, row); });
-        s.times[kWrite] = Clock::now();
-        write_packet(s);
-        s.times[kStages] = Clock::now();
+        begin_stage(slot, kCode);
+        pool().for_each(rows_.size(), [&](size_t row) { code_row(s, row); });
+        begin_stage(slot, kWrite);
+        return write_packet(s);
     }
 
     // ---- Load, forward DCT; quantisation too where no size is to be met.
@@ -233,7 +183,7 @@ class CpuEncoder : public Encoder {
         RateSearch search{static_cast<uint64_t>(p_.frame_bytes), bins.data(), p_.blocks};
         const auto code_at = [&](int32_t scale) {
             set_scale(s, scale);
-            pool_.for_each(rows_.size(), [&](size_t row) {
+            pool().for_each(rows_.size(), [&](size_t row) {
                 for_each_block_row(rows_[row], [&](int c, int32_t, size_t first, size_t count) {
                     quantise(s, c, &s.coefficients[first * kBlockSamples], first, count);
                 });
@@ -261,7 +211,7 @@ class CpuEncoder : public Encoder {
     void make_tables(Slot &s) {
         SymbolCounts counts{};
         if (!s.row_counts.empty()) {
-            pool_.for_each(rows_.size(), [&](size_t row) { count_row(s, row); });
+            pool().for_each(rows_.size(), [&](size_t row) { count_row(s, row); });
             for (const SymbolCounts &row : s.row_counts) add(counts, row);
         }
         s.huffman = p_.optimal ? optimal_huffman(counts, p_.tables) : default_huffman();
@@ -344,7 +294,7 @@ class CpuEncoder : public Encoder {
 
     // ---- The packet.
 
-    void write_packet(Slot &s) {
+    PooledBuffer write_packet(Slot &s) {
         const std::vector<uint8_t> header = make_frame_header(p_, s.metadata, s.divisors).bytes;
         size_t most = header.size() + kMaxDhtBytes + 2;
         for (const Scan &scan : p_.scans) most += make_scan_header(p_, scan).size();
@@ -372,25 +322,20 @@ class CpuEncoder : public Encoder {
         *to++ = kEoi >> 8;
         *to++ = kEoi & 0xFF;
         const size_t size = static_cast<size_t>(to - s.bytes.data());
-        s.packet = packets_->take(size);
-        std::copy_n(s.bytes.data(), size, s.packet->data);
+        PooledBuffer packet = take_packet(size);
+        std::copy_n(s.bytes.data(), size, packet->data);
+        return packet;
     }
 
     const Params p_;
     std::vector<McuRow> rows_;  // in the order of the stream
-    std::shared_ptr<PacketPool> packets_;
     std::vector<Slot> slots_;
-    std::mutex mutex_;  // of Slot::done
-    std::condition_variable finished_;
-    const std::string name_;
-    std::vector<CudaencStageTime> times_;  // empty: not asked for
-    ThreadPool pool_;                      // the last member, so that it ends first: frames in flight use all others
 };
 
 }  // namespace
 
 std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times) {
-    return std::make_unique<CpuEncoder>(params, slots, threads, stage_times);
+    return std::make_unique<MjpegCpuEncoder>(params, slots, threads, stage_times);
 }
 
 }  // namespace cudaenc::mjpeg
