@@ -136,8 +136,9 @@ typedef struct CudaencMjpegOptions {
     int huffman;                   /**< CudaencMjpegHuffman; default optimal */
     int restart_interval;          /**< MCUs between restart markers, 0..65535; 0: none (default); -1: a row of them */
     int mct;                       /**< RGB: 0 stays RGB, told by an Adobe marker (default); 1 becomes YCbCr, 4:4:4 */
-    int64_t frame_bytes; /**< size of each packet, met by choosing the quality; 0: `quality` holds (default) */
-    const char *comment; /**< text of a COM marker segment; NULL: the library's name and version; "": none */
+    int64_t frame_bytes;          /**< size of each packet, met by choosing the quality; 0: `quality` holds (default) */
+    int quality_min, quality_max; /**< what frame_bytes chooses from, 1..100; default 1 and 100 */
+    const char *comment;          /**< text of a COM marker segment; NULL: the library's name and version; "": none */
 } CudaencMjpegOptions;
 /** Fills in the defaults. */
 void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options);

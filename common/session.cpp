@@ -165,6 +165,8 @@ void cudaenc_j2k_defaults(CudaencJ2kOptions *options) {
 void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {
     *options = {};
     options->quality = 90;
+    options->quality_min = 1;
+    options->quality_max = 100;
     options->huffman = CUDAENC_MJPEG_HUFFMAN_OPTIMAL;
 }
 

@@ -180,7 +180,7 @@ class MjpegCpuEncoder : public CpuEncoder {
         RateBins bins{};
         for (const RateBins &row : s.row_bins)
             for (size_t i = 0; i < bins.size(); i++) bins[i] += row[i];
-        RateSearch search{static_cast<uint64_t>(p_.frame_bytes), bins.data(), p_.blocks};
+        RateSearch search{static_cast<uint64_t>(p_.frame_bytes), bins.data(), p_.blocks, p_.min_scale, p_.max_scale};
         const auto code_at = [&](int32_t scale) {
             set_scale(s, scale);
             pool().for_each(rows_.size(), [&](size_t row) {

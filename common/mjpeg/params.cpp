@@ -82,6 +82,8 @@ Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &optio
     check_format(format, kMaxSide);
     check_components(format);
     check_range("quality", options.quality, 1, 100);
+    check_range("quality_min", options.quality_min, 1, 100);
+    check_range("quality_max", options.quality_max, options.quality_min, 100);
     check_range("huffman", options.huffman, CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL);
     check_flag("mct", options.mct);
     if (options.restart_interval < -1 || options.restart_interval > 65535)
@@ -127,6 +129,8 @@ Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &optio
     p.scale = scale_of_quality(options.quality);
     p.optimal = options.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL;
     p.frame_bytes = options.frame_bytes;
+    p.min_scale = scale_of_quality(options.quality_max);
+    p.max_scale = scale_of_quality(options.quality_min);
     p.comment = comment_of(options.comment, 65533);
     return p;
 }

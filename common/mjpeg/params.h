@@ -41,7 +41,8 @@ struct Params {
     uint8_t matrix[kTables][kBlockSamples];  // by index
     int32_t scale;                           // of matrix, see scaled_divisor(); frame_bytes chooses another one
     bool optimal;
-    int64_t frame_bytes;  // 0: none
+    int64_t frame_bytes;           // 0: none
+    int32_t min_scale, max_scale;  // that it chooses from
     std::string comment;
 };
 

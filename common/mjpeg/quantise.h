@@ -52,7 +52,6 @@ CUDAENC_HD void set_divisor(Quantiser &q, int index, int32_t divisor) {
 CUDAENC_HD constexpr int32_t scale_of_quality(int32_t quality) {
     return 100 * (quality < 50 ? 5000 / quality : 200 - 2 * quality);
 }
-constexpr int32_t kMaxScale = 500000;
 // The divisor that a table's value of 1..255 becomes.
 CUDAENC_HD constexpr int32_t scaled_divisor(int32_t value, int32_t scale) {
     return max_of(1, min_of(255, (value * scale + 5000) / 10000));

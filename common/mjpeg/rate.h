@@ -54,7 +54,7 @@ struct RateSearch {
     uint64_t target;       // bytes
     const uint32_t *bins;  // [kRateBins]
     uint64_t blocks;
-    int32_t low = 0, high = kMaxScale;  // scales that may still be better: low's size is too large, high's too small
+    int32_t low, high;  // scales that may be better: those below are known to be too large, those above too small
     int32_t best = 0;
     uint64_t best_error = ~uint64_t{0};
     uint64_t size = 0, estimate = 0;  // of the last trial: bytes, and what estimate_bits() says

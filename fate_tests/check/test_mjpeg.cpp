@@ -261,6 +261,9 @@ START_TEST(sizes_are_met) {
                 // Out of reach: the nearest.
                 config.mjpeg.frame_bytes = 1;
                 EXPECT(encode_jpeg(config, picture.frame()).size() == least, "the smallest");
+                config.mjpeg.quality_min = 100;
+                EXPECT(encode_jpeg(config, picture.frame()).size() == most, "quality_min");
+                config.mjpeg.quality_min = 1;
                 config.mjpeg.frame_bytes = 1 << 30;
                 EXPECT(encode_jpeg(config, picture.frame()).size() == most, "the largest");
             }
@@ -287,6 +290,8 @@ START_TEST(refusals) {
     const Refusal all[] = {
         {"quality 0", SET(mjpeg.quality = 0), {"quality", " 0 ", "1 to 100"}},
         {"quality 101", SET(mjpeg.quality = 101), {"quality", "101", "1 to 100"}},
+        {"quality_min", SET(mjpeg.quality_min = 0), {"quality_min", " 0 ", "1 to 100"}},
+        {"quality_max", SET(mjpeg.quality_min = 60; c.mjpeg.quality_max = 50), {"quality_max", " 50 ", "60 to 100"}},
         {"huffman", SET(mjpeg.huffman = 2), {"huffman", " 2 ", "0 to 1"}},
         {"restart_interval", SET(mjpeg.restart_interval = -2), {"restart_interval", "-2", "65535"}},
         {"restart_interval", SET(mjpeg.restart_interval = 65536), {"restart_interval", "65536", "65535"}},
@@ -330,7 +335,8 @@ START_TEST(defaults) {
     CudaencConfig config;
     cudaenc_config_defaults(&config, CUDAENC_CODEC_MJPEG);
     const CudaencMjpegOptions &o = config.mjpeg;
-    ck_assert(o.quality == 90 && o.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL && !o.restart_interval && !o.mct);
+    ck_assert(o.quality == 90 && o.quality_min == 1 && o.quality_max == 100 &&
+              o.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL && !o.restart_interval && !o.mct);
     ck_assert(!o.luma_matrix && !o.chroma_matrix && !o.frame_bytes && !o.comment);
 }
 END_TEST
