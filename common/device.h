@@ -45,6 +45,7 @@ class Device {
     virtual void record(Event, Stream) = 0;
     virtual void wait(Stream, Event) = 0;                      // later work of the stream waits for the event
     virtual void wait_foreign(Stream, void *cuda_stream) = 0;  // ... for all work queued so far on the caller's stream
+    virtual bool done(Event) = 0;                              // whether synchronize() would return at once
     virtual void synchronize(Event) = 0;                       // the calling thread waits
     virtual void synchronize(Stream) = 0;
     virtual float elapsed_ms(Event begin, Event end) = 0;

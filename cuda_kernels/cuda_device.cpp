@@ -23,6 +23,7 @@ namespace {
 // Numbers of cuda.h that not every version of nv-codec-headers has.
 constexpr auto cuda_error_out_of_memory = static_cast<CUresult>(2);
 constexpr auto cuda_error_no_device = static_cast<CUresult>(100);
+constexpr auto cuda_error_not_ready = static_cast<CUresult>(600);
 constexpr unsigned host_alloc_portable = 1;
 
 constexpr int capture_thread_local = 1;
@@ -270,6 +271,13 @@ class CudaDevice final : public Device {
         cu_.check(cu_.table->cuEventRecord(foreign_, static_cast<CUstream>(cuda_stream)),
                   "cuEventRecord on the stream of the frame");
         cu_.check(cu_.cuStreamWaitEvent(native(stream), foreign_, 0), "cuStreamWaitEvent for the stream of the frame");
+    }
+
+    bool done(Event event) override {
+        const Current current(*this);
+        const CUresult result = cu_.table->cuEventQuery(native(event));
+        if (result != cuda_error_not_ready) cu_.check(result, "cuEventQuery");
+        return result == CUDA_SUCCESS;
     }
 
     void synchronize(Event event) override {

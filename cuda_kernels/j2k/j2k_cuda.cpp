@@ -2,8 +2,6 @@
 // tier-2 -> gather -> download. The host waits once a frame, at its end, to learn how long the codestream is.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
-#include <cstring>
-#include <optional>
 
 #include "../../common/error.h"
 #include "../../common/j2k/codestream.h"
@@ -11,6 +9,7 @@
 #include "../../common/j2k/headers.h"
 #include "../../common/j2k/j2k.h"
 #include "../compact.h"
+#include "../device_pipeline.h"
 #include "dwt_params.h"
 #include "load_params.h"
 #include "t1_params.h"
@@ -24,81 +23,9 @@ enum Stage { kUpload, kDwt, kContext, kMq, kTier2, kGather, kDownload, kStages }
 constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq",
                                               "tier-2", "gather",       "download"};
 
-unsigned blocks_for(uint64_t work, uint64_t threads) { return static_cast<unsigned>((work + threads - 1) / threads); }
-
-// Tables that all frames read.
-template <class T>
-DeviceArray<T> upload_table(const std::shared_ptr<Device> &device, Device::Stream stream, const std::vector<T> &host) {
-    DeviceArray<T> array(device, std::max<size_t>(host.size(), 1));
-    if (!host.empty()) device->upload(stream, array.data(), host.data(), host.size() * sizeof(T));
-    return array;
-}
-
-// A stream of the device, for as long as the object lives.
-class Stream {
-  public:
-    explicit Stream(std::shared_ptr<Device> device) : device_(std::move(device)), stream_(device_->create_stream()) {}
-    ~Stream() { device_->destroy_stream(stream_); }
-    Stream(const Stream &) = delete;
-    operator Device::Stream() const { return stream_; }
-
-  private:
-    std::shared_ptr<Device> device_;
-    Device::Stream stream_;
-};
-
-class Event {
-  public:
-    Event(std::shared_ptr<Device> device, bool timing)
-        : device_(std::move(device)), event_(device_->create_event(timing)) {}
-    ~Event() { device_->destroy_event(event_); }
-    Event(const Event &) = delete;
-    operator Device::Event() const { return event_; }
-
-  private:
-    std::shared_ptr<Device> device_;
-    Device::Event event_;
-};
-
-// Work that is queued again and again; see Device::create_graph().
-class Graph {
-  public:
-    Graph(std::shared_ptr<Device> device, Device::Stream stream, const std::function<void()> &work)
-        : device_(std::move(device)), graph_(device_->create_graph(stream, work)) {}
-    ~Graph() { device_->destroy_graph(graph_); }
-    Graph(const Graph &) = delete;
-    operator Device::Graph() const { return graph_; }
-
-  private:
-    std::shared_ptr<Device> device_;
-    Device::Graph graph_;
-};
-
-// Host memory for `count` elements of T that the device copies from or to.
-template <class T>
-class PinnedArray {
-  public:
-    PinnedArray(std::shared_ptr<Device> device, size_t count)
-        : device_(std::move(device)), data_(static_cast<T *>(device_->alloc_pinned(count * sizeof(T)))) {}
-    ~PinnedArray() { device_->free_pinned(data_); }
-    PinnedArray(const PinnedArray &) = delete;
-    T *data() const { return data_; }
-
-  private:
-    std::shared_ptr<Device> device_;
-    T *data_;
-};
-
-// What a frame in flight owns. Members are freed in reverse order, buffers before the stream that works on them.
-struct Slot {
-    explicit Slot(const std::shared_ptr<Device> &device)
-        : stream(device), coded(device, false), layout(device, kMaxComponents), result(device, 1) {}
-    Stream stream;
-    Event coded;  // everything but the download is done
-    PinnedArray<SampleLayout> layout;
+struct Slot : FrameSlot {
+    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), result(device, 1) {}
     PinnedArray<CodestreamResult> result;
-    DeviceArray<uint8_t> pixels;
-    DeviceArray<SampleLayout> device_layout;
     DeviceArray<uint32_t> halves, quarters, coefficients;
     DeviceArray<uint8_t> slots, planes, codestream;
     DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
@@ -106,23 +33,17 @@ struct Slot {
     DeviceArray<uint32_t> header_bits, raw, raw_states, segment_bytes, plt_bytes;
     DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
     DeviceArray<CodestreamResult> device_result;
-    std::optional<Graph> coding;  // from pixels to codestream, after the first frame
-    bool coded_once = false;
-    std::vector<std::unique_ptr<Event>> times;  // [kStages + 1] where stage times are asked for
     std::vector<uint8_t> icc_profile;
-    CudaencFrame frame{};
 };
 
-class DeviceEncoder : public Encoder {
+class DeviceEncoder : public DevicePipeline {
   public:
     DeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames, bool stage_times)
-        : p_(params),
+        : DevicePipeline(std::move(device), params.input, device_frames,
+                         stage_times ? std::span<const char *const>(kStageNames) : std::span<const char *const>()),
+          p_(params),
           g_(make_geometry(params)),
           header_(make_main_header(params)),
-          device_(std::move(device)),
-          name_(device_->name()),
-          device_frames_(device_frames),
-          packets_(std::make_shared<PacketPool>(device_)),
           setup_(device_) {
         if (g_.blocks.size() >= size_t{1} << 26 || g_.packets.size() + g_.tiles.size() >= size_t{1} << 26)
             throw Error(CUDAENC_ERR_MEMORY,
@@ -132,89 +53,16 @@ class DeviceEncoder : public Encoder {
         bands_ = upload_table(device_, setup_, g_.precinct_bands);
         packet_table_ = upload_table(device_, setup_, g_.packets);
         tiles_ = upload_table(device_, setup_, g_.tiles);
-        for (int plane = 0; plane < p_.input.planes; plane++) plan_plane(plane);
-        if (stage_times)
-            for (const char *name : kStageNames) times_.push_back({name, 0, 0});
-        for (int i = 0; i < slots; i++) slots_.push_back(make_slot(stage_times));
+        for (int i = 0; i < slots; i++) add_slot(make_slot());
         device_->synchronize(static_cast<Device::Stream>(setup_));
     }
-    ~DeviceEncoder() override {
-        for (const auto &s : slots_) try {
-                device_->synchronize(static_cast<Device::Stream>(s->stream));
-            } catch (const Error &) {
-                // A lost device has nothing in flight.
-            }
-    }
-
-    const std::string &device_name() const override { return name_; }
-
-    void submit(int slot, const CudaencFrame &frame) override {
-        Slot &s = *slots_[slot];
-        s.frame = frame;
-        s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
-        try {
-            mark(s, kUpload);
-            upload(s);
-            // A graph is worth it from the second frame on; it has no events within.
-            if (!s.coded_once || !s.times.empty()) {
-                code(s);
-                s.coded_once = true;
-            } else {
-                if (!s.coding) s.coding.emplace(device_, s.stream, [this, &s] { code(s); });
-                device_->run(s.stream, *s.coding);
-            }
-            device_->record(s.coded, s.stream);
-            mark(s, kDownload);
-        } catch (...) {
-            settle(s);
-            throw;
-        }
-    }
-
-    PooledBuffer finish(int slot) override {
-        Slot &s = *slots_[slot];
-        try {
-            PooledBuffer packet = download(s);
-            add_times(s);
-            return packet;
-        } catch (...) {
-            settle(s);
-            throw;
-        }
-    }
-
-    std::span<const CudaencStageTime> stage_times() const override { return times_; }
+    ~DeviceEncoder() override { drain(); }
 
   private:
-    // Where a plane of an uploaded frame lies.
-    struct Plane {
-        size_t offset, pitch, row_bytes, rows;
-    };
-
-    void plan_plane(int plane) {
-        Plane plan{pixel_bytes_, 0, 0, 0};
-        for (size_t c = 0; c < p_.components.size(); c++) {
-            const CudaencComponent &k = p_.input.component[c];
-            if (k.plane != plane) continue;
-            const size_t width = static_cast<size_t>(ceil_div(p_.width, p_.components[c].dx));
-            plan.row_bytes =
-                std::max(plan.row_bytes, k.offset + k.step * (width - 1) + (k.depth + k.shift > 8 ? 2 : 1));
-            plan.rows = std::max<size_t>(plan.rows, ceil_div(p_.height, p_.components[c].dy));
-        }
-        plan.pitch = (plan.row_bytes + 255) / 256 * 256;
-        pixel_bytes_ += plan.pitch * plan.rows;
-        planes_.push_back(plan);
-    }
-
-    std::unique_ptr<Slot> make_slot(bool stage_times) {
+    std::unique_ptr<Slot> make_slot() {
         auto slot = std::make_unique<Slot>(device_);
-        const auto make = [&]<class T>(DeviceArray<T> &array, size_t count) {
-            array = DeviceArray<T>(device_, std::max<size_t>(count, 1));
-        };
         const size_t blocks = g_.blocks.size(), packets = g_.packets.size(), segments = packets + g_.tiles.size();
         Slot &s = *slot;
-        if (!device_frames_) make(s.pixels, pixel_bytes_);
-        make(s.device_layout, kMaxComponents);
         make(s.halves, p_.levels > 1 ? g_.halves : 0);
         make(s.quarters, p_.levels > 2 ? g_.quarters : 0);
         make(s.coefficients, g_.samples);
@@ -245,7 +93,6 @@ class DeviceEncoder : public Encoder {
                                         ceil_div(p_.height, p_.components[c].dy)) *
                     p_.components[c].depth;
         make_codestream(s, bits / 8 + segments * 32 + blocks * 8 + header_.bytes.size() + 4096);
-        for (int i = 0; stage_times && i <= kStages; i++) s.times.push_back(std::make_unique<Event>(device_, true));
         return slot;
     }
 
@@ -258,26 +105,13 @@ class DeviceEncoder : public Encoder {
         s.codestream = std::move(memory);
     }
 
-    void upload(Slot &s) {
-        for (size_t c = 0; c < p_.components.size(); c++) {
-            const CudaencComponent &k = p_.input.component[c];
-            const uint8_t *data = device_frames_ ? s.frame.data[k.plane] : s.pixels.data() + planes_[k.plane].offset;
-            const int64_t stride =
-                device_frames_ ? s.frame.stride[k.plane] : static_cast<int64_t>(planes_[k.plane].pitch);
-            if (stride >> 32) throw Error(CUDAENC_ERR_INVALID, "a stride of 4 GiB or more is not allowed");
-            s.layout.data()[c] = {data + k.offset, stride, k.step, k.shift, k.depth};
-        }
-        device_->upload(s.stream, s.device_layout.data(), s.layout.data(), p_.components.size() * sizeof(SampleLayout));
-        if (device_frames_) return device_->wait_foreign(s.stream, s.frame.cuda_stream);
-        for (size_t i = 0; i < planes_.size(); i++) {
-            const Plane &plane = planes_[i];
-            if (plane.rows)
-                device_->upload_2d(s.stream, s.pixels.data() + plane.offset, plane.pitch, s.frame.data[i],
-                                   s.frame.stride[i], plane.row_bytes, plane.rows);
-        }
+    void prepare(FrameSlot &slot) override {
+        const CudaencFrame &frame = slot.frame;
+        static_cast<Slot &>(slot).icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
     }
 
-    void code(Slot &s) {
+    void code(FrameSlot &slot) override {
+        Slot &s = static_cast<Slot &>(slot);
         mark(s, kDwt);
         transform(s);
         mark(s, kContext);
@@ -386,7 +220,7 @@ class DeviceEncoder : public Encoder {
         // Fewer lanes a warp diverge less, more leave room for other warps: as few as keep the device full.
         const uint64_t warps = uint64_t{16} * static_cast<unsigned>(device_->multiprocessors());
         int lanes = 1;
-        while (lanes < 32 && lanes * warps < block_count() * slots_.size()) lanes *= 2;
+        while (lanes < 32 && lanes * warps < uint64_t{block_count()} * static_cast<unsigned>(slots())) lanes *= 2;
         device_->launch(s.stream, {blocks_for(block_count(), kMqThreads / 32 * lanes)}, kMqThreads,
                         MqParams{tier1(s), s.order.data(), lanes});
     }
@@ -449,8 +283,8 @@ class DeviceEncoder : public Encoder {
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
     }
 
-    PooledBuffer download(Slot &s) {
-        device_->synchronize(static_cast<Device::Event>(s.coded));
+    PooledBuffer download(FrameSlot &slot) override {
+        Slot &s = static_cast<Slot &>(slot);
         if (s.result.data()->longest)
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile of 4 GiB or more: cut the picture with tile_width and tile_height");
@@ -465,31 +299,8 @@ class DeviceEncoder : public Encoder {
                                    s.frame.sample_aspect_den, bytes);
         PooledBuffer packet = packets_->take(boxes.size() + bytes);
         device_->download(s.stream, packet->data + boxes.size(), s.codestream.data(), bytes);
-        mark(s, kStages);
         std::copy(boxes.begin(), boxes.end(), packet->data);
-        device_->synchronize(static_cast<Device::Stream>(s.stream));
         return packet;
-    }
-
-    // After an error: nothing of the frame is left running.
-    void settle(Slot &s) noexcept {
-        try {
-            device_->synchronize(static_cast<Device::Stream>(s.stream));
-        } catch (const Error &) {
-            // The first error is the one that tells.
-        }
-    }
-
-    void mark(Slot &s, int stage) {
-        if (!s.times.empty()) device_->record(*s.times[stage], s.stream);
-    }
-
-    void add_times(Slot &s) {
-        if (s.times.empty()) return;
-        for (int i = 0; i < kStages; i++) {
-            times_[i].milliseconds += device_->elapsed_ms(*s.times[i], *s.times[i + 1]);
-            times_[i].frames++;
-        }
     }
 
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
@@ -500,20 +311,12 @@ class DeviceEncoder : public Encoder {
     const Params p_;
     const Geometry g_;
     const MainHeader header_;
-    const std::shared_ptr<Device> device_;
-    const std::string name_;
-    const bool device_frames_;
-    std::shared_ptr<PacketPool> packets_;
     Stream setup_;
     DeviceArray<TileComponent> tile_components_;
     DeviceArray<CodeBlock> blocks_;
     DeviceArray<PrecinctBand> bands_;
     DeviceArray<Packet> packet_table_;
     DeviceArray<Tile> tiles_;
-    std::vector<Plane> planes_;
-    size_t pixel_bytes_ = 0;
-    std::vector<std::unique_ptr<Slot>> slots_;
-    std::vector<CudaencStageTime> times_;
 };
 
 }  // namespace

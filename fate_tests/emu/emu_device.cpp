@@ -99,6 +99,10 @@ class EmulatedDevice final : public Device {
     }
     void wait(Stream, Event) override { may_fail(CUDAENC_ERR_DEVICE, "wait"); }
     void wait_foreign(Stream, void *) override { may_fail(CUDAENC_ERR_DEVICE, "wait_foreign"); }
+    bool done(Event) override {
+        may_fail(CUDAENC_ERR_DEVICE, "done");
+        return true;
+    }
     void synchronize(Event) override { may_fail(CUDAENC_ERR_DEVICE, "synchronize"); }
     void synchronize(Stream) override { may_fail(CUDAENC_ERR_DEVICE, "synchronize"); }
 
