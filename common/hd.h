@@ -14,11 +14,13 @@
 #define CUDAENC_TABLE static constexpr
 #endif
 
-// Before a loop whose array must stay in registers.
+// Before a loop whose array must stay in registers, and before one that is to be short.
 #if defined(__CUDACC__) || defined(__CUDA__)
 #define CUDAENC_UNROLL _Pragma("unroll")
+#define CUDAENC_NO_UNROLL _Pragma("unroll 1")
 #else
 #define CUDAENC_UNROLL
+#define CUDAENC_NO_UNROLL
 #endif
 
 #if defined(__CUDA_ARCH__)

@@ -117,8 +117,9 @@ std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const Cudae
             const mjpeg::Params params = mjpeg::make_params(config.format, config.mjpeg);
             const std::shared_ptr<Device> device = choose_device(session, config);
             if (!device) return mjpeg::make_cpu_encoder(params, config.async_depth, config.threads, config.stage_times);
-            throw Error(CUDAENC_ERR_UNSUPPORTED,
-                        format_string("device '%s' cannot encode JPEG yet: allowed is cpu", config.device));
+            hint_at_queues(session, config, *device);
+            return mjpeg::make_device_encoder(params, config.async_depth, device, config.device_frames,
+                                              config.stage_times);
         }
     }
     throw Error(CUDAENC_ERR_INVALID, format_string("codec %d is not known", config.codec));

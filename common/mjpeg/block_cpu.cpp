@@ -56,7 +56,7 @@ struct PlaceBits {
 constexpr PlaceBits make_place_bits() {
     PlaceBits bits;
     for (int i = 0; i < kBlockSamples; i++) {
-        const uint64_t bit = uint64_t{1} << kZigzagPlace[i];
+        const uint64_t bit = uint64_t{1} << zigzag_place(i);
         bits.low[i] = static_cast<int32_t>(bit);
         bits.high[i] = static_cast<int32_t>(bit >> 32);
     }

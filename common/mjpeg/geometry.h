@@ -18,9 +18,9 @@ struct ScanGrid {
     int32_t mcus_x, mcus_y;
     int32_t restart_interval;  // MCUs; 0: none
 
-    CUDAENC_HD int64_t mcus() const { return int64_t{mcus_x} * mcus_y; }
+    CUDAENC_HD int32_t mcus() const { return mcus_x * mcus_y; }
     // Whether a restart marker stands before an MCU, so that predictions begin anew (also before the first).
-    CUDAENC_HD bool begins_interval(int64_t mcu) const {
+    CUDAENC_HD bool begins_interval(int32_t mcu) const {
         return mcu == 0 || (restart_interval && mcu % restart_interval == 0);
     }
 };
@@ -29,9 +29,8 @@ struct ScanGrid {
 struct BlockPlace {
     int32_t x, y;
 };
-CUDAENC_HD BlockPlace block_of_mcu(const ScanGrid &scan, const BlockGrid &grid, int64_t mcu, int i) {
-    return {static_cast<int32_t>(mcu % scan.mcus_x) * grid.h + i % grid.h,
-            static_cast<int32_t>(mcu / scan.mcus_x) * grid.v + i / grid.h};
+CUDAENC_HD BlockPlace block_of_mcu(const ScanGrid &scan, const BlockGrid &grid, int32_t mcu, int i) {
+    return {mcu % scan.mcus_x * grid.h + i % grid.h, mcu / scan.mcus_x * grid.v + i / grid.h};
 }
 CUDAENC_HD bool has_samples(const BlockGrid &grid, const BlockPlace &b) {
     return b.x < grid.columns && b.y < grid.rows;
@@ -39,7 +38,7 @@ CUDAENC_HD bool has_samples(const BlockGrid &grid, const BlockPlace &b) {
 
 // The block whose DC predicts that of block i of an MCU (F.1.1.5.1): the last one before it that has samples, of the
 // same interval. x is -1 where there is none: then the prediction is 0. Each MCU begins with a block that has samples.
-CUDAENC_HD BlockPlace dc_predictor(const ScanGrid &scan, const BlockGrid &grid, int64_t mcu, int i) {
+CUDAENC_HD BlockPlace dc_predictor(const ScanGrid &scan, const BlockGrid &grid, int32_t mcu, int i) {
     for (;;) {
         while (--i >= 0) {
             const BlockPlace b = block_of_mcu(scan, grid, mcu, i);

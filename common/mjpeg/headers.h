@@ -8,8 +8,6 @@
 
 namespace cudaenc::mjpeg {
 
-constexpr uint32_t kSoi = 0xFFD8, kEoi = 0xFFD9, kRst0 = 0xFFD0;
-
 // What a frame brings along, beside its pixels.
 struct Metadata {
     int aspect_num = 0, aspect_den = 0;  // 0/x: unknown

@@ -12,16 +12,21 @@ constexpr int kBlockSamples = 64;  // "index" below: 8 row + column
 constexpr int kMaxComponents = 3;
 enum { kLuma, kChroma, kTables };  // which tables a component uses
 
+constexpr uint32_t kSoi = 0xFFD8, kEoi = 0xFFD9, kRst0 = 0xFFD0;  // markers
+
 // Figure A.6: the index of each coefficient of the zig-zag sequence.
 CUDAENC_TABLE uint8_t kZigzag[kBlockSamples] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
                                                 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
                                                 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
                                                 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
-// Its inverse: the place of each index in the zig-zag sequence.
-CUDAENC_TABLE uint8_t kZigzagPlace[kBlockSamples] = {0,  1,  5,  6,  14, 15, 27, 28, 2,  4,  7,  13, 16, 26, 29, 42,
-                                                     3,  8,  12, 17, 25, 30, 41, 43, 9,  11, 18, 24, 31, 40, 44, 53,
-                                                     10, 19, 23, 32, 39, 45, 52, 54, 20, 22, 33, 38, 46, 51, 55, 60,
-                                                     21, 34, 37, 47, 50, 56, 59, 61, 35, 36, 48, 49, 57, 58, 62, 63};
+// Its inverse, the place of an index in the zig-zag sequence: diagonals are walked in turns from above and from below.
+// Where the index is a constant, so is the place.
+CUDAENC_HD constexpr int zigzag_place(int index) {
+    const int row = index / kBlockSize, column = index % kBlockSize, diagonal = row + column;
+    const int along = diagonal % 2 ? row : column;
+    return diagonal < kBlockSize ? diagonal * (diagonal + 1) / 2 + along
+                                 : kBlockSamples - (15 - diagonal) * (16 - diagonal) / 2 + along - (diagonal - 7);
+}
 
 // Tables K.1 and K.2: divisors by index.
 inline constexpr uint8_t kQuantisation[kTables][kBlockSamples] = {

@@ -2,6 +2,7 @@
 // block adds is computed for all blocks at once; prefix sums of sizes in between (compact.h) give the places.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../common/j2k/codestream.h"
+#include "../bits.cuh"
 #include "../device.cuh"
 #include "t2_params.h"
 
@@ -115,15 +116,6 @@ struct StuffingFunction {
     uint64_t position;
     uint64_t full[2];
 };
-
-// Bits of a word at which eight ones begin; the first bit is the highest.
-DEVICE uint32_t runs_of_ones(uint32_t word, uint32_t next) {
-    uint64_t ones = uint64_t{word} << 32 | next;
-    ones &= ones << 1;
-    ones &= ones << 2;
-    ones &= ones << 4;
-    return static_cast<uint32_t>(ones >> 32);
-}
 
 // From `position` in a word to that in the next; counts the bytes 0xFF that begin on the way.
 DEVICE uint32_t pass_word(uint32_t position, uint32_t runs, uint32_t &full) {

@@ -147,7 +147,7 @@ START_TEST(vectors_are_the_same) {
                 EXPECT(coefficients[at] == block[i], "coefficient %d: %d, not %d", i, coefficients[at], block[i]);
                 const int level = quantise(quantiser, i, block[i]);
                 EXPECT(levels[at] == level, "level %d: %d, not %d", i, levels[at], level);
-                EXPECT((nonzero[b] >> kZigzagPlace[i] & 1) == (level != 0), "whether level %d is 0", i);
+                EXPECT((nonzero[b] >> zigzag_place(i) & 1) == (level != 0), "whether level %d is 0", i);
             }
         }
     }
@@ -160,7 +160,7 @@ START_TEST(zigzag_walks_the_diagonals) {
         EXPECT(e == d || e == d + 1, "place %d", k);
         if (e == d) EXPECT((b / 8 - a / 8) == (d & 1 ? 1 : -1), "place %d", k);
     }
-    for (int k = 0; k < 64; k++) ck_assert_int_eq(kZigzagPlace[kZigzag[k]], k);
+    for (int k = 0; k < 64; k++) ck_assert_int_eq(zigzag_place(kZigzag[k]), k);
 }
 END_TEST
 

@@ -1,0 +1,17 @@
+// Parameters of tables.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../common/kernel_name.h"
+#include "../../common/mjpeg/huffman.h"
+
+namespace cudaenc::mjpeg {
+
+constexpr int kTablesThreads = 256;
+
+struct TablesParams {  // grid: a thread-block a table of codes, DC and AC of each in turn
+    static constexpr KernelName kernel{"mjpeg/tables", "mjpeg_tables"};
+    const SymbolCounts *counts;
+    HuffmanSpecs *specs;
+    CodeTables *codes;
+};
+
+}  // namespace cudaenc::mjpeg

@@ -1,0 +1,153 @@
+// JPEG's kernels: every stream is the CPU's, byte for byte. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "mjpeg_pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+
+namespace {
+
+// Formats that a padding byte a pixel, and more than ten blocks an MCU, make special as well.
+CudaencFormat format_of(size_t index, int width, int height) {
+    if (index < std::size(jpeg_formats)) return make_jpeg_format(jpeg_formats[index], width, height);
+    CudaencFormat format = make_jpeg_format(jpeg_formats[std::size(jpeg_formats) - 1], width, height);
+    for (CudaencComponent &k : format.component) k.step = 4;
+    return format;
+}
+constexpr size_t kFormats = std::size(jpeg_formats) + 1;
+const char *name_of(size_t index) { return index < std::size(jpeg_formats) ? jpeg_formats[index].name : "rgb0"; }
+
+std::string describe_jpeg(const CudaencConfig &config, const char *format) {
+    return format_string("%s %dx%d, quality %d, huffman %d, restart_interval %d, mct %d on %s", format,
+                         config.format.width, config.format.height, config.mjpeg.quality, config.mjpeg.huffman,
+                         config.mjpeg.restart_interval, config.mjpeg.mct, config.device);
+}
+
+void expect_same(CudaencConfig config, const Picture &picture, const char *device, const char *name) {
+    config.device = "cpu";
+    const std::vector<uint8_t> expected = encode_jpeg(config, picture.frame());
+    config.device = device;
+    const std::vector<uint8_t> bytes = encode_jpeg(config, picture.frame());
+    size_t at = 0;
+    while (at < bytes.size() && at < expected.size() && bytes[at] == expected[at]) at++;
+    EXPECT(bytes == expected, "%s: %zu bytes, the CPU has %zu; from byte %zu on they differ",
+           describe_jpeg(config, name).c_str(), bytes.size(), expected.size(), at);
+}
+
+const char *device_of(int index) { return device_specs[static_cast<size_t>(index)].c_str(); }
+
+START_TEST(sizes) {
+    Random random(1);
+    Log log;
+    for (int size = 1; size <= 40; size++)
+        for (size_t f = 0; f < kFormats; f++) {
+            const int other = random.between(1, 40);
+            const bool wide = random.one_in(2);
+            const CudaencFormat format = format_of(f, wide ? size : other, wide ? other : size);
+            Picture picture = make_picture(random, format);
+            fill(random, picture, static_cast<Content>(random.below(static_cast<uint32_t>(Content::kinds))));
+            CudaencConfig config = make_jpeg_config(format, "", &log);
+            config.mjpeg.quality = random.of({1, 50, 90, 100});
+            config.mjpeg.huffman = random.between(0, 1);
+            config.mjpeg.restart_interval = random.of({0, 0, 1, 2, 3, -1});
+            if (format.color_model == CUDAENC_COLOR_RGB) config.mjpeg.mct = random.between(0, 1);
+            expect_same(config, picture, device_of(_i), name_of(f));
+        }
+}
+END_TEST
+
+// Several pieces in a row and in an interval, intervals that end within a piece's worth of MCUs.
+START_TEST(pieces) {
+    Random random(2);
+    Log log;
+    for (size_t f = 0; f < kFormats; f++)
+        for (const int interval : {0, -1, 1, 7, 16, 45, 100, 65535}) {
+            const CudaencFormat format = format_of(f, random.between(300, 420), random.between(20, 90));
+            Picture picture = make_picture(random, format);
+            fill(random, picture, static_cast<Content>(random.below(static_cast<uint32_t>(Content::kinds))));
+            CudaencConfig config = make_jpeg_config(format, "", &log);
+            config.mjpeg.quality = random.of({1, 50, 90, 100});
+            config.mjpeg.huffman = random.between(0, 1);
+            config.mjpeg.restart_interval = interval;
+            expect_same(config, picture, device_of(_i), name_of(f));
+        }
+}
+END_TEST
+
+// More bits than memory was made for, pieces of several windows, bytes that are 0xFF at every turn.
+START_TEST(noise) {
+    Random random(3);
+    Log log;
+    for (const int huffman : {0, 1})
+        for (const Content content : {Content::noise, Content::one_bit}) {
+            const CudaencFormat format = format_of(content == Content::noise ? 3 : 1, 333, 130);
+            Picture picture = make_picture(random, format);
+            fill(random, picture, content);
+            CudaencConfig config = make_jpeg_config(format, "", &log);
+            config.mjpeg.quality = 100;
+            config.mjpeg.huffman = huffman;
+            expect_same(config, picture, device_of(_i), name_of(3));
+        }
+}
+END_TEST
+
+// Frames in flight, of one slot after the other and again, in order and each with its own metadata.
+START_TEST(frames) {
+    Random random(4);
+    Log log;
+    const CudaencFormat format = format_of(7, 130, 70);
+    for (const int depth : {1, 2, 5}) {
+        CudaencConfig config = make_jpeg_config(format, device_of(_i), &log);
+        config.async_depth = depth;
+        config.mjpeg.huffman = depth & 1;
+        CudaencSession *session;
+        EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open");
+        std::vector<Picture> pictures;
+        for (int i = 0; i < 3 * depth + 1; i++) {
+            pictures.push_back(make_picture(random, format));
+            fill(random, pictures.back(), i % 3 ? Content::smooth : Content::noise);
+        }
+        size_t submitted = 0, received = 0;
+        const auto receive = [&] {
+            CudaencPacket packet;
+            if (cudaenc_receive(session, &packet) != CUDAENC_OK) return false;
+            CudaencFrame frame = pictures[received].frame();
+            frame.sample_aspect_num = static_cast<int>(received) + 1, frame.sample_aspect_den = 3;
+            CudaencConfig cpu = config;
+            cpu.device = "cpu";
+            cpu.async_depth = 1;
+            const std::vector<uint8_t> expected = encode_jpeg(cpu, frame);
+            EXPECT(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected, "frame %zu of depth %d",
+                   received, depth);
+            cudaenc_buffer_free(packet.buffer);
+            received++;
+            return true;
+        };
+        while (submitted < pictures.size()) {
+            CudaencFrame frame = pictures[submitted].frame();
+            frame.sample_aspect_num = static_cast<int>(submitted) + 1, frame.sample_aspect_den = 3;
+            if (cudaenc_submit(session, &frame) == CUDAENC_OK)
+                submitted++;
+            else
+                EXPECT(receive(), "receive");
+        }
+        cudaenc_flush(session);
+        while (receive()) continue;
+        EXPECT(received == pictures.size(), "%zu packets of %zu", received, pictures.size());
+        cudaenc_close(session);
+    }
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_device_arguments(argc, argv);
+    Suite *suite = suite_create("mjpeg_kernels");
+    TCase *c = add_case(suite, "same as the CPU");
+    const int devices = static_cast<int>(device_specs.size());
+    tcase_add_loop_test(c, sizes, 0, devices);
+    tcase_add_loop_test(c, pieces, 0, devices);
+    tcase_add_loop_test(c, noise, 0, devices);
+    tcase_add_loop_test(c, frames, 0, devices);
+    return run_suite(suite);
+}
