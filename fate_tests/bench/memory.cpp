@@ -43,6 +43,7 @@ class MeteredDevice final : public Device {
     void record(Event event, Stream stream) override { device_->record(event, stream); }
     void wait(Stream stream, Event event) override { device_->wait(stream, event); }
     void wait_foreign(Stream stream, void *other) override { device_->wait_foreign(stream, other); }
+    bool done(Event event) override { return device_->done(event); }
     void synchronize(Event event) override { device_->synchronize(event); }
     void synchronize(Stream stream) override { device_->synchronize(stream); }
     float elapsed_ms(Event begin, Event end) override { return device_->elapsed_ms(begin, end); }
