@@ -61,7 +61,13 @@ CUDAENC_HD int count_trailing_zeros(uint64_t x) {
 }
 
 // Bits needed to write x: 0 for 0, floor(log2(x)) + 1 else.
-CUDAENC_HD int bit_width(uint32_t x) { return 32 - count_leading_zeros(x); }
+CUDAENC_HD int bit_width(uint32_t x) {
+#if CUDAENC_DEVICE_CODE
+    return floor_log2(x) + 1;  // bfind gives -1 for 0
+#else
+    return 32 - count_leading_zeros(x);
+#endif
+}
 
 template <class T>
 CUDAENC_HD constexpr T min_of(T a, T b) {

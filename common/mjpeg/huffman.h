@@ -23,17 +23,58 @@ CUDAENC_HD uint32_t magnitude_bits(int32_t value, int category) {
 constexpr uint32_t kEob = 0x00, kZrl = 0xF0;
 CUDAENC_HD uint32_t ac_symbol(int run, int category) { return static_cast<uint32_t>(run << 4 | category); }
 
+// The set bits of a word, from the lowest on.
+class SetBits {
+  public:
+#if CUDAENC_DEVICE_CODE  // whose registers have 32 bits
+    CUDAENC_HD explicit SetBits(uint64_t bits)
+        : now_(static_cast<uint32_t>(bits)), later_(static_cast<uint32_t>(bits >> 32)) {
+        next_half();
+    }
+    CUDAENC_HD bool any() const { return now_ != 0; }
+    CUDAENC_HD int take() {
+        const uint32_t lowest = now_ & (0 - now_);
+        const int place = base_ + floor_log2(lowest);
+        now_ ^= lowest;
+        next_half();
+        return place;
+    }
+
+  private:
+    CUDAENC_HD void next_half() {
+        if (now_) return;
+        now_ = later_;
+        later_ = 0;
+        base_ = 32;
+    }
+    uint32_t now_, later_;
+    int base_ = 0;
+#else
+    explicit SetBits(uint64_t bits) : bits_(bits) {}
+    bool any() const { return bits_ != 0; }
+    int take() {
+        const int place = count_trailing_zeros(bits_);
+        bits_ &= bits_ - 1;
+        return place;
+    }
+
+  private:
+    uint64_t bits_;
+#endif
+};
+
 // Hands a block's symbols to a sink, in their order: sink.put_dc(category, bits) once, then sink.put_ac(symbol, bits).
 // dc_difference: -2047..2047. level(k): the level at place k of the zig-zag sequence, -1023..1023; nonzero: bit k says
 // whether it is not 0, for k of 1..63; bit 0 is not looked at.
 template <class Level, class Sink>
-CUDAENC_HD void code_block(int32_t dc_difference, uint64_t nonzero, const Level &level, Sink &sink) {
+CUDAENC_HD void code_block(int32_t dc_difference, uint64_t nonzero, Level level, Sink &sink) {
     const int dc_category = magnitude_category(dc_difference);
     sink.put_dc(dc_category, magnitude_bits(dc_difference, dc_category));
     int last = 0;
-    for (nonzero &= ~uint64_t{1}; nonzero; nonzero &= nonzero - 1) {
-        const int k = count_trailing_zeros(nonzero);
+    for (SetBits places(nonzero & ~uint64_t{1}); places.any();) {
+        const int k = places.take();
         int run = k - last - 1;
+        CUDAENC_NO_UNROLL
         for (; run > 15; run -= 16) sink.put_ac(kZrl, 0);
         const int32_t value = level(k);
         const int category = magnitude_category(value);

@@ -31,6 +31,17 @@ CUDAENC_HD void quantise(Int &c, const Int &multiplier, const Int &bias, const I
     c = ((c + (c >> 31)) * multiplier + bias) >> shift;
 }
 
+// The same where a product of 64 bits is one instruction, with M = floor(2^32 / 8q) + 1:
+//     level = (c M + 2^31) >> 32.
+// M is above 2^32 / 8q, by 1 at most, so the product is off by |c| <= 2^13 at most, away from 0, where halves go
+// then; other quotients are 2^32 / 8q > 2^20 or more away from the next half.
+CUDAENC_HD constexpr int32_t wide_reciprocal_of(int32_t q) {
+    return static_cast<int32_t>((int64_t{1} << 32) / (8 * q)) + 1;
+}
+CUDAENC_HD int32_t quantise_wide(int32_t c, int32_t multiplier) {
+    return static_cast<int32_t>((int64_t{c} * multiplier + (int64_t{1} << 31)) >> 32);
+}
+
 // A quantisation table for quantise(), by index.
 struct Quantiser {
     int32_t multiplier[kBlockSamples];

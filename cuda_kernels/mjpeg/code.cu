@@ -150,13 +150,13 @@ DEVICE void transform(const SampleRow (&rows)[kBlockSize], int32_t (&c)[kBlockSa
 }
 
 // Coefficients by index to levels in the zig-zag sequence. Returns which are not 0, bit k for place k.
-DEVICE uint64_t quantise_block(const Quantiser &quantiser, const int32_t (&c)[kBlockSamples],
+DEVICE uint64_t quantise_block(const WideQuantiser &quantiser, const int32_t (&c)[kBlockSamples],
                                int32_t (&levels)[kBlockSamples]) {
     uint32_t low = 0, high = 0;
     CUDAENC_UNROLL
     for (int i = 0; i < kBlockSamples; i++) {
         const int k = zigzag_place(i);
-        levels[k] = quantise(quantiser, i, c[i]);
+        levels[k] = quantise_wide(c[i], quantiser.multiplier[i]);
         if (levels[k] != 0) (k < 32 ? low : high) |= 1u << (k & 31);
     }
     return uint64_t{high} << 32 | low;
@@ -166,7 +166,7 @@ DEVICE uint64_t quantise_block(const Quantiser &quantiser, const int32_t (&c)[kB
 constexpr int kLevelPitch = kBlockSamples + 2;
 
 // The thread's block from samples to levels in the zig-zag sequence. Returns which are not 0, bit k for place k.
-DEVICE uint64_t quantised_block(const SampleLayout *layouts, const ScanPieces &scan, const Quantiser *quantisers,
+DEVICE uint64_t quantised_block(const SampleLayout *layouts, const ScanPieces &scan, const WideQuantiser *quantisers,
                                 const PieceBlock &block, int32_t (&levels)[kBlockSamples]) {
     SampleRow rows[kBlockSize];
     int32_t c[kBlockSamples];
@@ -179,7 +179,7 @@ DEVICE uint64_t quantised_block(const SampleLayout *layouts, const ScanPieces &s
 
 // What predicts the piece's first block of a component: its DC needs no transform. Lanes 8 c to 8 c + 7 of the warp
 // are a component's.
-DEVICE int32_t dc_before_piece(const SampleLayout *layouts, const ScanPieces &scan, const Quantiser *quantisers,
+DEVICE int32_t dc_before_piece(const SampleLayout *layouts, const ScanPieces &scan, const WideQuantiser *quantisers,
                                const PieceMcus &mcus) {
     const int c = lane_id() / 8;
     int32_t sum = 0;
@@ -192,11 +192,11 @@ DEVICE int32_t dc_before_piece(const SampleLayout *layouts, const ScanPieces &sc
         for (int x = 0; x < kBlockSize; x++) sum += row[0][x];
     }
     for (int mask = 4; mask; mask >>= 1) sum += warp_shuffle_xor(sum, mask);
-    return predicted ? quantise(quantisers[scan.component[c].table], 0, fdct_dc(sum)) : 0;
+    return predicted ? quantise_wide(fdct_dc(sum), quantisers[scan.component[c].table].multiplier[0]) : 0;
 }
 
 // The thread's DC level less its prediction (F.1.1.5.1); 0 without samples. With all threads of the block.
-DEVICE int32_t dc_difference(const SampleLayout *layouts, const ScanPieces &scan, const Quantiser *quantisers,
+DEVICE int32_t dc_difference(const SampleLayout *layouts, const ScanPieces &scan, const WideQuantiser *quantisers,
                              const PieceMcus &mcus, const PieceBlock &block, int32_t dc) {
     constexpr int32_t kNoSamples = 1 << 16;
     SHARED(int32_t, dcs, kPieceBlocks);
@@ -216,12 +216,22 @@ DEVICE int32_t dc_difference(const SampleLayout *layouts, const ScanPieces &scan
 
 // ---- Levels to bits
 
-// Appends bits to words in shared memory that other threads write too; those outside of [0, window_words] are left out.
-constexpr uint32_t kWindowWords = 1024;
-struct WindowWriter {
-    uint32_t *window;
-    uint32_t word;    // that comes next
-    uint32_t filled;  // bits of it, below 32
+// Levels at places that ascend. What moves is the address, or it would be made anew at each of them.
+struct LevelReader {
+    const int16_t *at;
+    int place;
+    DEVICE_MEMBER int32_t operator()(int k) {
+        at += k - place;
+        place = k;
+        return *at;
+    }
+};
+
+// Joins bits to words; words.put() takes each when it is full, and the caller the last one, `pending`.
+template <class Words>
+struct WordWriter {
+    Words words;
+    uint32_t filled;  // bits of `pending`, below 32
     uint32_t pending;
     DEVICE_MEMBER void put(uint32_t bits, uint32_t count) {
         const uint32_t aligned = bits << (32 - count);
@@ -229,12 +239,31 @@ struct WindowWriter {
         filled += count;
         if (filled < 32) return;
         filled -= 32;
-        flush();
-        word++;
+        words.put(pending);
         pending = aligned << (count - filled);  // without the bits that went
     }
-    DEVICE_MEMBER void flush() const {
-        if (word <= kWindowWords) atomic_or(&window[word], pending);
+};
+
+// A block's bits, while nobody knows how many come before: most blocks have no more than a slot.
+constexpr int kSlotWords = 12, kSlotPitch = kSlotWords + 1;
+struct SlotWords {
+    uint32_t *next;
+    int room;  // words
+    DEVICE_MEMBER void put(uint32_t bits) {
+        if (room > 0) *next = bits;
+        next++;
+        room--;
+    }
+};
+
+// A part of the piece's bits. Other threads write to the same words; words outside are left out.
+constexpr uint32_t kWindowWords = 1024;
+struct WindowWords {
+    uint32_t *window;  // [kWindowWords + 1]
+    uint32_t next;
+    DEVICE_MEMBER void put(uint32_t bits) {
+        if (next <= kWindowWords) atomic_or(&window[next], bits);
+        next++;
     }
 };
 
@@ -244,6 +273,7 @@ DEVICE void code_piece(const CodedWords &out, const ScanPieces &scan, const Piec
     constexpr int kWarps = kPieceBlocks / 32, kDcWords = kTables * 16, kAcWords = kTables * 256;
     SHARED(uint32_t, dc_codes, kDcWords);
     SHARED(uint32_t, ac_codes, kAcWords);
+    SHARED(uint32_t, slots, kPieceBlocks *kSlotPitch);
     SHARED(uint32_t, bits_before, kPieceBlocks);  // by order: of the own block, then of all before
     SHARED(uint32_t, warp_bits, kWarps);
     SHARED(uint32_t, window, kWindowWords + 1);
@@ -258,11 +288,15 @@ DEVICE void code_piece(const CodedWords &out, const ScanPieces &scan, const Piec
 
     const int table = scan.component[block.component].table;
     const uint32_t *dc = &dc_codes[table * 16], *ac = &ac_codes[table * 256];
-    const auto level = [=](int k) { return static_cast<int32_t>(levels[k]); };
-    BitCounter counter{dc, ac, 0};
+    uint32_t *slot = &slots[thread * kSlotPitch];
+    uint32_t block_bits = 0;
     if (block.coded) {
-        code_block(dc_difference, nonzero, level, counter);
-        bits_before[block.order] = counter.bits;
+        WordWriter<SlotWords> bits{{slot, kSlotWords}, 0, 0};
+        CodeWriter<WordWriter<SlotWords>> writer{dc, ac, bits};
+        code_block(dc_difference, nonzero, LevelReader{levels, 0}, writer);
+        block_bits = static_cast<uint32_t>(kSlotWords - bits.words.room) * 32 + bits.filled;
+        bits.words.put(bits.pending);
+        bits_before[block.order] = block_bits;
     }
     block_sync();
     const uint32_t own = bits_before[thread], scanned = warp_inclusive_add(own);
@@ -282,24 +316,30 @@ DEVICE void code_piece(const CodedWords &out, const ScanPieces &scan, const Piec
     const uint32_t first = first_word[0], begin = block.coded ? bits_before[block.order] : 0;
     const bool fits = first + words <= out.capacity;
     for (uint32_t window_begin = 0; window_begin < words; window_begin += kWindowWords) {
-        for (uint32_t i = thread; i <= kWindowWords; i += kPieceBlocks) window[i] = 0;
+        const uint32_t count = min_of(kWindowWords, words - window_begin);
+        for (uint32_t i = thread; i <= count; i += kPieceBlocks) window[i] = 0;
         block_sync();
-        if (block.coded && begin / 32 <= window_begin + kWindowWords && begin + counter.bits > window_begin * 32) {
-            WindowWriter bits{window, begin / 32 - window_begin, begin % 32, 0};
-            CodeWriter<WindowWriter> writer{dc, ac, bits};
-            code_block(dc_difference, nonzero, level, writer);
-            bits.flush();
+        WindowWords to{window, begin / 32 - window_begin};
+        const uint32_t shift = begin % 32;
+        if (block_bits <= kSlotWords * 32) {
+            uint32_t last = 0;
+            for (uint32_t i = 0; 32 * i < shift + block_bits; i++) {
+                const uint32_t next = 32 * i < block_bits ? slot[i] : 0;
+                to.put(funnel_shift_right(next, last, shift));
+                last = next;
+            }
+        } else if (begin / 32 <= window_begin + kWindowWords && begin + block_bits > window_begin * 32) {
+            WordWriter<WindowWords> bits{to, shift, 0};
+            CodeWriter<WordWriter<WindowWords>> writer{dc, ac, bits};
+            code_block(dc_difference, nonzero, LevelReader{levels, 0}, writer);
+            bits.words.put(bits.pending);
         }
         block_sync();
-        const uint32_t count = min_of(kWindowWords, words - window_begin);
         for (uint32_t i = thread; i < count; i += kPieceBlocks) {
-            const uint32_t word = window[i];
-            if (fits) out.words[first + window_begin + i] = word;
-            const uint32_t runs = runs_of_ones(word, window[i + 1]);
-            for (int bit = 0; runs && bit < 8; bit++) {
-                const int full = popcount(runs & (0x80808080u >> bit));
-                if (full) atomic_add(&full_bytes[bit], static_cast<uint32_t>(full));
-            }
+            const uint32_t bits = window[i];
+            if (fits) out.words[first + window_begin + i] = bits;
+            for (uint32_t runs = runs_of_ones(bits, window[i + 1]); runs; runs &= runs - 1)
+                atomic_add(&full_bytes[(31 - find_first_set(runs)) & 7], 1u);
         }
         block_sync();
     }
@@ -376,7 +416,7 @@ KERNEL(kPieceBlocks, mjpeg_transform, TransformParams)
 
     const int table = p.scan.component[block.component].table;
     SharedSymbolCounter counter{&dc_counts[table * 16], &ac_counts[table * 256]};
-    if (block.coded) code_block(difference, nonzero, [=](int k) { return static_cast<int32_t>(own[k]); }, counter);
+    if (block.coded) code_block(difference, nonzero, LevelReader{own, 0}, counter);
     block_sync();
     for (int i = thread; i < kDcWords; i += kPieceBlocks)
         if (dc_counts[i]) atomic_add(&p.sums->symbols.dc[0][0] + i, dc_counts[i]);

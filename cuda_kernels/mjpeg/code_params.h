@@ -63,6 +63,11 @@ struct StoredLevels {
 };
 constexpr int kPieceLevelWords = kPieceBlocks * kBlockSamples / 2;
 
+// wide_reciprocal_of() the divisors, by index.
+struct WideQuantiser {
+    int32_t multiplier[kBlockSamples];
+};
+
 // Grid of all three: a thread-block a piece of the scan.
 struct EncodeParams {  // pixels to bits
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_encode"};
@@ -70,7 +75,7 @@ struct EncodeParams {  // pixels to bits
     const CodeTables *codes;
     CodedWords out;
     ScanPieces scan;
-    Quantiser quantiser[kTables];
+    WideQuantiser quantiser[kTables];
 };
 struct TransformParams {  // pixels to levels, which are counted
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_transform"};
@@ -78,7 +83,7 @@ struct TransformParams {  // pixels to levels, which are counted
     StoredLevels levels;
     FrameSums *sums;
     ScanPieces scan;
-    Quantiser quantiser[kTables];
+    WideQuantiser quantiser[kTables];
 };
 struct CodeParams {  // levels to bits
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_code"};

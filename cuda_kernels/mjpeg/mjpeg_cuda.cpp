@@ -43,7 +43,9 @@ class DeviceEncoder : public DevicePipeline {
           setup_(device_) {
         if (p_.frame_bytes)
             throw Error(CUDAENC_ERR_UNSUPPORTED, "frame_bytes is met on the CPU only so far: choose device cpu");
-        for (int table = 0; table < kTables; table++) quantisers_[table] = make_quantiser(divisors_.of[table]);
+        for (int table = 0; table < kTables; table++)
+            for (int i = 0; i < kBlockSamples; i++)
+                quantisers_[table].multiplier[i] = wide_reciprocal_of(divisors_.of[table][i]);
         for (const Scan &scan : p_.scans) plan_scan(scan);
         const std::vector<CodeTables> codes{make_codes(default_huffman(), p_.tables)};
         default_codes_ = upload_table(device_, setup_, codes);
@@ -205,7 +207,7 @@ class DeviceEncoder : public DevicePipeline {
 
     const Params p_;
     const Divisors divisors_;
-    Quantiser quantisers_[kTables];
+    WideQuantiser quantisers_[kTables];
     std::vector<ScanPieces> scans_;
     ScanData data_[kMaxComponents];
     uint32_t pieces_ = 0;

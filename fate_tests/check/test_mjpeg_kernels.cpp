@@ -1,4 +1,5 @@
 // JPEG's kernels: every stream is the CPU's, byte for byte. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../common/mjpeg/quantise.h"
 #include "mjpeg_pictures.h"
 
 using namespace cudaenc;
@@ -34,6 +35,17 @@ void expect_same(CudaencConfig config, const Picture &picture, const char *devic
 }
 
 const char *device_of(int index) { return device_specs[static_cast<size_t>(index)].c_str(); }
+
+START_TEST(quantisers_agree) {
+    using namespace cudaenc::mjpeg;
+    for (int32_t q = 1; q <= 255; q++) {
+        const Reciprocal r = reciprocal_of(q);
+        const int32_t wide = wide_reciprocal_of(q);
+        for (int32_t c = -8192; c <= 8192; c++)
+            EXPECT(quantise_wide(c, wide) == quantise<int32_t>(c, r.multiplier, r.bias, r.shift), "%d by 8 * %d", c, q);
+    }
+}
+END_TEST
 
 START_TEST(sizes) {
     Random random(1);
@@ -144,6 +156,7 @@ int main(int argc, char **argv) {
     take_device_arguments(argc, argv);
     Suite *suite = suite_create("mjpeg_kernels");
     TCase *c = add_case(suite, "same as the CPU");
+    tcase_add_test(c, quantisers_agree);
     const int devices = static_cast<int>(device_specs.size());
     tcase_add_loop_test(c, sizes, 0, devices);
     tcase_add_loop_test(c, pieces, 0, devices);
