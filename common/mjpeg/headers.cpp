@@ -7,6 +7,7 @@
 #include "../bytes.h"
 #include "../error.h"
 #include "../icc_profile.h"
+#include "rate.h"
 
 namespace cudaenc::mjpeg {
 
@@ -131,6 +132,15 @@ std::vector<uint8_t> make_scan_header(const Params &p, const Scan &scan) {
     }
     out.put8(0), out.put8(63), out.put8(0);  // all coefficients, at once
     return std::move(out.data);
+}
+
+uint64_t packet_bytes(const Params &p, const Metadata &metadata, const Divisors &divisors, const HuffmanSpecs &huffman,
+                      uint64_t bits) {
+    uint8_t dht[kMaxDhtBytes];
+    uint64_t bytes = coded_bytes(bits) + make_frame_header(p, metadata, divisors).bytes.size() + 2;
+    bytes += static_cast<uint64_t>(put_dht(dht, huffman, p.tables));
+    for (const Scan &scan : p.scans) bytes += make_scan_header(p, scan).size() + marker_bytes(scan.grid);
+    return bytes;
 }
 
 }  // namespace cudaenc::mjpeg

@@ -31,4 +31,8 @@ HuffmanSpecs default_huffman();
 // DRI and SOS.
 std::vector<uint8_t> make_scan_header(const Params &params, const Scan &scan);
 
+// Bytes of a whole packet with so many bits of codes, nearly: what is stuffed is taken for that of random bits.
+uint64_t packet_bytes(const Params &params, const Metadata &metadata, const Divisors &divisors,
+                      const HuffmanSpecs &huffman, uint64_t bits);
+
 }  // namespace cudaenc::mjpeg

@@ -181,7 +181,7 @@ class MjpegCpuEncoder : public CpuEncoder {
         for (const RateBins &row : s.row_bins)
             for (size_t i = 0; i < bins.size(); i++) bins[i] += row[i];
         RateSearch search{static_cast<uint64_t>(p_.frame_bytes), bins.data(), p_.blocks, p_.min_scale, p_.max_scale};
-        const auto code_at = [&](int32_t scale) {
+        search_scale(search, [&](int32_t scale) {
             set_scale(s, scale);
             pool().for_each(rows_.size(), [&](size_t row) {
                 for_each_block_row(rows_[row], [&](int c, int32_t, size_t first, size_t count) {
@@ -189,21 +189,8 @@ class MjpegCpuEncoder : public CpuEncoder {
                 });
             });
             make_tables(s);
-        };
-        int32_t last = -1;
-        for (int32_t scale; (scale = search.next()) >= 0; last = scale) {
-            code_at(scale);
-            search.tried(scale, coded_bytes(s.bits) + header_bytes(s));
-        }
-        if (search.best != last) code_at(search.best);
-    }
-
-    uint64_t header_bytes(const Slot &s) const {
-        uint8_t dht[kMaxDhtBytes];
-        uint64_t bytes = make_frame_header(p_, s.metadata, s.divisors).bytes.size() + 2;
-        bytes += static_cast<uint64_t>(put_dht(dht, s.huffman, p_.tables));
-        for (const Scan &scan : p_.scans) bytes += make_scan_header(p_, scan).size() + marker_bytes(scan.grid);
-        return bytes;
+            return packet_bytes(p_, s.metadata, s.divisors, s.huffman, s.bits);
+        });
     }
 
     // ---- Huffman tables.

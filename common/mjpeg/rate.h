@@ -101,4 +101,13 @@ struct RateSearch {
     }
 };
 
+// Searches: trial(scale) codes at a scale and returns how many bytes that takes. The last one that it is called with is
+// the best.
+template <class Trial>
+void search_scale(RateSearch &search, const Trial &trial) {
+    int32_t last = -1;
+    for (int32_t scale; (scale = search.next()) >= 0; last = scale) search.tried(scale, trial(scale));
+    if (search.best != last) trial(search.best);
+}
+
 }  // namespace cudaenc::mjpeg

@@ -165,13 +165,19 @@ DEVICE uint64_t quantise_block(const WideQuantiser &quantiser, const int32_t (&c
 // A block's levels in shared memory, in the zig-zag sequence; their pitch spreads blocks over the banks.
 constexpr int kLevelPitch = kBlockSamples + 2;
 
+// The coefficients of the thread's block, by index.
+DEVICE void transformed_block(const SampleLayout *layouts, const ScanPieces &scan, const PieceBlock &block,
+                              int32_t (&c)[kBlockSamples]) {
+    SampleRow rows[kBlockSize];
+    load_component(layouts, scan, block.component, block.place.x * kBlockSize, block.place.y * kBlockSize, rows);
+    transform(rows, c);
+}
+
 // The thread's block from samples to levels in the zig-zag sequence. Returns which are not 0, bit k for place k.
 DEVICE uint64_t quantised_block(const SampleLayout *layouts, const ScanPieces &scan, const WideQuantiser *quantisers,
                                 const PieceBlock &block, int32_t (&levels)[kBlockSamples]) {
-    SampleRow rows[kBlockSize];
     int32_t c[kBlockSamples];
-    load_component(layouts, scan, block.component, block.place.x * kBlockSize, block.place.y * kBlockSize, rows);
-    transform(rows, c);
+    transformed_block(layouts, scan, block, c);
     // A branch, so that divisors are operands at constant addresses.
     return scan.component[block.component].table == kLuma ? quantise_block(quantisers[kLuma], c, levels)
                                                           : quantise_block(quantisers[kChroma], c, levels);
@@ -422,6 +428,25 @@ KERNEL(kPieceBlocks, mjpeg_transform, TransformParams)
         if (dc_counts[i]) atomic_add(&p.sums->symbols.dc[0][0] + i, dc_counts[i]);
     for (int i = thread; i < kAcWords; i += kPieceBlocks)
         if (ac_counts[i]) atomic_add(&p.sums->symbols.ac[0][0] + i, ac_counts[i]);
+}
+
+KERNEL(kPieceBlocks, mjpeg_bins, BinsParams)
+{
+    SHARED(uint32_t, bins, kRateBins);
+    for (int i = thread_x(); i < kRateBins; i += kPieceBlocks) bins[i] = 0;
+    block_sync();
+    const PieceBlock block = block_of_thread(p.scan, mcus_of_piece(p.scan));
+    if (block.sampled) {
+        int32_t c[kBlockSamples];
+        transformed_block(p.layouts, p.scan, block, c);
+        const uint32_t *threshold = p.threshold[p.scan.component[block.component].table];
+        CUDAENC_UNROLL
+        for (int i = 1; i < kBlockSamples; i++)
+            if (c[i]) atomic_add(&bins[rate_bin(c[i], threshold[i])], 1u);
+    }
+    block_sync();
+    for (int i = thread_x(); i < kRateBins; i += kPieceBlocks)
+        if (bins[i]) atomic_add(&p.sums->bins[i], bins[i]);
 }
 
 KERNEL(kPieceBlocks, mjpeg_code, CodeParams)

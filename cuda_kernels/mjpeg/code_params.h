@@ -7,6 +7,7 @@
 #include "../../common/mjpeg/geometry.h"
 #include "../../common/mjpeg/huffman.h"
 #include "../../common/mjpeg/quantise.h"
+#include "../../common/mjpeg/rate.h"
 
 namespace cudaenc::mjpeg {
 
@@ -44,6 +45,7 @@ struct Piece {
 struct FrameSums {
     uint32_t words;  // that pieces needed
     SymbolCounts symbols;
+    uint32_t bins[kRateBins];  // where a size is to be met: of coefficients
 };
 
 // Where pieces put their words: one after the other, in the order in which they are done. Of a piece for which there is
@@ -68,7 +70,7 @@ struct WideQuantiser {
     int32_t multiplier[kBlockSamples];
 };
 
-// Grid of all three: a thread-block a piece of the scan.
+// Grid of all: a thread-block a piece of the scan.
 struct EncodeParams {  // pixels to bits
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_encode"};
     const SampleLayout *layouts;
@@ -84,6 +86,13 @@ struct TransformParams {  // pixels to levels, which are counted
     FrameSums *sums;
     ScanPieces scan;
     WideQuantiser quantiser[kTables];
+};
+struct BinsParams {  // pixels to the histogram of what becomes 0 at which scale
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_bins"};
+    const SampleLayout *layouts;
+    FrameSums *sums;
+    ScanPieces scan;
+    uint32_t threshold[kTables][kBlockSamples];  // rate_threshold() of the matrices, by index
 };
 struct CodeParams {  // levels to bits
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_code"};

@@ -1,11 +1,13 @@
 // JPEG on a device, top to bottom: load, forward DCT, quantisation and Huffman coding of pieces -> their places ->
 // bytes -> download. Where tables are made for the picture, its levels are stored and its symbols counted before it is
-// coded. The host writes the headers. SPDX-License-Identifier: LGPL-2.1-or-later
+// coded. Where a size is to be met, the host searches for the scale of the matrices, and the device codes what it
+// tries. The host writes the headers. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 
 #include "../../common/error.h"
 #include "../../common/mjpeg/headers.h"
 #include "../../common/mjpeg/mjpeg.h"
+#include "../../common/mjpeg/rate.h"
 #include "../device_pipeline.h"
 #include "code_params.h"
 #include "pack_params.h"
@@ -19,11 +21,14 @@ enum Stage { kUpload, kTransform, kMakeTables, kCode, kPack, kDownload, kStages 
 constexpr const char *kStageNames[kStages] = {"upload", "load and dct", "tables", "huffman", "pack", "download"};
 
 struct Slot : FrameSlot {
-    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), result(device, 1) {}
+    explicit Slot(const std::shared_ptr<Device> &device)
+        : FrameSlot(device), result(device, 1), host_sums(device, 1), host_codes(device, 1) {}
     PinnedArray<FrameResult> result;
+    PinnedArray<FrameSums> host_sums;  // these two where a size is to be met
+    PinnedArray<CodeTables> host_codes;
     DeviceArray<FrameResult> device_result;
     DeviceArray<FrameSums> sums;
-    DeviceArray<uint32_t> level_words;  // these three where tables are made for the picture
+    DeviceArray<uint32_t> level_words;  // these three where levels are stored
     DeviceArray<uint64_t> nonzero;
     DeviceArray<CodeTables> codes;
     DeviceArray<Piece> pieces;
@@ -31,6 +36,8 @@ struct Slot : FrameSlot {
     DeviceArray<uint64_t> bits_before, places;
     DeviceArray<uint8_t> bytes;
     Metadata metadata;
+    Divisors divisors;
+    HuffmanSpecs huffman;
 };
 
 class DeviceEncoder : public DevicePipeline {
@@ -39,13 +46,7 @@ class DeviceEncoder : public DevicePipeline {
         : DevicePipeline(std::move(device), params.input, device_frames,
                          stage_times ? std::span<const char *const>(kStageNames) : std::span<const char *const>()),
           p_(params),
-          divisors_(make_divisors(p_, p_.scale)),
           setup_(device_) {
-        if (p_.frame_bytes)
-            throw Error(CUDAENC_ERR_UNSUPPORTED, "frame_bytes is met on the CPU only so far: choose device cpu");
-        for (int table = 0; table < kTables; table++)
-            for (int i = 0; i < kBlockSamples; i++)
-                quantisers_[table].multiplier[i] = wide_reciprocal_of(divisors_.of[table][i]);
         for (const Scan &scan : p_.scans) plan_scan(scan);
         const std::vector<CodeTables> codes{make_codes(default_huffman(), p_.tables)};
         default_codes_ = upload_table(device_, setup_, codes);
@@ -82,7 +83,9 @@ class DeviceEncoder : public DevicePipeline {
         Slot &s = *slot;
         make(s.device_result, 1);
         make(s.sums, 1);
-        if (p_.optimal) {
+        s.divisors = make_divisors(p_, p_.scale);
+        s.huffman = default_huffman();
+        if (p_.optimal || p_.frame_bytes) {
             make(s.level_words, size_t{pieces_} * kPieceLevelWords);
             make(s.nonzero, size_t{pieces_} * kPieceBlocks);
             make(s.codes, 1);
@@ -114,7 +117,13 @@ class DeviceEncoder : public DevicePipeline {
     void code(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         mark(s, kTransform);
-        device_->fill(s.stream, s.sums.data(), 0, p_.optimal ? sizeof(FrameSums) : sizeof(FrameSums::words));
+        device_->fill(s.stream, s.sums.data(), 0,
+                      p_.optimal || p_.frame_bytes ? sizeof(FrameSums) : sizeof(FrameSums::words));
+        if (p_.frame_bytes) {
+            count_bins(s);
+            for (const Stage stage : {kMakeTables, kCode, kPack}) mark(s, stage);
+            return;
+        }
         if (p_.optimal) {
             transform(s);
             mark(s, kMakeTables);
@@ -144,17 +153,28 @@ class DeviceEncoder : public DevicePipeline {
         }
     }
 
+    static void set_quantisers(const Divisors &divisors, WideQuantiser (&quantisers)[kTables]) {
+        for (int table = 0; table < kTables; table++)
+            for (int i = 0; i < kBlockSamples; i++)
+                quantisers[table].multiplier[i] = wide_reciprocal_of(divisors.of[table][i]);
+    }
+
     void encode(Slot &s) {
-        launch_pieces(s, EncodeParams{s.device_layout.data(),
-                                      default_codes_.data(),
-                                      coded(s),
-                                      {},
-                                      {quantisers_[kLuma], quantisers_[kChroma]}});
+        EncodeParams params{s.device_layout.data(), default_codes_.data(), coded(s), {}, {}};
+        set_quantisers(s.divisors, params.quantiser);
+        launch_pieces(s, params);
     }
     void transform(Slot &s) {
-        launch_pieces(
-            s, TransformParams{
-                   s.device_layout.data(), levels(s), s.sums.data(), {}, {quantisers_[kLuma], quantisers_[kChroma]}});
+        TransformParams params{s.device_layout.data(), levels(s), s.sums.data(), {}, {}};
+        set_quantisers(s.divisors, params.quantiser);
+        launch_pieces(s, params);
+    }
+    void count_bins(Slot &s) {
+        BinsParams params{s.device_layout.data(), s.sums.data(), {}, {}};
+        for (int table = 0; table < kTables; table++)
+            for (int i = 0; i < kBlockSamples; i++) params.threshold[table][i] = rate_threshold(p_.matrix[table][i]);
+        launch_pieces(s, params);
+        device_->download(s.stream, s.host_sums.data(), s.sums.data(), sizeof(FrameSums));
     }
     void make_tables(Slot &s) {
         device_->launch(s.stream, {2 * static_cast<unsigned>(p_.tables)}, kTablesThreads,
@@ -172,20 +192,52 @@ class DeviceEncoder : public DevicePipeline {
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(FrameResult));
     }
 
+    // The device has counted the bins. It transforms anew for each trial, which takes less time than to store what it
+    // would not have to.
+    void meet_size(Slot &s) {
+        const std::vector<uint32_t> bins(s.host_sums.data()->bins, s.host_sums.data()->bins + kRateBins);
+        RateSearch search{static_cast<uint64_t>(p_.frame_bytes), bins.data(), p_.blocks, p_.min_scale, p_.max_scale};
+        search_scale(search, [&](int32_t scale) {
+            s.divisors = make_divisors(p_, scale);
+            device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums));
+            transform(s);
+            device_->download(s.stream, s.host_sums.data(), s.sums.data(), sizeof(FrameSums));
+            device_->synchronize(static_cast<Device::Stream>(s.stream));
+            const SymbolCounts &counts = s.host_sums.data()->symbols;
+            if (p_.optimal) s.huffman = optimal_huffman(counts, p_.tables);
+            return packet_bytes(p_, s.metadata, s.divisors, s.huffman,
+                                count_bits(counts, make_codes(s.huffman, p_.tables)));
+        });
+        code_with(s, s.huffman);
+        device_->synchronize(static_cast<Device::Stream>(s.stream));
+    }
+
+    // Codes the stored levels.
+    void code_with(Slot &s, const HuffmanSpecs &huffman) {
+        *s.host_codes.data() = make_codes(huffman, p_.tables);
+        device_->upload(s.stream, s.codes.data(), s.host_codes.data(), sizeof(CodeTables));
+        device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums::words));
+        code_levels(s);
+        pack(s);
+    }
+
     PooledBuffer download(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         const FrameResult &result = *s.result.data();
+        if (p_.frame_bytes) meet_size(s);
         while (result.words > s.words.count() || result.bytes > s.bytes.count()) {  // rare; the pixels are there still
             make_room(s, result.words + result.words / 8, result.bytes + result.bytes / 8);
-            code(s);
+            if (p_.frame_bytes)
+                code_with(s, s.huffman);
+            else
+                code(s);
             device_->synchronize(static_cast<Device::Stream>(s.stream));
         }
-        std::vector<uint8_t> header = make_frame_header(p_, s.metadata, divisors_).bytes;
+        if (p_.optimal && !p_.frame_bytes) s.huffman = result.huffman;
+        std::vector<uint8_t> header = make_frame_header(p_, s.metadata, s.divisors).bytes;
         const size_t frame_header = header.size();
         header.resize(frame_header + kMaxDhtBytes);
-        header.resize(frame_header +
-                      static_cast<size_t>(put_dht(header.data() + frame_header,
-                                                  p_.optimal ? result.huffman : default_huffman(), p_.tables)));
+        header.resize(frame_header + static_cast<size_t>(put_dht(header.data() + frame_header, s.huffman, p_.tables)));
         std::vector<std::vector<uint8_t>> scan_headers;
         size_t size = header.size() + result.bytes + 2;
         for (const Scan &scan : p_.scans) {
@@ -206,8 +258,6 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     const Params p_;
-    const Divisors divisors_;
-    WideQuantiser quantisers_[kTables];
     std::vector<ScanPieces> scans_;
     ScanData data_[kMaxComponents];
     uint32_t pieces_ = 0;

@@ -102,6 +102,24 @@ START_TEST(noise) {
 }
 END_TEST
 
+// The scale is found by the same steps.
+START_TEST(sizes_met) {
+    Random random(5);
+    Log log;
+    for (const int huffman : {0, 1})
+        for (const int64_t bytes : {1, 1500, 6000, 1000000})
+            for (const size_t f : {size_t{3}, size_t{6}, size_t{11}}) {
+                const CudaencFormat format = format_of(f, 150, 120);
+                Picture picture = make_picture(random, format);
+                fill(random, picture, bytes == 6000 ? Content::noise : Content::smooth);
+                CudaencConfig config = make_jpeg_config(format, "", &log);
+                config.mjpeg.frame_bytes = bytes;
+                config.mjpeg.huffman = huffman;
+                expect_same(config, picture, device_of(_i), name_of(f));
+            }
+}
+END_TEST
+
 // Frames in flight, of one slot after the other and again, in order and each with its own metadata.
 START_TEST(frames) {
     Random random(4);
@@ -161,6 +179,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, sizes, 0, devices);
     tcase_add_loop_test(c, pieces, 0, devices);
     tcase_add_loop_test(c, noise, 0, devices);
+    tcase_add_loop_test(c, sizes_met, 0, devices);
     tcase_add_loop_test(c, frames, 0, devices);
     return run_suite(suite);
 }
