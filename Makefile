@@ -192,9 +192,9 @@ ffmpeg_filters := $(if $(NONFREE),--enable-nonfree --enable-cuda-nvcc --nvcc=$(N
 ffmpeg_options := $(ffmpeg_common) --enable-cuvid --enable-nvdec --enable-nvenc $(ffmpeg_filters)
 
 # The smallest FFmpeg that FATE's tests of the encoders, the interop tests and the media tests run with.
-fate_decoders := rawvideo jpeg2000 ffv1 png ppm pgm pam pgx tiff wrapped_avframe
-fate_encoders := rawvideo j2k_cuda jpeg2000 ffv1 png ppm pgm pam tiff wrapped_avframe
-fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_png_pipe mxf mov matroska avi nut yuv4mpegpipe
+fate_decoders := rawvideo jpeg2000 mjpeg ffv1 png ppm pgm pam pgx tiff wrapped_avframe
+fate_encoders := rawvideo j2k_cuda mjpeg_cuda jpeg2000 mjpeg ffv1 png ppm pgm pam tiff wrapped_avframe
+fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_jpeg_pipe image_png_pipe mxf mov matroska avi nut yuv4mpegpipe
 fate_muxers   := rawvideo image2 image2pipe mxf mov mp4 matroska avi nut yuv4mpegpipe framecrc framemd5 framehash crc md5 \
                  hash null
 fate_filters  := alphaextract alphamerge blend color colorspectrum copy crop drawbox extractplanes format fps framestep \
@@ -202,7 +202,7 @@ fate_filters  := alphaextract alphamerge blend color colorspectrum copy crop dra
                  null nullsrc pad psnr rgbtestsrc scale select setparams setpts setrange setsar settb split ssim testsrc \
                  testsrc2 tile trim vstack yuvtestsrc zoompan
 fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enable-protocol=file,pipe,md5 --enable-indev=lavfi \
-    --enable-parser=jpeg2000,png --enable-bsf=null,setts \
+    --enable-parser=jpeg2000,mjpeg,png --enable-bsf=null,setts \
     $(foreach kind,decoder encoder demuxer muxer filter,$(foreach name,$(fate_$(kind)s),--enable-$(kind)=$(name)))
 
 # $(call ffmpeg,folder,library folder,variable with the options,further goals): the rules of one build of FFmpeg.

@@ -64,6 +64,30 @@
 #define CUDAENC_COLOR_RANGES
 #endif
 
+/* Ranges of JPEG: full, and limited where the caller does not insist on the
+ * standard. Before 7.1 the encoder's init alone says so. */
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 19, 100)
+static inline int cudaenc_jpeg_supported_config(const AVCodecContext *avctx,
+                                                const AVCodec *codec,
+                                                enum AVCodecConfig config, unsigned flags,
+                                                const void **out, int *out_num)
+{
+    static const enum AVColorRange ranges[] = {
+        AVCOL_RANGE_MPEG, AVCOL_RANGE_JPEG, AVCOL_RANGE_UNSPECIFIED,
+    };
+    const int first = (avctx ? avctx->strict_std_compliance : 0) > FF_COMPLIANCE_UNOFFICIAL;
+
+    if (config != AV_CODEC_CONFIG_COLOR_RANGE)
+        return ff_default_get_supported_config(avctx, codec, config, flags, out, out_num);
+    *out     = &ranges[first];
+    *out_num = FF_ARRAY_ELEMS(ranges) - first - 1;
+    return 0;
+}
+#define CUDAENC_FULL_RANGE_UNLESS_UNOFFICIAL .get_supported_config = cudaenc_jpeg_supported_config,
+#else
+#define CUDAENC_FULL_RANGE_UNLESS_UNOFFICIAL
+#endif
+
 #ifndef FF_CODEC_CAP_ICC_PROFILES /* 5.1 */
 #define FF_CODEC_CAP_ICC_PROFILES 0
 #endif

@@ -1,0 +1,188 @@
+/*
+ * JPEG encoder on CUDA
+ * Copyright (c) 2026 the cudaenc developers
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * This file is part of cudaenc and is built as a part of FFmpeg.
+ *
+ * FFmpeg is free software; you can redistribute it and/or
+ * modify it under the terms of the GNU Lesser General Public
+ * License as published by the Free Software Foundation; either
+ * version 2.1 of the License, or (at your option) any later version.
+ *
+ * FFmpeg is distributed in the hope that it will be useful,
+ * but WITHOUT ANY WARRANTY; without even the implied warranty of
+ * MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU
+ * Lesser General Public License for more details.
+ *
+ * You should have received a copy of the GNU Lesser General Public
+ * License along with FFmpeg; if not, write to the Free Software
+ * Foundation, Inc., 51 Franklin Street, Fifth Floor, Boston, MA 02110-1301 USA
+ */
+
+
+#include <stdio.h>
+
+#include "cudaenc_compat.h"
+#include "cudaenc_glue.h"
+
+#include "libavutil/mathematics.h"
+#include "libavutil/opt.h"
+
+typedef struct MjpegCudaContext {
+    const AVClass *class;
+    FFCudaencContext common;
+    CudaencMjpegOptions mjpeg;
+    int quality; /* -1: not set */
+} MjpegCudaContext;
+
+static int mjpeg_cuda_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
+{
+    MjpegCudaContext *s = avctx->priv_data;
+
+    return ff_cudaenc_receive_packet(avctx, &s->common, pkt);
+}
+
+static void mjpeg_cuda_flush(AVCodecContext *avctx)
+{
+    MjpegCudaContext *s = avctx->priv_data;
+
+    ff_cudaenc_flush(&s->common);
+}
+
+static av_cold int mjpeg_cuda_close(AVCodecContext *avctx)
+{
+    MjpegCudaContext *s = avctx->priv_data;
+
+    ff_cudaenc_close(&s->common);
+    return 0;
+}
+
+/* -b:v as a size for each packet. */
+static int set_frame_bytes(AVCodecContext *avctx, CudaencMjpegOptions *mjpeg)
+{
+    AVRational rate = avctx->framerate;
+
+    if (!avctx->bit_rate)
+        return 0;
+    if (avctx->rc_max_rate || avctx->rc_buffer_size) {
+        av_log(avctx, AV_LOG_ERROR, "-maxrate and -bufsize are not supported: with -b:v all "
+               "packets have one size\n");
+        return AVERROR(ENOSYS);
+    }
+    if (rate.num <= 0 || rate.den <= 0)
+        rate = av_inv_q(avctx->time_base);
+    mjpeg->frame_bytes = FFMAX(av_rescale(avctx->bit_rate, rate.den, 8LL * rate.num), 1);
+    if (avctx->qmin > 0)
+        mjpeg->quality_min = avctx->qmin;
+    if (avctx->qmax > 0)
+        mjpeg->quality_max = avctx->qmax;
+    return 0;
+}
+
+static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
+{
+    MjpegCudaContext *s = avctx->priv_data;
+    CudaencConfig config;
+    char summary[128], size[64];
+    int quality, ret;
+
+    /* The native encoder's rule. Decoders leave frames in GPU memory as they
+     * are coded, and nothing could convert them on the way. */
+    if (avctx->pix_fmt != AV_PIX_FMT_CUDA && avctx->color_range != AVCOL_RANGE_JPEG &&
+        !(av_pix_fmt_desc_get(avctx->pix_fmt)->flags & AV_PIX_FMT_FLAG_RGB) &&
+        avctx->pix_fmt != AV_PIX_FMT_GRAY8 &&
+        avctx->strict_std_compliance > FF_COMPLIANCE_UNOFFICIAL) {
+        av_log(avctx, AV_LOG_ERROR, "YUV that is not of full range is not standard: convert it, "
+               "or set -strict unofficial\n");
+        return AVERROR(EINVAL);
+    }
+
+    cudaenc_config_defaults(&config, CUDAENC_CODEC_MJPEG);
+
+    quality = ff_cudaenc_quality(avctx, s->quality, config.mjpeg.quality);
+    if (quality < 0)
+        return quality;
+
+    s->mjpeg.quality       = quality;
+    s->mjpeg.quality_min   = config.mjpeg.quality_min;
+    s->mjpeg.quality_max   = config.mjpeg.quality_max;
+    s->mjpeg.luma_matrix   = avctx->intra_matrix;
+    s->mjpeg.chroma_matrix = avctx->chroma_intra_matrix;
+    ret = set_frame_bytes(avctx, &s->mjpeg);
+    if (ret < 0)
+        return ret;
+    config.mjpeg = s->mjpeg;
+    /* without the library's version, so that its packets can be compared */
+    if (!config.mjpeg.comment && avctx->flags & AV_CODEC_FLAG_BITEXACT)
+        config.mjpeg.comment = "cudaenc";
+
+    if (s->mjpeg.frame_bytes)
+        snprintf(size, sizeof(size), "%lld bytes a frame", (long long)s->mjpeg.frame_bytes);
+    else
+        snprintf(size, sizeof(size), "quality %d", quality);
+    snprintf(summary, sizeof(summary), "%s, %s Huffman tables", size,
+             s->mjpeg.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL ? "optimal" : "default");
+
+    return ff_cudaenc_init(avctx, &s->common, &config, summary);
+}
+
+#define OFFSET(x) offsetof(MjpegCudaContext, x)
+#define VE CUDAENC_OPTION_FLAGS
+static const AVOption options[] = {
+    CUDAENC_COMMON_OPTIONS(MjpegCudaContext),
+    { "quality",          "Quality, 1 (worst) to 100 (best), on libjpeg's scale; -1: what -q:v says, else 90", OFFSET(quality), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 100, VE },
+    { "huffman",          "Huffman tables",                                               OFFSET(mjpeg.huffman), AV_OPT_TYPE_INT, { .i64 = CUDAENC_MJPEG_HUFFMAN_OPTIMAL }, CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL, VE, .unit = "huffman" },
+    { "default",          "The standard's: for RTP, and faster",                          0, AV_OPT_TYPE_CONST, { .i64 = CUDAENC_MJPEG_HUFFMAN_DEFAULT }, 0, 0, VE, .unit = "huffman" },
+    { "optimal",          "Made for each picture: smaller",                               0, AV_OPT_TYPE_CONST, { .i64 = CUDAENC_MJPEG_HUFFMAN_OPTIMAL }, 0, 0, VE, .unit = "huffman" },
+    { "restart_interval", "MCUs between restart markers, 0: none",                        OFFSET(mjpeg.restart_interval), AV_OPT_TYPE_INT, { .i64 = 0 }, -1, 65535, VE, .unit = "restart_interval" },
+    { "row",              "One marker a row of MCUs: decoders can work in parallel",      0, AV_OPT_TYPE_CONST, { .i64 = -1 }, 0, 0, VE, .unit = "restart_interval" },
+    { "mct",              "RGB becomes YCbCr of full range; else it stays RGB, with an Adobe marker", OFFSET(mjpeg.mct), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "comment",          "Text of the COM marker segment, empty: none; not set: the library's name and version", OFFSET(mjpeg.comment), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
+    { NULL }
+};
+
+static const FFCodecDefault mjpeg_cuda_defaults[] = {
+    { "b",    "0" },
+    { "qmin", "-1" },
+    { "qmax", "-1" },
+    { NULL },
+};
+
+static const AVClass mjpeg_cuda_class = {
+    .class_name = "mjpeg_cuda",
+    .item_name  = av_default_item_name,
+    .option     = options,
+    .version    = LIBAVUTIL_VERSION_INT,
+};
+
+const FFCodec ff_mjpeg_cuda_encoder = {
+    .p.name         = "mjpeg_cuda",
+    CODEC_LONG_NAME("MJPEG (Motion JPEG) on CUDA (cudaenc)"),
+    .p.type         = AVMEDIA_TYPE_VIDEO,
+    .p.id           = AV_CODEC_ID_MJPEG,
+    .p.capabilities = AV_CODEC_CAP_DR1 | AV_CODEC_CAP_DELAY | AV_CODEC_CAP_HARDWARE |
+                      AV_CODEC_CAP_OTHER_THREADS | AV_CODEC_CAP_ENCODER_FLUSH |
+                      AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE,
+    .p.priv_class   = &mjpeg_cuda_class,
+    .p.wrapper_name = "cudaenc",
+    .priv_data_size = sizeof(MjpegCudaContext),
+    .defaults       = mjpeg_cuda_defaults,
+    .init           = mjpeg_cuda_init,
+    FF_CODEC_RECEIVE_PACKET_CB(mjpeg_cuda_receive_packet),
+    .flush          = mjpeg_cuda_flush,
+    .close          = mjpeg_cuda_close,
+    .hw_configs     = ff_cudaenc_hw_configs,
+    CUDAENC_FULL_RANGE_UNLESS_UNOFFICIAL
+    CODEC_PIXFMTS(
+        AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUVJ411P,
+        AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUV440P, AV_PIX_FMT_YUV411P, AV_PIX_FMT_YUV410P,
+        AV_PIX_FMT_NV12, AV_PIX_FMT_NV16, AV_PIX_FMT_NV24,
+        AV_PIX_FMT_GRAY8,
+        AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_GBRP,
+        AV_PIX_FMT_RGB0, AV_PIX_FMT_BGR0, AV_PIX_FMT_0RGB, AV_PIX_FMT_0BGR,
+        CUDAENC_FMT_CUDA),
+    .caps_internal  = FF_CODEC_CAP_INIT_CLEANUP | FF_CODEC_CAP_AUTO_THREADS |
+                      FF_CODEC_CAP_ICC_PROFILES,
+};
