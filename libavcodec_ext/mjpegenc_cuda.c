@@ -157,7 +157,8 @@ static const AVClass mjpeg_cuda_class = {
     .version    = LIBAVUTIL_VERSION_INT,
 };
 
-const FFCodec ff_mjpeg_cuda_encoder = {
+/* not const: libavcodec writes to encoders with get_supported_config */
+FFCodec ff_mjpeg_cuda_encoder = {
     .p.name         = "mjpeg_cuda",
     CODEC_LONG_NAME("MJPEG (Motion JPEG) on CUDA (cudaenc)"),
     .p.type         = AVMEDIA_TYPE_VIDEO,
