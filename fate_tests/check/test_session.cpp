@@ -695,20 +695,28 @@ Outcome run_with_failures(const CudaencConfig &config, const std::vector<Picture
 
 START_TEST(every_device_call_may_fail) {
     // Four small frames; or noise that takes more bytes than its pixels did, so that the codestream outgrows the memory
-    // that a session begins with. By launches, or by graphs, which begin with a slot's second frame.
-    const bool outgrows = _i & 1, graphs = _i & 2;
+    // that a session begins with. By launches, or by graphs, which begin with a slot's second frame. Of JPEG 2000, and
+    // of JPEG with either kind of tables and with a size to meet.
+    const bool outgrows = _i & 1, graphs = _i & 2, jpeg = _i >= 4;
+    const CudaencFormat large = gray(256, 256, jpeg ? 8 : 1);
     Random random(10);
     std::vector<Picture> pictures;
     for (int i = 0; i < (outgrows ? graphs ? 3 : 1 : 4); i++) {
-        pictures.push_back(make_picture(random, outgrows ? gray(256, 256, 1) : gray(21, 22)));
+        pictures.push_back(make_picture(random, outgrows ? large : gray(21, 22)));
         fill(random, pictures.back(), outgrows && graphs && !i ? Content::flat : Content::noise);
     }
     Log log;
     CudaencConfig config = failing_config(pictures[0].format, "emu", &log);
     config.stage_times = !graphs;
     if (outgrows || graphs) config.async_depth = 1;
+    if (jpeg) {
+        config.codec = CUDAENC_CODEC_MJPEG;
+        config.mjpeg.quality = 100;
+        config.mjpeg.huffman = _i < 8;
+        if (_i >= 12) config.mjpeg.frame_bytes = outgrows ? 1 << 20 : 300;
+    }
     const auto expected = encode_all(config, pictures);
-    if (outgrows) ck_assert_uint_gt(expected.back().size(), 256 * 256 / 8 + 4096 + 1500);
+    if (outgrows) ck_assert_uint_gt(expected.back().size(), jpeg ? 256 * 256 + 2048 : 256 * 256 / 8 + 4096 + 1500);
     // All that follow the first failure fail too, as after a lost device.
     int opened = 0;
     for (int call = 1;; call++) {
@@ -722,7 +730,7 @@ START_TEST(every_device_call_may_fail) {
         EXPECT(log.lines.size() == static_cast<size_t>(outcome.errors), "call %d: %zu lines for %d errors", call,
                log.lines.size(), outcome.errors);
     }
-    ck_assert_int_gt(opened, 50);  // else nothing behind the open was tested
+    ck_assert_int_gt(opened, 20);  // else nothing behind the open was tested
 }
 END_TEST
 
@@ -788,7 +796,7 @@ int main(int, char **) {
     tcase_add_loop_test(pictures, extreme_pictures, 0, static_cast<int>(Content::kinds));
     tcase_add_test(pictures, small_sizes);
     TCase *failures = add_case(suite, "failures");
-    tcase_add_loop_test(failures, every_device_call_may_fail, 0, 4);
+    tcase_add_loop_test(failures, every_device_call_may_fail, 0, 16);
     tcase_add_loop_test(failures, every_host_allocation_may_fail, 0, 4);
     return run_suite(suite);
 }
