@@ -262,8 +262,9 @@ struct SlotWords {
     }
 };
 
-// A part of the piece's bits. Other threads write to the same words; words outside are left out.
-constexpr uint32_t kWindowWords = 1024;
+// A part of the piece's bits, in the memory of the slots. Other threads write to the same words; words outside are left
+// out.
+constexpr uint32_t kWindowWords = kPieceBlocks * kSlotPitch - 1;
 struct WindowWords {
     uint32_t *window;  // [kWindowWords + 1]
     uint32_t next;
@@ -282,7 +283,6 @@ DEVICE void code_piece(const CodedWords &out, const ScanPieces &scan, const Piec
     SHARED(uint32_t, slots, kPieceBlocks *kSlotPitch);
     SHARED(uint32_t, bits_before, kPieceBlocks);  // by order: of the own block, then of all before
     SHARED(uint32_t, warp_bits, kWarps);
-    SHARED(uint32_t, window, kWindowWords + 1);
     SHARED(uint32_t, full_bytes, 8);
     SHARED(uint32_t, first_word, 1);
     const int thread = thread_x();
@@ -315,12 +315,16 @@ DEVICE void code_piece(const CodedWords &out, const ScanPieces &scan, const Piec
         total += warp_bits[i];
     }
     bits_before[thread] = before;
+    uint32_t slot_words[kSlotWords];
+    CUDAENC_UNROLL
+    for (uint32_t i = 0; i < kSlotWords; i++) slot_words[i] = 32 * i < block_bits ? slot[i] : 0;
     const uint32_t words = (total + 31) / 32;
     if (thread == 0) first_word[0] = atomic_add(&out.sums->words, words);
     block_sync();
 
     const uint32_t first = first_word[0], begin = block.coded ? bits_before[block.order] : 0;
     const bool fits = first + words <= out.capacity;
+    uint32_t *window = slots;
     for (uint32_t window_begin = 0; window_begin < words; window_begin += kWindowWords) {
         const uint32_t count = min_of(kWindowWords, words - window_begin);
         for (uint32_t i = thread; i <= count; i += kPieceBlocks) window[i] = 0;
@@ -329,9 +333,10 @@ DEVICE void code_piece(const CodedWords &out, const ScanPieces &scan, const Piec
         const uint32_t shift = begin % 32;
         if (block_bits <= kSlotWords * 32) {
             uint32_t last = 0;
-            for (uint32_t i = 0; 32 * i < shift + block_bits; i++) {
-                const uint32_t next = 32 * i < block_bits ? slot[i] : 0;
-                to.put(funnel_shift_right(next, last, shift));
+            CUDAENC_UNROLL
+            for (uint32_t i = 0; i <= kSlotWords; i++) {
+                const uint32_t next = i < kSlotWords ? slot_words[i] : 0;
+                if (32 * i < shift + block_bits) to.put(funnel_shift_right(next, last, shift));
                 last = next;
             }
         } else if (begin / 32 <= window_begin + kWindowWords && begin + block_bits > window_begin * 32) {
