@@ -37,7 +37,8 @@ help:
 	@echo "Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)"
 	@echo "           KERNEL_COMPILER=nvcc|clang  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)"
 	@echo "  bench:   PICTURES='files' (the first is the one of all tables)  CLIPS='files' for the chain  PARTS='rates sweep ...'"
-	@echo "           NVJPEG2K=folder of nvjpeg2k.h  NVJPEG2K_LIBRARY=file (nvJPEG2000 is measured as well)"
+	@echo "           NVJPEG=folder of nvjpeg.h  NVJPEG2K=folder of nvjpeg2k.h (with NVIDIA's libraries as well), NVJPEG_LIBRARY=file"
+	@echo "           NVJPEG2K_LIBRARY=file"
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
 goals := demo check fate fuzz bench bench-bundle gpu-bundle check-gpu
@@ -94,9 +95,12 @@ $(B)/obj/%.o: %.cpp $(B)/obj/flags | $(B)/src/state-$(FFMPEG)/prepared
 	@mkdir -p $(@D)
 	@echo "CXX     $<"
 	@$(CXX) $(cxxflags) $(includes) -MMD -MP -c $< -o $@
-$(B)/obj/fate_tests/%.o: includes := -Ifate_tests/emu $(NVJPEG2K:%=-I%)
-$(eval $(call stamp,$(B)/obj/nvjpeg2k,$(NVJPEG2K)))
-$(B)/obj/fate_tests/bench/peer_nvjpeg2k.o: $(B)/obj/nvjpeg2k
+# NVIDIA's libraries that the tests know where their headers are there; a CUDA toolkit has nvJPEG's, and what it includes.
+toolkit := $(if $(NVCC),$(abspath $(dir $(NVCC))../include))
+NVJPEG  ?= $(if $(wildcard $(toolkit)/nvjpeg.h),$(toolkit))
+$(B)/obj/fate_tests/%.o: includes := -Ifate_tests/emu $(NVJPEG2K:%=-I%) $(if $(NVJPEG),-I$(NVJPEG) $(toolkit:%=-I%))
+$(eval $(call stamp,$(B)/obj/nvidia,$(NVJPEG2K) $(NVJPEG)))
+$(addprefix $(B)/obj/fate_tests/,bench/peer_nvjpeg2k.o bench/peer_nvjpeg.o check/test_nvjpeg.o): $(B)/obj/nvidia
 $(B)/obj/fate_tests/bench/peer_openjpeg.o: includes += $(shell pkg-config --cflags libopenjp2 2>/dev/null)
 
 # Kernels, into images that the driver loads, all embedded by one assembly file. A module's name is the path of its source
@@ -267,7 +271,7 @@ $(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.
 	@$(CXX) -pthread $(filter %.o,$^) -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a \
 	    -lboost_context -lz -lm -ldl
 # One run of the program where BENCH has its options; else all parts, and the plots.
-export PICTURES CLIPS NVJPEG2K_LIBRARY
+export PICTURES CLIPS NVJPEG_LIBRARY NVJPEG2K_LIBRARY
 do-bench: do-kernel-size $(B)/bin/cudaenc_bench $(if $(BENCH),,ffmpeg)
 ifdef BENCH
 	@$(B)/bin/cudaenc_bench $(BENCH)

@@ -16,10 +16,12 @@
 #include "../../common/device.h"
 #include "../../common/error.h"
 #include "cases.h"
+#include "jpeg_psnr.h"
 #include "json.h"
 #include "measure.h"
 #include "memory.h"
 #include "options.h"
+#include "peer_nvjpeg.h"
 #include "peer_nvjpeg2k.h"
 #include "peer_openjpeg.h"
 #include "picture.h"
@@ -72,7 +74,7 @@ struct Row {
     double psnr;         // dB; 0: not measured
     int threads;
     double single_ms, multi_fps;
-    int depth;
+    std::string in_flight;
     double single_times = 0, multi_times = 0;  // of a peer: how many times as fast cudaenc is
 };
 
@@ -86,14 +88,18 @@ class Bench {
         const std::vector<Case> cases = choose_cases(o_.cases);
         choose_device();
         if (o_.mode == Mode::kSmoke) return smoke();
-        open_openjpeg();
+        if (std::any_of(cases.begin(), cases.end(), [](const Case &c) { return c.is_j2k(); })) open_openjpeg();
         begin();
         bool good = true;
         json_.open("rows", '[');
         if (o_.files.empty()) {
-            good = measure_picture(generate_picture(3840, 2160), cases);
+            good = measure_pictures({generate_picture(3840, 2160)}, cases);
+        } else if (o_.rotation) {
+            Pictures pictures;
+            for (const std::string &file : o_.files) pictures.push_back(read_picture(file, o_.yuv));
+            good = measure_pictures(pictures, cases);
         } else {
-            for (const std::string &file : o_.files) good &= measure_picture(read_picture(file, o_.yuv), cases);
+            for (const std::string &file : o_.files) good &= measure_pictures({read_picture(file, o_.yuv)}, cases);
         }
         json_.close(']');
         json_.close('}');
@@ -134,11 +140,18 @@ class Bench {
             for (const int n : {1, 2, 4, 8, 16})
                 if (n <= cores || n == 1) o_.threads.push_back(n);
         }
-        if (o_.effort.depths.empty())
-            o_.effort.depths = o_.mode == Mode::kTier1   ? std::vector<int>{1, 4, 8, 16}
-                               : o_.mode != Mode::kRates ? std::vector<int>{4}
-                               : device_                 ? std::vector<int>{2, 4, 8, 16}
-                                                         : std::vector<int>{2, 4};
+        if (o_.effort.depths.empty() && o_.mode != Mode::kRates)
+            o_.effort.depths = o_.mode == Mode::kTier1 ? std::vector<int>{1, 4, 8, 16} : std::vector<int>{4};
+    }
+
+    // What Effort leaves open, by the case.
+    std::vector<int> depths_of(const Case &c) const {
+        if (!o_.effort.depths.empty()) return o_.effort.depths;
+        if (!device_) return {2, 4};
+        return c.is_j2k() ? std::vector<int>{2, 4, 8, 16} : std::vector<int>{2, 4, 8, 16, 32};
+    }
+    std::vector<int> sessions_of(const Case &c) const {
+        return o_.effort.sessions.empty() && device_ && !c.is_j2k() ? std::vector<int>{2, 4} : o_.effort.sessions;
     }
 
     // PSNR is measured where it is there.
@@ -164,9 +177,9 @@ class Bench {
         std::printf("boundary  A: pixels in %s memory to finished bytes in %s memory\n", device_ ? "GPU" : "host",
                     device_ ? "pinned host" : "host");
         std::printf(
-            "frames    %d distinct in rotation: each picture, and cyclic shifts of it by\n"
+            "frames    %d distinct in rotation: %s, and cyclic shifts by\n"
             "          odd numbers of columns and rows\n",
-            o_.frames);
+            o_.frames, o_.rotation ? "all pictures in turn" : "each picture");
         json_.open('{');
         json_.put("program", "cudaenc_bench");
         json_.put("version",
@@ -182,9 +195,17 @@ class Bench {
         json_.put("frames_made_by", "cyclic shifts of the picture by odd numbers of columns and rows");
     }
 
-    bool measure_picture(const Picture &picture, const std::vector<Case> &cases) {
-        std::printf("\npicture   %s, %dx%d, %d bit\n", picture.name.c_str(), picture.width, picture.height,
-                    picture.depth);
+    using Pictures = std::vector<Picture>;
+
+    static std::string name_of(const Pictures &pictures) {
+        return pictures.size() == 1 ? pictures[0].name : std::to_string(pictures.size()) + " pictures in turn";
+    }
+
+    bool measure_pictures(const Pictures &pictures, const std::vector<Case> &cases) {
+        std::printf("\n");
+        for (const Picture &picture : pictures)
+            std::printf("picture   %s, %dx%d, %d bit\n", picture.name.c_str(), picture.width, picture.height,
+                        picture.depth);
         bool good = true;
         for (Case c : cases) {
             if (o_.width) {
@@ -193,17 +214,18 @@ class Bench {
             }
             switch (o_.mode) {
                 case Mode::kTier1:
-                    good &= compare_tier1(device_, picture, c, o_.effort.depths, o_.effort.runs, json_);
+                    if (!c.is_j2k()) throw Error(CUDAENC_ERR_INVALID, "-tier1 is of JPEG 2000's cases");
+                    good &= compare_tier1(device_, pictures[0], c, o_.effort.depths, o_.effort.runs, json_);
                     break;
                 case Mode::kMemory:
                     print_session_memory(device_, c, o_.effort.depths.front(),
-                                         Frames(fit_picture(picture, c.format), c.format, o_.frames, device_), json_);
+                                         Frames(pictures, c.format, o_.frames, device_), json_);
                     break;
                 case Mode::kEndurance:
-                    good &= endure(picture, c);
+                    good &= endure(pictures, c);
                     break;
                 default:
-                    measure_case(picture, c);
+                    measure_case(pictures, c);
             }
         }
         return good;
@@ -214,13 +236,11 @@ class Bench {
         const Picture picture = generate_picture(100, 72);
         int passed = 0, failed = 0;
         json_.open('[');
-        for (const char *name :
-             {"4k-lossless", "4k-lossy", "4k-422p10-lossy", "4k-cblk64-lossless", "4k-cblk64-lossy"}) {
-            Case c = choose_cases(name).front();
+        for (Case c : choose_cases("4k-lossless,4k-lossy,4k-422p10-lossy,4k-cblk64-lossless,4k-cblk64-lossy,mjpeg")) {
             c.format.width = picture.width;
             c.format.height = picture.height;
-            const bool tier1_equal = compare_tier1(device_, picture, c, {1, 2}, 1, json_);
-            const Frames frames(fit_picture(picture, c.format), c.format, 3, nullptr);
+            if (c.is_j2k()) (compare_tier1(device_, picture, c, {1, 2}, 1, json_) ? passed : failed)++;
+            const Frames frames({picture}, c.format, 3, nullptr);
             std::vector<std::vector<uint8_t>> streams[2];
             for (const char *device : {"cpu", o_.device.c_str()}) {
                 Session session(make_config(c, device));
@@ -233,9 +253,10 @@ class Bench {
                 }
             }
             const bool streams_equal = streams[0] == streams[1];
-            if (!streams_equal) std::printf("  %s: the codestreams of %s and cpu differ\n", name, o_.device.c_str());
-            (tier1_equal ? passed : failed)++;
+            if (!streams_equal) std::printf("  %s: the streams of %s and cpu differ\n", c.name, o_.device.c_str());
             (streams_equal ? passed : failed)++;
+            // Nothing that decodes is far from its picture.
+            if (!c.is_j2k()) (jpeg_psnr(c.format, frames.first_on_host(), streams[0][0]) > 30 ? passed : failed)++;
         }
         std::printf("\n%d passed, %d failed\n", passed, failed);
         return failed != 0;
@@ -248,10 +269,9 @@ class Bench {
         return config;
     }
 
-    bool endure(const Picture &picture, const Case &c) {
+    bool endure(const Pictures &pictures, const Case &c) {
         CudaencConfig config = config_of(c);
-        const Frames frames(fit_picture(picture, c.format), c.format, o_.frames,
-                            config.device_frames ? device_ : nullptr);
+        const Frames frames(pictures, c.format, o_.frames, config.device_frames ? device_ : nullptr);
         config.async_depth = o_.effort.depths.front();
         config.threads = o_.threads.back();
         std::printf("\n%s: %s, async_depth %d\n", c.name, c.text().c_str(), config.async_depth);
@@ -265,15 +285,15 @@ class Bench {
         return flat;
     }
 
-    void measure_case(const Picture &picture, const Case &c) {
+    void measure_case(const Pictures &pictures, const Case &c) {
         CudaencConfig config = config_of(c);
-        const Frames frames(fit_picture(picture, c.format), c.format, o_.frames,
-                            config.device_frames ? device_ : nullptr);
+        const Frames frames(pictures, c.format, o_.frames, config.device_frames ? device_ : nullptr);
         std::printf("\n%s: %s\n", c.name, c.text().c_str());
-        std::vector<int> qualities = {0};
+        std::vector<int> qualities = {quality_of(config)};
         if (!c.lossless) {
-            qualities = o_.qualities;
-            if (qualities.empty()) {
+            if (!o_.qualities.empty()) {
+                qualities = o_.qualities;
+            } else if (c.is_j2k()) {
                 qualities = {find_quality(config, frames, c.target_bytes())};
                 std::printf("  quality  %d: the highest for which the picture takes at most %zu bytes\n", qualities[0],
                             c.target_bytes());
@@ -281,24 +301,28 @@ class Bench {
         }
         for (const int quality : qualities)
             for (const int threads : o_.threads) {
-                if (quality) config.j2k.quality = quality;
+                quality_of(config) = quality;
                 config.threads = threads;
-                measure(picture, c, config, frames);
+                measure(name_of(pictures), c, config, frames);
             }
     }
 
-    void measure(const Picture &picture, const Case &c, const CudaencConfig &config, const Frames &frames) {
+    void measure(const std::string &picture, const Case &c, CudaencConfig config, const Frames &frames) {
+        const int quality = c.lossless ? 0 : quality_of(config);
         if (config.threads) std::printf("  threads  %d\n", config.threads);
-        if (o_.qualities.size() > 1 && !c.lossless) std::printf("  quality  %d\n", config.j2k.quality);
+        if (quality && (o_.qualities.size() > 1 || !c.is_j2k())) std::printf("  quality  %d\n", quality);
         const Single single = measure_single(config, frames, o_.effort);
         print_single(c, single);
         std::vector<Multi> multis;
-        for (const int depth : o_.effort.depths) {
-            multis.push_back(measure_multi(config, frames, depth, o_.effort));
+        const auto add = [&](int sessions, int depth) {
+            multis.push_back(measure_multi(config, frames, sessions, depth, o_.effort));
             print_multi(multis.back());
-        }
+        };
+        for (const int depth : depths_of(c)) add(1, depth);
+        for (const int sessions : sessions_of(c))
+            if (sessions > 1) add(sessions, kSessionDepth);
         const Multi &best = best_of(multis);
-        std::printf("  best     %9.1f fps with %d in flight\n", best.fps.median, best.depth);
+        std::printf("  best     %9.1f fps with %s in flight\n", best.fps.median, best.in_flight().c_str());
         const std::vector<Stage> stages = measure_stages(config, frames);
         for (const Stage &s : stages)
             std::printf("  %-18s %8.3f ms  %5.1f %%\n", s.name.c_str(), s.milliseconds, s.percent);
@@ -309,14 +333,16 @@ class Bench {
 
         json_.open('{');
         json_.put("case", c.name);
-        json_.put("picture", picture.name);
+        json_.put("picture", picture);
         json_.put("width", c.format.width);
         json_.put("height", c.format.height);
         json_.put("depth", c.format.depth);
-        json_.put("format", c.format.layout == Layout::kRgb ? "rgb planar" : "yuv422 planar");
-        json_.put("wavelet", c.lossless ? "5/3" : "9/7");
-        json_.put("cblk", c.cblk);
-        json_.put("quality", c.lossless ? 0 : config.j2k.quality);
+        json_.put("what", c.text());
+        if (c.is_j2k()) {
+            json_.put("wavelet", c.lossless ? "5/3" : "9/7");
+            json_.put("cblk", c.cblk);
+        }
+        json_.put("quality", quality);
         put_psnr(first.size(), psnr);
         if (config.threads) json_.put("threads", config.threads);
         put_rates(c, single, multis);
@@ -329,26 +355,32 @@ class Bench {
             json_.close('}');
         }
         json_.close(']');
-        rows_.push_back({picture.name, c.name, 8 * single.bytes_per_frame / c.pixels(),
-                         c.lossless ? "-" : std::to_string(config.j2k.quality), first.size(), psnr, config.threads,
-                         single.milliseconds.median, best.fps.median, best.depth});
+        rows_.push_back({picture, c.name, 8 * single.bytes_per_frame / c.pixels(),
+                         c.lossless ? "-" : std::to_string(quality), first.size(), psnr, config.threads,
+                         single.milliseconds.median, best.fps.median, best.in_flight()});
         json_.open("peers", '[');
-        measure_nvjpeg2000(picture, c, frames, first.size(), single, best);
-        measure_openjpeg(picture, c, frames, config.threads, first.size(), single);
+        measure_nvidia(picture, c, frames, quality, first.size(), single, best);
+        if (c.is_j2k()) measure_openjpeg(picture, c, frames, config.threads, first.size(), single);
         json_.close(']');
         json_.close('}');
     }
 
-    // nvJPEG2000, where the program has it and frames are on the first GPU. bytes: of cudaenc's first frame.
-    void measure_nvjpeg2000(const Picture &picture, const Case &c, const Frames &frames, size_t bytes,
-                            const Single &own_single, const Multi &own_best) {
-        if (!has_nvjpeg2k() || !device_ || o_.nvjpeg2k == "no" || (o_.device != "cuda" && o_.device != "cuda:0"))
+    // nvJPEG2000 or nvJPEG, where the program has it and frames are on the first GPU. quality, bytes: of cudaenc's
+    // first frame; JPEG is asked for the same quality, JPEG 2000 for the same size.
+    void measure_nvidia(const std::string &picture, const Case &c, const Frames &frames, int quality, size_t bytes,
+                        const Single &own_single, const Multi &own_best) {
+        const char *const name = c.is_j2k() ? "nvJPEG2000" : "nvJPEG";
+        const std::string &library = c.is_j2k() ? o_.nvjpeg2k : o_.nvjpeg;
+        if (!(c.is_j2k() ? has_nvjpeg2k() : has_nvjpeg()) || !device_ || library == "no" ||
+            (o_.device != "cuda" && o_.device != "cuda:0"))
             return;
         PeerResult peer;
         try {
-            peer = measure_nvjpeg2k(o_.nvjpeg2k, c, frames, bytes, o_.effort, {1, 4, 8, 16});
+            const std::vector<int> threads = {1, 4, 8, 16};
+            peer = c.is_j2k() ? measure_nvjpeg2k(library, c, frames, bytes, o_.effort, threads)
+                              : measure_nvjpeg(library, c, frames, quality, o_.effort, threads);
         } catch (const Error &e) {
-            std::printf("  nvJPEG2000 is not measured: %s\n", e.what());
+            std::printf("  %s is not measured: %s\n", name, e.what());
             return;
         }
         std::printf("  %s, a state and a stream for each of 1 .. 16 threads\n", peer.name.c_str());
@@ -363,8 +395,8 @@ class Bench {
         put_rates(c, peer.single, peer.multis);
         json_.put("cudaenc_single_times", ms / own_ms);
         json_.put("cudaenc_multi_times", own_best.fps.median / best.fps.median);
-        Row row{picture.name,
-                "  nvJPEG2000",
+        Row row{picture,
+                std::string("  ") + name,
                 8 * peer.single.bytes_per_frame / c.pixels(),
                 "-",
                 0,
@@ -372,7 +404,7 @@ class Bench {
                 0,
                 ms,
                 best.fps.median,
-                best.depth,
+                best.in_flight(),
                 ms / own_ms,
                 own_best.fps.median / best.fps.median};
         json_.open("first_frame", '[');
@@ -385,7 +417,7 @@ class Bench {
             json_.put("value", stream.value);
             put_psnr(stream.bytes.size(), psnr);
             json_.close('}');
-            save(picture, c, "nvjpeg2000-" + stream.quality_type.substr(0, 1), stream.bytes);
+            save(picture, c, std::string(name) + "-" + stream.quality_type.substr(0, 1), stream.bytes);
             if (row.first_bytes && psnr <= row.psnr) continue;
             row.first_bytes = stream.bytes.size();
             row.psnr = psnr;
@@ -397,7 +429,7 @@ class Bench {
     }
 
     // OpenJPEG's encoder beside the CPU's.
-    void measure_openjpeg(const Picture &picture, const Case &c, const Frames &frames, int threads, size_t bytes,
+    void measure_openjpeg(const std::string &picture, const Case &c, const Frames &frames, int threads, size_t bytes,
                           const Single &own) {
         if (!openjpeg_ || o_.device != "cpu") return;
         std::vector<uint8_t> first;
@@ -414,8 +446,8 @@ class Bench {
         put_psnr(first.size(), psnr);
         json_.put("cudaenc_single_times", ms / own.milliseconds.median);
         json_.close('}');
-        rows_.push_back({picture.name, "  OpenJPEG", 8 * single.bytes_per_frame / c.pixels(), "-", first.size(), psnr,
-                         threads, ms, 1e3 / ms, 1, ms / own.milliseconds.median, 0});
+        rows_.push_back({picture, "  OpenJPEG", 8 * single.bytes_per_frame / c.pixels(), "-", first.size(), psnr,
+                         threads, ms, 1e3 / ms, "1", ms / own.milliseconds.median, 0});
     }
 
     static std::vector<uint8_t> code_first(CudaencConfig config, const Frames &frames) {
@@ -430,6 +462,7 @@ class Bench {
 
     // 0: not measured.
     double measure_psnr(const Case &c, const Frames &frames, const std::vector<uint8_t> &stream) const {
+        if (!c.is_j2k()) return jpeg_psnr(c.format, frames.first_on_host(), stream);
         return openjpeg_ && !c.lossless ? openjpeg_->psnr(c, frames.first_on_host(), stream) : 0;
     }
     static void print_psnr(size_t bytes, double psnr) {
@@ -450,8 +483,8 @@ class Bench {
         std::fflush(stdout);
     }
     static void print_multi(const Multi &m) {
-        std::printf("  multi %-2d %9.1f fps  (%zu runs of %d frames, %.1f .. %.1f)\n", m.depth, m.fps.median,
-                    m.fps.all.size(), m.frames, m.fps.least, m.fps.most);
+        std::printf("  multi %-4s %7.1f fps  (%zu runs of %d frames, %.1f .. %.1f)\n", m.in_flight().c_str(),
+                    m.fps.median, m.fps.all.size(), m.frames, m.fps.least, m.fps.most);
         std::fflush(stdout);
     }
     static const Multi &best_of(const std::vector<Multi> &multis) {
@@ -470,6 +503,7 @@ class Bench {
         for (const Multi &m : multis) {
             json_.open('{');
             json_.put("depth", m.depth);
+            if (m.sessions > 1) json_.put("sessions", m.sessions);
             json_.put("frames", m.frames);
             json_.put("fps", m.fps);
             json_.close('}');
@@ -477,13 +511,14 @@ class Bench {
         json_.close(']');
         json_.put("best_fps", best_of(multis).fps.median);
         json_.put("best_depth", best_of(multis).depth);
+        if (best_of(multis).sessions > 1) json_.put("best_sessions", best_of(multis).sessions);
     }
 
-    void save(const Picture &picture, const Case &c, const std::string &encoder,
+    void save(const std::string &picture, const Case &c, const std::string &encoder,
               const std::vector<uint8_t> &stream) const {
         if (o_.save.empty()) return;
-        const std::string stem = picture.name.substr(0, picture.name.rfind('.')),
-                          file = o_.save + "-" + stem + "-" + c.name + "-" + encoder + ".j2k";
+        const std::string stem = picture.substr(0, picture.rfind('.')),
+                          file = o_.save + "-" + stem + "-" + c.name + "-" + encoder + (c.is_j2k() ? ".j2k" : ".jpg");
         std::ofstream out(file, std::ios::binary);
         out.write(reinterpret_cast<const char *>(stream.data()), static_cast<std::streamsize>(stream.size()));
         out.close();
@@ -491,14 +526,14 @@ class Bench {
     }
 
     void print_table() const {
-        std::printf("\n%-18s %9s %6s %7s %7s %9s %8s %9s %5s\n", "case", "bytes", "bpp", "quality", "PSNR", "single ms",
+        std::printf("\n%-20s %9s %6s %7s %7s %9s %8s %9s %5s\n", "case", "bytes", "bpp", "quality", "PSNR", "single ms",
                     "fps", "multi fps", "depth");
         std::string picture;
         for (const Row &r : rows_) {
             if (r.picture != picture) std::printf("%s\n", (picture = r.picture).c_str());
-            std::printf("%-18s %9zu %6.3f %7s %7s %9.3f %8.1f %9.1f %5d", r.name.c_str(), r.first_bytes,
+            std::printf("%-20s %9zu %6.3f %7s %7s %9.3f %8.1f %9.1f %5s", r.name.c_str(), r.first_bytes,
                         r.bits_per_pixel, r.quality.c_str(), r.psnr > 0 ? format_string("%.3f", r.psnr).c_str() : "-",
-                        r.single_ms, 1e3 / r.single_ms, r.multi_fps, r.depth);
+                        r.single_ms, 1e3 / r.single_ms, r.multi_fps, r.in_flight.c_str());
             if (r.threads) std::printf(" (%d threads)", r.threads);
             if (r.single_times > 0) std::printf("  cudaenc %.2f times single", r.single_times);
             if (r.multi_times > 0) std::printf(", %.2f multi", r.multi_times);

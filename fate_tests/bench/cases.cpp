@@ -1,60 +1,91 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cases.h"
 
-#include <algorithm>
 #include <sstream>
 
 #include "../../common/error.h"
 
 namespace cudaenc::bench {
 
+namespace {
+
+constexpr FrameFormat kRgb4k = {3840, 2160, 8, Layout::kRgb}, kRgbHd = {1920, 1080, 8, Layout::kRgb},
+                      k420Hd = {1920, 1080, 8, Layout::kYuv420, true},
+                      k420In4k = {3840, 2160, 8, Layout::kYuv420, true},
+                      k444In4k = {3840, 2160, 8, Layout::kYuv444, true};
+
+Case j2k(const char *name, const FrameFormat &format, bool lossless, int cblk = 32) {
+    return {.name = name, .format = format, .codec = CUDAENC_CODEC_J2K, .lossless = lossless, .cblk = cblk};
+}
+Case mjpeg(const char *name, const FrameFormat &format, int huffman) {
+    return {.name = name, .format = format, .codec = CUDAENC_CODEC_MJPEG, .huffman = huffman};
+}
+FrameFormat deep(int depth, Layout layout = Layout::kRgb) { return {3840, 2160, depth, layout}; }
+
+const char *codec_name(const Case &c) { return c.is_j2k() ? "j2k" : "mjpeg"; }
+
+}  // namespace
+
 std::string Case::text() const {
-    return format_string("%dx%d %s %d bit, %s, blocks %dx%d", format.width, format.height,
-                         format.layout == Layout::kRgb ? "RGB" : "4:2:2", format.depth,
-                         lossless ? "5/3 lossless" : "9/7", cblk, cblk);
+    const char *const layouts[] = {"RGB", "4:4:4", "4:2:2", "4:2:0"};
+    const std::string picture = format_string("%dx%d %s %d bit, ", format.width, format.height,
+                                              layouts[static_cast<int>(format.layout)], format.depth);
+    if (is_j2k()) return picture + format_string("%s, blocks %dx%d", lossless ? "5/3 lossless" : "9/7", cblk, cblk);
+    return picture + (huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL ? "JPEG, optimal Huffman tables"
+                                                               : "JPEG, Annex K's Huffman tables");
 }
 
 const std::vector<Case> &all_cases() {
     static const std::vector<Case> cases = {
-        {"4k-lossless", {3840, 2160, 8, Layout::kRgb}, true, 32},
-        {"4k-lossy", {3840, 2160, 8, Layout::kRgb}, false, 32},
-        {"hd-lossless", {1920, 1080, 8, Layout::kRgb}, true, 32},
-        {"hd-lossy", {1920, 1080, 8, Layout::kRgb}, false, 32},
-        {"4k-12bit-lossless", {3840, 2160, 12, Layout::kRgb}, true, 32},
-        {"4k-12bit-lossy", {3840, 2160, 12, Layout::kRgb}, false, 32},
-        {"4k-16bit-lossless", {3840, 2160, 16, Layout::kRgb}, true, 32},
-        {"4k-16bit-lossy", {3840, 2160, 16, Layout::kRgb}, false, 32},
-        {"4k-422p10-lossless", {3840, 2160, 10, Layout::kYuv422}, true, 32},
-        {"4k-422p10-lossy", {3840, 2160, 10, Layout::kYuv422}, false, 32},
-        {"4k-cblk64-lossless", {3840, 2160, 8, Layout::kRgb}, true, 64},
-        {"4k-cblk64-lossy", {3840, 2160, 8, Layout::kRgb}, false, 64},
+        j2k("4k-lossless", kRgb4k, true),
+        j2k("4k-lossy", kRgb4k, false),
+        j2k("hd-lossless", kRgbHd, true),
+        j2k("hd-lossy", kRgbHd, false),
+        j2k("4k-12bit-lossless", deep(12), true),
+        j2k("4k-12bit-lossy", deep(12), false),
+        j2k("4k-16bit-lossless", deep(16), true),
+        j2k("4k-16bit-lossy", deep(16), false),
+        j2k("4k-422p10-lossless", deep(10, Layout::kYuv422), true),
+        j2k("4k-422p10-lossy", deep(10, Layout::kYuv422), false),
+        j2k("4k-cblk64-lossless", kRgb4k, true, 64),
+        j2k("4k-cblk64-lossy", kRgb4k, false, 64),
+        mjpeg("mjpeg-4k-420", k420In4k, CUDAENC_MJPEG_HUFFMAN_DEFAULT),
+        mjpeg("mjpeg-4k-420-optimal", k420In4k, CUDAENC_MJPEG_HUFFMAN_OPTIMAL),
+        mjpeg("mjpeg-4k-444", k444In4k, CUDAENC_MJPEG_HUFFMAN_DEFAULT),
+        mjpeg("mjpeg-hd-420", k420Hd, CUDAENC_MJPEG_HUFFMAN_DEFAULT),
+        mjpeg("mjpeg-hd-420-optimal", k420Hd, CUDAENC_MJPEG_HUFFMAN_OPTIMAL),
     };
     return cases;
 }
 
 std::vector<Case> choose_cases(const std::string &list) {
-    if (list == "all") return all_cases();
     std::vector<Case> chosen;
     std::istringstream names(list);
     for (std::string name; std::getline(names, name, ',');) {
-        const auto found =
-            std::find_if(all_cases().begin(), all_cases().end(), [&](const Case &c) { return name == c.name; });
-        if (found == all_cases().end())
+        const size_t before = chosen.size();
+        for (const Case &c : all_cases())
+            if (name == c.name || name == codec_name(c) || name == "all") chosen.push_back(c);
+        if (chosen.size() == before)
             throw Error(CUDAENC_ERR_INVALID, "-case '" + name + "' is not known; -list names the cases");
-        chosen.push_back(*found);
     }
     return chosen;
 }
 
 CudaencConfig make_config(const Case &c, const char *device) {
     CudaencConfig config;
-    cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
+    cudaenc_config_defaults(&config, c.codec);
     config.format = make_format(c.format);
     config.device = device;
     config.j2k.format = CUDAENC_J2K_CODESTREAM;
     config.j2k.pred = c.lossless ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
-    config.j2k.cblk_width = config.j2k.cblk_height = c.cblk;
+    if (c.is_j2k()) config.j2k.cblk_width = config.j2k.cblk_height = c.cblk;
+    config.mjpeg.quality = kJpegQuality;
+    config.mjpeg.huffman = c.huffman;
     return config;
+}
+
+int &quality_of(CudaencConfig &config) {
+    return config.codec == CUDAENC_CODEC_J2K ? config.j2k.quality : config.mjpeg.quality;
 }
 
 }  // namespace cudaenc::bench

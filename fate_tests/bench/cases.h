@@ -8,24 +8,30 @@
 namespace cudaenc::bench {
 
 constexpr double kLossyBitsPerPixel = 1.23;  // 1.28 MB for 3840x2160
+constexpr int kJpegQuality = 90;
 
 struct Case {
     const char *name;
     FrameFormat format;
-    bool lossless;  // 5/3; else 9/7 at kLossyBitsPerPixel
-    int cblk;
+    CudaencCodec codec;
+    bool lossless = false;  // JPEG 2000: 5/3; else 9/7 at kLossyBitsPerPixel
+    int cblk = 0;           // JPEG 2000
+    int huffman = 0;        // JPEG: CudaencMjpegHuffman
 
     double pixels() const { return static_cast<double>(format.width) * format.height; }
+    bool is_j2k() const { return codec == CUDAENC_CODEC_J2K; }
     size_t target_bytes() const { return static_cast<size_t>(kLossyBitsPerPixel * pixels() / 8); }
     // "3840x2160 RGB 8 bit, 5/3 lossless, blocks 32x32"
     std::string text() const;
 };
 
 const std::vector<Case> &all_cases();
-// A list of names, or "all". Throws Error where one is not known.
+// A list of names, of codecs ("j2k", "mjpeg"), or "all". Throws Error where one is not known.
 std::vector<Case> choose_cases(const std::string &list);
 
-// Frames in host memory, default quality.
+// Frames in host memory; JPEG 2000: default quality.
 CudaencConfig make_config(const Case &c, const char *device);
+// The quality of the session's codec.
+int &quality_of(CudaencConfig &config);
 
 }  // namespace cudaenc::bench

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <exception>
+#include <memory>
+#include <thread>
 
 #include "../../common/error.h"
 
@@ -62,10 +65,10 @@ std::vector<CudaencStageTime> Session::stage_times() const {
     return times;
 }
 
-double Session::run(const Frames &frames, int count) {
+double Session::run(const Frames &frames, int count, int first) {
     const auto start = Clock::now();
     for (int submitted = 0, received = 0; received < count;) {
-        if (submitted < count && submit(frames[static_cast<size_t>(submitted)])) {
+        if (submitted < count && submit(frames[static_cast<size_t>(first + submitted)])) {
             if (++submitted == count) flush();
         } else {
             receive_size();
@@ -99,16 +102,44 @@ Single measure_single(CudaencConfig config, const Frames &frames, const Effort &
     return single;
 }
 
-Multi measure_multi(CudaencConfig config, const Frames &frames, int depth, const Effort &effort) {
+namespace {
+
+// Codes `count` frames with each session, on a thread of its own where there are several. Returns seconds.
+double run_all(const std::vector<std::unique_ptr<Session>> &sessions, const Frames &frames, int count) {
+    if (sessions.size() == 1) return sessions[0]->run(frames, count);
+    std::vector<std::exception_ptr> errors(sessions.size());
+    std::vector<std::thread> threads;
+    const auto start = Clock::now();
+    for (size_t i = 0; i < sessions.size(); i++)
+        threads.emplace_back([&, i] {
+            try {
+                sessions[i]->run(frames, count, static_cast<int>(i) * count);
+            } catch (...) {
+                errors[i] = std::current_exception();
+            }
+        });
+    for (std::thread &thread : threads) thread.join();
+    const double seconds = seconds_since(start);
+    for (const std::exception_ptr &error : errors)
+        if (error) std::rethrow_exception(error);
+    return seconds;
+}
+
+}  // namespace
+
+Multi measure_multi(CudaencConfig config, const Frames &frames, int sessions, int depth, const Effort &effort) {
     config.async_depth = depth;
-    Session session(config);
-    session.run(frames, depth);  // what the first frames of a session wait for, such as loading kernels
-    const double rate = 2 * depth / session.run(frames, 2 * depth);
+    std::vector<std::unique_ptr<Session>> all;
+    for (int i = 0; i < sessions; i++) all.push_back(std::make_unique<Session>(config));
+    run_all(all, frames, depth);  // what the first frames of a session wait for, such as loading kernels
+    const double rate = 2 * depth / run_all(all, frames, 2 * depth);  // of each session
+    const int count = std::max(2 * depth, static_cast<int>(std::ceil(rate * effort.run_seconds * 1.1)));
     Multi multi;
     multi.depth = depth;
-    multi.frames = std::max(2 * depth, static_cast<int>(std::ceil(rate * effort.run_seconds * 1.1)));
+    multi.sessions = sessions;
+    multi.frames = sessions * count;
     std::vector<double> fps;
-    for (int i = 0; i < effort.runs; i++) fps.push_back(multi.frames / session.run(frames, multi.frames));
+    for (int i = 0; i < effort.runs; i++) fps.push_back(multi.frames / run_all(all, frames, count));
     multi.fps = make_spread(fps);
     return multi;
 }
@@ -145,7 +176,7 @@ int find_quality(CudaencConfig config, const Frames &frames, size_t target_bytes
     int fits = 1, above = 101;
     while (above - fits > 1) {
         const int middle = (fits + above) / 2;
-        config.j2k.quality = middle;
+        quality_of(config) = middle;
         Session session(config);
         session.submit(frames[0]);
         (session.receive_size() <= target_bytes ? fits : above) = middle;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../common/cudaenc.h"
-#include "picture.h"
+#include "cases.h"
 
 namespace cudaenc::bench {
 
@@ -33,8 +33,9 @@ class Session {
     CudaencPacket receive();                 // the caller frees its buffer
     size_t receive_size();                   // ... and here it is freed
     void flush() { cudaenc_flush(session_); }
-    // Codes `count` frames with the ring always full but at its beginning and end. Returns seconds.
-    double run(const Frames &frames, int count);
+    // Codes `count` frames, from frames[first] on, with the ring always full but at its beginning and end. Returns
+    // seconds.
+    double run(const Frames &frames, int count, int first = 0);
     std::vector<CudaencStageTime> stage_times() const;
 
   private:
@@ -51,7 +52,9 @@ struct Effort {
     int runs = 5;
     double run_seconds = 0.5;
     std::vector<int> depths;
+    std::vector<int> sessions;  // beyond one, each with kSessionDepth frames in flight
 };
+constexpr int kSessionDepth = 8;
 
 struct Single {
     Spread milliseconds;         // submit to packet, one frame in flight
@@ -60,10 +63,16 @@ struct Single {
 Single measure_single(CudaencConfig config, const Frames &frames, const Effort &effort);
 
 struct Multi {
-    int depth = 0, frames = 0;  // in flight; of a run
+    int depth = 0, frames = 0;  // in flight in each session; of a run
+    int sessions = 1;           // each on a thread
     Spread fps;
+
+    // "16", "4x8": four sessions with 8 each
+    std::string in_flight() const {
+        return (sessions > 1 ? std::to_string(sessions) + "x" : "") + std::to_string(depth);
+    }
 };
-Multi measure_multi(CudaencConfig config, const Frames &frames, int depth, const Effort &effort);
+Multi measure_multi(CudaencConfig config, const Frames &frames, int sessions, int depth, const Effort &effort);
 
 struct Stage {
     std::string name;

@@ -10,6 +10,7 @@
 
 #include "../../common/error.h"
 #include "../../common/j2k/j2k.h"
+#include "../../common/mjpeg/mjpeg.h"
 
 namespace cudaenc::bench {
 
@@ -137,7 +138,10 @@ void print_session_memory(const std::shared_ptr<Device> &device, const Case &c, 
     json.put("case", c.name);
     json.put("async_depth", depth);
     const auto metered = std::make_shared<MeteredDevice>(device);
-    j2k::make_device_encoder(j2k::make_params(config.format, config.j2k), depth, metered, true, false);
+    if (c.is_j2k())
+        j2k::make_device_encoder(j2k::make_params(config.format, config.j2k), depth, metered, true, false);
+    else
+        mjpeg::make_device_encoder(mjpeg::make_params(config.format, config.mjpeg), depth, metered, true, false);
     json.put("allocated_mib", print_buffers("device", metered->device_buffers, c, json));
     print_buffers("pinned", metered->pinned_buffers, c, json);
     if (config.device_frames) {

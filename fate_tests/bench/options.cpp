@@ -20,21 +20,24 @@ constexpr const char *kHelp =
     "  -endurance N     codes N frames and looks whether memory stays as it was\n"
     "  -smoke           checks on a small picture that both give the same bytes, and the device the CPU's\n"
     "  -device D        auto (default), cuda, cuda:N, cpu, emu\n"
-    "  -case A,B        cases, or all; -list names them\n"
+    "  -case A,B        cases, j2k, mjpeg, or all; -list names them\n"
+    "  -rotation        the pictures take turns, instead of each by itself\n"
     "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
     "  -size WxH        this size in place of the cases' own\n"
-    "  -quality A,B     of 9/7 in place of the one found for 1.23 bits/pixel: a sweep\n"
+    "  -quality A,B     of 9/7 in place of the one found for 1.23 bits/pixel, of JPEG in place of 90: a sweep\n"
     "  -frames N        distinct frames in rotation (16)\n"
-    "  -depths A,B      frames in flight of the multi mode (2,4,8,16; on the CPU 2,4);\n"
+    "  -depths A,B      frames in flight of the multi mode (2,4,8,16, JPEG also 32; on the CPU 2,4);\n"
     "                   with -tier1 frames that are coded at once (1,4,8,16); with -memory and -endurance 4\n"
+    "  -sessions A,B    sessions at once, a thread and 8 frames in flight each, as well (JPEG on a GPU: 2,4; 1: none)\n"
     "  -threads A,B     of the CPU (1,2,4,8,16 up to its cores)\n"
     "  -single N        frames of the single mode (32)\n"
     "  -runs N          of the multi mode (5)\n"
     "  -seconds S       that a run lasts at least (0.5)\n"
+    "  -nvjpeg FILE     nvJPEG's library, in a build that knows its header (libnvjpeg.so.13); no: not measured\n"
     "  -nvjpeg2k FILE   nvJPEG2000's library, in a build that knows its header (libnvjpeg2k.so.0); no: not measured\n"
     "  -openjpeg FILE   OpenJPEG's library, likewise (libopenjp2.so.7): PSNR, and an encoder beside the CPU's; no: "
     "neither\n"
-    "  -save PREFIX     writes the first frame's codestreams to PREFIX-PICTURE-CASE-ENCODER.j2k\n"
+    "  -save PREFIX     writes the first frame's codestreams to PREFIX-PICTURE-CASE-ENCODER.j2k or .jpg\n"
     "  -o FILE          the results as JSON\n";
 
 const std::map<std::string, Mode> kModes = {
@@ -81,8 +84,12 @@ Options parse_options(int argc, char **argv) {
             o.mode = mode->second;
             if (o.mode != Mode::kEndurance) continue;
         }
+        if (name == "-rotation") {
+            o.rotation = true;
+            continue;
+        }
         if (name == "-list") {
-            for (const Case &c : all_cases()) std::printf("%-19s %s\n", c.name, c.text().c_str());
+            for (const Case &c : all_cases()) std::printf("%-20s %s\n", c.name, c.text().c_str());
             std::exit(0);
         }
         if (i + 1 == argc)
@@ -100,6 +107,8 @@ Options parse_options(int argc, char **argv) {
             o.yuv = value;
         else if (name == "-o")
             o.output = value;
+        else if (name == "-nvjpeg")
+            o.nvjpeg = value;
         else if (name == "-nvjpeg2k")
             o.nvjpeg2k = value;
         else if (name == "-openjpeg")
@@ -118,6 +127,8 @@ Options parse_options(int argc, char **argv) {
             o.effort.run_seconds = std::atof(value.c_str());
         else if (name == "-depths")
             o.effort.depths = parse_numbers(value, 64, "-depths");
+        else if (name == "-sessions")
+            o.effort.sessions = parse_numbers(value, 64, "-sessions");
         else if (name == "-threads")
             o.threads = parse_numbers(value, 1024, "-threads");
         else if (name == "-size") {

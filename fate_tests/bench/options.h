@@ -11,9 +11,10 @@ enum class Mode { kRates, kTier1, kMemory, kEndurance, kSmoke };
 
 struct Options {
     Mode mode = Mode::kRates;
-    std::string device = "auto", cases, yuv, output, save, nvjpeg2k, openjpeg, command;
+    std::string device = "auto", cases, yuv, output, save, nvjpeg, nvjpeg2k, openjpeg, command;
     int width = 0, height = 0, frames = 16;
     int endurance_frames = 0;
+    bool rotation = false;
     std::vector<int> threads, qualities;
     Effort effort;
     std::vector<std::string> files;

@@ -8,12 +8,8 @@
 #include <dlfcn.h>
 #include <nvjpeg2k.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <memory>
-#include <thread>
 
 namespace cudaenc::bench {
 
@@ -92,9 +88,8 @@ class Worker {
         check(lib_.state_create(encoder_, &state_), "nvjpeg2kEncodeStateCreate");
         check(lib_.params_create(&params_), "nvjpeg2kEncodeParamsCreate");
         for (int i = 0; i < 3; i++) {
-            const int half = format_.component[i].log2_subsample_x;
-            components_[i].component_width = static_cast<uint32_t>((c.format.width + half) >> half);
-            components_[i].component_height = static_cast<uint32_t>(c.format.height);
+            components_[i].component_width = static_cast<uint32_t>(c.format.component_width(i));
+            components_[i].component_height = static_cast<uint32_t>(c.format.component_height(i));
             components_[i].precision = static_cast<uint8_t>(c.format.depth);
         }
         nvjpeg2kEncodeConfig_t config = {};
@@ -191,28 +186,6 @@ PeerStream match_size(Worker &worker, const QualityType &q, const CudaencFrame &
     return {q.name, best, {worker.bytes(), worker.bytes() + size}};
 }
 
-// Codes `count` frames with all workers, each on its thread. Returns seconds.
-double run(const std::vector<std::unique_ptr<Worker>> &workers, const Frames &frames, int count) {
-    std::atomic<int> next{0};
-    std::vector<std::exception_ptr> errors(workers.size());
-    const auto start = Clock::now();
-    std::vector<std::thread> threads;
-    for (size_t t = 0; t < workers.size(); t++)
-        threads.emplace_back([&, t] {
-            try {
-                for (int i; (i = next++) < count;) workers[t]->encode(frames[static_cast<size_t>(i)]);
-            } catch (...) {
-                errors[t] = std::current_exception();
-                next = count;
-            }
-        });
-    for (std::thread &thread : threads) thread.join();
-    const double seconds = seconds_since(start);
-    for (const std::exception_ptr &error : errors)
-        if (error) std::rethrow_exception(error);
-    return seconds;
-}
-
 }  // namespace
 
 bool has_nvjpeg2k() { return true; }
@@ -223,9 +196,7 @@ PeerResult measure_nvjpeg2k(const std::string &library, const Case &c, const Fra
     const Encoder encoder(lib);
     PeerResult result;
     result.name = "nvJPEG2000 " + lib.version();
-    std::vector<std::unique_ptr<Worker>> workers;
-    workers.push_back(std::make_unique<Worker>(encoder, c));
-    Worker &first = *workers[0];
+    Worker first(encoder, c);
     const std::vector<QualityType> types = quality_types(std::ldexp(1.0, c.format.depth - 8));
     const QualityType &chosen = types.front();
     if (!c.lossless) {
@@ -235,38 +206,18 @@ PeerResult measure_nvjpeg2k(const std::string &library, const Case &c, const Fra
                 if (&q == &chosen) throw;  // the others may not suit the format
             }
         first.set_quality(chosen.type, result.first_streams.front().value);
+    } else {
+        const size_t size = first.encode(frames[0]);
+        result.first_streams.push_back({"lossless", 0, {first.bytes(), first.bytes() + size}});
     }
-
-    for (size_t i = 0; i < 3; i++) first.encode(frames[i]);
-    std::vector<double> milliseconds;
-    double sum = 0;
-    int distinct = 0;
-    for (int i = 0; i < effort.single_frames; i++) {
-        const auto start = Clock::now();
-        const size_t size = first.encode(frames[static_cast<size_t>(i)]);
-        milliseconds.push_back(seconds_since(start) * 1e3);
-        if (i < frames.count()) sum += static_cast<double>(size), distinct++;
-        if (!i && c.lossless) result.first_streams.push_back({"lossless", 0, {first.bytes(), first.bytes() + size}});
-    }
-    result.single.milliseconds = make_spread(milliseconds);
-    result.single.bytes_per_frame = sum / distinct;
-
-    for (const int threads : thread_counts) {
-        while (workers.size() > static_cast<size_t>(threads)) workers.pop_back();
-        while (workers.size() < static_cast<size_t>(threads)) {
-            workers.push_back(std::make_unique<Worker>(encoder, c));
-            if (!c.lossless) workers.back()->set_quality(chosen.type, result.first_streams.front().value);
-        }
-        run(workers, frames, 2 * threads);  // what first frames wait for
-        const double rate = 4 * threads / run(workers, frames, 4 * threads);
-        Multi multi;
-        multi.depth = threads;
-        multi.frames = std::max(4 * threads, static_cast<int>(std::ceil(rate * effort.run_seconds * 1.1)));
-        std::vector<double> fps;
-        for (int i = 0; i < effort.runs; i++) fps.push_back(multi.frames / run(workers, frames, multi.frames));
-        multi.fps = make_spread(fps);
-        result.multis.push_back(multi);
-    }
+    result.single = measure_worker(first, frames, effort);
+    result.multis = measure_workers<Worker>(
+        [&] {
+            auto worker = std::make_unique<Worker>(encoder, c);
+            if (!c.lossless) worker->set_quality(chosen.type, result.first_streams.front().value);
+            return worker;
+        },
+        frames, effort, thread_counts);
     return result;
 }
 

@@ -6,23 +6,9 @@
 #include <vector>
 
 #include "cases.h"
-#include "measure.h"
+#include "peer.h"
 
 namespace cudaenc::bench {
-
-// The first frame, coded at a size that was asked for.
-struct PeerStream {
-    std::string quality_type;  // how it was asked for
-    double value;
-    std::vector<uint8_t> bytes;
-};
-
-struct PeerResult {
-    std::string name;                       // with its version
-    std::vector<PeerStream> first_streams;  // lossy: one for each type of quality; rates are of the first
-    Single single;
-    std::vector<Multi> multis;  // depth: threads, each with a state, a stream and a buffer
-};
 
 bool has_nvjpeg2k();  // was built with its header
 

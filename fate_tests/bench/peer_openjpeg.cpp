@@ -51,10 +51,6 @@ struct Memory {
     }
 };
 
-int subsampling(const Case &c, int component) { return component && c.format.layout == Layout::kYuv422 ? 2 : 1; }
-int component_width(const Case &c, int component) {
-    return (c.format.width + subsampling(c, component) - 1) / subsampling(c, component);
-}
 int sample(const Case &c, const CudaencFrame &frame, int component, int x, int y) {
     const uint8_t *row = frame.data[component] + y * frame.stride[component];
     return c.format.depth > 8 ? reinterpret_cast<const uint16_t *>(row)[x] : row[x];
@@ -178,7 +174,7 @@ double OpenJpeg::psnr(const Case &c, const CudaencFrame &frame, const std::vecto
     double sum = 0, samples = 0;
     for (int k = 0; k < 3; k++) {
         const opj_image_comp_t &component = image->comps[k];
-        const int width = component_width(c, k);
+        const int width = c.format.component_width(k);
         check(static_cast<int>(component.w) == width && static_cast<int>(component.h) == c.format.height,
               "decoding to the frame's size");
         for (int y = 0; y < c.format.height; y++)
@@ -198,12 +194,12 @@ Single OpenJpeg::encode(const Case &c, const Frames &frames, double bytes, int t
     opj_image_cmptparm_t components[3] = {};
     double raw_bytes = 0;
     for (int k = 0; k < 3; k++) {
-        components[k].dx = static_cast<OPJ_UINT32>(subsampling(c, k));
+        components[k].dx = 1u << c.format.log2_subsample_x(k);
         components[k].dy = 1;
-        components[k].w = static_cast<OPJ_UINT32>(component_width(c, k));
+        components[k].w = static_cast<OPJ_UINT32>(c.format.component_width(k));
         components[k].h = static_cast<OPJ_UINT32>(c.format.height);
         components[k].prec = static_cast<OPJ_UINT32>(c.format.depth);
-        raw_bytes += static_cast<double>(component_width(c, k)) * c.format.height * c.format.depth / 8;
+        raw_bytes += static_cast<double>(c.format.component_width(k)) * c.format.height * c.format.depth / 8;
     }
     opj_cparameters_t parameters;
     lib_->default_encoder(&parameters);
@@ -224,8 +220,8 @@ Single OpenJpeg::encode(const Case &c, const Frames &frames, double bytes, int t
         image->y1 = static_cast<OPJ_UINT32>(c.format.height);
         for (int k = 0; k < 3; k++)
             for (int y = 0; y < c.format.height; y++)
-                for (int x = 0; x < component_width(c, k); x++)
-                    image->comps[k].data[static_cast<size_t>(y) * component_width(c, k) + x] =
+                for (int x = 0; x < c.format.component_width(k); x++)
+                    image->comps[k].data[static_cast<size_t>(y) * c.format.component_width(k) + x] =
                         sample(c, frame, k, x, y);
         memory.bytes.reserve(static_cast<size_t>(raw_bytes));
         const Library::StreamPointer output = lib_->open(memory, false);

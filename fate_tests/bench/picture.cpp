@@ -276,13 +276,14 @@ CudaencFormat make_format(const FrameFormat &format) {
     f.height = format.height;
     f.components = f.planes = 3;
     f.color_model = format.layout == Layout::kRgb ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_YUV;
-    f.full_range = format.layout == Layout::kRgb;
+    f.full_range = format.layout == Layout::kRgb || format.full_range;
     f.color_primaries = f.color_transfer = f.color_matrix = 2;
     for (int c = 0; c < 3; c++) {
         f.component[c].plane = c;
-        f.component[c].step = format.depth > 8 ? 2 : 1;
+        f.component[c].step = format.sample_bytes();
         f.component[c].depth = format.depth;
-        f.component[c].log2_subsample_x = c && format.layout == Layout::kYuv422;
+        f.component[c].log2_subsample_x = format.log2_subsample_x(c);
+        f.component[c].log2_subsample_y = format.log2_subsample_y(c);
     }
     return f;
 }
@@ -327,25 +328,15 @@ Picture fit_picture(const Picture &from, const FrameFormat &format) {
 
 namespace {
 
-struct PlaneSize {
-    size_t width, height;
-};
-
-PlaneSize plane_size(const FrameFormat &f, int c) {
-    const bool half = c && f.layout == Layout::kYuv422;
-    return {static_cast<size_t>(half ? (f.width + 1) / 2 : f.width), static_cast<size_t>(f.height)};
-}
-
 // All planes one after the other.
 std::vector<uint8_t> shifted_frame(const Picture &p, const FrameFormat &f, int dx, int dy) {
-    const int size = f.depth > 8 ? 2 : 1;
     size_t samples = 0;
-    for (int c = 0; c < 3; c++) samples += plane_size(f, c).width * plane_size(f, c).height;
-    std::vector<uint8_t> bytes(samples * size);
+    for (int c = 0; c < 3; c++) samples += static_cast<size_t>(f.component_width(c)) * f.component_height(c);
+    std::vector<uint8_t> bytes(samples * f.sample_bytes());
     size_t at = 0;
     const auto put = [&](uint16_t value) {
-        std::memcpy(&bytes[at], &value, size);  // little-endian host, as all that CUDA has
-        at += size;
+        std::memcpy(&bytes[at], &value, f.sample_bytes());  // little-endian host, as all that CUDA has
+        at += f.sample_bytes();
     };
     const auto place = [&](int x, int y) {
         return static_cast<size_t>((y + dy) % p.height) * p.width + static_cast<size_t>((x + dx) % p.width);
@@ -356,21 +347,28 @@ std::vector<uint8_t> shifted_frame(const Picture &p, const FrameFormat &f, int d
                 for (int x = 0; x < f.width; x++) put(plane[place(x, y)]);
         return bytes;
     }
-    constexpr float kWeights[3][3] = {
+    constexpr float kLimited709[3][3] = {
         {0.2126f, 0.7152f, 0.0722f}, {-0.1146f, -0.3854f, 0.5f}, {0.5f, -0.4542f, -0.0458f}};
+    constexpr float kFull601[3][3] = {
+        {0.299f, 0.587f, 0.114f}, {-0.168736f, -0.331264f, 0.5f}, {0.5f, -0.418688f, -0.081312f}};
+    const auto &weights = f.full_range ? kFull601 : kLimited709;
     const float unit = static_cast<float>(1 << (f.depth - 8)), most = static_cast<float>((1 << f.depth) - 1);
     for (int c = 0; c < 3; c++) {
+        const float range = f.full_range ? most / unit : c ? 224.0f : 219.0f;
+        const float base = c ? 128.0f : f.full_range ? 0.0f : 16.0f;
         const auto component = [&](size_t i) {
             float sum = 0;
-            for (int k = 0; k < 3; k++) sum += kWeights[c][k] * static_cast<float>(p.plane[k][i]);
-            return ((c ? 128 : 16) + (c ? 224 : 219) * sum / most) * unit;
+            for (int k = 0; k < 3; k++) sum += weights[c][k] * static_cast<float>(p.plane[k][i]);
+            return (base + range * sum / most) * unit;
         };
-        const int step = c ? 2 : 1;
-        for (int y = 0; y < f.height; y++)
-            for (int x = 0; x < f.width; x += step) {
-                float value = component(place(x, y));
-                if (c) value = (value + component(place(std::min(x + 1, f.width - 1), y))) / 2;
-                put(to_range(value, f.depth));
+        const int step_x = 1 << f.log2_subsample_x(c), step_y = 1 << f.log2_subsample_y(c);
+        for (int y = 0; y < f.height; y += step_y)
+            for (int x = 0; x < f.width; x += step_x) {
+                float sum = 0;
+                for (int j = 0; j < step_y; j++)
+                    for (int i = 0; i < step_x; i++)
+                        sum += component(place(std::min(x + i, f.width - 1), std::min(y + j, f.height - 1)));
+                put(to_range(sum / static_cast<float>(step_x * step_y), f.depth));
             }
     }
     return bytes;
@@ -378,20 +376,25 @@ std::vector<uint8_t> shifted_frame(const Picture &p, const FrameFormat &f, int d
 
 }  // namespace
 
-Frames::Frames(const Picture &fitted, const FrameFormat &format, int count, std::shared_ptr<Device> device)
+Frames::Frames(const std::vector<Picture> &pictures, const FrameFormat &format, int count,
+               std::shared_ptr<Device> device)
     : frames_(static_cast<size_t>(count)), host_(static_cast<size_t>(count)) {
+    std::vector<Picture> fitted;
+    for (const Picture &picture : pictures) fitted.push_back(fit_picture(picture, format));
+    const int distinct = static_cast<int>(fitted.size());
     parallel(count, [&](int i) {
-        const int dx = i ? (2 * (97 * i % fitted.width) + 1) % fitted.width : 0,
-                  dy = i ? (2 * (53 * i % fitted.height) + 1) % fitted.height : 0;
-        host_[static_cast<size_t>(i)] = shifted_frame(fitted, format, dx, dy);
+        const Picture &of = fitted[static_cast<size_t>(i % distinct)];
+        const int shift = i / distinct;
+        const int dx = shift ? (2 * (97 * shift % of.width) + 1) % of.width : 0,
+                  dy = shift ? (2 * (53 * shift % of.height) + 1) % of.height : 0;
+        host_[static_cast<size_t>(i)] = shifted_frame(of, format, dx, dy);
     });
     const auto planes_at = [&](const uint8_t *data) {
         CudaencFrame frame{};
         for (int c = 0; c < 3; c++) {
-            const PlaneSize plane = plane_size(format, c);
             frame.data[c] = data;
-            frame.stride[c] = static_cast<ptrdiff_t>(plane.width * (format.depth > 8 ? 2 : 1));
-            data += static_cast<size_t>(frame.stride[c]) * plane.height;
+            frame.stride[c] = static_cast<ptrdiff_t>(format.component_width(c)) * format.sample_bytes();
+            data += frame.stride[c] * format.component_height(c);
         }
         return frame;
     };

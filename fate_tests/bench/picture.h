@@ -27,10 +27,17 @@ Picture read_picture(const std::string &file, const std::string &raw);
 // with edges, texture of several octaves on them, the blur of a lens and a sensor's noise.
 Picture generate_picture(int width, int height);
 
-enum class Layout { kRgb, kYuv422 };
+enum class Layout { kRgb, kYuv444, kYuv422, kYuv420 };  // planar
 struct FrameFormat {
     int width, height, depth;
-    Layout layout;  // planar
+    Layout layout;
+    bool full_range = false;  // of YUV: BT.601's full range, as JPEG has it; else BT.709's limited one
+
+    int log2_subsample_x(int component) const { return component && layout >= Layout::kYuv422; }
+    int log2_subsample_y(int component) const { return component && layout == Layout::kYuv420; }
+    int component_width(int c) const { return (width + (1 << log2_subsample_x(c)) - 1) >> log2_subsample_x(c); }
+    int component_height(int c) const { return (height + (1 << log2_subsample_y(c)) - 1) >> log2_subsample_y(c); }
+    int sample_bytes() const { return depth > 8 ? 2 : 1; }
 };
 CudaencFormat make_format(const FrameFormat &format);
 
@@ -38,11 +45,12 @@ CudaencFormat make_format(const FrameFormat &format);
 // picture with reflections of it where it is smaller. Bits that the picture lacks become noise, as a sensor's would be.
 Picture fit_picture(const Picture &picture, const FrameFormat &format);
 
-// Distinct frames of a picture: the picture itself, then cyclic shifts of it by odd numbers of columns and rows.
+// Distinct frames, of each picture in turn: the picture itself, then cyclic shifts of it by odd numbers of columns and
+// rows.
 class Frames {
   public:
-    // In memory of `device`, which outlives the object, or of the host where it is null.
-    Frames(const Picture &fitted, const FrameFormat &format, int count, std::shared_ptr<Device> device);
+    // In memory of `device`, which outlives the object, or of the host where it is null. Fits the pictures.
+    Frames(const std::vector<Picture> &pictures, const FrameFormat &format, int count, std::shared_ptr<Device> device);
     const CudaencFrame &operator[](size_t i) const { return frames_[i % frames_.size()]; }
     const CudaencFrame &first_on_host() const { return first_on_host_; }
     int count() const { return static_cast<int>(frames_.size()); }

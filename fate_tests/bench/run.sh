@@ -2,13 +2,14 @@
 # All that docs/benchmarks.md tells of, part by part; what is missing for one says so in a line.
 # Usage: run.sh FOLDER_OF_PROGRAMS OUTPUT_FOLDER [PART...]   SPDX-License-Identifier: LGPL-2.1-or-later
 #   rates   single frame and many, with nvJPEG2000, equal bytes and PSNR, for each picture
+#   mjpeg   mjpeg_cuda, single frame and many, with nvJPEG, bytes and PSNR; all pictures in one rotation
 #   formats 12 and 16 bits, 4:2:2, larger code-blocks; the first picture
 #   sweep   9/7 from the smallest files to the largest; the first picture
 #   memory  GPU memory buffer by buffer, host memory over 10 000 small frames and 2000 of 3840x2160
 #   tier1   the kernels of tier-1 alone; the first picture
 #   chain   boundary B: NVDEC to j2k_cuda in ffmpeg, for each clip
 #   cpu     the CPU against OpenJPEG, FFmpeg's native encoder, Grok; the first picture
-# Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG2K_LIBRARY, OPENJPEG, GRK_COMPRESS: files; EFFORT: options of
+# Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, GRK_COMPRESS: files; EFFORT: options of
 # cudaenc_bench such as "-seconds 0.3"
 # shellcheck disable=SC2317 # parts are called by their names
 set -euo pipefail
@@ -21,10 +22,11 @@ read -r -a effort <<<"${EFFORT-}"
 first=("${pictures[@]:0:1}")
 device=${DEVICE:-auto}
 mkdir -p "$out"
-bench=("$bin/cudaenc_bench" -device "$device" "${effort[@]}" ${NVJPEG2K_LIBRARY:+-nvjpeg2k "$NVJPEG2K_LIBRARY"} ${OPENJPEG:+-openjpeg "$OPENJPEG"})
+bench=("$bin/cudaenc_bench" -device "$device" "${effort[@]}" ${NVJPEG_LIBRARY:+-nvjpeg "$NVJPEG_LIBRARY"} ${NVJPEG2K_LIBRARY:+-nvjpeg2k "$NVJPEG2K_LIBRARY"} ${OPENJPEG:+-openjpeg "$OPENJPEG"})
 has_gpu() { [ "$device" != cpu ] && { [ -e /dev/nvidiactl ] || [[ $device = emu* ]]; }; }
 
 rates() { "${bench[@]}" -o "$out/rates.json" "${pictures[@]}"; }
+mjpeg() { "${bench[@]}" -case mjpeg -rotation -o "$out/mjpeg.json" "${pictures[@]}"; }
 formats() {
     "${bench[@]}" -case 4k-12bit-lossless,4k-12bit-lossy,4k-16bit-lossless,4k-16bit-lossy,4k-422p10-lossless,4k-422p10-lossy,4k-cblk64-lossless,4k-cblk64-lossy \
         -runs 3 -seconds 0.2 -single 16 -depths 8,16 -o "$out/formats.json" "${first[@]}"
@@ -45,11 +47,11 @@ cpu() {
     "$scripts/cpu_peers.sh" "$bin" "${first[0]}" "$out"
 }
 
-[ $# -gt 0 ] || set -- rates formats sweep memory chain cpu
+[ $# -gt 0 ] || set -- rates mjpeg formats sweep memory chain cpu
 status=0
 for part in "$@"; do
     case $part in
-    rates | formats | sweep | memory | tier1 | chain | cpu) ;;
+    rates | mjpeg | formats | sweep | memory | tier1 | chain | cpu) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

@@ -220,7 +220,7 @@ class Blocks {
 bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c,
                    const std::vector<int> &frame_counts, int runs, Json &json) {
     const int most = *std::max_element(frame_counts.begin(), frame_counts.end());
-    const Frames frames(fit_picture(picture, c.format), c.format, most, nullptr);
+    const Frames frames({picture}, c.format, most, nullptr);
     CudaencConfig config = make_config(c, "cpu");
     if (!c.lossless) config.j2k.quality = find_quality(config, frames, c.target_bytes());
     const Params params = make_params(config.format, config.j2k);

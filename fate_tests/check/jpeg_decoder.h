@@ -8,7 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "testing.h"
+#include "../../common/error.h"
+
+// What a stream has to be.
+#define REQUIRE(condition, ...)                                                                     \
+    do {                                                                                            \
+        if (!(condition)) throw Error(CUDAENC_ERR_INTERNAL, "JPEG: " + format_string(__VA_ARGS__)); \
+    } while (0)
 
 namespace cudaenc::testing {
 
@@ -39,8 +45,8 @@ class JpegDecoder {
         expect_marker(0xD8);
         while (next_marker()) {
         }
-        EXPECT(at_ == size_, "%zu bytes follow EOI", size_ - at_);
-        for (const Component &c : components) EXPECT(!c.blocks.empty(), "component %d is in no scan", c.id);
+        REQUIRE(at_ == size_, "%zu bytes follow EOI", size_ - at_);
+        for (const Component &c : components) REQUIRE(!c.blocks.empty(), "component %d is in no scan", c.id);
     }
 
     // Samples of a component before rounding, by A.3.3's inverse.
@@ -78,7 +84,7 @@ class JpegDecoder {
     };
 
     int byte() {
-        EXPECT(at_ < size_, "the end is reached");
+        REQUIRE(at_ < size_, "the end is reached");
         return data_[at_++];
     }
     int word() {
@@ -87,17 +93,17 @@ class JpegDecoder {
     }
     void expect_marker(int code) {
         const int is = word();
-        EXPECT(is == (0xFF00 | code), "%04x instead of FF%02x at %zu", is, code, at_ - 2);
+        REQUIRE(is == (0xFF00 | code), "%04x instead of FF%02x at %zu", is, code, at_ - 2);
     }
 
     bool next_marker() {
         const int marker = word();
-        EXPECT(marker >= 0xFF00, "%04x is no marker, at %zu", marker, at_ - 2);
+        REQUIRE(marker >= 0xFF00, "%04x is no marker, at %zu", marker, at_ - 2);
         markers.push_back(marker & 0xFF);
         if (marker == 0xFFD9) return false;
         const int length = word();
         const size_t end = at_ + static_cast<size_t>(length) - 2;
-        EXPECT(length >= 2 && end <= size_, "length %d of marker %04x", length, marker);
+        REQUIRE(length >= 2 && end <= size_, "length %d of marker %04x", length, marker);
         if ((marker >= 0xFFE0 && marker <= 0xFFEF) || marker == 0xFFFE)
             segments.push_back({marker & 0xFF, {data_ + at_, data_ + end}}), at_ = end;
         else if (marker == 0xFFDB)
@@ -111,8 +117,8 @@ class JpegDecoder {
         else if (marker == 0xFFDA)
             read_scan();
         else
-            ck_abort_msg("marker %04x is not one of baseline coding", marker);
-        if (marker != 0xFFDA) EXPECT(at_ == end, "the segment of %04x ends at %zu, not %zu", marker, at_, end);
+            REQUIRE(false, "marker %04x is not one of baseline coding", marker);
+        if (marker != 0xFFDA) REQUIRE(at_ == end, "the segment of %04x ends at %zu, not %zu", marker, at_, end);
         return true;
     }
 
@@ -130,47 +136,47 @@ class JpegDecoder {
 
     void read_divisors() {
         const int pq_tq = byte();
-        EXPECT(pq_tq < 4, "Pq and Tq %02x", pq_tq);
+        REQUIRE(pq_tq < 4, "Pq and Tq %02x", pq_tq);
         for (const int index : zigzag()) {
             const int q = byte();
-            EXPECT(q > 0, "a divisor is 0");
+            REQUIRE(q > 0, "a divisor is 0");
             divisors[static_cast<size_t>(pq_tq)][static_cast<size_t>(index)] = q;
         }
     }
 
     void read_table() {
         const int tc_th = byte();
-        EXPECT((tc_th & ~0x11) == 0, "Tc and Th %02x are not of baseline coding", tc_th);
+        REQUIRE((tc_th & ~0x11) == 0, "Tc and Th %02x are not of baseline coding", tc_th);
         Table &table = tables_[tc_th >> 4][tc_th & 1];
         table.symbols.clear();
         int left = 1;  // codes of this length that no shorter one begins
         for (int length = 1; length <= 16; length++) {
             table.count[static_cast<size_t>(length)] = byte();
             left = 2 * left - table.count[static_cast<size_t>(length)];
-            EXPECT(left >= 1, "codes of %d bits leave none to be all ones", length);
+            REQUIRE(left >= 1, "codes of %d bits leave none to be all ones", length);
         }
         for (int length = 1; length <= 16; length++)
             for (int i = 0; i < table.count[static_cast<size_t>(length)]; i++) {
                 const int symbol = byte();
-                for (const int other : table.symbols) EXPECT(other != symbol, "symbol %02x has two codes", symbol);
-                EXPECT(tc_th >> 4 ? (symbol & 15) <= 10 : symbol <= 11, "symbol %02x", symbol);
+                for (const int other : table.symbols) REQUIRE(other != symbol, "symbol %02x has two codes", symbol);
+                REQUIRE(tc_th >> 4 ? (symbol & 15) <= 10 : symbol <= 11, "symbol %02x", symbol);
                 table.symbols.push_back(symbol);
             }
     }
 
     void read_frame() {
-        EXPECT(components.empty(), "a second SOF");
-        EXPECT(byte() == 8, "precision");
+        REQUIRE(components.empty(), "a second SOF");
+        REQUIRE(byte() == 8, "precision");
         height = word(), width = word();
         const int count = byte();
-        EXPECT(width > 0 && height > 0 && (count == 1 || count == 3), "%dx%d, %d components", width, height, count);
+        REQUIRE(width > 0 && height > 0 && (count == 1 || count == 3), "%dx%d, %d components", width, height, count);
         for (int i = 0; i < count; i++) {
             Component c{};
             c.dc = c.ac = -1;
             c.id = byte();
             const int hv = byte();
             c.h = hv >> 4, c.v = hv & 15, c.tq = byte();
-            EXPECT(c.h >= 1 && c.h <= 4 && c.v >= 1 && c.v <= 4 && c.tq < 4, "H, V %02x, Tq %d", hv, c.tq);
+            REQUIRE(c.h >= 1 && c.h <= 4 && c.v >= 1 && c.v <= 4 && c.tq < 4, "H, V %02x, Tq %d", hv, c.tq);
             most_h_ = std::max(most_h_, c.h), most_v_ = std::max(most_v_, c.v);
             components.push_back(c);
         }
@@ -191,18 +197,18 @@ class JpegDecoder {
                 if (c.id == id) {
                     in_scan.push_back(&c);
                     c.dc = td_ta >> 4, c.ac = td_ta & 15;
-                    EXPECT(c.dc < 2 && c.ac < 2, "Td and Ta %02x", td_ta);
+                    REQUIRE(c.dc < 2 && c.ac < 2, "Td and Ta %02x", td_ta);
                     blocks += c.h * c.v;
                 }
         }
-        EXPECT(static_cast<int>(in_scan.size()) == count && count > 0, "components of a scan");
-        EXPECT(byte() == 0 && byte() == 63 && byte() == 0, "Ss, Se, Ah and Al");
-        EXPECT(count == 1 || blocks <= 10, "an MCU of %d blocks", blocks);
+        REQUIRE(static_cast<int>(in_scan.size()) == count && count > 0, "components of a scan");
+        REQUIRE(byte() == 0 && byte() == 63 && byte() == 0, "Ss, Se, Ah and Al");
+        REQUIRE(count == 1 || blocks <= 10, "an MCU of %d blocks", blocks);
         const bool single = count == 1;
         int mcus_x = (width + 8 * most_h_ - 1) / (8 * most_h_), mcus_y = (height + 8 * most_v_ - 1) / (8 * most_v_);
         if (single) mcus_x = (in_scan[0]->width + 7) / 8, mcus_y = (in_scan[0]->height + 7) / 8;
         for (Component *c : in_scan) {
-            EXPECT(c->blocks.empty(), "component %d is in two scans", c->id);
+            REQUIRE(c->blocks.empty(), "component %d is in two scans", c->id);
             c->columns = mcus_x * (single ? 1 : c->h), c->rows = mcus_y * (single ? 1 : c->v);
             c->blocks.resize(static_cast<size_t>(c->columns) * static_cast<size_t>(c->rows));
         }
@@ -230,14 +236,14 @@ class JpegDecoder {
     void read_block(const Component &c, std::array<int, 64> &block, int &prediction) {
         static const std::array<int, 64> order = zigzag();
         prediction += extend(symbol(tables_[0][c.dc]));
-        EXPECT(prediction >= -1024 && prediction <= 1023 * 2, "DC %d", prediction);
+        REQUIRE(prediction >= -1024 && prediction <= 1023 * 2, "DC %d", prediction);
         block[0] = prediction;
         for (int k = 1; k < 64; k++) {
             const int rs = symbol(tables_[1][c.ac]), run = rs >> 4, size = rs & 15;
             if (size == 0 && run == 0) return;
-            EXPECT(size != 0 || run == 15, "symbol %02x", rs);
+            REQUIRE(size != 0 || run == 15, "symbol %02x", rs);
             k += run;
-            EXPECT(k < 64, "a run beyond the block's end");
+            REQUIRE(k < 64, "a run beyond the block's end");
             if (size) block[static_cast<size_t>(order[static_cast<size_t>(k)])] = extend(size);
         }
     }
@@ -245,13 +251,13 @@ class JpegDecoder {
     int bit() {
         if (!filled_) {
             current_ = byte();
-            if (current_ == 0xFF) EXPECT(byte() == 0, "a marker within coded data, at %zu", at_);
+            if (current_ == 0xFF) REQUIRE(byte() == 0, "a marker within coded data, at %zu", at_);
             filled_ = 8;
         }
         return current_ >> --filled_ & 1;
     }
     void end_of_bits() {
-        while (filled_) EXPECT(bit() == 1, "padding is not of ones");
+        while (filled_) REQUIRE(bit() == 1, "padding is not of ones");
     }
     int symbol(const Table &table) {
         int code = 0, first = 0;
@@ -263,7 +269,7 @@ class JpegDecoder {
             index += static_cast<size_t>(table.count[length]);
             first += table.count[length];
         }
-        ck_abort_msg("a code that no symbol has");
+        REQUIRE(false, "a code that no symbol has");
     }
     // F.2.2.1
     int extend(int size) {
@@ -278,5 +284,7 @@ class JpegDecoder {
     int most_h_ = 1, most_v_ = 1;
     int current_ = 0, filled_ = 0;
 };
+
+#undef REQUIRE
 
 }  // namespace cudaenc::testing

@@ -5,6 +5,7 @@ set -euo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
 list() { ls "$bundle/$1"/* 2>/dev/null | tr '\n' ' ' || true; }
 export PICTURES=${PICTURES-$(list pictures)} CLIPS=${CLIPS-$(list clips)}
+[ ! -f "$bundle/lib/libnvjpeg.so.13" ] || export NVJPEG_LIBRARY=${NVJPEG_LIBRARY-$bundle/lib/libnvjpeg.so.13}
 [ ! -f "$bundle/lib/libnvjpeg2k.so.0" ] || export NVJPEG2K_LIBRARY=${NVJPEG2K_LIBRARY-$bundle/lib/libnvjpeg2k.so.0}
 [ ! -f "$bundle/lib/libopenjp2.so.7" ] || export OPENJPEG=${OPENJPEG-$bundle/lib/libopenjp2.so.7}
 if [ -f "$bundle/bin/grk_compress" ] && [ -z "${GRK_COMPRESS-}" ]; then

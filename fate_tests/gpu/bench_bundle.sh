@@ -1,7 +1,7 @@
 #!/bin/bash
 # Gathers what fate_tests/bench/run.sh needs into build/bench-bundle, so that it runs on a machine that builds nothing.
 # Usage: bench_bundle.sh BUILD [MEDIA]   MEDIA: folder of real pictures   SPDX-License-Identifier: LGPL-2.1-or-later
-# Environment: NVJPEG2K_LIBRARY: file. Clips need a system's ffmpeg with x264 and x265; they are made once.
+# Environment: NVJPEG_LIBRARY, NVJPEG2K_LIBRARY: files (nvJPEG is also found where a CUDA toolkit has it). Clips need a system's ffmpeg with x264 and x265; they are made once.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1 media=${2:-} bundle=$1/bench-bundle
@@ -16,6 +16,7 @@ cp fate_tests/gpu/bench.sh "$bundle/"
 # Peers, each with the libraries that it needs but the C library's.
 libraries() { ldd "$1" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libdl|libpthread|librt)\.so/ { print $3 }'; }
 if [ -f "${NVJPEG2K_LIBRARY-}" ]; then cp "$NVJPEG2K_LIBRARY" "$bundle/lib/libnvjpeg2k.so.0"; else echo "bench-bundle: without nvJPEG2000"; fi
+if [ -f "${NVJPEG_LIBRARY-}" ]; then cp "$NVJPEG_LIBRARY" "$bundle/lib/libnvjpeg.so.13"; fi
 openjpeg=$(ldconfig -p | awk '/libopenjp2\.so\.7/ && !found++ { print $NF }')
 if [ -n "$openjpeg" ]; then cp "$openjpeg" "$bundle/lib/"; else echo "bench-bundle: without OpenJPEG"; fi
 if grok=$(command -v grk_compress); then
