@@ -32,9 +32,10 @@ check() {
 }
 
 # A frame or a few, encoded; the md5 of the packets.
+codec=j2k_cuda
 encode() { # BINARY DEVICE INPUT_OPTIONS ENCODER_OPTIONS
     # shellcheck disable=SC2086 # words
-    "$1" -v error -nostdin $3 -c:v j2k_cuda -device "$2" $4 -f md5 -
+    "$1" -v error -nostdin $3 -c:v $codec -device "$2" $4 -f md5 -
 }
 
 # ---- What ran where
@@ -81,6 +82,7 @@ for program in check/test_*; do
         END { if (status && !bad) { bad = 1; n++ } print n - bad, bad + 0 }' "logs/${program##*/}.log")
     [ "$bad" = 0 ] || tail -n 20 "logs/${program##*/}.log"
     tally "${program##*/}" "$good" "$bad"
+    grep -E '^(skipped:|nvJPEG )' "logs/${program##*/}.log" | while read -r line; do say "    $line"; done || true
 done
 
 # ---- Pictures as large as real ones: cuda = cpu
@@ -102,26 +104,47 @@ check equal-tiles same "$(picture 2048x1556 2 gbrp10le 2)" "-tile_width 512 -til
 check equal-depth-1 same "$(picture 1280x720 4 yuv444p 20)" "-async_depth 1"
 check equal-depth-16 same "$(picture 1280x720 4 yuv444p 40)" "-async_depth 16"
 
+codec=mjpeg_cuda
+check equal-mjpeg-hd-420 same "$(picture 1920x1080 4 yuvj420p 12)" ""
+check equal-mjpeg-4k-420-default same "$(picture 3840x2160 4 yuvj420p 4)" "-huffman default"
+check equal-mjpeg-4k-444 same "$(picture 3840x2160 4 yuvj444p 4)" "-huffman default -async_depth 2"
+check equal-mjpeg-rgb-mct same "$(picture 1920x1080 4 rgb24 4)" "-mct 1 -restart_interval row"
+check equal-mjpeg-noise same "-f lavfi -i nullsrc=s=2048x1080,geq=random(1)*255:random(2)*255:random(3)*255,format=yuvj444p -frames:v 2" \
+    "-quality 100"
+check equal-mjpeg-bitrate same "$(picture 1920x1080 4 yuvj420p 12)" "-b:v 60M"
+check equal-mjpeg-depth-16 same "$(picture 1280x720 4 yuvj422p 40)" "-async_depth 16"
+codec=j2k_cuda
+
 # ---- Frames that are in the GPU's memory already, in every format that FFmpeg has there
+from_gpu() { # FORMAT ENCODER_OPTIONS
+    local frames
+    frames=$(picture 1280x720 4 "$1" 6)
+    same "$frames" "$2" "-init_hw_device cuda ${frames/ -frames:v/ -vf hwupload -frames:v}"
+}
 for format in nv12 yuv420p yuva420p yuv444p p010le p016le yuv444p16le bgr0 rgb0 bgra rgba; do
-    frames=$(picture 1280x720 4 "$format" 6)
-    check "frames-$format" same "$frames" "-async_depth 4" "-init_hw_device cuda ${frames/ -frames:v/ -vf hwupload -frames:v}"
+    check "frames-$format" from_gpu $format "-async_depth 4"
 done
+codec=mjpeg_cuda
+for format in nv12 yuv420p yuv444p bgr0 rgb0; do
+    check "frames-mjpeg-$format" from_gpu $format "-async_depth 4 -strict unofficial"
+done
+codec=j2k_cuda
 
 # ---- A whole chain on the GPU, if the full ffmpeg can make its input; nothing is compared
-chain() {
+chain() { # ENCODER
     bin/ffmpeg -v error -nostdin -y -f lavfi -i testsrc2=s=1280x720,format=yuv420p -frames:v 30 -c:v mpeg2video -q:v 2 logs/in.mpg &&
         bin/ffmpeg -v error -nostdin -hwaccel cuda -hwaccel_output_format cuda -i logs/in.mpg \
-            -vf scale_cuda=1920:1080 -c:v j2k_cuda -f null -
+            -vf scale_cuda=1920:1080 -c:v "$1" -f null -
 }
-check chain-nvdec-scale chain
+check chain-nvdec-scale chain j2k_cuda
+check chain-nvdec-scale-mjpeg chain mjpeg_cuda
 
 # ---- compute-sanitizer, on a small frame of each kind
 sanitizer=${SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
 sanitize() { # TOOL INPUT_OPTIONS ENCODER_OPTIONS
     # shellcheck disable=SC2086 # words
     "$sanitizer" --tool "$1" --error-exitcode 9 --target-processes all \
-        ./ffmpeg -v error -nostdin $2 -c:v j2k_cuda -device "$device" $3 -f null -
+        ./ffmpeg -v error -nostdin $2 -c:v $codec -device "$device" $3 -f null -
 }
 if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x16 -frames:v 1 -c:v j2k_cuda -device "$device" -f null - \
     >logs/sanitizer.log 2>&1; then
@@ -134,6 +157,12 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
             "-tile_width 33 -tile_height 40 -precincts 32x32 -cblk_width 16 -cblk_height 16 -sop 1 -eph 1 -tlm 1 -plt 1 -prog rpcl"
         check $tool-wide-block sanitize $tool "$(picture 1100x9 4 gray 1)" "-cblk_width 1024 -cblk_height 4 -levels 1"
         check $tool-cuda-frames sanitize $tool "-init_hw_device cuda $(picture 96x64 4 nv12 2 | sed 's/ -frames/ -vf hwupload&/')" ""
+        codec=mjpeg_cuda
+        check $tool-mjpeg-420 sanitize $tool "$(picture 79x61 4 yuvj420p 2)" ""
+        check $tool-mjpeg-rgb-default sanitize $tool "$(picture 130x70 4 rgb24 2)" "-huffman default -restart_interval 3"
+        check $tool-mjpeg-bitrate sanitize $tool "$(picture 130x70 40 yuvj444p 2)" "-b:v 800k"
+        check $tool-mjpeg-410 sanitize $tool "$(picture 66x66 4 yuv410p 2)" "-strict unofficial"
+        codec=j2k_cuda
     done
 else
     say "compute-sanitizer             not here, or it cannot be used on this machine"
