@@ -51,6 +51,14 @@ CUDAENC_HD int floor_log2(uint32_t x) {
 #endif
 }
 
+CUDAENC_HD int count_ones(uint32_t x) {
+#if CUDAENC_DEVICE_CODE && defined(__CUDACC__) && !defined(__clang__)
+    return __popc(x);
+#else
+    return __builtin_popcount(x);
+#endif
+}
+
 // Trailing zeros of x > 0.
 CUDAENC_HD int count_trailing_zeros(uint64_t x) {
 #if CUDAENC_DEVICE_CODE && defined(__CUDACC__) && !defined(__clang__)

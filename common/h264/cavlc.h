@@ -1,0 +1,166 @@
+// CAVLC of a block of levels (H.264, 9.2): one logic for all who want its bits or only their number.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../hd.h"
+#include "tables.h"
+
+namespace cudaenc::h264 {
+
+// Sinks have put(bits, count): the low `count` bits, 1..32; those above are 0. This one counts.
+struct BitCounter {
+    uint32_t bits = 0;
+    CUDAENC_HD void put(uint32_t, uint32_t count) { bits += count; }
+};
+
+// ---- Exp-Golomb codes (9.1)
+
+// ue(v), v below 2^16 - 1
+template <class Bits>
+CUDAENC_HD void put_ue(uint32_t v, Bits &out) {
+    out.put(v + 1, static_cast<uint32_t>(2 * floor_log2(v + 1) + 1));
+}
+// se(v), |v| below 2^15
+template <class Bits>
+CUDAENC_HD void put_se(int32_t v, Bits &out) {
+    put_ue(v > 0 ? static_cast<uint32_t>(2 * v - 1) : static_cast<uint32_t>(-2 * v), out);
+}
+
+// ---- Levels
+
+// Where level_prefix is at most 15 (A.2.1 to A.2.3: Baseline, Main and Extended profile), no level may be larger.
+constexpr int kMaxLevelOfPrefix15 = 2063;
+
+// level_prefix and level_suffix (9.2.2.1) of a levelCode; computed, not tabulated. flip: 1 inverts the sign, where it
+// has a bit of its own.
+template <class Bits>
+CUDAENC_HD void put_level(uint32_t level_code, uint32_t suffix_length, uint32_t flip, Bits &out) {
+    const uint32_t escape = suffix_length ? 15u << suffix_length : 30;
+    if (level_code >= escape) {  // level_prefix 15 has 12 bits of suffix, each further one a bit more
+        const uint32_t rest = level_code - escape + 4096;
+        const uint32_t size = static_cast<uint32_t>(floor_log2(rest));
+        out.put(1, size + 4);
+        out.put((rest ^ flip) & ((1u << size) - 1), size);
+    } else if (suffix_length) {
+        const uint32_t one = 1u << suffix_length;
+        out.put(one | ((level_code & (one - 1)) ^ flip), (level_code >> suffix_length) + 1 + suffix_length);
+    } else if (level_code < 14) {
+        out.put(1, level_code + 1);
+    } else {
+        out.put(16 | ((level_code - 14) ^ flip), 14 + 1 + 4);
+    }
+}
+
+// ---- Blocks
+
+// What a block's codes depend on beside its levels.
+struct BlockCode {
+    CoeffTokenTable tokens;
+    TotalZerosTable zeros;
+    int coefficients;  // maxNumCoeff: 4, 8, 15 or 16
+};
+
+template <class Bits>
+CUDAENC_HD void put_code(CodeWord word, Bits &out) {
+    out.put(code_bits(word), code_length(word));
+}
+
+// residual_block_cavlc() (7.3.5.3.2). nonzero: bit k is set where the k-th level of the scan is not 0; levels(k) gives
+// it, and is asked for such k only, from high to low, then from high to low again. sign_flips: bit k inverts the sign
+// of level k where that has a bit of its own in the code, so that no length depends on it.
+template <class Levels, class Bits>
+CUDAENC_HD void code_block(const CavlcTables &tables, const BlockCode &code, uint32_t nonzero, Levels levels,
+                           uint32_t sign_flips, Bits &out) {
+    const uint32_t total = static_cast<uint32_t>(count_ones(nonzero));
+    uint32_t rest = nonzero, ones = 0, signs = 0;
+    while (rest && ones < 3) {
+        const int k = floor_log2(rest);
+        const int32_t level = levels(k);
+        if (level != 1 && level != -1) break;
+        signs = signs << 1 | (static_cast<uint32_t>(level < 0) ^ (sign_flips >> k & 1));
+        rest ^= 1u << k;
+        ones++;
+    }
+    put_code(tables.coeff_token[code.tokens][4 * total + ones], out);
+    if (!total) return;
+    if (ones) out.put(signs, ones);
+
+    uint32_t suffix_length = total > 10 && ones < 3, offset = ones < 3 ? 2 : 0;
+    while (rest) {
+        const int k = floor_log2(rest);
+        rest ^= 1u << k;
+        const int32_t level = levels(k);
+        const uint32_t negative = level < 0, magnitude = static_cast<uint32_t>(negative ? -level : level);
+        put_level(2 * magnitude - 2 + negative - offset, suffix_length, sign_flips >> k & 1, out);
+        offset = 0;
+        suffix_length += !suffix_length;
+        suffix_length += magnitude > 3u << (suffix_length - 1) && suffix_length < 6;
+    }
+
+    if (total == static_cast<uint32_t>(code.coefficients)) return;
+    int last = floor_log2(nonzero);
+    uint32_t zeros_left = static_cast<uint32_t>(last) + 1 - total;
+    put_code(tables.total_zeros[code.zeros][16 * (total - 1) + zeros_left], out);
+    for (rest = nonzero ^ 1u << last; rest && zeros_left; rest ^= 1u << last) {
+        const int next = floor_log2(rest);
+        const uint32_t run = static_cast<uint32_t>(last - next - 1);
+        put_code(tables.run_before[16 * (min_of(zeros_left, 7u) - 1) + run], out);
+        zeros_left -= run;
+        last = next;
+    }
+}
+
+// The column of table 9-5 for nC of a luma block or of a block of chroma AC.
+CUDAENC_HD CoeffTokenTable token_table(int nc) {
+    return nc < 2 ? kTokens0 : nc < 4 ? kTokens2 : nc < 8 ? kTokens4 : kTokens8;
+}
+
+// nC (9.2.1) from the total_coeff of the blocks to the left and above; -1: not available.
+CUDAENC_HD int predict_total(int left, int above) {
+    if (left < 0) return above < 0 ? 0 : above;
+    return above < 0 ? left : (left + above + 1) >> 1;
+}
+
+// A block of `size` levels in memory: the k-th is levels[places[step * k]].
+struct ScannedLevels {
+    const int16_t *levels;
+    const uint8_t *places;
+    int step;
+    CUDAENC_HD int32_t operator()(int k) const { return levels[places[step * k]]; }
+};
+inline uint32_t nonzero_of(const ScannedLevels &levels, int size) {
+    uint32_t nonzero = 0;
+    for (int k = 0; k < size; k++) nonzero |= static_cast<uint32_t>(levels(k) != 0) << k;
+    return nonzero;
+}
+
+// The scans of blocks in memory. 8x8 blocks are coded as four of 4x4, each of which has every fourth level of the scan
+// (7.3.5.3.1).
+inline ScannedLevels scan_4x4(const int16_t *levels) { return {levels, kZigzag4x4, 1}; }
+inline ScannedLevels scan_ac(const int16_t *levels) { return {levels, kZigzag4x4 + 1, 1}; }
+inline ScannedLevels scan_8x8(const int16_t *levels, int part) { return {levels, kZigzag8x8 + part, 4}; }
+inline ScannedLevels scan_chroma_dc(const int16_t *levels, int size) {
+    return {levels, size == 4 ? kChromaDcScan420 : kChromaDcScan422, 1};
+}
+constexpr BlockCode chroma_dc_code(int size) {
+    return size == 4 ? BlockCode{kTokensDc420, kZerosDc420, 4} : BlockCode{kTokensDc422, kZerosDc422, 8};
+}
+
+// Bits of a block with levels in memory, and its total_coeff: for decisions by rate.
+struct BlockBits {
+    uint32_t bits;
+    int total_coeff;
+};
+inline BlockBits count_block(const ScannedLevels &levels, const BlockCode &code) {
+    const uint32_t nonzero = nonzero_of(levels, code.coefficients);
+    BitCounter counter;
+    code_block(kCavlcTables, code, nonzero, levels, 0, counter);
+    return {counter.bits, count_ones(nonzero)};
+}
+// nc: of predict_total(). 4x4 luma blocks, DC of Intra_16x16 and parts of 8x8 blocks have 16 levels, blocks of AC 15.
+inline BlockBits count_block(const ScannedLevels &levels, int nc, int coefficients) {
+    return count_block(levels, {token_table(nc), kZeros4x4, coefficients});
+}
+
+}  // namespace cudaenc::h264
