@@ -1,0 +1,75 @@
+// Quantisation and scaling (H.264, 8.5.8 to 8.5.13) with flat scaling lists; QP' includes QpBdOffset.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <array>
+#include <cstdint>
+
+#include "macroblock.h"
+
+namespace cudaenc::h264 {
+
+inline constexpr int kMaxQp = 51;
+inline constexpr int kMaxBitDepth = 10;
+constexpr int qp_bd_offset(int bit_depth) { return 6 * (bit_depth - 8); }
+
+// QP'c of a luma QP (without QpBdOffset): table 8-15, chroma_qp_index_offset 0.
+constexpr int chroma_qp(int qp, int bit_depth) {
+    constexpr uint8_t from_30[] = {29, 30, 31, 32, 32, 33, 34, 34, 35, 35, 36,
+                                   36, 37, 37, 37, 38, 38, 38, 39, 39, 39, 39};
+    return (qp < 30 ? qp : from_30[qp - 30]) + qp_bd_offset(bit_depth);
+}
+
+// normAdjust4x4(m, i, j), (8-315): what one level stands for, in 1/64 of a sample.
+constexpr int norm_adjust_4x4(int m, int i, int j) {
+    constexpr uint8_t v[6][3] = {{10, 16, 13}, {11, 18, 14}, {13, 20, 16}, {14, 23, 18}, {16, 25, 20}, {18, 29, 23}};
+    return v[m][i % 2 && j % 2 ? 1 : i % 2 || j % 2 ? 2 : 0];
+}
+
+// normAdjust8x8(m, i, j), (8-318).
+constexpr int norm_adjust_8x8(int m, int i, int j) {
+    constexpr uint8_t v[6][6] = {{20, 18, 32, 19, 25, 24}, {22, 19, 35, 21, 28, 26}, {26, 23, 42, 24, 33, 31},
+                                 {28, 25, 45, 26, 35, 33}, {32, 28, 51, 30, 40, 38}, {36, 32, 58, 34, 46, 43}};
+    if (i % 4 == 0 && j % 4 == 0) return v[m][0];
+    if (i % 2 && j % 2) return v[m][1];
+    if (i % 4 == 2 && j % 4 == 2) return v[m][2];
+    if (i % 2 || j % 2) return v[m][i % 4 == 2 || j % 4 == 2 ? 5 : 3];
+    return v[m][4];
+}
+
+// Levels are (|coefficient| multiplier + rounding) >> shift; scaled ones level scale, then
+//   4x4:                  scale_4x4 level
+//   8x8:                  (scale_8x8 level + 32) >> 6
+//   DC of Intra 16x16:    (dc_scale f + 32) >> 6 of the transformed levels f, and so that of 4:2:2 chroma (of QP' + 3)
+//   DC of 4:2:0 chroma:   (dc_scale f) >> 5
+struct Quantiser {
+    alignas(32) std::array<int32_t, 16> multiplier_4x4, scale_4x4;
+    alignas(32) std::array<int32_t, 64> multiplier_8x8, scale_8x8;
+    int32_t dc_scale;
+    int32_t shift_4x4, shift_8x8;  // chroma DC: shift_4x4 + 1; DC of Intra 16x16: shift_4x4 + 2
+};
+
+// The multipliers are the inverse of the scale and of the forward transform's gain.
+constexpr Quantiser make_quantiser(int qp) {
+    Quantiser q{};
+    const int m = qp % 6, k = qp / 6;
+    q.shift_4x4 = 15 + k;
+    q.shift_8x8 = 16 + k;
+    q.dc_scale = 16 * norm_adjust_4x4(m, 0, 0) << k;
+    const auto divide = [](int64_t a, int64_t b) { return static_cast<int32_t>((2 * a + b) / (2 * b)); };
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) {
+            const int v = norm_adjust_4x4(m, i, j), gain = (i % 2 ? 5 : 4) * (j % 2 ? 5 : 4);
+            q.scale_4x4[4 * i + j] = v << k;
+            q.multiplier_4x4[4 * i + j] = divide(int64_t{16} << 17, v * gain);
+        }
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) {
+            const int v = norm_adjust_8x8(m, i, j);
+            const auto gain = [](int u) -> int64_t { return u % 2 ? 289 : u % 4 ? 160 : 256; };  // in 1/32
+            q.scale_8x8[8 * i + j] = 16 * v << k;
+            q.multiplier_8x8[8 * i + j] = divide(int64_t{65536} << 18, v * gain(i) * gain(j));
+        }
+    return q;
+}
+
+}  // namespace cudaenc::h264

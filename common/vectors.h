@@ -1,0 +1,57 @@
+// Vectors of the compilers' own kind. Inline all that takes them (CUDAENC_CLONES, always_inline): vectors do not cross
+// calls. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#pragma GCC diagnostic ignored "-Wpsabi"  // no vector crosses a call that is not inlined
+#include <cstdint>
+#include <cstring>
+
+namespace cudaenc {
+
+using Row4 = int32_t __attribute__((vector_size(16)));
+using Row8 = int32_t __attribute__((vector_size(32)));
+
+// From memory, numbers of another width.
+template <class Number, class Vector>
+[[gnu::always_inline]] inline void load(Vector &v, const void *from) {
+    using Narrow __attribute__((vector_size(sizeof(Vector) / 4 * sizeof(Number)))) = Number;
+    Narrow narrow;
+    std::memcpy(&narrow, from, sizeof narrow);
+    v = __builtin_convertvector(narrow, Vector);
+}
+template <class Number, class Vector>
+[[gnu::always_inline]] inline void store(Number *to, const Vector &v) {
+    using Narrow __attribute__((vector_size(sizeof(Vector) / 4 * sizeof(Number)))) = Number;
+    const Narrow narrow = __builtin_convertvector(v, Narrow);
+    std::memcpy(to, &narrow, sizeof narrow);
+}
+
+[[gnu::always_inline]] inline void transpose(Row4 (&v)[4]) {
+    Row4 pairs[4];
+    for (int i = 0; i < 4; i += 2) {
+        pairs[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 4, 1, 5);
+        pairs[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 2, 6, 3, 7);
+    }
+    for (int i = 0; i < 2; i++) {
+        v[2 * i] = __builtin_shufflevector(pairs[i], pairs[i + 2], 0, 1, 4, 5);
+        v[2 * i + 1] = __builtin_shufflevector(pairs[i], pairs[i + 2], 2, 3, 6, 7);
+    }
+}
+
+[[gnu::always_inline]] inline void transpose(Row8 (&v)[8]) {
+    Row8 pairs[8], quads[8];
+    for (int i = 0; i < 8; i += 2) {
+        pairs[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        pairs[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int j = 0; j < 2; j++) {
+            quads[i + 2 * j] = __builtin_shufflevector(pairs[i + j], pairs[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            quads[i + 2 * j + 1] = __builtin_shufflevector(pairs[i + j], pairs[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int i = 0; i < 4; i++) {
+        v[i] = __builtin_shufflevector(quads[i], quads[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        v[i + 4] = __builtin_shufflevector(quads[i], quads[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+}  // namespace cudaenc
