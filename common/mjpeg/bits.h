@@ -1,60 +1,14 @@
 // Entropy-coded data as the CPU writes it: bits in words, then bytes with zeros stuffed (T.81 B.1.1.5, F.1.2.3).
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <utility>
-#include <vector>
+
+#include "../bit_writer.h"
 
 namespace cudaenc::mjpeg {
-
-// Appends bits to words of 64, the first bit the highest of its word.
-class BitWriter {
-  public:
-    // Makes room for so many more bits than were put.
-    void reserve(size_t bits) {
-        const size_t needed = next_ + bits / 64 + 2;
-        if (needed > words_.size()) words_.resize(std::max(needed, 2 * words_.size()));
-    }
-    // The low `count` bits, 1..32; those above are 0.
-    void put(uint64_t bits, uint32_t count) {
-        if (count < free_) {
-            free_ -= count;
-            word_ |= bits << free_;
-            return;
-        }
-        const uint32_t rest = count - free_;
-        words_[next_++] = word_ | bits >> rest;
-        free_ = 64 - rest;
-        word_ = rest ? bits << free_ : 0;
-    }
-    // Ends a run of bits: the last word is filled up with zeros.
-    struct Run {
-        size_t first_word;
-        uint64_t bits;
-    };
-    Run end() {
-        const Run run{begin_, uint64_t{next_ - begin_} * 64 + (64 - free_)};
-        if (free_ < 64) words_[next_++] = word_;
-        begin_ = next_;
-        word_ = 0;
-        free_ = 64;
-        return run;
-    }
-    void clear() { *this = BitWriter(std::move(words_)); }
-    const uint64_t *words() const { return words_.data(); }
-    BitWriter() = default;
-
-  private:
-    explicit BitWriter(std::vector<uint64_t> &&words) : words_(std::move(words)) {}
-    std::vector<uint64_t> words_;
-    size_t begin_ = 0, next_ = 0;  // of the run, and the next word
-    uint64_t word_ = 0;
-    uint32_t free_ = 64;  // bits of word_, 1..64
-};
 
 // Joins runs of bits to bytes with a zero stuffed after each 0xFF.
 class StuffedBytes {

@@ -1,4 +1,4 @@
-// A parser of H.264 slices for tests, after 7.3 and clause 9, independent of what the encoder writes them with: codes
+// A parser of H.264 for tests, after 7.3 and clause 9, independent of what the encoder writes them with: codes
 // are strings of bits in trees, neighbours are looked up in planes of the whole picture. SPDX-License-Identifier:
 // LGPL-2.1-or-later
 #pragma once
@@ -286,5 +286,329 @@ inline std::vector<int> zigzag_scan(int size) {
         }
     return places;
 }
+
+// ---- NAL units
+
+struct Nal {
+    int ref_idc, type;
+    std::vector<uint8_t> rbsp;
+};
+
+// A byte stream of 4-byte start codes. Emulation prevention bytes have to be where 7.4.1 asks for them, and only there.
+inline std::vector<Nal> split_stream(const std::vector<uint8_t> &bytes) {
+    std::vector<Nal> nals;
+    size_t at = 0;
+    while (at < bytes.size()) {
+        require(at + 4 < bytes.size() && !bytes[at] && !bytes[at + 1] && !bytes[at + 2] && bytes[at + 3] == 1,
+                "a start code");
+        at += 4;
+        require((bytes[at] & 0x80) == 0, "forbidden_zero_bit");
+        Nal nal{bytes[at] >> 5, bytes[at] & 31, {}};
+        at++;
+        int zeros = 0;
+        for (; at < bytes.size(); at++) {
+            if (zeros >= 2) {
+                if (bytes[at] <= 1) break;  // a start code
+                require(bytes[at] != 2, "00 00 02");
+                if (bytes[at] == 3) {
+                    require(at + 1 < bytes.size() && bytes[at + 1] <= 3,
+                            "emulation_prevention_three_byte without need");
+                    zeros = 0;
+                    continue;
+                }
+            }
+            zeros = bytes[at] ? 0 : zeros + 1;
+            nal.rbsp.push_back(bytes[at]);
+        }
+        if (at < bytes.size()) {
+            at -= 2;  // the zeros are the next start code's
+            require(nal.rbsp.size() >= 2, "an empty NAL unit");
+            nal.rbsp.resize(nal.rbsp.size() - 2);
+        }
+        require(!nal.rbsp.empty() && nal.rbsp.back(), "the last byte of a NAL unit is 0");
+        nals.push_back(std::move(nal));
+    }
+    return nals;
+}
+
+// ---- Parameter sets and slice headers
+
+struct ParsedSps {
+    int profile_idc, constraint_sets, level_idc, chroma_format_idc = 1, luma_depth = 8, chroma_depth = 8;
+    int width, height;  // macroblocks
+    int crop_right = 0, crop_bottom = 0;
+    int sar_idc = -1, sar_width = 0, sar_height = 0, full_range = -1, colours[3] = {2, 2, 2}, chroma_location = -1;
+    uint32_t num_units_in_tick = 0, time_scale = 0;
+    int fixed_frame_rate = -1, pic_struct_present = 0;
+};
+inline bool has_chroma_format(int profile) {
+    return profile == 100 || profile == 110 || profile == 122 || profile == 244 || profile == 44;
+}
+inline ParsedSps parse_sps(const Nal &nal) {
+    require(nal.type == 7 && nal.ref_idc, "an SPS");
+    BitReader in(nal.rbsp);
+    ParsedSps s;
+    s.profile_idc = static_cast<int>(in.u(8));
+    s.constraint_sets = static_cast<int>(in.u(8));
+    s.level_idc = static_cast<int>(in.u(8));
+    require(in.ue() == 0, "seq_parameter_set_id");
+    if (has_chroma_format(s.profile_idc)) {
+        s.chroma_format_idc = static_cast<int>(in.ue());
+        if (s.chroma_format_idc == 3) require(!in.u1(), "separate_colour_plane_flag");
+        s.luma_depth = 8 + static_cast<int>(in.ue());
+        s.chroma_depth = 8 + static_cast<int>(in.ue());
+        require(!in.u1() && !in.u1(), "bypass, scaling matrix");
+    }
+    require(in.ue() == 0 && in.ue() == 2 && in.ue() == 0 && !in.u1(), "frame numbers, order, references");
+    s.width = 1 + static_cast<int>(in.ue());
+    s.height = 1 + static_cast<int>(in.ue());
+    require(in.u1() && in.u1(), "frames only, direct_8x8_inference_flag");
+    if (in.u1()) {
+        require(in.ue() == 0, "crop left");
+        s.crop_right = static_cast<int>(in.ue());
+        require(in.ue() == 0, "crop top");
+        s.crop_bottom = static_cast<int>(in.ue());
+    }
+    if (in.u1()) {
+        if (in.u1()) {
+            s.sar_idc = static_cast<int>(in.u(8));
+            if (s.sar_idc == 255) {
+                s.sar_width = static_cast<int>(in.u(16));
+                s.sar_height = static_cast<int>(in.u(16));
+            }
+        }
+        require(!in.u1(), "overscan_info_present_flag");
+        if (in.u1()) {
+            require(in.u(3) == 5, "video_format");
+            s.full_range = static_cast<int>(in.u1());
+            if (in.u1())
+                for (int &colour : s.colours) colour = static_cast<int>(in.u(8));
+        }
+        if (in.u1()) {
+            s.chroma_location = static_cast<int>(in.ue());
+            require(static_cast<int>(in.ue()) == s.chroma_location, "locations of both fields");
+        }
+        if (in.u1()) {
+            s.num_units_in_tick = in.u(32);
+            s.time_scale = in.u(32);
+            s.fixed_frame_rate = static_cast<int>(in.u1());
+        }
+        require(!in.u1() && !in.u1(), "HRD");
+        s.pic_struct_present = static_cast<int>(in.u1());
+        if (in.u1()) {
+            in.u1();
+            for (int i = 0; i < 6; i++) in.ue();
+        }
+    }
+    in.trailing_bits();
+    return s;
+}
+
+struct ParsedPps {
+    int pic_init_qp, chroma_qp_index_offset, second_chroma_qp_index_offset;  // pic_init_qp: without QpBdOffset
+    bool transform_8x8_mode = false;
+};
+inline ParsedPps parse_pps(const Nal &nal) {
+    require(nal.type == 8 && nal.ref_idc, "a PPS");
+    BitReader in(nal.rbsp);
+    ParsedPps p;
+    require(in.ue() == 0 && in.ue() == 0 && !in.u1() && !in.u1() && in.ue() == 0, "identifiers, CAVLC, slice groups");
+    require(in.ue() == 0 && in.ue() == 0 && !in.u1() && in.u(2) == 0, "references");
+    p.pic_init_qp = 26 + in.se();
+    require(in.se() == 0, "pic_init_qs_minus26");
+    p.chroma_qp_index_offset = p.second_chroma_qp_index_offset = in.se();
+    require(in.u1() && !in.u1() && !in.u1(), "deblocking_filter_control_present_flag, constrained, redundant");
+    if (in.more_rbsp_data()) {
+        p.transform_8x8_mode = in.u1();
+        require(!in.u1(), "scaling matrix");
+        p.second_chroma_qp_index_offset = in.se();
+    }
+    in.trailing_bits();
+    return p;
+}
+
+struct ParsedSliceHeader {
+    uint32_t first_macroblock, idr_pic_id;
+    int qp_delta, disable_deblocking_filter_idc, alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
+};
+inline ParsedSliceHeader parse_slice_header(BitReader &in) {
+    ParsedSliceHeader h;
+    h.first_macroblock = in.ue();
+    require(in.ue() == 7 && in.ue() == 0 && in.u(4) == 0, "slice_type, pic_parameter_set_id, frame_num");
+    h.idr_pic_id = in.ue();
+    require(!in.u1() && !in.u1(), "dec_ref_pic_marking");
+    h.qp_delta = in.se();
+    h.disable_deblocking_filter_idc = static_cast<int>(in.ue());
+    if (h.disable_deblocking_filter_idc != 1) {
+        h.alpha_c0_offset_div2 = in.se();
+        h.beta_offset_div2 = in.se();
+    }
+    return h;
+}
+
+// ---- Slice data
+
+// A picture's macroblocks, as macroblock.h has them: what the syntax does not have is 0.
+struct ParsedPicture {
+    ParsedPicture(h264::ChromaFormat chroma_format, int luma, int chroma, bool transform_8x8, int w, int h)
+        : format(chroma_format),
+          luma_depth(luma),
+          chroma_depth(chroma),
+          transform_8x8_mode(transform_8x8),
+          width(w),
+          height(h),
+          macroblocks(static_cast<size_t>(w * h)),
+          levels(static_cast<size_t>(w * h * h264::blocks_per_macroblock(chroma_format) * 16)),
+          slice_of(static_cast<size_t>(w * h), -1) {
+        for (auto &plane : totals) plane.assign(static_cast<size_t>(16 * w * h), 0);
+    }
+    h264::ChromaFormat format;
+    int luma_depth, chroma_depth;
+    bool transform_8x8_mode;
+    int width, height;
+    std::vector<h264::Macroblock> macroblocks;
+    std::vector<int16_t> levels;
+    std::vector<int> slice_of;
+    std::vector<int> totals[3];  // total_coeff of the 4x4 blocks of each component, in rows of 4 * width
+    std::vector<size_t> macroblock_bits;
+    int slices = 0, highest_prefix = 0;
+
+    // slice_data(), until the RBSP ends.
+    void parse_slice(BitReader &in, uint32_t first) {
+        size_t address = first;
+        do {
+            require(address < macroblocks.size() && slice_of[address] < 0, "a macroblock's address");
+            slice_of[address] = slices;
+            h264::Macroblock &m = macroblocks[address];
+            m.slice = static_cast<uint16_t>(slices);
+            m.first_in_slice = address == first;
+            const size_t begin = in.position();
+            parse_macroblock(in, static_cast<int>(address), m);
+            macroblock_bits.push_back(in.position() - begin);
+            address++;
+        } while (in.more_rbsp_data());
+        in.trailing_bits();
+        slices++;
+    }
+
+  private:
+    bool subsampled() const { return format == h264::ChromaFormat::c420 || format == h264::ChromaFormat::c422; }
+
+    void parse_macroblock(BitReader &in, int address, h264::Macroblock &m) {
+        using h264::MacroblockType;
+        static constexpr int patterns[48] = {47, 31, 15, 0,  23, 27, 29, 30, 7,  11, 13, 14, 39, 43, 45, 46,
+                                             16, 3,  5,  10, 12, 19, 21, 26, 28, 35, 37, 42, 44, 1,  2,  4,
+                                             8,  17, 18, 20, 24, 6,  9,  22, 25, 32, 33, 34, 36, 40, 38, 41};
+        static constexpr int luma_patterns[16] = {15, 0, 7, 11, 13, 14, 3, 5, 10, 12, 1, 2, 4, 8, 6, 9};
+        const int type = static_cast<int>(in.ue());
+        require(type <= 25, "mb_type");
+        if (type == 25) {
+            m.type = MacroblockType::pcm;
+            while (!in.aligned()) require(!in.u1(), "pcm_alignment_zero_bit");
+            const int count = 256 + (format == h264::ChromaFormat::c420   ? 128
+                                     : format == h264::ChromaFormat::c422 ? 256
+                                     : format == h264::ChromaFormat::c444 ? 512
+                                                                          : 0);
+            for (int i = 0; i < count; i++)
+                levels_of(address, 0)[i] = static_cast<int16_t>(in.u(i < 256 ? luma_depth : chroma_depth));
+            for (int c = 0; c < 3; c++)
+                for (int y = 0; y < 4; y++)
+                    for (int x = 0; x < 4; x++) total(c, address, x, y) = 16;
+            return;
+        }
+        int pattern;
+        if (type == 0) {
+            m.type = transform_8x8_mode && in.u1() ? MacroblockType::i8x8 : MacroblockType::i4x4;
+            for (int i = 0; i < (m.type == MacroblockType::i8x8 ? 4 : 16); i++)
+                m.pred_mode[i] = in.u1() ? h264::kPredictedMode : static_cast<uint8_t>(in.u(3));
+        } else {
+            m.type = MacroblockType::i16x16;
+            m.intra_16x16_pred_mode = static_cast<uint8_t>((type - 1) % 4);
+        }
+        if (subsampled()) m.intra_chroma_pred_mode = static_cast<uint8_t>(in.ue());
+        if (type == 0) {
+            const uint32_t code = in.ue();
+            require(code < (subsampled() ? 48 : 16), "coded_block_pattern");
+            pattern = subsampled() ? patterns[code] : luma_patterns[code];
+        } else {
+            pattern = (type - 1) / 4 % 3 * 16 + (type >= 13 ? 15 : 0);
+        }
+        m.coded_block_pattern = static_cast<uint8_t>(pattern);
+        if (!pattern && type == 0) return;
+        m.qp_delta = static_cast<int8_t>(in.se());
+        for (int c = 0; c < (format == h264::ChromaFormat::c444 ? 3 : 1); c++) parse_luma(in, address, m, c, pattern);
+        if (subsampled()) parse_chroma(in, address, pattern >> 4);
+    }
+
+    void parse_luma(BitReader &in, int address, const h264::Macroblock &m, int c, int pattern) {
+        using h264::MacroblockType;
+        static const std::vector<int> scan4 = zigzag_scan(4), scan8 = zigzag_scan(8);
+        int level[16];
+        if (m.type == MacroblockType::i16x16) {
+            parse_block(in, predict(c, address, 0, 0, 4), 16, level, &highest_prefix);
+            for (size_t k = 0; k < 16; k++) levels_of(address, 17 * c + 16)[scan4[k]] = static_cast<int16_t>(level[k]);
+        }
+        for (int i8 = 0; i8 < 4; i8++)
+            for (int i4 = 0; i4 < 4; i4++) {
+                if (!(pattern >> i8 & 1)) continue;
+                const int x = i8 % 2 * 2 + i4 % 2, y = i8 / 2 * 2 + i4 / 2, block = 17 * c + 4 * i8 + i4;
+                const bool ac = m.type == MacroblockType::i16x16;
+                total(c, address, x, y) =
+                    parse_block(in, predict(c, address, x, y, 4), ac ? 15 : 16, level, &highest_prefix);
+                if (m.type == MacroblockType::i8x8)
+                    for (size_t k = 0; k < 16; k++)
+                        levels_of(address, block - i4)[scan8[4 * k + static_cast<size_t>(i4)]] =
+                            static_cast<int16_t>(level[k]);
+                else
+                    for (size_t k = 0; k < (ac ? 15 : 16); k++)
+                        levels_of(address, block)[scan4[k + ac]] = static_cast<int16_t>(level[k]);
+            }
+    }
+
+    void parse_chroma(BitReader &in, int address, int pattern) {
+        static const std::vector<int> scan = zigzag_scan(4);
+        static constexpr int places[2][8] = {{0, 1, 2, 3}, {0, 2, 1, 4, 6, 3, 5, 7}};
+        const bool tall = format == h264::ChromaFormat::c422;
+        const int rows = tall ? 4 : 2;
+        int level[16];
+        for (int c = 0; c < 2 && pattern; c++) {
+            parse_block(in, tall ? -2 : -1, 2 * rows, level, &highest_prefix);
+            for (int k = 0; k < 2 * rows; k++)
+                levels_of(address, 17)[8 * c + places[tall][k]] = static_cast<int16_t>(level[k]);
+        }
+        for (int c = 0; c < 2 && pattern == 2; c++)
+            for (int i = 0; i < 2 * rows; i++) {
+                total(c + 1, address, i % 2, i / 2) =
+                    parse_block(in, predict(c + 1, address, i % 2, i / 2, rows), 15, level, &highest_prefix);
+                for (size_t k = 0; k < 15; k++)
+                    levels_of(address, 18 + 2 * rows * c + i)[scan[k + 1]] = static_cast<int16_t>(level[k]);
+            }
+    }
+
+    int16_t *levels_of(int address, int block) {
+        return &levels[static_cast<size_t>((address * h264::blocks_per_macroblock(format) + block) * 16)];
+    }
+    int &total(int c, int address, int x, int y) {
+        return totals[c][static_cast<size_t>((address / width * 4 + y) * 4 * width + address % width * 4 + x)];
+    }
+    // nC of the block in column x and row y; sub-sampled components have 2 columns and so many rows.
+    int predict(int c, int address, int x, int y, int rows) {
+        const int columns = c && subsampled() ? 2 : 4;
+        const auto there = [&](int neighbour, bool inside) {
+            return inside && slice_of[static_cast<size_t>(neighbour)] == slices;
+        };
+        int left = -1, above = -1;
+        if (x > 0)
+            left = total(c, address, x - 1, y);
+        else if (there(address - 1, address % width > 0))
+            left = total(c, address - 1, columns - 1, y);
+        if (y > 0)
+            above = total(c, address, x, y - 1);
+        else if (there(address - width, address >= width))
+            above = total(c, address - width, x, rows - 1);
+        if (left >= 0 && above >= 0) return (left + above + 1) / 2;
+        return left >= 0 ? left : above >= 0 ? above : 0;
+    }
+};
 
 }  // namespace cudaenc::testing

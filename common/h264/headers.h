@@ -1,0 +1,93 @@
+// Parameter sets, slice headers, SEI and other NAL units around the slices (H.264, 7.3, Annexes D and E). Each function
+// that returns bytes gives a whole NAL unit of a byte stream.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "macroblock_layer.h"
+#include "nal.h"
+
+namespace cudaenc::h264 {
+
+// ---- Parameter sets
+
+struct Vui {
+    int sar_num = 0, sar_den = 0;  // 0: unknown
+    bool full_range = false;
+    int primaries = 2, transfer = 2, matrix = 2;      // ITU-T H.273, 2: unspecified
+    int chroma_location = -1;                         // chroma_sample_loc_type; -1: not told
+    uint32_t frame_rate_num = 0, frame_rate_den = 0;  // 0: not told
+    bool fixed_frame_rate = false;
+    bool timecodes = false;  // picture timing SEI will come
+};
+
+// Every picture is an IDR picture of I slices, frames only, with CAVLC; there is one set of each.
+struct ParameterSets {
+    int profile_idc;
+    uint8_t constraint_sets;  // constraint_set0_flag is the highest bit
+    int level_idc;
+    PictureFormat format;
+    int width, height;  // of the picture, in luma samples; what is above is cropped, whole chroma samples of it
+    Vui vui;
+    int pic_init_qp;  // with QpBdOffset
+    int chroma_qp_index_offset, second_chroma_qp_index_offset;
+};
+// The profiles whose sequence parameter sets tell of chroma_format_idc, and picture parameter sets of 8x8 transforms.
+bool is_high_profile(int profile_idc);
+
+std::vector<uint8_t> make_sps(const ParameterSets &sets);
+std::vector<uint8_t> make_pps(const ParameterSets &sets);
+// Both as avcC has them (ISO/IEC 14496-15, 5.3.3.1), with 4 bytes of length before NAL units.
+std::vector<uint8_t> make_avcc(const ParameterSets &sets);
+
+// ---- Slices
+
+struct SliceParameters {
+    uint32_t first_macroblock;
+    int idr_pic_id;  // differs from the picture before
+    int qp_delta;    // slice_qp_delta
+    int disable_deblocking_filter_idc = 1;
+    int alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
+};
+// slice_header(), which the slice coders put before the macroblocks.
+struct SliceHeaderBits {
+    uint32_t words[4];  // the first bit the highest
+    uint32_t count;
+};
+SliceHeaderBits make_slice_header(const SliceParameters &slice);
+
+// ---- SEI (Annex D) and the rest
+
+struct Timecode {  // SMPTE ST 12-1
+    int hours, minutes, seconds, frames;
+    bool drop_frame;
+};
+struct MasteringDisplay {
+    uint16_t primaries[3][2];  // green, blue, red; x and y in units of 0.00002
+    uint16_t white_point[2];
+    uint32_t max_luminance, min_luminance;  // 0.0001 cd/m2
+};
+struct ContentLight {
+    uint16_t max_content, max_average;  // cd/m2
+};
+struct Sei {
+    std::optional<Timecode> timecode;  // with Vui::timecodes
+    std::optional<MasteringDisplay> mastering_display;
+    std::optional<ContentLight> content_light;
+    std::span<const uint8_t> captions;                   // A/53 cc_data: 3 bytes each, at most 31 of them
+    std::vector<std::span<const uint8_t>> unregistered;  // user data: 16 bytes of UUID, then what belongs to it
+    bool empty() const {
+        return !timecode && !mastering_display && !content_light && captions.empty() && unregistered.empty();
+    }
+};
+std::vector<uint8_t> make_sei(const Sei &sei);
+
+std::vector<uint8_t> make_aud();  // primary_pic_type 0: I slices
+// Filler data: a NAL unit of so many bytes, at least kLeastFillerBytes.
+constexpr size_t kLeastFillerBytes = kNalPrefixBytes + 1;
+std::vector<uint8_t> make_filler(size_t bytes);
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,183 @@
+// The macroblock layer (H.264, 7.3.5): which blocks are coded, where their neighbours are, and the bits.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "cavlc.h"
+#include "macroblock.h"
+
+namespace cudaenc::h264 {
+
+// What all macroblocks of a stream have in common.
+struct PictureFormat {
+    ChromaFormat chroma;
+    bool transform_8x8_mode;  // of the picture parameter set
+    int32_t luma_depth, chroma_depth;
+    int32_t width, height;  // macroblocks
+    CUDAENC_HD constexpr int32_t macroblocks() const { return width * height; }
+};
+
+// A picture to be coded; arrays as macroblock.h says. sign_flips: a word for each block of levels, see code_block(),
+// bit k that of the k-th level of the scan; of chroma DC, Cr's from bit 8 on; nullptr: none.
+struct CodedPicture {
+    const Macroblock *macroblocks;
+    const int16_t *levels;
+    const uint16_t *sign_flips;
+};
+
+// Macroblocks with consecutive addresses.
+struct Slice {
+    uint32_t first, count;
+};
+
+// ---- Blocks, by their index among the levels of a macroblock
+
+constexpr int kLumaDcBlock = 16, kChromaDcBlock = 17, kChromaAcBlock = 18, kLumaBlocks = 17;
+
+// Colour components that are coded as luma is, and blocks of AC that each of the others has.
+constexpr CUDAENC_HD int luma_components(ChromaFormat f) { return f == ChromaFormat::c444 ? 3 : 1; }
+constexpr CUDAENC_HD int chroma_blocks(ChromaFormat f) {
+    return f == ChromaFormat::c420 ? 4 : f == ChromaFormat::c422 ? 8 : 0;
+}
+
+// 6.4.3: the block in column x and row y.
+constexpr CUDAENC_HD int luma_block(int x, int y) { return (x & 1) | (y & 1) << 1 | (x & 2) << 1 | (y & 2) << 2; }
+constexpr CUDAENC_HD int luma_block_x(int b) { return (b & 1) | (b >> 1 & 2); }
+constexpr CUDAENC_HD int luma_block_y(int b) { return (b >> 1 & 1) | (b >> 2 & 2); }
+
+// The blocks to the left and above (6.4.11.4 to 6.4.11.6) of one that has an nC; outside: of the next macroblock there.
+struct BlockNeighbours {
+    int left, above;
+    bool left_outside, above_outside;
+};
+CUDAENC_HD BlockNeighbours neighbours_of(ChromaFormat f, int block) {
+    if (f != ChromaFormat::c444 && block >= kChromaAcBlock) {
+        const int count = chroma_blocks(f), within = block - kChromaAcBlock, of_component = within & (count - 1);
+        const bool left_outside = !(within & 1), above_outside = of_component < 2;
+        return {left_outside ? block + 1 : block - 1, above_outside ? block + count - 2 : block - 2, left_outside,
+                above_outside};
+    }
+    const int base = block / kLumaBlocks * kLumaBlocks;
+    const int b = block - base == kLumaDcBlock ? 0 : block - base;
+    const int x = luma_block_x(b), y = luma_block_y(b);
+    return {base + luma_block((x + 3) & 3, y), base + luma_block(x, (y + 3) & 3), x == 0, y == 0};
+}
+
+// Whether residual() has the block (7.3.5.3); of I_PCM none.
+CUDAENC_HD bool is_coded(const Macroblock &m, ChromaFormat f, int block) {
+    if (m.type == MacroblockType::pcm) return false;
+    if (f != ChromaFormat::c444 && block >= kChromaDcBlock)
+        return m.coded_block_pattern >> 4 >= (block == kChromaDcBlock ? 1 : 2);
+    const int b = block % kLumaBlocks;
+    if (b == kLumaDcBlock) return m.type == MacroblockType::i16x16;
+    return m.coded_block_pattern >> (b >> 2) & 1;
+}
+
+// ---- Bits
+
+// macroblock_layer() up to the samples of I_PCM or up to residual().
+template <class Bits>
+CUDAENC_HD void code_macroblock_header(const PictureFormat &f, const Macroblock &m, Bits &out) {
+    const bool chroma = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422;
+    const uint32_t pattern = m.coded_block_pattern;
+    if (m.type == MacroblockType::pcm) return put_ue(25, out);
+    if (m.type == MacroblockType::i16x16) {  // table 7-11
+        put_ue(1 + m.intra_16x16_pred_mode + 4 * (pattern >> 4) + (pattern & 15 ? 12u : 0u), out);
+    } else {
+        put_ue(0, out);
+        if (f.transform_8x8_mode) out.put(m.type == MacroblockType::i8x8, 1);
+        const int modes = m.type == MacroblockType::i8x8 ? 4 : 16;
+        CUDAENC_NO_UNROLL
+        for (int i = 0; i < modes; i++) {
+            if (m.pred_mode[i] == kPredictedMode)
+                out.put(1, 1);
+            else
+                out.put(m.pred_mode[i], 4);
+        }
+    }
+    if (chroma) put_ue(m.intra_chroma_pred_mode, out);
+    if (m.type != MacroblockType::i16x16)
+        put_ue(chroma ? kCodedBlockPatternCodes[pattern] : kCodedBlockPatternCodesLuma[pattern], out);
+    if (m.type == MacroblockType::i16x16 || pattern) put_se(m.qp_delta, out);
+}
+
+// Samples of I_PCM: a block's 16 of so many bits.
+constexpr CUDAENC_HD int pcm_blocks(ChromaFormat f) {
+    return 16 + 2 * chroma_blocks(f) + (luma_components(f) - 1) * 16;
+}
+template <class Bits>
+CUDAENC_HD void code_pcm_block(const PictureFormat &f, int block, const int16_t *samples, Bits &out) {
+    const uint32_t depth = static_cast<uint32_t>(block < 16 ? f.luma_depth : f.chroma_depth);
+    for (int i = 0; i < 16; i++) out.put(static_cast<uint16_t>(samples[i]), depth);
+}
+
+// The most bits that macroblock_layer() may have (A.3.1 n, A.3.2 m, A.3.3 k): 128 + RawMbBits. I_PCM always has fewer.
+constexpr CUDAENC_HD uint32_t most_macroblock_bits(const PictureFormat &f) {
+    return 128 + 16u * static_cast<uint32_t>(16 * f.luma_depth + (pcm_blocks(f.chroma) - 16) * f.chroma_depth);
+}
+
+// macroblock_layer() of one macroblock, on the host. totals: [macroblock * blocks_per_macroblock + block], total_coeff;
+// those of the macroblocks before in the slice are read, its own are written. first: macroblock of the slice. align():
+// pcm_alignment_zero_bits.
+template <class Bits, class Align>
+void code_macroblock(const PictureFormat &f, const CodedPicture &picture, uint32_t address, uint32_t first,
+                     uint8_t *totals, Bits &out, const Align &align) {
+    const int blocks = blocks_per_macroblock(f.chroma);
+    const uint32_t width = static_cast<uint32_t>(f.width);
+    const Macroblock &m = picture.macroblocks[address];
+    const size_t begin = size_t{address} * static_cast<size_t>(blocks);
+    const int16_t *levels = picture.levels + 16 * begin;
+    uint8_t *own = totals + begin;
+    code_macroblock_header(f, m, out);
+    if (m.type == MacroblockType::pcm) {
+        align();
+        for (int b = 0; b < pcm_blocks(f.chroma); b++) code_pcm_block(f, b, levels + 16 * b, out);
+        for (int b = 0; b < blocks; b++) own[b] = 16;
+        return;
+    }
+    for (int b = 0; b < blocks; b++) own[b] = 0;
+    if (m.type != MacroblockType::i16x16 && !m.coded_block_pattern) return;
+
+    const uint8_t *left = address % width && address > first ? own - blocks : nullptr;
+    const uint8_t *above = address >= first + width ? own - size_t{width} * static_cast<size_t>(blocks) : nullptr;
+    const auto code = [&](int b, const ScannedLevels &scanned, const BlockCode &block_code, uint32_t flips) {
+        const uint32_t nonzero = nonzero_of(scanned, block_code.coefficients);
+        code_block(kCavlcTables, block_code, nonzero, scanned, flips, out);
+        own[b] = static_cast<uint8_t>(count_ones(nonzero));
+    };
+    const auto nc_code = [&](int b, int coefficients) -> BlockCode {
+        const BlockNeighbours n = neighbours_of(f.chroma, b);
+        const auto total = [&](bool outside, const uint8_t *there, int block) {
+            return !outside ? own[block] : there ? there[block] : -1;
+        };
+        const int nc = predict_total(total(n.left_outside, left, n.left), total(n.above_outside, above, n.above));
+        return {token_table(nc), kZeros4x4, coefficients};
+    };
+    const auto flips_of = [&](int b) -> uint32_t {
+        return picture.sign_flips ? picture.sign_flips[begin + static_cast<size_t>(b)] : 0;
+    };
+
+    for (int base = 0; base < luma_components(f.chroma) * kLumaBlocks; base += kLumaBlocks) {
+        if (const int b = base + kLumaDcBlock; m.type == MacroblockType::i16x16)
+            code(b, scan_4x4(levels + 16 * b), nc_code(b, 16), flips_of(b));
+        for (int b = base; b < base + 16; b++) {
+            if (!is_coded(m, f.chroma, b)) continue;
+            if (m.type == MacroblockType::i16x16)
+                code(b, scan_ac(levels + 16 * b), nc_code(b, 15), flips_of(b));
+            else if (m.type == MacroblockType::i8x8)
+                code(b, scan_8x8(levels + 16 * (b - (b - base) % 4), (b - base) % 4), nc_code(b, 16), flips_of(b));
+            else
+                code(b, scan_4x4(levels + 16 * b), nc_code(b, 16), flips_of(b));
+        }
+    }
+    if (const int count = chroma_blocks(f.chroma); count && is_coded(m, f.chroma, kChromaDcBlock)) {
+        for (int c = 0; c < 2; c++)
+            code(kChromaDcBlock, scan_chroma_dc(levels + 16 * kChromaDcBlock + 8 * c, count), chroma_dc_code(count),
+                 flips_of(kChromaDcBlock) >> 8 * c);
+        if (is_coded(m, f.chroma, kChromaAcBlock))
+            for (int b = kChromaAcBlock; b < kChromaAcBlock + 2 * count; b++)
+                code(b, scan_ac(levels + 16 * b), nc_code(b, 15), flips_of(b));
+    }
+}
+
+}  // namespace cudaenc::h264

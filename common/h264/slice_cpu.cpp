@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "slice_cpu.h"
+
+namespace cudaenc::h264 {
+
+SliceCoder::SliceCoder(const PictureFormat &format, std::vector<Slice> slices)
+    : format_(format),
+      slices_(std::move(slices)),
+      totals_(static_cast<size_t>(format.macroblocks() * blocks_per_macroblock(format.chroma))),
+      coded_(slices_.size()) {}
+
+void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &header, const Slice &slice,
+                            Coded &coded) {
+    BitWriter &out = coded.bits;
+    out.clear();
+    out.reserve(sizeof header.words * 8);
+    for (uint32_t at = 0; at < header.count; at += 32) {
+        const uint32_t count = min_of(header.count - at, 32u);
+        out.put(header.words[at / 32] >> (32 - count), count);
+    }
+    // What no encoder should hand over has room too: 16 levels take no more than 36 bits each.
+    const size_t most = static_cast<size_t>(blocks_per_macroblock(format_.chroma)) * 16 * 40 + 256;
+    for (uint32_t i = 0; i < slice.count; i++) {
+        out.reserve(most);
+        code_macroblock(format_, picture, slice.first + i, slice.first, totals_.data(), out, [&] {
+            if (out.phase()) out.put(0, 8 - out.phase());
+        });
+    }
+    out.put(1, 1);  // rbsp_stop_one_bit
+    const BitWriter::Run run = out.end();
+    coded.nal.resize(most_nal_bytes((run.bits + 7) / 8));
+    NalWriter nal(coded.nal.data());
+    nal.begin(kNalIdrSlice);
+    nal.put(out.words() + run.first_word, run.bits);
+    coded.nal.resize(static_cast<size_t>(nal.end() - coded.nal.data()));
+}
+
+std::span<const uint8_t> SliceCoder::code(ThreadPool &pool, const CodedPicture &picture,
+                                          const SliceHeaderBits *headers) {
+    pool.for_each(slices_.size(), [&](size_t i) { code_slice(picture, headers[i], slices_[i], coded_[i]); });
+    bytes_.clear();
+    for (const Coded &coded : coded_) bytes_.insert(bytes_.end(), coded.nal.begin(), coded.nal.end());
+    return bytes_;
+}
+
+}  // namespace cudaenc::h264

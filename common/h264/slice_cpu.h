@@ -1,0 +1,34 @@
+// Slices coded on the CPU. It is also the oracle: the device gives the same bytes.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../bit_writer.h"
+#include "../thread_pool.h"
+#include "headers.h"
+
+namespace cudaenc::h264 {
+
+class SliceCoder {
+  public:
+    SliceCoder(const PictureFormat &format, std::vector<Slice> slices);
+    // The NAL units of all slices, one after the other. headers: of each slice.
+    std::span<const uint8_t> code(ThreadPool &pool, const CodedPicture &picture, const SliceHeaderBits *headers);
+
+  private:
+    struct Coded {
+        BitWriter bits;
+        std::vector<uint8_t> nal;
+    };
+    void code_slice(const CodedPicture &picture, const SliceHeaderBits &header, const Slice &slice, Coded &coded);
+
+    const PictureFormat format_;
+    const std::vector<Slice> slices_;
+    std::vector<uint8_t> totals_;  // total_coeff of all blocks
+    std::vector<Coded> coded_;
+    std::vector<uint8_t> bytes_;
+};
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,135 @@
+// Pictures of random macroblocks, of all types, for the coders of slices. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "../../common/h264/headers.h"
+#include "testing.h"
+
+namespace cudaenc::testing {
+
+// What macroblocks are like.
+struct Mix {
+    int density;  // 0 to 8: how many levels are not 0
+    int range;    // the largest level
+    int pcm;      // one macroblock in so many is I_PCM; 0: none
+    int sample;   // the largest sample of I_PCM
+};
+
+struct CodedMacroblocks {
+    h264::PictureFormat format;
+    std::vector<h264::Slice> slices;
+    std::vector<h264::SliceHeaderBits> headers;
+    std::vector<h264::Macroblock> macroblocks;
+    std::vector<int16_t> levels;
+    std::vector<uint16_t> sign_flips;  // may be empty
+    h264::CodedPicture picture() const {
+        return {macroblocks.data(), levels.data(), sign_flips.empty() ? nullptr : sign_flips.data()};
+    }
+};
+
+inline std::vector<h264::Slice> random_slices(Random &random, uint32_t macroblocks, uint32_t most) {
+    std::vector<h264::Slice> slices;
+    for (uint32_t first = 0; first < macroblocks;) {
+        const uint32_t count = slices.size() + 1 == most
+                                   ? macroblocks - first
+                                   : 1 + random.below(std::max(1u, 2 * macroblocks / std::max(1u, most)));
+        slices.push_back({first, std::min(count, macroblocks - first)});
+        first += slices.back().count;
+    }
+    return slices;
+}
+
+inline uint8_t random_mode(Random &random) {
+    return random.one_in(3) ? h264::kPredictedMode : static_cast<uint8_t>(random.below(8));
+}
+
+inline CodedMacroblocks random_picture(Random &random, const h264::PictureFormat &f, uint32_t most_slices,
+                                       const Mix &mix) {
+    using namespace h264;
+    CodedMacroblocks p{f, random_slices(random, static_cast<uint32_t>(f.macroblocks()), most_slices), {}, {}, {}, {}};
+    const int blocks = blocks_per_macroblock(f.chroma);
+    const bool subsampled = chroma_blocks(f.chroma) > 0;
+    p.levels.resize(static_cast<size_t>(f.macroblocks() * blocks * 16));
+    for (size_t s = 0; s < p.slices.size(); s++) {
+        SliceParameters parameters{p.slices[s].first, random.between(0, 1), random.between(-30, 25)};
+        parameters.disable_deblocking_filter_idc = random.between(0, 2);
+        p.headers.push_back(make_slice_header(parameters));
+        for (uint32_t i = 0; i < p.slices[s].count; i++) {
+            const size_t address = p.macroblocks.size();
+            int16_t *levels = &p.levels[address * static_cast<size_t>(blocks) * 16];
+            Macroblock m{};
+            m.first_in_slice = i == 0;
+            m.slice = static_cast<uint16_t>(s);
+            if (mix.pcm && random.one_in(static_cast<uint32_t>(mix.pcm))) {
+                m.type = MacroblockType::pcm;
+                for (int k = 0; k < 16 * pcm_blocks(f.chroma); k++)
+                    levels[k] = static_cast<int16_t>(random.between(0, mix.sample));
+                p.macroblocks.push_back(m);
+                continue;
+            }
+            m.type = static_cast<MacroblockType>(random.below(3));
+            if (m.type == MacroblockType::i8x8 && !f.transform_8x8_mode) m.type = MacroblockType::i4x4;
+            if (m.type == MacroblockType::i16x16) {
+                m.intra_16x16_pred_mode = static_cast<uint8_t>(random.below(4));
+                m.coded_block_pattern = random.one_in(2) ? 15 : 0;
+            } else {
+                for (int k = 0; k < (m.type == MacroblockType::i8x8 ? 4 : 16); k++)
+                    m.pred_mode[k] = random_mode(random);
+                m.coded_block_pattern = static_cast<uint8_t>(random.one_in(4) ? 0 : random.below(16));
+            }
+            if (subsampled) {
+                m.intra_chroma_pred_mode = static_cast<uint8_t>(random.below(4));
+                m.coded_block_pattern = static_cast<uint8_t>(m.coded_block_pattern | random.below(3) << 4);
+            }
+            if (m.type == MacroblockType::i16x16 || m.coded_block_pattern)
+                m.qp_delta = static_cast<int8_t>(random.one_in(2) ? 0 : random.between(-26, 25));
+            // Levels as many and as large as the bits of a macroblock allow.
+            for (int range = mix.range, density = mix.density;; range = (range + 1) / 2, density -= range == 1) {
+                std::fill_n(levels, 16 * blocks, int16_t{0});
+                for (int b = 0; b < blocks; b++) {
+                    if (!is_coded(m, f.chroma, b)) continue;
+                    const bool chroma_dc = subsampled && b == kChromaDcBlock;
+                    const bool ac = subsampled && b > kChromaDcBlock
+                                        ? true
+                                        : m.type == MacroblockType::i16x16 && b % kLumaBlocks != kLumaDcBlock;
+                    for (int k = ac; k < 16; k++) {
+                        if (chroma_dc && (k & 7) >= chroma_blocks(f.chroma)) continue;
+                        if (random.between(0, 7) < density)
+                            levels[16 * b + k] = static_cast<int16_t>(random.between(-range, range));
+                    }
+                }
+                std::vector<uint8_t> totals(static_cast<size_t>(blocks) * (address + 1));
+                // Of a macroblock without neighbours: those may cost it some bits more.
+                PictureFormat alone = f;
+                alone.width = alone.height = 1;
+                BitCounter counter;
+                code_macroblock(alone, {&m, levels, nullptr}, 0, 0, totals.data(), counter, [] {});
+                if (counter.bits + 16 * static_cast<uint32_t>(blocks) <= most_macroblock_bits(f)) break;
+            }
+            p.macroblocks.push_back(m);
+        }
+    }
+    return p;
+}
+
+// Every chroma format with depths that a profile has.
+inline const h264::PictureFormat h264_formats[] = {
+    {h264::ChromaFormat::c420, false, 8, 8, 0, 0},  {h264::ChromaFormat::c420, true, 8, 8, 0, 0},
+    {h264::ChromaFormat::c420, true, 10, 10, 0, 0}, {h264::ChromaFormat::c422, true, 8, 8, 0, 0},
+    {h264::ChromaFormat::c422, true, 10, 10, 0, 0}, {h264::ChromaFormat::c444, true, 8, 8, 0, 0},
+    {h264::ChromaFormat::c444, true, 10, 10, 0, 0}, {h264::ChromaFormat::c400, true, 8, 8, 0, 0},
+    {h264::ChromaFormat::c400, true, 10, 10, 0, 0}, {h264::ChromaFormat::c444, true, 14, 12, 0, 0},
+};
+inline h264::PictureFormat h264_format(size_t index, int width, int height) {
+    h264::PictureFormat f = h264_formats[index];
+    f.width = width;
+    f.height = height;
+    return f;
+}
+inline std::string describe(const h264::PictureFormat &f) {
+    return format_string("chroma %d, %d and %d bits, 8x8 %d, %dx%d macroblocks", static_cast<int>(f.chroma),
+                         f.luma_depth, f.chroma_depth, f.transform_8x8_mode, f.width, f.height);
+}
+
+}  // namespace cudaenc::testing

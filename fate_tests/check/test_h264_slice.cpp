@@ -1,0 +1,307 @@
+// Slices that the CPU codes, read back by a parser of its own; emulation prevention; headers.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <cstdio>
+
+#include "../../common/h264/slice_cpu.h"
+#include "h264_parser.h"
+#include "h264_pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::h264;
+using namespace cudaenc::testing;
+
+namespace {
+
+std::vector<uint8_t> code_slices(const CodedMacroblocks &p, int threads) {
+    ThreadPool pool(threads);
+    SliceCoder coder(p.format, p.slices);
+    const auto bytes = coder.code(pool, p.picture(), p.headers.data());
+    return std::vector<uint8_t>(bytes.begin(), bytes.end());
+}
+
+ParsedPicture parse_picture(const PictureFormat &f, const std::vector<uint8_t> &bytes) {
+    ParsedPicture parsed(f.chroma, f.luma_depth, f.chroma_depth, f.transform_8x8_mode, f.width, f.height);
+    for (const Nal &nal : split_stream(bytes)) {
+        require(nal.type == 5 && nal.ref_idc, "an IDR slice");
+        BitReader in(nal.rbsp);
+        parsed.parse_slice(in, parse_slice_header(in).first_macroblock);
+    }
+    return parsed;
+}
+
+void expect_same(const CodedMacroblocks &p, const ParsedPicture &parsed) {
+    const std::string text = describe(p.format);
+    const size_t levels = static_cast<size_t>(blocks_per_macroblock(p.format.chroma)) * 16;
+    for (size_t i = 0; i < p.macroblocks.size(); i++) {
+        EXPECT(!std::memcmp(&parsed.macroblocks[i], &p.macroblocks[i], sizeof(Macroblock)), "%s: macroblock %zu",
+               text.c_str(), i);
+        for (size_t k = 0; k < levels; k++)
+            EXPECT(parsed.levels[i * levels + k] == p.levels[i * levels + k],
+                   "%s: macroblock %zu, block %zu, level %zu is %d, not %d", text.c_str(), i, k / 16, k % 16,
+                   parsed.levels[i * levels + k], p.levels[i * levels + k]);
+    }
+}
+
+const Mix mixes[] = {{0, 1, 0, 0},     {1, 1, 0, 0}, {3, 2, 10, 255}, {5, 8, 0, 0}, {8, 100, 5, 255}, {8, 2063, 0, 0},
+                     {8, 32767, 0, 0}, {2, 1, 2, 1}, {1, 3000, 1, 0}, {8, 1, 0, 0}, {4, 4, 3, 0},     {6, 30, 1, 4}};
+
+START_TEST(macroblocks) {
+    Random random(1);
+    for (size_t f = 0; f < std::size(h264_formats); f++)
+        for (const Mix &mix : mixes) {
+            const PictureFormat format = h264_format(f, random.between(1, 9), random.between(1, 7));
+            const CodedMacroblocks p = random_picture(random, format, 1 + random.below(5), mix);
+            const std::vector<uint8_t> bytes = code_slices(p, 2);
+            try {
+                const ParsedPicture parsed = parse_picture(format, bytes);
+                expect_same(p, parsed);
+                for (const size_t bits : parsed.macroblock_bits)
+                    EXPECT(bits <= most_macroblock_bits(format), "a macroblock of %zu bits", bits);
+                EXPECT(mix.range > kMaxLevelOfPrefix15 || parsed.highest_prefix <= 15, "level_prefix %d",
+                       parsed.highest_prefix);
+            } catch (const std::exception &e) {
+                EXPECT(false, "%s: %s", describe(format).c_str(), e.what());
+            }
+        }
+}
+END_TEST
+
+START_TEST(threads) {
+    Random random(2);
+    const CodedMacroblocks p = random_picture(random, h264_format(1, 20, 12), 12, {3, 4, 30, 255});
+    EXPECT(code_slices(p, 1) == code_slices(p, 4), "threads");
+}
+END_TEST
+
+// The standard's rule, a byte at a time.
+std::vector<uint8_t> prevent_emulation(const std::vector<uint8_t> &rbsp) {
+    std::vector<uint8_t> out;
+    for (const uint8_t byte : rbsp) {
+        const size_t n = out.size();
+        if (n >= 2 && !out[n - 1] && !out[n - 2] && byte <= 3) out.push_back(3);
+        out.push_back(byte);
+    }
+    return out;
+}
+
+START_TEST(emulation_prevention) {
+    Random random(3);
+    for (int i = 0; i < 20000; i++) {
+        std::vector<uint8_t> rbsp(random.below(60));
+        for (uint8_t &byte : rbsp)
+            byte = random.one_in(4) ? static_cast<uint8_t>(random.below(6)) : random.one_in(9) ? 255 : 0;
+        rbsp.push_back(static_cast<uint8_t>(1 + random.below(255)));
+        BitWriter bits;
+        bits.reserve(8 * rbsp.size());
+        for (const uint8_t byte : rbsp) bits.put(byte, 8);
+        const BitWriter::Run run = bits.end();
+        std::vector<uint8_t> nal(most_nal_bytes(rbsp.size()));
+        NalWriter writer(nal.data());
+        writer.begin(kNalIdrSlice);
+        writer.put(bits.words() + run.first_word, run.bits);
+        nal.resize(static_cast<size_t>(writer.end() - nal.data()));
+        const std::vector<uint8_t> expected = prevent_emulation(rbsp);
+        EXPECT(std::equal(nal.begin() + kNalPrefixBytes, nal.end(), expected.begin(), expected.end()), "RBSP %d", i);
+        EXPECT(split_stream(nal).at(0).rbsp == rbsp, "read back");
+    }
+}
+END_TEST
+
+START_TEST(parameter_sets) {
+    Random random(4);
+    for (int i = 0; i < 3000; i++) {
+        ParameterSets s{};
+        s.profile_idc = random.of({66, 77, 100, 110, 122, 44});
+        const bool high = is_high_profile(s.profile_idc);
+        s.constraint_sets = static_cast<uint8_t>(random.below(64) << 2);
+        s.level_idc = random.of({10, 31, 40, 52, 62});
+        s.format = high ? h264_formats[random.below(std::size(h264_formats))] : h264_formats[0];
+        s.format.transform_8x8_mode = high && random.one_in(2);
+        s.format.width = random.between(1, 512);
+        s.format.height = random.between(1, 512);
+        const int unit_x = chroma_blocks(s.format.chroma) ? 2 : 1;
+        const int unit_y = s.format.chroma == ChromaFormat::c420 ? 2 : 1;
+        s.width = 16 * s.format.width - unit_x * random.between(0, 15 / unit_x);
+        s.height = 16 * s.format.height - unit_y * random.between(0, 15 / unit_y);
+        Vui &v = s.vui;
+        if (random.one_in(2)) v.sar_num = random.of({1, 4, 64, 77}), v.sar_den = random.of({1, 3, 33});
+        v.full_range = random.one_in(2);
+        if (random.one_in(2)) v.primaries = 9, v.transfer = 16, v.matrix = 9;
+        v.chroma_location = random.between(-1, 5);
+        if (random.one_in(2)) v.frame_rate_num = 60000, v.frame_rate_den = 1001, v.fixed_frame_rate = random.one_in(2);
+        v.timecodes = random.one_in(2);
+        s.pic_init_qp = random.between(0, 51 + 6 * (s.format.luma_depth - 8));
+        s.chroma_qp_index_offset = random.between(-12, 12);
+        s.second_chroma_qp_index_offset = high ? random.between(-12, 12) : s.chroma_qp_index_offset;
+        const std::vector<uint8_t> sps_nal = make_sps(s), pps_nal = make_pps(s);
+        const ParsedSps sps = parse_sps(split_stream(sps_nal).at(0));
+        EXPECT(sps.profile_idc == s.profile_idc && sps.level_idc == s.level_idc &&
+                   sps.constraint_sets == s.constraint_sets,
+               "profile and level");
+        EXPECT(sps.chroma_format_idc == static_cast<int>(s.format.chroma) && sps.luma_depth == s.format.luma_depth &&
+                   sps.chroma_depth == s.format.chroma_depth,
+               "samples");
+        EXPECT(sps.width == s.format.width && sps.height == s.format.height &&
+                   16 * sps.width - unit_x * sps.crop_right == s.width &&
+                   16 * sps.height - unit_y * sps.crop_bottom == s.height,
+               "size");
+        EXPECT((sps.sar_idc >= 0) == (v.sar_num > 0) && (sps.sar_idc != 1 || v.sar_num == v.sar_den), "aspect ratio");
+        if (sps.sar_idc == 255) EXPECT(sps.sar_width == v.sar_num && sps.sar_height == v.sar_den, "extended SAR");
+        EXPECT((sps.full_range == 1) == v.full_range && sps.colours[0] == v.primaries && sps.colours[1] == v.transfer &&
+                   sps.colours[2] == v.matrix && sps.chroma_location == v.chroma_location,
+               "colours");
+        EXPECT(sps.time_scale == 2 * v.frame_rate_num && sps.num_units_in_tick == v.frame_rate_den, "frame rate");
+        EXPECT(sps.pic_struct_present == v.timecodes, "pic_struct_present_flag");
+        const ParsedPps pps = parse_pps(split_stream(pps_nal).at(0));
+        EXPECT(pps.pic_init_qp + 6 * (s.format.luma_depth - 8) == s.pic_init_qp &&
+                   pps.chroma_qp_index_offset == s.chroma_qp_index_offset &&
+                   pps.second_chroma_qp_index_offset == s.second_chroma_qp_index_offset &&
+                   pps.transform_8x8_mode == s.format.transform_8x8_mode,
+               "picture parameter set");
+        // avcC: the same NAL units after 2 bytes of length.
+        const std::vector<uint8_t> avcc = make_avcc(s);
+        const size_t sps_size = sps_nal.size() - 4, pps_size = pps_nal.size() - 4;
+        EXPECT(avcc.size() == 11 + sps_size + pps_size + (high ? 4 : 0) && avcc[0] == 1 && avcc[1] == sps_nal[5] &&
+                   avcc[2] == sps_nal[6] && avcc[3] == sps_nal[7] && avcc[5] == 0xE1,
+               "avcC");
+        EXPECT(std::equal(sps_nal.begin() + 4, sps_nal.end(), avcc.begin() + 8) &&
+                   std::equal(pps_nal.begin() + 4, pps_nal.end(), avcc.begin() + 8 + static_cast<long>(sps_size) + 3),
+               "avcC's NAL units");
+    }
+}
+END_TEST
+
+START_TEST(slice_headers) {
+    Random random(5);
+    for (int i = 0; i < 3000; i++) {
+        SliceParameters s{random.one_in(3) ? 0 : random.below(300000), random.between(0, 1), random.between(-80, 80)};
+        s.disable_deblocking_filter_idc = random.between(0, 2);
+        if (s.disable_deblocking_filter_idc != 1) {
+            s.alpha_c0_offset_div2 = random.between(-6, 6);
+            s.beta_offset_div2 = random.between(-6, 6);
+        }
+        const SliceHeaderBits bits = make_slice_header(s);
+        EXPECT(bits.count <= 128, "%u bits", bits.count);
+        std::vector<uint8_t> bytes;
+        for (const uint32_t word : bits.words)
+            for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<uint8_t>(word >> shift));
+        BitReader in(bytes);
+        const ParsedSliceHeader h = parse_slice_header(in);
+        EXPECT(in.position() == bits.count && h.first_macroblock == s.first_macroblock &&
+                   static_cast<int>(h.idr_pic_id) == s.idr_pic_id && h.qp_delta == s.qp_delta &&
+                   h.disable_deblocking_filter_idc == s.disable_deblocking_filter_idc &&
+                   h.alpha_c0_offset_div2 == s.alpha_c0_offset_div2 && h.beta_offset_div2 == s.beta_offset_div2,
+               "slice header %d", i);
+    }
+}
+END_TEST
+
+START_TEST(sei_and_others) {
+    const std::vector<uint8_t> captions = {0xFC, 0x94, 0x20, 0xFD, 0x80, 0x80};
+    std::vector<uint8_t> user(300);
+    for (size_t i = 0; i < user.size(); i++) user[i] = static_cast<uint8_t>(i / 7);
+    Sei sei;
+    EXPECT(sei.empty(), "empty");
+    sei.timecode = Timecode{13, 59, 2, 29, true};
+    sei.captions = captions;
+    sei.unregistered = {user};
+    sei.mastering_display =
+        MasteringDisplay{{{13250, 34500}, {7500, 3000}, {34000, 16000}}, {15635, 16450}, 10000000, 1};
+    sei.content_light = ContentLight{1000, 400};
+    const Nal nal = split_stream(make_sei(sei)).at(0);
+    EXPECT(nal.type == 6 && nal.ref_idc == 0, "an SEI NAL unit");
+    BitReader in(nal.rbsp);
+    const auto message = [&](uint32_t type) {
+        uint32_t values[2] = {};
+        for (uint32_t &value : values) {
+            uint32_t byte;
+            do value += byte = in.u(8);
+            while (byte == 255);
+        }
+        EXPECT(values[0] == type, "payloadType %u, not %u", values[0], type);
+        return in.position() + 8 * values[1];
+    };
+    size_t end = message(1);
+    EXPECT(in.u(4) == 0 && in.u1() && in.u(2) == 0 && in.u1() && in.u(5) == 4 && in.u1() && !in.u1() && in.u1(),
+           "flags");
+    EXPECT(in.u(8) == 29 && in.u(6) == 2 && in.u(6) == 59 && in.u(5) == 13 && in.u(24) == 0, "13:59:02:29");
+    EXPECT(in.u1() == 1, "bit_equal_to_one");
+    while (in.position() < end) EXPECT(!in.u1(), "zeros");
+    end = message(4);
+    EXPECT(in.u(8) == 0xB5 && in.u(16) == 0x31 && in.u(32) == 0x47413934 && in.u(8) == 3 && in.u(8) == 0x42 &&
+               in.u(8) == 0xFF,
+           "A/53");
+    for (const uint8_t byte : captions) EXPECT(in.u(8) == byte, "cc_data");
+    EXPECT(in.u(8) == 0xFF && in.position() == end, "marker_bits");
+    end = message(5);
+    for (const uint8_t byte : user) EXPECT(in.u(8) == byte, "user data");
+    EXPECT(in.position() == end, "size");
+    end = message(137);
+    for (const uint32_t value : {13250, 34500, 7500, 3000, 34000, 16000, 15635, 16450})
+        EXPECT(in.u(16) == value, "coordinates");
+    EXPECT(in.u(32) == 10000000 && in.u(32) == 1 && in.position() == end, "luminance");
+    end = message(144);
+    EXPECT(in.u(16) == 1000 && in.u(16) == 400 && in.position() == end, "light levels");
+    in.trailing_bits();
+
+    EXPECT((make_aud() == std::vector<uint8_t>{0, 0, 0, 1, 9, 0x10}), "access unit delimiter");
+    for (const size_t size : {kLeastFillerBytes, size_t{7}, size_t{1000}}) {
+        const Nal filler = split_stream(make_filler(size)).at(0);
+        EXPECT(make_filler(size).size() == size && filler.type == 12 && filler.rbsp.back() == 0x80, "filler");
+    }
+}
+END_TEST
+
+// A whole stream in a file, for other decoders: CUDAENC_H264_FILE names it.
+START_TEST(stream_for_decoders) {
+    const char *file = std::getenv("CUDAENC_H264_FILE");
+    if (!file) return;
+    Random random(static_cast<uint64_t>(_i) + 6);
+    const PictureFormat format = h264_format(static_cast<size_t>(_i), 20, 15);
+    ParameterSets s{};
+    s.profile_idc = format.chroma == ChromaFormat::c444   ? 44
+                    : format.chroma == ChromaFormat::c422 ? 122
+                    : format.luma_depth > 8               ? 110
+                    : format.transform_8x8_mode           ? 100
+                                                          : 77;
+    s.level_idc = 40;
+    s.format = format;
+    s.width = 16 * format.width;
+    s.height = 16 * format.height;
+    s.pic_init_qp = 30;
+    const std::string name = std::string(file) + std::to_string(_i) + ".h264";
+    FILE *out = std::fopen(name.c_str(), "wb");
+    const auto write = [&](const std::vector<uint8_t> &bytes) { std::fwrite(bytes.data(), 1, bytes.size(), out); };
+    write(make_sps(s));
+    write(make_pps(s));
+    for (int frame = 0; frame < 6; frame++) {
+        write(make_aud());
+        CodedMacroblocks p = random_picture(random, format, 4, mixes[static_cast<size_t>(frame) % std::size(mixes)]);
+        for (Macroblock &m : p.macroblocks) {  // prediction that every macroblock has: DC, predicted or told
+            m.qp_delta = 0;
+            m.intra_chroma_pred_mode = 0;
+            m.intra_16x16_pred_mode = 2;
+            for (uint8_t &mode : m.pred_mode) mode = kPredictedMode;
+        }
+        for (size_t i = 0; i < p.slices.size(); i++)
+            p.headers[i] = make_slice_header({p.slices[i].first, frame & 1, 0});
+        write(code_slices(p, 1));
+    }
+    std::fclose(out);
+}
+END_TEST
+
+}  // namespace
+
+int main() {
+    Suite *suite = suite_create("h264_slice");
+    TCase *c = add_case(suite, "slices");
+    tcase_add_test(c, macroblocks);
+    tcase_add_test(c, threads);
+    tcase_add_test(c, emulation_prevention);
+    tcase_add_test(c, parameter_sets);
+    tcase_add_test(c, slice_headers);
+    tcase_add_test(c, sei_and_others);
+    tcase_add_loop_test(c, stream_for_decoders, 0, static_cast<int>(std::size(h264_formats)) - 1);
+    return run_suite(suite);
+}
