@@ -7,6 +7,12 @@
 
 #include "error.h"
 
+void CudaencBuffer::set_packet(size_t begin, size_t bytes) {
+    data = memory + begin;
+    size = bytes;
+    std::memset(data + size, 0, CUDAENC_PACKET_PADDING);
+}
+
 namespace cudaenc {
 
 constexpr size_t kIdleBuffers = 64;  // more than a ring holds is memory that nobody waits for
@@ -42,15 +48,14 @@ PooledBuffer PacketPool::take(size_t size) {
         const size_t capacity = (need + need / 4 + 4095) & ~size_t{4095};
         auto fresh = std::make_unique<CudaencBuffer>();
         if (device_)
-            fresh->data = static_cast<uint8_t *>(device_->alloc_pinned(capacity));
+            fresh->memory = static_cast<uint8_t *>(device_->alloc_pinned(capacity));
         else
-            fresh->data = static_cast<uint8_t *>(::operator new(capacity, std::align_val_t{64}));
+            fresh->memory = static_cast<uint8_t *>(::operator new(capacity, std::align_val_t{64}));
         fresh->capacity = capacity;
         buffer = fresh.release();
     }
-    buffer->size = size;
     buffer->pool = shared_from_this();
-    std::memset(buffer->data + size, 0, CUDAENC_PACKET_PADDING);
+    buffer->set_packet(0, size);
     return PooledBuffer(buffer);
 }
 
@@ -70,9 +75,9 @@ void PacketPool::put(CudaencBuffer *buffer) noexcept {
 
 void PacketPool::destroy(CudaencBuffer *buffer) noexcept {
     if (device_)
-        device_->free_pinned(buffer->data);
+        device_->free_pinned(buffer->memory);
     else
-        ::operator delete(buffer->data, std::align_val_t{64});
+        ::operator delete(buffer->memory, std::align_val_t{64});
     delete buffer;
 }
 

@@ -15,10 +15,13 @@ class PacketPool;
 
 // The owner of a packet's bytes. It keeps its pool, and so the pool's device, alive.
 struct CudaencBuffer {
-    uint8_t *data;
+    uint8_t *memory;
+    size_t capacity;  // of it, padding included
+    uint8_t *data;    // the packet's, within it
     size_t size;      // of the packet; CUDAENC_PACKET_PADDING zero bytes follow
-    size_t capacity;  // of data, padding included
     std::shared_ptr<cudaenc::PacketPool> pool;
+    // The packet is `bytes` bytes from `begin` on.
+    void set_packet(size_t begin, size_t bytes);
 };
 
 namespace cudaenc {

@@ -266,6 +266,9 @@ class CudaDevice final : public Device {
 
     void wait_foreign(Stream stream, void *cuda_stream) override {
         const Current current(*this);
+        const CUresult state = cu_.table->cuStreamQuery(static_cast<CUstream>(cuda_stream));
+        if (state == CUDA_SUCCESS) return;  // nothing to wait for
+        if (state != cuda_error_not_ready) cu_.check(state, "cuStreamQuery of the stream of the frame");
         // A wait is for what the event recorded last, so that one event serves all, if nobody records in between.
         const std::lock_guard lock(foreign_mutex_);
         cu_.check(cu_.table->cuEventRecord(foreign_, static_cast<CUstream>(cuda_stream)),

@@ -77,6 +77,7 @@ namespace cudaenc {
 //   I warp_inclusive_add(I)                                      I: an integer of 32 or 64 bits
 //   old value of atomic_add(p, v), for uint32_t and uint64_t; atomic_or atomic_max atomic_min(uint32_t *p, uint32_t v):
 //     relaxed, in global or shared memory; thread_fence() orders what it is between for all threads of the device
+//   uint64_t atomic_load(const uint64_t *)  void atomic_store(uint64_t *, uint64_t)     relaxed, of global memory
 //   int popcount(uint32_t)  int find_first_set(uint32_t x)       bits; the number of the lowest set one, x not 0
 //   uint32_t byte_permute(a, b, selector)                        byte i is byte (selector >> 4 i) % 8 of b:a
 //   uint32_t funnel_shift_right(lo, hi, n) funnel_shift_left(lo, hi, n)
@@ -302,6 +303,15 @@ DEVICE T *opaque(T *address) {
     return address;
 }
 #endif
+
+DEVICE uint64_t atomic_load(const uint64_t *address) {
+    uint64_t value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+    return value;
+}
+DEVICE void atomic_store(uint64_t *address, uint64_t value) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
 
 DEVICE int lane_id() { return thread_x() & 31; }
 DEVICE int warp_id() { return thread_x() >> 5; }

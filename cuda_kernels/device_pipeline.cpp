@@ -53,18 +53,12 @@ void DevicePipeline::add_slot(std::unique_ptr<FrameSlot> slot) {
 void DevicePipeline::submit(int slot, const CudaencFrame &frame) {
     FrameSlot &s = *slots_[static_cast<size_t>(slot)];
     s.frame = frame;
+    s.copying = false;
     prepare(s);
     try {
         mark(s, 0);
-        upload(s);
-        // A graph is worth it from the second frame on; it has no events within.
-        if (!s.coded_once || !s.times.empty()) {
-            code(s);
-            s.coded_once = true;
-        } else {
-            if (!s.coding) s.coding.emplace(device_, s.stream, [this, &s] { code(s); });
-            device_->run(s.stream, *s.coding);
-        }
+        place_pixels(s);
+        code(s);
         device_->record(s.coded, s.stream);
         mark(s, static_cast<int>(times_.size()) - 1);
         s.in_flight = true;
@@ -74,7 +68,7 @@ void DevicePipeline::submit(int slot, const CudaencFrame &frame) {
     }
 }
 
-void DevicePipeline::upload(FrameSlot &s) {
+void DevicePipeline::place_pixels(FrameSlot &s) {
     for (int c = 0; c < format_.components; c++) {
         const CudaencComponent &k = format_.component[c];
         const Plane &plane = planes_[static_cast<size_t>(k.plane)];
@@ -85,10 +79,6 @@ void DevicePipeline::upload(FrameSlot &s) {
         s.layout_uploaded = s.layout_uploaded && layout.data == data && layout.stride == stride;
         layout = {data, stride, k.step, k.shift, k.depth};
     }
-    if (!s.layout_uploaded)
-        device_->upload(s.stream, s.device_layout.data(), s.layout.data(),
-                        static_cast<size_t>(format_.components) * sizeof(SampleLayout));
-    s.layout_uploaded = true;
     if (device_frames_) return device_->wait_foreign(s.stream, s.frame.cuda_stream);
     for (size_t i = 0; i < planes_.size(); i++) {
         const Plane &plane = planes_[i];
@@ -98,6 +88,25 @@ void DevicePipeline::upload(FrameSlot &s) {
     }
 }
 
+void DevicePipeline::queue_as_graph(FrameSlot &s, const std::function<void()> &work) {
+    if (!s.layout_uploaded)
+        device_->upload(s.stream, s.device_layout.data(), s.layout.data(),
+                        static_cast<size_t>(format_.components) * sizeof(SampleLayout));
+    s.layout_uploaded = true;
+    if (!s.coded_once || !s.times.empty()) {  // a graph has no events within
+        work();
+        s.coded_once = true;
+        return;
+    }
+    if (!s.coding) s.coding.emplace(device_, s.stream, work);
+    device_->run(s.stream, *s.coding);
+}
+
+void DevicePipeline::queue_download(FrameSlot &s, void *host, const void *device, size_t bytes) {
+    device_->download(s.stream, host, device, bytes);
+    s.copying = true;
+}
+
 PooledBuffer DevicePipeline::finish(int slot) {
     FrameSlot &s = *slots_[static_cast<size_t>(slot)];
     try {
@@ -105,9 +114,9 @@ PooledBuffer DevicePipeline::finish(int slot) {
             device_->synchronize(static_cast<Device::Event>(s.coded));
             begin_download(s);
         }
-        begin_later_downloads(slot);
+        if (s.copying) begin_later_downloads(slot);
         if (s.error) std::rethrow_exception(s.error);
-        device_->synchronize(static_cast<Device::Stream>(s.stream));
+        if (s.copying || !s.times.empty()) device_->synchronize(static_cast<Device::Stream>(s.stream));
         for (size_t i = 0; i < times_.size(); i++) {
             times_[i].milliseconds += device_->elapsed_ms(*s.times[i], *s.times[i + 1]);
             times_[i].frames++;
@@ -122,7 +131,7 @@ PooledBuffer DevicePipeline::finish(int slot) {
 
 void DevicePipeline::begin_download(FrameSlot &s) noexcept {
     try {
-        s.packet = download(s);
+        s.packet = make_packet(s);
         mark(s, static_cast<int>(times_.size()));
     } catch (...) {
         s.error = std::current_exception();

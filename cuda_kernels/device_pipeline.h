@@ -2,6 +2,7 @@
 // one graph, downloads. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,16 +21,18 @@ struct FrameSlot {
     explicit FrameSlot(const std::shared_ptr<Device> &device);
     virtual ~FrameSlot() = default;
     Stream stream;
-    Event coded;  // everything but the download is done
-    PinnedArray<SampleLayout> layout;
-    DeviceArray<SampleLayout> device_layout;  // of the components; constant at its address, as graphs ask for
-    DeviceArray<uint8_t> pixels;              // of frames in host memory
-    std::optional<Graph> coding;              // from pixels to what is downloaded, after the first frame
+    Event coded;                       // everything but the download is done
+    PinnedArray<SampleLayout> layout;  // of the components
+    DeviceArray<uint8_t> pixels;       // of frames in host memory
+    // Of queue_as_graph():
+    DeviceArray<SampleLayout> device_layout;  // constant at its address
+    std::optional<Graph> coding;              // after the first frame
     bool coded_once = false, layout_uploaded = false;
     std::vector<std::unique_ptr<Event>> times;  // one more than there are stages, where their times are asked for
     CudaencFrame frame{};
     bool in_flight = false;
-    PooledBuffer packet;       // once its download is queued
+    bool copying = false;      // downloads are queued
+    PooledBuffer packet;       // once they are
     std::exception_ptr error;  // why it could not be
 };
 
@@ -47,11 +50,17 @@ class DevicePipeline : public Encoder {
                    std::span<const char *const> stages);
 
     // What a codec adds. prepare(): what is kept of a frame but its pixels. code(): queues the frame's work on its
-    // stream, always the same but for what set `coding` to nothing, and begins each stage of its own with mark().
-    // download(): after that work, queues the copies to a packet.
+    // stream, and begins each stage of its own with mark(). make_packet(): after that work; what there is to copy to
+    // the packet it queues with queue_download().
     virtual void prepare(FrameSlot &) {}
     virtual void code(FrameSlot &) = 0;
-    virtual PooledBuffer download(FrameSlot &) = 0;
+    virtual PooledBuffer make_packet(FrameSlot &) = 0;
+
+    // For code(): `work` queues what is always the same, but for what set `coding` to nothing. From a slot's second
+    // frame on that is one graph, which takes less of the host's time than many launches. The layouts are in
+    // device_layout.
+    void queue_as_graph(FrameSlot &slot, const std::function<void()> &work);
+    void queue_download(FrameSlot &slot, void *host, const void *device, size_t bytes);
 
     void add_slot(std::unique_ptr<FrameSlot> slot);
     int slots() const { return static_cast<int>(slots_.size()); }
@@ -73,7 +82,7 @@ class DevicePipeline : public Encoder {
         size_t offset, pitch, row_bytes, rows;
     };
     void plan_plane(int plane);
-    void upload(FrameSlot &slot);
+    void place_pixels(FrameSlot &slot);
     void begin_download(FrameSlot &slot) noexcept;
     void begin_later_downloads(int slot) noexcept;
     void settle(FrameSlot &slot) noexcept;

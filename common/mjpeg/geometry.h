@@ -6,17 +6,38 @@
 
 namespace cudaenc::mjpeg {
 
+// Division by a number of 1 to 2^31 - 1 by a multiplication, of numbers of 0 to 2^31 - 1. With d <= 2^s < 2 d,
+// m = floor(2^(31 + s) / d) + 1 is above 2^(31 + s) / d by 1 at most, so that n m / 2^(31 + s) is above n / d by less
+// than 1 / d.
+class Divider {
+  public:
+    Divider() = default;
+    CUDAENC_HD constexpr explicit Divider(int32_t d) {
+        shift_ = 31;
+        while ((int64_t{1} << (shift_ - 31)) < d) shift_++;
+        multiplier_ = static_cast<uint32_t>((uint64_t{1} << shift_) / static_cast<uint32_t>(d)) + 1;
+    }
+    CUDAENC_HD constexpr int32_t quotient(int32_t n) const {
+        return static_cast<int32_t>((uint64_t{static_cast<uint32_t>(n)} * multiplier_) >> shift_);
+    }
+
+  private:
+    uint32_t multiplier_ = 0;
+    int32_t shift_ = 0;
+};
+
 // A component in its scan. An MCU has h x v of its blocks. Of those at the picture's right and lower edges, some may
 // lie wholly outside: they are not among columns x rows, are never transformed, and coded as a copy of the DC before,
 // which takes the fewest bits. Blocks that have samples repeat the last column and row of these.
 struct BlockGrid {
-    int32_t h, v;           // 1 and 1 where the scan has one component
+    int32_t h, v;           // powers of two; 1 and 1 where the scan has one component
     int32_t columns, rows;  // of blocks with samples
 };
 
 struct ScanGrid {
     int32_t mcus_x, mcus_y;
     int32_t restart_interval;  // MCUs; 0: none
+    Divider by_mcus_x;
 
     CUDAENC_HD int32_t mcus() const { return mcus_x * mcus_y; }
     // Whether a restart marker stands before an MCU, so that predictions begin anew (also before the first).
@@ -30,7 +51,8 @@ struct BlockPlace {
     int32_t x, y;
 };
 CUDAENC_HD BlockPlace block_of_mcu(const ScanGrid &scan, const BlockGrid &grid, int32_t mcu, int i) {
-    return {mcu % scan.mcus_x * grid.h + i % grid.h, mcu / scan.mcus_x * grid.v + i / grid.h};
+    const int32_t y = scan.by_mcus_x.quotient(mcu), x = mcu - y * scan.mcus_x;
+    return {x * grid.h + (i & (grid.h - 1)), y * grid.v + (i >> floor_log2(static_cast<uint32_t>(grid.h)))};
 }
 CUDAENC_HD bool has_samples(const BlockGrid &grid, const BlockPlace &b) {
     return b.x < grid.columns && b.y < grid.rows;

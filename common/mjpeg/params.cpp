@@ -58,7 +58,9 @@ void set_geometry(Params &p, int restart_interval) {
         p.scans.push_back({0,
                            count,
                            {static_cast<int32_t>(ceil_div(p.width, kBlockSize * largest_h)),
-                            static_cast<int32_t>(ceil_div(p.height, kBlockSize * largest_v)), 0}});
+                            static_cast<int32_t>(ceil_div(p.height, kBlockSize * largest_v)),
+                            0,
+                            {}}});
     for (int i = 0; i < count; i++) {
         Component &c = p.components[i];
         c.width = static_cast<int>(ceil_div(int64_t{p.width} * c.h, largest_h));
@@ -67,9 +69,12 @@ void set_geometry(Params &p, int restart_interval) {
                   static_cast<int32_t>(ceil_div(c.height, kBlockSize))};
         c.first_block = p.blocks;
         p.blocks += c.blocks();
-        if (!interleaved) p.scans.push_back({i, 1, {c.grid.columns, c.grid.rows, 0}});
+        if (!interleaved) p.scans.push_back({i, 1, {c.grid.columns, c.grid.rows, 0, {}}});
     }
-    for (Scan &s : p.scans) s.grid.restart_interval = restart_interval < 0 ? s.grid.mcus_x : restart_interval;
+    for (Scan &s : p.scans) {
+        s.grid.restart_interval = restart_interval < 0 ? s.grid.mcus_x : restart_interval;
+        s.grid.by_mcus_x = Divider(s.grid.mcus_x);
+    }
     if (static_cast<int64_t>(p.blocks) * kBlockSamples > kMaxSamples)
         throw Error(CUDAENC_ERR_UNSUPPORTED,
                     format_string("a picture of %dx%d in %d components is too large: it has at most 2^31 samples",

@@ -112,6 +112,10 @@ class DeviceEncoder : public DevicePipeline {
 
     void code(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
+        queue_as_graph(s, [this, &s] { queue_stages(s); });
+    }
+
+    void queue_stages(Slot &s) {
         mark(s, kDwt);
         transform(s);
         mark(s, kContext);
@@ -283,7 +287,7 @@ class DeviceEncoder : public DevicePipeline {
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
     }
 
-    PooledBuffer download(FrameSlot &slot) override {
+    PooledBuffer make_packet(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         if (s.result.data()->longest)
             throw Error(CUDAENC_ERR_UNSUPPORTED,
@@ -298,7 +302,7 @@ class DeviceEncoder : public DevicePipeline {
             boxes = make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
                                    s.frame.sample_aspect_den, bytes);
         PooledBuffer packet = packets_->take(boxes.size() + bytes);
-        device_->download(s.stream, packet->data + boxes.size(), s.codestream.data(), bytes);
+        queue_download(s, packet->data + boxes.size(), s.codestream.data(), bytes);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         return packet;
     }

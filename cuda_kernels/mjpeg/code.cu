@@ -1,224 +1,12 @@
-// Pixels to Huffman codes: load, level shift, colours, forward DCT, quantisation, DC prediction, run-length and Huffman
-// coding. A thread owns a block from its samples to its bits; what threads tell each other is the DC and how many bits
-// there are. With tables made for the picture there are two kernels, and levels in memory between them.
-// SPDX-License-Identifier: LGPL-2.1-or-later
-#include "../../common/mjpeg/color.h"
-#include "../../common/mjpeg/fdct.h"
-#include "../bits.cuh"
+// Pixels to Huffman codes, and these to bytes: run-length and Huffman coding, bits joined to bytes, zeros stuffed,
+// restart markers. A thread owns a block from its samples to its bits; what threads tell each other is the DC and how
+// many bits there are; what thread-blocks tell each other is how many bits and bytes come before. With tables made for
+// the picture there are two kernels, and levels in memory between them. SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../device.cuh"
-#include "code_params.h"
+#include "../look_back.cuh"
+#include "levels.cuh"
 
 namespace cudaenc::mjpeg {
-
-// ---- Which blocks a thread-block has
-
-struct PieceMcus {
-    uint32_t index;  // of the piece
-    int32_t first, count;
-};
-
-DEVICE PieceMcus mcus_of_piece(const ScanPieces &scan) {
-    const int32_t all = scan.grid.mcus(), interval = scan.grid.restart_interval ? scan.grid.restart_interval : all;
-    const int32_t begin = block_x() / scan.interval_pieces * interval, within = block_x() % scan.interval_pieces;
-    const int32_t end = min_of(begin + interval, all), first = begin + within * scan.mcus;
-    return {scan.first_piece + static_cast<uint32_t>(block_x()), first, min_of(scan.mcus, end - first)};
-}
-
-// The thread's block. Threads are in the order of components and, within these, of coding.
-struct PieceBlock {
-    int component;  // in the scan
-    int order;      // of coding, in the piece
-    bool coded;     // the thread has one
-    bool sampled;   // it has samples
-    BlockPlace place;
-};
-
-// The first of the threads that have a component's blocks.
-DEVICE int first_thread(const ScanPieces &scan, int component) {
-    return scan.mcus * scan.component[component].first_block;
-}
-
-DEVICE PieceBlock block_of_thread(const ScanPieces &scan, const PieceMcus &mcus) {
-    int c = 0;
-    while (c + 1 < scan.components && thread_x() >= first_thread(scan, c + 1)) c++;
-    const ScanComponent &k = scan.component[c];
-    const int within = thread_x() - first_thread(scan, c), blocks = k.grid.h * k.grid.v;
-    const int mcu = within / blocks, i = within % blocks;
-    const bool coded = mcu < mcus.count;
-    const BlockPlace place = block_of_mcu(scan.grid, k.grid, mcus.first + mcu, i);
-    return {c, mcu * scan.mcu_blocks + k.first_block + i, coded, coded && has_samples(k.grid, place), place};
-}
-
-// ---- Samples to levels
-
-// 8 level-shifted samples, a byte each.
-struct SampleRow {
-    uint32_t words[2];
-    DEVICE_MEMBER int32_t operator[](int x) const { return static_cast<int8_t>(words[x >> 2] >> (8 * (x & 3))); }
-};
-
-DEVICE uint32_t pack_samples(const int32_t *v) {
-    return (v[0] & 255) | (v[1] & 255) << 8 | (v[2] & 255) << 16 | static_cast<uint32_t>(v[3]) << 24;
-}
-
-// Rows of 8 samples from (x, y) on; the last column and row of the component are repeated.
-template <int Rows>
-DEVICE void load_rows(const SampleLayout &s, const ScanComponent &k, int x, int y, SampleRow (&rows)[Rows]) {
-    constexpr uint32_t kLevelShift = 0x80808080u;
-    const int last_x = k.width - 1, last_y = k.height - 1;
-    const uint64_t alignment = reinterpret_cast<uint64_t>(s.data) | static_cast<uint64_t>(s.stride);
-    const uint8_t *column = s.data + int64_t{x} * s.step;
-    const bool bytes = s.shift + s.depth == 8 && s.depth == 8;
-    if (bytes && s.step == 1 && x + 7 <= last_x && (alignment & 7) == 0) {
-        CUDAENC_UNROLL
-        for (int i = 0; i < Rows; i++) {
-            const uint64_t word =
-                load_readonly(reinterpret_cast<const uint64_t *>(column + min_of(y + i, last_y) * s.stride));
-            rows[i] = {{static_cast<uint32_t>(word) ^ kLevelShift, static_cast<uint32_t>(word >> 32) ^ kLevelShift}};
-        }
-    } else if (bytes && s.step == 2 && x + 8 <= last_x && (alignment & 14) == 0 && (s.stride & 15) == 0) {
-        const uint32_t odd = static_cast<uint32_t>(alignment & 1), selector = odd ? 0x7531 : 0x6420;
-        CUDAENC_UNROLL
-        for (int i = 0; i < Rows; i++) {
-            const Uint4 words =
-                load_readonly(reinterpret_cast<const Uint4 *>(column + min_of(y + i, last_y) * s.stride - odd));
-            rows[i] = {{byte_permute(words.x, words.y, selector) ^ kLevelShift,
-                        byte_permute(words.z, words.w, selector) ^ kLevelShift}};
-        }
-    } else {
-        CUDAENC_NO_UNROLL
-        for (int i = 0; i < Rows; i++) {
-            int32_t v[8];
-            CUDAENC_UNROLL
-            for (int j = 0; j < 8; j++) v[j] = load_sample(s, min_of(x + j, last_x), min_of(y + i, last_y));
-            const SampleRow row{{pack_samples(v), pack_samples(v + 4)}};
-            CUDAENC_UNROLL
-            for (int j = 0; j < Rows; j++)
-                if (j == i) rows[j] = row;  // keeps rows[] in registers
-        }
-    }
-}
-
-// Rows of a component of the scan, after the colour transform.
-template <int Rows>
-DEVICE void load_component(const SampleLayout *layouts, const ScanPieces &scan, int component, int x, int y,
-                           SampleRow (&rows)[Rows]) {
-    if (!scan.rgb_to_ycbcr) {
-        const ScanComponent &k = scan.component[component];
-        return load_rows(layouts[k.layout], k, x, y, rows);
-    }
-    CUDAENC_NO_UNROLL
-    for (int i = 0; i < Rows; i++) {
-        SampleRow rgb[kMaxComponents][1];
-        CUDAENC_UNROLL
-        for (int c = 0; c < kMaxComponents; c++)
-            load_rows(layouts[c], scan.component[c], x, min_of(y + i, scan.component[c].height - 1), rgb[c]);
-        int32_t v[8];
-        CUDAENC_UNROLL
-        for (int j = 0; j < 8; j++) {
-            int32_t c0 = rgb[0][0][j], c1 = rgb[1][0][j], c2 = rgb[2][0][j];
-            rgb_to_ycbcr(c0, c1, c2);
-            v[j] = component == 0 ? c0 : component == 1 ? c1 : c2;
-        }
-        const SampleRow row{{pack_samples(v), pack_samples(v + 4)}};
-        CUDAENC_UNROLL
-        for (int j = 0; j < Rows; j++)
-            if (j == i) rows[j] = row;
-    }
-}
-
-// Coefficients, by index.
-DEVICE void transform(const SampleRow (&rows)[kBlockSize], int32_t (&c)[kBlockSamples]) {
-    CUDAENC_UNROLL
-    for (int y = 0; y < kBlockSize; y++) {
-        int32_t v[kBlockSize];
-        CUDAENC_UNROLL
-        for (int x = 0; x < kBlockSize; x++) v[x] = rows[y][x];
-        fdct<FdctPass::rows>(v);
-        CUDAENC_UNROLL
-        for (int x = 0; x < kBlockSize; x++) c[kBlockSize * y + x] = v[x];
-    }
-    CUDAENC_UNROLL
-    for (int x = 0; x < kBlockSize; x++) {
-        int32_t v[kBlockSize];
-        CUDAENC_UNROLL
-        for (int y = 0; y < kBlockSize; y++) v[y] = c[kBlockSize * y + x];
-        fdct<FdctPass::columns>(v);
-        CUDAENC_UNROLL
-        for (int y = 0; y < kBlockSize; y++) c[kBlockSize * y + x] = v[y];
-    }
-}
-
-// Coefficients by index to levels in the zig-zag sequence. Returns which are not 0, bit k for place k.
-DEVICE uint64_t quantise_block(const WideQuantiser &quantiser, const int32_t (&c)[kBlockSamples],
-                               int32_t (&levels)[kBlockSamples]) {
-    uint32_t low = 0, high = 0;
-    CUDAENC_UNROLL
-    for (int i = 0; i < kBlockSamples; i++) {
-        const int k = zigzag_place(i);
-        levels[k] = quantise_wide(c[i], quantiser.multiplier[i]);
-        if (levels[k] != 0) (k < 32 ? low : high) |= 1u << (k & 31);
-    }
-    return uint64_t{high} << 32 | low;
-}
-
-// A block's levels in shared memory, in the zig-zag sequence; their pitch spreads blocks over the banks.
-constexpr int kLevelPitch = kBlockSamples + 2;
-
-// The coefficients of the thread's block, by index.
-DEVICE void transformed_block(const SampleLayout *layouts, const ScanPieces &scan, const PieceBlock &block,
-                              int32_t (&c)[kBlockSamples]) {
-    SampleRow rows[kBlockSize];
-    load_component(layouts, scan, block.component, block.place.x * kBlockSize, block.place.y * kBlockSize, rows);
-    transform(rows, c);
-}
-
-// The thread's block from samples to levels in the zig-zag sequence. Returns which are not 0, bit k for place k.
-DEVICE uint64_t quantised_block(const SampleLayout *layouts, const ScanPieces &scan, const WideQuantiser *quantisers,
-                                const PieceBlock &block, int32_t (&levels)[kBlockSamples]) {
-    int32_t c[kBlockSamples];
-    transformed_block(layouts, scan, block, c);
-    // A branch, so that divisors are operands at constant addresses.
-    return scan.component[block.component].table == kLuma ? quantise_block(quantisers[kLuma], c, levels)
-                                                          : quantise_block(quantisers[kChroma], c, levels);
-}
-
-// What predicts the piece's first block of a component: its DC needs no transform. Lanes 8 c to 8 c + 7 of the warp
-// are a component's.
-DEVICE int32_t dc_before_piece(const SampleLayout *layouts, const ScanPieces &scan, const WideQuantiser *quantisers,
-                               const PieceMcus &mcus) {
-    const int c = lane_id() / 8;
-    int32_t sum = 0;
-    const bool predicted = c < scan.components && !scan.grid.begins_interval(mcus.first);
-    if (predicted) {
-        const BlockPlace place = dc_predictor(scan.grid, scan.component[c].grid, mcus.first, 0);
-        SampleRow row[1];
-        load_component(layouts, scan, c, place.x * kBlockSize, place.y * kBlockSize + lane_id() % 8, row);
-        CUDAENC_UNROLL
-        for (int x = 0; x < kBlockSize; x++) sum += row[0][x];
-    }
-    for (int mask = 4; mask; mask >>= 1) sum += warp_shuffle_xor(sum, mask);
-    return predicted ? quantise_wide(fdct_dc(sum), quantisers[scan.component[c].table].multiplier[0]) : 0;
-}
-
-// The thread's DC level less its prediction (F.1.1.5.1); 0 without samples. With all threads of the block.
-DEVICE int32_t dc_difference(const SampleLayout *layouts, const ScanPieces &scan, const WideQuantiser *quantisers,
-                             const PieceMcus &mcus, const PieceBlock &block, int32_t dc) {
-    constexpr int32_t kNoSamples = 1 << 16;
-    SHARED(int32_t, dcs, kPieceBlocks);
-    SHARED(int32_t, before, 4);
-    dcs[thread_x()] = block.sampled ? dc : kNoSamples;
-    if (warp_id() == 0) {
-        const int32_t predictor = dc_before_piece(layouts, scan, quantisers, mcus);
-        if (lane_id() % 8 == 0) before[lane_id() / 8] = predictor;
-    }
-    block_sync();
-    if (!block.sampled) return 0;
-    int predictor = thread_x() - 1;
-    const int first = first_thread(scan, block.component);
-    while (predictor >= first && dcs[predictor] == kNoSamples) predictor--;
-    return dc - (predictor >= first ? dcs[predictor] : before[block.component]);
-}
 
 // ---- Levels to bits
 
@@ -264,34 +52,149 @@ struct SlotWords {
 
 // A part of the piece's bits, in the memory of the slots. Other threads write to the same words; words outside are left
 // out.
-constexpr uint32_t kWindowWords = kPieceBlocks * kSlotPitch - 1;
+constexpr uint32_t kWindowWords = 768;
 struct WindowWords {
-    uint32_t *window;  // [kWindowWords + 1]
+    uint32_t *window;  // [kWindowWords]
     uint32_t next;
     DEVICE_MEMBER void put(uint32_t bits) {
-        if (next <= kWindowWords) atomic_or(&window[next], bits);
+        if (next < kWindowWords) atomic_or(&window[next], bits);
         next++;
     }
 };
 
-// Codes the piece, with all threads of the block. levels: of the thread's block.
-DEVICE void code_piece(const CodedWords &out, const ScanPieces &scan, const PieceMcus &mcus, const CodeTables *tables,
-                       const PieceBlock &block, const int16_t *levels, uint64_t nonzero, int32_t dc_difference) {
+// ---- Bits to bytes
+
+// Bit 8 i + 7: byte i is 0xFF.
+DEVICE uint32_t full_bytes(uint32_t word) { return ((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u; }
+
+// Sums over the threads before the own one, and over all.
+struct BlockSums {
+    uint32_t before, all;
+};
+template <int Warps>
+DEVICE BlockSums block_sums(uint32_t value) {
+    SHARED(uint32_t, warp_sums, Warps);
+    const uint32_t scanned = warp_inclusive_add(value);
+    if (lane_id() == 31) warp_sums[warp_id()] = scanned;
+    block_sync();
+    BlockSums sums{scanned - value, 0};
+    CUDAENC_UNROLL
+    for (int i = 0; i < Warps; i++) {
+        sums.before += i < warp_id() ? warp_sums[i] : 0;
+        sums.all += warp_sums[i];
+    }
+    return sums;
+}
+
+// Writes a piece's bytes with a zero stuffed after each 0xFF (F.1.2.3), 16 at a time from an address that 16 divides:
+// memory of the host takes them so at full speed. What is left waits in `stage` for the next ones.
+constexpr int kStuffedWords = 2 * kPieceBlocks;  // of the window, at a time
+constexpr int kStageBytes = 2 * 4 * kStuffedWords + 32;
+class StuffedBytes {
+  public:
+    // With all threads. to: where the first byte goes.
+    DEVICE_MEMBER StuffedBytes(uint8_t *stage, uint8_t *to)
+        : stage_(stage),
+          skipped_(static_cast<uint32_t>(reinterpret_cast<uint64_t>(to)) & 15),
+          held_(skipped_),
+          to_(to - skipped_) {}
+    // The first `bytes` bytes of words of the window, kStuffedWords at most; where it is the last part, all is written,
+    // after a marker if that is not 0.
+    DEVICE_MEMBER void append(const uint32_t *words, uint32_t bytes, bool last, uint32_t marker) {
+        constexpr uint32_t kRun = kStuffedWords / kPieceBlocks;
+        const uint32_t thread = static_cast<uint32_t>(thread_x()), first = thread * kRun;
+        uint32_t own[kRun], full = 0;
+        CUDAENC_UNROLL
+        for (uint32_t i = 0; i < kRun; i++) {
+            own[i] = 4 * (first + i) < bytes ? words[first + i] : 0;
+            full += static_cast<uint32_t>(popcount(full_bytes(own[i])));
+        }
+        const BlockSums sums = block_sums<kPieceBlocks / 32>(full);
+        uint8_t *to = stage_ + held_ + 4 * first + sums.before;
+        CUDAENC_UNROLL
+        for (uint32_t i = 0; i < kRun; i++) {
+            CUDAENC_UNROLL
+            for (uint32_t k = 0; k < 4; k++) {
+                if (4 * (first + i) + k >= bytes) continue;
+                const uint8_t byte = static_cast<uint8_t>(own[i] >> (24 - 8 * k));
+                *to++ = byte;
+                if (byte == 0xFF) *to++ = 0;
+            }
+        }
+        uint32_t end = held_ + bytes + sums.all;
+        if (marker) {
+            if (thread == 0)
+                stage_[end] = static_cast<uint8_t>(marker >> 8), stage_[end + 1] = static_cast<uint8_t>(marker);
+            end += 2;
+        }
+        block_sync();
+        const uint32_t whole = end & ~15u;
+        if (thread >= skipped_ && thread < min_of(end, 16u) && (skipped_ || !whole)) to_[thread] = stage_[thread];
+        for (uint32_t i = 16 * thread + (skipped_ ? 16 : 0); i < whole; i += 16 * kPieceBlocks)
+            *reinterpret_cast<Uint4 *>(to_ + i) = *reinterpret_cast<const Uint4 *>(stage_ + i);
+        const uint8_t rest = whole + thread < end ? stage_[whole + thread] : 0;
+        if (last) {
+            if (whole && whole + thread < end) to_[whole + thread] = rest;
+            return;
+        }
+        block_sync();
+        if (whole + thread < end) stage_[thread] = rest;
+        if (whole) skipped_ = 0;
+        to_ += whole;
+        held_ = end - whole;
+    }
+
+  private:
+    uint8_t *stage_;
+    uint32_t skipped_;  // bytes of the stage that are not the piece's
+    uint32_t held_;     // bytes of it in use
+    uint8_t *to_;       // where its first byte goes
+};
+
+// ---- A piece
+
+// Where the piece's `size` bytes go; nullptr: there is no room. With all threads.
+DEVICE uint8_t *place_of(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
+                         uint32_t size) {
+    SHARED(uint64_t, place, 1);
+    if (warp_id() == 0) {
+        const bool begins_scan = mcus.index == scan.first_piece;
+        const uint32_t header = begins_scan ? scan.header_bytes : 0;
+        uint64_t before = 0;
+        if (mcus.index)
+            before = sum_before(links.bytes, mcus.index, links.serial, header + size);
+        else if (lane_id() == 0)
+            publish(links.bytes, links.serial, Published::sum, size);
+        if (lane_id() == 0) {
+            place[0] = before + header;
+            if (begins_scan) out.result->scan[scan.number] = before + header;
+            if (mcus.ends_scan) out.result->bytes = before + header + size;
+        }
+    }
+    block_sync();
+    return place[0] + size <= out.capacity ? out.bytes + place[0] : nullptr;
+}
+
+// Codes the piece and writes it, with all threads of the block. levels: of the thread's block.
+DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
+                       const CodeTables *tables, const PieceBlock &block, const int16_t *levels, uint64_t nonzero,
+                       int32_t dc_difference) {
     constexpr int kWarps = kPieceBlocks / 32, kDcWords = kTables * 16, kAcWords = kTables * 256;
     SHARED(uint32_t, dc_codes, kDcWords);
     SHARED(uint32_t, ac_codes, kAcWords);
     SHARED(uint32_t, slots, kPieceBlocks *kSlotPitch);
     SHARED(uint32_t, bits_before, kPieceBlocks);  // by order: of the own block, then of all before
-    SHARED(uint32_t, warp_bits, kWarps);
-    SHARED(uint32_t, full_bytes, 8);
-    SHARED(uint32_t, first_word, 1);
+    SHARED(uint32_t, phase_of_piece, 1);
+    SHARED(uint32_t, full, 1);
+    static_assert(4 * kWindowWords + kStageBytes <= 4 * kPieceBlocks * kSlotPitch);
     const int thread = thread_x();
     for (int i = thread; i < kDcWords; i += kPieceBlocks) dc_codes[i] = load_readonly(&tables->dc[0][0] + i);
     for (int i = thread; i < kAcWords; i += kPieceBlocks) ac_codes[i] = load_readonly(&tables->ac[0][0] + i);
-    if (thread < 8) full_bytes[thread] = 0;
+    if (thread == 0) full[0] = 0;
     if (thread >= mcus.count * scan.mcu_blocks) bits_before[thread] = 0;
     block_sync();
 
+    // Blocks to bits.
     const int table = scan.component[block.component].table;
     const uint32_t *dc = &dc_codes[table * 16], *ac = &ac_codes[table * 256];
     uint32_t *slot = &slots[thread * kSlotPitch];
@@ -305,31 +208,33 @@ DEVICE void code_piece(const CodedWords &out, const ScanPieces &scan, const Piec
         bits_before[block.order] = block_bits;
     }
     block_sync();
-    const uint32_t own = bits_before[thread], scanned = warp_inclusive_add(own);
-    if (lane_id() == 31) warp_bits[warp_id()] = scanned;
-    block_sync();
-    uint32_t before = scanned - own, total = 0;
-    CUDAENC_UNROLL
-    for (int i = 0; i < kWarps; i++) {
-        before += i < warp_id() ? warp_bits[i] : 0;
-        total += warp_bits[i];
-    }
-    bits_before[thread] = before;
+
+    // How many come before each block in the piece, and before the piece in the byte that it begins in.
+    const BlockSums sums = block_sums<kWarps>(bits_before[thread]);
+    bits_before[thread] = sums.before;
     uint32_t slot_words[kSlotWords];
     CUDAENC_UNROLL
     for (uint32_t i = 0; i < kSlotWords; i++) slot_words[i] = 32 * i < block_bits ? slot[i] : 0;
-    const uint32_t words = (total + 31) / 32;
-    if (thread == 0) first_word[0] = atomic_add(&out.sums->words, words);
+    if (warp_id() == 0) {
+        uint64_t before = 0;
+        if (!mcus.begins_interval)
+            before = sum_before(links.bits, mcus.index, links.serial, sums.all);
+        else if (lane_id() == 0)
+            publish(links.bits + mcus.index, links.serial, Published::sum, sums.all);
+        if (lane_id() == 0) phase_of_piece[0] = static_cast<uint32_t>(before) & 7;
+    }
     block_sync();
+    const uint32_t phase = phase_of_piece[0], bits = phase + sums.all;
+    const uint32_t bytes = mcus.ends_interval ? (bits + 7) / 8 : bits / 8, words = (bits + 31) / 32;
+    const uint32_t begin = block.coded ? phase + bits_before[block.order] : 0;
 
-    const uint32_t first = first_word[0], begin = block.coded ? bits_before[block.order] : 0;
-    const bool fits = first + words <= out.capacity;
+    // A part of the piece's bits.
     uint32_t *window = slots;
-    for (uint32_t window_begin = 0; window_begin < words; window_begin += kWindowWords) {
-        const uint32_t count = min_of(kWindowWords, words - window_begin);
-        for (uint32_t i = thread; i <= count; i += kPieceBlocks) window[i] = 0;
+    uint8_t *stage = reinterpret_cast<uint8_t *>(&slots[kWindowWords]);
+    const auto fill_window = [&](uint32_t first, uint32_t count) {
+        for (uint32_t i = thread; i < count; i += kPieceBlocks) window[i] = 0;
         block_sync();
-        WindowWords to{window, begin / 32 - window_begin};
+        WindowWords to{window, begin / 32 - first};
         const uint32_t shift = begin % 32;
         if (block_bits <= kSlotWords * 32) {
             uint32_t last = 0;
@@ -339,33 +244,64 @@ DEVICE void code_piece(const CodedWords &out, const ScanPieces &scan, const Piec
                 if (32 * i < shift + block_bits) to.put(funnel_shift_right(next, last, shift));
                 last = next;
             }
-        } else if (begin / 32 <= window_begin + kWindowWords && begin + block_bits > window_begin * 32) {
-            WordWriter<WindowWords> bits{to, shift, 0};
-            CodeWriter<WordWriter<WindowWords>> writer{dc, ac, bits};
+        } else if (begin / 32 < first + count && begin + block_bits > first * 32) {
+            WordWriter<WindowWords> bits_to{to, shift, 0};
+            CodeWriter<WordWriter<WindowWords>> writer{dc, ac, bits_to};
             code_block(dc_difference, nonzero, LevelReader{levels, 0}, writer);
-            bits.words.put(bits.pending);
+            bits_to.words.put(bits_to.pending);
+        }
+        // What the piece before left, and what fills up the last byte.
+        if (thread == 0 && first == 0 && phase)
+            atomic_or(&window[0], static_cast<uint32_t>(wait_for(links.tails + mcus.index - 1, links.serial))
+                                      << (32 - phase));
+        if (thread == 0 && first + count == words && 8 * bytes > bits)
+            atomic_or(&window[count - 1], (0xFFFFFFFFu >> (bits & 31)) & ~(0xFFFFFFFFu >> 1 >> ((8 * bytes - 1) & 31)));
+        block_sync();
+    };
+
+    // Where its bytes begin depends on how many are stuffed, so that these are counted before any is written. What
+    // takes several windows is put there twice.
+    const uint32_t marker = mcus.ends_interval && !mcus.ends_scan ? kRst0 + mcus.interval % 8 : 0;
+    StuffedBytes to(stage, nullptr);
+    enum Pass { counting, writing };
+    CUDAENC_NO_UNROLL
+    for (int pass = counting; pass <= writing; pass++) {
+        if (pass == writing) {
+            const uint32_t size = bytes + full[0] + (marker ? 2 : 0);
+            uint8_t *place = place_of(out, links, scan, mcus, size);
+            if (!place) return;
+            to = StuffedBytes(stage, place);
+        }
+        for (uint32_t first = 0; first < words; first += kWindowWords) {
+            const uint32_t count = min_of(kWindowWords, words - first);
+            if (pass == counting || words > kWindowWords) {
+                if (pass == writing || first) block_sync();
+                fill_window(first, count);
+            }
+            if (pass == counting) {
+                uint32_t own = 0;
+                for (uint32_t i = thread; i < count; i += kPieceBlocks)
+                    own += static_cast<uint32_t>(popcount(full_bytes(window[i])));
+                own = warp_add(own);
+                if (lane_id() == 0 && own) atomic_add(&full[0], own);
+                if (thread == 0 && first + count == words && !mcus.ends_interval)
+                    publish(links.tails + mcus.index, links.serial, Published::own,
+                            bits % 8 ? window[count - 1] >> (-bits & 31) & ((1u << bits % 8) - 1) : 0);
+                continue;
+            }
+            for (uint32_t i = 0; i < count && 4 * (first + i) < bytes; i += kStuffedWords) {
+                const uint32_t left = bytes - 4 * (first + i), here = min_of(left, 4u * kStuffedWords);
+                to.append(window + i, here, here == left, here == left ? marker : 0);
+            }
         }
         block_sync();
-        for (uint32_t i = thread; i < count; i += kPieceBlocks) {
-            const uint32_t bits = window[i];
-            if (fits) out.words[first + window_begin + i] = bits;
-            for (uint32_t runs = runs_of_ones(bits, window[i + 1]); runs; runs &= runs - 1)
-                atomic_add(&full_bytes[(31 - find_first_set(runs)) & 7], 1u);
-        }
-        block_sync();
-    }
-    Piece &piece = out.pieces[mcus.index];
-    if (thread < 8) piece.full_bytes[thread] = static_cast<uint16_t>(full_bytes[thread]);
-    if (thread == 0) {
-        piece.bits = total;
-        piece.first_word = first;
     }
 }
 
 KERNEL(kPieceBlocks, mjpeg_encode, EncodeParams)
 {
     SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
-    const PieceMcus mcus = mcus_of_piece(p.scan);
+    const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
     const PieceBlock block = block_of_thread(p.scan, mcus);
     int16_t *own = &levels[thread_x() * kLevelPitch];
     uint64_t nonzero = 0;
@@ -378,7 +314,7 @@ KERNEL(kPieceBlocks, mjpeg_encode, EncodeParams)
         for (int k = 1; k < kBlockSamples; k++) own[k] = static_cast<int16_t>(values[k]);
     }
     const int32_t difference = dc_difference(p.layouts, p.scan, p.quantiser, mcus, block, dc);
-    code_piece(p.out, p.scan, mcus, p.codes, block, own, nonzero, difference);
+    code_piece(p.out, p.links, p.scan, mcus, p.codes, block, own, nonzero, difference);
 }
 
 // ---- With tables made for the picture
@@ -404,7 +340,7 @@ KERNEL(kPieceBlocks, mjpeg_transform, TransformParams)
     for (int i = thread; i < kDcWords; i += kPieceBlocks) dc_counts[i] = 0;
     for (int i = thread; i < kAcWords; i += kPieceBlocks) ac_counts[i] = 0;
 
-    const PieceMcus mcus = mcus_of_piece(p.scan);
+    const PieceMcus mcus = mcus_of_piece(p.scan, static_cast<uint32_t>(block_x()));
     const PieceBlock block = block_of_thread(p.scan, mcus);
     int16_t *own = &levels[thread * kLevelPitch];
     uint32_t *words = p.levels.words + uint64_t{mcus.index} * kPieceLevelWords + thread;
@@ -440,7 +376,7 @@ KERNEL(kPieceBlocks, mjpeg_bins, BinsParams)
     SHARED(uint32_t, bins, kRateBins);
     for (int i = thread_x(); i < kRateBins; i += kPieceBlocks) bins[i] = 0;
     block_sync();
-    const PieceBlock block = block_of_thread(p.scan, mcus_of_piece(p.scan));
+    const PieceBlock block = block_of_thread(p.scan, mcus_of_piece(p.scan, static_cast<uint32_t>(block_x())));
     if (block.sampled) {
         int32_t c[kBlockSamples];
         transformed_block(p.layouts, p.scan, block, c);
@@ -457,7 +393,7 @@ KERNEL(kPieceBlocks, mjpeg_bins, BinsParams)
 KERNEL(kPieceBlocks, mjpeg_code, CodeParams)
 {
     SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
-    const PieceMcus mcus = mcus_of_piece(p.scan);
+    const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
     const PieceBlock block = block_of_thread(p.scan, mcus);
     int16_t *own = &levels[thread_x() * kLevelPitch];
     const uint32_t *words = p.levels.words + uint64_t{mcus.index} * kPieceLevelWords + thread_x();
@@ -473,7 +409,7 @@ KERNEL(kPieceBlocks, mjpeg_code, CodeParams)
         difference = own[0];
         nonzero = load_readonly(p.levels.nonzero + uint64_t{mcus.index} * kPieceBlocks + thread_x());
     }
-    code_piece(p.out, p.scan, mcus, p.codes, block, own, nonzero, difference);
+    code_piece(p.out, p.links, p.scan, mcus, p.codes, block, own, nonzero, difference);
 }
 
 }  // namespace cudaenc::mjpeg

@@ -21,6 +21,7 @@ struct ScanComponent {
     int32_t table;          // kLuma or kChroma
     int32_t layout;         // index into the layouts
     int32_t first_block;    // in the MCU
+    int32_t first_thread;   // of those that have its blocks
 };
 
 struct ScanPieces {
@@ -30,31 +31,41 @@ struct ScanPieces {
     int32_t mcu_blocks;       // of all components
     int32_t mcus;             // of a piece, but the last one of an interval may have fewer
     int32_t interval_pieces;  // of an interval, but the last one may have fewer
-    uint32_t first_piece;     // of all scans' pieces
+    Divider by_interval_pieces;
+    uint32_t first_piece;   // of all scans' pieces
+    uint32_t pieces;        // of the scan
+    uint32_t number;        // of the scan
+    uint32_t header_bytes;  // in front of the scan, of its marker segments, which the host writes; none for scan 0
     bool rgb_to_ycbcr;
-};
-
-// What a piece became: bits in words, the first one the highest.
-struct Piece {
-    uint32_t bits;
-    uint32_t first_word;
-    uint16_t full_bytes[8];  // bytes of 0xFF that lie in it, where a byte begins with its bit 0 to 7
 };
 
 // What a frame's thread-blocks add to; 0 before.
 struct FrameSums {
-    uint32_t words;  // that pieces needed
     SymbolCounts symbols;
     uint32_t bins[kRateBins];  // where a size is to be met: of coefficients
 };
 
-// Where pieces put their words: one after the other, in the order in which they are done. Of a piece for which there is
-// no room, none are written.
-struct CodedWords {
-    Piece *pieces;
-    uint32_t *words;  // [capacity]
-    FrameSums *sums;
-    uint32_t capacity;
+// What pieces tell those that follow, see look_back.cuh. 0 before the first frame, [pieces] each.
+struct PieceLinks {
+    uint32_t *tickets;
+    uint64_t *bits;   // of an interval; all that matters is how many go beyond the last whole byte
+    uint64_t *tails;  // those, where the interval goes on
+    uint64_t *bytes;
+    uint32_t serial;  // of the frame, 1..255 in turn
+};
+
+// What the host learns of a frame.
+struct FrameResult {
+    uint64_t bytes;                 // of all scans' entropy-coded data, and what the host writes between these
+    uint64_t scan[kMaxComponents];  // where each one's data begin
+    HuffmanSpecs huffman;           // where they were made for the picture
+};
+
+// The packet behind its headers, and what is told of it, in memory of the host. Pieces that do not fit are not written.
+struct CodedBytes {
+    uint8_t *bytes;
+    uint64_t capacity;
+    FrameResult *result;
 };
 
 // What a piece's blocks became, [32][kPieceBlocks] words each: word w of a block has the levels at places 2 w and 2 w +
@@ -71,34 +82,36 @@ struct WideQuantiser {
 };
 
 // Grid of all: a thread-block a piece of the scan.
-struct EncodeParams {  // pixels to bits
+struct EncodeParams {  // pixels to bytes
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_encode"};
-    const SampleLayout *layouts;
     const CodeTables *codes;
-    CodedWords out;
+    CodedBytes out;
+    PieceLinks links;
     ScanPieces scan;
+    SampleLayout layouts[kMaxComponents];
     WideQuantiser quantiser[kTables];
 };
 struct TransformParams {  // pixels to levels, which are counted
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_transform"};
-    const SampleLayout *layouts;
     StoredLevels levels;
     FrameSums *sums;
     ScanPieces scan;
+    SampleLayout layouts[kMaxComponents];
     WideQuantiser quantiser[kTables];
 };
 struct BinsParams {  // pixels to the histogram of what becomes 0 at which scale
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_bins"};
-    const SampleLayout *layouts;
     FrameSums *sums;
     ScanPieces scan;
+    SampleLayout layouts[kMaxComponents];
     uint32_t threshold[kTables][kBlockSamples];  // rate_threshold() of the matrices, by index
 };
-struct CodeParams {  // levels to bits
+struct CodeParams {  // levels to bytes
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_code"};
     StoredLevels levels;
     const CodeTables *codes;
-    CodedWords out;
+    CodedBytes out;
+    PieceLinks links;
     ScanPieces scan;
 };
 

@@ -1,7 +1,7 @@
-// JPEG on a device, top to bottom: load, forward DCT, quantisation and Huffman coding of pieces -> their places ->
-// bytes -> download. Where tables are made for the picture, its levels are stored and its symbols counted before it is
-// coded. Where a size is to be met, the host searches for the scale of the matrices, and the device codes what it
-// tries. The host writes the headers. SPDX-License-Identifier: LGPL-2.1-or-later
+// JPEG on a device, top to bottom: load, forward DCT, quantisation, Huffman coding, and the bytes to the packet, all in
+// one launch. Where tables are made for the picture, its levels are stored and its symbols counted before it is coded.
+// Where a size is to be met, the host searches for the scale of the matrices, and the device transforms what it tries.
+// The host writes the headers. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 
 #include "../../common/error.h"
@@ -10,15 +10,17 @@
 #include "../../common/mjpeg/rate.h"
 #include "../device_pipeline.h"
 #include "code_params.h"
-#include "pack_params.h"
 #include "tables_params.h"
 
 namespace cudaenc::mjpeg {
 
 namespace {
 
-enum Stage { kUpload, kTransform, kMakeTables, kCode, kPack, kDownload, kStages };
-constexpr const char *kStageNames[kStages] = {"upload", "load and dct", "tables", "huffman", "pack", "download"};
+enum Stage { kUpload, kTransform, kMakeTables, kCode, kPacket, kStages };
+constexpr const char *kStageNames[kStages] = {"upload", "load and dct", "tables", "huffman", "packet"};
+
+// More than all marker segments take but those with text or data.
+constexpr size_t kHeaderRoom = 2048;
 
 struct Slot : FrameSlot {
     explicit Slot(const std::shared_ptr<Device> &device)
@@ -26,18 +28,19 @@ struct Slot : FrameSlot {
     PinnedArray<FrameResult> result;
     PinnedArray<FrameSums> host_sums;  // these two where a size is to be met
     PinnedArray<CodeTables> host_codes;
-    DeviceArray<FrameResult> device_result;
     DeviceArray<FrameSums> sums;
     DeviceArray<uint32_t> level_words;  // these three where levels are stored
     DeviceArray<uint64_t> nonzero;
     DeviceArray<CodeTables> codes;
-    DeviceArray<Piece> pieces;
-    DeviceArray<uint32_t> words;
-    DeviceArray<uint64_t> bits_before, places;
-    DeviceArray<uint8_t> bytes;
+    DeviceArray<uint64_t> links;
+    uint32_t serial = 0;     // of the frame; 0: the links are to be cleared
+    bool unfinished = true;  // the frame is, or failed
+    PooledBuffer out;        // into which the device writes, from `room` on
+    size_t room;             // for headers
     Metadata metadata;
     Divisors divisors;
     HuffmanSpecs huffman;
+    std::vector<uint8_t> header;
 };
 
 class DeviceEncoder : public DevicePipeline {
@@ -46,6 +49,7 @@ class DeviceEncoder : public DevicePipeline {
         : DevicePipeline(std::move(device), params.input, device_frames,
                          stage_times ? std::span<const char *const>(kStageNames) : std::span<const char *const>()),
           p_(params),
+          coded_bytes_(p_.blocks * (kBlockSamples / 4)),
           setup_(device_) {
         for (const Scan &scan : p_.scans) plan_scan(scan);
         const std::vector<CodeTables> codes{make_codes(default_huffman(), p_.tables)};
@@ -62,66 +66,63 @@ class DeviceEncoder : public DevicePipeline {
         s.components = scan.count;
         for (int i = 0; i < scan.count; i++) {
             const Component &c = p_.components[static_cast<size_t>(scan.first + i)];
-            s.component[i] = {c.grid, c.width, c.height, c.table, scan.first + i, s.mcu_blocks};
+            s.component[i] = {c.grid, c.width, c.height, c.table, scan.first + i, s.mcu_blocks, 0};
             s.mcu_blocks += c.grid.h * c.grid.v;
         }
         s.mcus = kPieceBlocks / s.mcu_blocks;
+        for (ScanComponent &c : s.component) c.first_thread = s.mcus * c.first_block;
         const int64_t mcus = s.grid.mcus();
         const int64_t interval = s.grid.restart_interval ? std::min<int64_t>(s.grid.restart_interval, mcus) : mcus;
         s.interval_pieces = static_cast<int32_t>(ceil_div(interval, s.mcus));
+        s.by_interval_pieces = Divider(s.interval_pieces);
         s.first_piece = pieces_;
+        s.pieces = static_cast<uint32_t>(mcus / interval * s.interval_pieces + ceil_div(mcus % interval, s.mcus));
+        s.number = static_cast<uint32_t>(scans_.size());
+        scan_headers_.push_back(make_scan_header(p_, scan));
+        s.header_bytes = s.number ? static_cast<uint32_t>(scan_headers_.back().size()) : 0;
         s.rgb_to_ycbcr = p_.transform == ColorTransform::rgb_to_ycbcr;
-        const uint32_t pieces =
-            static_cast<uint32_t>(mcus / interval * s.interval_pieces + ceil_div(mcus % interval, s.mcus));
-        data_[scans_.size()] = {pieces_, pieces, static_cast<uint32_t>(s.interval_pieces)};
         scans_.push_back(s);
-        pieces_ += pieces;
+        pieces_ += s.pieces;
     }
 
     std::unique_ptr<Slot> make_slot() {
         auto slot = std::make_unique<Slot>(device_);
         Slot &s = *slot;
-        make(s.device_result, 1);
-        make(s.sums, 1);
         s.divisors = make_divisors(p_, p_.scale);
         s.huffman = default_huffman();
         if (p_.optimal || p_.frame_bytes) {
+            make(s.sums, 1);
             make(s.level_words, size_t{pieces_} * kPieceLevelWords);
             make(s.nonzero, size_t{pieces_} * kPieceBlocks);
             make(s.codes, 1);
         }
-        make(s.pieces, pieces_);
-        make(s.bits_before, pieces_);
-        make(s.places, pieces_);
-        // As many bytes as there are samples, which noise exceeds at the highest qualities.
-        make_room(s, p_.blocks * (kBlockSamples / 4) + pieces_, 0);
+        make(s.links, 1 + 3 * size_t{pieces_});
         return slot;
     }
 
-    void make_room(Slot &s, uint64_t words, uint64_t bytes) {
-        if (words > UINT32_MAX) throw Error(CUDAENC_ERR_UNSUPPORTED, "a picture of 16 GiB of codes or more");
-        s.coding.reset();
-        if (words > s.words.count()) {
-            s.words = {};  // there may be no room for both
-            make(s.words, words);
-        }
-        bytes = std::max(bytes, 4 * words + words / 8);  // some zeros are stuffed
-        if (bytes > s.bytes.count()) {
-            s.bytes = {};
-            make(s.bytes, bytes);
-        }
+    // A packet with room for so many coded bytes.
+    void make_room(Slot &s, uint64_t bytes) {
+        s.out.reset();
+        s.out = packets_->take(s.room + bytes + 2);
     }
 
-    void prepare(FrameSlot &slot) override { static_cast<Slot &>(slot).metadata = take_metadata(p_, slot.frame); }
+    void prepare(FrameSlot &slot) override {
+        Slot &s = static_cast<Slot &>(slot);
+        s.metadata = take_metadata(p_, s.frame);
+        const size_t icc = s.metadata.icc_profile.size();
+        s.room = (kHeaderRoom + p_.comment.size() + s.metadata.exif.size() + icc + icc / 1024 + 63) & ~size_t{63};
+        make_room(s, coded_bytes_);
+    }
 
     void code(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         mark(s, kTransform);
-        device_->fill(s.stream, s.sums.data(), 0,
-                      p_.optimal || p_.frame_bytes ? sizeof(FrameSums) : sizeof(FrameSums::words));
+        if (s.unfinished) s.serial = 0;
+        s.unfinished = true;
+        if (p_.optimal || p_.frame_bytes) device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums));
         if (p_.frame_bytes) {
             count_bins(s);
-            for (const Stage stage : {kMakeTables, kCode, kPack}) mark(s, stage);
+            for (const Stage stage : {kMakeTables, kCode}) mark(s, stage);
             return;
         }
         if (p_.optimal) {
@@ -135,12 +136,18 @@ class DeviceEncoder : public DevicePipeline {
             mark(s, kMakeTables);
             mark(s, kCode);
         }
-        mark(s, kPack);
-        pack(s);
+        s.header = make_frame_header(p_, s.metadata, s.divisors).bytes;
     }
 
-    CodedWords coded(Slot &s) const {
-        return {s.pieces.data(), s.words.data(), s.sums.data(), static_cast<uint32_t>(s.words.count())};
+    CodedBytes coded(Slot &s) const {
+        return {s.out->memory + s.room, s.out->capacity - s.room - 2 - CUDAENC_PACKET_PADDING, s.result.data()};
+    }
+    PieceLinks links(Slot &s) {
+        if (s.serial == 0) device_->fill(s.stream, s.links.data(), 0, s.links.bytes());
+        s.serial = s.serial % 255 + 1;
+        uint64_t *words = s.links.data() + 1;
+        return {reinterpret_cast<uint32_t *>(s.links.data()), words, words + pieces_, words + 2 * size_t{pieces_},
+                s.serial};
     }
     StoredLevels levels(Slot &s) const { return {s.level_words.data(), s.nonzero.data()}; }
 
@@ -149,7 +156,7 @@ class DeviceEncoder : public DevicePipeline {
     void launch_pieces(Slot &s, P params) {
         for (size_t i = 0; i < scans_.size(); i++) {
             params.scan = scans_[i];
-            device_->launch(s.stream, {data_[i].pieces}, kPieceBlocks, params);
+            device_->launch(s.stream, {scans_[i].pieces}, kPieceBlocks, params);
         }
     }
 
@@ -159,18 +166,25 @@ class DeviceEncoder : public DevicePipeline {
                 quantisers[table].multiplier[i] = wide_reciprocal_of(divisors.of[table][i]);
     }
 
+    static void set_layouts(const Slot &s, SampleLayout (&layouts)[kMaxComponents]) {
+        std::copy_n(s.layout.data(), kMaxComponents, layouts);
+    }
+
     void encode(Slot &s) {
-        EncodeParams params{s.device_layout.data(), default_codes_.data(), coded(s), {}, {}};
+        EncodeParams params{default_codes_.data(), coded(s), links(s), {}, {}, {}};
+        set_layouts(s, params.layouts);
         set_quantisers(s.divisors, params.quantiser);
         launch_pieces(s, params);
     }
     void transform(Slot &s) {
-        TransformParams params{s.device_layout.data(), levels(s), s.sums.data(), {}, {}};
+        TransformParams params{levels(s), s.sums.data(), {}, {}, {}};
+        set_layouts(s, params.layouts);
         set_quantisers(s.divisors, params.quantiser);
         launch_pieces(s, params);
     }
     void count_bins(Slot &s) {
-        BinsParams params{s.device_layout.data(), s.sums.data(), {}, {}};
+        BinsParams params{s.sums.data(), {}, {}, {}};
+        set_layouts(s, params.layouts);
         for (int table = 0; table < kTables; table++)
             for (int i = 0; i < kBlockSamples; i++) params.threshold[table][i] = rate_threshold(p_.matrix[table][i]);
         launch_pieces(s, params);
@@ -178,19 +192,9 @@ class DeviceEncoder : public DevicePipeline {
     }
     void make_tables(Slot &s) {
         device_->launch(s.stream, {2 * static_cast<unsigned>(p_.tables)}, kTablesThreads,
-                        TablesParams{&s.sums.data()->symbols, &s.device_result.data()->huffman, s.codes.data()});
+                        TablesParams{&s.sums.data()->symbols, &s.result.data()->huffman, s.codes.data()});
     }
-    void code_levels(Slot &s) { launch_pieces(s, CodeParams{levels(s), s.codes.data(), coded(s), {}}); }
-
-    void pack(Slot &s) {
-        PackBuffers buffers{coded(s), s.bits_before.data(), s.places.data(), s.device_result.data(), pieces_, {}, {}};
-        buffers.scans = static_cast<uint32_t>(scans_.size());
-        std::copy_n(data_, scans_.size(), buffers.scan);
-        device_->launch(s.stream, {1}, kPlaceThreads, PlaceParams{buffers});
-        device_->launch(s.stream, {blocks_for(pieces_, kPackThreads / 32)}, kPackThreads,
-                        PackParams{buffers, s.bytes.data(), s.bytes.count()});
-        device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(FrameResult));
-    }
+    void code_levels(Slot &s) { launch_pieces(s, CodeParams{levels(s), s.codes.data(), coded(s), links(s), {}}); }
 
     // The device has counted the bins. It transforms anew for each trial, which takes less time than to store what it
     // would not have to.
@@ -216,51 +220,48 @@ class DeviceEncoder : public DevicePipeline {
     void code_with(Slot &s, const HuffmanSpecs &huffman) {
         *s.host_codes.data() = make_codes(huffman, p_.tables);
         device_->upload(s.stream, s.codes.data(), s.host_codes.data(), sizeof(CodeTables));
-        device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums::words));
         code_levels(s);
-        pack(s);
     }
 
-    PooledBuffer download(FrameSlot &slot) override {
+    PooledBuffer make_packet(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         const FrameResult &result = *s.result.data();
         if (p_.frame_bytes) meet_size(s);
-        while (result.words > s.words.count() || result.bytes > s.bytes.count()) {  // rare; the pixels are there still
-            make_room(s, result.words + result.words / 8, result.bytes + result.bytes / 8);
-            if (p_.frame_bytes)
-                code_with(s, s.huffman);
+        while (result.bytes > coded(s).capacity) {  // rare; the pixels are there still
+            make_room(s, result.bytes);
+            if (p_.frame_bytes || p_.optimal)
+                code_levels(s);
             else
-                code(s);
+                encode(s);
             device_->synchronize(static_cast<Device::Stream>(s.stream));
         }
+        coded_bytes_ = std::max(coded_bytes_, result.bytes);
         if (p_.optimal && !p_.frame_bytes) s.huffman = result.huffman;
-        std::vector<uint8_t> header = make_frame_header(p_, s.metadata, s.divisors).bytes;
-        const size_t frame_header = header.size();
-        header.resize(frame_header + kMaxDhtBytes);
-        header.resize(frame_header + static_cast<size_t>(put_dht(header.data() + frame_header, s.huffman, p_.tables)));
-        std::vector<std::vector<uint8_t>> scan_headers;
-        size_t size = header.size() + result.bytes + 2;
-        for (const Scan &scan : p_.scans) {
-            scan_headers.push_back(make_scan_header(p_, scan));
-            size += scan_headers.back().size();
-        }
-        PooledBuffer packet = packets_->take(size);
-        uint8_t *to = std::copy(header.begin(), header.end(), packet->data);
-        for (size_t i = 0; i < p_.scans.size(); i++) {
-            to = std::copy(scan_headers[i].begin(), scan_headers[i].end(), to);
-            const uint64_t begin = result.scan[i], end = i + 1 < p_.scans.size() ? result.scan[i + 1] : result.bytes;
-            device_->download(s.stream, to, s.bytes.data() + begin, end - begin);
-            to += end - begin;
-        }
-        *to++ = kEoi >> 8;
-        *to++ = kEoi & 0xFF;
-        return packet;
+        if (p_.frame_bytes) s.header = make_frame_header(p_, s.metadata, s.divisors).bytes;
+        const size_t frame_header = s.header.size();
+        s.header.resize(frame_header + kMaxDhtBytes);
+        s.header.resize(frame_header +
+                        static_cast<size_t>(put_dht(s.header.data() + frame_header, s.huffman, p_.tables)));
+        s.header.insert(s.header.end(), scan_headers_[0].begin(), scan_headers_[0].end());
+        if (s.header.size() > s.room)
+            throw Error(CUDAENC_ERR_INTERNAL, "marker segments that are larger than their room");
+        uint8_t *bytes = s.out->memory + s.room;
+        std::copy(s.header.begin(), s.header.end(), bytes - s.header.size());
+        for (size_t i = 1; i < scans_.size(); i++)
+            std::copy(scan_headers_[i].begin(), scan_headers_[i].end(),
+                      bytes + result.scan[i] - scan_headers_[i].size());
+        bytes[result.bytes] = kEoi >> 8;
+        bytes[result.bytes + 1] = kEoi & 0xFF;
+        s.out->set_packet(s.room - s.header.size(), s.header.size() + result.bytes + 2);
+        s.unfinished = false;
+        return std::move(s.out);
     }
 
     const Params p_;
     std::vector<ScanPieces> scans_;
-    ScanData data_[kMaxComponents];
+    std::vector<std::vector<uint8_t>> scan_headers_;
     uint32_t pieces_ = 0;
+    uint64_t coded_bytes_;  // of the largest frame so far, or a guess
     Stream setup_;
     DeviceArray<CodeTables> default_codes_;
 };

@@ -13,7 +13,8 @@ KERNEL(kTablesThreads, mjpeg_tables, TablesParams)
     const int table = block_x() / 2, symbol = thread_x();
     const bool ac = block_x() % 2;
     const uint32_t *from = ac ? p.counts->ac[table] : p.counts->dc[table];
-    HuffmanSpec &spec = ac ? p.specs->ac[table] : p.specs->dc[table];
+    SHARED(HuffmanSpec, made, 1);
+    HuffmanSpec &spec = made[0];
     const int symbols = ac ? 256 : 16;
     counts[symbol] = symbol < symbols ? from[symbol] : 0;
     block_sync();
@@ -28,9 +29,12 @@ KERNEL(kTablesThreads, mjpeg_tables, TablesParams)
     }
     if (symbol == 0) weights[0] = 1;  // K.2: the code that is reserved
     block_sync();
-    if (symbol != 0 || used == 0) return;
-    make_code_lengths(weights, used, spec.codes);
-    make_code_words(spec, ac ? p.codes->ac[table] : p.codes->dc[table], symbols);
+    if (symbol == 0 && used) {
+        make_code_lengths(weights, used, spec.codes);
+        make_code_words(spec, ac ? p.codes->ac[table] : p.codes->dc[table], symbols);
+    }
+    block_sync();
+    if (symbol == 0) (ac ? p.specs->ac[table] : p.specs->dc[table]) = spec;
 }
 
 }  // namespace cudaenc::mjpeg

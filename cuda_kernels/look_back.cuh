@@ -1,0 +1,66 @@
+// Sums over the thread-blocks before one's own while all of them run: decoupled look-back (D. Merrill, M. Garland,
+// "Single-pass parallel prefix scan with decoupled look-back", 2016). SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "device.cuh"
+
+namespace cudaenc {
+
+// The number of the thread-block among all of the launch, in the order in which they begin, so that those with smaller
+// numbers run or have run: it may wait for what they publish. With all threads. tickets: 0 before the launch, and
+// after it.
+DEVICE uint32_t take_ticket(uint32_t *tickets) {
+    SHARED(uint32_t, ticket, 1);
+    if (thread_x() == 0) {
+        ticket[0] = atomic_add(tickets, 1u);
+        if (ticket[0] == static_cast<uint32_t>(grid_x()) - 1) atomic_add(tickets, 0u - static_cast<uint32_t>(grid_x()));
+    }
+    block_sync();
+    return ticket[0];
+}
+
+// What is published is a value below 2^54, what it is of, and the serial number of the frame, 1..255 in turn, so that
+// nobody has to clear the words between frames. 0 before the first one.
+enum class Published : uint64_t { nothing, own, sum };  // `sum`: of the own value and of all before
+constexpr int kPublishedBits = 54;
+DEVICE void publish(uint64_t *word, uint32_t serial, Published what, uint64_t value) {
+    atomic_store(word, uint64_t{serial} << 56 | static_cast<uint64_t>(what) << kPublishedBits | value);
+}
+DEVICE Published published(uint64_t word, uint32_t serial) {
+    return word >> 56 == serial ? static_cast<Published>(word >> kPublishedBits & 3) : Published::nothing;
+}
+DEVICE uint64_t published_value(uint64_t word) { return word & ((uint64_t{1} << kPublishedBits) - 1); }
+
+// Publishes the own value, and returns the sum of all before it. With a whole warp. words: one of each thread-block;
+// word 0 is a sum. The sum of 32 values is below 2^32.
+DEVICE uint64_t sum_before(uint64_t *words, uint32_t index, uint32_t serial, uint32_t own) {
+    const uint32_t lane = static_cast<uint32_t>(lane_id());
+    uint64_t sum = 0;
+    if (lane == 0 && index) publish(words + index, serial, Published::own, own);
+    for (uint32_t end = index; end; end -= 32) {
+        const uint32_t at = end > lane ? end - 1 - lane : 0;
+        uint64_t word;
+        uint32_t sums, nearer;  // lanes that have a sum, and those before the first of them
+        do {
+            word = atomic_load(words + at);
+            sums = warp_ballot(published(word, serial) == Published::sum);
+            nearer = sums ? (sums & (0 - sums)) - 1 : ~0u;
+        } while (nearer & ~warp_ballot(published(word, serial) != Published::nothing));
+        sum += warp_add(nearer >> lane & 1 ? static_cast<uint32_t>(published_value(word)) : 0);
+        if (sums) {
+            sum += warp_shuffle(published_value(word), find_first_set(sums));
+            break;
+        }
+    }
+    if (lane == 0) publish(words + index, serial, Published::sum, sum + own);
+    return sum;
+}
+
+// Waits for what a thread-block before publishes. With one thread.
+DEVICE uint64_t wait_for(const uint64_t *word, uint32_t serial) {
+    uint64_t seen;
+    do seen = atomic_load(word);
+    while (published(seen, serial) == Published::nothing);
+    return published_value(seen);
+}
+
+}  // namespace cudaenc

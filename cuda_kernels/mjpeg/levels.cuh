@@ -1,0 +1,223 @@
+// Which blocks a thread has, and these from samples to levels: load, level shift, colours, forward DCT, quantisation,
+// DC prediction. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../common/mjpeg/color.h"
+#include "../../common/mjpeg/fdct.h"
+#include "../device.cuh"
+#include "code_params.h"
+
+namespace cudaenc::mjpeg {
+
+// ---- Which blocks a thread-block has
+
+// A piece, by its number in the scan.
+struct PieceMcus {
+    uint32_t index;        // among those of all scans
+    int32_t interval;      // of its scan
+    int32_t first, count;  // MCUs
+    bool begins_interval, ends_interval, ends_scan;
+};
+
+DEVICE PieceMcus mcus_of_piece(const ScanPieces &scan, uint32_t piece) {
+    const int32_t all = scan.grid.mcus(), interval_mcus = scan.grid.restart_interval ? scan.grid.restart_interval : all;
+    const int32_t number = static_cast<int32_t>(piece), interval = scan.by_interval_pieces.quotient(number),
+                  within = number - interval * scan.interval_pieces;
+    const int32_t begin = interval * interval_mcus, end = min_of(begin + interval_mcus, all),
+                  first = begin + within * scan.mcus, count = min_of(scan.mcus, end - first);
+    return {scan.first_piece + piece, interval, first, count, within == 0, first + count == end, first + count == all};
+}
+
+// The thread's block. Threads are in the order of components and, within these, of coding.
+struct PieceBlock {
+    int component;  // in the scan
+    int order;      // of coding, in the piece
+    bool coded;     // the thread has one
+    bool sampled;   // it has samples
+    BlockPlace place;
+};
+
+DEVICE PieceBlock block_of_thread(const ScanPieces &scan, const PieceMcus &mcus) {
+    int c = 0;
+    while (c + 1 < scan.components && thread_x() >= scan.component[c + 1].first_thread) c++;
+    const ScanComponent &k = scan.component[c];
+    const int within = thread_x() - k.first_thread, blocks = k.grid.h * k.grid.v;
+    const int mcu = within >> floor_log2(static_cast<uint32_t>(blocks)), i = within & (blocks - 1);
+    const bool coded = mcu < mcus.count;
+    const BlockPlace place = block_of_mcu(scan.grid, k.grid, mcus.first + mcu, i);
+    return {c, mcu * scan.mcu_blocks + k.first_block + i, coded, coded && has_samples(k.grid, place), place};
+}
+
+// ---- Samples to levels
+
+// 8 level-shifted samples, a byte each.
+struct SampleRow {
+    uint32_t words[2];
+    DEVICE_MEMBER int32_t operator[](int x) const { return static_cast<int8_t>(words[x >> 2] >> (8 * (x & 3))); }
+};
+
+DEVICE uint32_t pack_samples(const int32_t *v) {
+    return (v[0] & 255) | (v[1] & 255) << 8 | (v[2] & 255) << 16 | static_cast<uint32_t>(v[3]) << 24;
+}
+
+// Rows of 8 samples from (x, y) on; the last column and row of the component are repeated.
+template <int Rows>
+DEVICE void load_rows(const SampleLayout &s, const ScanComponent &k, int x, int y, SampleRow (&rows)[Rows]) {
+    constexpr uint32_t kLevelShift = 0x80808080u;
+    const int last_x = k.width - 1, last_y = k.height - 1;
+    const uint64_t alignment = reinterpret_cast<uint64_t>(s.data) | static_cast<uint64_t>(s.stride);
+    const uint8_t *column = s.data + int64_t{x} * s.step;
+    const bool bytes = s.shift + s.depth == 8 && s.depth == 8;
+    if (bytes && s.step == 1 && x + 7 <= last_x && (alignment & 7) == 0) {
+        CUDAENC_UNROLL
+        for (int i = 0; i < Rows; i++) {
+            const uint64_t word =
+                load_readonly(reinterpret_cast<const uint64_t *>(column + min_of(y + i, last_y) * s.stride));
+            rows[i] = {{static_cast<uint32_t>(word) ^ kLevelShift, static_cast<uint32_t>(word >> 32) ^ kLevelShift}};
+        }
+    } else if (bytes && s.step == 2 && x + 8 <= last_x && (alignment & 14) == 0 && (s.stride & 15) == 0) {
+        const uint32_t odd = static_cast<uint32_t>(alignment & 1), selector = odd ? 0x7531 : 0x6420;
+        CUDAENC_UNROLL
+        for (int i = 0; i < Rows; i++) {
+            const Uint4 words =
+                load_readonly(reinterpret_cast<const Uint4 *>(column + min_of(y + i, last_y) * s.stride - odd));
+            rows[i] = {{byte_permute(words.x, words.y, selector) ^ kLevelShift,
+                        byte_permute(words.z, words.w, selector) ^ kLevelShift}};
+        }
+    } else {
+        CUDAENC_NO_UNROLL
+        for (int i = 0; i < Rows; i++) {
+            int32_t v[8];
+            CUDAENC_UNROLL
+            for (int j = 0; j < 8; j++) v[j] = load_sample(s, min_of(x + j, last_x), min_of(y + i, last_y));
+            const SampleRow row{{pack_samples(v), pack_samples(v + 4)}};
+            CUDAENC_UNROLL
+            for (int j = 0; j < Rows; j++)
+                if (j == i) rows[j] = row;  // keeps rows[] in registers
+        }
+    }
+}
+
+// Rows of a component of the scan, after the colour transform.
+template <int Rows>
+DEVICE void load_component(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan, int component, int x,
+                           int y, SampleRow (&rows)[Rows]) {
+    if (!scan.rgb_to_ycbcr) {
+        const ScanComponent &k = scan.component[component];
+        return load_rows(layouts[k.layout], k, x, y, rows);
+    }
+    CUDAENC_NO_UNROLL
+    for (int i = 0; i < Rows; i++) {
+        SampleRow rgb[kMaxComponents][1];
+        CUDAENC_UNROLL
+        for (int c = 0; c < kMaxComponents; c++)
+            load_rows(layouts[c], scan.component[c], x, min_of(y + i, scan.component[c].height - 1), rgb[c]);
+        int32_t v[8];
+        CUDAENC_UNROLL
+        for (int j = 0; j < 8; j++) {
+            int32_t c0 = rgb[0][0][j], c1 = rgb[1][0][j], c2 = rgb[2][0][j];
+            rgb_to_ycbcr(c0, c1, c2);
+            v[j] = component == 0 ? c0 : component == 1 ? c1 : c2;
+        }
+        const SampleRow row{{pack_samples(v), pack_samples(v + 4)}};
+        CUDAENC_UNROLL
+        for (int j = 0; j < Rows; j++)
+            if (j == i) rows[j] = row;
+    }
+}
+
+// Coefficients, by index.
+DEVICE void transform(const SampleRow (&rows)[kBlockSize], int32_t (&c)[kBlockSamples]) {
+    CUDAENC_UNROLL
+    for (int y = 0; y < kBlockSize; y++) {
+        int32_t v[kBlockSize];
+        CUDAENC_UNROLL
+        for (int x = 0; x < kBlockSize; x++) v[x] = rows[y][x];
+        fdct<FdctPass::rows>(v);
+        CUDAENC_UNROLL
+        for (int x = 0; x < kBlockSize; x++) c[kBlockSize * y + x] = v[x];
+    }
+    CUDAENC_UNROLL
+    for (int x = 0; x < kBlockSize; x++) {
+        int32_t v[kBlockSize];
+        CUDAENC_UNROLL
+        for (int y = 0; y < kBlockSize; y++) v[y] = c[kBlockSize * y + x];
+        fdct<FdctPass::columns>(v);
+        CUDAENC_UNROLL
+        for (int y = 0; y < kBlockSize; y++) c[kBlockSize * y + x] = v[y];
+    }
+}
+
+// Coefficients by index to levels in the zig-zag sequence. Returns which are not 0, bit k for place k.
+DEVICE uint64_t quantise_block(const WideQuantiser &quantiser, const int32_t (&c)[kBlockSamples],
+                               int32_t (&levels)[kBlockSamples]) {
+    uint32_t low = 0, high = 0;
+    CUDAENC_UNROLL
+    for (int i = 0; i < kBlockSamples; i++) {
+        const int k = zigzag_place(i);
+        levels[k] = quantise_wide(c[i], quantiser.multiplier[i]);
+        if (levels[k] != 0) (k < 32 ? low : high) |= 1u << (k & 31);
+    }
+    return uint64_t{high} << 32 | low;
+}
+
+// A block's levels in shared memory, in the zig-zag sequence; their pitch spreads blocks over the banks.
+constexpr int kLevelPitch = kBlockSamples + 2;
+
+// The coefficients of the thread's block, by index.
+DEVICE void transformed_block(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
+                              const PieceBlock &block, int32_t (&c)[kBlockSamples]) {
+    SampleRow rows[kBlockSize];
+    load_component(layouts, scan, block.component, block.place.x * kBlockSize, block.place.y * kBlockSize, rows);
+    transform(rows, c);
+}
+
+// The thread's block from samples to levels in the zig-zag sequence. Returns which are not 0, bit k for place k.
+DEVICE uint64_t quantised_block(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
+                                const WideQuantiser *quantisers, const PieceBlock &block,
+                                int32_t (&levels)[kBlockSamples]) {
+    int32_t c[kBlockSamples];
+    transformed_block(layouts, scan, block, c);
+    // A branch, so that divisors are operands at constant addresses.
+    return scan.component[block.component].table == kLuma ? quantise_block(quantisers[kLuma], c, levels)
+                                                          : quantise_block(quantisers[kChroma], c, levels);
+}
+
+// What predicts the piece's first block of a component: its DC needs no transform. Lanes 8 c to 8 c + 7 of the warp
+// are a component's.
+DEVICE int32_t dc_before_piece(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
+                               const WideQuantiser *quantisers, const PieceMcus &mcus) {
+    const int c = lane_id() / 8;
+    int32_t sum = 0;
+    const bool predicted = c < scan.components && !mcus.begins_interval;
+    if (predicted) {
+        const BlockPlace place = dc_predictor(scan.grid, scan.component[c].grid, mcus.first, 0);
+        SampleRow row[1];
+        load_component(layouts, scan, c, place.x * kBlockSize, place.y * kBlockSize + lane_id() % 8, row);
+        CUDAENC_UNROLL
+        for (int x = 0; x < kBlockSize; x++) sum += row[0][x];
+    }
+    for (int mask = 4; mask; mask >>= 1) sum += warp_shuffle_xor(sum, mask);
+    return predicted ? quantise_wide(fdct_dc(sum), quantisers[scan.component[c].table].multiplier[0]) : 0;
+}
+
+// The thread's DC level less its prediction (F.1.1.5.1); 0 without samples. With all threads of the block.
+DEVICE int32_t dc_difference(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
+                             const WideQuantiser *quantisers, const PieceMcus &mcus, const PieceBlock &block,
+                             int32_t dc) {
+    constexpr int32_t kNoSamples = 1 << 16;
+    SHARED(int32_t, dcs, kPieceBlocks);
+    SHARED(int32_t, before, 4);
+    dcs[thread_x()] = block.sampled ? dc : kNoSamples;
+    if (warp_id() == 0) {
+        const int32_t predictor = dc_before_piece(layouts, scan, quantisers, mcus);
+        if (lane_id() % 8 == 0) before[lane_id() / 8] = predictor;
+    }
+    block_sync();
+    if (!block.sampled) return 0;
+    int predictor = thread_x() - 1;
+    const int first = scan.component[block.component].first_thread;
+    while (predictor >= first && dcs[predictor] == kNoSamples) predictor--;
+    return dc - (predictor >= first ? dcs[predictor] : before[block.component]);
+}
+
+}  // namespace cudaenc::mjpeg
