@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "load_cpu.h"
 
+#include <type_traits>
+
 #include "simd.h"
 
 namespace cudaenc {
@@ -14,7 +16,8 @@ template <int Step, bool Wide, class Sample>
     if (Step) layout.step = Step;
     // A sample is of 16 bits where the sum below says so: again something that the compiler has to know.
     if (Wide != (layout.shift + layout.depth > 8)) __builtin_unreachable();
-    for (int i = 0; i < count; i++) row[i] = static_cast<Sample>(load_sample(layout, x + i, y));
+    const int32_t origin = std::is_unsigned_v<Sample> ? 1 << (layout.depth - 1) : 0;
+    for (int i = 0; i < count; i++) row[i] = static_cast<Sample>(load_sample(layout, x + i, y) + origin);
 }
 
 template <class Sample>
@@ -54,6 +57,9 @@ CUDAENC_CLONES void load_row(const SampleLayout &layout, int64_t x, int64_t y, i
     load(layout, x, y, count, row);
 }
 CUDAENC_CLONES void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, float *row) {
+    load(layout, x, y, count, row);
+}
+CUDAENC_CLONES void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, uint16_t *row) {
     load(layout, x, y, count, row);
 }
 

@@ -9,4 +9,7 @@ void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, int8_
 void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, int32_t *row);
 void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, float *row);
 
+// Not shifted: from 0 on.
+void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, uint16_t *row);
+
 }  // namespace cudaenc

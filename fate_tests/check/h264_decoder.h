@@ -137,4 +137,294 @@ inline void residual_chroma(const int16_t *dc_levels, const int16_t *ac, int qp,
         }
 }
 
+// ---- 8.3: a picture.
+
+class Picture {
+  public:
+    // `qp`: SliceQPY of all slices.
+    Picture(int columns, int rows, ChromaFormat format, int bit_depth, int qp)
+        : columns_(columns), rows_(rows), format_(format), bit_depth_(bit_depth), slice_qp_(qp) {
+        for (int c = 0; c < components(); c++) {
+            planes_[c].assign(static_cast<size_t>(width(c) * height(c)), 0);
+            slice_of_[c].assign(planes_[c].size(), -1);
+        }
+        modes_.assign(static_cast<size_t>(columns * rows * 16), -1);
+        mb_slice_.assign(static_cast<size_t>(columns * rows), -1);
+    }
+
+    int components() const { return format_ == ChromaFormat::c400 ? 1 : 3; }
+    bool luma_like(int c) const { return c == 0 || format_ == ChromaFormat::c444; }
+    int mb_width(int c) const { return luma_like(c) ? 16 : 8; }
+    int mb_height(int c) const { return luma_like(c) || format_ == ChromaFormat::c422 ? 16 : 8; }
+    int width(int c) const { return columns_ * mb_width(c); }
+    int height(int c) const { return rows_ * mb_height(c); }
+    uint16_t sample(int c, int x, int y) const { return planes_[c][static_cast<size_t>(y * width(c) + x)]; }
+
+    void decode(const Macroblock *macroblocks, const int16_t *levels) {
+        const int blocks = h264::blocks_per_macroblock(format_);
+        int qp = slice_qp_;
+        for (address_ = 0; address_ < columns_ * rows_; address_++, macroblocks++, levels += 16 * blocks) {
+            m_ = macroblocks;
+            if (m_->first_in_slice) qp = slice_qp_;
+            mb_slice_[static_cast<size_t>(address_)] = m_->slice;
+            if (m_->type == MacroblockType::pcm) {
+                for (int c = 0; c < components(); c++)
+                    for (int y = 0; y < mb_height(c); y++)
+                        for (int x = 0; x < mb_width(c); x++) put(c, x, y, *levels++);
+                levels -= samples();
+                continue;
+            }
+            const int offset = 6 * (bit_depth_ - 8);
+            qp = (qp + m_->qp_delta + 52 + 2 * offset) % (52 + offset) - offset;
+            for (int c = 0; c < components(); c++) {
+                const int qp_prime = c ? chroma_qp(qp) + offset : qp + offset;
+                if (luma_like(c))
+                    luma(c, levels + 17 * 16 * c, qp_prime);
+                else
+                    chroma(c, levels + 17 * 16, qp_prime);
+            }
+        }
+    }
+
+    // 8.3.1.1, 8.3.2.1: the mode that a 4x4 block (of the order of 6.4.3) predicts by; -1: none of its own.
+    int mode(int address, int block) const { return modes_[static_cast<size_t>(16 * address + block)]; }
+
+  private:
+    static int chroma_qp(int qp) {
+        const int from_30[] = {29, 30, 31, 32, 32, 33, 34, 34, 35, 35, 36, 36, 37, 37, 37, 38, 38, 38, 39, 39, 39, 39};
+        return qp < 30 ? qp : from_30[qp - 30];
+    }
+    int samples() const {
+        int count = 0;
+        for (int c = 0; c < components(); c++) count += mb_width(c) * mb_height(c);
+        return count;
+    }
+    int x0(int c) const { return address_ % columns_ * mb_width(c); }
+    int y0(int c) const { return address_ / columns_ * mb_height(c); }
+
+    // Samples by their place in the macroblock, or beyond it. There: of this slice, and decoded.
+    bool there(int c, int x, int y) const {
+        x += x0(c), y += y0(c);
+        return x >= 0 && y >= 0 && x < width(c) && slice_of_[c][static_cast<size_t>(y * width(c) + x)] == m_->slice;
+    }
+    int p(int c, int x, int y) const { return sample(c, x0(c) + x, y0(c) + y); }
+    void put(int c, int x, int y, int value) {
+        const size_t at = static_cast<size_t>((y0(c) + y) * width(c) + x0(c) + x);
+        planes_[c][at] = static_cast<uint16_t>(value);
+        slice_of_[c][at] = m_->slice;
+    }
+    int clip(int value) const { return std::clamp(value, 0, (1 << bit_depth_) - 1); }
+    int middle() const { return 1 << (bit_depth_ - 1); }
+
+    void luma(int c, const int16_t *levels, int qp) {
+        int32_t r[256] = {};
+        if (m_->type == MacroblockType::i16x16) {
+            int prediction[256];
+            predict_macroblock(c, 16, 16,
+                               m_->intra_16x16_pred_mode == 0   ? 'v'
+                               : m_->intra_16x16_pred_mode == 1 ? 'h'
+                               : m_->intra_16x16_pred_mode == 2 ? 'd'
+                                                                : 'p',
+                               prediction);
+            residual_16x16(levels, qp, r);
+            for (int i = 0; i < 256; i++) put(c, i % 16, i / 16, clip(prediction[i] + r[i]));
+            return;
+        }
+        const bool eight = m_->type == MacroblockType::i8x8;
+        const int n = eight ? 8 : 4, count = eight ? 4 : 16;
+        for (int b = 0; b < count; b++) {
+            const int x = eight ? b % 2 * 8 : block_x(b), y = eight ? b / 2 * 8 : block_y(b);
+            if (c == 0) derive_mode(b, x, y, eight);
+            int prediction[64];
+            predict_block(c, x, y, n, mode(address_, eight ? 4 * b : b), prediction);
+            int32_t block[64];
+            if (eight)
+                residual_8x8(levels + 64 * b, qp, block, 8);
+            else
+                residual_4x4(levels + 16 * b, qp, nullptr, block, 4);
+            for (int i = 0; i < n * n; i++) put(c, x + i % n, y + i / n, clip(prediction[i] + block[i]));
+        }
+    }
+
+    // The mode of the block that covers a place beside this one: 2 where it has none, -1 where it is not available.
+    int neighbour_mode(int x, int y) const {
+        const int px = x0(0) + x, py = y0(0) + y;
+        if (px < 0 || py < 0) return -1;
+        const int address = py / 16 * columns_ + px / 16;
+        if (mb_slice_[static_cast<size_t>(address)] != m_->slice) return -1;
+        const int bx = px % 16 / 4, by = py % 16 / 4;
+        const int found = mode(address, bx % 2 + by % 2 * 2 + bx / 2 * 4 + by / 2 * 8);
+        return found < 0 ? 2 : found;
+    }
+    void derive_mode(int b, int x, int y, bool eight) {
+        const int a = neighbour_mode(x - 1, y), above = neighbour_mode(x, y - 1);
+        const int predicted = a < 0 || above < 0 ? 2 : std::min(a, above);
+        const int written = m_->pred_mode[b];
+        const int mode = written == h264::kPredictedMode ? predicted : written < predicted ? written : written + 1;
+        for (int i = 0; i < (eight ? 4 : 1); i++)
+            modes_[static_cast<size_t>(16 * address_ + (eight ? 4 * b + i : b))] = mode;
+    }
+
+    // 8.3.1.2 and 8.3.2.2, by their formulas.
+    void predict_block(int c, int x0, int y0, int n, int mode, int *to) const {
+        const bool left = there(c, x0 - 1, y0), above = there(c, x0, y0 - 1), corner = there(c, x0 - 1, y0 - 1);
+        const bool right = there(c, x0 + n, y0 - 1);
+        int memory[2][18] = {};  // p[x, -1] and p[-1, y] from -1 on
+        int *const t = memory[0] + 1, *const l = memory[1] + 1;
+        for (int i = 0; i < n; i++) {
+            if (left) l[i] = p(c, x0 - 1, y0 + i);
+            if (above) t[i] = p(c, x0 + i, y0 - 1);
+        }
+        for (int i = n; i < 2 * n && above; i++) t[i] = right ? p(c, x0 + i, y0 - 1) : t[n - 1];
+        if (corner) t[-1] = l[-1] = p(c, x0 - 1, y0 - 1);
+        if (n == 8) {  // 8.3.2.2.1
+            int f[2][18] = {};
+            int *const ft = f[0] + 1, *const fl = f[1] + 1;
+            if (above) {
+                ft[0] = corner ? (t[-1] + 2 * t[0] + t[1] + 2) >> 2 : (3 * t[0] + t[1] + 2) >> 2;
+                for (int i = 1; i < 15; i++) ft[i] = (t[i - 1] + 2 * t[i] + t[i + 1] + 2) >> 2;
+                ft[15] = (t[14] + 3 * t[15] + 2) >> 2;
+            }
+            if (corner)
+                ft[-1] = !above  ? (3 * t[-1] + l[0] + 2) >> 2
+                         : !left ? (3 * t[-1] + t[0] + 2) >> 2
+                                 : (t[0] + 2 * t[-1] + l[0] + 2) >> 2;
+            if (left) {
+                fl[0] = corner ? (l[-1] + 2 * l[0] + l[1] + 2) >> 2 : (3 * l[0] + l[1] + 2) >> 2;
+                for (int i = 1; i < 7; i++) fl[i] = (l[i - 1] + 2 * l[i] + l[i + 1] + 2) >> 2;
+                fl[7] = (l[6] + 3 * l[7] + 2) >> 2;
+            }
+            fl[-1] = ft[-1];
+            std::copy_n(&f[0][0], 36, &memory[0][0]);
+        }
+        const bool needs_above = mode == 0 || mode >= 3,
+                   needs_left = mode == 1 || mode == 8 || (mode >= 4 && mode <= 6);
+        if ((needs_above && mode != 8 && !above) || (needs_left && !left) || (mode >= 4 && mode <= 6 && !corner)) {
+            std::fill_n(to, n * n, -100000);  // not allowed: no reconstruction is like that
+            return;
+        }
+        int sum = 0;
+        for (int i = 0; i < n; i++) sum += (above ? t[i] : 0) + (left ? l[i] : 0);
+        const int dc = above && left ? (sum + n) / (2 * n) : above || left ? (sum + n / 2) / n : middle();
+        const auto three = [](int a, int b, int c) { return (a + 2 * b + c + 2) >> 2; };
+        const auto two = [](int a, int b) { return (a + b + 1) >> 1; };
+        for (int y = 0; y < n; y++)
+            for (int x = 0; x < n; x++) {
+                int v = 0;
+                switch (mode) {
+                    case 0:
+                        v = t[x];
+                        break;
+                    case 1:
+                        v = l[y];
+                        break;
+                    case 2:
+                        v = dc;
+                        break;
+                    case 3:
+                        v = x == n - 1 && y == n - 1 ? (t[2 * n - 2] + 3 * t[2 * n - 1] + 2) >> 2
+                                                     : three(t[x + y], t[x + y + 1], t[x + y + 2]);
+                        break;
+                    case 4:
+                        v = x > y   ? three(t[x - y - 2], t[x - y - 1], t[x - y])
+                            : x < y ? three(l[y - x - 2], l[y - x - 1], l[y - x])
+                                    : three(t[0], t[-1], l[0]);
+                        break;
+                    case 5: {
+                        const int z = 2 * x - y, k = x - (y >> 1);
+                        v = z >= 0 && z % 2 == 0 ? two(t[k - 1], t[k])
+                            : z >= 0             ? three(t[k - 2], t[k - 1], t[k])
+                            : z == -1            ? three(l[0], l[-1], t[0])
+                                                 : three(l[y - 2 * x - 1], l[y - 2 * x - 2], l[y - 2 * x - 3]);
+                        break;
+                    }
+                    case 6: {
+                        const int z = 2 * y - x, k = y - (x >> 1);
+                        v = z >= 0 && z % 2 == 0 ? two(l[k - 1], l[k])
+                            : z >= 0             ? three(l[k - 2], l[k - 1], l[k])
+                            : z == -1            ? three(l[0], l[-1], t[0])
+                                                 : three(t[x - 2 * y - 1], t[x - 2 * y - 2], t[x - 2 * y - 3]);
+                        break;
+                    }
+                    case 7: {
+                        const int k = x + (y >> 1);
+                        v = y % 2 == 0 ? two(t[k], t[k + 1]) : three(t[k], t[k + 1], t[k + 2]);
+                        break;
+                    }
+                    default: {
+                        const int z = x + 2 * y, k = y + (x >> 1), last = 2 * n - 3;
+                        v = z > last     ? l[n - 1]
+                            : z == last  ? (l[n - 2] + 3 * l[n - 1] + 2) >> 2
+                            : z % 2 == 0 ? two(l[k], l[k + 1])
+                                         : three(l[k], l[k + 1], l[k + 2]);
+                    }
+                }
+                to[n * y + x] = v;
+            }
+    }
+
+    // 8.3.3, 8.3.4: vertical, horizontal, DC of luma or of chroma, plane.
+    void predict_macroblock(int c, int w, int h, char mode, int *to) const {
+        const bool left = there(c, -1, 0), above = there(c, 0, -1), corner = there(c, -1, -1);
+        if ((mode == 'v' && !above) || (mode == 'h' && !left) || (mode == 'p' && !(left && above && corner))) {
+            std::fill_n(to, w * h, -100000);
+            return;
+        }
+        int plane_h = 0, plane_v = 0;
+        if (mode == 'p') {
+            for (int i = 0; i < w / 2; i++) plane_h += (i + 1) * (p(c, w / 2 + i, -1) - p(c, w / 2 - 2 - i, -1));
+            for (int i = 0; i < h / 2; i++) plane_v += (i + 1) * (p(c, -1, h / 2 + i) - p(c, -1, h / 2 - 2 - i));
+        }
+        const int b = ((w == 16 ? 5 : 34) * plane_h + 32) >> 6, g = ((h == 16 ? 5 : 34) * plane_v + 32) >> 6;
+        for (int y = 0; y < h; y++)
+            for (int x = 0; x < w; x++) {
+                int v;
+                if (mode == 'v')
+                    v = p(c, x, -1);
+                else if (mode == 'h')
+                    v = p(c, -1, y);
+                else if (mode == 'p')
+                    v = clip((16 * (p(c, -1, h - 1) + p(c, w - 1, -1)) + b * (x - (w / 2 - 1)) + g * (y - (h / 2 - 1)) +
+                              16) >>
+                             5);
+                else if (mode == 'd')
+                    v = dc(c, left, above, 0, 0, 16);
+                else {
+                    const int bx = x / 4 * 4, by = y / 4 * 4;
+                    if ((bx == 0 && by == 0) || (bx > 0 && by > 0))
+                        v = dc(c, left, above, bx, by, 4);
+                    else if (bx > 0 && by == 0)
+                        v = dc(c, left && !above, above, bx, by, 4);
+                    else
+                        v = dc(c, left, above && !left, bx, by, 4);
+                }
+                to[w * y + x] = v;
+            }
+    }
+    int dc(int c, bool left, bool above, int x, int y, int n) const {
+        int sum = 0;
+        for (int i = 0; i < n; i++) sum += (above ? p(c, x + i, -1) : 0) + (left ? p(c, -1, y + i) : 0);
+        return left && above ? (sum + n) / (2 * n) : left || above ? (sum + n / 2) / n : middle();
+    }
+
+    void chroma(int c, const int16_t *levels, int qp) {
+        const int h = mb_height(c), blocks = h / 2;
+        int prediction[8 * 16];
+        predict_macroblock(c, 8, h, "chvp"[m_->intra_chroma_pred_mode], prediction);
+        int32_t r[8 * 16];
+        residual_chroma(levels + 8 * (c - 1), levels + 16 + 16 * blocks * (c - 1), qp, h, r, 8);
+        for (int i = 0; i < 8 * h; i++) put(c, i % 8, i / 8, clip(prediction[i] + r[i]));
+    }
+
+    const int columns_, rows_;
+    const ChromaFormat format_;
+    const int bit_depth_, slice_qp_;
+    int address_ = 0;
+    const Macroblock *m_ = nullptr;
+    std::vector<uint16_t> planes_[3];
+    std::vector<int> slice_of_[3];  // of samples that are decoded, else -1
+    std::vector<int> modes_;        // [16 * macroblock + block]
+    std::vector<int> mb_slice_;
+};
+
 }  // namespace cudaenc::testing::decoder

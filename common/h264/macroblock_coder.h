@@ -1,0 +1,118 @@
+// One macroblock: which type and modes, its levels and its reconstruction. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "block_cpu.h"
+#include "cavlc.h"
+#include "macroblock.h"
+
+namespace cudaenc::h264 {
+
+// What a sequence's pictures have in common.
+struct PictureFormat {
+    int width, height;  // of luma samples; macroblocks beyond them repeat the last column and row
+    ChromaFormat chroma;
+    int bit_depth;           // 8 or 10, of luma and chroma
+    int slices;              // of whole rows of macroblocks; at most as many as rows
+    bool transform_8x8;      // High profiles
+    bool long_level_prefix;  // level_prefix may exceed 15: not in Baseline, Main and Extended profile
+    bool pcm_without_zeros;  // I_PCM samples of 0 become 1, where the profile asks for it
+
+    int macroblock_columns() const { return (width + 15) / 16; }
+    int macroblock_rows() const { return (height + 15) / 16; }
+    int macroblocks() const { return macroblock_columns() * macroblock_rows(); }
+    int components() const { return chroma == ChromaFormat::c400 ? 1 : 3; }
+    // A macroblock's samples of a component.
+    int columns(int component) const { return component && has_chroma_blocks() ? 8 : 16; }
+    int rows(int component) const { return component && chroma == ChromaFormat::c420 ? 8 : 16; }
+    // 4:2:0 and 4:2:2; in 4:4:4 the others are coded as luma.
+    bool has_chroma_blocks() const { return chroma == ChromaFormat::c420 || chroma == ChromaFormat::c422; }
+    int luma_components() const { return chroma == ChromaFormat::c444 ? 3 : 1; }
+    int first_row(int slice) const { return static_cast<int>(int64_t{slice} * macroblock_rows() / slices); }
+};
+
+// What macroblocks below and to the right ask of one: about its last row and column of 4x4 blocks.
+struct Neighbour {
+    int8_t mode_right[4], mode_below[4];          // Intra4x4PredMode or Intra8x8PredMode, DC for other types
+    int8_t total_right[3][4], total_below[3][4];  // total_coeff of a component's blocks
+};
+
+class MacroblockCoder {
+  public:
+    explicit MacroblockCoder(const PictureFormat &format) : f_(format) {}
+
+    struct Place {
+        Block samples[3];  // the source, and where the reconstruction goes; around it are those of other macroblocks
+        Available available;
+        const Neighbour *left, *above;
+        int qp;  // QPY
+    };
+    struct Result {
+        uint32_t bits;  // of macroblock_layer(), mb_qp_delta of 0 assumed
+        uint32_t luma_distortion;
+    };
+    // Writes all of `macroblock` but qp_delta and what tells of slices.
+    Result code(const Place &place, Macroblock &macroblock, int16_t *levels, Neighbour &neighbour);
+
+  private:
+    static constexpr int8_t kNone = -1;  // beyond the slice
+    // Of blocks, those of neighbours in row 0 and column 0.
+    using Surrounded = int8_t[5][5];
+
+    // A way to code the components that are coded as luma.
+    struct Luma {
+        MacroblockType type;
+        uint8_t mode_16x16;
+        uint8_t pred_mode[16];
+        uint8_t coded_block_pattern;
+        uint32_t bits;
+        uint32_t distortion[3];
+        int64_t cost;
+        Surrounded modes, totals[3];
+        alignas(32) int16_t levels[3][17 * 16];
+        alignas(32) Sample reconstruction[3][256];
+    };
+    struct Chroma {
+        int mode;
+        int coded;  // CodedBlockPatternChroma
+        uint32_t bits;
+        uint32_t distortion;
+        int64_t cost;
+        Surrounded totals[2];
+        alignas(32) int16_t dc[16];
+        alignas(32) int16_t ac[2 * 8 * 16];
+        alignas(32) Sample reconstruction[2][8 * 16];
+    };
+
+    void begin(const Place &place);
+    ConstBlock source(int component) const { return {source_[component], f_.columns(component)}; }
+    const Quantiser &quantiser(int component) const;
+    int64_t cost_of(uint64_t distortion, uint64_t bits) const {
+        return static_cast<int64_t>((distortion << 8) + lambda_ * bits);
+    }
+    void surround(Luma &luma) const;
+    void surround_totals(int component, Surrounded &totals) const;
+
+    template <int Size>
+    void try_blocks(Luma &luma, int64_t limit);
+    template <int Size>
+    void code_best(Luma &luma, int block);
+    void try_16x16(Luma &luma);
+    void try_chroma(Chroma &chroma);
+    void count_chroma(Chroma &chroma) const;
+    uint32_t header_bits(const Luma &luma) const;
+    Result write_pcm(Macroblock &macroblock, int16_t *levels, Neighbour &neighbour) const;
+    Result write(const Luma &luma, Macroblock &macroblock, int16_t *levels, Neighbour &neighbour) const;
+
+    const PictureFormat f_;
+    const Place *place_ = nullptr;
+    int qp_ = 0, chroma_qp_ = 0;  // QP'Y, QP'C
+    uint64_t lambda_ = 0;         // what a bit costs in squared errors, by 2^-8
+    uint32_t satd_lambda_ = 0;    // and in half a SATD
+    alignas(32) Sample source_[3][256];
+    Luma luma_[3];
+    Chroma chroma_[2];
+    Chroma *best_chroma_ = nullptr;
+};
+
+}  // namespace cudaenc::h264

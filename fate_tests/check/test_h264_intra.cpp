@@ -1,0 +1,302 @@
+// H.264's software intra pipeline: its reconstruction against an independent decoder of what it leaves, over formats,
+// slices, threads, sizes and contents; every prediction mode; rate, distortion and limits. SPDX-License-Identifier:
+// LGPL-2.1-or-later
+#include <algorithm>
+#include <vector>
+
+#include "../../common/h264/cavlc.h"
+#include "../../common/h264/picture_coder.h"
+#include "h264_decoder.h"
+#include "testing.h"
+
+using namespace cudaenc;
+using namespace cudaenc::h264;
+using namespace cudaenc::testing;
+
+namespace {
+
+enum class Content { noise, flat, extremes, smooth, stripes, mixed };
+
+struct Source {
+    PictureFormat format;
+    std::vector<uint8_t> memory[3];
+    SampleLayout layout[3];
+    int width(int c) const { return format.columns(c) == 8 ? (format.width + 1) / 2 : format.width; }
+    int height(int c) const { return format.rows(c) == 8 ? (format.height + 1) / 2 : format.height; }
+
+    Source(Random &random, const PictureFormat &f, Content content) : format(f) {
+        const int most = (1 << f.bit_depth) - 1, step = f.bit_depth > 8 ? 2 : 1;
+        const int slope_x = random.between(-9, 9), slope_y = random.between(-9, 9), period = random.between(1, 9);
+        const int angle_x = random.between(0, 3), angle_y = random.between(-3, 3), flat = random.between(0, most);
+        for (int c = 0; c < f.components(); c++) {
+            const size_t stride = static_cast<size_t>(width(c) * step + 2 * random.between(0, 4));
+            memory[c].resize(stride * static_cast<size_t>(height(c)));
+            layout[c] = {memory[c].data(), static_cast<int64_t>(stride), step, 0, f.bit_depth};
+            for (int y = 0; y < height(c); y++)
+                for (int x = 0; x < width(c); x++) {
+                    Content kind = content;
+                    if (kind == Content::mixed) kind = static_cast<Content>((x / 16 + y / 16 * 3) % 5);
+                    int v = flat;
+                    if (kind == Content::noise) v = random.between(0, most);
+                    if (kind == Content::extremes) v = random.one_in(2) ? most : 0;
+                    if (kind == Content::smooth) v = most / 2 + (slope_x * x + slope_y * y) / 8 + random.between(-2, 2);
+                    if (kind == Content::stripes) v = (angle_x * x + angle_y * y + 4096) / period % 2 ? most - 20 : 20;
+                    v = std::clamp(v, 0, most);
+                    uint8_t *at = &memory[c][static_cast<size_t>(y) * stride + static_cast<size_t>(x * step)];
+                    at[0] = static_cast<uint8_t>(v);
+                    if (step == 2) at[1] = static_cast<uint8_t>(v >> 8);
+                }
+        }
+    }
+    int sample(int c, int x, int y) const {
+        const int64_t at = std::min(y, height(c) - 1) * layout[c].stride + std::min(x, width(c) - 1) * layout[c].step;
+        return memory[c][static_cast<size_t>(at)] +
+               (layout[c].step == 2 ? memory[c][static_cast<size_t>(at) + 1] << 8 : 0);
+    }
+};
+
+struct Coded {
+    std::vector<Macroblock> macroblocks;
+    std::vector<int16_t> levels;
+    std::vector<Sample> samples;  // all components
+    uint64_t bits, distortion;
+};
+
+Coded encode(const Source &source, const PictureQuality &quality, int threads) {
+    const PictureFormat &f = source.format;
+    const size_t count = static_cast<size_t>(f.macroblocks());
+    Coded coded;
+    coded.macroblocks.resize(count);
+    std::fill_n(reinterpret_cast<uint8_t *>(coded.macroblocks.data()), count * sizeof(Macroblock), 0xA5);
+    coded.levels.assign(count * 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma)), 0x5A5A);
+    ThreadPool pool(threads);
+    PictureCoder coder(f);
+    coder.encode(source.layout, quality, pool, coded.macroblocks.data(), coded.levels.data());
+    coded.bits = coder.bits();
+    coded.distortion = coder.luma_distortion();
+    for (int c = 0; c < f.components(); c++) {
+        const ConstBlock r = coder.reconstruction(c);
+        for (int y = 0; y < f.macroblock_rows() * f.rows(c); y++)
+            for (int x = 0; x < f.macroblock_columns() * f.columns(c); x++)
+                coded.samples.push_back(r.data[y * r.stride + x]);
+    }
+    return coded;
+}
+
+// The reconstruction is what a decoder makes of macroblocks and levels.
+void check(const Source &source, const PictureQuality &quality, const Coded &coded) {
+    const PictureFormat &f = source.format;
+    decoder::Picture decoded(f.macroblock_columns(), f.macroblock_rows(), f.chroma, f.bit_depth, quality.qp);
+    decoded.decode(coded.macroblocks.data(), coded.levels.data());
+    size_t i = 0;
+    uint64_t distortion = 0;
+    for (int c = 0; c < f.components(); c++)
+        for (int y = 0; y < decoded.height(c); y++)
+            for (int x = 0; x < decoded.width(c); x++, i++) {
+                const int sample = decoded.sample(c, x, y);
+                const size_t mb = static_cast<size_t>(y / f.rows(c) * f.macroblock_columns() + x / f.columns(c));
+                EXPECT(coded.samples[i] == sample,
+                       "%dx%d, format %d, %d bits, QP %d, component %d (%d, %d), type %d: %d, decoded %d", f.width,
+                       f.height, static_cast<int>(f.chroma), f.bit_depth, quality.qp, c, x, y,
+                       static_cast<int>(coded.macroblocks[mb].type), coded.samples[i], sample);
+                const int d = sample - source.sample(c, x, y);
+                if (c == 0) distortion += static_cast<uint64_t>(d * d);
+            }
+    EXPECT(distortion == coded.distortion, "distortion %llu, not %llu",
+           static_cast<unsigned long long>(coded.distortion), static_cast<unsigned long long>(distortion));
+    int slice = -1;
+    for (size_t m = 0; m < coded.macroblocks.size(); m++) {
+        const Macroblock &mb = coded.macroblocks[m];
+        slice += mb.first_in_slice;
+        EXPECT(mb.slice == slice && mb.first_in_slice <= 1, "slice %d of macroblock %zu", mb.slice, m);
+        EXPECT(mb.qp_delta >= -26 - 3 * (f.bit_depth - 8) && mb.qp_delta <= 25 + 3 * (f.bit_depth - 8),
+               "mb_qp_delta %d", mb.qp_delta);
+        const bool i16x16 = mb.type == MacroblockType::i16x16;
+        EXPECT(!i16x16 || mb.coded_block_pattern % 16 == 0 || mb.coded_block_pattern % 16 == 15, "pattern");
+        EXPECT(f.transform_8x8 || mb.type != MacroblockType::i8x8, "8x8 transform");
+        if (mb.type == MacroblockType::pcm) continue;
+        // coded_block_pattern says which levels there are.
+        const int16_t *levels = &coded.levels[m * 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma))];
+        const int components = f.luma_components();
+        for (int b = 0; b < 4; b++) {
+            bool any = false;
+            for (int c = 0; c < components; c++)
+                for (int k = 0; k < 64; k++) any |= levels[17 * 16 * c + 64 * b + k] != 0;
+            EXPECT(any ? mb.coded_block_pattern >> b & 1 : i16x16 || !(mb.coded_block_pattern >> b & 1),
+                   "pattern of block %d", b);
+        }
+        for (size_t k = 0; k < 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma)); k++)
+            EXPECT(f.long_level_prefix || std::abs(levels[k]) <= kMaxLevelOfPrefix15, "level %d", levels[k]);
+    }
+    EXPECT(slice == f.slices - 1, "%d slices", slice + 1);
+}
+
+PictureFormat random_picture_format(Random &random, int longest) {
+    PictureFormat f{};
+    f.width = random.between(1, longest);
+    f.height = random.between(1, longest);
+    f.chroma = static_cast<ChromaFormat>(random.between(0, 3));
+    f.bit_depth = random.one_in(2) ? 8 : 10;
+    f.slices = random.between(1, std::min(3, f.macroblock_rows()));
+    f.transform_8x8 = random.one_in(2);
+    f.long_level_prefix = random.one_in(2);
+    f.pcm_without_zeros = random.one_in(2);
+    return f;
+}
+
+START_TEST(reconstruction_is_the_decoders) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    int types[4] = {};
+    for (int round = 0; round < 60; round++) {
+        const PictureFormat f = random_picture_format(random, 100);
+        const Source source(random, f, static_cast<Content>(random.between(0, 5)));
+        const PictureQuality quality{random.between(-qp_bd_offset(f.bit_depth), 51), random.one_in(2) ? 0 : 400};
+        const Coded coded = encode(source, quality, 1 + round % 2);
+        check(source, quality, coded);
+        for (const Macroblock &m : coded.macroblocks) types[static_cast<int>(m.type)]++;
+    }
+    for (const int count : types) EXPECT(count > 10, "a type is hardly used");
+}
+END_TEST
+
+// A small picture of every format at every QP.
+START_TEST(every_format_and_qp) {
+    Random random(99);
+    for (int chroma = 0; chroma < 4; chroma++)
+        for (const int depth : {8, 10})
+            for (int qp = -qp_bd_offset(depth); qp <= 51; qp++) {
+                const PictureFormat f{48, 33, static_cast<ChromaFormat>(chroma), depth, 2, qp % 2 == 0, true, false};
+                const Source source(random, f, Content::mixed);
+                const Coded coded = encode(source, {qp, 0}, 1);
+                check(source, {qp, 0}, coded);
+            }
+}
+END_TEST
+
+// What the candidates of one block are, against the decoder's formulas: macroblocks with such modes decode to
+// themselves above; here each mode is seen to be used.
+START_TEST(every_mode_is_used) {
+    int modes[2][9] = {}, modes16[4] = {}, chroma_modes[4] = {};
+    Random random(3);
+    for (int round = 0; round < 60; round++) {
+        PictureFormat f{96, 96, ChromaFormat::c420, 8, 1, round % 2 == 0, true, false};
+        const Source source(random, f, round % 3 ? Content::noise : Content::smooth);
+        const PictureQuality quality{20 + round % 20, 0};
+        const Coded coded = encode(source, quality, 1);
+        decoder::Picture decoded(6, 6, f.chroma, 8, quality.qp);
+        decoded.decode(coded.macroblocks.data(), coded.levels.data());
+        for (int m = 0; m < 36; m++) {
+            const Macroblock &mb = coded.macroblocks[static_cast<size_t>(m)];
+            if (mb.type == MacroblockType::pcm) continue;
+            chroma_modes[mb.intra_chroma_pred_mode]++;
+            if (mb.type == MacroblockType::i16x16)
+                modes16[mb.intra_16x16_pred_mode]++;
+            else
+                for (int b = 0; b < 16; b++) modes[mb.type == MacroblockType::i8x8][decoded.mode(m, b)]++;
+        }
+    }
+    for (int i = 0; i < 9; i++)
+        EXPECT(modes[0][i] && modes[1][i], "mode %d: 4x4 %d, 8x8 %d times", i, modes[0][i], modes[1][i]);
+    for (int i = 0; i < 4; i++)
+        EXPECT(modes16[i] && chroma_modes[i], "mode %d: 16x16 %d, chroma %d times", i, modes16[i], chroma_modes[i]);
+}
+END_TEST
+
+START_TEST(threads_do_not_matter) {
+    Random random(11);
+    for (int round = 0; round < 8; round++) {
+        PictureFormat f = random_picture_format(random, 150);
+        f.height += 60;
+        const Source source(random, f, Content::mixed);
+        const PictureQuality quality{random.between(0, 51), 256};
+        const Coded one = encode(source, quality, 1);
+        for (const int threads : {2, 4, 7}) {
+            const Coded other = encode(source, quality, threads);
+            EXPECT(std::equal(one.levels.begin(), one.levels.end(), other.levels.begin()), "levels, %d threads",
+                   threads);
+            EXPECT(!std::memcmp(one.macroblocks.data(), other.macroblocks.data(),
+                                one.macroblocks.size() * sizeof(Macroblock)),
+                   "macroblocks, %d threads", threads);
+            EXPECT(one.samples == other.samples && one.bits == other.bits, "reconstruction, %d threads", threads);
+        }
+    }
+}
+END_TEST
+
+START_TEST(lower_qp_is_better_and_larger) {
+    Random random(13);
+    for (const Content content : {Content::noise, Content::smooth, Content::mixed}) {
+        const PictureFormat f{128, 128, ChromaFormat::c420, 8, 1, true, true, false};
+        const Source source(random, f, content);
+        uint64_t bits = UINT64_MAX, distortion = 0;
+        for (int qp = 0; qp <= 51; qp += 6) {
+            const Coded coded = encode(source, {qp, 0}, 1);
+            EXPECT(coded.distortion >= distortion && coded.bits <= bits, "QP %d", qp);
+            bits = coded.bits, distortion = coded.distortion;
+        }
+    }
+}
+END_TEST
+
+// White noise at QP 0: macroblocks that would be too long are I_PCM, whose samples are exact, but for zeros where they
+// must not be.
+START_TEST(noise_at_qp_0) {
+    Random random(17);
+    for (const Content content : {Content::noise, Content::extremes})
+        for (int chroma = 0; chroma < 4; chroma++)
+            for (const int depth : {8, 10})
+                for (const bool without_zeros : {false, true}) {
+                    const PictureFormat f{64,    64,           static_cast<ChromaFormat>(chroma), depth, 1, true,
+                                          false, without_zeros};
+                    const Source source(random, f, content);
+                    const PictureQuality quality{-qp_bd_offset(depth), 0};
+                    const Coded coded = encode(source, quality, 1);
+                    check(source, quality, coded);
+                    uint64_t most = 128;
+                    for (int c = 0; c < f.components(); c++)
+                        most += static_cast<uint64_t>(f.columns(c) * f.rows(c) * depth);
+                    EXPECT(coded.bits <= most * 16, "%llu bits", static_cast<unsigned long long>(coded.bits));
+                    int pcm = 0;
+                    for (size_t m = 0; m < 16; m++) {
+                        if (coded.macroblocks[m].type != MacroblockType::pcm) continue;
+                        pcm++;
+                        const size_t size = 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma));
+                        for (size_t i = 0; i < 256; i++) EXPECT(!without_zeros || coded.levels[m * size + i], "a zero");
+                    }
+                    EXPECT(pcm > 0, "no I_PCM");
+                }
+}
+END_TEST
+
+// 7.4.5: modulo the number of QPs; nothing where nothing is coded.
+START_TEST(adaptive_qp_reaches_the_decoder) {
+    Random random(19);
+    const PictureFormat f{160, 160, ChromaFormat::c422, 10, 3, true, true, false};
+    const Source source(random, f, Content::mixed);
+    for (const int qp : {-12, 0, 24, 51})
+        for (const int strength : {256, 2000, 8000}) {
+            const PictureQuality quality{qp, strength};
+            const Coded coded = encode(source, quality, 2);
+            check(source, quality, coded);
+            EXPECT(qp == -12 || std::any_of(coded.macroblocks.begin(), coded.macroblocks.end(),
+                                            [](const Macroblock &m) { return m.qp_delta != 0; }),
+                   "no mb_qp_delta");
+        }
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_device_arguments(argc, argv);
+    Suite *suite = suite_create("h264 intra");
+    TCase *c = add_case(suite, "intra");
+    tcase_add_loop_test(c, reconstruction_is_the_decoders, 0, 8);
+    tcase_add_test(c, every_format_and_qp);
+    tcase_add_test(c, every_mode_is_used);
+    tcase_add_test(c, threads_do_not_matter);
+    tcase_add_test(c, lower_qp_is_better_and_larger);
+    tcase_add_test(c, noise_at_qp_0);
+    tcase_add_test(c, adaptive_qp_reaches_the_decoder);
+    return run_suite(suite);
+}
