@@ -92,23 +92,25 @@ class BlockCoder {
           flags_(flags),
           sink_(sink) {}
 
-    // Returns the number of magnitude bit-planes down from the highest that is not all zero.
-    CUDAENC_HD int code() {
+    // All passes but the last `dropped`. Returns the number of magnitude bit-planes down from the highest that is not
+    // all zero; 0 when no pass is coded.
+    CUDAENC_HD int code(int dropped) {
         uint32_t all = 0;
         for (int y = 0; y < height_; y++)
             for (int x = 0; x < width_; x++) all |= coefficients_[static_cast<size_t>(y) * stride_ + x];
         const int planes = bit_width(all & ~kSignBit);
-        if (!planes) return 0;
+        int passes = coding_passes(planes, dropped);
+        if (!passes) return 0;
         for (int i = 0; i < flags_count(width_, height_); i++) flags_[i] = 0;
-        for (int plane = planes - 1; plane >= 0; plane--) {
-            plane_ = plane;
-            if (plane != planes - 1) {
+        enum { kSignificancePropagation, kMagnitudeRefinement, kCleanUp };
+        for (int step = kCleanUp; passes--; step++) {
+            plane_ = planes - 1 - step / 3;
+            if (step % 3 == kSignificancePropagation)
                 significance_propagation();
-                sink_.end_pass();
+            else if (step % 3 == kMagnitudeRefinement)
                 magnitude_refinement();
-                sink_.end_pass();
-            }
-            clean_up();
+            else
+                clean_up();
             sink_.end_pass();
         }
         return planes;

@@ -212,22 +212,21 @@ void slice(const Words &words, const uint32_t *coefficients, uint32_t stride, in
         }
 }
 
-// All passes. pass_ends[i] becomes the number of pairs up to the end of pass i.
-CUDAENC_CLONES void model_passes(const Words &words, const uint32_t *coefficients, uint32_t stride, int width,
-                                 int height, int orientation, int planes, uint8_t *pairs, uint32_t *pass_ends) {
-    slice(words, coefficients, stride, width, height, planes);
+// The passes of `coded`. pass_ends[i] becomes the number of pairs up to the end of pass i.
+CUDAENC_CLONES void model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block,
+                                 const CodedBlock &coded, uint8_t *pairs, uint32_t *pass_ends) {
+    slice(words, coefficients, block.stride, block.width, block.height, coded.planes);
     uint8_t *at = pairs;
-    const auto end_pass = [&] { *pass_ends++ = static_cast<uint32_t>(at - pairs); };
-    for (int i = 1; i <= planes; i++) {
-        const Word *bits = words.layer(kNegative + i);
-        if (i > 1) {
-            at = significance_propagation(words, bits, orientation, at);
-            end_pass();
+    enum { kSignificancePropagation, kMagnitudeRefinement, kCleanUp };
+    for (int step = kCleanUp; step < kCleanUp + coded.passes; step++) {
+        const Word *bits = words.layer(kNegative + 1 + step / 3);
+        if (step % 3 == kSignificancePropagation)
+            at = significance_propagation(words, bits, block.orientation, at);
+        else if (step % 3 == kMagnitudeRefinement)
             at = magnitude_refinement(words, bits, at);
-            end_pass();
-        }
-        at = clean_up(words, bits, orientation, at);
-        end_pass();
+        else
+            at = clean_up(words, bits, block.orientation, at);
+        *pass_ends++ = static_cast<uint32_t>(at - pairs);
     }
 }
 
@@ -386,18 +385,20 @@ ContextModeller::ContextModeller(size_t most_words)
 
 size_t ContextModeller::words(int width, int height) { return bordered_words(width, height); }
 
-int ContextModeller::model(const uint32_t *coefficients, uint32_t stride, int width, int height, int orientation,
-                           uint8_t *pairs, uint32_t *pass_ends) {
+CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock &block, uint8_t *pairs,
+                                  uint32_t *pass_ends) {
+    coefficients += block.coefficients;
     uint32_t all = 0;
-    for (int y = 0; y < height; y++)
-        for (int x = 0; x < width; x++) all |= coefficients[static_cast<size_t>(y) * stride + x];
-    const int planes = bit_width(all & ~kSignBit);
-    if (!planes) return 0;
-    const Words words{memory_.get(), bordered_words(width, height), words_of(width) + 2, words_of(width),
-                      stripes_of(height)};
+    for (int y = 0; y < block.height; y++)
+        for (int x = 0; x < block.width; x++) all |= coefficients[static_cast<size_t>(y) * block.stride + x];
+    const int planes = bit_width(all & ~kSignBit), passes = coding_passes(planes, block.dropped_passes);
+    if (!passes) return {};
+    const CodedBlock coded{0, static_cast<uint8_t>(planes), static_cast<uint8_t>(passes), {}};
+    const Words words{memory_.get(), bordered_words(block.width, block.height), words_of(block.width) + 2,
+                      words_of(block.width), stripes_of(block.height)};
     std::memset(words.memory, 0, kLayers * words.count * sizeof(Word));
-    model_passes(words, coefficients, stride, width, height, orientation, planes, pairs, pass_ends);
-    return planes;
+    model_passes(words, coefficients, block, coded, pairs, pass_ends);
+    return coded;
 }
 
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes, uint32_t *pass_bytes,
@@ -421,13 +422,11 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
         while (next < blocks.size()) {
             const CodeBlock &b = blocks[next];
             uint32_t *passes = pass_bytes + next * static_cast<size_t>(max_passes);
-            const int planes = modeller.model(coefficients + b.coefficients, b.stride, b.width, b.height, b.orientation,
-                                              lane.pairs, passes);
-            coded[next] = {0, static_cast<uint8_t>(planes), {}};
+            coded[next] = modeller.model(coefficients, b, lane.pairs, passes);
             offsets[next] = 0;
             lane.block = next++;
-            if (!planes) continue;
-            lane.codeword.begin(lane.pairs, passes, coding_passes(planes));
+            if (!coded[lane.block].passes) continue;
+            lane.codeword.begin(lane.pairs, passes, coded[lane.block].passes);
             return true;
         }
         return false;

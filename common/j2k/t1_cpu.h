@@ -19,11 +19,11 @@ class ContextModeller {
     static size_t words(int width, int height);
     explicit ContextModeller(size_t most_words);
 
-    // The decisions of all passes, in order: a byte is context << 1 | decision. pairs: slot_bytes() of the block's
-    // planes; pass_ends[i] becomes the number of pairs up to the end of pass i. Coefficients are as quantise() makes
-    // them. Returns the number of magnitude bit-planes down from the highest that is not all zero.
-    int model(const uint32_t *coefficients, uint32_t stride, int width, int height, int orientation, uint8_t *pairs,
-              uint32_t *pass_ends);
+    // The decisions of all passes that are coded, in order: a byte is context << 1 | decision. pairs: slot_bytes() of
+    // the block's planes; pass_ends[i] becomes the number of pairs up to the end of pass i. Coefficients are as
+    // quantise() makes them, block.coefficients counts from their first. Returns planes and
+    // passes, not bytes.
+    CodedBlock model(const uint32_t *coefficients, const CodeBlock &block, uint8_t *pairs, uint32_t *pass_ends);
 
   private:
     std::unique_ptr<uint64_t[]> memory_;

@@ -12,8 +12,9 @@ namespace cudaenc::j2k {
 // What tier-1 found out about a block.
 struct CodedBlock {
     uint32_t bytes;  // of its codeword
-    uint8_t planes;  // coded magnitude bit-planes; 0: nothing is coded
-    uint8_t reserved[3];
+    uint8_t planes;  // magnitude bit-planes from the first that is coded; 0: nothing is
+    uint8_t passes;  // coding passes
+    uint8_t reserved[2];
 };
 
 // A node of the two tag trees of a precinct's sub-band (T.800 B.10.2). Leaves that have nothing coded do not count.
@@ -98,7 +99,7 @@ CUDAENC_HD void put_block_header(Sink &sink, const PrecinctBand &cell, const Tag
         if (node.first == raster) put_zeros_and_one(sink, node.zero_planes - known);
         known = node.zero_planes;
     }
-    const uint32_t passes = static_cast<uint32_t>(coding_passes(coded.planes));
+    const uint32_t passes = coded.passes;
     put_passes(sink, passes);
     // Lblock is 3; each 1 adds one to the bits of the length, beyond floor(log2(passes)).
     const int more = bit_width(passes) - 1;

@@ -45,8 +45,9 @@ struct CodeBlock {
     uint16_t width, height;
     uint16_t x, y;  // its column and row in the grid of its precinct's code-blocks
     uint8_t orientation;
-    uint8_t planes;  // M_b
-    uint16_t reserved;
+    uint8_t planes;          // M_b
+    uint8_t dropped_passes;  // of the last bit-plane, not coded: kDroppedPasses where irreversible
+    uint8_t reserved;
     uint32_t packet;
 };
 
@@ -82,7 +83,13 @@ CUDAENC_HD int tag_tree_levels(uint32_t columns, uint32_t rows) { return bit_wid
 // Nodes at `level`, 0 for the leaves.
 CUDAENC_HD uint32_t tag_tree_columns(uint32_t columns, int level) { return (columns + (1u << level) - 1) >> level; }
 
-// Coding passes of `planes` magnitude bit-planes that are not all zero (T.800 D.3): one clean-up, then three each.
-CUDAENC_HD int coding_passes(int planes) { return planes ? 3 * planes - 2 : 0; }
+// Where the quantiser loses anyway, a block ends with the significance propagation pass of its last bit-plane: that
+// pass takes most off the error for its bits, and with a step smaller by the square root of two, which takes the bits
+// that the other two would have, the picture's error is less.
+constexpr int kDroppedPasses = 2;
+
+// Coding passes of a block with `planes` magnitude bit-planes from the first that is not all zero (T.800 D.3): one
+// clean-up, then three a plane, of which the last `dropped` are not coded.
+CUDAENC_HD int coding_passes(int planes, int dropped) { return max_of(3 * planes - 2 - dropped, 0); }
 
 }  // namespace cudaenc::j2k

@@ -134,10 +134,11 @@ struct ManyTiles {
     }
 };
 
-// All passes of a block. valid: rows of this lane's column that exist; negative: their signs. Returns the pairs made.
+// A block's `passes` passes. valid: rows of this lane's column that exist; negative: their signs. Returns the pairs
+// made.
 template <class Tile>
-DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, int orientation,
-                               uint8_t *pairs, uint32_t *pass_ends, bool writes_ends) {
+DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, int passes,
+                               int orientation, uint8_t *pairs, uint32_t *pass_ends, bool writes_ends) {
     enum { kSignificancePropagation, kMagnitudeRefinement, kCleanUp };
     pairs = opaque(pairs);
     const Around<uint32_t> signs = tile.around(negative);
@@ -146,7 +147,7 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
     uint32_t base = 0;
     // One body for the three kinds of pass keeps the code small enough for the instruction cache. The first plane has
     // the last kind only.
-    for (int step = kCleanUp; step < 3 * planes; step++) {
+    for (int step = kCleanUp; step < kCleanUp + passes; step++) {
         const int kind = step % 3;
         const uint32_t bits = tile.plane(planes - 1 - step / 3);
         uint32_t members, becoming = 0;  // coded by a zero coding or refinement decision; a sign follows
@@ -243,7 +244,7 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
 
 DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, uint32_t pairs, int planes) {
     t1.pairs[block] = pairs;
-    t1.planes[block] = static_cast<uint8_t>(planes);
+    t1.planes[block] = static_cast<uint8_t>(pairs ? planes : 0);
     atomic_add(&t1.work_counts[work_class(pairs)], 1u);
 }
 
@@ -273,8 +274,10 @@ KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
         if (i < count) own[i * 32 + lane] = words[i];
     warp_sync();
     const uint32_t valid = lane < b.width ? (b.height == 32 ? 0xFFFFFFFFu : (1u << b.height) - 1) : 0;
-    const uint32_t pairs = model_contexts(OneTile{own}, valid, negative, count, b.orientation, p.t1.slots + b.slot,
-                                          p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, lane == 0);
+    const int passes = coding_passes(count, b.dropped_passes);
+    const uint32_t pairs =
+        model_contexts(OneTile{own}, valid, negative, count, passes, b.orientation, p.t1.slots + b.slot,
+                       p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, lane == 0);
     if (lane == 0) finish_block(p.t1, block, pairs, count);
 }
 
@@ -302,9 +305,11 @@ KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
     block_sync();
     const int count = bit_width(warp_or(all));
     const uint32_t valid = rows == 32 ? 0xFFFFFFFFu : (1u << rows) - 1;
-    const uint32_t pairs = model_contexts(
-        ManyTiles{column, b.stride, rows, p.columns, p.rows, words, totals}, valid, negative, count, b.orientation,
-        p.t1.slots + b.slot, p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, thread_x() == 0);
+    const int passes = coding_passes(count, b.dropped_passes);
+    const uint32_t pairs =
+        model_contexts(ManyTiles{column, b.stride, rows, p.columns, p.rows, words, totals}, valid, negative, count,
+                       passes, b.orientation, p.t1.slots + b.slot,
+                       p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, thread_x() == 0);
     if (thread_x() == 0) finish_block(p.t1, block, pairs, count);
 }
 

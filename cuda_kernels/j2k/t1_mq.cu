@@ -23,14 +23,15 @@ KERNEL(kMqThreads, j2k_t1_mq, MqParams)
     const uint32_t index = (static_cast<uint32_t>(block_x()) * (kMqThreads / 32) + warp_id()) * p.lanes + lane_id();
     if (lane_id() >= p.lanes || index >= p.t1.count) return;
     const uint32_t block = p.order[index];
-    uint8_t *slot = p.t1.slots + p.t1.blocks[block].slot;
+    const CodeBlock &b = p.t1.blocks[block];
+    uint8_t *slot = p.t1.slots + b.slot;
     const uint32_t count = p.t1.pairs[block];
     if (!count) {
         p.t1.bytes[block] = 0;
         return;
     }
     uint32_t *ends = p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes;
-    const int passes = coding_passes(p.t1.planes[block]);
+    const int passes = coding_passes(p.t1.planes[block], b.dropped_passes);
     int pass = 0;
     // The pass that is being coded ends at `end`, the one behind it at `later`.
     const auto end_of = [&](int i) { return i < passes ? ends[i] : 0xFFFFFFFFu; };
@@ -101,7 +102,6 @@ KERNEL(kMqThreads, j2k_t1_mq, MqParams)
     while (pass < passes) ends[pass++] = mq.sufficient_bytes();
     const uint32_t bytes = mq.flush();
     for (int k = 0; k < passes; k++) ends[k] = min_of(ends[k], bytes);
-    ends[passes - 1] = bytes;
     p.t1.bytes[block] = bytes;
 }
 

@@ -182,9 +182,10 @@ class Blocks {
             for (size_t i = 0; i < per_frame; i++) {
                 bytes += a_bytes[i];
                 const size_t at = i * g_.max_passes, slot = g_.blocks[i].slot;
+                const int coded = coding_passes(a_planes[i], g_.blocks[i].dropped_passes);
                 different += a_bytes[i] != b_bytes[i] || a_planes[i] != b_planes[i] ||
                              std::memcmp(&a[slot], &b[slot], a_bytes[i]) ||
-                             std::memcmp(&a_passes[at], &b_passes[at], sizeof(uint32_t) * coding_passes(a_planes[i]));
+                             std::memcmp(&a_passes[at], &b_passes[at], sizeof(uint32_t) * static_cast<size_t>(coded));
             }
         }
         return different;

@@ -400,7 +400,9 @@ CodedPicture make_coded(Random &random, const Geometry &g) {
         const uint32_t longest = static_cast<uint32_t>(slot_bytes(b.width, b.height, b.planes)) - 4;
         uint32_t bytes = random.below(longest + 1) >> random.between(0, 12);
         if (ones) bytes = std::min((1u << random.between(0, 16)) - 1, longest);
-        coded.planes.push_back(included && b.planes ? static_cast<uint8_t>(random.between(1, b.planes)) : 0);
+        const int fewest = b.dropped_passes ? 2 : 1;  // with a pass to code
+        const bool can = included && b.planes >= fewest;
+        coded.planes.push_back(can ? static_cast<uint8_t>(random.between(fewest, b.planes)) : 0);
         coded.bytes.push_back(coded.planes.back() ? bytes : 0);
     }
     return coded;
@@ -410,7 +412,10 @@ CodedPicture make_coded(Random &random, const Geometry &g) {
 std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const CodedPicture &coded) {
     const MainHeader header = make_main_header(p);
     std::vector<uint8_t> out = header.bytes;
-    const auto coded_block = [&](uint32_t b) { return CodedBlock{coded.bytes[b], coded.planes[b], {}}; };
+    const auto coded_block = [&](uint32_t b) {
+        const int passes = coding_passes(coded.planes[b], g.blocks[b].dropped_passes);
+        return CodedBlock{coded.bytes[b], coded.planes[b], static_cast<uint8_t>(passes), {}};
+    };
     for (uint32_t t = 0; t < g.tiles.size(); t++) {
         std::vector<std::vector<uint8_t>> packets;
         for (uint32_t i = g.tiles[t].first_packet; i < g.tiles[t].last_packet; i++) {

@@ -220,20 +220,20 @@ struct Coded {
     std::vector<uint8_t> pairs, bytes;
     std::vector<uint32_t> pass_ends, pass_bytes;
 };
-Coded code(const Block &b) {
+Coded code(const Block &b, int dropped = 0) {
     Coded coded{};
     std::vector<uint16_t> flags(static_cast<size_t>(flags_count(b.width, b.height)), 0xFFFF);
     PairSink pairs;
     const auto run = [&](auto &sink) {
         return BlockCoder(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation,
                           flags.data(), sink)
-            .code();
+            .code(dropped);
     };
     coded.planes = run(pairs);
     coded.pairs = pairs.pairs;
     coded.pass_ends = pairs.ends;
     coded.bytes.resize(slot_bytes(b.width, b.height, coded.planes));
-    coded.pass_bytes.resize(static_cast<size_t>(coding_passes(coded.planes)) + 1, 0xDEADBEEF);
+    coded.pass_bytes.resize(static_cast<size_t>(coding_passes(coded.planes, dropped)) + 1, 0xDEADBEEF);
     MqSink mq(coded.bytes.data(), coded.pass_bytes.data(), kMqTable.row);
     EXPECT(run(mq) == coded.planes, "planes");
     coded.bytes.resize(mq.finish());
@@ -351,7 +351,7 @@ START_TEST(sequential_coder_decodes) {
             return BlockDecoder(width, height, block.orientation, coded.bytes.data(), bytes)
                 .decode(coded.planes, passes);
         };
-        const int passes = coding_passes(coded.planes);
+        const int passes = coding_passes(coded.planes, 0);
         EXPECT(decode(coded.bytes.size(), passes) == block.coefficients, "%d x %d", width, height);
         // After any pass the bytes that it is said to need give what the whole codeword gives.
         for (int i = 0; i < 3 && passes; i++) {
@@ -360,6 +360,17 @@ START_TEST(sequential_coder_decodes) {
                    "%d x %d, %d of %d passes in %u bytes", width, height, some, passes,
                    coded.pass_bytes[static_cast<size_t>(some) - 1]);
         }
+        // Without its last passes a block begins as the whole one does.
+        const Coded less = code(block, kDroppedPasses);
+        const int rest = coding_passes(coded.planes, kDroppedPasses);
+        EXPECT(less.planes == (rest ? coded.planes : 0), "%d planes of %d", less.planes, coded.planes);
+        EXPECT(less.pass_ends.size() == static_cast<size_t>(rest) &&
+                   std::equal(less.pairs.begin(), less.pairs.end(), coded.pairs.begin()),
+               "%d x %d: %zu passes", width, height, less.pass_ends.size());
+        if (rest)
+            EXPECT(BlockDecoder(width, height, block.orientation, less.bytes.data(), less.bytes.size())
+                           .decode(less.planes, rest) == decode(coded.bytes.size(), rest),
+                   "%d x %d, %d passes", width, height, rest);
     }
 }
 END_TEST
@@ -387,9 +398,10 @@ struct Batch {
         block.height = static_cast<uint16_t>(b.height);
         block.orientation = static_cast<uint8_t>(b.orientation);
         block.planes = static_cast<uint8_t>(planes);
+        block.dropped_passes = random.one_in(2) ? kDroppedPasses : 0;
         block.slot = slots;
         slots += slot_bytes(b.width, b.height, planes);
-        max_passes = std::max(max_passes, coding_passes(planes));
+        max_passes = std::max(max_passes, coding_passes(planes, 0));
         content.push_back(b);
         blocks.push_back(block);
     }
@@ -408,15 +420,16 @@ void check_cpu(const Batch &batch) {
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
         const CodeBlock &b = batch.blocks[i];
-        const Coded expected = code(batch.content[i]);
+        const Coded expected = code(batch.content[i], b.dropped_passes);
         const size_t most = slot_bytes(b.width, b.height, expected.planes);
         std::vector<uint8_t> pairs(most + 64, kUntouched);
         std::vector<uint32_t> pass_ends(expected.pass_ends.size() + 1, 0xDEADBEEF);
         ContextModeller modeller(ContextModeller::words(b.width, b.height));
-        for (int repeat = 0; repeat < 2; repeat++)  // in memory as it came, and as the last block left it
-            EXPECT(modeller.model(batch.coefficients.data() + b.coefficients, b.stride, b.width, b.height,
-                                  b.orientation, pairs.data(), pass_ends.data()) == expected.planes,
-                   "planes of block %zu", i);
+        for (int repeat = 0; repeat < 2; repeat++) {  // in memory as it came, and as the last block left it
+            const CodedBlock made = modeller.model(batch.coefficients.data(), b, pairs.data(), pass_ends.data());
+            EXPECT(made.planes == expected.planes && made.passes == expected.pass_ends.size(),
+                   "block %zu: %d planes, %d passes", i, made.planes, made.passes);
+        }
         EXPECT(std::all_of(pairs.begin() + static_cast<ptrdiff_t>(most), pairs.end(),
                            [](uint8_t byte) { return byte == kUntouched; }),
                "block %zu, %d x %d: bytes behind its slot", i, b.width, b.height);
@@ -429,7 +442,8 @@ void check_cpu(const Batch &batch) {
         pass_ends.pop_back();
         EXPECT(pass_ends == expected.pass_ends, "block %zu, %d x %d: ends of passes", i, b.width, b.height);
 
-        EXPECT(coded[i].planes == expected.planes && coded[i].bytes == expected.bytes.size(),
+        EXPECT(coded[i].planes == expected.planes && coded[i].passes == expected.pass_ends.size() &&
+                   coded[i].bytes == expected.bytes.size(),
                "block %zu, %d x %d: %u bytes, not %zu", i, b.width, b.height, coded[i].bytes, expected.bytes.size());
         EXPECT(offsets[i] + coded[i].bytes <= bytes.size() &&
                    std::equal(expected.bytes.begin(), expected.bytes.end(), bytes.begin() + offsets[i]),
@@ -486,7 +500,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     std::vector<uint32_t> work_now(kWorkClasses);
     std::vector<Coded> coded;
     for (uint32_t i = 0; i < count; i++) {
-        coded.push_back(code(batch.content[i]));
+        coded.push_back(code(batch.content[i], batch.blocks[i].dropped_passes));
         const Coded &c = coded.back();
         std::copy(c.pairs.begin(), c.pairs.end(), slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot));
         std::copy(c.pass_ends.begin(), c.pass_ends.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));

@@ -85,7 +85,8 @@ Band make_band(Random &random, uint32_t columns, uint32_t rows, uint32_t share) 
         const uint8_t coded = static_cast<uint8_t>(alike ? planes : random.between(1, planes));
         const uint32_t bytes = random.word() >> random.between(12, 31);
         band.planes.push_back(planes);
-        band.coded.push_back(random.below(16) < share ? CodedBlock{bytes, coded, {}} : CodedBlock{0, 0, {}});
+        const uint8_t passes = static_cast<uint8_t>(random.between(1, 3 * coded - 2));
+        band.coded.push_back(random.below(16) < share ? CodedBlock{bytes, coded, passes, {}} : CodedBlock{});
     }
     build_nodes(band);
     return band;
@@ -110,7 +111,7 @@ std::string textbook_bits(const Band &band) {
         if (!coded.planes) continue;
         for (int t = 1; t <= band.planes[i] - coded.planes + 1; t++)
             zero_planes.write(x, y, static_cast<uint32_t>(t), put);
-        const uint32_t passes = 3u * coded.planes - 2;
+        const uint32_t passes = coded.passes;
         bits += passes_code(passes);
         int length_bits = 3, log2_passes = 0;
         while (passes >> (log2_passes + 1)) log2_passes++;
@@ -145,7 +146,7 @@ void check_band(const Band &band) {
         if (!coded.planes) continue;
         EXPECT(blocks[i].zero_planes == static_cast<uint32_t>(band.planes[i] - coded.planes),
                "block %u: %u zero planes", i, blocks[i].zero_planes);
-        EXPECT(blocks[i].passes == 3u * coded.planes - 2, "block %u: %u passes", i, blocks[i].passes);
+        EXPECT(blocks[i].passes == coded.passes, "block %u: %u passes", i, blocks[i].passes);
         EXPECT(blocks[i].bytes == coded.bytes, "block %u: %u bytes", i, blocks[i].bytes);
     }
 }
@@ -174,7 +175,7 @@ START_TEST(the_deepest_tree_stays_within_the_bound) {
     for (const int planes : {1, 2, kMaxPlanes}) {
         Band band = make_band(random, 8192, 1, 0);
         std::fill(band.planes.begin(), band.planes.end(), kMaxPlanes);
-        band.coded[0] = {(1u << 20) - 1, static_cast<uint8_t>(planes), {}};
+        band.coded[0] = {(1u << 20) - 1, static_cast<uint8_t>(planes), static_cast<uint8_t>(3 * planes - 2), {}};
         build_nodes(band);
         check_band(band);
     }
