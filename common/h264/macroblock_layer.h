@@ -35,15 +35,15 @@ struct Slice {
 constexpr int kLumaDcBlock = 16, kChromaDcBlock = 17, kChromaAcBlock = 18, kLumaBlocks = 17;
 
 // Colour components that are coded as luma is, and blocks of AC that each of the others has.
-constexpr CUDAENC_HD int luma_components(ChromaFormat f) { return f == ChromaFormat::c444 ? 3 : 1; }
-constexpr CUDAENC_HD int chroma_blocks(ChromaFormat f) {
+CUDAENC_HD constexpr int luma_components(ChromaFormat f) { return f == ChromaFormat::c444 ? 3 : 1; }
+CUDAENC_HD constexpr int chroma_blocks(ChromaFormat f) {
     return f == ChromaFormat::c420 ? 4 : f == ChromaFormat::c422 ? 8 : 0;
 }
 
 // 6.4.3: the block in column x and row y.
-constexpr CUDAENC_HD int luma_block(int x, int y) { return (x & 1) | (y & 1) << 1 | (x & 2) << 1 | (y & 2) << 2; }
-constexpr CUDAENC_HD int luma_block_x(int b) { return (b & 1) | (b >> 1 & 2); }
-constexpr CUDAENC_HD int luma_block_y(int b) { return (b >> 1 & 1) | (b >> 2 & 2); }
+CUDAENC_HD constexpr int luma_block(int x, int y) { return (x & 1) | (y & 1) << 1 | (x & 2) << 1 | (y & 2) << 2; }
+CUDAENC_HD constexpr int luma_block_x(int b) { return (b & 1) | (b >> 1 & 2); }
+CUDAENC_HD constexpr int luma_block_y(int b) { return (b >> 1 & 1) | (b >> 2 & 2); }
 
 // The blocks to the left and above (6.4.11.4 to 6.4.11.6) of one that has an nC; outside: of the next macroblock there.
 struct BlockNeighbours {
@@ -102,7 +102,7 @@ CUDAENC_HD void code_macroblock_header(const PictureFormat &f, const Macroblock 
 }
 
 // Samples of I_PCM: a block's 16 of so many bits.
-constexpr CUDAENC_HD int pcm_blocks(ChromaFormat f) {
+CUDAENC_HD constexpr int pcm_blocks(ChromaFormat f) {
     return 16 + 2 * chroma_blocks(f) + (luma_components(f) - 1) * 16;
 }
 template <class Bits>
@@ -112,7 +112,7 @@ CUDAENC_HD void code_pcm_block(const PictureFormat &f, int block, const int16_t 
 }
 
 // The most bits that macroblock_layer() may have (A.3.1 n, A.3.2 m, A.3.3 k): 128 + RawMbBits. I_PCM always has fewer.
-constexpr CUDAENC_HD uint32_t most_macroblock_bits(const PictureFormat &f) {
+CUDAENC_HD constexpr uint32_t most_macroblock_bits(const PictureFormat &f) {
     return 128 + 16u * static_cast<uint32_t>(16 * f.luma_depth + (pcm_blocks(f.chroma) - 16) * f.chroma_depth);
 }
 

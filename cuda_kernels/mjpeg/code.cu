@@ -2,6 +2,7 @@
 // restart markers. A thread owns a block from its samples to its bits; what threads tell each other is the DC and how
 // many bits there are; what thread-blocks tell each other is how many bits and bytes come before. With tables made for
 // the picture there are two kernels, and levels in memory between them. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../bits.cuh"
 #include "../device.cuh"
 #include "../look_back.cuh"
 #include "levels.cuh"
@@ -21,46 +22,12 @@ struct LevelReader {
     }
 };
 
-// Joins bits to words; words.put() takes each when it is full, and the caller the last one, `pending`.
-template <class Words>
-struct WordWriter {
-    Words words;
-    uint32_t filled;  // bits of `pending`, below 32
-    uint32_t pending;
-    DEVICE_MEMBER void put(uint32_t bits, uint32_t count) {
-        const uint32_t aligned = bits << (32 - count);
-        pending |= aligned >> filled;
-        filled += count;
-        if (filled < 32) return;
-        filled -= 32;
-        words.put(pending);
-        pending = aligned << (count - filled);  // without the bits that went
-    }
-};
-
-// A block's bits, while nobody knows how many come before: most blocks have no more than a slot.
+// Most blocks have no more bits than a slot.
 constexpr int kSlotWords = 12, kSlotPitch = kSlotWords + 1;
-struct SlotWords {
-    uint32_t *next;
-    int room;  // words
-    DEVICE_MEMBER void put(uint32_t bits) {
-        if (room > 0) *next = bits;
-        next++;
-        room--;
-    }
-};
 
-// A part of the piece's bits, in the memory of the slots. Other threads write to the same words; words outside are left
-// out.
+// The window has the memory of the slots.
 constexpr uint32_t kWindowWords = 768;
-struct WindowWords {
-    uint32_t *window;  // [kWindowWords]
-    uint32_t next;
-    DEVICE_MEMBER void put(uint32_t bits) {
-        if (next < kWindowWords) atomic_or(&window[next], bits);
-        next++;
-    }
-};
+using Window = WindowWords<kWindowWords>;
 
 // ---- Bits to bytes
 
@@ -234,7 +201,7 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     const auto fill_window = [&](uint32_t first, uint32_t count) {
         for (uint32_t i = thread; i < count; i += kPieceBlocks) window[i] = 0;
         block_sync();
-        WindowWords to{window, begin / 32 - first};
+        Window to{window, begin / 32 - first};
         const uint32_t shift = begin % 32;
         if (block_bits <= kSlotWords * 32) {
             uint32_t last = 0;
@@ -245,8 +212,8 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
                 last = next;
             }
         } else if (begin / 32 < first + count && begin + block_bits > first * 32) {
-            WordWriter<WindowWords> bits_to{to, shift, 0};
-            CodeWriter<WordWriter<WindowWords>> writer{dc, ac, bits_to};
+            WordWriter<Window> bits_to{to, shift, 0};
+            CodeWriter<WordWriter<Window>> writer{dc, ac, bits_to};
             code_block(dc_difference, nonzero, LevelReader{levels, 0}, writer);
             bits_to.words.put(bits_to.pending);
         }

@@ -1,0 +1,206 @@
+// H.264's kernels: every NAL unit is the CPU's, byte for byte. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../common/h264/slice_cpu.h"
+#include "../../cuda_kernels/h264/slice_coder.h"
+#include "h264_pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::h264;
+using namespace cudaenc::testing;
+
+namespace {
+
+std::vector<uint8_t> code_on_cpu(const CodedMacroblocks &p) {
+    ThreadPool pool(1);
+    SliceCoder coder(p.format, p.slices);
+    const auto bytes = coder.code(pool, p.picture(), p.headers.data());
+    return std::vector<uint8_t>(bytes.begin(), bytes.end());
+}
+
+// Buffers with garbage before; guards around what goes in, and around what comes out for the kernels' own arrays.
+std::vector<uint8_t> code_on_device(const std::shared_ptr<Device> &device, const CodedMacroblocks &p) {
+    const Guarded<Macroblock> macroblocks(device, p.macroblocks);
+    const Guarded<int16_t> levels(device, p.levels);
+    const Guarded<uint16_t> flips(device, p.sign_flips);
+    const Guarded<SliceHeaderBits> headers(device, p.headers);
+    const DeviceSliceCoder coder(device, p.format, p.slices);
+    const PictureBuffers buffers = coder.make_buffers();
+    for (void *array : {static_cast<void *>(buffers.words.data()), static_cast<void *>(buffers.bytes.data())})
+        device->fill(nullptr, array, 0xA5,
+                     array == buffers.bytes.data() ? buffers.bytes.bytes() : buffers.words.bytes());
+    coder.code(nullptr, buffers, {macroblocks.data(), levels.data(), p.sign_flips.empty() ? nullptr : flips.data()},
+               headers.data());
+    device->synchronize(Device::Stream{});
+    const uint64_t size = nal_bytes(buffers);
+    EXPECT(size <= buffers.bytes.count(), "%zu bytes", static_cast<size_t>(size));
+    std::vector<uint8_t> bytes(size);
+    device->download(nullptr, bytes.data(), buffers.bytes.data(), bytes.size());
+    device->synchronize(Device::Stream{});
+    macroblocks.read("macroblocks");
+    levels.read("levels");
+    return bytes;
+}
+
+// Returns the NAL units.
+std::vector<uint8_t> expect_same(const std::shared_ptr<Device> &device, const CodedMacroblocks &p) {
+    const std::vector<uint8_t> expected = code_on_cpu(p), bytes = code_on_device(device, p);
+    size_t at = 0;
+    while (at < bytes.size() && at < expected.size() && bytes[at] == expected[at]) at++;
+    EXPECT(bytes == expected, "%s, %zu slices on %s: %zu bytes, the CPU has %zu; from byte %zu on they differ",
+           describe(p.format).c_str(), p.slices.size(), device->name().c_str(), bytes.size(), expected.size(), at);
+    return bytes;
+}
+
+const Mix mixes[] = {{0, 1, 0, 0},     {1, 1, 0, 0},    {3, 2, 10, 255},   {5, 8, 0, 0},
+                     {8, 100, 5, 255}, {8, 2063, 0, 0}, {8, 32767, 9, 16}, {2, 1, 2, 1},
+                     {1, 3000, 3, 0},  {8, 1, 0, 0},    {4, 4, 3, 0},      {6, 30, 1, 4},
+                     {1, 20000, 0, 0}, {3, 9000, 4, 0}, {1, 1, 2, 0},      {0, 1, 1, 0}};
+
+// Every format, sizes about those of pieces, slices that begin anywhere.
+START_TEST(macroblocks) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (size_t f = 0; f < std::size(h264_formats); f++)
+        for (const Mix &mix : mixes) {
+            const PictureFormat format = h264_format(f, random.between(1, 11), random.between(1, 4));
+            expect_same(device, random_picture(random, format, 1 + random.below(5), mix));
+        }
+}
+END_TEST
+
+START_TEST(one_macroblock) {
+    const auto device = open_test_device(_i);
+    Random random(21);
+    for (size_t f = 0; f < std::size(h264_formats); f++)
+        for (const Mix &mix : mixes) expect_same(device, random_picture(random, h264_format(f, 1, 1), 1, mix));
+}
+END_TEST
+
+// Macroblocks of few bits: bytes that many pieces share.
+START_TEST(short_slices) {
+    const auto device = open_test_device(_i);
+    Random random(22);
+    for (const size_t f : {size_t{0}, size_t{5}, size_t{7}}) {
+        CodedMacroblocks p = random_picture(random, h264_format(f, 25, 8), 150, {0, 1, 0, 0});
+        expect_same(device, p);
+        for (Macroblock &m : p.macroblocks) {
+            m.type = MacroblockType::i16x16;
+            m.intra_16x16_pred_mode = m.intra_chroma_pred_mode = 0;
+            m.coded_block_pattern = 0;
+            m.qp_delta = 0;
+        }
+        std::fill(p.levels.begin(), p.levels.end(), int16_t{0});
+        expect_same(device, p);
+    }
+}
+END_TEST
+
+START_TEST(many_pieces) {
+    const auto device = open_test_device(_i);
+    Random random(23);
+    expect_same(device, random_picture(random, h264_format(0, 120, 68), 7, {1, 2, 1000, 255}));
+    expect_same(device, random_picture(random, h264_format(1, 45, 30), 1, {6, 40, 100, 1}));
+}
+END_TEST
+
+// Zeros in long runs: samples of I_PCM, and levels whose codes are long, at every phase and over the pieces' ends.
+START_TEST(emulation_prevention) {
+    const auto device = open_test_device(_i);
+    Random random(24);
+    size_t preventions = 0;
+    for (int round = 0; round < 60; round++) {
+        const PictureFormat format = h264_format(random.below(std::size(h264_formats)), random.between(1, 30), 2);
+        CodedMacroblocks p = random_picture(
+            random, format, 1 + random.below(3),
+            {random.between(0, 2), random.of({1, 5000, 30000}), random.between(1, 12), random.of({0, 0, 1, 3})});
+        // Runs of zeros of all lengths in samples.
+        for (size_t i = 0; i < p.macroblocks.size(); i++) {
+            if (p.macroblocks[i].type != MacroblockType::pcm || random.one_in(3)) continue;
+            const size_t per_macroblock = static_cast<size_t>(blocks_per_macroblock(format.chroma)) * 16;
+            const size_t samples = static_cast<size_t>(pcm_blocks(format.chroma)) * 16;
+            for (size_t k = 0; k < samples; k += 1 + random.below(40))
+                p.levels[i * per_macroblock + k] = static_cast<int16_t>(random.of({1, 2, 3, 4, 64, 128, 255}));
+        }
+        const std::vector<uint8_t> bytes = expect_same(device, p);
+        for (size_t k = 2; k < bytes.size(); k++) preventions += !bytes[k - 2] && !bytes[k - 1] && bytes[k] == 3;
+    }
+    EXPECT(preventions > 10000, "%zu emulation_prevention_three_bytes", preventions);
+}
+END_TEST
+
+START_TEST(sign_flips) {
+    const auto device = open_test_device(_i);
+    Random random(25);
+    for (size_t f = 0; f < std::size(h264_formats); f++) {
+        CodedMacroblocks p = random_picture(random, h264_format(f, 7, 5), 2, {4, 30, 10, 255});
+        const size_t plain = code_on_cpu(p).size();
+        p.sign_flips.resize(p.levels.size() / 16);
+        for (uint16_t &flips : p.sign_flips) flips = static_cast<uint16_t>(random.word());
+        expect_same(device, p);
+        const size_t flipped = code_on_cpu(p).size();
+        EXPECT(flipped + 8 > plain && plain + 8 > flipped, "but for emulation prevention, no size changes");
+    }
+}
+END_TEST
+
+// What breaks the limit of macroblock_layer() is an error, and nothing else is written to.
+START_TEST(too_many_bits) {
+    const auto device = open_test_device(_i);
+    Random random(26);
+    CodedMacroblocks p = random_picture(random, h264_format(1, 9, 3), 1, {8, 2, 0, 0});
+    for (Macroblock &m : p.macroblocks) m.coded_block_pattern |= 47;
+    for (int16_t &level : p.levels) level = static_cast<int16_t>(random.of({-30000, 29999, 32767}));
+    bool failed = false;
+    try {
+        code_on_device(device, p);
+    } catch (const Error &e) {
+        failed = std::string(e.what()).find("more bits") != std::string::npos;
+    }
+    EXPECT(failed, "no error");
+}
+END_TEST
+
+// The closed form against the rule.
+START_TEST(preventions_of_zeros) {
+    for (uint32_t begin = 8; begin < 16; begin++)
+        for (uint32_t end = begin; end < begin + 150; end++) {
+            std::vector<uint8_t> bytes((end + 8) / 8 + 1, 255);
+            for (uint32_t bit = begin; bit < end; bit++)
+                bytes[bit / 8] = static_cast<uint8_t>(bytes[bit / 8] & ~(128 >> bit % 8));
+            std::vector<uint32_t> prevented;
+            int zeros = 0;
+            for (uint32_t i = 0; i < bytes.size(); i++) {
+                if (zeros == 2 && bytes[i] <= 3) {
+                    prevented.push_back(8 * i);
+                    zeros = 0;
+                }
+                zeros = bytes[i] ? 0 : zeros + 1;
+            }
+            for (uint32_t from = 0; from < end + 16; from += 3)
+                for (uint32_t to = from; to < end + 16; to += 5) {
+                    const auto expected = static_cast<uint32_t>(std::count_if(
+                        prevented.begin(), prevented.end(), [&](uint32_t bit) { return from <= bit && bit < to; }));
+                    EXPECT(count_preventions(begin, end, from, to) == expected, "zeros %u to %u, bits %u to %u", begin,
+                           end, from, to);
+                }
+            EXPECT(end - begin >= kLeastPreventionBits || prevented.empty(), "%u zeros", end - begin);
+        }
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_device_arguments(argc, argv);
+    Suite *suite = suite_create("h264_kernels");
+    TCase *c = add_case(suite, "same as the CPU");
+    tcase_add_test(c, preventions_of_zeros);
+    const int devices = static_cast<int>(device_specs.size());
+    tcase_add_loop_test(c, macroblocks, 0, devices);
+    tcase_add_loop_test(c, one_macroblock, 0, devices);
+    tcase_add_loop_test(c, short_slices, 0, devices);
+    tcase_add_loop_test(c, many_pieces, 0, devices);
+    tcase_add_loop_test(c, emulation_prevention, 0, devices);
+    tcase_add_loop_test(c, sign_flips, 0, devices);
+    tcase_add_loop_test(c, too_many_bits, 0, devices);
+    return run_suite(suite);
+}
