@@ -116,7 +116,7 @@ void put_vui(const Vui &v, Rbsp &out) {
 
 // 7.3.2.1.1
 void put_sps(const ParameterSets &s, Rbsp &out) {
-    const PictureFormat &f = s.format;
+    const CodedFormat &f = s.format;
     out.u(static_cast<uint32_t>(s.profile_idc), 8);
     out.u(s.constraint_sets, 8);
     out.u(static_cast<uint32_t>(s.level_idc), 8);

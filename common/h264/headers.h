@@ -29,7 +29,7 @@ struct ParameterSets {
     int profile_idc;
     uint8_t constraint_sets;  // constraint_set0_flag is the highest bit
     int level_idc;
-    PictureFormat format;
+    CodedFormat format;
     int width, height;  // of the picture, in luma samples; what is above is cropped, whole chroma samples of it
     Vui vui;
     int pic_init_qp;  // with QpBdOffset

@@ -9,7 +9,7 @@
 namespace cudaenc::h264 {
 
 // What all macroblocks of a stream have in common.
-struct PictureFormat {
+struct CodedFormat {
     ChromaFormat chroma;
     bool transform_8x8_mode;  // of the picture parameter set
     int32_t luma_depth, chroma_depth;
@@ -77,7 +77,7 @@ CUDAENC_HD bool is_coded(const Macroblock &m, ChromaFormat f, int block) {
 
 // macroblock_layer() up to the samples of I_PCM or up to residual().
 template <class Bits>
-CUDAENC_HD void code_macroblock_header(const PictureFormat &f, const Macroblock &m, Bits &out) {
+CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m, Bits &out) {
     const bool chroma = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422;
     const uint32_t pattern = m.coded_block_pattern;
     if (m.type == MacroblockType::pcm) return put_ue(25, out);
@@ -106,13 +106,13 @@ CUDAENC_HD constexpr int pcm_blocks(ChromaFormat f) {
     return 16 + 2 * chroma_blocks(f) + (luma_components(f) - 1) * 16;
 }
 template <class Bits>
-CUDAENC_HD void code_pcm_block(const PictureFormat &f, int block, const int16_t *samples, Bits &out) {
+CUDAENC_HD void code_pcm_block(const CodedFormat &f, int block, const int16_t *samples, Bits &out) {
     const uint32_t depth = static_cast<uint32_t>(block < 16 ? f.luma_depth : f.chroma_depth);
     for (int i = 0; i < 16; i++) out.put(static_cast<uint16_t>(samples[i]), depth);
 }
 
 // The most bits that macroblock_layer() may have (A.3.1 n, A.3.2 m, A.3.3 k): 128 + RawMbBits. I_PCM always has fewer.
-CUDAENC_HD constexpr uint32_t most_macroblock_bits(const PictureFormat &f) {
+CUDAENC_HD constexpr uint32_t most_macroblock_bits(const CodedFormat &f) {
     return 128 + 16u * static_cast<uint32_t>(16 * f.luma_depth + (pcm_blocks(f.chroma) - 16) * f.chroma_depth);
 }
 
@@ -120,7 +120,7 @@ CUDAENC_HD constexpr uint32_t most_macroblock_bits(const PictureFormat &f) {
 // those of the macroblocks before in the slice are read, its own are written. first: macroblock of the slice. align():
 // pcm_alignment_zero_bits.
 template <class Bits, class Align>
-void code_macroblock(const PictureFormat &f, const CodedPicture &picture, uint32_t address, uint32_t first,
+void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t address, uint32_t first,
                      uint8_t *totals, Bits &out, const Align &align) {
     const int blocks = blocks_per_macroblock(f.chroma);
     const uint32_t width = static_cast<uint32_t>(f.width);

@@ -3,7 +3,7 @@
 
 namespace cudaenc::h264 {
 
-SliceCoder::SliceCoder(const PictureFormat &format, std::vector<Slice> slices)
+SliceCoder::SliceCoder(const CodedFormat &format, std::vector<Slice> slices)
     : format_(format),
       slices_(std::move(slices)),
       totals_(static_cast<size_t>(format.macroblocks() * blocks_per_macroblock(format.chroma))),

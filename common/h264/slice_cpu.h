@@ -13,7 +13,7 @@ namespace cudaenc::h264 {
 
 class SliceCoder {
   public:
-    SliceCoder(const PictureFormat &format, std::vector<Slice> slices);
+    SliceCoder(const CodedFormat &format, std::vector<Slice> slices);
     // The NAL units of all slices, one after the other. headers: of each slice.
     std::span<const uint8_t> code(ThreadPool &pool, const CodedPicture &picture, const SliceHeaderBits *headers);
 
@@ -24,7 +24,7 @@ class SliceCoder {
     };
     void code_slice(const CodedPicture &picture, const SliceHeaderBits &header, const Slice &slice, Coded &coded);
 
-    const PictureFormat format_;
+    const CodedFormat format_;
     const std::vector<Slice> slices_;
     std::vector<uint8_t> totals_;  // total_coeff of all blocks
     std::vector<Coded> coded_;

@@ -40,7 +40,7 @@ struct CodedPieces {
 };
 
 // Words that a piece takes at most, with all that may be filled up.
-constexpr uint32_t most_piece_words(const PictureFormat &f) {
+constexpr uint32_t most_piece_words(const CodedFormat &f) {
     constexpr uint32_t kSliceBits = 128 + 1;
     return (kPieceMacroblocks * (most_macroblock_bits(f) + 7) + kSliceBits) / 32 + 4;
 }
@@ -56,7 +56,7 @@ struct PieceThreads {
 };
 
 struct CavlcArguments {
-    PictureFormat format;
+    CodedFormat format;
     CodedPicture picture;            // levels begin at a multiple of 16 bytes
     const SliceHeaderBits *headers;  // of the slices
     const Slice *slices;

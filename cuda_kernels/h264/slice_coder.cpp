@@ -29,7 +29,7 @@ void launch_cavlc(Device &device, Device::Stream stream, unsigned pieces, const 
 
 }  // namespace
 
-DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const PictureFormat &format,
+DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFormat &format,
                                    const std::vector<Slice> &slices)
     : device_(std::move(device)),
       format_(format),

@@ -23,7 +23,7 @@ struct PictureBuffers {
 class DeviceSliceCoder {
   public:
     // slices: all macroblocks, in order.
-    DeviceSliceCoder(std::shared_ptr<Device> device, const PictureFormat &format, const std::vector<Slice> &slices);
+    DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFormat &format, const std::vector<Slice> &slices);
     PictureBuffers make_buffers() const;
 
     // Queues the picture's work; buffers.result tells the host of it when the stream has run it. All of picture and
@@ -41,7 +41,7 @@ class DeviceSliceCoder {
     CodedPieces pieces_of(const PictureBuffers &buffers) const;
 
     const std::shared_ptr<Device> device_;
-    const PictureFormat format_;
+    const CodedFormat format_;
     const uint32_t slice_count_;
     DeviceArray<Slice> slices_;
     DeviceArray<PieceRange> ranges_;

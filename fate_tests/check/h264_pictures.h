@@ -17,7 +17,7 @@ struct Mix {
 };
 
 struct CodedMacroblocks {
-    h264::PictureFormat format;
+    h264::CodedFormat format;
     std::vector<h264::Slice> slices;
     std::vector<h264::SliceHeaderBits> headers;
     std::vector<h264::Macroblock> macroblocks;
@@ -44,7 +44,7 @@ inline uint8_t random_mode(Random &random) {
     return random.one_in(3) ? h264::kPredictedMode : static_cast<uint8_t>(random.below(8));
 }
 
-inline CodedMacroblocks random_picture(Random &random, const h264::PictureFormat &f, uint32_t most_slices,
+inline CodedMacroblocks random_picture(Random &random, const h264::CodedFormat &f, uint32_t most_slices,
                                        const Mix &mix) {
     using namespace h264;
     CodedMacroblocks p{f, random_slices(random, static_cast<uint32_t>(f.macroblocks()), most_slices), {}, {}, {}, {}};
@@ -101,7 +101,7 @@ inline CodedMacroblocks random_picture(Random &random, const h264::PictureFormat
                 }
                 std::vector<uint8_t> totals(static_cast<size_t>(blocks) * (address + 1));
                 // Of a macroblock without neighbours: those may cost it some bits more.
-                PictureFormat alone = f;
+                CodedFormat alone = f;
                 alone.width = alone.height = 1;
                 BitCounter counter;
                 code_macroblock(alone, {&m, levels, nullptr}, 0, 0, totals.data(), counter, [] {});
@@ -114,20 +114,20 @@ inline CodedMacroblocks random_picture(Random &random, const h264::PictureFormat
 }
 
 // Every chroma format with depths that a profile has.
-inline const h264::PictureFormat h264_formats[] = {
+inline const h264::CodedFormat h264_formats[] = {
     {h264::ChromaFormat::c420, false, 8, 8, 0, 0},  {h264::ChromaFormat::c420, true, 8, 8, 0, 0},
     {h264::ChromaFormat::c420, true, 10, 10, 0, 0}, {h264::ChromaFormat::c422, true, 8, 8, 0, 0},
     {h264::ChromaFormat::c422, true, 10, 10, 0, 0}, {h264::ChromaFormat::c444, true, 8, 8, 0, 0},
     {h264::ChromaFormat::c444, true, 10, 10, 0, 0}, {h264::ChromaFormat::c400, true, 8, 8, 0, 0},
     {h264::ChromaFormat::c400, true, 10, 10, 0, 0}, {h264::ChromaFormat::c444, true, 14, 12, 0, 0},
 };
-inline h264::PictureFormat h264_format(size_t index, int width, int height) {
-    h264::PictureFormat f = h264_formats[index];
+inline h264::CodedFormat h264_format(size_t index, int width, int height) {
+    h264::CodedFormat f = h264_formats[index];
     f.width = width;
     f.height = height;
     return f;
 }
-inline std::string describe(const h264::PictureFormat &f) {
+inline std::string describe(const h264::CodedFormat &f) {
     return format_string("chroma %d, %d and %d bits, 8x8 %d, %dx%d macroblocks", static_cast<int>(f.chroma),
                          f.luma_depth, f.chroma_depth, f.transform_8x8_mode, f.width, f.height);
 }

@@ -61,7 +61,7 @@ START_TEST(macroblocks) {
     Random random(static_cast<uint64_t>(_i) + 1);
     for (size_t f = 0; f < std::size(h264_formats); f++)
         for (const Mix &mix : mixes) {
-            const PictureFormat format = h264_format(f, random.between(1, 11), random.between(1, 4));
+            const CodedFormat format = h264_format(f, random.between(1, 11), random.between(1, 4));
             expect_same(device, random_picture(random, format, 1 + random.below(5), mix));
         }
 }
@@ -108,7 +108,7 @@ START_TEST(emulation_prevention) {
     Random random(24);
     size_t preventions = 0;
     for (int round = 0; round < 60; round++) {
-        const PictureFormat format = h264_format(random.below(std::size(h264_formats)), random.between(1, 30), 2);
+        const CodedFormat format = h264_format(random.below(std::size(h264_formats)), random.between(1, 30), 2);
         CodedMacroblocks p = random_picture(
             random, format, 1 + random.below(3),
             {random.between(0, 2), random.of({1, 5000, 30000}), random.between(1, 12), random.of({0, 0, 1, 3})});

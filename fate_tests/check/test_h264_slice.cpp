@@ -19,7 +19,7 @@ std::vector<uint8_t> code_slices(const CodedMacroblocks &p, int threads) {
     return std::vector<uint8_t>(bytes.begin(), bytes.end());
 }
 
-ParsedPicture parse_picture(const PictureFormat &f, const std::vector<uint8_t> &bytes) {
+ParsedPicture parse_picture(const CodedFormat &f, const std::vector<uint8_t> &bytes) {
     ParsedPicture parsed(f.chroma, f.luma_depth, f.chroma_depth, f.transform_8x8_mode, f.width, f.height);
     for (const Nal &nal : split_stream(bytes)) {
         require(nal.type == 5 && nal.ref_idc, "an IDR slice");
@@ -49,7 +49,7 @@ START_TEST(macroblocks) {
     Random random(1);
     for (size_t f = 0; f < std::size(h264_formats); f++)
         for (const Mix &mix : mixes) {
-            const PictureFormat format = h264_format(f, random.between(1, 9), random.between(1, 7));
+            const CodedFormat format = h264_format(f, random.between(1, 9), random.between(1, 7));
             const CodedMacroblocks p = random_picture(random, format, 1 + random.below(5), mix);
             const std::vector<uint8_t> bytes = code_slices(p, 2);
             try {
@@ -257,7 +257,7 @@ START_TEST(stream_for_decoders) {
     const char *file = std::getenv("CUDAENC_H264_FILE");
     if (!file) return;
     Random random(static_cast<uint64_t>(_i) + 6);
-    const PictureFormat format = h264_format(static_cast<size_t>(_i), 20, 15);
+    const CodedFormat format = h264_format(static_cast<size_t>(_i), 20, 15);
     ParameterSets s{};
     s.profile_idc = format.chroma == ChromaFormat::c444   ? 44
                     : format.chroma == ChromaFormat::c422 ? 122
