@@ -60,11 +60,12 @@ KERNEL_COMPILER ?= $(if $(NVCC),nvcc,clang)
 cxxflags := -std=c++20 -fPIC -O3 -Wall -Wextra -Wno-restrict -ffp-contract=off -fvisibility=default \
             -Icommon -Icuda_kernels -I$(B)/src/ffnvcodec/include -pthread $(CXXFLAGS)
 
-# nvcc: machine code for these GPUs, of which it may not know all, and PTX of the newest for those that come later.
+# nvcc: machine code for these GPUs, of which it may not know all, and PTX of the newest for those that come later. The
+# smallest compression wants a driver of CUDA 12.4, which is more than what nvcc 12 makes wants otherwise.
 GPU_ARCHS ?= 75 80 86 89 90 100 120
 archs := $(filter $(patsubst sm_%,%,$(if $(NVCC),$(shell $(NVCC) --list-gpu-code))),$(GPU_ARCHS))
 nvccflags := -fatbin -std=c++20 -O3 --fmad=false -Wno-deprecated-gpu-targets -Icommon -Icuda_kernels \
-            $(if $(shell $(or $(NVCC),true) --help | grep compress-mode),--compress-mode=size) \
+            $(if $(shell $(or $(NVCC),true) --version | grep -E 'release (1[3-9]|[2-9][0-9])'),--compress-mode=size) \
             $(foreach a,$(archs),-gencode arch=compute_$(a),code=sm_$(a)) \
             -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
 
