@@ -113,7 +113,7 @@ static int check_frame(AVCodecContext *avctx, const AVFrame *frame)
 static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *frame)
 {
     CudaencFrame f = { .opaque = frame };
-    const AVFrameSideData *icc;
+    const AVFrameSideData *icc, *exif;
     AVRational sar = frame->sample_aspect_ratio;
     int ret;
 
@@ -139,6 +139,11 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     if (icc) {
         f.icc_profile      = icc->data;
         f.icc_profile_size = icc->size;
+    }
+    exif = cudaenc_exif(frame);
+    if (exif) {
+        f.exif      = exif->data;
+        f.exif_size = exif->size;
     }
 
     if (!sar.num)

@@ -143,6 +143,27 @@ static const AVOption options[] = {
     { NULL }
 };
 
+/* of full range, whatever the frame says */
+#define FULL_RANGE_FORMATS \
+    AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUVJ411P, \
+    AV_PIX_FMT_GRAY8,                                                                                        \
+    AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_GBRP,                                                     \
+    AV_PIX_FMT_RGB0, AV_PIX_FMT_BGR0, AV_PIX_FMT_0RGB, AV_PIX_FMT_0BGR
+
+#if CUDAENC_HAVE_SUPPORTED_CONFIG
+static int mjpeg_cuda_supported_config(const AVCodecContext *avctx, const AVCodec *codec,
+                                       enum AVCodecConfig config, unsigned flags,
+                                       const void **out, int *out_num)
+{
+    static const enum AVPixelFormat formats[] = {
+        FULL_RANGE_FORMATS, CUDAENC_FMT_CUDA, AV_PIX_FMT_NONE
+    };
+    const int nb_formats = FF_ARRAY_ELEMS(formats) - 1 - (CUDAENC_FMT_CUDA == AV_PIX_FMT_NONE);
+
+    return cudaenc_jpeg_supported_config(avctx, codec, formats, nb_formats, config, flags, out, out_num);
+}
+#endif
+
 static const FFCodecDefault mjpeg_cuda_defaults[] = {
     { "b",    "0" },
     { "qmin", "-1" },
@@ -175,14 +196,11 @@ FFCodec ff_mjpeg_cuda_encoder = {
     .flush          = mjpeg_cuda_flush,
     .close          = mjpeg_cuda_close,
     .hw_configs     = ff_cudaenc_hw_configs,
-    CUDAENC_FULL_RANGE_UNLESS_UNOFFICIAL
+    CUDAENC_GET_SUPPORTED_CONFIG(mjpeg_cuda_supported_config)
     CODEC_PIXFMTS(
-        AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUVJ411P,
+        FULL_RANGE_FORMATS,
         AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUV440P, AV_PIX_FMT_YUV411P, AV_PIX_FMT_YUV410P,
         AV_PIX_FMT_NV12, AV_PIX_FMT_NV16, AV_PIX_FMT_NV24,
-        AV_PIX_FMT_GRAY8,
-        AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_GBRP,
-        AV_PIX_FMT_RGB0, AV_PIX_FMT_BGR0, AV_PIX_FMT_0RGB, AV_PIX_FMT_0BGR,
         CUDAENC_FMT_CUDA),
     .caps_internal  = FF_CODEC_CAP_INIT_CLEANUP | FF_CODEC_CAP_AUTO_THREADS |
                       FF_CODEC_CAP_ICC_PROFILES,
