@@ -1,8 +1,9 @@
 #!/bin/bash
-# Boundary B: NVDEC to j2k_cuda in one ffmpeg command, frames staying on the GPU, against its parts' own rates.
+# Boundary B: NVDEC to the encoders in one ffmpeg command, frames staying on the GPU, against its parts' own rates.
 # Usage: chain.sh FFMPEG CLIP...   a line of results each; SPDX-License-Identifier: LGPL-2.1-or-later
 # Environment: SECONDS_EACH=4 that a command is watched; DEPTHS="4 8 16"; QUEUES="default 32" (CUDA_DEVICE_MAX_CONNECTIONS);
-# WAVELETS="dwt53 dwt97"; MUXERS="mxf nut"; WORK=folder for their files, best of memory; DEVICE=cpu: to try this script.
+# CODERS="dwt53 dwt97 jpeg jpeg-default"; MUXERS="mxf nut" for JPEG 2000, MJPEG_MUXERS="mov nut"; WORK=folder for their files,
+# best of memory; DEVICE=cpu: to try this script.
 set -euo pipefail
 . "$(dirname "$0")/rate.sh"
 ffmpeg=$1
@@ -14,35 +15,46 @@ work=${WORK:-$([ "$(room /dev/shm || echo 0)" -gt 30000000 ] && echo /dev/shm ||
 out=$(mktemp -d "$work/chain.XXXXXX")
 trap 'rate_stop; rm -rf "$out"' EXIT
 
-decode=(-hwaccel cuda -hwaccel_output_format cuda) copy=scale_cuda=passthrough=0,
-[ "$device" != cpu ] || decode=() copy=
+decode=(-hwaccel cuda -hwaccel_output_format cuda) upload=(-init_hw_device cuda) to_gpu=hwupload,
+[ "$device" != cpu ] || decode=() upload=() to_gpu=
 queues() { if [ "$1" = default ]; then unset CUDA_DEVICE_MAX_CONNECTIONS; else export CUDA_DEVICE_MAX_CONNECTIONS=$1; fi; }
 share() { awk "BEGIN { slower = ($2 < $3) ? $2 : $3; if (slower > 0) printf \"%.0f %%\", 100 * $1 / slower }"; }
-line() { printf '%-16s %-6s %-8s %6s %10s %10s %10s %9s  %s\n' "$@"; }
+line() { printf '%-16s %-12s %-8s %6s %10s %10s %10s %9s  %s\n' "$@"; }
+choose() { # CODER: sets coder, how ffmpeg is told of it, and the muxers that take it
+    muxers=${MUXERS-mxf nut}
+    case $1 in
+    dwt53 | dwt97) coder=(j2k_cuda -format j2k -pred "$1") ;;
+    jpeg) coder=(mjpeg_cuda) muxers=${MJPEG_MUXERS-mov nut} ;;
+    jpeg-default) coder=(mjpeg_cuda -huffman default) muxers=${MJPEG_MUXERS-mov nut} ;;
+    *) echo "chain.sh: no coder is called $1" >&2 && exit 1 ;;
+    esac
+}
 
 echo "frames/s, each watched for $seconds s after its start; muxed files in $work"
-line clip pred queues depth NVDEC encoder chain "of slower" ""
+line clip coder queues depth NVDEC encoder chain "of slower" ""
 for clip in "$@"; do
     name=$(basename "${clip%.*}")
     for queue in ${QUEUES:-default 32}; do
         queues "$queue"
         # Frames in flight are taken from the decoder's own.
         nvdec=(-stream_loop -1 "${decode[@]}" -extra_hw_frames 16 -i "$clip" -map 0:v -fps_mode passthrough)
+        # The clip's first frames, from the CPU's decoder into GPU memory, then again and again from there: no part of NVDEC's is in it.
+        frames=("${upload[@]}" -i "$clip" -map 0:v -fps_mode passthrough -vf "format=nv12,${to_gpu}loop=loop=-1:size=32:start=0")
         fps=0
         rate "$seconds" "$ffmpeg" "${nvdec[@]}" -f null - || true
         decoder=$fps
-        for pred in ${WAVELETS:-dwt53 dwt97}; do
+        for name_of_coder in ${CODERS:-dwt53 dwt97 jpeg jpeg-default}; do
+            choose "$name_of_coder"
             for depth in ${DEPTHS:-4 8 16}; do
-                encode=(-c:v j2k_cuda -device "$device" -format j2k -pred "$pred" -async_depth "$depth")
-                # The clip's first frames, copied out of the decoder's memory, again and again.
-                rate "$seconds" "$ffmpeg" "${nvdec[@]}" -vf "${copy}loop=loop=-1:size=32:start=0" "${encode[@]}" -f null - || true
+                encode=(-c:v "${coder[@]}" -device "$device" -async_depth "$depth")
+                rate "$seconds" "$ffmpeg" "${frames[@]}" "${encode[@]}" -f null - || true
                 encoder=$fps
                 rate "$seconds" "$ffmpeg" "${nvdec[@]}" "${encode[@]}" -f null - || true
-                line "$name" "$pred" "$queue" "$depth" "$decoder" "$encoder" "$fps" "$(share "$fps" "$decoder" "$encoder")" ""
+                line "$name" "$name_of_coder" "$queue" "$depth" "$decoder" "$encoder" "$fps" "$(share "$fps" "$decoder" "$encoder")" ""
             done
-            for muxer in ${MUXERS-mxf nut}; do # at the last depth
+            for muxer in $muxers; do # at the last depth
                 rate "$seconds" "$ffmpeg" "${nvdec[@]}" "${encode[@]}" -f "$muxer" "$out/out.$muxer" || true
-                line "$name" "$pred" "$queue" "$depth" "$decoder" "$encoder" "$fps" "$(share "$fps" "$decoder" "$encoder")" \
+                line "$name" "$name_of_coder" "$queue" "$depth" "$decoder" "$encoder" "$fps" "$(share "$fps" "$decoder" "$encoder")" \
                     "$muxer, $bytes bytes/frame"
                 rm -f "$out/out.$muxer"
             done

@@ -1,39 +1,66 @@
 #!/bin/bash
-# Encoders of JPEG 2000 on the CPU, 1920x1080 RGB, lossless and 9/7 at the same bytes, for each number of threads: cudaenc and
-# OpenJPEG's library in cudaenc_bench, FFmpeg's native encoder and cudaenc in ffmpeg, Grok by its own clock.
-# Usage: cpu_peers.sh FOLDER_OF_PROGRAMS PHOTOGRAPH OUTPUT_FOLDER   SPDX-License-Identifier: LGPL-2.1-or-later
-# Environment: THREADS="1 2 4 8 16"; SECONDS_EACH=5; OPENJPEG, GRK_COMPRESS: files (default: where the system finds them).
+# Encoders of the CPU, 1920x1080, for each number of threads. JPEG 2000: RGB, lossless and 9/7 at the same bytes; cudaenc and
+# OpenJPEG's library in cudaenc_bench, FFmpeg's native encoder and cudaenc in ffmpeg, Grok by its own clock. JPEG: 4:2:0, FFmpeg's
+# native encoder and cudaenc at its bytes.
+# Usage: cpu_peers.sh FOLDER_OF_PROGRAMS PHOTOGRAPH OUTPUT_FOLDER [j2k | mjpeg]...   SPDX-License-Identifier: LGPL-2.1-or-later
+# Environment: THREADS="1 2 4 8 16"; OPENJPEG, GRK_COMPRESS: files (default: where the system finds them).
 set -euo pipefail
-. "$(dirname "$0")/rate.sh"
-bin=$1 photograph=$2 out=$3 threads=${THREADS:-1 2 4 8 16} seconds=${SECONDS_EACH:-5}
+export LC_ALL=C # EPOCHREALTIME has a point
+bin=$1 photograph=$2 out=$3 threads=${THREADS:-1 2 4 8 16}
+shift 3
 grok=${GRK_COMPRESS:-$(command -v grk_compress || true)}
 mkdir -p "$out"
 work=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/cpu_peers.XXXXXX")
-trap 'rate_stop; rm -rf "$work"' EXIT
-
-"$bin/cudaenc_bench" -device cpu -threads "${threads// /,}" -case hd-lossless,hd-lossy -single 7 -runs 3 -seconds 0.7 -depths 4 \
-    ${OPENJPEG:+-openjpeg "$OPENJPEG"} -o "$out/cpu.json" "$photograph" | tee "$out/cpu.txt" | sed -n '/^case/,$p'
-# What lossy encoders shall reach: the first frame's size, which is the target of all.
-target=$(python3 -c "import json; print([r['first_frame_bytes'] for r in json.load(open('$out/cpu.json'))['rows'] if r['case'] == 'hd-lossy'][0])")
-
-# The same frames as the bench's: the picture, means of 2x2, and cyclic shifts of it.
-"$bin/ffmpeg" -v error -nostdin -loop 1 -i "$photograph" -frames:v 16 -vf "scale=1920:1080:flags=area,scroll=h=0.101:v=0.098,format=rgb24" \
-    -f rawvideo "$work/frames.rgb"
-raw=(-f rawvideo -pixel_format rgb24 -video_size 1920x1080 -framerate 25)
-head -c 6220800 "$work/frames.rgb" >"$work/first.rgb"
-{ printf 'P6\n1920 1080\n255\n'; cat "$work/first.rgb"; } >"$work/first.ppm"
+trap 'rm -rf "$work"' EXIT
 
 line() { printf '%-34s %-9s %7s %10s %9s %12s\n' "$@" | tee -a "$out/cpu_peers.txt"; }
 : >"$out/cpu_peers.txt"
-psnr() { # FILE: by one decoder, over R, G and B
-    "$bin/ffmpeg" -hide_banner -nostdin -i "$1" "${raw[@]}" -i "$work/first.rgb" \
-        -lavfi "[0:v]format=gbrp[a];[1:v]format=gbrp[b];[a][b]psnr" -f null - 2>&1 | sed -n 's/.*PSNR .*average:\([0-9.inf]*\).*/\1/p'
+
+# The same frames as the bench's: the picture, means of 2x2, and cyclic shifts of it.
+make_frames() { # PIXEL_FORMAT BYTES_OF_A_FRAME: sets raw, how ffmpeg is told of them
+    raw=(-f rawvideo -pixel_format "$1" -video_size 1920x1080 -framerate 25)
+    "$bin/ffmpeg" -v error -nostdin -y -loop 1 -i "$photograph" -frames:v 16 \
+        -vf "scale=1920:1080:flags=area,scroll=h=0.101:v=0.098,format=$1" -f rawvideo "$work/frames.raw"
+    head -c "$2" "$work/frames.raw" >"$work/first.raw"
 }
-one() { # ENCODER OPTIONS...: the first frame alone into first.j2k
-    "$bin/ffmpeg" -v error -nostdin -y "${raw[@]}" -i "$work/first.rgb" -threads 1 -c:v "$@" -f rawvideo "$work/first.j2k"
-    size=$(stat -c %s "$work/first.j2k")
+
+psnr() { # FILE FORMAT: by one decoder, over all samples of FORMAT
+    "$bin/ffmpeg" -hide_banner -nostdin -i "$1" "${raw[@]}" -i "$work/first.raw" \
+        -lavfi "[0:v]format=$2[a];[1:v]format=$2[b];[a][b]psnr" -f null - 2>&1 | sed -n 's/.*PSNR .*average:\([0-9.inf]*\).*/\1/p'
 }
-# The quality nearest to the target: -q:v of the native encoder, where more is worse.
+one() { # ENCODER OPTIONS...: the first frame alone into $stream; sets size
+    "$bin/ffmpeg" -v error -nostdin -y "${raw[@]}" -i "$work/first.raw" -threads 1 -c:v "$@" -frames:v 1 -f rawvideo "$stream"
+    size=$(stat -c %s "$stream")
+}
+
+# Seconds that ffmpeg takes for FRAMES frames; the least of $repeats times. Frames are read once, then repeated from memory.
+repeats=1
+wall() { # FRAMES ENCODER OPTIONS...
+    local count=$1 i begin least=1e9
+    shift
+    for ((i = 0; i < repeats; i++)); do
+        begin=$EPOCHREALTIME
+        "$bin/ffmpeg" -v error -nostdin "${raw[@]}" -i "$work/frames.raw" -vf loop=loop=-1:size=16:start=0 -c:v "$@" \
+            -frames:v "$count" -f null -
+        least=$(awk "BEGIN { t = $EPOCHREALTIME - $begin; print t < $least ? t : $least }")
+    done
+    echo "$least"
+}
+# Frames/s beyond the first round of a frame a thread, over ROUNDS more of them, so that neither the start nor bursts of encoders
+# that give as many frames at once as they have threads count.
+in_ffmpeg() { # NAME CASE ROUNDS PSNR_FORMAT ENCODER OPTIONS...
+    local name=$1 case=$2 rounds=$3 format=$4 n decibel once all
+    shift 4
+    one "$@"
+    decibel=$(psnr "$stream" "$format")
+    for n in $threads; do
+        once=$(wall "$n" "$@" -threads "$n")
+        all=$(wall $((n * (rounds + 1))) "$@" -threads "$n")
+        line "$name" "$case" "$n" "$size" "$decibel" "$(awk "BEGIN { printf \"%.1f\", $n * $rounds / ($all - $once) }")"
+    done
+}
+
+# Sets q: the native JPEG 2000 encoder's -q:v, where more is worse, that is nearest to the target.
 find_q() { # OPTIONS...
     local low=1 high=4000 middle # hundredths
     while [ $((high - low)) -gt 1 ]; do
@@ -43,41 +70,72 @@ find_q() { # OPTIONS...
     done
     q=$(awk "BEGIN { print $high / 100 }")
 }
-in_ffmpeg() { # NAME CASE ENCODER OPTIONS...
-    local name=$1 case=$2 n
-    shift 2
-    one "$@"
-    local decibel
-    decibel=$(psnr "$work/first.j2k")
-    for n in $threads; do
-        rate "$seconds" "$bin/ffmpeg" -stream_loop -1 "${raw[@]}" -i "$work/frames.rgb" -threads "$n" -c:v "$@" -f null - || true
-        line "$name" "$case" "$n" "$size" "$decibel" "$fps"
+# Sets quality: mjpeg_cuda's that is nearest to the target.
+find_quality() { # OPTIONS...
+    local fits=1 above=101 middle below=0
+    while [ $((above - fits)) -gt 1 ]; do
+        middle=$(((fits + above) / 2))
+        one "$@" -quality $middle
+        if [ "$size" -le "$target" ]; then fits=$middle below=$size; else above=$middle; fi
     done
+    quality=$fits
+    [ "$above" -le 100 ] || return 0
+    one "$@" -quality "$above"
+    [ $((size - target)) -ge $((target - below)) ] || quality=$above
 }
-
-line encoder case threads "bytes" PSNR frames/s
-ours=(j2k_cuda -device cpu -format j2k -async_depth 4)
-quality=$(python3 -c "import json; print([r['quality'] for r in json.load(open('$out/cpu.json'))['rows'] if r['case'] == 'hd-lossy'][0])")
-in_ffmpeg "cudaenc in ffmpeg" lossless "${ours[@]}" -pred dwt53
-in_ffmpeg "cudaenc in ffmpeg" lossy "${ours[@]}" -pred dwt97 -quality "$quality"
-for tiles in 256x256 1920x1080; do
-    native=(-format j2k -tile_width "${tiles%x*}" -tile_height "${tiles#*x}")
-    in_ffmpeg "FFmpeg jpeg2000, tiles $tiles" lossless jpeg2000 "${native[@]}" -pred dwt53
-    find_q "${native[@]}" -pred dwt97int
-    in_ffmpeg "FFmpeg jpeg2000, tiles $tiles" lossy jpeg2000 "${native[@]}" -pred dwt97int -q:v "$q"
-done
-
-# Grok: one picture, which it reads each time from memory; the mean that it prints.
-if ! [ -x "$grok" ]; then echo "Grok is not measured: no grk_compress here"; exit 0; fi
 in_grok() { # CASE OPTIONS...
     local case=$1 n ms
     shift
     for n in $threads; do
-        ms=$("$grok" -v -i "$work/first.ppm" -o "$work/first.j2k" -n 6 -b 32,32 -H "$n" -e 10 "$@" 2>&1 |
+        ms=$("$grok" -v -i "$work/first.ppm" -o "$stream" -n 6 -b 32,32 -H "$n" -e 10 "$@" 2>&1 |
             sed -n 's/.*compress time: \([0-9.]*\) ms.*/\1/p')
-        size=$(stat -c %s "$work/first.j2k")
-        line "Grok, one picture at a time" "$case" "$n" "$size" "$(psnr "$work/first.j2k")" "$(awk "BEGIN { printf \"%.1f\", 1000 / $ms }")"
+        size=$(stat -c %s "$stream")
+        line "Grok, one picture at a time" "$case" "$n" "$size" "$(psnr "$stream" gbrp)" "$(awk "BEGIN { printf \"%.1f\", 1000 / $ms }")"
     done
 }
-in_grok lossless
-in_grok lossy -I -r "$(awk "BEGIN { printf \"%.4f\", 6220800 / $target }")"
+
+j2k() {
+    stream=$work/first.j2k
+    "$bin/cudaenc_bench" -device cpu -threads "${threads// /,}" -case hd-lossless,hd-lossy -single 7 -runs 3 -seconds 0.7 -depths 4 \
+        ${OPENJPEG:+-openjpeg "$OPENJPEG"} -o "$out/cpu.json" "$photograph" | tee "$out/cpu.txt" | sed -n '/^case/,$p'
+    # What lossy encoders shall reach: the first frame's size, which is the target of all.
+    target=$(python3 -c "import json; print([r['first_frame_bytes'] for r in json.load(open('$out/cpu.json'))['rows'] if r['case'] == 'hd-lossy'][0])")
+    make_frames rgb24 6220800
+    { printf 'P6\n1920 1080\n255\n'; cat "$work/first.raw"; } >"$work/first.ppm"
+    ours=(j2k_cuda -device cpu -format j2k -async_depth 4)
+    quality=$(python3 -c "import json; print([r['quality'] for r in json.load(open('$out/cpu.json'))['rows'] if r['case'] == 'hd-lossy'][0])")
+    in_ffmpeg "cudaenc in ffmpeg" lossless 6 gbrp "${ours[@]}" -pred dwt53
+    in_ffmpeg "cudaenc in ffmpeg" lossy 12 gbrp "${ours[@]}" -pred dwt97 -quality "$quality"
+    for tiles in 256x256 1920x1080; do
+        native=(-format j2k -tile_width "${tiles%x*}" -tile_height "${tiles#*x}")
+        in_ffmpeg "FFmpeg jpeg2000, tiles $tiles" lossless 6 gbrp jpeg2000 "${native[@]}" -pred dwt53
+        find_q "${native[@]}" -pred dwt97int
+        in_ffmpeg "FFmpeg jpeg2000, tiles $tiles" lossy 6 gbrp jpeg2000 "${native[@]}" -pred dwt97int -q:v "$q"
+    done
+
+    # Grok: one picture, which it reads each time from memory; the mean that it prints.
+    if ! [ -x "$grok" ]; then echo "Grok is not measured: no grk_compress here"; return; fi
+    in_grok lossless
+    in_grok lossy -I -r "$(awk "BEGIN { printf \"%.4f\", 6220800 / $target }")"
+}
+
+mjpeg() {
+    local huffman
+    stream=$work/first.jpg
+    repeats=3 # they are short
+    make_frames yuvj420p 3110400
+    ours=(mjpeg_cuda -device cpu -async_depth 4)
+    for huffman in default optimal; do
+        native=(mjpeg -q:v 2 -huffman "$huffman")
+        one "${native[@]}"
+        target=$size
+        find_quality "${ours[@]}" -huffman $huffman
+        in_ffmpeg "FFmpeg mjpeg" $huffman 60 yuvj420p "${native[@]}"
+        in_ffmpeg "FFmpeg mjpeg, slices" $huffman 60 yuvj420p "${native[@]}" -thread_type slice
+        in_ffmpeg "cudaenc in ffmpeg, quality $quality" $huffman 60 yuvj420p "${ours[@]}" -huffman $huffman -quality "$quality"
+    done
+}
+
+line encoder case threads "bytes" PSNR frames/s
+[ $# -gt 0 ] || set -- j2k mjpeg
+for part in "$@"; do "$part"; done

@@ -43,5 +43,5 @@ rate() {
     [[ $size =~ ^[0-9]+$ ]] || size=0
     bytes=$((n > 0 ? size / n : 0))
     fps=$(awk "BEGIN { if (\"$first\" && $last_n > $first_n) printf \"%.1f\", ($last_n - $first_n) / (${last:-0} - ${first:-0}) }")
-    [ -n "$fps" ] || { echo "no rate: $* : $(tail -n 1 "$rate_log")" >&2; fps=0; return 1; }
+    [ -n "$fps" ] || { echo "no rate: $* : $(head -n 4 "$rate_log" | tr '\n' ' ')" >&2; fps=0; return 1; }
 }

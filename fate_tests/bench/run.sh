@@ -7,8 +7,8 @@
 #   sweep   9/7 from the smallest files to the largest; the first picture
 #   memory  GPU memory buffer by buffer, host memory over 10 000 small frames and 2000 of 3840x2160
 #   tier1   the kernels of tier-1 alone; the first picture
-#   chain   boundary B: NVDEC to j2k_cuda in ffmpeg, for each clip
-#   cpu     the CPU against OpenJPEG, FFmpeg's native encoder, Grok; the first picture
+#   chain   boundary B: NVDEC to the encoders in ffmpeg, for each clip
+#   cpu     the CPU against OpenJPEG, FFmpeg's native encoders, Grok; the first picture
 # Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, GRK_COMPRESS: files; EFFORT: options of
 # cudaenc_bench such as "-seconds 0.3"
 # shellcheck disable=SC2317 # parts are called by their names
