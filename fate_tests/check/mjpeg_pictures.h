@@ -44,6 +44,63 @@ inline CudaencFormat make_jpeg_format(const JpegFormat &of, int width, int heigh
     return format;
 }
 
+// One of jpeg_formats, or Cb and Cr of any sampling that is allowed, each of its own.
+inline CudaencFormat random_jpeg_format(Random &random, int longest) {
+    CudaencFormat format =
+        make_jpeg_format(random.of(jpeg_formats), random.between(1, longest), random.between(1, longest));
+    if (format.planes == 3 && random.one_in(3))
+        for (int c = 1; c < 3; c++) {
+            format.component[c].log2_subsample_x = random.between(0, 2);
+            format.component[c].log2_subsample_y = random.between(0, 2);
+        }
+    format.full_range = random.between(0, 1);
+    return format;
+}
+
+// What options point to.
+struct JpegTexts {
+    uint16_t luma[64], chroma[64];
+    std::string comment;
+};
+
+// Options at random, all of them allowed.
+inline CudaencMjpegOptions random_jpeg_options(Random &random, const CudaencFormat &format, JpegTexts &texts) {
+    CudaencMjpegOptions o;
+    cudaenc_mjpeg_defaults(&o);
+    o.quality = random.between(1, 100);
+    o.huffman = random.between(0, 1);
+    const int intervals[] = {0, 0, -1, 1, 2, random.between(3, 40), 65535};
+    o.restart_interval = random.of(intervals);
+    const bool one_size = !format.component[1].log2_subsample_x && !format.component[1].log2_subsample_y &&
+                          !format.component[2].log2_subsample_x && !format.component[2].log2_subsample_y;
+    o.mct = format.color_model == CUDAENC_COLOR_RGB && one_size && random.one_in(2);
+    for (int i = 0; i < 64; i++) {
+        texts.luma[i] = static_cast<uint16_t>(random.between(1, 255));
+        texts.chroma[i] = static_cast<uint16_t>(random.between(1, 255));
+    }
+    if (random.one_in(4)) o.luma_matrix = texts.luma;
+    if (random.one_in(4)) o.chroma_matrix = texts.chroma;
+    if (random.one_in(4)) {
+        o.frame_bytes = 1 << random.between(4, 16);
+        o.quality_min = random.between(1, 100);
+        o.quality_max = random.between(o.quality_min, 100);
+    }
+    texts.comment.assign(random.below(40), 'c');
+    if (random.one_in(2)) o.comment = texts.comment.c_str();
+    return o;
+}
+
+inline std::string describe_jpeg(const CudaencConfig &config) {
+    const CudaencFormat &f = config.format;
+    const CudaencMjpegOptions &o = config.mjpeg;
+    return format_string(
+        "%dx%d, %d components in %d planes, Cb 2^%d, 2^%d; quality %d, huffman %d, restart_interval %d, mct %d, "
+        "frame_bytes %lld, quality_min %d, quality_max %d, matrices %d %d",
+        f.width, f.height, f.components, f.planes, f.component[1].log2_subsample_x, f.component[1].log2_subsample_y,
+        o.quality, o.huffman, o.restart_interval, o.mct, static_cast<long long>(o.frame_bytes), o.quality_min,
+        o.quality_max, o.luma_matrix != nullptr, o.chroma_matrix != nullptr);
+}
+
 inline CudaencConfig make_jpeg_config(const CudaencFormat &format, const char *device, Log *log) {
     CudaencConfig config = make_config(format, device, log);
     config.codec = CUDAENC_CODEC_MJPEG;
