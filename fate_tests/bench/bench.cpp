@@ -16,6 +16,7 @@
 #include "../../common/device.h"
 #include "../../common/error.h"
 #include "cases.h"
+#include "cavlc.h"
 #include "jpeg_psnr.h"
 #include "json.h"
 #include "measure.h"
@@ -125,11 +126,13 @@ class Bench {
         } else if (o_.device.rfind("cuda", 0) == 0) {
             device_ = open_cuda_device(o_.device, nullptr);
         }
-        // Tier-1 alone is launched here; else the session opens the emulator, and frames lie in host memory.
-        if ((o_.mode == Mode::kTier1 || o_.mode == Mode::kMemory || o_.mode == Mode::kSmoke) && !device_) {
+        // Some modes launch kernels here; else the session opens the emulator, and frames lie in host memory.
+        const bool launches =
+            o_.mode == Mode::kTier1 || o_.mode == Mode::kCavlc || o_.mode == Mode::kMemory || o_.mode == Mode::kSmoke;
+        if (launches && !device_) {
             if (!open_emulator || o_.device.rfind("emu", 0) != 0)
                 throw Error(CUDAENC_ERR_INVALID,
-                            "-tier1, -memory and -smoke need a device that runs kernels: cuda or emu");
+                            "-tier1, -cavlc, -memory and -smoke need a device that runs kernels: cuda or emu");
             device_ = open_emulator(o_.device);
         }
         device_text_ = device_ ? device_->name() : o_.device;
@@ -207,6 +210,15 @@ class Bench {
             std::printf("picture   %s, %dx%d, %d bit\n", picture.name.c_str(), picture.width, picture.height,
                         picture.depth);
         bool good = true;
+        if (o_.mode == Mode::kCavlc) {
+            using Size = std::pair<int, int>;
+            const std::vector<Size> sizes =
+                o_.width ? std::vector<Size>{{o_.width, o_.height}} : std::vector<Size>{{1280, 720}, {3840, 2160}};
+            for (const auto &[width, height] : sizes)
+                good &= compare_cavlc(device_, pictures[0], width, height, {0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50},
+                                      std::min(o_.frames, 4), o_.effort.runs, json_);
+            return good;
+        }
         for (Case c : cases) {
             if (o_.width) {
                 c.format.width = o_.width;
@@ -236,6 +248,7 @@ class Bench {
         const Picture picture = generate_picture(100, 72);
         int passed = 0, failed = 0;
         json_.open('[');
+        (compare_cavlc(device_, picture, picture.width, picture.height, {0, 25, 50}, 2, 1, json_) ? passed : failed)++;
         for (Case c : choose_cases("4k-lossless,4k-lossy,4k-422p10-lossy,4k-cblk64-lossless,4k-cblk64-lossy,mjpeg")) {
             c.format.width = picture.width;
             c.format.height = picture.height;

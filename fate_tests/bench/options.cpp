@@ -16,6 +16,8 @@ namespace {
 constexpr const char *kHelp =
     "cudaenc_bench [options] [picture...]   pictures: PPM, PGM, PNG; none: a generated one\n"
     "  -tier1           tier-1 alone: the kernels against a thread a code-block\n"
+    "  -cavlc           H.264's entropy coder alone, at QP 0 to 50, against CAVLC_SU, at 1280x720 and 3840x2160 or "
+    "-size\n"
     "  -memory          GPU memory of a session, buffer by buffer\n"
     "  -endurance N     codes N frames and looks whether memory stays as it was\n"
     "  -smoke           checks on a small picture that both give the same bytes, and the device the CPU's\n"
@@ -40,8 +42,11 @@ constexpr const char *kHelp =
     "  -save PREFIX     writes the first frame's codestreams to PREFIX-PICTURE-CASE-ENCODER.j2k or .jpg\n"
     "  -o FILE          the results as JSON\n";
 
-const std::map<std::string, Mode> kModes = {
-    {"-tier1", Mode::kTier1}, {"-memory", Mode::kMemory}, {"-endurance", Mode::kEndurance}, {"-smoke", Mode::kSmoke}};
+const std::map<std::string, Mode> kModes = {{"-tier1", Mode::kTier1},
+                                            {"-cavlc", Mode::kCavlc},
+                                            {"-memory", Mode::kMemory},
+                                            {"-endurance", Mode::kEndurance},
+                                            {"-smoke", Mode::kSmoke}};
 
 std::vector<std::string> split(const std::string &list) {
     std::vector<std::string> parts;
