@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "block_cpu.h"
 
+#include <array>
 #include <cstring>
 
 #include "../simd.h"
 #include "../vectors.h"
+#include "cavlc.h"
 #include "transform.h"
 
 namespace cudaenc::h264 {
@@ -37,13 +39,23 @@ template <int Bit>
 }
 // The last step: |a + b| + |a - b| is twice the larger magnitude. So sums stay within 16 bits.
 [[gnu::always_inline]] inline Lanes magnitude(const Lanes &x) { return x < 0 ? -x : x; }
-[[gnu::always_inline]] inline Lanes larger(const Lanes &a, const Lanes &b) { return a > b ? a : b; }
+template <class Vector>
+[[gnu::always_inline]] inline Vector larger(const Vector &a, const Vector &b) {
+    return a > b ? a : b;
+}
 
-[[gnu::always_inline]] inline uint32_t sum_of(const Lanes &x) {
-    const Row8 wide = __builtin_convertvector(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7), Row8) +
-                      __builtin_convertvector(__builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15), Row8);
-    const Row4 four = __builtin_shufflevector(wide, wide, 0, 1, 2, 3) + __builtin_shufflevector(wide, wide, 4, 5, 6, 7);
-    return static_cast<uint32_t>(four[0] + four[1] + four[2] + four[3]);
+// Sums of 16 bit numbers, which are not negative, in pairs of 32.
+[[gnu::always_inline]] inline void add_pairs(Row4 &sum, const Half &x) {
+    const Row4 pairs = (Row4)x;
+    sum += (pairs & 0xFFFF) + (pairs >> 16);
+}
+[[gnu::always_inline]] inline uint32_t sum_of(const Row4 &x) {
+    const Row4 two = x + __builtin_shufflevector(x, x, 2, 3, 0, 1);
+    return static_cast<uint32_t>(two[0] + two[1]);
+}
+[[gnu::always_inline]] inline Half low(const Lanes &x) { return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7); }
+[[gnu::always_inline]] inline Half high(const Lanes &x) {
+    return __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
 [[gnu::always_inline]] inline Lanes join(const Half &a, const Half &b) {
@@ -53,98 +65,116 @@ template <class Vector>
 [[gnu::always_inline]] inline void get(Vector &v, const Sample *from) {
     std::memcpy(&v, from, sizeof v);
 }
-[[gnu::always_inline]] inline void get_4x4(Lanes &x, const ConstBlock &from) {
-    Quarter row[4];
-    for (int y = 0; y < 4; y++) get(row[y], from.data + y * from.stride);
-    x = join(__builtin_shufflevector(row[0], row[1], 0, 1, 2, 3, 4, 5, 6, 7),
-             __builtin_shufflevector(row[2], row[3], 0, 1, 2, 3, 4, 5, 6, 7));
+// row(y): where the samples of row y are.
+template <class RowOf>
+[[gnu::always_inline]] inline void get_4x4(Lanes &x, const RowOf &row) {
+    Quarter rows[4];
+    for (int y = 0; y < 4; y++) get(rows[y], row(y));
+    x = join(__builtin_shufflevector(rows[0], rows[1], 0, 1, 2, 3, 4, 5, 6, 7),
+             __builtin_shufflevector(rows[2], rows[3], 0, 1, 2, 3, 4, 5, 6, 7));
 }
-[[gnu::always_inline]] inline void get_two_rows(Lanes &x, const ConstBlock &from, ptrdiff_t y0, ptrdiff_t y1) {
+template <class RowOf>
+[[gnu::always_inline]] inline void get_two_rows(Lanes &x, const RowOf &row, int y0, int y1) {
     Half a, b;
-    get(a, from.data + y0 * from.stride);
-    get(b, from.data + y1 * from.stride);
+    get(a, row(y0));
+    get(b, row(y1));
     x = join(a, b);
 }
-
-[[gnu::always_inline]] inline uint32_t half_satd_4x4(Lanes &x) {
-    hadamard_step<1>(x);
-    hadamard_step<2>(x);
-    hadamard_step<4>(x);
-    x = magnitude(x);
-    return sum_of(larger(x, partner<8>(x))) / 2;
+[[gnu::always_inline]] inline auto rows_of(const ConstBlock &b) {
+    return [b](int y) { return b.data + y * b.stride; };
 }
 
-[[gnu::always_inline]] inline uint32_t quarter_satd_8x8(Lanes (&x)[4]) {
+// Differences of a 4x4 block.
+[[gnu::always_inline]] inline uint32_t half_satd(Lanes (&x)[1]) {
+    hadamard_step<1>(x[0]);
+    hadamard_step<2>(x[0]);
+    hadamard_step<4>(x[0]);
+    x[0] = magnitude(x[0]);
+    Row4 sum{};
+    add_pairs(sum, larger(low(x[0]), high(x[0])));
+    return sum_of(sum);
+}
+
+// Of an 8x8 block, two rows a vector: half of half.
+[[gnu::always_inline]] inline uint32_t half_satd(Lanes (&x)[4]) {
     hadamard_step(x[0], x[1]);
     hadamard_step(x[2], x[3]);
     hadamard_step(x[0], x[2]);
     hadamard_step(x[1], x[3]);
-    uint32_t sum = 0;
+    Row4 sum{};
     for (Lanes &v : x) {
         hadamard_step<1>(v);
         hadamard_step<2>(v);
         hadamard_step<4>(v);
         v = magnitude(v);
-        sum += sum_of(larger(v, partner<8>(v)));
+        add_pairs(sum, larger(low(v), high(v)));
     }
-    return sum / 4;
+    return sum_of(sum) / 2;
 }
 
-// Four rows, of four blocks each.
+// Four rows, of four 4x4 blocks each. The last step is done twice, which doubles all.
 [[gnu::always_inline]] inline uint32_t half_satd_4x16(Lanes (&x)[4]) {
     hadamard_step(x[0], x[1]);
     hadamard_step(x[2], x[3]);
     hadamard_step(x[0], x[2]);
     hadamard_step(x[1], x[3]);
-    uint32_t sum = 0;
+    Row4 sum{};
     for (Lanes &v : x) {
         hadamard_step<1>(v);
         v = magnitude(v);
-        sum += sum_of(larger(v, partner<2>(v)));
+        v = larger(v, partner<2>(v));
+        add_pairs(sum, low(v));
+        add_pairs(sum, high(v));
     }
-    return sum / 2;
+    return sum_of(sum) / 2;
+}
+
+template <int N>
+[[gnu::always_inline]] inline void rank(const Edge<N> &edge, const Available &available, int bit_depth,
+                                        const ConstBlock &source, Ranking<N> &ranking) {
+    ranking.predictions.load(edge, available, bit_depth);
+    constexpr int vectors = N * N / 16;
+    const auto get_block = [](Lanes(&x)[vectors], const auto &row) __attribute__((always_inline)) {
+        if constexpr (N == 4)
+            get_4x4(x[0], row);
+        else
+            for (int i = 0; i < vectors; i++) get_two_rows(x[i], row, 2 * i, 2 * i + 1);
+    };
+    Lanes from[vectors];
+    get_block(from, rows_of(source));
+#pragma GCC unroll 9
+    for (int mode = 0; mode < kModes; mode++) {
+        ranking.satd[mode] = kNotAvailable;
+        if (!mode_available(mode, available)) continue;
+        Lanes x[vectors];
+        get_block(x, [&](int y) { return ranking.predictions.row(mode, y); });
+        for (int i = 0; i < vectors; i++) x[i] -= from[i];
+        ranking.satd[mode] = half_satd(x);
+    }
 }
 
 }  // namespace
 
 CUDAENC_CLONES void rank_4x4(ConstBlock at, const Available &available, int bit_depth, ConstBlock source,
-                             Ranking4x4 &ranking) {
+                             Ranking<4> &ranking) {
     Edge<4> edge;
     edge.load(at.data, at.stride, available);
-    predict_block(edge, available, bit_depth, ranking.prediction);
-    Lanes from;
-    get_4x4(from, source);
-    for (int mode = 0; mode < kModes; mode++) {
-        if (!mode_available(mode, available)) continue;
-        Lanes x;
-        get(x, ranking.prediction[mode]);
-        x -= from;
-        ranking.satd[mode] = half_satd_4x4(x);
-    }
+    rank(edge, available, bit_depth, source, ranking);
 }
 
 CUDAENC_CLONES void rank_8x8(ConstBlock at, const Available &available, int bit_depth, ConstBlock source,
-                             Ranking8x8 &ranking) {
+                             Ranking<8> &ranking) {
     Edge<8> unfiltered, edge;
     unfiltered.load(at.data, at.stride, available);
     filter_edge(unfiltered, edge);
-    predict_block(edge, available, bit_depth, ranking.prediction);
-    Lanes from[4];
-    for (int i = 0; i < 4; i++) get_two_rows(from[i], source, 2 * i, 2 * i + 1);
-    for (int mode = 0; mode < kModes; mode++) {
-        if (!mode_available(mode, available)) continue;
-        Lanes x[4];
-        for (int i = 0; i < 4; i++) {
-            get(x[i], ranking.prediction[mode] + 16 * i);
-            x[i] -= from[i];
-        }
-        ranking.satd[mode] = quarter_satd_8x8(x);
-    }
+    rank(edge, available, bit_depth, source, ranking);
 }
 
-CUDAENC_CLONES uint32_t satd_16(ConstBlock a, ConstBlock b, int height) {
+namespace {
+
+[[gnu::always_inline]] inline uint32_t satd_16(const ConstBlock &a, const ConstBlock &b) {
     uint32_t sum = 0;
-    for (int y = 0; y < height; y += 4) {
+    for (int y = 0; y < 16; y += 4) {
         Lanes x[4];
         for (int i = 0; i < 4; i++) {
             Lanes other;
@@ -157,19 +187,44 @@ CUDAENC_CLONES uint32_t satd_16(ConstBlock a, ConstBlock b, int height) {
     return sum;
 }
 
-CUDAENC_CLONES uint32_t satd_8(ConstBlock a, ConstBlock b, int height) {
+[[gnu::always_inline]] inline uint32_t satd_8(const ConstBlock &a, const ConstBlock &b, int height) {
     uint32_t sum = 0;
     for (int y = 0; y < height; y += 8) {
         Lanes x[4];
         for (int i = 0; i < 4; i++) {
             Lanes other;
-            get_two_rows(x[i], a, y + i, y + i + 4);
-            get_two_rows(other, b, y + i, y + i + 4);
+            get_two_rows(x[i], rows_of(a), y + i, y + i + 4);
+            get_two_rows(other, rows_of(b), y + i, y + i + 4);
             x[i] -= other;
         }
         sum += half_satd_4x16(x);
     }
     return sum;
+}
+
+}  // namespace
+
+CUDAENC_CLONES void rank_16x16(ConstBlock at, const Available &available, int bit_depth, ConstBlock source,
+                               MacroblockRanking &ranking) {
+    for (int mode = 0; mode < k16x16Modes; mode++) {
+        ranking.satd[mode] = kNotAvailable;
+        if (!mode_16x16_available(mode, available)) continue;
+        predict_16x16(mode, at.data, at.stride, available, bit_depth, ranking.predictions[mode]);
+        ranking.satd[mode] = satd_16(source, {ranking.predictions[mode], 16});
+    }
+}
+
+CUDAENC_CLONES void rank_chroma(ConstBlock at, const Available &available, int bit_depth, int height, ConstBlock source,
+                                MacroblockRanking &ranking) {
+    for (int mode = 0; mode < kChromaModes; mode++) {
+        ranking.satd[mode] = kNotAvailable;
+        if (!chroma_mode_available(mode, available)) continue;
+        if (height == 8)
+            predict_chroma<8>(mode, at.data, at.stride, available, bit_depth, ranking.predictions[mode]);
+        else
+            predict_chroma<16>(mode, at.data, at.stride, available, bit_depth, ranking.predictions[mode]);
+        ranking.satd[mode] = satd_8(source, {ranking.predictions[mode], 8}, height);
+    }
 }
 
 namespace {
@@ -387,6 +442,71 @@ CUDAENC_CLONES uint32_t code_chroma(ConstBlock source, ConstBlock prediction, co
         distortion += inverse(v, part(source, x, y), part(prediction, x, y), bit_depth, part(reconstruction, x, y));
     }
     return distortion;
+}
+
+namespace {
+
+// ---- Bits of blocks.
+
+// Bit i: lane i is not 0.
+[[gnu::always_inline]] inline uint32_t nonzero_of(const Lanes &x) {
+    constexpr Lanes bits = {1,      1 << 1, 1 << 2,  1 << 3,  1 << 4,  1 << 5,  1 << 6,  1 << 7,
+                            1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, INT16_MIN};
+    const Lanes marked = (x != 0) & bits;
+    Half v = low(marked) | high(marked);
+    v |= __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
+    uint64_t four;
+    std::memcpy(&four, &v, sizeof four);
+    four |= four >> 32;
+    return static_cast<uint32_t>(four | four >> 16) & 0xFFFF;
+}
+
+[[gnu::always_inline]] inline uint32_t count(const int16_t *scanned, uint32_t nonzero, int coefficients, Totals &totals,
+                                             int x, int y) {
+    BitCounter counter;
+    const int nc = predict_total(totals[1 + y][x], totals[y][1 + x]);
+    code_block(
+        kCavlcTables, {token_table(nc), kZeros4x4, coefficients}, nonzero, [=](int k) { return scanned[k]; }, 0,
+        counter);
+    totals[1 + y][1 + x] = static_cast<int8_t>(count_ones(nonzero));
+    return counter.bits;
+}
+
+// By index: its place in the zig-zag sequence.
+constexpr auto kPlace8x8 = [] {
+    std::array<uint8_t, 64> places{};
+    for (int k = 0; k < 64; k++) places[kZigzag8x8[k]] = static_cast<uint8_t>(k);
+    return places;
+}();
+
+}  // namespace
+
+CUDAENC_CLONES uint32_t count_4x4(const int16_t *levels, bool ac, Totals &totals, int x, int y) {
+    Lanes v;
+    std::memcpy(&v, levels, sizeof v);
+    constexpr const auto &z = kZigzag4x4;
+    v = __builtin_shufflevector(v, v, z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7], z[8], z[9], z[10], z[11], z[12],
+                                z[13], z[14], z[15]);
+    alignas(32) int16_t scanned[16];
+    std::memcpy(scanned, &v, sizeof v);
+    return count(scanned + ac, nonzero_of(v) >> ac, 16 - ac, totals, x, y);
+}
+
+CUDAENC_CLONES uint32_t count_8x8(const int16_t *levels, Totals &totals, int x, int y) {
+    int16_t scanned[4][16];
+    uint32_t nonzero[4] = {};
+    for (int i = 0; i < 64; i += 16) {
+        Lanes v;
+        std::memcpy(&v, levels + i, sizeof v);
+        for (uint32_t rest = nonzero_of(v); rest; rest &= rest - 1) {
+            const int at = i + count_trailing_zeros(rest), place = kPlace8x8[at];
+            scanned[place % 4][place / 4] = levels[at];
+            nonzero[place % 4] |= 1u << place / 4;
+        }
+    }
+    uint32_t bits = 0;
+    for (int i = 0; i < 4; i++) bits += count(scanned[i], nonzero[i], 16, totals, x + i % 2, y + i / 2);
+    return bits;
 }
 
 }  // namespace cudaenc::h264

@@ -19,23 +19,29 @@ struct Block {
     ptrdiff_t stride;
 };
 
-// Predictions of one block by mode, of those that are available, and half the sum of absolute Hadamard transformed
-// differences to the source (8x8: a quarter).
-struct Ranking4x4 {
-    alignas(32) Sample prediction[kModes][16];
-    uint32_t satd[kModes];
-};
-struct Ranking8x8 {
-    alignas(32) Sample prediction[kModes][64];
+// Predictions are ranked by the sum of absolute Hadamard transformed differences to the source: half of the sum over
+// 4x4 blocks, or a quarter of that of an 8x8 block. That of modes which are not available:
+inline constexpr uint32_t kNotAvailable = 1 << 28;
+
+// What an NxN block may be predicted by.
+template <int N>
+struct Ranking {
+    Predictions<N> predictions;
     uint32_t satd[kModes];
 };
 // `at`: the block's place among reconstructed samples.
-void rank_4x4(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Ranking4x4 &ranking);
-void rank_8x8(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Ranking8x8 &ranking);
+void rank_4x4(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Ranking<4> &ranking);
+void rank_8x8(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Ranking<8> &ranking);
 
-// Half the sum over 4x4 blocks; 16 wide, or 8; `height` a multiple of 8.
-uint32_t satd_16(ConstBlock a, ConstBlock b, int height);
-uint32_t satd_8(ConstBlock a, ConstBlock b, int height);
+// A macroblock's component, as luma by Intra 16x16, or as chroma, 8 wide.
+struct MacroblockRanking {
+    alignas(32) Sample predictions[4][256];  // by mode, in rows
+    uint32_t satd[4];
+};
+void rank_16x16(ConstBlock at, const Available &available, int bit_depth, ConstBlock source,
+                MacroblockRanking &ranking);
+void rank_chroma(ConstBlock at, const Available &available, int bit_depth, int height, ConstBlock source,
+                 MacroblockRanking &ranking);
 
 // How levels are rounded: what is added before the shift, by 2^-8 of a level.
 struct Rounding {
@@ -58,5 +64,13 @@ uint32_t code_16x16(ConstBlock source, ConstBlock prediction, const Quantiser &q
 uint32_t code_chroma(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                      const Quantiser &dc_quantiser, const Rounding &rounding, int bit_depth, int height, int16_t *dc,
                      int16_t *ac, Block reconstruction);
+
+// total_coeff of 4x4 blocks, and in row 0 and column 0 those of neighbours; -1: not available.
+using Totals = int8_t[5][5];
+
+// Bits of residual_block_cavlc() of the 4x4 block in column x and row y, whose total_coeff goes to its place; `ac`:
+// without the first level. And of the four 4x4 blocks that an 8x8 block is coded as.
+uint32_t count_4x4(const int16_t *levels, bool ac, Totals &totals, int x, int y);
+uint32_t count_8x8(const int16_t *levels, Totals &totals, int x, int y);
 
 }  // namespace cudaenc::h264

@@ -98,12 +98,17 @@ inline void filter_edge(const Edge<8> &from, Edge<8> &to) {
     to[Edge<8>::kCount] = to[Edge<8>::kCount - 1];
 }
 
-// All that directional modes predict from: lines of samples filtered by 2 and by 3 taps. Rows of a prediction are
-// pieces of them, each beginning one or two samples further than the next.
+// The mean of `count` neighbours (a power of 2) of this sum; none: the middle of the range.
+constexpr Sample dc_of(int sum, int count, int bit_depth) {
+    return static_cast<Sample>(count ? (sum + count / 2) / count : 1 << (bit_depth - 1));
+}
+
+// The predictions of an NxN block (8.3.1.2, 8.3.2.2), as lines of samples: a row of a prediction is N of a line's, and mostly begins
+// one or two samples beside the row above. The edge of 8x8 blocks is filtered before.
 template <int N>
-class Directions {
+class Predictions {
   public:
-    explicit Directions(const Edge<N> &e) {
+    void load(const Edge<N> &e, const Available &available, int bit_depth) {
         constexpr int corner = Edge<N>::kCorner;
         for (int i = 0; i < Edge<N>::kCount; i++) {
             two_[i] = static_cast<Sample>(filter_2(e[i], e[i + 1]));
@@ -127,11 +132,24 @@ class Directions {
             vertical_right_[0][N / 2 - i] = three_[corner + 1 - 2 * i];
             vertical_right_[1][N / 2 - i] = three_[corner - 2 * i];
         }
+        int sum = 0;
+        for (int i = 0; i < N; i++) {
+            vertical_[i] = e[Edge<N>::kAbove + i];
+            for (int x = 0; x < N; x++) horizontal_[N * i + x] = e[N - 1 - i];
+            sum += (available.left ? e[i] : 0) + (available.above ? vertical_[i] : 0);
+        }
+        std::fill_n(dc_, N, dc_of(sum, N * (available.left + available.above), bit_depth));
     }
-    // Of the modes from kDownLeft on: N samples.
+    // N samples.
     const Sample *row(int mode, int y) const {
         constexpr int above = Edge<N>::kAbove;
         switch (mode) {
+            case kVertical:
+                return vertical_;
+            case kHorizontal:
+                return horizontal_ + N * y;
+            case kDc:
+                return dc_;
             case kDownLeft:
                 return three_ + above + 1 + y;
             case kDownRight:
@@ -148,37 +166,11 @@ class Directions {
     }
 
   private:
-    alignas(32) Sample two_[3 * N + 4], three_[3 * N + 4];
+    alignas(32) Sample two_[3 * N + 4], three_[3 * N + 4];  // filtered by 2 and by 3 taps
     alignas(32) Sample horizontal_down_[3 * N], horizontal_up_[3 * N];
     alignas(32) Sample vertical_right_[2][2 * N];  // even and odd rows
+    alignas(32) Sample vertical_[N], horizontal_[N * N], dc_[N];
 };
-
-// The mean of `count` neighbours (a power of 2) of this sum; none: the middle of the range.
-constexpr Sample dc_of(int sum, int count, int bit_depth) {
-    return static_cast<Sample>(count ? (sum + count / 2) / count : 1 << (bit_depth - 1));
-}
-
-// Kinds of 4x4 and 8x8 prediction but the directional ones (8.3.1.2.1 to 8.3.1.2.3, 8.3.2.2.2 to 8.3.2.2.4).
-template <int N>
-Sample dc_prediction(const Edge<N> &e, const Available &a, int bit_depth) {
-    int sum = 0;
-    for (int i = 0; i < N; i++) sum += (a.left ? e[i] : 0) + (a.above ? e[Edge<N>::kAbove + i] : 0);
-    return dc_of(sum, N * (a.left + a.above), bit_depth);
-}
-
-// All modes that are available, to[mode]: rows of N. The edge of 8x8 blocks is filtered before.
-template <int N>
-void predict_block(const Edge<N> &e, const Available &a, int bit_depth, Sample (*to)[N * N]) {
-    std::fill_n(to[kDc], N * N, dc_prediction(e, a, bit_depth));
-    if (a.above)
-        for (int y = 0; y < N; y++) std::copy_n(&e[Edge<N>::kAbove], N, to[kVertical] + N * y);
-    if (a.left)
-        for (int y = 0; y < N; y++) std::fill_n(to[kHorizontal] + N * y, N, e[N - 1 - y]);
-    const Directions<N> directions(e);
-    for (int mode = kDownLeft; mode < kModes; mode++)
-        if (mode_available(mode, a))
-            for (int y = 0; y < N; y++) std::copy_n(directions.row(mode, y), N, to[mode] + N * y);
-}
 
 // Plane prediction of 16x16 luma (8.3.3.4) and of chroma (8.3.4.4): 8 or 16 wide and high.
 template <int Width, int Height>

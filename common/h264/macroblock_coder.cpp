@@ -35,38 +35,37 @@ constexpr Rounding kRounding = {85, 85};
 
 constexpr uint32_t ue_bits(uint32_t v) { return 2 * (31 - __builtin_clz(v + 1)) + 1; }
 
-// The modes that a block can have, best first, by the cost that ranking gave.
-struct Candidates {
-    int mode[kModes], count = 0;
-    uint32_t cost[kModes];
-    void add(int m, uint32_t c) {
-        int i = count++;
-        for (; i > 0 && cost[i - 1] > c; i--) mode[i] = mode[i - 1], cost[i] = cost[i - 1];
-        mode[i] = m, cost[i] = c;
-    }
-};
+// The mode of the least cost, whose cost is then the largest.
+template <size_t N>
+int take_least(uint32_t (&costs)[N]) {
+    int least = 0;
+    for (int mode = 1; mode < static_cast<int>(N); mode++)
+        if (costs[mode] < costs[least]) least = mode;
+    costs[least] = UINT32_MAX;
+    return least;
+}
 
 template <int Size>
 struct BlocksOf;
 template <>
 struct BlocksOf<4> {
-    static constexpr int count = 16, parts = 1, most_tried = 2;
-    using Ranking = Ranking4x4;
+    static constexpr int count = 16, parts = 1, most_tried = 1;
     static constexpr auto rank = rank_4x4;
     static constexpr auto code = code_4x4;
     static constexpr uint32_t above_right = kAboveRight4x4;
     static constexpr MacroblockType type = MacroblockType::i4x4;
-    static ScannedLevels scan(const int16_t *levels, int) { return scan_4x4(levels); }
+    static uint32_t count_bits(const int16_t *levels, Totals &totals, int x, int y) {
+        return count_4x4(levels, false, totals, x, y);
+    }
 };
 template <>
 struct BlocksOf<8> {
-    static constexpr int count = 4, parts = 4, most_tried = 2;
-    using Ranking = Ranking8x8;
+    static constexpr int count = 4, parts = 4, most_tried = 1;
     static constexpr auto rank = rank_8x8;
     static constexpr auto code = code_8x8;
     static constexpr uint32_t above_right = kAboveRight8x8;
     static constexpr MacroblockType type = MacroblockType::i8x8;
-    static ScannedLevels scan(const int16_t *levels, int part) { return scan_8x8(levels, part); }
+    static constexpr auto count_bits = count_8x8;
 };
 
 ConstBlock constant(const Block &b) { return {b.data, b.stride}; }
@@ -93,7 +92,7 @@ void MacroblockCoder::begin(const Place &place) {
         copy(constant(place.samples[c]), {source_[c], f_.columns(c)}, f_.columns(c), f_.rows(c));
 }
 
-void MacroblockCoder::surround_totals(int component, Surrounded &totals) const {
+void MacroblockCoder::surround_totals(int component, Totals &totals) const {
     for (int i = 0; i < 4; i++) {
         totals[0][1 + i] = place_->above ? place_->above->total_below[component][i] : kNone;
         totals[1 + i][0] = place_->left ? place_->left->total_right[component][i] : kNone;
@@ -124,15 +123,12 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     const auto mode_bits = [&](int mode) { return mode == predicted ? 1u : 4u; };
 
     const int components = f_.luma_components();
-    typename Blocks::Ranking ranking[3];
-    for (int c = 0; c < components; c++)
+    Ranking<Size> ranking[3];
+    uint32_t costs[kModes];
+    for (int mode = 0; mode < kModes; mode++) costs[mode] = (satd_lambda_ * mode_bits(mode)) >> 8;
+    for (int c = 0; c < components; c++) {
         Blocks::rank(constant(at(place_->samples[c], x, y)), available, f_.bit_depth, at(source(c), x, y), ranking[c]);
-    Candidates candidates;
-    for (int mode = 0; mode < kModes; mode++) {
-        if (!mode_available(mode, available)) continue;
-        uint32_t cost = (satd_lambda_ * mode_bits(mode)) >> 8;
-        for (int c = 0; c < components; c++) cost += ranking[c].satd[mode];
-        candidates.add(mode, cost);
+        for (int mode = 0; mode < kModes; mode++) costs[mode] += ranking[c].satd[mode];
     }
 
     struct Attempt {
@@ -145,24 +141,23 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     } attempts[2];
     Attempt *best = nullptr;
     int best_mode = 0;
-    for (int i = 0; i < std::min(candidates.count, int{Blocks::most_tried}); i++) {
-        const int mode = candidates.mode[i];
+    for (int i = 0; i < Blocks::most_tried; i++) {
+        const int mode = take_least(costs);
+        if (!mode_available(mode, available)) break;
         Attempt &attempt = attempts[best == &attempts[0]];
         attempt.bits = mode_bits(mode);
         uint64_t distortion = 0;
         for (int c = 0; c < components; c++) {
-            attempt.distortion[c] =
-                Blocks::code(at(source(c), x, y), {ranking[c].prediction[mode], Size}, quantiser(c), kRounding,
-                             f_.bit_depth, attempt.levels[c], {attempt.reconstruction[c], Size});
+            alignas(32) Sample prediction[Size * Size];
+            for (int i = 0; i < Size; i++)
+                std::copy_n(ranking[c].predictions.row(mode, i), Size, prediction + Size * i);
+            attempt.distortion[c] = Blocks::code(at(source(c), x, y), {prediction, Size}, quantiser(c), kRounding,
+                                                 f_.bit_depth, attempt.levels[c], {attempt.reconstruction[c], Size});
             distortion += attempt.distortion[c];
-            for (int part = 0; part < Blocks::parts; part++) {
-                const int px = quarter.x + part % 2, py = quarter.y + part / 2;
-                Surrounded &totals = luma.totals[c];
-                const BlockBits counted = count_block(Blocks::scan(attempt.levels[c], part),
-                                                      predict_total(totals[1 + py][px], totals[py][1 + px]), 16);
-                attempt.bits += counted.bits;
-                attempt.totals[c][part] = totals[1 + py][1 + px] = static_cast<int8_t>(counted.total_coeff);
-            }
+            Totals &totals = luma.totals[c];
+            attempt.bits += Blocks::count_bits(attempt.levels[c], totals, quarter.x, quarter.y);
+            for (int part = 0; part < Blocks::parts; part++)
+                attempt.totals[c][part] = totals[1 + quarter.y + part / 2][1 + quarter.x + part % 2];
         }
         attempt.cost = cost_of(distortion, attempt.bits);
         if (best && best->cost <= attempt.cost) continue;
@@ -208,7 +203,7 @@ void MacroblockCoder::try_blocks(Luma &luma, int64_t limit) {
         for (int c = 0; c < f_.luma_components(); c++)
             for (int i = 0; i < 4; i++) {
                 const int px = x + i % 2, py = y + i / 2;
-                const Surrounded &totals = luma.totals[c];
+                const Totals &totals = luma.totals[c];
                 coded |= totals[1 + py][1 + px] != 0;
                 bits += code_length(
                     kCavlcTables.coeff_token[token_table(predict_total(totals[1 + py][px], totals[py][1 + px]))][0]);
@@ -229,50 +224,41 @@ void MacroblockCoder::try_blocks(Luma &luma, int64_t limit) {
 // ---- Intra 16x16.
 
 void MacroblockCoder::try_16x16(Luma &luma) {
-    alignas(32) Sample predictions[2][3][256];
-    Sample(*prediction)[256] = nullptr;
-    uint32_t best = 0;
     const int components = f_.luma_components();
-    for (int mode = 0; mode < k16x16Modes; mode++) {
-        if (!mode_16x16_available(mode, place_->available)) continue;
-        Sample(*const attempt)[256] = predictions[prediction == predictions[0]];
-        uint32_t cost = (satd_lambda_ * ue_bits(static_cast<uint32_t>(1 + mode))) >> 8;
-        for (int c = 0; c < components; c++) {
-            predict_16x16(mode, place_->samples[c].data, place_->samples[c].stride, place_->available, f_.bit_depth,
-                          attempt[c]);
-            cost += satd_16(source(c), {attempt[c], 16}, 16);
-        }
-        if (prediction && cost >= best) continue;
-        prediction = attempt;
-        best = cost;
-        luma.mode_16x16 = static_cast<uint8_t>(mode);
+    MacroblockRanking ranking[3];
+    uint32_t costs[k16x16Modes];
+    for (int mode = 0; mode < k16x16Modes; mode++)
+        costs[mode] = (satd_lambda_ * ue_bits(static_cast<uint32_t>(1 + mode))) >> 8;
+    for (int c = 0; c < components; c++) {
+        rank_16x16(constant(place_->samples[c]), place_->available, f_.bit_depth, source(c), ranking[c]);
+        for (int mode = 0; mode < k16x16Modes; mode++) costs[mode] += ranking[c].satd[mode];
     }
+    const int mode = take_least(costs);
 
     luma.type = MacroblockType::i16x16;
+    luma.mode_16x16 = static_cast<uint8_t>(mode);
     luma.bits = 0;
     luma.coded_block_pattern = 0;
     surround(luma);
     for (int y = 1; y <= 4; y++) std::fill_n(luma.modes[y] + 1, 4, int8_t{kDc});
     uint64_t distortion = 0;
     for (int c = 0; c < components; c++) {
-        luma.distortion[c] = code_16x16(source(c), {prediction[c], 16}, quantiser(c), kRounding, f_.bit_depth,
-                                        luma.levels[c], {luma.reconstruction[c], 16});
+        luma.distortion[c] = code_16x16(source(c), {ranking[c].predictions[mode], 16}, quantiser(c), kRounding,
+                                        f_.bit_depth, luma.levels[c], {luma.reconstruction[c], 16});
         distortion += luma.distortion[c];
-        Surrounded &totals = luma.totals[c];
-        luma.bits += count_block(scan_4x4(luma.levels[c] + 256), predict_total(totals[1][0], totals[0][1]), 16).bits;
+        Totals &totals = luma.totals[c];
+        luma.bits += count_4x4(luma.levels[c] + 256, false, totals, 0, 0);
         if (std::any_of(luma.levels[c], luma.levels[c] + 256, [](int16_t level) { return level != 0; }))
             luma.coded_block_pattern = 15;
     }
     for (int c = 0; c < components; c++)
         for (int block = 0; block < 16; block++) {
             const BlockPlace p = place_4x4(block);
-            Surrounded &totals = luma.totals[c];
-            BlockBits counted{0, 0};
+            Totals &totals = luma.totals[c];
             if (luma.coded_block_pattern)
-                counted = count_block(scan_ac(luma.levels[c] + 16 * block),
-                                      predict_total(totals[1 + p.y][p.x], totals[p.y][1 + p.x]), 15);
-            luma.bits += counted.bits;
-            totals[1 + p.y][1 + p.x] = static_cast<int8_t>(counted.total_coeff);
+                luma.bits += count_4x4(luma.levels[c] + 16 * block, true, totals, p.x, p.y);
+            else
+                totals[1 + p.y][1 + p.x] = 0;
         }
     luma.cost = cost_of(distortion, luma.bits + header_bits(luma));
 }
@@ -292,32 +278,25 @@ uint32_t MacroblockCoder::header_bits(const Luma &luma) const {
 // ---- Chroma of 4:2:0 and 4:2:2.
 
 void MacroblockCoder::try_chroma(Chroma &chroma) {
-    alignas(32) Sample predictions[2][2][8 * 16];
-    Sample(*prediction)[8 * 16] = nullptr;
-    uint32_t best = 0;
     const int height = f_.rows(1);
-    for (int mode = 0; mode < kChromaModes; mode++) {
-        if (!chroma_mode_available(mode, place_->available)) continue;
-        Sample(*const attempt)[8 * 16] = predictions[prediction == predictions[0]];
-        uint32_t cost = (satd_lambda_ * ue_bits(static_cast<uint32_t>(mode))) >> 8;
-        for (int c = 0; c < 2; c++) {
-            const Block &at = place_->samples[1 + c];
-            const auto predict = height == 8 ? predict_chroma<8> : predict_chroma<16>;
-            predict(mode, at.data, at.stride, place_->available, f_.bit_depth, attempt[c]);
-            cost += satd_8(source(1 + c), {attempt[c], 8}, height);
-        }
-        if (prediction && cost >= best) continue;
-        prediction = attempt;
-        best = cost;
-        chroma.mode = mode;
+    MacroblockRanking ranking[2];
+    uint32_t costs[kChromaModes];
+    for (int mode = 0; mode < kChromaModes; mode++)
+        costs[mode] = (satd_lambda_ * ue_bits(static_cast<uint32_t>(mode))) >> 8;
+    for (int c = 0; c < 2; c++) {
+        rank_chroma(constant(place_->samples[1 + c]), place_->available, f_.bit_depth, height, source(1 + c),
+                    ranking[c]);
+        for (int mode = 0; mode < kChromaModes; mode++) costs[mode] += ranking[c].satd[mode];
     }
+    chroma.mode = take_least(costs);
     const Quantiser &q = quantiser(1), &dc = kQuantisers[static_cast<size_t>(chroma_qp_ + (height == 16 ? 3 : 0))];
     const int blocks = height / 2;
     uint64_t distortion = 0;
     std::fill_n(chroma.dc, 16, 0);
     for (int c = 0; c < 2; c++)
-        distortion += code_chroma(source(1 + c), {prediction[c], 8}, q, dc, kRounding, f_.bit_depth, height,
-                                  chroma.dc + 8 * c, chroma.ac + 16 * blocks * c, {chroma.reconstruction[c], 8});
+        distortion +=
+            code_chroma(source(1 + c), {ranking[c].predictions[chroma.mode], 8}, q, dc, kRounding, f_.bit_depth, height,
+                        chroma.dc + 8 * c, chroma.ac + 16 * blocks * c, {chroma.reconstruction[c], 8});
     count_chroma(chroma);
     chroma.cost = cost_of(distortion, chroma.bits + ue_bits(static_cast<uint32_t>(chroma.mode)));
 }
@@ -330,18 +309,16 @@ void MacroblockCoder::count_chroma(Chroma &chroma) const {
     chroma.coded = any(chroma.ac, 2 * 16 * blocks) ? 2 : any(chroma.dc, 16) ? 1 : 0;
     chroma.bits = 0;
     for (int c = 0; c < 2; c++) {
-        Surrounded &totals = chroma.totals[c];
+        Totals &totals = chroma.totals[c];
         surround_totals(1 + c, totals);
         if (chroma.coded)
             chroma.bits += count_block(scan_chroma_dc(chroma.dc + 8 * c, blocks), chroma_dc_code(blocks)).bits;
         for (int b = 0; b < blocks; b++) {
             const int x = b % 2, y = b / 2;
-            BlockBits counted{0, 0};
             if (chroma.coded == 2)
-                counted = count_block(scan_ac(chroma.ac + 16 * (blocks * c + b)),
-                                      predict_total(totals[1 + y][x], totals[y][1 + x]), 15);
-            chroma.bits += counted.bits;
-            totals[1 + y][1 + x] = static_cast<int8_t>(counted.total_coeff);
+                chroma.bits += count_4x4(chroma.ac + 16 * (blocks * c + b), true, totals, x, y);
+            else
+                totals[1 + y][1 + x] = 0;
         }
     }
 }

@@ -56,8 +56,7 @@ class MacroblockCoder {
 
   private:
     static constexpr int8_t kNone = -1;  // beyond the slice
-    // Of blocks, those of neighbours in row 0 and column 0.
-    using Surrounded = int8_t[5][5];
+    using Modes = Totals;                // of 4x4 blocks, likewise
 
     // A way to code the components that are coded as luma.
     struct Luma {
@@ -68,7 +67,8 @@ class MacroblockCoder {
         uint32_t bits;
         uint32_t distortion[3];
         int64_t cost;
-        Surrounded modes, totals[3];
+        Modes modes;
+        Totals totals[3];
         alignas(32) int16_t levels[3][17 * 16];
         alignas(32) Sample reconstruction[3][256];
     };
@@ -78,7 +78,7 @@ class MacroblockCoder {
         uint32_t bits;
         uint32_t distortion;
         int64_t cost;
-        Surrounded totals[2];
+        Totals totals[2];
         alignas(32) int16_t dc[16];
         alignas(32) int16_t ac[2 * 8 * 16];
         alignas(32) Sample reconstruction[2][8 * 16];
@@ -91,7 +91,7 @@ class MacroblockCoder {
         return static_cast<int64_t>((distortion << 8) + lambda_ * bits);
     }
     void surround(Luma &luma) const;
-    void surround_totals(int component, Surrounded &totals) const;
+    void surround_totals(int component, Totals &totals) const;
 
     template <int Size>
     void try_blocks(Luma &luma, int64_t limit);

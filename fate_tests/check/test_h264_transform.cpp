@@ -174,33 +174,59 @@ START_TEST(quantiser_step_is_the_scale) {
 }
 END_TEST
 
+// Of whole macroblocks, whose prediction by their neighbours is known here.
 START_TEST(satd_is_the_hadamard_sum) {
     Random random(7);
-    for (int round = 0; round < 500; round++) {
+    for (int round = 0; round < 300; round++) {
+        const int bit_depth = random.one_in(2) ? 8 : 10;
         Picture16 p;
-        fill(random, p, random.one_in(2) ? 8 : 10);
-        const auto satd = [&](int x0, int y0, int n) {
+        fill(random, p, bit_depth);
+        const auto satd = [&](int x0, int y0, int n, const auto &prediction) {
             uint32_t sum = 0;
             for (int u = 0; u < n; u++)
                 for (int v = 0; v < n; v++) {
                     int c = 0;
                     for (int y = 0; y < n; y++)
                         for (int x = 0; x < n; x++) {
-                            const int i = 16 * (y0 + y) + x0 + x, d = p.source[i] - p.prediction[i];
+                            const int d = p.source[16 * (y0 + y) + x0 + x] - prediction(x0 + x, y0 + y);
                             c += __builtin_popcount(static_cast<unsigned>((u & y) << 4 | (v & x))) % 2 ? -d : d;
                         }
                     sum += static_cast<uint32_t>(std::abs(c));
                 }
             return sum;
         };
-        for (const int width : {8, 16})
-            for (const int height : {8, 16}) {
-                uint32_t sum = 0;
-                for (int y = 0; y < height; y += 4)
-                    for (int x = 0; x < width; x += 4) sum += satd(x, y, 4);
-                const auto f = width == 8 ? satd_8 : satd_16;
-                ck_assert_uint_eq(f({p.source, 16}, {p.prediction, 16}, height), sum / 2);
-            }
+        const auto all = [&](int width, int height, const auto &prediction) {
+            uint32_t sum = 0;
+            for (int y = 0; y < height; y += 4)
+                for (int x = 0; x < width; x += 4) sum += satd(x, y, 4, prediction);
+            return sum / 2;
+        };
+        // Neighbours: the first row and column of `prediction`, whose block begins at (1, 1).
+        std::vector<Sample> around(40 * 20);
+        for (Sample &s : around) s = p.prediction[random.below(256)];
+        const Sample *at = &around[41];
+        const Available available{true, true, true};
+        const auto above = [&](int x, int) { return int{at[x - 40]}; };
+        const auto left = [&](int, int y) { return int{at[40 * y - 1]}; };
+        MacroblockRanking ranking;
+        rank_16x16({at, 40}, available, bit_depth, {p.source, 16}, ranking);
+        ck_assert_uint_eq(ranking.satd[k16x16Vertical], all(16, 16, above));
+        ck_assert_uint_eq(ranking.satd[k16x16Horizontal], all(16, 16, left));
+        for (const int height : {8, 16}) {
+            rank_chroma({at, 40}, available, bit_depth, height, {p.source, 16}, ranking);
+            ck_assert_uint_eq(ranking.satd[kChromaVertical], all(8, height, above));
+            ck_assert_uint_eq(ranking.satd[kChromaHorizontal], all(8, height, left));
+        }
+        Ranking<4> four;
+        rank_4x4({at, 40}, available, bit_depth, {p.source, 16}, four);
+        Ranking<8> eight;
+        rank_8x8({at, 40}, available, bit_depth, {p.source, 16}, eight);
+        for (int mode = 0; mode < kModes; mode++) {
+            const auto in_4x4 = [&](int x, int y) { return int{four.predictions.row(mode, y)[x]}; };
+            const auto in_8x8 = [&](int x, int y) { return int{eight.predictions.row(mode, y)[x]}; };
+            ck_assert_uint_eq(four.satd[mode], satd(0, 0, 4, in_4x4) / 2);
+            ck_assert_uint_eq(eight.satd[mode], satd(0, 0, 8, in_8x8) / 4);
+        }
     }
 }
 END_TEST
