@@ -20,7 +20,7 @@ constexpr auto kQuantisers = [] {
 
 // What a bit is worth in squared errors, 2^((QP' - 12) / 3) times kLambda / 256, and in half a SATD, 2^((QP' - 12) / 6)
 // times kSatdLambda / 256; both by 2^-8.
-constexpr uint64_t kLambda = 218, kSatdLambda = 256;
+constexpr uint64_t kLambda = 135, kSatdLambda = 256;
 constexpr uint64_t lambda_of(int qp) {
     constexpr uint64_t thirds[] = {256, 323, 406};
     return (thirds[qp % 3] * kLambda << qp / 3) >> 12;
@@ -31,7 +31,7 @@ constexpr uint32_t satd_lambda_of(int qp) {
 }
 
 // Levels are rounded up from two thirds on: smaller ones cost more bits than they are worth.
-constexpr Rounding kRounding = {85, 85};
+constexpr Rounding kRounding = {100, 96};
 
 constexpr uint32_t ue_bits(uint32_t v) { return 2 * (31 - __builtin_clz(v + 1)) + 1; }
 
@@ -49,7 +49,7 @@ template <int Size>
 struct BlocksOf;
 template <>
 struct BlocksOf<4> {
-    static constexpr int count = 16, parts = 1, most_tried = 1;
+    static constexpr int count = 16, parts = 1, most_tried = 2;
     static constexpr auto rank = rank_4x4;
     static constexpr auto code = code_4x4;
     static constexpr uint32_t above_right = kAboveRight4x4;
@@ -60,7 +60,7 @@ struct BlocksOf<4> {
 };
 template <>
 struct BlocksOf<8> {
-    static constexpr int count = 4, parts = 4, most_tried = 1;
+    static constexpr int count = 4, parts = 4, most_tried = 2;
     static constexpr auto rank = rank_8x8;
     static constexpr auto code = code_8x8;
     static constexpr uint32_t above_right = kAboveRight8x8;
