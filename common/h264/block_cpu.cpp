@@ -229,6 +229,123 @@ CUDAENC_CLONES void rank_chroma(ConstBlock at, const Available &available, int b
 
 namespace {
 
+// ---- Bits of blocks.
+
+// Bit i: lane i is not 0.
+[[gnu::always_inline]] inline uint32_t nonzero_of(const Lanes &x) {
+    constexpr Lanes bits = {1,      1 << 1, 1 << 2,  1 << 3,  1 << 4,  1 << 5,  1 << 6,  1 << 7,
+                            1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, INT16_MIN};
+    const Lanes marked = (x != 0) & bits;
+    Half v = low(marked) | high(marked);
+    v |= __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
+    uint64_t four;
+    std::memcpy(&four, &v, sizeof four);
+    four |= four >> 32;
+    return static_cast<uint32_t>(four | four >> 16) & 0xFFFF;
+}
+
+// A 4x4 block's levels in the order of the scan, and what they were before rounding, by 2^-8.
+struct Scanned {
+    alignas(32) int16_t levels[16], exact[16];
+    uint32_t nonzero;  // bit k: level k is not 0
+    uint32_t ones;     // it was rounded up to 1 or -1
+};
+
+// Decides on those of 1, from the highest frequency on: dropped(k) is told which become 0. Bits of the block.
+template <class Dropped>
+[[gnu::always_inline]] inline uint32_t round_by_rate(Scanned &s, int first, int32_t bits_per_step, Totals &totals,
+                                                     int x, int y, const Dropped &dropped) {
+    const BlockCode code = {token_table(predict_total(totals[1 + y][x], totals[y][1 + x])), kZeros4x4, 16 - first};
+    const auto count = [&](uint32_t nonzero) {
+        BitCounter counter;
+        code_block(kCavlcTables, code, nonzero >> first, [&](int k) { return s.levels[first + k]; }, 0, counter);
+        return counter.bits;
+    };
+    uint32_t bits = count(s.nonzero);
+    for (uint32_t rest = bits_per_step ? s.ones : 0; rest;) {
+        const int k = floor_log2(rest);
+        rest ^= 1u << k;
+        const uint32_t fewer = count(s.nonzero ^ 1u << k);
+        // The squared error grows from (exact - 1)^2 to exact^2.
+        if (static_cast<int32_t>(bits - fewer) * 256 <= (2 * s.exact[k] - 256) * bits_per_step) continue;
+        bits = fewer;
+        s.nonzero ^= 1u << k;
+        dropped(k);
+    }
+    totals[1 + y][1 + x] = static_cast<int8_t>(count_ones(s.nonzero));
+    return bits;
+}
+
+constexpr Lanes kOnes = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+// Lanes of levels that were rounded up to 1 or -1.
+[[gnu::always_inline]] inline Lanes rounded_to_one(const Lanes &levels, const Lanes &exact) {
+    return (magnitude(levels) == kOnes) & (exact < 256);
+}
+
+// By index: its place in the zig-zag sequence.
+constexpr auto kPlace8x8 = [] {
+    std::array<uint8_t, 64> places{};
+    for (int k = 0; k < 64; k++) places[kZigzag8x8[k]] = static_cast<uint8_t>(k);
+    return places;
+}();
+
+// Levels in raster order, N of a row: whether any became 0 here, and the bits.
+struct Rounded {
+    bool changed;
+    uint32_t bits;
+};
+
+[[gnu::always_inline]] inline Rounded round_4x4(int16_t *levels, const Lanes (&level)[1], const Lanes (&exact)[1],
+                                                int first, int32_t bits_per_step, Totals &totals, int x, int y) {
+    constexpr const auto &z = kZigzag4x4;
+    const auto scan = [](const Lanes &v) __attribute__((always_inline)) {
+        return __builtin_shufflevector(v, v, z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7], z[8], z[9], z[10], z[11],
+                                       z[12], z[13], z[14], z[15]);
+    };
+    const Lanes level_scan = scan(level[0]), exact_scan = scan(exact[0]);
+    Scanned s;
+    std::memcpy(s.levels, &level_scan, sizeof s.levels);
+    std::memcpy(s.exact, &exact_scan, sizeof s.exact);
+    s.nonzero = nonzero_of(level_scan);
+    s.ones = s.nonzero ? nonzero_of(rounded_to_one(level_scan, exact_scan)) : 0;
+    Rounded r{false, 0};
+    r.bits = round_by_rate(s, first, bits_per_step, totals, x, y, [&](int k) {
+        levels[kZigzag4x4[k]] = 0;
+        r.changed = true;
+    });
+    return r;
+}
+
+[[gnu::always_inline]] inline Rounded round_8x8(int16_t *levels, const Lanes (&level)[4], const Lanes (&exact)[4],
+                                                int32_t bits_per_step, Totals &totals, int x, int y) {
+    Scanned s[4];
+    for (Scanned &part : s) part.nonzero = part.ones = 0;
+    alignas(32) int16_t exact_levels[64];
+    std::memcpy(exact_levels, exact, sizeof exact_levels);
+    for (int i = 0; i < 4; i++) {
+        const uint32_t ones = nonzero_of(rounded_to_one(level[i], exact[i]));
+        for (uint32_t rest = nonzero_of(level[i]); rest; rest &= rest - 1) {
+            const int lane = count_trailing_zeros(rest), at = 16 * i + lane, place = kPlace8x8[at], k = place / 4;
+            Scanned &part = s[place % 4];
+            part.levels[k] = levels[at];
+            part.exact[k] = exact_levels[at];
+            part.nonzero |= 1u << k;
+            part.ones |= (ones >> lane & 1) << k;
+        }
+    }
+    Rounded r{false, 0};
+    for (int i = 0; i < 4; i++)
+        r.bits += round_by_rate(s[i], 0, bits_per_step, totals, x + i % 2, y + i / 2, [&](int k) {
+            levels[kZigzag8x8[4 * k + i]] = 0;
+            r.changed = true;
+        });
+    return r;
+}
+
+}  // namespace
+
+namespace {
+
 // ---- Transforms. A vector is a line of a block; transposed blocks meet symmetric tables.
 
 template <class Line, int N>
@@ -282,22 +399,53 @@ constexpr int32_t rounding_of(int32_t fraction, int32_t shift) { return fraction
     return c < 0 ? -level : level;
 }
 
+// Rows of an NxN block, two or four a vector, narrowed.
+[[gnu::always_inline]] inline void narrow(const Row4 (&v)[4], Lanes (&to)[1]) {
+    Quarter rows[4];
+    for (int i = 0; i < 4; i++) rows[i] = __builtin_convertvector(v[i], Quarter);
+    to[0] = join(__builtin_shufflevector(rows[0], rows[1], 0, 1, 2, 3, 4, 5, 6, 7),
+                 __builtin_shufflevector(rows[2], rows[3], 0, 1, 2, 3, 4, 5, 6, 7));
+}
+[[gnu::always_inline]] inline void narrow(const Row8 (&v)[8], Lanes (&to)[4]) {
+    for (int i = 0; i < 4; i++)
+        to[i] = join(__builtin_convertvector(v[2 * i], Half), __builtin_convertvector(v[2 * i + 1], Half));
+}
+
+// From transposed coefficients to levels, transposed too, which go to memory in raster order. `first`: those before
+// have no level here. The bits of the block.
 template <class Line, int N>
-[[gnu::always_inline]] inline void quantise_block(Line (&v)[N], const int32_t *multipliers, const Rounding &rounding,
-                                                  int32_t shift, int16_t *levels) {
-    Line first = Line{} + rounding_of(rounding.ac, shift);
-    first[0] = rounding_of(rounding.dc, shift);
-    Line rows[N];
+[[gnu::always_inline]] inline uint32_t quantise_block(Line (&v)[N], const int32_t *multipliers, int32_t shift,
+                                                      const Rounding &rounding, int first, int16_t *levels,
+                                                      Totals &totals, int x, int y) {
+    Line rows[N], exact_rows[N];
+    if (first) v[0][0] = 0;
+    const int32_t most = INT16_MAX;
     for (int i = 0; i < N; i++) {
-        Line multiplier;
+        Line multiplier, round = Line{} + rounding_of(rounding.ac, shift);
         load<int32_t>(multiplier, multipliers + N * i);
-        const Line sign = v[i] >> 31;
-        v[i] = (((v[i] ^ sign) - sign) * multiplier + (i ? Line{} + rounding_of(rounding.ac, shift) : first)) >> shift;
-        v[i] = (v[i] ^ sign) - sign;
+        if (i == 0) round[0] = rounding_of(rounding.dc, shift);
+        const Line sign = v[i] >> 31, product = ((v[i] ^ sign) - sign) * multiplier;
+        v[i] = (((product + round) >> shift) ^ sign) - sign;
         rows[i] = v[i];
+        const Line exact = product >> (shift - 8);
+        exact_rows[i] = exact > most ? Line{} + most : exact;
     }
     transpose(rows);
-    for (int i = 0; i < N; i++) store(levels + N * i, rows[i]);
+    transpose(exact_rows);
+    Lanes level[N * N / 16], exact[N * N / 16];
+    narrow(rows, level);
+    narrow(exact_rows, exact);
+    std::memcpy(levels, level, sizeof level);
+    Rounded rounded;
+    if constexpr (N == 4)
+        rounded = round_4x4(levels, level, exact, first, rounding.bits_per_step, totals, x, y);
+    else
+        rounded = round_8x8(levels, level, exact, rounding.bits_per_step, totals, x, y);
+    if (rounded.changed) {
+        for (int i = 0; i < N; i++) load<int16_t>(v[i], levels + N * i);
+        transpose(v);
+    }
+    return rounded.bits;
 }
 
 template <class Line, int N>
@@ -317,28 +465,53 @@ template <class Line, int N>
 
 }  // namespace
 
-CUDAENC_CLONES uint32_t code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
-                                 const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction) {
+CUDAENC_CLONES Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
+                              const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
+                              Totals &totals, int x, int y) {
     Row4 v[4];
     get_residual(v, source, prediction);
     forward(v);
-    quantise_block(v, quantiser.multiplier_4x4.data(), rounding, quantiser.shift_4x4, levels);
+    const uint32_t bits =
+        quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 0, levels, totals, x, y);
     scale_block(v, quantiser.scale_4x4.data());
-    return inverse(v, source, prediction, bit_depth, reconstruction);
+    return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
 }
 
-CUDAENC_CLONES uint32_t code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
-                                 const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction) {
+CUDAENC_CLONES Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
+                              const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
+                              Totals &totals, int x, int y) {
     Row8 v[8];
     get_residual(v, source, prediction);
     forward(v);
-    quantise_block(v, quantiser.multiplier_8x8.data(), rounding, quantiser.shift_8x8, levels);
+    const uint32_t bits =
+        quantise_block(v, quantiser.multiplier_8x8.data(), quantiser.shift_8x8, rounding, 0, levels, totals, x, y);
     scale_block(v, quantiser.scale_8x8.data());
-    return inverse(v, source, prediction, bit_depth, reconstruction);
+    return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
 }
 
-CUDAENC_CLONES uint32_t code_16x16(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
-                                   const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction) {
+namespace {
+
+[[gnu::always_inline]] inline bool any_of(const int16_t *levels, int count) {
+    int16_t any = 0;
+    for (int i = 0; i < count; i++) any |= levels[i];
+    return any != 0;
+}
+
+[[gnu::always_inline]] inline uint32_t count_dc(const int16_t *levels, const uint8_t *places, const BlockCode &code) {
+    return count_block(ScannedLevels{levels, places, 1}, code).bits;
+}
+
+[[gnu::always_inline]] inline void reload(Row4 (&v)[4], const int16_t *levels) {
+    for (int i = 0; i < 4; i++) load<int16_t>(v[i], levels + 4 * i);
+    transpose(v);
+}
+
+}  // namespace
+
+CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
+                                          const Rounding &rounding, int bit_depth, int16_t *levels,
+                                          Block reconstruction, Totals &totals) {
+    CodedMacroblock coded{};
     alignas(16) int32_t dc[4][4];
     for (int b = 0; b < 16; b++) {
         const BlockPlace at = place_4x4(b);
@@ -346,8 +519,8 @@ CUDAENC_CLONES uint32_t code_16x16(ConstBlock source, ConstBlock prediction, con
         get_residual(v, part(source, 4 * at.x, 4 * at.y), part(prediction, 4 * at.x, 4 * at.y));
         forward(v);
         dc[at.y][at.x] = v[0][0];
-        v[0][0] = 0;
-        quantise_block(v, quantiser.multiplier_4x4.data(), {0, rounding.ac}, quantiser.shift_4x4, levels + 16 * b);
+        coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
+                                        levels + 16 * b, totals, at.x, at.y);
     }
     Row4 v[4];
     for (int y = 0; y < 4; y++) std::memcpy(&v[y], dc[y], sizeof v[y]);
@@ -371,17 +544,19 @@ CUDAENC_CLONES uint32_t code_16x16(ConstBlock source, ConstBlock prediction, con
         v[y] = (v[y] * quantiser.dc_scale + 32) >> 6;
         std::memcpy(dc[y], &v[y], sizeof v[y]);
     }
-    uint32_t distortion = 0;
     for (int b = 0; b < 16; b++) {
         const BlockPlace at = place_4x4(b);
-        for (int i = 0; i < 4; i++) load<int16_t>(v[i], levels + 16 * b + 4 * i);
-        transpose(v);
+        reload(v, levels + 16 * b);
         scale_block(v, quantiser.scale_4x4.data());
         v[0][0] = dc[at.y][at.x];
-        distortion += inverse(v, part(source, 4 * at.x, 4 * at.y), part(prediction, 4 * at.x, 4 * at.y), bit_depth,
-                              part(reconstruction, 4 * at.x, 4 * at.y));
+        coded.distortion += inverse(v, part(source, 4 * at.x, 4 * at.y), part(prediction, 4 * at.x, 4 * at.y),
+                                    bit_depth, part(reconstruction, 4 * at.x, 4 * at.y));
     }
-    return distortion;
+    coded.dc = true;
+    coded.ac = any_of(levels, 256);
+    coded.dc_bits =
+        count_dc(levels + 256, kZigzag4x4, {token_table(predict_total(totals[1][0], totals[0][1])), kZeros4x4, 16});
+    return coded;
 }
 
 namespace {
@@ -404,19 +579,21 @@ template <int Height>
 
 }  // namespace
 
-CUDAENC_CLONES uint32_t code_chroma(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
-                                    const Quantiser &dc_quantiser, const Rounding &rounding, int bit_depth, int height,
-                                    int16_t *dc_levels, int16_t *ac, Block reconstruction) {
+CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
+                                           const Quantiser &dc_quantiser, const Rounding &rounding, int bit_depth,
+                                           int height, int16_t *dc_levels, int16_t *ac, Block reconstruction,
+                                           Totals &totals) {
+    CodedMacroblock coded{};
     int32_t dc[8] = {};
     const int blocks = height / 2;
     for (int b = 0; b < blocks; b++) {
-        const int x = b % 2 * 4, y = b / 2 * 4;
+        const int x = b % 2, y = b / 2;
         Row4 v[4];
-        get_residual(v, part(source, x, y), part(prediction, x, y));
+        get_residual(v, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y));
         forward(v);
         dc[b] = v[0][0];
-        v[0][0] = 0;
-        quantise_block(v, quantiser.multiplier_4x4.data(), {0, rounding.ac}, quantiser.shift_4x4, ac + 16 * b);
+        coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
+                                        ac + 16 * b, totals, x, y);
     }
     const auto hadamard = [&] {
         if (height == 8)
@@ -431,82 +608,19 @@ CUDAENC_CLONES uint32_t code_chroma(ConstBlock source, ConstBlock prediction, co
         dc_levels[b] = static_cast<int16_t>(dc[b]);
     }
     hadamard();
-    uint32_t distortion = 0;
     for (int b = 0; b < blocks; b++) {
         const int x = b % 2 * 4, y = b / 2 * 4;
         Row4 v[4];
-        for (int i = 0; i < 4; i++) load<int16_t>(v[i], ac + 16 * b + 4 * i);
-        transpose(v);
+        reload(v, ac + 16 * b);
         scale_block(v, quantiser.scale_4x4.data());
         v[0][0] = height == 8 ? (dc[b] * dc_quantiser.dc_scale) >> 5 : (dc[b] * dc_quantiser.dc_scale + 32) >> 6;
-        distortion += inverse(v, part(source, x, y), part(prediction, x, y), bit_depth, part(reconstruction, x, y));
+        coded.distortion +=
+            inverse(v, part(source, x, y), part(prediction, x, y), bit_depth, part(reconstruction, x, y));
     }
-    return distortion;
-}
-
-namespace {
-
-// ---- Bits of blocks.
-
-// Bit i: lane i is not 0.
-[[gnu::always_inline]] inline uint32_t nonzero_of(const Lanes &x) {
-    constexpr Lanes bits = {1,      1 << 1, 1 << 2,  1 << 3,  1 << 4,  1 << 5,  1 << 6,  1 << 7,
-                            1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, INT16_MIN};
-    const Lanes marked = (x != 0) & bits;
-    Half v = low(marked) | high(marked);
-    v |= __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
-    uint64_t four;
-    std::memcpy(&four, &v, sizeof four);
-    four |= four >> 32;
-    return static_cast<uint32_t>(four | four >> 16) & 0xFFFF;
-}
-
-[[gnu::always_inline]] inline uint32_t count(const int16_t *scanned, uint32_t nonzero, int coefficients, Totals &totals,
-                                             int x, int y) {
-    BitCounter counter;
-    const int nc = predict_total(totals[1 + y][x], totals[y][1 + x]);
-    code_block(
-        kCavlcTables, {token_table(nc), kZeros4x4, coefficients}, nonzero, [=](int k) { return scanned[k]; }, 0,
-        counter);
-    totals[1 + y][1 + x] = static_cast<int8_t>(count_ones(nonzero));
-    return counter.bits;
-}
-
-// By index: its place in the zig-zag sequence.
-constexpr auto kPlace8x8 = [] {
-    std::array<uint8_t, 64> places{};
-    for (int k = 0; k < 64; k++) places[kZigzag8x8[k]] = static_cast<uint8_t>(k);
-    return places;
-}();
-
-}  // namespace
-
-CUDAENC_CLONES uint32_t count_4x4(const int16_t *levels, bool ac, Totals &totals, int x, int y) {
-    Lanes v;
-    std::memcpy(&v, levels, sizeof v);
-    constexpr const auto &z = kZigzag4x4;
-    v = __builtin_shufflevector(v, v, z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7], z[8], z[9], z[10], z[11], z[12],
-                                z[13], z[14], z[15]);
-    alignas(32) int16_t scanned[16];
-    std::memcpy(scanned, &v, sizeof v);
-    return count(scanned + ac, nonzero_of(v) >> ac, 16 - ac, totals, x, y);
-}
-
-CUDAENC_CLONES uint32_t count_8x8(const int16_t *levels, Totals &totals, int x, int y) {
-    int16_t scanned[4][16];
-    uint32_t nonzero[4] = {};
-    for (int i = 0; i < 64; i += 16) {
-        Lanes v;
-        std::memcpy(&v, levels + i, sizeof v);
-        for (uint32_t rest = nonzero_of(v); rest; rest &= rest - 1) {
-            const int at = i + count_trailing_zeros(rest), place = kPlace8x8[at];
-            scanned[place % 4][place / 4] = levels[at];
-            nonzero[place % 4] |= 1u << place / 4;
-        }
-    }
-    uint32_t bits = 0;
-    for (int i = 0; i < 4; i++) bits += count(scanned[i], nonzero[i], 16, totals, x + i % 2, y + i / 2);
-    return bits;
+    coded.dc = any_of(dc_levels, blocks);
+    coded.ac = any_of(ac, 16 * blocks);
+    coded.dc_bits = count_dc(dc_levels, blocks == 4 ? kChromaDcScan420 : kChromaDcScan422, chroma_dc_code(blocks));
+    return coded;
 }
 
 }  // namespace cudaenc::h264

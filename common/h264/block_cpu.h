@@ -43,34 +43,45 @@ void rank_16x16(ConstBlock at, const Available &available, int bit_depth, ConstB
 void rank_chroma(ConstBlock at, const Available &available, int bit_depth, int height, ConstBlock source,
                  MacroblockRanking &ranking);
 
-// How levels are rounded: what is added before the shift, by 2^-8 of a level.
+// How levels are rounded: what is added before the shift, by 2^-8 of a level. Then levels of 1 become 0 where that
+// saves more bits than it costs: the square of a quantiser step is worth so many.
 struct Rounding {
     int32_t dc, ac;
+    int32_t bits_per_step;  // 0: they stay
 };
-
-// Codes a block: levels in raster order, the reconstruction. The sum of squared differences to the source.
-uint32_t code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
-                  int bit_depth, int16_t *levels, Block reconstruction);
-uint32_t code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
-                  int bit_depth, int16_t *levels, Block reconstruction);
-
-// A macroblock's luma by Intra 16x16: AC levels of block b of 6.4.3 from 16 b on, DC levels from 256 on, as
-// macroblock.h has them.
-uint32_t code_16x16(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
-                    int bit_depth, int16_t *levels, Block reconstruction);
-
-// Chroma of 4:2:0 and 4:2:2, 8 wide and `height` high: DC levels, AC levels of blocks in raster order.
-// dc_quantiser: of QP'c, and of QP'c + 3 for 4:2:2.
-uint32_t code_chroma(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
-                     const Quantiser &dc_quantiser, const Rounding &rounding, int bit_depth, int height, int16_t *dc,
-                     int16_t *ac, Block reconstruction);
 
 // total_coeff of 4x4 blocks, and in row 0 and column 0 those of neighbours; -1: not available.
 using Totals = int8_t[5][5];
 
-// Bits of residual_block_cavlc() of the 4x4 block in column x and row y, whose total_coeff goes to its place; `ac`:
-// without the first level. And of the four 4x4 blocks that an 8x8 block is coded as.
-uint32_t count_4x4(const int16_t *levels, bool ac, Totals &totals, int x, int y);
-uint32_t count_8x8(const int16_t *levels, Totals &totals, int x, int y);
+// What coding a block came to: squared differences of its reconstruction to the source, and bits of its
+// residual_block_cavlc().
+struct Coded {
+    uint32_t distortion, bits;
+};
+
+// Codes a block, whose first 4x4 block is that of column x and row y: levels in raster order, the reconstruction,
+// total_coeff.
+Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
+               int bit_depth, int16_t *levels, Block reconstruction, Totals &totals, int x, int y);
+Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
+               int bit_depth, int16_t *levels, Block reconstruction, Totals &totals, int x, int y);
+
+// A macroblock's component that has levels of DC and of AC; without those of AC their bits are none.
+struct CodedMacroblock {
+    uint32_t distortion, dc_bits, ac_bits;
+    bool dc, ac;  // whether there are any levels
+};
+
+// A macroblock's luma by Intra 16x16: AC levels of block b of 6.4.3 from 16 b on, DC levels from 256 on, as
+// macroblock.h has them.
+CodedMacroblock code_16x16(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
+                           const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
+                           Totals &totals);
+
+// Chroma of 4:2:0 and 4:2:2, 8 wide and `height` high: DC levels, AC levels of blocks in raster order.
+// dc_quantiser: of QP'c, and of QP'c + 3 for 4:2:2.
+CodedMacroblock code_chroma(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
+                            const Quantiser &dc_quantiser, const Rounding &rounding, int bit_depth, int height,
+                            int16_t *dc, int16_t *ac, Block reconstruction, Totals &totals);
 
 }  // namespace cudaenc::h264

@@ -31,7 +31,7 @@ constexpr uint32_t satd_lambda_of(int qp) {
 }
 
 // Levels are rounded up from two thirds on: smaller ones cost more bits than they are worth.
-constexpr Rounding kRounding = {100, 96};
+constexpr Rounding kRounding = {112, 112, 11};
 
 constexpr uint32_t ue_bits(uint32_t v) { return 2 * (31 - __builtin_clz(v + 1)) + 1; }
 
@@ -54,9 +54,6 @@ struct BlocksOf<4> {
     static constexpr auto code = code_4x4;
     static constexpr uint32_t above_right = kAboveRight4x4;
     static constexpr MacroblockType type = MacroblockType::i4x4;
-    static uint32_t count_bits(const int16_t *levels, Totals &totals, int x, int y) {
-        return count_4x4(levels, false, totals, x, y);
-    }
 };
 template <>
 struct BlocksOf<8> {
@@ -65,7 +62,6 @@ struct BlocksOf<8> {
     static constexpr auto code = code_8x8;
     static constexpr uint32_t above_right = kAboveRight8x8;
     static constexpr MacroblockType type = MacroblockType::i8x8;
-    static constexpr auto count_bits = count_8x8;
 };
 
 ConstBlock constant(const Block &b) { return {b.data, b.stride}; }
@@ -151,11 +147,13 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
             alignas(32) Sample prediction[Size * Size];
             for (int i = 0; i < Size; i++)
                 std::copy_n(ranking[c].predictions.row(mode, i), Size, prediction + Size * i);
-            attempt.distortion[c] = Blocks::code(at(source(c), x, y), {prediction, Size}, quantiser(c), kRounding,
-                                                 f_.bit_depth, attempt.levels[c], {attempt.reconstruction[c], Size});
-            distortion += attempt.distortion[c];
             Totals &totals = luma.totals[c];
-            attempt.bits += Blocks::count_bits(attempt.levels[c], totals, quarter.x, quarter.y);
+            const Coded coded =
+                Blocks::code(at(source(c), x, y), {prediction, Size}, quantiser(c), kRounding, f_.bit_depth,
+                             attempt.levels[c], {attempt.reconstruction[c], Size}, totals, quarter.x, quarter.y);
+            attempt.distortion[c] = coded.distortion;
+            attempt.bits += coded.bits;
+            distortion += coded.distortion;
             for (int part = 0; part < Blocks::parts; part++)
                 attempt.totals[c][part] = totals[1 + quarter.y + part / 2][1 + quarter.x + part % 2];
         }
@@ -242,24 +240,18 @@ void MacroblockCoder::try_16x16(Luma &luma) {
     surround(luma);
     for (int y = 1; y <= 4; y++) std::fill_n(luma.modes[y] + 1, 4, int8_t{kDc});
     uint64_t distortion = 0;
+    uint32_t ac_bits = 0;
     for (int c = 0; c < components; c++) {
-        luma.distortion[c] = code_16x16(source(c), {ranking[c].predictions[mode], 16}, quantiser(c), kRounding,
-                                        f_.bit_depth, luma.levels[c], {luma.reconstruction[c], 16});
-        distortion += luma.distortion[c];
-        Totals &totals = luma.totals[c];
-        luma.bits += count_4x4(luma.levels[c] + 256, false, totals, 0, 0);
-        if (std::any_of(luma.levels[c], luma.levels[c] + 256, [](int16_t level) { return level != 0; }))
-            luma.coded_block_pattern = 15;
+        const CodedMacroblock coded =
+            code_16x16(source(c), {ranking[c].predictions[mode], 16}, quantiser(c), kRounding, f_.bit_depth,
+                       luma.levels[c], {luma.reconstruction[c], 16}, luma.totals[c]);
+        luma.distortion[c] = coded.distortion;
+        distortion += coded.distortion;
+        luma.bits += coded.dc_bits;
+        ac_bits += coded.ac_bits;
+        if (coded.ac) luma.coded_block_pattern = 15;
     }
-    for (int c = 0; c < components; c++)
-        for (int block = 0; block < 16; block++) {
-            const BlockPlace p = place_4x4(block);
-            Totals &totals = luma.totals[c];
-            if (luma.coded_block_pattern)
-                luma.bits += count_4x4(luma.levels[c] + 16 * block, true, totals, p.x, p.y);
-            else
-                totals[1 + p.y][1 + p.x] = 0;
-        }
+    if (luma.coded_block_pattern) luma.bits += ac_bits;
     luma.cost = cost_of(distortion, luma.bits + header_bits(luma));
 }
 
@@ -292,35 +284,21 @@ void MacroblockCoder::try_chroma(Chroma &chroma) {
     const Quantiser &q = quantiser(1), &dc = kQuantisers[static_cast<size_t>(chroma_qp_ + (height == 16 ? 3 : 0))];
     const int blocks = height / 2;
     uint64_t distortion = 0;
+    uint32_t dc_bits = 0, ac_bits = 0;
+    bool any_dc = false, any_ac = false;
     std::fill_n(chroma.dc, 16, 0);
-    for (int c = 0; c < 2; c++)
-        distortion +=
-            code_chroma(source(1 + c), {ranking[c].predictions[chroma.mode], 8}, q, dc, kRounding, f_.bit_depth, height,
-                        chroma.dc + 8 * c, chroma.ac + 16 * blocks * c, {chroma.reconstruction[c], 8});
-    count_chroma(chroma);
-    chroma.cost = cost_of(distortion, chroma.bits + ue_bits(static_cast<uint32_t>(chroma.mode)));
-}
-
-void MacroblockCoder::count_chroma(Chroma &chroma) const {
-    const int blocks = f_.rows(1) / 2;
-    const auto any = [](const int16_t *levels, int count) {
-        return std::any_of(levels, levels + count, [](int16_t level) { return level != 0; });
-    };
-    chroma.coded = any(chroma.ac, 2 * 16 * blocks) ? 2 : any(chroma.dc, 16) ? 1 : 0;
-    chroma.bits = 0;
     for (int c = 0; c < 2; c++) {
-        Totals &totals = chroma.totals[c];
-        surround_totals(1 + c, totals);
-        if (chroma.coded)
-            chroma.bits += count_block(scan_chroma_dc(chroma.dc + 8 * c, blocks), chroma_dc_code(blocks)).bits;
-        for (int b = 0; b < blocks; b++) {
-            const int x = b % 2, y = b / 2;
-            if (chroma.coded == 2)
-                chroma.bits += count_4x4(chroma.ac + 16 * (blocks * c + b), true, totals, x, y);
-            else
-                totals[1 + y][1 + x] = 0;
-        }
+        surround_totals(1 + c, chroma.totals[c]);
+        const CodedMacroblock coded = code_chroma(
+            source(1 + c), {ranking[c].predictions[chroma.mode], 8}, q, dc, kRounding, f_.bit_depth, height,
+            chroma.dc + 8 * c, chroma.ac + 16 * blocks * c, {chroma.reconstruction[c], 8}, chroma.totals[c]);
+        distortion += coded.distortion;
+        dc_bits += coded.dc_bits, ac_bits += coded.ac_bits;
+        any_dc |= coded.dc, any_ac |= coded.ac;
     }
+    chroma.coded = any_ac ? 2 : any_dc ? 1 : 0;
+    chroma.bits = (chroma.coded > 0 ? dc_bits : 0) + (chroma.coded > 1 ? ac_bits : 0);
+    chroma.cost = cost_of(distortion, chroma.bits + ue_bits(static_cast<uint32_t>(chroma.mode)));
 }
 
 // ---- All of it.

@@ -99,7 +99,6 @@ class MacroblockCoder {
     void code_best(Luma &luma, int block);
     void try_16x16(Luma &luma);
     void try_chroma(Chroma &chroma);
-    void count_chroma(Chroma &chroma) const;
     uint32_t header_bits(const Luma &luma) const;
     Result write_pcm(Macroblock &macroblock, int16_t *levels, Neighbour &neighbour) const;
     Result write(const Luma &luma, Macroblock &macroblock, int16_t *levels, Neighbour &neighbour) const;

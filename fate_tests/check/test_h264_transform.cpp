@@ -115,7 +115,8 @@ START_TEST(blocks_decode_to_their_reconstruction) {
         const Quantiser q = make_quantiser(qp);
         Picture16 p;
         fill(random, p, bit_depth);
-        const Rounding rounding{random.between(0, 128), random.between(0, 128)};
+        const Rounding rounding{random.between(0, 128), random.between(0, 128), random.between(0, 20)};
+        Totals totals = {};
         int16_t levels[17 * 16];
         int32_t residual[256] = {};
         const int kind = random.between(0, 4), size = kind == 0 ? 4 : kind == 1 ? 8 : 16;
@@ -124,17 +125,19 @@ START_TEST(blocks_decode_to_their_reconstruction) {
         const Block to{p.reconstruction, 16};
         uint32_t distortion;
         if (kind == 0) {
-            distortion = code_4x4(source, prediction, q, rounding, bit_depth, levels, to);
+            distortion = code_4x4(source, prediction, q, rounding, bit_depth, levels, to, totals, 0, 0).distortion;
             decoder::residual_4x4(levels, qp, nullptr, residual, 16);
         } else if (kind == 1) {
-            distortion = code_8x8(source, prediction, q, rounding, bit_depth, levels, to);
+            distortion = code_8x8(source, prediction, q, rounding, bit_depth, levels, to, totals, 0, 0).distortion;
             decoder::residual_8x8(levels, qp, residual, 16);
         } else if (kind == 2) {
-            distortion = code_16x16(source, prediction, q, rounding, bit_depth, levels, to);
+            distortion = code_16x16(source, prediction, q, rounding, bit_depth, levels, to, totals).distortion;
             decoder::residual_16x16(levels, qp, residual);
         } else {
             const Quantiser dc = make_quantiser(qp + (height == 16 ? 3 : 0));
-            distortion = code_chroma(source, prediction, q, dc, rounding, bit_depth, height, levels, levels + 16, to);
+            distortion =
+                code_chroma(source, prediction, q, dc, rounding, bit_depth, height, levels, levels + 16, to, totals)
+                    .distortion;
             decoder::residual_chroma(levels, levels + 16, qp, height, residual, 16);
         }
         uint64_t squares = 0;
@@ -145,7 +148,7 @@ START_TEST(blocks_decode_to_their_reconstruction) {
                 EXPECT(p.reconstruction[i] == r, "kind %d, QP' %d, %d bits, (%d, %d): %d, decoded %d", kind, qp,
                        bit_depth, x, y, p.reconstruction[i], r);
                 squares += static_cast<uint64_t>(d * d);
-                if (rounding.ac == 128 && rounding.dc == 128)
+                if (rounding.ac == 128 && rounding.dc == 128 && !rounding.bits_per_step)
                     EXPECT(d * d <= 1 + (qp > 4) * 1e9, "kind %d, QP' %d: %d for %d", kind, qp, r, p.source[i]);
             }
         EXPECT(distortion == squares, "kind %d: distortion %u, not %llu", kind, distortion,
