@@ -6,7 +6,7 @@
 
 #include "../simd.h"
 #include "../vectors.h"
-#include "cavlc.h"
+#include "macroblock_layer.h"
 #include "transform.h"
 
 namespace cudaenc::h264 {
@@ -514,13 +514,13 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
     CodedMacroblock coded{};
     alignas(16) int32_t dc[4][4];
     for (int b = 0; b < 16; b++) {
-        const BlockPlace at = place_4x4(b);
+        const int x = luma_block_x(b), y = luma_block_y(b);
         Row4 v[4];
-        get_residual(v, part(source, 4 * at.x, 4 * at.y), part(prediction, 4 * at.x, 4 * at.y));
+        get_residual(v, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y));
         forward(v);
-        dc[at.y][at.x] = v[0][0];
+        dc[y][x] = v[0][0];
         coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
-                                        levels + 16 * b, totals, at.x, at.y);
+                                        levels + 16 * b, totals, x, y);
     }
     Row4 v[4];
     for (int y = 0; y < 4; y++) std::memcpy(&v[y], dc[y], sizeof v[y]);
@@ -545,12 +545,12 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
         std::memcpy(dc[y], &v[y], sizeof v[y]);
     }
     for (int b = 0; b < 16; b++) {
-        const BlockPlace at = place_4x4(b);
+        const int x = luma_block_x(b), y = luma_block_y(b);
         reload(v, levels + 16 * b);
         scale_block(v, quantiser.scale_4x4.data());
-        v[0][0] = dc[at.y][at.x];
-        coded.distortion += inverse(v, part(source, 4 * at.x, 4 * at.y), part(prediction, 4 * at.x, 4 * at.y),
-                                    bit_depth, part(reconstruction, 4 * at.x, 4 * at.y));
+        v[0][0] = dc[y][x];
+        coded.distortion += inverse(v, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y), bit_depth,
+                                    part(reconstruction, 4 * x, 4 * y));
     }
     coded.dc = true;
     coded.ac = any_of(levels, 256);

@@ -24,12 +24,6 @@ enum Mode {
 enum Mode16x16 { k16x16Vertical, k16x16Horizontal, k16x16Dc, k16x16Plane, k16x16Modes };
 enum ChromaMode { kChromaDc, kChromaHorizontal, kChromaVertical, kChromaPlane, kChromaModes };
 
-// Where block b of 6.4.3 lies in its macroblock, in blocks.
-struct BlockPlace {
-    int x, y;
-};
-constexpr BlockPlace place_4x4(int b) { return {(b & 1) | (b >> 1 & 2), (b >> 1 & 1) | (b >> 2 & 2)}; }
-
 // Neighbours of a block that are there: in this slice, and decoded before it (6.4.11).
 struct Available {
     bool left, above, above_right;
@@ -103,8 +97,8 @@ constexpr Sample dc_of(int sum, int count, int bit_depth) {
     return static_cast<Sample>(count ? (sum + count / 2) / count : 1 << (bit_depth - 1));
 }
 
-// The predictions of an NxN block (8.3.1.2, 8.3.2.2), as lines of samples: a row of a prediction is N of a line's, and mostly begins
-// one or two samples beside the row above. The edge of 8x8 blocks is filtered before.
+// The predictions of an NxN block (8.3.1.2, 8.3.2.2), as lines of samples: a row of a prediction is N of a line's, and
+// mostly begins one or two samples beside the row above. The edge of 8x8 blocks is filtered before.
 template <int N>
 class Predictions {
   public:

@@ -3,8 +3,7 @@
 #include <cstdint>
 
 #include "block_cpu.h"
-#include "cavlc.h"
-#include "macroblock.h"
+#include "macroblock_layer.h"
 
 namespace cudaenc::h264 {
 
@@ -21,15 +20,26 @@ struct PictureFormat {
     int macroblock_columns() const { return (width + 15) / 16; }
     int macroblock_rows() const { return (height + 15) / 16; }
     int macroblocks() const { return macroblock_columns() * macroblock_rows(); }
+    int first_row(int slice) const { return static_cast<int>(int64_t{slice} * macroblock_rows() / slices); }
     int components() const { return chroma == ChromaFormat::c400 ? 1 : 3; }
+    // 4:2:0 and 4:2:2; components of 4:4:4 are all coded as luma.
+    bool has_chroma_blocks() const { return chroma_blocks(chroma) > 0; }
     // A macroblock's samples of a component.
     int columns(int component) const { return component && has_chroma_blocks() ? 8 : 16; }
     int rows(int component) const { return component && chroma == ChromaFormat::c420 ? 8 : 16; }
-    // 4:2:0 and 4:2:2; in 4:4:4 the others are coded as luma.
-    bool has_chroma_blocks() const { return chroma == ChromaFormat::c420 || chroma == ChromaFormat::c422; }
-    int luma_components() const { return chroma == ChromaFormat::c444 ? 3 : 1; }
-    int first_row(int slice) const { return static_cast<int>(int64_t{slice} * macroblock_rows() / slices); }
+
+    // What the coders of slices and headers ask for.
+    CodedFormat coded() const {
+        return {chroma, transform_8x8, bit_depth, bit_depth, macroblock_columns(), macroblock_rows()};
+    }
+    Slice slice(int i) const {
+        const auto first = [&](int s) { return static_cast<uint32_t>(first_row(s) * macroblock_columns()); };
+        return {first(i), first(i + 1) - first(i)};
+    }
 };
+
+// How hard decisions are looked for, from 1 on.
+enum Effort { kOneCandidate = 1, kTwoCandidates, kRoundedByRate, kEfforts = kRoundedByRate };
 
 // What macroblocks below and to the right ask of one: about its last row and column of 4x4 blocks.
 struct Neighbour {
@@ -39,13 +49,14 @@ struct Neighbour {
 
 class MacroblockCoder {
   public:
-    explicit MacroblockCoder(const PictureFormat &format) : f_(format) {}
+    explicit MacroblockCoder(const PictureFormat &format) : f_(format), coded_(format.coded()) {}
 
     struct Place {
         Block samples[3];  // the source, and where the reconstruction goes; around it are those of other macroblocks
         Available available;
         const Neighbour *left, *above;
         int qp;  // QPY
+        int effort;
     };
     struct Result {
         uint32_t bits;  // of macroblock_layer(), mb_qp_delta of 0 assumed
@@ -60,11 +71,8 @@ class MacroblockCoder {
 
     // A way to code the components that are coded as luma.
     struct Luma {
-        MacroblockType type;
-        uint8_t mode_16x16;
-        uint8_t pred_mode[16];
-        uint8_t coded_block_pattern;
-        uint32_t bits;
+        Macroblock macroblock;
+        uint32_t bits;  // of residual()
         uint32_t distortion[3];
         int64_t cost;
         Modes modes;
@@ -73,10 +81,8 @@ class MacroblockCoder {
         alignas(32) Sample reconstruction[3][256];
     };
     struct Chroma {
-        int mode;
-        int coded;  // CodedBlockPatternChroma
+        int mode, coded;  // intra_chroma_pred_mode, CodedBlockPatternChroma
         uint32_t bits;
-        uint32_t distortion;
         int64_t cost;
         Totals totals[2];
         alignas(32) int16_t dc[16];
@@ -90,7 +96,8 @@ class MacroblockCoder {
     int64_t cost_of(uint64_t distortion, uint64_t bits) const {
         return static_cast<int64_t>((distortion << 8) + lambda_ * bits);
     }
-    void surround(Luma &luma) const;
+    void begin(Luma &luma, MacroblockType type) const;
+    void end(Luma &luma) const;
     void surround_totals(int component, Totals &totals) const;
 
     template <int Size>
@@ -98,20 +105,23 @@ class MacroblockCoder {
     template <int Size>
     void code_best(Luma &luma, int block);
     void try_16x16(Luma &luma);
-    void try_chroma(Chroma &chroma);
-    uint32_t header_bits(const Luma &luma) const;
+    void try_chroma();
+    uint32_t bits_of(const Luma &luma) const;
+    bool must_be_pcm(const Luma &luma) const;
     Result write_pcm(Macroblock &macroblock, int16_t *levels, Neighbour &neighbour) const;
     Result write(const Luma &luma, Macroblock &macroblock, int16_t *levels, Neighbour &neighbour) const;
 
     const PictureFormat f_;
+    const CodedFormat coded_;
     const Place *place_ = nullptr;
     int qp_ = 0, chroma_qp_ = 0;  // QP'Y, QP'C
     uint64_t lambda_ = 0;         // what a bit costs in squared errors, by 2^-8
     uint32_t satd_lambda_ = 0;    // and in half a SATD
+    int candidates_ = 1;          // of a block's modes are tried
+    Rounding rounding_{};
     alignas(32) Sample source_[3][256];
     Luma luma_[3];
-    Chroma chroma_[2];
-    Chroma *best_chroma_ = nullptr;
+    Chroma chroma_;
 };
 
 }  // namespace cudaenc::h264

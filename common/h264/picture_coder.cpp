@@ -70,6 +70,7 @@ void PictureCoder::encode_row(int y) {
         place.left = x > 0 ? &neighbours_[at - 1] : nullptr;
         place.above = above ? &neighbours_[at - columns] : nullptr;
         place.qp = macroblock_qp(x, y);
+        place.effort = quality_.effort;
         Macroblock &macroblock = macroblocks_[at];
         const auto result =
             coder.code(place, macroblock, levels_ + at * 16 * blocks_per_macroblock(format_.chroma), neighbours_[at]);

@@ -117,7 +117,7 @@ void check(const Source &source, const PictureQuality &quality, const Coded &cod
         if (mb.type == MacroblockType::pcm) continue;
         // coded_block_pattern says which levels there are.
         const int16_t *levels = &coded.levels[m * 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma))];
-        const int components = f.luma_components();
+        const int components = luma_components(f.chroma);
         for (int b = 0; b < 4; b++) {
             bool any = false;
             for (int c = 0; c < components; c++)
@@ -150,7 +150,8 @@ START_TEST(reconstruction_is_the_decoders) {
     for (int round = 0; round < 60; round++) {
         const PictureFormat f = random_picture_format(random, 100);
         const Source source(random, f, static_cast<Content>(random.between(0, 5)));
-        const PictureQuality quality{random.between(-qp_bd_offset(f.bit_depth), 51), random.one_in(2) ? 0 : 400};
+        const PictureQuality quality{random.between(-qp_bd_offset(f.bit_depth), 51), random.between(1, kEfforts),
+                                     random.one_in(2) ? 0 : 400};
         const Coded coded = encode(source, quality, 1 + round % 2);
         check(source, quality, coded);
         for (const Macroblock &m : coded.macroblocks) types[static_cast<int>(m.type)]++;
@@ -167,8 +168,8 @@ START_TEST(every_format_and_qp) {
             for (int qp = -qp_bd_offset(depth); qp <= 51; qp++) {
                 const PictureFormat f{48, 33, static_cast<ChromaFormat>(chroma), depth, 2, qp % 2 == 0, true, false};
                 const Source source(random, f, Content::mixed);
-                const Coded coded = encode(source, {qp, 0}, 1);
-                check(source, {qp, 0}, coded);
+                const PictureQuality quality{qp, 1 + chroma % kEfforts, 0};
+                check(source, quality, encode(source, quality, 1));
             }
 }
 END_TEST
@@ -181,7 +182,7 @@ START_TEST(every_mode_is_used) {
     for (int round = 0; round < 60; round++) {
         PictureFormat f{96, 96, ChromaFormat::c420, 8, 1, round % 2 == 0, true, false};
         const Source source(random, f, round % 3 ? Content::noise : Content::smooth);
-        const PictureQuality quality{20 + round % 20, 0};
+        const PictureQuality quality{20 + round % 20, kTwoCandidates, 0};
         const Coded coded = encode(source, quality, 1);
         decoder::Picture decoded(6, 6, f.chroma, 8, quality.qp);
         decoded.decode(coded.macroblocks.data(), coded.levels.data());
@@ -208,7 +209,7 @@ START_TEST(threads_do_not_matter) {
         PictureFormat f = random_picture_format(random, 150);
         f.height += 60;
         const Source source(random, f, Content::mixed);
-        const PictureQuality quality{random.between(0, 51), 256};
+        const PictureQuality quality{random.between(0, 51), random.between(1, kEfforts), 256};
         const Coded one = encode(source, quality, 1);
         for (const int threads : {2, 4, 7}) {
             const Coded other = encode(source, quality, threads);
@@ -230,7 +231,7 @@ START_TEST(lower_qp_is_better_and_larger) {
         const Source source(random, f, content);
         uint64_t bits = UINT64_MAX, distortion = 0;
         for (int qp = 0; qp <= 51; qp += 6) {
-            const Coded coded = encode(source, {qp, 0}, 1);
+            const Coded coded = encode(source, {qp, kRoundedByRate, 0}, 1);
             EXPECT(coded.distortion >= distortion && coded.bits <= bits, "QP %d", qp);
             bits = coded.bits, distortion = coded.distortion;
         }
@@ -249,7 +250,7 @@ START_TEST(noise_at_qp_0) {
                     const PictureFormat f{64,    64,           static_cast<ChromaFormat>(chroma), depth, 1, true,
                                           false, without_zeros};
                     const Source source(random, f, content);
-                    const PictureQuality quality{-qp_bd_offset(depth), 0};
+                    const PictureQuality quality{-qp_bd_offset(depth), kTwoCandidates, 0};
                     const Coded coded = encode(source, quality, 1);
                     check(source, quality, coded);
                     uint64_t most = 128;
@@ -275,7 +276,7 @@ START_TEST(adaptive_qp_reaches_the_decoder) {
     const Source source(random, f, Content::mixed);
     for (const int qp : {-12, 0, 24, 51})
         for (const int strength : {256, 2000, 8000}) {
-            const PictureQuality quality{qp, strength};
+            const PictureQuality quality{qp, kTwoCandidates, strength};
             const Coded coded = encode(source, quality, 2);
             check(source, quality, coded);
             EXPECT(qp == -12 || std::any_of(coded.macroblocks.begin(), coded.macroblocks.end(),
