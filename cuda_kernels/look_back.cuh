@@ -30,12 +30,11 @@ DEVICE Published published(uint64_t word, uint32_t serial) {
 }
 DEVICE uint64_t published_value(uint64_t word) { return word & ((uint64_t{1} << kPublishedBits) - 1); }
 
-// Publishes the own value, and returns the sum of all before it. With a whole warp. words: one of each thread-block;
-// word 0 is a sum. The sum of 32 values is below 2^32.
-DEVICE uint64_t sum_before(uint64_t *words, uint32_t index, uint32_t serial, uint32_t own) {
+// The sum of all values before. With a whole warp. words: one of each thread-block; one of those before has a sum. The
+// sum of 32 values is below 2^32.
+DEVICE uint64_t look_back(const uint64_t *words, uint32_t index, uint32_t serial) {
     const uint32_t lane = static_cast<uint32_t>(lane_id());
     uint64_t sum = 0;
-    if (lane == 0 && index) publish(words + index, serial, Published::own, own);
     for (uint32_t end = index; end; end -= 32) {
         const uint32_t at = end > lane ? end - 1 - lane : 0;
         uint64_t word;
@@ -51,6 +50,14 @@ DEVICE uint64_t sum_before(uint64_t *words, uint32_t index, uint32_t serial, uin
             break;
         }
     }
+    return sum;
+}
+
+// Publishes the own value, and returns the sum of all before it. With a whole warp. Word 0 is a sum.
+DEVICE uint64_t sum_before(uint64_t *words, uint32_t index, uint32_t serial, uint32_t own) {
+    const uint32_t lane = static_cast<uint32_t>(lane_id());
+    if (lane == 0 && index) publish(words + index, serial, Published::own, own);
+    const uint64_t sum = look_back(words, index, serial);
     if (lane == 0) publish(words + index, serial, Published::sum, sum + own);
     return sum;
 }

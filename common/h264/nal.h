@@ -21,19 +21,6 @@ CUDAENC_HD constexpr uint8_t nal_header(NalType type) {
 // The most bytes that a NAL unit has with so many of RBSP.
 constexpr uint64_t most_nal_bytes(uint64_t rbsp) { return kNalPrefixBytes + rbsp + rbsp / 2; }
 
-// Of a slice's zero bits from `begin` to below `end` in the RBSP, with ones before and after: how many
-// emulation_prevention_three_bytes they ask for, before bytes that begin from bit `from` to below bit `to`. Whole bytes
-// of 0 in a row have one before each third, fifth, ...; what follows them is below 4 where it has 6 of the zeros.
-CUDAENC_HD uint32_t count_preventions(uint32_t begin, uint32_t end, uint32_t from, uint32_t to) {
-    const int first = static_cast<int>((begin + 7) / 8);
-    const int last = static_cast<int>(end / 8) - first - (end % 8 < 6);
-    const int before = min_of(last, static_cast<int>((from + 7) / 8) - 1 - first);
-    const int up_to = min_of(last, static_cast<int>((to + 7) / 8) - 1 - first);
-    return static_cast<uint32_t>(max_of(up_to, 0) / 2 - max_of(before, 0) / 2);
-}
-// Fewer zeros ask for none.
-constexpr uint32_t kLeastPreventionBits = 22;
-
 // Writes NAL units, with 3 put before what would look like a start code.
 class NalWriter {
   public:

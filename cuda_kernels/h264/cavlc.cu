@@ -1,9 +1,12 @@
-// Macroblocks to bits (H.264, 7.3.5, 9.2), after CAVLCU (Fuentes-Alventosa et al., 2021): one kernel, a thread a block.
-// A thread has its levels in registers, brings them into the order of the scan there and tells which are not 0 by a bit
-// mask. Its nC comes from the total_coeff of the neighbours in the piece; those of blocks beyond it are counted again
-// from their levels, so that no thread-block waits for another. SPDX-License-Identifier: LGPL-2.1-or-later
+// Macroblocks to NAL units (H.264, 7.3.5, 9.2, Annex B), after CAVLCU (Fuentes-Alventosa et al., 2021): one kernel, a
+// thread a block. A thread has its levels in registers, brings them into the order of the scan there and tells which
+// are not 0 by a bit mask. Its nC comes from the total_coeff of the neighbours in the piece; those of blocks beyond it
+// are counted again from their levels. Then thread-blocks tell each other how many bits and bytes come before.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../bits.cuh"
 #include "../device.cuh"
+#include "../look_back.cuh"
+#include "../scan.cuh"
 #include "cavlc_params.h"
 
 namespace cudaenc::h264 {
@@ -190,48 +193,78 @@ DEVICE void code_unit(const CavlcArguments &p, const UnitCode &u, Bits &out) {
 // Most units have no more bits than a slot.
 constexpr int kSlotWords = 8, kSlotPitch = kSlotWords + 1;
 
-// ---- Zero bits, for emulation prevention
+// ---- Bytes
 
-// Bits of a head or a tail, after which there are zeros to the end of the last word.
-struct PlacedBits {
+// The bytes that end in a piece: words, the first byte the highest, and before them a word for the zeros that the bytes
+// before end with (zeros_word()).
+struct PieceBytes {
     const uint32_t *words;
+    uint32_t before;
     uint32_t count;
+    DEVICE_MEMBER uint32_t word(int32_t i) const { return i < 0 ? before : words[i]; }
+    DEVICE_MEMBER uint32_t byte(int32_t i) const { return word(i >> 2) >> (24 - 8 * (i & 3)) & 255; }
 };
-// All of them, where there is no one.
-DEVICE uint32_t leading_zeros(const PlacedBits &b) {
-    uint32_t w = 0;
-    while (32 * w < b.count && b.words[w] == 0) w++;
-    return 32 * w < b.count ? 32 * w + static_cast<uint32_t>(count_leading_zeros(b.words[w])) : b.count;
-}
-DEVICE uint32_t trailing_zeros(const PlacedBits &b) {
-    uint32_t w = (b.count + 31) / 32;
-    while (w > 0 && b.words[w - 1] == 0) w--;
-    return w ? b.count - 32 * w + static_cast<uint32_t>(find_first_set(b.words[w - 1])) : b.count;
-}
-// Adds what zeros ask for that begin in word w, where the bits begin with bit 0 to phases - 1 of a byte. Those before
-// the first one and after the last one are left out.
-DEVICE void add_preventions(const PlacedBits &b, uint32_t w, uint32_t phases, uint32_t *sums) {
-    const uint64_t zeros = ~(uint64_t{b.words[w]} << 32 | b.words[w + 1]);
-    static_assert(kLeastPreventionBits == 22);
-    uint64_t runs = zeros & zeros << 1;
-    runs &= runs << 2;
-    runs &= runs << 4;
-    runs &= runs << 8;
-    runs &= runs << 6;
-    runs &= ~(zeros >> 1);
-    if (w == 0 || !(b.words[w - 1] & 1)) runs &= ~(uint64_t{1} << 63);
-    for (uint32_t found = static_cast<uint32_t>(runs >> 32); found;) {
-        const uint32_t place = static_cast<uint32_t>(count_leading_zeros(found));
-        found &= ~(0x80000000u >> place);
-        uint32_t end_word = w, bits = b.words[w] & (0xFFFFFFFFu >> place);
-        while (!bits && 32 * ++end_word < b.count) bits = b.words[end_word];
-        const uint32_t begin = 32 * w + place, end = 32 * end_word + static_cast<uint32_t>(count_leading_zeros(bits));
-        if (end >= b.count) return;
-        for (uint32_t phase = 0; phase < phases; phase++) {
-            const uint32_t count = count_preventions(phase + begin, phase + end, 0, phase + end);
-            if (count) atomic_add(&sums[phase], count);
-        }
+// Zeros in a row count modulo 2 from the third on, as emulation prevention ends the row there.
+DEVICE uint32_t zeros_state(uint32_t zeros) { return zeros ? 2 - zeros % 2 : 0; }
+DEVICE uint32_t zeros_word(uint32_t state) { return state ? 0xFFFFFFFFu << 8 * state : 0xFFFFFFFFu; }
+
+// Bit k: 3 goes before byte k of word w: where that is below 4 and an even number of zeros is before it.
+DEVICE uint32_t preventions_in(const PieceBytes &b, uint32_t w) {
+    const uint32_t word = b.words[w], last = b.word(static_cast<int32_t>(w) - 1);
+    const uint32_t around = last << 16 | word >> 16;
+    if ((around & 0xFFFF0000u) && (around & 0x00FFFF00u) && (around & 0x0000FFFFu) && (word & 0x00FFFF00u)) return 0;
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < 4 && 4 * w + k < b.count; k++) {
+        const int32_t i = static_cast<int32_t>(4 * w + k);
+        if (b.byte(i) > 3) continue;
+        int32_t zeros = 0;
+        while (b.byte(i - 1 - zeros) == 0) zeros++;
+        if (zeros >= 2 && zeros % 2 == 0) found |= 1u << k;
     }
+    return found;
+}
+
+// Writes a piece's bytes, with all threads.
+template <int Threads>
+DEVICE void write_bytes(const PieceBytes &b, bool preventions, uint8_t *to) {
+    const uint32_t thread = static_cast<uint32_t>(thread_x());
+    if (!preventions) {  // words that are aligned there
+        const uint32_t unaligned = min_of(static_cast<uint32_t>(0 - reinterpret_cast<uint64_t>(to)) & 3, b.count);
+        const uint32_t words = (b.count - unaligned) / 4, rest = unaligned + 4 * words;
+        uint32_t *to_words = reinterpret_cast<uint32_t *>(to + unaligned);
+        for (uint32_t i = thread; i < words; i += Threads)
+            to_words[i] = byte_permute(funnel_shift_left(b.words[i + 1], b.words[i], 8 * unaligned), 0, 0x0123);
+        if (thread < 3) {
+            const uint32_t end = rest + thread;
+            if (thread < unaligned) to[thread] = static_cast<uint8_t>(b.byte(static_cast<int32_t>(thread)));
+            if (end < b.count) to[end] = static_cast<uint8_t>(b.byte(static_cast<int32_t>(end)));
+        }
+        return;
+    }
+    for (uint32_t first = 0; 4 * first < b.count; first += Threads) {
+        const uint32_t w = first + thread, found = 4 * w < b.count ? preventions_in(b, w) : 0;
+        const BlockSums sums = block_sums<Threads / 32>(static_cast<uint32_t>(popcount(found)));
+        uint8_t *own = to + 4 * thread + sums.before;
+        for (uint32_t k = 0; k < 4 && 4 * w + k < b.count; k++) {
+            if (found >> k & 1) *own++ = 3;
+            *own++ = static_cast<uint8_t>(b.byte(static_cast<int32_t>(4 * w + k)));
+        }
+        to += 4 * Threads + sums.all;
+        block_sync();
+    }
+}
+
+// What a piece's `bits` bits leave for the next one: those after the last byte, below the zeros_state() of the bytes.
+// Returns whether this depends on what comes before, in the first byte too, which may be missing in `words`.
+DEVICE bool end_of_piece(const uint32_t *words, uint32_t bits, uint32_t zeros_before, uint32_t &end) {
+    const uint32_t bytes = bits / 8, left = bits % 8;
+    const PieceBytes b{words, zeros_word(zeros_before), bytes};
+    uint32_t zeros = 0;
+    while (zeros < bytes && b.byte(static_cast<int32_t>(bytes - 1 - zeros)) == 0) zeros++;
+    const bool all = zeros == bytes;
+    end = zeros_state(all ? zeros + zeros_before : zeros) << 8;
+    if (left) end |= b.byte(static_cast<int32_t>(bytes)) >> (8 - left);
+    return all;
 }
 
 // ---- The kernel
@@ -247,10 +280,13 @@ DEVICE void code_piece(const CavlcArguments &p) {
     SHARED(uint32_t, levels, kThreads *kLevelPitch);
     SHARED(uint32_t, slots, kThreads *kSlotPitch);
     SHARED(uint32_t, bits_before, kThreads);  // by order: of the own unit, then of all before
-    SHARED(uint32_t, warp_bits, kWarps);
-    SHARED(uint32_t, preventions, 9);  // of the head, by phase, and of the tail
+    SHARED(uint32_t, shared_phase, 1);
+    SHARED(uint32_t, shared_zeros, 1);
+    SHARED(uint32_t, preventions, 1);
+    SHARED(uint64_t, shared_place, 1);
     const int thread = thread_x();
-    const PieceRange range = p.ranges[block_x()];
+    const uint32_t piece = take_ticket(p.links.tickets), serial = p.links.serial;
+    const PieceRange range = p.ranges[piece];
     const Slice slice = p.slices[range.slice];
     const uint32_t width = static_cast<uint32_t>(p.format.width);
     const uint32_t count = range.count, slice_first = slice.first;
@@ -267,7 +303,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
         if (has_left) macroblocks[thread] = p.picture.macroblocks[range.first - 1];
     }
     bits_before[thread] = 0;
-    if (thread < 9) preventions[thread] = 0;
+    if (thread == 0) preventions[0] = 0;
     block_sync();
 
     // Levels to registers, in the order of the scan.
@@ -365,33 +401,28 @@ DEVICE void code_piece(const CavlcArguments &p) {
         bits_before[order] = own_bits;
     }
     block_sync();
-    const uint32_t bits_by_order = bits_before[thread], scanned = warp_inclusive_add(bits_by_order);
-    if (lane_id() == 31) warp_bits[warp_id()] = scanned;
-    block_sync();
-    uint32_t before = scanned - bits_by_order, total = 0;
-    CUDAENC_UNROLL
-    for (int i = 0; i < kWarps; i++) {
-        before += i < warp_id() ? warp_bits[i] : 0;
-        total += warp_bits[i];
-    }
-    bits_before[thread] = before;
+    const BlockSums sums = block_sums<kWarps>(bits_before[thread]);
+    bits_before[thread] = sums.before;
     uint32_t slot_words[kSlotWords];
     CUDAENC_UNROLL
     for (uint32_t i = 0; i < kSlotWords; i++) slot_words[i] = 32 * i < own_bits ? slot[i] : 0;
     block_sync();
 
-    // The head ends where the samples of the first I_PCM macroblock begin; those of the others are aligned in the tail.
+    // The samples of the first I_PCM macroblock begin with a byte, whatever comes before; what follows is the tail.
+    // From there on samples of others are aligned to the tail's beginning.
+    const bool begins_slice = range.first == slice_first, ends_slice = range.first + count == slice_first + slice.count;
+    const bool fits = sums.all + 8 * kPieceMacroblocks < 32 * (kWindowWords - 2);
     uint32_t first_pcm = 0;
     while (first_pcm < count && macroblocks[first_pcm].type != MacroblockType::pcm) first_pcm++;
-    const bool has_tail = first_pcm < count, ends_slice = range.first + count == slice_first + slice.count;
-    const uint32_t tail_order = first_pcm * kUnits + 1;
-    uint32_t head = has_tail ? bits_before[tail_order] : total, tail = has_tail ? total - head : 0;
-    const uint32_t tail_begin = 32 * tail_word(head);
-    uint32_t begin = present ? bits_before[order] : 0;
+    const bool has_tail = fits && first_pcm < count;
+    const uint32_t tail_order = first_pcm * kUnits + 1, head = !fits      ? 0
+                                                               : has_tail ? bits_before[tail_order]
+                                                                          : sums.all;
+    uint32_t tail = has_tail ? sums.all - head : 0, begin = present && fits ? bits_before[order] : 0;
+    if (!fits) own_bits = 0;
+    const bool in_tail = has_tail && static_cast<uint32_t>(order) >= tail_order;
     if (has_tail) {
-        const bool in_tail = static_cast<uint32_t>(order) >= tail_order;
         uint32_t padding = 0;
-        if (in_tail) begin += tail_begin - head;
         for (uint32_t i = first_pcm + 1; i < count; i++) {
             if (macroblocks[i].type != MacroblockType::pcm) continue;
             const uint32_t samples_order = i * kUnits + 1;
@@ -401,14 +432,25 @@ DEVICE void code_piece(const CavlcArguments &p) {
         }
         tail += padding;
     }
-    const uint32_t stop_bit = has_tail ? tail_begin + tail : head;
-    if (ends_slice) (has_tail ? tail : head)++;
-    const uint32_t words = has_tail ? tail_begin / 32 + tail_word(tail) : tail_word(head);
-    const bool fits = words <= p.out.words_per_piece && words < kWindowWords;
 
+    // How many bits come before in the byte that the piece begins in.
+    if (warp_id() == 0) {
+        uint64_t before = 0;
+        if (begins_slice || has_tail) {
+            if (lane_id() == 0) publish(p.links.phases + piece, serial, Published::sum, has_tail ? tail : sums.all);
+            if (!begins_slice) before = look_back(p.links.phases, piece, serial);
+        } else {
+            before = sum_before(p.links.phases, piece, serial, head);
+        }
+        if (lane_id() == 0) shared_phase[0] = static_cast<uint32_t>(before) & 7;
+    }
     uint32_t *window = slots;
-    for (uint32_t i = static_cast<uint32_t>(thread); i < min_of(words + 1, kWindowWords); i += kThreads) window[i] = 0;
+    const uint32_t window_words = min_of((sums.all + 8 * kPieceMacroblocks) / 32 + 3, kWindowWords);
+    for (uint32_t i = static_cast<uint32_t>(thread); i < window_words; i += kThreads) window[i] = 0;
     block_sync();
+    const uint32_t phase = shared_phase[0], head_end = phase + head;
+    const uint32_t tail_begin = has_tail ? (head_end + 7) & ~7u : head_end;
+    begin += in_tail ? tail_begin - head : phase;
     Window to{window, begin / 32};
     const uint32_t shift = begin % 32;
     if (own_bits <= kSlotWords * 32) {
@@ -424,35 +466,58 @@ DEVICE void code_piece(const CavlcArguments &p) {
         code_unit<F>(p, code, bits);
         bits.words.put(bits.pending);
     }
-    if (thread == 0 && ends_slice && fits) atomic_or(&window[stop_bit / 32], 0x80000000u >> stop_bit % 32);
+    const uint32_t end = tail_begin + tail;
+    if (thread == 0 && ends_slice) atomic_or(&window[end / 32], 0x80000000u >> end % 32);  // rbsp_stop_one_bit
     block_sync();
 
-    const uint32_t piece = static_cast<uint32_t>(block_x());
-    const PlacedBits head_bits{window, head}, tail_bits{window + tail_begin / 32, tail};
-    if (fits) {
-        uint32_t *out = p.out.words + uint64_t{piece} * p.out.words_per_piece;
-        for (uint32_t i = static_cast<uint32_t>(thread); i < words; i += kThreads) {
-            out[i] = window[i];
-            if (32 * i < head)
-                add_preventions(head_bits, i, 8, preventions);
-            else if (has_tail && i >= tail_begin / 32 && 32 * i < tail_begin + tail)
-                add_preventions(tail_bits, i - tail_begin / 32, 1, &preventions[8]);
+    // What the piece before left in its last byte, and what this one leaves: most do not wait to know that.
+    if (thread == 0) {
+        uint32_t left;
+        bool told = ends_slice;
+        if (!told && !end_of_piece(window, end, 0, left)) {
+            publish(p.links.ends + piece, serial, Published::own, left);
+            told = true;
+        }
+        uint32_t zeros = 0;
+        if (!begins_slice) {
+            const uint32_t before = static_cast<uint32_t>(wait_for(p.links.ends + piece - 1, serial));
+            if (phase) window[0] |= (before & 255) << (32 - phase);
+            zeros = before >> 8;
+        }
+        shared_zeros[0] = zeros;
+        if (!told) {
+            end_of_piece(window, end, zeros, left);
+            publish(p.links.ends + piece, serial, Published::own, left);
         }
     }
     block_sync();
-    if (thread == 0) {
-        p.out.bits[piece] = {fits ? head : kTooManyBits, tail};
-        if (fits) {
-            PieceZeros zeros{leading_zeros(head_bits), trailing_zeros(head_bits), 0, 0, {}, preventions[8]};
-            CUDAENC_UNROLL
-            for (int i = 0; i < 8; i++) zeros.head_preventions[i] = static_cast<uint16_t>(preventions[i]);
-            if (has_tail) {
-                zeros.tail_leading = leading_zeros(tail_bits);
-                zeros.tail_trailing = trailing_zeros(tail_bits);
-            }
-            p.out.zeros[piece] = zeros;
+
+    // The bytes that end in the piece.
+    const PieceBytes bytes{window, zeros_word(shared_zeros[0]), ends_slice ? end / 8 + 1 : end / 8};
+    for (uint32_t i = static_cast<uint32_t>(thread); 4 * i < bytes.count; i += kThreads)
+        if (const uint32_t found = preventions_in(bytes, i))
+            atomic_add(&preventions[0], static_cast<uint32_t>(popcount(found)));
+    block_sync();
+    if (warp_id() == 0) {
+        const uint32_t size = (begins_slice ? kNalPrefixBytes : 0) + bytes.count + preventions[0];
+        uint64_t before = 0;
+        if (piece)
+            before = sum_before(p.links.bytes, piece, serial, size);
+        else if (lane_id() == 0)
+            publish(p.links.bytes, serial, Published::sum, size);
+        if (lane_id() == 0) {
+            shared_place[0] = before;
+            if (piece + 1 == static_cast<uint32_t>(grid_x())) p.result->bytes = before + size;
+            if (!fits) p.result->failed = p.number;
         }
     }
+    block_sync();
+    uint8_t *place = p.bytes + shared_place[0];
+    if (begins_slice) {
+        if (thread < kNalPrefixBytes) place[thread] = thread < 3 ? 0 : thread == 3 ? 1 : nal_header(kNalIdrSlice);
+        place += kNalPrefixBytes;
+    }
+    write_bytes<kThreads>(bytes, preventions[0] != 0, place);
 }
 
 KERNEL(PieceThreads<ChromaFormat::c400>::kThreads, h264_cavlc_400, CavlcParams<ChromaFormat::c400>)

@@ -4,6 +4,7 @@
 
 #include "../../common/h264/headers.h"
 #include "../../common/h264/macroblock_layer.h"
+#include "../../common/h264/nal.h"
 #include "../../common/kernel_name.h"
 
 namespace cudaenc::h264 {
@@ -15,36 +16,6 @@ struct PieceRange {
     uint32_t slice;
 };
 
-// What a piece became: bits in words, the first one the highest, and zeros after them to the end of a byte, wherever it
-// begins in one. The samples of the first I_PCM macroblock begin with a byte; from there on it is the tail, which
-// begins at word tail_word() of the piece. The slice header is in its first piece, rbsp_stop_one_bit in its last.
-struct PieceBits {
-    uint32_t head, tail;  // tail 0: none. head kTooManyBits: macroblocks had more bits than they may
-};
-constexpr uint32_t kTooManyBits = UINT32_MAX;
-CUDAENC_HD constexpr uint32_t tail_word(uint32_t head) { return (head + 7) / 32 + 1; }
-
-// What emulation prevention asks to know of it: zero bits at the ends (all of them, where there is no one), and how
-// many bytes the zeros in between ask for, where the head begins with bit 0 to 7 of a byte.
-struct PieceZeros {
-    uint32_t head_leading, head_trailing, tail_leading, tail_trailing;
-    uint16_t head_preventions[8];
-    uint32_t tail_preventions;
-};
-
-struct CodedPieces {
-    PieceBits *bits;
-    PieceZeros *zeros;
-    uint32_t *words;  // [piece * words_per_piece]
-    uint32_t words_per_piece;
-};
-
-// Words that a piece takes at most, with all that may be filled up.
-constexpr uint32_t most_piece_words(const CodedFormat &f) {
-    constexpr uint32_t kSliceBits = 128 + 1;
-    return (kPieceMacroblocks * (most_macroblock_bits(f) + 7) + kSliceBits) / 32 + 4;
-}
-
 // The threads of a piece: a thread owns a block or a macroblock's header. Threads of one kind are beside each other:
 // luma blocks, AC of chroma, DC of luma, DC of chroma, headers.
 template <ChromaFormat F>
@@ -55,6 +26,21 @@ struct PieceThreads {
     static constexpr int kThreads = (kPieceMacroblocks * kUnits + 31) / 32 * 32;
 };
 
+// What pieces tell those after them, see look_back.cuh: a word each.
+struct PieceLinks {
+    uint64_t *phases;  // bits, counted from a byte's beginning
+    uint64_t *ends;    // of the bytes that end in pieces: what follows the last one, and zeros
+    uint64_t *bytes;   // that end in the piece, and what goes with them
+    uint32_t *tickets;
+    uint32_t serial;  // of the picture, 1..255 in turn
+};
+
+// What the host learns of a picture.
+struct NalResult {
+    uint64_t bytes;   // of all NAL units
+    uint32_t failed;  // number of the last picture with macroblocks of more bits than they may have
+};
+
 struct CavlcArguments {
     CodedFormat format;
     CodedPicture picture;            // levels begin at a multiple of 16 bytes
@@ -62,7 +48,10 @@ struct CavlcArguments {
     const Slice *slices;
     const PieceRange *ranges;
     const CavlcTables *tables;
-    CodedPieces out;
+    PieceLinks links;
+    uint8_t *bytes;  // the NAL units of all slices: as many as they have at most
+    NalResult *result;
+    uint32_t number;  // of the picture, not 0
 };
 // Grid: a thread-block a piece, of PieceThreads<F>::kThreads.
 template <ChromaFormat F>

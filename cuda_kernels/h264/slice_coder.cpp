@@ -33,66 +33,65 @@ DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFo
                                    const std::vector<Slice> &slices)
     : device_(std::move(device)),
       format_(format),
-      slice_count_(static_cast<uint32_t>(slices.size())),
+      slice_count_(slices.size()),
       slices_(upload(device_, slices)),
       ranges_(upload(device_, make_ranges(slices))),
-      tables_(upload(device_, std::vector<CavlcTables>{kCavlcTables})) {
-    if (uint64_t{ranges_.count()} * most_piece_words(format_) * 32 > UINT32_MAX)
-        throw Error(CUDAENC_ERR_UNSUPPORTED, "a picture of 2^32 bits or more");
-}
+      tables_(upload(device_, std::vector<CavlcTables>{kCavlcTables})) {}
 
 PictureBuffers DeviceSliceCoder::make_buffers() const {
-    const size_t pieces = ranges_.count(), words = pieces * most_piece_words(format_);
     PictureBuffers b;
-    b.bits = DeviceArray<PieceBits>(device_, pieces);
-    b.zeros = DeviceArray<PieceZeros>(device_, pieces);
-    b.words = DeviceArray<uint32_t>(device_, words + 1);  // where bits are read, the next word is
-    b.places = DeviceArray<PiecePlace>(device_, pieces);
+    b.links = DeviceArray<uint64_t>(device_, 3 * ranges_.count());
+    b.tickets = DeviceArray<uint32_t>(device_, 1);
     b.device_result = DeviceArray<NalResult>(device_, 1);
-    b.bytes = DeviceArray<uint8_t>(device_, most_nal_bytes(4 * words) + slice_count_ * kNalPrefixBytes);
+    const uint64_t slice_bytes = most_nal_bytes(sizeof(SliceHeaderBits::words) + 1);
+    const uint64_t bits = static_cast<uint64_t>(format_.macroblocks()) * (most_macroblock_bits(format_) + 7);
+    b.bytes = DeviceArray<uint8_t>(device_, slice_count_ * slice_bytes + most_nal_bytes(bits / 8 + 1));
     b.result = std::make_unique<PinnedArray<NalResult>>(device_, 1);
     return b;
 }
 
-CodedPieces DeviceSliceCoder::pieces_of(const PictureBuffers &b) const {
-    return {b.bits.data(), b.zeros.data(), b.words.data(), most_piece_words(format_)};
-}
-
-void DeviceSliceCoder::code_pieces(Device::Stream stream, const PictureBuffers &buffers, const CodedPicture &picture,
-                                   const SliceHeaderBits *headers) const {
-    const CavlcArguments arguments{format_,        picture,        headers,           slices_.data(),
-                                   ranges_.data(), tables_.data(), pieces_of(buffers)};
-    const unsigned pieces = static_cast<unsigned>(ranges_.count());
+void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const CodedPicture &picture,
+                            const SliceHeaderBits *headers) const {
+    if (b.pictures == 0) {
+        device_->fill(stream, b.links.data(), 0, b.links.bytes());
+        device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
+        device_->fill(stream, b.device_result.data(), 0, b.device_result.bytes());
+    }
+    const uint32_t serial = b.pictures % 255 + 1;
+    b.pictures++;
+    const size_t pieces = ranges_.count();
+    uint64_t *links = b.links.data();
+    const CavlcArguments arguments{format_,
+                                   picture,
+                                   headers,
+                                   slices_.data(),
+                                   ranges_.data(),
+                                   tables_.data(),
+                                   {links, links + pieces, links + 2 * pieces, b.tickets.data(), serial},
+                                   b.bytes.data(),
+                                   b.device_result.data(),
+                                   b.pictures};
+    const unsigned grid = static_cast<unsigned>(pieces);
     switch (format_.chroma) {
         case ChromaFormat::c400:
-            return launch_cavlc<ChromaFormat::c400>(*device_, stream, pieces, arguments);
+            launch_cavlc<ChromaFormat::c400>(*device_, stream, grid, arguments);
+            break;
         case ChromaFormat::c420:
-            return launch_cavlc<ChromaFormat::c420>(*device_, stream, pieces, arguments);
+            launch_cavlc<ChromaFormat::c420>(*device_, stream, grid, arguments);
+            break;
         case ChromaFormat::c422:
-            return launch_cavlc<ChromaFormat::c422>(*device_, stream, pieces, arguments);
+            launch_cavlc<ChromaFormat::c422>(*device_, stream, grid, arguments);
+            break;
         case ChromaFormat::c444:
-            return launch_cavlc<ChromaFormat::c444>(*device_, stream, pieces, arguments);
+            launch_cavlc<ChromaFormat::c444>(*device_, stream, grid, arguments);
+            break;
     }
-}
-
-void DeviceSliceCoder::join_pieces(Device::Stream stream, const PictureBuffers &b) const {
-    const uint32_t pieces = static_cast<uint32_t>(ranges_.count());
-    const NalBuffers buffers{pieces_of(b), ranges_.data(), b.places.data(), b.device_result.data(), pieces};
-    device_->launch(stream, {1}, kPlaceThreads, PlaceParams{buffers});
-    constexpr unsigned kWarps = kPackThreads / 32;
-    device_->launch(stream, {(pieces + kWarps - 1) / kWarps}, kPackThreads, PackParams{buffers, b.bytes.data()});
     device_->download(stream, b.result->data(), b.device_result.data(), sizeof(NalResult));
-}
-
-void DeviceSliceCoder::code(Device::Stream stream, const PictureBuffers &buffers, const CodedPicture &picture,
-                            const SliceHeaderBits *headers) const {
-    code_pieces(stream, buffers, picture, headers);
-    join_pieces(stream, buffers);
 }
 
 uint64_t nal_bytes(const PictureBuffers &buffers) {
     const NalResult &result = *buffers.result->data();
-    if (result.failed) throw Error(CUDAENC_ERR_INTERNAL, "a macroblock has more bits than it may");
+    if (result.failed == buffers.pictures) throw Error(CUDAENC_ERR_INTERNAL, "a macroblock has more bits than it may");
     return result.bytes;
 }
 

@@ -5,18 +5,17 @@
 #include <vector>
 
 #include "../device_objects.h"
-#include "nal_params.h"
+#include "cavlc_params.h"
 
 namespace cudaenc::h264 {
 
 // What the coder needs for a picture in flight.
 struct PictureBuffers {
-    DeviceArray<PieceBits> bits;
-    DeviceArray<PieceZeros> zeros;
-    DeviceArray<uint32_t> words;
-    DeviceArray<PiecePlace> places;
+    DeviceArray<uint64_t> links;
+    DeviceArray<uint32_t> tickets;
+    uint32_t pictures = 0;  // that were coded; 0: links and tickets are to be cleared, as after an error of the device
     DeviceArray<NalResult> device_result;
-    DeviceArray<uint8_t> bytes;  // the NAL units of all slices, result->bytes of them
+    DeviceArray<uint8_t> bytes;  // the NAL units of all slices, nal_bytes() of them
     std::unique_ptr<PinnedArray<NalResult>> result;
 };
 
@@ -27,22 +26,15 @@ class DeviceSliceCoder {
     PictureBuffers make_buffers() const;
 
     // Queues the picture's work; buffers.result tells the host of it when the stream has run it. All of picture and
-    // headers, one a slice, is in device memory, levels at a multiple of 16 bytes. The launches are always the same,
-    // as graphs ask for.
-    void code(Device::Stream stream, const PictureBuffers &buffers, const CodedPicture &picture,
+    // headers, one a slice, is in device memory, levels at a multiple of 16 bytes. Parameters change from picture to
+    // picture: not for graphs.
+    void code(Device::Stream stream, PictureBuffers &buffers, const CodedPicture &picture,
               const SliceHeaderBits *headers) const;
 
-    // The two steps of it, for who measures them.
-    void code_pieces(Device::Stream stream, const PictureBuffers &buffers, const CodedPicture &picture,
-                     const SliceHeaderBits *headers) const;
-    void join_pieces(Device::Stream stream, const PictureBuffers &buffers) const;
-
   private:
-    CodedPieces pieces_of(const PictureBuffers &buffers) const;
-
     const std::shared_ptr<Device> device_;
     const CodedFormat format_;
-    const uint32_t slice_count_;
+    const size_t slice_count_;
     DeviceArray<Slice> slices_;
     DeviceArray<PieceRange> ranges_;
     DeviceArray<CavlcTables> tables_;

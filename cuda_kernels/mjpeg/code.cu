@@ -5,6 +5,7 @@
 #include "../bits.cuh"
 #include "../device.cuh"
 #include "../look_back.cuh"
+#include "../scan.cuh"
 #include "levels.cuh"
 
 namespace cudaenc::mjpeg {
@@ -33,25 +34,6 @@ using Window = WindowWords<kWindowWords>;
 
 // Bit 8 i + 7: byte i is 0xFF.
 DEVICE uint32_t full_bytes(uint32_t word) { return ((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u; }
-
-// Sums over the threads before the own one, and over all.
-struct BlockSums {
-    uint32_t before, all;
-};
-template <int Warps>
-DEVICE BlockSums block_sums(uint32_t value) {
-    SHARED(uint32_t, warp_sums, Warps);
-    const uint32_t scanned = warp_inclusive_add(value);
-    if (lane_id() == 31) warp_sums[warp_id()] = scanned;
-    block_sync();
-    BlockSums sums{scanned - value, 0};
-    CUDAENC_UNROLL
-    for (int i = 0; i < Warps; i++) {
-        sums.before += i < warp_id() ? warp_sums[i] : 0;
-        sums.all += warp_sums[i];
-    }
-    return sums;
-}
 
 // Writes a piece's bytes with a zero stuffed after each 0xFF (F.1.2.3), 16 at a time from an address that 16 divides:
 // memory of the host takes them so at full speed. What is left waits in `stage` for the next ones.

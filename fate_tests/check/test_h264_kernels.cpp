@@ -23,10 +23,8 @@ std::vector<uint8_t> code_on_device(const std::shared_ptr<Device> &device, const
     const Guarded<uint16_t> flips(device, p.sign_flips);
     const Guarded<SliceHeaderBits> headers(device, p.headers);
     const DeviceSliceCoder coder(device, p.format, p.slices);
-    const PictureBuffers buffers = coder.make_buffers();
-    for (void *array : {static_cast<void *>(buffers.words.data()), static_cast<void *>(buffers.bytes.data())})
-        device->fill(nullptr, array, 0xA5,
-                     array == buffers.bytes.data() ? buffers.bytes.bytes() : buffers.words.bytes());
+    PictureBuffers buffers = coder.make_buffers();
+    device->fill(nullptr, buffers.bytes.data(), 0xA5, buffers.bytes.bytes());
     coder.code(nullptr, buffers, {macroblocks.data(), levels.data(), p.sign_flips.empty() ? nullptr : flips.data()},
                headers.data());
     device->synchronize(Device::Stream{});
@@ -142,6 +140,49 @@ START_TEST(sign_flips) {
 }
 END_TEST
 
+// Pictures in turn in the same buffers, more than serial numbers, one of them against the limit.
+START_TEST(pictures_in_turn) {
+    const auto device = open_test_device(_i);
+    Random random(27);
+    const CodedFormat format = h264_format(1, 9, 3);
+    std::vector<CodedMacroblocks> pictures;
+    const std::vector<Slice> slices = {{0, 10}, {10, 17}};
+    for (int i = 0; i < 5; i++) {
+        CodedMacroblocks p = random_picture(random, format, 1, {random.between(0, 6), 9, 7, 255});
+        p.slices = slices;
+        p.headers = {make_slice_header({0, i & 1, 0}), make_slice_header({10, i & 1, 0})};
+        pictures.push_back(std::move(p));
+    }
+    CodedMacroblocks &bad = pictures.back();
+    for (Macroblock &m : bad.macroblocks) m.type = MacroblockType::i4x4, m.coded_block_pattern = 47;
+    for (int16_t &level : bad.levels) level = 32000;
+    const DeviceSliceCoder coder(device, format, slices);
+    PictureBuffers buffers = coder.make_buffers();
+    for (size_t i = 0; i < 600; i++) {
+        const CodedMacroblocks &p = pictures[i % pictures.size()];
+        const Guarded<Macroblock> macroblocks(device, p.macroblocks);
+        const Guarded<int16_t> levels(device, p.levels);
+        const Guarded<SliceHeaderBits> headers(device, p.headers);
+        coder.code(nullptr, buffers, {macroblocks.data(), levels.data(), nullptr}, headers.data());
+        device->synchronize(Device::Stream{});
+        if (&p == &bad) {
+            bool failed = false;
+            try {
+                nal_bytes(buffers);
+            } catch (const Error &) {
+                failed = true;
+            }
+            EXPECT(failed, "picture %zu", i);
+            continue;
+        }
+        std::vector<uint8_t> bytes(nal_bytes(buffers));
+        device->download(nullptr, bytes.data(), buffers.bytes.data(), bytes.size());
+        device->synchronize(Device::Stream{});
+        EXPECT(bytes == code_on_cpu(p), "picture %zu", i);
+    }
+}
+END_TEST
+
 // What breaks the limit of macroblock_layer() is an error, and nothing else is written to.
 START_TEST(too_many_bits) {
     const auto device = open_test_device(_i);
@@ -159,41 +200,12 @@ START_TEST(too_many_bits) {
 }
 END_TEST
 
-// The closed form against the rule.
-START_TEST(preventions_of_zeros) {
-    for (uint32_t begin = 8; begin < 16; begin++)
-        for (uint32_t end = begin; end < begin + 150; end++) {
-            std::vector<uint8_t> bytes((end + 8) / 8 + 1, 255);
-            for (uint32_t bit = begin; bit < end; bit++)
-                bytes[bit / 8] = static_cast<uint8_t>(bytes[bit / 8] & ~(128 >> bit % 8));
-            std::vector<uint32_t> prevented;
-            int zeros = 0;
-            for (uint32_t i = 0; i < bytes.size(); i++) {
-                if (zeros == 2 && bytes[i] <= 3) {
-                    prevented.push_back(8 * i);
-                    zeros = 0;
-                }
-                zeros = bytes[i] ? 0 : zeros + 1;
-            }
-            for (uint32_t from = 0; from < end + 16; from += 3)
-                for (uint32_t to = from; to < end + 16; to += 5) {
-                    const auto expected = static_cast<uint32_t>(std::count_if(
-                        prevented.begin(), prevented.end(), [&](uint32_t bit) { return from <= bit && bit < to; }));
-                    EXPECT(count_preventions(begin, end, from, to) == expected, "zeros %u to %u, bits %u to %u", begin,
-                           end, from, to);
-                }
-            EXPECT(end - begin >= kLeastPreventionBits || prevented.empty(), "%u zeros", end - begin);
-        }
-}
-END_TEST
-
 }  // namespace
 
 int main(int argc, char **argv) {
     take_device_arguments(argc, argv);
     Suite *suite = suite_create("h264_kernels");
     TCase *c = add_case(suite, "same as the CPU");
-    tcase_add_test(c, preventions_of_zeros);
     const int devices = static_cast<int>(device_specs.size());
     tcase_add_loop_test(c, macroblocks, 0, devices);
     tcase_add_loop_test(c, one_macroblock, 0, devices);
@@ -201,6 +213,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, many_pieces, 0, devices);
     tcase_add_loop_test(c, emulation_prevention, 0, devices);
     tcase_add_loop_test(c, sign_flips, 0, devices);
+    tcase_add_loop_test(c, pictures_in_turn, 0, devices);
     tcase_add_loop_test(c, too_many_bits, 0, devices);
     return run_suite(suite);
 }
