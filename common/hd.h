@@ -40,6 +40,17 @@ CUDAENC_HD int count_leading_zeros(uint32_t x) {
 #endif
 }
 
+// Leading zeros of x > 0.
+CUDAENC_HD int zeros_above(uint32_t x) {
+#if CUDAENC_DEVICE_CODE
+    int zeros;
+    asm("bfind.shiftamt.u32 %0, %1;" : "=r"(zeros) : "r"(x));
+    return zeros;
+#else
+    return __builtin_clz(x);
+#endif
+}
+
 // Of x > 0.
 CUDAENC_HD int floor_log2(uint32_t x) {
 #if CUDAENC_DEVICE_CODE
@@ -74,6 +85,26 @@ CUDAENC_HD int bit_width(uint32_t x) {
     return floor_log2(x) + 1;  // bfind gives -1 for 0
 #else
     return 32 - count_leading_zeros(x);
+#endif
+}
+
+// The low word of hi:lo >> n % 32, the high word of hi:lo << n % 32.
+CUDAENC_HD uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) {
+#if CUDAENC_DEVICE_CODE
+    uint32_t result;
+    asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(lo), "r"(hi), "r"(n));
+    return result;
+#else
+    return static_cast<uint32_t>((uint64_t{hi} << 32 | lo) >> (n & 31));
+#endif
+}
+CUDAENC_HD uint32_t funnel_shift_left(uint32_t lo, uint32_t hi, uint32_t n) {
+#if CUDAENC_DEVICE_CODE
+    uint32_t result;
+    asm("shf.l.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(lo), "r"(hi), "r"(n));
+    return result;
+#else
+    return static_cast<uint32_t>((uint64_t{hi} << 32 | lo) << (n & 31) >> 32);
 #endif
 }
 

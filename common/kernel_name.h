@@ -8,6 +8,9 @@ namespace cudaenc {
 struct KernelName {
     const char *module;
     const char *function;
+    // Of a multiprocessor's first-level memory. It changes the split only when it is idle, so that kernels with splits
+    // of their own do not run beside each other: one value for all of a codec.
+    int shared_memory_percent = 58;
 };
 
 constexpr bool same_text(const char *a, const char *b) {

@@ -4,33 +4,34 @@
 
 namespace cudaenc {
 
-// Joins bits to words; words.put() takes each when it is full, and from the caller the last one, `pending`.
+// Joins bits to words; words.put(word, true) takes each when it is full, and from the caller the last one, `pending`.
+// Without branches, which a warp's threads would not take together.
 template <class Words>
 struct WordWriter {
     Words words;
-    uint32_t filled;  // bits of `pending`, below 32
+    uint32_t bits;  // so many are put
     uint32_t pending;
     // The low `count` bits, 1 to 31; those above are 0.
-    DEVICE_MEMBER void put(uint32_t bits, uint32_t count) {
-        const uint32_t aligned = bits << (32 - count);
+    DEVICE_MEMBER void put(uint32_t value, uint32_t count) {
+        const uint32_t filled = bits & 31, end = bits + count, aligned = value << (32 - count);
+        const bool full = ((bits ^ end) & ~31u) != 0;
+        const uint32_t rest = funnel_shift_left(0, aligned, 32 - filled);  // a word that gets full was not empty
         pending |= aligned >> filled;
-        filled += count;
-        if (filled < 32) return;
-        filled -= 32;
-        words.put(pending);
-        pending = aligned << (count - filled);  // without the bits that went
+        words.put(pending, full);
+        pending = full ? rest : pending;
+        bits = end;
     }
 };
 
-// The bits of a thread, in its slot, while nobody knows how many come before: what is more than `room` words is left
-// out.
+// The bits of a thread, in its slot, while nobody knows how many come before: [Words + 1] words, of which the last one
+// takes what is too much.
+template <int Words>
 struct SlotWords {
-    uint32_t *next;
-    int room;  // words
-    DEVICE_MEMBER void put(uint32_t bits) {
-        if (room > 0) *next = bits;
-        next++;
-        room--;
+    uint32_t *slot;
+    int next;
+    DEVICE_MEMBER void put(uint32_t word, bool full = true) {
+        if (full) slot[next] = word;
+        next = min_of(next + full, Words);
     }
 };
 
@@ -40,9 +41,9 @@ template <uint32_t Words>
 struct WindowWords {
     uint32_t *window;  // [Words]
     uint32_t next;
-    DEVICE_MEMBER void put(uint32_t bits) {
-        if (next < Words) atomic_or(&window[next], bits);
-        next++;
+    DEVICE_MEMBER void put(uint32_t word, bool full = true) {
+        if (full && next < Words) atomic_or(&window[next], word);
+        next += full;
     }
 };
 

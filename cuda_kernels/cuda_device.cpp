@@ -28,9 +28,7 @@ constexpr unsigned host_alloc_portable = 1;
 
 constexpr int capture_thread_local = 1;
 
-// Of a multiprocessor's first-level memory, for all kernels alike: it changes the split only when it is idle, and so
-// kernels with splits of their own would not run beside each other.
-constexpr int preferred_shared_memory_carveout = 9, shared_memory_percent = 58;
+constexpr int preferred_shared_memory_carveout = 9;
 
 using CudaGraph = struct CUgraph_st *;
 using CudaGraphExec = struct CUgraphExec_st *;
@@ -431,7 +429,7 @@ class CudaDevice final : public Device {
         CUfunction found = nullptr;
         cu_.check(cu_.table->cuModuleGetFunction(&found, module(name.module), name.function),
                   std::string("cuModuleGetFunction of ") + name.function + " of " + name.module);
-        cu_.check(cu_.cuFuncSetAttribute(found, preferred_shared_memory_carveout, shared_memory_percent),
+        cu_.check(cu_.cuFuncSetAttribute(found, preferred_shared_memory_carveout, name.shared_memory_percent),
                   "cuFuncSetAttribute");
         functions_[&name] = found;
         return found;

@@ -29,7 +29,7 @@
 #define SHARED2(T, name, N, M)                                             \
     static ::cudaenc::emu::SharedArray2<T, (N), (M)> name##_memory(#name); \
     ::cudaenc::emu::SharedArray2<T, (N), (M)> &name = name##_memory.enter()
-#define CUDAENC_KERNEL_FUNCTION(threads, name, P)                                                              \
+#define CUDAENC_KERNEL_FUNCTION(threads, blocks, name, P)                                                      \
     static_assert(::cudaenc::emu::is_module_file(__FILE__, P::kernel.module), "P::kernel names another file"); \
     static void name(const P &p);                                                                              \
     static const ::cudaenc::emu::Registrar name##_registrar{                                                   \
@@ -40,14 +40,14 @@
 #if defined(__clang__)
 #define CUDAENC_CLANG_DEVICE 1
 #define CUDAENC_GLOBAL __attribute__((global))
-#define CUDAENC_BOUNDS(threads) __attribute__((launch_bounds(threads)))
+#define CUDAENC_BOUNDS(threads, blocks) __attribute__((launch_bounds(threads, blocks)))
 #define CUDAENC_PARAMS const
 #define CUDAENC_SHARED __attribute__((shared))
 #define DEVICE_MEMBER __attribute__((device)) inline __attribute__((always_inline))
 #else
 #define CUDAENC_CLANG_DEVICE 0
 #define CUDAENC_GLOBAL __global__
-#define CUDAENC_BOUNDS(threads) __launch_bounds__(threads)
+#define CUDAENC_BOUNDS(threads, blocks) __launch_bounds__(threads, blocks)
 #define CUDAENC_PARAMS const __grid_constant__
 #define CUDAENC_SHARED __shared__
 #define DEVICE_MEMBER __device__ __forceinline__
@@ -56,14 +56,16 @@
 #define DEVICE static DEVICE_MEMBER
 #define SHARED(T, name, N) alignas(16) CUDAENC_SHARED T name[N]
 #define SHARED2(T, name, N, M) alignas(16) CUDAENC_SHARED T name[N][M]
-#define CUDAENC_KERNEL_FUNCTION(threads, name, P) \
-    extern "C" CUDAENC_GLOBAL void CUDAENC_BOUNDS(threads) name(CUDAENC_PARAMS P p)
+#define CUDAENC_KERNEL_FUNCTION(threads, blocks, name, P) \
+    extern "C" CUDAENC_GLOBAL void CUDAENC_BOUNDS(threads, blocks) name(CUDAENC_PARAMS P p)
 #endif
 
 // Defines a kernel that is launched with at most `threads` threads a block; its body reads the parameters `p`.
-#define KERNEL(threads, name, P)                                                                        \
+#define KERNEL(threads, name, P) KERNEL_BLOCKS(threads, 0, name, P)
+// One that is to have so few registers that `blocks` thread-blocks fit a multiprocessor.
+#define KERNEL_BLOCKS(threads, blocks, name, P)                                                         \
     static_assert(::cudaenc::same_text(P::kernel.function, #name), "P::kernel names another function"); \
-    CUDAENC_KERNEL_FUNCTION(threads, name, P)
+    CUDAENC_KERNEL_FUNCTION(threads, blocks, name, P)
 
 namespace cudaenc {
 
@@ -80,12 +82,12 @@ namespace cudaenc {
 //   uint64_t atomic_load(const uint64_t *)  void atomic_store(uint64_t *, uint64_t)     relaxed, of global memory
 //   int popcount(uint32_t)  int find_first_set(uint32_t x)       bits; the number of the lowest set one, x not 0
 //   uint32_t byte_permute(a, b, selector)                        byte i is byte (selector >> 4 i) % 8 of b:a
-//   uint32_t funnel_shift_right(lo, hi, n) funnel_shift_left(lo, hi, n)
-//                                        low word of hi:lo >> n % 32, high word of hi:lo << n % 32
 //   T load_readonly(const T *)                                   of 1 to 16 bytes that nobody writes while the kernel
 //   runs
-//   T *opaque(T *)                       its argument, in global memory: what the compiler then takes for an address as
-//                                        it is, to which it adds, instead of making it anew from its parts each time
+//   T *opaque(T *) opaque_shared(T *)    its argument, in global or in shared memory: what the compiler then takes for
+//   an
+//                                        address as it is, to which it adds, instead of making it anew from its parts
+//                                        each time
 
 // Four words that one load or store moves.
 struct alignas(16) Uint4 {
@@ -210,16 +212,6 @@ DEVICE uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
     return result;
 }
-DEVICE uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) {
-    uint32_t result;
-    asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(lo), "r"(hi), "r"(n));
-    return result;
-}
-DEVICE uint32_t funnel_shift_left(uint32_t lo, uint32_t hi, uint32_t n) {
-    uint32_t result;
-    asm("shf.l.wrap.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(lo), "r"(hi), "r"(n));
-    return result;
-}
 
 template <class T>
 DEVICE T load_readonly(const T *address) {
@@ -242,6 +234,12 @@ template <class T>
 DEVICE T *opaque(T *address) {
     asm("" : "+l"(address));
     __builtin_assume(__nvvm_isspacep_global(address));
+    return address;
+}
+template <class T>
+DEVICE T *opaque_shared(T *address) {
+    asm("" : "+l"(address));
+    __builtin_assume(__nvvm_isspacep_shared(address));
     return address;
 }
 
@@ -277,8 +275,6 @@ DEVICE uint32_t atomic_min(uint32_t *address, uint32_t value) { return atomicMin
 DEVICE int popcount(uint32_t x) { return __popc(x); }
 DEVICE int find_first_set(uint32_t x) { return __ffs(static_cast<int>(x)) - 1; }
 DEVICE uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) { return __byte_perm(a, b, selector); }
-DEVICE uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) { return __funnelshift_r(lo, hi, n); }
-DEVICE uint32_t funnel_shift_left(uint32_t lo, uint32_t hi, uint32_t n) { return __funnelshift_l(lo, hi, n); }
 
 template <class T>
 DEVICE T load_readonly(const T *address) {
@@ -300,6 +296,12 @@ template <class T>
 DEVICE T *opaque(T *address) {
     asm("" : "+l"(address));
     __builtin_assume(__isGlobal(address));
+    return address;
+}
+template <class T>
+DEVICE T *opaque_shared(T *address) {
+    asm("" : "+l"(address));
+    __builtin_assume(__isShared(address));
     return address;
 }
 #endif

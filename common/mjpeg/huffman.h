@@ -21,67 +21,73 @@ CUDAENC_HD uint32_t magnitude_bits(int32_t value, int category) {
 }
 
 constexpr uint32_t kEob = 0x00, kZrl = 0xF0;
-CUDAENC_HD uint32_t ac_symbol(int run, int category) { return static_cast<uint32_t>(run << 4 | category); }
+CUDAENC_HD uint32_t ac_symbol(int run, int category) { return static_cast<uint32_t>((run << 4) + category); }
 
-// The set bits of a word, from the lowest on.
-class SetBits {
+// Runs of zeros between the levels of 1..63 that are not 0. take(skipped): the one before the next of these, less 16
+// for each call of skipped(). By bits of places, place k's is bit k; bit 0 is not looked at.
+class ZeroRuns {
   public:
-#if CUDAENC_DEVICE_CODE  // whose registers have 32 bits
-    CUDAENC_HD explicit SetBits(uint64_t bits)
-        : now_(static_cast<uint32_t>(bits)), later_(static_cast<uint32_t>(bits >> 32)) {
-        next_half();
-    }
-    CUDAENC_HD bool any() const { return now_ != 0; }
-    CUDAENC_HD int take() {
-        const uint32_t lowest = now_ & (0 - now_);
-        const int place = base_ + floor_log2(lowest);
-        now_ ^= lowest;
-        next_half();
-        return place;
-    }
-
-  private:
-    CUDAENC_HD void next_half() {
-        if (now_) return;
-        now_ = later_;
-        later_ = 0;
-        base_ = 32;
-    }
-    uint32_t now_, later_;
-    int base_ = 0;
-#else
-    explicit SetBits(uint64_t bits) : bits_(bits) {}
+    explicit ZeroRuns(uint64_t nonzero) : bits_(nonzero & ~uint64_t{1}) {}
     bool any() const { return bits_ != 0; }
-    int take() {
+    bool reach_end() const { return last_ == 63; }
+    template <class Skipped>
+    int take(const Skipped &skipped) {
         const int place = count_trailing_zeros(bits_);
         bits_ &= bits_ - 1;
-        return place;
+        int run = place - last_ - 1;
+        for (; run > 15; run -= 16) skipped();
+        last_ = place;
+        return run;
     }
 
   private:
     uint64_t bits_;
-#endif
+    int last_ = 0;
+};
+// The same of bits in the opposite order, place k's is bit 63 - k, for devices, whose registers have 32 bits.
+class LeadingZeroRuns {
+  public:
+    CUDAENC_HD LeadingZeroRuns(uint32_t low_places, uint32_t high_places)
+        : now_(low_places << 1 | high_places >> 31), later_(high_places << 1), reach_end_(high_places & 1) {}
+    CUDAENC_HD bool any() const { return (now_ | later_) != 0; }
+    CUDAENC_HD bool reach_end() const { return reach_end_; }
+    template <class Skipped>
+    CUDAENC_HD int take(const Skipped &skipped) {
+        CUDAENC_NO_UNROLL
+        while (now_ < 1u << 16) {
+            now_ = funnel_shift_left(later_, now_, 16);
+            later_ <<= 16;
+            skipped();
+        }
+        const int run = zeros_above(now_);
+        now_ = funnel_shift_left(later_, now_, static_cast<uint32_t>(run) + 1);
+        later_ <<= run + 1;
+        return run;
+    }
+
+  private:
+    uint32_t now_, later_;
+    bool reach_end_;
 };
 
 // Hands a block's symbols to a sink, in their order: sink.put_dc(category, bits) once, then sink.put_ac(symbol, bits).
-// dc_difference: -2047..2047. level(k): the level at place k of the zig-zag sequence, -1023..1023; nonzero: bit k says
-// whether it is not 0, for k of 1..63; bit 0 is not looked at.
-template <class Level, class Sink>
-CUDAENC_HD void code_block(int32_t dc_difference, uint64_t nonzero, Level level, Sink &sink) {
+// dc_difference: -2047..2047. runs: of the levels at places 1..63 of the zig-zag sequence. level(steps): the level, not
+// 0, -1023..1023, so many places after the one before, the first after place 0.
+template <class Runs, class Level, class Sink>
+CUDAENC_HD void code_block(int32_t dc_difference, Runs runs, Level level, Sink &sink) {
     const int dc_category = magnitude_category(dc_difference);
     sink.put_dc(dc_category, magnitude_bits(dc_difference, dc_category));
-    int last = 0;
-    for (SetBits places(nonzero & ~uint64_t{1}); places.any();) {
-        const int k = places.take();
-        int run = k - last - 1;
-        CUDAENC_NO_UNROLL
-        for (; run > 15; run -= 16) sink.put_ac(kZrl, 0);
-        const int32_t value = level(k);
+    while (runs.any()) {
+        int steps = 1;
+        const int run = runs.take([&] {
+            sink.put_ac(kZrl, 0);
+            steps += 16;
+        });
+        const int32_t value = level(run + steps);
         const int category = magnitude_category(value);
         sink.put_ac(ac_symbol(run, category), magnitude_bits(value, category));
-        last = k;
     }
-    if (last < 63) sink.put_ac(kEob, 0);
+    if (!runs.reach_end()) sink.put_ac(kEob, 0);
 }
 
 // ---- Codes

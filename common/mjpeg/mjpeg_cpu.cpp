@@ -263,13 +263,14 @@ class MjpegCpuEncoder : public CpuEncoder {
                 for (int i = 0; i < k.grid.h * k.grid.v; i++) {
                     const BlockPlace place = block_of_mcu(scan.grid, k.grid, mcu, i);
                     if (!has_samples(k.grid, place)) {
-                        code_block(0, 0, [](int) { return 0; }, sink);
+                        code_block(0, ZeroRuns(0), [](int) { return 0; }, sink);
                         continue;
                     }
                     const size_t block = block_at(k, place);
                     const int16_t *levels = &s.levels[block * kBlockSamples];
                     code_block(
-                        levels[0] - prediction[c], s.nonzero[block], [=](int at) { return levels[kZigzag[at]]; }, sink);
+                        levels[0] - prediction[c], ZeroRuns(s.nonzero[block]),
+                        [levels, at = 0](int steps) mutable { return levels[kZigzag[at += steps]]; }, sink);
                     prediction[c] = levels[0];
                 }
             }

@@ -394,9 +394,9 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const int order = unit.macroblock * kUnits + order_in_macroblock<F>(unit, pcm);
     uint32_t own_bits = 0;
     if (present) {
-        WordWriter<SlotWords> bits{{slot, kSlotWords}, 0, 0};
+        WordWriter<SlotWords<kSlotWords>> bits{{slot, 0}, 0, 0};
         code_unit<F>(p, code, bits);
-        own_bits = static_cast<uint32_t>(kSlotWords - bits.words.room) * 32 + bits.filled;
+        own_bits = bits.bits;
         bits.words.put(bits.pending);
         bits_before[order] = own_bits;
     }

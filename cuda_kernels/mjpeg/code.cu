@@ -12,23 +12,15 @@ namespace cudaenc::mjpeg {
 
 // ---- Levels to bits
 
-// Levels at places that ascend. What moves is the address, or it would be made anew at each of them.
+// Levels in the zig-zag sequence, some steps after the one before. What moves is the address, or it would be made anew
+// at each of them.
 struct LevelReader {
     const int16_t *at;
-    int place;
-    DEVICE_MEMBER int32_t operator()(int k) {
-        at += k - place;
-        place = k;
-        return *at;
-    }
+    DEVICE_MEMBER int32_t operator()(int steps) { return *(at += steps); }
 };
 
-// Most blocks have no more bits than a slot.
-constexpr int kSlotWords = 12, kSlotPitch = kSlotWords + 1;
-
-// The window has the memory of the slots.
+constexpr int kSlotWords = 12, kSlotPitch = kSlotWords + 1;  // most blocks have no more bits than a slot
 constexpr uint32_t kWindowWords = 768;
-using Window = WindowWords<kWindowWords>;
 
 // ---- Bits to bytes
 
@@ -126,7 +118,7 @@ DEVICE uint8_t *place_of(const CodedBytes &out, const PieceLinks &links, const S
 
 // Codes the piece and writes it, with all threads of the block. levels: of the thread's block.
 DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
-                       const CodeTables *tables, const PieceBlock &block, const int16_t *levels, uint64_t nonzero,
+                       const CodeTables *tables, const PieceBlock &block, const int16_t *levels, LeadingZeroRuns runs,
                        int32_t dc_difference) {
     constexpr int kWarps = kPieceBlocks / 32, kDcWords = kTables * 16, kAcWords = kTables * 256;
     SHARED(uint32_t, dc_codes, kDcWords);
@@ -145,15 +137,15 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
 
     // Blocks to bits.
     const int table = scan.component[block.component].table;
-    const uint32_t *dc = &dc_codes[table * 16], *ac = &ac_codes[table * 256];
-    uint32_t *slot = &slots[thread * kSlotPitch];
+    const uint32_t *dc = &dc_codes[table * 16], *ac = opaque_shared(&ac_codes[table * 256]);
+    uint32_t *slot = opaque_shared(&slots[thread * kSlotPitch]);
     uint32_t block_bits = 0;
     if (block.coded) {
-        WordWriter<SlotWords> bits{{slot, kSlotWords}, 0, 0};
-        CodeWriter<WordWriter<SlotWords>> writer{dc, ac, bits};
-        code_block(dc_difference, nonzero, LevelReader{levels, 0}, writer);
-        block_bits = static_cast<uint32_t>(kSlotWords - bits.words.room) * 32 + bits.filled;
-        bits.words.put(bits.pending);
+        WordWriter<SlotWords<kSlotWords>> bits{{slot, 0}, 0, 0};
+        CodeWriter<WordWriter<SlotWords<kSlotWords>>> writer{dc, ac, bits};
+        code_block(dc_difference, runs, LevelReader{levels}, writer);
+        block_bits = bits.bits;
+        bits.words.put(bits.pending, true);
         bits_before[block.order] = block_bits;
     }
     block_sync();
@@ -183,21 +175,20 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     const auto fill_window = [&](uint32_t first, uint32_t count) {
         for (uint32_t i = thread; i < count; i += kPieceBlocks) window[i] = 0;
         block_sync();
-        Window to{window, begin / 32 - first};
         const uint32_t shift = begin % 32;
-        if (block_bits <= kSlotWords * 32) {
-            uint32_t last = 0;
+        if (block_bits <= kSlotWords * 32 && words <= kWindowWords) {
+            uint32_t last = 0, *to = window + begin / 32;
             CUDAENC_UNROLL
             for (uint32_t i = 0; i <= kSlotWords; i++) {
                 const uint32_t next = i < kSlotWords ? slot_words[i] : 0;
-                if (32 * i < shift + block_bits) to.put(funnel_shift_right(next, last, shift));
+                if (32 * i < shift + block_bits) atomic_or(to + i, funnel_shift_right(next, last, shift));
                 last = next;
             }
         } else if (begin / 32 < first + count && begin + block_bits > first * 32) {
-            WordWriter<Window> bits_to{to, shift, 0};
-            CodeWriter<WordWriter<Window>> writer{dc, ac, bits_to};
-            code_block(dc_difference, nonzero, LevelReader{levels, 0}, writer);
-            bits_to.words.put(bits_to.pending);
+            WordWriter<WindowWords<kWindowWords>> bits_to{{window, begin / 32 - first}, shift, 0};
+            CodeWriter<WordWriter<WindowWords<kWindowWords>>> writer{dc, ac, bits_to};
+            code_block(dc_difference, runs, LevelReader{levels}, writer);
+            bits_to.words.put(bits_to.pending, true);
         }
         // What the piece before left, and what fills up the last byte.
         if (thread == 0 && first == 0 && phase)
@@ -247,23 +238,22 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     }
 }
 
-KERNEL(kPieceBlocks, mjpeg_encode, EncodeParams)
-{
+KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_encode, EncodeParams) {
     SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
     const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
     const PieceBlock block = block_of_thread(p.scan, mcus);
     int16_t *own = &levels[thread_x() * kLevelPitch];
-    uint64_t nonzero = 0;
+    NonzeroPlaces nonzero{};
     int32_t dc = 0;
     if (block.sampled) {
-        int32_t values[kBlockSamples];
-        nonzero = quantised_block(p.layouts, p.scan, p.quantiser, block, values);
-        dc = values[0];
+        uint32_t pairs[kBlockSamples / 2];
+        nonzero = quantised_block(p.layouts, p.scan, p.quantiser, block, pairs);
+        dc = static_cast<int16_t>(pairs[0]);
         CUDAENC_UNROLL
-        for (int k = 1; k < kBlockSamples; k++) own[k] = static_cast<int16_t>(values[k]);
+        for (int i = 0; i < kBlockSamples / 2; i++) put_levels(own, i, pairs[i]);
     }
     const int32_t difference = dc_difference(p.layouts, p.scan, p.quantiser, mcus, block, dc);
-    code_piece(p.out, p.links, p.scan, mcus, p.codes, block, own, nonzero, difference);
+    code_piece(p.out, p.links, p.scan, mcus, p.codes, block, own, nonzero.runs(), difference);
 }
 
 // ---- With tables made for the picture
@@ -275,12 +265,7 @@ struct SharedSymbolCounter {
     DEVICE_MEMBER void put_ac(uint32_t symbol, uint32_t) { atomic_add(&ac[symbol], 1u); }
 };
 
-DEVICE uint32_t pack_levels(int32_t even, int32_t odd) {
-    return (static_cast<uint32_t>(even) & 0xFFFF) | static_cast<uint32_t>(odd) << 16;
-}
-
-KERNEL(kPieceBlocks, mjpeg_transform, TransformParams)
-{
+KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) {
     constexpr int kDcWords = kTables * 16, kAcWords = kTables * 256;
     SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
     SHARED(uint32_t, dc_counts, kDcWords);
@@ -293,26 +278,26 @@ KERNEL(kPieceBlocks, mjpeg_transform, TransformParams)
     const PieceBlock block = block_of_thread(p.scan, mcus);
     int16_t *own = &levels[thread * kLevelPitch];
     uint32_t *words = p.levels.words + uint64_t{mcus.index} * kPieceLevelWords + thread;
-    uint64_t nonzero = 0;
-    int32_t dc = 0, after_dc = 0;
+    NonzeroPlaces nonzero{};
+    int32_t dc = 0;
+    uint32_t first_pair = 0;
     if (block.sampled) {
-        int32_t values[kBlockSamples];
-        nonzero = quantised_block(p.layouts, p.scan, p.quantiser, block, values);
-        dc = values[0];
-        after_dc = values[1];
+        uint32_t pairs[kBlockSamples / 2];
+        nonzero = quantised_block(p.layouts, p.scan, p.quantiser, block, pairs);
+        first_pair = pairs[0];
+        dc = static_cast<int16_t>(first_pair);
         CUDAENC_UNROLL
-        for (int k = 1; k < kBlockSamples; k++) own[k] = static_cast<int16_t>(values[k]);
+        for (int i = 0; i < kBlockSamples / 2; i++) put_levels(own, i, pairs[i]);
         CUDAENC_UNROLL
-        for (int i = 1; i < kBlockSamples / 2; i++)
-            words[i * kPieceBlocks] = pack_levels(values[2 * i], values[2 * i + 1]);
+        for (int i = 1; i < kBlockSamples / 2; i++) words[i * kPieceBlocks] = pairs[i];
     }
     const int32_t difference = dc_difference(p.layouts, p.scan, p.quantiser, mcus, block, dc);
-    words[0] = pack_levels(difference, after_dc);
+    words[0] = byte_permute(static_cast<uint32_t>(difference), first_pair, 0x7610);
     p.levels.nonzero[uint64_t{mcus.index} * kPieceBlocks + thread] = nonzero;
 
     const int table = p.scan.component[block.component].table;
     SharedSymbolCounter counter{&dc_counts[table * 16], &ac_counts[table * 256]};
-    if (block.coded) code_block(difference, nonzero, LevelReader{own, 0}, counter);
+    if (block.coded) code_block(difference, nonzero.runs(), LevelReader{own}, counter);
     block_sync();
     for (int i = thread; i < kDcWords; i += kPieceBlocks)
         if (dc_counts[i]) atomic_add(&p.sums->symbols.dc[0][0] + i, dc_counts[i]);
@@ -339,26 +324,21 @@ KERNEL(kPieceBlocks, mjpeg_bins, BinsParams)
         if (bins[i]) atomic_add(&p.sums->bins[i], bins[i]);
 }
 
-KERNEL(kPieceBlocks, mjpeg_code, CodeParams)
-{
+KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_code, CodeParams) {
     SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
     const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
     const PieceBlock block = block_of_thread(p.scan, mcus);
     int16_t *own = &levels[thread_x() * kLevelPitch];
     const uint32_t *words = p.levels.words + uint64_t{mcus.index} * kPieceLevelWords + thread_x();
-    uint64_t nonzero = 0;
+    NonzeroPlaces nonzero{};
     int32_t difference = 0;
     if (block.sampled) {
         CUDAENC_UNROLL
-        for (int i = 0; i < kBlockSamples / 2; i++) {
-            const uint32_t word = load_readonly(words + i * kPieceBlocks);
-            own[2 * i] = static_cast<int16_t>(word);
-            own[2 * i + 1] = static_cast<int16_t>(word >> 16);
-        }
+        for (int i = 0; i < kBlockSamples / 2; i++) put_levels(own, i, load_readonly(words + i * kPieceBlocks));
         difference = own[0];
         nonzero = load_readonly(p.levels.nonzero + uint64_t{mcus.index} * kPieceBlocks + thread_x());
     }
-    code_piece(p.out, p.links, p.scan, mcus, p.codes, block, own, nonzero, difference);
+    code_piece(p.out, p.links, p.scan, mcus, p.codes, block, own, nonzero.runs(), difference);
 }
 
 }  // namespace cudaenc::mjpeg

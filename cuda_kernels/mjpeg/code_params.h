@@ -15,6 +15,9 @@ namespace cudaenc::mjpeg {
 // blocks at most. A thread owns a block.
 constexpr int kPieceBlocks = 96;
 
+// So that eight thread-blocks of mjpeg_encode fit a multiprocessor.
+constexpr int kSharedMemoryPercent = 86;
+
 struct ScanComponent {
     BlockGrid grid;
     int32_t width, height;  // samples
@@ -68,11 +71,17 @@ struct CodedBytes {
     FrameResult *result;
 };
 
+// Which levels of a block are not 0: bit 31 - k of `low` tells of place k of the zig-zag sequence, of `high` of 32 + k.
+struct alignas(8) NonzeroPlaces {
+    uint32_t low, high;
+    CUDAENC_HD LeadingZeroRuns runs() const { return {low, high}; }
+};
+
 // What a piece's blocks became, [32][kPieceBlocks] words each: word w of a block has the levels at places 2 w and 2 w +
 // 1 of the zig-zag sequence, and instead of the DC level its difference.
 struct StoredLevels {
     uint32_t *words;
-    uint64_t *nonzero;  // [kPieceBlocks] of a piece; bit k: the level at place k is not 0
+    NonzeroPlaces *nonzero;  // [kPieceBlocks] of a piece
 };
 constexpr int kPieceLevelWords = kPieceBlocks * kBlockSamples / 2;
 
@@ -83,7 +92,7 @@ struct WideQuantiser {
 
 // Grid of all: a thread-block a piece of the scan.
 struct EncodeParams {  // pixels to bytes
-    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_encode"};
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_encode", kSharedMemoryPercent};
     const CodeTables *codes;
     CodedBytes out;
     PieceLinks links;
@@ -92,7 +101,7 @@ struct EncodeParams {  // pixels to bytes
     WideQuantiser quantiser[kTables];
 };
 struct TransformParams {  // pixels to levels, which are counted
-    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_transform"};
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_transform", kSharedMemoryPercent};
     StoredLevels levels;
     FrameSums *sums;
     ScanPieces scan;
@@ -100,14 +109,14 @@ struct TransformParams {  // pixels to levels, which are counted
     WideQuantiser quantiser[kTables];
 };
 struct BinsParams {  // pixels to the histogram of what becomes 0 at which scale
-    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_bins"};
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_bins", kSharedMemoryPercent};
     FrameSums *sums;
     ScanPieces scan;
     SampleLayout layouts[kMaxComponents];
     uint32_t threshold[kTables][kBlockSamples];  // rate_threshold() of the matrices, by index
 };
 struct CodeParams {  // levels to bytes
-    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_code"};
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_code", kSharedMemoryPercent};
     StoredLevels levels;
     const CodeTables *codes;
     CodedBytes out;

@@ -147,21 +147,53 @@ DEVICE void transform(const SampleRow (&rows)[kBlockSize], int32_t (&c)[kBlockSa
     }
 }
 
-// Coefficients by index to levels in the zig-zag sequence. Returns which are not 0, bit k for place k.
-DEVICE uint64_t quantise_block(const WideQuantiser &quantiser, const int32_t (&c)[kBlockSamples],
-                               int32_t (&levels)[kBlockSamples]) {
-    uint32_t low = 0, high = 0;
+// Of each half of the word, in its lowest bit: whether it is not 0.
+DEVICE uint32_t halves_not_0(uint32_t word) {
+#if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ >= 900
+    uint32_t result;
+    asm("min.u16x2 %0, %1, %2;" : "=r"(result) : "r"(word), "r"(0x00010001u));
+    return result;
+#else
+    return (((word & 0x7FFF7FFFu) + 0x7FFF7FFFu) | word) >> 15 & 0x00010001u;
+#endif
+}
+
+// Bits of both halves in turn, the low half's highest bit first.
+DEVICE uint32_t join_halves(uint32_t word) {
+    uint32_t x = byte_permute(word, 0, 0x1302);
+    const auto exchange = [&](uint32_t bits, int distance) {
+        const uint32_t t = (x ^ x >> distance) & bits;
+        x ^= t ^ t << distance;
+    };
+    exchange(0x00F000F0u, 4);
+    exchange(0x0C0C0C0Cu, 2);
+    exchange(0x22222222u, 1);
+    return x;
+}
+
+// Coefficients by index to levels in the zig-zag sequence, two a word. Returns which are not 0.
+DEVICE NonzeroPlaces quantise_block(const WideQuantiser &quantiser, const int32_t (&c)[kBlockSamples],
+                                    uint32_t (&levels)[kBlockSamples / 2]) {
+    int32_t level[kBlockSamples];
     CUDAENC_UNROLL
-    for (int i = 0; i < kBlockSamples; i++) {
-        const int k = zigzag_place(i);
-        levels[k] = quantise_wide(c[i], quantiser.multiplier[i]);
-        if (levels[k] != 0) (k < 32 ? low : high) |= 1u << (k & 31);
+    for (int i = 0; i < kBlockSamples; i++) level[zigzag_place(i)] = quantise_wide(c[i], quantiser.multiplier[i]);
+    // Of 16 pairs each, even places in the low half of a word, odd ones in the high half.
+    uint32_t nonzero[2] = {0, 0};
+    CUDAENC_UNROLL
+    for (int i = 0; i < kBlockSamples / 2; i++) {
+        levels[i] = byte_permute(static_cast<uint32_t>(level[2 * i]), static_cast<uint32_t>(level[2 * i + 1]), 0x5410);
+        nonzero[i / 16] = 2 * nonzero[i / 16] + halves_not_0(levels[i]);
     }
-    return uint64_t{high} << 32 | low;
+    return {join_halves(nonzero[0]), join_halves(nonzero[1])};
 }
 
 // A block's levels in shared memory, in the zig-zag sequence; their pitch spreads blocks over the banks.
 constexpr int kLevelPitch = kBlockSamples + 2;
+
+DEVICE void put_levels(int16_t *to, int pair, uint32_t levels) {
+    to[2 * pair] = static_cast<int16_t>(levels);
+    to[2 * pair + 1] = static_cast<int16_t>(levels >> 16);
+}
 
 // The coefficients of the thread's block, by index.
 DEVICE void transformed_block(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
@@ -171,10 +203,10 @@ DEVICE void transformed_block(const SampleLayout (&layouts)[kMaxComponents], con
     transform(rows, c);
 }
 
-// The thread's block from samples to levels in the zig-zag sequence. Returns which are not 0, bit k for place k.
-DEVICE uint64_t quantised_block(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
-                                const WideQuantiser *quantisers, const PieceBlock &block,
-                                int32_t (&levels)[kBlockSamples]) {
+// The thread's block from samples to levels in the zig-zag sequence, two a word. Returns which are not 0.
+DEVICE NonzeroPlaces quantised_block(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
+                                     const WideQuantiser *quantisers, const PieceBlock &block,
+                                     uint32_t (&levels)[kBlockSamples / 2]) {
     int32_t c[kBlockSamples];
     transformed_block(layouts, scan, block, c);
     // A branch, so that divisors are operands at constant addresses.

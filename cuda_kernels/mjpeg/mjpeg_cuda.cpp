@@ -30,7 +30,7 @@ struct Slot : FrameSlot {
     PinnedArray<CodeTables> host_codes;
     DeviceArray<FrameSums> sums;
     DeviceArray<uint32_t> level_words;  // these three where levels are stored
-    DeviceArray<uint64_t> nonzero;
+    DeviceArray<NonzeroPlaces> nonzero;
     DeviceArray<CodeTables> codes;
     DeviceArray<uint64_t> links;
     uint32_t serial = 0;     // of the frame; 0: the links are to be cleared

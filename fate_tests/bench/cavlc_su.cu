@@ -140,15 +140,17 @@ KERNEL(kSuThreads, bench_su_backward, SuBackwardParams)
     b.zeros[block] = static_cast<uint8_t>(zeros);
 }
 
-DEVICE WordWriter<SlotWords> unit_writer(const SuBuffers &b, uint32_t unit) {
-    return {{b.codes + uint64_t{unit} * kSuUnitWords, kSuUnitWords}, 0, 0};
+constexpr int kSuSlotWords = kSuUnitWords - 1;
+using UnitWriter = WordWriter<SlotWords<kSuSlotWords>>;
+DEVICE UnitWriter unit_writer(const SuBuffers &b, uint32_t unit) {
+    return {{b.codes + uint64_t{unit} * kSuUnitWords, 0}, 0, 0};
 }
-DEVICE void end_unit(const SuBuffers &b, uint32_t unit, WordWriter<SlotWords> &bits) {
-    uint32_t count = static_cast<uint32_t>(kSuUnitWords - bits.words.room) * 32 + bits.filled;
+DEVICE void end_unit(const SuBuffers &b, uint32_t unit, UnitWriter &bits) {
+    uint32_t count = bits.bits;
     bits.words.put(bits.pending);
-    if (count > kSuUnitWords * 32) {
+    if (count > kSuSlotWords * 32) {
         atomic_add(b.longer, 1u);
-        count = kSuUnitWords * 32;
+        count = kSuSlotWords * 32;
     }
     b.bits[unit] = count;
 }
@@ -177,7 +179,7 @@ KERNEL(kSuThreads, bench_su_code, SuCodeParams)
     const bool chroma_dc = p.path == kSuChromaDc;
     const bool ac = p.path == kSuChromaAc || (p.path == kSuLumaAc && m.type == MacroblockType::i16x16);
     const uint32_t total = b.totals[block], ones = b.ones[block], most = chroma_dc ? 4 : ac ? 15 : 16;
-    WordWriter<SlotWords> bits = unit_writer(b, unit);
+    UnitWriter bits = unit_writer(b, unit);
     put_code(tokens[(chroma_dc ? kTokensDc420 : token_table(b.nc[block])) * 68 + 4 * total + ones], bits);
     if (total) {
         if (ones) bits.put(b.signs[block], ones);
@@ -206,7 +208,7 @@ KERNEL(kSuThreads, bench_su_headers, SuHeadersParams)
     const SuBuffers &b = p.buffers;
     const uint32_t macroblock = thread_number(), unit = macroblock * kSuUnits;
     if (macroblock >= macroblocks_of(b)) return;
-    WordWriter<SlotWords> bits = unit_writer(b, unit);
+    UnitWriter bits = unit_writer(b, unit);
     for (uint32_t at = 0; macroblock == 0 && at < b.header->count; at++)
         bits.put(b.header->words[at / 32] >> (31 - at % 32) & 1, 1);
     code_macroblock_header(b.format, b.macroblocks[macroblock], bits);

@@ -197,8 +197,14 @@ START_TEST(symbols_tell_the_block) {
             nonzero |= uint64_t{levels[k] != 0} << k;
         }
         const int difference = random.between(-2047, 2047) >> random.below(11);
-        Lister lister;
-        code_block(difference, nonzero, [&](int k) { return levels[k]; }, lister);
+        const ZeroRuns runs(nonzero);
+        const auto reader = [&] { return [&levels, at = 0](int steps) mutable { return levels[at += steps]; }; };
+        Lister lister, other;
+        code_block(difference, runs, reader(), lister);
+        uint32_t low_places = 0, high_places = 0;
+        for (int k = 0; k < 64; k++) (k < 32 ? low_places : high_places) |= (nonzero >> k & 1) << (31 - k % 32);
+        code_block(difference, LeadingZeroRuns(low_places, high_places), reader(), other);
+        EXPECT(lister.all == other.all, "bits of places in either order");
         // F.2.2: back again.
         const auto value = [](uint64_t symbol) {
             const int size = static_cast<int>(symbol >> 32 & 15), bits = static_cast<int>(symbol & 0xFFFFFFFF);
@@ -219,14 +225,14 @@ START_TEST(symbols_tell_the_block) {
 
         SymbolCounts counts{};
         SymbolCounter counter{counts.dc[0], counts.ac[0]};
-        code_block(difference, nonzero, [&](int at) { return levels[at]; }, counter);
+        code_block(difference, runs, reader(), counter);
         const CodeTables codes = make_codes(default_huffman(), kTables);
         BitCounter bits{codes.dc[0], codes.ac[0], 0};
-        code_block(difference, nonzero, [&](int at) { return levels[at]; }, bits);
+        code_block(difference, runs, reader(), bits);
         BitWriter writer;
         writer.reserve(kMaxBlockBits);
         CodeWriter<BitWriter> sink{codes.dc[0], codes.ac[0], writer};
-        code_block(difference, nonzero, [&](int at) { return levels[at]; }, sink);
+        code_block(difference, runs, reader(), sink);
         EXPECT(bits.bits == count_bits(counts, codes) && bits.bits == writer.end().bits && bits.bits <= kMaxBlockBits,
                "three sinks, three counts");
     }

@@ -285,12 +285,6 @@ inline uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
     }
     return result;
 }
-inline uint32_t funnel_shift_right(uint32_t lo, uint32_t hi, uint32_t n) {
-    return static_cast<uint32_t>((static_cast<uint64_t>(hi) << 32 | lo) >> (n & 31));
-}
-inline uint32_t funnel_shift_left(uint32_t lo, uint32_t hi, uint32_t n) {
-    return static_cast<uint32_t>((static_cast<uint64_t>(hi) << 32 | lo) << (n & 31) >> 32);
-}
 
 template <class T>
 inline T load_readonly(const T *address) {
@@ -302,6 +296,10 @@ inline T load_readonly(const T *address) {
 
 template <class T>
 inline T *opaque(T *address) {
+    return address;
+}
+template <class T>
+inline T *opaque_shared(T *address) {
     return address;
 }
 
