@@ -37,19 +37,26 @@ constexpr int kMaxLevelOfPrefix15 = 2063;
 template <class Bits>
 CUDAENC_HD void put_level(uint32_t level_code, uint32_t suffix_length, uint32_t flip, Bits &out) {
     const uint32_t escape = suffix_length ? 15u << suffix_length : 30;
+    uint32_t value, count;
     if (level_code >= escape) {  // level_prefix 15 has 12 bits of suffix, each further one a bit more
         const uint32_t rest = level_code - escape + 4096;
         const uint32_t size = static_cast<uint32_t>(floor_log2(rest));
-        out.put(1, size + 4);
-        out.put((rest ^ flip) & ((1u << size) - 1), size);
-    } else if (suffix_length) {
-        const uint32_t one = 1u << suffix_length;
-        out.put(one | ((level_code & (one - 1)) ^ flip), (level_code >> suffix_length) + 1 + suffix_length);
-    } else if (level_code < 14) {
-        out.put(1, level_code + 1);
-    } else {
-        out.put(16 | ((level_code - 14) ^ flip), 14 + 1 + 4);
+        const uint32_t suffix = (rest ^ flip) & ((1u << size) - 1);
+        if (size > 13) {
+            out.put(1, size + 4);
+            out.put(suffix, size);
+            return;
+        }
+        value = 1u << size | suffix;
+        count = 2 * size + 4;
+    } else {  // level_prefix 14 has a suffix always
+        const uint32_t size = suffix_length || level_code < 14 ? suffix_length : 4;
+        const uint32_t rest = suffix_length == size ? level_code : level_code - 14;
+        const uint32_t prefix = suffix_length == size ? level_code >> size : 14;
+        value = 1u << size | ((rest ^ flip) & ((1u << size) - 1));
+        count = prefix + 1 + size;
     }
+    out.put(value, count);
 }
 
 // ---- Blocks

@@ -57,20 +57,22 @@ CUDAENC_HD BlockNeighbours neighbours_of(ChromaFormat f, int block) {
         return {left_outside ? block + 1 : block - 1, above_outside ? block + count - 2 : block - 2, left_outside,
                 above_outside};
     }
-    const int base = block / kLumaBlocks * kLumaBlocks;
+    const int base = f == ChromaFormat::c444 ? block / kLumaBlocks * kLumaBlocks : 0;
     const int b = block - base == kLumaDcBlock ? 0 : block - base;
     const int x = luma_block_x(b), y = luma_block_y(b);
     return {base + luma_block((x + 3) & 3, y), base + luma_block(x, (y + 3) & 3), x == 0, y == 0};
 }
 
-// Whether residual() has the block (7.3.5.3); of I_PCM none.
+// Whether residual() has the block (7.3.5.3); of I_PCM none. pattern: coded_block_pattern.
+CUDAENC_HD bool is_coded(MacroblockType type, uint32_t pattern, ChromaFormat f, int block) {
+    if (type == MacroblockType::pcm) return false;
+    if (f != ChromaFormat::c444 && block >= kChromaDcBlock) return pattern >> 4 >= (block == kChromaDcBlock ? 1u : 2u);
+    const int b = f == ChromaFormat::c444 ? block % kLumaBlocks : block;
+    if (b == kLumaDcBlock) return type == MacroblockType::i16x16;
+    return pattern >> (b >> 2) & 1;
+}
 CUDAENC_HD bool is_coded(const Macroblock &m, ChromaFormat f, int block) {
-    if (m.type == MacroblockType::pcm) return false;
-    if (f != ChromaFormat::c444 && block >= kChromaDcBlock)
-        return m.coded_block_pattern >> 4 >= (block == kChromaDcBlock ? 1 : 2);
-    const int b = block % kLumaBlocks;
-    if (b == kLumaDcBlock) return m.type == MacroblockType::i16x16;
-    return m.coded_block_pattern >> (b >> 2) & 1;
+    return is_coded(m.type, m.coded_block_pattern, f, block);
 }
 
 // ---- Bits

@@ -3,6 +3,8 @@
 // are not 0 by a bit mask. Its nC comes from the total_coeff of the neighbours in the piece; those of blocks beyond it
 // are counted again from their levels. Then thread-blocks tell each other how many bits and bytes come before.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <cstddef>
+
 #include "../bits.cuh"
 #include "../device.cuh"
 #include "../look_back.cuh"
@@ -138,14 +140,29 @@ struct SharedLevels {
     }
 };
 
+// What blocks ask to know of a macroblock.
+struct Kind {
+    MacroblockType type;
+    uint32_t pattern;  // coded_block_pattern
+};
+DEVICE Kind kind_of(const Macroblock *macroblock) {
+    struct alignas(4) Begin {
+        MacroblockType type;
+        uint8_t modes[2], pattern;
+    };
+    static_assert(offsetof(Macroblock, coded_block_pattern) == offsetof(Begin, pattern));
+    const Begin begin = load_readonly(reinterpret_cast<const Begin *>(macroblock));
+    return {begin.type, begin.pattern};
+}
+
 // total_coeff of a block that has an nC, counted from the levels of its macroblock.
 template <ChromaFormat F>
-DEVICE int count_total(const CavlcTables *tables, const Macroblock &m, const int16_t *levels, int block) {
+DEVICE int count_total(const CavlcTables *tables, const Kind &m, const int16_t *levels, int block) {
     if (m.type == MacroblockType::pcm) return 16;
-    if (!is_coded(m, F, block)) return 0;
+    if (!is_coded(m.type, m.pattern, F, block)) return 0;
     const bool chroma = F != ChromaFormat::c444 && block >= kChromaAcBlock;
     if (m.type == MacroblockType::i8x8 && !chroma) {
-        const int part = block % kLumaBlocks & 3;
+        const int part = (F == ChromaFormat::c444 ? block % kLumaBlocks : block) & 3;
         const int16_t *from = levels + 16 * (block - part);
         int total = 0;
         CUDAENC_UNROLL
@@ -272,57 +289,43 @@ DEVICE bool end_of_piece(const uint32_t *words, uint32_t bits, uint32_t zeros_be
 template <ChromaFormat F>
 DEVICE void code_piece(const CavlcArguments &p) {
     constexpr int kBlocks = blocks_per_macroblock(F), kThreads = PieceThreads<F>::kThreads, kWarps = kThreads / 32;
-    constexpr int kUnits = PieceThreads<F>::kUnits, kAbove = kPieceMacroblocks, kLeft = 2 * kPieceMacroblocks;
+    constexpr int kUnits = PieceThreads<F>::kUnits;
     constexpr uint32_t kWindowWords = kThreads * kSlotPitch;
     using Window = WindowWords<kWindowWords>;
-    SHARED(Macroblock, macroblocks, kLeft + 1);  // of the piece, those above them, the one to the left
     SHARED(uint8_t, totals, kPieceMacroblocks *kBlocks);
     SHARED(uint32_t, levels, kThreads *kLevelPitch);
     SHARED(uint32_t, slots, kThreads *kSlotPitch);
     SHARED(uint32_t, bits_before, kThreads);  // by order: of the own unit, then of all before
+    SHARED(uint32_t, pcm_macroblocks, 1);     // a bit each
     SHARED(uint32_t, shared_phase, 1);
     SHARED(uint32_t, shared_zeros, 1);
     SHARED(uint32_t, preventions, 1);
     SHARED(uint64_t, shared_place, 1);
     const int thread = thread_x();
+    bits_before[thread] = 0;
+    if (thread == 0) preventions[0] = pcm_macroblocks[0] = 0;
     const uint32_t piece = take_ticket(p.links.tickets), serial = p.links.serial;
     const PieceRange range = p.ranges[piece];
-    const Slice slice = p.slices[range.slice];
-    const uint32_t width = static_cast<uint32_t>(p.format.width);
-    const uint32_t count = range.count, slice_first = slice.first;
-    const bool has_left = range.first % width && range.first > slice_first;
-
-    if (thread < kAbove) {
-        if (static_cast<uint32_t>(thread) < count)
-            macroblocks[thread] = p.picture.macroblocks[range.first + static_cast<uint32_t>(thread)];
-    } else if (thread < kLeft) {
-        const uint32_t address = range.first + static_cast<uint32_t>(thread - kAbove);
-        if (address < range.first + count && address >= slice_first + width)
-            macroblocks[thread] = p.picture.macroblocks[address - width];
-    } else if (thread == kLeft) {
-        if (has_left) macroblocks[thread] = p.picture.macroblocks[range.first - 1];
-    }
-    bits_before[thread] = 0;
-    if (thread == 0) preventions[0] = 0;
-    block_sync();
+    const uint32_t width = static_cast<uint32_t>(p.format.width), count = range.count;
 
     // Levels to registers, in the order of the scan.
     const Unit unit = unit_of_thread<F>();
     const bool present = unit.kind != UnitKind::none && static_cast<uint32_t>(unit.macroblock) < count;
-    const uint32_t address = range.first + static_cast<uint32_t>(unit.macroblock);
-    const uint64_t first_block = uint64_t{address} * kBlocks;
-    const int16_t *macroblock_levels = p.picture.levels + 16 * first_block;
-    const Macroblock &m = macroblocks[present ? unit.macroblock : 0];
+    const uint32_t address = range.first + (present ? static_cast<uint32_t>(unit.macroblock) : 0);
+    const Macroblock *macroblock = p.picture.macroblocks + address;
+    const int16_t *macroblock_levels = p.picture.levels + address * (16u * kBlocks);
+    const Kind m = kind_of(macroblock);
     const bool pcm = present && m.type == MacroblockType::pcm;
-    const bool coded = present && unit.kind != UnitKind::header && is_coded(m, F, unit.block);
+    const bool coded = present && unit.kind != UnitKind::header && is_coded(m.type, m.pattern, F, unit.block);
     const bool part_of_8x8 = coded && unit.kind == UnitKind::luma && m.type == MacroblockType::i8x8;
     const bool ac =
         unit.kind == UnitKind::chroma_ac || (unit.kind == UnitKind::luma && m.type == MacroblockType::i16x16);
     uint32_t *own_levels = &levels[thread * kLevelPitch];
     BlockWords block{};
     if (coded) block = load_block(macroblock_levels + 16 * unit.block);
+    if (pcm && unit.kind == UnitKind::header) atomic_or(&pcm_macroblocks[0], 1u << unit.macroblock);
     if (warp_any(part_of_8x8)) {
-        const int part = unit.block % kLumaBlocks & 3;
+        const int part = (F == ChromaFormat::c444 ? unit.block % kLumaBlocks : unit.block) & 3;
         if (part_of_8x8) {
             CUDAENC_UNROLL
             for (int i = 0; i < 8; i++) own_levels[i] = block.words[i];
@@ -331,63 +334,62 @@ DEVICE void code_piece(const CavlcArguments &p) {
         if (part_of_8x8) block = gather_8x8(p.tables, levels, part);
         warp_sync();
     }
-    if (unit.kind == UnitKind::chroma_dc)
-        block = scan_chroma_dc_words<F>(block, unit.component);
-    else if (!part_of_8x8)
-        block = zigzag(block);
     uint32_t nonzero = 0;
+    int left = -1, above = -1;  // total_coeff
+    BlockNeighbours neighbours{};
     if (coded) {
+        if (unit.kind == UnitKind::chroma_dc)
+            block = scan_chroma_dc_words<F>(block, unit.component);
+        else if (!part_of_8x8)
+            block = zigzag(block);
         nonzero = nonzero_mask(block);
         if (ac) nonzero >>= 1;
         CUDAENC_UNROLL
         for (int i = 0; i < 8; i++) own_levels[i] = block.words[i];
-    }
-
-    // nC
-    int left = -1, above = -1;
-    BlockNeighbours neighbours{};
-    if (coded && unit.kind != UnitKind::chroma_dc) {
-        neighbours = neighbours_of(F, unit.block);
-        if (neighbours.above_outside && address >= slice_first + width)
-            above = count_total<F>(p.tables, macroblocks[kAbove + unit.macroblock],
-                                   macroblock_levels - uint64_t{16 * kBlocks} * width, neighbours.above);
-        if (neighbours.left_outside && unit.macroblock == 0 && has_left)
-            left = count_total<F>(p.tables, macroblocks[kLeft], macroblock_levels - 16 * kBlocks, neighbours.left);
+        if (unit.kind != UnitKind::chroma_dc) {
+            neighbours = neighbours_of(F, unit.block);
+            if (neighbours.above_outside && address >= range.slice_first + width)
+                above = count_total<F>(p.tables, kind_of(macroblock - width),
+                                       macroblock_levels - width * (16u * kBlocks), neighbours.above);
+            if (neighbours.left_outside && unit.macroblock == 0 && address > range.slice_first && address % width)
+                left = count_total<F>(p.tables, kind_of(macroblock - 1), macroblock_levels - 16 * kBlocks,
+                                      neighbours.left);
+        }
     }
     if (present && (unit.kind == UnitKind::luma || unit.kind == UnitKind::chroma_ac))
         totals[unit.macroblock * kBlocks + unit.block] = static_cast<uint8_t>(pcm ? 16 : popcount(nonzero));
     block_sync();
+
     UnitCode code{unit.kind == UnitKind::header,
                   pcm && unit.component == 0,
                   coded,
                   unit.block,
-                  &m,
+                  macroblock,
                   nullptr,
-                  nullptr,
+                  macroblock_levels + 16 * unit.block,
                   {},
                   nonzero,
                   0,
-                  {}};
+                  {own_levels, ac}};
     if (coded) {
         if (unit.kind == UnitKind::chroma_dc) {
             constexpr bool k420 = F != ChromaFormat::c422;
             code.code = {k420 ? kTokensDc420 : kTokensDc422, k420 ? kZerosDc420 : kZerosDc422, k420 ? 4 : 8};
         } else {
-            if (!neighbours.above_outside) above = totals[unit.macroblock * kBlocks + neighbours.above];
+            const uint8_t *own_totals = &totals[unit.macroblock * kBlocks];
+            if (!neighbours.above_outside) above = own_totals[neighbours.above];
             if (!neighbours.left_outside)
-                left = totals[unit.macroblock * kBlocks + neighbours.left];
+                left = own_totals[neighbours.left];
             else if (unit.macroblock > 0 && address % width)
-                left = totals[(unit.macroblock - 1) * kBlocks + neighbours.left];
+                left = own_totals[neighbours.left - kBlocks];
             code.code = {token_table(predict_total(left, above)), kZeros4x4, ac ? 15 : 16};
         }
-        code.levels = {own_levels, ac};
         if (p.picture.sign_flips)
-            code.sign_flips =
-                static_cast<uint32_t>(p.picture.sign_flips[first_block + static_cast<uint32_t>(unit.block)]) >>
-                8 * unit.component;
+            code.sign_flips = uint32_t{p.picture.sign_flips[address * kBlocks + static_cast<uint32_t>(unit.block)]} >>
+                              8 * unit.component;
     }
-    if (pcm) code.samples = macroblock_levels + 16 * unit.block;
-    if (address == slice_first) code.slice_header = p.headers + range.slice;
+    const bool begins_slice = range.first == range.slice_first, ends_slice = range.ends_slice != 0;
+    if (begins_slice && unit.macroblock == 0) code.slice_header = p.headers + range.slice;
 
     // Each unit into its slot; then it is known where its bits begin.
     uint32_t *slot = &slots[thread * kSlotPitch];
@@ -410,11 +412,10 @@ DEVICE void code_piece(const CavlcArguments &p) {
 
     // The samples of the first I_PCM macroblock begin with a byte, whatever comes before; what follows is the tail.
     // From there on samples of others are aligned to the tail's beginning.
-    const bool begins_slice = range.first == slice_first, ends_slice = range.first + count == slice_first + slice.count;
     const bool fits = sums.all + 8 * kPieceMacroblocks < 32 * (kWindowWords - 2);
-    uint32_t first_pcm = 0;
-    while (first_pcm < count && macroblocks[first_pcm].type != MacroblockType::pcm) first_pcm++;
-    const bool has_tail = fits && first_pcm < count;
+    const uint32_t pcms = pcm_macroblocks[0];
+    const bool has_tail = fits && pcms;
+    const uint32_t first_pcm = pcms ? static_cast<uint32_t>(find_first_set(pcms)) : 0;
     const uint32_t tail_order = first_pcm * kUnits + 1, head = !fits      ? 0
                                                                : has_tail ? bits_before[tail_order]
                                                                           : sums.all;
@@ -424,7 +425,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
     if (has_tail) {
         uint32_t padding = 0;
         for (uint32_t i = first_pcm + 1; i < count; i++) {
-            if (macroblocks[i].type != MacroblockType::pcm) continue;
+            if (!(pcms >> i & 1)) continue;
             const uint32_t samples_order = i * kUnits + 1;
             const uint32_t alignment = (0 - (bits_before[samples_order] - head + padding)) & 7;
             padding += alignment;
@@ -457,8 +458,9 @@ DEVICE void code_piece(const CavlcArguments &p) {
         uint32_t last = 0;
         CUDAENC_UNROLL
         for (uint32_t i = 0; i <= kSlotWords; i++) {
+            if (!own_bits || 32 * i >= shift + own_bits) break;
             const uint32_t next = i < kSlotWords ? slot_words[i] : 0;
-            if (own_bits && 32 * i < shift + own_bits) to.put(funnel_shift_right(next, last, shift));
+            to.put(funnel_shift_right(next, last, shift));
             last = next;
         }
     } else {

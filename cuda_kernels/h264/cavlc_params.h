@@ -11,9 +11,11 @@ namespace cudaenc::h264 {
 
 // A piece is what a thread-block codes: at most so many macroblocks of one slice, with consecutive addresses.
 constexpr int kPieceMacroblocks = 8;
-struct PieceRange {
+struct alignas(16) PieceRange {
     uint32_t first, count;
     uint32_t slice;
+    uint32_t slice_first;  // its first macroblock
+    uint32_t ends_slice;
 };
 
 // The threads of a piece: a thread owns a block or a macroblock's header. Threads of one kind are beside each other:
@@ -45,7 +47,6 @@ struct CavlcArguments {
     CodedFormat format;
     CodedPicture picture;            // levels begin at a multiple of 16 bytes
     const SliceHeaderBits *headers;  // of the slices
-    const Slice *slices;
     const PieceRange *ranges;
     const CavlcTables *tables;
     PieceLinks links;

@@ -10,8 +10,10 @@ namespace {
 std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices) {
     std::vector<PieceRange> ranges;
     for (uint32_t s = 0; s < slices.size(); s++)
-        for (uint32_t i = 0; i < slices[s].count; i += kPieceMacroblocks)
-            ranges.push_back({slices[s].first + i, min_of(slices[s].count - i, uint32_t{kPieceMacroblocks}), s});
+        for (uint32_t i = 0; i < slices[s].count; i += kPieceMacroblocks) {
+            const uint32_t left = slices[s].count - i, count = min_of(left, uint32_t{kPieceMacroblocks});
+            ranges.push_back({slices[s].first + i, count, s, slices[s].first, left == count});
+        }
     return ranges;
 }
 
@@ -34,7 +36,6 @@ DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFo
     : device_(std::move(device)),
       format_(format),
       slice_count_(slices.size()),
-      slices_(upload(device_, slices)),
       ranges_(upload(device_, make_ranges(slices))),
       tables_(upload(device_, std::vector<CavlcTables>{kCavlcTables})) {}
 
@@ -61,16 +62,12 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
     b.pictures++;
     const size_t pieces = ranges_.count();
     uint64_t *links = b.links.data();
-    const CavlcArguments arguments{format_,
-                                   picture,
-                                   headers,
-                                   slices_.data(),
-                                   ranges_.data(),
-                                   tables_.data(),
-                                   {links, links + pieces, links + 2 * pieces, b.tickets.data(), serial},
-                                   b.bytes.data(),
-                                   b.device_result.data(),
-                                   b.pictures};
+    const CavlcArguments arguments{
+        format_,        picture,
+        headers,        ranges_.data(),
+        tables_.data(), {links, links + pieces, links + 2 * pieces, b.tickets.data(), serial},
+        b.bytes.data(), b.device_result.data(),
+        b.pictures};
     const unsigned grid = static_cast<unsigned>(pieces);
     switch (format_.chroma) {
         case ChromaFormat::c400:

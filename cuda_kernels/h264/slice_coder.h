@@ -35,7 +35,6 @@ class DeviceSliceCoder {
     const std::shared_ptr<Device> device_;
     const CodedFormat format_;
     const size_t slice_count_;
-    DeviceArray<Slice> slices_;
     DeviceArray<PieceRange> ranges_;
     DeviceArray<CavlcTables> tables_;
 };
