@@ -80,6 +80,7 @@ namespace cudaenc {
 //   old value of atomic_add(p, v), for uint32_t and uint64_t; atomic_or atomic_max atomic_min(uint32_t *p, uint32_t v):
 //     relaxed, in global or shared memory; thread_fence() orders what it is between for all threads of the device
 //   uint64_t atomic_load(const uint64_t *)  void atomic_store(uint64_t *, uint64_t)     relaxed, of global memory
+//   Uint4 load_coherent(const Uint4 *)   of global memory that other thread-blocks have written while the kernel runs
 //   int popcount(uint32_t)  int find_first_set(uint32_t x)       bits; the number of the lowest set one, x not 0
 //   uint32_t byte_permute(a, b, selector)                        byte i is byte (selector >> 4 i) % 8 of b:a
 //   T load_readonly(const T *)                                   of 1 to 16 bytes that nobody writes while the kernel
@@ -313,6 +314,14 @@ DEVICE uint64_t atomic_load(const uint64_t *address) {
 }
 DEVICE void atomic_store(uint64_t *address, uint64_t value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
+}
+DEVICE Uint4 load_coherent(const Uint4 *address) {
+    Uint4 v;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(address)
+                 : "memory");
+    return v;
 }
 
 DEVICE int lane_id() { return thread_x() & 31; }

@@ -62,11 +62,17 @@ DEVICE uint64_t sum_before(uint64_t *words, uint32_t index, uint32_t serial, uin
     return sum;
 }
 
-// Waits for what a thread-block before publishes. With one thread.
+// Waits for what a thread-block before publishes, and for its sum.
 DEVICE uint64_t wait_for(const uint64_t *word, uint32_t serial) {
     uint64_t seen;
     do seen = atomic_load(word);
     while (published(seen, serial) == Published::nothing);
+    return published_value(seen);
+}
+DEVICE uint64_t wait_for_sum(const uint64_t *word, uint32_t serial) {
+    uint64_t seen;
+    do seen = atomic_load(word);
+    while (published(seen, serial) != Published::sum);
     return published_value(seen);
 }
 

@@ -27,8 +27,8 @@ constexpr uint32_t kWindowWords = 768;
 // Bit 8 i + 7: byte i is 0xFF.
 DEVICE uint32_t full_bytes(uint32_t word) { return ((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u; }
 
-// Writes a piece's bytes with a zero stuffed after each 0xFF (F.1.2.3), 16 at a time from an address that 16 divides:
-// memory of the host takes them so at full speed. What is left waits in `stage` for the next ones.
+// Writes a piece's bytes with a zero stuffed after each 0xFF (F.1.2.3), 16 at a time from an address that 16 divides.
+// What is left waits in `stage` for the next ones.
 constexpr int kStuffedWords = 2 * kPieceBlocks;  // of the window, at a time
 constexpr int kStageBytes = 2 * 4 * kStuffedWords + 32;
 class StuffedBytes {
@@ -91,6 +91,59 @@ class StuffedBytes {
     uint32_t held_;     // bytes of it in use
     uint8_t *to_;       // where its first byte goes
 };
+
+// ---- Bytes to the packet
+
+// When the piece is the last one of its group to be written, the group goes to the host. With all threads.
+DEVICE void send_group(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus) {
+    SHARED(uint32_t, complete, 1);
+    const uint32_t group = (mcus.index - scan.first_piece) / kGroupPieces, first = group * kGroupPieces;
+    const uint32_t pieces = min_of(kGroupPieces, scan.pieces - first);
+    block_sync();
+    if (thread_x() == 0) {
+        uint32_t *written = links.written + scan.first_group + group;
+        thread_fence();
+        complete[0] = atomic_add(written, 1u) == pieces - 1;
+        if (complete[0]) atomic_add(written, 0u - pieces);
+        thread_fence();
+    }
+    block_sync();
+    if (!complete[0]) return;
+    const uint64_t *sums = links.bytes + scan.first_piece + first;
+    uint64_t begin = scan.header_bytes;
+    if (first)
+        begin = wait_for_sum(sums - 1, links.serial);
+    else if (scan.first_piece)
+        begin += wait_for_sum(sums - 1, links.serial);
+    const uint64_t end = wait_for_sum(sums + pieces - 1, links.serial);
+    if (end > out.capacity) return;
+    constexpr int kLoads = 4;
+    constexpr uint64_t kStep = 16 * kPieceBlocks;
+    for (uint64_t at = begin / kLineBytes * kLineBytes + 16 * static_cast<uint64_t>(thread_x()); at < end;
+         at += kLoads * kStep) {
+        Uint4 bytes[kLoads];
+        CUDAENC_UNROLL
+        for (int i = 0; i < kLoads; i++)
+            if (at + i * kStep < end)
+                bytes[i] = load_coherent(reinterpret_cast<const Uint4 *>(out.bytes + at + i * kStep));
+        CUDAENC_UNROLL
+        for (int i = 0; i < kLoads; i++) {
+            const uint64_t to = at + i * kStep;
+            if (to >= begin && to + 16 <= end) {
+                *reinterpret_cast<Uint4 *>(out.packet + to) = bytes[i];
+            } else {
+                CUDAENC_NO_UNROLL
+                for (uint64_t k = max_of(to, begin); k < min_of(to + 16, end); k++) {
+                    const uint32_t byte = static_cast<uint32_t>(k - to), word = byte < 4    ? bytes[i].x
+                                                                                : byte < 8  ? bytes[i].y
+                                                                                : byte < 12 ? bytes[i].z
+                                                                                            : bytes[i].w;
+                    out.packet[k] = static_cast<uint8_t>(word >> 8 * (byte & 3));
+                }
+            }
+        }
+    }
+}
 
 // ---- A piece
 
@@ -209,7 +262,7 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
         if (pass == writing) {
             const uint32_t size = bytes + full[0] + (marker ? 2 : 0);
             uint8_t *place = place_of(out, links, scan, mcus, size);
-            if (!place) return;
+            if (!place) break;
             to = StuffedBytes(stage, place);
         }
         for (uint32_t first = 0; first < words; first += kWindowWords) {
@@ -236,6 +289,7 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
         }
         block_sync();
     }
+    send_group(out, links, scan, mcus);
 }
 
 KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_encode, EncodeParams) {

@@ -37,6 +37,7 @@ struct ScanPieces {
     Divider by_interval_pieces;
     uint32_t first_piece;   // of all scans' pieces
     uint32_t pieces;        // of the scan
+    uint32_t first_group;   // of all scans' groups of pieces
     uint32_t number;        // of the scan
     uint32_t header_bytes;  // in front of the scan, of its marker segments, which the host writes; none for scan 0
     bool rgb_to_ycbcr;
@@ -51,8 +52,9 @@ struct FrameSums {
 // What pieces tell those that follow, see look_back.cuh. 0 before the first frame, [pieces] each.
 struct PieceLinks {
     uint32_t *tickets;
-    uint64_t *bits;   // of an interval; all that matters is how many go beyond the last whole byte
-    uint64_t *tails;  // those, where the interval goes on
+    uint32_t *written;  // [groups of pieces]: how many of a group are done
+    uint64_t *bits;     // of an interval; all that matters is how many go beyond the last whole byte
+    uint64_t *tails;    // those, where the interval goes on
     uint64_t *bytes;
     uint32_t serial;  // of the frame, 1..255 in turn
 };
@@ -64,12 +66,19 @@ struct FrameResult {
     HuffmanSpecs huffman;           // where they were made for the picture
 };
 
-// The packet behind its headers, and what is told of it, in memory of the host. Pieces that do not fit are not written.
+// The packet behind its headers, and what is told of it, in memory of the host; before that, the packet in memory of
+// the device, at an address of the same alignment to kLineBytes, of which as many follow. Pieces that do not fit are
+// not written.
 struct CodedBytes {
     uint8_t *bytes;
+    uint8_t *packet;
     uint64_t capacity;
     FrameResult *result;
 };
+
+// Pieces whose bytes go to the host together: it takes whole lines at full speed, and parts of them at a third of it.
+constexpr uint32_t kGroupPieces = 16;
+constexpr uint64_t kLineBytes = 128;
 
 // Which levels of a block are not 0: bit 31 - k of `low` tells of place k of the zig-zag sequence, of `high` of 32 + k.
 struct alignas(8) NonzeroPlaces {

@@ -33,6 +33,7 @@ struct Slot : FrameSlot {
     DeviceArray<NonzeroPlaces> nonzero;
     DeviceArray<CodeTables> codes;
     DeviceArray<uint64_t> links;
+    DeviceArray<uint8_t> bytes;
     uint32_t serial = 0;     // of the frame; 0: the links are to be cleared
     bool unfinished = true;  // the frame is, or failed
     PooledBuffer out;        // into which the device writes, from `room` on
@@ -77,12 +78,14 @@ class DeviceEncoder : public DevicePipeline {
         s.by_interval_pieces = Divider(s.interval_pieces);
         s.first_piece = pieces_;
         s.pieces = static_cast<uint32_t>(mcus / interval * s.interval_pieces + ceil_div(mcus % interval, s.mcus));
+        s.first_group = groups_;
         s.number = static_cast<uint32_t>(scans_.size());
         scan_headers_.push_back(make_scan_header(p_, scan));
         s.header_bytes = s.number ? static_cast<uint32_t>(scan_headers_.back().size()) : 0;
         s.rgb_to_ycbcr = p_.transform == ColorTransform::rgb_to_ycbcr;
         scans_.push_back(s);
         pieces_ += s.pieces;
+        groups_ += (s.pieces + kGroupPieces - 1) / kGroupPieces;
     }
 
     std::unique_ptr<Slot> make_slot() {
@@ -96,12 +99,16 @@ class DeviceEncoder : public DevicePipeline {
             make(s.nonzero, size_t{pieces_} * kPieceBlocks);
             make(s.codes, 1);
         }
-        make(s.links, 1 + 3 * size_t{pieces_});
+        make(s.links, link_words());
         return slot;
     }
 
-    // A packet with room for so many coded bytes.
+    // Room for so many coded bytes on the device, and a packet.
     void make_room(Slot &s, uint64_t bytes) {
+        if (bytes + kLineBytes > s.bytes.count()) {
+            s.bytes = {};  // there may be no room for both
+            make(s.bytes, bytes + bytes / 4 + kLineBytes);
+        }
         s.out.reset();
         s.out = packets_->take(s.room + bytes + 2);
     }
@@ -110,7 +117,8 @@ class DeviceEncoder : public DevicePipeline {
         Slot &s = static_cast<Slot &>(slot);
         s.metadata = take_metadata(p_, s.frame);
         const size_t icc = s.metadata.icc_profile.size();
-        s.room = (kHeaderRoom + p_.comment.size() + s.metadata.exif.size() + icc + icc / 1024 + 63) & ~size_t{63};
+        s.room = (kHeaderRoom + p_.comment.size() + s.metadata.exif.size() + icc + icc / 1024 + kLineBytes - 1) /
+                 kLineBytes * kLineBytes;
         make_room(s, coded_bytes_);
     }
 
@@ -140,15 +148,18 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     CodedBytes coded(Slot &s) const {
-        return {s.out->memory + s.room, s.out->capacity - s.room - 2 - CUDAENC_PACKET_PADDING, s.result.data()};
+        return {s.bytes.data(), s.out->memory + s.room,
+                std::min(s.bytes.count() - kLineBytes, s.out->capacity - s.room - 2 - CUDAENC_PACKET_PADDING),
+                s.result.data()};
     }
     PieceLinks links(Slot &s) {
         if (s.serial == 0) device_->fill(s.stream, s.links.data(), 0, s.links.bytes());
         s.serial = s.serial % 255 + 1;
-        uint64_t *words = s.links.data() + 1;
-        return {reinterpret_cast<uint32_t *>(s.links.data()), words, words + pieces_, words + 2 * size_t{pieces_},
-                s.serial};
+        uint64_t *words = s.links.data();
+        uint32_t *counters = reinterpret_cast<uint32_t *>(words + 3 * size_t{pieces_});
+        return {counters, counters + 1, words, words + pieces_, words + 2 * size_t{pieces_}, s.serial};
     }
+    size_t link_words() const { return 3 * size_t{pieces_} + groups_ / 2 + 1; }
     StoredLevels levels(Slot &s) const { return {s.level_words.data(), s.nonzero.data()}; }
 
     // A launch for each scan.
@@ -260,7 +271,7 @@ class DeviceEncoder : public DevicePipeline {
     const Params p_;
     std::vector<ScanPieces> scans_;
     std::vector<std::vector<uint8_t>> scan_headers_;
-    uint32_t pieces_ = 0;
+    uint32_t pieces_ = 0, groups_ = 0;
     uint64_t coded_bytes_;  // of the largest frame so far, or a guess
     Stream setup_;
     DeviceArray<CodeTables> default_codes_;

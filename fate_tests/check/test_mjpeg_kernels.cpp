@@ -48,6 +48,7 @@ START_TEST(quantisers_agree) {
 END_TEST
 
 START_TEST(sizes) {
+    const auto context = open_test_device(_i);  // lives on between the sessions, which begin in less time then
     Random random(1);
     Log log;
     for (int size = 1; size <= 40; size++)
@@ -69,6 +70,7 @@ END_TEST
 
 // Several pieces in a row and in an interval, intervals that end within a piece's worth of MCUs.
 START_TEST(pieces) {
+    const auto context = open_test_device(_i);
     Random random(2);
     Log log;
     for (size_t f = 0; f < kFormats; f++)
@@ -104,6 +106,7 @@ END_TEST
 
 // The scale is found by the same steps.
 START_TEST(sizes_met) {
+    const auto context = open_test_device(_i);
     Random random(5);
     Log log;
     for (const int huffman : {0, 1})

@@ -295,6 +295,11 @@ inline T load_readonly(const T *address) {
 }
 
 template <class T>
+inline T load_coherent(const T *address) {
+    return load_readonly(address);
+}
+
+template <class T>
 inline T *opaque(T *address) {
     return address;
 }
