@@ -41,8 +41,8 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     const size_t rows = order_.size();
     for (size_t y = 0; y < rows; y++) rows_[y].done.store(0, std::memory_order_relaxed);
     pool.for_each(rows, [this](size_t i) { encode_row(order_[i]); });
-    for (int s = 0; s < format_.slices; s++) write_qp_deltas(s);
     bits_ = luma_distortion_ = 0;
+    for (int s = 0; s < format_.slices; s++) write_qp_deltas(s);
     for (size_t y = 0; y < rows; y++) bits_ += rows_[y].bits, luma_distortion_ += rows_[y].luma_distortion;
 }
 
@@ -146,6 +146,9 @@ void PictureCoder::write_qp_deltas(int slice) {
         if (delta < -range / 2) delta += range;
         if (delta >= range / 2) delta -= range;
         m.qp_delta = static_cast<int8_t>(delta);
+        BitCounter counter;
+        put_se(delta, counter);
+        bits_ += counter.bits - 1;  // 1 was assumed
         qp = qp_[static_cast<size_t>(i)];
     }
 }

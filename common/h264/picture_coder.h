@@ -30,8 +30,8 @@ class PictureCoder {
     void encode(const SampleLayout *components, const PictureQuality &quality, ThreadPool &pool,
                 Macroblock *macroblocks, int16_t *levels);
 
-    // Of the last encode(): bits of all macroblock_layer(), but that mb_qp_delta is taken for 0; luma's squared errors,
-    // over whole macroblocks.
+    // Of the last encode(): bits of all macroblock_layer(), where those of I_PCM are taken for the longest; luma's
+    // squared errors, over whole macroblocks.
     uint64_t bits() const { return bits_; }
     uint64_t luma_distortion() const { return luma_distortion_; }
 
