@@ -522,20 +522,16 @@ DEVICE void code_piece(const CavlcArguments &p) {
     write_bytes<kThreads>(bytes, preventions[0] != 0, place);
 }
 
-KERNEL(PieceThreads<ChromaFormat::c400>::kThreads, h264_cavlc_400, CavlcParams<ChromaFormat::c400>)
-{
+KERNEL_BLOCKS(PieceThreads<ChromaFormat::c400>::kThreads, 8, h264_cavlc_400, CavlcParams<ChromaFormat::c400>) {
     code_piece<ChromaFormat::c400>(p);
 }
-KERNEL(PieceThreads<ChromaFormat::c420>::kThreads, h264_cavlc_420, CavlcParams<ChromaFormat::c420>)
-{
+KERNEL_BLOCKS(PieceThreads<ChromaFormat::c420>::kThreads, 6, h264_cavlc_420, CavlcParams<ChromaFormat::c420>) {
     code_piece<ChromaFormat::c420>(p);
 }
-KERNEL(PieceThreads<ChromaFormat::c422>::kThreads, h264_cavlc_422, CavlcParams<ChromaFormat::c422>)
-{
+KERNEL_BLOCKS(PieceThreads<ChromaFormat::c422>::kThreads, 5, h264_cavlc_422, CavlcParams<ChromaFormat::c422>) {
     code_piece<ChromaFormat::c422>(p);
 }
-KERNEL(PieceThreads<ChromaFormat::c444>::kThreads, h264_cavlc_444, CavlcParams<ChromaFormat::c444>)
-{
+KERNEL_BLOCKS(PieceThreads<ChromaFormat::c444>::kThreads, 3, h264_cavlc_444, CavlcParams<ChromaFormat::c444>) {
     code_piece<ChromaFormat::c444>(p);
 }
 
