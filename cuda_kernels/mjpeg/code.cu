@@ -20,7 +20,7 @@ struct LevelReader {
 };
 
 constexpr int kSlotWords = 12, kSlotPitch = kSlotWords + 1;  // most blocks have no more bits than a slot
-constexpr uint32_t kWindowWords = 768;
+constexpr uint32_t kWindowWords = 768;                       // of a piece's bits, at a time
 
 // ---- Bits to bytes
 
@@ -39,15 +39,16 @@ class StuffedBytes {
           skipped_(static_cast<uint32_t>(reinterpret_cast<uint64_t>(to)) & 15),
           held_(skipped_),
           to_(to - skipped_) {}
-    // The first `bytes` bytes of words of the window, kStuffedWords at most; where it is the last part, all is written,
-    // after a marker if that is not 0.
-    DEVICE_MEMBER void append(const uint32_t *words, uint32_t bytes, bool last, uint32_t marker) {
+    // The next `bytes` bytes, of kStuffedWords words at most: word(i). Where it is the last part, all is written, after
+    // a marker if that is not 0.
+    template <class Word>
+    DEVICE_MEMBER void append(const Word &word, uint32_t bytes, bool last, uint32_t marker) {
         constexpr uint32_t kRun = kStuffedWords / kPieceBlocks;
         const uint32_t thread = static_cast<uint32_t>(thread_x()), first = thread * kRun;
         uint32_t own[kRun], full = 0;
         CUDAENC_UNROLL
         for (uint32_t i = 0; i < kRun; i++) {
-            own[i] = 4 * (first + i) < bytes ? words[first + i] : 0;
+            own[i] = 4 * (first + i) < bytes ? word(first + i) : 0;
             full += static_cast<uint32_t>(popcount(full_bytes(own[i])));
         }
         const BlockSums sums = block_sums<kPieceBlocks / 32>(full);
@@ -180,7 +181,8 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     SHARED(uint32_t, bits_before, kPieceBlocks);  // by order: of the own block, then of all before
     SHARED(uint32_t, phase_of_piece, 1);
     SHARED(uint32_t, full, 1);
-    static_assert(4 * kWindowWords + kStageBytes <= 4 * kPieceBlocks * kSlotPitch);
+    constexpr uint32_t kStage = (kWindowWords + 4) / 4 * 4;  // behind the window
+    static_assert(4 * kStage + kStageBytes <= 4 * kPieceBlocks * kSlotPitch);
     const int thread = thread_x();
     for (int i = thread; i < kDcWords; i += kPieceBlocks) dc_codes[i] = load_readonly(&tables->dc[0][0] + i);
     for (int i = thread; i < kAcWords; i += kPieceBlocks) ac_codes[i] = load_readonly(&tables->ac[0][0] + i);
@@ -203,54 +205,61 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     }
     block_sync();
 
-    // How many come before each block in the piece, and before the piece in the byte that it begins in.
+    // How many come before each block.
     const BlockSums sums = block_sums<kWarps>(bits_before[thread]);
     bits_before[thread] = sums.before;
     uint32_t slot_words[kSlotWords];
     CUDAENC_UNROLL
     for (uint32_t i = 0; i < kSlotWords; i++) slot_words[i] = 32 * i < block_bits ? slot[i] : 0;
-    if (warp_id() == 0) {
-        uint64_t before = 0;
-        if (!mcus.begins_interval)
-            before = sum_before(links.bits, mcus.index, links.serial, sums.all);
-        else if (lane_id() == 0)
-            publish(links.bits + mcus.index, links.serial, Published::sum, sums.all);
-        if (lane_id() == 0) phase_of_piece[0] = static_cast<uint32_t>(before) & 7;
-    }
+    // Earlier pieces may code yet: what they have is asked for when there is nothing else to do.
+    if (thread == 0)
+        publish(links.bits + mcus.index, links.serial, mcus.begins_interval ? Published::sum : Published::own,
+                sums.all);
     block_sync();
-    const uint32_t phase = phase_of_piece[0], bits = phase + sums.all;
-    const uint32_t bytes = mcus.ends_interval ? (bits + 7) / 8 : bits / 8, words = (bits + 31) / 32;
-    const uint32_t begin = block.coded ? phase + bits_before[block.order] : 0;
 
-    // A part of the piece's bits.
+    // A part of the piece's bits: the words from `first` on, and the one before.
+    const uint32_t begin = block.coded ? bits_before[block.order] : 0, own_words = (sums.all + 31) / 32;
+    const bool several = own_words >= kWindowWords;  // parts
     uint32_t *window = slots;
-    uint8_t *stage = reinterpret_cast<uint8_t *>(&slots[kWindowWords]);
-    const auto fill_window = [&](uint32_t first, uint32_t count) {
+    uint8_t *stage = reinterpret_cast<uint8_t *>(&slots[kStage]);
+    const auto fill_window = [&](uint32_t first) {
+        const uint32_t count = min_of(kWindowWords + 1, own_words + 2 - first);
         for (uint32_t i = thread; i < count; i += kPieceBlocks) window[i] = 0;
         block_sync();
         const uint32_t shift = begin % 32;
-        if (block_bits <= kSlotWords * 32 && words <= kWindowWords) {
-            uint32_t last = 0, *to = window + begin / 32;
+        if (block_bits <= kSlotWords * 32 && !several) {
+            uint32_t last = 0, *to = window + 1 + begin / 32;
             CUDAENC_UNROLL
             for (uint32_t i = 0; i <= kSlotWords; i++) {
                 const uint32_t next = i < kSlotWords ? slot_words[i] : 0;
                 if (32 * i < shift + block_bits) atomic_or(to + i, funnel_shift_right(next, last, shift));
                 last = next;
             }
-        } else if (begin / 32 < first + count && begin + block_bits > first * 32) {
-            WordWriter<WindowWords<kWindowWords>> bits_to{{window, begin / 32 - first}, shift, 0};
-            CodeWriter<WordWriter<WindowWords<kWindowWords>>> writer{dc, ac, bits_to};
+        } else if (block_bits && begin / 32 < first + kWindowWords && begin + block_bits + 32 > first * 32) {
+            using Window = WindowWords<kWindowWords + 1>;
+            WordWriter<Window> bits_to{{window, begin / 32 + 1 - first}, shift, 0};
+            CodeWriter<WordWriter<Window>> writer{dc, ac, bits_to};
             code_block(dc_difference, runs, LevelReader{levels}, writer);
-            bits_to.words.put(bits_to.pending, true);
+            bits_to.words.put(bits_to.pending);
         }
-        // What the piece before left, and what fills up the last byte.
-        if (thread == 0 && first == 0 && phase)
-            atomic_or(&window[0], static_cast<uint32_t>(wait_for(links.tails + mcus.index - 1, links.serial))
-                                      << (32 - phase));
-        if (thread == 0 && first + count == words && 8 * bytes > bits)
-            atomic_or(&window[count - 1], (0xFFFFFFFFu >> (bits & 31)) & ~(0xFFFFFFFFu >> 1 >> ((8 * bytes - 1) & 31)));
         block_sync();
     };
+    fill_window(0);
+    if (warp_id() == 0) {
+        const uint64_t before = mcus.begins_interval ? 0 : look_back(links.bits, mcus.index, links.serial);
+        if (lane_id() == 0) {
+            if (!mcus.begins_interval)
+                publish(links.bits + mcus.index, links.serial, Published::sum, before + sums.all);
+            phase_of_piece[0] = static_cast<uint32_t>(before) & 7;
+        }
+    }
+    block_sync();
+
+    // What goes before the piece's bits, in the byte that it begins in, and behind them, to fill up the last byte.
+    const uint32_t phase = phase_of_piece[0], bits = phase + sums.all;
+    const uint32_t bytes = mcus.ends_interval ? (bits + 7) / 8 : bits / 8, words = (bits + 31) / 32;
+    const uint32_t padding =
+        8 * bytes > bits ? (0xFFFFFFFFu >> (bits & 31)) & ~(0xFFFFFFFFu >> 1 >> ((8 * bytes - 1) & 31)) : 0;
 
     // Where its bytes begin depends on how many are stuffed, so that these are counted before any is written. What
     // takes several windows is put there twice.
@@ -267,24 +276,30 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
         }
         for (uint32_t first = 0; first < words; first += kWindowWords) {
             const uint32_t count = min_of(kWindowWords, words - first);
-            if (pass == counting || words > kWindowWords) {
-                if (pass == writing || first) block_sync();
-                fill_window(first, count);
+            if (several && (first || pass == writing)) {
+                block_sync();
+                fill_window(first);
             }
+            const auto word = [&](uint32_t i) {
+                return funnel_shift_right(window[i + 1], window[i], phase) | (first + i + 1 == words ? padding : 0);
+            };
+            // The first word is the first thread's.
+            if (thread == 0 && first == 0 && phase)
+                window[0] = static_cast<uint32_t>(wait_for(links.tails + mcus.index - 1, links.serial));
             if (pass == counting) {
+                if (thread == kPieceBlocks - 1 && first + count == words && !mcus.ends_interval)
+                    publish(links.tails + mcus.index, links.serial, Published::own,
+                            word(count - 1) >> ((0u - bits) & 31) & ((1u << bits % 8) - 1));
                 uint32_t own = 0;
                 for (uint32_t i = thread; i < count; i += kPieceBlocks)
-                    own += static_cast<uint32_t>(popcount(full_bytes(window[i])));
+                    own += static_cast<uint32_t>(popcount(full_bytes(word(i))));
                 own = warp_add(own);
                 if (lane_id() == 0 && own) atomic_add(&full[0], own);
-                if (thread == 0 && first + count == words && !mcus.ends_interval)
-                    publish(links.tails + mcus.index, links.serial, Published::own,
-                            bits % 8 ? window[count - 1] >> (-bits & 31) & ((1u << bits % 8) - 1) : 0);
                 continue;
             }
             for (uint32_t i = 0; i < count && 4 * (first + i) < bytes; i += kStuffedWords) {
                 const uint32_t left = bytes - 4 * (first + i), here = min_of(left, 4u * kStuffedWords);
-                to.append(window + i, here, here == left, here == left ? marker : 0);
+                to.append([&](uint32_t k) { return word(i + k); }, here, here == left, here == left ? marker : 0);
             }
         }
         block_sync();
