@@ -20,6 +20,9 @@ for source in fate_tests/check/test_*.cpp; do
     program=$(basename "$source" .cpp)
     strip -o "$bundle/check/$program" "$build/check/$program"
 done
+strip -o "$bundle/bin/cudaenc_fuzz" "$build/bin/cudaenc_fuzz"
+fate_tests/interop/api.sh "$fate" # makes the program, and runs it on the CPU
+strip -o "$bundle/bin/api" "$fate/tests/data/api"
 cp fate_tests/gpu/run.sh "$bundle/"
 
 # The commands of our FATE tests, one a line; run.sh puts the device in.

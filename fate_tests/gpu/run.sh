@@ -1,7 +1,7 @@
 #!/bin/bash
 # The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing, needs NVIDIA's driver only.
 # Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
-# Environment: JOBS tests at a time; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer.
+# Environment: JOBS tests at a time; FUZZ=60 rounds; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer.
 # Writes gpu-record.txt, to be committed as fate_tests/gpu-record.txt, and logs/. Ends in a line "N passed, N failed".
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
@@ -75,15 +75,25 @@ if [ -f ffmpeg-ptx ]; then # the same kernels, by the other compiler
 fi
 
 # ---- The check programs, on the GPU as well as on the emulator
-for program in check/test_*; do
-    status=0
-    "$program" "$device" >"logs/${program##*/}.log" 2>&1 || status=$?
+# unit NAME COMMAND...: a program on libcheck, which ends in "100%: Checks: 12, Failures: 0, Errors: 0".
+unit() {
+    local name=$1 status=0 good bad
+    shift
+    "$@" >"logs/$name.log" 2>&1 || status=$?
     read -r good bad < <(awk -F'[:,] *' -v status=$status '/Checks: / { n += $3; bad += $5 + $7 }
-        END { if (status && !bad) { bad = 1; n++ } print n - bad, bad + 0 }' "logs/${program##*/}.log")
-    [ "$bad" = 0 ] || tail -n 20 "logs/${program##*/}.log"
-    tally "${program##*/}" "$good" "$bad"
-    grep -E '^(skipped:|nvJPEG )' "logs/${program##*/}.log" | while read -r line; do say "    $line"; done || true
-done
+        END { if (status && !bad) { bad = 1; n++ } print n - bad, bad + 0 }' "logs/$name.log")
+    [ "$bad" = 0 ] || tail -n 20 "logs/$name.log"
+    tally "$name" "$good" "$bad"
+    grep -E '^(skipped:|nvJPEG )' "logs/$name.log" | while read -r line; do say "    $line"; done || true
+}
+for program in check/test_*; do unit "${program##*/}" "$program" "$device"; done
+
+# ---- Random options and pictures, a process each; and libavcodec's API
+unit fuzz bin/cudaenc_fuzz "${FUZZ:-60}" 1 "$device"
+bin/api "$device" >logs/api.log 2>&1 || true
+read -r good bad < <(awk '/ passed, / { print $1, $3; found = 1 } END { if (!found) print 0, 1 }' logs/api.log)
+[ "$bad" = 0 ] || tail -n 20 logs/api.log
+tally api "$good" "$bad"
 
 # ---- Pictures as large as real ones: cuda = cpu
 same() { # INPUT_OPTIONS ENCODER_OPTIONS [INPUT_OPTIONS of cuda]
