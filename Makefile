@@ -200,7 +200,7 @@ ffmpeg_options := $(ffmpeg_common) --enable-cuvid --enable-nvdec --enable-nvenc 
 fate_decoders := rawvideo jpeg2000 mjpeg ffv1 png ppm pgm pam pgx tiff wrapped_avframe
 fate_encoders := rawvideo j2k_cuda mjpeg_cuda jpeg2000 mjpeg ffv1 png ppm pgm pam tiff wrapped_avframe
 fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_jpeg_pipe image_png_pipe mxf mov matroska avi nut yuv4mpegpipe
-fate_muxers   := rawvideo image2 image2pipe mxf mov mp4 matroska avi nut yuv4mpegpipe framecrc framemd5 framehash crc md5 \
+fate_muxers   := rawvideo image2 image2pipe mxf mov mp4 matroska avi nut yuv4mpegpipe framecrc framemd5 framehash crc md5 rtp \
                  hash null
 fate_filters  := alphaextract alphamerge blend color colorspectrum copy crop drawbox extractplanes format fps framestep \
                  geq gradients hstack hwdownload hwupload hwupload_cuda identity loop lut lutrgb lutyuv mandelbrot mergeplanes noise \

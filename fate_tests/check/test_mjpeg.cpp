@@ -1,9 +1,12 @@
 // JPEG streams, decoded by the tests' own decoder: their levels are those that the picture's samples give, transformed
 // in double precision's company and divided, for all samplings, sizes and options; the same bytes for any number of
-// threads and frames in flight; sizes that are met; what is refused. SPDX-License-Identifier: LGPL-2.1-or-later
+// threads and frames in flight; sizes that are met; what is refused. JPEG_FILES=folder in the environment leaves the
+// streams of all sizes there, for other decoders. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -118,6 +121,12 @@ START_TEST(sizes) {
                 format_string("%s %dx%d quality %d, restart_interval %d, huffman %d", of.name, width, height,
                               config.mjpeg.quality, config.mjpeg.restart_interval, config.mjpeg.huffman);
             check_stream(config, picture, what);
+            if (const char *folder = std::getenv("JPEG_FILES")) {
+                const std::vector<uint8_t> bytes = encode_jpeg(config, picture.frame());
+                std::ofstream file(format_string("%s/%s-%04d.jpg", folder, of.name, 32 * (height - 1) + width));
+                file.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+                EXPECT(file.flush(), "%s cannot be written to", folder);
+            }
         }
 }
 END_TEST

@@ -1,5 +1,5 @@
 /*
- * j2k_cuda through libavcodec's API, where the ffmpeg command does not go: timing of packets, flush, buffers of the caller's
+ * The encoders through libavcodec's API, where the ffmpeg command does not go: timing of packets, flush, buffers of the caller's
  * own, packets that outlive the encoder, an encoder that is closed while frames are in flight.
  * SPDX-License-Identifier: LGPL-2.1-or-later
  */
@@ -13,7 +13,7 @@
 
 /* FFmpeg does not upload the last chroma row of an odd height. */
 enum { WIDTH = 63, HEIGHT = 48, FRAMES = 10, SPECIAL = 3 };
-static const char *device = "cpu";
+static const char *device = "cpu", *encoder;
 static int passed, failed, own_buffers;
 
 static void check(int good, const char *what, int depth)
@@ -21,7 +21,7 @@ static void check(int good, const char *what, int depth)
     passed += good;
     failed += !good;
     if (!good)
-        printf("FAILED async_depth %d: %s\n", depth, what);
+        printf("FAILED %s, async_depth %d: %s\n", encoder, depth, what);
 }
 
 static int own_get_encode_buffer(AVCodecContext *avctx, AVPacket *pkt, int flags)
@@ -35,14 +35,15 @@ static int open_error; /* of the last open_encoder() */
 /* With frames_ref the encoder takes CUDA frames, with device_ref it takes software frames to that device. */
 static AVCodecContext *open_encoder(const char *device, int depth, int own, AVBufferRef *device_ref, AVBufferRef *frames_ref)
 {
-    const AVCodec *codec  = avcodec_find_encoder_by_name("j2k_cuda");
+    const AVCodec *codec  = avcodec_find_encoder_by_name(encoder);
     AVCodecContext *avctx = avcodec_alloc_context3(codec);
 
-    avctx->width     = WIDTH;
-    avctx->height    = HEIGHT;
-    avctx->pix_fmt   = frames_ref ? AV_PIX_FMT_CUDA : AV_PIX_FMT_YUV420P;
-    avctx->time_base = (AVRational) { 1, 25 };
-    avctx->flags    |= AV_CODEC_FLAG_COPY_OPAQUE | AV_CODEC_FLAG_FRAME_DURATION;
+    avctx->width       = WIDTH;
+    avctx->height      = HEIGHT;
+    avctx->pix_fmt     = frames_ref ? AV_PIX_FMT_CUDA : AV_PIX_FMT_YUV420P;
+    avctx->color_range = AVCOL_RANGE_JPEG;
+    avctx->time_base   = (AVRational) { 1, 25 };
+    avctx->flags      |= AV_CODEC_FLAG_COPY_OPAQUE | AV_CODEC_FLAG_FRAME_DURATION;
     if (frames_ref)
         avctx->hw_frames_ctx = av_buffer_ref(frames_ref);
     if (device_ref)
@@ -78,6 +79,9 @@ static int send(AVCodecContext *avctx, int i, int width)
         memset(av_frame_new_side_data(frame, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL, sizeof(AVContentLightMetadata))->data,
                5, sizeof(AVContentLightMetadata));
         memset(av_frame_new_side_data(frame, AV_FRAME_DATA_ICC_PROFILE, 300)->data, 7, 300);
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(60, 8, 100)
+        memcpy(av_frame_new_side_data(frame, AV_FRAME_DATA_EXIF, 14)->data, "II*\0\10\0\0\0\0\0\0\0\0\0", 14);
+#endif
     }
     if (avctx->hw_frames_ctx) {
         uploaded = av_frame_alloc();
@@ -103,6 +107,14 @@ static int take(AVCodecContext *avctx, AVPacket **packets, int *count)
     return ret;
 }
 
+static int holds(const AVPacket *pkt, const char *bytes, int count)
+{
+    for (int i = 0; i + count <= pkt->size; i++)
+        if (!memcmp(pkt->data + i, bytes, count))
+            return 1;
+    return 0;
+}
+
 static void check_packet(const AVPacket *pkt, int i, int depth)
 {
     static const uint8_t zeros[AV_INPUT_BUFFER_PADDING_SIZE];
@@ -110,7 +122,15 @@ static void check_packet(const AVPacket *pkt, int i, int depth)
     check(pkt->pts == i * 10 && pkt->dts == i * 10 && pkt->duration == 7, "timestamps", depth);
     check(!!(pkt->flags & AV_PKT_FLAG_KEY), "key frame", depth);
     check(pkt->opaque == (void *)(intptr_t)(i + 100), "opaque", depth);
-    check(pkt->size > 100 && !memcmp(pkt->data + 4, "jP  ", 4), "a JP2 file", depth);
+    if (!strcmp(encoder, "j2k_cuda"))
+        check(pkt->size > 100 && !memcmp(pkt->data + 4, "jP  ", 4), "a JP2 file", depth);
+    else
+        check(pkt->size > 100 && !memcmp(pkt->data, "\xFF\xD8\xFF\xE0", 4) &&
+              !memcmp(pkt->data + pkt->size - 2, "\xFF\xD9", 2), "a JPEG file", depth);
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(60, 8, 100)
+    if (strcmp(encoder, "j2k_cuda"))
+        check(holds(pkt, "Exif\0\0II*", 9) == (i == SPECIAL), "EXIF", depth);
+#endif
     check(!memcmp(pkt->data + pkt->size, zeros, sizeof(zeros)), "padding", depth);
     check(!!av_packet_get_side_data(pkt, AV_PKT_DATA_CONTENT_LIGHT_LEVEL, NULL) == (i == SPECIAL), "content light", depth);
     check(!!av_packet_get_side_data(pkt, AV_PKT_DATA_ICC_PROFILE, NULL) == (i == SPECIAL), "ICC profile", depth);
@@ -241,16 +261,66 @@ static void test_cuda(void)
         av_packet_free(&expected[i]);
 }
 
+/* Limited range is not JPEG's: software frames of it only where the caller does not insist, and marked; then the matrices. */
+static void test_mjpeg(void)
+{
+    static const int strict[] = { FF_COMPLIANCE_NORMAL, FF_COMPLIANCE_UNOFFICIAL };
+
+    encoder = "mjpeg_cuda";
+    for (int i = 0; i < 4; i++) {
+        const AVCodec *codec  = avcodec_find_encoder_by_name(encoder);
+        AVCodecContext *avctx = avcodec_alloc_context3(codec);
+        AVPacket *packets[2 * FRAMES];
+        const int limited = i < 3, accepted = i != 0;
+        int count = 0, ret;
+
+        avctx->width                 = WIDTH;
+        avctx->height                = HEIGHT;
+        avctx->pix_fmt               = AV_PIX_FMT_YUV420P;
+        avctx->color_range           = i < 2 ? AVCOL_RANGE_MPEG : i == 2 ? AVCOL_RANGE_UNSPECIFIED : AVCOL_RANGE_JPEG;
+        avctx->time_base             = (AVRational) { 1, 25 };
+        avctx->strict_std_compliance = strict[i == 1 || i == 2];
+        avctx->intra_matrix          = av_malloc_array(64, sizeof(*avctx->intra_matrix));
+        avctx->chroma_intra_matrix   = av_malloc_array(64, sizeof(*avctx->chroma_intra_matrix));
+        for (int k = 0; k < 64; k++) {
+            avctx->intra_matrix[k]        = 77;
+            avctx->chroma_intra_matrix[k] = 88;
+        }
+        av_opt_set(avctx->priv_data, "device", device, 0);
+        av_opt_set_int(avctx->priv_data, "quality", 50, 0);
+        ret = avcodec_open2(avctx, codec, NULL);
+        check(accepted ? ret >= 0 : ret == AVERROR(EINVAL), accepted ? "accepts the range" : "refuses limited range", i);
+        if (ret >= 0) {
+            send(avctx, 0, WIDTH);
+            avcodec_send_frame(avctx, NULL);
+            take(avctx, packets, &count);
+            check(count == 1, "a packet", i);
+            for (int k = 0; k < count; k++) {
+                check(holds(packets[k], "CS=ITU601", 10) == limited, "the mark of limited range", i);
+                check(holds(packets[k], "MMMMMMMMMMMMMMMM", 16) && holds(packets[k], "XXXXXXXXXXXXXXXX", 16), "the matrices", i);
+                av_packet_free(&packets[k]);
+            }
+        }
+        avcodec_free_context(&avctx);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    static const char *const encoders[] = { "j2k_cuda", "mjpeg_cuda" };
+
     if (argc > 1)
         device = argv[1];
     av_log_set_level(AV_LOG_FATAL); /* what is refused here is refused on purpose */
-    for (int depth = 1; depth <= 16; depth *= 2)
-        for (int own = 0; own < 2; own++)
-            test(depth, own);
-    if (!strncmp(device, "cuda", 4))
-        test_cuda();
+    for (int i = 0; i < 2; i++) {
+        encoder = encoders[i];
+        for (int depth = 1; depth <= 16; depth *= 2)
+            for (int own = 0; own < 2; own++)
+                test(depth, own);
+        if (!strncmp(device, "cuda", 4))
+            test_cuda();
+    }
+    test_mjpeg();
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }

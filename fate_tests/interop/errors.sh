@@ -1,5 +1,5 @@
 #!/bin/bash
-# What j2k_cuda must refuse: each case fails with a clear line of its own and no crash. Usage: errors.sh FFMPEG_BUILD
+# What the encoders must refuse: each case fails with a clear line of its own and no crash. Usage: errors.sh FFMPEG_BUILD
 # VALGRIND=1 runs every case under valgrind. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
 set -uo pipefail
 ffmpeg=${1:?usage: errors.sh FFMPEG_BUILD}/ffmpeg
@@ -8,13 +8,14 @@ checker=()
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
+encoder=j2k_cuda
 
 # report NAME PATTERN STATUS: in $work/log a line has the pattern, and the encoder says no other but those that libavutil adds
 # to its own.
 report() {
     local own
-    own=$(grep -c '^\[j2k_cuda @ ' "$work/log")
-    [ "$(grep -c '^\[j2k_cuda @ .*\(Unable to parse\|Error setting option\)' "$work/log")" = 0 ] || own=1
+    own=$(grep -c "^\[$encoder @ " "$work/log")
+    [ "$(grep -c "^\[$encoder @ .*\(Unable to parse\|Error setting option\)" "$work/log")" = 0 ] || own=1
     if [ "$3" = 0 ] || [ "$3" = 99 ] || { [ "$3" -gt 127 ] && [ "$3" -lt 160 ]; }; then
         echo "FAILED $1: exit status $3"
     elif [ "$own" != 1 ]; then
@@ -33,9 +34,9 @@ report() {
 refuse() {
     local input=$1 pattern=$2 status=0
     shift 2
-    "${checker[@]}" "$ffmpeg" -nostdin -v error -f lavfi -i "color=s=${input%,*}:d=0.1" -vf "format=${input#*,}" -c:v j2k_cuda \
+    "${checker[@]}" "$ffmpeg" -nostdin -v error -f lavfi -i "color=s=${input%,*}:d=0.1" -vf "format=${input#*,}" -c:v "$encoder" \
         -device cpu "$@" -f null - >"$work/log" 2>&1 || status=$?
-    report "$input $(echo "$*" | cut -c 1-60)" "$pattern" $status
+    report "$encoder $input $(echo "$*" | cut -c 1-60)" "$pattern" $status
 }
 
 any=64x48,yuv420p
@@ -68,22 +69,47 @@ refuse $any "option prog to value xyz" -prog xyz
 refuse $any "option format to value tif" -format tif
 refuse $any "option pred to value dwt99" -pred dwt99
 refuse $any "option sop to value maybe" -sop maybe
-refuse $any "device 'foo' is not allowed: it is auto, cpu, cuda or cuda:N" -device foo
-refuse $any "device 'cuda:x' is not allowed: it is auto, cpu, cuda or cuda:N" -device cuda:x
-refuse $any "[Cc][Uu][Dd][Aa]" -device cuda:99
-refuse $any "'async_depth' out of range \[1 - 64\]" -async_depth 0
-refuse $any "'async_depth' out of range \[1 - 64\]" -async_depth 65
-refuse $any "threads 2000 is not allowed: it is 0 .* to 1024" -threads 2000
-refuse $any "comment of 70000 bytes is not allowed: .* at most" -comment "$(printf '%070000d' 1)"
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
 refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"
 
-# A picture of another size or format within a stream.
+# Of both encoders: devices, and a picture of another size or format within a stream.
 "$ffmpeg" -nostdin -v error -f lavfi -i color=s=64x48 -frames:v 1 -pix_fmt rgb24 "$work/1.ppm"
 "$ffmpeg" -nostdin -v error -f lavfi -i color=s=48x64 -frames:v 1 -pix_fmt rgb24 "$work/2.ppm"
-status=0
-"${checker[@]}" "$ffmpeg" -nostdin -v error -i "$work/%d.ppm" -noautoscale -c:v j2k_cuda -device cpu -f null - >"$work/log" 2>&1 || status=$?
-report "another size" "48x64 rgb24 in a stream of 64x48 rgb24: size and format cannot change" $status
+for encoder in j2k_cuda mjpeg_cuda; do
+    refuse $any "device 'foo' is not allowed: it is auto, cpu, cuda or cuda:N" -device foo
+    refuse $any "device 'cuda:x' is not allowed: it is auto, cpu, cuda or cuda:N" -device cuda:x
+    refuse $any "[Cc][Uu][Dd][Aa]" -device cuda:99
+    refuse $any "'async_depth' out of range \[1 - 64\]" -async_depth 0
+    refuse $any "'async_depth' out of range \[1 - 64\]" -async_depth 65
+    refuse $any "threads 2000 is not allowed: it is 0 .* to 1024" -threads 2000
+    refuse $any "comment of 70000 bytes is not allowed: .* at most" -comment "$(printf '%070000d' 1)"
+    status=0
+    "${checker[@]}" "$ffmpeg" -nostdin -v error -i "$work/%d.ppm" -noautoscale -c:v $encoder -device cpu -f null - >"$work/log" 2>&1 || status=$?
+    report "$encoder: another size" "48x64 rgb24 in a stream of 64x48 rgb24: size and format cannot change" $status
+done
+
+encoder=mjpeg_cuda
+any=64x48,yuvj420p
+matrix() { printf "$1%s" "$(printf ',16%.0s' {1..63})"; } # its first divisor
+refuse $any "quality 0 is not allowed: it is 1 to 100" -quality 0
+refuse $any "'quality' out of range" -quality 101
+refuse $any "q:v 0 is out of range: the quality is 1 .* to 100" -q:v 0
+refuse $any "q:v 101 is out of range: the quality is 1 .* to 100" -q:v 101
+refuse $any "option huffman to value xyz" -huffman xyz
+refuse $any "'restart_interval' out of range \[-1 - 65535\]" -restart_interval -2
+refuse $any "'restart_interval' out of range \[-1 - 65535\]" -restart_interval 65536
+refuse $any "option restart_interval to value column" -restart_interval column
+refuse $any "mct 1 is not allowed: it takes RGB" -mct 1
+refuse 64x48,rgb24 "option mct to value 2" -mct 2
+refuse $any "luma_matrix: divisor 0 at row 0, column 0 is not allowed: it is 1 to 255" -intra_matrix "$(matrix 0)"
+refuse $any "chroma_matrix: divisor 256 at row 0, column 0 is not allowed: it is 1 to 255" -chroma_intra_matrix "$(matrix 256)"
+refuse $any "-maxrate and -bufsize are not supported" -b:v 1M -maxrate 2M
+refuse $any "-maxrate and -bufsize are not supported" -b:v 1M -bufsize 2M
+refuse $any "quality_max 20 is not allowed: it is 50 to 100" -b:v 1M -qmin 50 -qmax 20
+refuse $any "quality_max 101 is not allowed: it is 1 to 100" -b:v 1M -qmax 101
+refuse $any "frame_bytes 40000000000 is not allowed: it is 0 .* to 2147483647" -b:v 8000G
+refuse 65536x2,gray "size 65536x2 is not allowed: .* 1 to 65535"
+refuse 2x65536,gray "size 2x65536 is not allowed: .* 1 to 65535"
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
