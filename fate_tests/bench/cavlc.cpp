@@ -38,7 +38,9 @@ CodedFrame code_frame(PictureCoder &coder, const CodedFormat &format, const Cuda
     const int blocks = blocks_per_macroblock(format.chroma);
     CodedFrame coded{std::vector<Macroblock>(macroblocks),
                      std::vector<int16_t>(macroblocks * static_cast<size_t>(blocks) * 16)};
-    coder.encode(layouts, {qp, 0}, pool, coded.macroblocks.data(), coded.levels.data());
+    PictureQuality quality{};
+    quality.qp = qp;
+    coder.encode(layouts, quality, pool, coded.macroblocks.data(), coded.levels.data());
     for (Macroblock &m : coded.macroblocks) {
         if (m.type == MacroblockType::pcm) {  // CAVLC_SU knows nothing of it
             m.type = MacroblockType::i16x16;
