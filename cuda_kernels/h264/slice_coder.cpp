@@ -18,7 +18,7 @@ std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices) {
 }
 
 template <class T>
-DeviceArray<T> upload(const std::shared_ptr<Device> &device, const std::vector<T> &host) {
+DeviceArray<T> upload_now(const std::shared_ptr<Device> &device, const std::vector<T> &host) {
     DeviceArray<T> array = upload_table(device, nullptr, host);
     device->synchronize(Device::Stream{});
     return array;
@@ -36,8 +36,8 @@ DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFo
     : device_(std::move(device)),
       format_(format),
       slice_count_(slices.size()),
-      ranges_(upload(device_, make_ranges(slices))),
-      tables_(upload(device_, std::vector<CavlcTables>{kCavlcTables})) {}
+      ranges_(upload_now(device_, make_ranges(slices))),
+      tables_(upload_now(device_, std::vector<CavlcTables>{kCavlcTables})) {}
 
 PictureBuffers DeviceSliceCoder::make_buffers() const {
     PictureBuffers b;
@@ -49,6 +49,23 @@ PictureBuffers DeviceSliceCoder::make_buffers() const {
     b.bytes = DeviceArray<uint8_t>(device_, slice_count_ * slice_bytes + most_nal_bytes(bits / 8 + 1));
     b.result = std::make_unique<PinnedArray<NalResult>>(device_, 1);
     return b;
+}
+
+PictureUpload DeviceSliceCoder::make_upload(bool sign_flips) const {
+    const size_t macroblocks = static_cast<size_t>(format_.macroblocks());
+    const size_t blocks = macroblocks * static_cast<size_t>(blocks_per_macroblock(format_.chroma));
+    return {DeviceArray<Macroblock>(device_, macroblocks), DeviceArray<int16_t>(device_, 16 * blocks),
+            DeviceArray<uint16_t>(device_, sign_flips ? blocks : 0),
+            DeviceArray<SliceHeaderBits>(device_, slice_count_)};
+}
+
+CodedPicture DeviceSliceCoder::upload(Device::Stream stream, const PictureUpload &to, const CodedPicture &picture,
+                                      const SliceHeaderBits *headers) const {
+    device_->upload(stream, to.macroblocks.data(), picture.macroblocks, to.macroblocks.bytes());
+    device_->upload(stream, to.levels.data(), picture.levels, to.levels.bytes());
+    device_->upload(stream, to.headers.data(), headers, to.headers.bytes());
+    if (picture.sign_flips) device_->upload(stream, to.sign_flips.data(), picture.sign_flips, to.sign_flips.bytes());
+    return {to.macroblocks.data(), to.levels.data(), picture.sign_flips ? to.sign_flips.data() : nullptr};
 }
 
 void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const CodedPicture &picture,

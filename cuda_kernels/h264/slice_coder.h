@@ -19,11 +19,25 @@ struct PictureBuffers {
     std::unique_ptr<PinnedArray<NalResult>> result;
 };
 
+// Device memory for what the host hands over of a picture in flight.
+struct PictureUpload {
+    DeviceArray<Macroblock> macroblocks;
+    DeviceArray<int16_t> levels;
+    DeviceArray<uint16_t> sign_flips;  // none where no picture has any
+    DeviceArray<SliceHeaderBits> headers;
+};
+
 class DeviceSliceCoder {
   public:
     // slices: all macroblocks, in order.
     DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFormat &format, const std::vector<Slice> &slices);
     PictureBuffers make_buffers() const;
+    PictureUpload make_upload(bool sign_flips) const;
+
+    // Queues the copies of a picture in host memory, which has to stay as it is until the stream has run them. Returns
+    // the picture that code() asks for, with upload.headers.
+    CodedPicture upload(Device::Stream stream, const PictureUpload &upload, const CodedPicture &picture,
+                        const SliceHeaderBits *headers) const;
 
     // Queues the picture's work; buffers.result tells the host of it when the stream has run it. All of picture and
     // headers, one a slice, is in device memory, levels at a multiple of 16 bytes. Parameters change from picture to

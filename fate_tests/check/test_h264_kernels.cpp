@@ -189,6 +189,26 @@ START_TEST(pictures_in_turn) {
 }
 END_TEST
 
+START_TEST(uploads) {
+    const auto device = open_test_device(_i);
+    Random random(28);
+    for (const bool flips : {false, true}) {
+        CodedMacroblocks p = random_picture(random, h264_format(2, 6, 5), 3, {3, 9, 7, 1023});
+        if (flips) p.sign_flips.assign(p.levels.size() / 16, 0x5A5A);
+        const DeviceSliceCoder coder(device, p.format, p.slices);
+        PictureBuffers buffers = coder.make_buffers();
+        const PictureUpload upload = coder.make_upload(flips);
+        const CodedPicture picture = coder.upload(nullptr, upload, p.picture(), p.headers.data());
+        coder.code(nullptr, buffers, picture, upload.headers.data());
+        device->synchronize(Device::Stream{});
+        std::vector<uint8_t> bytes(nal_bytes(buffers));
+        device->download(nullptr, bytes.data(), buffers.bytes.data(), bytes.size());
+        device->synchronize(Device::Stream{});
+        EXPECT(bytes == code_on_cpu(p), "%zu bytes", bytes.size());
+    }
+}
+END_TEST
+
 // What breaks the limit of macroblock_layer() is an error, and nothing else is written to.
 START_TEST(too_many_bits) {
     const auto device = open_test_device(_i);
@@ -220,6 +240,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, emulation_prevention, 0, devices);
     tcase_add_loop_test(c, sign_flips, 0, devices);
     tcase_add_loop_test(c, pictures_in_turn, 0, devices);
+    tcase_add_loop_test(c, uploads, 0, devices);
     tcase_add_loop_test(c, too_many_bits, 0, devices);
     return run_suite(suite);
 }
