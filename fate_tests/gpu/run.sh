@@ -60,8 +60,9 @@ fate() { # NAME DEVICE
     sed "s|@DEVICE@|$2|g" fate-commands >logs/commands
     export FATE_LOG=logs/fate-$1.log
     : >"$FATE_LOG"
+    # A process with one work queue instead of eight starts four times as fast beside fifteen others.
     # shellcheck disable=SC2016 # the inner shell expands
-    xargs -d '\n' -P "$jobs" -n 1 bash -c 'eval "$0" >/dev/null 2>&1 || echo "failed: ${0:0:60}" >>"$FATE_LOG"' <logs/commands
+    CUDA_DEVICE_MAX_CONNECTIONS=1 xargs -d '\n' -P "$jobs" -n 1 bash -c 'eval "$0" >/dev/null 2>&1 || echo "failed: ${0:0:60}" >>"$FATE_LOG"' <logs/commands
     bad=$(wc -l <"$FATE_LOG")
     head -n 20 "$FATE_LOG"
     tally "fate-$1" $((total - bad)) "$bad"
