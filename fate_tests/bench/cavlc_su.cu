@@ -114,27 +114,35 @@ KERNEL(kSuThreads, bench_su_backward, SuBackwardParams)
             above = totals[(at.above_outside ? own - kColumns : own) * neighbours + at.above - base];
         b.nc[block] = static_cast<uint8_t>(predict_total(left, above));
     }
-    uint32_t ones = 0, signs = 0, values = 0, zeros = 0, found = 0;
+    const Uint4 *from = reinterpret_cast<const Uint4 *>(b.zigzag + 8 * uint64_t{block});
+    const Uint4 low = load_readonly(from), high = load_readonly(from + 1);
+    const uint32_t words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    int16_t *to_values = b.values + 16 * uint64_t{block};
+    uint8_t *to_runs = b.runs + 16 * uint64_t{block};
+    uint32_t ones = 0, signs = 0, values = 0, zeros = 0, found = 0, run = 0;
     bool trailing = true;
+    CUDAENC_UNROLL
     for (int k = 15; k >= 0; k--) {
-        const uint32_t word = b.zigzag[8 * uint64_t{block} + static_cast<uint32_t>(k / 2)];
-        const int32_t level = static_cast<int32_t>(word << (k & 1 ? 0 : 16)) >> 16;
+        const int32_t level = static_cast<int32_t>(words[k / 2] << (k & 1 ? 0 : 16)) >> 16;
         if (level == 0) {
-            if (found) {
-                b.runs[16 * uint64_t{block} + found - 1]++;
-                zeros++;
-            }
+            run++;
             continue;
         }
-        b.runs[16 * uint64_t{block} + found++] = 0;
+        if (found) {
+            to_runs[found - 1] = static_cast<uint8_t>(run);
+            zeros += run;
+        }
+        found++;
+        run = 0;
         if (trailing && ones < 3 && (level == 1 || level == -1)) {
             signs = signs << 1 | (level < 0);
             ones++;
         } else {
             trailing = false;
-            b.values[16 * uint64_t{block} + values++] = static_cast<int16_t>(level);
+            to_values[values++] = static_cast<int16_t>(level);
         }
     }
+    if (found) zeros += run;
     b.ones[block] = static_cast<uint8_t>(ones);
     b.signs[block] = static_cast<uint8_t>(signs);
     b.zeros[block] = static_cast<uint8_t>(zeros);
