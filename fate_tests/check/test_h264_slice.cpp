@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstdio>
 
+#include "../../common/h264/picture_coder.h"
 #include "../../common/h264/slice_cpu.h"
 #include "h264_parser.h"
 #include "h264_pictures.h"
@@ -70,6 +71,50 @@ START_TEST(threads) {
     Random random(2);
     const CodedMacroblocks p = random_picture(random, h264_format(1, 20, 12), 12, {3, 4, 30, 255});
     EXPECT(code_slices(p, 1) == code_slices(p, 4), "threads");
+}
+END_TEST
+
+// What the intra pipeline hands over is within the limits, and nothing of it is lost.
+START_TEST(pictures) {
+    Random random(7);
+    ThreadPool pool(2);
+    for (const ChromaFormat chroma : {ChromaFormat::c400, ChromaFormat::c420, ChromaFormat::c422, ChromaFormat::c444})
+        for (const int depth : {8, 10})
+            for (const bool high : {false, true})
+                for (const int qp : {-6 * (depth - 8), 0, 20, 51}) {
+                    const int width = random.between(1, 70), height = random.between(33, 70);
+                    const PictureFormat format{width, height, chroma, depth, random.between(1, 3), high, high, !high};
+                    // From noise of the whole range, where I_PCM is cheapest, to nothing.
+                    const int noise = random.of({0, 4, 64, 1 << depth});
+                    std::vector<uint16_t> samples(static_cast<size_t>(width * height));
+                    for (size_t i = 0; i < samples.size(); i++)
+                        samples[i] = static_cast<uint16_t>((i % static_cast<size_t>(width) + random.below(noise + 1)) %
+                                                           (1u << depth));
+                    const SampleLayout layout{reinterpret_cast<const uint8_t *>(samples.data()), 2 * width, 2, 0,
+                                              depth};
+                    const SampleLayout layouts[3] = {layout, layout, layout};
+                    CodedMacroblocks p{format.coded(), {}, {}, {}, {}, {}};
+                    p.macroblocks.resize(static_cast<size_t>(format.macroblocks()));
+                    p.levels.resize(p.macroblocks.size() * static_cast<size_t>(blocks_per_macroblock(chroma)) * 16);
+                    PictureQuality quality{};
+                    quality.qp = qp;
+                    quality.effort = random.between(1, 3);
+                    quality.aq_strength = random.of({0, 256});
+                    PictureCoder(format).encode(layouts, quality, pool, p.macroblocks.data(), p.levels.data());
+                    for (int s = 0; s < format.slices; s++) {
+                        p.slices.push_back(format.slice(s));
+                        p.headers.push_back(make_slice_header({p.slices.back().first, 0, 0}));
+                    }
+                    try {
+                        const ParsedPicture parsed = parse_picture(p.format, code_slices(p, 2));
+                        expect_same(p, parsed);
+                        for (const size_t bits : parsed.macroblock_bits)
+                            EXPECT(bits <= most_macroblock_bits(p.format), "a macroblock of %zu bits", bits);
+                        EXPECT(high || parsed.highest_prefix <= 15, "level_prefix %d", parsed.highest_prefix);
+                    } catch (const std::exception &e) {
+                        EXPECT(false, "%s, QP %d: %s", describe(p.format).c_str(), qp, e.what());
+                    }
+                }
 }
 END_TEST
 
@@ -298,6 +343,7 @@ int main() {
     TCase *c = add_case(suite, "slices");
     tcase_add_test(c, macroblocks);
     tcase_add_test(c, threads);
+    tcase_add_test(c, pictures);
     tcase_add_test(c, emulation_prevention);
     tcase_add_test(c, parameter_sets);
     tcase_add_test(c, slice_headers);
