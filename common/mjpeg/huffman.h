@@ -150,13 +150,21 @@ CUDAENC_HD int symbols_of(const HuffmanSpec &spec) {
     return n;
 }
 
-// Codes in the order of Annex C: words[symbol] of all `size` symbols.
+// The code word of the table's symbol k, in the order of Annex C.
+CUDAENC_HD uint32_t code_word_of(const HuffmanSpec &spec, int k) {
+    uint32_t code = 0;
+    int length = 1, before = k;
+    for (; before >= spec.codes[length - 1]; length++) {
+        before -= spec.codes[length - 1];
+        code = (code + spec.codes[length - 1]) << 1;
+    }
+    return code_word(code + static_cast<uint32_t>(before), length, spec.symbols[k]);
+}
+// words[symbol] of all `size` symbols.
 CUDAENC_HD void make_code_words(const HuffmanSpec &spec, uint32_t *words, int size) {
     for (int i = 0; i < size; i++) words[i] = 0;
-    uint32_t code = 0;
-    for (int length = 1, k = 0; length <= 16; length++, code <<= 1)
-        for (int i = 0; i < spec.codes[length - 1]; i++, k++)
-            words[spec.symbols[k]] = code_word(code++, length, spec.symbols[k]);
+    const int n = symbols_of(spec);
+    for (int k = 0; k < n; k++) words[spec.symbols[k]] = code_word_of(spec, k);
 }
 
 // ---- Tables made for a picture
@@ -170,34 +178,41 @@ CUDAENC_HD bool precedes(const uint32_t *counts, int a, int b) {
     return counts[a] > counts[b] || (counts[a] == counts[b] && a < b);
 }
 
-// Huffman's algorithm (K.2) and the limit of 16 bits (K.3): how many codes of each length n + 1 symbols have, less one
-// of the longest, which is not used, since no code may be all ones. weights: [n + 1], ascending, the first one that of
-// the code to be dropped; their sum below 2^32; overwritten. n: 1..256. In place, after Moffat and Katajainen
-// ("In-place calculation of minimum-redundancy codes", WADS 1995): node i joins the two lightest trees left, of equals
-// single symbols first, and replaces a symbol that was joined before. Symbols of depth d + 1 are then twice the nodes
-// of depth d less the nodes of depth d + 1.
-CUDAENC_HD void make_code_lengths(uint32_t *weights, int n, uint8_t (&codes)[16]) {
-    constexpr int kDeepest = 48;  // Fibonacci: deeper trees have weights of more than 2^32
-    const int root = n - 1;
-    for (int node = 0, tree = 0, leaf = 0; node <= root; node++) {
+// Huffman's algorithm (K.2) and the limit of 16 bits (K.3) in three steps: how many codes of each length n + 1 symbols
+// have, less one of the longest, which is not used, since no code may be all ones. n: 1..256.
+constexpr int kDeepest = 48;  // Fibonacci: deeper trees have weights of more than 2^32
+
+// Trees, in place, after Moffat and Katajainen ("In-place calculation of minimum-redundancy codes", WADS 1995): node i
+// of 0..n - 1, the last one the root, joins the two lightest trees left, of equals single symbols first, and replaces a
+// symbol that was joined before; then each node's parent. weights: [n + 1], ascending, the first one that of the code
+// to be dropped; their sum below 2^32 - 1; they become the parents.
+CUDAENC_HD void join_lightest(uint32_t *weights, int n) {
+    constexpr uint32_t kNone = ~0u;
+    uint32_t leaf_weight = weights[0], tree_weight = kNone;
+    for (int node = 0, tree = 0, leaf = 0; node < n; node++) {
         uint32_t sum = 0;
         for (int i = 0; i < 2; i++) {
-            if (leaf <= n && (tree == node || weights[leaf] <= weights[tree])) {
-                sum += weights[leaf++];
+            if (leaf_weight <= tree_weight) {
+                sum += leaf_weight;
+                leaf_weight = ++leaf <= n ? weights[leaf] : kNone;
             } else {
-                sum += weights[tree];
+                sum += tree_weight;
                 weights[tree++] = static_cast<uint32_t>(node);
+                tree_weight = tree < node ? weights[tree] : kNone;
             }
         }
         weights[node] = sum;
+        if (tree == node) tree_weight = sum;
     }
-    int lengths[kDeepest + 2] = {};  // nodes of each depth, then leaves
-    weights[root] = 0;
-    lengths[0] = 1;
-    for (int node = root - 1; node >= 0; node--) {
-        weights[node] = weights[weights[node]] + 1;
-        lengths[weights[node]]++;
-    }
+}
+CUDAENC_HD int node_depth(const uint32_t *parents, int n, int node) {
+    int depth = 0;
+    for (; node != n - 1; node = static_cast<int>(parents[node])) depth++;
+    return depth;
+}
+// From the nodes of each depth, [kDeepest + 2], overwritten, to the codes of each length. Symbols of depth d + 1 are
+// twice the nodes of depth d less the nodes of depth d + 1.
+CUDAENC_HD void limit_code_lengths(uint32_t *lengths, uint8_t (&codes)[16]) {
     for (int length = kDeepest + 1; length > 0; length--) lengths[length] = 2 * lengths[length - 1] - lengths[length];
     // Figure K.3: of two codes too long one becomes a bit shorter, the other goes beside one that is shorter still.
     for (int length = kDeepest + 1; length > 16; length--)
@@ -215,8 +230,8 @@ CUDAENC_HD void make_code_lengths(uint32_t *weights, int n, uint8_t (&codes)[16]
     for (int length = 1; length <= 16; length++) codes[length - 1] = static_cast<uint8_t>(lengths[length]);
 }
 
-// The table for `counts` of `size` symbols, of which 1..162 occur, their sum below 2^32 - 1. A kernel may do the first
-// step by threads: a symbol's place is the number of those that precede it.
+// The table for `counts` of `size` symbols, of which 1..162 occur, their sum below 2^32 - 1. A kernel does by threads
+// what is a loop here: a symbol's place is the number of those that precede it.
 CUDAENC_HD void make_huffman_spec(const uint32_t *counts, int size, HuffmanSpec &spec) {
     uint8_t used[256];
     int n = 0;
@@ -230,7 +245,10 @@ CUDAENC_HD void make_huffman_spec(const uint32_t *counts, int size, HuffmanSpec 
         spec.symbols[place] = used[i];
         weights[n - place] = counts[used[i]];
     }
-    make_code_lengths(weights, n, spec.codes);
+    join_lightest(weights, n);
+    uint32_t lengths[kDeepest + 2] = {};
+    for (int node = 0; node < n; node++) lengths[node_depth(weights, n, node)]++;
+    limit_code_lengths(lengths, spec.codes);
 }
 
 struct HuffmanSpecs {

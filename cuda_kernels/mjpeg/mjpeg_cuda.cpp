@@ -125,9 +125,10 @@ class DeviceEncoder : public DevicePipeline {
     void code(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         mark(s, kTransform);
+        if (p_.frame_bytes || (p_.optimal && s.unfinished))
+            device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums));
         if (s.unfinished) s.serial = 0;
         s.unfinished = true;
-        if (p_.optimal || p_.frame_bytes) device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums));
         if (p_.frame_bytes) {
             count_bins(s);
             for (const Stage stage : {kMakeTables, kCode}) mark(s, stage);

@@ -5,36 +5,48 @@
 
 namespace cudaenc::mjpeg {
 
-// A thread owns a symbol, until lengths are made, which one thread does.
+// A thread owns a symbol, and a node of the trees. They grow one after the other, by one thread.
 KERNEL(kTablesThreads, mjpeg_tables, TablesParams)
 {
     SHARED(uint32_t, counts, 256);
     SHARED(uint32_t, weights, 257);
-    const int table = block_x() / 2, symbol = thread_x();
-    const bool ac = block_x() % 2;
-    const uint32_t *from = ac ? p.counts->ac[table] : p.counts->dc[table];
+    SHARED(uint32_t, lengths, kDeepest + 2);
     SHARED(HuffmanSpec, made, 1);
+    const int table = block_x() / 2, thread = thread_x();
+    const bool ac = block_x() % 2;
+    uint32_t *from = ac ? p.counts->ac[table] : p.counts->dc[table];
+    uint32_t *words = ac ? p.codes->ac[table] : p.codes->dc[table];
     HuffmanSpec &spec = made[0];
     const int symbols = ac ? 256 : 16;
-    counts[symbol] = symbol < symbols ? from[symbol] : 0;
+    const uint32_t count = thread < symbols ? from[thread] : 0;
+    counts[thread] = count;
+    if (thread < kDeepest + 2) lengths[thread] = 0;
+    if (thread == 0) weights[0] = 1;  // K.2: the code that is reserved
     block_sync();
     int place = 0, used = 0;
     for (int other = 0; other < symbols; other++) {
-        place += precedes(counts, other, symbol);
+        place += precedes(counts, other, thread);
         used += counts[other] != 0;
     }
-    if (counts[symbol]) {
-        spec.symbols[place] = static_cast<uint8_t>(symbol);
-        weights[used - place] = counts[symbol];
-    }
-    if (symbol == 0) weights[0] = 1;  // K.2: the code that is reserved
-    block_sync();
-    if (symbol == 0 && used) {
-        make_code_lengths(weights, used, spec.codes);
-        make_code_words(spec, ac ? p.codes->ac[table] : p.codes->dc[table], symbols);
+    if (used == 0) return;
+    if (count) {
+        spec.symbols[place] = static_cast<uint8_t>(thread);
+        weights[used - place] = count;
     }
     block_sync();
-    if (symbol == 0) (ac ? p.specs->ac[table] : p.specs->dc[table]) = spec;
+    if (thread == 0) join_lightest(weights, used);
+    block_sync();
+    if (thread < used) atomic_add(&lengths[node_depth(weights, used, thread)], 1u);
+    block_sync();
+    if (thread == 0) limit_code_lengths(lengths, spec.codes);
+    block_sync();
+    if (thread < symbols) {
+        words[thread] = count ? code_word_of(spec, place) : 0;
+        from[thread] = 0;
+    }
+    HuffmanSpec &to = ac ? p.specs->ac[table] : p.specs->dc[table];
+    if (thread < 16) to.codes[thread] = spec.codes[thread];
+    if (thread < used) to.symbols[thread] = spec.symbols[thread];
 }
 
 }  // namespace cudaenc::mjpeg
