@@ -74,6 +74,7 @@ Metadata take_metadata(const Params &p, const CudaencFrame &frame) {
 FrameHeader make_frame_header(const Params &p, const Metadata &metadata, const Divisors &divisors) {
     FrameHeader header;
     Bytes out;
+    out.data.reserve(1024);
     out.put16(kSoi);
     if (!p.coded_rgb) put_jfif(out, metadata.aspect_num, metadata.aspect_den);  // JFIF knows no RGB
     if (!metadata.exif.empty()) {

@@ -40,6 +40,7 @@ struct Slot : FrameSlot {
     size_t room;             // for headers
     Metadata metadata;
     Divisors divisors;
+    WideQuantiser quantiser[kTables];  // of these
     HuffmanSpecs huffman;
     std::vector<uint8_t> header;
 };
@@ -91,7 +92,7 @@ class DeviceEncoder : public DevicePipeline {
     std::unique_ptr<Slot> make_slot() {
         auto slot = std::make_unique<Slot>(device_);
         Slot &s = *slot;
-        s.divisors = make_divisors(p_, p_.scale);
+        set_scale(s, p_.scale);
         s.huffman = default_huffman();
         if (p_.optimal || p_.frame_bytes) {
             make(s.sums, 1);
@@ -172,31 +173,33 @@ class DeviceEncoder : public DevicePipeline {
         }
     }
 
-    static void set_quantisers(const Divisors &divisors, WideQuantiser (&quantisers)[kTables]) {
+    void set_scale(Slot &s, int32_t scale) const {
+        s.divisors = make_divisors(p_, scale);
         for (int table = 0; table < kTables; table++)
             for (int i = 0; i < kBlockSamples; i++)
-                quantisers[table].multiplier[i] = wide_reciprocal_of(divisors.of[table][i]);
+                s.quantiser[table].multiplier[i] = wide_reciprocal_of(s.divisors.of[table][i]);
     }
 
-    static void set_layouts(const Slot &s, SampleLayout (&layouts)[kMaxComponents]) {
-        std::copy_n(s.layout.data(), kMaxComponents, layouts);
+    // The pixels, and how they are quantised.
+    template <class P>
+    static void set_pixels(const Slot &s, P &params) {
+        std::copy_n(s.layout.data(), kMaxComponents, params.layouts);
+        if constexpr (requires { params.quantiser; }) std::copy_n(s.quantiser, kTables, params.quantiser);
     }
 
     void encode(Slot &s) {
         EncodeParams params{default_codes_.data(), coded(s), links(s), {}, {}, {}};
-        set_layouts(s, params.layouts);
-        set_quantisers(s.divisors, params.quantiser);
+        set_pixels(s, params);
         launch_pieces(s, params);
     }
     void transform(Slot &s) {
         TransformParams params{levels(s), s.sums.data(), {}, {}, {}};
-        set_layouts(s, params.layouts);
-        set_quantisers(s.divisors, params.quantiser);
+        set_pixels(s, params);
         launch_pieces(s, params);
     }
     void count_bins(Slot &s) {
         BinsParams params{s.sums.data(), {}, {}, {}};
-        set_layouts(s, params.layouts);
+        set_pixels(s, params);
         for (int table = 0; table < kTables; table++)
             for (int i = 0; i < kBlockSamples; i++) params.threshold[table][i] = rate_threshold(p_.matrix[table][i]);
         launch_pieces(s, params);
@@ -214,7 +217,7 @@ class DeviceEncoder : public DevicePipeline {
         const std::vector<uint32_t> bins(s.host_sums.data()->bins, s.host_sums.data()->bins + kRateBins);
         RateSearch search{static_cast<uint64_t>(p_.frame_bytes), bins.data(), p_.blocks, p_.min_scale, p_.max_scale};
         search_scale(search, [&](int32_t scale) {
-            s.divisors = make_divisors(p_, scale);
+            set_scale(s, scale);
             device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums));
             transform(s);
             device_->download(s.stream, s.host_sums.data(), s.sums.data(), sizeof(FrameSums));
