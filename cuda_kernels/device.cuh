@@ -82,6 +82,7 @@ namespace cudaenc {
 //   uint64_t atomic_load(const uint64_t *)  void atomic_store(uint64_t *, uint64_t)     relaxed, of global memory
 //   Uint4 load_coherent(const Uint4 *)   of global memory that other thread-blocks have written while the kernel runs
 //   int popcount(uint32_t)  int find_first_set(uint32_t x)       bits; the number of the lowest set one, x not 0
+//   int32_t dot_bytes(uint32_t a, uint32_t b, int32_t c)  c and the products of the four signed bytes of a and b
 //   uint32_t byte_permute(a, b, selector)                        byte i is byte (selector >> 4 i) % 8 of b:a
 //   T load_readonly(const T *)                                   of 1 to 16 bytes that nobody writes while the kernel
 //   runs
@@ -315,6 +316,12 @@ DEVICE uint64_t atomic_load(const uint64_t *address) {
 DEVICE void atomic_store(uint64_t *address, uint64_t value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(address), "l"(value) : "memory");
 }
+DEVICE int32_t dot_bytes(uint32_t a, uint32_t b, int32_t c) {
+    int32_t result;
+    asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+
 DEVICE Uint4 load_coherent(const Uint4 *address) {
     Uint4 v;
     asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"

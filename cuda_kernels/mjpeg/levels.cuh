@@ -125,14 +125,26 @@ DEVICE void load_component(const SampleLayout (&layouts)[kMaxComponents], const 
     }
 }
 
+// fdct() of a row: its sums and differences are products of bytes, added up.
+DEVICE void transform_row(const SampleRow &row, int32_t (&v)[kBlockSize]) {
+    const uint32_t low = row.words[0], high = row.words[1];
+    const auto sum = [&](uint32_t weights, uint32_t high_weights) {  // 1, 0 and -1 (FF), of sample 3 to 0 and 7 to 4
+        return dot_bytes(low, weights, dot_bytes(high, high_weights, 0));
+    };
+    const uint32_t outer = byte_permute(low, high, 0x6170), inner = byte_permute(low, high, 0x4352);
+    constexpr uint32_t kFirstPair = 0x0000FF01, kSecondPair = 0xFF010000;
+    fdct_rotations<FdctPass::rows, int32_t>(sum(0x01010101, 0x01010101), sum(0x01FFFF01, 0x01FFFF01),
+                                            sum(0xFF000001, 0x010000FF), sum(0x00FF0100, 0x0001FF00),
+                                            dot_bytes(outer, kFirstPair, 0), dot_bytes(outer, kSecondPair, 0),
+                                            dot_bytes(inner, kFirstPair, 0), dot_bytes(inner, kSecondPair, 0), v);
+}
+
 // Coefficients, by index.
 DEVICE void transform(const SampleRow (&rows)[kBlockSize], int32_t (&c)[kBlockSamples]) {
     CUDAENC_UNROLL
     for (int y = 0; y < kBlockSize; y++) {
         int32_t v[kBlockSize];
-        CUDAENC_UNROLL
-        for (int x = 0; x < kBlockSize; x++) v[x] = rows[y][x];
-        fdct<FdctPass::rows>(v);
+        transform_row(rows[y], v);
         CUDAENC_UNROLL
         for (int x = 0; x < kBlockSize; x++) c[kBlockSize * y + x] = v[x];
     }
@@ -225,8 +237,7 @@ DEVICE int32_t dc_before_piece(const SampleLayout (&layouts)[kMaxComponents], co
         const BlockPlace place = dc_predictor(scan.grid, scan.component[c].grid, mcus.first, 0);
         SampleRow row[1];
         load_component(layouts, scan, c, place.x * kBlockSize, place.y * kBlockSize + lane_id() % 8, row);
-        CUDAENC_UNROLL
-        for (int x = 0; x < kBlockSize; x++) sum += row[0][x];
+        sum = dot_bytes(row[0].words[0], 0x01010101, dot_bytes(row[0].words[1], 0x01010101, 0));
     }
     for (int mask = 4; mask; mask >>= 1) sum += warp_shuffle_xor(sum, mask);
     return predicted ? quantise_wide(fdct_dc(sum), quantisers[scan.component[c].table].multiplier[0]) : 0;
