@@ -67,31 +67,20 @@
 /* JPEG is of full range. Software frames of limited range shall be converted
  * by who makes them, unless the caller does not insist on the standard; frames
  * in GPU memory cannot be. Ranges are negotiated for all formats together, so
- * that instead the formats leave no choice: of `formats`, those in software are of full range by
- * what they are. A format that the caller named is of full range too. Before 7.1 the encoder's init alone says so. */
+ * that instead the formats leave no choice: of `formats`, those in software are
+ * of full range by what they are. Before 7.1 the encoder's init alone says so. */
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 19, 100)
 static inline int cudaenc_jpeg_supported_config(const AVCodecContext *avctx, const AVCodec *codec,
                                                 const enum AVPixelFormat *formats, int nb_formats,
                                                 enum AVCodecConfig config, unsigned flags,
                                                 const void **out, int *out_num)
 {
-    static const enum AVColorRange full[] = { AVCOL_RANGE_JPEG, AVCOL_RANGE_UNSPECIFIED };
-    const int strict = avctx && avctx->strict_std_compliance > FF_COMPLIANCE_UNOFFICIAL;
-
-    if (strict && config == AV_CODEC_CONFIG_PIX_FORMAT && avctx->color_range != AVCOL_RANGE_JPEG) {
-        *out     = formats;
-        *out_num = nb_formats;
-        return 0;
-    }
-    if (config == AV_CODEC_CONFIG_COLOR_RANGE) {
-        const int named = avctx && avctx->pix_fmt != AV_PIX_FMT_NONE &&
-                          avctx->pix_fmt != AV_PIX_FMT_CUDA;
-
-        *out     = strict && named ? full : NULL;
-        *out_num = strict && named;
-        return 0;
-    }
-    return ff_default_get_supported_config(avctx, codec, config, flags, out, out_num);
+    if (config != AV_CODEC_CONFIG_PIX_FORMAT || !avctx || avctx->color_range == AVCOL_RANGE_JPEG ||
+        avctx->strict_std_compliance <= FF_COMPLIANCE_UNOFFICIAL)
+        return ff_default_get_supported_config(avctx, codec, config, flags, out, out_num);
+    *out     = formats;
+    *out_num = nb_formats;
+    return 0;
 }
 #define CUDAENC_GET_SUPPORTED_CONFIG(function) .get_supported_config = function,
 #define CUDAENC_HAVE_SUPPORTED_CONFIG 1
