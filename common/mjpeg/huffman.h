@@ -99,7 +99,7 @@ struct SymbolCounts {
 };
 // and its code word: the code, shifted left by the bits of magnitude that follow it, above 5 bits that tell how long it
 // is with those. 0: has no code.
-struct CodeTables {
+struct alignas(16) CodeTables {
     uint32_t dc[kTables][16];
     uint32_t ac[kTables][256];
 };

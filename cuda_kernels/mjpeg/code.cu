@@ -170,13 +170,18 @@ DEVICE uint8_t *place_of(const CodedBytes &out, const PieceLinks &links, const S
     return place[0] + size <= out.capacity ? out.bytes + place[0] : nullptr;
 }
 
+// Code words in shared memory, those of DC first.
+constexpr int kCodeWords = sizeof(CodeTables) / 4, kDcCodeWords = kTables * 16;
+DEVICE void load_codes(const CodeTables *from, uint32_t *codes) {
+    for (int i = 4 * thread_x(); i < kCodeWords; i += 4 * kPieceBlocks)
+        *reinterpret_cast<Uint4 *>(codes + i) = load_readonly(reinterpret_cast<const Uint4 *>(from) + i / 4);
+}
+
 // Codes the piece and writes it, with all threads of the block. levels: of the thread's block.
 DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
-                       const CodeTables *tables, const PieceBlock &block, const int16_t *levels, LeadingZeroRuns runs,
+                       const uint32_t *codes, const PieceBlock &block, const int16_t *levels, LeadingZeroRuns runs,
                        int32_t dc_difference) {
-    constexpr int kWarps = kPieceBlocks / 32, kDcWords = kTables * 16, kAcWords = kTables * 256;
-    SHARED(uint32_t, dc_codes, kDcWords);
-    SHARED(uint32_t, ac_codes, kAcWords);
+    constexpr int kWarps = kPieceBlocks / 32;
     SHARED(uint32_t, slots, kPieceBlocks *kSlotPitch);
     SHARED(uint32_t, bits_before, kPieceBlocks);  // by order: of the own block, then of all before
     SHARED(uint32_t, phase_of_piece, 1);
@@ -184,15 +189,12 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     constexpr uint32_t kStage = (kWindowWords + 4) / 4 * 4;  // behind the window
     static_assert(4 * kStage + kStageBytes <= 4 * kPieceBlocks * kSlotPitch);
     const int thread = thread_x();
-    for (int i = thread; i < kDcWords; i += kPieceBlocks) dc_codes[i] = load_readonly(&tables->dc[0][0] + i);
-    for (int i = thread; i < kAcWords; i += kPieceBlocks) ac_codes[i] = load_readonly(&tables->ac[0][0] + i);
     if (thread == 0) full[0] = 0;
     if (thread >= mcus.count * scan.mcu_blocks) bits_before[thread] = 0;
-    block_sync();
 
     // Blocks to bits.
     const int table = scan.component[block.component].table;
-    const uint32_t *dc = &dc_codes[table * 16], *ac = opaque_shared(&ac_codes[table * 256]);
+    const uint32_t *dc = codes + table * 16, *ac = opaque_shared(codes + kDcCodeWords + table * 256);
     uint32_t *slot = opaque_shared(&slots[thread * kSlotPitch]);
     uint32_t block_bits = 0;
     if (block.coded) {
@@ -308,7 +310,9 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
 }
 
 KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_encode, EncodeParams) {
+    SHARED(uint32_t, codes, kCodeWords);
     SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
+    load_codes(p.codes, codes);
     const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
     const PieceBlock block = block_of_thread(p.scan, mcus);
     int16_t *own = &levels[thread_x() * kLevelPitch];
@@ -322,7 +326,7 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_encode, EncodeParams) {
         for (int i = 0; i < kBlockSamples / 2; i++) put_levels(own, i, pairs[i]);
     }
     const int32_t difference = dc_difference(p.layouts, p.scan, p.quantiser, mcus, block, dc);
-    code_piece(p.out, p.links, p.scan, mcus, p.codes, block, own, nonzero.runs(), difference);
+    code_piece(p.out, p.links, p.scan, mcus, codes, block, own, nonzero.runs(), difference);
 }
 
 // ---- With tables made for the picture
@@ -394,7 +398,9 @@ KERNEL(kPieceBlocks, mjpeg_bins, BinsParams)
 }
 
 KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_code, CodeParams) {
+    SHARED(uint32_t, codes, kCodeWords);
     SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
+    load_codes(p.codes, codes);
     const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
     const PieceBlock block = block_of_thread(p.scan, mcus);
     int16_t *own = &levels[thread_x() * kLevelPitch];
@@ -407,7 +413,7 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_code, CodeParams) {
         difference = own[0];
         nonzero = load_readonly(p.levels.nonzero + uint64_t{mcus.index} * kPieceBlocks + thread_x());
     }
-    code_piece(p.out, p.links, p.scan, mcus, p.codes, block, own, nonzero.runs(), difference);
+    code_piece(p.out, p.links, p.scan, mcus, codes, block, own, nonzero.runs(), difference);
 }
 
 }  // namespace cudaenc::mjpeg
