@@ -3,7 +3,7 @@
 # OpenJPEG's library in cudaenc_bench, FFmpeg's native encoder and cudaenc in ffmpeg, Grok by its own clock. JPEG: 4:2:0, FFmpeg's
 # native encoder and cudaenc at its bytes.
 # Usage: cpu_peers.sh FOLDER_OF_PROGRAMS PHOTOGRAPH OUTPUT_FOLDER [j2k | mjpeg]...   SPDX-License-Identifier: LGPL-2.1-or-later
-# Environment: THREADS="1 2 4 8 16"; OPENJPEG, GRK_COMPRESS: files (default: where the system finds them).
+# Environment: THREADS="1 2 4 8 16"; TILES="256x256" of FFmpeg's JPEG 2000, its default, 1920x1080 is none; OPENJPEG, GRK_COMPRESS: files (default: where the system finds them).
 set -euo pipefail
 export LC_ALL=C # EPOCHREALTIME has a point
 bin=$1 photograph=$2 out=$3 threads=${THREADS:-1 2 4 8 16}
@@ -13,8 +13,7 @@ mkdir -p "$out"
 work=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/cpu_peers.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-line() { printf '%-34s %-9s %7s %10s %9s %12s\n' "$@" | tee -a "$out/cpu_peers.txt"; }
-: >"$out/cpu_peers.txt"
+line() { printf '%-34s %-9s %7s %10s %9s %12s\n' "$@" | tee -a "$out/cpu_peers_$part.txt"; }
 
 # The same frames as the bench's: the picture, means of 2x2, and cyclic shifts of it.
 make_frames() { # PIXEL_FORMAT BYTES_OF_A_FRAME: sets raw, how ffmpeg is told of them
@@ -106,7 +105,7 @@ j2k() {
     quality=$(python3 -c "import json; print([r['quality'] for r in json.load(open('$out/cpu.json'))['rows'] if r['case'] == 'hd-lossy'][0])")
     in_ffmpeg "cudaenc in ffmpeg" lossless 6 gbrp "${ours[@]}" -pred dwt53
     in_ffmpeg "cudaenc in ffmpeg" lossy 12 gbrp "${ours[@]}" -pred dwt97 -quality "$quality"
-    for tiles in 256x256 1920x1080; do
+    for tiles in ${TILES:-256x256}; do
         native=(-format j2k -tile_width "${tiles%x*}" -tile_height "${tiles#*x}")
         in_ffmpeg "FFmpeg jpeg2000, tiles $tiles" lossless 6 gbrp jpeg2000 "${native[@]}" -pred dwt53
         find_q "${native[@]}" -pred dwt97int
@@ -136,6 +135,9 @@ mjpeg() {
     done
 }
 
-line encoder case threads "bytes" PSNR frames/s
 [ $# -gt 0 ] || set -- j2k mjpeg
-for part in "$@"; do "$part"; done
+for part in "$@"; do
+    : >"$out/cpu_peers_$part.txt"
+    line encoder case threads "bytes" PSNR frames/s
+    "$part"
+done

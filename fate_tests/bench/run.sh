@@ -8,7 +8,8 @@
 #   memory  GPU memory buffer by buffer, host memory over 10 000 small frames and 2000 of 3840x2160
 #   tier1   the kernels of tier-1 alone; the first picture
 #   chain   boundary B: NVDEC to the encoders in ffmpeg, for each clip
-#   cpu     the CPU against OpenJPEG, FFmpeg's native encoders, Grok; the first picture
+#   cpu     JPEG 2000 on the CPU against OpenJPEG, FFmpeg's native encoder, Grok; the first picture
+#   cpu_mjpeg  JPEG on the CPU against FFmpeg's native encoder; the first picture
 # Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, GRK_COMPRESS: files; EFFORT: options of
 # cudaenc_bench such as "-seconds 0.3"
 # shellcheck disable=SC2317 # parts are called by their names
@@ -42,16 +43,18 @@ chain() {
     if ! [ -x "$bin/ffmpeg" ] || [ ${#clips[@]} = 0 ]; then echo "no ffmpeg or no clips: the chain is not measured"; return; fi
     DEVICE=$device "$scripts/chain.sh" "$bin/ffmpeg" "${clips[@]}"
 }
-cpu() {
+cpu_peers() { # PART of cpu_peers.sh
     if ! [ -x "$bin/ffmpeg" ] || [ ${#first[@]} = 0 ]; then echo "no ffmpeg or no picture: the CPU's peers are not measured"; return; fi
-    "$scripts/cpu_peers.sh" "$bin" "${first[0]}" "$out"
+    "$scripts/cpu_peers.sh" "$bin" "${first[0]}" "$out" "$1"
 }
+cpu() { cpu_peers j2k; }
+cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates mjpeg formats sweep memory chain cpu
+[ $# -gt 0 ] || set -- rates mjpeg formats sweep memory chain cpu cpu_mjpeg
 status=0
 for part in "$@"; do
     case $part in
-    rates | mjpeg | formats | sweep | memory | tier1 | chain | cpu) ;;
+    rates | mjpeg | formats | sweep | memory | tier1 | chain | cpu | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"
