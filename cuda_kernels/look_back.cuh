@@ -30,25 +30,51 @@ DEVICE Published published(uint64_t word, uint32_t serial) {
 }
 DEVICE uint64_t published_value(uint64_t word) { return word & ((uint64_t{1} << kPublishedBits) - 1); }
 
-// The sum of all values before. With a whole warp. words: one of each thread-block; one of those before has a sum. The
-// sum of 32 values is below 2^32.
+// The sum of the 32 values before `end`, or of all before it where one of these words is a sum. With a whole warp.
+// `end` is not 0; word 0 is a sum, at last. The sum of 32 values is below 2^32.
+DEVICE uint64_t look_back_window(const uint64_t *words, uint32_t end, uint32_t serial, bool &all) {
+    const uint32_t lane = static_cast<uint32_t>(lane_id()), at = end > lane ? end - 1 - lane : 0;
+    uint64_t word;
+    uint32_t sums, nearer;  // lanes that have a sum, and those before the first of them
+    do {
+        word = atomic_load(words + at);
+        sums = warp_ballot(published(word, serial) == Published::sum);
+        nearer = sums ? (sums & (0 - sums)) - 1 : ~0u;
+    } while (nearer & ~warp_ballot(published(word, serial) != Published::nothing));
+    all = sums != 0;
+    const uint64_t sum = warp_add(nearer >> lane & 1 ? static_cast<uint32_t>(published_value(word)) : 0);
+    return sums ? sum + warp_shuffle(published_value(word), find_first_set(sums)) : sum;
+}
+
+// The sum of all values before. With a whole warp. words: one of each thread-block.
 DEVICE uint64_t look_back(const uint64_t *words, uint32_t index, uint32_t serial) {
-    const uint32_t lane = static_cast<uint32_t>(lane_id());
     uint64_t sum = 0;
-    for (uint32_t end = index; end; end -= 32) {
-        const uint32_t at = end > lane ? end - 1 - lane : 0;
-        uint64_t word;
-        uint32_t sums, nearer;  // lanes that have a sum, and those before the first of them
-        do {
-            word = atomic_load(words + at);
-            sums = warp_ballot(published(word, serial) == Published::sum);
-            nearer = sums ? (sums & (0 - sums)) - 1 : ~0u;
-        } while (nearer & ~warp_ballot(published(word, serial) != Published::nothing));
-        sum += warp_add(nearer >> lane & 1 ? static_cast<uint32_t>(published_value(word)) : 0);
-        if (sums) {
-            sum += warp_shuffle(published_value(word), find_first_set(sums));
-            break;
+    bool all = index == 0;
+    for (uint32_t end = index; !all; end -= 32) sum += look_back_window(words, end, serial, all);
+    return sum;
+}
+// The same with all threads: a way to memory and back goes as many times as far.
+template <int Warps>
+DEVICE uint64_t block_look_back(const uint64_t *words, uint32_t index, uint32_t serial) {
+    SHARED(uint64_t, sums, Warps);
+    SHARED(uint32_t, all_before, Warps);
+    uint64_t sum = 0;
+    for (uint32_t end = index; end; end -= min_of(end, 32u * Warps)) {
+        const uint32_t nearer = 32 * static_cast<uint32_t>(warp_id());
+        if (end > nearer) {
+            bool all;
+            const uint64_t own = look_back_window(words, end - nearer, serial, all);
+            if (lane_id() == 0) {
+                sums[warp_id()] = own;
+                all_before[warp_id()] = all;
+            }
         }
+        block_sync();
+        for (uint32_t i = 0; i < Warps && 32 * i < end; i++) {
+            sum += sums[i];
+            if (all_before[i]) return sum;
+        }
+        block_sync();
     }
     return sum;
 }

@@ -290,17 +290,16 @@ template <ChromaFormat F>
 DEVICE void code_piece(const CavlcArguments &p) {
     constexpr int kBlocks = blocks_per_macroblock(F), kThreads = PieceThreads<F>::kThreads, kWarps = kThreads / 32;
     constexpr int kUnits = PieceThreads<F>::kUnits;
-    constexpr uint32_t kWindowWords = kThreads * kSlotPitch;
+    constexpr uint32_t kWindowWords = most_piece_words(F);
     using Window = WindowWords<kWindowWords>;
     SHARED(uint8_t, totals, kPieceMacroblocks *kBlocks);
     SHARED(uint32_t, levels, kThreads *kLevelPitch);
     SHARED(uint32_t, slots, kThreads *kSlotPitch);
+    SHARED(uint32_t, window_memory, kWindowWords);
     SHARED(uint32_t, bits_before, kThreads);  // by order: of the own unit, then of all before
     SHARED(uint32_t, pcm_macroblocks, 1);     // a bit each
-    SHARED(uint32_t, shared_phase, 1);
     SHARED(uint32_t, shared_zeros, 1);
     SHARED(uint32_t, preventions, 1);
-    SHARED(uint64_t, shared_place, 1);
     const int thread = thread_x();
     bits_before[thread] = 0;
     if (thread == 0) preventions[0] = pcm_macroblocks[0] = 0;
@@ -405,14 +404,14 @@ DEVICE void code_piece(const CavlcArguments &p) {
     block_sync();
     const BlockSums sums = block_sums<kWarps>(bits_before[thread]);
     bits_before[thread] = sums.before;
-    uint32_t slot_words[kSlotWords];
-    CUDAENC_UNROLL
-    for (uint32_t i = 0; i < kSlotWords; i++) slot_words[i] = 32 * i < own_bits ? slot[i] : 0;
+    const bool fits = sums.all + 8 * kPieceMacroblocks + 32 * 2 < 32 * kWindowWords;
+    uint32_t *window = window_memory;
+    const uint32_t window_words = min_of((sums.all + 8 * kPieceMacroblocks) / 32 + 3, kWindowWords);
+    for (uint32_t i = static_cast<uint32_t>(thread); i < window_words; i += kThreads) window[i] = 0;
     block_sync();
 
     // The samples of the first I_PCM macroblock begin with a byte, whatever comes before; what follows is the tail.
     // From there on samples of others are aligned to the tail's beginning.
-    const bool fits = sums.all + 8 * kPieceMacroblocks < 32 * (kWindowWords - 2);
     const uint32_t pcms = pcm_macroblocks[0];
     const bool has_tail = fits && pcms;
     const uint32_t first_pcm = pcms ? static_cast<uint32_t>(find_first_set(pcms)) : 0;
@@ -435,31 +434,21 @@ DEVICE void code_piece(const CavlcArguments &p) {
     }
 
     // How many bits come before in the byte that the piece begins in.
-    if (warp_id() == 0) {
-        uint64_t before = 0;
-        if (begins_slice || has_tail) {
-            if (lane_id() == 0) publish(p.links.phases + piece, serial, Published::sum, has_tail ? tail : sums.all);
-            if (!begins_slice) before = look_back(p.links.phases, piece, serial);
-        } else {
-            before = sum_before(p.links.phases, piece, serial, head);
-        }
-        if (lane_id() == 0) shared_phase[0] = static_cast<uint32_t>(before) & 7;
-    }
-    uint32_t *window = slots;
-    const uint32_t window_words = min_of((sums.all + 8 * kPieceMacroblocks) / 32 + 3, kWindowWords);
-    for (uint32_t i = static_cast<uint32_t>(thread); i < window_words; i += kThreads) window[i] = 0;
-    block_sync();
-    const uint32_t phase = shared_phase[0], head_end = phase + head;
+    const bool known = begins_slice || has_tail;
+    uint64_t *phases = p.links.phases;
+    if (thread == 0) publish(phases + piece, serial, known ? Published::sum : Published::own, has_tail ? tail : head);
+    const uint64_t bits = begins_slice ? 0 : block_look_back<kWarps>(phases, piece, serial);
+    if (thread == 0 && !known) publish(phases + piece, serial, Published::sum, bits + head);
+    const uint32_t phase = static_cast<uint32_t>(bits) & 7, head_end = phase + head;
     const uint32_t tail_begin = has_tail ? (head_end + 7) & ~7u : head_end;
     begin += in_tail ? tail_begin - head : phase;
     Window to{window, begin / 32};
     const uint32_t shift = begin % 32;
     if (own_bits <= kSlotWords * 32) {
         uint32_t last = 0;
-        CUDAENC_UNROLL
-        for (uint32_t i = 0; i <= kSlotWords; i++) {
-            if (!own_bits || 32 * i >= shift + own_bits) break;
-            const uint32_t next = i < kSlotWords ? slot_words[i] : 0;
+        CUDAENC_NO_UNROLL
+        for (uint32_t i = 0; own_bits && 32 * i < shift + own_bits; i++) {
+            const uint32_t next = 32 * i < own_bits ? slot[i] : 0;
             to.put(funnel_shift_right(next, last, shift));
             last = next;
         }
@@ -500,21 +489,15 @@ DEVICE void code_piece(const CavlcArguments &p) {
         if (const uint32_t found = preventions_in(bytes, i))
             atomic_add(&preventions[0], static_cast<uint32_t>(popcount(found)));
     block_sync();
-    if (warp_id() == 0) {
-        const uint32_t size = (begins_slice ? kNalPrefixBytes : 0) + bytes.count + preventions[0];
-        uint64_t before = 0;
-        if (piece)
-            before = sum_before(p.links.bytes, piece, serial, size);
-        else if (lane_id() == 0)
-            publish(p.links.bytes, serial, Published::sum, size);
-        if (lane_id() == 0) {
-            shared_place[0] = before;
-            if (piece + 1 == static_cast<uint32_t>(grid_x())) p.result->bytes = before + size;
-            if (!fits) p.result->failed = p.number;
-        }
+    const uint32_t size = (begins_slice ? kNalPrefixBytes : 0) + bytes.count + preventions[0];
+    if (thread == 0) publish(p.links.bytes + piece, serial, piece ? Published::own : Published::sum, size);
+    const uint64_t bytes_before = block_look_back<kWarps>(p.links.bytes, piece, serial);
+    if (thread == 0) {
+        if (piece) publish(p.links.bytes + piece, serial, Published::sum, bytes_before + size);
+        if (piece + 1 == static_cast<uint32_t>(grid_x())) p.result->bytes = bytes_before + size;
+        if (!fits) p.result->failed = p.number;
     }
-    block_sync();
-    uint8_t *place = p.bytes + shared_place[0];
+    uint8_t *place = p.bytes + bytes_before;
     if (begins_slice) {
         if (thread < kNalPrefixBytes) place[thread] = thread < 3 ? 0 : thread == 3 ? 1 : nal_header(kNalIdrSlice);
         place += kNalPrefixBytes;

@@ -28,6 +28,12 @@ struct PieceThreads {
     static constexpr int kThreads = (kPieceMacroblocks * kUnits + 31) / 32 * 32;
 };
 
+// Words that the bits of a piece take at most: macroblock_layer() at the largest bit depth, what is filled up, a slice
+// header.
+CUDAENC_HD constexpr uint32_t most_piece_words(ChromaFormat f) {
+    return (kPieceMacroblocks * (most_macroblock_bits({f, true, 14, 14, 1, 1}) + 8) + 128) / 32 + 4;
+}
+
 // What pieces tell those after them, see look_back.cuh: a word each.
 struct PieceLinks {
     uint64_t *phases;  // bits, counted from a byte's beginning
@@ -50,9 +56,9 @@ struct CavlcArguments {
     const PieceRange *ranges;
     const CavlcTables *tables;
     PieceLinks links;
-    uint8_t *bytes;  // the NAL units of all slices: as many as they have at most
-    NalResult *result;
-    uint32_t number;  // of the picture, not 0
+    uint8_t *bytes;     // the NAL units of all slices: as many as they have at most
+    NalResult *result;  // in pinned memory
+    uint32_t number;    // of the picture, not 0
 };
 // Grid: a thread-block a piece, of PieceThreads<F>::kThreads.
 template <ChromaFormat F>

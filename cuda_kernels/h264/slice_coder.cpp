@@ -43,11 +43,11 @@ PictureBuffers DeviceSliceCoder::make_buffers() const {
     PictureBuffers b;
     b.links = DeviceArray<uint64_t>(device_, 3 * ranges_.count());
     b.tickets = DeviceArray<uint32_t>(device_, 1);
-    b.device_result = DeviceArray<NalResult>(device_, 1);
     const uint64_t slice_bytes = most_nal_bytes(sizeof(SliceHeaderBits::words) + 1);
     const uint64_t bits = static_cast<uint64_t>(format_.macroblocks()) * (most_macroblock_bits(format_) + 7);
     b.bytes = DeviceArray<uint8_t>(device_, slice_count_ * slice_bytes + most_nal_bytes(bits / 8 + 1));
     b.result = std::make_unique<PinnedArray<NalResult>>(device_, 1);
+    *b.result->data() = {};
     return b;
 }
 
@@ -73,18 +73,15 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
     if (b.pictures == 0) {
         device_->fill(stream, b.links.data(), 0, b.links.bytes());
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
-        device_->fill(stream, b.device_result.data(), 0, b.device_result.bytes());
     }
     const uint32_t serial = b.pictures % 255 + 1;
     b.pictures++;
     const size_t pieces = ranges_.count();
     uint64_t *links = b.links.data();
     const CavlcArguments arguments{
-        format_,        picture,
-        headers,        ranges_.data(),
-        tables_.data(), {links, links + pieces, links + 2 * pieces, b.tickets.data(), serial},
-        b.bytes.data(), b.device_result.data(),
-        b.pictures};
+        format_,        picture,          headers,
+        ranges_.data(), tables_.data(),   {links, links + pieces, links + 2 * pieces, b.tickets.data(), serial},
+        b.bytes.data(), b.result->data(), b.pictures};
     const unsigned grid = static_cast<unsigned>(pieces);
     switch (format_.chroma) {
         case ChromaFormat::c400:
@@ -100,7 +97,6 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
             launch_cavlc<ChromaFormat::c444>(*device_, stream, grid, arguments);
             break;
     }
-    device_->download(stream, b.result->data(), b.device_result.data(), sizeof(NalResult));
 }
 
 uint64_t nal_bytes(const PictureBuffers &buffers) {

@@ -14,9 +14,8 @@ struct PictureBuffers {
     DeviceArray<uint64_t> links;
     DeviceArray<uint32_t> tickets;
     uint32_t pictures = 0;  // that were coded; 0: links and tickets are to be cleared, as after an error of the device
-    DeviceArray<NalResult> device_result;
-    DeviceArray<uint8_t> bytes;  // the NAL units of all slices, nal_bytes() of them
-    std::unique_ptr<PinnedArray<NalResult>> result;
+    DeviceArray<uint8_t> bytes;                      // the NAL units of all slices, nal_bytes() of them
+    std::unique_ptr<PinnedArray<NalResult>> result;  // which the kernel writes
 };
 
 // Device memory for what the host hands over of a picture in flight.
