@@ -4,25 +4,51 @@
 #pragma GCC diagnostic ignored "-Wpsabi"  // no vector crosses a call that is not inlined
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace cudaenc {
 
 using Row4 = int32_t __attribute__((vector_size(16)));
 using Row8 = int32_t __attribute__((vector_size(32)));
 
-// From memory, numbers of another width.
-template <class Number, class Vector>
-[[gnu::always_inline]] inline void load(Vector &v, const void *from) {
-    using Narrow __attribute__((vector_size(sizeof(Vector) / 4 * sizeof(Number)))) = Number;
+// From memory, numbers of another width, and to it.
+template <class Number>
+[[gnu::always_inline]] inline void load(Row8 &v, const void *from) {
+    using Narrow __attribute__((vector_size(8 * sizeof(Number)))) = Number;
     Narrow narrow;
     std::memcpy(&narrow, from, sizeof narrow);
-    v = __builtin_convertvector(narrow, Vector);
+    v = __builtin_convertvector(narrow, Row8);
 }
-template <class Number, class Vector>
-[[gnu::always_inline]] inline void store(Number *to, const Vector &v) {
-    using Narrow __attribute__((vector_size(sizeof(Vector) / 4 * sizeof(Number)))) = Number;
+template <class Number>
+[[gnu::always_inline]] inline void store(Number *to, const Row8 &v) {
+    using Narrow __attribute__((vector_size(8 * sizeof(Number)))) = Number;
     const Narrow narrow = __builtin_convertvector(v, Narrow);
     std::memcpy(to, &narrow, sizeof narrow);
+}
+// Four numbers of 16 bits: as one of 64, since compilers are poor at vectors of that size.
+using Half8 = int16_t __attribute__((vector_size(16)));
+using Long2 = int64_t __attribute__((vector_size(16)));
+template <class Number>
+[[gnu::always_inline]] inline void load(Row4 &v, const void *from) {
+    if constexpr (sizeof(Number) == 4) {
+        std::memcpy(&v, from, sizeof v);
+    } else {
+        static_assert(sizeof(Number) == 2);
+        int64_t numbers;
+        std::memcpy(&numbers, from, sizeof numbers);
+        const Half8 narrow = (Half8)Long2{numbers, 0};
+        if constexpr (std::is_signed_v<Number>)
+            v = (Row4)__builtin_shufflevector(narrow, narrow, 0, 0, 1, 1, 2, 2, 3, 3) >> 16;
+        else
+            v = (Row4)__builtin_shufflevector(narrow, Half8{}, 0, 8, 1, 9, 2, 10, 3, 11);
+    }
+}
+template <class Number>
+[[gnu::always_inline]] inline void store(Number *to, const Row4 &v) {
+    static_assert(sizeof(Number) == 2);
+    const Half8 both = (Half8)v;
+    const int64_t numbers = ((Long2)__builtin_shufflevector(both, both, 0, 2, 4, 6, 0, 2, 4, 6))[0];
+    std::memcpy(to, &numbers, sizeof numbers);
 }
 
 [[gnu::always_inline]] inline void transpose(Row4 (&v)[4]) {

@@ -18,7 +18,7 @@ namespace {
 
 using Lanes = int16_t __attribute__((vector_size(32)));
 using Half = int16_t __attribute__((vector_size(16)));
-using Quarter = int16_t __attribute__((vector_size(8)));
+using Longs = int64_t __attribute__((vector_size(32)));
 
 template <int Bit>
 [[gnu::always_inline]] inline Lanes partner(const Lanes &x) {
@@ -68,10 +68,13 @@ template <class Vector>
 // row(y): where the samples of row y are.
 template <class RowOf>
 [[gnu::always_inline]] inline void get_4x4(Lanes &x, const RowOf &row) {
-    Quarter rows[4];
-    for (int y = 0; y < 4; y++) get(rows[y], row(y));
-    x = join(__builtin_shufflevector(rows[0], rows[1], 0, 1, 2, 3, 4, 5, 6, 7),
-             __builtin_shufflevector(rows[2], rows[3], 0, 1, 2, 3, 4, 5, 6, 7));
+    Longs rows;
+    for (int y = 0; y < 4; y++) {
+        int64_t samples;
+        std::memcpy(&samples, row(y), sizeof samples);
+        rows[y] = samples;
+    }
+    x = (Lanes)rows;
 }
 template <class RowOf>
 [[gnu::always_inline]] inline void get_two_rows(Lanes &x, const RowOf &row, int y0, int y1) {
@@ -248,7 +251,7 @@ namespace {
 struct Scanned {
     alignas(32) int16_t levels[16], exact[16];
     uint32_t nonzero;  // bit k: level k is not 0
-    uint32_t ones;     // it was rounded up to 1 or -1
+    uint32_t ones;     // it is one of those to be looked at
 };
 
 // Decides on those of 1, from the highest frequency on: dropped(k) is told which become 0. Bits of the block.
@@ -262,7 +265,7 @@ template <class Dropped>
         return counter.bits;
     };
     uint32_t bits = count(s.nonzero);
-    for (uint32_t rest = bits_per_step ? s.ones : 0; rest;) {
+    for (uint32_t rest = s.ones; rest;) {
         const int k = floor_log2(rest);
         rest ^= 1u << k;
         const uint32_t fewer = count(s.nonzero ^ 1u << k);
@@ -277,9 +280,9 @@ template <class Dropped>
 }
 
 constexpr Lanes kOnes = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-// Lanes of levels that were rounded up to 1 or -1.
-[[gnu::always_inline]] inline Lanes rounded_to_one(const Lanes &levels, const Lanes &exact) {
-    return (magnitude(levels) == kOnes) & (exact < 256);
+// Levels of 1 and -1 that may be worth less than their bits.
+[[gnu::always_inline]] inline Lanes doubtful(const Lanes &levels, const Lanes &exact) {
+    return (magnitude(levels) == kOnes) & (exact < 240);
 }
 
 // By index: its place in the zig-zag sequence.
@@ -307,7 +310,7 @@ struct Rounded {
     std::memcpy(s.levels, &level_scan, sizeof s.levels);
     std::memcpy(s.exact, &exact_scan, sizeof s.exact);
     s.nonzero = nonzero_of(level_scan);
-    s.ones = s.nonzero ? nonzero_of(rounded_to_one(level_scan, exact_scan)) : 0;
+    s.ones = bits_per_step && s.nonzero ? nonzero_of(doubtful(level_scan, exact_scan)) : 0;
     Rounded r{false, 0};
     r.bits = round_by_rate(s, first, bits_per_step, totals, x, y, [&](int k) {
         levels[kZigzag4x4[k]] = 0;
@@ -323,7 +326,7 @@ struct Rounded {
     alignas(32) int16_t exact_levels[64];
     std::memcpy(exact_levels, exact, sizeof exact_levels);
     for (int i = 0; i < 4; i++) {
-        const uint32_t ones = nonzero_of(rounded_to_one(level[i], exact[i]));
+        const uint32_t ones = bits_per_step ? nonzero_of(doubtful(level[i], exact[i])) : 0;
         for (uint32_t rest = nonzero_of(level[i]); rest; rest &= rest - 1) {
             const int lane = count_trailing_zeros(rest), at = 16 * i + lane, place = kPlace8x8[at], k = place / 4;
             Scanned &part = s[place % 4];
@@ -401,10 +404,9 @@ constexpr int32_t rounding_of(int32_t fraction, int32_t shift) { return fraction
 
 // Rows of an NxN block, two or four a vector, narrowed.
 [[gnu::always_inline]] inline void narrow(const Row4 (&v)[4], Lanes (&to)[1]) {
-    Quarter rows[4];
-    for (int i = 0; i < 4; i++) rows[i] = __builtin_convertvector(v[i], Quarter);
-    to[0] = join(__builtin_shufflevector(rows[0], rows[1], 0, 1, 2, 3, 4, 5, 6, 7),
-                 __builtin_shufflevector(rows[2], rows[3], 0, 1, 2, 3, 4, 5, 6, 7));
+    const Row8 a = __builtin_shufflevector(v[0], v[1], 0, 1, 2, 3, 4, 5, 6, 7);
+    const Row8 b = __builtin_shufflevector(v[2], v[3], 0, 1, 2, 3, 4, 5, 6, 7);
+    to[0] = join(__builtin_convertvector(a, Half), __builtin_convertvector(b, Half));
 }
 [[gnu::always_inline]] inline void narrow(const Row8 (&v)[8], Lanes (&to)[4]) {
     for (int i = 0; i < 4; i++)
@@ -417,24 +419,29 @@ template <class Line, int N>
 [[gnu::always_inline]] inline uint32_t quantise_block(Line (&v)[N], const int32_t *multipliers, int32_t shift,
                                                       const Rounding &rounding, int first, int16_t *levels,
                                                       Totals &totals, int x, int y) {
-    Line rows[N], exact_rows[N];
+    const bool by_rate = rounding.bits_per_step;
+    Line rows[N], products[N];
     if (first) v[0][0] = 0;
-    const int32_t most = INT16_MAX;
     for (int i = 0; i < N; i++) {
         Line multiplier, round = Line{} + rounding_of(rounding.ac, shift);
         load<int32_t>(multiplier, multipliers + N * i);
         if (i == 0) round[0] = rounding_of(rounding.dc, shift);
-        const Line sign = v[i] >> 31, product = ((v[i] ^ sign) - sign) * multiplier;
-        v[i] = (((product + round) >> shift) ^ sign) - sign;
+        const Line sign = v[i] >> 31;
+        products[i] = ((v[i] ^ sign) - sign) * multiplier;
+        v[i] = (((products[i] + round) >> shift) ^ sign) - sign;
         rows[i] = v[i];
-        const Line exact = product >> (shift - 8);
-        exact_rows[i] = exact > most ? Line{} + most : exact;
     }
     transpose(rows);
-    transpose(exact_rows);
-    Lanes level[N * N / 16], exact[N * N / 16];
+    Lanes level[N * N / 16], exact[N * N / 16] = {};
     narrow(rows, level);
-    narrow(exact_rows, exact);
+    if (by_rate) {
+        for (Line &p : products) {
+            p >>= shift - 8;
+            p = p > INT16_MAX ? Line{} + INT16_MAX : p;
+        }
+        transpose(products);
+        narrow(products, exact);
+    }
     std::memcpy(levels, level, sizeof level);
     Rounded rounded;
     if constexpr (N == 4)

@@ -21,7 +21,7 @@ struct Block {
 
 // Predictions are ranked by the sum of absolute Hadamard transformed differences to the source: half of the sum over
 // 4x4 blocks, or a quarter of that of an 8x8 block. That of modes which are not available:
-inline constexpr uint32_t kNotAvailable = 1 << 28;
+inline constexpr uint32_t kNotAvailable = 1 << 26;
 
 // What an NxN block may be predicted by.
 template <int N>

@@ -104,66 +104,78 @@ class Predictions {
   public:
     void load(const Edge<N> &e, const Available &available, int bit_depth) {
         constexpr int corner = Edge<N>::kCorner;
+        Sample *const two = lines_ + kTwo, *const three = lines_ + kThree;
         for (int i = 0; i < Edge<N>::kCount; i++) {
-            two_[i] = static_cast<Sample>(filter_2(e[i], e[i + 1]));
-            three_[i] = static_cast<Sample>(filter_3(e[i - 1], e[i], e[i + 1]));
+            two[i] = static_cast<Sample>(filter_2(e[i], e[i + 1]));
+            three[i] = static_cast<Sample>(filter_3(e[i - 1], e[i], e[i + 1]));
         }
+        Sample *const down = lines_ + kDown, *const up = lines_ + kUp;
         for (int i = 0; i < N; i++) {
-            horizontal_down_[2 * i] = two_[i];
-            horizontal_down_[2 * i + 1] = three_[i + 1];
-            horizontal_down_[2 * N + i] = three_[corner + 1 + i];
+            down[2 * i] = two[i];
+            down[2 * i + 1] = three[i + 1];
+            down[2 * N + i] = three[corner + 1 + i];
         }
         for (int i = 0; i < N - 1; i++) {
-            horizontal_up_[2 * i] = two_[N - 2 - i];
-            horizontal_up_[2 * i + 1] = three_[N - 2 - i];
+            up[2 * i] = two[N - 2 - i];
+            up[2 * i + 1] = three[N - 2 - i];
         }
-        for (int i = 2 * N - 2; i < 3 * N; i++) horizontal_up_[i] = e[0];
+        for (int i = 2 * N - 2; i < 3 * N; i++) up[i] = e[0];
+        Sample *const even = lines_ + kRightEven + N / 2, *const odd = lines_ + kRightOdd + N / 2;
         for (int i = 0; i < N; i++) {
-            vertical_right_[0][N / 2 + i] = two_[corner + i];
-            vertical_right_[1][N / 2 + i] = three_[corner + i];
+            even[i] = two[corner + i];
+            odd[i] = three[corner + i];
         }
         for (int i = 1; i < N / 2; i++) {
-            vertical_right_[0][N / 2 - i] = three_[corner + 1 - 2 * i];
-            vertical_right_[1][N / 2 - i] = three_[corner - 2 * i];
+            even[-i] = three[corner + 1 - 2 * i];
+            odd[-i] = three[corner - 2 * i];
         }
         int sum = 0;
         for (int i = 0; i < N; i++) {
-            vertical_[i] = e[Edge<N>::kAbove + i];
-            for (int x = 0; x < N; x++) horizontal_[N * i + x] = e[N - 1 - i];
-            sum += (available.left ? e[i] : 0) + (available.above ? vertical_[i] : 0);
+            lines_[kAbove + i] = e[Edge<N>::kAbove + i];
+            std::fill_n(lines_ + kLeft + N * i, N, e[N - 1 - i]);
+            sum += (available.left ? e[i] : 0) + (available.above ? e[Edge<N>::kAbove + i] : 0);
         }
-        std::fill_n(dc_, N, dc_of(sum, N * (available.left + available.above), bit_depth));
+        std::fill_n(lines_ + kMean, N, dc_of(sum, N * (available.left + available.above), bit_depth));
     }
     // N samples.
     const Sample *row(int mode, int y) const {
-        constexpr int above = Edge<N>::kAbove;
-        switch (mode) {
-            case kVertical:
-                return vertical_;
-            case kHorizontal:
-                return horizontal_ + N * y;
-            case kDc:
-                return dc_;
-            case kDownLeft:
-                return three_ + above + 1 + y;
-            case kDownRight:
-                return three_ + Edge<N>::kCorner - y;
-            case kVerticalRight:
-                return vertical_right_[y % 2] + N / 2 - y / 2;
-            case kHorizontalDown:
-                return horizontal_down_ + 2 * (N - 1 - y);
-            case kVerticalLeft:
-                return y % 2 ? three_ + above + 1 + y / 2 : two_ + above + y / 2;
-            default:
-                return horizontal_up_ + 2 * y;
-        }
+        const Rows &rows = kRows[mode];
+        return lines_ + (y % 2 ? rows.odd : rows.even) + y / 2 * rows.step;
+    }
+    void copy(int mode, Sample *to) const {
+        for (int y = 0; y < N; y++) std::copy_n(row(mode, y), N, to + N * y);
     }
 
   private:
-    alignas(32) Sample two_[3 * N + 4], three_[3 * N + 4];  // filtered by 2 and by 3 taps
-    alignas(32) Sample horizontal_down_[3 * N], horizontal_up_[3 * N];
-    alignas(32) Sample vertical_right_[2][2 * N];  // even and odd rows
-    alignas(32) Sample vertical_[N], horizontal_[N * N], dc_[N];
+    // Places of lines: filtered by 2 and by 3 taps, and those of modes that mix them or need none.
+    enum {
+        kTwo = 0,
+        kThree = kTwo + 3 * N + 4,
+        kDown = kThree + 3 * N + 4,
+        kUp = kDown + 3 * N,
+        kRightEven = kUp + 3 * N,
+        kRightOdd = kRightEven + 2 * N,
+        kAbove = kRightOdd + 2 * N,
+        kMean = kAbove + N,
+        kLeft = kMean + N,
+        kSamples = kLeft + N * N
+    };
+    // Where the first two rows begin, and how much further those after them.
+    struct Rows {
+        int16_t even, odd, step;
+    };
+    static constexpr Rows kRows[kModes] = {
+        {kAbove, kAbove, 0},
+        {kLeft, kLeft + N, 2 * N},
+        {kMean, kMean, 0},
+        {kThree + N + 2, kThree + N + 3, 2},
+        {kThree + N, kThree + N - 1, -2},
+        {kRightEven + N / 2, kRightOdd + N / 2, -1},
+        {kDown + 2 * N - 2, kDown + 2 * N - 4, -4},
+        {kTwo + N + 1, kThree + N + 2, 1},
+        {kUp, kUp + 2, 4},
+    };
+    alignas(32) Sample lines_[kSamples];
 };
 
 // Plane prediction of 16x16 luma (8.3.3.4) and of chroma (8.3.4.4): 8 or 16 wide and high.

@@ -36,16 +36,27 @@ constexpr Rounding kRounding = {100, 96, 0}, kRoundingByRate = {112, 112, 11};
 
 constexpr uint32_t ue_bits(uint32_t v) { return 2 * (31 - __builtin_clz(v + 1)) + 1; }
 
-// The mode of the least cost, which it does not have again.
-template <size_t N>
-int take_least(uint32_t (&costs)[N], uint32_t &cost) {
-    int least = 0;
-    for (int mode = 1; mode < static_cast<int>(N); mode++)
-        if (costs[mode] < costs[least]) least = mode;
-    cost = costs[least];
-    costs[least] = UINT32_MAX;
-    return least;
-}
+// Costs of modes below 2^28; the least one is taken from them, the first of equals.
+template <int Modes>
+class Costs {
+  public:
+    uint32_t &operator[](int mode) { return costs_[mode]; }
+    struct Least {
+        int mode;
+        uint32_t cost;
+    };
+    Least take() {
+        uint32_t least = UINT32_MAX;
+        for (int mode = 0; mode < Modes; mode++)
+            least = std::min(least, costs_[mode] << 4 | static_cast<uint32_t>(mode));
+        const int mode = static_cast<int>(least & 15);
+        costs_[mode] = (1 << 28) - 1;
+        return {mode, least >> 4};
+    }
+
+  private:
+    uint32_t costs_[Modes];
+};
 
 template <int Size>
 struct BlocksOf;
@@ -70,8 +81,16 @@ ConstBlock constant(const Block &b) { return {b.data, b.stride}; }
 Block at(const Block &b, int x, int y) { return {b.data + y * b.stride + x, b.stride}; }
 ConstBlock at(const ConstBlock &b, int x, int y) { return {b.data + y * b.stride + x, b.stride}; }
 
+template <int Width>
+void copy(const ConstBlock &from, const Block &to, int height) {
+    for (int y = 0; y < height; y++) std::copy_n(from.data + y * from.stride, Width, to.data + y * to.stride);
+}
+// 8 or 16 wide.
 void copy(const ConstBlock &from, const Block &to, int width, int height) {
-    for (int y = 0; y < height; y++) std::memcpy(to.data + y * to.stride, from.data + y * from.stride, 2 * width);
+    if (width == 16)
+        copy<16>(from, to, height);
+    else
+        copy<8>(from, to, height);
 }
 
 }  // namespace
@@ -104,6 +123,7 @@ void MacroblockCoder::begin(Luma &luma, MacroblockType type) const {
     luma.macroblock.type = type;
     luma.bits = 0;
     luma.cost = 0;
+    luma.satd = 0;
     std::fill_n(luma.distortion, 3, 0);
     for (int i = 0; i < 4; i++) {
         luma.modes[0][1 + i] = place_->above ? place_->above->mode_below[i] : kNone;
@@ -145,8 +165,9 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
 
     const int components = luma_components(f_.chroma);
     Ranking<Size> ranking[3];
-    uint32_t costs[kModes];
-    for (int mode = 0; mode < kModes; mode++) costs[mode] = (satd_lambda_ * mode_bits(mode)) >> 8;
+    Costs<kModes> costs;
+    for (int mode = 0; mode < kModes; mode++) costs[mode] = (4 * satd_lambda_) >> 8;
+    costs[predicted] = satd_lambda_ >> 8;
     for (int c = 0; c < components; c++) {
         Blocks::rank(constant(at(place_->samples[c], x, y)), available, f_.bit_depth, at(source(c), x, y), ranking[c]);
         for (int mode = 0; mode < kModes; mode++) costs[mode] += ranking[c].satd[mode];
@@ -164,17 +185,16 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     int best_mode = 0;
     uint32_t limit = kNotAvailable - 1;
     for (int i = 0; i < candidates_; i++) {
-        uint32_t cost;
-        const int mode = take_least(costs, cost);
+        const auto [mode, cost] = costs.take();
         if (cost > limit) break;
+        if (!best) luma.satd += cost;
         limit = std::min(limit, cost + cost / 4);  // others are hardly ever better
         Attempt &attempt = attempts[best == &attempts[0]];
         attempt.bits = 0;
         uint64_t distortion = 0;
         for (int c = 0; c < components; c++) {
             alignas(32) Sample prediction[Size * Size];
-            for (int i = 0; i < Size; i++)
-                std::copy_n(ranking[c].predictions.row(mode, i), Size, prediction + Size * i);
+            ranking[c].predictions.copy(mode, prediction);
             Totals &totals = luma.totals[c];
             const Coded coded =
                 Blocks::code(at(source(c), x, y), {prediction, Size}, quantiser(c), rounding_, f_.bit_depth,
@@ -204,7 +224,7 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     for (int c = 0; c < components; c++) {
         luma.distortion[c] += best->distortion[c];
         std::memcpy(luma.levels[c] + Size * Size * block, best->levels[c], sizeof best->levels[c]);
-        copy({best->reconstruction[c], Size}, at(place_->samples[c], x, y), Size, Size);
+        copy<Size>({best->reconstruction[c], Size}, at(place_->samples[c], x, y), Size);
     }
 }
 
@@ -214,7 +234,11 @@ void MacroblockCoder::try_blocks(Luma &luma, int64_t limit) {
     begin(luma, BlocksOf<Size>::type);
     for (int block = 0; block < BlocksOf<Size>::count; block++) {
         code_best<Size>(luma, block);
-        if (luma.cost >= limit) return;
+        const int64_t rest = BlocksOf<Size>::count - 1 - block;  // each of them takes a bit at least
+        if (luma.cost + rest * static_cast<int64_t>(lambda_) >= limit) {
+            luma.cost = limit;
+            return;
+        }
     }
     // 8x8 blocks without levels are not coded: coeff_token of total_coeff 0 is taken off again.
     for (int b = 0; b < 4; b++) {
@@ -240,26 +264,27 @@ void MacroblockCoder::try_blocks(Luma &luma, int64_t limit) {
 
 // ---- Intra 16x16, and chroma of 4:2:0 and 4:2:2.
 
-void MacroblockCoder::try_16x16(Luma &luma) {
+void MacroblockCoder::choose_16x16(Luma &luma) {
     begin(luma, MacroblockType::i16x16);
     for (int y = 1; y <= 4; y++) std::fill_n(luma.modes[y] + 1, 4, int8_t{kDc});
-    const int components = luma_components(f_.chroma);
-    MacroblockRanking ranking[3];
-    uint32_t costs[k16x16Modes];
+    Costs<k16x16Modes> costs;
     for (int mode = 0; mode < k16x16Modes; mode++)
         costs[mode] = (satd_lambda_ * ue_bits(static_cast<uint32_t>(1 + mode))) >> 8;
-    for (int c = 0; c < components; c++) {
-        rank_16x16(constant(place_->samples[c]), place_->available, f_.bit_depth, source(c), ranking[c]);
-        for (int mode = 0; mode < k16x16Modes; mode++) costs[mode] += ranking[c].satd[mode];
+    for (int c = 0; c < luma_components(f_.chroma); c++) {
+        rank_16x16(constant(place_->samples[c]), place_->available, f_.bit_depth, source(c), ranking_16x16_[c]);
+        for (int mode = 0; mode < k16x16Modes; mode++) costs[mode] += ranking_16x16_[c].satd[mode];
     }
-    uint32_t cost;
-    const int mode = take_least(costs, cost);
-
+    const auto [mode, cost] = costs.take();
     luma.macroblock.intra_16x16_pred_mode = static_cast<uint8_t>(mode);
+    luma.satd = cost;
+}
+
+void MacroblockCoder::try_16x16(Luma &luma) {
+    const int mode = luma.macroblock.intra_16x16_pred_mode;
     uint32_t ac_bits = 0;
-    for (int c = 0; c < components; c++) {
+    for (int c = 0; c < luma_components(f_.chroma); c++) {
         const CodedMacroblock coded =
-            code_16x16(source(c), {ranking[c].predictions[mode], 16}, quantiser(c), rounding_, f_.bit_depth,
+            code_16x16(source(c), {ranking_16x16_[c].predictions[mode], 16}, quantiser(c), rounding_, f_.bit_depth,
                        luma.levels[c], {luma.reconstruction[c], 16}, luma.totals[c]);
         luma.distortion[c] = coded.distortion;
         luma.bits += coded.dc_bits;
@@ -273,7 +298,7 @@ void MacroblockCoder::try_16x16(Luma &luma) {
 void MacroblockCoder::try_chroma() {
     const int height = f_.rows(1), blocks = chroma_blocks(f_.chroma);
     MacroblockRanking ranking[2];
-    uint32_t costs[kChromaModes];
+    Costs<kChromaModes> costs;
     for (int mode = 0; mode < kChromaModes; mode++)
         costs[mode] = (satd_lambda_ * ue_bits(static_cast<uint32_t>(mode))) >> 8;
     for (int c = 0; c < 2; c++) {
@@ -281,8 +306,7 @@ void MacroblockCoder::try_chroma() {
                     ranking[c]);
         for (int mode = 0; mode < kChromaModes; mode++) costs[mode] += ranking[c].satd[mode];
     }
-    uint32_t cost;
-    chroma_.mode = take_least(costs, cost);
+    chroma_.mode = costs.take().mode;
 
     const Quantiser &dc = kQuantisers[static_cast<size_t>(chroma_qp_ + (height == 16 ? 3 : 0))];
     uint64_t distortion = 0;
@@ -309,14 +333,18 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
                                               Neighbour &neighbour) {
     begin(place);
     if (f_.has_chroma_blocks()) try_chroma();
-    Luma *best = &luma_[0];
+    Luma *best = nullptr;
     const auto keep_better = [&](Luma &other) {
-        if (other.cost < best->cost) best = &other;
+        if (!best || other.cost < best->cost) best = &other;
     };
-    try_16x16(luma_[0]);
+    choose_16x16(luma_[0]);
     if (f_.transform_8x8) {
-        try_blocks<8>(luma_[1], best->cost);
+        try_blocks<8>(luma_[1], INT64_MAX);
         keep_better(luma_[1]);
+    }
+    if (!best || luma_[0].satd < luma_[1].satd * 3 / 2) {
+        try_16x16(luma_[0]);
+        keep_better(luma_[0]);
     }
     try_blocks<4>(luma_[2], best->cost);
     keep_better(luma_[2]);

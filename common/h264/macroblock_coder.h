@@ -75,6 +75,7 @@ class MacroblockCoder {
         uint32_t bits;  // of residual()
         uint32_t distortion[3];
         int64_t cost;
+        uint32_t satd;  // by which modes were ranked
         Modes modes;
         Totals totals[3];
         alignas(32) int16_t levels[3][17 * 16];
@@ -104,6 +105,7 @@ class MacroblockCoder {
     void try_blocks(Luma &luma, int64_t limit);
     template <int Size>
     void code_best(Luma &luma, int block);
+    void choose_16x16(Luma &luma);
     void try_16x16(Luma &luma);
     void try_chroma();
     uint32_t bits_of(const Luma &luma) const;
@@ -121,6 +123,7 @@ class MacroblockCoder {
     Rounding rounding_{};
     alignas(32) Sample source_[3][256];
     Luma luma_[3];
+    MacroblockRanking ranking_16x16_[3];
     Chroma chroma_;
 };
 
