@@ -1,7 +1,7 @@
 #!/bin/bash
 # The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing, needs NVIDIA's driver only.
 # Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
-# Environment: JOBS tests at a time; FUZZ=60 rounds; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer.
+# Environment: JOBS tests at a time; FUZZ=20 rounds; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer.
 # Writes gpu-record.txt, to be committed as fate_tests/gpu-record.txt, and logs/. Ends in a line "N passed, N failed".
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
@@ -90,7 +90,7 @@ unit() {
 for program in check/test_*; do unit "${program##*/}" "$program" "$device"; done
 
 # ---- Random options and pictures, a process each; and libavcodec's API
-unit fuzz bin/cudaenc_fuzz "${FUZZ:-60}" 1 "$device"
+unit fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device"
 bin/api "$device" >logs/api.log 2>&1 || true
 read -r good bad < <(awk '/ passed, / { print $1, $3; found = 1 } END { if (!found) print 0, 1 }' logs/api.log)
 [ "$bad" = 0 ] || tail -n 20 logs/api.log
