@@ -16,9 +16,11 @@ int thread_count(int threads) {
 
 }  // namespace
 
-CpuEncoder::CpuEncoder(int slots, int threads, std::span<const char *const> stage_names, bool stage_times)
-    : name_(format_string("cpu, %d thread%s", thread_count(threads), thread_count(threads) == 1 ? "" : "s")),
-      packets_(std::make_shared<PacketPool>(nullptr)),
+CpuEncoder::CpuEncoder(int slots, int threads, std::span<const char *const> stage_names, bool stage_times,
+                       std::shared_ptr<Device> device)
+    : name_((device ? device->name() + " and " : "") +
+            format_string("cpu, %d thread%s", thread_count(threads), thread_count(threads) == 1 ? "" : "s")),
+      packets_(std::make_shared<PacketPool>(std::move(device))),
       tasks_(slots),
       pool_(thread_count(threads)) {
     for (Task &task : tasks_) task.times.resize(stage_names.size() + 1);
@@ -32,7 +34,12 @@ void CpuEncoder::submit(int slot, const CudaencFrame &frame) {
     Task &task = tasks_[slot];
     task.error = nullptr;
     task.done = false;
-    pool_.post([this, slot, &task] {
+    begin(slot);
+}
+
+void CpuEncoder::start(int slot) {
+    pool_.post([this, slot] {
+        Task &task = tasks_[slot];
         try {
             task.packet = encode(slot);
             begin_stage(slot, static_cast<int>(task.times.size()) - 1);

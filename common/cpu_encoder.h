@@ -23,11 +23,16 @@ class CpuEncoder : public Encoder {
     std::span<const CudaencStageTime> stage_times() const override { return times_; }
 
   protected:
-    // threads 0: one per core. stage_times: whether stages are timed for the caller.
-    CpuEncoder(int slots, int threads, std::span<const char *const> stage_names, bool stage_times);
+    // threads 0: one per core. stage_times: whether stages are timed for the caller. device: what the last stages run
+    // on, and copy into packets from; nullptr: none.
+    CpuEncoder(int slots, int threads, std::span<const char *const> stage_names, bool stage_times,
+               std::shared_ptr<Device> device = nullptr);
 
     // Keeps what the frame brings, on the caller's thread: all but the pixels has to be copied.
     virtual void take(int slot, const CudaencFrame &frame) = 0;
+    // Has encode() called for the frame, by start(): at once, unless the codec waits for other frames.
+    virtual void begin(int slot) { start(slot); }
+    void start(int slot);
     // Codes that frame, on a thread of the pool, whose loops it may use.
     virtual PooledBuffer encode(int slot) = 0;
 

@@ -44,6 +44,7 @@ const char *cudaenc_error_string(int code);
 typedef enum CudaencCodec {
     CUDAENC_CODEC_J2K = 1,   /**< JPEG 2000 Part 1, ITU-T T.800. */
     CUDAENC_CODEC_MJPEG = 2, /**< JPEG, baseline, ITU-T T.81: a picture a packet. */
+    CUDAENC_CODEC_H264 = 3,  /**< H.264, ITU-T H.264: IDR pictures of I slices with CAVLC, a picture a packet. */
 } CudaencCodec;
 
 typedef enum CudaencLogLevel {
@@ -143,6 +144,49 @@ typedef struct CudaencMjpegOptions {
 /** Fills in the defaults. */
 void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options);
 
+/* Options of CUDAENC_CODEC_H264. Formats: 8 or 10 bits; gray, or YUV of 4:2:0, 4:2:2 or 4:4:4, no alpha. */
+typedef enum CudaencH264Profile {
+    CUDAENC_H264_AUTO_PROFILE, /**< the first one below that has the format; not Baseline nor Main */
+    CUDAENC_H264_CONSTRAINED_BASELINE,
+    CUDAENC_H264_MAIN,
+    CUDAENC_H264_HIGH,
+    CUDAENC_H264_HIGH_10_INTRA,
+    CUDAENC_H264_HIGH_422_INTRA,
+    CUDAENC_H264_CAVLC_444_INTRA,
+} CudaencH264Profile;
+typedef enum CudaencH264RateControl {
+    CUDAENC_H264_CONSTANT_QP,
+    CUDAENC_H264_CONSTANT_QUALITY,
+    CUDAENC_H264_BIT_RATE,
+} CudaencH264RateControl;
+
+typedef struct CudaencH264Options {
+    int profile;      /**< CudaencH264Profile; default auto */
+    int level;        /**< ten times the level, 10..62; 0 (default): the lowest one that size and rates allow */
+    int slices;       /**< a picture, of whole rows of macroblocks; 0 (default): as few as the level allows */
+    int rate_control; /**< CudaencH264RateControl; default constant quality */
+    int qp;           /**< QP of constant QP, and of constant quality where nothing is adapted; -12 (8 bits: 0)..51;
+                           default 20 */
+    int aq;           /**< adaptive quantisation: by how many 1/256 QP changes where a macroblock's variance doubles,
+                           0..1024; -1 (default): 256, but 0 with constant QP */
+    int effort;       /**< how hard modes and levels are looked for, 1 to 3; default 3 */
+    int64_t bit_rate; /**< bits/s, of CUDAENC_H264_BIT_RATE */
+    int64_t max_rate; /**< bits/s into the decoder's buffer; 0 (default): none, or bit_rate where there is a buffer */
+    int64_t buffer_size; /**< bits, of the decoder's buffer, which never runs out; 0 (default): none, or a second of
+                              max_rate */
+    int cbr;             /**< 1: filler data keeps the rate at bit_rate; default 0 */
+    int qp_min, qp_max;  /**< what the rate control chooses from; default -12 and 51. Buffers come before qp_max */
+    int deblock;         /**< 1: decoders run the deblocking filter; default 0 */
+    int aud;             /**< 1: access unit delimiters; default 0 */
+    int repeat_headers;  /**< 1: parameter sets are in every packet (default); 0: in cudaenc_extradata() only */
+    int timecodes;       /**< 1: the stream tells that frames have timecodes; default 0: theirs are not written */
+    int frame_rate_num, frame_rate_den;       /**< frames/s; 0/x (default): unknown, not allowed with rates */
+    int sample_aspect_num, sample_aspect_den; /**< 0/x (default): unknown */
+    int chroma_location;                      /**< chroma_sample_loc_type of 4:2:0, 0..5; -1 (default): not told */
+} CudaencH264Options;
+/** Fills in the defaults. */
+void cudaenc_h264_defaults(CudaencH264Options *options);
+
 typedef struct CudaencConfig {
     size_t struct_size; /**< sizeof(CudaencConfig), set by cudaenc_config_defaults() */
     CudaencCodec codec;
@@ -158,8 +202,27 @@ typedef struct CudaencConfig {
     void *log_opaque;
     CudaencJ2kOptions j2k;     /**< of CUDAENC_CODEC_J2K */
     CudaencMjpegOptions mjpeg; /**< of CUDAENC_CODEC_MJPEG */
+    CudaencH264Options h264;   /**< of CUDAENC_CODEC_H264 */
 } CudaencConfig;
 void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec);
+
+/* What CUDAENC_CODEC_H264 writes as SEI messages. */
+typedef struct CudaencTimecode { /**< SMPTE ST 12-1 */
+    int hours, minutes, seconds, frames;
+    int drop_frame;
+} CudaencTimecode;
+typedef struct CudaencMasteringDisplay {
+    uint16_t primaries[3][2]; /**< red, green, blue; x and y in units of 0.00002 */
+    uint16_t white_point[2];
+    uint32_t max_luminance, min_luminance; /**< 0.0001 cd/m2 */
+} CudaencMasteringDisplay;
+typedef struct CudaencContentLight {
+    uint16_t max_content, max_average; /**< cd/m2 */
+} CudaencContentLight;
+typedef struct CudaencUserData {
+    const uint8_t *data; /**< 16 bytes of UUID, then what belongs to it */
+    size_t size;
+} CudaencUserData;
 
 typedef struct CudaencFrame {
     const uint8_t *data[4]; /**< planes; must stay valid and unchanged until the frame's packet was received, or the
@@ -173,6 +236,14 @@ typedef struct CudaencFrame {
     int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
     const uint8_t *exif; /**< a TIFF structure, embedded where the codec has a place for it; copied as the profile is */
     size_t exif_size;
+    /* These are copied too; NULL or 0: none. */
+    const CudaencTimecode *timecode;
+    const CudaencMasteringDisplay *mastering_display;
+    const CudaencContentLight *content_light;
+    const uint8_t *captions; /**< A/53 cc_data: 3 bytes each, at most 31 of them */
+    size_t captions_size;
+    const CudaencUserData *user_data; /**< unregistered */
+    int user_data_count;
 } CudaencFrame;
 
 typedef struct CudaencBuffer CudaencBuffer;
@@ -195,6 +266,10 @@ int cudaenc_open(CudaencSession **session, const CudaencConfig *config);
 
 /** "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90": what runs. Valid until the session is closed. */
 const char *cudaenc_device_name(const CudaencSession *session);
+
+/** What decoders need before the first packet: parameter sets of H.264, as a byte stream. NULL: nothing. Valid until
+ * the session is closed. */
+const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size);
 
 /** Starts encoding a frame; does not wait for it. @return CUDAENC_OK, CUDAENC_AGAIN when async_depth frames are in
  * flight, or an error of this frame. */

@@ -20,6 +20,7 @@ class Encoder {
     virtual void submit(int slot, const CudaencFrame &frame) = 0;  // returns before the frame is coded
     virtual PooledBuffer finish(int slot) = 0;                     // waits; the finished packet
     virtual std::span<const CudaencStageTime> stage_times() const { return {}; }
+    virtual std::span<const uint8_t> extradata() const { return {}; }  // what decoders need before the first packet
 };
 
 }  // namespace cudaenc

@@ -13,6 +13,7 @@
 #include "device.h"
 #include "encoder.h"
 #include "error.h"
+#include "h264/h264.h"
 #include "j2k/j2k.h"
 #include "mjpeg/mjpeg.h"
 
@@ -121,6 +122,13 @@ std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const Cudae
             return mjpeg::make_device_encoder(params, config.async_depth, device, config.device_frames,
                                               config.stage_times);
         }
+        case CUDAENC_CODEC_H264: {
+            const h264::Params params = h264::make_params(config.format, config.h264);
+            const std::shared_ptr<Device> device = choose_device(session, config);
+            if (!device) return h264::make_cpu_encoder(params, config.async_depth, config.threads, config.stage_times);
+            return h264::make_device_encoder(params, config.async_depth, config.threads, device, config.device_frames,
+                                             config.stage_times);
+        }
     }
     throw Error(CUDAENC_ERR_INVALID, format_string("codec %d is not known", config.codec));
 }
@@ -171,6 +179,18 @@ void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {
     options->huffman = CUDAENC_MJPEG_HUFFMAN_OPTIMAL;
 }
 
+void cudaenc_h264_defaults(CudaencH264Options *options) {
+    *options = {};
+    options->rate_control = CUDAENC_H264_CONSTANT_QUALITY;
+    options->qp = 20;
+    options->aq = -1;
+    options->effort = 3;
+    options->qp_min = -12;
+    options->qp_max = 51;
+    options->repeat_headers = 1;
+    options->chroma_location = -1;
+}
+
 void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
     *config = {};
     config->struct_size = sizeof *config;
@@ -180,6 +200,7 @@ void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
     config->format.color_primaries = config->format.color_transfer = config->format.color_matrix = 2;
     cudaenc_j2k_defaults(&config->j2k);
     cudaenc_mjpeg_defaults(&config->mjpeg);
+    cudaenc_h264_defaults(&config->h264);
 }
 
 int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
@@ -208,6 +229,12 @@ int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
 }
 
 const char *cudaenc_device_name(const CudaencSession *session) { return session->encoder->device_name().c_str(); }
+
+const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size) {
+    const std::span<const uint8_t> extradata = session->encoder->extradata();
+    *size = extradata.size();
+    return extradata.empty() ? nullptr : extradata.data();
+}
 
 int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
     if (static_cast<int>(session->ring.size()) == session->slots) return CUDAENC_AGAIN;

@@ -1,0 +1,62 @@
+// H.264 on the CPU, top to bottom: samples to macroblocks and levels, at the QP that the rate control chose -> CAVLC,
+// NAL units -> packet. It is also the oracle: the device pipeline gives the same bytes.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+
+#include "h264.h"
+#include "picture_encoder.h"
+#include "slice_cpu.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+enum Stage { kAnalyse, kCode, kStages };
+constexpr const char *kStageNames[kStages] = {"intra pipeline", "cavlc"};
+
+class H264CpuEncoder : public PictureEncoder {
+  public:
+    H264CpuEncoder(const Params &params, int slots, int threads, bool stage_times)
+        : PictureEncoder(params, slots, threads, kStageNames, stage_times), slots_(static_cast<size_t>(slots)) {
+        for (size_t i = 0; i < slots_.size(); i++) {
+            Slot &s = slots_[i];
+            s.macroblocks.resize(macroblocks());
+            s.levels.resize(levels());
+            s.coder = std::make_unique<SliceCoder>(p_.sets.format, p_.slices);
+            pictures_[i].macroblocks = s.macroblocks.data();
+            pictures_[i].levels = s.levels.data();
+        }
+    }
+    ~H264CpuEncoder() override { stop(); }
+
+  private:
+    PooledBuffer encode(int slot) override {
+        Slot &s = slots_[static_cast<size_t>(slot)];
+        const Picture &picture = pictures_[static_cast<size_t>(slot)];
+        begin_stage(slot, kAnalyse);
+        analyse(slot);
+        begin_stage(slot, kCode);
+        std::span<const uint8_t> slices;
+        do slices = s.coder->code(pool(), {picture.macroblocks, picture.levels, nullptr}, picture.headers.data());
+        while (analyse_again(slot, slices.size()));
+        PooledBuffer packet = take_packet(packet_bytes(picture, slices.size()));
+        write_around(picture, slices.size(), packet->data);
+        std::copy(slices.begin(), slices.end(), packet->data + picture.prefix.size());
+        return packet;
+    }
+
+    struct Slot {
+        std::vector<Macroblock> macroblocks;
+        std::vector<int16_t> levels;
+        std::unique_ptr<SliceCoder> coder;
+    };
+    std::vector<Slot> slots_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times) {
+    return std::make_unique<H264CpuEncoder>(params, slots, threads, stage_times);
+}
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "params.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <limits>
+
+#include "../error.h"
+#include "../option_checks.h"
+#include "levels.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+struct Profile {
+    const char *name;
+    int idc;
+    uint8_t constraint_sets;
+    ChromaFormat chroma;  // the richest one
+    bool gray;
+    int depth;      // at most
+    int br_factor;  // cpbBrNalFactor
+};
+// By CudaencH264Profile. A.2; the intra profiles are told by constraint_set3_flag.
+constexpr Profile kProfiles[] = {
+    {},
+    {"baseline", 66, 0xC0, ChromaFormat::c420, false, 8, 1200},
+    {"main", 77, 0x40, ChromaFormat::c420, false, 8, 1200},
+    {"high", 100, 0x0C, ChromaFormat::c420, true, 8, 1500},
+    {"high10", 110, 0x10, ChromaFormat::c420, true, 10, 3600},
+    {"high422", 122, 0x10, ChromaFormat::c422, true, 10, 4800},
+    {"cavlc444", 44, 0x10, ChromaFormat::c444, true, 10, 4800},
+};
+
+bool has(const Profile &profile, ChromaFormat chroma, int depth) {
+    return depth <= profile.depth && chroma <= profile.chroma && (profile.gray || chroma != ChromaFormat::c400);
+}
+
+const char *name_of(ChromaFormat chroma) {
+    constexpr const char *names[] = {"gray", "4:2:0", "4:2:2", "4:4:4"};
+    return names[static_cast<int>(chroma)];
+}
+
+ChromaFormat chroma_of(const CudaencFormat &format) {
+    if (format.has_alpha) refuse("a format with alpha is not allowed: it is gray or YUV of 4:2:0, 4:2:2 or 4:4:4");
+    const bool gray = format.color_model == CUDAENC_COLOR_GRAY;
+    if (!gray && format.color_model != CUDAENC_COLOR_YUV)
+        refuse("RGB and XYZ are not allowed: the format is gray or YUV of 4:2:0, 4:2:2 or 4:4:4");
+    if (format.components != (gray ? 1 : 3))
+        refuse(format_string("%d components are not allowed: gray has 1, YUV has 3", format.components));
+    for (int c = 0; c < format.components; c++) {
+        const CudaencComponent &s = format.component[c];
+        if ((s.depth != 8 && s.depth != 10) || s.depth != format.component[0].depth)
+            refuse(
+                format_string("component %d: depth %d is not allowed: it is 8, or 10, of all components", c, s.depth));
+        const CudaencComponent &like = format.component[c ? 1 : 0];
+        if ((c == 0 && (s.log2_subsample_x || s.log2_subsample_y)) || s.log2_subsample_x != like.log2_subsample_x ||
+            s.log2_subsample_y != like.log2_subsample_y || s.log2_subsample_x > 1 ||
+            s.log2_subsample_y > s.log2_subsample_x)
+            refuse(
+                format_string("component %d: sub-sampling by 2^%d, 2^%d is not allowed: chroma is 4:2:0, 4:2:2 or "
+                              "4:4:4",
+                              c, s.log2_subsample_x, s.log2_subsample_y));
+    }
+    if (gray) return ChromaFormat::c400;
+    const CudaencComponent &s = format.component[1];
+    return s.log2_subsample_y ? ChromaFormat::c420 : s.log2_subsample_x ? ChromaFormat::c422 : ChromaFormat::c444;
+}
+
+const Profile &choose_profile(int option, ChromaFormat chroma, int depth) {
+    check_range("profile", option, CUDAENC_H264_AUTO_PROFILE, CUDAENC_H264_CAVLC_444_INTRA);
+    if (option != CUDAENC_H264_AUTO_PROFILE) {
+        const Profile &profile = kProfiles[option];
+        if (!has(profile, chroma, depth))
+            refuse(format_string("profile %s is not allowed with %s of %d bits: it has %s%s of up to %d bits",
+                                 profile.name, name_of(chroma), depth, profile.gray ? "gray to " : "",
+                                 name_of(profile.chroma), profile.depth));
+        return profile;
+    }
+    for (const Profile &profile : std::span(kProfiles).subspan(CUDAENC_H264_HIGH))
+        if (has(profile, chroma, depth)) return profile;
+    throw Error(CUDAENC_ERR_INTERNAL, "a format without a profile");
+}
+
+// What does not fit a level, or an empty line. slices: as few as there may be.
+std::string excess(const Level &level, const Profile &profile, const PictureFormat &f, const RateTarget &rate) {
+    const int64_t macroblocks = f.macroblocks(), columns = f.macroblock_columns(), rows = f.macroblock_rows();
+    if (macroblocks > level.frame_size)
+        return format_string("%lld macroblocks a picture, at most %d", static_cast<long long>(macroblocks),
+                             level.frame_size);
+    if (std::max(columns * columns, rows * rows) > 8 * int64_t{level.frame_size})
+        return format_string("%lld x %lld macroblocks, a side of at most the square root of %lld",
+                             static_cast<long long>(columns), static_cast<long long>(rows),
+                             static_cast<long long>(8 * int64_t{level.frame_size}));
+    if (rate.rate_num && macroblocks * rate.rate_num > level.mbps * rate.rate_den)
+        return format_string("%lld macroblocks/s, at most %lld",
+                             static_cast<long long>(macroblocks * rate.rate_num / rate.rate_den),
+                             static_cast<long long>(level.mbps));
+    const int64_t most_rate = int64_t{level.bit_rate} * profile.br_factor;
+    if (const int64_t bits = std::max(rate.bit_rate, rate.max_rate); bits > most_rate)
+        return format_string("%lld bits/s, at most %lld", static_cast<long long>(bits),
+                             static_cast<long long>(most_rate));
+    const int64_t most_buffer = int64_t{level.buffer_size} * profile.br_factor;
+    if (rate.buffer_size > most_buffer)
+        return format_string("a buffer of %lld bits, at most %lld", static_cast<long long>(rate.buffer_size),
+                             static_cast<long long>(most_buffer));
+    return "";
+}
+
+const Level &choose_level(int option, const Profile &profile, const PictureFormat &f, const RateTarget &rate) {
+    if (option) {
+        const Level *level =
+            std::find_if(std::begin(kLevels), std::end(kLevels), [&](const Level &l) { return l.idc == option; });
+        if (level == std::end(kLevels))
+            refuse(format_string("level %d is not allowed: it is ten times a level of table A-1, 10 to 62, or 0 (auto)",
+                                 option));
+        if (const std::string more = excess(*level, profile, f, rate); !more.empty())
+            refuse(
+                format_string("level %d.%d is not allowed: the stream has %s", option / 10, option % 10, more.c_str()));
+        return *level;
+    }
+    for (const Level &level : kLevels)
+        if (excess(level, profile, f, rate).empty()) return level;
+    refuse(format_string("no level allows the stream: it has %s in level 6.2",
+                         excess(std::end(kLevels)[-1], profile, f, rate).c_str()));
+}
+
+// Of whole rows of macroblocks, A.3.3 k): in profiles above High slices of large pictures have at most MaxFS / 4
+// macroblocks; a) and b): there are not too many.
+int choose_slices(int option, const Profile &profile, const Level &level, PictureFormat f, const RateTarget &rate) {
+    const int rows = f.macroblock_rows();
+    int fewest = 1;
+    if (profile.idc != 66 && profile.idc != 77 && profile.idc != 100 && level.idc < 60 && f.macroblocks() > 1620)
+        fewest = static_cast<int>(ceil_div(rows, std::max(1, level.frame_size / 4 / f.macroblock_columns())));
+    int64_t most = rows;
+    if (level.slice_rate && profile.idc != 66) {
+        most = std::min<int64_t>(
+            most, std::max<int64_t>(f.macroblocks(), level.mbps / (level.idc < 60 ? 172 : 300)) / level.slice_rate);
+        if (rate.rate_num) most = std::min(most, level.mbps * rate.rate_den / rate.rate_num / level.slice_rate);
+    }
+    most = std::max<int64_t>(most, fewest);
+    if (option && (option < fewest || option > most))
+        refuse(
+            format_string("slices %d is not allowed: level %d.%d has %d to %lld for this picture, of whole rows of "
+                          "macroblocks",
+                          option, level.idc / 10, level.idc % 10, fewest, static_cast<long long>(most)));
+    return option ? option : fewest;
+}
+
+void check_rate(const char *name, int64_t value, int64_t most) {
+    if (value < 0 || value > most)
+        refuse(format_string("%s %lld is not allowed: it is 0 to %lld", name, static_cast<long long>(value),
+                             static_cast<long long>(most)));
+}
+
+RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
+    constexpr int64_t kMostRate = 4'000'000'000;
+    check_range("rate_control", o.rate_control, CUDAENC_H264_CONSTANT_QP, CUDAENC_H264_BIT_RATE);
+    check_range("qp", o.qp, lowest_qp, kMaxQp);
+    check_range("qp_min", o.qp_min, -qp_bd_offset(10), kMaxQp);
+    check_range("qp_max", o.qp_max, o.qp_min, kMaxQp);
+    check_flag("cbr", o.cbr);
+    check_rate("bit_rate", o.bit_rate, kMostRate);
+    check_rate("max_rate", o.max_rate, kMostRate);
+    check_rate("buffer_size", o.buffer_size, kMostRate);
+    check_range("frame_rate_num", o.frame_rate_num, 0, std::numeric_limits<int>::max() / 2);
+    if (o.frame_rate_num) check_range("frame_rate_den", o.frame_rate_den, 1, std::numeric_limits<int>::max());
+
+    RateTarget r{};
+    r.qp = o.qp;
+    r.qp_min = std::max(o.qp_min, lowest_qp);
+    r.qp_max = std::max(o.qp_max, r.qp_min);
+    r.rate_num = o.frame_rate_num;
+    r.rate_den = o.frame_rate_num ? o.frame_rate_den : 1;
+    r.most = r.most_first = std::numeric_limits<uint64_t>::max();
+    const bool bit_rate = o.rate_control == CUDAENC_H264_BIT_RATE;
+    if (bit_rate && !o.bit_rate) refuse("bit_rate 0 is not allowed with rate control by bit rate: it is 1 or more");
+    if (o.cbr && !bit_rate) refuse("cbr 1 is not allowed without a bit rate");
+    if (o.rate_control == CUDAENC_H264_CONSTANT_QP && (o.max_rate || o.buffer_size))
+        refuse("max_rate and buffer_size are not allowed with constant QP: they go with constant quality and bit_rate");
+    r.bit_rate = bit_rate ? o.bit_rate : 0;
+    r.cbr = o.cbr;
+    r.max_rate = o.cbr ? o.bit_rate : o.max_rate;
+    r.buffer_size = o.buffer_size;
+    if (r.buffer_size && !r.max_rate) r.max_rate = r.bit_rate;
+    if (r.max_rate && !r.buffer_size) r.buffer_size = r.max_rate;
+    if (r.buffer_size && !r.max_rate) refuse("buffer_size is not allowed without max_rate or bit_rate");
+    if (r.max_rate && r.max_rate < r.bit_rate)
+        refuse(format_string("max_rate %lld is not allowed: it is at least bit_rate, %lld",
+                             static_cast<long long>(r.max_rate), static_cast<long long>(r.bit_rate)));
+    if ((r.bit_rate || r.buffer_size) && !r.rate_num)
+        refuse("a bit rate or a buffer is not allowed without a frame rate");
+    if (r.buffer_size && r.buffer_size < ceil_div(r.max_rate * r.rate_den, r.rate_num))
+        refuse(format_string("buffer_size %lld is not allowed: it is at least a frame at max_rate, %lld bits",
+                             static_cast<long long>(r.buffer_size),
+                             static_cast<long long>(ceil_div(r.max_rate * r.rate_den, r.rate_num))));
+    return r;
+}
+
+// A.3.1, A.3.3 i) and j): MinCR, of the profiles up to High.
+void set_largest_pictures(RateTarget &rate, const Profile &profile, const Level &level, const PictureFormat &f) {
+    if (profile.idc != 66 && profile.idc != 77 && profile.idc != 100) return;
+    const int64_t first = std::max<int64_t>(f.macroblocks(), level.mbps / (level.idc < 60 ? 172 : 300));
+    rate.most_first = static_cast<uint64_t>(384 * first / level.min_cr);
+    rate.most = rate.rate_num ? static_cast<uint64_t>(384 * level.mbps / level.min_cr * rate.rate_den / rate.rate_num)
+                              : rate.most_first;
+}
+
+}  // namespace
+
+Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
+    check_format(format, 16 * 1055);  // level 6.2: 8 times 139264 is 1055 squared
+    const ChromaFormat chroma = chroma_of(format);
+    const int depth = format.component[0].depth;
+    const Profile &profile = choose_profile(o.profile, chroma, depth);
+    const bool high = is_high_profile(profile.idc);
+    check_range("effort", o.effort, 1, kEfforts);
+    check_range("aq", o.aq, -1, 1024);
+    check_range("slices", o.slices, 0, 16 * 1055);
+    check_flag("deblock", o.deblock);
+    check_flag("aud", o.aud);
+    check_flag("repeat_headers", o.repeat_headers);
+    check_flag("timecodes", o.timecodes);
+    check_range("sample_aspect_num", o.sample_aspect_num, 0, 65535);
+    if (o.sample_aspect_num) check_range("sample_aspect_den", o.sample_aspect_den, 1, 65535);
+    check_range("chroma_location", o.chroma_location, -1, 5);
+
+    Params p{};
+    p.input = format;
+    p.picture = {format.width, format.height, chroma, depth, 1, high, high, !high};
+    p.rate = make_rate(o, -qp_bd_offset(depth));
+    const Level &level = choose_level(o.level, profile, p.picture, p.rate);
+    p.picture.slices = choose_slices(o.slices, profile, level, p.picture, p.rate);
+    set_largest_pictures(p.rate, profile, level, p.picture);
+    for (int i = 0; i < p.picture.slices; i++) p.slices.push_back(p.picture.slice(i));
+    p.effort = o.effort;
+    p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
+    p.deblock = o.deblock;
+    p.aud = o.aud;
+    p.repeat_headers = o.repeat_headers;
+    p.timecodes = o.timecodes;
+
+    ParameterSets &sets = p.sets;
+    sets.profile_idc = profile.idc;
+    sets.constraint_sets = profile.constraint_sets;
+    sets.level_idc = level.idc;
+    sets.format = p.picture.coded();
+    sets.width = format.width;
+    sets.height = format.height;
+    sets.vui.sar_num = o.sample_aspect_num;
+    sets.vui.sar_den = o.sample_aspect_den;
+    sets.vui.full_range = format.full_range;
+    sets.vui.primaries = format.color_primaries;
+    sets.vui.transfer = format.color_transfer;
+    sets.vui.matrix = format.color_matrix;
+    if (chroma == ChromaFormat::c420) sets.vui.chroma_location = o.chroma_location;
+    sets.vui.frame_rate_num = static_cast<uint32_t>(o.frame_rate_num);
+    sets.vui.frame_rate_den = static_cast<uint32_t>(o.frame_rate_den);
+    sets.vui.timecodes = o.timecodes;
+    sets.pic_init_qp = p.rate.qp + qp_bd_offset(depth);
+    return p;
+}
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,39 @@
+// Validated options of H.264 coding, and what follows from them. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "../cudaenc.h"
+#include "headers.h"
+#include "picture_coder.h"
+
+namespace cudaenc::h264 {
+
+// What the rate control is to do. Rates are bits/s, sizes of pictures bytes.
+struct RateTarget {
+    int qp;                      // the first one, or the constant one
+    int qp_min, qp_max;          // of those it chooses from
+    int64_t bit_rate;            // 0: the QP is constant, but where a limit is met
+    int64_t max_rate;            // into the buffer
+    int64_t buffer_size;         // bits; 0: none
+    bool cbr;                    // filled up to bit_rate
+    int64_t rate_num, rate_den;  // frames/s; 0/1: unknown
+    uint64_t most_first, most;   // of the first picture, and of others (MinCR); UINT64_MAX: any
+    bool constant() const { return !bit_rate && !buffer_size; }  // pictures do not depend on those before
+};
+
+struct Params {
+    CudaencFormat input;
+    PictureFormat picture;
+    ParameterSets sets;
+    std::vector<Slice> slices;
+    RateTarget rate;
+    int effort, aq_strength;  // see PictureQuality
+    bool deblock, aud, repeat_headers, timecodes;
+};
+
+// Checks options and format and derives the rest.
+// Throws Error(CUDAENC_ERR_INVALID) with a line that names the option, its value and what is allowed.
+Params make_params(const CudaencFormat &format, const CudaencH264Options &options);
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "picture_encoder.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "../error.h"
+#include "../option_checks.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+void append(std::vector<uint8_t> &to, const std::vector<uint8_t> &bytes) {
+    to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+std::vector<uint8_t> make_parameter_sets(const ParameterSets &sets) {
+    std::vector<uint8_t> bytes = make_sps(sets);
+    append(bytes, make_pps(sets));
+    return bytes;
+}
+
+Sei make_sei_of(const CudaencFrame &frame, bool timecodes) {
+    Sei sei;
+    if (timecodes && frame.timecode) {
+        const CudaencTimecode &t = *frame.timecode;
+        check_range("timecode hours", t.hours, 0, 23);
+        check_range("timecode minutes", t.minutes, 0, 59);
+        check_range("timecode seconds", t.seconds, 0, 59);
+        check_range("timecode frames", t.frames, 0, 255);
+        sei.timecode = {t.hours, t.minutes, t.seconds, t.frames, t.drop_frame != 0};
+    }
+    if (frame.mastering_display) {
+        const CudaencMasteringDisplay &m = *frame.mastering_display;
+        MasteringDisplay display{{}, {m.white_point[0], m.white_point[1]}, m.max_luminance, m.min_luminance};
+        for (int i = 0; i < 3; i++)  // green, blue, red
+            for (int k = 0; k < 2; k++) display.primaries[i][k] = m.primaries[(i + 1) % 3][k];
+        sei.mastering_display = display;
+    }
+    if (frame.content_light) sei.content_light = {frame.content_light->max_content, frame.content_light->max_average};
+    if (frame.captions_size % 3 || frame.captions_size > 31 * 3)
+        refuse(format_string("captions of %zu bytes are not allowed: they are 3 bytes each, and at most 31",
+                             frame.captions_size));
+    sei.captions = {frame.captions, frame.captions_size};
+    for (int i = 0; i < frame.user_data_count; i++) {
+        const CudaencUserData &data = frame.user_data[i];
+        if (data.size < 16 || data.size > 0xFFFFFF)
+            refuse(format_string("user data of %zu bytes is not allowed: it has 16 bytes of UUID, and at most %d",
+                                 data.size, 0xFFFFFF));
+        sei.unregistered.emplace_back(data.data, data.size);
+    }
+    return sei;
+}
+
+}  // namespace
+
+PictureEncoder::PictureEncoder(const Params &params, int slots, int threads, std::span<const char *const> stage_names,
+                               bool stage_times, std::shared_ptr<Device> device)
+    : CpuEncoder(slots, threads, stage_names, stage_times, std::move(device)),
+      p_(params),
+      parameter_sets_(make_parameter_sets(p_.sets)),
+      rate_(p_.rate) {
+    for (int i = 0; i < slots; i++) pictures_.emplace_back(p_.picture);
+}
+
+void PictureEncoder::take(int slot, const CudaencFrame &frame) {
+    Picture &picture = pictures_[slot];
+    const Sei sei = make_sei_of(frame, p_.timecodes);
+    picture.idr_pic_id = idr_pic_id_;
+    idr_pic_id_ = !idr_pic_id_;  // 7.4.3: not that of the picture before
+    picture.prefix.clear();
+    if (p_.aud) append(picture.prefix, make_aud());
+    if (p_.repeat_headers) append(picture.prefix, parameter_sets_);
+    if (!sei.empty()) append(picture.prefix, make_sei(sei));
+    for (int c = 0; c < p_.input.components; c++) {
+        const CudaencComponent &k = p_.input.component[c];
+        picture.layouts[static_cast<size_t>(c)] = {frame.data[k.plane] + k.offset, frame.stride[k.plane], k.step,
+                                                   k.shift, k.depth};
+    }
+}
+
+// ---- Analysis
+
+void PictureEncoder::begin(int slot) {
+    if (p_.rate.constant()) return start(slot);
+    bool first;
+    {
+        const std::lock_guard lock(mutex_);
+        waiting_.push_back(slot);
+        first = waiting_.size() == 1;
+    }
+    if (first) start(slot);
+}
+
+void PictureEncoder::begin_next() {
+    int next;
+    {
+        const std::lock_guard lock(mutex_);
+        waiting_.pop_front();
+        if (waiting_.empty()) return;
+        next = waiting_.front();
+    }
+    start(next);
+}
+
+void PictureEncoder::analyse(int slot) {
+    Picture &picture = pictures_[slot];
+    const bool constant = p_.rate.constant();
+    RateControl alone(p_.rate);  // knows nothing of other pictures
+    RateControl &rate = constant ? alone : rate_;
+    struct Next {  // also where something is thrown
+        PictureEncoder *encoder;
+        ~Next() {
+            if (encoder) encoder->begin_next();
+        }
+    } next{constant ? nullptr : this};
+    picture.qp = rate.begin();
+    uint64_t bytes;
+    do {
+        encode_picture(picture);
+        bytes = picture.prefix.size() + most_bytes(picture);
+        if (p_.rate.cbr) bytes += kLeastFillerBytes;  // so that what is less than that can be filled up
+    } while (rate.again(picture.qp, bytes));
+    picture.filler = rate.end(picture.qp, bytes);
+    const bool limited = !constant || p_.rate.most != std::numeric_limits<uint64_t>::max();
+    picture.most_slice_bytes = limited ? bytes - picture.prefix.size() : std::numeric_limits<uint64_t>::max();
+}
+
+void PictureEncoder::encode_picture(Picture &picture) {
+    picture.coder.encode(picture.layouts.data(), {picture.qp, p_.effort, p_.aq_strength}, pool(), picture.macroblocks,
+                         picture.levels);
+    picture.headers.clear();
+    for (const Slice &slice : p_.slices) {
+        SliceParameters header{slice.first, picture.idr_pic_id, picture.qp - p_.rate.qp};
+        if (p_.deblock) header.disable_deblocking_filter_idc = 0;
+        picture.headers.push_back(make_slice_header(header));
+    }
+}
+
+// Of the NAL units of the slices, a little more than they will have: emulation prevention is rare.
+uint64_t PictureEncoder::most_bytes(const Picture &picture) const {
+    uint64_t bits = picture.coder.bits();
+    for (const SliceHeaderBits &header : picture.headers) bits += header.count + 8 * (kNalPrefixBytes + 2);
+    return bits / 8 + bits / 4096 + 16;
+}
+
+bool PictureEncoder::analyse_again(int slot, uint64_t slice_bytes) {
+    Picture &picture = pictures_[slot];
+    const uint64_t most = picture.most_slice_bytes - (p_.rate.cbr ? kLeastFillerBytes : 0);
+    if (slice_bytes <= most || picture.qp == kMaxQp) return false;
+    picture.qp++;
+    encode_picture(picture);
+    return true;
+}
+
+// ---- Packets
+
+size_t PictureEncoder::packet_bytes(const Picture &picture, uint64_t slice_bytes) const {
+    const uint64_t slices =
+        p_.rate.cbr ? std::max(slice_bytes, picture.most_slice_bytes + picture.filler) : slice_bytes;
+    return picture.prefix.size() + static_cast<size_t>(slices);
+}
+
+void PictureEncoder::write_around(const Picture &picture, uint64_t slice_bytes, uint8_t *packet) const {
+    std::copy(picture.prefix.begin(), picture.prefix.end(), packet);
+    const size_t begin = picture.prefix.size() + static_cast<size_t>(slice_bytes);
+    const size_t end = packet_bytes(picture, slice_bytes);
+    if (end == begin) return;
+    const std::vector<uint8_t> filler = make_filler(end - begin);
+    std::copy(filler.begin(), filler.end(), packet + begin);
+}
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,164 @@
+// H.264 with its entropy coder on a device, top to bottom: samples to macroblocks and levels on CPU threads, as
+// common/h264/picture_encoder.h has it -> upload -> CAVLC, NAL units -> download into the packet.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+
+#include "../../common/error.h"
+#include "../../common/h264/h264.h"
+#include "../../common/h264/picture_encoder.h"
+#include "../device_objects.h"
+#include "slice_coder.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+enum Stage { kAnalyse, kStages };
+constexpr const char *kStageNames[kStages] = {"intra pipeline"};
+
+struct Slot {
+    Slot(const std::shared_ptr<Device> &device, const DeviceSliceCoder &coder, size_t macroblock_count,
+         size_t level_count, size_t slice_count)
+        : stream(device),
+          macroblocks(device, macroblock_count),
+          levels(device, level_count),
+          headers(device, slice_count),
+          upload(coder.make_upload(false)),
+          buffers(coder.make_buffers()) {}
+    Stream stream;
+    PinnedArray<Macroblock> macroblocks;
+    PinnedArray<int16_t> levels;
+    PinnedArray<SliceHeaderBits> headers;
+    PictureUpload upload;
+    PictureBuffers buffers;
+    // Frames in device memory: their planes, one after the other, as they lie there.
+    std::unique_ptr<PinnedArray<uint8_t>> pixels;
+    size_t pixel_bytes = 0;
+};
+
+// All calls of the device are made by the threads that call submit() and finish(), one at a time.
+class DeviceEncoder : public PictureEncoder {
+  public:
+    DeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
+                  bool stage_times)
+        : PictureEncoder(params, slots, threads, kStageNames, stage_times, device),
+          device_(std::move(device)),
+          device_frames_(device_frames),
+          coder_(device_, p_.sets.format, p_.slices) {
+        for (int i = 0; i < slots; i++) {
+            slots_.push_back(std::make_unique<Slot>(device_, coder_, macroblocks(), levels(), p_.slices.size()));
+            pictures_[static_cast<size_t>(i)].macroblocks = slots_.back()->macroblocks.data();
+            pictures_[static_cast<size_t>(i)].levels = slots_.back()->levels.data();
+        }
+    }
+    ~DeviceEncoder() override {
+        stop();
+        for (const auto &s : slots_) settle(*s);
+    }
+
+    PooledBuffer finish(int slot) override {
+        CpuEncoder::finish(slot);  // the analysis
+        Slot &s = *slots_[static_cast<size_t>(slot)];
+        try {
+            return code(slot, s);
+        } catch (...) {
+            settle(s);
+            throw;
+        }
+    }
+
+  private:
+    // The analysis reads pixels on the host.
+    void take(int slot, const CudaencFrame &frame) override {
+        Slot &s = *slots_[static_cast<size_t>(slot)];
+        PictureEncoder::take(slot, frame);
+        if (!device_frames_) return;
+        try {
+            download_pixels(s, frame, pictures_[static_cast<size_t>(slot)]);
+        } catch (...) {
+            settle(s);
+            throw;
+        }
+    }
+
+    void download_pixels(Slot &s, const CudaencFrame &frame, Picture &picture) {
+        size_t offsets[4], bytes[4], end = 0;
+        for (int plane = 0; plane < p_.input.planes; plane++) {
+            bytes[plane] = 0;
+            for (int c = 0; c < p_.input.components; c++) {
+                const CudaencComponent &k = p_.input.component[c];
+                if (k.plane != plane) continue;
+                const size_t columns = (static_cast<size_t>(p_.input.width - 1) >> k.log2_subsample_x) + 1;
+                const size_t rows = (static_cast<size_t>(p_.input.height - 1) >> k.log2_subsample_y) + 1;
+                bytes[plane] =
+                    std::max(bytes[plane],
+                             (rows - 1) * static_cast<size_t>(frame.stride[plane]) + static_cast<size_t>(k.offset) +
+                                 (columns - 1) * static_cast<size_t>(k.step) + (k.depth + k.shift > 8 ? 2 : 1));
+            }
+            offsets[plane] = end;
+            end += (bytes[plane] + 255) / 256 * 256;
+        }
+        if (end > s.pixel_bytes) {
+            s.pixels = std::make_unique<PinnedArray<uint8_t>>(device_, end);
+            s.pixel_bytes = end;
+        }
+        device_->wait_foreign(s.stream, frame.cuda_stream);
+        for (int plane = 0; plane < p_.input.planes; plane++)
+            if (bytes[plane])
+                device_->download(s.stream, s.pixels->data() + offsets[plane], frame.data[plane], bytes[plane]);
+        device_->synchronize(static_cast<Device::Stream>(s.stream));
+        for (int c = 0; c < p_.input.components; c++) {
+            const CudaencComponent &k = p_.input.component[c];
+            picture.layouts[static_cast<size_t>(c)].data = s.pixels->data() + offsets[k.plane] + k.offset;
+        }
+    }
+
+    PooledBuffer encode(int slot) override {
+        begin_stage(slot, kAnalyse);
+        analyse(slot);
+        return {};
+    }
+
+    PooledBuffer code(int slot, Slot &s) {
+        const Picture &picture = pictures_[static_cast<size_t>(slot)];
+        uint64_t bytes;
+        do {
+            std::copy(picture.headers.begin(), picture.headers.end(), s.headers.data());
+            const CodedPicture coded =
+                coder_.upload(s.stream, s.upload, {s.macroblocks.data(), s.levels.data(), nullptr}, s.headers.data());
+            coder_.code(s.stream, s.buffers, coded, s.upload.headers.data());
+            device_->synchronize(static_cast<Device::Stream>(s.stream));
+            bytes = nal_bytes(s.buffers);
+        } while (analyse_again(slot, bytes));
+        PooledBuffer packet = take_packet(packet_bytes(picture, bytes));
+        device_->download(s.stream, packet->data + picture.prefix.size(), s.buffers.bytes.data(),
+                          static_cast<size_t>(bytes));
+        write_around(picture, bytes, packet->data);
+        device_->synchronize(static_cast<Device::Stream>(s.stream));
+        return packet;
+    }
+
+    // After an error: nothing of the picture is left running.
+    void settle(Slot &s) noexcept {
+        s.buffers.pictures = 0;
+        try {
+            device_->synchronize(static_cast<Device::Stream>(s.stream));
+        } catch (const Error &) {
+            // The first error is the one that tells.
+        }
+    }
+
+    const std::shared_ptr<Device> device_;
+    const bool device_frames_;
+    const DeviceSliceCoder coder_;
+    std::vector<std::unique_ptr<Slot>> slots_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
+                                             std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
+    return std::make_unique<DeviceEncoder>(params, slots, threads, std::move(device), device_frames, stage_times);
+}
+
+}  // namespace cudaenc::h264

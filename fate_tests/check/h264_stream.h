@@ -1,0 +1,90 @@
+// Whole streams of h264_cavlc_cuda, parsed and decoded by the tests' own parser and decoder.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "h264_decoder.h"
+#include "h264_parser.h"
+
+namespace cudaenc::testing {
+
+// A picture of a stream, which begins with the NAL unit that follows the last slice of the one before.
+struct StreamPicture {
+    ParsedSps sps;
+    ParsedPps pps;
+    std::vector<int> nal_types;
+    std::vector<std::vector<uint8_t>> sei;  // RBSPs
+    std::vector<ParsedSliceHeader> slices;
+    std::vector<size_t> slice_macroblocks;
+    std::unique_ptr<ParsedPicture> parsed;
+    std::unique_ptr<decoder::Picture> decoded;
+
+    int qp() const { return pps.pic_init_qp + slices.at(0).qp_delta; }  // QPY
+    // Of the cropped picture.
+    int width(int c) const { return decoded->width(c) - sps.crop_right * (decoded->luma_like(c) ? crop_unit_x() : 1); }
+    int height(int c) const {
+        return decoded->height(c) - sps.crop_bottom * (decoded->mb_height(c) == 16 ? crop_unit_y() : 1);
+    }
+
+  private:
+    int crop_unit_x() const { return sps.chroma_format_idc == 1 || sps.chroma_format_idc == 2 ? 2 : 1; }
+    int crop_unit_y() const { return sps.chroma_format_idc == 1 ? 2 : 1; }
+};
+
+// extradata: parameter sets, as a byte stream, for streams without.
+inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &bytes,
+                                                const std::vector<uint8_t> &extradata = {}) {
+    std::vector<StreamPicture> pictures;
+    ParsedSps sps{};
+    ParsedPps pps{};
+    for (const Nal &nal : split_stream(extradata)) {
+        if (nal.type == 7) sps = parse_sps(nal);
+        if (nal.type == 8) pps = parse_pps(nal);
+    }
+    bool in_slices = true;
+    size_t next_macroblock = 0;
+    for (const Nal &nal : split_stream(bytes)) {
+        // A slice of macroblock 0 begins a picture, unless something before has; filler data ends one.
+        BitReader in(nal.rbsp);
+        ParsedSliceHeader header{};
+        if (nal.type == 5) header = parse_slice_header(in);
+        if (pictures.empty() || (in_slices && nal.type != 12 && (nal.type != 5 || !header.first_macroblock))) {
+            pictures.emplace_back();
+            in_slices = false;
+            next_macroblock = 0;
+        }
+        StreamPicture &p = pictures.back();
+        p.nal_types.push_back(nal.type);
+        if (nal.type == 7) sps = parse_sps(nal);
+        if (nal.type == 8) pps = parse_pps(nal);
+        if (nal.type == 6) p.sei.push_back(nal.rbsp);
+        if (nal.type != 5) continue;
+        in_slices = true;
+        if (!p.parsed) {
+            p.sps = sps;
+            p.pps = pps;
+            p.parsed = std::make_unique<ParsedPicture>(
+                static_cast<h264::ChromaFormat>(has_chroma_format(sps.profile_idc) ? sps.chroma_format_idc : 1),
+                sps.luma_depth, sps.chroma_depth, pps.transform_8x8_mode, sps.width, sps.height);
+        }
+        require(header.first_macroblock == next_macroblock, "first_mb_in_slice");
+        p.slices.push_back(header);
+        p.parsed->parse_slice(in, header.first_macroblock);
+        p.slice_macroblocks.push_back(p.parsed->macroblock_bits.size() - next_macroblock);
+        next_macroblock = p.parsed->macroblock_bits.size();
+    }
+    for (StreamPicture &p : pictures) {
+        require(p.parsed && p.parsed->macroblock_bits.size() == p.parsed->macroblocks.size(), "a whole picture");
+        for (const ParsedSliceHeader &slice : p.slices)
+            require(slice.qp_delta == p.slices[0].qp_delta && slice.idr_pic_id == p.slices[0].idr_pic_id,
+                    "slices of one picture");
+        p.decoded =
+            std::make_unique<decoder::Picture>(p.sps.width, p.sps.height, p.parsed->format, p.sps.luma_depth, p.qp());
+        p.decoded->decode(p.parsed->macroblocks.data(), p.parsed->levels.data());
+    }
+    return pictures;
+}
+
+}  // namespace cudaenc::testing

@@ -1,0 +1,550 @@
+// H.264 through the C API: streams, decoded by the tests' own decoder, show the encoder's reconstruction; the same
+// bytes for any number of threads and frames in flight, on the CPU and on devices; what Annex A asks for; rates that
+// are kept; parameter sets and SEI; what is refused. SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "../../common/h264/levels.h"
+#include "../../common/h264/params.h"
+#include "../../common/thread_pool.h"
+#include "h264_stream.h"
+#include "pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+using h264::ChromaFormat;
+
+namespace {
+
+struct H264Format {
+    const char *name;
+    ChromaFormat chroma;
+    int depth;
+    bool interleaved;
+};
+constexpr H264Format formats[] = {
+    {"yuv420p", ChromaFormat::c420, 8, false},    {"yuv422p", ChromaFormat::c422, 8, false},
+    {"yuv444p", ChromaFormat::c444, 8, false},    {"gray", ChromaFormat::c400, 8, false},
+    {"yuv420p10", ChromaFormat::c420, 10, false}, {"yuv422p10", ChromaFormat::c422, 10, false},
+    {"yuv444p10", ChromaFormat::c444, 10, false}, {"gray10", ChromaFormat::c400, 10, false},
+    {"nv12", ChromaFormat::c420, 8, true},        {"nv16", ChromaFormat::c422, 8, true},
+    {"p010", ChromaFormat::c420, 10, true},       {"p210", ChromaFormat::c422, 10, true},
+};
+
+CudaencFormat make_h264_format(const H264Format &of, int width, int height) {
+    const bool gray = of.chroma == ChromaFormat::c400;
+    CudaencFormat f =
+        make_format(width, height, gray ? 1 : 3, of.depth, false, gray ? CUDAENC_COLOR_GRAY : CUDAENC_COLOR_YUV);
+    f.has_alpha = 0;
+    for (int c = 0; c < f.components; c++) {
+        CudaencComponent &k = f.component[c];
+        if (c)
+            k.log2_subsample_x = of.chroma != ChromaFormat::c444, k.log2_subsample_y = of.chroma == ChromaFormat::c420;
+        if (!of.interleaved) continue;
+        if (of.depth == 10) k.shift = 6;
+        if (c) k.plane = 1, k.step *= 2, k.offset = c == 2 ? k.step / 2 : 0;
+    }
+    if (of.interleaved) f.planes = 2;
+    return f;
+}
+
+CudaencConfig make_h264_config(const CudaencFormat &format, const char *device, Log *log) {
+    CudaencConfig config = make_config(format, device, log);
+    config.codec = CUDAENC_CODEC_H264;
+    config.h264.frame_rate_num = 25;
+    config.h264.frame_rate_den = 1;
+    return config;
+}
+
+Picture make_content(Random &random, const CudaencFormat &format, Content content) {
+    Picture picture = make_picture(random, format);
+    fill(random, picture, content);
+    return picture;
+}
+
+// A packet a picture.
+std::vector<std::vector<uint8_t>> encode_all(const CudaencConfig &config, const std::vector<CudaencFrame> &frames) {
+    std::vector<std::vector<uint8_t>> packets;
+    CudaencSession *session;
+    const auto log = static_cast<const Log *>(config.log_opaque);
+    const int opened = cudaenc_open(&session, &config);
+    EXPECT(opened == CUDAENC_OK, "open: %d, %s", opened, log->lines.empty() ? "" : log->lines.back().c_str());
+    const auto receive = [&] {
+        for (;;) {
+            CudaencPacket packet;
+            const int code = cudaenc_receive(session, &packet);
+            if (code == CUDAENC_AGAIN || code == CUDAENC_EOF) return;
+            EXPECT(code == CUDAENC_OK, "receive: %d, %s", code, log->lines.empty() ? "" : log->lines.back().c_str());
+            packets.emplace_back(packet.data, packet.data + packet.size);
+            cudaenc_buffer_free(packet.buffer);
+        }
+    };
+    for (const CudaencFrame &frame : frames) {
+        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit: %s",
+               log->lines.empty() ? "" : log->lines.back().c_str());
+        receive();
+    }
+    cudaenc_flush(session);
+    receive();
+    cudaenc_close(session);
+    EXPECT(packets.size() == frames.size(), "%zu packets of %zu frames", packets.size(), frames.size());
+    return packets;
+}
+
+std::vector<CudaencFrame> frames_of(const std::vector<Picture> &pictures) {
+    std::vector<CudaencFrame> frames;
+    for (const Picture &picture : pictures) frames.push_back(picture.frame());
+    return frames;
+}
+
+std::string refusal(const CudaencConfig &config) {
+    Log &log = *static_cast<Log *>(config.log_opaque);
+    log.lines.clear();
+    CudaencSession *session;
+    const int code = cudaenc_open(&session, &config);
+    cudaenc_close(session);
+    EXPECT(code == CUDAENC_ERR_INVALID && log.lines.size() == 1, "code %d, %zu lines", code, log.lines.size());
+    return log.lines[0];
+}
+
+// What the encoder's own pipeline reconstructs, at the QP that the stream tells, is what the stream shows.
+void check_reconstruction(const CudaencConfig &config, const Picture &picture, const StreamPicture &stream,
+                          const std::string &what) {
+    const h264::Params p = h264::make_params(config.format, config.h264);
+    SampleLayout layouts[3];
+    const CudaencFrame frame = picture.frame();
+    for (int c = 0; c < config.format.components; c++) {
+        const CudaencComponent &k = config.format.component[c];
+        layouts[c] = {frame.data[k.plane] + k.offset, frame.stride[k.plane], k.step, k.shift, k.depth};
+    }
+    std::vector<h264::Macroblock> macroblocks(static_cast<size_t>(p.picture.macroblocks()));
+    std::vector<int16_t> levels(macroblocks.size() * 16 *
+                                static_cast<size_t>(h264::blocks_per_macroblock(p.picture.chroma)));
+    ThreadPool pool(1);
+    h264::PictureCoder coder(p.picture);
+    coder.encode(layouts, {stream.qp(), p.effort, p.aq_strength}, pool, macroblocks.data(), levels.data());
+    for (int c = 0; c < p.picture.components(); c++) {
+        const h264::ConstBlock r = coder.reconstruction(c);
+        EXPECT(stream.width(c) >= picture.columns(c) && stream.width(c) <= picture.columns(c) + 1 &&
+                   stream.height(c) >= picture.component_rows(c) && stream.height(c) <= picture.component_rows(c) + 1,
+               "%s: component %d is %dx%d", what.c_str(), c, stream.width(c), stream.height(c));
+        for (int y = 0; y < stream.height(c); y++)
+            for (int x = 0; x < stream.width(c); x++)
+                EXPECT(stream.decoded->sample(c, x, y) == r.data[y * r.stride + x],
+                       "%s: component %d, (%d, %d): %d, reconstructed %d", what.c_str(), c, x, y,
+                       stream.decoded->sample(c, x, y), r.data[y * r.stride + x]);
+    }
+}
+
+// Limits that all streams keep (Annex A).
+void check_limits(const StreamPicture &p, size_t bytes, bool first, double frame_rate, const std::string &what) {
+    const int profile = p.sps.profile_idc;
+    const bool to_main = profile == 66 || profile == 77;
+    const auto level = std::find_if(std::begin(h264::kLevels), std::end(h264::kLevels),
+                                    [&](const h264::Level &l) { return l.idc == p.sps.level_idc; });
+    EXPECT(level != std::end(h264::kLevels), "%s: level %d", what.c_str(), p.sps.level_idc);
+    const int macroblocks = p.sps.width * p.sps.height;
+    EXPECT(macroblocks <= level->frame_size && macroblocks * frame_rate <= static_cast<double>(level->mbps),
+           "%s: %d macroblocks in level %d", what.c_str(), macroblocks, p.sps.level_idc);
+    EXPECT(!to_main || p.parsed->highest_prefix <= 15, "%s: level_prefix %d", what.c_str(), p.parsed->highest_prefix);
+    const h264::CodedFormat format{p.parsed->format, false, p.sps.luma_depth, p.sps.chroma_depth, 0, 0};
+    for (const size_t bits : p.parsed->macroblock_bits)
+        EXPECT(bits <= h264::most_macroblock_bits(format), "%s: macroblock_layer() of %zu bits", what.c_str(), bits);
+    if (to_main)
+        for (size_t m = 0; m < p.parsed->macroblocks.size(); m++)
+            if (p.parsed->macroblocks[m].type == h264::MacroblockType::pcm)
+                for (int i = 0; i < 384; i++)
+                    EXPECT(p.parsed->levels[m * 16 * 26 + static_cast<size_t>(i)] > 0, "%s: pcm_sample 0",
+                           what.c_str());
+    if (profile <= 100 && profile != 44) {
+        const double first_most =
+            384 * std::max<double>(macroblocks, static_cast<double>(level->mbps) / 172) / level->min_cr;
+        const double most = 384 * static_cast<double>(level->mbps) / frame_rate / level->min_cr;
+        EXPECT(static_cast<double>(bytes) <= (first ? first_most : most), "%s: %zu bytes, MinCR", what.c_str(), bytes);
+    } else if (macroblocks > 1620 && p.sps.level_idc < 60) {
+        for (const size_t slice : p.slice_macroblocks)
+            EXPECT(slice <= static_cast<size_t>(level->frame_size / 4), "%s: a slice of %zu macroblocks", what.c_str(),
+                   slice);
+    }
+}
+
+// All formats, small sizes, contents, profiles and options at random.
+START_TEST(streams_show_the_reconstruction) {
+    const H264Format &of = formats[_i];
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int round = 0; round < 40; round++) {
+        Log log;
+        const CudaencFormat format = make_h264_format(of, random.between(1, 80), random.between(1, 80));
+        CudaencConfig config = make_h264_config(format, "cpu", &log);
+        CudaencH264Options &o = config.h264;
+        o.rate_control = random.one_in(2) ? CUDAENC_H264_CONSTANT_QP : CUDAENC_H264_CONSTANT_QUALITY;
+        o.qp = random.one_in(3) ? (of.depth == 10 ? -12 : 0) : random.between(of.depth == 10 ? -12 : 0, 51);
+        if (of.chroma == ChromaFormat::c420 && of.depth == 8) o.profile = random.between(0, 6);
+        o.slices = std::min(random.between(0, 3), (format.height + 15) / 16);
+        o.effort = random.between(1, 3);
+        o.aud = random.between(0, 1);
+        o.deblock = random.between(0, 1);
+        o.repeat_headers = random.between(0, 1);
+        std::vector<Picture> pictures;
+        for (int i = 0; i < 3; i++)
+            pictures.push_back(make_content(random, format, static_cast<Content>(random.below(9))));
+        const std::string what = format_string("%s %dx%d qp %d, profile %d, slices %d", of.name, format.width,
+                                               format.height, o.qp, o.profile, o.slices);
+
+        CudaencSession *session;
+        EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "%s: %s", what.c_str(),
+               log.lines.empty() ? "" : log.lines[0].c_str());
+        size_t size;
+        const uint8_t *data = cudaenc_extradata(session, &size);
+        const std::vector<uint8_t> extradata(data, data + size);
+        cudaenc_close(session);
+
+        std::vector<uint8_t> stream;
+        const auto packets = encode_all(config, frames_of(pictures));
+        for (const auto &packet : packets) stream.insert(stream.end(), packet.begin(), packet.end());
+        const std::vector<StreamPicture> decoded = decode_stream(stream, extradata);
+        EXPECT(decoded.size() == pictures.size(), "%s: %zu pictures", what.c_str(), decoded.size());
+        for (size_t i = 0; i < pictures.size(); i++) {
+            const StreamPicture &p = decoded[i];
+            std::vector<int> types;
+            if (o.aud) types.push_back(9);
+            if (o.repeat_headers) types.insert(types.end(), {7, 8});
+            types.insert(types.end(), static_cast<size_t>(std::max(1, o.slices)), 5);
+            EXPECT(p.nal_types == types, "%s: NAL units", what.c_str());
+            EXPECT(p.slices[0].idr_pic_id == i % 2, "%s: idr_pic_id %u", what.c_str(), p.slices[0].idr_pic_id);
+            EXPECT(p.slices[0].disable_deblocking_filter_idc == !o.deblock, "%s: deblock", what.c_str());
+            EXPECT(p.qp() >= o.qp, "%s: QP %d", what.c_str(), p.qp());
+            check_limits(p, packets[i].size(), i == 0, 25, what);
+            check_reconstruction(config, pictures[i], p, what);
+        }
+    }
+}
+END_TEST
+
+// Threads, frames in flight and devices change no byte; with and without rate control.
+START_TEST(threads_depths_and_devices) {
+    const H264Format &of = formats[_i];
+    Random random(static_cast<uint64_t>(_i) + 100);
+    Log log;
+    const CudaencFormat format = make_h264_format(of, 75, 50);
+    for (int mode = 0; mode < 4; mode++) {
+        CudaencConfig config = make_h264_config(format, "cpu", &log);
+        config.h264.slices = mode ? 2 : 1;
+        if (mode == 1) config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
+        if (mode >= 2) {
+            config.h264.rate_control = CUDAENC_H264_BIT_RATE;
+            config.h264.bit_rate = 600000;
+            config.h264.buffer_size = 60000;
+            config.h264.cbr = mode == 3;
+        }
+        std::vector<Picture> pictures;
+        for (int i = 0; i < 7; i++)
+            pictures.push_back(make_content(random, format, i == 3 || i == 4 ? Content::noise : Content::smooth));
+        const auto expected = encode_all(config, frames_of(pictures));
+        for (const int threads : {1, 4})
+            for (const int depth : {1, 3, 8}) {
+                config.threads = threads;
+                config.async_depth = depth;
+                EXPECT(encode_all(config, frames_of(pictures)) == expected, "%s, mode %d: %d threads, %d in flight",
+                       of.name, mode, threads, depth);
+            }
+        for (const std::string &device : device_specs) {
+            if (device == "emu:2" || device == "emu:77") continue;
+            config.device = device.c_str();
+            config.async_depth = 2;
+            EXPECT(encode_all(config, frames_of(pictures)) == expected, "%s, mode %d: %s", of.name, mode,
+                   device.c_str());
+        }
+    }
+}
+END_TEST
+
+// The decoder's buffer: a packet is there when it is taken; with cbr it is never too full either.
+void check_buffer(const CudaencH264Options &o, const std::vector<std::vector<uint8_t>> &packets,
+                  const std::string &what) {
+    const double rate = static_cast<double>(o.max_rate ? o.max_rate : o.bit_rate),
+                 frame = rate * o.frame_rate_den / o.frame_rate_num, size = static_cast<double>(o.buffer_size);
+    double fullness = 0.9 * size;
+    for (size_t i = 0; i < packets.size(); i++) {
+        const double bits = 8 * static_cast<double>(packets[i].size());
+        EXPECT(bits <= fullness, "%s: packet %zu has %.0f bits, the buffer %.0f", what.c_str(), i, bits, fullness);
+        fullness += frame - bits;
+        EXPECT(!o.cbr || fullness <= size + 1, "%s: packet %zu: the buffer runs over", what.c_str(), i);
+        fullness = std::min(fullness, size);
+    }
+}
+
+START_TEST(rates) {
+    Random random(static_cast<uint64_t>(_i) + 200);
+    Log log;
+    const H264Format &of = formats[_i];
+    const CudaencFormat format = make_h264_format(of, 96, 80);
+    std::vector<Picture> pictures;
+    for (int i = 0; i < 40; i++) {
+        const Content content = i / 10 % 2 ? Content::noise : i % 7 == 3 ? Content::flat : Content::smooth;
+        pictures.push_back(make_content(random, format, content));
+    }
+    for (const int64_t bit_rate : {200000, 800000, 3000000})
+        for (const double buffer : {0.0, 0.06, 0.2, 1.0})
+            for (const int cbr : {0, 1}) {
+                if (cbr && buffer == 0) continue;
+                CudaencConfig config = make_h264_config(format, "cpu", &log);
+                CudaencH264Options &o = config.h264;
+                o.level = 41;
+                o.rate_control = CUDAENC_H264_BIT_RATE;
+                o.bit_rate = bit_rate;
+                o.buffer_size = static_cast<int64_t>(buffer * static_cast<double>(bit_rate));
+                o.cbr = cbr;
+                config.async_depth = 4;
+                config.threads = 2;
+                const auto packets = encode_all(config, frames_of(pictures));
+                size_t bytes = 0;
+                std::vector<uint8_t> stream;
+                for (const auto &packet : packets) {
+                    bytes += packet.size();
+                    stream.insert(stream.end(), packet.begin(), packet.end());
+                }
+                const double rate = static_cast<double>(bytes) * 8 * 25 / static_cast<double>(pictures.size());
+                const double ratio = rate / static_cast<double>(bit_rate);
+                const std::string what = format_string("%s, %lld bits/s, buffer %.2f s, cbr %d", of.name,
+                                                       static_cast<long long>(bit_rate), buffer, cbr);
+                const auto decoded = decode_stream(stream);
+                // What cannot be smaller than at QP 51, nor larger than at 0, is excused.
+                int highest = -12;
+                for (const StreamPicture &p : decoded) highest = std::max(highest, p.qp());
+                if (highest == 51) continue;
+                if (buffer > 0) check_buffer(o, packets, what);
+                if (cbr)
+                    EXPECT(ratio > 0.8 && ratio < 1.6, "%s: %.0f", what.c_str(), rate);
+                else
+                    EXPECT(ratio < 1.6, "%s: %.0f", what.c_str(), rate);
+            }
+}
+END_TEST
+
+// Constant quality within a buffer.
+START_TEST(capped_quality) {
+    Random random(7);
+    Log log;
+    const CudaencFormat format = make_h264_format(formats[0], 96, 80);
+    std::vector<Picture> pictures;
+    for (int i = 0; i < 20; i++)
+        pictures.push_back(make_content(random, format, i > 10 ? Content::noise : Content::smooth));
+    CudaencConfig config = make_h264_config(format, "cpu", &log);
+    config.h264.qp = 24;
+    config.h264.max_rate = 800000;
+    config.h264.buffer_size = 160000;
+    const auto packets = encode_all(config, frames_of(pictures));
+    check_buffer(config.h264, packets, "capped quality");
+    const StreamPicture first = std::move(decode_stream(packets[0])[0]),
+                        last = std::move(decode_stream(packets[19])[0]);
+    EXPECT(first.qp() == 24 && last.qp() > 24, "QP %d, %d", first.qp(), last.qp());
+}
+END_TEST
+
+START_TEST(profiles_and_levels) {
+    Log log;
+    struct Case {
+        int format, width, height, fps, profile, idc, constraint_sets, level, slices;
+    };
+    const Case cases[] = {
+        {0, 16, 16, 25, 0, 100, 0x0C, 10, 1},     {0, 352, 288, 30, 0, 100, 0x0C, 13, 1},
+        {0, 352, 288, 30, 1, 66, 0xC0, 13, 1},    {0, 352, 288, 30, 2, 77, 0x40, 13, 1},
+        {0, 1280, 720, 30, 0, 100, 0x0C, 31, 1},  {0, 1920, 1080, 30, 0, 100, 0x0C, 40, 1},
+        {0, 1920, 1080, 60, 0, 100, 0x0C, 42, 1}, {0, 3840, 2160, 30, 0, 100, 0x0C, 51, 1},
+        {0, 3840, 2160, 60, 0, 100, 0x0C, 52, 1}, {0, 8192, 4320, 30, 0, 100, 0x0C, 60, 1},
+        {1, 1920, 1080, 30, 0, 122, 0x10, 40, 4}, {5, 1920, 1080, 30, 0, 122, 0x10, 40, 4},
+        {4, 1920, 1080, 30, 0, 110, 0x10, 40, 4}, {6, 1280, 720, 30, 0, 44, 0x10, 31, 5},
+        {2, 3840, 2160, 30, 0, 44, 0x10, 51, 4},  {3, 640, 480, 30, 0, 100, 0x0C, 30, 1},
+        {7, 640, 480, 30, 0, 110, 0x10, 30, 1},   {4, 8192, 4320, 24, 0, 110, 0x10, 60, 1},
+        {0, 1920, 1080, 30, 5, 122, 0x10, 40, 4},
+    };
+    for (const Case &c : cases) {
+        CudaencConfig config = make_h264_config(make_h264_format(formats[c.format], c.width, c.height), "cpu", &log);
+        config.h264.profile = c.profile;
+        config.h264.frame_rate_num = c.fps;
+        const h264::Params p = h264::make_params(config.format, config.h264);
+        EXPECT(p.sets.profile_idc == c.idc && p.sets.constraint_sets == c.constraint_sets, "%s: profile %d, %#x",
+               formats[c.format].name, p.sets.profile_idc, p.sets.constraint_sets);
+        EXPECT(p.sets.level_idc == c.level && p.picture.slices == c.slices, "%s %dx%d, %d/s: level %d, %d slices",
+               formats[c.format].name, c.width, c.height, c.fps, p.sets.level_idc, p.picture.slices);
+    }
+}
+END_TEST
+
+// VUI, cropping, SEI: as they were asked for.
+START_TEST(headers) {
+    Random random(9);
+    Log log;
+    CudaencFormat format = make_h264_format(formats[0], 46, 35);
+    format.full_range = 1;
+    format.color_primaries = 9, format.color_transfer = 16, format.color_matrix = 9;
+    CudaencConfig config = make_h264_config(format, "cpu", &log);
+    config.h264.frame_rate_num = 30000;
+    config.h264.frame_rate_den = 1001;
+    config.h264.sample_aspect_num = 7;
+    config.h264.sample_aspect_den = 5;
+    config.h264.chroma_location = 2;
+    config.h264.timecodes = 1;
+    const Picture picture = make_content(random, format, Content::smooth);
+    CudaencFrame frame = picture.frame();
+    const CudaencTimecode timecode{1, 2, 3, 4, 1};
+    const CudaencMasteringDisplay display{{{1, 2}, {3, 4}, {5, 6}}, {7, 8}, 90000, 10};
+    const CudaencContentLight light{1000, 400};
+    const uint8_t captions[6] = {0xFC, 1, 2, 0xFD, 3, 4};
+    std::vector<uint8_t> user(300, 0);
+    const CudaencUserData user_data[2] = {{user.data(), 16}, {user.data(), user.size()}};
+    frame.timecode = &timecode;
+    frame.mastering_display = &display;
+    frame.content_light = &light;
+    frame.captions = captions;
+    frame.captions_size = sizeof captions;
+    frame.user_data = user_data;
+    frame.user_data_count = 2;
+    const StreamPicture p = std::move(decode_stream(encode_all(config, {frame})[0])[0]);
+    EXPECT(p.sps.crop_right == 1 && p.sps.crop_bottom == 6, "cropping by %d, %d", p.sps.crop_right, p.sps.crop_bottom);
+    EXPECT(p.sps.sar_idc == 255 && p.sps.sar_width == 7 && p.sps.sar_height == 5, "sample aspect ratio");
+    EXPECT(p.sps.full_range == 1 && p.sps.colours[0] == 9 && p.sps.colours[1] == 16 && p.sps.colours[2] == 9, "colour");
+    EXPECT(p.sps.chroma_location == 2 && p.sps.pic_struct_present == 1, "chroma location");
+    EXPECT(p.sps.num_units_in_tick == 1001 && p.sps.time_scale == 60000, "frame rate");
+    EXPECT(p.sei.size() == 1, "%zu SEI NAL units", p.sei.size());
+    // Types and sizes of the messages.
+    std::vector<std::pair<int, int>> messages;
+    size_t at = 0;
+    while (p.sei[0][at] != 0x80) {
+        int values[2] = {};
+        for (int &value : values) {
+            while (p.sei[0][at] == 255) value += p.sei[0][at++];
+            value += p.sei[0][at++];
+        }
+        messages.emplace_back(values[0], values[1]);
+        if (values[0] == 137) {
+            const uint8_t green[4] = {0, 3, 0, 4};
+            EXPECT(std::equal(green, green + 4, &p.sei[0][at]), "green comes first");
+        }
+        at += static_cast<size_t>(values[1]);
+    }
+    const std::vector<std::pair<int, int>> expected = {{1, 10}, {4, 17}, {5, 16}, {5, 300}, {137, 24}, {144, 4}};
+    EXPECT(messages.size() == expected.size(), "%zu messages", messages.size());
+    for (size_t i = 0; i < expected.size(); i++)
+        EXPECT(messages[i].first == expected[i].first && (i == 0 || messages[i].second == expected[i].second),
+               "message %zu: type %d, %d bytes", i, messages[i].first, messages[i].second);
+}
+END_TEST
+
+START_TEST(refusals) {
+    Log log;
+    const auto refused = [&](const char *line, auto change) {
+        CudaencConfig config = make_h264_config(make_h264_format(formats[0], 1920, 1080), "cpu", &log);
+        change(config);
+        const std::string said = refusal(config);
+        EXPECT(said.find(line) != std::string::npos, "'%s' instead of '%s'", said.c_str(), line);
+    };
+    using C = CudaencConfig;
+    refused("qp 52", [](C &c) { c.h264.qp = 52; });
+    refused("qp -1", [](C &c) { c.h264.qp = -1; });
+    refused("profile main is not allowed with 4:2:2", [](C &c) {
+        c.format.component[1].log2_subsample_y = c.format.component[2].log2_subsample_y = 0;
+        c.h264.profile = CUDAENC_H264_MAIN;
+    });
+    refused("profile 7", [](C &c) { c.h264.profile = 7; });
+    refused("level 3.1 is not allowed", [](C &c) { c.h264.level = 31; });
+    refused("level 33 is not allowed", [](C &c) { c.h264.level = 33; });
+    refused("slices 69", [](C &c) { c.h264.slices = 69; });
+    refused("slices 3", [](C &c) { c.h264.slices = 3, c.h264.profile = CUDAENC_H264_HIGH_422_INTRA; });
+    refused("bit_rate 0", [](C &c) { c.h264.rate_control = CUDAENC_H264_BIT_RATE; });
+    refused("cbr 1", [](C &c) { c.h264.cbr = 1; });
+    refused("constant QP", [](C &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.max_rate = 1; });
+    refused("without a frame rate", [](C &c) {
+        c.h264.rate_control = CUDAENC_H264_BIT_RATE, c.h264.bit_rate = 1000000, c.h264.frame_rate_num = 0;
+    });
+    refused("max_rate 1000", [](C &c) {
+        c.h264.rate_control = CUDAENC_H264_BIT_RATE, c.h264.bit_rate = 1000000, c.h264.max_rate = 1000;
+    });
+    refused("buffer_size 1000", [](C &c) { c.h264.max_rate = 1000000, c.h264.buffer_size = 1000; });
+    refused("no level allows", [](C &c) { c.format.width = 16384, c.format.height = 8192; });
+    refused("no level allows", [](C &c) { c.h264.frame_rate_num = 100000; });
+    refused("depth 9", [](C &c) {
+        for (CudaencComponent &k : c.format.component) k.depth = 9, k.step = 2;
+    });
+    refused("RGB", [](C &c) { c.format.color_model = CUDAENC_COLOR_RGB; });
+    refused("sub-sampling",
+            [](C &c) { c.format.component[1].log2_subsample_x = c.format.component[2].log2_subsample_x = 0; });
+    refused("aq 1025", [](C &c) { c.h264.aq = 1025; });
+}
+END_TEST
+
+// What a frame brings is refused with that frame; the session goes on.
+START_TEST(bad_frames) {
+    Random random(11);
+    Log log;
+    const CudaencFormat format = make_h264_format(formats[0], 40, 40);
+    const CudaencConfig config = make_h264_config(format, "cpu", &log);
+    const Picture picture = make_content(random, format, Content::smooth);
+    CudaencSession *session;
+    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open");
+    CudaencFrame frame = picture.frame();
+    const uint8_t captions[96] = {};
+    frame.captions = captions;
+    frame.captions_size = sizeof captions;
+    EXPECT(cudaenc_submit(session, &frame) == CUDAENC_ERR_INVALID, "captions");
+    frame.captions_size = 93;
+    EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
+    cudaenc_flush(session);
+    CudaencPacket packet;
+    EXPECT(cudaenc_receive(session, &packet) == CUDAENC_OK, "receive");
+    cudaenc_buffer_free(packet.buffer);
+    EXPECT(cudaenc_receive(session, &packet) == CUDAENC_EOF, "end");
+    cudaenc_close(session);
+}
+END_TEST
+
+// Closing with frames in flight, and a session that is flushed and goes on.
+START_TEST(closing_and_flushing) {
+    Random random(12);
+    Log log;
+    const CudaencFormat format = make_h264_format(formats[0], 120, 90);
+    for (const bool rate : {false, true}) {
+        CudaencConfig config = make_h264_config(format, "cpu", &log);
+        config.async_depth = 6;
+        config.threads = 2;
+        if (rate) config.h264.rate_control = CUDAENC_H264_BIT_RATE, config.h264.bit_rate = 1000000;
+        const Picture picture = make_content(random, format, Content::noise);
+        const CudaencFrame frame = picture.frame();
+        CudaencSession *session;
+        EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open");
+        for (int round = 0; round < 2; round++) {
+            for (int i = 0; i < 4; i++) EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
+            cudaenc_flush(session);
+            CudaencPacket packet;
+            for (int i = 0; i < 4; i++) {
+                EXPECT(cudaenc_receive(session, &packet) == CUDAENC_OK, "receive");
+                cudaenc_buffer_free(packet.buffer);
+            }
+            EXPECT(cudaenc_receive(session, &packet) == CUDAENC_EOF, "end");
+        }
+        for (int i = 0; i < 5; i++) EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
+        cudaenc_close(session);
+    }
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_device_arguments(argc, argv);
+    Suite *suite = suite_create("h264");
+    constexpr int kFormats = static_cast<int>(std::size(formats));
+    TCase *streams = add_case(suite, "streams");
+    tcase_add_loop_test(streams, streams_show_the_reconstruction, 0, kFormats);
+    tcase_add_loop_test(streams, threads_depths_and_devices, 0, kFormats);
+    TCase *rate = add_case(suite, "rates");
+    tcase_add_loop_test(rate, rates, 0, 7);
+    tcase_add_test(rate, capped_quality);
+    TCase *others = add_case(suite, "others");
+    for (const TTest *test : {profiles_and_levels, headers, refusals, bad_frames, closing_and_flushing})
+        tcase_add_test(others, test);
+    return run_suite(suite);
+}
