@@ -28,7 +28,10 @@
 #include "cudaenc_glue.h"
 
 #include "libavutil/avstring.h"
+#include "libavutil/common.h"
 #include "libavutil/hwcontext.h"
+#include "libavutil/mastering_display_metadata.h"
+#include "libavutil/mathematics.h"
 #include "libavutil/mem.h"
 #include "libavutil/timestamp.h"
 
@@ -110,9 +113,116 @@ static int check_frame(AVCodecContext *avctx, const AVFrame *frame)
     return 0;
 }
 
+/* The side data of a frame, or of the stream. */
+static const AVFrameSideData *find_side_data(const AVCodecContext *avctx, const AVFrame *frame,
+                                             enum AVFrameSideDataType type)
+{
+    const AVFrameSideData *sd = av_frame_get_side_data(frame, type);
+
+    return sd ? sd : cudaenc_stream_side_data(avctx, type);
+}
+
+#define MAX_USER_DATA 16
+
+/* What H.264 writes as SEI messages. */
+typedef struct FrameMessages {
+    CudaencTimecode timecode;
+    CudaencMasteringDisplay mastering_display;
+    CudaencContentLight content_light;
+    CudaencUserData user_data[MAX_USER_DATA];
+} FrameMessages;
+
+static int bcd(uint32_t value)
+{
+    return (value >> 4 & 15) * 10 + (value & 15);
+}
+
+/* As libavutil/timecode.c makes them. */
+static CudaencTimecode timecode_from(uint32_t tc, AVRational rate)
+{
+    CudaencTimecode timecode = {
+        .hours      = bcd(tc & 0x3f),
+        .minutes    = bcd(tc >> 8 & 0x7f),
+        .seconds    = bcd(tc >> 16 & 0x7f),
+        .frames     = bcd(tc >> 24 & 0x3f),
+        .drop_frame = tc >> 30 & 1,
+    };
+
+    /* above 30 frames/s a pair of frames has one number, and a bit for the second */
+    if (av_cmp_q(rate, (AVRational) { 30, 1 }) == 1)
+        timecode.frames = 2 * timecode.frames +
+                          !!(tc & (av_cmp_q(rate, (AVRational) { 50, 1 }) ? 1 << 23 : 1 << 7));
+    return timecode;
+}
+
+static uint32_t in_units(AVRational value, int units, uint32_t most)
+{
+    const int64_t scaled = value.den ? av_rescale(value.num, units, value.den) : 0;
+
+    return av_clip64(scaled, 0, most);
+}
+
+static void add_messages(const AVCodecContext *avctx, const FFCudaencContext *ctx,
+                         const AVFrame *frame, CudaencFrame *f, FrameMessages *m)
+{
+    const AVFrameSideData *sd;
+
+    sd = av_frame_get_side_data(frame, AV_FRAME_DATA_S12M_TIMECODE);
+    if (sd && ctx->s12m_tc && ((const uint32_t *)sd->data)[0] > 0) {
+        m->timecode = timecode_from(((const uint32_t *)sd->data)[1], avctx->framerate);
+        f->timecode = &m->timecode;
+    }
+    sd = av_frame_get_side_data(frame, AV_FRAME_DATA_A53_CC);
+    if (sd && ctx->a53cc) {
+        f->captions      = sd->data;
+        f->captions_size = FFMIN(sd->size / 3, 31) * 3;
+    }
+    for (int i = 0; ctx->udu_sei && i < frame->nb_side_data; i++) {
+        sd = frame->side_data[i];
+        if (sd->type != AV_FRAME_DATA_SEI_UNREGISTERED || sd->size < 16)
+            continue;
+        if (f->user_data_count == MAX_USER_DATA) {
+            av_log((void *)avctx, AV_LOG_WARNING, "a frame has more than %d unregistered user data, "
+                   "the rest is left out\n", MAX_USER_DATA);
+            break;
+        }
+        m->user_data[f->user_data_count++] = (CudaencUserData) { sd->data, sd->size };
+    }
+    f->user_data = m->user_data;
+
+    sd = find_side_data(avctx, frame, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA);
+    if (sd) {
+        const AVMasteringDisplayMetadata *display = (const AVMasteringDisplayMetadata *)sd->data;
+
+        if (display->has_primaries && display->has_luminance) {
+            for (int i = 0; i < 3; i++)
+                for (int k = 0; k < 2; k++)
+                    m->mastering_display.primaries[i][k] =
+                        in_units(display->display_primaries[i][k], 50000, UINT16_MAX);
+            for (int k = 0; k < 2; k++)
+                m->mastering_display.white_point[k] =
+                    in_units(display->white_point[k], 50000, UINT16_MAX);
+            m->mastering_display.max_luminance = in_units(display->max_luminance, 10000, UINT32_MAX);
+            m->mastering_display.min_luminance = in_units(display->min_luminance, 10000, UINT32_MAX);
+            f->mastering_display = &m->mastering_display;
+        }
+    }
+    sd = find_side_data(avctx, frame, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL);
+    if (sd) {
+        const AVContentLightMetadata *light = (const AVContentLightMetadata *)sd->data;
+
+        m->content_light = (CudaencContentLight) {
+            .max_content = FFMIN(light->MaxCLL,  UINT16_MAX),
+            .max_average = FFMIN(light->MaxFALL, UINT16_MAX),
+        };
+        f->content_light = &m->content_light;
+    }
+}
+
 static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *frame)
 {
     CudaencFrame f = { .opaque = frame };
+    FrameMessages messages;
     const AVFrameSideData *icc, *exif;
     AVRational sar = frame->sample_aspect_ratio;
     int ret;
@@ -133,9 +243,7 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     }
 #endif
 
-    icc = av_frame_get_side_data(frame, AV_FRAME_DATA_ICC_PROFILE);
-    if (!icc)
-        icc = cudaenc_stream_side_data(avctx, AV_FRAME_DATA_ICC_PROFILE);
+    icc = find_side_data(avctx, frame, AV_FRAME_DATA_ICC_PROFILE);
     if (icc) {
         f.icc_profile      = icc->data;
         f.icc_profile_size = icc->size;
@@ -150,6 +258,8 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
         sar = avctx->sample_aspect_ratio;
     f.sample_aspect_num = sar.num;
     f.sample_aspect_den = sar.den;
+
+    add_messages(avctx, ctx, frame, &f, &messages);
 
     ret = cudaenc_submit(ctx->session, &f);
     /* The ring has room: the caller counts. */

@@ -42,6 +42,9 @@ typedef struct FFCudaencContext {
     /* options */
     char *device;
     int async_depth;
+    int a53cc; /* of encoders whose streams have SEI messages: which ones */
+    int udu_sei;
+    int s12m_tc;
 
     CudaencSession *session;
     /** Owns the CUDA context that the session runs in, NULL when the library

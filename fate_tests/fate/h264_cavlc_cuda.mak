@@ -1,0 +1,76 @@
+# h264_cavlc_cuda in FFmpeg's own harness, as j2k_cuda.mak has it, whose sources these are too: each test writes the md5 and size
+# of the bitstream, then the md5 of what FFmpeg's decoder makes of it and its PSNR.
+#   make fate-h264_cavlc_cuda CUDAENC_FATE_DEVICE=cpu|emu|cuda
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+# $(call H264_CAVLC_CUDA,name,generator,pixel format,WxH,frames,options). Streams of sub-sampled formats cannot tell odd sizes:
+# the decoder's frames are cropped to them.
+define H264_CAVLC_CUDA_TEST
+H264_CAVLC_CUDA_NAMES   += fate-h264_cavlc_cuda-$(1)
+H264_CAVLC_CUDA_STREAMS += "$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
+fate-h264_cavlc_cuda-$(1): tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
+fate-h264_cavlc_cuda-$(1): CMP_UNIT = $(if $(findstring 10,$(3)),2,1)
+fate-h264_cavlc_cuda-$(1): CMD = enc_dec "rawvideo -pixel_format $(3) -video_size $(4)" \
+    tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw h264 \
+    "-c:v h264_cavlc_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)" \
+    rawvideo "-pix_fmt $(3) -vf crop=$(subst x,:,$(4)):0:0:exact=1 -sws_dither none" "-f h264"
+endef
+H264_CAVLC_CUDA = $(eval $(call H264_CAVLC_CUDA_TEST,$(1),$(2),$(3),$(4),$(5),$(6)))
+
+# Every pixel format.
+H264_CAVLC_CUDA_FMT = \
+    yuv420p yuv422p yuv444p yuvj420p yuvj422p yuvj444p gray nv12 nv16 \
+    yuv420p10le yuv422p10le yuv444p10le gray10le p010le p210le
+$(foreach f,$(H264_CAVLC_CUDA_FMT),\
+    $(call H264_CAVLC_CUDA,format-$(f),mix,$(f),46x36,2,)\
+    $(call H264_CAVLC_CUDA,format-$(f)-qp,mix,$(f),46x36,1,-qp 12))
+
+# FFmpeg's synthetic clips, with more frames than are in flight.
+$(foreach v,vsynth1 vsynth2,$(call H264_CAVLC_CUDA,$(v),$(v),yuv420p,352x288,1,))
+$(call H264_CAVLC_CUDA,vsynth3,vsynth3,yuv420p,34x34,7,)
+$(call H264_CAVLC_CUDA,vsynth3-async1,vsynth3,yuv420p,34x34,3,-async_depth 1)
+$(call H264_CAVLC_CUDA,vsynth3-async64,vsynth3,yuv420p,34x34,7,-async_depth 64)
+
+# Picture sizes, odd ones too.
+$(foreach s,1x1 1x2 2x1 3x5 15x16 16x16 17x16 7x300 300x7 127x63 65x65,\
+    $(call H264_CAVLC_CUDA,size-$(s),mix,yuv420p,$(s),1,)\
+    $(call H264_CAVLC_CUDA,size-$(s)-yuv444p10,mix,yuv444p10le,$(s),1,-qp 20))
+
+# Options.
+# A level whose MinCR allows QP 0.
+$(foreach q,0 8 16 24 32 40 51,$(call H264_CAVLC_CUDA,qp-$(q),mix,yuv420p,80x62,1,-qp $(q) -level 4.1))
+$(foreach q,-12 0 51,$(call H264_CAVLC_CUDA,qp-$(q)-yuv422p10,mix,yuv422p10le,80x62,1,-qp $(q)))
+$(foreach q,10 30,$(call H264_CAVLC_CUDA,crf-$(q),mix,yuv420p,80x62,1,-crf $(q)))
+$(call H264_CAVLC_CUDA,qscale-30,mix,yuv420p,80x62,1,-q:v 30)
+$(foreach a,0.5 2,$(call H264_CAVLC_CUDA,aq-$(a),mix,yuv420p,80x62,1,-qp 24 -aq-strength $(a)))
+$(foreach e,1 2 3,$(call H264_CAVLC_CUDA,effort-$(e),mix,yuv420p,80x62,1,-qp 24 -effort $(e)))
+$(foreach p,baseline main high high10 high422 cavlc444,\
+    $(call H264_CAVLC_CUDA,profile-$(p),mix,yuv420p,80x62,1,-profile $(p))\
+    $(call H264_CAVLC_CUDA,profile-$(p)-qp0,vsynth1,yuv420p,80x62,1,-profile $(p) -qp 0))
+$(foreach s,2 3 4,$(call H264_CAVLC_CUDA,slices-$(s),mix,yuv420p,80x62,1,-slices $(s)))
+$(call H264_CAVLC_CUDA,level,mix,yuv420p,80x62,1,-level 4.1)
+$(call H264_CAVLC_CUDA,deblock,mix,yuv420p,80x62,1,-deblock 1 -qp 36)
+$(call H264_CAVLC_CUDA,aud,mix,yuv420p,80x62,2,-aud 1)
+$(call H264_CAVLC_CUDA,sar,mix,yuv420p,80x62,1,-aspect 2.1)
+$(call H264_CAVLC_CUDA,color,mix,yuv420p,80x62,1,-color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc -chroma_sample_location topleft)
+
+# Rate control.
+$(foreach b,100k 400k 2M,$(call H264_CAVLC_CUDA,bitrate-$(b),vsynth3,yuv420p,34x34,25,-b:v $(b)))
+$(call H264_CAVLC_CUDA,bitrate-vbv,vsynth3,yuv420p,34x34,25,-b:v 300k -maxrate 400k -bufsize 40k)
+$(call H264_CAVLC_CUDA,bitrate-cbr,vsynth3,yuv420p,34x34,25,-b:v 400k -bufsize 40k -cbr 1)
+$(call H264_CAVLC_CUDA,bitrate-cbr-filler,vsynth3,yuv420p,34x34,10,-b:v 2M -qmin 20 -cbr 1)
+$(call H264_CAVLC_CUDA,bitrate-qmin,vsynth3,yuv420p,34x34,10,-b:v 2M -qmin 30)
+$(call H264_CAVLC_CUDA,bitrate-slices,vsynth3,yuv420p,34x34,10,-b:v 300k -slices 3)
+$(call H264_CAVLC_CUDA,crf-capped,vsynth3,yuv420p,34x34,25,-crf 10 -maxrate 300k -bufsize 60k)
+
+FATE_H264_CAVLC_CUDA-$(call ENCDEC, H264_CAVLC_CUDA H264, H264, \
+    H264_PARSER RAWVIDEO_ENCODER RAWVIDEO_DECODER RAWVIDEO_MUXER RAWVIDEO_DEMUXER SCALE_FILTER FORMAT_FILTER CROP_FILTER \
+    FRAMECRC_MUXER PIPE_PROTOCOL) += $(H264_CAVLC_CUDA_NAMES)
+
+FATE_AVCONV += $(FATE_H264_CAVLC_CUDA-yes)
+fate-h264_cavlc_cuda: $(FATE_H264_CAVLC_CUDA-yes)
+
+# What fate_tests/interop decodes: name, pixel format, size, frames, source, options, one line a stream.
+h264_cavlc_cuda-streams:
+	@printf '%s\n' $(H264_CAVLC_CUDA_STREAMS)
+.PHONY: h264_cavlc_cuda-streams

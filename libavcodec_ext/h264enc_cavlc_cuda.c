@@ -1,0 +1,259 @@
+/*
+ * H.264 encoder with CAVLC on CUDA
+ * Copyright (c) 2026 the cudaenc developers
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * This file is part of cudaenc and is built as a part of FFmpeg.
+ *
+ * FFmpeg is free software; you can redistribute it and/or
+ * modify it under the terms of the GNU Lesser General Public
+ * License as published by the Free Software Foundation; either
+ * version 2.1 of the License, or (at your option) any later version.
+ *
+ * FFmpeg is distributed in the hope that it will be useful,
+ * but WITHOUT ANY WARRANTY; without even the implied warranty of
+ * MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU
+ * Lesser General Public License for more details.
+ *
+ * You should have received a copy of the GNU Lesser General Public
+ * License along with FFmpeg; if not, write to the Free Software
+ * Foundation, Inc., 51 Franklin Street, Fifth Floor, Boston, MA 02110-1301 USA
+ */
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cudaenc_compat.h"
+#include "cudaenc_glue.h"
+
+#include "libavutil/mathematics.h"
+#include "libavutil/mem.h"
+#include "libavutil/opt.h"
+
+#define NOT_SET (-13) /* below every QP */
+
+typedef struct H264CudaContext {
+    const AVClass *class;
+    FFCudaencContext common;
+    CudaencH264Options h264;
+    int qp, crf; /* NOT_SET, or QPs */
+    float aq;    /* -1: auto */
+    int repeat_headers; /* -1: auto */
+} H264CudaContext;
+
+static int h264_cuda_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
+{
+    H264CudaContext *s = avctx->priv_data;
+
+    return ff_cudaenc_receive_packet(avctx, &s->common, pkt);
+}
+
+static void h264_cuda_flush(AVCodecContext *avctx)
+{
+    H264CudaContext *s = avctx->priv_data;
+
+    ff_cudaenc_flush(&s->common);
+}
+
+static av_cold int h264_cuda_close(AVCodecContext *avctx)
+{
+    H264CudaContext *s = avctx->priv_data;
+
+    ff_cudaenc_close(&s->common);
+    return 0;
+}
+
+/* One of qp, crf, -q:v and -b:v, and what limits it. */
+static int set_rate(AVCodecContext *avctx, const H264CudaContext *s, CudaencH264Options *h264)
+{
+    AVRational rate = avctx->framerate;
+    int qp = s->qp;
+
+    if (qp == NOT_SET && s->crf == NOT_SET && avctx->flags & AV_CODEC_FLAG_QSCALE)
+        qp = avctx->global_quality / FF_QP2LAMBDA;
+    if ((qp != NOT_SET) + (s->crf != NOT_SET) + (avctx->bit_rate > 0) > 1) {
+        av_log(avctx, AV_LOG_ERROR, "qp (or -q:v), crf and -b:v exclude each other: give one of them\n");
+        return AVERROR(EINVAL);
+    }
+    if (avctx->bit_rate > 0) {
+        h264->rate_control = CUDAENC_H264_BIT_RATE;
+        h264->bit_rate     = avctx->bit_rate;
+    } else if (qp != NOT_SET) {
+        h264->rate_control = CUDAENC_H264_CONSTANT_QP;
+        h264->qp           = qp;
+    } else if (s->crf != NOT_SET) {
+        h264->qp = s->crf;
+    }
+    h264->max_rate    = avctx->rc_max_rate;
+    h264->buffer_size = avctx->rc_buffer_size;
+    if (avctx->qmin >= 0)
+        h264->qp_min = avctx->qmin;
+    if (avctx->qmax >= 0)
+        h264->qp_max = avctx->qmax;
+
+    if ((rate.num <= 0 || rate.den <= 0) && (h264->bit_rate || h264->max_rate || h264->buffer_size))
+        rate = av_inv_q(avctx->time_base);
+    if (rate.num > 0 && rate.den > 0)
+        av_reduce(&h264->frame_rate_num, &h264->frame_rate_den, rate.num, rate.den, 1 << 30);
+    return 0;
+}
+
+static void describe_rate(const CudaencH264Options *h264, char *line, size_t size)
+{
+    switch (h264->rate_control) {
+    case CUDAENC_H264_BIT_RATE:
+        snprintf(line, size, "%lld bits/s%s", (long long)h264->bit_rate, h264->cbr ? ", constant" : "");
+        break;
+    case CUDAENC_H264_CONSTANT_QP:
+        snprintf(line, size, "qp %d", h264->qp);
+        break;
+    default:
+        snprintf(line, size, "crf %d", h264->qp);
+    }
+}
+
+/* What muxers and callers ask for: taken from the parameter sets themselves. */
+static int take_parameter_sets(AVCodecContext *avctx, const CudaencSession *session)
+{
+    size_t size;
+    const uint8_t *sets = cudaenc_extradata(session, &size);
+
+    /* a start code of 4 bytes, the NAL unit's header, profile, constraint sets, level */
+    avctx->profile = sets[5];
+    if (sets[5] == 66 && sets[6] & 0x40)
+        avctx->profile |= 1 << 9; /* constrained */
+    if (sets[5] > 100 && sets[6] & 0x10)
+        avctx->profile |= 1 << 11; /* intra */
+    avctx->level = sets[7];
+
+    if (!(avctx->flags & AV_CODEC_FLAG_GLOBAL_HEADER))
+        return 0;
+    avctx->extradata = av_mallocz(size + AV_INPUT_BUFFER_PADDING_SIZE);
+    if (!avctx->extradata)
+        return AVERROR(ENOMEM);
+    memcpy(avctx->extradata, sets, size);
+    avctx->extradata_size = size;
+    return 0;
+}
+
+static av_cold int h264_cuda_init(AVCodecContext *avctx)
+{
+    H264CudaContext *s = avctx->priv_data;
+    CudaencConfig config;
+    AVRational sar = avctx->sample_aspect_ratio;
+    char summary[128];
+    int ret;
+
+    cudaenc_config_defaults(&config, CUDAENC_CODEC_H264);
+
+    config.h264.profile   = s->h264.profile;
+    config.h264.level     = s->h264.level;
+    config.h264.slices    = avctx->slices;
+    config.h264.effort    = s->h264.effort;
+    config.h264.cbr       = s->h264.cbr;
+    config.h264.deblock   = s->h264.deblock;
+    config.h264.aud       = s->h264.aud;
+    config.h264.timecodes = s->common.s12m_tc;
+    config.h264.aq        = s->aq < 0 ? -1 : lrintf(256 * s->aq);
+    config.h264.repeat_headers = s->repeat_headers >= 0 ? s->repeat_headers
+                                                        : !(avctx->flags & AV_CODEC_FLAG_GLOBAL_HEADER);
+    ret = set_rate(avctx, s, &config.h264);
+    if (ret < 0)
+        return ret;
+    if (sar.num > 0 && sar.den > 0)
+        av_reduce(&config.h264.sample_aspect_num, &config.h264.sample_aspect_den,
+                  sar.num, sar.den, 65535);
+    if (avctx->chroma_sample_location != AVCHROMA_LOC_UNSPECIFIED)
+        config.h264.chroma_location = avctx->chroma_sample_location - 1;
+
+    describe_rate(&config.h264, summary, sizeof(summary));
+    ret = ff_cudaenc_init(avctx, &s->common, &config, summary);
+    if (ret < 0)
+        return ret;
+    return take_parameter_sets(avctx, s->common.session);
+}
+
+#define OFFSET(x) offsetof(H264CudaContext, x)
+#define VE CUDAENC_OPTION_FLAGS
+#define CONST(name, help, value, unit_) { name, help, 0, AV_OPT_TYPE_CONST, { .i64 = value }, 0, 0, VE, .unit = unit_ }
+static const AVOption options[] = {
+    CUDAENC_COMMON_OPTIONS(H264CudaContext),
+    { "profile", "Profile; auto: High, or the intra profile that the format needs", OFFSET(h264.profile), AV_OPT_TYPE_INT, { .i64 = CUDAENC_H264_AUTO_PROFILE }, CUDAENC_H264_AUTO_PROFILE, CUDAENC_H264_CAVLC_444_INTRA, VE, .unit = "profile" },
+    CONST("auto",     "By the format",        CUDAENC_H264_AUTO_PROFILE,         "profile"),
+    CONST("baseline", "Constrained Baseline", CUDAENC_H264_CONSTRAINED_BASELINE, "profile"),
+    CONST("main",     "Main",                 CUDAENC_H264_MAIN,                 "profile"),
+    CONST("high",     "High",                 CUDAENC_H264_HIGH,                 "profile"),
+    CONST("high10",   "High 10 Intra",        CUDAENC_H264_HIGH_10_INTRA,        "profile"),
+    CONST("high422",  "High 4:2:2 Intra",     CUDAENC_H264_HIGH_422_INTRA,       "profile"),
+    CONST("cavlc444", "CAVLC 4:4:4 Intra",    CUDAENC_H264_CAVLC_444_INTRA,      "profile"),
+    { "level", "Level; auto: the lowest one that size and rates allow", OFFSET(h264.level), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 62, VE, .unit = "level" },
+    CONST("auto", "By size and rates", 0, "level"),
+    CONST("1",   "", 10, "level"), CONST("1.0", "", 10, "level"), CONST("1.1", "", 11, "level"),
+    CONST("1.2", "", 12, "level"), CONST("1.3", "", 13, "level"),
+    CONST("2",   "", 20, "level"), CONST("2.0", "", 20, "level"), CONST("2.1", "", 21, "level"),
+    CONST("2.2", "", 22, "level"),
+    CONST("3",   "", 30, "level"), CONST("3.0", "", 30, "level"), CONST("3.1", "", 31, "level"),
+    CONST("3.2", "", 32, "level"),
+    CONST("4",   "", 40, "level"), CONST("4.0", "", 40, "level"), CONST("4.1", "", 41, "level"),
+    CONST("4.2", "", 42, "level"),
+    CONST("5",   "", 50, "level"), CONST("5.0", "", 50, "level"), CONST("5.1", "", 51, "level"),
+    CONST("5.2", "", 52, "level"),
+    CONST("6",   "", 60, "level"), CONST("6.0", "", 60, "level"), CONST("6.1", "", 61, "level"),
+    CONST("6.2", "", 62, "level"),
+    { "qp",      "Constant QP, from -12 (8 bits: 0) to 51",                         OFFSET(qp),  AV_OPT_TYPE_INT,   { .i64 = NOT_SET }, NOT_SET, 51, VE },
+    { "crf",     "Constant quality: the QP of macroblocks of middle variance; default 20", OFFSET(crf), AV_OPT_TYPE_INT, { .i64 = NOT_SET }, NOT_SET, 51, VE },
+    { "aq-strength", "Strength of adaptive quantisation, 0: none; -1: 1, but none with constant QP", OFFSET(aq), AV_OPT_TYPE_FLOAT, { .dbl = -1 }, -1, 4, VE },
+    { "effort",  "How hard modes and levels are looked for: 1 (fast) to 3 (small)", OFFSET(h264.effort), AV_OPT_TYPE_INT, { .i64 = 3 }, 1, 3, VE },
+    { "cbr",     "Fill the stream up to -b:v",                                      OFFSET(h264.cbr),     AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "deblock", "Let decoders run the deblocking filter",                          OFFSET(h264.deblock), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "aud",     "Write access unit delimiters",                                    OFFSET(h264.aud),     AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "repeat_headers", "Write parameter sets into every packet; -1: unless they are global", OFFSET(repeat_headers), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
+    { "a53cc",   "Write closed captions",                                           OFFSET(common.a53cc),   AV_OPT_TYPE_BOOL, { .i64 = 1 }, 0, 1, VE },
+    { "udu_sei", "Write unregistered user data",                                    OFFSET(common.udu_sei), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "s12m_tc", "Write timecodes",                                                 OFFSET(common.s12m_tc), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { NULL }
+};
+
+static const FFCodecDefault h264_cuda_defaults[] = {
+    { "b",    "0" },
+    { "qmin", "-1" },
+    { "qmax", "-1" },
+    { NULL },
+};
+
+static const AVClass h264_cuda_class = {
+    .class_name = "h264_cavlc_cuda",
+    .item_name  = av_default_item_name,
+    .option     = options,
+    .version    = LIBAVUTIL_VERSION_INT,
+};
+
+const FFCodec ff_h264_cavlc_cuda_encoder = {
+    .p.name         = "h264_cavlc_cuda",
+    CODEC_LONG_NAME("H.264 / AVC, all intra, with CAVLC on CUDA (cudaenc)"),
+    .p.type         = AVMEDIA_TYPE_VIDEO,
+    .p.id           = AV_CODEC_ID_H264,
+    .p.capabilities = AV_CODEC_CAP_DR1 | AV_CODEC_CAP_DELAY | AV_CODEC_CAP_HARDWARE |
+                      AV_CODEC_CAP_OTHER_THREADS | AV_CODEC_CAP_ENCODER_FLUSH |
+                      AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE,
+    .p.priv_class   = &h264_cuda_class,
+    .p.wrapper_name = "cudaenc",
+    .priv_data_size = sizeof(H264CudaContext),
+    .defaults       = h264_cuda_defaults,
+    .init           = h264_cuda_init,
+    FF_CODEC_RECEIVE_PACKET_CB(h264_cuda_receive_packet),
+    .flush          = h264_cuda_flush,
+    .close          = h264_cuda_close,
+    .hw_configs     = ff_cudaenc_hw_configs,
+    CUDAENC_COLOR_RANGES
+    CODEC_PIXFMTS(
+        AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P,
+        AV_PIX_FMT_YUV420P10, AV_PIX_FMT_YUV422P10, AV_PIX_FMT_YUV444P10,
+        AV_PIX_FMT_GRAY8, AV_PIX_FMT_GRAY10,
+        AV_PIX_FMT_NV12, AV_PIX_FMT_NV16, AV_PIX_FMT_P010, AV_PIX_FMT_P210,
+        CUDAENC_FMT_CUDA),
+    .caps_internal  = FF_CODEC_CAP_INIT_CLEANUP | FF_CODEC_CAP_AUTO_THREADS,
+};
