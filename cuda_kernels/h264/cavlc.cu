@@ -505,17 +505,22 @@ DEVICE void code_piece(const CavlcArguments &p) {
     write_bytes<kThreads>(bytes, preventions[0] != 0, place);
 }
 
-KERNEL_BLOCKS(PieceThreads<ChromaFormat::c400>::kThreads, 8, h264_cavlc_400, CavlcParams<ChromaFormat::c400>) {
-    code_piece<ChromaFormat::c400>(p);
-}
-KERNEL_BLOCKS(PieceThreads<ChromaFormat::c420>::kThreads, 6, h264_cavlc_420, CavlcParams<ChromaFormat::c420>) {
-    code_piece<ChromaFormat::c420>(p);
-}
-KERNEL_BLOCKS(PieceThreads<ChromaFormat::c422>::kThreads, 5, h264_cavlc_422, CavlcParams<ChromaFormat::c422>) {
-    code_piece<ChromaFormat::c422>(p);
-}
-KERNEL_BLOCKS(PieceThreads<ChromaFormat::c444>::kThreads, 3, h264_cavlc_444, CavlcParams<ChromaFormat::c444>) {
-    code_piece<ChromaFormat::c444>(p);
-}
+// Thread-blocks that fit a multiprocessor by their threads, which Turing has fewer of.
+#if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ < 800
+constexpr int kMultiprocessorThreads = 1024;
+#else
+constexpr int kMultiprocessorThreads = 1440;
+#endif
+#define CAVLC_KERNEL(format, name)                                                             \
+    KERNEL_BLOCKS(PieceThreads<ChromaFormat::format>::kThreads,                                \
+                  kMultiprocessorThreads / PieceThreads<ChromaFormat::format>::kThreads, name, \
+                  CavlcParams<ChromaFormat::format>) {                                         \
+        code_piece<ChromaFormat::format>(p);                                                   \
+    }
+CAVLC_KERNEL(c400, h264_cavlc_400)
+CAVLC_KERNEL(c420, h264_cavlc_420)
+CAVLC_KERNEL(c422, h264_cavlc_422)
+CAVLC_KERNEL(c444, h264_cavlc_444)
+#undef CAVLC_KERNEL
 
 }  // namespace cudaenc::h264
