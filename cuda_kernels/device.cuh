@@ -187,7 +187,6 @@ DEVICE uint32_t warp_ballot(bool condition) {
 }
 DEVICE bool warp_any(bool condition) { return __nvvm_vote_any_sync(detail::all_lanes, condition); }
 DEVICE bool warp_all(bool condition) { return __nvvm_vote_all_sync(detail::all_lanes, condition); }
-DEVICE void thread_fence() { __nvvm_membar_gl(); }
 
 // Kernels need atomicity among the threads of one device only; where clang can say so, it need not assume the host as
 // well.
@@ -261,7 +260,6 @@ DEVICE void warp_sync() { __syncwarp(); }
 DEVICE uint32_t warp_ballot(bool condition) { return __ballot_sync(detail::all_lanes, condition); }
 DEVICE bool warp_any(bool condition) { return __any_sync(detail::all_lanes, condition) != 0; }
 DEVICE bool warp_all(bool condition) { return __all_sync(detail::all_lanes, condition) != 0; }
-DEVICE void thread_fence() { __threadfence(); }
 
 DEVICE uint32_t atomic_add(uint32_t *address, uint32_t value) { return atomicAdd(address, value); }
 DEVICE uint64_t atomic_add(uint64_t *address, uint64_t value) {
@@ -308,6 +306,7 @@ DEVICE T *opaque_shared(T *address) {
 }
 #endif
 
+DEVICE void thread_fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 DEVICE uint64_t atomic_load(const uint64_t *address) {
     uint64_t value;
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");

@@ -105,8 +105,10 @@ DEVICE void send_group(const CodedBytes &out, const PieceLinks &links, const Sca
         uint32_t *written = links.written + scan.first_group + group;
         thread_fence();
         complete[0] = atomic_add(written, 1u) == pieces - 1;
-        if (complete[0]) atomic_add(written, 0u - pieces);
-        thread_fence();
+        if (complete[0]) {
+            atomic_add(written, 0u - pieces);
+            thread_fence();
+        }
     }
     block_sync();
     if (!complete[0]) return;
