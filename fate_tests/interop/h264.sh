@@ -1,0 +1,116 @@
+#!/bin/bash
+# Every stream of FATE's tests of h264_cavlc_cuda: FFmpeg's decoder and OpenH264 (8 bits, 4:2:0) show the encoder's own
+# reconstruction, bit by bit, and trace_headers parses all of it. Containers hand the same pictures on.
+# Usage: h264.sh FFMPEG_BUILD [MEDIA_DIR]; DEVICE=cpu. Ends in a line "N passed, N failed".
+# SPDX-License-Identifier: LGPL-2.1-or-later
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$1" && pwd)
+media=${2-}
+device=${DEVICE:-cpu}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+result() { # result NAME MESSAGE: no message is a success
+    [ -z "$2" ] && passed=$((passed + 1)) && return
+    failed=$((failed + 1))
+    echo "$1: $2"
+}
+ffmpeg() { "$build/ffmpeg" -hide_banner -nostdin -y -v error "$@"; }
+encode=(-c:v h264_cavlc_cuda -device "$device")
+
+${CXX:-g++} -std=c++20 -O2 -o "$work/own" "$here/h264_decode.cpp"
+openh264=
+if pkg-config --exists openh264; then
+    # shellcheck disable=SC2046 # words
+    ${CXX:-g++} -std=c++20 -O2 -o "$work/openh264" "$here/openh264_decode.cpp" $(pkg-config --cflags --libs openh264)
+    openh264=yes
+else
+    echo "skipped: OpenH264, which this machine does not have (libopenh264-dev)"
+fi
+
+# check STREAM: what is wrong with it. The deblocking filter comes after all that is predicted from: the reconstruction is
+# without.
+check() {
+    local profile chroma depth prefix format
+    "$work/own" "$1" "$work/own.yuv" >"$work/own.log" 2>&1 || { echo "the tests' decoder: $(head -n 1 "$work/own.log")"; return; }
+    read -r profile chroma depth prefix <"$work/own.log"
+    case $chroma in 0) format=gray ;; 1) format=yuv420p ;; 2) format=yuv422p ;; 3) format=yuv444p ;; esac
+    [ "$depth" = 8 ] || format=${format}10le
+    ffmpeg -f h264 -skip_loop_filter all -i "$1" -pix_fmt $format -f rawvideo "$work/ffmpeg.yuv" 2>&1 | head -n 1
+    cmp "$work/own.yuv" "$work/ffmpeg.yuv" 2>&1 | head -n 1
+    # OpenH264 has not all of High: no level_prefix above 15.
+    if [ -n "$openh264" ] && [ "$profile" -le 100 ] && [ "$profile" != 44 ] && [ "$chroma" = 1 ] && [ "$prefix" -le 15 ]; then
+        echo "$1" >>"$work/with_openh264"
+        ffmpeg -f h264 -i "$1" -f rawvideo "$work/ffmpeg.yuv" 2>&1 | head -n 1
+        "$work/openh264" "$1" "$work/openh264.yuv" 2>&1 | grep -v '^\[OpenH264\]' | head -n 1 || true
+        cmp "$work/openh264.yuv" "$work/ffmpeg.yuv" 2>&1 | head -n 1
+    fi
+    "$build/ffmpeg" -hide_banner -nostdin -v info -f h264 -i "$1" -c copy -bsf:v trace_headers -f null - >"$work/trace.log" 2>&1 ||
+        echo "trace_headers failed"
+    grep -iE 'error|invalid|out of range' "$work/trace.log" | head -n 1 || true
+    grep -q 'slice_data\|Slice Header' "$work/trace.log" || echo "trace_headers saw no slice"
+}
+
+make --no-print-directory -k -C "$build" fate-h264_cavlc_cuda KEEP=1 CUDAENC_FATE_DEVICE="$device" >"$build/interop-h264.log" 2>&1 || true
+while read -r name _; do
+    stream=$build/tests/data/fate/h264_cavlc_cuda-$name.h264
+    result "$name" "$([ -s "$stream" ] && check "$stream" || echo "no stream")"
+done < <(make --no-print-directory -s -C "$build" h264_cavlc_cuda-streams)
+
+# ---- Containers. FFmpeg's MOV muxer takes 4:2:2 of 10 bits in some sizes for AVC-Intra, whose parameter sets it leaves out:
+# there they have to be in the packets.
+for format in yuv420p yuv422p10; do
+    source=(-f lavfi -i testsrc2=s=1280x720:r=25 -frames:v 3 -pix_fmt $format "${encode[@]}" -bitexact)
+    ffmpeg "${source[@]}" -f h264 "$work/bare.h264"
+    wanted=$(ffmpeg -f h264 -i "$work/bare.h264" -f rawvideo - | md5sum)
+    for container in mp4 mov mxf ts mkv nut; do
+        options=()
+        [ $container = mov ] && options=(-repeat_headers 1)
+        message=$(ffmpeg "${source[@]}" "${options[@]}" "$work/out.$container" 2>&1 | head -n 1)
+        [ -n "$message" ] || message=$(ffmpeg -i "$work/out.$container" -f null - 2>&1 | head -n 1)
+        [ -n "$message" ] || [ "$(ffmpeg -i "$work/out.$container" -fps_mode passthrough -f rawvideo - | md5sum)" = "$wanted" ] ||
+            message="other pictures"
+        result "$container, $format" "$message"
+    done
+    # Parameter sets of the container, or those of packets.
+    ffmpeg "${source[@]}" "$work/out.mp4"
+    ffmpeg -i "$work/out.mp4" -c copy -bsf:v h264_mp4toannexb -f h264 "$work/out.h264"
+    result "MP4 to a byte stream, $format" "$([ "$(ffmpeg -f h264 -i "$work/out.h264" -f rawvideo - | md5sum)" = "$wanted" ] || echo "other pictures")"
+    result "whole stream, $format" "$(check "$work/bare.h264")"
+done
+# A container tells the odd size that the stream cannot.
+ffmpeg -f lavfi -i testsrc2=s=128x64 -vf format=yuv420p,crop=127:63:0:0:exact=1 -frames:v 1 "${encode[@]}" "$work/odd.mp4"
+size=$("$build/ffprobe" -v error -show_entries stream=width,height -of csv=p=0 "$work/odd.mp4")
+result "odd size in MP4" "$([ "$size" = 127,63 ] || echo "$size")"
+
+# ---- FFmpeg's own options
+md5() { ffmpeg -f lavfi -i testsrc2=s=203x117:r=25 -frames:v 3 -pix_fmt yuv420p "${encode[@]}" "$@" -f md5 -; }
+result "-q:v" "$([ "$(md5 -q:v 30)" = "$(md5 -qp 30)" ] || echo "is not the QP")"
+result "-threads" "$([ "$(md5 -threads 1 -b:v 400k)" = "$(md5 -threads 5 -b:v 400k)" ] || echo "changes bytes")"
+result "-async_depth" "$([ "$(md5 -async_depth 1 -b:v 400k)" = "$(md5 -async_depth 9 -b:v 400k)" ] || echo "changes bytes")"
+refused() { # refused LINE OPTIONS...
+    local said
+    said=$(md5 "${@:2}" 2>&1 || true)
+    result "${*:2}" "$([[ $said == *"$1"* ]] || echo "was taken")"
+}
+refused "exclude each other" -b:v 1M -qp 20
+refused "level 1.0 is not allowed" -level 1
+refused "profile main is not allowed" -pix_fmt yuv422p -profile main
+refused "slices 9 is not allowed" -slices 9
+refused "max_rate and buffer_size are not allowed" -qp 20 -maxrate 1M
+refused "max_rate 100000 is not allowed" -b:v 1M -maxrate 100k
+refused "buffer_size 1000 is not allowed" -b:v 1M -bufsize 1k
+refused "qp -5 is not allowed" -qp -5
+
+# ---- Real pictures
+for clip in ${media:+"$media"/*_yuv420p*.mkv}; do
+    for options in "-qp 20" "-crf 28 -slices 4" "-b:v 40M -bufsize 8M -cbr 1"; do
+        # shellcheck disable=SC2086 # words
+        ffmpeg -i "$clip" -frames:v 3 "${encode[@]}" $options -f h264 "$work/clip.h264"
+        result "$(basename "$clip") $options" "$(check "$work/clip.h264")"
+    done
+done
+[ -z "$openh264" ] || echo "$(wc -l <"$work/with_openh264") streams read by OpenH264 too"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
