@@ -47,7 +47,6 @@ PictureBuffers DeviceSliceCoder::make_buffers() const {
     const uint64_t bits = static_cast<uint64_t>(format_.macroblocks()) * (most_macroblock_bits(format_) + 7);
     b.bytes = DeviceArray<uint8_t>(device_, slice_count_ * slice_bytes + most_nal_bytes(bits / 8 + 1));
     b.result = std::make_unique<PinnedArray<NalResult>>(device_, 1);
-    *b.result->data() = {};
     return b;
 }
 
@@ -73,6 +72,7 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
     if (b.pictures == 0) {
         device_->fill(stream, b.links.data(), 0, b.links.bytes());
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
+        *b.result->data() = {};
     }
     const uint32_t serial = b.pictures % 255 + 1;
     b.pictures++;

@@ -13,7 +13,7 @@ namespace cudaenc::h264 {
 struct PictureBuffers {
     DeviceArray<uint64_t> links;
     DeviceArray<uint32_t> tickets;
-    uint32_t pictures = 0;  // that were coded; 0: links and tickets are to be cleared, as after an error of the device
+    uint32_t pictures = 0;  // that were coded; 0: all is to be cleared, as after errors; no picture is in flight then
     DeviceArray<uint8_t> bytes;                      // the NAL units of all slices, nal_bytes() of them
     std::unique_ptr<PinnedArray<NalResult>> result;  // which the kernel writes
 };
