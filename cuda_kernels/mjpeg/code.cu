@@ -98,6 +98,7 @@ class StuffedBytes {
 // When the piece is the last one of its group to be written, the group goes to the host. With all threads.
 DEVICE void send_group(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus) {
     SHARED(uint32_t, complete, 1);
+    if (!out.packet) return;
     const uint32_t group = (mcus.index - scan.first_piece) / kGroupPieces, first = group * kGroupPieces;
     const uint32_t pieces = min_of(kGroupPieces, scan.pieces - first);
     block_sync();

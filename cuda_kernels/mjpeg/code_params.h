@@ -71,7 +71,7 @@ struct FrameResult {
 // not written.
 struct CodedBytes {
     uint8_t *bytes;
-    uint8_t *packet;
+    uint8_t *packet;  // nullptr: it is copied later
     uint64_t capacity;
     FrameResult *result;
 };

@@ -104,6 +104,24 @@ START_TEST(noise) {
 }
 END_TEST
 
+// So many pieces that frames in flight are copied to the host instead of being written there; in one scan and in three.
+START_TEST(copies) {
+    const auto context = open_test_device(_i);
+    Random random(6);
+    Log log;
+    for (const size_t f : {size_t{0}, size_t{6}}) {
+        const CudaencFormat format = format_of(f, 264, 264);
+        Picture picture = make_picture(random, format);
+        fill(random, picture, Content::smooth);
+        CudaencConfig config = make_jpeg_config(format, "", &log);
+        config.async_depth = 2;
+        config.mjpeg.huffman = f != 0;
+        config.mjpeg.restart_interval = 1;
+        expect_same(config, picture, device_of(_i), name_of(f));
+    }
+}
+END_TEST
+
 // The scale is found by the same steps.
 START_TEST(sizes_met) {
     const auto context = open_test_device(_i);
@@ -182,6 +200,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, sizes, 0, devices);
     tcase_add_loop_test(c, pieces, 0, devices);
     tcase_add_loop_test(c, noise, 0, devices);
+    tcase_add_loop_test(c, copies, 0, devices);
     tcase_add_loop_test(c, sizes_met, 0, devices);
     tcase_add_loop_test(c, frames, 0, devices);
     return run_suite(suite);
