@@ -27,6 +27,8 @@ tests/data/cudaenc_%.raw: tests/data/vsynth1.yuv tests/data/vsynth2.yuv tests/da
 # Decoded pictures are brought back to the source's format. What FFmpeg's decoder has no format for is only encoded here;
 # fate_tests/interop decodes it with others.
 J2K_CUDA_NO_DECODER = yuv440p10 yuv440p12
+# Nor does it read CPRL where tiles do not begin on the precincts of every resolution.
+J2K_CUDA_NOT_DECODED = prog-cprl-tiles prog-cprl-tiles-lossless
 # These formats of its have the same bytes: it knows XYZ by digital cinema's profiles only, and no 12 bits with alpha.
 J2K_CUDA_DECODE_xyz12le = rgb48le
 J2K_CUDA_DECODE_yuva422p12le = yuva422p16le
@@ -38,7 +40,7 @@ J2K_CUDA_NAMES   += fate-j2k_cuda-$(1)
 J2K_CUDA_STREAMS += "$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
 fate-j2k_cuda-$(1): tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
 fate-j2k_cuda-$(1): CMP_UNIT = $(if $(filter $(J2K_CUDA_FMT_8),$(3)),1,2)
-ifeq ($(filter $(J2K_CUDA_NO_DECODER),$(patsubst %le,%,$(3))),)
+ifeq ($(filter $(J2K_CUDA_NO_DECODER),$(patsubst %le,%,$(3)))$(filter $(J2K_CUDA_NOT_DECODED),$(1)),)
 fate-j2k_cuda-$(1): CMD = enc_dec "rawvideo -pixel_format $(3) -video_size $(4)" \
     tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw image2pipe \
     "-c:v j2k_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)" \
