@@ -82,7 +82,8 @@ namespace cudaenc {
 //   uint64_t atomic_load(const uint64_t *)  void atomic_store(uint64_t *, uint64_t)     relaxed, of global memory
 //   Uint4 load_coherent(const Uint4 *)   of global memory that other thread-blocks have written while the kernel runs
 //   int popcount(uint32_t)  int find_first_set(uint32_t x)       bits; the number of the lowest set one, x not 0
-//   int32_t dot_bytes(uint32_t a, uint32_t b, int32_t c)  c and the products of the four signed bytes of a and b
+//   int32_t dot_bytes(uint32_t a, uint32_t b, int32_t c)  c and the products of the four bytes of a, unsigned,
+//                                        and of b, signed
 //   uint32_t byte_permute(a, b, selector)                        byte i is byte (selector >> 4 i) % 8 of b:a
 //   T load_readonly(const T *)                                   of 1 to 16 bytes that nobody writes while the kernel
 //   runs
@@ -317,7 +318,7 @@ DEVICE void atomic_store(uint64_t *address, uint64_t value) {
 }
 DEVICE int32_t dot_bytes(uint32_t a, uint32_t b, int32_t c) {
     int32_t result;
-    asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
     return result;
 }
 

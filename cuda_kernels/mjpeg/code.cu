@@ -320,15 +320,18 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_encode, EncodeParams) {
     const PieceBlock block = block_of_thread(p.scan, mcus);
     int16_t *own = &levels[thread_x() * kLevelPitch];
     NonzeroPlaces nonzero{};
-    int32_t dc = 0;
+    int32_t dc = 0, dc_before = 0;
+    SampleRow rows[kBlockSize];
+    if (block.sampled) load_block(p.layouts, p.scan, block, rows);
+    if (warp_id() == 0) dc_before = dc_before_piece(p.layouts, p.scan, p.quantiser, mcus);
     if (block.sampled) {
         uint32_t pairs[kBlockSamples / 2];
-        nonzero = quantised_block(p.layouts, p.scan, p.quantiser, block, pairs);
+        nonzero = quantised_block(p.scan, p.quantiser, block, rows, pairs);
         dc = static_cast<int16_t>(pairs[0]);
         CUDAENC_UNROLL
         for (int i = 0; i < kBlockSamples / 2; i++) put_levels(own, i, pairs[i]);
     }
-    const int32_t difference = dc_difference(p.layouts, p.scan, p.quantiser, mcus, block, dc);
+    const int32_t difference = dc_difference(p.scan, block, dc, dc_before);
     code_piece(p.out, p.links, p.scan, mcus, codes, block, own, nonzero.runs(), difference);
 }
 
@@ -355,11 +358,14 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) {
     int16_t *own = &levels[thread * kLevelPitch];
     uint32_t *words = p.levels.words + uint64_t{mcus.index} * kPieceLevelWords + thread;
     NonzeroPlaces nonzero{};
-    int32_t dc = 0;
+    int32_t dc = 0, dc_before = 0;
     uint32_t first_pair = 0;
+    SampleRow rows[kBlockSize];
+    if (block.sampled) load_block(p.layouts, p.scan, block, rows);
+    if (warp_id() == 0) dc_before = dc_before_piece(p.layouts, p.scan, p.quantiser, mcus);
     if (block.sampled) {
         uint32_t pairs[kBlockSamples / 2];
-        nonzero = quantised_block(p.layouts, p.scan, p.quantiser, block, pairs);
+        nonzero = quantised_block(p.scan, p.quantiser, block, rows, pairs);
         first_pair = pairs[0];
         dc = static_cast<int16_t>(first_pair);
         CUDAENC_UNROLL
@@ -367,7 +373,7 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) {
         CUDAENC_UNROLL
         for (int i = 1; i < kBlockSamples / 2; i++) words[i * kPieceBlocks] = pairs[i];
     }
-    const int32_t difference = dc_difference(p.layouts, p.scan, p.quantiser, mcus, block, dc);
+    const int32_t difference = dc_difference(p.scan, block, dc, dc_before);
     words[0] = byte_permute(static_cast<uint32_t>(difference), first_pair, 0x7610);
     p.levels.nonzero[uint64_t{mcus.index} * kPieceBlocks + thread] = nonzero;
 
@@ -388,8 +394,10 @@ KERNEL(kPieceBlocks, mjpeg_bins, BinsParams)
     block_sync();
     const PieceBlock block = block_of_thread(p.scan, mcus_of_piece(p.scan, static_cast<uint32_t>(block_x())));
     if (block.sampled) {
+        SampleRow rows[kBlockSize];
+        load_block(p.layouts, p.scan, block, rows);
         int32_t c[kBlockSamples];
-        transformed_block(p.layouts, p.scan, block, c);
+        transform(rows, c);
         const uint32_t *threshold = p.threshold[p.scan.component[block.component].table];
         CUDAENC_UNROLL
         for (int i = 1; i < kBlockSamples; i++)

@@ -49,20 +49,24 @@ DEVICE PieceBlock block_of_thread(const ScanPieces &scan, const PieceMcus &mcus)
 
 // ---- Samples to levels
 
-// 8 level-shifted samples, a byte each.
+// 8 samples, a byte each, as they are loaded: whoever looks at them waits for the load. operator[]: level-shifted.
+constexpr int32_t kLevelShift = 128;
 struct SampleRow {
     uint32_t words[2];
-    DEVICE_MEMBER int32_t operator[](int x) const { return static_cast<int8_t>(words[x >> 2] >> (8 * (x & 3))); }
+    DEVICE_MEMBER int32_t operator[](int x) const {
+        return static_cast<int32_t>(words[x >> 2] >> (8 * (x & 3)) & 255) - kLevelShift;
+    }
 };
 
+// From level-shifted ones.
 DEVICE uint32_t pack_samples(const int32_t *v) {
-    return (v[0] & 255) | (v[1] & 255) << 8 | (v[2] & 255) << 16 | static_cast<uint32_t>(v[3]) << 24;
+    const uint32_t bytes = (v[0] & 255) | (v[1] & 255) << 8 | (v[2] & 255) << 16 | static_cast<uint32_t>(v[3]) << 24;
+    return bytes ^ 0x80808080u;
 }
 
 // Rows of 8 samples from (x, y) on; the last column and row of the component are repeated.
 template <int Rows>
 DEVICE void load_rows(const SampleLayout &s, const ScanComponent &k, int x, int y, SampleRow (&rows)[Rows]) {
-    constexpr uint32_t kLevelShift = 0x80808080u;
     const int last_x = k.width - 1, last_y = k.height - 1;
     const uint64_t alignment = reinterpret_cast<uint64_t>(s.data) | static_cast<uint64_t>(s.stride);
     const uint8_t *column = s.data + int64_t{x} * s.step;
@@ -72,7 +76,7 @@ DEVICE void load_rows(const SampleLayout &s, const ScanComponent &k, int x, int 
         for (int i = 0; i < Rows; i++) {
             const uint64_t word =
                 load_readonly(reinterpret_cast<const uint64_t *>(column + min_of(y + i, last_y) * s.stride));
-            rows[i] = {{static_cast<uint32_t>(word) ^ kLevelShift, static_cast<uint32_t>(word >> 32) ^ kLevelShift}};
+            rows[i] = {{static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32)}};
         }
     } else if (bytes && s.step == 2 && x + 8 <= last_x && (alignment & 14) == 0 && (s.stride & 15) == 0) {
         const uint32_t odd = static_cast<uint32_t>(alignment & 1), selector = odd ? 0x7531 : 0x6420;
@@ -80,8 +84,7 @@ DEVICE void load_rows(const SampleLayout &s, const ScanComponent &k, int x, int 
         for (int i = 0; i < Rows; i++) {
             const Uint4 words =
                 load_readonly(reinterpret_cast<const Uint4 *>(column + min_of(y + i, last_y) * s.stride - odd));
-            rows[i] = {{byte_permute(words.x, words.y, selector) ^ kLevelShift,
-                        byte_permute(words.z, words.w, selector) ^ kLevelShift}};
+            rows[i] = {{byte_permute(words.x, words.y, selector), byte_permute(words.z, words.w, selector)}};
         }
     } else {
         CUDAENC_NO_UNROLL
@@ -125,7 +128,13 @@ DEVICE void load_component(const SampleLayout (&layouts)[kMaxComponents], const 
     }
 }
 
-// fdct() of a row: its sums and differences are products of bytes, added up.
+// Of level-shifted samples.
+DEVICE int32_t sum_of_row(const SampleRow &row) {
+    return dot_bytes(row.words[0], 0x01010101, dot_bytes(row.words[1], 0x01010101, -kBlockSize * kLevelShift));
+}
+
+// fdct() of a row: its sums and differences are products of bytes, added up. The level shift is part of the first one
+// alone.
 DEVICE void transform_row(const SampleRow &row, int32_t (&v)[kBlockSize]) {
     const uint32_t low = row.words[0], high = row.words[1];
     const auto sum = [&](uint32_t weights, uint32_t high_weights) {  // 1, 0 and -1 (FF), of sample 3 to 0 and 7 to 4
@@ -133,10 +142,10 @@ DEVICE void transform_row(const SampleRow &row, int32_t (&v)[kBlockSize]) {
     };
     const uint32_t outer = byte_permute(low, high, 0x6170), inner = byte_permute(low, high, 0x4352);
     constexpr uint32_t kFirstPair = 0x0000FF01, kSecondPair = 0xFF010000;
-    fdct_rotations<FdctPass::rows, int32_t>(sum(0x01010101, 0x01010101), sum(0x01FFFF01, 0x01FFFF01),
-                                            sum(0xFF000001, 0x010000FF), sum(0x00FF0100, 0x0001FF00),
-                                            dot_bytes(outer, kFirstPair, 0), dot_bytes(outer, kSecondPair, 0),
-                                            dot_bytes(inner, kFirstPair, 0), dot_bytes(inner, kSecondPair, 0), v);
+    fdct_rotations<FdctPass::rows, int32_t>(sum_of_row(row), sum(0x01FFFF01, 0x01FFFF01), sum(0xFF000001, 0x010000FF),
+                                            sum(0x00FF0100, 0x0001FF00), dot_bytes(outer, kFirstPair, 0),
+                                            dot_bytes(outer, kSecondPair, 0), dot_bytes(inner, kFirstPair, 0),
+                                            dot_bytes(inner, kSecondPair, 0), v);
 }
 
 // Coefficients, by index.
@@ -207,20 +216,18 @@ DEVICE void put_levels(int16_t *to, int pair, uint32_t levels) {
     to[2 * pair + 1] = static_cast<int16_t>(levels >> 16);
 }
 
-// The coefficients of the thread's block, by index.
-DEVICE void transformed_block(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
-                              const PieceBlock &block, int32_t (&c)[kBlockSamples]) {
-    SampleRow rows[kBlockSize];
+// The samples of the thread's block.
+using BlockRows = SampleRow[kBlockSize];
+DEVICE void load_block(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan, const PieceBlock &block,
+                       BlockRows &rows) {
     load_component(layouts, scan, block.component, block.place.x * kBlockSize, block.place.y * kBlockSize, rows);
-    transform(rows, c);
 }
 
 // The thread's block from samples to levels in the zig-zag sequence, two a word. Returns which are not 0.
-DEVICE NonzeroPlaces quantised_block(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
-                                     const WideQuantiser *quantisers, const PieceBlock &block,
-                                     uint32_t (&levels)[kBlockSamples / 2]) {
+DEVICE NonzeroPlaces quantised_block(const ScanPieces &scan, const WideQuantiser *quantisers, const PieceBlock &block,
+                                     const BlockRows &rows, uint32_t (&levels)[kBlockSamples / 2]) {
     int32_t c[kBlockSamples];
-    transformed_block(layouts, scan, block, c);
+    transform(rows, c);
     // A branch, so that divisors are operands at constant addresses.
     return scan.component[block.component].table == kLuma ? quantise_block(quantisers[kLuma], c, levels)
                                                           : quantise_block(quantisers[kChroma], c, levels);
@@ -237,30 +244,26 @@ DEVICE int32_t dc_before_piece(const SampleLayout (&layouts)[kMaxComponents], co
         const BlockPlace place = dc_predictor(scan.grid, scan.component[c].grid, mcus.first, 0);
         SampleRow row[1];
         load_component(layouts, scan, c, place.x * kBlockSize, place.y * kBlockSize + lane_id() % 8, row);
-        sum = dot_bytes(row[0].words[0], 0x01010101, dot_bytes(row[0].words[1], 0x01010101, 0));
+        sum = sum_of_row(row[0]);
     }
     for (int mask = 4; mask; mask >>= 1) sum += warp_shuffle_xor(sum, mask);
     return predicted ? quantise_wide(fdct_dc(sum), quantisers[scan.component[c].table].multiplier[0]) : 0;
 }
 
-// The thread's DC level less its prediction (F.1.1.5.1); 0 without samples. With all threads of the block.
-DEVICE int32_t dc_difference(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
-                             const WideQuantiser *quantisers, const PieceMcus &mcus, const PieceBlock &block,
-                             int32_t dc) {
+// The thread's DC level less its prediction (F.1.1.5.1); 0 without samples. With all threads of the block. before: what
+// the first warp's dc_before_piece() is.
+DEVICE int32_t dc_difference(const ScanPieces &scan, const PieceBlock &block, int32_t dc, int32_t before) {
     constexpr int32_t kNoSamples = 1 << 16;
     SHARED(int32_t, dcs, kPieceBlocks);
-    SHARED(int32_t, before, 4);
+    SHARED(int32_t, dcs_before, 4);
     dcs[thread_x()] = block.sampled ? dc : kNoSamples;
-    if (warp_id() == 0) {
-        const int32_t predictor = dc_before_piece(layouts, scan, quantisers, mcus);
-        if (lane_id() % 8 == 0) before[lane_id() / 8] = predictor;
-    }
+    if (warp_id() == 0 && lane_id() % 8 == 0) dcs_before[lane_id() / 8] = before;
     block_sync();
     if (!block.sampled) return 0;
     int predictor = thread_x() - 1;
     const int first = scan.component[block.component].first_thread;
     while (predictor >= first && dcs[predictor] == kNoSamples) predictor--;
-    return dc - (predictor >= first ? dcs[predictor] : before[block.component]);
+    return dc - (predictor >= first ? dcs[predictor] : dcs_before[block.component]);
 }
 
 }  // namespace cudaenc::mjpeg

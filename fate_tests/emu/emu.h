@@ -275,7 +275,7 @@ inline void thread_fence() {}
 inline int popcount(uint32_t x) { return __builtin_popcount(x); }
 inline int find_first_set(uint32_t x) { return __builtin_ctz(x); }
 inline int32_t dot_bytes(uint32_t a, uint32_t b, int32_t c) {
-    for (int i = 0; i < 32; i += 8) c += static_cast<int8_t>(a >> i) * static_cast<int8_t>(b >> i);
+    for (int i = 0; i < 32; i += 8) c += static_cast<uint8_t>(a >> i) * static_cast<int8_t>(b >> i);
     return c;
 }
 inline uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
