@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../../common/h264/h264.h"
 #include "../../common/h264/levels.h"
 #include "../../common/h264/params.h"
 #include "../../common/thread_pool.h"
@@ -256,6 +257,45 @@ START_TEST(threads_depths_and_devices) {
             config.async_depth = 2;
             EXPECT(encode_all(config, frames_of(pictures)) == expected, "%s, mode %d: %s", of.name, mode,
                    device.c_str());
+        }
+    }
+}
+END_TEST
+
+// Frames that are in device memory, with and without rate control.
+START_TEST(frames_in_device_memory) {
+    Random random(static_cast<uint64_t>(_i) + 300);
+    Log log;
+    const CudaencFormat format = make_h264_format(formats[_i], 75, 50);
+    const Picture pictures[2] = {make_content(random, format, Content::smooth),
+                                 make_content(random, format, Content::noise)};
+    for (const std::string &spec : device_specs) {
+        const std::shared_ptr<Device> device =
+            spec.rfind("emu", 0) == 0 ? open_emulator(spec) : open_cuda_device(spec, nullptr);
+        std::vector<DeviceArray<uint8_t>> planes;
+        std::vector<CudaencFrame> frames;
+        for (const Picture &picture : pictures) {
+            frames.push_back(picture.frame());
+            for (int plane = 0; plane < format.planes; plane++) {
+                planes.emplace_back(device, picture.memory[plane].size());
+                device->upload(nullptr, planes.back().data(), picture.memory[plane].data(), planes.back().bytes());
+                frames.back().data[plane] = planes.back().data();
+            }
+        }
+        device->synchronize(Device::Stream{});
+        for (const bool rate : {false, true}) {
+            CudaencConfig config = make_h264_config(format, "cpu", &log);
+            if (rate) config.h264.rate_control = CUDAENC_H264_BIT_RATE, config.h264.bit_rate = 400000;
+            const auto expected = encode_all(config, {pictures[0].frame(), pictures[1].frame()});
+            const auto encoder =
+                h264::make_device_encoder(h264::make_params(format, config.h264), 2, 2, device, true, false);
+            for (int i = 0; i < 2; i++) encoder->submit(i, frames[static_cast<size_t>(i)]);
+            for (int i = 0; i < 2; i++) {
+                const PooledBuffer packet = encoder->finish(i);
+                EXPECT(
+                    std::vector<uint8_t>(packet->data, packet->data + packet->size) == expected[static_cast<size_t>(i)],
+                    "%s on %s", formats[_i].name, spec.c_str());
+            }
         }
     }
 }
@@ -540,6 +580,7 @@ int main(int argc, char **argv) {
     TCase *streams = add_case(suite, "streams");
     tcase_add_loop_test(streams, streams_show_the_reconstruction, 0, kFormats);
     tcase_add_loop_test(streams, threads_depths_and_devices, 0, kFormats);
+    tcase_add_loop_test(streams, frames_in_device_memory, 0, kFormats);
     TCase *rate = add_case(suite, "rates");
     tcase_add_loop_test(rate, rates, 0, 7);
     tcase_add_test(rate, capped_quality);

@@ -84,6 +84,16 @@ ffmpeg -f lavfi -i testsrc2=s=128x64 -vf format=yuv420p,crop=127:63:0:0:exact=1 
 size=$("$build/ffprobe" -v error -show_entries stream=width,height -of csv=p=0 "$work/odd.mp4")
 result "odd size in MP4" "$([ "$size" = 127,63 ] || echo "$size")"
 
+# ---- SEI messages: written by the library, read by FFmpeg's decoder, written by the encoder, read again.
+export PKG_CONFIG_PATH=$build/../emu/pkgconfig
+# shellcheck disable=SC2046 # words
+${CXX:-g++} -std=c++20 -o "$work/sei" "$here/h264_sei.cpp" $(pkg-config --static --cflags --libs libcudaenc)
+"$work/sei" "$work/sei.h264"
+ffmpeg -f h264 -i "$work/sei.h264" "${encode[@]}" -udu_sei 1 -s12m_tc 1 "$work/sei.mkv"
+side_data() { "$build/ffprobe" -v error -show_frames -show_entries frame=key_frame:frame_side_data "$1" | sort; }
+result "side data" "$([ "$(side_data "$work/sei.h264")" = "$(side_data "$work/sei.mkv")" ] || echo "got lost")"
+result "side data, all kinds" "$([ "$(side_data "$work/sei.mkv" | grep -c '^side_data_type\|^value=11:22:33:0')" = 18 ] || echo "are not there")"
+
 # ---- FFmpeg's own options
 md5() { ffmpeg -f lavfi -i testsrc2=s=203x117:r=25 -frames:v 3 -pix_fmt yuv420p "${encode[@]}" "$@" -f md5 -; }
 result "-q:v" "$([ "$(md5 -q:v 30)" = "$(md5 -qp 30)" ] || echo "is not the QP")"
