@@ -124,6 +124,14 @@ check equal-mjpeg-noise same "-f lavfi -i nullsrc=s=2048x1080,geq=random(1)*255:
     "-quality 100"
 check equal-mjpeg-bitrate same "$(picture 1920x1080 4 yuvj420p 12)" "-b:v 60M"
 check equal-mjpeg-depth-16 same "$(picture 1280x720 4 yuvj422p 40)" "-async_depth 16"
+codec=h264_cavlc_cuda
+check equal-h264-hd same "$(picture 1920x1080 4 yuv420p 8)" ""
+check equal-h264-4k same "$(picture 3840x2160 4 yuv420p 3)" "-qp 16"
+check equal-h264-422p10 same "$(picture 1920x1080 4 yuv422p10le 4)" "-crf 14"
+check equal-h264-444p10-lossless same "$(picture 640x360 4 yuv444p10le 3)" "-qp -12"
+check equal-h264-noise same "-f lavfi -i nullsrc=s=640x360,geq=random(1)*255:random(2)*255:random(3)*255,format=yuv422p -frames:v 2" "-qp 0"
+check equal-h264-bitrate same "$(picture 1280x720 4 yuv420p 12)" "-b:v 20M -bufsize 2M -cbr 1 -slices 4"
+check equal-h264-depth-16 same "$(picture 640x360 4 yuv420p 40)" "-async_depth 16"
 codec=j2k_cuda
 
 # ---- Frames that are in the GPU's memory already, in every format that FFmpeg has there
@@ -139,6 +147,10 @@ codec=mjpeg_cuda
 for format in nv12 yuv420p yuv444p bgr0 rgb0; do
     check "frames-mjpeg-$format" from_gpu $format "-async_depth 4 -strict unofficial"
 done
+codec=h264_cavlc_cuda
+for format in nv12 yuv420p yuv444p p010le; do
+    check "frames-h264-$format" from_gpu $format "-async_depth 4"
+done
 codec=j2k_cuda
 
 # ---- A whole chain on the GPU, if the full ffmpeg can make its input; nothing is compared
@@ -149,6 +161,7 @@ chain() { # ENCODER
 }
 check chain-nvdec-scale chain j2k_cuda
 check chain-nvdec-scale-mjpeg chain mjpeg_cuda
+check chain-nvdec-scale-h264 chain h264_cavlc_cuda
 
 # ---- compute-sanitizer, on a small frame of each kind
 sanitizer=${SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
@@ -173,6 +186,10 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
         check $tool-mjpeg-rgb-default sanitize $tool "$(picture 130x70 4 rgb24 2)" "-huffman default -restart_interval 3"
         check $tool-mjpeg-bitrate sanitize $tool "$(picture 130x70 40 yuvj444p 2)" "-b:v 800k"
         check $tool-mjpeg-410 sanitize $tool "$(picture 66x66 4 yuv410p 2)" "-strict unofficial"
+        codec=h264_cavlc_cuda
+        check $tool-h264-420 sanitize $tool "$(picture 79x61 4 yuv420p 2)" "-slices 2"
+        check $tool-h264-422p10-pcm sanitize $tool "-f lavfi -i nullsrc=s=66x66,format=yuv422p10le,noise=alls=100:allf=t -frames:v 2" "-qp -12"
+        check $tool-h264-bitrate sanitize $tool "$(picture 66x50 4 yuv444p 3)" "-b:v 400k"
         codec=j2k_cuda
     done
 else

@@ -115,7 +115,7 @@ refused "qp -5 is not allowed" -qp -5
 
 # ---- Real pictures
 for clip in ${media:+"$media"/*_yuv420p*.mkv}; do
-    for options in "-qp 20" "-crf 28 -slices 4" "-b:v 40M -bufsize 8M -cbr 1"; do
+    for options in "-qp 20" "-crf 28 -slices 4" "-b:v 40M -bufsize 16M -cbr 1"; do
         # shellcheck disable=SC2086 # words
         ffmpeg -i "$clip" -frames:v 3 "${encode[@]}" $options -f h264 "$work/clip.h264"
         result "$(basename "$clip") $options" "$(check "$work/clip.h264")"
