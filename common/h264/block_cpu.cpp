@@ -105,6 +105,7 @@ template <class RowOf>
     hadamard_step(x[0], x[2]);
     hadamard_step(x[1], x[3]);
     Row4 sum{};
+#pragma GCC unroll 4
     for (Lanes &v : x) {
         hadamard_step<1>(v);
         hadamard_step<2>(v);
@@ -122,6 +123,7 @@ template <class RowOf>
     hadamard_step(x[0], x[2]);
     hadamard_step(x[1], x[3]);
     Row4 sum{};
+#pragma GCC unroll 4
     for (Lanes &v : x) {
         hadamard_step<1>(v);
         v = magnitude(v);
@@ -141,6 +143,7 @@ template <int N>
         if constexpr (N == 4)
             get_4x4(x[0], row);
         else
+#pragma GCC unroll 4
             for (int i = 0; i < vectors; i++) get_two_rows(x[i], row, 2 * i, 2 * i + 1);
     };
     Lanes from[vectors];
@@ -151,6 +154,7 @@ template <int N>
         if (!mode_available(mode, available)) continue;
         Lanes x[vectors];
         get_block(x, [&](int y) { return ranking.predictions.row(mode, y); });
+#pragma GCC unroll 4
         for (int i = 0; i < vectors; i++) x[i] -= from[i];
         ranking.satd[mode] = half_satd(x);
     }
@@ -179,6 +183,7 @@ namespace {
     uint32_t sum = 0;
     for (int y = 0; y < 16; y += 4) {
         Lanes x[4];
+#pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
             Lanes other;
             get(x[i], a.data + (y + i) * a.stride);
@@ -194,6 +199,7 @@ namespace {
     uint32_t sum = 0;
     for (int y = 0; y < height; y += 8) {
         Lanes x[4];
+#pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
             Lanes other;
             get_two_rows(x[i], rows_of(a), y + i, y + i + 4);
