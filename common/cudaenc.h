@@ -182,7 +182,10 @@ typedef struct CudaencH264Options {
     int timecodes;       /**< 1: the stream tells that frames have timecodes; default 0: theirs are not written */
     int frame_rate_num, frame_rate_den;       /**< frames/s; 0/x (default): unknown, not allowed with rates */
     int sample_aspect_num, sample_aspect_den; /**< 0/x (default): unknown */
-    int chroma_location;                      /**< chroma_sample_loc_type of 4:2:0, 0..5; -1 (default): not told */
+    const uint8_t *encrypt_key; /**< AES key: signs of levels turn by it, any decoder shows a scrambled picture; NULL
+                                     (default): none */
+    int encrypt_key_size;       /**< bytes: 16, 24 or 32 */
+    int chroma_location;        /**< chroma_sample_loc_type of 4:2:0, 0..5; -1 (default): not told */
 } CudaencH264Options;
 /** Fills in the defaults. */
 void cudaenc_h264_defaults(CudaencH264Options *options);

@@ -42,6 +42,8 @@ typedef struct H264CudaContext {
     int qp, crf; /* NOT_SET, or QPs */
     float aq;    /* -1: auto */
     int repeat_headers; /* -1: auto */
+    uint8_t *encrypt_key;
+    int encrypt_key_size;
 } H264CudaContext;
 
 static int h264_cuda_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
@@ -157,6 +159,8 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     config.h264.deblock   = s->h264.deblock;
     config.h264.aud       = s->h264.aud;
     config.h264.timecodes = s->common.s12m_tc;
+    config.h264.encrypt_key      = s->encrypt_key;
+    config.h264.encrypt_key_size = s->encrypt_key_size;
     config.h264.aq        = s->aq < 0 ? -1 : lrintf(256 * s->aq);
     config.h264.repeat_headers = s->repeat_headers >= 0 ? s->repeat_headers
                                                         : !(avctx->flags & AV_CODEC_FLAG_GLOBAL_HEADER);
@@ -214,6 +218,7 @@ static const AVOption options[] = {
     { "a53cc",   "Write closed captions",                                           OFFSET(common.a53cc),   AV_OPT_TYPE_BOOL, { .i64 = 1 }, 0, 1, VE },
     { "udu_sei", "Write unregistered user data",                                    OFFSET(common.udu_sei), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "s12m_tc", "Write timecodes",                                                 OFFSET(common.s12m_tc), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "encrypt_key", "AES key in hex, of 16, 24 or 32 bytes: the signs of levels turn by it", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
     { NULL }
 };
 

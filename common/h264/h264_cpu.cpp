@@ -22,9 +22,11 @@ class H264CpuEncoder : public PictureEncoder {
             Slot &s = slots_[i];
             s.macroblocks.resize(macroblocks());
             s.levels.resize(levels());
+            s.sign_flips.resize(sign_flip_words());
             s.coder = std::make_unique<SliceCoder>(p_.sets.format, p_.slices);
             pictures_[i].macroblocks = s.macroblocks.data();
             pictures_[i].levels = s.levels.data();
+            if (!s.sign_flips.empty()) pictures_[i].sign_flips = s.sign_flips.data();
         }
     }
     ~H264CpuEncoder() override { stop(); }
@@ -37,7 +39,9 @@ class H264CpuEncoder : public PictureEncoder {
         analyse(slot);
         begin_stage(slot, kCode);
         std::span<const uint8_t> slices;
-        do slices = s.coder->code(pool(), {picture.macroblocks, picture.levels, nullptr}, picture.headers.data());
+        do
+            slices = s.coder->code(pool(), {picture.macroblocks, picture.levels, picture.sign_flips},
+                                   picture.headers.data());
         while (analyse_again(slot, slices.size()));
         PooledBuffer packet = take_packet(packet_bytes(picture, slices.size()));
         write_around(picture, slices.size(), packet->data);
@@ -48,6 +52,7 @@ class H264CpuEncoder : public PictureEncoder {
     struct Slot {
         std::vector<Macroblock> macroblocks;
         std::vector<int16_t> levels;
+        std::vector<uint16_t> sign_flips;
         std::unique_ptr<SliceCoder> coder;
     };
     std::vector<Slot> slots_;

@@ -238,6 +238,11 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.effort = o.effort;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
     p.deblock = o.deblock;
+    if (o.encrypt_key) {
+        if (o.encrypt_key_size != 16 && o.encrypt_key_size != 24 && o.encrypt_key_size != 32)
+            refuse(format_string("encrypt_key of %d bytes is not allowed: it has 16, 24 or 32", o.encrypt_key_size));
+        p.encrypt_key.assign(o.encrypt_key, o.encrypt_key + o.encrypt_key_size);
+    }
     p.aud = o.aud;
     p.repeat_headers = o.repeat_headers;
     p.timecodes = o.timecodes;

@@ -28,7 +28,8 @@ struct Params {
     ParameterSets sets;
     std::vector<Slice> slices;
     RateTarget rate;
-    int effort, aq_strength;  // see PictureQuality
+    int effort, aq_strength;           // see PictureQuality
+    std::vector<uint8_t> encrypt_key;  // empty: none
     bool deblock, aud, repeat_headers, timecodes;
 };
 

@@ -60,6 +60,7 @@ PictureEncoder::PictureEncoder(const Params &params, int slots, int threads, std
     : CpuEncoder(slots, threads, stage_names, stage_times, std::move(device)),
       p_(params),
       parameter_sets_(make_parameter_sets(p_.sets)),
+      aes_(p_.encrypt_key.empty() ? std::nullopt : std::optional<Aes>(p_.encrypt_key)),
       rate_(p_.rate) {
     for (int i = 0; i < slots; i++) pictures_.emplace_back(p_.picture);
 }
@@ -67,8 +68,8 @@ PictureEncoder::PictureEncoder(const Params &params, int slots, int threads, std
 void PictureEncoder::take(int slot, const CudaencFrame &frame) {
     Picture &picture = pictures_[slot];
     const Sei sei = make_sei_of(frame, p_.timecodes);
-    picture.idr_pic_id = idr_pic_id_;
-    idr_pic_id_ = !idr_pic_id_;  // 7.4.3: not that of the picture before
+    picture.number = pictures_taken_++;
+    picture.idr_pic_id = picture.number % 2;  // 7.4.3: not that of the picture before
     picture.prefix.clear();
     if (p_.aud) append(picture.prefix, make_aud());
     if (p_.repeat_headers) append(picture.prefix, parameter_sets_);
@@ -115,6 +116,7 @@ void PictureEncoder::analyse(int slot) {
             if (encoder) encoder->begin_next();
         }
     } next{constant ? nullptr : this};
+    if (aes_) encrypt(picture);
     picture.qp = rate.begin();
     uint64_t bytes;
     do {
@@ -125,6 +127,15 @@ void PictureEncoder::analyse(int slot) {
     picture.filler = rate.end(picture.qp, bytes);
     const bool limited = !constant || p_.rate.most != std::numeric_limits<uint64_t>::max();
     picture.most_slice_bytes = limited ? bytes - picture.prefix.size() : std::numeric_limits<uint64_t>::max();
+}
+
+void PictureEncoder::encrypt(Picture &picture) {
+    constexpr size_t kPart = 4096;
+    const size_t words = sign_flip_words();
+    pool().for_each((words + kPart - 1) / kPart, [&](size_t i) {
+        const size_t first = i * kPart;
+        make_sign_flips(*aes_, picture.number, first, std::min(kPart, words - first), picture.sign_flips + first);
+    });
 }
 
 void PictureEncoder::encode_picture(Picture &picture) {

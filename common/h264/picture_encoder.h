@@ -7,7 +7,9 @@
 #include <mutex>
 #include <vector>
 
+#include <optional>
 #include "../cpu_encoder.h"
+#include "encryption.h"
 #include "params.h"
 #include "rate.h"
 
@@ -26,7 +28,9 @@ class PictureEncoder : public CpuEncoder {
         Macroblock *macroblocks;              // where it writes: as many as the picture has
         int16_t *levels;
         std::vector<SliceHeaderBits> headers;
-        std::vector<uint8_t> prefix;  // NAL units before the slices
+        std::vector<uint8_t> prefix;     // NAL units before the slices
+        uint16_t *sign_flips = nullptr;  // where they go: sign_flip_words() of them; none without a key
+        uint64_t number;                 // of the stream's pictures
         int idr_pic_id;
         int qp;
         uint64_t most_slice_bytes;  // what the slices' NAL units may have; UINT64_MAX: any
@@ -49,6 +53,9 @@ class PictureEncoder : public CpuEncoder {
     size_t macroblocks() const { return static_cast<size_t>(p_.picture.macroblocks()); }
     size_t levels() const { return macroblocks() * 16 * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma)); }
 
+    // 0 without a key.
+    size_t sign_flip_words() const { return aes_ ? (levels() / 16 + 7) / 8 * 8 : 0; }
+
     void take(int slot, const CudaencFrame &frame) override;
     void begin(int slot) override;
 
@@ -57,11 +64,13 @@ class PictureEncoder : public CpuEncoder {
 
   private:
     void encode_picture(Picture &picture);
+    void encrypt(Picture &picture);
     uint64_t most_bytes(const Picture &picture) const;
     void begin_next();
 
     const std::vector<uint8_t> parameter_sets_;
-    int idr_pic_id_ = 0;
+    const std::optional<Aes> aes_;
+    uint64_t pictures_taken_ = 0;
     // Where pictures depend on those before, they are analysed in order.
     RateControl rate_;
     std::mutex mutex_;         // of what follows

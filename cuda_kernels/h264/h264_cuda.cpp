@@ -18,17 +18,19 @@ constexpr const char *kStageNames[kStages] = {"intra pipeline"};
 
 struct Slot {
     Slot(const std::shared_ptr<Device> &device, const DeviceSliceCoder &coder, size_t macroblock_count,
-         size_t level_count, size_t slice_count)
+         size_t level_count, size_t flip_words, size_t slice_count)
         : stream(device),
           macroblocks(device, macroblock_count),
           levels(device, level_count),
           headers(device, slice_count),
-          upload(coder.make_upload(false)),
+          sign_flips(device, std::max<size_t>(flip_words, 1)),
+          upload(coder.make_upload(flip_words > 0)),
           buffers(coder.make_buffers()) {}
     Stream stream;
     PinnedArray<Macroblock> macroblocks;
     PinnedArray<int16_t> levels;
     PinnedArray<SliceHeaderBits> headers;
+    PinnedArray<uint16_t> sign_flips;
     PictureUpload upload;
     PictureBuffers buffers;
     // Frames in device memory: their planes, one after the other, as they lie there.
@@ -46,9 +48,11 @@ class DeviceEncoder : public PictureEncoder {
           device_frames_(device_frames),
           coder_(device_, p_.sets.format, p_.slices) {
         for (int i = 0; i < slots; i++) {
-            slots_.push_back(std::make_unique<Slot>(device_, coder_, macroblocks(), levels(), p_.slices.size()));
+            slots_.push_back(
+                std::make_unique<Slot>(device_, coder_, macroblocks(), levels(), sign_flip_words(), p_.slices.size()));
             pictures_[static_cast<size_t>(i)].macroblocks = slots_.back()->macroblocks.data();
             pictures_[static_cast<size_t>(i)].levels = slots_.back()->levels.data();
+            if (sign_flip_words()) pictures_[static_cast<size_t>(i)].sign_flips = slots_.back()->sign_flips.data();
         }
     }
     ~DeviceEncoder() override {
@@ -124,8 +128,8 @@ class DeviceEncoder : public PictureEncoder {
         uint64_t bytes;
         do {
             std::copy(picture.headers.begin(), picture.headers.end(), s.headers.data());
-            const CodedPicture coded =
-                coder_.upload(s.stream, s.upload, {s.macroblocks.data(), s.levels.data(), nullptr}, s.headers.data());
+            const CodedPicture coded = coder_.upload(
+                s.stream, s.upload, {s.macroblocks.data(), s.levels.data(), picture.sign_flips}, s.headers.data());
             coder_.code(s.stream, s.buffers, coded, s.upload.headers.data());
             device_->synchronize(static_cast<Device::Stream>(s.stream));
             bytes = nal_bytes(s.buffers);

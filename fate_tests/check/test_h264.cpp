@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../../common/h264/encryption.h"
 #include "../../common/h264/h264.h"
 #include "../../common/h264/levels.h"
 #include "../../common/h264/params.h"
@@ -512,7 +513,56 @@ START_TEST(refusals) {
     refused("RGB", [](C &c) { c.format.color_model = CUDAENC_COLOR_RGB; });
     refused("sub-sampling",
             [](C &c) { c.format.component[1].log2_subsample_x = c.format.component[2].log2_subsample_x = 0; });
+    refused("encrypt_key of 15 bytes",
+            [](C &c) { c.h264.encrypt_key = reinterpret_cast<const uint8_t *>(""), c.h264.encrypt_key_size = 15; });
     refused("aq 1025", [](C &c) { c.h264.aq = 1025; });
+}
+END_TEST
+
+// FIPS 197, Appendix C.
+START_TEST(aes) {
+    uint8_t key[32];
+    for (size_t i = 0; i < 32; i++) key[i] = static_cast<uint8_t>(i);
+    const uint8_t expected[3][16] = {
+        {0x69, 0xC4, 0xE0, 0xD8, 0x6A, 0x7B, 0x04, 0x30, 0xD8, 0xCD, 0xB7, 0x80, 0x70, 0xB4, 0xC5, 0x5A},
+        {0xDD, 0xA9, 0x7C, 0xA4, 0x86, 0x4C, 0xDF, 0xE0, 0x6E, 0xAF, 0x70, 0xA0, 0xEC, 0x0D, 0x71, 0x91},
+        {0x8E, 0xA2, 0xB7, 0xCA, 0x51, 0x67, 0x45, 0xBF, 0xEA, 0xFC, 0x49, 0x90, 0x4B, 0x49, 0x60, 0x89}};
+    for (size_t i = 0; i < 3; i++) {
+        uint8_t block[16];
+        for (size_t k = 0; k < 16; k++) block[k] = static_cast<uint8_t>(0x11 * k);
+        h264::Aes({key, 16 + 8 * i}).encrypt(block);
+        EXPECT(std::equal(block, block + 16, expected[i]), "a key of %zu bytes", 16 + 8 * i);
+    }
+}
+END_TEST
+
+// Encrypted streams have the same levels but for signs, and are the same everywhere.
+START_TEST(encryption) {
+    Random random(static_cast<uint64_t>(_i) + 400);
+    Log log;
+    const CudaencFormat format = make_h264_format(formats[_i], 75, 50);
+    const std::vector<Picture> pictures = {make_content(random, format, Content::smooth),
+                                           make_content(random, format, Content::noise)};
+    CudaencConfig config = make_h264_config(format, "cpu", &log);
+    config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
+    const auto clear = encode_all(config, frames_of(pictures));
+    const uint8_t key[16] = {1, 2, 3};
+    config.h264.encrypt_key = key;
+    config.h264.encrypt_key_size = sizeof key;
+    const auto secret = encode_all(config, frames_of(pictures));
+    config.device = "emu";
+    config.async_depth = 2;
+    EXPECT(encode_all(config, frames_of(pictures)) == secret, "%s on the emulator", formats[_i].name);
+    for (size_t i = 0; i < 2; i++) {
+        const auto a = decode_stream(clear[i]), b = decode_stream(secret[i]);
+        const auto &levels = a[0].parsed->levels, &turned = b[0].parsed->levels;
+        size_t flips = 0;
+        for (size_t k = 0; k < levels.size(); k++) {
+            EXPECT(std::abs(levels[k]) == std::abs(turned[k]), "level %zu: %d, %d", k, levels[k], turned[k]);
+            flips += levels[k] != turned[k];
+        }
+        EXPECT(flips > 50, "%zu signs turned", flips);
+    }
 }
 END_TEST
 
@@ -581,11 +631,12 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(streams, streams_show_the_reconstruction, 0, kFormats);
     tcase_add_loop_test(streams, threads_depths_and_devices, 0, kFormats);
     tcase_add_loop_test(streams, frames_in_device_memory, 0, kFormats);
+    tcase_add_loop_test(streams, encryption, 0, kFormats);
     TCase *rate = add_case(suite, "rates");
     tcase_add_loop_test(rate, rates, 0, 7);
     tcase_add_test(rate, capped_quality);
     TCase *others = add_case(suite, "others");
-    for (const TTest *test : {profiles_and_levels, headers, refusals, bad_frames, closing_and_flushing})
+    for (const TTest *test : {profiles_and_levels, aes, headers, refusals, bad_frames, closing_and_flushing})
         tcase_add_test(others, test);
     return run_suite(suite);
 }

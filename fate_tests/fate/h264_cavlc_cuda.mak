@@ -53,6 +53,7 @@ $(call H264_CAVLC_CUDA,deblock,mix,yuv420p,80x62,1,-deblock 1 -qp 36)
 $(call H264_CAVLC_CUDA,aud,mix,yuv420p,80x62,2,-aud 1)
 $(call H264_CAVLC_CUDA,sar,mix,yuv420p,80x62,1,-aspect 2.1)
 $(call H264_CAVLC_CUDA,color,mix,yuv420p,80x62,1,-color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc -chroma_sample_location topleft)
+$(call H264_CAVLC_CUDA,encrypt,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f)
 
 # Rate control.
 $(foreach b,100k 400k 2M,$(call H264_CAVLC_CUDA,bitrate-$(b),vsynth3,yuv420p,34x34,25,-b:v $(b)))

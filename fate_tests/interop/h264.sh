@@ -94,6 +94,21 @@ side_data() { "$build/ffprobe" -v error -show_frames -show_entries frame=key_fra
 result "side data" "$([ "$(side_data "$work/sei.h264")" = "$(side_data "$work/sei.mkv")" ] || echo "got lost")"
 result "side data, all kinds" "$([ "$(side_data "$work/sei.mkv" | grep -c '^side_data_type\|^value=11:22:33:0')" = 18 ] || echo "are not there")"
 
+# ---- Encryption: every decoder decodes the stream, nobody sees the picture, and the key brings it back.
+# shellcheck disable=SC2046 # words
+${CXX:-g++} -std=c++20 -o "$work/decrypt" "$here/../../docs/examples/h264_decrypt.cpp" $(pkg-config --static --cflags --libs libcudaenc)
+key=000102030405060708090a0b0c0d0e0f
+for options in "-qp 20" "-qp 20 -slices 3 -pix_fmt yuv422p10" "-qp 0 -pix_fmt yuv444p"; do
+    source=(-f lavfi -i testsrc2=s=176x144:r=25 -frames:v 3 -pix_fmt yuv420p "${encode[@]}")
+    # shellcheck disable=SC2086 # words
+    ffmpeg "${source[@]}" $options "$work/clear.h264" && ffmpeg "${source[@]}" $options -encrypt_key $key "$work/secret.h264"
+    message=$(check "$work/secret.h264")
+    "$work/decrypt" $key "$work/secret.h264" "$work/restored.h264" || true
+    cmp -s "$work/clear.h264" "$work/secret.h264" && message+=" not encrypted"
+    cmp -s "$work/clear.h264" "$work/restored.h264" || message+=" not restored"
+    result "encryption, $options" "$message"
+done
+
 # ---- FFmpeg's own options
 md5() { ffmpeg -f lavfi -i testsrc2=s=203x117:r=25 -frames:v 3 -pix_fmt yuv420p "${encode[@]}" "$@" -f md5 -; }
 result "-q:v" "$([ "$(md5 -q:v 30)" = "$(md5 -qp 30)" ] || echo "is not the QP")"
@@ -111,6 +126,7 @@ refused "slices 9 is not allowed" -slices 9
 refused "max_rate and buffer_size are not allowed" -qp 20 -maxrate 1M
 refused "max_rate 100000 is not allowed" -b:v 1M -maxrate 100k
 refused "buffer_size 1000 is not allowed" -b:v 1M -bufsize 1k
+refused "encrypt_key of 3 bytes is not allowed" -encrypt_key 010203
 refused "qp -5 is not allowed" -qp -5
 
 # ---- Real pictures

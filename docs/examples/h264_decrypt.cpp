@@ -1,0 +1,119 @@
+// Turns the signs of a stream that h264_cavlc_cuda made with encrypt_key back. The stream, a byte stream (ffmpeg -c
+// copy -bsf:v h264_mp4toannexb -f h264), has to begin with the first picture and to lack none: they are counted.
+//   c++ -std=c++20 -O2 docs/examples/h264_decrypt.cpp -o h264_decrypt -Lbuild/lib -lcudaenc -ldl -lpthread
+//   h264_decrypt KEY_IN_HEX IN OUT
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "../../common/h264/encryption.h"
+#include "../../common/h264/slice_cpu.h"
+#include "../../fate_tests/check/h264_parser.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+
+namespace {
+
+std::vector<uint8_t> from_hex(const std::string &hex) {
+    std::vector<uint8_t> bytes;
+    for (size_t i = 0; i + 1 < hex.size(); i += 2)
+        bytes.push_back(static_cast<uint8_t>(std::strtoul(hex.substr(i, 2).c_str(), nullptr, 16)));
+    return bytes;
+}
+
+// A picture's slices, read, and written with the flips of its number: what was flipped twice is as it was.
+class Decrypter {
+  public:
+    explicit Decrypter(const std::vector<uint8_t> &key) : aes_(key), pool_(1) {}
+
+    void begin(const ParsedSps &sps, const ParsedPps &pps) {
+        const int chroma = has_chroma_format(sps.profile_idc) ? sps.chroma_format_idc : 1;
+        format_ = {static_cast<h264::ChromaFormat>(chroma),
+                   pps.transform_8x8_mode,
+                   sps.luma_depth,
+                   sps.chroma_depth,
+                   sps.width,
+                   sps.height};
+        picture_.emplace(format_.chroma, sps.luma_depth, sps.chroma_depth, pps.transform_8x8_mode, sps.width,
+                         sps.height);
+        slices_.clear();
+        headers_.clear();
+    }
+    void add_slice(BitReader &in, const ParsedSliceHeader &h) {
+        const size_t before = picture_->macroblock_bits.size();
+        picture_->parse_slice(in, h.first_macroblock);
+        slices_.push_back({h.first_macroblock, static_cast<uint32_t>(picture_->macroblock_bits.size() - before)});
+        headers_.push_back(
+            h264::make_slice_header({h.first_macroblock, static_cast<int>(h.idr_pic_id), h.qp_delta,
+                                     h.disable_deblocking_filter_idc, h.alpha_c0_offset_div2, h.beta_offset_div2}));
+    }
+    bool complete() const { return picture_ && picture_->macroblock_bits.size() == picture_->macroblocks.size(); }
+    std::vector<uint8_t> end() {
+        std::vector<uint16_t> flips((picture_->levels.size() / 16 + 7) / 8 * 8);
+        h264::make_sign_flips(aes_, number_++, 0, flips.size(), flips.data());
+        h264::SliceCoder coder(format_, slices_);
+        const auto bytes =
+            coder.code(pool_, {picture_->macroblocks.data(), picture_->levels.data(), flips.data()}, headers_.data());
+        picture_.reset();
+        return {bytes.begin(), bytes.end()};
+    }
+
+  private:
+    const h264::Aes aes_;
+    ThreadPool pool_;
+    uint64_t number_ = 0;
+    h264::CodedFormat format_{};
+    std::optional<ParsedPicture> picture_;
+    std::vector<h264::Slice> slices_;
+    std::vector<h264::SliceHeaderBits> headers_;
+};
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    const std::vector<uint8_t> key = argc == 4 ? from_hex(argv[1]) : std::vector<uint8_t>();
+    if (key.size() != 16 && key.size() != 24 && key.size() != 32) {
+        std::fprintf(stderr, "usage: h264_decrypt KEY_IN_HEX IN OUT\n");
+        return 2;
+    }
+    std::ifstream in(argv[2], std::ios::binary);
+    std::ofstream out(argv[3], std::ios::binary);
+    const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    const auto put = [&](const std::vector<uint8_t> &b) {
+        out.write(reinterpret_cast<const char *>(b.data()), static_cast<std::streamsize>(b.size()));
+    };
+    try {
+        Decrypter decrypter(key);
+        ParsedSps sps{};
+        ParsedPps pps{};
+        // NAL units begin with start codes of 4 bytes, which nothing in them looks like.
+        const std::vector<Nal> nals = split_stream(bytes);
+        size_t begin = 0;
+        for (const Nal &nal : nals) {
+            size_t end = begin + 4;
+            while (end < bytes.size() && (end + 4 > bytes.size() || std::memcmp(&bytes[end], "\0\0\0\1", 4))) end++;
+            if (nal.type == 7) sps = parse_sps(nal);
+            if (nal.type == 8) pps = parse_pps(nal);
+            if (nal.type == 5) {
+                BitReader reader(nal.rbsp);
+                const ParsedSliceHeader header = parse_slice_header(reader);
+                if (header.first_macroblock == 0) decrypter.begin(sps, pps);
+                decrypter.add_slice(reader, header);
+                if (decrypter.complete()) put(decrypter.end());
+            } else {
+                put({bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(end)});
+            }
+            begin = end;
+        }
+    } catch (const std::exception &e) {
+        std::fprintf(stderr, "%s: %s\n", argv[2], e.what());
+        return 1;
+    }
+    return !out.good();
+}
