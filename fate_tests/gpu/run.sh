@@ -76,22 +76,29 @@ if [ -f ffmpeg-ptx ]; then # the same kernels, by the other compiler
 fi
 
 # ---- The check programs, on the GPU as well as on the emulator
-# unit NAME COMMAND...: a program on libcheck, which ends in "100%: Checks: 12, Failures: 0, Errors: 0".
-unit() {
-    local name=$1 status=0 good bad
+# All at once, since each waits for the GPU most of the time; their results in order.
+# start NAME COMMAND...: what it prints, and its exit status, go to logs/.
+start() {
+    local name=$1 status=0
     shift
     "$@" >"logs/$name.log" 2>&1 || status=$?
-    read -r good bad < <(awk -F'[:,] *' -v status=$status '/Checks: / { n += $3; bad += $5 + $7 }
-        END { if (status && !bad) { bad = 1; n++ } print n - bad, bad + 0 }' "logs/$name.log")
-    [ "$bad" = 0 ] || tail -n 20 "logs/$name.log"
-    tally "$name" "$good" "$bad"
-    grep -E '^(skipped:|nvJPEG )' "logs/$name.log" | while read -r line; do say "    $line"; done || true
+    echo $status >"logs/$name.status"
 }
-for program in check/test_*; do unit "${program##*/}" "$program" "$device"; done
-
-# ---- Random options and pictures, a process each; and libavcodec's API
-unit fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device"
-bin/api "$device" >logs/api.log 2>&1 || true
+# unit NAME: a program on libcheck, which ends in "100%: Checks: 12, Failures: 0, Errors: 0".
+unit() {
+    local good bad
+    read -r good bad < <(awk -F'[:,] *' -v status="$(cat "logs/$1.status")" '/Checks: / { n += $3; bad += $5 + $7 }
+        END { if (status && !bad) { bad = 1; n++ } print n - bad, bad + 0 }' "logs/$1.log")
+    [ "$bad" = 0 ] || tail -n 20 "logs/$1.log"
+    tally "$1" "$good" "$bad"
+    grep -E '^(skipped:|nvJPEG )' "logs/$1.log" | while read -r line; do say "    $line"; done || true
+}
+for program in check/test_*; do start "${program##*/}" "$program" "$device" & done
+start fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device" & # random options and pictures, a process each
+start api bin/api "$device" &
+wait
+for program in check/test_*; do unit "${program##*/}"; done
+unit fuzz
 read -r good bad < <(awk '/ passed, / { print $1, $3; found = 1 } END { if (!found) print 0, 1 }' logs/api.log)
 [ "$bad" = 0 ] || tail -n 20 logs/api.log
 tally api "$good" "$bad"
