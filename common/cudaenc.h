@@ -101,6 +101,12 @@ typedef enum CudaencJ2kProgression {
     CUDAENC_J2K_CPRL,
 } CudaencJ2kProgression;
 
+/* Flags: where a tile-part ends. */
+typedef enum CudaencJ2kTileParts {
+    CUDAENC_J2K_TILE_PART_RESOLUTION = 1, /**< where the resolution changes from a packet to the next */
+    CUDAENC_J2K_TILE_PART_COMPONENT = 2,  /**< where the component does */
+} CudaencJ2kTileParts;
+
 typedef struct CudaencJ2kOptions {
     int format;      /**< CudaencJ2kFileFormat; default jp2 */
     int tile_width;  /**< samples, 0: as wide as the picture (default) */
@@ -113,6 +119,10 @@ typedef struct CudaencJ2kOptions {
     const char *precincts; /**< "WxH[,WxH...]", powers of two, highest resolution first, the last one repeats; NULL or
                                 "": 32768x32768 (default) */
     int prog;              /**< CudaencJ2kProgression; default LRCP */
+    const char *poc;       /**< progression order changes, "RS,CS,LYE,RE,CE,ORDER[/...]": from resolution RS and
+                                component CS to those before RE and CE, layers before LYE, in an order named as lrcp;
+                                they hold for all tiles instead of prog. NULL or "": none (default) */
+    int tile_parts;        /**< CudaencJ2kTileParts; default 0: one a tile */
     int mct;             /**< component transform of the first three components: -1 auto (on for RGB; default), 0, 1 */
     int guard_bits;      /**< 1..7; default 2 */
     int sop;             /**< 1: SOP marker segment before each packet; default 0 */

@@ -19,6 +19,7 @@ enum Marker : uint16_t {
     kCod = 0xFF52,
     kQcd = 0xFF5C,
     kQcc = 0xFF5D,
+    kPoc = 0xFF5F,
     kTlm = 0xFF55,
     kPlt = 0xFF58,
     kSop = 0xFF91,
@@ -26,12 +27,14 @@ enum Marker : uint16_t {
     kCom = 0xFF64,
 };
 
-// Tiles that share a TLM marker segment, and what each takes in it: two bytes of index, four of length (T.800 A.7.1).
-constexpr uint32_t kTlmTiles = 10000;
+// Tile-parts that share a TLM marker segment, and what each takes in it: two bytes of its tile's index, four of length
+// (T.800 A.7.1).
+constexpr uint32_t kTlmTileParts = 10000;
 constexpr uint32_t kTlmEntryBytes = 6;
+constexpr uint32_t kMaxTlmSegments = 256;
 
-// Where tile `tile`'s entry is, in bytes from MainHeader::tlm.
-CUDAENC_HD uint32_t tlm_entry(uint32_t tile) { return (tile / kTlmTiles + 1) * 6 + tile * kTlmEntryBytes; }
+// Where tile-part `index`'s entry is, in bytes from MainHeader::tlm.
+CUDAENC_HD uint32_t tlm_entry(uint32_t index) { return (index / kTlmTileParts + 1) * 6 + index * kTlmEntryBytes; }
 
 CUDAENC_HD void put_be16(uint8_t *at, uint32_t x) {
     at[0] = static_cast<uint8_t>(x >> 8);
@@ -42,18 +45,18 @@ CUDAENC_HD void put_be32(uint8_t *at, uint32_t x) {
     put_be16(at + 2, x);
 }
 
-// A tile-part's header: SOT, PLT segments (their bodies are written by put_plt_length()), SOD. `part` is the length of
-// the whole tile-part; plt_offsets[i] the bytes of lengths before packet i of the tile, for plt_offsets[0..packets];
-// nullptr: no PLT.
-CUDAENC_HD void put_tile_header(uint8_t *at, uint32_t tile, uint64_t part, uint32_t packets,
-                                const uint64_t *plt_offsets) {
+// A tile-part's header: SOT, PLT segments (their bodies are written by put_plt_length()), SOD. `length` is that of the
+// whole tile-part; plt_offsets[i] the bytes of lengths before its packet i, for plt_offsets[0..packets]; nullptr: no
+// PLT.
+CUDAENC_HD void put_tile_part_header(uint8_t *at, const TilePart &part, uint64_t length, const uint64_t *plt_offsets) {
     put_be16(at, kSot);
     put_be16(at + 2, 10);
-    put_be16(at + 4, tile);
-    put_be32(at + 6, static_cast<uint32_t>(part));
-    at[10] = 0;  // TPsot
-    at[11] = 1;  // TNsot
+    put_be16(at + 4, part.tile);
+    put_be32(at + 6, static_cast<uint32_t>(length));
+    at[10] = part.part;
+    at[11] = part.parts;
     at += kSotBytes;
+    const uint32_t packets = part.last_packet - part.first_packet;
     for (uint32_t segment = 0; plt_offsets && segment < plt_segments(packets); segment++) {
         const uint32_t last = min_of((segment + 1) * kPltPackets, packets);
         const uint32_t bytes = static_cast<uint32_t>(plt_offsets[last] - plt_offsets[segment * kPltPackets]);
@@ -65,9 +68,10 @@ CUDAENC_HD void put_tile_header(uint8_t *at, uint32_t tile, uint64_t part, uint3
     put_be16(at, kSod);
 }
 
-// Packet `in_tile`'s length in the PLT segments of the tile-part header at `at`; `before` bytes of lengths precede it.
-CUDAENC_HD void put_plt_length(uint8_t *at, uint32_t in_tile, uint64_t before, uint64_t length) {
-    at += kSotBytes + (in_tile / kPltPackets + 1) * kPltHeaderBytes + before;
+// The length of the tile-part's packet `index` in the PLT segments of the tile-part header at `at`; `before` bytes of
+// lengths precede it.
+CUDAENC_HD void put_plt_length(uint8_t *at, uint32_t index, uint64_t before, uint64_t length) {
+    at += kSotBytes + (index / kPltPackets + 1) * kPltHeaderBytes + before;
     const uint32_t n = plt_bytes(length);
     for (uint32_t i = 0; i < n; i++)
         at[i] = static_cast<uint8_t>(((length >> (7 * (n - 1 - i))) & 127) | (i + 1 < n ? 128 : 0));

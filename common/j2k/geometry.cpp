@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "../error.h"
+#include "../option_checks.h"
+#include "codestream.h"
 #include "dwt.h"
 
 namespace cudaenc::j2k {
@@ -68,38 +70,84 @@ class Builder {
                     for (int r = 0; r <= p_.levels; r++) resolutions_[c].push_back(make_resolution(p_, t, r));
                 }
                 tile_ = ty * p_.tiles_x + tx;
-                tile_x0_ = left, tile_y0_ = top, tile_x1_ = right, tile_y1_ = bottom;
-                g_.tiles.push_back({static_cast<uint32_t>(g_.packets.size()), 0});
-                add_packets();
-                g_.tiles.back().last_packet = static_cast<uint32_t>(g_.packets.size());
+                tile_x0_ = left, tile_y0_ = top;
+                add_packets_of_tile();
             }
+        if (p_.tlm && g_.tile_parts.size() > size_t{kMaxTlmSegments} * kTlmTileParts)
+            refuse(format_string("tlm 1: %zu tile-parts are more than TLM marker segments hold, %u",
+                                 g_.tile_parts.size(), kMaxTlmSegments * kTlmTileParts));
     }
 
   private:
-    // T.800 B.12.1, with one layer: the five orders of packets.
-    void add_packets() {
+    void add_packets_of_tile() {
         const int components = static_cast<int>(p_.components.size());
-        const auto all_of_resolution = [&](int r, int c) {
-            for (int k = 0; k < resolutions_[c][r].count(); k++) add_packet(c, r, k);
+        first_packet_ = static_cast<uint32_t>(g_.packets.size());
+        first_part_ = static_cast<uint32_t>(g_.tile_parts.size());
+        begin_tile_part();
+        if (p_.poc.empty())
+            add_packets({0, 0, 1, p_.levels + 1, components, p_.progression});
+        else
+            add_packets_of_changes();
+        g_.tile_parts.back().last_packet = static_cast<uint32_t>(g_.packets.size());
+        const size_t parts = g_.tile_parts.size() - first_part_;
+        if (parts > kMaxTileParts)
+            refuse(format_string("tile_parts cut a tile into %zu: at most %d are allowed", parts, kMaxTileParts));
+        for (size_t i = 0; i < parts; i++) {
+            g_.tile_parts[first_part_ + i].part = static_cast<uint8_t>(i);
+            g_.tile_parts[first_part_ + i].parts = static_cast<uint8_t>(parts);
+        }
+    }
+
+    // T.800 B.12.2: each change goes through what those before it left of its resolutions and components.
+    void add_packets_of_changes() {
+        std::vector<std::vector<bool>> had(resolutions_.size(), std::vector<bool>(p_.levels + 1));
+        for (const ProgressionChange &change : p_.poc) {
+            add_packets(change, &had);
+            for (int c = change.first_component; c < change.last_component; c++)
+                for (int r = change.first_resolution; r < change.last_resolution; r++) had[c][r] = true;
+        }
+    }
+
+    // T.800 B.12.1, with one layer: the five orders of packets.
+    void add_packets(const ProgressionChange &volume, const std::vector<std::vector<bool>> *had = nullptr) {
+        const int r0 = volume.first_resolution, r1 = volume.last_resolution;
+        const int c0 = volume.first_component, c1 = volume.last_component;
+        const auto add = [&](int c, int r, int k) {
+            if (!had || !(*had)[c][r]) add_packet(c, r, k);
         };
-        switch (p_.progression) {
+        switch (volume.progression) {
             case CUDAENC_J2K_LRCP:  // one layer: alike
             case CUDAENC_J2K_RLCP:
-                for (int r = 0; r <= p_.levels; r++)
-                    for (int c = 0; c < components; c++) all_of_resolution(r, c);
+                for (int r = r0; r < r1; r++)
+                    for (int c = c0; c < c1; c++)
+                        for (int k = 0; k < resolutions_[c][r].count(); k++) add(c, r, k);
                 break;
             case CUDAENC_J2K_RPCL:
-                for (int r = 0; r <= p_.levels; r++)
-                    by_position(0, components, r, r, [&](int c, int res, int k) { add_packet(c, res, k); });
+                for (int r = r0; r < r1; r++) by_position(c0, c1, r, r + 1, add);
                 break;
             case CUDAENC_J2K_PCRL:
-                by_position(0, components, 0, p_.levels, [&](int c, int r, int k) { add_packet(c, r, k); });
+                by_position(c0, c1, r0, r1, add);
                 break;
             case CUDAENC_J2K_CPRL:
-                for (int c = 0; c < components; c++)
-                    by_position(c, c + 1, 0, p_.levels, [&](int cc, int r, int k) { add_packet(cc, r, k); });
+                for (int c = c0; c < c1; c++) by_position(c, c + 1, r0, r1, add);
                 break;
         }
+    }
+
+    void begin_tile_part() {
+        const uint32_t packet = static_cast<uint32_t>(g_.packets.size());
+        if (g_.tile_parts.size() > first_part_) g_.tile_parts.back().last_packet = packet;
+        g_.tile_parts.push_back({packet, packet, tile_, 0, 0, {}});
+    }
+
+    // A tile-part has packets of one resolution, or one component, where p_.tile_parts says so.
+    void cut_tile_part(int c, int r) {
+        if (g_.packets.size() > g_.tile_parts.back().first_packet &&
+            (((p_.tile_parts & CUDAENC_J2K_TILE_PART_RESOLUTION) && r != last_resolution_) ||
+             ((p_.tile_parts & CUDAENC_J2K_TILE_PART_COMPONENT) && c != last_component_)))
+            begin_tile_part();
+        last_resolution_ = r;
+        last_component_ = c;
     }
 
     // Precincts by the position on the reference grid of their upper left corner, then component, then resolution. The
@@ -112,7 +160,7 @@ class Builder {
         };
         std::vector<Corner> corners;
         for (int c = c0; c < c1; c++)
-            for (int r = r0; r <= r1; r++) {
+            for (int r = r0; r < r1; r++) {
                 const Resolution &res = resolutions_[c][r];
                 for (int k = 0; k < res.count(); k++) {
                     const int64_t px = res.first_column + k % res.columns, py = res.first_row + k / res.columns;
@@ -139,9 +187,10 @@ class Builder {
 
     void add_packet(int c, int r, int precinct) {
         const Resolution &res = resolutions_[c][r];
+        cut_tile_part(c, r);
         Packet packet{};
-        packet.tile = tile_;
-        packet.in_tile = static_cast<uint32_t>(g_.packets.size()) - g_.tiles[tile_].first_packet;
+        packet.tile_part = static_cast<uint32_t>(g_.tile_parts.size() - 1);
+        packet.in_tile = static_cast<uint32_t>(g_.packets.size()) - first_packet_;
         packet.first_block = static_cast<uint32_t>(g_.blocks.size());
         packet.first_band = static_cast<uint32_t>(g_.precinct_bands.size());
         const int64_t px = res.first_column + precinct % res.columns, py = res.first_row + precinct / res.columns;
@@ -211,8 +260,9 @@ class Builder {
 
     const Params &p_;
     Geometry &g_;
-    uint32_t tile_ = 0;
-    int64_t tile_x0_ = 0, tile_y0_ = 0, tile_x1_ = 0, tile_y1_ = 0;
+    uint32_t tile_ = 0, first_packet_ = 0, first_part_ = 0;  // of the tile
+    int last_resolution_ = 0, last_component_ = 0;           // whose packet was added last
+    int64_t tile_x0_ = 0, tile_y0_ = 0;
     std::vector<std::vector<Resolution>> resolutions_;  // [component][resolution]
 };
 

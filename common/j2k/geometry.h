@@ -15,7 +15,7 @@ struct Geometry {
     std::vector<CodeBlock> blocks;
     std::vector<PrecinctBand> precinct_bands;
     std::vector<Packet> packets;
-    std::vector<Tile> tiles;
+    std::vector<TilePart> tile_parts;
     uint64_t samples;  // of all tile-components: values in the arrays that TileComponent::samples indexes
     uint64_t halves;
     uint64_t quarters;
@@ -25,7 +25,8 @@ struct Geometry {
     int widest, highest;  // tile-component, in samples
 };
 
-// Throws Error(CUDAENC_ERR_MEMORY) where the tables would not fit their 32-bit indices.
+// Throws Error(CUDAENC_ERR_MEMORY) where the tables would not fit their 32-bit indices,
+// Error(CUDAENC_ERR_INVALID) where marker segments have no room for that many tile-parts.
 Geometry make_geometry(const Params &params);
 
 }  // namespace cudaenc::j2k

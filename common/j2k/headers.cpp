@@ -53,6 +53,17 @@ void put_quantisation(Bytes &out, const Params &p, int component) {
             out.put16(q.exponent << 11 | q.mantissa);
 }
 
+void put_poc(Bytes &out, const Params &p) {  // A.6.6
+    out.put16(kPoc);
+    out.put16(2 + 7 * static_cast<uint32_t>(p.poc.size()));
+    for (const ProgressionChange &change : p.poc) {
+        out.put8(change.first_resolution), out.put8(change.first_component);
+        out.put16(change.last_layer);
+        out.put8(change.last_resolution), out.put8(change.last_component);
+        out.put8(change.progression);
+    }
+}
+
 bool same_quantisation(const std::vector<Quantiser> &a, const std::vector<Quantiser> &b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Quantiser &x, const Quantiser &y) {
         return x.exponent == y.exponent && x.mantissa == y.mantissa;
@@ -61,7 +72,7 @@ bool same_quantisation(const std::vector<Quantiser> &a, const std::vector<Quanti
 
 }  // namespace
 
-MainHeader make_main_header(const Params &p) {
+MainHeader make_main_header(const Params &p, std::span<const TilePart> tile_parts) {
     MainHeader header;
     Bytes out;
     out.put16(kSoc);
@@ -69,6 +80,7 @@ MainHeader make_main_header(const Params &p) {
     put_cod(out, p);
     for (size_t c = 0; c < p.components.size(); c++)
         if (!c || !same_quantisation(p.quantisers[c], p.quantisers[0])) put_quantisation(out, p, static_cast<int>(c));
+    if (!p.poc.empty()) put_poc(out, p);
     if (!p.comment.empty()) {  // A.9.2
         out.put16(kCom);
         out.put16(4 + static_cast<uint32_t>(p.comment.size()));
@@ -77,14 +89,14 @@ MainHeader make_main_header(const Params &p) {
     }
     if (p.tlm) {  // A.7.1
         header.tlm = static_cast<uint32_t>(out.data.size());
-        const uint32_t tiles = static_cast<uint32_t>(p.tiles());
-        for (uint32_t first = 0, index = 0; first < tiles; first += kTlmTiles, index++) {
-            const uint32_t count = std::min(kTlmTiles, tiles - first);
+        const uint32_t parts = static_cast<uint32_t>(tile_parts.size());
+        for (uint32_t first = 0, index = 0; first < parts; first += kTlmTileParts, index++) {
+            const uint32_t count = std::min(kTlmTileParts, parts - first);
             out.put16(kTlm);
             out.put16(4 + count * kTlmEntryBytes);
             out.put8(index);
             out.put8(0x60);  // indices of 16 bits, lengths of 32
-            for (uint32_t t = first; t < first + count; t++) out.put16(t), out.put32(0);
+            for (const TilePart &part : tile_parts.subspan(first, count)) out.put16(part.tile), out.put32(0);
         }
     }
     header.bytes = std::move(out.data);

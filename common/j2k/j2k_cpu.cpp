@@ -50,7 +50,7 @@ class J2kCpuEncoder : public CpuEncoder {
         : CpuEncoder(slots, threads, kStageNames, stage_times),
           p_(params),
           g_(make_geometry(params)),
-          header_(make_main_header(params)),
+          header_(make_main_header(params, g_.tile_parts)),
           slots_(slots),
           batch_blocks_(
               1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
@@ -94,7 +94,7 @@ class J2kCpuEncoder : public CpuEncoder {
     // Load, component transform, wavelet transform and quantisation: a strip of rows goes through them at once.
     template <class W>
     void transform(Slot &s) {
-        pool().for_each(g_.tiles.size(),
+        pool().for_each(static_cast<size_t>(p_.tiles()),
                         [&](size_t tile) { transform_tile<W>(s, &g_.tile_components[tile * p_.components.size()]); });
     }
 
@@ -109,7 +109,7 @@ class J2kCpuEncoder : public CpuEncoder {
     template <class W>
     void transform_tile(Slot &s, const TileComponent *tile) {
         const int components = static_cast<int>(p_.components.size()), levels = std::max(p_.levels, 1);
-        const int tiles = static_cast<int>(g_.tiles.size());
+        const int tiles = p_.tiles();
         const auto large = [&](int level) {
             const Extent e = extent_at(*tile, level - 1);
             return int64_t{e.width()} * e.height() >= 2 * kStripSamples;
@@ -220,28 +220,28 @@ class J2kCpuEncoder : public CpuEncoder {
             }
         });
         // Tile-parts: their headers' and packets' places.
-        std::vector<uint64_t> tile_at(g_.tiles.size() + 1, header_.bytes.size()), plt(packets + 1);
-        std::vector<uint64_t> tile_header(g_.tiles.size());
-        for (size_t t = 0; t < g_.tiles.size(); t++) {
-            const Tile &tile = g_.tiles[t];
+        std::vector<uint64_t> part_at(g_.tile_parts.size() + 1, header_.bytes.size()), plt(packets + 1);
+        std::vector<uint64_t> body_at(g_.tile_parts.size());
+        for (size_t t = 0; t < g_.tile_parts.size(); t++) {
+            const TilePart &part = g_.tile_parts[t];
             uint64_t size = kSotBytes + kSodBytes;
-            for (uint32_t i = tile.first_packet; i < tile.last_packet; i++) {
+            for (uint32_t i = part.first_packet; i < part.last_packet; i++) {
                 plt[i + 1] = plt[i] + plt_bytes(lengths[i]);
                 size += lengths[i];
             }
             if (p_.plt) {
-                const uint64_t bytes = plt[tile.last_packet] - plt[tile.first_packet] +
-                                       uint64_t{plt_segments(tile.last_packet - tile.first_packet)} * kPltHeaderBytes;
-                tile_header[t] = bytes;
+                const uint64_t bytes = plt[part.last_packet] - plt[part.first_packet] +
+                                       uint64_t{plt_segments(part.last_packet - part.first_packet)} * kPltHeaderBytes;
+                body_at[t] = bytes;
                 size += bytes;
             }
-            tile_header[t] += kSotBytes + kSodBytes;
+            body_at[t] += kSotBytes + kSodBytes;
             if (size > 0xFFFFFFFFu)
                 throw Error(CUDAENC_ERR_UNSUPPORTED,
-                            "a tile of 4 GiB or more: cut the picture with tile_width and tile_height");
-            tile_at[t + 1] = tile_at[t] + size;
+                            "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
+            part_at[t + 1] = part_at[t] + size;
         }
-        const uint64_t codestream = tile_at.back() + 2;
+        const uint64_t codestream = part_at.back() + 2;
         std::vector<uint8_t> boxes;
         if (p_.jp2)
             boxes = make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
@@ -250,17 +250,16 @@ class J2kCpuEncoder : public CpuEncoder {
         std::copy(boxes.begin(), boxes.end(), packet->data);
         uint8_t *out = packet->data + boxes.size();
         std::copy(header_.bytes.begin(), header_.bytes.end(), out);
-        pool().for_each(g_.tiles.size(), [&](size_t t) {
-            const Tile &tile = g_.tiles[t];
-            uint8_t *at = out + tile_at[t];
-            const uint64_t part = tile_at[t + 1] - tile_at[t];
-            put_tile_header(at, static_cast<uint32_t>(t), part, tile.last_packet - tile.first_packet,
-                            p_.plt ? &plt[tile.first_packet] : nullptr);
+        pool().for_each(g_.tile_parts.size(), [&](size_t t) {
+            const TilePart &part = g_.tile_parts[t];
+            uint8_t *at = out + part_at[t];
+            const uint64_t length = part_at[t + 1] - part_at[t];
+            put_tile_part_header(at, part, length, p_.plt ? &plt[part.first_packet] : nullptr);
             if (header_.tlm)
-                put_be32(out + header_.tlm + tlm_entry(static_cast<uint32_t>(t)) + 2, static_cast<uint32_t>(part));
-            uint8_t *body = at + tile_header[t];
-            for (uint32_t i = tile.first_packet; i < tile.last_packet; i++) {
-                if (p_.plt) put_plt_length(at, g_.packets[i].in_tile, plt[i] - plt[tile.first_packet], lengths[i]);
+                put_be32(out + header_.tlm + tlm_entry(static_cast<uint32_t>(t)) + 2, static_cast<uint32_t>(length));
+            uint8_t *body = at + body_at[t];
+            for (uint32_t i = part.first_packet; i < part.last_packet; i++) {
+                if (p_.plt) put_plt_length(at, i - part.first_packet, plt[i] - plt[part.first_packet], lengths[i]);
                 body = std::copy(headers[i].begin(), headers[i].end(), body);
                 for (uint32_t b = g_.packets[i].first_block; b < g_.packets[i].last_block; b++) {
                     const uint8_t *bytes = s.batches[b / batch_blocks_].data() + s.offsets[b];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -56,6 +57,45 @@ void parse_precincts(Params &params, const char *text) {
         params.precinct_width_log2[resolution] = std::max(width, resolution ? 1 : 0);
         params.precinct_height_log2[resolution] = std::max(height, resolution ? 1 : 0);
     }
+}
+
+constexpr const char *kProgressionNames[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cprl"};
+
+// "RS,CS,LYE,RE,CE,ORDER[/...]": the fields of A.6.6, a change after a slash.
+void parse_poc(Params &params, const char *text) {
+    for (const char *at = text ? text : ""; *at;) {
+        int field[5], used = 0;
+        char order[5] = "";
+        std::sscanf(at, "%d,%d,%d,%d,%d,%4[a-z]%n", &field[0], &field[1], &field[2], &field[3], &field[4], order,
+                    &used);
+        const auto *name = std::find_if(std::begin(kProgressionNames), std::end(kProgressionNames),
+                                        [&](const char *x) { return !std::strcmp(x, order); });
+        if (!used || (at[used] && at[used] != '/') || name == std::end(kProgressionNames))
+            refuse(
+                format_string("poc '%s' is not allowed: it is RS,CS,LYE,RE,CE,ORDER[/...], the order one of lrcp, "
+                              "rlcp, rpcl, pcrl, cprl",
+                              text));
+        const int resolutions = params.levels + 1, components = static_cast<int>(params.components.size());
+        const auto within = [&](const char *what, int first, int last, int most) {
+            if (first < 0 || first >= most || last <= first || last > most)
+                refuse(format_string("poc '%s': %s %d to %d are not allowed: they are 0 to %d, the last one excluded",
+                                     text, what, first, last, most));
+        };
+        within("resolutions", field[0], field[3], resolutions);
+        within("components", field[1], field[4], components);
+        within("layers", 0, field[2], 1);
+        params.poc.push_back({field[0], field[1], field[2], field[3], field[4],
+                              static_cast<CudaencJ2kProgression>(name - std::begin(kProgressionNames))});
+        at += used + (at[used] == '/');
+        if (at[-1] == '/' && !*at) refuse(format_string("poc '%s' is not allowed: nothing follows its last /", text));
+    }
+    for (int c = 0; !params.poc.empty() && c < static_cast<int>(params.components.size()); c++)
+        for (int r = 0; r <= params.levels; r++)
+            if (std::none_of(params.poc.begin(), params.poc.end(), [&](const ProgressionChange &change) {
+                    return change.first_resolution <= r && r < change.last_resolution && change.first_component <= c &&
+                           c < change.last_component;
+                }))
+                refuse(format_string("poc '%s' leaves out resolution %d of component %d", text, r, c));
 }
 
 // The 1-D filters that take the signal to one sub-band of `level`, on the input's grid.
@@ -187,6 +227,8 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     check_range("levels", options.levels, 0, kMaxLevels);
     check_range("mct", options.mct, -1, 1);
     check_range("guard_bits", options.guard_bits, 1, 7);
+    check_range("tile_parts", options.tile_parts, 0,
+                CUDAENC_J2K_TILE_PART_RESOLUTION | CUDAENC_J2K_TILE_PART_COMPONENT);
     check_flag("sop", options.sop);
     check_flag("eph", options.eph);
     check_flag("tlm", options.tlm);
@@ -218,6 +260,8 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
         refuse(format_string("cblk_width %d x cblk_height %d is not allowed: a code-block has at most 4096 samples",
                              options.cblk_width, options.cblk_height));
     parse_precincts(p, options.precincts);
+    parse_poc(p, options.poc);
+    p.tile_parts = options.tile_parts;
 
     p.reversible = options.pred == CUDAENC_J2K_DWT53;
     const bool alike =

@@ -29,6 +29,13 @@ struct Component {
     int depth;   // bits, unsigned
 };
 
+// A progression order's volume of packets, T.800 A.6.6: [first, last) of resolutions and components, layers from 0.
+struct ProgressionChange {
+    int first_resolution, first_component;
+    int last_layer, last_resolution, last_component;
+    CudaencJ2kProgression progression;
+};
+
 struct Params {
     CudaencFormat input;
     int width, height;
@@ -41,6 +48,8 @@ struct Params {
     bool reversible;
     bool mct;
     CudaencJ2kProgression progression;
+    std::vector<ProgressionChange> poc;  // empty: `progression` holds for all packets
+    int tile_parts;                      // CudaencJ2kTileParts
     int guard_bits;
     bool sop, eph, tlm, plt, jp2;
     std::string comment;

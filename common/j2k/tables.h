@@ -68,15 +68,20 @@ struct PrecinctBand {
 };
 
 struct Packet {
-    uint32_t tile;
+    uint32_t tile_part;                // its index in Geometry::tile_parts
     uint32_t in_tile;                  // its number among its tile's packets
     uint32_t first_block, last_block;  // [first, last)
     uint32_t first_band, last_band;    // of Geometry::precinct_bands
 };
 
-struct Tile {
-    uint32_t first_packet, last_packet;
+// In the order of the codestream: tile by tile.
+struct TilePart {
+    uint32_t first_packet, last_packet;  // [first, last)
+    uint32_t tile;
+    uint8_t part, parts;  // its number among the tile's (TPsot), how many the tile has (TNsot)
+    uint8_t reserved[2];
 };
+constexpr int kMaxTileParts = 255;  // of a tile, T.800 A.4.2
 
 // Levels of a tag tree over columns x rows leaves: from the leaves to the one root.
 CUDAENC_HD int tag_tree_levels(uint32_t columns, uint32_t rows) { return bit_width(max_of(columns, rows) - 1) + 1; }

@@ -43,16 +43,16 @@ class DeviceEncoder : public DevicePipeline {
                          stage_times ? std::span<const char *const>(kStageNames) : std::span<const char *const>()),
           p_(params),
           g_(make_geometry(params)),
-          header_(make_main_header(params)),
+          header_(make_main_header(params, g_.tile_parts)),
           setup_(device_) {
-        if (g_.blocks.size() >= size_t{1} << 26 || g_.packets.size() + g_.tiles.size() >= size_t{1} << 26)
+        if (g_.blocks.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
             throw Error(CUDAENC_ERR_MEMORY,
                         "the picture has more code-blocks than a device session holds: choose larger ones");
         tile_components_ = upload_table(device_, setup_, g_.tile_components);
         blocks_ = upload_table(device_, setup_, g_.blocks);
         bands_ = upload_table(device_, setup_, g_.precinct_bands);
         packet_table_ = upload_table(device_, setup_, g_.packets);
-        tiles_ = upload_table(device_, setup_, g_.tiles);
+        tile_parts_ = upload_table(device_, setup_, g_.tile_parts);
         for (int i = 0; i < slots; i++) add_slot(make_slot());
         device_->synchronize(static_cast<Device::Stream>(setup_));
     }
@@ -61,7 +61,7 @@ class DeviceEncoder : public DevicePipeline {
   private:
     std::unique_ptr<Slot> make_slot() {
         auto slot = std::make_unique<Slot>(device_);
-        const size_t blocks = g_.blocks.size(), packets = g_.packets.size(), segments = packets + g_.tiles.size();
+        const size_t blocks = g_.blocks.size(), packets = g_.packets.size(), segments = packets + g_.tile_parts.size();
         Slot &s = *slot;
         make(s.halves, p_.levels > 1 ? g_.halves : 0);
         make(s.quarters, p_.levels > 2 ? g_.quarters : 0);
@@ -234,7 +234,7 @@ class DeviceEncoder : public DevicePipeline {
         t2.blocks = blocks_.data();
         t2.bands = bands_.data();
         t2.packets = packet_table_.data();
-        t2.tiles = tiles_.data();
+        t2.tile_parts = tile_parts_.data();
         t2.slots = s.slots.data();
         t2.planes = s.planes.data();
         t2.bytes = s.bytes.data();
@@ -251,7 +251,7 @@ class DeviceEncoder : public DevicePipeline {
         t2.block_count = block_count();
         t2.band_count = static_cast<uint32_t>(g_.precinct_bands.size());
         t2.packet_count = packet_count();
-        t2.tile_count = tiles();
+        t2.tile_part_count = tile_part_count();
         t2.sop = p_.sop;
         t2.eph = p_.eph;
         return t2;
@@ -268,8 +268,9 @@ class DeviceEncoder : public DevicePipeline {
         device_->launch(s.stream, {by_block}, kTier2Threads, WriteBitsParams{t2});
         device_->launch(s.stream, {packet_count()}, kStuffingThreads, PacketSizesParams{t2});
         if (p_.plt) sum(s, s.plt_bytes.data(), s.plt_before, packet_count());
-        device_->launch(s.stream, {blocks_for(tiles(), kTier2Threads)}, kTier2Threads, TileSizesParams{t2});
-        sum(s, s.segment_bytes.data(), s.segments_before, packet_count() + tiles());
+        device_->launch(s.stream, {blocks_for(tile_part_count(), kTier2Threads)}, kTier2Threads,
+                        TilePartSizesParams{t2});
+        sum(s, s.segment_bytes.data(), s.segments_before, packet_count() + tile_part_count());
     }
 
     void sum(Slot &s, const uint32_t *sizes, DeviceArray<uint64_t> &before, uint32_t count) {
@@ -281,7 +282,8 @@ class DeviceEncoder : public DevicePipeline {
         const Codestream out{s.codestream.data(), s.codestream.count(), static_cast<uint32_t>(header_.bytes.size()),
                              header_.tlm, s.device_result.data()};
         device_->fill(s.stream, s.device_result.data(), 0, s.device_result.bytes());
-        device_->launch(s.stream, {std::max(packet_count(), tiles())}, kStuffingThreads, WriteHeadersParams{t2, out});
+        device_->launch(s.stream, {std::max(packet_count(), tile_part_count())}, kStuffingThreads,
+                        WriteHeadersParams{t2, out});
         device_->launch(s.stream, {blocks_for(uint64_t{block_count()} * 32, kTier2Threads)}, kTier2Threads,
                         GatherParams{t2, out});
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
@@ -291,7 +293,7 @@ class DeviceEncoder : public DevicePipeline {
         Slot &s = static_cast<Slot &>(slot);
         if (s.result.data()->longest)
             throw Error(CUDAENC_ERR_UNSUPPORTED,
-                        "a tile of 4 GiB or more: cut the picture with tile_width and tile_height");
+                        "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
         const uint64_t bytes = s.result.data()->bytes;
         if (bytes > s.codestream.count()) {  // rare: more than the pixels took; codewords are there still
             make_codestream(s, bytes + bytes / 4);
@@ -310,7 +312,8 @@ class DeviceEncoder : public DevicePipeline {
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
     uint32_t packet_count() const { return static_cast<uint32_t>(g_.packets.size()); }
     int components() const { return static_cast<int>(p_.components.size()); }
-    unsigned tiles() const { return static_cast<unsigned>(g_.tiles.size()); }
+    uint32_t tile_part_count() const { return static_cast<uint32_t>(g_.tile_parts.size()); }
+    unsigned tiles() const { return static_cast<unsigned>(p_.tiles()); }
 
     const Params p_;
     const Geometry g_;
@@ -320,7 +323,7 @@ class DeviceEncoder : public DevicePipeline {
     DeviceArray<CodeBlock> blocks_;
     DeviceArray<PrecinctBand> bands_;
     DeviceArray<Packet> packet_table_;
-    DeviceArray<Tile> tiles_;
+    DeviceArray<TilePart> tile_parts_;
 };
 
 }  // namespace

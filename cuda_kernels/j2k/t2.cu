@@ -189,7 +189,7 @@ KERNEL(kStuffingThreads, j2k_t2_packet_sizes, PacketSizesParams)
     if (thread) return;
     // A header does not end with 0xFF: the bit stuffed after it makes one more byte.
     const uint32_t header = (bits + (state >> 4) + 7) / 8 + (p.t2.sop ? kSopBytes : 0) + (p.t2.eph ? kEphBytes : 0);
-    p.t2.segment_bytes[packet_index + packet.tile + 1] = header;
+    p.t2.segment_bytes[packet_index + packet.tile_part + 1] = header;
     if (p.t2.plt_bytes)
         p.t2.plt_bytes[packet_index] =
             plt_bytes(header + p.t2.bytes_before[packet.last_block] - p.t2.bytes_before[packet.first_block]);
@@ -216,20 +216,20 @@ DEVICE uint32_t write_stuffed(const Tier2Buffers &t2, uint32_t index, uint8_t *o
             }
         }
     }
-    return static_cast<uint32_t>(t2.segment_bytes[index + t2.packets[index].tile + 1]) - (t2.sop ? kSopBytes : 0) -
+    return static_cast<uint32_t>(t2.segment_bytes[index + t2.packets[index].tile_part + 1]) - (t2.sop ? kSopBytes : 0) -
            (t2.eph ? kEphBytes : 0);
 }
 
-KERNEL(kTier2Threads, j2k_t2_tile_sizes, TileSizesParams)
+KERNEL(kTier2Threads, j2k_t2_tile_part_sizes, TilePartSizesParams)
 {
     const uint32_t i = global_thread();
-    if (i >= p.t2.tile_count) return;
-    const Tile &tile = p.t2.tiles[i];
+    if (i >= p.t2.tile_part_count) return;
+    const TilePart &part = p.t2.tile_parts[i];
     uint32_t size = kSotBytes + kSodBytes;
     if (p.t2.plt_bytes)
-        size += static_cast<uint32_t>(p.t2.plt_before[tile.last_packet] - p.t2.plt_before[tile.first_packet]) +
-                plt_segments(tile.last_packet - tile.first_packet) * kPltHeaderBytes;
-    p.t2.segment_bytes[tile.first_packet + i] = size;
+        size += static_cast<uint32_t>(p.t2.plt_before[part.last_packet] - p.t2.plt_before[part.first_packet]) +
+                plt_segments(part.last_packet - part.first_packet) * kPltHeaderBytes;
+    p.t2.segment_bytes[part.first_packet + i] = size;
 }
 
 // Where a segment begins in the codestream; first_block: the first that lies behind its beginning.
@@ -237,14 +237,14 @@ DEVICE uint64_t segment_at(const Tier2Buffers &t2, const Codestream &out, uint32
     return out.main_header + t2.segments_before[segment] + t2.bytes_before[first_block];
 }
 DEVICE uint64_t codestream_bytes(const Tier2Buffers &t2, const Codestream &out) {
-    return segment_at(t2, out, t2.packet_count + t2.tile_count, t2.block_count) + 2;
+    return segment_at(t2, out, t2.packet_count + t2.tile_part_count, t2.block_count) + 2;
 }
-// The first block of a tile, or of what follows it.
+// The first block of a tile-part, or of what follows it.
 DEVICE uint32_t first_block_of(const Tier2Buffers &t2, uint32_t packet) {
     return packet < t2.packet_count ? t2.packets[packet].first_block : t2.block_count;
 }
 
-// A thread-block owns a packet and, its first thread, a tile.
+// A thread-block owns a packet and, its first thread, a tile-part.
 KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
 {
     const Tier2Buffers &t2 = p.t2;
@@ -255,20 +255,20 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
         p.out.result->bytes = total;
         if (fits) put_be16(p.out.data + total - 2, kEoc);
     }
-    if (thread_x() == 0 && i < t2.tile_count) {
-        const Tile &tile = t2.tiles[i];
-        const uint64_t begin = segment_at(t2, p.out, tile.first_packet + i, first_block_of(t2, tile.first_packet));
-        const uint64_t end = segment_at(t2, p.out, tile.last_packet + i + 1, first_block_of(t2, tile.last_packet));
+    if (thread_x() == 0 && i < t2.tile_part_count) {
+        const TilePart &part = t2.tile_parts[i];
+        const uint64_t begin = segment_at(t2, p.out, part.first_packet + i, first_block_of(t2, part.first_packet));
+        const uint64_t end = segment_at(t2, p.out, part.last_packet + i + 1, first_block_of(t2, part.last_packet));
         if (end - begin > 0xFFFFFFFFu) p.out.result->longest = end - begin;
         if (fits) {
-            put_tile_header(p.out.data + begin, i, end - begin, tile.last_packet - tile.first_packet,
-                            t2.plt_bytes ? t2.plt_before + tile.first_packet : nullptr);
+            put_tile_part_header(p.out.data + begin, part, end - begin,
+                                 t2.plt_bytes ? t2.plt_before + part.first_packet : nullptr);
             if (p.out.tlm) put_be32(p.out.data + p.out.tlm + tlm_entry(i) + 2, static_cast<uint32_t>(end - begin));
         }
     }
     if (i >= t2.packet_count || !fits) return;
     const Packet &packet = t2.packets[i];
-    uint8_t *at = p.out.data + segment_at(t2, p.out, i + packet.tile + 1, packet.first_block);
+    uint8_t *at = p.out.data + segment_at(t2, p.out, i + packet.tile_part + 1, packet.first_block);
     const uint32_t size = write_stuffed(t2, i, at + (t2.sop ? kSopBytes : 0));
     if (thread_x()) return;
     if (t2.sop) {
@@ -277,10 +277,10 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     }
     if (t2.eph) put_be16(at + size, kEph);
     if (t2.plt_bytes) {
-        const uint32_t first = t2.tiles[packet.tile].first_packet;
-        uint8_t *header = p.out.data + segment_at(t2, p.out, first + packet.tile, first_block_of(t2, first));
-        put_plt_length(header, packet.in_tile, t2.plt_before[i] - t2.plt_before[first],
-                       t2.segment_bytes[i + packet.tile + 1] + t2.bytes_before[packet.last_block] -
+        const uint32_t first = t2.tile_parts[packet.tile_part].first_packet;
+        uint8_t *header = p.out.data + segment_at(t2, p.out, first + packet.tile_part, first_block_of(t2, first));
+        put_plt_length(header, i - first, t2.plt_before[i] - t2.plt_before[first],
+                       t2.segment_bytes[i + packet.tile_part + 1] + t2.bytes_before[packet.last_block] -
                            t2.bytes_before[packet.first_block]);
     }
 }
@@ -293,7 +293,7 @@ KERNEL(kTier2Threads, j2k_t2_gather, GatherParams)
     const CodeBlock &block = t2.blocks[i];
     const Packet &packet = t2.packets[block.packet];
     // Behind the packet's header: where the segment after it would begin without the packet's codewords.
-    uint8_t *to = p.out.data + segment_at(t2, p.out, block.packet + packet.tile + 2, i);
+    uint8_t *to = p.out.data + segment_at(t2, p.out, block.packet + packet.tile_part + 2, i);
     const uint8_t *from = t2.slots + block.slot;
     const uint32_t size = t2.bytes[i], lane = static_cast<uint32_t>(lane_id());
     // Slots are aligned; the place is not. Bytes up to its first whole word, then words made of two, then bytes.

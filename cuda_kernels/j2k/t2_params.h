@@ -9,14 +9,14 @@ namespace cudaenc::j2k {
 constexpr int kTier2Threads = 128;
 constexpr int kStuffingThreads = 256;
 
-// The codestream is the main header, then segments: of each tile its header, then its packets (header and, behind it,
-// its blocks' codewords), then EOC. Segment number: of tile t's header, its first packet's number plus t; of a packet,
-// its number plus its tile's plus 1.
+// The codestream is the main header, then segments: of each tile-part its header, then its packets (header and, behind
+// it, its blocks' codewords), then EOC. Segment number: of tile-part t's header, its first packet's number plus t; of a
+// packet, its number plus its tile-part's plus 1.
 struct Tier2Buffers {
     const CodeBlock *blocks;
     const PrecinctBand *bands;
     const Packet *packets;
-    const Tile *tiles;
+    const TilePart *tile_parts;
     const uint8_t *slots;   // codewords, at CodeBlock::slot
     const uint8_t *planes;  // [block]
     const uint32_t *bytes;  // [block]: of the codeword
@@ -25,12 +25,12 @@ struct Tier2Buffers {
     const uint64_t *header_bits_before;  // [blocks + 1]
     uint32_t *raw_states;                // [words of raw]: see pack_state() in t2.cu
     uint32_t *raw;                       // packet headers' bits before stuffing; zero before
-    uint32_t *segment_bytes;             // [packets + tiles], codewords not counted
-    const uint64_t *segments_before;     // [packets + tiles + 1]
+    uint32_t *segment_bytes;             // [packets + tile-parts], codewords not counted
+    const uint64_t *segments_before;     // [packets + tile-parts + 1]
     const uint64_t *bytes_before;        // [blocks + 1]
     uint32_t *plt_bytes;                 // [packets]; nullptr: no PLT
     const uint64_t *plt_before;          // [packets + 1]
-    uint32_t block_count, band_count, packet_count, tile_count;
+    uint32_t block_count, band_count, packet_count, tile_part_count;
     uint32_t sop, eph;
 };
 
@@ -54,9 +54,9 @@ struct PacketSizesParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_packet_sizes"};
     Tier2Buffers t2;
 };
-// Sizes of tile-part headers. A thread owns a tile.
-struct TileSizesParams {
-    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tile_sizes"};
+// Sizes of tile-part headers. A thread owns a tile-part.
+struct TilePartSizesParams {
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tile_part_sizes"};
     Tier2Buffers t2;
 };
 
@@ -72,8 +72,8 @@ struct Codestream {
     uint32_t tlm;  // MainHeader::tlm
     CodestreamResult *result;
 };
-// Everything but codewords: tile-part headers, packet headers, PLT entries. Grid: max(packet_count, tile_count), of
-// kStuffingThreads.
+// Everything but codewords: tile-part headers, packet headers, PLT entries. Grid: max(packet_count, tile_part_count),
+// of kStuffingThreads.
 struct WriteHeadersParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_write_headers"};
     Tier2Buffers t2;

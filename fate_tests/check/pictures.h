@@ -195,7 +195,21 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
         for (int i = random.between(1, std::min(4, o.levels + 1)); i > 0; i--)
             text += (text.empty() ? "" : ",") + std::to_string(1 << random.between(1, 8)) + "x" +
                     std::to_string(1 << random.between(1, 8));
+    if (o.prog < CUDAENC_J2K_PCRL)
+        o.tile_parts = random.between(0, 3) & ~(o.prog == CUDAENC_J2K_RPCL ? CUDAENC_J2K_TILE_PART_COMPONENT : 0);
+    else if (o.prog == CUDAENC_J2K_CPRL)
+        o.tile_parts = random.one_in(2) ? CUDAENC_J2K_TILE_PART_COMPONENT : 0;
+    const size_t precincts = text.size() + 1;
+    if (random.one_in(4)) {  // some resolutions or components first; the rest, and those once more
+        const char *const orders[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cprl"};
+        text += '\0';
+        text += format_string("0,0,1,%d,%d,%s/", random.between(1, o.levels + 1), random.between(1, format.components),
+                              random.of(orders)) +
+                format_string("0,0,1,%d,%d,%s", o.levels + 1, format.components, random.of(orders));
+        o.tile_parts = 0;
+    }
     o.precincts = text.c_str();
+    if (text.size() > precincts) o.poc = text.c_str() + precincts;
     return o;
 }
 
@@ -242,10 +256,10 @@ inline std::string describe(const CudaencConfig &config) {
     const CudaencJ2kOptions &o = config.j2k;
     return format_string(
         "%dx%d, %d components, depth %d; tiles %dx%d, pred %d, quality %d, levels %d, blocks %dx%d, "
-        "precincts '%s', prog %d, mct %d, guard_bits %d, sop %d, eph %d, tlm %d, plt %d",
+        "precincts '%s', prog %d, poc '%s', tile_parts %d, mct %d, guard_bits %d, sop %d, eph %d, tlm %d, plt %d",
         f.width, f.height, f.components, f.component[0].depth, o.tile_width, o.tile_height, o.pred, o.quality, o.levels,
-        o.cblk_width, o.cblk_height, o.precincts ? o.precincts : "", o.prog, o.mct, o.guard_bits, o.sop, o.eph, o.tlm,
-        o.plt);
+        o.cblk_width, o.cblk_height, o.precincts ? o.precincts : "", o.prog, o.poc ? o.poc : "", o.tile_parts, o.mct,
+        o.guard_bits, o.sop, o.eph, o.tlm, o.plt);
 }
 
 }  // namespace cudaenc::testing

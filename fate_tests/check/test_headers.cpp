@@ -79,7 +79,7 @@ size_t packets_of_tile(const CudaencConfig &config, int tile_x, int tile_y, int 
 struct Parsed {
     std::string comment;
     bool has_comment = false;
-    size_t tiles = 0, packets = 0, tlm_segments = 0, plt_segments = 0;
+    size_t tiles = 0, tile_parts = 0, packets = 0, tlm_segments = 0, plt_segments = 0;
     std::map<int, int> segments;  // of the main header
 };
 
@@ -125,6 +125,7 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
     in.expect(0xFF4F, 2, "SOC");
     in.expect(0xFF51, 2, "SIZ is the second marker and");
     std::vector<std::pair<uint64_t, uint64_t>> tlm;
+    std::string poc;
     std::vector<bool> quantised(static_cast<size_t>(f.components));
     for (int marker = 0xFF51;; marker = static_cast<int>(in.get(2))) {
         if (marker == 0xFF90) break;
@@ -177,6 +178,16 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
                 quantised[c] = true;
                 break;
             }
+            case 0xFF5F:  // A.6.6
+                while (segment.at < segment.size()) {
+                    const char *const orders[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cprl"};
+                    if (!poc.empty()) poc += '/';
+                    for (const int bytes : {1, 1, 2, 1, 1}) poc += std::to_string(segment.get(bytes)) + ',';
+                    const uint64_t order = segment.get(1);
+                    EXPECT(order < 5, "Ppoc");
+                    poc += orders[order];
+                }
+                break;
             case 0xFF64:
                 segment.expect(1, 2, "Rcom");
                 parsed.comment.assign(reinterpret_cast<const char *>(segment.here()), segment.size() - 2);
@@ -200,18 +211,23 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
     for (const int marker : {0xFF51, 0xFF52, 0xFF5C})
         EXPECT(parsed.segments[marker] == 1, "%d marker segments %x", parsed.segments[marker], marker);
     EXPECT((parsed.tlm_segments > 0) == (o.tlm == 1), "TLM");
+    EXPECT(poc == (o.poc ? o.poc : ""), "POC says %s", poc.c_str());
 
-    for (size_t tile = 0; tile < parsed.tiles; tile++) {  // A.4.2; the first SOT has been read
-        if (tile) in.expect(0xFF90, 2, "SOT");
+    size_t tile = 0, part = 0, packets = 0;  // of the tile
+    while (tile < parsed.tiles) {            // A.4.2; the first SOT has been read
+        if (parsed.tile_parts) in.expect(0xFF90, 2, "SOT");
         const size_t begin = in.at - 2;
         in.expect(10, 2, "Lsot");
         in.expect(tile, 2, "Isot");
         const uint64_t length = in.get(4);
-        in.expect(0, 1, "TPsot");
-        in.expect(1, 1, "TNsot");
+        in.expect(part, 1, "TPsot");
+        const uint64_t parts = in.get(1);
+        EXPECT(parts > part && (o.tile_parts || parts == 1), "tile %zu: TNsot", tile);
         EXPECT(begin + length <= in.size() - 2, "tile %zu: Psot", tile);
         if (o.tlm)
-            EXPECT(tile < tlm.size() && tlm[tile] == std::make_pair(uint64_t{tile}, length), "TLM of tile %zu", tile);
+            EXPECT(parsed.tile_parts < tlm.size() && tlm[parsed.tile_parts] == std::make_pair(uint64_t{tile}, length),
+                   "TLM of tile %zu", tile);
+        parsed.tile_parts++;
         std::vector<uint64_t> lengths;
         uint64_t marker = in.get(2), segments = 0;
         for (; marker == 0xFF58; marker = in.get(2)) {  // A.7.3
@@ -231,13 +247,11 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
                                                 static_cast<int>(tile) / across, tile_width, tile_height);
         Reader body = in.part(static_cast<size_t>(begin + length - in.at));
         if (o.plt) {
-            EXPECT(lengths.size() == expected, "tile %zu: %zu lengths of packets, not %zu", tile, lengths.size(),
-                   expected);
             for (size_t i = 0; i < lengths.size(); i++) {
                 Reader packet = body.part(static_cast<size_t>(lengths[i]));
                 if (o.sop) {  // A.8.1
                     packet.expect(0xFF910004, 4, "SOP");
-                    packet.expect(i & 0xFFFF, 2, "Nsop");
+                    packet.expect((packets + i) & 0xFFFF, 2, "Nsop");
                 }
                 size_t header = packet.at;
                 if (o.eph) {
@@ -255,23 +269,25 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
                            packet.size());
                 packet.at = o.eph ? header : packet.at;
                 expect_no_marker(packet.here(), packet.size() - packet.at);
-                parsed.packets++;
             }
             EXPECT(body.at == body.size(), "tile %zu: %zu bytes of packets, lengths of %zu", tile, body.size(),
                    body.at);
+            packets += lengths.size();
         } else if (o.sop) {  // nothing else looks like SOP
-            size_t count = 0;
             for (size_t i = 0; i + 1 < body.size(); i++) {
                 body.at = i;
                 if (body.here()[0] != 0xFF || body.here()[1] != 0x91) continue;
                 body.expect(0xFF910004, 4, "SOP");
-                body.expect(count++ & 0xFFFF, 2, "Nsop");
+                body.expect(packets++ & 0xFFFF, 2, "Nsop");
             }
-            EXPECT(count == expected, "tile %zu: %zu SOP, not %zu", tile, count, expected);
-            parsed.packets += count;
         }
+        if (++part < parts) continue;
+        if (o.plt || o.sop) EXPECT(packets == expected, "tile %zu: %zu packets, not %zu", tile, packets, expected);
+        parsed.packets += packets;
+        tile++;
+        part = packets = 0;
     }
-    if (o.tlm) EXPECT(tlm.size() == parsed.tiles, "%zu tiles in TLM, not %zu", tlm.size(), parsed.tiles);
+    if (o.tlm) EXPECT(tlm.size() == parsed.tile_parts, "%zu tile-parts in TLM, not %zu", tlm.size(), parsed.tile_parts);
     in.expect(0xFFD9, 2, "EOC");
     EXPECT(in.at == in.size(), "%zu bytes follow EOC", in.size() - in.at);
     return parsed;

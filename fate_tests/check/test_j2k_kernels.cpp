@@ -286,6 +286,7 @@ START_TEST(load_alone_on_the_device) {
     for (int repeat = 0; repeat < 40; repeat++) {
         Case k(random, repeat % 4 ? 40 : 600);
         k.options.levels = 0;
+        k.options.poc = nullptr;
         k.options.precincts = "";
         k.params = make_params(k.format, k.options);
         k.geometry = make_geometry(k.params);
@@ -341,6 +342,7 @@ START_TEST(load_and_dwt_of_every_size) {
             std::copy(f.component, f.component + f.components, k.format.component);
             cudaenc_j2k_defaults(&k.options);
             k.options.levels = random.between(1, 5);
+            k.options.poc = nullptr;
             if (random.one_in(2)) k.options.tile_width = random.between(1, k.format.width) | 1;
             if (random.one_in(2)) k.options.tile_height = random.between(1, k.format.height) | 1;
             for (const int pred : {CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53}) {
@@ -367,6 +369,7 @@ START_TEST(dwt_at_the_edges_of_thread_blocks) {
                 cudaenc_j2k_defaults(&k.options);
                 k.options.tile_width = width;
                 k.options.levels = random.between(1, 3);
+                k.options.poc = nullptr;
                 k.options.pred = pred;
                 k.params = make_params(k.format, k.options);
                 k.geometry = make_geometry(k.params);
@@ -410,15 +413,18 @@ CodedPicture make_coded(Random &random, const Geometry &g) {
 
 // The codestream, sequentially.
 std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const CodedPicture &coded) {
-    const MainHeader header = make_main_header(p);
+    const MainHeader header = make_main_header(p, g.tile_parts);
     std::vector<uint8_t> out = header.bytes;
     const auto coded_block = [&](uint32_t b) {
         const int passes = coding_passes(coded.planes[b], g.blocks[b].dropped_passes);
         return CodedBlock{coded.bytes[b], coded.planes[b], static_cast<uint8_t>(passes), {}};
     };
-    for (uint32_t t = 0; t < g.tiles.size(); t++) {
+    uint32_t in_tile = 0;
+    for (uint32_t t = 0; t < g.tile_parts.size(); t++) {
+        const TilePart &tile_part = g.tile_parts[t];
+        if (!tile_part.part) in_tile = 0;
         std::vector<std::vector<uint8_t>> packets;
-        for (uint32_t i = g.tiles[t].first_packet; i < g.tiles[t].last_packet; i++) {
+        for (uint32_t i = tile_part.first_packet; i < tile_part.last_packet; i++) {
             const Packet &packet = g.packets[i];
             HeaderBytes bits;
             bool any = false;
@@ -445,7 +451,8 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
             }
             bits.finish();
             std::vector<uint8_t> bytes;
-            if (p.sop) put_bytes(bytes, 0xFF910004, 4), put_bytes(bytes, (i - g.tiles[t].first_packet) & 0xFFFF, 2);
+            if (p.sop) put_bytes(bytes, 0xFF910004, 4), put_bytes(bytes, in_tile & 0xFFFF, 2);
+            in_tile++;
             bytes.insert(bytes.end(), bits.bytes.begin(), bits.bytes.end());
             if (p.eph) put_bytes(bytes, 0xFF92, 2);
             for (uint32_t b = packet.first_block; b < packet.last_block; b++) {
@@ -469,7 +476,8 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
         }
         uint64_t part = 14 + plt.size();
         for (const auto &packet : packets) part += packet.size();
-        put_bytes(out, 0xFF90000A, 4), put_bytes(out, t, 2), put_bytes(out, part, 4), put_bytes(out, 1, 2);
+        put_bytes(out, 0xFF90000A, 4), put_bytes(out, tile_part.tile, 2), put_bytes(out, part, 4);
+        put_bytes(out, tile_part.part, 1), put_bytes(out, tile_part.parts, 1);
         out.insert(out.end(), plt.begin(), plt.end());
         put_bytes(out, 0xFF93, 2);
         for (const auto &packet : packets) out.insert(out.end(), packet.begin(), packet.end());
@@ -489,27 +497,27 @@ unsigned blocks_for(size_t work, size_t threads) { return static_cast<unsigned>(
 void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded) {
     const std::vector<uint8_t> expected = assemble_on_host(p, g, coded);
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), packets = static_cast<uint32_t>(g.packets.size()),
-                   tiles = static_cast<uint32_t>(g.tiles.size());
+                   tile_parts = static_cast<uint32_t>(g.tile_parts.size());
     const Guarded<CodeBlock> block_table(device, g.blocks);
     const Guarded<PrecinctBand> bands(device, g.precinct_bands);
     const Guarded<Packet> packet_table(device, g.packets);
-    const Guarded<Tile> tile_table(device, g.tiles);
+    const Guarded<TilePart> tile_part_table(device, g.tile_parts);
     const Guarded<uint8_t> slots(device, coded.slots), planes(device, coded.planes);
     const Guarded<uint32_t> bytes(device, coded.bytes), header_bits(device, size_t{blocks}),
         raw(device, std::vector<uint32_t>(blocks * (kMaxBlockHeaderBits / 32) + packets + 2)),
-        segment_bytes(device, size_t{packets} + tiles), plt_bytes(device, size_t{p.plt ? packets : 0});
+        segment_bytes(device, size_t{packets} + tile_parts), plt_bytes(device, size_t{p.plt ? packets : 0});
     const Guarded<uint32_t> raw_states(device, raw.count());
     const Guarded<TagNode> nodes(device, size_t{g.tag_tree_nodes});
     const Guarded<uint64_t> header_bits_before(device, size_t{blocks} + 1),
-        segments_before(device, size_t{packets} + tiles + 1), bytes_before(device, size_t{blocks} + 1),
+        segments_before(device, size_t{packets} + tile_parts + 1), bytes_before(device, size_t{blocks} + 1),
         plt_before(device, size_t{packets} + 1),
-        partials(device, prefix_sum_partials(std::max(blocks, packets + tiles)));
+        partials(device, prefix_sum_partials(std::max(blocks, packets + tile_parts)));
     const Guarded<CodestreamResult> result(device, std::vector<CodestreamResult>(1));
     Tier2Buffers t2{};
     t2.blocks = block_table.data();
     t2.bands = bands.data();
     t2.packets = packet_table.data();
-    t2.tiles = tile_table.data();
+    t2.tile_parts = tile_part_table.data();
     t2.slots = slots.data();
     t2.planes = planes.data();
     t2.bytes = bytes.data();
@@ -526,7 +534,7 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     t2.block_count = blocks;
     t2.band_count = static_cast<uint32_t>(g.precinct_bands.size());
     t2.packet_count = packets;
-    t2.tile_count = tiles;
+    t2.tile_part_count = tile_parts;
     t2.sop = p.sop;
     t2.eph = p.eph;
     const auto sum = [&](const uint32_t *sizes, const Guarded<uint64_t> &before, uint32_t count) {
@@ -540,18 +548,18 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     device->launch(nullptr, {by_block}, kTier2Threads, WriteBitsParams{t2});
     device->launch(nullptr, {packets}, kStuffingThreads, PacketSizesParams{t2});
     if (p.plt) sum(plt_bytes.data(), plt_before, packets);
-    device->launch(nullptr, {blocks_for(tiles, kTier2Threads)}, kTier2Threads, TileSizesParams{t2});
-    sum(segment_bytes.data(), segments_before, packets + tiles);
+    device->launch(nullptr, {blocks_for(tile_parts, kTier2Threads)}, kTier2Threads, TilePartSizesParams{t2});
+    sum(segment_bytes.data(), segments_before, packets + tile_parts);
 
     // Into memory of just the size; then one byte less, where nothing may be written.
-    const MainHeader header = make_main_header(p);
+    const MainHeader header = make_main_header(p, g.tile_parts);
     for (const size_t less : {0, 1}) {
         auto stream = Guarded<uint8_t>::garbage(expected.size() - less);
         std::copy(header.bytes.begin(), header.bytes.end(), stream.begin());
         const Guarded<uint8_t> data(device, stream);
         const Codestream out{data.data(), data.count(), static_cast<uint32_t>(header.bytes.size()), header.tlm,
                              result.data()};
-        device->launch(nullptr, {std::max(packets, tiles)}, kStuffingThreads, WriteHeadersParams{t2, out});
+        device->launch(nullptr, {std::max(packets, tile_parts)}, kStuffingThreads, WriteHeadersParams{t2, out});
         device->launch(nullptr, {blocks_for(size_t{blocks} * 32, kTier2Threads)}, kTier2Threads, GatherParams{t2, out});
         const auto is = data.read("codestream");
         EXPECT(result.read("result")[0].bytes == expected.size(), "%llu bytes, not %zu",

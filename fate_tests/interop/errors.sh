@@ -69,6 +69,15 @@ refuse $any "option prog to value xyz" -prog xyz
 refuse $any "option format to value tif" -format tif
 refuse $any "option pred to value dwt99" -pred dwt99
 refuse $any "option sop to value maybe" -sop maybe
+for poc in foo 0,0,1,6,3 0,0,1,6,3,xyz 0,0,1,6,3,cprl/ 0,0,1,6,3,cprl,; do
+    refuse $any "poc '$poc' is not allowed: " -poc $poc
+done
+refuse $any "poc '0,0,1,7,3,lrcp': resolutions 0 to 7 are not allowed: they are 0 to 6" -poc 0,0,1,7,3,lrcp
+refuse $any "poc '0,2,1,6,2,lrcp': components 2 to 2 are not allowed: they are 0 to 3" -poc 0,2,1,6,2,lrcp
+refuse $any "poc '0,0,2,6,3,lrcp': layers 0 to 2 are not allowed: they are 0 to 1" -poc 0,0,2,6,3,lrcp
+refuse $any "poc '0,0,1,5,3,lrcp' leaves out resolution 5 of component 0" -poc 0,0,1,5,3,lrcp
+refuse $any "option tile_parts to value layer" -tile_parts layer
+refuse 256x256,gray "tile_parts cut a tile into [0-9]*: at most 255 are allowed" -tile_parts resolution -prog pcrl -precincts 8x8
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
 refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"
 
