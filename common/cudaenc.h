@@ -101,6 +101,15 @@ typedef enum CudaencJ2kProgression {
     CUDAENC_J2K_CPRL,
 } CudaencJ2kProgression;
 
+/** Code-block styles, ITU-T T.800 Table A.19. */
+typedef enum CudaencJ2kStyle {
+    CUDAENC_J2K_BYPASS = 1,  /**< from the fifth bit-plane on only clean-up passes are arithmetic coded */
+    CUDAENC_J2K_RESET = 2,   /**< contexts begin anew with each pass */
+    CUDAENC_J2K_TERMALL = 4, /**< a codeword segment for each pass */
+    CUDAENC_J2K_VSC = 8,     /**< vertically causal contexts */
+    CUDAENC_J2K_ERTERM = 16, /**< predictable termination of segments */
+    CUDAENC_J2K_SEGSYM = 32, /**< segmentation symbols */
+} CudaencJ2kStyle;
 /* Flags: where a tile-part ends. */
 typedef enum CudaencJ2kTileParts {
     CUDAENC_J2K_TILE_PART_RESOLUTION = 1, /**< where the resolution changes from a packet to the next */
@@ -116,6 +125,7 @@ typedef struct CudaencJ2kOptions {
     int levels;      /**< decompositions, 0..32; default 5 */
     int cblk_width;  /**< power of two, 4..1024; width x height at most 4096; default 32 */
     int cblk_height;
+    int cblk_style;        /**< sum of CudaencJ2kStyle; default 0 */
     const char *precincts; /**< "WxH[,WxH...]", powers of two, highest resolution first, the last one repeats; NULL or
                                 "": 32768x32768 (default) */
     int prog;              /**< CudaencJ2kProgression; default LRCP */

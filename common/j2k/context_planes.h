@@ -21,6 +21,13 @@ struct Around {
     CUDAENC_HD Word any() const { return w | e | n | s | nw | ne | sw | se; }
 };
 
+// The same without the next stripe, of which vertically causal contexts know nothing (T.800 D.7).
+template <class Word>
+CUDAENC_HD Around<Word> causal(const Around<Word> &a) {
+    constexpr Word kInside = ~kLastRows<Word>;
+    return {a.w, a.e, a.n, a.s & kInside, a.nw, a.ne, a.sw & kInside, a.se & kInside};
+}
+
 // What each sample's neighbours are when the scan (T.800 Figure D.1) reaches it: significant before the pass, or made
 // so in it at a place that the scan visits earlier. Later are the east, the south, and of the diagonals the north-east
 // within the stripe, the south-west beyond it.

@@ -251,7 +251,7 @@ class Builder {
                 b.cell = static_cast<uint32_t>(g_.precinct_bands.size());
                 b.packet = static_cast<uint32_t>(g_.packets.size());
                 b.slot = g_.slot_bytes;
-                g_.slot_bytes += slot_bytes(b.width, b.height, b.planes);
+                g_.slot_bytes += slot_layout(b.width, b.height, b.planes, p_.style).bytes;
                 g_.blocks.push_back(b);
             }
         g_.max_passes = std::max(g_.max_passes, coding_passes(q.planes, 0));

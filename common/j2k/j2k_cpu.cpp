@@ -199,7 +199,7 @@ class J2kCpuEncoder : public CpuEncoder {
         pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
-            j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), g_.max_passes,
+            j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), p_.style, g_.max_passes,
                              &s.pass_bytes[first * static_cast<size_t>(g_.max_passes)], s.batches[batch],
                              &s.offsets[first], &s.coded[first]);
         });
@@ -300,7 +300,8 @@ class J2kCpuEncoder : public CpuEncoder {
         for (uint32_t b = packet.first_block; any && b < packet.last_block; b++) {
             const CodeBlock &block = g_.blocks[b];
             const PrecinctBand &cell = g_.precinct_bands[block.cell];
-            put_block_header(header, cell, &s.nodes[cell.nodes], block.x, block.y, s.coded[b]);
+            put_block_header(header, cell, &s.nodes[cell.nodes], block.x, block.y, s.coded[b], p_.style,
+                             &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)]);
         }
         header.finish();
         if (p_.sop) {

@@ -149,13 +149,36 @@ struct MqEncoder {
         c |= 0xFFFF;
         if (c >= top) c -= 0x8000;
         for (int i = 0; i < 2; i++) append_step(0, ct);
-        if (at > 0)
-            for (int i = at & ~3; i < at; i++) out[i] = static_cast<uint8_t>(word >> (32 - 8 * (at - i)));
-        if (at >= 0 && byte != 0xFF) out[at++] = static_cast<uint8_t>(byte);
-        return static_cast<uint32_t>(max_of(at, 0));
+        return write_rest();
+    }
+
+    // The predictable termination, T.800 D.4.2: no bit but those of C is in the bytes.
+    CUDAENC_HD uint32_t flush_predictably() {
+        for (int bits = 12 - ct; bits > 0; bits -= ct) append_step(0, ct);
+        return write_rest();
+    }
+
+    // Begins a codeword behind the one that was flushed, of which so many bytes and those before it are written.
+    CUDAENC_HD void begin_behind(uint32_t bytes) {
+        if (static_cast<int>(bytes) == at) {  // the pending byte was 0xFF and is not one of them
+            byte = word >> 24;
+            word <<= 8;
+        }
+        at = static_cast<int>(bytes) - 1;
+        a = 0x8000;
+        c = 0;
+        ct = 12;
     }
 
   private:
+    CUDAENC_HD uint32_t write_rest() {
+        if (at > 0)
+            for (int i = at & ~3; i < at; i++) out[i] = static_cast<uint8_t>(word >> (32 - 8 * (at - i)));
+        if (at < 0 || byte == 0xFF) return static_cast<uint32_t>(max_of(at, 0));
+        out[at] = static_cast<uint8_t>(byte);
+        return static_cast<uint32_t>(at) + 1;
+    }
+
     // Returns false, and has made a mess, if a second byte is complete; or where it would show that the byte has a
     // carry already that in time would have come after it was taken: if the carry has passed the byte, which was 0xFF,
     // where in time it would have met a stuffed bit.

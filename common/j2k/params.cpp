@@ -225,6 +225,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     check_range("prog", options.prog, CUDAENC_J2K_LRCP, CUDAENC_J2K_CPRL);
     check_range("quality", options.quality, 1, 100);
     check_range("levels", options.levels, 0, kMaxLevels);
+    check_range("cblk_style", options.cblk_style, 0, static_cast<int>(kStyles) - 1);
     check_range("mct", options.mct, -1, 1);
     check_range("guard_bits", options.guard_bits, 1, 7);
     check_range("tile_parts", options.tile_parts, 0,
@@ -259,6 +260,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     if (p.cblk_width_log2 + p.cblk_height_log2 > 12)
         refuse(format_string("cblk_width %d x cblk_height %d is not allowed: a code-block has at most 4096 samples",
                              options.cblk_width, options.cblk_height));
+    p.style = static_cast<uint32_t>(options.cblk_style);
     parse_precincts(p, options.precincts);
     parse_poc(p, options.poc);
     p.tile_parts = options.tile_parts;

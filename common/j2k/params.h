@@ -43,6 +43,7 @@ struct Params {
     int tile_width, tile_height, tiles_x, tiles_y;
     int levels;
     int cblk_width_log2, cblk_height_log2;
+    uint32_t style;                                                             // of code-blocks
     std::array<int, kMaxLevels + 1> precinct_width_log2, precinct_height_log2;  // by resolution
     bool default_precincts;
     bool reversible;

@@ -76,18 +76,19 @@ CUDAENC_TABLE ContextTables kContextTables = make_context_tables();
 CUDAENC_HD constexpr int flags_count(int width, int height) { return (width + 2) * (height + 2); }
 
 // The three coding passes over each bit-plane of a code-block, T.800 D.3. Decisions go to the sink: sink.put(context,
-// decision) and, after each pass, sink.end_pass().
+// decision), in raw passes sink.put_raw(bit), and, after each pass, sink.end_pass().
 template <class Sink>
 class BlockCoder {
   public:
     // coefficients: sign and magnitude as quantise() makes them; flags: flags_count() of scratch.
     CUDAENC_HD BlockCoder(const uint32_t *coefficients, uint32_t stride, int width, int height, int orientation,
-                          uint16_t *flags, Sink &sink)
+                          uint32_t style, uint16_t *flags, Sink &sink)
         : coefficients_(coefficients),
           stride_(stride),
           width_(width),
           height_(height),
           row_(width + 2),
+          style_(style),
           zero_(kContextTables.zero[orientation]),
           flags_(flags),
           sink_(sink) {}
@@ -99,15 +100,15 @@ class BlockCoder {
         for (int y = 0; y < height_; y++)
             for (int x = 0; x < width_; x++) all |= coefficients_[static_cast<size_t>(y) * stride_ + x];
         const int planes = bit_width(all & ~kSignBit);
-        int passes = coding_passes(planes, dropped);
+        const int passes = coding_passes(planes, dropped);
         if (!passes) return 0;
         for (int i = 0; i < flags_count(width_, height_); i++) flags_[i] = 0;
-        enum { kSignificancePropagation, kMagnitudeRefinement, kCleanUp };
-        for (int step = kCleanUp; passes--; step++) {
-            plane_ = planes - 1 - step / 3;
-            if (step % 3 == kSignificancePropagation)
+        for (int pass = 0; pass < passes; pass++) {
+            plane_ = planes - 1 - (pass + 2) / 3;
+            raw_ = is_raw(style_, pass);
+            if (pass_kind(pass) == kSignificancePropagation)
                 significance_propagation();
-            else if (step % 3 == kMagnitudeRefinement)
+            else if (pass_kind(pass) == kMagnitudeRefinement)
                 magnitude_refinement();
             else
                 clean_up();
@@ -120,11 +121,23 @@ class BlockCoder {
     CUDAENC_HD uint32_t coefficient(int x, int y) const { return coefficients_[static_cast<size_t>(y) * stride_ + x]; }
     CUDAENC_HD uint32_t bit(int x, int y) const { return (coefficient(x, y) >> plane_) & 1; }
     CUDAENC_HD uint16_t *flag(int x, int y) const { return flags_ + (y + 1) * row_ + x + 1; }
+    // What contexts know: vertically causal ones nothing of the next stripe (D.7).
+    CUDAENC_HD int seen(const uint16_t *f, int y) const {
+        return (style_ & kVerticallyCausal) && y % 4 == 3 ? *f & ~(kSigS | kSigSW | kSigSE | kNegS) : *f;
+    }
+    CUDAENC_HD void put(int context, uint32_t decision) {
+        if (raw_)
+            sink_.put_raw(decision);
+        else
+            sink_.put(context, decision);
+    }
 
     // Codes the sign and tells the neighbours.
-    CUDAENC_HD void become_significant(uint16_t *f, uint32_t negative) {
-        const int sign = kContextTables.sign[(*f & 15) | ((*f >> 4) & 0xF0)];
-        sink_.put(sign & 127, negative ^ static_cast<uint32_t>(sign >> 7));
+    CUDAENC_HD void become_significant(int x, int y) {
+        uint16_t *f = flag(x, y);
+        const uint32_t negative = coefficient(x, y) >> 31;
+        const int sign = kContextTables.sign[(seen(f, y) & 15) | ((seen(f, y) >> 4) & 0xF0)];
+        put(sign & 127, raw_ ? negative : negative ^ static_cast<uint32_t>(sign >> 7));
         *f |= kSignificant;
         f[-row_ - 1] |= kSigSE;
         f[-row_] |= static_cast<uint16_t>(kSigS | (negative ? kNegS : 0));
@@ -138,8 +151,8 @@ class BlockCoder {
 
     CUDAENC_HD void zero_coding(uint16_t *f, int x, int y) {
         const uint32_t b = bit(x, y);
-        sink_.put(zero_[*f & kNeighbours], b);
-        if (b) become_significant(f, coefficient(x, y) >> 31);
+        put(zero_[seen(f, y) & kNeighbours], b);
+        if (b) become_significant(x, y);
     }
 
     CUDAENC_HD void significance_propagation() {
@@ -147,7 +160,7 @@ class BlockCoder {
             for (int x = 0; x < width_; x++)
                 for (int y = y0; y < min_of(y0 + 4, height_); y++) {
                     uint16_t *f = flag(x, y);
-                    if ((*f & kSignificant) || !(*f & kNeighbours)) continue;
+                    if ((*f & kSignificant) || !(seen(f, y) & kNeighbours)) continue;
                     zero_coding(f, x, y);
                     *f |= kVisited;
                 }
@@ -159,7 +172,7 @@ class BlockCoder {
                 for (int y = y0; y < min_of(y0 + 4, height_); y++) {
                     uint16_t *f = flag(x, y);
                     if ((*f & (kSignificant | kVisited)) != kSignificant) continue;
-                    sink_.put(*f & kRefined ? kRefinement + 2 : kRefinement + (*f & kNeighbours ? 1 : 0), bit(x, y));
+                    put(*f & kRefined ? kRefinement + 2 : kRefinement + (seen(f, y) & kNeighbours ? 1 : 0), bit(x, y));
                     *f |= kRefined;
                 }
     }
@@ -170,11 +183,11 @@ class BlockCoder {
                 int y = y0;
                 if (y0 + 4 <= height_ && quiet(x, y0)) {
                     while (y < y0 + 4 && !bit(x, y)) y++;
-                    sink_.put(kRunLength, y < y0 + 4);
+                    put(kRunLength, y < y0 + 4);
                     if (y == y0 + 4) continue;
-                    sink_.put(kUniform, static_cast<uint32_t>(y - y0) >> 1);
-                    sink_.put(kUniform, static_cast<uint32_t>(y - y0) & 1);
-                    become_significant(flag(x, y), coefficient(x, y) >> 31);
+                    put(kUniform, static_cast<uint32_t>(y - y0) >> 1);
+                    put(kUniform, static_cast<uint32_t>(y - y0) & 1);
+                    become_significant(x, y);
                     y++;
                 }
                 for (; y < min_of(y0 + 4, height_); y++) {
@@ -183,57 +196,97 @@ class BlockCoder {
                     *f &= static_cast<uint16_t>(~kVisited);
                 }
             }
+        if (style_ & kSegmentationSymbols)
+            for (uint32_t i = 0; i < 4; i++) put(kUniform, (i & 1) ^ 1);
     }
 
     // Run-length mode: four samples of a column, none significant nor beside one that is.
     CUDAENC_HD bool quiet(int x, int y0) const {
         const uint16_t *f = flag(x, y0);
-        return !((f[0] | f[row_] | f[2 * row_] | f[3 * row_]) & (kSignificant | kVisited | kNeighbours));
+        return !((f[0] | f[row_] | f[2 * row_] | seen(f + 3 * row_, y0 + 3)) & (kSignificant | kVisited | kNeighbours));
     }
 
     const uint32_t *coefficients_;
     uint32_t stride_;
     int width_, height_, row_, plane_ = 0;
+    uint32_t style_;
+    bool raw_ = false;
     const uint8_t *zero_;
     uint16_t *flags_;
     Sink &sink_;
 };
 
-// A sink that codes: one MQ codeword for all passes. pass_bytes[i] becomes how many bytes suffice to decode passes up
-// to i; see MqEncoder::sufficient_bytes().
+// A sink that codes, segment by segment. pass_bytes[i] becomes how many bytes suffice to decode passes up to i; see
+// MqEncoder::sufficient_bytes(). With a style that has several segments for the host only, since an MqEncoder's bytes
+// are aligned on a device.
 class MqSink {
   public:
-    CUDAENC_HD MqSink(uint8_t *bytes, uint32_t *pass_bytes, const MqState *table)
-        : mq_(bytes), pass_bytes_(pass_bytes), table_(table) {
-        for (int i = 0; i < kContexts; i++) contexts_[i] = table[mq_initial_row(i)];
+    CUDAENC_HD MqSink(uint8_t *bytes, uint32_t *pass_bytes, const MqState *table, uint32_t style)
+        : bytes_(bytes), mq_(bytes), pass_bytes_(pass_bytes), table_(table), style_(style) {
+        reset_contexts();
     }
     CUDAENC_HD void put(int context, uint32_t decision) {
         contexts_[context] = mq_.encode(contexts_[context], decision, table_);
         if (++decisions_ % kPassGranule == 0) measure();
     }
-    CUDAENC_HD void end_pass() {
-        passes_++;
-        if (decisions_ % kPassGranule == 0) measure();
+    CUDAENC_HD void put_raw(uint32_t bit) {
+        if (!room_) {
+            room_ = ends_with_ff(count_ + raw_) ? 7 : 8;  // a 0 is stuffed
+            bytes_[count_ + raw_++] = 0;
+        }
+        bytes_[count_ + raw_ - 1] |= static_cast<uint8_t>(bit << --room_);
     }
-    // Returns the bytes of the whole codeword.
+    CUDAENC_HD void end_pass() {
+        const int pass = passes_++;
+        if (style_ || decisions_ % kPassGranule == 0) measure();
+        if (style_ & kReset) reset_contexts();
+        if (ends_segment(style_, pass)) end_segment();
+    }
+    // Returns the bytes of all segments.
     CUDAENC_HD uint32_t finish() {
-        if (!passes_) return 0;
-        measure();
-        const uint32_t length = mq_.flush();
-        for (int i = 0; i < passes_; i++) pass_bytes_[i] = min_of(pass_bytes_[i], length);
-        pass_bytes_[passes_ - 1] = length;
-        return length;
+        if (first_ < passes_) end_segment();
+        return count_;
     }
 
   private:
-    CUDAENC_HD void measure() {
-        while (measured_ < passes_) pass_bytes_[measured_++] = mq_.sufficient_bytes();
+    CUDAENC_HD void reset_contexts() {
+        for (int i = 0; i < kContexts; i++) contexts_[i] = table_[mq_initial_row(i)];
     }
+    CUDAENC_HD void measure() {
+        while (measured_ < passes_) {
+            const bool raw = is_raw(style_, measured_);
+            pass_bytes_[measured_++] = count_ + (raw ? raw_ : mq_.sufficient_bytes());
+        }
+    }
+    // Of the segment: whether its bytes up to `end` do.
+    CUDAENC_HD bool ends_with_ff(uint32_t end) const { return end > count_ && bytes_[end - 1] == 0xFF; }
+    CUDAENC_HD void end_segment() {
+        measure();
+        uint32_t length = 0;  // no decisions, no bytes
+        if (is_raw(style_, first_)) {
+            for (uint32_t bit = 0; room_ || ends_with_ff(count_ + raw_); bit ^= 1) put_raw(bit);
+            length = raw_;
+            for (int i = first_; i < passes_; i++) pass_bytes_[i] += ends_with_ff(pass_bytes_[i]) ? 1 : 0;
+        } else if (decisions_) {
+            length = style_ & kPredictableTermination ? mq_.flush_predictably() : mq_.flush();
+        }
+        for (int i = first_; i < passes_; i++) pass_bytes_[i] = min_of(pass_bytes_[i], count_ + length);
+        count_ += length;
+        pass_bytes_[passes_ - 1] = count_;
+        first_ = passes_;
+        decisions_ = raw_ = 0;
+        mq_ = MqEncoder(bytes_ + count_);
+    }
+
+    uint8_t *bytes_;
     MqEncoder mq_;
     uint32_t *pass_bytes_;
     const MqState *table_;
-    uint32_t decisions_ = 0;
-    int passes_ = 0, measured_ = 0;
+    uint32_t style_;
+    uint32_t count_ = 0;                // bytes of the segments before this one
+    uint32_t decisions_ = 0, raw_ = 0;  // of this one: decisions of the MQ coder; bytes, if it is raw
+    int room_ = 0;                      // bits left in the last one of these
+    int first_ = 0, passes_ = 0, measured_ = 0;
     MqState contexts_[kContexts];
 };
 

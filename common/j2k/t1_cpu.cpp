@@ -9,6 +9,7 @@
 #include "context_planes.h"
 #include "mq.h"
 #include "quantise.h"
+#include "raw.h"
 
 namespace cudaenc::j2k {
 
@@ -70,6 +71,12 @@ Around<Word> around_within(Word word) {
     return {word << 4, 0, (word << 1) & ~kFirst, 0, (word << 5) & ~kFirst, 0, word << 3, 0};
 }
 
+// Of significance, as contexts of the style see it.
+Around<Word> significant_around(const Words &words, ptrdiff_t i, uint32_t style) {
+    const Around<Word> all = around(words.layer(kSignificant) + i, words.row);
+    return style & kVerticallyCausal ? causal(all) : all;
+}
+
 // Byte of sample i, of what planes_to_bytes() made.
 uint8_t byte_of(const Word (&word)[8], int i) { return static_cast<uint8_t>(word[i & 7] >> (i & 56)); }
 
@@ -116,11 +123,22 @@ uint8_t *put_significance(uint8_t *at, Word members, Word becoming, Word runs, W
     return at;
 }
 
-uint8_t *significance_propagation(const Words &words, const Word *bits, int orientation, uint8_t *at) {
+// Bits of a raw pass, a byte each: of members, and the signs of those that become significant.
+uint8_t *put_raw(uint8_t *at, Word members, Word bits, Word becoming, Word negative) {
+    for_each_bit(members, [&](int i) {
+        *at++ = static_cast<uint8_t>(bit_of(bits, i));
+        *at = static_cast<uint8_t>(bit_of(negative, i));
+        at += bit_of(becoming, i);
+    });
+    return at;
+}
+
+uint8_t *significance_propagation(const Words &words, const Word *bits, int orientation, uint32_t style, bool raw,
+                                  uint8_t *at) {
     Word *significant = words.layer(kSignificant), *visited = words.layer(kVisited);
     const Word *negative = words.layer(kNegative), *valid = words.layer(kValid);
     words.scan([&](ptrdiff_t i) {
-        const Around<Word> before = around(significant + i, words.row);
+        const Around<Word> before = significant_around(words, i, style);
         const Word candidates = ~significant[i] & valid[i], near = before.any();
         Word members = candidates & near;
         visited[i] = 0;
@@ -135,6 +153,10 @@ uint8_t *significance_propagation(const Words &words, const Word *bits, int orie
         }
         visited[i] = members;
         significant[i] |= becoming;
+        if (raw) {
+            at = put_raw(at, members, bits[i], becoming, negative[i]);
+            return;
+        }
         const Around<Word> now = when_visited(before, in_pass);
         at = put_significance(at, members, becoming, 0, 0, zero_coding_planes(now, orientation),
                               sign_coding_planes(now, negative[i], around(negative + i, words.row)));
@@ -142,13 +164,18 @@ uint8_t *significance_propagation(const Words &words, const Word *bits, int orie
     return at;
 }
 
-uint8_t *magnitude_refinement(const Words &words, const Word *bits, uint8_t *at) {
+uint8_t *magnitude_refinement(const Words &words, const Word *bits, uint32_t style, bool raw, uint8_t *at) {
     const Word *significant = words.layer(kSignificant), *visited = words.layer(kVisited);
     Word *refined = words.layer(kRefined);
     words.scan([&](ptrdiff_t i) {
         const Word members = significant[i] & ~visited[i];
         if (!members) return;
-        const ContextBits<Word> c = refinement_planes(around(significant + i, words.row).any(), refined[i]);
+        if (raw) {
+            at = put_raw(at, members, bits[i], 0, 0);
+            refined[i] |= members;
+            return;
+        }
+        const ContextBits<Word> c = refinement_planes(significant_around(words, i, style).any(), refined[i]);
         refined[i] |= members;
         Word coded[8] = {bits[i], c.bit[0], c.bit[1], c.bit[2], c.bit[3], c.bit[4], 0, 0};
         planes_to_bytes(coded);
@@ -157,14 +184,14 @@ uint8_t *magnitude_refinement(const Words &words, const Word *bits, uint8_t *at)
     return at;
 }
 
-uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint8_t *at) {
+uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint32_t style, uint8_t *at) {
     Word *significant = words.layer(kSignificant);
     const Word *negative = words.layer(kNegative), *valid = words.layer(kValid), *visited = words.layer(kVisited);
     words.scan([&](ptrdiff_t i) {
         const Word members = valid[i] & ~(significant[i] | visited[i]);
         if (!members) return;
         const Word becoming = members & bits[i];
-        const Around<Word> before = around(significant + i, words.row), in_pass = around_within(becoming),
+        const Around<Word> before = significant_around(words, i, style), in_pass = around_within(becoming),
                            now = when_visited(before, in_pass);
         significant[i] |= becoming;
         const RunLength<Word> runs = run_length(members, becoming, before, in_pass, now);
@@ -172,6 +199,8 @@ uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint8_t
             put_significance(at, runs.members, becoming, runs.columns, runs.ended, zero_coding_planes(now, orientation),
                              sign_coding_planes(now, negative[i], around(negative + i, words.row)));
     });
+    if (style & kSegmentationSymbols)
+        for (int i = 0; i < 4; i++) *at++ = static_cast<uint8_t>(kUniform << 1 | ((i & 1) ^ 1));
     return at;
 }
 
@@ -214,18 +243,18 @@ void slice(const Words &words, const uint32_t *coefficients, uint32_t stride, in
 
 // The passes of `coded`. pass_ends[i] becomes the number of pairs up to the end of pass i.
 CUDAENC_CLONES void model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block,
-                                 const CodedBlock &coded, uint8_t *pairs, uint32_t *pass_ends) {
+                                 const CodedBlock &coded, uint32_t style, uint8_t *pairs, uint32_t *pass_ends) {
     slice(words, coefficients, block.stride, block.width, block.height, coded.planes);
     uint8_t *at = pairs;
-    enum { kSignificancePropagation, kMagnitudeRefinement, kCleanUp };
-    for (int step = kCleanUp; step < kCleanUp + coded.passes; step++) {
-        const Word *bits = words.layer(kNegative + 1 + step / 3);
-        if (step % 3 == kSignificancePropagation)
-            at = significance_propagation(words, bits, block.orientation, at);
-        else if (step % 3 == kMagnitudeRefinement)
-            at = magnitude_refinement(words, bits, at);
+    for (int pass = 0; pass < coded.passes; pass++) {
+        const Word *bits = words.layer(kNegative + 1 + (pass + 2) / 3);
+        const bool raw = is_raw(style, pass);
+        if (pass_kind(pass) == kSignificancePropagation)
+            at = significance_propagation(words, bits, block.orientation, style, raw, at);
+        else if (pass_kind(pass) == kMagnitudeRefinement)
+            at = magnitude_refinement(words, bits, style, raw, at);
         else
-            at = clean_up(words, bits, block.orientation, at);
+            at = clean_up(words, bits, block.orientation, style, at);
         *pass_ends++ = static_cast<uint32_t>(at - pairs);
     }
 }
@@ -266,44 +295,48 @@ constexpr TransitionTable kTransitions = make_transition_table();
 constexpr int kByteDue = 48;
 uint64_t mark(const MqEncoder &mq) { return mq.c | uint64_t{1} << (kByteDue - mq.ct); }
 
-// One codeword in the making, over the pairs that it codes, which it never overtakes.
+// A block's codeword in the making, from the pairs that it codes, which it never overtakes. They may begin behind it.
 class Codeword {
   public:
-    void begin(uint8_t *pairs, uint32_t *passes, int pass_count) {
+    void begin(uint8_t *out, const uint8_t *pairs, uint32_t *passes, int pass_count, uint32_t style) {
+        out_ = out;
         pairs_ = pairs;
         passes_ = passes;
         pass_count_ = pass_count;
+        style_ = style;
         at_ = 0;
         pass_ = 0;
         count_ = passes[pass_count - 1];
-        mq_ = MqEncoder(pairs);
-        a_ = mq_.a << 16;
-        c_ = mark(mq_);
-        for (int i = 0; i < kContexts; i++)
-            set(static_cast<size_t>(i), context_state(static_cast<uint32_t>(mq_initial_row(i))));
+        bytes_ = 0;
+        begin_segment();
+        reset_contexts();
     }
 
     // Pairs until there is something else to do, which reach() does.
     uint32_t left() const {
-        const uint32_t end = (passes_[pass_] + kPassGranule - 1) / kPassGranule * kPassGranule;
+        const uint32_t granule = style_ ? 1 : kPassGranule;
+        const uint32_t end = (passes_[pass_] + granule - 1) / granule * granule;
         return std::min(end, count_) - at_;
     }
-    // Measures passes that end here; true when the last pair was coded.
+    // Measures passes that end here, ends segments and codes raw ones; true when the last pair was coded.
     bool reach() {
-        if (at_ == count_) return true;
-        while (passes_[pass_] <= at_) passes_[pass_++] = mq_.sufficient_bytes();
-        return false;
+        if (!style_ && at_ == count_) return true;
+        while (pass_ < pass_count_ && passes_[pass_] <= at_) {
+            passes_[pass_] = bytes_ + mq_.sufficient_bytes();
+            end_pass();
+            if (first_ < pass_) continue;
+            while (pass_ < pass_count_ && is_raw(style_, pass_)) code_raw_segment();
+            begin_segment();
+        }
+        return pass_ == pass_count_;
     }
     // Returns the codeword's bytes.
     uint32_t finish() {
-        while (pass_ < pass_count_) passes_[pass_++] = mq_.sufficient_bytes();
-        mq_.ct = kByteDue + 1 - std::bit_width(c_);
-        mq_.c = static_cast<uint32_t>(c_ ^ std::bit_floor(c_));
-        mq_.a = a_ >> 16;
-        const uint32_t bytes = mq_.flush();
-        for (int i = 0; i < pass_count_; i++) passes_[i] = std::min(passes_[i], bytes);
-        passes_[pass_count_ - 1] = bytes;
-        return bytes;
+        while (pass_ < pass_count_) {
+            passes_[pass_] = bytes_ + mq_.sufficient_bytes();
+            end_pass();
+        }
+        return bytes_;
     }
 
     friend void encode(Codeword &, uint32_t);
@@ -334,6 +367,57 @@ class Codeword {
         }
     };
 
+    void begin_segment() {
+        first_ = pass_;
+        from_ = at_;
+        mq_ = MqEncoder(out_ + bytes_);
+        a_ = mq_.a << 16;
+        c_ = mark(mq_);
+    }
+    // The pass has been coded, and so has its segment if it ends there: then first_ == pass_.
+    void end_pass() {
+        const bool last = pass_ + 1 == pass_count_ || ends_segment(style_, pass_);
+        pass_++;
+        if (style_ & kReset) reset_contexts();
+        if (last) end_segment(at_ == from_ ? 0 : flush());
+    }
+    uint32_t flush() {
+        mq_.ct = kByteDue + 1 - std::bit_width(c_);
+        mq_.c = static_cast<uint32_t>(c_ ^ std::bit_floor(c_));
+        mq_.a = a_ >> 16;
+        return style_ & kPredictableTermination ? mq_.flush_predictably() : mq_.flush();
+    }
+    void end_segment(uint32_t bytes) {
+        bytes_ += bytes;
+        for (int i = first_; i < pass_; i++) passes_[i] = std::min(passes_[i], bytes_);
+        passes_[pass_ - 1] = bytes_;
+        first_ = pass_;
+    }
+    void code_raw_segment() {
+        do pass_++;
+        while (pass_ < pass_count_ && !ends_segment(style_, pass_ - 1));
+        const uint32_t bits = passes_[pass_ - 1] - at_;
+        uint32_t words[raw_words(2 * kMostSamples)] = {};
+        const auto or_word = [&](uint32_t i, uint32_t word) { words[i] |= word; };
+        for (uint32_t i = 0; i < bits; i++) put_raw_bits(i, pairs_[at_ + i], 1, or_word);
+        put_raw_bits(bits, kRawPadding, kRawPaddingBits, or_word);
+        uint8_t *out = out_ + bytes_;
+        const uint32_t first_bits = passes_[first_] - at_;
+        uint32_t bytes = 0, first_bytes = 0;
+        stuff_bytes(words, 0, most_raw_bytes(bits), {}, [&](uint32_t i, uint32_t byte, uint32_t begin, uint32_t end) {
+            bytes = std::max(bytes, raw_bytes_for(bits, i, byte, begin, end));
+            first_bytes = std::max(first_bytes, raw_bytes_for(first_bits, i, byte, begin, end));
+            if (begin < bits || i < bytes) out[i] = static_cast<uint8_t>(byte);
+        });
+        at_ += bits;
+        passes_[first_] = bytes_ + first_bytes;
+        if (style_ & kReset) reset_contexts();
+        end_segment(bytes);
+    }
+    void reset_contexts() {
+        for (int i = 0; i < kContexts; i++)
+            set(static_cast<size_t>(i), context_state(static_cast<uint32_t>(mq_initial_row(i))));
+    }
     void set(size_t context, const ContextState &state) {
         std::memcpy(&transitions_[2 * context], &state, sizeof state);
     }
@@ -352,9 +436,14 @@ class Codeword {
         return mark(mq_);
     }
 
-    uint8_t *pairs_ = nullptr;
+    uint8_t *out_ = nullptr;
+    const uint8_t *pairs_ = nullptr;
     uint32_t *passes_ = nullptr;  // pairs up to the end of a pass, then the bytes it needs
-    uint32_t at_ = 0, count_ = 0;
+    uint32_t style_ = 0;
+    uint32_t at_ = 0, count_ = 0;  // pairs coded, and all
+    uint32_t bytes_ = 0;           // of the segments that have ended
+    uint32_t from_ = 0;            // pairs where the segment begins
+    int first_ = 0;                // its first pass
     int pass_ = 0, pass_count_ = 0;
     MqEncoder mq_{nullptr};
     uint32_t a_ = 0;
@@ -385,7 +474,7 @@ ContextModeller::ContextModeller(size_t most_words)
 
 size_t ContextModeller::words(int width, int height) { return bordered_words(width, height); }
 
-CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock &block, uint8_t *pairs,
+CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
                                   uint32_t *pass_ends) {
     coefficients += block.coefficients;
     uint32_t all = 0;
@@ -397,24 +486,24 @@ CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock 
     const Words words{memory_.get(), bordered_words(block.width, block.height), words_of(block.width) + 2,
                       words_of(block.width), stripes_of(block.height)};
     std::memset(words.memory, 0, kLayers * words.count * sizeof(Word));
-    model_passes(words, coefficients, block, coded, pairs, pass_ends);
+    model_passes(words, coefficients, block, coded, style, pairs, pass_ends);
     return coded;
 }
 
-void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes, uint32_t *pass_bytes,
-                 std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded) {
-    size_t most_words = 0, most_pairs = 0;
+void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, int max_passes,
+                 uint32_t *pass_bytes, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded) {
+    size_t most_words = 0, longest = 0;
     for (const CodeBlock &b : blocks) {
         most_words = std::max(most_words, ContextModeller::words(b.width, b.height));
-        most_pairs = std::max<size_t>(most_pairs, slot_bytes(b.width, b.height, b.planes));
+        longest = std::max<size_t>(longest, slot_layout(b.width, b.height, b.planes, style).bytes);
     }
     ContextModeller modeller(most_words);
-    const auto pairs = std::make_unique_for_overwrite<uint8_t[]>(2 * most_pairs);
+    const auto slots = std::make_unique_for_overwrite<uint8_t[]>(2 * longest);
     struct Lane {
-        uint8_t *pairs;
+        uint8_t *slot;
         size_t block;
         Codeword codeword;
-    } lanes[2] = {{pairs.get(), 0, {}}, {pairs.get() + most_pairs, 0, {}}};
+    } lanes[2] = {{slots.get(), 0, {}}, {slots.get() + longest, 0, {}}};
     bytes.clear();
     size_t next = 0;
     // Gives the lane the next block that has something to code; false when there is none left.
@@ -422,11 +511,12 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
         while (next < blocks.size()) {
             const CodeBlock &b = blocks[next];
             uint32_t *passes = pass_bytes + next * static_cast<size_t>(max_passes);
-            coded[next] = modeller.model(coefficients, b, lane.pairs, passes);
+            uint8_t *pairs = lane.slot + slot_layout(b.width, b.height, b.planes, style).pairs;
+            coded[next] = modeller.model(coefficients, b, style, pairs, passes);
             offsets[next] = 0;
             lane.block = next++;
             if (!coded[lane.block].passes) continue;
-            lane.codeword.begin(lane.pairs, passes, coded[lane.block].passes);
+            lane.codeword.begin(lane.slot, pairs, passes, coded[lane.block].passes, style);
             return true;
         }
         return false;
@@ -435,7 +525,7 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
         const uint32_t count = lane.codeword.finish();
         coded[lane.block].bytes = count;
         offsets[lane.block] = static_cast<uint32_t>(bytes.size());
-        bytes.insert(bytes.end(), lane.pairs, lane.pairs + count);
+        bytes.insert(bytes.end(), lane.slot, lane.slot + count);
     };
     Lane *lane = &lanes[0], *other = &lanes[1];
     if (!take(*lane)) return;

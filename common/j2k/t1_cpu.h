@@ -19,19 +19,20 @@ class ContextModeller {
     static size_t words(int width, int height);
     explicit ContextModeller(size_t most_words);
 
-    // The decisions of all passes that are coded, in order: a byte is context << 1 | decision. pairs: slot_bytes() of
-    // the block's planes; pass_ends[i] becomes the number of pairs up to the end of pass i. Coefficients are as
-    // quantise() makes them, block.coefficients counts from their first. Returns planes and
-    // passes, not bytes.
-    CodedBlock model(const uint32_t *coefficients, const CodeBlock &block, uint8_t *pairs, uint32_t *pass_ends);
+    // The decisions of all passes that are coded, in order: a byte is context << 1 | decision, of raw passes the
+    // decision alone. pairs: as many as slot_layout() of the block's planes has room for; pass_ends[i] becomes the
+    // number of pairs up to the end of pass i. Coefficients are as quantise() makes them, block.coefficients counts
+    // from their first. Returns planes and passes, not bytes.
+    CodedBlock model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
+                     uint32_t *pass_ends);
 
   private:
     std::unique_ptr<uint64_t[]> memory_;
 };
 
-// Codes blocks: appends the codeword of blocks[i] to `bytes`, at offsets[i]. pass_bytes[i * max_passes + pass] becomes
-// how many bytes suffice to decode the block's passes up to that; see MqEncoder::sufficient_bytes().
-void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes, uint32_t *pass_bytes,
-                 std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded);
+// Codes blocks: appends the codeword segments of blocks[i] to `bytes`, at offsets[i]. pass_bytes[i * max_passes + pass]
+// becomes how many bytes suffice to decode the block's passes up to that; see MqEncoder::sufficient_bytes().
+void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, int max_passes,
+                 uint32_t *pass_bytes, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded);
 
 }  // namespace cudaenc::j2k

@@ -5,13 +5,14 @@
 #include <cstdint>
 
 #include "../hd.h"
+#include "styles.h"
 #include "tables.h"
 
 namespace cudaenc::j2k {
 
 // What tier-1 found out about a block.
 struct CodedBlock {
-    uint32_t bytes;  // of its codeword
+    uint32_t bytes;  // of its codeword, all segments
     uint8_t planes;  // magnitude bit-planes from the first that is coded; 0: nothing is
     uint8_t passes;  // coding passes
     uint8_t reserved[2];
@@ -68,11 +69,11 @@ CUDAENC_HD void put_passes(Sink &sink, uint32_t passes) {
         sink.put(0xFF80 | (passes - 37), 16);
 }
 
-// Everything block `block` writes into its packet's header: inclusion, zero bit-planes, passes, length (T.800 B.10.4 to
-// B.10.7). nodes: of its precinct's sub-band.
+// Everything block `block` writes into its packet's header: inclusion, zero bit-planes, passes, a length for each
+// codeword segment (T.800 B.10.4 to B.10.7). nodes: of its precinct's sub-band; pass_bytes: see for_each_segment().
 template <class Sink>
 CUDAENC_HD void put_block_header(Sink &sink, const PrecinctBand &cell, const TagNode *nodes, uint32_t x, uint32_t y,
-                                 const CodedBlock &coded) {
+                                 const CodedBlock &coded, uint32_t style = 0, const uint32_t *pass_bytes = nullptr) {
     const uint32_t raster = y * cell.columns + x;
     const int levels = tag_tree_levels(cell.columns, cell.rows);
     // Both trees are walked from the root; a level's nodes lie behind those of the levels below it.
@@ -99,17 +100,23 @@ CUDAENC_HD void put_block_header(Sink &sink, const PrecinctBand &cell, const Tag
         if (node.first == raster) put_zeros_and_one(sink, node.zero_planes - known);
         known = node.zero_planes;
     }
-    const uint32_t passes = coded.passes;
-    put_passes(sink, passes);
-    // Lblock is 3; each 1 adds one to the bits of the length, beyond floor(log2(passes)).
-    const int more = bit_width(passes) - 1;
-    const int wanted = max_of(bit_width(coded.bytes) - more, 3);
-    sink.put((1u << (wanted - 3 + 1)) - 2, wanted - 3 + 1);
-    sink.put(coded.bytes, wanted + more);
+    put_passes(sink, coded.passes);
+    // Lblock is 3; each 1 adds one to the bits of all lengths, beyond floor(log2(passes)).
+    const auto more = [](int segment_passes) { return bit_width(static_cast<uint32_t>(segment_passes)) - 1; };
+    int lblock = 3;
+    for_each_segment(style, coded.passes, coded.bytes, pass_bytes, [&](int, int segment_passes, uint32_t bytes) {
+        lblock = max_of(lblock, bit_width(bytes) - more(segment_passes));
+    });
+    sink.put((1u << (lblock - 3 + 1)) - 2, lblock - 3 + 1);
+    for_each_segment(style, coded.passes, coded.bytes, pass_bytes,
+                     [&](int, int segment_passes, uint32_t bytes) { sink.put(bytes, lblock + more(segment_passes)); });
 }
 
-// The most bits that put_block_header() puts: 14 levels twice, 31 zero planes, 16 for passes, 2 x 20 for the length.
-constexpr uint32_t kMaxBlockHeaderBits = 128;
+// The most bits that put_block_header() puts: 14 levels twice, 31 zero planes, 16 for passes, 2 x 20 for the length and
+// 20 for that of each further segment.
+CUDAENC_HD constexpr uint32_t most_block_header_bits(uint32_t style, int passes) {
+    return 128 + 20 * static_cast<uint32_t>(max_of(most_segments(style, passes), 1) - 1);
+}
 
 // SOP and EPH marker segments, T.800 A.8.
 constexpr uint32_t kSopBytes = 6, kEphBytes = 2;

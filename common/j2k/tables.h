@@ -4,12 +4,14 @@
 #include <cstdint>
 
 #include "../hd.h"
+#include "styles.h"
 
 namespace cudaenc::j2k {
 
 constexpr int kMaxComponents = 4;
 // Magnitude bit-planes of a coefficient: a sign and a magnitude share 32 bits.
 constexpr int kMaxPlanes = 31;
+constexpr int kMostSamples = 4096;  // of a code-block
 
 enum Orientation { kLL, kHL, kLH, kHH };
 
@@ -39,7 +41,7 @@ CUDAENC_HD Extent extent_at(const TileComponent &t, int level) {
 // A code-block: a rectangle of a sub-band, in the order of the codestream.
 struct CodeBlock {
     uint64_t coefficients;  // of its first one
-    uint64_t slot;          // where its pairs and then its bytes go, in bytes; slot_bytes() of them
+    uint64_t slot;          // where its pairs and then its bytes go: see slot_layout()
     uint32_t stride;        // values from a row to the next
     uint32_t cell;          // its index in Geometry::precinct_bands
     uint16_t width, height;
@@ -51,13 +53,31 @@ struct CodeBlock {
     uint32_t packet;
 };
 
-// The most context-decision pairs that tier-1 makes of a block: every sample in every plane once, every sign once,
-// three symbols for one in run-length mode once a stripe column; the MQ coder's bytes are fewer. Rounded up for vector
-// loads.
-CUDAENC_HD uint64_t slot_bytes(int width, int height, int planes) {
+// The coding passes of a block with `planes` magnitude bit-planes from the first that is not all zero (T.800 D.3): one
+// clean-up, then three a plane, of which the last `dropped` are not coded.
+CUDAENC_HD constexpr int coding_passes(int planes, int dropped) { return max_of(3 * planes - 2 - dropped, 0); }
+
+// What lies where in a block's slot: from its begin the MQ codewords, which take the place of the pairs that they code;
+// the bytes of raw segments at `raw`. Rounded up for vector loads.
+struct SlotLayout {
+    uint64_t pairs, raw, bytes;
+};
+CUDAENC_HD SlotLayout slot_layout(int width, int height, int planes, uint32_t style) {
     const uint64_t samples = static_cast<uint64_t>(width) * height;
     const uint64_t stripes = static_cast<uint64_t>(width) * ((height + 3) / 4);
-    return (samples * planes + samples + 2 * stripes + 64 + 63) / 64 * 64;
+    const uint64_t passes = static_cast<uint64_t>(coding_passes(planes, 0));
+    const auto round_up = [](uint64_t bytes) { return (bytes + 63) / 64 * 64; };
+    // The most pairs are made when every sample is coded in every plane, every sign once, and once a stripe column
+    // three symbols for one in run-length mode; the MQ coder's bytes are fewer.
+    SlotLayout slot{0, samples * planes + samples + 2 * stripes + 64, 0};
+    if (style) {
+        // A codeword ends with up to five bytes more; passes are filled up to kPassGranule pairs and have four symbols.
+        slot.pairs = round_up(5 * passes);
+        slot.raw += slot.pairs + 3 * passes + 4 * static_cast<uint64_t>(clean_up_passes(static_cast<int>(passes)));
+    }
+    slot.raw = slot.bytes = round_up(slot.raw);
+    if (style & kBypass) slot.bytes += round_up((samples * planes + samples) * 2 / 15 + 3 * passes);
+    return slot;
 }
 
 // The code-blocks of one sub-band in one precinct, with their tag trees.
@@ -92,9 +112,5 @@ CUDAENC_HD uint32_t tag_tree_columns(uint32_t columns, int level) { return (colu
 // pass takes most off the error for its bits, and with a step smaller by the square root of two, which takes the bits
 // that the other two would have, the picture's error is less.
 constexpr int kDroppedPasses = 2;
-
-// Coding passes of a block with `planes` magnitude bit-planes from the first that is not all zero (T.800 D.3): one
-// clean-up, then three a plane, of which the last `dropped` are not coded.
-CUDAENC_HD int coding_passes(int planes, int dropped) { return max_of(3 * planes - 2 - dropped, 0); }
 
 }  // namespace cudaenc::j2k

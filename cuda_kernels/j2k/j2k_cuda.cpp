@@ -76,7 +76,7 @@ class DeviceEncoder : public DevicePipeline {
         make(s.nodes, g_.tag_tree_nodes);
         make(s.header_bits, blocks);
         make(s.header_bits_before, blocks + 1);
-        make(s.raw, blocks * (kMaxBlockHeaderBits / 32) + packets + 2);
+        make(s.raw, blocks * ((most_block_header_bits(p_.style, g_.max_passes) + 31) / 32) + packets + 2);
         make(s.raw_states, s.raw.count());
         make(s.segment_bytes, segments);
         make(s.segments_before, segments + 1);
@@ -209,12 +209,22 @@ class DeviceEncoder : public DevicePipeline {
         const int columns = std::max(1 << p_.cblk_width_log2 >> 5, 1),
                   rows = std::max(1 << p_.cblk_height_log2 >> 5, 1);
         if (columns * rows == 1) {
-            device_->launch(s.stream, {blocks_for(block_count(), kContextWarps)}, kContextWarps * 32,
-                            ContextParams{tier1(s), s.coefficients.data()});
+            launch_with_style<StyledContextParams>(s, blocks_for(block_count(), kContextWarps), kContextWarps * 32,
+                                                   ContextParams{tier1(s), s.coefficients.data()});
         } else {
-            device_->launch(s.stream, {block_count()}, static_cast<unsigned>(columns * rows * 32),
-                            ContextTiledParams{tier1(s), s.coefficients.data(), columns, rows});
+            launch_with_style<StyledContextTiledParams>(
+                s, block_count(), static_cast<unsigned>(columns * rows * 32),
+                ContextTiledParams{tier1(s), s.coefficients.data(), columns, rows});
         }
+    }
+
+    // The kernel that knows styles where there is one, else the other.
+    template <class Styled, class P>
+    void launch_with_style(Slot &s, unsigned grid, unsigned threads, const P &params) {
+        if (p_.style)
+            device_->launch(s.stream, {grid}, threads, Styled{params, p_.style});
+        else
+            device_->launch(s.stream, {grid}, threads, params);
     }
 
     void code_pairs(Slot &s) {
@@ -225,8 +235,8 @@ class DeviceEncoder : public DevicePipeline {
         const uint64_t warps = uint64_t{16} * static_cast<unsigned>(device_->multiprocessors());
         int lanes = 1;
         while (lanes < 32 && lanes * warps < uint64_t{block_count()} * static_cast<unsigned>(slots())) lanes *= 2;
-        device_->launch(s.stream, {blocks_for(block_count(), kMqThreads / 32 * lanes)}, kMqThreads,
-                        MqParams{tier1(s), s.order.data(), lanes});
+        launch_with_style<StyledMqParams>(s, blocks_for(block_count(), kMqThreads / 32 * lanes), kMqThreads,
+                                          MqParams{tier1(s), s.order.data(), lanes});
     }
 
     Tier2Buffers tier2(Slot &s) const {
@@ -238,6 +248,7 @@ class DeviceEncoder : public DevicePipeline {
         t2.slots = s.slots.data();
         t2.planes = s.planes.data();
         t2.bytes = s.bytes.data();
+        t2.pass_bytes = s.pass_ends.data();
         t2.nodes = s.nodes.data();
         t2.header_bits = s.header_bits.data();
         t2.header_bits_before = s.header_bits_before.data();
@@ -254,6 +265,8 @@ class DeviceEncoder : public DevicePipeline {
         t2.tile_part_count = tile_part_count();
         t2.sop = p_.sop;
         t2.eph = p_.eph;
+        t2.style = p_.style;
+        t2.max_passes = g_.max_passes;
         return t2;
     }
 
@@ -284,8 +297,11 @@ class DeviceEncoder : public DevicePipeline {
         device_->fill(s.stream, s.device_result.data(), 0, s.device_result.bytes());
         device_->launch(s.stream, {std::max(packet_count(), tile_part_count())}, kStuffingThreads,
                         WriteHeadersParams{t2, out});
-        device_->launch(s.stream, {blocks_for(uint64_t{block_count()} * 32, kTier2Threads)}, kTier2Threads,
-                        GatherParams{t2, out});
+        const unsigned by_warp = blocks_for(uint64_t{block_count()} * 32, kTier2Threads);
+        if (p_.style & kBypass)
+            device_->launch(s.stream, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
+        else
+            device_->launch(s.stream, {by_warp}, kTier2Threads, GatherParams{t2, out});
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
     }
 

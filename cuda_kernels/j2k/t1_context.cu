@@ -6,6 +6,7 @@
 
 #include "../../common/j2k/mq.h"
 #include "../../common/j2k/quantise.h"
+#include "../../common/j2k/raw.h"
 #include "../device.cuh"
 #include "t1_params.h"
 
@@ -46,6 +47,8 @@ struct OneTile {
         return {w, e, word << 1, word >> 1, w << 1, e << 1, w >> 1, e >> 1};
     }
     DEVICE_MEMBER bool any(bool condition) const { return warp_any(condition); }
+    DEVICE_MEMBER void sync() const { warp_sync(); }
+    DEVICE_MEMBER bool is_first_warp() const { return true; }
     DEVICE_MEMBER uint32_t plane(int plane) const { return planes[plane * 32 + lane_id()]; }
     // Positions of this lane's pairs, from `base`, which moves on past the pass.
     DEVICE_MEMBER StripePositions positions(uint32_t counts, uint32_t &base) const {
@@ -92,6 +95,8 @@ struct ManyTiles {
         return {here[0], here[2], above[1], below[1], above[0], above[2], below[0], below[2]};
     }
     DEVICE_MEMBER bool any(bool condition) const { return block_any(condition); }
+    DEVICE_MEMBER void sync() const { block_sync(); }
+    DEVICE_MEMBER bool is_first_warp() const { return warp_id() == 0; }
     DEVICE_MEMBER uint32_t plane(int plane) const {
         uint32_t word = 0;
         for (int y = 0; y < rows; y++) word |= ((coefficients[static_cast<uint64_t>(y) * stride] >> plane) & 1) << y;
@@ -134,13 +139,98 @@ struct ManyTiles {
     }
 };
 
-// A block's `passes` passes. valid: rows of this lane's column that exist; negative: their signs. Returns the pairs
-// made.
+// Words of a raw segment, which has at most two bits a sample.
+constexpr int kTileRawWords = static_cast<int>(raw_words(2 * 32 * 32)),
+              kRawWords = static_cast<int>(raw_words(2 * kMostSamples));
+
+// Raw segments: their bits are gathered in shared memory, and stuffed by a warp.
 template <class Tile>
+struct RawSegments {
+    const Tile &tile;
+    uint32_t *words;     // shared, zero before the first pass
+    uint8_t *out;        // the segments' place
+    uint32_t bits = 0;   // of the segment so far
+    uint32_t bytes = 0;  // of those before it
+
+    // Each lane's bits of a stripe: `members` and, where they are `becoming`, signs.
+    DEVICE_MEMBER void put(uint32_t at, uint32_t members, uint32_t decisions, uint32_t becoming,
+                           uint32_t negative) const {
+        uint32_t value = 0, count = 0;
+        CUDAENC_UNROLL
+        for (int row = 0; row < 4; row++) {
+            const uint32_t member = (members >> row) & 1, sign = (becoming >> row) & 1;
+            value = value << member | (decisions >> row & member);
+            value = value << sign | (negative >> row & sign);
+            count += member + sign;
+        }
+        put_raw_bits(at, value, count, [&](uint32_t i, uint32_t word) { atomic_or(&words[i], word); });
+    }
+
+    // Ends the segment, whose first pass made `first_bits`. All lanes call it. Returns the bytes up to the end of the
+    // first pass, and of the segment, both with those before it; in the first warp only.
+    struct Ends {
+        uint32_t first_pass, segment;
+    };
+    DEVICE_MEMBER Ends end(uint32_t first_bits) {
+        tile.sync();
+        Ends ends{};
+        if (tile.is_first_warp()) {
+            const uint32_t lane = static_cast<uint32_t>(lane_id()), most = most_raw_bytes(bits);
+            if (lane == 0)
+                put_raw_bits(bits, kRawPadding, kRawPaddingBits, [&](uint32_t i, uint32_t word) { words[i] |= word; });
+            warp_sync();
+            const uint32_t each = (most + 31) / 32, first = min_of(lane * each, most),
+                           last = min_of(first + each, most);
+            // Every lane has some of the bytes: see stuff_bytes().
+            StuffingState begin{0, false};
+            for (;;) {
+                const StuffingState end =
+                    stuff_bytes(words, first, last, begin, [](uint32_t, uint32_t, uint32_t, uint32_t) {});
+                const uint32_t own = end.stuffed - begin.stuffed;
+                const uint32_t stuffed = warp_inclusive_add(own) - own;
+                const uint32_t full = warp_shuffle_up(end.after_full ? 1u : 0u, 1);
+                const StuffingState now{stuffed, lane != 0 && full != 0};
+                const bool changed = now.stuffed != begin.stuffed || now.after_full != begin.after_full;
+                begin = now;
+                if (!warp_any(changed)) break;
+            }
+            uint32_t needed = 0, needed_first = 0;
+            uint8_t *at = out + bytes;
+            stuff_bytes(words, first, last, begin, [&](uint32_t i, uint32_t byte, uint32_t from, uint32_t to) {
+                needed = max_of(needed, raw_bytes_for(bits, i, byte, from, to));
+                needed_first = max_of(needed_first, raw_bytes_for(first_bits, i, byte, from, to));
+            });
+            needed = warp_max(needed);
+            needed_first = warp_max(needed_first);
+            stuff_bytes(words, first, last, begin, [&](uint32_t i, uint32_t byte, uint32_t, uint32_t) {
+                if (i < needed) at[i] = static_cast<uint8_t>(byte);
+            });
+            ends = {bytes + needed_first, bytes + needed};
+            bytes += needed;
+            warp_sync();
+            for (uint32_t i = lane; i < raw_words(bits); i += 32) words[i] = 0;
+        }
+        bits = 0;
+        tile.sync();
+        return ends;
+    }
+};
+
+// A block's `passes` passes. valid: rows of this lane's column that exist; negative: their signs. Returns the pairs
+// made. Only with kStyled is there a style; raw_words: shared, of kTileRawWords for a block of one tile, else
+// kRawWords.
+template <bool kStyled, class Tile>
 DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, int passes,
-                               int orientation, uint8_t *pairs, uint32_t *pass_ends, bool writes_ends) {
-    enum { kSignificancePropagation, kMagnitudeRefinement, kCleanUp };
-    pairs = opaque(pairs);
+                               const CodeBlock &b, uint32_t style, uint8_t *slot, uint32_t *raw_memory,
+                               uint32_t *pass_ends, bool writes_ends) {
+    const SlotLayout layout = kStyled ? slot_layout(b.width, b.height, b.planes, style) : SlotLayout{};
+    uint8_t *const pairs = opaque(slot + layout.pairs);
+    [[maybe_unused]] RawSegments<Tile> segments{tile, raw_memory, slot + layout.raw};
+    [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
+    const auto significant_around = [&](uint32_t word) {
+        const Around<uint32_t> all = tile.around(word);
+        return kStyled && (style & kVerticallyCausal) ? causal(all) : all;
+    };
     const Around<uint32_t> signs = tile.around(negative);
     uint32_t significant = 0, refined = 0;  // before the pass
     uint32_t visited = 0, fresh = 0;        // in this plane's significance propagation: coded, become significant
@@ -156,14 +246,14 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         ContextBits<uint32_t> context;
         SignBits<uint32_t> sign{};
         if (kind == kMagnitudeRefinement) {
-            const uint32_t near = tile.around(significant | fresh).any();
+            const uint32_t near = significant_around(significant | fresh).any();
             members = significant;
             context = refinement_planes(near, refined);
             refined |= significant;
         } else {
             Around<uint32_t> before, in_pass;
             if (kind == kSignificancePropagation) {
-                before = tile.around(significant);
+                before = significant_around(significant);
                 const uint32_t candidates = ~significant & valid, near = before.any();
                 visited = candidates & near;
                 for (;;) {
@@ -180,7 +270,7 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 const uint32_t known = significant | fresh;
                 members = valid & ~known & ~visited;
                 becoming = members & bits;
-                before = tile.around(known);
+                before = significant_around(known);
                 in_pass = tile.around(becoming);
             }
             const Around<uint32_t> now = when_visited(before, in_pass);
@@ -194,10 +284,25 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 fresh = 0;
             }
             counts += nibble_sums(becoming);
-            context = zero_coding_planes(now, orientation);
+            context = zero_coding_planes(now, b.orientation);
             sign = sign_coding_planes(now, negative, signs);
         }
         counts += nibble_sums(members);
+        if (kStyled && is_raw(style, step - kCleanUp)) {
+            const int pass = step - kCleanUp;
+            const StripePositions positions = tile.positions(counts, segments.bits);
+            CUDAENC_UNROLL
+            for (int s = 0; s < kStripes; s++)
+                segments.put(positions.before[s], members >> (4 * s), bits >> (4 * s), becoming >> (4 * s),
+                             negative >> (4 * s));
+            if (kind == kSignificancePropagation) propagation_bits = segments.bits;
+            if (pass < passes - 1 && !ends_segment(style, pass)) continue;
+            const auto [propagation, all] = segments.end(propagation_bits);
+            if (!writes_ends) continue;
+            if (kind == kMagnitudeRefinement && !ends_segment(style, pass - 1)) pass_ends[pass - 1] = propagation;
+            pass_ends[pass] = all;
+            continue;
+        }
         const StripePositions positions = tile.positions(counts, base);
         // Pairs as bytes, for all rows at once: context << 1 | decision; contexts of signs from 9 on.
         uint32_t coded[8] = {bits, context.bit[0], context.bit[1], context.bit[2], context.bit[3], context.bit[4], 0,
@@ -237,6 +342,17 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 put((signed_here >> row) & 1, coded_signs[word] >> (8 * byte));
             }
         }
+        if (kStyled) {
+            const bool symbols = kind == kCleanUp && (style & kSegmentationSymbols);
+            const uint32_t begin = base + (symbols ? 4 : 0);
+            const uint32_t end = (begin + kPassGranule - 1) / kPassGranule * kPassGranule;
+            if (writes_ends) {
+                for (uint32_t i = base; i < begin; i++)
+                    pairs[i] = static_cast<uint8_t>(kUniform << 1 | (((i - base) & 1) ^ 1));
+                for (uint32_t i = begin; i < end; i++) pairs[i] = kNoPair;
+            }
+            base = end;
+        }
         if (writes_ends) pass_ends[step - kCleanUp] = base;
     }
     return base;
@@ -248,10 +364,9 @@ DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, uint32_t pairs,
     atomic_add(&t1.work_counts[work_class(pairs)], 1u);
 }
 
-// A warp owns a block, a lane a column of it.
-KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
-{
-    SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
+// A warp owns a block, a lane a column of it. planes: shared, [warp][plane][lane]; raw_memory: shared, [warp][word].
+template <bool kStyled>
+DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *planes, uint32_t *raw_memory) {
     const uint32_t block = static_cast<uint32_t>(block_x()) * kContextWarps + warp_id();
     if (block >= p.t1.count) return;
     const CodeBlock &b = p.t1.blocks[block];
@@ -272,20 +387,36 @@ KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
     CUDAENC_UNROLL
     for (int i = 0; i < kMaxPlanes; i++)
         if (i < count) own[i * 32 + lane] = words[i];
+    if (kStyled) {
+        raw_memory += warp_id() * kTileRawWords;
+        for (int i = lane; i < kTileRawWords; i += 32) raw_memory[i] = 0;
+    }
     warp_sync();
     const uint32_t valid = lane < b.width ? (b.height == 32 ? 0xFFFFFFFFu : (1u << b.height) - 1) : 0;
     const int passes = coding_passes(count, b.dropped_passes);
     const uint32_t pairs =
-        model_contexts(OneTile{own}, valid, negative, count, passes, b.orientation, p.t1.slots + b.slot,
-                       p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, lane == 0);
+        model_contexts<kStyled>(OneTile{own}, valid, negative, count, passes, b, style, p.t1.slots + b.slot, raw_memory,
+                                p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, lane == 0);
     if (lane == 0) finish_block(p.t1, block, pairs, count);
 }
 
-// A thread-block owns a block, a warp a tile of 32x32 of it.
-KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
+KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
 {
-    SHARED(uint32_t, words, 1024);
-    SHARED(uint32_t, totals, 257);
+    SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
+    model_small_block<false>(p, 0, planes, nullptr);
+}
+
+KERNEL(kContextWarps * 32, j2k_t1_context_styled, StyledContextParams)
+{
+    SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
+    SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
+    model_small_block<true>(p, p.style, planes, raw);
+}
+
+// A thread-block owns a block, a warp a tile of 32x32 of it. words, totals: see ManyTiles.
+template <bool kStyled>
+DEVICE void model_large_block(const ContextTiledParams &p, uint32_t style, uint32_t *words, uint32_t *totals,
+                              uint32_t *raw_memory) {
     const uint32_t block = static_cast<uint32_t>(block_x());
     const CodeBlock &b = p.t1.blocks[block];
     const int x = warp_id() % p.columns * 32 + lane_id(), y0 = warp_id() / p.columns * 32;
@@ -299,6 +430,8 @@ KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
     }
     // The block's planes: every warp's, through the array that serves for neighbours later.
     words[thread_x()] = all;
+    if (kStyled)
+        for (int i = thread_x(); i < kRawWords; i += block_threads()) raw_memory[i] = 0;
     block_sync();
     all = 0;
     for (int tile = 0; tile < p.columns * p.rows; tile++) all |= words[tile * 32 + lane_id()];
@@ -307,10 +440,25 @@ KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
     const uint32_t valid = rows == 32 ? 0xFFFFFFFFu : (1u << rows) - 1;
     const int passes = coding_passes(count, b.dropped_passes);
     const uint32_t pairs =
-        model_contexts(ManyTiles{column, b.stride, rows, p.columns, p.rows, words, totals}, valid, negative, count,
-                       passes, b.orientation, p.t1.slots + b.slot,
-                       p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, thread_x() == 0);
+        model_contexts<kStyled>(ManyTiles{column, b.stride, rows, p.columns, p.rows, words, totals}, valid, negative,
+                                count, passes, b, style, p.t1.slots + b.slot, raw_memory,
+                                p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, thread_x() == 0);
     if (thread_x() == 0) finish_block(p.t1, block, pairs, count);
+}
+
+KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    model_large_block<false>(p, 0, words, totals, nullptr);
+}
+
+KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    SHARED(uint32_t, raw, kRawWords);
+    model_large_block<true>(p, p.style, words, totals, raw);
 }
 
 }  // namespace cudaenc::j2k

@@ -7,18 +7,20 @@
 
 namespace cudaenc::j2k {
 
+constexpr int kMqTableRows = 96;
+constexpr int kMqContexts = 32;  // behind the last pair anything may stand
+
 // A lane owns a block; its contexts are a column of shared memory, read for the next pair while this one is coded.
-// Behind the last pair anything may stand, so there are 32.
-KERNEL(kMqThreads, j2k_t1_mq, MqParams)
-{
-    // One array, since a second one's address costs instructions in the innermost loop.
-    constexpr int kRows = 96;
-    SHARED(MqState, memory, kRows + 32 * kMqThreads);
+// memory: the table's rows, then contexts; one array, since a second one's address costs instructions in the innermost
+// loop. Only with kStyled is there a style.
+template <bool kStyled>
+DEVICE void code_pairs(const MqParams &p, [[maybe_unused]] uint32_t style, MqState *memory) {
     const int thread = thread_x();
     for (int i = thread; i < kMqRows; i += kMqThreads) memory[i] = kMqTable.row[i];
     block_sync();
-    MqState *const rows = memory, *const contexts = rows + kRows + thread;
-    for (int i = 0; i < 32; i++) contexts[i * kMqThreads] = rows[mq_initial_row(i)];
+    MqState *const rows = memory, *const contexts = rows + kMqTableRows + thread;
+    for (int i = 0; i < kMqContexts; i++) contexts[i * kMqThreads] = rows[mq_initial_row(i)];
+    if (kStyled) contexts[(kNoPair >> 1) * kMqThreads] = 0;  // a Qe of 0 and its MPS leave A and C as they are
 
     const uint32_t index = (static_cast<uint32_t>(block_x()) * (kMqThreads / 32) + warp_id()) * p.lanes + lane_id();
     if (lane_id() >= p.lanes || index >= p.t1.count) return;
@@ -39,7 +41,8 @@ KERNEL(kMqThreads, j2k_t1_mq, MqParams)
     MqEncoder mq(slot);
     // Sixteen pairs a load, the next ones in flight; bytes are written behind what was loaded. Slots have room beyond
     // the last pair.
-    const Uint4 *pairs = reinterpret_cast<const Uint4 *>(slot);
+    const Uint4 *pairs =
+        reinterpret_cast<const Uint4 *>(kStyled ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     Uint4 next = pairs[0];
     // A context's place, from a pair; `own` is that of the pair to code.
     const auto place_of = [&](uint32_t pair) {
@@ -60,13 +63,47 @@ KERNEL(kMqThreads, j2k_t1_mq, MqParams)
     MqSteps<4> pending{};
     const auto append_pending = [&] {
         mq.append(pending);
-        while (end <= i) {  // a pass may be empty
+        while (!kStyled && end <= i) {  // a pass may be empty
             ends[pass++] = mq.sufficient_bytes();
             end = later;
             later = end_of(pass + 1);
         }
     };
+    // Bytes of segments that have ended, of the MQ coder and raw ones; the first pass and pair of the one that is
+    // coded.
+    [[maybe_unused]] uint32_t coded = 0, raw = 0, segment_pair = 0;
+    [[maybe_unused]] int segment_pass = 0;
+    // Styled: what ends at `i`, where all pairs are appended, passes and segments. Raw passes have been coded.
+    const auto end_passes = [&] {
+        for (; pass < passes; pass++) {
+            if (is_raw(style, pass)) {
+                raw = ends[pass];
+                ends[pass] += coded;
+                segment_pass = pass + 1;
+                continue;
+            }
+            if (ends[pass] > i) break;
+            ends[pass] = raw + mq.sufficient_bytes();
+            if (style & kReset) {
+                for (int k = 0; k < kContexts; k++) contexts[k * kMqThreads] = rows[mq_initial_row(k)];
+                state = *own;
+            }
+            if (pass + 1 < passes && !ends_segment(style, pass)) continue;
+            if (i > segment_pair) coded = style & kPredictableTermination ? mq.flush_predictably() : mq.flush();
+            for (int k = segment_pass; k < pass; k++) ends[k] = min_of(ends[k], raw + coded);
+            ends[pass] = raw + coded;
+            mq.begin_behind(coded);
+            segment_pass = pass + 1;
+            segment_pair = i;
+        }
+        end = end_of(pass);
+    };
     const auto code_four = [&](uint32_t word, uint32_t following) {
+        if (kStyled && end <= i) {
+            append_pending();
+            pending = {};
+            end_passes();
+        }
         MqSteps<4> steps;
         code(word, word >> 8, steps, 0);
         code(word >> 8, word >> 16, steps, 1);
@@ -94,15 +131,32 @@ KERNEL(kMqThreads, j2k_t1_mq, MqParams)
         words[2] = words[3];
     }
     append_pending();
-    for (uint32_t rest = words[0]; i < count; i++, rest >>= 8) {
-        MqSteps<1> steps;
-        code(rest, rest >> 8, steps, 0);
-        mq.append(steps);
+    if constexpr (kStyled) {
+        end_passes();
+        p.t1.bytes[block] = raw + coded;
+    } else {
+        for (uint32_t rest = words[0]; i < count; i++, rest >>= 8) {
+            MqSteps<1> steps;
+            code(rest, rest >> 8, steps, 0);
+            mq.append(steps);
+        }
+        while (pass < passes) ends[pass++] = mq.sufficient_bytes();
+        const uint32_t bytes = mq.flush();
+        for (int k = 0; k < passes; k++) ends[k] = min_of(ends[k], bytes);
+        p.t1.bytes[block] = bytes;
     }
-    while (pass < passes) ends[pass++] = mq.sufficient_bytes();
-    const uint32_t bytes = mq.flush();
-    for (int k = 0; k < passes; k++) ends[k] = min_of(ends[k], bytes);
-    p.t1.bytes[block] = bytes;
+}
+
+KERNEL(kMqThreads, j2k_t1_mq, MqParams)
+{
+    SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
+    code_pairs<false>(p, 0, memory);
+}
+
+KERNEL(kMqThreads, j2k_t1_mq_styled, StyledMqParams)
+{
+    SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
+    code_pairs<true>(p, p.style, memory);
 }
 
 }  // namespace cudaenc::j2k

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include "../../common/j2k/mq.h"
 #include "../../common/j2k/tables.h"
 #include "../../common/kernel_name.h"
 
 namespace cudaenc::j2k {
 
 // A context-decision pair is a byte: context << 1 | decision. A block's pairs lie in its slot, and its codeword takes
-// their place.
+// their place. Styled kernels take any code-block style; those without do nothing for one.
 struct Tier1Buffers {
     const CodeBlock *blocks;
     uint8_t *slots;         // CodeBlock::slot
     uint32_t *pairs;        // [block]: how many
     uint8_t *planes;        // [block]: coded magnitude bit-planes
     uint32_t *pass_ends;    // [block * max_passes + pass]: pairs up to the end of a pass, then the bytes it needs
-    uint32_t *bytes;        // [block]: of the codeword
+    uint32_t *bytes;        // [block]: of the codeword, all segments
     uint32_t *work_counts;  // [kWorkClasses]: blocks of a class of work; zero before context modelling
     uint32_t count;         // of blocks
     int32_t max_passes;
@@ -40,6 +41,18 @@ struct ContextTiledParams {
     int32_t columns, rows;  // of tiles; the block has columns * rows * 32 threads
 };
 
+// With a style a pass's pairs begin at multiples of kPassGranule, behind some of kNoPair. Raw passes make no pairs but
+// the bytes of their segments; their pass_ends count these.
+constexpr uint32_t kNoPair = kContexts << 1;  // a context that the MQ coder makes nothing of
+struct StyledContextParams : ContextParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_styled"};
+    uint32_t style;
+};
+struct StyledContextTiledParams : ContextTiledParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_tiled_styled"};
+    uint32_t style;
+};
+
 // The order in which blocks are coded. Grid: ceil(count / kWorkClasses).
 struct OrderParams {
     static constexpr KernelName kernel{"j2k/t1_order", "j2k_t1_order"};
@@ -57,6 +70,10 @@ struct MqParams {
     Tier1Buffers t1;
     const uint32_t *order;  // [count]
     int32_t lanes;          // of a warp that take a block, 1 to 32
+};
+struct StyledMqParams : MqParams {
+    static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_styled"};
+    uint32_t style;
 };
 
 }  // namespace cudaenc::j2k

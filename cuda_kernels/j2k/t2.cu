@@ -19,6 +19,15 @@ DEVICE CodedBlock coded_block(const Tier2Buffers &t2, uint32_t block) {
             {}};
 }
 
+// What a block writes into its packet's header.
+template <class Sink>
+DEVICE void put_block(Sink &sink, const Tier2Buffers &t2, uint32_t i) {
+    const CodeBlock &block = t2.blocks[i];
+    const PrecinctBand &cell = t2.bands[block.cell];
+    put_block_header(sink, cell, t2.nodes + cell.nodes, block.x, block.y, coded_block(t2, i), t2.style,
+                     t2.pass_bytes + static_cast<uint64_t>(i) * t2.max_passes);
+}
+
 KERNEL(kTier2Threads, j2k_t2_tag_trees, TagTreesParams)
 {
     const PrecinctBand cell = p.t2.bands[block_x()];
@@ -82,10 +91,7 @@ KERNEL(kTier2Threads, j2k_t2_header_bits, HeaderBitsParams)
     if (i >= p.t2.block_count) return;
     const CodeBlock &block = p.t2.blocks[i];
     BitCounter counter;
-    if (has_codewords(p.t2, p.t2.packets[block.packet])) {
-        const PrecinctBand &cell = p.t2.bands[block.cell];
-        put_block_header(counter, cell, p.t2.nodes + cell.nodes, block.x, block.y, coded_block(p.t2, i));
-    }
+    if (has_codewords(p.t2, p.t2.packets[block.packet])) put_block(counter, p.t2, i);
     p.t2.header_bits[i] = counter.bits;
 }
 
@@ -103,8 +109,7 @@ KERNEL(kTier2Threads, j2k_t2_write_bits, WriteBitsParams)
         writer.at = 0;
         writer.put(1, 1);
     }
-    const PrecinctBand &cell = p.t2.bands[block.cell];
-    put_block_header(writer, cell, p.t2.nodes + cell.nodes, block.x, block.y, coded_block(p.t2, i));
+    put_block(writer, p.t2, i);
 }
 
 // T.800 B.10.1: a zero bit is stuffed after each byte 0xFF and shifts all that follows, so which bytes are 0xFF depends
@@ -285,26 +290,55 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     }
 }
 
+// With a warp's lanes. Slots are aligned and have room behind what is copied; the place is not.
+DEVICE void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t size) {
+    const uint32_t lane = static_cast<uint32_t>(lane_id());
+    // Bytes up to the place's first whole word, then words made of two, then bytes.
+    const uint32_t head = min_of<uint32_t>(static_cast<uint32_t>(-reinterpret_cast<uintptr_t>(to)) & 3, size);
+    if (lane < head) to[lane] = from[lane];
+    const uint32_t words = (size - head) / 4;
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(from + head);
+    const uint32_t shift = 8 * static_cast<uint32_t>(begin & 3);
+    const uint32_t *source = reinterpret_cast<const uint32_t *>(begin & ~uintptr_t{3});
+    uint32_t *target = reinterpret_cast<uint32_t *>(to + head);
+    for (uint32_t k = lane; k < words; k += 32) target[k] = funnel_shift_right(source[k], source[k + 1], shift);
+    const uint32_t tail = head + 4 * words;
+    if (lane < size - tail) to[tail + lane] = from[tail + lane];
+}
+
+// Where block i's codewords go: behind its packet's header, where the segment after it would begin without the packet's
+// codewords.
+DEVICE uint8_t *codeword_place(const GatherParams &p, uint32_t i, const CodeBlock &block) {
+    const uint32_t tile_part = p.t2.packets[block.packet].tile_part;
+    return p.out.data + segment_at(p.t2, p.out, block.packet + tile_part + 2, i);
+}
+
 KERNEL(kTier2Threads, j2k_t2_gather, GatherParams)
 {
     const Tier2Buffers &t2 = p.t2;
     const uint32_t i = global_warp();
     if (i >= t2.block_count || codestream_bytes(t2, p.out) > p.out.capacity) return;
     const CodeBlock &block = t2.blocks[i];
-    const Packet &packet = t2.packets[block.packet];
-    // Behind the packet's header: where the segment after it would begin without the packet's codewords.
-    uint8_t *to = p.out.data + segment_at(t2, p.out, block.packet + packet.tile_part + 2, i);
-    const uint8_t *from = t2.slots + block.slot;
-    const uint32_t size = t2.bytes[i], lane = static_cast<uint32_t>(lane_id());
-    // Slots are aligned; the place is not. Bytes up to its first whole word, then words made of two, then bytes.
-    const uint32_t head = min_of<uint32_t>(static_cast<uint32_t>(-reinterpret_cast<uintptr_t>(to)) & 3, size);
-    if (lane < head) to[lane] = from[lane];
-    const uint32_t words = (size - head) / 4;
-    const uint32_t *source = reinterpret_cast<const uint32_t *>(from);
-    uint32_t *target = reinterpret_cast<uint32_t *>(to + head);
-    for (uint32_t k = lane; k < words; k += 32) target[k] = funnel_shift_right(source[k], source[k + 1], 8 * head);
-    const uint32_t tail = head + 4 * words;
-    if (lane < size - tail) to[tail + lane] = from[tail + lane];
+    copy_bytes(codeword_place(p, i, block), t2.slots + block.slot, t2.bytes[i]);
+}
+
+KERNEL(kTier2Threads, j2k_t2_gather_with_raw, GatherWithRawParams)
+{
+    const Tier2Buffers &t2 = p.t2;
+    const uint32_t i = global_warp();
+    if (i >= t2.block_count || codestream_bytes(t2, p.out) > p.out.capacity) return;
+    const CodeBlock &block = t2.blocks[i];
+    uint8_t *to = codeword_place(p, i, block);
+    const uint8_t *mq = t2.slots + block.slot;
+    const uint8_t *raw = mq + slot_layout(block.width, block.height, block.planes, t2.style).raw;
+    const CodedBlock coded = coded_block(t2, i);
+    for_each_segment(t2.style, coded.passes, coded.bytes, t2.pass_bytes + static_cast<uint64_t>(i) * t2.max_passes,
+                     [&](int first, int, uint32_t bytes) {
+                         const uint8_t *&from = is_raw(t2.style, first) ? raw : mq;
+                         copy_bytes(to, from, bytes);
+                         to += bytes;
+                         from += bytes;
+                     });
 }
 
 }  // namespace cudaenc::j2k

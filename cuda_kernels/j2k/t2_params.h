@@ -17,9 +17,10 @@ struct Tier2Buffers {
     const PrecinctBand *bands;
     const Packet *packets;
     const TilePart *tile_parts;
-    const uint8_t *slots;   // codewords, at CodeBlock::slot
-    const uint8_t *planes;  // [block]
-    const uint32_t *bytes;  // [block]: of the codeword
+    const uint8_t *slots;        // codewords: see slot_layout()
+    const uint8_t *planes;       // [block]
+    const uint32_t *bytes;       // [block]: of the codeword
+    const uint32_t *pass_bytes;  // [block * max_passes + pass]; read where there is a style
     TagNode *nodes;
     uint32_t *header_bits;               // [block]: in its packet's header
     const uint64_t *header_bits_before;  // [blocks + 1]
@@ -32,6 +33,8 @@ struct Tier2Buffers {
     const uint64_t *plt_before;          // [packets + 1]
     uint32_t block_count, band_count, packet_count, tile_part_count;
     uint32_t sop, eph;
+    uint32_t style;
+    int32_t max_passes;
 };
 
 // Tag trees. A thread-block owns a precinct's sub-band. Grid: band_count.
@@ -84,6 +87,10 @@ struct GatherParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_gather"};
     Tier2Buffers t2;
     Codestream out;
+};
+// ... of blocks with raw segments, which lie by themselves.
+struct GatherWithRawParams : GatherParams {
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_gather_with_raw"};
 };
 
 }  // namespace cudaenc::j2k

@@ -113,7 +113,8 @@ class TagTree {
 
 struct HeaderBlock {
     bool included = false;
-    uint32_t zero_planes = 0, passes = 0, bytes = 0;
+    uint32_t zero_planes = 0, passes = 0;
+    std::vector<uint32_t> segments;  // their bytes
 };
 
 inline uint32_t read_passes(HeaderReader &in) {  // Table B.4
@@ -124,8 +125,19 @@ inline uint32_t read_passes(HeaderReader &in) {  // Table B.4
     return 37 + in.bits(7);
 }
 
+// Passes of each codeword segment of a block, by its style (A.6.1): with termination on each pass, one; with the
+// bypass, ten, then two raw ones and a clean-up in turns.
+inline std::vector<uint32_t> segment_passes(uint32_t style, uint32_t passes) {
+    std::vector<uint32_t> segments;
+    for (uint32_t most = style & 4 ? 1 : style & 1 ? 10 : passes; passes; passes -= segments.back()) {
+        segments.push_back(passes < most ? passes : most);
+        if (!(style & 4) && style & 1) most = most == 2 ? 1 : 2;
+    }
+    return segments;
+}
+
 // A sub-band's blocks in the packet of the first layer, in raster order (B.10.3 to B.10.7).
-inline std::vector<HeaderBlock> read_band(HeaderReader &in, uint32_t columns, uint32_t rows) {
+inline std::vector<HeaderBlock> read_band(HeaderReader &in, uint32_t columns, uint32_t rows, uint32_t style = 0) {
     TagTree inclusion(columns, rows), zero_planes(columns, rows);
     std::vector<HeaderBlock> blocks(size_t{columns} * rows);
     const auto get = [&] { return in.bit() != 0; };
@@ -136,10 +148,13 @@ inline std::vector<HeaderBlock> read_band(HeaderReader &in, uint32_t columns, ui
             if (!block.included) continue;
             while (!zero_planes.read(x, y, block.zero_planes + 1, get) && !in.overrun) block.zero_planes++;
             block.passes = read_passes(in);
-            int length_bits = 3;
-            while (in.bit() && !in.overrun) length_bits++;
-            for (uint32_t passes = block.passes; passes >>= 1;) length_bits++;
-            block.bytes = in.bits(length_bits);
+            int lblock = 3;
+            while (in.bit() && !in.overrun) lblock++;
+            for (uint32_t passes : segment_passes(style, block.passes)) {
+                int length_bits = lblock;
+                while (passes >>= 1) length_bits++;
+                block.segments.push_back(in.bits(length_bits));
+            }
         }
     return blocks;
 }

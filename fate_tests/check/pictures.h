@@ -184,6 +184,7 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
     const int width_log2 = random.between(2, random.one_in(4) ? 10 : 6);
     o.cblk_width = 1 << width_log2;
     o.cblk_height = 1 << random.between(2, std::min(10, 12 - width_log2));
+    if (random.one_in(2)) o.cblk_style = random.between(0, 63);
     o.guard_bits = random.between(1, 7);
     o.sop = random.between(0, 1), o.eph = random.between(0, 1), o.tlm = random.between(0, 1),
     o.plt = random.between(0, 1);
@@ -255,11 +256,11 @@ inline std::string describe(const CudaencConfig &config) {
     const CudaencFormat &f = config.format;
     const CudaencJ2kOptions &o = config.j2k;
     return format_string(
-        "%dx%d, %d components, depth %d; tiles %dx%d, pred %d, quality %d, levels %d, blocks %dx%d, "
+        "%dx%d, %d components, depth %d; tiles %dx%d, pred %d, quality %d, levels %d, blocks %dx%d, style %d, "
         "precincts '%s', prog %d, poc '%s', tile_parts %d, mct %d, guard_bits %d, sop %d, eph %d, tlm %d, plt %d",
         f.width, f.height, f.components, f.component[0].depth, o.tile_width, o.tile_height, o.pred, o.quality, o.levels,
-        o.cblk_width, o.cblk_height, o.precincts ? o.precincts : "", o.prog, o.poc ? o.poc : "", o.tile_parts, o.mct,
-        o.guard_bits, o.sop, o.eph, o.tlm, o.plt);
+        o.cblk_width, o.cblk_height, o.cblk_style, o.precincts ? o.precincts : "", o.prog, o.poc ? o.poc : "",
+        o.tile_parts, o.mct, o.guard_bits, o.sop, o.eph, o.tlm, o.plt);
 }
 
 }  // namespace cudaenc::testing

@@ -156,7 +156,7 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
                 segment.expect(static_cast<uint64_t>(__builtin_ctz(static_cast<unsigned>(o.cblk_width)) - 2), 1, "xcb");
                 segment.expect(static_cast<uint64_t>(__builtin_ctz(static_cast<unsigned>(o.cblk_height)) - 2), 1,
                                "ycb");
-                segment.expect(0, 1, "the code-block style");
+                segment.expect(static_cast<uint64_t>(o.cblk_style), 1, "the code-block style");
                 segment.expect(o.pred == CUDAENC_J2K_DWT53, 1, "the wavelet");
                 for (int r = 0; precincts && r <= o.levels; r++) {
                     const uint64_t size = segment.get(1);

@@ -387,12 +387,12 @@ void put_bytes(std::vector<uint8_t> &out, uint64_t value, int bytes) {
 
 struct CodedPicture {
     std::vector<uint8_t> planes;
-    std::vector<uint32_t> bytes;
+    std::vector<uint32_t> bytes, pass_bytes;
     std::vector<uint8_t> slots;
 };
 
 // Planes, lengths and codewords at random, many of them with long runs of ones in their headers.
-CodedPicture make_coded(Random &random, const Geometry &g) {
+CodedPicture make_coded(Random &random, const Params &p, const Geometry &g) {
     CodedPicture coded;
     coded.slots.resize(g.slot_bytes);
     for (uint8_t &byte : coded.slots) byte = static_cast<uint8_t>(random.word());
@@ -400,15 +400,45 @@ CodedPicture make_coded(Random &random, const Geometry &g) {
     const bool ones = random.one_in(2);
     for (const CodeBlock &b : g.blocks) {
         const bool included = !random.one_in(rarity);
-        const uint32_t longest = static_cast<uint32_t>(slot_bytes(b.width, b.height, b.planes)) - 4;
+        const uint32_t longest = static_cast<uint32_t>(slot_layout(b.width, b.height, b.planes, 0).bytes) - 4;
+        const SlotLayout slot = slot_layout(b.width, b.height, b.planes, p.style);
+
         uint32_t bytes = random.below(longest + 1) >> random.between(0, 12);
         if (ones) bytes = std::min((1u << random.between(0, 16)) - 1, longest);
         const int fewest = b.dropped_passes ? 2 : 1;  // with a pass to code
         const bool can = included && b.planes >= fewest;
         coded.planes.push_back(can ? static_cast<uint8_t>(random.between(fewest, b.planes)) : 0);
-        coded.bytes.push_back(coded.planes.back() ? bytes : 0);
+        // Each pass has some bytes; raw ones have little room.
+        const int passes = coding_passes(coded.planes.back(), b.dropped_passes);
+        const uint32_t raw_room = static_cast<uint32_t>(slot.bytes - slot.raw), all = bytes;
+        uint32_t sum = 0, raw = 0;
+        for (int i = 0; i < g.max_passes; i++) {
+            const bool is = is_raw(p.style, i);
+            if (p.style) bytes = random.below(all / static_cast<uint32_t>(std::max(passes, 1)) + 1);
+            if (is) bytes = std::min(bytes, raw_room - raw);
+            raw += is && i < passes ? bytes : 0;
+            sum += i < passes ? bytes : 0;
+            coded.pass_bytes.push_back(i < passes ? sum : 0xDEADBEEF);
+            if (!p.style) bytes = 0;
+        }
+        coded.bytes.push_back(sum);
     }
     return coded;
+}
+
+// A block's codeword: what its passes have, raw ones from another place.
+std::vector<uint8_t> codeword(const Params &p, const Geometry &g, const CodedPicture &coded, uint32_t b) {
+    const CodeBlock &block = g.blocks[b];
+    const uint64_t mq = block.slot, raw = mq + slot_layout(block.width, block.height, block.planes, p.style).raw;
+    uint64_t at[2] = {mq, raw};
+    std::vector<uint8_t> bytes;
+    uint32_t before = 0;
+    for (int i = 0; i < coding_passes(coded.planes[b], block.dropped_passes); i++) {
+        const uint32_t end = coded.pass_bytes[b * static_cast<size_t>(g.max_passes) + static_cast<size_t>(i)];
+        uint64_t &from = at[is_raw(p.style, i)];
+        for (; before < end; before++) bytes.push_back(coded.slots[from++]);
+    }
+    return bytes;
 }
 
 // The codestream, sequentially.
@@ -447,7 +477,8 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
                 }
                 for (uint32_t j = 0; j < cell.columns * cell.rows; j++)
                     put_block_header(bits, cell, nodes.data(), j % cell.columns, j / cell.columns,
-                                     coded_block(cell.first_block + j));
+                                     coded_block(cell.first_block + j), p.style,
+                                     &coded.pass_bytes[(cell.first_block + j) * static_cast<size_t>(g.max_passes)]);
             }
             bits.finish();
             std::vector<uint8_t> bytes;
@@ -456,8 +487,8 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
             bytes.insert(bytes.end(), bits.bytes.begin(), bits.bytes.end());
             if (p.eph) put_bytes(bytes, 0xFF92, 2);
             for (uint32_t b = packet.first_block; b < packet.last_block; b++) {
-                const auto from = coded.slots.begin() + static_cast<ptrdiff_t>(g.blocks[b].slot);
-                bytes.insert(bytes.end(), from, from + coded.bytes[b]);
+                const std::vector<uint8_t> word = codeword(p, g, coded, b);
+                bytes.insert(bytes.end(), word.begin(), word.end());
             }
             packets.push_back(bytes);
         }
@@ -504,8 +535,10 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     const Guarded<TilePart> tile_part_table(device, g.tile_parts);
     const Guarded<uint8_t> slots(device, coded.slots), planes(device, coded.planes);
     const Guarded<uint32_t> bytes(device, coded.bytes), header_bits(device, size_t{blocks}),
-        raw(device, std::vector<uint32_t>(blocks * (kMaxBlockHeaderBits / 32) + packets + 2)),
-        segment_bytes(device, size_t{packets} + tile_parts), plt_bytes(device, size_t{p.plt ? packets : 0});
+        raw(device,
+            std::vector<uint32_t>(blocks * ((most_block_header_bits(p.style, g.max_passes) + 31) / 32) + packets + 2)),
+        pass_bytes(device, coded.pass_bytes), segment_bytes(device, size_t{packets} + tile_parts),
+        plt_bytes(device, size_t{p.plt ? packets : 0});
     const Guarded<uint32_t> raw_states(device, raw.count());
     const Guarded<TagNode> nodes(device, size_t{g.tag_tree_nodes});
     const Guarded<uint64_t> header_bits_before(device, size_t{blocks} + 1),
@@ -521,6 +554,9 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     t2.slots = slots.data();
     t2.planes = planes.data();
     t2.bytes = bytes.data();
+    t2.pass_bytes = pass_bytes.data();
+    t2.style = p.style;
+    t2.max_passes = g.max_passes;
     t2.nodes = nodes.data();
     t2.header_bits = header_bits.data();
     t2.header_bits_before = header_bits_before.data();
@@ -560,7 +596,11 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
         const Codestream out{data.data(), data.count(), static_cast<uint32_t>(header.bytes.size()), header.tlm,
                              result.data()};
         device->launch(nullptr, {std::max(packets, tile_parts)}, kStuffingThreads, WriteHeadersParams{t2, out});
-        device->launch(nullptr, {blocks_for(size_t{blocks} * 32, kTier2Threads)}, kTier2Threads, GatherParams{t2, out});
+        const unsigned by_warp = blocks_for(size_t{blocks} * 32, kTier2Threads);
+        if (p.style & kBypass)
+            device->launch(nullptr, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
+        else
+            device->launch(nullptr, {by_warp}, kTier2Threads, GatherParams{t2, out});
         const auto is = data.read("codestream");
         EXPECT(result.read("result")[0].bytes == expected.size(), "%llu bytes, not %zu",
                static_cast<unsigned long long>(result.read("result")[0].bytes), expected.size());
@@ -574,6 +614,7 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
         segment_bytes.read("segments"), nodes.read("nodes");
     plt_bytes.read("PLT"), header_bits_before.read("header bits before"), segments_before.read("segments before");
     bytes_before.read("bytes before"), plt_before.read("PLT before"), partials.read("partial sums");
+    EXPECT(pass_bytes.read("bytes of passes") == coded.pass_bytes, "bytes of passes");
     EXPECT(slots.read("slots") == coded.slots && bytes.read("bytes") == coded.bytes &&
                planes.read("planes") == coded.planes,
            "what tier-2 only reads");
@@ -584,7 +625,7 @@ START_TEST(tier_2_on_the_device) {
     Random random(static_cast<uint64_t>(_i) + 1);
     for (int repeat = 0; repeat < 60; repeat++) {
         const Case k(random, repeat % 4 ? 60 : 250);
-        check_tier2(device, k.params, k.geometry, make_coded(random, k.geometry));
+        check_tier2(device, k.params, k.geometry, make_coded(random, k.params, k.geometry));
     }
 }
 END_TEST
@@ -601,12 +642,17 @@ START_TEST(long_packet_headers_on_the_device) {
         options.guard_bits = 7;
         options.pred = CUDAENC_J2K_DWT53;
         options.plt = options.eph = 1;
+        if (repeat % 2) options.cblk_style = CUDAENC_J2K_TERMALL;
         const Params params = make_params(make_format(211, 157, 1, 16, false, CUDAENC_COLOR_GRAY), options);
         const Geometry geometry = make_geometry(params);
-        CodedPicture coded = make_coded(random, geometry);
-        if (repeat >= 2)  // nothing but ones, as far as headers have them
-            for (size_t i = 0; i < coded.bytes.size(); i++)
-                coded.planes[i] = geometry.blocks[i].planes, coded.bytes[i] = 127;
+        CodedPicture coded = make_coded(random, params, geometry);
+        for (size_t i = 0; repeat >= 2 && i < coded.bytes.size();
+             i++) {  // nothing but ones, as far as headers have them
+            coded.planes[i] = geometry.blocks[i].planes;
+            for (int k = 0; k < coding_passes(coded.planes[i], 0); k++)
+                coded.pass_bytes[i * static_cast<size_t>(geometry.max_passes) + static_cast<size_t>(k)] =
+                    coded.bytes[i] = params.style ? 7 * static_cast<uint32_t>(k + 1) : 127;
+        }
         check_tier2(device, params, geometry, coded);
     }
 }
@@ -624,7 +670,7 @@ START_TEST(more_packets_than_a_plt_segment_holds) {
     const Params params = make_params(make_format(475, 475, 1, 8, false, CUDAENC_COLOR_GRAY), options);
     const Geometry geometry = make_geometry(params);
     ck_assert_uint_gt(geometry.packets.size(), kPltPackets);
-    CodedPicture coded = make_coded(random, geometry);
+    CodedPicture coded = make_coded(random, params, geometry);
     check_tier2(device, params, geometry, coded);
 }
 END_TEST

@@ -250,6 +250,39 @@ START_TEST(truncated_codewords_decode) {
 }
 END_TEST
 
+// Codewords one behind the other in the same memory, as t1_mq.cu has them, by both ways to end them: each is what a
+// coder of its own writes, no longer than it needs to be, and decodes.
+START_TEST(codewords_follow_each_other) {
+    Random random(static_cast<uint64_t>(_i) + 200);
+    for (int repeat = 0; repeat < 300; repeat++) {
+        std::vector<uint8_t> bytes(4096, kUntouched);
+        MqEncoder mq(bytes.data());
+        std::vector<uint8_t> expected;
+        for (int segment = 0; segment < 8; segment++) {
+            const auto decisions =
+                make_decisions(random, _i, random.one_in(3) ? 1 + random.below(4) : random.below(200));
+            std::vector<uint8_t> alone(decisions.size() + 16);
+            MqEncoder own(alone.data());
+            std::array<MqState, kContexts> contexts;
+            for (int i = 0; i < kContexts; i++) contexts[static_cast<size_t>(i)] = kMqTable.row[mq_initial_row(i)];
+            for (const Decision &d : decisions) {
+                mq.encode(contexts[d.context], d.value, kMqTable.row);
+                contexts[d.context] = own.encode(contexts[d.context], d.value, kMqTable.row);
+            }
+            const bool predictable = random.one_in(2);
+            alone.resize(predictable ? own.flush_predictably() : own.flush());
+            const uint32_t end = predictable ? mq.flush_predictably() : mq.flush();
+            EXPECT(alone.empty() || alone.back() != 0xFF, "0xFF at the end");
+            check_decodes(decisions, alone, alone.size(), decisions.size());
+            expected.insert(expected.end(), alone.begin(), alone.end());
+            EXPECT(end == expected.size() && std::equal(expected.begin(), expected.end(), bytes.begin()),
+                   "segment %d ends at %u, not %zu", segment, end, expected.size());
+            mq.begin_behind(end);
+        }
+    }
+}
+END_TEST
+
 // The bound is a tight one: where the codeword stays at the interval's top, one byte less would not do.
 START_TEST(sufficient_bytes_are_necessary) {
     Random random(7);
@@ -327,6 +360,7 @@ int main(int, char **) {
     tcase_add_test(coder, contexts_begin_as_the_standard_says);
     tcase_add_test(coder, every_state_codes);
     tcase_add_test(coder, sufficient_bytes_are_necessary);
+    tcase_add_loop_test(coder, codewords_follow_each_other, 0, kKinds);
     tcase_add_loop_test(coder, carries_by_fours, 0, 4);
     tcase_add_loop_test(coder, random_decisions_decode, 0, kKinds);
     tcase_add_loop_test(coder, truncated_codewords_decode, 0, kKinds);

@@ -80,7 +80,7 @@ START_TEST(defaults_and_version) {
     ck_assert_int_eq(o.prog, CUDAENC_J2K_LRCP);
     ck_assert_int_eq(o.quality, 90);
     ck_assert_int_eq(o.levels, 5);
-    ck_assert(o.cblk_width == 32 && o.cblk_height == 32 && o.mct == -1 && o.guard_bits == 2);
+    ck_assert(o.cblk_width == 32 && o.cblk_height == 32 && o.mct == -1 && o.guard_bits == 2 && o.cblk_style == 0);
     ck_assert(!o.tile_width && !o.tile_height && !o.precincts && !o.comment);
     ck_assert(!o.sop && !o.eph && !o.tlm && !o.plt);
     std::set<std::string> sentences;
@@ -136,6 +136,8 @@ const std::vector<Refusal> &refusals() {
          },
          {"tile_width 1", "tile_height 1", "90000", "65535"}},
         {"cblk_width 3", SET(j2k.cblk_width = 3), {"cblk_width", " 3 ", "power of two", "4 to 1024"}},
+        {"cblk_style 64", SET(j2k.cblk_style = 64), {"cblk_style", " 64 ", "0 to 63"}},
+        {"cblk_style -1", SET(j2k.cblk_style = -1), {"cblk_style", " -1 ", "0 to 63"}},
         {"cblk_width 2", SET(j2k.cblk_width = 2), {"cblk_width", " 2 ", "4 to 1024"}},
         {"cblk_height 2048", SET(j2k.cblk_height = 2048), {"cblk_height", "2048", "4 to 1024"}},
         {"cblk area",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../common/j2k/context_planes.h"
+#include "../../common/j2k/raw.h"
 #include "../../common/j2k/t1.h"
 #include "../../common/j2k/t1_cpu.h"
 #include "../../cuda_kernels/j2k/t1_params.h"
@@ -204,65 +205,173 @@ Block make_block(Random &random, int width, int height, int planes, int kind) {
     return block;
 }
 
-// A sink that keeps pairs.
+// A sink that keeps pairs, of raw passes bits. `device`: as the kernels lay them out.
 struct PairSink {
+    explicit PairSink(uint32_t block_style, bool device_layout = false)
+        : style(block_style), device(device_layout && block_style) {}
+    uint32_t style;
+    bool device;
     std::vector<uint8_t> pairs;
     std::vector<uint32_t> ends;
     void put(int context, uint32_t decision) {
         EXPECT(context >= 0 && context < kContexts && decision <= 1, "context %d, decision %u", context, decision);
         pairs.push_back(static_cast<uint8_t>(context << 1 | static_cast<int>(decision)));
     }
-    void end_pass() { ends.push_back(static_cast<uint32_t>(pairs.size())); }
+    void put_raw(uint32_t bit) {
+        EXPECT(bit <= 1, "bit %u", bit);
+        if (!device) pairs.push_back(static_cast<uint8_t>(bit));
+    }
+    void end_pass() {
+        while (device && pairs.size() % kPassGranule) pairs.push_back(kNoPair);
+        ends.push_back(static_cast<uint32_t>(pairs.size()));
+    }
+};
+
+// The bytes of a block's raw segments, and of the others.
+struct Parts {
+    std::vector<uint8_t> mq, raw;
 };
 
 struct Coded {
     int planes;
+    uint32_t style;
     std::vector<uint8_t> pairs, bytes;
     std::vector<uint32_t> pass_ends, pass_bytes;
+    // What the kernels make, where there is a style.
+    std::vector<uint8_t> device_pairs;
+    std::vector<uint32_t> device_ends;
+    Parts parts;
 };
-Coded code(const Block &b, int dropped = 0) {
+Coded code(const Block &b, uint32_t style = 0, int dropped = 0) {
     Coded coded{};
+    coded.style = style;
     std::vector<uint16_t> flags(static_cast<size_t>(flags_count(b.width, b.height)), 0xFFFF);
-    PairSink pairs;
+    PairSink pairs(style), device_pairs(style, true);
     const auto run = [&](auto &sink) {
         return BlockCoder(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation,
-                          flags.data(), sink)
+                          style, flags.data(), sink)
             .code(dropped);
     };
     coded.planes = run(pairs);
+    EXPECT(run(device_pairs) == coded.planes, "planes");
     coded.pairs = pairs.pairs;
     coded.pass_ends = pairs.ends;
-    coded.bytes.resize(slot_bytes(b.width, b.height, coded.planes));
-    coded.pass_bytes.resize(static_cast<size_t>(coding_passes(coded.planes, dropped)) + 1, 0xDEADBEEF);
-    MqSink mq(coded.bytes.data(), coded.pass_bytes.data(), kMqTable.row);
+    coded.device_pairs = device_pairs.pairs;
+    coded.device_ends = device_pairs.ends;
+    const SlotLayout slot = slot_layout(b.width, b.height, coded.planes, style);
+    coded.bytes.resize(slot.bytes);
+    const int passes = coding_passes(coded.planes, dropped);
+    coded.pass_bytes.resize(static_cast<size_t>(passes) + 1, 0xDEADBEEF);
+    MqSink mq(coded.bytes.data(), coded.pass_bytes.data(), kMqTable.row, style);
     EXPECT(run(mq) == coded.planes, "planes");
     coded.bytes.resize(mq.finish());
     EXPECT(coded.pass_bytes.back() == 0xDEADBEEF, "more passes than there are");
     coded.pass_bytes.pop_back();
     EXPECT(coded.pass_bytes.size() == coded.pass_ends.size(), "%zu passes", coded.pass_ends.size());
-    // What slots of blocks rely on.
-    EXPECT(coded.pairs.size() + 64 <= slot_bytes(b.width, b.height, coded.planes), "%zu pairs", coded.pairs.size());
-    EXPECT(coded.bytes.size() <= coded.pairs.size() + 5, "%zu bytes for %zu pairs", coded.bytes.size(),
-           coded.pairs.size());
+    // What slots of blocks rely on. Bytes of segments that have ended do not reach the pairs of those that follow.
+    EXPECT(slot.pairs + coded.device_pairs.size() + 32 <= slot.raw, "%zu pairs", coded.device_pairs.size());
+    int segments = 0;
+    uint32_t mq_bytes = 0, mq_pairs = 0;
+    auto byte = coded.bytes.begin();
+    if (passes)
+        for_each_segment(style, passes, static_cast<uint32_t>(coded.bytes.size()), coded.pass_bytes.data(),
+                         [&](int first, int count, uint32_t bytes) {
+                             segments++;
+                             const bool raw = is_raw(style, first);
+                             auto &part = raw ? coded.parts.raw : coded.parts.mq;
+                             part.insert(part.end(), byte, byte + bytes);
+                             byte += bytes;
+                             EXPECT(!bytes || byte[-1] != 0xFF, "a segment ends with 0xFF");
+                             const size_t last = static_cast<size_t>(first + count) - 1;
+                             for (size_t i = static_cast<size_t>(first); raw && i <= last; i++)
+                                 coded.device_ends[i] = coded.pass_bytes[i] - mq_bytes;
+                             if (raw) return;
+                             mq_bytes += bytes;
+                             mq_pairs = coded.device_ends[last];
+                             EXPECT(mq_bytes <= mq_pairs + slot.pairs + (style ? 0 : 5), "%u bytes for %u pairs",
+                                    mq_bytes, mq_pairs);
+                         });
+    EXPECT(byte == coded.bytes.end() && segments <= std::max(most_segments(style, passes), 1), "%d segments", segments);
+    EXPECT(slot.raw + coded.parts.raw.size() <= slot.bytes, "%zu raw bytes", coded.parts.raw.size());
+    for (size_t i = 0; i + 1 < coded.bytes.size(); i++)
+        EXPECT(coded.bytes[i] != 0xFF || coded.bytes[i + 1] <= 0x8F, "a marker in the codeword");
     return coded;
 }
 
-// A decoder of code-blocks, T.800 D.3 sample by sample, with contexts looked up in the tables above.
+// Bits of a raw segment, T.800 D.6. Behind its last byte there are ones.
+class RawDecoder {
+  public:
+    RawDecoder(const uint8_t *data, size_t size) : data_(data), size_(size) {}
+    int bit() {
+        if (!left_) {
+            left_ = byte_ == 0xFF ? 7 : 8;
+            byte_ = at_ < size_ ? data_[at_] : 0xFF;
+            at_++;
+        }
+        return byte_ >> --left_ & 1;
+    }
+    // Whether what is left is as D.6 wants it with the predictable termination.
+    bool ends_predictably() {
+        for (int expected = 0; left_ || (at_ < size_ && byte_ == 0xFF); expected ^= 1)
+            if (bit() != expected) return false;
+        return at_ == size_;
+    }
+
+  private:
+    const uint8_t *data_;
+    size_t size_, at_ = 0;
+    int byte_ = 0, left_ = 0;
+};
+
+// A decoder of code-blocks, T.800 D.3 sample by sample, with contexts looked up in the tables above. `ends`: where the
+// codeword ends after the passes that Tables D.8 and D.9 have terminated.
 class BlockDecoder {
   public:
-    BlockDecoder(int width, int height, int orientation, const uint8_t *data, size_t size)
+    BlockDecoder(int width, int height, int orientation, const uint8_t *data, size_t size, uint32_t style = 0,
+                 const std::vector<uint32_t> &ends = {})
         : width_(width),
           height_(height),
           orientation_(orientation),
+          style_(style),
+          ends_(ends),
+          data_(data),
+          size_(size),
           samples_(static_cast<size_t>((width + 2) * (height + 2))),
-          mq_(data, size) {
-        contexts_[0].index = 4;
-        contexts_[17].index = 3;
-        contexts_[18].index = 46;
+          mq_(data, size),
+          raw_(data, size) {
+        begin_contexts();
     }
+    // Tables D.8 and D.9, for `pass` passes behind the first clean-up pass; whether raw, and terminated.
+    static bool bypassed(uint32_t style, int pass) {
+        const int plane = (pass + 2) / 3 + 1;  // 1: the first one
+        return (style & 1) && plane >= 5 && pass % 3 != 0;
+    }
+    static bool terminated(uint32_t style, int pass) {
+        if (style & 4) return true;
+        if (!(style & 1)) return false;
+        const int plane = (pass + 2) / 3 + 1;
+        return (plane == 4 && pass % 3 == 0) || (plane > 4 && pass % 3 != 1);
+    }
+    bool check_end = false;  // whether these are all passes
     std::vector<uint32_t> decode(int planes, int passes) {
+        size_t from = 0;
+        const auto begin = [&](int pass) {  // the segment that begins with the pass
+            size_t to = size_;
+            for (int i = pass; i < passes; i++)
+                if (terminated(style_, i)) {
+                    to = std::min<size_t>(to, ends_[static_cast<size_t>(i)]);
+                    break;
+                }
+            mq_ = MqDecoder(data_ + from, to - from);
+            raw_ = RawDecoder(data_ + from, to - from);
+            from = to;
+        };
         for (int pass = 0, kind = 2; pass < passes; pass++, kind = (kind + 1) % 3) {
             plane_ = planes - 1 - (pass + 2) / 3;
+            if (!pass || terminated(style_, pass - 1)) begin(pass);
+            is_raw_ = bypassed(style_, pass);
+            EXPECT(is_raw_ == is_raw(style_, pass), "pass %d", pass);
+            EXPECT(terminated(style_, pass) == ends_segment(style_, pass), "pass %d", pass);
             for (int y0 = 0; y0 < height_; y0 += 4)
                 for (int x = 0; x < width_; x++)
                     if (kind == 2)
@@ -271,6 +380,11 @@ class BlockDecoder {
                         for (int y = y0; y < std::min(y0 + 4, height_); y++) kind ? refine(x, y) : propagate(x, y);
             if (kind == 2)
                 for (Sample &s : samples_) s.coded = false;
+            if (kind == 2 && (style_ & 32))
+                for (int i = 0; i < 4; i++) EXPECT(get(18) == 1 - i % 2, "segmentation symbols of pass %d", pass);
+            if (is_raw_ && (pass + 1 == passes ? check_end : terminated(style_, pass)))
+                EXPECT(raw_.ends_predictably(), "the end of a raw segment, pass %d", pass);
+            if (style_ & 2) begin_contexts();
         }
         std::vector<uint32_t> out;
         for (int y = 0; y < height_; y++)
@@ -285,21 +399,29 @@ class BlockDecoder {
         bool significant = false, negative = false, refined = false, coded = false;
     };
     Sample &at(int x, int y) { return samples_[static_cast<size_t>((y + 1) * (width_ + 2) + x + 1)]; }
-    int get(int context) { return mq_.decode(contexts_[static_cast<size_t>(context)]); }
+    void begin_contexts() {
+        contexts_ = {};
+        contexts_[0].index = 4;
+        contexts_[17].index = 3;
+        contexts_[18].index = 46;
+    }
+    int get(int context) { return is_raw_ ? raw_.bit() : mq_.decode(contexts_[static_cast<size_t>(context)]); }
+    // D.7: the next stripe is insignificant.
+    bool sees(int y, int dy) const { return !((style_ & 8) && y % 4 == 3 && dy == 1); }
     int zero_context(int x, int y) {
-        const auto sum = [&](int dx, int dy) { return at(x + dx, y + dy).significant ? 1 : 0; };
+        const auto sum = [&](int dx, int dy) { return sees(y, dy) && at(x + dx, y + dy).significant ? 1 : 0; };
         return table_d1(orientation_, sum(-1, 0) + sum(1, 0), sum(0, -1) + sum(0, 1),
                         sum(-1, -1) + sum(1, -1) + sum(-1, 1) + sum(1, 1));
     }
     void become_significant(int x, int y) {
         const auto part = [&](int dx, int dy) {
             const Sample &s = at(x + dx, y + dy);
-            return s.significant ? (s.negative ? -1 : 1) : 0;
+            return s.significant && sees(y, dy) ? (s.negative ? -1 : 1) : 0;
         };
         const SignRow row =
             kTableD3[std::clamp(part(-1, 0) + part(1, 0), -1, 1) + 1][std::clamp(part(0, -1) + part(0, 1), -1, 1) + 1];
         Sample &s = at(x, y);
-        s.negative = (get(row.context) ^ row.flip) != 0;
+        s.negative = (get(row.context) ^ (is_raw_ ? 0 : row.flip)) != 0;
         s.significant = true;
         s.magnitude = 1u << plane_;
     }
@@ -336,41 +458,128 @@ class BlockDecoder {
     }
 
     int width_, height_, orientation_, plane_ = 0;
+    uint32_t style_;
+    std::vector<uint32_t> ends_;
+    const uint8_t *data_;
+    size_t size_;
     std::vector<Sample> samples_;
     std::array<MqContext, 19> contexts_{};
     MqDecoder mq_;
+    RawDecoder raw_;
+    bool is_raw_ = false;
 };
+
+// Any style, none in one of three cases.
+uint32_t random_style(Random &random) { return random.one_in(3) ? 0 : random.below(kStyles); }
 
 START_TEST(sequential_coder_decodes) {
     Random random(static_cast<uint64_t>(_i) + 1);
-    for (int repeat = 0; repeat < 120; repeat++) {
+    for (int repeat = 0; repeat < 200; repeat++) {
         const int width = random.between(1, repeat % 8 ? 20 : 64), height = random.between(1, repeat % 8 ? 20 : 64);
         const Block block = make_block(random, width, height, random.between(1, 31), _i);
-        const Coded coded = code(block);
-        const auto decode = [&](size_t bytes, int passes) {
-            return BlockDecoder(width, height, block.orientation, coded.bytes.data(), bytes)
-                .decode(coded.planes, passes);
+        const uint32_t style = random_style(random);
+        const Coded coded = code(block, style);
+        const auto decode_some = [&](const Coded &all, size_t bytes, int passes, bool whole = false) {
+            BlockDecoder decoder(width, height, block.orientation, all.bytes.data(), bytes, style, all.pass_bytes);
+            decoder.check_end = whole;
+            return decoder.decode(all.planes, passes);
         };
+        const auto decode = [&](size_t bytes, int passes) { return decode_some(coded, bytes, passes); };
         const int passes = coding_passes(coded.planes, 0);
-        EXPECT(decode(coded.bytes.size(), passes) == block.coefficients, "%d x %d", width, height);
+        EXPECT(decode_some(coded, coded.bytes.size(), passes, true) == block.coefficients, "%d x %d, style %u", width,
+               height, style);
         // After any pass the bytes that it is said to need give what the whole codeword gives.
         for (int i = 0; i < 3 && passes; i++) {
             const int some = random.between(1, passes);
             EXPECT(decode(coded.pass_bytes[static_cast<size_t>(some) - 1], some) == decode(coded.bytes.size(), some),
-                   "%d x %d, %d of %d passes in %u bytes", width, height, some, passes,
+                   "%d x %d, style %u, %d of %d passes in %u bytes", width, height, style, some, passes,
                    coded.pass_bytes[static_cast<size_t>(some) - 1]);
         }
         // Without its last passes a block begins as the whole one does.
-        const Coded less = code(block, kDroppedPasses);
+        const Coded less = code(block, style, kDroppedPasses);
         const int rest = coding_passes(coded.planes, kDroppedPasses);
         EXPECT(less.planes == (rest ? coded.planes : 0), "%d planes of %d", less.planes, coded.planes);
         EXPECT(less.pass_ends.size() == static_cast<size_t>(rest) &&
                    std::equal(less.pairs.begin(), less.pairs.end(), coded.pairs.begin()),
                "%d x %d: %zu passes", width, height, less.pass_ends.size());
         if (rest)
-            EXPECT(BlockDecoder(width, height, block.orientation, less.bytes.data(), less.bytes.size())
-                           .decode(less.planes, rest) == decode(coded.bytes.size(), rest),
-                   "%d x %d, %d passes", width, height, rest);
+            EXPECT(decode_some(less, less.bytes.size(), rest, true) == decode(coded.bytes.size(), rest),
+                   "%d x %d, style %u, %d passes", width, height, style, rest);
+    }
+}
+END_TEST
+
+// ---- raw segments ----
+
+// Bytes of a segment whose bits are text, by `parts` that do not know of each other's at first; see stuff_bytes().
+std::vector<uint8_t> stuff(const std::string &bits, uint32_t parts, int *rounds = nullptr) {
+    const uint32_t count = static_cast<uint32_t>(bits.size());
+    std::vector<uint32_t> words(raw_words(count));
+    const auto or_word = [&](uint32_t i, uint32_t word) { words[i] |= word; };
+    for (uint32_t i = 0; i < count; i++) put_raw_bits(i, bits[i] == '1', 1, or_word);
+    put_raw_bits(count, kRawPadding, kRawPaddingBits, or_word);
+    const uint32_t most = most_raw_bytes(count), each = (most + parts - 1) / parts;
+    std::vector<StuffingState> begin(parts), end(parts);
+    std::vector<uint8_t> bytes(most);
+    uint32_t needed = 0;
+    for (bool changed = true; changed;) {
+        for (uint32_t k = 0; k < parts; k++)
+            end[k] = stuff_bytes(words.data(), std::min(k * each, most), std::min((k + 1) * each, most), begin[k],
+                                 [&](uint32_t i, uint32_t byte, uint32_t from, uint32_t to) {
+                                     bytes[i] = static_cast<uint8_t>(byte);
+                                     needed = std::max(needed, raw_bytes_for(count, i, byte, from, to));
+                                 });
+        changed = false;
+        uint32_t stuffed = 0;
+        for (uint32_t k = 0; k < parts; k++) {
+            const StuffingState now{stuffed, k && end[k - 1].after_full};
+            stuffed += end[k].stuffed - begin[k].stuffed;
+            changed |= now.stuffed != begin[k].stuffed || now.after_full != begin[k].after_full;
+            begin[k] = now;
+        }
+        needed = changed ? 0 : needed;
+        if (rounds) ++*rounds;
+    }
+    bytes.resize(needed);
+    return bytes;
+}
+
+// Bruns (2016), Figure 2: six threads with a byte each. Its last row leaves out the bit that the sixth one stuffs.
+START_TEST(figure_2_is_stuffed) {
+    int rounds = 0;
+    const auto bytes = stuff(
+        "11001101"
+        "11111111"
+        "11111111"
+        "11001101"
+        "11111110"
+        "1100",
+        6, &rounds);
+    const std::vector<uint8_t> expected = {0b11001101, 0b11111111, 0b01111111, 0b11100110, 0b11111111, 0b00110001};
+    EXPECT(bytes == expected, "%zu bytes", bytes.size());
+    ck_assert_int_le(rounds, 4);
+}
+END_TEST
+
+START_TEST(raw_segments_are_the_standards) {
+    Random random(static_cast<uint64_t>(_i) + 30);
+    for (int repeat = 0; repeat < 1000; repeat++) {
+        const uint32_t zeros = 1u << random.between(0, 9);
+        std::string bits;
+        for (int i = random.between(1, 700); i; i--) bits += random.one_in(zeros) ? '0' : '1';
+        std::vector<uint8_t> expected;
+        const size_t count = bits.size();
+        for (size_t at = 0; at < count || expected.back() == 0xFF;) {
+            uint8_t byte = 0;
+            for (int i = !expected.empty() && expected.back() == 0xFF ? 6 : 7; i >= 0; i--, at++)
+                byte |= static_cast<uint8_t>((at < count ? bits[at] == '1' : (at - count) % 2) << i);
+            expected.push_back(byte);
+        }
+        for (const uint32_t parts : {1u, 2u, 32u})
+            EXPECT(stuff(bits, parts) == expected, "%zu bits in %u parts", count, parts);
+        RawDecoder decoder(expected.data(), expected.size());
+        for (const char bit : bits) EXPECT(decoder.bit() == bit - '0', "a bit of %zu", count);
+        EXPECT(decoder.ends_predictably(), "the end of %zu bits", count);
     }
 }
 END_TEST
@@ -378,6 +587,8 @@ END_TEST
 // ---- batches ----
 
 struct Batch {
+    explicit Batch(uint32_t block_style) : style(block_style) {}
+    uint32_t style;
     std::vector<Block> content;
     std::vector<CodeBlock> blocks;
     std::vector<uint32_t> coefficients;
@@ -400,7 +611,7 @@ struct Batch {
         block.planes = static_cast<uint8_t>(planes);
         block.dropped_passes = random.one_in(2) ? kDroppedPasses : 0;
         block.slot = slots;
-        slots += slot_bytes(b.width, b.height, planes);
+        slots += slot_layout(b.width, b.height, planes, style).bytes;
         max_passes = std::max(max_passes, coding_passes(planes, 0));
         content.push_back(b);
         blocks.push_back(block);
@@ -415,18 +626,20 @@ void check_cpu(const Batch &batch) {
     std::vector<uint32_t> pass_bytes(count * passes, 0xDEADBEEF), offsets(count);
     std::vector<uint8_t> bytes(3);
     std::vector<CodedBlock> coded(count);
-    code_blocks(batch.blocks, batch.coefficients.data(), batch.max_passes, pass_bytes.data(), bytes, offsets.data(),
-                coded.data());
+    code_blocks(batch.blocks, batch.coefficients.data(), batch.style, batch.max_passes, pass_bytes.data(), bytes,
+                offsets.data(), coded.data());
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
         const CodeBlock &b = batch.blocks[i];
-        const Coded expected = code(batch.content[i], b.dropped_passes);
-        const size_t most = slot_bytes(b.width, b.height, expected.planes);
+        const Coded expected = code(batch.content[i], batch.style, b.dropped_passes);
+        const SlotLayout slot = slot_layout(b.width, b.height, expected.planes, batch.style);
+        const size_t most = slot.bytes - slot.pairs;
         std::vector<uint8_t> pairs(most + 64, kUntouched);
         std::vector<uint32_t> pass_ends(expected.pass_ends.size() + 1, 0xDEADBEEF);
         ContextModeller modeller(ContextModeller::words(b.width, b.height));
         for (int repeat = 0; repeat < 2; repeat++) {  // in memory as it came, and as the last block left it
-            const CodedBlock made = modeller.model(batch.coefficients.data(), b, pairs.data(), pass_ends.data());
+            const CodedBlock made =
+                modeller.model(batch.coefficients.data(), b, batch.style, pairs.data(), pass_ends.data());
             EXPECT(made.planes == expected.planes && made.passes == expected.pass_ends.size(),
                    "block %zu: %d planes, %d passes", i, made.planes, made.passes);
         }
@@ -460,8 +673,8 @@ void check_cpu(const Batch &batch) {
 START_TEST(blocks_on_the_cpu) {
     Random random(static_cast<uint64_t>(_i) + 80);
     const int most[][2] = {{20, 20}, {32, 32}, {64, 64}, {1024, 4}, {4, 1024}, {512, 8}, {16, 256}};
-    for (int repeat = 0; repeat < 60; repeat++) {
-        Batch batch;
+    for (int repeat = 0; repeat < 100; repeat++) {
+        Batch batch(random_style(random));
         const auto &size = most[repeat < 40 ? repeat % 2 : 2 + repeat % 5];
         for (int count = random.between(1, repeat < 40 ? 20 : 4); count; count--) {
             const bool whole = random.one_in(3);
@@ -499,21 +712,37 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     auto pairs_now = Guarded<uint32_t>::garbage(count), ends_now = Guarded<uint32_t>::garbage(pass_ends.count());
     std::vector<uint32_t> work_now(kWorkClasses);
     std::vector<Coded> coded;
+    const auto put = [&](uint32_t block, uint64_t at, const std::vector<uint8_t> &what) {
+        std::copy(what.begin(), what.end(), slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[block].slot + at));
+    };
+    const auto slot_of = [&](uint32_t block) {
+        const CodeBlock &b = batch.blocks[block];
+        return slot_layout(b.width, b.height, b.planes, batch.style);
+    };
     for (uint32_t i = 0; i < count; i++) {
-        coded.push_back(code(batch.content[i], batch.blocks[i].dropped_passes));
+        coded.push_back(code(batch.content[i], batch.style, batch.blocks[i].dropped_passes));
         const Coded &c = coded.back();
-        std::copy(c.pairs.begin(), c.pairs.end(), slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot));
-        std::copy(c.pass_ends.begin(), c.pass_ends.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));
+        put(i, slot_of(i).pairs, c.device_pairs);
+        put(i, slot_of(i).raw, c.parts.raw);
+        std::copy(c.device_ends.begin(), c.device_ends.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));
         planes_now[i] = static_cast<uint8_t>(c.planes);
-        pairs_now[i] = static_cast<uint32_t>(c.pairs.size());
+        pairs_now[i] = static_cast<uint32_t>(c.device_pairs.size());
         work_now[work_class(pairs_now[i])]++;
     }
+    const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
+        static_cast<decltype(params) &>(styled) = params;
+        styled.style = batch.style;
+        if (batch.style)
+            device->launch(nullptr, {grid}, threads, styled);
+        else
+            device->launch(nullptr, {grid}, threads, params);
+    };
     if (tiles_x)
-        device->launch(nullptr, {count}, static_cast<unsigned>(tiles_x * tiles_y * 32),
-                       ContextTiledParams{t1, coefficients.data(), tiles_x, tiles_y});
+        launch(StyledContextTiledParams{}, count, static_cast<unsigned>(tiles_x * tiles_y * 32),
+               ContextTiledParams{t1, coefficients.data(), tiles_x, tiles_y});
     else
-        device->launch(nullptr, {(count + kContextWarps - 1) / kContextWarps}, kContextWarps * 32,
-                       ContextParams{t1, coefficients.data()});
+        launch(StyledContextParams{}, (count + kContextWarps - 1) / kContextWarps, kContextWarps * 32,
+               ContextParams{t1, coefficients.data()});
     const auto slots_read = slots.read("slots");
     const auto ends_read = pass_ends.read("pass ends");
     for (uint32_t i = 0; i < count; i++) {
@@ -524,12 +753,13 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         const auto wrong =
             std::mismatch(slots_read.begin() + begin, slots_read.begin() + end, slots_now.begin() + begin);
         EXPECT(wrong.first == slots_read.begin() + end,
-               "block %u, %d x %d, orientation %d: pair %td of %zu is %d, not %d", i, b.width, b.height, b.orientation,
-               wrong.first - slots_read.begin() - begin, coded[i].pairs.size(), *wrong.first, *wrong.second);
+               "block %u, %d x %d, orientation %d, style %u: byte %td of the slot, %zu pairs, is %d, not %d", i,
+               b.width, b.height, b.orientation, batch.style, wrong.first - slots_read.begin() - begin,
+               coded[i].device_pairs.size(), *wrong.first, *wrong.second);
         EXPECT(std::equal(ends_read.begin() + static_cast<ptrdiff_t>(i * passes),
                           ends_read.begin() + static_cast<ptrdiff_t>((i + 1) * passes),
                           ends_now.begin() + static_cast<ptrdiff_t>(i * passes)),
-               "block %u, %d x %d: ends of passes", i, b.width, b.height);
+               "block %u, %d x %d, style %u: ends of passes", i, b.width, b.height, batch.style);
     }
     EXPECT(planes.read("planes") == planes_now, "planes");
     EXPECT(pairs.read("pairs") == pairs_now, "numbers of pairs");
@@ -551,16 +781,16 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     const int lane_counts[] = {1, 2, 5, 8, 32};
     const int lanes = random.of(lane_counts);
     const uint32_t per_group = static_cast<uint32_t>(kMqThreads / 32 * lanes);
-    device->launch(nullptr, {(count + per_group - 1) / per_group}, kMqThreads, MqParams{t1, order.data(), lanes});
+    launch(StyledMqParams{}, (count + per_group - 1) / per_group, kMqThreads, MqParams{t1, order.data(), lanes});
     std::vector<uint32_t> bytes_now(count);
     for (uint32_t i = 0; i < count; i++) {
         const Coded &c = coded[i];
-        std::copy(c.bytes.begin(), c.bytes.end(), slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot));
+        put(i, 0, c.parts.mq);
         std::copy(c.pass_bytes.begin(), c.pass_bytes.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));
         bytes_now[i] = static_cast<uint32_t>(c.bytes.size());
     }
-    EXPECT(slots.read("slots") == slots_now, "codewords, %d lanes", lanes);
-    EXPECT(pass_ends.read("pass ends") == ends_now, "bytes of passes, %d lanes", lanes);
+    EXPECT(slots.read("slots") == slots_now, "codewords, %d lanes, style %u", lanes, batch.style);
+    EXPECT(pass_ends.read("pass ends") == ends_now, "bytes of passes, %d lanes, style %u", lanes, batch.style);
     EXPECT(bytes.read("bytes") == bytes_now, "bytes, %d lanes", lanes);
     EXPECT(order.read("order") == order_now && pairs.read("pairs") == pairs_now && planes.read("planes") == planes_now,
            "what the MQ kernel only reads");
@@ -571,7 +801,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
 START_TEST(small_blocks_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 1);
-    Batch batch;
+    Batch batch(0);
     const auto add = [&](int width, int height, int kind) {
         const int planes = random.one_in(6) ? 31 : random.between(1, 14);
         // The sub-band has as many planes or more.
@@ -587,13 +817,31 @@ START_TEST(small_blocks_on_the_device) {
 }
 END_TEST
 
+// All styles.
+START_TEST(styles_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 15);
+    for (uint32_t style = 1; style < kStyles; style++) {
+        Batch batch(style);
+        for (int i = 0; i < 8; i++) {
+            const int planes = random.one_in(4) ? random.between(1, 31) : random.between(4, 10);
+            batch.add(random,
+                      make_block(random, i ? random.between(1, 32) : 32, i ? random.between(1, 32) : 32, planes,
+                                 i < 2 ? i + 1 : random.between(0, kKinds - 1)),
+                      random.between(planes, 31));
+        }
+        check_kernels(device, random, batch, 0, 0);
+    }
+}
+END_TEST
+
 START_TEST(large_blocks_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 20);
     const int sizes[][2] = {{64, 64}, {4, 1024}, {1024, 4}, {128, 32}, {32, 128},
                             {64, 16}, {8, 512},  {256, 16}, {64, 4}};
     for (const auto &size : sizes) {
-        Batch batch;
+        Batch batch(random_style(random));
         const auto add = [&](int width, int height, int kind) {
             const int planes = random.between(1, random.one_in(4) ? 12 : 5);
             batch.add(random, make_block(random, width, height, planes, kind), random.between(planes, 31));
@@ -615,7 +863,7 @@ START_TEST(thirty_one_planes_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 40);
     for (const bool tiled : {false, true}) {
-        Batch batch;
+        Batch batch(tiled ? random_style(random) : 0);
         const int side = tiled ? 64 : 32;
         for (const int kind : {1, 2, 5}) batch.add(random, make_block(random, side, side, 31, kind), 31);
         check_kernels(device, random, batch, tiled ? 2 : 0, tiled ? 2 : 0);
@@ -662,9 +910,12 @@ int main(int argc, char **argv) {
     tcase_add_test(host, bit_sliced_contexts_are_the_standards);
     tcase_add_test(host, words_are_sliced);
     tcase_add_loop_test(host, sequential_coder_decodes, 0, kKinds);
+    tcase_add_test(host, figure_2_is_stuffed);
+    tcase_add_loop_test(host, raw_segments_are_the_standards, 0, 4);
     tcase_add_loop_test(host, blocks_on_the_cpu, 0, kKinds);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, small_blocks_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, styles_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, large_blocks_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, thirty_one_planes_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, many_blocks_are_ordered_on_the_device, 0, devices);

@@ -2,6 +2,7 @@
 // code words of Table B.4; bit stuffing. The kernels are held against the same code in test_j2k_kernels.cpp.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ struct Band {
     PrecinctBand cell;
     std::vector<int> planes;  // M_b of each block
     std::vector<CodedBlock> coded;
+    uint32_t style;
+    std::vector<std::array<uint32_t, 3 * kMaxPlanes>> pass_bytes;  // of each block
     std::vector<TagNode> nodes;
 };
 
@@ -78,6 +81,7 @@ void build_nodes(Band &band) {
 // `share` of 16 blocks are included.
 Band make_band(Random &random, uint32_t columns, uint32_t rows, uint32_t share) {
     Band band{};
+    band.style = random.one_in(2) ? 0 : random.below(kStyles);
     band.cell = {0, columns, rows, 0};
     const int planes = random.between(1, kMaxPlanes);
     const bool alike = random.one_in(4);
@@ -87,9 +91,25 @@ Band make_band(Random &random, uint32_t columns, uint32_t rows, uint32_t share) 
         band.planes.push_back(planes);
         const uint8_t passes = static_cast<uint8_t>(random.between(1, 3 * coded - 2));
         band.coded.push_back(random.below(16) < share ? CodedBlock{bytes, coded, passes, {}} : CodedBlock{});
+        auto &ends = band.pass_bytes.emplace_back();
+        for (int k = 0; k < passes; k++)
+            ends[static_cast<size_t>(k)] = k < passes - 1 ? random.below(bytes + 1) : bytes;
+        std::sort(ends.begin(), ends.begin() + passes);
     }
     build_nodes(band);
     return band;
+}
+
+// The bytes of a block's segments.
+std::vector<uint32_t> segments(const Band &band, uint32_t block) {
+    std::vector<uint32_t> bytes;
+    uint32_t pass = 0, before = 0;
+    for (const uint32_t count : segment_passes(band.style, band.coded[block].passes)) {
+        const uint32_t end = band.pass_bytes[block][(pass += count) - 1];
+        bytes.push_back(end - before);
+        before = end;
+    }
+    return bytes;
 }
 
 // The header's bits as a sequential encoder makes them.
@@ -113,10 +133,14 @@ std::string textbook_bits(const Band &band) {
             zero_planes.write(x, y, static_cast<uint32_t>(t), put);
         const uint32_t passes = coded.passes;
         bits += passes_code(passes);
-        int length_bits = 3, log2_passes = 0;
-        while (passes >> (log2_passes + 1)) log2_passes++;
-        for (; uint64_t{coded.bytes} >> (length_bits + log2_passes); length_bits++) bits += '1';
-        bits += '0' + binary(coded.bytes, length_bits + log2_passes);
+        // B.10.7.2: Lblock grows as far as the longest segment asks for.
+        const std::vector<uint32_t> bytes = segments(band, i), counts = segment_passes(band.style, passes);
+        const auto log2 = [](uint32_t n) { return n > 1 ? 31 - __builtin_clz(n) : 0; };
+        int lblock = 3;
+        for (size_t k = 0; k < bytes.size(); k++)
+            for (; uint64_t{bytes[k]} >> (lblock + log2(counts[k])); lblock++) bits += '1';
+        bits += '0';
+        for (size_t k = 0; k < bytes.size(); k++) bits += binary(bytes[k], lblock + log2(counts[k]));
     }
     return bits;
 }
@@ -128,16 +152,21 @@ void check_band(const Band &band) {
     for (uint32_t i = 0; i < count; i++) {
         BitCounter counter;
         const size_t before = sink.bits.size();
-        put_block_header(sink, band.cell, band.nodes.data(), i % columns, i / columns, band.coded[i]);
-        put_block_header(counter, band.cell, band.nodes.data(), i % columns, i / columns, band.coded[i]);
-        put_block_header(header, band.cell, band.nodes.data(), i % columns, i / columns, band.coded[i]);
+        const auto put = [&](auto &to) {
+            put_block_header(to, band.cell, band.nodes.data(), i % columns, i / columns, band.coded[i], band.style,
+                             band.pass_bytes[i].data());
+        };
+        put(sink);
+        put(counter);
+        put(header);
         EXPECT(sink.bits.size() - before == counter.bits, "block %u: %u bits counted", i, counter.bits);
-        EXPECT(counter.bits <= kMaxBlockHeaderBits, "block %u has %u bits", i, counter.bits);
+        EXPECT(counter.bits <= most_block_header_bits(band.style, band.coded[i].passes), "block %u has %u bits", i,
+               counter.bits);
     }
     EXPECT(sink.bits == textbook_bits(band), "%u x %u blocks", columns, band.cell.rows);
     header.finish();
     HeaderReader reader(header.bytes.data(), header.bytes.size());
-    const std::vector<HeaderBlock> blocks = read_band(reader, columns, band.cell.rows);
+    const std::vector<HeaderBlock> blocks = read_band(reader, columns, band.cell.rows, band.style);
     EXPECT(!reader.overrun && reader.finish() == header.bytes.size(), "%u x %u blocks: not all bytes are read", columns,
            band.cell.rows);
     for (uint32_t i = 0; i < count; i++) {
@@ -147,7 +176,8 @@ void check_band(const Band &band) {
         EXPECT(blocks[i].zero_planes == static_cast<uint32_t>(band.planes[i] - coded.planes),
                "block %u: %u zero planes", i, blocks[i].zero_planes);
         EXPECT(blocks[i].passes == coded.passes, "block %u: %u passes", i, blocks[i].passes);
-        EXPECT(blocks[i].bytes == coded.bytes, "block %u: %u bytes", i, blocks[i].bytes);
+        EXPECT(blocks[i].segments == segments(band, i), "block %u, style %u: %zu segments", i, band.style,
+               blocks[i].segments.size());
     }
 }
 
@@ -175,6 +205,7 @@ START_TEST(the_deepest_tree_stays_within_the_bound) {
     for (const int planes : {1, 2, kMaxPlanes}) {
         Band band = make_band(random, 8192, 1, 0);
         std::fill(band.planes.begin(), band.planes.end(), kMaxPlanes);
+        band.pass_bytes[0].fill((1u << 20) - 1);
         band.coded[0] = {(1u << 20) - 1, static_cast<uint8_t>(planes), static_cast<uint8_t>(3 * planes - 2), {}};
         build_nodes(band);
         check_band(band);

@@ -1,0 +1,58 @@
+// Code-block styles (T.800 Table A.19): which passes are raw, where codeword segments end, and how long they are.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../hd.h"
+
+namespace cudaenc::j2k {
+
+// Bits of the style as the COD marker segment has them.
+enum Style : uint32_t {
+    kBypass = 1,                   // selective arithmetic coding bypass: raw passes
+    kReset = 2,                    // contexts begin anew with each pass
+    kTermAll = 4,                  // a codeword segment a pass
+    kVerticallyCausal = 8,         // contexts know nothing of the next stripe
+    kPredictableTermination = 16,  // segments end as D.4.2 says
+    kSegmentationSymbols = 32,     // 1 0 1 0 at the end of each clean-up pass
+    kStyles = 64,
+};
+
+// Coding passes are counted from a block's first one, which is a clean-up pass.
+enum PassKind { kSignificancePropagation, kMagnitudeRefinement, kCleanUp };
+CUDAENC_HD constexpr int pass_kind(int pass) { return (pass + 2) % 3; }
+CUDAENC_HD constexpr int clean_up_passes(int passes) { return (passes + 2) / 3; }
+
+// Whether a pass bypasses the MQ coder: from the fifth bit-plane on all but clean-up passes (D.6).
+CUDAENC_HD constexpr bool is_raw(uint32_t style, int pass) {
+    return (style & kBypass) && pass >= 10 && pass_kind(pass) != kCleanUp;
+}
+
+// Whether a codeword segment ends behind the pass, as it does behind a block's last one in any case (Tables D.8, D.9).
+CUDAENC_HD constexpr bool ends_segment(uint32_t style, int pass) {
+    return (style & kTermAll) || is_raw(style, pass) != is_raw(style, pass + 1);
+}
+
+// Calls body(first pass, passes, bytes) for each segment. pass_bytes[i]: bytes of the block up to the end of pass i;
+// read where segments end before the last pass.
+template <class Body>
+CUDAENC_HD void for_each_segment(uint32_t style, int passes, uint32_t bytes, const uint32_t *pass_bytes,
+                                 const Body &body) {
+    int first = 0;
+    uint32_t before = 0;
+    if (style & (kTermAll | kBypass))
+        for (int pass = 0; pass < passes - 1; pass++) {
+            if (!ends_segment(style, pass)) continue;
+            body(first, pass + 1 - first, pass_bytes[pass] - before);
+            first = pass + 1;
+            before = pass_bytes[pass];
+        }
+    body(first, passes - first, bytes - before);
+}
+
+// The most segments that so many passes make.
+CUDAENC_HD constexpr int most_segments(uint32_t style, int passes) {
+    return style & kTermAll ? passes : style & kBypass ? 1 + (passes > 10 ? (passes - 10 + 2) / 3 * 2 : 0) : 1;
+}
+
+}  // namespace cudaenc::j2k
