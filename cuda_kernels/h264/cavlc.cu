@@ -1,13 +1,12 @@
-// Macroblocks to NAL units (H.264, 7.3.5, 9.2, Annex B), after CAVLCU (Fuentes-Alventosa et al., 2021): one kernel, a
-// thread a block. A thread has its levels in registers, brings them into the order of the scan there and tells which
-// are not 0 by a bit mask. Its nC comes from the total_coeff of the neighbours in the piece; those of blocks beyond it
-// are counted again from their levels. Then thread-blocks tell each other how many bits and bytes come before.
+// Macroblocks to bits (H.264, 7.3.5, 9.2), after CAVLCU (Fuentes-Alventosa et al., 2021): one kernel, a thread a block.
+// A thread has its levels in registers, brings them into the order of the scan there and tells which are not 0 by a bit
+// mask. Its nC comes from the total_coeff of the neighbours in the piece; those of blocks beyond it are counted again
+// from their levels. So pieces wait for nobody; nal.cu joins what they make.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstddef>
 
 #include "../bits.cuh"
 #include "../device.cuh"
-#include "../look_back.cuh"
 #include "../scan.cuh"
 #include "cavlc_params.h"
 
@@ -210,80 +209,6 @@ DEVICE void code_unit(const CavlcArguments &p, const UnitCode &u, Bits &out) {
 // Most units have no more bits than a slot.
 constexpr int kSlotWords = 8, kSlotPitch = kSlotWords + 1;
 
-// ---- Bytes
-
-// The bytes that end in a piece: words, the first byte the highest, and before them a word for the zeros that the bytes
-// before end with (zeros_word()).
-struct PieceBytes {
-    const uint32_t *words;
-    uint32_t before;
-    uint32_t count;
-    DEVICE_MEMBER uint32_t word(int32_t i) const { return i < 0 ? before : words[i]; }
-    DEVICE_MEMBER uint32_t byte(int32_t i) const { return word(i >> 2) >> (24 - 8 * (i & 3)) & 255; }
-};
-// Zeros in a row count modulo 2 from the third on, as emulation prevention ends the row there.
-DEVICE uint32_t zeros_state(uint32_t zeros) { return zeros ? 2 - zeros % 2 : 0; }
-DEVICE uint32_t zeros_word(uint32_t state) { return state ? 0xFFFFFFFFu << 8 * state : 0xFFFFFFFFu; }
-
-// Bit k: 3 goes before byte k of word w: where that is below 4 and an even number of zeros is before it.
-DEVICE uint32_t preventions_in(const PieceBytes &b, uint32_t w) {
-    const uint32_t word = b.words[w], last = b.word(static_cast<int32_t>(w) - 1);
-    const uint32_t around = last << 16 | word >> 16;
-    if ((around & 0xFFFF0000u) && (around & 0x00FFFF00u) && (around & 0x0000FFFFu) && (word & 0x00FFFF00u)) return 0;
-    uint32_t found = 0;
-    for (uint32_t k = 0; k < 4 && 4 * w + k < b.count; k++) {
-        const int32_t i = static_cast<int32_t>(4 * w + k);
-        if (b.byte(i) > 3) continue;
-        int32_t zeros = 0;
-        while (b.byte(i - 1 - zeros) == 0) zeros++;
-        if (zeros >= 2 && zeros % 2 == 0) found |= 1u << k;
-    }
-    return found;
-}
-
-// Writes a piece's bytes, with all threads.
-template <int Threads>
-DEVICE void write_bytes(const PieceBytes &b, bool preventions, uint8_t *to) {
-    const uint32_t thread = static_cast<uint32_t>(thread_x());
-    if (!preventions) {  // words that are aligned there
-        const uint32_t unaligned = min_of(static_cast<uint32_t>(0 - reinterpret_cast<uint64_t>(to)) & 3, b.count);
-        const uint32_t words = (b.count - unaligned) / 4, rest = unaligned + 4 * words;
-        uint32_t *to_words = reinterpret_cast<uint32_t *>(to + unaligned);
-        for (uint32_t i = thread; i < words; i += Threads)
-            to_words[i] = byte_permute(funnel_shift_left(b.words[i + 1], b.words[i], 8 * unaligned), 0, 0x0123);
-        if (thread < 3) {
-            const uint32_t end = rest + thread;
-            if (thread < unaligned) to[thread] = static_cast<uint8_t>(b.byte(static_cast<int32_t>(thread)));
-            if (end < b.count) to[end] = static_cast<uint8_t>(b.byte(static_cast<int32_t>(end)));
-        }
-        return;
-    }
-    for (uint32_t first = 0; 4 * first < b.count; first += Threads) {
-        const uint32_t w = first + thread, found = 4 * w < b.count ? preventions_in(b, w) : 0;
-        const BlockSums sums = block_sums<Threads / 32>(static_cast<uint32_t>(popcount(found)));
-        uint8_t *own = to + 4 * thread + sums.before;
-        for (uint32_t k = 0; k < 4 && 4 * w + k < b.count; k++) {
-            if (found >> k & 1) *own++ = 3;
-            *own++ = static_cast<uint8_t>(b.byte(static_cast<int32_t>(4 * w + k)));
-        }
-        to += 4 * Threads + sums.all;
-        block_sync();
-    }
-}
-
-// What a piece's `bits` bits leave for the next one: those after the last byte, below the zeros_state() of the bytes.
-// Returns whether this depends on what comes before, in the first byte too, which may be missing in `words`.
-DEVICE bool end_of_piece(const uint32_t *words, uint32_t bits, uint32_t zeros_before, uint32_t &end) {
-    const uint32_t bytes = bits / 8, left = bits % 8;
-    const PieceBytes b{words, zeros_word(zeros_before), bytes};
-    uint32_t zeros = 0;
-    while (zeros < bytes && b.byte(static_cast<int32_t>(bytes - 1 - zeros)) == 0) zeros++;
-    const bool all = zeros == bytes;
-    end = zeros_state(all ? zeros + zeros_before : zeros) << 8;
-    if (left) end |= b.byte(static_cast<int32_t>(bytes)) >> (8 - left);
-    return all;
-}
-
 // ---- The kernel
 
 template <ChromaFormat F>
@@ -297,13 +222,10 @@ DEVICE void code_piece(const CavlcArguments &p) {
     SHARED(uint32_t, slots, kThreads *kSlotPitch);
     SHARED(uint32_t, window_memory, kWindowWords);
     SHARED(uint32_t, bits_before, kThreads);  // by order: of the own unit, then of all before
-    SHARED(uint32_t, pcm_macroblocks, 1);     // a bit each
-    SHARED(uint32_t, shared_zeros, 1);
-    SHARED(uint32_t, preventions, 1);
+    SHARED(uint8_t, pcm_macroblocks, kPieceMacroblocks);
     const int thread = thread_x();
     bits_before[thread] = 0;
-    if (thread == 0) preventions[0] = pcm_macroblocks[0] = 0;
-    const uint32_t piece = take_ticket(p.links.tickets), serial = p.links.serial;
+    const uint32_t piece = static_cast<uint32_t>(block_x());
     const PieceRange range = p.ranges[piece];
     const uint32_t width = static_cast<uint32_t>(p.format.width), count = range.count;
 
@@ -322,7 +244,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
     uint32_t *own_levels = &levels[thread * kLevelPitch];
     BlockWords block{};
     if (coded) block = load_block(macroblock_levels + 16 * unit.block);
-    if (pcm && unit.kind == UnitKind::header) atomic_or(&pcm_macroblocks[0], 1u << unit.macroblock);
+    if (unit.kind == UnitKind::header) pcm_macroblocks[unit.macroblock] = pcm;
     if (warp_any(part_of_8x8)) {
         const int part = (F == ChromaFormat::c444 ? unit.block % kLumaBlocks : unit.block) & 3;
         if (part_of_8x8) {
@@ -357,7 +279,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
     }
     if (present && (unit.kind == UnitKind::luma || unit.kind == UnitKind::chroma_ac))
         totals[unit.macroblock * kBlocks + unit.block] = static_cast<uint8_t>(pcm ? 16 : popcount(nonzero));
-    block_sync();
+    const bool any_pcm = block_any(pcm);
 
     UnitCode code{unit.kind == UnitKind::header,
                   pcm && unit.component == 0,
@@ -387,8 +309,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
             code.sign_flips = uint32_t{p.picture.sign_flips[address * kBlocks + static_cast<uint32_t>(unit.block)]} >>
                               8 * unit.component;
     }
-    const bool begins_slice = range.first == range.slice_first, ends_slice = range.ends_slice != 0;
-    if (begins_slice && unit.macroblock == 0) code.slice_header = p.headers + range.slice;
+    if (range.first == range.slice_first && unit.macroblock == 0) code.slice_header = p.headers + range.slice;
 
     // Each unit into its slot; then it is known where its bits begin.
     uint32_t *slot = &slots[thread * kSlotPitch];
@@ -404,7 +325,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
     block_sync();
     const BlockSums sums = block_sums<kWarps>(bits_before[thread]);
     bits_before[thread] = sums.before;
-    const bool fits = sums.all + 8 * kPieceMacroblocks + 32 * 2 < 32 * kWindowWords;
+    const bool fits = sums.all + 8 * kPieceMacroblocks + 32 * 2 < 32 * p.word_pitch;
     uint32_t *window = window_memory;
     const uint32_t window_words = min_of((sums.all + 8 * kPieceMacroblocks) / 32 + 3, kWindowWords);
     for (uint32_t i = static_cast<uint32_t>(thread); i < window_words; i += kThreads) window[i] = 0;
@@ -412,7 +333,8 @@ DEVICE void code_piece(const CavlcArguments &p) {
 
     // The samples of the first I_PCM macroblock begin with a byte, whatever comes before; what follows is the tail.
     // From there on samples of others are aligned to the tail's beginning.
-    const uint32_t pcms = pcm_macroblocks[0];
+    uint32_t pcms = 0;
+    for (uint32_t i = 0; any_pcm && i < kPieceMacroblocks; i++) pcms |= uint32_t{pcm_macroblocks[i]} << i;
     const bool has_tail = fits && pcms;
     const uint32_t first_pcm = pcms ? static_cast<uint32_t>(find_first_set(pcms)) : 0;
     const uint32_t tail_order = first_pcm * kUnits + 1, head = !fits      ? 0
@@ -433,15 +355,8 @@ DEVICE void code_piece(const CavlcArguments &p) {
         tail += padding;
     }
 
-    // How many bits come before in the byte that the piece begins in.
-    const bool known = begins_slice || has_tail;
-    uint64_t *phases = p.links.phases;
-    if (thread == 0) publish(phases + piece, serial, known ? Published::sum : Published::own, has_tail ? tail : head);
-    const uint64_t bits = begins_slice ? 0 : block_look_back<kWarps>(phases, piece, serial);
-    if (thread == 0 && !known) publish(phases + piece, serial, Published::sum, bits + head);
-    const uint32_t phase = static_cast<uint32_t>(bits) & 7, head_end = phase + head;
-    const uint32_t tail_begin = has_tail ? (head_end + 7) & ~7u : head_end;
-    begin += in_tail ? tail_begin - head : phase;
+    // The tail begins a word.
+    if (in_tail) begin += (0 - head) & 31;
     Window to{window, begin / 32};
     const uint32_t shift = begin % 32;
     if (own_bits <= kSlotWords * 32) {
@@ -457,52 +372,14 @@ DEVICE void code_piece(const CavlcArguments &p) {
         code_unit<F>(p, code, bits);
         bits.words.put(bits.pending);
     }
-    const uint32_t end = tail_begin + tail;
-    if (thread == 0 && ends_slice) atomic_or(&window[end / 32], 0x80000000u >> end % 32);  // rbsp_stop_one_bit
     block_sync();
-
-    // What the piece before left in its last byte, and what this one leaves: most do not wait to know that.
+    const uint32_t words = (head + 31) / 32 + (tail + 31) / 32;
+    uint32_t *piece_words = p.words + uint64_t{piece} * p.word_pitch;
+    for (uint32_t i = static_cast<uint32_t>(thread); i < words; i += kThreads) piece_words[i] = window[i];
     if (thread == 0) {
-        uint32_t left;
-        bool told = ends_slice;
-        if (!told && !end_of_piece(window, end, 0, left)) {
-            publish(p.links.ends + piece, serial, Published::own, left);
-            told = true;
-        }
-        uint32_t zeros = 0;
-        if (!begins_slice) {
-            const uint32_t before = static_cast<uint32_t>(wait_for(p.links.ends + piece - 1, serial));
-            if (phase) window[0] |= (before & 255) << (32 - phase);
-            zeros = before >> 8;
-        }
-        shared_zeros[0] = zeros;
-        if (!told) {
-            end_of_piece(window, end, zeros, left);
-            publish(p.links.ends + piece, serial, Published::own, left);
-        }
-    }
-    block_sync();
-
-    // The bytes that end in the piece.
-    const PieceBytes bytes{window, zeros_word(shared_zeros[0]), ends_slice ? end / 8 + 1 : end / 8};
-    for (uint32_t i = static_cast<uint32_t>(thread); 4 * i < bytes.count; i += kThreads)
-        if (const uint32_t found = preventions_in(bytes, i))
-            atomic_add(&preventions[0], static_cast<uint32_t>(popcount(found)));
-    block_sync();
-    const uint32_t size = (begins_slice ? kNalPrefixBytes : 0) + bytes.count + preventions[0];
-    if (thread == 0) publish(p.links.bytes + piece, serial, piece ? Published::own : Published::sum, size);
-    const uint64_t bytes_before = block_look_back<kWarps>(p.links.bytes, piece, serial);
-    if (thread == 0) {
-        if (piece) publish(p.links.bytes + piece, serial, Published::sum, bytes_before + size);
-        if (piece + 1 == static_cast<uint32_t>(grid_x())) p.result->bytes = bytes_before + size;
+        p.bits[piece] = {head, tail};
         if (!fits) p.result->failed = p.number;
     }
-    uint8_t *place = p.bytes + bytes_before;
-    if (begins_slice) {
-        if (thread < kNalPrefixBytes) place[thread] = thread < 3 ? 0 : thread == 3 ? 1 : nal_header(kNalIdrSlice);
-        place += kNalPrefixBytes;
-    }
-    write_bytes<kThreads>(bytes, preventions[0] != 0, place);
 }
 
 // Thread-blocks that fit a multiprocessor by their threads, which Turing has fewer of.

@@ -4,7 +4,6 @@
 
 #include "../../common/h264/headers.h"
 #include "../../common/h264/macroblock_layer.h"
-#include "../../common/h264/nal.h"
 #include "../../common/kernel_name.h"
 
 namespace cudaenc::h264 {
@@ -28,19 +27,17 @@ struct PieceThreads {
     static constexpr int kThreads = (kPieceMacroblocks * kUnits + 31) / 32 * 32;
 };
 
-// Words that the bits of a piece take at most: macroblock_layer() at the largest bit depth, what is filled up, a slice
-// header.
-CUDAENC_HD constexpr uint32_t most_piece_words(ChromaFormat f) {
-    return (kPieceMacroblocks * (most_macroblock_bits({f, true, 14, 14, 1, 1}) + 8) + 128) / 32 + 4;
+// Words that the bits of a piece take at most: macroblock_layer(), what is filled up, a slice header.
+CUDAENC_HD constexpr uint32_t most_piece_words(const CodedFormat &f) {
+    return (kPieceMacroblocks * (most_macroblock_bits(f) + 8) + 128) / 32 + 4;
 }
+CUDAENC_HD constexpr uint32_t most_piece_words(ChromaFormat f) { return most_piece_words({f, true, 14, 14, 1, 1}); }
 
-// What pieces tell those after them, see look_back.cuh: a word each.
-struct PieceLinks {
-    uint64_t *phases;  // bits, counted from a byte's beginning
-    uint64_t *ends;    // of the bytes that end in pieces: what follows the last one, and zeros
-    uint64_t *bytes;   // that end in the piece, and what goes with them
-    uint32_t *tickets;
-    uint32_t serial;  // of the picture, 1..255 in turn
+// The bits of a piece: those before the samples of its first I_PCM macroblock, and from there on, which begin a byte.
+// In memory both begin a word, the tail behind the head; the first bit is a word's highest, and behind the last one are
+// zeros.
+struct alignas(8) PieceBits {
+    uint32_t head, tail;
 };
 
 // What the host learns of a picture.
@@ -55,10 +52,11 @@ struct CavlcArguments {
     const SliceHeaderBits *headers;  // of the slices
     const PieceRange *ranges;
     const CavlcTables *tables;
-    PieceLinks links;
-    uint8_t *bytes;     // the NAL units of all slices: as many as they have at most
-    NalResult *result;  // in pinned memory
-    uint32_t number;    // of the picture, not 0
+    PieceBits *bits;      // of each piece
+    uint32_t *words;      // [word_pitch * piece]
+    uint32_t word_pitch;  // most_piece_words() of the format
+    uint32_t number;      // of the picture, not 0
+    NalResult *result;    // in pinned memory; the kernel tells of what fails
 };
 // Grid: a thread-block a piece, of PieceThreads<F>::kThreads.
 template <ChromaFormat F>

@@ -17,6 +17,17 @@ std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices) {
     return ranges;
 }
 
+std::vector<GroupRange> make_groups(const std::vector<PieceRange> &pieces) {
+    std::vector<GroupRange> groups;
+    for (uint32_t i = 0; i < pieces.size(); i++) {
+        const bool begins_slice = pieces[i].first == pieces[i].slice_first;
+        if (begins_slice || groups.back().count == kGroupPieces) groups.push_back({i, 0, begins_slice, 0});
+        groups.back().count++;
+        groups.back().ends_slice = pieces[i].ends_slice;
+    }
+    return groups;
+}
+
 template <class T>
 DeviceArray<T> upload_now(const std::shared_ptr<Device> &device, const std::vector<T> &host) {
     DeviceArray<T> array = upload_table(device, nullptr, host);
@@ -37,11 +48,14 @@ DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFo
       format_(format),
       slice_count_(slices.size()),
       ranges_(upload_now(device_, make_ranges(slices))),
+      groups_(upload_now(device_, make_groups(make_ranges(slices)))),
       tables_(upload_now(device_, std::vector<CavlcTables>{kCavlcTables})) {}
 
 PictureBuffers DeviceSliceCoder::make_buffers() const {
     PictureBuffers b;
-    b.links = DeviceArray<uint64_t>(device_, 3 * ranges_.count());
+    b.bits = DeviceArray<PieceBits>(device_, ranges_.count());
+    b.words = DeviceArray<uint32_t>(device_, ranges_.count() * most_piece_words(format_));
+    b.links = DeviceArray<uint64_t>(device_, 3 * groups_.count());
     b.tickets = DeviceArray<uint32_t>(device_, 1);
     const uint64_t slice_bytes = most_nal_bytes(sizeof(SliceHeaderBits::words) + 1);
     const uint64_t bits = static_cast<uint64_t>(format_.macroblocks()) * (most_macroblock_bits(format_) + 7);
@@ -76,13 +90,10 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
     }
     const uint32_t serial = b.pictures % 255 + 1;
     b.pictures++;
-    const size_t pieces = ranges_.count();
-    uint64_t *links = b.links.data();
-    const CavlcArguments arguments{
-        format_,        picture,          headers,
-        ranges_.data(), tables_.data(),   {links, links + pieces, links + 2 * pieces, b.tickets.data(), serial},
-        b.bytes.data(), b.result->data(), b.pictures};
-    const unsigned grid = static_cast<unsigned>(pieces);
+    const uint32_t pitch = most_piece_words(format_);
+    const CavlcArguments arguments{format_,       picture,        headers, ranges_.data(), tables_.data(),
+                                   b.bits.data(), b.words.data(), pitch,   b.pictures,     b.result->data()};
+    const unsigned grid = static_cast<unsigned>(ranges_.count());
     switch (format_.chroma) {
         case ChromaFormat::c400:
             launch_cavlc<ChromaFormat::c400>(*device_, stream, grid, arguments);
@@ -97,6 +108,16 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
             launch_cavlc<ChromaFormat::c444>(*device_, stream, grid, arguments);
             break;
     }
+    const size_t groups = groups_.count();
+    uint64_t *links = b.links.data();
+    device_->launch(stream, {static_cast<unsigned>(groups)}, kGroupThreads,
+                    NalParams{groups_.data(),
+                              b.bits.data(),
+                              b.words.data(),
+                              pitch,
+                              {links, links + groups, links + 2 * groups, b.tickets.data(), serial},
+                              b.bytes.data(),
+                              b.result->data()});
 }
 
 uint64_t nal_bytes(const PictureBuffers &buffers) {

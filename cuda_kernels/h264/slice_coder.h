@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "../device_objects.h"
-#include "cavlc_params.h"
+#include "nal_params.h"
 
 namespace cudaenc::h264 {
 
 // What the coder needs for a picture in flight.
 struct PictureBuffers {
+    DeviceArray<PieceBits> bits;
+    DeviceArray<uint32_t> words;
     DeviceArray<uint64_t> links;
     DeviceArray<uint32_t> tickets;
     uint32_t pictures = 0;  // that were coded; 0: all is to be cleared, as after errors; no picture is in flight then
@@ -49,6 +51,7 @@ class DeviceSliceCoder {
     const CodedFormat format_;
     const size_t slice_count_;
     DeviceArray<PieceRange> ranges_;
+    DeviceArray<GroupRange> groups_;
     DeviceArray<CavlcTables> tables_;
 };
 
