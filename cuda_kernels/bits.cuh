@@ -13,13 +13,13 @@ struct WordWriter {
     uint32_t pending;
     // The low `count` bits, 1 to 31; those above are 0.
     DEVICE_MEMBER void put(uint32_t value, uint32_t count) {
-        const uint32_t filled = bits & 31, end = bits + count, aligned = value << (32 - count);
-        const bool full = ((bits ^ end) & ~31u) != 0;
-        const uint32_t rest = funnel_shift_left(0, aligned, 32 - filled);  // a word that gets full was not empty
-        pending |= aligned >> filled;
+        const uint32_t shift = 64 - (bits & 31) - count;
+        const uint64_t aligned = uint64_t{value} << shift;
+        const bool full = shift <= 32;
+        bits += count;
+        pending |= static_cast<uint32_t>(aligned >> 32);
         words.put(pending, full);
-        pending = full ? rest : pending;
-        bits = end;
+        pending = full ? static_cast<uint32_t>(aligned) : pending;
     }
 };
 
@@ -32,6 +32,15 @@ struct SlotWords {
     DEVICE_MEMBER void put(uint32_t word, bool full = true) {
         if (full) slot[next] = word;
         next = min_of(next + full, Words);
+    }
+};
+
+// The same where there is room for all of them.
+struct StoredWords {
+    uint32_t *next;
+    DEVICE_MEMBER void put(uint32_t word, bool full = true) {
+        if (full) *next = word;
+        next += full;
     }
 };
 

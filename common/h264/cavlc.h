@@ -36,25 +36,23 @@ constexpr int kMaxLevelOfPrefix15 = 2063;
 // has a bit of its own.
 template <class Bits>
 CUDAENC_HD void put_level(uint32_t level_code, uint32_t suffix_length, uint32_t flip, Bits &out) {
-    const uint32_t escape = suffix_length ? 15u << suffix_length : 30;
     uint32_t value, count;
-    if (level_code >= escape) {  // level_prefix 15 has 12 bits of suffix, each further one a bit more
-        const uint32_t rest = level_code - escape + 4096;
-        const uint32_t size = static_cast<uint32_t>(floor_log2(rest));
-        const uint32_t suffix = (rest ^ flip) & ((1u << size) - 1);
-        if (size > 13) {
-            out.put(1, size + 4);
-            out.put(suffix, size);
-            return;
-        }
-        value = 1u << size | suffix;
+    if (level_code < (suffix_length ? 15u << suffix_length : 14)) {
+        const uint32_t prefix = level_code >> suffix_length;
+        value = level_code - ((prefix - 1) << suffix_length);  // the suffix below a one
+        value ^= suffix_length ? flip : 0;
+        count = prefix + 1 + suffix_length;
+    } else if (!suffix_length && level_code < 30) {  // level_prefix 14 has a suffix always
+        value = (16 + level_code - 14) ^ flip;
+        count = 19;
+    } else {  // level_prefix 15 has 12 bits of suffix, each further one a bit more
+        value = (level_code - (suffix_length ? 15u << suffix_length : 30) + 4096) ^ flip;
+        const uint32_t size = static_cast<uint32_t>(floor_log2(value));
         count = 2 * size + 4;
-    } else {  // level_prefix 14 has a suffix always
-        const uint32_t size = suffix_length || level_code < 14 ? suffix_length : 4;
-        const uint32_t rest = suffix_length == size ? level_code : level_code - 14;
-        const uint32_t prefix = suffix_length == size ? level_code >> size : 14;
-        value = 1u << size | ((rest ^ flip) & ((1u << size) - 1));
-        count = prefix + 1 + size;
+        if (size > 13) {
+            out.put(0, size);
+            count -= size;
+        }
     }
     out.put(value, count);
 }
@@ -67,11 +65,6 @@ struct BlockCode {
     TotalZerosTable zeros;
     int coefficients;  // maxNumCoeff: 4, 8, 15 or 16
 };
-
-template <class Bits>
-CUDAENC_HD void put_code(CodeWord word, Bits &out) {
-    out.put(code_bits(word), code_length(word));
-}
 
 // residual_block_cavlc() (7.3.5.3.2). nonzero: bit k is set where the k-th level of the scan is not 0; levels(k) gives
 // it, and is asked for such k only, from high to low, then from high to low again. sign_flips: bit k inverts the sign
@@ -89,33 +82,45 @@ CUDAENC_HD void code_block(const CavlcTables &tables, const BlockCode &code, uin
         rest ^= 1u << k;
         ones++;
     }
-    put_code(tables.coeff_token[code.tokens][4 * total + ones], out);
+    const CodeWord token = tables.coeff_token[code.tokens][4 * total + ones];
+    out.put(code_bits(token) << ones | signs, code_length(token) + ones);
     if (!total) return;
-    if (ones) out.put(signs, ones);
 
-    uint32_t suffix_length = total > 10 && ones < 3, offset = ones < 3 ? 2 : 0;
-    while (rest) {
-        const int k = floor_log2(rest);
-        rest ^= 1u << k;
-        const int32_t level = levels(k);
-        const uint32_t negative = level < 0, magnitude = static_cast<uint32_t>(negative ? -level : level);
-        put_level(2 * magnitude - 2 + negative - offset, suffix_length, sign_flips >> k & 1, out);
-        offset = 0;
-        suffix_length += !suffix_length;
-        suffix_length += magnitude > 3u << (suffix_length - 1) && suffix_length < 6;
+    if (rest) {
+        const auto put_next = [&](uint32_t suffix_length, uint32_t offset) {
+            const int k = floor_log2(rest);
+            rest ^= 1u << k;
+            const int32_t level = levels(k);
+            const uint32_t negative = level < 0, magnitude = static_cast<uint32_t>(negative ? -level : level);
+            put_level(2 * magnitude - 2 + negative - offset, suffix_length, sign_flips >> k & 1, out);
+            return magnitude;
+        };
+        uint32_t suffix_length = put_next(total > 10 && ones < 3, ones < 3 ? 2 : 0) > 3 ? 2 : 1;
+        CUDAENC_NO_UNROLL
+        while (rest) {
+            if (!suffix_length) __builtin_unreachable();
+            const uint32_t magnitude = put_next(suffix_length, 0);
+            suffix_length += magnitude > 3u << (suffix_length - 1) && suffix_length < 6;
+        }
     }
 
+    // All that tells of zeros has 30 bits at most.
     if (total == static_cast<uint32_t>(code.coefficients)) return;
     int last = floor_log2(nonzero);
     uint32_t zeros_left = static_cast<uint32_t>(last) + 1 - total;
-    put_code(tables.total_zeros[code.zeros][16 * (total - 1) + zeros_left], out);
+    const CodeWord zeros = tables.total_zeros[code.zeros][16 * (total - 1) + zeros_left];
+    uint32_t bits = code_bits(zeros), count = code_length(zeros);
+    CUDAENC_NO_UNROLL
     for (rest = nonzero ^ 1u << last; rest && zeros_left; rest ^= 1u << last) {
         const int next = floor_log2(rest);
         const uint32_t run = static_cast<uint32_t>(last - next - 1);
-        put_code(tables.run_before[16 * (min_of(zeros_left, 7u) - 1) + run], out);
+        const CodeWord word = tables.run_before[16 * (min_of(zeros_left, 7u) - 1) + run];
+        bits = bits << code_length(word) | code_bits(word);
+        count += code_length(word);
         zeros_left -= run;
         last = next;
     }
+    out.put(bits, count);
 }
 
 // The column of table 9-5 for nC of a luma block or of a block of chroma AC.

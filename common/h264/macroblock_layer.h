@@ -86,15 +86,19 @@ CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m
     if (m.type == MacroblockType::i16x16) {  // table 7-11
         put_ue(1 + m.intra_16x16_pred_mode + 4 * (pattern >> 4) + (pattern & 15 ? 12u : 0u), out);
     } else {
-        put_ue(0, out);
-        if (f.transform_8x8_mode) out.put(m.type == MacroblockType::i8x8, 1);
+        uint32_t bits = 1, count = 1;  // mb_type
+        if (f.transform_8x8_mode) bits = 2u | (m.type == MacroblockType::i8x8), count = 2;
         const int modes = m.type == MacroblockType::i8x8 ? 4 : 16;
         CUDAENC_NO_UNROLL
-        for (int i = 0; i < modes; i++) {
-            if (m.pred_mode[i] == kPredictedMode)
-                out.put(1, 1);
-            else
-                out.put(m.pred_mode[i], 4);
+        for (int i = 0; i < modes; i += 4) {
+            CUDAENC_UNROLL
+            for (int k = i; k < i + 4; k++) {
+                const bool predicted = m.pred_mode[k] == kPredictedMode;
+                bits = predicted ? bits << 1 | 1 : bits << 4 | m.pred_mode[k];
+                count += predicted ? 1 : 4;
+            }
+            out.put(bits, count);
+            bits = count = 0;
         }
     }
     if (chroma) put_ue(m.intra_chroma_pred_mode, out);

@@ -103,7 +103,7 @@ template <ChromaFormat F>
 DEVICE BlockWords scan_chroma_dc_words(const BlockWords &raster, int component) {
     BlockWords own{};
     CUDAENC_UNROLL
-    for (int i = 0; i < 4; i++) own.words[i] = raster.words[component ? 4 + i : i];
+    for (int i = 0; i < 4; i++) own.words[i] = component ? raster.words[4 + i] : raster.words[i];
     if constexpr (F == ChromaFormat::c422)
         return {{pick_pair(own, 0, 2), pick_pair(own, 1, 4), pick_pair(own, 6, 3), pick_pair(own, 5, 7)}};
     return {{own.words[0], own.words[1]}};
@@ -129,14 +129,11 @@ DEVICE BlockWords gather_8x8(const CavlcTables *tables, const uint32_t *levels, 
     return scanned;
 }
 
-// Levels in shared memory, in the order of the scan.
+// Levels in shared memory, in the order of the scan: halves of words.
+using LevelInWord __attribute__((may_alias)) = int16_t;
 struct SharedLevels {
-    const uint32_t *words;
-    int first;
-    DEVICE_MEMBER int32_t operator()(int k) const {
-        const int at = k + first;
-        return static_cast<int32_t>(words[at >> 1] << (at & 1 ? 0 : 16)) >> 16;
-    }
+    const LevelInWord *levels;
+    DEVICE_MEMBER int32_t operator()(int k) const { return levels[k]; }
 };
 
 // What blocks ask to know of a macroblock.
@@ -206,8 +203,9 @@ DEVICE void code_unit(const CavlcArguments &p, const UnitCode &u, Bits &out) {
     }
 }
 
-// Most units have no more bits than a slot.
-constexpr int kSlotWords = 8, kSlotPitch = kSlotWords + 1;
+// Words that a unit takes at most: 16 levels of 36 bits each, behind a coeff_token of 16 bits; a slice header and a
+// macroblock's. Neighbours do not meet in a bank.
+constexpr int kSlotWords = 19;
 
 // ---- The kernel
 
@@ -216,11 +214,10 @@ DEVICE void code_piece(const CavlcArguments &p) {
     constexpr int kBlocks = blocks_per_macroblock(F), kThreads = PieceThreads<F>::kThreads, kWarps = kThreads / 32;
     constexpr int kUnits = PieceThreads<F>::kUnits;
     constexpr uint32_t kWindowWords = most_piece_words(F);
-    using Window = WindowWords<kWindowWords>;
     SHARED(uint8_t, totals, kPieceMacroblocks *kBlocks);
-    SHARED(uint32_t, levels, kThreads *kLevelPitch);
-    SHARED(uint32_t, slots, kThreads *kSlotPitch);
-    SHARED(uint32_t, window_memory, kWindowWords);
+    SHARED(uint32_t, levels, kThreads *kLevelPitch);  // then the bits of the piece
+    static_assert(kWindowWords <= kThreads * kLevelPitch);
+    SHARED(uint32_t, slots, kThreads *kSlotWords);
     SHARED(uint32_t, bits_before, kThreads);  // by order: of the own unit, then of all before
     SHARED(uint8_t, pcm_macroblocks, kPieceMacroblocks);
     const int thread = thread_x();
@@ -291,7 +288,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
                   {},
                   nonzero,
                   0,
-                  {own_levels, ac}};
+                  {reinterpret_cast<const LevelInWord *>(opaque_shared(own_levels)) + ac}};
     if (coded) {
         if (unit.kind == UnitKind::chroma_dc) {
             constexpr bool k420 = F != ChromaFormat::c422;
@@ -312,11 +309,11 @@ DEVICE void code_piece(const CavlcArguments &p) {
     if (range.first == range.slice_first && unit.macroblock == 0) code.slice_header = p.headers + range.slice;
 
     // Each unit into its slot; then it is known where its bits begin.
-    uint32_t *slot = &slots[thread * kSlotPitch];
+    uint32_t *slot = opaque_shared(&slots[thread * kSlotWords]);
     const int order = unit.macroblock * kUnits + order_in_macroblock<F>(unit, pcm);
     uint32_t own_bits = 0;
     if (present) {
-        WordWriter<SlotWords<kSlotWords>> bits{{slot, 0}, 0, 0};
+        WordWriter<StoredWords> bits{{slot}, 0, 0};
         code_unit<F>(p, code, bits);
         own_bits = bits.bits;
         bits.words.put(bits.pending);
@@ -326,7 +323,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const BlockSums sums = block_sums<kWarps>(bits_before[thread]);
     bits_before[thread] = sums.before;
     const bool fits = sums.all + 8 * kPieceMacroblocks + 32 * 2 < 32 * p.word_pitch;
-    uint32_t *window = window_memory;
+    uint32_t *window = levels;
     const uint32_t window_words = min_of((sums.all + 8 * kPieceMacroblocks) / 32 + 3, kWindowWords);
     for (uint32_t i = static_cast<uint32_t>(thread); i < window_words; i += kThreads) window[i] = 0;
     block_sync();
@@ -357,20 +354,13 @@ DEVICE void code_piece(const CavlcArguments &p) {
 
     // The tail begins a word.
     if (in_tail) begin += (0 - head) & 31;
-    Window to{window, begin / 32};
     const uint32_t shift = begin % 32;
-    if (own_bits <= kSlotWords * 32) {
-        uint32_t last = 0;
-        CUDAENC_NO_UNROLL
-        for (uint32_t i = 0; own_bits && 32 * i < shift + own_bits; i++) {
-            const uint32_t next = 32 * i < own_bits ? slot[i] : 0;
-            to.put(funnel_shift_right(next, last, shift));
-            last = next;
-        }
-    } else {
-        WordWriter<Window> bits{to, shift, 0};
-        code_unit<F>(p, code, bits);
-        bits.words.put(bits.pending);
+    uint32_t *to = window + begin / 32, last = 0;
+    CUDAENC_NO_UNROLL
+    for (uint32_t i = 0; own_bits && 32 * i < shift + own_bits; i++) {
+        const uint32_t next = 32 * i < own_bits ? slot[i] : 0;
+        atomic_or(to + i, funnel_shift_right(next, last, shift));
+        last = next;
     }
     block_sync();
     const uint32_t words = (head + 31) / 32 + (tail + 31) / 32;

@@ -163,6 +163,8 @@ DEVICE void end_unit(const SuBuffers &b, uint32_t unit, UnitWriter &bits) {
     b.bits[unit] = count;
 }
 
+DEVICE void put_code(CodeWord word, UnitWriter &bits) { bits.put(code_bits(word), code_length(word)); }
+
 // Coding: a thread a block, tables in shared memory.
 KERNEL(kSuThreads, bench_su_code, SuCodeParams)
 {
