@@ -5,7 +5,6 @@
 #include "../bits.cuh"
 #include "../device.cuh"
 #include "../look_back.cuh"
-#include "../scan.cuh"
 #include "nal_params.h"
 
 namespace cudaenc::h264 {
@@ -41,35 +40,67 @@ DEVICE uint32_t preventions_in(const WindowBytes &b, uint32_t w) {
     return found;
 }
 
-// Writes them, with all threads. Returns where the next ones go.
-template <int Threads>
-DEVICE uint8_t *write_bytes(const WindowBytes &b, bool preventions, uint8_t *to) {
-    const uint32_t thread = static_cast<uint32_t>(thread_x());
-    if (!preventions) {  // words that are aligned there
-        const uint32_t unaligned = min_of(static_cast<uint32_t>(0 - reinterpret_cast<uint64_t>(to)) & 3, b.count);
-        const uint32_t words = (b.count - unaligned) / 4, rest = unaligned + 4 * words;
+// A warp's share of them: words that follow each other.
+struct WarpWords {
+    uint32_t first, end;
+};
+DEVICE WarpWords words_of_warp(const WindowBytes &b) {
+    const uint32_t words = (b.count + 3) / 4, share = (words + kGroupPieces - 1) / kGroupPieces;
+    const uint32_t first = min_of(static_cast<uint32_t>(warp_id()) * share, words);
+    return {first, min_of(first + share, words)};
+}
+
+// How many bytes go before them: in the warps' shares before the own one, in that, and in all. With all threads.
+struct Preventions {
+    uint32_t before, own, all;
+};
+DEVICE Preventions count_preventions(const WindowBytes &b) {
+    SHARED(uint32_t, counts, kGroupPieces);
+    const WarpWords share = words_of_warp(b);
+    uint32_t own = 0;
+    for (uint32_t i = share.first + static_cast<uint32_t>(lane_id()); i < share.end; i += 32)
+        own += static_cast<uint32_t>(popcount(preventions_in(b, i)));
+    own = warp_add(own);
+    if (lane_id() == 0) counts[warp_id()] = own;
+    block_sync();
+    Preventions sums{0, own, 0};
+    CUDAENC_UNROLL
+    for (int i = 0; i < kGroupPieces; i++) {
+        sums.before += i < warp_id() ? counts[i] : 0;
+        sums.all += counts[i];
+    }
+    return sums;
+}
+
+// Writes the warp's share. place: where the first byte of all goes.
+DEVICE void write_bytes(const WindowBytes &b, const Preventions &preventions, uint8_t *place) {
+    const WarpWords share = words_of_warp(b);
+    if (share.first >= share.end) return;
+    const uint32_t lane = static_cast<uint32_t>(lane_id());
+    uint8_t *to = place + 4 * share.first + preventions.before;
+    if (preventions.own == 0) {  // words that are aligned there
+        const uint32_t *from = b.words + share.first;
+        const uint32_t count = min_of(4 * share.end, b.count) - 4 * share.first;
+        const uint32_t unaligned = min_of(static_cast<uint32_t>(0 - reinterpret_cast<uint64_t>(to)) & 3, count);
+        const uint32_t words = (count - unaligned) / 4, rest = unaligned + 4 * words;
+        const auto byte = [&](uint32_t i) { return static_cast<uint8_t>(from[i >> 2] >> (24 - 8 * (i & 3))); };
         uint32_t *to_words = reinterpret_cast<uint32_t *>(to + unaligned);
-        for (uint32_t i = thread; i < words; i += Threads)
-            to_words[i] = byte_permute(funnel_shift_left(b.words[i + 1], b.words[i], 8 * unaligned), 0, 0x0123);
-        if (thread < 3) {
-            const uint32_t end = rest + thread;
-            if (thread < unaligned) to[thread] = static_cast<uint8_t>(b.byte(static_cast<int32_t>(thread)));
-            if (end < b.count) to[end] = static_cast<uint8_t>(b.byte(static_cast<int32_t>(end)));
-        }
-        return to + b.count;
+        for (uint32_t i = lane; i < words; i += 32)
+            to_words[i] = byte_permute(funnel_shift_left(from[i + 1], from[i], 8 * unaligned), 0, 0x0123);
+        if (lane < unaligned) to[lane] = byte(lane);
+        if (rest + lane < count) to[rest + lane] = byte(rest + lane);
+        return;
     }
-    for (uint32_t first = 0; 4 * first < b.count; first += Threads) {
-        const uint32_t w = first + thread, found = 4 * w < b.count ? preventions_in(b, w) : 0;
-        const BlockSums sums = block_sums<Threads / 32>(static_cast<uint32_t>(popcount(found)));
-        uint8_t *own = to + 4 * thread + sums.before;
-        for (uint32_t k = 0; k < 4 && 4 * w + k < b.count; k++) {
-            if (found >> k & 1) *own++ = 3;
-            *own++ = static_cast<uint8_t>(b.byte(static_cast<int32_t>(4 * w + k)));
+    for (uint32_t first = share.first; first < share.end; first += 32) {
+        const uint32_t w = first + lane, found = w < share.end ? preventions_in(b, w) : 0;
+        const uint32_t own = static_cast<uint32_t>(popcount(found)), sum = warp_inclusive_add(own);
+        uint8_t *at = to + 4 * lane + sum - own;
+        for (uint32_t k = 0; w < share.end && k < 4 && 4 * w + k < b.count; k++) {
+            if (found >> k & 1) *at++ = 3;
+            *at++ = static_cast<uint8_t>(b.byte(static_cast<int32_t>(4 * w + k)));
         }
-        to += min_of(4u * Threads, b.count - 4 * first) + sums.all;
-        block_sync();
+        to += 4 * 32 + warp_shuffle(sum, 31);
     }
-    return to;
 }
 
 // What `bits` bits leave for those that follow: the bits after the last byte, below the zeros_state() of the bytes.
@@ -139,7 +170,6 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
     SHARED(uint32_t, group_end, 1);
     SHARED(uint32_t, left_before, 1);  // of the last byte of the group before, and its zeros: what it told
     SHARED(uint32_t, zeros_before, 1);
-    SHARED(uint32_t, preventions, 1);
     const int thread = thread_x();
     const uint32_t group = take_ticket(p.links.tickets), serial = p.links.serial;
     const GroupRange range = p.ranges[group];
@@ -156,7 +186,6 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
         if (thread == 0) {
             publish(p.links.phases + group, serial, known ? Published::sum : Published::own, end);
             group_end[0] = known;
-            preventions[0] = 0;
         }
     }
     const uint64_t bits_before = begins_slice ? 0 : block_look_back<kWarps>(p.links.phases, group, serial);
@@ -220,8 +249,8 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
             block_sync();
             const uint32_t here = min_of(count - min_of(count, 4 * first), 4u * kWindowWords);
             use(WindowBytes{window, zeros_word(zeros_before[0]), here});
-            block_sync();
-            if (thread == 0) {
+            if (windows > 1) block_sync();
+            if (thread == 0 && (windows > 1 || !told)) {
                 const bool last = number + 1 == windows;
                 uint32_t left;
                 end_of_bits(window, last ? end - 32 * first : 32u * kWindowWords, zeros_before[0], left);
@@ -229,15 +258,15 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
                 told |= last;
                 zeros_before[0] = left >> 8;
             }
-            block_sync();
+            if (windows > 1) block_sync();
         }
     };
+    Preventions preventions{};
+    uint32_t size = (begins_slice ? kNalPrefixBytes : 0) + count;
     for_windows([&](const WindowBytes &bytes) {
-        for (uint32_t i = static_cast<uint32_t>(thread); 4 * i < bytes.count; i += kGroupThreads)
-            if (const uint32_t found = preventions_in(bytes, i))
-                atomic_add(&preventions[0], static_cast<uint32_t>(popcount(found)));
+        preventions = count_preventions(bytes);
+        size += preventions.all;
     });
-    const uint32_t size = (begins_slice ? kNalPrefixBytes : 0) + count + preventions[0];
     if (thread == 0) publish(p.links.bytes + group, serial, group ? Published::own : Published::sum, size);
     const uint64_t bytes_before = block_look_back<kWarps>(p.links.bytes, group, serial);
     if (thread == 0) {
@@ -249,8 +278,15 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
         if (thread < kNalPrefixBytes) place[thread] = thread < 3 ? 0 : thread == 3 ? 1 : nal_header(kNalIdrSlice);
         place += kNalPrefixBytes;
     }
-    const bool any_preventions = preventions[0] != 0;
-    for_windows([&](const WindowBytes &bytes) { place = write_bytes<kGroupThreads>(bytes, any_preventions, place); });
+    if (windows == 1) {
+        write_bytes({window, zeros_word(left_before[0] >> 8), count}, preventions, place);
+        return;
+    }
+    for_windows([&](const WindowBytes &bytes) {
+        preventions = count_preventions(bytes);
+        write_bytes(bytes, preventions, place);
+        place += bytes.count + preventions.all;
+    });
 }
 
 }  // namespace cudaenc::h264
