@@ -376,7 +376,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
 #if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ < 800
 constexpr int kMultiprocessorThreads = 1024;
 #else
-constexpr int kMultiprocessorThreads = 1440;
+constexpr int kMultiprocessorThreads = 1792;
 #endif
 #define CAVLC_KERNEL(format, name)                                                             \
     KERNEL_BLOCKS(PieceThreads<ChromaFormat::format>::kThreads,                                \
