@@ -232,7 +232,14 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const uint32_t address = range.first + (present ? static_cast<uint32_t>(unit.macroblock) : 0);
     const Macroblock *macroblock = p.picture.macroblocks + address;
     const int16_t *macroblock_levels = p.picture.levels + address * (16u * kBlocks);
-    const Kind m = kind_of(macroblock);
+    const bool has_nc = unit.kind != UnitKind::chroma_dc && unit.kind != UnitKind::header;
+    const BlockNeighbours neighbours = has_nc ? neighbours_of(F, unit.block) : BlockNeighbours{};
+    // Beyond the piece; left of it for its first macroblock only.
+    const bool has_above = neighbours.above_outside && address >= range.slice_first + width;
+    const bool has_left =
+        neighbours.left_outside && address == range.first && address > range.slice_first && address % width != 0;
+    const Macroblock *macroblock_above = macroblock - (has_above ? width : 0);
+    const Kind m = kind_of(macroblock), m_above = kind_of(macroblock_above);
     const bool pcm = present && m.type == MacroblockType::pcm;
     const bool coded = present && unit.kind != UnitKind::header && is_coded(m.type, m.pattern, F, unit.block);
     const bool part_of_8x8 = coded && unit.kind == UnitKind::luma && m.type == MacroblockType::i8x8;
@@ -241,6 +248,11 @@ DEVICE void code_piece(const CavlcArguments &p) {
     uint32_t *own_levels = &levels[thread * kLevelPitch];
     BlockWords block{};
     if (coded) block = load_block(macroblock_levels + 16 * unit.block);
+    int left = -1, above = -1;  // total_coeff
+    if (coded && has_above)
+        above = count_total<F>(p.tables, m_above, macroblock_levels - width * (16u * kBlocks), neighbours.above);
+    if (coded && has_left)
+        left = count_total<F>(p.tables, kind_of(macroblock - 1), macroblock_levels - 16 * kBlocks, neighbours.left);
     if (unit.kind == UnitKind::header) pcm_macroblocks[unit.macroblock] = pcm;
     if (warp_any(part_of_8x8)) {
         const int part = (F == ChromaFormat::c444 ? unit.block % kLumaBlocks : unit.block) & 3;
@@ -253,8 +265,6 @@ DEVICE void code_piece(const CavlcArguments &p) {
         warp_sync();
     }
     uint32_t nonzero = 0;
-    int left = -1, above = -1;  // total_coeff
-    BlockNeighbours neighbours{};
     if (coded) {
         if (unit.kind == UnitKind::chroma_dc)
             block = scan_chroma_dc_words<F>(block, unit.component);
@@ -264,15 +274,6 @@ DEVICE void code_piece(const CavlcArguments &p) {
         if (ac) nonzero >>= 1;
         CUDAENC_UNROLL
         for (int i = 0; i < 8; i++) own_levels[i] = block.words[i];
-        if (unit.kind != UnitKind::chroma_dc) {
-            neighbours = neighbours_of(F, unit.block);
-            if (neighbours.above_outside && address >= range.slice_first + width)
-                above = count_total<F>(p.tables, kind_of(macroblock - width),
-                                       macroblock_levels - width * (16u * kBlocks), neighbours.above);
-            if (neighbours.left_outside && unit.macroblock == 0 && address > range.slice_first && address % width)
-                left = count_total<F>(p.tables, kind_of(macroblock - 1), macroblock_levels - 16 * kBlocks,
-                                      neighbours.left);
-        }
     }
     if (present && (unit.kind == UnitKind::luma || unit.kind == UnitKind::chroma_ac))
         totals[unit.macroblock * kBlocks + unit.block] = static_cast<uint8_t>(pcm ? 16 : popcount(nonzero));
