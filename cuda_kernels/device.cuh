@@ -79,6 +79,7 @@ namespace cudaenc {
 //   I warp_inclusive_add(I)                                      I: an integer of 32 or 64 bits
 //   old value of atomic_add(p, v), for uint32_t and uint64_t; atomic_or atomic_max atomic_min(uint32_t *p, uint32_t v):
 //     relaxed, in global or shared memory; thread_fence() orders what it is between for all threads of the device
+//   void back_off()                         between two looks at what others are to change: some 100 ns, of the warp
 //   uint64_t atomic_load(const uint64_t *)  void atomic_store(uint64_t *, uint64_t)     relaxed, of global memory
 //   Uint4 load_coherent(const Uint4 *)   of global memory that other thread-blocks have written while the kernel runs
 //   int popcount(uint32_t)  int find_first_set(uint32_t x)       bits; the number of the lowest set one, x not 0
@@ -307,6 +308,7 @@ DEVICE T *opaque_shared(T *address) {
 }
 #endif
 
+DEVICE void back_off() { asm volatile("nanosleep.u32 100;"); }
 DEVICE void thread_fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 DEVICE uint64_t atomic_load(const uint64_t *address) {
     uint64_t value;

@@ -36,11 +36,12 @@ DEVICE uint64_t look_back_window(const uint64_t *words, uint32_t end, uint32_t s
     const uint32_t lane = static_cast<uint32_t>(lane_id()), at = end > lane ? end - 1 - lane : 0;
     uint64_t word;
     uint32_t sums, nearer;  // lanes that have a sum, and those before the first of them
-    do {
+    for (;; back_off()) {
         word = atomic_load(words + at);
         sums = warp_ballot(published(word, serial) == Published::sum);
         nearer = sums ? (sums & (0 - sums)) - 1 : ~0u;
-    } while (nearer & ~warp_ballot(published(word, serial) != Published::nothing));
+        if (!(nearer & ~warp_ballot(published(word, serial) != Published::nothing))) break;
+    }
     all = sums != 0;
     const uint64_t sum = warp_add(nearer >> lane & 1 ? static_cast<uint32_t>(published_value(word)) : 0);
     return sums ? sum + warp_shuffle(published_value(word), find_first_set(sums)) : sum;
@@ -91,14 +92,12 @@ DEVICE uint64_t sum_before(uint64_t *words, uint32_t index, uint32_t serial, uin
 // Waits for what a thread-block before publishes, and for its sum.
 DEVICE uint64_t wait_for(const uint64_t *word, uint32_t serial) {
     uint64_t seen;
-    do seen = atomic_load(word);
-    while (published(seen, serial) == Published::nothing);
+    while (seen = atomic_load(word), published(seen, serial) == Published::nothing) back_off();
     return published_value(seen);
 }
 DEVICE uint64_t wait_for_sum(const uint64_t *word, uint32_t serial) {
     uint64_t seen;
-    do seen = atomic_load(word);
-    while (published(seen, serial) != Published::sum);
+    while (seen = atomic_load(word), published(seen, serial) != Published::sum) back_off();
     return published_value(seen);
 }
 

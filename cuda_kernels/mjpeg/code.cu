@@ -312,7 +312,7 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     send_group(out, links, scan, mcus);
 }
 
-KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_encode, EncodeParams) {
+KERNEL_BLOCKS(kPieceBlocks, 9, mjpeg_encode, EncodeParams) {
     SHARED(uint32_t, codes, kCodeWords);
     SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
     load_codes(p.codes, codes);
