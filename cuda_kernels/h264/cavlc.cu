@@ -25,22 +25,26 @@ struct Unit {
 template <ChromaFormat F>
 DEVICE Unit unit_of_thread() {
     using Threads = PieceThreads<F>;
-    int t = thread_x();
-    if (t < kPieceMacroblocks * Threads::kLuma) {
-        const int within = t % (16 * kPieceMacroblocks);
-        return {UnitKind::luma, within / 16, t / (16 * kPieceMacroblocks) * kLumaBlocks + within % 16, 0};
+    constexpr uint32_t kLuma = kPieceMacroblocks * Threads::kLuma, kChromaAc = kPieceMacroblocks * Threads::kChromaAc;
+    uint32_t t = static_cast<uint32_t>(thread_x());
+    const auto unit = [](UnitKind kind, uint32_t macroblock, uint32_t block, uint32_t component) -> Unit {
+        return {kind, static_cast<int>(macroblock), static_cast<int>(block), static_cast<int>(component)};
+    };
+    if (t < kLuma) {
+        const uint32_t within = t % (16 * kPieceMacroblocks);
+        return unit(UnitKind::luma, within / 16, t / (16 * kPieceMacroblocks) * kLumaBlocks + within % 16, 0);
     }
-    t -= kPieceMacroblocks * Threads::kLuma;
-    if constexpr (Threads::kChromaAc > 0) {
-        if (t < kPieceMacroblocks * Threads::kChromaAc)
-            return {UnitKind::chroma_ac, t / Threads::kChromaAc, kChromaAcBlock + t % Threads::kChromaAc, 0};
-        t -= kPieceMacroblocks * Threads::kChromaAc;
+    t -= kLuma;
+    if constexpr (kChromaAc > 0) {
+        if (t < kChromaAc)
+            return unit(UnitKind::chroma_ac, t / Threads::kChromaAc, kChromaAcBlock + t % Threads::kChromaAc, 0);
+        t -= kChromaAc;
     }
-    const int macroblock = t % kPieceMacroblocks, i = t / kPieceMacroblocks;
-    if (i < Threads::kLumaDc) return {UnitKind::luma_dc, macroblock, i * kLumaBlocks + kLumaDcBlock, 0};
+    const uint32_t macroblock = t % kPieceMacroblocks, i = t / kPieceMacroblocks;
+    if (i < Threads::kLumaDc) return unit(UnitKind::luma_dc, macroblock, i * kLumaBlocks + kLumaDcBlock, 0);
     if (i < Threads::kLumaDc + Threads::kChromaDc)
-        return {UnitKind::chroma_dc, macroblock, kChromaDcBlock, i - Threads::kLumaDc};
-    return {i == Threads::kLumaDc + Threads::kChromaDc ? UnitKind::header : UnitKind::none, macroblock, 0, 0};
+        return unit(UnitKind::chroma_dc, macroblock, kChromaDcBlock, i - Threads::kLumaDc);
+    return unit(i == Threads::kLumaDc + Threads::kChromaDc ? UnitKind::header : UnitKind::none, macroblock, 0, 0);
 }
 
 // Where its bits are in the order of the macroblock, 0 to kUnits - 1. Samples of I_PCM are in the order of blocks; the
@@ -223,12 +227,13 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const int thread = thread_x();
     bits_before[thread] = 0;
     const uint32_t piece = static_cast<uint32_t>(block_x());
-    const PieceRange range = p.ranges[piece];
-    const uint32_t width = static_cast<uint32_t>(p.format.width), count = range.count;
+    const PieceRange range = load_readonly(p.ranges + piece);
+    const uint32_t width = static_cast<uint32_t>(p.format.width);
+    const bool begins_slice = range.first == range.slice_first;
 
     // Levels to registers, in the order of the scan.
     const Unit unit = unit_of_thread<F>();
-    const bool present = unit.kind != UnitKind::none && static_cast<uint32_t>(unit.macroblock) < count;
+    const bool present = unit.kind != UnitKind::none && static_cast<uint32_t>(unit.macroblock) < range.count;
     const uint32_t address = range.first + (present ? static_cast<uint32_t>(unit.macroblock) : 0);
     const Macroblock *macroblock = p.picture.macroblocks + address;
     const int16_t *macroblock_levels = p.picture.levels + address * (16u * kBlocks);
@@ -307,7 +312,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
             code.sign_flips = uint32_t{p.picture.sign_flips[address * kBlocks + static_cast<uint32_t>(unit.block)]} >>
                               8 * unit.component;
     }
-    if (range.first == range.slice_first && unit.macroblock == 0) code.slice_header = p.headers + range.slice;
+    if (begins_slice && unit.macroblock == 0) code.slice_header = p.headers + p.ranges[piece].slice;
 
     // Each unit into its slot; then it is known where its bits begin.
     uint32_t *slot = opaque_shared(&slots[thread * kSlotWords]);
@@ -343,7 +348,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const bool in_tail = has_tail && static_cast<uint32_t>(order) >= tail_order;
     if (has_tail) {
         uint32_t padding = 0;
-        for (uint32_t i = first_pcm + 1; i < count; i++) {
+        for (uint32_t i = first_pcm + 1; i < kPieceMacroblocks; i++) {
             if (!(pcms >> i & 1)) continue;
             const uint32_t samples_order = i * kUnits + 1;
             const uint32_t alignment = (0 - (bits_before[samples_order] - head + padding)) & 7;

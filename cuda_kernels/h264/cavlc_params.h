@@ -14,7 +14,6 @@ struct alignas(16) PieceRange {
     uint32_t first, count;
     uint32_t slice;
     uint32_t slice_first;  // its first macroblock
-    uint32_t ends_slice;
 };
 
 // The threads of a piece: a thread owns a block or a macroblock's header. Threads of one kind are beside each other:

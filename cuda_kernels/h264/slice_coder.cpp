@@ -11,8 +11,8 @@ std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices) {
     std::vector<PieceRange> ranges;
     for (uint32_t s = 0; s < slices.size(); s++)
         for (uint32_t i = 0; i < slices[s].count; i += kPieceMacroblocks) {
-            const uint32_t left = slices[s].count - i, count = min_of(left, uint32_t{kPieceMacroblocks});
-            ranges.push_back({slices[s].first + i, count, s, slices[s].first, left == count});
+            const uint32_t count = min_of(slices[s].count - i, uint32_t{kPieceMacroblocks});
+            ranges.push_back({slices[s].first + i, count, s, slices[s].first});
         }
     return ranges;
 }
@@ -23,7 +23,7 @@ std::vector<GroupRange> make_groups(const std::vector<PieceRange> &pieces) {
         const bool begins_slice = pieces[i].first == pieces[i].slice_first;
         if (begins_slice || groups.back().count == kGroupPieces) groups.push_back({i, 0, begins_slice, 0});
         groups.back().count++;
-        groups.back().ends_slice = pieces[i].ends_slice;
+        groups.back().ends_slice = i + 1 == pieces.size() || pieces[i + 1].slice != pieces[i].slice;
     }
     return groups;
 }
