@@ -14,6 +14,15 @@ struct BitCounter {
     CUDAENC_HD void put(uint32_t, uint32_t count) { bits += count; }
 };
 
+// This one joins what has 32 bits at most, to be put at once.
+struct JoinedBits {
+    uint32_t bits = 0, count = 0;
+    CUDAENC_HD void put(uint32_t value, uint32_t value_bits) {
+        bits = bits << value_bits | value;
+        count += value_bits;
+    }
+};
+
 // ---- Exp-Golomb codes (9.1)
 
 // ue(v), v below 2^16 - 1
@@ -109,18 +118,17 @@ CUDAENC_HD void code_block(const CavlcTables &tables, const BlockCode &code, uin
     int last = floor_log2(nonzero);
     uint32_t zeros_left = static_cast<uint32_t>(last) + 1 - total;
     const CodeWord zeros = tables.total_zeros[code.zeros][16 * (total - 1) + zeros_left];
-    uint32_t bits = code_bits(zeros), count = code_length(zeros);
+    JoinedBits joined{code_bits(zeros), code_length(zeros)};
     CUDAENC_NO_UNROLL
     for (rest = nonzero ^ 1u << last; rest && zeros_left; rest ^= 1u << last) {
         const int next = floor_log2(rest);
         const uint32_t run = static_cast<uint32_t>(last - next - 1);
         const CodeWord word = tables.run_before[16 * (min_of(zeros_left, 7u) - 1) + run];
-        bits = bits << code_length(word) | code_bits(word);
-        count += code_length(word);
+        joined.put(code_bits(word), code_length(word));
         zeros_left -= run;
         last = next;
     }
-    out.put(bits, count);
+    out.put(joined.bits, joined.count);
 }
 
 // The column of table 9-5 for nC of a luma block or of a block of chroma AC.

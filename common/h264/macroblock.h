@@ -15,15 +15,15 @@ enum class ChromaFormat : uint8_t { c400, c420, c422, c444 };  // chroma_format_
 // A prediction mode as it is written: the predicted one, or rem_intra4x4_pred_mode (rem_intra8x8_pred_mode), 0 to 7.
 inline constexpr uint8_t kPredictedMode = 8;
 
-struct Macroblock {
+struct alignas(8) Macroblock {
     MacroblockType type;
     uint8_t intra_chroma_pred_mode;  // 0 to 3; 4:2:0 and 4:2:2 only
     uint8_t intra_16x16_pred_mode;   // 0 to 3; I_16x16 only
     uint8_t coded_block_pattern;  // bits 0 to 3: luma 8x8 blocks (all or none of I_16x16), bits 4 and 5: chroma (7.4.5)
-    int8_t qp_delta;              // mb_qp_delta; 0 where the syntax has none
-    uint8_t first_in_slice;       // 1: a slice begins here
-    uint8_t pred_mode[16];  // I_4x4: of the blocks in the order of 6.4.3; I_8x8: the first four, of the 8x8 blocks
-    uint16_t slice;         // which one of the picture's, from 0
+    uint8_t pred_mode[16];   // I_4x4: of the blocks in the order of 6.4.3; I_8x8: the first four, of the 8x8 blocks
+    int8_t qp_delta;         // mb_qp_delta; 0 where the syntax has none
+    uint8_t first_in_slice;  // 1: a slice begins here
+    uint16_t slice;          // which one of the picture's, from 0
 };
 static_assert(sizeof(Macroblock) == 24);
 

@@ -83,28 +83,29 @@ CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m
     const bool chroma = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422;
     const uint32_t pattern = m.coded_block_pattern;
     if (m.type == MacroblockType::pcm) return put_ue(25, out);
+    JoinedBits joined;
     if (m.type == MacroblockType::i16x16) {  // table 7-11
-        put_ue(1 + m.intra_16x16_pred_mode + 4 * (pattern >> 4) + (pattern & 15 ? 12u : 0u), out);
+        put_ue(1 + m.intra_16x16_pred_mode + 4 * (pattern >> 4) + (pattern & 15 ? 12u : 0u), joined);
     } else {
-        uint32_t bits = 1, count = 1;  // mb_type
-        if (f.transform_8x8_mode) bits = 2u | (m.type == MacroblockType::i8x8), count = 2;
-        const int modes = m.type == MacroblockType::i8x8 ? 4 : 16;
-        CUDAENC_NO_UNROLL
-        for (int i = 0; i < modes; i += 4) {
+        put_ue(0, joined);
+        if (f.transform_8x8_mode) joined.put(m.type == MacroblockType::i8x8, 1);
+        CUDAENC_UNROLL
+        for (int i = 0; i < 16; i += 4) {
+            if (i && m.type == MacroblockType::i8x8) break;
             CUDAENC_UNROLL
             for (int k = i; k < i + 4; k++) {
                 const bool predicted = m.pred_mode[k] == kPredictedMode;
-                bits = predicted ? bits << 1 | 1 : bits << 4 | m.pred_mode[k];
-                count += predicted ? 1 : 4;
+                joined.put(predicted ? 1 : m.pred_mode[k], predicted ? 1 : 4);
             }
-            out.put(bits, count);
-            bits = count = 0;
+            out.put(joined.bits, joined.count);
+            joined = {};
         }
     }
-    if (chroma) put_ue(m.intra_chroma_pred_mode, out);
+    if (chroma) put_ue(m.intra_chroma_pred_mode, joined);
     if (m.type != MacroblockType::i16x16)
-        put_ue(chroma ? kCodedBlockPatternCodes[pattern] : kCodedBlockPatternCodesLuma[pattern], out);
-    if (m.type == MacroblockType::i16x16 || pattern) put_se(m.qp_delta, out);
+        put_ue(chroma ? kCodedBlockPatternCodes[pattern] : kCodedBlockPatternCodesLuma[pattern], joined);
+    if (m.type == MacroblockType::i16x16 || pattern) put_se(m.qp_delta, joined);
+    out.put(joined.bits, joined.count);
 }
 
 // Samples of I_PCM: a block's 16 of so many bits.

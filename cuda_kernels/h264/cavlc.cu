@@ -44,7 +44,8 @@ DEVICE Unit unit_of_thread() {
     if (i < Threads::kLumaDc) return unit(UnitKind::luma_dc, macroblock, i * kLumaBlocks + kLumaDcBlock, 0);
     if (i < Threads::kLumaDc + Threads::kChromaDc)
         return unit(UnitKind::chroma_dc, macroblock, kChromaDcBlock, i - Threads::kLumaDc);
-    return unit(i == Threads::kLumaDc + Threads::kChromaDc ? UnitKind::header : UnitKind::none, macroblock, 0, 0);
+    const uint32_t header = static_cast<uint32_t>(thread_x()) - Threads::kHeaders;
+    return header < kPieceMacroblocks ? unit(UnitKind::header, header, 0, 0) : unit(UnitKind::none, 0, 0, 0);
 }
 
 // Where its bits are in the order of the macroblock, 0 to kUnits - 1. Samples of I_PCM are in the order of blocks; the
@@ -155,6 +156,16 @@ DEVICE Kind kind_of(const Macroblock *macroblock) {
     return {begin.type, begin.pattern};
 }
 
+DEVICE Macroblock load_macroblock(const Macroblock *macroblock) {
+    uint64_t words[sizeof(Macroblock) / 8];
+    CUDAENC_UNROLL
+    for (size_t i = 0; i < sizeof(Macroblock) / 8; i++)
+        words[i] = load_readonly(reinterpret_cast<const uint64_t *>(macroblock) + i);
+    Macroblock loaded;
+    __builtin_memcpy(&loaded, words, sizeof loaded);
+    return loaded;
+}
+
 // total_coeff of a block that has an nC, counted from the levels of its macroblock.
 template <ChromaFormat F>
 DEVICE int count_total(const CavlcTables *tables, const Kind &m, const int16_t *levels, int block) {
@@ -199,7 +210,7 @@ DEVICE void code_unit(const CavlcArguments &p, const UnitCode &u, Bits &out) {
                 out.put(bits >> (32 - part), part);
             }
         }
-        code_macroblock_header(p.format, *u.macroblock, out);
+        code_macroblock_header(p.format, load_macroblock(u.macroblock), out);
     } else if (u.pcm) {
         if (u.block < pcm_blocks(F)) code_pcm_block(p.format, u.block, u.samples, out);
     } else if (u.coded) {
@@ -216,12 +227,13 @@ constexpr int kSlotWords = 19;
 template <ChromaFormat F>
 DEVICE void code_piece(const CavlcArguments &p) {
     constexpr int kBlocks = blocks_per_macroblock(F), kThreads = PieceThreads<F>::kThreads, kWarps = kThreads / 32;
-    constexpr int kUnits = PieceThreads<F>::kUnits;
+    constexpr int kUnits = PieceThreads<F>::kUnits, kHeaders = PieceThreads<F>::kHeaders,
+                  kBlockThreads = kPieceMacroblocks * (kUnits - 1);
     constexpr uint32_t kWindowWords = most_piece_words(F);
     SHARED(uint8_t, totals, kPieceMacroblocks *kBlocks);
-    SHARED(uint32_t, levels, kThreads *kLevelPitch);  // then the bits of the piece
-    static_assert(kWindowWords <= kThreads * kLevelPitch);
-    SHARED(uint32_t, slots, kThreads *kSlotWords);
+    SHARED(uint32_t, levels, kBlockThreads *kLevelPitch);  // then the bits of the piece
+    static_assert(kWindowWords <= kBlockThreads * kLevelPitch);
+    SHARED(uint32_t, slots, kPieceMacroblocks *kUnits *kSlotWords);
     SHARED(uint32_t, bits_before, kThreads);  // by order: of the own unit, then of all before
     SHARED(uint8_t, pcm_macroblocks, kPieceMacroblocks);
     const int thread = thread_x();
@@ -250,7 +262,10 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const bool part_of_8x8 = coded && unit.kind == UnitKind::luma && m.type == MacroblockType::i8x8;
     const bool ac =
         unit.kind == UnitKind::chroma_ac || (unit.kind == UnitKind::luma && m.type == MacroblockType::i16x16);
-    uint32_t *own_levels = &levels[thread * kLevelPitch];
+    const int number = thread < kBlockThreads ? thread  // of what is in shared memory
+                       : thread >= kHeaders   ? min_of(thread - kHeaders, kPieceMacroblocks - 1) + kBlockThreads
+                                              : 0;
+    uint32_t *own_levels = &levels[min_of(number, kBlockThreads - 1) * kLevelPitch];
     BlockWords block{};
     if (coded) block = load_block(macroblock_levels + 16 * unit.block);
     int left = -1, above = -1;  // total_coeff
@@ -315,7 +330,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
     if (begins_slice && unit.macroblock == 0) code.slice_header = p.headers + p.ranges[piece].slice;
 
     // Each unit into its slot; then it is known where its bits begin.
-    uint32_t *slot = opaque_shared(&slots[thread * kSlotWords]);
+    uint32_t *slot = opaque_shared(&slots[number * kSlotWords]);
     const int order = unit.macroblock * kUnits + order_in_macroblock<F>(unit, pcm);
     uint32_t own_bits = 0;
     if (present) {
@@ -382,7 +397,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
 #if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ < 800
 constexpr int kMultiprocessorThreads = 1024;
 #elif CUDAENC_DEVICE_CODE && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000)
-constexpr int kMultiprocessorThreads = 1792;
+constexpr int kMultiprocessorThreads = 2048;
 #else
 constexpr int kMultiprocessorThreads = 1440;
 #endif

@@ -17,13 +17,16 @@ struct alignas(16) PieceRange {
 };
 
 // The threads of a piece: a thread owns a block or a macroblock's header. Threads of one kind are beside each other:
-// luma blocks, AC of chroma, DC of luma, DC of chroma, headers.
+// luma blocks, AC of chroma, DC of luma, DC of chroma, headers, these in a warp of their own where there is shared
+// memory for one more.
 template <ChromaFormat F>
 struct PieceThreads {
     static constexpr int kLuma = 16 * luma_components(F), kChromaAc = 2 * chroma_blocks(F),
                          kLumaDc = luma_components(F), kChromaDc = chroma_blocks(F) ? 2 : 0;  // of a macroblock
     static constexpr int kUnits = kLuma + kChromaAc + kLumaDc + kChromaDc + 1;
-    static constexpr int kThreads = (kPieceMacroblocks * kUnits + 31) / 32 * 32;
+    static constexpr int kHeaders =
+        F == ChromaFormat::c444 ? kPieceMacroblocks * (kUnits - 1) : (kPieceMacroblocks * (kUnits - 1) + 31) / 32 * 32;
+    static constexpr int kThreads = (kHeaders + kPieceMacroblocks + 31) / 32 * 32;
 };
 
 // Words that the bits of a piece take at most: macroblock_layer(), what is filled up, a slice header.
