@@ -116,28 +116,49 @@ typedef enum CudaencJ2kTileParts {
     CUDAENC_J2K_TILE_PART_COMPONENT = 2,  /**< where the component does */
 } CudaencJ2kTileParts;
 
+/* Restrictions that an application makes (Rsiz), with their levels. Options that are left open follow them, others are
+ * refused where they do not comply, and so is a frame that is larger than its profile and level allow. */
+typedef enum CudaencJ2kProfile {
+    CUDAENC_J2K_NO_PROFILE,
+    CUDAENC_J2K_CINEMA_2K, /**< digital cinema, DCP */
+    CUDAENC_J2K_CINEMA_4K,
+    CUDAENC_J2K_IMF_2K, /**< IMF Application 2E: 9/7, one tile */
+    CUDAENC_J2K_IMF_4K,
+    CUDAENC_J2K_IMF_8K,
+    CUDAENC_J2K_IMF_2K_R, /**< 5/3 */
+    CUDAENC_J2K_IMF_4K_R,
+    CUDAENC_J2K_IMF_8K_R,
+    CUDAENC_J2K_BROADCAST, /**< broadcast contribution: one or four tiles, 9/7 or 5/3 */
+} CudaencJ2kProfile;
+
 typedef struct CudaencJ2kOptions {
-    int format;      /**< CudaencJ2kFileFormat; default jp2 */
+    int profile;    /**< CudaencJ2kProfile; default none */
+    int main_level; /**< of IMF 1..11, of broadcast 1..7; 0 (default): the lowest one that has the samples a second */
+    int sub_level;  /**< of IMF, 0..9: limits the bit rate; 0 (default): does not */
+    int frame_rate_num, frame_rate_den; /**< frames/s; 0/x (default): unknown, not allowed with a profile */
+    int format;      /**< CudaencJ2kFileFormat; -1 (default): jp2; with a profile the bare codestream */
     int tile_width;  /**< samples, 0: as wide as the picture (default) */
     int tile_height; /**< samples, 0: as high as the picture (default) */
-    int pred;        /**< CudaencJ2kWavelet; default dwt97; dwt53 is lossless */
+    int pred;        /**< CudaencJ2kWavelet; dwt53 is lossless; -1 (default): dwt97, or what the profile demands */
     int quality;     /**< 1..100, Q-factor of dwt97; default 90; dwt53 does not use it */
-    int levels;      /**< decompositions, 0..32; default 5 */
+    int levels;      /**< decompositions, 0..32; -1 (default): 5, or as many as the profile allows */
     int cblk_width;  /**< power of two, 4..1024; width x height at most 4096; default 32 */
     int cblk_height;
     int cblk_style;        /**< sum of CudaencJ2kStyle; default 0 */
     const char *precincts; /**< "WxH[,WxH...]", powers of two, highest resolution first, the last one repeats; NULL or
-                                "": 32768x32768 (default) */
-    int prog;              /**< CudaencJ2kProgression; default LRCP */
+                                "" (default): 32768x32768, or what the profile demands */
+    int prog;              /**< CudaencJ2kProgression; -1 (default): LRCP, with a profile CPRL */
     const char *poc;       /**< progression order changes, "RS,CS,LYE,RE,CE,ORDER[/...]": from resolution RS and
                                 component CS to those before RE and CE, layers before LYE, in an order named as lrcp;
-                                they hold for all tiles instead of prog. NULL or "": none (default) */
-    int tile_parts;        /**< CudaencJ2kTileParts; default 0: one a tile */
-    int mct;             /**< component transform of the first three components: -1 auto (on for RGB; default), 0, 1 */
-    int guard_bits;      /**< 1..7; default 2 */
+                                they hold for all tiles instead of prog. NULL or "" (default): none, or what the
+                                profile demands */
+    int tile_parts;        /**< CudaencJ2kTileParts; 0 (default): one a tile, with a profile one a component */
+    int mct; /**< component transform of the first three components: -1 auto (on for RGB and digital cinema; default),
+                0, 1 */
+    int guard_bits;      /**< 1..7; -1 (default): 2, or what the profile demands */
     int sop;             /**< 1: SOP marker segment before each packet; default 0 */
     int eph;             /**< 1: EPH marker after each packet header; default 0 */
-    int tlm;             /**< 1: TLM marker segments in the main header; default 0 */
+    int tlm;             /**< 1: TLM marker segments in the main header; -1 (default): with a profile */
     int plt;             /**< 1: PLT marker segments in the tile-part headers; default 0 */
     const char *comment; /**< text of a COM marker segment; NULL: the library's name and version; "": none */
 } CudaencJ2kOptions;

@@ -161,14 +161,10 @@ const char *cudaenc_error_string(int code) {
 
 void cudaenc_j2k_defaults(CudaencJ2kOptions *options) {
     *options = {};
-    options->format = CUDAENC_J2K_JP2;
-    options->pred = CUDAENC_J2K_DWT97;
+    options->format = options->pred = options->levels = options->prog = options->mct = -1;
+    options->guard_bits = options->tlm = -1;
     options->quality = 90;
-    options->levels = 5;
     options->cblk_width = options->cblk_height = 32;
-    options->prog = CUDAENC_J2K_LRCP;
-    options->mct = -1;
-    options->guard_bits = 2;
 }
 
 void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {

@@ -57,11 +57,49 @@ static av_cold int j2k_cuda_close(AVCodecContext *avctx)
     return 0;
 }
 
+static const char *const profile_names[] = {
+    [CUDAENC_J2K_NO_PROFILE] = "none",
+    [CUDAENC_J2K_CINEMA_2K]  = "cinema2k",
+    [CUDAENC_J2K_CINEMA_4K]  = "cinema4k",
+    [CUDAENC_J2K_IMF_2K]     = "imf2k",
+    [CUDAENC_J2K_IMF_4K]     = "imf4k",
+    [CUDAENC_J2K_IMF_8K]     = "imf8k",
+    [CUDAENC_J2K_IMF_2K_R]   = "imf2k_r",
+    [CUDAENC_J2K_IMF_4K_R]   = "imf4k_r",
+    [CUDAENC_J2K_IMF_8K_R]   = "imf8k_r",
+    [CUDAENC_J2K_BROADCAST]  = "broadcast",
+};
+
+/* Whether the library codes without loss: by the option, else by the profile. */
+static int is_lossless(const CudaencJ2kOptions *j2k)
+{
+    if (j2k->pred >= 0)
+        return j2k->pred == CUDAENC_J2K_DWT53;
+    return j2k->profile >= CUDAENC_J2K_IMF_2K_R && j2k->profile <= CUDAENC_J2K_IMF_8K_R;
+}
+
+/* The options in a few words. */
+static void describe(const CudaencJ2kOptions *j2k, char *line, size_t size)
+{
+    int profile = j2k->profile != CUDAENC_J2K_NO_PROFILE;
+    int jp2     = j2k->format >= 0 ? j2k->format == CUDAENC_J2K_JP2 : !profile;
+    char coding[32] = "5/3 lossless", levels[16] = "";
+
+    if (!is_lossless(j2k))
+        snprintf(coding, sizeof(coding), "9/7 quality %d", j2k->quality);
+    if (j2k->levels >= 0 || !profile)
+        snprintf(levels, sizeof(levels), "%d levels, ", j2k->levels >= 0 ? j2k->levels : 5);
+    snprintf(line, size, "%s%s%s, %s, %s%dx%d blocks", jp2 ? "jp2" : "j2k", profile ? " " : "",
+             profile ? profile_names[j2k->profile] : "", coding, levels, j2k->cblk_width,
+             j2k->cblk_height);
+}
+
 static av_cold int j2k_cuda_init(AVCodecContext *avctx)
 {
     J2kCudaContext *s = avctx->priv_data;
+    AVRational rate   = avctx->framerate;
     CudaencConfig config;
-    char summary[128], coding[32];
+    char summary[128];
     int quality;
 
     cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
@@ -76,18 +114,14 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
     if (!config.j2k.comment && avctx->flags & AV_CODEC_FLAG_BITEXACT)
         config.j2k.comment = "cudaenc";
 
-    if (s->j2k.pred == CUDAENC_J2K_DWT53) {
-        if (s->quality >= 0 || avctx->flags & AV_CODEC_FLAG_QSCALE)
-            av_log(avctx, AV_LOG_WARNING, "pred dwt53 is lossless, quality %d has no effect\n",
-                   quality);
-        snprintf(coding, sizeof(coding), "5/3 lossless");
-    } else {
-        snprintf(coding, sizeof(coding), "9/7 quality %d", quality);
-    }
-    snprintf(summary, sizeof(summary), "%s, %s, %d levels, %dx%d blocks",
-             s->j2k.format == CUDAENC_J2K_JP2 ? "jp2" : "j2k", coding, s->j2k.levels,
-             s->j2k.cblk_width, s->j2k.cblk_height);
+    if (rate.num <= 0 || rate.den <= 0)
+        rate = av_inv_q(avctx->time_base);
+    if (rate.num > 0 && rate.den > 0)
+        av_reduce(&config.j2k.frame_rate_num, &config.j2k.frame_rate_den, rate.num, rate.den, 1 << 30);
 
+    if (is_lossless(&config.j2k) && (s->quality >= 0 || avctx->flags & AV_CODEC_FLAG_QSCALE))
+        av_log(avctx, AV_LOG_WARNING, "pred dwt53 is lossless, quality %d has no effect\n", quality);
+    describe(&config.j2k, summary, sizeof(summary));
     return ff_cudaenc_init(avctx, &s->common, &config, summary);
 }
 
@@ -95,17 +129,30 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
 #define VE CUDAENC_OPTION_FLAGS
 static const AVOption options[] = {
     CUDAENC_COMMON_OPTIONS(J2kCudaContext),
-    { "format",      "File format of a packet",                                        OFFSET(j2k.format),      AV_OPT_TYPE_INT,    { .i64 = CUDAENC_J2K_JP2 }, CUDAENC_J2K_CODESTREAM, CUDAENC_J2K_JP2, VE, .unit = "format" },
+    { "profile",     "Restrictions that an application makes: sets what it demands, refuses what it does not allow", OFFSET(j2k.profile), AV_OPT_TYPE_INT, { .i64 = CUDAENC_J2K_NO_PROFILE }, CUDAENC_J2K_NO_PROFILE, CUDAENC_J2K_BROADCAST, VE, .unit = "profile" },
+    { "none",        "No restrictions",                                                0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_NO_PROFILE }, 0, 0, VE, .unit = "profile" },
+    { "cinema2k",    "Digital cinema (DCP), 2K: 9/7, xyz12",                           0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_CINEMA_2K }, 0, 0, VE, .unit = "profile" },
+    { "cinema4k",    "Digital cinema (DCP), 4K, with a 2K portion",                    0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_CINEMA_4K }, 0, 0, VE, .unit = "profile" },
+    { "imf2k",       "IMF Application 2E, up to 2048x1556: 9/7, one tile",             0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_IMF_2K }, 0, 0, VE, .unit = "profile" },
+    { "imf4k",       "The same, up to 4096x3112",                                      0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_IMF_4K }, 0, 0, VE, .unit = "profile" },
+    { "imf8k",       "The same, up to 8192x6224",                                      0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_IMF_8K }, 0, 0, VE, .unit = "profile" },
+    { "imf2k_r",     "IMF Application 2E, up to 2048x1556: 5/3, lossless",             0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_IMF_2K_R }, 0, 0, VE, .unit = "profile" },
+    { "imf4k_r",     "The same, up to 4096x3112",                                      0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_IMF_4K_R }, 0, 0, VE, .unit = "profile" },
+    { "imf8k_r",     "The same, up to 8192x6224",                                      0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_IMF_8K_R }, 0, 0, VE, .unit = "profile" },
+    { "broadcast",   "Broadcast contribution: one or four tiles, 9/7 or 5/3",          0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_BROADCAST }, 0, 0, VE, .unit = "profile" },
+    { "main_level",  "Main level of IMF (1 to 11) and broadcast (1 to 7); 0: the lowest one that has the samples a second", OFFSET(j2k.main_level), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 11, VE },
+    { "sub_level",   "Sub level of IMF, which limits the bit rate; 0: does not",       OFFSET(j2k.sub_level),   AV_OPT_TYPE_INT,    { .i64 = 0 }, 0, 9, VE },
+    { "format",      "File format of a packet; not set: jp2, with a profile j2k",      OFFSET(j2k.format),      AV_OPT_TYPE_INT,    { .i64 = -1 }, -1, CUDAENC_J2K_JP2, VE, .unit = "format" },
     { "j2k",         "Bare codestream, as MXF and digital cinema have it",             0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_CODESTREAM }, 0, 0, VE, .unit = "format" },
     { "jp2",         "Codestream in JP2 boxes, with colour space and ICC profile",     0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_JP2 }, 0, 0, VE, .unit = "format" },
     { "tile_width",  "Tile width in samples, 0: as wide as the picture",               OFFSET(j2k.tile_width),  AV_OPT_TYPE_INT,    { .i64 = 0 }, 0, 1 << 30, VE },
     { "tile_height", "Tile height in samples, 0: as high as the picture",              OFFSET(j2k.tile_height), AV_OPT_TYPE_INT,    { .i64 = 0 }, 0, 1 << 30, VE },
-    { "pred",        "Wavelet: lossy 9/7 or lossless 5/3",                             OFFSET(j2k.pred),        AV_OPT_TYPE_INT,    { .i64 = CUDAENC_J2K_DWT97 }, CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53, VE, .unit = "pred" },
+    { "pred",        "Wavelet: lossy 9/7 or lossless 5/3; not set: the profile's, else dwt97", OFFSET(j2k.pred), AV_OPT_TYPE_INT,    { .i64 = -1 }, -1, CUDAENC_J2K_DWT53, VE, .unit = "pred" },
     { "dwt97",       "Irreversible 9/7: lossy, see quality",                           0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT97 }, 0, 0, VE, .unit = "pred" },
     { "dwt97int",    "The same as dwt97, under the name the jpeg2000 encoder has",     0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT97 }, 0, 0, VE, .unit = "pred" },
     { "dwt53",       "Reversible 5/3: lossless",                                       0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT53 }, 0, 0, VE, .unit = "pred" },
     { "quality",     "Quality of dwt97, 1 (worst) to 100 (best); -1: what -q:v says, else 90", OFFSET(quality), AV_OPT_TYPE_INT,    { .i64 = -1 }, -1, 100, VE },
-    { "levels",      "Wavelet decompositions, each halves width and height",           OFFSET(j2k.levels),      AV_OPT_TYPE_INT,    { .i64 = 5 }, 0, 32, VE },
+    { "levels",      "Wavelet decompositions, each halves width and height; -1: 5, or as many as the profile allows", OFFSET(j2k.levels), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 32, VE },
     { "cblk_width",  "Code-block width, a power of two; width x height is at most 4096", OFFSET(j2k.cblk_width), AV_OPT_TYPE_INT,    { .i64 = 32 }, 4, 1024, VE },
     { "cblk_height", "Code-block height, a power of two; width x height is at most 4096", OFFSET(j2k.cblk_height), AV_OPT_TYPE_INT,  { .i64 = 32 }, 4, 1024, VE },
     { "cblk_style",  "Code-block style, any combination",                              OFFSET(j2k.cblk_style),  AV_OPT_TYPE_FLAGS,  { .i64 = 0 }, 0, 63, VE, .unit = "cblk_style" },
@@ -115,23 +162,23 @@ static const AVOption options[] = {
     { "vsc",         "Vertically causal contexts",                                     0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_VSC }, 0, 0, VE, .unit = "cblk_style" },
     { "erterm",      "Predictable termination, by which decoders find errors",         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_ERTERM }, 0, 0, VE, .unit = "cblk_style" },
     { "segsym",      "Segmentation symbols, by which decoders find errors",            0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_SEGSYM }, 0, 0, VE, .unit = "cblk_style" },
-    { "precincts",   "Precinct sizes WxH[,WxH...], powers of two, highest resolution first, the last one repeats; not set: 32768x32768", OFFSET(j2k.precincts), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
-    { "prog",        "Progression order of the packets of a codestream",               OFFSET(j2k.prog),        AV_OPT_TYPE_INT,    { .i64 = CUDAENC_J2K_LRCP }, CUDAENC_J2K_LRCP, CUDAENC_J2K_CPRL, VE, .unit = "prog" },
+    { "precincts",   "Precinct sizes WxH[,WxH...], powers of two, highest resolution first, the last one repeats; not set: the profile's, else 32768x32768", OFFSET(j2k.precincts), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
+    { "prog",        "Progression order of the packets of a codestream; not set: lrcp, with a profile cprl", OFFSET(j2k.prog), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, CUDAENC_J2K_CPRL, VE, .unit = "prog" },
     { "lrcp",        "Layer, resolution, component, position",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_LRCP }, 0, 0, VE, .unit = "prog" },
     { "rlcp",        "Resolution, layer, component, position",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RLCP }, 0, 0, VE, .unit = "prog" },
     { "rpcl",        "Resolution, position, component, layer",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RPCL }, 0, 0, VE, .unit = "prog" },
     { "pcrl",        "Position, component, resolution, layer",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_PCRL }, 0, 0, VE, .unit = "prog" },
     { "cprl",        "Component, position, resolution, layer",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_CPRL }, 0, 0, VE, .unit = "prog" },
     { "poc",         "Progression order changes RS,CS,LYE,RE,CE,ORDER[/...]: packets from resolution RS and component CS to those before RE and CE, layers before LYE, in an order named as prog's", OFFSET(j2k.poc), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
-    { "tile_parts",  "Cut tiles into tile-parts, at most 255 a tile",                  OFFSET(j2k.tile_parts),  AV_OPT_TYPE_FLAGS,  { .i64 = 0 }, 0, CUDAENC_J2K_TILE_PART_RESOLUTION | CUDAENC_J2K_TILE_PART_COMPONENT, VE, .unit = "tile_parts" },
+    { "tile_parts",  "Cut tiles into tile-parts, at most 255 a tile; not set: with a profile component", OFFSET(j2k.tile_parts), AV_OPT_TYPE_FLAGS, { .i64 = 0 }, 0, CUDAENC_J2K_TILE_PART_RESOLUTION | CUDAENC_J2K_TILE_PART_COMPONENT, VE, .unit = "tile_parts" },
     { "resolution",  "Where the resolution changes from a packet to the next",         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_TILE_PART_RESOLUTION }, 0, 0, VE, .unit = "tile_parts" },
     { "component",   "Where the component does",                                       0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_TILE_PART_COMPONENT }, 0, 0, VE, .unit = "tile_parts" },
     { "mct",         "Multiple component transform of the first three components, which must be of one size and depth", OFFSET(j2k.mct), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 1, VE, .unit = "mct" },
-    { "auto",        "On for RGB, off for everything else",                            0,                       AV_OPT_TYPE_CONST,  { .i64 = -1 }, 0, 0, VE, .unit = "mct" },
-    { "guard_bits",  "Guard bits against overflow of the wavelet's subbands",          OFFSET(j2k.guard_bits),  AV_OPT_TYPE_INT,    { .i64 = 2 }, 1, 7, VE },
+    { "auto",        "On for RGB and digital cinema, off for everything else",         0,                       AV_OPT_TYPE_CONST,  { .i64 = -1 }, 0, 0, VE, .unit = "mct" },
+    { "guard_bits",  "Guard bits against overflow of the wavelet's subbands, 1 to 7; -1: the profile's, else 2", OFFSET(j2k.guard_bits), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 7, VE },
     { "sop",         "SOP marker segment before every packet of the codestream",       OFFSET(j2k.sop),         AV_OPT_TYPE_BOOL,   { .i64 = 0 }, 0, 1, VE },
     { "eph",         "EPH marker after every packet header",                           OFFSET(j2k.eph),         AV_OPT_TYPE_BOOL,   { .i64 = 0 }, 0, 1, VE },
-    { "tlm",         "TLM marker segments: the lengths of the tile-parts, in the main header", OFFSET(j2k.tlm), AV_OPT_TYPE_BOOL,   { .i64 = 0 }, 0, 1, VE },
+    { "tlm",         "TLM marker segments: the lengths of the tile-parts, in the main header; auto: with a profile", OFFSET(j2k.tlm), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
     { "plt",         "PLT marker segments: the lengths of the packets, in the tile-part headers", OFFSET(j2k.plt), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "comment",     "Text of the COM marker segment, empty: none; not set: the library's name and version", OFFSET(j2k.comment), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
     { NULL }

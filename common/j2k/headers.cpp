@@ -16,7 +16,7 @@ namespace {
 void put_siz(Bytes &out, const Params &p) {  // A.5.1
     out.put16(kSiz);
     out.put16(38 + 3 * static_cast<uint32_t>(p.components.size()));
-    out.put16(0);  // Rsiz: no restriction
+    out.put16(static_cast<uint32_t>(p.rsiz));
     out.put32(p.width), out.put32(p.height), out.put32(0), out.put32(0);
     out.put32(p.tile_width), out.put32(p.tile_height), out.put32(0), out.put32(0);
     out.put16(static_cast<uint32_t>(p.components.size()));

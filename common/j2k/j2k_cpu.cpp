@@ -13,6 +13,7 @@
 #include "headers.h"
 #include "j2k.h"
 #include "load_cpu.h"
+#include "profile.h"
 #include "t1_cpu.h"
 #include "t2.h"
 
@@ -242,6 +243,10 @@ class J2kCpuEncoder : public CpuEncoder {
             part_at[t + 1] = part_at[t] + size;
         }
         const uint64_t codestream = part_at.back() + 2;
+        std::array<uint64_t, kLimitedTileParts> limited{};
+        for (size_t t = 0; t < std::min(limited.size(), g_.tile_parts.size()); t++)
+            limited[t] = part_at[t + 1] - part_at[t];
+        check_sizes(p_, codestream, limited);
         std::vector<uint8_t> boxes;
         if (p_.jp2)
             boxes = make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,

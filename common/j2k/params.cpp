@@ -11,6 +11,7 @@
 #include "../hd.h"
 #include "../option_checks.h"
 #include "dwt.h"
+#include "profile.h"
 
 namespace cudaenc::j2k {
 
@@ -220,19 +221,22 @@ void set_irreversible(Params &params, int quality) {
 
 Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options) {
     check_format(format, kMaxSize);
-    check_range("format", options.format, CUDAENC_J2K_CODESTREAM, CUDAENC_J2K_JP2);
-    check_range("pred", options.pred, CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53);
-    check_range("prog", options.prog, CUDAENC_J2K_LRCP, CUDAENC_J2K_CPRL);
+    check_range("profile", options.profile, CUDAENC_J2K_NO_PROFILE, CUDAENC_J2K_BROADCAST);
+    check_range("main_level", options.main_level, 0, 11);
+    check_range("sub_level", options.sub_level, 0, 9);
+    check_range("format", options.format, -1, CUDAENC_J2K_JP2);
+    check_range("pred", options.pred, -1, CUDAENC_J2K_DWT53);
+    check_range("prog", options.prog, -1, CUDAENC_J2K_CPRL);
     check_range("quality", options.quality, 1, 100);
-    check_range("levels", options.levels, 0, kMaxLevels);
+    check_range("levels", options.levels, -1, kMaxLevels);
     check_range("cblk_style", options.cblk_style, 0, static_cast<int>(kStyles) - 1);
     check_range("mct", options.mct, -1, 1);
-    check_range("guard_bits", options.guard_bits, 1, 7);
+    if (options.guard_bits != -1) check_range("guard_bits", options.guard_bits, 1, 7);
     check_range("tile_parts", options.tile_parts, 0,
                 CUDAENC_J2K_TILE_PART_RESOLUTION | CUDAENC_J2K_TILE_PART_COMPONENT);
     check_flag("sop", options.sop);
     check_flag("eph", options.eph);
-    check_flag("tlm", options.tlm);
+    check_range("tlm", options.tlm, -1, 1);
     check_flag("plt", options.plt);
 
     Params p{};
@@ -245,8 +249,12 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
 
     check_range("tile_width", options.tile_width, 0, 1 << 30);
     check_range("tile_height", options.tile_height, 0, 1 << 30);
-    p.tile_width = options.tile_width ? std::min(options.tile_width, p.width) : p.width;
-    p.tile_height = options.tile_height ? std::min(options.tile_height, p.height) : p.height;
+    // Profiles look at tiles' sizes, also where the picture ends before them.
+    const auto tile_side = [&](int option, int side) {
+        return !option ? side : options.profile ? option : std::min(option, side);
+    };
+    p.tile_width = tile_side(options.tile_width, p.width);
+    p.tile_height = tile_side(options.tile_height, p.height);
     p.tiles_x = static_cast<int>(ceil_div(p.width, p.tile_width));
     p.tiles_y = static_cast<int>(ceil_div(p.height, p.tile_height));
     if (int64_t{p.tiles_x} * p.tiles_y > kMaxTiles)
@@ -254,18 +262,26 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
                              p.tile_width, p.tile_height, p.width, p.height,
                              static_cast<long long>(p.tiles_x) * p.tiles_y, kMaxTiles));
 
-    p.levels = options.levels;
+    // What is left open follows the profile.
+    const int profile = options.profile;
+    const auto or_else = [](int option, int otherwise) { return option < 0 ? otherwise : option; };
+    p.levels = or_else(options.levels, default_levels(profile, p.tile_width));
     p.cblk_width_log2 = power_of_two("cblk_width", options.cblk_width, 4, 1024);
     p.cblk_height_log2 = power_of_two("cblk_height", options.cblk_height, 4, 1024);
     if (p.cblk_width_log2 + p.cblk_height_log2 > 12)
         refuse(format_string("cblk_width %d x cblk_height %d is not allowed: a code-block has at most 4096 samples",
                              options.cblk_width, options.cblk_height));
     p.style = static_cast<uint32_t>(options.cblk_style);
-    parse_precincts(p, options.precincts);
-    parse_poc(p, options.poc);
-    p.tile_parts = options.tile_parts;
+    const auto text_or_else = [](const char *option, const std::string &otherwise) {
+        return option && *option ? std::string(option) : otherwise;
+    };
+    parse_precincts(p, text_or_else(options.precincts, default_precincts(profile, p.levels)).c_str());
+    parse_poc(p, text_or_else(options.poc, default_poc(profile, p.levels)).c_str());
+    p.tile_parts = options.tile_parts || !profile ? options.tile_parts : CUDAENC_J2K_TILE_PART_COMPONENT;
 
-    p.reversible = options.pred == CUDAENC_J2K_DWT53;
+    const bool imf_reversible = profile >= CUDAENC_J2K_IMF_2K_R && profile <= CUDAENC_J2K_IMF_8K_R,
+               cinema = profile == CUDAENC_J2K_CINEMA_2K || profile == CUDAENC_J2K_CINEMA_4K;
+    p.reversible = or_else(options.pred, imf_reversible ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97) == CUDAENC_J2K_DWT53;
     const bool alike =
         p.components.size() >= 3 &&
         std::all_of(p.components.begin() + 1, p.components.begin() + 3, [&](const Component &c) {
@@ -273,15 +289,17 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
         });
     if (options.mct == 1 && !alike)
         refuse("mct 1 is not allowed: it needs three components of one size and depth; allowed are auto and 0");
-    p.mct = options.mct == 1 || (options.mct == -1 && alike && format.color_model == CUDAENC_COLOR_RGB);
-    p.progression = static_cast<CudaencJ2kProgression>(options.prog);
-    p.guard_bits = options.guard_bits;
+    p.mct = options.mct == 1 || (options.mct == -1 && alike && (cinema || format.color_model == CUDAENC_COLOR_RGB));
+    p.progression =
+        static_cast<CudaencJ2kProgression>(or_else(options.prog, profile ? CUDAENC_J2K_CPRL : CUDAENC_J2K_LRCP));
+    p.guard_bits = or_else(options.guard_bits, profile == CUDAENC_J2K_CINEMA_2K ? 1 : 2);
     p.sop = options.sop;
     p.eph = options.eph;
-    p.tlm = options.tlm;
+    p.tlm = or_else(options.tlm, profile != CUDAENC_J2K_NO_PROFILE);
     p.plt = options.plt;
-    p.jp2 = options.format == CUDAENC_J2K_JP2;
+    p.jp2 = or_else(options.format, profile ? CUDAENC_J2K_CODESTREAM : CUDAENC_J2K_JP2) == CUDAENC_J2K_JP2;
     p.comment = comment_of(options.comment, 65531);
+    apply_profile(p, options);
     p.quantisers.resize(p.components.size());
     if (p.reversible)
         set_reversible(p);

@@ -36,6 +36,12 @@ struct ProgressionChange {
     CudaencJ2kProgression progression;
 };
 
+// What a frame may take: what a byte budget of the rate control must not exceed. In bytes; 0: anything.
+struct SizeLimits {
+    uint64_t frame;      // the whole codestream
+    uint64_t component;  // a component's first tile-part
+};
+
 struct Params {
     CudaencFormat input;
     int width, height;
@@ -53,6 +59,9 @@ struct Params {
     int tile_parts;                      // CudaencJ2kTileParts
     int guard_bits;
     bool sop, eph, tlm, plt, jp2;
+    int rsiz;                  // Rsiz, T.800 Table A.10
+    const char *profile_name;  // of the option `profile`; nullptr: none
+    SizeLimits limits;         // by the profile
     std::string comment;
     std::vector<std::vector<Quantiser>> quantisers;  // [component][band_index()]
 

@@ -101,6 +101,8 @@ struct TilePart {
     uint8_t part, parts;  // its number among the tile's (TPsot), how many the tile has (TNsot)
     uint8_t reserved[2];
 };
+// Profiles limit tile-parts one by one, those of the components' 2K portion, which come first.
+constexpr int kLimitedTileParts = 3;
 constexpr int kMaxTileParts = 255;  // of a tile, T.800 A.4.2
 
 // Levels of a tag tree over columns x rows leaves: from the leaves to the one root.

@@ -8,6 +8,7 @@
 #include "../../common/j2k/geometry.h"
 #include "../../common/j2k/headers.h"
 #include "../../common/j2k/j2k.h"
+#include "../../common/j2k/profile.h"
 #include "../compact.h"
 #include "../device_pipeline.h"
 #include "dwt_params.h"
@@ -311,6 +312,7 @@ class DeviceEncoder : public DevicePipeline {
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
         const uint64_t bytes = s.result.data()->bytes;
+        check_sizes(p_, bytes, s.result.data()->tile_parts);
         if (bytes > s.codestream.count()) {  // rare: more than the pixels took; codewords are there still
             make_codestream(s, bytes + bytes / 4);
             write_codestream(s);

@@ -265,6 +265,7 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
         const uint64_t begin = segment_at(t2, p.out, part.first_packet + i, first_block_of(t2, part.first_packet));
         const uint64_t end = segment_at(t2, p.out, part.last_packet + i + 1, first_block_of(t2, part.last_packet));
         if (end - begin > 0xFFFFFFFFu) p.out.result->longest = end - begin;
+        if (i < kLimitedTileParts) p.out.result->tile_parts[i] = end - begin;
         if (fits) {
             put_tile_part_header(p.out.data + begin, part, end - begin,
                                  t2.plt_bytes ? t2.plt_before + part.first_packet : nullptr);

@@ -64,8 +64,9 @@ struct TilePartSizesParams {
 };
 
 struct CodestreamResult {
-    uint64_t bytes;    // of the codestream, also when it does not fit
-    uint64_t longest;  // tile-part, in bytes
+    uint64_t bytes;                          // of the codestream, also when it does not fit
+    uint64_t longest;                        // tile-part, in bytes; 0: none is too long for its header
+    uint64_t tile_parts[kLimitedTileParts];  // bytes of the first ones
 };
 
 struct Codestream {

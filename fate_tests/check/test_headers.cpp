@@ -431,6 +431,10 @@ START_TEST(many_tiles_and_packets) {
         Log log;
         CudaencConfig config = make_config(format, "cpu", &log);
         config.j2k.tile_width = config.j2k.tile_height = k.tile;
+        config.j2k.format = CUDAENC_J2K_JP2;
+        config.j2k.pred = CUDAENC_J2K_DWT97;
+        config.j2k.prog = CUDAENC_J2K_LRCP;
+        config.j2k.guard_bits = 2;
         config.j2k.levels = 0;
         config.j2k.precincts = k.precincts;
         config.j2k.sop = config.j2k.eph = config.j2k.tlm = config.j2k.plt = 1;

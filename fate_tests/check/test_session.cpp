@@ -75,14 +75,13 @@ START_TEST(defaults_and_version) {
     ck_assert_int_eq(config.stage_times, 0);
     ck_assert(!config.log && !config.cuda_context && !config.device_frames);
     const CudaencJ2kOptions &o = config.j2k;
-    ck_assert_int_eq(o.format, CUDAENC_J2K_JP2);
-    ck_assert_int_eq(o.pred, CUDAENC_J2K_DWT97);
-    ck_assert_int_eq(o.prog, CUDAENC_J2K_LRCP);
+    ck_assert_int_eq(o.profile, CUDAENC_J2K_NO_PROFILE);
+    ck_assert(o.format == -1 && o.pred == -1 && o.prog == -1 && o.tlm == -1);
     ck_assert_int_eq(o.quality, 90);
-    ck_assert_int_eq(o.levels, 5);
-    ck_assert(o.cblk_width == 32 && o.cblk_height == 32 && o.mct == -1 && o.guard_bits == 2 && o.cblk_style == 0);
+    ck_assert_int_eq(o.levels, -1);
+    ck_assert(o.cblk_width == 32 && o.cblk_height == 32 && o.mct == -1 && o.guard_bits == -1 && o.cblk_style == 0);
     ck_assert(!o.tile_width && !o.tile_height && !o.precincts && !o.comment);
-    ck_assert(!o.sop && !o.eph && !o.tlm && !o.plt);
+    ck_assert(!o.sop && !o.eph && !o.plt && !o.poc && !o.tile_parts);
     std::set<std::string> sentences;
     for (int code = CUDAENC_ERR_INTERNAL; code <= CUDAENC_OK; code++) sentences.insert(cudaenc_error_string(code));
     ck_assert_uint_eq(sentences.size(), 8);
@@ -111,21 +110,30 @@ const std::vector<Refusal> &refusals() {
         {"device cpu0", SET(device = "cpu0"), {"device", "'cpu0'", "cuda:N"}},
         {"device frames on cpu", SET(device_frames = 1), {"device", "'cpu'", "cuda:N"}},
         {"codec 0", [](CudaencConfig &c) { c.codec = static_cast<CudaencCodec>(0); }, {"codec", " 0 "}},
-        {"format", SET(j2k.format = 2), {"format", " 2 ", "0 to 1"}},
-        {"pred", SET(j2k.pred = -1), {"pred", "-1", "0 to 1"}},
-        {"prog", SET(j2k.prog = 5), {"prog", " 5 ", "0 to 4"}},
+        {"format", SET(j2k.format = 2), {"format", " 2 ", "-1 to 1"}},
+        {"pred", SET(j2k.pred = -2), {"pred", "-2", "-1 to 1"}},
+        {"prog", SET(j2k.prog = 5), {"prog", " 5 ", "-1 to 4"}},
         {"quality 0", SET(j2k.quality = 0), {"quality", " 0 ", "1 to 100"}},
         {"quality 101", SET(j2k.quality = 101), {"quality", "101", "1 to 100"}},
-        {"levels -1", SET(j2k.levels = -1), {"levels", "-1", "0 to 32"}},
-        {"levels 33", SET(j2k.levels = 33), {"levels", "33", "0 to 32"}},
+        {"levels -2", SET(j2k.levels = -2), {"levels", "-2", "-1 to 32"}},
+        {"levels 33", SET(j2k.levels = 33), {"levels", "33", "-1 to 32"}},
         {"mct -2", SET(j2k.mct = -2), {"mct", "-2", "-1 to 1"}},
         {"mct 2", SET(j2k.mct = 2), {"mct", " 2 ", "-1 to 1"}},
         {"mct 1 of gray", SET(j2k.mct = 1), {"mct", " 1 ", "auto and 0"}},
         {"guard_bits 0", SET(j2k.guard_bits = 0), {"guard_bits", " 0 ", "1 to 7"}},
         {"guard_bits 8", SET(j2k.guard_bits = 8), {"guard_bits", " 8 ", "1 to 7"}},
+        {"profile", SET(j2k.profile = 10), {"profile", " 10 ", "0 to 9"}},
+        {"main_level 12", SET(j2k.main_level = 12), {"main_level", " 12 ", "0 to 11"}},
+        {"main_level alone", SET(j2k.main_level = 2), {"main_level", "profile"}},
+        {"sub_level 10", SET(j2k.sub_level = 10), {"sub_level", " 10 ", "0 to 9"}},
+        {"no frame rate", SET(j2k.profile = CUDAENC_J2K_IMF_2K), {"profile imf2k", "frame rate"}},
+        {"gray in a DCP", SET(j2k.profile = CUDAENC_J2K_CINEMA_2K), {"profile cinema2k", "XYZ", "ST 428-1"}},
+        {"tile_parts 4", SET(j2k.tile_parts = 4), {"tile_parts", " 4 ", "0 to 3"}},
+        {"poc x", SET(j2k.poc = "x"), {"poc", "'x'", "RS,CS,LYE,RE,CE,ORDER"}},
+        {"poc with a gap", SET(j2k.poc = "1,0,1,6,1,lrcp"), {"poc", "'1,0,1,6,1,lrcp'", "leaves out resolution 0"}},
         {"sop", SET(j2k.sop = 2), {"sop", " 2 ", "0 or 1"}},
         {"eph", SET(j2k.eph = -1), {"eph", "-1", "0 or 1"}},
-        {"tlm", SET(j2k.tlm = 2), {"tlm", " 2 ", "0 or 1"}},
+        {"tlm", SET(j2k.tlm = 2), {"tlm", " 2 ", "-1 to 1"}},
         {"plt", SET(j2k.plt = 2), {"plt", " 2 ", "0 or 1"}},
         {"tile_width", SET(j2k.tile_width = -1), {"tile_width", "-1", "0 to"}},
         {"tile_height", SET(j2k.tile_height = -7), {"tile_height", "-7", "0 to"}},

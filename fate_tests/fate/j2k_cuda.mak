@@ -44,7 +44,7 @@ ifeq ($(filter $(J2K_CUDA_NO_DECODER),$(patsubst %le,%,$(3)))$(filter $(J2K_CUDA
 fate-j2k_cuda-$(1): CMD = enc_dec "rawvideo -pixel_format $(3) -video_size $(4)" \
     tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw image2pipe \
     "-c:v j2k_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)" \
-    rawvideo "-pix_fmt $(or $(J2K_CUDA_DECODE_$(3)),$(3)) -sws_dither none" "-f j2k_pipe"
+    rawvideo "-pix_fmt $(or $(if $(findstring cinema,$(1)),$(3)),$(J2K_CUDA_DECODE_$(3)),$(3)) -sws_dither none" "-f j2k_pipe"
 else
 fate-j2k_cuda-$(1): CMD = transcode "rawvideo -pixel_format $(3) -video_size $(4)" \
     tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw image2pipe \
@@ -124,6 +124,24 @@ $(call J2K_CUDA_POC,tiles,0:0:1:1:3:lrcp/1:0:1:6:3:rpcl,-tile_width 40 -tile_hei
 $(call J2K_CUDA_OPTION,tile-parts-resolution,-tile_parts resolution -sop 1 -plt 1 -tlm 1)
 $(call J2K_CUDA_OPTION,tile-parts-component,-tile_parts component -prog cprl -precincts 32x32 -plt 1)
 $(call J2K_CUDA_OPTION,tile-parts-both,-tile_parts resolution+component -tlm 1 -tile_width 50 -tile_height 31)
+# Profiles: of pictures with more than one precinct, and of few samples. Raw video has 25 frames a second.
+$(call J2K_CUDA,profile-cinema2k,mix,xyz12le,300x270,1,-profile cinema2k)
+$(call J2K_CUDA,profile-cinema2k-few,vsynth1,xyz12le,61x34,3,-profile cinema2k -levels 2 -plt 1 -format jp2)
+$(call J2K_CUDA,profile-cinema4k,mix,xyz12le,300x270,1,-profile cinema4k)
+$(call J2K_CUDA,profile-cinema4k-few,vsynth1,xyz12le,61x34,3,-profile cinema4k -levels 1 -quality 99)
+$(call J2K_CUDA,profile-cinema4k-levels-6,mix,xyz12le,280x40,1,-profile cinema4k -levels 6 -plt 1)
+$(call J2K_CUDA,profile-imf2k,mix,yuv422p10le,530x270,1,-profile imf2k -main_level 4 -sub_level 2)
+$(call J2K_CUDA,profile-imf2k-rgb,mix,gbrp12le,79x61,1,-profile imf2k -sop 1 -eph 1)
+$(call J2K_CUDA,profile-imf4k,mix,gbrp16le,79x61,1,-profile imf4k -levels 6)
+$(call J2K_CUDA,profile-imf8k,mix,gray10le,270x61,1,-profile imf8k -levels 7 -main_level 11 -sub_level 9)
+$(call J2K_CUDA,profile-imf2k_r,mix,yuv422p10le,270x61,1,-profile imf2k_r)
+$(call J2K_CUDA,profile-imf4k_r,mix,gbrp10le,1050x40,1,-profile imf4k_r -tile_width 1024 -tile_height 1024)
+$(call J2K_CUDA,profile-imf8k_r,mix,rgb48le,79x61,1,-profile imf8k_r -mct 0)
+$(call J2K_CUDA,profile-broadcast,mix,yuv422p10le,300x270,1,-profile broadcast)
+$(call J2K_CUDA,profile-broadcast-alpha,mix,yuva422p10le,79x61,1,-profile broadcast -cblk_width 128 -main_level 7)
+$(call J2K_CUDA,profile-broadcast-2x2,mix,yuv422p10le,80x62,1,-profile broadcast -tile_width 40 -tile_height 31)
+$(call J2K_CUDA,profile-broadcast-1x4,mix,yuv444p12le,79x64,1,-profile broadcast -tile_height 16 -pred dwt53 -cblk_height 64)
+$(call J2K_CUDA,profile-broadcast-lossless,mix,gbrp,79x61,1,-profile broadcast -pred dwt53 -main_level 6)
 $(call J2K_CUDA_OPTION,comment,-comment j2k)
 $(foreach g,1 3 7,$(call J2K_CUDA_OPTION,guard-bits-$(g),-guard_bits $(g)))
 $(foreach q,1 10 25 50 75 95 99 100,$(call J2K_CUDA,quality-$(q),mix,rgb24,79x61,1,-quality $(q)))

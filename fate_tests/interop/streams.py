@@ -19,6 +19,7 @@ KNOWN = {
     ('jpeg2000', 'format-yuv440p12'): 'no format for it',
     ('jpeg2000', 'prog-cprl-tiles'): 'CPRL visits a precinct twice where a tile begins within one of a coarser resolution',
     ('jpeg2000', 'quality-1-gray16'): 'refuses steps above 65535',
+    ('jpylyzer', 'profile-imf4k_r'): 'fails within itself on that Rsiz',
     ('grk_decompress', 'poc-overlap'): 'packets that two progression order changes have',
     ('grk_decompress', 'tiles-33x17'): 'subsampled components of tiles at odd positions',
 }
@@ -59,7 +60,7 @@ def check(line):
                 except (Failure, OSError, ValueError) as e:
                     failures.append(f'{name}: {decoder}: {e}')
             try:
-                check_headers(JPYLYZER, file, where)
+                check_headers(None if 'jpylyzer' in known else JPYLYZER, file, where)
             except Failure as e:
                 failures.append(f'{name}: {e}')
             if lossless:

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "profile.h"
+
+#include <algorithm>
+
+#include "../error.h"
+#include "../option_checks.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+enum Family { kCinema, kImf, kBroadcast };
+
+struct Profile {
+    const char *name, *source;
+    Family family;
+    int rsiz;           // without levels
+    int width, height;  // at most; 0: any
+    int fewest_levels, most_levels;
+    int components;  // at most
+    int fewest_bits, most_bits;
+    int reversible;    // 0, 1; -1: either
+    int largest_tile;  // side of square tiles, from 1024; 0: one tile
+};
+
+constexpr Profile kProfiles[] = {
+    {},
+    {"cinema2k", "T.800 Table A.46", kCinema, 0x0003, 2048, 1080, 0, 5, 3, 12, 12, 0, 0},
+    {"cinema4k", "T.800 Table A.46", kCinema, 0x0004, 4096, 2160, 1, 6, 3, 12, 12, 0, 0},
+    {"imf2k", "T.800 Table A.51", kImf, 0x0400, 2048, 1556, 1, 5, 3, 8, 16, 0, 0},
+    {"imf4k", "T.800 Table A.51", kImf, 0x0500, 4096, 3112, 1, 6, 3, 8, 16, 0, 0},
+    {"imf8k", "T.800 Table A.51", kImf, 0x0600, 8192, 6224, 1, 7, 3, 8, 16, 0, 0},
+    {"imf2k_r", "T.800 Table A.52", kImf, 0x0700, 2048, 1556, 1, 5, 3, 8, 16, 1, 1024},
+    {"imf4k_r", "T.800 Table A.52", kImf, 0x0800, 4096, 3112, 1, 6, 3, 8, 16, 1, 2048},
+    {"imf8k_r", "T.800 Table A.52", kImf, 0x0900, 8192, 6224, 1, 7, 3, 8, 16, 1, 4096},
+    {"broadcast", "T.800 Table A.48", kBroadcast, 0x0100, 0, 0, 1, 5, 4, 8, 12, -1, 0},
+};
+static_assert(std::size(kProfiles) == CUDAENC_J2K_BROADCAST + 1);
+
+// Tables A.53 and A.49: 10^6 samples/s of all components by main level; Tables A.54 and A.49: 10^6 bits/s by sub level,
+// of broadcast by main level. 0: not limited.
+constexpr int kMostSamples[] = {0, 65, 130, 195, 260, 520, 1200, 2400, 4800, 9600, 19200, 38400};
+constexpr int kImfRates[] = {0, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 51200};
+constexpr int kBroadcastSamples[] = {0, 65, 130, 195, 260, 520, 520, 520};
+constexpr int kBroadcastRates[] = {0, 200, 200, 200, 400, 800, 1600, 0};
+
+// DCI DCSS 4.3.2, SMPTE ST 429-4: bits/s of a frame's codestream, and of a component's 2K portion.
+constexpr int64_t kCinemaRate = 250000000, kCinemaComponentRate = 200000000;
+
+// Table A.52: the wider the tiles, the more levels.
+int levels_of_tiles(int tile_width) {
+    return tile_width < 2048 ? 4 : tile_width < 4096 ? 5 : tile_width < 8192 ? 6 : 7;
+}
+
+int most_levels(const Profile &profile, int tile_width) {
+    return profile.family == kImf && profile.reversible ? std::min(profile.most_levels, levels_of_tiles(tile_width))
+                                                        : profile.most_levels;
+}
+
+// A rule of the profile: `holds`, or a line "profile imf2k: WHAT is not allowed: RULE (SOURCE)".
+class Rules {
+  public:
+    explicit Rules(const Profile &profile) : profile_(profile) {}
+    void demand(bool holds, const std::string &what, const std::string &rule, const char *source = nullptr) const {
+        if (!holds)
+            refuse(format_string("profile %s: %s is not allowed: %s (%s)", profile_.name, what.c_str(), rule.c_str(),
+                                 source ? source : profile_.source));
+    }
+
+  private:
+    const Profile &profile_;
+};
+
+void check_picture(const Profile &profile, const Rules &rules, const Params &p) {
+    const int count = static_cast<int>(p.components.size());
+    if (profile.width)
+        rules.demand(p.width <= profile.width && p.height <= profile.height,
+                     format_string("picture size %dx%d", p.width, p.height),
+                     format_string("it is at most %dx%d", profile.width, profile.height));
+    if (profile.family == kCinema)
+        rules.demand(p.input.color_model == CUDAENC_COLOR_XYZ && count == 3, "a format other than XYZ",
+                     "digital cinema has X'Y'Z'", "SMPTE ST 428-1");
+    rules.demand(count <= profile.components, format_string("%d components", count),
+                 format_string("there are at most %d", profile.components));
+    for (int c = 0; c < count; c++) {
+        const Component &k = p.components[c];
+        rules.demand(k.depth >= profile.fewest_bits && k.depth <= profile.most_bits,
+                     format_string("depth %d of component %d", k.depth, c),
+                     profile.fewest_bits == profile.most_bits
+                         ? format_string("it is %d", profile.most_bits)
+                         : format_string("it is %d to %d", profile.fewest_bits, profile.most_bits));
+        const bool chroma = profile.family != kCinema && (c == 1 || c == 2) && count >= 3;
+        rules.demand(k.dy == 1 && (k.dx == 1 || (chroma && k.dx == 2 && p.components[3 - c].dx == 2)),
+                     format_string("component %d sub-sampled by %d, %d", c, k.dx, k.dy),
+                     profile.family == kCinema ? "it is 4:4:4" : "it is 4:4:4 or 4:2:2");
+    }
+}
+
+void check_tiles(const Profile &profile, const Rules &rules, const Params &p) {
+    if (p.tiles() == 1) return;
+    const std::string what = format_string("tile_width %d, tile_height %d", p.tile_width, p.tile_height);
+    if (profile.family == kBroadcast)
+        rules.demand(p.tiles() == 4 && p.tiles_x <= 2 && p.width % p.tiles_x == 0 && p.height % p.tiles_y == 0 &&
+                         p.tile_width * p.tiles_x == p.width && p.tile_height * p.tiles_y == p.height,
+                     what, "there is one tile, or four equal ones, 2x2 or 1x4");
+    else if (profile.largest_tile)
+        rules.demand(p.tile_width == p.tile_height && p.tile_width >= 1024 && p.tile_width <= profile.largest_tile &&
+                         !(p.tile_width & (p.tile_width - 1)),
+                     what,
+                     format_string("there is one tile, or they are 1024x1024%s", profile.largest_tile == 1024 ? ""
+                                                                                 : profile.largest_tile == 2048
+                                                                                     ? " or 2048x2048"
+                                                                                     : ", 2048x2048 or 4096x4096"));
+    else
+        rules.demand(false, what, "there is one tile");
+}
+
+void check_coding(const Profile &profile, const Rules &rules, const Params &p) {
+    rules.demand(profile.reversible < 0 || p.reversible == (profile.reversible == 1),
+                 p.reversible ? "pred dwt53" : "pred dwt97", p.reversible ? "it is dwt97" : "it is dwt53");
+    const int most = most_levels(profile, p.tile_width);
+    rules.demand(
+        p.levels >= profile.fewest_levels && p.levels <= most, format_string("levels %d", p.levels),
+        format_string("it is %d to %d%s", profile.fewest_levels, most,
+                      most < profile.most_levels ? format_string(" with tiles %d wide", p.tile_width).c_str() : ""));
+    const int width = 1 << p.cblk_width_log2, height = 1 << p.cblk_height_log2;
+    const std::string blocks = format_string("cblk_width %d, cblk_height %d", width, height);
+    if (profile.family == kBroadcast)
+        rules.demand(width >= 32 && width <= 128 && height >= 32 && height <= 64, blocks,
+                     "the width is 32 to 128, the height 32 or 64");
+    else
+        rules.demand(width == 32 && height == 32, blocks, "code-blocks are 32x32");
+    rules.demand(!p.style, "cblk_style", "code-blocks have no style");
+    for (int r = 0; r <= p.levels; r++) {
+        const int side = r ? 8 : 7;
+        rules.demand(p.precinct_width_log2[r] == side && p.precinct_height_log2[r] == side,
+                     format_string("precincts %dx%d of resolution %d", 1 << p.precinct_width_log2[r],
+                                   1 << p.precinct_height_log2[r], r),
+                     "they are 128x128 at the lowest resolution, else 256x256");
+    }
+    rules.demand(p.progression == CUDAENC_J2K_CPRL, "prog other than cprl", "it is cprl");
+    if (profile.rsiz == 0x0004)
+        rules.demand(p.poc.size() == 2 && p.poc[0].last_resolution == p.levels && p.poc[0].last_component == 3 &&
+                         p.poc[0].progression == CUDAENC_J2K_CPRL && p.poc[1].first_resolution == p.levels &&
+                         p.poc[1].first_component == 0 && p.poc[1].progression == CUDAENC_J2K_CPRL &&
+                         !p.poc[0].first_resolution,
+                     "poc", "it puts the 2K picture first, then what 4K adds, both in cprl");
+    else
+        rules.demand(p.poc.empty(), "poc", "there are no progression order changes");
+    rules.demand(p.tile_parts == CUDAENC_J2K_TILE_PART_COMPONENT, "tile_parts resolution",
+                 "each component has a tile-part, and nothing else has");
+    rules.demand(p.tlm, "tlm 0", "TLM marker segments are demanded");
+    if (profile.family == kCinema) {
+        rules.demand(p.mct, "mct 0", "it is 1", "DCI DCSS 4.3.1");
+        const int guard_bits = profile.rsiz == 0x0003 ? 1 : 2;
+        rules.demand(p.guard_bits == guard_bits, format_string("guard_bits %d", p.guard_bits),
+                     format_string("it is %d", guard_bits), "SMPTE ST 429-4");
+    }
+}
+
+// Samples of all components a second, as a fraction whose denominator is that of the frame rate.
+int64_t samples(const Params &p) {
+    int64_t sum = 0;
+    for (const Component &c : p.components)
+        sum += ((p.width + c.dx - 1) / c.dx) * int64_t{(p.height + c.dy - 1) / c.dy};
+    return sum;
+}
+
+uint64_t bytes_a_frame(int64_t bits_a_second, const CudaencJ2kOptions &options) {
+    return static_cast<uint64_t>(static_cast<double>(bits_a_second) * options.frame_rate_den /
+                                 (8.0 * options.frame_rate_num));
+}
+
+// The main level, chosen or checked.
+int main_level(const Rules &rules, const Params &p, const CudaencJ2kOptions &options, int lowest,
+               std::span<const int> most_samples, const char *source) {
+    const int highest = static_cast<int>(most_samples.size()) - 1;
+    const double rate = static_cast<double>(samples(p)) * options.frame_rate_num / options.frame_rate_den / 1e6;
+    const auto has = [&](int level) { return rate <= most_samples[static_cast<size_t>(level)]; };
+    int level = options.main_level;
+    if (!level)
+        for (level = lowest; level < highest && !has(level);) level++;
+    rules.demand(level >= lowest && level <= highest, format_string("main_level %d", level),
+                 format_string("it is %d to %d", lowest, highest), source);
+    rules.demand(has(level), format_string("%.1f million samples/s with main_level %d", rate, level),
+                 format_string("there are at most %d", most_samples[static_cast<size_t>(level)]), source);
+    return level;
+}
+
+void apply_levels(const Profile &profile, const Rules &rules, Params &p, const CudaencJ2kOptions &options) {
+    const auto limit = [&](int megabits) {
+        p.limits.frame = megabits ? bytes_a_frame(megabits * int64_t{1000000}, options) : 0;
+    };
+    switch (profile.family) {
+        case kCinema:
+            rules.demand(!options.main_level && !options.sub_level, "main_level or sub_level", "there are no levels");
+            p.limits = {bytes_a_frame(kCinemaRate, options), bytes_a_frame(kCinemaComponentRate, options)};
+            break;
+        case kImf: {
+            const int level = main_level(rules, p, options, 1, kMostSamples, "T.800 Table A.53");
+            const int highest = std::max(level - 2, 1);
+            rules.demand(options.sub_level <= highest, format_string("sub_level %d", options.sub_level),
+                         format_string("it is 0 to %d with main_level %d", highest, level), "T.800 Table A.54");
+            p.rsiz |= options.sub_level << 4 | level;
+            limit(kImfRates[options.sub_level]);
+            break;
+        }
+        case kBroadcast: {
+            rules.demand(!options.sub_level, format_string("sub_level %d", options.sub_level), "there is none");
+            const int level = main_level(rules, p, options, p.reversible ? 6 : 1, kBroadcastSamples,
+                                         p.reversible ? "T.800 Table A.50" : "T.800 Table A.49");
+            p.rsiz = (p.reversible ? 0x0300 : p.tiles() > 1 ? 0x0200 : 0x0100) | level;
+            limit(kBroadcastRates[level]);
+            break;
+        }
+    }
+}
+
+}  // namespace
+
+int default_levels(int profile, int tile_width) {
+    return profile ? std::min(5, most_levels(kProfiles[profile], tile_width)) : 5;
+}
+
+std::string default_precincts(int profile, int levels) {
+    if (!profile) return "";
+    std::string text;
+    for (int i = 0; i < levels; i++) text += "256x256,";
+    return text + "128x128";
+}
+
+std::string default_poc(int profile, int levels) {
+    if (profile != CUDAENC_J2K_CINEMA_4K || !levels) return "";
+    return format_string("0,0,1,%d,3,cprl/%d,0,1,%d,3,cprl", levels, levels, levels + 1);
+}
+
+void apply_profile(Params &p, const CudaencJ2kOptions &options) {
+    if (!options.profile) {
+        if (options.main_level || options.sub_level) refuse("main_level and sub_level are not allowed without profile");
+        return;
+    }
+    const Profile &profile = kProfiles[options.profile];
+    const Rules rules(profile);
+    p.rsiz = profile.rsiz;
+    p.profile_name = profile.name;
+    check_picture(profile, rules, p);
+    check_tiles(profile, rules, p);
+    check_coding(profile, rules, p);
+    rules.demand(options.frame_rate_num > 0 && options.frame_rate_den > 0, "an unknown frame rate",
+                 "sizes are limited by the second");
+    apply_levels(profile, rules, p, options);
+}
+
+void check_sizes(const Params &p, uint64_t codestream, std::span<const uint64_t, kLimitedTileParts> tile_parts) {
+    const auto check = [&](const char *what, uint64_t bytes, uint64_t most) {
+        if (most && bytes > most)
+            throw Error(CUDAENC_ERR_INVALID,
+                        format_string("profile %s: %s of %llu bytes is not allowed: it has at most %llu at this frame "
+                                      "rate; a lower quality makes it smaller",
+                                      p.profile_name, what, static_cast<unsigned long long>(bytes),
+                                      static_cast<unsigned long long>(most)));
+    };
+    check("a frame", codestream, p.limits.frame);
+    for (uint64_t bytes : tile_parts) check("a component", bytes, p.limits.component);
+}
+
+}  // namespace cudaenc::j2k
