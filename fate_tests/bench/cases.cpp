@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "cases.h"
 
+#include <algorithm>
+#include <iterator>
 #include <sstream>
 
 #include "../../common/error.h"
@@ -22,15 +24,38 @@ Case mjpeg(const char *name, const FrameFormat &format, int huffman) {
 }
 FrameFormat deep(int depth, Layout layout = Layout::kRgb) { return {3840, 2160, depth, layout}; }
 
+constexpr const char *kStyleNames[] = {"bypass", "reset", "termall", "vsc", "erterm", "segsym"};
+
 const char *codec_name(const Case &c) { return c.is_j2k() ? "j2k" : "mjpeg"; }
 
 }  // namespace
+
+std::string style_text(int style) {
+    std::string text;
+    for (size_t i = 0; i < std::size(kStyleNames); i++)
+        if (style >> i & 1) text += (text.empty() ? "" : "+") + std::string(kStyleNames[i]);
+    return text;
+}
+
+int parse_style(const std::string &text) {
+    int style = 0;
+    std::istringstream names(text);
+    for (std::string name; std::getline(names, name, '+');) {
+        const auto found = std::find(std::begin(kStyleNames), std::end(kStyleNames), name);
+        if (found == std::end(kStyleNames))
+            throw Error(CUDAENC_ERR_INVALID, "-style '" + name + "' is not known; they are " + style_text(63));
+        style |= 1 << (found - std::begin(kStyleNames));
+    }
+    return style;
+}
 
 std::string Case::text() const {
     const char *const layouts[] = {"RGB", "4:4:4", "4:2:2", "4:2:0"};
     const std::string picture = format_string("%dx%d %s %d bit, ", format.width, format.height,
                                               layouts[static_cast<int>(format.layout)], format.depth);
-    if (is_j2k()) return picture + format_string("%s, blocks %dx%d", lossless ? "5/3 lossless" : "9/7", cblk, cblk);
+    if (is_j2k())
+        return picture + format_string("%s, blocks %dx%d", lossless ? "5/3 lossless" : "9/7", cblk, cblk) +
+               (style ? ", " + style_text(style) : "");
     return picture + (huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL ? "JPEG, optimal Huffman tables"
                                                                : "JPEG, Annex K's Huffman tables");
 }
@@ -79,6 +104,7 @@ CudaencConfig make_config(const Case &c, const char *device) {
     config.j2k.format = CUDAENC_J2K_CODESTREAM;
     config.j2k.pred = c.lossless ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
     if (c.is_j2k()) config.j2k.cblk_width = config.j2k.cblk_height = c.cblk;
+    config.j2k.cblk_style = c.style;
     config.mjpeg.quality = kJpegQuality;
     config.mjpeg.huffman = c.huffman;
     return config;

@@ -17,6 +17,7 @@ struct Case {
     bool lossless = false;  // JPEG 2000: 5/3; else 9/7 at kLossyBitsPerPixel
     int cblk = 0;           // JPEG 2000
     int huffman = 0;        // JPEG: CudaencMjpegHuffman
+    int style = 0;          // JPEG 2000: cblk_style
 
     double pixels() const { return static_cast<double>(format.width) * format.height; }
     bool is_j2k() const { return codec == CUDAENC_CODEC_J2K; }
@@ -24,6 +25,10 @@ struct Case {
     // "3840x2160 RGB 8 bit, 5/3 lossless, blocks 32x32"
     std::string text() const;
 };
+
+// Code-block styles to and from the names that FFmpeg's option has, joined by +. Throws Error where one is not known.
+std::string style_text(int style);
+int parse_style(const std::string &text);
 
 const std::vector<Case> &all_cases();
 // A list of names, of codecs ("j2k", "mjpeg"), or "all". Throws Error where one is not known.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char *kHelp =
     "cudaenc_bench [options] [picture...]   pictures: PPM, PGM, PNG; none: a generated one\n"
-    "  -tier1           tier-1 alone: the kernels against a thread a code-block\n"
+    "  -tier1           tier-1 alone: the kernels against a thread a code-block, or with -style against no style\n"
     "  -cavlc           H.264's entropy coder alone, at QP 0 to 50, against CAVLC_SU, at 1280x720 and 3840x2160 or "
     "-size\n"
     "  -memory          GPU memory of a session, buffer by buffer\n"
@@ -23,6 +23,7 @@ constexpr const char *kHelp =
     "  -smoke           checks on a small picture that both give the same bytes, and the device the CPU's\n"
     "  -device D        auto (default), cuda, cuda:N, cpu, emu\n"
     "  -case A,B        cases, j2k, mjpeg, or all; -list names them\n"
+    "  -style A+B       code-block styles of JPEG 2000\n"
     "  -rotation        the pictures take turns, instead of each by itself\n"
     "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
     "  -size WxH        this size in place of the cases' own\n"
@@ -108,6 +109,8 @@ Options parse_options(int argc, char **argv) {
             o.cases = value;
         else if (name == "-i")
             o.files.push_back(value);
+        else if (name == "-style")
+            o.style = parse_style(value);
         else if (name == "-yuv")
             o.yuv = value;
         else if (name == "-o")

@@ -14,6 +14,7 @@ struct Options {
     std::string device = "auto", cases, yuv, output, save, nvjpeg, nvjpeg2k, openjpeg, command;
     int width = 0, height = 0, frames = 16;
     int endurance_frames = 0;
+    int style = 0;  // of JPEG 2000's code-blocks
     bool rotation = false;
     std::vector<int> threads, qualities;
     Effort effort;

@@ -10,6 +10,7 @@
 #include "../../common/j2k/geometry.h"
 #include "../../common/j2k/load.h"
 #include "../../common/j2k/t1.h"
+#include "../../common/j2k/t1_cpu.h"
 #include "../../cuda_kernels/j2k/t1_params.h"
 #include "measure.h"
 #include "t1_block_thread_params.h"
@@ -127,29 +128,9 @@ class Blocks {
     struct Times {
         double context, mq;  // milliseconds; mq: order and MQ coding
     };
-    Times code(int lanes) {
-        const Tier1Buffers t1{blocks_.data(),         product_.slots.data(), pairs_.data(), product_.planes.data(),
-                              product_.passes.data(), product_.bytes.data(), work_.data(),  count_,
-                              g_.max_passes};
-        device_->record(events_[0], stream_);
-        device_->fill(stream_, work_.data(), 0, work_.bytes());
-        const int columns = std::max(1 << p_.cblk_width_log2 >> 5, 1),
-                  rows = std::max(1 << p_.cblk_height_log2 >> 5, 1);
-        if (columns * rows == 1)
-            device_->launch(stream_, {blocks_for(count_, kContextWarps)}, kContextWarps * 32,
-                            ContextParams{t1, coefficients_.data()});
-        else
-            device_->launch(stream_, {count_}, static_cast<unsigned>(columns * rows * 32),
-                            ContextTiledParams{t1, coefficients_.data(), columns, rows});
-        device_->record(events_[1], stream_);
-        device_->launch(stream_, {blocks_for(count_, kWorkClasses)}, kWorkClasses,
-                        OrderParams{pairs_.data(), work_.data(), work_.data() + kWorkClasses, order_.data(), count_});
-        device_->launch(stream_, {blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes))}, kMqThreads,
-                        MqParams{t1, order_.data(), lanes});
-        device_->record(events_[2], stream_);
-        device_->synchronize(events_[2]);
-        return {device_->elapsed_ms(events_[0], events_[1]), device_->elapsed_ms(events_[1], events_[2])};
-    }
+    Times code(int lanes) { return code(lanes, p_.style, product_); }
+    // Without a style, whatever the case has.
+    Times code_plainly(int lanes) { return code(lanes, 0, baseline_); }
 
     // Milliseconds.
     double code_baseline(int threads) {
@@ -191,7 +172,63 @@ class Blocks {
         return different;
     }
 
+    // Bytes of all blocks with the style, and without.
+    uint64_t bytes() { return sum(product_.bytes); }
+    uint64_t plain_bytes() { return sum(baseline_.bytes); }
+
+    // Blocks of the first frame whose passes end elsewhere than the CPU device has them.
+    size_t compare_with_cpu(const std::vector<uint32_t> &coefficients) {
+        const size_t count = g_.blocks.size(), most = static_cast<size_t>(g_.max_passes);
+        std::vector<uint32_t> pass_bytes(count * most), offsets(count);
+        std::vector<uint8_t> bytes;
+        std::vector<CodedBlock> coded(count);
+        code_blocks(g_.blocks, coefficients.data(), p_.style, g_.max_passes, pass_bytes.data(), bytes, offsets.data(),
+                    coded.data());
+        const auto here = download(product_.passes, 0, count * most);
+        size_t different = 0;
+        for (size_t i = 0; i < count; i++)
+            different += std::memcmp(&here[i * most], &pass_bytes[i * most], sizeof(uint32_t) * coded[i].passes) != 0;
+        return different;
+    }
+
   private:
+    Times code(int lanes, uint32_t style, Coded &coded) {
+        const Tier1Buffers t1{blocks_.data(),      coded.slots.data(), pairs_.data(), coded.planes.data(),
+                              coded.passes.data(), coded.bytes.data(), work_.data(),  count_,
+                              g_.max_passes};
+        const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
+            static_cast<decltype(params) &>(styled) = params;
+            styled.style = style;
+            if (style)
+                device_->launch(stream_, {grid}, threads, styled);
+            else
+                device_->launch(stream_, {grid}, threads, params);
+        };
+        device_->record(events_[0], stream_);
+        device_->fill(stream_, work_.data(), 0, work_.bytes());
+        const int columns = std::max(1 << p_.cblk_width_log2 >> 5, 1),
+                  rows = std::max(1 << p_.cblk_height_log2 >> 5, 1);
+        if (columns * rows == 1)
+            launch(StyledContextParams{}, blocks_for(count_, kContextWarps), kContextWarps * 32,
+                   ContextParams{t1, coefficients_.data()});
+        else
+            launch(StyledContextTiledParams{}, count_, static_cast<unsigned>(columns * rows * 32),
+                   ContextTiledParams{t1, coefficients_.data(), columns, rows});
+        device_->record(events_[1], stream_);
+        device_->launch(stream_, {blocks_for(count_, kWorkClasses)}, kWorkClasses,
+                        OrderParams{pairs_.data(), work_.data(), work_.data() + kWorkClasses, order_.data(), count_});
+        launch(StyledMqParams{}, blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes)), kMqThreads,
+               MqParams{t1, order_.data(), lanes});
+        device_->record(events_[2], stream_);
+        device_->synchronize(events_[2]);
+        return {device_->elapsed_ms(events_[0], events_[1]), device_->elapsed_ms(events_[1], events_[2])};
+    }
+
+    uint64_t sum(const DeviceArray<uint32_t> &values) {
+        uint64_t sum = 0;
+        for (const uint32_t n : download(values, 0, count_)) sum += n;
+        return sum;
+    }
     template <class T>
     std::vector<T> download(const DeviceArray<T> &from, size_t first, size_t count) {
         std::vector<T> host(count);
@@ -216,6 +253,69 @@ class Blocks {
     Device::Event events_[3];
 };
 
+// The median, and how it came about.
+template <class Measure>
+Spread median_of(int runs, Measure measure) {
+    measure();  // warm
+    std::vector<double> values;
+    for (int i = 0; i < runs; i++) values.push_back(measure());
+    return make_spread(values);
+}
+
+// With the case's style against none, each with the lanes a warp that suit it best.
+bool compare_styles(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c, int quality,
+                    const Params &params, const Geometry &geometry,
+                    const std::vector<std::vector<uint32_t>> &coefficients, const std::vector<int> &frame_counts,
+                    int runs, Json &json) {
+    std::printf("  %6s %24s %32s\n", "", "no style", "with the style");
+    std::printf("  %6s %8s %7s %7s %8s %8s %7s %7s %8s %s\n", "frames", "context", "mq", "ms", "context", "mq", "ms",
+                "faster", "bytes", "blocks that differ");
+    bool all_equal = true;
+    for (const int n : frame_counts) {
+        Blocks blocks(device, params, geometry, coefficients, n);
+        struct Best {
+            Spread total{}, context{};
+            int lanes = 0;
+        } best[2];
+        for (const bool styled : {false, true})
+            for (const int lanes : {1, 2, 4, 8, 16, 32}) {
+                std::vector<double> contexts;
+                const Spread total = median_of(runs, [&] {
+                    const Blocks::Times times = styled ? blocks.code(lanes) : blocks.code_plainly(lanes);
+                    contexts.push_back(times.context);
+                    return times.context + times.mq;
+                });
+                Best &b = best[styled];
+                if (!b.lanes || total.median < b.total.median) b = {total, make_spread(contexts), lanes};
+            }
+        const Best &plain = best[0], &styled = best[1];
+        const size_t different = blocks.compare_with_cpu(coefficients[0]);
+        all_equal &= !different;
+        const double faster = plain.total.median / styled.total.median,
+                     bytes = static_cast<double>(blocks.bytes()) / static_cast<double>(blocks.plain_bytes());
+        std::printf("  %6d %8.3f %7.3f %7.3f %8.3f %8.3f %7.3f %7.2fx %7.4fx %zu of %zu\n", n, plain.context.median,
+                    plain.total.median - plain.context.median, plain.total.median, styled.context.median,
+                    styled.total.median - styled.context.median, styled.total.median, faster, bytes, different,
+                    geometry.blocks.size());
+        std::fflush(stdout);
+        json.open('{');
+        json.put("case", c.name);
+        json.put("style", style_text(c.style));
+        json.put("picture", picture.name);
+        json.put("quality", c.lossless ? 0 : quality);
+        json.put("frames", n);
+        json.put("blocks_that_differ", different);
+        json.put("plain_ms", plain.total);
+        json.put("plain_context_ms", plain.context.median);
+        json.put("styled_ms", styled.total);
+        json.put("styled_context_ms", styled.context.median);
+        json.put("faster", faster);
+        json.put("bytes", bytes);
+        json.close('}');
+    }
+    return all_equal;
+}
+
 }  // namespace
 
 bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c,
@@ -223,7 +323,9 @@ bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture
     const int most = *std::max_element(frame_counts.begin(), frame_counts.end());
     const Frames frames({picture}, c.format, most, nullptr);
     CudaencConfig config = make_config(c, "cpu");
+    config.j2k.cblk_style = 0;  // all styles at one quality
     if (!c.lossless) config.j2k.quality = find_quality(config, frames, c.target_bytes());
+    config.j2k.cblk_style = c.style;
     const Params params = make_params(config.format, config.j2k);
     const Geometry geometry = make_geometry(params);
     std::vector<std::vector<uint32_t>> coefficients(static_cast<size_t>(most));
@@ -235,26 +337,23 @@ bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture
 
     std::printf("\n%s: %s%s\n", c.name, c.text().c_str(),
                 c.lossless ? "" : format_string(", quality %d", config.j2k.quality).c_str());
+    if (c.style)
+        return compare_styles(device, picture, c, config.j2k.quality, params, geometry, coefficients, frame_counts,
+                              runs, json);
     std::printf("  %6s %21s %30s %8s\n", "", "thread a block", "context + order and MQ", "");
     std::printf("  %6s %9s %11s %7s %7s %14s %8s %s\n", "frames", "ms", "Mpairs/s", "ms", "ms", "Mpairs/s", "faster",
                 "blocks that differ");
     bool all_equal = true;
     for (const int n : frame_counts) {
         Blocks blocks(device, params, geometry, coefficients, n);
-        const auto median_of = [&](auto measure) {
-            measure();  // warm
-            std::vector<double> values;
-            for (int i = 0; i < runs; i++) values.push_back(measure());
-            return make_spread(values);
-        };
         Spread baseline{}, product{};
         int threads = 0, lanes = 0;
         for (const int t : {32, 64, kBlockThreadMost}) {
-            const Spread s = median_of([&] { return blocks.code_baseline(t); });
+            const Spread s = median_of(runs, [&] { return blocks.code_baseline(t); });
             if (!threads || s.median < baseline.median) baseline = s, threads = t;
         }
         for (const int l : {1, 2, 4, 8, 16, 32}) {
-            const Spread s = median_of([&] {
+            const Spread s = median_of(runs, [&] {
                 const Blocks::Times times = blocks.code(l);
                 return times.context + times.mq;
             });
