@@ -99,6 +99,16 @@ $(call J2K_CUDA_OPTION,codestream,-format j2k)
 $(foreach l,0 1 2 8 32,$(call J2K_CUDA_OPTION,levels-$(l),-levels $(l)))
 $(foreach b,64x64 4x4 8x8 16x4 4x16 128x32 4x1024 1024x4,\
     $(call J2K_CUDA_OPTION,cblk-$(b),-cblk_width $(word 1,$(subst x, ,$(b))) -cblk_height $(word 2,$(subst x, ,$(b)))))
+# Styles, each by itself and some together; fate_tests/interop/styles.py has all combinations. Blocks of several sizes with
+# bit-planes enough for the bypass.
+J2K_CUDA_STYLE = $(call J2K_CUDA,style-$(subst +,-,$(1)),mix,gbrp12le,79x61,1,-cblk_style $(1) -quality 100 $(2))\
+                 $(call J2K_CUDA,style-$(subst +,-,$(1))-lossless,mix,yuv420p10le,79x61,1,-cblk_style $(1) $(2) $(J2K_CUDA_LOSSLESS))
+$(foreach s,bypass reset termall vsc erterm segsym bypass+termall bypass+erterm reset+vsc+segsym bypass+reset+termall+vsc+erterm+segsym,\
+    $(call J2K_CUDA_STYLE,$(s)))
+$(call J2K_CUDA,style-bypass-cblk-64x64,mix,gray12le,79x61,1,-cblk_style bypass -cblk_width 64 -cblk_height 64 $(J2K_CUDA_LOSSLESS))
+$(call J2K_CUDA,style-bypass-cblk-1024x4,mix,gray12le,1100x9,1,-cblk_style bypass+vsc -cblk_width 1024 -cblk_height 4 -levels 0 -quality 100)
+$(call J2K_CUDA,style-termall-cblk-4x4,mix,gray12le,79x61,1,-cblk_style termall -cblk_width 4 -cblk_height 4 -plt 1 -sop 1 $(J2K_CUDA_LOSSLESS))
+$(call J2K_CUDA,style-all-tiles,mix,rgb24,79x61,1,-cblk_style 63 -tile_width 32 -tile_height 16 $(J2K_CUDA_LOSSLESS))
 $(call J2K_CUDA,cblk-4x1024-tall,mix,gray,9x1100,1,-cblk_width 4 -cblk_height 1024 -levels 0)
 $(call J2K_CUDA,cblk-1024x4-wide,mix,gray,1100x9,1,-cblk_width 1024 -cblk_height 4 -levels 0 $(J2K_CUDA_LOSSLESS))
 $(foreach t,79x61 64x64 32x32 33x17 79x16 16x61 100x100,\

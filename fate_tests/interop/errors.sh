@@ -51,6 +51,9 @@ refuse $any "cblk_height 5 is not allowed: it is a power of two, 4 to 1024" -cbl
 refuse $any "'cblk_width' out of range \[4 - 1024\]" -cblk_width 2
 refuse $any "'cblk_height' out of range \[4 - 1024\]" -cblk_height 2048
 refuse $any "cblk_width 128 x cblk_height 64 is not allowed: .* at most 4096" -cblk_width 128 -cblk_height 64
+refuse $any "option cblk_style to value foo" -cblk_style foo
+refuse $any "option cblk_style to value bypass\+foo" -cblk_style bypass+foo
+refuse $any "cblk_style 64 is not allowed: it is 0 to 63" -cblk_style 64
 for precincts in foo 32 32x 32x32, ,32x32 32x32x32 32x-32 99999999999x32; do
     refuse $any "precincts '$precincts'.* is not allowed: " -precincts "$precincts"
 done
