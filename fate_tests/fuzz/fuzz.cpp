@@ -34,8 +34,8 @@ struct Round {
     }
     std::vector<int *> options_of_j2k() {
         CudaencJ2kOptions &o = config.j2k;
-        return {&o.format,     &o.tile_width,  &o.tile_height, &o.pred, &o.quality,   &o.levels,
-                &o.cblk_width, &o.cblk_height, &o.prog,        &o.mct,  &o.guard_bits};
+        return {&o.format,     &o.tile_width,  &o.tile_height, &o.pred, &o.quality,    &o.levels,
+                &o.cblk_width, &o.cblk_height, &o.prog,        &o.mct,  &o.guard_bits, &o.cblk_style};
     }
     std::vector<int *> options_of_jpeg() {
         CudaencMjpegOptions &o = config.mjpeg;
