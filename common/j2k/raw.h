@@ -51,6 +51,10 @@ CUDAENC_HD StuffingState stuff_bytes(const uint32_t *words, uint32_t first, uint
     return state;
 }
 
+// Whether a byte is one of a segment of `bits` bits: it has some of them, or follows the last if that is 0xFF.
+CUDAENC_HD bool is_raw_byte(uint32_t bits, uint32_t begin, uint32_t end) {
+    return begin < bits || (begin == bits && end - begin == 7);
+}
 // How many bytes it takes to have a segment's first `bits` bits, if the byte `index` has the last of them, else 0. They
 // do not end with 0xFF.
 CUDAENC_HD uint32_t raw_bytes_for(uint32_t bits, uint32_t index, uint32_t byte, uint32_t begin, uint32_t end) {

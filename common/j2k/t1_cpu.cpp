@@ -407,7 +407,7 @@ class Codeword {
         stuff_bytes(words, 0, most_raw_bytes(bits), {}, [&](uint32_t i, uint32_t byte, uint32_t begin, uint32_t end) {
             bytes = std::max(bytes, raw_bytes_for(bits, i, byte, begin, end));
             first_bytes = std::max(first_bytes, raw_bytes_for(first_bits, i, byte, begin, end));
-            if (begin < bits || i < bytes) out[i] = static_cast<uint8_t>(byte);
+            if (is_raw_byte(bits, begin, end)) out[i] = static_cast<uint8_t>(byte);
         });
         at_ += bits;
         passes_[first_] = bytes_ + first_bytes;

@@ -181,31 +181,27 @@ struct RawSegments {
             warp_sync();
             const uint32_t each = (most + 31) / 32, first = min_of(lane * each, most),
                            last = min_of(first + each, most);
-            // Every lane has some of the bytes: see stuff_bytes().
+            // Every lane has some of the bytes: see stuff_bytes(). When all know what comes before theirs they write
+            // them.
+            uint32_t needed = 0, needed_first = 0;
             StuffingState begin{0, false};
-            for (;;) {
+            for (bool settled = false;;) {
                 const StuffingState end =
-                    stuff_bytes(words, first, last, begin, [](uint32_t, uint32_t, uint32_t, uint32_t) {});
+                    stuff_bytes(words, first, last, begin, [&](uint32_t i, uint32_t byte, uint32_t from, uint32_t to) {
+                        if (!settled || !is_raw_byte(bits, from, to)) return;
+                        out[bytes + i] = static_cast<uint8_t>(byte);
+                        needed = max_of(needed, raw_bytes_for(bits, i, byte, from, to));
+                        needed_first = max_of(needed_first, raw_bytes_for(first_bits, i, byte, from, to));
+                    });
+                if (settled) break;
                 const uint32_t own = end.stuffed - begin.stuffed;
                 const uint32_t stuffed = warp_inclusive_add(own) - own;
-                const uint32_t full = warp_shuffle_up(end.after_full ? 1u : 0u, 1);
-                const StuffingState now{stuffed, lane != 0 && full != 0};
-                const bool changed = now.stuffed != begin.stuffed || now.after_full != begin.after_full;
-                begin = now;
-                if (!warp_any(changed)) break;
+                const bool after_full = warp_shuffle_up(end.after_full ? 1u : 0u, 1) != 0 && lane != 0;
+                settled = !warp_any(stuffed != begin.stuffed || after_full != begin.after_full);
+                begin = {stuffed, after_full};
             }
-            uint32_t needed = 0, needed_first = 0;
-            uint8_t *at = out + bytes;
-            stuff_bytes(words, first, last, begin, [&](uint32_t i, uint32_t byte, uint32_t from, uint32_t to) {
-                needed = max_of(needed, raw_bytes_for(bits, i, byte, from, to));
-                needed_first = max_of(needed_first, raw_bytes_for(first_bits, i, byte, from, to));
-            });
             needed = warp_max(needed);
-            needed_first = warp_max(needed_first);
-            stuff_bytes(words, first, last, begin, [&](uint32_t i, uint32_t byte, uint32_t, uint32_t) {
-                if (i < needed) at[i] = static_cast<uint8_t>(byte);
-            });
-            ends = {bytes + needed_first, bytes + needed};
+            ends = {bytes + warp_max(needed_first), bytes + needed};
             bytes += needed;
             warp_sync();
             for (uint32_t i = lane; i < raw_words(bits); i += 32) words[i] = 0;
@@ -238,17 +234,18 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
     // One body for the three kinds of pass keeps the code small enough for the instruction cache. The first plane has
     // the last kind only.
     for (int step = kCleanUp; step < kCleanUp + passes; step++) {
-        const int kind = step % 3;
+        const int kind = step % 3, pass = step - kCleanUp;
+        const bool raw = kStyled && is_raw(style, pass);
         const uint32_t bits = tile.plane(planes - 1 - step / 3);
         uint32_t members, becoming = 0;  // coded by a zero coding or refinement decision; a sign follows
         uint32_t run = 0;                // first rows of stripes in run-length mode
         uint32_t counts = 0;
-        ContextBits<uint32_t> context;
+        ContextBits<uint32_t> context{};
         SignBits<uint32_t> sign{};
         if (kind == kMagnitudeRefinement) {
             const uint32_t near = significant_around(significant | fresh).any();
             members = significant;
-            context = refinement_planes(near, refined);
+            if (!raw) context = refinement_planes(near, refined);
             refined |= significant;
         } else {
             Around<uint32_t> before, in_pass;
@@ -284,12 +281,13 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 fresh = 0;
             }
             counts += nibble_sums(becoming);
-            context = zero_coding_planes(now, b.orientation);
-            sign = sign_coding_planes(now, negative, signs);
+            if (!raw) {
+                context = zero_coding_planes(now, b.orientation);
+                sign = sign_coding_planes(now, negative, signs);
+            }
         }
         counts += nibble_sums(members);
-        if (kStyled && is_raw(style, step - kCleanUp)) {
-            const int pass = step - kCleanUp;
+        if (raw) {
             const StripePositions positions = tile.positions(counts, segments.bits);
             CUDAENC_UNROLL
             for (int s = 0; s < kStripes; s++)
@@ -353,7 +351,7 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
             }
             base = end;
         }
-        if (writes_ends) pass_ends[step - kCleanUp] = base;
+        if (writes_ends) pass_ends[pass] = base;
     }
     return base;
 }

@@ -114,7 +114,24 @@ DEVICE void code_pairs(const MqParams &p, [[maybe_unused]] uint32_t style, MqSta
         i += 4;
     };
     uint32_t words[5] = {next.x, next.y, next.z, next.w, 0};
-    for (uint32_t whole = count / 16; whole; whole--) {
+    const auto code_next_four = [&] {
+        code_four(words[0], words[1]);
+        words[0] = words[1];
+        words[1] = words[2];
+        words[2] = words[3];
+        words[3] = words[4];
+    };
+    // What passes end with is much code, which stands once. The pairs after the next sixteen are in flight.
+    [[maybe_unused]] Uint4 later_pairs = kStyled ? pairs[1] : Uint4{};
+    while (kStyled && i < count) {
+        if (i % 16 == 0) {
+            next = later_pairs;
+            later_pairs = pairs[i / 16 + 2];
+        }
+        words[4] = i % 16 == 0 ? next.x : i % 16 == 4 ? next.y : i % 16 == 8 ? next.z : next.w;
+        code_next_four();
+    }
+    for (uint32_t whole = kStyled ? 0 : count / 16; whole; whole--) {
         next = pairs[i / 16 + 1];
         words[4] = next.x;
         CUDAENC_UNROLL
@@ -124,12 +141,7 @@ DEVICE void code_pairs(const MqParams &p, [[maybe_unused]] uint32_t style, MqSta
         words[2] = next.z;
         words[3] = next.w;
     }
-    while (i + 4 <= count) {
-        code_four(words[0], words[1]);
-        words[0] = words[1];
-        words[1] = words[2];
-        words[2] = words[3];
-    }
+    while (i + 4 <= count) code_next_four();
     append_pending();
     if constexpr (kStyled) {
         end_passes();
