@@ -210,7 +210,7 @@ typedef struct CudaencH264Options {
                            default 20 */
     int aq;           /**< adaptive quantisation: by how many 1/256 QP changes where a macroblock's variance doubles,
                            0..1024; -1 (default): 256, but 0 with constant QP */
-    int effort;       /**< how hard modes and levels are looked for, 1 to 3; default 3 */
+    int effort;       /**< how hard modes and levels are looked for, 1 to 3; default 2 */
     int64_t bit_rate; /**< bits/s, of CUDAENC_H264_BIT_RATE */
     int64_t max_rate; /**< bits/s into the decoder's buffer; 0 (default): none, or bit_rate where there is a buffer */
     int64_t buffer_size; /**< bits, of the decoder's buffer, which never runs out; 0 (default): none, or a second of

@@ -180,7 +180,7 @@ void cudaenc_h264_defaults(CudaencH264Options *options) {
     options->rate_control = CUDAENC_H264_CONSTANT_QUALITY;
     options->qp = 20;
     options->aq = -1;
-    options->effort = 3;
+    options->effort = 2;
     options->qp_min = -12;
     options->qp_max = 51;
     options->repeat_headers = 1;

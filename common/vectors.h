@@ -63,6 +63,19 @@ template <class Number>
     }
 }
 
+// Two blocks of four rows side by side.
+[[gnu::always_inline]] inline void transpose(Row8 (&v)[4]) {
+    Row8 pairs[4];
+    for (int i = 0; i < 4; i += 2) {
+        pairs[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        pairs[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    for (int i = 0; i < 2; i++) {
+        v[2 * i] = __builtin_shufflevector(pairs[i], pairs[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        v[2 * i + 1] = __builtin_shufflevector(pairs[i], pairs[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+}
+
 [[gnu::always_inline]] inline void transpose(Row8 (&v)[8]) {
     Row8 pairs[8], quads[8];
     for (int i = 0; i < 8; i += 2) {

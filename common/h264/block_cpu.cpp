@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "block_cpu.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "../simd.h"
 #include "../vectors.h"
+#include "intra_nxn.h"
 #include "macroblock_layer.h"
 #include "transform.h"
 
@@ -15,10 +17,6 @@ namespace {
 
 // ---- Hadamard transforms of differences: 16 lanes are a 4x4 block, two rows of 8, or a row of 16. Their order does
 // not matter to the sum, so a step pairs the lanes whose numbers differ in one bit.
-
-using Lanes = int16_t __attribute__((vector_size(32)));
-using Half = int16_t __attribute__((vector_size(16)));
-using Longs = int64_t __attribute__((vector_size(32)));
 
 template <int Bit>
 [[gnu::always_inline]] inline Lanes partner(const Lanes &x) {
@@ -52,14 +50,6 @@ template <class Vector>
 [[gnu::always_inline]] inline uint32_t sum_of(const Row4 &x) {
     const Row4 two = x + __builtin_shufflevector(x, x, 2, 3, 0, 1);
     return static_cast<uint32_t>(two[0] + two[1]);
-}
-[[gnu::always_inline]] inline Half low(const Lanes &x) { return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7); }
-[[gnu::always_inline]] inline Half high(const Lanes &x) {
-    return __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
-}
-
-[[gnu::always_inline]] inline Lanes join(const Half &a, const Half &b) {
-    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 template <class Vector>
 [[gnu::always_inline]] inline void get(Vector &v, const Sample *from) {
@@ -134,47 +124,37 @@ template <class RowOf>
     return sum_of(sum) / 2;
 }
 
-template <int N>
-[[gnu::always_inline]] inline void rank(const Edge<N> &edge, const Available &available, int bit_depth,
-                                        const ConstBlock &source, Ranking<N> &ranking) {
-    ranking.predictions.load(edge, available, bit_depth);
-    constexpr int vectors = N * N / 16;
-    const auto get_block = [](Lanes(&x)[vectors], const auto &row) __attribute__((always_inline)) {
-        if constexpr (N == 4)
-            get_4x4(x[0], row);
-        else
-#pragma GCC unroll 4
-            for (int i = 0; i < vectors; i++) get_two_rows(x[i], row, 2 * i, 2 * i + 1);
-    };
-    Lanes from[vectors];
-    get_block(from, rows_of(source));
-#pragma GCC unroll 9
-    for (int mode = 0; mode < kModes; mode++) {
-        ranking.satd[mode] = kNotAvailable;
-        if (!mode_available(mode, available)) continue;
-        Lanes x[vectors];
-        get_block(x, [&](int y) { return ranking.predictions.row(mode, y); });
-#pragma GCC unroll 4
-        for (int i = 0; i < vectors; i++) x[i] -= from[i];
-        ranking.satd[mode] = half_satd(x);
-    }
-}
-
 }  // namespace
 
 CUDAENC_CLONES void rank_4x4(ConstBlock at, const Available &available, int bit_depth, ConstBlock source,
-                             Ranking<4> &ranking) {
-    Edge<4> edge;
-    edge.load(at.data, at.stride, available);
-    rank(edge, available, bit_depth, source, ranking);
+                             Predictions<4> &predictions, uint32_t (&costs)[kModes]) {
+    for (int mode = 0; mode < kModes; mode++)
+        if (!mode_available(mode, available)) costs[mode] = kNotAvailable;
+    Lanes from;
+    get_4x4(from, rows_of(source));
+    predict_4x4(at.data, at.stride, available, bit_depth,
+                [&](int mode, const Lanes &prediction) __attribute__((always_inline)) {
+                    std::memcpy(predictions.of_mode[mode], &prediction, sizeof prediction);
+                    Lanes x[1] = {prediction - from};
+                    costs[mode] += half_satd(x);
+                });
 }
 
 CUDAENC_CLONES void rank_8x8(ConstBlock at, const Available &available, int bit_depth, ConstBlock source,
-                             Ranking<8> &ranking) {
-    Edge<8> unfiltered, edge;
-    unfiltered.load(at.data, at.stride, available);
-    filter_edge(unfiltered, edge);
-    rank(edge, available, bit_depth, source, ranking);
+                             Predictions<8> &predictions, uint32_t (&costs)[kModes]) {
+    for (int mode = 0; mode < kModes; mode++)
+        if (!mode_available(mode, available)) costs[mode] = kNotAvailable;
+    Lanes from[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) get_two_rows(from[i], rows_of(source), 2 * i, 2 * i + 1);
+    predict_8x8(at.data, at.stride, available, bit_depth,
+                [&](int mode, const Lanes(&prediction)[4]) __attribute__((always_inline)) {
+                    std::memcpy(predictions.of_mode[mode], prediction, sizeof prediction);
+                    Lanes x[4];
+#pragma GCC unroll 4
+                    for (int i = 0; i < 4; i++) x[i] = prediction[i] - from[i];
+                    costs[mode] += half_satd(x);
+                });
 }
 
 namespace {
@@ -214,25 +194,29 @@ namespace {
 }  // namespace
 
 CUDAENC_CLONES void rank_16x16(ConstBlock at, const Available &available, int bit_depth, ConstBlock source,
-                               MacroblockRanking &ranking) {
+                               MacroblockPredictions &predictions, uint32_t (&costs)[4]) {
     for (int mode = 0; mode < k16x16Modes; mode++) {
-        ranking.satd[mode] = kNotAvailable;
-        if (!mode_16x16_available(mode, available)) continue;
-        predict_16x16(mode, at.data, at.stride, available, bit_depth, ranking.predictions[mode]);
-        ranking.satd[mode] = satd_16(source, {ranking.predictions[mode], 16});
+        if (!mode_16x16_available(mode, available)) {
+            costs[mode] = kNotAvailable;
+            continue;
+        }
+        predict_16x16(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
+        costs[mode] += satd_16(source, {predictions.of_mode[mode], 16});
     }
 }
 
 CUDAENC_CLONES void rank_chroma(ConstBlock at, const Available &available, int bit_depth, int height, ConstBlock source,
-                                MacroblockRanking &ranking) {
+                                MacroblockPredictions &predictions, uint32_t (&costs)[4]) {
     for (int mode = 0; mode < kChromaModes; mode++) {
-        ranking.satd[mode] = kNotAvailable;
-        if (!chroma_mode_available(mode, available)) continue;
+        if (!chroma_mode_available(mode, available)) {
+            costs[mode] = kNotAvailable;
+            continue;
+        }
         if (height == 8)
-            predict_chroma<8>(mode, at.data, at.stride, available, bit_depth, ranking.predictions[mode]);
+            predict_chroma<8>(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
         else
-            predict_chroma<16>(mode, at.data, at.stride, available, bit_depth, ranking.predictions[mode]);
-        ranking.satd[mode] = satd_8(source, {ranking.predictions[mode], 8}, height);
+            predict_chroma<16>(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
+        costs[mode] += satd_8(source, {predictions.of_mode[mode], 8}, height);
     }
 }
 
@@ -304,19 +288,23 @@ struct Rounded {
     uint32_t bits;
 };
 
-[[gnu::always_inline]] inline Rounded round_4x4(int16_t *levels, const Lanes (&level)[1], const Lanes (&exact)[1],
-                                                int first, int32_t bits_per_step, Totals &totals, int x, int y) {
+[[gnu::always_inline]] inline Rounded round_4x4(int16_t *levels, const Lanes &level, const Lanes &exact, int first,
+                                                int32_t bits_per_step, Totals &totals, int x, int y) {
     constexpr const auto &z = kZigzag4x4;
     const auto scan = [](const Lanes &v) __attribute__((always_inline)) {
         return __builtin_shufflevector(v, v, z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7], z[8], z[9], z[10], z[11],
                                        z[12], z[13], z[14], z[15]);
     };
-    const Lanes level_scan = scan(level[0]), exact_scan = scan(exact[0]);
+    const Lanes level_scan = scan(level);
     Scanned s;
     std::memcpy(s.levels, &level_scan, sizeof s.levels);
-    std::memcpy(s.exact, &exact_scan, sizeof s.exact);
     s.nonzero = nonzero_of(level_scan);
-    s.ones = bits_per_step && s.nonzero ? nonzero_of(doubtful(level_scan, exact_scan)) : 0;
+    s.ones = 0;
+    if (bits_per_step && s.nonzero) {
+        const Lanes exact_scan = scan(exact);
+        std::memcpy(s.exact, &exact_scan, sizeof s.exact);
+        s.ones = nonzero_of(doubtful(level_scan, exact_scan));
+    }
     Rounded r{false, 0};
     r.bits = round_by_rate(s, first, bits_per_step, totals, x, y, [&](int k) {
         levels[kZigzag4x4[k]] = 0;
@@ -355,7 +343,11 @@ struct Rounded {
 
 namespace {
 
-// ---- Transforms. A vector is a line of a block; transposed blocks meet symmetric tables.
+// ---- Transforms. A vector is a line of a block, or of two 4x4 blocks side by side; transposed blocks meet symmetric
+// tables.
+
+template <class Line, int N>
+constexpr int kBlocks = static_cast<int>(sizeof(Line)) / (4 * N);
 
 template <class Line, int N>
 [[gnu::always_inline]] inline void get_residual(Line (&v)[N], const ConstBlock &source, const ConstBlock &prediction) {
@@ -395,7 +387,7 @@ template <class Line, int N>
         squares += (r - s) * (r - s);
     }
     uint32_t sum = 0;
-    for (int i = 0; i < N; i++) sum += static_cast<uint32_t>(squares[i]);
+    for (int i = 0; i < N * kBlocks<Line, N>; i++) sum += static_cast<uint32_t>(squares[i]);
     return sum;
 }
 
@@ -414,31 +406,74 @@ constexpr int32_t rounding_of(int32_t fraction, int32_t shift) { return fraction
     const Row8 b = __builtin_shufflevector(v[2], v[3], 0, 1, 2, 3, 4, 5, 6, 7);
     to[0] = join(__builtin_convertvector(a, Half), __builtin_convertvector(b, Half));
 }
+[[gnu::always_inline]] inline void narrow(const Row8 (&v)[4], Lanes (&to)[2]) {
+    Row4 halves[2][4];
+    for (int i = 0; i < 4; i++) {
+        halves[0][i] = __builtin_shufflevector(v[i], v[i], 0, 1, 2, 3);
+        halves[1][i] = __builtin_shufflevector(v[i], v[i], 4, 5, 6, 7);
+    }
+    for (int b = 0; b < 2; b++) {
+        Lanes one[1];
+        narrow(halves[b], one);
+        to[b] = one[0];
+    }
+}
 [[gnu::always_inline]] inline void narrow(const Row8 (&v)[8], Lanes (&to)[4]) {
     for (int i = 0; i < 4; i++)
         to[i] = join(__builtin_convertvector(v[2 * i], Half), __builtin_convertvector(v[2 * i + 1], Half));
 }
 
+// A line of a block's table, for each block.
+template <class Line, int N>
+[[gnu::always_inline]] inline void load_table(Line &v, const int32_t *line) {
+    if constexpr (kBlocks<Line, N> == 1) {
+        load<int32_t>(v, line);
+    } else {
+        Row4 one;
+        load<int32_t>(one, line);
+        v = __builtin_shufflevector(one, one, 0, 1, 2, 3, 0, 1, 2, 3);
+    }
+}
+
+// Levels of memory, blocks one after the other, transposed.
+template <class Line, int N>
+[[gnu::always_inline]] inline void reload(Line (&v)[N], const int16_t *levels) {
+    for (int i = 0; i < N; i++) {
+        if constexpr (kBlocks<Line, N> == 1) {
+            load<int16_t>(v[i], levels + N * i);
+        } else {
+            Row4 a, b;
+            load<int16_t>(a, levels + N * i);
+            load<int16_t>(b, levels + N * N + N * i);
+            v[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+        }
+    }
+    transpose(v);
+}
+
 // From transposed coefficients to levels, transposed too, which go to memory in raster order. `first`: those before
-// have no level here. The bits of the block.
+// have no level here. The bits of the block, or of both.
 template <class Line, int N>
 [[gnu::always_inline]] inline uint32_t quantise_block(Line (&v)[N], const int32_t *multipliers, int32_t shift,
                                                       const Rounding &rounding, int first, int16_t *levels,
                                                       Totals &totals, int x, int y) {
+    constexpr int blocks = kBlocks<Line, N>;
     const bool by_rate = rounding.bits_per_step;
     Line rows[N], products[N];
-    if (first) v[0][0] = 0;
     for (int i = 0; i < N; i++) {
         Line multiplier, round = Line{} + rounding_of(rounding.ac, shift);
-        load<int32_t>(multiplier, multipliers + N * i);
-        if (i == 0) round[0] = rounding_of(rounding.dc, shift);
+        load_table<Line, N>(multiplier, multipliers + N * i);
+        for (int b = 0; b < blocks && i == 0; b++) {
+            if (first) v[0][N * b] = 0;
+            round[N * b] = rounding_of(rounding.dc, shift);
+        }
         const Line sign = v[i] >> 31;
         products[i] = ((v[i] ^ sign) - sign) * multiplier;
         v[i] = (((products[i] + round) >> shift) ^ sign) - sign;
         rows[i] = v[i];
     }
     transpose(rows);
-    Lanes level[N * N / 16], exact[N * N / 16] = {};
+    Lanes level[blocks * N * N / 16], exact[blocks * N * N / 16] = {};
     narrow(rows, level);
     if (by_rate) {
         for (Line &p : products) {
@@ -449,15 +484,18 @@ template <class Line, int N>
         narrow(products, exact);
     }
     std::memcpy(levels, level, sizeof level);
-    Rounded rounded;
-    if constexpr (N == 4)
-        rounded = round_4x4(levels, level, exact, first, rounding.bits_per_step, totals, x, y);
-    else
+    Rounded rounded{false, 0};
+    if constexpr (N == 4) {
+        for (int b = 0; b < blocks; b++) {
+            const Rounded one =
+                round_4x4(levels + 16 * b, level[b], exact[b], first, rounding.bits_per_step, totals, x + b, y);
+            rounded.changed |= one.changed;
+            rounded.bits += one.bits;
+        }
+    } else {
         rounded = round_8x8(levels, level, exact, rounding.bits_per_step, totals, x, y);
-    if (rounded.changed) {
-        for (int i = 0; i < N; i++) load<int16_t>(v[i], levels + N * i);
-        transpose(v);
     }
+    if (rounded.changed) reload(v, levels);
     return rounded.bits;
 }
 
@@ -465,7 +503,7 @@ template <class Line, int N>
 [[gnu::always_inline]] inline void scale_block(Line (&v)[N], const int32_t *scales) {
     for (int i = 0; i < N; i++) {
         Line scale;
-        load<int32_t>(scale, scales + N * i);
+        load_table<Line, N>(scale, scales + N * i);
         v[i] *= scale;
         if constexpr (N == 8) v[i] = (v[i] + 32) >> 6;
     }
@@ -514,11 +552,6 @@ namespace {
     return count_block(ScannedLevels{levels, places, 1}, code).bits;
 }
 
-[[gnu::always_inline]] inline void reload(Row4 (&v)[4], const int16_t *levels) {
-    for (int i = 0; i < 4; i++) load<int16_t>(v[i], levels + 4 * i);
-    transpose(v);
-}
-
 }  // namespace
 
 CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
@@ -526,12 +559,12 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
                                           Block reconstruction, Totals &totals) {
     CodedMacroblock coded{};
     alignas(16) int32_t dc[4][4];
-    for (int b = 0; b < 16; b++) {
+    for (int b = 0; b < 16; b += 2) {
         const int x = luma_block_x(b), y = luma_block_y(b);
-        Row4 v[4];
+        Row8 v[4];
         get_residual(v, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y));
         forward(v);
-        dc[y][x] = v[0][0];
+        dc[y][x] = v[0][0], dc[y][x + 1] = v[0][4];
         coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
                                         levels + 16 * b, totals, x, y);
     }
@@ -557,12 +590,13 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
         v[y] = (v[y] * quantiser.dc_scale + 32) >> 6;
         std::memcpy(dc[y], &v[y], sizeof v[y]);
     }
-    for (int b = 0; b < 16; b++) {
+    for (int b = 0; b < 16; b += 2) {
         const int x = luma_block_x(b), y = luma_block_y(b);
-        reload(v, levels + 16 * b);
-        scale_block(v, quantiser.scale_4x4.data());
-        v[0][0] = dc[y][x];
-        coded.distortion += inverse(v, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y), bit_depth,
+        Row8 two[4];
+        reload(two, levels + 16 * b);
+        scale_block(two, quantiser.scale_4x4.data());
+        two[0][0] = dc[y][x], two[0][4] = dc[y][x + 1];
+        coded.distortion += inverse(two, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y), bit_depth,
                                     part(reconstruction, 4 * x, 4 * y));
     }
     coded.dc = true;
@@ -599,14 +633,14 @@ CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock predict
     CodedMacroblock coded{};
     int32_t dc[8] = {};
     const int blocks = height / 2;
-    for (int b = 0; b < blocks; b++) {
-        const int x = b % 2, y = b / 2;
-        Row4 v[4];
-        get_residual(v, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y));
+    for (int b = 0; b < blocks; b += 2) {
+        const int y = b / 2;
+        Row8 v[4];
+        get_residual(v, part(source, 0, 4 * y), part(prediction, 0, 4 * y));
         forward(v);
-        dc[b] = v[0][0];
+        dc[b] = v[0][0], dc[b + 1] = v[0][4];
         coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
-                                        ac + 16 * b, totals, x, y);
+                                        ac + 16 * b, totals, 0, y);
     }
     const auto hadamard = [&] {
         if (height == 8)
@@ -621,14 +655,17 @@ CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock predict
         dc_levels[b] = static_cast<int16_t>(dc[b]);
     }
     hadamard();
-    for (int b = 0; b < blocks; b++) {
-        const int x = b % 2 * 4, y = b / 2 * 4;
-        Row4 v[4];
+    for (int b = 0; b < blocks; b += 2) {
+        const int y = b / 2 * 4;
+        Row8 v[4];
         reload(v, ac + 16 * b);
         scale_block(v, quantiser.scale_4x4.data());
-        v[0][0] = height == 8 ? (dc[b] * dc_quantiser.dc_scale) >> 5 : (dc[b] * dc_quantiser.dc_scale + 32) >> 6;
+        for (int i = 0; i < 2; i++) {
+            const int32_t scaled = dc[b + i] * dc_quantiser.dc_scale;
+            v[0][4 * i] = height == 8 ? scaled >> 5 : (scaled + 32) >> 6;
+        }
         coded.distortion +=
-            inverse(v, part(source, x, y), part(prediction, x, y), bit_depth, part(reconstruction, x, y));
+            inverse(v, part(source, 0, y), part(prediction, 0, y), bit_depth, part(reconstruction, 0, y));
     }
     coded.dc = any_of(dc_levels, blocks);
     coded.ac = any_of(ac, 16 * blocks);

@@ -20,28 +20,29 @@ struct Block {
 };
 
 // Predictions are ranked by the sum of absolute Hadamard transformed differences to the source: half of the sum over
-// 4x4 blocks, or a quarter of that of an 8x8 block. That of modes which are not available:
+// 4x4 blocks, or a quarter of that of an 8x8 block. It is added to what the mode costs otherwise; modes which are not
+// available cost so much:
 inline constexpr uint32_t kNotAvailable = 1 << 26;
 
-// What an NxN block may be predicted by.
+// What an NxN block may be predicted by, in rows.
 template <int N>
-struct Ranking {
-    Predictions<N> predictions;
-    uint32_t satd[kModes];
+struct Predictions {
+    alignas(32) Sample of_mode[kModes][N * N];
 };
 // `at`: the block's place among reconstructed samples.
-void rank_4x4(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Ranking<4> &ranking);
-void rank_8x8(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Ranking<8> &ranking);
+void rank_4x4(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Predictions<4> &predictions,
+              uint32_t (&costs)[kModes]);
+void rank_8x8(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Predictions<8> &predictions,
+              uint32_t (&costs)[kModes]);
 
 // A macroblock's component, as luma by Intra 16x16, or as chroma, 8 wide.
-struct MacroblockRanking {
-    alignas(32) Sample predictions[4][256];  // by mode, in rows
-    uint32_t satd[4];
+struct MacroblockPredictions {
+    alignas(32) Sample of_mode[4][256];
 };
 void rank_16x16(ConstBlock at, const Available &available, int bit_depth, ConstBlock source,
-                MacroblockRanking &ranking);
+                MacroblockPredictions &predictions, uint32_t (&costs)[k16x16Modes]);
 void rank_chroma(ConstBlock at, const Available &available, int bit_depth, int height, ConstBlock source,
-                 MacroblockRanking &ranking);
+                 MacroblockPredictions &predictions, uint32_t (&costs)[kChromaModes]);
 
 // How levels are rounded: what is added before the shift, by 2^-8 of a level. Then levels of 1 become 0 where that
 // saves more bits than it costs: the square of a quantiser step is worth so many.

@@ -36,17 +36,20 @@ constexpr Rounding kRounding = {100, 96, 0}, kRoundingByRate = {112, 112, 11};
 
 constexpr uint32_t ue_bits(uint32_t v) { return 2 * (31 - __builtin_clz(v + 1)) + 1; }
 
-// Costs of modes below 2^28; the least one is taken from them, the first of equals.
+// Costs of modes, below 2^28; the least one is taken from them, the first of equals.
 template <int Modes>
 class Costs {
   public:
+    explicit Costs(uint32_t cost) { std::fill_n(costs_, Modes, cost); }
     uint32_t &operator[](int mode) { return costs_[mode]; }
+    uint32_t (&all())[Modes] { return costs_; }
     struct Least {
         int mode;
         uint32_t cost;
     };
     Least take() {
         uint32_t least = UINT32_MAX;
+#pragma GCC unroll 9  // not by vectors: costs have just been stored one by one
         for (int mode = 0; mode < Modes; mode++)
             least = std::min(least, costs_[mode] << 4 | static_cast<uint32_t>(mode));
         const int mode = static_cast<int>(least & 15);
@@ -139,14 +142,10 @@ void MacroblockCoder::end(Luma &luma) const {
     }
     uint64_t distortion = 0;
     for (int c = 0; c < luma_components(f_.chroma); c++) distortion += luma.distortion[c];
-    luma.cost = cost_of(distortion, bits_of(luma));
-}
-
-// Of macroblock_layer(), mb_qp_delta of 0, without chroma's levels.
-uint32_t MacroblockCoder::bits_of(const Luma &luma) const {
     BitCounter header;
     code_macroblock_header(coded_, luma.macroblock, header);
-    return header.bits + luma.bits;
+    luma.bits += header.bits;
+    luma.cost = cost_of(distortion, luma.bits);
 }
 
 // ---- Intra 4x4 and 8x8: a block after the other, each predicted from the reconstruction of those before.
@@ -161,82 +160,94 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
         y == 0 && x + Size == 16 ? place_->available.above_right : (Blocks::above_right >> block & 1) != 0};
     const int left = luma.modes[1 + row][column], above = luma.modes[row][1 + column];
     const int predicted = left == kNone || above == kNone ? int{kDc} : std::min(left, above);
-    const auto mode_bits = [&](int mode) { return mode == predicted ? 1u : 4u; };
-
     const int components = luma_components(f_.chroma);
-    Ranking<Size> ranking[3];
-    Costs<kModes> costs;
-    for (int mode = 0; mode < kModes; mode++) costs[mode] = (4 * satd_lambda_) >> 8;
+    Predictions<Size> predictions[3];
+    Costs<kModes> costs((4 * satd_lambda_) >> 8);
     costs[predicted] = satd_lambda_ >> 8;
-    for (int c = 0; c < components; c++) {
-        Blocks::rank(constant(at(place_->samples[c], x, y)), available, f_.bit_depth, at(source(c), x, y), ranking[c]);
-        for (int mode = 0; mode < kModes; mode++) costs[mode] += ranking[c].satd[mode];
-    }
+    for (int c = 0; c < components; c++)
+        Blocks::rank(constant(at(place_->samples[c], x, y)), available, f_.bit_depth, at(source(c), x, y),
+                     predictions[c], costs.all());
 
     struct Attempt {
         int64_t cost;
-        uint32_t bits;
-        uint32_t distortion[3];
-        int8_t totals[3][Blocks::parts];
-        alignas(32) int16_t levels[3][Size * Size];
-        alignas(32) Sample reconstruction[3][Size * Size];
-    } attempts[2];
-    Attempt *best = nullptr;
-    int best_mode = 0;
-    uint32_t limit = kNotAvailable - 1;
-    for (int i = 0; i < candidates_; i++) {
-        const auto [mode, cost] = costs.take();
-        if (cost > limit) break;
-        if (!best) luma.satd += cost;
-        limit = std::min(limit, cost + cost / 4);  // others are hardly ever better
-        Attempt &attempt = attempts[best == &attempts[0]];
-        attempt.bits = 0;
+        uint32_t bits, distortion[3];
+    };
+    // Codes the block in place, or to other levels and another reconstruction.
+    const auto attempt = [&](int mode, auto levels, auto reconstruction) {
+        Attempt a{};
         uint64_t distortion = 0;
         for (int c = 0; c < components; c++) {
-            alignas(32) Sample prediction[Size * Size];
-            ranking[c].predictions.copy(mode, prediction);
-            Totals &totals = luma.totals[c];
             const Coded coded =
-                Blocks::code(at(source(c), x, y), {prediction, Size}, quantiser(c), rounding_, f_.bit_depth,
-                             attempt.levels[c], {attempt.reconstruction[c], Size}, totals, column, row);
-            attempt.distortion[c] = coded.distortion;
-            attempt.bits += coded.bits;
+                Blocks::code(at(source(c), x, y), {predictions[c].of_mode[mode], Size}, quantiser(c), rounding_,
+                             f_.bit_depth, levels(c), reconstruction(c), luma.totals[c], column, row);
+            a.distortion[c] = coded.distortion;
+            a.bits += coded.bits;
             distortion += coded.distortion;
-            for (int part = 0; part < Blocks::parts; part++)
-                attempt.totals[c][part] = totals[1 + row + part / 2][1 + column + part % 2];
         }
-        attempt.cost = cost_of(distortion, attempt.bits + mode_bits(mode));
-        if (best && best->cost <= attempt.cost) continue;
-        best = &attempt;
-        best_mode = mode;
+        a.cost = cost_of(distortion, a.bits + (mode == predicted ? 1 : 4));
+        return a;
+    };
+    const auto levels = [&](int c) { return luma.levels[c] + Size * Size * block; };
+    const auto reconstruction = [&](int c) { return at(place_->samples[c], x, y); };
+    auto [mode, cost] = costs.take();
+    luma.satd += cost;
+    Attempt best = attempt(mode, levels, reconstruction);
+    if (candidates_ > 1) {
+        const auto [second_mode, second_cost] = costs.take();
+        if (second_cost <= cost + cost / 4) {  // others are hardly ever better
+            alignas(32) int16_t other_levels[3][Size * Size];
+            alignas(32) Sample other_reconstruction[3][Size * Size];
+            int8_t totals[3][Blocks::parts];
+            const auto total = [&](int c, int part) -> int8_t & {
+                return luma.totals[c][1 + row + part / 2][1 + column + part % 2];
+            };
+            for (int c = 0; c < components; c++)
+                for (int part = 0; part < Blocks::parts; part++) totals[c][part] = total(c, part);
+            const Attempt second = attempt(
+                second_mode, [&](int c) { return other_levels[c]; },
+                [&](int c) { return Block{other_reconstruction[c], Size}; });
+            const bool better = second.cost < best.cost;
+            for (int c = 0; c < components; c++) {
+                if (better) {
+                    std::memcpy(levels(c), other_levels[c], sizeof other_levels[c]);
+                    copy<Size>({other_reconstruction[c], Size}, reconstruction(c), Size);
+                } else {
+                    for (int part = 0; part < Blocks::parts; part++) total(c, part) = totals[c][part];
+                }
+            }
+            if (better) {
+                best = second;
+                mode = second_mode;
+            }
+        }
     }
 
-    luma.macroblock.pred_mode[block] = static_cast<uint8_t>(best_mode == predicted  ? kPredictedMode
-                                                            : best_mode < predicted ? best_mode
-                                                                                    : best_mode - 1);
-    luma.bits += best->bits;
-    luma.cost += best->cost;
-    for (int part = 0; part < Blocks::parts; part++) {
-        const int px = 1 + column + part % 2, py = 1 + row + part / 2;
-        luma.modes[py][px] = static_cast<int8_t>(best_mode);
-        for (int c = 0; c < components; c++) luma.totals[c][py][px] = best->totals[c][part];
-    }
-    for (int c = 0; c < components; c++) {
-        luma.distortion[c] += best->distortion[c];
-        std::memcpy(luma.levels[c] + Size * Size * block, best->levels[c], sizeof best->levels[c]);
-        copy<Size>({best->reconstruction[c], Size}, at(place_->samples[c], x, y), Size);
-    }
+    luma.macroblock.pred_mode[block] = static_cast<uint8_t>(mode == predicted  ? kPredictedMode
+                                                            : mode < predicted ? mode
+                                                                               : mode - 1);
+    luma.bits += best.bits;
+    luma.cost += best.cost;
+    for (int part = 0; part < Blocks::parts; part++)
+        luma.modes[1 + row + part / 2][1 + column + part % 2] = static_cast<int8_t>(mode);
+    for (int c = 0; c < components; c++) luma.distortion[c] += best.distortion[c];
 }
 
-// Gives up where its cost reaches `limit`.
+// Gives up where the cost of the quarters so far exceeds that of `other` by more than the rest is likely to make up
+// for.
 template <int Size>
-void MacroblockCoder::try_blocks(Luma &luma, int64_t limit) {
+void MacroblockCoder::try_blocks(Luma &luma, const Luma *other) {
     begin(luma, BlocksOf<Size>::type);
+    constexpr int quarter = BlocksOf<Size>::count / 4;
+    const auto gives_up = [&](int64_t cost, int64_t others) {
+        return cost > others + others / 32 + 4 * static_cast<int64_t>(lambda_);
+    };
     for (int block = 0; block < BlocksOf<Size>::count; block++) {
         code_best<Size>(luma, block);
-        const int64_t rest = BlocksOf<Size>::count - 1 - block;  // each of them takes a bit at least
-        if (luma.cost + rest * static_cast<int64_t>(lambda_) >= limit) {
-            luma.cost = limit;
+        if ((block + 1) % quarter) continue;
+        int64_t &cost = luma.quarters[block / quarter];
+        cost = luma.cost;
+        if (other && gives_up(cost, other->quarters[block / quarter])) {
+            luma.cost = INT64_MAX;
             return;
         }
     }
@@ -249,6 +260,7 @@ void MacroblockCoder::try_blocks(Luma &luma, int64_t limit) {
                 const int x = luma_block_x(i), y = luma_block_y(i);
                 const Totals &totals = luma.totals[c];
                 coded |= totals[1 + y][1 + x] != 0;
+                if (coded) break;
                 bits += code_length(
                     kCavlcTables.coeff_token[token_table(predict_total(totals[1 + y][x], totals[y][1 + x]))][0]);
             }
@@ -267,12 +279,12 @@ void MacroblockCoder::try_blocks(Luma &luma, int64_t limit) {
 void MacroblockCoder::choose_16x16(Luma &luma) {
     begin(luma, MacroblockType::i16x16);
     for (int y = 1; y <= 4; y++) std::fill_n(luma.modes[y] + 1, 4, int8_t{kDc});
-    Costs<k16x16Modes> costs;
+    Costs<k16x16Modes> costs(0);
     for (int mode = 0; mode < k16x16Modes; mode++)
         costs[mode] = (satd_lambda_ * ue_bits(static_cast<uint32_t>(1 + mode))) >> 8;
     for (int c = 0; c < luma_components(f_.chroma); c++) {
-        rank_16x16(constant(place_->samples[c]), place_->available, f_.bit_depth, source(c), ranking_16x16_[c]);
-        for (int mode = 0; mode < k16x16Modes; mode++) costs[mode] += ranking_16x16_[c].satd[mode];
+        rank_16x16(constant(place_->samples[c]), place_->available, f_.bit_depth, source(c), predictions_16x16_[c],
+                   costs.all());
     }
     const auto [mode, cost] = costs.take();
     luma.macroblock.intra_16x16_pred_mode = static_cast<uint8_t>(mode);
@@ -284,7 +296,7 @@ void MacroblockCoder::try_16x16(Luma &luma) {
     uint32_t ac_bits = 0;
     for (int c = 0; c < luma_components(f_.chroma); c++) {
         const CodedMacroblock coded =
-            code_16x16(source(c), {ranking_16x16_[c].predictions[mode], 16}, quantiser(c), rounding_, f_.bit_depth,
+            code_16x16(source(c), {predictions_16x16_[c].of_mode[mode], 16}, quantiser(c), rounding_, f_.bit_depth,
                        luma.levels[c], {luma.reconstruction[c], 16}, luma.totals[c]);
         luma.distortion[c] = coded.distortion;
         luma.bits += coded.dc_bits;
@@ -297,14 +309,13 @@ void MacroblockCoder::try_16x16(Luma &luma) {
 
 void MacroblockCoder::try_chroma() {
     const int height = f_.rows(1), blocks = chroma_blocks(f_.chroma);
-    MacroblockRanking ranking[2];
-    Costs<kChromaModes> costs;
+    MacroblockPredictions predictions[2];
+    Costs<kChromaModes> costs(0);
     for (int mode = 0; mode < kChromaModes; mode++)
         costs[mode] = (satd_lambda_ * ue_bits(static_cast<uint32_t>(mode))) >> 8;
     for (int c = 0; c < 2; c++) {
         rank_chroma(constant(place_->samples[1 + c]), place_->available, f_.bit_depth, height, source(1 + c),
-                    ranking[c]);
-        for (int mode = 0; mode < kChromaModes; mode++) costs[mode] += ranking[c].satd[mode];
+                    predictions[c], costs.all());
     }
     chroma_.mode = costs.take().mode;
 
@@ -316,7 +327,7 @@ void MacroblockCoder::try_chroma() {
     for (int c = 0; c < 2; c++) {
         surround_totals(1 + c, chroma_.totals[c]);
         const CodedMacroblock coded = code_chroma(
-            source(1 + c), {ranking[c].predictions[chroma_.mode], 8}, quantiser(1), dc, rounding_, f_.bit_depth, height,
+            source(1 + c), {predictions[c].of_mode[chroma_.mode], 8}, quantiser(1), dc, rounding_, f_.bit_depth, height,
             chroma_.dc + 8 * c, chroma_.ac + 16 * blocks * c, {chroma_.reconstruction[c], 8}, chroma_.totals[c]);
         distortion += coded.distortion;
         dc_bits += coded.dc_bits, ac_bits += coded.ac_bits;
@@ -338,16 +349,29 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
         if (!best || other.cost < best->cost) best = &other;
     };
     choose_16x16(luma_[0]);
-    if (f_.transform_8x8) {
-        try_blocks<8>(luma_[1], INT64_MAX);
+    const auto try_4x4 = [&](const Luma *other) {
+        try_blocks<4>(luma_[2], other);
+        keep_better(luma_[2]);
+    };
+    const auto try_8x8 = [&](const Luma *other) {
+        try_blocks<8>(luma_[1], other);
         keep_better(luma_[1]);
+    };
+    // What is likely comes first: the other one mostly gives up after a quarter or two.
+    const auto is_4x4 = [](const Neighbour *n) { return n && n->type == MacroblockType::i4x4; };
+    if (!f_.transform_8x8) {
+        try_4x4(nullptr);
+    } else if (is_4x4(place.left) || is_4x4(place.above)) {
+        try_4x4(nullptr);
+        try_8x8(best);
+    } else {
+        try_8x8(nullptr);
+        if (best->macroblock.coded_block_pattern & 15) try_4x4(best);
     }
-    if (!best || luma_[0].satd < luma_[1].satd * 3 / 2) {
+    if (luma_[0].satd < best->satd * 3 / 2) {
         try_16x16(luma_[0]);
         keep_better(luma_[0]);
     }
-    try_blocks<4>(luma_[2], best->cost);
-    keep_better(luma_[2]);
     return must_be_pcm(*best) ? write_pcm(macroblock, levels, neighbour) : write(*best, macroblock, levels, neighbour);
 }
 
@@ -356,7 +380,7 @@ bool MacroblockCoder::must_be_pcm(const Luma &luma) const {
     constexpr uint32_t header = 16,
                        delta = 12;  // mb_type and alignment; mb_qp_delta may be so much longer than that of 0
     const uint32_t most = most_macroblock_bits(coded_);
-    const uint32_t bits = bits_of(luma) + (f_.has_chroma_blocks() ? chroma_.bits : 0);
+    const uint32_t bits = luma.bits + (f_.has_chroma_blocks() ? chroma_.bits : 0);
     if (bits + delta > most) return true;
     if (luma.cost + (f_.has_chroma_blocks() ? chroma_.cost : 0) > cost_of(0, most - 128 + header)) return true;
     if (f_.long_level_prefix) return false;
@@ -375,19 +399,23 @@ MacroblockCoder::Result MacroblockCoder::write(const Luma &luma, Macroblock &mac
     macroblock = luma.macroblock;
     const bool dc = luma.macroblock.type == MacroblockType::i16x16;
     for (int c = 0; c < luma_components(f_.chroma); c++, levels += 16 * kLumaBlocks) {
-        std::memcpy(levels, luma.levels[c], (dc ? 17 : 16) * 16 * sizeof *levels);
-        if (!dc) std::fill_n(levels + 16 * kLumaDcBlock, 16, int16_t{0});
+        std::copy_n(luma.levels[c], 256, levels);
+        if (dc)
+            std::copy_n(luma.levels[c] + 256, 16, levels + 256);
+        else
+            std::fill_n(levels + 256, 16, int16_t{0});
         copy({luma.reconstruction[c], 16}, place_->samples[c], 16, 16);
         for (int i = 0; i < 4; i++) {
             neighbour.total_right[c][i] = luma.totals[c][1 + i][4];
             neighbour.total_below[c][i] = luma.totals[c][4][1 + i];
         }
     }
+    neighbour.type = luma.macroblock.type;
     for (int i = 0; i < 4; i++) {
         neighbour.mode_right[i] = luma.modes[1 + i][4];
         neighbour.mode_below[i] = luma.modes[4][1 + i];
     }
-    const Result result{bits_of(luma), luma.distortion[0]};
+    const Result result{luma.bits, luma.distortion[0]};
     if (!f_.has_chroma_blocks()) return result;
 
     const int blocks = chroma_blocks(f_.chroma), rows = blocks / 2;
@@ -408,6 +436,7 @@ MacroblockCoder::Result MacroblockCoder::write_pcm(Macroblock &macroblock, int16
     macroblock = {};
     macroblock.type = MacroblockType::pcm;
     std::memset(&neighbour, 16, sizeof neighbour);  // total_coeff (9.2.1)
+    neighbour.type = MacroblockType::pcm;
     std::fill_n(neighbour.mode_right, 4, int8_t{kDc});
     std::fill_n(neighbour.mode_below, 4, int8_t{kDc});
     Result result{16, 0};

@@ -45,6 +45,7 @@ enum Effort { kOneCandidate = 1, kTwoCandidates, kRoundedByRate, kEfforts = kRou
 struct Neighbour {
     int8_t mode_right[4], mode_below[4];          // Intra4x4PredMode or Intra8x8PredMode, DC for other types
     int8_t total_right[3][4], total_below[3][4];  // total_coeff of a component's blocks
+    MacroblockType type;
 };
 
 class MacroblockCoder {
@@ -72,10 +73,11 @@ class MacroblockCoder {
     // A way to code the components that are coded as luma.
     struct Luma {
         Macroblock macroblock;
-        uint32_t bits;  // of residual()
+        uint32_t bits;  // of residual(); in the end of macroblock_layer(), but for mb_qp_delta and chroma's levels
         uint32_t distortion[3];
         int64_t cost;
-        uint32_t satd;  // by which modes were ranked
+        int64_t quarters[4];  // the cost after each 8x8 block
+        uint32_t satd;        // by which modes were ranked
         Modes modes;
         Totals totals[3];
         alignas(32) int16_t levels[3][17 * 16];
@@ -102,13 +104,12 @@ class MacroblockCoder {
     void surround_totals(int component, Totals &totals) const;
 
     template <int Size>
-    void try_blocks(Luma &luma, int64_t limit);
+    void try_blocks(Luma &luma, const Luma *other);
     template <int Size>
     void code_best(Luma &luma, int block);
     void choose_16x16(Luma &luma);
     void try_16x16(Luma &luma);
     void try_chroma();
-    uint32_t bits_of(const Luma &luma) const;
     bool must_be_pcm(const Luma &luma) const;
     Result write_pcm(Macroblock &macroblock, int16_t *levels, Neighbour &neighbour) const;
     Result write(const Luma &luma, Macroblock &macroblock, int16_t *levels, Neighbour &neighbour) const;
@@ -123,7 +124,7 @@ class MacroblockCoder {
     Rounding rounding_{};
     alignas(32) Sample source_[3][256];
     Luma luma_[3];
-    MacroblockRanking ranking_16x16_[3];
+    MacroblockPredictions predictions_16x16_[3];
     Chroma chroma_;
 };
 

@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "slice_cpu.h"
 
+#include "../simd.h"
+
 namespace cudaenc::h264 {
+
+namespace {
+
+// totals: see code_macroblock(). `out` has room.
+CUDAENC_CLONES void code_macroblock_of_slice(const CodedFormat &format, const CodedPicture &picture, uint32_t address,
+                                             uint32_t first, uint8_t *totals, BitWriter &out) {
+    code_macroblock(format, picture, address, first, totals, out, [&] {
+        if (out.phase()) out.put(0, 8 - out.phase());
+    });
+}
+
+}  // namespace
 
 SliceCoder::SliceCoder(const CodedFormat &format, std::vector<Slice> slices)
     : format_(format),
@@ -22,9 +36,7 @@ void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &
     const size_t most = static_cast<size_t>(blocks_per_macroblock(format_.chroma)) * 16 * 40 + 256;
     for (uint32_t i = 0; i < slice.count; i++) {
         out.reserve(most);
-        code_macroblock(format_, picture, slice.first + i, slice.first, totals_.data(), out, [&] {
-            if (out.phase()) out.put(0, 8 - out.phase());
-        });
+        code_macroblock_of_slice(format_, picture, slice.first + i, slice.first, totals_.data(), out);
     }
     out.put(1, 1);  // rbsp_stop_one_bit
     const BitWriter::Run run = out.end();

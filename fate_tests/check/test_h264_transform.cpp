@@ -211,24 +211,27 @@ START_TEST(satd_is_the_hadamard_sum) {
         const Available available{true, true, true};
         const auto above = [&](int x, int) { return int{at[x - 40]}; };
         const auto left = [&](int, int y) { return int{at[40 * y - 1]}; };
-        MacroblockRanking ranking;
-        rank_16x16({at, 40}, available, bit_depth, {p.source, 16}, ranking);
-        ck_assert_uint_eq(ranking.satd[k16x16Vertical], all(16, 16, above));
-        ck_assert_uint_eq(ranking.satd[k16x16Horizontal], all(16, 16, left));
+        MacroblockPredictions predictions;
+        uint32_t costs_16x16[k16x16Modes] = {};
+        rank_16x16({at, 40}, available, bit_depth, {p.source, 16}, predictions, costs_16x16);
+        ck_assert_uint_eq(costs_16x16[k16x16Vertical], all(16, 16, above));
+        ck_assert_uint_eq(costs_16x16[k16x16Horizontal], all(16, 16, left));
         for (const int height : {8, 16}) {
-            rank_chroma({at, 40}, available, bit_depth, height, {p.source, 16}, ranking);
-            ck_assert_uint_eq(ranking.satd[kChromaVertical], all(8, height, above));
-            ck_assert_uint_eq(ranking.satd[kChromaHorizontal], all(8, height, left));
+            uint32_t costs[kChromaModes] = {};
+            rank_chroma({at, 40}, available, bit_depth, height, {p.source, 16}, predictions, costs);
+            ck_assert_uint_eq(costs[kChromaVertical], all(8, height, above));
+            ck_assert_uint_eq(costs[kChromaHorizontal], all(8, height, left));
         }
-        Ranking<4> four;
-        rank_4x4({at, 40}, available, bit_depth, {p.source, 16}, four);
-        Ranking<8> eight;
-        rank_8x8({at, 40}, available, bit_depth, {p.source, 16}, eight);
+        Predictions<4> four;
+        uint32_t costs_4x4[kModes] = {}, costs_8x8[kModes] = {};
+        rank_4x4({at, 40}, available, bit_depth, {p.source, 16}, four, costs_4x4);
+        Predictions<8> eight;
+        rank_8x8({at, 40}, available, bit_depth, {p.source, 16}, eight, costs_8x8);
         for (int mode = 0; mode < kModes; mode++) {
-            const auto in_4x4 = [&](int x, int y) { return int{four.predictions.row(mode, y)[x]}; };
-            const auto in_8x8 = [&](int x, int y) { return int{eight.predictions.row(mode, y)[x]}; };
-            ck_assert_uint_eq(four.satd[mode], satd(0, 0, 4, in_4x4) / 2);
-            ck_assert_uint_eq(eight.satd[mode], satd(0, 0, 8, in_8x8) / 4);
+            const auto in_4x4 = [&](int x, int y) { return int{four.of_mode[mode][4 * y + x]}; };
+            const auto in_8x8 = [&](int x, int y) { return int{eight.of_mode[mode][8 * y + x]}; };
+            ck_assert_uint_eq(costs_4x4[mode], satd(0, 0, 4, in_4x4) / 2);
+            ck_assert_uint_eq(costs_8x8[mode], satd(0, 0, 8, in_8x8) / 4);
         }
     }
 }
