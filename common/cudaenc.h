@@ -201,6 +201,10 @@ typedef enum CudaencH264RateControl {
     CUDAENC_H264_BIT_RATE,
 } CudaencH264RateControl;
 
+/** Writes `size` bytes of a cipher's keystream, those of a picture, whose number is counted from 0 on. Called by
+ *  cudaenc_submit(). */
+typedef void (*CudaencKeystream)(void *opaque, uint64_t picture, uint8_t *bytes, size_t size);
+
 typedef struct CudaencH264Options {
     int profile;      /**< CudaencH264Profile; default auto */
     int level;        /**< ten times the level, 10..62; 0 (default): the lowest one that size and rates allow */
@@ -216,6 +220,8 @@ typedef struct CudaencH264Options {
     int64_t buffer_size; /**< bits, of the decoder's buffer, which never runs out; 0 (default): none, or a second of
                               max_rate */
     int cbr;             /**< 1: filler data keeps the rate at bit_rate; default 0 */
+    int hrd;             /**< 1: the stream tells of the buffer: HRD parameters, buffering periods, picture timing;
+                              default 0; rates and sizes are rounded to what these can say */
     int qp_min, qp_max;  /**< what the rate control chooses from; default -12 and 51. Buffers come before qp_max */
     int deblock;         /**< 1: decoders run the deblocking filter; default 0 */
     int aud;             /**< 1: access unit delimiters; default 0 */
@@ -223,10 +229,11 @@ typedef struct CudaencH264Options {
     int timecodes;       /**< 1: the stream tells that frames have timecodes; default 0: theirs are not written */
     int frame_rate_num, frame_rate_den;       /**< frames/s; 0/x (default): unknown, not allowed with rates */
     int sample_aspect_num, sample_aspect_den; /**< 0/x (default): unknown */
-    const uint8_t *encrypt_key; /**< AES key: signs of levels turn by it, any decoder shows a scrambled picture; NULL
-                                     (default): none */
-    int encrypt_key_size;       /**< bytes: 16, 24 or 32 */
-    int chroma_location;        /**< chroma_sample_loc_type of 4:2:0, 0..5; -1 (default): not told */
+    CudaencKeystream keystream; /**< signs of levels turn by it, any decoder shows a scrambled picture; NULL (default):
+                                     none. 2 bytes for each block of 16 levels that a picture of this format can have,
+                                     filled up to 16 */
+    void *keystream_opaque;
+    int chroma_location; /**< chroma_sample_loc_type of 4:2:0, 0..5; -1 (default): not told */
 } CudaencH264Options;
 /** Fills in the defaults. */
 void cudaenc_h264_defaults(CudaencH264Options *options);

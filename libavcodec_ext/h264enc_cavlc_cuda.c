@@ -29,6 +29,8 @@
 #include "cudaenc_compat.h"
 #include "cudaenc_glue.h"
 
+#include "libavutil/aes.h"
+#include "libavutil/intreadwrite.h"
 #include "libavutil/mathematics.h"
 #include "libavutil/mem.h"
 #include "libavutil/opt.h"
@@ -42,9 +44,15 @@ typedef struct H264CudaContext {
     int qp, crf; /* NOT_SET, or QPs */
     float aq;    /* -1: auto */
     int repeat_headers; /* -1: auto */
+    int nal_hrd;
     uint8_t *encrypt_key;
     int encrypt_key_size;
+    uint8_t *encrypt_iv;
+    int encrypt_iv_size;
+    struct AVAES *aes; /* NULL: no encryption */
 } H264CudaContext;
+
+enum { HRD_NONE, HRD_VBR, HRD_CBR };
 
 static int h264_cuda_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
 {
@@ -65,6 +73,46 @@ static av_cold int h264_cuda_close(AVCodecContext *avctx)
     H264CudaContext *s = avctx->priv_data;
 
     ff_cudaenc_close(&s->common);
+    av_freep(&s->aes);
+    return 0;
+}
+
+/* AES in counter mode. Counter blocks are numbers of 128 bits: that of block i
+ * of picture n is encrypt_iv + 2^64 n + i. */
+static void write_keystream(void *opaque, uint64_t picture, uint8_t *bytes, size_t size)
+{
+    H264CudaContext *s = opaque;
+    const uint64_t high = (s->encrypt_iv ? AV_RB64(s->encrypt_iv) : 0) + picture;
+    const uint64_t low  = s->encrypt_iv ? AV_RB64(s->encrypt_iv + 8) : 0;
+
+    for (size_t i = 0; i < size / 16; i++) {
+        AV_WB64(bytes + 16 * i,     high + (low + i < low));
+        AV_WB64(bytes + 16 * i + 8, low + i);
+    }
+    av_aes_crypt(s->aes, bytes, bytes, size / 16, NULL, 0);
+}
+
+static int set_encryption(AVCodecContext *avctx, H264CudaContext *s, CudaencH264Options *h264)
+{
+    const int size = s->encrypt_key_size;
+
+    if (s->encrypt_iv_size && (!size || s->encrypt_iv_size != 16)) {
+        av_log(avctx, AV_LOG_ERROR, "encrypt_iv of %d bytes is not allowed: it has 16, and goes with encrypt_key\n",
+               s->encrypt_iv_size);
+        return AVERROR(EINVAL);
+    }
+    if (!size)
+        return 0;
+    if (size != 16 && size != 24 && size != 32) {
+        av_log(avctx, AV_LOG_ERROR, "encrypt_key of %d bytes is not allowed: it has 16, 24 or 32\n", size);
+        return AVERROR(EINVAL);
+    }
+    s->aes = av_aes_alloc();
+    if (!s->aes)
+        return AVERROR(ENOMEM);
+    av_aes_init(s->aes, s->encrypt_key, 8 * size, 0);
+    h264->keystream        = write_keystream;
+    h264->keystream_opaque = s;
     return 0;
 }
 
@@ -155,16 +203,18 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     config.h264.level     = s->h264.level;
     config.h264.slices    = avctx->slices;
     config.h264.effort    = s->h264.effort;
-    config.h264.cbr       = s->h264.cbr;
+    config.h264.cbr       = s->h264.cbr || s->nal_hrd == HRD_CBR;
+    config.h264.hrd       = s->nal_hrd != HRD_NONE;
     config.h264.deblock   = s->h264.deblock;
     config.h264.aud       = s->h264.aud;
     config.h264.timecodes = s->common.s12m_tc;
-    config.h264.encrypt_key      = s->encrypt_key;
-    config.h264.encrypt_key_size = s->encrypt_key_size;
     config.h264.aq        = s->aq < 0 ? -1 : lrintf(256 * s->aq);
     config.h264.repeat_headers = s->repeat_headers >= 0 ? s->repeat_headers
                                                         : !(avctx->flags & AV_CODEC_FLAG_GLOBAL_HEADER);
     ret = set_rate(avctx, s, &config.h264);
+    if (ret < 0)
+        return ret;
+    ret = set_encryption(avctx, s, &config.h264);
     if (ret < 0)
         return ret;
     if (sar.num > 0 && sar.den > 0)
@@ -212,6 +262,10 @@ static const AVOption options[] = {
     { "aq-strength", "Strength of adaptive quantisation, 0: none; -1: 1, but none with constant QP", OFFSET(aq), AV_OPT_TYPE_FLOAT, { .dbl = -1 }, -1, 4, VE },
     { "effort",  "How hard modes and levels are looked for: 1 (fast) to 3 (small)", OFFSET(h264.effort), AV_OPT_TYPE_INT, { .i64 = 2 }, 1, 3, VE },
     { "cbr",     "Fill the stream up to -b:v",                                      OFFSET(h264.cbr),     AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "nal-hrd", "Tell of the decoder's buffer (HRD parameters, buffering periods): wants -maxrate or -bufsize", OFFSET(nal_hrd), AV_OPT_TYPE_INT, { .i64 = HRD_NONE }, HRD_NONE, HRD_CBR, VE, .unit = "nal_hrd" },
+    CONST("none", "",                    HRD_NONE, "nal_hrd"),
+    CONST("vbr",  "",                    HRD_VBR,  "nal_hrd"),
+    CONST("cbr",  "Of a constant rate: cbr", HRD_CBR,  "nal_hrd"),
     { "deblock", "Let decoders run the deblocking filter",                          OFFSET(h264.deblock), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "aud",     "Write access unit delimiters",                                    OFFSET(h264.aud),     AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "repeat_headers", "Write parameter sets into every packet; -1: unless they are global", OFFSET(repeat_headers), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
@@ -219,6 +273,7 @@ static const AVOption options[] = {
     { "udu_sei", "Write unregistered user data",                                    OFFSET(common.udu_sei), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "s12m_tc", "Write timecodes",                                                 OFFSET(common.s12m_tc), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "encrypt_key", "AES key in hex, of 16, 24 or 32 bytes: the signs of levels turn by it", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
+    { "encrypt_iv",  "First counter block in hex, 16 bytes, default 0: streams of one key that have the same one tell of each other", OFFSET(encrypt_iv), AV_OPT_TYPE_BINARY, .flags = VE },
     { NULL }
 };
 

@@ -73,6 +73,33 @@ uint32_t aspect_ratio_idc(int num, int den) {
     return 0;
 }
 
+// E.1.2: values of 16 bits, by 2^(least + scale).
+constexpr int kLeastRateScale = 6, kLeastSizeScale = 4;
+int hrd_scale(int64_t value, int least) {
+    int scale = 0;
+    while (value >> (least + scale) > 65535) scale++;
+    return scale;
+}
+int64_t round_for_hrd(int64_t value, int least) {
+    const int shift = least + hrd_scale(value, least);
+    return std::max<int64_t>(value >> shift, 1) << shift;
+}
+
+constexpr uint32_t kInitialDelayLength = 32, kDelayLength = 8;
+void put_hrd(const Hrd &h, Rbsp &out) {
+    const int rate_scale = hrd_scale(h.bit_rate, kLeastRateScale), size_scale = hrd_scale(h.size, kLeastSizeScale);
+    out.ue(0);  // cpb_cnt_minus1
+    out.u(static_cast<uint32_t>(rate_scale), 4);
+    out.u(static_cast<uint32_t>(size_scale), 4);
+    out.ue(static_cast<uint32_t>(h.bit_rate >> (kLeastRateScale + rate_scale)) - 1);
+    out.ue(static_cast<uint32_t>(h.size >> (kLeastSizeScale + size_scale)) - 1);
+    out.flag(h.cbr);
+    out.u(kInitialDelayLength - 1, 5);
+    out.u(kDelayLength - 1, 5);  // cpb_removal_delay_length_minus1
+    out.u(kDelayLength - 1, 5);  // dpb_output_delay_length_minus1
+    out.u(24, 5);                // time_offset_length
+}
+
 // E.1.1
 void put_vui(const Vui &v, Rbsp &out) {
     out.flag(v.sar_num);
@@ -104,8 +131,10 @@ void put_vui(const Vui &v, Rbsp &out) {
         out.u(2 * v.frame_rate_num, 32);
         out.flag(v.fixed_frame_rate);
     }
-    out.flag(false);                        // nal_hrd_parameters_present_flag
+    out.flag(v.hrd.has_value());  // nal_hrd_parameters_present_flag
+    if (v.hrd) put_hrd(*v.hrd, out);
     out.flag(false);                        // vcl_hrd_parameters_present_flag
+    if (v.hrd) out.flag(false);             // low_delay_hrd_flag
     out.flag(v.timecodes);                  // pic_struct_present_flag
     out.flag(true);                         // bitstream_restriction_flag: a decoder need not wait for other pictures
     out.flag(true);                         // motion_vectors_over_pic_boundaries_flag
@@ -176,11 +205,17 @@ void put_pps(const ParameterSets &s, Rbsp &out) {
 
 // ---- SEI payloads
 
-// D.1.3, without CpbDpbDelaysPresentFlag
-std::vector<uint8_t> picture_timing(const Timecode &t) {
+// D.1.2, of the NAL HRD
+std::vector<uint8_t> buffering_period(const BufferingPeriod &b) {
     Rbsp out;
-    out.u(0, 4);                     // pic_struct: a frame
-    out.flag(true);                  // clock_timestamp_flag
+    out.ue(0);  // seq_parameter_set_id
+    out.u(b.initial_cpb_removal_delay, kInitialDelayLength);
+    out.u(b.initial_cpb_removal_delay_offset, kInitialDelayLength);
+    if (!out.aligned()) out.trailing_bits();  // bit_equal_to_one and zeros (D.1)
+    return out.raw();
+}
+
+void put_timecode(const Timecode &t, Rbsp &out) {
     out.u(0, 2);                     // ct_type: progressive
     out.flag(true);                  // nuit_field_based_flag
     out.u(t.drop_frame ? 4 : 0, 5);  // counting_type
@@ -191,8 +226,22 @@ std::vector<uint8_t> picture_timing(const Timecode &t) {
     out.u(static_cast<uint32_t>(t.seconds), 6);
     out.u(static_cast<uint32_t>(t.minutes), 6);
     out.u(static_cast<uint32_t>(t.hours), 5);
-    out.u(0, 24);                             // time_offset
-    if (!out.aligned()) out.trailing_bits();  // bit_equal_to_one and zeros (D.1)
+    out.u(0, 24);  // time_offset
+}
+
+// D.1.3
+std::vector<uint8_t> picture_timing(const Sei &sei) {
+    Rbsp out;
+    if (sei.buffering_period) {
+        out.u(sei.buffering_period->cpb_removal_delay, kDelayLength);
+        out.u(0, kDelayLength);  // dpb_output_delay
+    }
+    if (sei.pic_struct) {
+        out.u(0, 4);  // pic_struct: a frame
+        out.flag(sei.timecode.has_value());
+        if (sei.timecode) put_timecode(*sei.timecode, out);
+    }
+    if (!out.aligned()) out.trailing_bits();
     return out.raw();
 }
 // ATSC A/53 Part 4, 6.2.3, in a message registered by ITU-T T.35
@@ -232,6 +281,9 @@ void put_message(uint32_t type, std::span<const uint8_t> payload, Rbsp &out) {
 bool is_high_profile(int profile_idc) {
     return profile_idc == 100 || profile_idc == 110 || profile_idc == 122 || profile_idc == 244 || profile_idc == 44;
 }
+
+int64_t hrd_rate(int64_t bit_rate) { return round_for_hrd(bit_rate, kLeastRateScale); }
+int64_t hrd_size(int64_t size) { return round_for_hrd(size, kLeastSizeScale); }
 
 std::vector<uint8_t> make_sps(const ParameterSets &sets) {
     Rbsp out;
@@ -290,7 +342,8 @@ SliceHeaderBits make_slice_header(const SliceParameters &s) {
 
 std::vector<uint8_t> make_sei(const Sei &sei) {
     Rbsp out;
-    if (sei.timecode) put_message(1, picture_timing(*sei.timecode), out);
+    if (sei.buffering_period) put_message(0, buffering_period(*sei.buffering_period), out);
+    if (sei.buffering_period || sei.timecode) put_message(1, picture_timing(sei), out);
     if (!sei.captions.empty()) put_message(4, closed_captions(sei.captions), out);
     for (const std::span<const uint8_t> data : sei.unregistered) put_message(5, data, out);
     if (sei.mastering_display) put_message(137, mastering_display(*sei.mastering_display), out);

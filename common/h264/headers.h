@@ -14,6 +14,15 @@ namespace cudaenc::h264 {
 
 // ---- Parameter sets
 
+// A decoder's buffer (E.1.2): what fills it, in bits/s, and its bits.
+struct Hrd {
+    int64_t bit_rate, size;  // of hrd_rate() and hrd_size()
+    bool cbr;
+};
+// The nearest number below that syntax elements of 16 bits and a scale can tell, at least the smallest one.
+int64_t hrd_rate(int64_t bit_rate);
+int64_t hrd_size(int64_t size);
+
 struct Vui {
     int sar_num = 0, sar_den = 0;  // 0: unknown
     bool full_range = false;
@@ -22,6 +31,7 @@ struct Vui {
     uint32_t frame_rate_num = 0, frame_rate_den = 0;  // 0: not told
     bool fixed_frame_rate = false;
     bool timecodes = false;  // picture timing SEI will come
+    std::optional<Hrd> hrd;  // and so it will, with buffering periods
 };
 
 // Every picture is an IDR picture of I slices, frames only, with CAVLC; there is one set of each.
@@ -73,14 +83,23 @@ struct MasteringDisplay {
 struct ContentLight {
     uint16_t max_content, max_average;  // cd/m2
 };
+// Every picture begins a buffering period (D.2.2). Delays: from the arrival of its first bit to its removal, in 1/90000
+// s; from the removal of the picture before, in ticks.
+struct BufferingPeriod {
+    uint32_t initial_cpb_removal_delay, initial_cpb_removal_delay_offset;
+    uint32_t cpb_removal_delay;
+};
 struct Sei {
-    std::optional<Timecode> timecode;  // with Vui::timecodes
+    std::optional<BufferingPeriod> buffering_period;  // with Vui::hrd
+    bool pic_struct = false;                          // Vui::timecodes
+    std::optional<Timecode> timecode;                 // with that
     std::optional<MasteringDisplay> mastering_display;
     std::optional<ContentLight> content_light;
     std::span<const uint8_t> captions;                   // A/53 cc_data: 3 bytes each, at most 31 of them
     std::vector<std::span<const uint8_t>> unregistered;  // user data: 16 bytes of UUID, then what belongs to it
     bool empty() const {
-        return !timecode && !mastering_display && !content_light && captions.empty() && unregistered.empty();
+        return !buffering_period && !timecode && !mastering_display && !content_light && captions.empty() &&
+               unregistered.empty();
     }
 };
 std::vector<uint8_t> make_sei(const Sei &sei);

@@ -186,12 +186,20 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
     r.buffer_size = o.buffer_size;
     if (r.buffer_size && !r.max_rate) r.max_rate = r.bit_rate;
     if (r.max_rate && !r.buffer_size) r.buffer_size = r.max_rate;
+    check_flag("hrd", o.hrd);
+    if (o.hrd && !r.buffer_size) refuse("hrd 1 is not allowed without a buffer");
     if (r.buffer_size && !r.max_rate) refuse("buffer_size is not allowed without max_rate or bit_rate");
     if (r.max_rate && r.max_rate < r.bit_rate)
         refuse(format_string("max_rate %lld is not allowed: it is at least bit_rate, %lld",
                              static_cast<long long>(r.max_rate), static_cast<long long>(r.bit_rate)));
     if ((r.bit_rate || r.buffer_size) && !r.rate_num)
         refuse("a bit rate or a buffer is not allowed without a frame rate");
+    if (o.hrd) {
+        r.max_rate = hrd_rate(r.max_rate);
+        r.bit_rate = std::min(r.bit_rate, r.max_rate);
+        // Clocks of 90 kHz tell how full the buffer is: what that leaves out stays free.
+        r.buffer_size = (90000 * hrd_size(r.buffer_size) / r.max_rate - 1) * r.max_rate / 90000;
+    }
     if (r.buffer_size && r.buffer_size < ceil_div(r.max_rate * r.rate_den, r.rate_num))
         refuse(format_string("buffer_size %lld is not allowed: it is at least a frame at max_rate, %lld bits",
                              static_cast<long long>(r.buffer_size),
@@ -238,11 +246,8 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.effort = o.effort;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
     p.deblock = o.deblock;
-    if (o.encrypt_key) {
-        if (o.encrypt_key_size != 16 && o.encrypt_key_size != 24 && o.encrypt_key_size != 32)
-            refuse(format_string("encrypt_key of %d bytes is not allowed: it has 16, 24 or 32", o.encrypt_key_size));
-        p.encrypt_key.assign(o.encrypt_key, o.encrypt_key + o.encrypt_key_size);
-    }
+    p.keystream = o.keystream;
+    p.keystream_opaque = o.keystream_opaque;
     p.aud = o.aud;
     p.repeat_headers = o.repeat_headers;
     p.timecodes = o.timecodes;
@@ -264,6 +269,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     sets.vui.frame_rate_num = static_cast<uint32_t>(o.frame_rate_num);
     sets.vui.frame_rate_den = static_cast<uint32_t>(o.frame_rate_den);
     sets.vui.timecodes = o.timecodes;
+    if (o.hrd) sets.vui.hrd = Hrd{p.rate.max_rate, hrd_size(o.buffer_size ? o.buffer_size : o.max_rate), p.rate.cbr};
     sets.pic_init_qp = p.rate.qp + qp_bd_offset(depth);
     return p;
 }

@@ -28,8 +28,9 @@ struct Params {
     ParameterSets sets;
     std::vector<Slice> slices;
     RateTarget rate;
-    int effort, aq_strength;           // see PictureQuality
-    std::vector<uint8_t> encrypt_key;  // empty: none
+    int effort, aq_strength;     // see PictureQuality
+    CudaencKeystream keystream;  // nullptr: none
+    void *keystream_opaque;
     bool deblock, aud, repeat_headers, timecodes;
 };
 

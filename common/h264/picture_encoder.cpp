@@ -23,6 +23,7 @@ std::vector<uint8_t> make_parameter_sets(const ParameterSets &sets) {
 
 Sei make_sei_of(const CudaencFrame &frame, bool timecodes) {
     Sei sei;
+    sei.pic_struct = timecodes;
     if (timecodes && frame.timecode) {
         const CudaencTimecode &t = *frame.timecode;
         check_range("timecode hours", t.hours, 0, 23);
@@ -60,25 +61,38 @@ PictureEncoder::PictureEncoder(const Params &params, int slots, int threads, std
     : CpuEncoder(slots, threads, stage_names, stage_times, std::move(device)),
       p_(params),
       parameter_sets_(make_parameter_sets(p_.sets)),
-      aes_(p_.encrypt_key.empty() ? std::nullopt : std::optional<Aes>(p_.encrypt_key)),
       rate_(p_.rate) {
     for (int i = 0; i < slots; i++) pictures_.emplace_back(p_.picture);
 }
 
 void PictureEncoder::take(int slot, const CudaencFrame &frame) {
     Picture &picture = pictures_[slot];
-    const Sei sei = make_sei_of(frame, p_.timecodes);
+    Sei sei = make_sei_of(frame, p_.timecodes);
     picture.number = pictures_taken_++;
     picture.idr_pic_id = picture.number % 2;  // 7.4.3: not that of the picture before
     picture.prefix.clear();
     if (p_.aud) append(picture.prefix, make_aud());
     if (p_.repeat_headers) append(picture.prefix, parameter_sets_);
+    picture.sei_at = picture.prefix.size();
+    if (p_.sets.vui.hrd) {  // that comes in analyse(), with picture timing
+        picture.timecode = sei.timecode;
+        sei.timecode.reset();
+    }
     if (!sei.empty()) append(picture.prefix, make_sei(sei));
+    if (p_.keystream) make_sign_flips(picture);
     for (int c = 0; c < p_.input.components; c++) {
         const CudaencComponent &k = p_.input.component[c];
         picture.layouts[static_cast<size_t>(c)] = {frame.data[k.plane] + k.offset, frame.stride[k.plane], k.step,
                                                    k.shift, k.depth};
     }
+}
+
+// A word for each block, the higher byte first.
+void PictureEncoder::make_sign_flips(const Picture &picture) const {
+    uint8_t *const bytes = reinterpret_cast<uint8_t *>(picture.sign_flips);
+    p_.keystream(p_.keystream_opaque, picture.number, bytes, sign_flip_words() * sizeof *picture.sign_flips);
+    for (size_t i = 0; i < sign_flip_words(); i++)
+        picture.sign_flips[i] = static_cast<uint16_t>(bytes[2 * i] << 8 | bytes[2 * i + 1]);
 }
 
 // ---- Analysis
@@ -116,8 +130,8 @@ void PictureEncoder::analyse(int slot) {
             if (encoder) encoder->begin_next();
         }
     } next{constant ? nullptr : this};
-    if (aes_) encrypt(picture);
     picture.qp = rate.begin();
+    if (p_.sets.vui.hrd) write_buffering_period(picture);
     uint64_t bytes;
     do {
         encode_picture(picture);
@@ -129,13 +143,15 @@ void PictureEncoder::analyse(int slot) {
     picture.most_slice_bytes = limited ? bytes - picture.prefix.size() : std::numeric_limits<uint64_t>::max();
 }
 
-void PictureEncoder::encrypt(Picture &picture) {
-    constexpr size_t kPart = 4096;
-    const size_t words = sign_flip_words();
-    pool().for_each((words + kPart - 1) / kPart, [&](size_t i) {
-        const size_t first = i * kPart;
-        make_sign_flips(*aes_, picture.number, first, std::min(kPart, words - first), picture.sign_flips + first);
-    });
+// A tick is half a picture's time.
+void PictureEncoder::write_buffering_period(Picture &picture) {
+    const uint32_t delay = rate_.initial_delay();
+    Sei sei;
+    sei.buffering_period = {delay, rate_.longest_delay() - delay, picture.number ? 2u : 0u};
+    sei.pic_struct = p_.timecodes;
+    sei.timecode = picture.timecode;
+    const std::vector<uint8_t> nal = make_sei(sei);
+    picture.prefix.insert(picture.prefix.begin() + static_cast<ptrdiff_t>(picture.sei_at), nal.begin(), nal.end());
 }
 
 void PictureEncoder::encode_picture(Picture &picture) {

@@ -9,7 +9,6 @@
 
 #include <optional>
 #include "../cpu_encoder.h"
-#include "encryption.h"
 #include "params.h"
 #include "rate.h"
 
@@ -28,8 +27,10 @@ class PictureEncoder : public CpuEncoder {
         Macroblock *macroblocks;              // where it writes: as many as the picture has
         int16_t *levels;
         std::vector<SliceHeaderBits> headers;
-        std::vector<uint8_t> prefix;     // NAL units before the slices
-        uint16_t *sign_flips = nullptr;  // where they go: sign_flip_words() of them; none without a key
+        std::vector<uint8_t> prefix;  // NAL units before the slices
+        size_t sei_at;                // where the first SEI message belongs among them
+        std::optional<Timecode> timecode;
+        uint16_t *sign_flips = nullptr;  // where they go: sign_flip_words() of them; none without a keystream
         uint64_t number;                 // of the stream's pictures
         int idr_pic_id;
         int qp;
@@ -53,8 +54,8 @@ class PictureEncoder : public CpuEncoder {
     size_t macroblocks() const { return static_cast<size_t>(p_.picture.macroblocks()); }
     size_t levels() const { return macroblocks() * 16 * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma)); }
 
-    // 0 without a key.
-    size_t sign_flip_words() const { return aes_ ? (levels() / 16 + 7) / 8 * 8 : 0; }
+    // 0 without a keystream.
+    size_t sign_flip_words() const { return p_.keystream ? (levels() / 16 + 7) / 8 * 8 : 0; }
 
     void take(int slot, const CudaencFrame &frame) override;
     void begin(int slot) override;
@@ -64,12 +65,12 @@ class PictureEncoder : public CpuEncoder {
 
   private:
     void encode_picture(Picture &picture);
-    void encrypt(Picture &picture);
+    void make_sign_flips(const Picture &picture) const;
+    void write_buffering_period(Picture &picture);
     uint64_t most_bytes(const Picture &picture) const;
     void begin_next();
 
     const std::vector<uint8_t> parameter_sets_;
-    const std::optional<Aes> aes_;
     uint64_t pictures_taken_ = 0;
     // Where pictures depend on those before, they are analysed in order.
     RateControl rate_;

@@ -2,7 +2,9 @@
 // known before slices are coded, so that neither threads nor frames in flight change what is chosen.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "params.h"
 
@@ -37,6 +39,11 @@ class RateControl {
         if (last_bytes_ * 10 <= wanted_ * 11 && last_bytes_ * 10 >= wanted_ * 9) return last_qp_;
         return clamp_qp(qp_for(last_qp_, last_bytes_, wanted_));
     }
+
+    // In 1/90000 s: how long the picture that was begun has been arriving when it leaves the buffer, and the same of a
+    // buffer that is full, both rounded up.
+    uint32_t initial_delay() const { return delay_of(fullness_); }
+    uint32_t longest_delay() const { return delay_of(t_.buffer_size * t_.rate_num); }
 
     // Whether the picture, of so many bytes at a QP, has to be coded again; then `qp` becomes the one to try next.
     bool again(int &qp, uint64_t bytes) {
@@ -82,6 +89,11 @@ class RateControl {
     }
 
   private:
+    uint32_t delay_of(int64_t fullness) const {
+        const auto rate = __int128{t_.max_rate} * t_.rate_num;
+        return static_cast<uint32_t>(
+            std::min<__int128>((__int128{fullness} * 90000 + rate - 1) / rate, std::numeric_limits<uint32_t>::max()));
+    }
     int clamp_qp(int qp) const { return std::clamp(qp, t_.qp_min, t_.qp_max); }
 
     // Six more of QP are taken to halve a picture.

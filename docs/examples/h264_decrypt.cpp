@@ -1,16 +1,23 @@
 // Turns the signs of a stream that h264_cavlc_cuda made with encrypt_key back. The stream, a byte stream (ffmpeg -c
 // copy -bsf:v h264_mp4toannexb -f h264), has to begin with the first picture and to lack none: they are counted.
-//   c++ -std=c++20 -O2 docs/examples/h264_decrypt.cpp -o h264_decrypt -Lbuild/lib -lcudaenc -ldl -lpthread
-//   h264_decrypt KEY_IN_HEX IN OUT
+//   c++ -std=c++20 -O2 docs/examples/h264_decrypt.cpp -o h264_decrypt -Lbuild/lib -lcudaenc -lavutil -ldl -lpthread
+//   h264_decrypt KEY_IN_HEX IN OUT [IV_IN_HEX]
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "../../common/h264/encryption.h"
+extern "C" {
+#include <libavutil/aes.h>
+#include <libavutil/intreadwrite.h>
+#include <libavutil/mem.h>
+}
+
 #include "../../common/h264/slice_cpu.h"
 #include "../../fate_tests/check/h264_parser.h"
 
@@ -26,10 +33,38 @@ std::vector<uint8_t> from_hex(const std::string &hex) {
     return bytes;
 }
 
+// AES in counter mode: the counter block of block i of picture n is iv + 2^64 n + i.
+class Keystream {
+  public:
+    Keystream(const std::vector<uint8_t> &key, const std::vector<uint8_t> &iv)
+        : aes_(av_aes_alloc()), high_(AV_RB64(iv.data())), low_(AV_RB64(iv.data() + 8)) {
+        av_aes_init(aes_, key.data(), static_cast<int>(8 * key.size()), 0);
+    }
+    ~Keystream() { av_free(aes_); }
+    Keystream(const Keystream &) = delete;
+    Keystream &operator=(const Keystream &) = delete;
+    // A word for each block of levels, the higher byte first.
+    std::vector<uint16_t> sign_flips(uint64_t picture, size_t blocks) {
+        std::vector<uint16_t> flips;
+        for (uint64_t i = 0; flips.size() < blocks; i++) {
+            uint8_t block[16];
+            AV_WB64(block, high_ + picture + (low_ + i < low_));
+            AV_WB64(block + 8, low_ + i);
+            av_aes_crypt(aes_, block, block, 1, nullptr, 0);
+            for (int k = 0; k < 16; k += 2) flips.push_back(AV_RB16(block + k));
+        }
+        return flips;
+    }
+
+  private:
+    AVAES *aes_;
+    uint64_t high_, low_;
+};
+
 // A picture's slices, read, and written with the flips of its number: what was flipped twice is as it was.
 class Decrypter {
   public:
-    explicit Decrypter(const std::vector<uint8_t> &key) : aes_(key), pool_(1) {}
+    Decrypter(const std::vector<uint8_t> &key, const std::vector<uint8_t> &iv) : keystream_(key, iv), pool_(1) {}
 
     void begin(const ParsedSps &sps, const ParsedPps &pps) {
         const int chroma = has_chroma_format(sps.profile_idc) ? sps.chroma_format_idc : 1;
@@ -54,8 +89,7 @@ class Decrypter {
     }
     bool complete() const { return picture_ && picture_->macroblock_bits.size() == picture_->macroblocks.size(); }
     std::vector<uint8_t> end() {
-        std::vector<uint16_t> flips((picture_->levels.size() / 16 + 7) / 8 * 8);
-        h264::make_sign_flips(aes_, number_++, 0, flips.size(), flips.data());
+        const std::vector<uint16_t> flips = keystream_.sign_flips(number_++, picture_->levels.size() / 16);
         h264::SliceCoder coder(format_, slices_);
         const auto bytes =
             coder.code(pool_, {picture_->macroblocks.data(), picture_->levels.data(), flips.data()}, headers_.data());
@@ -64,7 +98,7 @@ class Decrypter {
     }
 
   private:
-    const h264::Aes aes_;
+    Keystream keystream_;
     ThreadPool pool_;
     uint64_t number_ = 0;
     h264::CodedFormat format_{};
@@ -76,9 +110,10 @@ class Decrypter {
 }  // namespace
 
 int main(int argc, char **argv) {
-    const std::vector<uint8_t> key = argc == 4 ? from_hex(argv[1]) : std::vector<uint8_t>();
-    if (key.size() != 16 && key.size() != 24 && key.size() != 32) {
-        std::fprintf(stderr, "usage: h264_decrypt KEY_IN_HEX IN OUT\n");
+    const std::vector<uint8_t> key = argc == 4 || argc == 5 ? from_hex(argv[1]) : std::vector<uint8_t>();
+    const std::vector<uint8_t> iv = argc == 5 ? from_hex(argv[4]) : std::vector<uint8_t>(16);
+    if ((key.size() != 16 && key.size() != 24 && key.size() != 32) || iv.size() != 16) {
+        std::fprintf(stderr, "usage: h264_decrypt KEY_IN_HEX IN OUT [IV_IN_HEX]\n");
         return 2;
     }
     std::ifstream in(argv[2], std::ios::binary);
@@ -88,7 +123,7 @@ int main(int argc, char **argv) {
         out.write(reinterpret_cast<const char *>(b.data()), static_cast<std::streamsize>(b.size()));
     };
     try {
-        Decrypter decrypter(key);
+        Decrypter decrypter(key, iv);
         ParsedSps sps{};
         ParsedPps pps{};
         // NAL units begin with start codes of 4 bytes, which nothing in them looks like.

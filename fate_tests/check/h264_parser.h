@@ -340,6 +340,9 @@ struct ParsedSps {
     int sar_idc = -1, sar_width = 0, sar_height = 0, full_range = -1, colours[3] = {2, 2, 2}, chroma_location = -1;
     uint32_t num_units_in_tick = 0, time_scale = 0;
     int fixed_frame_rate = -1, pic_struct_present = 0;
+    uint64_t hrd_bit_rate = 0, hrd_size = 0;
+    int hrd_cbr = 0;
+    uint32_t hrd_lengths[3] = {};  // of initial_cpb_removal_delay, cpb_removal_delay, dpb_output_delay
 };
 inline bool has_chroma_format(int profile) {
     return profile == 100 || profile == 110 || profile == 122 || profile == 244 || profile == 44;
@@ -393,7 +396,17 @@ inline ParsedSps parse_sps(const Nal &nal) {
             s.time_scale = in.u(32);
             s.fixed_frame_rate = static_cast<int>(in.u1());
         }
-        require(!in.u1() && !in.u1(), "HRD");
+        if (in.u1()) {
+            require(in.ue() == 0, "cpb_cnt_minus1");
+            const uint32_t rate_scale = in.u(4), size_scale = in.u(4);
+            s.hrd_bit_rate = (uint64_t{in.ue()} + 1) << (6 + rate_scale);
+            s.hrd_size = (uint64_t{in.ue()} + 1) << (4 + size_scale);
+            s.hrd_cbr = static_cast<int>(in.u1());
+            for (uint32_t &length : s.hrd_lengths) length = 1 + in.u(5);
+            require(in.u(5) == 24, "time_offset_length");
+        }
+        require(!in.u1(), "VCL HRD");
+        if (s.hrd_bit_rate) require(!in.u1(), "low_delay_hrd_flag");
         s.pic_struct_present = static_cast<int>(in.u1());
         if (in.u1()) {
             in.u1();

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "../../common/h264/encryption.h"
 #include "../../common/h264/h264.h"
 #include "../../common/h264/levels.h"
 #include "../../common/h264/params.h"
@@ -365,6 +364,78 @@ START_TEST(rates) {
 }
 END_TEST
 
+// Annex C with what the stream tells: every picture is there when it is removed, the buffer never runs over, and
+// initial_cpb_removal_delay is what D.2.2 and C.3 ask for.
+START_TEST(hrd) {
+    Random random(300);
+    Log log;
+    const CudaencFormat format = make_h264_format(formats[0], 96, 80);
+    std::vector<Picture> pictures;
+    for (int i = 0; i < 40; i++) {
+        const Content content = i / 10 % 2 ? Content::noise : i % 7 == 3 ? Content::flat : Content::smooth;
+        pictures.push_back(make_content(random, format, content));
+    }
+    for (const int cbr : {0, 1})
+        for (const int64_t bit_rate : {700000, 2345678})
+            for (const int timecodes : {0, 1}) {
+                CudaencConfig config = make_h264_config(format, "cpu", &log);
+                CudaencH264Options &o = config.h264;
+                o.level = 41;
+                o.rate_control = CUDAENC_H264_BIT_RATE;
+                o.bit_rate = bit_rate;
+                o.max_rate = cbr ? 0 : 2 * bit_rate;
+                o.buffer_size = bit_rate / 5;
+                o.frame_rate_num = 30000;
+                o.frame_rate_den = 1001;
+                o.cbr = cbr;
+                o.hrd = 1;
+                o.timecodes = timecodes;
+                config.async_depth = 3;
+                const auto packets = encode_all(config, frames_of(pictures));
+                const std::string what = format_string("%lld bits/s, cbr %d", static_cast<long long>(bit_rate), cbr);
+                double rate = 0, size = 0, removal = 0, arrived = 0;
+                std::vector<double> begins, ends, removals, bits;
+                for (size_t i = 0; i < packets.size(); i++) {
+                    const StreamPicture p = std::move(decode_stream(packets[i])[0]);
+                    rate = static_cast<double>(p.sps.hrd_bit_rate), size = static_cast<double>(p.sps.hrd_size);
+                    EXPECT(p.sps.hrd_cbr == cbr && p.sei.size() == 1, "%s: HRD", what.c_str());
+                    const double wanted = static_cast<double>(cbr ? bit_rate : 2 * bit_rate);
+                    EXPECT(rate <= wanted && rate > wanted * 0.9999 && size <= static_cast<double>(o.buffer_size),
+                           "%s: %.0f bits/s", what.c_str(), rate);
+                    BitReader in(p.sei[0]);
+                    EXPECT(in.u(8) == 0, "%s: buffering period first", what.c_str());
+                    in.u(8);
+                    EXPECT(in.ue() == 0, "%s: seq_parameter_set_id", what.c_str());
+                    const double delay = in.u(p.sps.hrd_lengths[0]), offset = in.u(p.sps.hrd_lengths[0]);
+                    in.u(7);  // to the next byte
+                    EXPECT(in.u(8) == 1 && in.u(8) == (timecodes ? 3u : 2u), "%s: picture timing", what.c_str());
+                    EXPECT(in.u(p.sps.hrd_lengths[1]) == (i ? 2u : 0u), "%s: cpb_removal_delay", what.c_str());
+                    EXPECT(delay > 0 && delay <= 90000 * size / rate && delay + offset <= 90000 * size / rate + 1,
+                           "%s: a delay of %.0f", what.c_str(), delay);
+                    removal = i ? removals[0] + static_cast<double>(i) * 1001 / 30000 : delay / 90000;
+                    const double earlier = 90000 * (removal - arrived), slack = 1e-6;
+                    EXPECT(!i || delay <= std::ceil(earlier + slack), "%s: picture %zu: a delay of %.0f, %.3f at most",
+                           what.c_str(), i, delay, earlier);
+                    EXPECT(!i || !cbr || delay >= std::floor(earlier - slack), "%s: picture %zu: %.0f, %.3f at least",
+                           what.c_str(), i, delay, earlier);
+                    begins.push_back(cbr || !i ? arrived : std::max(arrived, removal - delay / 90000));
+                    bits.push_back(8 * static_cast<double>(packets[i].size()));
+                    arrived = begins.back() + bits.back() / rate;
+                    ends.push_back(arrived);
+                    removals.push_back(removal);
+                    EXPECT(arrived <= removal + slack, "%s: picture %zu comes %.6f s late", what.c_str(), i,
+                           arrived - removal);
+                }
+                for (size_t i = 0; i < packets.size(); i++) {  // before each removal
+                    double held = 0;
+                    for (size_t k = i; k < packets.size(); k++)
+                        held += std::clamp((removals[i] - begins[k]) / (ends[k] - begins[k]), 0.0, 1.0) * bits[k];
+                    EXPECT(held <= size + 1e-3, "%s: picture %zu: %.1f bits of %.0f", what.c_str(), i, held, size);
+                }
+            }
+}
+END_TEST
+
 // Constant quality within a buffer.
 START_TEST(capped_quality) {
     Random random(7);
@@ -513,26 +584,8 @@ START_TEST(refusals) {
     refused("RGB", [](C &c) { c.format.color_model = CUDAENC_COLOR_RGB; });
     refused("sub-sampling",
             [](C &c) { c.format.component[1].log2_subsample_x = c.format.component[2].log2_subsample_x = 0; });
-    refused("encrypt_key of 15 bytes",
-            [](C &c) { c.h264.encrypt_key = reinterpret_cast<const uint8_t *>(""), c.h264.encrypt_key_size = 15; });
+    refused("hrd 1 is not allowed without a buffer", [](C &c) { c.h264.hrd = 1; });
     refused("aq 1025", [](C &c) { c.h264.aq = 1025; });
-}
-END_TEST
-
-// FIPS 197, Appendix C.
-START_TEST(aes) {
-    uint8_t key[32];
-    for (size_t i = 0; i < 32; i++) key[i] = static_cast<uint8_t>(i);
-    const uint8_t expected[3][16] = {
-        {0x69, 0xC4, 0xE0, 0xD8, 0x6A, 0x7B, 0x04, 0x30, 0xD8, 0xCD, 0xB7, 0x80, 0x70, 0xB4, 0xC5, 0x5A},
-        {0xDD, 0xA9, 0x7C, 0xA4, 0x86, 0x4C, 0xDF, 0xE0, 0x6E, 0xAF, 0x70, 0xA0, 0xEC, 0x0D, 0x71, 0x91},
-        {0x8E, 0xA2, 0xB7, 0xCA, 0x51, 0x67, 0x45, 0xBF, 0xEA, 0xFC, 0x49, 0x90, 0x4B, 0x49, 0x60, 0x89}};
-    for (size_t i = 0; i < 3; i++) {
-        uint8_t block[16];
-        for (size_t k = 0; k < 16; k++) block[k] = static_cast<uint8_t>(0x11 * k);
-        h264::Aes({key, 16 + 8 * i}).encrypt(block);
-        EXPECT(std::equal(block, block + 16, expected[i]), "a key of %zu bytes", 16 + 8 * i);
-    }
 }
 END_TEST
 
@@ -546,9 +599,14 @@ START_TEST(encryption) {
     CudaencConfig config = make_h264_config(format, "cpu", &log);
     config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
     const auto clear = encode_all(config, frames_of(pictures));
-    const uint8_t key[16] = {1, 2, 3};
-    config.h264.encrypt_key = key;
-    config.h264.encrypt_key_size = sizeof key;
+    config.h264.keystream = [](void *opaque, uint64_t picture, uint8_t *bytes, size_t size) {
+        EXPECT(*static_cast<const int *>(opaque) == 5 && picture < 2 && size % 16 == 0, "picture %llu, %zu bytes",
+               static_cast<unsigned long long>(picture), size);
+        Random of_picture(picture + 1);
+        for (size_t i = 0; i < size; i++) bytes[i] = static_cast<uint8_t>(of_picture.word());
+    };
+    int opaque = 5;
+    config.h264.keystream_opaque = &opaque;
     const auto secret = encode_all(config, frames_of(pictures));
     config.device = "emu";
     config.async_depth = 2;
@@ -636,7 +694,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(rate, rates, 0, 7);
     tcase_add_test(rate, capped_quality);
     TCase *others = add_case(suite, "others");
-    for (const TTest *test : {profiles_and_levels, aes, headers, refusals, bad_frames, closing_and_flushing})
+    for (const TTest *test : {profiles_and_levels, hrd, headers, refusals, bad_frames, closing_and_flushing})
         tcase_add_test(others, test);
     return run_suite(suite);
 }

@@ -175,6 +175,8 @@ START_TEST(parameter_sets) {
         v.chroma_location = random.between(-1, 5);
         if (random.one_in(2)) v.frame_rate_num = 60000, v.frame_rate_den = 1001, v.fixed_frame_rate = random.one_in(2);
         v.timecodes = random.one_in(2);
+        if (random.one_in(2))
+            v.hrd = Hrd{hrd_rate(int64_t{random.word()}), hrd_size(int64_t{random.word()}), random.one_in(2)};
         s.pic_init_qp = random.between(0, 51 + 6 * (s.format.luma_depth - 8));
         s.chroma_qp_index_offset = random.between(-12, 12);
         s.second_chroma_qp_index_offset = high ? random.between(-12, 12) : s.chroma_qp_index_offset;
@@ -197,6 +199,11 @@ START_TEST(parameter_sets) {
                "colours");
         EXPECT(sps.time_scale == 2 * v.frame_rate_num && sps.num_units_in_tick == v.frame_rate_den, "frame rate");
         EXPECT(sps.pic_struct_present == v.timecodes, "pic_struct_present_flag");
+        EXPECT(!sps.hrd_bit_rate == !v.hrd, "nal_hrd_parameters_present_flag");
+        if (v.hrd)
+            EXPECT(static_cast<int64_t>(sps.hrd_bit_rate) == v.hrd->bit_rate &&
+                       static_cast<int64_t>(sps.hrd_size) == v.hrd->size && (sps.hrd_cbr == 1) == v.hrd->cbr,
+                   "HRD parameters");
         const ParsedPps pps = parse_pps(split_stream(pps_nal).at(0));
         EXPECT(pps.pic_init_qp + 6 * (s.format.luma_depth - 8) == s.pic_init_qp &&
                    pps.chroma_qp_index_offset == s.chroma_qp_index_offset &&
@@ -247,6 +254,7 @@ START_TEST(sei_and_others) {
     for (size_t i = 0; i < user.size(); i++) user[i] = static_cast<uint8_t>(i / 7);
     Sei sei;
     EXPECT(sei.empty(), "empty");
+    sei.pic_struct = true;
     sei.timecode = Timecode{13, 59, 2, 29, true};
     sei.captions = captions;
     sei.unregistered = {user};
