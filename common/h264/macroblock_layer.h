@@ -83,7 +83,7 @@ CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m
     const bool chroma = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422;
     const uint32_t pattern = m.coded_block_pattern;
     if (m.type == MacroblockType::pcm) return put_ue(25, out);
-    JoinedBits joined;
+    JoinedBits joined{};  // without braces clang 19 leaves its constructor out where target_clones are about
     if (m.type == MacroblockType::i16x16) {  // table 7-11
         put_ue(1 + m.intra_16x16_pred_mode + 4 * (pattern >> 4) + (pattern & 15 ? 12u : 0u), joined);
     } else {
