@@ -247,14 +247,14 @@ class Builder {
                 b.y = static_cast<uint16_t>(j);
                 b.orientation = static_cast<uint8_t>(o);
                 b.planes = static_cast<uint8_t>(q.planes);
-                b.dropped_passes = p_.reversible ? 0 : kDroppedPasses;
+                b.lossy = !p_.reversible;
                 b.cell = static_cast<uint32_t>(g_.precinct_bands.size());
                 b.packet = static_cast<uint32_t>(g_.packets.size());
                 b.slot = g_.slot_bytes;
                 g_.slot_bytes += slot_layout(b.width, b.height, b.planes, p_.style).bytes;
                 g_.blocks.push_back(b);
             }
-        g_.max_passes = std::max(g_.max_passes, coding_passes(q.planes, 0));
+        g_.max_passes = std::max(g_.max_passes, coding_passes(q.planes));
         g_.precinct_bands.push_back(cell);
     }
 

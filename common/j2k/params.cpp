@@ -163,7 +163,7 @@ void set_reversible(Params &params) {
 // Sub-bands and components get the step that makes an error of it weigh the same in the picture's mean square error:
 // the base step over the norms of the synthesis filters and of the inverse component transform. The base step, as a
 // share of the samples' range, falls with quality as JPEG's tables do, and ends below half of a code value at 100; it
-// is smaller by the square root of two for the passes that are dropped (kDroppedPasses). No sub-band has more
+// is smaller by a fifth for the passes that are left out (worth_coding()). No sub-band has more
 // bit-planes than a float's significand has bits: the transform would not fill them, and decoders need not hold them.
 constexpr int kFloatPlanes = 24;
 void set_irreversible(Params &params, int quality) {
@@ -190,7 +190,7 @@ void set_irreversible(Params &params, int quality) {
                             std::sqrt(1.402 * 1.402 + 0.714136 * 0.714136)};
     for (size_t c = 0; c < params.components.size(); c++) {
         const double range = std::ldexp(1.0, params.components[c].depth);
-        const double base = (0.04 * scale * range + 0.5) / std::sqrt(2.0);
+        const double base = (0.04 * scale * range + 0.5) * 0.8;
         const double weight = params.mct && c < 3 ? gain[c] / gain[0] : 1.0;
         for (int r = 0; r <= params.levels; r++) {
             const int level = r ? params.levels + 1 - r : params.levels;

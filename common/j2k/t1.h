@@ -8,6 +8,8 @@
 #include "../hd.h"
 #include "mq.h"
 #include "quantise.h"
+#include "rate.h"
+#include "t2.h"
 #include "tables.h"
 
 namespace cudaenc::j2k {
@@ -93,19 +95,19 @@ class BlockCoder {
           flags_(flags),
           sink_(sink) {}
 
-    // All passes but the last `dropped`. Returns the number of magnitude bit-planes down from the highest that is not
-    // all zero; 0 when no pass is coded.
-    CUDAENC_HD int code(int dropped) {
+    // All passes; if `lossy`, the last ones where they are worth their bits. Returns planes and passes, not bytes.
+    CUDAENC_HD CodedBlock code(bool lossy) {
         uint32_t all = 0;
         for (int y = 0; y < height_; y++)
             for (int x = 0; x < width_; x++) all |= coefficients_[static_cast<size_t>(y) * stride_ + x];
         const int planes = bit_width(all & ~kSignBit);
-        const int passes = coding_passes(planes, dropped);
-        if (!passes) return 0;
+        const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
         for (int i = 0; i < flags_count(width_, height_); i++) flags_[i] = 0;
         for (int pass = 0; pass < passes; pass++) {
             plane_ = planes - 1 - (pass + 2) / 3;
             raw_ = is_raw(style_, pass);
+            if (pass == without_last && lossy && !worth_coding(count_last_passes()))
+                return {0, static_cast<uint8_t>(pass ? planes : 0), static_cast<uint8_t>(pass), {}};
             if (pass_kind(pass) == kSignificancePropagation)
                 significance_propagation();
             else if (pass_kind(pass) == kMagnitudeRefinement)
@@ -114,7 +116,7 @@ class BlockCoder {
                 clean_up();
             sink_.end_pass();
         }
-        return planes;
+        return {0, static_cast<uint8_t>(planes), static_cast<uint8_t>(passes), {}};
     }
 
   private:
@@ -198,6 +200,25 @@ class BlockCoder {
             }
         if (style_ & kSegmentationSymbols)
             for (uint32_t i = 0; i < 4; i++) put(kUniform, (i & 1) ^ 1);
+    }
+
+    CUDAENC_HD LastPasses count_last_passes() const {
+        LastPasses counts{};
+        const auto left = [&](int x, int y) { return !(*flag(x, y) & (kSignificant | kVisited)); };
+        for (int y = 0; y < height_; y++)
+            for (int x = 0; x < width_; x++) {
+                if ((*flag(x, y) & (kSignificant | kVisited)) == kSignificant) counts.refined++;
+                if (!left(x, y)) continue;
+                bool near = (*flag(x, y) & kNeighbours) != 0;
+                for (int v = max_of(y - 1, 0); v <= min_of(y + 1, height_ - 1); v++)
+                    for (int u = max_of(x - 1, 0); u <= min_of(x + 1, width_ - 1); u++) {
+                        const bool earlier = v / 4 != y / 4 ? v < y : u != x ? u < x : v < y;
+                        near |= earlier && left(u, v) && bit(u, v);
+                    }
+                (near ? counts.near : counts.quiet)++;
+                (near ? counts.near_ones : counts.quiet_ones) += bit(x, y);
+            }
+        return counts;
     }
 
     // Run-length mode: four samples of a column, none significant nor beside one that is.

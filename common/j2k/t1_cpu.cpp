@@ -9,6 +9,7 @@
 #include "context_planes.h"
 #include "mq.h"
 #include "quantise.h"
+#include "rate.h"
 #include "raw.h"
 
 namespace cudaenc::j2k {
@@ -30,7 +31,7 @@ size_t bordered_words(int width, int height) {
 }
 
 // What of a block is kept in words. The magnitude bit-planes follow the signs, the highest first.
-enum Layer { kSignificant, kValid, kVisited, kRefined, kNegative, kLayers };
+enum Layer { kSignificant, kValid, kVisited, kRefined, kAhead, kNegative, kLayers };
 
 // A block's words, a layer after the other; in each a word's neighbours are 1 and `row` away.
 struct Words {
@@ -241,14 +242,38 @@ void slice(const Words &words, const uint32_t *coefficients, uint32_t stride, in
         }
 }
 
-// The passes of `coded`. pass_ends[i] becomes the number of pairs up to the end of pass i.
-CUDAENC_CLONES void model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block,
-                                 const CodedBlock &coded, uint32_t style, uint8_t *pairs, uint32_t *pass_ends) {
-    slice(words, coefficients, block.stride, block.width, block.height, coded.planes);
+// What is left to code once significance propagation has been through bit-plane 0.
+LastPasses count_last_passes(const Words &words, const Word *bits) {
+    const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid), *visited = words.layer(kVisited);
+    Word *ahead = words.layer(kAhead);  // significance as the clean-up would find it
+    std::memcpy(ahead, significant, words.count * sizeof(Word));
+    LastPasses counts{};
+    const auto add = [](uint32_t &count, Word word) { count += static_cast<uint32_t>(std::popcount(word)); };
+    words.scan([&](ptrdiff_t i) {
+        add(counts.refined, significant[i] & ~visited[i]);
+        const Word members = valid[i] & ~(significant[i] | visited[i]);
+        if (!members) return;
+        const Word becoming = members & bits[i];
+        const Word near = members & (around(ahead + i, words.row).any() | reached_in_pass(around_within(becoming)));
+        ahead[i] |= becoming;
+        add(counts.quiet, members & ~near);
+        add(counts.near, near);
+        add(counts.quiet_ones, becoming & ~near);
+        add(counts.near_ones, becoming & near);
+    });
+    return counts;
+}
+
+// The passes that are coded; returns how many. pass_ends[i] becomes the number of pairs up to the end of pass i.
+CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block, int planes,
+                                uint32_t style, uint8_t *pairs, uint32_t *pass_ends) {
+    slice(words, coefficients, block.stride, block.width, block.height, planes);
     uint8_t *at = pairs;
-    for (int pass = 0; pass < coded.passes; pass++) {
+    const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
+    for (int pass = 0; pass < passes; pass++) {
         const Word *bits = words.layer(kNegative + 1 + (pass + 2) / 3);
         const bool raw = is_raw(style, pass);
+        if (pass == without_last && block.lossy && !worth_coding(count_last_passes(words, bits))) return pass;
         if (pass_kind(pass) == kSignificancePropagation)
             at = significance_propagation(words, bits, block.orientation, style, raw, at);
         else if (pass_kind(pass) == kMagnitudeRefinement)
@@ -257,6 +282,7 @@ CUDAENC_CLONES void model_passes(const Words &words, const uint32_t *coefficient
             at = clean_up(words, bits, block.orientation, style, at);
         *pass_ends++ = static_cast<uint32_t>(at - pairs);
     }
+    return passes;
 }
 
 // ---- MQ coding, as MqEncoder::encode() does, with less to do for each decision
@@ -480,14 +506,13 @@ CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock 
     uint32_t all = 0;
     for (int y = 0; y < block.height; y++)
         for (int x = 0; x < block.width; x++) all |= coefficients[static_cast<size_t>(y) * block.stride + x];
-    const int planes = bit_width(all & ~kSignBit), passes = coding_passes(planes, block.dropped_passes);
-    if (!passes) return {};
-    const CodedBlock coded{0, static_cast<uint8_t>(planes), static_cast<uint8_t>(passes), {}};
+    const int planes = bit_width(all & ~kSignBit);
+    if (!planes) return {};
     const Words words{memory_.get(), bordered_words(block.width, block.height), words_of(block.width) + 2,
                       words_of(block.width), stripes_of(block.height)};
     std::memset(words.memory, 0, kLayers * words.count * sizeof(Word));
-    model_passes(words, coefficients, block, coded, style, pairs, pass_ends);
-    return coded;
+    const int passes = model_passes(words, coefficients, block, planes, style, pairs, pass_ends);
+    return {0, static_cast<uint8_t>(passes ? planes : 0), static_cast<uint8_t>(passes), {}};
 }
 
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, int max_passes,

@@ -47,15 +47,19 @@ struct CodeBlock {
     uint16_t width, height;
     uint16_t x, y;  // its column and row in the grid of its precinct's code-blocks
     uint8_t orientation;
-    uint8_t planes;          // M_b
-    uint8_t dropped_passes;  // of the last bit-plane, not coded: kDroppedPasses where irreversible
+    uint8_t planes;  // M_b
+    bool lossy;      // its last passes are coded where they are worth their bits: worth_coding()
     uint8_t reserved;
     uint32_t packet;
 };
 
 // The coding passes of a block with `planes` magnitude bit-planes from the first that is not all zero (T.800 D.3): one
-// clean-up, then three a plane, of which the last `dropped` are not coded.
-CUDAENC_HD constexpr int coding_passes(int planes, int dropped) { return max_of(3 * planes - 2 - dropped, 0); }
+// clean-up, then three a plane.
+CUDAENC_HD constexpr int coding_passes(int planes) { return max_of(3 * planes - 2, 0); }
+// Of a lossy block the last two, refinement and clean-up of bit-plane 0, may be left out: where significance
+// propagation has taken most off the error, and with a smaller step what they cost does more elsewhere. A block of one
+// plane has no more than that clean-up.
+constexpr int kLastPasses = 2;
 
 // What lies where in a block's slot: from its begin the MQ codewords, which take the place of the pairs that they code;
 // the bytes of raw segments at `raw`. Rounded up for vector loads.
@@ -65,7 +69,7 @@ struct SlotLayout {
 CUDAENC_HD SlotLayout slot_layout(int width, int height, int planes, uint32_t style) {
     const uint64_t samples = static_cast<uint64_t>(width) * height;
     const uint64_t stripes = static_cast<uint64_t>(width) * ((height + 3) / 4);
-    const uint64_t passes = static_cast<uint64_t>(coding_passes(planes, 0));
+    const uint64_t passes = static_cast<uint64_t>(coding_passes(planes));
     const auto round_up = [](uint64_t bytes) { return (bytes + 63) / 64 * 64; };
     // The most pairs are made when every sample is coded in every plane, every sign once, and once a stripe column
     // three symbols for one in run-length mode; the MQ coder's bytes are fewer.
@@ -109,10 +113,5 @@ constexpr int kMaxTileParts = 255;  // of a tile, T.800 A.4.2
 CUDAENC_HD int tag_tree_levels(uint32_t columns, uint32_t rows) { return bit_width(max_of(columns, rows) - 1) + 1; }
 // Nodes at `level`, 0 for the leaves.
 CUDAENC_HD uint32_t tag_tree_columns(uint32_t columns, int level) { return (columns + (1u << level) - 1) >> level; }
-
-// Where the quantiser loses anyway, a block ends with the significance propagation pass of its last bit-plane: that
-// pass takes most off the error for its bits, and with a step smaller by the square root of two, which takes the bits
-// that the other two would have, the picture's error is less.
-constexpr int kDroppedPasses = 2;
 
 }  // namespace cudaenc::j2k

@@ -28,7 +28,7 @@ struct Slot : FrameSlot {
     explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), result(device, 1) {}
     PinnedArray<CodestreamResult> result;
     DeviceArray<uint32_t> halves, quarters, coefficients;
-    DeviceArray<uint8_t> slots, planes, codestream;
+    DeviceArray<uint8_t> slots, planes, passes, codestream;
     DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
     DeviceArray<TagNode> nodes;
     DeviceArray<uint32_t> header_bits, raw, raw_states, segment_bytes, plt_bytes;
@@ -69,6 +69,7 @@ class DeviceEncoder : public DevicePipeline {
         make(s.coefficients, g_.samples);
         make(s.slots, g_.slot_bytes);
         make(s.planes, blocks);
+        make(s.passes, blocks);
         make(s.pairs, blocks);
         make(s.pass_ends, blocks * g_.max_passes);
         make(s.bytes, blocks);
@@ -201,8 +202,8 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     Tier1Buffers tier1(Slot &s) const {
-        return {blocks_.data(), s.slots.data(), s.pairs.data(), s.planes.data(), s.pass_ends.data(),
-                s.bytes.data(), s.work.data(),  block_count(),  g_.max_passes};
+        return {blocks_.data(),     s.slots.data(), s.pairs.data(), s.planes.data(), s.passes.data(),
+                s.pass_ends.data(), s.bytes.data(), s.work.data(),  block_count(),   g_.max_passes};
     }
 
     void model_contexts(Slot &s) {
@@ -248,6 +249,7 @@ class DeviceEncoder : public DevicePipeline {
         t2.tile_parts = tile_parts_.data();
         t2.slots = s.slots.data();
         t2.planes = s.planes.data();
+        t2.passes = s.passes.data();
         t2.bytes = s.bytes.data();
         t2.pass_bytes = s.pass_ends.data();
         t2.nodes = s.nodes.data();

@@ -6,6 +6,7 @@
 
 #include "../../common/j2k/mq.h"
 #include "../../common/j2k/quantise.h"
+#include "../../common/j2k/rate.h"
 #include "../../common/j2k/raw.h"
 #include "../device.cuh"
 #include "t1_params.h"
@@ -50,6 +51,7 @@ struct OneTile {
     DEVICE_MEMBER void sync() const { warp_sync(); }
     DEVICE_MEMBER bool is_first_warp() const { return true; }
     DEVICE_MEMBER uint32_t plane(int plane) const { return planes[plane * 32 + lane_id()]; }
+    DEVICE_MEMBER uint32_t sum(uint32_t count) const { return warp_add(count); }
     // Positions of this lane's pairs, from `base`, which moves on past the pass.
     DEVICE_MEMBER StripePositions positions(uint32_t counts, uint32_t &base) const {
         StripePositions at;
@@ -101,6 +103,14 @@ struct ManyTiles {
         uint32_t word = 0;
         for (int y = 0; y < rows; y++) word |= ((coefficients[static_cast<uint64_t>(y) * stride] >> plane) & 1) << y;
         return word;
+    }
+    DEVICE_MEMBER uint32_t sum(uint32_t count) const {
+        const uint32_t own = warp_add(count);
+        if (lane_id() == 0) totals[warp_id()] = own;
+        block_sync();
+        const uint32_t all = warp_add(lane_id() < columns_of_tiles * rows_of_tiles ? totals[lane_id()] : 0);
+        block_sync();
+        return all;
     }
     DEVICE_MEMBER StripePositions positions(uint32_t counts, uint32_t &base) const {
         StripePositions at;
@@ -212,17 +222,43 @@ struct RawSegments {
     }
 };
 
-// A block's `passes` passes. valid: rows of this lane's column that exist; negative: their signs. Returns the pairs
-// made. Only with kStyled is there a style; raw_words: shared, of kTileRawWords for a block of one tile, else
-// kRawWords.
+// What is left of bit-plane 0 after its significance propagation. known: significant samples; refined: of these, those
+// that were so before.
+template <class Tile>
+DEVICE LastPasses count_last_passes(const Tile &tile, uint32_t members, uint32_t bits, uint32_t known,
+                                    uint32_t refined) {
+    const uint32_t becoming = members & bits;
+    const uint32_t reached = tile.around(known).any() | reached_in_pass(tile.around(becoming));
+    const auto count = [](uint32_t word) { return static_cast<uint32_t>(popcount(word)); };
+    // Two counts of at most 4096 share a word.
+    const uint32_t all = tile.sum(count(members & ~reached) | count(members & reached) << 16);
+    const uint32_t ones = tile.sum(count(becoming & ~reached) | count(becoming & reached) << 16);
+    return {tile.sum(count(refined)), all & 0xFFFF, all >> 16, ones & 0xFFFF, ones >> 16};
+}
+
+// What was made of a block.
+struct Modelled {
+    uint32_t pairs;
+    int passes;
+};
+
+// A block's passes. valid: rows of this lane's column that exist; negative: their signs. Only with kStyled is there a
+// style; raw_words: shared, of kTileRawWords for a block of one tile, else kRawWords.
 template <bool kStyled, class Tile>
-DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, int passes,
-                               const CodeBlock &b, uint32_t style, uint8_t *slot, uint32_t *raw_memory,
-                               uint32_t *pass_ends, bool writes_ends) {
+DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
+                               uint32_t style, uint8_t *slot, uint32_t *raw_memory, uint32_t *pass_ends,
+                               bool writes_ends) {
     const SlotLayout layout = kStyled ? slot_layout(b.width, b.height, b.planes, style) : SlotLayout{};
     uint8_t *const pairs = opaque(slot + layout.pairs);
     [[maybe_unused]] RawSegments<Tile> segments{tile, raw_memory, slot + layout.raw};
     [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
+    [[maybe_unused]] const auto end_raw_segment = [&](int pass) {
+        const auto [propagation, all] = segments.end(propagation_bits);
+        if (!writes_ends) return;
+        if (pass_kind(pass) == kMagnitudeRefinement && !ends_segment(style, pass - 1))
+            pass_ends[pass - 1] = propagation;
+        pass_ends[pass] = all;
+    };
     const auto significant_around = [&](uint32_t word) {
         const Around<uint32_t> all = tile.around(word);
         return kStyled && (style & kVerticallyCausal) ? causal(all) : all;
@@ -233,10 +269,19 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
     uint32_t base = 0;
     // One body for the three kinds of pass keeps the code small enough for the instruction cache. The first plane has
     // the last kind only.
-    for (int step = kCleanUp; step < kCleanUp + passes; step++) {
-        const int kind = step % 3, pass = step - kCleanUp;
+    const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
+    for (int pass = 0; pass < passes; pass++) {
+        const int kind = pass_kind(pass);
         const bool raw = kStyled && is_raw(style, pass);
-        const uint32_t bits = tile.plane(planes - 1 - step / 3);
+        const uint32_t bits = tile.plane(planes - 1 - (pass + 2) / 3);
+        if (pass == without_last && b.lossy) {
+            const uint32_t known = significant | fresh;
+            if (!worth_coding(count_last_passes(tile, valid & ~known & ~visited, bits, known, significant))) {
+                if (kStyled && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1))
+                    end_raw_segment(pass - 1);
+                return {base, pass};
+            }
+        }
         uint32_t members, becoming = 0;  // coded by a zero coding or refinement decision; a sign follows
         uint32_t run = 0;                // first rows of stripes in run-length mode
         uint32_t counts = 0;
@@ -294,11 +339,7 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 segments.put(positions.before[s], members >> (4 * s), bits >> (4 * s), becoming >> (4 * s),
                              negative >> (4 * s));
             if (kind == kSignificancePropagation) propagation_bits = segments.bits;
-            if (pass < passes - 1 && !ends_segment(style, pass)) continue;
-            const auto [propagation, all] = segments.end(propagation_bits);
-            if (!writes_ends) continue;
-            if (kind == kMagnitudeRefinement && !ends_segment(style, pass - 1)) pass_ends[pass - 1] = propagation;
-            pass_ends[pass] = all;
+            if (pass == passes - 1 || ends_segment(style, pass)) end_raw_segment(pass);
             continue;
         }
         const StripePositions positions = tile.positions(counts, base);
@@ -353,13 +394,14 @@ DEVICE uint32_t model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         }
         if (writes_ends) pass_ends[pass] = base;
     }
-    return base;
+    return {base, passes};
 }
 
-DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, uint32_t pairs, int planes) {
-    t1.pairs[block] = pairs;
-    t1.planes[block] = static_cast<uint8_t>(pairs ? planes : 0);
-    atomic_add(&t1.work_counts[work_class(pairs)], 1u);
+DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled &modelled, int planes) {
+    t1.pairs[block] = modelled.pairs;
+    t1.planes[block] = static_cast<uint8_t>(modelled.passes ? planes : 0);
+    t1.passes[block] = static_cast<uint8_t>(modelled.passes);
+    atomic_add(&t1.work_counts[work_class(modelled.pairs)], 1u);
 }
 
 // A warp owns a block, a lane a column of it. planes: shared, [warp][plane][lane]; raw_memory: shared, [warp][word].
@@ -391,11 +433,10 @@ DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *
     }
     warp_sync();
     const uint32_t valid = lane < b.width ? (b.height == 32 ? 0xFFFFFFFFu : (1u << b.height) - 1) : 0;
-    const int passes = coding_passes(count, b.dropped_passes);
-    const uint32_t pairs =
-        model_contexts<kStyled>(OneTile{own}, valid, negative, count, passes, b, style, p.t1.slots + b.slot, raw_memory,
+    const Modelled modelled =
+        model_contexts<kStyled>(OneTile{own}, valid, negative, count, b, style, p.t1.slots + b.slot, raw_memory,
                                 p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, lane == 0);
-    if (lane == 0) finish_block(p.t1, block, pairs, count);
+    if (lane == 0) finish_block(p.t1, block, modelled, count);
 }
 
 KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
@@ -436,12 +477,11 @@ DEVICE void model_large_block(const ContextTiledParams &p, uint32_t style, uint3
     block_sync();
     const int count = bit_width(warp_or(all));
     const uint32_t valid = rows == 32 ? 0xFFFFFFFFu : (1u << rows) - 1;
-    const int passes = coding_passes(count, b.dropped_passes);
-    const uint32_t pairs =
+    const Modelled modelled =
         model_contexts<kStyled>(ManyTiles{column, b.stride, rows, p.columns, p.rows, words, totals}, valid, negative,
-                                count, passes, b, style, p.t1.slots + b.slot, raw_memory,
+                                count, b, style, p.t1.slots + b.slot, raw_memory,
                                 p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, thread_x() == 0);
-    if (thread_x() == 0) finish_block(p.t1, block, pairs, count);
+    if (thread_x() == 0) finish_block(p.t1, block, modelled, count);
 }
 
 KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)

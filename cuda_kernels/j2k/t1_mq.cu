@@ -33,7 +33,7 @@ DEVICE void code_pairs(const MqParams &p, [[maybe_unused]] uint32_t style, MqSta
         return;
     }
     uint32_t *ends = p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes;
-    const int passes = coding_passes(p.t1.planes[block], b.dropped_passes);
+    const int passes = p.t1.passes[block];
     int pass = 0;
     // The pass that is being coded ends at `end`, the one behind it at `later`.
     const auto end_of = [&](int i) { return i < passes ? ends[i] : 0xFFFFFFFFu; };

@@ -12,7 +12,8 @@ struct Tier1Buffers {
     const CodeBlock *blocks;
     uint8_t *slots;         // CodeBlock::slot
     uint32_t *pairs;        // [block]: how many
-    uint8_t *planes;        // [block]: coded magnitude bit-planes
+    uint8_t *planes;        // [block]: magnitude bit-planes from the first that is coded; 0: nothing is
+    uint8_t *passes;        // [block]: that are coded
     uint32_t *pass_ends;    // [block * max_passes + pass]: pairs up to the end of a pass, then the bytes it needs
     uint32_t *bytes;        // [block]: of the codeword, all segments
     uint32_t *work_counts;  // [kWorkClasses]: blocks of a class of work; zero before context modelling

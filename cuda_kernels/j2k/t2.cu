@@ -12,11 +12,7 @@ DEVICE uint32_t global_thread() { return static_cast<uint32_t>(block_x()) * kTie
 DEVICE uint32_t global_warp() { return global_thread() / 32; }
 
 DEVICE CodedBlock coded_block(const Tier2Buffers &t2, uint32_t block) {
-    const int planes = t2.planes[block];
-    return {t2.bytes[block],
-            static_cast<uint8_t>(planes),
-            static_cast<uint8_t>(coding_passes(planes, t2.blocks[block].dropped_passes)),
-            {}};
+    return {t2.bytes[block], t2.planes[block], t2.passes[block], {}};
 }
 
 // What a block writes into its packet's header.

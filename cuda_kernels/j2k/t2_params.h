@@ -17,10 +17,10 @@ struct Tier2Buffers {
     const PrecinctBand *bands;
     const Packet *packets;
     const TilePart *tile_parts;
-    const uint8_t *slots;        // codewords: see slot_layout()
-    const uint8_t *planes;       // [block]
-    const uint32_t *bytes;       // [block]: of the codeword
-    const uint32_t *pass_bytes;  // [block * max_passes + pass]; read where there is a style
+    const uint8_t *slots;            // codewords: see slot_layout()
+    const uint8_t *planes, *passes;  // [block]: as Tier1Buffers has them
+    const uint32_t *bytes;           // [block]: of the codeword
+    const uint32_t *pass_bytes;      // [block * max_passes + pass]; read where there is a style
     TagNode *nodes;
     uint32_t *header_bits;               // [block]: in its packet's header
     const uint64_t *header_bits_before;  // [blocks + 1]

@@ -20,7 +20,9 @@ KERNEL(kBlockThreadMost, bench_t1_block_thread, BlockThreadParams)
     MqSink sink(p.slots + b.slot, p.pass_bytes + static_cast<uint64_t>(block) * p.max_passes, rows, 0);
     BlockCoder<MqSink> coder(p.coefficients + b.coefficients, b.stride, b.width, b.height, b.orientation, 0,
                              p.flags + static_cast<uint64_t>(block) * p.flags_stride, sink);
-    p.planes[block] = static_cast<uint8_t>(coder.code(b.dropped_passes));
+    const CodedBlock coded = coder.code(b.lossy);
+    p.planes[block] = coded.planes;
+    p.passes[block] = coded.passes;
     p.bytes[block] = sink.finish();
 }
 

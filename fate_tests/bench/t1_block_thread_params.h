@@ -14,6 +14,7 @@ struct BlockThreadParams {
     uint8_t *slots;        // CodeBlock::slot: the codeword
     uint16_t *flags;       // [block * flags_stride]: scratch
     uint8_t *planes;       // [block]
+    uint8_t *passes;       // [block]
     uint32_t *pass_bytes;  // [block * max_passes + pass]
     uint32_t *bytes;       // [block]
     uint32_t flags_stride;

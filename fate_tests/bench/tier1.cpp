@@ -81,10 +81,11 @@ struct Coded {
     Coded(const std::shared_ptr<Device> &device, const Geometry &g, int frames)
         : slots(device, g.slot_bytes * frames),
           planes(device, g.blocks.size() * frames),
-          passes(device, g.blocks.size() * frames * g.max_passes),
+          passes(device, g.blocks.size() * frames),
+          pass_bytes(device, g.blocks.size() * frames * g.max_passes),
           bytes(device, g.blocks.size() * frames) {}
-    DeviceArray<uint8_t> slots, planes;
-    DeviceArray<uint32_t> passes, bytes;
+    DeviceArray<uint8_t> slots, planes, passes;
+    DeviceArray<uint32_t> pass_bytes, bytes;
 };
 
 // The blocks of several frames, and both ways to code them.
@@ -137,8 +138,8 @@ class Blocks {
         device_->record(events_[0], stream_);
         device_->launch(stream_, {blocks_for(count_, static_cast<uint64_t>(threads))}, static_cast<unsigned>(threads),
                         BlockThreadParams{blocks_.data(), coefficients_.data(), baseline_.slots.data(), flags_.data(),
-                                          baseline_.planes.data(), baseline_.passes.data(), baseline_.bytes.data(),
-                                          flags_stride(), count_, g_.max_passes});
+                                          baseline_.planes.data(), baseline_.passes.data(), baseline_.pass_bytes.data(),
+                                          baseline_.bytes.data(), flags_stride(), count_, g_.max_passes});
         device_->record(events_[1], stream_);
         device_->synchronize(events_[1]);
         return device_->elapsed_ms(events_[0], events_[1]);
@@ -158,15 +159,16 @@ class Blocks {
                        b_bytes = download(baseline_.bytes, first, per_frame);
             const auto a_planes = download(product_.planes, first, per_frame),
                        b_planes = download(baseline_.planes, first, per_frame);
-            const auto a_passes = download(product_.passes, passes, per_frame * g_.max_passes),
-                       b_passes = download(baseline_.passes, passes, per_frame * g_.max_passes);
+            const auto a_passes = download(product_.passes, first, per_frame),
+                       b_passes = download(baseline_.passes, first, per_frame);
+            const auto a_ends = download(product_.pass_bytes, passes, per_frame * g_.max_passes),
+                       b_ends = download(baseline_.pass_bytes, passes, per_frame * g_.max_passes);
             for (size_t i = 0; i < per_frame; i++) {
                 bytes += a_bytes[i];
                 const size_t at = i * g_.max_passes, slot = g_.blocks[i].slot;
-                const int coded = coding_passes(a_planes[i], g_.blocks[i].dropped_passes);
-                different += a_bytes[i] != b_bytes[i] || a_planes[i] != b_planes[i] ||
+                different += a_bytes[i] != b_bytes[i] || a_planes[i] != b_planes[i] || a_passes[i] != b_passes[i] ||
                              std::memcmp(&a[slot], &b[slot], a_bytes[i]) ||
-                             std::memcmp(&a_passes[at], &b_passes[at], sizeof(uint32_t) * static_cast<size_t>(coded));
+                             std::memcmp(&a_ends[at], &b_ends[at], sizeof(uint32_t) * a_passes[i]);
             }
         }
         return different;
@@ -184,7 +186,7 @@ class Blocks {
         std::vector<CodedBlock> coded(count);
         code_blocks(g_.blocks, coefficients.data(), p_.style, g_.max_passes, pass_bytes.data(), bytes, offsets.data(),
                     coded.data());
-        const auto here = download(product_.passes, 0, count * most);
+        const auto here = download(product_.pass_bytes, 0, count * most);
         size_t different = 0;
         for (size_t i = 0; i < count; i++)
             different += std::memcmp(&here[i * most], &pass_bytes[i * most], sizeof(uint32_t) * coded[i].passes) != 0;
@@ -193,8 +195,9 @@ class Blocks {
 
   private:
     Times code(int lanes, uint32_t style, Coded &coded) {
-        const Tier1Buffers t1{blocks_.data(),      coded.slots.data(), pairs_.data(), coded.planes.data(),
-                              coded.passes.data(), coded.bytes.data(), work_.data(),  count_,
+        const Tier1Buffers t1{blocks_.data(),      coded.slots.data(),  pairs_.data(),
+                              coded.planes.data(), coded.passes.data(), coded.pass_bytes.data(),
+                              coded.bytes.data(),  work_.data(),        count_,
                               g_.max_passes};
         const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
             static_cast<decltype(params) &>(styled) = params;

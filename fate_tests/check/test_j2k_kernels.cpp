@@ -386,7 +386,7 @@ void put_bytes(std::vector<uint8_t> &out, uint64_t value, int bytes) {
 }
 
 struct CodedPicture {
-    std::vector<uint8_t> planes;
+    std::vector<uint8_t> planes, passes;
     std::vector<uint32_t> bytes, pass_bytes;
     std::vector<uint8_t> slots;
 };
@@ -405,11 +405,11 @@ CodedPicture make_coded(Random &random, const Params &p, const Geometry &g) {
 
         uint32_t bytes = random.below(longest + 1) >> random.between(0, 12);
         if (ones) bytes = std::min((1u << random.between(0, 16)) - 1, longest);
-        const int fewest = b.dropped_passes ? 2 : 1;  // with a pass to code
-        const bool can = included && b.planes >= fewest;
-        coded.planes.push_back(can ? static_cast<uint8_t>(random.between(fewest, b.planes)) : 0);
+        coded.planes.push_back(included ? static_cast<uint8_t>(random.between(1, b.planes)) : 0);
+        int passes = coding_passes(coded.planes.back());
+        if (b.lossy && passes > kLastPasses && random.one_in(2)) passes -= kLastPasses;
+        coded.passes.push_back(static_cast<uint8_t>(passes));
         // Each pass has some bytes; raw ones have little room.
-        const int passes = coding_passes(coded.planes.back(), b.dropped_passes);
         const uint32_t raw_room = static_cast<uint32_t>(slot.bytes - slot.raw), all = bytes;
         uint32_t sum = 0, raw = 0;
         for (int i = 0; i < g.max_passes; i++) {
@@ -433,7 +433,7 @@ std::vector<uint8_t> codeword(const Params &p, const Geometry &g, const CodedPic
     uint64_t at[2] = {mq, raw};
     std::vector<uint8_t> bytes;
     uint32_t before = 0;
-    for (int i = 0; i < coding_passes(coded.planes[b], block.dropped_passes); i++) {
+    for (int i = 0; i < coded.passes[b]; i++) {
         const uint32_t end = coded.pass_bytes[b * static_cast<size_t>(g.max_passes) + static_cast<size_t>(i)];
         uint64_t &from = at[is_raw(p.style, i)];
         for (; before < end; before++) bytes.push_back(coded.slots[from++]);
@@ -446,8 +446,7 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
     const MainHeader header = make_main_header(p, g.tile_parts);
     std::vector<uint8_t> out = header.bytes;
     const auto coded_block = [&](uint32_t b) {
-        const int passes = coding_passes(coded.planes[b], g.blocks[b].dropped_passes);
-        return CodedBlock{coded.bytes[b], coded.planes[b], static_cast<uint8_t>(passes), {}};
+        return CodedBlock{coded.bytes[b], coded.planes[b], coded.passes[b], {}};
     };
     uint32_t in_tile = 0;
     for (uint32_t t = 0; t < g.tile_parts.size(); t++) {
@@ -533,7 +532,7 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     const Guarded<PrecinctBand> bands(device, g.precinct_bands);
     const Guarded<Packet> packet_table(device, g.packets);
     const Guarded<TilePart> tile_part_table(device, g.tile_parts);
-    const Guarded<uint8_t> slots(device, coded.slots), planes(device, coded.planes);
+    const Guarded<uint8_t> slots(device, coded.slots), planes(device, coded.planes), passes(device, coded.passes);
     const Guarded<uint32_t> bytes(device, coded.bytes), header_bits(device, size_t{blocks}),
         raw(device,
             std::vector<uint32_t>(blocks * ((most_block_header_bits(p.style, g.max_passes) + 31) / 32) + packets + 2)),
@@ -553,6 +552,7 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     t2.tile_parts = tile_part_table.data();
     t2.slots = slots.data();
     t2.planes = planes.data();
+    t2.passes = passes.data();
     t2.bytes = bytes.data();
     t2.pass_bytes = pass_bytes.data();
     t2.style = p.style;
@@ -616,7 +616,7 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     bytes_before.read("bytes before"), plt_before.read("PLT before"), partials.read("partial sums");
     EXPECT(pass_bytes.read("bytes of passes") == coded.pass_bytes, "bytes of passes");
     EXPECT(slots.read("slots") == coded.slots && bytes.read("bytes") == coded.bytes &&
-               planes.read("planes") == coded.planes,
+               planes.read("planes") == coded.planes && passes.read("passes") == coded.passes,
            "what tier-2 only reads");
 }
 
@@ -649,7 +649,8 @@ START_TEST(long_packet_headers_on_the_device) {
         for (size_t i = 0; repeat >= 2 && i < coded.bytes.size();
              i++) {  // nothing but ones, as far as headers have them
             coded.planes[i] = geometry.blocks[i].planes;
-            for (int k = 0; k < coding_passes(coded.planes[i], 0); k++)
+            coded.passes[i] = static_cast<uint8_t>(coding_passes(coded.planes[i]));
+            for (int k = 0; k < coded.passes[i]; k++)
                 coded.pass_bytes[i * static_cast<size_t>(geometry.max_passes) + static_cast<size_t>(k)] =
                     coded.bytes[i] = params.style ? 7 * static_cast<uint32_t>(k + 1) : 127;
         }

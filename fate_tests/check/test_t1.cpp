@@ -4,11 +4,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "../../common/j2k/context_planes.h"
+#include "../../common/j2k/rate.h"
 #include "../../common/j2k/raw.h"
 #include "../../common/j2k/t1.h"
 #include "../../common/j2k/t1_cpu.h"
@@ -242,7 +244,7 @@ struct Coded {
     std::vector<uint32_t> device_ends;
     Parts parts;
 };
-Coded code(const Block &b, uint32_t style = 0, int dropped = 0) {
+Coded code(const Block &b, uint32_t style = 0, bool lossy = false) {
     Coded coded{};
     coded.style = style;
     std::vector<uint16_t> flags(static_cast<size_t>(flags_count(b.width, b.height)), 0xFFFF);
@@ -250,20 +252,21 @@ Coded code(const Block &b, uint32_t style = 0, int dropped = 0) {
     const auto run = [&](auto &sink) {
         return BlockCoder(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation,
                           style, flags.data(), sink)
-            .code(dropped);
+            .code(lossy);
     };
-    coded.planes = run(pairs);
-    EXPECT(run(device_pairs) == coded.planes, "planes");
+    const CodedBlock made = run(pairs);
+    coded.planes = made.planes;
+    EXPECT(run(device_pairs).planes == coded.planes, "planes");
     coded.pairs = pairs.pairs;
     coded.pass_ends = pairs.ends;
     coded.device_pairs = device_pairs.pairs;
     coded.device_ends = device_pairs.ends;
     const SlotLayout slot = slot_layout(b.width, b.height, coded.planes, style);
     coded.bytes.resize(slot.bytes);
-    const int passes = coding_passes(coded.planes, dropped);
+    const int passes = made.passes;
     coded.pass_bytes.resize(static_cast<size_t>(passes) + 1, 0xDEADBEEF);
     MqSink mq(coded.bytes.data(), coded.pass_bytes.data(), kMqTable.row, style);
-    EXPECT(run(mq) == coded.planes, "planes");
+    EXPECT(run(mq).planes == coded.planes, "planes");
     coded.bytes.resize(mq.finish());
     EXPECT(coded.pass_bytes.back() == 0xDEADBEEF, "more passes than there are");
     coded.pass_bytes.pop_back();
@@ -485,7 +488,7 @@ START_TEST(sequential_coder_decodes) {
             return decoder.decode(all.planes, passes);
         };
         const auto decode = [&](size_t bytes, int passes) { return decode_some(coded, bytes, passes); };
-        const int passes = coding_passes(coded.planes, 0);
+        const int passes = coding_passes(coded.planes);
         EXPECT(decode_some(coded, coded.bytes.size(), passes, true) == block.coefficients, "%d x %d, style %u", width,
                height, style);
         // After any pass the bytes that it is said to need give what the whole codeword gives.
@@ -496,12 +499,12 @@ START_TEST(sequential_coder_decodes) {
                    coded.pass_bytes[static_cast<size_t>(some) - 1]);
         }
         // Without its last passes a block begins as the whole one does.
-        const Coded less = code(block, style, kDroppedPasses);
-        const int rest = coding_passes(coded.planes, kDroppedPasses);
+        const Coded less = code(block, style, true);
+        const int rest = static_cast<int>(less.pass_ends.size());
         EXPECT(less.planes == (rest ? coded.planes : 0), "%d planes of %d", less.planes, coded.planes);
-        EXPECT(less.pass_ends.size() == static_cast<size_t>(rest) &&
+        EXPECT((rest == passes || rest == std::max(passes - kLastPasses, 0)) &&
                    std::equal(less.pairs.begin(), less.pairs.end(), coded.pairs.begin()),
-               "%d x %d: %zu passes", width, height, less.pass_ends.size());
+               "%d x %d: %d passes of %d", width, height, rest, passes);
         if (rest)
             EXPECT(decode_some(less, less.bytes.size(), rest, true) == decode(coded.bytes.size(), rest),
                    "%d x %d, style %u, %d passes", width, height, style, rest);
@@ -584,6 +587,49 @@ START_TEST(raw_segments_are_the_standards) {
 }
 END_TEST
 
+// ---- what passes are worth ----
+
+START_TEST(entropy_is_near) {
+    const auto x_log2_x_exact = [](double x) { return x > 0 ? x * std::log2(x) : 0; };
+    for (uint32_t x = 0; x < 1u << 16; x++) {
+        const double is = x_log2_x(x) / 256.0, right = x_log2_x_exact(x);
+        EXPECT(std::abs(is - right) <= 0.011 * x, "%u: %f, not %f", x, is, right);
+    }
+    for (uint32_t all = 0; all <= 4096; all += all < 70 ? 1 : 37)
+        for (uint32_t ones = 0; ones <= all; ones++) {
+            const double right = x_log2_x_exact(all) - x_log2_x_exact(ones) - x_log2_x_exact(all - ones);
+            const double is = entropy(ones, all) / 256.0;
+            EXPECT(is <= all + 0.011 * all && std::abs(is - right) <= 0.022 * all, "%u of %u: %f bits, not %f", ones,
+                   all, is, right);
+        }
+}
+END_TEST
+
+START_TEST(last_passes_are_judged_by_their_slope) {
+    Random random(7);
+    int worth = 0, not_worth = 0;
+    for (int repeat = 0; repeat < 100000; repeat++) {
+        LastPasses p{};
+        p.refined = random.below(4097);
+        p.quiet = random.below(4097 - p.refined), p.near = random.below(4097 - p.refined - p.quiet);
+        p.quiet_ones = random.below(p.quiet + 1) >> random.between(0, 8);
+        p.near_ones = random.below(p.near + 1) >> random.between(0, 8);
+        const auto bits = [](double ones, double all) {
+            const auto part = [&](double n) { return n > 0 ? n * std::log2(all / n) : 0; };
+            return part(ones) + part(all - ones);
+        };
+        const double found = p.quiet_ones + p.near_ones;
+        const double gain = 2.25 * found + 0.25 * p.refined;
+        const double cost = found + p.refined + bits(p.quiet_ones, p.quiet) + bits(p.near_ones, p.near);
+        if (gain > 0.39 * cost) EXPECT(worth_coding(p), "%f for %f bits", gain, cost);
+        if (gain < 0.36 * cost) EXPECT(!worth_coding(p), "%f for %f bits", gain, cost);
+        worth_coding(p) ? worth++ : not_worth++;
+    }
+    EXPECT(worth > 1000 && not_worth > 1000, "%d worth their bits, %d not", worth, not_worth);
+    ck_assert(!worth_coding({}));
+}
+END_TEST
+
 // ---- batches ----
 
 struct Batch {
@@ -609,10 +655,10 @@ struct Batch {
         block.height = static_cast<uint16_t>(b.height);
         block.orientation = static_cast<uint8_t>(b.orientation);
         block.planes = static_cast<uint8_t>(planes);
-        block.dropped_passes = random.one_in(2) ? kDroppedPasses : 0;
+        block.lossy = random.one_in(2);
         block.slot = slots;
         slots += slot_layout(b.width, b.height, planes, style).bytes;
-        max_passes = std::max(max_passes, coding_passes(planes, 0));
+        max_passes = std::max(max_passes, coding_passes(planes));
         content.push_back(b);
         blocks.push_back(block);
     }
@@ -631,7 +677,7 @@ void check_cpu(const Batch &batch) {
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
         const CodeBlock &b = batch.blocks[i];
-        const Coded expected = code(batch.content[i], batch.style, b.dropped_passes);
+        const Coded expected = code(batch.content[i], batch.style, b.lossy);
         const SlotLayout slot = slot_layout(b.width, b.height, expected.planes, batch.style);
         const size_t most = slot.bytes - slot.pairs;
         std::vector<uint8_t> pairs(most + 64, kUntouched);
@@ -699,16 +745,17 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     const size_t passes = static_cast<size_t>(batch.max_passes);
     const Guarded<CodeBlock> blocks(device, batch.blocks);
     const Guarded<uint32_t> coefficients(device, batch.coefficients);
-    const Guarded<uint8_t> slots(device, size_t{batch.slots}), planes(device, count);
+    const Guarded<uint8_t> slots(device, size_t{batch.slots}), planes(device, count), passes_coded(device, count);
     const Guarded<uint32_t> pairs(device, count), pass_ends(device, count * passes), bytes(device, count),
         order(device, count);
     const Guarded<uint32_t> work(device, std::vector<uint32_t>(kWorkClasses)),
         taken(device, std::vector<uint32_t>(kWorkClasses));
-    const Tier1Buffers t1{blocks.data(), slots.data(), pairs.data(), planes.data(),   pass_ends.data(),
-                          bytes.data(),  work.data(),  count,        batch.max_passes};
+    const Tier1Buffers t1{blocks.data(),    slots.data(), pairs.data(), planes.data(), passes_coded.data(),
+                          pass_ends.data(), bytes.data(), work.data(),  count,         batch.max_passes};
 
     // Everything as it was, but for what the kernels are to write.
-    auto slots_now = Guarded<uint8_t>::garbage(slots.count()), planes_now = Guarded<uint8_t>::garbage(count);
+    auto slots_now = Guarded<uint8_t>::garbage(slots.count()), planes_now = Guarded<uint8_t>::garbage(count),
+         passes_now = planes_now;
     auto pairs_now = Guarded<uint32_t>::garbage(count), ends_now = Guarded<uint32_t>::garbage(pass_ends.count());
     std::vector<uint32_t> work_now(kWorkClasses);
     std::vector<Coded> coded;
@@ -720,12 +767,13 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         return slot_layout(b.width, b.height, b.planes, batch.style);
     };
     for (uint32_t i = 0; i < count; i++) {
-        coded.push_back(code(batch.content[i], batch.style, batch.blocks[i].dropped_passes));
+        coded.push_back(code(batch.content[i], batch.style, batch.blocks[i].lossy));
         const Coded &c = coded.back();
         put(i, slot_of(i).pairs, c.device_pairs);
         put(i, slot_of(i).raw, c.parts.raw);
         std::copy(c.device_ends.begin(), c.device_ends.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));
         planes_now[i] = static_cast<uint8_t>(c.planes);
+        passes_now[i] = static_cast<uint8_t>(c.pass_ends.size());
         pairs_now[i] = static_cast<uint32_t>(c.device_pairs.size());
         work_now[work_class(pairs_now[i])]++;
     }
@@ -762,6 +810,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
                "block %u, %d x %d, style %u: ends of passes", i, b.width, b.height, batch.style);
     }
     EXPECT(planes.read("planes") == planes_now, "planes");
+    EXPECT(passes_coded.read("passes") == passes_now, "passes");
     EXPECT(pairs.read("pairs") == pairs_now, "numbers of pairs");
     EXPECT(work.read("work") == work_now, "classes of work");
     EXPECT(bytes.read("bytes") == Guarded<uint32_t>::garbage(count), "bytes are not yet known");
@@ -912,6 +961,8 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(host, sequential_coder_decodes, 0, kKinds);
     tcase_add_test(host, figure_2_is_stuffed);
     tcase_add_loop_test(host, raw_segments_are_the_standards, 0, 4);
+    tcase_add_test(host, entropy_is_near);
+    tcase_add_test(host, last_passes_are_judged_by_their_slope);
     tcase_add_loop_test(host, blocks_on_the_cpu, 0, kKinds);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, small_blocks_on_the_device, 0, devices);
