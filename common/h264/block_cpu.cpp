@@ -367,6 +367,13 @@ template <class Line, int N>
     forward_transform(v);
 }
 
+template <class Line>
+[[gnu::always_inline]] inline uint32_t sum_of_lanes(const Line &v) {
+    uint32_t sum = 0;
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) sum += static_cast<uint32_t>(v[i]);
+    return sum;
+}
+
 // From transposed coefficients to rows of the reconstruction, and the sum of squared differences to the source.
 template <class Line, int N>
 [[gnu::always_inline]] inline uint32_t inverse(Line (&v)[N], const ConstBlock &source, const ConstBlock &prediction,
@@ -386,9 +393,22 @@ template <class Line, int N>
         store(to.data + y * to.stride, r);
         squares += (r - s) * (r - s);
     }
-    uint32_t sum = 0;
-    for (int i = 0; i < N * kBlocks<Line, N>; i++) sum += static_cast<uint32_t>(squares[i]);
-    return sum;
+    return sum_of_lanes(squares);
+}
+
+// The same of a block without levels: its prediction.
+template <class Line, int N>
+[[gnu::always_inline]] inline uint32_t copy_prediction(const ConstBlock &source, const ConstBlock &prediction,
+                                                       const Block &to) {
+    Line squares{};
+    for (int y = 0; y < N; y++) {
+        Line p, s;
+        load<Sample>(p, prediction.data + y * prediction.stride);
+        load<Sample>(s, source.data + y * source.stride);
+        store(to.data + y * to.stride, p);
+        squares += (p - s) * (p - s);
+    }
+    return sum_of_lanes(squares);
 }
 
 constexpr int32_t rounding_of(int32_t fraction, int32_t shift) { return fraction << (shift - 8); }
@@ -524,6 +544,7 @@ CUDAENC_CLONES Coded code_4x4(ConstBlock source, ConstBlock prediction, const Qu
     forward(v);
     const uint32_t bits =
         quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 0, levels, totals, x, y);
+    if (!totals[1 + y][1 + x]) return {copy_prediction<Row4, 4>(source, prediction, reconstruction), bits};
     scale_block(v, quantiser.scale_4x4.data());
     return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
 }
@@ -536,6 +557,8 @@ CUDAENC_CLONES Coded code_8x8(ConstBlock source, ConstBlock prediction, const Qu
     forward(v);
     const uint32_t bits =
         quantise_block(v, quantiser.multiplier_8x8.data(), quantiser.shift_8x8, rounding, 0, levels, totals, x, y);
+    if (!(totals[1 + y][1 + x] | totals[1 + y][2 + x] | totals[2 + y][1 + x] | totals[2 + y][2 + x]))
+        return {copy_prediction<Row8, 8>(source, prediction, reconstruction), bits};
     scale_block(v, quantiser.scale_8x8.data());
     return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
 }

@@ -194,7 +194,7 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     Attempt best = attempt(mode, levels, reconstruction);
     if (candidates_ > 1) {
         const auto [second_mode, second_cost] = costs.take();
-        if (second_cost <= cost + cost / 4) {  // others are hardly ever better
+        if (second_cost <= cost + cost / 8) {  // others are hardly ever better
             alignas(32) int16_t other_levels[3][Size * Size];
             alignas(32) Sample other_reconstruction[3][Size * Size];
             int8_t totals[3][Blocks::parts];

@@ -84,6 +84,17 @@ ffmpeg -f lavfi -i testsrc2=s=128x64 -vf format=yuv420p,crop=127:63:0:0:exact=1 
 size=$("$build/ffprobe" -v error -show_entries stream=width,height -of csv=p=0 "$work/odd.mp4")
 result "odd size in MP4" "$([ "$size" = 127,63 ] || echo "$size")"
 
+# ---- White noise and a flat picture at QP 0, and the largest picture (level 6; more than OpenH264 takes, hence High 10 Intra).
+noise="geq=lum=random(1)*255:cb=random(2)*255:cr=random(3)*255"
+for format in gray yuv420p yuv422p yuv444p yuv420p10 yuv422p10 yuv444p10; do
+    for picture in "nullsrc=s=117x83,format=yuv444p,$noise" "color=gray:s=117x83"; do
+        ffmpeg -f lavfi -i "$picture" -frames:v 2 -pix_fmt $format "${encode[@]}" -qp 0 -f h264 "$work/qp0.h264"
+        result "${picture%%=*} at QP 0, $format" "$(check "$work/qp0.h264")"
+    done
+done
+ffmpeg -f lavfi -i testsrc2=s=8192x4320:r=24 -frames:v 1 -pix_fmt yuv420p "${encode[@]}" -profile high10 -f h264 "$work/large.h264"
+result "8192x4320" "$(check "$work/large.h264")"
+
 # ---- SEI messages: written by the library, read by FFmpeg's decoder, written by the encoder, read again.
 export PKG_CONFIG_PATH=$build/../emu/pkgconfig
 # shellcheck disable=SC2046 # words
