@@ -153,11 +153,17 @@ struct ManyTiles {
 constexpr int kTileRawWords = static_cast<int>(raw_words(2 * 32 * 32)),
               kRawWords = static_cast<int>(raw_words(2 * kMostSamples));
 
+// Where a block's raw segments go.
+DEVICE uint8_t *raw_place(const Tier1Buffers &t1, const CodeBlock &b, uint32_t style) {
+    return t1.slots + b.slot + slot_layout(b.width, b.height, b.planes, style).raw;
+}
+
+struct NoSegments {};
 // Raw segments: their bits are gathered in shared memory, and stuffed by a warp.
 template <class Tile>
 struct RawSegments {
     const Tile &tile;
-    uint32_t *words;     // shared, zero before the first pass
+    uint32_t *words;     // shared, zero before the first pass: kTileRawWords for a block of one tile, else kRawWords
     uint8_t *out;        // the segments' place
     uint32_t bits = 0;   // of the segment so far
     uint32_t bytes = 0;  // of those before it
@@ -243,21 +249,21 @@ struct Modelled {
 };
 
 // A block's passes. valid: rows of this lane's column that exist; negative: their signs. Only with kStyled is there a
-// style; raw_words: shared, of kTileRawWords for a block of one tile, else kRawWords.
-template <bool kStyled, class Tile>
+// style; segments: what becomes of raw passes.
+template <bool kStyled, class Tile, class Segments>
 DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
-                               uint32_t style, uint8_t *slot, uint32_t *raw_memory, uint32_t *pass_ends,
+                               uint32_t style, uint8_t *slot, Segments segments, uint32_t *pass_ends,
                                bool writes_ends) {
-    const SlotLayout layout = kStyled ? slot_layout(b.width, b.height, b.planes, style) : SlotLayout{};
-    uint8_t *const pairs = opaque(slot + layout.pairs);
-    [[maybe_unused]] RawSegments<Tile> segments{tile, raw_memory, slot + layout.raw};
+    uint8_t *const pairs = opaque(kStyled ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
     [[maybe_unused]] const auto end_raw_segment = [&](int pass) {
-        const auto [propagation, all] = segments.end(propagation_bits);
-        if (!writes_ends) return;
-        if (pass_kind(pass) == kMagnitudeRefinement && !ends_segment(style, pass - 1))
-            pass_ends[pass - 1] = propagation;
-        pass_ends[pass] = all;
+        if constexpr (kStyled) {
+            const auto [propagation, all] = segments.end(propagation_bits);
+            if (!writes_ends) return;
+            if (pass_kind(pass) == kMagnitudeRefinement && !ends_segment(style, pass - 1))
+                pass_ends[pass - 1] = propagation;
+            pass_ends[pass] = all;
+        }
     };
     const auto significant_around = [&](uint32_t word) {
         const Around<uint32_t> all = tile.around(word);
@@ -332,15 +338,17 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
             }
         }
         counts += nibble_sums(members);
-        if (raw) {
-            const StripePositions positions = tile.positions(counts, segments.bits);
-            CUDAENC_UNROLL
-            for (int s = 0; s < kStripes; s++)
-                segments.put(positions.before[s], members >> (4 * s), bits >> (4 * s), becoming >> (4 * s),
-                             negative >> (4 * s));
-            if (kind == kSignificancePropagation) propagation_bits = segments.bits;
-            if (pass == passes - 1 || ends_segment(style, pass)) end_raw_segment(pass);
-            continue;
+        if constexpr (kStyled) {
+            if (raw) {
+                const StripePositions positions = tile.positions(counts, segments.bits);
+                CUDAENC_UNROLL
+                for (int s = 0; s < kStripes; s++)
+                    segments.put(positions.before[s], members >> (4 * s), bits >> (4 * s), becoming >> (4 * s),
+                                 negative >> (4 * s));
+                if (kind == kSignificancePropagation) propagation_bits = segments.bits;
+                if (pass == passes - 1 || ends_segment(style, pass)) end_raw_segment(pass);
+                continue;
+            }
         }
         const StripePositions positions = tile.positions(counts, base);
         // Pairs as bytes, for all rows at once: context << 1 | decision; contexts of signs from 9 on.
@@ -404,9 +412,11 @@ DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled 
     atomic_add(&t1.work_counts[work_class(modelled.pairs)], 1u);
 }
 
-// A warp owns a block, a lane a column of it. planes: shared, [warp][plane][lane]; raw_memory: shared, [warp][word].
-template <bool kStyled>
-DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *planes, uint32_t *raw_memory) {
+// A warp owns a block, a lane a column of it. planes: shared, [warp][plane][lane]; make_segments(tile, block): see
+// model_contexts().
+template <bool kStyled, class MakeSegments>
+DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *planes,
+                              const MakeSegments &make_segments) {
     const uint32_t block = static_cast<uint32_t>(block_x()) * kContextWarps + warp_id();
     if (block >= p.t1.count) return;
     const CodeBlock &b = p.t1.blocks[block];
@@ -427,14 +437,11 @@ DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *
     CUDAENC_UNROLL
     for (int i = 0; i < kMaxPlanes; i++)
         if (i < count) own[i * 32 + lane] = words[i];
-    if (kStyled) {
-        raw_memory += warp_id() * kTileRawWords;
-        for (int i = lane; i < kTileRawWords; i += 32) raw_memory[i] = 0;
-    }
     warp_sync();
     const uint32_t valid = lane < b.width ? (b.height == 32 ? 0xFFFFFFFFu : (1u << b.height) - 1) : 0;
+    const OneTile tile{own};
     const Modelled modelled =
-        model_contexts<kStyled>(OneTile{own}, valid, negative, count, b, style, p.t1.slots + b.slot, raw_memory,
+        model_contexts<kStyled>(tile, valid, negative, count, b, style, p.t1.slots + b.slot, make_segments(tile, b),
                                 p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, lane == 0);
     if (lane == 0) finish_block(p.t1, block, modelled, count);
 }
@@ -442,14 +449,18 @@ DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *
 KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
 {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
-    model_small_block<false>(p, 0, planes, nullptr);
+    model_small_block<false>(p, 0, planes, [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
 }
 
 KERNEL(kContextWarps * 32, j2k_t1_context_styled, StyledContextParams)
 {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
-    model_small_block<true>(p, p.style, planes, raw);
+    uint32_t *words = &raw[warp_id() * kTileRawWords];
+    for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
+    model_small_block<true>(p, p.style, planes, [&](const OneTile &tile, const CodeBlock &b) {
+        return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, p.style)};
+    });
 }
 
 // A thread-block owns a block, a warp a tile of 32x32 of it. words, totals: see ManyTiles.
@@ -477,10 +488,17 @@ DEVICE void model_large_block(const ContextTiledParams &p, uint32_t style, uint3
     block_sync();
     const int count = bit_width(warp_or(all));
     const uint32_t valid = rows == 32 ? 0xFFFFFFFFu : (1u << rows) - 1;
-    const Modelled modelled =
-        model_contexts<kStyled>(ManyTiles{column, b.stride, rows, p.columns, p.rows, words, totals}, valid, negative,
-                                count, b, style, p.t1.slots + b.slot, raw_memory,
-                                p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, thread_x() == 0);
+    const ManyTiles tile{column, b.stride, rows, p.columns, p.rows, words, totals};
+    const auto model = [&](auto segments) {
+        return model_contexts<kStyled>(tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments,
+                                       p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes,
+                                       thread_x() == 0);
+    };
+    Modelled modelled;
+    if constexpr (kStyled)
+        modelled = model(RawSegments<ManyTiles>{tile, raw_memory, raw_place(p.t1, b, style)});
+    else
+        modelled = model(NoSegments{});
     if (thread_x() == 0) finish_block(p.t1, block, modelled, count);
 }
 

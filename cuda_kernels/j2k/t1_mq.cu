@@ -10,30 +10,22 @@ namespace cudaenc::j2k {
 constexpr int kMqTableRows = 96;
 constexpr int kMqContexts = 32;  // behind the last pair anything may stand
 
-// A lane owns a block; its contexts are a column of shared memory, read for the next pair while this one is coded.
-// memory: the table's rows, then contexts; one array, since a second one's address costs instructions in the innermost
-// loop. Only with kStyled is there a style.
+// Codes a block with one lane. rows: the table, in shared memory; contexts: a column of shared memory behind them, read
+// for the next pair while this one is coded. Only with kStyled is there a style.
 template <bool kStyled>
-DEVICE void code_pairs(const MqParams &p, [[maybe_unused]] uint32_t style, MqState *memory) {
-    const int thread = thread_x();
-    for (int i = thread; i < kMqRows; i += kMqThreads) memory[i] = kMqTable.row[i];
-    block_sync();
-    MqState *const rows = memory, *const contexts = rows + kMqTableRows + thread;
+DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] uint32_t style, const MqState *rows,
+                       MqState *contexts) {
     for (int i = 0; i < kMqContexts; i++) contexts[i * kMqThreads] = rows[mq_initial_row(i)];
     if (kStyled) contexts[(kNoPair >> 1) * kMqThreads] = 0;  // a Qe of 0 and its MPS leave A and C as they are
-
-    const uint32_t index = (static_cast<uint32_t>(block_x()) * (kMqThreads / 32) + warp_id()) * p.lanes + lane_id();
-    if (lane_id() >= p.lanes || index >= p.t1.count) return;
-    const uint32_t block = p.order[index];
-    const CodeBlock &b = p.t1.blocks[block];
-    uint8_t *slot = p.t1.slots + b.slot;
-    const uint32_t count = p.t1.pairs[block];
+    const CodeBlock &b = t1.blocks[block];
+    uint8_t *slot = t1.slots + b.slot;
+    const uint32_t count = t1.pairs[block];
     if (!count) {
-        p.t1.bytes[block] = 0;
+        t1.bytes[block] = 0;
         return;
     }
-    uint32_t *ends = p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes;
-    const int passes = p.t1.passes[block];
+    uint32_t *ends = t1.pass_ends + static_cast<uint64_t>(block) * t1.max_passes;
+    const int passes = t1.passes[block];
     int pass = 0;
     // The pass that is being coded ends at `end`, the one behind it at `later`.
     const auto end_of = [&](int i) { return i < passes ? ends[i] : 0xFFFFFFFFu; };
@@ -145,7 +137,7 @@ DEVICE void code_pairs(const MqParams &p, [[maybe_unused]] uint32_t style, MqSta
     append_pending();
     if constexpr (kStyled) {
         end_passes();
-        p.t1.bytes[block] = raw + coded;
+        t1.bytes[block] = raw + coded;
     } else {
         for (uint32_t rest = words[0]; i < count; i++, rest >>= 8) {
             MqSteps<1> steps;
@@ -155,20 +147,31 @@ DEVICE void code_pairs(const MqParams &p, [[maybe_unused]] uint32_t style, MqSta
         while (pass < passes) ends[pass++] = mq.sufficient_bytes();
         const uint32_t bytes = mq.flush();
         for (int k = 0; k < passes; k++) ends[k] = min_of(ends[k], bytes);
-        p.t1.bytes[block] = bytes;
+        t1.bytes[block] = bytes;
     }
+}
+
+// A lane owns a block. memory: the table's rows, then contexts; one array, since a second one's address costs
+// instructions in the innermost loop.
+template <bool kStyled>
+DEVICE void code_blocks(const MqParams &p, uint32_t style, MqState *memory) {
+    for (int i = thread_x(); i < kMqRows; i += kMqThreads) memory[i] = kMqTable.row[i];
+    block_sync();
+    const uint32_t index = (static_cast<uint32_t>(block_x()) * (kMqThreads / 32) + warp_id()) * p.lanes + lane_id();
+    if (lane_id() >= p.lanes || index >= p.t1.count) return;
+    code_block<kStyled>(p.t1, p.order[index], style, memory, memory + kMqTableRows + thread_x());
 }
 
 KERNEL(kMqThreads, j2k_t1_mq, MqParams)
 {
     SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
-    code_pairs<false>(p, 0, memory);
+    code_blocks<false>(p, 0, memory);
 }
 
 KERNEL(kMqThreads, j2k_t1_mq_styled, StyledMqParams)
 {
     SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
-    code_pairs<true>(p, p.style, memory);
+    code_blocks<true>(p, p.style, memory);
 }
 
 }  // namespace cudaenc::j2k

@@ -14,6 +14,7 @@
 #include "../../cuda_kernels/j2k/t1_params.h"
 #include "measure.h"
 #include "t1_block_thread_params.h"
+#include "t1_bypass_params.h"
 
 namespace cudaenc::bench {
 
@@ -130,6 +131,32 @@ class Blocks {
         double context, mq;  // milliseconds; mq: order and MQ coding
     };
     Times code(int lanes) { return code(lanes, p_.style, product_); }
+    // The same by one kernel or by three, in milliseconds. Blocks are at most 32x32.
+    double code_by_one_kernel() {
+        device_->record(events_[0], stream_);
+        OneKernelParams one{};
+        static_cast<StyledContextParams &>(one) = context_params(product_);
+        device_->fill(stream_, work_.data(), 0, work_.bytes());
+        device_->launch(stream_, {blocks_for(count_, kContextWarps)}, kContextWarps * 32, one);
+        return finish();
+    }
+    double code_by_three_kernels(int lanes) {
+        if (!bits_.count()) bits_ = DeviceArray<uint8_t>(device_, product_.slots.count());
+        device_->record(events_[0], stream_);
+        BitsContextParams context{};
+        RawParams raw{};
+        static_cast<StyledContextParams &>(context) = static_cast<StyledContextParams &>(raw) =
+            context_params(product_);
+        context.bits = bits_.data();
+        raw.bits = bits_.data();
+        device_->fill(stream_, work_.data(), 0, work_.bytes());
+        device_->launch(stream_, {blocks_for(count_, kContextWarps)}, kContextWarps * 32, context);
+        device_->launch(stream_, {blocks_for(count_, kContextWarps)}, kContextWarps * 32, raw);
+        order();
+        device_->launch(stream_, {blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes))}, kMqThreads,
+                        StyledMqParams{{context.t1, order_.data(), lanes}, p_.style});
+        return finish();
+    }
     // Without a style, whatever the case has.
     Times code_plainly(int lanes) { return code(lanes, 0, baseline_); }
 
@@ -194,11 +221,27 @@ class Blocks {
     }
 
   private:
+    Tier1Buffers buffers(Coded &coded) const {
+        return {blocks_.data(),      coded.slots.data(),  pairs_.data(),
+                coded.planes.data(), coded.passes.data(), coded.pass_bytes.data(),
+                coded.bytes.data(),  work_.data(),        count_,
+                g_.max_passes};
+    }
+    StyledContextParams context_params(Coded &coded) const {
+        return {{buffers(coded), coefficients_.data()}, p_.style};
+    }
+    void order() {
+        device_->launch(stream_, {blocks_for(count_, kWorkClasses)}, kWorkClasses,
+                        OrderParams{pairs_.data(), work_.data(), work_.data() + kWorkClasses, order_.data(), count_});
+    }
+    double finish() {
+        device_->record(events_[2], stream_);
+        device_->synchronize(events_[2]);
+        return device_->elapsed_ms(events_[0], events_[2]);
+    }
+
     Times code(int lanes, uint32_t style, Coded &coded) {
-        const Tier1Buffers t1{blocks_.data(),      coded.slots.data(),  pairs_.data(),
-                              coded.planes.data(), coded.passes.data(), coded.pass_bytes.data(),
-                              coded.bytes.data(),  work_.data(),        count_,
-                              g_.max_passes};
+        const Tier1Buffers t1 = buffers(coded);
         const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
             static_cast<decltype(params) &>(styled) = params;
             styled.style = style;
@@ -218,8 +261,7 @@ class Blocks {
             launch(StyledContextTiledParams{}, count_, static_cast<unsigned>(columns * rows * 32),
                    ContextTiledParams{t1, coefficients_.data(), columns, rows});
         device_->record(events_[1], stream_);
-        device_->launch(stream_, {blocks_for(count_, kWorkClasses)}, kWorkClasses,
-                        OrderParams{pairs_.data(), work_.data(), work_.data() + kWorkClasses, order_.data(), count_});
+        order();
         launch(StyledMqParams{}, blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes)), kMqThreads,
                MqParams{t1, order_.data(), lanes});
         device_->record(events_[2], stream_);
@@ -252,6 +294,7 @@ class Blocks {
     Coded product_, baseline_;
     DeviceArray<uint32_t> pairs_, order_, work_;
     DeviceArray<uint16_t> flags_;
+    DeviceArray<uint8_t> bits_;
     Device::Stream stream_;
     Device::Event events_[3];
 };
@@ -271,8 +314,8 @@ bool compare_styles(const std::shared_ptr<Device> &device, const Picture &pictur
                     const std::vector<std::vector<uint32_t>> &coefficients, const std::vector<int> &frame_counts,
                     int runs, Json &json) {
     std::printf("  %6s %24s %32s\n", "", "no style", "with the style");
-    std::printf("  %6s %8s %7s %7s %8s %8s %7s %7s %8s %s\n", "frames", "context", "mq", "ms", "context", "mq", "ms",
-                "faster", "bytes", "blocks that differ");
+    std::printf("  %6s %8s %7s %7s %8s %8s %7s %7s %8s %8s %8s %s\n", "frames", "context", "mq", "ms", "context", "mq",
+                "ms", "faster", "bytes", "1 kernel", "3", "blocks that differ");
     bool all_equal = true;
     for (const int n : frame_counts) {
         Blocks blocks(device, params, geometry, coefficients, n);
@@ -294,12 +337,25 @@ bool compare_styles(const std::shared_ptr<Device> &device, const Picture &pictur
         const Best &plain = best[0], &styled = best[1];
         const size_t different = blocks.compare_with_cpu(coefficients[0]);
         all_equal &= !different;
+        // Of the bypass, the other strategies.
+        Spread one{}, three{};
+        if (c.cblk <= 32) {
+            one = median_of(runs, [&] { return blocks.code_by_one_kernel(); });
+            const bool same = !blocks.compare_with_cpu(coefficients[0]);
+            for (const int lanes : {1, 2, 4, 8, 16, 32}) {
+                const Spread total = median_of(runs, [&] { return blocks.code_by_three_kernels(lanes); });
+                if (!three.median || total.median < three.median) three = total;
+            }
+            const bool also = !blocks.compare_with_cpu(coefficients[0]);
+            if (!same || !also) std::printf("  one or three kernels: blocks differ\n");
+            all_equal &= same && also;
+        }
         const double faster = plain.total.median / styled.total.median,
                      bytes = static_cast<double>(blocks.bytes()) / static_cast<double>(blocks.plain_bytes());
-        std::printf("  %6d %8.3f %7.3f %7.3f %8.3f %8.3f %7.3f %7.2fx %7.4fx %zu of %zu\n", n, plain.context.median,
-                    plain.total.median - plain.context.median, plain.total.median, styled.context.median,
-                    styled.total.median - styled.context.median, styled.total.median, faster, bytes, different,
-                    geometry.blocks.size());
+        std::printf("  %6d %8.3f %7.3f %7.3f %8.3f %8.3f %7.3f %7.2fx %7.4fx %8.3f %8.3f %zu of %zu\n", n,
+                    plain.context.median, plain.total.median - plain.context.median, plain.total.median,
+                    styled.context.median, styled.total.median - styled.context.median, styled.total.median, faster,
+                    bytes, one.median, three.median, different, geometry.blocks.size());
         std::fflush(stdout);
         json.open('{');
         json.put("case", c.name);
@@ -312,6 +368,8 @@ bool compare_styles(const std::shared_ptr<Device> &device, const Picture &pictur
         json.put("plain_context_ms", plain.context.median);
         json.put("styled_ms", styled.total);
         json.put("styled_context_ms", styled.context.median);
+        json.put("one_kernel_ms", one);
+        json.put("three_kernels_ms", three);
         json.put("faster", faster);
         json.put("bytes", bytes);
         json.close('}');
