@@ -4,6 +4,10 @@
 
 namespace cudaenc {
 
+// The halves of words, signed, the lower one first.
+using SignedHalf __attribute__((may_alias)) = int16_t;
+DEVICE const SignedHalf *halves_of(const uint32_t *words) { return reinterpret_cast<const SignedHalf *>(words); }
+
 // Joins bits to words; words.put(word, true) takes each when it is full, and from the caller the last one, `pending`.
 // Without branches, which a warp's threads would not take together.
 template <class Words>

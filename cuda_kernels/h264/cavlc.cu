@@ -7,7 +7,6 @@
 
 #include "../bits.cuh"
 #include "../device.cuh"
-#include "../scan.cuh"
 #include "cavlc_params.h"
 
 namespace cudaenc::h264 {
@@ -134,10 +133,9 @@ DEVICE BlockWords gather_8x8(const CavlcTables *tables, const uint32_t *levels, 
     return scanned;
 }
 
-// Levels in shared memory, in the order of the scan: halves of words.
-using LevelInWord __attribute__((may_alias)) = int16_t;
+// Levels in shared memory, in the order of the scan.
 struct SharedLevels {
-    const LevelInWord *levels;
+    const SignedHalf *levels;
     DEVICE_MEMBER int32_t operator()(int k) const { return levels[k]; }
 };
 
@@ -188,33 +186,11 @@ DEVICE int count_total(const CavlcTables *tables, const Kind &m, const int16_t *
 
 // ---- Bits
 
-// What a thread puts: its block's code, or samples, or what comes before the blocks.
-struct UnitCode {
-    bool header, pcm, coded;
-    int block;
-    const Macroblock *macroblock;
-    const SliceHeaderBits *slice_header;  // of a macroblock that begins a slice, else nullptr
-    const int16_t *samples;               // of I_PCM
-    BlockCode code;
-    uint32_t nonzero, sign_flips;
-    SharedLevels levels;
-};
-
-template <ChromaFormat F, class Bits>
-DEVICE void code_unit(const CavlcArguments &p, const UnitCode &u, Bits &out) {
-    if (u.header) {
-        if (u.slice_header) {
-            const uint32_t count = u.slice_header->count;
-            for (uint32_t at = 0; at < count; at += 16) {
-                const uint32_t bits = u.slice_header->words[at / 32] << at % 32, part = min_of(count - at, 16u);
-                out.put(bits >> (32 - part), part);
-            }
-        }
-        code_macroblock_header(p.format, load_macroblock(u.macroblock), out);
-    } else if (u.pcm) {
-        if (u.block < pcm_blocks(F)) code_pcm_block(p.format, u.block, u.samples, out);
-    } else if (u.coded) {
-        code_block(*p.tables, u.code, u.nonzero, u.levels, u.sign_flips, out);
+DEVICE void put_slice_header(const SliceHeaderBits &header, WordWriter<StoredWords> &out) {
+    const uint32_t count = header.count;
+    for (uint32_t at = 0; at < count; at += 16) {
+        const uint32_t bits = header.words[at / 32] << at % 32, part = min_of(count - at, 16u);
+        out.put(bits >> (32 - part), part);
     }
 }
 
@@ -226,18 +202,20 @@ constexpr int kSlotWords = 19;
 
 template <ChromaFormat F>
 DEVICE void code_piece(const CavlcArguments &p) {
-    constexpr int kBlocks = blocks_per_macroblock(F), kThreads = PieceThreads<F>::kThreads, kWarps = kThreads / 32;
+    constexpr int kBlocks = blocks_per_macroblock(F), kThreads = PieceThreads<F>::kThreads;
     constexpr int kUnits = PieceThreads<F>::kUnits, kHeaders = PieceThreads<F>::kHeaders,
-                  kBlockThreads = kPieceMacroblocks * (kUnits - 1);
+                  kBlockThreads = kPieceMacroblocks * (kUnits - 1),
+                  kLaneUnits = (kPieceMacroblocks * kUnits + 31) / 32;  // odd, so that lanes do not meet in a bank
     constexpr uint32_t kWindowWords = most_piece_words(F);
     SHARED(uint8_t, totals, kPieceMacroblocks *kBlocks);
     SHARED(uint32_t, levels, kBlockThreads *kLevelPitch);  // then the bits of the piece
     static_assert(kWindowWords <= kBlockThreads * kLevelPitch);
     SHARED(uint32_t, slots, kPieceMacroblocks *kUnits *kSlotWords);
-    SHARED(uint32_t, bits_before, kThreads);  // by order: of the own unit, then of all before
+    SHARED(uint32_t, bits_before, 32 * kLaneUnits);  // by order: of the own unit, then of all before
+    SHARED(uint32_t, all_bits, 1);
     SHARED(uint8_t, pcm_macroblocks, kPieceMacroblocks);
     const int thread = thread_x();
-    bits_before[thread] = 0;
+    if (thread < 32 * kLaneUnits) bits_before[thread] = 0;
     const uint32_t piece = static_cast<uint32_t>(block_x());
     const PieceRange range = load_readonly(p.ranges + piece);
     const uint32_t width = static_cast<uint32_t>(p.format.width);
@@ -299,21 +277,14 @@ DEVICE void code_piece(const CavlcArguments &p) {
         totals[unit.macroblock * kBlocks + unit.block] = static_cast<uint8_t>(pcm ? 16 : popcount(nonzero));
     const bool any_pcm = block_any(pcm);
 
-    UnitCode code{unit.kind == UnitKind::header,
-                  pcm && unit.component == 0,
-                  coded,
-                  unit.block,
-                  macroblock,
-                  nullptr,
-                  macroblock_levels + 16 * unit.block,
-                  {},
-                  nonzero,
-                  0,
-                  {reinterpret_cast<const LevelInWord *>(opaque_shared(own_levels)) + ac}};
+    // Each unit into its slot.
+    uint32_t *slot = opaque_shared(&slots[number * kSlotWords]);
+    WordWriter<StoredWords> bits{{slot}, 0, 0};
     if (coded) {
+        BlockCode code;
         if (unit.kind == UnitKind::chroma_dc) {
             constexpr bool k420 = F != ChromaFormat::c422;
-            code.code = {k420 ? kTokensDc420 : kTokensDc422, k420 ? kZerosDc420 : kZerosDc422, k420 ? 4 : 8};
+            code = {k420 ? kTokensDc420 : kTokensDc422, k420 ? kZerosDc420 : kZerosDc422, k420 ? 4 : 8};
         } else {
             const uint8_t *own_totals = &totals[unit.macroblock * kBlocks];
             if (!neighbours.above_outside) above = own_totals[neighbours.above];
@@ -321,33 +292,47 @@ DEVICE void code_piece(const CavlcArguments &p) {
                 left = own_totals[neighbours.left];
             else if (unit.macroblock > 0 && address % width)
                 left = own_totals[neighbours.left - kBlocks];
-            code.code = {token_table(predict_total(left, above)), kZeros4x4, ac ? 15 : 16};
+            code = {token_table(predict_total(left, above)), kZeros4x4, ac ? 15 : 16};
         }
+        uint32_t sign_flips = 0;
         if (p.picture.sign_flips)
-            code.sign_flips = uint32_t{p.picture.sign_flips[address * kBlocks + static_cast<uint32_t>(unit.block)]} >>
-                              8 * unit.component;
+            sign_flips = uint32_t{p.picture.sign_flips[address * kBlocks + static_cast<uint32_t>(unit.block)]} >>
+                         8 * unit.component;
+        code_block(*p.tables, code, nonzero, SharedLevels{halves_of(opaque_shared(own_levels)) + ac}, sign_flips, bits);
+    } else if (present && unit.kind == UnitKind::header) {
+        if (begins_slice && unit.macroblock == 0) put_slice_header(p.headers[p.ranges[piece].slice], bits);
+        code_macroblock_header(p.format, load_macroblock(macroblock), bits);
+    } else if (pcm && unit.component == 0 && unit.block < pcm_blocks(F)) {
+        code_pcm_block(p.format, unit.block, macroblock_levels + 16 * unit.block, bits);
     }
-    if (begins_slice && unit.macroblock == 0) code.slice_header = p.headers + p.ranges[piece].slice;
-
-    // Each unit into its slot; then it is known where its bits begin.
-    uint32_t *slot = opaque_shared(&slots[number * kSlotWords]);
+    uint32_t own_bits = bits.bits;
     const int order = unit.macroblock * kUnits + order_in_macroblock<F>(unit, pcm);
-    uint32_t own_bits = 0;
-    if (present) {
-        WordWriter<StoredWords> bits{{slot}, 0, 0};
-        code_unit<F>(p, code, bits);
-        own_bits = bits.bits;
+    if (own_bits) {
         bits.words.put(bits.pending);
         bits_before[order] = own_bits;
     }
     block_sync();
-    const BlockSums sums = block_sums<kWarps>(bits_before[thread]);
-    bits_before[thread] = sums.before;
-    const bool fits = sums.all + 8 * kPieceMacroblocks + 32 * 2 < 32 * p.word_pitch;
+
+    // Then it is known where its bits begin.
     uint32_t *window = levels;
-    const uint32_t window_words = min_of((sums.all + 8 * kPieceMacroblocks) / 32 + 3, kWindowWords);
-    for (uint32_t i = static_cast<uint32_t>(thread); i < window_words; i += kThreads) window[i] = 0;
+    if (warp_id() == 0) {
+        uint32_t own[kLaneUnits], sum = 0;
+        CUDAENC_UNROLL
+        for (int i = 0; i < kLaneUnits; i++) sum += own[i] = bits_before[lane_id() * kLaneUnits + i];
+        const uint32_t scanned = warp_inclusive_add(sum), all = warp_shuffle(scanned, 31);
+        uint32_t before = scanned - sum;
+        CUDAENC_UNROLL
+        for (int i = 0; i < kLaneUnits; i++) {
+            bits_before[lane_id() * kLaneUnits + i] = before;
+            before += own[i];
+        }
+        if (lane_id() == 0) all_bits[0] = all;
+        const uint32_t words = min_of((all + 8 * kPieceMacroblocks) / 32 + 3, kWindowWords);
+        for (uint32_t i = static_cast<uint32_t>(lane_id()); i < words; i += 32) window[i] = 0;
+    }
     block_sync();
+    const uint32_t all = all_bits[0];
+    const bool fits = all + 8 * kPieceMacroblocks + 32 * 2 < 32 * p.word_pitch;
 
     // The samples of the first I_PCM macroblock begin with a byte, whatever comes before; what follows is the tail.
     // From there on samples of others are aligned to the tail's beginning.
@@ -355,10 +340,8 @@ DEVICE void code_piece(const CavlcArguments &p) {
     for (uint32_t i = 0; any_pcm && i < kPieceMacroblocks; i++) pcms |= uint32_t{pcm_macroblocks[i]} << i;
     const bool has_tail = fits && pcms;
     const uint32_t first_pcm = pcms ? static_cast<uint32_t>(find_first_set(pcms)) : 0;
-    const uint32_t tail_order = first_pcm * kUnits + 1, head = !fits      ? 0
-                                                               : has_tail ? bits_before[tail_order]
-                                                                          : sums.all;
-    uint32_t tail = has_tail ? sums.all - head : 0, begin = present && fits ? bits_before[order] : 0;
+    const uint32_t tail_order = first_pcm * kUnits + 1, head = !fits ? 0 : has_tail ? bits_before[tail_order] : all;
+    uint32_t tail = has_tail ? all - head : 0, begin = own_bits ? bits_before[order] : 0;
     if (!fits) own_bits = 0;
     const bool in_tail = has_tail && static_cast<uint32_t>(order) >= tail_order;
     if (has_tail) {

@@ -15,7 +15,7 @@ namespace cudaenc::mjpeg {
 // Levels in the zig-zag sequence, some steps after the one before. What moves is the address, or it would be made anew
 // at each of them.
 struct LevelReader {
-    const int16_t *at;
+    const SignedHalf *at;
     DEVICE_MEMBER int32_t operator()(int steps) { return *(at += steps); }
 };
 
@@ -182,7 +182,7 @@ DEVICE void load_codes(const CodeTables *from, uint32_t *codes) {
 
 // Codes the piece and writes it, with all threads of the block. levels: of the thread's block.
 DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
-                       const uint32_t *codes, const PieceBlock &block, const int16_t *levels, LeadingZeroRuns runs,
+                       const uint32_t *codes, const PieceBlock &block, const uint32_t *levels, LeadingZeroRuns runs,
                        int32_t dc_difference) {
     constexpr int kWarps = kPieceBlocks / 32;
     SHARED(uint32_t, slots, kPieceBlocks *kSlotPitch);
@@ -203,7 +203,7 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     if (block.coded) {
         WordWriter<SlotWords<kSlotWords>> bits{{slot, 0}, 0, 0};
         CodeWriter<WordWriter<SlotWords<kSlotWords>>> writer{dc, ac, bits};
-        code_block(dc_difference, runs, LevelReader{levels}, writer);
+        code_block(dc_difference, runs, LevelReader{halves_of(levels)}, writer);
         block_bits = bits.bits;
         bits.words.put(bits.pending, true);
         bits_before[block.order] = block_bits;
@@ -244,7 +244,7 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
             using Window = WindowWords<kWindowWords + 1>;
             WordWriter<Window> bits_to{{window, begin / 32 + 1 - first}, shift, 0};
             CodeWriter<WordWriter<Window>> writer{dc, ac, bits_to};
-            code_block(dc_difference, runs, LevelReader{levels}, writer);
+            code_block(dc_difference, runs, LevelReader{halves_of(levels)}, writer);
             bits_to.words.put(bits_to.pending);
         }
         block_sync();
@@ -314,11 +314,11 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
 
 KERNEL_BLOCKS(kPieceBlocks, 9, mjpeg_encode, EncodeParams) {
     SHARED(uint32_t, codes, kCodeWords);
-    SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
+    SHARED(uint32_t, levels, kPieceBlocks *kLevelPitch);
     load_codes(p.codes, codes);
     const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
     const PieceBlock block = block_of_thread(p.scan, mcus);
-    int16_t *own = &levels[thread_x() * kLevelPitch];
+    uint32_t *own = &levels[thread_x() * kLevelPitch];
     NonzeroPlaces nonzero{};
     int32_t dc = 0, dc_before = 0;
     SampleRow rows[kBlockSize];
@@ -329,7 +329,7 @@ KERNEL_BLOCKS(kPieceBlocks, 9, mjpeg_encode, EncodeParams) {
         nonzero = quantised_block(p.scan, p.quantiser, block, rows, pairs);
         dc = static_cast<int16_t>(pairs[0]);
         CUDAENC_UNROLL
-        for (int i = 0; i < kBlockSamples / 2; i++) put_levels(own, i, pairs[i]);
+        for (int i = 0; i < kBlockSamples / 2; i++) own[i] = pairs[i];
     }
     const int32_t difference = dc_difference(p.scan, block, dc, dc_before);
     code_piece(p.out, p.links, p.scan, mcus, codes, block, own, nonzero.runs(), difference);
@@ -346,7 +346,7 @@ struct SharedSymbolCounter {
 
 KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) {
     constexpr int kDcWords = kTables * 16, kAcWords = kTables * 256;
-    SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
+    SHARED(uint32_t, levels, kPieceBlocks *kLevelPitch);
     SHARED(uint32_t, dc_counts, kDcWords);
     SHARED(uint32_t, ac_counts, kAcWords);
     const int thread = thread_x();
@@ -355,7 +355,7 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) {
 
     const PieceMcus mcus = mcus_of_piece(p.scan, static_cast<uint32_t>(block_x()));
     const PieceBlock block = block_of_thread(p.scan, mcus);
-    int16_t *own = &levels[thread * kLevelPitch];
+    uint32_t *own = &levels[thread * kLevelPitch];
     uint32_t *words = p.levels.words + uint64_t{mcus.index} * kPieceLevelWords + thread;
     NonzeroPlaces nonzero{};
     int32_t dc = 0, dc_before = 0;
@@ -369,7 +369,7 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) {
         first_pair = pairs[0];
         dc = static_cast<int16_t>(first_pair);
         CUDAENC_UNROLL
-        for (int i = 0; i < kBlockSamples / 2; i++) put_levels(own, i, pairs[i]);
+        for (int i = 0; i < kBlockSamples / 2; i++) own[i] = pairs[i];
         CUDAENC_UNROLL
         for (int i = 1; i < kBlockSamples / 2; i++) words[i * kPieceBlocks] = pairs[i];
     }
@@ -379,7 +379,7 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) {
 
     const int table = p.scan.component[block.component].table;
     SharedSymbolCounter counter{&dc_counts[table * 16], &ac_counts[table * 256]};
-    if (block.coded) code_block(difference, nonzero.runs(), LevelReader{own}, counter);
+    if (block.coded) code_block(difference, nonzero.runs(), LevelReader{halves_of(own)}, counter);
     block_sync();
     for (int i = thread; i < kDcWords; i += kPieceBlocks)
         if (dc_counts[i]) atomic_add(&p.sums->symbols.dc[0][0] + i, dc_counts[i]);
@@ -410,18 +410,18 @@ KERNEL(kPieceBlocks, mjpeg_bins, BinsParams)
 
 KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_code, CodeParams) {
     SHARED(uint32_t, codes, kCodeWords);
-    SHARED(int16_t, levels, kPieceBlocks *kLevelPitch);
+    SHARED(uint32_t, levels, kPieceBlocks *kLevelPitch);
     load_codes(p.codes, codes);
     const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
     const PieceBlock block = block_of_thread(p.scan, mcus);
-    int16_t *own = &levels[thread_x() * kLevelPitch];
+    uint32_t *own = &levels[thread_x() * kLevelPitch];
     const uint32_t *words = p.levels.words + uint64_t{mcus.index} * kPieceLevelWords + thread_x();
     NonzeroPlaces nonzero{};
     int32_t difference = 0;
     if (block.sampled) {
         CUDAENC_UNROLL
-        for (int i = 0; i < kBlockSamples / 2; i++) put_levels(own, i, load_readonly(words + i * kPieceBlocks));
-        difference = own[0];
+        for (int i = 0; i < kBlockSamples / 2; i++) own[i] = load_readonly(words + i * kPieceBlocks);
+        difference = *halves_of(own);
         nonzero = load_readonly(p.levels.nonzero + uint64_t{mcus.index} * kPieceBlocks + thread_x());
     }
     code_piece(p.out, p.links, p.scan, mcus, codes, block, own, nonzero.runs(), difference);

@@ -208,13 +208,8 @@ DEVICE NonzeroPlaces quantise_block(const WideQuantiser &quantiser, const int32_
     return {join_halves(nonzero[0]), join_halves(nonzero[1])};
 }
 
-// A block's levels in shared memory, in the zig-zag sequence; their pitch spreads blocks over the banks.
-constexpr int kLevelPitch = kBlockSamples + 2;
-
-DEVICE void put_levels(int16_t *to, int pair, uint32_t levels) {
-    to[2 * pair] = static_cast<int16_t>(levels);
-    to[2 * pair + 1] = static_cast<int16_t>(levels >> 16);
-}
+// Words of a block's levels in shared memory, in the zig-zag sequence; one more spreads blocks over the banks.
+constexpr int kLevelPitch = kBlockSamples / 2 + 1;
 
 // The samples of the thread's block.
 using BlockRows = SampleRow[kBlockSize];
