@@ -11,53 +11,6 @@
 
 namespace cudaenc::h264 {
 
-// ---- Which block a thread has
-
-enum class UnitKind { luma, chroma_ac, luma_dc, chroma_dc, header, none };
-struct Unit {
-    UnitKind kind;
-    int macroblock;  // in the piece
-    int block;       // among the levels of the macroblock
-    int component;   // of chroma DC: 0 or 1
-};
-
-template <ChromaFormat F>
-DEVICE Unit unit_of_thread() {
-    using Threads = PieceThreads<F>;
-    constexpr uint32_t kLuma = kPieceMacroblocks * Threads::kLuma, kChromaAc = kPieceMacroblocks * Threads::kChromaAc;
-    uint32_t t = static_cast<uint32_t>(thread_x());
-    const auto unit = [](UnitKind kind, uint32_t macroblock, uint32_t block, uint32_t component) -> Unit {
-        return {kind, static_cast<int>(macroblock), static_cast<int>(block), static_cast<int>(component)};
-    };
-    if (t < kLuma) {
-        const uint32_t within = t % (16 * kPieceMacroblocks);
-        return unit(UnitKind::luma, within / 16, t / (16 * kPieceMacroblocks) * kLumaBlocks + within % 16, 0);
-    }
-    t -= kLuma;
-    if constexpr (kChromaAc > 0) {
-        if (t < kChromaAc)
-            return unit(UnitKind::chroma_ac, t / Threads::kChromaAc, kChromaAcBlock + t % Threads::kChromaAc, 0);
-        t -= kChromaAc;
-    }
-    const uint32_t macroblock = t % kPieceMacroblocks, i = t / kPieceMacroblocks;
-    if (i < Threads::kLumaDc) return unit(UnitKind::luma_dc, macroblock, i * kLumaBlocks + kLumaDcBlock, 0);
-    if (i < Threads::kLumaDc + Threads::kChromaDc)
-        return unit(UnitKind::chroma_dc, macroblock, kChromaDcBlock, i - Threads::kLumaDc);
-    const uint32_t header = static_cast<uint32_t>(thread_x()) - Threads::kHeaders;
-    return header < kPieceMacroblocks ? unit(UnitKind::header, header, 0, 0) : unit(UnitKind::none, 0, 0, 0);
-}
-
-// Where its bits are in the order of the macroblock, 0 to kUnits - 1. Samples of I_PCM are in the order of blocks; the
-// thread of Cr's DC has none.
-template <ChromaFormat F>
-DEVICE int order_in_macroblock(const Unit &u, bool pcm) {
-    if (u.kind == UnitKind::header) return 0;
-    if (pcm) return u.kind == UnitKind::chroma_dc && u.component ? PieceThreads<F>::kUnits - 1 : 1 + u.block;
-    if (u.kind == UnitKind::luma_dc) return 1 + u.block - kLumaDcBlock;
-    if (u.kind == UnitKind::luma) return 2 + u.block;
-    return 1 + u.block + (u.kind == UnitKind::chroma_dc ? u.component : 1);
-}
-
 // ---- Levels
 
 // 16 levels of a block, two a word, the first one the lower half.
@@ -203,8 +156,7 @@ constexpr int kSlotWords = 19;
 template <ChromaFormat F>
 DEVICE void code_piece(const CavlcArguments &p) {
     constexpr int kBlocks = blocks_per_macroblock(F), kThreads = PieceThreads<F>::kThreads;
-    constexpr int kUnits = PieceThreads<F>::kUnits, kHeaders = PieceThreads<F>::kHeaders,
-                  kBlockThreads = kPieceMacroblocks * (kUnits - 1),
+    constexpr int kUnits = PieceThreads<F>::kUnits, kBlockThreads = kPieceMacroblocks * (kUnits - 1),
                   kLaneUnits = (kPieceMacroblocks * kUnits + 31) / 32;  // odd, so that lanes do not meet in a bank
     constexpr uint32_t kWindowWords = most_piece_words(F);
     SHARED(uint8_t, totals, kPieceMacroblocks *kBlocks);
@@ -222,17 +174,15 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const bool begins_slice = range.first == range.slice_first;
 
     // Levels to registers, in the order of the scan.
-    const Unit unit = unit_of_thread<F>();
-    const bool present = unit.kind != UnitKind::none && static_cast<uint32_t>(unit.macroblock) < range.count;
-    const uint32_t address = range.first + (present ? static_cast<uint32_t>(unit.macroblock) : 0);
+    const Unit unit = load_readonly(p.units + thread);
+    const bool present = unit.macroblock < range.count;
+    const uint32_t address = range.first + (present ? unit.macroblock : 0);
     const Macroblock *macroblock = p.picture.macroblocks + address;
     const int16_t *macroblock_levels = p.picture.levels + address * (16u * kBlocks);
-    const bool has_nc = unit.kind != UnitKind::chroma_dc && unit.kind != UnitKind::header;
-    const BlockNeighbours neighbours = has_nc ? neighbours_of(F, unit.block) : BlockNeighbours{};
     // Beyond the piece; left of it for its first macroblock only.
-    const bool has_above = neighbours.above_outside && address >= range.slice_first + width;
+    const bool has_above = unit.above_outside && address >= range.slice_first + width;
     const bool has_left =
-        neighbours.left_outside && address == range.first && address > range.slice_first && address % width != 0;
+        unit.left_outside && address == range.first && address > range.slice_first && address % width != 0;
     const Macroblock *macroblock_above = macroblock - (has_above ? width : 0);
     const Kind m = kind_of(macroblock), m_above = kind_of(macroblock_above);
     const bool pcm = present && m.type == MacroblockType::pcm;
@@ -240,17 +190,14 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const bool part_of_8x8 = coded && unit.kind == UnitKind::luma && m.type == MacroblockType::i8x8;
     const bool ac =
         unit.kind == UnitKind::chroma_ac || (unit.kind == UnitKind::luma && m.type == MacroblockType::i16x16);
-    const int number = thread < kBlockThreads ? thread  // of what is in shared memory
-                       : thread >= kHeaders   ? min_of(thread - kHeaders, kPieceMacroblocks - 1) + kBlockThreads
-                                              : 0;
-    uint32_t *own_levels = &levels[min_of(number, kBlockThreads - 1) * kLevelPitch];
+    uint32_t *own_levels = &levels[min_of(thread, kBlockThreads - 1) * kLevelPitch];
     BlockWords block{};
     if (coded) block = load_block(macroblock_levels + 16 * unit.block);
     int left = -1, above = -1;  // total_coeff
     if (coded && has_above)
-        above = count_total<F>(p.tables, m_above, macroblock_levels - width * (16u * kBlocks), neighbours.above);
+        above = count_total<F>(p.tables, m_above, macroblock_levels - width * (16u * kBlocks), unit.above);
     if (coded && has_left)
-        left = count_total<F>(p.tables, kind_of(macroblock - 1), macroblock_levels - 16 * kBlocks, neighbours.left);
+        left = count_total<F>(p.tables, kind_of(macroblock - 1), macroblock_levels - 16 * kBlocks, unit.left);
     if (unit.kind == UnitKind::header) pcm_macroblocks[unit.macroblock] = pcm;
     if (warp_any(part_of_8x8)) {
         const int part = (F == ChromaFormat::c444 ? unit.block % kLumaBlocks : unit.block) & 3;
@@ -278,6 +225,8 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const bool any_pcm = block_any(pcm);
 
     // Each unit into its slot.
+    const int number =
+        unit.kind == UnitKind::header ? kBlockThreads + unit.macroblock : min_of(thread, kBlockThreads - 1);
     uint32_t *slot = opaque_shared(&slots[number * kSlotWords]);
     WordWriter<StoredWords> bits{{slot}, 0, 0};
     if (coded) {
@@ -287,11 +236,11 @@ DEVICE void code_piece(const CavlcArguments &p) {
             code = {k420 ? kTokensDc420 : kTokensDc422, k420 ? kZerosDc420 : kZerosDc422, k420 ? 4 : 8};
         } else {
             const uint8_t *own_totals = &totals[unit.macroblock * kBlocks];
-            if (!neighbours.above_outside) above = own_totals[neighbours.above];
-            if (!neighbours.left_outside)
-                left = own_totals[neighbours.left];
+            if (!unit.above_outside) above = own_totals[unit.above];
+            if (!unit.left_outside)
+                left = own_totals[unit.left];
             else if (unit.macroblock > 0 && address % width)
-                left = own_totals[neighbours.left - kBlocks];
+                left = own_totals[unit.left - kBlocks];
             code = {token_table(predict_total(left, above)), kZeros4x4, ac ? 15 : 16};
         }
         uint32_t sign_flips = 0;
@@ -306,7 +255,8 @@ DEVICE void code_piece(const CavlcArguments &p) {
         code_pcm_block(p.format, unit.block, macroblock_levels + 16 * unit.block, bits);
     }
     uint32_t own_bits = bits.bits;
-    const int order = unit.macroblock * kUnits + order_in_macroblock<F>(unit, pcm);
+    // Samples of I_PCM are in the order of blocks.
+    const int order = unit.macroblock * kUnits + (pcm && unit.kind != UnitKind::header ? 1 + unit.block : unit.order);
     if (own_bits) {
         bits.words.put(bits.pending);
         bits_before[order] = own_bits;
@@ -380,7 +330,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
 #if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ < 800
 constexpr int kMultiprocessorThreads = 1024;
 #elif CUDAENC_DEVICE_CODE && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000)
-constexpr int kMultiprocessorThreads = 2048;
+constexpr int kMultiprocessorThreads = 1536;
 #else
 constexpr int kMultiprocessorThreads = 1440;
 #endif

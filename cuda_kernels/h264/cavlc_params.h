@@ -29,6 +29,20 @@ struct PieceThreads {
     static constexpr int kThreads = (kHeaders + kPieceMacroblocks + 31) / 32 * 32;
 };
 
+// What one of them has.
+enum class UnitKind : uint8_t { luma, chroma_ac, luma_dc, chroma_dc, header };
+struct alignas(8) Unit {
+    UnitKind kind;
+    uint8_t macroblock;   // in the piece; kNoMacroblock: the thread has nothing
+    uint8_t block;        // among the levels of the macroblock
+    uint8_t component;    // of chroma DC: 0 or 1
+    uint8_t order;        // of its bits in the macroblock, 0 to kUnits - 1
+    uint8_t left, above;  // neighbours_of() a block with an nC
+    bool left_outside : 1, above_outside : 1;
+};
+static_assert(sizeof(Unit) == 8);
+constexpr uint8_t kNoMacroblock = 255;
+
 // Words that the bits of a piece take at most: macroblock_layer(), what is filled up, a slice header.
 CUDAENC_HD constexpr uint32_t most_piece_words(const CodedFormat &f) {
     return (kPieceMacroblocks * (most_macroblock_bits(f) + 8) + 128) / 32 + 4;
@@ -53,6 +67,7 @@ struct CavlcArguments {
     CodedPicture picture;            // levels begin at a multiple of 16 bytes
     const SliceHeaderBits *headers;  // of the slices
     const PieceRange *ranges;
+    const Unit *units;  // of the threads
     const CavlcTables *tables;
     PieceBits *bits;      // of each piece
     uint32_t *words;      // [word_pitch * piece]

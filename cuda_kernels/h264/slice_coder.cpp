@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "slice_coder.h"
 
+#include <algorithm>
+
 #include "../../common/error.h"
 
 namespace cudaenc::h264 {
@@ -28,6 +30,55 @@ std::vector<GroupRange> make_groups(const std::vector<PieceRange> &pieces) {
     return groups;
 }
 
+template <ChromaFormat F>
+std::vector<Unit> make_units() {
+    using Threads = PieceThreads<F>;
+    std::vector<Unit> units;
+    const auto add = [&](UnitKind kind, int macroblock, int block, int component, int order) {
+        Unit u{};
+        u.kind = kind;
+        u.macroblock = static_cast<uint8_t>(macroblock);
+        u.block = static_cast<uint8_t>(block);
+        u.component = static_cast<uint8_t>(component);
+        u.order = static_cast<uint8_t>(order);
+        if (kind != UnitKind::chroma_dc && kind != UnitKind::header) {
+            const BlockNeighbours n = neighbours_of(F, block);
+            u.left = static_cast<uint8_t>(n.left);
+            u.above = static_cast<uint8_t>(n.above);
+            u.left_outside = n.left_outside;
+            u.above_outside = n.above_outside;
+        }
+        units.push_back(u);
+    };
+    const auto fill_up = [&](size_t count) {
+        Unit none{};
+        none.macroblock = kNoMacroblock;
+        units.resize(std::max(units.size(), count), none);
+    };
+    for (int c = 0; c < Threads::kLumaDc; c++)
+        for (int m = 0; m < kPieceMacroblocks; m++)
+            for (int b = c * kLumaBlocks; b < c * kLumaBlocks + 16; b++) add(UnitKind::luma, m, b, 0, 2 + b);
+    for (int m = 0; m < kPieceMacroblocks; m++)
+        for (int b = kChromaAcBlock; b < kChromaAcBlock + Threads::kChromaAc; b++)
+            add(UnitKind::chroma_ac, m, b, 0, 2 + b);
+    for (int c = 0; c < Threads::kLumaDc; c++)
+        for (int m = 0; m < kPieceMacroblocks; m++)
+            add(UnitKind::luma_dc, m, c * kLumaBlocks + kLumaDcBlock, 0, c * kLumaBlocks + 1);
+    for (int c = 0; c < Threads::kChromaDc; c++)
+        for (int m = 0; m < kPieceMacroblocks; m++)
+            add(UnitKind::chroma_dc, m, kChromaDcBlock, c, 1 + kChromaDcBlock + c);
+    fill_up(Threads::kHeaders);
+    for (int m = 0; m < kPieceMacroblocks; m++) add(UnitKind::header, m, 0, 0, 0);
+    fill_up(Threads::kThreads);
+    return units;
+}
+std::vector<Unit> make_units(ChromaFormat format) {
+    return format == ChromaFormat::c400   ? make_units<ChromaFormat::c400>()
+           : format == ChromaFormat::c420 ? make_units<ChromaFormat::c420>()
+           : format == ChromaFormat::c422 ? make_units<ChromaFormat::c422>()
+                                          : make_units<ChromaFormat::c444>();
+}
+
 template <class T>
 DeviceArray<T> upload_now(const std::shared_ptr<Device> &device, const std::vector<T> &host) {
     DeviceArray<T> array = upload_table(device, nullptr, host);
@@ -49,6 +100,7 @@ DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFo
       slice_count_(slices.size()),
       ranges_(upload_now(device_, make_ranges(slices))),
       groups_(upload_now(device_, make_groups(make_ranges(slices)))),
+      units_(upload_now(device_, make_units(format.chroma))),
       tables_(upload_now(device_, std::vector<CavlcTables>{kCavlcTables})) {}
 
 PictureBuffers DeviceSliceCoder::make_buffers() const {
@@ -91,8 +143,9 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
     const uint32_t serial = b.pictures % 255 + 1;
     b.pictures++;
     const uint32_t pitch = most_piece_words(format_);
-    const CavlcArguments arguments{format_,       picture,        headers, ranges_.data(), tables_.data(),
-                                   b.bits.data(), b.words.data(), pitch,   b.pictures,     b.result->data()};
+    const CavlcArguments arguments{format_,       picture,        headers,         ranges_.data(),
+                                   units_.data(), tables_.data(), b.bits.data(),   b.words.data(),
+                                   pitch,         b.pictures,     b.result->data()};
     const unsigned grid = static_cast<unsigned>(ranges_.count());
     switch (format_.chroma) {
         case ChromaFormat::c400:

@@ -52,6 +52,7 @@ class DeviceSliceCoder {
     const size_t slice_count_;
     DeviceArray<PieceRange> ranges_;
     DeviceArray<GroupRange> groups_;
+    DeviceArray<Unit> units_;
     DeviceArray<CavlcTables> tables_;
 };
 
