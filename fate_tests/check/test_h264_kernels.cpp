@@ -100,6 +100,18 @@ START_TEST(many_pieces) {
 }
 END_TEST
 
+// Groups of pieces that are joined in several parts, with and without zeros over these parts' ends.
+START_TEST(long_groups) {
+    const auto device = open_test_device(_i);
+    Random random(29);
+    for (const int sample : {0, 1, 1023}) {
+        const Mix mix{8, 2000, sample ? 3 : 1, sample};
+        expect_same(device, random_picture(random, h264_format(9, 20, 13), 1, mix));
+        expect_same(device, random_picture(random, h264_format(6, 33, 8), 2, mix));
+    }
+}
+END_TEST
+
 // Zeros in long runs: samples of I_PCM, and levels whose codes are long, at every phase and over the pieces' ends.
 START_TEST(emulation_prevention) {
     const auto device = open_test_device(_i);
@@ -238,6 +250,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, one_macroblock, 0, devices);
     tcase_add_loop_test(c, short_slices, 0, devices);
     tcase_add_loop_test(c, many_pieces, 0, devices);
+    tcase_add_loop_test(c, long_groups, 0, devices);
     tcase_add_loop_test(c, emulation_prevention, 0, devices);
     tcase_add_loop_test(c, sign_flips, 0, devices);
     tcase_add_loop_test(c, pictures_in_turn, 0, devices);
