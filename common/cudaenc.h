@@ -148,6 +148,8 @@ typedef struct CudaencJ2kOptions {
     const char *precincts; /**< "WxH[,WxH...]", powers of two, highest resolution first, the last one repeats; NULL or
                                 "" (default): 32768x32768, or what the profile demands */
     int prog;              /**< CudaencJ2kProgression; -1 (default): LRCP, with a profile CPRL */
+    const char *roi;       /**< "X,Y,WIDTH,HEIGHT", region of interest, in samples of the picture: it comes before all
+                                else in quality, by max-shift; NULL or "": none (default) */
     const char *poc;       /**< progression order changes, "RS,CS,LYE,RE,CE,ORDER[/...]": from resolution RS and
                                 component CS to those before RE and CE, layers before LYE, in an order named as lrcp;
                                 they hold for all tiles instead of prog. NULL or "" (default): none, or what the

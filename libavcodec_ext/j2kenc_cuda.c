@@ -169,6 +169,7 @@ static const AVOption options[] = {
     { "rpcl",        "Resolution, position, component, layer",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RPCL }, 0, 0, VE, .unit = "prog" },
     { "pcrl",        "Position, component, resolution, layer",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_PCRL }, 0, 0, VE, .unit = "prog" },
     { "cprl",        "Component, position, resolution, layer",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_CPRL }, 0, 0, VE, .unit = "prog" },
+    { "roi",         "Region of interest X,Y,WIDTH,HEIGHT: its bit-planes come before all others (max-shift)", OFFSET(j2k.roi), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
     { "poc",         "Progression order changes RS,CS,LYE,RE,CE,ORDER[/...]: packets from resolution RS and component CS to those before RE and CE, layers before LYE, in an order named as prog's", OFFSET(j2k.poc), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
     { "tile_parts",  "Cut tiles into tile-parts, at most 255 a tile; not set: with a profile component", OFFSET(j2k.tile_parts), AV_OPT_TYPE_FLAGS, { .i64 = 0 }, 0, CUDAENC_J2K_TILE_PART_RESOLUTION | CUDAENC_J2K_TILE_PART_COMPONENT, VE, .unit = "tile_parts" },
     { "resolution",  "Where the resolution changes from a packet to the next",         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_TILE_PART_RESOLUTION }, 0, 0, VE, .unit = "tile_parts" },

@@ -19,6 +19,7 @@ enum Marker : uint16_t {
     kCod = 0xFF52,
     kQcd = 0xFF5C,
     kQcc = 0xFF5D,
+    kRgn = 0xFF5E,
     kPoc = 0xFF5F,
     kTlm = 0xFF55,
     kPlt = 0xFF58,

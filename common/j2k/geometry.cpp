@@ -43,6 +43,11 @@ Resolution make_resolution(const Params &p, const TileComponent &t, int r) {
     return res;
 }
 
+// Of a sub-band, by direction.
+struct Region {
+    Span x, y;
+};
+
 class Builder {
   public:
     Builder(const Params &params, Geometry &geometry) : p_(params), g_(geometry) {}
@@ -55,6 +60,7 @@ class Builder {
                 const int64_t right = std::min<int64_t>(left + p_.tile_width, p_.width);
                 const int64_t bottom = std::min<int64_t>(top + p_.tile_height, p_.height);
                 resolutions_.assign(components, {});
+                regions_.assign(components, {});
                 for (int c = 0; c < components; c++) {
                     const Component &k = p_.components[c];
                     const auto at = [](int64_t x, int d) { return static_cast<int32_t>(ceil_div(x, d)); };
@@ -68,6 +74,7 @@ class Builder {
                     g_.highest = std::max(g_.highest, t.y1 - t.y0);
                     g_.tile_components.push_back(t);
                     for (int r = 0; r <= p_.levels; r++) resolutions_[c].push_back(make_resolution(p_, t, r));
+                    if (p_.roi.shift) add_regions(c, t);
                 }
                 tile_ = ty * p_.tiles_x + tx;
                 tile_x0_ = left, tile_y0_ = top;
@@ -79,6 +86,36 @@ class Builder {
     }
 
   private:
+    // The region of interest in a tile-component, by sub-band: from the samples down.
+    void add_regions(int c, const TileComponent &t) {
+        const auto of_samples = [](int first, int count, int d, int32_t begin, int32_t end) {
+            return Span{std::max<int64_t>(first / d, begin),
+                        std::min(ceil_div(int64_t{first} + count, d), int64_t{end})};
+        };
+        Region low{of_samples(p_.roi.x, p_.roi.width, p_.components[c].dx, t.x0, t.x1),
+                   of_samples(p_.roi.y, p_.roi.height, p_.components[c].dy, t.y0, t.y1)};
+        if (low.x.begin >= low.x.end || low.y.begin >= low.y.end) return;
+        std::vector<Region> &regions = regions_[c];
+        regions.resize(static_cast<size_t>(3 * p_.levels) + 1);
+        for (int r = p_.levels; r > 0; r--) {
+            const auto half = [&](const Span &span, bool high) { return region_of_half(span, high, p_.reversible); };
+            for (int o = kHL; o <= kHH; o++) regions[band_index(r, o)] = {half(low.x, o != kLH), half(low.y, o != kHL)};
+            low = {half(low.x, false), half(low.y, false)};
+        }
+        regions[0] = low;
+    }
+
+    void add_roi_block(int c, int band, int64_t x0, int64_t y0, int64_t x1, int64_t y1) {
+        if (regions_[c].empty()) return;
+        const Region &region = regions_[c][band];
+        const auto within = [](int64_t x, int64_t begin, int64_t end) {
+            return static_cast<uint16_t>(std::clamp(x, begin, end) - begin);
+        };
+        const RoiBlock roi{static_cast<uint32_t>(g_.blocks.size()), within(region.x.begin, x0, x1),
+                           within(region.y.begin, y0, y1), within(region.x.end, x0, x1), within(region.y.end, y0, y1)};
+        if (roi.x0 < roi.x1 && roi.y0 < roi.y1) g_.roi_blocks.push_back(roi);
+    }
+
     void add_packets_of_tile() {
         const int components = static_cast<int>(p_.components.size());
         first_packet_ = static_cast<uint32_t>(g_.packets.size());
@@ -246,15 +283,16 @@ class Builder {
                 b.x = static_cast<uint16_t>(i);
                 b.y = static_cast<uint16_t>(j);
                 b.orientation = static_cast<uint8_t>(o);
-                b.planes = static_cast<uint8_t>(q.planes);
+                b.planes = static_cast<uint8_t>(q.planes + p_.roi.shift);
                 b.lossy = !p_.reversible;
                 b.cell = static_cast<uint32_t>(g_.precinct_bands.size());
                 b.packet = static_cast<uint32_t>(g_.packets.size());
                 b.slot = g_.slot_bytes;
                 g_.slot_bytes += slot_layout(b.width, b.height, b.planes, p_.style).bytes;
+                add_roi_block(c, band_index(r, o), bx0, by0, bx1, by1);
                 g_.blocks.push_back(b);
             }
-        g_.max_passes = std::max(g_.max_passes, coding_passes(q.planes));
+        g_.max_passes = std::max(g_.max_passes, coding_passes(q.planes + p_.roi.shift));
         g_.precinct_bands.push_back(cell);
     }
 
@@ -264,6 +302,7 @@ class Builder {
     int last_resolution_ = 0, last_component_ = 0;           // whose packet was added last
     int64_t tile_x0_ = 0, tile_y0_ = 0;
     std::vector<std::vector<Resolution>> resolutions_;  // [component][resolution]
+    std::vector<std::vector<Region>> regions_;          // [component][band_index()]; empty: not in this tile
 };
 
 }  // namespace

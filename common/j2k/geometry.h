@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "params.h"
+#include "roi.h"
 #include "tables.h"
 
 namespace cudaenc::j2k {
@@ -16,6 +17,7 @@ struct Geometry {
     std::vector<PrecinctBand> precinct_bands;
     std::vector<Packet> packets;
     std::vector<TilePart> tile_parts;
+    std::vector<RoiBlock> roi_blocks;
     uint64_t samples;  // of all tile-components: values in the arrays that TileComponent::samples indexes
     uint64_t halves;
     uint64_t quarters;

@@ -80,6 +80,11 @@ MainHeader make_main_header(const Params &p, std::span<const TilePart> tile_part
     put_cod(out, p);
     for (size_t c = 0; c < p.components.size(); c++)
         if (!c || !same_quantisation(p.quantisers[c], p.quantisers[0])) put_quantisation(out, p, static_cast<int>(c));
+    for (size_t c = 0; p.roi.shift && c < p.components.size(); c++) {  // A.6.3
+        out.put16(kRgn);
+        out.put16(5);
+        out.put8(static_cast<uint32_t>(c)), out.put8(0), out.put8(p.roi.shift);
+    }
     if (!p.poc.empty()) put_poc(out, p);
     if (!p.comment.empty()) {  // A.9.2
         out.put16(kCom);

@@ -86,6 +86,7 @@ class J2kCpuEncoder : public CpuEncoder {
             transform<Dwt53>(s);
         else
             transform<Dwt97>(s);
+        shift_region(s);
         begin_stage(slot, kTier1);
         code_blocks(s);
         begin_stage(slot, kTier2);
@@ -194,6 +195,17 @@ class J2kCpuEncoder : public CpuEncoder {
                              s.coefficients.data() + t.samples + static_cast<size_t>(y - e.y0) * e.width());
             }
         }
+    }
+
+    void shift_region(Slot &s) {
+        pool().for_each(g_.roi_blocks.size(), [&](size_t i) {
+            const RoiBlock &roi = g_.roi_blocks[i];
+            const CodeBlock &block = g_.blocks[roi.block];
+            for (int y = roi.y0; y < roi.y1; y++) {
+                uint32_t *row = &s.coefficients[block.coefficients + static_cast<size_t>(y) * block.stride];
+                for (int x = roi.x0; x < roi.x1; x++) row[x] = shift_up(row[x], p_.roi.shift);
+            }
+        });
     }
 
     void code_blocks(Slot &s) {

@@ -217,6 +217,29 @@ void set_irreversible(Params &params, int quality) {
     }
 }
 
+// "X,Y,WIDTH,HEIGHT"; T.800 H.1.2: shifted by all bit-planes that coefficients have without it. One more is for
+// decoders that keep half a bit below the magnitude, and compare with that.
+constexpr int kMaxRoiPlanes = 14;  // twice that, and two, fit the planes that decoders hold
+void parse_roi(Params &params, const char *text) {
+    if (!text || !*text) return;
+    Roi &roi = params.roi;
+    int used = 0;
+    if (std::sscanf(text, "%d,%d,%d,%d%n", &roi.x, &roi.y, &roi.width, &roi.height, &used) != 4 || text[used])
+        refuse(format_string("roi '%s' is not allowed: it is X,Y,WIDTH,HEIGHT", text));
+    if (roi.x < 0 || roi.y < 0 || roi.width < 1 || roi.height < 1 || roi.x > params.width - roi.width ||
+        roi.y > params.height - roi.height)
+        refuse(format_string("roi '%s' is not allowed: it lies within the picture of %dx%d", text, params.width,
+                             params.height));
+    for (const auto &bands : params.quantisers)
+        for (const Quantiser &q : bands) roi.shift = std::max(roi.shift, q.planes);
+    if (roi.shift > kMaxRoiPlanes)
+        refuse(
+            format_string("roi '%s' is not allowed with %d bit-planes: there are at most %d; a lower quality, fewer "
+                          "guard_bits or fewer levels have less",
+                          text, roi.shift, kMaxRoiPlanes));
+    roi.shift++;
+}
+
 }  // namespace
 
 Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options) {
@@ -305,6 +328,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
         set_reversible(p);
     else
         set_irreversible(p, options.quality);
+    parse_roi(p, options.roi);
     return p;
 }
 

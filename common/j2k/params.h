@@ -42,6 +42,13 @@ struct SizeLimits {
     uint64_t component;  // a component's first tile-part
 };
 
+// The region of interest, in samples of the picture; shift: by how many bit-planes it goes up (SPrgn), 0: there is
+// none.
+struct Roi {
+    int x, y, width, height;
+    int shift;
+};
+
 struct Params {
     CudaencFormat input;
     int width, height;
@@ -63,6 +70,7 @@ struct Params {
     const char *profile_name;  // of the option `profile`; nullptr: none
     SizeLimits limits;         // by the profile
     std::string comment;
+    Roi roi;
     std::vector<std::vector<Quantiser>> quantisers;  // [component][band_index()]
 
     int tiles() const { return tiles_x * tiles_y; }

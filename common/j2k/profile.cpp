@@ -40,7 +40,7 @@ static_assert(std::size(kProfiles) == CUDAENC_J2K_BROADCAST + 1);
 
 // Tables A.53 and A.49: 10^6 samples/s of all components by main level; Tables A.54 and A.49: 10^6 bits/s by sub level,
 // of broadcast by main level. 0: not limited.
-constexpr int kMostSamples[] = {0, 65, 130, 195, 260, 520, 1200, 2400, 4800, 9600, 19200, 38400};
+constexpr int kImfSamples[] = {0, 65, 130, 195, 260, 520, 1200, 2400, 4800, 9600, 19200, 38400};
 constexpr int kImfRates[] = {0, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 51200};
 constexpr int kBroadcastSamples[] = {0, 65, 130, 195, 260, 520, 520, 520};
 constexpr int kBroadcastRates[] = {0, 200, 200, 200, 400, 800, 1600, 0};
@@ -116,7 +116,7 @@ void check_tiles(const Profile &profile, const Rules &rules, const Params &p) {
         rules.demand(false, what, "there is one tile");
 }
 
-void check_coding(const Profile &profile, const Rules &rules, const Params &p) {
+void check_coding(const Profile &profile, const Rules &rules, const Params &p, const CudaencJ2kOptions &options) {
     rules.demand(profile.reversible < 0 || p.reversible == (profile.reversible == 1),
                  p.reversible ? "pred dwt53" : "pred dwt97", p.reversible ? "it is dwt97" : "it is dwt53");
     const int most = most_levels(profile, p.tile_width);
@@ -131,6 +131,7 @@ void check_coding(const Profile &profile, const Rules &rules, const Params &p) {
                      "the width is 32 to 128, the height 32 or 64");
     else
         rules.demand(width == 32 && height == 32, blocks, "code-blocks are 32x32");
+    rules.demand(!options.roi || !*options.roi, "roi", "there is no region of interest");
     rules.demand(!p.style, "cblk_style", "code-blocks have no style");
     for (int r = 0; r <= p.levels; r++) {
         const int side = r ? 8 : 7;
@@ -198,7 +199,7 @@ void apply_levels(const Profile &profile, const Rules &rules, Params &p, const C
             p.limits = {bytes_a_frame(kCinemaRate, options), bytes_a_frame(kCinemaComponentRate, options)};
             break;
         case kImf: {
-            const int level = main_level(rules, p, options, 1, kMostSamples, "T.800 Table A.53");
+            const int level = main_level(rules, p, options, 1, kImfSamples, "T.800 Table A.53");
             const int highest = std::max(level - 2, 1);
             rules.demand(options.sub_level <= highest, format_string("sub_level %d", options.sub_level),
                          format_string("it is 0 to %d with main_level %d", highest, level), "T.800 Table A.54");
@@ -246,7 +247,7 @@ void apply_profile(Params &p, const CudaencJ2kOptions &options) {
     p.profile_name = profile.name;
     check_picture(profile, rules, p);
     check_tiles(profile, rules, p);
-    check_coding(profile, rules, p);
+    check_coding(profile, rules, p, options);
     rules.demand(options.frame_rate_num > 0 && options.frame_rate_den > 0, "an unknown frame rate",
                  "sizes are limited by the second");
     apply_levels(profile, rules, p, options);

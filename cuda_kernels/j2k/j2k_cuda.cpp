@@ -13,6 +13,7 @@
 #include "../device_pipeline.h"
 #include "dwt_params.h"
 #include "load_params.h"
+#include "roi_params.h"
 #include "t1_params.h"
 #include "t2_params.h"
 
@@ -51,6 +52,7 @@ class DeviceEncoder : public DevicePipeline {
                         "the picture has more code-blocks than a device session holds: choose larger ones");
         tile_components_ = upload_table(device_, setup_, g_.tile_components);
         blocks_ = upload_table(device_, setup_, g_.blocks);
+        roi_blocks_ = upload_table(device_, setup_, g_.roi_blocks);
         bands_ = upload_table(device_, setup_, g_.precinct_bands);
         packet_table_ = upload_table(device_, setup_, g_.packets);
         tile_parts_ = upload_table(device_, setup_, g_.tile_parts);
@@ -120,6 +122,7 @@ class DeviceEncoder : public DevicePipeline {
     void queue_stages(Slot &s) {
         mark(s, kDwt);
         transform(s);
+        shift_region(s);
         mark(s, kContext);
         model_contexts(s);
         mark(s, kMq);
@@ -199,6 +202,13 @@ class DeviceEncoder : public DevicePipeline {
             s.stream,
             {dwt.block_columns * tiles(), blocks_for(row_pairs, dwt.segment_pairs), static_cast<unsigned>(components)},
             kDwtThreads, dwt);
+    }
+
+    void shift_region(Slot &s) {
+        const unsigned count = static_cast<unsigned>(g_.roi_blocks.size());
+        if (count)
+            device_->launch(s.stream, {count}, kRoiThreads,
+                            RoiParams{roi_blocks_.data(), blocks_.data(), s.coefficients.data(), p_.roi.shift});
     }
 
     Tier1Buffers tier1(Slot &s) const {
@@ -341,6 +351,7 @@ class DeviceEncoder : public DevicePipeline {
     Stream setup_;
     DeviceArray<TileComponent> tile_components_;
     DeviceArray<CodeBlock> blocks_;
+    DeviceArray<RoiBlock> roi_blocks_;
     DeviceArray<PrecinctBand> bands_;
     DeviceArray<Packet> packet_table_;
     DeviceArray<TilePart> tile_parts_;

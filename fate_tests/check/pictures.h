@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "../../common/cudaenc.h"
+#include "../../common/error.h"
+#include "../../common/j2k/params.h"
 #include "testing.h"
 
 namespace cudaenc::testing {
@@ -200,7 +202,15 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
         o.tile_parts = random.between(0, 3) & ~(o.prog == CUDAENC_J2K_RPCL ? CUDAENC_J2K_TILE_PART_COMPONENT : 0);
     else if (o.prog == CUDAENC_J2K_CPRL)
         o.tile_parts = random.one_in(2) ? CUDAENC_J2K_TILE_PART_COMPONENT : 0;
-    const size_t precincts = text.size() + 1;
+    const size_t roi = text.size() + 1;
+    if (random.one_in(4)) {
+        const int x = random.between(0, format.width - 1), y = random.between(0, format.height - 1);
+        text += '\0';
+        text += format_string("%d,%d,%d,%d", x, y, random.between(1, format.width - x),
+                              random.between(1, format.height - y));
+        o.guard_bits = std::min(o.guard_bits, 2);
+    }
+    const size_t poc = text.size() + 1;
     if (random.one_in(4)) {  // some resolutions or components first; the rest, and those once more
         const char *const orders[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cprl"};
         text += '\0';
@@ -210,7 +220,13 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
         o.tile_parts = 0;
     }
     o.precincts = text.c_str();
-    if (text.size() > precincts) o.poc = text.c_str() + precincts;
+    if (text.size() > poc) o.poc = text.c_str() + poc;
+    if (roi < poc) o.roi = text.c_str() + roi;
+    try {
+        j2k::make_params(format, o);
+    } catch (const Error &) {
+        o.roi = nullptr;  // there are too many bit-planes
+    }
     return o;
 }
 
@@ -257,10 +273,11 @@ inline std::string describe(const CudaencConfig &config) {
     const CudaencJ2kOptions &o = config.j2k;
     return format_string(
         "%dx%d, %d components, depth %d; tiles %dx%d, pred %d, quality %d, levels %d, blocks %dx%d, style %d, "
-        "precincts '%s', prog %d, poc '%s', tile_parts %d, mct %d, guard_bits %d, sop %d, eph %d, tlm %d, plt %d",
+        "precincts '%s', roi '%s', prog %d, poc '%s', tile_parts %d, mct %d, guard_bits %d, sop %d, eph %d, tlm %d, "
+        "plt %d",
         f.width, f.height, f.components, f.component[0].depth, o.tile_width, o.tile_height, o.pred, o.quality, o.levels,
-        o.cblk_width, o.cblk_height, o.cblk_style, o.precincts ? o.precincts : "", o.prog, o.poc ? o.poc : "",
-        o.tile_parts, o.mct, o.guard_bits, o.sop, o.eph, o.tlm, o.plt);
+        o.cblk_width, o.cblk_height, o.cblk_style, o.precincts ? o.precincts : "", o.roi ? o.roi : "", o.prog,
+        o.poc ? o.poc : "", o.tile_parts, o.mct, o.guard_bits, o.sop, o.eph, o.tlm, o.plt);
 }
 
 }  // namespace cudaenc::testing

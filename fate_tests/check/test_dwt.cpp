@@ -8,6 +8,7 @@
 #include "../../common/j2k/dwt_cpu.h"
 #include "../../common/j2k/load_cpu.h"
 #include "../../common/j2k/params.h"
+#include "../../common/j2k/roi.h"
 #include "pictures.h"
 
 using namespace cudaenc;
@@ -208,6 +209,35 @@ void check_pictures(Random &random) {
                cuts.size() - 1);
     }
 }
+
+// The samples of a span stay what they are when every coefficient outside of its region is another one.
+template <class T, class Inverse>
+void check_region(Random &random, Inverse inverse, bool reversible) {
+    for (int i0 = 0; i0 < 2; i0++)
+        for (int length = 1; length < 24; length++)
+            for (int begin = i0; begin < i0 + length; begin++)
+                for (int end = begin + 1; end <= i0 + length; end++) {
+                    std::vector<T> coefficients(static_cast<size_t>(length)), others;
+                    for (T &x : coefficients) x = static_cast<T>(random.between(-1000, 1000));
+                    others = coefficients;
+                    for (int i = i0; i < i0 + length; i++) {
+                        const Span region = region_of_half({begin, end}, i & 1, reversible);
+                        if (i >> 1 < region.begin || i >> 1 >= region.end)
+                            others[static_cast<size_t>(i - i0)] += static_cast<T>(random.between(1, 5000));
+                    }
+                    const std::vector<T> samples = inverse(coefficients, i0), changed = inverse(others, i0);
+                    for (int i = begin; i < end; i++)
+                        EXPECT(samples[static_cast<size_t>(i - i0)] == changed[static_cast<size_t>(i - i0)],
+                               "sample %d of [%d, %d) in [%d, %d)", i, begin, end, i0, i0 + length);
+                }
+}
+
+START_TEST(regions_have_all_that_their_samples_are_made_of) {
+    Random random(1);
+    check_region<int64_t>(random, inverse_53, true);
+    check_region<double>(random, inverse_97, false);
+}
+END_TEST
 
 START_TEST(strips_do_not_show) {
     Random random(_i + 20);
@@ -411,6 +441,7 @@ int main(int, char **) {
     tcase_add_test(lines, mirror_extends_as_the_standard_says);
     tcase_add_loop_test(lines, reversible_round_trips_are_exact, 0, 2);
     tcase_add_loop_test(lines, irreversible_round_trips_are_close, 0, 2);
+    tcase_add_test(lines, regions_have_all_that_their_samples_are_made_of);
     tcase_add_test(lines, bands_have_the_standard_gains);
     tcase_add_loop_test(lines, strips_do_not_show, 0, 4);
     tcase_add_loop_test(lines, no_picture_outgrows_the_bit_planes, 0, 8);

@@ -126,6 +126,7 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
     in.expect(0xFF51, 2, "SIZ is the second marker and");
     std::vector<std::pair<uint64_t, uint64_t>> tlm;
     std::string poc;
+    uint64_t rgn = 0;
     std::vector<bool> quantised(static_cast<size_t>(f.components));
     for (int marker = 0xFF51;; marker = static_cast<int>(in.get(2))) {
         if (marker == 0xFF90) break;
@@ -178,6 +179,12 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
                 quantised[c] = true;
                 break;
             }
+            case 0xFF5E:  // A.6.3
+                EXPECT(params.roi.shift, "RGN without a region");
+                segment.expect(rgn++, 1, "Crgn");
+                segment.expect(0, 1, "Srgn");
+                segment.expect(static_cast<uint64_t>(params.roi.shift), 1, "SPrgn");
+                break;
             case 0xFF5F:  // A.6.6
                 while (segment.at < segment.size()) {
                     const char *const orders[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cprl"};
@@ -211,6 +218,7 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
     for (const int marker : {0xFF51, 0xFF52, 0xFF5C})
         EXPECT(parsed.segments[marker] == 1, "%d marker segments %x", parsed.segments[marker], marker);
     EXPECT((parsed.tlm_segments > 0) == (o.tlm == 1), "TLM");
+    EXPECT(rgn == (params.roi.shift ? static_cast<uint64_t>(f.components) : 0), "RGN");
     EXPECT(poc == (o.poc ? o.poc : ""), "POC says %s", poc.c_str());
 
     size_t tile = 0, part = 0, packets = 0;  // of the tile

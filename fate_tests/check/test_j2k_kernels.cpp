@@ -286,7 +286,7 @@ START_TEST(load_alone_on_the_device) {
     for (int repeat = 0; repeat < 40; repeat++) {
         Case k(random, repeat % 4 ? 40 : 600);
         k.options.levels = 0;
-        k.options.poc = nullptr;
+        k.options.poc = k.options.roi = nullptr;
         k.options.precincts = "";
         k.params = make_params(k.format, k.options);
         k.geometry = make_geometry(k.params);
@@ -342,7 +342,7 @@ START_TEST(load_and_dwt_of_every_size) {
             std::copy(f.component, f.component + f.components, k.format.component);
             cudaenc_j2k_defaults(&k.options);
             k.options.levels = random.between(1, 5);
-            k.options.poc = nullptr;
+            k.options.poc = k.options.roi = nullptr;
             if (random.one_in(2)) k.options.tile_width = random.between(1, k.format.width) | 1;
             if (random.one_in(2)) k.options.tile_height = random.between(1, k.format.height) | 1;
             for (const int pred : {CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53}) {
@@ -369,7 +369,7 @@ START_TEST(dwt_at_the_edges_of_thread_blocks) {
                 cudaenc_j2k_defaults(&k.options);
                 k.options.tile_width = width;
                 k.options.levels = random.between(1, 3);
-                k.options.poc = nullptr;
+                k.options.poc = k.options.roi = nullptr;
                 k.options.pred = pred;
                 k.params = make_params(k.format, k.options);
                 k.geometry = make_geometry(k.params);

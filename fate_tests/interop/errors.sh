@@ -72,6 +72,10 @@ refuse $any "option prog to value xyz" -prog xyz
 refuse $any "option format to value tif" -format tif
 refuse $any "option pred to value dwt99" -pred dwt99
 refuse $any "option sop to value maybe" -sop maybe
+for roi in foo 1,2,3 1,2,3,4,5 0,0,0,1 0,-1,2,2 60,0,5,5 0,40,4,9 2147483647,0,2147483647,1; do
+    refuse $any "roi '$roi' is not allowed: " -roi $roi
+done
+refuse 64x48,gray14 "roi '0,0,8,8' is not allowed with [0-9]* bit-planes: there are at most 14" -roi 0,0,8,8 -pred dwt53
 for poc in foo 0,0,1,6,3 0,0,1,6,3,xyz 0,0,1,6,3,cprl/ 0,0,1,6,3,cprl,; do
     refuse $any "poc '$poc' is not allowed: " -poc $poc
 done
@@ -108,6 +112,7 @@ profile cinema4k $dcp "levels 0 is not allowed: it is 1 to 6" -levels 0
 profile imf2k_r 64x48,gray "levels 5 is not allowed: it is 1 to 4 with tiles 64 wide" -levels 5
 profile imf2k 64x48,gray "cblk_width 64, cblk_height 64 is not allowed: code-blocks are 32x32" -cblk_width 64 -cblk_height 64
 profile broadcast 64x48,gray "cblk_width 16, cblk_height 32 is not allowed" -cblk_width 16
+profile imf2k 64x48,gray "roi is not allowed: there is no region of interest" -roi 0,0,8,8
 profile imf2k 64x48,gray "cblk_style is not allowed: code-blocks have no style" -cblk_style segsym
 profile imf2k 64x48,gray "precincts 128x128 of resolution 1 is not allowed" -precincts 128x128
 profile imf2k 64x48,gray "prog other than cprl is not allowed: it is cprl" -prog rpcl

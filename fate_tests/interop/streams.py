@@ -20,6 +20,9 @@ KNOWN = {
     ('jpeg2000', 'prog-cprl-tiles'): 'CPRL visits a precinct twice where a tile begins within one of a coarser resolution',
     ('jpeg2000', 'quality-1-gray16'): 'refuses steps above 65535',
     ('jpylyzer', 'profile-imf4k_r'): 'fails within itself on that Rsiz',
+    ('grk_decompress', 'roi-middle'): 'more than 24 bit-planes',
+    ('grk_decompress', 'roi-pixel'): 'more than 24 bit-planes',
+    ('grk_decompress', 'roi-tiles'): 'more than 24 bit-planes; and tiles at odd positions',
     ('grk_decompress', 'poc-overlap'): 'packets that two progression order changes have',
     ('grk_decompress', 'tiles-33x17'): 'subsampled components of tiles at odd positions',
 }
