@@ -24,9 +24,42 @@ CUDAENC_HD constexpr uint32_t most_raw_bytes(uint32_t bits) { return bits ? (bit
 CUDAENC_HD constexpr uint32_t raw_words(uint32_t bits) { return (8 * (most_raw_bytes(bits) + 2) + 31) / 32 + 1; }
 
 CUDAENC_HD uint32_t read_raw_bits(const uint32_t *words, uint32_t at, uint32_t count) {
-    const uint64_t both = static_cast<uint64_t>(words[at / 32]) << 32 | words[at / 32 + 1];
-    return static_cast<uint32_t>(both << (at % 32) >> (64 - count));
+    return funnel_shift_left(words[at / 32 + 1], words[at / 32], at % 32) >> (32 - count);
 }
+
+// Bit i of 16 to bit 2 i.
+CUDAENC_HD uint32_t spread_bits(uint32_t x) {
+    x = (x | x << 8) & 0x00FF00FFu;
+    x = (x | x << 4) & 0x0F0F0F0Fu;
+    x = (x | x << 2) & 0x33333333u;
+    return (x | x << 1) & 0x55555555u;
+}
+// In each byte the bits that the mask has, moved together to its low end.
+CUDAENC_HD uint32_t compress_bytes(uint32_t x, uint32_t mask) {
+    x &= mask;
+    uint32_t gaps = (~mask << 1) & 0xFEFEFEFEu;
+    CUDAENC_UNROLL
+    for (int i = 0; i < 3; i++) {
+        // Bits with an odd number of gaps below them move by 1, then those with an odd number of pairs by 2, ..
+        uint32_t odd = gaps ^ ((gaps << 1) & 0xFEFEFEFEu);
+        odd ^= (odd << 2) & 0xFCFCFCFCu;
+        odd ^= (odd << 4) & 0xF0F0F0F0u;
+        const uint32_t moved_mask = odd & mask, moved = x & moved_mask;
+        mask = (mask ^ moved_mask) | moved_mask >> (1 << i);
+        x = (x ^ moved) | moved >> (1 << i);
+        gaps &= ~odd;
+    }
+    return x;
+}
+CUDAENC_HD uint32_t reverse_bits(uint32_t x) {
+    x = (x & 0x55555555u) << 1 | (x >> 1 & 0x55555555u);
+    x = (x & 0x33333333u) << 2 | (x >> 2 & 0x33333333u);
+    x = (x & 0x0F0F0F0Fu) << 4 | (x >> 4 & 0x0F0F0F0Fu);
+    x = (x & 0x00FF00FFu) << 8 | (x >> 8 & 0x00FF00FFu);
+    return x << 16 | x >> 16;
+}
+// Whether a byte of the word is 0xFF.
+CUDAENC_HD bool has_full_byte(uint32_t x) { return (((x & 0x7F7F7F7Fu) + 0x01010101u) & x & 0x80808080u) != 0; }
 
 // What the bytes before one mean to it: bits that were stuffed, and whether it begins with another.
 struct StuffingState {

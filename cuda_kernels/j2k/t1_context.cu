@@ -168,18 +168,23 @@ struct RawSegments {
     uint32_t bits = 0;   // of the segment so far
     uint32_t bytes = 0;  // of those before it
 
-    // Each lane's bits of a stripe: `members` and, where they are `becoming`, signs.
-    DEVICE_MEMBER void put(uint32_t at, uint32_t members, uint32_t decisions, uint32_t becoming,
+    // A pass's bits: of `members`, and, where they are `becoming`, signs. Until the segment ends its first bit is the
+    // lowest.
+    DEVICE_MEMBER void put(const StripePositions &at, uint32_t members, uint32_t decisions, uint32_t becoming,
                            uint32_t negative) const {
-        uint32_t value = 0, count = 0;
         CUDAENC_UNROLL
-        for (int row = 0; row < 4; row++) {
-            const uint32_t member = (members >> row) & 1, sign = (becoming >> row) & 1;
-            value = value << member | (decisions >> row & member);
-            value = value << sign | (negative >> row & sign);
-            count += member + sign;
+        for (int half = 0; half < 2; half++) {  // of the stripes, a byte each
+            const auto spread = [half](uint32_t even, uint32_t odd) {
+                return spread_bits(even >> 16 * half & 0xFFFF) | spread_bits(odd >> 16 * half & 0xFFFF) << 1;
+            };
+            const uint32_t value = compress_bytes(spread(decisions, negative), spread(members, becoming));
+            CUDAENC_UNROLL
+            for (int s = 0; s < kStripes / 2; s++) {
+                const uint32_t byte = value >> 8 * s & 0xFF, to = at.before[half * kStripes / 2 + s], shift = to % 32;
+                if (byte) atomic_or(&words[to / 32], byte << shift);
+                if (shift > 24 && byte >> (32 - shift)) atomic_or(&words[to / 32 + 1], byte >> (32 - shift));
+            }
         }
-        put_raw_bits(at, value, count, [&](uint32_t i, uint32_t word) { atomic_or(&words[i], word); });
     }
 
     // Ends the segment, whose first pass made `first_bits`. All lanes call it. Returns the bytes up to the end of the
@@ -191,40 +196,56 @@ struct RawSegments {
         tile.sync();
         Ends ends{};
         if (tile.is_first_warp()) {
-            const uint32_t lane = static_cast<uint32_t>(lane_id()), most = most_raw_bytes(bits);
+            const uint32_t lane = static_cast<uint32_t>(lane_id());
+            bool full = false;
+            for (uint32_t i = lane; 32 * i < bits; i += 32) {
+                words[i] = reverse_bits(words[i]);
+                full |= has_full_byte(words[i]);
+            }
+            full = warp_any(full);
             if (lane == 0)
                 put_raw_bits(bits, kRawPadding, kRawPaddingBits, [&](uint32_t i, uint32_t word) { words[i] |= word; });
             warp_sync();
-            const uint32_t each = (most + 31) / 32, first = min_of(lane * each, most),
-                           last = min_of(first + each, most);
-            // Every lane has some of the bytes: see stuff_bytes(). When all know what comes before theirs they write
-            // them.
-            uint32_t needed = 0, needed_first = 0;
-            StuffingState begin{0, false};
-            for (bool settled = false;;) {
-                const StuffingState end =
-                    stuff_bytes(words, first, last, begin, [&](uint32_t i, uint32_t byte, uint32_t from, uint32_t to) {
-                        if (!settled || !is_raw_byte(bits, from, to)) return;
-                        out[bytes + i] = static_cast<uint8_t>(byte);
-                        needed = max_of(needed, raw_bytes_for(bits, i, byte, from, to));
-                        needed_first = max_of(needed_first, raw_bytes_for(first_bits, i, byte, from, to));
-                    });
-                if (settled) break;
-                const uint32_t own = end.stuffed - begin.stuffed;
-                const uint32_t stuffed = warp_inclusive_add(own) - own;
-                const bool after_full = warp_shuffle_up(end.after_full ? 1u : 0u, 1) != 0 && lane != 0;
-                settled = !warp_any(stuffed != begin.stuffed || after_full != begin.after_full);
-                begin = {stuffed, after_full};
+            if (full) {
+                ends = stuff(first_bits);
+            } else {
+                ends = {(first_bits + 7) / 8, (bits + 7) / 8};
+                for (uint32_t i = lane; i < ends.segment; i += 32)
+                    out[bytes + i] = static_cast<uint8_t>(words[i / 4] >> (24 - 8 * (i % 4)));
             }
-            needed = warp_max(needed);
-            ends = {bytes + warp_max(needed_first), bytes + needed};
-            bytes += needed;
+            ends.first_pass += bytes;
+            ends.segment += bytes;
+            bytes = ends.segment;
             warp_sync();
             for (uint32_t i = lane; i < raw_words(bits); i += 32) words[i] = 0;
         }
         bits = 0;
         tile.sync();
         return ends;
+    }
+
+    // Every lane of the warp writes some of the segment's bytes, once all know what comes before theirs: see
+    // stuff_bytes(). Returns the bytes of the first pass and of all.
+    DEVICE_MEMBER Ends stuff(uint32_t first_bits) const {
+        const uint32_t lane = static_cast<uint32_t>(lane_id()), most = most_raw_bytes(bits), each = (most + 31) / 32,
+                       first = min_of(lane * each, most), last = min_of(first + each, most);
+        Ends ends{};
+        StuffingState begin{0, false};
+        for (bool settled = false;;) {
+            const StuffingState end =
+                stuff_bytes(words, first, last, begin, [&](uint32_t i, uint32_t byte, uint32_t from, uint32_t to) {
+                    if (!settled || !is_raw_byte(bits, from, to)) return;
+                    out[bytes + i] = static_cast<uint8_t>(byte);
+                    ends.first_pass = max_of(ends.first_pass, raw_bytes_for(first_bits, i, byte, from, to));
+                    ends.segment = max_of(ends.segment, raw_bytes_for(bits, i, byte, from, to));
+                });
+            if (settled) return {warp_max(ends.first_pass), warp_max(ends.segment)};
+            const uint32_t own = end.stuffed - begin.stuffed;
+            const uint32_t stuffed = warp_inclusive_add(own) - own;
+            const bool after_full = warp_shuffle_up(end.after_full ? 1u : 0u, 1) != 0 && lane != 0;
+            settled = !warp_any(stuffed != begin.stuffed || after_full != begin.after_full);
+            begin = {stuffed, after_full};
+        }
     }
 };
 
@@ -341,10 +362,7 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         if constexpr (kStyled) {
             if (raw) {
                 const StripePositions positions = tile.positions(counts, segments.bits);
-                CUDAENC_UNROLL
-                for (int s = 0; s < kStripes; s++)
-                    segments.put(positions.before[s], members >> (4 * s), bits >> (4 * s), becoming >> (4 * s),
-                                 negative >> (4 * s));
+                segments.put(positions, members, bits, becoming, negative);
                 if (kind == kSignificancePropagation) propagation_bits = segments.bits;
                 if (pass == passes - 1 || ends_segment(style, pass)) end_raw_segment(pass);
                 continue;
@@ -452,8 +470,7 @@ KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
     model_small_block<false>(p, 0, planes, [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
 }
 
-KERNEL(kContextWarps * 32, j2k_t1_context_styled, StyledContextParams)
-{
+KERNEL(kContextWarps * 32, j2k_t1_context_styled, StyledContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
     uint32_t *words = &raw[warp_id() * kTileRawWords];

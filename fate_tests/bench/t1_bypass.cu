@@ -32,13 +32,16 @@ struct RawBits {
     struct Ends {
         uint32_t first_pass, segment;
     };
-    DEVICE_MEMBER void put(uint32_t at, uint32_t members, uint32_t decisions, uint32_t becoming,
+    DEVICE_MEMBER void put(const StripePositions &at, uint32_t members, uint32_t decisions, uint32_t becoming,
                            uint32_t negative) const {
-        uint8_t *to = out + total + at;
         CUDAENC_UNROLL
-        for (int row = 0; row < 4; row++) {
-            if (members >> row & 1) *to++ = decisions >> row & 1;
-            if (becoming >> row & 1) *to++ = negative >> row & 1;
+        for (int s = 0; s < kStripes; s++) {
+            uint8_t *to = out + total + at.before[s];
+            CUDAENC_UNROLL
+            for (int row = 4 * s; row < 4 * s + 4; row++) {
+                if (members >> row & 1) *to++ = decisions >> row & 1;
+                if (becoming >> row & 1) *to++ = negative >> row & 1;
+            }
         }
     }
     DEVICE_MEMBER Ends end(uint32_t first_bits) {
@@ -81,7 +84,7 @@ KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)
             for (uint32_t i = static_cast<uint32_t>(lane_id()); 32 * i < segments.bits; i += 32) {
                 uint32_t word = 0;
                 for (uint32_t k = 0; k < min_of(segments.bits - 32 * i, 32u); k++)
-                    word |= static_cast<uint32_t>(from[32 * i + k]) << (31 - k);
+                    word |= static_cast<uint32_t>(from[32 * i + k]) << k;
                 words[i] = word;
             }
             const auto [first_pass, segment] = segments.end(first_bits);

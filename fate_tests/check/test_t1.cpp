@@ -564,6 +564,28 @@ START_TEST(figure_2_is_stuffed) {
 }
 END_TEST
 
+START_TEST(bits_are_gathered) {
+    Random random(7);
+    for (int repeat = 0; repeat < 10000; repeat++) {
+        const uint32_t x = random.word() & (random.one_in(2) ? random.word() : ~0u),
+                       mask = random.word() | (random.one_in(2) ? random.word() : 0);
+        uint32_t compressed = 0, spread = 0, reversed = 0;
+        bool full = false;
+        for (int byte = 0; byte < 32; byte += 8) {
+            for (int i = 0, at = byte; i < 8; i++)
+                if (mask >> (byte + i) & 1) compressed |= (x >> (byte + i) & 1) << at++;
+            full |= (x >> byte & 0xFF) == 0xFF;
+        }
+        for (int i = 0; i < 32; i++) {
+            reversed |= (x >> i & 1) << (31 - i);
+            if (i < 16) spread |= (x >> i & 1) << 2 * i;
+        }
+        EXPECT(compress_bytes(x, mask) == compressed, "%08x, mask %08x", x, mask);
+        EXPECT(spread_bits(x & 0xFFFF) == spread && reverse_bits(x) == reversed && has_full_byte(x) == full, "%08x", x);
+    }
+}
+END_TEST
+
 START_TEST(raw_segments_are_the_standards) {
     Random random(static_cast<uint64_t>(_i) + 30);
     for (int repeat = 0; repeat < 1000; repeat++) {
@@ -959,6 +981,7 @@ int main(int argc, char **argv) {
     tcase_add_test(host, bit_sliced_contexts_are_the_standards);
     tcase_add_test(host, words_are_sliced);
     tcase_add_loop_test(host, sequential_coder_decodes, 0, kKinds);
+    tcase_add_test(host, bits_are_gathered);
     tcase_add_test(host, figure_2_is_stuffed);
     tcase_add_loop_test(host, raw_segments_are_the_standards, 0, 4);
     tcase_add_test(host, entropy_is_near);
