@@ -470,7 +470,8 @@ KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
     model_small_block<false>(p, 0, planes, [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
 }
 
-KERNEL(kContextWarps * 32, j2k_t1_context_styled, StyledContextParams) {
+KERNEL(kContextWarps * 32, j2k_t1_context_styled, StyledContextParams)
+{
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
     uint32_t *words = &raw[warp_id() * kTileRawWords];
