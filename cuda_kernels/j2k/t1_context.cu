@@ -269,12 +269,18 @@ struct Modelled {
     int passes;
 };
 
-// A block's passes. valid: rows of this lane's column that exist; negative: their signs. Only with kStyled is there a
-// style; segments: what becomes of raw passes.
+// What of this lane's column the bit-planes above leave: significant samples, and those refined before.
+struct ContextState {
+    uint32_t significant = 0, refined = 0;
+    uint32_t pairs = 0;  // of the block, in its slot
+};
+
+// A block's passes [first, last), which begin and end with a bit-plane. valid: rows of this lane's column that exist;
+// negative: their signs. Only with kStyled is there a style; segments: what becomes of raw passes.
 template <bool kStyled, class Tile, class Segments>
 DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
-                               uint32_t style, uint8_t *slot, Segments segments, uint32_t *pass_ends,
-                               bool writes_ends) {
+                               uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends, bool writes_ends,
+                               int first, int last, ContextState &state) {
     uint8_t *const pairs = opaque(kStyled ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
     [[maybe_unused]] const auto end_raw_segment = [&](int pass) {
@@ -291,13 +297,13 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         return kStyled && (style & kVerticallyCausal) ? causal(all) : all;
     };
     const Around<uint32_t> signs = tile.around(negative);
-    uint32_t significant = 0, refined = 0;  // before the pass
-    uint32_t visited = 0, fresh = 0;        // in this plane's significance propagation: coded, become significant
-    uint32_t base = 0;
+    uint32_t &significant = state.significant, &refined = state.refined;  // before the pass
+    uint32_t visited = 0, fresh = 0;  // in this plane's significance propagation: coded, become significant
+    uint32_t &base = state.pairs;
     // One body for the three kinds of pass keeps the code small enough for the instruction cache. The first plane has
     // the last kind only.
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
-    for (int pass = 0; pass < passes; pass++) {
+    for (int pass = first; pass < last; pass++) {
         const int kind = pass_kind(pass);
         const bool raw = kStyled && is_raw(style, pass);
         const uint32_t bits = tile.plane(planes - 1 - (pass + 2) / 3);
@@ -420,7 +426,7 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         }
         if (writes_ends) pass_ends[pass] = base;
     }
-    return {base, passes};
+    return {base, last};
 }
 
 DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled &modelled, int planes) {
@@ -428,6 +434,29 @@ DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled 
     t1.planes[block] = static_cast<uint8_t>(modelled.passes ? planes : 0);
     t1.passes[block] = static_cast<uint8_t>(modelled.passes);
     atomic_add(&t1.work_counts[work_class(modelled.pairs)], 1u);
+}
+
+// The lowest `rows` bits, of 32 at most.
+DEVICE uint32_t first_rows(int rows) { return rows == 32 ? 0xFFFFFFFFu : (1u << rows) - 1; }
+
+// Reads the column of a tile that begins at (x, y) of the block: its magnitude bit-planes, bit i of a word row i, and
+// its signs. Returns how many planes the tile has.
+DEVICE int slice_column(const uint32_t *coefficients, const CodeBlock &b, int x, int y, uint32_t (&planes)[32],
+                        uint32_t &negative) {
+    uint32_t all = 0;
+    negative = 0;
+    CUDAENC_UNROLL
+    for (int i = 0; i < 32; i++) {
+        const uint32_t c = x < b.width && y + i < b.height
+                               ? coefficients[b.coefficients + static_cast<uint64_t>(y + i) * b.stride + x]
+                               : 0;
+        negative |= c >> 31 << i;
+        planes[i] = c & ~kSignBit;
+        all |= planes[i];
+    }
+    const int count = bit_width(warp_or(all));
+    transpose_32x32(planes);
+    return count;
 }
 
 // A warp owns a block, a lane a column of it. planes: shared, [warp][plane][lane]; make_segments(tile, block): see
@@ -439,28 +468,20 @@ DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *
     if (block >= p.t1.count) return;
     const CodeBlock &b = p.t1.blocks[block];
     const int lane = lane_id();
-    uint32_t words[32], all = 0, negative = 0;
-    CUDAENC_UNROLL
-    for (int y = 0; y < 32; y++) {
-        const uint32_t c = lane < b.width && y < b.height
-                               ? p.coefficients[b.coefficients + static_cast<uint64_t>(y) * b.stride + lane]
-                               : 0;
-        negative |= c >> 31 << y;
-        words[y] = c & ~kSignBit;
-        all |= words[y];
-    }
-    const int count = bit_width(warp_or(all));
-    transpose_32x32(words);
+    uint32_t words[32], negative;
+    const int count = slice_column(p.coefficients, b, lane, 0, words, negative);
     uint32_t *own = &planes[warp_id() * kMaxPlanes * 32];
     CUDAENC_UNROLL
     for (int i = 0; i < kMaxPlanes; i++)
         if (i < count) own[i * 32 + lane] = words[i];
-    warp_sync();
     const uint32_t valid = lane < b.width ? (b.height == 32 ? 0xFFFFFFFFu : (1u << b.height) - 1) : 0;
+    warp_sync();
     const OneTile tile{own};
-    const Modelled modelled =
-        model_contexts<kStyled>(tile, valid, negative, count, b, style, p.t1.slots + b.slot, make_segments(tile, b),
-                                p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, lane == 0);
+    auto segments = make_segments(tile, b);
+    ContextState state;
+    const Modelled modelled = model_contexts<kStyled>(
+        tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments,
+        p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, lane == 0, 0, coding_passes(count), state);
     if (lane == 0) finish_block(p.t1, block, modelled, count);
 }
 
@@ -505,12 +526,12 @@ DEVICE void model_large_block(const ContextTiledParams &p, uint32_t style, uint3
     for (int tile = 0; tile < p.columns * p.rows; tile++) all |= words[tile * 32 + lane_id()];
     block_sync();
     const int count = bit_width(warp_or(all));
-    const uint32_t valid = rows == 32 ? 0xFFFFFFFFu : (1u << rows) - 1;
     const ManyTiles tile{column, b.stride, rows, p.columns, p.rows, words, totals};
     const auto model = [&](auto segments) {
-        return model_contexts<kStyled>(tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments,
-                                       p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes,
-                                       thread_x() == 0);
+        ContextState state;
+        return model_contexts<kStyled>(tile, first_rows(rows), negative, count, b, style, p.t1.slots + b.slot, segments,
+                                       p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, thread_x() == 0,
+                                       0, coding_passes(count), state);
     };
     Modelled modelled;
     if constexpr (kStyled)

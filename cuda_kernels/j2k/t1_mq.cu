@@ -11,10 +11,14 @@ constexpr int kMqTableRows = 96;
 constexpr int kMqContexts = 32;  // behind the last pair anything may stand
 
 // Codes a block with one lane. rows: the table, in shared memory; contexts: a column of shared memory behind them, read
-// for the next pair while this one is coded. Only with kStyled is there a style.
-template <bool kStyled>
+// for the next pair while this one is coded. Only with kStyled is there a style. With kPart, for which kStyled is set,
+// the passes that there are by now are coded from first_pass on, whose predecessors left `progress`; `last`: no more
+// follow.
+template <bool kStyled, bool kPart = false>
 DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] uint32_t style, const MqState *rows,
-                       MqState *contexts) {
+                       MqState *contexts, [[maybe_unused]] MqProgress *progress = nullptr, int first_pass = 0,
+                       [[maybe_unused]] bool last = true) {
+    static_assert(kStyled || !kPart);
     for (int i = 0; i < kMqContexts; i++) contexts[i * kMqThreads] = rows[mq_initial_row(i)];
     if (kStyled) contexts[(kNoPair >> 1) * kMqThreads] = 0;  // a Qe of 0 and its MPS leave A and C as they are
     const CodeBlock &b = t1.blocks[block];
@@ -26,22 +30,47 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
     }
     uint32_t *ends = t1.pass_ends + static_cast<uint64_t>(block) * t1.max_passes;
     const int passes = t1.passes[block];
-    int pass = 0;
+    int pass = first_pass;
     // The pass that is being coded ends at `end`, the one behind it at `later`.
     const auto end_of = [&](int i) { return i < passes ? ends[i] : 0xFFFFFFFFu; };
-    uint32_t end = end_of(0), later = end_of(1);
+    uint32_t end = end_of(pass), later = end_of(pass + 1);
     MqEncoder mq(slot);
+    uint32_t i = 0;
+    // Bytes of segments that have ended, of the MQ coder and raw ones; the first pass and pair of the one that is
+    // coded.
+    [[maybe_unused]] uint32_t coded = 0, raw = 0, segment_pair = 0;
+    [[maybe_unused]] int segment_pass = 0;
+    if constexpr (kPart) {
+        if (first_pass) {
+            const MqProgress &p = *progress;
+            mq.a = p.a, mq.c = p.c, mq.byte = p.byte, mq.word = p.word, mq.ct = p.ct, mq.at = p.at;
+            i = p.pairs, coded = p.coded, raw = p.raw;
+            segment_pair = p.segment_pair, segment_pass = p.segment_pass;
+            for (int k = 0; k < kContexts; k++) contexts[k * kMqThreads] = p.contexts[k];
+        }
+    }
     // Sixteen pairs a load, the next ones in flight; bytes are written behind what was loaded. Slots have room beyond
     // the last pair.
     const Uint4 *pairs =
         reinterpret_cast<const Uint4 *>(kStyled ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
-    Uint4 next = pairs[0];
+    Uint4 next = pairs[i / 16];
+    uint32_t words[5] = {next.x, next.y, next.z, next.w, 0};
+    // What passes end with is much code, which stands once. The pairs after the next sixteen are in flight.
+    [[maybe_unused]] Uint4 later_pairs = kStyled ? pairs[i / 16 + 1] : Uint4{};
+    if constexpr (kPart) {  // from the middle of sixteen on
+        if (i % 16) {
+            const uint32_t *from = reinterpret_cast<const uint32_t *>(pairs) + i / 4;
+            for (int k = 0; k < 4; k++) words[k] = from[k];
+            next = later_pairs;
+            later_pairs = pairs[i / 16 + 2];
+        }
+    }
     // A context's place, from a pair; `own` is that of the pair to code.
     const auto place_of = [&](uint32_t pair) {
         return reinterpret_cast<MqState *>(reinterpret_cast<uint8_t *>(contexts) +
                                            (pair & 62) * (kMqThreads / 2 * sizeof(MqState)));
     };
-    MqState *own = place_of(next.x), state = *own;
+    MqState *own = place_of(words[0]), state = *own;
     const auto code = [&](uint32_t pair, uint32_t following, auto &steps, int index) {
         MqState *other = place_of(following);
         const MqState ahead = *other, after = mq.code(state, pair, rows, steps, index);
@@ -51,7 +80,6 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
     };
     // Four pairs' steps are appended while the next four are coded, to which they mean nothing.
     static_assert(kPassGranule == 4);
-    uint32_t i = 0;
     MqSteps<4> pending{};
     const auto append_pending = [&] {
         mq.append(pending);
@@ -61,10 +89,6 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
             later = end_of(pass + 1);
         }
     };
-    // Bytes of segments that have ended, of the MQ coder and raw ones; the first pass and pair of the one that is
-    // coded.
-    [[maybe_unused]] uint32_t coded = 0, raw = 0, segment_pair = 0;
-    [[maybe_unused]] int segment_pass = 0;
     // Styled: what ends at `i`, where all pairs are appended, passes and segments. Raw passes have been coded.
     const auto end_passes = [&] {
         for (; pass < passes; pass++) {
@@ -80,7 +104,7 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
                 for (int k = 0; k < kContexts; k++) contexts[k * kMqThreads] = rows[mq_initial_row(k)];
                 state = *own;
             }
-            if (pass + 1 < passes && !ends_segment(style, pass)) continue;
+            if ((pass + 1 < passes || !last) && !ends_segment(style, pass)) continue;
             if (i > segment_pair) coded = style & kPredictableTermination ? mq.flush_predictably() : mq.flush();
             for (int k = segment_pass; k < pass; k++) ends[k] = min_of(ends[k], raw + coded);
             ends[pass] = raw + coded;
@@ -105,7 +129,6 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         pending = steps;
         i += 4;
     };
-    uint32_t words[5] = {next.x, next.y, next.z, next.w, 0};
     const auto code_next_four = [&] {
         code_four(words[0], words[1]);
         words[0] = words[1];
@@ -113,8 +136,6 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         words[2] = words[3];
         words[3] = words[4];
     };
-    // What passes end with is much code, which stands once. The pairs after the next sixteen are in flight.
-    [[maybe_unused]] Uint4 later_pairs = kStyled ? pairs[1] : Uint4{};
     while (kStyled && i < count) {
         if (i % 16 == 0) {
             next = later_pairs;
@@ -138,6 +159,13 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
     if constexpr (kStyled) {
         end_passes();
         t1.bytes[block] = raw + coded;
+        if constexpr (kPart) {
+            MqProgress &p = *progress;
+            p.a = mq.a, p.c = mq.c, p.byte = mq.byte, p.word = mq.word, p.ct = mq.ct, p.at = mq.at;
+            p.pairs = i, p.coded = coded, p.raw = raw;
+            p.segment_pair = segment_pair, p.segment_pass = segment_pass;
+            for (int k = 0; k < kContexts; k++) p.contexts[k] = contexts[k * kMqThreads];
+        }
     } else {
         for (uint32_t rest = words[0]; i < count; i++, rest >>= 8) {
             MqSteps<1> steps;

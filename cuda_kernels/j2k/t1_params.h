@@ -72,6 +72,15 @@ struct MqParams {
     const uint32_t *order;  // [count]
     int32_t lanes;          // of a warp that take a block, 1 to 32
 };
+// What MQ coding of some of a block's passes leaves to those that follow.
+struct alignas(16) MqProgress {
+    uint32_t a, c, byte, word;  // of MqEncoder
+    int32_t ct, at;
+    uint32_t pairs;                       // that are coded
+    uint32_t coded, raw;                  // bytes of segments that have ended
+    uint32_t segment_pair, segment_pass;  // where the one that is coded began
+    MqState contexts[kContexts];
+};
 struct StyledMqParams : MqParams {
     static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_styled"};
     uint32_t style;
