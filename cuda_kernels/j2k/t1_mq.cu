@@ -10,27 +10,42 @@ namespace cudaenc::j2k {
 constexpr int kMqTableRows = 96;
 constexpr int kMqContexts = 32;  // behind the last pair anything may stand
 
+// A block with all its passes, or a part of it: passes [first_pass, passes), whose predecessors left `progress`, and
+// the pairs up to their end; `last`: no more follow.
+struct WholeBlock {
+    static constexpr bool kPart = false;
+};
+struct PartOfBlock {
+    static constexpr bool kPart = true;
+    MqProgress *progress;
+    int first_pass, passes;
+    uint32_t pairs;
+    bool last;
+};
+
 // Codes a block with one lane. rows: the table, in shared memory; contexts: a column of shared memory behind them, read
-// for the next pair while this one is coded. Only with kStyled is there a style. With kPart, for which kStyled is set,
-// the passes that there are by now are coded from first_pass on, whose predecessors left `progress`; `last`: no more
-// follow.
-template <bool kStyled, bool kPart = false>
+// for the next pair while this one is coded. Only with kStyled is there a style, and parts of a block.
+template <bool kStyled, class Part = WholeBlock>
 DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] uint32_t style, const MqState *rows,
-                       MqState *contexts, [[maybe_unused]] MqProgress *progress = nullptr, int first_pass = 0,
-                       [[maybe_unused]] bool last = true) {
+                       MqState *contexts, [[maybe_unused]] const Part &part = {}) {
+    constexpr bool kPart = Part::kPart;
     static_assert(kStyled || !kPart);
     for (int i = 0; i < kMqContexts; i++) contexts[i * kMqThreads] = rows[mq_initial_row(i)];
     if (kStyled) contexts[(kNoPair >> 1) * kMqThreads] = 0;  // a Qe of 0 and its MPS leave A and C as they are
     const CodeBlock &b = t1.blocks[block];
     uint8_t *slot = t1.slots + b.slot;
-    const uint32_t count = t1.pairs[block];
+    uint32_t count;
+    int pass = 0, passes;
+    bool last = true;
+    if constexpr (kPart)
+        pass = part.first_pass, passes = part.passes, count = part.pairs, last = part.last;
+    else
+        passes = t1.passes[block], count = t1.pairs[block];
     if (!count) {
         t1.bytes[block] = 0;
         return;
     }
     uint32_t *ends = t1.pass_ends + static_cast<uint64_t>(block) * t1.max_passes;
-    const int passes = t1.passes[block];
-    int pass = first_pass;
     // The pass that is being coded ends at `end`, the one behind it at `later`.
     const auto end_of = [&](int i) { return i < passes ? ends[i] : 0xFFFFFFFFu; };
     uint32_t end = end_of(pass), later = end_of(pass + 1);
@@ -41,8 +56,8 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
     [[maybe_unused]] uint32_t coded = 0, raw = 0, segment_pair = 0;
     [[maybe_unused]] int segment_pass = 0;
     if constexpr (kPart) {
-        if (first_pass) {
-            const MqProgress &p = *progress;
+        if (pass) {
+            const MqProgress &p = *part.progress;
             mq.a = p.a, mq.c = p.c, mq.byte = p.byte, mq.word = p.word, mq.ct = p.ct, mq.at = p.at;
             i = p.pairs, coded = p.coded, raw = p.raw;
             segment_pair = p.segment_pair, segment_pass = p.segment_pass;
@@ -160,7 +175,7 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         end_passes();
         t1.bytes[block] = raw + coded;
         if constexpr (kPart) {
-            MqProgress &p = *progress;
+            MqProgress &p = *part.progress;
             p.a = mq.a, p.c = mq.c, p.byte = mq.byte, p.word = mq.word, p.ct = mq.ct, p.at = mq.at;
             p.pairs = i, p.coded = coded, p.raw = raw;
             p.segment_pair = segment_pair, p.segment_pass = segment_pass;
@@ -179,12 +194,16 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
     }
 }
 
+DEVICE void load_mq_table(MqState *rows) {
+    for (int i = thread_x(); i < kMqRows; i += kMqThreads) rows[i] = kMqTable.row[i];
+    block_sync();
+}
+
 // A lane owns a block. memory: the table's rows, then contexts; one array, since a second one's address costs
 // instructions in the innermost loop.
 template <bool kStyled>
 DEVICE void code_blocks(const MqParams &p, uint32_t style, MqState *memory) {
-    for (int i = thread_x(); i < kMqRows; i += kMqThreads) memory[i] = kMqTable.row[i];
-    block_sync();
+    load_mq_table(memory);
     const uint32_t index = (static_cast<uint32_t>(block_x()) * (kMqThreads / 32) + warp_id()) * p.lanes + lane_id();
     if (lane_id() >= p.lanes || index >= p.t1.count) return;
     code_block<kStyled>(p.t1, p.order[index], style, memory, memory + kMqTableRows + thread_x());

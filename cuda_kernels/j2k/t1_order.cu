@@ -5,13 +5,14 @@
 
 namespace cudaenc::j2k {
 
-// A thread owns a class of work, then a block. Within a class any order will do: it does not reach the codestream.
-KERNEL(kWorkClasses, j2k_t1_order, OrderParams)
-{
-    SHARED(uint32_t, first, kWorkClasses);
-    SHARED(uint32_t, sums, 32);
+// A thread owns a class of work, then an index below `count`, whose place in the order it gives to put(place, index).
+// pairs: [count]; first, sums: shared, kWorkClasses and 32. Within a class any order will do: it does not reach the
+// codestream.
+template <class Put>
+DEVICE void order_by_work(const uint32_t *pairs, const uint32_t *work_counts, uint32_t *taken, uint32_t count,
+                          uint32_t *first, uint32_t *sums, const Put &put) {
     const int thread = thread_x();
-    const uint32_t own = p.work_counts[thread];
+    const uint32_t own = work_counts[thread];
     const uint32_t inclusive = warp_inclusive_add(own);
     if (lane_id() == 31) sums[warp_id()] = inclusive;
     block_sync();
@@ -22,10 +23,18 @@ KERNEL(kWorkClasses, j2k_t1_order, OrderParams)
     block_sync();
     first[thread] = inclusive - own + sums[warp_id()];
     block_sync();
-    const uint32_t block = static_cast<uint32_t>(block_x()) * kWorkClasses + thread;
-    if (block >= p.count) return;
-    const uint32_t work = work_class(p.pairs[block]);
-    p.order[first[work] + atomic_add(&p.taken[work], 1u)] = block;
+    const uint32_t index = static_cast<uint32_t>(block_x()) * kWorkClasses + thread;
+    if (index >= count) return;
+    const uint32_t work = work_class(pairs[index]);
+    put(first[work] + atomic_add(&taken[work], 1u), index);
+}
+
+KERNEL(kWorkClasses, j2k_t1_order, OrderParams)
+{
+    SHARED(uint32_t, first, kWorkClasses);
+    SHARED(uint32_t, sums, 32);
+    order_by_work(p.pairs, p.work_counts, p.taken, p.count, first, sums,
+                  [&](uint32_t place, uint32_t block) { p.order[place] = block; });
 }
 
 }  // namespace cudaenc::j2k

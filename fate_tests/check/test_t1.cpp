@@ -15,6 +15,7 @@
 #include "../../common/j2k/t1.h"
 #include "../../common/j2k/t1_cpu.h"
 #include "../../cuda_kernels/j2k/t1_params.h"
+#include "../bench/t1_planes.h"
 #include "mq_decoder.h"
 #include "testing.h"
 
@@ -869,6 +870,57 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     blocks.read("blocks");
 }
 
+// The same codewords by bit-planes; with a style, all that the kernels leave.
+void check_planes(const std::shared_ptr<Device> &device, Random &random, const Batch &batch, int tiles_x, int tiles_y) {
+    const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
+    const size_t passes = static_cast<size_t>(batch.max_passes);
+    std::vector<CodeBlock> blocks = batch.blocks;
+    uint64_t slot_bytes = 0;
+    for (CodeBlock &b : blocks) {  // passes begin at multiples of kPassGranule without a style as well
+        b.slot = slot_bytes;
+        slot_bytes += slot_layout(b.width, b.height, b.planes, batch.style).bytes +
+                      (batch.style ? 0 : kPassGranule * static_cast<uint64_t>(coding_passes(b.planes)) + 63) / 64 * 64;
+    }
+    const Guarded<CodeBlock> device_blocks(device, blocks);
+    const Guarded<uint32_t> coefficients(device, batch.coefficients);
+    const Guarded<uint8_t> slots(device, size_t{slot_bytes}), planes(device, count), passes_coded(device, count);
+    const Guarded<uint32_t> pairs(device, count), pass_ends(device, count * passes), bytes(device, count);
+    const Tier1Buffers t1{device_blocks.data(), slots.data(), pairs.data(), planes.data(), passes_coded.data(),
+                          pass_ends.data(),     bytes.data(), nullptr,      count,         batch.max_passes};
+    device->synchronize(Device::Stream{});
+    const Stream stream(device), other(device);
+    const PlanesTier1::Options options{random.one_in(2), random.one_in(2), 1 << random.between(0, 5)};
+    PlanesTier1 tier1(device, count, (batch.max_passes + 2) / 3, std::max(tiles_x, 1), std::max(tiles_y, 1),
+                      batch.style);
+    for (int repeat = 0; repeat < 2; repeat++)  // in memory as the last blocks left it
+        tier1.queue(stream, other, t1, coefficients.data(), options);
+    device->synchronize(static_cast<Device::Stream>(stream));
+    const auto slots_now = slots.read("slots"), planes_now = planes.read("planes"),
+               passes_now = passes_coded.read("passes");
+    const auto bytes_now = bytes.read("bytes"), ends_now = pass_ends.read("pass ends"), pairs_now = pairs.read("pairs");
+    for (uint32_t i = 0; i < count; i++) {
+        const CodeBlock &b = blocks[i];
+        const Coded c = code(batch.content[i], batch.style, b.lossy);
+        const auto has = [&](const std::vector<uint8_t> &part, uint64_t at) {
+            return std::equal(part.begin(), part.end(), slots_now.begin() + static_cast<ptrdiff_t>(b.slot + at));
+        };
+        EXPECT(planes_now[i] == c.planes && passes_now[i] == c.pass_ends.size() && bytes_now[i] == c.bytes.size(),
+               "block %u, %d x %d, style %u: %d planes, %d passes, %u bytes instead of %d, %zu, %zu", i, b.width,
+               b.height, batch.style, planes_now[i], passes_now[i], bytes_now[i], c.planes, c.pass_ends.size(),
+               c.bytes.size());
+        EXPECT(has(c.parts.mq, 0), "block %u, %d x %d, style %u: codeword", i, b.width, b.height, batch.style);
+        if (!batch.style) continue;
+        EXPECT(has(c.parts.raw, slot_layout(b.width, b.height, b.planes, batch.style).raw),
+               "block %u, %d x %d, style %u: raw segments", i, b.width, b.height, batch.style);
+        EXPECT(pairs_now[i] == c.device_pairs.size(), "block %u: %u pairs", i, pairs_now[i]);
+        EXPECT(
+            std::equal(c.pass_bytes.begin(), c.pass_bytes.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes)),
+            "block %u, %d x %d, style %u: bytes of passes", i, b.width, b.height, batch.style);
+    }
+    EXPECT(coefficients.read("coefficients") == batch.coefficients, "coefficients");
+    device_blocks.read("blocks");
+}
+
 START_TEST(small_blocks_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 1);
@@ -885,6 +937,7 @@ START_TEST(small_blocks_on_the_device) {
     for (int kind = 0; kind < kKinds; kind++) add(32, 32, kind);
     add(1, 1, 1), add(1, 32, 1), add(32, 1, 1), add(4, 4, 2);
     check_kernels(device, random, batch, 0, 0);
+    check_planes(device, random, batch, 0, 0);
 }
 END_TEST
 
@@ -902,6 +955,7 @@ START_TEST(styles_on_the_device) {
                       random.between(planes, 31));
         }
         check_kernels(device, random, batch, 0, 0);
+        check_planes(device, random, batch, 0, 0);
     }
 }
 END_TEST
@@ -925,6 +979,7 @@ START_TEST(large_blocks_on_the_device) {
         add(1, 1, random.between(0, 1));
         add(std::min(33, size[0]), std::min(33, size[1]), 5);
         check_kernels(device, random, batch, std::max(size[0] / 32, 1), std::max(size[1] / 32, 1));
+        check_planes(device, random, batch, std::max(size[0] / 32, 1), std::max(size[1] / 32, 1));
     }
 }
 END_TEST
@@ -938,6 +993,7 @@ START_TEST(thirty_one_planes_on_the_device) {
         const int side = tiled ? 64 : 32;
         for (const int kind : {1, 2, 5}) batch.add(random, make_block(random, side, side, 31, kind), 31);
         check_kernels(device, random, batch, tiled ? 2 : 0, tiled ? 2 : 0);
+        check_planes(device, random, batch, tiled ? 2 : 0, tiled ? 2 : 0);
     }
 }
 END_TEST
