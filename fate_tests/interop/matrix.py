@@ -1,0 +1,241 @@
+"""Options of j2k_cuda at random. Every stream that the encoder makes is read by two decoders, FFmpeg's and OpenJPEG, some by Grok
+as well, and by Grok in the place of one that fails where it is known to (decoders.KNOWN). Lossless streams must give the source,
+of others the decoders must give the same. Options that are refused must be so in one line. Some streams are the emulator's too.
+
+usage: matrix.py FFMPEG_BUILD [COUNT [SEED] | -]
+COUNT: accepted combinations; 2000. SEED: of the first one, 1. -: lines that a run printed, from standard input
+matrix.sh builds the program that encodes and decodes, FFMPEG_BUILD/tests/data/matrix (matrix.cpp).
+SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+import array
+import collections
+import concurrent.futures
+import os
+import queue
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+from decoders import HAVE_GROK, Case, Failure, declines, harmless, known, read, run, tolerance, with_grok
+import pictures
+
+BUILD = sys.argv[1]
+PROGRAM = BUILD + '/tests/data/matrix'
+EMULATED, BY_GROK = 32, 16  # one of so many
+HELP = run(BUILD + '/ffmpeg', '-hide_banner', '-h', 'encoder=j2k_cuda')
+OPTIONS = set(re.findall(r'^  -(\w+)', HELP, re.M))
+FORMATS = [f for f in re.search('Supported pixel formats: (.*)', HELP)[1].split() if f != 'cuda']
+CONTENTS = 'mixed', 'mixed', 'smooth', 'smooth', 'noise', 'extremes', 'flat', 'board', 'dots'
+STYLES = 'bypass', 'reset', 'termall', 'vsc', 'erterm', 'segsym'
+ORDERS = 'lrcp', 'rlcp', 'rpcl', 'pcrl', 'cprl'
+
+
+def combination(seed):
+    """A line for the program, without its tasks: NUMBER PIXEL_FORMAT WIDTHxHEIGHT CONTENT SEED OPTION=VALUE..."""
+    dice = random.Random(seed)
+
+    def one_in(n):
+        return dice.randrange(n) == 0
+
+    def length():
+        return dice.randint(1, 9) if one_in(10) else dice.randint(100, 220) if one_in(12) else dice.randint(10, 90)
+    pix_fmt, width, height = dice.choice(FORMATS), length(), length()
+    components = len(pictures.components_of(pix_fmt, width, height)[0])
+    lossless = one_in(2)
+    options = {'pred': 'dwt53' if lossless else 'dwt97', 'format': dice.choice(('j2k', 'jp2'))}
+    if not lossless:
+        options['quality'] = dice.choice((100, 90, 75, dice.randint(1, 100)))
+    levels = dice.randint(7, 32) if one_in(15) else dice.randint(0, 6)
+    options['levels'] = levels
+    log2 = dice.randint(2, 10 if one_in(4) else 6)
+    options['cblk_width'] = 1 << log2
+    options['cblk_height'] = 1 << dice.randint(2, 6 if one_in(50) else min(10 if one_in(4) else 6, 12 - log2))
+    if not one_in(3):
+        style = dice.choice((1, 1 << dice.randrange(6), dice.randint(1, 63)))
+        options['cblk_style'] = '+'.join(name for i, name in enumerate(STYLES) if style >> i & 1)
+    options['prog'] = dice.choice(ORDERS)
+    if one_in(2):
+        options['precincts'] = ','.join(f'{1 << dice.randint(1, 8)}x{1 << dice.randint(1, 8)}'
+                                        for _ in range(dice.randint(1, min(4, levels + 1))))
+    if one_in(3):
+        options['tile_width'] = dice.randint(max(1, width // 4), width)
+    if one_in(3):
+        options['tile_height'] = dice.randint(max(1, height // 4), height)
+    if one_in(3):
+        options['tile_parts'] = dice.choice(('resolution', 'component', 'resolution+component'))
+    if one_in(6):  # some resolutions or components first; the rest, and in some those again
+        middle, some = dice.randint(1, levels + 1), dice.randint(1, components)
+        rest = 0 if one_in(3) or some < components else middle
+        options['poc'] = f'0,0,1,{middle},{some},{dice.choice(ORDERS)}/{min(rest, levels)},0,1,{levels + 1},{components},' + \
+            dice.choice(ORDERS)
+    if one_in(6):
+        x, y = dice.randrange(width), dice.randrange(height)
+        options['roi'] = f'{x},{y},{dice.randint(1, width - x)},{dice.randint(1, height - y)}'
+    if one_in(4):
+        options['mct'] = dice.randint(0, 1) if one_in(2) else 0
+    if one_in(3):
+        options['guard_bits'] = dice.randint(1, 7)
+    for name in 'sop', 'eph', 'plt', 'tlm':
+        if one_in(4):
+            options[name] = 1
+    if one_in(8):
+        options['comment'] = dice.choice(('', 'x', 'y' * 300))
+    # What not every version has. A target of its own rules out the others.
+    layers = 1
+    if 'layers' in OPTIONS and one_in(4):
+        layers = dice.randint(2, 12)
+        options['layers'] = layers
+    targets = [name for name in ('frame_bytes', 'compression_ratio', 'psnr', 'layer_rates') if name in OPTIONS]
+    if targets and one_in(3):
+        target = dice.choice(targets)
+        if target == 'layer_rates':
+            options.pop('layers', None)
+            layers = dice.randint(1, 4)
+            rates = sorted((dice.randint(2, 60) for _ in range(layers)), reverse=True)
+            options[target] = ','.join(map(str, rates[:-1] + [1 if lossless else rates[-1]]))
+        else:
+            options[target] = {'frame_bytes': dice.randint(400, 4000), 'compression_ratio': dice.randint(2, 40),
+                               'psnr': dice.randint(20, 60)}[target]
+    if 'rate_control' in OPTIONS and one_in(4):
+        options['rate_control'] = dice.choice(('none', 'pcrd', 'pst', 'psb', 'bpi'))
+    if 'poc' in options:
+        options['poc'] = re.sub(r'^(\d+,\d+),1,(.*/\d+,\d+),1,', rf'\1,{dice.randint(1, layers)},\2,{layers},', options['poc'])
+    return f'{seed} {pix_fmt} {width}x{height} {dice.choice(CONTENTS)} {seed} ' + \
+        ' '.join(f'{name}={value}' for name, value in options.items())
+
+
+class Program:
+    """A process that takes a line and answers with one."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([PROGRAM, self.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, errors='replace')
+
+    def ask(self, line):
+        try:
+            self.process.stdin.write(line + '\n')
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except OSError:
+            answer = ''
+        if not answer.endswith('\n'):
+            code = self.process.wait()
+            self.start()
+            raise Failure(f'the program died, {code}')
+        fields = collections.defaultdict(list)
+        for field in answer.rstrip('\n').split('\t')[1:]:
+            name, value = field.split('=', 1)
+            fields[name].append(value)
+        return fields
+
+
+def from_grok(words, case, reference, program):
+    """How far Grok is from another decoder, None if it has no such picture."""
+    program.ask(' '.join(words[:5] + [reference + ',files'] + words[5:]))
+    path = f'{program.folder}/{words[0]}'
+    samples, expected = array.array('H', read(path + '.samples')), []
+    for width, height, depth, *_ in case.components:
+        expected.append((width, height, depth, samples[:width * height]))
+        samples = samples[width * height:]
+    try:
+        return pictures.difference(with_grok(read(path + '.jp2'), program.folder, case.components), expected)
+    finally:
+        os.unlink(path + '.jp2')
+        os.unlink(path + '.samples')
+
+
+def judge(line, program):
+    """None for what was refused as it should be, else what is wrong, and how many decoders read the stream well."""
+    words = line.split()
+    number = int(words[0])
+    case = Case(words[1], words[2], dict(option.split('=', 1) for option in words[5:]))
+    fields = program.ask(' '.join(words[:5] + ['jpeg2000,openjpeg' + ',emu' * (number % EMULATED == 0)] + words[5:]))
+    if 'refused' in fields:
+        if fields['refused'] == ['-22'] and len(fields['line']) == 1:
+            return None
+        return [f'refused with {fields["refused"]}: {fields["line"]}'], 0
+    wrong = [f'the encoder says {text}' for text in fields['line']]
+    if 'emu' in fields and fields['emu'] != ['same']:
+        wrong.append('other bytes on the emulator')
+
+    good = []
+    for name in 'jpeg2000', 'openjpeg':
+        said = fields[name + '.line']
+        distance = int(fields[name][0])
+        trouble = [f'{name} says {text}' for text in list(dict.fromkeys(said))[:3] if not harmless(text)]
+        if distance < 0 or (case.lossless and distance):
+            trouble.append(f'{name} is {distance} from the source')
+        if not trouble:
+            good.append(name)
+        elif not known(name, case) and not any(map(declines, said)):
+            wrong += trouble
+    if len(good) == 2 and int(fields['between'][0]) > tolerance(good, case.depth):
+        trusted = [name for name in good if not known(name, case) and not any(map(declines, fields[name + '.line']))]
+        if len(trusted) == 2:
+            wrong.append(f'{" and ".join(good)} are {fields["between"][0]} apart')
+        good = trusted
+    if HAVE_GROK and good and not wrong and (len(good) < 2 or number % BY_GROK == 0):
+        try:
+            distance = from_grok(words, case, good[-1], program)
+        except (Failure, OSError, ValueError) as e:
+            distance = e
+        if isinstance(distance, int) and distance <= (0 if case.lossless else tolerance([good[-1]], case.depth)):
+            good.append('grok')
+        elif not known('grok', case):
+            wrong.append(f'grok to {good[-1]}: {distance}')
+    return wrong, len(good)
+
+
+def main():
+    if sys.argv[2:] == ['-']:
+        lines, count = (line.strip() for line in sys.stdin), 1 << 30
+    else:
+        count = int((sys.argv[2:] or [2000])[0])
+        first = int((sys.argv[3:] or [1])[0])
+        lines = map(combination, range(first, first + 2 * count))
+    workers = os.cpu_count()
+    passed = failed = refused = lone = asked = 0
+    with tempfile.TemporaryDirectory() as where, concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        programs = queue.SimpleQueue()
+        for i in range(workers):
+            os.mkdir(f'{where}/{i}')
+            programs.put(Program(f'{where}/{i}'))
+
+        def check(line):
+            program = programs.get()
+            try:
+                return judge(line, program)
+            except Failure as e:
+                return [str(e)], 0
+            finally:
+                programs.put(program)
+        while passed + failed < count:
+            batch = [line for _, line in zip(range(min(200, count - passed - failed)), lines)]
+            if not batch:
+                break
+            for line, verdict in zip(batch, pool.map(check, batch)):
+                if verdict is None:
+                    refused += 1
+                    continue
+                wrong, decoders = verdict
+                asked += decoders
+                if wrong:
+                    failed += 1
+                    print('FAILED', '; '.join(wrong), f"\n  echo '{line}' | fate_tests/interop/matrix.sh {BUILD} -", flush=True)
+                elif decoders < 2:  # decoders.KNOWN says why
+                    lone += 1
+                else:
+                    passed += 1
+    print(f'{passed + failed} streams and {lone} that only one decoder reads well were read {asked} times; '
+          f'{refused} combinations were refused, each in one line')
+    print(f'{passed} passed, {failed} failed')
+    return 1 if failed or not passed else 0
+
+
+sys.exit(main())
