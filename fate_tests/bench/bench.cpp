@@ -127,12 +127,12 @@ class Bench {
             device_ = open_cuda_device(o_.device, nullptr);
         }
         // Some modes launch kernels here; else the session opens the emulator, and frames lie in host memory.
-        const bool launches =
-            o_.mode == Mode::kTier1 || o_.mode == Mode::kCavlc || o_.mode == Mode::kMemory || o_.mode == Mode::kSmoke;
+        const bool launches = o_.mode == Mode::kTier1 || o_.mode == Mode::kCibo || o_.mode == Mode::kCavlc ||
+                              o_.mode == Mode::kMemory || o_.mode == Mode::kSmoke;
         if (launches && !device_) {
             if (!open_emulator || o_.device.rfind("emu", 0) != 0)
                 throw Error(CUDAENC_ERR_INVALID,
-                            "-tier1, -cavlc, -memory and -smoke need a device that runs kernels: cuda or emu");
+                            "-tier1, -cibo, -cavlc, -memory and -smoke need a device that runs kernels: cuda or emu");
             device_ = open_emulator(o_.device);
         }
         device_text_ = device_ ? device_->name() : o_.device;
@@ -144,7 +144,8 @@ class Bench {
                 if (n <= cores || n == 1) o_.threads.push_back(n);
         }
         if (o_.effort.depths.empty() && o_.mode != Mode::kRates)
-            o_.effort.depths = o_.mode == Mode::kTier1 ? std::vector<int>{1, 4, 8, 16} : std::vector<int>{4};
+            o_.effort.depths =
+                o_.mode == Mode::kTier1 || o_.mode == Mode::kCibo ? std::vector<int>{1, 4, 8, 16} : std::vector<int>{4};
     }
 
     // What Effort leaves open, by the case.
@@ -227,8 +228,10 @@ class Bench {
             }
             switch (o_.mode) {
                 case Mode::kTier1:
-                    if (!c.is_j2k()) throw Error(CUDAENC_ERR_INVALID, "-tier1 is of JPEG 2000's cases");
-                    good &= compare_tier1(device_, pictures[0], c, o_.effort.depths, o_.effort.runs, json_);
+                case Mode::kCibo:
+                    if (!c.is_j2k()) throw Error(CUDAENC_ERR_INVALID, "-tier1 and -cibo are of JPEG 2000's cases");
+                    good &= compare_tier1(device_, pictures[0], c, o_.mode == Mode::kCibo, o_.effort.depths,
+                                          o_.effort.runs, json_);
                     break;
                 case Mode::kMemory:
                     print_session_memory(device_, c, o_.effort.depths.front(),
@@ -254,9 +257,10 @@ class Bench {
             c.format.width = picture.width;
             c.format.height = picture.height;
             if (c.is_j2k()) {
-                (compare_tier1(device_, picture, c, {1, 2}, 1, json_) ? passed : failed)++;
+                (compare_tier1(device_, picture, c, false, {1, 2}, 1, json_) ? passed : failed)++;
+                (compare_tier1(device_, picture, c, true, {1, 2}, 1, json_) ? passed : failed)++;
                 c.style = CUDAENC_J2K_BYPASS;
-                (compare_tier1(device_, picture, c, {1, 2}, 1, json_) ? passed : failed)++;
+                (compare_tier1(device_, picture, c, false, {1, 2}, 1, json_) ? passed : failed)++;
             }
             const Frames frames({picture}, c.format, 3, nullptr);
             std::vector<std::vector<uint8_t>> streams[2];

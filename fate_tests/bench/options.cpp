@@ -16,6 +16,7 @@ namespace {
 constexpr const char *kHelp =
     "cudaenc_bench [options] [picture...]   pictures: PPM, PGM, PNG; none: a generated one\n"
     "  -tier1           tier-1 alone: the kernels against a thread a code-block, or with -style against no style\n"
+    "  -cibo            tier-1 alone, by bit-planes (Martinez-del-Amor 2017) against all planes at once\n"
     "  -cavlc           H.264's entropy coder alone, at QP 0 to 50, against CAVLC_SU, at 1280x720 and 3840x2160 or "
     "-size\n"
     "  -memory          GPU memory of a session, buffer by buffer\n"
@@ -43,11 +44,9 @@ constexpr const char *kHelp =
     "  -save PREFIX     writes the first frame's codestreams to PREFIX-PICTURE-CASE-ENCODER.j2k or .jpg\n"
     "  -o FILE          the results as JSON\n";
 
-const std::map<std::string, Mode> kModes = {{"-tier1", Mode::kTier1},
-                                            {"-cavlc", Mode::kCavlc},
-                                            {"-memory", Mode::kMemory},
-                                            {"-endurance", Mode::kEndurance},
-                                            {"-smoke", Mode::kSmoke}};
+const std::map<std::string, Mode> kModes = {{"-tier1", Mode::kTier1},         {"-cibo", Mode::kCibo},
+                                            {"-cavlc", Mode::kCavlc},         {"-memory", Mode::kMemory},
+                                            {"-endurance", Mode::kEndurance}, {"-smoke", Mode::kSmoke}};
 
 std::vector<std::string> split(const std::string &list) {
     std::vector<std::string> parts;

@@ -7,6 +7,7 @@
 #   sweep   9/7 from the smallest files to the largest; the first picture
 #   memory  GPU memory buffer by buffer, host memory over 10 000 small frames and 2000 of 3840x2160
 #   tier1   the kernels of tier-1 alone; the first picture
+#   cibo    tier-1 by bit-planes; the first picture
 #   cavlc   the H.264 entropy coder alone; the first picture
 #   chain   boundary B: NVDEC to the encoders in ffmpeg, for each clip
 #   cpu     JPEG 2000 on the CPU against OpenJPEG, FFmpeg's native encoder, Grok; the first picture
@@ -41,6 +42,7 @@ memory() {
 }
 cavlc() { "${bench[@]}" -cavlc -o "$out/cavlc.json" "${first[@]}"; }
 tier1() { "${bench[@]}" -tier1 -runs 3 -depths 1,8,16 -o "$out/tier1.json" "${first[@]}"; }
+cibo() { "${bench[@]}" -cibo -case 4k-lossless,4k-lossy,hd-lossless,hd-lossy -runs 3 -depths 1,2,8 -o "$out/cibo.json" "${first[@]}"; }
 chain() {
     if ! [ -x "$bin/ffmpeg" ] || [ ${#clips[@]} = 0 ]; then echo "no ffmpeg or no clips: the chain is not measured"; return; fi
     DEVICE=$device "$scripts/chain.sh" "$bin/ffmpeg" "${clips[@]}"
@@ -56,7 +58,7 @@ cpu_mjpeg() { cpu_peers mjpeg; }
 status=0
 for part in "$@"; do
     case $part in
-    rates | mjpeg | formats | sweep | memory | tier1 | cavlc | chain | cpu | cpu_mjpeg) ;;
+    rates | mjpeg | formats | sweep | memory | tier1 | cibo | cavlc | chain | cpu | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

@@ -15,6 +15,7 @@
 #include "measure.h"
 #include "t1_block_thread_params.h"
 #include "t1_bypass_params.h"
+#include "t1_planes.h"
 
 namespace cudaenc::bench {
 
@@ -80,7 +81,9 @@ unsigned blocks_for(uint64_t work, uint64_t threads) { return static_cast<unsign
 // What one way to code makes of blocks.
 struct Coded {
     Coded(const std::shared_ptr<Device> &device, const Geometry &g, int frames)
-        : slots(device, g.slot_bytes * frames),
+        : Coded(device, g, frames, g.slot_bytes) {}
+    Coded(const std::shared_ptr<Device> &device, const Geometry &g, int frames, uint64_t slot_bytes)
+        : slots(device, slot_bytes * frames),
           planes(device, g.blocks.size() * frames),
           passes(device, g.blocks.size() * frames),
           pass_bytes(device, g.blocks.size() * frames * g.max_passes),
@@ -160,6 +163,22 @@ class Blocks {
     // Without a style, whatever the case has.
     Times code_plainly(int lanes) { return code(lanes, 0, baseline_); }
 
+    // By bit-planes, in milliseconds. As in the encoder, launches are one graph.
+    double code_by_planes(const PlanesTier1::Options &options) {
+        prepare_planes();
+        return run_as_graph(
+            [&] { planes_->queue(stream_, *other_stream_, plane_buffers(), coefficients_.data(), options); });
+    }
+    // All planes at once, likewise.
+    double code_as_graph(int lanes) {
+        return run_as_graph([&] { queue(lanes, p_.style != 0, p_.style, buffers(product_), false); });
+    }
+    // ... by the kernels that know styles, which begin passes as those by bit-planes do.
+    double code_styled_as_graph(int lanes) {
+        prepare_planes();
+        return run_as_graph([&] { queue(lanes, true, p_.style, plane_buffers(), false); });
+    }
+
     // Milliseconds.
     double code_baseline(int threads) {
         device_->record(events_[0], stream_);
@@ -201,6 +220,21 @@ class Blocks {
         return different;
     }
 
+    // Blocks of the first frame that differ by bit-planes.
+    size_t compare_planes() {
+        const size_t count = g_.blocks.size();
+        const auto a = download(product_.slots, 0, g_.slot_bytes),
+                   b = download(plane_coded_->slots, 0, plane_coded_->slots.count() / (count_ / count));
+        const auto a_bytes = download(product_.bytes, 0, count), b_bytes = download(plane_coded_->bytes, 0, count);
+        const auto a_passes = download(product_.passes, 0, count), b_passes = download(plane_coded_->passes, 0, count);
+        const auto blocks = download(plane_blocks_, 0, count);
+        size_t different = 0;
+        for (size_t i = 0; i < count; i++)
+            different += a_bytes[i] != b_bytes[i] || a_passes[i] != b_passes[i] ||
+                         std::memcmp(&a[g_.blocks[i].slot], &b[blocks[i].slot], a_bytes[i]);
+        return different;
+    }
+
     // Bytes of all blocks with the style, and without.
     uint64_t bytes() { return sum(product_.bytes); }
     uint64_t plain_bytes() { return sum(baseline_.bytes); }
@@ -221,11 +255,46 @@ class Blocks {
     }
 
   private:
-    Tier1Buffers buffers(Coded &coded) const {
+    Tier1Buffers buffers(const Coded &coded) const {
         return {blocks_.data(),      coded.slots.data(),  pairs_.data(),
                 coded.planes.data(), coded.passes.data(), coded.pass_bytes.data(),
                 coded.bytes.data(),  work_.data(),        count_,
                 g_.max_passes};
+    }
+    Tier1Buffers plane_buffers() const {
+        Tier1Buffers t1 = buffers(*plane_coded_);
+        t1.blocks = plane_blocks_.data();
+        return t1;
+    }
+    // Slots where passes begin at multiples of kPassGranule without a style as well.
+    void prepare_planes() {
+        if (planes_) return;
+        auto blocks = download(blocks_, 0, count_);
+        uint64_t slots = 0;
+        for (CodeBlock &b : blocks) {
+            b.slot = slots;
+            slots += slot_layout(b.width, b.height, b.planes, p_.style).bytes +
+                     (kPassGranule * static_cast<uint64_t>(coding_passes(b.planes)) + 63) / 64 * 64;
+        }
+        const size_t frames = count_ / g_.blocks.size();
+        plane_blocks_ = DeviceArray<CodeBlock>(device_, count_);
+        device_->upload(stream_, plane_blocks_.data(), blocks.data(), plane_blocks_.bytes());
+        plane_coded_ = std::make_unique<Coded>(device_, g_, static_cast<int>(frames), slots / frames);
+        planes_ =
+            std::make_unique<PlanesTier1>(device_, count_, (g_.max_passes + 2) / 3, tiles_x(), tiles_y(), p_.style);
+        other_stream_ = std::make_unique<Stream>(device_);
+        device_->synchronize(stream_);
+    }
+    int tiles_x() const { return std::max(1 << p_.cblk_width_log2 >> 5, 1); }
+    int tiles_y() const { return std::max(1 << p_.cblk_height_log2 >> 5, 1); }
+    template <class Work>
+    double run_as_graph(const Work &work) {
+        work();  // loads kernels
+        const Graph graph(device_, stream_, work);
+        device_->synchronize(stream_);
+        device_->record(events_[0], stream_);
+        device_->run(stream_, graph);
+        return finish();
     }
     StyledContextParams context_params(Coded &coded) const {
         return {{buffers(coded), coefficients_.data()}, p_.style};
@@ -241,32 +310,35 @@ class Blocks {
     }
 
     Times code(int lanes, uint32_t style, Coded &coded) {
-        const Tier1Buffers t1 = buffers(coded);
-        const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
-            static_cast<decltype(params) &>(styled) = params;
-            styled.style = style;
-            if (style)
-                device_->launch(stream_, {grid}, threads, styled);
+        device_->record(events_[0], stream_);
+        queue(lanes, style != 0, style, buffers(coded), true);
+        device_->record(events_[2], stream_);
+        device_->synchronize(events_[2]);
+        return {device_->elapsed_ms(events_[0], events_[1]), device_->elapsed_ms(events_[1], events_[2])};
+    }
+
+    // styled: by the kernels that know styles; marks: records events_[1] before MQ coding.
+    void queue(int lanes, bool styled, uint32_t style, const Tier1Buffers &t1, bool marks) {
+        const auto launch = [&]<class Styled>(Styled params_with_style, unsigned grid, unsigned threads, auto params) {
+            static_cast<decltype(params) &>(params_with_style) = params;
+            params_with_style.style = style;
+            if (styled)
+                device_->launch(stream_, {grid}, threads, params_with_style);
             else
                 device_->launch(stream_, {grid}, threads, params);
         };
-        device_->record(events_[0], stream_);
         device_->fill(stream_, work_.data(), 0, work_.bytes());
-        const int columns = std::max(1 << p_.cblk_width_log2 >> 5, 1),
-                  rows = std::max(1 << p_.cblk_height_log2 >> 5, 1);
+        const int columns = tiles_x(), rows = tiles_y();
         if (columns * rows == 1)
             launch(StyledContextParams{}, blocks_for(count_, kContextWarps), kContextWarps * 32,
                    ContextParams{t1, coefficients_.data()});
         else
             launch(StyledContextTiledParams{}, count_, static_cast<unsigned>(columns * rows * 32),
                    ContextTiledParams{t1, coefficients_.data(), columns, rows});
-        device_->record(events_[1], stream_);
+        if (marks) device_->record(events_[1], stream_);
         order();
         launch(StyledMqParams{}, blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes)), kMqThreads,
                MqParams{t1, order_.data(), lanes});
-        device_->record(events_[2], stream_);
-        device_->synchronize(events_[2]);
-        return {device_->elapsed_ms(events_[0], events_[1]), device_->elapsed_ms(events_[1], events_[2])};
     }
 
     uint64_t sum(const DeviceArray<uint32_t> &values) {
@@ -295,6 +367,10 @@ class Blocks {
     DeviceArray<uint32_t> pairs_, order_, work_;
     DeviceArray<uint16_t> flags_;
     DeviceArray<uint8_t> bits_;
+    DeviceArray<CodeBlock> plane_blocks_;
+    std::unique_ptr<Coded> plane_coded_;
+    std::unique_ptr<PlanesTier1> planes_;
+    std::unique_ptr<Stream> other_stream_;
     Device::Stream stream_;
     Device::Event events_[3];
 };
@@ -377,9 +453,64 @@ bool compare_styles(const std::shared_ptr<Device> &device, const Picture &pictur
     return all_equal;
 }
 
+// By bit-planes, one kernel after the other or overlapping, with and without compaction, against all planes at once;
+// each with the lanes a warp that suit it best.
+bool compare_planes(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c, int quality,
+                    const Params &params, const Geometry &geometry,
+                    const std::vector<std::vector<uint32_t>> &coefficients, const std::vector<int> &frame_counts,
+                    int runs, Json &json) {
+    std::printf("  %6s %17s %19s %19s\n", "", "all planes", "one after another", "overlapping");
+    std::printf("  %6s %8s %8s %9s %9s %9s %9s %8s %s\n", "frames", "ms", "aligned", "all", "compact", "all", "compact",
+                "faster", "blocks that differ");
+    bool all_equal = true;
+    for (const int n : frame_counts) {
+        Blocks blocks(device, params, geometry, coefficients, n);
+        struct Best {
+            Spread ms{};
+            int lanes = 0;
+        };
+        const auto best_of = [&](const auto &code) {
+            Best best;
+            for (const int lanes : {2, 4, 8, 16, 32}) {
+                const Spread s = median_of(runs, [&] { return code(lanes); });
+                if (!best.lanes || s.median < best.ms.median) best = {s, lanes};
+            }
+            return best;
+        };
+        const Best plain = best_of([&](int lanes) { return blocks.code_as_graph(lanes); }),
+                   aligned = best_of([&](int lanes) { return blocks.code_styled_as_graph(lanes); });
+        const char *const names[] = {"all_ms", "compact_ms", "overlap_all_ms", "overlap_compact_ms"};
+        Best by_planes[4];
+        size_t different = 0;
+        for (int i = 0; i < 4; i++) {
+            by_planes[i] = best_of([&](int lanes) { return blocks.code_by_planes({i >= 2, i % 2 == 1, lanes}); });
+            different += blocks.compare_planes();
+        }
+        all_equal &= !different;
+        std::printf("  %6d %8.3f %8.3f %9.3f %9.3f %9.3f %9.3f %7.2fx %zu of %zu\n", n, plain.ms.median,
+                    aligned.ms.median, by_planes[0].ms.median, by_planes[1].ms.median, by_planes[2].ms.median,
+                    by_planes[3].ms.median, plain.ms.median / by_planes[3].ms.median, different,
+                    geometry.blocks.size());
+        std::printf("  %6s %8d %8d %9d %9d %9d %9d  lanes a warp, at most\n", "", plain.lanes, aligned.lanes,
+                    by_planes[0].lanes, by_planes[1].lanes, by_planes[2].lanes, by_planes[3].lanes);
+        std::fflush(stdout);
+        json.open('{');
+        json.put("case", c.name);
+        json.put("picture", picture.name);
+        json.put("quality", c.lossless ? 0 : quality);
+        json.put("frames", n);
+        json.put("blocks_that_differ", different);
+        json.put("plain_ms", plain.ms);
+        json.put("aligned_ms", aligned.ms);
+        for (int i = 0; i < 4; i++) json.put(names[i], by_planes[i].ms);
+        json.close('}');
+    }
+    return all_equal;
+}
+
 }  // namespace
 
-bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c,
+bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c, bool by_planes,
                    const std::vector<int> &frame_counts, int runs, Json &json) {
     const int most = *std::max_element(frame_counts.begin(), frame_counts.end());
     const Frames frames({picture}, c.format, most, nullptr);
@@ -398,6 +529,9 @@ bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture
 
     std::printf("\n%s: %s%s\n", c.name, c.text().c_str(),
                 c.lossless ? "" : format_string(", quality %d", config.j2k.quality).c_str());
+    if (by_planes)
+        return compare_planes(device, picture, c, config.j2k.quality, params, geometry, coefficients, frame_counts,
+                              runs, json);
     if (c.style)
         return compare_styles(device, picture, c, config.j2k.quality, params, geometry, coefficients, frame_counts,
                               runs, json);

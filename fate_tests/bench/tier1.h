@@ -10,8 +10,9 @@
 namespace cudaenc::bench {
 
 // Codes the blocks of 1, 2, ... frames at a time, as `frames` lists, with both; prints times and adds rows to the open
-// array of json. Returns whether every block has the same bytes, planes and pass lengths.
-bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c,
+// array of json. Returns whether every block has the same bytes, planes and pass lengths. by_planes: the product's
+// kernels against their device functions by bit-planes.
+bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c, bool by_planes,
                    const std::vector<int> &frames, int runs, Json &json);
 
 }  // namespace cudaenc::bench
