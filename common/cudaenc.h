@@ -147,6 +147,7 @@ typedef struct CudaencJ2kOptions {
     int cblk_style;        /**< sum of CudaencJ2kStyle; default 0 */
     const char *precincts; /**< "WxH[,WxH...]", powers of two, highest resolution first, the last one repeats; NULL or
                                 "" (default): 32768x32768, or what the profile demands */
+    int layers;            /**< quality layers, 1..100; default 1 */
     int prog;              /**< CudaencJ2kProgression; -1 (default): LRCP, with a profile CPRL */
     const char *roi;       /**< "X,Y,WIDTH,HEIGHT", region of interest, in samples of the picture: it comes before all
                                 else in quality, by max-shift; NULL or "": none (default) */

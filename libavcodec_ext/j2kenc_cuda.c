@@ -163,6 +163,7 @@ static const AVOption options[] = {
     { "erterm",      "Predictable termination, by which decoders find errors",         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_ERTERM }, 0, 0, VE, .unit = "cblk_style" },
     { "segsym",      "Segmentation symbols, by which decoders find errors",            0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_SEGSYM }, 0, 0, VE, .unit = "cblk_style" },
     { "precincts",   "Precinct sizes WxH[,WxH...], powers of two, highest resolution first, the last one repeats; not set: the profile's, else 32768x32768", OFFSET(j2k.precincts), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
+    { "layers",      "Quality layers",                                                 OFFSET(j2k.layers),      AV_OPT_TYPE_INT,    { .i64 = 1 }, 1, 100, VE },
     { "prog",        "Progression order of the packets of a codestream; not set: lrcp, with a profile cprl", OFFSET(j2k.prog), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, CUDAENC_J2K_CPRL, VE, .unit = "prog" },
     { "lrcp",        "Layer, resolution, component, position",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_LRCP }, 0, 0, VE, .unit = "prog" },
     { "rlcp",        "Resolution, layer, component, position",                         0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RLCP }, 0, 0, VE, .unit = "prog" },

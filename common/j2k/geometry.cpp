@@ -23,6 +23,8 @@ struct Resolution {
     int width_log2, height_log2;
     int64_t first_column, first_row;  // of the precinct grid
     int columns, rows;
+    std::vector<uint32_t> packets;  // of each precinct, that of the first layer, once it is there
+    int layers;                     // that are there of all precincts
     int count() const { return columns * rows; }
 };
 
@@ -40,6 +42,7 @@ Resolution make_resolution(const Params &p, const TileComponent &t, int r) {
         res.columns = static_cast<int>(ceil_shift64(res.extent.x1, res.width_log2) - res.first_column);
     if (res.extent.height() > 0)
         res.rows = static_cast<int>(ceil_shift64(res.extent.y1, res.height_log2) - res.first_row);
+    res.packets.resize(static_cast<size_t>(res.count()));
     return res;
 }
 
@@ -122,53 +125,58 @@ class Builder {
         first_part_ = static_cast<uint32_t>(g_.tile_parts.size());
         begin_tile_part();
         if (p_.poc.empty())
-            add_packets({0, 0, 1, p_.levels + 1, components, p_.progression});
+            add_packets({0, 0, p_.layers, p_.levels + 1, components, p_.progression});
         else
-            add_packets_of_changes();
+            for (const ProgressionChange &change : p_.poc) add_packets(change);
         g_.tile_parts.back().last_packet = static_cast<uint32_t>(g_.packets.size());
         const size_t parts = g_.tile_parts.size() - first_part_;
         if (parts > kMaxTileParts)
             refuse(format_string("tile_parts cut a tile into %zu: at most %d are allowed", parts, kMaxTileParts));
         for (size_t i = 0; i < parts; i++) {
+            const TilePart &part = g_.tile_parts[first_part_ + i];
+            if (p_.plt && plt_segments(part.last_packet - part.first_packet) > kMaxPltSegments)
+                refuse(format_string("plt 1: %u packets are more than PLT marker segments of a tile-part hold, %u",
+                                     part.last_packet - part.first_packet, kMaxPltSegments * kPltPackets));
             g_.tile_parts[first_part_ + i].part = static_cast<uint8_t>(i);
             g_.tile_parts[first_part_ + i].parts = static_cast<uint8_t>(parts);
         }
     }
 
-    // T.800 B.12.2: each change goes through what those before it left of its resolutions and components.
-    void add_packets_of_changes() {
-        std::vector<std::vector<bool>> had(resolutions_.size(), std::vector<bool>(p_.levels + 1));
-        for (const ProgressionChange &change : p_.poc) {
-            add_packets(change, &had);
-            for (int c = change.first_component; c < change.last_component; c++)
-                for (int r = change.first_resolution; r < change.last_resolution; r++) had[c][r] = true;
-        }
-    }
-
-    // T.800 B.12.1, with one layer: the five orders of packets.
-    void add_packets(const ProgressionChange &volume, const std::vector<std::vector<bool>> *had = nullptr) {
+    // T.800 B.12.1: the five orders of packets. A change goes through what those before it left of its resolutions,
+    // components and layers (B.12.2).
+    void add_packets(const ProgressionChange &volume) {
         const int r0 = volume.first_resolution, r1 = volume.last_resolution;
         const int c0 = volume.first_component, c1 = volume.last_component;
-        const auto add = [&](int c, int r, int k) {
-            if (!had || !(*had)[c][r]) add_packet(c, r, k);
+        const int layers = volume.last_layer;
+        const auto add_layer = [&](int layer, int r) {
+            for (int c = c0; c < c1; c++)
+                for (int k = 0; layer >= resolutions_[c][r].layers && k < resolutions_[c][r].count(); k++)
+                    add_packet(c, r, k, layer);
+        };
+        const auto add_layers = [&](int c, int r, int k) {
+            for (int layer = resolutions_[c][r].layers; layer < layers; layer++) add_packet(c, r, k, layer);
         };
         switch (volume.progression) {
-            case CUDAENC_J2K_LRCP:  // one layer: alike
+            case CUDAENC_J2K_LRCP:
+                for (int layer = 0; layer < layers; layer++)
+                    for (int r = r0; r < r1; r++) add_layer(layer, r);
+                break;
             case CUDAENC_J2K_RLCP:
                 for (int r = r0; r < r1; r++)
-                    for (int c = c0; c < c1; c++)
-                        for (int k = 0; k < resolutions_[c][r].count(); k++) add(c, r, k);
+                    for (int layer = 0; layer < layers; layer++) add_layer(layer, r);
                 break;
             case CUDAENC_J2K_RPCL:
-                for (int r = r0; r < r1; r++) by_position(c0, c1, r, r + 1, add);
+                for (int r = r0; r < r1; r++) by_position(c0, c1, r, r + 1, add_layers);
                 break;
             case CUDAENC_J2K_PCRL:
-                by_position(c0, c1, r0, r1, add);
+                by_position(c0, c1, r0, r1, add_layers);
                 break;
             case CUDAENC_J2K_CPRL:
-                for (int c = c0; c < c1; c++) by_position(c, c + 1, r0, r1, add);
+                for (int c = c0; c < c1; c++) by_position(c, c + 1, r0, r1, add_layers);
                 break;
         }
+        for (int c = c0; c < c1; c++)
+            for (int r = r0; r < r1; r++) resolutions_[c][r].layers = std::max(resolutions_[c][r].layers, layers);
     }
 
     void begin_tile_part() {
@@ -222,22 +230,31 @@ class Builder {
         return x == 0 ? 0 : bits > 40 ? int64_t{1} << 55 : x << bits;
     }
 
-    void add_packet(int c, int r, int precinct) {
-        const Resolution &res = resolutions_[c][r];
+    void add_packet(int c, int r, int precinct, int layer) {
+        Resolution &res = resolutions_[c][r];
         cut_tile_part(c, r);
+        const uint32_t index = static_cast<uint32_t>(g_.packets.size());
         Packet packet{};
+        if (layer) {
+            packet = g_.packets[res.packets[precinct]];
+        } else {
+            res.packets[precinct] = index;
+            packet.first_block = static_cast<uint32_t>(g_.blocks.size());
+            packet.first_band = static_cast<uint32_t>(g_.precinct_bands.size());
+            const int64_t px = res.first_column + precinct % res.columns, py = res.first_row + precinct / res.columns;
+            for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) add_band(c, r, o, res, px, py);
+            packet.last_block = static_cast<uint32_t>(g_.blocks.size());
+            packet.last_band = static_cast<uint32_t>(g_.precinct_bands.size());
+        }
         packet.tile_part = static_cast<uint32_t>(g_.tile_parts.size() - 1);
-        packet.in_tile = static_cast<uint32_t>(g_.packets.size()) - first_packet_;
-        packet.first_block = static_cast<uint32_t>(g_.blocks.size());
-        packet.first_band = static_cast<uint32_t>(g_.precinct_bands.size());
-        const int64_t px = res.first_column + precinct % res.columns, py = res.first_row + precinct / res.columns;
-        for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) add_band(c, r, o, res, px, py);
-        packet.last_block = static_cast<uint32_t>(g_.blocks.size());
-        packet.last_band = static_cast<uint32_t>(g_.precinct_bands.size());
+        packet.in_tile = index - first_packet_;
+        packet.layer = static_cast<uint32_t>(layer);
+        packet.first_contribution = static_cast<uint32_t>(g_.contributions.size());
+        g_.contributions.insert(g_.contributions.end(), packet.last_block - packet.first_block, index);
         g_.packets.push_back(packet);
-        if (g_.blocks.size() > std::numeric_limits<int32_t>::max() ||
+        if (g_.contributions.size() > std::numeric_limits<int32_t>::max() ||
             g_.packets.size() > std::numeric_limits<int32_t>::max())
-            throw Error(CUDAENC_ERR_MEMORY, "the picture has more code-blocks than a session holds");
+            throw Error(CUDAENC_ERR_MEMORY, "the picture has more code-blocks and layers than a session holds");
     }
 
     // T.800 B.5 to B.7: the part of a sub-band in a precinct, cut into code-blocks.
@@ -286,7 +303,6 @@ class Builder {
                 b.planes = static_cast<uint8_t>(q.planes + p_.roi.shift);
                 b.lossy = !p_.reversible;
                 b.cell = static_cast<uint32_t>(g_.precinct_bands.size());
-                b.packet = static_cast<uint32_t>(g_.packets.size());
                 b.slot = g_.slot_bytes;
                 g_.slot_bytes += slot_layout(b.width, b.height, b.planes, p_.style).bytes;
                 add_roi_block(c, band_index(r, o), bx0, by0, bx1, by1);

@@ -16,6 +16,7 @@ struct Geometry {
     std::vector<CodeBlock> blocks;
     std::vector<PrecinctBand> precinct_bands;
     std::vector<Packet> packets;
+    std::vector<uint32_t> contributions;  // [contribution]: its packet
     std::vector<TilePart> tile_parts;
     std::vector<RoiBlock> roi_blocks;
     uint64_t samples;  // of all tile-components: values in the arrays that TileComponent::samples indexes

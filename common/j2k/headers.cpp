@@ -28,7 +28,7 @@ void put_cod(Bytes &out, const Params &p) {  // A.6.1
     out.put16(12 + (p.default_precincts ? 0 : p.levels + 1));
     out.put8((p.default_precincts ? 0 : 1) | (p.sop ? 2 : 0) | (p.eph ? 4 : 0));
     out.put8(p.progression);
-    out.put16(1);  // layers
+    out.put16(static_cast<uint32_t>(p.layers));
     out.put8(p.mct);
     out.put8(p.levels);
     out.put8(p.cblk_width_log2 - 2), out.put8(p.cblk_height_log2 - 2);

@@ -40,6 +40,9 @@ struct Slot {
     std::vector<uint32_t> offsets;              // of each block's bytes in its batch
     std::vector<std::vector<uint8_t>> batches;  // codewords of batch_blocks_ blocks
     std::vector<uint32_t> pass_bytes;           // [block * max_passes + pass]
+    std::vector<uint8_t> layer_passes;          // [layer * blocks + block]: see BlockLayers
+    std::vector<uint32_t> layer_bytes;
+    std::vector<LayerSet> layer_sets;  // [precinct's sub-band]
     std::vector<TagNode> nodes;
     std::vector<uint8_t> icc_profile;
     CudaencFrame frame;
@@ -63,6 +66,9 @@ class J2kCpuEncoder : public CpuEncoder {
             s.offsets.resize(g_.blocks.size());
             s.batches.resize((g_.blocks.size() + batch_blocks_ - 1) / batch_blocks_);
             s.pass_bytes.resize(g_.blocks.size() * g_.max_passes);
+            s.layer_passes.resize(g_.blocks.size() * p_.layers);
+            s.layer_bytes.resize(g_.blocks.size() * p_.layers);
+            s.layer_sets.resize(g_.precinct_bands.size());
             s.nodes.resize(g_.tag_tree_nodes);
         }
     }
@@ -218,7 +224,26 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
+    void end_layers(Slot &s) {
+        const uint32_t layers = static_cast<uint32_t>(p_.layers);
+        const size_t blocks = g_.blocks.size();
+        for (uint32_t layer = 0; layer < layers; layer++)
+            for (size_t b = 0; b < blocks; b++) {
+                const uint8_t *codeword = s.batches[b / batch_blocks_].data() + s.offsets[b];
+                const LayerEnd end =
+                    layer_end(layer, layers, s.coded[b].passes, s.coded[b].bytes, &s.pass_bytes[b * g_.max_passes],
+                              [&](uint32_t, uint32_t bytes) { return codeword[bytes - 1] == 0xFF; });
+                s.layer_passes[layer * blocks + b] = end.passes;
+                s.layer_bytes[layer * blocks + b] = end.bytes;
+            }
+    }
+
+    BlockLayers layers_of(const Slot &s, uint32_t block) const {
+        return {&s.layer_passes[block], &s.layer_bytes[block], g_.blocks.size()};
+    }
+
     PooledBuffer write_packet(Slot &s) {
+        end_layers(s);
         build_tag_trees(s);
         const uint32_t packets = static_cast<uint32_t>(g_.packets.size());
         std::vector<std::vector<uint8_t>> headers(packets);
@@ -228,8 +253,9 @@ class J2kCpuEncoder : public CpuEncoder {
                  i < std::min<uint32_t>(packets, (static_cast<uint32_t>(job) + 1) * 64); i++) {
                 headers[i] = packet_header(s, g_.packets[i]);
                 lengths[i] = headers[i].size();
+                const uint32_t layer = g_.packets[i].layer;
                 for (uint32_t b = g_.packets[i].first_block; b < g_.packets[i].last_block; b++)
-                    lengths[i] += s.coded[b].bytes;
+                    lengths[i] += layers_of(s, b).bytes_before(layer + 1) - layers_of(s, b).bytes_before(layer);
             }
         });
         // Tile-parts: their headers' and packets' places.
@@ -280,7 +306,9 @@ class J2kCpuEncoder : public CpuEncoder {
                 body = std::copy(headers[i].begin(), headers[i].end(), body);
                 for (uint32_t b = g_.packets[i].first_block; b < g_.packets[i].last_block; b++) {
                     const uint8_t *bytes = s.batches[b / batch_blocks_].data() + s.offsets[b];
-                    body = std::copy(bytes, bytes + s.coded[b].bytes, body);
+                    const BlockLayers layers = layers_of(s, b);
+                    body = std::copy(bytes + layers.bytes_before(g_.packets[i].layer),
+                                     bytes + layers.bytes_before(g_.packets[i].layer + 1), body);
                 }
             }
         });
@@ -289,11 +317,17 @@ class J2kCpuEncoder : public CpuEncoder {
     }
 
     void build_tag_trees(Slot &s) {
-        for (const PrecinctBand &cell : g_.precinct_bands) {
+        const uint32_t layers = static_cast<uint32_t>(p_.layers);
+        for (size_t band = 0; band < g_.precinct_bands.size(); band++) {
+            const PrecinctBand &cell = g_.precinct_bands[band];
+            LayerSet &set = s.layer_sets[band] = {};
             TagNode *level_nodes = &s.nodes[cell.nodes];
             for (uint32_t i = 0; i < cell.columns * cell.rows; i++) {
                 const uint32_t b = cell.first_block + i;
-                level_nodes[i] = tag_leaf(s.coded[b], g_.blocks[b].planes, i);
+                const BlockLayers block = layers_of(s, b);
+                level_nodes[i] = tag_leaf(block.first(layers), g_.blocks[b].planes - s.coded[b].planes, i);
+                for (uint32_t layer = 0; layer < layers; layer++)
+                    if (block.adds(layer)) set.add(layer);
             }
             for (int level = 1; level < tag_tree_levels(cell.columns, cell.rows); level++) {
                 const uint32_t below_columns = tag_tree_columns(cell.columns, level - 1),
@@ -311,14 +345,14 @@ class J2kCpuEncoder : public CpuEncoder {
 
     std::vector<uint8_t> packet_header(Slot &s, const Packet &packet) {
         HeaderBytes header;
-        bool any = false;
-        for (uint32_t b = packet.first_block; b < packet.last_block; b++) any |= s.coded[b].planes != 0;
+        const bool any = has_codewords(s.layer_sets.data(), packet, packet.layer);
+        const uint32_t empty_before = any ? empty_packets_before(s.layer_sets.data(), packet) : 0;
         header.put(any, 1);  // B.10.3: a packet of which nothing is coded is one bit
         for (uint32_t b = packet.first_block; any && b < packet.last_block; b++) {
             const CodeBlock &block = g_.blocks[b];
             const PrecinctBand &cell = g_.precinct_bands[block.cell];
-            put_block_header(header, cell, &s.nodes[cell.nodes], block.x, block.y, s.coded[b], p_.style,
-                             &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)]);
+            put_block_header(header, cell, &s.nodes[cell.nodes], block.x, block.y, layers_of(s, b), packet.layer,
+                             empty_before, p_.style, &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)]);
         }
         header.finish();
         if (p_.sop) {

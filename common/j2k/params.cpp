@@ -11,6 +11,7 @@
 #include "../hd.h"
 #include "../option_checks.h"
 #include "dwt.h"
+#include "layers.h"
 #include "profile.h"
 
 namespace cudaenc::j2k {
@@ -84,7 +85,7 @@ void parse_poc(Params &params, const char *text) {
         };
         within("resolutions", field[0], field[3], resolutions);
         within("components", field[1], field[4], components);
-        within("layers", 0, field[2], 1);
+        within("layers", 0, field[2], params.layers);
         params.poc.push_back({field[0], field[1], field[2], field[3], field[4],
                               static_cast<CudaencJ2kProgression>(name - std::begin(kProgressionNames))});
         at += used + (at[used] == '/');
@@ -94,9 +95,11 @@ void parse_poc(Params &params, const char *text) {
         for (int r = 0; r <= params.levels; r++)
             if (std::none_of(params.poc.begin(), params.poc.end(), [&](const ProgressionChange &change) {
                     return change.first_resolution <= r && r < change.last_resolution && change.first_component <= c &&
-                           c < change.last_component;
+                           c < change.last_component && change.last_layer == params.layers;
                 }))
-                refuse(format_string("poc '%s' leaves out resolution %d of component %d", text, r, c));
+                refuse(
+                    format_string("poc '%s' leaves out resolution %d of component %d%s", text, r, c,
+                                  params.layers > 1 ? format_string(" in layer %d", params.layers - 1).c_str() : ""));
 }
 
 // The 1-D filters that take the signal to one sub-band of `level`, on the input's grid.
@@ -252,6 +255,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     check_range("prog", options.prog, -1, CUDAENC_J2K_CPRL);
     check_range("quality", options.quality, 1, 100);
     check_range("levels", options.levels, -1, kMaxLevels);
+    check_range("layers", options.layers, 1, kMaxLayers);
     check_range("cblk_style", options.cblk_style, 0, static_cast<int>(kStyles) - 1);
     check_range("mct", options.mct, -1, 1);
     if (options.guard_bits != -1) check_range("guard_bits", options.guard_bits, 1, 7);
@@ -295,6 +299,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
         refuse(format_string("cblk_width %d x cblk_height %d is not allowed: a code-block has at most 4096 samples",
                              options.cblk_width, options.cblk_height));
     p.style = static_cast<uint32_t>(options.cblk_style);
+    p.layers = options.layers;
     const auto text_or_else = [](const char *option, const std::string &otherwise) {
         return option && *option ? std::string(option) : otherwise;
     };

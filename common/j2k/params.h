@@ -61,6 +61,7 @@ struct Params {
     bool default_precincts;
     bool reversible;
     bool mct;
+    int layers;
     CudaencJ2kProgression progression;
     std::vector<ProgressionChange> poc;  // empty: `progression` holds for all packets
     int tile_parts;                      // CudaencJ2kTileParts

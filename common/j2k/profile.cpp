@@ -133,6 +133,7 @@ void check_coding(const Profile &profile, const Rules &rules, const Params &p, c
         rules.demand(width == 32 && height == 32, blocks, "code-blocks are 32x32");
     rules.demand(!options.roi || !*options.roi, "roi", "there is no region of interest");
     rules.demand(!p.style, "cblk_style", "code-blocks have no style");
+    rules.demand(p.layers == 1, format_string("layers %d", p.layers), "there is one quality layer");
     for (int r = 0; r <= p.levels; r++) {
         const int side = r ? 8 : 7;
         rules.demand(p.precinct_width_log2[r] == side && p.precinct_height_log2[r] == side,

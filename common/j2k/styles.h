@@ -33,21 +33,20 @@ CUDAENC_HD constexpr bool ends_segment(uint32_t style, int pass) {
     return (style & kTermAll) || is_raw(style, pass) != is_raw(style, pass + 1);
 }
 
-// Calls body(first pass, passes, bytes) for each segment. pass_bytes[i]: bytes of the block up to the end of pass i;
-// read where segments end before the last pass.
+// Calls body(first pass, passes, bytes) for each segment, and for what [first, last) have of those that begin before or
+// end behind them. pass_bytes[i]: bytes of the block up to the end of pass i, read where segments end; `before` bytes
+// are those up to `first`, `bytes` those up to `last`.
 template <class Body>
-CUDAENC_HD void for_each_segment(uint32_t style, int passes, uint32_t bytes, const uint32_t *pass_bytes,
-                                 const Body &body) {
-    int first = 0;
-    uint32_t before = 0;
+CUDAENC_HD void for_each_segment(uint32_t style, int first, int last, uint32_t before, uint32_t bytes,
+                                 const uint32_t *pass_bytes, const Body &body) {
     if (style & (kTermAll | kBypass))
-        for (int pass = 0; pass < passes - 1; pass++) {
+        for (int pass = first; pass < last - 1; pass++) {
             if (!ends_segment(style, pass)) continue;
             body(first, pass + 1 - first, pass_bytes[pass] - before);
             first = pass + 1;
             before = pass_bytes[pass];
         }
-    body(first, passes - first, bytes - before);
+    if (first < last) body(first, last - first, bytes - before);
 }
 
 // The most segments that so many passes make.

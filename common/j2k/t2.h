@@ -1,10 +1,11 @@
-// Tier-2, T.800 Annex B.10: what a code-block adds to its packet's header. With one layer everything a block writes
-// follows from the tag-tree nodes above it and its own numbers, so blocks can be written in any order, each at its own
-// position. SPDX-License-Identifier: LGPL-2.1-or-later
+// Tier-2, T.800 Annex B.10: what a code-block adds to a packet's header. Everything it writes in any layer follows from
+// the tag-tree nodes above it and its own numbers, so blocks can be written in any order, each at its own position.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 
 #include "../hd.h"
+#include "layers.h"
 #include "styles.h"
 #include "tables.h"
 
@@ -18,24 +19,30 @@ struct CodedBlock {
     uint8_t reserved[2];
 };
 
-// A node of the two tag trees of a precinct's sub-band (T.800 B.10.2). Leaves that have nothing coded do not count.
+// A node of the two tag trees of a precinct's sub-band (T.800 B.10.2). Leaves that no layer includes do not count.
 struct TagNode {
-    uint32_t first;        // raster index of the first included leaf below the node; kNoLeaf: none is
-    uint32_t zero_planes;  // the fewest missing bit-planes of an included leaf below the node
+    uint32_t first;        // raster index of the first leaf below the node that `layer` includes
+    uint16_t layer;        // the first layer that includes a leaf below the node; kNoLayer: none does
+    uint16_t zero_planes;  // the fewest missing bit-planes of an included leaf below the node
 };
-constexpr uint32_t kNoLeaf = 0xFFFFFFFFu;
+CUDAENC_HD constexpr TagNode no_leaf() { return {0xFFFFFFFFu, kNoLayer, 0xFFFF}; }
 
-CUDAENC_HD TagNode tag_leaf(const CodedBlock &coded, int planes, uint32_t raster) {
-    return coded.planes ? TagNode{raster, static_cast<uint32_t>(planes - coded.planes)} : TagNode{kNoLeaf, 0xFFFFFFFFu};
+// layer: the first that includes it, or kNoLayer.
+CUDAENC_HD TagNode tag_leaf(uint32_t layer, int missing_planes, uint32_t raster) {
+    return layer == kNoLayer ? no_leaf()
+                             : TagNode{raster, static_cast<uint16_t>(layer), static_cast<uint16_t>(missing_planes)};
 }
 
 // The node at (x, y) of `level` from its children, which are columns x rows nodes at `below`.
 CUDAENC_HD TagNode tag_parent(const TagNode *below, uint32_t columns, uint32_t rows, uint32_t x, uint32_t y) {
-    TagNode node{kNoLeaf, 0xFFFFFFFFu};
+    TagNode node = no_leaf();
     for (uint32_t j = 2 * y; j < min_of(2 * y + 2, rows); j++)
         for (uint32_t i = 2 * x; i < min_of(2 * x + 2, columns); i++) {
             const TagNode &child = below[j * columns + i];
-            node.first = min_of(node.first, child.first);
+            if (child.layer < node.layer || (child.layer == node.layer && child.first < node.first)) {
+                node.first = child.first;
+                node.layer = child.layer;
+            }
             node.zero_planes = min_of(node.zero_planes, child.zero_planes);
         }
     return node;
@@ -48,10 +55,9 @@ struct BitCounter {
 };
 
 template <class Sink>
-CUDAENC_HD void put_zeros_and_one(Sink &sink, uint32_t zeros) {
-    for (; zeros >= 32; zeros -= 32) sink.put(0, 32);
+CUDAENC_HD void put_zeros(Sink &sink, uint32_t zeros) {
+    for (; zeros > 32; zeros -= 32) sink.put(0, 32);
     sink.put(0, static_cast<int>(zeros));
-    sink.put(1, 1);
 }
 
 // Number of coding passes, T.800 Table B.4: 1 to 164.
@@ -69,53 +75,83 @@ CUDAENC_HD void put_passes(Sink &sink, uint32_t passes) {
         sink.put(0xFF80 | (passes - 37), 16);
 }
 
-// Everything block `block` writes into its packet's header: inclusion, zero bit-planes, passes, a length for each
-// codeword segment (T.800 B.10.4 to B.10.7). nodes: of its precinct's sub-band; pass_bytes: see for_each_segment().
+// Everything a block writes into the header of its packet of `layer`: inclusion, zero bit-planes, passes, a length for
+// each codeword segment (T.800 B.10.4 to B.10.7). nodes: of its precinct's sub-band; empty_before: see
+// empty_packets_before(); pass_bytes: see for_each_segment(). An empty packet has nothing of it.
 template <class Sink>
 CUDAENC_HD void put_block_header(Sink &sink, const PrecinctBand &cell, const TagNode *nodes, uint32_t x, uint32_t y,
-                                 const CodedBlock &coded, uint32_t style = 0, const uint32_t *pass_bytes = nullptr) {
-    const uint32_t raster = y * cell.columns + x;
-    const int levels = tag_tree_levels(cell.columns, cell.rows);
-    // Both trees are walked from the root; a level's nodes lie behind those of the levels below it.
-    uint32_t base = 0;
-    for (int level = 0; level < levels - 1; level++)
-        base += tag_tree_columns(cell.columns, level) * tag_tree_columns(cell.rows, level);
-    const uint32_t root = base;
-    const auto down = [&](uint32_t from, int level) {  // where the level below `level` begins
-        return level ? from - tag_tree_columns(cell.columns, level - 1) * tag_tree_columns(cell.rows, level - 1) : 0;
+                                 const BlockLayers &block, uint32_t layer, uint32_t empty_before, uint32_t style,
+                                 const uint32_t *pass_bytes) {
+    const int before = block.passes_before(layer), passes = block.passes_before(layer + 1) - before;
+    if (before) {
+        sink.put(passes != 0, 1);
+        if (!passes) return;
+    } else {
+        const uint32_t raster = y * cell.columns + x;
+        const int levels = tag_tree_levels(cell.columns, cell.rows);
+        // Both trees are walked from the root; a level's nodes lie behind those of the levels below it.
+        uint32_t base = 0;
+        for (int level = 0; level < levels - 1; level++)
+            base += tag_tree_columns(cell.columns, level) * tag_tree_columns(cell.rows, level);
+        const uint32_t root = base;
+        const auto down = [&](uint32_t from, int level) {  // where the level below `level` begins
+            return level ? from - tag_tree_columns(cell.columns, level - 1) * tag_tree_columns(cell.rows, level - 1)
+                         : 0;
+        };
+        // Inclusion: a node's value is the first layer that includes a leaf below it. Packets before told the values
+        // below `layer`. While a node's value is not told, no leaf below it is included, so the first one to reach the
+        // node, in raster order, is its upper left one; it tells whether the value is this layer, and nothing follows
+        // below a node where it is not. Of empty packets' layers, which nobody told, the topmost of these nodes says
+        // that they are not it; those below begin at its value.
+        uint32_t untold = empty_before;
+        for (int level = levels - 1; level >= 0; base = down(base, level--)) {
+            const TagNode &node = nodes[base + (y >> level) * tag_tree_columns(cell.columns, level) + (x >> level)];
+            if (node.layer < layer) continue;
+            const bool included = node.layer == layer;
+            if (!((x | y) & ((1u << level) - 1))) {
+                put_zeros(sink, untold);
+                sink.put(included, 1);
+            }
+            if (!included) return;
+            untold = 0;
+        }
+        // Zero bit-planes: the first included leaf below a node tells how much more it is than its parent.
+        uint32_t known = 0;
+        base = root;
+        for (int level = levels - 1; level >= 0; base = down(base, level--)) {
+            const TagNode &node = nodes[base + (y >> level) * tag_tree_columns(cell.columns, level) + (x >> level)];
+            if (node.first == raster) {
+                put_zeros(sink, node.zero_planes - known);
+                sink.put(1, 1);
+            }
+            known = node.zero_planes;
+        }
+    }
+    put_passes(sink, static_cast<uint32_t>(passes));
+    // Lblock is 3 at first; each 1 adds one to the bits of all lengths, of this layer and those behind it, beyond
+    // floor(log2(passes)).
+    const auto for_each_length = [&](uint32_t of_layer, const auto &body) {
+        for_each_segment(style, block.passes_before(of_layer), block.passes_before(of_layer + 1),
+                         block.bytes_before(of_layer), block.bytes_before(of_layer + 1), pass_bytes,
+                         [&](int, int segment_passes, uint32_t bytes) {
+                             body(bytes, bit_width(static_cast<uint32_t>(segment_passes)) - 1);
+                         });
     };
-    // Inclusion in layer 0: a node is 0 where a leaf below it is included, else 1. The first leaf to reach a node in
-    // raster order is its upper left one, and it tells one bit; nothing follows below a 1.
-    for (int level = levels - 1; level >= 0; base = down(base, level--)) {
-        const TagNode &node = nodes[base + (y >> level) * tag_tree_columns(cell.columns, level) + (x >> level)];
-        const bool included = node.first != kNoLeaf;
-        if (!((x | y) & ((1u << level) - 1))) sink.put(included, 1);
-        if (!included) return;
+    int lblock = 3, lblock_before = 3;
+    for (uint32_t l = 0; l <= layer; l++) {
+        lblock_before = lblock;
+        for_each_length(l, [&](uint32_t bytes, int more) { lblock = max_of(lblock, bit_width(bytes) - more); });
     }
-    // Zero bit-planes: the first included leaf below a node tells how much more it is than its parent.
-    uint32_t known = 0;
-    base = root;
-    for (int level = levels - 1; level >= 0; base = down(base, level--)) {
-        const TagNode &node = nodes[base + (y >> level) * tag_tree_columns(cell.columns, level) + (x >> level)];
-        if (node.first == raster) put_zeros_and_one(sink, node.zero_planes - known);
-        known = node.zero_planes;
-    }
-    put_passes(sink, coded.passes);
-    // Lblock is 3; each 1 adds one to the bits of all lengths, beyond floor(log2(passes)).
-    const auto more = [](int segment_passes) { return bit_width(static_cast<uint32_t>(segment_passes)) - 1; };
-    int lblock = 3;
-    for_each_segment(style, coded.passes, coded.bytes, pass_bytes, [&](int, int segment_passes, uint32_t bytes) {
-        lblock = max_of(lblock, bit_width(bytes) - more(segment_passes));
-    });
-    sink.put((1u << (lblock - 3 + 1)) - 2, lblock - 3 + 1);
-    for_each_segment(style, coded.passes, coded.bytes, pass_bytes,
-                     [&](int, int segment_passes, uint32_t bytes) { sink.put(bytes, lblock + more(segment_passes)); });
+    const int increase = lblock - lblock_before;
+    sink.put((1u << (increase + 1)) - 2, increase + 1);
+    for_each_length(layer, [&](uint32_t bytes, int more) { sink.put(bytes, lblock + more); });
 }
 
-// The most bits that put_block_header() puts: 14 levels twice, 31 zero planes, 16 for passes, 2 x 20 for the length and
-// 20 for that of each further segment.
-CUDAENC_HD constexpr uint32_t most_block_header_bits(uint32_t style, int passes) {
-    return 128 + 20 * static_cast<uint32_t>(max_of(most_segments(style, passes), 1) - 1);
+// The most bits that put_block_header() puts for a block, in all layers together: once 14 levels, 31 zero planes and 20
+// for Lblock; 14 levels, 16 for passes and 24 for the length in each layer, and 20 for the length of each further
+// segment.
+CUDAENC_HD constexpr uint32_t most_block_header_bits(uint32_t style, int passes, uint32_t layers) {
+    return 64 * (layers + 1) + 20 * static_cast<uint32_t>(max_of(most_segments(style, passes), 1) - 1);
 }
 
 // SOP and EPH marker segments, T.800 A.8.
@@ -129,7 +165,8 @@ CUDAENC_HD uint32_t plt_bytes(uint64_t length) {
 }
 // Packets whose lengths share a PLT marker segment: five bytes each fit its 65535 in every case.
 constexpr uint32_t kPltPackets = 13000;
-constexpr uint32_t kPltHeaderBytes = 5;  // marker, Lplt, Zplt
+constexpr uint32_t kMaxPltSegments = 256;  // of a tile-part
+constexpr uint32_t kPltHeaderBytes = 5;    // marker, Lplt, Zplt
 constexpr uint32_t kSotBytes = 12, kSodBytes = 2;
 CUDAENC_HD uint32_t plt_segments(uint32_t packets) { return (packets + kPltPackets - 1) / kPltPackets; }
 

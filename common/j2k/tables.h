@@ -50,7 +50,6 @@ struct CodeBlock {
     uint8_t planes;  // M_b
     bool lossy;      // its last passes are coded where they are worth their bits: worth_coding()
     uint8_t reserved;
-    uint32_t packet;
 };
 
 // The coding passes of a block with `planes` magnitude bit-planes from the first that is not all zero (T.800 D.3): one
@@ -91,11 +90,15 @@ struct PrecinctBand {
     uint32_t nodes;          // where its tag-tree nodes begin, leaves first
 };
 
+// A layer of a precinct. What a block adds to a packet, in its header and behind it, is a contribution; they are
+// numbered in the order of the codestream, which with one layer is that of the blocks.
 struct Packet {
     uint32_t tile_part;                // its index in Geometry::tile_parts
     uint32_t in_tile;                  // its number among its tile's packets
     uint32_t first_block, last_block;  // [first, last)
     uint32_t first_band, last_band;    // of Geometry::precinct_bands
+    uint32_t layer;
+    uint32_t first_contribution;  // of as many as there are blocks
 };
 
 // In the order of the codestream: tile by tile.

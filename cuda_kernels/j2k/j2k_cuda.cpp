@@ -31,6 +31,9 @@ struct Slot : FrameSlot {
     DeviceArray<uint32_t> halves, quarters, coefficients;
     DeviceArray<uint8_t> slots, planes, passes, codestream;
     DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
+    DeviceArray<uint8_t> layer_passes;
+    DeviceArray<uint32_t> layer_bytes, added_bytes;
+    DeviceArray<LayerSet> layer_sets;
     DeviceArray<TagNode> nodes;
     DeviceArray<uint32_t> header_bits, raw, raw_states, segment_bytes, plt_bytes;
     DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
@@ -47,14 +50,16 @@ class DeviceEncoder : public DevicePipeline {
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
           setup_(device_) {
-        if (g_.blocks.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
-            throw Error(CUDAENC_ERR_MEMORY,
-                        "the picture has more code-blocks than a device session holds: choose larger ones");
+        if (g_.contributions.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
+            throw Error(
+                CUDAENC_ERR_MEMORY,
+                "the picture has more code-blocks than a device session holds: choose larger ones, or fewer layers");
         tile_components_ = upload_table(device_, setup_, g_.tile_components);
         blocks_ = upload_table(device_, setup_, g_.blocks);
         roi_blocks_ = upload_table(device_, setup_, g_.roi_blocks);
         bands_ = upload_table(device_, setup_, g_.precinct_bands);
         packet_table_ = upload_table(device_, setup_, g_.packets);
+        contributions_ = upload_table(device_, setup_, g_.contributions);
         tile_parts_ = upload_table(device_, setup_, g_.tile_parts);
         for (int i = 0; i < slots; i++) add_slot(make_slot());
         device_->synchronize(static_cast<Device::Stream>(setup_));
@@ -64,7 +69,8 @@ class DeviceEncoder : public DevicePipeline {
   private:
     std::unique_ptr<Slot> make_slot() {
         auto slot = std::make_unique<Slot>(device_);
-        const size_t blocks = g_.blocks.size(), packets = g_.packets.size(), segments = packets + g_.tile_parts.size();
+        const size_t blocks = g_.blocks.size(), contributions = g_.contributions.size(), packets = g_.packets.size(),
+                     segments = packets + g_.tile_parts.size();
         Slot &s = *slot;
         make(s.halves, p_.levels > 1 ? g_.halves : 0);
         make(s.quarters, p_.levels > 2 ? g_.quarters : 0);
@@ -78,25 +84,29 @@ class DeviceEncoder : public DevicePipeline {
         make(s.order, blocks);
         make(s.work, 2 * kWorkClasses);
         make(s.nodes, g_.tag_tree_nodes);
-        make(s.header_bits, blocks);
-        make(s.header_bits_before, blocks + 1);
-        make(s.raw, blocks * ((most_block_header_bits(p_.style, g_.max_passes) + 31) / 32) + packets + 2);
+        make(s.layer_passes, p_.layers > 1 ? contributions : 0);
+        make(s.layer_bytes, p_.layers > 1 ? contributions : 0);
+        make(s.added_bytes, contributions);
+        make(s.layer_sets, g_.precinct_bands.size());
+        make(s.header_bits, contributions);
+        make(s.header_bits_before, contributions + 1);
+        make(s.raw, blocks * ((most_block_header_bits(p_.style, g_.max_passes, layers()) + 31) / 32) + packets + 2);
         make(s.raw_states, s.raw.count());
         make(s.segment_bytes, segments);
         make(s.segments_before, segments + 1);
-        make(s.bytes_before, blocks + 1);
+        make(s.bytes_before, contributions + 1);
         if (p_.plt) {
             make(s.plt_bytes, packets);
             make(s.plt_before, packets + 1);
         }
-        make(s.partials, prefix_sum_partials(static_cast<uint32_t>(std::max(blocks, segments))));
+        make(s.partials, prefix_sum_partials(static_cast<uint32_t>(std::max(contributions, segments))));
         make(s.device_result, 1);
         size_t bits = 0;
         for (size_t c = 0; c < p_.components.size(); c++)
             bits += static_cast<size_t>(ceil_div(p_.width, p_.components[c].dx) *
                                         ceil_div(p_.height, p_.components[c].dy)) *
                     p_.components[c].depth;
-        make_codestream(s, bits / 8 + segments * 32 + blocks * 8 + header_.bytes.size() + 4096);
+        make_codestream(s, bits / 8 + segments * 32 + contributions * 8 + header_.bytes.size() + 4096);
         return slot;
     }
 
@@ -258,10 +268,13 @@ class DeviceEncoder : public DevicePipeline {
         t2.packets = packet_table_.data();
         t2.tile_parts = tile_parts_.data();
         t2.slots = s.slots.data();
+        t2.contributions = contributions_.data();
         t2.planes = s.planes.data();
-        t2.passes = s.passes.data();
-        t2.bytes = s.bytes.data();
+        t2.layer_passes = p_.layers > 1 ? s.layer_passes.data() : s.passes.data();
+        t2.layer_bytes = p_.layers > 1 ? s.layer_bytes.data() : s.bytes.data();
         t2.pass_bytes = s.pass_ends.data();
+        t2.layer_sets = s.layer_sets.data();
+        t2.bytes = s.added_bytes.data();
         t2.nodes = s.nodes.data();
         t2.header_bits = s.header_bits.data();
         t2.header_bits_before = s.header_bits_before.data();
@@ -273,6 +286,8 @@ class DeviceEncoder : public DevicePipeline {
         t2.plt_bytes = s.plt_bytes.data();
         t2.plt_before = s.plt_before.data();
         t2.block_count = block_count();
+        t2.layers = layers();
+        t2.contribution_count = contribution_count();
         t2.band_count = static_cast<uint32_t>(g_.precinct_bands.size());
         t2.packet_count = packet_count();
         t2.tile_part_count = tile_part_count();
@@ -283,15 +298,24 @@ class DeviceEncoder : public DevicePipeline {
         return t2;
     }
 
+    void end_layers(Slot &s) {
+        if (p_.layers > 1)
+            device_->launch(s.stream, {blocks_for(block_count(), kTier2Threads), layers()}, kTier2Threads,
+                            LayersParams{blocks_.data(), s.slots.data(), s.passes.data(), s.bytes.data(),
+                                         s.pass_ends.data(), s.layer_passes.data(), s.layer_bytes.data(), block_count(),
+                                         layers(), p_.style, g_.max_passes});
+    }
+
     void assemble_packets(Slot &s) {
         const Tier2Buffers t2 = tier2(s);
-        const unsigned by_block = blocks_for(block_count(), kTier2Threads);
+        const unsigned by_contribution = blocks_for(contribution_count(), kTier2Threads);
         device_->fill(s.stream, s.raw.data(), 0, s.raw.bytes());
-        sum(s, s.bytes.data(), s.bytes_before, block_count());
+        end_layers(s);
         device_->launch(s.stream, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
-        device_->launch(s.stream, {by_block}, kTier2Threads, HeaderBitsParams{t2});
-        sum(s, s.header_bits.data(), s.header_bits_before, block_count());
-        device_->launch(s.stream, {by_block}, kTier2Threads, WriteBitsParams{t2});
+        device_->launch(s.stream, {by_contribution}, kTier2Threads, HeaderBitsParams{t2});
+        sum(s, s.added_bytes.data(), s.bytes_before, contribution_count());
+        sum(s, s.header_bits.data(), s.header_bits_before, contribution_count());
+        device_->launch(s.stream, {by_contribution}, kTier2Threads, WriteBitsParams{t2});
         device_->launch(s.stream, {packet_count()}, kStuffingThreads, PacketSizesParams{t2});
         if (p_.plt) sum(s, s.plt_bytes.data(), s.plt_before, packet_count());
         device_->launch(s.stream, {blocks_for(tile_part_count(), kTier2Threads)}, kTier2Threads,
@@ -310,7 +334,7 @@ class DeviceEncoder : public DevicePipeline {
         device_->fill(s.stream, s.device_result.data(), 0, s.device_result.bytes());
         device_->launch(s.stream, {std::max(packet_count(), tile_part_count())}, kStuffingThreads,
                         WriteHeadersParams{t2, out});
-        const unsigned by_warp = blocks_for(uint64_t{block_count()} * 32, kTier2Threads);
+        const unsigned by_warp = blocks_for(uint64_t{contribution_count()} * 32, kTier2Threads);
         if (p_.style & kBypass)
             device_->launch(s.stream, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
         else
@@ -340,6 +364,8 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
+    uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
+    uint32_t contribution_count() const { return static_cast<uint32_t>(g_.contributions.size()); }
     uint32_t packet_count() const { return static_cast<uint32_t>(g_.packets.size()); }
     int components() const { return static_cast<int>(p_.components.size()); }
     uint32_t tile_part_count() const { return static_cast<uint32_t>(g_.tile_parts.size()); }
@@ -354,6 +380,7 @@ class DeviceEncoder : public DevicePipeline {
     DeviceArray<RoiBlock> roi_blocks_;
     DeviceArray<PrecinctBand> bands_;
     DeviceArray<Packet> packet_table_;
+    DeviceArray<uint32_t> contributions_;
     DeviceArray<TilePart> tile_parts_;
 };
 

@@ -1,6 +1,6 @@
-// Tier-2 and the final gather: tag trees, packet headers, tile-part headers, and every codeword at its place. What a
-// block adds is computed for all blocks at once; prefix sums of sizes in between (compact.h) give the places.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Tier-2 and the final gather: tag trees, packet headers, tile-part headers, and every codeword at its place. What
+// blocks add to packets is computed for all blocks and layers at once; prefix sums of sizes in between (compact.h) give
+// the places. SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../common/j2k/codestream.h"
 #include "../bits.cuh"
 #include "../device.cuh"
@@ -11,27 +11,74 @@ namespace cudaenc::j2k {
 DEVICE uint32_t global_thread() { return static_cast<uint32_t>(block_x()) * kTier2Threads + thread_x(); }
 DEVICE uint32_t global_warp() { return global_thread() / 32; }
 
-DEVICE CodedBlock coded_block(const Tier2Buffers &t2, uint32_t block) {
-    return {t2.bytes[block], t2.planes[block], t2.passes[block], {}};
+KERNEL(kTier2Threads, j2k_t2_layers, LayersParams)
+{
+    const uint32_t block = global_thread(), layer = static_cast<uint32_t>(block_y());
+    if (block >= p.block_count) return;
+    const uint32_t *pass_bytes = p.pass_bytes + static_cast<uint64_t>(block) * p.max_passes;
+    // Raw segments lie by themselves, and are not cut behind 0xFF.
+    const auto ends_with_ff = [&](uint32_t passes, uint32_t bytes) {
+        uint32_t mq_bytes = 0;
+        bool raw = false;
+        for_each_segment(p.style, 0, static_cast<int>(passes), 0, bytes, pass_bytes,
+                         [&](int first, int, uint32_t segment_bytes) {
+                             raw = is_raw(p.style, first);
+                             mq_bytes += raw ? 0 : segment_bytes;
+                         });
+        return !raw && mq_bytes && p.slots[p.blocks[block].slot + mq_bytes - 1] == 0xFF;
+    };
+    const LayerEnd end = layer_end(layer, p.layers, p.passes[block], p.bytes[block], pass_bytes, ends_with_ff);
+    const uint64_t i = static_cast<uint64_t>(layer) * p.block_count + block;
+    p.layer_passes[i] = end.passes;
+    p.layer_bytes[i] = end.bytes;
 }
 
-// What a block writes into its packet's header.
+DEVICE BlockLayers layers_of(const Tier2Buffers &t2, uint32_t block) {
+    return {t2.layer_passes + block, t2.layer_bytes + block, t2.block_count};
+}
+
+// What a block adds to a packet.
+struct Contribution {
+    const Packet &packet;
+    uint32_t block;
+};
+DEVICE Contribution contribution(const Tier2Buffers &t2, uint32_t i) {
+    const Packet &packet = t2.packets[t2.contributions[i]];
+    return {packet, packet.first_block + (i - packet.first_contribution)};
+}
+// The first contribution behind a packet's.
+DEVICE uint32_t last_contribution(const Packet &packet) {
+    return packet.first_contribution + (packet.last_block - packet.first_block);
+}
+
+// What a block writes into the header of a packet that is not empty.
 template <class Sink>
-DEVICE void put_block(Sink &sink, const Tier2Buffers &t2, uint32_t i) {
-    const CodeBlock &block = t2.blocks[i];
+DEVICE void put_block(Sink &sink, const Tier2Buffers &t2, const Contribution &c) {
+    const CodeBlock &block = t2.blocks[c.block];
     const PrecinctBand &cell = t2.bands[block.cell];
-    put_block_header(sink, cell, t2.nodes + cell.nodes, block.x, block.y, coded_block(t2, i), t2.style,
-                     t2.pass_bytes + static_cast<uint64_t>(i) * t2.max_passes);
+    put_block_header(sink, cell, t2.nodes + cell.nodes, block.x, block.y, layers_of(t2, c.block), c.packet.layer,
+                     empty_packets_before(t2.layer_sets, c.packet), t2.style,
+                     t2.pass_bytes + static_cast<uint64_t>(c.block) * t2.max_passes);
 }
 
 KERNEL(kTier2Threads, j2k_t2_tag_trees, TagTreesParams)
 {
+    SHARED(uint32_t, layers, kLayerWords);
+    if (thread_x() < kLayerWords) layers[thread_x()] = 0;
+    block_sync();
     const PrecinctBand cell = p.t2.bands[block_x()];
     TagNode *below = p.t2.nodes + cell.nodes;
     for (uint32_t i = thread_x(); i < cell.columns * cell.rows; i += kTier2Threads) {
         const uint32_t block = cell.first_block + i;
-        below[i] = tag_leaf(coded_block(p.t2, block), p.t2.blocks[block].planes, i);
+        const BlockLayers ends = layers_of(p.t2, block);
+        const uint32_t first = ends.first(p.t2.layers);
+        below[i] = tag_leaf(first, p.t2.blocks[block].planes - p.t2.planes[block], i);
+        for (uint32_t layer = first; layer < p.t2.layers; layer++)
+            if (ends.adds(layer) && !(layers[layer / 32] >> layer % 32 & 1))
+                atomic_or(&layers[layer / 32], 1u << layer % 32);
     }
+    block_sync();
+    if (thread_x() < kLayerWords) p.t2.layer_sets[block_x()].words[thread_x()] = layers[thread_x()];
     for (int level = 1; level < tag_tree_levels(cell.columns, cell.rows); level++) {
         block_sync();
         const uint32_t below_columns = tag_tree_columns(cell.columns, level - 1),
@@ -44,26 +91,14 @@ KERNEL(kTier2Threads, j2k_t2_tag_trees, TagTreesParams)
     }
 }
 
-// Whether anything is coded in a packet: the roots of its trees know.
-DEVICE bool has_codewords(const Tier2Buffers &t2, const Packet &packet) {
-    for (uint32_t i = packet.first_band; i < packet.last_band; i++) {
-        const PrecinctBand &cell = t2.bands[i];
-        uint32_t root = cell.nodes;
-        for (int level = 0; level < tag_tree_levels(cell.columns, cell.rows) - 1; level++)
-            root += tag_tree_columns(cell.columns, level) * tag_tree_columns(cell.rows, level);
-        if (t2.nodes[root].first != kNoLeaf) return true;
-    }
-    return false;
-}
-
 // A packet's header before stuffing: one bit that says whether anything is coded, then its blocks' bits. Headers begin
 // at whole words; one more word a packet makes up for the rounding.
 DEVICE uint64_t raw_word(const Tier2Buffers &t2, uint32_t packet) {
-    return t2.header_bits_before[t2.packets[packet].first_block] / 32 + packet;
+    return t2.header_bits_before[t2.packets[packet].first_contribution] / 32 + packet;
 }
 DEVICE uint32_t raw_bits(const Tier2Buffers &t2, const Packet &packet) {
-    return 1 +
-           static_cast<uint32_t>(t2.header_bits_before[packet.last_block] - t2.header_bits_before[packet.first_block]);
+    return 1 + static_cast<uint32_t>(t2.header_bits_before[last_contribution(packet)] -
+                                     t2.header_bits_before[packet.first_contribution]);
 }
 
 // Bits into words that others write too.
@@ -84,28 +119,30 @@ struct BitWriter {
 KERNEL(kTier2Threads, j2k_t2_header_bits, HeaderBitsParams)
 {
     const uint32_t i = global_thread();
-    if (i >= p.t2.block_count) return;
-    const CodeBlock &block = p.t2.blocks[i];
+    if (i >= p.t2.contribution_count) return;
+    const Contribution c = contribution(p.t2, i);
+    const uint32_t layer = c.packet.layer;
     BitCounter counter;
-    if (has_codewords(p.t2, p.t2.packets[block.packet])) put_block(counter, p.t2, i);
+    if (has_codewords(p.t2.layer_sets, c.packet, layer)) put_block(counter, p.t2, c);
     p.t2.header_bits[i] = counter.bits;
+    const BlockLayers ends = layers_of(p.t2, c.block);
+    p.t2.bytes[i] = ends.bytes_before(layer + 1) - ends.bytes_before(layer);
 }
 
 KERNEL(kTier2Threads, j2k_t2_write_bits, WriteBitsParams)
 {
     const uint32_t i = global_thread();
-    if (i >= p.t2.block_count) return;
-    const CodeBlock &block = p.t2.blocks[i];
-    const Packet &packet = p.t2.packets[block.packet];
-    if (raw_bits(p.t2, packet) == 1) return;
-    BitWriter writer{
-        p.t2.raw + raw_word(p.t2, block.packet),
-        1 + static_cast<uint32_t>(p.t2.header_bits_before[i] - p.t2.header_bits_before[packet.first_block])};
-    if (i == packet.first_block) {
+    if (i >= p.t2.contribution_count) return;
+    const Contribution c = contribution(p.t2, i);
+    if (raw_bits(p.t2, c.packet) == 1) return;
+    const uint32_t first = c.packet.first_contribution;
+    BitWriter writer{p.t2.raw + raw_word(p.t2, p.t2.contributions[i]),
+                     1 + static_cast<uint32_t>(p.t2.header_bits_before[i] - p.t2.header_bits_before[first])};
+    if (i == first) {
         writer.at = 0;
         writer.put(1, 1);
     }
-    put_block(writer, p.t2, i);
+    put_block(writer, p.t2, c);
 }
 
 // T.800 B.10.1: a zero bit is stuffed after each byte 0xFF and shifts all that follows, so which bytes are 0xFF depends
@@ -131,6 +168,11 @@ DEVICE uint32_t pass_word(uint32_t position, uint32_t runs, uint32_t &full) {
         full++;
     }
     return position - 32;
+}
+
+// Of a packet's codewords.
+DEVICE uint64_t codeword_bytes(const Tier2Buffers &t2, const Packet &packet) {
+    return t2.bytes_before[last_contribution(packet)] - t2.bytes_before[packet.first_contribution];
 }
 
 // A header word's state: where in it the next byte begins, and how many bits are stuffed before that.
@@ -191,9 +233,7 @@ KERNEL(kStuffingThreads, j2k_t2_packet_sizes, PacketSizesParams)
     // A header does not end with 0xFF: the bit stuffed after it makes one more byte.
     const uint32_t header = (bits + (state >> 4) + 7) / 8 + (p.t2.sop ? kSopBytes : 0) + (p.t2.eph ? kEphBytes : 0);
     p.t2.segment_bytes[packet_index + packet.tile_part + 1] = header;
-    if (p.t2.plt_bytes)
-        p.t2.plt_bytes[packet_index] =
-            plt_bytes(header + p.t2.bytes_before[packet.last_block] - p.t2.bytes_before[packet.first_block]);
+    if (p.t2.plt_bytes) p.t2.plt_bytes[packet_index] = plt_bytes(header + codeword_bytes(p.t2, packet));
 }
 
 // Writes the bytes of packet `index`'s header, with all threads of the block. Returns how many there are.
@@ -233,16 +273,16 @@ KERNEL(kTier2Threads, j2k_t2_tile_part_sizes, TilePartSizesParams)
     p.t2.segment_bytes[part.first_packet + i] = size;
 }
 
-// Where a segment begins in the codestream; first_block: the first that lies behind its beginning.
-DEVICE uint64_t segment_at(const Tier2Buffers &t2, const Codestream &out, uint32_t segment, uint32_t first_block) {
-    return out.main_header + t2.segments_before[segment] + t2.bytes_before[first_block];
+// Where a segment begins in the codestream; first: the first contribution that lies behind its beginning.
+DEVICE uint64_t segment_at(const Tier2Buffers &t2, const Codestream &out, uint32_t segment, uint32_t first) {
+    return out.main_header + t2.segments_before[segment] + t2.bytes_before[first];
 }
 DEVICE uint64_t codestream_bytes(const Tier2Buffers &t2, const Codestream &out) {
-    return segment_at(t2, out, t2.packet_count + t2.tile_part_count, t2.block_count) + 2;
+    return segment_at(t2, out, t2.packet_count + t2.tile_part_count, t2.contribution_count) + 2;
 }
-// The first block of a tile-part, or of what follows it.
-DEVICE uint32_t first_block_of(const Tier2Buffers &t2, uint32_t packet) {
-    return packet < t2.packet_count ? t2.packets[packet].first_block : t2.block_count;
+// The first contribution of a tile-part, or of what follows it.
+DEVICE uint32_t first_contribution_of(const Tier2Buffers &t2, uint32_t packet) {
+    return packet < t2.packet_count ? t2.packets[packet].first_contribution : t2.contribution_count;
 }
 
 // A thread-block owns a packet and, its first thread, a tile-part.
@@ -258,8 +298,10 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     }
     if (thread_x() == 0 && i < t2.tile_part_count) {
         const TilePart &part = t2.tile_parts[i];
-        const uint64_t begin = segment_at(t2, p.out, part.first_packet + i, first_block_of(t2, part.first_packet));
-        const uint64_t end = segment_at(t2, p.out, part.last_packet + i + 1, first_block_of(t2, part.last_packet));
+        const uint64_t begin =
+            segment_at(t2, p.out, part.first_packet + i, first_contribution_of(t2, part.first_packet));
+        const uint64_t end =
+            segment_at(t2, p.out, part.last_packet + i + 1, first_contribution_of(t2, part.last_packet));
         if (end - begin > 0xFFFFFFFFu) p.out.result->longest = end - begin;
         if (i < kLimitedTileParts) p.out.result->tile_parts[i] = end - begin;
         if (fits) {
@@ -270,7 +312,7 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     }
     if (i >= t2.packet_count || !fits) return;
     const Packet &packet = t2.packets[i];
-    uint8_t *at = p.out.data + segment_at(t2, p.out, i + packet.tile_part + 1, packet.first_block);
+    uint8_t *at = p.out.data + segment_at(t2, p.out, i + packet.tile_part + 1, packet.first_contribution);
     const uint32_t size = write_stuffed(t2, i, at + (t2.sop ? kSopBytes : 0));
     if (thread_x()) return;
     if (t2.sop) {
@@ -280,10 +322,10 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     if (t2.eph) put_be16(at + size, kEph);
     if (t2.plt_bytes) {
         const uint32_t first = t2.tile_parts[packet.tile_part].first_packet;
-        uint8_t *header = p.out.data + segment_at(t2, p.out, first + packet.tile_part, first_block_of(t2, first));
+        uint8_t *header =
+            p.out.data + segment_at(t2, p.out, first + packet.tile_part, first_contribution_of(t2, first));
         put_plt_length(header, i - first, t2.plt_before[i] - t2.plt_before[first],
-                       t2.segment_bytes[i + packet.tile_part + 1] + t2.bytes_before[packet.last_block] -
-                           t2.bytes_before[packet.first_block]);
+                       t2.segment_bytes[i + packet.tile_part + 1] + codeword_bytes(t2, packet));
     }
 }
 
@@ -303,38 +345,44 @@ DEVICE void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t size) {
     if (lane < size - tail) to[tail + lane] = from[tail + lane];
 }
 
-// Where block i's codewords go: behind its packet's header, where the segment after it would begin without the packet's
-// codewords.
-DEVICE uint8_t *codeword_place(const GatherParams &p, uint32_t i, const CodeBlock &block) {
-    const uint32_t tile_part = p.t2.packets[block.packet].tile_part;
-    return p.out.data + segment_at(p.t2, p.out, block.packet + tile_part + 2, i);
+// Where contribution i's codewords go: behind its packet's header, where the segment after it would begin without the
+// packet's codewords.
+DEVICE uint8_t *codeword_place(const GatherParams &p, uint32_t i, const Packet &packet) {
+    return p.out.data + segment_at(p.t2, p.out, p.t2.contributions[i] + packet.tile_part + 2, i);
 }
 
 KERNEL(kTier2Threads, j2k_t2_gather, GatherParams)
 {
     const Tier2Buffers &t2 = p.t2;
     const uint32_t i = global_warp();
-    if (i >= t2.block_count || codestream_bytes(t2, p.out) > p.out.capacity) return;
-    const CodeBlock &block = t2.blocks[i];
-    copy_bytes(codeword_place(p, i, block), t2.slots + block.slot, t2.bytes[i]);
+    if (i >= t2.contribution_count || codestream_bytes(t2, p.out) > p.out.capacity) return;
+    const Contribution c = contribution(t2, i);
+    copy_bytes(codeword_place(p, i, c.packet),
+               t2.slots + t2.blocks[c.block].slot + layers_of(t2, c.block).bytes_before(c.packet.layer), t2.bytes[i]);
 }
 
 KERNEL(kTier2Threads, j2k_t2_gather_with_raw, GatherWithRawParams)
 {
     const Tier2Buffers &t2 = p.t2;
     const uint32_t i = global_warp();
-    if (i >= t2.block_count || codestream_bytes(t2, p.out) > p.out.capacity) return;
-    const CodeBlock &block = t2.blocks[i];
-    uint8_t *to = codeword_place(p, i, block);
+    if (i >= t2.contribution_count || codestream_bytes(t2, p.out) > p.out.capacity) return;
+    const Contribution c = contribution(t2, i);
+    const CodeBlock &block = t2.blocks[c.block];
+    uint8_t *to = codeword_place(p, i, c.packet);
     const uint8_t *mq = t2.slots + block.slot;
     const uint8_t *raw = mq + slot_layout(block.width, block.height, block.planes, t2.style).raw;
-    const CodedBlock coded = coded_block(t2, i);
-    for_each_segment(t2.style, coded.passes, coded.bytes, t2.pass_bytes + static_cast<uint64_t>(i) * t2.max_passes,
+    const BlockLayers ends = layers_of(t2, c.block);
+    const uint32_t layer = c.packet.layer;
+    uint32_t earlier = ends.bytes_before(layer);  // of the segments from here on, in other layers
+    for_each_segment(t2.style, 0, ends.passes_before(layer + 1), 0, ends.bytes_before(layer + 1),
+                     t2.pass_bytes + static_cast<uint64_t>(c.block) * t2.max_passes,
                      [&](int first, int, uint32_t bytes) {
                          const uint8_t *&from = is_raw(t2.style, first) ? raw : mq;
-                         copy_bytes(to, from, bytes);
-                         to += bytes;
+                         const uint32_t skipped = min_of(earlier, bytes);
+                         copy_bytes(to, from + skipped, bytes - skipped);
+                         to += bytes - skipped;
                          from += bytes;
+                         earlier -= skipped;
                      });
 }
 

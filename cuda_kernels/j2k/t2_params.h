@@ -17,37 +17,55 @@ struct Tier2Buffers {
     const PrecinctBand *bands;
     const Packet *packets;
     const TilePart *tile_parts;
-    const uint8_t *slots;            // codewords: see slot_layout()
-    const uint8_t *planes, *passes;  // [block]: as Tier1Buffers has them
-    const uint32_t *bytes;           // [block]: of the codeword
-    const uint32_t *pass_bytes;      // [block * max_passes + pass]; read where there is a style
+    const uint32_t *contributions;  // [contribution]: its packet
+    const uint8_t *slots;           // codewords: see slot_layout()
+    const uint8_t *planes;          // [block]: as Tier1Buffers has them
+    const uint8_t *layer_passes;    // [layer * blocks + block]: see BlockLayers; with one layer Tier1Buffers::passes
+    const uint32_t *layer_bytes;    // [layer * blocks + block]; with one layer Tier1Buffers::bytes
+    const uint32_t *pass_bytes;     // [block * max_passes + pass]; read where there is a style
     TagNode *nodes;
-    uint32_t *header_bits;               // [block]: in its packet's header
-    const uint64_t *header_bits_before;  // [blocks + 1]
+    LayerSet *layer_sets;                // [precinct's sub-band]
+    uint32_t *header_bits;               // [contribution]: in its packet's header
+    const uint64_t *header_bits_before;  // [contributions + 1]
     uint32_t *raw_states;                // [words of raw]: see pack_state() in t2.cu
     uint32_t *raw;                       // packet headers' bits before stuffing; zero before
     uint32_t *segment_bytes;             // [packets + tile-parts], codewords not counted
     const uint64_t *segments_before;     // [packets + tile-parts + 1]
-    const uint64_t *bytes_before;        // [blocks + 1]
+    uint32_t *bytes;                     // [contribution]: of its codeword
+    const uint64_t *bytes_before;        // [contributions + 1]
     uint32_t *plt_bytes;                 // [packets]; nullptr: no PLT
     const uint64_t *plt_before;          // [packets + 1]
-    uint32_t block_count, band_count, packet_count, tile_part_count;
+    uint32_t block_count, layers, contribution_count, band_count, packet_count, tile_part_count;
     uint32_t sop, eph;
     uint32_t style;
     int32_t max_passes;
 };
 
-// Tag trees. A thread-block owns a precinct's sub-band. Grid: band_count.
+// Where several layers end. A thread owns a layer of a block: grid ceil(block_count / kTier2Threads) x layers.
+struct LayersParams {
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_layers"};
+    const CodeBlock *blocks;
+    const uint8_t *slots;
+    const uint8_t *passes;       // [block]
+    const uint32_t *bytes;       // [block]
+    const uint32_t *pass_bytes;  // [block * max_passes + pass]
+    uint8_t *layer_passes;       // [layer * blocks + block]
+    uint32_t *layer_bytes;       // [layer * blocks + block]
+    uint32_t block_count, layers;
+    uint32_t style;
+    int32_t max_passes;
+};
+// Tag trees, and which layers have something. A thread-block owns a precinct's sub-band. Grid: band_count.
 struct TagTreesParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tag_trees"};
     Tier2Buffers t2;
 };
-// Bits that blocks add to packet headers. A thread owns a block.
+// Bits that blocks add to packet headers, and their codewords' bytes. A thread owns a contribution.
 struct HeaderBitsParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_header_bits"};
     Tier2Buffers t2;
 };
-// The bits themselves, before stuffing. A thread owns a block.
+// The bits themselves, before stuffing. A thread owns a contribution.
 struct WriteBitsParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_write_bits"};
     Tier2Buffers t2;
@@ -83,7 +101,7 @@ struct WriteHeadersParams {
     Tier2Buffers t2;
     Codestream out;
 };
-// Codewords. A warp owns a block.
+// Codewords. A warp owns a contribution.
 struct GatherParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_gather"};
     Tier2Buffers t2;

@@ -112,9 +112,12 @@ class TagTree {
 };
 
 struct HeaderBlock {
-    bool included = false;
-    uint32_t zero_planes = 0, passes = 0;
-    std::vector<uint32_t> segments;  // their bytes
+    bool included = false;  // in any layer so far
+    uint32_t zero_planes = 0;
+    uint32_t passes = 0;             // in the layers before the packet's
+    uint32_t added = 0;              // in the packet
+    std::vector<uint32_t> segments;  // bytes that the packet has of each segment of which it has passes
+    int lblock = 3;
 };
 
 inline uint32_t read_passes(HeaderReader &in) {  // Table B.4
@@ -136,27 +139,57 @@ inline std::vector<uint32_t> segment_passes(uint32_t style, uint32_t passes) {
     return segments;
 }
 
-// A sub-band's blocks in the packet of the first layer, in raster order (B.10.3 to B.10.7).
-inline std::vector<HeaderBlock> read_band(HeaderReader &in, uint32_t columns, uint32_t rows, uint32_t style = 0) {
-    TagTree inclusion(columns, rows), zero_planes(columns, rows);
-    std::vector<HeaderBlock> blocks(size_t{columns} * rows);
-    const auto get = [&] { return in.bit() != 0; };
-    for (uint32_t y = 0; y < rows; y++)
-        for (uint32_t x = 0; x < columns && !in.overrun; x++) {
-            HeaderBlock &block = blocks[size_t{y} * columns + x];
-            block.included = inclusion.read(x, y, 1, get);
-            if (!block.included) continue;
-            while (!zero_planes.read(x, y, block.zero_planes + 1, get) && !in.overrun) block.zero_planes++;
-            block.passes = read_passes(in);
-            int lblock = 3;
-            while (in.bit() && !in.overrun) lblock++;
-            for (uint32_t passes : segment_passes(style, block.passes)) {
-                int length_bits = lblock;
+// The same of passes [first, last) alone: segments that begin before or end behind them are cut.
+inline std::vector<uint32_t> segment_passes(uint32_t style, uint32_t first, uint32_t last) {
+    std::vector<uint32_t> segments;
+    uint32_t at = 0;
+    for (uint32_t passes : segment_passes(style, last)) {
+        at += passes;
+        if (at > first) segments.push_back(at - first < passes ? at - first : passes);
+    }
+    return segments;
+}
+
+// A sub-band's blocks in the packets of a precinct, in raster order, a layer after the other (B.10.3 to B.10.7).
+class BandReader {
+  public:
+    BandReader(uint32_t columns, uint32_t rows, uint32_t style)
+        : columns_(columns),
+          style_(style),
+          inclusion_(columns, rows),
+          zero_planes_(columns, rows),
+          blocks(size_t{columns} * rows) {}
+    void read(HeaderReader &in, uint32_t layer) {
+        const auto get = [&] { return in.bit() != 0; };
+        for (size_t i = 0; i < blocks.size() && !in.overrun; i++) {
+            HeaderBlock &block = blocks[i];
+            const uint32_t x = static_cast<uint32_t>(i % columns_), y = static_cast<uint32_t>(i / columns_);
+            block.passes += block.added;
+            block.added = 0;
+            block.segments.clear();
+            if (block.included) {
+                if (!in.bit()) continue;
+            } else {
+                block.included = inclusion_.read(x, y, layer + 1, get);
+                if (!block.included) continue;
+                while (!zero_planes_.read(x, y, block.zero_planes + 1, get) && !in.overrun) block.zero_planes++;
+            }
+            block.added = read_passes(in);
+            while (in.bit() && !in.overrun) block.lblock++;
+            for (uint32_t passes : segment_passes(style_, block.passes, block.passes + block.added)) {
+                int length_bits = block.lblock;
                 while (passes >>= 1) length_bits++;
                 block.segments.push_back(in.bits(length_bits));
             }
         }
-    return blocks;
-}
+    }
+
+  private:
+    uint32_t columns_, style_;
+    TagTree inclusion_, zero_planes_;
+
+  public:
+    std::vector<HeaderBlock> blocks;
+};
 
 }  // namespace cudaenc::testing

@@ -187,6 +187,7 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
     o.cblk_width = 1 << width_log2;
     o.cblk_height = 1 << random.between(2, std::min(10, 12 - width_log2));
     if (random.one_in(2)) o.cblk_style = random.between(0, 63);
+    if (random.one_in(2)) o.layers = random.one_in(8) ? 100 : random.between(2, 7);
     o.guard_bits = random.between(1, 7);
     o.sop = random.between(0, 1), o.eph = random.between(0, 1), o.tlm = random.between(0, 1),
     o.plt = random.between(0, 1);
@@ -202,6 +203,7 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
         o.tile_parts = random.between(0, 3) & ~(o.prog == CUDAENC_J2K_RPCL ? CUDAENC_J2K_TILE_PART_COMPONENT : 0);
     else if (o.prog == CUDAENC_J2K_CPRL)
         o.tile_parts = random.one_in(2) ? CUDAENC_J2K_TILE_PART_COMPONENT : 0;
+    if (o.layers * (o.levels + 1) * format.components > 255) o.tile_parts = 0;
     const size_t roi = text.size() + 1;
     if (random.one_in(4)) {
         const int x = random.between(0, format.width - 1), y = random.between(0, format.height - 1);
@@ -211,12 +213,12 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
         o.guard_bits = std::min(o.guard_bits, 2);
     }
     const size_t poc = text.size() + 1;
-    if (random.one_in(4)) {  // some resolutions or components first; the rest, and those once more
+    if (random.one_in(4)) {  // some resolutions, components or layers first; the rest, and those once more
         const char *const orders[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cprl"};
         text += '\0';
-        text += format_string("0,0,1,%d,%d,%s/", random.between(1, o.levels + 1), random.between(1, format.components),
-                              random.of(orders)) +
-                format_string("0,0,1,%d,%d,%s", o.levels + 1, format.components, random.of(orders));
+        text += format_string("0,0,%d,%d,%d,%s/", random.between(1, o.layers), random.between(1, o.levels + 1),
+                              random.between(1, format.components), random.of(orders)) +
+                format_string("0,0,%d,%d,%d,%s", o.layers, o.levels + 1, format.components, random.of(orders));
         o.tile_parts = 0;
     }
     o.precincts = text.c_str();
@@ -273,10 +275,11 @@ inline std::string describe(const CudaencConfig &config) {
     const CudaencJ2kOptions &o = config.j2k;
     return format_string(
         "%dx%d, %d components, depth %d; tiles %dx%d, pred %d, quality %d, levels %d, blocks %dx%d, style %d, "
-        "precincts '%s', roi '%s', prog %d, poc '%s', tile_parts %d, mct %d, guard_bits %d, sop %d, eph %d, tlm %d, "
+        "precincts '%s', roi '%s', layers %d, prog %d, poc '%s', tile_parts %d, mct %d, guard_bits %d, sop %d, eph %d, "
+        "tlm %d, "
         "plt %d",
         f.width, f.height, f.components, f.component[0].depth, o.tile_width, o.tile_height, o.pred, o.quality, o.levels,
-        o.cblk_width, o.cblk_height, o.cblk_style, o.precincts ? o.precincts : "", o.roi ? o.roi : "", o.prog,
+        o.cblk_width, o.cblk_height, o.cblk_style, o.precincts ? o.precincts : "", o.roi ? o.roi : "", o.layers, o.prog,
         o.poc ? o.poc : "", o.tile_parts, o.mct, o.guard_bits, o.sop, o.eph, o.tlm, o.plt);
 }
 

@@ -44,7 +44,7 @@ class Reader {
     size_t size_;
 };
 
-// B.6 and B-15: precincts of all resolutions of all components of a tile.
+// B.6 and B-15: precincts of all resolutions of all components of a tile, in each layer.
 size_t packets_of_tile(const CudaencConfig &config, int tile_x, int tile_y, int tile_width, int tile_height) {
     const auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
     const CudaencFormat &f = config.format;
@@ -73,7 +73,7 @@ size_t packets_of_tile(const CudaencConfig &config, int tile_x, int tile_y, int 
                 count(tile_x, tile_width, f.width, f.component[c].log2_subsample_x, precinct.first) *
                 count(tile_y, tile_height, f.height, f.component[c].log2_subsample_y, precinct.second));
         }
-    return packets;
+    return packets * static_cast<size_t>(config.j2k.layers);
 }
 
 struct Parsed {
@@ -150,7 +150,7 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
                 const bool precincts = o.precincts && *o.precincts;
                 segment.expect((precincts ? 1u : 0u) | (o.sop ? 2u : 0u) | (o.eph ? 4u : 0u), 1, "Scod");
                 segment.expect(static_cast<uint64_t>(o.prog), 1, "the progression");
-                segment.expect(1, 2, "the number of layers");
+                segment.expect(static_cast<uint64_t>(o.layers), 2, "the number of layers");
                 const bool mct = o.mct == 1 || (o.mct < 0 && f.components >= 3 && f.color_model == CUDAENC_COLOR_RGB);
                 segment.expect(mct, 1, "the component transform");
                 segment.expect(static_cast<uint64_t>(o.levels), 1, "the number of levels");

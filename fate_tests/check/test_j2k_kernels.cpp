@@ -388,8 +388,37 @@ void put_bytes(std::vector<uint8_t> &out, uint64_t value, int bytes) {
 struct CodedPicture {
     std::vector<uint8_t> planes, passes;
     std::vector<uint32_t> bytes, pass_bytes;
+    std::vector<uint8_t> layer_passes;  // [layer * blocks + block]
+    std::vector<uint32_t> layer_bytes;
     std::vector<uint8_t> slots;
 };
+
+// Layers at random, some of them with little or nothing; the last one ends with the codewords.
+void make_layers(Random &random, const Params &p, const Geometry &g, CodedPicture &coded) {
+    const size_t blocks = g.blocks.size(), layers = static_cast<size_t>(p.layers);
+    coded.layer_passes.assign(blocks * layers, 0);
+    coded.layer_bytes.assign(blocks * layers, 0);
+    uint32_t passes = 0, bytes = 0;  // of the layers before
+    for (size_t layer = 0; layer < layers; layer++) {
+        const uint32_t rarity = random.one_in(3) ? 1000000 : random.below(8) + 1;
+        for (size_t b = 0; b < blocks; b++) {
+            if (layer) passes = coded.layer_passes[(layer - 1) * blocks + b];
+            if (layer) bytes = coded.layer_bytes[(layer - 1) * blocks + b];
+            const uint32_t all = coded.passes[b];
+            if (layer == layers - 1 && passes < all) {
+                passes = all;
+                bytes = coded.bytes[b];
+            } else if (passes < all && random.one_in(rarity)) {
+                passes += random.below(all - passes) + 1;
+                bytes = p.style || passes == all ? coded.pass_bytes[b * static_cast<size_t>(g.max_passes) + passes - 1]
+                                                 : bytes + random.below(coded.bytes[b] - bytes + 1);
+            }
+            coded.layer_passes[layer * blocks + b] = static_cast<uint8_t>(passes);
+            coded.layer_bytes[layer * blocks + b] = bytes;
+            passes = bytes = 0;
+        }
+    }
+}
 
 // Planes, lengths and codewords at random, many of them with long runs of ones in their headers.
 CodedPicture make_coded(Random &random, const Params &p, const Geometry &g) {
@@ -423,6 +452,7 @@ CodedPicture make_coded(Random &random, const Params &p, const Geometry &g) {
         }
         coded.bytes.push_back(sum);
     }
+    make_layers(random, p, g, coded);
     return coded;
 }
 
@@ -445,9 +475,14 @@ std::vector<uint8_t> codeword(const Params &p, const Geometry &g, const CodedPic
 std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const CodedPicture &coded) {
     const MainHeader header = make_main_header(p, g.tile_parts);
     std::vector<uint8_t> out = header.bytes;
-    const auto coded_block = [&](uint32_t b) {
-        return CodedBlock{coded.bytes[b], coded.planes[b], coded.passes[b], {}};
+    const uint32_t layers = static_cast<uint32_t>(p.layers);
+    const auto layers_of = [&](uint32_t b) {
+        return BlockLayers{&coded.layer_passes[b], &coded.layer_bytes[b], g.blocks.size()};
     };
+    std::vector<LayerSet> sets(g.precinct_bands.size());
+    for (uint32_t b = 0; b < g.blocks.size(); b++)
+        for (uint32_t layer = 0; layer < layers; layer++)
+            if (layers_of(b).adds(layer)) sets[g.blocks[b].cell].add(layer);
     uint32_t in_tile = 0;
     for (uint32_t t = 0; t < g.tile_parts.size(); t++) {
         const TilePart &tile_part = g.tile_parts[t];
@@ -456,15 +491,13 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
         for (uint32_t i = tile_part.first_packet; i < tile_part.last_packet; i++) {
             const Packet &packet = g.packets[i];
             HeaderBytes bits;
-            bool any = false;
-            for (uint32_t b = packet.first_block; b < packet.last_block; b++) any |= coded.planes[b] != 0;
+            const bool any = has_codewords(sets.data(), packet, packet.layer);
             bits.put(any, 1);
             for (uint32_t n = packet.first_band; any && n < packet.last_band; n++) {
                 const PrecinctBand &cell = g.precinct_bands[n];
                 std::vector<TagNode> nodes;
-                for (uint32_t j = 0; j < cell.columns * cell.rows; j++)
-                    nodes.push_back(
-                        tag_leaf(coded_block(cell.first_block + j), g.blocks[cell.first_block + j].planes, j));
+                for (uint32_t j = 0, b = cell.first_block; j < cell.columns * cell.rows; j++, b++)
+                    nodes.push_back(tag_leaf(layers_of(b).first(layers), g.blocks[b].planes - coded.planes[b], j));
                 size_t below = 0;
                 for (int level = 1; level < tag_tree_levels(cell.columns, cell.rows); level++) {
                     const uint32_t c = tag_tree_columns(cell.columns, level - 1),
@@ -476,7 +509,8 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
                 }
                 for (uint32_t j = 0; j < cell.columns * cell.rows; j++)
                     put_block_header(bits, cell, nodes.data(), j % cell.columns, j / cell.columns,
-                                     coded_block(cell.first_block + j), p.style,
+                                     layers_of(cell.first_block + j), packet.layer,
+                                     empty_packets_before(sets.data(), packet), p.style,
                                      &coded.pass_bytes[(cell.first_block + j) * static_cast<size_t>(g.max_passes)]);
             }
             bits.finish();
@@ -487,7 +521,8 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
             if (p.eph) put_bytes(bytes, 0xFF92, 2);
             for (uint32_t b = packet.first_block; b < packet.last_block; b++) {
                 const std::vector<uint8_t> word = codeword(p, g, coded, b);
-                bytes.insert(bytes.end(), word.begin(), word.end());
+                bytes.insert(bytes.end(), word.begin() + layers_of(b).bytes_before(packet.layer),
+                             word.begin() + layers_of(b).bytes_before(packet.layer + 1));
             }
             packets.push_back(bytes);
         }
@@ -527,23 +562,28 @@ unsigned blocks_for(size_t work, size_t threads) { return static_cast<unsigned>(
 void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded) {
     const std::vector<uint8_t> expected = assemble_on_host(p, g, coded);
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), packets = static_cast<uint32_t>(g.packets.size()),
-                   tile_parts = static_cast<uint32_t>(g.tile_parts.size());
+                   contributions = static_cast<uint32_t>(g.contributions.size()),
+                   layers = static_cast<uint32_t>(p.layers), tile_parts = static_cast<uint32_t>(g.tile_parts.size());
     const Guarded<CodeBlock> block_table(device, g.blocks);
     const Guarded<PrecinctBand> bands(device, g.precinct_bands);
     const Guarded<Packet> packet_table(device, g.packets);
     const Guarded<TilePart> tile_part_table(device, g.tile_parts);
-    const Guarded<uint8_t> slots(device, coded.slots), planes(device, coded.planes), passes(device, coded.passes);
-    const Guarded<uint32_t> bytes(device, coded.bytes), header_bits(device, size_t{blocks}),
-        raw(device,
-            std::vector<uint32_t>(blocks * ((most_block_header_bits(p.style, g.max_passes) + 31) / 32) + packets + 2)),
+    const Guarded<uint32_t> contribution_table(device, g.contributions);
+    const Guarded<uint8_t> slots(device, coded.slots), planes(device, coded.planes),
+        layer_passes(device, coded.layer_passes);
+    const Guarded<uint32_t> layer_bytes(device, coded.layer_bytes), bytes(device, size_t{contributions}),
+        header_bits(device, size_t{contributions}),
+        raw(device, std::vector<uint32_t>(blocks * ((most_block_header_bits(p.style, g.max_passes, layers) + 31) / 32) +
+                                          packets + 2)),
         pass_bytes(device, coded.pass_bytes), segment_bytes(device, size_t{packets} + tile_parts),
         plt_bytes(device, size_t{p.plt ? packets : 0});
     const Guarded<uint32_t> raw_states(device, raw.count());
     const Guarded<TagNode> nodes(device, size_t{g.tag_tree_nodes});
-    const Guarded<uint64_t> header_bits_before(device, size_t{blocks} + 1),
-        segments_before(device, size_t{packets} + tile_parts + 1), bytes_before(device, size_t{blocks} + 1),
+    const Guarded<LayerSet> layer_sets(device, g.precinct_bands.size());
+    const Guarded<uint64_t> header_bits_before(device, size_t{contributions} + 1),
+        segments_before(device, size_t{packets} + tile_parts + 1), bytes_before(device, size_t{contributions} + 1),
         plt_before(device, size_t{packets} + 1),
-        partials(device, prefix_sum_partials(std::max(blocks, packets + tile_parts)));
+        partials(device, prefix_sum_partials(std::max(contributions, packets + tile_parts)));
     const Guarded<CodestreamResult> result(device, std::vector<CodestreamResult>(1));
     Tier2Buffers t2{};
     t2.blocks = block_table.data();
@@ -551,8 +591,11 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     t2.packets = packet_table.data();
     t2.tile_parts = tile_part_table.data();
     t2.slots = slots.data();
+    t2.contributions = contribution_table.data();
     t2.planes = planes.data();
-    t2.passes = passes.data();
+    t2.layer_passes = layer_passes.data();
+    t2.layer_bytes = layer_bytes.data();
+    t2.layer_sets = layer_sets.data();
     t2.bytes = bytes.data();
     t2.pass_bytes = pass_bytes.data();
     t2.style = p.style;
@@ -568,6 +611,8 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     t2.plt_bytes = p.plt ? plt_bytes.data() : nullptr;
     t2.plt_before = p.plt ? plt_before.data() : nullptr;
     t2.block_count = blocks;
+    t2.layers = layers;
+    t2.contribution_count = contributions;
     t2.band_count = static_cast<uint32_t>(g.precinct_bands.size());
     t2.packet_count = packets;
     t2.tile_part_count = tile_parts;
@@ -576,12 +621,12 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     const auto sum = [&](const uint32_t *sizes, const Guarded<uint64_t> &before, uint32_t count) {
         prefix_sum(*device, nullptr, sizes, before.data(), count, partials.data());
     };
-    const unsigned by_block = blocks_for(blocks, kTier2Threads);
-    sum(bytes.data(), bytes_before, blocks);
+    const unsigned by_contribution = blocks_for(contributions, kTier2Threads);
     device->launch(nullptr, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
-    device->launch(nullptr, {by_block}, kTier2Threads, HeaderBitsParams{t2});
-    sum(header_bits.data(), header_bits_before, blocks);
-    device->launch(nullptr, {by_block}, kTier2Threads, WriteBitsParams{t2});
+    device->launch(nullptr, {by_contribution}, kTier2Threads, HeaderBitsParams{t2});
+    sum(bytes.data(), bytes_before, contributions);
+    sum(header_bits.data(), header_bits_before, contributions);
+    device->launch(nullptr, {by_contribution}, kTier2Threads, WriteBitsParams{t2});
     device->launch(nullptr, {packets}, kStuffingThreads, PacketSizesParams{t2});
     if (p.plt) sum(plt_bytes.data(), plt_before, packets);
     device->launch(nullptr, {blocks_for(tile_parts, kTier2Threads)}, kTier2Threads, TilePartSizesParams{t2});
@@ -596,7 +641,7 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
         const Codestream out{data.data(), data.count(), static_cast<uint32_t>(header.bytes.size()), header.tlm,
                              result.data()};
         device->launch(nullptr, {std::max(packets, tile_parts)}, kStuffingThreads, WriteHeadersParams{t2, out});
-        const unsigned by_warp = blocks_for(size_t{blocks} * 32, kTier2Threads);
+        const unsigned by_warp = blocks_for(size_t{contributions} * 32, kTier2Threads);
         if (p.style & kBypass)
             device->launch(nullptr, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
         else
@@ -615,8 +660,9 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     plt_bytes.read("PLT"), header_bits_before.read("header bits before"), segments_before.read("segments before");
     bytes_before.read("bytes before"), plt_before.read("PLT before"), partials.read("partial sums");
     EXPECT(pass_bytes.read("bytes of passes") == coded.pass_bytes, "bytes of passes");
-    EXPECT(slots.read("slots") == coded.slots && bytes.read("bytes") == coded.bytes &&
-               planes.read("planes") == coded.planes && passes.read("passes") == coded.passes,
+    bytes.read("bytes"), layer_sets.read("layers of sub-bands");
+    EXPECT(slots.read("slots") == coded.slots && layer_bytes.read("bytes of layers") == coded.layer_bytes &&
+               planes.read("planes") == coded.planes && layer_passes.read("passes of layers") == coded.layer_passes,
            "what tier-2 only reads");
 }
 
@@ -643,6 +689,7 @@ START_TEST(long_packet_headers_on_the_device) {
         options.pred = CUDAENC_J2K_DWT53;
         options.plt = options.eph = 1;
         if (repeat % 2) options.cblk_style = CUDAENC_J2K_TERMALL;
+        options.layers = repeat == 1 ? 4 : 1;
         const Params params = make_params(make_format(211, 157, 1, 16, false, CUDAENC_COLOR_GRAY), options);
         const Geometry geometry = make_geometry(params);
         CodedPicture coded = make_coded(random, params, geometry);
@@ -654,6 +701,7 @@ START_TEST(long_packet_headers_on_the_device) {
                 coded.pass_bytes[i * static_cast<size_t>(geometry.max_passes) + static_cast<size_t>(k)] =
                     coded.bytes[i] = params.style ? 7 * static_cast<uint32_t>(k + 1) : 127;
         }
+        make_layers(random, params, geometry, coded);
         check_tier2(device, params, geometry, coded);
     }
 }

@@ -278,7 +278,7 @@ Coded code(const Block &b, uint32_t style = 0, bool lossy = false) {
     uint32_t mq_bytes = 0, mq_pairs = 0;
     auto byte = coded.bytes.begin();
     if (passes)
-        for_each_segment(style, passes, static_cast<uint32_t>(coded.bytes.size()), coded.pass_bytes.data(),
+        for_each_segment(style, 0, passes, 0, static_cast<uint32_t>(coded.bytes.size()), coded.pass_bytes.data(),
                          [&](int first, int count, uint32_t bytes) {
                              segments++;
                              const bool raw = is_raw(style, first);

@@ -60,13 +60,25 @@ struct Band {
     std::vector<CodedBlock> coded;
     uint32_t style;
     std::vector<std::array<uint32_t, 3 * kMaxPlanes>> pass_bytes;  // of each block
+    uint32_t layers;
+    std::vector<uint8_t> layer_passes;  // [layer * blocks + block]: of the layers up to this
+    std::vector<uint32_t> layer_bytes;
     std::vector<TagNode> nodes;
+    std::vector<LayerSet> sets;  // one
+
+    uint32_t count() const { return cell.columns * cell.rows; }
+    BlockLayers block(uint32_t i) const { return {&layer_passes[i], &layer_bytes[i], count()}; }
 };
 
 void build_nodes(Band &band) {
     const uint32_t columns = band.cell.columns, rows = band.cell.rows;
     band.nodes.clear();
-    for (uint32_t i = 0; i < columns * rows; i++) band.nodes.push_back(tag_leaf(band.coded[i], band.planes[i], i));
+    band.sets.assign(1, {});
+    for (uint32_t i = 0; i < band.count(); i++) {
+        band.nodes.push_back(tag_leaf(band.block(i).first(band.layers), band.planes[i] - band.coded[i].planes, i));
+        for (uint32_t l = 0; l < band.layers; l++)
+            if (band.block(i).adds(l)) band.sets[0].add(l);
+    }
     size_t below = 0;
     for (int level = 1; level < tag_tree_levels(columns, rows); level++) {
         const uint32_t c = tag_tree_columns(columns, level - 1), r = tag_tree_columns(rows, level - 1);
@@ -78,11 +90,32 @@ void build_nodes(Band &band) {
     ck_assert_uint_eq(below + 1, band.nodes.size());  // one root
 }
 
+// All of a block's passes, or as many as there are up to a random one, are in the layers up to each; of some layers
+// few blocks have any, or none.
+void make_layers(Random &random, Band &band) {
+    const uint32_t count = band.count();
+    band.layer_passes.resize(size_t{count} * band.layers);
+    band.layer_bytes.resize(size_t{count} * band.layers);
+    std::vector<uint32_t> rarity(band.layers);  // one block in so many has more passes than before
+    for (uint32_t &r : rarity) r = random.one_in(3) ? 1000000 : 1u << random.between(0, 7);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t l = 0, passes = 0; l < band.layers; l++) {
+            const uint32_t all = band.coded[i].passes;
+            if (l == band.layers - 1)
+                passes = all;
+            else if (random.one_in(rarity[l]))
+                passes += random.below(all - passes + 1) >> random.between(0, 4);
+            band.layer_passes[l * count + i] = static_cast<uint8_t>(passes);
+            band.layer_bytes[l * count + i] = passes ? band.pass_bytes[i][passes - 1] : 0;
+        }
+}
+
 // `share` of 16 blocks are included.
-Band make_band(Random &random, uint32_t columns, uint32_t rows, uint32_t share) {
+Band make_band(Random &random, uint32_t columns, uint32_t rows, uint32_t share, uint32_t layers) {
     Band band{};
     band.style = random.one_in(2) ? 0 : random.below(kStyles);
     band.cell = {0, columns, rows, 0};
+    band.layers = layers;
     const int planes = random.between(1, kMaxPlanes);
     const bool alike = random.one_in(4);
     for (uint32_t i = 0; i < columns * rows; i++) {
@@ -96,15 +129,18 @@ Band make_band(Random &random, uint32_t columns, uint32_t rows, uint32_t share) 
             ends[static_cast<size_t>(k)] = k < passes - 1 ? random.below(bytes + 1) : bytes;
         std::sort(ends.begin(), ends.begin() + passes);
     }
+    make_layers(random, band);
     build_nodes(band);
     return band;
 }
 
-// The bytes of a block's segments.
-std::vector<uint32_t> segments(const Band &band, uint32_t block) {
+// The bytes that a layer has of a block's segments.
+std::vector<uint32_t> segments(const Band &band, uint32_t block, uint32_t layer) {
     std::vector<uint32_t> bytes;
-    uint32_t pass = 0, before = 0;
-    for (const uint32_t count : segment_passes(band.style, band.coded[block].passes)) {
+    const uint32_t first = static_cast<uint32_t>(band.block(block).passes_before(layer)),
+                   last = static_cast<uint32_t>(band.block(block).passes_before(layer + 1));
+    uint32_t pass = first, before = first ? band.pass_bytes[block][first - 1] : 0;
+    for (const uint32_t count : segment_passes(band.style, first, last)) {
         const uint32_t end = band.pass_bytes[block][(pass += count) - 1];
         bytes.push_back(end - before);
         before = end;
@@ -112,88 +148,157 @@ std::vector<uint32_t> segments(const Band &band, uint32_t block) {
     return bytes;
 }
 
-// The header's bits as a sequential encoder makes them.
-std::string textbook_bits(const Band &band) {
+// The headers' bits, of each layer, as a sequential encoder makes them; of an empty packet none.
+std::vector<std::string> textbook_bits(const Band &band) {
     const uint32_t columns = band.cell.columns, rows = band.cell.rows;
     TagTree inclusion(columns, rows), zero_planes(columns, rows);
-    for (uint32_t i = 0; i < columns * rows; i++) {
-        inclusion.set(i % columns, i / columns, band.coded[i].planes ? 0 : 1);
-        zero_planes.set(i % columns, i / columns, static_cast<uint32_t>(band.planes[i] - band.coded[i].planes));
+    std::vector<int> lblocks(band.count(), 3);
+    for (uint32_t i = 0; i < band.count(); i++) {
+        const CodedBlock &coded = band.coded[i];
+        uint32_t first = 0;
+        while (first < band.layers && !band.layer_passes[first * band.count() + i]) first++;
+        inclusion.set(i % columns, i / columns, first);
+        zero_planes.set(i % columns, i / columns,
+                        coded.planes ? static_cast<uint32_t>(band.planes[i] - coded.planes) : 1000);
     }
     inclusion.fill();
     zero_planes.fill();
-    std::string bits;
-    const auto put = [&](bool bit) { bits += bit ? '1' : '0'; };
-    for (uint32_t i = 0; i < columns * rows; i++) {
-        const CodedBlock &coded = band.coded[i];
-        const uint32_t x = i % columns, y = i / columns;
-        inclusion.write(x, y, 1, put);
-        if (!coded.planes) continue;
-        for (int t = 1; t <= band.planes[i] - coded.planes + 1; t++)
-            zero_planes.write(x, y, static_cast<uint32_t>(t), put);
-        const uint32_t passes = coded.passes;
-        bits += passes_code(passes);
-        // B.10.7.2: Lblock grows as far as the longest segment asks for.
-        const std::vector<uint32_t> bytes = segments(band, i), counts = segment_passes(band.style, passes);
-        const auto log2 = [](uint32_t n) { return n > 1 ? 31 - __builtin_clz(n) : 0; };
-        int lblock = 3;
-        for (size_t k = 0; k < bytes.size(); k++)
-            for (; uint64_t{bytes[k]} >> (lblock + log2(counts[k])); lblock++) bits += '1';
-        bits += '0';
-        for (size_t k = 0; k < bytes.size(); k++) bits += binary(bytes[k], lblock + log2(counts[k]));
+    std::vector<std::string> layers(band.layers);
+    for (uint32_t layer = 0; layer < band.layers; layer++) {
+        std::string &bits = layers[layer];
+        const auto put = [&](bool bit) { bits += bit ? '1' : '0'; };
+        const auto passes_up_to = [&](uint32_t i, int l) {
+            return l < 0 ? 0u : band.layer_passes[static_cast<uint32_t>(l) * band.count() + i];
+        };
+        bool any = false;
+        for (uint32_t i = 0; i < band.count(); i++)
+            any |= passes_up_to(i, static_cast<int>(layer)) != passes_up_to(i, static_cast<int>(layer) - 1);
+        for (uint32_t i = 0; any && i < band.count(); i++) {
+            const uint32_t x = i % columns, y = i / columns, before = passes_up_to(i, static_cast<int>(layer) - 1),
+                           passes = passes_up_to(i, static_cast<int>(layer)) - before;
+            if (before)
+                put(passes != 0);
+            else
+                inclusion.write(x, y, layer + 1, put);
+            if (!passes) continue;
+            if (!before)
+                for (int t = 1; t <= band.planes[i] - band.coded[i].planes + 1; t++)
+                    zero_planes.write(x, y, static_cast<uint32_t>(t), put);
+            bits += passes_code(passes);
+            // B.10.7.2: Lblock grows as far as the longest segment asks for.
+            const std::vector<uint32_t> bytes = segments(band, i, layer),
+                                        counts = segment_passes(band.style, before, before + passes);
+            const auto log2 = [](uint32_t n) { return n > 1 ? 31 - __builtin_clz(n) : 0; };
+            for (size_t k = 0; k < bytes.size(); k++)
+                for (; uint64_t{bytes[k]} >> (lblocks[i] + log2(counts[k])); lblocks[i]++) bits += '1';
+            bits += '0';
+            for (size_t k = 0; k < bytes.size(); k++) bits += binary(bytes[k], lblocks[i] + log2(counts[k]));
+        }
     }
-    return bits;
+    return layers;
 }
 
 void check_band(const Band &band) {
-    const uint32_t columns = band.cell.columns, count = columns * band.cell.rows;
-    TextSink sink;
-    HeaderBytes header;
-    for (uint32_t i = 0; i < count; i++) {
-        BitCounter counter;
-        const size_t before = sink.bits.size();
-        const auto put = [&](auto &to) {
-            put_block_header(to, band.cell, band.nodes.data(), i % columns, i / columns, band.coded[i], band.style,
-                             band.pass_bytes[i].data());
-        };
-        put(sink);
-        put(counter);
-        put(header);
-        EXPECT(sink.bits.size() - before == counter.bits, "block %u: %u bits counted", i, counter.bits);
-        EXPECT(counter.bits <= most_block_header_bits(band.style, band.coded[i].passes), "block %u has %u bits", i,
-               counter.bits);
+    const uint32_t columns = band.cell.columns, count = band.count();
+    Packet packet{};
+    packet.last_band = 1;
+    const std::vector<std::string> textbook = textbook_bits(band);
+    BandReader band_reader(columns, band.cell.rows, band.style);
+    std::vector<uint32_t> counted(count);
+    for (packet.layer = 0; packet.layer < band.layers; packet.layer++) {
+        const uint32_t layer = packet.layer;
+        TextSink sink;
+        HeaderBytes header;
+        const bool any = has_codewords(band.sets.data(), packet, layer);
+        EXPECT(any == !textbook[layer].empty(), "layer %u: empty", layer);
+        if (!any) continue;
+        const uint32_t empty = empty_packets_before(band.sets.data(), packet);
+        for (uint32_t i = 0; i < count; i++) {
+            BitCounter counter;
+            const size_t before = sink.bits.size();
+            const auto put = [&](auto &to) {
+                put_block_header(to, band.cell, band.nodes.data(), i % columns, i / columns, band.block(i), layer,
+                                 empty, band.style, band.pass_bytes[i].data());
+            };
+            put(sink);
+            put(counter);
+            put(header);
+            EXPECT(sink.bits.size() - before == counter.bits, "block %u: %u bits counted", i, counter.bits);
+            counted[i] += counter.bits;
+        }
+        EXPECT(sink.bits == textbook[layer], "%u x %u blocks, layer %u of %u", columns, band.cell.rows, layer,
+               band.layers);
+        header.finish();
+        HeaderReader reader(header.bytes.data(), header.bytes.size());
+        band_reader.read(reader, layer);
+        EXPECT(!reader.overrun && reader.finish() == header.bytes.size(),
+               "%u x %u blocks, layer %u: not all bytes are read", columns, band.cell.rows, layer);
+        for (uint32_t i = 0; i < count; i++) {
+            const HeaderBlock &block = band_reader.blocks[i];
+            const int before = band.block(i).passes_before(layer), passes = band.block(i).passes_before(layer + 1);
+            EXPECT(block.included == (passes != 0), "block %u: included %d", i, block.included);
+            if (!passes) continue;
+            EXPECT(block.zero_planes == static_cast<uint32_t>(band.planes[i] - band.coded[i].planes),
+                   "block %u: %u zero planes", i, block.zero_planes);
+            EXPECT(block.added == static_cast<uint32_t>(passes - before), "block %u: %u passes", i, block.added);
+            EXPECT(block.segments == segments(band, i, layer), "block %u, style %u: %zu segments", i, band.style,
+                   block.segments.size());
+        }
     }
-    EXPECT(sink.bits == textbook_bits(band), "%u x %u blocks", columns, band.cell.rows);
-    header.finish();
-    HeaderReader reader(header.bytes.data(), header.bytes.size());
-    const std::vector<HeaderBlock> blocks = read_band(reader, columns, band.cell.rows, band.style);
-    EXPECT(!reader.overrun && reader.finish() == header.bytes.size(), "%u x %u blocks: not all bytes are read", columns,
-           band.cell.rows);
-    for (uint32_t i = 0; i < count; i++) {
-        const CodedBlock &coded = band.coded[i];
-        EXPECT(blocks[i].included == (coded.planes != 0), "block %u: included %d", i, blocks[i].included);
-        if (!coded.planes) continue;
-        EXPECT(blocks[i].zero_planes == static_cast<uint32_t>(band.planes[i] - coded.planes),
-               "block %u: %u zero planes", i, blocks[i].zero_planes);
-        EXPECT(blocks[i].passes == coded.passes, "block %u: %u passes", i, blocks[i].passes);
-        EXPECT(blocks[i].segments == segments(band, i), "block %u, style %u: %zu segments", i, band.style,
-               blocks[i].segments.size());
-    }
+    for (uint32_t i = 0; i < count; i++)
+        EXPECT(counted[i] <= most_block_header_bits(band.style, band.coded[i].passes, band.layers),
+               "block %u has %u bits in %u layers", i, counted[i], band.layers);
 }
+
+constexpr uint32_t kShares[] = {0, 1, 4, 8, 15, 16};
 
 START_TEST(block_headers_are_the_textbooks) {
     Random random(static_cast<uint64_t>(_i) + 1);
-    const uint32_t shares[] = {0, 1, 4, 8, 15, 16};
     for (uint32_t columns = 1; columns <= 9; columns++)
         for (uint32_t rows = 1; rows <= 9; rows++)
-            for (const uint32_t share : shares) check_band(make_band(random, columns, rows, share));
+            for (const uint32_t share : kShares) check_band(make_band(random, columns, rows, share, 1));
     for (int repeat = 0; repeat < 60; repeat++)
         check_band(make_band(random, static_cast<uint32_t>(random.between(1, 70)),
-                             static_cast<uint32_t>(random.between(1, 37)), random.of(shares)));
-    for (const uint32_t share : shares) {
-        check_band(make_band(random, 70, 37, share));
-        check_band(make_band(random, 1, 70, share));
-        check_band(make_band(random, 70, 1, share));
+                             static_cast<uint32_t>(random.between(1, 37)), random.of(kShares), 1));
+    for (const uint32_t share : kShares) {
+        check_band(make_band(random, 70, 37, share, 1));
+        check_band(make_band(random, 1, 70, share, 1));
+        check_band(make_band(random, 70, 1, share, 1));
+    }
+}
+END_TEST
+
+START_TEST(layers_have_the_textbooks_headers) {
+    Random random(static_cast<uint64_t>(_i) + 100);
+    for (uint32_t columns = 1; columns <= 9; columns++)
+        for (uint32_t rows = 1; rows <= 9; rows++)
+            for (const uint32_t share : kShares)
+                check_band(make_band(random, columns, rows, share, static_cast<uint32_t>(random.between(2, 9))));
+    for (int repeat = 0; repeat < 60; repeat++)
+        check_band(make_band(random, static_cast<uint32_t>(random.between(1, 40)),
+                             static_cast<uint32_t>(random.between(1, 20)), random.of(kShares),
+                             static_cast<uint32_t>(random.one_in(4) ? kMaxLayers : random.between(2, kMaxLayers))));
+}
+END_TEST
+
+START_TEST(layers_share_a_blocks_passes) {
+    Random random(static_cast<uint64_t>(_i) + 200);
+    for (int repeat = 0; repeat < 2000; repeat++) {
+        const uint32_t layers = static_cast<uint32_t>(random.between(1, kMaxLayers)), passes = random.below(92),
+                       bytes = random.below(5000);
+        std::vector<uint32_t> pass_bytes(passes, bytes);
+        for (uint32_t i = 0; i < passes; i++) pass_bytes[i] = random.below(bytes + 1);
+        std::sort(pass_bytes.begin(), pass_bytes.end());
+        LayerEnd before{};
+        for (uint32_t l = 0; l < layers; l++) {
+            const LayerEnd end = layer_end(l, layers, passes, passes ? bytes : 0, pass_bytes.data(),
+                                           [](uint32_t, uint32_t) { return false; });
+            EXPECT(end.passes >= before.passes && end.bytes >= before.bytes, "layer %u ends before the last", l);
+            EXPECT(end.passes > before.passes || end.bytes == before.bytes, "layer %u has bytes and no pass", l);
+            EXPECT(!end.passes || end.passes == passes || end.bytes == pass_bytes[end.passes - 1u], "layer %u", l);
+            before = end;
+        }
+        EXPECT(before.passes == passes && before.bytes == (passes ? bytes : 0), "the last layer has all");
     }
 }
 END_TEST
@@ -202,14 +307,16 @@ START_TEST(the_deepest_tree_stays_within_the_bound) {
     // A precinct of 32768 x 4 has 8192 blocks of 4x4 in a row. The first block alone is included: all levels, all zero
     // planes, the longest length.
     Random random(1);
-    for (const int planes : {1, 2, kMaxPlanes}) {
-        Band band = make_band(random, 8192, 1, 0);
-        std::fill(band.planes.begin(), band.planes.end(), kMaxPlanes);
-        band.pass_bytes[0].fill((1u << 20) - 1);
-        band.coded[0] = {(1u << 20) - 1, static_cast<uint8_t>(planes), static_cast<uint8_t>(3 * planes - 2), {}};
-        build_nodes(band);
-        check_band(band);
-    }
+    for (const int planes : {1, 2, kMaxPlanes})
+        for (const uint32_t layers : {1u, 3u}) {
+            Band band = make_band(random, 8192, 1, 0, layers);
+            std::fill(band.planes.begin(), band.planes.end(), kMaxPlanes);
+            band.pass_bytes[0].fill((1u << 20) - 1);
+            band.coded[0] = {(1u << 20) - 1, static_cast<uint8_t>(planes), static_cast<uint8_t>(3 * planes - 2), {}};
+            make_layers(random, band);
+            build_nodes(band);
+            check_band(band);
+        }
 }
 END_TEST
 
@@ -275,6 +382,8 @@ int main(int, char **) {
     TCase *headers = add_case(suite, "headers");
     tcase_add_test(headers, numbers_of_passes_have_the_standards_code_words);
     tcase_add_loop_test(headers, block_headers_are_the_textbooks, 0, 8);
+    tcase_add_loop_test(headers, layers_have_the_textbooks_headers, 0, 8);
+    tcase_add_test(headers, layers_share_a_blocks_passes);
     tcase_add_test(headers, the_deepest_tree_stays_within_the_bound);
     tcase_add_loop_test(headers, bits_are_stuffed, 0, 4);
     tcase_add_test(headers, an_empty_header_is_one_byte);

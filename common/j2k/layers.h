@@ -1,0 +1,68 @@
+// Quality layers: which of a block's passes and bytes belong to which (T.800 B.10).
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "../hd.h"
+#include "tables.h"
+
+namespace cudaenc::j2k {
+
+constexpr int kMaxLayers = 100;
+constexpr uint32_t kNoLayer = 0xFFFF;
+
+// What a block has in the layers up to each: passes[l * stride], 0 where none includes it, and bytes[l * stride] of its
+// codeword, which suffice to decode those passes; in the last layer all of it. A layer without a pass has no byte.
+struct BlockLayers {
+    const uint8_t *passes;
+    const uint32_t *bytes;
+    size_t stride;
+    CUDAENC_HD int passes_before(uint32_t layer) const { return layer ? passes[(layer - 1) * stride] : 0; }
+    CUDAENC_HD uint32_t bytes_before(uint32_t layer) const { return layer ? bytes[(layer - 1) * stride] : 0; }
+    CUDAENC_HD bool adds(uint32_t layer) const { return passes_before(layer + 1) > passes_before(layer); }
+    CUDAENC_HD uint32_t first(uint32_t layers) const {
+        for (uint32_t layer = 0; layer < layers; layer++)
+            if (passes[layer * stride]) return layer;
+        return kNoLayer;
+    }
+};
+
+// Where a layer ends in a block of so many passes and bytes: each layer has its share of the passes. pass_bytes[i]:
+// bytes that suffice to decode the passes up to i; ends_with_ff(passes, bytes) tells whether the first `bytes` do. What
+// follows in the packet would make a marker of that 0xFF; decoders read nothing else where bytes have ended.
+struct LayerEnd {
+    uint8_t passes;
+    uint32_t bytes;
+};
+template <class EndsWithFf>
+CUDAENC_HD LayerEnd layer_end(uint32_t layer, uint32_t layers, uint32_t passes, uint32_t bytes,
+                              const uint32_t *pass_bytes, const EndsWithFf &ends_with_ff) {
+    const uint32_t some = passes * (layer + 1) / layers;
+    if (some < passes) bytes = some ? pass_bytes[some - 1] : 0;
+    return {static_cast<uint8_t>(some), bytes - (bytes && ends_with_ff(some, bytes) ? 1 : 0)};
+}
+
+// Layers in which a sub-band's blocks in a precinct add something, a bit each.
+constexpr int kLayerWords = (kMaxLayers + 31) / 32;
+struct LayerSet {
+    uint32_t words[kLayerWords];
+    void add(uint32_t layer) { words[layer / 32] |= 1u << layer % 32; }
+    CUDAENC_HD bool has(uint32_t layer) const { return words[layer / 32] >> layer % 32 & 1; }
+};
+
+// Whether anything is coded in a packet of the precinct whose sub-bands are [first_band, last_band).
+CUDAENC_HD bool has_codewords(const LayerSet *sets, const Packet &packet, uint32_t layer) {
+    for (uint32_t band = packet.first_band; band < packet.last_band; band++)
+        if (sets[band].has(layer)) return true;
+    return false;
+}
+
+// So many packets of the precinct, just before this one, are empty: they tell nothing of their layers.
+CUDAENC_HD uint32_t empty_packets_before(const LayerSet *sets, const Packet &packet) {
+    uint32_t empty = 0;
+    while (empty < packet.layer && !has_codewords(sets, packet, packet.layer - 1 - empty)) empty++;
+    return empty;
+}
+
+}  // namespace cudaenc::j2k
