@@ -75,13 +75,22 @@ struct MqSteps {
     int shifts = 0;
 };
 
+// How many bytes a codeword has if it ends here, and what ends it: the lowest byte of `tail` is how many of those, the
+// others, from the lowest on, are they. Bytes before them are in place already.
+struct CodewordEnd {
+    uint32_t bytes, tail;
+};
+
 // Writes code bytes to `out`, a multiple of 4 bytes. Fewer bytes are ever written than decisions were coded, five more
 // at the end excepted.
 struct MqEncoder {
     uint8_t *out;
-    uint32_t a = 0x8000, c = 0, byte = 0;  // A and C registers, the byte that a carry may still change
-    int ct = 12, at = -1;                  // shifts until the next byte; where `byte` goes
-    uint32_t word = 0;                     // the last four bytes before it, of which `at` modulo 4 are not written yet
+    uint32_t a = 0x8000, c = 0, byte = kNoByte;  // A and C registers, the byte that a carry may still change
+    int ct = 12, at = -1;                        // shifts until the next byte; where `byte` goes
+    uint32_t word = 0;  // the last four bytes before it, of which `at` modulo 4 are not written yet
+
+    // Set in `byte` while that is none of the codeword's, which has no byte yet.
+    static constexpr uint32_t kNoByte = 0x100;
 
     CUDAENC_HD explicit MqEncoder(uint8_t *bytes) : out(bytes) {}
 
@@ -143,19 +152,49 @@ struct MqEncoder {
     // and one stuffed bit away from the pending byte.
     CUDAENC_HD uint32_t sufficient_bytes() const { return static_cast<uint32_t>(at + 5); }
 
-    // FLUSH, T.800 C.2.9. Returns how many bytes were written; the last one is not 0xFF.
-    CUDAENC_HD uint32_t flush() {
+    // How the codeword would end if this were its end: FLUSH, T.800 C.2.9, with as few bytes as a decoder needs that
+    // reads ones behind the last (C.3.4); `predictable`: D.4.2, no bit but those of C is in the bytes. The last byte
+    // is not 0xFF, and there is one unless nothing was coded.
+    CUDAENC_HD CodewordEnd end(bool predictable) const {
         const uint32_t top = c + a;
-        c |= 0xFFFF;
-        if (c >= top) c -= 0x8000;
-        for (int i = 0; i < 2; i++) append_step(0, ct);
-        return write_rest();
+        uint32_t ones = c | 0xFFFF;
+        if (ones >= top) ones -= 0x8000;
+        // Bits of C that are in no byte yet, a carry excepted; then without the next byte, and the one behind it.
+        const bool full = byte == 0xFF;
+        const int left = 27 - ct;
+        const uint32_t carry = full ? 0 : c >> left, first = byte + carry;
+        const int left_1 = left - 8 + (first == 0xFF ? 1 : 0);
+        const uint32_t rest = (predictable ? c : ones) - (carry << left), second = rest >> left_1;
+        const int left_2 = max_of(left_1 - 8 + (second == 0xFF ? 1 : 0), 0);
+        const uint32_t third = (rest & ((1u << left_1) - 1)) >> left_2;
+        const bool own = byte < kNoByte;
+        int more;  // bytes behind the pending one
+        if (predictable) {
+            more = ct >= 12 ? 0 : 12 - ct <= 8 - (first == 0xFF ? 1 : 0) ? 1 : 2;
+        } else {
+            const auto enough = [&](int bits) { return (c | ((1u << bits) - 1)) < top; };
+            more = own && first < 0xFF && enough(left) ? 0 : left_1 <= 15 || enough(left_1) ? 1 : 2;
+        }
+        const uint32_t last = more == 0 ? first : more == 1 ? second : third;
+        if (last == 0xFF) more += more > (own ? 0 : 1) || predictable ? -1 : 1;
+        const uint32_t tail = own ? first | second << 8 | third << 16 : second | third << 8;
+        return {static_cast<uint32_t>(at + more + 1), static_cast<uint32_t>(more + (own ? 1 : 0)) | tail << 8};
     }
 
-    // The predictable termination, T.800 D.4.2: no bit but those of C is in the bytes.
-    CUDAENC_HD uint32_t flush_predictably() {
-        for (int bits = 12 - ct; bits > 0; bits -= ct) append_step(0, ct);
-        return write_rest();
+    // Ends the codeword so. Returns how many bytes were written.
+    CUDAENC_HD uint32_t flush(bool predictable = false) {
+        const CodewordEnd e = end(predictable);
+        const int tail_bytes = static_cast<int>(e.tail & 0xFF);
+        const bool own = byte < kNoByte;
+        if (own) byte = e.tail >> 8 & 0xFF;
+        for (int i = own ? 1 : 0; i < tail_bytes; i++) {
+            take_byte();
+            byte = e.tail >> (8 * i + 8) & 0xFF;
+        }
+        if (at > 0)
+            for (int i = at & ~3; i < at; i++) out[i] = static_cast<uint8_t>(word >> (32 - 8 * (at - i)));
+        if (tail_bytes) out[at] = static_cast<uint8_t>(byte);
+        return e.bytes;
     }
 
     // Begins a codeword behind the one that was flushed, of which so many bytes and those before it are written.
@@ -164,6 +203,7 @@ struct MqEncoder {
             byte = word >> 24;
             word <<= 8;
         }
+        byte |= kNoByte;
         at = static_cast<int>(bytes) - 1;
         a = 0x8000;
         c = 0;
@@ -171,14 +211,6 @@ struct MqEncoder {
     }
 
   private:
-    CUDAENC_HD uint32_t write_rest() {
-        if (at > 0)
-            for (int i = at & ~3; i < at; i++) out[i] = static_cast<uint8_t>(word >> (32 - 8 * (at - i)));
-        if (at < 0 || byte == 0xFF) return static_cast<uint32_t>(max_of(at, 0));
-        out[at] = static_cast<uint8_t>(byte);
-        return static_cast<uint32_t>(at) + 1;
-    }
-
     // Returns false, and has made a mess, if a second byte is complete; or where it would show that the byte has a
     // carry already that in time would have come after it was taken: if the carry has passed the byte, which was 0xFF,
     // where in time it would have met a stuffed bit.
@@ -205,6 +237,13 @@ struct MqEncoder {
         ct = due ? 8 - stuff : ct;
         at += due ? 1 : 0;
         if (due & (at % 4 == 0) & (at != 0)) store_word();
+    }
+
+    // The pending byte is what it is.
+    CUDAENC_HD void take_byte() {
+        word = word >> 8 | byte << 24;
+        at++;
+        if ((at % 4 == 0) & (at != 0)) store_word();
     }
 
     // Little-endian.

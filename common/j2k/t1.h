@@ -289,7 +289,7 @@ class MqSink {
             length = raw_;
             for (int i = first_; i < passes_; i++) pass_bytes_[i] += ends_with_ff(pass_bytes_[i]) ? 1 : 0;
         } else if (decisions_) {
-            length = style_ & kPredictableTermination ? mq_.flush_predictably() : mq_.flush();
+            length = mq_.flush((style_ & kPredictableTermination) != 0);
         }
         for (int i = first_; i < passes_; i++) pass_bytes_[i] = min_of(pass_bytes_[i], count_ + length);
         count_ += length;

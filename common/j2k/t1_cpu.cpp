@@ -411,7 +411,7 @@ class Codeword {
         mq_.ct = kByteDue + 1 - std::bit_width(c_);
         mq_.c = static_cast<uint32_t>(c_ ^ std::bit_floor(c_));
         mq_.a = a_ >> 16;
-        return style_ & kPredictableTermination ? mq_.flush_predictably() : mq_.flush();
+        return mq_.flush((style_ & kPredictableTermination) != 0);
     }
     void end_segment(uint32_t bytes) {
         bytes_ += bytes;

@@ -120,7 +120,7 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
                 state = *own;
             }
             if ((pass + 1 < passes || !last) && !ends_segment(style, pass)) continue;
-            if (i > segment_pair) coded = style & kPredictableTermination ? mq.flush_predictably() : mq.flush();
+            if (i > segment_pair) coded = mq.flush((style & kPredictableTermination) != 0);
             for (int k = segment_pass; k < pass; k++) ends[k] = min_of(ends[k], raw + coded);
             ends[pass] = raw + coded;
             mq.begin_behind(coded);
