@@ -219,8 +219,8 @@ class J2kCpuEncoder : public CpuEncoder {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
             j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), p_.style, g_.max_passes,
-                             &s.pass_bytes[first * static_cast<size_t>(g_.max_passes)], s.batches[batch],
-                             &s.offsets[first], &s.coded[first]);
+                             {&s.pass_bytes[first * static_cast<size_t>(g_.max_passes)], nullptr, nullptr},
+                             s.batches[batch], &s.offsets[first], &s.coded[first]);
         });
     }
 

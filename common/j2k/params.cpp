@@ -13,6 +13,7 @@
 #include "dwt.h"
 #include "layers.h"
 #include "profile.h"
+#include "rate.h"
 
 namespace cudaenc::j2k {
 
@@ -140,23 +141,45 @@ double norm(const std::vector<double> &filter) {
     return std::sqrt(sum);
 }
 
+// log2_code() of a weight of the squared error.
+int weight_code(double weight) {
+    constexpr int kScale = 24;  // bits
+    return log2_code(static_cast<uint64_t>(std::ldexp(weight, kScale)) + 1) - kScale * kSlopeOctave;
+}
+
+// Norms of the columns of the inverse component transforms: the ICT, T.800 G.3.2, and the RCT, G.2.2, without the
+// rounding.
+struct ComponentNorms {
+    double ict[3] = {std::sqrt(3.0), std::sqrt(0.344136 * 0.344136 + 1.772 * 1.772),
+                     std::sqrt(1.402 * 1.402 + 0.714136 * 0.714136)};
+    double rct[3] = {std::sqrt(3.0), std::sqrt(0.6875), std::sqrt(0.6875)};
+};
+
 // T.800 E.1.1 fixes M_b = G + epsilon_b - 1. Where nothing is quantised epsilon_b is free: the smallest that no input
 // outgrows, from the largest sample and the sum of the analysis filters' magnitudes.
 void set_reversible(Params &params) {
     const auto filters = cascade({-0.125, 0.25, 0.75, 0.25, -0.125}, {-0.5, 1.0, -0.5});
+    const auto synthesis_filters = cascade({0.5, 1.0, 0.5}, {-0.125, -0.25, 0.75, -0.25, -0.125});
+    const ComponentNorms norms;
     for (size_t c = 0; c < params.components.size(); c++) {
         // The RCT's differences have one bit more than the samples.
+        const double gain = params.mct && c < 3 ? norms.rct[c] : 1.0;
         const double largest = std::ldexp(1.0, params.components[c].depth - (params.mct && (c == 1 || c == 2) ? 0 : 1));
         for (int r = 0; r <= params.levels; r++) {
             const int level = r ? params.levels + 1 - r : params.levels;
-            const BandFilters &f = filters[std::min(level, kFilterLevels)];
+            const BandFilters &f = filters[std::min(level, kFilterLevels)],
+                              &synthesis = synthesis_filters[std::min(level, kFilterLevels)];
+            const double more = std::ldexp(1.0, std::max(level - kFilterLevels, 0));
             const double low = sum_of_magnitudes(f.low), high = sum_of_magnitudes(f.high);
             for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) {
-                const double gain = (o == kLL ? low : high) * (o == kHH ? high : low);
+                const double growth = (o == kLL ? low : high) * (o == kHH ? high : low);
                 // Two more a level for the lifting steps' rounding; a single odd sample is doubled in each direction.
-                const double bound = std::max(largest * gain, r ? largest * 4 : 0.0) + 2 * level;
+                const double bound = std::max(largest * growth, r ? largest * 4 : 0.0) + 2 * level;
                 const int planes = std::max(bit_width(static_cast<uint32_t>(std::ceil(bound))), params.guard_bits - 1);
-                params.quantisers[c].push_back({planes + 1 - params.guard_bits, 0, 1.0f, planes});
+                const double energy = norm(o == kLL || o == kLH ? synthesis.low : synthesis.high) *
+                                      norm(o == kLL || o == kHL ? synthesis.low : synthesis.high) * more;
+                params.quantisers[c].push_back(
+                    {planes + 1 - params.guard_bits, 0, 1.0f, planes, weight_code(energy * energy * gain * gain)});
             }
         }
     }
@@ -188,13 +211,12 @@ void set_irreversible(Params &params, int quality) {
     };
     const auto filters = cascade(impulse(false), impulse(true));
     const double scale = quality < 50 ? 50.0 / quality : 2.0 * (1.0 - quality / 100.0);
-    // Norms of the columns of the inverse ICT, T.800 G.3.2.
-    const double gain[3] = {std::sqrt(3.0), std::sqrt(0.344136 * 0.344136 + 1.772 * 1.772),
-                            std::sqrt(1.402 * 1.402 + 0.714136 * 0.714136)};
+    const ComponentNorms norms;
     for (size_t c = 0; c < params.components.size(); c++) {
         const double range = std::ldexp(1.0, params.components[c].depth);
         const double base = (0.04 * scale * range + 0.5) * 0.8;
-        const double weight = params.mct && c < 3 ? gain[c] / gain[0] : 1.0;
+        const double gain = params.mct && c < 3 ? norms.ict[c] : 1.0;
+        const double weight = params.mct && c < 3 ? gain / norms.ict[0] : 1.0;
         for (int r = 0; r <= params.levels; r++) {
             const int level = r ? params.levels + 1 - r : params.levels;
             const BandFilters &f = filters[std::min(level, kFilterLevels)];
@@ -213,8 +235,9 @@ void set_irreversible(Params &params, int quality) {
                 if (exponent > highest) exponent = highest, mantissa = 0;
                 if (exponent < 0) exponent = 0, mantissa = 2047;
                 const double coded = std::ldexp(1 + mantissa / 2048.0, nominal - exponent);
-                params.quantisers[c].push_back(
-                    {exponent, mantissa, static_cast<float>(1 / coded), params.guard_bits + exponent - 1});
+                params.quantisers[c].push_back({exponent, mantissa, static_cast<float>(1 / coded),
+                                                params.guard_bits + exponent - 1,
+                                                weight_code(coded * coded * energy * energy * gain * gain)});
             }
         }
     }

@@ -22,6 +22,7 @@ struct Quantiser {
     int mantissa;        // mu_b, 11 bits; 0 where reversible
     float inverse_step;  // 1 / Delta_b; 1 where reversible
     int planes;          // M_b = guard bits + epsilon_b - 1: magnitudes are below 2^planes
+    int weight;          // of a squared step in the picture's squared error: log2_code() of it, see rate.h
 };
 
 struct Component {

@@ -16,6 +16,8 @@ enum Style : uint32_t {
     kPredictableTermination = 16,  // segments end as D.4.2 says
     kSegmentationSymbols = 32,     // 1 0 1 0 at the end of each clean-up pass
     kStyles = 64,
+    // Not in the codestream: passes are measured, and what it takes to cut the codeword behind them, for rate control.
+    kCuttable = 64,
 };
 
 // Coding passes are counted from a block's first one, which is a clean-up pass.
@@ -31,6 +33,11 @@ CUDAENC_HD constexpr bool is_raw(uint32_t style, int pass) {
 // Whether a codeword segment ends behind the pass, as it does behind a block's last one in any case (Tables D.8, D.9).
 CUDAENC_HD constexpr bool ends_segment(uint32_t style, int pass) {
     return (style & kTermAll) || is_raw(style, pass) != is_raw(style, pass + 1);
+}
+
+// Whether a block can end with the pass: where the style promises how segments end, not in the middle of a raw one.
+CUDAENC_HD constexpr bool can_cut(uint32_t style, int pass) {
+    return !(style & kPredictableTermination) || !is_raw(style, pass) || ends_segment(style, pass);
 }
 
 // Calls body(first pass, passes, bytes) for each segment, and for what [first, last) have of those that begin before or

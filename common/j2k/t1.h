@@ -95,6 +95,12 @@ class BlockCoder {
           flags_(flags),
           sink_(sink) {}
 
+    // For code(): gains[pass] becomes what each pass takes off the squared error, see rate.h.
+    CUDAENC_HD void measure_gains(int32_t *gains, bool reversible) {
+        gains_ = gains;
+        reversible_ = reversible;
+    }
+
     // All passes; if `lossy`, the last ones where they are worth their bits. Returns planes and passes, not bytes.
     CUDAENC_HD CodedBlock code(bool lossy) {
         uint32_t all = 0;
@@ -106,6 +112,7 @@ class BlockCoder {
         for (int pass = 0; pass < passes; pass++) {
             plane_ = planes - 1 - (pass + 2) / 3;
             raw_ = is_raw(style_, pass);
+            gain_ = 0;
             if (pass == without_last && lossy && !worth_coding(count_last_passes()))
                 return {0, static_cast<uint8_t>(pass ? planes : 0), static_cast<uint8_t>(pass), {}};
             if (pass_kind(pass) == kSignificancePropagation)
@@ -114,6 +121,7 @@ class BlockCoder {
                 magnitude_refinement();
             else
                 clean_up();
+            if (gains_) gains_[pass] = gain_;
             sink_.end_pass();
         }
         return {0, static_cast<uint8_t>(planes), static_cast<uint8_t>(passes), {}};
@@ -122,6 +130,11 @@ class BlockCoder {
   private:
     CUDAENC_HD uint32_t coefficient(int x, int y) const { return coefficients_[static_cast<size_t>(y) * stride_ + x]; }
     CUDAENC_HD uint32_t bit(int x, int y) const { return (coefficient(x, y) >> plane_) & 1; }
+    // The three bits below the plane.
+    CUDAENC_HD int eighths(int x, int y) const {
+        const uint64_t magnitude = coefficient(x, y) & ~kSignBit;
+        return static_cast<int>(magnitude << kGainPlanes >> plane_ & 7);
+    }
     CUDAENC_HD uint16_t *flag(int x, int y) const { return flags_ + (y + 1) * row_ + x + 1; }
     // What contexts know: vertically causal ones nothing of the next stripe (D.7).
     CUDAENC_HD int seen(const uint16_t *f, int y) const {
@@ -140,6 +153,7 @@ class BlockCoder {
         const uint32_t negative = coefficient(x, y) >> 31;
         const int sign = kContextTables.sign[(seen(f, y) & 15) | ((seen(f, y) >> 4) & 0xF0)];
         put(sign & 127, raw_ ? negative : negative ^ static_cast<uint32_t>(sign >> 7));
+        gain_ += gain_of_found(gain_rounding(plane_, reversible_), 1, eighths(x, y));
         *f |= kSignificant;
         f[-row_ - 1] |= kSigSE;
         f[-row_] |= static_cast<uint16_t>(kSigS | (negative ? kNegS : 0));
@@ -176,6 +190,8 @@ class BlockCoder {
                     if ((*f & (kSignificant | kVisited)) != kSignificant) continue;
                     put(*f & kRefined ? kRefinement + 2 : kRefinement + (seen(f, y) & kNeighbours ? 1 : 0), bit(x, y));
                     *f |= kRefined;
+                    const int one = static_cast<int>(bit(x, y)), next = eighths(x, y);
+                    gain_ += gain_of_refined(gain_rounding(plane_, reversible_), one, 1 - one, one ? next : -next);
                 }
     }
 
@@ -231,19 +247,23 @@ class BlockCoder {
     uint32_t stride_;
     int width_, height_, row_, plane_ = 0;
     uint32_t style_;
-    bool raw_ = false;
+    bool raw_ = false, reversible_ = false;
+    int32_t *gains_ = nullptr;
+    int32_t gain_ = 0;  // of the pass so far
     const uint8_t *zero_;
     uint16_t *flags_;
     Sink &sink_;
 };
 
 // A sink that codes, segment by segment. pass_bytes[i] becomes how many bytes suffice to decode passes up to i; see
-// MqEncoder::sufficient_bytes(). With a style that has several segments for the host only, since an MqEncoder's bytes
+// MqEncoder::sufficient_bytes(); with kCuttable how many it has if it is cut there, of which tails[i] ends it, see
+// CodewordEnd. With a style that has several segments for the host only, since an MqEncoder's bytes
 // are aligned on a device.
 class MqSink {
   public:
-    CUDAENC_HD MqSink(uint8_t *bytes, uint32_t *pass_bytes, const MqState *table, uint32_t style)
-        : bytes_(bytes), mq_(bytes), pass_bytes_(pass_bytes), table_(table), style_(style) {
+    CUDAENC_HD MqSink(uint8_t *bytes, uint32_t *pass_bytes, const MqState *table, uint32_t style,
+                      uint32_t *tails = nullptr)
+        : bytes_(bytes), mq_(bytes), pass_bytes_(pass_bytes), tails_(tails), table_(table), style_(style) {
         reset_contexts();
     }
     CUDAENC_HD void put(int context, uint32_t decision) {
@@ -276,7 +296,11 @@ class MqSink {
     CUDAENC_HD void measure() {
         while (measured_ < passes_) {
             const bool raw = is_raw(style_, measured_);
-            pass_bytes_[measured_++] = count_ + (raw ? raw_ : mq_.sufficient_bytes());
+            CodewordEnd end{raw ? raw_ : mq_.sufficient_bytes(), 0};
+            if ((style_ & kCuttable) && !raw)
+                end = decisions_ ? mq_.end((style_ & kPredictableTermination) != 0) : CodewordEnd{0, 0};
+            if (style_ & kCuttable) tails_[measured_] = end.tail;
+            pass_bytes_[measured_++] = count_ + end.bytes;
         }
     }
     // Of the segment: whether its bytes up to `end` do.
@@ -291,9 +315,12 @@ class MqSink {
         } else if (decisions_) {
             length = mq_.flush((style_ & kPredictableTermination) != 0);
         }
-        for (int i = first_; i < passes_; i++) pass_bytes_[i] = min_of(pass_bytes_[i], count_ + length);
         count_ += length;
-        pass_bytes_[passes_ - 1] = count_;
+        for (int i = first_; i < passes_; i++) {
+            if (pass_bytes_[i] < count_ && i < passes_ - 1) continue;
+            pass_bytes_[i] = count_;
+            if (style_ & kCuttable) tails_[i] = 0;
+        }
         first_ = passes_;
         decisions_ = raw_ = 0;
         mq_ = MqEncoder(bytes_ + count_);
@@ -301,7 +328,7 @@ class MqSink {
 
     uint8_t *bytes_;
     MqEncoder mq_;
-    uint32_t *pass_bytes_;
+    uint32_t *pass_bytes_, *tails_;
     const MqState *table_;
     uint32_t style_;
     uint32_t count_ = 0;                // bytes of the segments before this one

@@ -264,22 +264,53 @@ LastPasses count_last_passes(const Words &words, const Word *bits) {
     return counts;
 }
 
+// What a pass over the plane takes off the squared error. Before a clean-up, after other passes.
+int32_t gain_of_pass(const Words &words, int kind, const Word *bits, int plane, bool reversible) {
+    const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid), *visited = words.layer(kVisited);
+    const int below = min_of(plane, kGainPlanes);
+    int ones = 0, zeros = 0, eighths = 0;
+    words.scan([&](ptrdiff_t i) {
+        const Word members = kind == kSignificancePropagation ? visited[i]
+                             : kind == kMagnitudeRefinement   ? significant[i] & ~visited[i]
+                                                              : valid[i] & ~(significant[i] | visited[i]);
+        const Word one = members & bits[i], zero = kind == kMagnitudeRefinement ? members & ~bits[i] : 0;
+        if (!(one | zero)) return;
+        ones += std::popcount(one);
+        zeros += std::popcount(zero);
+        for (int k = 0; k < below; k++) {
+            const Word next = bits[i + (k + 1) * static_cast<ptrdiff_t>(words.count)];
+            eighths += (std::popcount(one & next) - std::popcount(zero & next)) * (4 >> k);
+        }
+    });
+    const GainRounding rounding = gain_rounding(plane, reversible);
+    return kind == kMagnitudeRefinement ? gain_of_refined(rounding, ones, zeros, eighths)
+                                        : gain_of_found(rounding, ones, eighths);
+}
+
 // The passes that are coded; returns how many. pass_ends[i] becomes the number of pairs up to the end of pass i.
 CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block, int planes,
-                                uint32_t style, uint8_t *pairs, uint32_t *pass_ends) {
+                                uint32_t style, uint8_t *pairs, uint32_t *pass_ends, int32_t *gains) {
     slice(words, coefficients, block.stride, block.width, block.height, planes);
     uint8_t *at = pairs;
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
     for (int pass = 0; pass < passes; pass++) {
         const Word *bits = words.layer(kNegative + 1 + (pass + 2) / 3);
         const bool raw = is_raw(style, pass);
-        if (pass == without_last && block.lossy && !worth_coding(count_last_passes(words, bits))) return pass;
-        if (pass_kind(pass) == kSignificancePropagation)
+        if (pass == without_last && block.lossy && !(style & kCuttable) &&
+            !worth_coding(count_last_passes(words, bits)))
+            return pass;
+        const int kind = pass_kind(pass);
+        const auto measure = [&] {
+            if (gains) gains[pass] = gain_of_pass(words, kind, bits, planes - 1 - (pass + 2) / 3, !block.lossy);
+        };
+        if (kind == kCleanUp) measure();
+        if (kind == kSignificancePropagation)
             at = significance_propagation(words, bits, block.orientation, style, raw, at);
-        else if (pass_kind(pass) == kMagnitudeRefinement)
+        else if (kind == kMagnitudeRefinement)
             at = magnitude_refinement(words, bits, style, raw, at);
         else
             at = clean_up(words, bits, block.orientation, style, at);
+        if (kind != kCleanUp) measure();
         *pass_ends++ = static_cast<uint32_t>(at - pairs);
     }
     return passes;
@@ -324,15 +355,16 @@ uint64_t mark(const MqEncoder &mq) { return mq.c | uint64_t{1} << (kByteDue - mq
 // A block's codeword in the making, from the pairs that it codes, which it never overtakes. They may begin behind it.
 class Codeword {
   public:
-    void begin(uint8_t *out, const uint8_t *pairs, uint32_t *passes, int pass_count, uint32_t style) {
+    void begin(uint8_t *out, const uint8_t *pairs, const PassResults &results, int pass_count, uint32_t style) {
         out_ = out;
         pairs_ = pairs;
-        passes_ = passes;
+        passes_ = results.bytes;
+        tails_ = results.tails;
         pass_count_ = pass_count;
         style_ = style;
         at_ = 0;
         pass_ = 0;
-        count_ = passes[pass_count - 1];
+        count_ = passes_[pass_count - 1];
         bytes_ = 0;
         begin_segment();
         reset_contexts();
@@ -348,7 +380,7 @@ class Codeword {
     bool reach() {
         if (!style_ && at_ == count_) return true;
         while (pass_ < pass_count_ && passes_[pass_] <= at_) {
-            passes_[pass_] = bytes_ + mq_.sufficient_bytes();
+            measure_pass();
             end_pass();
             if (first_ < pass_) continue;
             while (pass_ < pass_count_ && is_raw(style_, pass_)) code_raw_segment();
@@ -359,7 +391,7 @@ class Codeword {
     // Returns the codeword's bytes.
     uint32_t finish() {
         while (pass_ < pass_count_) {
-            passes_[pass_] = bytes_ + mq_.sufficient_bytes();
+            measure_pass();
             end_pass();
         }
         return bytes_;
@@ -400,6 +432,15 @@ class Codeword {
         a_ = mq_.a << 16;
         c_ = mark(mq_);
     }
+    void measure_pass() {
+        CodewordEnd end{mq_.sufficient_bytes(), 0};
+        if (style_ & kCuttable) {
+            load_coder();
+            end = at_ == from_ ? CodewordEnd{0, 0} : mq_.end((style_ & kPredictableTermination) != 0);
+            tails_[pass_] = end.tail;
+        }
+        passes_[pass_] = bytes_ + end.bytes;
+    }
     // The pass has been coded, and so has its segment if it ends there: then first_ == pass_.
     void end_pass() {
         const bool last = pass_ + 1 == pass_count_ || ends_segment(style_, pass_);
@@ -408,15 +449,21 @@ class Codeword {
         if (last) end_segment(at_ == from_ ? 0 : flush());
     }
     uint32_t flush() {
+        load_coder();
+        return mq_.flush((style_ & kPredictableTermination) != 0);
+    }
+    void load_coder() {
         mq_.ct = kByteDue + 1 - std::bit_width(c_);
         mq_.c = static_cast<uint32_t>(c_ ^ std::bit_floor(c_));
         mq_.a = a_ >> 16;
-        return mq_.flush((style_ & kPredictableTermination) != 0);
     }
     void end_segment(uint32_t bytes) {
         bytes_ += bytes;
-        for (int i = first_; i < pass_; i++) passes_[i] = std::min(passes_[i], bytes_);
-        passes_[pass_ - 1] = bytes_;
+        for (int i = first_; i < pass_; i++) {
+            if (passes_[i] < bytes_ && i < pass_ - 1) continue;
+            passes_[i] = bytes_;
+            if (tails_) tails_[i] = 0;
+        }
         first_ = pass_;
     }
     void code_raw_segment() {
@@ -437,6 +484,7 @@ class Codeword {
         });
         at_ += bits;
         passes_[first_] = bytes_ + first_bytes;
+        if (tails_) tails_[first_] = 0;
         if (style_ & kReset) reset_contexts();
         end_segment(bytes);
     }
@@ -465,6 +513,7 @@ class Codeword {
     uint8_t *out_ = nullptr;
     const uint8_t *pairs_ = nullptr;
     uint32_t *passes_ = nullptr;  // pairs up to the end of a pass, then the bytes it needs
+    uint32_t *tails_ = nullptr;
     uint32_t style_ = 0;
     uint32_t at_ = 0, count_ = 0;  // pairs coded, and all
     uint32_t bytes_ = 0;           // of the segments that have ended
@@ -501,7 +550,7 @@ ContextModeller::ContextModeller(size_t most_words)
 size_t ContextModeller::words(int width, int height) { return bordered_words(width, height); }
 
 CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                                  uint32_t *pass_ends) {
+                                  uint32_t *pass_ends, int32_t *gains) {
     coefficients += block.coefficients;
     uint32_t all = 0;
     for (int y = 0; y < block.height; y++)
@@ -511,12 +560,12 @@ CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock 
     const Words words{memory_.get(), bordered_words(block.width, block.height), words_of(block.width) + 2,
                       words_of(block.width), stripes_of(block.height)};
     std::memset(words.memory, 0, kLayers * words.count * sizeof(Word));
-    const int passes = model_passes(words, coefficients, block, planes, style, pairs, pass_ends);
+    const int passes = model_passes(words, coefficients, block, planes, style, pairs, pass_ends, gains);
     return {0, static_cast<uint8_t>(passes ? planes : 0), static_cast<uint8_t>(passes), {}};
 }
 
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, int max_passes,
-                 uint32_t *pass_bytes, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded) {
+                 const PassResults &results, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded) {
     size_t most_words = 0, longest = 0;
     for (const CodeBlock &b : blocks) {
         most_words = std::max(most_words, ContextModeller::words(b.width, b.height));
@@ -535,9 +584,9 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
     const auto take = [&](Lane &lane) {
         while (next < blocks.size()) {
             const CodeBlock &b = blocks[next];
-            uint32_t *passes = pass_bytes + next * static_cast<size_t>(max_passes);
+            const PassResults passes = results.from(next * static_cast<size_t>(max_passes));
             uint8_t *pairs = lane.slot + slot_layout(b.width, b.height, b.planes, style).pairs;
-            coded[next] = modeller.model(coefficients, b, style, pairs, passes);
+            coded[next] = modeller.model(coefficients, b, style, pairs, passes.bytes, passes.gains);
             offsets[next] = 0;
             lane.block = next++;
             if (!coded[lane.block].passes) continue;

@@ -12,6 +12,19 @@
 
 namespace cudaenc::j2k {
 
+// What is found out about passes, [block * max_passes + pass]. bytes: up to the end of the pass, that suffice to decode
+// it, see MqEncoder::sufficient_bytes(). With kCuttable, of the codeword if it is cut behind the pass, of which tails
+// ends it, see CodewordEnd; and gains: what the pass takes off the squared error, see rate.h.
+struct PassResults {
+    uint32_t *bytes;
+    uint32_t *tails;  // nullptr without kCuttable
+    int32_t *gains;
+
+    PassResults from(size_t pass) const {
+        return {bytes + pass, tails ? tails + pass : nullptr, gains ? gains + pass : nullptr};
+    }
+};
+
 // Context modelling of one block at a time.
 class ContextModeller {
   public:
@@ -21,18 +34,17 @@ class ContextModeller {
 
     // The decisions of all passes that are coded, in order: a byte is context << 1 | decision, of raw passes the
     // decision alone. pairs: as many as slot_layout() of the block's planes has room for; pass_ends[i] becomes the
-    // number of pairs up to the end of pass i. Coefficients are as quantise() makes them, block.coefficients counts
-    // from their first. Returns planes and passes, not bytes.
+    // number of pairs up to the end of pass i; gains: see PassResults. Coefficients are as quantise() makes them,
+    // block.coefficients counts from their first. Returns planes and passes, not bytes.
     CodedBlock model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                     uint32_t *pass_ends);
+                     uint32_t *pass_ends, int32_t *gains);
 
   private:
     std::unique_ptr<uint64_t[]> memory_;
 };
 
-// Codes blocks: appends the codeword segments of blocks[i] to `bytes`, at offsets[i]. pass_bytes[i * max_passes + pass]
-// becomes how many bytes suffice to decode the block's passes up to that; see MqEncoder::sufficient_bytes().
+// Codes blocks: appends the codeword segments of blocks[i] to `bytes`, at offsets[i]. results: of the first block on.
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, int max_passes,
-                 uint32_t *pass_bytes, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded);
+                 const PassResults &results, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded);
 
 }  // namespace cudaenc::j2k

@@ -222,8 +222,8 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     Tier1Buffers tier1(Slot &s) const {
-        return {blocks_.data(),     s.slots.data(), s.pairs.data(), s.planes.data(), s.passes.data(),
-                s.pass_ends.data(), s.bytes.data(), s.work.data(),  block_count(),   g_.max_passes};
+        return {blocks_.data(), s.slots.data(), s.pairs.data(), s.planes.data(), s.passes.data(), s.pass_ends.data(),
+                s.bytes.data(), s.work.data(),  block_count(),  g_.max_passes,   nullptr,         nullptr};
     }
 
     void model_contexts(Slot &s) {

@@ -263,6 +263,25 @@ DEVICE LastPasses count_last_passes(const Tile &tile, uint32_t members, uint32_t
     return {tile.sum(count(refined)), all & 0xFFFF, all >> 16, ones & 0xFFFF, ones >> 16};
 }
 
+// What a kernel is made for: blocks without a style, those that are to be cut, any style.
+enum class Kind { kPlain, kCuttable, kStyled };
+
+// What a pass takes off the squared error; in all lanes. ones: samples that become significant, or are refined by a 1;
+// zeros: refined by a 0.
+template <class Tile>
+DEVICE int32_t gain_of_pass(const Tile &tile, bool refinement, int plane, bool reversible, uint32_t ones,
+                            uint32_t zeros) {
+    const GainRounding rounding = gain_rounding(plane, reversible);
+    int eighths = 0;
+    for (int k = 0; k < kGainPlanes && k < plane; k++) {
+        const uint32_t next = tile.plane(plane - 1 - k);
+        eighths += (popcount(ones & next) - popcount(zeros & next)) * (4 >> k);
+    }
+    const int32_t own = refinement ? gain_of_refined(rounding, popcount(ones), popcount(zeros), eighths)
+                                   : gain_of_found(rounding, popcount(ones), eighths);
+    return static_cast<int32_t>(tile.sum(static_cast<uint32_t>(own)));
+}
+
 // What was made of a block.
 struct Modelled {
     uint32_t pairs;
@@ -276,12 +295,14 @@ struct ContextState {
 };
 
 // A block's passes [first, last), which begin and end with a bit-plane. valid: rows of this lane's column that exist;
-// negative: their signs. Only with kStyled is there a style; segments: what becomes of raw passes.
-template <bool kStyled, class Tile, class Segments>
+// negative: their signs. segments: what becomes of raw passes; gains: nullptr unless they are asked for.
+template <Kind kKind, class Tile, class Segments>
 DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
-                               uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends, bool writes_ends,
-                               int first, int last, ContextState &state) {
-    uint8_t *const pairs = opaque(kStyled ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
+                               uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends,
+                               [[maybe_unused]] int32_t *gains, bool writes_ends, int first, int last,
+                               ContextState &state) {
+    constexpr bool kStyled = kKind == Kind::kStyled, kAligned = kKind != Kind::kPlain;
+    uint8_t *const pairs = opaque(kAligned ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
     [[maybe_unused]] const auto end_raw_segment = [&](int pass) {
         if constexpr (kStyled) {
@@ -307,7 +328,7 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         const int kind = pass_kind(pass);
         const bool raw = kStyled && is_raw(style, pass);
         const uint32_t bits = tile.plane(planes - 1 - (pass + 2) / 3);
-        if (pass == without_last && b.lossy) {
+        if (pass == without_last && b.lossy && !(kAligned && (style & kCuttable))) {
             const uint32_t known = significant | fresh;
             if (!worth_coding(count_last_passes(tile, valid & ~known & ~visited, bits, known, significant))) {
                 if (kStyled && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1))
@@ -364,6 +385,12 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 sign = sign_coding_planes(now, negative, signs);
             }
         }
+        if (kKind == Kind::kCuttable || (kStyled && gains)) {
+            const bool refinement = kind == kMagnitudeRefinement;
+            const int32_t gain = gain_of_pass(tile, refinement, planes - 1 - (pass + 2) / 3, !b.lossy,
+                                              refinement ? members & bits : becoming, refinement ? members & ~bits : 0);
+            if (writes_ends) gains[pass] = gain;
+        }
         counts += nibble_sums(members);
         if constexpr (kStyled) {
             if (raw) {
@@ -413,8 +440,8 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 put((signed_here >> row) & 1, coded_signs[word] >> (8 * byte));
             }
         }
-        if (kStyled) {
-            const bool symbols = kind == kCleanUp && (style & kSegmentationSymbols);
+        if (kAligned) {
+            const bool symbols = kStyled && kind == kCleanUp && (style & kSegmentationSymbols);
             const uint32_t begin = base + (symbols ? 4 : 0);
             const uint32_t end = (begin + kPassGranule - 1) / kPassGranule * kPassGranule;
             if (writes_ends) {
@@ -459,9 +486,11 @@ DEVICE int slice_column(const uint32_t *coefficients, const CodeBlock &b, int x,
     return count;
 }
 
+DEVICE int32_t *gains_from(const Tier1Buffers &t1, uint64_t pass) { return t1.gains ? t1.gains + pass : nullptr; }
+
 // A warp owns a block, a lane a column of it. planes: shared, [warp][plane][lane]; make_segments(tile, block): see
 // model_contexts().
-template <bool kStyled, class MakeSegments>
+template <Kind kKind, class MakeSegments>
 DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *planes,
                               const MakeSegments &make_segments) {
     const uint32_t block = static_cast<uint32_t>(block_x()) * kContextWarps + warp_id();
@@ -479,16 +508,24 @@ DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *
     const OneTile tile{own};
     auto segments = make_segments(tile, b);
     ContextState state;
-    const Modelled modelled = model_contexts<kStyled>(
-        tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments,
-        p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, lane == 0, 0, coding_passes(count), state);
+    const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
+    const Modelled modelled = model_contexts<kKind>(tile, valid, negative, count, b, style, p.t1.slots + b.slot,
+                                                    segments, p.t1.pass_ends + first, gains_from(p.t1, first),
+                                                    lane == 0, 0, coding_passes(count), state);
     if (lane == 0) finish_block(p.t1, block, modelled, count);
 }
 
 KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
 {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
-    model_small_block<false>(p, 0, planes, [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
+    model_small_block<Kind::kPlain>(p, 0, planes, [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
+}
+
+KERNEL(kContextWarps * 32, j2k_t1_context_cuttable, CuttableContextParams)
+{
+    SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
+    model_small_block<Kind::kCuttable>(p, kCuttable, planes,
+                                       [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
 }
 
 KERNEL(kContextWarps * 32, j2k_t1_context_styled, StyledContextParams)
@@ -497,13 +534,13 @@ KERNEL(kContextWarps * 32, j2k_t1_context_styled, StyledContextParams)
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
     uint32_t *words = &raw[warp_id() * kTileRawWords];
     for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
-    model_small_block<true>(p, p.style, planes, [&](const OneTile &tile, const CodeBlock &b) {
+    model_small_block<Kind::kStyled>(p, p.style, planes, [&](const OneTile &tile, const CodeBlock &b) {
         return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, p.style)};
     });
 }
 
 // A thread-block owns a block, a warp a tile of 32x32 of it. words, totals: see ManyTiles.
-template <bool kStyled>
+template <Kind kKind>
 DEVICE void model_large_block(const ContextTiledParams &p, uint32_t style, uint32_t *words, uint32_t *totals,
                               uint32_t *raw_memory) {
     const uint32_t block = static_cast<uint32_t>(block_x());
@@ -519,7 +556,7 @@ DEVICE void model_large_block(const ContextTiledParams &p, uint32_t style, uint3
     }
     // The block's planes: every warp's, through the array that serves for neighbours later.
     words[thread_x()] = all;
-    if (kStyled)
+    if (kKind == Kind::kStyled)
         for (int i = thread_x(); i < kRawWords; i += block_threads()) raw_memory[i] = 0;
     block_sync();
     all = 0;
@@ -529,12 +566,13 @@ DEVICE void model_large_block(const ContextTiledParams &p, uint32_t style, uint3
     const ManyTiles tile{column, b.stride, rows, p.columns, p.rows, words, totals};
     const auto model = [&](auto segments) {
         ContextState state;
-        return model_contexts<kStyled>(tile, first_rows(rows), negative, count, b, style, p.t1.slots + b.slot, segments,
-                                       p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes, thread_x() == 0,
-                                       0, coding_passes(count), state);
+        const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
+        return model_contexts<kKind>(tile, first_rows(rows), negative, count, b, style, p.t1.slots + b.slot, segments,
+                                     p.t1.pass_ends + first, gains_from(p.t1, first), thread_x() == 0, 0,
+                                     coding_passes(count), state);
     };
     Modelled modelled;
-    if constexpr (kStyled)
+    if constexpr (kKind == Kind::kStyled)
         modelled = model(RawSegments<ManyTiles>{tile, raw_memory, raw_place(p.t1, b, style)});
     else
         modelled = model(NoSegments{});
@@ -545,7 +583,14 @@ KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
 {
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
-    model_large_block<false>(p, 0, words, totals, nullptr);
+    model_large_block<Kind::kPlain>(p, 0, words, totals, nullptr);
+}
+
+KERNEL(1024, j2k_t1_context_tiled_cuttable, CuttableContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    model_large_block<Kind::kCuttable>(p, kCuttable, words, totals, nullptr);
 }
 
 KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
@@ -553,7 +598,7 @@ KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
-    model_large_block<true>(p, p.style, words, totals, raw);
+    model_large_block<Kind::kStyled>(p, p.style, words, totals, raw);
 }
 
 }  // namespace cudaenc::j2k

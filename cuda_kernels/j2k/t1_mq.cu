@@ -45,7 +45,8 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         t1.bytes[block] = 0;
         return;
     }
-    uint32_t *ends = t1.pass_ends + static_cast<uint64_t>(block) * t1.max_passes;
+    const uint64_t first_end = static_cast<uint64_t>(block) * t1.max_passes;
+    uint32_t *ends = t1.pass_ends + first_end;
     // The pass that is being coded ends at `end`, the one behind it at `later`.
     const auto end_of = [&](int i) { return i < passes ? ends[i] : 0xFFFFFFFFu; };
     uint32_t end = end_of(pass), later = end_of(pass + 1);
@@ -104,25 +105,35 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
             later = end_of(pass + 1);
         }
     };
+    [[maybe_unused]] const auto set_end = [&](int of, uint32_t bytes, uint32_t tail) {
+        ends[of] = bytes;
+        if (style & kCuttable) t1.tails[first_end + of] = tail;
+    };
     // Styled: what ends at `i`, where all pairs are appended, passes and segments. Raw passes have been coded.
     const auto end_passes = [&] {
         for (; pass < passes; pass++) {
             if (is_raw(style, pass)) {
                 raw = ends[pass];
-                ends[pass] += coded;
+                set_end(pass, raw + coded, 0);
                 segment_pass = pass + 1;
                 continue;
             }
             if (ends[pass] > i) break;
-            ends[pass] = raw + mq.sufficient_bytes();
+            const bool predictable = (style & kPredictableTermination) != 0;
+            if (style & kCuttable) {
+                const CodewordEnd cut = i > segment_pair ? mq.end(predictable) : CodewordEnd{coded, 0};
+                set_end(pass, raw + cut.bytes, cut.tail);
+            } else {
+                ends[pass] = raw + mq.sufficient_bytes();
+            }
             if (style & kReset) {
                 for (int k = 0; k < kContexts; k++) contexts[k * kMqThreads] = rows[mq_initial_row(k)];
                 state = *own;
             }
             if ((pass + 1 < passes || !last) && !ends_segment(style, pass)) continue;
-            if (i > segment_pair) coded = mq.flush((style & kPredictableTermination) != 0);
-            for (int k = segment_pass; k < pass; k++) ends[k] = min_of(ends[k], raw + coded);
-            ends[pass] = raw + coded;
+            if (i > segment_pair) coded = mq.flush(predictable);
+            for (int k = segment_pass; k <= pass; k++)
+                if (k == pass || ends[k] >= raw + coded) set_end(k, raw + coded, 0);
             mq.begin_behind(coded);
             segment_pass = pass + 1;
             segment_pair = i;

@@ -19,6 +19,9 @@ struct Tier1Buffers {
     uint32_t *work_counts;  // [kWorkClasses]: blocks of a class of work; zero before context modelling
     uint32_t count;         // of blocks
     int32_t max_passes;
+    // With kCuttable, [block * max_passes + pass]; pass_ends are then the codeword's bytes if it is cut behind a pass.
+    uint32_t *tails;  // what ends it there: CodewordEnd
+    int32_t *gains;   // what the pass takes off the squared error: see rate.h
 };
 
 // Blocks are coded in the order of their pairs, most first, by classes of kWorkPairs.
@@ -34,12 +37,20 @@ struct ContextParams {
     Tier1Buffers t1;
     const uint32_t *coefficients;  // CodeBlock::coefficients
 };
+// ... with kCuttable alone.
+struct CuttableContextParams : ContextParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_cuttable"};
+};
 // ... of larger blocks: a warp a tile of 32x32, columns x rows warps a block. Grid: count.
 struct ContextTiledParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_tiled"};
     Tier1Buffers t1;
     const uint32_t *coefficients;
     int32_t columns, rows;  // of tiles; the block has columns * rows * 32 threads
+};
+
+struct CuttableContextTiledParams : ContextTiledParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_tiled_cuttable"};
 };
 
 // With a style a pass's pairs begin at multiples of kPassGranule, behind some of kNoPair. Raw passes make no pairs but

@@ -15,7 +15,7 @@ KERNEL(kContextWarps * 32, bench_t1_one_kernel, OneKernelParams)
     uint32_t *words = &raw[warp_id() * kTileRawWords];
     for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
     block_sync();
-    model_small_block<true>(p, p.style, planes, [&](const OneTile &tile, const CodeBlock &b) {
+    model_small_block<Kind::kStyled>(p, p.style, planes, [&](const OneTile &tile, const CodeBlock &b) {
         return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, p.style)};
     });
     warp_sync();
@@ -55,8 +55,8 @@ struct RawBits {
 KERNEL(kContextWarps * 32, bench_t1_context, BitsContextParams)
 {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
-    model_small_block<true>(p, p.style, planes,
-                            [&](const OneTile &, const CodeBlock &b) { return RawBits{p.bits + b.slot}; });
+    model_small_block<Kind::kStyled>(p, p.style, planes,
+                                     [&](const OneTile &, const CodeBlock &b) { return RawBits{p.bits + b.slot}; });
 }
 
 KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)

@@ -78,10 +78,10 @@ DEVICE void model_plane(const PlaneBuffers &k, int plane, uint32_t index, const 
         ContextState state;
         if (before) state = {k.significant[at], k.refined[at], k.t1.pairs[block]};
         const uint32_t pairs_before = state.pairs;
-        const Modelled modelled =
-            model_contexts<true>(own, first_rows(rows), k.negative[at], planes, b, k.style, k.t1.slots + b.slot,
-                                 segments, k.t1.pass_ends + static_cast<uint64_t>(block) * k.t1.max_passes, writes,
-                                 coding_passes(before), coding_passes(before + 1), state);
+        const Modelled modelled = model_contexts<Kind::kStyled>(
+            own, first_rows(rows), k.negative[at], planes, b, k.style, k.t1.slots + b.slot, segments,
+            k.t1.pass_ends + static_cast<uint64_t>(block) * k.t1.max_passes, nullptr, writes, coding_passes(before),
+            coding_passes(before + 1), state);
         k.significant[at] = state.significant;
         k.refined[at] = state.refined;
         own_pairs = modelled.pairs - pairs_before;

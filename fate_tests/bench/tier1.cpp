@@ -245,8 +245,8 @@ class Blocks {
         std::vector<uint32_t> pass_bytes(count * most), offsets(count);
         std::vector<uint8_t> bytes;
         std::vector<CodedBlock> coded(count);
-        code_blocks(g_.blocks, coefficients.data(), p_.style, g_.max_passes, pass_bytes.data(), bytes, offsets.data(),
-                    coded.data());
+        code_blocks(g_.blocks, coefficients.data(), p_.style, g_.max_passes, {pass_bytes.data(), nullptr, nullptr},
+                    bytes, offsets.data(), coded.data());
         const auto here = download(product_.pass_bytes, 0, count * most);
         size_t different = 0;
         for (size_t i = 0; i < count; i++)
@@ -256,10 +256,18 @@ class Blocks {
 
   private:
     Tier1Buffers buffers(const Coded &coded) const {
-        return {blocks_.data(),      coded.slots.data(),  pairs_.data(),
-                coded.planes.data(), coded.passes.data(), coded.pass_bytes.data(),
-                coded.bytes.data(),  work_.data(),        count_,
-                g_.max_passes};
+        return {blocks_.data(),
+                coded.slots.data(),
+                pairs_.data(),
+                coded.planes.data(),
+                coded.passes.data(),
+                coded.pass_bytes.data(),
+                coded.bytes.data(),
+                work_.data(),
+                count_,
+                g_.max_passes,
+                nullptr,
+                nullptr};
     }
     Tier1Buffers plane_buffers() const {
         Tier1Buffers t1 = buffers(*plane_coded_);

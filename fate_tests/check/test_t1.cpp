@@ -239,7 +239,8 @@ struct Coded {
     int planes;
     uint32_t style;
     std::vector<uint8_t> pairs, bytes;
-    std::vector<uint32_t> pass_ends, pass_bytes;
+    std::vector<uint32_t> pass_ends, pass_bytes, tails;
+    std::vector<int32_t> gains;
     // What the kernels make, where there is a style.
     std::vector<uint8_t> device_pairs;
     std::vector<uint32_t> device_ends;
@@ -250,12 +251,15 @@ Coded code(const Block &b, uint32_t style = 0, bool lossy = false) {
     coded.style = style;
     std::vector<uint16_t> flags(static_cast<size_t>(flags_count(b.width, b.height)), 0xFFFF);
     PairSink pairs(style), device_pairs(style, true);
+    int32_t gains[coding_passes(kMaxPlanes)];
     const auto run = [&](auto &sink) {
-        return BlockCoder(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation,
-                          style, flags.data(), sink)
-            .code(lossy);
+        BlockCoder coder(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation, style,
+                         flags.data(), sink);
+        coder.measure_gains(gains, !lossy);
+        return coder.code(lossy && !(style & kCuttable));
     };
     const CodedBlock made = run(pairs);
+    coded.gains.assign(gains, gains + made.passes);
     coded.planes = made.planes;
     EXPECT(run(device_pairs).planes == coded.planes, "planes");
     coded.pairs = pairs.pairs;
@@ -266,11 +270,14 @@ Coded code(const Block &b, uint32_t style = 0, bool lossy = false) {
     coded.bytes.resize(slot.bytes);
     const int passes = made.passes;
     coded.pass_bytes.resize(static_cast<size_t>(passes) + 1, 0xDEADBEEF);
-    MqSink mq(coded.bytes.data(), coded.pass_bytes.data(), kMqTable.row, style);
+    coded.tails.resize(static_cast<size_t>(passes) + 1, 0xDEADBEEF);
+    MqSink mq(coded.bytes.data(), coded.pass_bytes.data(), kMqTable.row, style, coded.tails.data());
     EXPECT(run(mq).planes == coded.planes, "planes");
     coded.bytes.resize(mq.finish());
     EXPECT(coded.pass_bytes.back() == 0xDEADBEEF, "more passes than there are");
+    EXPECT(coded.tails.back() == 0xDEADBEEF, "more tails than there are");
     coded.pass_bytes.pop_back();
+    coded.tails.pop_back();
     EXPECT(coded.pass_bytes.size() == coded.pass_ends.size(), "%zu passes", coded.pass_ends.size());
     // What slots of blocks rely on. Bytes of segments that have ended do not reach the pairs of those that follow.
     EXPECT(slot.pairs + coded.device_pairs.size() + 32 <= slot.raw, "%zu pairs", coded.device_pairs.size());
@@ -357,11 +364,12 @@ class BlockDecoder {
         return (plane == 4 && pass % 3 == 0) || (plane > 4 && pass % 3 != 1);
     }
     bool check_end = false;  // whether these are all passes
-    std::vector<uint32_t> decode(int planes, int passes) {
+    // all: passes that the codeword has; 0: no more.
+    std::vector<uint32_t> decode(int planes, int passes, int all = 0) {
         size_t from = 0;
         const auto begin = [&](int pass) {  // the segment that begins with the pass
             size_t to = size_;
-            for (int i = pass; i < passes; i++)
+            for (int i = pass; i < std::max(passes, all); i++)
                 if (terminated(style_, i)) {
                     to = std::min<size_t>(to, ends_[static_cast<size_t>(i)]);
                     break;
@@ -396,10 +404,27 @@ class BlockDecoder {
                 out.push_back(at(x, y).magnitude | (at(x, y).magnitude && at(x, y).negative ? kSignBit : 0));
         return out;
     }
+    // What decode() would leave of the squared error: a sample is in the middle of what is known of it. Quantised ones
+    // are taken for the middle of their steps.
+    double squared_error(int planes, int passes, const std::vector<uint32_t> &coefficients, bool quantised) {
+        decode(planes, passes);
+        double sum = 0;
+        for (int y = 0; y < height_; y++)
+            for (int x = 0; x < width_; x++) {
+                const Sample &s = at(x, y);
+                const uint32_t magnitude = coefficients[static_cast<size_t>(y * width_ + x)] & ~kSignBit;
+                const double is = magnitude + (quantised && magnitude ? 0.5 : 0.0);
+                const double middle = quantised || s.plane ? std::ldexp(0.5, s.plane) : 0;
+                const double error = is - (s.significant ? s.magnitude + middle : 0);
+                sum += error * error;
+            }
+        return sum;
+    }
 
   private:
     struct Sample {
         uint32_t magnitude = 0;
+        int plane = 0;  // the lowest that is known
         bool significant = false, negative = false, refined = false, coded = false;
     };
     Sample &at(int x, int y) { return samples_[static_cast<size_t>((y + 1) * (width_ + 2) + x + 1)]; }
@@ -428,6 +453,7 @@ class BlockDecoder {
         s.negative = (get(row.context) ^ (is_raw_ ? 0 : row.flip)) != 0;
         s.significant = true;
         s.magnitude = 1u << plane_;
+        s.plane = plane_;
     }
     void propagate(int x, int y) {
         Sample &s = at(x, y);
@@ -441,6 +467,7 @@ class BlockDecoder {
         if (!s.significant || s.coded) return;
         const uint32_t bit = static_cast<uint32_t>(get(s.refined ? 16 : zero_context(x, y) ? 15 : 14));  // Table D.4
         s.magnitude |= bit << plane_;
+        s.plane = plane_;
         s.refined = true;
     }
     void clean_up_column(int x, int y0) {
@@ -474,7 +501,58 @@ class BlockDecoder {
 };
 
 // Any style, none in one of three cases.
-uint32_t random_style(Random &random) { return random.one_in(3) ? 0 : random.below(kStyles); }
+uint32_t random_style(Random &random) {
+    return (random.one_in(3) ? 0 : random.below(kStyles)) | (random.one_in(3) ? kCuttable + 0u : 0);
+}
+
+// A codeword that is cut behind a pass, and ended as it is to end there, decodes as the whole one up to that pass.
+void check_cuts(const Block &block, const Coded &coded) {
+    const int passes = static_cast<int>(coded.pass_bytes.size());
+    const auto decode = [&](const std::vector<uint8_t> &bytes, int some, int all) {
+        BlockDecoder decoder(block.width, block.height, block.orientation, bytes.data(), bytes.size(), coded.style,
+                             coded.pass_bytes);
+        return decoder.decode(coded.planes, some, all);
+    };
+    for (int pass = 0; pass < passes; pass++) {
+        if (!can_cut(coded.style, pass)) continue;
+        const uint32_t size = coded.pass_bytes[static_cast<size_t>(pass)],
+                       tail = coded.tails[static_cast<size_t>(pass)];
+        std::vector<uint8_t> cut(coded.bytes.begin(), coded.bytes.begin() + size - (tail & 0xFF));
+        for (uint32_t k = 1; k <= (tail & 0xFF); k++) cut.push_back(static_cast<uint8_t>(tail >> 8 * k));
+        EXPECT(cut.size() <= coded.bytes.size() + 2, "%zu bytes of %zu", cut.size(), coded.bytes.size());
+        EXPECT(cut.empty() || cut.back() != 0xFF, "pass %d of %d ends with 0xFF", pass, passes);
+        EXPECT(decode(cut, pass + 1, 0) == decode(coded.bytes, pass + 1, passes),
+               "%d of %d passes, %zu of %zu bytes, style %u", pass + 1, passes, cut.size(), coded.bytes.size(),
+               coded.style);
+    }
+}
+
+// Gains are what decoding a pass more takes off the squared error, but for what the bits below the third say.
+START_TEST(gains_are_what_passes_gain) {
+    Random random(static_cast<uint64_t>(_i) + 400);
+    for (int repeat = 0; repeat < 100; repeat++) {
+        const int width = random.between(1, 32), height = random.between(1, 32), planes = random.between(1, 12);
+        const Block block = make_block(random, width, height, planes, _i);
+        const bool lossy = random.one_in(2);
+        const Coded coded = code(block, kCuttable, lossy);
+        const auto error = [&](int passes) {
+            BlockDecoder decoder(width, height, block.orientation, coded.bytes.data(), coded.bytes.size(), kCuttable,
+                                 coded.pass_bytes);
+            return decoder.squared_error(coded.planes, passes, block.coefficients, lossy);
+        };
+        double before = error(0);
+        for (size_t i = 0; i < coded.gains.size(); i++) {
+            const int plane = coded.planes - 1 - (static_cast<int>(i) + 2) / 3;
+            const double after = error(static_cast<int>(i) + 1), unit = std::ldexp(1.0, 2 * plane);
+            const double gain = (before - after) / unit, told = coded.gains[i] / 64.0;
+            // An eighth of a sample's step is not looked at.
+            EXPECT(std::fabs(gain - told) <= (plane > kGainPlanes ? 0.1875 : 1e-9) * width * height,
+                   "pass %zu of %zu, plane %d: gain %f, told %f", i, coded.gains.size(), plane, gain, told);
+            before = after;
+        }
+    }
+}
+END_TEST
 
 START_TEST(sequential_coder_decodes) {
     Random random(static_cast<uint64_t>(_i) + 1);
@@ -483,6 +561,7 @@ START_TEST(sequential_coder_decodes) {
         const Block block = make_block(random, width, height, random.between(1, 31), _i);
         const uint32_t style = random_style(random);
         const Coded coded = code(block, style);
+        if (style & kCuttable) check_cuts(block, coded);
         const auto decode_some = [&](const Coded &all, size_t bytes, int passes, bool whole = false) {
             BlockDecoder decoder(width, height, block.orientation, all.bytes.data(), bytes, style, all.pass_bytes);
             decoder.check_end = whole;
@@ -493,7 +572,7 @@ START_TEST(sequential_coder_decodes) {
         EXPECT(decode_some(coded, coded.bytes.size(), passes, true) == block.coefficients, "%d x %d, style %u", width,
                height, style);
         // After any pass the bytes that it is said to need give what the whole codeword gives.
-        for (int i = 0; i < 3 && passes; i++) {
+        for (int i = 0; i < 3 && passes && !(style & kCuttable); i++) {
             const int some = random.between(1, passes);
             EXPECT(decode(coded.pass_bytes[static_cast<size_t>(some) - 1], some) == decode(coded.bytes.size(), some),
                    "%d x %d, style %u, %d of %d passes in %u bytes", width, height, style, some, passes,
@@ -692,10 +771,13 @@ struct Batch {
 void check_cpu(const Batch &batch) {
     const size_t count = batch.blocks.size(), passes = static_cast<size_t>(batch.max_passes);
     constexpr uint8_t kUntouched = 0xA5;
-    std::vector<uint32_t> pass_bytes(count * passes, 0xDEADBEEF), offsets(count);
+    std::vector<uint32_t> pass_bytes(count * passes, 0xDEADBEEF), tails(pass_bytes), offsets(count);
+    std::vector<int32_t> gains(count * passes);
     std::vector<uint8_t> bytes(3);
     std::vector<CodedBlock> coded(count);
-    code_blocks(batch.blocks, batch.coefficients.data(), batch.style, batch.max_passes, pass_bytes.data(), bytes,
+    const bool cuttable = batch.style & kCuttable;
+    code_blocks(batch.blocks, batch.coefficients.data(), batch.style, batch.max_passes,
+                {pass_bytes.data(), cuttable ? tails.data() : nullptr, cuttable ? gains.data() : nullptr}, bytes,
                 offsets.data(), coded.data());
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
@@ -708,7 +790,7 @@ void check_cpu(const Batch &batch) {
         ContextModeller modeller(ContextModeller::words(b.width, b.height));
         for (int repeat = 0; repeat < 2; repeat++) {  // in memory as it came, and as the last block left it
             const CodedBlock made =
-                modeller.model(batch.coefficients.data(), b, batch.style, pairs.data(), pass_ends.data());
+                modeller.model(batch.coefficients.data(), b, batch.style, pairs.data(), pass_ends.data(), nullptr);
             EXPECT(made.planes == expected.planes && made.passes == expected.pass_ends.size(),
                    "block %zu: %d planes, %d passes", i, made.planes, made.passes);
         }
@@ -734,6 +816,10 @@ void check_cpu(const Batch &batch) {
         std::copy(expected.pass_bytes.begin(), expected.pass_bytes.end(), now.begin());
         EXPECT(std::equal(now.begin(), now.end(), pass_bytes.begin() + static_cast<ptrdiff_t>(i * passes)),
                "bytes of the passes of block %zu, %d x %d", i, b.width, b.height);
+        for (size_t k = 0; cuttable && k < expected.gains.size(); k++)
+            EXPECT(tails[i * passes + k] == expected.tails[k] && gains[i * passes + k] == expected.gains[k],
+                   "pass %zu of block %zu, %d x %d: tail %x, not %x; gain %d, not %d", k, i, b.width, b.height,
+                   tails[i * passes + k], expected.tails[k], gains[i * passes + k], expected.gains[k]);
         total += coded[i].bytes;
     }
     EXPECT(bytes.size() == total, "%zu bytes, not %zu", bytes.size(), total);
@@ -773,14 +859,29 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         order(device, count);
     const Guarded<uint32_t> work(device, std::vector<uint32_t>(kWorkClasses)),
         taken(device, std::vector<uint32_t>(kWorkClasses));
-    const Tier1Buffers t1{blocks.data(),    slots.data(), pairs.data(), planes.data(), passes_coded.data(),
-                          pass_ends.data(), bytes.data(), work.data(),  count,         batch.max_passes};
+    const bool cuttable = batch.style & kCuttable;
+    const Guarded<uint32_t> tails(device, cuttable ? count * passes : 1);
+    const Guarded<int32_t> gains(device, cuttable ? count * passes : 1);
+    const Tier1Buffers t1{blocks.data(),
+                          slots.data(),
+                          pairs.data(),
+                          planes.data(),
+                          passes_coded.data(),
+                          pass_ends.data(),
+                          bytes.data(),
+                          work.data(),
+                          count,
+                          batch.max_passes,
+                          cuttable ? tails.data() : nullptr,
+                          cuttable ? gains.data() : nullptr};
 
     // Everything as it was, but for what the kernels are to write.
     auto slots_now = Guarded<uint8_t>::garbage(slots.count()), planes_now = Guarded<uint8_t>::garbage(count),
          passes_now = planes_now;
     auto pairs_now = Guarded<uint32_t>::garbage(count), ends_now = Guarded<uint32_t>::garbage(pass_ends.count());
     std::vector<uint32_t> work_now(kWorkClasses);
+    auto tails_now = Guarded<uint32_t>::garbage(tails.count());
+    auto gains_now = Guarded<int32_t>::garbage(gains.count());
     std::vector<Coded> coded;
     const auto put = [&](uint32_t block, uint64_t at, const std::vector<uint8_t> &what) {
         std::copy(what.begin(), what.end(), slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[block].slot + at));
@@ -795,6 +896,10 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         put(i, slot_of(i).pairs, c.device_pairs);
         put(i, slot_of(i).raw, c.parts.raw);
         std::copy(c.device_ends.begin(), c.device_ends.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));
+        if (cuttable) {
+            std::copy(c.tails.begin(), c.tails.end(), tails_now.begin() + static_cast<ptrdiff_t>(i * passes));
+            std::copy(c.gains.begin(), c.gains.end(), gains_now.begin() + static_cast<ptrdiff_t>(i * passes));
+        }
         planes_now[i] = static_cast<uint8_t>(c.planes);
         passes_now[i] = static_cast<uint8_t>(c.pass_ends.size());
         pairs_now[i] = static_cast<uint32_t>(c.device_pairs.size());
@@ -808,12 +913,21 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         else
             device->launch(nullptr, {grid}, threads, params);
     };
+    const auto launch_context = [&]<class Cuttable>(Cuttable cuttable, auto styled, unsigned grid, unsigned threads,
+                                                    auto params) {
+        static_cast<decltype(params) &>(cuttable) = params;
+        if (batch.style == kCuttable)
+            device->launch(nullptr, {grid}, threads, cuttable);
+        else
+            launch(styled, grid, threads, params);
+    };
     if (tiles_x)
-        launch(StyledContextTiledParams{}, count, static_cast<unsigned>(tiles_x * tiles_y * 32),
-               ContextTiledParams{t1, coefficients.data(), tiles_x, tiles_y});
+        launch_context(CuttableContextTiledParams{}, StyledContextTiledParams{}, count,
+                       static_cast<unsigned>(tiles_x * tiles_y * 32),
+                       ContextTiledParams{t1, coefficients.data(), tiles_x, tiles_y});
     else
-        launch(StyledContextParams{}, (count + kContextWarps - 1) / kContextWarps, kContextWarps * 32,
-               ContextParams{t1, coefficients.data()});
+        launch_context(CuttableContextParams{}, StyledContextParams{}, (count + kContextWarps - 1) / kContextWarps,
+                       kContextWarps * 32, ContextParams{t1, coefficients.data()});
     const auto slots_read = slots.read("slots");
     const auto ends_read = pass_ends.read("pass ends");
     for (uint32_t i = 0; i < count; i++) {
@@ -864,6 +978,8 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     EXPECT(slots.read("slots") == slots_now, "codewords, %d lanes, style %u", lanes, batch.style);
     EXPECT(pass_ends.read("pass ends") == ends_now, "bytes of passes, %d lanes, style %u", lanes, batch.style);
     EXPECT(bytes.read("bytes") == bytes_now, "bytes, %d lanes", lanes);
+    EXPECT(tails.read("tails") == tails_now, "tails, %d lanes, style %u", lanes, batch.style);
+    EXPECT(gains.read("gains") == gains_now, "gains, style %u", batch.style);
     EXPECT(order.read("order") == order_now && pairs.read("pairs") == pairs_now && planes.read("planes") == planes_now,
            "what the MQ kernel only reads");
     EXPECT(coefficients.read("coefficients") == batch.coefficients, "coefficients");
@@ -872,6 +988,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
 
 // The same codewords by bit-planes; with a style, all that the kernels leave.
 void check_planes(const std::shared_ptr<Device> &device, Random &random, const Batch &batch, int tiles_x, int tiles_y) {
+    if (batch.style & kCuttable) return;
     const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
     const size_t passes = static_cast<size_t>(batch.max_passes);
     std::vector<CodeBlock> blocks = batch.blocks;
@@ -885,8 +1002,18 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, const B
     const Guarded<uint32_t> coefficients(device, batch.coefficients);
     const Guarded<uint8_t> slots(device, size_t{slot_bytes}), planes(device, count), passes_coded(device, count);
     const Guarded<uint32_t> pairs(device, count), pass_ends(device, count * passes), bytes(device, count);
-    const Tier1Buffers t1{device_blocks.data(), slots.data(), pairs.data(), planes.data(), passes_coded.data(),
-                          pass_ends.data(),     bytes.data(), nullptr,      count,         batch.max_passes};
+    const Tier1Buffers t1{device_blocks.data(),
+                          slots.data(),
+                          pairs.data(),
+                          planes.data(),
+                          passes_coded.data(),
+                          pass_ends.data(),
+                          bytes.data(),
+                          nullptr,
+                          count,
+                          batch.max_passes,
+                          nullptr,
+                          nullptr};
     device->synchronize(Device::Stream{});
     const Stream stream(device), other(device);
     const PlanesTier1::Options options{random.one_in(2), random.one_in(2), 1 << random.between(0, 5)};
@@ -945,9 +1072,9 @@ END_TEST
 START_TEST(styles_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 15);
-    for (uint32_t style = 1; style < kStyles; style++) {
+    for (uint32_t style = 1; style < 2 * kStyles; style++) {
         Batch batch(style);
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < (style < kStyles ? 8 : 4); i++) {
             const int planes = random.one_in(4) ? random.between(1, 31) : random.between(4, 10);
             batch.add(random,
                       make_block(random, i ? random.between(1, 32) : 32, i ? random.between(1, 32) : 32, planes,
@@ -1036,6 +1163,7 @@ int main(int argc, char **argv) {
     tcase_add_test(host, contexts_are_the_standards);
     tcase_add_test(host, bit_sliced_contexts_are_the_standards);
     tcase_add_test(host, words_are_sliced);
+    tcase_add_loop_test(host, gains_are_what_passes_gain, 0, kKinds);
     tcase_add_loop_test(host, sequential_coder_decodes, 0, kKinds);
     tcase_add_test(host, bits_are_gathered);
     tcase_add_test(host, figure_2_is_stuffed);
