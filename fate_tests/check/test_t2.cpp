@@ -295,6 +295,8 @@ START_TEST(layers_share_a_blocks_passes) {
                                            [](uint32_t, uint32_t) { return false; });
             EXPECT(end.passes >= before.passes && end.bytes >= before.bytes, "layer %u ends before the last", l);
             EXPECT(end.passes > before.passes || end.bytes == before.bytes, "layer %u has bytes and no pass", l);
+            EXPECT(end.passes == before.passes || end.bytes > before.bytes || !before.passes,
+                   "layer %u has passes and no byte", l);
             EXPECT(!end.passes || end.passes == passes || end.bytes == pass_bytes[end.passes - 1u], "layer %u", l);
             before = end;
         }

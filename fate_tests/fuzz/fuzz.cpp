@@ -37,7 +37,7 @@ struct Round {
         return {&o.format,         &o.tile_width, &o.tile_height, &o.pred,      &o.quality,
                 &o.levels,         &o.cblk_width, &o.cblk_height, &o.prog,      &o.mct,
                 &o.guard_bits,     &o.profile,    &o.main_level,  &o.sub_level, &o.tile_parts,
-                &o.frame_rate_num, &o.cblk_style};
+                &o.frame_rate_num, &o.cblk_style, &o.layers};
     }
     std::vector<int *> options_of_jpeg() {
         CudaencMjpegOptions &o = config.mjpeg;

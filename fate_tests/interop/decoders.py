@@ -110,6 +110,7 @@ class Case:
         self.subsampled = len({c[:2] for c in self.components}) > 1
         self.orders = set(re.findall('[lrcp]{4}', options['poc'])) if 'poc' in options else {options.get('prog', 'lrcp')}
         self.style = options.get('cblk_style', '')
+        self.layers = int(options.get('layers', options.get('layer_rates', '').count(',') + 1))
 
     def empty_tile(self):
         """Is there a tile in which a component has no sample?"""
@@ -155,6 +156,8 @@ KNOWN = (
     ('openjpeg', lambda c: c.orders & POSITIONS and c.precinct_shift() > 30, 'positions beyond 32 bits'),
     ('grok', lambda c: 'roi' in c.options, 'more than 24 bit-planes'),
     ('grok', lambda c: c.overlapping_changes(), 'packets that two progression order changes have'),
+    ('grok', lambda c: c.layers > 1 and 'tile_parts' in c.options and 'bypass' in c.style,
+     'codewords of several segments of which several layers in several tile-parts have some'),
     ('grok', lambda c: c.odd_tile(), 'tiles that begin at odd positions in some resolution'),
     ('grok', lambda c: c.orders & POSITIONS and c.subsampled, 'positions of subsampled components'),
     ('grok', lambda c: c.orders & POSITIONS and c.precinct_shift() > 30, 'positions beyond 32 bits, as OpenJPEG'),
