@@ -191,10 +191,15 @@ struct MqEncoder {
             take_byte();
             byte = e.tail >> (8 * i + 8) & 0xFF;
         }
-        if (at > 0)
-            for (int i = at & ~3; i < at; i++) out[i] = static_cast<uint8_t>(word >> (32 - 8 * (at - i)));
+        store_rest();
         if (tail_bytes) out[at] = static_cast<uint8_t>(byte);
         return e.bytes;
+    }
+
+    // All bytes before the pending one are in place then.
+    CUDAENC_HD void store_rest() const {
+        if (at > 0)
+            for (int i = at & ~3; i < at; i++) out[i] = static_cast<uint8_t>(word >> (32 - 8 * (at - i)));
     }
 
     // Begins a codeword behind the one that was flushed, of which so many bytes and those before it are written.

@@ -317,7 +317,7 @@ class MqSink {
         }
         count_ += length;
         for (int i = first_; i < passes_; i++) {
-            if (pass_bytes_[i] < count_ && i < passes_ - 1) continue;
+            if ((pass_bytes_[i] < count_ || (style_ & kCuttable)) && i < passes_ - 1) continue;
             pass_bytes_[i] = count_;
             if (style_ & kCuttable) tails_[i] = 0;
         }

@@ -460,7 +460,7 @@ class Codeword {
     void end_segment(uint32_t bytes) {
         bytes_ += bytes;
         for (int i = first_; i < pass_; i++) {
-            if (passes_[i] < bytes_ && i < pass_ - 1) continue;
+            if ((passes_[i] < bytes_ || (style_ & kCuttable)) && i < pass_ - 1) continue;
             passes_[i] = bytes_;
             if (tails_) tails_[i] = 0;
         }

@@ -9,7 +9,7 @@
 #include "../../common/j2k/rate.h"
 #include "../../common/j2k/raw.h"
 #include "../device.cuh"
-#include "t1_params.h"
+#include "t1_planes_params.h"
 
 namespace cudaenc::j2k {
 
@@ -599,6 +599,140 @@ KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
     model_large_block<Kind::kStyled>(p, p.style, words, totals, raw);
+}
+
+// ---- By bit-planes
+
+KERNEL(kContextWarps * 32, j2k_t1_slice, SliceParams)
+{
+    const PlaneBuffers &k = p.buffers;
+    const uint32_t tiles = static_cast<uint32_t>(k.tiles_x * k.tiles_y),
+                   index = static_cast<uint32_t>(block_x()) * kContextWarps + warp_id(), block = index / tiles;
+    if (block >= k.t1.count) return;
+    const CodeBlock &b = k.t1.blocks[block];
+    const int tile = static_cast<int>(index % tiles), lane = lane_id();
+    uint32_t words[32], negative;
+    const int count =
+        slice_column(p.coefficients, b, tile % k.tiles_x * 32 + lane, tile / k.tiles_x * 32, words, negative);
+    const uint32_t column = static_cast<uint32_t>(tile * 32 + lane);
+    uint32_t *own = k.bits + static_cast<uint64_t>(block) * k.most_planes * k.columns() + column;
+    CUDAENC_UNROLL
+    for (int i = 0; i < kMaxPlanes; i++)
+        if (i < b.planes) own[i * k.columns()] = words[i];
+    k.negative[static_cast<uint64_t>(block) * k.columns() + column] = negative;
+    if (lane == 0) atomic_max(&k.planes[block], static_cast<uint32_t>(count));
+    if (tile || lane) return;
+    k.stopped[block] = 0;
+    k.raw_bytes[block] = 0;
+    k.t1.pairs[block] = 0;
+    k.t1.planes[block] = 0;
+    k.t1.passes[block] = 0;
+    k.t1.bytes[block] = 0;
+}
+
+// A tile whose bit-planes are in device memory.
+template <class Tile>
+struct Sliced : Tile {
+    const uint32_t *bits;  // of this lane's column, plane 0
+    uint32_t columns;
+    DEVICE_MEMBER uint32_t plane(int plane) const { return bits[plane * columns]; }
+};
+
+// A plane of the active block `index`, whose tiles `tile` is one of. raw_memory: of RawSegments; writes: one thread of
+// the block.
+template <Kind kKind, class Tile>
+DEVICE void model_plane(const PlaneBuffers &k, int plane, uint32_t index, const Tile &tile, uint32_t *raw_memory,
+                        bool writes) {
+    const uint64_t entry = static_cast<uint64_t>(plane) * k.t1.count + index;
+    const uint32_t block = k.active[entry];
+    uint32_t pairs = 0;
+    if (k.is_active(block, plane)) {
+        const CodeBlock &b = k.t1.blocks[block];
+        const int planes = static_cast<int>(k.planes[block]), before = planes - 1 - plane,
+                  number = warp_id() % (k.tiles_x * k.tiles_y), lane = lane_id();
+        const uint32_t column = static_cast<uint32_t>(number * 32 + lane);
+        const uint64_t at = static_cast<uint64_t>(block) * k.columns() + column,
+                       first = static_cast<uint64_t>(block) * k.t1.max_passes;
+        const bool inside = number % k.tiles_x * 32 + lane < b.width;
+        const int rows = inside ? max_of(min_of(b.height - number / k.tiles_x * 32, 32), 0) : 0;
+        const Sliced<Tile> own{tile, k.bits + static_cast<uint64_t>(block) * k.most_planes * k.columns() + column,
+                               k.columns()};
+        ContextState state;
+        if (before) state = {k.significant[at], k.refined[at], k.t1.pairs[block]};
+        pairs = state.pairs;
+        const auto model = [&](auto segments) {
+            if constexpr (kKind == Kind::kStyled) segments.bytes = k.raw_bytes[block];
+            const Modelled modelled =
+                model_contexts<kKind>(own, first_rows(rows), k.negative[at], planes, b, k.style, k.t1.slots + b.slot,
+                                      segments, k.t1.pass_ends + first, k.t1.gains + first, writes,
+                                      coding_passes(before), coding_passes(before + 1), state);
+            if constexpr (kKind == Kind::kStyled)
+                if (writes) k.raw_bytes[block] = segments.bytes;
+            return modelled.pairs;
+        };
+        uint32_t all;
+        if constexpr (kKind == Kind::kStyled)
+            all = model(RawSegments<Sliced<Tile>>{own, raw_memory, raw_place(k.t1, b, k.style)});
+        else
+            all = model(NoSegments{});
+        pairs = all - pairs;
+        k.significant[at] = state.significant;
+        k.refined[at] = state.refined;
+        if (writes) k.t1.pairs[block] = all;
+    }
+    if (!writes) return;
+    k.plane_pairs[entry] = pairs;
+    atomic_add(&k.t1.work_counts[plane * kWorkClasses + work_class(pairs)], 1u);
+}
+
+// A warp owns a block. raw: shared, see RawSegments.
+template <Kind kKind>
+DEVICE void model_small_plane(const PlaneParams &p, uint32_t *raw) {
+    const uint32_t index = static_cast<uint32_t>(block_x()) * kContextWarps + warp_id();
+    if (index >= p.buffers.active_counts[p.plane]) return;
+    uint32_t *words = kKind == Kind::kStyled ? raw + warp_id() * kTileRawWords : nullptr;
+    if (kKind == Kind::kStyled)
+        for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
+    model_plane<kKind>(p.buffers, p.plane, index, OneTile{nullptr}, words, lane_id() == 0);
+}
+
+KERNEL(kContextWarps * 32, j2k_t1_context_plane, ContextPlaneParams)
+{
+    model_small_plane<Kind::kCuttable>(p, nullptr);
+}
+
+KERNEL(kContextWarps * 32, j2k_t1_context_plane_styled, StyledContextPlaneParams)
+{
+    SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
+    model_small_plane<Kind::kStyled>(p, raw);
+}
+
+// A thread-block owns a block. words, totals: see ManyTiles.
+template <Kind kKind>
+DEVICE void model_large_plane(const PlaneParams &p, uint32_t *words, uint32_t *totals, uint32_t *raw) {
+    const uint32_t index = static_cast<uint32_t>(block_x());
+    if (index >= p.buffers.active_counts[p.plane]) return;
+    if (kKind == Kind::kStyled) {
+        for (int i = thread_x(); i < kRawWords; i += block_threads()) raw[i] = 0;
+        block_sync();
+    }
+    const ManyTiles tile{nullptr, 0, 0, p.buffers.tiles_x, p.buffers.tiles_y, words, totals};
+    model_plane<kKind>(p.buffers, p.plane, index, tile, raw, thread_x() == 0);
+}
+
+KERNEL(1024, j2k_t1_context_plane_tiled, ContextPlaneTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    model_large_plane<Kind::kCuttable>(p, words, totals, nullptr);
+}
+
+KERNEL(1024, j2k_t1_context_plane_tiled_styled, StyledContextPlaneTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    SHARED(uint32_t, raw, kRawWords);
+    model_large_plane<Kind::kStyled>(p, words, totals, raw);
 }
 
 }  // namespace cudaenc::j2k

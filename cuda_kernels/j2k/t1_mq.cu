@@ -3,7 +3,7 @@
 #include "../../common/j2k/mq.h"
 
 #include "../device.cuh"
-#include "t1_params.h"
+#include "t1_planes_params.h"
 
 namespace cudaenc::j2k {
 
@@ -133,7 +133,7 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
             if ((pass + 1 < passes || !last) && !ends_segment(style, pass)) continue;
             if (i > segment_pair) coded = mq.flush(predictable);
             for (int k = segment_pass; k <= pass; k++)
-                if (k == pass || ends[k] >= raw + coded) set_end(k, raw + coded, 0);
+                if (k == pass || (ends[k] >= raw + coded && !(style & kCuttable))) set_end(k, raw + coded, 0);
             mq.begin_behind(coded);
             segment_pass = pass + 1;
             segment_pair = i;
@@ -186,6 +186,7 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         end_passes();
         t1.bytes[block] = raw + coded;
         if constexpr (kPart) {
+            mq.store_rest();  // the block may stop here
             MqProgress &p = *part.progress;
             p.a = mq.a, p.c = mq.c, p.byte = mq.byte, p.word = mq.word, p.ct = mq.ct, p.at = mq.at;
             p.pairs = i, p.coded = coded, p.raw = raw;
@@ -230,6 +231,26 @@ KERNEL(kMqThreads, j2k_t1_mq_styled, StyledMqParams)
 {
     SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
     code_blocks<true>(p, p.style, memory);
+}
+
+KERNEL(kMqThreads, j2k_t1_mq_plane, MqPlaneParams)
+{
+    SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
+    const PlaneBuffers &k = p.buffers;
+    const uint32_t active = k.active_counts[p.plane];
+    const int lanes = static_cast<int>((active + grid_x() - 1) / grid_x());
+    load_mq_table(memory);
+    const uint32_t index = static_cast<uint32_t>(block_x() * lanes + lane_id());
+    if (lane_id() >= lanes || index >= active) return;
+    const uint32_t block = k.order[index];
+    if (!k.is_active(block, p.plane)) return;
+    // Context modelling of the plane below may run by now, and change the block's number of pairs.
+    const int before = static_cast<int>(k.planes[block]) - 1 - p.plane, passes = coding_passes(before + 1);
+    const uint32_t pairs = k.t1.pass_ends[static_cast<uint64_t>(block) * k.t1.max_passes + passes - 1];
+    code_block<true>(k.t1, block, k.style, memory, memory + kMqTableRows + thread_x(),
+                     PartOfBlock{&k.progress[block], coding_passes(before), passes, pairs, p.plane == 0});
+    k.t1.planes[block] = static_cast<uint8_t>(k.planes[block]);
+    k.t1.passes[block] = static_cast<uint8_t>(passes);
 }
 
 }  // namespace cudaenc::j2k

@@ -1,7 +1,7 @@
 // The order in which the MQ coder takes blocks: most pairs first, so that the longest do not start last.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../device.cuh"
-#include "t1_params.h"
+#include "t1_planes_params.h"
 
 namespace cudaenc::j2k {
 
@@ -35,6 +35,33 @@ KERNEL(kWorkClasses, j2k_t1_order, OrderParams)
     SHARED(uint32_t, sums, 32);
     order_by_work(p.pairs, p.work_counts, p.taken, p.count, first, sums,
                   [&](uint32_t place, uint32_t block) { p.order[place] = block; });
+}
+
+// A thread a block. Their order among the active ones is any.
+KERNEL(kActiveThreads, j2k_t1_active, ActiveParams)
+{
+    const PlaneBuffers &k = p.buffers;
+    const uint32_t block = static_cast<uint32_t>(block_x()) * kActiveThreads + thread_x();
+    const bool active = block < k.t1.count && (p.all || k.is_active(block, p.plane));
+    const uint32_t warp = warp_ballot(active);
+    uint32_t first = 0;
+    if (lane_id() == 0 && warp) first = atomic_add(&k.active_counts[p.plane], static_cast<uint32_t>(popcount(warp)));
+    first = warp_shuffle(first, 0);
+    if (active)
+        k.active[static_cast<uint64_t>(p.plane) * k.t1.count + first + popcount(warp & ((1u << lane_id()) - 1))] =
+            block;
+}
+
+KERNEL(kWorkClasses, j2k_t1_order_plane, OrderPlaneParams)
+{
+    SHARED(uint32_t, first, kWorkClasses);
+    SHARED(uint32_t, sums, 32);
+    const PlaneBuffers &k = p.buffers;
+    const uint64_t plane = static_cast<uint64_t>(p.plane);
+    const uint32_t *active = k.active + plane * k.t1.count;
+    order_by_work(k.plane_pairs + plane * k.t1.count, k.t1.work_counts + plane * kWorkClasses,
+                  k.taken + plane * kWorkClasses, k.active_counts[p.plane], first, sums,
+                  [&](uint32_t at, uint32_t index) { k.order[at] = active[index]; });
 }
 
 }  // namespace cudaenc::j2k

@@ -230,7 +230,8 @@ class Bench {
                 case Mode::kTier1:
                 case Mode::kCibo:
                     if (!c.is_j2k()) throw Error(CUDAENC_ERR_INVALID, "-tier1 and -cibo are of JPEG 2000's cases");
-                    good &= compare_tier1(device_, pictures[0], c, o_.mode == Mode::kCibo, o_.effort.depths,
+                    good &= compare_tier1(device_, pictures[0], c, o_.mode == Mode::kCibo,
+                                          o_.qualities.empty() ? 0 : o_.qualities.front(), o_.effort.depths,
                                           o_.effort.runs, json_);
                     break;
                 case Mode::kMemory:
@@ -257,10 +258,10 @@ class Bench {
             c.format.width = picture.width;
             c.format.height = picture.height;
             if (c.is_j2k()) {
-                (compare_tier1(device_, picture, c, false, {1, 2}, 1, json_) ? passed : failed)++;
-                (compare_tier1(device_, picture, c, true, {1, 2}, 1, json_) ? passed : failed)++;
+                (compare_tier1(device_, picture, c, false, 0, {1, 2}, 1, json_) ? passed : failed)++;
+                (compare_tier1(device_, picture, c, true, 0, {1, 2}, 1, json_) ? passed : failed)++;
                 c.style = CUDAENC_J2K_BYPASS;
-                (compare_tier1(device_, picture, c, false, {1, 2}, 1, json_) ? passed : failed)++;
+                (compare_tier1(device_, picture, c, false, 0, {1, 2}, 1, json_) ? passed : failed)++;
             }
             const Frames frames({picture}, c.format, 3, nullptr);
             std::vector<std::vector<uint8_t>> streams[2];

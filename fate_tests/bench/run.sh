@@ -42,7 +42,10 @@ memory() {
 }
 cavlc() { "${bench[@]}" -cavlc -o "$out/cavlc.json" "${first[@]}"; }
 tier1() { "${bench[@]}" -tier1 -runs 3 -depths 1,8,16 -o "$out/tier1.json" "${first[@]}"; }
-cibo() { "${bench[@]}" -cibo -case 4k-lossless,4k-lossy,hd-lossless,hd-lossy -runs 3 -depths 1,2,8 -o "$out/cibo.json" "${first[@]}"; }
+cibo() {
+    "${bench[@]}" -cibo -case 4k-lossless,4k-lossy,hd-lossless,hd-lossy -runs 3 -depths 1,2,8 -o "$out/cibo.json" "${first[@]}"
+    "${bench[@]}" -cibo -case 4k-lossy,hd-lossy -quality 90 -runs 3 -depths 1,2,8 -o "$out/cibo-90.json" "${first[@]}"
+}
 chain() {
     if ! [ -x "$bin/ffmpeg" ] || [ ${#clips[@]} = 0 ]; then echo "no ffmpeg or no clips: the chain is not measured"; return; fi
     DEVICE=$device "$scripts/chain.sh" "$bin/ffmpeg" "${clips[@]}"

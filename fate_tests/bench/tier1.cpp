@@ -11,11 +11,10 @@
 #include "../../common/j2k/load.h"
 #include "../../common/j2k/t1.h"
 #include "../../common/j2k/t1_cpu.h"
-#include "../../cuda_kernels/j2k/t1_params.h"
+#include "../../cuda_kernels/j2k/t1_planes.h"
 #include "measure.h"
 #include "t1_block_thread_params.h"
 #include "t1_bypass_params.h"
-#include "t1_planes.h"
 
 namespace cudaenc::bench {
 
@@ -163,20 +162,47 @@ class Blocks {
     // Without a style, whatever the case has.
     Times code_plainly(int lanes) { return code(lanes, 0, baseline_); }
 
-    // By bit-planes, in milliseconds. As in the encoder, launches are one graph.
-    double code_by_planes(const PlanesTier1::Options &options) {
+    // All planes at once, in milliseconds. As in the encoder, launches are one graph.
+    double code_as_graph(int lanes) {
+        return run_as_graph([&] { queue(lanes, p_.style, buffers(product_), false); });
+    }
+    // ... by the kernels of rate control, which measure passes.
+    double code_cuttable(int lanes) {
         prepare_planes();
+        return run_as_graph([&] { queue(lanes, p_.style | kCuttable, plane_buffers(), false); });
+    }
+    // ... and by bit-planes.
+    double code_by_planes(PlanesTier1::Options options) {
+        prepare_planes();
+        options.bands = bands_.data();
         return run_as_graph(
             [&] { planes_->queue(stream_, *other_stream_, plane_buffers(), coefficients_.data(), options); });
     }
-    // All planes at once, likewise.
-    double code_as_graph(int lanes) {
-        return run_as_graph([&] { queue(lanes, p_.style != 0, p_.style, buffers(product_), false); });
+
+    // What rate control's kernels left of the first frame.
+    struct FirstFrame {
+        std::vector<uint8_t> slots, passes;
+        std::vector<uint32_t> bytes;
+    };
+    FirstFrame first_frame() {
+        const size_t count = g_.blocks.size();
+        return {download(plane_coded_->slots, 0, plane_coded_->slots.count() / (count_ / count)),
+                download(plane_coded_->passes, 0, count), download(plane_coded_->bytes, 0, count)};
     }
-    // ... by the kernels that know styles, which begin passes as those by bit-planes do.
-    double code_styled_as_graph(int lanes) {
-        prepare_planes();
-        return run_as_graph([&] { queue(lanes, true, p_.style, plane_buffers(), false); });
+    // Blocks that differ.
+    size_t compare(const FirstFrame &a, const FirstFrame &b) {
+        const auto blocks = download(plane_blocks_, 0, g_.blocks.size());
+        size_t different = 0;
+        for (size_t i = 0; i < blocks.size(); i++)
+            different += a.bytes[i] != b.bytes[i] || a.passes[i] != b.passes[i] ||
+                         std::memcmp(&a.slots[blocks[i].slot], &b.slots[blocks[i].slot], a.bytes[i]);
+        return different;
+    }
+    // Passes of all blocks.
+    uint64_t passes() {
+        uint64_t sum = 0;
+        for (const uint8_t n : download(plane_coded_->passes, 0, count_)) sum += n;
+        return sum;
     }
 
     // Milliseconds.
@@ -220,21 +246,6 @@ class Blocks {
         return different;
     }
 
-    // Blocks of the first frame that differ by bit-planes.
-    size_t compare_planes() {
-        const size_t count = g_.blocks.size();
-        const auto a = download(product_.slots, 0, g_.slot_bytes),
-                   b = download(plane_coded_->slots, 0, plane_coded_->slots.count() / (count_ / count));
-        const auto a_bytes = download(product_.bytes, 0, count), b_bytes = download(plane_coded_->bytes, 0, count);
-        const auto a_passes = download(product_.passes, 0, count), b_passes = download(plane_coded_->passes, 0, count);
-        const auto blocks = download(plane_blocks_, 0, count);
-        size_t different = 0;
-        for (size_t i = 0; i < count; i++)
-            different += a_bytes[i] != b_bytes[i] || a_passes[i] != b_passes[i] ||
-                         std::memcmp(&a[g_.blocks[i].slot], &b[blocks[i].slot], a_bytes[i]);
-        return different;
-    }
-
     // Bytes of all blocks with the style, and without.
     uint64_t bytes() { return sum(product_.bytes); }
     uint64_t plain_bytes() { return sum(baseline_.bytes); }
@@ -272,22 +283,25 @@ class Blocks {
     Tier1Buffers plane_buffers() const {
         Tier1Buffers t1 = buffers(*plane_coded_);
         t1.blocks = plane_blocks_.data();
+        t1.tails = tails_.data();
+        t1.gains = gains_.data();
         return t1;
     }
-    // Slots where passes begin at multiples of kPassGranule without a style as well.
     void prepare_planes() {
         if (planes_) return;
         auto blocks = download(blocks_, 0, count_);
         uint64_t slots = 0;
         for (CodeBlock &b : blocks) {
             b.slot = slots;
-            slots += slot_layout(b.width, b.height, b.planes, p_.style).bytes +
-                     (kPassGranule * static_cast<uint64_t>(coding_passes(b.planes)) + 63) / 64 * 64;
+            slots += slot_layout(b.width, b.height, b.planes, p_.style | kCuttable).bytes;
         }
         const size_t frames = count_ / g_.blocks.size();
         plane_blocks_ = DeviceArray<CodeBlock>(device_, count_);
         device_->upload(stream_, plane_blocks_.data(), blocks.data(), plane_blocks_.bytes());
         plane_coded_ = std::make_unique<Coded>(device_, g_, static_cast<int>(frames), slots / frames);
+        tails_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
+        gains_ = DeviceArray<int32_t>(device_, plane_coded_->pass_bytes.count());
+        bands_ = upload_table(device_, stream_, g_.precinct_bands);
         planes_ =
             std::make_unique<PlanesTier1>(device_, count_, (g_.max_passes + 2) / 3, tiles_x(), tiles_y(), p_.style);
         other_stream_ = std::make_unique<Stream>(device_);
@@ -319,30 +333,39 @@ class Blocks {
 
     Times code(int lanes, uint32_t style, Coded &coded) {
         device_->record(events_[0], stream_);
-        queue(lanes, style != 0, style, buffers(coded), true);
+        queue(lanes, style, buffers(coded), true);
         device_->record(events_[2], stream_);
         device_->synchronize(events_[2]);
         return {device_->elapsed_ms(events_[0], events_[1]), device_->elapsed_ms(events_[1], events_[2])};
     }
 
-    // styled: by the kernels that know styles; marks: records events_[1] before MQ coding.
-    void queue(int lanes, bool styled, uint32_t style, const Tier1Buffers &t1, bool marks) {
-        const auto launch = [&]<class Styled>(Styled params_with_style, unsigned grid, unsigned threads, auto params) {
-            static_cast<decltype(params) &>(params_with_style) = params;
-            params_with_style.style = style;
-            if (styled)
-                device_->launch(stream_, {grid}, threads, params_with_style);
+    // marks: records events_[1] before MQ coding.
+    void queue(int lanes, uint32_t style, const Tier1Buffers &t1, bool marks) {
+        const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
+            static_cast<decltype(params) &>(styled) = params;
+            styled.style = style;
+            if (style)
+                device_->launch(stream_, {grid}, threads, styled);
             else
                 device_->launch(stream_, {grid}, threads, params);
+        };
+        const auto launch_context = [&]<class Cuttable>(Cuttable cuttable, auto styled, unsigned grid, unsigned threads,
+                                                        auto params) {
+            static_cast<decltype(params) &>(cuttable) = params;
+            if (style == kCuttable)
+                device_->launch(stream_, {grid}, threads, cuttable);
+            else
+                launch(styled, grid, threads, params);
         };
         device_->fill(stream_, work_.data(), 0, work_.bytes());
         const int columns = tiles_x(), rows = tiles_y();
         if (columns * rows == 1)
-            launch(StyledContextParams{}, blocks_for(count_, kContextWarps), kContextWarps * 32,
-                   ContextParams{t1, coefficients_.data()});
+            launch_context(CuttableContextParams{}, StyledContextParams{}, blocks_for(count_, kContextWarps),
+                           kContextWarps * 32, ContextParams{t1, coefficients_.data()});
         else
-            launch(StyledContextTiledParams{}, count_, static_cast<unsigned>(columns * rows * 32),
-                   ContextTiledParams{t1, coefficients_.data(), columns, rows});
+            launch_context(CuttableContextTiledParams{}, StyledContextTiledParams{}, count_,
+                           static_cast<unsigned>(columns * rows * 32),
+                           ContextTiledParams{t1, coefficients_.data(), columns, rows});
         if (marks) device_->record(events_[1], stream_);
         order();
         launch(StyledMqParams{}, blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes)), kMqThreads,
@@ -376,6 +399,9 @@ class Blocks {
     DeviceArray<uint16_t> flags_;
     DeviceArray<uint8_t> bits_;
     DeviceArray<CodeBlock> plane_blocks_;
+    DeviceArray<PrecinctBand> bands_;
+    DeviceArray<uint32_t> tails_;
+    DeviceArray<int32_t> gains_;
     std::unique_ptr<Coded> plane_coded_;
     std::unique_ptr<PlanesTier1> planes_;
     std::unique_ptr<Stream> other_stream_;
@@ -462,45 +488,57 @@ bool compare_styles(const std::shared_ptr<Device> &device, const Picture &pictur
 }
 
 // By bit-planes, one kernel after the other or overlapping, with and without compaction, against all planes at once;
-// each with the lanes a warp that suit it best.
+// and with early stops, where the budget is kLossyBitsPerPixel. Each with the lanes a warp that suit it best.
 bool compare_planes(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c, int quality,
                     const Params &params, const Geometry &geometry,
                     const std::vector<std::vector<uint32_t>> &coefficients, const std::vector<int> &frame_counts,
                     int runs, Json &json) {
-    std::printf("  %6s %17s %19s %19s\n", "", "all planes", "one after another", "overlapping");
-    std::printf("  %6s %8s %8s %9s %9s %9s %9s %8s %s\n", "frames", "ms", "aligned", "all", "compact", "all", "compact",
-                "faster", "blocks that differ");
+    constexpr int kForms = 8;
+    const PlanesTier1::Options forms[kForms] = {{},
+                                                {},
+                                                {.overlap = false, .compaction = false},
+                                                {.overlap = false},
+                                                {.compaction = false},
+                                                {},
+                                                {.stop = EarlyStop::kPsb},
+                                                {.stop = EarlyStop::kBpi}};
+    const char *const names[kForms] = {"plain_ms",       "cuttable_ms",        "all_ms", "compact_ms",
+                                       "overlap_all_ms", "overlap_compact_ms", "psb_ms", "bpi_ms"};
+    std::printf("  %6s %17s %19s %19s\n", "", "all planes at once", "one after another", "overlapping");
+    std::printf("  %6s %8s %8s %9s %9s %9s %9s %9s %9s %8s %8s %s\n", "frames", "plain", "measured", "all", "compact",
+                "all", "compact", "psb", "bpi", "passes", "passes", "blocks that differ");
     bool all_equal = true;
     for (const int n : frame_counts) {
         Blocks blocks(device, params, geometry, coefficients, n);
-        struct Best {
-            Spread ms{};
-            int lanes = 0;
-        };
-        const auto best_of = [&](const auto &code) {
-            Best best;
-            for (const int lanes : {2, 4, 8, 16, 32}) {
-                const Spread s = median_of(runs, [&] { return code(lanes); });
-                if (!best.lanes || s.median < best.ms.median) best = {s, lanes};
-            }
-            return best;
-        };
-        const Best plain = best_of([&](int lanes) { return blocks.code_as_graph(lanes); }),
-                   aligned = best_of([&](int lanes) { return blocks.code_styled_as_graph(lanes); });
-        const char *const names[] = {"all_ms", "compact_ms", "overlap_all_ms", "overlap_compact_ms"};
-        Best by_planes[4];
+        Spread ms[kForms];
+        int lanes[kForms] = {};
+        double passes[kForms] = {};
         size_t different = 0;
-        for (int i = 0; i < 4; i++) {
-            by_planes[i] = best_of([&](int lanes) { return blocks.code_by_planes({i >= 2, i % 2 == 1, lanes}); });
-            different += blocks.compare_planes();
+        Blocks::FirstFrame expected;
+        for (int i = 0; i < kForms; i++) {
+            for (const int most : {4, 8, 16, 32}) {
+                PlanesTier1::Options options = forms[i];
+                options.lanes = most;
+                options.budget = c.target_bytes() * static_cast<size_t>(n);
+                const Spread s = median_of(runs, [&] {
+                    return i == 0   ? blocks.code_as_graph(most)
+                           : i == 1 ? blocks.code_cuttable(most)
+                                    : blocks.code_by_planes(options);
+                });
+                if (!lanes[i] || s.median < ms[i].median) ms[i] = s, lanes[i] = most;
+            }
+            if (!i) continue;
+            passes[i] = static_cast<double>(blocks.passes());
+            if (i == 1) expected = blocks.first_frame();
+            if (forms[i].stop == EarlyStop::kNone) different += blocks.compare(expected, blocks.first_frame());
         }
         all_equal &= !different;
-        std::printf("  %6d %8.3f %8.3f %9.3f %9.3f %9.3f %9.3f %7.2fx %zu of %zu\n", n, plain.ms.median,
-                    aligned.ms.median, by_planes[0].ms.median, by_planes[1].ms.median, by_planes[2].ms.median,
-                    by_planes[3].ms.median, plain.ms.median / by_planes[3].ms.median, different,
+        std::printf("  %6d %8.3f %8.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %7.1f%% %7.1f%% %zu of %zu\n", n,
+                    ms[0].median, ms[1].median, ms[2].median, ms[3].median, ms[4].median, ms[5].median, ms[6].median,
+                    ms[7].median, 100 * passes[6] / passes[1], 100 * passes[7] / passes[1], different,
                     geometry.blocks.size());
-        std::printf("  %6s %8d %8d %9d %9d %9d %9d  lanes a warp, at most\n", "", plain.lanes, aligned.lanes,
-                    by_planes[0].lanes, by_planes[1].lanes, by_planes[2].lanes, by_planes[3].lanes);
+        std::printf("  %6s %8d %8d %9d %9d %9d %9d %9d %9d  lanes a warp, at most\n", "", lanes[0], lanes[1], lanes[2],
+                    lanes[3], lanes[4], lanes[5], lanes[6], lanes[7]);
         std::fflush(stdout);
         json.open('{');
         json.put("case", c.name);
@@ -508,9 +546,9 @@ bool compare_planes(const std::shared_ptr<Device> &device, const Picture &pictur
         json.put("quality", c.lossless ? 0 : quality);
         json.put("frames", n);
         json.put("blocks_that_differ", different);
-        json.put("plain_ms", plain.ms);
-        json.put("aligned_ms", aligned.ms);
-        for (int i = 0; i < 4; i++) json.put(names[i], by_planes[i].ms);
+        for (int i = 0; i < kForms; i++) json.put(names[i], ms[i]);
+        json.put("psb_passes", passes[6] / passes[1]);
+        json.put("bpi_passes", passes[7] / passes[1]);
         json.close('}');
     }
     return all_equal;
@@ -519,12 +557,12 @@ bool compare_planes(const std::shared_ptr<Device> &device, const Picture &pictur
 }  // namespace
 
 bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture, const Case &c, bool by_planes,
-                   const std::vector<int> &frame_counts, int runs, Json &json) {
+                   int quality, const std::vector<int> &frame_counts, int runs, Json &json) {
     const int most = *std::max_element(frame_counts.begin(), frame_counts.end());
     const Frames frames({picture}, c.format, most, nullptr);
     CudaencConfig config = make_config(c, "cpu");
     config.j2k.cblk_style = 0;  // all styles at one quality
-    if (!c.lossless) config.j2k.quality = find_quality(config, frames, c.target_bytes());
+    if (!c.lossless) config.j2k.quality = quality ? quality : find_quality(config, frames, c.target_bytes());
     config.j2k.cblk_style = c.style;
     const Params params = make_params(config.format, config.j2k);
     const Geometry geometry = make_geometry(params);

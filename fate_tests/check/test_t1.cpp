@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "../../common/j2k/context_planes.h"
+#include "../../common/j2k/early_stop_cpu.h"
 #include "../../common/j2k/rate.h"
 #include "../../common/j2k/raw.h"
 #include "../../common/j2k/t1.h"
 #include "../../common/j2k/t1_cpu.h"
-#include "../../cuda_kernels/j2k/t1_params.h"
-#include "../bench/t1_planes.h"
+#include "../../cuda_kernels/j2k/t1_planes.h"
 #include "mq_decoder.h"
 #include "testing.h"
 
@@ -986,37 +986,58 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     blocks.read("blocks");
 }
 
-// The same codewords by bit-planes; with a style, all that the kernels leave.
-void check_planes(const std::shared_ptr<Device> &device, Random &random, const Batch &batch, int tiles_x, int tiles_y) {
-    if (batch.style & kCuttable) return;
+// All that is known of blocks that are to be cut, by bit-planes, and up to where they stop early.
+void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch batch, int tiles_x, int tiles_y) {
     const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
     const size_t passes = static_cast<size_t>(batch.max_passes);
-    std::vector<CodeBlock> blocks = batch.blocks;
-    uint64_t slot_bytes = 0;
-    for (CodeBlock &b : blocks) {  // passes begin at multiples of kPassGranule without a style as well
-        b.slot = slot_bytes;
-        slot_bytes += slot_layout(b.width, b.height, b.planes, batch.style).bytes +
-                      (batch.style ? 0 : kPassGranule * static_cast<uint64_t>(coding_passes(b.planes)) + 63) / 64 * 64;
+    batch.style |= kCuttable;
+    batch.slots = 0;
+    Geometry geometry{};
+    geometry.max_passes = batch.max_passes;
+    for (CodeBlock &b : batch.blocks) {
+        b.slot = batch.slots;
+        batch.slots += slot_layout(b.width, b.height, b.planes, batch.style).bytes;
+        b.cell = static_cast<uint32_t>(geometry.precinct_bands.size());
+        PrecinctBand band{};
+        band.weight = random.between(-2 * kSlopeOctave, 2 * kSlopeOctave);
+        geometry.precinct_bands.push_back(band);
     }
-    const Guarded<CodeBlock> device_blocks(device, blocks);
+    geometry.blocks = batch.blocks;
+    // Where tier-1 stops follows from what all passes take.
+    std::vector<Coded> coded;
+    std::vector<CodedBlock> expected;
+    std::vector<uint32_t> all_bytes(count * passes), all_tails(count * passes);
+    std::vector<int32_t> all_gains(count * passes);
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        coded.push_back(code(batch.content[i], batch.style, batch.blocks[i].lossy));
+        const Coded &c = coded.back();
+        expected.push_back({0, static_cast<uint8_t>(c.planes), static_cast<uint8_t>(c.pass_bytes.size()), {}});
+        std::copy(c.pass_bytes.begin(), c.pass_bytes.end(), all_bytes.begin() + static_cast<ptrdiff_t>(i * passes));
+        std::copy(c.gains.begin(), c.gains.end(), all_gains.begin() + static_cast<ptrdiff_t>(i * passes));
+        total += c.bytes.size();
+    }
+    PlanesTier1::Options options{random.one_in(2), random.one_in(2), 1 << random.between(0, 5)};
+    const EarlyStop stops[] = {EarlyStop::kNone, EarlyStop::kPsb, EarlyStop::kPsb, EarlyStop::kBpi};
+    options.stop = random.of(stops);
+    options.budget = total / static_cast<uint64_t>(random.between(1, 10));
+    if (options.stop != EarlyStop::kNone)
+        stop_early(geometry, options.stop, options.budget, {all_bytes.data(), all_tails.data(), all_gains.data()},
+                   expected);
+
+    const Guarded<CodeBlock> blocks(device, batch.blocks);
+    const Guarded<PrecinctBand> bands(device, geometry.precinct_bands);
     const Guarded<uint32_t> coefficients(device, batch.coefficients);
-    const Guarded<uint8_t> slots(device, size_t{slot_bytes}), planes(device, count), passes_coded(device, count);
-    const Guarded<uint32_t> pairs(device, count), pass_ends(device, count * passes), bytes(device, count);
-    const Tier1Buffers t1{device_blocks.data(),
-                          slots.data(),
-                          pairs.data(),
-                          planes.data(),
-                          passes_coded.data(),
-                          pass_ends.data(),
-                          bytes.data(),
-                          nullptr,
-                          count,
-                          batch.max_passes,
-                          nullptr,
-                          nullptr};
+    const Guarded<uint8_t> slots(device, size_t{batch.slots}), planes(device, count), passes_coded(device, count);
+    const Guarded<uint32_t> pairs(device, count), pass_ends(device, count * passes), tails(device, count * passes),
+        bytes(device, count);
+    const Guarded<int32_t> gains(device, count * passes);
+    const Tier1Buffers t1{blocks.data(),    slots.data(), pairs.data(), planes.data(), passes_coded.data(),
+                          pass_ends.data(), bytes.data(), nullptr,      count,         batch.max_passes,
+                          tails.data(),     gains.data()};
+    options.bands = bands.data();
     device->synchronize(Device::Stream{});
     const Stream stream(device), other(device);
-    const PlanesTier1::Options options{random.one_in(2), random.one_in(2), 1 << random.between(0, 5)};
     PlanesTier1 tier1(device, count, (batch.max_passes + 2) / 3, std::max(tiles_x, 1), std::max(tiles_y, 1),
                       batch.style);
     for (int repeat = 0; repeat < 2; repeat++)  // in memory as the last blocks left it
@@ -1024,28 +1045,43 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, const B
     device->synchronize(static_cast<Device::Stream>(stream));
     const auto slots_now = slots.read("slots"), planes_now = planes.read("planes"),
                passes_now = passes_coded.read("passes");
-    const auto bytes_now = bytes.read("bytes"), ends_now = pass_ends.read("pass ends"), pairs_now = pairs.read("pairs");
+    const auto bytes_now = bytes.read("bytes"), ends_now = pass_ends.read("pass ends"), tails_now = tails.read("tails");
+    const auto gains_now = gains.read("gains");
     for (uint32_t i = 0; i < count; i++) {
-        const CodeBlock &b = blocks[i];
-        const Coded c = code(batch.content[i], batch.style, b.lossy);
-        const auto has = [&](const std::vector<uint8_t> &part, uint64_t at) {
-            return std::equal(part.begin(), part.end(), slots_now.begin() + static_cast<ptrdiff_t>(b.slot + at));
+        const CodeBlock &b = batch.blocks[i];
+        const Coded &c = coded[i];
+        EXPECT(planes_now[i] == expected[i].planes && passes_now[i] == expected[i].passes,
+               "block %u, %d x %d, style %u: %d planes, %d passes instead of %d, %d", i, b.width, b.height, batch.style,
+               planes_now[i], passes_now[i], expected[i].planes, expected[i].passes);
+        for (size_t k = 0; k < expected[i].passes; k++) {
+            const size_t at = i * passes + k;
+            EXPECT(ends_now[at] == c.pass_bytes[k] && tails_now[at] == c.tails[k] && gains_now[at] == c.gains[k],
+                   "block %u, %d x %d, style %u, pass %zu of %d: %u bytes, tail %x, gain %d instead of %u, %x, %d", i,
+                   b.width, b.height, batch.style, k, expected[i].passes, ends_now[at], tails_now[at], gains_now[at],
+                   c.pass_bytes[k], c.tails[k], c.gains[k]);
+        }
+        // The codeword without its tail: its MQ segments, and raw ones elsewhere.
+        const bool whole = expected[i].passes == c.pass_bytes.size();
+        const auto has = [&](const std::vector<uint8_t> &part, uint64_t at, size_t size) {
+            return std::equal(part.begin(), part.begin() + static_cast<ptrdiff_t>(size),
+                              slots_now.begin() + static_cast<ptrdiff_t>(b.slot + at));
         };
-        EXPECT(planes_now[i] == c.planes && passes_now[i] == c.pass_ends.size() && bytes_now[i] == c.bytes.size(),
-               "block %u, %d x %d, style %u: %d planes, %d passes, %u bytes instead of %d, %zu, %zu", i, b.width,
-               b.height, batch.style, planes_now[i], passes_now[i], bytes_now[i], c.planes, c.pass_ends.size(),
-               c.bytes.size());
-        EXPECT(has(c.parts.mq, 0), "block %u, %d x %d, style %u: codeword", i, b.width, b.height, batch.style);
-        if (!batch.style) continue;
-        EXPECT(has(c.parts.raw, slot_layout(b.width, b.height, b.planes, batch.style).raw),
-               "block %u, %d x %d, style %u: raw segments", i, b.width, b.height, batch.style);
-        EXPECT(pairs_now[i] == c.device_pairs.size(), "block %u: %u pairs", i, pairs_now[i]);
-        EXPECT(
-            std::equal(c.pass_bytes.begin(), c.pass_bytes.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes)),
-            "block %u, %d x %d, style %u: bytes of passes", i, b.width, b.height, batch.style);
+        if (whole) {
+            EXPECT(bytes_now[i] == c.bytes.size(), "block %u, %d x %d, style %u: %u bytes, not %zu", i, b.width,
+                   b.height, batch.style, bytes_now[i], c.bytes.size());
+            EXPECT(has(c.parts.mq, 0, c.parts.mq.size()) &&
+                       has(c.parts.raw, slot_layout(b.width, b.height, b.planes, batch.style).raw, c.parts.raw.size()),
+                   "block %u, %d x %d, style %u: codeword", i, b.width, b.height, batch.style);
+        } else if (!(batch.style & kBypass)) {
+            const size_t last = expected[i].passes - 1u;
+            EXPECT(has(c.bytes, 0, c.pass_bytes[last] - (c.tails[last] & 0xFF)),
+                   "block %u, %d x %d, style %u: codeword of %d passes of %zu", i, b.width, b.height, batch.style,
+                   expected[i].passes, c.pass_bytes.size());
+        }
     }
     EXPECT(coefficients.read("coefficients") == batch.coefficients, "coefficients");
-    device_blocks.read("blocks");
+    pairs.read("pairs");
+    blocks.read("blocks");
 }
 
 START_TEST(small_blocks_on_the_device) {

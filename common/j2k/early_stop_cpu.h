@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "early_stop.h"
+#include "geometry.h"
+#include "t1_cpu.h"
+
+namespace cudaenc::j2k {
+
+// Of blocks that were coded with all passes, leaves those that are coded where tier-1 stops early. budget: of the
+// frame, in bytes.
+void stop_early(const Geometry &geometry, EarlyStop method, uint64_t budget, const PassResults &results,
+                std::span<CodedBlock> coded);
+
+}  // namespace cudaenc::j2k
