@@ -134,6 +134,18 @@ $(call J2K_CUDA_POC,tiles,0:0:1:1:3:lrcp/1:0:1:6:3:rpcl,-tile_width 40 -tile_hei
 $(call J2K_CUDA_OPTION,tile-parts-resolution,-tile_parts resolution -sop 1 -plt 1 -tlm 1)
 $(call J2K_CUDA_OPTION,tile-parts-component,-tile_parts component -prog cprl -precincts 32x32 -plt 1)
 $(call J2K_CUDA_OPTION,tile-parts-both,-tile_parts resolution+component -tlm 1 -tile_width 50 -tile_height 31)
+# Quality layers: packets of them in all orders; segments that go on in the next layer; more layers than passes.
+$(foreach l,2 5,$(foreach p,lrcp rlcp rpcl pcrl cprl,\
+    $(call J2K_CUDA_OPTION,layers-$(l)-$(p),-layers $(l) -prog $(p) -precincts 32x32 -cblk_width 16 -cblk_height 16)))
+$(foreach s,bypass termall bypass+termall bypass+reset+termall+vsc+erterm+segsym,\
+    $(call J2K_CUDA,layers-5-$(subst +,-,$(s)),mix,gbrp12le,79x61,1,-layers 5 -cblk_style $(s) -quality 100)\
+    $(call J2K_CUDA,layers-5-$(subst +,-,$(s))-lossless,mix,yuv420p10le,79x61,1,-layers 5 -cblk_style $(s) $(J2K_CUDA_LOSSLESS)))
+$(call J2K_CUDA_OPTION,layers-100,-layers 100 -plt 1)
+$(call J2K_CUDA_OPTION,layers-tiles,-layers 3 -prog rlcp -tile_width 50 -tile_height 31 -sop 1 -eph 1 -plt 1)
+$(call J2K_CUDA_OPTION,layers-tile-parts,-layers 4 -tile_parts resolution -tlm 1 -sop 1)
+$(call J2K_CUDA_OPTION,layers-blocks,-layers 7 -cblk_width 4 -cblk_height 4)
+$(call J2K_CUDA,layers-1x1,mix,rgb24,1x1,1,-layers 6)
+$(call J2K_CUDA_POC,layers,0:0:1:3:3:rpcl/0:0:3:6:2:lrcp/0:0:5:6:3:cprl,-layers 5 -precincts 32x32 -sop 1)
 # $(call J2K_CUDA_ROI,name,x:y:width:height,options)
 J2K_CUDA_ROI = $(call J2K_CUDA_OPTION,roi-$(1),-roi $(subst :,$$(J2K_CUDA_COMMA),$(2)) $(3))
 $(call J2K_CUDA_ROI,middle,21:13:30:20)
@@ -141,6 +153,7 @@ $(call J2K_CUDA_ROI,corner,60:50:19:11,-levels 2 -cblk_width 8 -cblk_height 8)
 $(call J2K_CUDA_ROI,pixel,40:30:1:1,-precincts 32x32 -prog rpcl)
 $(call J2K_CUDA_ROI,all,0:0:79:61,-levels 3)
 $(call J2K_CUDA_ROI,tiles,10:20:50:20,-tile_width 33 -tile_height 17 -tile_parts resolution -tlm 1)
+$(call J2K_CUDA_ROI,layers,10:20:50:20,-layers 4)
 $(call J2K_CUDA_ROI,no-levels,10:20:50:20,-levels 0)
 # Profiles: of pictures with more than one precinct, and of few samples. Raw video has 25 frames a second.
 $(call J2K_CUDA,profile-cinema2k,mix,xyz12le,300x270,1,-profile cinema2k)

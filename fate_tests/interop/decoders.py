@@ -48,26 +48,27 @@ def pgx_files(where, prefix, count):
     return [pictures.pgx_component(read(f'{where}/{prefix}_{i}.pgx')) for i in range(count)]
 
 
-def with_openjpeg(file, where, source):
-    """opj_decompress turns subsampled components into RGB where it can, but not when it is asked for one of them."""
+def with_openjpeg(file, where, source, layers=0):
+    """opj_decompress turns subsampled components into RGB where it can, but not when it is asked for one of them.
+    layers: so many quality layers, 0 for all."""
     path = where + '/openjpeg.jp2'
     with open(path, 'wb') as out:
         out.write(pictures.without_colour(file))
     if len(source) == 3 and pictures.subsampled(file):
         found = []
         for i in range(3):
-            run('opj_decompress', '-quiet', '-i', path, '-c', str(i), '-o', where + '/openjpeg.pgx')
+            run('opj_decompress', '-quiet', '-i', path, '-l', str(layers), '-c', str(i), '-o', where + '/openjpeg.pgx')
             found += pgx_files(where, 'openjpeg', 1)
         return found
-    run('opj_decompress', '-quiet', '-i', path, '-o', where + '/openjpeg.pgx')
+    run('opj_decompress', '-quiet', '-i', path, '-l', str(layers), '-o', where + '/openjpeg.pgx')
     return pgx_files(where, 'openjpeg', len(source))
 
 
-def with_grok(file, where, source):
+def with_grok(file, where, source, layers=0):
     path = where + '/grok.jp2'
     with open(path, 'wb') as out:
         out.write(pictures.without_colour(file))
-    run('grk_decompress', '-H', '1', '-i', path, '-o', where + '/grok.pgx')
+    run('grk_decompress', '-H', '1', '-i', path, '-l', str(layers), '-o', where + '/grok.pgx')
     return pgx_files(where, 'grok', len(source))
 
 

@@ -121,6 +121,11 @@ def difference(a, b):
     return max(0 if x[3] == y[3] else max(map(abs, map(int.__sub__, x[3], y[3]))) for x, y in zip(a, b))
 
 
+def squared_error(a, b):
+    """Of two pictures of one shape."""
+    return sum((x - y) ** 2 for p, q in zip(a, b) for x, y in zip(p[3], q[3]))
+
+
 def split_files(data):
     """Cuts concatenated JP2 files or codestreams apart."""
     files, at = [], 0

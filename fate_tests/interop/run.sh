@@ -1,6 +1,7 @@
 #!/bin/sh
 # Other decoders read every stream of FATE's tests of j2k_cuda: FFmpeg's own, OpenJPEG and Grok. Lossless ones must give the
-# source, lossy ones be within 1 code value of each other; jpylyzer and opj_dump must find the headers valid.
+# source, lossy ones be within 1 code value of each other, also where they decode some of the quality layers only; jpylyzer
+# and opj_dump must find the headers valid.
 # Usage: run.sh FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

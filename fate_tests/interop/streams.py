@@ -14,6 +14,22 @@ from decoders import HAVE_GROK, Case, Failure, check_headers, known, read, toler
 
 BUILD, JPYLYZER = sys.argv[1:3]
 
+def check_layers(case, file, where, source):
+    """Each quality layer that is decoded more brings the picture nearer to the source, and decoders agree on it."""
+    best = None
+    for layers in range(1, case.layers + 1) if case.layers <= 10 else (1, case.layers // 2, case.layers):
+        some = {'openjpeg': with_openjpeg(file, where, source, layers)}
+        if HAVE_GROK and not known('grok', case):
+            some['grok'] = with_grok(file, where, source, layers)
+            wrong = pictures.difference(*some.values())
+            if wrong is None or wrong > tolerance(some, case.depth):
+                raise Failure(f'{layers} layers: {" and ".join(some)} are {wrong} apart')
+        error = pictures.squared_error(some['openjpeg'], source)
+        if best is not None and error > best:
+            raise Failure(f'{layers} layers are worse than those before')
+        best = error
+
+
 def check(line):
     name, pix_fmt, size, frames, source_path, options = (line.split(' ', 5) + [''])[:6]
     words = options.split()
@@ -50,6 +66,11 @@ def check(line):
             try:
                 check_headers(None if known('jpylyzer', case) else JPYLYZER, file, where)
             except Failure as e:
+                failures.append(f'{name}: {e}')
+            try:
+                if case.layers > 1:
+                    check_layers(case, file, where, source)
+            except (Failure, OSError, ValueError) as e:
                 failures.append(f'{name}: {e}')
             trusted = [decoder for decoder in decoded if not known(decoder, case)]
             if case.lossless:
