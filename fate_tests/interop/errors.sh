@@ -83,6 +83,9 @@ refuse $any "poc '0,0,1,7,3,lrcp': resolutions 0 to 7 are not allowed: they are 
 refuse $any "poc '0,2,1,6,2,lrcp': components 2 to 2 are not allowed: they are 0 to 3" -poc 0,2,1,6,2,lrcp
 refuse $any "poc '0,0,2,6,3,lrcp': layers 0 to 2 are not allowed: they are 0 to 1" -poc 0,0,2,6,3,lrcp
 refuse $any "poc '0,0,1,5,3,lrcp' leaves out resolution 5 of component 0" -poc 0,0,1,5,3,lrcp
+refuse $any "poc '0,0,2,6,3,lrcp' leaves out resolution 0 of component 0 in layer 2" -layers 3 -poc 0,0,2,6,3,lrcp
+refuse $any "'layers' out of range \[1 - 100\]" -layers 0
+refuse $any "'layers' out of range \[1 - 100\]" -layers 101
 refuse $any "option tile_parts to value layer" -tile_parts layer
 refuse 256x256,gray "tile_parts cut a tile into [0-9]*: at most 255 are allowed" -tile_parts resolution -prog pcrl -precincts 8x8
 # Profiles.
@@ -114,6 +117,9 @@ profile imf2k 64x48,gray "cblk_width 64, cblk_height 64 is not allowed: code-blo
 profile broadcast 64x48,gray "cblk_width 16, cblk_height 32 is not allowed" -cblk_width 16
 profile imf2k 64x48,gray "roi is not allowed: there is no region of interest" -roi 0,0,8,8
 profile imf2k 64x48,gray "cblk_style is not allowed: code-blocks have no style" -cblk_style segsym
+profile imf2k 64x48,gray "layers 2 is not allowed: there is one quality layer" -layers 2
+profile cinema2k $dcp "layers 3 is not allowed: there is one quality layer" -layers 3
+profile broadcast 64x48,gray "layers 2 is not allowed: there is one quality layer" -layers 2
 profile imf2k 64x48,gray "precincts 128x128 of resolution 1 is not allowed" -precincts 128x128
 profile imf2k 64x48,gray "prog other than cprl is not allowed: it is cprl" -prog rpcl
 profile imf2k 64x48,gray "poc is not allowed: there are no progression order changes" -poc 0,0,1,6,1,cprl
