@@ -34,16 +34,24 @@ CUDAENC_HD uint32_t spread_bits(uint32_t x) {
     x = (x | x << 2) & 0x33333333u;
     return (x | x << 1) & 0x55555555u;
 }
-// In each byte the bits that the mask has, moved together to its low end.
-CUDAENC_HD uint32_t compress_bytes(uint32_t x, uint32_t mask) {
+// Nibble i of 4 to byte i.
+CUDAENC_HD uint32_t spread_nibbles(uint32_t x) {
+    x = (x | x << 8) & 0x00FF00FFu;
+    return (x | x << 4) & 0x0F0F0F0Fu;
+}
+// In each field of kWidth bits, 4 or 8, the bits that the mask has, moved together to its low end.
+template <int kWidth>
+CUDAENC_HD uint32_t compress_fields(uint32_t x, uint32_t mask) {
+    constexpr uint32_t kLowest = kWidth == 8 ? 0x01010101u : 0x11111111u;
+    const auto above = [](int bits) { return ~(kLowest * ((1u << bits) - 1)); };  // without the lowest ones of fields
     x &= mask;
-    uint32_t gaps = (~mask << 1) & 0xFEFEFEFEu;
+    uint32_t gaps = (~mask << 1) & above(1);
     CUDAENC_UNROLL
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (kWidth == 8 ? 3 : 2); i++) {
         // Bits with an odd number of gaps below them move by 1, then those with an odd number of pairs by 2, ..
-        uint32_t odd = gaps ^ ((gaps << 1) & 0xFEFEFEFEu);
-        odd ^= (odd << 2) & 0xFCFCFCFCu;
-        odd ^= (odd << 4) & 0xF0F0F0F0u;
+        uint32_t odd = gaps ^ ((gaps << 1) & above(1));
+        odd ^= (odd << 2) & above(2);
+        if (kWidth == 8) odd ^= (odd << 4) & above(4);
         const uint32_t moved_mask = odd & mask, moved = x & moved_mask;
         mask = (mask ^ moved_mask) | moved_mask >> (1 << i);
         x = (x ^ moved) | moved >> (1 << i);
@@ -52,14 +60,20 @@ CUDAENC_HD uint32_t compress_bytes(uint32_t x, uint32_t mask) {
     return x;
 }
 CUDAENC_HD uint32_t reverse_bits(uint32_t x) {
+#if CUDAENC_DEVICE_CODE
+    uint32_t result;
+    asm("brev.b32 %0, %1;" : "=r"(result) : "r"(x));
+    return result;
+#else
     x = (x & 0x55555555u) << 1 | (x >> 1 & 0x55555555u);
     x = (x & 0x33333333u) << 2 | (x >> 2 & 0x33333333u);
     x = (x & 0x0F0F0F0Fu) << 4 | (x >> 4 & 0x0F0F0F0Fu);
     x = (x & 0x00FF00FFu) << 8 | (x >> 8 & 0x00FF00FFu);
     return x << 16 | x >> 16;
+#endif
 }
-// Whether a byte of the word is 0xFF.
-CUDAENC_HD bool has_full_byte(uint32_t x) { return (((x & 0x7F7F7F7Fu) + 0x01010101u) & x & 0x80808080u) != 0; }
+// The highest bits of the word's bytes that are 0xFF.
+CUDAENC_HD uint32_t full_bytes(uint32_t x) { return ((x & 0x7F7F7F7Fu) + 0x01010101u) & x & 0x80808080u; }
 
 // What the bytes before one mean to it: bits that were stuffed, and whether it begins with another.
 struct StuffingState {

@@ -60,6 +60,10 @@ CUDAENC_HD constexpr int coding_passes(int planes) { return max_of(3 * planes - 
 // plane has no more than that clean-up.
 constexpr int kLastPasses = 2;
 
+// Where code-block styles are known, a pass's pairs begin at multiples of this, which is what the MQ coder loads at
+// once.
+constexpr uint32_t kPassAlignment = 16;
+
 // What lies where in a block's slot: from its begin the MQ codewords, which take the place of the pairs that they code;
 // the bytes of raw segments at `raw`. Rounded up for vector loads.
 struct SlotLayout {
@@ -74,9 +78,11 @@ CUDAENC_HD SlotLayout slot_layout(int width, int height, int planes, uint32_t st
     // three symbols for one in run-length mode; the MQ coder's bytes are fewer.
     SlotLayout slot{0, samples * planes + samples + 2 * stripes + 64, 0};
     if (style) {
-        // A codeword ends with up to five bytes more; passes are filled up to kPassGranule pairs and have four symbols.
+        // A codeword ends with up to five bytes more; passes are filled up to kPassAlignment pairs and have four
+        // symbols.
         slot.pairs = round_up(5 * passes);
-        slot.raw += slot.pairs + 3 * passes + 4 * static_cast<uint64_t>(clean_up_passes(static_cast<int>(passes)));
+        slot.raw += slot.pairs + (kPassAlignment - 1) * passes +
+                    4 * static_cast<uint64_t>(clean_up_passes(static_cast<int>(passes)));
     }
     slot.raw = slot.bytes = round_up(slot.raw);
     if (style & kBypass) slot.bytes += round_up((samples * planes + samples) * 2 / 15 + 3 * passes);

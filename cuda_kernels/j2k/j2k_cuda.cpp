@@ -2,6 +2,7 @@
 // tier-2 -> gather -> download. The host waits once a frame, at its end, to learn how long the codestream is.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
+#include <type_traits>
 
 #include "../../common/error.h"
 #include "../../common/j2k/codestream.h"
@@ -231,18 +232,21 @@ class DeviceEncoder : public DevicePipeline {
         const int columns = std::max(1 << p_.cblk_width_log2 >> 5, 1),
                   rows = std::max(1 << p_.cblk_height_log2 >> 5, 1);
         if (columns * rows == 1) {
-            launch_with_style<StyledContextParams>(s, blocks_for(block_count(), kContextWarps), kContextWarps * 32,
-                                                   ContextParams{tier1(s), s.coefficients.data()});
+            launch_with_style<StyledContextParams, BypassContextParams>(s, blocks_for(block_count(), kContextWarps),
+                                                                        kContextWarps * 32,
+                                                                        ContextParams{tier1(s), s.coefficients.data()});
         } else {
-            launch_with_style<StyledContextTiledParams>(
+            launch_with_style<StyledContextTiledParams, StyledContextTiledParams>(
                 s, block_count(), static_cast<unsigned>(columns * rows * 32),
                 ContextTiledParams{tier1(s), s.coefficients.data(), columns, rows});
         }
     }
 
     // The kernel that knows styles where there is one, else the other.
-    template <class Styled, class P>
+    template <class Styled, class Bypass, class P>
     void launch_with_style(Slot &s, unsigned grid, unsigned threads, const P &params) {
+        if constexpr (!std::is_same_v<Styled, Bypass>)
+            if (p_.style == kBypass) return device_->launch(s.stream, {grid}, threads, Bypass{params});
         if (p_.style)
             device_->launch(s.stream, {grid}, threads, Styled{params, p_.style});
         else
@@ -257,8 +261,8 @@ class DeviceEncoder : public DevicePipeline {
         const uint64_t warps = uint64_t{16} * static_cast<unsigned>(device_->multiprocessors());
         int lanes = 1;
         while (lanes < 32 && lanes * warps < uint64_t{block_count()} * static_cast<unsigned>(slots())) lanes *= 2;
-        launch_with_style<StyledMqParams>(s, blocks_for(block_count(), kMqThreads / 32 * lanes), kMqThreads,
-                                          MqParams{tier1(s), s.order.data(), lanes});
+        launch_with_style<StyledMqParams, BypassMqParams>(s, blocks_for(block_count(), kMqThreads / 32 * lanes),
+                                                          kMqThreads, MqParams{tier1(s), s.order.data(), lanes});
     }
 
     Tier2Buffers tier2(Slot &s) const {

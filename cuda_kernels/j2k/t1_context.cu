@@ -37,6 +37,21 @@ DEVICE void scan_stripes(uint32_t counts, uint32_t (&before)[kStripes], uint32_t
     }
 }
 
+// The stripe whose bits a lane has after columns_of_stripe().
+DEVICE int stripe_of_lane() { return static_cast<int>(reverse_bits(static_cast<uint32_t>(lane_id()) & 7) >> 29); }
+
+// Adds to `before` what lanes before have in `total`, and makes that the sum, over the lanes that differ in these bits
+// of their number, the lowest digit first.
+template <int... kBits>
+DEVICE void scan_lane_bits(uint32_t &before, uint32_t &total) {
+    const auto add = [&](int bit) {
+        const uint32_t other = warp_shuffle_xor(total, bit);
+        before += lane_id() & bit ? other : 0;
+        total += other;
+    };
+    (add(kBits), ...);
+}
+
 // A block of at most 32x32 in one warp.
 struct OneTile {
     const uint32_t *planes;  // [plane][lane], of this warp
@@ -63,6 +78,14 @@ struct OneTile {
             base += total[s];
         }
         return at;
+    }
+    // Position of the bits of this lane's eight columns in its stripe (see columns_of_stripe()), from `base`, which
+    // moves on past the pass.
+    DEVICE_MEMBER uint32_t position(uint32_t count, uint32_t &base) const {
+        uint32_t before = base, total = count;
+        scan_lane_bits<8, 16, 4, 2, 1>(before, total);
+        base += total;
+        return before;
     }
 };
 
@@ -116,11 +139,33 @@ struct ManyTiles {
         StripePositions at;
         uint32_t total[kStripes];
         scan_stripes(counts, at.before, total);
-        const auto index = [&](int s) { return (tile_y() * kStripes + s) * columns_of_tiles + tile_x(); };
         if (lane_id() == 0) {
             CUDAENC_UNROLL
-            for (int s = 0; s < kStripes; s++) totals[index(s)] = total[s];
+            for (int s = 0; s < kStripes; s++) totals[stripe_index(s)] = total[s];
         }
+        scan_totals();
+        CUDAENC_UNROLL
+        for (int s = 0; s < kStripes; s++) at.before[s] += base + totals[stripe_index(s)];
+        base += totals[256];
+        block_sync();
+        return at;
+    }
+    DEVICE_MEMBER uint32_t position(uint32_t count, uint32_t &base) const {
+        uint32_t before = base, total = count;
+        scan_lane_bits<8, 16>(before, total);
+        const int index = stripe_index(stripe_of_lane());
+        if (lane_id() < 8) totals[index] = total;
+        scan_totals();
+        before += totals[index];
+        base += totals[256];
+        block_sync();
+        return before;
+    }
+    DEVICE_MEMBER int stripe_index(int stripe) const {
+        return (tile_y() * kStripes + stripe) * columns_of_tiles + tile_x();
+    }
+    // Sums of the totals before each, and behind them the sum of all.
+    DEVICE_MEMBER void scan_totals() const {
         block_sync();
         const int count = columns_of_tiles * rows_of_tiles * kStripes;  // at most 256
         if (warp_id() == 0) {
@@ -141,11 +186,6 @@ struct ManyTiles {
             if (lane_id() == 31) totals[256] = before;
         }
         block_sync();
-        CUDAENC_UNROLL
-        for (int s = 0; s < kStripes; s++) at.before[s] += base + totals[index(s)];
-        base += totals[256];
-        block_sync();
-        return at;
     }
 };
 
@@ -168,23 +208,65 @@ struct RawSegments {
     uint32_t bits = 0;   // of the segment so far
     uint32_t bytes = 0;  // of those before it
 
-    // A pass's bits: of `members`, and, where they are `becoming`, signs. Until the segment ends its first bit is the
-    // lowest.
-    DEVICE_MEMBER void put(const StripePositions &at, uint32_t members, uint32_t decisions, uint32_t becoming,
-                           uint32_t negative) const {
-        CUDAENC_UNROLL
-        for (int half = 0; half < 2; half++) {  // of the stripes, a byte each
-            const auto spread = [half](uint32_t even, uint32_t odd) {
-                return spread_bits(even >> 16 * half & 0xFFFF) | spread_bits(odd >> 16 * half & 0xFFFF) << 1;
+    // A pass's bits: of `members`, and, where they are `becoming`, signs; counts: of each stripe, a nibble each. Until
+    // the segment ends its first bit is the lowest.
+    DEVICE_MEMBER void put(uint32_t counts, uint32_t members, uint32_t decisions, uint32_t becoming, uint32_t negative,
+                           bool has_signs) {
+        // A lane's bits of each stripe, a byte each.
+        uint32_t upper, lower;  // four stripes each
+        if (has_signs) {
+            const auto interleaved = [&](int shift) {
+                const auto spread = [shift](uint32_t even, uint32_t odd) {
+                    return spread_bits(even >> shift & 0xFFFF) | spread_bits(odd >> shift & 0xFFFF) << 1;
+                };
+                return compress_fields<8>(spread(decisions, negative), spread(members, becoming));
             };
-            const uint32_t value = compress_bytes(spread(decisions, negative), spread(members, becoming));
-            CUDAENC_UNROLL
-            for (int s = 0; s < kStripes / 2; s++) {
-                const uint32_t byte = value >> 8 * s & 0xFF, to = at.before[half * kStripes / 2 + s], shift = to % 32;
-                if (byte) atomic_or(&words[to / 32], byte << shift);
-                if (shift > 24 && byte >> (32 - shift)) atomic_or(&words[to / 32 + 1], byte >> (32 - shift));
-            }
+            upper = interleaved(0);
+            lower = interleaved(16);
+        } else {
+            const uint32_t value = compress_fields<4>(decisions, members);
+            upper = spread_nibbles(value & 0xFFFF);
+            lower = spread_nibbles(value >> 16);
         }
+        uint32_t count;
+        const uint64_t value = columns_of_stripe(upper, lower, counts, count);
+        const uint32_t to = tile.position(count, bits), low = static_cast<uint32_t>(value),
+                       high = static_cast<uint32_t>(value >> 32);
+        const uint32_t word[3] = {low << (to % 32), funnel_shift_left(low, high, to % 32),
+                                  funnel_shift_left(high, 0, to % 32)};
+        CUDAENC_UNROLL
+        for (int i = 0; i < 3; i++)
+            if (word[i]) atomic_or(&words[to / 32 + static_cast<uint32_t>(i)], word[i]);
+    }
+
+    // From each lane's bits of eight stripes, a byte each, to those that eight lanes have of one, the first column's
+    // the lowest: lanes 8 i to 8 i + 7 have the stripes of their columns, see stripe_of_lane(). count: of those bits.
+    DEVICE_MEMBER static uint64_t columns_of_stripe(uint32_t upper, uint32_t lower, uint32_t counts, uint32_t &count) {
+        // Of two lanes, one takes the upper four stripes and one the lower; then two each of those; then one.
+        const bool odd = lane_id() & 1, second = lane_id() & 2, fourth = lane_id() & 4;
+        const auto exchange = [](bool takes_later, uint32_t earlier, uint32_t later, int distance, uint32_t &left,
+                                 uint32_t &right) {
+            const uint32_t own = takes_later ? later : earlier,
+                           other = warp_shuffle_xor(takes_later ? earlier : later, distance);
+            left = takes_later ? other : own;
+            right = takes_later ? own : other;
+        };
+        uint32_t left, right, left_counts, right_counts;
+        exchange(odd, upper, lower, 1, left, right);
+        exchange(odd, spread_nibbles(counts & 0xFFFF), spread_nibbles(counts >> 16), 1, left_counts, right_counts);
+        const auto pair = [&](int k) {
+            return (left >> 8 * k & 0xFF) | (right >> 8 * k & 0xFF) << (left_counts >> 8 * k & 0xFF);
+        };
+        uint32_t sums = left_counts + right_counts;
+        exchange(second, pair(0) | pair(1) << 16, pair(2) | pair(3) << 16, 2, left, right);
+        exchange(second, sums & 0xFFFF, sums >> 16, 2, left_counts, right_counts);
+        const uint32_t first = (left & 0xFFFF) | (right & 0xFFFF) << (left_counts & 0xFF),
+                       then = left >> 16 | (right >> 16) << (left_counts >> 8);
+        sums = left_counts + right_counts;
+        exchange(fourth, first, then, 4, left, right);
+        exchange(fourth, sums & 0xFF, sums >> 8, 4, left_counts, right_counts);
+        count = left_counts + right_counts;
+        return left | static_cast<uint64_t>(right) << left_counts;
     }
 
     // Ends the segment, whose first pass made `first_bits`. All lanes call it. Returns the bytes up to the end of the
@@ -196,55 +278,65 @@ struct RawSegments {
         tile.sync();
         Ends ends{};
         if (tile.is_first_warp()) {
-            const uint32_t lane = static_cast<uint32_t>(lane_id());
+            const uint32_t lane = static_cast<uint32_t>(lane_id()), all = raw_words(bits);
             bool full = false;
+            CUDAENC_NO_UNROLL
             for (uint32_t i = lane; 32 * i < bits; i += 32) {
                 words[i] = reverse_bits(words[i]);
-                full |= has_full_byte(words[i]);
+                full |= full_bytes(words[i]) != 0;
             }
-            full = warp_any(full);
+            warp_sync();
             if (lane == 0)
                 put_raw_bits(bits, kRawPadding, kRawPaddingBits, [&](uint32_t i, uint32_t word) { words[i] |= word; });
+            if (warp_any(full)) stuff(first_bits);
             warp_sync();
-            if (full) {
-                ends = stuff(first_bits);
-            } else {
-                ends = {(first_bits + 7) / 8, (bits + 7) / 8};
-                for (uint32_t i = lane; i < ends.segment; i += 32)
-                    out[bytes + i] = static_cast<uint8_t>(words[i / 4] >> (24 - 8 * (i % 4)));
-            }
-            ends.first_pass += bytes;
-            ends.segment += bytes;
+            ends = {bytes + (first_bits + 7) / 8, bytes + (bits + 7) / 8};
+            CUDAENC_NO_UNROLL
+            for (uint32_t i = lane; bytes + i < ends.segment; i += 32)
+                out[bytes + i] = static_cast<uint8_t>(words[i / 4] >> (24 - 8 * (i % 4)));
             bytes = ends.segment;
             warp_sync();
-            for (uint32_t i = lane; i < raw_words(bits); i += 32) words[i] = 0;
+            CUDAENC_NO_UNROLL
+            for (uint32_t i = lane; i < all; i += 32) words[i] = 0;
         }
         bits = 0;
         tile.sync();
         return ends;
     }
 
-    // Every lane of the warp writes some of the segment's bytes, once all know what comes before theirs: see
-    // stuff_bytes(). Returns the bytes of the first pass and of all.
-    DEVICE_MEMBER Ends stuff(uint32_t first_bits) const {
-        const uint32_t lane = static_cast<uint32_t>(lane_id()), most = most_raw_bytes(bits), each = (most + 31) / 32,
-                       first = min_of(lane * each, most), last = min_of(first + each, most);
-        Ends ends{};
-        StuffingState begin{0, false};
-        for (bool settled = false;;) {
-            const StuffingState end =
-                stuff_bytes(words, first, last, begin, [&](uint32_t i, uint32_t byte, uint32_t from, uint32_t to) {
-                    if (!settled || !is_raw_byte(bits, from, to)) return;
-                    out[bytes + i] = static_cast<uint8_t>(byte);
-                    ends.first_pass = max_of(ends.first_pass, raw_bytes_for(first_bits, i, byte, from, to));
-                    ends.segment = max_of(ends.segment, raw_bytes_for(bits, i, byte, from, to));
-                });
-            if (settled) return {warp_max(ends.first_pass), warp_max(ends.segment)};
-            const uint32_t own = end.stuffed - begin.stuffed;
-            const uint32_t stuffed = warp_inclusive_add(own) - own;
-            const bool after_full = warp_shuffle_up(end.after_full ? 1u : 0u, 1) != 0 && lane != 0;
-            settled = !warp_any(stuffed != begin.stuffed || after_full != begin.after_full);
-            begin = {stuffed, after_full};
+    // Puts a 0 behind each byte 0xFF, one by one, since they are rare: all bits behind it move on by one. The ends, in
+    // bits, move as well; they do not lie behind a byte 0xFF without what is stuffed.
+    DEVICE_MEMBER void stuff(uint32_t &first_bits) {
+        const uint32_t lane = static_cast<uint32_t>(lane_id());
+        for (uint32_t from = 0;;) {  // bytes before it are as they stay
+            warp_sync();
+            uint32_t found = ~0u;
+            CUDAENC_NO_UNROLL
+            for (uint32_t i = from / 4 + lane; 32 * i < bits && found == ~0u; i += 32) {
+                const uint32_t full = full_bytes(words[i]) & (i == from / 4 ? ~0u >> 8 * (from % 4) : ~0u);
+                if (full) found = 4 * i + static_cast<uint32_t>(count_leading_zeros(full)) / 8;
+            }
+            found = warp_min(found);
+            if (found == ~0u) return;
+            const uint32_t at = 8 * found + 8;  // of the stuffed bit
+            // From the last word on, since each takes a bit of the one before.
+            CUDAENC_NO_UNROLL
+            for (uint32_t end = (bits + kRawPaddingBits) / 32 + 1; end > at / 32;) {
+                const uint32_t begin = max_of(end, at / 32 + 32) - 32, i = begin + lane;
+                uint32_t word = 0;
+                if (i < end) {
+                    const uint32_t stays = i == at / 32 ? ~(~0u >> at % 32) : 0;
+                    const uint32_t carried = i == at / 32 ? 0 : words[i - 1] << 31;
+                    word = (words[i] & stays) | (words[i] & ~stays) >> 1 | carried;
+                }
+                warp_sync();
+                if (i < end) words[i] = word;
+                warp_sync();
+                end = begin;
+            }
+            if (8 * found < first_bits) first_bits = max_of(first_bits, at) + 1;
+            bits = max_of(bits, at) + 1;
+            from = found + 2;
         }
     }
 };
@@ -304,15 +396,6 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
     constexpr bool kStyled = kKind == Kind::kStyled, kAligned = kKind != Kind::kPlain;
     uint8_t *const pairs = opaque(kAligned ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
-    [[maybe_unused]] const auto end_raw_segment = [&](int pass) {
-        if constexpr (kStyled) {
-            const auto [propagation, all] = segments.end(propagation_bits);
-            if (!writes_ends) return;
-            if (pass_kind(pass) == kMagnitudeRefinement && !ends_segment(style, pass - 1))
-                pass_ends[pass - 1] = propagation;
-            pass_ends[pass] = all;
-        }
-    };
     const auto significant_around = [&](uint32_t word) {
         const Around<uint32_t> all = tile.around(word);
         return kStyled && (style & kVerticallyCausal) ? causal(all) : all;
@@ -328,12 +411,13 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         const int kind = pass_kind(pass);
         const bool raw = kStyled && is_raw(style, pass);
         const uint32_t bits = tile.plane(planes - 1 - (pass + 2) / 3);
+        bool ends_before = false;  // the block is left, but for the raw segment that the pass would have continued
         if (pass == without_last && b.lossy && !(kAligned && (style & kCuttable))) {
             const uint32_t known = significant | fresh;
             if (!worth_coding(count_last_passes(tile, valid & ~known & ~visited, bits, known, significant))) {
-                if (kStyled && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1))
-                    end_raw_segment(pass - 1);
-                return {base, pass};
+                ends_before = true;
+                if (!(kStyled && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1)))
+                    return {base, pass};
             }
         }
         uint32_t members, becoming = 0;  // coded by a zero coding or refinement decision; a sign follows
@@ -394,10 +478,17 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         counts += nibble_sums(members);
         if constexpr (kStyled) {
             if (raw) {
-                const StripePositions positions = tile.positions(counts, segments.bits);
-                segments.put(positions, members, bits, becoming, negative);
+                if (!ends_before)
+                    segments.put(counts, members, bits, becoming, negative, kind == kSignificancePropagation);
                 if (kind == kSignificancePropagation) propagation_bits = segments.bits;
-                if (pass == passes - 1 || ends_segment(style, pass)) end_raw_segment(pass);
+                if (ends_before || pass == passes - 1 || ends_segment(style, pass)) {
+                    const auto [propagation, all] = segments.end(propagation_bits);
+                    const int of = ends_before ? pass - 1 : pass;
+                    if (writes_ends && pass_kind(of) == kMagnitudeRefinement && !ends_segment(style, of - 1))
+                        pass_ends[of - 1] = propagation;
+                    if (writes_ends) pass_ends[of] = all;
+                }
+                if (ends_before) return {base, pass};
                 continue;
             }
         }
@@ -443,12 +534,10 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         if (kAligned) {
             const bool symbols = kStyled && kind == kCleanUp && (style & kSegmentationSymbols);
             const uint32_t begin = base + (symbols ? 4 : 0);
-            const uint32_t end = (begin + kPassGranule - 1) / kPassGranule * kPassGranule;
-            if (writes_ends) {
-                for (uint32_t i = base; i < begin; i++)
-                    pairs[i] = static_cast<uint8_t>(kUniform << 1 | (((i - base) & 1) ^ 1));
-                for (uint32_t i = begin; i < end; i++) pairs[i] = kNoPair;
-            }
+            const uint32_t end = (begin + kPassAlignment - 1) / kPassAlignment * kPassAlignment,
+                           at = base + static_cast<uint32_t>(lane_id());
+            if (tile.is_first_warp() && at < end)
+                pairs[at] = static_cast<uint8_t>(at < begin ? kUniform << 1 | (((at - base) & 1) ^ 1) : kNoPair);
             base = end;
         }
         if (writes_ends) pass_ends[pass] = base;
@@ -509,9 +598,9 @@ DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *
     auto segments = make_segments(tile, b);
     ContextState state;
     const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
-    const Modelled modelled = model_contexts<kKind>(tile, valid, negative, count, b, style, p.t1.slots + b.slot,
-                                                    segments, p.t1.pass_ends + first, gains_from(p.t1, first),
-                                                    lane == 0, 0, coding_passes(count), state);
+    const Modelled modelled = model_contexts<kKind>(
+        tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments, p.t1.pass_ends + first,
+        style & kCuttable ? gains_from(p.t1, first) : nullptr, lane == 0, 0, coding_passes(count), state);
     if (lane == 0) finish_block(p.t1, block, modelled, count);
 }
 
@@ -528,15 +617,28 @@ KERNEL(kContextWarps * 32, j2k_t1_context_cuttable, CuttableContextParams)
                                        [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
 }
 
+// words: of raw segments, shared, kTileRawWords a warp.
+DEVICE void model_styled_block(const ContextParams &p, uint32_t style, uint32_t *planes, uint32_t *raw) {
+    uint32_t *words = &raw[warp_id() * kTileRawWords];
+    for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
+    model_small_block<Kind::kStyled>(p, style, planes, [&](const OneTile &tile, const CodeBlock &b) {
+        return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, style)};
+    });
+}
+
 KERNEL(kContextWarps * 32, j2k_t1_context_styled, StyledContextParams)
 {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
-    uint32_t *words = &raw[warp_id() * kTileRawWords];
-    for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
-    model_small_block<Kind::kStyled>(p, p.style, planes, [&](const OneTile &tile, const CodeBlock &b) {
-        return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, p.style)};
-    });
+    model_styled_block(p, p.style, planes, raw);
+}
+
+// For the bypass alone.
+KERNEL(kContextWarps * 32, j2k_t1_context_bypass, BypassContextParams)
+{
+    SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
+    SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
+    model_styled_block(p, kBypass, planes, raw);
 }
 
 // A thread-block owns a block, a warp a tile of 32x32 of it. words, totals: see ManyTiles.

@@ -71,16 +71,6 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         reinterpret_cast<const Uint4 *>(kStyled ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     Uint4 next = pairs[i / 16];
     uint32_t words[5] = {next.x, next.y, next.z, next.w, 0};
-    // What passes end with is much code, which stands once. The pairs after the next sixteen are in flight.
-    [[maybe_unused]] Uint4 later_pairs = kStyled ? pairs[i / 16 + 1] : Uint4{};
-    if constexpr (kPart) {  // from the middle of sixteen on
-        if (i % 16) {
-            const uint32_t *from = reinterpret_cast<const uint32_t *>(pairs) + i / 4;
-            for (int k = 0; k < 4; k++) words[k] = from[k];
-            next = later_pairs;
-            later_pairs = pairs[i / 16 + 2];
-        }
-    }
     // A context's place, from a pair; `own` is that of the pair to code.
     const auto place_of = [&](uint32_t pair) {
         return reinterpret_cast<MqState *>(reinterpret_cast<uint8_t *>(contexts) +
@@ -95,7 +85,6 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         own = other;
     };
     // Four pairs' steps are appended while the next four are coded, to which they mean nothing.
-    static_assert(kPassGranule == 4);
     MqSteps<4> pending{};
     const auto append_pending = [&] {
         mq.append(pending);
@@ -141,11 +130,6 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         end = end_of(pass);
     };
     const auto code_four = [&](uint32_t word, uint32_t following) {
-        if (kStyled && end <= i) {
-            append_pending();
-            pending = {};
-            end_passes();
-        }
         MqSteps<4> steps;
         code(word, word >> 8, steps, 0);
         code(word >> 8, word >> 16, steps, 1);
@@ -155,22 +139,13 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         pending = steps;
         i += 4;
     };
-    const auto code_next_four = [&] {
-        code_four(words[0], words[1]);
-        words[0] = words[1];
-        words[1] = words[2];
-        words[2] = words[3];
-        words[3] = words[4];
-    };
-    while (kStyled && i < count) {
-        if (i % 16 == 0) {
-            next = later_pairs;
-            later_pairs = pairs[i / 16 + 2];
+    static_assert(kPassAlignment == 16);
+    for (uint32_t whole = (count - i) / 16; whole; whole--) {
+        if (kStyled && end <= i) {
+            append_pending();
+            pending = {};
+            end_passes();
         }
-        words[4] = i % 16 == 0 ? next.x : i % 16 == 4 ? next.y : i % 16 == 8 ? next.z : next.w;
-        code_next_four();
-    }
-    for (uint32_t whole = kStyled ? 0 : count / 16; whole; whole--) {
         next = pairs[i / 16 + 1];
         words[4] = next.x;
         CUDAENC_UNROLL
@@ -180,7 +155,12 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         words[2] = next.z;
         words[3] = next.w;
     }
-    while (i + 4 <= count) code_next_four();
+    while (!kStyled && i + 4 <= count) {
+        code_four(words[0], words[1]);
+        words[0] = words[1];
+        words[1] = words[2];
+        words[2] = words[3];
+    }
     append_pending();
     if constexpr (kStyled) {
         end_passes();
@@ -251,6 +231,13 @@ KERNEL(kMqThreads, j2k_t1_mq_plane, MqPlaneParams)
                      PartOfBlock{&k.progress[block], coding_passes(before), passes, pairs, p.plane == 0});
     k.t1.planes[block] = static_cast<uint8_t>(k.planes[block]);
     k.t1.passes[block] = static_cast<uint8_t>(passes);
+}
+
+// For the bypass alone.
+KERNEL(kMqThreads, j2k_t1_mq_bypass, BypassMqParams)
+{
+    SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
+    code_blocks<true>(p, kBypass, memory);
 }
 
 }  // namespace cudaenc::j2k

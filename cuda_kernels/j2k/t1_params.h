@@ -53,12 +53,16 @@ struct CuttableContextTiledParams : ContextTiledParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_tiled_cuttable"};
 };
 
-// With a style a pass's pairs begin at multiples of kPassGranule, behind some of kNoPair. Raw passes make no pairs but
-// the bytes of their segments; their pass_ends count these.
+// With a style a pass's pairs begin at multiples of kPassAlignment, behind some of kNoPair. Raw passes make no pairs
+// but the bytes of their segments; their pass_ends count these.
 constexpr uint32_t kNoPair = kContexts << 1;  // a context that the MQ coder makes nothing of
 struct StyledContextParams : ContextParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_styled"};
     uint32_t style;
+};
+// ... and for kBypass, with less to ask.
+struct BypassContextParams : ContextParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_bypass"};
 };
 struct StyledContextTiledParams : ContextTiledParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_tiled_styled"};
@@ -95,6 +99,9 @@ struct alignas(16) MqProgress {
 struct StyledMqParams : MqParams {
     static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_styled"};
     uint32_t style;
+};
+struct BypassMqParams : MqParams {
+    static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_bypass"};
 };
 
 }  // namespace cudaenc::j2k

@@ -26,14 +26,16 @@ KERNEL(kContextWarps * 32, bench_t1_one_kernel, OneKernelParams)
 
 // Bits of raw segments as bytes.
 struct RawBits {
+    const OneTile &tile;
     uint8_t *out;
     uint32_t bits = 0;   // of the segment so far
     uint32_t total = 0;  // of those before it
     struct Ends {
         uint32_t first_pass, segment;
     };
-    DEVICE_MEMBER void put(const StripePositions &at, uint32_t members, uint32_t decisions, uint32_t becoming,
-                           uint32_t negative) const {
+    DEVICE_MEMBER void put(uint32_t counts, uint32_t members, uint32_t decisions, uint32_t becoming, uint32_t negative,
+                           bool) {
+        const StripePositions at = tile.positions(counts, bits);
         CUDAENC_UNROLL
         for (int s = 0; s < kStripes; s++) {
             uint8_t *to = out + total + at.before[s];
@@ -55,8 +57,8 @@ struct RawBits {
 KERNEL(kContextWarps * 32, bench_t1_context, BitsContextParams)
 {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
-    model_small_block<Kind::kStyled>(p, p.style, planes,
-                                     [&](const OneTile &, const CodeBlock &b) { return RawBits{p.bits + b.slot}; });
+    model_small_block<Kind::kStyled>(
+        p, p.style, planes, [&](const OneTile &tile, const CodeBlock &b) { return RawBits{tile, p.bits + b.slot}; });
 }
 
 KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)

@@ -344,6 +344,10 @@ class Blocks {
         const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
             static_cast<decltype(params) &>(styled) = params;
             styled.style = style;
+            if constexpr (std::is_base_of_v<ContextParams, Styled>)
+                if (style == kBypass) return device_->launch(stream_, {grid}, threads, BypassContextParams{params});
+            if constexpr (std::is_base_of_v<MqParams, Styled>)
+                if (style == kBypass) return device_->launch(stream_, {grid}, threads, BypassMqParams{params});
             if (style)
                 device_->launch(stream_, {grid}, threads, styled);
             else

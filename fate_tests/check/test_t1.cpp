@@ -225,7 +225,7 @@ struct PairSink {
         if (!device) pairs.push_back(static_cast<uint8_t>(bit));
     }
     void end_pass() {
-        while (device && pairs.size() % kPassGranule) pairs.push_back(kNoPair);
+        while (device && pairs.size() % kPassAlignment) pairs.push_back(kNoPair);
         ends.push_back(static_cast<uint32_t>(pairs.size()));
     }
 };
@@ -660,8 +660,17 @@ START_TEST(bits_are_gathered) {
             reversed |= (x >> i & 1) << (31 - i);
             if (i < 16) spread |= (x >> i & 1) << 2 * i;
         }
-        EXPECT(compress_bytes(x, mask) == compressed, "%08x, mask %08x", x, mask);
-        EXPECT(spread_bits(x & 0xFFFF) == spread && reverse_bits(x) == reversed && has_full_byte(x) == full, "%08x", x);
+        EXPECT(compress_fields<8>(x, mask) == compressed, "%08x, mask %08x", x, mask);
+        uint32_t nibbles = 0, spread_out = 0;
+        for (int nibble = 0; nibble < 32; nibble += 4) {
+            for (int i = 0, at = nibble; i < 4; i++)
+                if (mask >> (nibble + i) & 1) nibbles |= (x >> (nibble + i) & 1) << at++;
+            if (nibble < 16) spread_out |= (x >> nibble & 15) << 2 * nibble;
+        }
+        EXPECT(compress_fields<4>(x, mask) == nibbles, "nibbles of %08x, mask %08x", x, mask);
+        EXPECT(spread_nibbles(x & 0xFFFF) == spread_out, "%08x", x);
+        EXPECT(spread_bits(x & 0xFFFF) == spread && reverse_bits(x) == reversed && (full_bytes(x) != 0) == full, "%08x",
+               x);
     }
 }
 END_TEST
@@ -908,6 +917,10 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
         static_cast<decltype(params) &>(styled) = params;
         styled.style = batch.style;
+        if constexpr (std::is_base_of_v<ContextParams, Styled>)
+            if (batch.style == kBypass) return device->launch(nullptr, {grid}, threads, BypassContextParams{params});
+        if constexpr (std::is_base_of_v<MqParams, Styled>)
+            if (batch.style == kBypass) return device->launch(nullptr, {grid}, threads, BypassMqParams{params});
         if (batch.style)
             device->launch(nullptr, {grid}, threads, styled);
         else
