@@ -157,7 +157,7 @@ KNOWN = (
     ('openjpeg', lambda c: c.orders & POSITIONS and c.precinct_shift() > 30, 'positions beyond 32 bits'),
     ('grok', lambda c: 'roi' in c.options, 'more than 24 bit-planes'),
     ('grok', lambda c: c.overlapping_changes(), 'packets that two progression order changes have'),
-    ('grok', lambda c: c.layers > 1 and 'tile_parts' in c.options and 'bypass' in c.style,
+    ('grok', lambda c: c.layers > 1 and 'tile_parts' in c.options and ('bypass' in c.style or 'termall' in c.style),
      'codewords of several segments of which several layers in several tile-parts have some'),
     ('grok', lambda c: c.odd_tile(), 'tiles that begin at odd positions in some resolution'),
     ('grok', lambda c: c.orders & POSITIONS and c.subsampled, 'positions of subsampled components'),
