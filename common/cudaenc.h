@@ -116,6 +116,12 @@ typedef enum CudaencJ2kTileParts {
     CUDAENC_J2K_TILE_PART_COMPONENT = 2,  /**< where the component does */
 } CudaencJ2kTileParts;
 
+/* How the size of a frame is kept to what is asked for. */
+typedef enum CudaencJ2kRateControl {
+    CUDAENC_J2K_RATE_NONE, /**< it is not: quality alone decides */
+    CUDAENC_J2K_RATE_PCRD, /**< all is coded, then cut where the least quality is lost for the bytes (PCRD-opt) */
+} CudaencJ2kRateControl;
+
 /* Restrictions that an application makes (Rsiz), with their levels. Options that are left open follow them, others are
  * refused where they do not comply, and so is a frame that is larger than its profile and level allow. */
 typedef enum CudaencJ2kProfile {
@@ -136,26 +142,35 @@ typedef struct CudaencJ2kOptions {
     int main_level; /**< of IMF 1..11, of broadcast 1..7; 0 (default): the lowest one that has the samples a second */
     int sub_level;  /**< of IMF, 0..9: limits the bit rate; 0 (default): does not */
     int frame_rate_num, frame_rate_den; /**< frames/s; 0/x (default): unknown, not allowed with a profile */
-    int format;      /**< CudaencJ2kFileFormat; -1 (default): jp2; with a profile the bare codestream */
-    int tile_width;  /**< samples, 0: as wide as the picture (default) */
-    int tile_height; /**< samples, 0: as high as the picture (default) */
-    int pred;        /**< CudaencJ2kWavelet; dwt53 is lossless; -1 (default): dwt97, or what the profile demands */
-    int quality;     /**< 1..100, Q-factor of dwt97; default 90; dwt53 does not use it */
-    int levels;      /**< decompositions, 0..32; -1 (default): 5, or as many as the profile allows */
-    int cblk_width;  /**< power of two, 4..1024; width x height at most 4096; default 32 */
+    int format;       /**< CudaencJ2kFileFormat; -1 (default): jp2; with a profile the bare codestream */
+    int tile_width;   /**< samples, 0: as wide as the picture (default) */
+    int tile_height;  /**< samples, 0: as high as the picture (default) */
+    int pred;         /**< CudaencJ2kWavelet; dwt53 is lossless; -1 (default): dwt97, or what the profile demands */
+    int quality;      /**< 1..100, Q-factor of dwt97; -1 (default): 90, with a target 100; dwt53 does not use it */
+    int rate_control; /**< CudaencJ2kRateControl; -1 (default): none without a target */
+    /* The target: one of these, others 0. A frame's packet takes at most that, and, where the picture has that much to
+     * give, at least 99.5 % of it. */
+    int64_t bit_rate;         /**< bits/s, a frame has its share by the frame rate */
+    int64_t frame_bytes;      /**< bytes of a packet */
+    double compression_ratio; /**< bytes of the samples as they are over bytes of a packet */
+    const char *layer_rates;  /**< "R0,R1,...": compression ratios up to each quality layer, falling; 1: no limit.
+                                   `layers` follows. NULL or "" (default): none */
+    int levels;               /**< decompositions, 0..32; -1 (default): 5, or as many as the profile allows */
+    int cblk_width;           /**< power of two, 4..1024; width x height at most 4096; default 32 */
     int cblk_height;
     int cblk_style;        /**< sum of CudaencJ2kStyle; default 0 */
     const char *precincts; /**< "WxH[,WxH...]", powers of two, highest resolution first, the last one repeats; NULL or
                                 "" (default): 32768x32768, or what the profile demands */
-    int layers;            /**< quality layers, 1..100; default 1 */
-    int prog;              /**< CudaencJ2kProgression; -1 (default): LRCP, with a profile CPRL */
-    const char *roi;       /**< "X,Y,WIDTH,HEIGHT", region of interest, in samples of the picture: it comes before all
-                                else in quality, by max-shift; NULL or "": none (default) */
-    const char *poc;       /**< progression order changes, "RS,CS,LYE,RE,CE,ORDER[/...]": from resolution RS and
-                                component CS to those before RE and CE, layers before LYE, in an order named as lrcp;
-                                they hold for all tiles instead of prog. NULL or "" (default): none, or what the
-                                profile demands */
-    int tile_parts;        /**< CudaencJ2kTileParts; 0 (default): one a tile, with a profile one a component */
+    int layers; /**< quality layers, 1..100; default 1. Without layer_rates each has cuts of four times the slope of
+                     the next one's, as a bit-plane less has */
+    int prog;   /**< CudaencJ2kProgression; -1 (default): LRCP, with a profile CPRL */
+    const char *roi; /**< "X,Y,WIDTH,HEIGHT", region of interest, in samples of the picture: it comes before all
+                          else in quality, by max-shift; NULL or "": none (default) */
+    const char *poc; /**< progression order changes, "RS,CS,LYE,RE,CE,ORDER[/...]": from resolution RS and
+                          component CS to those before RE and CE, layers before LYE, in an order named as lrcp;
+                          they hold for all tiles instead of prog. NULL or "" (default): none, or what the
+                          profile demands */
+    int tile_parts;  /**< CudaencJ2kTileParts; 0 (default): one a tile, with a profile one a component */
     int mct; /**< component transform of the first three components: -1 auto (on for RGB and digital cinema; default),
                 0, 1 */
     int guard_bits;      /**< 1..7; -1 (default): 2, or what the profile demands */

@@ -163,7 +163,8 @@ void cudaenc_j2k_defaults(CudaencJ2kOptions *options) {
     *options = {};
     options->format = options->pred = options->levels = options->prog = options->mct = -1;
     options->guard_bits = options->tlm = -1;
-    options->quality = 90;
+    options->quality = -1;
+    options->rate_control = -1;
     options->layers = 1;
     options->cblk_width = options->cblk_height = 32;
 }

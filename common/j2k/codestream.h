@@ -78,6 +78,13 @@ CUDAENC_HD void put_plt_length(uint8_t *at, uint32_t index, uint64_t before, uin
         at[i] = static_cast<uint8_t>(((length >> (7 * (n - 1 - i))) & 127) | (i + 1 < n ? 128 : 0));
 }
 
+// Bytes of a codestream that are in no packet, and of a tile-part: markers, headers, the main one of `main_header`
+// bytes. PLT entries do not count, their segments' heads do.
+CUDAENC_HD uint64_t tile_part_overhead(const TilePart &part, bool plt) {
+    return kSotBytes + kSodBytes +
+           (plt ? uint64_t{plt_segments(part.last_packet - part.first_packet)} * kPltHeaderBytes : 0);
+}
+
 CUDAENC_HD void put_sop(uint8_t *at, uint32_t in_tile) {
     put_be16(at, kSop);
     put_be16(at + 2, 4);

@@ -303,7 +303,8 @@ class Builder {
                 b.y = static_cast<uint16_t>(j);
                 b.orientation = static_cast<uint8_t>(o);
                 b.planes = static_cast<uint8_t>(q.planes + p_.roi.shift);
-                b.lossy = !p_.reversible;
+                b.reversible = p_.reversible;
+                b.lossy = !p_.reversible && !p_.rate.target();
                 b.cell = static_cast<uint32_t>(g_.precinct_bands.size());
                 b.slot = g_.slot_bytes;
                 g_.slot_bytes += slot_layout(b.width, b.height, b.planes, p_.style).bytes;

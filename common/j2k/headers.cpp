@@ -32,7 +32,7 @@ void put_cod(Bytes &out, const Params &p) {  // A.6.1
     out.put8(p.mct);
     out.put8(p.levels);
     out.put8(p.cblk_width_log2 - 2), out.put8(p.cblk_height_log2 - 2);
-    out.put8(p.style);
+    out.put8(p.style & (kStyles - 1));
     out.put8(p.reversible ? 1 : 0);
     if (!p.default_precincts)
         for (int r = 0; r <= p.levels; r++) out.put8(p.precinct_width_log2[r] | p.precinct_height_log2[r] << 4);

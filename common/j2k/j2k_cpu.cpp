@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "../cpu_encoder.h"
 #include "../error.h"
@@ -14,6 +15,7 @@
 #include "j2k.h"
 #include "load_cpu.h"
 #include "profile.h"
+#include "rate_cpu.h"
 #include "t1_cpu.h"
 #include "t2.h"
 
@@ -29,8 +31,8 @@ constexpr int kStripSamples = 1 << 15;
 // batches to end at about the same time.
 constexpr int kBatchSamplesLog2 = 14, kLeastBatchLog2 = 2;
 
-enum Stage { kDwt, kTier1, kTier2, kStages };
-constexpr const char *kStageNames[kStages] = {"load and dwt", "tier-1", "tier-2"};
+enum Stage { kDwt, kTier1, kRate, kTier2, kStages };
+constexpr const char *kStageNames[kStages] = {"load and dwt", "tier-1", "rate control", "tier-2"};
 
 // A frame in flight.
 struct Slot {
@@ -43,6 +45,9 @@ struct Slot {
     std::vector<uint8_t> layer_passes;          // [layer * blocks + block]: see BlockLayers
     std::vector<uint32_t> layer_bytes;
     std::vector<LayerSet> layer_sets;  // [precinct's sub-band]
+    std::vector<uint32_t> tails;       // with rate control, as pass_bytes
+    std::vector<int32_t> gains;
+    std::optional<CutTable> cuts;
     std::vector<TagNode> nodes;
     std::vector<uint8_t> icc_profile;
     CudaencFrame frame;
@@ -70,7 +75,12 @@ class J2kCpuEncoder : public CpuEncoder {
             s.layer_bytes.resize(g_.blocks.size() * p_.layers);
             s.layer_sets.resize(g_.precinct_bands.size());
             s.nodes.resize(g_.tag_tree_nodes);
+            if (!cuttable()) continue;
+            s.tails.resize(s.pass_bytes.size());
+            s.gains.resize(s.pass_bytes.size());
+            s.cuts.emplace(g_, p_.style, rate_groups(p_));
         }
+        if (cuttable()) make_search(p_, g_, header_.bytes.size(), 0, 0);  // refuses what is too small for any frame
     }
     ~J2kCpuEncoder() override { stop(); }
 
@@ -95,6 +105,10 @@ class J2kCpuEncoder : public CpuEncoder {
         shift_region(s);
         begin_stage(slot, kTier1);
         code_blocks(s);
+        if (cuttable()) {
+            begin_stage(slot, kRate);
+            s.cuts->find_cuts(pool(), s.coded, results(s));
+        }
         begin_stage(slot, kTier2);
         return write_packet(s);
     }
@@ -219,31 +233,88 @@ class J2kCpuEncoder : public CpuEncoder {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
             j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), p_.style, g_.max_passes,
-                             {&s.pass_bytes[first * static_cast<size_t>(g_.max_passes)], nullptr, nullptr},
-                             s.batches[batch], &s.offsets[first], &s.coded[first]);
+                             results(s).from(first * static_cast<size_t>(g_.max_passes)), s.batches[batch],
+                             &s.offsets[first], &s.coded[first]);
         });
     }
 
-    void end_layers(Slot &s) {
-        const uint32_t layers = static_cast<uint32_t>(p_.layers);
-        const size_t blocks = g_.blocks.size();
-        for (uint32_t layer = 0; layer < layers; layer++)
-            for (size_t b = 0; b < blocks; b++) {
-                const uint8_t *codeword = s.batches[b / batch_blocks_].data() + s.offsets[b];
-                const LayerEnd end =
-                    layer_end(layer, layers, s.coded[b].passes, s.coded[b].bytes, &s.pass_bytes[b * g_.max_passes],
-                              [&](uint32_t, uint32_t bytes) { return codeword[bytes - 1] == 0xFF; });
-                s.layer_passes[layer * blocks + b] = end.passes;
-                s.layer_bytes[layer * blocks + b] = end.bytes;
+    bool cuttable() const { return p_.style & kCuttable; }
+    PassResults results(Slot &s) const {
+        return {s.pass_bytes.data(), cuttable() ? s.tails.data() : nullptr, cuttable() ? s.gains.data() : nullptr};
+    }
+
+    // One layer has all of the codewords.
+    void take_all(Slot &s) {
+        for (size_t b = 0; b < s.coded.size(); b++) {
+            s.layer_passes[b] = s.coded[b].passes;
+            s.layer_bytes[b] = s.coded[b].bytes;
+        }
+    }
+
+    // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch.
+    void cut_blocks(Slot &s, uint64_t boxes, uint64_t less) {
+        const uint64_t outside = bytes_outside_packets(p_, g_, header_.bytes.size());
+        RateSearch search = make_search(p_, g_, header_.bytes.size(), boxes, less);
+        for (int round = 0;; round++) {
+            const bool last = round == kRateRounds - 1;
+            search_thresholds(search, s.cuts->above(), rate_groups(p_), p_.layers, last);
+            cut_at(s, search, last);
+            if (last) return;
+            measure(s, search);
+            take_measure(search, p_.layers, outside, tile_part_overhead(g_.tile_parts.front(), p_.plt));
+        }
+    }
+
+    void cut_at(Slot &s, const RateSearch &search, bool last) {
+        pool().for_each(s.batches.size(), [&](size_t batch) {
+            for (size_t b = batch * batch_blocks_; b < std::min<size_t>(g_.blocks.size(), (batch + 1) * batch_blocks_);
+                 b++) {
+                const size_t first = b * static_cast<size_t>(g_.max_passes);
+                const uint32_t group = rate_groups(p_) > 1 ? g_.precinct_bands[g_.blocks[b].cell].group : 0;
+                uint8_t *codeword = s.batches[batch].data() + s.offsets[b];
+                cut_block(
+                    search, group, p_.layers, p_.style, s.coded[b].passes, s.cuts->slopes(b), &s.pass_bytes[first],
+                    &s.tails[first], last, [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; },
+                    [&](int layer, const LayerEnd &end) {
+                        s.layer_passes[layer * g_.blocks.size() + b] = end.passes;
+                        s.layer_bytes[layer * g_.blocks.size() + b] = end.bytes;
+                    });
             }
+        });
+    }
+
+    void measure(Slot &s, RateSearch &search) {
+        build_tag_trees(s);
+        std::vector<uint64_t> lengths(g_.packets.size());
+        pool().for_each(g_.packets.size(), [&](size_t i) {
+            const Packet &packet = g_.packets[i];
+            BitCounter bits;
+            put_blocks(bits, s, packet);
+            lengths[i] = packet_bytes(bits.bits, codeword_bytes(s, packet), p_.sop, p_.eph, p_.plt);
+        });
+        for (size_t i = 0; i < lengths.size(); i++) {
+            const Packet &packet = g_.packets[i];
+            search.packets[packet.layer] += lengths[i];
+            if (packet.tile_part < kLimitedTileParts) search.group_packets[packet.tile_part] += lengths[i];
+        }
     }
 
     BlockLayers layers_of(const Slot &s, uint32_t block) const {
         return {&s.layer_passes[block], &s.layer_bytes[block], g_.blocks.size()};
     }
 
-    PooledBuffer write_packet(Slot &s) {
-        end_layers(s);
+    // less: by how much budgets are made smaller than they are.
+    PooledBuffer write_packet(Slot &s, uint64_t less = 0) {
+        const auto make_boxes = [&](uint64_t codestream) {
+            return p_.jp2 ? make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
+                                           s.frame.sample_aspect_den, codestream)
+                          : std::vector<uint8_t>();
+        };
+        const uint64_t box_bytes = make_boxes(0).size();
+        if (cuttable())
+            cut_blocks(s, box_bytes, less);
+        else
+            take_all(s);
         build_tag_trees(s);
         const uint32_t packets = static_cast<uint32_t>(g_.packets.size());
         std::vector<std::vector<uint8_t>> headers(packets);
@@ -252,10 +323,7 @@ class J2kCpuEncoder : public CpuEncoder {
             for (uint32_t i = static_cast<uint32_t>(job) * 64;
                  i < std::min<uint32_t>(packets, (static_cast<uint32_t>(job) + 1) * 64); i++) {
                 headers[i] = packet_header(s, g_.packets[i]);
-                lengths[i] = headers[i].size();
-                const uint32_t layer = g_.packets[i].layer;
-                for (uint32_t b = g_.packets[i].first_block; b < g_.packets[i].last_block; b++)
-                    lengths[i] += layers_of(s, b).bytes_before(layer + 1) - layers_of(s, b).bytes_before(layer);
+                lengths[i] = headers[i].size() + codeword_bytes(s, g_.packets[i]);
             }
         });
         // Tile-parts: their headers' and packets' places.
@@ -284,11 +352,9 @@ class J2kCpuEncoder : public CpuEncoder {
         std::array<uint64_t, kLimitedTileParts> limited{};
         for (size_t t = 0; t < std::min(limited.size(), g_.tile_parts.size()); t++)
             limited[t] = part_at[t + 1] - part_at[t];
-        check_sizes(p_, codestream, limited);
-        std::vector<uint8_t> boxes;
-        if (p_.jp2)
-            boxes = make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
-                                   s.frame.sample_aspect_den, codestream);
+        // Rare: headers grew more than the search allowed for.
+        if (const uint64_t over = bytes_over(p_, box_bytes, codestream, limited)) return write_packet(s, less + over);
+        const std::vector<uint8_t> boxes = make_boxes(codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         uint8_t *out = packet->data + boxes.size();
@@ -343,17 +409,31 @@ class J2kCpuEncoder : public CpuEncoder {
         }
     }
 
-    std::vector<uint8_t> packet_header(Slot &s, const Packet &packet) {
-        HeaderBytes header;
-        const bool any = has_codewords(s.layer_sets.data(), packet, packet.layer);
-        const uint32_t empty_before = any ? empty_packets_before(s.layer_sets.data(), packet) : 0;
-        header.put(any, 1);  // B.10.3: a packet of which nothing is coded is one bit
-        for (uint32_t b = packet.first_block; any && b < packet.last_block; b++) {
+    uint64_t codeword_bytes(const Slot &s, const Packet &packet) const {
+        uint64_t bytes = 0;
+        for (uint32_t b = packet.first_block; b < packet.last_block; b++)
+            bytes += layers_of(s, b).bytes_before(packet.layer + 1) - layers_of(s, b).bytes_before(packet.layer);
+        return bytes;
+    }
+
+    // What the packet's blocks write into its header; nothing where nothing is coded.
+    template <class Sink>
+    void put_blocks(Sink &sink, const Slot &s, const Packet &packet) const {
+        if (!has_codewords(s.layer_sets.data(), packet, packet.layer)) return;
+        const uint32_t empty_before = empty_packets_before(s.layer_sets.data(), packet);
+        for (uint32_t b = packet.first_block; b < packet.last_block; b++) {
             const CodeBlock &block = g_.blocks[b];
             const PrecinctBand &cell = g_.precinct_bands[block.cell];
-            put_block_header(header, cell, &s.nodes[cell.nodes], block.x, block.y, layers_of(s, b), packet.layer,
+            put_block_header(sink, cell, &s.nodes[cell.nodes], block.x, block.y, layers_of(s, b), packet.layer,
                              empty_before, p_.style, &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)]);
         }
+    }
+
+    std::vector<uint8_t> packet_header(Slot &s, const Packet &packet) {
+        HeaderBytes header;
+        // B.10.3: a packet of which nothing is coded is one bit.
+        header.put(has_codewords(s.layer_sets.data(), packet, packet.layer), 1);
+        put_blocks(header, s, packet);
         header.finish();
         if (p_.sop) {
             uint8_t sop[kSopBytes];

@@ -28,26 +28,11 @@ struct BlockLayers {
     }
 };
 
-// Where a layer ends in a block of so many passes and bytes: each layer has its share of the passes, and those behind
-// them that need no byte more. pass_bytes[i]: bytes that suffice to decode the passes up to i; ends_with_ff(passes,
-// bytes) tells whether the first `bytes` do. What follows in the packet would make a marker of that 0xFF; decoders read
-// nothing else where bytes have ended.
+// Where a layer ends in a block.
 struct LayerEnd {
     uint8_t passes;
     uint32_t bytes;
 };
-template <class EndsWithFf>
-CUDAENC_HD LayerEnd layer_end(uint32_t layer, uint32_t layers, uint32_t passes, uint32_t bytes,
-                              const uint32_t *pass_bytes, const EndsWithFf &ends_with_ff) {
-    const auto end = [&](uint32_t some) {
-        const uint32_t needed = some == passes ? bytes : pass_bytes[some - 1];
-        return needed - (needed && ends_with_ff(some, needed) ? 1 : 0);
-    };
-    uint32_t some = passes * (layer + 1) / layers;
-    if (!some) return {0, 0};
-    while (some < passes && end(some + 1) == end(some)) some++;
-    return {static_cast<uint8_t>(some), end(some)};
-}
 
 // Layers in which a sub-band's blocks in a precinct add something, a bit each.
 constexpr int kLayerWords = (kMaxLayers + 31) / 32;

@@ -189,7 +189,8 @@ void set_reversible(Params &params) {
 // Sub-bands and components get the step that makes an error of it weigh the same in the picture's mean square error:
 // the base step over the norms of the synthesis filters and of the inverse component transform. The base step, as a
 // share of the samples' range, falls with quality as JPEG's tables do, and ends below half of a code value at 100; it
-// is smaller by a fifth for the passes that are left out (worth_coding()). No sub-band has more
+// is smaller by a fifth for the passes that are left out (worth_coding()). With quality 0, which is for blocks that are
+// cut to a target, it is half of a code value. No sub-band has more
 // bit-planes than a float's significand has bits: the transform would not fill them, and decoders need not hold them.
 constexpr int kFloatPlanes = 24;
 void set_irreversible(Params &params, int quality) {
@@ -210,11 +211,11 @@ void set_irreversible(Params &params, int quality) {
         return x;
     };
     const auto filters = cascade(impulse(false), impulse(true));
-    const double scale = quality < 50 ? 50.0 / quality : 2.0 * (1.0 - quality / 100.0);
+    const double scale = !quality ? 0 : quality < 50 ? 50.0 / quality : 2.0 * (1.0 - quality / 100.0);
     const ComponentNorms norms;
     for (size_t c = 0; c < params.components.size(); c++) {
         const double range = std::ldexp(1.0, params.components[c].depth);
-        const double base = (0.04 * scale * range + 0.5) * 0.8;
+        const double base = quality ? (0.04 * scale * range + 0.5) * 0.8 : 0.5;
         const double gain = params.mct && c < 3 ? norms.ict[c] : 1.0;
         const double weight = params.mct && c < 3 ? gain / norms.ict[0] : 1.0;
         for (int r = 0; r <= params.levels; r++) {
@@ -266,6 +267,70 @@ void parse_roi(Params &params, const char *text) {
     roi.shift++;
 }
 
+// Bytes of a picture's samples, as they are.
+double sample_bytes(const Params &params) {
+    double bits = 0;
+    for (const Component &c : params.components)
+        bits += static_cast<double>(ceil_div(params.width, c.dx) * ceil_div(params.height, c.dy)) * c.depth;
+    return bits / 8;
+}
+
+void parse_rate(Params &params, const CudaencJ2kOptions &options) {
+    const bool by_layers = options.layer_rates && *options.layer_rates;
+    const int targets =
+        (options.bit_rate != 0) + (options.frame_bytes != 0) + (options.compression_ratio != 0) + by_layers;
+    if (targets > 1)
+        refuse("b, frame_bytes, compression_ratio and layer_rates are not allowed together: one of them is the target");
+    if (options.rate_control > CUDAENC_J2K_RATE_NONE && !targets)
+        refuse("rate_control needs a target: b, frame_bytes, compression_ratio or layer_rates");
+    if (options.rate_control == CUDAENC_J2K_RATE_NONE && targets)
+        refuse("rate_control none is not allowed with a target");
+    params.rate.mode = targets ? CUDAENC_J2K_RATE_PCRD : CUDAENC_J2K_RATE_NONE;
+    uint64_t bytes = 0;
+    if (options.bit_rate) {
+        if (options.bit_rate < 0)
+            refuse(format_string("b %lld is not allowed: it is bits/s, more than 0",
+                                 static_cast<long long>(options.bit_rate)));
+        if (options.frame_rate_num <= 0 || options.frame_rate_den <= 0) refuse("b is not allowed without a frame rate");
+        bytes = static_cast<uint64_t>(static_cast<long double>(options.bit_rate) * options.frame_rate_den /
+                                      options.frame_rate_num / 8);
+    } else if (options.frame_bytes) {
+        if (options.frame_bytes < 0)
+            refuse(format_string("frame_bytes %lld is not allowed: it is more than 0",
+                                 static_cast<long long>(options.frame_bytes)));
+        bytes = static_cast<uint64_t>(options.frame_bytes);
+    } else if (options.compression_ratio != 0) {
+        if (!(options.compression_ratio >= 1 && options.compression_ratio <= 1e6))
+            refuse(format_string("compression_ratio %g is not allowed: it is 1 to 1000000", options.compression_ratio));
+        bytes = static_cast<uint64_t>(sample_bytes(params) / options.compression_ratio);
+    }
+    if (targets && !by_layers) bytes = std::max<uint64_t>(bytes, 1);
+    if (!by_layers) {
+        params.rate.layers.assign(static_cast<size_t>(params.layers), 0);
+        params.rate.layers.back() = bytes;
+        return;
+    }
+    double last = 1e9;
+    for (const char *at = options.layer_rates; *at;) {
+        char *end;
+        const double ratio = std::strtod(at, &end);
+        if (end == at || !(ratio >= 1 && ratio < last) || (*end && *end != ',') || (*end == ',' && !end[1]))
+            refuse(format_string(
+                "layer_rates '%s' is not allowed: it is compression ratios R0,R1,..., each smaller than the "
+                "one before and at least 1",
+                options.layer_rates));
+        params.rate.layers.push_back(ratio > 1 ? static_cast<uint64_t>(sample_bytes(params) / ratio) : 0);
+        last = ratio;
+        at = *end ? end + 1 : end;
+    }
+    const int count = static_cast<int>(params.rate.layers.size());
+    if (count > kMaxLayers || (params.layers > 1 && params.layers != count))
+        refuse(format_string(
+            "layer_rates '%s' has %d layers: %s", options.layer_rates, count,
+            count > kMaxLayers ? "at most 100 are allowed" : format_string("layers says %d", params.layers).c_str()));
+    params.layers = count;
+}
+
 }  // namespace
 
 Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options) {
@@ -276,7 +341,8 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     check_range("format", options.format, -1, CUDAENC_J2K_JP2);
     check_range("pred", options.pred, -1, CUDAENC_J2K_DWT53);
     check_range("prog", options.prog, -1, CUDAENC_J2K_CPRL);
-    check_range("quality", options.quality, 1, 100);
+    if (options.quality != -1) check_range("quality", options.quality, 1, 100);
+    check_range("rate_control", options.rate_control, -1, CUDAENC_J2K_RATE_PCRD);
     check_range("levels", options.levels, -1, kMaxLevels);
     check_range("layers", options.layers, 1, kMaxLayers);
     check_range("cblk_style", options.cblk_style, 0, static_cast<int>(kStyles) - 1);
@@ -323,6 +389,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
                              options.cblk_width, options.cblk_height));
     p.style = static_cast<uint32_t>(options.cblk_style);
     p.layers = options.layers;
+    parse_rate(p, options);
     const auto text_or_else = [](const char *option, const std::string &otherwise) {
         return option && *option ? std::string(option) : otherwise;
     };
@@ -351,11 +418,12 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     p.jp2 = or_else(options.format, profile ? CUDAENC_J2K_CODESTREAM : CUDAENC_J2K_JP2) == CUDAENC_J2K_JP2;
     p.comment = comment_of(options.comment, 65531);
     apply_profile(p, options);
+    if (p.rate.target() || p.limits.frame || p.limits.component || p.layers > 1) p.style |= kCuttable;
     p.quantisers.resize(p.components.size());
     if (p.reversible)
         set_reversible(p);
     else
-        set_irreversible(p, options.quality);
+        set_irreversible(p, or_else(options.quality, p.rate.target() ? 0 : 90));
     parse_roi(p, options.roi);
     return p;
 }

@@ -1,6 +1,7 @@
 // Validated options of JPEG 2000 coding: what the SIZ, COD, QCD and QCC marker segments say (T.800 Annex A).
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -50,6 +51,15 @@ struct Roi {
     int shift;
 };
 
+// What a packet may take, and how blocks are cut for it.
+struct RateControl {
+    CudaencJ2kRateControl mode;
+    std::vector<uint64_t> layers;  // bytes of the packet up to each layer; 0: no limit of its own
+    bool target() const {
+        return std::any_of(layers.begin(), layers.end(), [](uint64_t bytes) { return bytes != 0; });
+    }
+};
+
 struct Params {
     CudaencFormat input;
     int width, height;
@@ -57,7 +67,7 @@ struct Params {
     int tile_width, tile_height, tiles_x, tiles_y;
     int levels;
     int cblk_width_log2, cblk_height_log2;
-    uint32_t style;                                                             // of code-blocks
+    uint32_t style;  // of code-blocks; with kCuttable where they may have to be cut
     std::array<int, kMaxLevels + 1> precinct_width_log2, precinct_height_log2;  // by resolution
     bool default_precincts;
     bool reversible;
@@ -71,6 +81,7 @@ struct Params {
     int rsiz;                  // Rsiz, T.800 Table A.10
     const char *profile_name;  // of the option `profile`; nullptr: none
     SizeLimits limits;         // by the profile
+    RateControl rate;
     std::string comment;
     Roi roi;
     std::vector<std::vector<Quantiser>> quantisers;  // [component][band_index()]

@@ -133,6 +133,14 @@ constexpr int kRateRounds = 4;
 // Blocks of the tile-parts that profiles limit one by one, and all others.
 constexpr int kRateGroups = kLimitedTileParts + 1;
 
+// A layer without a budget has cuts that are so much steeper than the next one's, as with a bit-plane less.
+constexpr int kLayerOctaves = 2;
+
+// Bytes of codewords that thresholds make, and of all.
+struct RateProgress {
+    int64_t codewords, all;
+};
+
 struct RateSearch {
     // Bytes; 0: no limit. Of the codestream up to each layer, and of the limited tile-parts.
     uint64_t budget[kMaxLayers], group_budget[kLimitedTileParts];
@@ -142,6 +150,9 @@ struct RateSearch {
     // Cuts with at least this slope are in the layer, those of a group only with its slope too. At first kSlopes, of
     // groups 1.
     uint32_t threshold[kMaxLayers], group_threshold[kRateGroups];
+    RateProgress before[kMaxLayers], group_before[kLimitedTileParts];  // the thresholds before these
+    // Slopes below it are none that one would ask for.
+    uint32_t floor;
     uint64_t packets[kMaxLayers], group_packets[kLimitedTileParts];  // bytes so far; zero at first
 };
 
@@ -164,16 +175,38 @@ CUDAENC_HD uint32_t lowest_slope(int64_t most, const Bytes &bytes) {
     return low;
 }
 
-// The next threshold for a budget of which `overhead` is not for codewords. bytes(slope): of cuts from that slope on;
-// last: nothing is measured after it, so it leaves room for what headers grow by.
+// The next threshold for a budget. bytes(slope): of codewords with that slope or more; now: what the thresholds so far
+// make, `before`: those before them. Headers are taken to grow as they did from then to now, so that few rounds come
+// close. last: nothing is measured after it, so some room is left.
 template <class Bytes>
-CUDAENC_HD uint32_t next_threshold(uint64_t budget, int64_t overhead, uint32_t threshold, bool last,
+CUDAENC_HD uint32_t next_threshold(uint64_t budget, const RateProgress &now, RateProgress &before, bool last,
                                    const Bytes &bytes) {
-    if (!budget) return 1;
-    const int64_t room = static_cast<int64_t>(budget) - overhead;
-    const uint32_t next = lowest_slope(room, bytes);
-    const int64_t growth = static_cast<int64_t>(bytes(next)) - static_cast<int64_t>(bytes(threshold));
-    return last && growth > 0 ? lowest_slope(room - growth / 4, bytes) : next;
+    const int64_t room = static_cast<int64_t>(budget) - now.all;
+    // Of all bytes' growth the codewords', in 1/256: between a half and all.
+    int64_t share = 256;
+    const int64_t more = now.all - before.all;
+    if (before.all && more)
+        share = min_of<int64_t>(max_of<int64_t>((now.codewords - before.codewords) * 256 / more, 128), 256);
+    int64_t growth = room * share / 256;
+    if (last && growth > 0) growth -= growth / 16;
+    before = now;
+    return lowest_slope(now.codewords + growth, bytes);
+}
+
+// The search's beginning. empty: what the codestream may take if nothing is coded. floor: RateSearch::floor.
+CUDAENC_HD void begin_search(RateSearch &r, int layers, uint64_t empty, uint32_t floor) {
+    for (int layer = 0; layer < layers; layer++) {
+        r.measured[layer] = empty;
+        r.threshold[layer] = kSlopes;
+        r.packets[layer] = 0;
+        r.before[layer] = {0, 0};
+    }
+    for (int g = 0; g < kRateGroups; g++) r.group_threshold[g] = 1;
+    for (int g = 0; g < kLimitedTileParts; g++) {
+        r.group_measured[g] = r.group_packets[g] = 0;
+        r.group_before[g] = {0, 0};
+    }
+    r.floor = floor;
 }
 
 // A round: the next thresholds from what the last ones measured. groups: 1 where no tile-part is limited.
@@ -187,19 +220,24 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
     uint32_t limits[kRateGroups];
     for (int g = 0; g < groups; g++) {
         limits[g] = r.group_threshold[g];
-        if (groups == 1 || g == kLimitedTileParts) continue;
+        if (groups == 1 || g == kLimitedTileParts || !r.group_budget[g]) continue;
         const auto of_group = [&](uint32_t slope) { return bytes_above(above, g, slope); };
-        const uint32_t now = max_of(r.threshold[layers - 1], limits[g]);
-        const int64_t overhead = static_cast<int64_t>(r.group_measured[g]) - static_cast<int64_t>(of_group(now));
-        limits[g] = next_threshold(r.group_budget[g], overhead, now, last, of_group);
+        const RateProgress now{static_cast<int64_t>(of_group(max_of(r.threshold[layers - 1], limits[g]))),
+                               static_cast<int64_t>(r.group_measured[g])};
+        limits[g] = next_threshold(r.group_budget[g], now, r.group_before[g], last, of_group);
     }
-    for (int layer = 0; layer < layers; layer++) {
-        const int64_t overhead = static_cast<int64_t>(r.measured[layer]) -
-                                 static_cast<int64_t>(bytes(r.group_threshold, r.threshold[layer]));
-        const uint32_t next = next_threshold(r.budget[layer], overhead, r.threshold[layer], last,
-                                             [&](uint32_t slope) { return bytes(limits, slope); });
-        // A layer has all that the ones before it have.
-        r.threshold[layer] = layer ? min_of(next, r.threshold[layer - 1]) : next;
+    for (int layer = layers - 1; layer >= 0; layer--) {
+        const uint32_t later = layer < layers - 1 ? r.threshold[layer + 1] : 1;
+        if (r.budget[layer]) {
+            const RateProgress now{static_cast<int64_t>(bytes(r.group_threshold, r.threshold[layer])),
+                                   static_cast<int64_t>(r.measured[layer])};
+            r.threshold[layer] = next_threshold(r.budget[layer], now, r.before[layer], last,
+                                                [&](uint32_t slope) { return bytes(limits, slope); });
+        } else {
+            r.threshold[layer] = layer < layers - 1 ? max_of(later, r.floor) + kLayerOctaves * kSlopeOctave : 1;
+        }
+        // A layer has no more than the ones behind it.
+        r.threshold[layer] = min_of<uint32_t>(max_of(r.threshold[layer], later), kSlopes);
     }
     for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
 }
@@ -211,50 +249,54 @@ CUDAENC_HD int passes_above(const uint16_t *slopes, int passes, uint32_t thresho
 }
 
 // Cuts a block of `passes` at the thresholds: calls body(layer, end) for each layer. pass_bytes, tails: of the block.
-// byte_at(raw, i) is byte i of its MQ codewords, or of its raw segments, which lie by themselves or, if they do not,
-// get i with the others counted. `last`: the codeword ends there as it is cut.
-template <class ByteAt, class Body>
+// byte(i, j): a byte of the MQ coder, i of its own, j of all; `last`: they are made to end where they are cut.
+template <class Byte, class Body>
 CUDAENC_HD void cut_block(const RateSearch &search, uint32_t group, int layers, uint32_t style, int passes,
                           const uint16_t *slopes, const uint32_t *pass_bytes, const uint32_t *tails, bool last,
-                          const ByteAt &byte_at, const Body &body) {
+                          const Byte &byte, const Body &body) {
     const auto passes_of = [&](int layer) {
         return passes_above(slopes, passes, max_of(search.threshold[layer], search.group_threshold[group]));
     };
     const int all = passes_of(layers - 1);
     const uint32_t bytes = all ? pass_bytes[all - 1] : 0;
-    // Where the last byte of some passes' bytes is.
-    struct Place {
-        bool raw;
-        uint32_t at;
-    };
-    const auto place_of = [&](int some, uint32_t some_bytes) {
-        uint32_t of_kind[2] = {0, 0};
+    // Of some passes' bytes, those of MQ codewords, if it is these that end them.
+    const auto mq_bytes = [&](int some, uint32_t some_bytes) {
+        uint32_t mq = 0;
         bool raw = false;
         for_each_segment(style, 0, some, 0, some_bytes, pass_bytes, [&](int first, int, uint32_t segment_bytes) {
             raw = is_raw(style, first);
-            of_kind[raw] += segment_bytes;
+            mq += raw ? 0 : segment_bytes;
         });
-        return Place{raw, of_kind[raw]};
+        return raw ? 0 : mq;
     };
-    const uint32_t tail = all ? tails[all - 1] : 0;
-    if (last && (tail & 0xFF)) {
-        const Place end = place_of(all, bytes);
-        for (uint32_t i = 0, count = tail & 0xFF; i < count; i++)
-            byte_at(end.raw, end.at - count + i) = static_cast<uint8_t>(tail >> (8 * i + 8));
+    const uint32_t tail = last && all ? tails[all - 1] : 0, count = tail & 0xFF;
+    if (count) {
+        const uint32_t mq = mq_bytes(all, bytes);
+        for (uint32_t i = 1; i <= count; i++)
+            byte(mq - 1 - count + i, bytes - 1 - count + i) = static_cast<uint8_t>(tail >> 8 * i);
     }
+    // What suffices to decode some passes, of a codeword that goes on behind its segment's end at most; not up to 0xFF,
+    // since what follows in the packet would make a marker of it.
+    const auto enough = [&](int some) {
+        if (some == all) return bytes;
+        const uint32_t ending = tails[some - 1] & 0xFF;
+        uint32_t count = min_of(pass_bytes[some - 1] + (ending ? 5 - ending : 0), bytes);
+        for (int pass = some - 1; pass < all - 1; pass++)
+            if (ends_segment(style, pass)) {
+                count = min_of(count, pass_bytes[pass]);
+                break;
+            }
+        const uint32_t mq = mq_bytes(some, count);
+        return mq && byte(mq - 1, count - 1) == 0xFF ? count - 1 : count;
+    };
     LayerEnd end{0, 0};
     for (int layer = 0; layer < layers; layer++) {
-        const int some = layer < layers - 1 ? passes_of(layer) : all;
-        if (some == all) {
-            end = {static_cast<uint8_t>(all), bytes};
-        } else if (some > end.passes) {
-            // What suffices to decode them, of a codeword that goes on; not behind 0xFF, since what follows in the
-            // packet would make a marker of it.
-            const uint32_t ending = tails[some - 1] & 0xFF;
-            uint32_t enough = min_of(pass_bytes[some - 1] + (ending ? 5 - ending : 0), bytes);
-            const Place place = place_of(some, enough);
-            if (place.at && !place.raw && byte_at(false, place.at - 1) == 0xFF) enough--;
-            end = {static_cast<uint8_t>(some), max_of(enough, end.bytes)};
+        int some = layer < layers - 1 ? passes_of(layer) : all;
+        if (some > end.passes) {
+            const uint32_t count = max_of(enough(some), end.bytes);
+            // Passes that need no byte more are in the layer too.
+            while (some < all && enough(some + 1) <= count) some++;
+            end = {static_cast<uint8_t>(some), count};
         }
         body(layer, end);
     }

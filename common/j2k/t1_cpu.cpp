@@ -296,12 +296,10 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
     for (int pass = 0; pass < passes; pass++) {
         const Word *bits = words.layer(kNegative + 1 + (pass + 2) / 3);
         const bool raw = is_raw(style, pass);
-        if (pass == without_last && block.lossy && !(style & kCuttable) &&
-            !worth_coding(count_last_passes(words, bits)))
-            return pass;
+        if (pass == without_last && block.lossy && !worth_coding(count_last_passes(words, bits))) return pass;
         const int kind = pass_kind(pass);
         const auto measure = [&] {
-            if (gains) gains[pass] = gain_of_pass(words, kind, bits, planes - 1 - (pass + 2) / 3, !block.lossy);
+            if (gains) gains[pass] = gain_of_pass(words, kind, bits, planes - 1 - (pass + 2) / 3, block.reversible);
         };
         if (kind == kCleanUp) measure();
         if (kind == kSignificancePropagation)

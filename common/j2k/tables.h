@@ -49,7 +49,7 @@ struct CodeBlock {
     uint8_t orientation;
     uint8_t planes;  // M_b
     bool lossy;      // its last passes are coded where they are worth their bits: worth_coding()
-    uint8_t reserved;
+    bool reversible;
 };
 
 // The coding passes of a block with `planes` magnitude bit-planes from the first that is not all zero (T.800 D.3): one

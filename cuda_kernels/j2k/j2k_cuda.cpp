@@ -10,10 +10,12 @@
 #include "../../common/j2k/headers.h"
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/profile.h"
+#include "../../common/j2k/rate_cpu.h"
 #include "../compact.h"
 #include "../device_pipeline.h"
 #include "dwt_params.h"
 #include "load_params.h"
+#include "rate_params.h"
 #include "roi_params.h"
 #include "t1_params.h"
 #include "t2_params.h"
@@ -22,24 +24,30 @@ namespace cudaenc::j2k {
 
 namespace {
 
-enum Stage { kUpload, kDwt, kContext, kMq, kTier2, kGather, kDownload, kStages };
-constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq",
+enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
+constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq", "rate control",
                                               "tier-2", "gather",       "download"};
 
 struct Slot : FrameSlot {
-    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), result(device, 1) {}
+    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), result(device, 1), search(device, 1) {}
     PinnedArray<CodestreamResult> result;
+    PinnedArray<RateSearch> search;  // as it begins
     DeviceArray<uint32_t> halves, quarters, coefficients;
     DeviceArray<uint8_t> slots, planes, passes, codestream;
     DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
     DeviceArray<uint8_t> layer_passes;
     DeviceArray<uint32_t> layer_bytes, added_bytes;
     DeviceArray<LayerSet> layer_sets;
+    DeviceArray<uint32_t> tails, above, done_packets;  // of rate control
+    DeviceArray<int32_t> gains;
+    DeviceArray<uint16_t> slopes;
+    DeviceArray<RateSearch> device_search;
     DeviceArray<TagNode> nodes;
     DeviceArray<uint32_t> header_bits, raw, raw_states, segment_bytes, plt_bytes;
     DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
     DeviceArray<CodestreamResult> device_result;
     std::vector<uint8_t> icc_profile;
+    uint64_t box_bytes = 0;
 };
 
 class DeviceEncoder : public DevicePipeline {
@@ -64,6 +72,7 @@ class DeviceEncoder : public DevicePipeline {
         tile_parts_ = upload_table(device_, setup_, g_.tile_parts);
         for (int i = 0; i < slots; i++) add_slot(make_slot());
         device_->synchronize(static_cast<Device::Stream>(setup_));
+        if (cuttable()) make_search(p_, g_, header_.bytes.size(), 0, 0);  // refuses what is too small for any frame
     }
     ~DeviceEncoder() override { drain(); }
 
@@ -85,8 +94,17 @@ class DeviceEncoder : public DevicePipeline {
         make(s.order, blocks);
         make(s.work, 2 * kWorkClasses);
         make(s.nodes, g_.tag_tree_nodes);
-        make(s.layer_passes, p_.layers > 1 ? contributions : 0);
-        make(s.layer_bytes, p_.layers > 1 ? contributions : 0);
+        if (cuttable()) {
+            make(s.layer_passes, contributions);
+            make(s.layer_bytes, contributions);
+            make(s.tails, s.pass_ends.count());
+            make(s.gains, s.pass_ends.count());
+            make(s.slopes, s.pass_ends.count());
+            make(s.above, static_cast<size_t>(rate_groups(p_)) * kSlopes);
+            make(s.device_search, 1);
+            make(s.done_packets, 1);
+            device_->fill(s.stream, s.done_packets.data(), 0, s.done_packets.bytes());
+        }
         make(s.added_bytes, contributions);
         make(s.layer_sets, g_.precinct_bands.size());
         make(s.header_bits, contributions);
@@ -122,12 +140,26 @@ class DeviceEncoder : public DevicePipeline {
 
     void prepare(FrameSlot &slot) override {
         const CudaencFrame &frame = slot.frame;
-        static_cast<Slot &>(slot).icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
+        Slot &s = static_cast<Slot &>(slot);
+        s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
+        s.box_bytes = make_boxes(s, 0).size();
+        if (cuttable()) *s.search.data() = make_search(p_, g_, header_.bytes.size(), s.box_bytes, 0);
+    }
+
+    std::vector<uint8_t> make_boxes(const Slot &s, uint64_t codestream) const {
+        return p_.jp2 ? make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
+                                       s.frame.sample_aspect_den, codestream)
+                      : std::vector<uint8_t>();
     }
 
     void code(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
+        if (cuttable()) upload_search(s);
         queue_as_graph(s, [this, &s] { queue_stages(s); });
+    }
+
+    void upload_search(Slot &s) {
+        device_->upload(s.stream, s.device_search.data(), s.search.data(), sizeof(RateSearch));
     }
 
     void queue_stages(Slot &s) {
@@ -138,6 +170,11 @@ class DeviceEncoder : public DevicePipeline {
         model_contexts(s);
         mark(s, kMq);
         code_pairs(s);
+        mark(s, kRate);
+        if (cuttable()) {
+            find_cuts(s);
+            cut_blocks(s);
+        }
         mark(s, kTier2);
         assemble_packets(s);
         mark(s, kGather);
@@ -224,22 +261,29 @@ class DeviceEncoder : public DevicePipeline {
 
     Tier1Buffers tier1(Slot &s) const {
         return {blocks_.data(), s.slots.data(), s.pairs.data(), s.planes.data(), s.passes.data(), s.pass_ends.data(),
-                s.bytes.data(), s.work.data(),  block_count(),  g_.max_passes,   nullptr,         nullptr};
+                s.bytes.data(), s.work.data(),  block_count(),  g_.max_passes,   s.tails.data(),  s.gains.data()};
     }
 
     void model_contexts(Slot &s) {
         device_->fill(s.stream, s.work.data(), 0, s.work.bytes());
         const int columns = std::max(1 << p_.cblk_width_log2 >> 5, 1),
                   rows = std::max(1 << p_.cblk_height_log2 >> 5, 1);
-        if (columns * rows == 1) {
-            launch_with_style<StyledContextParams, BypassContextParams>(s, blocks_for(block_count(), kContextWarps),
-                                                                        kContextWarps * 32,
-                                                                        ContextParams{tier1(s), s.coefficients.data()});
-        } else {
-            launch_with_style<StyledContextTiledParams, StyledContextTiledParams>(
+        if (columns * rows == 1)
+            launch_contexts<CuttableContextParams, StyledContextParams, BypassContextParams>(
+                s, blocks_for(block_count(), kContextWarps), kContextWarps * 32,
+                ContextParams{tier1(s), s.coefficients.data()});
+        else
+            launch_contexts<CuttableContextTiledParams, StyledContextTiledParams, StyledContextTiledParams>(
                 s, block_count(), static_cast<unsigned>(columns * rows * 32),
                 ContextTiledParams{tier1(s), s.coefficients.data(), columns, rows});
-        }
+    }
+
+    template <class Cuttable, class Styled, class Bypass, class P>
+    void launch_contexts(Slot &s, unsigned grid, unsigned threads, const P &params) {
+        if (p_.style == kCuttable)
+            device_->launch(s.stream, {grid}, threads, Cuttable{params});
+        else
+            launch_with_style<Styled, Bypass>(s, grid, threads, params);
     }
 
     // The kernel that knows styles where there is one, else the other.
@@ -274,8 +318,8 @@ class DeviceEncoder : public DevicePipeline {
         t2.slots = s.slots.data();
         t2.contributions = contributions_.data();
         t2.planes = s.planes.data();
-        t2.layer_passes = p_.layers > 1 ? s.layer_passes.data() : s.passes.data();
-        t2.layer_bytes = p_.layers > 1 ? s.layer_bytes.data() : s.bytes.data();
+        t2.layer_passes = cuttable() ? s.layer_passes.data() : s.passes.data();
+        t2.layer_bytes = cuttable() ? s.layer_bytes.data() : s.bytes.data();
         t2.pass_bytes = s.pass_ends.data();
         t2.layer_sets = s.layer_sets.data();
         t2.bytes = s.added_bytes.data();
@@ -302,21 +346,66 @@ class DeviceEncoder : public DevicePipeline {
         return t2;
     }
 
-    void end_layers(Slot &s) {
-        if (p_.layers > 1)
-            device_->launch(s.stream, {blocks_for(block_count(), kTier2Threads), layers()}, kTier2Threads,
-                            LayersParams{blocks_.data(), s.slots.data(), s.passes.data(), s.bytes.data(),
-                                         s.pass_ends.data(), s.layer_passes.data(), s.layer_bytes.data(), block_count(),
-                                         layers(), p_.style, g_.max_passes});
+    bool cuttable() const { return p_.style & kCuttable; }
+
+    RateBuffers rate(Slot &s) const {
+        RateBuffers rate{};
+        rate.blocks = blocks_.data();
+        rate.bands = bands_.data();
+        rate.planes = s.planes.data();
+        rate.passes = s.passes.data();
+        rate.pass_bytes = s.pass_ends.data();
+        rate.tails = s.tails.data();
+        rate.gains = s.gains.data();
+        rate.slots = s.slots.data();
+        rate.slopes = s.slopes.data();
+        rate.above = s.above.data();
+        rate.search = s.device_search.data();
+        rate.layer_passes = s.layer_passes.data();
+        rate.layer_bytes = s.layer_bytes.data();
+        rate.done_packets = s.done_packets.data();
+        rate.block_count = block_count();
+        rate.layers = layers();
+        rate.groups = static_cast<uint32_t>(rate_groups(p_));
+        rate.style = p_.style;
+        rate.max_passes = g_.max_passes;
+        return rate;
+    }
+
+    void find_cuts(Slot &s) {
+        device_->fill(s.stream, s.slopes.data(), 0, s.slopes.bytes());
+        device_->fill(s.stream, s.above.data(), 0, s.above.bytes());
+        device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate(s)});
+        device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s)});
+    }
+
+    // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch, whose first ones there are.
+    void cut_blocks(Slot &s) {
+        const Tier2Buffers t2 = tier2(s);
+        MeasureParams measure{rate(s), t2, bytes_outside_packets(p_, g_, header_.bytes.size()),
+                              tile_part_overhead(g_.tile_parts.front(), p_.plt), 0};
+        for (uint32_t round = 0;; round++) {
+            const bool last = round == kRateRounds - 1;
+            device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads,
+                            CutParams{rate(s), last});
+            if (last) return;
+            write_tag_trees(s, t2);
+            measure.last = round == kRateRounds - 2;
+            device_->launch(s.stream, {packet_count()}, kRateThreads, measure);
+        }
+    }
+
+    void write_tag_trees(Slot &s, const Tier2Buffers &t2) {
+        device_->launch(s.stream, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
+        device_->launch(s.stream, {blocks_for(contribution_count(), kTier2Threads)}, kTier2Threads,
+                        HeaderBitsParams{t2});
     }
 
     void assemble_packets(Slot &s) {
         const Tier2Buffers t2 = tier2(s);
         const unsigned by_contribution = blocks_for(contribution_count(), kTier2Threads);
         device_->fill(s.stream, s.raw.data(), 0, s.raw.bytes());
-        end_layers(s);
-        device_->launch(s.stream, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
-        device_->launch(s.stream, {by_contribution}, kTier2Threads, HeaderBitsParams{t2});
+        write_tag_trees(s, t2);
         sum(s, s.added_bytes.data(), s.bytes_before, contribution_count());
         sum(s, s.header_bits.data(), s.header_bits_before, contribution_count());
         device_->launch(s.stream, {by_contribution}, kTier2Threads, WriteBitsParams{t2});
@@ -351,16 +440,26 @@ class DeviceEncoder : public DevicePipeline {
         if (s.result.data()->longest)
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
+        // Rare: headers grew more than the search allowed for. Cuts go up only, so that what ended a codeword stays.
+        for (uint64_t less = 0; cuttable();) {
+            const CodestreamResult &made = *s.result.data();
+            const uint64_t over = bytes_over(p_, s.box_bytes, made.bytes, made.tile_parts);
+            if (!over) break;
+            less += over;
+            *s.search.data() = make_search(p_, g_, header_.bytes.size(), s.box_bytes, less);
+            upload_search(s);
+            device_->launch(s.stream, {1}, 32, SearchParams{rate(s)});
+            cut_blocks(s);
+            assemble_packets(s);
+            write_codestream(s);
+            device_->synchronize(static_cast<Device::Stream>(s.stream));
+        }
         const uint64_t bytes = s.result.data()->bytes;
-        check_sizes(p_, bytes, s.result.data()->tile_parts);
         if (bytes > s.codestream.count()) {  // rare: more than the pixels took; codewords are there still
             make_codestream(s, bytes + bytes / 4);
             write_codestream(s);
         }
-        std::vector<uint8_t> boxes;
-        if (p_.jp2)
-            boxes = make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
-                                   s.frame.sample_aspect_den, bytes);
+        const std::vector<uint8_t> boxes = make_boxes(s, bytes);
         PooledBuffer packet = packets_->take(boxes.size() + bytes);
         queue_download(s, packet->data + boxes.size(), s.codestream.data(), bytes);
         std::copy(boxes.begin(), boxes.end(), packet->data);

@@ -412,7 +412,7 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         const bool raw = kStyled && is_raw(style, pass);
         const uint32_t bits = tile.plane(planes - 1 - (pass + 2) / 3);
         bool ends_before = false;  // the block is left, but for the raw segment that the pass would have continued
-        if (pass == without_last && b.lossy && !(kAligned && (style & kCuttable))) {
+        if (pass == without_last && b.lossy) {
             const uint32_t known = significant | fresh;
             if (!worth_coding(count_last_passes(tile, valid & ~known & ~visited, bits, known, significant))) {
                 ends_before = true;
@@ -471,7 +471,7 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         }
         if (kKind == Kind::kCuttable || (kStyled && gains)) {
             const bool refinement = kind == kMagnitudeRefinement;
-            const int32_t gain = gain_of_pass(tile, refinement, planes - 1 - (pass + 2) / 3, !b.lossy,
+            const int32_t gain = gain_of_pass(tile, refinement, planes - 1 - (pass + 2) / 3, b.reversible,
                                               refinement ? members & bits : becoming, refinement ? members & ~bits : 0);
             if (writes_ends) gains[pass] = gain;
         }

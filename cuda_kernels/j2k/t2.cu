@@ -11,28 +11,6 @@ namespace cudaenc::j2k {
 DEVICE uint32_t global_thread() { return static_cast<uint32_t>(block_x()) * kTier2Threads + thread_x(); }
 DEVICE uint32_t global_warp() { return global_thread() / 32; }
 
-KERNEL(kTier2Threads, j2k_t2_layers, LayersParams)
-{
-    const uint32_t block = global_thread(), layer = static_cast<uint32_t>(block_y());
-    if (block >= p.block_count) return;
-    const uint32_t *pass_bytes = p.pass_bytes + static_cast<uint64_t>(block) * p.max_passes;
-    // Raw segments lie by themselves, and are not cut behind 0xFF.
-    const auto ends_with_ff = [&](uint32_t passes, uint32_t bytes) {
-        uint32_t mq_bytes = 0;
-        bool raw = false;
-        for_each_segment(p.style, 0, static_cast<int>(passes), 0, bytes, pass_bytes,
-                         [&](int first, int, uint32_t segment_bytes) {
-                             raw = is_raw(p.style, first);
-                             mq_bytes += raw ? 0 : segment_bytes;
-                         });
-        return !raw && mq_bytes && p.slots[p.blocks[block].slot + mq_bytes - 1] == 0xFF;
-    };
-    const LayerEnd end = layer_end(layer, p.layers, p.passes[block], p.bytes[block], pass_bytes, ends_with_ff);
-    const uint64_t i = static_cast<uint64_t>(layer) * p.block_count + block;
-    p.layer_passes[i] = end.passes;
-    p.layer_bytes[i] = end.bytes;
-}
-
 DEVICE BlockLayers layers_of(const Tier2Buffers &t2, uint32_t block) {
     return {t2.layer_passes + block, t2.layer_bytes + block, t2.block_count};
 }

@@ -41,20 +41,6 @@ struct Tier2Buffers {
     int32_t max_passes;
 };
 
-// Where several layers end. A thread owns a layer of a block: grid ceil(block_count / kTier2Threads) x layers.
-struct LayersParams {
-    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_layers"};
-    const CodeBlock *blocks;
-    const uint8_t *slots;
-    const uint8_t *passes;       // [block]
-    const uint32_t *bytes;       // [block]
-    const uint32_t *pass_bytes;  // [block * max_passes + pass]
-    uint8_t *layer_passes;       // [layer * blocks + block]
-    uint32_t *layer_bytes;       // [layer * blocks + block]
-    uint32_t block_count, layers;
-    uint32_t style;
-    int32_t max_passes;
-};
 // Tag trees, and which layers have something. A thread-block owns a precinct's sub-band. Grid: band_count.
 struct TagTreesParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tag_trees"};

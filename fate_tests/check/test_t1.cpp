@@ -246,7 +246,7 @@ struct Coded {
     std::vector<uint32_t> device_ends;
     Parts parts;
 };
-Coded code(const Block &b, uint32_t style = 0, bool lossy = false) {
+Coded code(const Block &b, uint32_t style = 0, bool lossy = false, bool reversible = false) {
     Coded coded{};
     coded.style = style;
     std::vector<uint16_t> flags(static_cast<size_t>(flags_count(b.width, b.height)), 0xFFFF);
@@ -255,8 +255,8 @@ Coded code(const Block &b, uint32_t style = 0, bool lossy = false) {
     const auto run = [&](auto &sink) {
         BlockCoder coder(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation, style,
                          flags.data(), sink);
-        coder.measure_gains(gains, !lossy);
-        return coder.code(lossy && !(style & kCuttable));
+        coder.measure_gains(gains, reversible);
+        return coder.code(lossy);
     };
     const CodedBlock made = run(pairs);
     coded.gains.assign(gains, gains + made.passes);
@@ -534,7 +534,7 @@ START_TEST(gains_are_what_passes_gain) {
         const int width = random.between(1, 32), height = random.between(1, 32), planes = random.between(1, 12);
         const Block block = make_block(random, width, height, planes, _i);
         const bool lossy = random.one_in(2);
-        const Coded coded = code(block, kCuttable, lossy);
+        const Coded coded = code(block, kCuttable, false, !lossy);
         const auto error = [&](int passes) {
             BlockDecoder decoder(width, height, block.orientation, coded.bytes.data(), coded.bytes.size(), kCuttable,
                                  coded.pass_bytes);
@@ -767,6 +767,7 @@ struct Batch {
         block.orientation = static_cast<uint8_t>(b.orientation);
         block.planes = static_cast<uint8_t>(planes);
         block.lossy = random.one_in(2);
+        block.reversible = random.one_in(2);
         block.slot = slots;
         slots += slot_layout(b.width, b.height, planes, style).bytes;
         max_passes = std::max(max_passes, coding_passes(planes));
@@ -791,7 +792,7 @@ void check_cpu(const Batch &batch) {
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
         const CodeBlock &b = batch.blocks[i];
-        const Coded expected = code(batch.content[i], batch.style, b.lossy);
+        const Coded expected = code(batch.content[i], batch.style, b.lossy, b.reversible);
         const SlotLayout slot = slot_layout(b.width, b.height, expected.planes, batch.style);
         const size_t most = slot.bytes - slot.pairs;
         std::vector<uint8_t> pairs(most + 64, kUntouched);
@@ -900,7 +901,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         return slot_layout(b.width, b.height, b.planes, batch.style);
     };
     for (uint32_t i = 0; i < count; i++) {
-        coded.push_back(code(batch.content[i], batch.style, batch.blocks[i].lossy));
+        coded.push_back(code(batch.content[i], batch.style, batch.blocks[i].lossy, batch.blocks[i].reversible));
         const Coded &c = coded.back();
         put(i, slot_of(i).pairs, c.device_pairs);
         put(i, slot_of(i).raw, c.parts.raw);

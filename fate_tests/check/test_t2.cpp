@@ -281,30 +281,6 @@ START_TEST(layers_have_the_textbooks_headers) {
 }
 END_TEST
 
-START_TEST(layers_share_a_blocks_passes) {
-    Random random(static_cast<uint64_t>(_i) + 200);
-    for (int repeat = 0; repeat < 2000; repeat++) {
-        const uint32_t layers = static_cast<uint32_t>(random.between(1, kMaxLayers)), passes = random.below(92),
-                       bytes = random.below(5000);
-        std::vector<uint32_t> pass_bytes(passes, bytes);
-        for (uint32_t i = 0; i < passes; i++) pass_bytes[i] = random.below(bytes + 1);
-        std::sort(pass_bytes.begin(), pass_bytes.end());
-        LayerEnd before{};
-        for (uint32_t l = 0; l < layers; l++) {
-            const LayerEnd end = layer_end(l, layers, passes, passes ? bytes : 0, pass_bytes.data(),
-                                           [](uint32_t, uint32_t) { return false; });
-            EXPECT(end.passes >= before.passes && end.bytes >= before.bytes, "layer %u ends before the last", l);
-            EXPECT(end.passes > before.passes || end.bytes == before.bytes, "layer %u has bytes and no pass", l);
-            EXPECT(end.passes == before.passes || end.bytes > before.bytes || !before.passes,
-                   "layer %u has passes and no byte", l);
-            EXPECT(!end.passes || end.passes == passes || end.bytes == pass_bytes[end.passes - 1u], "layer %u", l);
-            before = end;
-        }
-        EXPECT(before.passes == passes && before.bytes == (passes ? bytes : 0), "the last layer has all");
-    }
-}
-END_TEST
-
 START_TEST(the_deepest_tree_stays_within_the_bound) {
     // A precinct of 32768 x 4 has 8192 blocks of 4x4 in a row. The first block alone is included: all levels, all zero
     // planes, the longest length.
@@ -385,7 +361,6 @@ int main(int, char **) {
     tcase_add_test(headers, numbers_of_passes_have_the_standards_code_words);
     tcase_add_loop_test(headers, block_headers_are_the_textbooks, 0, 8);
     tcase_add_loop_test(headers, layers_have_the_textbooks_headers, 0, 8);
-    tcase_add_test(headers, layers_share_a_blocks_passes);
     tcase_add_test(headers, the_deepest_tree_stays_within_the_bound);
     tcase_add_loop_test(headers, bits_are_stuffed, 0, 4);
     tcase_add_test(headers, an_empty_header_is_one_byte);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "rate_cpu.h"
+
+#include <algorithm>
+
+#include "../error.h"
+#include "codestream.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+// The least budget of all that end with a layer.
+uint64_t frame_budget(const Params &p, size_t layer, uint64_t boxes) {
+    const uint64_t packet = p.rate.layers[layer], limit = layer + 1 == p.rate.layers.size() ? p.limits.frame : 0;
+    const uint64_t codestream = packet > boxes ? packet - boxes : packet ? 1 : 0;
+    return codestream && limit ? std::min(codestream, limit) : codestream | limit;
+}
+
+// What slopes are worth their bytes where nothing is asked for: 3 steps^2 a byte, of the band where they weigh least.
+uint32_t worthwhile_slope(const Params &p) {
+    int least = kSlopes;
+    for (const auto &bands : p.quantisers)
+        for (const Quantiser &q : bands) least = std::min(least, q.weight);
+    return static_cast<uint32_t>(std::clamp(log2_code(3) + least - kLowestSlope * kSlopeOctave, 1, kSlopes - 1));
+}
+
+}  // namespace
+
+uint64_t bytes_outside_packets(const Params &p, const Geometry &g, uint64_t main_header) {
+    uint64_t bytes = main_header + 2;  // EOC
+    for (const TilePart &part : g.tile_parts) bytes += tile_part_overhead(part, p.plt);
+    return bytes;
+}
+
+RateSearch make_search(const Params &p, const Geometry &g, uint64_t main_header, uint64_t boxes, uint64_t less) {
+    const uint64_t outside = bytes_outside_packets(p, g, main_header);
+    const uint64_t empty = outside + g.packets.size() * packet_bytes(0, 0, p.sop, p.eph, p.plt);
+    RateSearch search{};
+    const size_t layers = p.rate.layers.size();
+    for (size_t layer = 0; layer < layers; layer++) {
+        const uint64_t budget = frame_budget(p, layer, boxes);
+        if (budget && layer + 1 == layers && budget < empty + less)
+            throw Error(CUDAENC_ERR_INVALID,
+                        format_string("a frame of %llu bytes is not possible: with nothing coded it takes %llu; allow "
+                                      "more, or have fewer tiles, precincts, levels and layers",
+                                      static_cast<unsigned long long>(budget + boxes),
+                                      static_cast<unsigned long long>(empty + boxes)));
+        search.budget[layer] = budget > less ? budget - less : budget ? 1 : 0;
+    }
+    for (uint64_t &budget : search.group_budget) budget = p.limits.component > less ? p.limits.component - less : 0;
+    begin_search(search, static_cast<int>(layers), empty + 2 * g.blocks.size(), worthwhile_slope(p));
+    return search;
+}
+
+uint64_t bytes_over(const Params &p, uint64_t boxes, uint64_t codestream,
+                    std::span<const uint64_t, kLimitedTileParts> tile_parts) {
+    const uint64_t budget = frame_budget(p, p.rate.layers.size() - 1, boxes);
+    uint64_t over = budget && codestream > budget ? codestream - budget : 0;
+    for (uint64_t bytes : tile_parts)
+        if (p.limits.component && bytes > p.limits.component) over = std::max(over, bytes - p.limits.component);
+    return over;
+}
+
+CutTable::CutTable(const Geometry &geometry, uint32_t style, int groups)
+    : g_(geometry),
+      style_(style),
+      groups_(groups),
+      slopes_(geometry.blocks.size() * static_cast<size_t>(geometry.max_passes)),
+      above_(static_cast<size_t>(groups) * kSlopes) {}
+
+void CutTable::find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, const PassResults &results) {
+    std::fill(slopes_.begin(), slopes_.end(), uint16_t{0});
+    std::fill(above_.begin(), above_.end(), 0u);
+    constexpr size_t kBatch = 256;
+    pool.for_each((coded.size() + kBatch - 1) / kBatch, [&](size_t batch) {
+        for (size_t b = batch * kBatch; b < std::min(coded.size(), (batch + 1) * kBatch); b++) {
+            const size_t first = b * static_cast<size_t>(g_.max_passes);
+            for_each_cut(block_passes(g_.precinct_bands[g_.blocks[b].cell], static_cast<uint32_t>(b), coded[b],
+                                      results.bytes + first, results.gains + first, style_),
+                         [&](int pass, uint32_t slope, uint32_t) {
+                             slopes_[first + static_cast<size_t>(pass)] = static_cast<uint16_t>(slope);
+                         });
+        }
+    });
+    for (size_t b = 0; b < coded.size(); b++) {
+        const size_t first = b * static_cast<size_t>(g_.max_passes);
+        const uint32_t group = groups_ > 1 ? g_.precinct_bands[g_.blocks[b].cell].group : 0;
+        uint32_t before = 0;
+        for (size_t pass = first; pass < first + coded[b].passes; pass++) {
+            if (!slopes_[pass]) continue;
+            above_[group * kSlopes + slopes_[pass]] += results.bytes[pass] - before;
+            before = results.bytes[pass];
+        }
+    }
+    for (int g = 0; g < groups_; g++) {
+        uint32_t *above = &above_[static_cast<size_t>(g) * kSlopes];
+        for (int slope = kSlopes - 2; slope >= 0; slope--) above[slope] += above[slope + 1];
+    }
+}
+
+}  // namespace cudaenc::j2k

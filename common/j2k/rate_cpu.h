@@ -1,0 +1,49 @@
+// Rate control on the CPU: the cuts of all blocks, and a table of what they take by slope.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../thread_pool.h"
+#include "geometry.h"
+#include "rate.h"
+#include "t1_cpu.h"
+
+namespace cudaenc::j2k {
+
+// What a frame's search begins with. boxes: bytes of the packet before the codestream; less: by how much its budgets
+// are smaller than what they are asked to be. Throws Error(CUDAENC_ERR_INVALID) where not even a frame without a
+// codeword fits.
+RateSearch make_search(const Params &params, const Geometry &geometry, uint64_t main_header, uint64_t boxes,
+                       uint64_t less);
+// Bytes of the codestream that are in no packet; of a limited tile-part.
+uint64_t bytes_outside_packets(const Params &params, const Geometry &geometry, uint64_t main_header);
+inline int rate_groups(const Params &params) { return params.limits.component ? kRateGroups : 1; }
+
+// By how much a codestream is over its budget; 0: it is not. tile_parts: bytes of the limited ones.
+uint64_t bytes_over(const Params &params, uint64_t boxes, uint64_t codestream,
+                    std::span<const uint64_t, kLimitedTileParts> tile_parts);
+
+class CutTable {
+  public:
+    // groups: see search_thresholds().
+    CutTable(const Geometry &geometry, uint32_t style, int groups);
+
+    // Of a frame's blocks, as tier-1 left them.
+    void find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, const PassResults &results);
+
+    // [pass], 0 where there is no cut; see passes_above().
+    const uint16_t *slopes(size_t block) const { return &slopes_[block * static_cast<size_t>(g_.max_passes)]; }
+    // [group][slope]: bytes of cuts from that slope on.
+    const uint32_t *above() const { return above_.data(); }
+
+  private:
+    const Geometry &g_;
+    const uint32_t style_;
+    const int groups_;
+    std::vector<uint16_t> slopes_;  // [block * max_passes + pass]
+    std::vector<uint32_t> above_;
+};
+
+}  // namespace cudaenc::j2k

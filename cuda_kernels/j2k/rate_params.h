@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../common/j2k/rate.h"
+#include "../../common/kernel_name.h"
+#include "t2_params.h"
+
+namespace cudaenc::j2k {
+
+// What rate control works with. Tier-1 has left planes, passes, and what passes measure; the cuts become what tier-2
+// takes: layer_passes, layer_bytes.
+struct RateBuffers {
+    const CodeBlock *blocks;
+    const PrecinctBand *bands;
+    const uint8_t *planes, *passes;  // [block]
+    const uint32_t *pass_bytes;      // [block * max_passes + pass]: if the codeword is cut there
+    const uint32_t *tails;           // what then ends it: CodewordEnd
+    const int32_t *gains;            // what the pass takes off the squared error
+    uint8_t *slots;                  // codewords
+    uint16_t *slopes;                // [block * max_passes + pass]: 0 where there is no cut
+    uint32_t *above;                 // [group][slope]: bytes of cuts with the slope; then from that slope on
+    RateSearch *search;
+    uint8_t *layer_passes;   // [layer * blocks + block]: see BlockLayers
+    uint32_t *layer_bytes;   // [layer * blocks + block]
+    uint32_t *done_packets;  // of MeasureParams; zero before, and after
+    uint32_t block_count, layers, groups;
+    uint32_t style;
+    int32_t max_passes;
+};
+
+// Finds the cuts of all blocks, and what they take by slope. A thread owns a block. slopes and above: zero before.
+constexpr int kRateThreads = 128;
+struct CutsParams {
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cuts"};
+    RateBuffers rate;
+};
+// Sums up from each slope on, and finds the first thresholds. Grid: 1.
+constexpr int kAboveThreads = 1024;
+struct AboveParams {
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_above"};
+    RateBuffers rate;
+};
+// Finds the first thresholds alone. Grid: 1 thread-block of one warp.
+struct SearchParams {
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_search"};
+    RateBuffers rate;
+};
+// Cuts blocks at the thresholds. A thread owns a block. `last`: their codewords end there, too.
+struct CutParams {
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cut"};
+    RateBuffers rate;
+    uint32_t last;
+};
+// Measures packets, of which tier-2 has header_bits and bytes; the last thread-block finds the next thresholds. A
+// thread-block owns a packet. Grid: packet_count.
+struct MeasureParams {
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_measure"};
+    RateBuffers rate;
+    Tier2Buffers t2;
+    uint64_t fixed;        // bytes of the codestream that are in no packet
+    uint64_t group_fixed;  // of a tile-part
+    uint32_t last;         // whether these thresholds are the last ones
+};
+
+}  // namespace cudaenc::j2k
