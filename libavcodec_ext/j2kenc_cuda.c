@@ -78,15 +78,34 @@ static int is_lossless(const CudaencJ2kOptions *j2k)
     return j2k->profile >= CUDAENC_J2K_IMF_2K_R && j2k->profile <= CUDAENC_J2K_IMF_8K_R;
 }
 
+/* What decides how large a frame is, in a few words. */
+static void describe_rate(const CudaencJ2kOptions *j2k, int target, char *line, size_t size)
+{
+    char quality[32] = "9/7";
+
+    if (is_lossless(j2k))
+        snprintf(quality, sizeof(quality), target ? "5/3" : "5/3 lossless");
+    else if (j2k->quality > 0 || !target)
+        snprintf(quality, sizeof(quality), "9/7 quality %d", j2k->quality > 0 ? j2k->quality : 90);
+    if (j2k->bit_rate)
+        snprintf(line, size, "%s, %lld bits/s", quality, (long long)j2k->bit_rate);
+    else if (j2k->frame_bytes)
+        snprintf(line, size, "%s, %lld bytes a frame", quality, (long long)j2k->frame_bytes);
+    else if (j2k->compression_ratio)
+        snprintf(line, size, "%s, %g:1", quality, j2k->compression_ratio);
+    else
+        snprintf(line, size, "%s", quality);
+}
+
 /* The options in a few words. */
 static void describe(const CudaencJ2kOptions *j2k, char *line, size_t size)
 {
     int profile = j2k->profile != CUDAENC_J2K_NO_PROFILE;
     int jp2     = j2k->format >= 0 ? j2k->format == CUDAENC_J2K_JP2 : !profile;
-    char coding[32] = "5/3 lossless", levels[16] = "";
+    int target  = j2k->bit_rate || j2k->frame_bytes || j2k->compression_ratio || j2k->layer_rates;
+    char coding[64], levels[16] = "";
 
-    if (!is_lossless(j2k))
-        snprintf(coding, sizeof(coding), "9/7 quality %d", j2k->quality);
+    describe_rate(j2k, target, coding, sizeof(coding));
     if (j2k->levels >= 0 || !profile)
         snprintf(levels, sizeof(levels), "%d levels, ", j2k->levels >= 0 ? j2k->levels : 5);
     snprintf(line, size, "%s%s%s, %s, %s%dx%d blocks", jp2 ? "jp2" : "j2k", profile ? " " : "",
@@ -104,12 +123,13 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
 
     cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
 
-    quality = ff_cudaenc_quality(avctx, s->quality, config.j2k.quality);
+    quality = ff_cudaenc_quality(avctx, s->quality, 0);
     if (quality < 0)
         return quality;
 
-    config.j2k         = s->j2k;
-    config.j2k.quality = quality;
+    config.j2k          = s->j2k;
+    config.j2k.quality  = quality ? quality : -1;
+    config.j2k.bit_rate = avctx->bit_rate;
     /* without the library's version, so that its packets can be compared */
     if (!config.j2k.comment && avctx->flags & AV_CODEC_FLAG_BITEXACT)
         config.j2k.comment = "cudaenc";
@@ -120,7 +140,7 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
         av_reduce(&config.j2k.frame_rate_num, &config.j2k.frame_rate_den, rate.num, rate.den, 1 << 30);
 
     if (is_lossless(&config.j2k) && (s->quality >= 0 || avctx->flags & AV_CODEC_FLAG_QSCALE))
-        av_log(avctx, AV_LOG_WARNING, "pred dwt53 is lossless, quality %d has no effect\n", quality);
+        av_log(avctx, AV_LOG_WARNING, "pred dwt53 has no quality: %d has no effect\n", quality);
     describe(&config.j2k, summary, sizeof(summary));
     return ff_cudaenc_init(avctx, &s->common, &config, summary);
 }
@@ -151,7 +171,14 @@ static const AVOption options[] = {
     { "dwt97",       "Irreversible 9/7: lossy, see quality",                           0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT97 }, 0, 0, VE, .unit = "pred" },
     { "dwt97int",    "The same as dwt97, under the name the jpeg2000 encoder has",     0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT97 }, 0, 0, VE, .unit = "pred" },
     { "dwt53",       "Reversible 5/3: lossless",                                       0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT53 }, 0, 0, VE, .unit = "pred" },
-    { "quality",     "Quality of dwt97, 1 (worst) to 100 (best); -1: what -q:v says, else 90", OFFSET(quality), AV_OPT_TYPE_INT,    { .i64 = -1 }, -1, 100, VE },
+    { "quality",     "Quality of dwt97, 1 (worst) to 100 (best); -1: what -q:v says, else 90, or finer with a target", OFFSET(quality), AV_OPT_TYPE_INT,    { .i64 = -1 }, -1, 100, VE },
+    { "rate_control", "How frames keep to a target, which -b:v, frame_bytes, compression_ratio or layer_rates sets; auto: none without one", OFFSET(j2k.rate_control), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, CUDAENC_J2K_RATE_PCRD, VE, .unit = "rate_control" },
+    { "auto",        "None without a target, else pcrd",                               0,                       AV_OPT_TYPE_CONST,  { .i64 = -1 }, 0, 0, VE, .unit = "rate_control" },
+    { "none",        "No target: the quality decides",                                 0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RATE_NONE }, 0, 0, VE, .unit = "rate_control" },
+    { "pcrd",        "Code all, then cut where the least quality is lost for the bytes (PCRD-opt)", 0,          AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RATE_PCRD }, 0, 0, VE, .unit = "rate_control" },
+    { "frame_bytes", "Bytes of each packet, at most; 0: no target",                    OFFSET(j2k.frame_bytes), AV_OPT_TYPE_INT64,  { .i64 = 0 }, 0, INT64_MAX, VE },
+    { "compression_ratio", "Bytes of the samples over bytes of a packet, at least; 0: no target", OFFSET(j2k.compression_ratio), AV_OPT_TYPE_DOUBLE, { .dbl = 0 }, 0, 1e6, VE },
+    { "layer_rates", "Compression ratios up to each quality layer R0,R1,..., falling; 1: all that there is; not set: no target", OFFSET(j2k.layer_rates), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
     { "levels",      "Wavelet decompositions, each halves width and height; -1: 5, or as many as the profile allows", OFFSET(j2k.levels), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 32, VE },
     { "cblk_width",  "Code-block width, a power of two; width x height is at most 4096", OFFSET(j2k.cblk_width), AV_OPT_TYPE_INT,    { .i64 = 32 }, 4, 1024, VE },
     { "cblk_height", "Code-block height, a power of two; width x height is at most 4096", OFFSET(j2k.cblk_height), AV_OPT_TYPE_INT,  { .i64 = 32 }, 4, 1024, VE },
@@ -186,6 +213,11 @@ static const AVOption options[] = {
     { NULL }
 };
 
+static const FFCodecDefault j2k_cuda_defaults[] = {
+    { "b", "0" },
+    { NULL }
+};
+
 static const AVClass j2k_cuda_class = {
     .class_name = "j2k_cuda",
     .item_name  = av_default_item_name,
@@ -209,6 +241,7 @@ const FFCodec ff_j2k_cuda_encoder = {
     .flush          = j2k_cuda_flush,
     .close          = j2k_cuda_close,
     .hw_configs     = ff_cudaenc_hw_configs,
+    .defaults       = j2k_cuda_defaults,
     CUDAENC_COLOR_RANGES
     CODEC_PIXFMTS(
         AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_RGB48,

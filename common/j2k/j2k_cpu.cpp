@@ -105,10 +105,8 @@ class J2kCpuEncoder : public CpuEncoder {
         shift_region(s);
         begin_stage(slot, kTier1);
         code_blocks(s);
-        if (cuttable()) {
-            begin_stage(slot, kRate);
-            s.cuts->find_cuts(pool(), s.coded, results(s));
-        }
+        begin_stage(slot, kRate);
+        if (cuttable()) s.cuts->find_cuts(pool(), s.coded, results(s));
         begin_stage(slot, kTier2);
         return write_packet(s);
     }

@@ -242,9 +242,10 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
     for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
 }
 
-// The passes up to the last cut whose slope is at least `threshold`. slopes: [pass], 0 where there is no cut.
+// The passes up to the last cut whose slope is at least `threshold`; 1: all, also those that gain nothing. slopes:
+// [pass], 0 where there is no cut.
 CUDAENC_HD int passes_above(const uint16_t *slopes, int passes, uint32_t threshold) {
-    while (passes && (!slopes[passes - 1] || slopes[passes - 1] < threshold)) passes--;
+    while (passes && threshold > 1 && (!slopes[passes - 1] || slopes[passes - 1] < threshold)) passes--;
     return passes;
 }
 

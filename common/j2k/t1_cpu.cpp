@@ -598,6 +598,7 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
         coded[lane.block].bytes = count;
         offsets[lane.block] = static_cast<uint32_t>(bytes.size());
         bytes.insert(bytes.end(), lane.slot, lane.slot + count);
+        if (style & kCuttable) bytes.resize(bytes.size() + kCutSlack);
     };
     Lane *lane = &lanes[0], *other = &lanes[1];
     if (!take(*lane)) return;

@@ -43,7 +43,11 @@ class ContextModeller {
     std::unique_ptr<uint64_t[]> memory_;
 };
 
-// Codes blocks: appends the codeword segments of blocks[i] to `bytes`, at offsets[i]. results: of the first block on.
+// A codeword that is cut can be longer than the whole one, which ends more luckily, by as many bytes as end it.
+constexpr size_t kCutSlack = 3;
+
+// Codes blocks: appends the codeword segments of blocks[i] to `bytes`, at offsets[i]; with kCuttable each is followed
+// by kCutSlack more. results: of the first block on.
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, int max_passes,
                  const PassResults &results, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded);
 

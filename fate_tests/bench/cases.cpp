@@ -105,6 +105,7 @@ CudaencConfig make_config(const Case &c, const char *device) {
     config.j2k.pred = c.lossless ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
     if (c.is_j2k()) config.j2k.cblk_width = config.j2k.cblk_height = c.cblk;
     config.j2k.cblk_style = c.style;
+    config.j2k.quality = 90;
     config.mjpeg.quality = kJpegQuality;
     config.mjpeg.huffman = c.huffman;
     return config;

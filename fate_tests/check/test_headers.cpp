@@ -287,6 +287,7 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
                 if (body.here()[0] != 0xFF || body.here()[1] != 0x91) continue;
                 body.expect(0xFF910004, 4, "SOP");
                 body.expect(packets++ & 0xFFFF, 2, "Nsop");
+                i += 5;  // whose last byte may be 0xFF
             }
         }
         if (++part < parts) continue;

@@ -77,7 +77,7 @@ START_TEST(defaults_and_version) {
     const CudaencJ2kOptions &o = config.j2k;
     ck_assert_int_eq(o.profile, CUDAENC_J2K_NO_PROFILE);
     ck_assert(o.format == -1 && o.pred == -1 && o.prog == -1 && o.tlm == -1);
-    ck_assert_int_eq(o.quality, 90);
+    ck_assert(o.quality == -1 && o.rate_control == -1);
     ck_assert_int_eq(o.levels, -1);
     ck_assert(o.cblk_width == 32 && o.cblk_height == 32 && o.mct == -1 && o.guard_bits == -1 && o.cblk_style == 0);
     ck_assert(!o.tile_width && !o.tile_height && !o.precincts && !o.comment);
