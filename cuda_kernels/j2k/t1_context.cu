@@ -469,7 +469,7 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 sign = sign_coding_planes(now, negative, signs);
             }
         }
-        if (kKind == Kind::kCuttable || (kStyled && gains)) {
+        if (!ends_before && (kKind == Kind::kCuttable || (kStyled && gains))) {
             const bool refinement = kind == kMagnitudeRefinement;
             const int32_t gain = gain_of_pass(tile, refinement, planes - 1 - (pass + 2) / 3, b.reversible,
                                               refinement ? members & bits : becoming, refinement ? members & ~bits : 0);
