@@ -120,6 +120,8 @@ typedef enum CudaencJ2kTileParts {
 typedef enum CudaencJ2kRateControl {
     CUDAENC_J2K_RATE_NONE, /**< it is not: quality alone decides */
     CUDAENC_J2K_RATE_PCRD, /**< all is coded, then cut where the least quality is lost for the bytes (PCRD-opt) */
+    CUDAENC_J2K_RATE_PSB,  /**< the same, but code-blocks are coded no further where the budget has no room for it */
+    CUDAENC_J2K_RATE_BPI,  /**< the same, but nothing is coded further once there are more bytes than the budget */
 } CudaencJ2kRateControl;
 
 /* Restrictions that an application makes (Rsiz), with their levels. Options that are left open follow them, others are

@@ -7,6 +7,7 @@ namespace cudaenc::j2k {
 
 void stop_early(const Geometry &g, EarlyStop method, uint64_t budget, const PassResults &results,
                 std::span<CodedBlock> coded) {
+    if (method == EarlyStop::kNone || !budget) return;
     std::vector<uint32_t> table(kStopSlopes), slopes(coded.size());
     std::vector<bool> stopped(coded.size());
     for (int plane = (g.max_passes + 2) / 3 - 1; plane >= 0; plane--) {

@@ -10,7 +10,7 @@
 namespace cudaenc::j2k {
 
 // Of blocks that were coded with all passes, leaves those that are coded where tier-1 stops early. budget: of the
-// frame, in bytes.
+// frame, in bytes; 0: none, and nobody stops.
 void stop_early(const Geometry &geometry, EarlyStop method, uint64_t budget, const PassResults &results,
                 std::span<CodedBlock> coded);
 

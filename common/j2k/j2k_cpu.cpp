@@ -9,6 +9,7 @@
 #include "../error.h"
 #include "codestream.h"
 #include "dwt_cpu.h"
+#include "early_stop_cpu.h"
 #include "geometry.h"
 #include "header_bytes.h"
 #include "headers.h"
@@ -106,7 +107,11 @@ class J2kCpuEncoder : public CpuEncoder {
         begin_stage(slot, kTier1);
         code_blocks(s);
         begin_stage(slot, kRate);
-        if (cuttable()) s.cuts->find_cuts(pool(), s.coded, results(s));
+        if (cuttable()) {
+            const RateSearch search = make_search(p_, g_, header_.bytes.size(), make_boxes(s, 0).size(), 0);
+            stop_early(g_, p_.rate.early_stop(), search.budget[p_.layers - 1], results(s), s.coded);
+            s.cuts->find_cuts(pool(), s.coded, results(s));
+        }
         begin_stage(slot, kTier2);
         return write_packet(s);
     }
@@ -301,14 +306,15 @@ class J2kCpuEncoder : public CpuEncoder {
         return {&s.layer_passes[block], &s.layer_bytes[block], g_.blocks.size()};
     }
 
+    std::vector<uint8_t> make_boxes(const Slot &s, uint64_t codestream) const {
+        return p_.jp2 ? make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
+                                       s.frame.sample_aspect_den, codestream)
+                      : std::vector<uint8_t>();
+    }
+
     // less: by how much budgets are made smaller than they are.
     PooledBuffer write_packet(Slot &s, uint64_t less = 0) {
-        const auto make_boxes = [&](uint64_t codestream) {
-            return p_.jp2 ? make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
-                                           s.frame.sample_aspect_den, codestream)
-                          : std::vector<uint8_t>();
-        };
-        const uint64_t box_bytes = make_boxes(0).size();
+        const uint64_t box_bytes = make_boxes(s, 0).size();
         if (cuttable())
             cut_blocks(s, box_bytes, less);
         else
@@ -352,7 +358,7 @@ class J2kCpuEncoder : public CpuEncoder {
             limited[t] = part_at[t + 1] - part_at[t];
         // Rare: headers grew more than the search allowed for.
         if (const uint64_t over = bytes_over(p_, box_bytes, codestream, limited)) return write_packet(s, less + over);
-        const std::vector<uint8_t> boxes = make_boxes(codestream);
+        const std::vector<uint8_t> boxes = make_boxes(s, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         uint8_t *out = packet->data + boxes.size();

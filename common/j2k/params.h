@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../cudaenc.h"
+#include "early_stop.h"
 #include "tables.h"
 
 namespace cudaenc::j2k {
@@ -55,6 +56,11 @@ struct Roi {
 struct RateControl {
     CudaencJ2kRateControl mode;
     std::vector<uint64_t> layers;  // bytes of the packet up to each layer; 0: no limit of its own
+    EarlyStop early_stop() const {
+        return mode == CUDAENC_J2K_RATE_PSB   ? EarlyStop::kPsb
+               : mode == CUDAENC_J2K_RATE_BPI ? EarlyStop::kBpi
+                                              : EarlyStop::kNone;
+    }
     bool target() const {
         return std::any_of(layers.begin(), layers.end(), [](uint64_t bytes) { return bytes != 0; });
     }

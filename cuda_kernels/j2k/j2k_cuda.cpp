@@ -17,7 +17,7 @@
 #include "load_params.h"
 #include "rate_params.h"
 #include "roi_params.h"
-#include "t1_params.h"
+#include "t1_planes.h"
 #include "t2_params.h"
 
 namespace cudaenc::j2k {
@@ -42,6 +42,8 @@ struct Slot : FrameSlot {
     DeviceArray<int32_t> gains;
     DeviceArray<uint16_t> slopes;
     DeviceArray<RateSearch> device_search;
+    std::unique_ptr<PlanesTier1> planes_tier1;  // where tier-1 stops early
+    std::unique_ptr<Stream> mq_stream;
     DeviceArray<TagNode> nodes;
     DeviceArray<uint32_t> header_bits, raw, raw_states, segment_bytes, plt_bytes;
     DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
@@ -105,6 +107,11 @@ class DeviceEncoder : public DevicePipeline {
             make(s.done_packets, 1);
             device_->fill(s.stream, s.done_packets.data(), 0, s.done_packets.bytes());
         }
+        if (p_.rate.early_stop() != EarlyStop::kNone) {
+            s.mq_stream = std::make_unique<Stream>(device_);
+            s.planes_tier1 = std::make_unique<PlanesTier1>(device_, block_count(), (g_.max_passes + 2) / 3, tiles_x(),
+                                                           tiles_y(), p_.style);
+        }
         make(s.added_bytes, contributions);
         make(s.layer_sets, g_.precinct_bands.size());
         make(s.header_bits, contributions);
@@ -167,9 +174,14 @@ class DeviceEncoder : public DevicePipeline {
         transform(s);
         shift_region(s);
         mark(s, kContext);
-        model_contexts(s);
-        mark(s, kMq);
-        code_pairs(s);
+        if (s.planes_tier1) {
+            code_planes(s);
+            mark(s, kMq);
+        } else {
+            model_contexts(s);
+            mark(s, kMq);
+            code_pairs(s);
+        }
         mark(s, kRate);
         if (cuttable()) {
             find_cuts(s);
@@ -266,8 +278,7 @@ class DeviceEncoder : public DevicePipeline {
 
     void model_contexts(Slot &s) {
         device_->fill(s.stream, s.work.data(), 0, s.work.bytes());
-        const int columns = std::max(1 << p_.cblk_width_log2 >> 5, 1),
-                  rows = std::max(1 << p_.cblk_height_log2 >> 5, 1);
+        const int columns = tiles_x(), rows = tiles_y();
         if (columns * rows == 1)
             launch_contexts<CuttableContextParams, StyledContextParams, BypassContextParams>(
                 s, blocks_for(block_count(), kContextWarps), kContextWarps * 32,
@@ -301,13 +312,32 @@ class DeviceEncoder : public DevicePipeline {
         device_->launch(
             s.stream, {blocks_for(block_count(), kWorkClasses)}, kWorkClasses,
             OrderParams{s.pairs.data(), s.work.data(), s.work.data() + kWorkClasses, s.order.data(), block_count()});
-        // Fewer lanes a warp diverge less, more leave room for other warps: as few as keep the device full.
-        const uint64_t warps = uint64_t{16} * static_cast<unsigned>(device_->multiprocessors());
-        int lanes = 1;
-        while (lanes < 32 && lanes * warps < uint64_t{block_count()} * static_cast<unsigned>(slots())) lanes *= 2;
+        const int lanes = mq_lanes();
         launch_with_style<StyledMqParams, BypassMqParams>(s, blocks_for(block_count(), kMqThreads / 32 * lanes),
                                                           kMqThreads, MqParams{tier1(s), s.order.data(), lanes});
     }
+
+    // Of a warp that code a block. Fewer diverge less, more leave room for other warps: as few as keep the device full.
+    int mq_lanes() const {
+        const uint64_t warps = uint64_t{16} * static_cast<unsigned>(device_->multiprocessors());
+        int lanes = 1;
+        while (lanes < 32 && lanes * warps < uint64_t{block_count()} * static_cast<unsigned>(slots())) lanes *= 2;
+        return lanes;
+    }
+
+    // Both, bit-plane by bit-plane, and no further than the budget has room for.
+    void code_planes(Slot &s) {
+        PlanesTier1::Options options;
+        options.lanes = mq_lanes();
+        options.stop = p_.rate.early_stop();
+        options.budget = &s.device_search.data()->budget[p_.layers - 1];
+        options.bands = bands_.data();
+        s.planes_tier1->queue(s.stream, *s.mq_stream, tier1(s), s.coefficients.data(), options);
+    }
+
+    // Of 32x32, in a block.
+    int tiles_x() const { return std::max(1 << p_.cblk_width_log2 >> 5, 1); }
+    int tiles_y() const { return std::max(1 << p_.cblk_height_log2 >> 5, 1); }
 
     Tier2Buffers tier2(Slot &s) const {
         Tier2Buffers t2{};

@@ -19,7 +19,7 @@ class PlanesTier1 {
         bool compaction = true;  // thread-blocks and lanes for active blocks only
         int lanes = 32;          // of a warp that code a block, at most
         EarlyStop stop = EarlyStop::kNone;
-        uint64_t budget = 0;                  // of early stops, in bytes
+        const uint64_t *budget = nullptr;     // of early stops, in bytes, on the device
         const PrecinctBand *bands = nullptr;  // of the blocks, for early stops
     };
     // Queues all of it on `stream`; MQ coding that overlaps takes `other`, which `stream` waits for. What blocks that

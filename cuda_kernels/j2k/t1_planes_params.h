@@ -89,7 +89,7 @@ struct StopParams : PlaneParams {
     static constexpr KernelName kernel{"j2k/t1_stop", "j2k_t1_stop"};
     const uint32_t *table;
     const uint16_t *slopes;
-    uint64_t budget;  // bytes of the frame
+    const uint64_t *budget;  // bytes of the frame; 0: nobody stops
     EarlyStop method;
 };
 

@@ -25,6 +25,8 @@ KERNEL(kStopSlopes, j2k_t1_stop, StopParams)
     SHARED(uint32_t, sums, 32);
     SHARED(uint32_t, limits, 32);
     const PlaneBuffers &k = p.buffers;
+    const uint64_t budget = *p.budget;
+    if (!budget) return;
     // Bytes from the own slope on: the highest comes first.
     const int slope = kStopSlopes - 1 - thread_x();
     const uint32_t inclusive = warp_inclusive_add(p.table[slope]);
@@ -35,7 +37,7 @@ KERNEL(kStopSlopes, j2k_t1_stop, StopParams)
         sums[lane_id()] = warp_inclusive_add(sum) - sum;
     }
     block_sync();
-    const bool exceeds = inclusive + sums[warp_id()] > p.budget;
+    const bool exceeds = inclusive + sums[warp_id()] > budget;
     const uint32_t limit = warp_max(exceeds ? stop_limit(p.method, slope) : 0);
     if (lane_id() == 0) limits[warp_id()] = limit;
     block_sync();

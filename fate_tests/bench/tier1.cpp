@@ -172,9 +172,11 @@ class Blocks {
         return run_as_graph([&] { queue(lanes, p_.style | kCuttable, plane_buffers(), false); });
     }
     // ... and by bit-planes.
-    double code_by_planes(PlanesTier1::Options options) {
+    double code_by_planes(PlanesTier1::Options options, uint64_t budget) {
         prepare_planes();
         options.bands = bands_.data();
+        options.budget = budget_.data();
+        device_->upload(stream_, budget_.data(), &budget, sizeof budget);
         return run_as_graph(
             [&] { planes_->queue(stream_, *other_stream_, plane_buffers(), coefficients_.data(), options); });
     }
@@ -301,6 +303,7 @@ class Blocks {
         plane_coded_ = std::make_unique<Coded>(device_, g_, static_cast<int>(frames), slots / frames);
         tails_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
         gains_ = DeviceArray<int32_t>(device_, plane_coded_->pass_bytes.count());
+        budget_ = DeviceArray<uint64_t>(device_, 1);
         bands_ = upload_table(device_, stream_, g_.precinct_bands);
         planes_ =
             std::make_unique<PlanesTier1>(device_, count_, (g_.max_passes + 2) / 3, tiles_x(), tiles_y(), p_.style);
@@ -404,6 +407,7 @@ class Blocks {
     DeviceArray<uint8_t> bits_;
     DeviceArray<CodeBlock> plane_blocks_;
     DeviceArray<PrecinctBand> bands_;
+    DeviceArray<uint64_t> budget_;
     DeviceArray<uint32_t> tails_;
     DeviceArray<int32_t> gains_;
     std::unique_ptr<Coded> plane_coded_;
@@ -523,11 +527,10 @@ bool compare_planes(const std::shared_ptr<Device> &device, const Picture &pictur
             for (const int most : {4, 8, 16, 32}) {
                 PlanesTier1::Options options = forms[i];
                 options.lanes = most;
-                options.budget = c.target_bytes() * static_cast<size_t>(n);
                 const Spread s = median_of(runs, [&] {
                     return i == 0   ? blocks.code_as_graph(most)
                            : i == 1 ? blocks.code_cuttable(most)
-                                    : blocks.code_by_planes(options);
+                                    : blocks.code_by_planes(options, c.target_bytes() * static_cast<size_t>(n));
                 });
                 if (!lanes[i] || s.median < ms[i].median) ms[i] = s, lanes[i] = most;
             }

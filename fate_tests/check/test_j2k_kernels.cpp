@@ -750,6 +750,40 @@ START_TEST(pictures_are_alike_on_device_and_cpu) {
 }
 END_TEST
 
+// Tier-1 that stops early: the CPU codes all and sees where it would have stopped.
+constexpr int kEarlyStops[] = {CUDAENC_J2K_RATE_PSB, CUDAENC_J2K_RATE_BPI};
+START_TEST(early_stops_are_alike) {
+    const std::string &spec = device_specs[static_cast<size_t>(_i)];
+    Random random(static_cast<uint64_t>(_i) + 3000);
+    for (int done = 0; done < 20;) {
+        const CudaencFormat format = random_format(random, done % 5 ? 120 : 200);
+        Log log;
+        std::string text;
+        CudaencConfig config = make_config(format, "cpu", &log);
+        config.j2k = random_options(random, format, text);
+        config.j2k.layers = std::min(config.j2k.layers, 3);
+        config.j2k.poc = config.j2k.roi = nullptr;
+        config.j2k.format = CUDAENC_J2K_CODESTREAM;
+        config.j2k.quality = -1;
+        config.j2k.rate_control = random.of(kEarlyStops);
+        config.j2k.frame_bytes = random.between(3000, 30000);
+        const size_t warps =
+            static_cast<size_t>(std::max(config.j2k.cblk_width / 32, 1) * std::max(config.j2k.cblk_height / 32, 1));
+        if (make_geometry(make_params(format, config.j2k)).blocks.size() * warps > 1000) continue;
+        CudaencSession *session;
+        if (cudaenc_open(&session, &config) != CUDAENC_OK) continue;  // no frame is that small
+        cudaenc_close(session);
+        done++;
+        Picture picture = make_picture(random, format);
+        fill(random, picture, static_cast<Content>(random.between(0, static_cast<int>(Content::kinds) - 1)));
+        const auto on_cpu = encode(config, picture.frame());
+        config.device = spec.c_str();
+        EXPECT(encode(config, picture.frame()) == on_cpu, "rate control %d, %lld bytes: %s", config.j2k.rate_control,
+               static_cast<long long>(config.j2k.frame_bytes), describe(config).c_str());
+    }
+}
+END_TEST
+
 // Resolutions that begin at an odd position and end where strips do take one strip more.
 START_TEST(tiles_that_begin_at_odd_places) {
     const std::string &spec = device_specs[static_cast<size_t>(_i)];
@@ -795,6 +829,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(kernels, more_packets_than_a_plt_segment_holds, 0, devices);
     TCase *pictures = add_case(suite, "pictures");
     tcase_add_loop_test(pictures, pictures_are_alike_on_device_and_cpu, 0, devices);
+    tcase_add_loop_test(pictures, early_stops_are_alike, 0, devices);
     tcase_add_loop_test(pictures, tiles_that_begin_at_odd_places, 0, devices);
     return run_suite(suite);
 }

@@ -1011,6 +1011,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     for (CodeBlock &b : batch.blocks) {
         b.slot = batch.slots;
         batch.slots += slot_layout(b.width, b.height, b.planes, batch.style).bytes;
+        b.lossy = false;
         b.cell = static_cast<uint32_t>(geometry.precinct_bands.size());
         b.lossy = false;
         PrecinctBand band{};
@@ -1035,10 +1036,8 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     PlanesTier1::Options options{random.one_in(2), random.one_in(2), 1 << random.between(0, 5)};
     const EarlyStop stops[] = {EarlyStop::kNone, EarlyStop::kPsb, EarlyStop::kPsb, EarlyStop::kBpi};
     options.stop = random.of(stops);
-    options.budget = total / static_cast<uint64_t>(random.between(1, 10));
-    if (options.stop != EarlyStop::kNone)
-        stop_early(geometry, options.stop, options.budget, {all_bytes.data(), all_tails.data(), all_gains.data()},
-                   expected);
+    const uint64_t budget = random.one_in(10) ? 0 : total / static_cast<uint64_t>(random.between(1, 10));
+    stop_early(geometry, options.stop, budget, {all_bytes.data(), all_tails.data(), all_gains.data()}, expected);
 
     const Guarded<CodeBlock> blocks(device, batch.blocks);
     const Guarded<PrecinctBand> bands(device, geometry.precinct_bands);
@@ -1050,7 +1049,9 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     const Tier1Buffers t1{blocks.data(),    slots.data(), pairs.data(), planes.data(), passes_coded.data(),
                           pass_ends.data(), bytes.data(), nullptr,      count,         batch.max_passes,
                           tails.data(),     gains.data()};
+    const Guarded<uint64_t> device_budget(device, std::vector<uint64_t>{budget});
     options.bands = bands.data();
+    options.budget = device_budget.data();
     device->synchronize(Device::Stream{});
     const Stream stream(device), other(device);
     PlanesTier1 tier1(device, count, (batch.max_passes + 2) / 3, std::max(tiles_x, 1), std::max(tiles_y, 1),
