@@ -313,6 +313,18 @@ class Bench {
         const Frames frames(pictures, c.format, o_.frames, config.device_frames ? device_ : nullptr);
         std::printf("\n%s: %s\n", c.name, c.text().c_str());
         std::vector<int> qualities = {quality_of(config)};
+        if (c.is_j2k() && o_.rate_control) {
+            config.j2k.rate_control = o_.rate_control;
+            if (!o_.qualities.empty()) quality_of(config) = o_.qualities.front();
+            std::vector<int> sizes = o_.frame_bytes;
+            if (sizes.empty()) sizes = {static_cast<int>(c.target_bytes())};
+            for (const int bytes : sizes) {
+                std::printf("  target   %d bytes\n", bytes);
+                config.j2k.frame_bytes = bytes;
+                measure(name_of(pictures), c, config, frames);
+            }
+            return;
+        }
         if (!c.lossless) {
             if (!o_.qualities.empty()) {
                 qualities = o_.qualities;
@@ -366,6 +378,8 @@ class Bench {
             json_.put("cblk", c.cblk);
         }
         json_.put("quality", quality);
+        if (config.j2k.frame_bytes) json_.put("rate_control", config.j2k.rate_control);
+        if (config.j2k.frame_bytes) json_.put("frame_bytes", static_cast<size_t>(config.j2k.frame_bytes));
         put_psnr(first.size(), psnr);
         if (config.threads) json_.put("threads", config.threads);
         put_rates(c, single, multis);

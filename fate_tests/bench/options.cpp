@@ -29,6 +29,8 @@ constexpr const char *kHelp =
     "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
     "  -size WxH        this size in place of the cases' own\n"
     "  -quality A,B     of 9/7 in place of the one found for 1.23 bits/pixel, of JPEG in place of 90: a sweep\n"
+    "  -rate_control R  of JPEG 2000: pcrd, psb or bpi, for 1.23 bits/pixel or\n"
+    "  -frame_bytes A,B bytes of a frame: a sweep\n"
     "  -frames N        distinct frames in rotation (16)\n"
     "  -depths A,B      frames in flight of the multi mode (2,4,8,16, JPEG also 32; on the CPU 2,4);\n"
     "                   with -tier1 frames that are coded at once (1,4,8,16); with -memory and -endurance 4\n"
@@ -68,6 +70,15 @@ std::vector<int> parse_numbers(const std::string &text, int most, const char *op
     std::vector<int> numbers;
     for (const std::string &part : split(text)) numbers.push_back(parse_number(part, 1, most, option));
     return numbers;
+}
+
+int parse_rate_control(const std::string &text) {
+    const std::map<std::string, int> names = {
+        {"pcrd", CUDAENC_J2K_RATE_PCRD}, {"psb", CUDAENC_J2K_RATE_PSB}, {"bpi", CUDAENC_J2K_RATE_BPI}};
+    const auto found = names.find(text);
+    if (found == names.end())
+        throw Error(CUDAENC_ERR_INVALID, "-rate_control '" + text + "' is not allowed: it is pcrd, psb or bpi");
+    return found->second;
 }
 
 }  // namespace
@@ -122,6 +133,10 @@ Options parse_options(int argc, char **argv) {
             o.openjpeg = value;
         else if (name == "-quality")
             o.qualities = parse_numbers(value, 100, "-quality");
+        else if (name == "-rate_control")
+            o.rate_control = parse_rate_control(value);
+        else if (name == "-frame_bytes")
+            o.frame_bytes = parse_numbers(value, 1 << 30, "-frame_bytes");
         else if (name == "-save")
             o.save = value;
         else if (name == "-frames")

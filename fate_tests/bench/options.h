@@ -16,7 +16,8 @@ struct Options {
     int endurance_frames = 0;
     int style = 0;  // of JPEG 2000's code-blocks
     bool rotation = false;
-    std::vector<int> threads, qualities;
+    int rate_control = CUDAENC_J2K_RATE_NONE;
+    std::vector<int> threads, qualities, frame_bytes;
     Effort effort;
     std::vector<std::string> files;
 };
