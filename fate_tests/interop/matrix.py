@@ -99,7 +99,7 @@ def combination(seed):
             options[target] = {'frame_bytes': dice.randint(400, 4000), 'compression_ratio': dice.randint(2, 40),
                                'psnr': dice.randint(20, 60)}[target]
     if 'rate_control' in OPTIONS and one_in(4):
-        options['rate_control'] = dice.choice(('none', 'pcrd', 'pst', 'psb', 'bpi'))
+        options['rate_control'] = dice.choice(('none', 'pcrd', 'psb', 'bpi'))
     if 'poc' in options:
         options['poc'] = re.sub(r'^(\d+,\d+),1,(.*/\d+,\d+),1,', rf'\1,{dice.randint(1, layers)},\2,{layers},', options['poc'])
     return f'{seed} {pix_fmt} {width}x{height} {dice.choice(CONTENTS)} {seed} ' + \
