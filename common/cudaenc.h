@@ -122,6 +122,8 @@ typedef enum CudaencJ2kRateControl {
     CUDAENC_J2K_RATE_PCRD, /**< all is coded, then cut where the least quality is lost for the bytes (PCRD-opt) */
     CUDAENC_J2K_RATE_PSB,  /**< the same, but code-blocks are coded no further where the budget has no room for it */
     CUDAENC_J2K_RATE_BPI,  /**< the same, but nothing is coded further once there are more bytes than the budget */
+    CUDAENC_J2K_RATE_PSP,  /**< the same, but what would be cut, by an estimate from the frame's coefficients, is not
+                                coded at all (parallel slope prediction) */
 } CudaencJ2kRateControl;
 
 /* Restrictions that an application makes (Rsiz), with their levels. Options that are left open follow them, others are
@@ -149,7 +151,7 @@ typedef struct CudaencJ2kOptions {
     int tile_height;  /**< samples, 0: as high as the picture (default) */
     int pred;         /**< CudaencJ2kWavelet; dwt53 is lossless; -1 (default): dwt97, or what the profile demands */
     int quality;      /**< 1..100, Q-factor of dwt97; -1 (default): 90, with a target 100; dwt53 does not use it */
-    int rate_control; /**< CudaencJ2kRateControl; -1 (default): none without a target */
+    int rate_control; /**< CudaencJ2kRateControl; -1 (default): none without a target, else PSP */
     /* The target: one of these, others 0. A frame's packet takes at most that, and, where the picture has that much to
      * give, at least 99.5 % of it. */
     int64_t bit_rate;         /**< bits/s, a frame has its share by the frame rate */

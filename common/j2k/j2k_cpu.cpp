@@ -105,15 +105,18 @@ class J2kCpuEncoder : public CpuEncoder {
             transform<Dwt97>(s);
         shift_region(s);
         begin_stage(slot, kTier1);
-        code_blocks(s);
-        begin_stage(slot, kRate);
-        if (cuttable()) {
-            const RateSearch search = make_search(p_, g_, header_.bytes.size(), make_boxes(s, 0).size(), 0);
-            stop_early(g_, p_.rate.early_stop(), search.budget[p_.layers - 1], results(s), s.coded);
-            s.cuts->find_cuts(pool(), s.coded, results(s));
+        const uint64_t boxes = make_boxes(s, 0).size();
+        uint32_t stop = predicts_slopes() ? find_stop(pool(), g_, s.coefficients.data(), budget(boxes)) : 0;
+        for (;; stop = lower_stop(stop)) {
+            code_blocks(s, stop);
+            begin_stage(slot, kRate);
+            if (cuttable()) {
+                stop_early(g_, p_.rate.early_stop(), budget(boxes), results(s), s.coded);
+                s.cuts->find_cuts(pool(), s.coded, results(s));
+            }
+            begin_stage(slot, kTier2);
+            if (PooledBuffer packet = write_packet(s, boxes, stop)) return packet;
         }
-        begin_stage(slot, kTier2);
-        return write_packet(s);
     }
 
     // Load, component transform, wavelet transform and quantisation: a strip of rows goes through them at once.
@@ -231,13 +234,23 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
-    void code_blocks(Slot &s) {
+    // Of the codestream.
+    uint64_t budget(uint64_t boxes) const {
+        return make_search(p_, g_, header_.bytes.size(), boxes, 0).budget[p_.layers - 1];
+    }
+    bool predicts_slopes() const { return p_.rate.mode == CUDAENC_J2K_RATE_PSP && can_stop(p_.style); }
+
+    // stop: the slope where tier-1 stops, 0: nowhere.
+    void code_blocks(Slot &s, uint32_t stop) {
+        std::vector<StopRule> stops(stop ? g_.blocks.size() : 0);
+        for (size_t b = 0; b < stops.size(); b++)
+            stops[b] = stop_rule(stop, g_.precinct_bands[g_.blocks[b].cell].weight);
         pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
             j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), p_.style, g_.max_passes,
                              results(s).from(first * static_cast<size_t>(g_.max_passes)), s.batches[batch],
-                             &s.offsets[first], &s.coded[first]);
+                             &s.offsets[first], &s.coded[first], stop ? &stops[first] : nullptr);
         });
     }
 
@@ -255,14 +268,16 @@ class J2kCpuEncoder : public CpuEncoder {
     }
 
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch.
-    void cut_blocks(Slot &s, uint64_t boxes, uint64_t less) {
+    // Returns false where tier-1 had stopped too early for them.
+    bool cut_blocks(Slot &s, uint64_t boxes, uint32_t stop, uint64_t less) {
         const uint64_t outside = bytes_outside_packets(p_, g_, header_.bytes.size());
         RateSearch search = make_search(p_, g_, header_.bytes.size(), boxes, less);
+        search.stop.slope = stop;
         for (int round = 0;; round++) {
             const bool last = round == kRateRounds - 1;
             search_thresholds(search, s.cuts->above(), rate_groups(p_), p_.layers, last);
             cut_at(s, search, last);
-            if (last) return;
+            if (last) return !stopped_too_early(search.stop);
             measure(s, search);
             take_measure(search, p_.layers, outside, tile_part_overhead(g_.tile_parts.front(), p_.plt));
         }
@@ -312,13 +327,12 @@ class J2kCpuEncoder : public CpuEncoder {
                       : std::vector<uint8_t>();
     }
 
-    // less: by how much budgets are made smaller than they are.
-    PooledBuffer write_packet(Slot &s, uint64_t less = 0) {
-        const uint64_t box_bytes = make_boxes(s, 0).size();
-        if (cuttable())
-            cut_blocks(s, box_bytes, less);
-        else
+    // less: by how much budgets are made smaller than they are. Nothing where tier-1 has stopped too early.
+    PooledBuffer write_packet(Slot &s, uint64_t box_bytes, uint32_t stop, uint64_t less = 0) {
+        if (!cuttable())
             take_all(s);
+        else if (!cut_blocks(s, box_bytes, stop, less))
+            return {};
         build_tag_trees(s);
         const uint32_t packets = static_cast<uint32_t>(g_.packets.size());
         std::vector<std::vector<uint8_t>> headers(packets);
@@ -357,7 +371,8 @@ class J2kCpuEncoder : public CpuEncoder {
         for (size_t t = 0; t < std::min(limited.size(), g_.tile_parts.size()); t++)
             limited[t] = part_at[t + 1] - part_at[t];
         // Rare: headers grew more than the search allowed for.
-        if (const uint64_t over = bytes_over(p_, box_bytes, codestream, limited)) return write_packet(s, less + over);
+        if (const uint64_t over = bytes_over(p_, box_bytes, codestream, limited))
+            return write_packet(s, box_bytes, stop, less + over);
         const std::vector<uint8_t> boxes = make_boxes(s, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
         std::copy(boxes.begin(), boxes.end(), packet->data);

@@ -286,7 +286,7 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
     if (options.rate_control == CUDAENC_J2K_RATE_NONE && targets)
         refuse("rate_control none is not allowed with a target");
     params.rate.mode = !targets                   ? CUDAENC_J2K_RATE_NONE
-                       : options.rate_control < 0 ? CUDAENC_J2K_RATE_PCRD
+                       : options.rate_control < 0 ? CUDAENC_J2K_RATE_PSP
                                                   : static_cast<CudaencJ2kRateControl>(options.rate_control);
     uint64_t bytes = 0;
     if (options.bit_rate) {
@@ -344,7 +344,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     check_range("pred", options.pred, -1, CUDAENC_J2K_DWT53);
     check_range("prog", options.prog, -1, CUDAENC_J2K_CPRL);
     if (options.quality != -1) check_range("quality", options.quality, 1, 100);
-    check_range("rate_control", options.rate_control, -1, CUDAENC_J2K_RATE_BPI);
+    check_range("rate_control", options.rate_control, -1, CUDAENC_J2K_RATE_PSP);
     check_range("levels", options.levels, -1, kMaxLevels);
     check_range("layers", options.layers, 1, kMaxLayers);
     check_range("cblk_style", options.cblk_style, 0, static_cast<int>(kStyles) - 1);

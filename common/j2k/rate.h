@@ -125,6 +125,71 @@ CUDAENC_HD void for_each_cut(const BlockPasses &b, const Body &body) {
     }
 }
 
+// ---- Early stop: what is not worth coding, since it would be cut, is known before the MQ coder has seen it. A look at
+// some blocks' magnitudes tells what all bit-planes down to some level would take; where that reaches the budget is the
+// slope below which nothing will be needed; and context modelling leaves a block where its next passes promise less,
+// by the entropy of their decisions.
+
+// Decides for a block; `base` is kNeverStop where it does not.
+constexpr int kNeverStop = 1 << 20;
+struct StopRule {
+    int base;
+
+    // Whether there is a question at all: from a 32nd of a squared step a bit on.
+    CUDAENC_HD bool asks(int plane) const { return base + 2 * plane * kSlopeOctave < 7 * kSlopeOctave; }
+    // gain: in 1/64 of 4^plane steps^2; bits: in 1/256.
+    CUDAENC_HD bool stops(int plane, int64_t gain, uint32_t bits) const {
+        if (gain <= 0) return true;
+        return log2_code(static_cast<uint64_t>(gain)) - log2_code(max_of(bits, 1u)) + base + 2 * plane * kSlopeOctave <
+               0;
+    }
+    // Before significance propagation that codes `all` samples, of which `ones` become significant.
+    CUDAENC_HD bool stops_at_propagation(int plane, int64_t gain, uint32_t ones, uint32_t all) const {
+        return stops(plane, gain, entropy(ones, all) + 256 * ones);
+    }
+    // Before refinement and clean-up.
+    CUDAENC_HD bool stops_at_refinement(int plane, const LastPasses &p) const {
+        const uint32_t found = p.quiet_ones + p.near_ones;
+        return stops(plane, int64_t{144} * found + int64_t{16} * p.refined,
+                     entropy(p.quiet_ones, p.quiet) + entropy(p.near_ones, p.near) + 256 * (found + p.refined));
+    }
+};
+// slope: a code, 0 for none. weight: of the block's band.
+CUDAENC_HD StopRule stop_rule(uint32_t slope, int weight) {
+    return {slope ? weight + (11 - kLowestSlope - 6) * kSlopeOctave - static_cast<int>(slope) : kNeverStop};
+}
+
+// Bit-planes by what a step of theirs weighs: kLevelsAPlane levels each.
+constexpr int kLevels = 512, kLevelsAPlane = 4, kLevelCodes = 2 * kSlopeOctave / kLevelsAPlane;
+constexpr int kLowestLevel = -64;  // of a weight of 1
+// Of so many blocks one is looked at, but where there are few.
+constexpr uint32_t kLookStride = 4, kLookAtAll = 1024;
+CUDAENC_HD constexpr uint32_t look_stride(uint32_t blocks) { return blocks > kLookAtAll ? kLookStride : 1; }
+
+// What a bit-plane of some samples takes, in 1/256 bits: `all` of them, of which `known` are significant above it and
+// `found` in it.
+CUDAENC_HD uint32_t plane_bits(uint32_t all, uint32_t known, uint32_t found) {
+    return entropy(found, all - known) + 256 * (found + known);
+}
+// The lowest level of a plane.
+CUDAENC_HD int plane_level(int plane, int weight) {
+    const int level = (weight + 2 * plane * kSlopeOctave) / kLevelCodes - kLowestLevel;
+    return min_of(max_of(level, 0), kLevels - kLevelsAPlane);
+}
+// The slope below which tier-1 stops, from what levels take, [level] in 1/256 bits; 0: all is needed. budget: bytes.
+CUDAENC_HD uint32_t stop_slope(const uint64_t *levels, uint32_t stride, uint64_t budget) {
+    uint64_t sum = 0;
+    for (int level = kLevels - 1; level >= 0; level--) {
+        sum += levels[level] / kLevelsAPlane * stride;
+        if (sum / 2048 < budget) continue;
+        // 3 steps^2 a byte are as much as a plane's last passes give; less by kStopMargin.
+        constexpr int kLeast = kSlopeOctave * 8 / 5 - kLowestSlope * kSlopeOctave, kStopMargin = kSlopeOctave * 7 / 4;
+        const int code = (level + kLowestLevel) * kLevelCodes + kLeast - kStopMargin;
+        return static_cast<uint32_t>(min_of(max_of(code, 0), kSlopes - 1));
+    }
+    return 0;
+}
+
 // ---- The search: a threshold of the slope for each layer, so that its packets and those of the layers before it fit
 // its budget. What cuts above a slope take is in a table; what headers take depends on the cuts, so it is measured for
 // some thresholds, the next ones allow for it, and so on. kRateRounds of them are enough: what headers take changes by
@@ -141,6 +206,11 @@ struct RateProgress {
     int64_t codewords, all;
 };
 
+// The slope below which tier-1 stopped, 0: it did not; and the last layer's threshold.
+struct RateStop {
+    uint32_t slope, threshold;
+};
+
 struct RateSearch {
     // Bytes; 0: no limit. Of the codestream up to each layer, and of the limited tile-parts.
     uint64_t budget[kMaxLayers], group_budget[kLimitedTileParts];
@@ -151,8 +221,8 @@ struct RateSearch {
     // groups 1.
     uint32_t threshold[kMaxLayers], group_threshold[kRateGroups];
     RateProgress before[kMaxLayers], group_before[kLimitedTileParts];  // the thresholds before these
-    // Slopes below it are none that one would ask for.
-    uint32_t floor;
+    uint32_t floor;  // slopes below it are none that one would ask for
+    RateStop stop;
     uint64_t packets[kMaxLayers], group_packets[kLimitedTileParts];  // bytes so far; zero at first
 };
 
@@ -240,6 +310,7 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
         r.threshold[layer] = min_of<uint32_t>(max_of(r.threshold[layer], later), kSlopes);
     }
     for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
+    r.stop.threshold = r.threshold[layers - 1];
 }
 
 // The passes up to the last cut whose slope is at least `threshold`; 1: all, also those that gain nothing. slopes:

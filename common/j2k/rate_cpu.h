@@ -19,6 +19,12 @@ RateSearch make_search(const Params &params, const Geometry &geometry, uint64_t 
                        uint64_t less);
 // Bytes of the codestream that are in no packet; of a limited tile-part.
 uint64_t bytes_outside_packets(const Params &params, const Geometry &geometry, uint64_t main_header);
+// Whether a frame's thresholds ask for what tier-1 did not code since it stopped early: then it is coded again, with a
+// lower stop.
+inline bool stopped_too_early(const RateStop &stop) { return stop.slope && stop.threshold < stop.slope; }
+inline uint32_t lower_stop(uint32_t stop) { return stop > 2 * kSlopeOctave ? stop - 2 * kSlopeOctave : 0; }
+// The slope to stop at, from a frame's coefficients. budget: of the codestream.
+uint32_t find_stop(ThreadPool &pool, const Geometry &geometry, const uint32_t *coefficients, uint64_t budget);
 inline int rate_groups(const Params &params) { return params.limits.component ? kRateGroups : 1; }
 
 // By how much a codestream is over its budget; 0: it is not. tile_parts: bytes of the limited ones.

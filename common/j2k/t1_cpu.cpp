@@ -287,9 +287,20 @@ int32_t gain_of_pass(const Words &words, int kind, const Word *bits, int plane, 
                                         : gain_of_found(rounding, ones, eighths);
 }
 
+// After significance propagation: whether it should not have been.
+bool stops_at_propagation(const Words &words, const Word *bits, StopRule stop, int plane, int32_t gain) {
+    const Word *visited = words.layer(kVisited);
+    uint32_t ones = 0, all = 0;
+    words.scan([&](ptrdiff_t i) {
+        all += static_cast<uint32_t>(std::popcount(visited[i]));
+        ones += static_cast<uint32_t>(std::popcount(visited[i] & bits[i]));
+    });
+    return stop.stops_at_propagation(plane, gain, ones, all);
+}
+
 // The passes that are coded; returns how many. pass_ends[i] becomes the number of pairs up to the end of pass i.
 CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block, int planes,
-                                uint32_t style, uint8_t *pairs, uint32_t *pass_ends, int32_t *gains) {
+                                uint32_t style, uint8_t *pairs, uint32_t *pass_ends, int32_t *gains, StopRule stop) {
     slice(words, coefficients, block.stride, block.width, block.height, planes);
     uint8_t *at = pairs;
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
@@ -297,10 +308,14 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
         const Word *bits = words.layer(kNegative + 1 + (pass + 2) / 3);
         const bool raw = is_raw(style, pass);
         if (pass == without_last && block.lossy && !worth_coding(count_last_passes(words, bits))) return pass;
-        const int kind = pass_kind(pass);
+        const int kind = pass_kind(pass), plane = planes - 1 - (pass + 2) / 3;
         const auto measure = [&] {
-            if (gains) gains[pass] = gain_of_pass(words, kind, bits, planes - 1 - (pass + 2) / 3, block.reversible);
+            if (gains) gains[pass] = gain_of_pass(words, kind, bits, plane, block.reversible);
         };
+        const bool asks = stop.asks(plane);
+        if (asks && (kind == kMagnitudeRefinement || !pass) &&
+            stop.stops_at_refinement(plane, count_last_passes(words, bits)))
+            return pass;
         if (kind == kCleanUp) measure();
         if (kind == kSignificancePropagation)
             at = significance_propagation(words, bits, block.orientation, style, raw, at);
@@ -309,6 +324,8 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
         else
             at = clean_up(words, bits, block.orientation, style, at);
         if (kind != kCleanUp) measure();
+        if (asks && kind == kSignificancePropagation && stops_at_propagation(words, bits, stop, plane, gains[pass]))
+            return pass;
         *pass_ends++ = static_cast<uint32_t>(at - pairs);
     }
     return passes;
@@ -548,7 +565,7 @@ ContextModeller::ContextModeller(size_t most_words)
 size_t ContextModeller::words(int width, int height) { return bordered_words(width, height); }
 
 CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                                  uint32_t *pass_ends, int32_t *gains) {
+                                  uint32_t *pass_ends, int32_t *gains, StopRule stop) {
     coefficients += block.coefficients;
     uint32_t all = 0;
     for (int y = 0; y < block.height; y++)
@@ -558,12 +575,13 @@ CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock 
     const Words words{memory_.get(), bordered_words(block.width, block.height), words_of(block.width) + 2,
                       words_of(block.width), stripes_of(block.height)};
     std::memset(words.memory, 0, kLayers * words.count * sizeof(Word));
-    const int passes = model_passes(words, coefficients, block, planes, style, pairs, pass_ends, gains);
+    const int passes = model_passes(words, coefficients, block, planes, style, pairs, pass_ends, gains, stop);
     return {0, static_cast<uint8_t>(passes ? planes : 0), static_cast<uint8_t>(passes), {}};
 }
 
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, int max_passes,
-                 const PassResults &results, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded) {
+                 const PassResults &results, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded,
+                 const StopRule *stops) {
     size_t most_words = 0, longest = 0;
     for (const CodeBlock &b : blocks) {
         most_words = std::max(most_words, ContextModeller::words(b.width, b.height));
@@ -584,7 +602,8 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
             const CodeBlock &b = blocks[next];
             const PassResults passes = results.from(next * static_cast<size_t>(max_passes));
             uint8_t *pairs = lane.slot + slot_layout(b.width, b.height, b.planes, style).pairs;
-            coded[next] = modeller.model(coefficients, b, style, pairs, passes.bytes, passes.gains);
+            coded[next] = modeller.model(coefficients, b, style, pairs, passes.bytes, passes.gains,
+                                         stops ? stops[next] : StopRule{kNeverStop});
             offsets[next] = 0;
             lane.block = next++;
             if (!coded[lane.block].passes) continue;

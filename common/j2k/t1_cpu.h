@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "rate.h"
 #include "t2.h"
 #include "tables.h"
 
@@ -37,7 +38,7 @@ class ContextModeller {
     // number of pairs up to the end of pass i; gains: see PassResults. Coefficients are as quantise() makes them,
     // block.coefficients counts from their first. Returns planes and passes, not bytes.
     CodedBlock model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                     uint32_t *pass_ends, int32_t *gains);
+                     uint32_t *pass_ends, int32_t *gains, StopRule stop = {kNeverStop});
 
   private:
     std::unique_ptr<uint64_t[]> memory_;
@@ -46,9 +47,13 @@ class ContextModeller {
 // A codeword that is cut can be longer than the whole one, which ends more luckily, by as many bytes as end it.
 constexpr size_t kCutSlack = 3;
 
+// Whether tier-1 stops early, where there is a slope to stop at: not with a style.
+inline bool can_stop(uint32_t style) { return style == kCuttable; }
+
 // Codes blocks: appends the codeword segments of blocks[i] to `bytes`, at offsets[i]; with kCuttable each is followed
-// by kCutSlack more. results: of the first block on.
+// by kCutSlack more. results: of the first block on; stops: [block], nullptr: none.
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, int max_passes,
-                 const PassResults &results, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded);
+                 const PassResults &results, std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded,
+                 const StopRule *stops = nullptr);
 
 }  // namespace cudaenc::j2k

@@ -29,9 +29,11 @@ constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context
                                               "tier-2", "gather",       "download"};
 
 struct Slot : FrameSlot {
-    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), result(device, 1), search(device, 1) {}
+    explicit Slot(const std::shared_ptr<Device> &device)
+        : FrameSlot(device), result(device, 1), search(device, 1), stop(device, 1) {}
     PinnedArray<CodestreamResult> result;
     PinnedArray<RateSearch> search;  // as it begins
+    PinnedArray<RateStop> stop;      // as it ends
     DeviceArray<uint32_t> halves, quarters, coefficients;
     DeviceArray<uint8_t> slots, planes, passes, codestream;
     DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
@@ -42,6 +44,8 @@ struct Slot : FrameSlot {
     DeviceArray<int32_t> gains;
     DeviceArray<uint16_t> slopes;
     DeviceArray<RateSearch> device_search;
+    DeviceArray<uint64_t> levels;
+    DeviceArray<uint32_t> done_looks;
     std::unique_ptr<PlanesTier1> planes_tier1;  // where tier-1 stops early
     std::unique_ptr<Stream> mq_stream;
     DeviceArray<TagNode> nodes;
@@ -104,6 +108,8 @@ class DeviceEncoder : public DevicePipeline {
             make(s.slopes, s.pass_ends.count());
             make(s.above, static_cast<size_t>(rate_groups(p_)) * kSlopes);
             make(s.device_search, 1);
+            make(s.levels, kLevels);
+            make(s.done_looks, 1);
             make(s.done_packets, 1);
             device_->fill(s.stream, s.done_packets.data(), 0, s.done_packets.bytes());
         }
@@ -174,6 +180,23 @@ class DeviceEncoder : public DevicePipeline {
         transform(s);
         shift_region(s);
         mark(s, kContext);
+        if (predicts_slopes()) look_at_coefficients(s);
+        code_from_coefficients(s);
+    }
+
+    bool predicts_slopes() const { return p_.rate.mode == CUDAENC_J2K_RATE_PSP && can_stop(p_.style); }
+
+    // Finds where tier-1 stops.
+    void look_at_coefficients(Slot &s) {
+        device_->fill(s.stream, s.levels.data(), 0, s.levels.bytes());
+        device_->fill(s.stream, s.done_looks.data(), 0, s.done_looks.bytes());
+        device_->launch(s.stream, {blocks_for(block_count(), look_stride(block_count()) * kContextWarps)},
+                        kContextWarps * 32,
+                        LookParams{blocks_.data(), bands_.data(), s.coefficients.data(), s.levels.data(),
+                                   s.done_looks.data(), s.device_search.data(), block_count(), layers()});
+    }
+
+    void code_from_coefficients(Slot &s) {
         if (s.planes_tier1) {
             code_planes(s);
             mark(s, kMq);
@@ -292,7 +315,7 @@ class DeviceEncoder : public DevicePipeline {
     template <class Cuttable, class Styled, class Bypass, class P>
     void launch_contexts(Slot &s, unsigned grid, unsigned threads, const P &params) {
         if (p_.style == kCuttable)
-            device_->launch(s.stream, {grid}, threads, Cuttable{params});
+            device_->launch(s.stream, {grid}, threads, Cuttable{params, bands_.data(), s.device_search.data()});
         else
             launch_with_style<Styled, Bypass>(s, grid, threads, params);
     }
@@ -463,6 +486,10 @@ class DeviceEncoder : public DevicePipeline {
         else
             device_->launch(s.stream, {by_warp}, kTier2Threads, GatherParams{t2, out});
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
+        if (predicts_slopes())
+            device_->download(s.stream, s.stop.data(),
+                              reinterpret_cast<const uint8_t *>(s.device_search.data()) + offsetof(RateSearch, stop),
+                              sizeof(RateStop));
     }
 
     PooledBuffer make_packet(FrameSlot &slot) override {
@@ -470,6 +497,13 @@ class DeviceEncoder : public DevicePipeline {
         if (s.result.data()->longest)
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
+        while (predicts_slopes() && stopped_too_early(*s.stop.data())) {
+            *s.search.data() = make_search(p_, g_, header_.bytes.size(), s.box_bytes, 0);
+            s.search.data()->stop.slope = lower_stop(s.stop.data()->slope);
+            upload_search(s);
+            code_from_coefficients(s);
+            device_->synchronize(static_cast<Device::Stream>(s.stream));
+        }
         // Rare: headers grew more than the search allowed for. Cuts go up only, so that what ended a codeword stays.
         for (uint64_t less = 0; cuttable();) {
             const CodestreamResult &made = *s.result.data();

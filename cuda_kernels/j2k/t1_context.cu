@@ -383,7 +383,8 @@ struct Modelled {
 // What of this lane's column the bit-planes above leave: significant samples, and those refined before.
 struct ContextState {
     uint32_t significant = 0, refined = 0;
-    uint32_t pairs = 0;  // of the block, in its slot
+    uint32_t pairs = 0;         // of the block, in its slot
+    StopRule stop{kNeverStop};  // read with Kind::kCuttable
 };
 
 // A block's passes [first, last), which begin and end with a bit-plane. valid: rows of this lane's column that exist;
@@ -419,6 +420,13 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 if (!(kStyled && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1)))
                     return {base, pass};
             }
+        }
+        const int plane = planes - 1 - (pass + 2) / 3;
+        if (kKind == Kind::kCuttable && (kind == kMagnitudeRefinement || !pass) && state.stop.asks(plane)) {
+            const uint32_t known = significant | fresh;
+            if (state.stop.stops_at_refinement(
+                    plane, count_last_passes(tile, valid & ~known & ~visited, bits, known, significant)))
+                return {base, pass};
         }
         uint32_t members, becoming = 0;  // coded by a zero coding or refinement decision; a sign follows
         uint32_t run = 0;                // first rows of stripes in run-length mode
@@ -471,9 +479,13 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         }
         if (!ends_before && (kKind == Kind::kCuttable || (kStyled && gains))) {
             const bool refinement = kind == kMagnitudeRefinement;
-            const int32_t gain = gain_of_pass(tile, refinement, planes - 1 - (pass + 2) / 3, b.reversible,
+            const int32_t gain = gain_of_pass(tile, refinement, plane, b.reversible,
                                               refinement ? members & bits : becoming, refinement ? members & ~bits : 0);
             if (writes_ends) gains[pass] = gain;
+            if (kKind == Kind::kCuttable && kind == kSignificancePropagation && state.stop.asks(plane)) {
+                const auto count = [&](uint32_t word) { return tile.sum(static_cast<uint32_t>(popcount(word))); };
+                if (state.stop.stops_at_propagation(plane, gain, count(becoming), count(members))) return {base, pass};
+            }
         }
         counts += nibble_sums(members);
         if constexpr (kStyled) {
@@ -575,13 +587,17 @@ DEVICE int slice_column(const uint32_t *coefficients, const CodeBlock &b, int x,
     return count;
 }
 
+template <class P>
+DEVICE StopRule stop_of(const P &p, const CodeBlock &b) {
+    return p.search ? stop_rule(p.search->stop.slope, p.bands[b.cell].weight) : StopRule{kNeverStop};
+}
+
 DEVICE int32_t *gains_from(const Tier1Buffers &t1, uint64_t pass) { return t1.gains ? t1.gains + pass : nullptr; }
 
 // A warp owns a block, a lane a column of it. planes: shared, [warp][plane][lane]; make_segments(tile, block): see
 // model_contexts().
-template <Kind kKind, class MakeSegments>
-DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *planes,
-                              const MakeSegments &make_segments) {
+template <Kind kKind, class P, class MakeSegments>
+DEVICE void model_small_block(const P &p, uint32_t style, uint32_t *planes, const MakeSegments &make_segments) {
     const uint32_t block = static_cast<uint32_t>(block_x()) * kContextWarps + warp_id();
     if (block >= p.t1.count) return;
     const CodeBlock &b = p.t1.blocks[block];
@@ -597,6 +613,7 @@ DEVICE void model_small_block(const ContextParams &p, uint32_t style, uint32_t *
     const OneTile tile{own};
     auto segments = make_segments(tile, b);
     ContextState state;
+    if constexpr (kKind == Kind::kCuttable) state.stop = stop_of(p, b);
     const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
     const Modelled modelled = model_contexts<kKind>(
         tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments, p.t1.pass_ends + first,
@@ -642,9 +659,8 @@ KERNEL(kContextWarps * 32, j2k_t1_context_bypass, BypassContextParams)
 }
 
 // A thread-block owns a block, a warp a tile of 32x32 of it. words, totals: see ManyTiles.
-template <Kind kKind>
-DEVICE void model_large_block(const ContextTiledParams &p, uint32_t style, uint32_t *words, uint32_t *totals,
-                              uint32_t *raw_memory) {
+template <Kind kKind, class P>
+DEVICE void model_large_block(const P &p, uint32_t style, uint32_t *words, uint32_t *totals, uint32_t *raw_memory) {
     const uint32_t block = static_cast<uint32_t>(block_x());
     const CodeBlock &b = p.t1.blocks[block];
     const int x = warp_id() % p.columns * 32 + lane_id(), y0 = warp_id() / p.columns * 32;
@@ -668,6 +684,7 @@ DEVICE void model_large_block(const ContextTiledParams &p, uint32_t style, uint3
     const ManyTiles tile{column, b.stride, rows, p.columns, p.rows, words, totals};
     const auto model = [&](auto segments) {
         ContextState state;
+        if constexpr (kKind == Kind::kCuttable) state.stop = stop_of(p, b);
         const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
         return model_contexts<kKind>(tile, first_rows(rows), negative, count, b, style, p.t1.slots + b.slot, segments,
                                      p.t1.pass_ends + first, gains_from(p.t1, first), thread_x() == 0, 0,
@@ -835,6 +852,48 @@ KERNEL(1024, j2k_t1_context_plane_tiled_styled, StyledContextPlaneTiledParams)
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
     model_large_plane<Kind::kStyled>(p, words, totals, raw);
+}
+
+KERNEL(kContextWarps * 32, j2k_t1_look, LookParams)
+{
+    SHARED(uint64_t, levels, kLevels);
+    SHARED(uint32_t, is_last, 1);
+    const uint32_t stride = look_stride(p.count),
+                   block = (static_cast<uint32_t>(block_x()) * kContextWarps + warp_id()) * stride;
+    for (int i = thread_x(); i < kLevels; i += block_threads()) levels[i] = 0;
+    block_sync();
+    if (block < p.count) {
+        const CodeBlock &b = p.blocks[block];
+        const int weight = p.bands[b.cell].weight;
+        for (int y = 0; y < b.height; y += 32)
+            for (int x = 0; x < b.width; x += 32) {
+                uint32_t words[32], negative, known = 0, known_count = 0;
+                const int planes = slice_column(p.coefficients, b, x + lane_id(), y, words, negative);
+                const uint32_t all = static_cast<uint32_t>(min_of(b.width - x, 32) * min_of(b.height - y, 32));
+                CUDAENC_UNROLL
+                for (int plane = kMaxPlanes - 1; plane >= 0; plane--) {
+                    if (plane >= planes) continue;
+                    const uint32_t found = warp_add(static_cast<uint32_t>(popcount(words[plane] & ~known)));
+                    const uint32_t bits = plane_bits(all, known_count, found);
+                    if (lane_id() < kLevelsAPlane)
+                        atomic_add(&levels[plane_level(plane, weight) + lane_id()], uint64_t{bits});
+                    known |= words[plane];
+                    known_count += found;
+                }
+            }
+    }
+    block_sync();
+    for (int i = thread_x(); i < kLevels; i += block_threads())
+        if (levels[i]) atomic_add(&p.levels[i], uint64_t{levels[i]});
+    thread_fence();
+    block_sync();
+    if (thread_x() == 0) is_last[0] = atomic_add(p.done, 1u) + 1 == static_cast<uint32_t>(grid_x());
+    block_sync();
+    if (!is_last[0]) return;
+    thread_fence();
+    for (int i = thread_x(); i < kLevels; i += block_threads()) levels[i] = atomic_load(&p.levels[i]);
+    block_sync();
+    if (thread_x() == 0) p.search->stop.slope = stop_slope(&levels[0], stride, p.search->budget[p.layers - 1]);
 }
 
 }  // namespace cudaenc::j2k

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../../common/j2k/mq.h"
+#include "../../common/j2k/rate.h"
 #include "../../common/j2k/tables.h"
 #include "../../common/kernel_name.h"
 
@@ -37,9 +38,11 @@ struct ContextParams {
     Tier1Buffers t1;
     const uint32_t *coefficients;  // CodeBlock::coefficients
 };
-// ... with kCuttable alone.
+// ... with kCuttable alone. Blocks are left where search->stop says.
 struct CuttableContextParams : ContextParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_cuttable"};
+    const PrecinctBand *bands;
+    const RateSearch *search;  // nullptr: none is left
 };
 // ... of larger blocks: a warp a tile of 32x32, columns x rows warps a block. Grid: count.
 struct ContextTiledParams {
@@ -51,6 +54,22 @@ struct ContextTiledParams {
 
 struct CuttableContextTiledParams : ContextTiledParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_tiled_cuttable"};
+    const PrecinctBand *bands;
+    const RateSearch *search;
+};
+
+// Finds the slope to stop at from some blocks' coefficients; the last thread-block does. A warp owns a block that is
+// looked at. Grid: ceil(ceil(count / look_stride(count)) / kContextWarps). levels, done: zero before.
+struct LookParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_look"};
+    const CodeBlock *blocks;
+    const PrecinctBand *bands;
+    const uint32_t *coefficients;
+    uint64_t *levels;  // [kLevels]: bits that bit-planes take
+    uint32_t *done;    // thread-blocks
+    RateSearch *search;
+    uint32_t count;  // of all blocks
+    uint32_t layers;
 };
 
 // With a style a pass's pairs begin at multiples of kPassAlignment, behind some of kNoPair. Raw passes make no pairs
