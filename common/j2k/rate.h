@@ -183,7 +183,7 @@ CUDAENC_HD uint32_t stop_slope(const uint64_t *levels, uint32_t stride, uint64_t
         sum += levels[level] / kLevelsAPlane * stride;
         if (sum / 2048 < budget) continue;
         // 3 steps^2 a byte are as much as a plane's last passes give; less by kStopMargin.
-        constexpr int kLeast = kSlopeOctave * 8 / 5 - kLowestSlope * kSlopeOctave, kStopMargin = kSlopeOctave * 7 / 4;
+        constexpr int kLeast = kSlopeOctave * 8 / 5 - kLowestSlope * kSlopeOctave, kStopMargin = 2 * kSlopeOctave;
         const int code = (level + kLowestLevel) * kLevelCodes + kLeast - kStopMargin;
         return static_cast<uint32_t>(min_of(max_of(code, 0), kSlopes - 1));
     }
@@ -194,7 +194,7 @@ CUDAENC_HD uint32_t stop_slope(const uint64_t *levels, uint32_t stride, uint64_t
 // its budget. What cuts above a slope take is in a table; what headers take depends on the cuts, so it is measured for
 // some thresholds, the next ones allow for it, and so on. kRateRounds of them are enough: what headers take changes by
 // a small part of what the codewords do.
-constexpr int kRateRounds = 4;
+constexpr int kRateRounds = 3;
 // Blocks of the tile-parts that profiles limit one by one, and all others.
 constexpr int kRateGroups = kLimitedTileParts + 1;
 

@@ -444,7 +444,7 @@ class DeviceEncoder : public DevicePipeline {
             if (last) return;
             write_tag_trees(s, t2);
             measure.last = round == kRateRounds - 2;
-            device_->launch(s.stream, {packet_count()}, kRateThreads, measure);
+            device_->launch(s.stream, {packet_count()}, kMeasureThreads, measure);
         }
     }
 

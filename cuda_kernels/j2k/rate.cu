@@ -81,15 +81,15 @@ KERNEL(kRateThreads, j2k_rate_cut, CutParams)
         });
 }
 
-KERNEL(kRateThreads, j2k_rate_measure, MeasureParams)
+KERNEL(kMeasureThreads, j2k_rate_measure, MeasureParams)
 {
-    SHARED(uint64_t, sums, 2 * kRateThreads / 32);
+    SHARED(uint64_t, sums, 2 * kMeasureThreads / 32);
     SHARED(uint32_t, is_last, 1);
     RateSearch &measured = *p.rate.search;
     const Packet &packet = p.t2.packets[block_x()];
     uint64_t bits = 0, bytes = 0;
     for (uint32_t i = packet.first_contribution + thread_x();
-         i < packet.first_contribution + packet.last_block - packet.first_block; i += kRateThreads) {
+         i < packet.first_contribution + packet.last_block - packet.first_block; i += kMeasureThreads) {
         bits += p.t2.header_bits[i];
         bytes += p.t2.bytes[i];
     }
@@ -101,7 +101,7 @@ KERNEL(kRateThreads, j2k_rate_measure, MeasureParams)
     }
     block_sync();
     if (thread_x() == 0) {
-        for (int warp = 1; warp < kRateThreads / 32; warp++) {
+        for (int warp = 1; warp < kMeasureThreads / 32; warp++) {
             sums[0] += sums[2 * warp];
             sums[1] += sums[2 * warp + 1];
         }

@@ -52,6 +52,7 @@ struct CutParams {
 };
 // Measures packets, of which tier-2 has header_bits and bytes; the last thread-block finds the next thresholds. A
 // thread-block owns a packet. Grid: packet_count.
+constexpr int kMeasureThreads = 512;
 struct MeasureParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_measure"};
     RateBuffers rate;

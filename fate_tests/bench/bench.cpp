@@ -315,7 +315,7 @@ class Bench {
         std::vector<int> qualities = {quality_of(config)};
         if (c.is_j2k() && o_.rate_control) {
             config.j2k.rate_control = o_.rate_control;
-            if (!o_.qualities.empty()) quality_of(config) = o_.qualities.front();
+            quality_of(config) = o_.qualities.empty() ? -1 : o_.qualities.front();
             std::vector<int> sizes = o_.frame_bytes;
             if (sizes.empty()) sizes = {static_cast<int>(c.target_bytes())};
             for (const int bytes : sizes) {
