@@ -120,10 +120,12 @@ typedef enum CudaencJ2kTileParts {
 typedef enum CudaencJ2kRateControl {
     CUDAENC_J2K_RATE_NONE, /**< it is not: quality alone decides */
     CUDAENC_J2K_RATE_PCRD, /**< all is coded, then cut where the least quality is lost for the bytes (PCRD-opt) */
-    CUDAENC_J2K_RATE_PSB,  /**< the same, but code-blocks are coded no further where the budget has no room for it */
-    CUDAENC_J2K_RATE_BPI,  /**< the same, but nothing is coded further once there are more bytes than the budget */
-    CUDAENC_J2K_RATE_PSP,  /**< the same, but what would be cut, by an estimate from the frame's coefficients, is not
-                                coded at all (parallel slope prediction) */
+    CUDAENC_J2K_RATE_PST, /**< the same, but passes with smaller slopes than an earlier frame's last ones are not coded:
+                               of the frame async_depth before */
+    CUDAENC_J2K_RATE_PSB, /**< the same, but code-blocks are coded no further where the budget has no room for it */
+    CUDAENC_J2K_RATE_BPI, /**< the same, but nothing is coded further once there are more bytes than the budget */
+    CUDAENC_J2K_RATE_PSP, /**< the same, but what would be cut, by an estimate from the frame's coefficients, is not
+                               coded at all (parallel slope prediction) */
 } CudaencJ2kRateControl;
 
 /* Restrictions that an application makes (Rsiz), with their levels. Options that are left open follow them, others are

@@ -176,6 +176,7 @@ static const AVOption options[] = {
     { "auto",        "None without a target, else psp",                                0,                       AV_OPT_TYPE_CONST,  { .i64 = -1 }, 0, 0, VE, .unit = "rate_control" },
     { "none",        "No target: the quality decides",                                 0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RATE_NONE }, 0, 0, VE, .unit = "rate_control" },
     { "pcrd",        "Code all, then cut where the least quality is lost for the bytes (PCRD-opt)", 0,          AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RATE_PCRD }, 0, 0, VE, .unit = "rate_control" },
+    { "pst",         "The same, without passes that are worth less than the last ones of the frame async_depth before", 0, AV_OPT_TYPE_CONST, { .i64 = CUDAENC_J2K_RATE_PST }, 0, 0, VE, .unit = "rate_control" },
     { "psb",         "The same, but blocks are coded no further than the budget has room for by their slopes", 0, AV_OPT_TYPE_CONST, { .i64 = CUDAENC_J2K_RATE_PSB }, 0, 0, VE, .unit = "rate_control" },
     { "bpi",         "The same, but no further bit-plane is coded once the budget is exceeded", 0,              AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RATE_BPI }, 0, 0, VE, .unit = "rate_control" },
     { "psp",         "The same, without coding what a look at the coefficients says would be cut", 0,           AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RATE_PSP }, 0, 0, VE, .unit = "rate_control" },

@@ -49,6 +49,7 @@ struct Slot {
     std::vector<uint32_t> tails;       // with rate control, as pass_bytes
     std::vector<int32_t> gains;
     std::optional<CutTable> cuts;
+    uint32_t next_stop = 0;  // for the slot's next frame
     std::vector<TagNode> nodes;
     std::vector<uint8_t> icc_profile;
     CudaencFrame frame;
@@ -106,7 +107,11 @@ class J2kCpuEncoder : public CpuEncoder {
         shift_region(s);
         begin_stage(slot, kTier1);
         const uint64_t boxes = make_boxes(s, 0).size();
-        uint32_t stop = predicts_slopes() ? find_stop(pool(), g_, s.coefficients.data(), budget(boxes)) : 0;
+        uint32_t stop = 0;
+        if (can_stop(p_.style))
+            stop = p_.rate.predicts_slopes() ? find_stop(pool(), g_, s.coefficients.data(), budget(boxes))
+                   : p_.rate.keeps_slopes()  ? s.next_stop
+                                             : 0;
         for (;; stop = lower_stop(stop)) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
@@ -238,7 +243,6 @@ class J2kCpuEncoder : public CpuEncoder {
     uint64_t budget(uint64_t boxes) const {
         return make_search(p_, g_, header_.bytes.size(), boxes, 0).budget[p_.layers - 1];
     }
-    bool predicts_slopes() const { return p_.rate.mode == CUDAENC_J2K_RATE_PSP && can_stop(p_.style); }
 
     // stop: the slope where tier-1 stops, 0: nowhere.
     void code_blocks(Slot &s, uint32_t stop) {
@@ -277,6 +281,7 @@ class J2kCpuEncoder : public CpuEncoder {
             const bool last = round == kRateRounds - 1;
             search_thresholds(search, s.cuts->above(), rate_groups(p_), p_.layers, last);
             cut_at(s, search, last);
+            s.next_stop = next_stop(search.stop);
             if (last) return !stopped_too_early(search.stop);
             measure(s, search);
             take_measure(search, p_.layers, outside, tile_part_overhead(g_.tile_parts.front(), p_.plt));

@@ -56,11 +56,15 @@ struct Roi {
 struct RateControl {
     CudaencJ2kRateControl mode;
     std::vector<uint64_t> layers;  // bytes of the packet up to each layer; 0: no limit of its own
+    // Of tier-1 by bit-planes. Nothing stops where the last layer has all that there is.
     EarlyStop early_stop() const {
+        if (!layers.back()) return EarlyStop::kNone;
         return mode == CUDAENC_J2K_RATE_PSB   ? EarlyStop::kPsb
                : mode == CUDAENC_J2K_RATE_BPI ? EarlyStop::kBpi
                                               : EarlyStop::kNone;
     }
+    bool predicts_slopes() const { return mode == CUDAENC_J2K_RATE_PSP && layers.back(); }
+    bool keeps_slopes() const { return mode == CUDAENC_J2K_RATE_PST && layers.back(); }
     bool target() const {
         return std::any_of(layers.begin(), layers.end(), [](uint64_t bytes) { return bytes != 0; });
     }

@@ -22,6 +22,10 @@ uint64_t bytes_outside_packets(const Params &params, const Geometry &geometry, u
 // Whether a frame's thresholds ask for what tier-1 did not code since it stopped early: then it is coded again, with a
 // lower stop.
 inline bool stopped_too_early(const RateStop &stop) { return stop.slope && stop.threshold < stop.slope; }
+// Where the next frame stops that looks at this one: with less than half of its slope.
+inline uint32_t next_stop(const RateStop &stop) {
+    return stop.threshold > kSlopeOctave * 5 / 4 ? stop.threshold - kSlopeOctave * 5 / 4 : 0;
+}
 inline uint32_t lower_stop(uint32_t stop) { return stop > 2 * kSlopeOctave ? stop - 2 * kSlopeOctave : 0; }
 // The slope to stop at, from a frame's coefficients. budget: of the codestream.
 uint32_t find_stop(ThreadPool &pool, const Geometry &geometry, const uint32_t *coefficients, uint64_t budget);

@@ -54,6 +54,7 @@ struct Slot : FrameSlot {
     DeviceArray<CodestreamResult> device_result;
     std::vector<uint8_t> icc_profile;
     uint64_t box_bytes = 0;
+    uint32_t next_stop = 0;  // for the slot's next frame
 };
 
 class DeviceEncoder : public DevicePipeline {
@@ -157,6 +158,7 @@ class DeviceEncoder : public DevicePipeline {
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
         s.box_bytes = make_boxes(s, 0).size();
         if (cuttable()) *s.search.data() = make_search(p_, g_, header_.bytes.size(), s.box_bytes, 0);
+        if (stops()) s.search.data()->stop.slope = s.next_stop;
     }
 
     std::vector<uint8_t> make_boxes(const Slot &s, uint64_t codestream) const {
@@ -180,11 +182,11 @@ class DeviceEncoder : public DevicePipeline {
         transform(s);
         shift_region(s);
         mark(s, kContext);
-        if (predicts_slopes()) look_at_coefficients(s);
+        if (stops() && p_.rate.predicts_slopes()) look_at_coefficients(s);
         code_from_coefficients(s);
     }
 
-    bool predicts_slopes() const { return p_.rate.mode == CUDAENC_J2K_RATE_PSP && can_stop(p_.style); }
+    bool stops() const { return can_stop(p_.style) && (p_.rate.predicts_slopes() || p_.rate.keeps_slopes()); }
 
     // Finds where tier-1 stops.
     void look_at_coefficients(Slot &s) {
@@ -486,7 +488,7 @@ class DeviceEncoder : public DevicePipeline {
         else
             device_->launch(s.stream, {by_warp}, kTier2Threads, GatherParams{t2, out});
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
-        if (predicts_slopes())
+        if (stops())
             device_->download(s.stream, s.stop.data(),
                               reinterpret_cast<const uint8_t *>(s.device_search.data()) + offsetof(RateSearch, stop),
                               sizeof(RateStop));
@@ -497,7 +499,7 @@ class DeviceEncoder : public DevicePipeline {
         if (s.result.data()->longest)
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
-        while (predicts_slopes() && stopped_too_early(*s.stop.data())) {
+        while (stops() && stopped_too_early(*s.stop.data())) {
             *s.search.data() = make_search(p_, g_, header_.bytes.size(), s.box_bytes, 0);
             s.search.data()->stop.slope = lower_stop(s.stop.data()->slope);
             upload_search(s);
@@ -518,6 +520,7 @@ class DeviceEncoder : public DevicePipeline {
             write_codestream(s);
             device_->synchronize(static_cast<Device::Stream>(s.stream));
         }
+        if (stops() && p_.rate.keeps_slopes()) s.next_stop = next_stop(*s.stop.data());
         const uint64_t bytes = s.result.data()->bytes;
         if (bytes > s.codestream.count()) {  // rare: more than the pixels took; codewords are there still
             make_codestream(s, bytes + bytes / 4);

@@ -29,7 +29,7 @@ constexpr const char *kHelp =
     "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
     "  -size WxH        this size in place of the cases' own\n"
     "  -quality A,B     of 9/7 in place of the one found for 1.23 bits/pixel, of JPEG in place of 90: a sweep\n"
-    "  -rate_control R  of JPEG 2000: pcrd, psb, bpi or psp, for 1.23 bits/pixel or\n"
+    "  -rate_control R  of JPEG 2000: pcrd, pst, psb, bpi or psp, for 1.23 bits/pixel or\n"
     "  -frame_bytes A,B bytes of a frame: a sweep\n"
     "  -frames N        distinct frames in rotation (16)\n"
     "  -depths A,B      frames in flight of the multi mode (2,4,8,16, JPEG also 32; on the CPU 2,4);\n"
@@ -76,10 +76,12 @@ int parse_rate_control(const std::string &text) {
     const std::map<std::string, int> names = {{"pcrd", CUDAENC_J2K_RATE_PCRD},
                                               {"psb", CUDAENC_J2K_RATE_PSB},
                                               {"bpi", CUDAENC_J2K_RATE_BPI},
+                                              {"pst", CUDAENC_J2K_RATE_PST},
                                               {"psp", CUDAENC_J2K_RATE_PSP}};
     const auto found = names.find(text);
     if (found == names.end())
-        throw Error(CUDAENC_ERR_INVALID, "-rate_control '" + text + "' is not allowed: it is pcrd, psb, bpi or psp");
+        throw Error(CUDAENC_ERR_INVALID,
+                    "-rate_control '" + text + "' is not allowed: it is pcrd, pst, psb, bpi or psp");
     return found->second;
 }
 
