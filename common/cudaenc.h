@@ -129,7 +129,7 @@ typedef enum CudaencJ2kRateControl {
 } CudaencJ2kRateControl;
 
 /* Restrictions that an application makes (Rsiz), with their levels. Options that are left open follow them, others are
- * refused where they do not comply, and so is a frame that is larger than its profile and level allow. */
+ * refused where they do not comply; a frame that is larger than its profile and level allow is cut. */
 typedef enum CudaencJ2kProfile {
     CUDAENC_J2K_NO_PROFILE,
     CUDAENC_J2K_CINEMA_2K, /**< digital cinema, DCP */

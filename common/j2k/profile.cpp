@@ -254,17 +254,4 @@ void apply_profile(Params &p, const CudaencJ2kOptions &options) {
     apply_levels(profile, rules, p, options);
 }
 
-void check_sizes(const Params &p, uint64_t codestream, std::span<const uint64_t, kLimitedTileParts> tile_parts) {
-    const auto check = [&](const char *what, uint64_t bytes, uint64_t most) {
-        if (most && bytes > most)
-            throw Error(CUDAENC_ERR_INVALID,
-                        format_string("profile %s: %s of %llu bytes is not allowed: it has at most %llu at this frame "
-                                      "rate; a lower quality makes it smaller",
-                                      p.profile_name, what, static_cast<unsigned long long>(bytes),
-                                      static_cast<unsigned long long>(most)));
-    };
-    check("a frame", codestream, p.limits.frame);
-    for (uint64_t bytes : tile_parts) check("a component", bytes, p.limits.component);
-}
-
 }  // namespace cudaenc::j2k

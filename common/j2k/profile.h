@@ -17,8 +17,4 @@ std::string default_poc(int profile, int levels);        // as the option `poc` 
 // Refuses what the profile does not allow, with a line that names its rule; sets Params::rsiz and Params::limits.
 void apply_profile(Params &params, const CudaencJ2kOptions &options);
 
-// Throws Error(CUDAENC_ERR_INVALID) where a frame is larger than its profile allows. codestream: bytes of the whole;
-// tile_parts: of the first kLimitedTileParts.
-void check_sizes(const Params &params, uint64_t codestream, std::span<const uint64_t, kLimitedTileParts> tile_parts);
-
 }  // namespace cudaenc::j2k

@@ -146,6 +146,20 @@ $(call J2K_CUDA_OPTION,layers-tile-parts,-layers 4 -tile_parts resolution -tlm 1
 $(call J2K_CUDA_OPTION,layers-blocks,-layers 7 -cblk_width 4 -cblk_height 4)
 $(call J2K_CUDA,layers-1x1,mix,rgb24,1x1,1,-layers 6)
 $(call J2K_CUDA_POC,layers,0:0:1:3:3:rpcl/0:0:3:6:2:lrcp/0:0:5:6:3:cprl,-layers 5 -precincts 32x32 -sop 1)
+# Targets: each way to give one and to keep to it; several frames, since pst looks at earlier ones.
+$(foreach r,pcrd pst psb bpi psp,\
+    $(call J2K_CUDA,rate-$(r),mix,gbrp,181x122,5,-rate_control $(r) -frame_bytes 5000)\
+    $(call J2K_CUDA,rate-$(r)-lossless,mix,yuv422p10le,181x122,1,-rate_control $(r) -compression_ratio 6 $(J2K_CUDA_LOSSLESS))\
+    $(call J2K_CUDA,rate-$(r)-blocks,mix,yuv420p,181x122,1,-rate_control $(r) -b:v 700k -cblk_width 64 -cblk_height 64))
+$(foreach s,bypass termall bypass+reset+termall+vsc+erterm+segsym,\
+    $(call J2K_CUDA,rate-$(subst +,-,$(s)),mix,gbrp12le,181x122,1,-frame_bytes 6000 -cblk_style $(s)))
+$(call J2K_CUDA,rate-layers,mix,rgb24,181x122,1,-frame_bytes 9000 -layers 4 -prog rlcp -plt 1 -sop 1)
+$(call J2K_CUDA,rate-layer-rates,mix,rgb24,181x122,1,-layer_rates 80$$(J2K_CUDA_COMMA)40$$(J2K_CUDA_COMMA)10 -tile_width 70)
+$(call J2K_CUDA,rate-layer-rates-lossless,mix,rgb24,181x122,1,-layer_rates 60$$(J2K_CUDA_COMMA)20$$(J2K_CUDA_COMMA)1 $(J2K_CUDA_LOSSLESS))
+$(call J2K_CUDA,rate-quality,mix,rgb48le,181x122,1,-frame_bytes 9000 -quality 60 -format j2k -eph 1)
+$(call J2K_CUDA,rate-few,mix,rgb24,79x61,1,-frame_bytes 400)
+$(call J2K_CUDA,rate-roi,mix,rgb24,181x122,1,-frame_bytes 5000 -quality 50 -levels 3 -roi 60$$(J2K_CUDA_COMMA)40$$(J2K_CUDA_COMMA)40$$(J2K_CUDA_COMMA)40)
+$(call J2K_CUDA,rate-imf2k,mix,yuv422p10le,530x270,1,-profile imf2k -b:v 2M)
 # $(call J2K_CUDA_ROI,name,x:y:width:height,options)
 J2K_CUDA_ROI = $(call J2K_CUDA_OPTION,roi-$(1),-roi $(subst :,$$(J2K_CUDA_COMMA),$(2)) $(3))
 $(call J2K_CUDA_ROI,middle,21:13:30:20)
