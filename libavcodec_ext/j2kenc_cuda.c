@@ -21,6 +21,7 @@
  * Foundation, Inc., 51 Franklin Street, Fifth Floor, Boston, MA 02110-1301 USA
  */
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "cudaenc_compat.h"
@@ -123,12 +124,12 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
 
     cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
 
-    quality = ff_cudaenc_quality(avctx, s->quality, 0);
+    quality = ff_cudaenc_quality(avctx, s->quality, INT_MAX);
     if (quality < 0)
         return quality;
 
     config.j2k          = s->j2k;
-    config.j2k.quality  = quality ? quality : -1;
+    config.j2k.quality  = quality < INT_MAX ? quality : -1;
     config.j2k.bit_rate = avctx->bit_rate;
     /* without the library's version, so that its packets can be compared */
     if (!config.j2k.comment && avctx->flags & AV_CODEC_FLAG_BITEXACT)

@@ -149,10 +149,10 @@ profile broadcast 64x48,gray "sub_level 1 is not allowed: there is none" -sub_le
 refuse $any "main_level and sub_level are not allowed without profile" -main_level 1
 refuse $any "option profile to value dcp" -profile dcp
 # Frames that are too large are cut, as a whole and by component, and no shorter than they have to be.
-cut() {
+shrink() {
     local name=$1 most=$2 size
     shift 2
-    "${checker[@]}" "$ffmpeg" -nostdin -v error "$@" -c:v j2k_cuda -device cpu "${options[@]}" -f image2pipe "$work/cut.j2k" \
+    "${checker[@]}" "$ffmpeg" -nostdin -y -v error "$@" -c:v j2k_cuda -device cpu "${options[@]}" -f image2pipe "$work/cut.j2k" \
         >"$work/log" 2>&1 || echo "$name failed" >>"$work/log"
     size=$(stat -c %s "$work/cut.j2k" || echo 0)
     if [ "$size" -le "$most" ] && [ $((size * 1000)) -ge $((most * 995)) ] && [ ! -s "$work/log" ]; then
@@ -165,11 +165,11 @@ cut() {
 "$ffmpeg" -nostdin -v error -f lavfi -i color=s=2048x1080:d=0.04 -vf noise=alls=100:allf=t,format=rgb48le -f rawvideo "$work/noise.raw"
 noise=(-f rawvideo -video_size 2048x1080 -i "$work/noise.raw")
 options=(-profile cinema2k -quality 99)
-cut "cinema2k, 25 frames/s" 1250000 -pixel_format xyz12le "${noise[@]}"
-cut "cinema2k, 24 frames/s" 1302083 -framerate 24 -pixel_format xyz12le "${noise[@]}"
-cut "cinema2k, 24 frames/s, a target" 1000000 -framerate 24 -pixel_format xyz12le "${noise[@]}" -b:v 192M
+shrink "cinema2k, 25 frames/s" 1250000 -pixel_format xyz12le "${noise[@]}"
+shrink "cinema2k, 24 frames/s" 1302083 -framerate 24 -pixel_format xyz12le "${noise[@]}"
+shrink "cinema2k, 24 frames/s, a target" 1000000 -framerate 24 -pixel_format xyz12le "${noise[@]}" -b:v 192M
 options=(-profile imf2k -quality 99 -sub_level 1)
-cut "imf2k, sub level 1" 1000000 -pixel_format gbrp12le "${noise[@]}"
+shrink "imf2k, sub level 1" 1000000 -pixel_format gbrp12le "${noise[@]}"
 lines=1
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
 refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"
