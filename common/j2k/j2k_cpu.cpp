@@ -377,7 +377,7 @@ class J2kCpuEncoder : public CpuEncoder {
             limited[t] = part_at[t + 1] - part_at[t];
         // Rare: headers grew more than the search allowed for.
         if (const uint64_t over = bytes_over(p_, box_bytes, codestream, limited))
-            return write_packet(s, box_bytes, stop, less + over);
+            return write_packet(s, box_bytes, stop, less + 2 * over);
         const std::vector<uint8_t> boxes = make_boxes(s, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
         std::copy(boxes.begin(), boxes.end(), packet->data);

@@ -390,7 +390,9 @@ CUDAENC_HD void take_measure(RateSearch &search, int layers, uint64_t fixed, uin
 
 // What a packet takes, as the search counts it.
 CUDAENC_HD uint64_t packet_bytes(uint64_t header_bits, uint64_t codewords, bool sop, bool eph, bool plt) {
-    const uint64_t bytes = (header_bits + 8) / 8 + codewords + (sop ? kSopBytes : 0) + (eph ? kEphBytes : 0);
+    // Of bits that are stuffed, four times as many as if bytes were random.
+    const uint64_t header = (header_bits + 8) / 8 + header_bits / 4096;
+    const uint64_t bytes = header + codewords + (sop ? kSopBytes : 0) + (eph ? kEphBytes : 0);
     return bytes + (plt ? plt_bytes(bytes) : 0);
 }
 

@@ -511,7 +511,7 @@ class DeviceEncoder : public DevicePipeline {
             const CodestreamResult &made = *s.result.data();
             const uint64_t over = bytes_over(p_, s.box_bytes, made.bytes, made.tile_parts);
             if (!over) break;
-            less += over;
+            less += 2 * over;
             *s.search.data() = make_search(p_, g_, header_.bytes.size(), s.box_bytes, less);
             upload_search(s);
             device_->launch(s.stream, {1}, 32, SearchParams{rate(s)});
