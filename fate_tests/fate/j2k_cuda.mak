@@ -159,7 +159,7 @@ $(call J2K_CUDA,rate-layer-rates-lossless,mix,rgb24,181x122,1,-layer_rates 60$$(
 $(call J2K_CUDA,rate-quality,mix,rgb48le,181x122,1,-frame_bytes 9000 -quality 60 -format j2k -eph 1)
 $(call J2K_CUDA,rate-few,mix,rgb24,79x61,1,-frame_bytes 400)
 $(call J2K_CUDA,rate-roi,mix,rgb24,181x122,1,-frame_bytes 5000 -quality 50 -levels 3 -roi 60$$(J2K_CUDA_COMMA)40$$(J2K_CUDA_COMMA)40$$(J2K_CUDA_COMMA)40)
-$(call J2K_CUDA,rate-imf2k,mix,yuv422p10le,530x270,1,-profile imf2k -b:v 2M)
+$(call J2K_CUDA,profile-imf2k-rate,mix,yuv422p10le,530x270,1,-profile imf2k -b:v 2M)
 # $(call J2K_CUDA_ROI,name,x:y:width:height,options)
 J2K_CUDA_ROI = $(call J2K_CUDA_OPTION,roi-$(1),-roi $(subst :,$$(J2K_CUDA_COMMA),$(2)) $(3))
 $(call J2K_CUDA_ROI,middle,21:13:30:20)
