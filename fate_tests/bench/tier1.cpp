@@ -295,6 +295,7 @@ class Blocks {
         uint64_t slots = 0;
         for (CodeBlock &b : blocks) {
             b.slot = slots;
+            b.lossy = false;  // by planes all passes are coded
             slots += slot_layout(b.width, b.height, b.planes, p_.style | kCuttable).bytes;
         }
         const size_t frames = count_ / g_.blocks.size();
