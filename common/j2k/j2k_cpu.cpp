@@ -62,6 +62,7 @@ class J2kCpuEncoder : public CpuEncoder {
           p_(params),
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
+          budget_(p_, g_, header_.bytes.size()),
           slots_(slots),
           batch_blocks_(
               1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
@@ -80,9 +81,8 @@ class J2kCpuEncoder : public CpuEncoder {
             if (!cuttable()) continue;
             s.tails.resize(s.pass_bytes.size());
             s.gains.resize(s.pass_bytes.size());
-            s.cuts.emplace(g_, p_.style, rate_groups(p_));
+            s.cuts.emplace(g_, p_.style, budget_.groups());
         }
-        if (cuttable()) make_search(p_, g_, header_.bytes.size(), 0, 0);  // refuses what is too small for any frame
     }
     ~J2kCpuEncoder() override { stop(); }
 
@@ -109,14 +109,14 @@ class J2kCpuEncoder : public CpuEncoder {
         const uint64_t boxes = make_boxes(s, 0).size();
         uint32_t stop = 0;
         if (can_stop(p_.style))
-            stop = p_.rate.predicts_slopes() ? find_stop(pool(), g_, s.coefficients.data(), budget(boxes))
+            stop = p_.rate.predicts_slopes() ? find_stop(pool(), g_, s.coefficients.data(), budget_.codestream(boxes))
                    : p_.rate.keeps_slopes()  ? s.next_stop
                                              : 0;
         for (;; stop = lower_stop(stop)) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
             if (cuttable()) {
-                stop_early(g_, p_.rate.early_stop(), budget(boxes), results(s), s.coded);
+                stop_early(g_, p_.rate.early_stop(), budget_.codestream(boxes), results(s), s.coded);
                 s.cuts->find_cuts(pool(), s.coded, results(s));
             }
             begin_stage(slot, kTier2);
@@ -239,11 +239,6 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
-    // Of the codestream.
-    uint64_t budget(uint64_t boxes) const {
-        return make_search(p_, g_, header_.bytes.size(), boxes, 0).budget[p_.layers - 1];
-    }
-
     // stop: the slope where tier-1 stops, 0: nowhere.
     void code_blocks(Slot &s, uint32_t stop) {
         std::vector<StopRule> stops(stop ? g_.blocks.size() : 0);
@@ -274,17 +269,16 @@ class J2kCpuEncoder : public CpuEncoder {
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch.
     // Returns false where tier-1 had stopped too early for them.
     bool cut_blocks(Slot &s, uint64_t boxes, uint32_t stop, uint64_t less) {
-        const uint64_t outside = bytes_outside_packets(p_, g_, header_.bytes.size());
-        RateSearch search = make_search(p_, g_, header_.bytes.size(), boxes, less);
+        RateSearch search = budget_.begin(boxes, less);
         search.stop.slope = stop;
         for (int round = 0;; round++) {
-            const bool last = round == kRateRounds - 1;
-            search_thresholds(search, s.cuts->above(), rate_groups(p_), p_.layers, last);
+            const bool last = round == budget_.rounds() - 1;
+            search_thresholds(search, s.cuts->above(), budget_.groups(), p_.layers, last);
             cut_at(s, search, last);
             s.next_stop = next_stop(search.stop);
             if (last) return !stopped_too_early(search.stop);
             measure(s, search);
-            take_measure(search, p_.layers, outside, tile_part_overhead(g_.tile_parts.front(), p_.plt));
+            take_measure(search, p_.layers, budget_.outside_packets(), budget_.tile_part_header());
         }
     }
 
@@ -293,7 +287,7 @@ class J2kCpuEncoder : public CpuEncoder {
             for (size_t b = batch * batch_blocks_; b < std::min<size_t>(g_.blocks.size(), (batch + 1) * batch_blocks_);
                  b++) {
                 const size_t first = b * static_cast<size_t>(g_.max_passes);
-                const uint32_t group = rate_groups(p_) > 1 ? g_.precinct_bands[g_.blocks[b].cell].group : 0;
+                const uint32_t group = budget_.groups() > 1 ? g_.precinct_bands[g_.blocks[b].cell].group : 0;
                 uint8_t *codeword = s.batches[batch].data() + s.offsets[b];
                 cut_block(
                     search, group, p_.layers, p_.style, s.coded[b].passes, s.cuts->slopes(b), &s.pass_bytes[first],
@@ -376,7 +370,7 @@ class J2kCpuEncoder : public CpuEncoder {
         for (size_t t = 0; t < std::min(limited.size(), g_.tile_parts.size()); t++)
             limited[t] = part_at[t + 1] - part_at[t];
         // Rare: headers grew more than the search allowed for.
-        if (const uint64_t over = bytes_over(p_, box_bytes, codestream, limited))
+        if (const uint64_t over = budget_.over(box_bytes, codestream, limited))
             return write_packet(s, box_bytes, stop, less + 2 * over);
         const std::vector<uint8_t> boxes = make_boxes(s, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
@@ -471,6 +465,7 @@ class J2kCpuEncoder : public CpuEncoder {
     const Params p_;
     const Geometry g_;
     const MainHeader header_;
+    const RateBudget budget_;
     std::vector<Slot> slots_;
     const uint32_t batch_blocks_;  // that tier-1 codes in one go
 };

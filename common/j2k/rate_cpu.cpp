@@ -13,19 +13,19 @@ namespace cudaenc::j2k {
 
 namespace {
 
-// The least budget of all that end with a layer.
-uint64_t frame_budget(const Params &p, size_t layer, uint64_t boxes) {
-    const uint64_t packet = p.rate.layers[layer], limit = layer + 1 == p.rate.layers.size() ? p.limits.frame : 0;
-    const uint64_t codestream = packet > boxes ? packet - boxes : packet ? 1 : 0;
-    return codestream && limit ? std::min(codestream, limit) : codestream | limit;
-}
-
 // What slopes are worth their bytes where nothing is asked for: 3 steps^2 a byte, of the band where they weigh least.
 uint32_t worthwhile_slope(const Params &p) {
     int least = kSlopes;
     for (const auto &bands : p.quantisers)
         for (const Quantiser &q : bands) least = std::min(least, q.weight);
     return static_cast<uint32_t>(std::clamp(log2_code(3) + least - kLowestSlope * kSlopeOctave, 1, kSlopes - 1));
+}
+
+// Bytes of the codestream that are in no packet.
+uint64_t bytes_outside_packets(const Params &p, const Geometry &g, uint64_t main_header) {
+    uint64_t bytes = main_header + 2;  // EOC
+    for (const TilePart &part : g.tile_parts) bytes += tile_part_overhead(part, p.plt);
+    return bytes;
 }
 
 }  // namespace
@@ -65,38 +65,47 @@ uint32_t find_stop(ThreadPool &pool, const Geometry &g, const uint32_t *coeffici
     return stop_slope(sums, stride, budget);
 }
 
-uint64_t bytes_outside_packets(const Params &p, const Geometry &g, uint64_t main_header) {
-    uint64_t bytes = main_header + 2;  // EOC
-    for (const TilePart &part : g.tile_parts) bytes += tile_part_overhead(part, p.plt);
-    return bytes;
+RateBudget::RateBudget(const Params &params, const Geometry &g, uint64_t main_header)
+    : p_(params),
+      tile_part_header_(tile_part_overhead(g.tile_parts.front(), params.plt)),
+      outside_(bytes_outside_packets(params, g, main_header)),
+      empty_(outside_ + g.packets.size() * packet_bytes(0, 0, params.sop, params.eph, params.plt)),
+      first_guess_(empty_ + 2 * g.blocks.size()),
+      floor_(worthwhile_slope(params)) {
+    begin(0, 0);
 }
 
-RateSearch make_search(const Params &p, const Geometry &g, uint64_t main_header, uint64_t boxes, uint64_t less) {
-    const uint64_t outside = bytes_outside_packets(p, g, main_header);
-    const uint64_t empty = outside + g.packets.size() * packet_bytes(0, 0, p.sop, p.eph, p.plt);
+// The least of all budgets that end with a layer.
+uint64_t RateBudget::up_to(int layer, uint64_t boxes) const {
+    const uint64_t packet = p_.rate.layers[static_cast<size_t>(layer)],
+                   limit = layer + 1 == p_.layers ? p_.limits.frame : 0;
+    const uint64_t codestream = packet > boxes ? packet - boxes : packet ? 1 : 0;
+    return codestream && limit ? std::min(codestream, limit) : codestream | limit;
+}
+
+RateSearch RateBudget::begin(uint64_t boxes, uint64_t less) const {
     RateSearch search{};
-    const size_t layers = p.rate.layers.size();
-    for (size_t layer = 0; layer < layers; layer++) {
-        const uint64_t budget = frame_budget(p, layer, boxes);
-        if (budget && layer + 1 == layers && budget < empty + less)
+    for (int layer = 0; layer < p_.layers; layer++) {
+        const uint64_t budget = up_to(layer, boxes);
+        if (budget && layer + 1 == p_.layers && budget < empty_ + less)
             throw Error(CUDAENC_ERR_INVALID,
                         format_string("a frame of %llu bytes is not possible: with nothing coded it takes %llu; allow "
                                       "more, or have fewer tiles, precincts, levels and layers",
                                       static_cast<unsigned long long>(budget + boxes),
-                                      static_cast<unsigned long long>(empty + boxes)));
+                                      static_cast<unsigned long long>(empty_ + boxes)));
         search.budget[layer] = budget > less ? budget - less : budget ? 1 : 0;
     }
-    for (uint64_t &budget : search.group_budget) budget = p.limits.component > less ? p.limits.component - less : 0;
-    begin_search(search, static_cast<int>(layers), empty + 2 * g.blocks.size(), worthwhile_slope(p));
+    for (uint64_t &budget : search.group_budget) budget = p_.limits.component > less ? p_.limits.component - less : 0;
+    begin_search(search, p_.layers, first_guess_, floor_);
     return search;
 }
 
-uint64_t bytes_over(const Params &p, uint64_t boxes, uint64_t codestream,
-                    std::span<const uint64_t, kLimitedTileParts> tile_parts) {
-    const uint64_t budget = frame_budget(p, p.rate.layers.size() - 1, boxes);
+uint64_t RateBudget::over(uint64_t boxes, uint64_t codestream,
+                          std::span<const uint64_t, kLimitedTileParts> tile_parts) const {
+    const uint64_t budget = this->codestream(boxes);
     uint64_t over = budget && codestream > budget ? codestream - budget : 0;
     for (uint64_t bytes : tile_parts)
-        if (p.limits.component && bytes > p.limits.component) over = std::max(over, bytes - p.limits.component);
+        if (p_.limits.component && bytes > p_.limits.component) over = std::max(over, bytes - p_.limits.component);
     return over;
 }
 

@@ -12,13 +12,36 @@
 
 namespace cudaenc::j2k {
 
-// What a frame's search begins with. boxes: bytes of the packet before the codestream; less: by how much its budgets
-// are smaller than what they are asked to be. Throws Error(CUDAENC_ERR_INVALID) where not even a frame without a
-// codeword fits.
-RateSearch make_search(const Params &params, const Geometry &geometry, uint64_t main_header, uint64_t boxes,
-                       uint64_t less);
-// Bytes of the codestream that are in no packet; of a limited tile-part.
-uint64_t bytes_outside_packets(const Params &params, const Geometry &geometry, uint64_t main_header);
+// What frames may take, and what they take with nothing coded, in bytes: the same for all frames of a session. boxes: of
+// a packet, before the codestream. Throws Error(CUDAENC_ERR_INVALID) where not even a frame without a codeword fits, at
+// once or, with its boxes, in begin().
+class RateBudget {
+  public:
+    RateBudget(const Params &params, const Geometry &geometry, uint64_t main_header);
+
+    // What a frame's search begins with. less: by how much its budgets are smaller than what they are asked to be.
+    RateSearch begin(uint64_t boxes, uint64_t less) const;
+    // Of the codestream, 0: no limit.
+    uint64_t codestream(uint64_t boxes) const { return up_to(p_.layers - 1, boxes); }
+    // By how much a codestream is over its budget; 0: it is not. tile_parts: bytes of the limited ones.
+    uint64_t over(uint64_t boxes, uint64_t codestream, std::span<const uint64_t, kLimitedTileParts> tile_parts) const;
+
+    int groups() const { return p_.limits.component ? kRateGroups : 1; }
+    // Of the search. Nothing needs to be measured where there is no limit at all.
+    int rounds() const { return p_.rate.target() || p_.limits.frame || p_.limits.component ? kRateRounds : 1; }
+    // See take_measure().
+    uint64_t outside_packets() const { return outside_; }
+    uint64_t tile_part_header() const { return tile_part_header_; }
+
+  private:
+    uint64_t up_to(int layer, uint64_t boxes) const;
+
+    const Params &p_;
+    const uint64_t tile_part_header_, outside_, empty_;
+    const uint64_t first_guess_;  // of a frame with nothing coded, to begin with
+    const uint32_t floor_;
+};
+
 // Whether a frame's thresholds ask for what tier-1 did not code since it stopped early: then it is coded again, with a
 // lower stop.
 inline bool stopped_too_early(const RateStop &stop) { return stop.slope && stop.threshold < stop.slope; }
@@ -29,11 +52,6 @@ inline uint32_t next_stop(const RateStop &stop) {
 inline uint32_t lower_stop(uint32_t stop) { return stop > 2 * kSlopeOctave ? stop - 2 * kSlopeOctave : 0; }
 // The slope to stop at, from a frame's coefficients. budget: of the codestream.
 uint32_t find_stop(ThreadPool &pool, const Geometry &geometry, const uint32_t *coefficients, uint64_t budget);
-inline int rate_groups(const Params &params) { return params.limits.component ? kRateGroups : 1; }
-
-// By how much a codestream is over its budget; 0: it is not. tile_parts: bytes of the limited ones.
-uint64_t bytes_over(const Params &params, uint64_t boxes, uint64_t codestream,
-                    std::span<const uint64_t, kLimitedTileParts> tile_parts);
 
 class CutTable {
   public:

@@ -65,6 +65,7 @@ class DeviceEncoder : public DevicePipeline {
           p_(params),
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
+          budget_(p_, g_, header_.bytes.size()),
           setup_(device_) {
         if (g_.contributions.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
             throw Error(
@@ -79,7 +80,6 @@ class DeviceEncoder : public DevicePipeline {
         tile_parts_ = upload_table(device_, setup_, g_.tile_parts);
         for (int i = 0; i < slots; i++) add_slot(make_slot());
         device_->synchronize(static_cast<Device::Stream>(setup_));
-        if (cuttable()) make_search(p_, g_, header_.bytes.size(), 0, 0);  // refuses what is too small for any frame
     }
     ~DeviceEncoder() override { drain(); }
 
@@ -107,7 +107,7 @@ class DeviceEncoder : public DevicePipeline {
             make(s.tails, s.pass_ends.count());
             make(s.gains, s.pass_ends.count());
             make(s.slopes, s.pass_ends.count());
-            make(s.above, static_cast<size_t>(rate_groups(p_)) * kSlopes);
+            make(s.above, static_cast<size_t>(budget_.groups()) * kSlopes);
             make(s.device_search, 1);
             make(s.levels, kLevels);
             make(s.done_looks, 1);
@@ -157,7 +157,7 @@ class DeviceEncoder : public DevicePipeline {
         Slot &s = static_cast<Slot &>(slot);
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
         s.box_bytes = make_boxes(s, 0).size();
-        if (cuttable()) *s.search.data() = make_search(p_, g_, header_.bytes.size(), s.box_bytes, 0);
+        if (cuttable()) *s.search.data() = budget_.begin(s.box_bytes, 0);
         if (stops()) s.search.data()->stop.slope = s.next_stop;
     }
 
@@ -421,7 +421,7 @@ class DeviceEncoder : public DevicePipeline {
         rate.done_packets = s.done_packets.data();
         rate.block_count = block_count();
         rate.layers = layers();
-        rate.groups = static_cast<uint32_t>(rate_groups(p_));
+        rate.groups = static_cast<uint32_t>(budget_.groups());
         rate.style = p_.style;
         rate.max_passes = g_.max_passes;
         return rate;
@@ -437,15 +437,14 @@ class DeviceEncoder : public DevicePipeline {
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch, whose first ones there are.
     void cut_blocks(Slot &s) {
         const Tier2Buffers t2 = tier2(s);
-        MeasureParams measure{rate(s), t2, bytes_outside_packets(p_, g_, header_.bytes.size()),
-                              tile_part_overhead(g_.tile_parts.front(), p_.plt), 0};
-        for (uint32_t round = 0;; round++) {
-            const bool last = round == kRateRounds - 1;
+        MeasureParams measure{rate(s), t2, budget_.outside_packets(), budget_.tile_part_header(), 0};
+        for (int round = 0;; round++) {
+            const bool last = round == budget_.rounds() - 1;
             device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads,
                             CutParams{rate(s), last});
             if (last) return;
             write_tag_trees(s, t2);
-            measure.last = round == kRateRounds - 2;
+            measure.last = round == budget_.rounds() - 2;
             device_->launch(s.stream, {packet_count()}, kMeasureThreads, measure);
         }
     }
@@ -500,7 +499,7 @@ class DeviceEncoder : public DevicePipeline {
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
         while (stops() && stopped_too_early(*s.stop.data())) {
-            *s.search.data() = make_search(p_, g_, header_.bytes.size(), s.box_bytes, 0);
+            *s.search.data() = budget_.begin(s.box_bytes, 0);
             s.search.data()->stop.slope = lower_stop(s.stop.data()->slope);
             upload_search(s);
             code_from_coefficients(s);
@@ -509,10 +508,10 @@ class DeviceEncoder : public DevicePipeline {
         // Rare: headers grew more than the search allowed for. Cuts go up only, so that what ended a codeword stays.
         for (uint64_t less = 0; cuttable();) {
             const CodestreamResult &made = *s.result.data();
-            const uint64_t over = bytes_over(p_, s.box_bytes, made.bytes, made.tile_parts);
+            const uint64_t over = budget_.over(s.box_bytes, made.bytes, made.tile_parts);
             if (!over) break;
             less += 2 * over;
-            *s.search.data() = make_search(p_, g_, header_.bytes.size(), s.box_bytes, less);
+            *s.search.data() = budget_.begin(s.box_bytes, less);
             upload_search(s);
             device_->launch(s.stream, {1}, 32, SearchParams{rate(s)});
             cut_blocks(s);
@@ -544,6 +543,7 @@ class DeviceEncoder : public DevicePipeline {
     const Params p_;
     const Geometry g_;
     const MainHeader header_;
+    const RateBudget budget_;
     Stream setup_;
     DeviceArray<TileComponent> tile_components_;
     DeviceArray<CodeBlock> blocks_;
