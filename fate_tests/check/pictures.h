@@ -9,6 +9,7 @@
 
 #include "../../common/cudaenc.h"
 #include "../../common/error.h"
+#include "../../common/j2k/geometry.h"
 #include "../../common/j2k/params.h"
 #include "testing.h"
 
@@ -174,6 +175,12 @@ inline CudaencFormat random_format(Random &random, int longest) {
     return format;
 }
 
+// Packets of a picture. The emulator codes some thousands a second; tests draw no more than that takes a few.
+constexpr size_t kMostPackets = 12000;
+inline size_t count_packets(const CudaencFormat &format, const CudaencJ2kOptions &options) {
+    return j2k::make_geometry(j2k::make_params(format, options)).packets.size();
+}
+
 // Options at random, all of them allowed. `text` keeps what they point to.
 inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &format, std::string &text) {
     CudaencJ2kOptions o;
@@ -199,6 +206,11 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
         for (int i = random.between(1, std::min(4, o.levels + 1)); i > 0; i--)
             text += (text.empty() ? "" : ",") + std::to_string(1 << random.between(1, 8)) + "x" +
                     std::to_string(1 << random.between(1, 8));
+    o.precincts = text.c_str();
+    if (const size_t packets = count_packets(format, o); packets > kMostPackets) {
+        o.layers = std::max(1, static_cast<int>(static_cast<size_t>(o.layers) * kMostPackets / packets));
+        if (count_packets(format, o) > kMostPackets) text.clear();
+    }
     if (o.prog < CUDAENC_J2K_PCRL)
         o.tile_parts = random.between(0, 3) & ~(o.prog == CUDAENC_J2K_RPCL ? CUDAENC_J2K_TILE_PART_COMPONENT : 0);
     else if (o.prog == CUDAENC_J2K_CPRL)
