@@ -175,11 +175,17 @@ inline CudaencFormat random_format(Random &random, int longest) {
     return format;
 }
 
-// Packets of a picture. The emulator codes some thousands a second; tests draw no more than that takes a few.
-constexpr size_t kMostPackets = 12000;
-inline size_t count_packets(const CudaencFormat &format, const CudaencJ2kOptions &options) {
-    return j2k::make_geometry(j2k::make_params(format, options)).packets.size();
-}
+// What the emulator takes long for: thousands of packets, or of small code-blocks that have the threads of large ones.
+struct Work {
+    static constexpr size_t kMostPackets = 12000, kMostWarps = 8000;  // some seconds
+    size_t packets, warps;
+    Work(const CudaencFormat &format, const CudaencJ2kOptions &options) {
+        const j2k::Geometry geometry = j2k::make_geometry(j2k::make_params(format, options));
+        packets = geometry.packets.size();
+        warps = geometry.blocks.size() *
+                static_cast<size_t>(std::max(options.cblk_width / 32, 1) * std::max(options.cblk_height / 32, 1));
+    }
+};
 
 // Options at random, all of them allowed. `text` keeps what they point to.
 inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &format, std::string &text) {
@@ -207,10 +213,12 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
             text += (text.empty() ? "" : ",") + std::to_string(1 << random.between(1, 8)) + "x" +
                     std::to_string(1 << random.between(1, 8));
     o.precincts = text.c_str();
-    if (const size_t packets = count_packets(format, o); packets > kMostPackets) {
-        o.layers = std::max(1, static_cast<int>(static_cast<size_t>(o.layers) * kMostPackets / packets));
-        if (count_packets(format, o) > kMostPackets) text.clear();
+    if (const size_t packets = Work(format, o).packets; packets > Work::kMostPackets) {
+        o.layers = std::max(1, static_cast<int>(static_cast<size_t>(o.layers) * Work::kMostPackets / packets));
+        if (Work(format, o).packets > Work::kMostPackets) text.clear();
     }
+    if (Work(format, o).warps > Work::kMostWarps)
+        o.cblk_width = std::min(o.cblk_width, 32), o.cblk_height = std::min(o.cblk_height, 32);
     if (o.prog < CUDAENC_J2K_PCRL)
         o.tile_parts = random.between(0, 3) & ~(o.prog == CUDAENC_J2K_RPCL ? CUDAENC_J2K_TILE_PART_COMPONENT : 0);
     else if (o.prog == CUDAENC_J2K_CPRL)

@@ -735,10 +735,7 @@ START_TEST(pictures_are_alike_on_device_and_cpu) {
         std::string text;
         CudaencConfig config = make_config(format, "cpu", &log);
         config.j2k = random_options(random, format, text);
-        // The emulator takes long where many small blocks have the threads of large ones.
-        const size_t warps =
-            static_cast<size_t>(std::max(config.j2k.cblk_width / 32, 1) * std::max(config.j2k.cblk_height / 32, 1));
-        if (make_geometry(make_params(format, config.j2k)).blocks.size() * warps > 1500) continue;
+        if (Work(format, config.j2k).warps > 1500) continue;
         done++;
         Picture picture = make_picture(random, format);
         picture.upside_down = random.one_in(3);
@@ -767,9 +764,7 @@ START_TEST(early_stops_are_alike) {
         config.j2k.quality = -1;
         config.j2k.rate_control = random.of(kEarlyStops);
         config.j2k.frame_bytes = random.between(3000, 30000);
-        const size_t warps =
-            static_cast<size_t>(std::max(config.j2k.cblk_width / 32, 1) * std::max(config.j2k.cblk_height / 32, 1));
-        if (make_geometry(make_params(format, config.j2k)).blocks.size() * warps > 1000) continue;
+        if (Work(format, config.j2k).warps > 1000) continue;
         CudaencSession *session;
         if (cudaenc_open(&session, &config) != CUDAENC_OK) continue;  // no frame is that small
         cudaenc_close(session);

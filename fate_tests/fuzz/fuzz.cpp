@@ -69,7 +69,10 @@ START_TEST(device_gives_the_cpus_bytes) {
         cudaenc_close(session);
         // What is allowed after all may be larger than a round has time for.
         if (int64_t{round.config.format.width} * round.config.format.height > 200 * 200) return;
-        if (!round.jpeg && count_packets(round.config.format, round.config.j2k) > kMostPackets) return;
+        if (!round.jpeg) {
+            const Work work(round.config.format, round.config.j2k);
+            if (work.packets > Work::kMostPackets || work.warps > Work::kMostWarps) return;
+        }
     }
     Picture picture = make_picture(round.random, round.config.format);
     fill(round.random, picture, static_cast<Content>(round.random.below(static_cast<uint32_t>(Content::kinds))));
