@@ -103,8 +103,8 @@ std::string excess(const Level &level, const Profile &profile, const PictureForm
         return format_string("%lld bits/s, at most %lld", static_cast<long long>(bits),
                              static_cast<long long>(most_rate));
     const int64_t most_buffer = int64_t{level.buffer_size} * profile.br_factor;
-    if (rate.buffer_size > most_buffer)
-        return format_string("a buffer of %lld bits, at most %lld", static_cast<long long>(rate.buffer_size),
+    if (const int64_t buffer = std::max(rate.buffer_size, rate.hrd_size); buffer > most_buffer)
+        return format_string("a buffer of %lld bits, at most %lld", static_cast<long long>(buffer),
                              static_cast<long long>(most_buffer));
     return "";
 }
@@ -198,7 +198,8 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
         r.max_rate = hrd_rate(r.max_rate);
         r.bit_rate = std::min(r.bit_rate, r.max_rate);
         // Clocks of 90 kHz tell how full the buffer is: what that leaves out stays free.
-        r.buffer_size = (90000 * hrd_size(r.buffer_size) / r.max_rate - 1) * r.max_rate / 90000;
+        r.hrd_size = hrd_size(r.buffer_size);
+        r.buffer_size = (90000 * r.hrd_size / r.max_rate - 1) * r.max_rate / 90000;
     }
     if (r.buffer_size && r.buffer_size < ceil_div(r.max_rate * r.rate_den, r.rate_num))
         refuse(format_string("buffer_size %lld is not allowed: it is at least a frame at max_rate, %lld bits",
@@ -269,7 +270,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     sets.vui.frame_rate_num = static_cast<uint32_t>(o.frame_rate_num);
     sets.vui.frame_rate_den = static_cast<uint32_t>(o.frame_rate_den);
     sets.vui.timecodes = o.timecodes;
-    if (o.hrd) sets.vui.hrd = Hrd{p.rate.max_rate, hrd_size(o.buffer_size ? o.buffer_size : o.max_rate), p.rate.cbr};
+    if (o.hrd) sets.vui.hrd = Hrd{p.rate.max_rate, p.rate.hrd_size, p.rate.cbr};
     sets.pic_init_qp = p.rate.qp + qp_bd_offset(depth);
     return p;
 }

@@ -16,6 +16,7 @@ struct RateTarget {
     int64_t bit_rate;            // 0: the QP is constant, but where a limit is met
     int64_t max_rate;            // into the buffer
     int64_t buffer_size;         // bits; 0: none
+    int64_t hrd_size;            // bits of it as HRD parameters tell them; 0: there are none
     bool cbr;                    // filled up to bit_rate
     int64_t rate_num, rate_den;  // frames/s; 0/1: unknown
     uint64_t most_first, most;   // of the first picture, and of others (MinCR); UINT64_MAX: any

@@ -377,22 +377,23 @@ START_TEST(hrd) {
     }
     for (const int cbr : {0, 1})
         for (const int64_t bit_rate : {700000, 2345678})
-            for (const int timecodes : {0, 1}) {
+            for (const int buffer : {0, 1}) {  // without buffer_size it is a second of max_rate
                 CudaencConfig config = make_h264_config(format, "cpu", &log);
                 CudaencH264Options &o = config.h264;
                 o.level = 41;
                 o.rate_control = CUDAENC_H264_BIT_RATE;
                 o.bit_rate = bit_rate;
                 o.max_rate = cbr ? 0 : 2 * bit_rate;
-                o.buffer_size = bit_rate / 5;
+                o.buffer_size = buffer ? bit_rate / 5 : 0;
                 o.frame_rate_num = 30000;
                 o.frame_rate_den = 1001;
                 o.cbr = cbr;
                 o.hrd = 1;
-                o.timecodes = timecodes;
+                o.timecodes = buffer;
                 config.async_depth = 3;
                 const auto packets = encode_all(config, frames_of(pictures));
-                const std::string what = format_string("%lld bits/s, cbr %d", static_cast<long long>(bit_rate), cbr);
+                const std::string what =
+                    format_string("%lld bits/s, buffer %d, cbr %d", static_cast<long long>(bit_rate), buffer, cbr);
                 double rate = 0, size = 0, removal = 0, arrived = 0;
                 std::vector<double> begins, ends, removals, bits;
                 for (size_t i = 0; i < packets.size(); i++) {
@@ -400,15 +401,17 @@ START_TEST(hrd) {
                     rate = static_cast<double>(p.sps.hrd_bit_rate), size = static_cast<double>(p.sps.hrd_size);
                     EXPECT(p.sps.hrd_cbr == cbr && p.sei.size() == 1, "%s: HRD", what.c_str());
                     const double wanted = static_cast<double>(cbr ? bit_rate : 2 * bit_rate);
-                    EXPECT(rate <= wanted && rate > wanted * 0.9999 && size <= static_cast<double>(o.buffer_size),
-                           "%s: %.0f bits/s", what.c_str(), rate);
+                    EXPECT(rate <= wanted && rate > wanted * 0.9999, "%s: %.0f bits/s", what.c_str(), rate);
+                    const double wanted_size = buffer ? static_cast<double>(o.buffer_size) : wanted;
+                    EXPECT(size <= wanted_size && size > wanted_size * 0.999, "%s: a buffer of %.0f bits", what.c_str(),
+                           size);
                     BitReader in(p.sei[0]);
                     EXPECT(in.u(8) == 0, "%s: buffering period first", what.c_str());
                     in.u(8);
                     EXPECT(in.ue() == 0, "%s: seq_parameter_set_id", what.c_str());
                     const double delay = in.u(p.sps.hrd_lengths[0]), offset = in.u(p.sps.hrd_lengths[0]);
                     in.u(7);  // to the next byte
-                    EXPECT(in.u(8) == 1 && in.u(8) == (timecodes ? 3u : 2u), "%s: picture timing", what.c_str());
+                    EXPECT(in.u(8) == 1 && in.u(8) == (o.timecodes ? 3u : 2u), "%s: picture timing", what.c_str());
                     EXPECT(in.u(p.sps.hrd_lengths[1]) == (i ? 2u : 0u), "%s: cpb_removal_delay", what.c_str());
                     EXPECT(delay > 0 && delay <= 90000 * size / rate && delay + offset <= 90000 * size / rate + 1,
                            "%s: a delay of %.0f", what.c_str(), delay);
