@@ -405,4 +405,20 @@ DEVICE T warp_inclusive_add(T v) {
 }
 #endif  // !CUDAENC_EMU
 
+// The sum over the thread-block's threads up to and including the own one. sums: shared, a word a warp; free again
+// after the next block_sync().
+template <class T>
+DEVICE T block_inclusive_add(T v, T *sums) {
+    const T inclusive = warp_inclusive_add(v);
+    if (lane_id() == 31) sums[warp_id()] = inclusive;
+    block_sync();
+    if (warp_id() == 0) {
+        const bool is_warp = lane_id() < block_threads() / 32;
+        const T own = is_warp ? sums[lane_id()] : T(0), before = warp_inclusive_add(own) - own;
+        if (is_warp) sums[lane_id()] = before;
+    }
+    block_sync();
+    return inclusive + sums[warp_id()];
+}
+
 }  // namespace cudaenc

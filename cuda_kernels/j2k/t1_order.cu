@@ -13,15 +13,7 @@ DEVICE void order_by_work(const uint32_t *pairs, const uint32_t *work_counts, ui
                           uint32_t *first, uint32_t *sums, const Put &put) {
     const int thread = thread_x();
     const uint32_t own = work_counts[thread];
-    const uint32_t inclusive = warp_inclusive_add(own);
-    if (lane_id() == 31) sums[warp_id()] = inclusive;
-    block_sync();
-    if (warp_id() == 0) {
-        const uint32_t sum = sums[lane_id()];
-        sums[lane_id()] = warp_inclusive_add(sum) - sum;
-    }
-    block_sync();
-    first[thread] = inclusive - own + sums[warp_id()];
+    first[thread] = block_inclusive_add<uint32_t>(own, sums) - own;
     block_sync();
     const uint32_t index = static_cast<uint32_t>(block_x()) * kWorkClasses + thread;
     if (index >= count) return;

@@ -29,15 +29,7 @@ KERNEL(kStopSlopes, j2k_t1_stop, StopParams)
     if (!budget) return;
     // Bytes from the own slope on: the highest comes first.
     const int slope = kStopSlopes - 1 - thread_x();
-    const uint32_t inclusive = warp_inclusive_add(p.table[slope]);
-    if (lane_id() == 31) sums[warp_id()] = inclusive;
-    block_sync();
-    if (warp_id() == 0) {
-        const uint32_t sum = sums[lane_id()];
-        sums[lane_id()] = warp_inclusive_add(sum) - sum;
-    }
-    block_sync();
-    const bool exceeds = inclusive + sums[warp_id()] > budget;
+    const bool exceeds = block_inclusive_add<uint32_t>(p.table[slope], sums) > budget;
     const uint32_t limit = warp_max(exceeds ? stop_limit(p.method, slope) : 0);
     if (lane_id() == 0) limits[warp_id()] = limit;
     block_sync();
