@@ -49,7 +49,7 @@ struct Slot {
     std::vector<uint32_t> tails;       // with rate control, as pass_bytes
     std::vector<int32_t> gains;
     std::optional<CutTable> cuts;
-    uint32_t next_stop = 0;  // for the slot's next frame
+    RateSearch search{};  // of the slot's last frame
     std::vector<TagNode> nodes;
     std::vector<uint8_t> icc_profile;
     CudaencFrame frame;
@@ -110,7 +110,7 @@ class J2kCpuEncoder : public CpuEncoder {
         uint32_t stop = 0;
         if (can_stop(p_.style))
             stop = p_.rate.predicts_slopes() ? find_stop(pool(), g_, s.coefficients.data(), budget_.codestream(boxes))
-                   : p_.rate.keeps_slopes()  ? s.next_stop
+                   : p_.rate.keeps_slopes()  ? next_stop(s.search.stop)
                                              : 0;
         for (;; stop = lower_stop(stop)) {
             code_blocks(s, stop);
@@ -120,7 +120,11 @@ class J2kCpuEncoder : public CpuEncoder {
                 s.cuts->find_cuts(pool(), s.coded, results(s));
             }
             begin_stage(slot, kTier2);
-            if (PooledBuffer packet = write_packet(s, boxes, stop)) return packet;
+            if (!cuttable())
+                take_all(s);
+            else if (!cut_blocks(s, boxes, stop))
+                continue;
+            return write_packet(s, boxes);
         }
     }
 
@@ -268,21 +272,21 @@ class J2kCpuEncoder : public CpuEncoder {
 
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch.
     // Returns false where tier-1 had stopped too early for them.
-    bool cut_blocks(Slot &s, uint64_t boxes, uint32_t stop, uint64_t less) {
-        RateSearch search = budget_.begin(boxes, less);
+    bool cut_blocks(Slot &s, uint64_t boxes, uint32_t stop) {
+        RateSearch &search = s.search;
+        search = budget_.begin(boxes);
         search.stop.slope = stop;
         for (int round = 0;; round++) {
             const bool last = round == budget_.rounds() - 1;
-            search_thresholds(search, s.cuts->above(), budget_.groups(), p_.layers, last);
-            cut_at(s, search, last);
-            s.next_stop = next_stop(search.stop);
+            search_thresholds(search, s.cuts->above(), budget_.groups(), p_.layers, last, LowestSlope{});
+            cut_at(s, last);
             if (last) return !stopped_too_early(search.stop);
-            measure(s, search);
+            measure(s);
             take_measure(search, p_.layers, budget_.outside_packets(), budget_.tile_part_header());
         }
     }
 
-    void cut_at(Slot &s, const RateSearch &search, bool last) {
+    void cut_at(Slot &s, bool last) {
         pool().for_each(s.batches.size(), [&](size_t batch) {
             for (size_t b = batch * batch_blocks_; b < std::min<size_t>(g_.blocks.size(), (batch + 1) * batch_blocks_);
                  b++) {
@@ -290,7 +294,7 @@ class J2kCpuEncoder : public CpuEncoder {
                 const uint32_t group = budget_.groups() > 1 ? g_.precinct_bands[g_.blocks[b].cell].group : 0;
                 uint8_t *codeword = s.batches[batch].data() + s.offsets[b];
                 cut_block(
-                    search, group, p_.layers, p_.style, s.coded[b].passes, s.cuts->slopes(b), &s.pass_bytes[first],
+                    s.search, group, p_.layers, p_.style, s.coded[b].passes, s.cuts->slopes(b), &s.pass_bytes[first],
                     &s.tails[first], last, [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; },
                     [&](int layer, const LayerEnd &end) {
                         s.layer_passes[layer * g_.blocks.size() + b] = end.passes;
@@ -300,7 +304,7 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
-    void measure(Slot &s, RateSearch &search) {
+    void measure(Slot &s) {
         build_tag_trees(s);
         std::vector<uint64_t> lengths(g_.packets.size());
         pool().for_each(g_.packets.size(), [&](size_t i) {
@@ -311,8 +315,8 @@ class J2kCpuEncoder : public CpuEncoder {
         });
         for (size_t i = 0; i < lengths.size(); i++) {
             const Packet &packet = g_.packets[i];
-            search.packets[packet.layer] += lengths[i];
-            if (packet.tile_part < kLimitedTileParts) search.group_packets[packet.tile_part] += lengths[i];
+            s.search.packets[packet.layer] += lengths[i];
+            if (packet.tile_part < kLimitedTileParts) s.search.group_packets[packet.tile_part] += lengths[i];
         }
     }
 
@@ -326,12 +330,7 @@ class J2kCpuEncoder : public CpuEncoder {
                       : std::vector<uint8_t>();
     }
 
-    // less: by how much budgets are made smaller than they are. Nothing where tier-1 has stopped too early.
-    PooledBuffer write_packet(Slot &s, uint64_t box_bytes, uint32_t stop, uint64_t less = 0) {
-        if (!cuttable())
-            take_all(s);
-        else if (!cut_blocks(s, box_bytes, stop, less))
-            return {};
+    PooledBuffer write_packet(Slot &s, uint64_t box_bytes) {
         build_tag_trees(s);
         const uint32_t packets = static_cast<uint32_t>(g_.packets.size());
         std::vector<std::vector<uint8_t>> headers(packets);
@@ -370,8 +369,11 @@ class J2kCpuEncoder : public CpuEncoder {
         for (size_t t = 0; t < std::min(limited.size(), g_.tile_parts.size()); t++)
             limited[t] = part_at[t + 1] - part_at[t];
         // Rare: headers grew more than the search allowed for.
-        if (const uint64_t over = budget_.over(box_bytes, codestream, limited))
-            return write_packet(s, box_bytes, stop, less + 2 * over);
+        if (const RateExcess excess = budget_.excess(box_bytes, codestream, limited.data()); excess.any()) {
+            raise_thresholds(s.search, s.cuts->above(), budget_.groups(), p_.layers, excess, LowestSlope{});
+            cut_at(s, true);
+            return write_packet(s, box_bytes);
+        }
         const std::vector<uint8_t> boxes = make_boxes(s, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
         std::copy(boxes.begin(), boxes.end(), packet->data);

@@ -93,35 +93,57 @@ CUDAENC_HD BlockPasses block_passes(const PrecinctBand &band, uint32_t number, c
     return {coded.planes, coded.passes, bytes, gains, band.weight, style, number};
 }
 
-// The convex hull of a block's cuts (PCRD-opt, T.800 J.14.3): from one to the next that is reached with the steepest
-// slope. Calls body(pass, slope, bytes more than up to the last one); slopes do not grow. bytes may be negative: a
+// The slopes of a block's cuts, by pass; 0 where there is none.
+template <class T>
+struct CutSlopes {
+    T *first;
+    size_t stride;
+    CUDAENC_HD T &operator[](int pass) const { return first[static_cast<size_t>(pass) * stride]; }
+};
+
+// The convex hull of a block's cuts (PCRD-opt, T.800 J.14.3): each with its slope from the one before, in `slopes`,
+// where they fall. Passes come one by one, and those that are less steep than the way from them on are cuts no more. A
 // codeword can be shorter with more passes.
-template <class Body>
-CUDAENC_HD void for_each_cut(const BlockPasses &b, const Body &body) {
+CUDAENC_HD void find_cuts(const BlockPasses &b, const CutSlopes<uint16_t> &slopes) {
     // What the gains of the lowest planes count, so that the sum of all fits.
-    const int lowest = max_of(b.planes - 20, 0), weight = b.weight + 2 * lowest * kSlopeOctave;
+    const int lowest = max_of(b.planes - 20, 0);
     const int dither = static_cast<int>(b.number * 0x9E3779B1u >> 27);
-    uint32_t last = kSlopes - 1, from_bytes = 0;
-    for (int from = -1; from < b.passes - 1;) {
-        int to = -1;
-        uint32_t steepest = 0;
-        int64_t gain = 0;
-        for (int pass = from + 1; pass < b.passes; pass++) {
-            const int plane = b.planes - 1 - (pass + 2) / 3 - lowest;
-            gain += plane >= 0 ? int64_t{b.gains[pass]} << 2 * plane : int64_t{b.gains[pass]} >> -2 * plane;
-            if (gain <= 0 || (!can_cut(b.style, pass) && pass < b.passes - 1)) continue;
-            const uint32_t bytes = b.bytes[pass];
-            const uint32_t slope =
-                slope_of(static_cast<uint64_t>(gain), bytes > from_bytes ? bytes - from_bytes : 0, weight + dither);
-            if (slope < steepest) continue;
-            steepest = slope;
-            to = pass;
+    const int weight = b.weight + 2 * lowest * kSlopeOctave + dither;
+    const auto gain_of = [&](int pass) {
+        const int plane = b.planes - 1 - (pass + 2) / 3 - lowest;
+        return plane >= 0 ? int64_t{b.gains[pass]} << 2 * plane : int64_t{b.gains[pass]} >> -2 * plane;
+    };
+    int top = -1;      // the last cut
+    int64_t gain = 0;  // from it on
+    for (int pass = 0; pass < b.passes; pass++) {
+        slopes[pass] = 0;
+        gain += gain_of(pass);
+        if (!can_cut(b.style, pass) && pass < b.passes - 1) continue;
+        while (gain > 0) {
+            const uint32_t bytes = b.bytes[pass], before = top < 0 ? 0 : b.bytes[top];
+            const uint32_t slope = slope_of(static_cast<uint64_t>(gain), bytes > before ? bytes - before : 0, weight);
+            if (top < 0 || slope < slopes[top]) {
+                slopes[pass] = static_cast<uint16_t>(slope);
+                top = pass;
+                gain = 0;
+                break;
+            }
+            slopes[top] = 0;
+            do gain += gain_of(top--);
+            while (top >= 0 && !slopes[top]);
         }
-        if (to < 0) return;
-        last = min_of(last, steepest);
-        body(to, last, b.bytes[to] - from_bytes);
-        from = to;
-        from_bytes = b.bytes[to];
+    }
+}
+
+// Of each cut: body(slope, bytes more than up to the one before), which may be negative.
+template <class Body>
+CUDAENC_HD void for_each_cut(const CutSlopes<const uint16_t> &slopes, int passes, const uint32_t *bytes,
+                             const Body &body) {
+    uint32_t before = 0;
+    for (int pass = 0; pass < passes; pass++) {
+        if (!slopes[pass]) continue;
+        body(slopes[pass], bytes[pass] - before);
+        before = bytes[pass];
     }
 }
 
@@ -192,9 +214,9 @@ CUDAENC_HD uint32_t stop_slope(const uint64_t *levels, uint32_t stride, uint64_t
 
 // ---- The search: a threshold of the slope for each layer, so that its packets and those of the layers before it fit
 // its budget. What cuts above a slope take is in a table; what headers take depends on the cuts, so it is measured for
-// some thresholds, the next ones allow for it, and so on. kRateRounds of them are enough: what headers take changes by
-// a small part of what the codewords do.
-constexpr int kRateRounds = 3;
+// thresholds that a guess gave, and the next ones allow for it. kRateRounds of them are enough: what headers take
+// changes by a small part of what the codewords do.
+constexpr int kRateRounds = 2;
 // Blocks of the tile-parts that profiles limit one by one, and all others.
 constexpr int kRateGroups = kLimitedTileParts + 1;
 
@@ -211,11 +233,17 @@ struct RateStop {
     uint32_t slope, threshold;
 };
 
+// By how many bytes a codestream and its limited tile-parts are over their budgets.
+struct RateExcess {
+    uint64_t codestream, tile_parts[kLimitedTileParts];
+    bool any() const { return codestream || tile_parts[0] || tile_parts[1] || tile_parts[2]; }
+};
+
 struct RateSearch {
     // Bytes; 0: no limit. Of the codestream up to each layer, and of the limited tile-parts.
     uint64_t budget[kMaxLayers], group_budget[kLimitedTileParts];
-    // With the thresholds: the same, headers' bits that are stuffed not counted. At first, what they may come to where
-    // nothing is coded.
+    // With the thresholds: the same, headers' bits that are stuffed not counted. At first a guess, what they come to
+    // but for codewords.
     uint64_t measured[kMaxLayers], group_measured[kLimitedTileParts];
     // Cuts with at least this slope are in the layer, those of a group only with its slope too. At first kSlopes, of
     // groups 1.
@@ -231,45 +259,57 @@ CUDAENC_HD uint64_t bytes_above(const uint32_t *above, int group, uint32_t slope
     return slope < kSlopes ? above[group * kSlopes + slope] : 0;
 }
 
-// The lowest slope from 1 on, kSlopes at most, of which bytes(slope), which falls, is at most `most`.
-template <class Bytes>
-CUDAENC_HD uint32_t lowest_slope(int64_t most, const Bytes &bytes) {
-    uint32_t low = 1, high = kSlopes;
-    while (low < high) {
-        const uint32_t middle = (low + high) / 2;
-        if (static_cast<int64_t>(bytes(middle)) <= most)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+// ... of groups that have limits of their own.
+CUDAENC_HD uint64_t bytes_above(const uint32_t *above, int groups, const uint32_t *limits, uint32_t slope) {
+    uint64_t sum = 0;
+    for (int g = 0; g < groups; g++) sum += bytes_above(above, g, max_of(slope, limits[g]));
+    return sum;
 }
+
+// The lowest slope from 1 on, kSlopes at most, of which bytes(slope), which falls, is at most `most`.
+struct LowestSlope {
+    template <class Bytes>
+    uint32_t operator()(int64_t most, const Bytes &bytes) const {
+        uint32_t low = 1, high = kSlopes;
+        while (low < high) {
+            const uint32_t middle = (low + high) / 2;
+            if (static_cast<int64_t>(bytes(middle)) <= most)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        return low;
+    }
+};
 
 // The next threshold for a budget. bytes(slope): of codewords with that slope or more; now: what the thresholds so far
 // make, `before`: those before them. Headers are taken to grow as they did from then to now, so that few rounds come
-// close. last: nothing is measured after it, so some room is left.
-template <class Bytes>
+// close. last: nothing is measured after it, so a thousandth is left, and more the further away it is. lowest_slope:
+// LowestSlope.
+template <class Bytes, class Search>
 CUDAENC_HD uint32_t next_threshold(uint64_t budget, const RateProgress &now, RateProgress &before, bool last,
-                                   const Bytes &bytes) {
+                                   const Bytes &bytes, const Search &lowest_slope) {
     const int64_t room = static_cast<int64_t>(budget) - now.all;
     // Of all bytes' growth the codewords', in 1/256: between a half and all.
     int64_t share = 256;
     const int64_t more = now.all - before.all;
-    if (before.all && more)
+    if (now.codewords && more)
         share = min_of<int64_t>(max_of<int64_t>((now.codewords - before.codewords) * 256 / more, 128), 256);
     int64_t growth = room * share / 256;
-    if (last && growth > 0) growth -= growth / 16;
-    before = now;
-    return lowest_slope(now.codewords + growth, bytes);
+    if (last) growth -= max_of<int64_t>(growth, 0) / 16 + static_cast<int64_t>(budget / 1024);
+    const uint32_t slope = lowest_slope(now.codewords + growth, bytes);
+    if (now.codewords) before = now;
+    return slope;
 }
 
-// The search's beginning. empty: what the codestream may take if nothing is coded. floor: RateSearch::floor.
-CUDAENC_HD void begin_search(RateSearch &r, int layers, uint64_t empty, uint32_t floor) {
+// The search's beginning, of the budgets that there are. empty: bytes of the codestream if nothing is coded; blocks:
+// code-blocks, of whose headers each takes two bytes, or where the budget is small a 40th of it. floor: see RateSearch.
+inline void begin_search(RateSearch &r, int layers, uint64_t empty, uint64_t blocks, uint32_t floor) {
     for (int layer = 0; layer < layers; layer++) {
-        r.measured[layer] = empty;
+        r.measured[layer] = empty + min_of(2 * blocks, r.budget[layer] / 40);
         r.threshold[layer] = kSlopes;
         r.packets[layer] = 0;
-        r.before[layer] = {0, 0};
+        r.before[layer] = {0, static_cast<int64_t>(empty)};
     }
     for (int g = 0; g < kRateGroups; g++) r.group_threshold[g] = 1;
     for (int g = 0; g < kLimitedTileParts; g++) {
@@ -279,13 +319,14 @@ CUDAENC_HD void begin_search(RateSearch &r, int layers, uint64_t empty, uint32_t
     r.floor = floor;
 }
 
-// A round: the next thresholds from what the last ones measured. groups: 1 where no tile-part is limited.
-CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int groups, int layers, bool last) {
-    // Codewords with a slope or more, where groups have limits of their own.
+// A round: the next thresholds from what the last ones measured. groups: 1 where no tile-part is limited. All lanes of
+// a warp may run it together, with a lowest_slope that waits for them: they write the same, and what has been read
+// before.
+template <class Search>
+CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int groups, int layers, bool last,
+                                  const Search &lowest_slope) {
     const auto bytes = [&](const uint32_t *limits, uint32_t slope) {
-        uint64_t sum = 0;
-        for (int g = 0; g < groups; g++) sum += bytes_above(above, g, max_of(slope, limits[g]));
-        return sum;
+        return bytes_above(above, groups, limits, slope);
     };
     uint32_t limits[kRateGroups];
     for (int g = 0; g < groups; g++) {
@@ -294,15 +335,16 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
         const auto of_group = [&](uint32_t slope) { return bytes_above(above, g, slope); };
         const RateProgress now{static_cast<int64_t>(of_group(max_of(r.threshold[layers - 1], limits[g]))),
                                static_cast<int64_t>(r.group_measured[g])};
-        limits[g] = next_threshold(r.group_budget[g], now, r.group_before[g], last, of_group);
+        limits[g] = next_threshold(r.group_budget[g], now, r.group_before[g], last, of_group, lowest_slope);
     }
     for (int layer = layers - 1; layer >= 0; layer--) {
         const uint32_t later = layer < layers - 1 ? r.threshold[layer + 1] : 1;
         if (r.budget[layer]) {
             const RateProgress now{static_cast<int64_t>(bytes(r.group_threshold, r.threshold[layer])),
                                    static_cast<int64_t>(r.measured[layer])};
-            r.threshold[layer] = next_threshold(r.budget[layer], now, r.before[layer], last,
-                                                [&](uint32_t slope) { return bytes(limits, slope); });
+            r.threshold[layer] = next_threshold(
+                r.budget[layer], now, r.before[layer], last, [&](uint32_t slope) { return bytes(limits, slope); },
+                lowest_slope);
         } else {
             r.threshold[layer] = layer < layers - 1 ? max_of(later, r.floor) + kLayerOctaves * kSlopeOctave : 1;
         }
@@ -313,9 +355,31 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
     r.stop.threshold = r.threshold[layers - 1];
 }
 
-// The passes up to the last cut whose slope is at least `threshold`; 1: all, also those that gain nothing. slopes:
-// [pass], 0 where there is no cut.
-CUDAENC_HD int passes_above(const uint16_t *slopes, int passes, uint32_t threshold) {
+// The thresholds of a frame that is to be cut again, since headers took more than the search allowed for: codewords
+// take less by that much. Cuts go up only, so what ended a codeword stays.
+template <class Search>
+CUDAENC_HD void raise_thresholds(RateSearch &r, const uint32_t *above, int groups, int layers, const RateExcess &excess,
+                                 const Search &lowest_slope) {
+    const uint32_t last = r.threshold[layers - 1];
+    uint32_t limits[kRateGroups], least = last;
+    for (int g = 0; g < groups; g++) {
+        limits[g] = r.group_threshold[g];
+        if (g == kLimitedTileParts || !excess.tile_parts[g]) continue;
+        const auto of_group = [&](uint32_t slope) { return bytes_above(above, g, slope); };
+        limits[g] =
+            lowest_slope(static_cast<int64_t>(of_group(max_of(last, limits[g])) - excess.tile_parts[g]), of_group);
+    }
+    if (excess.codestream)
+        least =
+            lowest_slope(static_cast<int64_t>(bytes_above(above, groups, r.group_threshold, last) - excess.codestream),
+                         [&](uint32_t slope) { return bytes_above(above, groups, limits, slope); });
+    for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
+    for (int layer = 0; layer < layers; layer++) r.threshold[layer] = max_of(r.threshold[layer], least);
+    r.stop.threshold = r.threshold[layers - 1];
+}
+
+// The passes up to the last cut whose slope is at least `threshold`; 1: all, also those that gain nothing.
+CUDAENC_HD int passes_above(const CutSlopes<const uint16_t> &slopes, int passes, uint32_t threshold) {
     while (passes && threshold > 1 && (!slopes[passes - 1] || slopes[passes - 1] < threshold)) passes--;
     return passes;
 }
@@ -324,8 +388,8 @@ CUDAENC_HD int passes_above(const uint16_t *slopes, int passes, uint32_t thresho
 // byte(i, j): a byte of the MQ coder, i of its own, j of all; `last`: they are made to end where they are cut.
 template <class Byte, class Body>
 CUDAENC_HD void cut_block(const RateSearch &search, uint32_t group, int layers, uint32_t style, int passes,
-                          const uint16_t *slopes, const uint32_t *pass_bytes, const uint32_t *tails, bool last,
-                          const Byte &byte, const Body &body) {
+                          const CutSlopes<const uint16_t> &slopes, const uint32_t *pass_bytes, const uint32_t *tails,
+                          bool last, const Byte &byte, const Body &body) {
     const auto passes_of = [&](int layer) {
         return passes_above(slopes, passes, max_of(search.threshold[layer], search.group_threshold[group]));
     };

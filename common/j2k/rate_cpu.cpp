@@ -67,12 +67,12 @@ uint32_t find_stop(ThreadPool &pool, const Geometry &g, const uint32_t *coeffici
 
 RateBudget::RateBudget(const Params &params, const Geometry &g, uint64_t main_header)
     : p_(params),
+      blocks_(g.blocks.size()),
       tile_part_header_(tile_part_overhead(g.tile_parts.front(), params.plt)),
       outside_(bytes_outside_packets(params, g, main_header)),
       empty_(outside_ + g.packets.size() * packet_bytes(0, 0, params.sop, params.eph, params.plt)),
-      first_guess_(empty_ + 2 * g.blocks.size()),
       floor_(worthwhile_slope(params)) {
-    begin(0, 0);
+    begin(0);
 }
 
 // The least of all budgets that end with a layer.
@@ -83,30 +83,29 @@ uint64_t RateBudget::up_to(int layer, uint64_t boxes) const {
     return codestream && limit ? std::min(codestream, limit) : codestream | limit;
 }
 
-RateSearch RateBudget::begin(uint64_t boxes, uint64_t less) const {
-    RateSearch search{};
-    for (int layer = 0; layer < p_.layers; layer++) {
-        const uint64_t budget = up_to(layer, boxes);
-        if (budget && layer + 1 == p_.layers && budget < empty_ + less)
+RateSearch RateBudget::begin(uint64_t boxes) const {
+    const auto check = [&](uint64_t budget) {
+        if (budget && budget < empty_)
             throw Error(CUDAENC_ERR_INVALID,
                         format_string("a frame of %llu bytes is not possible: with nothing coded it takes %llu; allow "
                                       "more, or have fewer tiles, precincts, levels and layers",
                                       static_cast<unsigned long long>(budget + boxes),
                                       static_cast<unsigned long long>(empty_ + boxes)));
-        search.budget[layer] = budget > less ? budget - less : budget ? 1 : 0;
-    }
-    for (uint64_t &budget : search.group_budget) budget = p_.limits.component > less ? p_.limits.component - less : 0;
-    begin_search(search, p_.layers, first_guess_, floor_);
+    };
+    check(codestream(boxes));
+    check(p_.limits.component);
+    RateSearch search{};
+    for (int layer = 0; layer < p_.layers; layer++) search.budget[layer] = up_to(layer, boxes);
+    for (uint64_t &budget : search.group_budget) budget = p_.limits.component;
+    begin_search(search, p_.layers, empty_, blocks_, floor_);
     return search;
 }
 
-uint64_t RateBudget::over(uint64_t boxes, uint64_t codestream,
-                          std::span<const uint64_t, kLimitedTileParts> tile_parts) const {
-    const uint64_t budget = this->codestream(boxes);
-    uint64_t over = budget && codestream > budget ? codestream - budget : 0;
-    for (uint64_t bytes : tile_parts)
-        if (p_.limits.component && bytes > p_.limits.component) over = std::max(over, bytes - p_.limits.component);
-    return over;
+RateExcess RateBudget::excess(uint64_t boxes, uint64_t codestream, const uint64_t *tile_parts) const {
+    const auto over = [](uint64_t bytes, uint64_t budget) { return budget && bytes > budget ? bytes - budget : 0; };
+    RateExcess excess{over(codestream, this->codestream(boxes)), {}};
+    for (int t = 0; t < kLimitedTileParts; t++) excess.tile_parts[t] = over(tile_parts[t], p_.limits.component);
+    return excess;
 }
 
 CutTable::CutTable(const Geometry &geometry, uint32_t style, int groups)
@@ -117,28 +116,20 @@ CutTable::CutTable(const Geometry &geometry, uint32_t style, int groups)
       above_(static_cast<size_t>(groups) * kSlopes) {}
 
 void CutTable::find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, const PassResults &results) {
-    std::fill(slopes_.begin(), slopes_.end(), uint16_t{0});
     std::fill(above_.begin(), above_.end(), 0u);
+    const size_t max_passes = static_cast<size_t>(g_.max_passes);
     constexpr size_t kBatch = 256;
     pool.for_each((coded.size() + kBatch - 1) / kBatch, [&](size_t batch) {
-        for (size_t b = batch * kBatch; b < std::min(coded.size(), (batch + 1) * kBatch); b++) {
-            const size_t first = b * static_cast<size_t>(g_.max_passes);
-            for_each_cut(block_passes(g_.precinct_bands[g_.blocks[b].cell], static_cast<uint32_t>(b), coded[b],
-                                      results.bytes + first, results.gains + first, style_),
-                         [&](int pass, uint32_t slope, uint32_t) {
-                             slopes_[first + static_cast<size_t>(pass)] = static_cast<uint16_t>(slope);
-                         });
-        }
+        for (size_t b = batch * kBatch; b < std::min(coded.size(), (batch + 1) * kBatch); b++)
+            j2k::find_cuts(block_passes(g_.precinct_bands[g_.blocks[b].cell], static_cast<uint32_t>(b), coded[b],
+                                        results.bytes + b * max_passes, results.gains + b * max_passes, style_),
+                           {&slopes_[b * max_passes], 1});
     });
     for (size_t b = 0; b < coded.size(); b++) {
-        const size_t first = b * static_cast<size_t>(g_.max_passes);
-        const uint32_t group = groups_ > 1 ? g_.precinct_bands[g_.blocks[b].cell].group : 0;
-        uint32_t before = 0;
-        for (size_t pass = first; pass < first + coded[b].passes; pass++) {
-            if (!slopes_[pass]) continue;
-            above_[group * kSlopes + slopes_[pass]] += results.bytes[pass] - before;
-            before = results.bytes[pass];
-        }
+        uint32_t *above =
+            above_.data() + (groups_ > 1 ? size_t{g_.precinct_bands[g_.blocks[b].cell].group} * kSlopes : 0);
+        for_each_cut(slopes(b), coded[b].passes, results.bytes + b * max_passes,
+                     [&](uint32_t slope, uint32_t bytes) { above[slope] += bytes; });
     }
     for (int g = 0; g < groups_; g++) {
         uint32_t *above = &above_[static_cast<size_t>(g) * kSlopes];

@@ -12,19 +12,19 @@
 
 namespace cudaenc::j2k {
 
-// What frames may take, and what they take with nothing coded, in bytes: the same for all frames of a session. boxes: of
-// a packet, before the codestream. Throws Error(CUDAENC_ERR_INVALID) where not even a frame without a codeword fits, at
-// once or, with its boxes, in begin().
+// What frames may take, and what they take with nothing coded, in bytes: the same for all frames of a session. boxes:
+// of a packet, before the codestream. Throws Error(CUDAENC_ERR_INVALID) where not even a frame without a codeword fits,
+// at once or, with its boxes, in begin().
 class RateBudget {
   public:
     RateBudget(const Params &params, const Geometry &geometry, uint64_t main_header);
 
-    // What a frame's search begins with. less: by how much its budgets are smaller than what they are asked to be.
-    RateSearch begin(uint64_t boxes, uint64_t less) const;
+    // What a frame's search begins with.
+    RateSearch begin(uint64_t boxes) const;
     // Of the codestream, 0: no limit.
     uint64_t codestream(uint64_t boxes) const { return up_to(p_.layers - 1, boxes); }
-    // By how much a codestream is over its budget; 0: it is not. tile_parts: bytes of the limited ones.
-    uint64_t over(uint64_t boxes, uint64_t codestream, std::span<const uint64_t, kLimitedTileParts> tile_parts) const;
+    // tile_parts: bytes of the limited ones.
+    RateExcess excess(uint64_t boxes, uint64_t codestream, const uint64_t *tile_parts) const;
 
     int groups() const { return p_.limits.component ? kRateGroups : 1; }
     // Of the search. Nothing needs to be measured where there is no limit at all.
@@ -37,8 +37,7 @@ class RateBudget {
     uint64_t up_to(int layer, uint64_t boxes) const;
 
     const Params &p_;
-    const uint64_t tile_part_header_, outside_, empty_;
-    const uint64_t first_guess_;  // of a frame with nothing coded, to begin with
+    const uint64_t blocks_, tile_part_header_, outside_, empty_;
     const uint32_t floor_;
 };
 
@@ -61,8 +60,9 @@ class CutTable {
     // Of a frame's blocks, as tier-1 left them.
     void find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, const PassResults &results);
 
-    // [pass], 0 where there is no cut; see passes_above().
-    const uint16_t *slopes(size_t block) const { return &slopes_[block * static_cast<size_t>(g_.max_passes)]; }
+    CutSlopes<const uint16_t> slopes(size_t block) const {
+        return {&slopes_[block * static_cast<size_t>(g_.max_passes)], 1};
+    }
     // [group][slope]: bytes of cuts from that slope on.
     const uint32_t *above() const { return above_.data(); }
 

@@ -24,6 +24,13 @@ namespace cudaenc::j2k {
 
 namespace {
 
+// As many as the largest sub-band of a precinct has code-blocks.
+unsigned tag_tree_threads(const Geometry &g) {
+    uint32_t most = 1;
+    for (const PrecinctBand &band : g.precinct_bands) most = std::max(most, band.columns * band.rows);
+    return std::min<unsigned>((most + 31) / 32 * 32, kTagTreeThreads);
+}
+
 enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq", "rate control",
                                               "tier-2", "gather",       "download"};
@@ -40,7 +47,8 @@ struct Slot : FrameSlot {
     DeviceArray<uint8_t> layer_passes;
     DeviceArray<uint32_t> layer_bytes, added_bytes;
     DeviceArray<LayerSet> layer_sets;
-    DeviceArray<uint32_t> tails, above, done_packets;  // of rate control
+    DeviceArray<uint32_t> tails, bytes_at, above, done;  // of rate control
+    DeviceArray<uint64_t> packet_bits, packet_bytes;
     DeviceArray<int32_t> gains;
     DeviceArray<uint16_t> slopes;
     DeviceArray<RateSearch> device_search;
@@ -66,6 +74,7 @@ class DeviceEncoder : public DevicePipeline {
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
           budget_(p_, g_, header_.bytes.size()),
+          tag_tree_threads_(tag_tree_threads(g_)),
           setup_(device_) {
         if (g_.contributions.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
             throw Error(
@@ -107,12 +116,18 @@ class DeviceEncoder : public DevicePipeline {
             make(s.tails, s.pass_ends.count());
             make(s.gains, s.pass_ends.count());
             make(s.slopes, s.pass_ends.count());
-            make(s.above, static_cast<size_t>(budget_.groups()) * kSlopes);
+            make(s.bytes_at, static_cast<size_t>(budget_.groups()) * kSlopes);
+            make(s.above, s.bytes_at.count());
+            make(s.packet_bits, packets);
+            make(s.packet_bytes, packets);
             make(s.device_search, 1);
             make(s.levels, kLevels);
             make(s.done_looks, 1);
-            make(s.done_packets, 1);
-            device_->fill(s.stream, s.done_packets.data(), 0, s.done_packets.bytes());
+            make(s.done, 1);
+            clear(s, s.bytes_at);
+            clear(s, s.packet_bits);
+            clear(s, s.packet_bytes);
+            clear(s, s.done);
         }
         if (p_.rate.early_stop() != EarlyStop::kNone) {
             s.mq_stream = std::make_unique<Stream>(device_);
@@ -157,7 +172,7 @@ class DeviceEncoder : public DevicePipeline {
         Slot &s = static_cast<Slot &>(slot);
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
         s.box_bytes = make_boxes(s, 0).size();
-        if (cuttable()) *s.search.data() = budget_.begin(s.box_bytes, 0);
+        if (cuttable()) *s.search.data() = budget_.begin(s.box_bytes);
         if (stops()) s.search.data()->stop.slope = s.next_stop;
     }
 
@@ -210,8 +225,12 @@ class DeviceEncoder : public DevicePipeline {
         mark(s, kRate);
         if (cuttable()) {
             find_cuts(s);
-            cut_blocks(s);
+            search_cuts(s);
         }
+        write_frame(s);
+    }
+
+    void write_frame(Slot &s) {
         mark(s, kTier2);
         assemble_packets(s);
         mark(s, kGather);
@@ -414,11 +433,14 @@ class DeviceEncoder : public DevicePipeline {
         rate.gains = s.gains.data();
         rate.slots = s.slots.data();
         rate.slopes = s.slopes.data();
+        rate.bytes_at = s.bytes_at.data();
         rate.above = s.above.data();
         rate.search = s.device_search.data();
         rate.layer_passes = s.layer_passes.data();
         rate.layer_bytes = s.layer_bytes.data();
-        rate.done_packets = s.done_packets.data();
+        rate.packet_bits = s.packet_bits.data();
+        rate.packet_bytes = s.packet_bytes.data();
+        rate.done = s.done.data();
         rate.block_count = block_count();
         rate.layers = layers();
         rate.groups = static_cast<uint32_t>(budget_.groups());
@@ -428,38 +450,34 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     void find_cuts(Slot &s) {
-        device_->fill(s.stream, s.slopes.data(), 0, s.slopes.bytes());
-        device_->fill(s.stream, s.above.data(), 0, s.above.bytes());
         device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate(s)});
         device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s)});
     }
 
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch, whose first ones there are.
-    void cut_blocks(Slot &s) {
-        const Tier2Buffers t2 = tier2(s);
-        MeasureParams measure{rate(s), t2, budget_.outside_packets(), budget_.tile_part_header(), 0};
+    void search_cuts(Slot &s) {
+        MeasureParams measure{rate(s), tier2(s), budget_.outside_packets(), budget_.tile_part_header(), 0};
         for (int round = 0;; round++) {
             const bool last = round == budget_.rounds() - 1;
-            device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads,
-                            CutParams{rate(s), last});
+            cut_at(s, last);
             if (last) return;
-            write_tag_trees(s, t2);
             measure.last = round == budget_.rounds() - 2;
-            device_->launch(s.stream, {packet_count()}, kMeasureThreads, measure);
+            device_->launch(s.stream, {blocks_for(contribution_count(), kMeasureThreads)}, kMeasureThreads, measure);
         }
     }
 
-    void write_tag_trees(Slot &s, const Tier2Buffers &t2) {
-        device_->launch(s.stream, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
-        device_->launch(s.stream, {blocks_for(contribution_count(), kTier2Threads)}, kTier2Threads,
-                        HeaderBitsParams{t2});
+    void cut_at(Slot &s, bool last) {
+        device_->launch(s.stream, {static_cast<unsigned>(g_.precinct_bands.size())}, tag_tree_threads_,
+                        CutParams{rate(s), tier2(s), last});
     }
 
     void assemble_packets(Slot &s) {
         const Tier2Buffers t2 = tier2(s);
         const unsigned by_contribution = blocks_for(contribution_count(), kTier2Threads);
         device_->fill(s.stream, s.raw.data(), 0, s.raw.bytes());
-        write_tag_trees(s, t2);
+        if (!cuttable())  // else they are there
+            device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, TagTreesParams{t2});
+        device_->launch(s.stream, {by_contribution}, kTier2Threads, HeaderBitsParams{t2});
         sum(s, s.added_bytes.data(), s.bytes_before, contribution_count());
         sum(s, s.header_bits.data(), s.header_bits_before, contribution_count());
         device_->launch(s.stream, {by_contribution}, kTier2Threads, WriteBitsParams{t2});
@@ -499,25 +517,21 @@ class DeviceEncoder : public DevicePipeline {
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
         while (stops() && stopped_too_early(*s.stop.data())) {
-            *s.search.data() = budget_.begin(s.box_bytes, 0);
+            *s.search.data() = budget_.begin(s.box_bytes);
             s.search.data()->stop.slope = lower_stop(s.stop.data()->slope);
             upload_search(s);
             code_from_coefficients(s);
-            device_->synchronize(static_cast<Device::Stream>(s.stream));
+            finish_again(s);
         }
-        // Rare: headers grew more than the search allowed for. Cuts go up only, so that what ended a codeword stays.
-        for (uint64_t less = 0; cuttable();) {
+        // Rare: headers grew more than the search allowed for.
+        while (cuttable()) {
             const CodestreamResult &made = *s.result.data();
-            const uint64_t over = budget_.over(s.box_bytes, made.bytes, made.tile_parts);
-            if (!over) break;
-            less += 2 * over;
-            *s.search.data() = budget_.begin(s.box_bytes, less);
-            upload_search(s);
-            device_->launch(s.stream, {1}, 32, SearchParams{rate(s)});
-            cut_blocks(s);
-            assemble_packets(s);
-            write_codestream(s);
-            device_->synchronize(static_cast<Device::Stream>(s.stream));
+            const RateExcess excess = budget_.excess(s.box_bytes, made.bytes, made.tile_parts);
+            if (!excess.any()) break;
+            device_->launch(s.stream, {1}, 32, RaiseParams{rate(s), excess});
+            cut_at(s, true);
+            write_frame(s);
+            finish_again(s);
         }
         if (stops() && p_.rate.keeps_slopes()) s.next_stop = next_stop(*s.stop.data());
         const uint64_t bytes = s.result.data()->bytes;
@@ -532,6 +546,17 @@ class DeviceEncoder : public DevicePipeline {
         return packet;
     }
 
+    // Waits for a frame that is coded again. The stage from which on it is has the time that was lost.
+    void finish_again(Slot &s) {
+        mark(s, kDownload);
+        device_->synchronize(static_cast<Device::Stream>(s.stream));
+    }
+
+    template <class T>
+    void clear(Slot &s, DeviceArray<T> &array) const {
+        device_->fill(s.stream, array.data(), 0, array.bytes());
+    }
+
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
     uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
     uint32_t contribution_count() const { return static_cast<uint32_t>(g_.contributions.size()); }
@@ -544,6 +569,7 @@ class DeviceEncoder : public DevicePipeline {
     const Geometry g_;
     const MainHeader header_;
     const RateBudget budget_;
+    const unsigned tag_tree_threads_;
     Stream setup_;
     DeviceArray<TileComponent> tile_components_;
     DeviceArray<CodeBlock> blocks_;

@@ -2,12 +2,18 @@
 // LGPL-2.1-or-later
 #include "../device.cuh"
 #include "rate_params.h"
+#include "t2.cuh"
 
 namespace cudaenc::j2k {
 
 DEVICE uint64_t first_pass(const RateBuffers &rate, uint32_t block) {
     return static_cast<uint64_t>(block) * rate.max_passes;
 }
+template <class T>
+DEVICE CutSlopes<T> slopes_of(const RateBuffers &rate, uint32_t block) {
+    return {rate.slopes + block, rate.block_count};
+}
+DEVICE uint32_t group_of(const RateBuffers &rate, const PrecinctBand &band) { return rate.groups > 1 ? band.group : 0; }
 
 KERNEL(kRateThreads, j2k_rate_cuts, CutsParams)
 {
@@ -16,106 +22,136 @@ KERNEL(kRateThreads, j2k_rate_cuts, CutsParams)
     if (block >= rate.block_count) return;
     const uint64_t first = first_pass(rate, block);
     const PrecinctBand &band = rate.bands[rate.blocks[block].cell];
-    uint32_t *above = rate.above + (rate.groups > 1 ? band.group * kSlopes : 0);
-    for_each_cut(block_passes(band, block, {0, rate.planes[block], rate.passes[block], {}}, rate.pass_bytes + first,
-                              rate.gains + first, rate.style),
-                 [&](int pass, uint32_t slope, uint32_t bytes) {
-                     rate.slopes[first + pass] = static_cast<uint16_t>(slope);
-                     atomic_add(&above[slope], bytes);
-                 });
+    const BlockPasses passes = block_passes(band, block, {0, rate.planes[block], rate.passes[block], {}},
+                                            rate.pass_bytes + first, rate.gains + first, rate.style);
+    find_cuts(passes, slopes_of<uint16_t>(rate, block));
+    uint32_t *bytes_at = rate.bytes_at + group_of(rate, band) * kSlopes;
+    for_each_cut(slopes_of<const uint16_t>(rate, block), passes.passes, passes.bytes,
+                 [&](uint32_t slope, uint32_t bytes) { atomic_add(&bytes_at[slope], bytes); });
 }
 
+// As LowestSlope, by a warp, 32 slopes at a time. Every lane gets it.
+struct WarpLowestSlope {
+    template <class Bytes>
+    DEVICE_MEMBER uint32_t operator()(int64_t most, const Bytes &bytes) const {
+        static_assert(kSlopes == 32 * 32 * 32);
+        uint32_t low = 1;
+        // 32 parts of what is left: it lies behind those whose last slope has too many bytes.
+        for (uint32_t part = kSlopes / 32; part; part /= 32) {
+            const uint32_t last = low + part * (lane_id() + 1) - 1;
+            low += part * popcount(warp_ballot(static_cast<int64_t>(bytes(last)) > most));
+        }
+        return min_of<uint32_t>(low, kSlopes);
+    }
+};
+
+// By a warp.
 DEVICE void search(const RateBuffers &rate, bool last) {
-    search_thresholds(*rate.search, rate.above, static_cast<int>(rate.groups), static_cast<int>(rate.layers), last);
+    search_thresholds(*rate.search, rate.above, static_cast<int>(rate.groups), static_cast<int>(rate.layers), last,
+                      WarpLowestSlope{});
 }
 
 KERNEL(kAboveThreads, j2k_rate_above, AboveParams)
 {
     SHARED(uint32_t, sums, 32);
-    constexpr int kEach = kSlopes / kAboveThreads;
-    // Thread 0 has the highest slopes.
+    // A warp owns consecutive slopes, warp 0 the highest ones, and goes through them from the highest on.
+    constexpr int kOwn = kSlopes / (kAboveThreads / 32), kSteps = kOwn / 32;
+    const int highest = kSlopes - 1 - warp_id() * kOwn - lane_id();
     for (uint32_t group = 0; group < p.rate.groups; group++) {
-        uint32_t *own = p.rate.above + group * kSlopes + (kAboveThreads - 1 - thread_x()) * kEach;
-        uint32_t sum = 0;
-        for (int i = 0; i < kEach; i++) sum += own[i];
-        const uint32_t inclusive = warp_inclusive_add(sum);
-        if (lane_id() == 31) sums[warp_id()] = inclusive;
-        block_sync();
-        if (warp_id() == 0) {
-            const uint32_t warp_sum = sums[lane_id()];
-            sums[lane_id()] = warp_inclusive_add(warp_sum) - warp_sum;
-        }
-        block_sync();
-        uint32_t before = inclusive - sum + sums[warp_id()];
-        for (int i = kEach - 1; i >= 0; i--) {
-            before += own[i];
-            own[i] = before;
+        uint32_t *bytes_at = p.rate.bytes_at + group * kSlopes + highest;
+        uint32_t *above = p.rate.above + group * kSlopes + highest;
+        uint32_t own = 0;
+        for (int i = 0; i < kSteps; i++) own += bytes_at[-32 * i];
+        uint32_t before = warp_shuffle(block_inclusive_add<uint32_t>(own, sums) - own, 0);
+        for (int i = 0; i < kSteps; i++) {
+            const uint32_t sum = before + warp_inclusive_add(bytes_at[-32 * i]);
+            above[-32 * i] = sum;
+            bytes_at[-32 * i] = 0;
+            before = warp_shuffle(sum, 31);
         }
         block_sync();
     }
-    if (thread_x() == 0) search(p.rate, false);
+    if (warp_id() == 0) search(p.rate, false);
 }
 
-KERNEL(32, j2k_rate_search, SearchParams)
+KERNEL(32, j2k_rate_raise, RaiseParams)
 {
-    if (thread_x() == 0) search(p.rate, false);
+    raise_thresholds(*p.rate.search, p.rate.above, static_cast<int>(p.rate.groups), static_cast<int>(p.rate.layers),
+                     p.excess, WarpLowestSlope{});
 }
 
-KERNEL(kRateThreads, j2k_rate_cut, CutParams)
+KERNEL(kTagTreeThreads, j2k_rate_cut, CutParams)
 {
+    SHARED(uint32_t, layers, kLayerWords);
     const RateBuffers &rate = p.rate;
-    const uint32_t block = static_cast<uint32_t>(block_x()) * kRateThreads + thread_x();
-    if (block >= rate.block_count) return;
-    const uint64_t first = first_pass(rate, block);
-    const CodeBlock &b = rate.blocks[block];
-    const uint32_t group = rate.groups > 1 ? rate.bands[b.cell].group : 0;
-    uint8_t *slot = rate.slots + b.slot;
-    cut_block(
-        *rate.search, group, static_cast<int>(rate.layers), rate.style, rate.passes[block], rate.slopes + first,
-        rate.pass_bytes + first, rate.tails + first, p.last != 0,
-        [&](uint32_t i, uint32_t) -> uint8_t & { return slot[i]; },
-        [&](int layer, const LayerEnd &end) {
-            const uint64_t i = static_cast<uint64_t>(layer) * rate.block_count + block;
-            rate.layer_passes[i] = end.passes;
-            rate.layer_bytes[i] = end.bytes;
-        });
+    const PrecinctBand &band = rate.bands[block_x()];
+    const uint32_t last_block = band.first_block + band.columns * band.rows;
+    for (uint32_t block = band.first_block + thread_x(); block < last_block; block += block_threads()) {
+        const uint64_t first = first_pass(rate, block);
+        uint8_t *slot = rate.slots + rate.blocks[block].slot;
+        cut_block(
+            *rate.search, group_of(rate, band), static_cast<int>(rate.layers), rate.style, rate.passes[block],
+            slopes_of<const uint16_t>(rate, block), rate.pass_bytes + first, rate.tails + first, p.last != 0,
+            [&](uint32_t i, uint32_t) -> uint8_t & { return slot[i]; },
+            [&](int layer, const LayerEnd &end) {
+                const uint64_t i = static_cast<uint64_t>(layer) * rate.block_count + block;
+                rate.layer_passes[i] = end.passes;
+                rate.layer_bytes[i] = end.bytes;
+            });
+    }
+    block_sync();
+    build_tag_trees(p.t2, static_cast<uint32_t>(block_x()), layers);
+}
+
+// Adds to a number that lanes share or not; all lanes of the warp take part.
+DEVICE void add_to_packet(uint64_t *sums, uint32_t packet, uint32_t value, bool alike) {
+    if (!alike) {
+        if (value) atomic_add(&sums[packet], uint64_t{value});
+        return;
+    }
+    const uint64_t sum = warp_inclusive_add(uint64_t{value});
+    if (lane_id() == 31) atomic_add(&sums[packet], sum);
 }
 
 KERNEL(kMeasureThreads, j2k_rate_measure, MeasureParams)
 {
-    SHARED(uint64_t, sums, 2 * kMeasureThreads / 32);
     SHARED(uint32_t, is_last, 1);
+    const Tier2Buffers &t2 = p.t2;
     RateSearch &measured = *p.rate.search;
-    const Packet &packet = p.t2.packets[block_x()];
-    uint64_t bits = 0, bytes = 0;
-    for (uint32_t i = packet.first_contribution + thread_x();
-         i < packet.first_contribution + packet.last_block - packet.first_block; i += kMeasureThreads) {
-        bits += p.t2.header_bits[i];
-        bytes += p.t2.bytes[i];
+    const uint32_t i = static_cast<uint32_t>(block_x()) * kMeasureThreads + thread_x();
+    const uint32_t packet = t2.contributions[min_of(i, t2.contribution_count - 1)];
+    uint32_t bits = 0, bytes = 0;
+    if (i < t2.contribution_count) {
+        const Contribution c = contribution(t2, i);
+        bits = header_bits(t2, c);
+        bytes = added_bytes(t2, c);
     }
-    bits = warp_inclusive_add(bits);
-    bytes = warp_inclusive_add(bytes);
-    if (lane_id() == 31) {
-        sums[2 * warp_id()] = bits;
-        sums[2 * warp_id() + 1] = bytes;
-    }
-    block_sync();
-    if (thread_x() == 0) {
-        for (int warp = 1; warp < kMeasureThreads / 32; warp++) {
-            sums[0] += sums[2 * warp];
-            sums[1] += sums[2 * warp + 1];
-        }
-        const uint64_t all = packet_bytes(sums[0], sums[1], p.t2.sop, p.t2.eph, p.t2.plt_bytes != nullptr);
-        atomic_add(&measured.packets[packet.layer], all);
-        if (packet.tile_part < kLimitedTileParts) atomic_add(&measured.group_packets[packet.tile_part], all);
-        thread_fence();
-        is_last[0] = atomic_add(p.rate.done_packets, 1u) + 1 == static_cast<uint32_t>(grid_x());
-    }
-    block_sync();
-    if (!is_last[0] || thread_x()) return;
+    const bool alike = warp_all(packet == warp_shuffle(packet, 0));
+    add_to_packet(p.rate.packet_bits, packet, bits, alike);
+    add_to_packet(p.rate.packet_bytes, packet, bytes, alike);
     thread_fence();
-    *p.rate.done_packets = 0;
-    take_measure(measured, static_cast<int>(p.rate.layers), p.fixed, p.group_fixed);
+    block_sync();
+    if (thread_x() == 0) is_last[0] = atomic_add(p.rate.done, 1u) + 1 == static_cast<uint32_t>(grid_x());
+    block_sync();
+    if (!is_last[0]) return;
+    thread_fence();
+    for (uint32_t k = thread_x(); k < t2.packet_count; k += kMeasureThreads) {
+        const Packet &of = t2.packets[k];
+        const uint64_t all =
+            packet_bytes(p.rate.packet_bits[k], p.rate.packet_bytes[k], t2.sop, t2.eph, t2.plt_bytes != nullptr);
+        atomic_add(&measured.packets[of.layer], all);
+        if (of.tile_part < kLimitedTileParts) atomic_add(&measured.group_packets[of.tile_part], all);
+        p.rate.packet_bits[k] = p.rate.packet_bytes[k] = 0;
+    }
+    thread_fence();
+    block_sync();
+    if (warp_id()) return;
+    thread_fence();
+    if (lane_id() == 0) {
+        *p.rate.done = 0;
+        take_measure(measured, static_cast<int>(p.rate.layers), p.fixed, p.group_fixed);
+    }
+    warp_sync();
     search(p.rate, p.last != 0);
 }
 

@@ -16,18 +16,22 @@ struct RateBuffers {
     const uint32_t *tails;           // what then ends it: CodewordEnd
     const int32_t *gains;            // what the pass takes off the squared error
     uint8_t *slots;                  // codewords
-    uint16_t *slopes;                // [block * max_passes + pass]: 0 where there is no cut
-    uint32_t *above;                 // [group][slope]: bytes of cuts with the slope; then from that slope on
+    uint16_t *slopes;                // [pass * blocks + block]: see CutSlopes
+    uint32_t *bytes_at;              // [group][slope]: of cuts with the slope; zero before, and after
+    uint32_t *above;                 // [group][slope]: of cuts from that slope on
     RateSearch *search;
-    uint8_t *layer_passes;   // [layer * blocks + block]: see BlockLayers
-    uint32_t *layer_bytes;   // [layer * blocks + block]
-    uint32_t *done_packets;  // of MeasureParams; zero before, and after
+    uint8_t *layer_passes;  // [layer * blocks + block]: see BlockLayers
+    uint32_t *layer_bytes;  // [layer * blocks + block]
+    // What packets measure: bits of headers, bytes of codewords; how many thread-blocks are done. Zero before, and
+    // after.
+    uint64_t *packet_bits, *packet_bytes;
+    uint32_t *done;
     uint32_t block_count, layers, groups;
     uint32_t style;
     int32_t max_passes;
 };
 
-// Finds the cuts of all blocks, and what they take by slope. A thread owns a block. slopes and above: zero before.
+// Finds the cuts of all blocks, and what they take by slope. A thread owns a block.
 constexpr int kRateThreads = 128;
 struct CutsParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cuts"};
@@ -39,20 +43,22 @@ struct AboveParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_above"};
     RateBuffers rate;
 };
-// Finds the first thresholds alone. Grid: 1 thread-block of one warp.
-struct SearchParams {
-    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_search"};
+// Raises the thresholds of a frame that is over its budgets. Grid: 1 thread-block of one warp.
+struct RaiseParams {
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_raise"};
     RateBuffers rate;
+    RateExcess excess;
 };
-// Cuts blocks at the thresholds. A thread owns a block. `last`: their codewords end there, too.
+// Cuts blocks at the thresholds, and builds their tag trees. `last`: their codewords end there, too. A thread-block of
+// up to kTagTreeThreads owns a precinct's sub-band. Grid: band_count.
 struct CutParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cut"};
     RateBuffers rate;
+    Tier2Buffers t2;
     uint32_t last;
 };
-// Measures packets, of which tier-2 has header_bits and bytes; the last thread-block finds the next thresholds. A
-// thread-block owns a packet. Grid: packet_count.
-constexpr int kMeasureThreads = 512;
+// Measures packets; the last thread-block finds the next thresholds. A thread owns a contribution.
+constexpr int kMeasureThreads = 256;
 struct MeasureParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_measure"};
     RateBuffers rate;

@@ -4,69 +4,22 @@
 #include "../../common/j2k/codestream.h"
 #include "../bits.cuh"
 #include "../device.cuh"
-#include "t2_params.h"
+#include "t2.cuh"
 
 namespace cudaenc::j2k {
 
 DEVICE uint32_t global_thread() { return static_cast<uint32_t>(block_x()) * kTier2Threads + thread_x(); }
 DEVICE uint32_t global_warp() { return global_thread() / 32; }
 
-DEVICE BlockLayers layers_of(const Tier2Buffers &t2, uint32_t block) {
-    return {t2.layer_passes + block, t2.layer_bytes + block, t2.block_count};
-}
-
-// What a block adds to a packet.
-struct Contribution {
-    const Packet &packet;
-    uint32_t block;
-};
-DEVICE Contribution contribution(const Tier2Buffers &t2, uint32_t i) {
-    const Packet &packet = t2.packets[t2.contributions[i]];
-    return {packet, packet.first_block + (i - packet.first_contribution)};
-}
 // The first contribution behind a packet's.
 DEVICE uint32_t last_contribution(const Packet &packet) {
     return packet.first_contribution + (packet.last_block - packet.first_block);
 }
 
-// What a block writes into the header of a packet that is not empty.
-template <class Sink>
-DEVICE void put_block(Sink &sink, const Tier2Buffers &t2, const Contribution &c) {
-    const CodeBlock &block = t2.blocks[c.block];
-    const PrecinctBand &cell = t2.bands[block.cell];
-    put_block_header(sink, cell, t2.nodes + cell.nodes, block.x, block.y, layers_of(t2, c.block), c.packet.layer,
-                     empty_packets_before(t2.layer_sets, c.packet), t2.style,
-                     t2.pass_bytes + static_cast<uint64_t>(c.block) * t2.max_passes);
-}
-
-KERNEL(kTier2Threads, j2k_t2_tag_trees, TagTreesParams)
+KERNEL(kTagTreeThreads, j2k_t2_tag_trees, TagTreesParams)
 {
     SHARED(uint32_t, layers, kLayerWords);
-    if (thread_x() < kLayerWords) layers[thread_x()] = 0;
-    block_sync();
-    const PrecinctBand cell = p.t2.bands[block_x()];
-    TagNode *below = p.t2.nodes + cell.nodes;
-    for (uint32_t i = thread_x(); i < cell.columns * cell.rows; i += kTier2Threads) {
-        const uint32_t block = cell.first_block + i;
-        const BlockLayers ends = layers_of(p.t2, block);
-        const uint32_t first = ends.first(p.t2.layers);
-        below[i] = tag_leaf(first, p.t2.blocks[block].planes - p.t2.planes[block], i);
-        for (uint32_t layer = first; layer < p.t2.layers; layer++)
-            if (ends.adds(layer) && !(layers[layer / 32] >> layer % 32 & 1))
-                atomic_or(&layers[layer / 32], 1u << layer % 32);
-    }
-    block_sync();
-    if (thread_x() < kLayerWords) p.t2.layer_sets[block_x()].words[thread_x()] = layers[thread_x()];
-    for (int level = 1; level < tag_tree_levels(cell.columns, cell.rows); level++) {
-        block_sync();
-        const uint32_t below_columns = tag_tree_columns(cell.columns, level - 1),
-                       below_rows = tag_tree_columns(cell.rows, level - 1);
-        const uint32_t columns = tag_tree_columns(cell.columns, level), rows = tag_tree_columns(cell.rows, level);
-        TagNode *nodes = below + below_columns * below_rows;
-        for (uint32_t i = thread_x(); i < columns * rows; i += kTier2Threads)
-            nodes[i] = tag_parent(below, below_columns, below_rows, i % columns, i / columns);
-        below = nodes;
-    }
+    build_tag_trees(p.t2, static_cast<uint32_t>(block_x()), layers);
 }
 
 // A packet's header before stuffing: one bit that says whether anything is coded, then its blocks' bits. Headers begin
@@ -99,12 +52,8 @@ KERNEL(kTier2Threads, j2k_t2_header_bits, HeaderBitsParams)
     const uint32_t i = global_thread();
     if (i >= p.t2.contribution_count) return;
     const Contribution c = contribution(p.t2, i);
-    const uint32_t layer = c.packet.layer;
-    BitCounter counter;
-    if (has_codewords(p.t2.layer_sets, c.packet, layer)) put_block(counter, p.t2, c);
-    p.t2.header_bits[i] = counter.bits;
-    const BlockLayers ends = layers_of(p.t2, c.block);
-    p.t2.bytes[i] = ends.bytes_before(layer + 1) - ends.bytes_before(layer);
+    p.t2.header_bits[i] = header_bits(p.t2, c);
+    p.t2.bytes[i] = added_bytes(p.t2, c);
 }
 
 KERNEL(kTier2Threads, j2k_t2_write_bits, WriteBitsParams)

@@ -8,6 +8,7 @@ namespace cudaenc::j2k {
 
 constexpr int kTier2Threads = 128;
 constexpr int kStuffingThreads = 256;
+constexpr int kTagTreeThreads = 512;  // at most
 
 // The codestream is the main header, then segments: of each tile-part its header, then its packets (header and, behind
 // it, its blocks' codewords), then EOC. Segment number: of tile-part t's header, its first packet's number plus t; of a
@@ -41,7 +42,8 @@ struct Tier2Buffers {
     int32_t max_passes;
 };
 
-// Tag trees, and which layers have something. A thread-block owns a precinct's sub-band. Grid: band_count.
+// Tag trees, and which layers have something. A thread-block of up to kTagTreeThreads owns a precinct's sub-band. Grid:
+// band_count.
 struct TagTreesParams {
     static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tag_trees"};
     Tier2Buffers t2;
