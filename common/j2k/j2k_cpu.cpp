@@ -48,6 +48,7 @@ struct Slot {
     std::vector<LayerSet> layer_sets;  // [precinct's sub-band]
     std::vector<uint32_t> tails;       // with rate control, as pass_bytes
     std::vector<int32_t> gains;
+    std::vector<uint32_t> estimates;
     std::optional<CutTable> cuts;
     RateSearch search{};  // of the slot's last frame
     std::vector<TagNode> nodes;
@@ -81,6 +82,7 @@ class J2kCpuEncoder : public CpuEncoder {
             if (!cuttable()) continue;
             s.tails.resize(s.pass_bytes.size());
             s.gains.resize(s.pass_bytes.size());
+            s.estimates.resize(s.pass_bytes.size());
             s.cuts.emplace(g_, p_.style, budget_.groups());
         }
     }
@@ -112,12 +114,13 @@ class J2kCpuEncoder : public CpuEncoder {
             stop = p_.rate.predicts_slopes() ? find_stop(pool(), g_, s.coefficients.data(), budget_.codestream(boxes))
                    : p_.rate.keeps_slopes()  ? next_stop(s.search.stop)
                                              : 0;
-        for (;; stop = lower_stop(stop)) {
+        for (bool again = false;; stop = lower_stop(stop), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
+            if (can_stop(p_.style) && p_.rate.predicts_slopes()) stop = leave_passes(s, boxes, stop, again);
             if (cuttable()) {
                 stop_early(g_, p_.rate.early_stop(), budget_.codestream(boxes), results(s), s.coded);
-                s.cuts->find_cuts(pool(), s.coded, results(s));
+                s.cuts->find_cuts(pool(), s.coded, s.pass_bytes.data(), s.gains.data());
             }
             begin_stage(slot, kTier2);
             if (!cuttable())
@@ -257,9 +260,21 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
+    // Leaves out what by estimates will be cut. Returns the slope below which nothing is coded; known: that is `stop`.
+    uint32_t leave_passes(Slot &s, uint64_t boxes, uint32_t stop, bool known) {
+        s.cuts->find_cuts(pool(), s.coded, s.estimates.data(), s.gains.data());
+        RateSearch search = budget_.begin(boxes);
+        if (!known)
+            stop = std::max(stop, estimated_stop(search, s.cuts->above(), budget_.groups(), p_.layers, LowestSlope{}));
+        for (size_t b = 0; b < s.coded.size(); b++)
+            s.coded[b].passes = static_cast<uint8_t>(passes_above(s.cuts->slopes(b), s.coded[b].passes, stop));
+        return stop;
+    }
+
     bool cuttable() const { return p_.style & kCuttable; }
     PassResults results(Slot &s) const {
-        return {s.pass_bytes.data(), cuttable() ? s.tails.data() : nullptr, cuttable() ? s.gains.data() : nullptr};
+        return cuttable() ? PassResults{s.pass_bytes.data(), s.tails.data(), s.gains.data(), s.estimates.data()}
+                          : PassResults{s.pass_bytes.data()};
     }
 
     // One layer has all of the codewords.

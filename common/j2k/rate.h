@@ -181,9 +181,29 @@ CUDAENC_HD StopRule stop_rule(uint32_t slope, int weight) {
     return {slope ? weight + (11 - kLowestSlope - 6) * kSlopeOctave - static_cast<int>(slope) : kNeverStop};
 }
 
+// ---- Estimates: what passes take before the MQ coder has seen them.
+
+// A pass's decisions but signs, in two classes: of samples with a significant neighbour (clean-up), or a horizontal or
+// vertical one (significance propagation), and of the others. `ones` are the ones; of refinement one class has all.
+struct DecisionCounts {
+    uint32_t ones[2], all[2];
+};
+// What the pass takes, in 1/256 bits: its decisions by their entropy, as if a class had one context, and a bit for each
+// sign.
+CUDAENC_HD uint32_t estimated_bits(const DecisionCounts &c, bool refinement) {
+    const uint32_t bits = entropy(c.ones[0], c.all[0]) + entropy(c.ones[1], c.all[1]);
+    return refinement ? bits + bits / 16 : bits + 256 * (c.ones[0] + c.ones[1]);
+}
+// So far below the threshold that estimates give the true one may be.
+constexpr uint32_t kEstimateMargin = kSlopeOctave * 3 / 8;
+// Of a codeword that ends.
+CUDAENC_HD uint32_t estimated_bytes(uint32_t bits) { return (bits >> 11) + 1; }
+
 // Bit-planes by what a step of theirs weighs: kLevelsAPlane levels each.
 constexpr int kLevels = 512, kLevelsAPlane = 4, kLevelCodes = 2 * kSlopeOctave / kLevelsAPlane;
 constexpr int kLowestLevel = -64;  // of a weight of 1
+// Samples are counted in cells of so many columns of 32 rows, since they are alike there.
+constexpr int kLookColumns = 8;
 // Of so many blocks one is looked at, but where there are few.
 constexpr uint32_t kLookStride = 4, kLookAtAll = 1024;
 CUDAENC_HD constexpr uint32_t look_stride(uint32_t blocks) { return blocks > kLookAtAll ? kLookStride : 1; }
@@ -205,7 +225,7 @@ CUDAENC_HD uint32_t stop_slope(const uint64_t *levels, uint32_t stride, uint64_t
         sum += levels[level] / kLevelsAPlane * stride;
         if (sum / 2048 < budget) continue;
         // 3 steps^2 a byte are as much as a plane's last passes give; less by kStopMargin.
-        constexpr int kLeast = kSlopeOctave * 8 / 5 - kLowestSlope * kSlopeOctave, kStopMargin = 2 * kSlopeOctave;
+        constexpr int kLeast = kSlopeOctave * 8 / 5 - kLowestSlope * kSlopeOctave, kStopMargin = kSlopeOctave * 5 / 2;
         const int code = (level + kLowestLevel) * kLevelCodes + kLeast - kStopMargin;
         return static_cast<uint32_t>(min_of(max_of(code, 0), kSlopes - 1));
     }
@@ -353,6 +373,18 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
     }
     for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
     r.stop.threshold = r.threshold[layers - 1];
+}
+
+// From a table of estimates: the slope below which the MQ coder codes nothing, kEstimateMargin below the last layer's
+// threshold, or 0: it codes all. `r` is as it began, before and after.
+template <class Search>
+CUDAENC_HD uint32_t estimated_stop(RateSearch &r, const uint32_t *above, int groups, int layers,
+                                   const Search &lowest_slope) {
+    search_thresholds(r, above, groups, layers, false, lowest_slope);
+    const uint32_t threshold = r.threshold[layers - 1];
+    for (int layer = 0; layer < layers; layer++) r.threshold[layer] = kSlopes;
+    for (int g = 0; g < groups; g++) r.group_threshold[g] = 1;
+    return threshold > kEstimateMargin ? threshold - kEstimateMargin : 0;
 }
 
 // The thresholds of a frame that is to be cut again, since headers took more than the search allowed for: codewords

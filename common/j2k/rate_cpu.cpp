@@ -40,8 +40,8 @@ uint32_t find_stop(ThreadPool &pool, const Geometry &g, const uint32_t *coeffici
             const CodeBlock &b = g.blocks[i * stride];
             const int weight = g.precinct_bands[b.cell].weight;
             for (int y0 = 0; y0 < b.height; y0 += 32)
-                for (int x0 = 0; x0 < b.width; x0 += 32) {
-                    const int rows = std::min(b.height - y0, 32), columns = std::min(b.width - x0, 32);
+                for (int x0 = 0; x0 < b.width; x0 += kLookColumns) {
+                    const int rows = std::min(b.height - y0, 32), columns = std::min(b.width - x0, kLookColumns);
                     uint32_t found[kMaxPlanes + 1] = {};  // [bit-planes of a magnitude]
                     for (int y = y0; y < y0 + rows; y++)
                         for (int x = x0; x < x0 + columns; x++)
@@ -115,21 +115,22 @@ CutTable::CutTable(const Geometry &geometry, uint32_t style, int groups)
       slopes_(geometry.blocks.size() * static_cast<size_t>(geometry.max_passes)),
       above_(static_cast<size_t>(groups) * kSlopes) {}
 
-void CutTable::find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, const PassResults &results) {
+void CutTable::find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, const uint32_t *bytes,
+                         const int32_t *gains) {
     std::fill(above_.begin(), above_.end(), 0u);
     const size_t max_passes = static_cast<size_t>(g_.max_passes);
     constexpr size_t kBatch = 256;
     pool.for_each((coded.size() + kBatch - 1) / kBatch, [&](size_t batch) {
         for (size_t b = batch * kBatch; b < std::min(coded.size(), (batch + 1) * kBatch); b++)
             j2k::find_cuts(block_passes(g_.precinct_bands[g_.blocks[b].cell], static_cast<uint32_t>(b), coded[b],
-                                        results.bytes + b * max_passes, results.gains + b * max_passes, style_),
+                                        bytes + b * max_passes, gains + b * max_passes, style_),
                            {&slopes_[b * max_passes], 1});
     });
     for (size_t b = 0; b < coded.size(); b++) {
         uint32_t *above =
             above_.data() + (groups_ > 1 ? size_t{g_.precinct_bands[g_.blocks[b].cell].group} * kSlopes : 0);
-        for_each_cut(slopes(b), coded[b].passes, results.bytes + b * max_passes,
-                     [&](uint32_t slope, uint32_t bytes) { above[slope] += bytes; });
+        for_each_cut(slopes(b), coded[b].passes, bytes + b * max_passes,
+                     [&](uint32_t slope, uint32_t more) { above[slope] += more; });
     }
     for (int g = 0; g < groups_; g++) {
         uint32_t *above = &above_[static_cast<size_t>(g) * kSlopes];

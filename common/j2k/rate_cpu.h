@@ -57,8 +57,8 @@ class CutTable {
     // groups: see search_thresholds().
     CutTable(const Geometry &geometry, uint32_t style, int groups);
 
-    // Of a frame's blocks, as tier-1 left them.
-    void find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, const PassResults &results);
+    // Of a frame's blocks, as tier-1 left them. bytes, gains: [block * max_passes + pass], see PassResults.
+    void find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, const uint32_t *bytes, const int32_t *gains);
 
     CutSlopes<const uint16_t> slopes(size_t block) const {
         return {&slopes_[block * static_cast<size_t>(g_.max_passes)], 1};

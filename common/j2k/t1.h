@@ -95,9 +95,11 @@ class BlockCoder {
           flags_(flags),
           sink_(sink) {}
 
-    // For code(): gains[pass] becomes what each pass takes off the squared error, see rate.h.
-    CUDAENC_HD void measure_gains(int32_t *gains, bool reversible) {
+    // For code(): gains[pass] becomes what each pass takes off the squared error, estimates[pass] what all up to it
+    // take, in bytes, without a style; see rate.h.
+    CUDAENC_HD void measure(int32_t *gains, uint32_t *estimates, bool reversible) {
         gains_ = gains;
+        estimates_ = estimates;
         reversible_ = reversible;
     }
 
@@ -113,6 +115,7 @@ class BlockCoder {
             plane_ = planes - 1 - (pass + 2) / 3;
             raw_ = is_raw(style_, pass);
             gain_ = 0;
+            decisions_ = {};
             if (pass == without_last && lossy && !worth_coding(count_last_passes()))
                 return {0, static_cast<uint8_t>(pass ? planes : 0), static_cast<uint8_t>(pass), {}};
             if (pass_kind(pass) == kSignificancePropagation)
@@ -121,7 +124,11 @@ class BlockCoder {
                 magnitude_refinement();
             else
                 clean_up();
-            if (gains_) gains_[pass] = gain_;
+            estimated_ += estimated_bits(decisions_, pass_kind(pass) == kMagnitudeRefinement);
+            if (gains_) {
+                gains_[pass] = gain_;
+                estimates_[pass] = estimated_bytes(estimated_);
+            }
             sink_.end_pass();
         }
         return {0, static_cast<uint8_t>(planes), static_cast<uint8_t>(passes), {}};
@@ -165,9 +172,16 @@ class BlockCoder {
         f[row_ + 1] |= kSigNW;
     }
 
-    CUDAENC_HD void zero_coding(uint16_t *f, int x, int y) {
+    CUDAENC_HD void count(bool upper, uint32_t decision) {
+        decisions_.all[upper]++;
+        decisions_.ones[upper] += decision;
+    }
+
+    // near: neighbours of which one makes the sample's decision one of the upper class, see DecisionCounts.
+    CUDAENC_HD void zero_coding(uint16_t *f, int x, int y, int near) {
         const uint32_t b = bit(x, y);
         put(zero_[seen(f, y) & kNeighbours], b);
+        count(seen(f, y) & near, b);
         if (b) become_significant(x, y);
     }
 
@@ -177,7 +191,7 @@ class BlockCoder {
                 for (int y = y0; y < min_of(y0 + 4, height_); y++) {
                     uint16_t *f = flag(x, y);
                     if ((*f & kSignificant) || !(seen(f, y) & kNeighbours)) continue;
-                    zero_coding(f, x, y);
+                    zero_coding(f, x, y, kSigE | kSigW | kSigN | kSigS);
                     *f |= kVisited;
                 }
     }
@@ -190,6 +204,7 @@ class BlockCoder {
                     if ((*f & (kSignificant | kVisited)) != kSignificant) continue;
                     put(*f & kRefined ? kRefinement + 2 : kRefinement + (seen(f, y) & kNeighbours ? 1 : 0), bit(x, y));
                     *f |= kRefined;
+                    count(false, bit(x, y));
                     const int one = static_cast<int>(bit(x, y)), next = eighths(x, y);
                     gain_ += gain_of_refined(gain_rounding(plane_, reversible_), one, 1 - one, one ? next : -next);
                 }
@@ -200,17 +215,18 @@ class BlockCoder {
             for (int x = 0; x < width_; x++) {
                 int y = y0;
                 if (y0 + 4 <= height_ && quiet(x, y0)) {
-                    while (y < y0 + 4 && !bit(x, y)) y++;
+                    while (y < y0 + 4 && !bit(x, y)) count(false, bit(x, y++));
                     put(kRunLength, y < y0 + 4);
                     if (y == y0 + 4) continue;
                     put(kUniform, static_cast<uint32_t>(y - y0) >> 1);
                     put(kUniform, static_cast<uint32_t>(y - y0) & 1);
+                    count(false, 1);
                     become_significant(x, y);
                     y++;
                 }
                 for (; y < min_of(y0 + 4, height_); y++) {
                     uint16_t *f = flag(x, y);
-                    if (!(*f & (kSignificant | kVisited))) zero_coding(f, x, y);
+                    if (!(*f & (kSignificant | kVisited))) zero_coding(f, x, y, kNeighbours);
                     *f &= static_cast<uint16_t>(~kVisited);
                 }
             }
@@ -250,6 +266,9 @@ class BlockCoder {
     bool raw_ = false, reversible_ = false;
     int32_t *gains_ = nullptr;
     int32_t gain_ = 0;  // of the pass so far
+    DecisionCounts decisions_{};
+    uint32_t *estimates_ = nullptr;
+    uint32_t estimated_ = 0;  // bits of all passes so far, in 1/256
     const uint8_t *zero_;
     uint16_t *flags_;
     Sink &sink_;

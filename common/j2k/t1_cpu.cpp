@@ -134,8 +134,18 @@ uint8_t *put_raw(uint8_t *at, Word members, Word bits, Word becoming, Word negat
     return at;
 }
 
+// Adds a word's samples to the counts of a pass, in two classes.
+void count(DecisionCounts *counts, Word members, Word becoming, Word near) {
+    if (!counts) return;
+    const auto add = [](uint32_t &sum, Word word) { sum += static_cast<uint32_t>(std::popcount(word)); };
+    add(counts->all[0], members & ~near);
+    add(counts->all[1], members & near);
+    add(counts->ones[0], becoming & ~near);
+    add(counts->ones[1], becoming & near);
+}
+
 uint8_t *significance_propagation(const Words &words, const Word *bits, int orientation, uint32_t style, bool raw,
-                                  uint8_t *at) {
+                                  uint8_t *at, DecisionCounts *counts) {
     Word *significant = words.layer(kSignificant), *visited = words.layer(kVisited);
     const Word *negative = words.layer(kNegative), *valid = words.layer(kValid);
     words.scan([&](ptrdiff_t i) {
@@ -159,6 +169,7 @@ uint8_t *significance_propagation(const Words &words, const Word *bits, int orie
             return;
         }
         const Around<Word> now = when_visited(before, in_pass);
+        count(counts, members, becoming, now.w | now.e | now.n | now.s);
         at = put_significance(at, members, becoming, 0, 0, zero_coding_planes(now, orientation),
                               sign_coding_planes(now, negative[i], around(negative + i, words.row)));
     });
@@ -185,7 +196,8 @@ uint8_t *magnitude_refinement(const Words &words, const Word *bits, uint32_t sty
     return at;
 }
 
-uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint32_t style, uint8_t *at) {
+uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint32_t style, uint8_t *at,
+                  DecisionCounts *counts) {
     Word *significant = words.layer(kSignificant);
     const Word *negative = words.layer(kNegative), *valid = words.layer(kValid), *visited = words.layer(kVisited);
     words.scan([&](ptrdiff_t i) {
@@ -195,6 +207,7 @@ uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint32_
         const Around<Word> before = significant_around(words, i, style), in_pass = around_within(becoming),
                            now = when_visited(before, in_pass);
         significant[i] |= becoming;
+        count(counts, members, becoming, now.any());
         const RunLength<Word> runs = run_length(members, becoming, before, in_pass, now);
         at =
             put_significance(at, runs.members, becoming, runs.columns, runs.ended, zero_coding_planes(now, orientation),
@@ -264,53 +277,53 @@ LastPasses count_last_passes(const Words &words, const Word *bits) {
     return counts;
 }
 
-// What a pass over the plane takes off the squared error. Before a clean-up, after other passes.
-int32_t gain_of_pass(const Words &words, int kind, const Word *bits, int plane, bool reversible) {
+// Of a pass: what it takes off the squared error, and how many decisions but signs it has, of which `ones` are 1.
+struct PassWorth {
+    int32_t gain;
+    uint32_t ones, all;
+};
+// Before a clean-up, after other passes.
+PassWorth worth_of_pass(const Words &words, int kind, const Word *bits, int plane, bool reversible) {
     const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid), *visited = words.layer(kVisited);
     const int below = min_of(plane, kGainPlanes);
-    int ones = 0, zeros = 0, eighths = 0;
+    int ones = 0, all = 0, eighths = 0;
     words.scan([&](ptrdiff_t i) {
         const Word members = kind == kSignificancePropagation ? visited[i]
                              : kind == kMagnitudeRefinement   ? significant[i] & ~visited[i]
                                                               : valid[i] & ~(significant[i] | visited[i]);
         const Word one = members & bits[i], zero = kind == kMagnitudeRefinement ? members & ~bits[i] : 0;
+        all += std::popcount(members);
         if (!(one | zero)) return;
         ones += std::popcount(one);
-        zeros += std::popcount(zero);
         for (int k = 0; k < below; k++) {
             const Word next = bits[i + (k + 1) * static_cast<ptrdiff_t>(words.count)];
             eighths += (std::popcount(one & next) - std::popcount(zero & next)) * (4 >> k);
         }
     });
     const GainRounding rounding = gain_rounding(plane, reversible);
-    return kind == kMagnitudeRefinement ? gain_of_refined(rounding, ones, zeros, eighths)
-                                        : gain_of_found(rounding, ones, eighths);
+    return {kind == kMagnitudeRefinement ? gain_of_refined(rounding, ones, all - ones, eighths)
+                                         : gain_of_found(rounding, ones, eighths),
+            static_cast<uint32_t>(ones), static_cast<uint32_t>(all)};
 }
 
-// After significance propagation: whether it should not have been.
-bool stops_at_propagation(const Words &words, const Word *bits, StopRule stop, int plane, int32_t gain) {
-    const Word *visited = words.layer(kVisited);
-    uint32_t ones = 0, all = 0;
-    words.scan([&](ptrdiff_t i) {
-        all += static_cast<uint32_t>(std::popcount(visited[i]));
-        ones += static_cast<uint32_t>(std::popcount(visited[i] & bits[i]));
-    });
-    return stop.stops_at_propagation(plane, gain, ones, all);
-}
-
-// The passes that are coded; returns how many. pass_ends[i] becomes the number of pairs up to the end of pass i.
+// The passes that are coded; returns how many. results.bytes[i] becomes the number of pairs up to the end of pass i.
 CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block, int planes,
-                                uint32_t style, uint8_t *pairs, uint32_t *pass_ends, int32_t *gains, StopRule stop) {
+                                uint32_t style, uint8_t *pairs, const PassResults &results, StopRule stop) {
     slice(words, coefficients, block.stride, block.width, block.height, planes);
     uint8_t *at = pairs;
+    uint32_t bits_so_far = 0;  // estimated, in 1/256
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
     for (int pass = 0; pass < passes; pass++) {
         const Word *bits = words.layer(kNegative + 1 + (pass + 2) / 3);
         const bool raw = is_raw(style, pass);
         if (pass == without_last && block.lossy && !worth_coding(count_last_passes(words, bits))) return pass;
         const int kind = pass_kind(pass), plane = planes - 1 - (pass + 2) / 3;
+        PassWorth worth{};
+        DecisionCounts decisions{}, *counts = results.gains ? &decisions : nullptr;
         const auto measure = [&] {
-            if (gains) gains[pass] = gain_of_pass(words, kind, bits, plane, block.reversible);
+            if (!results.gains) return;
+            worth = worth_of_pass(words, kind, bits, plane, block.reversible);
+            results.gains[pass] = worth.gain;
         };
         const bool asks = stop.asks(plane);
         if (asks && (kind == kMagnitudeRefinement || !pass) &&
@@ -318,15 +331,21 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
             return pass;
         if (kind == kCleanUp) measure();
         if (kind == kSignificancePropagation)
-            at = significance_propagation(words, bits, block.orientation, style, raw, at);
+            at = significance_propagation(words, bits, block.orientation, style, raw, at, counts);
         else if (kind == kMagnitudeRefinement)
             at = magnitude_refinement(words, bits, style, raw, at);
         else
-            at = clean_up(words, bits, block.orientation, style, at);
+            at = clean_up(words, bits, block.orientation, style, at, counts);
         if (kind != kCleanUp) measure();
-        if (asks && kind == kSignificancePropagation && stops_at_propagation(words, bits, stop, plane, gains[pass]))
+        if (counts) {
+            if (kind == kMagnitudeRefinement) decisions = {{worth.ones, 0}, {worth.all, 0}};
+            bits_so_far += estimated_bits(decisions, kind == kMagnitudeRefinement);
+            results.estimates[pass] = estimated_bytes(bits_so_far);
+        }
+        if (asks && kind == kSignificancePropagation &&
+            stop.stops_at_propagation(plane, worth.gain, worth.ones, worth.all))
             return pass;
-        *pass_ends++ = static_cast<uint32_t>(at - pairs);
+        results.bytes[pass] = static_cast<uint32_t>(at - pairs);
     }
     return passes;
 }
@@ -565,7 +584,7 @@ ContextModeller::ContextModeller(size_t most_words)
 size_t ContextModeller::words(int width, int height) { return bordered_words(width, height); }
 
 CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                                  uint32_t *pass_ends, int32_t *gains, StopRule stop) {
+                                  const PassResults &results, StopRule stop) {
     coefficients += block.coefficients;
     uint32_t all = 0;
     for (int y = 0; y < block.height; y++)
@@ -575,7 +594,7 @@ CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock 
     const Words words{memory_.get(), bordered_words(block.width, block.height), words_of(block.width) + 2,
                       words_of(block.width), stripes_of(block.height)};
     std::memset(words.memory, 0, kLayers * words.count * sizeof(Word));
-    const int passes = model_passes(words, coefficients, block, planes, style, pairs, pass_ends, gains, stop);
+    const int passes = model_passes(words, coefficients, block, planes, style, pairs, results, stop);
     return {0, static_cast<uint8_t>(passes ? planes : 0), static_cast<uint8_t>(passes), {}};
 }
 
@@ -602,8 +621,8 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
             const CodeBlock &b = blocks[next];
             const PassResults passes = results.from(next * static_cast<size_t>(max_passes));
             uint8_t *pairs = lane.slot + slot_layout(b.width, b.height, b.planes, style).pairs;
-            coded[next] = modeller.model(coefficients, b, style, pairs, passes.bytes, passes.gains,
-                                         stops ? stops[next] : StopRule{kNeverStop});
+            coded[next] =
+                modeller.model(coefficients, b, style, pairs, passes, stops ? stops[next] : StopRule{kNeverStop});
             offsets[next] = 0;
             lane.block = next++;
             if (!coded[lane.block].passes) continue;

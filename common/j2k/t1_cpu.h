@@ -15,14 +15,17 @@ namespace cudaenc::j2k {
 
 // What is found out about passes, [block * max_passes + pass]. bytes: up to the end of the pass, that suffice to decode
 // it, see MqEncoder::sufficient_bytes(). With kCuttable, of the codeword if it is cut behind the pass, of which tails
-// ends it, see CodewordEnd; and gains: what the pass takes off the squared error, see rate.h.
+// ends it, see CodewordEnd; gains: what the pass takes off the squared error; and estimates: of the bytes up to the end
+// of the pass, before the MQ coder knows them, see rate.h.
 struct PassResults {
     uint32_t *bytes;
-    uint32_t *tails;  // nullptr without kCuttable
-    int32_t *gains;
+    uint32_t *tails = nullptr;  // this and what follows: nullptr without kCuttable
+    int32_t *gains = nullptr;
+    uint32_t *estimates = nullptr;
 
     PassResults from(size_t pass) const {
-        return {bytes + pass, tails ? tails + pass : nullptr, gains ? gains + pass : nullptr};
+        return tails ? PassResults{bytes + pass, tails + pass, gains + pass, estimates + pass}
+                     : PassResults{bytes + pass};
     }
 };
 
@@ -34,11 +37,11 @@ class ContextModeller {
     explicit ContextModeller(size_t most_words);
 
     // The decisions of all passes that are coded, in order: a byte is context << 1 | decision, of raw passes the
-    // decision alone. pairs: as many as slot_layout() of the block's planes has room for; pass_ends[i] becomes the
-    // number of pairs up to the end of pass i; gains: see PassResults. Coefficients are as quantise() makes them,
-    // block.coefficients counts from their first. Returns planes and passes, not bytes.
+    // decision alone. pairs: as many as slot_layout() of the block's planes has room for; results.bytes[i] becomes
+    // the number of pairs up to the end of pass i. Coefficients are as quantise() makes them, block.coefficients counts
+    // from their first. Returns planes and passes, not bytes.
     CodedBlock model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                     uint32_t *pass_ends, int32_t *gains, StopRule stop = {kNeverStop});
+                     const PassResults &results, StopRule stop = {kNeverStop});
 
   private:
     std::unique_ptr<uint64_t[]> memory_;

@@ -50,6 +50,7 @@ struct Slot : FrameSlot {
     DeviceArray<uint32_t> tails, bytes_at, above, done;  // of rate control
     DeviceArray<uint64_t> packet_bits, packet_bytes;
     DeviceArray<int32_t> gains;
+    DeviceArray<uint32_t> estimates;
     DeviceArray<uint16_t> slopes;
     DeviceArray<RateSearch> device_search;
     DeviceArray<uint64_t> levels;
@@ -115,6 +116,7 @@ class DeviceEncoder : public DevicePipeline {
             make(s.layer_bytes, contributions);
             make(s.tails, s.pass_ends.count());
             make(s.gains, s.pass_ends.count());
+            make(s.estimates, s.pass_ends.count());
             make(s.slopes, s.pass_ends.count());
             make(s.bytes_at, static_cast<size_t>(budget_.groups()) * kSlopes);
             make(s.above, s.bytes_at.count());
@@ -198,7 +200,7 @@ class DeviceEncoder : public DevicePipeline {
         shift_region(s);
         mark(s, kContext);
         if (stops() && p_.rate.predicts_slopes()) look_at_coefficients(s);
-        code_from_coefficients(s);
+        code_from_coefficients(s, false);
     }
 
     bool stops() const { return can_stop(p_.style) && (p_.rate.predicts_slopes() || p_.rate.keeps_slopes()); }
@@ -213,18 +215,21 @@ class DeviceEncoder : public DevicePipeline {
                                    s.done_looks.data(), s.device_search.data(), block_count(), layers()});
     }
 
-    void code_from_coefficients(Slot &s) {
+    // again: the slope to stop at is known.
+    void code_from_coefficients(Slot &s, bool again) {
         if (s.planes_tier1) {
             code_planes(s);
             mark(s, kMq);
         } else {
             model_contexts(s);
+            if (stops() && p_.rate.predicts_slopes()) leave_passes(s, again);
             mark(s, kMq);
             code_pairs(s);
         }
         mark(s, kRate);
         if (cuttable()) {
-            find_cuts(s);
+            find_cuts(s, rate(s));
+            device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s)});
             search_cuts(s);
         }
         write_frame(s);
@@ -316,8 +321,9 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     Tier1Buffers tier1(Slot &s) const {
-        return {blocks_.data(), s.slots.data(), s.pairs.data(), s.planes.data(), s.passes.data(), s.pass_ends.data(),
-                s.bytes.data(), s.work.data(),  block_count(),  g_.max_passes,   s.tails.data(),  s.gains.data()};
+        return {blocks_.data(),     s.slots.data(), s.pairs.data(),    s.planes.data(), s.passes.data(),
+                s.pass_ends.data(), s.bytes.data(), s.work.data(),     block_count(),   g_.max_passes,
+                s.tails.data(),     s.gains.data(), s.estimates.data()};
     }
 
     void model_contexts(Slot &s) {
@@ -357,8 +363,12 @@ class DeviceEncoder : public DevicePipeline {
             s.stream, {blocks_for(block_count(), kWorkClasses)}, kWorkClasses,
             OrderParams{s.pairs.data(), s.work.data(), s.work.data() + kWorkClasses, s.order.data(), block_count()});
         const int lanes = mq_lanes();
-        launch_with_style<StyledMqParams, BypassMqParams>(s, blocks_for(block_count(), kMqThreads / 32 * lanes),
-                                                          kMqThreads, MqParams{tier1(s), s.order.data(), lanes});
+        const unsigned grid = blocks_for(block_count(), kMqThreads / 32 * lanes);
+        const MqParams params{tier1(s), s.order.data(), lanes};
+        if (p_.style == kCuttable)
+            device_->launch(s.stream, {grid}, kMqThreads, CuttableMqParams{params});
+        else
+            launch_with_style<StyledMqParams, BypassMqParams>(s, grid, kMqThreads, params);
     }
 
     // Of a warp that code a block. Fewer diverge less, more leave room for other warps: as few as keep the device full.
@@ -449,9 +459,18 @@ class DeviceEncoder : public DevicePipeline {
         return rate;
     }
 
-    void find_cuts(Slot &s) {
-        device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate(s)});
-        device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s)});
+    void find_cuts(Slot &s, const RateBuffers &rate) {
+        device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate});
+    }
+
+    // Leaves out what by estimates will be cut. known: the slope to stop at is.
+    void leave_passes(Slot &s, bool known) {
+        RateBuffers estimated = rate(s);
+        estimated.pass_bytes = s.estimates.data();
+        find_cuts(s, estimated);
+        device_->launch(s.stream, {1}, kAboveThreads, EstimateParams{estimated, known});
+        device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads,
+                        LeaveParams{estimated, s.passes.data(), s.pairs.data(), s.pass_ends.data(), s.work.data()});
     }
 
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch, whose first ones there are.
@@ -520,7 +539,7 @@ class DeviceEncoder : public DevicePipeline {
             *s.search.data() = budget_.begin(s.box_bytes);
             s.search.data()->stop.slope = lower_stop(s.stop.data()->slope);
             upload_search(s);
-            code_from_coefficients(s);
+            code_from_coefficients(s, true);
             finish_again(s);
         }
         // Rare: headers grew more than the search allowed for.

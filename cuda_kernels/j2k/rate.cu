@@ -51,15 +51,14 @@ DEVICE void search(const RateBuffers &rate, bool last) {
                       WarpLowestSlope{});
 }
 
-KERNEL(kAboveThreads, j2k_rate_above, AboveParams)
-{
-    SHARED(uint32_t, sums, 32);
+// Sums up from each slope on, and clears the table. sums: shared, 32.
+DEVICE void sum_above(const RateBuffers &rate, uint32_t *sums) {
     // A warp owns consecutive slopes, warp 0 the highest ones, and goes through them from the highest on.
     constexpr int kOwn = kSlopes / (kAboveThreads / 32), kSteps = kOwn / 32;
     const int highest = kSlopes - 1 - warp_id() * kOwn - lane_id();
-    for (uint32_t group = 0; group < p.rate.groups; group++) {
-        uint32_t *bytes_at = p.rate.bytes_at + group * kSlopes + highest;
-        uint32_t *above = p.rate.above + group * kSlopes + highest;
+    for (uint32_t group = 0; group < rate.groups; group++) {
+        uint32_t *bytes_at = rate.bytes_at + group * kSlopes + highest;
+        uint32_t *above = rate.above + group * kSlopes + highest;
         uint32_t own = 0;
         for (int i = 0; i < kSteps; i++) own += bytes_at[-32 * i];
         uint32_t before = warp_shuffle(block_inclusive_add<uint32_t>(own, sums) - own, 0);
@@ -71,7 +70,39 @@ KERNEL(kAboveThreads, j2k_rate_above, AboveParams)
         }
         block_sync();
     }
+}
+
+KERNEL(kAboveThreads, j2k_rate_above, AboveParams)
+{
+    SHARED(uint32_t, sums, 32);
+    sum_above(p.rate, sums);
     if (warp_id() == 0) search(p.rate, false);
+}
+
+KERNEL(kAboveThreads, j2k_rate_estimate, EstimateParams)
+{
+    SHARED(uint32_t, sums, 32);
+    sum_above(p.rate, sums);
+    if (warp_id() || p.known) return;
+    RateSearch &search = *p.rate.search;
+    const uint32_t stop = estimated_stop(search, p.rate.above, static_cast<int>(p.rate.groups),
+                                         static_cast<int>(p.rate.layers), WarpLowestSlope{});
+    search.stop.slope = max_of(search.stop.slope, stop);
+}
+
+KERNEL(kRateThreads, j2k_rate_leave, LeaveParams)
+{
+    const uint32_t block = static_cast<uint32_t>(block_x()) * kRateThreads + thread_x();
+    if (block >= p.rate.block_count) return;
+    const uint64_t first = first_pass(p.rate, block);
+    const int all = p.passes[block],
+              passes = passes_above(slopes_of<const uint16_t>(p.rate, block), all, p.rate.search->stop.slope);
+    if (passes == all) return;
+    const uint32_t before = p.pairs[block], pairs = passes ? p.pass_ends[first + passes - 1] : 0;
+    p.passes[block] = static_cast<uint8_t>(passes);
+    p.pairs[block] = pairs;
+    atomic_add(&p.work_counts[work_class(before)], ~0u);
+    atomic_add(&p.work_counts[work_class(pairs)], 1u);
 }
 
 KERNEL(32, j2k_rate_raise, RaiseParams)

@@ -2,6 +2,7 @@
 #pragma once
 #include "../../common/j2k/rate.h"
 #include "../../common/kernel_name.h"
+#include "t1_params.h"
 #include "t2_params.h"
 
 namespace cudaenc::j2k {
@@ -42,6 +43,21 @@ constexpr int kAboveThreads = 1024;
 struct AboveParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_above"};
     RateBuffers rate;
+};
+// The same of a table of estimates, for the slope to stop at, unless that is known. Grid: 1.
+struct EstimateParams {
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_estimate"};
+    RateBuffers rate;
+    uint32_t known;
+};
+// Leaves out passes that by estimates will be cut, before the MQ coder. A thread owns a block.
+struct LeaveParams {
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_leave"};
+    RateBuffers rate;
+    uint8_t *passes;
+    uint32_t *pairs;            // [block]
+    const uint32_t *pass_ends;  // [block * max_passes + pass]: pairs
+    uint32_t *work_counts;      // see Tier1Buffers
 };
 // Raises the thresholds of a frame that is over its budgets. Grid: 1 thread-block of one warp.
 struct RaiseParams {

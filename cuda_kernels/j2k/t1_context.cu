@@ -355,9 +355,6 @@ DEVICE LastPasses count_last_passes(const Tile &tile, uint32_t members, uint32_t
     return {tile.sum(count(refined)), all & 0xFFFF, all >> 16, ones & 0xFFFF, ones >> 16};
 }
 
-// What a kernel is made for: blocks without a style, those that are to be cut, any style.
-enum class Kind { kPlain, kCuttable, kStyled };
-
 // What a pass takes off the squared error; in all lanes. ones: samples that become significant, or are refined by a 1;
 // zeros: refined by a 0.
 template <class Tile>
@@ -374,6 +371,17 @@ DEVICE int32_t gain_of_pass(const Tile &tile, bool refinement, int plane, bool r
     return static_cast<int32_t>(tile.sum(static_cast<uint32_t>(own)));
 }
 
+// decided, ones: samples of the pass; near: those of the upper class.
+template <class Tile>
+DEVICE DecisionCounts count_decisions(const Tile &tile, uint32_t decided, uint32_t ones, uint32_t near) {
+    // Two counts of at most 4096 share a word.
+    const auto count = [&](uint32_t word) {
+        return tile.sum(static_cast<uint32_t>(popcount(word & ~near) | popcount(word & near) << 16));
+    };
+    const uint32_t of_ones = count(ones), all = count(decided);
+    return {{of_ones & 0xFFFF, of_ones >> 16}, {all & 0xFFFF, all >> 16}};
+}
+
 // What was made of a block.
 struct Modelled {
     uint32_t pairs;
@@ -388,12 +396,13 @@ struct ContextState {
 };
 
 // A block's passes [first, last), which begin and end with a bit-plane. valid: rows of this lane's column that exist;
-// negative: their signs. segments: what becomes of raw passes; gains: nullptr unless they are asked for.
+// negative: their signs. segments: what becomes of raw passes; gains: nullptr unless they are asked for;
+// estimates: nullptr or as Tier1Buffers has them, for all passes.
 template <Kind kKind, class Tile, class Segments>
 DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
                                uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends,
-                               [[maybe_unused]] int32_t *gains, bool writes_ends, int first, int last,
-                               ContextState &state) {
+                               [[maybe_unused]] int32_t *gains, [[maybe_unused]] uint32_t *estimates, bool writes_ends,
+                               int first, int last, ContextState &state) {
     constexpr bool kStyled = kKind == Kind::kStyled, kAligned = kKind != Kind::kPlain;
     uint8_t *const pairs = opaque(kAligned ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
@@ -403,6 +412,7 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
     };
     const Around<uint32_t> signs = tile.around(negative);
     uint32_t &significant = state.significant, &refined = state.refined;  // before the pass
+    [[maybe_unused]] uint32_t estimated = 0;                              // bits so far, in 1/256
     uint32_t visited = 0, fresh = 0;  // in this plane's significance propagation: coded, become significant
     uint32_t &base = state.pairs;
     // One body for the three kinds of pass keeps the code small enough for the instruction cache. The first plane has
@@ -430,24 +440,26 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         }
         uint32_t members, becoming = 0;  // coded by a zero coding or refinement decision; a sign follows
         uint32_t run = 0;                // first rows of stripes in run-length mode
+        [[maybe_unused]] uint32_t decided = 0,
+                                  near = 0;  // members, runs too; those of the upper class, see DecisionCounts
         uint32_t counts = 0;
         ContextBits<uint32_t> context{};
         SignBits<uint32_t> sign{};
         if (kind == kMagnitudeRefinement) {
-            const uint32_t near = significant_around(significant | fresh).any();
-            members = significant;
-            if (!raw) context = refinement_planes(near, refined);
+            const uint32_t around = significant_around(significant | fresh).any();
+            members = decided = significant;
+            if (!raw) context = refinement_planes(around, refined);
             refined |= significant;
         } else {
             Around<uint32_t> before, in_pass;
             if (kind == kSignificancePropagation) {
                 before = significant_around(significant);
-                const uint32_t candidates = ~significant & valid, near = before.any();
-                visited = candidates & near;
+                const uint32_t candidates = ~significant & valid, around = before.any();
+                visited = candidates & around;
                 for (;;) {
                     fresh = visited & bits;
                     in_pass = tile.around(fresh);
-                    const uint32_t more = candidates & (near | reached_in_pass(in_pass));
+                    const uint32_t more = candidates & (around | reached_in_pass(in_pass));
                     const bool changed = more != visited;
                     visited = more;
                     if (!tile.any(changed)) break;
@@ -462,6 +474,8 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 in_pass = tile.around(becoming);
             }
             const Around<uint32_t> now = when_visited(before, in_pass);
+            decided = members;
+            near = kind == kCleanUp ? now.any() : now.w | now.e | now.n | now.s;
             if (kind == kCleanUp) {
                 const RunLength<uint32_t> runs = run_length(members, becoming, before, in_pass, now);
                 members = runs.members;
@@ -479,12 +493,17 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         }
         if (!ends_before && (kKind == Kind::kCuttable || (kStyled && gains))) {
             const bool refinement = kind == kMagnitudeRefinement;
-            const int32_t gain = gain_of_pass(tile, refinement, plane, b.reversible,
-                                              refinement ? members & bits : becoming, refinement ? members & ~bits : 0);
+            const uint32_t ones = refinement ? members & bits : becoming;
+            const int32_t gain =
+                gain_of_pass(tile, refinement, plane, b.reversible, ones, refinement ? members & ~bits : 0);
             if (writes_ends) gains[pass] = gain;
-            if (kKind == Kind::kCuttable && kind == kSignificancePropagation && state.stop.asks(plane)) {
-                const auto count = [&](uint32_t word) { return tile.sum(static_cast<uint32_t>(popcount(word))); };
-                if (state.stop.stops_at_propagation(plane, gain, count(becoming), count(members))) return {base, pass};
+            if constexpr (kKind == Kind::kCuttable) {
+                const DecisionCounts c = count_decisions(tile, decided, ones, near);
+                if (kind == kSignificancePropagation && state.stop.asks(plane) &&
+                    state.stop.stops_at_propagation(plane, gain, c.ones[0] + c.ones[1], c.all[0] + c.all[1]))
+                    return {base, pass};
+                estimated += estimated_bits(c, refinement);
+                if (writes_ends && estimates) estimates[pass] = estimated_bytes(estimated);
             }
         }
         counts += nibble_sums(members);
@@ -593,6 +612,9 @@ DEVICE StopRule stop_of(const P &p, const CodeBlock &b) {
 }
 
 DEVICE int32_t *gains_from(const Tier1Buffers &t1, uint64_t pass) { return t1.gains ? t1.gains + pass : nullptr; }
+DEVICE uint32_t *estimates_from(const Tier1Buffers &t1, uint64_t pass) {
+    return t1.estimates ? t1.estimates + pass : nullptr;
+}
 
 // A warp owns a block, a lane a column of it. planes: shared, [warp][plane][lane]; make_segments(tile, block): see
 // model_contexts().
@@ -615,9 +637,10 @@ DEVICE void model_small_block(const P &p, uint32_t style, uint32_t *planes, cons
     ContextState state;
     if constexpr (kKind == Kind::kCuttable) state.stop = stop_of(p, b);
     const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
-    const Modelled modelled = model_contexts<kKind>(
-        tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments, p.t1.pass_ends + first,
-        style & kCuttable ? gains_from(p.t1, first) : nullptr, lane == 0, 0, coding_passes(count), state);
+    const Modelled modelled =
+        model_contexts<kKind>(tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments,
+                              p.t1.pass_ends + first, style & kCuttable ? gains_from(p.t1, first) : nullptr,
+                              estimates_from(p.t1, first), lane == 0, 0, coding_passes(count), state);
     if (lane == 0) finish_block(p.t1, block, modelled, count);
 }
 
@@ -627,8 +650,7 @@ KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
     model_small_block<Kind::kPlain>(p, 0, planes, [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
 }
 
-KERNEL(kContextWarps * 32, j2k_t1_context_cuttable, CuttableContextParams)
-{
+KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_cuttable, CuttableContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     model_small_block<Kind::kCuttable>(p, kCuttable, planes,
                                        [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
@@ -687,8 +709,8 @@ DEVICE void model_large_block(const P &p, uint32_t style, uint32_t *words, uint3
         if constexpr (kKind == Kind::kCuttable) state.stop = stop_of(p, b);
         const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
         return model_contexts<kKind>(tile, first_rows(rows), negative, count, b, style, p.t1.slots + b.slot, segments,
-                                     p.t1.pass_ends + first, gains_from(p.t1, first), thread_x() == 0, 0,
-                                     coding_passes(count), state);
+                                     p.t1.pass_ends + first, gains_from(p.t1, first), estimates_from(p.t1, first),
+                                     thread_x() == 0, 0, coding_passes(count), state);
     };
     Modelled modelled;
     if constexpr (kKind == Kind::kStyled)
@@ -783,7 +805,7 @@ DEVICE void model_plane(const PlaneBuffers &k, int plane, uint32_t index, const 
             if constexpr (kKind == Kind::kStyled) segments.bytes = k.raw_bytes[block];
             const Modelled modelled =
                 model_contexts<kKind>(own, first_rows(rows), k.negative[at], planes, b, k.style, k.t1.slots + b.slot,
-                                      segments, k.t1.pass_ends + first, k.t1.gains + first, writes,
+                                      segments, k.t1.pass_ends + first, k.t1.gains + first, nullptr, writes,
                                       coding_passes(before), coding_passes(before + 1), state);
             if constexpr (kKind == Kind::kStyled)
                 if (writes) k.raw_bytes[block] = segments.bytes;
@@ -854,6 +876,18 @@ KERNEL(1024, j2k_t1_context_plane_tiled_styled, StyledContextPlaneTiledParams)
     model_large_plane<Kind::kStyled>(p, words, totals, raw);
 }
 
+// Over the kLookColumns lanes of a cell; and, of what these have in common, over the cells.
+DEVICE uint32_t sum_of_cell(uint32_t v) {
+    CUDAENC_UNROLL
+    for (int bit = 1; bit < kLookColumns; bit *= 2) v += warp_shuffle_xor(v, bit);
+    return v;
+}
+DEVICE uint32_t sum_of_cells(uint32_t v) {
+    CUDAENC_UNROLL
+    for (int bit = kLookColumns; bit < 32; bit *= 2) v += warp_shuffle_xor(v, bit);
+    return v;
+}
+
 KERNEL(kContextWarps * 32, j2k_t1_look, LookParams)
 {
     SHARED(uint64_t, levels, kLevels);
@@ -869,12 +903,13 @@ KERNEL(kContextWarps * 32, j2k_t1_look, LookParams)
             for (int x = 0; x < b.width; x += 32) {
                 uint32_t words[32], negative, known = 0, known_count = 0;
                 const int planes = slice_column(p.coefficients, b, x + lane_id(), y, words, negative);
-                const uint32_t all = static_cast<uint32_t>(min_of(b.width - x, 32) * min_of(b.height - y, 32));
+                const int columns = min_of(b.width - (x + lane_id() / kLookColumns * kLookColumns), kLookColumns);
+                const uint32_t all = static_cast<uint32_t>(max_of(columns, 0) * min_of(b.height - y, 32));
                 CUDAENC_UNROLL
                 for (int plane = kMaxPlanes - 1; plane >= 0; plane--) {
                     if (plane >= planes) continue;
-                    const uint32_t found = warp_add(static_cast<uint32_t>(popcount(words[plane] & ~known)));
-                    const uint32_t bits = plane_bits(all, known_count, found);
+                    const uint32_t found = sum_of_cell(static_cast<uint32_t>(popcount(words[plane] & ~known)));
+                    const uint32_t bits = sum_of_cells(plane_bits(all, known_count, found));
                     if (lane_id() < kLevelsAPlane)
                         atomic_add(&levels[plane_level(plane, weight) + lane_id()], uint64_t{bits});
                     known |= words[plane];

@@ -24,14 +24,14 @@ struct PartOfBlock {
 };
 
 // Codes a block with one lane. rows: the table, in shared memory; contexts: a column of shared memory behind them, read
-// for the next pair while this one is coded. Only with kStyled is there a style, and parts of a block.
-template <bool kStyled, class Part = WholeBlock>
+// for the next pair while this one is coded. Only with Kind::kStyled is there a style, and parts of a block.
+template <Kind kKind, class Part = WholeBlock>
 DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] uint32_t style, const MqState *rows,
                        MqState *contexts, [[maybe_unused]] const Part &part = {}) {
-    constexpr bool kPart = Part::kPart;
+    constexpr bool kPart = Part::kPart, kPlain = kKind == Kind::kPlain, kStyled = kKind == Kind::kStyled;
     static_assert(kStyled || !kPart);
     for (int i = 0; i < kMqContexts; i++) contexts[i * kMqThreads] = rows[mq_initial_row(i)];
-    if (kStyled) contexts[(kNoPair >> 1) * kMqThreads] = 0;  // a Qe of 0 and its MPS leave A and C as they are
+    if (!kPlain) contexts[(kNoPair >> 1) * kMqThreads] = 0;  // a Qe of 0 and its MPS leave A and C as they are
     const CodeBlock &b = t1.blocks[block];
     uint8_t *slot = t1.slots + b.slot;
     uint32_t count;
@@ -68,7 +68,7 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
     // Sixteen pairs a load, the next ones in flight; bytes are written behind what was loaded. Slots have room beyond
     // the last pair.
     const Uint4 *pairs =
-        reinterpret_cast<const Uint4 *>(kStyled ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
+        reinterpret_cast<const Uint4 *>(kPlain ? slot : slot + slot_layout(b.width, b.height, b.planes, style).pairs);
     Uint4 next = pairs[i / 16];
     uint32_t words[5] = {next.x, next.y, next.z, next.w, 0};
     // A context's place, from a pair; `own` is that of the pair to code.
@@ -88,7 +88,7 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
     MqSteps<4> pending{};
     const auto append_pending = [&] {
         mq.append(pending);
-        while (!kStyled && end <= i) {  // a pass may be empty
+        while (kPlain && end <= i) {  // a pass may be empty
             ends[pass++] = mq.sufficient_bytes();
             end = later;
             later = end_of(pass + 1);
@@ -139,6 +139,32 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         pending = steps;
         i += 4;
     };
+    // Of passes that end at `at`, up to which all pairs are appended: the coder as it was there, `a` its A register.
+    // What ends the codeword there is worked out behind the last pair, by all lanes at once.
+    [[maybe_unused]] const auto keep_ends = [&](uint32_t at, uint32_t a) {
+        for (; end <= at; pass++) {
+            ends[pass] = static_cast<uint32_t>(mq.at);
+            t1.tails[first_end + pass] = mq.c | 1u << (28 - mq.ct);  // C is below
+            t1.estimates[first_end + pass] = a | mq.byte << 16;
+            end = later;
+            later = end_of(pass + 2);
+        }
+    };
+    [[maybe_unused]] const auto work_out_ends = [&] {
+        for (int i = 0; i < passes; i++) {
+            MqEncoder there(slot);
+            const uint32_t c = t1.tails[first_end + i], rest = t1.estimates[first_end + i];
+            const int top = floor_log2(c);
+            there.at = static_cast<int>(ends[i]);
+            there.c = c - (1u << top);
+            there.ct = 28 - top;
+            there.a = rest & 0xFFFF;
+            there.byte = rest >> 16;
+            const CodewordEnd cut = there.end(false);
+            ends[i] = cut.bytes;
+            t1.tails[first_end + i] = cut.tail;
+        }
+    };
     static_assert(kPassAlignment == 16);
     for (uint32_t whole = (count - i) / 16; whole; whole--) {
         if (kStyled && end <= i) {
@@ -148,14 +174,18 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         }
         next = pairs[i / 16 + 1];
         words[4] = next.x;
+        [[maybe_unused]] const uint32_t from = i, a = mq.a;
         CUDAENC_UNROLL
-        for (int k = 0; k < 4; k++) code_four(words[k], words[k + 1]);
+        for (int k = 0; k < 4; k++) {
+            code_four(words[k], words[k + 1]);
+            if (kKind == Kind::kCuttable && k == 0) keep_ends(from, a);  // the last four are appended by now
+        }
         words[0] = next.x;
         words[1] = next.y;
         words[2] = next.z;
         words[3] = next.w;
     }
-    while (!kStyled && i + 4 <= count) {
+    while (kPlain && i + 4 <= count) {
         code_four(words[0], words[1]);
         words[0] = words[1];
         words[1] = words[2];
@@ -173,6 +203,13 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
             p.segment_pair = segment_pair, p.segment_pass = segment_pass;
             for (int k = 0; k < kContexts; k++) p.contexts[k] = contexts[k * kMqThreads];
         }
+    } else if constexpr (!kPlain) {
+        keep_ends(i, mq.a);
+        work_out_ends();
+        const uint32_t bytes = mq.flush();
+        ends[passes - 1] = bytes;
+        t1.tails[first_end + passes - 1] = 0;
+        t1.bytes[block] = bytes;
     } else {
         for (uint32_t rest = words[0]; i < count; i++, rest >>= 8) {
             MqSteps<1> steps;
@@ -193,24 +230,30 @@ DEVICE void load_mq_table(MqState *rows) {
 
 // A lane owns a block. memory: the table's rows, then contexts; one array, since a second one's address costs
 // instructions in the innermost loop.
-template <bool kStyled>
+template <Kind kKind>
 DEVICE void code_blocks(const MqParams &p, uint32_t style, MqState *memory) {
     load_mq_table(memory);
     const uint32_t index = (static_cast<uint32_t>(block_x()) * (kMqThreads / 32) + warp_id()) * p.lanes + lane_id();
     if (lane_id() >= p.lanes || index >= p.t1.count) return;
-    code_block<kStyled>(p.t1, p.order[index], style, memory, memory + kMqTableRows + thread_x());
+    code_block<kKind>(p.t1, p.order[index], style, memory, memory + kMqTableRows + thread_x());
 }
 
 KERNEL(kMqThreads, j2k_t1_mq, MqParams)
 {
     SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
-    code_blocks<false>(p, 0, memory);
+    code_blocks<Kind::kPlain>(p, 0, memory);
 }
 
 KERNEL(kMqThreads, j2k_t1_mq_styled, StyledMqParams)
 {
     SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
-    code_blocks<true>(p, p.style, memory);
+    code_blocks<Kind::kStyled>(p, p.style, memory);
+}
+
+KERNEL(kMqThreads, j2k_t1_mq_cuttable, CuttableMqParams)
+{
+    SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
+    code_blocks<Kind::kCuttable>(p, kCuttable, memory);
 }
 
 KERNEL(kMqThreads, j2k_t1_mq_plane, MqPlaneParams)
@@ -227,8 +270,8 @@ KERNEL(kMqThreads, j2k_t1_mq_plane, MqPlaneParams)
     // Context modelling of the plane below may run by now, and change the block's number of pairs.
     const int before = static_cast<int>(k.planes[block]) - 1 - p.plane, passes = coding_passes(before + 1);
     const uint32_t pairs = k.t1.pass_ends[static_cast<uint64_t>(block) * k.t1.max_passes + passes - 1];
-    code_block<true>(k.t1, block, k.style, memory, memory + kMqTableRows + thread_x(),
-                     PartOfBlock{&k.progress[block], coding_passes(before), passes, pairs, p.plane == 0});
+    code_block<Kind::kStyled>(k.t1, block, k.style, memory, memory + kMqTableRows + thread_x(),
+                              PartOfBlock{&k.progress[block], coding_passes(before), passes, pairs, p.plane == 0});
     k.t1.planes[block] = static_cast<uint8_t>(k.planes[block]);
     k.t1.passes[block] = static_cast<uint8_t>(passes);
 }
@@ -237,7 +280,7 @@ KERNEL(kMqThreads, j2k_t1_mq_plane, MqPlaneParams)
 KERNEL(kMqThreads, j2k_t1_mq_bypass, BypassMqParams)
 {
     SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
-    code_blocks<true>(p, kBypass, memory);
+    code_blocks<Kind::kStyled>(p, kBypass, memory);
 }
 
 }  // namespace cudaenc::j2k

@@ -21,9 +21,13 @@ struct Tier1Buffers {
     uint32_t count;         // of blocks
     int32_t max_passes;
     // With kCuttable, [block * max_passes + pass]; pass_ends are then the codeword's bytes if it is cut behind a pass.
-    uint32_t *tails;  // what ends it there: CodewordEnd
-    int32_t *gains;   // what the pass takes off the squared error: see rate.h
+    uint32_t *tails;      // what ends it there: CodewordEnd
+    int32_t *gains;       // what the pass takes off the squared error: see rate.h
+    uint32_t *estimates;  // with kCuttable alone: of the bytes up to the end of the pass; MQ coding overwrites them
 };
+
+// What a kernel is made for: blocks without a style, those that are to be cut and have no other, any style.
+enum class Kind { kPlain, kCuttable, kStyled };
 
 // Blocks are coded in the order of their pairs, most first, by classes of kWorkPairs.
 constexpr int kWorkClasses = 1024, kWorkPairs = 32;
@@ -118,6 +122,9 @@ struct alignas(16) MqProgress {
 struct StyledMqParams : MqParams {
     static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_styled"};
     uint32_t style;
+};
+struct CuttableMqParams : MqParams {
+    static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_cuttable"};
 };
 struct BypassMqParams : MqParams {
     static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_bypass"};

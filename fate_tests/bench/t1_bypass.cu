@@ -21,7 +21,7 @@ KERNEL(kContextWarps * 32, bench_t1_one_kernel, OneKernelParams)
     warp_sync();
     const uint32_t block = static_cast<uint32_t>(block_x()) * kContextWarps + warp_id();
     if (lane_id() || block >= p.t1.count) return;
-    code_block<true>(p.t1, block, p.style, memory, memory + kMqTableRows + warp_id());
+    code_block<Kind::kStyled>(p.t1, block, p.style, memory, memory + kMqTableRows + warp_id());
 }
 
 // Bits of raw segments as bytes.

@@ -258,8 +258,8 @@ class Blocks {
         std::vector<uint32_t> pass_bytes(count * most), offsets(count);
         std::vector<uint8_t> bytes;
         std::vector<CodedBlock> coded(count);
-        code_blocks(g_.blocks, coefficients.data(), p_.style, g_.max_passes, {pass_bytes.data(), nullptr, nullptr},
-                    bytes, offsets.data(), coded.data());
+        code_blocks(g_.blocks, coefficients.data(), p_.style, g_.max_passes, {pass_bytes.data()}, bytes, offsets.data(),
+                    coded.data());
         const auto here = download(product_.pass_bytes, 0, count * most);
         size_t different = 0;
         for (size_t i = 0; i < count; i++)
@@ -280,6 +280,7 @@ class Blocks {
                 count_,
                 g_.max_passes,
                 nullptr,
+                nullptr,
                 nullptr};
     }
     Tier1Buffers plane_buffers() const {
@@ -287,6 +288,7 @@ class Blocks {
         t1.blocks = plane_blocks_.data();
         t1.tails = tails_.data();
         t1.gains = gains_.data();
+        t1.estimates = estimates_.data();
         return t1;
     }
     void prepare_planes() {
@@ -304,6 +306,7 @@ class Blocks {
         plane_coded_ = std::make_unique<Coded>(device_, g_, static_cast<int>(frames), slots / frames);
         tails_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
         gains_ = DeviceArray<int32_t>(device_, plane_coded_->pass_bytes.count());
+        estimates_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
         budget_ = DeviceArray<uint64_t>(device_, 1);
         bands_ = upload_table(device_, stream_, g_.precinct_bands);
         planes_ =
@@ -350,8 +353,10 @@ class Blocks {
             styled.style = style;
             if constexpr (std::is_base_of_v<ContextParams, Styled>)
                 if (style == kBypass) return device_->launch(stream_, {grid}, threads, BypassContextParams{params});
-            if constexpr (std::is_base_of_v<MqParams, Styled>)
+            if constexpr (std::is_base_of_v<MqParams, Styled>) {
                 if (style == kBypass) return device_->launch(stream_, {grid}, threads, BypassMqParams{params});
+                if (style == kCuttable) return device_->launch(stream_, {grid}, threads, CuttableMqParams{params});
+            }
             if (style)
                 device_->launch(stream_, {grid}, threads, styled);
             else
@@ -411,6 +416,7 @@ class Blocks {
     DeviceArray<uint64_t> budget_;
     DeviceArray<uint32_t> tails_;
     DeviceArray<int32_t> gains_;
+    DeviceArray<uint32_t> estimates_;
     std::unique_ptr<Coded> plane_coded_;
     std::unique_ptr<PlanesTier1> planes_;
     std::unique_ptr<Stream> other_stream_;

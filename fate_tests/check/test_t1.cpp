@@ -241,6 +241,7 @@ struct Coded {
     std::vector<uint8_t> pairs, bytes;
     std::vector<uint32_t> pass_ends, pass_bytes, tails;
     std::vector<int32_t> gains;
+    std::vector<uint32_t> estimates;
     // What the kernels make, where there is a style.
     std::vector<uint8_t> device_pairs;
     std::vector<uint32_t> device_ends;
@@ -252,14 +253,16 @@ Coded code(const Block &b, uint32_t style = 0, bool lossy = false, bool reversib
     std::vector<uint16_t> flags(static_cast<size_t>(flags_count(b.width, b.height)), 0xFFFF);
     PairSink pairs(style), device_pairs(style, true);
     int32_t gains[coding_passes(kMaxPlanes)];
+    uint32_t estimates[coding_passes(kMaxPlanes)];
     const auto run = [&](auto &sink) {
         BlockCoder coder(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation, style,
                          flags.data(), sink);
-        coder.measure_gains(gains, reversible);
+        coder.measure(gains, estimates, reversible);
         return coder.code(lossy);
     };
     const CodedBlock made = run(pairs);
     coded.gains.assign(gains, gains + made.passes);
+    coded.estimates.assign(estimates, estimates + made.passes);
     coded.planes = made.planes;
     EXPECT(run(device_pairs).planes == coded.planes, "planes");
     coded.pairs = pairs.pairs;
@@ -781,14 +784,16 @@ struct Batch {
 void check_cpu(const Batch &batch) {
     const size_t count = batch.blocks.size(), passes = static_cast<size_t>(batch.max_passes);
     constexpr uint8_t kUntouched = 0xA5;
-    std::vector<uint32_t> pass_bytes(count * passes, 0xDEADBEEF), tails(pass_bytes), offsets(count);
+    std::vector<uint32_t> pass_bytes(count * passes, 0xDEADBEEF), tails(pass_bytes), estimates(pass_bytes),
+        offsets(count);
     std::vector<int32_t> gains(count * passes);
     std::vector<uint8_t> bytes(3);
     std::vector<CodedBlock> coded(count);
     const bool cuttable = batch.style & kCuttable;
     code_blocks(batch.blocks, batch.coefficients.data(), batch.style, batch.max_passes,
-                {pass_bytes.data(), cuttable ? tails.data() : nullptr, cuttable ? gains.data() : nullptr}, bytes,
-                offsets.data(), coded.data());
+                cuttable ? PassResults{pass_bytes.data(), tails.data(), gains.data(), estimates.data()}
+                         : PassResults{pass_bytes.data()},
+                bytes, offsets.data(), coded.data());
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
         const CodeBlock &b = batch.blocks[i];
@@ -800,7 +805,7 @@ void check_cpu(const Batch &batch) {
         ContextModeller modeller(ContextModeller::words(b.width, b.height));
         for (int repeat = 0; repeat < 2; repeat++) {  // in memory as it came, and as the last block left it
             const CodedBlock made =
-                modeller.model(batch.coefficients.data(), b, batch.style, pairs.data(), pass_ends.data(), nullptr);
+                modeller.model(batch.coefficients.data(), b, batch.style, pairs.data(), {pass_ends.data()});
             EXPECT(made.planes == expected.planes && made.passes == expected.pass_ends.size(),
                    "block %zu: %d planes, %d passes", i, made.planes, made.passes);
         }
@@ -826,6 +831,10 @@ void check_cpu(const Batch &batch) {
         std::copy(expected.pass_bytes.begin(), expected.pass_bytes.end(), now.begin());
         EXPECT(std::equal(now.begin(), now.end(), pass_bytes.begin() + static_cast<ptrdiff_t>(i * passes)),
                "bytes of the passes of block %zu, %d x %d", i, b.width, b.height);
+        for (size_t k = 0; batch.style == kCuttable && k < expected.estimates.size(); k++)
+            EXPECT(estimates[i * passes + k] == expected.estimates[k],
+                   "block %zu, %d x %d, pass %zu: estimate %u, not %u", i, b.width, b.height, k,
+                   estimates[i * passes + k], expected.estimates[k]);
         for (size_t k = 0; cuttable && k < expected.gains.size(); k++)
             EXPECT(tails[i * passes + k] == expected.tails[k] && gains[i * passes + k] == expected.gains[k],
                    "pass %zu of block %zu, %d x %d: tail %x, not %x; gain %d, not %d", k, i, b.width, b.height,
@@ -872,6 +881,8 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     const bool cuttable = batch.style & kCuttable;
     const Guarded<uint32_t> tails(device, cuttable ? count * passes : 1);
     const Guarded<int32_t> gains(device, cuttable ? count * passes : 1);
+    const bool estimated = batch.style == kCuttable;
+    const Guarded<uint32_t> estimates(device, estimated ? count * passes : 1);
     const Tier1Buffers t1{blocks.data(),
                           slots.data(),
                           pairs.data(),
@@ -883,7 +894,8 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
                           count,
                           batch.max_passes,
                           cuttable ? tails.data() : nullptr,
-                          cuttable ? gains.data() : nullptr};
+                          cuttable ? gains.data() : nullptr,
+                          estimated ? estimates.data() : nullptr};
 
     // Everything as it was, but for what the kernels are to write.
     auto slots_now = Guarded<uint8_t>::garbage(slots.count()), planes_now = Guarded<uint8_t>::garbage(count),
@@ -892,6 +904,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     std::vector<uint32_t> work_now(kWorkClasses);
     auto tails_now = Guarded<uint32_t>::garbage(tails.count());
     auto gains_now = Guarded<int32_t>::garbage(gains.count());
+    auto estimates_now = Guarded<uint32_t>::garbage(estimates.count());
     std::vector<Coded> coded;
     const auto put = [&](uint32_t block, uint64_t at, const std::vector<uint8_t> &what) {
         std::copy(what.begin(), what.end(), slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[block].slot + at));
@@ -910,6 +923,9 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
             std::copy(c.tails.begin(), c.tails.end(), tails_now.begin() + static_cast<ptrdiff_t>(i * passes));
             std::copy(c.gains.begin(), c.gains.end(), gains_now.begin() + static_cast<ptrdiff_t>(i * passes));
         }
+        if (estimated)
+            std::copy(c.estimates.begin(), c.estimates.end(),
+                      estimates_now.begin() + static_cast<ptrdiff_t>(i * passes));
         planes_now[i] = static_cast<uint8_t>(c.planes);
         passes_now[i] = static_cast<uint8_t>(c.pass_ends.size());
         pairs_now[i] = static_cast<uint32_t>(c.device_pairs.size());
@@ -920,8 +936,10 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         styled.style = batch.style;
         if constexpr (std::is_base_of_v<ContextParams, Styled>)
             if (batch.style == kBypass) return device->launch(nullptr, {grid}, threads, BypassContextParams{params});
-        if constexpr (std::is_base_of_v<MqParams, Styled>)
+        if constexpr (std::is_base_of_v<MqParams, Styled>) {
             if (batch.style == kBypass) return device->launch(nullptr, {grid}, threads, BypassMqParams{params});
+            if (batch.style == kCuttable) return device->launch(nullptr, {grid}, threads, CuttableMqParams{params});
+        }
         if (batch.style)
             device->launch(nullptr, {grid}, threads, styled);
         else
@@ -944,6 +962,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
                        kContextWarps * 32, ContextParams{t1, coefficients.data()});
     const auto slots_read = slots.read("slots");
     const auto ends_read = pass_ends.read("pass ends");
+    EXPECT(estimates.read("estimates") == estimates_now, "estimates");
     for (uint32_t i = 0; i < count; i++) {
         const Block &b = batch.content[i];
         const auto begin = static_cast<ptrdiff_t>(batch.blocks[i].slot);
@@ -1037,7 +1056,8 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     const EarlyStop stops[] = {EarlyStop::kNone, EarlyStop::kPsb, EarlyStop::kPsb, EarlyStop::kBpi};
     options.stop = random.of(stops);
     const uint64_t budget = random.one_in(10) ? 0 : total / static_cast<uint64_t>(random.between(1, 10));
-    stop_early(geometry, options.stop, budget, {all_bytes.data(), all_tails.data(), all_gains.data()}, expected);
+    stop_early(geometry, options.stop, budget, {all_bytes.data(), all_tails.data(), all_gains.data(), nullptr},
+               expected);
 
     const Guarded<CodeBlock> blocks(device, batch.blocks);
     const Guarded<PrecinctBand> bands(device, geometry.precinct_bands);
@@ -1048,7 +1068,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     const Guarded<int32_t> gains(device, count * passes);
     const Tier1Buffers t1{blocks.data(),    slots.data(), pairs.data(), planes.data(), passes_coded.data(),
                           pass_ends.data(), bytes.data(), nullptr,      count,         batch.max_passes,
-                          tails.data(),     gains.data()};
+                          tails.data(),     gains.data(), nullptr};
     const Guarded<uint64_t> device_budget(device, std::vector<uint64_t>{budget});
     options.bands = bands.data();
     options.budget = device_budget.data();
