@@ -252,6 +252,49 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
     return o;
 }
 
+// A target at random: often a share of what the samples take besides what packets take that have nothing, else
+// anything, which no frame may be able to meet. `text` keeps what it points to.
+inline void random_target(Random &random, const CudaencFormat &format, CudaencJ2kOptions &o, std::string &text) {
+    double samples = 0;  // their bytes
+    for (int i = 0; i < format.components; i++) {
+        const CudaencComponent &c = format.component[i];
+        samples += static_cast<double>((((format.width - 1) >> c.log2_subsample_x) + 1) *
+                                       (((format.height - 1) >> c.log2_subsample_y) + 1) * c.depth) /
+                   8;
+    }
+    const double packets = static_cast<double>(Work(format, o).packets) * (2 + 6 * o.sop + 2 * o.eph + 2 * o.plt);
+    const int share = random.between(2, 70), any = 1 << random.between(6, 16);
+    const double bytes = random.one_in(6) ? any : 300 + packets + samples * share / 100;
+    const double least_ratio = std::clamp(samples / bytes, 1., 1e6);
+    switch (random.below(4)) {
+        case 0:
+            o.frame_rate_num = 30000, o.frame_rate_den = 1001;
+            o.bit_rate = static_cast<int64_t>(bytes * 8 * 30000 / 1001);
+            break;
+        case 1:
+            o.frame_bytes = static_cast<int64_t>(bytes);
+            break;
+        case 2:
+            o.compression_ratio = least_ratio;
+            break;
+        default: {
+            text.clear();
+            double ratio = random.one_in(3) ? 1 : least_ratio;  // the last one is written first
+            for (int layer = 0; layer < o.layers; layer++, ratio *= 1 + random.between(1, 600 / o.layers) / 100.)
+                text.insert(0, format_string(layer ? "%.3f," : "%.3f", ratio));
+            o.layer_rates = text.c_str();
+        }
+    }
+    const int modes[] = {-1, CUDAENC_J2K_RATE_PCRD, CUDAENC_J2K_RATE_PST, CUDAENC_J2K_RATE_PSB, CUDAENC_J2K_RATE_BPI};
+    o.rate_control = random.of(modes);
+    if (random.one_in(2)) o.quality = -1;
+    try {
+        j2k::make_params(format, o);
+    } catch (const Error &) {
+        o.roi = nullptr;  // finer steps have too many bit-planes
+    }
+}
+
 struct Log {
     std::vector<std::string> lines;  // errors
     static void print(void *opaque, CudaencLogLevel level, const char *line) {
@@ -296,11 +339,12 @@ inline std::string describe(const CudaencConfig &config) {
     return format_string(
         "%dx%d, %d components, depth %d; tiles %dx%d, pred %d, quality %d, levels %d, blocks %dx%d, style %d, "
         "precincts '%s', roi '%s', layers %d, prog %d, poc '%s', tile_parts %d, mct %d, guard_bits %d, sop %d, eph %d, "
-        "tlm %d, "
-        "plt %d",
+        "tlm %d, plt %d, rate_control %d, bit_rate %lld, frame_bytes %lld, compression_ratio %g, layer_rates '%s'",
         f.width, f.height, f.components, f.component[0].depth, o.tile_width, o.tile_height, o.pred, o.quality, o.levels,
         o.cblk_width, o.cblk_height, o.cblk_style, o.precincts ? o.precincts : "", o.roi ? o.roi : "", o.layers, o.prog,
-        o.poc ? o.poc : "", o.tile_parts, o.mct, o.guard_bits, o.sop, o.eph, o.tlm, o.plt);
+        o.poc ? o.poc : "", o.tile_parts, o.mct, o.guard_bits, o.sop, o.eph, o.tlm, o.plt, o.rate_control,
+        static_cast<long long>(o.bit_rate), static_cast<long long>(o.frame_bytes), o.compression_ratio,
+        o.layer_rates ? o.layer_rates : "");
 }
 
 }  // namespace cudaenc::testing

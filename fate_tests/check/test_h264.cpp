@@ -10,54 +10,14 @@
 #include "../../common/h264/levels.h"
 #include "../../common/h264/params.h"
 #include "../../common/thread_pool.h"
+#include "h264_inputs.h"
 #include "h264_stream.h"
-#include "pictures.h"
 
 using namespace cudaenc;
 using namespace cudaenc::testing;
 using h264::ChromaFormat;
 
 namespace {
-
-struct H264Format {
-    const char *name;
-    ChromaFormat chroma;
-    int depth;
-    bool interleaved;
-};
-constexpr H264Format formats[] = {
-    {"yuv420p", ChromaFormat::c420, 8, false},    {"yuv422p", ChromaFormat::c422, 8, false},
-    {"yuv444p", ChromaFormat::c444, 8, false},    {"gray", ChromaFormat::c400, 8, false},
-    {"yuv420p10", ChromaFormat::c420, 10, false}, {"yuv422p10", ChromaFormat::c422, 10, false},
-    {"yuv444p10", ChromaFormat::c444, 10, false}, {"gray10", ChromaFormat::c400, 10, false},
-    {"nv12", ChromaFormat::c420, 8, true},        {"nv16", ChromaFormat::c422, 8, true},
-    {"p010", ChromaFormat::c420, 10, true},       {"p210", ChromaFormat::c422, 10, true},
-};
-
-CudaencFormat make_h264_format(const H264Format &of, int width, int height) {
-    const bool gray = of.chroma == ChromaFormat::c400;
-    CudaencFormat f =
-        make_format(width, height, gray ? 1 : 3, of.depth, false, gray ? CUDAENC_COLOR_GRAY : CUDAENC_COLOR_YUV);
-    f.has_alpha = 0;
-    for (int c = 0; c < f.components; c++) {
-        CudaencComponent &k = f.component[c];
-        if (c)
-            k.log2_subsample_x = of.chroma != ChromaFormat::c444, k.log2_subsample_y = of.chroma == ChromaFormat::c420;
-        if (!of.interleaved) continue;
-        if (of.depth == 10) k.shift = 6;
-        if (c) k.plane = 1, k.step *= 2, k.offset = c == 2 ? k.step / 2 : 0;
-    }
-    if (of.interleaved) f.planes = 2;
-    return f;
-}
-
-CudaencConfig make_h264_config(const CudaencFormat &format, const char *device, Log *log) {
-    CudaencConfig config = make_config(format, device, log);
-    config.codec = CUDAENC_CODEC_H264;
-    config.h264.frame_rate_num = 25;
-    config.h264.frame_rate_den = 1;
-    return config;
-}
 
 Picture make_content(Random &random, const CudaencFormat &format, Content content) {
     Picture picture = make_picture(random, format);
@@ -173,7 +133,7 @@ void check_limits(const StreamPicture &p, size_t bytes, bool first, double frame
 
 // All formats, small sizes, contents, profiles and options at random.
 START_TEST(streams_show_the_reconstruction) {
-    const H264Format &of = formats[_i];
+    const H264Format &of = h264_inputs[_i];
     Random random(static_cast<uint64_t>(_i) + 1);
     for (int round = 0; round < 40; round++) {
         Log log;
@@ -226,7 +186,7 @@ END_TEST
 
 // Threads, frames in flight and devices change no byte; with and without rate control.
 START_TEST(threads_depths_and_devices) {
-    const H264Format &of = formats[_i];
+    const H264Format &of = h264_inputs[_i];
     Random random(static_cast<uint64_t>(_i) + 100);
     Log log;
     const CudaencFormat format = make_h264_format(of, 75, 50);
@@ -266,7 +226,7 @@ END_TEST
 START_TEST(frames_in_device_memory) {
     Random random(static_cast<uint64_t>(_i) + 300);
     Log log;
-    const CudaencFormat format = make_h264_format(formats[_i], 75, 50);
+    const CudaencFormat format = make_h264_format(h264_inputs[_i], 75, 50);
     const Picture pictures[2] = {make_content(random, format, Content::smooth),
                                  make_content(random, format, Content::noise)};
     for (const std::string &spec : device_specs) {
@@ -294,7 +254,7 @@ START_TEST(frames_in_device_memory) {
                 const PooledBuffer packet = encoder->finish(i);
                 EXPECT(
                     std::vector<uint8_t>(packet->data, packet->data + packet->size) == expected[static_cast<size_t>(i)],
-                    "%s on %s", formats[_i].name, spec.c_str());
+                    "%s on %s", h264_inputs[_i].name, spec.c_str());
             }
         }
     }
@@ -319,7 +279,7 @@ void check_buffer(const CudaencH264Options &o, const std::vector<std::vector<uin
 START_TEST(rates) {
     Random random(static_cast<uint64_t>(_i) + 200);
     Log log;
-    const H264Format &of = formats[_i];
+    const H264Format &of = h264_inputs[_i];
     const CudaencFormat format = make_h264_format(of, 96, 80);
     std::vector<Picture> pictures;
     for (int i = 0; i < 40; i++) {
@@ -369,7 +329,7 @@ END_TEST
 START_TEST(hrd) {
     Random random(300);
     Log log;
-    const CudaencFormat format = make_h264_format(formats[0], 96, 80);
+    const CudaencFormat format = make_h264_format(h264_inputs[0], 96, 80);
     std::vector<Picture> pictures;
     for (int i = 0; i < 40; i++) {
         const Content content = i / 10 % 2 ? Content::noise : i % 7 == 3 ? Content::flat : Content::smooth;
@@ -443,7 +403,7 @@ END_TEST
 START_TEST(capped_quality) {
     Random random(7);
     Log log;
-    const CudaencFormat format = make_h264_format(formats[0], 96, 80);
+    const CudaencFormat format = make_h264_format(h264_inputs[0], 96, 80);
     std::vector<Picture> pictures;
     for (int i = 0; i < 20; i++)
         pictures.push_back(make_content(random, format, i > 10 ? Content::noise : Content::smooth));
@@ -477,14 +437,15 @@ START_TEST(profiles_and_levels) {
         {0, 1920, 1080, 30, 5, 122, 0x10, 40, 4},
     };
     for (const Case &c : cases) {
-        CudaencConfig config = make_h264_config(make_h264_format(formats[c.format], c.width, c.height), "cpu", &log);
+        CudaencConfig config =
+            make_h264_config(make_h264_format(h264_inputs[c.format], c.width, c.height), "cpu", &log);
         config.h264.profile = c.profile;
         config.h264.frame_rate_num = c.fps;
         const h264::Params p = h264::make_params(config.format, config.h264);
         EXPECT(p.sets.profile_idc == c.idc && p.sets.constraint_sets == c.constraint_sets, "%s: profile %d, %#x",
-               formats[c.format].name, p.sets.profile_idc, p.sets.constraint_sets);
+               h264_inputs[c.format].name, p.sets.profile_idc, p.sets.constraint_sets);
         EXPECT(p.sets.level_idc == c.level && p.picture.slices == c.slices, "%s %dx%d, %d/s: level %d, %d slices",
-               formats[c.format].name, c.width, c.height, c.fps, p.sets.level_idc, p.picture.slices);
+               h264_inputs[c.format].name, c.width, c.height, c.fps, p.sets.level_idc, p.picture.slices);
     }
 }
 END_TEST
@@ -493,7 +454,7 @@ END_TEST
 START_TEST(headers) {
     Random random(9);
     Log log;
-    CudaencFormat format = make_h264_format(formats[0], 46, 35);
+    CudaencFormat format = make_h264_format(h264_inputs[0], 46, 35);
     format.full_range = 1;
     format.color_primaries = 9, format.color_transfer = 16, format.color_matrix = 9;
     CudaencConfig config = make_h264_config(format, "cpu", &log);
@@ -552,7 +513,7 @@ END_TEST
 START_TEST(refusals) {
     Log log;
     const auto refused = [&](const char *line, auto change) {
-        CudaencConfig config = make_h264_config(make_h264_format(formats[0], 1920, 1080), "cpu", &log);
+        CudaencConfig config = make_h264_config(make_h264_format(h264_inputs[0], 1920, 1080), "cpu", &log);
         change(config);
         const std::string said = refusal(config);
         EXPECT(said.find(line) != std::string::npos, "'%s' instead of '%s'", said.c_str(), line);
@@ -596,7 +557,7 @@ END_TEST
 START_TEST(encryption) {
     Random random(static_cast<uint64_t>(_i) + 400);
     Log log;
-    const CudaencFormat format = make_h264_format(formats[_i], 75, 50);
+    const CudaencFormat format = make_h264_format(h264_inputs[_i], 75, 50);
     const std::vector<Picture> pictures = {make_content(random, format, Content::smooth),
                                            make_content(random, format, Content::noise)};
     CudaencConfig config = make_h264_config(format, "cpu", &log);
@@ -613,7 +574,7 @@ START_TEST(encryption) {
     const auto secret = encode_all(config, frames_of(pictures));
     config.device = "emu";
     config.async_depth = 2;
-    EXPECT(encode_all(config, frames_of(pictures)) == secret, "%s on the emulator", formats[_i].name);
+    EXPECT(encode_all(config, frames_of(pictures)) == secret, "%s on the emulator", h264_inputs[_i].name);
     for (size_t i = 0; i < 2; i++) {
         const auto a = decode_stream(clear[i]), b = decode_stream(secret[i]);
         const auto &levels = a[0].parsed->levels, &turned = b[0].parsed->levels;
@@ -631,7 +592,7 @@ END_TEST
 START_TEST(bad_frames) {
     Random random(11);
     Log log;
-    const CudaencFormat format = make_h264_format(formats[0], 40, 40);
+    const CudaencFormat format = make_h264_format(h264_inputs[0], 40, 40);
     const CudaencConfig config = make_h264_config(format, "cpu", &log);
     const Picture picture = make_content(random, format, Content::smooth);
     CudaencSession *session;
@@ -656,7 +617,7 @@ END_TEST
 START_TEST(closing_and_flushing) {
     Random random(12);
     Log log;
-    const CudaencFormat format = make_h264_format(formats[0], 120, 90);
+    const CudaencFormat format = make_h264_format(h264_inputs[0], 120, 90);
     for (const bool rate : {false, true}) {
         CudaencConfig config = make_h264_config(format, "cpu", &log);
         config.async_depth = 6;
@@ -687,7 +648,7 @@ END_TEST
 int main(int argc, char **argv) {
     take_device_arguments(argc, argv);
     Suite *suite = suite_create("h264");
-    constexpr int kFormats = static_cast<int>(std::size(formats));
+    constexpr int kFormats = static_cast<int>(std::size(h264_inputs));
     TCase *streams = add_case(suite, "streams");
     tcase_add_loop_test(streams, streams_show_the_reconstruction, 0, kFormats);
     tcase_add_loop_test(streams, threads_depths_and_devices, 0, kFormats);
