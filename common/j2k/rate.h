@@ -152,6 +152,9 @@ CUDAENC_HD void for_each_cut(const CutSlopes<const uint16_t> &slopes, int passes
 // slope below which nothing will be needed; and context modelling leaves a block where its next passes promise less,
 // by the entropy of their decisions.
 
+// Passes that take less than so much, in 1/256 bits, are no reason: often it is the next plane that has a block's
+// energy.
+constexpr uint32_t kFewBits = 32 * 256;
 // Decides for a block; `base` is kNeverStop where it does not.
 constexpr int kNeverStop = 1 << 20;
 struct StopRule {
@@ -161,6 +164,7 @@ struct StopRule {
     CUDAENC_HD bool asks(int plane) const { return base + 2 * plane * kSlopeOctave < 7 * kSlopeOctave; }
     // gain: in 1/64 of 4^plane steps^2; bits: in 1/256.
     CUDAENC_HD bool stops(int plane, int64_t gain, uint32_t bits) const {
+        if (bits < kFewBits) return false;
         if (gain <= 0) return true;
         return log2_code(static_cast<uint64_t>(gain)) - log2_code(max_of(bits, 1u)) + base + 2 * plane * kSlopeOctave <
                0;
@@ -195,7 +199,7 @@ CUDAENC_HD uint32_t estimated_bits(const DecisionCounts &c, bool refinement) {
     return refinement ? bits + bits / 16 : bits + 256 * (c.ones[0] + c.ones[1]);
 }
 // So far below the threshold that estimates give the true one may be.
-constexpr uint32_t kEstimateMargin = kSlopeOctave * 3 / 8;
+constexpr uint32_t kEstimateMargin = kSlopeOctave / 2;
 // Of a codeword that ends.
 CUDAENC_HD uint32_t estimated_bytes(uint32_t bits) { return (bits >> 11) + 1; }
 
@@ -225,7 +229,7 @@ CUDAENC_HD uint32_t stop_slope(const uint64_t *levels, uint32_t stride, uint64_t
         sum += levels[level] / kLevelsAPlane * stride;
         if (sum / 2048 < budget) continue;
         // 3 steps^2 a byte are as much as a plane's last passes give; less by kStopMargin.
-        constexpr int kLeast = kSlopeOctave * 8 / 5 - kLowestSlope * kSlopeOctave, kStopMargin = kSlopeOctave * 5 / 2;
+        constexpr int kLeast = kSlopeOctave * 8 / 5 - kLowestSlope * kSlopeOctave, kStopMargin = 2 * kSlopeOctave;
         const int code = (level + kLowestLevel) * kLevelCodes + kLeast - kStopMargin;
         return static_cast<uint32_t>(min_of(max_of(code, 0), kSlopes - 1));
     }

@@ -42,8 +42,10 @@ class RateBudget {
 };
 
 // Whether a frame's thresholds ask for what tier-1 did not code since it stopped early: then it is coded again, with a
-// lower stop.
-inline bool stopped_too_early(const RateStop &stop) { return stop.slope && stop.threshold < stop.slope; }
+// lower stop. By less than kEstimateMargin they may, since next to nothing is lost then.
+inline bool stopped_too_early(const RateStop &stop) {
+    return stop.slope && stop.threshold + kEstimateMargin < stop.slope;
+}
 // Where the next frame stops that looks at this one: with less than half of its slope.
 inline uint32_t next_stop(const RateStop &stop) {
     return stop.threshold > kSlopeOctave * 5 / 4 ? stop.threshold - kSlopeOctave * 5 / 4 : 0;
