@@ -13,7 +13,8 @@
 
 /* FFmpeg does not upload the last chroma row of an odd height. */
 enum { WIDTH = 63, HEIGHT = 48, FRAMES = 10, SPECIAL = 3 };
-static const char *device = "cpu", *encoder;
+static const char *device = "cpu", *encoder, *options = "";
+static int most_bytes; /* of a packet, by these options; 0: any */
 static int passed, failed, own_buffers;
 
 static void check(int good, const char *what, int depth)
@@ -21,7 +22,7 @@ static void check(int good, const char *what, int depth)
     passed += good;
     failed += !good;
     if (!good)
-        printf("FAILED %s, async_depth %d: %s\n", encoder, depth, what);
+        printf("FAILED %s %s, async_depth %d: %s\n", encoder, options, depth, what);
 }
 
 static int own_get_encode_buffer(AVCodecContext *avctx, AVPacket *pkt, int flags)
@@ -37,6 +38,7 @@ static AVCodecContext *open_encoder(const char *device, int depth, int own, AVBu
 {
     const AVCodec *codec  = avcodec_find_encoder_by_name(encoder);
     AVCodecContext *avctx = avcodec_alloc_context3(codec);
+    AVDictionary *dict    = NULL;
 
     avctx->width       = WIDTH;
     avctx->height      = HEIGHT;
@@ -52,7 +54,10 @@ static AVCodecContext *open_encoder(const char *device, int depth, int own, AVBu
         avctx->get_encode_buffer = own_get_encode_buffer;
     av_opt_set(avctx->priv_data, "device", device, 0);
     av_opt_set_int(avctx->priv_data, "async_depth", depth, 0);
-    open_error = avcodec_open2(avctx, codec, NULL);
+    av_dict_parse_string(&dict, options, "=", ":", 0);
+    open_error = avcodec_open2(avctx, codec, &dict);
+    check(open_error < 0 || !av_dict_count(dict), "knows the options", depth);
+    av_dict_free(&dict);
     if (open_error < 0)
         avcodec_free_context(&avctx);
     return avctx;
@@ -131,6 +136,7 @@ static void check_packet(const AVPacket *pkt, int i, int depth)
     if (strcmp(encoder, "j2k_cuda"))
         check(holds(pkt, "Exif\0\0II*", 9) == (i == SPECIAL), "EXIF", depth);
 #endif
+    check(!most_bytes || pkt->size <= most_bytes, "at most the target", depth);
     check(!memcmp(pkt->data + pkt->size, zeros, sizeof(zeros)), "padding", depth);
     check(!!av_packet_get_side_data(pkt, AV_PKT_DATA_CONTENT_LIGHT_LEVEL, NULL) == (i == SPECIAL), "content light", depth);
     check(!!av_packet_get_side_data(pkt, AV_PKT_DATA_ICC_PROFILE, NULL) == (i == SPECIAL), "ICC profile", depth);
@@ -307,19 +313,31 @@ static void test_mjpeg(void)
 
 int main(int argc, char **argv)
 {
-    static const char *const encoders[] = { "j2k_cuda", "mjpeg_cuda" };
+    static const struct {
+        const char *encoder, *options;
+        int most_bytes;
+    } cases[] = {
+        { "j2k_cuda", "" },
+        { "j2k_cuda", "cblk_style=bypass+reset+termall+vsc+segsym:b=300k", 1500 },
+        { "j2k_cuda", "pred=dwt53:layers=3:rate_control=psb:frame_bytes=1200", 1200 },
+        { "mjpeg_cuda", "" },
+    };
 
     if (argc > 1)
         device = argv[1];
     av_log_set_level(AV_LOG_FATAL); /* what is refused here is refused on purpose */
-    for (int i = 0; i < 2; i++) {
-        encoder = encoders[i];
-        for (int depth = 1; depth <= 16; depth *= 2)
-            for (int own = 0; own < 2; own++)
+    for (int i = 0; i < FF_ARRAY_ELEMS(cases); i++) {
+        encoder    = cases[i].encoder;
+        options    = cases[i].options;
+        most_bytes = cases[i].most_bytes;
+        for (int depth = 1; depth <= 16; depth *= *options ? 4 : 2)
+            for (int own = 0; own < (*options ? 1 : 2); own++)
                 test(depth, own);
         if (!strncmp(device, "cuda", 4))
             test_cuda();
     }
+    options    = "";
+    most_bytes = 0;
     test_mjpeg();
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
