@@ -159,6 +159,8 @@ typedef struct CudaencJ2kOptions {
     int64_t bit_rate;         /**< bits/s, a frame has its share by the frame rate */
     int64_t frame_bytes;      /**< bytes of a packet */
     double compression_ratio; /**< bytes of the samples as they are over bytes of a packet */
+    double psnr;              /**< dB, 1..150: each frame has that, and at most 0.04 more, in as few bytes as it takes;
+                                   of all samples of all components alike, in parts of 2^depth - 1 */
     const char *layer_rates;  /**< "R0,R1,...": compression ratios up to each quality layer, falling; 1: no limit.
                                    `layers` follows. NULL or "" (default): none */
     int levels;               /**< decompositions, 0..32; -1 (default): 5, or as many as the profile allows */

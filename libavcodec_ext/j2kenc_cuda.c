@@ -94,6 +94,8 @@ static void describe_rate(const CudaencJ2kOptions *j2k, int target, char *line, 
         snprintf(line, size, "%s, %lld bytes a frame", quality, (long long)j2k->frame_bytes);
     else if (j2k->compression_ratio)
         snprintf(line, size, "%s, %g:1", quality, j2k->compression_ratio);
+    else if (j2k->psnr)
+        snprintf(line, size, "%s, %g dB", quality, j2k->psnr);
     else
         snprintf(line, size, "%s", quality);
 }
@@ -103,7 +105,8 @@ static void describe(const CudaencJ2kOptions *j2k, char *line, size_t size)
 {
     int profile = j2k->profile != CUDAENC_J2K_NO_PROFILE;
     int jp2     = j2k->format >= 0 ? j2k->format == CUDAENC_J2K_JP2 : !profile;
-    int target  = j2k->bit_rate || j2k->frame_bytes || j2k->compression_ratio || j2k->layer_rates;
+    int target  = j2k->bit_rate || j2k->frame_bytes || j2k->compression_ratio || j2k->psnr ||
+                  j2k->layer_rates;
     char coding[64], levels[16] = "";
 
     describe_rate(j2k, target, coding, sizeof(coding));
@@ -173,8 +176,8 @@ static const AVOption options[] = {
     { "dwt97int",    "The same as dwt97, under the name the jpeg2000 encoder has",     0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT97 }, 0, 0, VE, .unit = "pred" },
     { "dwt53",       "Reversible 5/3: lossless",                                       0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_DWT53 }, 0, 0, VE, .unit = "pred" },
     { "quality",     "Quality of dwt97, 1 (worst) to 100 (best); -1: what -q:v says, else 90, or finer with a target", OFFSET(quality), AV_OPT_TYPE_INT,    { .i64 = -1 }, -1, 100, VE },
-    { "rate_control", "How frames keep to a target, which -b:v, frame_bytes, compression_ratio or layer_rates sets; auto: none without one", OFFSET(j2k.rate_control), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, CUDAENC_J2K_RATE_PSP, VE, .unit = "rate_control" },
-    { "auto",        "None without a target, else psp",                                0,                       AV_OPT_TYPE_CONST,  { .i64 = -1 }, 0, 0, VE, .unit = "rate_control" },
+    { "rate_control", "How frames keep to a target, which -b:v, frame_bytes, compression_ratio, psnr or layer_rates sets; auto: none without one", OFFSET(j2k.rate_control), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, CUDAENC_J2K_RATE_PSP, VE, .unit = "rate_control" },
+    { "auto",        "None without a target, pcrd with psnr, else psp",                               0,                       AV_OPT_TYPE_CONST,  { .i64 = -1 }, 0, 0, VE, .unit = "rate_control" },
     { "none",        "No target: the quality decides",                                 0,                       AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RATE_NONE }, 0, 0, VE, .unit = "rate_control" },
     { "pcrd",        "Code all, then cut where the least quality is lost for the bytes (PCRD-opt)", 0,          AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RATE_PCRD }, 0, 0, VE, .unit = "rate_control" },
     { "pst",         "The same, without passes that are worth less than the last ones of the frame async_depth before", 0, AV_OPT_TYPE_CONST, { .i64 = CUDAENC_J2K_RATE_PST }, 0, 0, VE, .unit = "rate_control" },
@@ -183,6 +186,7 @@ static const AVOption options[] = {
     { "psp",         "The same, without coding what a look at the coefficients says would be cut", 0,           AV_OPT_TYPE_CONST,  { .i64 = CUDAENC_J2K_RATE_PSP }, 0, 0, VE, .unit = "rate_control" },
     { "frame_bytes", "Bytes of each packet, at most; 0: no target",                    OFFSET(j2k.frame_bytes), AV_OPT_TYPE_INT64,  { .i64 = 0 }, 0, INT64_MAX, VE },
     { "compression_ratio", "Bytes of the samples over bytes of a packet, at least; 0: no target", OFFSET(j2k.compression_ratio), AV_OPT_TYPE_DOUBLE, { .dbl = 0 }, 0, 1e6, VE },
+    { "psnr",        "PSNR of each frame in dB, at least; 0: no target",               OFFSET(j2k.psnr),        AV_OPT_TYPE_DOUBLE, { .dbl = 0 }, 0, 150, VE },
     { "layer_rates", "Compression ratios up to each quality layer R0,R1,..., falling; 1: all that there is; not set: no target", OFFSET(j2k.layer_rates), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
     { "levels",      "Wavelet decompositions, each halves width and height; -1: 5, or as many as the profile allows", OFFSET(j2k.levels), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 32, VE },
     { "cblk_width",  "Code-block width, a power of two; width x height is at most 4096", OFFSET(j2k.cblk_width), AV_OPT_TYPE_INT,    { .i64 = 32 }, 4, 1024, VE },

@@ -287,6 +287,8 @@ class Builder {
         const uint64_t top = lower ? low_begin(res.extent.y1) - low_begin(res.extent.y0) : 0;
         const Quantiser &q = p_.quantisers[c][band_index(r, o)];
         cell.weight = q.weight;
+        cell.component = static_cast<uint16_t>(c);
+        cell.band = static_cast<uint16_t>(band_index(r, o));
         cell.group = std::min<uint32_t>(static_cast<uint32_t>(g_.tile_parts.size()) - 1, kLimitedTileParts);
         for (uint32_t j = 0; j < cell.rows; j++)
             for (uint32_t i = 0; i < cell.columns; i++) {

@@ -16,6 +16,7 @@
 #include "j2k.h"
 #include "load_cpu.h"
 #include "profile.h"
+#include "psnr_cpu.h"
 #include "rate_cpu.h"
 #include "t1_cpu.h"
 #include "t2.h"
@@ -50,7 +51,8 @@ struct Slot {
     std::vector<int32_t> gains;
     std::vector<uint32_t> estimates;
     std::optional<CutTable> cuts;
-    RateSearch search{};  // of the slot's last frame
+    std::optional<PsnrSearch> psnr;  // with a target of PSNR
+    RateSearch search{};             // of the slot's last frame
     std::vector<TagNode> nodes;
     std::vector<uint8_t> icc_profile;
     CudaencFrame frame;
@@ -84,6 +86,7 @@ class J2kCpuEncoder : public CpuEncoder {
             s.gains.resize(s.pass_bytes.size());
             s.estimates.resize(s.pass_bytes.size());
             s.cuts.emplace(g_, p_.style, budget_.groups());
+            if (p_.rate.error != 0) s.psnr.emplace(p_, g_);
         }
     }
     ~J2kCpuEncoder() override { stop(); }
@@ -291,6 +294,7 @@ class J2kCpuEncoder : public CpuEncoder {
         RateSearch &search = s.search;
         search = budget_.begin(boxes);
         search.stop.slope = stop;
+        if (s.psnr) search.least = s.psnr->threshold(pool(), s.layouts, s.coefficients.data(), s.coded, *s.cuts);
         for (int round = 0;; round++) {
             const bool last = round == budget_.rounds() - 1;
             search_thresholds(search, s.cuts->above(), budget_.groups(), p_.layers, last, LowestSlope{});

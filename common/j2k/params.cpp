@@ -215,7 +215,10 @@ void set_irreversible(Params &params, int quality) {
     const ComponentNorms norms;
     for (size_t c = 0; c < params.components.size(); c++) {
         const double range = std::ldexp(1.0, params.components[c].depth);
-        const double base = quality ? (0.04 * scale * range + 0.5) * 0.8 : 0.5;
+        double base = quality ? (0.04 * scale * range + 0.5) * 0.8 : 0.5;
+        // What is left with all passes coded is to be little of what may be.
+        if (!quality && params.rate.error != 0)
+            base = std::min(base, std::sqrt(params.rate.error * squared_peak(params.components[c])) / 6);
         const double gain = params.mct && c < 3 ? norms.ict[c] : 1.0;
         const double weight = params.mct && c < 3 ? gain / norms.ict[0] : 1.0;
         for (int r = 0; r <= params.levels; r++) {
@@ -277,15 +280,20 @@ double sample_bytes(const Params &params) {
 
 void parse_rate(Params &params, const CudaencJ2kOptions &options) {
     const bool by_layers = options.layer_rates && *options.layer_rates;
-    const int targets =
-        (options.bit_rate != 0) + (options.frame_bytes != 0) + (options.compression_ratio != 0) + by_layers;
+    const int targets = (options.bit_rate != 0) + (options.frame_bytes != 0) + (options.compression_ratio != 0) +
+                        (options.psnr != 0) + by_layers;
     if (targets > 1)
-        refuse("b, frame_bytes, compression_ratio and layer_rates are not allowed together: one of them is the target");
+        refuse(
+            "b, frame_bytes, compression_ratio, psnr and layer_rates are not allowed together: one of them is the "
+            "target");
     if (options.rate_control > CUDAENC_J2K_RATE_NONE && !targets)
-        refuse("rate_control needs a target: b, frame_bytes, compression_ratio or layer_rates");
+        refuse("rate_control needs a target: b, frame_bytes, compression_ratio, psnr or layer_rates");
     if (options.rate_control == CUDAENC_J2K_RATE_NONE && targets)
         refuse("rate_control none is not allowed with a target");
+    if (options.psnr != 0 && options.rate_control > CUDAENC_J2K_RATE_PCRD)
+        refuse("rate_control pst, psb, bpi and psp are not allowed with psnr: allowed are pcrd and auto");
     params.rate.mode = !targets                   ? CUDAENC_J2K_RATE_NONE
+                       : options.psnr != 0        ? CUDAENC_J2K_RATE_PCRD
                        : options.rate_control < 0 ? CUDAENC_J2K_RATE_PSP
                                                   : static_cast<CudaencJ2kRateControl>(options.rate_control);
     uint64_t bytes = 0;
@@ -305,8 +313,12 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
         if (!(options.compression_ratio >= 1 && options.compression_ratio <= 1e6))
             refuse(format_string("compression_ratio %g is not allowed: it is 1 to 1000000", options.compression_ratio));
         bytes = static_cast<uint64_t>(sample_bytes(params) / options.compression_ratio);
+    } else if (options.psnr != 0) {
+        if (!(options.psnr >= 1 && options.psnr <= 150))
+            refuse(format_string("psnr %g is not allowed: it is 1 to 150 dB", options.psnr));
+        params.rate.error = std::pow(10, -options.psnr / 10);
     }
-    if (targets && !by_layers) bytes = std::max<uint64_t>(bytes, 1);
+    if (targets && options.psnr == 0 && !by_layers) bytes = std::max<uint64_t>(bytes, 1);
     if (!by_layers) {
         params.rate.layers.assign(static_cast<size_t>(params.layers), 0);
         params.rate.layers.back() = bytes;

@@ -31,6 +31,11 @@ struct Component {
     int dx, dy;  // XRsiz, YRsiz
     int depth;   // bits, unsigned
 };
+// Of the largest sample.
+inline double squared_peak(const Component &component) {
+    const double peak = (1 << component.depth) - 1;
+    return peak * peak;
+}
 
 // A progression order's volume of packets, T.800 A.6.6: [first, last) of resolutions and components, layers from 0.
 struct ProgressionChange {
@@ -56,6 +61,7 @@ struct Roi {
 struct RateControl {
     CudaencJ2kRateControl mode;
     std::vector<uint64_t> layers;  // bytes of the packet up to each layer; 0: no limit of its own
+    double error;                  // mean square of samples from 0 to 1, at most, of a target of PSNR; 0: none
     // Of tier-1 by bit-planes. Nothing stops where the last layer has all that there is.
     EarlyStop early_stop() const {
         if (!layers.back()) return EarlyStop::kNone;
@@ -65,9 +71,10 @@ struct RateControl {
     }
     bool predicts_slopes() const { return mode == CUDAENC_J2K_RATE_PSP && layers.back(); }
     bool keeps_slopes() const { return mode == CUDAENC_J2K_RATE_PST && layers.back(); }
-    bool target() const {
+    bool limits_bytes() const {
         return std::any_of(layers.begin(), layers.end(), [](uint64_t bytes) { return bytes != 0; });
     }
+    bool target() const { return error != 0 || limits_bytes(); }
 };
 
 struct Params {

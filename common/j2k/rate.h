@@ -274,6 +274,7 @@ struct RateSearch {
     uint32_t threshold[kMaxLayers], group_threshold[kRateGroups];
     RateProgress before[kMaxLayers], group_before[kLimitedTileParts];  // the thresholds before these
     uint32_t floor;  // slopes below it are none that one would ask for
+    uint32_t least;  // threshold of the last layer: 1, or what a target of PSNR has
     RateStop stop;
     uint64_t packets[kMaxLayers], group_packets[kLimitedTileParts];  // bytes so far; zero at first
 };
@@ -341,6 +342,7 @@ inline void begin_search(RateSearch &r, int layers, uint64_t empty, uint64_t blo
         r.group_before[g] = {0, 0};
     }
     r.floor = floor;
+    r.least = 1;
 }
 
 // A round: the next thresholds from what the last ones measured. groups: 1 where no tile-part is limited. All lanes of
@@ -362,7 +364,7 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
         limits[g] = next_threshold(r.group_budget[g], now, r.group_before[g], last, of_group, lowest_slope);
     }
     for (int layer = layers - 1; layer >= 0; layer--) {
-        const uint32_t later = layer < layers - 1 ? r.threshold[layer + 1] : 1;
+        const uint32_t later = layer < layers - 1 ? r.threshold[layer + 1] : r.least;
         if (r.budget[layer]) {
             const RateProgress now{static_cast<int64_t>(bytes(r.group_threshold, r.threshold[layer])),
                                    static_cast<int64_t>(r.measured[layer])};
@@ -370,7 +372,7 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
                 r.budget[layer], now, r.before[layer], last, [&](uint32_t slope) { return bytes(limits, slope); },
                 lowest_slope);
         } else {
-            r.threshold[layer] = layer < layers - 1 ? max_of(later, r.floor) + kLayerOctaves * kSlopeOctave : 1;
+            r.threshold[layer] = layer < layers - 1 ? max_of(later, r.floor) + kLayerOctaves * kSlopeOctave : later;
         }
         // A layer has no more than the ones behind it.
         r.threshold[layer] = min_of<uint32_t>(max_of(r.threshold[layer], later), kSlopes);

@@ -28,7 +28,7 @@ class RateBudget {
 
     int groups() const { return p_.limits.component ? kRateGroups : 1; }
     // Of the search. Nothing needs to be measured where there is no limit at all.
-    int rounds() const { return p_.rate.target() || p_.limits.frame || p_.limits.component ? kRateRounds : 1; }
+    int rounds() const { return p_.rate.limits_bytes() || p_.limits.frame || p_.limits.component ? kRateRounds : 1; }
     // See take_measure().
     uint64_t outside_packets() const { return outside_; }
     uint64_t tile_part_header() const { return tile_part_header_; }

@@ -91,11 +91,12 @@ CUDAENC_HD SlotLayout slot_layout(int width, int height, int planes, uint32_t st
 
 // The code-blocks of one sub-band in one precinct, with their tag trees.
 struct PrecinctBand {
-    uint32_t first_block;    // its blocks are consecutive, in raster order
-    uint32_t columns, rows;  // of code-blocks
-    uint32_t nodes;          // where its tag-tree nodes begin, leaves first
-    int32_t weight;          // of a squared step in the picture's squared error: log2_code() of it, see rate.h
-    uint32_t group;          // its tile-part, up to kLimitedTileParts
+    uint32_t first_block;      // its blocks are consecutive, in raster order
+    uint32_t columns, rows;    // of code-blocks
+    uint32_t nodes;            // where its tag-tree nodes begin, leaves first
+    int32_t weight;            // of a squared step in the picture's squared error: log2_code() of it, see rate.h
+    uint32_t group;            // its tile-part, up to kLimitedTileParts
+    uint16_t component, band;  // band: band_index()
 };
 
 // A layer of a precinct. What a block adds to a packet, in its header and behind it, is a contribution; they are

@@ -2,6 +2,9 @@
 // tier-2 -> gather -> download. The host waits once a frame, at its end, to learn how long the codestream is.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <thread>
 #include <type_traits>
 
 #include "../../common/error.h"
@@ -10,6 +13,7 @@
 #include "../../common/j2k/headers.h"
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/profile.h"
+#include "../../common/j2k/psnr_cpu.h"
 #include "../../common/j2k/rate_cpu.h"
 #include "../compact.h"
 #include "../device_pipeline.h"
@@ -66,6 +70,28 @@ struct Slot : FrameSlot {
     uint32_t next_stop = 0;  // for the slot's next frame
 };
 
+// What the host decodes frames with, for a target of PSNR: as the CPU's slots have it. It has one frame at a time.
+struct PsnrTarget {
+    PsnrTarget(const Params &params, const Geometry &g)
+        : threads(static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u))),
+          cuts(g, params.style, 1),
+          search(params, g),
+          coefficients(g.samples),
+          pass_bytes(g.blocks.size() * static_cast<size_t>(g.max_passes)),
+          gains(pass_bytes.size()),
+          planes(g.blocks.size()),
+          passes(g.blocks.size()),
+          coded(g.blocks.size()) {}
+    ThreadPool threads;
+    CutTable cuts;
+    PsnrSearch search;
+    std::vector<uint32_t> coefficients, pass_bytes;
+    std::vector<int32_t> gains;
+    std::vector<uint8_t> planes, passes;
+    std::vector<CodedBlock> coded;
+    std::vector<uint8_t> pixels[kMaxComponents];  // of frames in device memory
+};
+
 class DeviceEncoder : public DevicePipeline {
   public:
     DeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames, bool stage_times)
@@ -76,7 +102,9 @@ class DeviceEncoder : public DevicePipeline {
           header_(make_main_header(params, g_.tile_parts)),
           budget_(p_, g_, header_.bytes.size()),
           tag_tree_threads_(tag_tree_threads(g_)),
-          setup_(device_) {
+          setup_(device_),
+          device_frames_(device_frames) {
+        if (p_.rate.error != 0) psnr_.emplace(p_, g_);
         if (g_.contributions.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
             throw Error(
                 CUDAENC_ERR_MEMORY,
@@ -227,6 +255,10 @@ class DeviceEncoder : public DevicePipeline {
             code_pairs(s);
         }
         mark(s, kRate);
+        if (!psnr_) cut_and_write(s);  // else make_packet() does when it has found out where
+    }
+
+    void cut_and_write(Slot &s) {
         if (cuttable()) {
             find_cuts(s, rate(s));
             device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s)});
@@ -532,6 +564,7 @@ class DeviceEncoder : public DevicePipeline {
 
     PooledBuffer make_packet(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
+        if (psnr_) cut_to_psnr(s);
         if (s.result.data()->longest)
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
@@ -565,6 +598,43 @@ class DeviceEncoder : public DevicePipeline {
         return packet;
     }
 
+    // Finds where the frame has its PSNR, and cuts and writes it.
+    void cut_to_psnr(Slot &s) {
+        PsnrTarget &psnr = *psnr_;
+        const auto fetch = [&](auto &to, const auto &from) {
+            device_->download(s.stream, to.data(), from.data(), to.size() * sizeof(to[0]));
+        };
+        fetch(psnr.coefficients, s.coefficients);
+        fetch(psnr.pass_bytes, s.pass_ends);
+        fetch(psnr.gains, s.gains);
+        fetch(psnr.planes, s.planes);
+        fetch(psnr.passes, s.passes);
+        std::array<SampleLayout, kMaxComponents> layouts{};
+        for (size_t c = 0; c < p_.components.size(); c++) {
+            const CudaencComponent &k = p_.input.component[c];
+            layouts[c] = s.layout.data()[c];
+            if (device_frames_) {
+                std::vector<uint8_t> &pixels = psnr.pixels[c];
+                pixels.resize(static_cast<size_t>(layouts[c].stride * (ceil_div(p_.height, p_.components[c].dy) - 1) +
+                                                  layouts[c].step * (ceil_div(p_.width, p_.components[c].dx) - 1) +
+                                                  (k.shift + k.depth > 8 ? 2 : 1)));
+                device_->download(s.stream, pixels.data(), layouts[c].data, pixels.size());
+                layouts[c].data = pixels.data();
+            } else {
+                layouts[c].data = s.frame.data[k.plane] + k.offset;
+                layouts[c].stride = s.frame.stride[k.plane];
+            }
+        }
+        device_->synchronize(static_cast<Device::Stream>(s.stream));
+        for (size_t b = 0; b < g_.blocks.size(); b++) psnr.coded[b] = {0, psnr.planes[b], psnr.passes[b], {}};
+        psnr.cuts.find_cuts(psnr.threads, psnr.coded, psnr.pass_bytes.data(), psnr.gains.data());
+        s.search.data()->least =
+            psnr.search.threshold(psnr.threads, layouts, psnr.coefficients.data(), psnr.coded, psnr.cuts);
+        upload_search(s);
+        cut_and_write(s);
+        finish_again(s);
+    }
+
     // Waits for a frame that is coded again. The stage from which on it is has the time that was lost.
     void finish_again(Slot &s) {
         mark(s, kDownload);
@@ -590,6 +660,8 @@ class DeviceEncoder : public DevicePipeline {
     const RateBudget budget_;
     const unsigned tag_tree_threads_;
     Stream setup_;
+    const bool device_frames_;
+    std::optional<PsnrTarget> psnr_;
     DeviceArray<TileComponent> tile_components_;
     DeviceArray<CodeBlock> blocks_;
     DeviceArray<RoiBlock> roi_blocks_;

@@ -114,7 +114,7 @@ void make_layers(Random &random, Band &band) {
 Band make_band(Random &random, uint32_t columns, uint32_t rows, uint32_t share, uint32_t layers) {
     Band band{};
     band.style = random.one_in(2) ? 0 : random.below(kStyles);
-    band.cell = {0, columns, rows, 0, 0, 0};
+    band.cell = {0, columns, rows, 0, 0, 0, 0, 0};
     band.layers = layers;
     const int planes = random.between(1, kMaxPlanes);
     const bool alike = random.one_in(4);

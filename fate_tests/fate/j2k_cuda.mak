@@ -159,6 +159,11 @@ $(call J2K_CUDA,rate-layer-rates-lossless,mix,rgb24,181x122,1,-layer_rates 60$$(
 $(call J2K_CUDA,rate-quality,mix,rgb48le,181x122,1,-frame_bytes 9000 -quality 60 -format j2k -eph 1)
 $(call J2K_CUDA,rate-few,mix,rgb24,79x61,1,-frame_bytes 400)
 $(call J2K_CUDA,rate-roi,mix,rgb24,181x122,1,-frame_bytes 5000 -quality 50 -levels 3 -roi 60$$(J2K_CUDA_COMMA)40$$(J2K_CUDA_COMMA)40$$(J2K_CUDA_COMMA)40)
+$(foreach d,25 40 60,\
+    $(call J2K_CUDA,rate-psnr-$(d),mix,gbrp,181x122,1,-psnr $(d) -layers 3)\
+    $(call J2K_CUDA,rate-psnr-$(d)-lossless,mix,yuv420p10le,181x122,1,-psnr $(d) -tile_width 70 -tile_height 50 $(J2K_CUDA_LOSSLESS)))
+$(call J2K_CUDA,rate-psnr-styles,mix,rgba,181x122,1,-psnr 38 -cblk_style bypass+vsc+termall -cblk_width 16 -cblk_height 8)
+$(call J2K_CUDA,rate-psnr-frames,mix,yuv444p12le,79x61,5,-psnr 45 -mct 1)
 $(call J2K_CUDA,profile-imf2k-rate,mix,yuv422p10le,530x270,1,-profile imf2k -b:v 2M)
 # $(call J2K_CUDA_ROI,name,x:y:width:height,options)
 J2K_CUDA_ROI = $(call J2K_CUDA_OPTION,roi-$(1),-roi $(subst :,$$(J2K_CUDA_COMMA),$(2)) $(3))

@@ -51,7 +51,10 @@ refuse $any "cblk_height 5 is not allowed: it is a power of two, 4 to 1024" -cbl
 refuse $any "'cblk_width' out of range \[4 - 1024\]" -cblk_width 2
 refuse $any "'cblk_height' out of range \[4 - 1024\]" -cblk_height 2048
 refuse $any "cblk_width 128 x cblk_height 64 is not allowed: .* at most 4096" -cblk_width 128 -cblk_height 64
-refuse $any "b, frame_bytes, compression_ratio and layer_rates are not allowed together" -b:v 1M -frame_bytes 1000
+refuse $any "b, frame_bytes, compression_ratio, psnr and layer_rates are not allowed together" -b:v 1M -frame_bytes 1000
+refuse $any "b, frame_bytes, compression_ratio, psnr and layer_rates are not allowed together" -psnr 40 -compression_ratio 5
+refuse $any "rate_control pst, psb, bpi and psp are not allowed with psnr: allowed are pcrd and auto" -psnr 40 -rate_control psp
+refuse $any "psnr 0.5 is not allowed: it is 1 to 150" -psnr 0.5
 refuse $any "rate_control needs a target" -rate_control pcrd
 refuse $any "rate_control none is not allowed with a target" -rate_control none -frame_bytes 1000
 refuse $any "option rate_control to value foo" -rate_control foo

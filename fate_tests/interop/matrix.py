@@ -101,7 +101,8 @@ def combination(seed):
             options[target] = {'frame_bytes': 500 + samples // dice.randint(2, 40), 'compression_ratio': dice.randint(2, 12),
                                'psnr': dice.randint(20, 60)}[target]
     if RATE_CONTROLS and one_in(2 if set(targets) & set(options) else 50):
-        options['rate_control'] = dice.choice(RATE_CONTROLS if one_in(10) else [m for m in RATE_CONTROLS if m != 'none'])
+        options['rate_control'] = dice.choice(RATE_CONTROLS if one_in(10) else ['pcrd'] if 'psnr' in options else
+                                              [m for m in RATE_CONTROLS if m != 'none'])
     if 'poc' in options:
         options['poc'] = re.sub(r'^(\d+,\d+),1,(.*/\d+,\d+),1,', rf'\1,{dice.randint(1, layers)},\2,{layers},', options['poc'])
     return f'{seed} {pix_fmt} {width}x{height} {dice.choice(CONTENTS)} {seed} ' + \
