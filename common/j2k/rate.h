@@ -327,20 +327,25 @@ CUDAENC_HD uint32_t next_threshold(uint64_t budget, const RateProgress &now, Rat
     return slope;
 }
 
+// Thresholds to begin with.
+CUDAENC_HD void begin_thresholds(RateSearch &r, int layers) {
+    for (int layer = 0; layer < layers; layer++) r.threshold[layer] = kSlopes;
+    for (int g = 0; g < kRateGroups; g++) r.group_threshold[g] = 1;
+}
+
 // The search's beginning, of the budgets that there are. empty: bytes of the codestream if nothing is coded; blocks:
 // code-blocks, of whose headers each takes two bytes, or where the budget is small a 40th of it. floor: see RateSearch.
 inline void begin_search(RateSearch &r, int layers, uint64_t empty, uint64_t blocks, uint32_t floor) {
     for (int layer = 0; layer < layers; layer++) {
         r.measured[layer] = empty + min_of(2 * blocks, r.budget[layer] / 40);
-        r.threshold[layer] = kSlopes;
         r.packets[layer] = 0;
         r.before[layer] = {0, static_cast<int64_t>(empty)};
     }
-    for (int g = 0; g < kRateGroups; g++) r.group_threshold[g] = 1;
     for (int g = 0; g < kLimitedTileParts; g++) {
         r.group_measured[g] = r.group_packets[g] = 0;
         r.group_before[g] = {0, 0};
     }
+    begin_thresholds(r, layers);
     r.floor = floor;
     r.least = 1;
 }
@@ -382,14 +387,12 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
 }
 
 // From a table of estimates: the slope below which the MQ coder codes nothing, kEstimateMargin below the last layer's
-// threshold, or 0: it codes all. `r` is as it began, before and after.
+// threshold, or 0: it codes all. `r` has begun, and is to begin again.
 template <class Search>
 CUDAENC_HD uint32_t estimated_stop(RateSearch &r, const uint32_t *above, int groups, int layers,
                                    const Search &lowest_slope) {
     search_thresholds(r, above, groups, layers, false, lowest_slope);
     const uint32_t threshold = r.threshold[layers - 1];
-    for (int layer = 0; layer < layers; layer++) r.threshold[layer] = kSlopes;
-    for (int g = 0; g < groups; g++) r.group_threshold[g] = 1;
     return threshold > kEstimateMargin ? threshold - kEstimateMargin : 0;
 }
 
@@ -443,11 +446,12 @@ CUDAENC_HD void cut_block(const RateSearch &search, uint32_t group, int layers, 
         });
         return raw ? 0 : mq;
     };
-    const uint32_t tail = last && all ? tails[all - 1] : 0, count = tail & 0xFF;
-    if (count) {
+    // The bytes that end the codeword, which are in place in the end only.
+    const uint32_t tail = all ? tails[all - 1] : 0, first_of_tail = bytes - (tail & 0xFF);
+    const auto tail_byte = [&](uint32_t i) { return static_cast<uint8_t>(tail >> (8 * (i - first_of_tail) + 8)); };
+    if (last && first_of_tail < bytes) {
         const uint32_t mq = mq_bytes(all, bytes);
-        for (uint32_t i = 1; i <= count; i++)
-            byte(mq - 1 - count + i, bytes - 1 - count + i) = static_cast<uint8_t>(tail >> 8 * i);
+        for (uint32_t i = first_of_tail; i < bytes; i++) byte(mq - bytes + i, i) = tail_byte(i);
     }
     // What suffices to decode some passes, of a codeword that goes on behind its segment's end at most; not up to 0xFF,
     // since what follows in the packet would make a marker of it.
@@ -461,7 +465,9 @@ CUDAENC_HD void cut_block(const RateSearch &search, uint32_t group, int layers, 
                 break;
             }
         const uint32_t mq = mq_bytes(some, count);
-        return mq && byte(mq - 1, count - 1) == 0xFF ? count - 1 : count;
+        if (!mq) return count;
+        const uint8_t end = count > first_of_tail ? tail_byte(count - 1) : byte(mq - 1, count - 1);
+        return end == 0xFF ? count - 1 : count;
     };
     LayerEnd end{0, 0};
     for (int layer = 0; layer < layers; layer++) {

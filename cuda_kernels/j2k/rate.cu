@@ -87,6 +87,9 @@ KERNEL(kAboveThreads, j2k_rate_estimate, EstimateParams)
     RateSearch &search = *p.rate.search;
     const uint32_t stop = estimated_stop(search, p.rate.above, static_cast<int>(p.rate.groups),
                                          static_cast<int>(p.rate.layers), WarpLowestSlope{});
+    warp_sync();
+    if (lane_id()) return;
+    begin_thresholds(search, static_cast<int>(p.rate.layers));
     search.stop.slope = max_of(search.stop.slope, stop);
 }
 
