@@ -10,6 +10,7 @@
 #include "../../common/j2k/geometry.h"
 #include "../../common/j2k/header_bytes.h"
 #include "../../common/j2k/headers.h"
+#include "../../common/j2k/j2k.h"
 #include "../../common/j2k/load.h"
 #include "../../common/j2k/params.h"
 #include "../../common/j2k/quantise.h"
@@ -779,6 +780,42 @@ START_TEST(early_stops_are_alike) {
 }
 END_TEST
 
+// Of frames in host memory and in the device's.
+START_TEST(targets_of_psnr_are_alike) {
+    const std::string &spec = device_specs[static_cast<size_t>(_i)];
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 4000);
+    for (int done = 0; done < 10;) {
+        const CudaencFormat format = random_format(random, 120);
+        Log log;
+        std::string text;
+        CudaencConfig config = make_config(format, "cpu", &log);
+        config.j2k = random_options(random, format, text);
+        config.j2k.psnr = random.between(10, 70);
+        if (Work(format, config.j2k).warps > 1000) continue;
+        done++;
+        Picture picture = make_picture(random, format);
+        fill(random, picture, static_cast<Content>(random.between(0, static_cast<int>(Content::kinds) - 1)));
+        const auto on_cpu = encode(config, picture.frame());
+        config.device = spec.c_str();
+        EXPECT(encode(config, picture.frame()) == on_cpu, "%g dB: %s", config.j2k.psnr, describe(config).c_str());
+        std::vector<DeviceArray<uint8_t>> planes;
+        CudaencFrame frame = picture.frame();
+        for (int plane = 0; plane < format.planes; plane++) {
+            planes.emplace_back(device, picture.memory[plane].size());
+            device->upload(nullptr, planes.back().data(), picture.memory[plane].data(), planes.back().bytes());
+            frame.data[plane] = planes.back().data();
+        }
+        device->synchronize(Device::Stream{});
+        const auto encoder = make_device_encoder(make_params(format, config.j2k), 1, device, true, false);
+        encoder->submit(0, frame);
+        const PooledBuffer packet = encoder->finish(0);
+        EXPECT(std::vector<uint8_t>(packet->data, packet->data + packet->size) == on_cpu,
+               "%g dB, frames on the device: %s", config.j2k.psnr, describe(config).c_str());
+    }
+}
+END_TEST
+
 // Resolutions that begin at an odd position and end where strips do take one strip more.
 START_TEST(tiles_that_begin_at_odd_places) {
     const std::string &spec = device_specs[static_cast<size_t>(_i)];
@@ -825,6 +862,7 @@ int main(int argc, char **argv) {
     TCase *pictures = add_case(suite, "pictures");
     tcase_add_loop_test(pictures, pictures_are_alike_on_device_and_cpu, 0, devices);
     tcase_add_loop_test(pictures, early_stops_are_alike, 0, devices);
+    tcase_add_loop_test(pictures, targets_of_psnr_are_alike, 0, devices);
     tcase_add_loop_test(pictures, tiles_that_begin_at_odd_places, 0, devices);
     return run_suite(suite);
 }
