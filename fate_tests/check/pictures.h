@@ -266,7 +266,7 @@ inline void random_target(Random &random, const CudaencFormat &format, CudaencJ2
     const int share = random.between(2, 70), any = 1 << random.between(6, 16);
     const double bytes = random.one_in(6) ? any : 300 + packets + samples * share / 100;
     const double least_ratio = std::clamp(samples / bytes, 1., 1e6);
-    switch (random.below(4)) {
+    switch (random.below(5)) {
         case 0:
             o.frame_rate_num = 30000, o.frame_rate_den = 1001;
             o.bit_rate = static_cast<int64_t>(bytes * 8 * 30000 / 1001);
@@ -277,6 +277,9 @@ inline void random_target(Random &random, const CudaencFormat &format, CudaencJ2
         case 2:
             o.compression_ratio = least_ratio;
             break;
+        case 3:
+            o.psnr = random.between(10, random.one_in(4) ? 1500 : 700) / 10.;
+            break;
         default: {
             text.clear();
             double ratio = random.one_in(3) ? 1 : least_ratio;  // the last one is written first
@@ -286,7 +289,7 @@ inline void random_target(Random &random, const CudaencFormat &format, CudaencJ2
         }
     }
     const int modes[] = {-1, CUDAENC_J2K_RATE_PCRD, CUDAENC_J2K_RATE_PST, CUDAENC_J2K_RATE_PSB, CUDAENC_J2K_RATE_BPI};
-    o.rate_control = random.of(modes);
+    o.rate_control = modes[random.below(o.psnr != 0 ? 2 : 5)];  // those of psnr come first
     if (random.one_in(2)) o.quality = -1;
     try {
         j2k::make_params(format, o);
@@ -339,11 +342,12 @@ inline std::string describe(const CudaencConfig &config) {
     return format_string(
         "%dx%d, %d components, depth %d; tiles %dx%d, pred %d, quality %d, levels %d, blocks %dx%d, style %d, "
         "precincts '%s', roi '%s', layers %d, prog %d, poc '%s', tile_parts %d, mct %d, guard_bits %d, sop %d, eph %d, "
-        "tlm %d, plt %d, rate_control %d, bit_rate %lld, frame_bytes %lld, compression_ratio %g, layer_rates '%s'",
+        "tlm %d, plt %d, rate_control %d, bit_rate %lld, frame_bytes %lld, compression_ratio %g, psnr %g, "
+        "layer_rates '%s'",
         f.width, f.height, f.components, f.component[0].depth, o.tile_width, o.tile_height, o.pred, o.quality, o.levels,
         o.cblk_width, o.cblk_height, o.cblk_style, o.precincts ? o.precincts : "", o.roi ? o.roi : "", o.layers, o.prog,
         o.poc ? o.poc : "", o.tile_parts, o.mct, o.guard_bits, o.sop, o.eph, o.tlm, o.plt, o.rate_control,
-        static_cast<long long>(o.bit_rate), static_cast<long long>(o.frame_bytes), o.compression_ratio,
+        static_cast<long long>(o.bit_rate), static_cast<long long>(o.frame_bytes), o.compression_ratio, o.psnr,
         o.layer_rates ? o.layer_rates : "");
 }
 
