@@ -537,29 +537,44 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                                    0};
         planes_to_bytes(coded);
         planes_to_bytes(coded_signs);
-        CUDAENC_UNROLL
-        for (int s = 0; s < kStripes; s++) {
-            const uint32_t here = members >> (4 * s), signed_here = becoming >> (4 * s), runs_here = run >> (4 * s);
-            if (!((here | signed_here | runs_here) & 15)) continue;
-            uint32_t at = positions.before[s];
-            // No branches: some lane has something to put nearly always.
-            const auto put = [&](bool there, uint32_t pair) {
-                if (there) pairs[at++] = static_cast<uint8_t>(pair);
-            };
-            if (runs_here & 1) {
-                const bool ended = signed_here & 15;
-                put(true, kRunLength << 1 | (ended ? 1 : 0));
-                if (ended) {
-                    const int row = find_first_set(signed_here);
-                    put(true, kUniform << 1 | row >> 1);
-                    put(true, kUniform << 1 | (row & 1));
+        // Two stripes a turn, so that the loop is small.
+        StripePositions to = positions;
+        uint32_t here_on = members, signed_on = becoming, runs_on = run;
+        CUDAENC_NO_UNROLL
+        for (int turn = 0; turn < kStripes / 2; turn++) {
+            CUDAENC_UNROLL
+            for (int s = 0; s < 2; s++) {
+                const uint32_t here = here_on >> (4 * s), signed_here = signed_on >> (4 * s),
+                               runs_here = runs_on >> (4 * s);
+                if (!((here | signed_here | runs_here) & 15)) continue;
+                uint32_t at = to.before[s];
+                // No branches: some lane has something to put nearly always.
+                const auto put = [&](bool there, uint32_t pair) {
+                    if (there) pairs[at++] = static_cast<uint8_t>(pair);
+                };
+                if (runs_here & 1) {
+                    const bool ended = signed_here & 15;
+                    put(true, kRunLength << 1 | (ended ? 1 : 0));
+                    if (ended) {
+                        const int row = find_first_set(signed_here);
+                        put(true, kUniform << 1 | row >> 1);
+                        put(true, kUniform << 1 | (row & 1));
+                    }
+                }
+                CUDAENC_UNROLL
+                for (int row = 0; row < 4; row++) {
+                    put((here >> row) & 1, coded[4 * s + row]);
+                    put((signed_here >> row) & 1, coded_signs[4 * s + row]);
                 }
             }
+            here_on >>= 8;
+            signed_on >>= 8;
+            runs_on >>= 8;
             CUDAENC_UNROLL
-            for (int row = 0; row < 4; row++) {
-                const int word = 4 * (s & 1) + row, byte = s >> 1;
-                put((here >> row) & 1, coded[word] >> (8 * byte));
-                put((signed_here >> row) & 1, coded_signs[word] >> (8 * byte));
+            for (int i = 0; i < 8; i++) {
+                coded[i] >>= 8;
+                coded_signs[i] >>= 8;
+                if (i < kStripes - 2) to.before[i] = to.before[i + 2];
             }
         }
         if (kAligned) {
@@ -592,11 +607,12 @@ DEVICE int slice_column(const uint32_t *coefficients, const CodeBlock &b, int x,
                         uint32_t &negative) {
     uint32_t all = 0;
     negative = 0;
+    const int rows = x < b.width ? b.height - y : 0;
+    const uint32_t *from = coefficients + b.coefficients + static_cast<uint64_t>(y) * b.stride + x;
     CUDAENC_UNROLL
     for (int i = 0; i < 32; i++) {
-        const uint32_t c = x < b.width && y + i < b.height
-                               ? coefficients[b.coefficients + static_cast<uint64_t>(y + i) * b.stride + x]
-                               : 0;
+        const uint32_t c = i < rows ? *from : 0;
+        from += b.stride;
         negative |= c >> 31 << i;
         planes[i] = c & ~kSignBit;
         all |= planes[i];
@@ -644,8 +660,7 @@ DEVICE void model_small_block(const P &p, uint32_t style, uint32_t *planes, cons
     if (lane == 0) finish_block(p.t1, block, modelled, count);
 }
 
-KERNEL(kContextWarps * 32, j2k_t1_context, ContextParams)
-{
+KERNEL_BLOCKS(kContextWarps * 32, 9, j2k_t1_context, ContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     model_small_block<Kind::kPlain>(p, 0, planes, [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
 }
@@ -665,16 +680,14 @@ DEVICE void model_styled_block(const ContextParams &p, uint32_t style, uint32_t 
     });
 }
 
-KERNEL(kContextWarps * 32, j2k_t1_context_styled, StyledContextParams)
-{
+KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_styled, StyledContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
     model_styled_block(p, p.style, planes, raw);
 }
 
 // For the bypass alone.
-KERNEL(kContextWarps * 32, j2k_t1_context_bypass, BypassContextParams)
-{
+KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_bypass, BypassContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
     model_styled_block(p, kBypass, planes, raw);
