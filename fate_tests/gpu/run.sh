@@ -9,10 +9,9 @@ cd "$(dirname "$0")"
 device=${1:-cuda}
 jobs=${JOBS:-$(nproc)}
 record=gpu-record.txt
-rm -rf logs fate
+rm -rf logs
 mkdir -p logs
 passed=0 failed=0
-export CK_TIMEOUT_MULTIPLIER=3 # the time limits of libcheck are for programs that have a core
 
 say() { echo "$*" | tee -a "$record"; }
 
@@ -22,31 +21,14 @@ tally() {
     say "$(printf '%-28s %4d passed, %d failed' "$1" "$2" "$3")"
 }
 
-# beside COMMAND...: runs it beside what is running, as soon as that is fewer than $jobs.
-beside() {
-    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
-    "$@" &
-}
-
-# run NAME COMMAND...: what it prints, its exit status and the seconds it took go to logs/.
-run() {
-    local name=$1 status=0 began=$SECONDS
-    shift
-    "$@" >"logs/$name.log" 2>&1 || status=$?
-    echo "$status $((SECONDS - began))" >"logs/$name.status"
-}
-# status NAME: of what did not come to its end, too.
-status() {
-    local status
-    read -r status _ 2>/dev/null <"logs/$1.status" || status=99
-    echo "$status"
-}
-
 # check NAME COMMAND...: one test.
-checks=()
 check() {
-    checks+=("$1")
-    beside run "$@"
+    local name=$1
+    shift
+    if "$@" >"logs/$name.log" 2>&1; then tally "$name" 1 0; else
+        tail -n 20 "logs/$name.log"
+        tally "$name" 0 1
+    fi
 }
 
 # A frame or a few, encoded; the md5 of the packets.
@@ -72,18 +54,54 @@ say "driver $(cat /sys/module/nvidia/version 2>/dev/null || nvidia-smi --query-g
 say "$(cat trees)"
 say ""
 
-# All tests run beside each other, what takes long first; the results come in order when all is done. What waits for the
-# GPU, or for its driver, which makes contexts one by one, leaves the processors to what needs no GPU.
-
-# ---- compute-sanitizer: whether it is here and can be used
-sanitizer=${SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
-beside run sanitizer "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x16 -frames:v 1 -c:v j2k_cuda -device "$device" -f null -
-sanitizer_process=$!
+# ---- FATE: the references that hold for the CPU hold for the GPU. Both run here, so that their bytes are the same here too.
+total=$(wc -l <fate-commands)
+fate() { # NAME DEVICE
+    sed "s|@DEVICE@|$2|g" fate-commands >logs/commands
+    export FATE_LOG=logs/fate-$1.log
+    : >"$FATE_LOG"
+    # A process with one work queue instead of eight starts four times as fast beside fifteen others.
+    # shellcheck disable=SC2016 # the inner shell expands
+    CUDA_DEVICE_MAX_CONNECTIONS=1 xargs -d '\n' -P "$jobs" -n 1 bash -c 'eval "$0" >/dev/null 2>&1 || echo "failed: ${0:0:60}" >>"$FATE_LOG"' <logs/commands
+    bad=$(wc -l <"$FATE_LOG")
+    head -n 20 "$FATE_LOG"
+    tally "fate-$1" $((total - bad)) "$bad"
+}
+fate cpu cpu
+fate gpu "$device"
+if [ -f ffmpeg-ptx ]; then # the same kernels, by the other compiler
+    mv ffmpeg ffmpeg-fatbin && cp ffmpeg-ptx ffmpeg
+    fate gpu-kernels-by-clang "$device"
+    mv ffmpeg-fatbin ffmpeg
+fi
 
 # ---- The check programs, on the GPU as well as on the emulator
-for program in check/test_*; do beside run "${program##*/}" "$program" "$device"; done
-beside run fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device" # random options and pictures, a process each
-beside run api bin/api "$device"
+# All at once, since each waits for the GPU most of the time; their results in order.
+# start NAME COMMAND...: what it prints, and its exit status, go to logs/.
+start() {
+    local name=$1 status=0
+    shift
+    "$@" >"logs/$name.log" 2>&1 || status=$?
+    echo $status >"logs/$name.status"
+}
+# unit NAME: a program on libcheck, which ends in "100%: Checks: 12, Failures: 0, Errors: 0".
+unit() {
+    local good bad
+    read -r good bad < <(awk -F'[:,] *' -v status="$(cat "logs/$1.status")" '/Checks: / { n += $3; bad += $5 + $7 }
+        END { if (status && !bad) { bad = 1; n++ } print n - bad, bad + 0 }' "logs/$1.log")
+    [ "$bad" = 0 ] || tail -n 20 "logs/$1.log"
+    tally "$1" "$good" "$bad"
+    grep -E '^(skipped:|nvJPEG )' "logs/$1.log" | while read -r line; do say "    $line"; done || true
+}
+for program in check/test_*; do start "${program##*/}" "$program" "$device" & done
+start fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device" & # random options and pictures, a process each
+start api bin/api "$device" &
+wait
+for program in check/test_*; do unit "${program##*/}"; done
+unit fuzz
+read -r good bad < <(awk '/ passed, / { print $1, $3; found = 1 } END { if (!found) print 0, 1 }' logs/api.log)
+[ "$bad" = 0 ] || tail -n 20 logs/api.log
+tally api "$good" "$bad"
 
 # ---- Pictures as large as real ones: cuda = cpu
 same() { # INPUT_OPTIONS ENCODER_OPTIONS [INPUT_OPTIONS of cuda]
@@ -144,8 +162,8 @@ codec=j2k_cuda
 
 # ---- A whole chain on the GPU, if the full ffmpeg can make its input; nothing is compared
 chain() { # ENCODER
-    bin/ffmpeg -v error -nostdin -y -f lavfi -i testsrc2=s=1280x720,format=yuv420p -frames:v 30 -c:v mpeg2video -q:v 2 "logs/$1.mpg" &&
-        bin/ffmpeg -v error -nostdin -hwaccel cuda -hwaccel_output_format cuda -i "logs/$1.mpg" \
+    bin/ffmpeg -v error -nostdin -y -f lavfi -i testsrc2=s=1280x720,format=yuv420p -frames:v 30 -c:v mpeg2video -q:v 2 logs/in.mpg &&
+        bin/ffmpeg -v error -nostdin -hwaccel cuda -hwaccel_output_format cuda -i logs/in.mpg \
             -vf scale_cuda=1920:1080 -c:v "$1" -f null -
 }
 check chain-nvdec-scale chain j2k_cuda
@@ -153,13 +171,14 @@ check chain-nvdec-scale-mjpeg chain mjpeg_cuda
 check chain-nvdec-scale-h264 chain h264_cavlc_cuda
 
 # ---- compute-sanitizer, on a small frame of each kind
+sanitizer=${SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
 sanitize() { # TOOL INPUT_OPTIONS ENCODER_OPTIONS
     # shellcheck disable=SC2086 # words
     "$sanitizer" --tool "$1" --error-exitcode 9 --target-processes all \
         ./ffmpeg -v error -nostdin $2 -c:v $codec -device "$device" $3 -f null -
 }
-wait $sanitizer_process 2>/dev/null || true
-if [ "$(status sanitizer)" = 0 ]; then
+if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x16 -frames:v 1 -c:v j2k_cuda -device "$device" -f null - \
+    >logs/sanitizer.log 2>&1; then
     for tool in memcheck racecheck; do
         check $tool-lossy sanitize $tool "$(picture 79x61 4 rgb24 2)" ""
         check $tool-lossless sanitize $tool "$(picture 130x70 4 yuv420p10le 2)" "-pred dwt53"
@@ -180,70 +199,9 @@ if [ "$(status sanitizer)" = 0 ]; then
         check $tool-h264-bitrate sanitize $tool "$(picture 66x50 4 yuv444p 3)" "-b:v 400k"
         codec=j2k_cuda
     done
+else
+    say "compute-sanitizer             not here, or it cannot be used on this machine"
 fi
-
-# ---- FATE: the references that hold for the CPU hold for the GPU. Both run here, so that their bytes are the same here too.
-# Each in a directory of its own, where its ffmpeg is; a test of one after the same test of the other.
-lanes=()
-lane() { # NAME BINARY
-    mkdir -p "fate/$1"
-    cp -rs "$PWD/tests" "fate/$1/"
-    ln -s "$PWD/$2" "fate/$1/ffmpeg"
-    : >"logs/fate-$1.log"
-    lanes+=("$1")
-}
-fate() { # LANE COMMAND
-    local result=passed name
-    read -r _ name _ <<<"$2"
-    # A process with one work queue instead of eight starts four times as fast beside fifteen others. What takes long has
-    # the processors first.
-    (cd "fate/$1" && CUDA_DEVICE_MAX_CONNECTIONS=1 nice -n 10 bash -c "$2") >/dev/null 2>&1 || result=failed
-    echo "$result: $name" >>"logs/fate-$1.log"
-}
-lane cpu ffmpeg
-lane gpu ffmpeg
-[ ! -f ffmpeg-ptx ] || lane gpu-kernels-by-clang ffmpeg-ptx # the same kernels, by the other compiler
-mapfile -t commands <fate-commands
-for command in "${commands[@]}"; do
-    for lane in "${lanes[@]}"; do
-        on=$device
-        [ "$lane" != cpu ] || on=cpu
-        beside fate "$lane" "${command//@DEVICE@/$on}"
-    done
-done
-
-# ---- The results
-wait
-for lane in "${lanes[@]}"; do
-    good=$(grep -c ^passed "logs/fate-$lane.log" || true)
-    grep ^failed "logs/fate-$lane.log" | head -n 20 || true
-    tally "fate-$lane" "$good" $((${#commands[@]} - good))
-done
-# unit NAME: a program on libcheck, which ends in "100%: Checks: 12, Failures: 0, Errors: 0".
-unit() {
-    local good bad
-    read -r good bad < <(awk -F'[:,] *' -v status="$(status "$1")" '/Checks: / { n += $3; bad += $5 + $7 }
-        END { if (status && !bad) { bad = 1; n++ } print n - bad, bad + 0 }' "logs/$1.log" || echo 0 1)
-    [ "$bad" = 0 ] || tail -n 20 "logs/$1.log"
-    tally "$1" "$good" "$bad"
-    grep -E '^(skipped:|nvJPEG )' "logs/$1.log" | while read -r line; do say "    $line"; done || true
-}
-for program in check/test_*; do unit "${program##*/}"; done
-unit fuzz
-read -r good bad < <(awk -v status="$(status api)" '/ passed, / { good = $1; bad = $3; found = 1 }
-    END { if (!found || (status && !bad)) bad = 1; print good + 0, bad + 0 }' logs/api.log || echo 0 1)
-[ "$bad" = 0 ] || tail -n 20 logs/api.log
-tally api "$good" "$bad"
-for name in "${checks[@]}"; do
-    bad=$(($(status "$name") != 0))
-    [ $bad = 0 ] || tail -n 20 "logs/$name.log"
-    tally "$name" $((1 - bad)) $bad
-done
-[ "$(status sanitizer)" = 0 ] || say "compute-sanitizer             not here, or it cannot be used on this machine"
-echo "$SECONDS s; longest: $(for log in logs/*.status; do
-    read -r _ seconds <"$log"
-    echo "$seconds s ${log:5:-7}"
-done | sort -rn | head -n 8 | paste -sd, | sed 's/,/, /g')"
 
 # ---- Speed
 if [ "${BENCH-}" != no ] && [ -x bin/cudaenc_bench ]; then
