@@ -224,13 +224,18 @@ CUDAENC_HD int plane_level(int plane, int weight) {
 }
 // The slope below which tier-1 stops, from what levels take, [level] in 1/256 bits; 0: all is needed. budget: bytes.
 CUDAENC_HD uint32_t stop_slope(const uint64_t *levels, uint32_t stride, uint64_t budget) {
+    const uint64_t room = budget * 2048 / stride * kLevelsAPlane;
     uint64_t sum = 0;
     for (int level = kLevels - 1; level >= 0; level--) {
-        sum += levels[level] / kLevelsAPlane * stride;
-        if (sum / 2048 < budget) continue;
+        const uint64_t own = levels[level];
+        if (sum + own < room || !own) {
+            sum += own;
+            continue;
+        }
         // 3 steps^2 a byte are as much as a plane's last passes give; less by kStopMargin.
-        constexpr int kLeast = kSlopeOctave * 8 / 5 - kLowestSlope * kSlopeOctave, kStopMargin = 2 * kSlopeOctave;
-        const int code = (level + kLowestLevel) * kLevelCodes + kLeast - kStopMargin;
+        constexpr int kLeast = kSlopeOctave * 8 / 5 - kLowestSlope * kSlopeOctave, kStopMargin = kSlopeOctave * 9 / 4;
+        const int unused = static_cast<int>((sum + own - room) * kLevelCodes / own);  // of the level, in codes
+        const int code = (level + kLowestLevel) * kLevelCodes + unused + kLeast - kStopMargin;
         return static_cast<uint32_t>(min_of(max_of(code, 0), kSlopes - 1));
     }
     return 0;
@@ -383,7 +388,10 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
         r.threshold[layer] = min_of<uint32_t>(max_of(r.threshold[layer], later), kSlopes);
     }
     for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
-    r.stop.threshold = r.threshold[layers - 1];
+    // Where tier-1 stopped too early, but what it coded is as good as the target, that is how the frame ends.
+    const uint64_t budget = r.budget[layers - 1];
+    const bool full = r.measured[layers - 1] + budget / 256 >= budget;
+    r.stop.threshold = full ? max_of(r.threshold[layers - 1], r.stop.slope) : r.threshold[layers - 1];
 }
 
 // From a table of estimates: the slope below which the MQ coder codes nothing, kEstimateMargin below the last layer's
