@@ -375,17 +375,18 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
     }
     for (int layer = layers - 1; layer >= 0; layer--) {
         const uint32_t later = layer < layers - 1 ? r.threshold[layer + 1] : r.least;
+        uint32_t threshold = later;
         if (r.budget[layer]) {
             const RateProgress now{static_cast<int64_t>(bytes(r.group_threshold, r.threshold[layer])),
                                    static_cast<int64_t>(r.measured[layer])};
-            r.threshold[layer] = next_threshold(
+            threshold = next_threshold(
                 r.budget[layer], now, r.before[layer], last, [&](uint32_t slope) { return bytes(limits, slope); },
                 lowest_slope);
-        } else {
-            r.threshold[layer] = layer < layers - 1 ? max_of(later, r.floor) + kLayerOctaves * kSlopeOctave : later;
+        } else if (layer < layers - 1) {
+            threshold = max_of(later, r.floor) + kLayerOctaves * kSlopeOctave;
         }
         // A layer has no more than the ones behind it.
-        r.threshold[layer] = min_of<uint32_t>(max_of(r.threshold[layer], later), kSlopes);
+        r.threshold[layer] = min_of<uint32_t>(max_of(threshold, later), kSlopes);
     }
     for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
     // Where tier-1 stopped too early, but what it coded is as good as the target, that is how the frame ends.
