@@ -19,6 +19,9 @@ template <class Word>
 struct Around {
     Word w, e, n, s, nw, ne, sw, se;
     CUDAENC_HD Word any() const { return w | e | n | s | nw | ne | sw | se; }
+    // At least one, and two, of the horizontal and vertical ones.
+    CUDAENC_HD Word nearest() const { return w | e | n | s; }
+    CUDAENC_HD Word two_nearest() const { return (w & e) | (n & s) | ((w | e) & (n | s)); }
 };
 
 // The same without the next stripe, of which vertically causal contexts know nothing (T.800 D.7).
@@ -87,8 +90,7 @@ CUDAENC_HD ContextBits<Word> zero_coding_planes(const Around<Word> &a, int orien
     const Word diagonal_3 = ((a.nw & a.ne) & (a.sw | a.se)) | ((a.sw & a.se) & (a.nw | a.ne));
     Word k1, k2, k3, k4, k5, k6, k7, k8;
     if (orientation == kHH) {
-        const Word nearest_1 = a.w | a.e | a.n | a.s;
-        const Word nearest_2 = (a.w & a.e) | (a.n & a.s) | ((a.w | a.e) & (a.n | a.s));
+        const Word nearest_1 = a.nearest(), nearest_2 = a.two_nearest();
         const Word one = diagonal_1 & ~diagonal_2, two = diagonal_2 & ~diagonal_3;
         k8 = diagonal_3;
         k7 = two & nearest_1;
@@ -116,6 +118,16 @@ CUDAENC_HD ContextBits<Word> zero_coding_planes(const Around<Word> &a, int orien
     return {{k1 | k3 | k5 | k7, k2 | k3 | k6 | k7, k4 | k5 | k6 | k7, k8, 0}};
 }
 
+// Samples whose zero coding is at least of the second class, and of the third: see DecisionCounts.
+template <class Word>
+struct NearClasses {
+    Word near, nearer;
+};
+template <class Word>
+CUDAENC_HD NearClasses<Word> near_classes(const Around<Word> &a, bool clean_up) {
+    return {clean_up ? a.any() : a.nearest(), clean_up ? a.nearest() : a.two_nearest()};
+}
+
 // T.800 Table D.4, contexts 14 to 16. near: samples with a significant neighbour; refined: not for the first time.
 template <class Word>
 CUDAENC_HD ContextBits<Word> refinement_planes(Word near, Word refined) {
@@ -126,6 +138,7 @@ template <class Word>
 struct SignBits {
     Word decision;
     Word bit[3];  // context, less 9
+    CUDAENC_HD Word predicted() const { return bit[0] | bit[1] | bit[2]; }
 };
 
 // T.800 Tables D.2 and D.3. a: significance of the neighbours; negative, and around: signs of the samples and their

@@ -1,4 +1,4 @@
-// Where tier-1 stops early for rate control (Martinez-del-Amor et al., 2017, 5.2 and 5.3).
+// Where tier-1 stops early for rate control: after Martinez-del-Amor et al. (2017, 5.2 and 5.3), and by a look ahead.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "rate.h"
@@ -12,6 +12,12 @@ namespace cudaenc::j2k {
 enum class EarlyStop { kNone, kPsb, kBpi };
 constexpr int kStopSlopes = 1024;
 
+// The bin of what some passes of a bit-plane take off the error. weight: of the block's band.
+CUDAENC_HD uint32_t stop_bin(int64_t gain, uint32_t bytes, int plane, int weight) {
+    if (gain <= 0) return 0;
+    return slope_of(static_cast<uint64_t>(gain), bytes, weight + 2 * plane * kSlopeOctave) / (kSlopes / kStopSlopes);
+}
+
 struct PlaneCost {
     uint32_t slope, bytes;  // slope: a bin
 };
@@ -21,13 +27,45 @@ CUDAENC_HD PlaneCost plane_cost(const uint32_t *bytes, const int32_t *gains, int
     const uint32_t before = first ? bytes[first - 1] : 0, own = bytes[last - 1] > before ? bytes[last - 1] - before : 0;
     int64_t gain = 0;
     for (int pass = first; pass < last; pass++) gain += gains[pass];
-    if (gain <= 0) return {0, own};
-    const uint32_t slope = slope_of(static_cast<uint64_t>(gain), own, weight + 2 * plane * kSlopeOctave);
-    return {slope / (kSlopes / kStopSlopes), own};
+    return {stop_bin(gain, own, plane, weight), own};
 }
 // Blocks with a lower slope stop, where the bytes from `slope` on exceed the budget.
 CUDAENC_HD uint32_t stop_limit(EarlyStop method, int slope) {
     return method == EarlyStop::kBpi ? kStopSlopes : static_cast<uint32_t>(slope);
+}
+
+// ---- The look: of some blocks all passes are estimated before any block is coded, and added to such a table, by
+// slope, in steps: refinement and clean-up of a plane are one. Where that reaches the budget, and somewhat below, is
+// where context modelling stops.
+
+// One block is looked at of each `stride` consecutive ones, about two thousand of all: any of these.
+CUDAENC_HD constexpr uint32_t look_stride(uint32_t blocks) { return max_of<uint32_t>(blocks / 2048, 1); }
+CUDAENC_HD uint32_t look_block(uint32_t i, uint32_t stride) { return i * stride + (i * 0x9E3779B1u >> 16) % stride; }
+
+// A look at a block ends behind so many passes, or where they take some times as much as a block has on average: in
+// bits, kLookBits for a sample that becomes significant, one for one that is refined.
+constexpr int kLookPasses = 31, kLookBits = 4;
+struct LookRule {
+    uint64_t most;  // bits
+    CUDAENC_HD bool ends(int pass, uint32_t bits) const {
+        return pass == kLookPasses - 1 || (pass_kind(pass) != kMagnitudeRefinement && bits > most);
+    }
+};
+CUDAENC_HD LookRule look_rule(uint64_t budget, uint32_t blocks) { return {12 * 8 * budget / blocks}; }
+// Of `passes` that were looked at.
+CUDAENC_HD bool ends_look_step(int pass, int passes) {
+    return pass_kind(pass) != kMagnitudeRefinement || pass == passes - 1;
+}
+// What codewords of the looked at blocks may take, and a sixteenth more, since blocks differ. budget: of the
+// codestream, 0: no limit.
+CUDAENC_HD uint64_t look_budget(uint64_t budget, uint32_t blocks) {
+    if (!budget) return ~uint64_t{0};
+    return (budget - min_of<uint64_t>(2 * blocks, budget / 16)) * 17 / 16 / look_stride(blocks);
+}
+// The slope to stop at, if bytes from this bin on are more than the budget.
+CUDAENC_HD uint32_t look_slope(int bin) {
+    constexpr int kMargin = kSlopeOctave * 3 / 16;
+    return static_cast<uint32_t>(max_of(bin * (kSlopes / kStopSlopes) - kMargin, 0));
 }
 
 }  // namespace cudaenc::j2k

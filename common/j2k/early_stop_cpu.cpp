@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "early_stop_cpu.h"
 
+#include <array>
+#include <atomic>
+#include <memory>
 #include <vector>
 
 namespace cudaenc::j2k {
@@ -32,6 +35,50 @@ void stop_early(const Geometry &g, EarlyStop method, uint64_t budget, const Pass
             coded[b].passes = static_cast<uint8_t>(coding_passes(coded[b].planes - plane));
         });
     }
+}
+
+uint32_t find_stop(ThreadPool &pool, const Geometry &g, const uint32_t *coefficients, uint64_t budget) {
+    const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), stride = look_stride(blocks);
+    const LookRule rule = look_rule(budget, blocks);
+    std::array<std::atomic<uint32_t>, kStopSlopes> table{};
+    constexpr uint32_t kBatch = 16;
+    const uint32_t looks = (blocks + stride - 1) / stride;
+    pool.for_each((looks + kBatch - 1) / kBatch, [&](size_t batch) {
+        size_t most_words = 0, longest = 0;
+        std::vector<const CodeBlock *> own;
+        for (uint32_t i = static_cast<uint32_t>(batch) * kBatch; own.size() < kBatch && i < looks; i++) {
+            const uint32_t index = look_block(i, stride);
+            if (index >= blocks) break;
+            const CodeBlock &b = g.blocks[index];
+            own.push_back(&b);
+            most_words = std::max(most_words, ContextModeller::words(b.width, b.height));
+            longest = std::max<size_t>(longest, slot_layout(b.width, b.height, b.planes, kCuttable).bytes);
+        }
+        ContextModeller modeller(most_words);
+        const auto pairs = std::make_unique_for_overwrite<uint8_t[]>(longest);
+        uint32_t ends[kLookPasses], tails[kLookPasses], bytes[kLookPasses];
+        int32_t gains[kLookPasses];
+        for (const CodeBlock *b : own) {
+            const CodedBlock made = modeller.model(coefficients, *b, kCuttable, pairs.get(),
+                                                   {ends, tails, gains, bytes}, {kNeverStop}, &rule);
+            uint32_t before = 0;
+            int64_t gain = 0;
+            for (int pass = 0; pass < made.passes; pass++) {
+                gain += gains[pass];
+                if (!ends_look_step(pass, made.passes)) continue;
+                const int plane = made.planes - 1 - (pass + 2) / 3;
+                table[stop_bin(gain, bytes[pass] - before, plane, g.precinct_bands[b->cell].weight)] +=
+                    bytes[pass] - before;
+                before = bytes[pass];
+                gain = 0;
+            }
+        }
+    });
+    uint64_t sum = 0;
+    const uint64_t room = look_budget(budget, blocks);
+    for (int bin = kStopSlopes - 1; bin >= 0; bin--)
+        if ((sum += table[static_cast<size_t>(bin)]) > room) return look_slope(bin);
+    return 0;  // all is needed
 }
 
 }  // namespace cudaenc::j2k

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "../thread_pool.h"
 #include "early_stop.h"
 #include "geometry.h"
 #include "t1_cpu.h"
@@ -13,5 +14,8 @@ namespace cudaenc::j2k {
 // frame, in bytes; 0: none, and nobody stops.
 void stop_early(const Geometry &geometry, EarlyStop method, uint64_t budget, const PassResults &results,
                 std::span<CodedBlock> coded);
+
+// The slope to stop at, from a look at a frame's coefficients; 0: all is needed. budget: of the codestream.
+uint32_t find_stop(ThreadPool &pool, const Geometry &geometry, const uint32_t *coefficients, uint64_t budget);
 
 }  // namespace cudaenc::j2k

@@ -120,7 +120,10 @@ class J2kCpuEncoder : public CpuEncoder {
         for (bool again = false;; stop = lower_stop(stop), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
-            if (can_stop(p_.style) && p_.rate.predicts_slopes()) stop = leave_passes(s, boxes, stop, again);
+            const bool leaves = can_stop(p_.style) && p_.rate.predicts_slopes(),
+                       ahead = leaves && !again && budget_.measures_ahead();
+            if (leaves) stop = leave_passes(s, boxes, stop, again);
+            if (ahead) measure(s, s.estimates.data());
             if (cuttable()) {
                 stop_early(g_, p_.rate.early_stop(), budget_.codestream(boxes), results(s), s.coded);
                 s.cuts->find_cuts(pool(), s.coded, s.pass_bytes.data(), s.gains.data());
@@ -128,7 +131,7 @@ class J2kCpuEncoder : public CpuEncoder {
             begin_stage(slot, kTier2);
             if (!cuttable())
                 take_all(s);
-            else if (!cut_blocks(s, boxes, stop))
+            else if (!cut_blocks(s, boxes, stop, ahead))
                 continue;
             return write_packet(s, boxes);
         }
@@ -266,9 +269,10 @@ class J2kCpuEncoder : public CpuEncoder {
     // Leaves out what by estimates will be cut. Returns the slope below which nothing is coded; known: that is `stop`.
     uint32_t leave_passes(Slot &s, uint64_t boxes, uint32_t stop, bool known) {
         s.cuts->find_cuts(pool(), s.coded, s.estimates.data(), s.gains.data());
-        RateSearch search = budget_.begin(boxes);
+        s.search = budget_.begin(boxes);
         if (!known)
-            stop = std::max(stop, estimated_stop(search, s.cuts->above(), budget_.groups(), p_.layers, LowestSlope{}));
+            stop =
+                std::max(stop, estimated_stop(s.search, s.cuts->above(), budget_.groups(), p_.layers, LowestSlope{}));
         for (size_t b = 0; b < s.coded.size(); b++)
             s.coded[b].passes = static_cast<uint8_t>(passes_above(s.cuts->slopes(b), s.coded[b].passes, stop));
         return stop;
@@ -288,24 +292,29 @@ class J2kCpuEncoder : public CpuEncoder {
         }
     }
 
-    // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch.
-    // Returns false where tier-1 had stopped too early for them.
-    bool cut_blocks(Slot &s, uint64_t boxes, uint32_t stop) {
+    // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch. measured: headers were,
+    // ahead. Returns false where tier-1 had stopped too early for them.
+    bool cut_blocks(Slot &s, uint64_t boxes, uint32_t stop, bool measured) {
         RateSearch &search = s.search;
-        search = budget_.begin(boxes);
+        if (measured)
+            add_codewords(search, s.cuts->above(), budget_.groups(), p_.layers);
+        else
+            search = budget_.begin(boxes);
         search.stop.slope = stop;
         if (s.psnr) search.least = s.psnr->threshold(pool(), s.layouts, s.coefficients.data(), s.coded, *s.cuts);
-        for (int round = 0;; round++) {
+        for (int round = measured ? budget_.rounds() - 1 : 0;; round++) {
             const bool last = round == budget_.rounds() - 1;
             search_thresholds(search, s.cuts->above(), budget_.groups(), p_.layers, last, LowestSlope{});
-            cut_at(s, last);
-            if (last) return !stopped_too_early(search.stop);
-            measure(s);
-            take_measure(search, p_.layers, budget_.outside_packets(), budget_.tile_part_header());
+            if (!last) {
+                measure(s);
+                continue;
+            }
+            cut_at(s, s.pass_bytes.data(), true);
+            return !stopped_too_early(search.stop);
         }
     }
 
-    void cut_at(Slot &s, bool last) {
+    void cut_at(Slot &s, const uint32_t *pass_bytes, bool last) {
         pool().for_each(s.batches.size(), [&](size_t batch) {
             for (size_t b = batch * batch_blocks_; b < std::min<size_t>(g_.blocks.size(), (batch + 1) * batch_blocks_);
                  b++) {
@@ -313,7 +322,7 @@ class J2kCpuEncoder : public CpuEncoder {
                 const uint32_t group = budget_.groups() > 1 ? g_.precinct_bands[g_.blocks[b].cell].group : 0;
                 uint8_t *codeword = s.batches[batch].data() + s.offsets[b];
                 cut_block(
-                    s.search, group, p_.layers, p_.style, s.coded[b].passes, s.cuts->slopes(b), &s.pass_bytes[first],
+                    s.search, group, p_.layers, p_.style, s.coded[b].passes, s.cuts->slopes(b), pass_bytes + first,
                     &s.tails[first], last, [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; },
                     [&](int layer, const LayerEnd &end) {
                         s.layer_passes[layer * g_.blocks.size() + b] = end.passes;
@@ -323,20 +332,24 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
-    void measure(Slot &s) {
+    // What packets take with the thresholds. estimates: headers alone, if codewords are cut by these.
+    void measure(Slot &s, const uint32_t *estimates = nullptr) {
+        cut_at(s, estimates ? estimates : s.pass_bytes.data(), false);
         build_tag_trees(s);
         std::vector<uint64_t> lengths(g_.packets.size());
         pool().for_each(g_.packets.size(), [&](size_t i) {
             const Packet &packet = g_.packets[i];
             BitCounter bits;
             put_blocks(bits, s, packet);
-            lengths[i] = packet_bytes(bits.bits, codeword_bytes(s, packet), p_.sop, p_.eph, p_.plt);
+            const uint64_t codewords = codeword_bytes(s, packet);
+            lengths[i] = packet_bytes(bits.bits, codewords, p_.sop, p_.eph, p_.plt) - (estimates ? codewords : 0);
         });
         for (size_t i = 0; i < lengths.size(); i++) {
             const Packet &packet = g_.packets[i];
             s.search.packets[packet.layer] += lengths[i];
             if (packet.tile_part < kLimitedTileParts) s.search.group_packets[packet.tile_part] += lengths[i];
         }
+        take_measure(s.search, p_.layers, budget_.outside_packets(), budget_.tile_part_header());
     }
 
     BlockLayers layers_of(const Slot &s, uint32_t block) const {
@@ -390,7 +403,7 @@ class J2kCpuEncoder : public CpuEncoder {
         // Rare: headers grew more than the search allowed for.
         if (const RateExcess excess = budget_.excess(box_bytes, codestream, limited.data()); excess.any()) {
             raise_thresholds(s.search, s.cuts->above(), budget_.groups(), p_.layers, excess, LowestSlope{});
-            cut_at(s, true);
+            cut_at(s, s.pass_bytes.data(), true);
             return write_packet(s, box_bytes);
         }
         const std::vector<uint8_t> boxes = make_boxes(s, codestream);

@@ -21,20 +21,38 @@ CUDAENC_HD uint32_t entropy(uint32_t ones, uint32_t all) {
     return x_log2_x(all) - x_log2_x(ones) - x_log2_x(all - ones);
 }
 
-// What the last two passes of a code-block, refinement and clean-up of bit-plane 0, do.
+// A pass's decisions in classes. Significance propagation: no horizontal or vertical neighbour is significant when the
+// scan gets there, one, or more. Clean-up: no neighbour at all, a diagonal one, or a horizontal or vertical one.
+// Refinement: all in the first. Then the signs that neighbours predict. `ones` are the ones.
+constexpr int kDecisionClasses = 4, kPredictedSigns = 3;
+struct DecisionCounts {
+    uint32_t ones[kDecisionClasses], all[kDecisionClasses];
+    // Samples that become significant.
+    CUDAENC_HD uint32_t found() const { return ones[0] + ones[1] + ones[2]; }
+};
+// Their bits, in 1/256, as if a class had one context. Functions that ask for it take it, since a warp finds it by all
+// lanes.
+struct EntropyOf {
+    CUDAENC_HD uint32_t operator()(const DecisionCounts &c) const {
+        uint32_t bits = 0;
+        for (int i = 0; i < kDecisionClasses; i++) bits += entropy(c.ones[i], c.all[i]);
+        return bits;
+    }
+};
+
+// What refinement and clean-up of a bit-plane do.
 struct LastPasses {
-    uint32_t refined;      // samples
-    uint32_t quiet, near;  // samples of the clean-up: without and with a significant neighbour when the scan gets there
-    uint32_t quiet_ones, near_ones;  // of these, those that become significant
+    uint32_t refined;         // samples
+    DecisionCounts clean_up;  // but signs; in two classes, without and with a neighbour
 };
 
 // Whether they are worth their bits, where the quantiser loses anyway. With samples that lie anywhere in their steps of
 // size 1 and are decoded to the middle, one that becomes significant takes 9/4 off the squared error for its sign and
 // what it takes to find it, one that is refined 1/4 for a bit. Asked for is 3/8 a bit: found by trial, the most PSNR at
 // equal bytes over photographs, stills of video and screens.
-CUDAENC_HD bool worth_coding(const LastPasses &p) {
-    const uint32_t found = p.quiet_ones + p.near_ones;
-    return 256 * (15 * found) > 256 * p.refined + 3 * (entropy(p.quiet_ones, p.quiet) + entropy(p.near_ones, p.near));
+template <class Entropy = EntropyOf>
+CUDAENC_HD bool worth_coding(const LastPasses &p, const Entropy &entropy_of = {}) {
+    return 256 * (15 * p.clean_up.found()) > 256 * p.refined + 3 * entropy_of(p.clean_up);
 }
 
 // ---- What coding passes take off the squared error, in 1/64 of 4^plane steps^2: exact where decoders reconstruct to
@@ -148,13 +166,12 @@ CUDAENC_HD void for_each_cut(const CutSlopes<const uint16_t> &slopes, int passes
 }
 
 // ---- Early stop: what is not worth coding, since it would be cut, is known before the MQ coder has seen it. A look at
-// some blocks' magnitudes tells what all bit-planes down to some level would take; where that reaches the budget is the
-// slope below which nothing will be needed; and context modelling leaves a block where its next passes promise less,
-// by the entropy of their decisions.
+// some blocks (early_stop.h) tells the slope below which nothing will be needed; and context modelling leaves a block
+// where its next passes promise less, by the entropy of their decisions.
 
 // Passes that take less than so much, in 1/256 bits, are no reason: often it is the next plane that has a block's
 // energy.
-constexpr uint32_t kFewBits = 32 * 256;
+constexpr uint32_t kFewBits = 8 * 256;
 // Decides for a block; `base` is kNeverStop where it does not.
 constexpr int kNeverStop = 1 << 20;
 struct StopRule {
@@ -162,6 +179,10 @@ struct StopRule {
 
     // Whether there is a question at all: from a 32nd of a squared step a bit on.
     CUDAENC_HD bool asks(int plane) const { return base + 2 * plane * kSlopeOctave < 7 * kSlopeOctave; }
+    // ... before refinement, which by itself gives more than a sixth.
+    CUDAENC_HD bool asks_at_refinement(int plane) const {
+        return base + 2 * plane * kSlopeOctave < 9 * kSlopeOctave / 2;
+    }
     // gain: in 1/64 of 4^plane steps^2; bits: in 1/256.
     CUDAENC_HD bool stops(int plane, int64_t gain, uint32_t bits) const {
         if (bits < kFewBits) return false;
@@ -169,15 +190,19 @@ struct StopRule {
         return log2_code(static_cast<uint64_t>(gain)) - log2_code(max_of(bits, 1u)) + base + 2 * plane * kSlopeOctave <
                0;
     }
-    // Before significance propagation that codes `all` samples, of which `ones` become significant.
-    CUDAENC_HD bool stops_at_propagation(int plane, int64_t gain, uint32_t ones, uint32_t all) const {
-        return stops(plane, gain, entropy(ones, all) + 256 * ones);
+    // Before significance propagation. Of the samples that it reaches from those significant before: gain, what they
+    // take off the error; c: their decisions, in two classes.
+    template <class Entropy = EntropyOf>
+    CUDAENC_HD bool stops_at_propagation(int plane, int32_t gain, const DecisionCounts &c,
+                                         const Entropy &entropy_of = {}) const {
+        return stops(plane, gain, entropy_of(c) + 256 * c.found());
     }
     // Before refinement and clean-up.
-    CUDAENC_HD bool stops_at_refinement(int plane, const LastPasses &p) const {
-        const uint32_t found = p.quiet_ones + p.near_ones;
+    template <class Entropy = EntropyOf>
+    CUDAENC_HD bool stops_at_refinement(int plane, const LastPasses &p, const Entropy &entropy_of = {}) const {
+        const uint32_t found = p.clean_up.found();
         return stops(plane, int64_t{144} * found + int64_t{16} * p.refined,
-                     entropy(p.quiet_ones, p.quiet) + entropy(p.near_ones, p.near) + 256 * (found + p.refined));
+                     entropy_of(p.clean_up) + 256 * (found + p.refined));
     }
 };
 // slope: a code, 0 for none. weight: of the block's band.
@@ -187,59 +212,16 @@ CUDAENC_HD StopRule stop_rule(uint32_t slope, int weight) {
 
 // ---- Estimates: what passes take before the MQ coder has seen them.
 
-// A pass's decisions but signs, in two classes: of samples with a significant neighbour (clean-up), or a horizontal or
-// vertical one (significance propagation), and of the others. `ones` are the ones; of refinement one class has all.
-struct DecisionCounts {
-    uint32_t ones[2], all[2];
-};
-// What the pass takes, in 1/256 bits: its decisions by their entropy, as if a class had one context, and a bit for each
-// sign.
-CUDAENC_HD uint32_t estimated_bits(const DecisionCounts &c, bool refinement) {
-    const uint32_t bits = entropy(c.ones[0], c.all[0]) + entropy(c.ones[1], c.all[1]);
-    return refinement ? bits + bits / 16 : bits + 256 * (c.ones[0] + c.ones[1]);
+// What a pass takes, in 1/256 bits: its decisions by their entropy, and a bit for each sign that nothing predicts.
+template <class Entropy = EntropyOf>
+CUDAENC_HD uint32_t estimated_bits(const DecisionCounts &c, bool refinement, const Entropy &entropy_of = {}) {
+    const uint32_t bits = entropy_of(c);
+    return refinement ? bits + bits / 16 : bits + 256 * (c.found() - c.all[kPredictedSigns]);
 }
 // So far below the threshold that estimates give the true one may be.
-constexpr uint32_t kEstimateMargin = kSlopeOctave / 2;
+constexpr uint32_t kEstimateMargin = kSlopeOctave / 4;
 // Of a codeword that ends.
-CUDAENC_HD uint32_t estimated_bytes(uint32_t bits) { return (bits >> 11) + 1; }
-
-// Bit-planes by what a step of theirs weighs: kLevelsAPlane levels each.
-constexpr int kLevels = 512, kLevelsAPlane = 4, kLevelCodes = 2 * kSlopeOctave / kLevelsAPlane;
-constexpr int kLowestLevel = -64;  // of a weight of 1
-// Samples are counted in cells of so many columns of 32 rows, since they are alike there.
-constexpr int kLookColumns = 8;
-// Of so many blocks one is looked at, but where there are few.
-constexpr uint32_t kLookStride = 4, kLookAtAll = 1024;
-CUDAENC_HD constexpr uint32_t look_stride(uint32_t blocks) { return blocks > kLookAtAll ? kLookStride : 1; }
-
-// What a bit-plane of some samples takes, in 1/256 bits: `all` of them, of which `known` are significant above it and
-// `found` in it.
-CUDAENC_HD uint32_t plane_bits(uint32_t all, uint32_t known, uint32_t found) {
-    return entropy(found, all - known) + 256 * (found + known);
-}
-// The lowest level of a plane.
-CUDAENC_HD int plane_level(int plane, int weight) {
-    const int level = (weight + 2 * plane * kSlopeOctave) / kLevelCodes - kLowestLevel;
-    return min_of(max_of(level, 0), kLevels - kLevelsAPlane);
-}
-// The slope below which tier-1 stops, from what levels take, [level] in 1/256 bits; 0: all is needed. budget: bytes.
-CUDAENC_HD uint32_t stop_slope(const uint64_t *levels, uint32_t stride, uint64_t budget) {
-    const uint64_t room = budget * 2048 / stride * kLevelsAPlane;
-    uint64_t sum = 0;
-    for (int level = kLevels - 1; level >= 0; level--) {
-        const uint64_t own = levels[level];
-        if (sum + own < room || !own) {
-            sum += own;
-            continue;
-        }
-        // 3 steps^2 a byte are as much as a plane's last passes give; less by kStopMargin.
-        constexpr int kLeast = kSlopeOctave * 8 / 5 - kLowestSlope * kSlopeOctave, kStopMargin = kSlopeOctave * 9 / 4;
-        const int unused = static_cast<int>((sum + own - room) * kLevelCodes / own);  // of the level, in codes
-        const int code = (level + kLowestLevel) * kLevelCodes + unused + kLeast - kStopMargin;
-        return static_cast<uint32_t>(min_of(max_of(code, 0), kSlopes - 1));
-    }
-    return 0;
-}
+CUDAENC_HD uint32_t estimated_bytes(uint32_t bits) { return ((bits + 1024) >> 11) + 1; }
 
 // ---- The search: a threshold of the slope for each layer, so that its packets and those of the layers before it fit
 // its budget. What cuts above a slope take is in a table; what headers take depends on the cuts, so it is measured for
@@ -272,7 +254,7 @@ struct RateSearch {
     // Bytes; 0: no limit. Of the codestream up to each layer, and of the limited tile-parts.
     uint64_t budget[kMaxLayers], group_budget[kLimitedTileParts];
     // With the thresholds: the same, headers' bits that are stuffed not counted. At first a guess, what they come to
-    // but for codewords.
+    // but for codewords; or that is measured ahead, see add_codewords().
     uint64_t measured[kMaxLayers], group_measured[kLimitedTileParts];
     // Cuts with at least this slope are in the layer, those of a group only with its slope too. At first kSlopes, of
     // groups 1.
@@ -326,7 +308,7 @@ CUDAENC_HD uint32_t next_threshold(uint64_t budget, const RateProgress &now, Rat
     if (now.codewords && more)
         share = min_of<int64_t>(max_of<int64_t>((now.codewords - before.codewords) * 256 / more, 128), 256);
     int64_t growth = room * share / 256;
-    if (last) growth -= max_of<int64_t>(growth, 0) / 16 + static_cast<int64_t>(budget / 1024);
+    if (last) growth -= max_of<int64_t>(growth, 0) / 64 + static_cast<int64_t>(budget / 2048);
     const uint32_t slope = lowest_slope(now.codewords + growth, bytes);
     if (now.codewords) before = now;
     return slope;
@@ -364,6 +346,7 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
     const auto bytes = [&](const uint32_t *limits, uint32_t slope) {
         return bytes_above(above, groups, limits, slope);
     };
+    const uint64_t last_before = bytes(r.group_threshold, r.threshold[layers - 1]);
     uint32_t limits[kRateGroups];
     for (int g = 0; g < groups; g++) {
         limits[g] = r.group_threshold[g];
@@ -390,8 +373,9 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
     }
     for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
     // Where tier-1 stopped too early, but what it coded is as good as the target, that is how the frame ends.
-    const uint64_t budget = r.budget[layers - 1];
-    const bool full = r.measured[layers - 1] + budget / 256 >= budget;
+    const uint64_t budget = r.budget[layers - 1],
+                   reached = r.measured[layers - 1] + bytes(limits, r.threshold[layers - 1]) - last_before;
+    const bool full = reached + budget / 256 >= budget;
     r.stop.threshold = full ? max_of(r.threshold[layers - 1], r.stop.slope) : r.threshold[layers - 1];
 }
 
@@ -403,6 +387,15 @@ CUDAENC_HD uint32_t estimated_stop(RateSearch &r, const uint32_t *above, int gro
     search_thresholds(r, above, groups, layers, false, lowest_slope);
     const uint32_t threshold = r.threshold[layers - 1];
     return threshold > kEstimateMargin ? threshold - kEstimateMargin : 0;
+}
+
+// Where headers were measured ahead, of what estimates would cut: `measured` has them alone. Adds the codewords of the
+// same thresholds, now that these are known.
+CUDAENC_HD void add_codewords(RateSearch &r, const uint32_t *above, int groups, int layers) {
+    for (int layer = 0; layer < layers; layer++)
+        r.measured[layer] += bytes_above(above, groups, r.group_threshold, r.threshold[layer]);
+    for (int g = 0; g < kLimitedTileParts && g < groups; g++)
+        r.group_measured[g] += bytes_above(above, g, max_of(r.threshold[layers - 1], r.group_threshold[g]));
 }
 
 // The thresholds of a frame that is to be cut again, since headers took more than the search allowed for: codewords

@@ -30,41 +30,6 @@ uint64_t bytes_outside_packets(const Params &p, const Geometry &g, uint64_t main
 
 }  // namespace
 
-uint32_t find_stop(ThreadPool &pool, const Geometry &g, const uint32_t *coefficients, uint64_t budget) {
-    const uint32_t stride = look_stride(static_cast<uint32_t>(g.blocks.size()));
-    std::array<std::atomic<uint64_t>, kLevels> levels{};
-    constexpr size_t kBatch = 64;
-    const size_t looks = (g.blocks.size() + stride - 1) / stride;
-    pool.for_each((looks + kBatch - 1) / kBatch, [&](size_t batch) {
-        for (size_t i = batch * kBatch; i < std::min(looks, (batch + 1) * kBatch); i++) {
-            const CodeBlock &b = g.blocks[i * stride];
-            const int weight = g.precinct_bands[b.cell].weight;
-            for (int y0 = 0; y0 < b.height; y0 += 32)
-                for (int x0 = 0; x0 < b.width; x0 += kLookColumns) {
-                    const int rows = std::min(b.height - y0, 32), columns = std::min(b.width - x0, kLookColumns);
-                    uint32_t found[kMaxPlanes + 1] = {};  // [bit-planes of a magnitude]
-                    for (int y = y0; y < y0 + rows; y++)
-                        for (int x = x0; x < x0 + columns; x++)
-                            found[bit_width(coefficients[b.coefficients + static_cast<size_t>(y) * b.stride +
-                                                         static_cast<size_t>(x)] &
-                                            ~kSignBit)]++;
-                    uint32_t known = 0;
-                    for (int plane = kMaxPlanes - 1; plane >= 0; plane--) {
-                        if (!known && !found[plane + 1]) continue;
-                        const int level = plane_level(plane, weight);
-                        const uint32_t bits =
-                            plane_bits(static_cast<uint32_t>(rows * columns), known, found[plane + 1]);
-                        for (int k = 0; k < kLevelsAPlane; k++) levels[static_cast<size_t>(level + k)] += bits;
-                        known += found[plane + 1];
-                    }
-                }
-        }
-    });
-    uint64_t sums[kLevels];
-    std::copy(levels.begin(), levels.end(), sums);
-    return stop_slope(sums, stride, budget);
-}
-
 RateBudget::RateBudget(const Params &params, const Geometry &g, uint64_t main_header)
     : p_(params),
       blocks_(g.blocks.size()),

@@ -29,6 +29,8 @@ class RateBudget {
     int groups() const { return p_.limits.component ? kRateGroups : 1; }
     // Of the search. Nothing needs to be measured where there is no limit at all.
     int rounds() const { return p_.rate.limits_bytes() || p_.limits.frame || p_.limits.component ? kRateRounds : 1; }
+    // Whether headers are measured while the MQ coder works. With layers they ask for its bytes.
+    bool measures_ahead() const { return p_.rate.predicts_slopes() && p_.layers == 1 && rounds() > 1; }
     // See take_measure().
     uint64_t outside_packets() const { return outside_; }
     uint64_t tile_part_header() const { return tile_part_header_; }
@@ -42,18 +44,15 @@ class RateBudget {
 };
 
 // Whether a frame's thresholds ask for what tier-1 did not code since it stopped early: then it is coded again, with a
-// lower stop. By less than kEstimateMargin they may, since next to nothing is lost then.
+// lower stop. By less than half an octave they may, since next to nothing is lost then.
 inline bool stopped_too_early(const RateStop &stop) {
-    return stop.slope && stop.threshold + kEstimateMargin < stop.slope;
+    return stop.slope && stop.threshold + kSlopeOctave / 2 < stop.slope;
 }
 // Where the next frame stops that looks at this one: with less than half of its slope.
 inline uint32_t next_stop(const RateStop &stop) {
     return stop.threshold > kSlopeOctave * 5 / 4 ? stop.threshold - kSlopeOctave * 5 / 4 : 0;
 }
 inline uint32_t lower_stop(uint32_t stop) { return stop > 2 * kSlopeOctave ? stop - 2 * kSlopeOctave : 0; }
-// The slope to stop at, from a frame's coefficients. budget: of the codestream.
-uint32_t find_stop(ThreadPool &pool, const Geometry &geometry, const uint32_t *coefficients, uint64_t budget);
-
 class CutTable {
   public:
     // groups: see search_thresholds().

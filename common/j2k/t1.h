@@ -159,7 +159,9 @@ class BlockCoder {
         uint16_t *f = flag(x, y);
         const uint32_t negative = coefficient(x, y) >> 31;
         const int sign = kContextTables.sign[(seen(f, y) & 15) | ((seen(f, y) >> 4) & 0xF0)];
-        put(sign & 127, raw_ ? negative : negative ^ static_cast<uint32_t>(sign >> 7));
+        const uint32_t decision = negative ^ static_cast<uint32_t>(sign >> 7);
+        put(sign & 127, raw_ ? negative : decision);
+        if ((sign & 127) != kSignCoding) count(kPredictedSigns, decision);
         gain_ += gain_of_found(gain_rounding(plane_, reversible_), 1, eighths(x, y));
         *f |= kSignificant;
         f[-row_ - 1] |= kSigSE;
@@ -172,16 +174,17 @@ class BlockCoder {
         f[row_ + 1] |= kSigNW;
     }
 
-    CUDAENC_HD void count(bool upper, uint32_t decision) {
-        decisions_.all[upper]++;
-        decisions_.ones[upper] += decision;
+    CUDAENC_HD void count(int of, uint32_t decision) {  // see DecisionCounts
+        decisions_.all[of]++;
+        decisions_.ones[of] += decision;
     }
 
-    // near: neighbours of which one makes the sample's decision one of the upper class, see DecisionCounts.
-    CUDAENC_HD void zero_coding(uint16_t *f, int x, int y, int near) {
+    CUDAENC_HD void zero_coding(uint16_t *f, int x, int y, bool clean_up) {
         const uint32_t b = bit(x, y);
-        put(zero_[seen(f, y) & kNeighbours], b);
-        count(seen(f, y) & near, b);
+        const int around = seen(f, y) & kNeighbours, nearest = around & (kSigW | kSigE | kSigN | kSigS);
+        put(zero_[around], b);
+        const bool upper = clean_up ? nearest : nearest & (nearest - 1);  // two of them
+        count(upper ? 2 : (clean_up ? around : nearest) ? 1 : 0, b);
         if (b) become_significant(x, y);
     }
 
@@ -191,7 +194,7 @@ class BlockCoder {
                 for (int y = y0; y < min_of(y0 + 4, height_); y++) {
                     uint16_t *f = flag(x, y);
                     if ((*f & kSignificant) || !(seen(f, y) & kNeighbours)) continue;
-                    zero_coding(f, x, y, kSigE | kSigW | kSigN | kSigS);
+                    zero_coding(f, x, y, false);
                     *f |= kVisited;
                 }
     }
@@ -204,7 +207,7 @@ class BlockCoder {
                     if ((*f & (kSignificant | kVisited)) != kSignificant) continue;
                     put(*f & kRefined ? kRefinement + 2 : kRefinement + (seen(f, y) & kNeighbours ? 1 : 0), bit(x, y));
                     *f |= kRefined;
-                    count(false, bit(x, y));
+                    count(0, bit(x, y));
                     const int one = static_cast<int>(bit(x, y)), next = eighths(x, y);
                     gain_ += gain_of_refined(gain_rounding(plane_, reversible_), one, 1 - one, one ? next : -next);
                 }
@@ -215,18 +218,18 @@ class BlockCoder {
             for (int x = 0; x < width_; x++) {
                 int y = y0;
                 if (y0 + 4 <= height_ && quiet(x, y0)) {
-                    while (y < y0 + 4 && !bit(x, y)) count(false, bit(x, y++));
+                    while (y < y0 + 4 && !bit(x, y)) count(0, bit(x, y++));
                     put(kRunLength, y < y0 + 4);
                     if (y == y0 + 4) continue;
                     put(kUniform, static_cast<uint32_t>(y - y0) >> 1);
                     put(kUniform, static_cast<uint32_t>(y - y0) & 1);
-                    count(false, 1);
+                    count(0, 1);
                     become_significant(x, y);
                     y++;
                 }
                 for (; y < min_of(y0 + 4, height_); y++) {
                     uint16_t *f = flag(x, y);
-                    if (!(*f & (kSignificant | kVisited))) zero_coding(f, x, y, kNeighbours);
+                    if (!(*f & (kSignificant | kVisited))) zero_coding(f, x, y, true);
                     *f &= static_cast<uint16_t>(~kVisited);
                 }
             }
@@ -247,8 +250,8 @@ class BlockCoder {
                         const bool earlier = v / 4 != y / 4 ? v < y : u != x ? u < x : v < y;
                         near |= earlier && left(u, v) && bit(u, v);
                     }
-                (near ? counts.near : counts.quiet)++;
-                (near ? counts.near_ones : counts.quiet_ones) += bit(x, y);
+                counts.clean_up.all[near]++;
+                counts.clean_up.ones[near] += bit(x, y);
             }
         return counts;
     }

@@ -134,14 +134,18 @@ uint8_t *put_raw(uint8_t *at, Word members, Word bits, Word becoming, Word negat
     return at;
 }
 
-// Adds a word's samples to the counts of a pass, in two classes.
-void count(DecisionCounts *counts, Word members, Word becoming, Word near) {
+// Adds a word's samples to the counts of a pass.
+void count(DecisionCounts *counts, Word members, Word becoming, const NearClasses<Word> &of,
+           const SignBits<Word> &sign) {
     if (!counts) return;
+    const Word classes[] = {~of.near, of.near & ~of.nearer, of.nearer}, predicted = becoming & sign.predicted();
     const auto add = [](uint32_t &sum, Word word) { sum += static_cast<uint32_t>(std::popcount(word)); };
-    add(counts->all[0], members & ~near);
-    add(counts->all[1], members & near);
-    add(counts->ones[0], becoming & ~near);
-    add(counts->ones[1], becoming & near);
+    for (int i = 0; i < kPredictedSigns; i++) {
+        add(counts->all[i], members & classes[i]);
+        add(counts->ones[i], becoming & classes[i]);
+    }
+    add(counts->all[kPredictedSigns], predicted);
+    add(counts->ones[kPredictedSigns], predicted & sign.decision);
 }
 
 uint8_t *significance_propagation(const Words &words, const Word *bits, int orientation, uint32_t style, bool raw,
@@ -169,9 +173,9 @@ uint8_t *significance_propagation(const Words &words, const Word *bits, int orie
             return;
         }
         const Around<Word> now = when_visited(before, in_pass);
-        count(counts, members, becoming, now.w | now.e | now.n | now.s);
-        at = put_significance(at, members, becoming, 0, 0, zero_coding_planes(now, orientation),
-                              sign_coding_planes(now, negative[i], around(negative + i, words.row)));
+        const SignBits<Word> sign = sign_coding_planes(now, negative[i], around(negative + i, words.row));
+        count(counts, members, becoming, near_classes(now, false), sign);
+        at = put_significance(at, members, becoming, 0, 0, zero_coding_planes(now, orientation), sign);
     });
     return at;
 }
@@ -207,11 +211,11 @@ uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint32_
         const Around<Word> before = significant_around(words, i, style), in_pass = around_within(becoming),
                            now = when_visited(before, in_pass);
         significant[i] |= becoming;
-        count(counts, members, becoming, now.any());
+        const SignBits<Word> sign = sign_coding_planes(now, negative[i], around(negative + i, words.row));
+        count(counts, members, becoming, near_classes(now, true), sign);
         const RunLength<Word> runs = run_length(members, becoming, before, in_pass, now);
-        at =
-            put_significance(at, runs.members, becoming, runs.columns, runs.ended, zero_coding_planes(now, orientation),
-                             sign_coding_planes(now, negative[i], around(negative + i, words.row)));
+        at = put_significance(at, runs.members, becoming, runs.columns, runs.ended,
+                              zero_coding_planes(now, orientation), sign);
     });
     if (style & kSegmentationSymbols)
         for (int i = 0; i < 4; i++) *at++ = static_cast<uint8_t>(kUniform << 1 | ((i & 1) ^ 1));
@@ -269,10 +273,10 @@ LastPasses count_last_passes(const Words &words, const Word *bits) {
         const Word becoming = members & bits[i];
         const Word near = members & (around(ahead + i, words.row).any() | reached_in_pass(around_within(becoming)));
         ahead[i] |= becoming;
-        add(counts.quiet, members & ~near);
-        add(counts.near, near);
-        add(counts.quiet_ones, becoming & ~near);
-        add(counts.near_ones, becoming & near);
+        add(counts.clean_up.all[0], members & ~near);
+        add(counts.clean_up.all[1], near);
+        add(counts.clean_up.ones[0], becoming & ~near);
+        add(counts.clean_up.ones[1], becoming & near);
     });
     return counts;
 }
@@ -306,12 +310,32 @@ PassWorth worth_of_pass(const Words &words, int kind, const Word *bits, int plan
             static_cast<uint32_t>(ones), static_cast<uint32_t>(all)};
 }
 
+// Whether significance propagation is not worth its bits, by what it reaches from samples that are significant before.
+bool stops_at_propagation(const Words &words, const Word *bits, int plane, bool reversible, const StopRule &stop) {
+    const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid);
+    const int below = min_of(plane, kGainPlanes);
+    DecisionCounts counts{};
+    int eighths = 0;
+    words.scan([&](ptrdiff_t i) {
+        const Around<Word> before = around(significant + i, words.row);
+        const Word members = ~significant[i] & valid[i] & before.any(), becoming = members & bits[i];
+        if (!members) return;
+        count(&counts, members, becoming, {before.nearest(), 0}, {});
+        for (int k = 0; k < below; k++)
+            eighths += std::popcount(becoming & bits[i + (k + 1) * static_cast<ptrdiff_t>(words.count)]) * (4 >> k);
+    });
+    const int32_t gain = gain_of_found(gain_rounding(plane, reversible), static_cast<int>(counts.found()), eighths);
+    return stop.stops_at_propagation(plane, gain, counts);
+}
+
 // The passes that are coded; returns how many. results.bytes[i] becomes the number of pairs up to the end of pass i.
 CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block, int planes,
-                                uint32_t style, uint8_t *pairs, const PassResults &results, StopRule stop) {
+                                uint32_t style, uint8_t *pairs, const PassResults &results, StopRule stop,
+                                const LookRule *look) {
     slice(words, coefficients, block.stride, block.width, block.height, planes);
     uint8_t *at = pairs;
     uint32_t bits_so_far = 0;  // estimated, in 1/256
+    uint32_t looked_at = 0;    // see LookRule
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
     for (int pass = 0; pass < passes; pass++) {
         const Word *bits = words.layer(kNegative + 1 + (pass + 2) / 3);
@@ -325,9 +349,11 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
             worth = worth_of_pass(words, kind, bits, plane, block.reversible);
             results.gains[pass] = worth.gain;
         };
-        const bool asks = stop.asks(plane);
-        if (asks && (kind == kMagnitudeRefinement || !pass) &&
+        if ((pass ? kind == kMagnitudeRefinement && stop.asks_at_refinement(plane) : stop.asks(plane)) &&
             stop.stops_at_refinement(plane, count_last_passes(words, bits)))
+            return pass;
+        if (kind == kSignificancePropagation && stop.asks(plane) &&
+            stops_at_propagation(words, bits, plane, block.reversible, stop))
             return pass;
         if (kind == kCleanUp) measure();
         if (kind == kSignificancePropagation)
@@ -338,14 +364,13 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
             at = clean_up(words, bits, block.orientation, style, at, counts);
         if (kind != kCleanUp) measure();
         if (counts) {
-            if (kind == kMagnitudeRefinement) decisions = {{worth.ones, 0}, {worth.all, 0}};
+            if (kind == kMagnitudeRefinement) decisions = {{worth.ones}, {worth.all}};
             bits_so_far += estimated_bits(decisions, kind == kMagnitudeRefinement);
             results.estimates[pass] = estimated_bytes(bits_so_far);
         }
-        if (asks && kind == kSignificancePropagation &&
-            stop.stops_at_propagation(plane, worth.gain, worth.ones, worth.all))
-            return pass;
         results.bytes[pass] = static_cast<uint32_t>(at - pairs);
+        looked_at += kind == kMagnitudeRefinement ? decisions.all[0] : kLookBits * decisions.found();
+        if (look && look->ends(pass, looked_at)) return pass + 1;
     }
     return passes;
 }
@@ -584,7 +609,7 @@ ContextModeller::ContextModeller(size_t most_words)
 size_t ContextModeller::words(int width, int height) { return bordered_words(width, height); }
 
 CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                                  const PassResults &results, StopRule stop) {
+                                  const PassResults &results, StopRule stop, const LookRule *look) {
     coefficients += block.coefficients;
     uint32_t all = 0;
     for (int y = 0; y < block.height; y++)
@@ -594,7 +619,7 @@ CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock 
     const Words words{memory_.get(), bordered_words(block.width, block.height), words_of(block.width) + 2,
                       words_of(block.width), stripes_of(block.height)};
     std::memset(words.memory, 0, kLayers * words.count * sizeof(Word));
-    const int passes = model_passes(words, coefficients, block, planes, style, pairs, results, stop);
+    const int passes = model_passes(words, coefficients, block, planes, style, pairs, results, stop, look);
     return {0, static_cast<uint8_t>(passes ? planes : 0), static_cast<uint8_t>(passes), {}};
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "early_stop.h"
 #include "rate.h"
 #include "t2.h"
 #include "tables.h"
@@ -39,9 +40,9 @@ class ContextModeller {
     // The decisions of all passes that are coded, in order: a byte is context << 1 | decision, of raw passes the
     // decision alone. pairs: as many as slot_layout() of the block's planes has room for; results.bytes[i] becomes
     // the number of pairs up to the end of pass i. Coefficients are as quantise() makes them, block.coefficients counts
-    // from their first. Returns planes and passes, not bytes.
+    // from their first. Returns planes and passes, not bytes. look: it is done where that says.
     CodedBlock model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                     const PassResults &results, StopRule stop = {kNeverStop});
+                     const PassResults &results, StopRule stop = {kNeverStop}, const LookRule *look = nullptr);
 
   private:
     std::unique_ptr<uint64_t[]> memory_;

@@ -36,6 +36,9 @@ unsigned tag_tree_threads(const Geometry &g) {
 }
 
 enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
+// With more frames in flight it costs more than it gains to measure headers on a second stream.
+constexpr int kForkedFrames = 2;
+
 constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq", "rate control",
                                               "tier-2", "gather",       "download"};
 
@@ -54,13 +57,14 @@ struct Slot : FrameSlot {
     DeviceArray<uint32_t> tails, bytes_at, above, done;  // of rate control
     DeviceArray<uint64_t> packet_bits, packet_bytes;
     DeviceArray<int32_t> gains;
-    DeviceArray<uint32_t> estimates;
+    DeviceArray<uint32_t> estimates, registers;
     DeviceArray<uint16_t> slopes;
     DeviceArray<RateSearch> device_search;
-    DeviceArray<uint64_t> levels;
+    DeviceArray<uint32_t> look_table;
     DeviceArray<uint32_t> done_looks;
     std::unique_ptr<PlanesTier1> planes_tier1;  // where tier-1 stops early
-    std::unique_ptr<Stream> mq_stream;
+    std::unique_ptr<Stream> second_stream;      // of what goes on beside tier-1's other half
+    std::unique_ptr<Event> forks, joins;
     DeviceArray<TagNode> nodes;
     DeviceArray<uint32_t> header_bits, raw, raw_states, segment_bytes, plt_bytes;
     DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
@@ -145,24 +149,32 @@ class DeviceEncoder : public DevicePipeline {
             make(s.tails, s.pass_ends.count());
             make(s.gains, s.pass_ends.count());
             make(s.estimates, s.pass_ends.count());
+            make(s.registers, s.pass_ends.count());
             make(s.slopes, s.pass_ends.count());
             make(s.bytes_at, static_cast<size_t>(budget_.groups()) * kSlopes);
             make(s.above, s.bytes_at.count());
             make(s.packet_bits, packets);
             make(s.packet_bytes, packets);
             make(s.device_search, 1);
-            make(s.levels, kLevels);
+            make(s.look_table, kStopSlopes);
             make(s.done_looks, 1);
             make(s.done, 1);
             clear(s, s.bytes_at);
             clear(s, s.packet_bits);
             clear(s, s.packet_bytes);
             clear(s, s.done);
+            clear(s, s.look_table);
+            clear(s, s.done_looks);
         }
         if (p_.rate.early_stop() != EarlyStop::kNone) {
-            s.mq_stream = std::make_unique<Stream>(device_);
+            s.second_stream = std::make_unique<Stream>(device_);
             s.planes_tier1 = std::make_unique<PlanesTier1>(device_, block_count(), (g_.max_passes + 2) / 3, tiles_x(),
                                                            tiles_y(), p_.style);
+        }
+        if (measures_ahead() && slots() <= kForkedFrames) {
+            s.second_stream = std::make_unique<Stream>(device_);
+            s.forks = std::make_unique<Event>(device_, false);
+            s.joins = std::make_unique<Event>(device_, false);
         }
         make(s.added_bytes, contributions);
         make(s.layer_sets, g_.precinct_bands.size());
@@ -231,38 +243,55 @@ class DeviceEncoder : public DevicePipeline {
         code_from_coefficients(s, false);
     }
 
+    bool measures_ahead() const { return stops() && budget_.measures_ahead(); }
+
     bool stops() const { return can_stop(p_.style) && (p_.rate.predicts_slopes() || p_.rate.keeps_slopes()); }
 
     // Finds where tier-1 stops.
     void look_at_coefficients(Slot &s) {
-        device_->fill(s.stream, s.levels.data(), 0, s.levels.bytes());
-        device_->fill(s.stream, s.done_looks.data(), 0, s.done_looks.bytes());
-        device_->launch(s.stream, {blocks_for(block_count(), look_stride(block_count()) * kContextWarps)},
-                        kContextWarps * 32,
-                        LookParams{blocks_.data(), bands_.data(), s.coefficients.data(), s.levels.data(),
-                                   s.done_looks.data(), s.device_search.data(), block_count(), layers()});
+        const int columns = tiles_x(), rows = tiles_y();
+        const auto launch = [&]<class Look>(unsigned grid, unsigned threads, const auto &params) {
+            device_->launch(s.stream, {grid}, threads,
+                            Look{params, bands_.data(), s.look_table.data(), s.done_looks.data(),
+                                 s.device_search.data(), layers()});
+        };
+        const uint32_t looks = blocks_for(block_count(), look_stride(block_count()));
+        if (columns * rows == 1)
+            launch.template operator()<LookParams>(blocks_for(looks, kContextWarps), kContextWarps * 32,
+                                                   ContextParams{tier1(s), s.coefficients.data()});
+        else
+            launch.template operator()<LookTiledParams>(
+                looks, static_cast<unsigned>(columns * rows * 32),
+                ContextTiledParams{tier1(s), s.coefficients.data(), columns, rows});
     }
 
     // again: the slope to stop at is known.
     void code_from_coefficients(Slot &s, bool again) {
+        const bool ahead = measures_ahead() && !again;
         if (s.planes_tier1) {
             code_planes(s);
             mark(s, kMq);
         } else {
             model_contexts(s);
-            if (stops() && p_.rate.predicts_slopes()) leave_passes(s, again);
+            if (stops() && p_.rate.predicts_slopes()) leave_passes(s, again, ahead);
+            if (ahead) measure_ahead(s);
             mark(s, kMq);
             code_pairs(s);
+            if (ahead && s.joins) device_->wait(s.stream, *s.joins);
         }
         mark(s, kRate);
-        if (!psnr_) cut_and_write(s);  // else make_packet() does when it has found out where
+        if (!psnr_) cut_and_write(s, ahead);  // else make_packet() does when it has found out where
     }
 
-    void cut_and_write(Slot &s) {
+    // measured: headers were, ahead.
+    void cut_and_write(Slot &s, bool measured) {
         if (cuttable()) {
             find_cuts(s, rate(s));
-            device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s)});
-            search_cuts(s);
+            device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s), measured});
+            if (measured)
+                cut_at(s.stream, rate(s), tier2(s), true);
+            else
+                search_cuts(s);
         }
         write_frame(s);
     }
@@ -353,9 +382,9 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     Tier1Buffers tier1(Slot &s) const {
-        return {blocks_.data(),     s.slots.data(), s.pairs.data(),    s.planes.data(), s.passes.data(),
-                s.pass_ends.data(), s.bytes.data(), s.work.data(),     block_count(),   g_.max_passes,
-                s.tails.data(),     s.gains.data(), s.estimates.data()};
+        return {blocks_.data(),     s.slots.data(), s.pairs.data(),     s.planes.data(),   s.passes.data(),
+                s.pass_ends.data(), s.bytes.data(), s.work.data(),      block_count(),     g_.max_passes,
+                s.tails.data(),     s.gains.data(), s.estimates.data(), s.registers.data()};
     }
 
     void model_contexts(Slot &s) {
@@ -418,7 +447,7 @@ class DeviceEncoder : public DevicePipeline {
         options.stop = p_.rate.early_stop();
         options.budget = &s.device_search.data()->budget[p_.layers - 1];
         options.bands = bands_.data();
-        s.planes_tier1->queue(s.stream, *s.mq_stream, tier1(s), s.coefficients.data(), options);
+        s.planes_tier1->queue(s.stream, *s.second_stream, tier1(s), s.coefficients.data(), options);
     }
 
     // Of 32x32, in a block.
@@ -495,31 +524,57 @@ class DeviceEncoder : public DevicePipeline {
         device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate});
     }
 
-    // Leaves out what by estimates will be cut. known: the slope to stop at is.
-    void leave_passes(Slot &s, bool known) {
+    RateBuffers estimated_rate(Slot &s) const {
         RateBuffers estimated = rate(s);
         estimated.pass_bytes = s.estimates.data();
+        return estimated;
+    }
+
+    // Leaves out what by estimates will be cut. known: the slope to stop at is; ahead: see EstimateParams.
+    void leave_passes(Slot &s, bool known, bool ahead) {
+        const RateBuffers estimated = estimated_rate(s);
         find_cuts(s, estimated);
-        device_->launch(s.stream, {1}, kAboveThreads, EstimateParams{estimated, known});
-        device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads,
+        device_->launch(s.stream, {1}, kAboveThreads, EstimateParams{estimated, known, ahead});
+        device_->launch(s.stream, {blocks_for(block_count(), kWorkClasses)}, kWorkClasses,
                         LeaveParams{estimated, s.passes.data(), s.pairs.data(), s.pass_ends.data(), s.work.data()});
     }
 
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch, whose first ones there are.
     void search_cuts(Slot &s) {
-        MeasureParams measure{rate(s), tier2(s), budget_.outside_packets(), budget_.tile_part_header(), 0};
         for (int round = 0;; round++) {
             const bool last = round == budget_.rounds() - 1;
-            cut_at(s, last);
+            cut_at(s.stream, rate(s), tier2(s), last);
             if (last) return;
-            measure.last = round == budget_.rounds() - 2;
-            device_->launch(s.stream, {blocks_for(contribution_count(), kMeasureThreads)}, kMeasureThreads, measure);
+            measure(s.stream, rate(s), tier2(s), round == budget_.rounds() - 2, false);
         }
     }
 
-    void cut_at(Slot &s, bool last) {
-        device_->launch(s.stream, {static_cast<unsigned>(g_.precinct_bands.size())}, tag_tree_threads_,
-                        CutParams{rate(s), tier2(s), last});
+    // Headers, of what estimates cut, before the MQ coder works, or while it does.
+    void measure_ahead(Slot &s) {
+        const bool forks = s.forks != nullptr;
+        const Device::Stream stream = forks ? *s.second_stream : s.stream;
+        if (forks) {
+            device_->record(*s.forks, s.stream);
+            device_->wait(stream, *s.forks);
+        }
+        RateBuffers estimated = estimated_rate(s);
+        estimated.tails = s.estimates.data();  // which are for layers and last cuts; the MQ coder writes them
+        Tier2Buffers t2 = tier2(s);
+        t2.pass_bytes = s.estimates.data();
+        cut_at(stream, estimated, t2, false);
+        measure(stream, estimated, t2, false, true);
+        if (forks) device_->record(*s.joins, stream);
+    }
+
+    void cut_at(Device::Stream stream, const RateBuffers &rate, const Tier2Buffers &t2, bool last) {
+        device_->launch(stream, {static_cast<unsigned>(g_.precinct_bands.size())}, tag_tree_threads_,
+                        CutParams{rate, t2, last});
+    }
+
+    // See MeasureParams.
+    void measure(Device::Stream stream, const RateBuffers &rate, const Tier2Buffers &t2, bool last, bool ahead) {
+        device_->launch(stream, {blocks_for(contribution_count(), kMeasureThreads)}, kMeasureThreads,
+                        MeasureParams{rate, t2, budget_.outside_packets(), budget_.tile_part_header(), last, ahead});
     }
 
     void assemble_packets(Slot &s) {
@@ -581,7 +636,7 @@ class DeviceEncoder : public DevicePipeline {
             const RateExcess excess = budget_.excess(s.box_bytes, made.bytes, made.tile_parts);
             if (!excess.any()) break;
             device_->launch(s.stream, {1}, 32, RaiseParams{rate(s), excess});
-            cut_at(s, true);
+            cut_at(s.stream, rate(s), tier2(s), true);
             write_frame(s);
             finish_again(s);
         }
@@ -631,7 +686,7 @@ class DeviceEncoder : public DevicePipeline {
         s.search.data()->least =
             psnr.search.threshold(psnr.threads, layouts, psnr.coefficients.data(), psnr.coded, psnr.cuts);
         upload_search(s);
-        cut_and_write(s);
+        cut_and_write(s, false);
         finish_again(s);
     }
 

@@ -15,19 +15,50 @@ DEVICE CutSlopes<T> slopes_of(const RateBuffers &rate, uint32_t block) {
 }
 DEVICE uint32_t group_of(const RateBuffers &rate, const PrecinctBand &band) { return rate.groups > 1 ? band.group : 0; }
 
+// A block's passes are staged in shared memory, since a thread goes back and forth on them, but where they are many.
+constexpr int kStagedPasses = 32, kStagedPitch = kStagedPasses + 1;  // so that each block begins in a bank of its own
+
 KERNEL(kRateThreads, j2k_rate_cuts, CutsParams)
 {
+    SHARED(uint32_t, staged_bytes, kRateThreads *kStagedPitch);
+    SHARED(int32_t, staged_gains, kRateThreads *kStagedPitch);
+    SHARED(uint16_t, staged_slopes, kRateThreads *kStagedPasses);
     const RateBuffers &rate = p.rate;
-    const uint32_t block = static_cast<uint32_t>(block_x()) * kRateThreads + thread_x();
-    if (block >= rate.block_count) return;
+    const int thread = thread_x();
+    const uint32_t block = static_cast<uint32_t>(block_x()) * kRateThreads + thread;
+    const int passes = block < rate.block_count ? rate.passes[block] : 0;
+    const bool staged = passes <= kStagedPasses;
     const uint64_t first = first_pass(rate, block);
+    CUDAENC_NO_UNROLL
+    for (int from = 0; from < min_of(passes, kStagedPasses); from += 4) {
+        uint32_t some_bytes[4];
+        int32_t some_gains[4];
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const uint64_t at = first + min_of(from + i, passes - 1);
+            some_bytes[i] = rate.pass_bytes[at];
+            some_gains[i] = rate.gains[at];
+        }
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) {
+            staged_bytes[thread * kStagedPitch + from + i] = some_bytes[i];
+            staged_gains[thread * kStagedPitch + from + i] = some_gains[i];
+        }
+    }
+    if (!passes) return;
     const PrecinctBand &band = rate.bands[rate.blocks[block].cell];
-    const BlockPasses passes = block_passes(band, block, {0, rate.planes[block], rate.passes[block], {}},
-                                            rate.pass_bytes + first, rate.gains + first, rate.style);
-    find_cuts(passes, slopes_of<uint16_t>(rate, block));
+    const uint32_t *bytes = staged ? &staged_bytes[thread * kStagedPitch] : rate.pass_bytes + first;
+    const int32_t *gains = staged ? &staged_gains[thread * kStagedPitch] : rate.gains + first;
+    const CutSlopes<uint16_t> own = slopes_of<uint16_t>(rate, block),
+                              slopes = staged ? CutSlopes<uint16_t>{&staged_slopes[thread], kRateThreads} : own;
+    find_cuts(
+        block_passes(band, block, {0, rate.planes[block], static_cast<uint8_t>(passes), {}}, bytes, gains, rate.style),
+        slopes);
     uint32_t *bytes_at = rate.bytes_at + group_of(rate, band) * kSlopes;
-    for_each_cut(slopes_of<const uint16_t>(rate, block), passes.passes, passes.bytes,
-                 [&](uint32_t slope, uint32_t bytes) { atomic_add(&bytes_at[slope], bytes); });
+    for_each_cut({slopes.first, slopes.stride}, passes, bytes,
+                 [&](uint32_t slope, uint32_t more) { atomic_add(&bytes_at[slope], more); });
+    if (staged)
+        for (int pass = 0; pass < passes; pass++) own[pass] = slopes[pass];
 }
 
 // As LowestSlope, by a warp, 32 slopes at a time. Every lane gets it.
@@ -53,20 +84,33 @@ DEVICE void search(const RateBuffers &rate, bool last) {
 
 // Sums up from each slope on, and clears the table. sums: shared, 32.
 DEVICE void sum_above(const RateBuffers &rate, uint32_t *sums) {
-    // A warp owns consecutive slopes, warp 0 the highest ones, and goes through them from the highest on.
-    constexpr int kOwn = kSlopes / (kAboveThreads / 32), kSteps = kOwn / 32;
-    const int highest = kSlopes - 1 - warp_id() * kOwn - lane_id();
+    // A warp owns consecutive slopes, warp 0 the highest ones, and goes through them from the highest on; of each step
+    // a lane has four.
+    constexpr int kFours = kSlopes / 4 / (kAboveThreads / 32), kSteps = kFours / 32;
+    const int highest = kSlopes / 4 - 1 - warp_id() * kFours - lane_id();
+    const auto all_of = [](const Uint4 &four) { return four.x + four.y + four.z + four.w; };
     for (uint32_t group = 0; group < rate.groups; group++) {
-        uint32_t *bytes_at = rate.bytes_at + group * kSlopes + highest;
-        uint32_t *above = rate.above + group * kSlopes + highest;
-        uint32_t own = 0;
-        for (int i = 0; i < kSteps; i++) own += bytes_at[-32 * i];
-        uint32_t before = warp_shuffle(block_inclusive_add<uint32_t>(own, sums) - own, 0);
+        Uint4 *bytes_at = reinterpret_cast<Uint4 *>(rate.bytes_at + group * kSlopes) + highest;
+        Uint4 *above = reinterpret_cast<Uint4 *>(rate.above + group * kSlopes) + highest;
+        Uint4 own[kSteps];
+        uint32_t sum = 0;
+        CUDAENC_UNROLL
+        for (int i = 0; i < kSteps; i++) own[i] = bytes_at[-32 * i];
+        CUDAENC_UNROLL
         for (int i = 0; i < kSteps; i++) {
-            const uint32_t sum = before + warp_inclusive_add(bytes_at[-32 * i]);
-            above[-32 * i] = sum;
-            bytes_at[-32 * i] = 0;
-            before = warp_shuffle(sum, 31);
+            sum += all_of(own[i]);
+            bytes_at[-32 * i] = {};
+        }
+        uint32_t before = warp_shuffle(block_inclusive_add<uint32_t>(sum, sums) - sum, 0);
+        CUDAENC_UNROLL
+        for (int i = 0; i < kSteps; i++) {
+            const uint32_t to = warp_inclusive_add(all_of(own[i]));
+            Uint4 from{0, 0, 0, before + to - all_of(own[i]) + own[i].w};
+            from.z = from.w + own[i].z;
+            from.y = from.z + own[i].y;
+            from.x = from.y + own[i].x;
+            above[-32 * i] = from;
+            before += warp_shuffle(to, 31);
         }
         block_sync();
     }
@@ -76,7 +120,11 @@ KERNEL(kAboveThreads, j2k_rate_above, AboveParams)
 {
     SHARED(uint32_t, sums, 32);
     sum_above(p.rate, sums);
-    if (warp_id() == 0) search(p.rate, false);
+    if (warp_id()) return;
+    if (p.measured && lane_id() == 0)
+        add_codewords(*p.rate.search, p.rate.above, static_cast<int>(p.rate.groups), static_cast<int>(p.rate.layers));
+    warp_sync();
+    search(p.rate, p.measured != 0);
 }
 
 KERNEL(kAboveThreads, j2k_rate_estimate, EstimateParams)
@@ -89,23 +137,30 @@ KERNEL(kAboveThreads, j2k_rate_estimate, EstimateParams)
                                          static_cast<int>(p.rate.layers), WarpLowestSlope{});
     warp_sync();
     if (lane_id()) return;
-    begin_thresholds(search, static_cast<int>(p.rate.layers));
+    if (!p.ahead) begin_thresholds(search, static_cast<int>(p.rate.layers));
     search.stop.slope = max_of(search.stop.slope, stop);
 }
 
-KERNEL(kRateThreads, j2k_rate_leave, LeaveParams)
+KERNEL(kWorkClasses, j2k_rate_leave, LeaveParams)
 {
-    const uint32_t block = static_cast<uint32_t>(block_x()) * kRateThreads + thread_x();
-    if (block >= p.rate.block_count) return;
-    const uint64_t first = first_pass(p.rate, block);
-    const int all = p.passes[block],
-              passes = passes_above(slopes_of<const uint16_t>(p.rate, block), all, p.rate.search->stop.slope);
-    if (passes == all) return;
-    const uint32_t before = p.pairs[block], pairs = passes ? p.pass_ends[first + passes - 1] : 0;
-    p.passes[block] = static_cast<uint8_t>(passes);
-    p.pairs[block] = pairs;
-    atomic_add(&p.work_counts[work_class(before)], ~0u);
-    atomic_add(&p.work_counts[work_class(pairs)], 1u);
+    SHARED(uint32_t, more, kWorkClasses);  // blocks of a class than before
+    const int thread = thread_x();
+    more[thread] = 0;
+    block_sync();
+    const uint32_t block = static_cast<uint32_t>(block_x()) * kWorkClasses + thread;
+    if (block < p.rate.block_count) {
+        const int all = p.passes[block],
+                  passes = passes_above(slopes_of<const uint16_t>(p.rate, block), all, p.rate.search->stop.slope);
+        if (passes < all) {
+            const uint32_t pairs = passes ? p.pass_ends[first_pass(p.rate, block) + passes - 1] : 0;
+            atomic_add(&more[work_class(p.pairs[block])], ~0u);
+            atomic_add(&more[work_class(pairs)], 1u);
+            p.passes[block] = static_cast<uint8_t>(passes);
+            p.pairs[block] = pairs;
+        }
+    }
+    block_sync();
+    if (more[thread]) atomic_add(&p.work_counts[thread], uint32_t{more[thread]});
 }
 
 KERNEL(32, j2k_rate_raise, RaiseParams)
@@ -171,8 +226,9 @@ KERNEL(kMeasureThreads, j2k_rate_measure, MeasureParams)
     thread_fence();
     for (uint32_t k = thread_x(); k < t2.packet_count; k += kMeasureThreads) {
         const Packet &of = t2.packets[k];
-        const uint64_t all =
-            packet_bytes(p.rate.packet_bits[k], p.rate.packet_bytes[k], t2.sop, t2.eph, t2.plt_bytes != nullptr);
+        const uint64_t codewords = p.rate.packet_bytes[k],
+                       all = packet_bytes(p.rate.packet_bits[k], codewords, t2.sop, t2.eph, t2.plt_bytes != nullptr) -
+                             (p.ahead ? codewords : 0);
         atomic_add(&measured.packets[of.layer], all);
         if (of.tile_part < kLimitedTileParts) atomic_add(&measured.group_packets[of.tile_part], all);
         p.rate.packet_bits[k] = p.rate.packet_bytes[k] = 0;
@@ -186,7 +242,7 @@ KERNEL(kMeasureThreads, j2k_rate_measure, MeasureParams)
         take_measure(measured, static_cast<int>(p.rate.layers), p.fixed, p.group_fixed);
     }
     warp_sync();
-    search(p.rate, p.last != 0);
+    if (!p.ahead) search(p.rate, p.last != 0);
 }
 
 }  // namespace cudaenc::j2k

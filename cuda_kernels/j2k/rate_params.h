@@ -33,24 +33,27 @@ struct RateBuffers {
 };
 
 // Finds the cuts of all blocks, and what they take by slope. A thread owns a block.
-constexpr int kRateThreads = 128;
+constexpr int kRateThreads = 64;
 struct CutsParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cuts"};
     RateBuffers rate;
 };
-// Sums up from each slope on, and finds the first thresholds. Grid: 1.
+// Sums up from each slope on, and finds the first thresholds, or where headers were measured ahead the last. Grid: 1.
 constexpr int kAboveThreads = 1024;
 struct AboveParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_above"};
     RateBuffers rate;
+    uint32_t measured;
 };
-// The same of a table of estimates, for the slope to stop at, unless that is known. Grid: 1.
+// The same of a table of estimates, for the slope to stop at, unless that is known. ahead: the thresholds stay, for
+// headers to be measured with. Grid: 1.
 struct EstimateParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_estimate"};
     RateBuffers rate;
-    uint32_t known;
+    uint32_t known, ahead;
 };
-// Leaves out passes that by estimates will be cut, before the MQ coder. A thread owns a block.
+// Leaves out passes that by estimates will be cut, before the MQ coder. A thread owns a block, then a class of work.
+// Grid: ceil(block_count / kWorkClasses).
 struct LeaveParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_leave"};
     RateBuffers rate;
@@ -73,7 +76,8 @@ struct CutParams {
     Tier2Buffers t2;
     uint32_t last;
 };
-// Measures packets; the last thread-block finds the next thresholds. A thread owns a contribution.
+// Measures packets; the last thread-block finds the next thresholds. ahead: it measures headers alone, and leaves the
+// thresholds. A thread owns a contribution.
 constexpr int kMeasureThreads = 256;
 struct MeasureParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_measure"};
@@ -82,6 +86,7 @@ struct MeasureParams {
     uint64_t fixed;        // bytes of the codestream that are in no packet
     uint64_t group_fixed;  // of a tile-part
     uint32_t last;         // whether these thresholds are the last ones
+    uint32_t ahead;
 };
 
 }  // namespace cudaenc::j2k

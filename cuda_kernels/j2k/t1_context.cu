@@ -3,6 +3,7 @@
 // pairs of its column's part of each stripe at a position that scans over the warp give. SPDX-License-Identifier:
 // LGPL-2.1-or-later
 #include "../../common/j2k/context_planes.h"
+#include "../../common/j2k/early_stop.h"
 
 #include "../../common/j2k/mq.h"
 #include "../../common/j2k/quantise.h"
@@ -341,7 +342,29 @@ struct RawSegments {
     }
 };
 
-// What is left of bit-plane 0 after its significance propagation. known: significant samples; refined: of these, those
+// Two counts of at most 4096 share a word.
+template <class Tile>
+DEVICE uint32_t count_both(const Tile &tile, uint32_t low, uint32_t high) {
+    return tile.sum(static_cast<uint32_t>(popcount(low) | popcount(high) << 16));
+}
+// DecisionCounts, two a word.
+struct PackedCounts {
+    uint32_t ones[2], all[2];
+    DEVICE_MEMBER DecisionCounts unpacked() const {
+        return {{ones[0] & 0xFFFF, ones[0] >> 16, ones[1] & 0xFFFF, ones[1] >> 16},
+                {all[0] & 0xFFFF, all[0] >> 16, all[1] & 0xFFFF, all[1] >> 16}};
+    }
+};
+// decided, ones: samples of the pass. signs: those that are predicted, of which `wrong` are 1.
+template <class Tile>
+DEVICE PackedCounts count_decisions(const Tile &tile, uint32_t decided, uint32_t ones, const NearClasses<uint32_t> &of,
+                                    uint32_t signs, uint32_t wrong) {
+    const auto lower = [&](uint32_t word) { return count_both(tile, word & ~of.near, word & of.near & ~of.nearer); };
+    return {{lower(ones), count_both(tile, ones & of.nearer, wrong)},
+            {lower(decided), count_both(tile, decided & of.nearer, signs)}};
+}
+
+// What is left of a bit-plane after its significance propagation. known: significant samples; refined: of these, those
 // that were so before.
 template <class Tile>
 DEVICE LastPasses count_last_passes(const Tile &tile, uint32_t members, uint32_t bits, uint32_t known,
@@ -349,38 +372,53 @@ DEVICE LastPasses count_last_passes(const Tile &tile, uint32_t members, uint32_t
     const uint32_t becoming = members & bits;
     const uint32_t reached = tile.around(known).any() | reached_in_pass(tile.around(becoming));
     const auto count = [](uint32_t word) { return static_cast<uint32_t>(popcount(word)); };
-    // Two counts of at most 4096 share a word.
-    const uint32_t all = tile.sum(count(members & ~reached) | count(members & reached) << 16);
-    const uint32_t ones = tile.sum(count(becoming & ~reached) | count(becoming & reached) << 16);
-    return {tile.sum(count(refined)), all & 0xFFFF, all >> 16, ones & 0xFFFF, ones >> 16};
+    return {tile.sum(count(refined)), count_decisions(tile, members, becoming, {reached, 0}, 0, 0).unpacked()};
 }
 
-// What a pass takes off the squared error; in all lanes. ones: samples that become significant, or are refined by a 1;
-// zeros: refined by a 0.
+// Of the bits below those of samples that become significant or are refined, in eighths: how much is alike. A bit below
+// counts for a one and against a zero: so do those that are alike, less the zeros.
 template <class Tile>
-DEVICE int32_t gain_of_pass(const Tile &tile, bool refinement, int plane, bool reversible, uint32_t ones,
-                            uint32_t zeros) {
+DEVICE uint32_t alike_below(const Tile &tile, int plane, uint32_t samples, uint32_t bits) {
+    uint32_t alike = 0;
+    const int below = min_of(plane, kGainPlanes);
+    CUDAENC_UNROLL
+    for (int k = 0; k < kGainPlanes; k++)
+        if (k < below)
+            alike +=
+                static_cast<uint32_t>(popcount(samples & ~(tile.plane(plane - 1 - k) ^ bits)) << (kGainPlanes - 1 - k));
+    return tile.sum(alike);
+}
+
+// Of a pass, over the block.
+struct PassSums {
+    PackedCounts decisions;
+    uint32_t alike;
+};
+// What a pass takes off the squared error.
+DEVICE int32_t gain_of_pass(const DecisionCounts &c, uint32_t alike, bool refinement, int plane, bool reversible) {
     const GainRounding rounding = gain_rounding(plane, reversible);
-    int eighths = 0;
-    for (int k = 0; k < kGainPlanes && k < plane; k++) {
-        const uint32_t next = tile.plane(plane - 1 - k);
-        eighths += (popcount(ones & next) - popcount(zeros & next)) * (4 >> k);
-    }
-    const int32_t own = refinement ? gain_of_refined(rounding, popcount(ones), popcount(zeros), eighths)
-                                   : gain_of_found(rounding, popcount(ones), eighths);
-    return static_cast<int32_t>(tile.sum(static_cast<uint32_t>(own)));
+    const int ones = static_cast<int>(c.found()), zeros = static_cast<int>(c.all[0]) - ones,
+              eighths = static_cast<int>(alike);
+    if (!refinement) return gain_of_found(rounding, ones, eighths);
+    return gain_of_refined(rounding, ones, zeros, eighths - zeros * (8 - (8 >> min_of(plane, kGainPlanes))));
 }
 
-// decided, ones: samples of the pass; near: those of the upper class.
-template <class Tile>
-DEVICE DecisionCounts count_decisions(const Tile &tile, uint32_t decided, uint32_t ones, uint32_t near) {
-    // Two counts of at most 4096 share a word.
-    const auto count = [&](uint32_t word) {
-        return tile.sum(static_cast<uint32_t>(popcount(word & ~near) | popcount(word & near) << 16));
-    };
-    const uint32_t of_ones = count(ones), all = count(decided);
-    return {{of_ones & 0xFFFF, of_ones >> 16}, {all & 0xFFFF, all >> 16}};
+// Of entropy() the part that one operand has: 0 to 2, others have none.
+DEVICE uint32_t part_of_entropy(int operand, uint32_t ones, uint32_t all) {
+    const uint32_t part = x_log2_x(operand == 0 ? all : operand == 1 ? ones : operand == 2 ? all - ones : 0);
+    return operand ? 0 - part : part;
 }
+
+// As EntropyOf, an operand a lane.
+struct WarpEntropyOf {
+    DEVICE_MEMBER uint32_t operator()(const DecisionCounts &c) const {
+        const int of = lane_id() % kDecisionClasses;
+        const auto own = [of](const uint32_t(&v)[kDecisionClasses]) {
+            return of & 2 ? (of & 1 ? v[3] : v[2]) : (of & 1 ? v[1] : v[0]);
+        };
+        return warp_add(part_of_entropy(lane_id() / kDecisionClasses, own(c.ones), own(c.all)));
+    }
+};
 
 // What was made of a block.
 struct Modelled {
@@ -393,18 +431,19 @@ struct ContextState {
     uint32_t significant = 0, refined = 0;
     uint32_t pairs = 0;         // of the block, in its slot
     StopRule stop{kNeverStop};  // read with Kind::kCuttable
+    LookRule look{};            // with Kind::kLook: where it ends
+    PassSums sums{};            // if passes are measured: of the pass that has this lane's number, from `first` on
 };
 
 // A block's passes [first, last), which begin and end with a bit-plane. valid: rows of this lane's column that exist;
-// negative: their signs. segments: what becomes of raw passes; gains: nullptr unless they are asked for;
-// estimates: nullptr or as Tier1Buffers has them, for all passes.
+// negative: their signs. segments: what becomes of raw passes.
 template <Kind kKind, class Tile, class Segments>
-DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
-                               uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends,
-                               [[maybe_unused]] int32_t *gains, [[maybe_unused]] uint32_t *estimates, bool writes_ends,
-                               int first, int last, ContextState &state) {
-    constexpr bool kStyled = kKind == Kind::kStyled, kAligned = kKind != Kind::kPlain;
-    uint8_t *const pairs = opaque(kAligned ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
+DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
+                             uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends, bool measured,
+                             bool writes_ends, int first, int last, ContextState &state) {
+    constexpr bool kStyled = kKind == Kind::kStyled, kAligned = kKind != Kind::kPlain, kLook = kKind == Kind::kLook;
+    [[maybe_unused]] uint8_t *const pairs =
+        opaque(kAligned ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
     const auto significant_around = [&](uint32_t word) {
         const Around<uint32_t> all = tile.around(word);
@@ -412,7 +451,7 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
     };
     const Around<uint32_t> signs = tile.around(negative);
     uint32_t &significant = state.significant, &refined = state.refined;  // before the pass
-    [[maybe_unused]] uint32_t estimated = 0;                              // bits so far, in 1/256
+    [[maybe_unused]] uint32_t looked_at = 0;                              // see LookRule
     uint32_t visited = 0, fresh = 0;  // in this plane's significance propagation: coded, become significant
     uint32_t &base = state.pairs;
     // One body for the three kinds of pass keeps the code small enough for the instruction cache. The first plane has
@@ -425,23 +464,26 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         bool ends_before = false;  // the block is left, but for the raw segment that the pass would have continued
         if (pass == without_last && b.lossy) {
             const uint32_t known = significant | fresh;
-            if (!worth_coding(count_last_passes(tile, valid & ~known & ~visited, bits, known, significant))) {
+            if (!worth_coding(count_last_passes(tile, valid & ~known & ~visited, bits, known, significant),
+                              WarpEntropyOf{})) {
                 ends_before = true;
                 if (!(kStyled && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1)))
                     return {base, pass};
             }
         }
         const int plane = planes - 1 - (pass + 2) / 3;
-        if (kKind == Kind::kCuttable && (kind == kMagnitudeRefinement || !pass) && state.stop.asks(plane)) {
+        if (kKind == Kind::kCuttable &&
+            (pass ? kind == kMagnitudeRefinement && state.stop.asks_at_refinement(plane) : state.stop.asks(plane))) {
             const uint32_t known = significant | fresh;
             if (state.stop.stops_at_refinement(
-                    plane, count_last_passes(tile, valid & ~known & ~visited, bits, known, significant)))
+                    plane, count_last_passes(tile, valid & ~known & ~visited, bits, known, significant),
+                    WarpEntropyOf{}))
                 return {base, pass};
         }
-        uint32_t members, becoming = 0;  // coded by a zero coding or refinement decision; a sign follows
-        uint32_t run = 0;                // first rows of stripes in run-length mode
-        [[maybe_unused]] uint32_t decided = 0,
-                                  near = 0;  // members, runs too; those of the upper class, see DecisionCounts
+        uint32_t members, becoming = 0;         // coded by a zero coding or refinement decision; a sign follows
+        uint32_t run = 0;                       // first rows of stripes in run-length mode
+        [[maybe_unused]] uint32_t decided = 0;  // members, runs too
+        [[maybe_unused]] NearClasses<uint32_t> classes{};  // of them
         uint32_t counts = 0;
         ContextBits<uint32_t> context{};
         SignBits<uint32_t> sign{};
@@ -456,6 +498,14 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 before = significant_around(significant);
                 const uint32_t candidates = ~significant & valid, around = before.any();
                 visited = candidates & around;
+                if (kKind == Kind::kCuttable && state.stop.asks(plane)) {
+                    fresh = visited & bits;
+                    const DecisionCounts reached =
+                        count_decisions(tile, visited, fresh, {before.nearest(), 0}, 0, 0).unpacked();
+                    const int32_t gain =
+                        gain_of_pass(reached, alike_below(tile, plane, fresh, bits), false, plane, b.reversible);
+                    if (state.stop.stops_at_propagation(plane, gain, reached, WarpEntropyOf{})) return {base, pass};
+                }
                 for (;;) {
                     fresh = visited & bits;
                     in_pass = tile.around(fresh);
@@ -475,7 +525,7 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
             }
             const Around<uint32_t> now = when_visited(before, in_pass);
             decided = members;
-            near = kind == kCleanUp ? now.any() : now.w | now.e | now.n | now.s;
+            classes = near_classes(now, kind == kCleanUp);
             if (kind == kCleanUp) {
                 const RunLength<uint32_t> runs = run_length(members, becoming, before, in_pass, now);
                 members = runs.members;
@@ -491,19 +541,17 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 sign = sign_coding_planes(now, negative, signs);
             }
         }
-        if (!ends_before && (kKind == Kind::kCuttable || (kStyled && gains))) {
+        if (kKind != Kind::kPlain && measured && !ends_before) {
             const bool refinement = kind == kMagnitudeRefinement;
-            const uint32_t ones = refinement ? members & bits : becoming;
-            const int32_t gain =
-                gain_of_pass(tile, refinement, plane, b.reversible, ones, refinement ? members & ~bits : 0);
-            if (writes_ends) gains[pass] = gain;
-            if constexpr (kKind == Kind::kCuttable) {
-                const DecisionCounts c = count_decisions(tile, decided, ones, near);
-                if (kind == kSignificancePropagation && state.stop.asks(plane) &&
-                    state.stop.stops_at_propagation(plane, gain, c.ones[0] + c.ones[1], c.all[0] + c.all[1]))
-                    return {base, pass};
-                estimated += estimated_bits(c, refinement);
-                if (writes_ends && estimates) estimates[pass] = estimated_bytes(estimated);
+            const uint32_t worked_on = refinement ? members : becoming, signs = becoming & sign.predicted();
+            const PassSums sums{count_decisions(tile, decided, worked_on & bits, classes, signs, signs & sign.decision),
+                                alike_below(tile, plane, worked_on, bits)};
+            if (lane_id() == pass - first) state.sums = sums;
+            if constexpr (kLook) {
+                const DecisionCounts c = sums.decisions.unpacked();
+                looked_at += refinement ? c.all[0] : kLookBits * c.found();
+                if (state.look.ends(pass, looked_at)) return {0, pass + 1};
+                continue;
             }
         }
         counts += nibble_sums(members);
@@ -547,24 +595,26 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 const uint32_t here = here_on >> (4 * s), signed_here = signed_on >> (4 * s),
                                runs_here = runs_on >> (4 * s);
                 if (!((here | signed_here | runs_here) & 15)) continue;
-                uint32_t at = to.before[s];
+                uint8_t *at = pairs + to.before[s];
                 // No branches: some lane has something to put nearly always.
-                const auto put = [&](bool there, uint32_t pair) {
-                    if (there) pairs[at++] = static_cast<uint8_t>(pair);
+                const auto put = [&](uint32_t word, int bit, uint32_t pair) {
+                    const uint32_t there = word & 1u << bit;
+                    if (there) *at = static_cast<uint8_t>(pair);
+                    at += there >> bit;
                 };
                 if (runs_here & 1) {
                     const bool ended = signed_here & 15;
-                    put(true, kRunLength << 1 | (ended ? 1 : 0));
+                    put(1, 0, kRunLength << 1 | (ended ? 1 : 0));
                     if (ended) {
                         const int row = find_first_set(signed_here);
-                        put(true, kUniform << 1 | row >> 1);
-                        put(true, kUniform << 1 | (row & 1));
+                        put(1, 0, kUniform << 1 | row >> 1);
+                        put(1, 0, kUniform << 1 | (row & 1));
                     }
                 }
                 CUDAENC_UNROLL
                 for (int row = 0; row < 4; row++) {
-                    put((here >> row) & 1, coded[4 * s + row]);
-                    put((signed_here >> row) & 1, coded_signs[4 * s + row]);
+                    put(here, row, coded[4 * s + row]);
+                    put(signed_here, row, coded_signs[4 * s + row]);
                 }
             }
             here_on >>= 8;
@@ -591,6 +641,45 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
     return {base, last};
 }
 
+// What a lane's pass takes off the error, and the bytes up to its end.
+struct PassWorth {
+    int32_t gain;
+    uint32_t bytes;
+};
+// Of passes [first, last), a lane each, by a warp. estimated: bits of those before, in 1/256, then with these.
+DEVICE PassWorth worth_of_passes(const PassSums &sums, int planes, bool reversible, int first, int last,
+                                 uint32_t &estimated) {
+    const int pass = first + lane_id(), plane = planes - 1 - (pass + 2) / 3;
+    const bool refinement = pass_kind(pass) == kMagnitudeRefinement;
+    const DecisionCounts c = sums.decisions.unpacked();
+    const uint32_t up_to = estimated + warp_inclusive_add(pass < last ? estimated_bits(c, refinement) : 0);
+    estimated = warp_shuffle(up_to, 31);
+    return {gain_of_pass(c, sums.alike, refinement, plane, reversible), estimated_bytes(up_to)};
+}
+
+// As model_passes(), and measures the passes if `gains` are asked for, and `estimates`, of which others are nullptr: as
+// Tier1Buffers has them, for all passes.
+template <Kind kKind, class Tile, class Segments>
+DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
+                               uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends, int32_t *gains,
+                               uint32_t *estimates, bool writes_ends, int first, int last, ContextState &state) {
+    uint32_t estimated = 0;
+    for (int from = first;;) {
+        // No more passes than lanes, to the end of a plane.
+        const int to = gains ? min_of(last, from + (from ? 30 : 31)) : last;
+        const Modelled modelled = model_passes<kKind>(tile, valid, negative, planes, b, style, slot, segments,
+                                                      pass_ends, gains, writes_ends, from, to, state);
+        if (kKind != Kind::kPlain && gains && modelled.passes > from && tile.is_first_warp()) {
+            const PassWorth worth = worth_of_passes(state.sums, planes, b.reversible, from, modelled.passes, estimated);
+            const int pass = from + lane_id();
+            if (pass < modelled.passes) gains[pass] = worth.gain;
+            if (pass < modelled.passes && estimates) estimates[pass] = worth.bytes;
+        }
+        if (modelled.passes < to || to == last) return modelled;
+        from = to;
+    }
+}
+
 DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled &modelled, int planes) {
     t1.pairs[block] = modelled.pairs;
     t1.planes[block] = static_cast<uint8_t>(modelled.passes ? planes : 0);
@@ -601,25 +690,41 @@ DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled 
 // The lowest `rows` bits, of 32 at most.
 DEVICE uint32_t first_rows(int rows) { return rows == 32 ? 0xFFFFFFFFu : (1u << rows) - 1; }
 
-// Reads the column of a tile that begins at (x, y) of the block: its magnitude bit-planes, bit i of a word row i, and
-// its signs. Returns how many planes the tile has.
-DEVICE int slice_column(const uint32_t *coefficients, const CodeBlock &b, int x, int y, uint32_t (&planes)[32],
-                        uint32_t &negative) {
-    uint32_t all = 0;
-    negative = 0;
+// Reads the column of a tile that begins at (x, y) of the block, and its signs, bit i row i. Returns how many magnitude
+// bit-planes the tile has.
+DEVICE int read_column(const uint32_t *coefficients, const CodeBlock &b, int x, int y, uint32_t (&column)[32],
+                       uint32_t &negative) {
+    uint32_t all = 0, signs = 0;
     const int rows = x < b.width ? b.height - y : 0;
     const uint32_t *from = coefficients + b.coefficients + static_cast<uint64_t>(y) * b.stride + x;
     CUDAENC_UNROLL
     for (int i = 0; i < 32; i++) {
-        const uint32_t c = i < rows ? *from : 0;
+        column[i] = i < rows ? *from : 0;
         from += b.stride;
-        negative |= c >> 31 << i;
-        planes[i] = c & ~kSignBit;
-        all |= planes[i];
+        signs = funnel_shift_left(column[i], signs, 1);
+        all |= column[i];
     }
-    const int count = bit_width(warp_or(all));
-    transpose_32x32(planes);
-    return count;
+    negative = reverse_bits(signs);
+    return bit_width(warp_or(all & ~kSignBit));
+}
+
+// Its bit-planes, bit i of a word row i: store(plane, word) for planes below `count`.
+template <class Store>
+DEVICE void slice_column(const uint32_t (&column)[32], int count, const Store &store) {
+    // Eight planes a turn: of each row a byte, rows that are eight apart in a word.
+    uint32_t byte = 0x40;  // of one word, and of another
+    CUDAENC_NO_UNROLL
+    for (int plane = 0; plane < count; plane += 8, byte += 0x11) {
+        uint32_t words[8];
+        CUDAENC_UNROLL
+        for (int i = 0; i < 8; i++)
+            words[i] = byte_permute(byte_permute(column[i], column[i + 8], byte),
+                                    byte_permute(column[i + 16], column[i + 24], byte), 0x5410);
+        planes_to_bytes(words);
+        CUDAENC_UNROLL
+        for (int i = 0; i < 8; i++)
+            if (plane + i < count) store(plane + i, words[i]);
+    }
 }
 
 template <class P>
@@ -632,23 +737,74 @@ DEVICE uint32_t *estimates_from(const Tier1Buffers &t1, uint64_t pass) {
     return t1.estimates ? t1.estimates + pass : nullptr;
 }
 
+// A look at a block, with `planes`, by slope. All but its first warp do nothing in the end.
+template <class P, class Tile>
+DEVICE void look_at_block(const P &p, const Tile &tile, uint32_t valid, uint32_t negative, int planes,
+                          const CodeBlock &b) {
+    ContextState state;
+    state.look = look_rule(p.search->budget[p.layers - 1], p.t1.count);
+    NoSegments segments;
+    const int passes = model_passes<Kind::kLook>(tile, valid, negative, planes, b, kCuttable, nullptr, segments,
+                                                 nullptr, true, false, 0, coding_passes(planes), state)
+                           .passes;
+    if (!tile.is_first_warp()) return;
+    uint32_t estimated = 0;
+    const PassWorth worth = worth_of_passes(state.sums, planes, b.reversible, 0, passes, estimated);
+    const int pass = lane_id();
+    const bool two = pass_kind(pass) == kCleanUp && pass;
+    const int32_t gain_before = warp_shuffle_up(worth.gain, 1);
+    const uint32_t one_before = warp_shuffle_up(worth.bytes, 1), two_before = warp_shuffle_up(worth.bytes, 2);
+    if (pass >= passes || !ends_look_step(pass, passes)) return;
+    const uint32_t more = worth.bytes - (two ? two_before : pass ? one_before : 0);
+    const int64_t gain = int64_t{worth.gain} + (two ? gain_before : 0);
+    atomic_add(&p.table[stop_bin(gain, more, planes - 1 - (pass + 2) / 3, p.bands[b.cell].weight)], more);
+}
+
+// With a thread-block that has added all it looked at; the last one finds the slope. sums: shared, 32; is_last: shared.
+template <class P>
+DEVICE void finish_look(const P &p, uint64_t *sums, uint32_t *is_last) {
+    thread_fence();
+    block_sync();
+    if (thread_x() == 0) is_last[0] = atomic_add(p.done, 1u) + 1 == static_cast<uint32_t>(grid_x());
+    block_sync();
+    if (!is_last[0]) return;
+    thread_fence();
+    // A thread has some bins in turn, the first the highest.
+    const int each = kStopSlopes / block_threads(), highest = kStopSlopes - 1 - thread_x() * each;
+    uint64_t own = 0;
+    for (int bin = highest; bin > highest - each; bin--) own += p.table[bin];
+    const uint64_t room = look_budget(p.search->budget[p.layers - 1], p.t1.count);
+    uint64_t sum = block_inclusive_add<uint64_t>(own, sums) - own;
+    for (int bin = highest; bin > highest - each; bin--) {
+        const uint32_t bytes = p.table[bin];
+        if (sum <= room && sum + bytes > room) p.search->stop.slope = look_slope(bin);
+        sum += bytes;
+        p.table[bin] = 0;
+    }
+    if (thread_x() == 0) *p.done = 0;
+}
+
+DEVICE uint32_t block_of_warp() { return static_cast<uint32_t>(block_x()) * kContextWarps + warp_id(); }
+
 // A warp owns a block, a lane a column of it. planes: shared, [warp][plane][lane]; make_segments(tile, block): see
 // model_contexts().
 template <Kind kKind, class P, class MakeSegments>
-DEVICE void model_small_block(const P &p, uint32_t style, uint32_t *planes, const MakeSegments &make_segments) {
-    const uint32_t block = static_cast<uint32_t>(block_x()) * kContextWarps + warp_id();
+DEVICE void model_small_block(const P &p, uint32_t block, uint32_t style, uint32_t *planes,
+                              const MakeSegments &make_segments) {
     if (block >= p.t1.count) return;
     const CodeBlock &b = p.t1.blocks[block];
     const int lane = lane_id();
-    uint32_t words[32], negative;
-    const int count = slice_column(p.coefficients, b, lane, 0, words, negative);
+    uint32_t column[32], negative;
+    const int count = read_column(p.coefficients, b, lane, 0, column, negative);
     uint32_t *own = &planes[warp_id() * kMaxPlanes * 32];
-    CUDAENC_UNROLL
-    for (int i = 0; i < kMaxPlanes; i++)
-        if (i < count) own[i * 32 + lane] = words[i];
+    slice_column(column, count, [&](int plane, uint32_t word) { own[plane * 32 + lane] = word; });
     const uint32_t valid = lane < b.width ? (b.height == 32 ? 0xFFFFFFFFu : (1u << b.height) - 1) : 0;
     warp_sync();
     const OneTile tile{own};
+    if constexpr (kKind == Kind::kLook) {
+        look_at_block(p, tile, valid, negative, count, b);
+        return;
+    }
     auto segments = make_segments(tile, b);
     ContextState state;
     if constexpr (kKind == Kind::kCuttable) state.stop = stop_of(p, b);
@@ -662,20 +818,30 @@ DEVICE void model_small_block(const P &p, uint32_t style, uint32_t *planes, cons
 
 KERNEL_BLOCKS(kContextWarps * 32, 9, j2k_t1_context, ContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
-    model_small_block<Kind::kPlain>(p, 0, planes, [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
+    model_small_block<Kind::kPlain>(p, block_of_warp(), 0, planes,
+                                    [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
 }
 
-KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_cuttable, CuttableContextParams) {
+KERNEL_BLOCKS(kContextWarps * 32, 7, j2k_t1_context_cuttable, CuttableContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
-    model_small_block<Kind::kCuttable>(p, kCuttable, planes,
+    model_small_block<Kind::kCuttable>(p, block_of_warp(), kCuttable, planes,
                                        [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
+}
+
+KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_look, LookParams) {
+    SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
+    SHARED(uint64_t, sums, 32);
+    SHARED(uint32_t, is_last, 1);
+    model_small_block<Kind::kLook>(p, look_block(block_of_warp(), look_stride(p.t1.count)), kCuttable, planes,
+                                   [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
+    finish_look(p, sums, is_last);
 }
 
 // words: of raw segments, shared, kTileRawWords a warp.
 DEVICE void model_styled_block(const ContextParams &p, uint32_t style, uint32_t *planes, uint32_t *raw) {
     uint32_t *words = &raw[warp_id() * kTileRawWords];
     for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
-    model_small_block<Kind::kStyled>(p, style, planes, [&](const OneTile &tile, const CodeBlock &b) {
+    model_small_block<Kind::kStyled>(p, block_of_warp(), style, planes, [&](const OneTile &tile, const CodeBlock &b) {
         return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, style)};
     });
 }
@@ -695,8 +861,8 @@ KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_bypass, BypassContextParams)
 
 // A thread-block owns a block, a warp a tile of 32x32 of it. words, totals: see ManyTiles.
 template <Kind kKind, class P>
-DEVICE void model_large_block(const P &p, uint32_t style, uint32_t *words, uint32_t *totals, uint32_t *raw_memory) {
-    const uint32_t block = static_cast<uint32_t>(block_x());
+DEVICE void model_large_block(const P &p, uint32_t block, uint32_t style, uint32_t *words, uint32_t *totals,
+                              uint32_t *raw_memory) {
     const CodeBlock &b = p.t1.blocks[block];
     const int x = warp_id() % p.columns * 32 + lane_id(), y0 = warp_id() / p.columns * 32;
     const int rows = x < b.width ? max_of(min_of(b.height - y0, 32), 0) : 0;
@@ -717,9 +883,13 @@ DEVICE void model_large_block(const P &p, uint32_t style, uint32_t *words, uint3
     block_sync();
     const int count = bit_width(warp_or(all));
     const ManyTiles tile{column, b.stride, rows, p.columns, p.rows, words, totals};
+    if constexpr (kKind == Kind::kLook) {
+        look_at_block(p, tile, first_rows(rows), negative, count, b);
+        return;
+    }
+    ContextState state;
+    if constexpr (kKind == Kind::kCuttable) state.stop = stop_of(p, b);
     const auto model = [&](auto segments) {
-        ContextState state;
-        if constexpr (kKind == Kind::kCuttable) state.stop = stop_of(p, b);
         const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
         return model_contexts<kKind>(tile, first_rows(rows), negative, count, b, style, p.t1.slots + b.slot, segments,
                                      p.t1.pass_ends + first, gains_from(p.t1, first), estimates_from(p.t1, first),
@@ -737,14 +907,25 @@ KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
 {
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
-    model_large_block<Kind::kPlain>(p, 0, words, totals, nullptr);
+    model_large_block<Kind::kPlain>(p, static_cast<uint32_t>(block_x()), 0, words, totals, nullptr);
 }
 
 KERNEL(1024, j2k_t1_context_tiled_cuttable, CuttableContextTiledParams)
 {
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
-    model_large_block<Kind::kCuttable>(p, kCuttable, words, totals, nullptr);
+    model_large_block<Kind::kCuttable>(p, static_cast<uint32_t>(block_x()), kCuttable, words, totals, nullptr);
+}
+
+KERNEL(1024, j2k_t1_look_tiled, LookTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    SHARED(uint64_t, sums, 32);
+    SHARED(uint32_t, is_last, 1);
+    const uint32_t block = look_block(static_cast<uint32_t>(block_x()), look_stride(p.t1.count));
+    if (block < p.t1.count) model_large_block<Kind::kLook>(p, block, kCuttable, words, totals, nullptr);
+    finish_look(p, sums, is_last);
 }
 
 KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
@@ -752,7 +933,7 @@ KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
-    model_large_block<Kind::kStyled>(p, p.style, words, totals, raw);
+    model_large_block<Kind::kStyled>(p, static_cast<uint32_t>(block_x()), p.style, words, totals, raw);
 }
 
 // ---- By bit-planes
@@ -765,14 +946,12 @@ KERNEL(kContextWarps * 32, j2k_t1_slice, SliceParams)
     if (block >= k.t1.count) return;
     const CodeBlock &b = k.t1.blocks[block];
     const int tile = static_cast<int>(index % tiles), lane = lane_id();
-    uint32_t words[32], negative;
+    uint32_t rows[32], negative;
     const int count =
-        slice_column(p.coefficients, b, tile % k.tiles_x * 32 + lane, tile / k.tiles_x * 32, words, negative);
+        read_column(p.coefficients, b, tile % k.tiles_x * 32 + lane, tile / k.tiles_x * 32, rows, negative);
     const uint32_t column = static_cast<uint32_t>(tile * 32 + lane);
     uint32_t *own = k.bits + static_cast<uint64_t>(block) * k.most_planes * k.columns() + column;
-    CUDAENC_UNROLL
-    for (int i = 0; i < kMaxPlanes; i++)
-        if (i < b.planes) own[i * k.columns()] = words[i];
+    slice_column(rows, b.planes, [&](int plane, uint32_t word) { own[plane * k.columns()] = word; });
     k.negative[static_cast<uint64_t>(block) * k.columns() + column] = negative;
     if (lane == 0) atomic_max(&k.planes[block], static_cast<uint32_t>(count));
     if (tile || lane) return;
@@ -887,61 +1066,6 @@ KERNEL(1024, j2k_t1_context_plane_tiled_styled, StyledContextPlaneTiledParams)
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
     model_large_plane<Kind::kStyled>(p, words, totals, raw);
-}
-
-// Over the kLookColumns lanes of a cell; and, of what these have in common, over the cells.
-DEVICE uint32_t sum_of_cell(uint32_t v) {
-    CUDAENC_UNROLL
-    for (int bit = 1; bit < kLookColumns; bit *= 2) v += warp_shuffle_xor(v, bit);
-    return v;
-}
-DEVICE uint32_t sum_of_cells(uint32_t v) {
-    CUDAENC_UNROLL
-    for (int bit = kLookColumns; bit < 32; bit *= 2) v += warp_shuffle_xor(v, bit);
-    return v;
-}
-
-KERNEL(kContextWarps * 32, j2k_t1_look, LookParams)
-{
-    SHARED(uint64_t, levels, kLevels);
-    SHARED(uint32_t, is_last, 1);
-    const uint32_t stride = look_stride(p.count),
-                   block = (static_cast<uint32_t>(block_x()) * kContextWarps + warp_id()) * stride;
-    for (int i = thread_x(); i < kLevels; i += block_threads()) levels[i] = 0;
-    block_sync();
-    if (block < p.count) {
-        const CodeBlock &b = p.blocks[block];
-        const int weight = p.bands[b.cell].weight;
-        for (int y = 0; y < b.height; y += 32)
-            for (int x = 0; x < b.width; x += 32) {
-                uint32_t words[32], negative, known = 0, known_count = 0;
-                const int planes = slice_column(p.coefficients, b, x + lane_id(), y, words, negative);
-                const int columns = min_of(b.width - (x + lane_id() / kLookColumns * kLookColumns), kLookColumns);
-                const uint32_t all = static_cast<uint32_t>(max_of(columns, 0) * min_of(b.height - y, 32));
-                CUDAENC_UNROLL
-                for (int plane = kMaxPlanes - 1; plane >= 0; plane--) {
-                    if (plane >= planes) continue;
-                    const uint32_t found = sum_of_cell(static_cast<uint32_t>(popcount(words[plane] & ~known)));
-                    const uint32_t bits = sum_of_cells(plane_bits(all, known_count, found));
-                    if (lane_id() < kLevelsAPlane)
-                        atomic_add(&levels[plane_level(plane, weight) + lane_id()], uint64_t{bits});
-                    known |= words[plane];
-                    known_count += found;
-                }
-            }
-    }
-    block_sync();
-    for (int i = thread_x(); i < kLevels; i += block_threads())
-        if (levels[i]) atomic_add(&p.levels[i], uint64_t{levels[i]});
-    thread_fence();
-    block_sync();
-    if (thread_x() == 0) is_last[0] = atomic_add(p.done, 1u) + 1 == static_cast<uint32_t>(grid_x());
-    block_sync();
-    if (!is_last[0]) return;
-    thread_fence();
-    for (int i = thread_x(); i < kLevels; i += block_threads()) levels[i] = atomic_load(&p.levels[i]);
-    block_sync();
-    if (thread_x() == 0) p.search->stop.slope = stop_slope(&levels[0], stride, p.search->budget[p.layers - 1]);
 }
 
 }  // namespace cudaenc::j2k

@@ -145,17 +145,23 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         for (; end <= at; pass++) {
             ends[pass] = static_cast<uint32_t>(mq.at);
             t1.tails[first_end + pass] = mq.c | 1u << (28 - mq.ct);  // C is below
-            t1.estimates[first_end + pass] = a | mq.byte << 16;
+            t1.registers[first_end + pass] = a | mq.byte << 16;
             end = later;
             later = end_of(pass + 2);
         }
     };
     [[maybe_unused]] const auto work_out_ends = [&] {
+        struct Kept {
+            uint32_t at, c, rest;
+        };
+        const auto kept = [&](int i) { return Kept{ends[i], t1.tails[first_end + i], t1.registers[first_end + i]}; };
+        Kept following = kept(0);
         for (int i = 0; i < passes; i++) {
+            const auto [at, c, rest] = following;
+            following = kept(min_of(i + 1, passes - 1));  // on its way meanwhile
             MqEncoder there(slot);
-            const uint32_t c = t1.tails[first_end + i], rest = t1.estimates[first_end + i];
             const int top = floor_log2(c);
-            there.at = static_cast<int>(ends[i]);
+            there.at = static_cast<int>(at);
             there.c = c - (1u << top);
             there.ct = 28 - top;
             there.a = rest & 0xFFFF;

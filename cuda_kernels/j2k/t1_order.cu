@@ -6,26 +6,28 @@
 namespace cudaenc::j2k {
 
 // A thread owns a class of work, then an index below `count`, whose place in the order it gives to put(place, index).
-// pairs: [count]; first, sums: shared, kWorkClasses and 32. Within a class any order will do: it does not reach the
-// codestream.
+// pairs: [count]. Within a class any order will do: it does not reach the codestream.
 template <class Put>
 DEVICE void order_by_work(const uint32_t *pairs, const uint32_t *work_counts, uint32_t *taken, uint32_t count,
-                          uint32_t *first, uint32_t *sums, const Put &put) {
+                          const Put &put) {
+    SHARED(uint32_t, first, kWorkClasses);
+    SHARED(uint32_t, here, kWorkClasses);  // of this thread-block
+    SHARED(uint32_t, sums, 32);
     const int thread = thread_x();
-    const uint32_t own = work_counts[thread];
-    first[thread] = block_inclusive_add<uint32_t>(own, sums) - own;
+    here[thread] = 0;
     block_sync();
     const uint32_t index = static_cast<uint32_t>(block_x()) * kWorkClasses + thread;
-    if (index >= count) return;
-    const uint32_t work = work_class(pairs[index]);
-    put(first[work] + atomic_add(&taken[work], 1u), index);
+    const uint32_t work = index < count ? work_class(pairs[index]) : 0;
+    const uint32_t before = index < count ? atomic_add(&here[work], 1u) : 0;
+    const uint32_t own = work_counts[thread], upper = block_inclusive_add<uint32_t>(own, sums) - own;
+    first[thread] = upper + (here[thread] ? atomic_add(&taken[thread], uint32_t{here[thread]}) : 0);
+    block_sync();
+    if (index < count) put(first[work] + before, index);
 }
 
 KERNEL(kWorkClasses, j2k_t1_order, OrderParams)
 {
-    SHARED(uint32_t, first, kWorkClasses);
-    SHARED(uint32_t, sums, 32);
-    order_by_work(p.pairs, p.work_counts, p.taken, p.count, first, sums,
+    order_by_work(p.pairs, p.work_counts, p.taken, p.count,
                   [&](uint32_t place, uint32_t block) { p.order[place] = block; });
 }
 
@@ -46,13 +48,11 @@ KERNEL(kActiveThreads, j2k_t1_active, ActiveParams)
 
 KERNEL(kWorkClasses, j2k_t1_order_plane, OrderPlaneParams)
 {
-    SHARED(uint32_t, first, kWorkClasses);
-    SHARED(uint32_t, sums, 32);
     const PlaneBuffers &k = p.buffers;
     const uint64_t plane = static_cast<uint64_t>(p.plane);
     const uint32_t *active = k.active + plane * k.t1.count;
     order_by_work(k.plane_pairs + plane * k.t1.count, k.t1.work_counts + plane * kWorkClasses,
-                  k.taken + plane * kWorkClasses, k.active_counts[p.plane], first, sums,
+                  k.taken + plane * kWorkClasses, k.active_counts[p.plane],
                   [&](uint32_t at, uint32_t index) { k.order[at] = active[index]; });
 }
 

@@ -23,11 +23,13 @@ struct Tier1Buffers {
     // With kCuttable, [block * max_passes + pass]; pass_ends are then the codeword's bytes if it is cut behind a pass.
     uint32_t *tails;      // what ends it there: CodewordEnd
     int32_t *gains;       // what the pass takes off the squared error: see rate.h
-    uint32_t *estimates;  // with kCuttable alone: of the bytes up to the end of the pass; MQ coding overwrites them
+    uint32_t *estimates;  // with kCuttable alone: of the bytes up to the end of the pass
+    uint32_t *registers;  // with kCuttable alone: scratch of MQ coding
 };
 
-// What a kernel is made for: blocks without a style, those that are to be cut and have no other, any style.
-enum class Kind { kPlain, kCuttable, kStyled };
+// What a kernel is made for: blocks without a style, those that are to be cut and have no other, any style; or to look
+// at blocks, of which it makes no pairs.
+enum class Kind { kPlain, kCuttable, kStyled, kLook };
 
 // Blocks are coded in the order of their pairs, most first, by classes of kWorkPairs.
 constexpr int kWorkClasses = 1024, kWorkPairs = 32;
@@ -62,17 +64,22 @@ struct CuttableContextTiledParams : ContextTiledParams {
     const RateSearch *search;
 };
 
-// Finds the slope to stop at from some blocks' coefficients; the last thread-block does. A warp owns a block that is
-// looked at. Grid: ceil(ceil(count / look_stride(count)) / kContextWarps). levels, done: zero before.
-struct LookParams {
+// Finds the slope to stop at from a look at some blocks (early_stop.h); the last thread-block does. Grid:
+// ceil(ceil(count / look_stride(count)) / kContextWarps).
+struct LookParams : ContextParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_look"};
-    const CodeBlock *blocks;
     const PrecinctBand *bands;
-    const uint32_t *coefficients;
-    uint64_t *levels;  // [kLevels]: bits that bit-planes take
-    uint32_t *done;    // thread-blocks
+    uint32_t *table;  // [kStopSlopes]: bytes; this and done: zero before, and after
+    uint32_t *done;   // thread-blocks
     RateSearch *search;
-    uint32_t count;  // of all blocks
+    uint32_t layers;
+};
+// ... of larger blocks. Grid: ceil(count / look_stride(count)).
+struct LookTiledParams : ContextTiledParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_look_tiled"};
+    const PrecinctBand *bands;
+    uint32_t *table, *done;
+    RateSearch *search;
     uint32_t layers;
 };
 

@@ -281,6 +281,7 @@ class Blocks {
                 g_.max_passes,
                 nullptr,
                 nullptr,
+                nullptr,
                 nullptr};
     }
     Tier1Buffers plane_buffers() const {

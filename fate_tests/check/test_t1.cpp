@@ -725,16 +725,16 @@ START_TEST(last_passes_are_judged_by_their_slope) {
     for (int repeat = 0; repeat < 100000; repeat++) {
         LastPasses p{};
         p.refined = random.below(4097);
-        p.quiet = random.below(4097 - p.refined), p.near = random.below(4097 - p.refined - p.quiet);
-        p.quiet_ones = random.below(p.quiet + 1) >> random.between(0, 8);
-        p.near_ones = random.below(p.near + 1) >> random.between(0, 8);
+        DecisionCounts &c = p.clean_up;
+        c.all[0] = random.below(4097 - p.refined), c.all[1] = random.below(4097 - p.refined - c.all[0]);
+        for (int i = 0; i < 2; i++) c.ones[i] = random.below(c.all[i] + 1) >> random.between(0, 8);
         const auto bits = [](double ones, double all) {
             const auto part = [&](double n) { return n > 0 ? n * std::log2(all / n) : 0; };
             return part(ones) + part(all - ones);
         };
-        const double found = p.quiet_ones + p.near_ones;
+        const double found = c.found();
         const double gain = 2.25 * found + 0.25 * p.refined;
-        const double cost = found + p.refined + bits(p.quiet_ones, p.quiet) + bits(p.near_ones, p.near);
+        const double cost = found + p.refined + bits(c.ones[0], c.all[0]) + bits(c.ones[1], c.all[1]);
         if (gain > 0.39 * cost) EXPECT(worth_coding(p), "%f for %f bits", gain, cost);
         if (gain < 0.36 * cost) EXPECT(!worth_coding(p), "%f for %f bits", gain, cost);
         worth_coding(p) ? worth++ : not_worth++;
@@ -882,7 +882,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     const Guarded<uint32_t> tails(device, cuttable ? count * passes : 1);
     const Guarded<int32_t> gains(device, cuttable ? count * passes : 1);
     const bool estimated = batch.style == kCuttable;
-    const Guarded<uint32_t> estimates(device, estimated ? count * passes : 1);
+    const Guarded<uint32_t> estimates(device, estimated ? count * passes : 1), registers(device, estimates.count());
     const Tier1Buffers t1{blocks.data(),
                           slots.data(),
                           pairs.data(),
@@ -895,7 +895,8 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
                           batch.max_passes,
                           cuttable ? tails.data() : nullptr,
                           cuttable ? gains.data() : nullptr,
-                          estimated ? estimates.data() : nullptr};
+                          estimated ? estimates.data() : nullptr,
+                          estimated ? registers.data() : nullptr};
 
     // Everything as it was, but for what the kernels are to write.
     auto slots_now = Guarded<uint8_t>::garbage(slots.count()), planes_now = Guarded<uint8_t>::garbage(count),
@@ -1068,7 +1069,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     const Guarded<int32_t> gains(device, count * passes);
     const Tier1Buffers t1{blocks.data(),    slots.data(), pairs.data(), planes.data(), passes_coded.data(),
                           pass_ends.data(), bytes.data(), nullptr,      count,         batch.max_passes,
-                          tails.data(),     gains.data(), nullptr};
+                          tails.data(),     gains.data(), nullptr,      nullptr};
     const Guarded<uint64_t> device_budget(device, std::vector<uint64_t>{budget});
     options.bands = bands.data();
     options.budget = device_budget.data();
