@@ -259,6 +259,11 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
 // With a warp's lanes. Slots are aligned and have room behind what is copied; the place is not.
 DEVICE void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t size) {
     const uint32_t lane = static_cast<uint32_t>(lane_id());
+    if (size <= 64) {
+        if (lane < size) to[lane] = from[lane];
+        if (lane + 32 < size) to[lane + 32] = from[lane + 32];
+        return;
+    }
     // Bytes up to the place's first whole word, then words made of two, then bytes.
     const uint32_t head = min_of<uint32_t>(static_cast<uint32_t>(-reinterpret_cast<uintptr_t>(to)) & 3, size);
     if (lane < head) to[lane] = from[lane];
@@ -300,17 +305,30 @@ KERNEL(kTier2Threads, j2k_t2_gather_with_raw, GatherWithRawParams)
     const uint8_t *raw = mq + slot_layout(block.width, block.height, block.planes, t2.style).raw;
     const BlockLayers ends = layers_of(t2, c.block);
     const uint32_t layer = c.packet.layer;
+    const uint32_t *pass_bytes = t2.pass_bytes + static_cast<uint64_t>(c.block) * t2.max_passes;
+    const int passes = ends.passes_before(layer + 1);
     uint32_t earlier = ends.bytes_before(layer);  // of the segments from here on, in other layers
-    for_each_segment(t2.style, 0, ends.passes_before(layer + 1), 0, ends.bytes_before(layer + 1),
-                     t2.pass_bytes + static_cast<uint64_t>(c.block) * t2.max_passes,
-                     [&](int first, int, uint32_t bytes) {
-                         const uint8_t *&from = is_raw(t2.style, first) ? raw : mq;
-                         const uint32_t skipped = min_of(earlier, bytes);
-                         copy_bytes(to, from + skipped, bytes - skipped);
-                         to += bytes - skipped;
-                         from += bytes;
-                         earlier -= skipped;
-                     });
+    uint32_t before = 0;                          // bytes of those up to here
+    int first = 0;                                // pass of the segment
+    // As for_each_segment(), a lane a pass.
+    for (int from = 0; from < passes; from += 32) {
+        const int pass = from + lane_id();
+        const bool last = pass == passes - 1;
+        const uint32_t end = last ? ends.bytes_before(layer + 1) : pass < passes ? pass_bytes[pass] : 0;
+        for (uint32_t left = warp_ballot(last || (pass < passes && ends_segment(t2.style, pass))); left;
+             left &= left - 1) {
+            const int lane = find_first_set(left);
+            const uint32_t bytes = warp_shuffle(end, lane) - before, skipped = min_of(earlier, bytes);
+            const bool in_raw = is_raw(t2.style, first);
+            copy_bytes(to, (in_raw ? raw : mq) + skipped, bytes - skipped);
+            to += bytes - skipped;
+            raw += in_raw ? bytes : 0;
+            mq += in_raw ? 0 : bytes;
+            earlier -= skipped;
+            before += bytes;
+            first = from + lane + 1;
+        }
+    }
 }
 
 }  // namespace cudaenc::j2k
