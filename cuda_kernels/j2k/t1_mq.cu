@@ -9,6 +9,9 @@ namespace cudaenc::j2k {
 
 constexpr int kMqTableRows = 96;
 constexpr int kMqContexts = 32;  // behind the last pair anything may stand
+// Where all passes end, a lane waits at an end for a turn of which the number is a multiple of it, so that lanes that
+// get to ends of theirs by then see to them at once. With the bypass alone, which has fewer, waiting costs more.
+constexpr uint32_t kEndTurns = 4;
 
 // A block with all its passes, or a part of it: passes [first_pass, passes), whose predecessors left `progress`, and
 // the pairs up to their end; `last`: no more follow.
@@ -172,12 +175,15 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         }
     };
     static_assert(kPassAlignment == 16);
-    for (uint32_t whole = (count - i) / 16; whole; whole--) {
+    [[maybe_unused]] const uint32_t wait = !kPart && (style & (kTermAll | kCuttable)) ? kEndTurns : 1;
+    for (uint32_t whole = (count - i) / 16, turn = 0; whole; turn++) {
         if (kStyled && end <= i) {
+            if (turn % wait) continue;
             append_pending();
             pending = {};
             end_passes();
         }
+        whole--;
         next = pairs[i / 16 + 1];
         words[4] = next.x;
         [[maybe_unused]] const uint32_t from = i, a = mq.a;
