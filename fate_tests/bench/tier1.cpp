@@ -290,6 +290,7 @@ class Blocks {
         t1.tails = tails_.data();
         t1.gains = gains_.data();
         t1.estimates = estimates_.data();
+        t1.registers = registers_.data();
         return t1;
     }
     void prepare_planes() {
@@ -308,6 +309,7 @@ class Blocks {
         tails_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
         gains_ = DeviceArray<int32_t>(device_, plane_coded_->pass_bytes.count());
         estimates_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
+        registers_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
         budget_ = DeviceArray<uint64_t>(device_, 1);
         bands_ = upload_table(device_, stream_, g_.precinct_bands);
         planes_ =
@@ -417,7 +419,7 @@ class Blocks {
     DeviceArray<uint64_t> budget_;
     DeviceArray<uint32_t> tails_;
     DeviceArray<int32_t> gains_;
-    DeviceArray<uint32_t> estimates_;
+    DeviceArray<uint32_t> estimates_, registers_;
     std::unique_ptr<Coded> plane_coded_;
     std::unique_ptr<PlanesTier1> planes_;
     std::unique_ptr<Stream> other_stream_;
