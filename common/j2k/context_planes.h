@@ -176,26 +176,12 @@ CUDAENC_HD void transpose_stage(Word (&word)[Count], Word mask) {
         }
 }
 
-// A number of up to four bits for each of 32 samples, its bit i in word[i], to nibbles: that of row 4 g + j is nibble g
-// of word[j].
-CUDAENC_HD void planes_to_nibbles(uint32_t (&word)[4]) {
-    transpose_stage<2>(word, 0x33333333u);
-    transpose_stage<1>(word, 0x55555555u);
-}
-// ... of up to eight bits, to bytes and back: that of bit 8 g + j is byte g of word[j].
+// A number of up to eight bits for each of 32 samples, its bit i in word[i], to bytes and back: that of bit 8 g + j is
+// byte g of word[j].
 template <class Word>
 CUDAENC_HD void planes_to_bytes(Word (&word)[8]) {
     transpose_stage<4>(word, static_cast<Word>(-1) / 17);
     transpose_stage<2>(word, static_cast<Word>(-1) / 5);
     transpose_stage<1>(word, static_cast<Word>(-1) / 3);
 }
-// Rows to planes and back: word[i] bit j <-> word[j] bit i.
-CUDAENC_HD void transpose_32x32(uint32_t (&word)[32]) {
-    transpose_stage<16>(word, 0x0000FFFFu);
-    transpose_stage<8>(word, 0x00FF00FFu);
-    transpose_stage<4>(word, 0x0F0F0F0Fu);
-    transpose_stage<2>(word, 0x33333333u);
-    transpose_stage<1>(word, 0x55555555u);
-}
-
 }  // namespace cudaenc::j2k

@@ -2,8 +2,6 @@
 #include "rate_cpu.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 
 #include "../error.h"
 #include "codestream.h"

@@ -35,10 +35,10 @@ unsigned tag_tree_threads(const Geometry &g) {
     return std::min<unsigned>((most + 31) / 32 * 32, kTagTreeThreads);
 }
 
-enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
 // With more frames in flight it costs more than it gains to measure headers on a second stream.
 constexpr int kForkedFrames = 2;
 
+enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq", "rate control",
                                               "tier-2", "gather",       "download"};
 

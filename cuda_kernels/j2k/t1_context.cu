@@ -436,7 +436,8 @@ struct ContextState {
 };
 
 // A block's passes [first, last), which begin and end with a bit-plane. valid: rows of this lane's column that exist;
-// negative: their signs. segments: what becomes of raw passes.
+// negative: their signs. segments: what becomes of raw passes. measured: state.sums is asked for; writes_ends: this
+// thread writes pass_ends.
 template <Kind kKind, class Tile, class Segments>
 DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
                              uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends, bool measured,
@@ -649,7 +650,7 @@ struct PassWorth {
 // Of passes [first, last), a lane each, by a warp. estimated: bits of those before, in 1/256, then with these.
 DEVICE PassWorth worth_of_passes(const PassSums &sums, int planes, bool reversible, int first, int last,
                                  uint32_t &estimated) {
-    const int pass = first + lane_id(), plane = planes - 1 - (pass + 2) / 3;
+    const int pass = first + lane_id(), plane = max_of(planes - 1 - (pass + 2) / 3, 0);
     const bool refinement = pass_kind(pass) == kMagnitudeRefinement;
     const DecisionCounts c = sums.decisions.unpacked();
     const uint32_t up_to = estimated + warp_inclusive_add(pass < last ? estimated_bits(c, refinement) : 0);

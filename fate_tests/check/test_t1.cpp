@@ -116,25 +116,18 @@ END_TEST
 START_TEST(words_are_sliced) {
     Random random(1);
     for (int repeat = 0; repeat < 100; repeat++) {
-        uint32_t word[32], turned[32];
+        uint32_t word[8];
         for (uint32_t &w : word) w = random.word();
-        std::copy(std::begin(word), std::end(word), turned);
-        transpose_32x32(turned);
-        for (int i = 0; i < 32; i++)
-            for (int j = 0; j < 32; j++) EXPECT((word[i] >> j & 1) == (turned[j] >> i & 1), "row %d, column %d", i, j);
         const uint32_t sums = nibble_sums(word[0]);
         for (int s = 0; s < 8; s++)
             EXPECT((sums >> (4 * s) & 15) == static_cast<uint32_t>(__builtin_popcount(word[0] >> (4 * s) & 15)),
                    "sum of nibble %d", s);
-        uint32_t nibbles[4], bytes[8];
-        std::copy_n(word, 4, nibbles);
+        uint32_t bytes[8];
         std::copy_n(word, 8, bytes);
-        planes_to_nibbles(nibbles);
         planes_to_bytes(bytes);
         for (int row = 0; row < 32; row++)
             for (int i = 0; i < 8; i++) {
                 const uint32_t bit = word[i] >> row & 1;
-                EXPECT(i > 3 || (nibbles[row % 4] >> (row / 4 * 4 + i) & 1) == bit, "nibble of row %d, bit %d", row, i);
                 EXPECT((bytes[row % 8] >> (row / 8 * 8 + i) & 1) == bit, "byte of row %d, bit %d", row, i);
             }
         const ContextBits<uint32_t> refinement = refinement_planes(word[0], word[1]);
