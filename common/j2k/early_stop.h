@@ -35,12 +35,13 @@ CUDAENC_HD uint32_t stop_limit(EarlyStop method, int slope) {
 }
 
 // ---- The look: of some blocks all passes are estimated before any block is coded, and added to such a table, by
-// slope, in steps: refinement and clean-up of a plane are one. Where that reaches the budget, and somewhat below, is
-// where context modelling stops.
+// slope, in steps: refinement and clean-up of a plane are one. Where that is somewhat more than the budget context
+// modelling stops.
 
-// One block is looked at of each `stride` consecutive ones, about two thousand of all: any of these.
-CUDAENC_HD constexpr uint32_t look_stride(uint32_t blocks) { return max_of<uint32_t>(blocks / 2048, 1); }
-CUDAENC_HD uint32_t look_block(uint32_t i, uint32_t stride) { return i * stride + (i * 0x9E3779B1u >> 16) % stride; }
+// A block that is looked at, for so many.
+struct Look {
+    uint32_t block, blocks;
+};
 
 // A look at a block ends behind so many passes, or where they take some times as much as a block has on average: in
 // bits, kLookBits for a sample that becomes significant, one for one that is refined.
@@ -56,16 +57,12 @@ CUDAENC_HD LookRule look_rule(uint64_t budget, uint32_t blocks) { return {12 * 8
 CUDAENC_HD bool ends_look_step(int pass, int passes) {
     return pass_kind(pass) != kMagnitudeRefinement || pass == passes - 1;
 }
-// What codewords of the looked at blocks may take, and a sixteenth more, since blocks differ. budget: of the
-// codestream, 0: no limit.
+// What codewords may take, and a tenth more, since blocks differ. budget: of the codestream, 0: no limit.
 CUDAENC_HD uint64_t look_budget(uint64_t budget, uint32_t blocks) {
     if (!budget) return ~uint64_t{0};
-    return (budget - min_of<uint64_t>(2 * blocks, budget / 16)) * 17 / 16 / look_stride(blocks);
+    return (budget - min_of<uint64_t>(2 * blocks, budget / 16)) * 35 / 32;
 }
 // The slope to stop at, if bytes from this bin on are more than the budget.
-CUDAENC_HD uint32_t look_slope(int bin) {
-    constexpr int kMargin = kSlopeOctave * 3 / 16;
-    return static_cast<uint32_t>(max_of(bin * (kSlopes / kStopSlopes) - kMargin, 0));
-}
+CUDAENC_HD uint32_t look_slope(int bin) { return static_cast<uint32_t>(bin * (kSlopes / kStopSlopes)); }
 
 }  // namespace cudaenc::j2k

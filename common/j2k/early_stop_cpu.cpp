@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "early_stop_cpu.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace cudaenc::j2k {
@@ -37,20 +40,33 @@ void stop_early(const Geometry &g, EarlyStop method, uint64_t budget, const Pass
     }
 }
 
-uint32_t find_stop(ThreadPool &pool, const Geometry &g, const uint32_t *coefficients, uint64_t budget) {
-    const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), stride = look_stride(blocks);
+std::vector<Look> choose_looks(const Geometry &g, int levels) {
+    const size_t most = g.blocks.size() * 3 / 2 / 1024;  // blocks of the highest resolution for a look
+    std::vector<Look> looks;
+    std::map<std::pair<int, int>, uint32_t> seen;  // blocks of a component's sub-band, in all precincts and tiles
+    for (const PrecinctBand &cell : g.precinct_bands) {
+        const int resolution = (cell.band + 2) / 3;
+        const uint32_t each = std::max(static_cast<uint32_t>(most >> (levels - resolution)), 1u);
+        // Which one moves from each to each, and from sub-band to sub-band: what is in the same place is alike.
+        const uint32_t step = each * 5 / 8 | 1, first = 3u * cell.component + cell.band;
+        uint32_t &number = seen[{cell.component, cell.band}];
+        for (uint32_t i = 0; i < cell.columns * cell.rows; i++, number++)
+            if (number % each == (number / each * step + first) % each) looks.push_back({cell.first_block + i, each});
+    }
+    return looks;
+}
+
+uint32_t find_stop(ThreadPool &pool, const Geometry &g, std::span<const Look> looks, const uint32_t *coefficients,
+                   uint64_t budget) {
+    const uint32_t blocks = static_cast<uint32_t>(g.blocks.size());
     const LookRule rule = look_rule(budget, blocks);
-    std::array<std::atomic<uint32_t>, kStopSlopes> table{};
-    constexpr uint32_t kBatch = 16;
-    const uint32_t looks = (blocks + stride - 1) / stride;
-    pool.for_each((looks + kBatch - 1) / kBatch, [&](size_t batch) {
+    std::array<std::atomic<uint64_t>, kStopSlopes> table{};
+    constexpr size_t kBatch = 16;
+    pool.for_each((looks.size() + kBatch - 1) / kBatch, [&](size_t batch) {
         size_t most_words = 0, longest = 0;
-        std::vector<const CodeBlock *> own;
-        for (uint32_t i = static_cast<uint32_t>(batch) * kBatch; own.size() < kBatch && i < looks; i++) {
-            const uint32_t index = look_block(i, stride);
-            if (index >= blocks) break;
-            const CodeBlock &b = g.blocks[index];
-            own.push_back(&b);
+        const auto own = looks.subspan(batch * kBatch, std::min(looks.size() - batch * kBatch, kBatch));
+        for (const Look &look : own) {
+            const CodeBlock &b = g.blocks[look.block];
             most_words = std::max(most_words, ContextModeller::words(b.width, b.height));
             longest = std::max<size_t>(longest, slot_layout(b.width, b.height, b.planes, kCuttable).bytes);
         }
@@ -58,17 +74,18 @@ uint32_t find_stop(ThreadPool &pool, const Geometry &g, const uint32_t *coeffici
         const auto pairs = std::make_unique_for_overwrite<uint8_t[]>(longest);
         uint32_t ends[kLookPasses], tails[kLookPasses], bytes[kLookPasses];
         int32_t gains[kLookPasses];
-        for (const CodeBlock *b : own) {
-            const CodedBlock made = modeller.model(coefficients, *b, kCuttable, pairs.get(),
-                                                   {ends, tails, gains, bytes}, {kNeverStop}, &rule);
+        for (const Look &look : own) {
+            const CodeBlock &b = g.blocks[look.block];
+            const CodedBlock made = modeller.model(coefficients, b, kCuttable, pairs.get(), {ends, tails, gains, bytes},
+                                                   {kNeverStop}, &rule);
             uint32_t before = 0;
             int64_t gain = 0;
             for (int pass = 0; pass < made.passes; pass++) {
                 gain += gains[pass];
                 if (!ends_look_step(pass, made.passes)) continue;
                 const int plane = made.planes - 1 - (pass + 2) / 3;
-                table[stop_bin(gain, bytes[pass] - before, plane, g.precinct_bands[b->cell].weight)] +=
-                    bytes[pass] - before;
+                table[stop_bin(gain, bytes[pass] - before, plane, g.precinct_bands[b.cell].weight)] +=
+                    uint64_t{bytes[pass] - before} * look.blocks;
                 before = bytes[pass];
                 gain = 0;
             }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "../thread_pool.h"
 #include "early_stop.h"
@@ -15,7 +16,12 @@ namespace cudaenc::j2k {
 void stop_early(const Geometry &geometry, EarlyStop method, uint64_t budget, const PassResults &results,
                 std::span<CodedBlock> coded);
 
-// The slope to stop at, from a look at a frame's coefficients; 0: all is needed. budget: of the codestream.
-uint32_t find_stop(ThreadPool &pool, const Geometry &geometry, const uint32_t *coefficients, uint64_t budget);
+// About a thousand blocks to look at, or all: one of so many consecutive ones of a sub-band, and twice as many of each
+// lower resolution, whose blocks have more bytes.
+std::vector<Look> choose_looks(const Geometry &geometry, int levels);
+
+// The slope to stop at, from these looks at a frame's coefficients; 0: all is needed. budget: of the codestream.
+uint32_t find_stop(ThreadPool &pool, const Geometry &geometry, std::span<const Look> looks,
+                   const uint32_t *coefficients, uint64_t budget);
 
 }  // namespace cudaenc::j2k

@@ -66,6 +66,7 @@ class J2kCpuEncoder : public CpuEncoder {
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
           budget_(p_, g_, header_.bytes.size()),
+          looks_(choose_looks(g_, p_.levels)),
           slots_(slots),
           batch_blocks_(
               1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
@@ -114,16 +115,15 @@ class J2kCpuEncoder : public CpuEncoder {
         const uint64_t boxes = make_boxes(s, 0).size();
         uint32_t stop = 0;
         if (can_stop(p_.style))
-            stop = p_.rate.predicts_slopes() ? find_stop(pool(), g_, s.coefficients.data(), budget_.codestream(boxes))
-                   : p_.rate.keeps_slopes()  ? next_stop(s.search.stop)
-                                             : 0;
+            stop = p_.rate.predicts_slopes()
+                       ? find_stop(pool(), g_, looks_, s.coefficients.data(), budget_.codestream(boxes))
+                   : p_.rate.keeps_slopes() ? next_stop(s.search.stop)
+                                            : 0;
         for (bool again = false;; stop = lower_stop(stop), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
-            const bool leaves = can_stop(p_.style) && p_.rate.predicts_slopes(),
-                       ahead = leaves && !again && budget_.measures_ahead();
-            if (leaves) stop = leave_passes(s, boxes, stop, again);
-            if (ahead) measure(s, s.estimates.data());
+            const bool ahead = can_stop(p_.style) && !again && budget_.measures_ahead();
+            if (ahead) measure_ahead(s, boxes);
             if (cuttable()) {
                 stop_early(g_, p_.rate.early_stop(), budget_.codestream(boxes), results(s), s.coded);
                 s.cuts->find_cuts(pool(), s.coded, s.pass_bytes.data(), s.gains.data());
@@ -266,16 +266,12 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
-    // Leaves out what by estimates will be cut. Returns the slope below which nothing is coded; known: that is `stop`.
-    uint32_t leave_passes(Slot &s, uint64_t boxes, uint32_t stop, bool known) {
+    // Headers, of what estimates cut.
+    void measure_ahead(Slot &s, uint64_t boxes) {
         s.cuts->find_cuts(pool(), s.coded, s.estimates.data(), s.gains.data());
         s.search = budget_.begin(boxes);
-        if (!known)
-            stop =
-                std::max(stop, estimated_stop(s.search, s.cuts->above(), budget_.groups(), p_.layers, LowestSlope{}));
-        for (size_t b = 0; b < s.coded.size(); b++)
-            s.coded[b].passes = static_cast<uint8_t>(passes_above(s.cuts->slopes(b), s.coded[b].passes, stop));
-        return stop;
+        search_thresholds(s.search, s.cuts->above(), budget_.groups(), p_.layers, false, LowestSlope{});
+        measure(s, s.estimates.data());
     }
 
     bool cuttable() const { return p_.style & kCuttable; }
@@ -500,6 +496,7 @@ class J2kCpuEncoder : public CpuEncoder {
     const Geometry g_;
     const MainHeader header_;
     const RateBudget budget_;
+    const std::vector<Look> looks_;
     std::vector<Slot> slots_;
     const uint32_t batch_blocks_;  // that tier-1 codes in one go
 };

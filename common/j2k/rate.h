@@ -29,6 +29,8 @@ struct DecisionCounts {
     uint32_t ones[kDecisionClasses], all[kDecisionClasses];
     // Samples that become significant.
     CUDAENC_HD uint32_t found() const { return ones[0] + ones[1] + ones[2]; }
+    // In one class, but signs, which is what is known without contexts.
+    CUDAENC_HD DecisionCounts merged() const { return {{found()}, {all[0] + all[1] + all[2]}}; }
 };
 // Their bits, in 1/256, as if a class had one context. Functions that ask for it take it, since a warp finds it by all
 // lanes.
@@ -40,19 +42,21 @@ struct EntropyOf {
     }
 };
 
-// What refinement and clean-up of a bit-plane do.
-struct LastPasses {
-    uint32_t refined;         // samples
-    DecisionCounts clean_up;  // but signs; in two classes, without and with a neighbour
+// Samples that are coded next: those that are refined; and the decisions of others, but signs, in two classes, without
+// and with a neighbour. Decisions: DecisionCounts, or as these.
+template <class Decisions = DecisionCounts>
+struct NextSamples {
+    uint32_t refined;
+    Decisions decisions;
 };
 
-// Whether they are worth their bits, where the quantiser loses anyway. With samples that lie anywhere in their steps of
-// size 1 and are decoded to the middle, one that becomes significant takes 9/4 off the squared error for its sign and
-// what it takes to find it, one that is refined 1/4 for a bit. Asked for is 3/8 a bit: found by trial, the most PSNR at
-// equal bytes over photographs, stills of video and screens.
-template <class Entropy = EntropyOf>
-CUDAENC_HD bool worth_coding(const LastPasses &p, const Entropy &entropy_of = {}) {
-    return 256 * (15 * p.clean_up.found()) > 256 * p.refined + 3 * entropy_of(p.clean_up);
+// Whether refinement and clean-up of a bit-plane are worth their bits, where the quantiser loses anyway. With samples
+// that lie anywhere in their steps of size 1 and are decoded to the middle, one that becomes significant takes 9/4 off
+// the squared error for its sign and what it takes to find it, one that is refined 1/4 for a bit. Asked for is 3/8 a
+// bit: found by trial, the most PSNR at equal bytes over photographs, stills of video and screens.
+template <class Decisions, class Entropy = EntropyOf>
+CUDAENC_HD bool worth_coding(const NextSamples<Decisions> &next, const Entropy &entropy_of = {}) {
+    return 256 * (15 * next.decisions.found()) > 256 * next.refined + 3 * entropy_of(next.decisions);
 }
 
 // ---- What coding passes take off the squared error, in 1/64 of 4^plane steps^2: exact where decoders reconstruct to
@@ -81,12 +85,18 @@ CUDAENC_HD int32_t gain_of_refined(const GainRounding &r, int ones, int zeros, i
 // of two; code 0 is no slope.
 constexpr int kSlopes = 32768, kSlopeOctave = 512, kLowestSlope = -14;  // the last in octaves
 
-// kSlopeOctave log2(x), x > 0; between powers of two a parabola, at most 1 % of an octave off.
+// kSlopeOctave log2(x), x > 0; between powers of two a parabola, at most 1 % of an octave off. Of x no more than the
+// highest 17 bits count.
+CUDAENC_HD int log2_code(uint32_t x) {
+    const int whole = floor_log2(x);
+    const uint32_t rest = x << (31 - whole) >> 15 & 0xFFFF;
+    return whole * kSlopeOctave + static_cast<int>((rest * 128 + (rest * (0x10000 - rest) >> 16) * 44) >> 14);
+}
 CUDAENC_HD int log2_code(uint64_t x) {
     const uint32_t high = static_cast<uint32_t>(x >> 32);
-    const int whole = high ? 32 + floor_log2(high) : floor_log2(static_cast<uint32_t>(x));
-    const uint32_t rest = static_cast<uint32_t>(x << (63 - whole) >> 47) & 0xFFFF;
-    return whole * kSlopeOctave + static_cast<int>((rest * 128 + (rest * (0x10000 - rest) >> 16) * 44) >> 14);
+    if (!high) return log2_code(static_cast<uint32_t>(x));
+    const int left_out = 1 + floor_log2(high);
+    return left_out * kSlopeOctave + log2_code(static_cast<uint32_t>(x >> left_out));
 }
 
 // The step from one cut of a block to a later one. weight: log2_code() of what a squared step weighs in the picture.
@@ -177,32 +187,25 @@ constexpr int kNeverStop = 1 << 20;
 struct StopRule {
     int base;
 
-    // Whether there is a question at all: from a 32nd of a squared step a bit on.
-    CUDAENC_HD bool asks(int plane) const { return base + 2 * plane * kSlopeOctave < 7 * kSlopeOctave; }
-    // ... before refinement, which by itself gives more than a sixth.
-    CUDAENC_HD bool asks_at_refinement(int plane) const {
-        return base + 2 * plane * kSlopeOctave < 9 * kSlopeOctave / 2;
+    // Whether there is a question before a pass: the first, from a tenth of a squared step a bit on; a significance
+    // propagation, which gives two fifths nearly always; a refinement, and the clean-up behind it, from a sixth on.
+    CUDAENC_HD bool asks(int pass, int plane) const {
+        const int kind = pass_kind(pass), octaves_4 = !pass                              ? 21
+                                                      : kind == kSignificancePropagation ? 13
+                                                      : kind == kMagnitudeRefinement     ? 18
+                                                                                         : -kNeverStop;
+        return base + 2 * plane * kSlopeOctave < octaves_4 * kSlopeOctave / 4;
     }
-    // gain: in 1/64 of 4^plane steps^2; bits: in 1/256.
-    CUDAENC_HD bool stops(int plane, int64_t gain, uint32_t bits) const {
+    // next: before significance propagation the samples that it reaches from those significant before, its neighbours
+    // being horizontal or vertical ones; else all of refinement and clean-up. gain: what they take off the error, in
+    // 1/64 of 4^plane steps^2.
+    template <class Decisions, class Entropy = EntropyOf>
+    CUDAENC_HD bool stops(int plane, int32_t gain, const NextSamples<Decisions> &next,
+                          const Entropy &entropy_of = {}) const {
+        const uint32_t bits = entropy_of(next.decisions) + 256 * (next.decisions.found() + next.refined);
         if (bits < kFewBits) return false;
         if (gain <= 0) return true;
-        return log2_code(static_cast<uint64_t>(gain)) - log2_code(max_of(bits, 1u)) + base + 2 * plane * kSlopeOctave <
-               0;
-    }
-    // Before significance propagation. Of the samples that it reaches from those significant before: gain, what they
-    // take off the error; c: their decisions, in two classes.
-    template <class Entropy = EntropyOf>
-    CUDAENC_HD bool stops_at_propagation(int plane, int32_t gain, const DecisionCounts &c,
-                                         const Entropy &entropy_of = {}) const {
-        return stops(plane, gain, entropy_of(c) + 256 * c.found());
-    }
-    // Before refinement and clean-up.
-    template <class Entropy = EntropyOf>
-    CUDAENC_HD bool stops_at_refinement(int plane, const LastPasses &p, const Entropy &entropy_of = {}) const {
-        const uint32_t found = p.clean_up.found();
-        return stops(plane, int64_t{144} * found + int64_t{16} * p.refined,
-                     entropy_of(p.clean_up) + 256 * (found + p.refined));
+        return log2_code(static_cast<uint32_t>(gain)) - log2_code(bits) + base + 2 * plane * kSlopeOctave < 0;
     }
 };
 // slope: a code, 0 for none. weight: of the block's band.
@@ -213,13 +216,12 @@ CUDAENC_HD StopRule stop_rule(uint32_t slope, int weight) {
 // ---- Estimates: what passes take before the MQ coder has seen them.
 
 // What a pass takes, in 1/256 bits: its decisions by their entropy, and a bit for each sign that nothing predicts.
-template <class Entropy = EntropyOf>
-CUDAENC_HD uint32_t estimated_bits(const DecisionCounts &c, bool refinement, const Entropy &entropy_of = {}) {
-    const uint32_t bits = entropy_of(c);
-    return refinement ? bits + bits / 16 : bits + 256 * (c.found() - c.all[kPredictedSigns]);
+// in_classes: as a look at blocks has them; else they are merged(), of which contexts take about an eighth off.
+CUDAENC_HD uint32_t estimated_bits(const DecisionCounts &c, bool refinement, bool in_classes) {
+    const uint32_t bits = EntropyOf{}(c);
+    if (refinement) return bits + bits / 16;
+    return bits - (in_classes ? 0 : bits / 8) + 256 * (c.found() - c.all[kPredictedSigns]);
 }
-// So far below the threshold that estimates give the true one may be.
-constexpr uint32_t kEstimateMargin = kSlopeOctave / 4;
 // Of a codeword that ends.
 CUDAENC_HD uint32_t estimated_bytes(uint32_t bits) { return ((bits + 1024) >> 11) + 1; }
 
@@ -295,29 +297,23 @@ struct LowestSlope {
 };
 
 // The next threshold for a budget. bytes(slope): of codewords with that slope or more; now: what the thresholds so far
-// make, `before`: those before them. Headers are taken to grow as they did from then to now, so that few rounds come
-// close. last: nothing is measured after it, so a thousandth is left, and more the further away it is. lowest_slope:
-// LowestSlope.
+// make, `before`: those before them. Headers are taken to grow half as much as they did from then to now, so that few
+// rounds come close. last: nothing is measured after it, so a thousandth is left, and more the further away it is.
+// lowest_slope: LowestSlope.
 template <class Bytes, class Search>
 CUDAENC_HD uint32_t next_threshold(uint64_t budget, const RateProgress &now, RateProgress &before, bool last,
                                    const Bytes &bytes, const Search &lowest_slope) {
     const int64_t room = static_cast<int64_t>(budget) - now.all;
-    // Of all bytes' growth the codewords', in 1/256: between a half and all.
+    // Of all bytes the codewords', in 1/256: a half at least. Headers grow half as much as that says.
     int64_t share = 256;
     const int64_t more = now.all - before.all;
     if (now.codewords && more)
         share = min_of<int64_t>(max_of<int64_t>((now.codewords - before.codewords) * 256 / more, 128), 256);
-    int64_t growth = room * share / 256;
+    int64_t growth = room * (256 + share) / 512;
     if (last) growth -= max_of<int64_t>(growth, 0) / 64 + static_cast<int64_t>(budget / 2048);
     const uint32_t slope = lowest_slope(now.codewords + growth, bytes);
     if (now.codewords) before = now;
     return slope;
-}
-
-// Thresholds to begin with.
-CUDAENC_HD void begin_thresholds(RateSearch &r, int layers) {
-    for (int layer = 0; layer < layers; layer++) r.threshold[layer] = kSlopes;
-    for (int g = 0; g < kRateGroups; g++) r.group_threshold[g] = 1;
 }
 
 // The search's beginning, of the budgets that there are. empty: bytes of the codestream if nothing is coded; blocks:
@@ -332,7 +328,8 @@ inline void begin_search(RateSearch &r, int layers, uint64_t empty, uint64_t blo
         r.group_measured[g] = r.group_packets[g] = 0;
         r.group_before[g] = {0, 0};
     }
-    begin_thresholds(r, layers);
+    for (int layer = 0; layer < layers; layer++) r.threshold[layer] = kSlopes;
+    for (int g = 0; g < kRateGroups; g++) r.group_threshold[g] = 1;
     r.floor = floor;
     r.least = 1;
 }
@@ -377,16 +374,6 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
                    reached = r.measured[layers - 1] + bytes(limits, r.threshold[layers - 1]) - last_before;
     const bool full = reached + budget / 256 >= budget;
     r.stop.threshold = full ? max_of(r.threshold[layers - 1], r.stop.slope) : r.threshold[layers - 1];
-}
-
-// From a table of estimates: the slope below which the MQ coder codes nothing, kEstimateMargin below the last layer's
-// threshold, or 0: it codes all. `r` has begun, and is to begin again.
-template <class Search>
-CUDAENC_HD uint32_t estimated_stop(RateSearch &r, const uint32_t *above, int groups, int layers,
-                                   const Search &lowest_slope) {
-    search_thresholds(r, above, groups, layers, false, lowest_slope);
-    const uint32_t threshold = r.threshold[layers - 1];
-    return threshold > kEstimateMargin ? threshold - kEstimateMargin : 0;
 }
 
 // Where headers were measured ahead, of what estimates would cut: `measured` has them alone. Adds the codewords of the

@@ -16,7 +16,7 @@ uint32_t worthwhile_slope(const Params &p) {
     int least = kSlopes;
     for (const auto &bands : p.quantisers)
         for (const Quantiser &q : bands) least = std::min(least, q.weight);
-    return static_cast<uint32_t>(std::clamp(log2_code(3) + least - kLowestSlope * kSlopeOctave, 1, kSlopes - 1));
+    return static_cast<uint32_t>(std::clamp(log2_code(3u) + least - kLowestSlope * kSlopeOctave, 1, kSlopes - 1));
 }
 
 // Bytes of the codestream that are in no packet.

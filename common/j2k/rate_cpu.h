@@ -29,8 +29,11 @@ class RateBudget {
     int groups() const { return p_.limits.component ? kRateGroups : 1; }
     // Of the search. Nothing needs to be measured where there is no limit at all.
     int rounds() const { return p_.rate.limits_bytes() || p_.limits.frame || p_.limits.component ? kRateRounds : 1; }
-    // Whether headers are measured while the MQ coder works. With layers they ask for its bytes.
-    bool measures_ahead() const { return p_.rate.predicts_slopes() && p_.layers == 1 && rounds() > 1; }
+    // Whether headers are measured while the MQ coder works. With layers they ask for its bytes; and of little the last
+    // pass is a part that counts, so that all must be measured.
+    bool measures_ahead() const {
+        return p_.rate.predicts_slopes() && p_.layers == 1 && rounds() > 1 && codestream(0) >= 65536;
+    }
     // See take_measure().
     uint64_t outside_packets() const { return outside_; }
     uint64_t tile_part_header() const { return tile_part_header_; }

@@ -96,11 +96,12 @@ class BlockCoder {
           sink_(sink) {}
 
     // For code(): gains[pass] becomes what each pass takes off the squared error, estimates[pass] what all up to it
-    // take, in bytes, without a style; see rate.h.
-    CUDAENC_HD void measure(int32_t *gains, uint32_t *estimates, bool reversible) {
+    // take, in bytes, without a style; see rate.h. look: as a look at the block estimates them.
+    CUDAENC_HD void measure(int32_t *gains, uint32_t *estimates, bool reversible, bool look = false) {
         gains_ = gains;
         estimates_ = estimates;
         reversible_ = reversible;
+        look_ = look;
     }
 
     // All passes; if `lossy`, the last ones where they are worth their bits. Returns planes and passes, not bytes.
@@ -124,7 +125,8 @@ class BlockCoder {
                 magnitude_refinement();
             else
                 clean_up();
-            estimated_ += estimated_bits(decisions_, pass_kind(pass) == kMagnitudeRefinement);
+            estimated_ += estimated_bits(look_ ? decisions_ : decisions_.merged(),
+                                         pass_kind(pass) == kMagnitudeRefinement, look_);
             if (gains_) {
                 gains_[pass] = gain_;
                 estimates_[pass] = estimated_bytes(estimated_);
@@ -237,8 +239,8 @@ class BlockCoder {
             for (uint32_t i = 0; i < 4; i++) put(kUniform, (i & 1) ^ 1);
     }
 
-    CUDAENC_HD LastPasses count_last_passes() const {
-        LastPasses counts{};
+    CUDAENC_HD NextSamples<> count_last_passes() const {
+        NextSamples<> counts{};
         const auto left = [&](int x, int y) { return !(*flag(x, y) & (kSignificant | kVisited)); };
         for (int y = 0; y < height_; y++)
             for (int x = 0; x < width_; x++) {
@@ -250,8 +252,8 @@ class BlockCoder {
                         const bool earlier = v / 4 != y / 4 ? v < y : u != x ? u < x : v < y;
                         near |= earlier && left(u, v) && bit(u, v);
                     }
-                counts.clean_up.all[near]++;
-                counts.clean_up.ones[near] += bit(x, y);
+                counts.decisions.all[near]++;
+                counts.decisions.ones[near] += bit(x, y);
             }
         return counts;
     }
@@ -266,7 +268,7 @@ class BlockCoder {
     uint32_t stride_;
     int width_, height_, row_, plane_ = 0;
     uint32_t style_;
-    bool raw_ = false, reversible_ = false;
+    bool raw_ = false, reversible_ = false, look_ = false;
     int32_t *gains_ = nullptr;
     int32_t gain_ = 0;  // of the pass so far
     DecisionCounts decisions_{};

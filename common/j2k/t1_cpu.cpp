@@ -260,11 +260,11 @@ void slice(const Words &words, const uint32_t *coefficients, uint32_t stride, in
 }
 
 // What is left to code once significance propagation has been through bit-plane 0.
-LastPasses count_last_passes(const Words &words, const Word *bits) {
+NextSamples<> count_last_passes(const Words &words, const Word *bits) {
     const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid), *visited = words.layer(kVisited);
     Word *ahead = words.layer(kAhead);  // significance as the clean-up would find it
     std::memcpy(ahead, significant, words.count * sizeof(Word));
-    LastPasses counts{};
+    NextSamples<> counts{};
     const auto add = [](uint32_t &count, Word word) { count += static_cast<uint32_t>(std::popcount(word)); };
     words.scan([&](ptrdiff_t i) {
         add(counts.refined, significant[i] & ~visited[i]);
@@ -273,10 +273,10 @@ LastPasses count_last_passes(const Words &words, const Word *bits) {
         const Word becoming = members & bits[i];
         const Word near = members & (around(ahead + i, words.row).any() | reached_in_pass(around_within(becoming)));
         ahead[i] |= becoming;
-        add(counts.clean_up.all[0], members & ~near);
-        add(counts.clean_up.all[1], near);
-        add(counts.clean_up.ones[0], becoming & ~near);
-        add(counts.clean_up.ones[1], becoming & near);
+        add(counts.decisions.all[0], members & ~near);
+        add(counts.decisions.all[1], near);
+        add(counts.decisions.ones[0], becoming & ~near);
+        add(counts.decisions.ones[1], becoming & near);
     });
     return counts;
 }
@@ -310,7 +310,8 @@ PassWorth worth_of_pass(const Words &words, int kind, const Word *bits, int plan
             static_cast<uint32_t>(ones), static_cast<uint32_t>(all)};
 }
 
-// Whether significance propagation is not worth its bits, by what it reaches from samples that are significant before.
+// Whether what comes next is not worth its bits: significance propagation, by what it reaches from samples that are
+// significant before.
 bool stops_at_propagation(const Words &words, const Word *bits, int plane, bool reversible, const StopRule &stop) {
     const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid);
     const int below = min_of(plane, kGainPlanes);
@@ -325,7 +326,13 @@ bool stops_at_propagation(const Words &words, const Word *bits, int plane, bool 
             eighths += std::popcount(becoming & bits[i + (k + 1) * static_cast<ptrdiff_t>(words.count)]) * (4 >> k);
     });
     const int32_t gain = gain_of_found(gain_rounding(plane, reversible), static_cast<int>(counts.found()), eighths);
-    return stop.stops_at_propagation(plane, gain, counts);
+    return stop.stops(plane, gain, NextSamples<>{0, counts});
+}
+// Refinement and clean-up.
+bool stops_at_refinement(const Words &words, const Word *bits, int plane, bool reversible, const StopRule &stop) {
+    int32_t gain = 0;
+    for (int kind : {kMagnitudeRefinement, kCleanUp}) gain += worth_of_pass(words, kind, bits, plane, reversible).gain;
+    return stop.stops(plane, gain, count_last_passes(words, bits));
 }
 
 // The passes that are coded; returns how many. results.bytes[i] becomes the number of pairs up to the end of pass i.
@@ -343,17 +350,15 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
         if (pass == without_last && block.lossy && !worth_coding(count_last_passes(words, bits))) return pass;
         const int kind = pass_kind(pass), plane = planes - 1 - (pass + 2) / 3;
         PassWorth worth{};
-        DecisionCounts decisions{}, *counts = results.gains ? &decisions : nullptr;
+        DecisionCounts decisions{}, *counts = look ? &decisions : nullptr;
         const auto measure = [&] {
             if (!results.gains) return;
             worth = worth_of_pass(words, kind, bits, plane, block.reversible);
             results.gains[pass] = worth.gain;
         };
-        if ((pass ? kind == kMagnitudeRefinement && stop.asks_at_refinement(plane) : stop.asks(plane)) &&
-            stop.stops_at_refinement(plane, count_last_passes(words, bits)))
-            return pass;
-        if (kind == kSignificancePropagation && stop.asks(plane) &&
-            stops_at_propagation(words, bits, plane, block.reversible, stop))
+        if (stop.asks(pass, plane) &&
+            (kind == kSignificancePropagation ? stops_at_propagation(words, bits, plane, block.reversible, stop)
+                                              : stops_at_refinement(words, bits, plane, block.reversible, stop)))
             return pass;
         if (kind == kCleanUp) measure();
         if (kind == kSignificancePropagation)
@@ -363,9 +368,9 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
         else
             at = clean_up(words, bits, block.orientation, style, at, counts);
         if (kind != kCleanUp) measure();
-        if (counts) {
-            if (kind == kMagnitudeRefinement) decisions = {{worth.ones}, {worth.all}};
-            bits_so_far += estimated_bits(decisions, kind == kMagnitudeRefinement);
+        if (results.gains) {
+            if (!look || kind == kMagnitudeRefinement) decisions = {{worth.ones}, {worth.all}};
+            bits_so_far += estimated_bits(decisions, kind == kMagnitudeRefinement, look != nullptr);
             results.estimates[pass] = estimated_bytes(bits_so_far);
         }
         results.bytes[pass] = static_cast<uint32_t>(at - pairs);

@@ -9,6 +9,7 @@
 
 #include "../../common/error.h"
 #include "../../common/j2k/codestream.h"
+#include "../../common/j2k/early_stop_cpu.h"
 #include "../../common/j2k/geometry.h"
 #include "../../common/j2k/headers.h"
 #include "../../common/j2k/j2k.h"
@@ -43,11 +44,9 @@ constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context
                                               "tier-2", "gather",       "download"};
 
 struct Slot : FrameSlot {
-    explicit Slot(const std::shared_ptr<Device> &device)
-        : FrameSlot(device), result(device, 1), search(device, 1), stop(device, 1) {}
+    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), result(device, 1), search(device, 1) {}
     PinnedArray<CodestreamResult> result;
     PinnedArray<RateSearch> search;  // as it begins
-    PinnedArray<RateStop> stop;      // as it ends
     DeviceArray<uint32_t> halves, quarters, coefficients;
     DeviceArray<uint8_t> slots, planes, passes, codestream;
     DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
@@ -60,7 +59,7 @@ struct Slot : FrameSlot {
     DeviceArray<uint32_t> estimates, registers;
     DeviceArray<uint16_t> slopes;
     DeviceArray<RateSearch> device_search;
-    DeviceArray<uint32_t> look_table;
+    DeviceArray<uint64_t> look_table;
     DeviceArray<uint32_t> done_looks;
     std::unique_ptr<PlanesTier1> planes_tier1;  // where tier-1 stops early
     std::unique_ptr<Stream> second_stream;      // of what goes on beside tier-1's other half
@@ -116,6 +115,8 @@ class DeviceEncoder : public DevicePipeline {
         tile_components_ = upload_table(device_, setup_, g_.tile_components);
         blocks_ = upload_table(device_, setup_, g_.blocks);
         roi_blocks_ = upload_table(device_, setup_, g_.roi_blocks);
+        const std::vector<Look> looks = choose_looks(g_, p_.levels);
+        looks_ = upload_table(device_, setup_, looks);
         bands_ = upload_table(device_, setup_, g_.precinct_bands);
         packet_table_ = upload_table(device_, setup_, g_.packets);
         contributions_ = upload_table(device_, setup_, g_.contributions);
@@ -226,18 +227,35 @@ class DeviceEncoder : public DevicePipeline {
 
     void code(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
-        if (cuttable()) upload_search(s);
         queue_as_graph(s, [this, &s] { queue_stages(s); });
     }
 
-    void upload_search(Slot &s) {
-        device_->upload(s.stream, s.device_search.data(), s.search.data(), sizeof(RateSearch));
+    void upload_search(Slot &s, Device::Stream stream) {
+        device_->upload(stream, s.device_search.data(), s.search.data(), sizeof(RateSearch));
+    }
+
+    // A second stream begins at fork(), and what is queued on beside() is done at join(); or it is the frame's own.
+    void fork(Slot &s) {
+        if (!s.forks) return;
+        device_->record(*s.forks, s.stream);
+        device_->wait(beside(s), *s.forks);
+    }
+    Device::Stream beside(Slot &s) { return s.forks ? *s.second_stream : s.stream; }
+    void join(Slot &s) {
+        if (!s.joins) return;
+        device_->record(*s.joins, beside(s));
+        device_->wait(s.stream, *s.joins);
     }
 
     void queue_stages(Slot &s) {
         mark(s, kDwt);
+        if (cuttable()) {
+            fork(s);
+            upload_search(s, beside(s));
+        }
         transform(s);
         shift_region(s);
+        if (cuttable()) join(s);
         mark(s, kContext);
         if (stops() && p_.rate.predicts_slopes()) look_at_coefficients(s);
         code_from_coefficients(s, false);
@@ -250,19 +268,16 @@ class DeviceEncoder : public DevicePipeline {
     // Finds where tier-1 stops.
     void look_at_coefficients(Slot &s) {
         const int columns = tiles_x(), rows = tiles_y();
-        const auto launch = [&]<class Look>(unsigned grid, unsigned threads, const auto &params) {
-            device_->launch(s.stream, {grid}, threads,
-                            Look{params, bands_.data(), s.look_table.data(), s.done_looks.data(),
-                                 s.device_search.data(), layers()});
-        };
-        const uint32_t looks = blocks_for(block_count(), look_stride(block_count()));
+        const uint32_t count = static_cast<uint32_t>(looks_.count());
+        const LookBuffers look{
+            looks_.data(), bands_.data(), s.look_table.data(), s.done_looks.data(), s.device_search.data(),
+            count,         layers()};
         if (columns * rows == 1)
-            launch.template operator()<LookParams>(blocks_for(looks, kContextWarps), kContextWarps * 32,
-                                                   ContextParams{tier1(s), s.coefficients.data()});
+            device_->launch(s.stream, {blocks_for(count, kContextWarps)}, kContextWarps * 32,
+                            LookParams{{tier1(s), s.coefficients.data()}, look});
         else
-            launch.template operator()<LookTiledParams>(
-                looks, static_cast<unsigned>(columns * rows * 32),
-                ContextTiledParams{tier1(s), s.coefficients.data(), columns, rows});
+            device_->launch(s.stream, {count}, static_cast<unsigned>(columns * rows * 32),
+                            LookTiledParams{{tier1(s), s.coefficients.data(), columns, rows}, look});
     }
 
     // again: the slope to stop at is known.
@@ -273,11 +288,13 @@ class DeviceEncoder : public DevicePipeline {
             mark(s, kMq);
         } else {
             model_contexts(s);
-            if (stops() && p_.rate.predicts_slopes()) leave_passes(s, again, ahead);
-            if (ahead) measure_ahead(s);
+            if (ahead) fork(s);
             mark(s, kMq);
-            code_pairs(s);
-            if (ahead && s.joins) device_->wait(s.stream, *s.joins);
+            code_pairs(s);  // before the others, which wait for it
+            if (ahead) {
+                measure_ahead(s, beside(s));
+                join(s);
+            }
         }
         mark(s, kRate);
         if (!psnr_) cut_and_write(s, ahead);  // else make_packet() does when it has found out where
@@ -286,8 +303,7 @@ class DeviceEncoder : public DevicePipeline {
     // measured: headers were, ahead.
     void cut_and_write(Slot &s, bool measured) {
         if (cuttable()) {
-            find_cuts(s, rate(s));
-            device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s), measured});
+            find_cuts(s.stream, rate(s), measured);
             if (measured)
                 cut_at(s.stream, rate(s), tier2(s), true);
             else
@@ -520,23 +536,10 @@ class DeviceEncoder : public DevicePipeline {
         return rate;
     }
 
-    void find_cuts(Slot &s, const RateBuffers &rate) {
-        device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate});
-    }
-
-    RateBuffers estimated_rate(Slot &s) const {
-        RateBuffers estimated = rate(s);
-        estimated.pass_bytes = s.estimates.data();
-        return estimated;
-    }
-
-    // Leaves out what by estimates will be cut. known: the slope to stop at is; ahead: see EstimateParams.
-    void leave_passes(Slot &s, bool known, bool ahead) {
-        const RateBuffers estimated = estimated_rate(s);
-        find_cuts(s, estimated);
-        device_->launch(s.stream, {1}, kAboveThreads, EstimateParams{estimated, known, ahead});
-        device_->launch(s.stream, {blocks_for(block_count(), kWorkClasses)}, kWorkClasses,
-                        LeaveParams{estimated, s.passes.data(), s.pairs.data(), s.pass_ends.data(), s.work.data()});
+    // Finds all cuts and the first thresholds. measured: see AboveParams.
+    void find_cuts(Device::Stream stream, const RateBuffers &rate, bool measured) {
+        device_->launch(stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate});
+        device_->launch(stream, {1}, kAboveThreads, AboveParams{rate, measured});
     }
 
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch, whose first ones there are.
@@ -550,20 +553,15 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     // Headers, of what estimates cut, before the MQ coder works, or while it does.
-    void measure_ahead(Slot &s) {
-        const bool forks = s.forks != nullptr;
-        const Device::Stream stream = forks ? *s.second_stream : s.stream;
-        if (forks) {
-            device_->record(*s.forks, s.stream);
-            device_->wait(stream, *s.forks);
-        }
-        RateBuffers estimated = estimated_rate(s);
+    void measure_ahead(Slot &s, Device::Stream stream) {
+        RateBuffers estimated = rate(s);
+        estimated.pass_bytes = s.estimates.data();
         estimated.tails = s.estimates.data();  // which are for layers and last cuts; the MQ coder writes them
         Tier2Buffers t2 = tier2(s);
         t2.pass_bytes = s.estimates.data();
+        find_cuts(stream, estimated, false);
         cut_at(stream, estimated, t2, false);
         measure(stream, estimated, t2, false, true);
-        if (forks) device_->record(*s.joins, stream);
     }
 
     void cut_at(Device::Stream stream, const RateBuffers &rate, const Tier2Buffers &t2, bool last) {
@@ -600,8 +598,9 @@ class DeviceEncoder : public DevicePipeline {
 
     void write_codestream(Slot &s) {
         const Tier2Buffers t2 = tier2(s);
-        const Codestream out{s.codestream.data(), s.codestream.count(), static_cast<uint32_t>(header_.bytes.size()),
-                             header_.tlm, s.device_result.data()};
+        const Codestream out{
+            s.codestream.data(), s.codestream.count(),   static_cast<uint32_t>(header_.bytes.size()),
+            header_.tlm,         s.device_result.data(), stops() ? &s.device_search.data()->stop : nullptr};
         device_->fill(s.stream, s.device_result.data(), 0, s.device_result.bytes());
         device_->launch(s.stream, {std::max(packet_count(), tile_part_count())}, kStuffingThreads,
                         WriteHeadersParams{t2, out});
@@ -611,10 +610,6 @@ class DeviceEncoder : public DevicePipeline {
         else
             device_->launch(s.stream, {by_warp}, kTier2Threads, GatherParams{t2, out});
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
-        if (stops())
-            device_->download(s.stream, s.stop.data(),
-                              reinterpret_cast<const uint8_t *>(s.device_search.data()) + offsetof(RateSearch, stop),
-                              sizeof(RateStop));
     }
 
     PooledBuffer make_packet(FrameSlot &slot) override {
@@ -623,10 +618,11 @@ class DeviceEncoder : public DevicePipeline {
         if (s.result.data()->longest)
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
-        while (stops() && stopped_too_early(*s.stop.data())) {
+        const RateStop &stop = s.result.data()->stop;
+        while (stops() && stopped_too_early(stop)) {
             *s.search.data() = budget_.begin(s.box_bytes);
-            s.search.data()->stop.slope = lower_stop(s.stop.data()->slope);
-            upload_search(s);
+            s.search.data()->stop.slope = lower_stop(stop.slope);
+            upload_search(s, s.stream);
             code_from_coefficients(s, true);
             finish_again(s);
         }
@@ -640,7 +636,7 @@ class DeviceEncoder : public DevicePipeline {
             write_frame(s);
             finish_again(s);
         }
-        if (stops() && p_.rate.keeps_slopes()) s.next_stop = next_stop(*s.stop.data());
+        if (stops() && p_.rate.keeps_slopes()) s.next_stop = next_stop(stop);
         const uint64_t bytes = s.result.data()->bytes;
         if (bytes > s.codestream.count()) {  // rare: more than the pixels took; codewords are there still
             make_codestream(s, bytes + bytes / 4);
@@ -685,7 +681,7 @@ class DeviceEncoder : public DevicePipeline {
         psnr.cuts.find_cuts(psnr.threads, psnr.coded, psnr.pass_bytes.data(), psnr.gains.data());
         s.search.data()->least =
             psnr.search.threshold(psnr.threads, layouts, psnr.coefficients.data(), psnr.coded, psnr.cuts);
-        upload_search(s);
+        upload_search(s, s.stream);
         cut_and_write(s, false);
         finish_again(s);
     }
@@ -720,6 +716,7 @@ class DeviceEncoder : public DevicePipeline {
     DeviceArray<TileComponent> tile_components_;
     DeviceArray<CodeBlock> blocks_;
     DeviceArray<RoiBlock> roi_blocks_;
+    DeviceArray<Look> looks_;
     DeviceArray<PrecinctBand> bands_;
     DeviceArray<Packet> packet_table_;
     DeviceArray<uint32_t> contributions_;

@@ -127,42 +127,6 @@ KERNEL(kAboveThreads, j2k_rate_above, AboveParams)
     search(p.rate, p.measured != 0);
 }
 
-KERNEL(kAboveThreads, j2k_rate_estimate, EstimateParams)
-{
-    SHARED(uint32_t, sums, 32);
-    sum_above(p.rate, sums);
-    if (warp_id() || p.known) return;
-    RateSearch &search = *p.rate.search;
-    const uint32_t stop = estimated_stop(search, p.rate.above, static_cast<int>(p.rate.groups),
-                                         static_cast<int>(p.rate.layers), WarpLowestSlope{});
-    warp_sync();
-    if (lane_id()) return;
-    if (!p.ahead) begin_thresholds(search, static_cast<int>(p.rate.layers));
-    search.stop.slope = max_of(search.stop.slope, stop);
-}
-
-KERNEL(kWorkClasses, j2k_rate_leave, LeaveParams)
-{
-    SHARED(uint32_t, more, kWorkClasses);  // blocks of a class than before
-    const int thread = thread_x();
-    more[thread] = 0;
-    block_sync();
-    const uint32_t block = static_cast<uint32_t>(block_x()) * kWorkClasses + thread;
-    if (block < p.rate.block_count) {
-        const int all = p.passes[block],
-                  passes = passes_above(slopes_of<const uint16_t>(p.rate, block), all, p.rate.search->stop.slope);
-        if (passes < all) {
-            const uint32_t pairs = passes ? p.pass_ends[first_pass(p.rate, block) + passes - 1] : 0;
-            atomic_add(&more[work_class(p.pairs[block])], ~0u);
-            atomic_add(&more[work_class(pairs)], 1u);
-            p.passes[block] = static_cast<uint8_t>(passes);
-            p.pairs[block] = pairs;
-        }
-    }
-    block_sync();
-    if (more[thread]) atomic_add(&p.work_counts[thread], uint32_t{more[thread]});
-}
-
 KERNEL(32, j2k_rate_raise, RaiseParams)
 {
     raise_thresholds(*p.rate.search, p.rate.above, static_cast<int>(p.rate.groups), static_cast<int>(p.rate.layers),

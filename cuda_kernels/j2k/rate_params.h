@@ -45,23 +45,6 @@ struct AboveParams {
     RateBuffers rate;
     uint32_t measured;
 };
-// The same of a table of estimates, for the slope to stop at, unless that is known. ahead: the thresholds stay, for
-// headers to be measured with. Grid: 1.
-struct EstimateParams {
-    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_estimate"};
-    RateBuffers rate;
-    uint32_t known, ahead;
-};
-// Leaves out passes that by estimates will be cut, before the MQ coder. A thread owns a block, then a class of work.
-// Grid: ceil(block_count / kWorkClasses).
-struct LeaveParams {
-    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_leave"};
-    RateBuffers rate;
-    uint8_t *passes;
-    uint32_t *pairs;            // [block]
-    const uint32_t *pass_ends;  // [block * max_passes + pass]: pairs
-    uint32_t *work_counts;      // see Tier1Buffers
-};
 // Raises the thresholds of a frame that is over its budgets. Grid: 1 thread-block of one warp.
 struct RaiseParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_raise"};

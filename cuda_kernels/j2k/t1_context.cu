@@ -350,6 +350,7 @@ DEVICE uint32_t count_both(const Tile &tile, uint32_t low, uint32_t high) {
 // DecisionCounts, two a word.
 struct PackedCounts {
     uint32_t ones[2], all[2];
+    DEVICE_MEMBER uint32_t found() const { return unpacked().found(); }
     DEVICE_MEMBER DecisionCounts unpacked() const {
         return {{ones[0] & 0xFFFF, ones[0] >> 16, ones[1] & 0xFFFF, ones[1] >> 16},
                 {all[0] & 0xFFFF, all[0] >> 16, all[1] & 0xFFFF, all[1] >> 16}};
@@ -364,19 +365,8 @@ DEVICE PackedCounts count_decisions(const Tile &tile, uint32_t decided, uint32_t
             {lower(decided), count_both(tile, decided & of.nearer, signs)}};
 }
 
-// What is left of a bit-plane after its significance propagation. known: significant samples; refined: of these, those
-// that were so before.
-template <class Tile>
-DEVICE LastPasses count_last_passes(const Tile &tile, uint32_t members, uint32_t bits, uint32_t known,
-                                    uint32_t refined) {
-    const uint32_t becoming = members & bits;
-    const uint32_t reached = tile.around(known).any() | reached_in_pass(tile.around(becoming));
-    const auto count = [](uint32_t word) { return static_cast<uint32_t>(popcount(word)); };
-    return {tile.sum(count(refined)), count_decisions(tile, members, becoming, {reached, 0}, 0, 0).unpacked()};
-}
-
-// Of the bits below those of samples that become significant or are refined, in eighths: how much is alike. A bit below
-// counts for a one and against a zero: so do those that are alike, less the zeros.
+// Of the bits below those of a lane's samples that become significant or are refined, in eighths: how much is alike. A
+// bit below counts for a one and against a zero: so do those that are alike, less the zeros.
 template <class Tile>
 DEVICE uint32_t alike_below(const Tile &tile, int plane, uint32_t samples, uint32_t bits) {
     uint32_t alike = 0;
@@ -386,7 +376,33 @@ DEVICE uint32_t alike_below(const Tile &tile, int plane, uint32_t samples, uint3
         if (k < below)
             alike +=
                 static_cast<uint32_t>(popcount(samples & ~(tile.plane(plane - 1 - k) ^ bits)) << (kGainPlanes - 1 - k));
-    return tile.sum(alike);
+    return alike;
+}
+// What samples of a pass take off the squared error.
+DEVICE int32_t gain_of_samples(bool refinement, int ones, int zeros, uint32_t alike, int plane, bool reversible) {
+    const GainRounding rounding = gain_rounding(plane, reversible);
+    const int eighths = static_cast<int>(alike);
+    if (!refinement) return gain_of_found(rounding, ones, eighths);
+    return gain_of_refined(rounding, ones, zeros, eighths - zeros * (8 - (8 >> min_of(plane, kGainPlanes))));
+}
+
+// Samples that are coded next, over the block: members by a zero coding decision, some with a neighbour.
+template <class Tile>
+DEVICE NextSamples<PackedCounts> count_next(const Tile &tile, uint32_t refined, uint32_t members, uint32_t bits,
+                                            uint32_t near) {
+    const auto both = [&](uint32_t word) { return count_both(tile, word & ~near, word & near); };
+    return {tile.sum(static_cast<uint32_t>(popcount(refined))), {{both(members & bits), 0}, {both(members), 0}}};
+}
+// What they take off the squared error.
+template <class Tile>
+DEVICE int32_t gain_of_next(const Tile &tile, uint32_t refined, uint32_t members, uint32_t bits, int plane,
+                            bool reversible) {
+    const auto gain = [&](bool refinement, uint32_t samples) {
+        const int ones = popcount(samples & bits);
+        return gain_of_samples(refinement, ones, popcount(samples) - ones, alike_below(tile, plane, samples, bits),
+                               plane, reversible);
+    };
+    return static_cast<int32_t>(tile.sum(static_cast<uint32_t>(gain(false, members & bits) + gain(true, refined))));
 }
 
 // Of a pass, over the block.
@@ -394,29 +410,18 @@ struct PassSums {
     PackedCounts decisions;
     uint32_t alike;
 };
-// What a pass takes off the squared error.
-DEVICE int32_t gain_of_pass(const DecisionCounts &c, uint32_t alike, bool refinement, int plane, bool reversible) {
-    const GainRounding rounding = gain_rounding(plane, reversible);
-    const int ones = static_cast<int>(c.found()), zeros = static_cast<int>(c.all[0]) - ones,
-              eighths = static_cast<int>(alike);
-    if (!refinement) return gain_of_found(rounding, ones, eighths);
-    return gain_of_refined(rounding, ones, zeros, eighths - zeros * (8 - (8 >> min_of(plane, kGainPlanes))));
-}
 
-// Of entropy() the part that one operand has: 0 to 2, others have none.
-DEVICE uint32_t part_of_entropy(int operand, uint32_t ones, uint32_t all) {
-    const uint32_t part = x_log2_x(operand == 0 ? all : operand == 1 ? ones : operand == 2 ? all - ones : 0);
-    return operand ? 0 - part : part;
-}
-
-// As EntropyOf, an operand a lane.
+// As EntropyOf, an operand a lane, of decisions in two classes.
 struct WarpEntropyOf {
-    DEVICE_MEMBER uint32_t operator()(const DecisionCounts &c) const {
-        const int of = lane_id() % kDecisionClasses;
-        const auto own = [of](const uint32_t(&v)[kDecisionClasses]) {
-            return of & 2 ? (of & 1 ? v[3] : v[2]) : (of & 1 ? v[1] : v[0]);
-        };
-        return warp_add(part_of_entropy(lane_id() / kDecisionClasses, own(c.ones), own(c.all)));
+    DEVICE_MEMBER uint32_t operator()(const PackedCounts &c) const {
+        const int lane = lane_id();
+        const auto own = [lane](uint32_t word) { return word >> 16 * (lane & 1) & 0xFFFF; };
+        const uint32_t all = own(c.all[0]), ones = own(c.ones[0]),
+                       part = x_log2_x(lane < 2   ? all
+                                       : lane < 4 ? ones
+                                       : lane < 6 ? all - ones
+                                                  : 0);
+        return warp_add(lane < 2 ? part : 0 - part);
     }
 };
 
@@ -462,51 +467,46 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
         const int kind = pass_kind(pass);
         const bool raw = kStyled && is_raw(style, pass);
         const uint32_t bits = tile.plane(planes - 1 - (pass + 2) / 3);
+        const int plane = planes - 1 - (pass + 2) / 3;
+        const uint32_t known = significant | fresh;
+        const Around<uint32_t> before = significant_around(known);
         bool ends_before = false;  // the block is left, but for the raw segment that the pass would have continued
-        if (pass == without_last && b.lossy) {
-            const uint32_t known = significant | fresh;
-            if (!worth_coding(count_last_passes(tile, valid & ~known & ~visited, bits, known, significant),
-                              WarpEntropyOf{})) {
+        const bool is_last = pass == without_last && b.lossy,
+                   asks = kKind == Kind::kCuttable && state.stop.asks(pass, plane);
+        if (is_last || asks) {
+            // What the pass reaches from samples significant before; or all that is left of the plane.
+            const bool reaches = kind == kSignificancePropagation;
+            const uint32_t next = valid & ~known & (reaches ? before.any() : ~visited),
+                           next_refined = reaches ? 0 : significant;
+            const uint32_t near =
+                reaches ? before.nearest()
+                        : (kStyled ? tile.around(known) : before).any() | reached_in_pass(tile.around(next & bits));
+            const NextSamples<PackedCounts> counts = count_next(tile, next_refined, next, bits, near);
+            if (is_last && !worth_coding(counts, WarpEntropyOf{})) {
                 ends_before = true;
                 if (!(kStyled && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1)))
                     return {base, pass};
             }
-        }
-        const int plane = planes - 1 - (pass + 2) / 3;
-        if (kKind == Kind::kCuttable &&
-            (pass ? kind == kMagnitudeRefinement && state.stop.asks_at_refinement(plane) : state.stop.asks(plane))) {
-            const uint32_t known = significant | fresh;
-            if (state.stop.stops_at_refinement(
-                    plane, count_last_passes(tile, valid & ~known & ~visited, bits, known, significant),
-                    WarpEntropyOf{}))
+            if (asks && state.stop.stops(plane, gain_of_next(tile, next_refined, next, bits, plane, b.reversible),
+                                         counts, WarpEntropyOf{}))
                 return {base, pass};
         }
         uint32_t members, becoming = 0;         // coded by a zero coding or refinement decision; a sign follows
         uint32_t run = 0;                       // first rows of stripes in run-length mode
         [[maybe_unused]] uint32_t decided = 0;  // members, runs too
-        [[maybe_unused]] NearClasses<uint32_t> classes{};  // of them
+        [[maybe_unused]] NearClasses<uint32_t> classes{};  // of them, for a look
         uint32_t counts = 0;
         ContextBits<uint32_t> context{};
         SignBits<uint32_t> sign{};
         if (kind == kMagnitudeRefinement) {
-            const uint32_t around = significant_around(significant | fresh).any();
             members = decided = significant;
-            if (!raw) context = refinement_planes(around, refined);
+            if (!raw) context = refinement_planes(before.any(), refined);
             refined |= significant;
         } else {
-            Around<uint32_t> before, in_pass;
+            Around<uint32_t> in_pass;
             if (kind == kSignificancePropagation) {
-                before = significant_around(significant);
                 const uint32_t candidates = ~significant & valid, around = before.any();
                 visited = candidates & around;
-                if (kKind == Kind::kCuttable && state.stop.asks(plane)) {
-                    fresh = visited & bits;
-                    const DecisionCounts reached =
-                        count_decisions(tile, visited, fresh, {before.nearest(), 0}, 0, 0).unpacked();
-                    const int32_t gain =
-                        gain_of_pass(reached, alike_below(tile, plane, fresh, bits), false, plane, b.reversible);
-                    if (state.stop.stops_at_propagation(plane, gain, reached, WarpEntropyOf{})) return {base, pass};
-                }
                 for (;;) {
                     fresh = visited & bits;
                     in_pass = tile.around(fresh);
@@ -518,15 +518,13 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
                 members = visited;
                 becoming = fresh;
             } else {
-                const uint32_t known = significant | fresh;
                 members = valid & ~known & ~visited;
                 becoming = members & bits;
-                before = significant_around(known);
                 in_pass = tile.around(becoming);
             }
             const Around<uint32_t> now = when_visited(before, in_pass);
             decided = members;
-            classes = near_classes(now, kind == kCleanUp);
+            if (kLook) classes = near_classes(now, kind == kCleanUp);
             if (kind == kCleanUp) {
                 const RunLength<uint32_t> runs = run_length(members, becoming, before, in_pass, now);
                 members = runs.members;
@@ -545,8 +543,14 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
         if (kKind != Kind::kPlain && measured && !ends_before) {
             const bool refinement = kind == kMagnitudeRefinement;
             const uint32_t worked_on = refinement ? members : becoming, signs = becoming & sign.predicted();
-            const PassSums sums{count_decisions(tile, decided, worked_on & bits, classes, signs, signs & sign.decision),
-                                alike_below(tile, plane, worked_on, bits)};
+            PassSums sums{{}, tile.sum(alike_below(tile, plane, worked_on, bits))};
+            if constexpr (kLook) {
+                sums.decisions =
+                    count_decisions(tile, decided, worked_on & bits, classes, signs, signs & sign.decision);
+            } else {
+                const uint32_t both = count_both(tile, worked_on & bits, decided);
+                sums.decisions = {{both & 0xFFFF}, {both >> 16}};
+            }
             if (lane_id() == pass - first) state.sums = sums;
             if constexpr (kLook) {
                 const DecisionCounts c = sums.decisions.unpacked();
@@ -648,14 +652,17 @@ struct PassWorth {
     uint32_t bytes;
 };
 // Of passes [first, last), a lane each, by a warp. estimated: bits of those before, in 1/256, then with these.
+template <Kind kKind>
 DEVICE PassWorth worth_of_passes(const PassSums &sums, int planes, bool reversible, int first, int last,
                                  uint32_t &estimated) {
     const int pass = first + lane_id(), plane = max_of(planes - 1 - (pass + 2) / 3, 0);
     const bool refinement = pass_kind(pass) == kMagnitudeRefinement;
     const DecisionCounts c = sums.decisions.unpacked();
-    const uint32_t up_to = estimated + warp_inclusive_add(pass < last ? estimated_bits(c, refinement) : 0);
+    const uint32_t bits = pass < last ? estimated_bits(c, refinement, kKind == Kind::kLook) : 0,
+                   up_to = estimated + warp_inclusive_add(bits);
     estimated = warp_shuffle(up_to, 31);
-    return {gain_of_pass(c, sums.alike, refinement, plane, reversible), estimated_bytes(up_to)};
+    const int ones = static_cast<int>(c.found()), zeros = static_cast<int>(c.all[0]) - ones;
+    return {gain_of_samples(refinement, ones, zeros, sums.alike, plane, reversible), estimated_bytes(up_to)};
 }
 
 // As model_passes(), and measures the passes if `gains` are asked for, and `estimates`, of which others are nullptr: as
@@ -671,7 +678,8 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         const Modelled modelled = model_passes<kKind>(tile, valid, negative, planes, b, style, slot, segments,
                                                       pass_ends, gains, writes_ends, from, to, state);
         if (kKind != Kind::kPlain && gains && modelled.passes > from && tile.is_first_warp()) {
-            const PassWorth worth = worth_of_passes(state.sums, planes, b.reversible, from, modelled.passes, estimated);
+            const PassWorth worth =
+                worth_of_passes<kKind>(state.sums, planes, b.reversible, from, modelled.passes, estimated);
             const int pass = from + lane_id();
             if (pass < modelled.passes) gains[pass] = worth.gain;
             if (pass < modelled.passes && estimates) estimates[pass] = worth.bytes;
@@ -738,19 +746,20 @@ DEVICE uint32_t *estimates_from(const Tier1Buffers &t1, uint64_t pass) {
     return t1.estimates ? t1.estimates + pass : nullptr;
 }
 
-// A look at a block, with `planes`, by slope. All but its first warp do nothing in the end.
-template <class P, class Tile>
-DEVICE void look_at_block(const P &p, const Tile &tile, uint32_t valid, uint32_t negative, int planes,
-                          const CodeBlock &b) {
+// A look at a block, with `planes`, by slope; for so many blocks of `count`. All but its first warp do nothing in the
+// end.
+template <class Tile>
+DEVICE void look_at_block(const LookBuffers &p, const Tile &tile, uint32_t valid, uint32_t negative, int planes,
+                          const CodeBlock &b, uint32_t blocks, uint32_t count) {
     ContextState state;
-    state.look = look_rule(p.search->budget[p.layers - 1], p.t1.count);
+    state.look = look_rule(p.search->budget[p.layers - 1], count);
     NoSegments segments;
     const int passes = model_passes<Kind::kLook>(tile, valid, negative, planes, b, kCuttable, nullptr, segments,
                                                  nullptr, true, false, 0, coding_passes(planes), state)
                            .passes;
     if (!tile.is_first_warp()) return;
     uint32_t estimated = 0;
-    const PassWorth worth = worth_of_passes(state.sums, planes, b.reversible, 0, passes, estimated);
+    const PassWorth worth = worth_of_passes<Kind::kLook>(state.sums, planes, b.reversible, 0, passes, estimated);
     const int pass = lane_id();
     const bool two = pass_kind(pass) == kCleanUp && pass;
     const int32_t gain_before = warp_shuffle_up(worth.gain, 1);
@@ -758,12 +767,13 @@ DEVICE void look_at_block(const P &p, const Tile &tile, uint32_t valid, uint32_t
     if (pass >= passes || !ends_look_step(pass, passes)) return;
     const uint32_t more = worth.bytes - (two ? two_before : pass ? one_before : 0);
     const int64_t gain = int64_t{worth.gain} + (two ? gain_before : 0);
-    atomic_add(&p.table[stop_bin(gain, more, planes - 1 - (pass + 2) / 3, p.bands[b.cell].weight)], more);
+    atomic_add(&p.table[stop_bin(gain, more, planes - 1 - (pass + 2) / 3, p.bands[b.cell].weight)],
+               uint64_t{more} * blocks);
 }
 
-// With a thread-block that has added all it looked at; the last one finds the slope. sums: shared, 32; is_last: shared.
-template <class P>
-DEVICE void finish_look(const P &p, uint64_t *sums, uint32_t *is_last) {
+// With a thread-block that has added all it looked at; the last one finds the slope. blocks: of the frame; sums:
+// shared, 32; is_last: shared.
+DEVICE void finish_look(const LookBuffers &p, uint32_t blocks, uint64_t *sums, uint32_t *is_last) {
     thread_fence();
     block_sync();
     if (thread_x() == 0) is_last[0] = atomic_add(p.done, 1u) + 1 == static_cast<uint32_t>(grid_x());
@@ -774,10 +784,10 @@ DEVICE void finish_look(const P &p, uint64_t *sums, uint32_t *is_last) {
     const int each = kStopSlopes / block_threads(), highest = kStopSlopes - 1 - thread_x() * each;
     uint64_t own = 0;
     for (int bin = highest; bin > highest - each; bin--) own += p.table[bin];
-    const uint64_t room = look_budget(p.search->budget[p.layers - 1], p.t1.count);
+    const uint64_t room = look_budget(p.search->budget[p.layers - 1], blocks);
     uint64_t sum = block_inclusive_add<uint64_t>(own, sums) - own;
     for (int bin = highest; bin > highest - each; bin--) {
-        const uint32_t bytes = p.table[bin];
+        const uint64_t bytes = p.table[bin];
         if (sum <= room && sum + bytes > room) p.search->stop.slope = look_slope(bin);
         sum += bytes;
         p.table[bin] = 0;
@@ -787,13 +797,26 @@ DEVICE void finish_look(const P &p, uint64_t *sums, uint32_t *is_last) {
 
 DEVICE uint32_t block_of_warp() { return static_cast<uint32_t>(block_x()) * kContextWarps + warp_id(); }
 
-// A warp owns a block, a lane a column of it. planes: shared, [warp][plane][lane]; make_segments(tile, block): see
-// model_contexts().
+// A block's, or with Kind::kLook a look's.
+template <Kind kKind, class P>
+DEVICE const CodeBlock &block_of(const P &p, uint32_t index) {
+    if constexpr (kKind == Kind::kLook)
+        return p.t1.blocks[p.look.looks[index].block];
+    else
+        return p.t1.blocks[index];
+}
+
+// A warp owns a block, a lane a column of it. block: with Kind::kLook a look; planes: shared, [warp][plane][lane];
+// make_segments(tile, block): see model_contexts().
 template <Kind kKind, class P, class MakeSegments>
 DEVICE void model_small_block(const P &p, uint32_t block, uint32_t style, uint32_t *planes,
                               const MakeSegments &make_segments) {
-    if (block >= p.t1.count) return;
-    const CodeBlock &b = p.t1.blocks[block];
+    if constexpr (kKind == Kind::kLook) {
+        if (block >= p.look.count) return;
+    } else {
+        if (block >= p.t1.count) return;
+    }
+    const CodeBlock &b = block_of<kKind>(p, block);
     const int lane = lane_id();
     uint32_t column[32], negative;
     const int count = read_column(p.coefficients, b, lane, 0, column, negative);
@@ -803,7 +826,7 @@ DEVICE void model_small_block(const P &p, uint32_t block, uint32_t style, uint32
     warp_sync();
     const OneTile tile{own};
     if constexpr (kKind == Kind::kLook) {
-        look_at_block(p, tile, valid, negative, count, b);
+        look_at_block(p.look, tile, valid, negative, count, b, p.look.looks[block].blocks, p.t1.count);
         return;
     }
     auto segments = make_segments(tile, b);
@@ -833,9 +856,9 @@ KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_look, LookParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint64_t, sums, 32);
     SHARED(uint32_t, is_last, 1);
-    model_small_block<Kind::kLook>(p, look_block(block_of_warp(), look_stride(p.t1.count)), kCuttable, planes,
+    model_small_block<Kind::kLook>(p, block_of_warp(), kCuttable, planes,
                                    [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
-    finish_look(p, sums, is_last);
+    finish_look(p.look, p.t1.count, sums, is_last);
 }
 
 // words: of raw segments, shared, kTileRawWords a warp.
@@ -864,7 +887,7 @@ KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_bypass, BypassContextParams)
 template <Kind kKind, class P>
 DEVICE void model_large_block(const P &p, uint32_t block, uint32_t style, uint32_t *words, uint32_t *totals,
                               uint32_t *raw_memory) {
-    const CodeBlock &b = p.t1.blocks[block];
+    const CodeBlock &b = block_of<kKind>(p, block);
     const int x = warp_id() % p.columns * 32 + lane_id(), y0 = warp_id() / p.columns * 32;
     const int rows = x < b.width ? max_of(min_of(b.height - y0, 32), 0) : 0;
     const uint32_t *column = p.coefficients + b.coefficients + static_cast<uint64_t>(y0) * b.stride + x;
@@ -885,7 +908,7 @@ DEVICE void model_large_block(const P &p, uint32_t block, uint32_t style, uint32
     const int count = bit_width(warp_or(all));
     const ManyTiles tile{column, b.stride, rows, p.columns, p.rows, words, totals};
     if constexpr (kKind == Kind::kLook) {
-        look_at_block(p, tile, first_rows(rows), negative, count, b);
+        look_at_block(p.look, tile, first_rows(rows), negative, count, b, p.look.looks[block].blocks, p.t1.count);
         return;
     }
     ContextState state;
@@ -924,9 +947,8 @@ KERNEL(1024, j2k_t1_look_tiled, LookTiledParams)
     SHARED(uint32_t, totals, 257);
     SHARED(uint64_t, sums, 32);
     SHARED(uint32_t, is_last, 1);
-    const uint32_t block = look_block(static_cast<uint32_t>(block_x()), look_stride(p.t1.count));
-    if (block < p.t1.count) model_large_block<Kind::kLook>(p, block, kCuttable, words, totals, nullptr);
-    finish_look(p, sums, is_last);
+    model_large_block<Kind::kLook>(p, static_cast<uint32_t>(block_x()), kCuttable, words, totals, nullptr);
+    finish_look(p.look, p.t1.count, sums, is_last);
 }
 
 KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)

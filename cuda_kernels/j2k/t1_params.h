@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include "../../common/j2k/early_stop.h"
 #include "../../common/j2k/mq.h"
 #include "../../common/j2k/rate.h"
 #include "../../common/j2k/tables.h"
@@ -64,23 +65,24 @@ struct CuttableContextTiledParams : ContextTiledParams {
     const RateSearch *search;
 };
 
-// Finds the slope to stop at from a look at some blocks (early_stop.h); the last thread-block does. Grid:
-// ceil(ceil(count / look_stride(count)) / kContextWarps).
-struct LookParams : ContextParams {
-    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_look"};
+// Finds the slope to stop at from a look at some blocks (early_stop.h); the last thread-block does.
+struct LookBuffers {
+    const Look *looks;  // [count]
     const PrecinctBand *bands;
-    uint32_t *table;  // [kStopSlopes]: bytes; this and done: zero before, and after
+    uint64_t *table;  // [kStopSlopes]: bytes; this and done: zero before, and after
     uint32_t *done;   // thread-blocks
     RateSearch *search;
-    uint32_t layers;
+    uint32_t count, layers;
 };
-// ... of larger blocks. Grid: ceil(count / look_stride(count)).
+// Grid: ceil(look.count / kContextWarps).
+struct LookParams : ContextParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_look"};
+    LookBuffers look;
+};
+// ... of larger blocks. Grid: look.count.
 struct LookTiledParams : ContextTiledParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_look_tiled"};
-    const PrecinctBand *bands;
-    uint32_t *table, *done;
-    RateSearch *search;
-    uint32_t layers;
+    LookBuffers look;
 };
 
 // With a style a pass's pairs begin at multiples of kPassAlignment, behind some of kNoPair. Raw passes make no pairs

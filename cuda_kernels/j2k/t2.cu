@@ -221,6 +221,7 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     const uint32_t i = static_cast<uint32_t>(block_x());
     if (thread_x() == 0 && i == 0) {
         p.out.result->bytes = total;
+        if (p.out.stop) p.out.result->stop = *p.out.stop;
         if (fits) put_be16(p.out.data + total - 2, kEoc);
     }
     if (thread_x() == 0 && i < t2.tile_part_count) {

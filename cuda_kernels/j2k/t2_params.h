@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include "../../common/j2k/rate.h"
 #include "../../common/j2k/t2.h"
 #include "../../common/j2k/tables.h"
 #include "../../common/kernel_name.h"
@@ -73,6 +74,7 @@ struct CodestreamResult {
     uint64_t bytes;                          // of the codestream, also when it does not fit
     uint64_t longest;                        // tile-part, in bytes; 0: none is too long for its header
     uint64_t tile_parts[kLimitedTileParts];  // bytes of the first ones
+    RateStop stop;                           // of rate control, see Codestream
 };
 
 struct Codestream {
@@ -81,6 +83,7 @@ struct Codestream {
     uint32_t main_header;
     uint32_t tlm;  // MainHeader::tlm
     CodestreamResult *result;
+    const RateStop *stop = nullptr;  // that goes into the result
 };
 // Everything but codewords: tile-part headers, packet headers, PLT entries. Grid: max(packet_count, tile_part_count),
 // of kStuffingThreads.

@@ -228,13 +228,19 @@ struct Parts {
     std::vector<uint8_t> mq, raw;
 };
 
+struct NoSink {
+    void put(int, uint32_t) {}
+    void put_raw(uint32_t) {}
+    void end_pass() {}
+};
+
 struct Coded {
     int planes;
     uint32_t style;
     std::vector<uint8_t> pairs, bytes;
     std::vector<uint32_t> pass_ends, pass_bytes, tails;
     std::vector<int32_t> gains;
-    std::vector<uint32_t> estimates;
+    std::vector<uint32_t> estimates, look_estimates;
     // What the kernels make, where there is a style.
     std::vector<uint8_t> device_pairs;
     std::vector<uint32_t> device_ends;
@@ -256,6 +262,12 @@ Coded code(const Block &b, uint32_t style = 0, bool lossy = false, bool reversib
     const CodedBlock made = run(pairs);
     coded.gains.assign(gains, gains + made.passes);
     coded.estimates.assign(estimates, estimates + made.passes);
+    NoSink none;
+    BlockCoder look(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation, style,
+                    flags.data(), none);
+    look.measure(gains, estimates, reversible, true);
+    look.code(lossy);
+    coded.look_estimates.assign(estimates, estimates + std::min<int>(made.passes, kLookPasses));
     coded.planes = made.planes;
     EXPECT(run(device_pairs).planes == coded.planes, "planes");
     coded.pairs = pairs.pairs;
@@ -716,9 +728,9 @@ START_TEST(last_passes_are_judged_by_their_slope) {
     Random random(7);
     int worth = 0, not_worth = 0;
     for (int repeat = 0; repeat < 100000; repeat++) {
-        LastPasses p{};
+        NextSamples<> p{};
         p.refined = random.below(4097);
-        DecisionCounts &c = p.clean_up;
+        DecisionCounts &c = p.decisions;
         c.all[0] = random.below(4097 - p.refined), c.all[1] = random.below(4097 - p.refined - c.all[0]);
         for (int i = 0; i < 2; i++) c.ones[i] = random.below(c.all[i] + 1) >> random.between(0, 8);
         const auto bits = [](double ones, double all) {
@@ -733,7 +745,7 @@ START_TEST(last_passes_are_judged_by_their_slope) {
         worth_coding(p) ? worth++ : not_worth++;
     }
     EXPECT(worth > 1000 && not_worth > 1000, "%d worth their bits, %d not", worth, not_worth);
-    ck_assert(!worth_coding({}));
+    ck_assert(!worth_coding(NextSamples<>{}));
 }
 END_TEST
 
@@ -774,6 +786,20 @@ struct Batch {
 
 // ---- the CPU device ----
 
+// A look that only the number of passes ends.
+void check_look(ContextModeller &modeller, const uint32_t *coefficients, const CodeBlock &b, uint8_t *pairs,
+                const Coded &expected) {
+    const LookRule rule{~uint64_t{0}};
+    uint32_t ends[kLookPasses], tails[kLookPasses], estimates[kLookPasses];
+    int32_t gains[kLookPasses];
+    const CodedBlock made =
+        modeller.model(coefficients, b, kCuttable, pairs, {ends, tails, gains, estimates}, {kNeverStop}, &rule);
+    EXPECT(made.passes == expected.look_estimates.size() &&
+               std::equal(estimates, estimates + made.passes, expected.look_estimates.begin()) &&
+               std::equal(gains, gains + made.passes, expected.gains.begin()),
+           "look at %d x %d", b.width, b.height);
+}
+
 void check_cpu(const Batch &batch) {
     const size_t count = batch.blocks.size(), passes = static_cast<size_t>(batch.max_passes);
     constexpr uint8_t kUntouched = 0xA5;
@@ -810,6 +836,7 @@ void check_cpu(const Batch &batch) {
         EXPECT(wrong.first == pairs.end(), "block %zu, %d x %d, orientation %d: pair %td of %zu is %d, not %d", i,
                b.width, b.height, b.orientation, wrong.first - pairs.begin(), pairs.size(), *wrong.first,
                *wrong.second);
+        if (batch.style == kCuttable) check_look(modeller, batch.coefficients.data(), b, pairs.data(), expected);
         EXPECT(pass_ends.back() == 0xDEADBEEF, "more passes than there are");
         pass_ends.pop_back();
         EXPECT(pass_ends == expected.pass_ends, "block %zu, %d x %d: ends of passes", i, b.width, b.height);
