@@ -118,14 +118,10 @@ CUDAENC_HD ContextBits<Word> zero_coding_planes(const Around<Word> &a, int orien
     return {{k1 | k3 | k5 | k7, k2 | k3 | k6 | k7, k4 | k5 | k6 | k7, k8, 0}};
 }
 
-// Samples whose zero coding is at least of the second class, and of the third: see DecisionCounts.
+// Samples whose zero coding is of the second class: see DecisionCounts.
 template <class Word>
-struct NearClasses {
-    Word near, nearer;
-};
-template <class Word>
-CUDAENC_HD NearClasses<Word> near_classes(const Around<Word> &a, bool clean_up) {
-    return {clean_up ? a.any() : a.nearest(), clean_up ? a.nearest() : a.two_nearest()};
+CUDAENC_HD Word of_second_class(const Around<Word> &a, bool clean_up) {
+    return clean_up ? a.any() : a.nearest();
 }
 
 // T.800 Table D.4, contexts 14 to 16. near: samples with a significant neighbour; refined: not for the first time.
@@ -138,7 +134,6 @@ template <class Word>
 struct SignBits {
     Word decision;
     Word bit[3];  // context, less 9
-    CUDAENC_HD Word predicted() const { return bit[0] | bit[1] | bit[2]; }
 };
 
 // T.800 Tables D.2 and D.3. a: significance of the neighbours; negative, and around: signs of the samples and their

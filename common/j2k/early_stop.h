@@ -43,8 +43,8 @@ struct Look {
     uint32_t block, blocks;
 };
 
-// A look at a block ends behind so many passes, or where they take some times as much as a block has on average: in
-// bits, kLookBits for a sample that becomes significant, one for one that is refined.
+// A look at a block ends behind so many passes, or where they take some times as much as a block has on average, and
+// two bits a sample at least: in bits, kLookBits for a sample that becomes significant, one for one that is refined.
 constexpr int kLookPasses = 31, kLookBits = 4;
 struct LookRule {
     uint64_t most;  // bits
@@ -52,7 +52,10 @@ struct LookRule {
         return pass == kLookPasses - 1 || (pass_kind(pass) != kMagnitudeRefinement && bits > most);
     }
 };
-CUDAENC_HD LookRule look_rule(uint64_t budget, uint32_t blocks) { return {12 * 8 * budget / blocks}; }
+// samples: of the block.
+CUDAENC_HD LookRule look_rule(uint64_t budget, uint32_t blocks, int samples) {
+    return {max_of(12 * 8 * budget / blocks, 2 * static_cast<uint64_t>(samples))};
+}
 // Of `passes` that were looked at.
 CUDAENC_HD bool ends_look_step(int pass, int passes) {
     return pass_kind(pass) != kMagnitudeRefinement || pass == passes - 1;

@@ -40,13 +40,18 @@ void stop_early(const Geometry &g, EarlyStop method, uint64_t budget, const Pass
     }
 }
 
-std::vector<Look> choose_looks(const Geometry &g, int levels) {
-    const size_t most = g.blocks.size() * 3 / 2 / 1024;  // blocks of the highest resolution for a look
+std::vector<Look> choose_looks(const Params &p, const Geometry &g) {
+    const bool has_chroma = p.components.size() >= 3 && (p.mct || p.input.color_model == CUDAENC_COLOR_YUV);
+    const size_t all = g.blocks.size();
     std::vector<Look> looks;
     std::map<std::pair<int, int>, uint32_t> seen;  // blocks of a component's sub-band, in all precincts and tiles
     for (const PrecinctBand &cell : g.precinct_bands) {
         const int resolution = (cell.band + 2) / 3;
-        const uint32_t each = std::max(static_cast<uint32_t>(most >> (levels - resolution)), 1u);
+        const bool is_chroma = has_chroma && (cell.component == 1 || cell.component == 2),
+                   is_hh = cell.band && cell.band % 3 == 0;
+        const size_t highest =  // of the highest resolution
+            all * (is_chroma ? 3 : 1) * (is_hh ? 3 : 1) / ((has_chroma ? 1067 : 640) + all / 64);
+        const uint32_t each = std::max(static_cast<uint32_t>(highest >> (p.levels - resolution)), 1u);
         // Which one moves from each to each, and from sub-band to sub-band: what is in the same place is alike.
         const uint32_t step = each * 5 / 8 | 1, first = 3u * cell.component + cell.band;
         uint32_t &number = seen[{cell.component, cell.band}];
@@ -59,7 +64,6 @@ std::vector<Look> choose_looks(const Geometry &g, int levels) {
 uint32_t find_stop(ThreadPool &pool, const Geometry &g, std::span<const Look> looks, const uint32_t *coefficients,
                    uint64_t budget) {
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size());
-    const LookRule rule = look_rule(budget, blocks);
     std::array<std::atomic<uint64_t>, kStopSlopes> table{};
     constexpr size_t kBatch = 16;
     pool.for_each((looks.size() + kBatch - 1) / kBatch, [&](size_t batch) {
@@ -76,8 +80,9 @@ uint32_t find_stop(ThreadPool &pool, const Geometry &g, std::span<const Look> lo
         int32_t gains[kLookPasses];
         for (const Look &look : own) {
             const CodeBlock &b = g.blocks[look.block];
-            const CodedBlock made = modeller.model(coefficients, b, kCuttable, pairs.get(), {ends, tails, gains, bytes},
-                                                   {kNeverStop}, &rule);
+            const LookAt look_at{look_rule(budget, blocks, b.width * b.height), bytes};
+            const CodedBlock made =
+                modeller.model(coefficients, b, kCuttable, pairs.get(), {ends, tails, gains}, {}, &look_at);
             uint32_t before = 0;
             int64_t gain = 0;
             for (int pass = 0; pass < made.passes; pass++) {

@@ -16,9 +16,9 @@ namespace cudaenc::j2k {
 void stop_early(const Geometry &geometry, EarlyStop method, uint64_t budget, const PassResults &results,
                 std::span<CodedBlock> coded);
 
-// About a thousand blocks to look at, or all: one of so many consecutive ones of a sub-band, and twice as many of each
-// lower resolution, whose blocks have more bytes.
-std::vector<Look> choose_looks(const Geometry &geometry, int levels);
+// Some 800 blocks to look at, a thousand of 25,000, or all of a few: one of so many consecutive ones of a sub-band,
+// twice as many of each lower resolution, whose blocks have more bytes, a third as many of HH and of chroma.
+std::vector<Look> choose_looks(const Params &params, const Geometry &geometry);
 
 // The slope to stop at, from these looks at a frame's coefficients; 0: all is needed. budget: of the codestream.
 uint32_t find_stop(ThreadPool &pool, const Geometry &geometry, std::span<const Look> looks,

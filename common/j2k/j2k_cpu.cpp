@@ -49,7 +49,6 @@ struct Slot {
     std::vector<LayerSet> layer_sets;  // [precinct's sub-band]
     std::vector<uint32_t> tails;       // with rate control, as pass_bytes
     std::vector<int32_t> gains;
-    std::vector<uint32_t> estimates;
     std::optional<CutTable> cuts;
     std::optional<PsnrSearch> psnr;  // with a target of PSNR
     RateSearch search{};             // of the slot's last frame
@@ -66,7 +65,7 @@ class J2kCpuEncoder : public CpuEncoder {
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
           budget_(p_, g_, header_.bytes.size()),
-          looks_(choose_looks(g_, p_.levels)),
+          looks_(p_.rate.predicts_slopes() ? choose_looks(p_, g_) : std::vector<Look>()),
           slots_(slots),
           batch_blocks_(
               1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
@@ -85,7 +84,6 @@ class J2kCpuEncoder : public CpuEncoder {
             if (!cuttable()) continue;
             s.tails.resize(s.pass_bytes.size());
             s.gains.resize(s.pass_bytes.size());
-            s.estimates.resize(s.pass_bytes.size());
             s.cuts.emplace(g_, p_.style, budget_.groups());
             if (p_.rate.error != 0) s.psnr.emplace(p_, g_);
         }
@@ -113,13 +111,13 @@ class J2kCpuEncoder : public CpuEncoder {
         shift_region(s);
         begin_stage(slot, kTier1);
         const uint64_t boxes = make_boxes(s, 0).size();
-        uint32_t stop = 0;
+        RateStop stop = budget_.begin(boxes).stop;
         if (can_stop(p_.style))
-            stop = p_.rate.predicts_slopes()
-                       ? find_stop(pool(), g_, looks_, s.coefficients.data(), budget_.codestream(boxes))
-                   : p_.rate.keeps_slopes() ? next_stop(s.search.stop)
-                                            : 0;
-        for (bool again = false;; stop = lower_stop(stop), again = true) {
+            stop.slope = p_.rate.predicts_slopes()
+                             ? find_stop(pool(), g_, looks_, s.coefficients.data(), budget_.codestream(boxes))
+                         : p_.rate.keeps_slopes() ? next_stop(s.search.stop)
+                                                  : 0;
+        for (bool again = false;; stop = next_try(s.search.stop), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
             const bool ahead = can_stop(p_.style) && !again && budget_.measures_ahead();
@@ -252,9 +250,8 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
-    // stop: the slope where tier-1 stops, 0: nowhere.
-    void code_blocks(Slot &s, uint32_t stop) {
-        std::vector<StopRule> stops(stop ? g_.blocks.size() : 0);
+    void code_blocks(Slot &s, const RateStop &stop) {
+        std::vector<StopRule> stops(stop.slope ? g_.blocks.size() : 0);
         for (size_t b = 0; b < stops.size(); b++)
             stops[b] = stop_rule(stop, g_.precinct_bands[g_.blocks[b].cell].weight);
         pool().for_each(s.batches.size(), [&](size_t batch) {
@@ -262,21 +259,23 @@ class J2kCpuEncoder : public CpuEncoder {
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
             j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), p_.style, g_.max_passes,
                              results(s).from(first * static_cast<size_t>(g_.max_passes)), s.batches[batch],
-                             &s.offsets[first], &s.coded[first], stop ? &stops[first] : nullptr);
+                             &s.offsets[first], &s.coded[first], stop.slope ? &stops[first] : nullptr);
         });
     }
 
-    // Headers, of what estimates cut.
+    // Headers, of all that is coded.
     void measure_ahead(Slot &s, uint64_t boxes) {
-        s.cuts->find_cuts(pool(), s.coded, s.estimates.data(), s.gains.data());
         s.search = budget_.begin(boxes);
-        search_thresholds(s.search, s.cuts->above(), budget_.groups(), p_.layers, false, LowestSlope{});
-        measure(s, s.estimates.data());
+        for (size_t b = 0; b < s.coded.size(); b++) {
+            s.layer_passes[b] = s.coded[b].passes;
+            s.layer_bytes[b] = s.coded[b].guess;
+        }
+        measure(s, true);
     }
 
     bool cuttable() const { return p_.style & kCuttable; }
     PassResults results(Slot &s) const {
-        return cuttable() ? PassResults{s.pass_bytes.data(), s.tails.data(), s.gains.data(), s.estimates.data()}
+        return cuttable() ? PassResults{s.pass_bytes.data(), s.tails.data(), s.gains.data()}
                           : PassResults{s.pass_bytes.data()};
     }
 
@@ -289,28 +288,28 @@ class J2kCpuEncoder : public CpuEncoder {
     }
 
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch. measured: headers were,
-    // ahead. Returns false where tier-1 had stopped too early for them.
-    bool cut_blocks(Slot &s, uint64_t boxes, uint32_t stop, bool measured) {
+    // ahead. Returns false where tier-1 had stopped too early for them, or too late.
+    bool cut_blocks(Slot &s, uint64_t boxes, const RateStop &stop, bool measured) {
         RateSearch &search = s.search;
         if (measured)
-            add_codewords(search, s.cuts->above(), budget_.groups(), p_.layers);
+            add_codewords(search, s.cuts->above(), budget_.groups());
         else
             search = budget_.begin(boxes);
-        search.stop.slope = stop;
+        search.stop = stop;
         if (s.psnr) search.least = s.psnr->threshold(pool(), s.layouts, s.coefficients.data(), s.coded, *s.cuts);
         for (int round = measured ? budget_.rounds() - 1 : 0;; round++) {
             const bool last = round == budget_.rounds() - 1;
             search_thresholds(search, s.cuts->above(), budget_.groups(), p_.layers, last, LowestSlope{});
+            cut_at(s, last);
             if (!last) {
-                measure(s);
+                measure(s, false);
                 continue;
             }
-            cut_at(s, s.pass_bytes.data(), true);
-            return !stopped_too_early(search.stop);
+            return !stopped_too_early(search.stop) && !stopped_too_late(search.stop);
         }
     }
 
-    void cut_at(Slot &s, const uint32_t *pass_bytes, bool last) {
+    void cut_at(Slot &s, bool last) {
         pool().for_each(s.batches.size(), [&](size_t batch) {
             for (size_t b = batch * batch_blocks_; b < std::min<size_t>(g_.blocks.size(), (batch + 1) * batch_blocks_);
                  b++) {
@@ -318,8 +317,9 @@ class J2kCpuEncoder : public CpuEncoder {
                 const uint32_t group = budget_.groups() > 1 ? g_.precinct_bands[g_.blocks[b].cell].group : 0;
                 uint8_t *codeword = s.batches[batch].data() + s.offsets[b];
                 cut_block(
-                    s.search, group, p_.layers, p_.style, s.coded[b].passes, s.cuts->slopes(b), pass_bytes + first,
-                    &s.tails[first], last, [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; },
+                    s.search, group, p_.layers, p_.style, s.coded[b].certain, s.coded[b].passes, s.cuts->slopes(b),
+                    &s.pass_bytes[first], &s.tails[first], last,
+                    [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; },
                     [&](int layer, const LayerEnd &end) {
                         s.layer_passes[layer * g_.blocks.size() + b] = end.passes;
                         s.layer_bytes[layer * g_.blocks.size() + b] = end.bytes;
@@ -328,9 +328,8 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
-    // What packets take with the thresholds. estimates: headers alone, if codewords are cut by these.
-    void measure(Slot &s, const uint32_t *estimates = nullptr) {
-        cut_at(s, estimates ? estimates : s.pass_bytes.data(), false);
+    // What packets take as they are cut; ahead: their headers alone.
+    void measure(Slot &s, bool ahead) {
         build_tag_trees(s);
         std::vector<uint64_t> lengths(g_.packets.size());
         pool().for_each(g_.packets.size(), [&](size_t i) {
@@ -338,7 +337,7 @@ class J2kCpuEncoder : public CpuEncoder {
             BitCounter bits;
             put_blocks(bits, s, packet);
             const uint64_t codewords = codeword_bytes(s, packet);
-            lengths[i] = packet_bytes(bits.bits, codewords, p_.sop, p_.eph, p_.plt) - (estimates ? codewords : 0);
+            lengths[i] = packet_bytes(bits.bits, codewords, p_.sop, p_.eph, p_.plt) - (ahead ? codewords : 0);
         });
         for (size_t i = 0; i < lengths.size(); i++) {
             const Packet &packet = g_.packets[i];
@@ -399,7 +398,7 @@ class J2kCpuEncoder : public CpuEncoder {
         // Rare: headers grew more than the search allowed for.
         if (const RateExcess excess = budget_.excess(box_bytes, codestream, limited.data()); excess.any()) {
             raise_thresholds(s.search, s.cuts->above(), budget_.groups(), p_.layers, excess, LowestSlope{});
-            cut_at(s, s.pass_bytes.data(), true);
+            cut_at(s, true);
             return write_packet(s, box_bytes);
         }
         const std::vector<uint8_t> boxes = make_boxes(s, codestream);

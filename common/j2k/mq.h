@@ -202,6 +202,12 @@ struct MqEncoder {
             for (int i = at & ~3; i < at; i++) out[i] = static_cast<uint8_t>(word >> (32 - 8 * (at - i)));
     }
 
+    // Begins a codeword with byte `place` of `out`, a multiple of four; the word before it may be written as well.
+    CUDAENC_HD void begin_at(int place) {
+        *this = MqEncoder(out);
+        at = place - 1;
+    }
+
     // Begins a codeword behind the one that was flushed, of which so many bytes and those before it are written.
     CUDAENC_HD void begin_behind(uint32_t bytes) {
         if (static_cast<int>(bytes) == at) {  // the pending byte was 0xFF and is not one of them

@@ -21,29 +21,24 @@ CUDAENC_HD uint32_t entropy(uint32_t ones, uint32_t all) {
     return x_log2_x(all) - x_log2_x(ones) - x_log2_x(all - ones);
 }
 
-// A pass's decisions in classes. Significance propagation: no horizontal or vertical neighbour is significant when the
-// scan gets there, one, or more. Clean-up: no neighbour at all, a diagonal one, or a horizontal or vertical one.
-// Refinement: all in the first. Then the signs that neighbours predict. `ones` are the ones.
-constexpr int kDecisionClasses = 4, kPredictedSigns = 3;
+// A pass's decisions but signs, in two classes: without and with a neighbour that is significant when the scan gets
+// there. Significance propagation: a horizontal or vertical one; clean-up: any. Refinement: all in the first. `ones`
+// are the ones.
 struct DecisionCounts {
-    uint32_t ones[kDecisionClasses], all[kDecisionClasses];
+    uint32_t ones[2], all[2];
     // Samples that become significant.
-    CUDAENC_HD uint32_t found() const { return ones[0] + ones[1] + ones[2]; }
-    // In one class, but signs, which is what is known without contexts.
-    CUDAENC_HD DecisionCounts merged() const { return {{found()}, {all[0] + all[1] + all[2]}}; }
+    CUDAENC_HD uint32_t found() const { return ones[0] + ones[1]; }
 };
 // Their bits, in 1/256, as if a class had one context. Functions that ask for it take it, since a warp finds it by all
 // lanes.
 struct EntropyOf {
     CUDAENC_HD uint32_t operator()(const DecisionCounts &c) const {
-        uint32_t bits = 0;
-        for (int i = 0; i < kDecisionClasses; i++) bits += entropy(c.ones[i], c.all[i]);
-        return bits;
+        return entropy(c.ones[0], c.all[0]) + entropy(c.ones[1], c.all[1]);
     }
 };
 
-// Samples that are coded next: those that are refined; and the decisions of others, but signs, in two classes, without
-// and with a neighbour. Decisions: DecisionCounts, or as these.
+// Samples that are coded next: those that are refined, and the decisions of others. Decisions: DecisionCounts, or as
+// these.
 template <class Decisions = DecisionCounts>
 struct NextSamples {
     uint32_t refined;
@@ -108,9 +103,9 @@ CUDAENC_HD uint32_t slope_of(uint64_t gain, uint32_t bytes, int weight) {
 
 // A block's passes as rate control sees them.
 struct BlockPasses {
-    int planes, passes;
+    int planes, passes, certain;
     const uint32_t *bytes;  // [pass]: of the codeword if it is cut behind the pass
-    const int32_t *gains;   // [pass]
+    const int32_t *gains;   // [pass], from the first that is not certain on
     int weight;
     uint32_t style;
     uint32_t number;  // of the block: blocks that are all alike must not have the same slopes, or they all end together
@@ -118,7 +113,7 @@ struct BlockPasses {
 
 CUDAENC_HD BlockPasses block_passes(const PrecinctBand &band, uint32_t number, const CodedBlock &coded,
                                     const uint32_t *bytes, const int32_t *gains, uint32_t style) {
-    return {coded.planes, coded.passes, bytes, gains, band.weight, style, number};
+    return {coded.planes, coded.passes, coded.certain, bytes, gains, band.weight, style, number};
 }
 
 // The slopes of a block's cuts, by pass; 0 where there is none.
@@ -131,7 +126,7 @@ struct CutSlopes {
 
 // The convex hull of a block's cuts (PCRD-opt, T.800 J.14.3): each with its slope from the one before, in `slopes`,
 // where they fall. Passes come one by one, and those that are less steep than the way from them on are cuts no more. A
-// codeword can be shorter with more passes.
+// codeword can be shorter with more passes. The first cut is behind those that are certain, with the highest slope.
 CUDAENC_HD void find_cuts(const BlockPasses &b, const CutSlopes<uint16_t> &slopes) {
     // What the gains of the lowest planes count, so that the sum of all fits.
     const int lowest = max_of(b.planes - 20, 0);
@@ -141,9 +136,10 @@ CUDAENC_HD void find_cuts(const BlockPasses &b, const CutSlopes<uint16_t> &slope
         const int plane = b.planes - 1 - (pass + 2) / 3 - lowest;
         return plane >= 0 ? int64_t{b.gains[pass]} << 2 * plane : int64_t{b.gains[pass]} >> -2 * plane;
     };
-    int top = -1;      // the last cut
-    int64_t gain = 0;  // from it on
-    for (int pass = 0; pass < b.passes; pass++) {
+    int fixed = b.certain - 1, top = fixed;  // the first cut if that is certain, and the last
+    int64_t gain = 0;                        // from it on
+    if (top >= 0) slopes[top] = kSlopes - 1;
+    for (int pass = b.certain; pass < b.passes; pass++) {
         slopes[pass] = 0;
         gain += gain_of(pass);
         if (!can_cut(b.style, pass) && pass < b.passes - 1) continue;
@@ -157,6 +153,12 @@ CUDAENC_HD void find_cuts(const BlockPasses &b, const CutSlopes<uint16_t> &slope
                 break;
             }
             slopes[top] = 0;
+            if (top == fixed) {  // the pass takes no more bytes
+                slopes[pass] = kSlopes - 1;
+                fixed = top = pass;
+                gain = 0;
+                break;
+            }
             do gain += gain_of(top--);
             while (top >= 0 && !slopes[top]);
         }
@@ -165,10 +167,10 @@ CUDAENC_HD void find_cuts(const BlockPasses &b, const CutSlopes<uint16_t> &slope
 
 // Of each cut: body(slope, bytes more than up to the one before), which may be negative.
 template <class Body>
-CUDAENC_HD void for_each_cut(const CutSlopes<const uint16_t> &slopes, int passes, const uint32_t *bytes,
+CUDAENC_HD void for_each_cut(const CutSlopes<const uint16_t> &slopes, int certain, int passes, const uint32_t *bytes,
                              const Body &body) {
     uint32_t before = 0;
-    for (int pass = 0; pass < passes; pass++) {
+    for (int pass = max_of(certain - 1, 0); pass < passes; pass++) {
         if (!slopes[pass]) continue;
         body(slopes[pass], bytes[pass] - before);
         before = bytes[pass];
@@ -179,18 +181,29 @@ CUDAENC_HD void for_each_cut(const CutSlopes<const uint16_t> &slopes, int passes
 // some blocks (early_stop.h) tells the slope below which nothing will be needed; and context modelling leaves a block
 // where its next passes promise less, by the entropy of their decisions.
 
+// The slope below which tier-1 stopped, 0: it did not; the last layer's threshold; and whether what is far above the
+// slope is certain.
+struct RateStop {
+    uint32_t slope, threshold, keeps_certain;
+};
+
 // Passes that take less than so much, in 1/256 bits, are no reason: often it is the next plane that has a block's
 // energy.
 constexpr uint32_t kFewBits = 8 * 256;
-// Decides for a block; `base` is kNeverStop where it does not.
-constexpr int kNeverStop = 1 << 20;
+// Decides for a block; `base` is kNeverStop where it does not. Passes of its bit-planes from `certain_plane` on are
+// certain: a threshold near the slope cuts none of them, so nobody asks what they are worth.
+constexpr int kNeverStop = 1 << 20, kCertainOctaves_4 = 21;
 struct StopRule {
-    int base;
+    int base = kNeverStop, certain_plane = kMaxPlanes;
 
+    // Of a block with `planes`. Of the lowest none are.
+    CUDAENC_HD int certain_passes(int planes) const {
+        return coding_passes(max_of(planes - max_of(certain_plane, 1), 0));
+    }
     // Whether there is a question before a pass: the first, from a tenth of a squared step a bit on; a significance
     // propagation, which gives two fifths nearly always; a refinement, and the clean-up behind it, from a sixth on.
     CUDAENC_HD bool asks(int pass, int plane) const {
-        const int kind = pass_kind(pass), octaves_4 = !pass                              ? 21
+        const int kind = pass_kind(pass), octaves_4 = !pass                              ? kCertainOctaves_4
                                                       : kind == kSignificancePropagation ? 13
                                                       : kind == kMagnitudeRefinement     ? 18
                                                                                          : -kNeverStop;
@@ -205,25 +218,37 @@ struct StopRule {
         const uint32_t bits = entropy_of(next.decisions) + 256 * (next.decisions.found() + next.refined);
         if (bits < kFewBits) return false;
         if (gain <= 0) return true;
-        return log2_code(static_cast<uint32_t>(gain)) - log2_code(bits) + base + 2 * plane * kSlopeOctave < 0;
+        // gain 2^(level / kSlopeOctave) < bits; the level is below kCertainOctaves_4, or nobody asks.
+        const int level = base + 2 * plane * kSlopeOctave, octaves = level >> 9, rest = level & (kSlopeOctave - 1);
+        static_assert(kSlopeOctave == 1 << 9);
+        // 2^(rest / kSlopeOctave), at most 0.3 % off.
+        const uint32_t factor = 32768u + 64u * rest - (static_cast<uint32_t>(rest * (kSlopeOctave - rest)) * 22 >> 9);
+        return (static_cast<uint64_t>(gain) * factor >> min_of(15 - octaves, 63)) < bits;
     }
 };
-// slope: a code, 0 for none. weight: of the block's band.
-CUDAENC_HD StopRule stop_rule(uint32_t slope, int weight) {
-    return {slope ? weight + (11 - kLowestSlope - 6) * kSlopeOctave - static_cast<int>(slope) : kNeverStop};
+// weight: of the block's band.
+CUDAENC_HD StopRule stop_rule(const RateStop &stop, int weight) {
+    StopRule rule;
+    if (!stop.slope) return rule;
+    rule.base = weight + (11 - kLowestSlope - 6) * kSlopeOctave - static_cast<int>(stop.slope);
+    constexpr int kPlane = 2 * kSlopeOctave;
+    const int up_to_certain = kCertainOctaves_4 * kSlopeOctave / 4 - rule.base;
+    if (stop.keeps_certain) rule.certain_plane = max_of(up_to_certain + kPlane - 1, 0) / kPlane;
+    return rule;
 }
 
-// ---- Estimates: what passes take before the MQ coder has seen them.
+// ---- Estimates: what is taken before the MQ coder has seen it.
 
-// What a pass takes, in 1/256 bits: its decisions by their entropy, and a bit for each sign that nothing predicts.
-// in_classes: as a look at blocks has them; else they are merged(), of which contexts take about an eighth off.
-CUDAENC_HD uint32_t estimated_bits(const DecisionCounts &c, bool refinement, bool in_classes) {
+// By a pass, in 1/256 bits: its decisions by their entropy, of which contexts take a 24th off, and signs, of which they
+// take a 16th.
+CUDAENC_HD uint32_t estimated_bits(const DecisionCounts &c, bool refinement) {
     const uint32_t bits = EntropyOf{}(c);
-    if (refinement) return bits + bits / 16;
-    return bits - (in_classes ? 0 : bits / 8) + 256 * (c.found() - c.all[kPredictedSigns]);
+    return refinement ? bits + bits / 16 : bits - bits / 24 + 240 * c.found();
 }
-// Of a codeword that ends.
+// By a codeword that ends.
 CUDAENC_HD uint32_t estimated_bytes(uint32_t bits) { return ((bits + 1024) >> 11) + 1; }
+// By the codeword of so many pairs, near enough for its packet header.
+CUDAENC_HD uint32_t guessed_bytes(uint32_t pairs) { return pairs / 16 + 1; }
 
 // ---- The search: a threshold of the slope for each layer, so that its packets and those of the layers before it fit
 // its budget. What cuts above a slope take is in a table; what headers take depends on the cuts, so it is measured for
@@ -241,11 +266,6 @@ struct RateProgress {
     int64_t codewords, all;
 };
 
-// The slope below which tier-1 stopped, 0: it did not; and the last layer's threshold.
-struct RateStop {
-    uint32_t slope, threshold;
-};
-
 // By how many bytes a codestream and its limited tile-parts are over their budgets.
 struct RateExcess {
     uint64_t codestream, tile_parts[kLimitedTileParts];
@@ -256,7 +276,7 @@ struct RateSearch {
     // Bytes; 0: no limit. Of the codestream up to each layer, and of the limited tile-parts.
     uint64_t budget[kMaxLayers], group_budget[kLimitedTileParts];
     // With the thresholds: the same, headers' bits that are stuffed not counted. At first a guess, what they come to
-    // but for codewords; or that is measured ahead, see add_codewords().
+    // but for codewords; or that of all that is coded, measured ahead: see add_codewords().
     uint64_t measured[kMaxLayers], group_measured[kLimitedTileParts];
     // Cuts with at least this slope are in the layer, those of a group only with its slope too. At first kSlopes, of
     // groups 1.
@@ -376,13 +396,12 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
     r.stop.threshold = full ? max_of(r.threshold[layers - 1], r.stop.slope) : r.threshold[layers - 1];
 }
 
-// Where headers were measured ahead, of what estimates would cut: `measured` has them alone. Adds the codewords of the
-// same thresholds, now that these are known.
-CUDAENC_HD void add_codewords(RateSearch &r, const uint32_t *above, int groups, int layers) {
-    for (int layer = 0; layer < layers; layer++)
-        r.measured[layer] += bytes_above(above, groups, r.group_threshold, r.threshold[layer]);
-    for (int g = 0; g < kLimitedTileParts && g < groups; g++)
-        r.group_measured[g] += bytes_above(above, g, max_of(r.threshold[layers - 1], r.group_threshold[g]));
+// Where headers were measured ahead, of all that is coded, and in one layer: `measured` has them alone. Adds the
+// codewords, now that they are known.
+CUDAENC_HD void add_codewords(RateSearch &r, const uint32_t *above, int groups) {
+    r.threshold[0] = 1;
+    r.measured[0] += bytes_above(above, groups, r.group_threshold, 1);
+    for (int g = 0; g < kLimitedTileParts && g < groups; g++) r.group_measured[g] += bytes_above(above, g, 1);
 }
 
 // The thresholds of a frame that is to be cut again, since headers took more than the search allowed for: codewords
@@ -409,19 +428,21 @@ CUDAENC_HD void raise_thresholds(RateSearch &r, const uint32_t *above, int group
 }
 
 // The passes up to the last cut whose slope is at least `threshold`; 1: all, also those that gain nothing.
-CUDAENC_HD int passes_above(const CutSlopes<const uint16_t> &slopes, int passes, uint32_t threshold) {
-    while (passes && threshold > 1 && (!slopes[passes - 1] || slopes[passes - 1] < threshold)) passes--;
+CUDAENC_HD int passes_above(const CutSlopes<const uint16_t> &slopes, int certain, int passes, uint32_t threshold) {
+    const auto is_above = [&](int pass) { return pass >= certain - 1 && slopes[pass] && slopes[pass] >= threshold; };
+    while (passes && threshold > 1 && !is_above(passes - 1)) passes--;
     return passes;
 }
 
-// Cuts a block of `passes` at the thresholds: calls body(layer, end) for each layer. pass_bytes, tails: of the block.
-// byte(i, j): a byte of the MQ coder, i of its own, j of all; `last`: they are made to end where they are cut.
+// Cuts a block of `passes`, of which some are certain, at the thresholds: calls body(layer, end) for each layer.
+// pass_bytes, tails: of the block. byte(i, j): a byte of the MQ coder, i of its own, j of all; `last`: they are made to
+// end where they are cut.
 template <class Byte, class Body>
-CUDAENC_HD void cut_block(const RateSearch &search, uint32_t group, int layers, uint32_t style, int passes,
+CUDAENC_HD void cut_block(const RateSearch &search, uint32_t group, int layers, uint32_t style, int certain, int passes,
                           const CutSlopes<const uint16_t> &slopes, const uint32_t *pass_bytes, const uint32_t *tails,
                           bool last, const Byte &byte, const Body &body) {
     const auto passes_of = [&](int layer) {
-        return passes_above(slopes, passes, max_of(search.threshold[layer], search.group_threshold[group]));
+        return passes_above(slopes, certain, passes, max_of(search.threshold[layer], search.group_threshold[group]));
     };
     const int all = passes_of(layers - 1);
     const uint32_t bytes = all ? pass_bytes[all - 1] : 0;

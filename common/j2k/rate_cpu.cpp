@@ -61,6 +61,7 @@ RateSearch RateBudget::begin(uint64_t boxes) const {
     for (int layer = 0; layer < p_.layers; layer++) search.budget[layer] = up_to(layer, boxes);
     for (uint64_t &budget : search.group_budget) budget = p_.limits.component;
     begin_search(search, p_.layers, empty_, blocks_, floor_);
+    search.stop.keeps_certain = p_.rate.predicts_slopes() && p_.layers == 1 && groups() == 1;
     return search;
 }
 
@@ -92,7 +93,7 @@ void CutTable::find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, co
     for (size_t b = 0; b < coded.size(); b++) {
         uint32_t *above =
             above_.data() + (groups_ > 1 ? size_t{g_.precinct_bands[g_.blocks[b].cell].group} * kSlopes : 0);
-        for_each_cut(slopes(b), coded[b].passes, bytes + b * max_passes,
+        for_each_cut(slopes(b), coded[b].certain, coded[b].passes, bytes + b * max_passes,
                      [&](uint32_t slope, uint32_t more) { above[slope] += more; });
     }
     for (int g = 0; g < groups_; g++) {

@@ -19,7 +19,7 @@ class RateBudget {
   public:
     RateBudget(const Params &params, const Geometry &geometry, uint64_t main_header);
 
-    // What a frame's search begins with.
+    // What a frame's search begins with; stop.keeps_certain where the last layer's threshold is all that cuts.
     RateSearch begin(uint64_t boxes) const;
     // Of the codestream, 0: no limit.
     uint64_t codestream(uint64_t boxes) const { return up_to(p_.layers - 1, boxes); }
@@ -29,10 +29,11 @@ class RateBudget {
     int groups() const { return p_.limits.component ? kRateGroups : 1; }
     // Of the search. Nothing needs to be measured where there is no limit at all.
     int rounds() const { return p_.rate.limits_bytes() || p_.limits.frame || p_.limits.component ? kRateRounds : 1; }
-    // Whether headers are measured while the MQ coder works. With layers they ask for its bytes; and of little the last
-    // pass is a part that counts, so that all must be measured.
+    // Whether headers are measured while the MQ coder works. With layers they ask for its bytes; and in small frames
+    // a block's last pass is a part that counts, so that what is cut must be measured.
     bool measures_ahead() const {
-        return p_.rate.predicts_slopes() && p_.layers == 1 && rounds() > 1 && codestream(0) >= 65536;
+        constexpr uint64_t kSmallFrame = 65536;  // bytes
+        return p_.rate.predicts_slopes() && p_.layers == 1 && rounds() > 1 && codestream(0) >= kSmallFrame;
     }
     // See take_measure().
     uint64_t outside_packets() const { return outside_; }
@@ -55,7 +56,17 @@ inline bool stopped_too_early(const RateStop &stop) {
 inline uint32_t next_stop(const RateStop &stop) {
     return stop.threshold > kSlopeOctave * 5 / 4 ? stop.threshold - kSlopeOctave * 5 / 4 : 0;
 }
-inline uint32_t lower_stop(uint32_t stop) { return stop > 2 * kSlopeOctave ? stop - 2 * kSlopeOctave : 0; }
+// Whether a frame's threshold is so far above the slope that it would cut much of what was certain. By up to an octave
+// and a half it may be, since those passes mostly give that much more.
+inline bool stopped_too_late(const RateStop &stop) {
+    return stop.keeps_certain && stop.slope && stop.threshold > stop.slope + kSlopeOctave * 3 / 2;
+}
+// Where tier-1 stops in a frame that is coded again.
+inline RateStop next_try(const RateStop &stop) {
+    const uint32_t lower = stop.slope > 2 * kSlopeOctave ? stop.slope - 2 * kSlopeOctave : 0;
+    return {stopped_too_early(stop) ? lower : stop.slope, 0, 0};
+}
+
 class CutTable {
   public:
     // groups: see search_thresholds().

@@ -26,8 +26,9 @@ CUDAENC_HD constexpr int pass_kind(int pass) { return (pass + 2) % 3; }
 CUDAENC_HD constexpr int clean_up_passes(int passes) { return (passes + 2) / 3; }
 
 // Whether a pass bypasses the MQ coder: from the fifth bit-plane on all but clean-up passes (D.6).
+constexpr int kFirstRawPass = 10;
 CUDAENC_HD constexpr bool is_raw(uint32_t style, int pass) {
-    return (style & kBypass) && pass >= 10 && pass_kind(pass) != kCleanUp;
+    return (style & kBypass) && pass >= kFirstRawPass && pass_kind(pass) != kCleanUp;
 }
 
 // Whether a codeword segment ends behind the pass, as it does behind a block's last one in any case (Tables D.8, D.9).
@@ -58,7 +59,9 @@ CUDAENC_HD void for_each_segment(uint32_t style, int first, int last, uint32_t b
 
 // The most segments that so many passes make.
 CUDAENC_HD constexpr int most_segments(uint32_t style, int passes) {
-    return style & kTermAll ? passes : style & kBypass ? 1 + (passes > 10 ? (passes - 10 + 2) / 3 * 2 : 0) : 1;
+    return style & kTermAll  ? passes
+           : style & kBypass ? 1 + (passes > kFirstRawPass ? (passes - kFirstRawPass + 2) / 3 * 2 : 0)
+                             : 1;
 }
 
 }  // namespace cudaenc::j2k

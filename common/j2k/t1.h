@@ -96,12 +96,11 @@ class BlockCoder {
           sink_(sink) {}
 
     // For code(): gains[pass] becomes what each pass takes off the squared error, estimates[pass] what all up to it
-    // take, in bytes, without a style; see rate.h. look: as a look at the block estimates them.
-    CUDAENC_HD void measure(int32_t *gains, uint32_t *estimates, bool reversible, bool look = false) {
+    // take, in bytes, without a style, as a look at the block finds it; see rate.h.
+    CUDAENC_HD void measure(int32_t *gains, uint32_t *estimates, bool reversible) {
         gains_ = gains;
         estimates_ = estimates;
         reversible_ = reversible;
-        look_ = look;
     }
 
     // All passes; if `lossy`, the last ones where they are worth their bits. Returns planes and passes, not bytes.
@@ -118,22 +117,21 @@ class BlockCoder {
             gain_ = 0;
             decisions_ = {};
             if (pass == without_last && lossy && !worth_coding(count_last_passes()))
-                return {0, static_cast<uint8_t>(pass ? planes : 0), static_cast<uint8_t>(pass), {}};
+                return {0, static_cast<uint8_t>(pass ? planes : 0), static_cast<uint8_t>(pass)};
             if (pass_kind(pass) == kSignificancePropagation)
                 significance_propagation();
             else if (pass_kind(pass) == kMagnitudeRefinement)
                 magnitude_refinement();
             else
                 clean_up();
-            estimated_ += estimated_bits(look_ ? decisions_ : decisions_.merged(),
-                                         pass_kind(pass) == kMagnitudeRefinement, look_);
+            estimated_ += estimated_bits(decisions_, pass_kind(pass) == kMagnitudeRefinement);
             if (gains_) {
                 gains_[pass] = gain_;
                 estimates_[pass] = estimated_bytes(estimated_);
             }
             sink_.end_pass();
         }
-        return {0, static_cast<uint8_t>(planes), static_cast<uint8_t>(passes), {}};
+        return {0, static_cast<uint8_t>(planes), static_cast<uint8_t>(passes)};
     }
 
   private:
@@ -163,7 +161,6 @@ class BlockCoder {
         const int sign = kContextTables.sign[(seen(f, y) & 15) | ((seen(f, y) >> 4) & 0xF0)];
         const uint32_t decision = negative ^ static_cast<uint32_t>(sign >> 7);
         put(sign & 127, raw_ ? negative : decision);
-        if ((sign & 127) != kSignCoding) count(kPredictedSigns, decision);
         gain_ += gain_of_found(gain_rounding(plane_, reversible_), 1, eighths(x, y));
         *f |= kSignificant;
         f[-row_ - 1] |= kSigSE;
@@ -185,8 +182,7 @@ class BlockCoder {
         const uint32_t b = bit(x, y);
         const int around = seen(f, y) & kNeighbours, nearest = around & (kSigW | kSigE | kSigN | kSigS);
         put(zero_[around], b);
-        const bool upper = clean_up ? nearest : nearest & (nearest - 1);  // two of them
-        count(upper ? 2 : (clean_up ? around : nearest) ? 1 : 0, b);
+        count((clean_up ? around : nearest) != 0, b);
         if (b) become_significant(x, y);
     }
 
@@ -268,7 +264,7 @@ class BlockCoder {
     uint32_t stride_;
     int width_, height_, row_, plane_ = 0;
     uint32_t style_;
-    bool raw_ = false, reversible_ = false, look_ = false;
+    bool raw_ = false, reversible_ = false;
     int32_t *gains_ = nullptr;
     int32_t gain_ = 0;  // of the pass so far
     DecisionCounts decisions_{};

@@ -134,18 +134,14 @@ uint8_t *put_raw(uint8_t *at, Word members, Word bits, Word becoming, Word negat
     return at;
 }
 
-// Adds a word's samples to the counts of a pass.
-void count(DecisionCounts *counts, Word members, Word becoming, const NearClasses<Word> &of,
-           const SignBits<Word> &sign) {
+// Adds a word's samples to the counts of a pass. near: those of the second class.
+void count(DecisionCounts *counts, Word members, Word becoming, Word near) {
     if (!counts) return;
-    const Word classes[] = {~of.near, of.near & ~of.nearer, of.nearer}, predicted = becoming & sign.predicted();
     const auto add = [](uint32_t &sum, Word word) { sum += static_cast<uint32_t>(std::popcount(word)); };
-    for (int i = 0; i < kPredictedSigns; i++) {
-        add(counts->all[i], members & classes[i]);
-        add(counts->ones[i], becoming & classes[i]);
-    }
-    add(counts->all[kPredictedSigns], predicted);
-    add(counts->ones[kPredictedSigns], predicted & sign.decision);
+    add(counts->all[0], members & ~near);
+    add(counts->ones[0], becoming & ~near);
+    add(counts->all[1], members & near);
+    add(counts->ones[1], becoming & near);
 }
 
 uint8_t *significance_propagation(const Words &words, const Word *bits, int orientation, uint32_t style, bool raw,
@@ -174,7 +170,7 @@ uint8_t *significance_propagation(const Words &words, const Word *bits, int orie
         }
         const Around<Word> now = when_visited(before, in_pass);
         const SignBits<Word> sign = sign_coding_planes(now, negative[i], around(negative + i, words.row));
-        count(counts, members, becoming, near_classes(now, false), sign);
+        count(counts, members, becoming, of_second_class(now, false));
         at = put_significance(at, members, becoming, 0, 0, zero_coding_planes(now, orientation), sign);
     });
     return at;
@@ -212,7 +208,7 @@ uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint32_
                            now = when_visited(before, in_pass);
         significant[i] |= becoming;
         const SignBits<Word> sign = sign_coding_planes(now, negative[i], around(negative + i, words.row));
-        count(counts, members, becoming, near_classes(now, true), sign);
+        count(counts, members, becoming, of_second_class(now, true));
         const RunLength<Word> runs = run_length(members, becoming, before, in_pass, now);
         at = put_significance(at, runs.members, becoming, runs.columns, runs.ended,
                               zero_coding_planes(now, orientation), sign);
@@ -321,7 +317,7 @@ bool stops_at_propagation(const Words &words, const Word *bits, int plane, bool 
         const Around<Word> before = around(significant + i, words.row);
         const Word members = ~significant[i] & valid[i] & before.any(), becoming = members & bits[i];
         if (!members) return;
-        count(&counts, members, becoming, {before.nearest(), 0}, {});
+        count(&counts, members, becoming, before.nearest());
         for (int k = 0; k < below; k++)
             eighths += std::popcount(becoming & bits[i + (k + 1) * static_cast<ptrdiff_t>(words.count)]) * (4 >> k);
     });
@@ -337,13 +333,14 @@ bool stops_at_refinement(const Words &words, const Word *bits, int plane, bool r
 
 // The passes that are coded; returns how many. results.bytes[i] becomes the number of pairs up to the end of pass i.
 CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block, int planes,
-                                uint32_t style, uint8_t *pairs, const PassResults &results, StopRule stop,
-                                const LookRule *look) {
+                                uint32_t style, uint8_t *pairs, const PassResults &results, const StopRule &stop,
+                                const LookAt *look) {
     slice(words, coefficients, block.stride, block.width, block.height, planes);
     uint8_t *at = pairs;
     uint32_t bits_so_far = 0;  // estimated, in 1/256
     uint32_t looked_at = 0;    // see LookRule
-    const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
+    const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0),
+              certain = stop.certain_passes(planes);
     for (int pass = 0; pass < passes; pass++) {
         const Word *bits = words.layer(kNegative + 1 + (pass + 2) / 3);
         const bool raw = is_raw(style, pass);
@@ -352,7 +349,7 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
         PassWorth worth{};
         DecisionCounts decisions{}, *counts = look ? &decisions : nullptr;
         const auto measure = [&] {
-            if (!results.gains) return;
+            if (!results.gains || pass < certain) return;
             worth = worth_of_pass(words, kind, bits, plane, block.reversible);
             results.gains[pass] = worth.gain;
         };
@@ -368,16 +365,26 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
         else
             at = clean_up(words, bits, block.orientation, style, at, counts);
         if (kind != kCleanUp) measure();
-        if (results.gains) {
-            if (!look || kind == kMagnitudeRefinement) decisions = {{worth.ones}, {worth.all}};
-            bits_so_far += estimated_bits(decisions, kind == kMagnitudeRefinement, look != nullptr);
-            results.estimates[pass] = estimated_bytes(bits_so_far);
-        }
         results.bytes[pass] = static_cast<uint32_t>(at - pairs);
-        looked_at += kind == kMagnitudeRefinement ? decisions.all[0] : kLookBits * decisions.found();
-        if (look && look->ends(pass, looked_at)) return pass + 1;
+        if (look) {
+            if (kind == kMagnitudeRefinement) decisions = {{worth.ones}, {worth.all}};
+            bits_so_far += estimated_bits(decisions, kind == kMagnitudeRefinement);
+            look->estimates[pass] = estimated_bytes(bits_so_far);
+            looked_at += kind == kMagnitudeRefinement ? decisions.all[0] : kLookBits * decisions.found();
+            if (look->rule.ends(pass, looked_at)) return pass + 1;
+        }
     }
     return passes;
+}
+
+// Pairs as the kernels count them, which fill up passes behind which there may be a cut. ends: pairs up to theirs.
+uint32_t pairs_filled_up(const uint32_t *ends, int passes, int certain) {
+    uint32_t pairs = 0;
+    for (int pass = 0; pass < passes; pass++) {
+        pairs += ends[pass] - (pass ? ends[pass - 1] : 0);
+        if (pass >= certain - 1) pairs = (pairs + kPassAlignment - 1) / kPassAlignment * kPassAlignment;
+    }
+    return pairs;
 }
 
 // ---- MQ coding, as MqEncoder::encode() does, with less to do for each decision
@@ -614,7 +621,7 @@ ContextModeller::ContextModeller(size_t most_words)
 size_t ContextModeller::words(int width, int height) { return bordered_words(width, height); }
 
 CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                                  const PassResults &results, StopRule stop, const LookRule *look) {
+                                  const PassResults &results, const StopRule &stop, const LookAt *look) {
     coefficients += block.coefficients;
     uint32_t all = 0;
     for (int y = 0; y < block.height; y++)
@@ -625,7 +632,9 @@ CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock 
                       words_of(block.width), stripes_of(block.height)};
     std::memset(words.memory, 0, kLayers * words.count * sizeof(Word));
     const int passes = model_passes(words, coefficients, block, planes, style, pairs, results, stop, look);
-    return {0, static_cast<uint8_t>(passes ? planes : 0), static_cast<uint8_t>(passes), {}};
+    const int certain = stop.certain_passes(planes);
+    return {0, static_cast<uint8_t>(passes ? planes : 0), static_cast<uint8_t>(passes), static_cast<uint8_t>(certain),
+            guessed_bytes(pairs_filled_up(results.bytes, passes, certain))};
 }
 
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, int max_passes,
@@ -651,8 +660,7 @@ void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients
             const CodeBlock &b = blocks[next];
             const PassResults passes = results.from(next * static_cast<size_t>(max_passes));
             uint8_t *pairs = lane.slot + slot_layout(b.width, b.height, b.planes, style).pairs;
-            coded[next] =
-                modeller.model(coefficients, b, style, pairs, passes, stops ? stops[next] : StopRule{kNeverStop});
+            coded[next] = modeller.model(coefficients, b, style, pairs, passes, stops ? stops[next] : StopRule());
             offsets[next] = 0;
             lane.block = next++;
             if (!coded[lane.block].passes) continue;

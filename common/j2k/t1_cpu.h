@@ -16,18 +16,21 @@ namespace cudaenc::j2k {
 
 // What is found out about passes, [block * max_passes + pass]. bytes: up to the end of the pass, that suffice to decode
 // it, see MqEncoder::sufficient_bytes(). With kCuttable, of the codeword if it is cut behind the pass, of which tails
-// ends it, see CodewordEnd; gains: what the pass takes off the squared error; and estimates: of the bytes up to the end
-// of the pass, before the MQ coder knows them, see rate.h.
+// ends it, see CodewordEnd; gains: what the pass takes off the squared error, not of those that are certain.
 struct PassResults {
     uint32_t *bytes;
-    uint32_t *tails = nullptr;  // this and what follows: nullptr without kCuttable
+    uint32_t *tails = nullptr;  // this and gains: nullptr without kCuttable
     int32_t *gains = nullptr;
-    uint32_t *estimates = nullptr;
 
     PassResults from(size_t pass) const {
-        return tails ? PassResults{bytes + pass, tails + pass, gains + pass, estimates + pass}
-                     : PassResults{bytes + pass};
+        return tails ? PassResults{bytes + pass, tails + pass, gains + pass} : PassResults{bytes + pass};
     }
+};
+
+// A look at a block: where it ends, and [pass], what it finds that the bytes up to the end of a pass are.
+struct LookAt {
+    LookRule rule;
+    uint32_t *estimates;
 };
 
 // Context modelling of one block at a time.
@@ -40,9 +43,9 @@ class ContextModeller {
     // The decisions of all passes that are coded, in order: a byte is context << 1 | decision, of raw passes the
     // decision alone. pairs: as many as slot_layout() of the block's planes has room for; results.bytes[i] becomes
     // the number of pairs up to the end of pass i. Coefficients are as quantise() makes them, block.coefficients counts
-    // from their first. Returns planes and passes, not bytes. look: it is done where that says.
+    // from their first. Returns planes and passes, and guessed_bytes(). look: it is one.
     CodedBlock model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                     const PassResults &results, StopRule stop = {kNeverStop}, const LookRule *look = nullptr);
+                     const PassResults &results, const StopRule &stop = {}, const LookAt *look = nullptr);
 
   private:
     std::unique_ptr<uint64_t[]> memory_;

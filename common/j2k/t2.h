@@ -13,10 +13,11 @@ namespace cudaenc::j2k {
 
 // What tier-1 found out about a block.
 struct CodedBlock {
-    uint32_t bytes;  // of its codeword, all segments
-    uint8_t planes;  // magnitude bit-planes from the first that is coded; 0: nothing is
-    uint8_t passes;  // coding passes
-    uint8_t reserved[2];
+    uint32_t bytes;       // of its codeword, all segments
+    uint8_t planes;       // magnitude bit-planes from the first that is coded; 0: nothing is
+    uint8_t passes;       // coding passes
+    uint8_t certain = 0;  // of these, that no cut leaves out: see StopRule
+    uint32_t guess = 0;   // of the bytes: see guessed_bytes()
 };
 
 // A node of the two tag trees of a precinct's sub-band (T.800 B.10.2). Leaves that no layer includes do not count.

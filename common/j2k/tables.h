@@ -61,8 +61,12 @@ CUDAENC_HD constexpr int coding_passes(int planes) { return max_of(3 * planes - 
 constexpr int kLastPasses = 2;
 
 // Where code-block styles are known, a pass's pairs begin at multiples of this, which is what the MQ coder loads at
-// once.
+// once; with the bypass alone those of a codeword segment's first.
 constexpr uint32_t kPassAlignment = 16;
+
+// With the bypass alone an MQ segment begins at the first multiple of four from so many bytes behind the last one's
+// pending byte on: there is room to end that one in later, and to keep what is needed for it.
+constexpr uint32_t kSegmentGap = 16;
 
 // What lies where in a block's slot: from its begin the MQ codewords, which take the place of the pairs that they code;
 // the bytes of raw segments at `raw`. Rounded up for vector loads.
@@ -78,9 +82,9 @@ CUDAENC_HD SlotLayout slot_layout(int width, int height, int planes, uint32_t st
     // three symbols for one in run-length mode; the MQ coder's bytes are fewer.
     SlotLayout slot{0, samples * planes + samples + 2 * stripes + 64, 0};
     if (style) {
-        // A codeword ends with up to five bytes more; passes are filled up to kPassAlignment pairs and have four
-        // symbols.
-        slot.pairs = round_up(5 * passes);
+        // A codeword ends with up to five bytes more, with the bypass alone kSegmentGap lie between segments; passes
+        // are filled up to kPassAlignment pairs and have four symbols.
+        slot.pairs = round_up(5 * passes + (style == kBypass ? passes / 3 * kSegmentGap : 0));
         slot.raw += slot.pairs + (kPassAlignment - 1) * passes +
                     4 * static_cast<uint64_t>(clean_up_passes(static_cast<int>(passes)));
     }

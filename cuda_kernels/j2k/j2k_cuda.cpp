@@ -36,7 +36,8 @@ unsigned tag_tree_threads(const Geometry &g) {
     return std::min<unsigned>((most + 31) / 32 * 32, kTagTreeThreads);
 }
 
-// With more frames in flight it costs more than it gains to measure headers on a second stream.
+// With more frames in flight a second stream, which measures headers ahead and uploads the search, costs more than it
+// gains.
 constexpr int kForkedFrames = 2;
 
 enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
@@ -48,7 +49,7 @@ struct Slot : FrameSlot {
     PinnedArray<CodestreamResult> result;
     PinnedArray<RateSearch> search;  // as it begins
     DeviceArray<uint32_t> halves, quarters, coefficients;
-    DeviceArray<uint8_t> slots, planes, passes, codestream;
+    DeviceArray<uint8_t> slots, planes, passes, certain, codestream;
     DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
     DeviceArray<uint8_t> layer_passes;
     DeviceArray<uint32_t> layer_bytes, added_bytes;
@@ -56,7 +57,7 @@ struct Slot : FrameSlot {
     DeviceArray<uint32_t> tails, bytes_at, above, done;  // of rate control
     DeviceArray<uint64_t> packet_bits, packet_bytes;
     DeviceArray<int32_t> gains;
-    DeviceArray<uint32_t> estimates, registers;
+    DeviceArray<uint32_t> registers, segment_begins;
     DeviceArray<uint16_t> slopes;
     DeviceArray<RateSearch> device_search;
     DeviceArray<uint64_t> look_table;
@@ -115,8 +116,8 @@ class DeviceEncoder : public DevicePipeline {
         tile_components_ = upload_table(device_, setup_, g_.tile_components);
         blocks_ = upload_table(device_, setup_, g_.blocks);
         roi_blocks_ = upload_table(device_, setup_, g_.roi_blocks);
-        const std::vector<Look> looks = choose_looks(g_, p_.levels);
-        looks_ = upload_table(device_, setup_, looks);
+        const std::vector<Look> looks = p_.rate.predicts_slopes() ? choose_looks(p_, g_) : std::vector<Look>();
+        if (!looks.empty()) looks_ = upload_table(device_, setup_, looks);
         bands_ = upload_table(device_, setup_, g_.precinct_bands);
         packet_table_ = upload_table(device_, setup_, g_.packets);
         contributions_ = upload_table(device_, setup_, g_.contributions);
@@ -144,12 +145,13 @@ class DeviceEncoder : public DevicePipeline {
         make(s.order, blocks);
         make(s.work, 2 * kWorkClasses);
         make(s.nodes, g_.tag_tree_nodes);
+        if (p_.style == kBypass) make(s.segment_begins, s.pass_ends.count());
         if (cuttable()) {
+            make(s.certain, blocks);
             make(s.layer_passes, contributions);
             make(s.layer_bytes, contributions);
             make(s.tails, s.pass_ends.count());
             make(s.gains, s.pass_ends.count());
-            make(s.estimates, s.pass_ends.count());
             make(s.registers, s.pass_ends.count());
             make(s.slopes, s.pass_ends.count());
             make(s.bytes_at, static_cast<size_t>(budget_.groups()) * kSlopes);
@@ -165,6 +167,7 @@ class DeviceEncoder : public DevicePipeline {
             clear(s, s.packet_bytes);
             clear(s, s.done);
             clear(s, s.look_table);
+            clear(s, s.certain);
             clear(s, s.done_looks);
         }
         if (p_.rate.early_stop() != EarlyStop::kNone) {
@@ -303,9 +306,9 @@ class DeviceEncoder : public DevicePipeline {
     // measured: headers were, ahead.
     void cut_and_write(Slot &s, bool measured) {
         if (cuttable()) {
-            find_cuts(s.stream, rate(s), measured);
+            find_cuts(s, measured);
             if (measured)
-                cut_at(s.stream, rate(s), tier2(s), true);
+                cut_at(s, true);
             else
                 search_cuts(s);
         }
@@ -398,9 +401,10 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     Tier1Buffers tier1(Slot &s) const {
-        return {blocks_.data(),     s.slots.data(), s.pairs.data(),     s.planes.data(),   s.passes.data(),
-                s.pass_ends.data(), s.bytes.data(), s.work.data(),      block_count(),     g_.max_passes,
-                s.tails.data(),     s.gains.data(), s.estimates.data(), s.registers.data()};
+        return {blocks_.data(),     s.slots.data(),     s.pairs.data(),       s.planes.data(),
+                s.passes.data(),    s.pass_ends.data(), s.bytes.data(),       s.work.data(),
+                block_count(),      g_.max_passes,      s.tails.data(),       s.gains.data(),
+                s.registers.data(), s.certain.data(),   s.layer_bytes.data(), s.segment_begins.data()};
     }
 
     void model_contexts(Slot &s) {
@@ -482,6 +486,7 @@ class DeviceEncoder : public DevicePipeline {
         t2.layer_passes = cuttable() ? s.layer_passes.data() : s.passes.data();
         t2.layer_bytes = cuttable() ? s.layer_bytes.data() : s.bytes.data();
         t2.pass_bytes = s.pass_ends.data();
+        t2.segment_begins = s.segment_begins.data();
         t2.layer_sets = s.layer_sets.data();
         t2.bytes = s.added_bytes.data();
         t2.nodes = s.nodes.data();
@@ -515,6 +520,7 @@ class DeviceEncoder : public DevicePipeline {
         rate.bands = bands_.data();
         rate.planes = s.planes.data();
         rate.passes = s.passes.data();
+        rate.certain = s.certain.data();
         rate.pass_bytes = s.pass_ends.data();
         rate.tails = s.tails.data();
         rate.gains = s.gains.data();
@@ -537,42 +543,38 @@ class DeviceEncoder : public DevicePipeline {
     }
 
     // Finds all cuts and the first thresholds. measured: see AboveParams.
-    void find_cuts(Device::Stream stream, const RateBuffers &rate, bool measured) {
-        device_->launch(stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate});
-        device_->launch(stream, {1}, kAboveThreads, AboveParams{rate, measured});
+    void find_cuts(Slot &s, bool measured) {
+        device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate(s)});
+        device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s), measured});
     }
 
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch, whose first ones there are.
     void search_cuts(Slot &s) {
         for (int round = 0;; round++) {
             const bool last = round == budget_.rounds() - 1;
-            cut_at(s.stream, rate(s), tier2(s), last);
+            cut_at(s, last);
             if (last) return;
-            measure(s.stream, rate(s), tier2(s), round == budget_.rounds() - 2, false);
+            measure(s, s.stream, tier2(s), round == budget_.rounds() - 2, false);
         }
     }
 
-    // Headers, of what estimates cut, before the MQ coder works, or while it does.
+    // Headers, of all that is coded, whose bytes context modelling has guessed, while the MQ coder works or behind it.
     void measure_ahead(Slot &s, Device::Stream stream) {
-        RateBuffers estimated = rate(s);
-        estimated.pass_bytes = s.estimates.data();
-        estimated.tails = s.estimates.data();  // which are for layers and last cuts; the MQ coder writes them
         Tier2Buffers t2 = tier2(s);
-        t2.pass_bytes = s.estimates.data();
-        find_cuts(stream, estimated, false);
-        cut_at(stream, estimated, t2, false);
-        measure(stream, estimated, t2, false, true);
+        t2.layer_passes = s.passes.data();
+        device_->launch(stream, {t2.band_count}, tag_tree_threads_, TagTreesParams{t2});
+        measure(s, stream, t2, false, true);
     }
 
-    void cut_at(Device::Stream stream, const RateBuffers &rate, const Tier2Buffers &t2, bool last) {
-        device_->launch(stream, {static_cast<unsigned>(g_.precinct_bands.size())}, tag_tree_threads_,
-                        CutParams{rate, t2, last});
+    void cut_at(Slot &s, bool last) {
+        const Tier2Buffers t2 = tier2(s);
+        device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, CutParams{rate(s), t2, last});
     }
 
     // See MeasureParams.
-    void measure(Device::Stream stream, const RateBuffers &rate, const Tier2Buffers &t2, bool last, bool ahead) {
+    void measure(Slot &s, Device::Stream stream, const Tier2Buffers &t2, bool last, bool ahead) {
         device_->launch(stream, {blocks_for(contribution_count(), kMeasureThreads)}, kMeasureThreads,
-                        MeasureParams{rate, t2, budget_.outside_packets(), budget_.tile_part_header(), last, ahead});
+                        MeasureParams{rate(s), t2, budget_.outside_packets(), budget_.tile_part_header(), last, ahead});
     }
 
     void assemble_packets(Slot &s) {
@@ -619,9 +621,9 @@ class DeviceEncoder : public DevicePipeline {
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
         const RateStop &stop = s.result.data()->stop;
-        while (stops() && stopped_too_early(stop)) {
+        while (stops() && (stopped_too_early(stop) || stopped_too_late(stop))) {
             *s.search.data() = budget_.begin(s.box_bytes);
-            s.search.data()->stop.slope = lower_stop(stop.slope);
+            s.search.data()->stop = next_try(stop);
             upload_search(s, s.stream);
             code_from_coefficients(s, true);
             finish_again(s);
@@ -632,7 +634,7 @@ class DeviceEncoder : public DevicePipeline {
             const RateExcess excess = budget_.excess(s.box_bytes, made.bytes, made.tile_parts);
             if (!excess.any()) break;
             device_->launch(s.stream, {1}, 32, RaiseParams{rate(s), excess});
-            cut_at(s.stream, rate(s), tier2(s), true);
+            cut_at(s, true);
             write_frame(s);
             finish_again(s);
         }
@@ -677,7 +679,7 @@ class DeviceEncoder : public DevicePipeline {
             }
         }
         device_->synchronize(static_cast<Device::Stream>(s.stream));
-        for (size_t b = 0; b < g_.blocks.size(); b++) psnr.coded[b] = {0, psnr.planes[b], psnr.passes[b], {}};
+        for (size_t b = 0; b < g_.blocks.size(); b++) psnr.coded[b] = {0, psnr.planes[b], psnr.passes[b]};
         psnr.cuts.find_cuts(psnr.threads, psnr.coded, psnr.pass_bytes.data(), psnr.gains.data());
         s.search.data()->least =
             psnr.search.threshold(psnr.threads, layouts, psnr.coefficients.data(), psnr.coded, psnr.cuts);

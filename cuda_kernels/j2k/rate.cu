@@ -26,11 +26,12 @@ KERNEL(kRateThreads, j2k_rate_cuts, CutsParams)
     const RateBuffers &rate = p.rate;
     const int thread = thread_x();
     const uint32_t block = static_cast<uint32_t>(block_x()) * kRateThreads + thread;
-    const int passes = block < rate.block_count ? rate.passes[block] : 0;
+    const int passes = block < rate.block_count ? rate.passes[block] : 0, certain = passes ? rate.certain[block] : 0,
+              first_cut = max_of(certain - 1, 0);
     const bool staged = passes <= kStagedPasses;
     const uint64_t first = first_pass(rate, block);
     CUDAENC_NO_UNROLL
-    for (int from = 0; from < min_of(passes, kStagedPasses); from += 4) {
+    for (int from = first_cut & ~3; from < min_of(passes, kStagedPasses); from += 4) {
         uint32_t some_bytes[4];
         int32_t some_gains[4];
         CUDAENC_UNROLL
@@ -52,13 +53,14 @@ KERNEL(kRateThreads, j2k_rate_cuts, CutsParams)
     const CutSlopes<uint16_t> own = slopes_of<uint16_t>(rate, block),
                               slopes = staged ? CutSlopes<uint16_t>{&staged_slopes[thread], kRateThreads} : own;
     find_cuts(
-        block_passes(band, block, {0, rate.planes[block], static_cast<uint8_t>(passes), {}}, bytes, gains, rate.style),
+        block_passes(band, block, {0, rate.planes[block], static_cast<uint8_t>(passes), static_cast<uint8_t>(certain)},
+                     bytes, gains, rate.style),
         slopes);
     uint32_t *bytes_at = rate.bytes_at + group_of(rate, band) * kSlopes;
-    for_each_cut({slopes.first, slopes.stride}, passes, bytes,
+    for_each_cut({slopes.first, slopes.stride}, certain, passes, bytes,
                  [&](uint32_t slope, uint32_t more) { atomic_add(&bytes_at[slope], more); });
     if (staged)
-        for (int pass = 0; pass < passes; pass++) own[pass] = slopes[pass];
+        for (int pass = first_cut; pass < passes; pass++) own[pass] = slopes[pass];
 }
 
 // As LowestSlope, by a warp, 32 slopes at a time. Every lane gets it.
@@ -121,8 +123,7 @@ KERNEL(kAboveThreads, j2k_rate_above, AboveParams)
     SHARED(uint32_t, sums, 32);
     sum_above(p.rate, sums);
     if (warp_id()) return;
-    if (p.measured && lane_id() == 0)
-        add_codewords(*p.rate.search, p.rate.above, static_cast<int>(p.rate.groups), static_cast<int>(p.rate.layers));
+    if (p.measured && lane_id() == 0) add_codewords(*p.rate.search, p.rate.above, static_cast<int>(p.rate.groups));
     warp_sync();
     search(p.rate, p.measured != 0);
 }
@@ -143,9 +144,9 @@ KERNEL(kTagTreeThreads, j2k_rate_cut, CutParams)
         const uint64_t first = first_pass(rate, block);
         uint8_t *slot = rate.slots + rate.blocks[block].slot;
         cut_block(
-            *rate.search, group_of(rate, band), static_cast<int>(rate.layers), rate.style, rate.passes[block],
-            slopes_of<const uint16_t>(rate, block), rate.pass_bytes + first, rate.tails + first, p.last != 0,
-            [&](uint32_t i, uint32_t) -> uint8_t & { return slot[i]; },
+            *rate.search, group_of(rate, band), static_cast<int>(rate.layers), rate.style, rate.certain[block],
+            rate.passes[block], slopes_of<const uint16_t>(rate, block), rate.pass_bytes + first, rate.tails + first,
+            p.last != 0, [&](uint32_t i, uint32_t) -> uint8_t & { return slot[i]; },
             [&](int layer, const LayerEnd &end) {
                 const uint64_t i = static_cast<uint64_t>(layer) * rate.block_count + block;
                 rate.layer_passes[i] = end.passes;

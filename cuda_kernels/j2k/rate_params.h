@@ -12,14 +12,14 @@ namespace cudaenc::j2k {
 struct RateBuffers {
     const CodeBlock *blocks;
     const PrecinctBand *bands;
-    const uint8_t *planes, *passes;  // [block]
-    const uint32_t *pass_bytes;      // [block * max_passes + pass]: if the codeword is cut there
-    const uint32_t *tails;           // what then ends it: CodewordEnd
-    const int32_t *gains;            // what the pass takes off the squared error
-    uint8_t *slots;                  // codewords
-    uint16_t *slopes;                // [pass * blocks + block]: see CutSlopes
-    uint32_t *bytes_at;              // [group][slope]: of cuts with the slope; zero before, and after
-    uint32_t *above;                 // [group][slope]: of cuts from that slope on
+    const uint8_t *planes, *passes, *certain;  // [block]
+    const uint32_t *pass_bytes;                // [block * max_passes + pass]: if the codeword is cut there
+    const uint32_t *tails;                     // what then ends it: CodewordEnd
+    const int32_t *gains;                      // what the pass takes off the squared error
+    uint8_t *slots;                            // codewords
+    uint16_t *slopes;                          // [pass * blocks + block]: see CutSlopes
+    uint32_t *bytes_at;                        // [group][slope]: of cuts with the slope; zero before, and after
+    uint32_t *above;                           // [group][slope]: of cuts from that slope on
     RateSearch *search;
     uint8_t *layer_passes;  // [layer * blocks + block]: see BlockLayers
     uint32_t *layer_bytes;  // [layer * blocks + block]

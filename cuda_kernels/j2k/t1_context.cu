@@ -347,22 +347,16 @@ template <class Tile>
 DEVICE uint32_t count_both(const Tile &tile, uint32_t low, uint32_t high) {
     return tile.sum(static_cast<uint32_t>(popcount(low) | popcount(high) << 16));
 }
-// DecisionCounts, two a word.
+// DecisionCounts, both classes in a word.
 struct PackedCounts {
-    uint32_t ones[2], all[2];
-    DEVICE_MEMBER uint32_t found() const { return unpacked().found(); }
-    DEVICE_MEMBER DecisionCounts unpacked() const {
-        return {{ones[0] & 0xFFFF, ones[0] >> 16, ones[1] & 0xFFFF, ones[1] >> 16},
-                {all[0] & 0xFFFF, all[0] >> 16, all[1] & 0xFFFF, all[1] >> 16}};
-    }
+    uint32_t ones, all;
+    DEVICE_MEMBER uint32_t found() const { return (ones & 0xFFFF) + (ones >> 16); }
+    DEVICE_MEMBER DecisionCounts unpacked() const { return {{ones & 0xFFFF, ones >> 16}, {all & 0xFFFF, all >> 16}}; }
 };
-// decided, ones: samples of the pass. signs: those that are predicted, of which `wrong` are 1.
+// decided, ones: samples of the pass; near: those of the second class.
 template <class Tile>
-DEVICE PackedCounts count_decisions(const Tile &tile, uint32_t decided, uint32_t ones, const NearClasses<uint32_t> &of,
-                                    uint32_t signs, uint32_t wrong) {
-    const auto lower = [&](uint32_t word) { return count_both(tile, word & ~of.near, word & of.near & ~of.nearer); };
-    return {{lower(ones), count_both(tile, ones & of.nearer, wrong)},
-            {lower(decided), count_both(tile, decided & of.nearer, signs)}};
+DEVICE PackedCounts count_decisions(const Tile &tile, uint32_t decided, uint32_t ones, uint32_t near) {
+    return {count_both(tile, ones & ~near, ones & near), count_both(tile, decided & ~near, decided & near)};
 }
 
 // Of the bits below those of a lane's samples that become significant or are refined, in eighths: how much is alike. A
@@ -386,23 +380,25 @@ DEVICE int32_t gain_of_samples(bool refinement, int ones, int zeros, uint32_t al
     return gain_of_refined(rounding, ones, zeros, eighths - zeros * (8 - (8 >> min_of(plane, kGainPlanes))));
 }
 
-// Samples that are coded next, over the block: members by a zero coding decision, some with a neighbour.
+// Samples that are coded next, over the block: members by a zero coding decision, some with a neighbour; and, if it
+// `refines`, others.
 template <class Tile>
-DEVICE NextSamples<PackedCounts> count_next(const Tile &tile, uint32_t refined, uint32_t members, uint32_t bits,
-                                            uint32_t near) {
-    const auto both = [&](uint32_t word) { return count_both(tile, word & ~near, word & near); };
-    return {tile.sum(static_cast<uint32_t>(popcount(refined))), {{both(members & bits), 0}, {both(members), 0}}};
+DEVICE NextSamples<PackedCounts> count_next(const Tile &tile, bool refines, uint32_t refined, uint32_t members,
+                                            uint32_t bits, uint32_t near) {
+    return {refines ? tile.sum(static_cast<uint32_t>(popcount(refined))) : 0,
+            count_decisions(tile, members, members & bits, near)};
 }
 // What they take off the squared error.
 template <class Tile>
-DEVICE int32_t gain_of_next(const Tile &tile, uint32_t refined, uint32_t members, uint32_t bits, int plane,
-                            bool reversible) {
+DEVICE int32_t gain_of_next(const Tile &tile, bool refines, uint32_t refined, uint32_t members, uint32_t bits,
+                            int plane, bool reversible) {
     const auto gain = [&](bool refinement, uint32_t samples) {
         const int ones = popcount(samples & bits);
         return gain_of_samples(refinement, ones, popcount(samples) - ones, alike_below(tile, plane, samples, bits),
                                plane, reversible);
     };
-    return static_cast<int32_t>(tile.sum(static_cast<uint32_t>(gain(false, members & bits) + gain(true, refined))));
+    const int own = gain(false, members & bits) + (refines ? gain(true, refined) : 0);
+    return static_cast<int32_t>(tile.sum(static_cast<uint32_t>(own)));
 }
 
 // Of a pass, over the block.
@@ -411,12 +407,12 @@ struct PassSums {
     uint32_t alike;
 };
 
-// As EntropyOf, an operand a lane, of decisions in two classes.
+// As EntropyOf, an operand a lane.
 struct WarpEntropyOf {
     DEVICE_MEMBER uint32_t operator()(const PackedCounts &c) const {
         const int lane = lane_id();
         const auto own = [lane](uint32_t word) { return word >> 16 * (lane & 1) & 0xFFFF; };
-        const uint32_t all = own(c.all[0]), ones = own(c.ones[0]),
+        const uint32_t all = own(c.all), ones = own(c.ones),
                        part = x_log2_x(lane < 2   ? all
                                        : lane < 4 ? ones
                                        : lane < 6 ? all - ones
@@ -434,11 +430,24 @@ struct Modelled {
 // What of this lane's column the bit-planes above leave: significant samples, and those refined before.
 struct ContextState {
     uint32_t significant = 0, refined = 0;
-    uint32_t pairs = 0;         // of the block, in its slot
-    StopRule stop{kNeverStop};  // read with Kind::kCuttable
-    LookRule look{};            // with Kind::kLook: where it ends
-    PassSums sums{};            // if passes are measured: of the pass that has this lane's number, from `first` on
+    uint32_t pairs = 0;  // of the block, in its slot
+    StopRule stop{};     // read with Kind::kCuttable
+    int certain = 0;     // passes that are
+    LookRule look{};     // with Kind::kLook: where it ends
+    PassSums sums{};     // if passes are measured: of the pass that has this lane's number, from `first` on
 };
+
+// Fills pairs up to a multiple of kPassAlignment with some that mean nothing, behind segmentation symbols if there are
+// to be. Returns how many there are then.
+template <class Tile>
+DEVICE uint32_t fill_up(const Tile &tile, uint8_t *pairs, uint32_t count, bool symbols) {
+    const uint32_t begin = count + (symbols ? 4 : 0);
+    const uint32_t end = (begin + kPassAlignment - 1) / kPassAlignment * kPassAlignment,
+                   at = count + static_cast<uint32_t>(lane_id());
+    if (tile.is_first_warp() && at < end)
+        pairs[at] = static_cast<uint8_t>(at < begin ? kUniform << 1 | (((at - count) & 1) ^ 1) : kNoPair);
+    return end;
+}
 
 // A block's passes [first, last), which begin and end with a bit-plane. valid: rows of this lane's column that exist;
 // negative: their signs. segments: what becomes of raw passes. measured: state.sums is asked for; writes_ends: this
@@ -471,30 +480,31 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
         const uint32_t known = significant | fresh;
         const Around<uint32_t> before = significant_around(known);
         bool ends_before = false;  // the block is left, but for the raw segment that the pass would have continued
+        const bool is_certain = kKind == Kind::kCuttable && pass < state.certain;
         const bool is_last = pass == without_last && b.lossy,
-                   asks = kKind == Kind::kCuttable && state.stop.asks(pass, plane);
+                   asks = kKind == Kind::kCuttable && !is_certain && state.stop.asks(pass, plane);
         if (is_last || asks) {
             // What the pass reaches from samples significant before; or all that is left of the plane.
-            const bool reaches = kind == kSignificancePropagation;
-            const uint32_t next = valid & ~known & (reaches ? before.any() : ~visited),
-                           next_refined = reaches ? 0 : significant;
+            const bool reaches = kind == kSignificancePropagation, refines = kind == kMagnitudeRefinement;
+            const uint32_t next = valid & ~known & (reaches ? before.any() : ~visited);
             const uint32_t near =
                 reaches ? before.nearest()
                         : (kStyled ? tile.around(known) : before).any() | reached_in_pass(tile.around(next & bits));
-            const NextSamples<PackedCounts> counts = count_next(tile, next_refined, next, bits, near);
+            const NextSamples<PackedCounts> counts = count_next(tile, refines, significant, next, bits, near);
             if (is_last && !worth_coding(counts, WarpEntropyOf{})) {
                 ends_before = true;
                 if (!(kStyled && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1)))
                     return {base, pass};
             }
-            if (asks && state.stop.stops(plane, gain_of_next(tile, next_refined, next, bits, plane, b.reversible),
-                                         counts, WarpEntropyOf{}))
+            if (asks &&
+                state.stop.stops(plane, gain_of_next(tile, refines, significant, next, bits, plane, b.reversible),
+                                 counts, WarpEntropyOf{}))
                 return {base, pass};
         }
         uint32_t members, becoming = 0;         // coded by a zero coding or refinement decision; a sign follows
         uint32_t run = 0;                       // first rows of stripes in run-length mode
         [[maybe_unused]] uint32_t decided = 0;  // members, runs too
-        [[maybe_unused]] NearClasses<uint32_t> classes{};  // of them, for a look
+        [[maybe_unused]] uint32_t near = 0;     // of the second class, for a look
         uint32_t counts = 0;
         ContextBits<uint32_t> context{};
         SignBits<uint32_t> sign{};
@@ -524,7 +534,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
             }
             const Around<uint32_t> now = when_visited(before, in_pass);
             decided = members;
-            if (kLook) classes = near_classes(now, kind == kCleanUp);
+            if (kLook) near = of_second_class(now, kind == kCleanUp);
             if (kind == kCleanUp) {
                 const RunLength<uint32_t> runs = run_length(members, becoming, before, in_pass, now);
                 members = runs.members;
@@ -540,16 +550,15 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
                 sign = sign_coding_planes(now, negative, signs);
             }
         }
-        if (kKind != Kind::kPlain && measured && !ends_before) {
+        if (kKind != Kind::kPlain && measured && !ends_before && !is_certain) {
             const bool refinement = kind == kMagnitudeRefinement;
-            const uint32_t worked_on = refinement ? members : becoming, signs = becoming & sign.predicted();
+            const uint32_t worked_on = refinement ? members : becoming;
             PassSums sums{{}, tile.sum(alike_below(tile, plane, worked_on, bits))};
             if constexpr (kLook) {
-                sums.decisions =
-                    count_decisions(tile, decided, worked_on & bits, classes, signs, signs & sign.decision);
+                sums.decisions = count_decisions(tile, decided, worked_on & bits, near);
             } else {
                 const uint32_t both = count_both(tile, worked_on & bits, decided);
-                sums.decisions = {{both & 0xFFFF}, {both >> 16}};
+                sums.decisions = {both & 0xFFFF, both >> 16};
             }
             if (lane_id() == pass - first) state.sums = sums;
             if constexpr (kLook) {
@@ -632,67 +641,55 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
                 if (i < kStripes - 2) to.before[i] = to.before[i + 2];
             }
         }
-        if (kAligned) {
-            const bool symbols = kStyled && kind == kCleanUp && (style & kSegmentationSymbols);
-            const uint32_t begin = base + (symbols ? 4 : 0);
-            const uint32_t end = (begin + kPassAlignment - 1) / kPassAlignment * kPassAlignment,
-                           at = base + static_cast<uint32_t>(lane_id());
-            if (tile.is_first_warp() && at < end)
-                pairs[at] = static_cast<uint8_t>(at < begin ? kUniform << 1 | (((at - base) & 1) ^ 1) : kNoPair);
-            base = end;
-        }
-        if (writes_ends) pass_ends[pass] = base;
+        const bool ends =
+            kStyled && style == kBypass ? ends_segment(style, pass) : !is_certain || pass == state.certain - 1;
+        if (kAligned && ends)
+            base = fill_up(tile, pairs, base, kStyled && kind == kCleanUp && (style & kSegmentationSymbols));
+        if (writes_ends && (kStyled || ends)) pass_ends[pass] = base;
     }
     return {base, last};
 }
 
-// What a lane's pass takes off the error, and the bytes up to its end.
-struct PassWorth {
-    int32_t gain;
-    uint32_t bytes;
-};
-// Of passes [first, last), a lane each, by a warp. estimated: bits of those before, in 1/256, then with these.
-template <Kind kKind>
-DEVICE PassWorth worth_of_passes(const PassSums &sums, int planes, bool reversible, int first, int last,
-                                 uint32_t &estimated) {
+// What a lane's pass takes off the squared error, of passes from `first` on.
+DEVICE int32_t gain_of_pass(const PassSums &sums, int planes, bool reversible, int first) {
     const int pass = first + lane_id(), plane = max_of(planes - 1 - (pass + 2) / 3, 0);
-    const bool refinement = pass_kind(pass) == kMagnitudeRefinement;
     const DecisionCounts c = sums.decisions.unpacked();
-    const uint32_t bits = pass < last ? estimated_bits(c, refinement, kKind == Kind::kLook) : 0,
-                   up_to = estimated + warp_inclusive_add(bits);
-    estimated = warp_shuffle(up_to, 31);
     const int ones = static_cast<int>(c.found()), zeros = static_cast<int>(c.all[0]) - ones;
-    return {gain_of_samples(refinement, ones, zeros, sums.alike, plane, reversible), estimated_bytes(up_to)};
+    return gain_of_samples(pass_kind(pass) == kMagnitudeRefinement, ones, zeros, sums.alike, plane, reversible);
 }
 
-// As model_passes(), and measures the passes if `gains` are asked for, and `estimates`, of which others are nullptr: as
-// Tier1Buffers has them, for all passes.
+// As model_passes(), and measures the passes if `gains` are asked for, as Tier1Buffers has them, for all passes.
 template <Kind kKind, class Tile, class Segments>
 DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
                                uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends, int32_t *gains,
-                               uint32_t *estimates, bool writes_ends, int first, int last, ContextState &state) {
-    uint32_t estimated = 0;
+                               bool writes_ends, int first, int last, ContextState &state) {
     for (int from = first;;) {
         // No more passes than lanes, to the end of a plane.
         const int to = gains ? min_of(last, from + (from ? 30 : 31)) : last;
-        const Modelled modelled = model_passes<kKind>(tile, valid, negative, planes, b, style, slot, segments,
-                                                      pass_ends, gains, writes_ends, from, to, state);
-        if (kKind != Kind::kPlain && gains && modelled.passes > from && tile.is_first_warp()) {
-            const PassWorth worth =
-                worth_of_passes<kKind>(state.sums, planes, b.reversible, from, modelled.passes, estimated);
+        Modelled modelled = model_passes<kKind>(tile, valid, negative, planes, b, style, slot, segments, pass_ends,
+                                                gains, writes_ends, from, to, state);
+        if (kKind == Kind::kStyled && style == kBypass)  // else they are
+            modelled.pairs =
+                fill_up(tile, slot + slot_layout(b.width, b.height, b.planes, style).pairs, modelled.pairs, false);
+        if (kKind != Kind::kPlain && gains && tile.is_first_warp()) {
             const int pass = from + lane_id();
-            if (pass < modelled.passes) gains[pass] = worth.gain;
-            if (pass < modelled.passes && estimates) estimates[pass] = worth.bytes;
+            const int32_t gain = gain_of_pass(state.sums, planes, b.reversible, from);
+            if (pass >= state.certain && pass < modelled.passes) gains[pass] = gain;
         }
         if (modelled.passes < to || to == last) return modelled;
         from = to;
     }
 }
 
-DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled &modelled, int planes) {
+DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled &modelled, int planes,
+                         const ContextState &state) {
     t1.pairs[block] = modelled.pairs;
     t1.planes[block] = static_cast<uint8_t>(modelled.passes ? planes : 0);
     t1.passes[block] = static_cast<uint8_t>(modelled.passes);
+    if (t1.certain) {
+        t1.certain[block] = static_cast<uint8_t>(state.certain);
+        t1.guesses[block] = guessed_bytes(modelled.pairs);
+    }
     atomic_add(&t1.work_counts[work_class(modelled.pairs)], 1u);
 }
 
@@ -738,13 +735,10 @@ DEVICE void slice_column(const uint32_t (&column)[32], int count, const Store &s
 
 template <class P>
 DEVICE StopRule stop_of(const P &p, const CodeBlock &b) {
-    return p.search ? stop_rule(p.search->stop.slope, p.bands[b.cell].weight) : StopRule{kNeverStop};
+    return p.search ? stop_rule(p.search->stop, p.bands[b.cell].weight) : StopRule();
 }
 
 DEVICE int32_t *gains_from(const Tier1Buffers &t1, uint64_t pass) { return t1.gains ? t1.gains + pass : nullptr; }
-DEVICE uint32_t *estimates_from(const Tier1Buffers &t1, uint64_t pass) {
-    return t1.estimates ? t1.estimates + pass : nullptr;
-}
 
 // A look at a block, with `planes`, by slope; for so many blocks of `count`. All but its first warp do nothing in the
 // end.
@@ -752,22 +746,25 @@ template <class Tile>
 DEVICE void look_at_block(const LookBuffers &p, const Tile &tile, uint32_t valid, uint32_t negative, int planes,
                           const CodeBlock &b, uint32_t blocks, uint32_t count) {
     ContextState state;
-    state.look = look_rule(p.search->budget[p.layers - 1], count);
+    state.look = look_rule(p.search->budget[p.layers - 1], count, b.width * b.height);
     NoSegments segments;
     const int passes = model_passes<Kind::kLook>(tile, valid, negative, planes, b, kCuttable, nullptr, segments,
                                                  nullptr, true, false, 0, coding_passes(planes), state)
                            .passes;
     if (!tile.is_first_warp()) return;
-    uint32_t estimated = 0;
-    const PassWorth worth = worth_of_passes<Kind::kLook>(state.sums, planes, b.reversible, 0, passes, estimated);
+    // A lane a pass.
     const int pass = lane_id();
+    const int32_t gain = gain_of_pass(state.sums, planes, b.reversible, 0);
+    const uint32_t bits =
+        pass < passes ? estimated_bits(state.sums.decisions.unpacked(), pass_kind(pass) == kMagnitudeRefinement) : 0;
+    const uint32_t bytes = estimated_bytes(warp_inclusive_add(bits));
     const bool two = pass_kind(pass) == kCleanUp && pass;
-    const int32_t gain_before = warp_shuffle_up(worth.gain, 1);
-    const uint32_t one_before = warp_shuffle_up(worth.bytes, 1), two_before = warp_shuffle_up(worth.bytes, 2);
+    const int32_t gain_before = warp_shuffle_up(gain, 1);
+    const uint32_t one_before = warp_shuffle_up(bytes, 1), two_before = warp_shuffle_up(bytes, 2);
     if (pass >= passes || !ends_look_step(pass, passes)) return;
-    const uint32_t more = worth.bytes - (two ? two_before : pass ? one_before : 0);
-    const int64_t gain = int64_t{worth.gain} + (two ? gain_before : 0);
-    atomic_add(&p.table[stop_bin(gain, more, planes - 1 - (pass + 2) / 3, p.bands[b.cell].weight)],
+    const uint32_t more = bytes - (two ? two_before : pass ? one_before : 0);
+    atomic_add(&p.table[stop_bin(int64_t{gain} + (two ? gain_before : 0), more, planes - 1 - (pass + 2) / 3,
+                                 p.bands[b.cell].weight)],
                uint64_t{more} * blocks);
 }
 
@@ -807,7 +804,7 @@ DEVICE const CodeBlock &block_of(const P &p, uint32_t index) {
 }
 
 // A warp owns a block, a lane a column of it. block: with Kind::kLook a look; planes: shared, [warp][plane][lane];
-// make_segments(tile, block): see model_contexts().
+// make_segments(tile, block, planes): see model_contexts().
 template <Kind kKind, class P, class MakeSegments>
 DEVICE void model_small_block(const P &p, uint32_t block, uint32_t style, uint32_t *planes,
                               const MakeSegments &make_segments) {
@@ -829,27 +826,29 @@ DEVICE void model_small_block(const P &p, uint32_t block, uint32_t style, uint32
         look_at_block(p.look, tile, valid, negative, count, b, p.look.looks[block].blocks, p.t1.count);
         return;
     }
-    auto segments = make_segments(tile, b);
+    auto segments = make_segments(tile, b, count);
     ContextState state;
-    if constexpr (kKind == Kind::kCuttable) state.stop = stop_of(p, b);
+    if constexpr (kKind == Kind::kCuttable) {
+        state.stop = stop_of(p, b);
+        state.certain = state.stop.certain_passes(count);
+    }
     const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
-    const Modelled modelled =
-        model_contexts<kKind>(tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments,
-                              p.t1.pass_ends + first, style & kCuttable ? gains_from(p.t1, first) : nullptr,
-                              estimates_from(p.t1, first), lane == 0, 0, coding_passes(count), state);
-    if (lane == 0) finish_block(p.t1, block, modelled, count);
+    const Modelled modelled = model_contexts<kKind>(
+        tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments, p.t1.pass_ends + first,
+        style & kCuttable ? gains_from(p.t1, first) : nullptr, lane == 0, 0, coding_passes(count), state);
+    if (lane == 0) finish_block(p.t1, block, modelled, count, state);
 }
 
 KERNEL_BLOCKS(kContextWarps * 32, 9, j2k_t1_context, ContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     model_small_block<Kind::kPlain>(p, block_of_warp(), 0, planes,
-                                    [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
+                                    [](const OneTile &, const CodeBlock &, int) { return NoSegments{}; });
 }
 
 KERNEL_BLOCKS(kContextWarps * 32, 7, j2k_t1_context_cuttable, CuttableContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     model_small_block<Kind::kCuttable>(p, block_of_warp(), kCuttable, planes,
-                                       [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
+                                       [](const OneTile &, const CodeBlock &, int) { return NoSegments{}; });
 }
 
 KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_look, LookParams) {
@@ -857,17 +856,21 @@ KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_look, LookParams) {
     SHARED(uint64_t, sums, 32);
     SHARED(uint32_t, is_last, 1);
     model_small_block<Kind::kLook>(p, block_of_warp(), kCuttable, planes,
-                                   [](const OneTile &, const CodeBlock &) { return NoSegments{}; });
+                                   [](const OneTile &, const CodeBlock &, int) { return NoSegments{}; });
     finish_look(p.look, p.t1.count, sums, is_last);
 }
 
 // words: of raw segments, shared, kTileRawWords a warp.
 DEVICE void model_styled_block(const ContextParams &p, uint32_t style, uint32_t *planes, uint32_t *raw) {
     uint32_t *words = &raw[warp_id() * kTileRawWords];
-    for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
-    model_small_block<Kind::kStyled>(p, block_of_warp(), style, planes, [&](const OneTile &tile, const CodeBlock &b) {
+    const auto make_segments = [&](const OneTile &tile, const CodeBlock &b, int count) {
+        if (coding_passes(count) <= kFirstRawPass)
+            return RawSegments<OneTile>{tile, words, nullptr};  // of which none are
+        for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
+        warp_sync();
         return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, style)};
-    });
+    };
+    model_small_block<Kind::kStyled>(p, block_of_warp(), style, planes, make_segments);
 }
 
 KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_styled, StyledContextParams) {
@@ -912,19 +915,22 @@ DEVICE void model_large_block(const P &p, uint32_t block, uint32_t style, uint32
         return;
     }
     ContextState state;
-    if constexpr (kKind == Kind::kCuttable) state.stop = stop_of(p, b);
+    if constexpr (kKind == Kind::kCuttable) {
+        state.stop = stop_of(p, b);
+        state.certain = state.stop.certain_passes(count);
+    }
     const auto model = [&](auto segments) {
         const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
         return model_contexts<kKind>(tile, first_rows(rows), negative, count, b, style, p.t1.slots + b.slot, segments,
-                                     p.t1.pass_ends + first, gains_from(p.t1, first), estimates_from(p.t1, first),
-                                     thread_x() == 0, 0, coding_passes(count), state);
+                                     p.t1.pass_ends + first, gains_from(p.t1, first), thread_x() == 0, 0,
+                                     coding_passes(count), state);
     };
     Modelled modelled;
     if constexpr (kKind == Kind::kStyled)
         modelled = model(RawSegments<ManyTiles>{tile, raw_memory, raw_place(p.t1, b, style)});
     else
         modelled = model(NoSegments{});
-    if (thread_x() == 0) finish_block(p.t1, block, modelled, count);
+    if (thread_x() == 0) finish_block(p.t1, block, modelled, count, state);
 }
 
 KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
@@ -1020,7 +1026,7 @@ DEVICE void model_plane(const PlaneBuffers &k, int plane, uint32_t index, const 
             if constexpr (kKind == Kind::kStyled) segments.bytes = k.raw_bytes[block];
             const Modelled modelled =
                 model_contexts<kKind>(own, first_rows(rows), k.negative[at], planes, b, k.style, k.t1.slots + b.slot,
-                                      segments, k.t1.pass_ends + first, k.t1.gains + first, nullptr, writes,
+                                      segments, k.t1.pass_ends + first, k.t1.gains + first, writes,
                                       coding_passes(before), coding_passes(before + 1), state);
             if constexpr (kKind == Kind::kStyled)
                 if (writes) k.raw_bytes[block] = segments.bytes;

@@ -10,7 +10,7 @@ namespace cudaenc::j2k {
 constexpr int kMqTableRows = 96;
 constexpr int kMqContexts = 32;  // behind the last pair anything may stand
 // Where all passes end, a lane waits at an end for a turn of which the number is a multiple of it, so that lanes that
-// get to ends of theirs by then see to them at once. With the bypass alone, which has fewer, waiting costs more.
+// get to ends of theirs by then see to them at once. With the bypass, which has fewer, waiting costs more.
 constexpr uint32_t kEndTurns = 4;
 
 // A block with all its passes, or a part of it: passes [first_pass, passes), whose predecessors left `progress`, and
@@ -31,7 +31,8 @@ struct PartOfBlock {
 template <Kind kKind, class Part = WholeBlock>
 DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] uint32_t style, const MqState *rows,
                        MqState *contexts, [[maybe_unused]] const Part &part = {}) {
-    constexpr bool kPart = Part::kPart, kPlain = kKind == Kind::kPlain, kStyled = kKind == Kind::kStyled;
+    constexpr bool kPart = Part::kPart, kPlain = kKind == Kind::kPlain, kStyled = kKind == Kind::kStyled,
+                   kSegments = kKind == Kind::kBypass;
     static_assert(kStyled || !kPart);
     for (int i = 0; i < kMqContexts; i++) contexts[i * kMqThreads] = rows[mq_initial_row(i)];
     if (!kPlain) contexts[(kNoPair >> 1) * kMqThreads] = 0;  // a Qe of 0 and its MPS leave A and C as they are
@@ -44,6 +45,8 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         pass = part.first_pass, passes = part.passes, count = part.pairs, last = part.last;
     else
         passes = t1.passes[block], count = t1.pairs[block];
+    if constexpr (kKind == Kind::kCuttable) pass = max_of(int{t1.certain[block]} - 1, 0);
+    [[maybe_unused]] const int first_cut = pass;
     if (!count) {
         t1.bytes[block] = 0;
         return;
@@ -142,6 +145,17 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
         pending = steps;
         i += 4;
     };
+    // A coder as it was, to end the codeword: C below a 1, A | the pending byte << 16.
+    [[maybe_unused]] const auto kept_coder = [slot](int at, uint32_t c, uint32_t rest) {
+        MqEncoder coder(slot);
+        const int top = floor_log2(c);
+        coder.at = at;
+        coder.c = c - (1u << top);
+        coder.ct = 28 - top;
+        coder.a = rest & 0xFFFF;
+        coder.byte = rest >> 16;
+        return coder;
+    };
     // Of passes that end at `at`, up to which all pairs are appended: the coder as it was there, `a` its A register.
     // What ends the codeword there is worked out behind the last pair, by all lanes at once.
     [[maybe_unused]] const auto keep_ends = [&](uint32_t at, uint32_t a) {
@@ -158,22 +172,66 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
             uint32_t at, c, rest;
         };
         const auto kept = [&](int i) { return Kept{ends[i], t1.tails[first_end + i], t1.registers[first_end + i]}; };
-        Kept following = kept(0);
-        for (int i = 0; i < passes; i++) {
+        Kept following = kept(first_cut);
+        for (int i = first_cut; i < passes; i++) {
             const auto [at, c, rest] = following;
             following = kept(min_of(i + 1, passes - 1));  // on its way meanwhile
-            MqEncoder there(slot);
-            const int top = floor_log2(c);
-            there.at = static_cast<int>(at);
-            there.c = c - (1u << top);
-            there.ct = 28 - top;
-            there.a = rest & 0xFFFF;
-            there.byte = rest >> 16;
-            const CodewordEnd cut = there.end(false);
+            const CodewordEnd cut = kept_coder(static_cast<int>(at), c, rest).end(false);
             ends[i] = cut.bytes;
             t1.tails[first_end + i] = cut.tail;
         }
     };
+    // With the bypass alone: of an MQ segment whose last pass ends here, up to which all pairs are appended, the coder
+    // as it is, behind the segment's bytes, so that all lanes end segments at once, behind the last pair. The next one
+    // begins behind that. What it puts into its first word, which is whole, are no bytes of its own.
+    struct KeptSegment {
+        uint32_t c, rest;  // see kept_coder(); c is 0 where nothing was coded
+    };
+    [[maybe_unused]] const auto kept_segment = [&](int at) {
+        return reinterpret_cast<KeptSegment *>(slot + ((at + 4) & ~3));
+    };
+    [[maybe_unused]] const auto begin_behind_kept = [](int at) { return ((at + 4) & ~3) + 12; };
+    [[maybe_unused]] const auto last_pass_of_segment = [&](int segment) {
+        return min_of(kFirstRawPass - 1 + 3 * segment, passes - 1);
+    };
+    [[maybe_unused]] const auto keep_segments = [&](uint32_t up_to, int segments) {
+        for (; segment_pass < segments && end <= up_to; segment_pass++) {
+            *kept_segment(mq.at) = {up_to > segment_pair ? mq.c | 1u << (28 - mq.ct) : 0, mq.a | mq.byte << 16};
+            mq.store_rest();
+            ends[last_pass_of_segment(segment_pass)] = static_cast<uint32_t>(mq.at);
+            segment_pair = up_to;
+            mq.begin_at(begin_behind_kept(mq.at));
+            end = segment_pass + 1 < segments ? ends[last_pass_of_segment(segment_pass + 1)] : 0xFFFFFFFFu;
+        }
+    };
+    [[maybe_unused]] const auto end_segments = [&](int segments) {
+        uint32_t *begins = t1.segment_begins + first_end;
+        for (int k = 0, begin = 0; k < segments; k++) {
+            const int of = last_pass_of_segment(k), at = static_cast<int>(ends[of]);
+            const KeptSegment kept = *kept_segment(at);
+            if (k) {  // raw passes come before it
+                raw = ends[of - 1];
+                ends[of - 1] = raw + coded;
+            }
+            begins[of] = static_cast<uint32_t>(begin);
+            if (kept.c) {
+                const CodewordEnd cut = kept_coder(at, kept.c, kept.rest).end(false);
+                for (uint32_t i = cut.tail & 0xFF, rest = cut.tail >> 8; i; i--, rest >>= 8)
+                    slot[cut.bytes - i] = static_cast<uint8_t>(rest);
+                coded += cut.bytes - static_cast<uint32_t>(begin);
+            }
+            ends[of] = raw + coded;
+            begin = begin_behind_kept(at);
+        }
+        // Raw passes behind the last one.
+        if (last_pass_of_segment(segments - 1) < passes - 1) {
+            raw = ends[passes - 1];
+            ends[passes - 1] = raw + coded;
+        }
+        t1.bytes[block] = raw + coded;
+    };
+    [[maybe_unused]] const int segments = 1 + max_of(passes - kFirstRawPass, 0) / 3;
+    if constexpr (kSegments) end = ends[last_pass_of_segment(0)];
     static_assert(kPassAlignment == 16);
     [[maybe_unused]] const uint32_t wait = !kPart && (style & (kTermAll | kCuttable)) ? kEndTurns : 1;
     for (uint32_t whole = (count - i) / 16, turn = 0; whole; turn++) {
@@ -182,6 +240,11 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
             append_pending();
             pending = {};
             end_passes();
+        }
+        if (kSegments && end <= i) {
+            append_pending();
+            pending = {};
+            keep_segments(i, segments);
         }
         whole--;
         next = pairs[i / 16 + 1];
@@ -215,6 +278,9 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
             p.segment_pair = segment_pair, p.segment_pass = segment_pass;
             for (int k = 0; k < kContexts; k++) p.contexts[k] = contexts[k * kMqThreads];
         }
+    } else if constexpr (kSegments) {
+        keep_segments(i, segments);
+        end_segments(segments);
     } else if constexpr (!kPlain) {
         keep_ends(i, mq.a);
         work_out_ends();
@@ -292,7 +358,7 @@ KERNEL(kMqThreads, j2k_t1_mq_plane, MqPlaneParams)
 KERNEL(kMqThreads, j2k_t1_mq_bypass, BypassMqParams)
 {
     SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
-    code_blocks<Kind::kStyled>(p, kBypass, memory);
+    code_blocks<Kind::kBypass>(p, kBypass, memory);
 }
 
 }  // namespace cudaenc::j2k

@@ -12,11 +12,13 @@ namespace cudaenc::j2k {
 // their place. Styled kernels take any code-block style; those without do nothing for one.
 struct Tier1Buffers {
     const CodeBlock *blocks;
-    uint8_t *slots;         // CodeBlock::slot
-    uint32_t *pairs;        // [block]: how many
-    uint8_t *planes;        // [block]: magnitude bit-planes from the first that is coded; 0: nothing is
-    uint8_t *passes;        // [block]: that are coded
-    uint32_t *pass_ends;    // [block * max_passes + pass]: pairs up to the end of a pass, then the bytes it needs
+    uint8_t *slots;   // CodeBlock::slot
+    uint32_t *pairs;  // [block]: how many
+    uint8_t *planes;  // [block]: magnitude bit-planes from the first that is coded; 0: nothing is
+    uint8_t *passes;  // [block]: that are coded
+    // [block * max_passes + pass]: pairs up to the end of a pass, then the bytes it needs, with the bypass alone only
+    // where segments end.
+    uint32_t *pass_ends;
     uint32_t *bytes;        // [block]: of the codeword, all segments
     uint32_t *work_counts;  // [kWorkClasses]: blocks of a class of work; zero before context modelling
     uint32_t count;         // of blocks
@@ -24,13 +26,17 @@ struct Tier1Buffers {
     // With kCuttable, [block * max_passes + pass]; pass_ends are then the codeword's bytes if it is cut behind a pass.
     uint32_t *tails;      // what ends it there: CodewordEnd
     int32_t *gains;       // what the pass takes off the squared error: see rate.h
-    uint32_t *estimates;  // with kCuttable alone: of the bytes up to the end of the pass
     uint32_t *registers;  // with kCuttable alone: scratch of MQ coding
+    // With kCuttable alone, [block].
+    uint8_t *certain;   // passes that are: see StopRule. Of these, pass_ends are of the last only, gains of none
+    uint32_t *guesses;  // guessed_bytes()
+    // With the bypass alone, [block * max_passes + pass], of an MQ segment's last pass: where it begins in the slot.
+    uint32_t *segment_begins;
 };
 
-// What a kernel is made for: blocks without a style, those that are to be cut and have no other, any style; or to look
-// at blocks, of which it makes no pairs.
-enum class Kind { kPlain, kCuttable, kStyled, kLook };
+// What a kernel is made for: blocks without a style, those that are to be cut and have no other, the bypass alone (MQ
+// coding), any style; or to look at blocks, of which it makes no pairs.
+enum class Kind { kPlain, kCuttable, kBypass, kStyled, kLook };
 
 // Blocks are coded in the order of their pairs, most first, by classes of kWorkPairs.
 constexpr int kWorkClasses = 1024, kWorkPairs = 32;

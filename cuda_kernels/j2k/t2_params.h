@@ -19,12 +19,13 @@ struct Tier2Buffers {
     const PrecinctBand *bands;
     const Packet *packets;
     const TilePart *tile_parts;
-    const uint32_t *contributions;  // [contribution]: its packet
-    const uint8_t *slots;           // codewords: see slot_layout()
-    const uint8_t *planes;          // [block]: as Tier1Buffers has them
-    const uint8_t *layer_passes;    // [layer * blocks + block]: see BlockLayers; with one layer Tier1Buffers::passes
-    const uint32_t *layer_bytes;    // [layer * blocks + block]; with one layer Tier1Buffers::bytes
-    const uint32_t *pass_bytes;     // [block * max_passes + pass]; read where there is a style
+    const uint32_t *contributions;   // [contribution]: its packet
+    const uint8_t *slots;            // codewords: see slot_layout()
+    const uint8_t *planes;           // [block]: as Tier1Buffers has them
+    const uint8_t *layer_passes;     // [layer * blocks + block]: see BlockLayers; with one layer Tier1Buffers::passes
+    const uint32_t *layer_bytes;     // [layer * blocks + block]; with one layer Tier1Buffers::bytes
+    const uint32_t *pass_bytes;      // [block * max_passes + pass]; read where there is a style
+    const uint32_t *segment_begins;  // see Tier1Buffers; nullptr: MQ segments lie one behind the other
     TagNode *nodes;
     LayerSet *layer_sets;                // [precinct's sub-band]
     uint32_t *header_bits;               // [contribution]: in its packet's header

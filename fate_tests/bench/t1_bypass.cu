@@ -15,9 +15,10 @@ KERNEL(kContextWarps * 32, bench_t1_one_kernel, OneKernelParams)
     uint32_t *words = &raw[warp_id() * kTileRawWords];
     for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
     block_sync();
-    model_small_block<Kind::kStyled>(p, block_of_warp(), p.style, planes, [&](const OneTile &tile, const CodeBlock &b) {
-        return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, p.style)};
-    });
+    model_small_block<Kind::kStyled>(p, block_of_warp(), p.style, planes,
+                                     [&](const OneTile &tile, const CodeBlock &b, int) {
+                                         return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, p.style)};
+                                     });
     warp_sync();
     const uint32_t block = block_of_warp();
     if (lane_id() || block >= p.t1.count) return;
@@ -57,9 +58,9 @@ struct RawBits {
 KERNEL(kContextWarps * 32, bench_t1_context, BitsContextParams)
 {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
-    model_small_block<Kind::kStyled>(p, block_of_warp(), p.style, planes, [&](const OneTile &tile, const CodeBlock &b) {
-        return RawBits{tile, p.bits + b.slot};
-    });
+    model_small_block<Kind::kStyled>(
+        p, block_of_warp(), p.style, planes,
+        [&](const OneTile &tile, const CodeBlock &b, int) { return RawBits{tile, p.bits + b.slot}; });
 }
 
 KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)

@@ -108,6 +108,7 @@ class Blocks {
           order_(device_, count_),
           work_(device_, 2 * kWorkClasses),
           flags_(device_, size_t{count_} * flags_stride()),
+          segment_begins_(device_, product_.pass_bytes.count()),
           stream_(device_->create_stream()) {
         for (auto &event : events_) event = device_->create_event(true);
         std::vector<CodeBlock> blocks;
@@ -252,7 +253,7 @@ class Blocks {
     uint64_t bytes() { return sum(product_.bytes); }
     uint64_t plain_bytes() { return sum(baseline_.bytes); }
 
-    // Blocks of the first frame whose passes end elsewhere than the CPU device has them.
+    // Blocks of the first frame whose segments end elsewhere than the CPU device has them.
     size_t compare_with_cpu(const std::vector<uint32_t> &coefficients) {
         const size_t count = g_.blocks.size(), most = static_cast<size_t>(g_.max_passes);
         std::vector<uint32_t> pass_bytes(count * most), offsets(count);
@@ -262,8 +263,14 @@ class Blocks {
                     coded.data());
         const auto here = download(product_.pass_bytes, 0, count * most);
         size_t different = 0;
-        for (size_t i = 0; i < count; i++)
-            different += std::memcmp(&here[i * most], &pass_bytes[i * most], sizeof(uint32_t) * coded[i].passes) != 0;
+        for (size_t i = 0; i < count; i++) {
+            bool same = true;
+            for (int pass = 0; pass < coded[i].passes; pass++)
+                if (pass == coded[i].passes - 1 || ends_segment(p_.style, pass))
+                    same &=
+                        here[i * most + static_cast<size_t>(pass)] == pass_bytes[i * most + static_cast<size_t>(pass)];
+            different += !same;
+        }
         return different;
     }
 
@@ -282,14 +289,15 @@ class Blocks {
                 nullptr,
                 nullptr,
                 nullptr,
-                nullptr};
+                nullptr,
+                nullptr,
+                segment_begins_.data()};
     }
     Tier1Buffers plane_buffers() const {
         Tier1Buffers t1 = buffers(*plane_coded_);
         t1.blocks = plane_blocks_.data();
         t1.tails = tails_.data();
         t1.gains = gains_.data();
-        t1.estimates = estimates_.data();
         t1.registers = registers_.data();
         return t1;
     }
@@ -308,7 +316,6 @@ class Blocks {
         plane_coded_ = std::make_unique<Coded>(device_, g_, static_cast<int>(frames), slots / frames);
         tails_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
         gains_ = DeviceArray<int32_t>(device_, plane_coded_->pass_bytes.count());
-        estimates_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
         registers_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
         budget_ = DeviceArray<uint64_t>(device_, 1);
         bands_ = upload_table(device_, stream_, g_.precinct_bands);
@@ -419,7 +426,7 @@ class Blocks {
     DeviceArray<uint64_t> budget_;
     DeviceArray<uint32_t> tails_;
     DeviceArray<int32_t> gains_;
-    DeviceArray<uint32_t> estimates_, registers_;
+    DeviceArray<uint32_t> registers_, segment_begins_;
     std::unique_ptr<Coded> plane_coded_;
     std::unique_ptr<PlanesTier1> planes_;
     std::unique_ptr<Stream> other_stream_;

@@ -3,10 +3,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "../../common/j2k/dwt_cpu.h"
+#include "../../common/j2k/early_stop_cpu.h"
 #include "../../common/j2k/geometry.h"
 #include "../../common/j2k/header_bytes.h"
 #include "../../common/j2k/headers.h"
@@ -74,6 +77,38 @@ struct Case {
           params(make_params(format, options)),
           geometry(make_geometry(params)) {}
 };
+
+// ---- looks ----
+
+START_TEST(looks_stand_for_all_blocks) {
+    Random random(3);
+    for (int repeat = 0; repeat < 200; repeat++) {
+        Case k(random, repeat % 4 ? 200 : 1500);
+        std::map<std::pair<int, int>, uint64_t> blocks, stands_for, most;  // of a component's sub-band
+        const auto band_of = [&](uint32_t block) {
+            const PrecinctBand &cell = k.geometry.precinct_bands[k.geometry.blocks[block].cell];
+            return std::pair<int, int>{cell.component, cell.band};
+        };
+        for (uint32_t b = 0; b < k.geometry.blocks.size(); b++) blocks[band_of(b)]++;
+        std::set<uint32_t> seen;
+        for (const Look &look : choose_looks(k.params, k.geometry)) {
+            EXPECT(look.block < k.geometry.blocks.size() && look.blocks && seen.insert(look.block).second,
+                   "%s: a look at block %u for %u", k.text.c_str(), look.block, look.blocks);
+            stands_for[band_of(look.block)] += look.blocks;
+            most[band_of(look.block)] = look.blocks;
+        }
+        for (const auto &[band, count] : blocks)
+            if (stands_for.count(band))
+                EXPECT(stands_for[band] < count + most[band] && stands_for[band] + most[band] > count,
+                       "%s: sub-band %d of component %d: looks for %llu of %llu blocks", k.text.c_str(), band.second,
+                       band.first, static_cast<unsigned long long>(stands_for[band]),
+                       static_cast<unsigned long long>(count));
+        const size_t all = k.geometry.blocks.size();
+        EXPECT(10 * seen.size() >= 9 * std::min<size_t>(all, 400) && seen.size() < 2500 + all / 16,
+               "%s: %zu looks at %zu blocks", k.text.c_str(), seen.size(), all);
+    }
+}
+END_TEST
 
 // ---- load and wavelet transform ----
 
@@ -851,6 +886,7 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("j2k_kernels");
     TCase *host = add_case(suite, "host");
     tcase_add_test(host, component_transforms_are_the_standards);
+    tcase_add_test(host, looks_stand_for_all_blocks);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, load_alone_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, load_and_dwt_on_the_device, 0, devices);

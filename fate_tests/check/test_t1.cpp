@@ -218,8 +218,11 @@ struct PairSink {
         if (!device) pairs.push_back(static_cast<uint8_t>(bit));
     }
     void end_pass() {
-        while (device && pairs.size() % kPassAlignment) pairs.push_back(kNoPair);
+        if (style != kBypass || ends_segment(style, static_cast<int>(ends.size()))) fill_up();
         ends.push_back(static_cast<uint32_t>(pairs.size()));
+    }
+    void fill_up() {
+        while (device && pairs.size() % kPassAlignment) pairs.push_back(kNoPair);
     }
 };
 
@@ -227,11 +230,10 @@ struct PairSink {
 struct Parts {
     std::vector<uint8_t> mq, raw;
 };
-
-struct NoSink {
-    void put(int, uint32_t) {}
-    void put_raw(uint32_t) {}
-    void end_pass() {}
+// An MQ segment's last pass and bytes.
+struct Segment {
+    size_t last_pass;
+    std::vector<uint8_t> bytes;
 };
 
 struct Coded {
@@ -240,11 +242,12 @@ struct Coded {
     std::vector<uint8_t> pairs, bytes;
     std::vector<uint32_t> pass_ends, pass_bytes, tails;
     std::vector<int32_t> gains;
-    std::vector<uint32_t> estimates, look_estimates;
+    std::vector<uint32_t> look_estimates;
     // What the kernels make, where there is a style.
     std::vector<uint8_t> device_pairs;
     std::vector<uint32_t> device_ends;
     Parts parts;
+    std::vector<Segment> mq_segments;
 };
 Coded code(const Block &b, uint32_t style = 0, bool lossy = false, bool reversible = false) {
     Coded coded{};
@@ -261,15 +264,10 @@ Coded code(const Block &b, uint32_t style = 0, bool lossy = false, bool reversib
     };
     const CodedBlock made = run(pairs);
     coded.gains.assign(gains, gains + made.passes);
-    coded.estimates.assign(estimates, estimates + made.passes);
-    NoSink none;
-    BlockCoder look(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation, style,
-                    flags.data(), none);
-    look.measure(gains, estimates, reversible, true);
-    look.code(lossy);
     coded.look_estimates.assign(estimates, estimates + std::min<int>(made.passes, kLookPasses));
     coded.planes = made.planes;
     EXPECT(run(device_pairs).planes == coded.planes, "planes");
+    device_pairs.fill_up();
     coded.pairs = pairs.pairs;
     coded.pass_ends = pairs.ends;
     coded.device_pairs = device_pairs.pairs;
@@ -293,23 +291,25 @@ Coded code(const Block &b, uint32_t style = 0, bool lossy = false, bool reversib
     uint32_t mq_bytes = 0, mq_pairs = 0;
     auto byte = coded.bytes.begin();
     if (passes)
-        for_each_segment(style, 0, passes, 0, static_cast<uint32_t>(coded.bytes.size()), coded.pass_bytes.data(),
-                         [&](int first, int count, uint32_t bytes) {
-                             segments++;
-                             const bool raw = is_raw(style, first);
-                             auto &part = raw ? coded.parts.raw : coded.parts.mq;
-                             part.insert(part.end(), byte, byte + bytes);
-                             byte += bytes;
-                             EXPECT(!bytes || byte[-1] != 0xFF, "a segment ends with 0xFF");
-                             const size_t last = static_cast<size_t>(first + count) - 1;
-                             for (size_t i = static_cast<size_t>(first); raw && i <= last; i++)
-                                 coded.device_ends[i] = coded.pass_bytes[i] - mq_bytes;
-                             if (raw) return;
-                             mq_bytes += bytes;
-                             mq_pairs = coded.device_ends[last];
-                             EXPECT(mq_bytes <= mq_pairs + slot.pairs + (style ? 0 : 5), "%u bytes for %u pairs",
-                                    mq_bytes, mq_pairs);
-                         });
+        for_each_segment(
+            style, 0, passes, 0, static_cast<uint32_t>(coded.bytes.size()), coded.pass_bytes.data(),
+            [&](int first, int count, uint32_t bytes) {
+                segments++;
+                const bool raw = is_raw(style, first);
+                auto &part = raw ? coded.parts.raw : coded.parts.mq;
+                part.insert(part.end(), byte, byte + bytes);
+                if (!raw) coded.mq_segments.push_back({static_cast<size_t>(first + count) - 1, {byte, byte + bytes}});
+                byte += bytes;
+                EXPECT(!bytes || byte[-1] != 0xFF, "a segment ends with 0xFF");
+                const size_t last = static_cast<size_t>(first + count) - 1;
+                for (size_t i = static_cast<size_t>(first); raw && i <= last; i++)
+                    coded.device_ends[i] = coded.pass_bytes[i] - mq_bytes;
+                if (raw) return;
+                mq_bytes += bytes;
+                mq_pairs = coded.device_ends[last];
+                EXPECT(mq_bytes <= mq_pairs + slot.pairs + (style ? 0 : 5), "%u bytes for %u pairs", mq_bytes,
+                       mq_pairs);
+            });
     EXPECT(byte == coded.bytes.end() && segments <= std::max(most_segments(style, passes), 1), "%d segments", segments);
     EXPECT(slot.raw + coded.parts.raw.size() <= slot.bytes, "%zu raw bytes", coded.parts.raw.size());
     for (size_t i = 0; i + 1 < coded.bytes.size(); i++)
@@ -749,6 +749,50 @@ START_TEST(last_passes_are_judged_by_their_slope) {
 }
 END_TEST
 
+START_TEST(cuts_begin_behind_certain_passes) {
+    Random random(11);
+    for (int repeat = 0; repeat < 20000; repeat++) {
+        const int planes = random.between(2, 12),
+                  passes = random.between(coding_passes(planes - 1), coding_passes(planes)),
+                  certain = coding_passes(random.between(0, planes - 1));
+        uint32_t bytes[coding_passes(12)], at = 0;
+        int32_t gains[coding_passes(12)];
+        for (int i = 0; i < passes; i++) {
+            bytes[i] = at += random.one_in(5) ? 0 : random.below(90);
+            gains[i] = random.between(-100, 4000);
+        }
+        constexpr uint16_t kUntouched = 0xBEEF;
+        std::vector<uint16_t> cuts(static_cast<size_t>(passes), kUntouched), expected(cuts);
+        const BlockPasses block{planes, passes, certain, bytes, gains, 0, kCuttable, random.word()};
+        find_cuts(block, {cuts.data(), 1});
+        // As if those passes gained more than all others.
+        for (int i = 0; i < certain; i++) gains[i] = 1 << 30;
+        BlockPasses all = block;
+        all.certain = 0;
+        find_cuts(all, {expected.data(), 1});
+        int first = certain - 1;
+        if (certain)
+            for (int i = certain; i < passes && bytes[i] == bytes[certain - 1]; i++)
+                if (cuts[static_cast<size_t>(i)] == kSlopes - 1) first = i;
+        for (int i = 0; i < passes; i++) {
+            const uint16_t cut = cuts[static_cast<size_t>(i)];
+            const int right = i < certain - 1         ? kUntouched
+                              : i < first             ? 0
+                              : certain && i == first ? kSlopes - 1
+                                                      : expected[static_cast<size_t>(i)];
+            EXPECT(cut == right, "pass %d of %d, %d certain: slope %d, not %d", i, passes, certain, cut, right);
+        }
+        for (int threshold : {1, 2, 9000, kSlopes - 1, kSlopes}) {
+            const int some = passes_above({cuts.data(), 1}, certain, passes, static_cast<uint32_t>(threshold));
+            EXPECT(threshold == 1        ? some == passes
+                   : threshold < kSlopes ? some >= certain
+                                         : some == 0,
+                   "%d of %d passes, %d certain, with threshold %d", some, passes, certain, threshold);
+        }
+    }
+}
+END_TEST
+
 // ---- batches ----
 
 struct Batch {
@@ -789,11 +833,10 @@ struct Batch {
 // A look that only the number of passes ends.
 void check_look(ContextModeller &modeller, const uint32_t *coefficients, const CodeBlock &b, uint8_t *pairs,
                 const Coded &expected) {
-    const LookRule rule{~uint64_t{0}};
     uint32_t ends[kLookPasses], tails[kLookPasses], estimates[kLookPasses];
     int32_t gains[kLookPasses];
-    const CodedBlock made =
-        modeller.model(coefficients, b, kCuttable, pairs, {ends, tails, gains, estimates}, {kNeverStop}, &rule);
+    const LookAt look{{~uint64_t{0}}, estimates};
+    const CodedBlock made = modeller.model(coefficients, b, kCuttable, pairs, {ends, tails, gains}, {}, &look);
     EXPECT(made.passes == expected.look_estimates.size() &&
                std::equal(estimates, estimates + made.passes, expected.look_estimates.begin()) &&
                std::equal(gains, gains + made.passes, expected.gains.begin()),
@@ -803,15 +846,13 @@ void check_look(ContextModeller &modeller, const uint32_t *coefficients, const C
 void check_cpu(const Batch &batch) {
     const size_t count = batch.blocks.size(), passes = static_cast<size_t>(batch.max_passes);
     constexpr uint8_t kUntouched = 0xA5;
-    std::vector<uint32_t> pass_bytes(count * passes, 0xDEADBEEF), tails(pass_bytes), estimates(pass_bytes),
-        offsets(count);
+    std::vector<uint32_t> pass_bytes(count * passes, 0xDEADBEEF), tails(pass_bytes), offsets(count);
     std::vector<int32_t> gains(count * passes);
     std::vector<uint8_t> bytes(3);
     std::vector<CodedBlock> coded(count);
     const bool cuttable = batch.style & kCuttable;
     code_blocks(batch.blocks, batch.coefficients.data(), batch.style, batch.max_passes,
-                cuttable ? PassResults{pass_bytes.data(), tails.data(), gains.data(), estimates.data()}
-                         : PassResults{pass_bytes.data()},
+                cuttable ? PassResults{pass_bytes.data(), tails.data(), gains.data()} : PassResults{pass_bytes.data()},
                 bytes, offsets.data(), coded.data());
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
@@ -851,10 +892,11 @@ void check_cpu(const Batch &batch) {
         std::copy(expected.pass_bytes.begin(), expected.pass_bytes.end(), now.begin());
         EXPECT(std::equal(now.begin(), now.end(), pass_bytes.begin() + static_cast<ptrdiff_t>(i * passes)),
                "bytes of the passes of block %zu, %d x %d", i, b.width, b.height);
-        for (size_t k = 0; batch.style == kCuttable && k < expected.estimates.size(); k++)
-            EXPECT(estimates[i * passes + k] == expected.estimates[k],
-                   "block %zu, %d x %d, pass %zu: estimate %u, not %u", i, b.width, b.height, k,
-                   estimates[i * passes + k], expected.estimates[k]);
+        if (batch.style == kCuttable)
+            EXPECT(!coded[i].passes ||
+                       coded[i].guess == guessed_bytes(static_cast<uint32_t>(expected.device_pairs.size())),
+                   "block %zu, %d x %d: a guess of %u for %zu pairs", i, b.width, b.height, coded[i].guess,
+                   expected.device_pairs.size());
         for (size_t k = 0; cuttable && k < expected.gains.size(); k++)
             EXPECT(tails[i * passes + k] == expected.tails[k] && gains[i * passes + k] == expected.gains[k],
                    "pass %zu of block %zu, %d x %d: tail %x, not %x; gain %d, not %d", k, i, b.width, b.height,
@@ -901,8 +943,11 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     const bool cuttable = batch.style & kCuttable;
     const Guarded<uint32_t> tails(device, cuttable ? count * passes : 1);
     const Guarded<int32_t> gains(device, cuttable ? count * passes : 1);
-    const bool estimated = batch.style == kCuttable;
-    const Guarded<uint32_t> estimates(device, estimated ? count * passes : 1), registers(device, estimates.count());
+    const bool stops = batch.style == kCuttable;
+    const Guarded<uint32_t> registers(device, stops ? count * passes : 1), guesses(device, count);
+    const Guarded<uint8_t> certain(device, count);
+    const bool has_gaps = batch.style == kBypass;
+    const Guarded<uint32_t> segment_begins(device, has_gaps ? count * passes : 1);
     const Tier1Buffers t1{blocks.data(),
                           slots.data(),
                           pairs.data(),
@@ -915,8 +960,10 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
                           batch.max_passes,
                           cuttable ? tails.data() : nullptr,
                           cuttable ? gains.data() : nullptr,
-                          estimated ? estimates.data() : nullptr,
-                          estimated ? registers.data() : nullptr};
+                          stops ? registers.data() : nullptr,
+                          stops ? certain.data() : nullptr,
+                          stops ? guesses.data() : nullptr,
+                          has_gaps ? segment_begins.data() : nullptr};
 
     // Everything as it was, but for what the kernels are to write.
     auto slots_now = Guarded<uint8_t>::garbage(slots.count()), planes_now = Guarded<uint8_t>::garbage(count),
@@ -925,7 +972,8 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     std::vector<uint32_t> work_now(kWorkClasses);
     auto tails_now = Guarded<uint32_t>::garbage(tails.count());
     auto gains_now = Guarded<int32_t>::garbage(gains.count());
-    auto estimates_now = Guarded<uint32_t>::garbage(estimates.count());
+    auto guesses_now = Guarded<uint32_t>::garbage(count);
+    auto certain_now = Guarded<uint8_t>::garbage(count);
     std::vector<Coded> coded;
     const auto put = [&](uint32_t block, uint64_t at, const std::vector<uint8_t> &what) {
         std::copy(what.begin(), what.end(), slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[block].slot + at));
@@ -944,13 +992,11 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
             std::copy(c.tails.begin(), c.tails.end(), tails_now.begin() + static_cast<ptrdiff_t>(i * passes));
             std::copy(c.gains.begin(), c.gains.end(), gains_now.begin() + static_cast<ptrdiff_t>(i * passes));
         }
-        if (estimated)
-            std::copy(c.estimates.begin(), c.estimates.end(),
-                      estimates_now.begin() + static_cast<ptrdiff_t>(i * passes));
         planes_now[i] = static_cast<uint8_t>(c.planes);
         passes_now[i] = static_cast<uint8_t>(c.pass_ends.size());
         pairs_now[i] = static_cast<uint32_t>(c.device_pairs.size());
         work_now[work_class(pairs_now[i])]++;
+        if (stops) guesses_now[i] = guessed_bytes(pairs_now[i]), certain_now[i] = 0;
     }
     const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
         static_cast<decltype(params) &>(styled) = params;
@@ -983,7 +1029,8 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
                        kContextWarps * 32, ContextParams{t1, coefficients.data()});
     const auto slots_read = slots.read("slots");
     const auto ends_read = pass_ends.read("pass ends");
-    EXPECT(estimates.read("estimates") == estimates_now, "estimates");
+    EXPECT(guesses.read("guesses") == guesses_now && certain.read("certain passes") == certain_now,
+           "guesses, or what is certain");
     for (uint32_t i = 0; i < count; i++) {
         const Block &b = batch.content[i];
         const auto begin = static_cast<ptrdiff_t>(batch.blocks[i].slot);
@@ -1023,14 +1070,32 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     const uint32_t per_group = static_cast<uint32_t>(kMqThreads / 32 * lanes);
     launch(StyledMqParams{}, (count + per_group - 1) / per_group, kMqThreads, MqParams{t1, order.data(), lanes});
     std::vector<uint32_t> bytes_now(count);
+    const auto slots_coded = slots.read("slots");
+    const auto ends_coded = pass_ends.read("pass ends"), begins = segment_begins.read("begins of segments");
     for (uint32_t i = 0; i < count; i++) {
         const Coded &c = coded[i];
-        put(i, 0, c.parts.mq);
-        std::copy(c.pass_bytes.begin(), c.pass_bytes.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));
         bytes_now[i] = static_cast<uint32_t>(c.bytes.size());
+        std::copy(c.pass_bytes.begin(), c.pass_bytes.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));
+        if (!has_gaps) {
+            put(i, 0, c.parts.mq);
+            continue;
+        }
+        // What lies between segments, and bytes up to passes that end none, are anything.
+        for (size_t k = 0; k + 1 < c.pass_bytes.size(); k++)
+            if (!ends_segment(batch.style, static_cast<int>(k))) ends_now[i * passes + k] = ends_coded[i * passes + k];
+        const auto slot = slots_coded.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot);
+        const auto used = static_cast<ptrdiff_t>(slot_of(i).pairs + c.device_pairs.size());
+        std::copy(slot, slot + used, slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot));
+        for (const Segment &s : c.mq_segments) {
+            const auto begin = static_cast<ptrdiff_t>(begins[i * passes + s.last_pass]);
+            EXPECT(begin + static_cast<ptrdiff_t>(s.bytes.size()) <=
+                           static_cast<ptrdiff_t>(slot_of(i).pairs + c.device_ends[s.last_pass]) &&
+                       std::equal(s.bytes.begin(), s.bytes.end(), slot + begin),
+                   "segment of block %u up to pass %zu, at %td, %zu bytes", i, s.last_pass, begin, s.bytes.size());
+        }
     }
-    EXPECT(slots.read("slots") == slots_now, "codewords, %d lanes, style %u", lanes, batch.style);
-    EXPECT(pass_ends.read("pass ends") == ends_now, "bytes of passes, %d lanes, style %u", lanes, batch.style);
+    EXPECT(slots_coded == slots_now, "codewords, %d lanes, style %u", lanes, batch.style);
+    EXPECT(ends_coded == ends_now, "bytes of passes, %d lanes, style %u", lanes, batch.style);
     EXPECT(bytes.read("bytes") == bytes_now, "bytes, %d lanes", lanes);
     EXPECT(tails.read("tails") == tails_now, "tails, %d lanes, style %u", lanes, batch.style);
     EXPECT(gains.read("gains") == gains_now, "gains, style %u", batch.style);
@@ -1068,7 +1133,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     for (uint32_t i = 0; i < count; i++) {
         coded.push_back(code(batch.content[i], batch.style, false, batch.blocks[i].reversible));
         const Coded &c = coded.back();
-        expected.push_back({0, static_cast<uint8_t>(c.planes), static_cast<uint8_t>(c.pass_bytes.size()), {}});
+        expected.push_back({0, static_cast<uint8_t>(c.planes), static_cast<uint8_t>(c.pass_bytes.size())});
         std::copy(c.pass_bytes.begin(), c.pass_bytes.end(), all_bytes.begin() + static_cast<ptrdiff_t>(i * passes));
         std::copy(c.gains.begin(), c.gains.end(), all_gains.begin() + static_cast<ptrdiff_t>(i * passes));
         total += c.bytes.size();
@@ -1077,8 +1142,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     const EarlyStop stops[] = {EarlyStop::kNone, EarlyStop::kPsb, EarlyStop::kPsb, EarlyStop::kBpi};
     options.stop = random.of(stops);
     const uint64_t budget = random.one_in(10) ? 0 : total / static_cast<uint64_t>(random.between(1, 10));
-    stop_early(geometry, options.stop, budget, {all_bytes.data(), all_tails.data(), all_gains.data(), nullptr},
-               expected);
+    stop_early(geometry, options.stop, budget, {all_bytes.data(), all_tails.data(), all_gains.data()}, expected);
 
     const Guarded<CodeBlock> blocks(device, batch.blocks);
     const Guarded<PrecinctBand> bands(device, geometry.precinct_bands);
@@ -1089,7 +1153,8 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
     const Guarded<int32_t> gains(device, count * passes);
     const Tier1Buffers t1{blocks.data(),    slots.data(), pairs.data(), planes.data(), passes_coded.data(),
                           pass_ends.data(), bytes.data(), nullptr,      count,         batch.max_passes,
-                          tails.data(),     gains.data(), nullptr,      nullptr};
+                          tails.data(),     gains.data(), nullptr,      nullptr,       nullptr,
+                          nullptr};
     const Guarded<uint64_t> device_budget(device, std::vector<uint64_t>{budget});
     options.bands = bands.data();
     options.budget = device_budget.data();
@@ -1263,6 +1328,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(host, raw_segments_are_the_standards, 0, 4);
     tcase_add_test(host, entropy_is_near);
     tcase_add_test(host, last_passes_are_judged_by_their_slope);
+    tcase_add_test(host, cuts_begin_behind_certain_passes);
     tcase_add_loop_test(host, blocks_on_the_cpu, 0, kKinds);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, small_blocks_on_the_device, 0, devices);

@@ -123,7 +123,7 @@ Band make_band(Random &random, uint32_t columns, uint32_t rows, uint32_t share, 
         const uint32_t bytes = random.word() >> random.between(12, 31);
         band.planes.push_back(planes);
         const uint8_t passes = static_cast<uint8_t>(random.between(1, 3 * coded - 2));
-        band.coded.push_back(random.below(16) < share ? CodedBlock{bytes, coded, passes, {}} : CodedBlock{});
+        band.coded.push_back(random.below(16) < share ? CodedBlock{bytes, coded, passes} : CodedBlock{});
         auto &ends = band.pass_bytes.emplace_back();
         for (int k = 0; k < passes; k++)
             ends[static_cast<size_t>(k)] = k < passes - 1 ? random.below(bytes + 1) : bytes;
@@ -290,7 +290,7 @@ START_TEST(the_deepest_tree_stays_within_the_bound) {
             Band band = make_band(random, 8192, 1, 0, layers);
             std::fill(band.planes.begin(), band.planes.end(), kMaxPlanes);
             band.pass_bytes[0].fill((1u << 20) - 1);
-            band.coded[0] = {(1u << 20) - 1, static_cast<uint8_t>(planes), static_cast<uint8_t>(3 * planes - 2), {}};
+            band.coded[0] = {(1u << 20) - 1, static_cast<uint8_t>(planes), static_cast<uint8_t>(3 * planes - 2)};
             make_layers(random, band);
             build_nodes(band);
             check_band(band);
