@@ -299,6 +299,8 @@ class Blocks {
         t1.tails = tails_.data();
         t1.gains = gains_.data();
         t1.registers = registers_.data();
+        t1.certain = certain_.data();
+        t1.guesses = guesses_.data();
         return t1;
     }
     void prepare_planes() {
@@ -317,6 +319,8 @@ class Blocks {
         tails_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
         gains_ = DeviceArray<int32_t>(device_, plane_coded_->pass_bytes.count());
         registers_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
+        certain_ = DeviceArray<uint8_t>(device_, count_);
+        guesses_ = DeviceArray<uint32_t>(device_, count_);
         budget_ = DeviceArray<uint64_t>(device_, 1);
         bands_ = upload_table(device_, stream_, g_.precinct_bands);
         planes_ =
@@ -426,7 +430,8 @@ class Blocks {
     DeviceArray<uint64_t> budget_;
     DeviceArray<uint32_t> tails_;
     DeviceArray<int32_t> gains_;
-    DeviceArray<uint32_t> registers_, segment_begins_;
+    DeviceArray<uint32_t> registers_, guesses_, segment_begins_;
+    DeviceArray<uint8_t> certain_;
     std::unique_ptr<Coded> plane_coded_;
     std::unique_ptr<PlanesTier1> planes_;
     std::unique_ptr<Stream> other_stream_;
