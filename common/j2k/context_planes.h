@@ -118,12 +118,6 @@ CUDAENC_HD ContextBits<Word> zero_coding_planes(const Around<Word> &a, int orien
     return {{k1 | k3 | k5 | k7, k2 | k3 | k6 | k7, k4 | k5 | k6 | k7, k8, 0}};
 }
 
-// Samples whose zero coding is of the second class: see DecisionCounts.
-template <class Word>
-CUDAENC_HD Word of_second_class(const Around<Word> &a, bool clean_up) {
-    return clean_up ? a.any() : a.nearest();
-}
-
 // T.800 Table D.4, contexts 14 to 16. near: samples with a significant neighbour; refined: not for the first time.
 template <class Word>
 CUDAENC_HD ContextBits<Word> refinement_planes(Word near, Word refined) {

@@ -67,32 +67,26 @@ uint32_t find_stop(ThreadPool &pool, const Geometry &g, std::span<const Look> lo
     std::array<std::atomic<uint64_t>, kStopSlopes> table{};
     constexpr size_t kBatch = 16;
     pool.for_each((looks.size() + kBatch - 1) / kBatch, [&](size_t batch) {
-        size_t most_words = 0, longest = 0;
+        size_t most_words = 0;
         const auto own = looks.subspan(batch * kBatch, std::min(looks.size() - batch * kBatch, kBatch));
         for (const Look &look : own) {
             const CodeBlock &b = g.blocks[look.block];
             most_words = std::max(most_words, ContextModeller::words(b.width, b.height));
-            longest = std::max<size_t>(longest, slot_layout(b.width, b.height, b.planes, kCuttable).bytes);
         }
         ContextModeller modeller(most_words);
-        const auto pairs = std::make_unique_for_overwrite<uint8_t[]>(longest);
-        uint32_t ends[kLookPasses], tails[kLookPasses], bytes[kLookPasses];
-        int32_t gains[kLookPasses];
         for (const Look &look : own) {
             const CodeBlock &b = g.blocks[look.block];
-            const LookAt look_at{look_rule(budget, blocks, b.width * b.height), bytes};
-            const CodedBlock made =
-                modeller.model(coefficients, b, kCuttable, pairs.get(), {ends, tails, gains}, {}, &look_at);
-            uint32_t before = 0;
-            int64_t gain = 0;
-            for (int pass = 0; pass < made.passes; pass++) {
-                gain += gains[pass];
-                if (!ends_look_step(pass, made.passes)) continue;
-                const int plane = made.planes - 1 - (pass + 2) / 3;
-                table[stop_bin(gain, bytes[pass] - before, plane, g.precinct_bands[b.cell].weight)] +=
-                    uint64_t{bytes[pass] - before} * look.blocks;
-                before = bytes[pass];
-                gain = 0;
+            const LookedAt seen = modeller.look(coefficients, b, look_rule(budget, blocks, b.width * b.height));
+            uint32_t bits = 0, before = 0, lowest = kStopSlopes;
+            for (int i = 0; i < seen.count; i++) {
+                const LookStep &step = seen.steps[i];
+                const int plane = plane_of_step(seen.planes, i);
+                if (!step.is_worth_coding(plane, is_propagation(i), b.lossy)) break;
+                bits += step.bits(is_propagation(i));
+                const uint32_t bytes = estimated_bytes(bits);
+                lowest = std::min(lowest, step.bin(i, plane, g.precinct_bands[b.cell].weight));
+                table[lowest] += uint64_t{bytes - before} * look.blocks;
+                before = bytes;
             }
         }
     });

@@ -187,9 +187,13 @@ struct RateStop {
     uint32_t slope, threshold, keeps_certain;
 };
 
-// Passes that take less than so much, in 1/256 bits, are no reason: often it is the next plane that has a block's
-// energy.
+// What the samples take, for its question, in 1/256 bits. Less than kFewBits is no reason: often it is the next plane
+// that has a block's energy.
 constexpr uint32_t kFewBits = 8 * 256;
+template <class Decisions, class Entropy = EntropyOf>
+CUDAENC_HD uint32_t asked_bits(const NextSamples<Decisions> &next, const Entropy &entropy_of = {}) {
+    return entropy_of(next.decisions) + 256 * (next.decisions.found() + next.refined);
+}
 // Decides for a block; `base` is kNeverStop where it does not. Passes of its bit-planes from `certain_plane` on are
 // certain: a threshold near the slope cuts none of them, so nobody asks what they are worth.
 constexpr int kNeverStop = 1 << 20, kCertainOctaves_4 = 21;
@@ -203,11 +207,12 @@ struct StopRule {
     // Whether there is a question before a pass: the first, from a tenth of a squared step a bit on; a significance
     // propagation, which gives two fifths nearly always; a refinement, and the clean-up behind it, from a sixth on.
     CUDAENC_HD bool asks(int pass, int plane) const {
-        const int kind = pass_kind(pass), octaves_4 = !pass                              ? kCertainOctaves_4
-                                                      : kind == kSignificancePropagation ? 13
-                                                      : kind == kMagnitudeRefinement     ? 18
-                                                                                         : -kNeverStop;
-        return base + 2 * plane * kSlopeOctave < octaves_4 * kSlopeOctave / 4;
+        const int kind = pass_kind(pass);
+        return (!pass || kind != kCleanUp) && base + 2 * plane * kSlopeOctave < asked_below(!pass, kind);
+    }
+    CUDAENC_HD static constexpr int asked_below(bool first, int kind) {
+        const int octaves_4 = first ? kCertainOctaves_4 : kind == kSignificancePropagation ? 13 : 18;
+        return octaves_4 * kSlopeOctave / 4;
     }
     // next: before significance propagation the samples that it reaches from those significant before, its neighbours
     // being horizontal or vertical ones; else all of refinement and clean-up. gain: what they take off the error, in
@@ -215,7 +220,7 @@ struct StopRule {
     template <class Decisions, class Entropy = EntropyOf>
     CUDAENC_HD bool stops(int plane, int32_t gain, const NextSamples<Decisions> &next,
                           const Entropy &entropy_of = {}) const {
-        const uint32_t bits = entropy_of(next.decisions) + 256 * (next.decisions.found() + next.refined);
+        const uint32_t bits = asked_bits(next, entropy_of);
         if (bits < kFewBits) return false;
         if (gain <= 0) return true;
         // gain 2^(level / kSlopeOctave) < bits; the level is below kCertainOctaves_4, or nobody asks.
@@ -226,28 +231,30 @@ struct StopRule {
         return (static_cast<uint64_t>(gain) * factor >> min_of(15 - octaves, 63)) < bits;
     }
 };
+// The base of a rule is this, what a squared step weighs in the block's band, and less the slope.
+constexpr int kStopBase = (11 - kLowestSlope - 6) * kSlopeOctave;
 // weight: of the block's band.
 CUDAENC_HD StopRule stop_rule(const RateStop &stop, int weight) {
     StopRule rule;
     if (!stop.slope) return rule;
-    rule.base = weight + (11 - kLowestSlope - 6) * kSlopeOctave - static_cast<int>(stop.slope);
+    rule.base = weight + kStopBase - static_cast<int>(stop.slope);
     constexpr int kPlane = 2 * kSlopeOctave;
     const int up_to_certain = kCertainOctaves_4 * kSlopeOctave / 4 - rule.base;
     if (stop.keeps_certain) rule.certain_plane = max_of(up_to_certain + kPlane - 1, 0) / kPlane;
     return rule;
 }
 
-// ---- Estimates: what is taken before the MQ coder has seen it.
-
-// By a pass, in 1/256 bits: its decisions by their entropy, of which contexts take a 24th off, and signs, of which they
-// take a 16th.
-CUDAENC_HD uint32_t estimated_bits(const DecisionCounts &c, bool refinement) {
-    const uint32_t bits = EntropyOf{}(c);
-    return refinement ? bits + bits / 16 : bits - bits / 24 + 240 * c.found();
+// The highest slope with which the rule of a band of this weight codes what it could ask about. first: of the block's
+// passes; kind: of the pass it asks before.
+CUDAENC_HD uint32_t highest_slope(bool first, int kind, int plane, int weight, int32_t gain, uint32_t bits) {
+    if (bits < kFewBits) return kSlopes - 1;
+    const int highest = weight + 2 * plane * kSlopeOctave + kStopBase,
+              own = gain > 0 ? highest + log2_code(static_cast<uint32_t>(gain)) - log2_code(bits) : 0;
+    return static_cast<uint32_t>(
+        min_of(max_of(max_of(own, highest - StopRule::asked_below(first, kind)), 0), kSlopes - 1));
 }
-// By a codeword that ends.
-CUDAENC_HD uint32_t estimated_bytes(uint32_t bits) { return ((bits + 1024) >> 11) + 1; }
-// By the codeword of so many pairs, near enough for its packet header.
+
+// What the codeword of so many pairs takes, near enough for its packet header.
 CUDAENC_HD uint32_t guessed_bytes(uint32_t pairs) { return pairs / 16 + 1; }
 
 // ---- The search: a threshold of the slope for each layer, so that its packets and those of the layers before it fit

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "../hd.h"
+#include "early_stop.h"
 #include "mq.h"
 #include "quantise.h"
 #include "rate.h"
@@ -95,11 +96,11 @@ class BlockCoder {
           flags_(flags),
           sink_(sink) {}
 
-    // For code(): gains[pass] becomes what each pass takes off the squared error, estimates[pass] what all up to it
-    // take, in bytes, without a style, as a look at the block finds it; see rate.h.
-    CUDAENC_HD void measure(int32_t *gains, uint32_t *estimates, bool reversible) {
+    // For code(): gains[pass] becomes what each pass takes off the squared error; see rate.h. steps[step]: what a look
+    // at the block would find, of kLookSteps at most; see early_stop.h.
+    CUDAENC_HD void measure(int32_t *gains, LookStep *steps, bool reversible) {
         gains_ = gains;
-        estimates_ = estimates;
+        steps_ = steps;
         reversible_ = reversible;
     }
 
@@ -115,7 +116,7 @@ class BlockCoder {
             plane_ = planes - 1 - (pass + 2) / 3;
             raw_ = is_raw(style_, pass);
             gain_ = 0;
-            decisions_ = {};
+            if (steps_ && (!pass || pass_kind(pass) == kSignificancePropagation)) look_at_plane(pass);
             if (pass == without_last && lossy && !worth_coding(count_last_passes()))
                 return {0, static_cast<uint8_t>(pass ? planes : 0), static_cast<uint8_t>(pass)};
             if (pass_kind(pass) == kSignificancePropagation)
@@ -124,15 +125,14 @@ class BlockCoder {
                 magnitude_refinement();
             else
                 clean_up();
-            estimated_ += estimated_bits(decisions_, pass_kind(pass) == kMagnitudeRefinement);
-            if (gains_) {
-                gains_[pass] = gain_;
-                estimates_[pass] = estimated_bytes(estimated_);
-            }
+            if (gains_) gains_[pass] = gain_;
             sink_.end_pass();
         }
         return {0, static_cast<uint8_t>(planes), static_cast<uint8_t>(passes)};
     }
+
+    // How many steps there are after code().
+    CUDAENC_HD int steps() const { return step_; }
 
   private:
     CUDAENC_HD uint32_t coefficient(int x, int y) const { return coefficients_[static_cast<size_t>(y) * stride_ + x]; }
@@ -173,16 +173,9 @@ class BlockCoder {
         f[row_ + 1] |= kSigNW;
     }
 
-    CUDAENC_HD void count(int of, uint32_t decision) {  // see DecisionCounts
-        decisions_.all[of]++;
-        decisions_.ones[of] += decision;
-    }
-
-    CUDAENC_HD void zero_coding(uint16_t *f, int x, int y, bool clean_up) {
+    CUDAENC_HD void zero_coding(uint16_t *f, int x, int y) {
         const uint32_t b = bit(x, y);
-        const int around = seen(f, y) & kNeighbours, nearest = around & (kSigW | kSigE | kSigN | kSigS);
-        put(zero_[around], b);
-        count((clean_up ? around : nearest) != 0, b);
+        put(zero_[seen(f, y) & kNeighbours], b);
         if (b) become_significant(x, y);
     }
 
@@ -192,7 +185,7 @@ class BlockCoder {
                 for (int y = y0; y < min_of(y0 + 4, height_); y++) {
                     uint16_t *f = flag(x, y);
                     if ((*f & kSignificant) || !(seen(f, y) & kNeighbours)) continue;
-                    zero_coding(f, x, y, false);
+                    zero_coding(f, x, y);
                     *f |= kVisited;
                 }
     }
@@ -205,7 +198,6 @@ class BlockCoder {
                     if ((*f & (kSignificant | kVisited)) != kSignificant) continue;
                     put(*f & kRefined ? kRefinement + 2 : kRefinement + (seen(f, y) & kNeighbours ? 1 : 0), bit(x, y));
                     *f |= kRefined;
-                    count(0, bit(x, y));
                     const int one = static_cast<int>(bit(x, y)), next = eighths(x, y);
                     gain_ += gain_of_refined(gain_rounding(plane_, reversible_), one, 1 - one, one ? next : -next);
                 }
@@ -216,18 +208,17 @@ class BlockCoder {
             for (int x = 0; x < width_; x++) {
                 int y = y0;
                 if (y0 + 4 <= height_ && quiet(x, y0)) {
-                    while (y < y0 + 4 && !bit(x, y)) count(0, bit(x, y++));
+                    while (y < y0 + 4 && !bit(x, y)) y++;
                     put(kRunLength, y < y0 + 4);
                     if (y == y0 + 4) continue;
                     put(kUniform, static_cast<uint32_t>(y - y0) >> 1);
                     put(kUniform, static_cast<uint32_t>(y - y0) & 1);
-                    count(0, 1);
                     become_significant(x, y);
                     y++;
                 }
                 for (; y < min_of(y0 + 4, height_); y++) {
                     uint16_t *f = flag(x, y);
-                    if (!(*f & (kSignificant | kVisited))) zero_coding(f, x, y, true);
+                    if (!(*f & (kSignificant | kVisited))) zero_coding(f, x, y);
                     *f &= static_cast<uint16_t>(~kVisited);
                 }
             }
@@ -254,6 +245,51 @@ class BlockCoder {
         return counts;
     }
 
+    // A plane before its first pass: the steps of a look.
+    CUDAENC_HD void look_at_plane(int pass) {
+        LookStep propagation{}, rest{};
+        const auto is_found = [&](int x, int y) {
+            return x >= 0 && x < width_ && y >= 0 && y < height_ && !(*flag(x, y) & kSignificant) && bit(x, y);
+        };
+        const auto add = [](uint32_t &counted, uint32_t one) { counted += one | 1 << 16; };
+        for (int y = 0; y < height_; y++)
+            for (int x = 0; x < width_; x++) {
+                const int before = *flag(x, y) & kNeighbours, next = eighths(x, y);
+                const uint32_t b = bit(x, y);
+                const GainRounding rounding = gain_rounding(plane_, reversible_);
+                if (*flag(x, y) & kSignificant) {
+                    const int one = static_cast<int>(b);
+                    add(rest.refined, b);
+                    rest.gain += gain_of_refined(rounding, one, 1 - one, one ? next : -next);
+                    continue;
+                }
+                // What is significant when the scan gets there, if all that is found was so in one pass.
+                int now = before;
+                now |= is_found(x - 1, y) ? kSigW : 0;
+                now |= is_found(x, y - 1) ? kSigN : 0;
+                now |= is_found(x - 1, y - 1) ? kSigNW : 0;
+                now |= y % 4 == 0 && is_found(x + 1, y - 1) ? kSigNE : 0;
+                now |= y % 4 != 3 && is_found(x - 1, y + 1) ? kSigSW : 0;
+                const auto sig = [now](int which) { return now & which ? 1 : 0; };
+                const int nearest = sig(kSigW) + sig(kSigE) + sig(kSigN) + sig(kSigS);
+                LookStep &step = before ? propagation : rest;
+                add(step.decisions[before ? min_of(nearest, 2) : now ? 1 : 0], b);
+                if (!b) continue;
+                step.gain += gain_of_found(rounding, 1, next);
+                const auto part = [&](int u, int v, int which) {
+                    return !sig(which) ? 0 : coefficient(x + u, y + v) & kSignBit ? -1 : 1;
+                };
+                const int h = min_of(max_of(part(-1, 0, kSigW) + part(1, 0, kSigE), -1), 1),
+                          v = min_of(max_of(part(0, -1, kSigN) + part(0, 1, kSigS), -1), 1);
+                if (!h && !v) continue;
+                const bool by_vertical = v && (!h || h == v);
+                add(step.signs[by_vertical ? 0 : 1],
+                    (coefficient(x, y) & kSignBit) != ((by_vertical ? v : h) < 0 ? kSignBit : 0));
+            }
+        if (pass && step_ < kLookSteps) steps_[step_++] = propagation;
+        if (step_ < kLookSteps) steps_[step_++] = rest;
+    }
+
     // Run-length mode: four samples of a column, none significant nor beside one that is.
     CUDAENC_HD bool quiet(int x, int y0) const {
         const uint16_t *f = flag(x, y0);
@@ -267,9 +303,8 @@ class BlockCoder {
     bool raw_ = false, reversible_ = false;
     int32_t *gains_ = nullptr;
     int32_t gain_ = 0;  // of the pass so far
-    DecisionCounts decisions_{};
-    uint32_t *estimates_ = nullptr;
-    uint32_t estimated_ = 0;  // bits of all passes so far, in 1/256
+    LookStep *steps_ = nullptr;
+    int step_ = 0;
     const uint8_t *zero_;
     uint16_t *flags_;
     Sink &sink_;

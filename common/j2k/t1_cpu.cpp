@@ -134,18 +134,17 @@ uint8_t *put_raw(uint8_t *at, Word members, Word bits, Word becoming, Word negat
     return at;
 }
 
-// Adds a word's samples to the counts of a pass. near: those of the second class.
-void count(DecisionCounts *counts, Word members, Word becoming, Word near) {
-    if (!counts) return;
+// Adds a word's samples to counts. near: those of the second class.
+void count(DecisionCounts &counts, Word members, Word becoming, Word near) {
     const auto add = [](uint32_t &sum, Word word) { sum += static_cast<uint32_t>(std::popcount(word)); };
-    add(counts->all[0], members & ~near);
-    add(counts->ones[0], becoming & ~near);
-    add(counts->all[1], members & near);
-    add(counts->ones[1], becoming & near);
+    add(counts.all[0], members & ~near);
+    add(counts.ones[0], becoming & ~near);
+    add(counts.all[1], members & near);
+    add(counts.ones[1], becoming & near);
 }
 
 uint8_t *significance_propagation(const Words &words, const Word *bits, int orientation, uint32_t style, bool raw,
-                                  uint8_t *at, DecisionCounts *counts) {
+                                  uint8_t *at) {
     Word *significant = words.layer(kSignificant), *visited = words.layer(kVisited);
     const Word *negative = words.layer(kNegative), *valid = words.layer(kValid);
     words.scan([&](ptrdiff_t i) {
@@ -170,7 +169,6 @@ uint8_t *significance_propagation(const Words &words, const Word *bits, int orie
         }
         const Around<Word> now = when_visited(before, in_pass);
         const SignBits<Word> sign = sign_coding_planes(now, negative[i], around(negative + i, words.row));
-        count(counts, members, becoming, of_second_class(now, false));
         at = put_significance(at, members, becoming, 0, 0, zero_coding_planes(now, orientation), sign);
     });
     return at;
@@ -196,8 +194,7 @@ uint8_t *magnitude_refinement(const Words &words, const Word *bits, uint32_t sty
     return at;
 }
 
-uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint32_t style, uint8_t *at,
-                  DecisionCounts *counts) {
+uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint32_t style, uint8_t *at) {
     Word *significant = words.layer(kSignificant);
     const Word *negative = words.layer(kNegative), *valid = words.layer(kValid), *visited = words.layer(kVisited);
     words.scan([&](ptrdiff_t i) {
@@ -208,7 +205,6 @@ uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint32_
                            now = when_visited(before, in_pass);
         significant[i] |= becoming;
         const SignBits<Word> sign = sign_coding_planes(now, negative[i], around(negative + i, words.row));
-        count(counts, members, becoming, of_second_class(now, true));
         const RunLength<Word> runs = run_length(members, becoming, before, in_pass, now);
         at = put_significance(at, runs.members, becoming, runs.columns, runs.ended,
                               zero_coding_planes(now, orientation), sign);
@@ -261,18 +257,14 @@ NextSamples<> count_last_passes(const Words &words, const Word *bits) {
     Word *ahead = words.layer(kAhead);  // significance as the clean-up would find it
     std::memcpy(ahead, significant, words.count * sizeof(Word));
     NextSamples<> counts{};
-    const auto add = [](uint32_t &count, Word word) { count += static_cast<uint32_t>(std::popcount(word)); };
     words.scan([&](ptrdiff_t i) {
-        add(counts.refined, significant[i] & ~visited[i]);
+        counts.refined += static_cast<uint32_t>(std::popcount(significant[i] & ~visited[i]));
         const Word members = valid[i] & ~(significant[i] | visited[i]);
         if (!members) return;
         const Word becoming = members & bits[i];
-        const Word near = members & (around(ahead + i, words.row).any() | reached_in_pass(around_within(becoming)));
+        count(counts.decisions, members, becoming,
+              around(ahead + i, words.row).any() | reached_in_pass(around_within(becoming)));
         ahead[i] |= becoming;
-        add(counts.decisions.all[0], members & ~near);
-        add(counts.decisions.all[1], near);
-        add(counts.decisions.ones[0], becoming & ~near);
-        add(counts.decisions.ones[1], becoming & near);
     });
     return counts;
 }
@@ -317,7 +309,7 @@ bool stops_at_propagation(const Words &words, const Word *bits, int plane, bool 
         const Around<Word> before = around(significant + i, words.row);
         const Word members = ~significant[i] & valid[i] & before.any(), becoming = members & bits[i];
         if (!members) return;
-        count(&counts, members, becoming, before.nearest());
+        count(counts, members, becoming, before.nearest());
         for (int k = 0; k < below; k++)
             eighths += std::popcount(becoming & bits[i + (k + 1) * static_cast<ptrdiff_t>(words.count)]) * (4 >> k);
     });
@@ -333,12 +325,9 @@ bool stops_at_refinement(const Words &words, const Word *bits, int plane, bool r
 
 // The passes that are coded; returns how many. results.bytes[i] becomes the number of pairs up to the end of pass i.
 CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block, int planes,
-                                uint32_t style, uint8_t *pairs, const PassResults &results, const StopRule &stop,
-                                const LookAt *look) {
+                                uint32_t style, uint8_t *pairs, const PassResults &results, const StopRule &stop) {
     slice(words, coefficients, block.stride, block.width, block.height, planes);
     uint8_t *at = pairs;
-    uint32_t bits_so_far = 0;  // estimated, in 1/256
-    uint32_t looked_at = 0;    // see LookRule
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0),
               certain = stop.certain_passes(planes);
     for (int pass = 0; pass < passes; pass++) {
@@ -346,12 +335,9 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
         const bool raw = is_raw(style, pass);
         if (pass == without_last && block.lossy && !worth_coding(count_last_passes(words, bits))) return pass;
         const int kind = pass_kind(pass), plane = planes - 1 - (pass + 2) / 3;
-        PassWorth worth{};
-        DecisionCounts decisions{}, *counts = look ? &decisions : nullptr;
         const auto measure = [&] {
-            if (!results.gains || pass < certain) return;
-            worth = worth_of_pass(words, kind, bits, plane, block.reversible);
-            results.gains[pass] = worth.gain;
+            if (results.gains && pass >= certain)
+                results.gains[pass] = worth_of_pass(words, kind, bits, plane, block.reversible).gain;
         };
         if (stop.asks(pass, plane) &&
             (kind == kSignificancePropagation ? stops_at_propagation(words, bits, plane, block.reversible, stop)
@@ -359,22 +345,57 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
             return pass;
         if (kind == kCleanUp) measure();
         if (kind == kSignificancePropagation)
-            at = significance_propagation(words, bits, block.orientation, style, raw, at, counts);
+            at = significance_propagation(words, bits, block.orientation, style, raw, at);
         else if (kind == kMagnitudeRefinement)
             at = magnitude_refinement(words, bits, style, raw, at);
         else
-            at = clean_up(words, bits, block.orientation, style, at, counts);
+            at = clean_up(words, bits, block.orientation, style, at);
         if (kind != kCleanUp) measure();
         results.bytes[pass] = static_cast<uint32_t>(at - pairs);
-        if (look) {
-            if (kind == kMagnitudeRefinement) decisions = {{worth.ones}, {worth.all}};
-            bits_so_far += estimated_bits(decisions, kind == kMagnitudeRefinement);
-            look->estimates[pass] = estimated_bytes(bits_so_far);
-            looked_at += kind == kMagnitudeRefinement ? decisions.all[0] : kLookBits * decisions.found();
-            if (look->rule.ends(pass, looked_at)) return pass + 1;
-        }
     }
     return passes;
+}
+
+// A look at a block; returns how many steps.
+CUDAENC_CLONES int look_at(const Words &words, const uint32_t *coefficients, const CodeBlock &block, int planes,
+                           const LookRule &rule, LookStep *steps) {
+    slice(words, coefficients, block.stride, block.width, block.height, planes);
+    const Word *valid = words.layer(kValid), *negative = words.layer(kNegative);
+    Word *significant = words.layer(kSignificant), *visited = words.layer(kVisited), *found = words.layer(kAhead);
+    const auto count = [](Word all, Word ones) {
+        return static_cast<uint32_t>(std::popcount(ones) | std::popcount(all) << 16);
+    };
+    const auto add = [](LookStep &sum, const LookStep &s) {
+        for (int k = 0; k < 3; k++) sum.decisions[k] += s.decisions[k];
+        for (int k = 0; k < 2; k++) sum.signs[k] += s.signs[k];
+    };
+    int step = 0;
+    uint32_t looked_at = 0;
+    for (int plane = planes - 1; plane >= 0; plane--) {
+        const Word *bits = words.layer(kNegative + planes - plane);
+        words.scan([&](ptrdiff_t i) { found[i] = valid[i] & ~significant[i] & bits[i]; });
+        LookStep propagation{}, rest{};
+        words.scan([&](ptrdiff_t i) {
+            const Word left = valid[i] & ~significant[i];
+            const LookPlane<Word> p =
+                look_at_plane(left, around(significant + i, words.row), around(found + i, words.row), negative[i],
+                              around(negative + i, words.row));
+            visited[i] = p.reached;
+            add(propagation, count_step(p, p.reached, found[i], 0, count));
+            add(rest, count_step(p, left & ~p.reached, found[i], 0, count));
+        });
+        const auto worth = [&](int kind) { return worth_of_pass(words, kind, bits, plane, block.reversible); };
+        propagation.gain = worth(kSignificancePropagation).gain;
+        const PassWorth refined = worth(kMagnitudeRefinement);
+        rest.refined = refined.ones | refined.all << 16;
+        rest.gain = refined.gain + worth(kCleanUp).gain;
+        if (step) steps[step++] = propagation;
+        steps[step++] = rest;
+        looked_at += refined.all + kLookBits * (propagation.found() + rest.found());
+        if (rule.ends(step, looked_at)) break;
+        words.scan([&](ptrdiff_t i) { significant[i] |= found[i]; });
+    }
+    return step;
 }
 
 // Pairs as the kernels count them, which fill up passes behind which there may be a cut. ends: pairs up to theirs.
@@ -620,21 +641,45 @@ ContextModeller::ContextModeller(size_t most_words)
 
 size_t ContextModeller::words(int width, int height) { return bordered_words(width, height); }
 
-CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                                  const PassResults &results, const StopRule &stop, const LookAt *look) {
-    coefficients += block.coefficients;
+namespace {
+
+// Calls body(words, planes) with scratch for a block that is not zero. coefficients: of the block.
+template <class Body>
+void with_words(uint64_t *memory, const uint32_t *coefficients, const CodeBlock &block, const Body &body) {
     uint32_t all = 0;
     for (int y = 0; y < block.height; y++)
         for (int x = 0; x < block.width; x++) all |= coefficients[static_cast<size_t>(y) * block.stride + x];
     const int planes = bit_width(all & ~kSignBit);
-    if (!planes) return {};
-    const Words words{memory_.get(), bordered_words(block.width, block.height), words_of(block.width) + 2,
+    if (!planes) return;
+    const Words words{memory, bordered_words(block.width, block.height), words_of(block.width) + 2,
                       words_of(block.width), stripes_of(block.height)};
     std::memset(words.memory, 0, kLayers * words.count * sizeof(Word));
-    const int passes = model_passes(words, coefficients, block, planes, style, pairs, results, stop, look);
-    const int certain = stop.certain_passes(planes);
-    return {0, static_cast<uint8_t>(passes ? planes : 0), static_cast<uint8_t>(passes), static_cast<uint8_t>(certain),
-            guessed_bytes(pairs_filled_up(results.bytes, passes, certain))};
+    body(words, planes);
+}
+
+}  // namespace
+
+CodedBlock ContextModeller::model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
+                                  const PassResults &results, const StopRule &stop) {
+    CodedBlock made{};
+    coefficients += block.coefficients;
+    with_words(memory_.get(), coefficients, block, [&](const Words &words, int planes) {
+        const int passes = model_passes(words, coefficients, block, planes, style, pairs, results, stop);
+        const int certain = stop.certain_passes(planes);
+        made = {0, static_cast<uint8_t>(passes ? planes : 0), static_cast<uint8_t>(passes),
+                static_cast<uint8_t>(certain), guessed_bytes(pairs_filled_up(results.bytes, passes, certain))};
+    });
+    return made;
+}
+
+LookedAt ContextModeller::look(const uint32_t *coefficients, const CodeBlock &block, const LookRule &rule) {
+    LookedAt made{};
+    coefficients += block.coefficients;
+    with_words(memory_.get(), coefficients, block, [&](const Words &words, int planes) {
+        made.planes = planes;
+        made.count = look_at(words, coefficients, block, planes, rule, made.steps);
+    });
+    return made;
 }
 
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, uint32_t style, int max_passes,

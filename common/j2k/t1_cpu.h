@@ -27,10 +27,10 @@ struct PassResults {
     }
 };
 
-// A look at a block: where it ends, and [pass], what it finds that the bytes up to the end of a pass are.
-struct LookAt {
-    LookRule rule;
-    uint32_t *estimates;
+// What a look at a block finds.
+struct LookedAt {
+    int planes, count;
+    LookStep steps[kLookSteps];  // [count]
 };
 
 // Context modelling of one block at a time.
@@ -43,9 +43,12 @@ class ContextModeller {
     // The decisions of all passes that are coded, in order: a byte is context << 1 | decision, of raw passes the
     // decision alone. pairs: as many as slot_layout() of the block's planes has room for; results.bytes[i] becomes
     // the number of pairs up to the end of pass i. Coefficients are as quantise() makes them, block.coefficients counts
-    // from their first. Returns planes and passes, and guessed_bytes(). look: it is one.
+    // from their first. Returns planes and passes, and guessed_bytes().
     CodedBlock model(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *pairs,
-                     const PassResults &results, const StopRule &stop = {}, const LookAt *look = nullptr);
+                     const PassResults &results, const StopRule &stop = {});
+
+    // Looks at a block instead.
+    LookedAt look(const uint32_t *coefficients, const CodeBlock &block, const LookRule &rule);
 
   private:
     std::unique_ptr<uint64_t[]> memory_;

@@ -351,7 +351,6 @@ DEVICE uint32_t count_both(const Tile &tile, uint32_t low, uint32_t high) {
 struct PackedCounts {
     uint32_t ones, all;
     DEVICE_MEMBER uint32_t found() const { return (ones & 0xFFFF) + (ones >> 16); }
-    DEVICE_MEMBER DecisionCounts unpacked() const { return {{ones & 0xFFFF, ones >> 16}, {all & 0xFFFF, all >> 16}}; }
 };
 // decided, ones: samples of the pass; near: those of the second class.
 template <class Tile>
@@ -360,16 +359,15 @@ DEVICE PackedCounts count_decisions(const Tile &tile, uint32_t decided, uint32_t
 }
 
 // Of the bits below those of a lane's samples that become significant or are refined, in eighths: how much is alike. A
-// bit below counts for a one and against a zero: so do those that are alike, less the zeros.
-template <class Tile>
-DEVICE uint32_t alike_below(const Tile &tile, int plane, uint32_t samples, uint32_t bits) {
+// bit below counts for a one and against a zero: so do those that are alike, less the zeros. word(plane): its bits.
+template <class PlaneWord>
+DEVICE uint32_t alike_below(int plane, uint32_t samples, uint32_t bits, const PlaneWord &word) {
     uint32_t alike = 0;
     const int below = min_of(plane, kGainPlanes);
     CUDAENC_UNROLL
     for (int k = 0; k < kGainPlanes; k++)
         if (k < below)
-            alike +=
-                static_cast<uint32_t>(popcount(samples & ~(tile.plane(plane - 1 - k) ^ bits)) << (kGainPlanes - 1 - k));
+            alike += static_cast<uint32_t>(popcount(samples & ~(word(plane - 1 - k) ^ bits)) << (kGainPlanes - 1 - k));
     return alike;
 }
 // What samples of a pass take off the squared error.
@@ -388,23 +386,22 @@ DEVICE NextSamples<PackedCounts> count_next(const Tile &tile, bool refines, uint
     return {refines ? tile.sum(static_cast<uint32_t>(popcount(refined))) : 0,
             count_decisions(tile, members, members & bits, near)};
 }
-// What they take off the squared error.
-template <class Tile>
+// What they take off the squared error. word(plane): its bits.
+template <class Tile, class PlaneWord>
 DEVICE int32_t gain_of_next(const Tile &tile, bool refines, uint32_t refined, uint32_t members, uint32_t bits,
-                            int plane, bool reversible) {
+                            int plane, bool reversible, const PlaneWord &word) {
     const auto gain = [&](bool refinement, uint32_t samples) {
         const int ones = popcount(samples & bits);
-        return gain_of_samples(refinement, ones, popcount(samples) - ones, alike_below(tile, plane, samples, bits),
+        return gain_of_samples(refinement, ones, popcount(samples) - ones, alike_below(plane, samples, bits, word),
                                plane, reversible);
     };
     const int own = gain(false, members & bits) + (refines ? gain(true, refined) : 0);
     return static_cast<int32_t>(tile.sum(static_cast<uint32_t>(own)));
 }
 
-// Of a pass, over the block.
+// Of a pass, over the block: decisions but signs, and of these ones << 16; see alike_below().
 struct PassSums {
-    PackedCounts decisions;
-    uint32_t alike;
+    uint32_t decisions, alike;
 };
 
 // As EntropyOf, an operand a lane.
@@ -433,7 +430,6 @@ struct ContextState {
     uint32_t pairs = 0;  // of the block, in its slot
     StopRule stop{};     // read with Kind::kCuttable
     int certain = 0;     // passes that are
-    LookRule look{};     // with Kind::kLook: where it ends
     PassSums sums{};     // if passes are measured: of the pass that has this lane's number, from `first` on
 };
 
@@ -456,17 +452,17 @@ template <Kind kKind, class Tile, class Segments>
 DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
                              uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends, bool measured,
                              bool writes_ends, int first, int last, ContextState &state) {
-    constexpr bool kStyled = kKind == Kind::kStyled, kAligned = kKind != Kind::kPlain, kLook = kKind == Kind::kLook;
+    constexpr bool kStyled = kKind == Kind::kStyled, kAligned = kKind != Kind::kPlain;
     [[maybe_unused]] uint8_t *const pairs =
         opaque(kAligned ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
+    const auto plane_word = [&](int plane) { return tile.plane(plane); };
     const auto significant_around = [&](uint32_t word) {
         const Around<uint32_t> all = tile.around(word);
         return kStyled && (style & kVerticallyCausal) ? causal(all) : all;
     };
     const Around<uint32_t> signs = tile.around(negative);
     uint32_t &significant = state.significant, &refined = state.refined;  // before the pass
-    [[maybe_unused]] uint32_t looked_at = 0;                              // see LookRule
     uint32_t visited = 0, fresh = 0;  // in this plane's significance propagation: coded, become significant
     uint32_t &base = state.pairs;
     // One body for the three kinds of pass keeps the code small enough for the instruction cache. The first plane has
@@ -497,14 +493,14 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
                     return {base, pass};
             }
             if (asks &&
-                state.stop.stops(plane, gain_of_next(tile, refines, significant, next, bits, plane, b.reversible),
+                state.stop.stops(plane,
+                                 gain_of_next(tile, refines, significant, next, bits, plane, b.reversible, plane_word),
                                  counts, WarpEntropyOf{}))
                 return {base, pass};
         }
         uint32_t members, becoming = 0;         // coded by a zero coding or refinement decision; a sign follows
         uint32_t run = 0;                       // first rows of stripes in run-length mode
         [[maybe_unused]] uint32_t decided = 0;  // members, runs too
-        [[maybe_unused]] uint32_t near = 0;     // of the second class, for a look
         uint32_t counts = 0;
         ContextBits<uint32_t> context{};
         SignBits<uint32_t> sign{};
@@ -534,7 +530,6 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
             }
             const Around<uint32_t> now = when_visited(before, in_pass);
             decided = members;
-            if (kLook) near = of_second_class(now, kind == kCleanUp);
             if (kind == kCleanUp) {
                 const RunLength<uint32_t> runs = run_length(members, becoming, before, in_pass, now);
                 members = runs.members;
@@ -553,20 +548,9 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
         if (kKind != Kind::kPlain && measured && !ends_before && !is_certain) {
             const bool refinement = kind == kMagnitudeRefinement;
             const uint32_t worked_on = refinement ? members : becoming;
-            PassSums sums{{}, tile.sum(alike_below(tile, plane, worked_on, bits))};
-            if constexpr (kLook) {
-                sums.decisions = count_decisions(tile, decided, worked_on & bits, near);
-            } else {
-                const uint32_t both = count_both(tile, worked_on & bits, decided);
-                sums.decisions = {both & 0xFFFF, both >> 16};
-            }
+            const PassSums sums{count_both(tile, decided, worked_on & bits),
+                                tile.sum(alike_below(plane, worked_on, bits, plane_word))};
             if (lane_id() == pass - first) state.sums = sums;
-            if constexpr (kLook) {
-                const DecisionCounts c = sums.decisions.unpacked();
-                looked_at += refinement ? c.all[0] : kLookBits * c.found();
-                if (state.look.ends(pass, looked_at)) return {0, pass + 1};
-                continue;
-            }
         }
         counts += nibble_sums(members);
         if constexpr (kStyled) {
@@ -653,8 +637,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
 // What a lane's pass takes off the squared error, of passes from `first` on.
 DEVICE int32_t gain_of_pass(const PassSums &sums, int planes, bool reversible, int first) {
     const int pass = first + lane_id(), plane = max_of(planes - 1 - (pass + 2) / 3, 0);
-    const DecisionCounts c = sums.decisions.unpacked();
-    const int ones = static_cast<int>(c.found()), zeros = static_cast<int>(c.all[0]) - ones;
+    const int ones = static_cast<int>(sums.decisions >> 16), zeros = static_cast<int>(sums.decisions & 0xFFFF) - ones;
     return gain_of_samples(pass_kind(pass) == kMagnitudeRefinement, ones, zeros, sums.alike, plane, reversible);
 }
 
@@ -740,32 +723,63 @@ DEVICE StopRule stop_of(const P &p, const CodeBlock &b) {
 
 DEVICE int32_t *gains_from(const Tier1Buffers &t1, uint64_t pass) { return t1.gains ? t1.gains + pass : nullptr; }
 
+// Steps of a look at a block with `planes`; a lane's own is the one that has its number. Returns how many.
+template <class Tile>
+DEVICE int look_at_steps(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
+                         const LookRule &rule, LookStep &own) {
+    const Around<uint32_t> signs = tile.around(negative);
+    const auto count = [&](uint32_t all, uint32_t ones) { return count_both(tile, ones, all); };
+    uint32_t words[kGainPlanes + 1];  // of the plane and those below
+    CUDAENC_UNROLL
+    for (int k = 0; k < kGainPlanes; k++) words[k + 1] = k < planes ? tile.plane(planes - 1 - k) : 0;
+    uint32_t significant = 0, looked_at = 0;
+    int steps = 0;
+    CUDAENC_NO_UNROLL
+    for (int plane = planes - 1; plane >= 0; plane--) {
+        CUDAENC_UNROLL
+        for (int k = 0; k < kGainPlanes; k++) words[k] = words[k + 1];
+        words[kGainPlanes] = plane >= kGainPlanes ? tile.plane(plane - kGainPlanes) : 0;
+        const uint32_t bits = words[0], left = valid & ~significant, found = left & bits;
+        const LookPlane<uint32_t> looked =
+            look_at_plane(left, tile.around(significant), tile.around(found), negative, signs);
+        const auto take = [&](bool refines, uint32_t samples) {
+            LookStep step =
+                count_step(looked, samples, found, refines ? count(significant, significant & bits) : 0, count);
+            step.gain = gain_of_next(tile, refines, significant, samples, bits, plane, b.reversible,
+                                     [&](int of) { return words[plane - of]; });
+            looked_at += (step.refined >> 16) + kLookBits * step.found();
+            if (lane_id() == steps) own = step;
+            steps++;
+        };
+        if (steps) take(false, looked.reached);
+        take(true, left & ~looked.reached);
+        if (rule.ends(steps, looked_at)) break;
+        significant |= found;
+    }
+    return steps;
+}
+
 // A look at a block, with `planes`, by slope; for so many blocks of `count`. All but its first warp do nothing in the
 // end.
 template <class Tile>
 DEVICE void look_at_block(const LookBuffers &p, const Tile &tile, uint32_t valid, uint32_t negative, int planes,
                           const CodeBlock &b, uint32_t blocks, uint32_t count) {
-    ContextState state;
-    state.look = look_rule(p.search->budget[p.layers - 1], count, b.width * b.height);
-    NoSegments segments;
-    const int passes = model_passes<Kind::kLook>(tile, valid, negative, planes, b, kCuttable, nullptr, segments,
-                                                 nullptr, true, false, 0, coding_passes(planes), state)
-                           .passes;
+    LookStep step{};
+    const LookRule rule = look_rule(p.search->budget[p.layers - 1], count, b.width * b.height);
+    const int steps = look_at_steps(tile, valid, negative, planes, b, rule, step);
     if (!tile.is_first_warp()) return;
-    // A lane a pass.
-    const int pass = lane_id();
-    const int32_t gain = gain_of_pass(state.sums, planes, b.reversible, 0);
-    const uint32_t bits =
-        pass < passes ? estimated_bits(state.sums.decisions.unpacked(), pass_kind(pass) == kMagnitudeRefinement) : 0;
-    const uint32_t bytes = estimated_bytes(warp_inclusive_add(bits));
-    const bool two = pass_kind(pass) == kCleanUp && pass;
-    const int32_t gain_before = warp_shuffle_up(gain, 1);
-    const uint32_t one_before = warp_shuffle_up(bytes, 1), two_before = warp_shuffle_up(bytes, 2);
-    if (pass >= passes || !ends_look_step(pass, passes)) return;
-    const uint32_t more = bytes - (two ? two_before : pass ? one_before : 0);
-    atomic_add(&p.table[stop_bin(int64_t{gain} + (two ? gain_before : 0), more, planes - 1 - (pass + 2) / 3,
-                                 p.bands[b.cell].weight)],
-               uint64_t{more} * blocks);
+    // A lane a step.
+    const int lane = lane_id(), plane = plane_of_step(planes, lane);
+    const bool propagation = is_propagation(lane),
+               is_coded = lane < steps && step.is_worth_coding(plane, propagation, b.lossy);
+    const uint32_t bytes = estimated_bytes(warp_inclusive_add(is_coded ? step.bits(propagation) : 0));
+    const uint32_t before = warp_shuffle_up(bytes, 1), more = lane ? bytes - before : bytes;
+    uint32_t lowest = is_coded ? step.bin(lane, plane, p.bands[b.cell].weight) : 0;
+    for (int distance = 1; distance < 32; distance <<= 1) {
+        const uint32_t earlier = warp_shuffle_up(lowest, distance);
+        if (lane >= distance) lowest = min_of(lowest, earlier);
+    }
+    if (is_coded) atomic_add(&p.table[lowest], uint64_t{more} * blocks);
 }
 
 // With a thread-block that has added all it looked at; the last one finds the slope. blocks: of the frame; sums:

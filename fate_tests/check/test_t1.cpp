@@ -242,7 +242,7 @@ struct Coded {
     std::vector<uint8_t> pairs, bytes;
     std::vector<uint32_t> pass_ends, pass_bytes, tails;
     std::vector<int32_t> gains;
-    std::vector<uint32_t> look_estimates;
+    std::vector<LookStep> look_steps;
     // What the kernels make, where there is a style.
     std::vector<uint8_t> device_pairs;
     std::vector<uint32_t> device_ends;
@@ -255,16 +255,17 @@ Coded code(const Block &b, uint32_t style = 0, bool lossy = false, bool reversib
     std::vector<uint16_t> flags(static_cast<size_t>(flags_count(b.width, b.height)), 0xFFFF);
     PairSink pairs(style), device_pairs(style, true);
     int32_t gains[coding_passes(kMaxPlanes)];
-    uint32_t estimates[coding_passes(kMaxPlanes)];
+    LookStep steps[kLookSteps];
     const auto run = [&](auto &sink) {
         BlockCoder coder(b.coefficients.data(), static_cast<uint32_t>(b.width), b.width, b.height, b.orientation, style,
                          flags.data(), sink);
-        coder.measure(gains, estimates, reversible);
-        return coder.code(lossy);
+        coder.measure(gains, steps, reversible);
+        const CodedBlock made = coder.code(lossy);
+        coded.look_steps.assign(steps, steps + coder.steps());
+        return made;
     };
     const CodedBlock made = run(pairs);
     coded.gains.assign(gains, gains + made.passes);
-    coded.look_estimates.assign(estimates, estimates + std::min<int>(made.passes, kLookPasses));
     coded.planes = made.planes;
     EXPECT(run(device_pairs).planes == coded.planes, "planes");
     device_pairs.fill_up();
@@ -830,17 +831,18 @@ struct Batch {
 
 // ---- the CPU device ----
 
-// A look that only the number of passes ends.
-void check_look(ContextModeller &modeller, const uint32_t *coefficients, const CodeBlock &b, uint8_t *pairs,
-                const Coded &expected) {
-    uint32_t ends[kLookPasses], tails[kLookPasses], estimates[kLookPasses];
-    int32_t gains[kLookPasses];
-    const LookAt look{{~uint64_t{0}}, estimates};
-    const CodedBlock made = modeller.model(coefficients, b, kCuttable, pairs, {ends, tails, gains}, {}, &look);
-    EXPECT(made.passes == expected.look_estimates.size() &&
-               std::equal(estimates, estimates + made.passes, expected.look_estimates.begin()) &&
-               std::equal(gains, gains + made.passes, expected.gains.begin()),
-           "look at %d x %d", b.width, b.height);
+// A look that only the number of steps ends.
+void check_look(ContextModeller &modeller, const uint32_t *coefficients, const CodeBlock &b, const Coded &expected) {
+    const LookedAt made = modeller.look(coefficients, b, {~uint64_t{0}});
+    EXPECT(made.count == static_cast<int>(expected.look_steps.size()), "look at %d x %d: %d steps", b.width, b.height,
+           made.count);
+    for (int i = 0; i < made.count; i++) {
+        const LookStep &step = made.steps[i], &sequential = expected.look_steps[static_cast<size_t>(i)];
+        EXPECT(std::equal(step.decisions, step.decisions + 3, sequential.decisions) &&
+                   step.refined == sequential.refined && std::equal(step.signs, step.signs + 2, sequential.signs) &&
+                   step.gain == sequential.gain,
+               "look at %d x %d, step %d", b.width, b.height, i);
+    }
 }
 
 void check_cpu(const Batch &batch) {
@@ -877,7 +879,7 @@ void check_cpu(const Batch &batch) {
         EXPECT(wrong.first == pairs.end(), "block %zu, %d x %d, orientation %d: pair %td of %zu is %d, not %d", i,
                b.width, b.height, b.orientation, wrong.first - pairs.begin(), pairs.size(), *wrong.first,
                *wrong.second);
-        if (batch.style == kCuttable) check_look(modeller, batch.coefficients.data(), b, pairs.data(), expected);
+        if (batch.style == kCuttable) check_look(modeller, batch.coefficients.data(), b, expected);
         EXPECT(pass_ends.back() == 0xDEADBEEF, "more passes than there are");
         pass_ends.pop_back();
         EXPECT(pass_ends == expected.pass_ends, "block %zu, %d x %d: ends of passes", i, b.width, b.height);
