@@ -31,10 +31,14 @@ CUDAENC_HD constexpr bool is_raw(uint32_t style, int pass) {
     return (style & kBypass) && pass >= kFirstRawPass && pass_kind(pass) != kCleanUp;
 }
 
-// Whether a codeword segment ends behind the pass, as it does behind a block's last one in any case (Tables D.8, D.9).
-CUDAENC_HD constexpr bool ends_segment(uint32_t style, int pass) {
-    return (style & kTermAll) || is_raw(style, pass) != is_raw(style, pass + 1);
+// The last pass of the codeword segment that a pass is in, if the block has so many (Tables D.8, D.9).
+CUDAENC_HD constexpr int segment_end(uint32_t style, int pass) {
+    if (style & kTermAll) return pass;
+    if (!(style & kBypass)) return 0x7FFFFFFF;
+    return pass < kFirstRawPass ? kFirstRawPass - 1 : pass + (pass_kind(pass) == kSignificancePropagation);
 }
+// Whether a segment ends behind the pass, as it does behind a block's last one in any case.
+CUDAENC_HD constexpr bool ends_segment(uint32_t style, int pass) { return segment_end(style, pass) == pass; }
 
 // Whether a block can end with the pass: where the style promises how segments end, not in the middle of a raw one.
 CUDAENC_HD constexpr bool can_cut(uint32_t style, int pass) {
@@ -47,13 +51,11 @@ CUDAENC_HD constexpr bool can_cut(uint32_t style, int pass) {
 template <class Body>
 CUDAENC_HD void for_each_segment(uint32_t style, int first, int last, uint32_t before, uint32_t bytes,
                                  const uint32_t *pass_bytes, const Body &body) {
-    if (style & (kTermAll | kBypass))
-        for (int pass = first; pass < last - 1; pass++) {
-            if (!ends_segment(style, pass)) continue;
-            body(first, pass + 1 - first, pass_bytes[pass] - before);
-            first = pass + 1;
-            before = pass_bytes[pass];
-        }
+    for (int end = segment_end(style, first); end < last - 1; end = segment_end(style, first)) {
+        body(first, end + 1 - first, pass_bytes[end] - before);
+        first = end + 1;
+        before = pass_bytes[end];
+    }
     if (first < last) body(first, last - first, bytes - before);
 }
 

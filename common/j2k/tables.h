@@ -64,32 +64,32 @@ constexpr int kLastPasses = 2;
 // once; with the bypass alone those of a codeword segment's first.
 constexpr uint32_t kPassAlignment = 16;
 
-// With the bypass alone an MQ segment begins at the first multiple of four from so many bytes behind the last one's
-// pending byte on: there is room to end that one in later, and to keep what is needed for it.
+// With the bypass alone an MQ segment begins at most so many bytes behind the last one's pending byte, at a multiple of
+// four: there is room to end that one in later, and to keep what is needed for it.
 constexpr uint32_t kSegmentGap = 16;
 
 // What lies where in a block's slot: from its begin the MQ codewords, which take the place of the pairs that they code;
 // the bytes of raw segments at `raw`. Rounded up for vector loads.
 struct SlotLayout {
-    uint64_t pairs, raw, bytes;
+    uint32_t pairs, raw, bytes;
 };
 CUDAENC_HD SlotLayout slot_layout(int width, int height, int planes, uint32_t style) {
-    const uint64_t samples = static_cast<uint64_t>(width) * height;
-    const uint64_t stripes = static_cast<uint64_t>(width) * ((height + 3) / 4);
-    const uint64_t passes = static_cast<uint64_t>(coding_passes(planes));
-    const auto round_up = [](uint64_t bytes) { return (bytes + 63) / 64 * 64; };
+    const auto columns = static_cast<uint32_t>(width), rows = static_cast<uint32_t>(height),
+               passes = static_cast<uint32_t>(coding_passes(planes)), all = static_cast<uint32_t>(planes);
+    const uint32_t samples = columns * rows, stripes = columns * ((rows + 3) / 4);
+    const auto round_up = [](uint32_t bytes) { return (bytes + 63) / 64 * 64; };
     // The most pairs are made when every sample is coded in every plane, every sign once, and once a stripe column
     // three symbols for one in run-length mode; the MQ coder's bytes are fewer.
-    SlotLayout slot{0, samples * planes + samples + 2 * stripes + 64, 0};
+    SlotLayout slot{0, samples * all + samples + 2 * stripes + 64, 0};
     if (style) {
         // A codeword ends with up to five bytes more, with the bypass alone kSegmentGap lie between segments; passes
         // are filled up to kPassAlignment pairs and have four symbols.
         slot.pairs = round_up(5 * passes + (style == kBypass ? passes / 3 * kSegmentGap : 0));
         slot.raw += slot.pairs + (kPassAlignment - 1) * passes +
-                    4 * static_cast<uint64_t>(clean_up_passes(static_cast<int>(passes)));
+                    4 * static_cast<uint32_t>(clean_up_passes(static_cast<int>(passes)));
     }
     slot.raw = slot.bytes = round_up(slot.raw);
-    if (style & kBypass) slot.bytes += round_up((samples * planes + samples) * 2 / 15 + 3 * passes);
+    if (style & kBypass) slot.bytes += round_up((samples * all + samples) * 2 / 15 + 3 * passes);
     return slot;
 }
 

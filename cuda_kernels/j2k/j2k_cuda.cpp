@@ -5,7 +5,6 @@
 #include <array>
 #include <optional>
 #include <thread>
-#include <type_traits>
 
 #include "../../common/error.h"
 #include "../../common/j2k/codestream.h"
@@ -415,7 +414,7 @@ class DeviceEncoder : public DevicePipeline {
                 s, blocks_for(block_count(), kContextWarps), kContextWarps * 32,
                 ContextParams{tier1(s), s.coefficients.data()});
         else
-            launch_contexts<CuttableContextTiledParams, StyledContextTiledParams, StyledContextTiledParams>(
+            launch_contexts<CuttableContextTiledParams, StyledContextTiledParams, BypassContextTiledParams>(
                 s, block_count(), static_cast<unsigned>(columns * rows * 32),
                 ContextTiledParams{tier1(s), s.coefficients.data(), columns, rows});
     }
@@ -431,9 +430,9 @@ class DeviceEncoder : public DevicePipeline {
     // The kernel that knows styles where there is one, else the other.
     template <class Styled, class Bypass, class P>
     void launch_with_style(Slot &s, unsigned grid, unsigned threads, const P &params) {
-        if constexpr (!std::is_same_v<Styled, Bypass>)
-            if (p_.style == kBypass) return device_->launch(s.stream, {grid}, threads, Bypass{params});
-        if (p_.style)
+        if (p_.style == kBypass)
+            device_->launch(s.stream, {grid}, threads, Bypass{params});
+        else if (p_.style)
             device_->launch(s.stream, {grid}, threads, Styled{params, p_.style});
         else
             device_->launch(s.stream, {grid}, threads, params);

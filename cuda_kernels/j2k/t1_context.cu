@@ -199,6 +199,10 @@ DEVICE uint8_t *raw_place(const Tier1Buffers &t1, const CodeBlock &b, uint32_t s
     return t1.slots + b.slot + slot_layout(b.width, b.height, b.planes, style).raw;
 }
 
+// Whether there may be raw passes.
+template <Kind kKind>
+constexpr bool kHasRaw = kKind == Kind::kBypass || kKind == Kind::kStyled;
+
 struct NoSegments {};
 // Raw segments: their bits are gathered in shared memory, and stuffed by a warp.
 template <class Tile>
@@ -452,7 +456,7 @@ template <Kind kKind, class Tile, class Segments>
 DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
                              uint32_t style, uint8_t *slot, Segments &segments, uint32_t *pass_ends, bool measured,
                              bool writes_ends, int first, int last, ContextState &state) {
-    constexpr bool kStyled = kKind == Kind::kStyled, kAligned = kKind != Kind::kPlain;
+    constexpr bool kStyled = kKind == Kind::kStyled, kRaw = kHasRaw<kKind>, kAligned = kKind != Kind::kPlain;
     [[maybe_unused]] uint8_t *const pairs =
         opaque(kAligned ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
@@ -470,7 +474,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
     for (int pass = first; pass < last; pass++) {
         const int kind = pass_kind(pass);
-        const bool raw = kStyled && is_raw(style, pass);
+        const bool raw = kRaw && is_raw(style, pass);
         const uint32_t bits = tile.plane(planes - 1 - (pass + 2) / 3);
         const int plane = planes - 1 - (pass + 2) / 3;
         const uint32_t known = significant | fresh;
@@ -489,8 +493,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
             const NextSamples<PackedCounts> counts = count_next(tile, refines, significant, next, bits, near);
             if (is_last && !worth_coding(counts, WarpEntropyOf{})) {
                 ends_before = true;
-                if (!(kStyled && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1)))
-                    return {base, pass};
+                if (!(kRaw && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1))) return {base, pass};
             }
             if (asks &&
                 state.stop.stops(plane,
@@ -553,7 +556,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
             if (lane_id() == pass - first) state.sums = sums;
         }
         counts += nibble_sums(members);
-        if constexpr (kStyled) {
+        if constexpr (kRaw) {
             if (raw) {
                 if (!ends_before)
                     segments.put(counts, members, bits, becoming, negative, kind == kSignificancePropagation);
@@ -625,11 +628,11 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
                 if (i < kStripes - 2) to.before[i] = to.before[i + 2];
             }
         }
-        const bool ends =
-            kStyled && style == kBypass ? ends_segment(style, pass) : !is_certain || pass == state.certain - 1;
+        const bool ends = kKind == Kind::kBypass ? kind == kCleanUp && pass >= kFirstRawPass - 1
+                                                 : !is_certain || pass == state.certain - 1;
         if (kAligned && ends)
             base = fill_up(tile, pairs, base, kStyled && kind == kCleanUp && (style & kSegmentationSymbols));
-        if (writes_ends && (kStyled || ends)) pass_ends[pass] = base;
+        if (writes_ends && ends) pass_ends[pass] = base;
     }
     return {base, last};
 }
@@ -651,9 +654,11 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
         const int to = gains ? min_of(last, from + (from ? 30 : 31)) : last;
         Modelled modelled = model_passes<kKind>(tile, valid, negative, planes, b, style, slot, segments, pass_ends,
                                                 gains, writes_ends, from, to, state);
-        if (kKind == Kind::kStyled && style == kBypass)  // else they are
+        if (kKind == Kind::kBypass && modelled.passes && !ends_segment(style, modelled.passes - 1)) {
             modelled.pairs =
                 fill_up(tile, slot + slot_layout(b.width, b.height, b.planes, style).pairs, modelled.pairs, false);
+            if (writes_ends && !is_raw(style, modelled.passes - 1)) pass_ends[modelled.passes - 1] = modelled.pairs;
+        }
         if (kKind != Kind::kPlain && gains && tile.is_first_warp()) {
             const int pass = from + lane_id();
             const int32_t gain = gain_of_pass(state.sums, planes, b.reversible, from);
@@ -875,6 +880,7 @@ KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_look, LookParams) {
 }
 
 // words: of raw segments, shared, kTileRawWords a warp.
+template <Kind kKind>
 DEVICE void model_styled_block(const ContextParams &p, uint32_t style, uint32_t *planes, uint32_t *raw) {
     uint32_t *words = &raw[warp_id() * kTileRawWords];
     const auto make_segments = [&](const OneTile &tile, const CodeBlock &b, int count) {
@@ -884,20 +890,20 @@ DEVICE void model_styled_block(const ContextParams &p, uint32_t style, uint32_t 
         warp_sync();
         return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, style)};
     };
-    model_small_block<Kind::kStyled>(p, block_of_warp(), style, planes, make_segments);
+    model_small_block<kKind>(p, block_of_warp(), style, planes, make_segments);
 }
 
 KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_styled, StyledContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
-    model_styled_block(p, p.style, planes, raw);
+    model_styled_block<Kind::kStyled>(p, p.style, planes, raw);
 }
 
 // For the bypass alone.
 KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_bypass, BypassContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
-    model_styled_block(p, kBypass, planes, raw);
+    model_styled_block<Kind::kBypass>(p, kBypass, planes, raw);
 }
 
 // A thread-block owns a block, a warp a tile of 32x32 of it. words, totals: see ManyTiles.
@@ -916,7 +922,7 @@ DEVICE void model_large_block(const P &p, uint32_t block, uint32_t style, uint32
     }
     // The block's planes: every warp's, through the array that serves for neighbours later.
     words[thread_x()] = all;
-    if (kKind == Kind::kStyled)
+    if (kHasRaw<kKind>)
         for (int i = thread_x(); i < kRawWords; i += block_threads()) raw_memory[i] = 0;
     block_sync();
     all = 0;
@@ -940,7 +946,7 @@ DEVICE void model_large_block(const P &p, uint32_t block, uint32_t style, uint32
                                      coding_passes(count), state);
     };
     Modelled modelled;
-    if constexpr (kKind == Kind::kStyled)
+    if constexpr (kHasRaw<kKind>)
         modelled = model(RawSegments<ManyTiles>{tile, raw_memory, raw_place(p.t1, b, style)});
     else
         modelled = model(NoSegments{});
@@ -977,6 +983,14 @@ KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
     model_large_block<Kind::kStyled>(p, static_cast<uint32_t>(block_x()), p.style, words, totals, raw);
+}
+
+KERNEL(1024, j2k_t1_context_tiled_bypass, BypassContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    SHARED(uint32_t, raw, kRawWords);
+    model_large_block<Kind::kBypass>(p, static_cast<uint32_t>(block_x()), kBypass, words, totals, raw);
 }
 
 // ---- By bit-planes

@@ -190,7 +190,11 @@ DEVICE void code_block(const Tier1Buffers &t1, uint32_t block, [[maybe_unused]] 
     [[maybe_unused]] const auto kept_segment = [&](int at) {
         return reinterpret_cast<KeptSegment *>(slot + ((at + 4) & ~3));
     };
-    [[maybe_unused]] const auto begin_behind_kept = [](int at) { return ((at + 4) & ~3) + 12; };
+    [[maybe_unused]] const auto begin_behind_kept = [](int at) {
+        constexpr int kRoom = sizeof(KeptSegment) + 4;  // and for a word of ending bytes
+        static_assert(4 + kRoom <= kSegmentGap);
+        return ((at + 4) & ~3) + kRoom;
+    };
     [[maybe_unused]] const auto last_pass_of_segment = [&](int segment) {
         return min_of(kFirstRawPass - 1 + 3 * segment, passes - 1);
     };

@@ -34,8 +34,8 @@ struct Tier1Buffers {
     uint32_t *segment_begins;
 };
 
-// What a kernel is made for: blocks without a style, those that are to be cut and have no other, the bypass alone (MQ
-// coding), any style; or to look at blocks, of which it makes no pairs.
+// What a kernel is made for: blocks without a style, those that are to be cut and have no other, the bypass alone, any
+// style; or to look at blocks, of which it makes no pairs.
 enum class Kind { kPlain, kCuttable, kBypass, kStyled, kLook };
 
 // Blocks are coded in the order of their pairs, most first, by classes of kWorkPairs.
@@ -105,6 +105,9 @@ struct BypassContextParams : ContextParams {
 struct StyledContextTiledParams : ContextTiledParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_tiled_styled"};
     uint32_t style;
+};
+struct BypassContextTiledParams : ContextTiledParams {
+    static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_tiled_bypass"};
 };
 
 // The order in which blocks are coded. Grid: ceil(count / kWorkClasses).

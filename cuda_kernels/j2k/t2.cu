@@ -303,16 +303,16 @@ KERNEL(kTier2Threads, j2k_t2_gather_with_raw, GatherWithRawParams)
     const CodeBlock &block = t2.blocks[c.block];
     uint8_t *to = codeword_place(p, i, c.packet);
     const uint8_t *const slot = t2.slots + block.slot, *mq = slot;
-    const uint8_t *raw = mq + slot_layout(block.width, block.height, block.planes, t2.style).raw;
     const BlockLayers ends = layers_of(t2, c.block);
     const uint32_t layer = c.packet.layer;
-    const uint64_t first_pass = static_cast<uint64_t>(c.block) * t2.max_passes;
-    const uint32_t *pass_bytes = t2.pass_bytes + first_pass;
     const int passes = ends.passes_before(layer + 1);
     if (passes <= kFirstRawPass) {
         copy_bytes(to, mq + ends.bytes_before(layer), t2.bytes[i]);
         return;
     }
+    const uint8_t *raw = mq + slot_layout(block.width, block.height, block.planes, t2.style).raw;
+    const uint64_t first_pass = static_cast<uint64_t>(c.block) * t2.max_passes;
+    const uint32_t *pass_bytes = t2.pass_bytes + first_pass;
     uint32_t earlier = ends.bytes_before(layer);  // of the segments from here on, in other layers
     uint32_t before = 0;                          // bytes of those up to here
     int first = 0;                                // pass of the segment

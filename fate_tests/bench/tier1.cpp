@@ -362,40 +362,34 @@ class Blocks {
 
     // marks: records events_[1] before MQ coding.
     void queue(int lanes, uint32_t style, const Tier1Buffers &t1, bool marks) {
-        const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
-            static_cast<decltype(params) &>(styled) = params;
+        const auto launch = [&](auto cuttable, auto styled, auto bypass, unsigned grid, unsigned threads, auto params) {
+            const auto run = [&](auto &with_style) {
+                static_cast<decltype(params) &>(with_style) = params;
+                device_->launch(stream_, {grid}, threads, with_style);
+            };
             styled.style = style;
-            if constexpr (std::is_base_of_v<ContextParams, Styled>)
-                if (style == kBypass) return device_->launch(stream_, {grid}, threads, BypassContextParams{params});
-            if constexpr (std::is_base_of_v<MqParams, Styled>) {
-                if (style == kBypass) return device_->launch(stream_, {grid}, threads, BypassMqParams{params});
-                if (style == kCuttable) return device_->launch(stream_, {grid}, threads, CuttableMqParams{params});
-            }
-            if (style)
-                device_->launch(stream_, {grid}, threads, styled);
-            else
+            if (!style)
                 device_->launch(stream_, {grid}, threads, params);
-        };
-        const auto launch_context = [&]<class Cuttable>(Cuttable cuttable, auto styled, unsigned grid, unsigned threads,
-                                                        auto params) {
-            static_cast<decltype(params) &>(cuttable) = params;
-            if (style == kCuttable)
-                device_->launch(stream_, {grid}, threads, cuttable);
+            else if (style == kCuttable)
+                run(cuttable);
+            else if (style == kBypass)
+                run(bypass);
             else
-                launch(styled, grid, threads, params);
+                run(styled);
         };
         device_->fill(stream_, work_.data(), 0, work_.bytes());
         const int columns = tiles_x(), rows = tiles_y();
         if (columns * rows == 1)
-            launch_context(CuttableContextParams{}, StyledContextParams{}, blocks_for(count_, kContextWarps),
-                           kContextWarps * 32, ContextParams{t1, coefficients_.data()});
+            launch(CuttableContextParams{}, StyledContextParams{}, BypassContextParams{},
+                   blocks_for(count_, kContextWarps), kContextWarps * 32, ContextParams{t1, coefficients_.data()});
         else
-            launch_context(CuttableContextTiledParams{}, StyledContextTiledParams{}, count_,
-                           static_cast<unsigned>(columns * rows * 32),
-                           ContextTiledParams{t1, coefficients_.data(), columns, rows});
+            launch(CuttableContextTiledParams{}, StyledContextTiledParams{}, BypassContextTiledParams{}, count_,
+                   static_cast<unsigned>(columns * rows * 32),
+                   ContextTiledParams{t1, coefficients_.data(), columns, rows});
         if (marks) device_->record(events_[1], stream_);
         order();
-        launch(StyledMqParams{}, blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes)), kMqThreads,
+        launch(CuttableMqParams{}, StyledMqParams{}, BypassMqParams{},
+               blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes)), kMqThreads,
                MqParams{t1, order_.data(), lanes});
     }
 

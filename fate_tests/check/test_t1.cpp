@@ -989,7 +989,13 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         const Coded &c = coded.back();
         put(i, slot_of(i).pairs, c.device_pairs);
         put(i, slot_of(i).raw, c.parts.raw);
-        std::copy(c.device_ends.begin(), c.device_ends.end(), ends_now.begin() + static_cast<ptrdiff_t>(i * passes));
+        for (size_t k = 0; k < c.device_ends.size(); k++) {
+            const int pass = static_cast<int>(k);
+            const bool last = k == c.device_ends.size() - 1, raw = is_raw(batch.style, pass);
+            if (batch.style == kBypass && !last && !raw && !ends_segment(batch.style, pass)) continue;
+            // Behind the last pass pairs are filled up.
+            ends_now[i * passes + k] = last && !raw ? static_cast<uint32_t>(c.device_pairs.size()) : c.device_ends[k];
+        }
         if (cuttable) {
             std::copy(c.tails.begin(), c.tails.end(), tails_now.begin() + static_cast<ptrdiff_t>(i * passes));
             std::copy(c.gains.begin(), c.gains.end(), gains_now.begin() + static_cast<ptrdiff_t>(i * passes));
@@ -1000,35 +1006,28 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         work_now[work_class(pairs_now[i])]++;
         if (stops) guesses_now[i] = guessed_bytes(pairs_now[i]), certain_now[i] = 0;
     }
-    const auto launch = [&]<class Styled>(Styled styled, unsigned grid, unsigned threads, auto params) {
-        static_cast<decltype(params) &>(styled) = params;
+    const auto launch = [&](auto cuttable, auto styled, auto bypass, unsigned grid, unsigned threads, auto params) {
+        const auto run = [&](auto &with_style) {
+            static_cast<decltype(params) &>(with_style) = params;
+            device->launch(nullptr, {grid}, threads, with_style);
+        };
         styled.style = batch.style;
-        if constexpr (std::is_base_of_v<ContextParams, Styled>)
-            if (batch.style == kBypass) return device->launch(nullptr, {grid}, threads, BypassContextParams{params});
-        if constexpr (std::is_base_of_v<MqParams, Styled>) {
-            if (batch.style == kBypass) return device->launch(nullptr, {grid}, threads, BypassMqParams{params});
-            if (batch.style == kCuttable) return device->launch(nullptr, {grid}, threads, CuttableMqParams{params});
-        }
-        if (batch.style)
-            device->launch(nullptr, {grid}, threads, styled);
-        else
+        if (!batch.style)
             device->launch(nullptr, {grid}, threads, params);
-    };
-    const auto launch_context = [&]<class Cuttable>(Cuttable cuttable, auto styled, unsigned grid, unsigned threads,
-                                                    auto params) {
-        static_cast<decltype(params) &>(cuttable) = params;
-        if (batch.style == kCuttable)
-            device->launch(nullptr, {grid}, threads, cuttable);
+        else if (batch.style == kCuttable)
+            run(cuttable);
+        else if (batch.style == kBypass)
+            run(bypass);
         else
-            launch(styled, grid, threads, params);
+            run(styled);
     };
     if (tiles_x)
-        launch_context(CuttableContextTiledParams{}, StyledContextTiledParams{}, count,
-                       static_cast<unsigned>(tiles_x * tiles_y * 32),
-                       ContextTiledParams{t1, coefficients.data(), tiles_x, tiles_y});
+        launch(CuttableContextTiledParams{}, StyledContextTiledParams{}, BypassContextTiledParams{}, count,
+               static_cast<unsigned>(tiles_x * tiles_y * 32),
+               ContextTiledParams{t1, coefficients.data(), tiles_x, tiles_y});
     else
-        launch_context(CuttableContextParams{}, StyledContextParams{}, (count + kContextWarps - 1) / kContextWarps,
-                       kContextWarps * 32, ContextParams{t1, coefficients.data()});
+        launch(CuttableContextParams{}, StyledContextParams{}, BypassContextParams{},
+               (count + kContextWarps - 1) / kContextWarps, kContextWarps * 32, ContextParams{t1, coefficients.data()});
     const auto slots_read = slots.read("slots");
     const auto ends_read = pass_ends.read("pass ends");
     EXPECT(guesses.read("guesses") == guesses_now && certain.read("certain passes") == certain_now,
@@ -1070,7 +1069,8 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     const int lane_counts[] = {1, 2, 5, 8, 32};
     const int lanes = random.of(lane_counts);
     const uint32_t per_group = static_cast<uint32_t>(kMqThreads / 32 * lanes);
-    launch(StyledMqParams{}, (count + per_group - 1) / per_group, kMqThreads, MqParams{t1, order.data(), lanes});
+    launch(CuttableMqParams{}, StyledMqParams{}, BypassMqParams{}, (count + per_group - 1) / per_group, kMqThreads,
+           MqParams{t1, order.data(), lanes});
     std::vector<uint32_t> bytes_now(count);
     const auto slots_coded = slots.read("slots");
     const auto ends_coded = pass_ends.read("pass ends"), begins = segment_begins.read("begins of segments");
