@@ -482,7 +482,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
         bool ends_before = false;  // the block is left, but for the raw segment that the pass would have continued
         const bool is_certain = kKind == Kind::kCuttable && pass < state.certain;
         const bool is_last = pass == without_last && b.lossy,
-                   asks = kKind == Kind::kCuttable && !is_certain && state.stop.asks(pass, plane);
+                   asks = kKind == Kind::kCuttable && state.stop.asks(pass, plane);  // none that is certain
         if (is_last || asks) {
             // What the pass reaches from samples significant before; or all that is left of the plane.
             const bool reaches = kind == kSignificancePropagation, refines = kind == kMagnitudeRefinement;
@@ -659,7 +659,7 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
                 fill_up(tile, slot + slot_layout(b.width, b.height, b.planes, style).pairs, modelled.pairs, false);
             if (writes_ends && !is_raw(style, modelled.passes - 1)) pass_ends[modelled.passes - 1] = modelled.pairs;
         }
-        if (kKind != Kind::kPlain && gains && tile.is_first_warp()) {
+        if (kKind != Kind::kPlain && gains && modelled.passes > max_of(state.certain, from) && tile.is_first_warp()) {
             const int pass = from + lane_id();
             const int32_t gain = gain_of_pass(state.sums, planes, b.reversible, from);
             if (pass >= state.certain && pass < modelled.passes) gains[pass] = gain;
@@ -691,13 +691,18 @@ DEVICE int read_column(const uint32_t *coefficients, const CodeBlock &b, int x, 
     uint32_t all = 0, signs = 0;
     const int rows = x < b.width ? b.height - y : 0;
     const uint32_t *from = coefficients + b.coefficients + static_cast<uint64_t>(y) * b.stride + x;
-    CUDAENC_UNROLL
-    for (int i = 0; i < 32; i++) {
-        column[i] = i < rows ? *from : 0;
-        from += b.stride;
-        signs = funnel_shift_left(column[i], signs, 1);
-        all |= column[i];
-    }
+    const auto read = [&](const auto &has) {
+        CUDAENC_UNROLL
+        for (uint32_t i = 0; i < 32; i++) {
+            column[i] = has(static_cast<int>(i)) ? from[uint64_t{i} * b.stride] : 0;
+            signs = funnel_shift_left(column[i], signs, 1);
+            all |= column[i];
+        }
+    };
+    if (x - lane_id() + 32 <= b.width && y + 32 <= b.height)
+        read([](int) { return true; });
+    else
+        read([rows](int i) { return i < rows; });
     negative = reverse_bits(signs);
     return bit_width(warp_or(all & ~kSignBit));
 }
