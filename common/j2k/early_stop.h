@@ -58,31 +58,38 @@ struct LookStep {
     uint32_t refined;
     // Signs that a vertical neighbour's, or else a horizontal one's, foretells (T.800 Table D.3); ones: wrongly.
     uint32_t signs[2];
-    int32_t gain;  // in 1/64 of 4^plane steps^2
+    int32_t eighths;  // as for gain_of_refined(), and three times as for gain_of_found()
 
     CUDAENC_HD uint32_t found() const { return (decisions[0] + decisions[1] + decisions[2]) & 0xFFFF; }
+    // What it takes off the squared error, in 1/64 of 4^plane steps^2.
+    CUDAENC_HD int32_t gain(int plane, bool reversible) const {
+        const GainRounding rounding = gain_rounding(plane, reversible);
+        const int ones = static_cast<int>(refined & 0xFFFF), zeros = static_cast<int>(refined >> 16) - ones;
+        return gain_of_found(rounding, static_cast<int>(found()), 0) + gain_of_refined(rounding, ones, zeros, eighths);
+    }
     // As StopRule asks about it.
     CUDAENC_HD NextSamples<> next() const {
         const uint32_t near = decisions[1] + decisions[2];
         return {refined >> 16, {{decisions[0] & 0xFFFF, near & 0xFFFF}, {decisions[0] >> 16, near >> 16}}};
     }
-    // What it takes, in 1/256 bits: by the entropies, of signs a quarter more since contexts have to learn, and a byte
-    // a plane.
+    // What it takes, in 1/256 bits: by the entropies, of signs a quarter more since contexts have to learn, 15/16 of a
+    // bit for what is refined, and six bits a plane.
     CUDAENC_HD uint32_t bits(bool propagation) const {
         const auto of = [](uint32_t counted) { return entropy(counted & 0xFFFF, counted >> 16); };
         const uint32_t foretold = (signs[0] >> 16) + (signs[1] >> 16),
                        of_signs = 256 * (found() - foretold) + of(signs[0]) + of(signs[1]);
-        return of(decisions[0]) + of(decisions[1]) + of(decisions[2]) + of(refined) + of_signs + of_signs / 4 +
-               (propagation ? 0 : 8 * 256);
+        return of(decisions[0]) + of(decisions[1]) + of(decisions[2]) + 240 * (refined >> 16) + of_signs +
+               of_signs / 4 + (propagation ? 0 : 6 * 256);
     }
     // Whether it is coded at all, in a block that is `lossy`.
     CUDAENC_HD bool is_worth_coding(int plane, bool propagation, bool lossy) const {
         return plane || propagation || !lossy || worth_coding(next());
     }
     // The bin of the highest slope with which it is coded if what comes before it is.
-    CUDAENC_HD uint32_t bin(int step, int plane, int weight) const {
+    CUDAENC_HD uint32_t bin(int step, int plane, int weight, bool reversible) const {
         const int kind = !step ? kCleanUp : is_propagation(step) ? kSignificancePropagation : kMagnitudeRefinement;
-        return highest_slope(!step, kind, plane, weight, gain, asked_bits(next())) / (kSlopes / kStopSlopes);
+        return highest_slope(!step, kind, plane, weight, gain(plane, reversible), asked_bits(next())) /
+               (kSlopes / kStopSlopes);
     }
 };
 
@@ -108,16 +115,16 @@ CUDAENC_HD LookPlane<Word> look_at_plane(Word left, const Around<Word> &before, 
             {(sign.bit[0] & ~sign.bit[1]) | sign.bit[2], sign.bit[1]},
             sign.decision};
 }
-// A step of it but for the gain. samples: that are coded; found: those that become significant; count(all, ones): of a
-// class.
+// A step of it but for what is refined and the eighths. samples: that are coded; found: those that become significant;
+// count(all, ones): of a class.
 template <class Word, class Count>
-CUDAENC_HD LookStep count_step(const LookPlane<Word> &plane, Word samples, Word found, uint32_t refined,
+CUDAENC_HD LookStep count_step(const LookPlane<Word> &plane, bool propagation, Word samples, Word found,
                                const Count &count) {
     const Word ones = samples & found;
     const auto decisions = [&](Word of) { return count(samples & of, ones & of); };
     const auto signs = [&](Word of) { return count(ones & of, ones & of & plane.wrongly); };
-    return {{decisions(~plane.near), decisions(plane.near & ~plane.nearer), decisions(plane.nearer)},
-            refined,
+    return {{decisions(~plane.near), decisions(plane.near & ~plane.nearer), propagation ? decisions(plane.nearer) : 0},
+            0,
             {signs(plane.foretold[0]), signs(plane.foretold[1])},
             0};
 }
@@ -142,7 +149,10 @@ CUDAENC_HD uint64_t look_budget(uint64_t budget, uint32_t blocks) {
     if (!budget) return ~uint64_t{0};
     return (budget - min_of<uint64_t>(2 * blocks, budget / 16)) * 35 / 32;
 }
-// The slope to stop at, if bytes from this bin on are more than the budget.
-CUDAENC_HD uint32_t look_slope(int bin) { return static_cast<uint32_t>(bin * (kSlopes / kStopSlopes)); }
+// The slope to stop at, where bytes from the bin on exceed the budget: in it, so that of its bytes there are `room`.
+CUDAENC_HD uint32_t look_slope(int bin, uint64_t bytes, uint64_t room) {
+    constexpr int kWidth = kSlopes / kStopSlopes;
+    return static_cast<uint32_t>((bin + 1) * kWidth) - static_cast<uint32_t>(room * kWidth / bytes);
+}
 
 }  // namespace cudaenc::j2k

@@ -84,16 +84,18 @@ uint32_t find_stop(ThreadPool &pool, const Geometry &g, std::span<const Look> lo
                 if (!step.is_worth_coding(plane, is_propagation(i), b.lossy)) break;
                 bits += step.bits(is_propagation(i));
                 const uint32_t bytes = estimated_bytes(bits);
-                lowest = std::min(lowest, step.bin(i, plane, g.precinct_bands[b.cell].weight));
+                lowest = std::min(lowest, step.bin(i, plane, g.precinct_bands[b.cell].weight, b.reversible));
                 table[lowest] += uint64_t{bytes - before} * look.blocks;
                 before = bytes;
             }
         }
     });
-    uint64_t sum = 0;
-    const uint64_t room = look_budget(budget, blocks);
-    for (int bin = kStopSlopes - 1; bin >= 0; bin--)
-        if ((sum += table[static_cast<size_t>(bin)]) > room) return look_slope(bin);
+    uint64_t room = look_budget(budget, blocks);
+    for (int bin = kStopSlopes - 1; bin >= 0; bin--) {
+        const uint64_t bytes = table[static_cast<size_t>(bin)];
+        if (bytes > room) return look_slope(bin, bytes, room);
+        room -= bytes;
+    }
     return 0;  // all is needed
 }
 

@@ -256,11 +256,9 @@ class BlockCoder {
             for (int x = 0; x < width_; x++) {
                 const int before = *flag(x, y) & kNeighbours, next = eighths(x, y);
                 const uint32_t b = bit(x, y);
-                const GainRounding rounding = gain_rounding(plane_, reversible_);
                 if (*flag(x, y) & kSignificant) {
-                    const int one = static_cast<int>(b);
                     add(rest.refined, b);
-                    rest.gain += gain_of_refined(rounding, one, 1 - one, one ? next : -next);
+                    rest.eighths += b ? next : -next;
                     continue;
                 }
                 // What is significant when the scan gets there, if all that is found was so in one pass.
@@ -275,7 +273,7 @@ class BlockCoder {
                 LookStep &step = before ? propagation : rest;
                 add(step.decisions[before ? min_of(nearest, 2) : now ? 1 : 0], b);
                 if (!b) continue;
-                step.gain += gain_of_found(rounding, 1, next);
+                step.eighths += 3 * next;
                 const auto part = [&](int u, int v, int which) {
                     return !sig(which) ? 0 : coefficient(x + u, y + v) & kSignBit ? -1 : 1;
                 };

@@ -269,13 +269,18 @@ NextSamples<> count_last_passes(const Words &words, const Word *bits) {
     return counts;
 }
 
-// Of a pass: what it takes off the squared error, and how many decisions but signs it has, of which `ones` are 1.
+// Of a pass: how many decisions but signs it has, of which `ones` are 1, and what it takes off the squared error.
 struct PassWorth {
-    int32_t gain;
-    uint32_t ones, all;
+    bool refinement;
+    int ones, all, eighths;
+    int32_t gain(int plane, bool reversible) const {
+        const GainRounding rounding = gain_rounding(plane, reversible);
+        return refinement ? gain_of_refined(rounding, ones, all - ones, eighths)
+                          : gain_of_found(rounding, ones, eighths);
+    }
 };
 // Before a clean-up, after other passes.
-PassWorth worth_of_pass(const Words &words, int kind, const Word *bits, int plane, bool reversible) {
+PassWorth worth_of_pass(const Words &words, int kind, const Word *bits, int plane) {
     const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid), *visited = words.layer(kVisited);
     const int below = min_of(plane, kGainPlanes);
     int ones = 0, all = 0, eighths = 0;
@@ -292,10 +297,7 @@ PassWorth worth_of_pass(const Words &words, int kind, const Word *bits, int plan
             eighths += (std::popcount(one & next) - std::popcount(zero & next)) * (4 >> k);
         }
     });
-    const GainRounding rounding = gain_rounding(plane, reversible);
-    return {kind == kMagnitudeRefinement ? gain_of_refined(rounding, ones, all - ones, eighths)
-                                         : gain_of_found(rounding, ones, eighths),
-            static_cast<uint32_t>(ones), static_cast<uint32_t>(all)};
+    return {kind == kMagnitudeRefinement, ones, all, eighths};
 }
 
 // Whether what comes next is not worth its bits: significance propagation, by what it reaches from samples that are
@@ -319,7 +321,8 @@ bool stops_at_propagation(const Words &words, const Word *bits, int plane, bool 
 // Refinement and clean-up.
 bool stops_at_refinement(const Words &words, const Word *bits, int plane, bool reversible, const StopRule &stop) {
     int32_t gain = 0;
-    for (int kind : {kMagnitudeRefinement, kCleanUp}) gain += worth_of_pass(words, kind, bits, plane, reversible).gain;
+    for (int kind : {kMagnitudeRefinement, kCleanUp})
+        gain += worth_of_pass(words, kind, bits, plane).gain(plane, reversible);
     return stop.stops(plane, gain, count_last_passes(words, bits));
 }
 
@@ -337,7 +340,7 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
         const int kind = pass_kind(pass), plane = planes - 1 - (pass + 2) / 3;
         const auto measure = [&] {
             if (results.gains && pass >= certain)
-                results.gains[pass] = worth_of_pass(words, kind, bits, plane, block.reversible).gain;
+                results.gains[pass] = worth_of_pass(words, kind, bits, plane).gain(plane, block.reversible);
         };
         if (stop.asks(pass, plane) &&
             (kind == kSignificancePropagation ? stops_at_propagation(words, bits, plane, block.reversible, stop)
@@ -381,17 +384,16 @@ CUDAENC_CLONES int look_at(const Words &words, const uint32_t *coefficients, con
                 look_at_plane(left, around(significant + i, words.row), around(found + i, words.row), negative[i],
                               around(negative + i, words.row));
             visited[i] = p.reached;
-            add(propagation, count_step(p, p.reached, found[i], 0, count));
-            add(rest, count_step(p, left & ~p.reached, found[i], 0, count));
+            add(propagation, count_step(p, true, p.reached, found[i], count));
+            add(rest, count_step(p, false, left & ~p.reached, found[i], count));
         });
-        const auto worth = [&](int kind) { return worth_of_pass(words, kind, bits, plane, block.reversible); };
-        propagation.gain = worth(kSignificancePropagation).gain;
-        const PassWorth refined = worth(kMagnitudeRefinement);
-        rest.refined = refined.ones | refined.all << 16;
-        rest.gain = refined.gain + worth(kCleanUp).gain;
+        const PassWorth refined = worth_of_pass(words, kMagnitudeRefinement, bits, plane);
+        propagation.eighths = 3 * worth_of_pass(words, kSignificancePropagation, bits, plane).eighths;
+        rest.refined = static_cast<uint32_t>(refined.ones | refined.all << 16);
+        rest.eighths = refined.eighths + 3 * worth_of_pass(words, kCleanUp, bits, plane).eighths;
         if (step) steps[step++] = propagation;
         steps[step++] = rest;
-        looked_at += refined.all + kLookBits * (propagation.found() + rest.found());
+        looked_at += static_cast<uint32_t>(refined.all) + kLookBits * (propagation.found() + rest.found());
         if (rule.ends(step, looked_at)) break;
         words.scan([&](ptrdiff_t i) { significant[i] |= found[i]; });
     }

@@ -363,15 +363,16 @@ DEVICE PackedCounts count_decisions(const Tile &tile, uint32_t decided, uint32_t
 }
 
 // Of the bits below those of a lane's samples that become significant or are refined, in eighths: how much is alike. A
-// bit below counts for a one and against a zero: so do those that are alike, less the zeros. word(plane): its bits.
-template <class PlaneWord>
-DEVICE uint32_t alike_below(int plane, uint32_t samples, uint32_t bits, const PlaneWord &word) {
+// bit below counts for a one and against a zero: so do those that are alike, less the zeros.
+template <class Tile>
+DEVICE uint32_t alike_below(const Tile &tile, int plane, uint32_t samples, uint32_t bits) {
     uint32_t alike = 0;
     const int below = min_of(plane, kGainPlanes);
     CUDAENC_UNROLL
     for (int k = 0; k < kGainPlanes; k++)
         if (k < below)
-            alike += static_cast<uint32_t>(popcount(samples & ~(word(plane - 1 - k) ^ bits)) << (kGainPlanes - 1 - k));
+            alike +=
+                static_cast<uint32_t>(popcount(samples & ~(tile.plane(plane - 1 - k) ^ bits)) << (kGainPlanes - 1 - k));
     return alike;
 }
 // What samples of a pass take off the squared error.
@@ -390,13 +391,13 @@ DEVICE NextSamples<PackedCounts> count_next(const Tile &tile, bool refines, uint
     return {refines ? tile.sum(static_cast<uint32_t>(popcount(refined))) : 0,
             count_decisions(tile, members, members & bits, near)};
 }
-// What they take off the squared error. word(plane): its bits.
-template <class Tile, class PlaneWord>
+// What they take off the squared error.
+template <class Tile>
 DEVICE int32_t gain_of_next(const Tile &tile, bool refines, uint32_t refined, uint32_t members, uint32_t bits,
-                            int plane, bool reversible, const PlaneWord &word) {
+                            int plane, bool reversible) {
     const auto gain = [&](bool refinement, uint32_t samples) {
         const int ones = popcount(samples & bits);
-        return gain_of_samples(refinement, ones, popcount(samples) - ones, alike_below(plane, samples, bits, word),
+        return gain_of_samples(refinement, ones, popcount(samples) - ones, alike_below(tile, plane, samples, bits),
                                plane, reversible);
     };
     const int own = gain(false, members & bits) + (refines ? gain(true, refined) : 0);
@@ -460,7 +461,6 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
     [[maybe_unused]] uint8_t *const pairs =
         opaque(kAligned ? slot + slot_layout(b.width, b.height, b.planes, style).pairs : slot);
     [[maybe_unused]] uint32_t propagation_bits = 0;  // of a raw significance propagation
-    const auto plane_word = [&](int plane) { return tile.plane(plane); };
     const auto significant_around = [&](uint32_t word) {
         const Around<uint32_t> all = tile.around(word);
         return kStyled && (style & kVerticallyCausal) ? causal(all) : all;
@@ -496,8 +496,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
                 if (!(kRaw && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1))) return {base, pass};
             }
             if (asks &&
-                state.stop.stops(plane,
-                                 gain_of_next(tile, refines, significant, next, bits, plane, b.reversible, plane_word),
+                state.stop.stops(plane, gain_of_next(tile, refines, significant, next, bits, plane, b.reversible),
                                  counts, WarpEntropyOf{}))
                 return {base, pass};
         }
@@ -552,7 +551,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
             const bool refinement = kind == kMagnitudeRefinement;
             const uint32_t worked_on = refinement ? members : becoming;
             const PassSums sums{count_both(tile, decided, worked_on & bits),
-                                tile.sum(alike_below(plane, worked_on, bits, plane_word))};
+                                tile.sum(alike_below(tile, plane, worked_on, bits))};
             if (lane_id() == pass - first) state.sums = sums;
         }
         counts += nibble_sums(members);
@@ -735,8 +734,8 @@ DEVICE int32_t *gains_from(const Tier1Buffers &t1, uint64_t pass) { return t1.ga
 
 // Steps of a look at a block with `planes`; a lane's own is the one that has its number. Returns how many.
 template <class Tile>
-DEVICE int look_at_steps(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const CodeBlock &b,
-                         const LookRule &rule, LookStep &own) {
+DEVICE int look_at_steps(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const LookRule &rule,
+                         LookStep &own_step) {
     const Around<uint32_t> signs = tile.around(negative);
     const auto count = [&](uint32_t all, uint32_t ones) { return count_both(tile, ones, all); };
     uint32_t words[kGainPlanes + 1];  // of the plane and those below
@@ -752,17 +751,27 @@ DEVICE int look_at_steps(const Tile &tile, uint32_t valid, uint32_t negative, in
         const uint32_t bits = words[0], left = valid & ~significant, found = left & bits;
         const LookPlane<uint32_t> looked =
             look_at_plane(left, tile.around(significant), tile.around(found), negative, signs);
-        const auto take = [&](bool refines, uint32_t samples) {
-            LookStep step =
-                count_step(looked, samples, found, refines ? count(significant, significant & bits) : 0, count);
-            step.gain = gain_of_next(tile, refines, significant, samples, bits, plane, b.reversible,
-                                     [&](int of) { return words[plane - of]; });
+        const auto eighths = [&](uint32_t samples) {  // of alike bits, see alike_below()
+            int sum = 0;
+            CUDAENC_UNROLL
+            for (int k = 1; k <= kGainPlanes; k++) sum += popcount(samples & ~(words[k] ^ bits)) << (kGainPlanes - k);
+            return sum;
+        };
+        const auto take = [&](bool propagation, uint32_t samples) {
+            LookStep step = count_step(looked, propagation, samples, found, count);
+            int own = 3 * eighths(samples & found);
+            if (!propagation) {
+                step.refined = count(significant, significant & bits);
+                own += eighths(significant);
+            }
+            const int refined_zeros = static_cast<int>((step.refined >> 16) - (step.refined & 0xFFFF));
+            step.eighths = static_cast<int32_t>(tile.sum(static_cast<uint32_t>(own))) - 7 * refined_zeros;
             looked_at += (step.refined >> 16) + kLookBits * step.found();
-            if (lane_id() == steps) own = step;
+            if (lane_id() == steps) own_step = step;
             steps++;
         };
-        if (steps) take(false, looked.reached);
-        take(true, left & ~looked.reached);
+        if (steps) take(true, looked.reached);
+        take(false, left & ~looked.reached);
         if (rule.ends(steps, looked_at)) break;
         significant |= found;
     }
@@ -776,7 +785,7 @@ DEVICE void look_at_block(const LookBuffers &p, const Tile &tile, uint32_t valid
                           const CodeBlock &b, uint32_t blocks, uint32_t count) {
     LookStep step{};
     const LookRule rule = look_rule(p.search->budget[p.layers - 1], count, b.width * b.height);
-    const int steps = look_at_steps(tile, valid, negative, planes, b, rule, step);
+    const int steps = look_at_steps(tile, valid, negative, planes, rule, step);
     if (!tile.is_first_warp()) return;
     // A lane a step.
     const int lane = lane_id(), plane = plane_of_step(planes, lane);
@@ -784,7 +793,7 @@ DEVICE void look_at_block(const LookBuffers &p, const Tile &tile, uint32_t valid
                is_coded = lane < steps && step.is_worth_coding(plane, propagation, b.lossy);
     const uint32_t bytes = estimated_bytes(warp_inclusive_add(is_coded ? step.bits(propagation) : 0));
     const uint32_t before = warp_shuffle_up(bytes, 1), more = lane ? bytes - before : bytes;
-    uint32_t lowest = is_coded ? step.bin(lane, plane, p.bands[b.cell].weight) : 0;
+    uint32_t lowest = is_coded ? step.bin(lane, plane, p.bands[b.cell].weight, b.reversible) : 0;
     for (int distance = 1; distance < 32; distance <<= 1) {
         const uint32_t earlier = warp_shuffle_up(lowest, distance);
         if (lane >= distance) lowest = min_of(lowest, earlier);
@@ -809,7 +818,7 @@ DEVICE void finish_look(const LookBuffers &p, uint32_t blocks, uint64_t *sums, u
     uint64_t sum = block_inclusive_add<uint64_t>(own, sums) - own;
     for (int bin = highest; bin > highest - each; bin--) {
         const uint64_t bytes = p.table[bin];
-        if (sum <= room && sum + bytes > room) p.search->stop.slope = look_slope(bin);
+        if (sum <= room && sum + bytes > room) p.search->stop.slope = look_slope(bin, bytes, room - sum);
         sum += bytes;
         p.table[bin] = 0;
     }
@@ -905,7 +914,7 @@ KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_styled, StyledContextParams)
 }
 
 // For the bypass alone.
-KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_bypass, BypassContextParams) {
+KERNEL_BLOCKS(kContextWarps * 32, 9, j2k_t1_context_bypass, BypassContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
     model_styled_block<Kind::kBypass>(p, kBypass, planes, raw);

@@ -840,7 +840,7 @@ void check_look(ContextModeller &modeller, const uint32_t *coefficients, const C
         const LookStep &step = made.steps[i], &sequential = expected.look_steps[static_cast<size_t>(i)];
         EXPECT(std::equal(step.decisions, step.decisions + 3, sequential.decisions) &&
                    step.refined == sequential.refined && std::equal(step.signs, step.signs + 2, sequential.signs) &&
-                   step.gain == sequential.gain,
+                   step.eighths == sequential.eighths,
                "look at %d x %d, step %d", b.width, b.height, i);
     }
 }
