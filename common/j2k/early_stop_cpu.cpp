@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -40,23 +41,41 @@ void stop_early(const Geometry &g, EarlyStop method, uint64_t budget, const Pass
     }
 }
 
+// Of a lattice that has one of `each` blocks: how much further a row's begins than the one's above. No two of its
+// blocks are nearer than they need be, and rows begin everywhere.
+static uint32_t lattice_step(uint32_t each) {
+    uint32_t best = 1, farthest = 0;
+    for (uint32_t step = 1; step < each; step++) {
+        if (std::gcd(step, each) != 1) continue;
+        uint32_t nearest = each * each;
+        for (uint32_t rows = 1; rows * rows < nearest; rows++) {
+            const uint32_t right = rows * step % each, columns = std::min(right, each - right);
+            nearest = std::min(nearest, rows * rows + columns * columns);
+        }
+        if (nearest > farthest) best = step, farthest = nearest;
+    }
+    return best;
+}
+
 std::vector<Look> choose_looks(const Params &p, const Geometry &g) {
     const bool has_chroma = p.components.size() >= 3 && (p.mct || p.input.color_model == CUDAENC_COLOR_YUV);
     const size_t all = g.blocks.size();
     std::vector<Look> looks;
-    std::map<std::pair<int, int>, uint32_t> seen;  // blocks of a component's sub-band, in all precincts and tiles
+    std::map<std::pair<int, int>, uint32_t> rows;  // of a component's sub-band, in all precincts and tiles
     for (const PrecinctBand &cell : g.precinct_bands) {
         const int resolution = (cell.band + 2) / 3;
         const bool is_chroma = has_chroma && (cell.component == 1 || cell.component == 2),
                    is_hh = cell.band && cell.band % 3 == 0;
         const size_t highest =  // of the highest resolution
             all * (is_chroma ? 3 : 1) * (is_hh ? 3 : 1) / ((has_chroma ? 1067 : 640) + all / 64);
-        const uint32_t each = std::max(static_cast<uint32_t>(highest >> (p.levels - resolution)), 1u);
-        // Which one moves from each to each, and from sub-band to sub-band: what is in the same place is alike.
-        const uint32_t step = each * 5 / 8 | 1, first = 3u * cell.component + cell.band;
-        uint32_t &number = seen[{cell.component, cell.band}];
-        for (uint32_t i = 0; i < cell.columns * cell.rows; i++, number++)
-            if (number % each == (number / each * step + first) % each) looks.push_back({cell.first_block + i, each});
+        const uint32_t each = std::max(static_cast<uint32_t>(highest >> (p.levels - resolution)), 1u),
+                       step = lattice_step(each),
+                       first = 3u * cell.component + cell.band;  // what is in the same place is alike
+        for (uint32_t y = 0; y < cell.rows; y++) {
+            uint32_t &row = rows[{cell.component, cell.band}];
+            for (uint32_t x = (each - (row++ * step + first) % each) % each; x < cell.columns; x += each)
+                looks.push_back({cell.first_block + y * cell.columns + x, each});
+        }
     }
     return looks;
 }
