@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -59,17 +60,16 @@ static uint32_t lattice_step(uint32_t each) {
 
 std::vector<Look> choose_looks(const Params &p, const Geometry &g) {
     const bool has_chroma = p.components.size() >= 3 && (p.mct || p.input.color_model == CUDAENC_COLOR_YUV);
-    const size_t all = g.blocks.size();
+    // In the highest resolution one of so many is looked at: of few blocks all, of many fewer the more there are.
+    const double all = static_cast<double>(g.blocks.size()), sparsest = std::min(std::sqrt(all) / 15, all / 1067);
     std::vector<Look> looks;
     std::map<std::pair<int, int>, uint32_t> rows;  // of a component's sub-band, in all precincts and tiles
     for (const PrecinctBand &cell : g.precinct_bands) {
         const int resolution = (cell.band + 2) / 3;
         const bool is_chroma = has_chroma && (cell.component == 1 || cell.component == 2),
                    is_hh = cell.band && cell.band % 3 == 0;
-        const size_t highest =  // of the highest resolution
-            all * (is_chroma ? 3 : 1) * (is_hh ? 3 : 1) / ((has_chroma ? 1067 : 640) + all / 64);
-        const uint32_t each = std::max(static_cast<uint32_t>(highest >> (p.levels - resolution)), 1u),
-                       step = lattice_step(each),
+        const auto highest = static_cast<uint32_t>(sparsest * (is_chroma ? 3 : 1) * (is_hh ? 3 : 1));
+        const uint32_t each = std::max(highest >> (p.levels - resolution), 1u), step = lattice_step(each),
                        first = 3u * cell.component + cell.band;  // what is in the same place is alike
         for (uint32_t y = 0; y < cell.rows; y++) {
             uint32_t &row = rows[{cell.component, cell.band}];
