@@ -62,8 +62,11 @@ std::vector<Look> choose_looks(const Params &p, const Geometry &g) {
     const bool has_chroma = p.components.size() >= 3 && (p.mct || p.input.color_model == CUDAENC_COLOR_YUV);
     // In the highest resolution one of so many is looked at: of few blocks all, of many fewer the more there are.
     const double all = static_cast<double>(g.blocks.size()), sparsest = std::min(std::sqrt(all) / 15, all / 1067);
-    std::vector<Look> looks;
-    std::map<std::pair<int, int>, uint32_t> rows;  // of a component's sub-band, in all precincts and tiles
+    struct Band {  // of a component, in all precincts and tiles
+        uint32_t rows = 0, blocks = 0;
+        std::vector<uint32_t> looked_at;
+    };
+    std::map<std::pair<int, int>, Band> bands;
     for (const PrecinctBand &cell : g.precinct_bands) {
         const int resolution = (cell.band + 2) / 3;
         const bool is_chroma = has_chroma && (cell.component == 1 || cell.component == 2),
@@ -71,10 +74,19 @@ std::vector<Look> choose_looks(const Params &p, const Geometry &g) {
         const auto highest = static_cast<uint32_t>(sparsest * (is_chroma ? 3 : 1) * (is_hh ? 3 : 1));
         const uint32_t each = std::max(highest >> (p.levels - resolution), 1u), step = lattice_step(each),
                        first = 3u * cell.component + cell.band;  // what is in the same place is alike
-        for (uint32_t y = 0; y < cell.rows; y++) {
-            uint32_t &row = rows[{cell.component, cell.band}];
-            for (uint32_t x = (each - (row++ * step + first) % each) % each; x < cell.columns; x += each)
-                looks.push_back({cell.first_block + y * cell.columns + x, each});
+        Band &band = bands[{cell.component, cell.band}];
+        band.blocks += cell.columns * cell.rows;
+        for (uint32_t y = 0; y < cell.rows; y++)
+            for (uint32_t x = (each - (band.rows++ * step + first) % each) % each; x < cell.columns; x += each)
+                band.looked_at.push_back(cell.first_block + y * cell.columns + x);
+    }
+    std::vector<Look> looks;
+    for (const auto &[key, band] : bands) {
+        uint64_t looked_at = 0, stand_for = 0;
+        for (const uint32_t block : band.looked_at) {
+            const uint64_t so_far = ++looked_at * band.blocks / band.looked_at.size();
+            looks.push_back({block, static_cast<uint32_t>(so_far - stand_for)});
+            stand_for = so_far;
         }
     }
     return looks;
