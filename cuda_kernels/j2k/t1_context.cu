@@ -914,7 +914,7 @@ KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_styled, StyledContextParams)
 }
 
 // For the bypass alone.
-KERNEL_BLOCKS(kContextWarps * 32, 9, j2k_t1_context_bypass, BypassContextParams) {
+KERNEL_BLOCKS(kContextWarps * 32, 8, j2k_t1_context_bypass, BypassContextParams) {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
     model_styled_block<Kind::kBypass>(p, kBypass, planes, raw);

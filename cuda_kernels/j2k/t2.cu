@@ -302,36 +302,35 @@ KERNEL(kTier2Threads, j2k_t2_gather_with_raw, GatherWithRawParams)
     const Contribution c = contribution(t2, i);
     const CodeBlock &block = t2.blocks[c.block];
     uint8_t *to = codeword_place(p, i, c.packet);
-    const uint8_t *const slot = t2.slots + block.slot;
+    const uint8_t *const slot = t2.slots + block.slot, *mq = slot;
     const BlockLayers ends = layers_of(t2, c.block);
     const uint32_t layer = c.packet.layer;
-    const uint64_t first_pass = static_cast<uint64_t>(c.block) * t2.max_passes;
     const int passes = ends.passes_before(layer + 1);
-    uint32_t mq = 0, raw = 0;                     // bytes in the slot, behind those of the segments up to here
+    if (passes <= kFirstRawPass) {
+        copy_bytes(to, mq + ends.bytes_before(layer), t2.bytes[i]);
+        return;
+    }
+    const uint8_t *raw = mq + slot_layout(block.width, block.height, block.planes, t2.style).raw;
+    const uint64_t first_pass = static_cast<uint64_t>(c.block) * t2.max_passes;
+    const uint32_t *pass_bytes = t2.pass_bytes + first_pass;
     uint32_t earlier = ends.bytes_before(layer);  // of the segments from here on, in other layers
     uint32_t before = 0;                          // bytes of those up to here
     int first = 0;                                // pass of the segment
     // As for_each_segment(), a lane a pass.
     for (int from = 0; from < passes; from += 32) {
         const int pass = from + lane_id();
-        const bool last = pass == passes - 1, ends_here = last || (pass < passes && ends_segment(t2.style, pass));
-        const uint32_t end = last        ? ends.bytes_before(layer + 1)
-                             : ends_here ? t2.pass_bytes[first_pass + static_cast<uint32_t>(pass)]
-                                         : 0;
-        for (uint32_t left = warp_ballot(ends_here); left; left &= left - 1) {
+        const bool last = pass == passes - 1;
+        const uint32_t end = last ? ends.bytes_before(layer + 1) : pass < passes ? pass_bytes[pass] : 0;
+        for (uint32_t left = warp_ballot(last || (pass < passes && ends_segment(t2.style, pass))); left;
+             left &= left - 1) {
             const int lane = find_first_set(left);
             const uint32_t bytes = warp_shuffle(end, lane) - before, skipped = min_of(earlier, bytes);
-            const uint8_t *segment;
-            if (is_raw(t2.style, first)) {
-                segment = slot + slot_layout(block.width, block.height, block.planes, t2.style).raw + raw;
-                raw += bytes;
-            } else {
-                if (t2.segment_begins && first) mq = t2.segment_begins[first_pass + static_cast<uint32_t>(from + lane)];
-                segment = slot + mq;
-                mq += bytes;
-            }
-            copy_bytes(to, segment + skipped, bytes - skipped);
+            const bool in_raw = is_raw(t2.style, first);
+            if (t2.segment_begins && !in_raw) mq = slot + t2.segment_begins[first_pass + from + lane];
+            copy_bytes(to, (in_raw ? raw : mq) + skipped, bytes - skipped);
             to += bytes - skipped;
+            raw += in_raw ? bytes : 0;
+            mq += in_raw ? 0 : bytes;
             earlier -= skipped;
             before += bytes;
             first = from + lane + 1;
