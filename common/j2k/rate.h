@@ -203,15 +203,21 @@ struct StopRule {
     CUDAENC_HD int certain_passes(int planes) const {
         return coding_passes(max_of(planes - max_of(certain_plane, 1), 0));
     }
-    // Whether there is a question before a pass: the first, from a tenth of a squared step a bit on; a significance
+    // Whether the block may be left before a pass: the first, from a tenth of a squared step a bit on; a significance
     // propagation, which gives two fifths nearly always; a refinement, and the clean-up behind it, from a sixth on.
     CUDAENC_HD bool asks(int pass, int plane) const {
         const int kind = pass_kind(pass);
-        return (!pass || kind != kCleanUp) && base + 2 * plane * kSlopeOctave < asked_below(!pass, kind);
+        return (!pass || kind != kCleanUp) && level(plane) < asked_below(!pass, kind);
     }
+    CUDAENC_HD int level(int plane) const { return base + 2 * plane * kSlopeOctave; }
     CUDAENC_HD static constexpr int asked_below(bool first, int kind) {
         const int octaves_4 = first ? kCertainOctaves_4 : kind == kSignificancePropagation ? 13 : 18;
         return octaves_4 * kSlopeOctave / 4;
+    }
+    // Whether it is then left in any case: to go on would be the answer once in fifty times, for a first pass never.
+    CUDAENC_HD bool leaves(int pass, int plane) const { return level(plane) < left_below(pass_kind(pass)); }
+    CUDAENC_HD static constexpr int left_below(int kind) {
+        return (kind == kMagnitudeRefinement ? 12 : 9) * kSlopeOctave / 4;
     }
     // next: before significance propagation the samples that it reaches from those significant before, its neighbours
     // being horizontal or vertical ones; else all of refinement and clean-up. gain: what they take off the error, in
@@ -222,12 +228,12 @@ struct StopRule {
         const uint32_t bits = asked_bits(next, entropy_of);
         if (bits < kFewBits) return false;
         if (gain <= 0) return true;
-        // gain 2^(level / kSlopeOctave) < bits; the level is below kCertainOctaves_4, or nobody asks.
-        const int level = base + 2 * plane * kSlopeOctave, octaves = level >> 9, rest = level & (kSlopeOctave - 1);
+        // gain 2^(level / kSlopeOctave) < bits; the level is below kCertainOctaves_4 and positive, or nobody asks.
+        const int octaves = level(plane) >> 9, rest = level(plane) & (kSlopeOctave - 1);
         static_assert(kSlopeOctave == 1 << 9);
         // 2^(rest / kSlopeOctave), at most 0.3 % off.
         const uint32_t factor = 32768u + 64u * rest - (static_cast<uint32_t>(rest * (kSlopeOctave - rest)) * 22 >> 9);
-        return (static_cast<uint64_t>(gain) * factor >> min_of(15 - octaves, 63)) < bits;
+        return (static_cast<uint64_t>(gain) * factor >> (15 - octaves)) < bits;
     }
 };
 // The base of a rule is this, what a squared step weighs in the block's band, and less the slope.
@@ -246,11 +252,13 @@ CUDAENC_HD StopRule stop_rule(const RateStop &stop, int weight) {
 // The highest slope with which the rule of a band of this weight codes what it could ask about. first: of the block's
 // passes; kind: of the pass it asks before.
 CUDAENC_HD uint32_t highest_slope(bool first, int kind, int plane, int weight, int32_t gain, uint32_t bits) {
-    if (bits < kFewBits) return kSlopes - 1;
-    const int highest = weight + 2 * plane * kSlopeOctave + kStopBase,
-              own = gain > 0 ? highest + log2_code(static_cast<uint32_t>(gain)) - log2_code(bits) : 0;
-    return static_cast<uint32_t>(
-        min_of(max_of(max_of(own, highest - StopRule::asked_below(first, kind)), 0), kSlopes - 1));
+    const int most = weight + 2 * plane * kSlopeOctave + kStopBase;  // of which a slope leaves the level
+    int slope = kSlopes - 1;
+    if (bits >= kFewBits) {
+        slope = gain > 0 ? most + log2_code(static_cast<uint32_t>(gain)) - log2_code(bits) : 0;
+        slope = max_of(slope, most - StopRule::asked_below(first, kind));
+    }
+    return static_cast<uint32_t>(max_of(min_of(min_of(slope, most - StopRule::left_below(kind)), kSlopes - 1), 0));
 }
 
 // What the codeword of so many pairs takes, near enough for its packet header.

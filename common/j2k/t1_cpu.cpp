@@ -329,6 +329,7 @@ bool stops_at_refinement(const Words &words, const Word *bits, int plane, bool r
 // The passes that are coded; returns how many. results.bytes[i] becomes the number of pairs up to the end of pass i.
 CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients, const CodeBlock &block, int planes,
                                 uint32_t style, uint8_t *pairs, const PassResults &results, const StopRule &stop) {
+    if (stop.leaves(0, planes - 1)) return 0;
     slice(words, coefficients, block.stride, block.width, block.height, planes);
     uint8_t *at = pairs;
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0),
@@ -342,10 +343,11 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
             if (results.gains && pass >= certain)
                 results.gains[pass] = worth_of_pass(words, kind, bits, plane).gain(plane, block.reversible);
         };
-        if (stop.asks(pass, plane) &&
-            (kind == kSignificancePropagation ? stops_at_propagation(words, bits, plane, block.reversible, stop)
-                                              : stops_at_refinement(words, bits, plane, block.reversible, stop)))
-            return pass;
+        const auto stops = [&] {
+            return kind == kSignificancePropagation ? stops_at_propagation(words, bits, plane, block.reversible, stop)
+                                                    : stops_at_refinement(words, bits, plane, block.reversible, stop);
+        };
+        if (stop.asks(pass, plane) && (stop.leaves(pass, plane) || stops())) return pass;
         if (kind == kCleanUp) measure();
         if (kind == kSignificancePropagation)
             at = significance_propagation(words, bits, block.orientation, style, raw, at);

@@ -484,6 +484,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
         const bool is_last = pass == without_last && b.lossy,
                    asks = kKind == Kind::kCuttable && state.stop.asks(pass, plane);  // none that is certain
         if (is_last || asks) {
+            if (asks && state.stop.leaves(pass, plane)) return {base, pass};
             // What the pass reaches from samples significant before; or all that is left of the plane.
             const bool reaches = kind == kSignificancePropagation, refines = kind == kMagnitudeRefinement;
             const uint32_t next = valid & ~known & (reaches ? before.any() : ~visited);
@@ -850,6 +851,15 @@ DEVICE void model_small_block(const P &p, uint32_t block, uint32_t style, uint32
     const int lane = lane_id();
     uint32_t column[32], negative;
     const int count = read_column(p.coefficients, b, lane, 0, column, negative);
+    ContextState state;
+    if constexpr (kKind == Kind::kCuttable) {
+        state.stop = stop_of(p, b);
+        state.certain = state.stop.certain_passes(count);
+        if (!count || state.stop.leaves(0, count - 1)) {
+            if (lane == 0) finish_block(p.t1, block, {0, 0}, count, state);
+            return;
+        }
+    }
     uint32_t *own = &planes[warp_id() * kMaxPlanes * 32];
     slice_column(column, count, [&](int plane, uint32_t word) { own[plane * 32 + lane] = word; });
     const uint32_t valid = lane < b.width ? (b.height == 32 ? 0xFFFFFFFFu : (1u << b.height) - 1) : 0;
@@ -860,11 +870,6 @@ DEVICE void model_small_block(const P &p, uint32_t block, uint32_t style, uint32
         return;
     }
     auto segments = make_segments(tile, b, count);
-    ContextState state;
-    if constexpr (kKind == Kind::kCuttable) {
-        state.stop = stop_of(p, b);
-        state.certain = state.stop.certain_passes(count);
-    }
     const uint64_t first = static_cast<uint64_t>(block) * p.t1.max_passes;
     const Modelled modelled = model_contexts<kKind>(
         tile, valid, negative, count, b, style, p.t1.slots + b.slot, segments, p.t1.pass_ends + first,
