@@ -214,10 +214,12 @@ struct StopRule {
         const int octaves_4 = first ? kCertainOctaves_4 : kind == kSignificancePropagation ? 13 : 18;
         return octaves_4 * kSlopeOctave / 4;
     }
-    // Whether it is then left in any case: to go on would be the answer once in fifty times, for a first pass never.
+    // Whether it is then left in any case: to go on would be the answer once in twelve times at most, for a first pass
+    // once in two hundred.
     CUDAENC_HD bool leaves(int pass, int plane) const { return level(plane) < left_below(pass_kind(pass)); }
     CUDAENC_HD static constexpr int left_below(int kind) {
-        return (kind == kMagnitudeRefinement ? 12 : 9) * kSlopeOctave / 4;
+        const int octaves_4 = kind == kCleanUp ? 14 : kind == kSignificancePropagation ? 10 : 12;
+        return octaves_4 * kSlopeOctave / 4;
     }
     // next: before significance propagation the samples that it reaches from those significant before, its neighbours
     // being horizontal or vertical ones; else all of refinement and clean-up. gain: what they take off the error, in

@@ -288,17 +288,16 @@ KERNEL(kTier2Threads, j2k_t2_gather, GatherParams)
 {
     const Tier2Buffers &t2 = p.t2;
     const uint32_t i = global_warp();
-    if (i >= t2.contribution_count || codestream_bytes(t2, p.out) > p.out.capacity) return;
+    if (i >= t2.contribution_count || !t2.bytes[i] || codestream_bytes(t2, p.out) > p.out.capacity) return;
     const Contribution c = contribution(t2, i);
     copy_bytes(codeword_place(p, i, c.packet),
                t2.slots + t2.blocks[c.block].slot + layers_of(t2, c.block).bytes_before(c.packet.layer), t2.bytes[i]);
 }
 
-KERNEL(kTier2Threads, j2k_t2_gather_with_raw, GatherWithRawParams)
-{
+KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
     const Tier2Buffers &t2 = p.t2;
     const uint32_t i = global_warp();
-    if (i >= t2.contribution_count || codestream_bytes(t2, p.out) > p.out.capacity) return;
+    if (i >= t2.contribution_count || !t2.bytes[i] || codestream_bytes(t2, p.out) > p.out.capacity) return;
     const Contribution c = contribution(t2, i);
     const CodeBlock &block = t2.blocks[c.block];
     uint8_t *to = codeword_place(p, i, c.packet);
