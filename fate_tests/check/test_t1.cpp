@@ -1285,6 +1285,99 @@ START_TEST(thirty_one_planes_on_the_device) {
 }
 END_TEST
 
+// Context modelling that stops: which passes are coded and which are certain, against the CPU's.
+START_TEST(stops_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 70);
+    int left = 0, cut_short = 0, certain_ones = 0;  // blocks
+    for (int repeat = 0; repeat < 12; repeat++) {
+        const int side = repeat % 3 ? 32 : 64;
+        Batch batch(kCuttable);
+        for (int i = 0; i < 12; i++)
+            batch.add(random,
+                      make_block(random, random.one_in(2) ? side : random.between(1, side),
+                                 random.one_in(2) ? side : random.between(1, side), random.between(0, 14),
+                                 random.between(0, kKinds - 1)),
+                      14);
+        // Sub-bands between whose weights lie some bit-planes, and a slope among these.
+        std::vector<PrecinctBand> bands(4);
+        for (PrecinctBand &band : bands) band.weight = random.between(-4 * kSlopeOctave, 4 * kSlopeOctave);
+        for (CodeBlock &b : batch.blocks) b.cell = static_cast<uint32_t>(random.between(0, 3));
+        std::vector<RateSearch> search(1);
+        search[0].stop = {static_cast<uint32_t>(kStopBase + random.between(-4, 24) * kSlopeOctave), 0,
+                          random.one_in(4) ? 0u : 1u};
+
+        const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
+        const size_t passes = static_cast<size_t>(batch.max_passes);
+        const Guarded<CodeBlock> blocks(device, batch.blocks);
+        const Guarded<uint32_t> coefficients(device, batch.coefficients);
+        const Guarded<PrecinctBand> device_bands(device, bands);
+        const Guarded<RateSearch> device_search(device, search);
+        const Guarded<uint8_t> slots(device, size_t{batch.slots}), planes(device, count), coded(device, count),
+            certain(device, count);
+        const Guarded<uint32_t> pairs(device, count), pass_ends(device, count * passes), guesses(device, count);
+        const Guarded<uint32_t> work(device, std::vector<uint32_t>(kWorkClasses));
+        const Guarded<int32_t> gains(device, count * passes);
+        Tier1Buffers t1{};
+        t1.blocks = blocks.data();
+        t1.slots = slots.data();
+        t1.pairs = pairs.data();
+        t1.planes = planes.data();
+        t1.passes = coded.data();
+        t1.pass_ends = pass_ends.data();
+        t1.work_counts = work.data();
+        t1.count = count;
+        t1.max_passes = batch.max_passes;
+        t1.gains = gains.data();
+        t1.certain = certain.data();
+        t1.guesses = guesses.data();
+        if (side > 32)
+            device->launch(
+                nullptr, {count}, 4 * 32,
+                CuttableContextTiledParams{{t1, coefficients.data(), 2, 2}, device_bands.data(), device_search.data()});
+        else
+            device->launch(nullptr, {(count + kContextWarps - 1) / kContextWarps}, kContextWarps * 32,
+                           CuttableContextParams{{t1, coefficients.data()}, device_bands.data(), device_search.data()});
+        const auto planes_made = planes.read("planes"), passes_made = coded.read("passes"),
+                   certain_made = certain.read("certain passes");
+        const auto pairs_made = pairs.read("pairs"), guesses_made = guesses.read("guesses");
+        const auto gains_made = gains.read("gains");
+        slots.read("slots");
+        pass_ends.read("pass ends");
+        for (uint32_t i = 0; i < count; i++) {
+            const CodeBlock &b = batch.blocks[i];
+            ContextModeller modeller(ContextModeller::words(b.width, b.height));
+            std::vector<uint8_t> room(slot_layout(b.width, b.height, b.planes, kCuttable).bytes);
+            std::vector<uint32_t> ends(passes), tails(passes);
+            std::vector<int32_t> worth(passes);
+            const StopRule rule = stop_rule(search[0].stop, bands[b.cell].weight);
+            const PassResults results{ends.data(), tails.data(), worth.data()};
+            const CodedBlock expected =
+                modeller.model(batch.coefficients.data(), b, kCuttable, room.data(), results, rule);
+            const int all = modeller.model(batch.coefficients.data(), b, kCuttable, room.data(), results).passes;
+            modeller.model(batch.coefficients.data(), b, kCuttable, room.data(), results, rule);
+            EXPECT(passes_made[i] == expected.passes && planes_made[i] == expected.planes,
+                   "block %u, %d x %d: %d passes of %d, not %d", i, b.width, b.height, passes_made[i], all,
+                   expected.passes);
+            EXPECT(certain_made[i] == expected.certain, "block %u: %d passes are certain, not %d", i, certain_made[i],
+                   expected.certain);
+            if (expected.planes)
+                EXPECT(guesses_made[i] == expected.guess && guessed_bytes(pairs_made[i]) == expected.guess,
+                       "block %u: a guess of %u for %u pairs, not %u", i, guesses_made[i], pairs_made[i],
+                       expected.guess);
+            for (size_t pass = expected.certain; pass < expected.passes; pass++)
+                EXPECT(gains_made[i * passes + pass] == worth[pass], "block %u, pass %zu: a gain of %d, not %d", i,
+                       pass, gains_made[i * passes + pass], worth[pass]);
+            left += all && !expected.passes;
+            cut_short += expected.passes && expected.passes < all;
+            certain_ones += expected.certain > 0;
+        }
+    }
+    EXPECT(left >= 10 && cut_short >= 10 && certain_ones >= 10, "of blocks %d are left, %d cut short, %d have certain",
+           left, cut_short, certain_ones);
+}
+END_TEST
+
 // The order of many blocks, more than one thread-block's.
 START_TEST(many_blocks_are_ordered_on_the_device) {
     const auto device = open_test_device(_i);
@@ -1337,6 +1430,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(kernels, styles_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, large_blocks_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, thirty_one_planes_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, stops_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, many_blocks_are_ordered_on_the_device, 0, devices);
     return run_suite(suite);
 }
