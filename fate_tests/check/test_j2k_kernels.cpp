@@ -113,6 +113,29 @@ START_TEST(looks_stand_for_all_blocks) {
 }
 END_TEST
 
+// What is near is alike, so looks keep their distance: of those at one of n blocks no two are nearer than sqrt(n / 2).
+START_TEST(looks_lie_apart) {
+    CudaencJ2kOptions options;
+    cudaenc_j2k_defaults(&options);
+    const Params params = make_params(make_format(2048, 2048, 1, 8, false, CUDAENC_COLOR_GRAY), options);
+    const Geometry geometry = make_geometry(params);
+    std::map<uint32_t, std::vector<const CodeBlock *>> looked_at;  // of a sub-band
+    for (const Look &look : choose_looks(params, geometry))
+        looked_at[geometry.blocks[look.block].cell].push_back(&geometry.blocks[look.block]);
+    EXPECT(looked_at.size() == geometry.precinct_bands.size(), "%zu sub-bands of %zu", looked_at.size(),
+           geometry.precinct_bands.size());
+    for (const auto &[cell, looks] : looked_at) {
+        const PrecinctBand &band = geometry.precinct_bands[cell];
+        for (size_t i = 0; i < looks.size(); i++)
+            for (size_t k = 0; k < i; k++) {
+                const int dx = looks[i]->x - looks[k]->x, dy = looks[i]->y - looks[k]->y;
+                EXPECT(2 * static_cast<size_t>(dx * dx + dy * dy) * looks.size() >= size_t{band.columns} * band.rows,
+                       "sub-band %d: looks %d, %d apart", band.band, dx, dy);
+            }
+    }
+}
+END_TEST
+
 // ---- load and wavelet transform ----
 
 // One level of a tile-component on the host: every column, then every row, by the walker of rows. Returns the low
@@ -890,6 +913,7 @@ int main(int argc, char **argv) {
     TCase *host = add_case(suite, "host");
     tcase_add_test(host, component_transforms_are_the_standards);
     tcase_add_test(host, looks_stand_for_all_blocks);
+    tcase_add_test(host, looks_lie_apart);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, load_alone_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, load_and_dwt_on_the_device, 0, devices);
