@@ -63,22 +63,29 @@ std::vector<Look> choose_looks(const Params &p, const Geometry &g) {
     // In the highest resolution one of so many is looked at: of few blocks all, of many fewer the more there are.
     const double all = static_cast<double>(g.blocks.size()), sparsest = std::min(std::sqrt(all) / 15, all / 1067);
     struct Band {  // of a component, in all precincts and tiles
-        uint32_t rows = 0, blocks = 0;
-        std::vector<uint32_t> looked_at;
+        uint32_t each, step, rows = 0, blocks = 0;
+        std::vector<uint32_t> looked_at = {};
     };
     std::map<std::pair<int, int>, Band> bands;
-    for (const PrecinctBand &cell : g.precinct_bands) {
+    const auto band_of = [&](const PrecinctBand &cell) -> Band & {
+        const auto found = bands.find({cell.component, cell.band});
+        if (found != bands.end()) return found->second;
         const int resolution = (cell.band + 2) / 3;
         const bool is_chroma = has_chroma && (cell.component == 1 || cell.component == 2),
                    is_hh = cell.band && cell.band % 3 == 0;
         const auto highest = static_cast<uint32_t>(sparsest * (is_chroma ? 3 : 1) * (is_hh ? 3 : 1));
-        const uint32_t each = std::max(highest >> (p.levels - resolution), 1u), step = lattice_step(each),
-                       first = 3u * cell.component + cell.band;  // what is in the same place is alike
-        Band &band = bands[{cell.component, cell.band}];
+        const uint32_t each = std::max(highest >> (p.levels - resolution), 1u);
+        return bands[{cell.component, cell.band}] = Band{each, lattice_step(each)};
+    };
+    for (const PrecinctBand &cell : g.precinct_bands) {
+        Band &band = band_of(cell);
+        const uint32_t first = 3u * cell.component + cell.band;  // what is in the same place is alike
         band.blocks += cell.columns * cell.rows;
-        for (uint32_t y = 0; y < cell.rows; y++)
-            for (uint32_t x = (each - (band.rows++ * step + first) % each) % each; x < cell.columns; x += each)
+        for (uint32_t y = 0; y < cell.rows; y++) {
+            const uint32_t row = band.rows++ * band.step + first;
+            for (uint32_t x = (band.each - row % band.each) % band.each; x < cell.columns; x += band.each)
                 band.looked_at.push_back(cell.first_block + y * cell.columns + x);
+        }
     }
     std::vector<Look> looks;
     for (const auto &[key, band] : bands) {
