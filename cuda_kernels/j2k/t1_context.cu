@@ -472,6 +472,14 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
     // One body for the three kinds of pass keeps the code small enough for the instruction cache. The first plane has
     // the last kind only.
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
+    // With so many passes; what is last of a bypass's MQ segment is filled up.
+    const auto leave = [&](int count) {
+        if (kKind == Kind::kBypass && count && !is_raw(style, count - 1)) {
+            base = fill_up(tile, pairs, base, false);
+            if (writes_ends) pass_ends[count - 1] = base;
+        }
+        return Modelled{base, count};
+    };
     for (int pass = first; pass < last; pass++) {
         const int kind = pass_kind(pass);
         const bool raw = kRaw && is_raw(style, pass);
@@ -484,7 +492,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
         const bool is_last = pass == without_last && b.lossy,
                    asks = kKind == Kind::kCuttable && state.stop.asks(pass, plane);  // none that is certain
         if (is_last || asks) {
-            if (asks && state.stop.leaves(pass, plane)) return {base, pass};
+            if (asks && state.stop.leaves(pass, plane)) return leave(pass);
             // What the pass reaches from samples significant before; or all that is left of the plane.
             const bool reaches = kind == kSignificancePropagation, refines = kind == kMagnitudeRefinement;
             const uint32_t next = valid & ~known & (reaches ? before.any() : ~visited);
@@ -494,12 +502,12 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
             const NextSamples<PackedCounts> counts = count_next(tile, refines, significant, next, bits, near);
             if (is_last && !worth_coding(counts, WarpEntropyOf{})) {
                 ends_before = true;
-                if (!(kRaw && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1))) return {base, pass};
+                if (!(kRaw && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1))) return leave(pass);
             }
             if (asks &&
                 state.stop.stops(plane, gain_of_next(tile, refines, significant, next, bits, plane, b.reversible),
                                  counts, WarpEntropyOf{}))
-                return {base, pass};
+                return leave(pass);
         }
         uint32_t members, becoming = 0;         // coded by a zero coding or refinement decision; a sign follows
         uint32_t run = 0;                       // first rows of stripes in run-length mode
@@ -509,7 +517,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
         SignBits<uint32_t> sign{};
         if (kind == kMagnitudeRefinement) {
             members = decided = significant;
-            if (!raw) context = refinement_planes(before.any(), refined);
+            context = refinement_planes(before.any(), refined);
             refined |= significant;
         } else {
             Around<uint32_t> in_pass;
@@ -568,7 +576,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
                         pass_ends[of - 1] = propagation;
                     if (writes_ends) pass_ends[of] = all;
                 }
-                if (ends_before) return {base, pass};
+                if (ends_before) return leave(pass);
                 continue;
             }
         }
@@ -634,7 +642,7 @@ DEVICE Modelled model_passes(const Tile &tile, uint32_t valid, uint32_t negative
             base = fill_up(tile, pairs, base, kStyled && kind == kCleanUp && (style & kSegmentationSymbols));
         if (writes_ends && ends) pass_ends[pass] = base;
     }
-    return {base, last};
+    return leave(last);
 }
 
 // What a lane's pass takes off the squared error, of passes from `first` on.
@@ -652,13 +660,8 @@ DEVICE Modelled model_contexts(const Tile &tile, uint32_t valid, uint32_t negati
     for (int from = first;;) {
         // No more passes than lanes, to the end of a plane.
         const int to = gains ? min_of(last, from + (from ? 30 : 31)) : last;
-        Modelled modelled = model_passes<kKind>(tile, valid, negative, planes, b, style, slot, segments, pass_ends,
-                                                gains, writes_ends, from, to, state);
-        if (kKind == Kind::kBypass && modelled.passes && !ends_segment(style, modelled.passes - 1)) {
-            modelled.pairs =
-                fill_up(tile, slot + slot_layout(b.width, b.height, b.planes, style).pairs, modelled.pairs, false);
-            if (writes_ends && !is_raw(style, modelled.passes - 1)) pass_ends[modelled.passes - 1] = modelled.pairs;
-        }
+        const Modelled modelled = model_passes<kKind>(tile, valid, negative, planes, b, style, slot, segments,
+                                                      pass_ends, gains, writes_ends, from, to, state);
         if (kKind != Kind::kPlain && gains && modelled.passes > max_of(state.certain, from) && tile.is_first_warp()) {
             const int pass = from + lane_id();
             const int32_t gain = gain_of_pass(state.sums, planes, b.reversible, from);
