@@ -131,7 +131,9 @@ class J2kCpuEncoder : public CpuEncoder {
                 take_all(s);
             else if (!cut_blocks(s, boxes, stop, ahead))
                 continue;
-            return write_packet(s, boxes);
+            Packets packets = assemble_packets(s);
+            if (cuttable() && !cut_again(s, boxes, packets)) continue;
+            return write_packet(s, packets);
         }
     }
 
@@ -300,7 +302,7 @@ class J2kCpuEncoder : public CpuEncoder {
         for (int round = measured ? budget_.rounds() - 1 : 0;; round++) {
             const bool last = round == budget_.rounds() - 1;
             search_thresholds(search, s.cuts->above(), budget_.groups(), p_.layers, last, LowestSlope{});
-            cut_at(s, last);
+            cut_at(s, last, false);
             if (!last) {
                 measure(s, false);
                 continue;
@@ -309,21 +311,59 @@ class J2kCpuEncoder : public CpuEncoder {
         }
     }
 
-    void cut_at(Slot &s, bool last) {
+    // A codestream but for its bytes.
+    struct Packets {
+        std::vector<std::vector<uint8_t>> headers;  // [packet]
+        std::vector<uint64_t> lengths;              // [packet]
+        std::vector<uint64_t> plt;                  // [packet]: bytes of PLT entries before
+        std::vector<uint64_t> part_at, body_at;     // [tile-part]: where it begins; from there on, where packets do
+    };
+
+    // Cuts a frame again that is not yet as its budgets ask for; `packets` are its, as it was cut and as it is then.
+    // Returns false where it takes what tier-1 did not code.
+    bool cut_again(Slot &s, uint64_t boxes, Packets &packets) {
+        std::vector<int> revisions(p_.layers);
+        for (;;) {
+            const RateRevision next = budget_.revision(boxes, written(s, packets), revisions);
+            if (next.layer < 0) return true;
+            s.cuts->sum_cuts(s.coded, s.pass_bytes.data(), s.search.choice[next.layer]);
+            revise_thresholds(s.search, s.cuts->above(), budget_.groups(), p_.layers, next, LowestSlope{});
+            if (stopped_too_early(s.search.stop)) return false;
+            cut_at(s, true, true);
+            packets = assemble_packets(s);
+        }
+    }
+
+    WrittenFrame written(const Slot &s, const Packets &packets) const {
+        WrittenFrame written{};
+        written.bytes = packets.part_at.back() + 2;
+        for (size_t t = 0; t < std::min<size_t>(kLimitedTileParts, g_.tile_parts.size()); t++)
+            written.tile_parts[t] = packets.part_at[t + 1] - packets.part_at[t];
+        for (size_t i = 0; i < g_.packets.size(); i++)
+            written.packets[g_.packets[i].layer] +=
+                packets.lengths[i] + (p_.plt ? packets.plt[i + 1] - packets.plt[i] : 0);
+        std::copy_n(s.search.threshold, p_.layers, written.threshold);
+        written.stop = s.search.stop;
+        return written;
+    }
+
+    // again: they have been cut, and first go on.
+    void cut_at(Slot &s, bool last, bool again) {
         pool().for_each(s.batches.size(), [&](size_t batch) {
             for (size_t b = batch * batch_blocks_; b < std::min<size_t>(g_.blocks.size(), (batch + 1) * batch_blocks_);
                  b++) {
                 const size_t first = b * static_cast<size_t>(g_.max_passes);
                 const uint32_t group = budget_.groups() > 1 ? g_.precinct_bands[g_.blocks[b].cell].group : 0;
                 uint8_t *codeword = s.batches[batch].data() + s.offsets[b];
-                cut_block(
-                    s.search, group, p_.layers, p_.style, s.coded[b].certain, s.coded[b].passes, s.cuts->slopes(b),
-                    &s.pass_bytes[first], &s.tails[first], last,
-                    [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; },
-                    [&](int layer, const LayerEnd &end) {
-                        s.layer_passes[layer * g_.blocks.size() + b] = end.passes;
-                        s.layer_bytes[layer * g_.blocks.size() + b] = end.bytes;
-                    });
+                const auto byte = [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; };
+                const int before = again ? s.layer_passes[(p_.layers - 1) * g_.blocks.size() + b] : 0;
+                if (before) swap_tail(p_.style, before, &s.pass_bytes[first], s.tails[first + before - 1], byte);
+                cut_block(s.search, group, p_.layers, p_.style, s.coded[b].certain, s.coded[b].passes,
+                          s.cuts->slopes(b), &s.pass_bytes[first], &s.tails[first], last, again, byte,
+                          [&](int layer, const LayerEnd &end) {
+                              s.layer_passes[layer * g_.blocks.size() + b] = end.passes;
+                              s.layer_bytes[layer * g_.blocks.size() + b] = end.bytes;
+                          });
             }
         });
     }
@@ -357,50 +397,46 @@ class J2kCpuEncoder : public CpuEncoder {
                       : std::vector<uint8_t>();
     }
 
-    PooledBuffer write_packet(Slot &s, uint64_t box_bytes) {
+    Packets assemble_packets(Slot &s) {
         build_tag_trees(s);
         const uint32_t packets = static_cast<uint32_t>(g_.packets.size());
-        std::vector<std::vector<uint8_t>> headers(packets);
-        std::vector<uint64_t> lengths(packets);
+        const size_t parts = g_.tile_parts.size();
+        Packets made{.headers = std::vector<std::vector<uint8_t>>(packets),
+                     .lengths = std::vector<uint64_t>(packets),
+                     .plt = std::vector<uint64_t>(packets + 1),
+                     .part_at = std::vector<uint64_t>(parts + 1, header_.bytes.size()),
+                     .body_at = std::vector<uint64_t>(parts)};
         pool().for_each((packets + 63) / 64, [&](size_t job) {
             for (uint32_t i = static_cast<uint32_t>(job) * 64;
                  i < std::min<uint32_t>(packets, (static_cast<uint32_t>(job) + 1) * 64); i++) {
-                headers[i] = packet_header(s, g_.packets[i]);
-                lengths[i] = headers[i].size() + codeword_bytes(s, g_.packets[i]);
+                made.headers[i] = packet_header(s, g_.packets[i]);
+                made.lengths[i] = made.headers[i].size() + codeword_bytes(s, g_.packets[i]);
             }
         });
-        // Tile-parts: their headers' and packets' places.
-        std::vector<uint64_t> part_at(g_.tile_parts.size() + 1, header_.bytes.size()), plt(packets + 1);
-        std::vector<uint64_t> body_at(g_.tile_parts.size());
-        for (size_t t = 0; t < g_.tile_parts.size(); t++) {
+        for (size_t t = 0; t < parts; t++) {
             const TilePart &part = g_.tile_parts[t];
             uint64_t size = kSotBytes + kSodBytes;
             for (uint32_t i = part.first_packet; i < part.last_packet; i++) {
-                plt[i + 1] = plt[i] + plt_bytes(lengths[i]);
-                size += lengths[i];
+                made.plt[i + 1] = made.plt[i] + plt_bytes(made.lengths[i]);
+                size += made.lengths[i];
             }
             if (p_.plt) {
-                const uint64_t bytes = plt[part.last_packet] - plt[part.first_packet] +
+                const uint64_t bytes = made.plt[part.last_packet] - made.plt[part.first_packet] +
                                        uint64_t{plt_segments(part.last_packet - part.first_packet)} * kPltHeaderBytes;
-                body_at[t] = bytes;
+                made.body_at[t] = bytes;
                 size += bytes;
             }
-            body_at[t] += kSotBytes + kSodBytes;
+            made.body_at[t] += kSotBytes + kSodBytes;
             if (size > 0xFFFFFFFFu)
                 throw Error(CUDAENC_ERR_UNSUPPORTED,
                             "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
-            part_at[t + 1] = part_at[t] + size;
+            made.part_at[t + 1] = made.part_at[t] + size;
         }
-        const uint64_t codestream = part_at.back() + 2;
-        std::array<uint64_t, kLimitedTileParts> limited{};
-        for (size_t t = 0; t < std::min(limited.size(), g_.tile_parts.size()); t++)
-            limited[t] = part_at[t + 1] - part_at[t];
-        // Rare: headers grew more than the search allowed for.
-        if (const RateExcess excess = budget_.excess(box_bytes, codestream, limited.data()); excess.any()) {
-            raise_thresholds(s.search, s.cuts->above(), budget_.groups(), p_.layers, excess, LowestSlope{});
-            cut_at(s, true);
-            return write_packet(s, box_bytes);
-        }
+        return made;
+    }
+
+    PooledBuffer write_packet(const Slot &s, const Packets &packets) {
+        const uint64_t codestream = packets.part_at.back() + 2;
         const std::vector<uint8_t> boxes = make_boxes(s, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
         std::copy(boxes.begin(), boxes.end(), packet->data);
@@ -408,15 +444,15 @@ class J2kCpuEncoder : public CpuEncoder {
         std::copy(header_.bytes.begin(), header_.bytes.end(), out);
         pool().for_each(g_.tile_parts.size(), [&](size_t t) {
             const TilePart &part = g_.tile_parts[t];
-            uint8_t *at = out + part_at[t];
-            const uint64_t length = part_at[t + 1] - part_at[t];
-            put_tile_part_header(at, part, length, p_.plt ? &plt[part.first_packet] : nullptr);
+            uint8_t *at = out + packets.part_at[t];
+            const uint64_t length = packets.part_at[t + 1] - packets.part_at[t], *plt = &packets.plt[part.first_packet];
+            put_tile_part_header(at, part, length, p_.plt ? plt : nullptr);
             if (header_.tlm)
                 put_be32(out + header_.tlm + tlm_entry(static_cast<uint32_t>(t)) + 2, static_cast<uint32_t>(length));
-            uint8_t *body = at + body_at[t];
+            uint8_t *body = at + packets.body_at[t];
             for (uint32_t i = part.first_packet; i < part.last_packet; i++) {
-                if (p_.plt) put_plt_length(at, i - part.first_packet, plt[i] - plt[part.first_packet], lengths[i]);
-                body = std::copy(headers[i].begin(), headers[i].end(), body);
+                if (p_.plt) put_plt_length(at, i - part.first_packet, packets.plt[i] - plt[0], packets.lengths[i]);
+                body = std::copy(packets.headers[i].begin(), packets.headers[i].end(), body);
                 for (uint32_t b = g_.packets[i].first_block; b < g_.packets[i].last_block; b++) {
                     const uint8_t *bytes = s.batches[b / batch_blocks_].data() + s.offsets[b];
                     const BlockLayers layers = layers_of(s, b);

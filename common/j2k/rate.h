@@ -164,13 +164,23 @@ CUDAENC_HD void find_cuts(const BlockPasses &b, const CutSlopes<uint16_t> &slope
     }
 }
 
-// Of each cut: body(slope, bytes more than up to the one before), which may be negative.
+// Which cuts are taken: all down to a slope; less steep ones where they, and those of the block before them, take at
+// most so many bytes more.
+struct CutChoice {
+    uint32_t all_from = 1, small = 0;
+    CUDAENC_HD bool takes(uint32_t slope, uint32_t more) const {
+        return slope >= all_from || static_cast<int32_t>(more) <= static_cast<int32_t>(small);
+    }
+};
+
+// Of each cut that may be taken: body(slope, bytes more than up to the one before), which may be negative.
 template <class Body>
 CUDAENC_HD void for_each_cut(const CutSlopes<const uint16_t> &slopes, int certain, int passes, const uint32_t *bytes,
-                             const Body &body) {
+                             const CutChoice &choice, const Body &body) {
     uint32_t before = 0;
     for (int pass = max_of(certain - 1, 0); pass < passes; pass++) {
         if (!slopes[pass]) continue;
+        if (!choice.takes(slopes[pass], bytes[pass] - before)) break;
         body(slopes[pass], bytes[pass] - before);
         before = bytes[pass];
     }
@@ -282,10 +292,20 @@ struct RateProgress {
     int64_t codewords, all;
 };
 
-// By how many bytes a codestream and its limited tile-parts are over their budgets.
-struct RateExcess {
-    uint64_t codestream, tile_parts[kLimitedTileParts];
-    bool any() const { return codestream || tile_parts[0] || tile_parts[1] || tile_parts[2]; }
+// A frame as it was written.
+struct WrittenFrame {
+    uint64_t bytes;                          // of the codestream, also when there is no room for it
+    uint64_t tile_parts[kLimitedTileParts];  // of the first ones
+    uint64_t packets[kMaxLayers];            // of each layer, with their PLT entries; not of a single one
+    uint32_t threshold[kMaxLayers];          // of each layer; this and the stop where there is rate control
+    RateStop stop;
+};
+
+// What its budgets ask for then, of one layer: bytes by which the codestream up to it, and limited tile-parts, are over
+// them; or below.
+struct RateRevision {
+    int layer = -1;  // none: it is as it should be
+    uint64_t excess = 0, tile_parts[kLimitedTileParts] = {}, spare = 0;
 };
 
 struct RateSearch {
@@ -300,6 +320,7 @@ struct RateSearch {
     RateProgress before[kMaxLayers], group_before[kLimitedTileParts];  // the thresholds before these
     uint32_t floor;  // slopes below it are none that one would ask for
     uint32_t least;  // threshold of the last layer: 1, or what a target of PSNR has
+    CutChoice choice[kMaxLayers];
     RateStop stop;
     uint64_t packets[kMaxLayers], group_packets[kLimitedTileParts];  // bytes so far; zero at first
 };
@@ -332,6 +353,13 @@ struct LowestSlope {
     }
 };
 
+// Of the bytes that `now` has more or less than `before`, in 1/256, codewords' share: at least `least`.
+CUDAENC_HD int64_t codewords_share(const RateProgress &now, const RateProgress &before, int64_t least) {
+    const int64_t more = now.all - before.all;
+    if (!now.codewords || !more) return 256;
+    return min_of<int64_t>(max_of<int64_t>((now.codewords - before.codewords) * 256 / more, least), 256);
+}
+
 // The next threshold for a budget. bytes(slope): of codewords with that slope or more; now: what the thresholds so far
 // make, `before`: those before them. Headers are taken to grow half as much as they did from then to now, so that few
 // rounds come close. last: nothing is measured after it, so a thousandth is left, and more the further away it is.
@@ -340,12 +368,7 @@ template <class Bytes, class Search>
 CUDAENC_HD uint32_t next_threshold(uint64_t budget, const RateProgress &now, RateProgress &before, bool last,
                                    const Bytes &bytes, const Search &lowest_slope) {
     const int64_t room = static_cast<int64_t>(budget) - now.all;
-    // Of all bytes the codewords', in 1/256: a half at least. Headers grow half as much as that says.
-    int64_t share = 256;
-    const int64_t more = now.all - before.all;
-    if (now.codewords && more)
-        share = min_of<int64_t>(max_of<int64_t>((now.codewords - before.codewords) * 256 / more, 128), 256);
-    int64_t growth = room * (256 + share) / 512;
+    int64_t growth = room * (256 + codewords_share(now, before, 128)) / 512;
     if (last) growth -= max_of<int64_t>(growth, 0) / 64 + static_cast<int64_t>(budget / 2048);
     const uint32_t slope = lowest_slope(now.codewords + growth, bytes);
     if (now.codewords) before = now;
@@ -364,10 +387,22 @@ inline void begin_search(RateSearch &r, int layers, uint64_t empty, uint64_t blo
         r.group_measured[g] = r.group_packets[g] = 0;
         r.group_before[g] = {0, 0};
     }
-    for (int layer = 0; layer < layers; layer++) r.threshold[layer] = kSlopes;
+    for (int layer = 0; layer < layers; layer++) {
+        r.threshold[layer] = kSlopes;
+        const uint64_t small = min_of<uint64_t>(r.budget[layer] / 512, 1 << 30);
+        r.choice[layer] = {1, static_cast<uint32_t>(small)};
+    }
     for (int g = 0; g < kRateGroups; g++) r.group_threshold[g] = 1;
     r.floor = floor;
     r.least = 1;
+}
+
+// Where the frame ends; reached: bytes, with the thresholds. Where tier-1 stopped too early, but what it coded is as
+// good as the target, that is the end.
+CUDAENC_HD void end_at_threshold(RateSearch &r, int layers, uint64_t reached) {
+    const uint64_t budget = r.budget[layers - 1];
+    const uint32_t threshold = r.threshold[layers - 1];
+    r.stop.threshold = reached + budget / 256 >= budget ? max_of(threshold, r.stop.slope) : threshold;
 }
 
 // A round: the next thresholds from what the last ones measured. groups: 1 where no tile-part is limited. All lanes of
@@ -405,11 +440,8 @@ CUDAENC_HD void search_thresholds(RateSearch &r, const uint32_t *above, int grou
         r.threshold[layer] = min_of<uint32_t>(max_of(threshold, later), kSlopes);
     }
     for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
-    // Where tier-1 stopped too early, but what it coded is as good as the target, that is how the frame ends.
-    const uint64_t budget = r.budget[layers - 1],
-                   reached = r.measured[layers - 1] + bytes(limits, r.threshold[layers - 1]) - last_before;
-    const bool full = reached + budget / 256 >= budget;
-    r.stop.threshold = full ? max_of(r.threshold[layers - 1], r.stop.slope) : r.threshold[layers - 1];
+    for (int layer = 0; last && layer < layers; layer++) r.choice[layer].all_from = r.threshold[layer];
+    end_at_threshold(r, layers, r.measured[layers - 1] + bytes(limits, r.threshold[layers - 1]) - last_before);
 }
 
 // Where headers were measured ahead, of all that is coded, and in one layer: `measured` has them alone. Adds the
@@ -420,27 +452,59 @@ CUDAENC_HD void add_codewords(RateSearch &r, const uint32_t *above, int groups) 
     for (int g = 0; g < kLimitedTileParts && g < groups; g++) r.group_measured[g] += bytes_above(above, g, 1);
 }
 
-// The thresholds of a frame that is to be cut again, since headers took more than the search allowed for: codewords
-// take less by that much. Cuts go up only, so what ended a codeword stays.
+// The thresholds of a frame that is to be cut again. Where headers took more than the search allowed for, codewords
+// take less. Where they took less, or there was no room for the next cut, less steep ones are taken that are small: in
+// such a layer, up to what the next one has at least. above: of all cuts that may be in the layer, see CutChoice. Lanes
+// of a warp may run it together, as the search.
 template <class Search>
-CUDAENC_HD void raise_thresholds(RateSearch &r, const uint32_t *above, int groups, int layers, const RateExcess &excess,
-                                 const Search &lowest_slope) {
-    const uint32_t last = r.threshold[layers - 1];
-    uint32_t limits[kRateGroups], least = last;
-    for (int g = 0; g < groups; g++) {
-        limits[g] = r.group_threshold[g];
-        if (g == kLimitedTileParts || !excess.tile_parts[g]) continue;
-        const auto of_group = [&](uint32_t slope) { return bytes_above(above, g, slope); };
-        limits[g] =
-            lowest_slope(static_cast<int64_t>(of_group(max_of(last, limits[g])) - excess.tile_parts[g]), of_group);
+CUDAENC_HD void revise_thresholds(RateSearch &r, const uint32_t *above, int groups, int layers,
+                                  const RateRevision &revision, const Search &lowest_slope) {
+    const int layer = revision.layer;
+    const bool is_last = layer == layers - 1;
+    const uint64_t budget = r.budget[layer];
+    const uint32_t threshold = r.threshold[layer];
+    const CutChoice choice = r.choice[layer];
+    uint32_t limits[kRateGroups];
+    for (int g = 0; g < groups; g++) limits[g] = r.group_threshold[g];
+    const auto bytes = [&](uint32_t slope) { return static_cast<int64_t>(bytes_above(above, groups, limits, slope)); };
+    const RateProgress now{bytes(threshold), static_cast<int64_t>(budget + revision.excess - revision.spare)};
+    const int64_t share = codewords_share(now, r.before[layer], 16);
+    if (revision.spare) {
+        const int64_t spare = static_cast<int64_t>(revision.spare);
+        const uint32_t least = is_last ? r.least : max_of(r.threshold[layer + 1], r.choice[layer + 1].all_from),
+                       lower = max_of(least, lowest_slope(now.codewords + spare * share / 256 -
+                                                              static_cast<int64_t>(budget / 2048),
+                                                          bytes));
+        r.before[layer] = now;
+        if (lower >= choice.all_from) {  // those that are next, and alike, have no room together
+            r.choice[layer].small = choice.small / 2;
+        } else if (lower == least && 2 * (bytes(least) - now.codewords) < spare) {  // there are too few
+            r.choice[layer].small = choice.small * 4;
+        } else {
+            const uint32_t next = min_of(threshold, lower);
+            r.threshold[layer] = next;
+            if (is_last) end_at_threshold(r, layers, static_cast<uint64_t>(now.all + bytes(next) - now.codewords));
+        }
+        return;
     }
-    if (excess.codestream)
-        least =
-            lowest_slope(static_cast<int64_t>(bytes_above(above, groups, r.group_threshold, last) - excess.codestream),
-                         [&](uint32_t slope) { return bytes_above(above, groups, limits, slope); });
+    for (int g = 0; g < groups; g++) {
+        if (g == kLimitedTileParts || !revision.tile_parts[g]) continue;
+        const auto of_group = [&](uint32_t slope) { return bytes_above(above, g, slope); };
+        limits[g] = lowest_slope(static_cast<int64_t>(of_group(max_of(threshold, limits[g])) - revision.tile_parts[g]),
+                                 of_group);
+    }
+    uint32_t higher = threshold;
+    if (revision.excess) {
+        const int64_t excess = static_cast<int64_t>(revision.excess);
+        higher = lowest_slope(now.codewords - (excess * share + 255) / 256, bytes);
+        r.before[layer] = now;
+    }
     for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
-    for (int layer = 0; layer < layers; layer++) r.threshold[layer] = max_of(r.threshold[layer], least);
-    r.stop.threshold = r.threshold[layers - 1];
+    for (int i = 0; i <= layer; i++) {
+        r.threshold[i] = max_of(r.threshold[i], higher);
+        r.choice[i].all_from = max_of(r.choice[i].all_from, r.threshold[i]);
+    }
+    if (is_last) r.stop.threshold = r.threshold[layer];
 }
 
 // The passes up to the last cut whose slope is at least `threshold`; 1: all, also those that gain nothing.
@@ -449,36 +513,65 @@ CUDAENC_HD int passes_above(const CutSlopes<const uint16_t> &slopes, int certain
     while (passes && threshold > 1 && !is_above(passes - 1)) passes--;
     return passes;
 }
+// ... of the cuts that may be taken. pass_bytes: [pass].
+CUDAENC_HD int passes_above(const CutSlopes<const uint16_t> &slopes, int certain, int passes, uint32_t threshold,
+                            const uint32_t *pass_bytes, const CutChoice &choice) {
+    int some = passes_above(slopes, certain, passes, max_of(threshold, choice.all_from));
+    if (threshold >= choice.all_from) return some;
+    for (int pass = max_of(some, certain - 1); pass < passes; pass++) {
+        if (!slopes[pass]) continue;
+        const uint32_t more = pass_bytes[pass] - (some ? pass_bytes[some - 1] : 0);
+        if (slopes[pass] < threshold || !choice.takes(slopes[pass], more)) break;
+        some = pass + 1;
+    }
+    return some;
+}
+
+// Of some passes' bytes, those of MQ codewords, if it is these that end them.
+CUDAENC_HD uint32_t mq_bytes_of(uint32_t style, int passes, uint32_t bytes, const uint32_t *pass_bytes) {
+    uint32_t mq = 0;
+    bool raw = false;
+    for_each_segment(style, 0, passes, 0, bytes, pass_bytes, [&](int first, int, uint32_t segment_bytes) {
+        raw = is_raw(style, first);
+        mq += raw ? 0 : segment_bytes;
+    });
+    return raw ? 0 : mq;
+}
+
+// Ends the codeword of a block's first `passes`: the bytes of `tail` change places with those that it had there. Done
+// again, it goes on. byte: see cut_block().
+template <class Byte>
+CUDAENC_HD void swap_tail(uint32_t style, int passes, const uint32_t *pass_bytes, uint32_t &tail, const Byte &byte) {
+    const uint32_t count = tail & 0xFF;
+    if (!count) return;
+    const uint32_t bytes = pass_bytes[passes - 1], mq = mq_bytes_of(style, passes, bytes, pass_bytes);
+    uint32_t others = count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t &at = byte(mq - count + i, bytes - count + i);
+        others |= uint32_t{at} << (8 * i + 8);
+        at = static_cast<uint8_t>(tail >> (8 * i + 8));
+    }
+    tail = others;
+}
 
 // Cuts a block of `passes`, of which some are certain, at the thresholds: calls body(layer, end) for each layer.
 // pass_bytes, tails: of the block. byte(i, j): a byte of the MQ coder, i of its own, j of all; `last`: they are made to
-// end where they are cut.
+// end where they are cut. again: of cuts that are small, see CutChoice, there may be more.
 template <class Byte, class Body>
 CUDAENC_HD void cut_block(const RateSearch &search, uint32_t group, int layers, uint32_t style, int certain, int passes,
-                          const CutSlopes<const uint16_t> &slopes, const uint32_t *pass_bytes, const uint32_t *tails,
-                          bool last, const Byte &byte, const Body &body) {
+                          const CutSlopes<const uint16_t> &slopes, const uint32_t *pass_bytes, uint32_t *tails,
+                          bool last, bool again, const Byte &byte, const Body &body) {
     const auto passes_of = [&](int layer) {
-        return passes_above(slopes, certain, passes, max_of(search.threshold[layer], search.group_threshold[group]));
+        const uint32_t threshold = max_of(search.threshold[layer], search.group_threshold[group]);
+        return again ? passes_above(slopes, certain, passes, threshold, pass_bytes, search.choice[layer])
+                     : passes_above(slopes, certain, passes, threshold);
     };
     const int all = passes_of(layers - 1);
     const uint32_t bytes = all ? pass_bytes[all - 1] : 0;
-    // Of some passes' bytes, those of MQ codewords, if it is these that end them.
-    const auto mq_bytes = [&](int some, uint32_t some_bytes) {
-        uint32_t mq = 0;
-        bool raw = false;
-        for_each_segment(style, 0, some, 0, some_bytes, pass_bytes, [&](int first, int, uint32_t segment_bytes) {
-            raw = is_raw(style, first);
-            mq += raw ? 0 : segment_bytes;
-        });
-        return raw ? 0 : mq;
-    };
     // The bytes that end the codeword, which are in place in the end only.
     const uint32_t tail = all ? tails[all - 1] : 0, first_of_tail = bytes - (tail & 0xFF);
     const auto tail_byte = [&](uint32_t i) { return static_cast<uint8_t>(tail >> (8 * (i - first_of_tail) + 8)); };
-    if (last && first_of_tail < bytes) {
-        const uint32_t mq = mq_bytes(all, bytes);
-        for (uint32_t i = first_of_tail; i < bytes; i++) byte(mq - bytes + i, i) = tail_byte(i);
-    }
+    if (last && all) swap_tail(style, all, pass_bytes, tails[all - 1], byte);
     // What suffices to decode some passes, of a codeword that goes on behind its segment's end at most; not up to 0xFF,
     // since what follows in the packet would make a marker of it.
     const auto enough = [&](int some) {
@@ -490,14 +583,14 @@ CUDAENC_HD void cut_block(const RateSearch &search, uint32_t group, int layers, 
                 count = min_of(count, pass_bytes[pass]);
                 break;
             }
-        const uint32_t mq = mq_bytes(some, count);
+        const uint32_t mq = mq_bytes_of(style, some, count, pass_bytes);
         if (!mq) return count;
         const uint8_t end = count > first_of_tail ? tail_byte(count - 1) : byte(mq - 1, count - 1);
         return end == 0xFF ? count - 1 : count;
     };
     LayerEnd end{0, 0};
     for (int layer = 0; layer < layers; layer++) {
-        int some = layer < layers - 1 ? passes_of(layer) : all;
+        int some = layer < layers - 1 ? min_of(passes_of(layer), all) : all;
         if (some > end.passes) {
             const uint32_t count = max_of(enough(some), end.bytes);
             // Passes that need no byte more are in the layer too.

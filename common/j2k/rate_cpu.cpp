@@ -65,11 +65,34 @@ RateSearch RateBudget::begin(uint64_t boxes) const {
     return search;
 }
 
-RateExcess RateBudget::excess(uint64_t boxes, uint64_t codestream, const uint64_t *tile_parts) const {
+RateRevision RateBudget::revision(uint64_t boxes, const WrittenFrame &written, std::vector<int> &revisions) const {
     const auto over = [](uint64_t bytes, uint64_t budget) { return budget && bytes > budget ? bytes - budget : 0; };
-    RateExcess excess{over(codestream, this->codestream(boxes)), {}};
-    for (int t = 0; t < kLimitedTileParts; t++) excess.tile_parts[t] = over(tile_parts[t], p_.limits.component);
-    return excess;
+    const int last = p_.layers - 1;
+    std::vector<uint64_t> bytes(p_.layers, outside_);  // up to each layer
+    for (int layer = 0; layer < last; layer++) {
+        bytes[layer] += written.packets[layer];
+        bytes[layer + 1] = bytes[layer];
+    }
+    bytes[last] = written.bytes;
+    RateRevision next;
+    for (int t = 0; t < kLimitedTileParts; t++)
+        if ((next.tile_parts[t] = over(written.tile_parts[t], p_.limits.component))) next.layer = last;
+    for (int layer = last; layer >= 0; layer--) {
+        // A layer's target may be less than its packets take with nothing in them.
+        next.excess = written.threshold[layer] < kSlopes ? over(bytes[layer], up_to(layer, boxes)) : 0;
+        if (next.excess) next.layer = layer;
+        if (next.layer >= 0) return next;
+    }
+    for (int layer = last; layer >= 0 && p_.rate.error == 0; layer--) {
+        const uint64_t budget = up_to(layer, boxes), spare = over(budget, bytes[layer]);
+        const uint32_t least = layer < last ? written.threshold[layer + 1] : 1;
+        if (spare * 200 <= budget || written.threshold[layer] <= least || revisions[layer] == kRateRevisions) continue;
+        revisions[layer]++;
+        next.layer = layer;
+        next.spare = spare;
+        break;
+    }
+    return next;
 }
 
 CutTable::CutTable(const Geometry &geometry, uint32_t style, int groups)
@@ -81,7 +104,6 @@ CutTable::CutTable(const Geometry &geometry, uint32_t style, int groups)
 
 void CutTable::find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, const uint32_t *bytes,
                          const int32_t *gains) {
-    std::fill(above_.begin(), above_.end(), 0u);
     const size_t max_passes = static_cast<size_t>(g_.max_passes);
     constexpr size_t kBatch = 256;
     pool.for_each((coded.size() + kBatch - 1) / kBatch, [&](size_t batch) {
@@ -90,11 +112,16 @@ void CutTable::find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, co
                                         bytes + b * max_passes, gains + b * max_passes, style_),
                            {&slopes_[b * max_passes], 1});
     });
+    sum_cuts(coded, bytes, {});
+}
+
+void CutTable::sum_cuts(std::span<const CodedBlock> coded, const uint32_t *bytes, const CutChoice &choice) {
+    std::fill(above_.begin(), above_.end(), 0u);
     for (size_t b = 0; b < coded.size(); b++) {
         uint32_t *above =
             above_.data() + (groups_ > 1 ? size_t{g_.precinct_bands[g_.blocks[b].cell].group} * kSlopes : 0);
-        for_each_cut(slopes(b), coded[b].certain, coded[b].passes, bytes + b * max_passes,
-                     [&](uint32_t slope, uint32_t more) { above[slope] += more; });
+        for_each_cut(slopes(b), coded[b].certain, coded[b].passes, bytes + b * static_cast<size_t>(g_.max_passes),
+                     choice, [&](uint32_t slope, uint32_t more) { above[slope] += more; });
     }
     for (int g = 0; g < groups_; g++) {
         uint32_t *above = &above_[static_cast<size_t>(g) * kSlopes];

@@ -12,6 +12,9 @@
 
 namespace cudaenc::j2k {
 
+// How often a layer is cut again, at most, that is below its budget.
+constexpr int kRateRevisions = 6;
+
 // What frames may take, and what they take with nothing coded, in bytes: the same for all frames of a session. boxes:
 // of a packet, before the codestream. Throws Error(CUDAENC_ERR_INVALID) where not even a frame without a codeword fits,
 // at once or, with its boxes, in begin().
@@ -23,8 +26,10 @@ class RateBudget {
     RateSearch begin(uint64_t boxes) const;
     // Of the codestream, 0: no limit.
     uint64_t codestream(uint64_t boxes) const { return up_to(p_.layers - 1, boxes); }
-    // tile_parts: bytes of the limited ones.
-    RateExcess excess(uint64_t boxes, uint64_t codestream, const uint64_t *tile_parts) const;
+    // What is to be revised next in a frame: a layer whose codestream is over its budget, or, up to kRateRevisions
+    // times and where it leaves something out, more than a 200th below. revisions: of each layer, so far; it counts
+    // them.
+    RateRevision revision(uint64_t boxes, const WrittenFrame &written, std::vector<int> &revisions) const;
 
     int groups() const { return p_.limits.component ? kRateGroups : 1; }
     // Of the search. Nothing needs to be measured where there is no limit at all.
@@ -74,6 +79,8 @@ class CutTable {
 
     // Of a frame's blocks, as tier-1 left them. bytes, gains: [block * max_passes + pass], see PassResults.
     void find_cuts(ThreadPool &pool, std::span<const CodedBlock> coded, const uint32_t *bytes, const int32_t *gains);
+    // What those of them take that may be taken.
+    void sum_cuts(std::span<const CodedBlock> coded, const uint32_t *bytes, const CutChoice &choice);
 
     CutSlopes<const uint16_t> slopes(size_t block) const {
         return {&slopes_[block * static_cast<size_t>(g_.max_passes)], 1};

@@ -305,7 +305,7 @@ class DeviceEncoder : public DevicePipeline {
     // measured: headers were, ahead.
     void cut_and_write(Slot &s, bool measured) {
         if (cuttable()) {
-            find_cuts(s, measured);
+            find_cuts(s, measured, {});
             if (measured)
                 cut_at(s, true);
             else
@@ -541,10 +541,11 @@ class DeviceEncoder : public DevicePipeline {
         return rate;
     }
 
-    // Finds all cuts and the first thresholds. measured: see AboveParams.
-    void find_cuts(Slot &s, bool measured) {
-        device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate(s)});
-        device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s), measured});
+    // Finds all cuts and the next thresholds. measured, revision: see AboveParams.
+    void find_cuts(Slot &s, bool measured, const RateRevision &revision) {
+        const CutChoice *choice = revision.layer < 0 ? nullptr : &s.device_search.data()->choice[revision.layer];
+        device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate(s), choice});
+        device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s), measured, revision});
     }
 
     // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch, whose first ones there are.
@@ -601,7 +602,7 @@ class DeviceEncoder : public DevicePipeline {
         const Tier2Buffers t2 = tier2(s);
         const Codestream out{
             s.codestream.data(), s.codestream.count(),   static_cast<uint32_t>(header_.bytes.size()),
-            header_.tlm,         s.device_result.data(), stops() ? &s.device_search.data()->stop : nullptr};
+            header_.tlm,         s.device_result.data(), cuttable() ? s.device_search.data() : nullptr};
         device_->fill(s.stream, s.device_result.data(), 0, s.device_result.bytes());
         device_->launch(s.stream, {std::max(packet_count(), tile_part_count())}, kStuffingThreads,
                         WriteHeadersParams{t2, out});
@@ -620,21 +621,11 @@ class DeviceEncoder : public DevicePipeline {
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
         const RateStop &stop = s.result.data()->stop;
-        while (stops() && (stopped_too_early(stop) || stopped_too_late(stop))) {
+        while (cuttable() && (stopped_too_early(stop) || stopped_too_late(stop) || !cut_again(s))) {
             *s.search.data() = budget_.begin(s.box_bytes);
             s.search.data()->stop = next_try(stop);
             upload_search(s, s.stream);
             code_from_coefficients(s, true);
-            finish_again(s);
-        }
-        // Rare: headers grew more than the search allowed for.
-        while (cuttable()) {
-            const CodestreamResult &made = *s.result.data();
-            const RateExcess excess = budget_.excess(s.box_bytes, made.bytes, made.tile_parts);
-            if (!excess.any()) break;
-            device_->launch(s.stream, {1}, 32, RaiseParams{rate(s), excess});
-            cut_at(s, true);
-            write_frame(s);
             finish_again(s);
         }
         if (stops() && p_.rate.keeps_slopes()) s.next_stop = next_stop(stop);
@@ -648,6 +639,21 @@ class DeviceEncoder : public DevicePipeline {
         queue_download(s, packet->data + boxes.size(), s.codestream.data(), bytes);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         return packet;
+    }
+
+    // Cuts a frame again that is not yet as its budgets ask for. Returns false where it takes what tier-1 did not code.
+    bool cut_again(Slot &s) {
+        std::vector<int> revisions(p_.layers);
+        for (;;) {
+            const RateRevision next = budget_.revision(s.box_bytes, *s.result.data(), revisions);
+            if (next.layer < 0) return true;
+            find_cuts(s, false, next);
+            const Tier2Buffers t2 = tier2(s);
+            device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, CutAgainParams{{rate(s), t2, true}});
+            write_frame(s);
+            finish_again(s);
+            if (stopped_too_early(s.result.data()->stop)) return false;
+        }
     }
 
     // Finds where the frame has its PSNR, and cuts and writes it.

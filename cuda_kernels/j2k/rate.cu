@@ -57,7 +57,7 @@ KERNEL(kRateThreads, j2k_rate_cuts, CutsParams)
                      bytes, gains, rate.style),
         slopes);
     uint32_t *bytes_at = rate.bytes_at + group_of(rate, band) * kSlopes;
-    for_each_cut({slopes.first, slopes.stride}, certain, passes, bytes,
+    for_each_cut({slopes.first, slopes.stride}, certain, passes, bytes, p.choice ? *p.choice : CutChoice{},
                  [&](uint32_t slope, uint32_t more) { atomic_add(&bytes_at[slope], more); });
     if (staged)
         for (int pass = first_cut; pass < passes; pass++) own[pass] = slopes[pass];
@@ -125,36 +125,48 @@ KERNEL(kAboveThreads, j2k_rate_above, AboveParams)
     if (warp_id()) return;
     if (p.measured && lane_id() == 0) add_codewords(*p.rate.search, p.rate.above, static_cast<int>(p.rate.groups));
     warp_sync();
-    search(p.rate, p.measured != 0);
+    if (p.revision.layer >= 0)
+        revise_thresholds(*p.rate.search, p.rate.above, static_cast<int>(p.rate.groups),
+                          static_cast<int>(p.rate.layers), p.revision, WarpLowestSlope{});
+    else
+        search(p.rate, p.measured != 0);
 }
 
-KERNEL(32, j2k_rate_raise, RaiseParams)
-{
-    raise_thresholds(*p.rate.search, p.rate.above, static_cast<int>(p.rate.groups), static_cast<int>(p.rate.layers),
-                     p.excess, WarpLowestSlope{});
-}
-
-KERNEL(kTagTreeThreads, j2k_rate_cut, CutParams)
-{
-    SHARED(uint32_t, layers, kLayerWords);
+// layers: shared, see build_tag_trees().
+template <bool kAgain>
+DEVICE void cut_blocks(const CutParams &p, uint32_t *layers) {
     const RateBuffers &rate = p.rate;
     const PrecinctBand &band = rate.bands[block_x()];
     const uint32_t last_block = band.first_block + band.columns * band.rows;
     for (uint32_t block = band.first_block + thread_x(); block < last_block; block += block_threads()) {
         const uint64_t first = first_pass(rate, block);
         uint8_t *slot = rate.slots + rate.blocks[block].slot;
-        cut_block(
-            *rate.search, group_of(rate, band), static_cast<int>(rate.layers), rate.style, rate.certain[block],
-            rate.passes[block], slopes_of<const uint16_t>(rate, block), rate.pass_bytes + first, rate.tails + first,
-            p.last != 0, [&](uint32_t i, uint32_t) -> uint8_t & { return slot[i]; },
-            [&](int layer, const LayerEnd &end) {
-                const uint64_t i = static_cast<uint64_t>(layer) * rate.block_count + block;
-                rate.layer_passes[i] = end.passes;
-                rate.layer_bytes[i] = end.bytes;
-            });
+        const auto byte = [&](uint32_t i, uint32_t) -> uint8_t & { return slot[i]; };
+        if constexpr (kAgain) {
+            const int before = rate.layer_passes[static_cast<uint64_t>(rate.layers - 1) * rate.block_count + block];
+            if (before) swap_tail(rate.style, before, rate.pass_bytes + first, rate.tails[first + before - 1], byte);
+        }
+        cut_block(*rate.search, group_of(rate, band), static_cast<int>(rate.layers), rate.style, rate.certain[block],
+                  rate.passes[block], slopes_of<const uint16_t>(rate, block), rate.pass_bytes + first,
+                  rate.tails + first, p.last != 0, kAgain, byte, [&](int layer, const LayerEnd &end) {
+                      const uint64_t i = static_cast<uint64_t>(layer) * rate.block_count + block;
+                      rate.layer_passes[i] = end.passes;
+                      rate.layer_bytes[i] = end.bytes;
+                  });
     }
     block_sync();
     build_tag_trees(p.t2, static_cast<uint32_t>(block_x()), layers);
+}
+
+KERNEL_BLOCKS(kTagTreeThreads, 1, j2k_rate_cut, CutParams) {
+    SHARED(uint32_t, layers, kLayerWords);
+    cut_blocks<false>(p, layers);
+}
+
+KERNEL(kTagTreeThreads, j2k_rate_cut_again, CutAgainParams)
+{
+    SHARED(uint32_t, layers, kLayerWords);
+    cut_blocks<true>(p, layers);
 }
 
 // Adds to a number that lanes share or not; all lanes of the warp take part.

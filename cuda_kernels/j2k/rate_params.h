@@ -14,7 +14,7 @@ struct RateBuffers {
     const PrecinctBand *bands;
     const uint8_t *planes, *passes, *certain;  // [block]
     const uint32_t *pass_bytes;                // [block * max_passes + pass]: if the codeword is cut there
-    const uint32_t *tails;                     // what then ends it: CodewordEnd
+    uint32_t *tails;                           // what then ends it: CodewordEnd
     const int32_t *gains;                      // what the pass takes off the squared error
     uint8_t *slots;                            // codewords
     uint16_t *slopes;                          // [pass * blocks + block]: see CutSlopes
@@ -32,24 +32,21 @@ struct RateBuffers {
     int32_t max_passes;
 };
 
-// Finds the cuts of all blocks, and what they take by slope. A thread owns a block.
+// Finds the cuts of all blocks, and what those take by slope that may be taken. A thread owns a block.
 constexpr int kRateThreads = 64;
 struct CutsParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cuts"};
     RateBuffers rate;
+    const CutChoice *choice;  // nullptr: all
 };
-// Sums up from each slope on, and finds the first thresholds, or where headers were measured ahead the last. Grid: 1.
+// Sums up from each slope on, and finds the first thresholds, or where headers were measured ahead the last; or those
+// of a frame that is to be cut again. Grid: 1.
 constexpr int kAboveThreads = 1024;
 struct AboveParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_above"};
     RateBuffers rate;
     uint32_t measured;
-};
-// Raises the thresholds of a frame that is over its budgets. Grid: 1 thread-block of one warp.
-struct RaiseParams {
-    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_raise"};
-    RateBuffers rate;
-    RateExcess excess;
+    RateRevision revision;
 };
 // Cuts blocks at the thresholds, and builds their tag trees. `last`: their codewords end there, too. A thread-block of
 // up to kTagTreeThreads owns a precinct's sub-band. Grid: band_count.
@@ -58,6 +55,10 @@ struct CutParams {
     RateBuffers rate;
     Tier2Buffers t2;
     uint32_t last;
+};
+// ... which have been cut: they first go on.
+struct CutAgainParams : CutParams {
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cut_again"};
 };
 // Measures packets; the last thread-block finds the next thresholds. ahead: it measures headers alone, and leaves the
 // thresholds. A thread owns a contribution.

@@ -221,9 +221,12 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     const uint32_t i = static_cast<uint32_t>(block_x());
     if (thread_x() == 0 && i == 0) {
         p.out.result->bytes = total;
-        if (p.out.stop) p.out.result->stop = *p.out.stop;
+        if (p.out.search) p.out.result->stop = p.out.search->stop;
         if (fits) put_be16(p.out.data + total - 2, kEoc);
     }
+    const int layers = static_cast<int>(t2.layers);
+    for (int k = thread_x(); !i && p.out.search && k < layers; k += kStuffingThreads)
+        p.out.result->threshold[k] = p.out.search->threshold[k];
     if (thread_x() == 0 && i < t2.tile_part_count) {
         const TilePart &part = t2.tile_parts[i];
         const uint64_t begin =
@@ -238,8 +241,13 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
             if (p.out.tlm) put_be32(p.out.data + p.out.tlm + tlm_entry(i) + 2, static_cast<uint32_t>(end - begin));
         }
     }
-    if (i >= t2.packet_count || !fits) return;
+    if (i >= t2.packet_count) return;
     const Packet &packet = t2.packets[i];
+    if (thread_x() == 0 && t2.layers > 1)
+        atomic_add(&p.out.result->packets[packet.layer], uint64_t{t2.segment_bytes[i + packet.tile_part + 1]} +
+                                                             codeword_bytes(t2, packet) +
+                                                             (t2.plt_bytes ? t2.plt_bytes[i] : 0));
+    if (!fits) return;
     uint8_t *at = p.out.data + segment_at(t2, p.out, i + packet.tile_part + 1, packet.first_contribution);
     const uint32_t size = write_stuffed(t2, i, at + (t2.sop ? kSopBytes : 0));
     if (thread_x()) return;

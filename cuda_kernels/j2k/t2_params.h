@@ -71,11 +71,8 @@ struct TilePartSizesParams {
     Tier2Buffers t2;
 };
 
-struct CodestreamResult {
-    uint64_t bytes;                          // of the codestream, also when it does not fit
-    uint64_t longest;                        // tile-part, in bytes; 0: none is too long for its header
-    uint64_t tile_parts[kLimitedTileParts];  // bytes of the first ones
-    RateStop stop;                           // of rate control, see Codestream
+struct CodestreamResult : WrittenFrame {
+    uint64_t longest;  // tile-part, in bytes; 0: none is too long for its header
 };
 
 struct Codestream {
@@ -84,7 +81,7 @@ struct Codestream {
     uint32_t main_header;
     uint32_t tlm;  // MainHeader::tlm
     CodestreamResult *result;
-    const RateStop *stop = nullptr;  // that goes into the result
+    const RateSearch *search = nullptr;  // whose end goes into the result
 };
 // Everything but codewords: tile-part headers, packet headers, PLT entries. Grid: max(packet_count, tile_part_count),
 // of kStuffingThreads.

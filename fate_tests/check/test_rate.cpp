@@ -1,0 +1,209 @@
+// Rate control: which cuts a threshold takes against the table that says what they come to, codewords that end and go
+// on, and what frames with targets take, as their PLT marker segments tell it. The kernels are held against the same
+// code in test_j2k_kernels.cpp. SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../../common/j2k/codestream.h"
+#include "../../common/j2k/rate.h"
+#include "pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::j2k;
+using namespace cudaenc::testing;
+
+namespace {
+
+// A block of which some passes are certain, with cuts that are less steep one by one.
+struct Block {
+    int certain, passes;
+    std::vector<uint16_t> slopes;
+    std::vector<uint32_t> bytes, tails;
+    std::vector<uint8_t> codeword;
+    CutSlopes<const uint16_t> cuts() const { return {slopes.data(), 1}; }
+};
+
+Block make_block(Random &random, uint32_t style) {
+    Block block;
+    block.passes = random.between(1, 40);
+    block.certain = random.one_in(2) ? 0 : random.between(0, block.passes);
+    uint32_t bytes = 0, slope = static_cast<uint32_t>(random.between(200, 400));
+    for (int pass = 0; pass < block.passes; pass++) {
+        const uint32_t more = static_cast<uint32_t>(random.between(0, 40));
+        bytes += more;
+        block.bytes.push_back(bytes);
+        const uint32_t tail = random.below(std::min<uint32_t>(more, 3) + 1);
+        block.tails.push_back(tail | (random.word() & ((1u << 8 * tail) - 1)) << 8);
+        const bool is_cut = pass == block.certain - 1 || (pass >= block.certain && random.one_in(2));
+        if (is_cut && pass >= block.certain) slope -= static_cast<uint32_t>(random.between(1, 8));
+        block.slopes.push_back(static_cast<uint16_t>(is_cut && can_cut(style, pass) ? slope : 0));
+    }
+    if (block.certain) block.slopes[static_cast<size_t>(block.certain) - 1] = kSlopes - 1;
+    for (uint32_t i = 0; i < bytes; i++) block.codeword.push_back(static_cast<uint8_t>(random.word()));
+    return block;
+}
+
+START_TEST(cuts_take_what_the_table_says) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    std::vector<Block> blocks;
+    for (int i = 0; i < 100; i++) blocks.push_back(make_block(random, 0));
+    const CutChoice choice{static_cast<uint32_t>(random.between(1, 400)), static_cast<uint32_t>(random.between(0, 40))};
+    std::map<uint32_t, uint64_t> bytes_at;
+    for (const Block &b : blocks)
+        for_each_cut(b.cuts(), b.certain, b.passes, b.bytes.data(), choice,
+                     [&](uint32_t slope, uint32_t more) { bytes_at[slope] += more; });
+    for (uint32_t threshold = 2; threshold <= 401; threshold++) {
+        uint64_t table = 0, taken = 0;
+        for (const auto &[slope, bytes] : bytes_at)
+            if (slope >= threshold) table += bytes;
+        for (const Block &b : blocks) {
+            const int passes = passes_above(b.cuts(), b.certain, b.passes, threshold, b.bytes.data(), choice);
+            taken += passes ? b.bytes[static_cast<size_t>(passes) - 1] : 0;
+            const int all = passes_above(b.cuts(), b.certain, b.passes, threshold);
+            EXPECT(threshold >= choice.all_from ? passes == all : passes <= all, "%d passes of %d", passes, all);
+        }
+        EXPECT(taken == table, "threshold %u, all from %u, small %u: %llu bytes, the table has %llu", threshold,
+               choice.all_from, choice.small, static_cast<unsigned long long>(taken),
+               static_cast<unsigned long long>(table));
+    }
+}
+END_TEST
+
+// Cut here and there, a codeword ends as its pass says, and is what it was but for that.
+START_TEST(codewords_end_and_go_on) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    const uint32_t styles[] = {kCuttable, kCuttable | kTermAll, kCuttable | kVerticallyCausal};
+    const uint32_t style = random.of(styles);
+    Block block = make_block(random, style);
+    const std::vector<uint8_t> codeword = block.codeword;
+    const std::vector<uint32_t> tails = block.tails;
+    const auto byte = [&](uint32_t, uint32_t i) -> uint8_t & { return block.codeword.at(i); };
+    int before = 0;
+    for (int repeat = 0; repeat < 20; repeat++) {
+        RateSearch search{};
+        search.threshold[0] = static_cast<uint32_t>(random.between(1, 400));
+        search.group_threshold[0] = 1;
+        search.choice[0] = {static_cast<uint32_t>(random.between(1, 400)), static_cast<uint32_t>(random.below(40))};
+        const auto tail_of = [&](int passes) -> uint32_t & { return block.tails[static_cast<size_t>(passes) - 1]; };
+        if (before) swap_tail(style, before, block.bytes.data(), tail_of(before), byte);
+        ck_assert(block.codeword == codeword);
+        ck_assert(block.tails == tails);
+        cut_block(search, 0, 1, style, block.certain, block.passes, block.cuts(), block.bytes.data(),
+                  block.tails.data(), true, true, byte, [&](int, const LayerEnd &end) { before = end.passes; });
+        if (!before) continue;
+        const uint32_t tail = tails[static_cast<size_t>(before) - 1], count = tail & 0xFF,
+                       bytes = block.bytes[static_cast<size_t>(before) - 1];
+        for (uint32_t i = 0; i < block.codeword.size(); i++) {
+            const bool ends = i >= bytes - count && i < bytes;
+            const uint32_t expected = ends ? tail >> (8 * (i - (bytes - count)) + 8) & 0xFF : codeword[i];
+            EXPECT(block.codeword[i] == expected, "byte %u of %u, cut behind pass %d", i, bytes, before);
+        }
+    }
+}
+END_TEST
+
+// Bytes of a codestream up to each layer: of one tile-part, in LRCP, with PLT.
+std::vector<uint64_t> layer_sizes(const std::vector<uint8_t> &bytes, int layers) {
+    const auto word = [&](size_t at) { return static_cast<size_t>(bytes.at(at) << 8 | bytes.at(at + 1)); };
+    std::vector<uint64_t> packets;  // with their PLT entries
+    uint64_t length = 0, entry = 0;
+    for (size_t at = 2; word(at) != 0xFF93; at += 2 + word(at + 2)) {
+        if (word(at) != 0xFF58) continue;
+        for (size_t i = at + 5; i < at + 2 + word(at + 2); i++) {
+            length = length << 7 | (bytes[i] & 127);
+            entry++;
+            if (bytes[i] & 128) continue;
+            packets.push_back(length + entry);
+            length = entry = 0;
+        }
+    }
+    std::vector<uint64_t> sizes(static_cast<size_t>(layers));
+    uint64_t rest = bytes.size();
+    for (size_t i = packets.size(); i-- > 0; rest -= packets[i])
+        if ((i + 1) % (packets.size() / static_cast<size_t>(layers)) == 0)
+            sizes[i / (packets.size() / static_cast<size_t>(layers))] = rest;
+    return sizes;
+}
+
+// Never above, and at most 0.5 % below where the picture has more: each layer's.
+START_TEST(targets_are_met) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    const int modes[] = {CUDAENC_J2K_RATE_PCRD, CUDAENC_J2K_RATE_PSB, CUDAENC_J2K_RATE_BPI, CUDAENC_J2K_RATE_PSP};
+    const CudaencFormat format =
+        make_format(random.between(200, 400), random.between(200, 400), 3, 8, true, CUDAENC_COLOR_RGB);
+    Picture picture = make_picture(random, format);
+    fill(random, picture, Content::smooth);
+    // Less and less of the noise, to the right.
+    for (int c = 0; c < 3; c++)
+        for (int y = 0; y < format.height; y++)
+            for (int x = 0; x < format.width; x++) {
+                const uint32_t keep = 255u << 8 * x / format.width;
+                picture.set(c, x, y, picture.get(c, x, y) & keep);
+            }
+    Log log;
+    CudaencConfig config = make_config(format, "cpu", &log);
+    config.j2k.format = CUDAENC_J2K_CODESTREAM;
+    config.j2k.plt = 1;
+    config.j2k.cblk_width = config.j2k.cblk_height = random.one_in(2) ? 32 : 64;
+    config.j2k.cblk_style = random.one_in(3) ? random.between(0, 63) : 0;
+    config.j2k.pred = random.between(0, 1);
+    config.j2k.quality = 100;
+    const size_t most = encode(config, picture.frame()).size();
+    for (int repeat = 0; repeat < 8; repeat++) {
+        std::vector<uint64_t> budgets;
+        std::string rates;
+        const int layers = random.one_in(2) ? 1 : random.between(2, 6);
+        double ratio = random.between(300, 1000) / 10.;
+        const uint64_t samples = uint64_t{3} * static_cast<uint64_t>(format.width * format.height);
+        for (int layer = 0; layer < layers; layer++, ratio /= random.between(15, 30) / 10.) {
+            ratio = std::max(ratio, 1.5);
+            if (layer && ratio == 1.5) break;
+            rates += format_string(layer ? ",%.3f" : "%.3f", ratio);
+            budgets.push_back(
+                static_cast<uint64_t>(static_cast<double>(samples) / atof(format_string("%.3f", ratio).c_str())));
+        }
+        config.j2k.layer_rates = rates.c_str();
+        config.j2k.rate_control = random.of(modes);
+        const auto sizes = layer_sizes(encode(config, picture.frame()), static_cast<int>(budgets.size()));
+        for (size_t layer = 0; layer < sizes.size(); layer++) {
+            const uint64_t size = sizes[layer], budget = budgets[layer];
+            // Small ones may have no cut that is as small.
+            const uint64_t spare = budget / (budget < 8000 ? 100 : 200);
+            EXPECT(size <= budget && (size + spare >= budget || budget >= most), "layer %zu of %s: %llu of %llu, %s",
+                   layer, rates.c_str(), static_cast<unsigned long long>(size), static_cast<unsigned long long>(budget),
+                   describe(config).c_str());
+        }
+    }
+}
+END_TEST
+
+// Less than its packets take with nothing in them: then the first layer has nothing, and the last is as it was asked
+// for.
+START_TEST(a_layer_may_have_no_room) {
+    Random random(1);
+    const CudaencFormat format = make_format(90, 70, 1, 8, false, CUDAENC_COLOR_GRAY);
+    Picture picture = make_picture(random, format);
+    fill(random, picture, Content::noise);
+    Log log;
+    CudaencConfig config = make_config(format, "cpu", &log);
+    config.j2k.format = CUDAENC_J2K_CODESTREAM;
+    config.j2k.layer_rates = "1000000,4";
+    const size_t size = encode(config, picture.frame()).size(), budget = 90 * 70 / 4;
+    EXPECT(size <= budget && size >= budget * 99 / 100, "%zu bytes of %zu", size, budget);
+}
+END_TEST
+
+}  // namespace
+
+int main(int, char **) {
+    Suite *suite = suite_create("rate");
+    TCase *cuts = add_case(suite, "cuts");
+    tcase_add_loop_test(cuts, cuts_take_what_the_table_says, 0, 20);
+    tcase_add_loop_test(cuts, codewords_end_and_go_on, 0, 100);
+    TCase *targets = add_case(suite, "targets");
+    tcase_add_loop_test(targets, targets_are_met, 0, 24);
+    tcase_add_test(targets, a_layer_may_have_no_room);
+    return run_suite(suite);
+}
