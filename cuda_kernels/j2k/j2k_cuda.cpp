@@ -440,7 +440,7 @@ class DeviceEncoder : public DevicePipeline {
 
     void code_pairs(Slot &s) {
         device_->launch(
-            s.stream, {blocks_for(block_count(), kWorkClasses)}, kWorkClasses,
+            s.stream, {blocks_for(block_count(), kWorkClasses)}, kOrderThreads,
             OrderParams{s.pairs.data(), s.work.data(), s.work.data() + kWorkClasses, s.order.data(), block_count()});
         const int lanes = mq_lanes();
         const unsigned grid = blocks_for(block_count(), kMqThreads / 32 * lanes);

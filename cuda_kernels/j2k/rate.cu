@@ -87,33 +87,36 @@ DEVICE void search(const RateBuffers &rate, bool last) {
 // Sums up from each slope on, and clears the table. sums: shared, 32.
 DEVICE void sum_above(const RateBuffers &rate, uint32_t *sums) {
     // A warp owns consecutive slopes, warp 0 the highest ones, and goes through them from the highest on; of each step
-    // a lane has four.
-    constexpr int kFours = kSlopes / 4 / (kAboveThreads / 32), kSteps = kFours / 32;
+    // a lane has four. They are read twice, so that few registers do.
+    constexpr int kFours = kSlopes / 4 / (kAboveThreads / 32), kSteps = kFours / 32, kAtOnce = 8;
     const int highest = kSlopes / 4 - 1 - warp_id() * kFours - lane_id();
     const auto all_of = [](const Uint4 &four) { return four.x + four.y + four.z + four.w; };
     for (uint32_t group = 0; group < rate.groups; group++) {
         Uint4 *bytes_at = reinterpret_cast<Uint4 *>(rate.bytes_at + group * kSlopes) + highest;
         Uint4 *above = reinterpret_cast<Uint4 *>(rate.above + group * kSlopes) + highest;
-        Uint4 own[kSteps];
+        const auto for_each_step = [&](const auto &body) {
+            CUDAENC_NO_UNROLL
+            for (int step = 0; step < kSteps; step += kAtOnce) {
+                Uint4 own[kAtOnce];
+                CUDAENC_UNROLL
+                for (int i = 0; i < kAtOnce; i++) own[i] = bytes_at[-32 * (step + i)];
+                CUDAENC_UNROLL
+                for (int i = 0; i < kAtOnce; i++) body(step + i, own[i]);
+            }
+        };
         uint32_t sum = 0;
-        CUDAENC_UNROLL
-        for (int i = 0; i < kSteps; i++) own[i] = bytes_at[-32 * i];
-        CUDAENC_UNROLL
-        for (int i = 0; i < kSteps; i++) {
-            sum += all_of(own[i]);
-            bytes_at[-32 * i] = {};
-        }
+        for_each_step([&](int, const Uint4 &own) { sum += all_of(own); });
         uint32_t before = warp_shuffle(block_inclusive_add<uint32_t>(sum, sums) - sum, 0);
-        CUDAENC_UNROLL
-        for (int i = 0; i < kSteps; i++) {
-            const uint32_t to = warp_inclusive_add(all_of(own[i]));
-            Uint4 from{0, 0, 0, before + to - all_of(own[i]) + own[i].w};
-            from.z = from.w + own[i].z;
-            from.y = from.z + own[i].y;
-            from.x = from.y + own[i].x;
-            above[-32 * i] = from;
+        for_each_step([&](int step, const Uint4 &own) {
+            const uint32_t to = warp_inclusive_add(all_of(own));
+            Uint4 from{0, 0, 0, before + to - all_of(own) + own.w};
+            from.z = from.w + own.z;
+            from.y = from.z + own.y;
+            from.x = from.y + own.x;
+            above[-32 * step] = from;
+            bytes_at[-32 * step] = {};
             before += warp_shuffle(to, 31);
-        }
+        });
         block_sync();
     }
 }
@@ -158,7 +161,7 @@ DEVICE void cut_blocks(const CutParams &p, uint32_t *layers) {
     build_tag_trees(p.t2, static_cast<uint32_t>(block_x()), layers);
 }
 
-KERNEL_BLOCKS(kTagTreeThreads, 1, j2k_rate_cut, CutParams) {
+KERNEL_BLOCKS(kTagTreeThreads, 8, j2k_rate_cut, CutParams) {
     SHARED(uint32_t, layers, kLayerWords);
     cut_blocks<false>(p, layers);
 }

@@ -41,7 +41,7 @@ struct CutsParams {
 };
 // Sums up from each slope on, and finds the first thresholds, or where headers were measured ahead the last; or those
 // of a frame that is to be cut again. Grid: 1.
-constexpr int kAboveThreads = 1024;
+constexpr int kAboveThreads = 256;
 struct AboveParams {
     static constexpr KernelName kernel{"j2k/rate", "j2k_rate_above"};
     RateBuffers rate;

@@ -5,27 +5,46 @@
 
 namespace cudaenc::j2k {
 
-// A thread owns a class of work, then an index below `count`, whose place in the order it gives to put(place, index).
-// pairs: [count]. Within a class any order will do: it does not reach the codestream.
+// A thread owns kEach classes of work, and as many indices below `count`, whose places in the order it gives to
+// put(place, index). pairs: [count]. Within a class any order will do: it does not reach the codestream.
 template <class Put>
 DEVICE void order_by_work(const uint32_t *pairs, const uint32_t *work_counts, uint32_t *taken, uint32_t count,
                           const Put &put) {
+    constexpr int kEach = kWorkClasses / kOrderThreads;
     SHARED(uint32_t, first, kWorkClasses);
     SHARED(uint32_t, here, kWorkClasses);  // of this thread-block
     SHARED(uint32_t, sums, 32);
     const int thread = thread_x();
-    here[thread] = 0;
+    CUDAENC_UNROLL
+    for (int k = 0; k < kEach; k++) here[k * kOrderThreads + thread] = 0;
     block_sync();
-    const uint32_t index = static_cast<uint32_t>(block_x()) * kWorkClasses + thread;
-    const uint32_t work = index < count ? work_class(pairs[index]) : 0;
-    const uint32_t before = index < count ? atomic_add(&here[work], 1u) : 0;
-    const uint32_t own = work_counts[thread], upper = block_inclusive_add<uint32_t>(own, sums) - own;
-    first[thread] = upper + (here[thread] ? atomic_add(&taken[thread], uint32_t{here[thread]}) : 0);
+    uint32_t work[kEach], before[kEach];
+    const auto index_of = [&](int k) {
+        return static_cast<uint32_t>(block_x()) * kWorkClasses + static_cast<uint32_t>(k * kOrderThreads + thread);
+    };
+    CUDAENC_UNROLL
+    for (int k = 0; k < kEach; k++) {
+        const uint32_t index = index_of(k);
+        work[k] = index < count ? work_class(pairs[index]) : 0;
+        before[k] = index < count ? atomic_add(&here[work[k]], 1u) : 0;
+    }
+    uint32_t own[kEach], sum = 0;
+    CUDAENC_UNROLL
+    for (int k = 0; k < kEach; k++) sum += own[k] = work_counts[kEach * thread + k];
+    uint32_t upper = block_inclusive_add<uint32_t>(sum, sums) - sum;
+    CUDAENC_UNROLL
+    for (int k = 0; k < kEach; k++) {
+        const int of = kEach * thread + k;
+        first[of] = upper + (here[of] ? atomic_add(&taken[of], uint32_t{here[of]}) : 0);
+        upper += own[k];
+    }
     block_sync();
-    if (index < count) put(first[work] + before, index);
+    CUDAENC_UNROLL
+    for (int k = 0; k < kEach; k++)
+        if (index_of(k) < count) put(first[work[k]] + before[k], index_of(k));
 }
 
-KERNEL(kWorkClasses, j2k_t1_order, OrderParams)
+KERNEL(kOrderThreads, j2k_t1_order, OrderParams)
 {
     order_by_work(p.pairs, p.work_counts, p.taken, p.count,
                   [&](uint32_t place, uint32_t block) { p.order[place] = block; });
@@ -46,7 +65,7 @@ KERNEL(kActiveThreads, j2k_t1_active, ActiveParams)
             block;
 }
 
-KERNEL(kWorkClasses, j2k_t1_order_plane, OrderPlaneParams)
+KERNEL(kOrderThreads, j2k_t1_order_plane, OrderPlaneParams)
 {
     const PlaneBuffers &k = p.buffers;
     const uint64_t plane = static_cast<uint64_t>(p.plane);

@@ -110,7 +110,8 @@ struct BypassContextTiledParams : ContextTiledParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_tiled_bypass"};
 };
 
-// The order in which blocks are coded. Grid: ceil(count / kWorkClasses).
+// The order in which blocks are coded. Grid: ceil(count / kWorkClasses), of kOrderThreads.
+constexpr int kOrderThreads = 256;
 struct OrderParams {
     static constexpr KernelName kernel{"j2k/t1_order", "j2k_t1_order"};
     const uint32_t *pairs;        // [count]

@@ -74,7 +74,7 @@ void PlanesTier1::queue(Device::Stream stream, Device::Stream other, const Tier1
         // for that, lest it models contexts of blocks that have stopped.
         if (options.overlap && options.stop != EarlyStop::kNone && plane < most_planes_ - 1) follow(stream, mq);
         if (options.overlap) follow(mq, stream);
-        device_->launch(mq, {blocks_for(count_, kWorkClasses)}, kWorkClasses, OrderPlaneParams{params});
+        device_->launch(mq, {blocks_for(count_, kWorkClasses)}, kOrderThreads, OrderPlaneParams{params});
         device_->launch(mq, {by_lane}, kMqThreads, MqPlaneParams{params});
         if (options.stop == EarlyStop::kNone || !plane) continue;
         device_->launch(mq, {by_block}, kActiveThreads, PlaneCostParams{params, options.bands, table, slopes_.data()});

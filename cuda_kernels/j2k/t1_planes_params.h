@@ -67,7 +67,8 @@ struct StyledContextPlaneTiledParams : PlaneParams {
     static constexpr KernelName kernel{"j2k/t1_context", "j2k_t1_context_plane_tiled_styled"};
 };
 
-// The order in which a plane's active blocks are coded. Grid: ceil(count / kWorkClasses).
+// The order in which a plane's active blocks are coded. Grid: ceil(count / kWorkClasses), of
+// kOrderThreads.
 struct OrderPlaneParams : PlaneParams {
     static constexpr KernelName kernel{"j2k/t1_order", "j2k_t1_order_plane"};
 };

@@ -9,7 +9,7 @@ namespace cudaenc::j2k {
 
 constexpr int kTier2Threads = 128;
 constexpr int kStuffingThreads = 256;
-constexpr int kTagTreeThreads = 1024;  // at most
+constexpr int kTagTreeThreads = 256;  // at most: large thread-blocks wait long for room between other frames'
 
 // The codestream is the main header, then segments: of each tile-part its header, then its packets (header and, behind
 // it, its blocks' codewords), then EOC. Segment number: of tile-part t's header, its first packet's number plus t; of a

@@ -343,7 +343,7 @@ class Blocks {
         return {{buffers(coded), coefficients_.data()}, p_.style};
     }
     void order() {
-        device_->launch(stream_, {blocks_for(count_, kWorkClasses)}, kWorkClasses,
+        device_->launch(stream_, {blocks_for(count_, kWorkClasses)}, kOrderThreads,
                         OrderParams{pairs_.data(), work_.data(), work_.data() + kWorkClasses, order_.data(), count_});
     }
     double finish() {

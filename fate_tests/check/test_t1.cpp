@@ -1054,7 +1054,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
     EXPECT(work.read("work") == work_now, "classes of work");
     EXPECT(bytes.read("bytes") == Guarded<uint32_t>::garbage(count), "bytes are not yet known");
 
-    device->launch(nullptr, {(count + kWorkClasses - 1) / kWorkClasses}, kWorkClasses,
+    device->launch(nullptr, {(count + kWorkClasses - 1) / kWorkClasses}, kOrderThreads,
                    OrderParams{pairs.data(), work.data(), taken.data(), order.data(), count});
     const auto order_now = order.read("order");
     std::vector<uint32_t> all = order_now;
@@ -1388,7 +1388,7 @@ START_TEST(many_blocks_are_ordered_on_the_device) {
         for (const uint32_t n : pairs) work[work_class(n)]++;
         const Guarded<uint32_t> device_pairs(device, pairs), device_work(device, work),
             taken(device, std::vector<uint32_t>(kWorkClasses)), order(device, size_t{count});
-        device->launch(nullptr, {(count + kWorkClasses - 1) / kWorkClasses}, kWorkClasses,
+        device->launch(nullptr, {(count + kWorkClasses - 1) / kWorkClasses}, kOrderThreads,
                        OrderParams{device_pairs.data(), device_work.data(), taken.data(), order.data(), count});
         const auto is = order.read("order");
         std::vector<uint32_t> all = is;
