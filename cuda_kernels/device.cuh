@@ -56,9 +56,28 @@
 #define DEVICE static DEVICE_MEMBER
 #define SHARED(T, name, N) alignas(16) CUDAENC_SHARED T name[N]
 #define SHARED2(T, name, N, M) alignas(16) CUDAENC_SHARED T name[N][M]
-#define CUDAENC_KERNEL_FUNCTION(threads, blocks, name, P) \
-    extern "C" CUDAENC_GLOBAL void CUDAENC_BOUNDS(threads, blocks) name(CUDAENC_PARAMS P p)
+#define CUDAENC_KERNEL_FUNCTION(threads, blocks, name, P)                                               \
+    extern "C" CUDAENC_GLOBAL void CUDAENC_BOUNDS(threads, ::cudaenc::blocks_that_fit(threads, blocks)) \
+        name(CUDAENC_PARAMS P p)
 #endif
+
+namespace cudaenc {
+// So many thread-blocks or as many as a multiprocessor has threads for (CUDA C++ Programming Guide, Technical
+// Specifications per Compute Capability). clang's PTX is for all of them: where it is read, what is too much is
+// ignored.
+constexpr int blocks_that_fit(int threads, int blocks) {
+#if !defined(__CUDA_ARCH__) || defined(__clang__)
+    constexpr int kMost = 2048;
+#elif __CUDA_ARCH__ == 750
+    constexpr int kMost = 1024;
+#elif __CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200
+    constexpr int kMost = 1536;
+#else
+    constexpr int kMost = 2048;
+#endif
+    return blocks * threads > kMost ? kMost / threads : blocks;
+}
+}  // namespace cudaenc
 
 // Defines a kernel that is launched with at most `threads` threads a block; its body reads the parameters `p`.
 #define KERNEL(threads, name, P) KERNEL_BLOCKS(threads, 0, name, P)
