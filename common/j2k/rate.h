@@ -479,7 +479,7 @@ CUDAENC_HD void revise_thresholds(RateSearch &r, const uint32_t *above, int grou
         if (lower >= choice.all_from) {  // those that are next, and alike, have no room together
             r.choice[layer].small = choice.small / 2;
         } else if (lower == least && 2 * (bytes(least) - now.codewords) < spare) {  // there are too few
-            r.choice[layer].small = choice.small * 4;
+            r.choice[layer].small = min_of(choice.small, 1u << 28) * 4;
         } else {
             const uint32_t next = min_of(threshold, lower);
             r.threshold[layer] = next;
