@@ -30,6 +30,26 @@ constexpr int capture_thread_local = 1;
 
 constexpr int preferred_shared_memory_carveout = 9;
 
+constexpr unsigned long long graph_use_node_priority = 8;
+
+// cuLaunchKernelEx's, with the one attribute that is used.
+struct LaunchAttribute {
+    int id, padding;
+    union {
+        char room[64];
+        int priority;
+    };
+};
+constexpr int launch_attribute_priority = 8;
+struct LaunchConfig {
+    Grid grid;
+    unsigned threads[3];
+    unsigned shared_memory;
+    CUstream stream;
+    const LaunchAttribute *attributes;
+    unsigned attribute_count;
+};
+
 using CudaGraph = struct CUgraph_st *;
 using CudaGraphExec = struct CUgraphExec_st *;
 
@@ -41,6 +61,9 @@ struct Driver {
     CUresult CUDAAPI (*cuEventElapsedTime)(float *milliseconds, CUevent begin, CUevent end) = nullptr;
     CUresult CUDAAPI (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags) = nullptr;
     CUresult CUDAAPI (*cuFuncSetAttribute)(CUfunction function, int attribute, int value) = nullptr;
+    CUresult CUDAAPI (*cuCtxGetStreamPriorityRange)(int *least, int *greatest) = nullptr;
+    CUresult CUDAAPI (*cuLaunchKernelEx)(const LaunchConfig *config, CUfunction function, void **params,
+                                         void **extra) = nullptr;
     CUresult CUDAAPI (*cuStreamBeginCapture)(CUstream stream, int mode) = nullptr;
     CUresult CUDAAPI (*cuStreamEndCapture)(CUstream stream, CudaGraph *graph) = nullptr;
     CUresult CUDAAPI (*cuGraphInstantiateWithFlags)(CudaGraphExec *exec, CudaGraph graph,
@@ -57,6 +80,8 @@ struct Driver {
         find(cuEventElapsedTime, "cuEventElapsedTime");
         find(cuStreamWaitEvent, "cuStreamWaitEvent");
         find(cuFuncSetAttribute, "cuFuncSetAttribute");
+        find(cuCtxGetStreamPriorityRange, "cuCtxGetStreamPriorityRange");
+        find(cuLaunchKernelEx, "cuLaunchKernelEx");
         find(cuStreamBeginCapture, "cuStreamBeginCapture_v2");
         find(cuStreamEndCapture, "cuStreamEndCapture");
         find(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
@@ -178,6 +203,8 @@ class CudaDevice final : public Device {
         }
         try {
             const Current current(*this);
+            int least = 0;
+            cu_.check(cu_.cuCtxGetStreamPriorityRange(&least, &first_priority_), "cuCtxGetStreamPriorityRange");
             cu_.check(cu_.table->cuEventCreate(&foreign_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
         } catch (...) {
             release();
@@ -355,7 +382,7 @@ class CudaDevice final : public Device {
         }
         cu_.check(cu_.cuStreamEndCapture(native(stream), &graph), "cuStreamEndCapture");
         CudaGraphExec exec = nullptr;
-        const CUresult result = cu_.cuGraphInstantiateWithFlags(&exec, graph, 0);
+        const CUresult result = cu_.cuGraphInstantiateWithFlags(&exec, graph, graph_use_node_priority);
         cu_.cuGraphDestroy(graph);
         cu_.check(result, "cuGraphInstantiateWithFlags");
         return reinterpret_cast<Graph>(exec);
@@ -377,10 +404,13 @@ class CudaDevice final : public Device {
                        size_t) override {
         const Current current(*this);
         void *arguments[] = {const_cast<void *>(params)};
-        const CUresult result = cu_.table->cuLaunchKernel(function(name), grid.x, grid.y, grid.z, threads, 1, 1, 0,
-                                                          native(stream), arguments, nullptr);
+        LaunchAttribute attribute{};
+        attribute.id = launch_attribute_priority;
+        attribute.priority = name.turn == Turn::kFirst ? first_priority_ : 0;
+        const LaunchConfig config{grid, {threads, 1, 1}, 0, native(stream), &attribute, 1};
+        const CUresult result = cu_.cuLaunchKernelEx(&config, function(name), arguments, nullptr);
         if (result != CUDA_SUCCESS) {
-            cu_.check(result, format_string("cuLaunchKernel of %s of %s, %u x %u x %u blocks of %u threads",
+            cu_.check(result, format_string("cuLaunchKernelEx of %s of %s, %u x %u x %u blocks of %u threads",
                                             name.function, name.module, grid.x, grid.y, grid.z, threads));
         }
     }
@@ -454,6 +484,7 @@ class CudaDevice final : public Device {
     bool retained_ = false;  // the primary context, which is ours to release
     std::string name_;
     int multiprocessors_ = 0;
+    int first_priority_ = 0;  // of kernels that go first
     std::mutex foreign_mutex_;
     CUevent foreign_ = nullptr;
     std::mutex modules_mutex_;

@@ -121,6 +121,12 @@ check equal-noise same "-f lavfi -i nullsrc=s=2048x1080,geq=random(1)*255:128:12
 check equal-tiles same "$(picture 2048x1556 2 gbrp10le 2)" "-tile_width 512 -tile_height 300 -prog rpcl -precincts 128x128"
 check equal-depth-1 same "$(picture 1280x720 4 yuv444p 20)" "-async_depth 1"
 check equal-depth-16 same "$(picture 1280x720 4 yuv444p 40)" "-async_depth 16"
+check equal-hd-bypass same "$(picture 1920x1080 4 rgb24 4)" "-cblk_style bypass"
+check equal-hd-psp same "$(picture 1920x1080 4 rgb24 16)" "-rate_control psp -frame_bytes 300000 -async_depth 8"
+check equal-4k-psp same "$(picture 3840x2160 4 rgb24 3)" "-rate_control psp -frame_bytes 1200000"
+check equal-hd-layers same "$(picture 1920x1080 4 yuv422p10le 4)" "-rate_control pcrd -layer_rates 80,40,20,10"
+check equal-hd-bpi same "$(picture 1920x1080 4 rgb24 4)" "-rate_control bpi -compression_ratio 20 -cblk_style bypass+termall"
+check equal-cinema2k same "$(picture 2048x1080:r=24 4 xyz12le 4)" "-profile cinema2k"
 
 codec=mjpeg_cuda
 check equal-mjpeg-hd-420 same "$(picture 1920x1080 4 yuvj420p 12)" ""
@@ -188,6 +194,12 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
             "-tile_width 33 -tile_height 40 -precincts 32x32 -cblk_width 16 -cblk_height 16 -sop 1 -eph 1 -tlm 1 -plt 1 -prog rpcl"
         check $tool-wide-block sanitize $tool "$(picture 1100x9 4 gray 1)" "-cblk_width 1024 -cblk_height 4 -levels 1"
         check $tool-cuda-frames sanitize $tool "-init_hw_device cuda $(picture 96x64 4 nv12 2 | sed 's/ -frames/ -vf hwupload&/')" ""
+        check $tool-bypass sanitize $tool "$(picture 130x70 4 rgb24 2)" "-cblk_style bypass"
+        # Frames that are cut again.
+        check $tool-psp sanitize $tool "$(picture 130x70 4 rgb24 2)" "-rate_control psp -frame_bytes 1200"
+        check $tool-layers sanitize $tool "$(picture 130x70 4 rgb24 2)" "-rate_control pcrd -layer_rates 40,20,10,5"
+        check $tool-bpi sanitize $tool "$(picture 130x70 4 rgb24 2)" "-rate_control bpi -frame_bytes 2000 -cblk_style bypass+termall"
+        check $tool-psp-64x64 sanitize $tool "$(picture 130x70 4 yuv444p 2)" "-rate_control psp -frame_bytes 1000 -cblk_width 64 -cblk_height 64"
         codec=mjpeg_cuda
         check $tool-mjpeg-420 sanitize $tool "$(picture 79x61 4 yuvj420p 2)" ""
         check $tool-mjpeg-rgb-default sanitize $tool "$(picture 130x70 4 rgb24 2)" "-huffman default -restart_interval 3"
