@@ -145,8 +145,9 @@ struct StyledMqParams : MqParams {
 struct CuttableMqParams : MqParams {
     static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_cuttable"};
 };
+// First: 2 % more frames/s with 8 and 16 in flight; where no pass is raw there is less in it (docs/benchmarks.md).
 struct BypassMqParams : MqParams {
-    static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_bypass"};
+    static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_bypass", Turn::kFirst};
 };
 
 }  // namespace cudaenc::j2k

@@ -21,14 +21,31 @@ tally() {
     say "$(printf '%-28s %4d passed, %d failed' "$1" "$2" "$3")"
 }
 
-# check NAME COMMAND...: one test.
-check() {
-    local name=$1
+# start NAME COMMAND...: what it prints, and its exit status, go to logs/.
+start() {
+    local name=$1 status=0
     shift
-    if "$@" >"logs/$name.log" 2>&1; then tally "$name" 1 0; else
-        tail -n 20 "logs/$name.log"
-        tally "$name" 0 1
-    fi
+    "$@" >"logs/$name.log" 2>&1 || status=$?
+    echo $status >"logs/$name.status"
+}
+
+# check NAME COMMAND...: one test, beside others, since each waits for the GPU most of the time. Results, in order, are settle's.
+checks=()
+check() {
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
+    checks+=("$1")
+    start "$@" &
+}
+settle() {
+    local name
+    wait
+    for name in "${checks[@]}"; do
+        if [ "$(cat "logs/$name.status")" = 0 ]; then tally "$name" 1 0; else
+            tail -n 20 "logs/$name.log"
+            tally "$name" 0 1
+        fi
+    done
+    checks=()
 }
 
 # A frame or a few, encoded; the md5 of the packets.
@@ -75,15 +92,7 @@ if [ -f ffmpeg-ptx ]; then # the same kernels, by the other compiler
     mv ffmpeg-fatbin ffmpeg
 fi
 
-# ---- The check programs, on the GPU as well as on the emulator
-# All at once, since each waits for the GPU most of the time; their results in order.
-# start NAME COMMAND...: what it prints, and its exit status, go to logs/.
-start() {
-    local name=$1 status=0
-    shift
-    "$@" >"logs/$name.log" 2>&1 || status=$?
-    echo $status >"logs/$name.status"
-}
+# ---- The check programs, on the GPU as well as on the emulator: all at once, their results in order
 # unit NAME: a program on libcheck, which ends in "100%: Checks: 12, Failures: 0, Errors: 0".
 unit() {
     local good bad
@@ -146,6 +155,7 @@ check equal-h264-noise same "-f lavfi -i nullsrc=s=640x360,geq=random(1)*255:ran
 check equal-h264-bitrate same "$(picture 1280x720 4 yuv420p 12)" "-b:v 20M -bufsize 2M -cbr 1 -slices 4"
 check equal-h264-depth-16 same "$(picture 640x360 4 yuv420p 40)" "-async_depth 16"
 codec=j2k_cuda
+settle
 
 # ---- Frames that are in the GPU's memory already, in every format that FFmpeg has there
 from_gpu() { # FORMAT ENCODER_OPTIONS
@@ -165,16 +175,18 @@ for format in nv12 yuv420p yuv444p p010le; do
     check "frames-h264-$format" from_gpu $format "-async_depth 4"
 done
 codec=j2k_cuda
+settle
 
 # ---- A whole chain on the GPU, if the full ffmpeg can make its input; nothing is compared
 chain() { # ENCODER
-    bin/ffmpeg -v error -nostdin -y -f lavfi -i testsrc2=s=1280x720,format=yuv420p -frames:v 30 -c:v mpeg2video -q:v 2 logs/in.mpg &&
-        bin/ffmpeg -v error -nostdin -hwaccel cuda -hwaccel_output_format cuda -i logs/in.mpg \
+    bin/ffmpeg -v error -nostdin -y -f lavfi -i testsrc2=s=1280x720,format=yuv420p -frames:v 30 -c:v mpeg2video -q:v 2 "logs/$1.mpg" &&
+        bin/ffmpeg -v error -nostdin -hwaccel cuda -hwaccel_output_format cuda -i "logs/$1.mpg" \
             -vf scale_cuda=1920:1080 -c:v "$1" -f null -
 }
 check chain-nvdec-scale chain j2k_cuda
 check chain-nvdec-scale-mjpeg chain mjpeg_cuda
 check chain-nvdec-scale-h264 chain h264_cavlc_cuda
+settle
 
 # ---- compute-sanitizer, on a small frame of each kind
 sanitizer=${SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
@@ -211,6 +223,7 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
         check $tool-h264-bitrate sanitize $tool "$(picture 66x50 4 yuv444p 3)" "-b:v 400k"
         codec=j2k_cuda
     done
+    settle
 else
     say "compute-sanitizer             not here, or it cannot be used on this machine"
 fi
