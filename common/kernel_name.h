@@ -4,15 +4,15 @@
 
 namespace cudaenc {
 
-// Whose thread-blocks start where several kernels' wait for room. kFirst: of what ends a frame, so that frames in
-// flight are done one after the other, and each makes room for the next, in place of all of them together.
-enum class Turn { kInOrder, kFirst };
+// Where thread-blocks of several kernels wait for room, those of high priority start first. Kernels that end a frame
+// have it: frames in flight then end one after the other, and each makes room for the next.
+enum class LaunchPriority { kNormal, kHigh };
 
 // Where a kernel's code is: the source file's path below cuda_kernels without its ending, and the function in it.
 struct KernelName {
     const char *module;
     const char *function;
-    Turn turn = Turn::kInOrder;
+    LaunchPriority priority = LaunchPriority::kNormal;
     // Of a multiprocessor's first-level memory. It changes the split only when it is idle, so that kernels with splits
     // of their own do not run beside each other: one value for all of a codec.
     int shared_memory_percent = 58;

@@ -14,7 +14,7 @@ constexpr int prefix_sum_tile = prefix_sum_threads * prefix_sum_per_thread;
 
 // Grid: one block a tile.
 struct PrefixSumPartialsParams {
-    static constexpr KernelName kernel{"compact", "prefix_sum_partials", Turn::kFirst};
+    static constexpr KernelName kernel{"compact", "prefix_sum_partials", LaunchPriority::kHigh};
     const uint32_t *sizes;  // [n]
     uint64_t *partials;     // [tiles]: the sum of every tile's sizes
     uint32_t n;
@@ -22,7 +22,7 @@ struct PrefixSumPartialsParams {
 
 // Grid: one block a tile, at least one.
 struct PrefixSumOffsetsParams {
-    static constexpr KernelName kernel{"compact", "prefix_sum_offsets", Turn::kFirst};
+    static constexpr KernelName kernel{"compact", "prefix_sum_offsets", LaunchPriority::kHigh};
     const uint32_t *sizes;     // [n]
     const uint64_t *partials;  // [tiles]
     uint64_t *offsets;         // [n + 1]: the sum of the sizes before each, then of all

@@ -204,7 +204,7 @@ class CudaDevice final : public Device {
         try {
             const Current current(*this);
             int least = 0;
-            cu_.check(cu_.cuCtxGetStreamPriorityRange(&least, &first_priority_), "cuCtxGetStreamPriorityRange");
+            cu_.check(cu_.cuCtxGetStreamPriorityRange(&least, &high_priority_), "cuCtxGetStreamPriorityRange");
             cu_.check(cu_.table->cuEventCreate(&foreign_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
         } catch (...) {
             release();
@@ -406,7 +406,7 @@ class CudaDevice final : public Device {
         void *arguments[] = {const_cast<void *>(params)};
         LaunchAttribute attribute{};
         attribute.id = launch_attribute_priority;
-        attribute.priority = name.turn == Turn::kFirst ? first_priority_ : 0;
+        attribute.priority = name.priority == LaunchPriority::kHigh ? high_priority_ : 0;
         const LaunchConfig config{grid, {threads, 1, 1}, 0, native(stream), &attribute, 1};
         const CUresult result = cu_.cuLaunchKernelEx(&config, function(name), arguments, nullptr);
         if (result != CUDA_SUCCESS) {
@@ -484,7 +484,7 @@ class CudaDevice final : public Device {
     bool retained_ = false;  // the primary context, which is ours to release
     std::string name_;
     int multiprocessors_ = 0;
-    int first_priority_ = 0;  // of kernels that go first
+    int high_priority_ = 0;  // as the driver numbers it
     std::mutex foreign_mutex_;
     CUevent foreign_ = nullptr;
     std::mutex modules_mutex_;

@@ -35,7 +35,7 @@ struct RateBuffers {
 // Finds the cuts of all blocks, and what those take by slope that may be taken. A thread owns a block.
 constexpr int kRateThreads = 64;
 struct CutsParams {
-    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cuts", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cuts", LaunchPriority::kHigh};
     RateBuffers rate;
     const CutChoice *choice;  // nullptr: all
 };
@@ -43,7 +43,7 @@ struct CutsParams {
 // of a frame that is to be cut again. Grid: 1.
 constexpr int kAboveThreads = 256;
 struct AboveParams {
-    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_above", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_above", LaunchPriority::kHigh};
     RateBuffers rate;
     uint32_t measured;
     RateRevision revision;
@@ -51,20 +51,20 @@ struct AboveParams {
 // Cuts blocks at the thresholds, and builds their tag trees. `last`: their codewords end there, too. A thread-block of
 // up to kTagTreeThreads owns a precinct's sub-band. Grid: band_count.
 struct CutParams {
-    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cut", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cut", LaunchPriority::kHigh};
     RateBuffers rate;
     Tier2Buffers t2;
     uint32_t last;
 };
 // ... which have been cut: they first go on.
 struct CutAgainParams : CutParams {
-    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cut_again", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_cut_again", LaunchPriority::kHigh};
 };
 // Measures packets; the last thread-block finds the next thresholds. ahead: it measures headers alone, and leaves the
 // thresholds. A thread owns a contribution.
 constexpr int kMeasureThreads = 256;
 struct MeasureParams {
-    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_measure", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/rate", "j2k_rate_measure", LaunchPriority::kHigh};
     RateBuffers rate;
     Tier2Buffers t2;
     uint64_t fixed;        // bytes of the codestream that are in no packet

@@ -147,7 +147,7 @@ struct CuttableMqParams : MqParams {
 };
 // First: 2 % more frames/s with 8 and 16 in flight; where no pass is raw there is less in it (docs/benchmarks.md).
 struct BypassMqParams : MqParams {
-    static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_bypass", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/t1_mq", "j2k_t1_mq_bypass", LaunchPriority::kHigh};
 };
 
 }  // namespace cudaenc::j2k

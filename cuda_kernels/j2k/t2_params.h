@@ -47,27 +47,27 @@ struct Tier2Buffers {
 // Tag trees, and which layers have something. A thread-block of up to kTagTreeThreads owns a precinct's sub-band. Grid:
 // band_count.
 struct TagTreesParams {
-    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tag_trees", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tag_trees", LaunchPriority::kHigh};
     Tier2Buffers t2;
 };
 // Bits that blocks add to packet headers, and their codewords' bytes. A thread owns a contribution.
 struct HeaderBitsParams {
-    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_header_bits", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_header_bits", LaunchPriority::kHigh};
     Tier2Buffers t2;
 };
 // The bits themselves, before stuffing. A thread owns a contribution.
 struct WriteBitsParams {
-    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_write_bits", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_write_bits", LaunchPriority::kHigh};
     Tier2Buffers t2;
 };
 // Sizes of packet headers and PLT entries. A thread-block of kStuffingThreads owns a packet. Grid: packet_count.
 struct PacketSizesParams {
-    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_packet_sizes", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_packet_sizes", LaunchPriority::kHigh};
     Tier2Buffers t2;
 };
 // Sizes of tile-part headers. A thread owns a tile-part.
 struct TilePartSizesParams {
-    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tile_part_sizes", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_tile_part_sizes", LaunchPriority::kHigh};
     Tier2Buffers t2;
 };
 
@@ -86,19 +86,19 @@ struct Codestream {
 // Everything but codewords: tile-part headers, packet headers, PLT entries. Grid: max(packet_count, tile_part_count),
 // of kStuffingThreads.
 struct WriteHeadersParams {
-    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_write_headers", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_write_headers", LaunchPriority::kHigh};
     Tier2Buffers t2;
     Codestream out;
 };
 // Codewords. A warp owns a contribution.
 struct GatherParams {
-    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_gather", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_gather", LaunchPriority::kHigh};
     Tier2Buffers t2;
     Codestream out;
 };
 // ... of blocks with raw segments, which lie by themselves.
 struct GatherWithRawParams : GatherParams {
-    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_gather_with_raw", Turn::kFirst};
+    static constexpr KernelName kernel{"j2k/t2", "j2k_t2_gather_with_raw", LaunchPriority::kHigh};
 };
 
 }  // namespace cudaenc::j2k

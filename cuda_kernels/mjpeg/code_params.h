@@ -101,7 +101,7 @@ struct WideQuantiser {
 
 // Grid of all: a thread-block a piece of the scan.
 struct EncodeParams {  // pixels to bytes
-    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_encode", Turn::kInOrder, kSharedMemoryPercent};
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_encode", LaunchPriority::kNormal, kSharedMemoryPercent};
     const CodeTables *codes;
     CodedBytes out;
     PieceLinks links;
@@ -110,7 +110,7 @@ struct EncodeParams {  // pixels to bytes
     WideQuantiser quantiser[kTables];
 };
 struct TransformParams {  // pixels to levels, which are counted
-    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_transform", Turn::kInOrder, kSharedMemoryPercent};
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_transform", LaunchPriority::kNormal, kSharedMemoryPercent};
     StoredLevels levels;
     FrameSums *sums;
     ScanPieces scan;
@@ -118,14 +118,14 @@ struct TransformParams {  // pixels to levels, which are counted
     WideQuantiser quantiser[kTables];
 };
 struct BinsParams {  // pixels to the histogram of what becomes 0 at which scale
-    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_bins", Turn::kInOrder, kSharedMemoryPercent};
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_bins", LaunchPriority::kNormal, kSharedMemoryPercent};
     FrameSums *sums;
     ScanPieces scan;
     SampleLayout layouts[kMaxComponents];
     uint32_t threshold[kTables][kBlockSamples];  // rate_threshold() of the matrices, by index
 };
 struct CodeParams {  // levels to bytes
-    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_code", Turn::kInOrder, kSharedMemoryPercent};
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_code", LaunchPriority::kNormal, kSharedMemoryPercent};
     StoredLevels levels;
     const CodeTables *codes;
     CodedBytes out;

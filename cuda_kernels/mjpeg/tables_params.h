@@ -8,7 +8,7 @@ namespace cudaenc::mjpeg {
 constexpr int kTablesThreads = 256;
 
 struct TablesParams {  // grid: a thread-block a table of codes, DC and AC of each in turn
-    static constexpr KernelName kernel{"mjpeg/tables", "mjpeg_tables", Turn::kInOrder, kSharedMemoryPercent};
+    static constexpr KernelName kernel{"mjpeg/tables", "mjpeg_tables", LaunchPriority::kNormal, kSharedMemoryPercent};
     SymbolCounts *counts;  // 0 afterwards, for the next frame
     HuffmanSpecs *specs;   // in memory of the host
     CodeTables *codes;
