@@ -1,5 +1,5 @@
-// The C API: checks what callers give, chooses the device, keeps the ring of frames in flight, turns exceptions to
-// codes. SPDX-License-Identifier: LGPL-2.1-or-later
+// The C API: checks what callers give, chooses the device, turns exceptions to codes.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -7,15 +7,16 @@
 #include <new>
 #include <span>
 #include <string>
-#include <vector>
+#include <type_traits>
+#include <utility>
 
 #include "cudaenc.h"
 #include "device.h"
-#include "encoder.h"
 #include "error.h"
 #include "h264/h264.h"
 #include "j2k/j2k.h"
 #include "mjpeg/mjpeg.h"
+#include "pipeline.h"
 
 using namespace cudaenc;
 
@@ -24,14 +25,7 @@ struct CudaencSession {
     void *log_opaque;
     CudaencFormat format;
     bool device_frames;
-    std::unique_ptr<Encoder> encoder;
-    struct InFlight {
-        void *opaque;
-        int slot;
-    };
-    std::vector<InFlight> ring;  // oldest first
-    int slots = 0, next_slot = 0;
-    bool flushed = false;
+    Ring<Encoder> ring;
 
     void print(CudaencLogLevel level, const char *line) const {
         if (log) log(log_opaque, level, line);
@@ -43,22 +37,22 @@ namespace {
 // Runs body and returns its code; exceptions are logged, without memory of the heap, and become theirs.
 template <class F>
 int guarded(const CudaencSession &session, F body) noexcept {
+    const auto fail = [&](int code, const char *line) {
+        session.print(CUDAENC_LOG_ERROR, line);
+        return code;
+    };
     try {
         return body();
     } catch (const Error &e) {
-        session.print(CUDAENC_LOG_ERROR, e.what());
-        return e.code;
+        return fail(e.code, e.what());
     } catch (const std::bad_alloc &) {
-        session.print(CUDAENC_LOG_ERROR, "out of host memory");
-        return CUDAENC_ERR_MEMORY;
+        return fail(CUDAENC_ERR_MEMORY, "out of host memory");
     } catch (const std::length_error &) {
-        session.print(CUDAENC_LOG_ERROR, "out of host memory");
-        return CUDAENC_ERR_MEMORY;
+        return fail(CUDAENC_ERR_MEMORY, "out of host memory");
     } catch (const std::exception &e) {
         char line[512];
         std::snprintf(line, sizeof line, "internal error: %s", e.what());
-        session.print(CUDAENC_LOG_ERROR, line);
-        return CUDAENC_ERR_INTERNAL;
+        return fail(CUDAENC_ERR_INTERNAL, line);
     }
 }
 
@@ -104,31 +98,26 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
             "more than 4 frames in flight overlap better with CUDA_DEVICE_MAX_CONNECTIONS=32 in the environment");
 }
 
+template <class Params>
+std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const CudaencConfig &c, const Params &params) {
+    const std::shared_ptr<Device> device = choose_device(session, c);
+    if (!device) return make_cpu_encoder(params, c.async_depth, c.threads, c.stage_times);
+    if constexpr (std::is_same_v<Params, h264::Params>) {
+        return make_device_encoder(params, c.async_depth, c.threads, device, c.device_frames, c.stage_times);
+    } else {
+        hint_at_queues(session, c, *device);
+        return make_device_encoder(params, c.async_depth, device, c.device_frames, c.stage_times);
+    }
+}
+
 std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const CudaencConfig &config) {
     switch (config.codec) {
-        case CUDAENC_CODEC_J2K: {
-            const j2k::Params params = j2k::make_params(config.format, config.j2k);
-            const std::shared_ptr<Device> device = choose_device(session, config);
-            if (!device) return j2k::make_cpu_encoder(params, config.async_depth, config.threads, config.stage_times);
-            hint_at_queues(session, config, *device);
-            return j2k::make_device_encoder(params, config.async_depth, device, config.device_frames,
-                                            config.stage_times);
-        }
-        case CUDAENC_CODEC_MJPEG: {
-            const mjpeg::Params params = mjpeg::make_params(config.format, config.mjpeg);
-            const std::shared_ptr<Device> device = choose_device(session, config);
-            if (!device) return mjpeg::make_cpu_encoder(params, config.async_depth, config.threads, config.stage_times);
-            hint_at_queues(session, config, *device);
-            return mjpeg::make_device_encoder(params, config.async_depth, device, config.device_frames,
-                                              config.stage_times);
-        }
-        case CUDAENC_CODEC_H264: {
-            const h264::Params params = h264::make_params(config.format, config.h264);
-            const std::shared_ptr<Device> device = choose_device(session, config);
-            if (!device) return h264::make_cpu_encoder(params, config.async_depth, config.threads, config.stage_times);
-            return h264::make_device_encoder(params, config.async_depth, config.threads, device, config.device_frames,
-                                             config.stage_times);
-        }
+        case CUDAENC_CODEC_J2K:
+            return make_encoder(session, config, j2k::make_params(config.format, config.j2k));
+        case CUDAENC_CODEC_MJPEG:
+            return make_encoder(session, config, mjpeg::make_params(config.format, config.mjpeg));
+        case CUDAENC_CODEC_H264:
+            return make_encoder(session, config, h264::make_params(config.format, config.h264));
     }
     throw Error(CUDAENC_ERR_INVALID, format_string("codec %d is not known", config.codec));
 }
@@ -138,24 +127,18 @@ std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const Cudae
 unsigned cudaenc_version(void) { return CUDAENC_VERSION; }
 
 const char *cudaenc_error_string(int code) {
-    switch (code) {
-        case CUDAENC_OK:
-            return "no error";
-        case CUDAENC_AGAIN:
-            return "call the other side first";
-        case CUDAENC_EOF:
-            return "every packet has left";
-        case CUDAENC_ERR_INVALID:
-            return "an option, a format or a call is not allowed";
-        case CUDAENC_ERR_MEMORY:
-            return "out of host or device memory";
-        case CUDAENC_ERR_DEVICE:
-            return "the device is missing or failed";
-        case CUDAENC_ERR_UNSUPPORTED:
-            return "not supported";
-        case CUDAENC_ERR_INTERNAL:
-            return "internal error";
-    }
+    static constexpr std::pair<int, const char *> kStrings[] = {
+        {CUDAENC_OK, "no error"},
+        {CUDAENC_AGAIN, "call the other side first"},
+        {CUDAENC_EOF, "every packet has left"},
+        {CUDAENC_ERR_INVALID, "an option, a format or a call is not allowed"},
+        {CUDAENC_ERR_MEMORY, "out of host or device memory"},
+        {CUDAENC_ERR_DEVICE, "the device is missing or failed"},
+        {CUDAENC_ERR_UNSUPPORTED, "not supported"},
+        {CUDAENC_ERR_INTERNAL, "internal error"},
+    };
+    for (const auto &[known, text] : kStrings)
+        if (code == known) return text;
     return "unknown error";
 }
 
@@ -217,25 +200,25 @@ int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
                         format_string("threads %d is not allowed: it is 0 (one per core) to 1024", config->threads));
         session->format = config->format;
         session->device_frames = config->device_frames;
-        session->slots = config->async_depth;
-        session->ring.reserve(config->async_depth);
-        session->encoder = make_encoder(*session, *config);
+        session->ring = {make_encoder(*session, *config), config->async_depth};
         return CUDAENC_OK;
     });
     if (code == CUDAENC_OK) *out = session.release();
     return code;
 }
 
-const char *cudaenc_device_name(const CudaencSession *session) { return session->encoder->device_name().c_str(); }
+const char *cudaenc_device_name(const CudaencSession *session) {
+    return session->ring.pipeline().device_name().c_str();
+}
 
 const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size) {
-    const std::span<const uint8_t> extradata = session->encoder->extradata();
+    const std::span<const uint8_t> extradata = session->ring.pipeline().extradata();
     *size = extradata.size();
     return extradata.empty() ? nullptr : extradata.data();
 }
 
 int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
-    if (static_cast<int>(session->ring.size()) == session->slots) return CUDAENC_AGAIN;
+    if (session->ring.full()) return CUDAENC_AGAIN;
     return guarded(*session, [&] {
         for (int plane = 0; plane < session->format.planes; plane++) {
             if (!frame->data[plane])
@@ -253,31 +236,25 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
         }
         if (frame->icc_profile_size > 0x7FFFFFFF)
             throw Error(CUDAENC_ERR_INVALID, "the ICC profile is larger than 2 GiB");
-        session->encoder->submit(session->next_slot, *frame);
-        session->ring.push_back({frame->opaque, session->next_slot});
-        session->next_slot = (session->next_slot + 1) % session->slots;
-        session->flushed = false;
+        session->ring.submit(*frame, frame->opaque);
         return CUDAENC_OK;
     });
 }
 
 int cudaenc_receive(CudaencSession *session, CudaencPacket *packet) {
     *packet = {};
-    if (session->ring.empty()) return session->flushed ? CUDAENC_EOF : CUDAENC_AGAIN;
-    if (!session->flushed && static_cast<int>(session->ring.size()) < session->slots) return CUDAENC_AGAIN;
-    const CudaencSession::InFlight oldest = session->ring.front();
-    session->ring.erase(session->ring.begin());
-    packet->opaque = oldest.opaque;
     return guarded(*session, [&] {
-        PooledBuffer buffer = session->encoder->finish(oldest.slot);
+        PooledBuffer buffer;
+        const int code = session->ring.receive(buffer, packet->opaque);
+        if (code != CUDAENC_OK) return code;
         packet->data = buffer->data;
         packet->size = buffer->size;
         packet->buffer = buffer.release();
-        return CUDAENC_OK;
+        return code;
     });
 }
 
-void cudaenc_flush(CudaencSession *session) { session->flushed = true; }
+void cudaenc_flush(CudaencSession *session) { session->ring.flush(); }
 
 void cudaenc_close(CudaencSession *session) { delete session; }
 
@@ -286,7 +263,7 @@ void cudaenc_buffer_free(CudaencBuffer *buffer) {
 }
 
 int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, int capacity) {
-    const std::span<const CudaencStageTime> all = session->encoder->stage_times();
+    const std::span<const CudaencStageTime> all = session->ring.pipeline().stage_times();
     std::copy_n(all.begin(), std::min<size_t>(all.size(), static_cast<size_t>(std::max(capacity, 0))), times);
     return static_cast<int>(all.size());
 }

@@ -8,47 +8,43 @@
 #include <vector>
 
 #include "../common/device.h"
+#include "../common/error.h"
 
 namespace cudaenc {
 
-// A stream of the device, for as long as the object lives.
-class Stream {
+// What the device made and destroys, for as long as the object lives.
+template <class T, void (Device::*destroy)(T) noexcept>
+class DeviceObject {
   public:
-    explicit Stream(std::shared_ptr<Device> device) : device_(std::move(device)), stream_(device_->create_stream()) {}
-    ~Stream() { device_->destroy_stream(stream_); }
-    Stream(const Stream &) = delete;
-    operator Device::Stream() const { return stream_; }
+    DeviceObject(std::shared_ptr<Device> device, T object) : device_(std::move(device)), object_(object) {}
+    ~DeviceObject() { (*device_.*destroy)(object_); }
+    DeviceObject(const DeviceObject &) = delete;
+    operator T() const { return object_; }
 
-  private:
+  protected:
     std::shared_ptr<Device> device_;
-    Device::Stream stream_;
+    T object_;
 };
 
-class Event {
-  public:
-    Event(std::shared_ptr<Device> device, bool timing)
-        : device_(std::move(device)), event_(device_->create_event(timing)) {}
-    ~Event() { device_->destroy_event(event_); }
-    Event(const Event &) = delete;
-    operator Device::Event() const { return event_; }
+struct Stream : DeviceObject<Device::Stream, &Device::destroy_stream> {
+    explicit Stream(const std::shared_ptr<Device> &device) : DeviceObject(device, device->create_stream()) {}
+    // Waits after an error, which is the one that tells: others are dropped.
+    void settle() const noexcept {
+        try {
+            device_->synchronize(object_);
+        } catch (const Error &) {
+        }
+    }
+};
 
-  private:
-    std::shared_ptr<Device> device_;
-    Device::Event event_;
+struct Event : DeviceObject<Device::Event, &Device::destroy_event> {
+    Event(const std::shared_ptr<Device> &device, bool timing) : DeviceObject(device, device->create_event(timing)) {}
 };
 
 // Work that is queued again and again; see Device::create_graph().
-class Graph {
-  public:
-    Graph(std::shared_ptr<Device> device, Device::Stream stream, const std::function<void()> &work)
-        : device_(std::move(device)), graph_(device_->create_graph(stream, work)) {}
-    ~Graph() { device_->destroy_graph(graph_); }
-    Graph(const Graph &) = delete;
-    operator Device::Graph() const { return graph_; }
-
-  private:
-    std::shared_ptr<Device> device_;
-    Device::Graph graph_;
+struct Graph : DeviceObject<Device::Graph, &Device::destroy_graph> {
+    Graph(const std::shared_ptr<Device> &device, Device::Stream stream, const std::function<void()> &work)
+        : DeviceObject(device, device->create_graph(stream, work)) {}
 };
 
 // Host memory for `count` elements of T that the device copies from or to.

@@ -32,7 +32,7 @@ class H264CpuEncoder : public PictureEncoder {
     ~H264CpuEncoder() override { stop(); }
 
   private:
-    PooledBuffer encode(int slot) override {
+    PooledBuffer run(int slot) override {
         Slot &s = slots_[static_cast<size_t>(slot)];
         const Picture &picture = pictures_[static_cast<size_t>(slot)];
         begin_stage(slot, kAnalyse);

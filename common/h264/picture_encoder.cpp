@@ -6,6 +6,7 @@
 
 #include "../error.h"
 #include "../option_checks.h"
+#include "../planes.h"
 
 namespace cudaenc::h264 {
 
@@ -57,8 +58,8 @@ Sei make_sei_of(const CudaencFrame &frame, bool timecodes) {
 }  // namespace
 
 PictureEncoder::PictureEncoder(const Params &params, int slots, int threads, std::span<const char *const> stage_names,
-                               bool stage_times, std::shared_ptr<Device> device)
-    : CpuEncoder(slots, threads, stage_names, stage_times, std::move(device)),
+                               bool stage_times, const std::shared_ptr<Device> &device)
+    : CpuEncoder(slots, threads, stage_names, stage_times, device),
       p_(params),
       parameter_sets_(make_parameter_sets(p_.sets)),
       rate_(p_.rate) {
@@ -82,8 +83,7 @@ void PictureEncoder::take(int slot, const CudaencFrame &frame) {
     if (p_.keystream) make_sign_flips(picture);
     for (int c = 0; c < p_.input.components; c++) {
         const CudaencComponent &k = p_.input.component[c];
-        picture.layouts[static_cast<size_t>(c)] = {frame.data[k.plane] + k.offset, frame.stride[k.plane], k.step,
-                                                   k.shift, k.depth};
+        picture.layouts[static_cast<size_t>(c)] = layout_of(k, frame.data[k.plane], frame.stride[k.plane]);
     }
 }
 

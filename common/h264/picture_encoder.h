@@ -5,9 +5,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
-#include <optional>
 #include "../cpu_encoder.h"
 #include "params.h"
 #include "rate.h"
@@ -39,7 +39,7 @@ class PictureEncoder : public CpuEncoder {
     };
 
     PictureEncoder(const Params &params, int slots, int threads, std::span<const char *const> stage_names,
-                   bool stage_times, std::shared_ptr<Device> device = nullptr);
+                   bool stage_times, const std::shared_ptr<Device> &device = nullptr);
 
     // On a thread of the pool: samples to macroblocks, levels and slice headers.
     void analyse(int slot);

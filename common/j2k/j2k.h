@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "../encoder.h"
+#include "../pipeline.h"
 #include "params.h"
 
 namespace cudaenc::j2k {

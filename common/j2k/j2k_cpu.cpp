@@ -97,7 +97,7 @@ class J2kCpuEncoder : public CpuEncoder {
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
     }
 
-    PooledBuffer encode(int slot) override {
+    PooledBuffer run(int slot) override {
         Slot &s = slots_[slot];
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];

@@ -6,6 +6,7 @@
 
 #include "../cpu_encoder.h"
 #include "../load_cpu.h"
+#include "../planes.h"
 #include "bits.h"
 #include "block_cpu.h"
 #include "headers.h"
@@ -80,11 +81,11 @@ class MjpegCpuEncoder : public CpuEncoder {
         slots_[slot].frame = frame;
     }
 
-    PooledBuffer encode(int slot) override {
+    PooledBuffer run(int slot) override {
         Slot &s = slots_[slot];
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];
-            s.layouts[c] = {s.frame.data[k.plane] + k.offset, s.frame.stride[k.plane], k.step, k.shift, k.depth};
+            s.layouts[c] = layout_of(k, s.frame.data[k.plane], s.frame.stride[k.plane]);
         }
         begin_stage(slot, kTransform);
         set_scale(s, p_.scale);

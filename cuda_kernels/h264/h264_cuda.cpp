@@ -6,6 +6,7 @@
 #include "../../common/error.h"
 #include "../../common/h264/h264.h"
 #include "../../common/h264/picture_encoder.h"
+#include "../../common/planes.h"
 #include "../device_objects.h"
 #include "slice_coder.h"
 
@@ -39,10 +40,10 @@ struct Slot {
 };
 
 // All calls of the device are made by the threads that call submit() and finish(), one at a time.
-class DeviceEncoder : public PictureEncoder {
+class H264DeviceEncoder : public PictureEncoder {
   public:
-    DeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
-                  bool stage_times)
+    H264DeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
+                      bool stage_times)
         : PictureEncoder(params, slots, threads, kStageNames, stage_times, device),
           device_(std::move(device)),
           device_frames_(device_frames),
@@ -55,7 +56,7 @@ class DeviceEncoder : public PictureEncoder {
             if (sign_flip_words()) pictures_[static_cast<size_t>(i)].sign_flips = slots_.back()->sign_flips.data();
         }
     }
-    ~DeviceEncoder() override {
+    ~H264DeviceEncoder() override {
         stop();
         for (const auto &s : slots_) settle(*s);
     }
@@ -88,17 +89,8 @@ class DeviceEncoder : public PictureEncoder {
     void download_pixels(Slot &s, const CudaencFrame &frame, Picture &picture) {
         size_t offsets[4], bytes[4], end = 0;
         for (int plane = 0; plane < p_.input.planes; plane++) {
-            bytes[plane] = 0;
-            for (int c = 0; c < p_.input.components; c++) {
-                const CudaencComponent &k = p_.input.component[c];
-                if (k.plane != plane) continue;
-                const size_t columns = (static_cast<size_t>(p_.input.width - 1) >> k.log2_subsample_x) + 1;
-                const size_t rows = (static_cast<size_t>(p_.input.height - 1) >> k.log2_subsample_y) + 1;
-                bytes[plane] =
-                    std::max(bytes[plane],
-                             (rows - 1) * static_cast<size_t>(frame.stride[plane]) + static_cast<size_t>(k.offset) +
-                                 (columns - 1) * static_cast<size_t>(k.step) + (k.depth + k.shift > 8 ? 2 : 1));
-            }
+            const PlaneSize size = plane_size(p_.input, plane);
+            bytes[plane] = size.rows ? (size.rows - 1) * static_cast<size_t>(frame.stride[plane]) + size.row_bytes : 0;
             offsets[plane] = end;
             end += (bytes[plane] + 255) / 256 * 256;
         }
@@ -110,14 +102,14 @@ class DeviceEncoder : public PictureEncoder {
         for (int plane = 0; plane < p_.input.planes; plane++)
             if (bytes[plane])
                 device_->download(s.stream, s.pixels->data() + offsets[plane], frame.data[plane], bytes[plane]);
-        device_->synchronize(static_cast<Device::Stream>(s.stream));
+        device_->synchronize(s.stream);
         for (int c = 0; c < p_.input.components; c++) {
             const CudaencComponent &k = p_.input.component[c];
             picture.layouts[static_cast<size_t>(c)].data = s.pixels->data() + offsets[k.plane] + k.offset;
         }
     }
 
-    PooledBuffer encode(int slot) override {
+    PooledBuffer run(int slot) override {
         begin_stage(slot, kAnalyse);
         analyse(slot);
         return {};
@@ -131,25 +123,21 @@ class DeviceEncoder : public PictureEncoder {
             const CodedPicture coded = coder_.upload(
                 s.stream, s.upload, {s.macroblocks.data(), s.levels.data(), picture.sign_flips}, s.headers.data());
             coder_.code(s.stream, s.buffers, coded, s.upload.headers.data());
-            device_->synchronize(static_cast<Device::Stream>(s.stream));
+            device_->synchronize(s.stream);
             bytes = nal_bytes(s.buffers);
         } while (analyse_again(slot, bytes));
         PooledBuffer packet = take_packet(packet_bytes(picture, bytes));
         device_->download(s.stream, packet->data + picture.prefix.size(), s.buffers.bytes.data(),
                           static_cast<size_t>(bytes));
         write_around(picture, bytes, packet->data);
-        device_->synchronize(static_cast<Device::Stream>(s.stream));
+        device_->synchronize(s.stream);
         return packet;
     }
 
     // After an error: nothing of the picture is left running.
     void settle(Slot &s) noexcept {
         s.buffers.pictures = 0;
-        try {
-            device_->synchronize(static_cast<Device::Stream>(s.stream));
-        } catch (const Error &) {
-            // The first error is the one that tells.
-        }
+        s.stream.settle();
     }
 
     const std::shared_ptr<Device> device_;
@@ -162,7 +150,7 @@ class DeviceEncoder : public PictureEncoder {
 
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
-    return std::make_unique<DeviceEncoder>(params, slots, threads, std::move(device), device_frames, stage_times);
+    return std::make_unique<H264DeviceEncoder>(params, slots, threads, std::move(device), device_frames, stage_times);
 }
 
 }  // namespace cudaenc::h264

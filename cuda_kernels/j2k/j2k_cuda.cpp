@@ -16,7 +16,7 @@
 #include "../../common/j2k/psnr_cpu.h"
 #include "../../common/j2k/rate_cpu.h"
 #include "../compact.h"
-#include "../device_pipeline.h"
+#include "../device_encoder.h"
 #include "dwt_params.h"
 #include "load_params.h"
 #include "rate_params.h"
@@ -95,11 +95,11 @@ struct PsnrTarget {
     std::vector<uint8_t> pixels[kMaxComponents];  // of frames in device memory
 };
 
-class DeviceEncoder : public DevicePipeline {
+class J2kDeviceEncoder : public DeviceEncoder {
   public:
-    DeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames, bool stage_times)
-        : DevicePipeline(std::move(device), params.input, device_frames,
-                         stage_times ? std::span<const char *const>(kStageNames) : std::span<const char *const>()),
+    J2kDeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames,
+                     bool stage_times)
+        : DeviceEncoder(std::move(device), params.input, device_frames, kStageNames, stage_times),
           p_(params),
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
@@ -124,7 +124,7 @@ class DeviceEncoder : public DevicePipeline {
         for (int i = 0; i < slots; i++) add_slot(make_slot());
         device_->synchronize(static_cast<Device::Stream>(setup_));
     }
-    ~DeviceEncoder() override { drain(); }
+    ~J2kDeviceEncoder() override { drain(); }
 
   private:
     std::unique_ptr<Slot> make_slot() {
@@ -205,7 +205,7 @@ class DeviceEncoder : public DevicePipeline {
 
     // A codestream's memory, with the main header, which only its TLM entries change.
     void make_codestream(Slot &s, size_t bytes) {
-        s.coding.reset();
+        s.graph.reset();
         s.codestream = {};  // there may be no room for both
         DeviceArray<uint8_t> memory(device_, bytes);
         device_->upload(s.stream, memory.data(), header_.bytes.data(), header_.bytes.size());
@@ -229,6 +229,7 @@ class DeviceEncoder : public DevicePipeline {
 
     void code(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
+        upload_layout(s);
         queue_as_graph(s, [this, &s] { queue_stages(s); });
     }
 
@@ -734,7 +735,7 @@ class DeviceEncoder : public DevicePipeline {
 
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
                                              bool device_frames, bool stage_times) {
-    return std::make_unique<DeviceEncoder>(params, slots, std::move(device), device_frames, stage_times);
+    return std::make_unique<J2kDeviceEncoder>(params, slots, std::move(device), device_frames, stage_times);
 }
 
 }  // namespace cudaenc::j2k

@@ -8,7 +8,7 @@
 #include "../../common/mjpeg/headers.h"
 #include "../../common/mjpeg/mjpeg.h"
 #include "../../common/mjpeg/rate.h"
-#include "../device_pipeline.h"
+#include "../device_encoder.h"
 #include "code_params.h"
 #include "tables_params.h"
 
@@ -36,10 +36,9 @@ struct Slot : FrameSlot {
     DeviceArray<CodeTables> codes;
     DeviceArray<uint64_t> links;
     DeviceArray<uint8_t> bytes;
-    uint32_t serial = 0;     // of the frame; 0: the links are to be cleared
-    bool unfinished = true;  // the frame is, or failed
-    PooledBuffer out;        // into which the device writes, from `room` on
-    size_t room;             // for headers
+    uint32_t serial = 0;  // of the frame; 0: links and sums are to be cleared
+    PooledBuffer out;     // into which the device writes, from `room` on
+    size_t room;          // for headers
     Metadata metadata;
     Divisors divisors;
     WideQuantiser quantiser[kTables];  // of these
@@ -47,11 +46,11 @@ struct Slot : FrameSlot {
     std::vector<uint8_t> header;
 };
 
-class DeviceEncoder : public DevicePipeline {
+class MjpegDeviceEncoder : public DeviceEncoder {
   public:
-    DeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames, bool stage_times)
-        : DevicePipeline(std::move(device), params.input, device_frames,
-                         stage_times ? std::span<const char *const>(kStageNames) : std::span<const char *const>()),
+    MjpegDeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames,
+                       bool stage_times)
+        : DeviceEncoder(std::move(device), params.input, device_frames, kStageNames, stage_times),
           p_(params),
           coded_bytes_(p_.blocks * (kBlockSamples / 4)),
           setup_(device_) {
@@ -60,9 +59,9 @@ class DeviceEncoder : public DevicePipeline {
         const std::vector<CodeTables> codes{make_codes(default_huffman(), p_.tables)};
         default_codes_ = upload_table(device_, setup_, codes);
         for (int i = 0; i < slots; i++) add_slot(make_slot());
-        device_->synchronize(static_cast<Device::Stream>(setup_));
+        device_->synchronize(setup_);
     }
-    ~DeviceEncoder() override { drain(); }
+    ~MjpegDeviceEncoder() override { drain(); }
 
   private:
     void plan_scan(const Scan &scan) {
@@ -129,10 +128,8 @@ class DeviceEncoder : public DevicePipeline {
     void code(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         mark(s, kTransform);
-        if (p_.frame_bytes || (p_.optimal && s.unfinished))
+        if (p_.frame_bytes || (p_.optimal && s.serial == 0))
             device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums));
-        if (s.unfinished) s.serial = 0;
-        s.unfinished = true;
         if (p_.frame_bytes) {
             count_bins(s);
             for (const Stage stage : {kMakeTables, kCode}) mark(s, stage);
@@ -150,6 +147,11 @@ class DeviceEncoder : public DevicePipeline {
             mark(s, kCode);
         }
         s.header = make_frame_header(p_, s.metadata, s.divisors).bytes;
+    }
+
+    void reset(BaseSlot &slot) noexcept override {
+        DeviceEncoder::reset(slot);
+        static_cast<Slot &>(slot).serial = 0;
     }
 
     CodedBytes coded(Slot &s) const {
@@ -224,14 +226,14 @@ class DeviceEncoder : public DevicePipeline {
             device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums));
             transform(s);
             device_->download(s.stream, s.host_sums.data(), s.sums.data(), sizeof(FrameSums));
-            device_->synchronize(static_cast<Device::Stream>(s.stream));
+            device_->synchronize(s.stream);
             const SymbolCounts &counts = s.host_sums.data()->symbols;
             if (p_.optimal) s.huffman = optimal_huffman(counts, p_.tables);
             return packet_bytes(p_, s.metadata, s.divisors, s.huffman,
                                 count_bits(counts, make_codes(s.huffman, p_.tables)));
         });
         code_with(s, s.huffman);
-        device_->synchronize(static_cast<Device::Stream>(s.stream));
+        device_->synchronize(s.stream);
     }
 
     // Codes the stored levels.
@@ -251,7 +253,7 @@ class DeviceEncoder : public DevicePipeline {
                 code_levels(s);
             else
                 encode(s);
-            device_->synchronize(static_cast<Device::Stream>(s.stream));
+            device_->synchronize(s.stream);
         }
         coded_bytes_ = std::max(coded_bytes_, result.bytes);
         if (p_.optimal && !p_.frame_bytes) s.huffman = result.huffman;
@@ -275,7 +277,6 @@ class DeviceEncoder : public DevicePipeline {
         bytes[result.bytes] = kEoi >> 8;
         bytes[result.bytes + 1] = kEoi & 0xFF;
         s.out->set_packet(s.room - s.header.size(), s.header.size() + result.bytes + 2);
-        s.unfinished = false;
         return std::move(s.out);
     }
 
@@ -297,7 +298,7 @@ class DeviceEncoder : public DevicePipeline {
 
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
                                              bool device_frames, bool stage_times) {
-    return std::make_unique<DeviceEncoder>(params, slots, std::move(device), device_frames, stage_times);
+    return std::make_unique<MjpegDeviceEncoder>(params, slots, std::move(device), device_frames, stage_times);
 }
 
 }  // namespace cudaenc::mjpeg

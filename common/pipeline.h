@@ -1,0 +1,75 @@
+// What a codec's pipeline offers to the session, whichever its direction: slots for work in flight, and the ring that
+// gives them out. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cudaenc.h"
+#include "packet_pool.h"
+
+namespace cudaenc {
+
+// An encoder takes frames and gives packets, a decoder takes packets and gives planes. A slot is empty, or holds one
+// input from submit() to finish(). Slots are used in rotation, and finished in the order of their submits. Errors are
+// thrown as Error; after one the slot is empty, and the pipeline can go on.
+template <class In, class Out>
+class Pipeline {
+  public:
+    using Input = In;
+    using Output = Out;
+    virtual ~Pipeline() = default;  // waits for what is in flight and drops it
+    virtual const std::string &device_name() const = 0;
+    virtual void submit(int slot, const Input &input) = 0;  // returns before the work is done
+    virtual Output finish(int slot) = 0;                    // waits
+    virtual std::span<const CudaencStageTime> stage_times() const { return {}; }
+};
+
+class Encoder : public Pipeline<CudaencFrame, PooledBuffer> {
+  public:
+    virtual std::span<const uint8_t> extradata() const { return {}; }  // what decoders need before the first packet
+};
+
+// The slots of a pipeline P in rotation, each with its caller's pointer.
+template <class P>
+class Ring {
+  public:
+    Ring() = default;
+    Ring(std::unique_ptr<P> pipeline, int slots) : pipeline_(std::move(pipeline)), opaque_(slots) {}
+    const P &pipeline() const { return *pipeline_; }
+    bool full() const { return in_flight_ == opaque_.size(); }
+
+    // The ring must not be full. Throws as P::submit() does; then nothing of this input is in flight.
+    void submit(const typename P::Input &input, void *opaque) {
+        const size_t slot = (oldest_ + in_flight_) % opaque_.size();
+        pipeline_->submit(static_cast<int>(slot), input);
+        opaque_[slot] = opaque;
+        in_flight_++;
+        flushed_ = false;
+    }
+
+    // CUDAENC_OK with the oldest input's output, else CUDAENC_AGAIN or CUDAENC_EOF. Throws as P::finish() does; then
+    // `opaque` tells whose output is lost.
+    int receive(typename P::Output &output, void *&opaque) {
+        if (in_flight_ == 0) return flushed_ ? CUDAENC_EOF : CUDAENC_AGAIN;
+        if (!flushed_ && !full()) return CUDAENC_AGAIN;
+        const size_t slot = oldest_;
+        opaque = opaque_[slot];
+        oldest_ = (slot + 1) % opaque_.size();
+        in_flight_--;
+        output = pipeline_->finish(static_cast<int>(slot));
+        return CUDAENC_OK;
+    }
+
+    void flush() { flushed_ = true; }  // no input follows: all outputs may leave
+
+  private:
+    std::unique_ptr<P> pipeline_;
+    std::vector<void *> opaque_;  // [slot]
+    size_t oldest_ = 0, in_flight_ = 0;
+    bool flushed_ = false;
+};
+
+}  // namespace cudaenc

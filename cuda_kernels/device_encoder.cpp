@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "device_encoder.h"
+
+namespace cudaenc {
+
+namespace {
+constexpr int kMaxFormatComponents = 4;
+}
+
+FrameSlot::FrameSlot(const std::shared_ptr<Device> &device)
+    : DeviceSlot(device), layout(device, kMaxFormatComponents), device_layout(device, kMaxFormatComponents) {}
+
+DeviceEncoder::DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, bool device_frames,
+                             std::span<const char *const> stages, bool stage_times)
+    : DevicePipeline(std::move(device), stages, stage_times),
+      packets_(std::make_shared<PacketPool>(device_)),
+      format_(format),
+      device_frames_(device_frames) {
+    for (int plane = 0; plane < format_.planes; plane++) {
+        const PlaneSize size = plane_size(format_, plane);
+        const size_t pitch = (size.row_bytes + 255) / 256 * 256;
+        planes_.push_back({.offset = pixel_bytes_, .pitch = pitch, .size = size});
+        pixel_bytes_ += pitch * size.rows;
+    }
+}
+
+void DeviceEncoder::add_slot(std::unique_ptr<FrameSlot> slot) {
+    if (!device_frames_) make(slot->pixels, pixel_bytes_);
+    DevicePipeline::add_slot(std::move(slot));
+}
+
+void DeviceEncoder::take(BaseSlot &slot, const CudaencFrame &frame) {
+    FrameSlot &s = static_cast<FrameSlot &>(slot);
+    s.frame = frame;
+    prepare(s);
+}
+
+void DeviceEncoder::queue(BaseSlot &slot) {
+    FrameSlot &s = static_cast<FrameSlot &>(slot);
+    place_pixels(s);
+    code(s);
+}
+
+void DeviceEncoder::place_pixels(FrameSlot &s) {
+    for (int c = 0; c < format_.components; c++) {
+        const CudaencComponent &k = format_.component[c];
+        const Plane &plane = planes_[static_cast<size_t>(k.plane)];
+        const uint8_t *data = device_frames_ ? s.frame.data[k.plane] : s.pixels.data() + plane.offset;
+        const int64_t stride = device_frames_ ? s.frame.stride[k.plane] : static_cast<int64_t>(plane.pitch);
+        if (stride >> 32) throw Error(CUDAENC_ERR_INVALID, "a stride of 4 GiB or more is not allowed");
+        SampleLayout &layout = s.layout.data()[c];
+        s.layout_uploaded = s.layout_uploaded && layout.data == data + k.offset && layout.stride == stride;
+        layout = layout_of(k, data, stride);
+    }
+    if (device_frames_) return device_->wait_foreign(s.stream, s.frame.cuda_stream);
+    for (size_t i = 0; i < planes_.size(); i++) {
+        const Plane &plane = planes_[i];
+        if (plane.size.rows)
+            device_->upload_2d(s.stream, s.pixels.data() + plane.offset, plane.pitch, s.frame.data[i],
+                               s.frame.stride[i], plane.size.row_bytes, plane.size.rows);
+    }
+}
+
+void DeviceEncoder::upload_layout(FrameSlot &s) {
+    if (!s.layout_uploaded)
+        device_->upload(s.stream, s.device_layout.data(), s.layout.data(),
+                        static_cast<size_t>(format_.components) * sizeof(SampleLayout));
+    s.layout_uploaded = true;
+}
+
+}  // namespace cudaenc

@@ -1,0 +1,53 @@
+// What pipelines of encoders on a device add: the planes of a frame, placed or uploaded, and memory for packets.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../common/packet_pool.h"
+#include "../common/planes.h"
+#include "device_pipeline.h"
+
+namespace cudaenc {
+
+struct FrameSlot : DeviceSlot<PooledBuffer> {
+    explicit FrameSlot(const std::shared_ptr<Device> &device);
+    CudaencFrame frame{};
+    PinnedArray<SampleLayout> layout;         // of the components
+    DeviceArray<SampleLayout> device_layout;  // the same, constant at its address, once upload_layout() was called
+    bool layout_uploaded = false;
+    DeviceArray<uint8_t> pixels;  // of frames in host memory
+};
+
+class DeviceEncoder : public DevicePipeline<Encoder> {
+  protected:
+    DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, bool device_frames,
+                  std::span<const char *const> stages, bool stage_times);
+    void add_slot(std::unique_ptr<FrameSlot> slot);
+
+    // What a codec adds. prepare(): what is kept of a frame but its pixels. code(): DevicePipeline::queue() after the
+    // upload. make_packet(): DevicePipeline::complete().
+    virtual void prepare(FrameSlot &) {}
+    virtual void code(FrameSlot &) = 0;
+    virtual PooledBuffer make_packet(FrameSlot &) = 0;
+
+    void reset(BaseSlot &slot) noexcept override { static_cast<FrameSlot &>(slot).layout_uploaded = false; }
+    void upload_layout(FrameSlot &slot);  // for code(): where device_layout is read
+
+    const std::shared_ptr<PacketPool> packets_;
+
+  private:
+    void take(BaseSlot &slot, const CudaencFrame &frame) final;
+    void queue(BaseSlot &slot) final;
+    void complete(BaseSlot &slot, PooledBuffer &packet) final { packet = make_packet(static_cast<FrameSlot &>(slot)); }
+    void place_pixels(FrameSlot &slot);
+
+    // Where a plane of an uploaded frame lies.
+    struct Plane {
+        size_t offset, pitch;
+        PlaneSize size;
+    };
+    const CudaencFormat format_;
+    const bool device_frames_;
+    std::vector<Plane> planes_;
+    size_t pixel_bytes_ = 0;
+};
+
+}  // namespace cudaenc

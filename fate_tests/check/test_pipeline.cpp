@@ -1,0 +1,294 @@
+// Pipelines in the other direction: a small decoder takes packets and gives planes through the base classes that the
+// encoders have, on CPU threads and on devices: order, errors of one packet, stage times, and device calls that fail.
+// With arguments ("cuda:0") on those devices too.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <array>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "../../common/cpu_pipeline.h"
+#include "../../cuda_kernels/compact.h"
+#include "../../cuda_kernels/device_pipeline.h"
+#include "../emu/emu.h"
+#include "testing.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+
+namespace {
+
+// ---- The decoder. A packet has the differences of two planes' samples; a plane begins with 0.
+
+constexpr uint32_t kDifferences = 5000;  // of a plane: more than a thread-block of the prefix sum takes
+constexpr size_t kPlanes = 2, kPacketWords = kPlanes * kDifferences;
+constexpr uint32_t kCorrupt = 0xFFFFFFFF;  // a packet that begins with it fails when its planes are made
+
+using Packet = std::vector<uint32_t>;
+using Planes = std::array<std::vector<uint64_t>, kPlanes>;
+using Decoder = Pipeline<Packet, Planes>;
+
+enum Stage { kUpload, kSum, kDownload, kStages };
+constexpr const char *kStageNames[kStages] = {"upload", "sum", "download"};
+
+void check_size(const Packet &packet) {
+    if (packet.size() != kPacketWords) throw Error(CUDAENC_ERR_INVALID, "a packet of another size");
+}
+void check_begin(uint32_t first) {
+    if (first == kCorrupt) throw Error(CUDAENC_ERR_UNSUPPORTED, "a corrupt packet");
+}
+
+Planes decode(const Packet &packet) {
+    Planes planes;
+    for (size_t p = 0; p < kPlanes; p++) {
+        planes[p].push_back(0);
+        for (size_t i = 0; i < kDifferences; i++) planes[p].push_back(planes[p].back() + packet[p * kDifferences + i]);
+    }
+    return planes;
+}
+
+class CpuDecoder : public CpuPipeline<Decoder> {
+  public:
+    CpuDecoder(int slots, int threads) : CpuPipeline(slots, threads, kStageNames, true), packets_(slots) {}
+    ~CpuDecoder() override { stop(); }
+
+  private:
+    void take(int slot, const Packet &packet) override {
+        check_size(packet);
+        packets_[slot] = packet;
+    }
+    Planes run(int slot) override {
+        begin_stage(slot, kUpload);
+        check_begin(packets_[slot][0]);
+        begin_stage(slot, kSum);
+        Planes planes;
+        pool().for_each(kPlanes, [&](size_t p) {
+            const uint32_t *from = packets_[slot].data() + p * kDifferences;
+            planes[p].resize(kDifferences + 1);
+            std::inclusive_scan(from, from + kDifferences, planes[p].begin() + 1, std::plus<>(), uint64_t{0});
+        });
+        begin_stage(slot, kDownload);
+        return planes;
+    }
+    std::vector<Packet> packets_;
+};
+
+struct DecoderSlot : DeviceSlot<Planes> {
+    explicit DecoderSlot(const std::shared_ptr<Device> &device)
+        : DeviceSlot(device),
+          packet(device, kPacketWords),
+          differences(device, kPacketWords),
+          partials(device, prefix_sum_partials(kDifferences)) {
+        for (auto &s : samples) s = DeviceArray<uint64_t>(device, kDifferences + 1);
+    }
+    PinnedArray<uint32_t> packet;
+    DeviceArray<uint32_t> differences;
+    DeviceArray<uint64_t> partials, samples[kPlanes];
+};
+
+class DeviceDecoder : public DevicePipeline<Decoder> {
+  public:
+    DeviceDecoder(int slots, std::shared_ptr<Device> device, bool stage_times)
+        : DevicePipeline(std::move(device), kStageNames, stage_times) {
+        for (int i = 0; i < slots; i++) add_slot(std::make_unique<DecoderSlot>(device_));
+    }
+    ~DeviceDecoder() override { drain(); }
+
+  private:
+    void take(BaseSlot &slot, const Packet &packet) override {
+        check_size(packet);
+        std::memcpy(static_cast<DecoderSlot &>(slot).packet.data(), packet.data(), kPacketWords * sizeof packet[0]);
+    }
+    void queue(BaseSlot &slot) override {
+        DecoderSlot &s = static_cast<DecoderSlot &>(slot);
+        device_->upload(s.stream, s.differences.data(), s.packet.data(), s.differences.bytes());
+        mark(s, kSum);
+        queue_as_graph(s, [this, &s] {
+            for (size_t p = 0; p < kPlanes; p++)
+                prefix_sum(*device_, s.stream, s.differences.data() + p * kDifferences, s.samples[p].data(),
+                           kDifferences, s.partials.data());
+        });
+    }
+    void complete(BaseSlot &slot, Planes &planes) override {
+        DecoderSlot &s = static_cast<DecoderSlot &>(slot);
+        for (size_t p = 0; p < kPlanes; p++) {
+            planes[p].resize(s.samples[p].count());
+            queue_download(s, planes[p].data(), s.samples[p].data(), s.samples[p].bytes());
+        }
+        check_begin(s.packet.data()[0]);
+    }
+};
+
+// ---- What runs it: CPU threads with device -1, else device_specs[device].
+
+constexpr int kCpu = -1;
+
+Ring<Decoder> open_ring(int device, int slots, bool stage_times = true) {
+    if (device == kCpu) return {std::make_unique<CpuDecoder>(slots, 3), slots};
+    return {std::make_unique<DeviceDecoder>(slots, open_test_device(device), stage_times), slots};
+}
+
+Packet make_packet(Random &random) {
+    Packet packet(kPacketWords);
+    for (uint32_t &word : packet) word = random.word() >> 1;
+    return packet;
+}
+
+std::vector<Packet> make_packets(size_t count, uint64_t seed) {
+    Random random(seed);
+    std::vector<Packet> packets;
+    for (size_t i = 0; i < count; i++) packets.push_back(make_packet(random));
+    return packets;
+}
+
+// What came of each packet.
+struct Outcome {
+    bool delivered = false;
+    int submit_error = CUDAENC_OK, receive_error = CUDAENC_OK;
+    bool operator==(const Outcome &) const = default;
+};
+
+// Submits all and receives all. Planes have to be right, and to come in the order of the packets. on_error() is called
+// after each error.
+std::vector<Outcome> decode_all(
+    Ring<Decoder> &ring, const std::vector<Packet> &packets, const std::function<void()> &on_error = [] {}) {
+    std::vector<Outcome> outcomes(packets.size());
+    size_t last = 0;
+    const auto receive = [&] {
+        Planes planes;
+        void *opaque = nullptr;
+        int code;
+        try {
+            code = ring.receive(planes, opaque);
+        } catch (const Error &e) {
+            code = e.code;
+            on_error();
+        }
+        if (code == CUDAENC_AGAIN || code == CUDAENC_EOF) return code;
+        const size_t number = reinterpret_cast<size_t>(opaque);
+        EXPECT(number > last && number <= packets.size(), "packet %zu comes after %zu", number, last);
+        last = number;
+        Outcome &outcome = outcomes[number - 1];
+        outcome.receive_error = code;
+        outcome.delivered = code == CUDAENC_OK;
+        EXPECT(code != CUDAENC_OK || planes == decode(packets[number - 1]), "the planes of packet %zu", number - 1);
+        return code;
+    };
+    for (size_t i = 0; i < packets.size(); i++) {
+        while (ring.full()) receive();
+        try {
+            ring.submit(packets[i], reinterpret_cast<void *>(i + 1));
+        } catch (const Error &e) {
+            outcomes[i].submit_error = e.code;
+            on_error();
+        }
+    }
+    ring.flush();
+    while (receive() != CUDAENC_EOF) {
+    }
+    return outcomes;
+}
+
+START_TEST(planes_come_in_the_order_of_packets) {
+    for (const int slots : {1, 2, 5})
+        for (const bool stage_times : {false, true}) {
+            Ring<Decoder> ring = open_ring(_i, slots, stage_times);
+            ck_assert_int_eq(ring.full(), 0);
+            const auto packets = make_packets(13, static_cast<uint64_t>(slots));
+            // Not before the ring is full.
+            Planes planes;
+            void *opaque;
+            ck_assert_int_eq(ring.receive(planes, opaque), CUDAENC_AGAIN);
+            for (int i = 0; i < slots; i++) {
+                ck_assert_int_eq(ring.receive(planes, opaque), CUDAENC_AGAIN);
+                ring.submit(packets[0], &planes);
+            }
+            ck_assert_int_eq(ring.full(), 1);
+            for (int i = 0; i < slots; i++) {
+                ring.flush();
+                ck_assert_int_eq(ring.receive(planes, opaque), CUDAENC_OK);
+                ck_assert_ptr_eq(opaque, &planes);
+            }
+            ck_assert_int_eq(ring.receive(planes, opaque), CUDAENC_EOF);
+            for (const Outcome &outcome : decode_all(ring, packets)) ck_assert(outcome == Outcome{.delivered = true});
+            const auto times = ring.pipeline().stage_times();
+            ck_assert_uint_eq(times.size(), stage_times || _i == kCpu ? kStages : 0);
+            for (size_t i = 0; i < times.size(); i++) {
+                ck_assert_str_eq(times[i].name, kStageNames[i]);
+                ck_assert_int_eq(times[i].frames, slots + 13);
+                ck_assert(times[i].milliseconds >= 0);
+            }
+        }
+}
+END_TEST
+
+START_TEST(an_error_is_of_one_packet) {
+    for (const int slots : {1, 2, 4}) {
+        Ring<Decoder> ring = open_ring(_i, slots);
+        auto packets = make_packets(12, 7);
+        packets[5][0] = packets[6][0] = packets[11][0] = kCorrupt;
+        packets[0].pop_back();
+        packets[8].clear();
+        std::vector<Outcome> expected(packets.size(), {.delivered = true});
+        for (const size_t i : {5, 6, 11}) expected[i] = {.receive_error = CUDAENC_ERR_UNSUPPORTED};
+        for (const size_t i : {0, 8}) expected[i] = {.submit_error = CUDAENC_ERR_INVALID};
+        for (int round = 0; round < 3; round++)
+            EXPECT(decode_all(ring, packets) == expected, "round %d with %d slots", round, slots);
+    }
+}
+END_TEST
+
+START_TEST(what_is_in_flight_may_be_dropped) {
+    const auto packets = make_packets(3, 8);
+    for (int in_flight = 0; in_flight <= 3; in_flight++) {
+        Ring<Decoder> ring = open_ring(_i, 3);
+        for (int i = 0; i < in_flight; i++) ring.submit(packets[static_cast<size_t>(i)], nullptr);
+    }
+}
+END_TEST
+
+// From a call on all fail, until a packet is lost; then the slots are as new.
+START_TEST(every_device_call_may_fail) {
+    const auto packets = make_packets(7, 9);
+    int reached = 0;
+    for (int call = 1;; call++) {
+        Ring<Decoder> ring = open_ring(0, 3, _i);
+        emu::fail_after(call);
+        size_t errors = 0;
+        const auto outcomes = decode_all(ring, packets, [&] {
+            emu::fail_after(0);
+            errors++;
+        });
+        emu::fail_after(0);
+        size_t lost = 0;
+        for (const Outcome &outcome : outcomes) {
+            lost += !outcome.delivered;
+            for (const int code : {outcome.submit_error, outcome.receive_error})
+                EXPECT(code == CUDAENC_OK || code == CUDAENC_ERR_DEVICE || code == CUDAENC_ERR_MEMORY, "code %d", code);
+        }
+        EXPECT(lost == errors && errors <= 3, "call %d: %zu packets lost, %zu errors", call, lost, errors);
+        for (const Outcome &outcome : decode_all(ring, packets))
+            EXPECT(outcome == Outcome{.delivered = true}, "a packet is lost after call %d", call);
+        if (!errors) break;
+        reached++;
+    }
+    ck_assert_int_gt(reached, 7 * 8);  // calls of a packet: upload, launches or a graph, an event, two downloads, waits
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_device_arguments(argc, argv);
+    const int devices = static_cast<int>(device_specs.size());
+    Suite *suite = suite_create("pipeline");
+    TCase *decoder = add_case(suite, "decoder");
+    tcase_add_loop_test(decoder, planes_come_in_the_order_of_packets, kCpu, devices);
+    tcase_add_loop_test(decoder, an_error_is_of_one_packet, kCpu, devices);
+    tcase_add_loop_test(decoder, what_is_in_flight_may_be_dropped, kCpu, devices);
+    tcase_add_loop_test(decoder, every_device_call_may_fail, 0, 2);
+    return run_suite(suite);
+}
