@@ -74,8 +74,8 @@ clangflags := -x cuda -S --cuda-device-only --cuda-gpu-arch=sm_75 --cuda-feature
               -nocudalib -nocudainc -std=c++20 -O3 -ffp-contract=off -Wall -Wextra -Icommon -Icuda_kernels
 
 # ---- What is built from what
-host_sources   := $(wildcard common/*.cpp common/*/*.cpp cuda_kernels/*.cpp cuda_kernels/*/*.cpp)
-kernels        := $(wildcard cuda_kernels/*.cu cuda_kernels/*/*.cu)
+host_sources   := $(shell find common cuda_kernels -name "*.cpp" | sort)
+kernels        := $(shell find cuda_kernels -name "*.cu" | sort)
 test_kernels   := $(wildcard fate_tests/emu/*.cu fate_tests/bench/*.cu)
 emu_sources    := $(wildcard fate_tests/emu/*.cpp)
 check_sources  := $(wildcard fate_tests/check/test_*.cpp)

@@ -6,7 +6,6 @@
 
 #include "../error.h"
 #include "../option_checks.h"
-#include "codestream.h"
 #include "dwt.h"
 
 namespace cudaenc::j2k {
@@ -68,11 +67,11 @@ class Builder {
                     const Component &k = p_.components[c];
                     const auto at = [](int64_t x, int d) { return static_cast<int32_t>(ceil_div(x, d)); };
                     TileComponent t{at(left, k.dx), at(top, k.dy), at(right, k.dx), at(bottom, k.dy),
-                                    g_.samples,     g_.halves,     g_.quarters};
+                                    g_.samples,     g_.ll_odd,     g_.ll_even};
                     const uint64_t width = t.x1 - t.x0, height = t.y1 - t.y0;
                     g_.samples += (width * height + 31) / 32 * 32;
-                    g_.halves += ((width + 1) / 2 * ((height + 1) / 2) + 31) / 32 * 32;
-                    g_.quarters += ((width + 3) / 4 * ((height + 3) / 4) + 31) / 32 * 32;
+                    g_.ll_odd += ((width + 1) / 2 * ((height + 1) / 2) + 31) / 32 * 32;
+                    g_.ll_even += ((width + 3) / 4 * ((height + 3) / 4) + 31) / 32 * 32;
                     g_.widest = std::max(g_.widest, t.x1 - t.x0);
                     g_.highest = std::max(g_.highest, t.y1 - t.y0);
                     g_.tile_components.push_back(t);
@@ -249,10 +248,10 @@ class Builder {
         packet.tile_part = static_cast<uint32_t>(g_.tile_parts.size() - 1);
         packet.in_tile = index - first_packet_;
         packet.layer = static_cast<uint32_t>(layer);
-        packet.first_contribution = static_cast<uint32_t>(g_.contributions.size());
-        g_.contributions.insert(g_.contributions.end(), packet.last_block - packet.first_block, index);
+        packet.first_block_layer = static_cast<uint32_t>(g_.block_layers.size());
+        g_.block_layers.insert(g_.block_layers.end(), packet.last_block - packet.first_block, index);
         g_.packets.push_back(packet);
-        if (g_.contributions.size() > std::numeric_limits<int32_t>::max() ||
+        if (g_.block_layers.size() > std::numeric_limits<int32_t>::max() ||
             g_.packets.size() > std::numeric_limits<int32_t>::max())
             throw Error(CUDAENC_ERR_MEMORY, "the picture has more code-blocks and layers than a session holds");
     }
@@ -273,25 +272,25 @@ class Builder {
         if (x0 >= x1 || y0 >= y1) return;
         const int cw = std::min(p_.cblk_width_log2, width_log2), ch = std::min(p_.cblk_height_log2, height_log2);
 
-        PrecinctBand cell{};
-        cell.first_block = static_cast<uint32_t>(g_.blocks.size());
-        cell.columns = static_cast<uint32_t>(((x1 + (1 << cw) - 1) >> cw) - (x0 >> cw));
-        cell.rows = static_cast<uint32_t>(((y1 + (1 << ch) - 1) >> ch) - (y0 >> ch));
-        cell.nodes = g_.tag_tree_nodes;
-        for (int level = 0; level < tag_tree_levels(cell.columns, cell.rows); level++)
-            g_.tag_tree_nodes += tag_tree_columns(cell.columns, level) * tag_tree_columns(cell.rows, level);
+        PrecinctBand precinct_band{};
+        precinct_band.first_block = static_cast<uint32_t>(g_.blocks.size());
+        precinct_band.columns = static_cast<uint32_t>(((x1 + (1 << cw) - 1) >> cw) - (x0 >> cw));
+        precinct_band.rows = static_cast<uint32_t>(((y1 + (1 << ch) - 1) >> ch) - (y0 >> ch));
+        precinct_band.nodes = g_.tag_tree_nodes;
+        for (int level = 0; level < tag_tree_levels(precinct_band.columns, precinct_band.rows); level++)
+            g_.tag_tree_nodes += tag_tree_columns(precinct_band.columns, level) * tag_tree_columns(precinct_band.rows, level);
 
         // In the tile-component's rows, the low half of a resolution lies left of and above its high half.
         const uint64_t stride = t.x1 - t.x0;
         const uint64_t left = right ? low_begin(res.extent.x1) - low_begin(res.extent.x0) : 0;
         const uint64_t top = lower ? low_begin(res.extent.y1) - low_begin(res.extent.y0) : 0;
         const Quantiser &q = p_.quantisers[c][band_index(r, o)];
-        cell.weight = q.weight;
-        cell.component = static_cast<uint16_t>(c);
-        cell.band = static_cast<uint16_t>(band_index(r, o));
-        cell.group = std::min<uint32_t>(static_cast<uint32_t>(g_.tile_parts.size()) - 1, kLimitedTileParts);
-        for (uint32_t j = 0; j < cell.rows; j++)
-            for (uint32_t i = 0; i < cell.columns; i++) {
+        precinct_band.weight = q.weight;
+        precinct_band.component = static_cast<uint16_t>(c);
+        precinct_band.band = static_cast<uint16_t>(band_index(r, o));
+        precinct_band.group = std::min<uint32_t>(static_cast<uint32_t>(g_.tile_parts.size()) - 1, kLimitedTileParts);
+        for (uint32_t j = 0; j < precinct_band.rows; j++)
+            for (uint32_t i = 0; i < precinct_band.columns; i++) {
                 const int64_t bx0 = std::max(x0, ((x0 >> cw) + i) << cw),
                               bx1 = std::min(x1, ((x0 >> cw) + i + 1) << cw);
                 const int64_t by0 = std::max(y0, ((y0 >> ch) + j) << ch),
@@ -307,14 +306,12 @@ class Builder {
                 b.planes = static_cast<uint8_t>(q.planes + p_.roi.shift);
                 b.reversible = p_.reversible;
                 b.lossy = !p_.reversible && !p_.rate.target();
-                b.cell = static_cast<uint32_t>(g_.precinct_bands.size());
-                b.slot = g_.slot_bytes;
-                g_.slot_bytes += slot_layout(b.width, b.height, b.planes, p_.style).bytes;
+                b.precinct_band = static_cast<uint32_t>(g_.precinct_bands.size());
                 add_roi_block(c, band_index(r, o), bx0, by0, bx1, by1);
                 g_.blocks.push_back(b);
             }
         g_.max_passes = std::max(g_.max_passes, coding_passes(q.planes + p_.roi.shift));
-        g_.precinct_bands.push_back(cell);
+        g_.precinct_bands.push_back(precinct_band);
     }
 
     const Params &p_;

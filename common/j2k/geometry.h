@@ -16,13 +16,12 @@ struct Geometry {
     std::vector<CodeBlock> blocks;
     std::vector<PrecinctBand> precinct_bands;
     std::vector<Packet> packets;
-    std::vector<uint32_t> contributions;  // [contribution]: its packet
+    std::vector<uint32_t> block_layers;  // [block layer]: its packet
     std::vector<TilePart> tile_parts;
     std::vector<RoiBlock> roi_blocks;
     uint64_t samples;  // of all tile-components: values in the arrays that TileComponent::samples indexes
-    uint64_t halves;
-    uint64_t quarters;
-    uint64_t slot_bytes;  // of all blocks
+    uint64_t ll_odd;
+    uint64_t ll_even;
     uint32_t tag_tree_nodes;
     int max_passes;       // coding passes that a block can have
     int widest, highest;  // tile-component, in samples

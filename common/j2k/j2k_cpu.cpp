@@ -7,19 +7,22 @@
 
 #include "../cpu_encoder.h"
 #include "../error.h"
-#include "codestream.h"
 #include "dwt_cpu.h"
-#include "early_stop_cpu.h"
 #include "geometry.h"
-#include "header_bytes.h"
-#include "headers.h"
 #include "j2k.h"
 #include "load_cpu.h"
 #include "profile.h"
-#include "psnr_cpu.h"
-#include "rate_cpu.h"
-#include "t1_cpu.h"
-#include "t2.h"
+#include "rate/budget.h"
+#include "rate/hull_cpu.h"
+#include "rate/predict_cpu.h"
+#include "rate/psnr_cpu.h"
+#include "rate/research/early_stop_cpu.h"
+#include "rate/truncate.h"
+#include "t1/t1_cpu.h"
+#include "t2/codestream.h"
+#include "t2/header_bytes.h"
+#include "t2/headers.h"
+#include "t2/packet_header.h"
 
 namespace cudaenc::j2k {
 
@@ -39,19 +42,20 @@ constexpr const char *kStageNames[kStages] = {"load and dwt", "tier-1", "rate co
 // A frame in flight.
 struct Slot {
     std::array<SampleLayout, kMaxComponents> layouts;
-    std::vector<uint32_t> halves, quarters, coefficients;  // see TileComponent
+    std::vector<uint32_t> ll_odd, ll_even, coefficients;  // see TileComponent
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> offsets;              // of each block's bytes in its batch
     std::vector<std::vector<uint8_t>> batches;  // codewords of batch_blocks_ blocks
     std::vector<uint32_t> pass_bytes;           // [block * max_passes + pass]
-    std::vector<uint8_t> layer_passes;          // [layer * blocks + block]: see BlockLayers
+    std::vector<uint8_t> layer_passes;          // [layer * blocks + block]: see LayerEnds
     std::vector<uint32_t> layer_bytes;
-    std::vector<LayerSet> layer_sets;  // [precinct's sub-band]
-    std::vector<uint32_t> tails;       // with rate control, as pass_bytes
-    std::vector<int32_t> gains;
-    std::optional<CutTable> cuts;
+    std::vector<LayerSet> layer_sets;    // [precinct's sub-band]
+    std::vector<uint32_t> terminations;  // this and reductions as pass_bytes, where blocks are truncatable
+    std::vector<int32_t> reductions;
+    std::optional<HullTable> hulls;
     std::optional<PsnrSearch> psnr;  // with a target of PSNR
-    RateSearch search{};             // of the slot's last frame
+    RateAllocation allocation{};
+    uint64_t number = 0;  // of the frame
     std::vector<TagNode> nodes;
     std::vector<uint8_t> icc_profile;
     CudaencFrame frame;
@@ -64,14 +68,16 @@ class J2kCpuEncoder : public CpuEncoder {
           p_(params),
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
+          coding_{.style = params.style, .truncatable = params.truncatable},
           budget_(p_, g_, header_.bytes.size()),
-          looks_(p_.rate.predicts_slopes() ? choose_looks(p_, g_) : std::vector<Look>()),
+          early_stopping_(p_.rate),
+          sampled_blocks_(p_.rate.predicts_slopes() ? choose_sampled_blocks(p_, g_) : std::vector<SampledBlock>()),
           slots_(slots),
           batch_blocks_(
               1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
         for (Slot &s : slots_) {
-            s.halves.resize(g_.halves);
-            s.quarters.resize(g_.quarters);
+            s.ll_odd.resize(g_.ll_odd);
+            s.ll_even.resize(g_.ll_even);
             s.coefficients.resize(g_.samples);
             s.coded.resize(g_.blocks.size());
             s.offsets.resize(g_.blocks.size());
@@ -81,10 +87,10 @@ class J2kCpuEncoder : public CpuEncoder {
             s.layer_bytes.resize(g_.blocks.size() * p_.layers);
             s.layer_sets.resize(g_.precinct_bands.size());
             s.nodes.resize(g_.tag_tree_nodes);
-            if (!cuttable()) continue;
-            s.tails.resize(s.pass_bytes.size());
-            s.gains.resize(s.pass_bytes.size());
-            s.cuts.emplace(g_, p_.style, budget_.groups());
+            if (!coding_.truncatable) continue;
+            s.terminations.resize(s.pass_bytes.size());
+            s.reductions.resize(s.pass_bytes.size());
+            s.hulls.emplace(g_, p_.style, budget_.groups());
             if (p_.rate.error != 0) s.psnr.emplace(p_, g_);
         }
     }
@@ -94,6 +100,7 @@ class J2kCpuEncoder : public CpuEncoder {
     void take(int slot, const CudaencFrame &frame) override {
         Slot &s = slots_[slot];
         s.frame = frame;
+        s.number = frames_++;
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
     }
 
@@ -111,30 +118,36 @@ class J2kCpuEncoder : public CpuEncoder {
         shift_region(s);
         begin_stage(slot, kTier1);
         const uint64_t boxes = make_boxes(s, 0).size();
-        RateStop stop = budget_.begin(boxes).stop;
-        if (can_stop(p_.style))
-            stop.slope = p_.rate.predicts_slopes()
-                             ? find_stop(pool(), g_, looks_, s.coefficients.data(), budget_.codestream(boxes))
-                         : p_.rate.keeps_slopes() ? next_stop(s.search.stop)
-                                                  : 0;
-        for (bool again = false;; stop = next_try(s.search.stop), again = true) {
+        StopSlope stop = budget_.begin(boxes).stop;
+        if (can_stop()) stop.slope = stop_slope(s, boxes);
+        for (bool again = false;; stop = next_try(s.allocation.stop), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
-            const bool ahead = can_stop(p_.style) && !again && budget_.measures_ahead();
+            const bool ahead = can_stop() && !again && budget_.measures_ahead();
             if (ahead) measure_ahead(s, boxes);
-            if (cuttable()) {
-                stop_early(g_, p_.rate.early_stop(), budget_.codestream(boxes), results(s), s.coded);
-                s.cuts->find_cuts(pool(), s.coded, s.pass_bytes.data(), s.gains.data());
+            if (coding_.truncatable) {
+                early_stopping_.truncate(g_, budget_.codestream(boxes), s.pass_bytes.data(), s.reductions.data(),
+                                         s.coded);
+                s.hulls->find_hulls(pool(), s.coded, s.pass_bytes.data(), s.reductions.data());
             }
             begin_stage(slot, kTier2);
-            if (!cuttable())
+            if (!coding_.truncatable)
                 take_all(s);
-            else if (!cut_blocks(s, boxes, stop, ahead))
+            else if (!truncate_blocks(s, boxes, stop, ahead))
                 continue;
             Packets packets = assemble_packets(s);
-            if (cuttable() && !cut_again(s, boxes, packets)) continue;
+            if (coding_.truncatable && !truncate_again(s, boxes, packets)) continue;
+            early_stopping_.note(s.number, s.allocation.stop);
             return write_packet(s, packets);
         }
+    }
+
+    // Tier-1 stops before a block's last pass only without a code-block style.
+    bool can_stop() const { return coding_.truncatable && !coding_.style; }
+    uint32_t stop_slope(const Slot &s, uint64_t boxes) {
+        return p_.rate.predicts_slopes()
+                   ? find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(), budget_.codestream(boxes))
+                   : early_stopping_.slope(s.number);
     }
 
     // Load, component transform, wavelet transform and quantisation: a strip of rows goes through them at once.
@@ -196,7 +209,7 @@ class J2kCpuEncoder : public CpuEncoder {
         const Extent e = extent_at(tile[strip.component], level - 1);
         const auto low_half = [&](int component, int of_level) {
             const TileComponent &t = tile[component];
-            return reinterpret_cast<Sample *>(of_level & 1 ? &s.halves[t.halves] : &s.quarters[t.quarters]);
+            return reinterpret_cast<Sample *>(of_level & 1 ? &s.ll_odd[t.ll_odd] : &s.ll_even[t.ll_even]);
         };
         const auto load = [&](int y, const auto &memory, auto &rows) {
             if (level > 1) {
@@ -252,33 +265,32 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
-    void code_blocks(Slot &s, const RateStop &stop) {
+    void code_blocks(Slot &s, const StopSlope &stop) {
         std::vector<StopRule> stops(stop.slope ? g_.blocks.size() : 0);
         for (size_t b = 0; b < stops.size(); b++)
-            stops[b] = stop_rule(stop, g_.precinct_bands[g_.blocks[b].cell].weight);
+            stops[b] = stop_rule(stop, g_.precinct_bands[g_.blocks[b].precinct_band].weight);
         pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
-            j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), p_.style, g_.max_passes,
-                             results(s).from(first * static_cast<size_t>(g_.max_passes)), s.batches[batch],
+            j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), coding_, g_.max_passes,
+                             truncation_points(s).from(first * static_cast<size_t>(g_.max_passes)), s.batches[batch],
                              &s.offsets[first], &s.coded[first], stop.slope ? &stops[first] : nullptr);
         });
     }
 
     // Headers, of all that is coded.
     void measure_ahead(Slot &s, uint64_t boxes) {
-        s.search = budget_.begin(boxes);
+        s.allocation = budget_.begin(boxes);
         for (size_t b = 0; b < s.coded.size(); b++) {
             s.layer_passes[b] = s.coded[b].passes;
-            s.layer_bytes[b] = s.coded[b].guess;
+            s.layer_bytes[b] = s.coded[b].estimated_bytes;
         }
         measure(s, true);
     }
 
-    bool cuttable() const { return p_.style & kCuttable; }
-    PassResults results(Slot &s) const {
-        return cuttable() ? PassResults{s.pass_bytes.data(), s.tails.data(), s.gains.data()}
-                          : PassResults{s.pass_bytes.data()};
+    TruncationPoints truncation_points(Slot &s) const {
+        if (!coding_.truncatable) return {.bytes = s.pass_bytes.data()};
+        return {.bytes = s.pass_bytes.data(), .terminations = s.terminations.data(), .reductions = s.reductions.data()};
     }
 
     // One layer has all of the codewords.
@@ -289,25 +301,25 @@ class J2kCpuEncoder : public CpuEncoder {
         }
     }
 
-    // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch. measured: headers were,
-    // ahead. Returns false where tier-1 had stopped too early for them, or too late.
-    bool cut_blocks(Slot &s, uint64_t boxes, const RateStop &stop, bool measured) {
-        RateSearch &search = s.search;
+    // Finds the thresholds that keep the budgets, and truncates the blocks. measured: headers were, ahead. Returns
+    // false where tier-1 had stopped too early for them, or too late.
+    bool truncate_blocks(Slot &s, uint64_t boxes, const StopSlope &stop, bool measured) {
+        RateAllocation &allocation = s.allocation;
         if (measured)
-            add_codewords(search, s.cuts->above(), budget_.groups());
+            add_codewords(allocation, s.hulls->bytes_at_or_above(), budget_.groups());
         else
-            search = budget_.begin(boxes);
-        search.stop = stop;
-        if (s.psnr) search.least = s.psnr->threshold(pool(), s.layouts, s.coefficients.data(), s.coded, *s.cuts);
+            allocation = budget_.begin(boxes);
+        allocation.stop = {stop, 0};
+        if (s.psnr) allocation.least = s.psnr->threshold(pool(), s.layouts, s.coefficients.data(), s.coded, *s.hulls);
         for (int round = measured ? budget_.rounds() - 1 : 0;; round++) {
             const bool last = round == budget_.rounds() - 1;
-            search_thresholds(search, s.cuts->above(), budget_.groups(), p_.layers, last, LowestSlope{});
-            cut_at(s, last, false);
+            allocate(allocation, s.hulls->bytes_at_or_above(), budget_.groups(), p_.layers, last, LowestSlope{});
+            truncate_at_thresholds(s, last, false);
             if (!last) {
                 measure(s, false);
                 continue;
             }
-            return !stopped_too_early(search.stop) && !stopped_too_late(search.stop);
+            return !stopped_too_early(allocation.stop) && !stopped_too_late(allocation.stop);
         }
     }
 
@@ -319,17 +331,18 @@ class J2kCpuEncoder : public CpuEncoder {
         std::vector<uint64_t> part_at, body_at;     // [tile-part]: where it begins; from there on, where packets do
     };
 
-    // Cuts a frame again that is not yet as its budgets ask for; `packets` are its, as it was cut and as it is then.
-    // Returns false where it takes what tier-1 did not code.
-    bool cut_again(Slot &s, uint64_t boxes, Packets &packets) {
+    // Truncates a frame again until it keeps its budgets; `packets` become those of the new truncation. Returns false
+    // where that takes what tier-1 did not code.
+    bool truncate_again(Slot &s, uint64_t boxes, Packets &packets) {
         std::vector<int> revisions(p_.layers);
         for (;;) {
             const RateRevision next = budget_.revision(boxes, written(s, packets), revisions);
             if (next.layer < 0) return true;
-            s.cuts->sum_cuts(s.coded, s.pass_bytes.data(), s.search.choice[next.layer]);
-            revise_thresholds(s.search, s.cuts->above(), budget_.groups(), p_.layers, next, LowestSlope{});
-            if (stopped_too_early(s.search.stop)) return false;
-            cut_at(s, true, true);
+            s.hulls->sum_bytes(s.coded, s.pass_bytes.data(), s.allocation.choice[next.layer]);
+            revise_thresholds(s.allocation, s.hulls->bytes_at_or_above(), budget_.groups(), p_.layers, next,
+                              LowestSlope{});
+            if (stopped_too_early(s.allocation.stop)) return false;
+            truncate_at_thresholds(s, true, true);
             packets = assemble_packets(s);
         }
     }
@@ -342,33 +355,33 @@ class J2kCpuEncoder : public CpuEncoder {
         for (size_t i = 0; i < g_.packets.size(); i++)
             written.packets[g_.packets[i].layer] +=
                 packets.lengths[i] + (p_.plt ? packets.plt[i + 1] - packets.plt[i] : 0);
-        std::copy_n(s.search.threshold, p_.layers, written.threshold);
-        written.stop = s.search.stop;
+        written.allocation = s.allocation;
         return written;
     }
 
-    // again: they have been cut, and first go on.
-    void cut_at(Slot &s, bool last, bool again) {
+    // again: blocks were truncated before, and their codewords go on first.
+    void truncate_at_thresholds(Slot &s, bool last, bool again) {
         pool().for_each(s.batches.size(), [&](size_t batch) {
             for (size_t b = batch * batch_blocks_; b < std::min<size_t>(g_.blocks.size(), (batch + 1) * batch_blocks_);
-                 b++) {
-                const size_t first = b * static_cast<size_t>(g_.max_passes);
-                const uint32_t group = budget_.groups() > 1 ? g_.precinct_bands[g_.blocks[b].cell].group : 0;
-                uint8_t *codeword = s.batches[batch].data() + s.offsets[b];
-                const auto byte = [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; };
-                const int before = again ? s.layer_passes[(p_.layers - 1) * g_.blocks.size() + b] : 0;
-                if (before) swap_tail(p_.style, before, &s.pass_bytes[first], s.tails[first + before - 1], byte);
-                cut_block(s.search, group, p_.layers, p_.style, s.coded[b].certain, s.coded[b].passes,
-                          s.cuts->slopes(b), &s.pass_bytes[first], &s.tails[first], last, again, byte,
-                          [&](int layer, const LayerEnd &end) {
-                              s.layer_passes[layer * g_.blocks.size() + b] = end.passes;
-                              s.layer_bytes[layer * g_.blocks.size() + b] = end.bytes;
-                          });
-            }
+                 b++)
+                truncate(s, b, s.batches[batch].data() + s.offsets[b], last, again);
         });
     }
+    void truncate(Slot &s, size_t b, uint8_t *codeword, bool last, bool again) {
+        const size_t first = b * static_cast<size_t>(g_.max_passes);
+        const uint32_t group = budget_.groups() > 1 ? g_.precinct_bands[g_.blocks[b].precinct_band].group : 0;
+        const auto byte = [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; };
+        const int before = again ? s.layer_passes[(p_.layers - 1) * g_.blocks.size() + b] : 0;
+        if (before) swap_termination(p_.style, before, &s.pass_bytes[first], s.terminations[first + before - 1], byte);
+        truncate_block(s.allocation, group, p_.layers, p_.style, s.coded[b].always_included, s.coded[b].passes,
+                       s.hulls->slopes(b), &s.pass_bytes[first], &s.terminations[first], last, again, byte,
+                       [&](int layer, const LayerEnd &end) {
+                           s.layer_passes[layer * g_.blocks.size() + b] = end.passes;
+                           s.layer_bytes[layer * g_.blocks.size() + b] = end.bytes;
+                       });
+    }
 
-    // What packets take as they are cut; ahead: their headers alone.
+    // Measures packets as they are truncated; ahead: their headers alone.
     void measure(Slot &s, bool ahead) {
         build_tag_trees(s);
         std::vector<uint64_t> lengths(g_.packets.size());
@@ -381,13 +394,13 @@ class J2kCpuEncoder : public CpuEncoder {
         });
         for (size_t i = 0; i < lengths.size(); i++) {
             const Packet &packet = g_.packets[i];
-            s.search.packets[packet.layer] += lengths[i];
-            if (packet.tile_part < kLimitedTileParts) s.search.group_packets[packet.tile_part] += lengths[i];
+            s.allocation.packets[packet.layer] += lengths[i];
+            if (packet.tile_part < kLimitedTileParts) s.allocation.group_packets[packet.tile_part] += lengths[i];
         }
-        take_measure(s.search, p_.layers, budget_.outside_packets(), budget_.tile_part_header());
+        take_measure(s.allocation, p_.layers, budget_.outside_packets(), budget_.tile_part_header());
     }
 
-    BlockLayers layers_of(const Slot &s, uint32_t block) const {
+    LayerEnds layers_of(const Slot &s, uint32_t block) const {
         return {&s.layer_passes[block], &s.layer_bytes[block], g_.blocks.size()};
     }
 
@@ -455,7 +468,7 @@ class J2kCpuEncoder : public CpuEncoder {
                 body = std::copy(packets.headers[i].begin(), packets.headers[i].end(), body);
                 for (uint32_t b = g_.packets[i].first_block; b < g_.packets[i].last_block; b++) {
                     const uint8_t *bytes = s.batches[b / batch_blocks_].data() + s.offsets[b];
-                    const BlockLayers layers = layers_of(s, b);
+                    const LayerEnds layers = layers_of(s, b);
                     body = std::copy(bytes + layers.bytes_before(g_.packets[i].layer),
                                      bytes + layers.bytes_before(g_.packets[i].layer + 1), body);
                 }
@@ -468,21 +481,21 @@ class J2kCpuEncoder : public CpuEncoder {
     void build_tag_trees(Slot &s) {
         const uint32_t layers = static_cast<uint32_t>(p_.layers);
         for (size_t band = 0; band < g_.precinct_bands.size(); band++) {
-            const PrecinctBand &cell = g_.precinct_bands[band];
+            const PrecinctBand &precinct_band = g_.precinct_bands[band];
             LayerSet &set = s.layer_sets[band] = {};
-            TagNode *level_nodes = &s.nodes[cell.nodes];
-            for (uint32_t i = 0; i < cell.columns * cell.rows; i++) {
-                const uint32_t b = cell.first_block + i;
-                const BlockLayers block = layers_of(s, b);
+            TagNode *level_nodes = &s.nodes[precinct_band.nodes];
+            for (uint32_t i = 0; i < precinct_band.columns * precinct_band.rows; i++) {
+                const uint32_t b = precinct_band.first_block + i;
+                const LayerEnds block = layers_of(s, b);
                 level_nodes[i] = tag_leaf(block.first(layers), g_.blocks[b].planes - s.coded[b].planes, i);
                 for (uint32_t layer = 0; layer < layers; layer++)
                     if (block.adds(layer)) set.add(layer);
             }
-            for (int level = 1; level < tag_tree_levels(cell.columns, cell.rows); level++) {
-                const uint32_t below_columns = tag_tree_columns(cell.columns, level - 1),
-                               below_rows = tag_tree_columns(cell.rows, level - 1);
-                const uint32_t columns = tag_tree_columns(cell.columns, level),
-                               rows = tag_tree_columns(cell.rows, level);
+            for (int level = 1; level < tag_tree_levels(precinct_band.columns, precinct_band.rows); level++) {
+                const uint32_t below_columns = tag_tree_columns(precinct_band.columns, level - 1),
+                               below_rows = tag_tree_columns(precinct_band.rows, level - 1);
+                const uint32_t columns = tag_tree_columns(precinct_band.columns, level),
+                               rows = tag_tree_columns(precinct_band.rows, level);
                 TagNode *nodes = level_nodes + below_columns * below_rows;
                 for (uint32_t y = 0; y < rows; y++)
                     for (uint32_t x = 0; x < columns; x++)
@@ -506,9 +519,10 @@ class J2kCpuEncoder : public CpuEncoder {
         const uint32_t empty_before = empty_packets_before(s.layer_sets.data(), packet);
         for (uint32_t b = packet.first_block; b < packet.last_block; b++) {
             const CodeBlock &block = g_.blocks[b];
-            const PrecinctBand &cell = g_.precinct_bands[block.cell];
-            put_block_header(sink, cell, &s.nodes[cell.nodes], block.x, block.y, layers_of(s, b), packet.layer,
-                             empty_before, p_.style, &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)]);
+            const PrecinctBand &precinct_band = g_.precinct_bands[block.precinct_band];
+            put_block_header(sink, precinct_band, &s.nodes[precinct_band.nodes], block.x, block.y, layers_of(s, b),
+                             packet.layer, empty_before, p_.style,
+                             &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)]);
         }
     }
 
@@ -530,8 +544,11 @@ class J2kCpuEncoder : public CpuEncoder {
     const Params p_;
     const Geometry g_;
     const MainHeader header_;
+    const BlockCoding coding_;
     const RateBudget budget_;
-    const std::vector<Look> looks_;
+    EarlyStopping early_stopping_;
+    const std::vector<SampledBlock> sampled_blocks_;
+    uint64_t frames_ = 0;  // so far
     std::vector<Slot> slots_;
     const uint32_t batch_blocks_;  // that tier-1 codes in one go
 };

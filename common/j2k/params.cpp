@@ -11,9 +11,8 @@
 #include "../hd.h"
 #include "../option_checks.h"
 #include "dwt.h"
-#include "layers.h"
 #include "profile.h"
-#include "rate.h"
+#include "slope.h"
 
 namespace cudaenc::j2k {
 
@@ -359,7 +358,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     check_range("rate_control", options.rate_control, -1, CUDAENC_J2K_RATE_PSP);
     check_range("levels", options.levels, -1, kMaxLevels);
     check_range("layers", options.layers, 1, kMaxLayers);
-    check_range("cblk_style", options.cblk_style, 0, static_cast<int>(kStyles) - 1);
+    check_range("cblk_style", options.cblk_style, 0, 2 * CUDAENC_J2K_SEGSYM - 1);
     check_range("mct", options.mct, -1, 1);
     if (options.guard_bits != -1) check_range("guard_bits", options.guard_bits, 1, 7);
     check_range("tile_parts", options.tile_parts, 0,
@@ -402,6 +401,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
         refuse(format_string("cblk_width %d x cblk_height %d is not allowed: a code-block has at most 4096 samples",
                              options.cblk_width, options.cblk_height));
     p.style = static_cast<uint32_t>(options.cblk_style);
+    p.rate.pst_lag = 4;
     p.layers = options.layers;
     parse_rate(p, options);
     const auto text_or_else = [](const char *option, const std::string &otherwise) {
@@ -432,7 +432,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     p.jp2 = or_else(options.format, profile ? CUDAENC_J2K_CODESTREAM : CUDAENC_J2K_JP2) == CUDAENC_J2K_JP2;
     p.comment = comment_of(options.comment, 65531);
     apply_profile(p, options);
-    if (p.rate.target() || p.limits.frame || p.limits.component || p.layers > 1) p.style |= kCuttable;
+    p.truncatable = p.rate.target() || p.limits.frame || p.limits.component || p.layers > 1;
     p.quantisers.resize(p.components.size());
     if (p.reversible)
         set_reversible(p);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "../cudaenc.h"
-#include "early_stop.h"
 #include "tables.h"
 
 namespace cudaenc::j2k {
@@ -24,7 +23,7 @@ struct Quantiser {
     int mantissa;        // mu_b, 11 bits; 0 where reversible
     float inverse_step;  // 1 / Delta_b; 1 where reversible
     int planes;          // M_b = guard bits + epsilon_b - 1: magnitudes are below 2^planes
-    int weight;          // of a squared step in the picture's squared error: log2_code() of it, see rate.h
+    int weight;          // of a squared step in the picture's squared error: log2_code() of it
 };
 
 struct Component {
@@ -57,18 +56,12 @@ struct Roi {
     int shift;
 };
 
-// What a packet may take, and how blocks are cut for it.
+// What a packet may take, and by which method.
 struct RateControl {
     CudaencJ2kRateControl mode;
     std::vector<uint64_t> layers;  // bytes of the packet up to each layer; 0: no limit of its own
     double error;                  // mean square of samples from 0 to 1, at most, of a target of PSNR; 0: none
-    // Of tier-1 by bit-planes. Nothing stops where the last layer has all that there is.
-    EarlyStop early_stop() const {
-        if (!layers.back()) return EarlyStop::kNone;
-        return mode == CUDAENC_J2K_RATE_PSB   ? EarlyStop::kPsb
-               : mode == CUDAENC_J2K_RATE_BPI ? EarlyStop::kBpi
-                                              : EarlyStop::kNone;
-    }
+    int pst_lag;                   // frames from that whose slope a frame takes, with keeps_slopes()
     bool predicts_slopes() const { return mode == CUDAENC_J2K_RATE_PSP && layers.back(); }
     bool keeps_slopes() const { return mode == CUDAENC_J2K_RATE_PST && layers.back(); }
     bool limits_bytes() const {
@@ -84,7 +77,8 @@ struct Params {
     int tile_width, tile_height, tiles_x, tiles_y;
     int levels;
     int cblk_width_log2, cblk_height_log2;
-    uint32_t style;  // of code-blocks; with kCuttable where they may have to be cut
+    uint32_t style;    // of code-blocks: the byte of the COD marker segment
+    bool truncatable;  // codewords may have to be truncated
     std::array<int, kMaxLevels + 1> precinct_width_log2, precinct_height_log2;  // by resolution
     bool default_precincts;
     bool reversible;

@@ -104,7 +104,7 @@ DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuan
     CUDAENC_UNROLL
     for (int c = 0; c < N; c++) {
         coefficients[c] = opaque(p.coefficients + t[c].samples);
-        low[c] = opaque(p.last ? coefficients[c] : p.low + (p.level & 1 ? t[c].halves : t[c].quarters));
+        low[c] = opaque(p.last ? coefficients[c] : p.low + (p.level & 1 ? t[c].ll_odd : t[c].ll_even));
     }
 
     struct Rows {
@@ -248,7 +248,7 @@ DEVICE void transform_low(const LowDwtParams &p) {
     const TileComponent *t = p.tile_components + block_x() / p.block_columns * p.components + block_z();
     const Strip<W> strip(p, extent_at(*t, p.level - 1));
     if (strip.empty) return;
-    const Sample *in = reinterpret_cast<const Sample *>(p.in) + (p.level & 1 ? t->quarters : t->halves);
+    const Sample *in = reinterpret_cast<const Sample *>(p.in) + (p.level & 1 ? t->ll_even : t->ll_odd);
     transform<W, 1>(p, t, p.quantiser + block_z(), strip, LowSamples<Sample>(in, strip.e, strip.x));
 }
 

@@ -26,7 +26,7 @@ struct BandQuantiser {
 struct DwtParams {
     const TileComponent *tile_components;  // [tile * components + component]
     // The low half of both directions, where it is not coded: rows of W::Sample, the next level's input. Indexed by
-    // TileComponent::halves after odd levels, TileComponent::quarters after even ones.
+    // TileComponent::ll_odd after odd levels, TileComponent::ll_even after even ones.
     uint32_t *low;
     uint32_t *coefficients;                      // sub-bands, quantised
     BandQuantiser quantiser[kMaxComponents][4];  // by orientation

@@ -7,22 +7,24 @@
 #include <thread>
 
 #include "../../common/error.h"
-#include "../../common/j2k/codestream.h"
-#include "../../common/j2k/early_stop_cpu.h"
 #include "../../common/j2k/geometry.h"
-#include "../../common/j2k/headers.h"
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/profile.h"
-#include "../../common/j2k/psnr_cpu.h"
-#include "../../common/j2k/rate_cpu.h"
+#include "../../common/j2k/rate/budget.h"
+#include "../../common/j2k/rate/predict_cpu.h"
+#include "../../common/j2k/rate/psnr_cpu.h"
+#include "../../common/j2k/rate/research/early_stop_cpu.h"
+#include "../../common/j2k/t2/headers.h"
 #include "../compact.h"
 #include "../device_encoder.h"
 #include "dwt_params.h"
 #include "load_params.h"
-#include "rate_params.h"
+#include "rate/rate_params.h"
+#include "rate/research/cibo.h"
+#include "rate/sample_params.h"
 #include "roi_params.h"
-#include "t1_planes.h"
-#include "t2_params.h"
+#include "t1/tier1.h"
+#include "t2/t2_params.h"
 
 namespace cudaenc::j2k {
 
@@ -35,61 +37,62 @@ unsigned tag_tree_threads(const Geometry &g) {
     return std::min<unsigned>((most + 31) / 32 * 32, kTagTreeThreads);
 }
 
-// With more frames in flight a second stream, which measures headers ahead and uploads the search, costs more than it
-// gains.
+// With more frames in flight a second stream, which measures headers ahead and uploads the allocation, costs more than
+// it gains.
 constexpr int kForkedFrames = 2;
 
 enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq", "rate control",
                                               "tier-2", "gather",       "download"};
 
+// What a frame in flight owns, stage by stage.
 struct Slot : FrameSlot {
-    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), result(device, 1), search(device, 1) {}
-    PinnedArray<CodestreamResult> result;
-    PinnedArray<RateSearch> search;  // as it begins
-    DeviceArray<uint32_t> halves, quarters, coefficients;
-    DeviceArray<uint8_t> slots, planes, passes, certain, codestream;
-    DeviceArray<uint32_t> pairs, pass_ends, bytes, order, work;
-    DeviceArray<uint8_t> layer_passes;
-    DeviceArray<uint32_t> layer_bytes, added_bytes;
-    DeviceArray<LayerSet> layer_sets;
-    DeviceArray<uint32_t> tails, bytes_at, above, done;  // of rate control
-    DeviceArray<uint64_t> packet_bits, packet_bytes;
-    DeviceArray<int32_t> gains;
-    DeviceArray<uint32_t> registers, segment_begins;
+    explicit Slot(const std::shared_ptr<Device> &device)
+        : FrameSlot(device), allocation(device, 1), result(device, 1) {}
+    DeviceArray<uint32_t> ll_odd, ll_even, coefficients;  // see TileComponent
+    std::unique_ptr<BlockCoder> coder;
+    BlockRecords coded{};
+    // Rate allocation: see RateBuffers and SampleInput.
+    PinnedArray<RateAllocation> allocation;  // as it begins
+    DeviceArray<RateAllocation> device_allocation;
+    DeviceArray<uint64_t> sample_table;
+    DeviceArray<uint32_t> samples_done;
     DeviceArray<uint16_t> slopes;
-    DeviceArray<RateSearch> device_search;
-    DeviceArray<uint64_t> look_table;
-    DeviceArray<uint32_t> done_looks;
-    std::unique_ptr<PlanesTier1> planes_tier1;  // where tier-1 stops early
-    std::unique_ptr<Stream> second_stream;      // of what goes on beside tier-1's other half
+    DeviceArray<uint32_t> bytes_at, bytes_at_or_above, measures_done;
+    DeviceArray<uint64_t> packet_bits, packet_bytes;
+    DeviceArray<uint8_t> layer_passes;
+    DeviceArray<uint32_t> layer_bytes;
+    std::unique_ptr<Stream> second_stream;  // of what goes on beside tier-1
     std::unique_ptr<Event> forks, joins;
+    // Tier-2: see Tier2Buffers.
+    DeviceArray<LayerSet> layer_sets;
     DeviceArray<TagNode> nodes;
-    DeviceArray<uint32_t> header_bits, raw, raw_states, segment_bytes, plt_bytes;
+    DeviceArray<uint32_t> added_bytes, header_bits, raw, raw_states, segment_bytes, plt_bytes;
     DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
+    DeviceArray<uint8_t> codestream;
     DeviceArray<CodestreamResult> device_result;
+    PinnedArray<CodestreamResult> result;
     std::vector<uint8_t> icc_profile;
-    uint64_t box_bytes = 0;
-    uint32_t next_stop = 0;  // for the slot's next frame
+    uint64_t box_bytes = 0, number = 0;  // of the frame
 };
 
-// What the host decodes frames with, for a target of PSNR: as the CPU's slots have it. It has one frame at a time.
+// What the host decodes frames with, one at a time, for a target of PSNR: as the CPU's slots have it.
 struct PsnrTarget {
     PsnrTarget(const Params &params, const Geometry &g)
         : threads(static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u))),
-          cuts(g, params.style, 1),
+          hulls(g, params.style, 1),
           search(params, g),
           coefficients(g.samples),
           pass_bytes(g.blocks.size() * static_cast<size_t>(g.max_passes)),
-          gains(pass_bytes.size()),
+          reductions(pass_bytes.size()),
           planes(g.blocks.size()),
           passes(g.blocks.size()),
           coded(g.blocks.size()) {}
     ThreadPool threads;
-    CutTable cuts;
+    HullTable hulls;
     PsnrSearch search;
     std::vector<uint32_t> coefficients, pass_bytes;
-    std::vector<int32_t> gains;
+    std::vector<int32_t> reductions;
     std::vector<uint8_t> planes, passes;
     std::vector<CodedBlock> coded;
     std::vector<uint8_t> pixels[kMaxComponents];  // of frames in device memory
@@ -103,108 +106,108 @@ class J2kDeviceEncoder : public DeviceEncoder {
           p_(params),
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
+          coding_{.style = params.style, .truncatable = params.truncatable},
+          slot_bytes_(place_slots(g_.blocks, coding_)),
           budget_(p_, g_, header_.bytes.size()),
+          early_stopping_(p_.rate),
           tag_tree_threads_(tag_tree_threads(g_)),
           setup_(device_),
           device_frames_(device_frames) {
         if (p_.rate.error != 0) psnr_.emplace(p_, g_);
-        if (g_.contributions.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
+        if (g_.block_layers.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
             throw Error(
                 CUDAENC_ERR_MEMORY,
                 "the picture has more code-blocks than a device session holds: choose larger ones, or fewer layers");
         tile_components_ = upload_table(device_, setup_, g_.tile_components);
         blocks_ = upload_table(device_, setup_, g_.blocks);
         roi_blocks_ = upload_table(device_, setup_, g_.roi_blocks);
-        const std::vector<Look> looks = p_.rate.predicts_slopes() ? choose_looks(p_, g_) : std::vector<Look>();
-        if (!looks.empty()) looks_ = upload_table(device_, setup_, looks);
+        if (p_.rate.predicts_slopes()) sampled_blocks_ = upload_table(device_, setup_, choose_sampled_blocks(p_, g_));
         bands_ = upload_table(device_, setup_, g_.precinct_bands);
         packet_table_ = upload_table(device_, setup_, g_.packets);
-        contributions_ = upload_table(device_, setup_, g_.contributions);
+        block_layers_ = upload_table(device_, setup_, g_.block_layers);
         tile_parts_ = upload_table(device_, setup_, g_.tile_parts);
-        for (int i = 0; i < slots; i++) add_slot(make_slot());
-        device_->synchronize(static_cast<Device::Stream>(setup_));
+        for (int i = 0; i < slots; i++) add_slot(make_slot(slots));
+        device_->synchronize(setup_);
     }
     ~J2kDeviceEncoder() override { drain(); }
 
   private:
-    std::unique_ptr<Slot> make_slot() {
+    std::unique_ptr<Slot> make_slot(int slots) {
         auto slot = std::make_unique<Slot>(device_);
-        const size_t blocks = g_.blocks.size(), contributions = g_.contributions.size(), packets = g_.packets.size(),
-                     segments = packets + g_.tile_parts.size();
         Slot &s = *slot;
-        make(s.halves, p_.levels > 1 ? g_.halves : 0);
-        make(s.quarters, p_.levels > 2 ? g_.quarters : 0);
+        make(s.ll_odd, p_.levels > 1 ? g_.ll_odd : 0);
+        make(s.ll_even, p_.levels > 2 ? g_.ll_even : 0);
         make(s.coefficients, g_.samples);
-        make(s.slots, g_.slot_bytes);
-        make(s.planes, blocks);
-        make(s.passes, blocks);
-        make(s.pairs, blocks);
-        make(s.pass_ends, blocks * g_.max_passes);
-        make(s.bytes, blocks);
-        make(s.order, blocks);
-        make(s.work, 2 * kWorkClasses);
-        make(s.nodes, g_.tag_tree_nodes);
-        if (p_.style == kBypass) make(s.segment_begins, s.pass_ends.count());
-        if (cuttable()) {
-            make(s.certain, blocks);
-            make(s.layer_passes, contributions);
-            make(s.layer_bytes, contributions);
-            make(s.tails, s.pass_ends.count());
-            make(s.gains, s.pass_ends.count());
-            make(s.registers, s.pass_ends.count());
-            make(s.slopes, s.pass_ends.count());
-            make(s.bytes_at, static_cast<size_t>(budget_.groups()) * kSlopes);
-            make(s.above, s.bytes_at.count());
-            make(s.packet_bits, packets);
-            make(s.packet_bytes, packets);
-            make(s.device_search, 1);
-            make(s.look_table, kStopSlopes);
-            make(s.done_looks, 1);
-            make(s.done, 1);
-            clear(s, s.bytes_at);
-            clear(s, s.packet_bits);
-            clear(s, s.packet_bytes);
-            clear(s, s.done);
-            clear(s, s.look_table);
-            clear(s, s.certain);
-            clear(s, s.done_looks);
-        }
-        if (p_.rate.early_stop() != EarlyStop::kNone) {
-            s.second_stream = std::make_unique<Stream>(device_);
-            s.planes_tier1 = std::make_unique<PlanesTier1>(device_, block_count(), (g_.max_passes + 2) / 3, tiles_x(),
-                                                           tiles_y(), p_.style);
-        }
-        if (measures_ahead() && slots() <= kForkedFrames) {
+        if (coding_.truncatable) make_allocation(s);
+        s.coder = make_block_coder(s, slots);
+        s.coded = s.coder->records();
+        if (measures_ahead() && slots <= kForkedFrames) {
             s.second_stream = std::make_unique<Stream>(device_);
             s.forks = std::make_unique<Event>(device_, false);
             s.joins = std::make_unique<Event>(device_, false);
         }
-        make(s.added_bytes, contributions);
+        make_tier2(s);
+        return slot;
+    }
+
+    std::unique_ptr<BlockCoder> make_block_coder(Slot &s, int slots) const {
+        const Tier1Batch batch =
+            tier1_batch(g_.blocks.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, coding_);
+        const int lanes = mq_lanes(slots);
+        if (early_stopping_.by_planes() == EarlyStop::kNone)
+            return std::make_unique<MqCoder>(device_, batch, slot_bytes_, blocks_.data(), bands_.data(), lanes);
+        return std::make_unique<CiboCoder>(
+            device_, batch, slot_bytes_, blocks_.data(),
+            CiboTier1::Options{.lanes = lanes,
+                               .stop = early_stopping_.by_planes(),
+                               .budget = &s.device_allocation.data()->budget[p_.layers - 1],
+                               .bands = bands_.data()});
+    }
+
+    void make_allocation(Slot &s) const {
+        const size_t blocks = g_.blocks.size(), packets = g_.packets.size();
+        make(s.device_allocation, 1);
+        make(s.layer_passes, g_.block_layers.size());
+        make(s.layer_bytes, g_.block_layers.size());
+        make(s.slopes, blocks * g_.max_passes);
+        make(s.bytes_at_or_above, static_cast<size_t>(budget_.groups()) * kSlopes);
+        make_zeroed(s, s.bytes_at, static_cast<size_t>(budget_.groups()) * kSlopes);
+        make_zeroed(s, s.packet_bits, packets);
+        make_zeroed(s, s.packet_bytes, packets);
+        make_zeroed(s, s.measures_done, 1);
+        make_zeroed(s, s.sample_table, kStopBins);
+        make_zeroed(s, s.samples_done, 1);
+    }
+
+    void make_tier2(Slot &s) const {
+        const size_t blocks = g_.blocks.size(), block_layers = g_.block_layers.size(), packets = g_.packets.size(),
+                     segments = packets + g_.tile_parts.size();
         make(s.layer_sets, g_.precinct_bands.size());
-        make(s.header_bits, contributions);
-        make(s.header_bits_before, contributions + 1);
+        make(s.nodes, g_.tag_tree_nodes);
+        make(s.added_bytes, block_layers);
+        make(s.header_bits, block_layers);
+        make(s.header_bits_before, block_layers + 1);
         make(s.raw, blocks * ((most_block_header_bits(p_.style, g_.max_passes, layers()) + 31) / 32) + packets + 2);
         make(s.raw_states, s.raw.count());
         make(s.segment_bytes, segments);
         make(s.segments_before, segments + 1);
-        make(s.bytes_before, contributions + 1);
+        make(s.bytes_before, block_layers + 1);
         if (p_.plt) {
             make(s.plt_bytes, packets);
             make(s.plt_before, packets + 1);
         }
-        make(s.partials, prefix_sum_partials(static_cast<uint32_t>(std::max(contributions, segments))));
+        make(s.partials, prefix_sum_partials(static_cast<uint32_t>(std::max(block_layers, segments))));
         make(s.device_result, 1);
         size_t bits = 0;
         for (size_t c = 0; c < p_.components.size(); c++)
             bits += static_cast<size_t>(ceil_div(p_.width, p_.components[c].dx) *
                                         ceil_div(p_.height, p_.components[c].dy)) *
                     p_.components[c].depth;
-        make_codestream(s, bits / 8 + segments * 32 + contributions * 8 + header_.bytes.size() + 4096);
-        return slot;
+        make_codestream(s, bits / 8 + segments * 32 + block_layers * 8 + header_.bytes.size() + 4096);
     }
 
     // A codestream's memory, with the main header, which only its TLM entries change.
-    void make_codestream(Slot &s, size_t bytes) {
+    void make_codestream(Slot &s, size_t bytes) const {
         s.graph.reset();
         s.codestream = {};  // there may be no room for both
         DeviceArray<uint8_t> memory(device_, bytes);
@@ -217,8 +220,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
         Slot &s = static_cast<Slot &>(slot);
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
         s.box_bytes = make_boxes(s, 0).size();
-        if (cuttable()) *s.search.data() = budget_.begin(s.box_bytes);
-        if (stops()) s.search.data()->stop.slope = s.next_stop;
+        s.number = frames_++;
+        if (coding_.truncatable) *s.allocation.data() = budget_.begin(s.box_bytes);
+        if (can_stop()) s.allocation.data()->stop.slope = early_stopping_.slope(s.number);
     }
 
     std::vector<uint8_t> make_boxes(const Slot &s, uint64_t codestream) const {
@@ -233,8 +237,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
         queue_as_graph(s, [this, &s] { queue_stages(s); });
     }
 
-    void upload_search(Slot &s, Device::Stream stream) {
-        device_->upload(stream, s.device_search.data(), s.search.data(), sizeof(RateSearch));
+    void upload_allocation(Slot &s, Device::Stream stream) {
+        device_->upload(stream, s.device_allocation.data(), s.allocation.data(), sizeof(RateAllocation));
     }
 
     // A second stream begins at fork(), and what is queued on beside() is done at join(); or it is the frame's own.
@@ -252,65 +256,68 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
     void queue_stages(Slot &s) {
         mark(s, kDwt);
-        if (cuttable()) {
+        if (coding_.truncatable) {
             fork(s);
-            upload_search(s, beside(s));
+            upload_allocation(s, beside(s));
         }
         transform(s);
         shift_region(s);
-        if (cuttable()) join(s);
+        if (coding_.truncatable) join(s);
         mark(s, kContext);
-        if (stops() && p_.rate.predicts_slopes()) look_at_coefficients(s);
+        if (can_stop() && p_.rate.predicts_slopes()) sample_blocks(s);
         code_from_coefficients(s, false);
     }
 
-    bool measures_ahead() const { return stops() && budget_.measures_ahead(); }
+    // Tier-1 stops before a block's last pass only without a code-block style.
+    bool can_stop() const { return coding_.truncatable && !coding_.style; }
+    bool measures_ahead() const { return can_stop() && budget_.measures_ahead(); }
 
-    bool stops() const { return can_stop(p_.style) && (p_.rate.predicts_slopes() || p_.rate.keeps_slopes()); }
-
-    // Finds where tier-1 stops.
-    void look_at_coefficients(Slot &s) {
-        const int columns = tiles_x(), rows = tiles_y();
-        const uint32_t count = static_cast<uint32_t>(looks_.count());
-        const LookBuffers look{
-            looks_.data(), bands_.data(), s.look_table.data(), s.done_looks.data(), s.device_search.data(),
-            count,         layers()};
-        if (columns * rows == 1)
-            device_->launch(s.stream, {blocks_for(count, kContextWarps)}, kContextWarps * 32,
-                            LookParams{{tier1(s), s.coefficients.data()}, look});
+    // Finds the slope at which tier-1 stops.
+    void sample_blocks(Slot &s) {
+        const int tiles_x = tiles_in(p_.cblk_width_log2), tiles_y = tiles_in(p_.cblk_height_log2);
+        const uint32_t count = static_cast<uint32_t>(sampled_blocks_.count());
+        const SampleInput input{.blocks = blocks_.data(),
+                                .bands = bands_.data(),
+                                .coefficients = s.coefficients.data(),
+                                .sampled_blocks = sampled_blocks_.data(),
+                                .table = s.sample_table.data(),
+                                .done = s.samples_done.data(),
+                                .allocation = s.device_allocation.data(),
+                                .count = count,
+                                .block_count = block_count(),
+                                .layers = layers(),
+                                .tiles_x = tiles_x,
+                                .tiles_y = tiles_y};
+        if (tiles_x * tiles_y == 1)
+            device_->launch(s.stream, {blocks_for(count, kSampleWarps)}, kSampleWarps * 32, SampleParams{input});
         else
-            device_->launch(s.stream, {count}, static_cast<unsigned>(columns * rows * 32),
-                            LookTiledParams{{tier1(s), s.coefficients.data(), columns, rows}, look});
+            device_->launch(s.stream, {count}, static_cast<unsigned>(tiles_x * tiles_y * 32), SampleTiledParams{input});
     }
 
     // again: the slope to stop at is known.
     void code_from_coefficients(Slot &s, bool again) {
         const bool ahead = measures_ahead() && !again;
-        if (s.planes_tier1) {
-            code_planes(s);
-            mark(s, kMq);
-        } else {
-            model_contexts(s);
-            if (ahead) fork(s);
-            mark(s, kMq);
-            code_pairs(s);  // before the others, which wait for it
-            if (ahead) {
-                measure_ahead(s, beside(s));
-                join(s);
-            }
+        s.coder->analyse(s.stream, s.coefficients.data(),
+                         coding_.truncatable ? &s.device_allocation.data()->stop : nullptr);
+        if (ahead) fork(s);
+        mark(s, kMq);
+        s.coder->code(s.stream);  // before the others, which wait for it
+        if (ahead) {
+            measure_ahead(s, beside(s));
+            join(s);
         }
         mark(s, kRate);
-        if (!psnr_) cut_and_write(s, ahead);  // else make_packet() does when it has found out where
+        if (!psnr_) truncate_and_write(s, ahead);  // else make_packet() does when it has found the threshold
     }
 
     // measured: headers were, ahead.
-    void cut_and_write(Slot &s, bool measured) {
-        if (cuttable()) {
-            find_cuts(s, measured, {});
+    void truncate_and_write(Slot &s, bool measured) {
+        if (coding_.truncatable) {
+            allocate(s, measured, {});
             if (measured)
-                cut_at(s, true);
+                truncate(s, true);
             else
-                search_cuts(s);
+                allocate_and_truncate(s);
         }
         write_frame(s);
     }
@@ -358,7 +365,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         launch_level<W>(s, 1, p_.mct ? components() - 2 : components(), first);
         for (int level = 2; level <= p_.levels; level++) {
             Next next{};
-            next.in = level & 1 ? s.quarters.data() : s.halves.data();
+            next.in = level & 1 ? s.ll_even.data() : s.ll_odd.data();
             launch_level<W>(s, level, components(), next);
         }
     }
@@ -367,7 +374,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     template <class W, class P>
     void launch_level(Slot &s, int level, int components, P &dwt) {
         dwt.tile_components = tile_components_.data();
-        dwt.low = level & 1 ? s.halves.data() : s.quarters.data();
+        dwt.low = level & 1 ? s.ll_odd.data() : s.ll_even.data();
         dwt.coefficients = s.coefficients.data();
         dwt.components = this->components();
         dwt.level = level;
@@ -381,7 +388,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const int row_pairs = ceil_shift(g_.highest, level - 1) / 2 + 1;
         constexpr int kBlockPairs = kDwtThreads / 32 * kStripPairs<W>;
         dwt.block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
-        // What a segment reads beyond its own rows is lost, so it is as long as leaves every multiprocessor the
+        // What a segment reads beyond its own rows is lost, so it is as long as skip every multiprocessor the
         // thread-blocks that run on it together.
         constexpr int kShortest = 4;
         const int together = device_->multiprocessors() * (level == 1 ? 5 : 8);
@@ -397,197 +404,138 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const unsigned count = static_cast<unsigned>(g_.roi_blocks.size());
         if (count)
             device_->launch(s.stream, {count}, kRoiThreads,
-                            RoiParams{roi_blocks_.data(), blocks_.data(), s.coefficients.data(), p_.roi.shift});
+                            RoiParams{.roi_blocks = roi_blocks_.data(),
+                                      .blocks = blocks_.data(),
+                                      .coefficients = s.coefficients.data(),
+                                      .shift = p_.roi.shift});
     }
 
-    Tier1Buffers tier1(Slot &s) const {
-        return {blocks_.data(),     s.slots.data(),     s.pairs.data(),       s.planes.data(),
-                s.passes.data(),    s.pass_ends.data(), s.bytes.data(),       s.work.data(),
-                block_count(),      g_.max_passes,      s.tails.data(),       s.gains.data(),
-                s.registers.data(), s.certain.data(),   s.layer_bytes.data(), s.segment_begins.data()};
-    }
-
-    void model_contexts(Slot &s) {
-        device_->fill(s.stream, s.work.data(), 0, s.work.bytes());
-        const int columns = tiles_x(), rows = tiles_y();
-        if (columns * rows == 1)
-            launch_contexts<CuttableContextParams, StyledContextParams, BypassContextParams>(
-                s, blocks_for(block_count(), kContextWarps), kContextWarps * 32,
-                ContextParams{tier1(s), s.coefficients.data()});
-        else
-            launch_contexts<CuttableContextTiledParams, StyledContextTiledParams, BypassContextTiledParams>(
-                s, block_count(), static_cast<unsigned>(columns * rows * 32),
-                ContextTiledParams{tier1(s), s.coefficients.data(), columns, rows});
-    }
-
-    template <class Cuttable, class Styled, class Bypass, class P>
-    void launch_contexts(Slot &s, unsigned grid, unsigned threads, const P &params) {
-        if (p_.style == kCuttable)
-            device_->launch(s.stream, {grid}, threads, Cuttable{params, bands_.data(), s.device_search.data()});
-        else
-            launch_with_style<Styled, Bypass>(s, grid, threads, params);
-    }
-
-    // The kernel that knows styles where there is one, else the other.
-    template <class Styled, class Bypass, class P>
-    void launch_with_style(Slot &s, unsigned grid, unsigned threads, const P &params) {
-        if (p_.style == kBypass)
-            device_->launch(s.stream, {grid}, threads, Bypass{params});
-        else if (p_.style)
-            device_->launch(s.stream, {grid}, threads, Styled{params, p_.style});
-        else
-            device_->launch(s.stream, {grid}, threads, params);
-    }
-
-    void code_pairs(Slot &s) {
-        device_->launch(
-            s.stream, {blocks_for(block_count(), kWorkClasses)}, kOrderThreads,
-            OrderParams{s.pairs.data(), s.work.data(), s.work.data() + kWorkClasses, s.order.data(), block_count()});
-        const int lanes = mq_lanes();
-        const unsigned grid = blocks_for(block_count(), kMqThreads / 32 * lanes);
-        const MqParams params{tier1(s), s.order.data(), lanes};
-        if (p_.style == kCuttable)
-            device_->launch(s.stream, {grid}, kMqThreads, CuttableMqParams{params});
-        else
-            launch_with_style<StyledMqParams, BypassMqParams>(s, grid, kMqThreads, params);
-    }
-
-    // Of a warp that code a block. Fewer diverge less, more leave room for other warps: as few as keep the device full.
-    int mq_lanes() const {
+    // Lanes of a warp that code a block. Fewer diverge less, more leave room for other warps: as few as keep the device
+    // full.
+    int mq_lanes(int slots) const {
         const uint64_t warps = uint64_t{16} * static_cast<unsigned>(device_->multiprocessors());
         int lanes = 1;
-        while (lanes < 32 && lanes * warps < uint64_t{block_count()} * static_cast<unsigned>(slots())) lanes *= 2;
+        while (lanes < 32 && lanes * warps < uint64_t{block_count()} * static_cast<unsigned>(slots)) lanes *= 2;
         return lanes;
     }
 
-    // Both, bit-plane by bit-plane, and no further than the budget has room for.
-    void code_planes(Slot &s) {
-        PlanesTier1::Options options;
-        options.lanes = mq_lanes();
-        options.stop = p_.rate.early_stop();
-        options.budget = &s.device_search.data()->budget[p_.layers - 1];
-        options.bands = bands_.data();
-        s.planes_tier1->queue(s.stream, *s.second_stream, tier1(s), s.coefficients.data(), options);
-    }
-
-    // Of 32x32, in a block.
-    int tiles_x() const { return std::max(1 << p_.cblk_width_log2 >> 5, 1); }
-    int tiles_y() const { return std::max(1 << p_.cblk_height_log2 >> 5, 1); }
-
     Tier2Buffers tier2(Slot &s) const {
-        Tier2Buffers t2{};
-        t2.blocks = blocks_.data();
-        t2.bands = bands_.data();
-        t2.packets = packet_table_.data();
-        t2.tile_parts = tile_parts_.data();
-        t2.slots = s.slots.data();
-        t2.contributions = contributions_.data();
-        t2.planes = s.planes.data();
-        t2.layer_passes = cuttable() ? s.layer_passes.data() : s.passes.data();
-        t2.layer_bytes = cuttable() ? s.layer_bytes.data() : s.bytes.data();
-        t2.pass_bytes = s.pass_ends.data();
-        t2.segment_begins = s.segment_begins.data();
-        t2.layer_sets = s.layer_sets.data();
-        t2.bytes = s.added_bytes.data();
-        t2.nodes = s.nodes.data();
-        t2.header_bits = s.header_bits.data();
-        t2.header_bits_before = s.header_bits_before.data();
-        t2.raw = s.raw.data();
-        t2.raw_states = s.raw_states.data();
-        t2.segment_bytes = s.segment_bytes.data();
-        t2.segments_before = s.segments_before.data();
-        t2.bytes_before = s.bytes_before.data();
-        t2.plt_bytes = s.plt_bytes.data();
-        t2.plt_before = s.plt_before.data();
-        t2.block_count = block_count();
-        t2.layers = layers();
-        t2.contribution_count = contribution_count();
-        t2.band_count = static_cast<uint32_t>(g_.precinct_bands.size());
-        t2.packet_count = packet_count();
-        t2.tile_part_count = tile_part_count();
-        t2.sop = p_.sop;
-        t2.eph = p_.eph;
-        t2.style = p_.style;
-        t2.max_passes = g_.max_passes;
-        return t2;
+        return {.blocks = blocks_.data(),
+                .bands = bands_.data(),
+                .packets = packet_table_.data(),
+                .tile_parts = tile_parts_.data(),
+                .block_layers = block_layers_.data(),
+                .slots = s.coded.slots,
+                .planes = s.coded.planes,
+                .layer_passes = coding_.truncatable ? s.layer_passes.data() : s.coded.passes,
+                .layer_bytes = coding_.truncatable ? s.layer_bytes.data() : s.coded.bytes,
+                .pass_bytes = s.coded.pass_bytes,
+                .segment_begins = s.coded.segment_begins,
+                .nodes = s.nodes.data(),
+                .layer_sets = s.layer_sets.data(),
+                .header_bits = s.header_bits.data(),
+                .header_bits_before = s.header_bits_before.data(),
+                .raw_states = s.raw_states.data(),
+                .raw = s.raw.data(),
+                .segment_bytes = s.segment_bytes.data(),
+                .segments_before = s.segments_before.data(),
+                .bytes = s.added_bytes.data(),
+                .bytes_before = s.bytes_before.data(),
+                .plt_bytes = s.plt_bytes.data(),
+                .plt_before = s.plt_before.data(),
+                .block_count = block_count(),
+                .layers = layers(),
+                .block_layer_count = block_layer_count(),
+                .band_count = static_cast<uint32_t>(g_.precinct_bands.size()),
+                .packet_count = packet_count(),
+                .tile_part_count = tile_part_count(),
+                .sop = p_.sop,
+                .eph = p_.eph,
+                .coding = coding_,
+                .max_passes = g_.max_passes};
     }
-
-    bool cuttable() const { return p_.style & kCuttable; }
 
     RateBuffers rate(Slot &s) const {
-        RateBuffers rate{};
-        rate.blocks = blocks_.data();
-        rate.bands = bands_.data();
-        rate.planes = s.planes.data();
-        rate.passes = s.passes.data();
-        rate.certain = s.certain.data();
-        rate.pass_bytes = s.pass_ends.data();
-        rate.tails = s.tails.data();
-        rate.gains = s.gains.data();
-        rate.slots = s.slots.data();
-        rate.slopes = s.slopes.data();
-        rate.bytes_at = s.bytes_at.data();
-        rate.above = s.above.data();
-        rate.search = s.device_search.data();
-        rate.layer_passes = s.layer_passes.data();
-        rate.layer_bytes = s.layer_bytes.data();
-        rate.packet_bits = s.packet_bits.data();
-        rate.packet_bytes = s.packet_bytes.data();
-        rate.done = s.done.data();
-        rate.block_count = block_count();
-        rate.layers = layers();
-        rate.groups = static_cast<uint32_t>(budget_.groups());
-        rate.style = p_.style;
-        rate.max_passes = g_.max_passes;
-        return rate;
+        return {.blocks = blocks_.data(),
+                .bands = bands_.data(),
+                .planes = s.coded.planes,
+                .passes = s.coded.passes,
+                .always_included = s.coded.always_included,
+                .pass_bytes = s.coded.pass_bytes,
+                .terminations = s.coded.terminations,
+                .reductions = s.coded.reductions,
+                .slots = s.coded.slots,
+                .slopes = s.slopes.data(),
+                .bytes_at = s.bytes_at.data(),
+                .bytes_at_or_above = s.bytes_at_or_above.data(),
+                .allocation = s.device_allocation.data(),
+                .layer_passes = s.layer_passes.data(),
+                .layer_bytes = s.layer_bytes.data(),
+                .packet_bits = s.packet_bits.data(),
+                .packet_bytes = s.packet_bytes.data(),
+                .done = s.measures_done.data(),
+                .block_count = block_count(),
+                .layers = layers(),
+                .groups = static_cast<uint32_t>(budget_.groups()),
+                .style = p_.style,
+                .max_passes = g_.max_passes};
     }
 
-    // Finds all cuts and the next thresholds. measured, revision: see AboveParams.
-    void find_cuts(Slot &s, bool measured, const RateRevision &revision) {
-        const CutChoice *choice = revision.layer < 0 ? nullptr : &s.device_search.data()->choice[revision.layer];
-        device_->launch(s.stream, {blocks_for(block_count(), kRateThreads)}, kRateThreads, CutsParams{rate(s), choice});
-        device_->launch(s.stream, {1}, kAboveThreads, AboveParams{rate(s), measured, revision});
+    // Finds all hulls and the next thresholds. measured, revision: see AllocateParams.
+    void allocate(Slot &s, bool measured, const RateRevision &revision) {
+        const TruncationChoice *choice =
+            revision.layer < 0 ? nullptr : &s.device_allocation.data()->choice[revision.layer];
+        device_->launch(s.stream, {blocks_for(block_count(), kHullThreads)}, kHullThreads,
+                        HullParams{.rate = rate(s), .choice = choice});
+        device_->launch(s.stream, {1}, kAllocateThreads,
+                        AllocateParams{.rate = rate(s), .measured = measured, .revision = revision});
     }
 
-    // Finds the thresholds that keep to the budgets, and cuts the blocks; see RateSearch, whose first ones there are.
-    void search_cuts(Slot &s) {
+    // From the first thresholds on, finds those that keep the budgets, and truncates the blocks.
+    void allocate_and_truncate(Slot &s) {
         for (int round = 0;; round++) {
             const bool last = round == budget_.rounds() - 1;
-            cut_at(s, last);
+            truncate(s, last);
             if (last) return;
             measure(s, s.stream, tier2(s), round == budget_.rounds() - 2, false);
         }
     }
 
-    // Headers, of all that is coded, whose bytes context modelling has guessed, while the MQ coder works or behind it.
+    // Headers of all that is coded, from estimates of its bytes, while the MQ coder works or behind it.
     void measure_ahead(Slot &s, Device::Stream stream) {
         Tier2Buffers t2 = tier2(s);
-        t2.layer_passes = s.passes.data();
+        t2.layer_passes = s.coded.passes;
+        t2.layer_bytes = s.coded.estimated_bytes;
         device_->launch(stream, {t2.band_count}, tag_tree_threads_, TagTreesParams{t2});
         measure(s, stream, t2, false, true);
     }
 
-    void cut_at(Slot &s, bool last) {
+    void truncate(Slot &s, bool last) {
         const Tier2Buffers t2 = tier2(s);
-        device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, CutParams{rate(s), t2, last});
+        device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, TruncateParams{{rate(s), t2, last}});
     }
 
     // See MeasureParams.
     void measure(Slot &s, Device::Stream stream, const Tier2Buffers &t2, bool last, bool ahead) {
-        device_->launch(stream, {blocks_for(contribution_count(), kMeasureThreads)}, kMeasureThreads,
-                        MeasureParams{rate(s), t2, budget_.outside_packets(), budget_.tile_part_header(), last, ahead});
+        device_->launch(stream, {blocks_for(block_layer_count(), kMeasureThreads)}, kMeasureThreads,
+                        MeasureParams{.rate = rate(s),
+                                      .t2 = t2,
+                                      .fixed = budget_.outside_packets(),
+                                      .group_fixed = budget_.tile_part_header(),
+                                      .last = last,
+                                      .ahead = ahead});
     }
 
     void assemble_packets(Slot &s) {
         const Tier2Buffers t2 = tier2(s);
-        const unsigned by_contribution = blocks_for(contribution_count(), kTier2Threads);
+        const unsigned by_block_layer = blocks_for(block_layer_count(), kTier2Threads);
         device_->fill(s.stream, s.raw.data(), 0, s.raw.bytes());
-        if (!cuttable())  // else they are there
+        if (!coding_.truncatable)  // else they are there
             device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, TagTreesParams{t2});
-        device_->launch(s.stream, {by_contribution}, kTier2Threads, HeaderBitsParams{t2});
-        sum(s, s.added_bytes.data(), s.bytes_before, contribution_count());
-        sum(s, s.header_bits.data(), s.header_bits_before, contribution_count());
-        device_->launch(s.stream, {by_contribution}, kTier2Threads, WriteBitsParams{t2});
+        device_->launch(s.stream, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
+        sum(s, s.added_bytes.data(), s.bytes_before, block_layer_count());
+        sum(s, s.header_bits.data(), s.header_bits_before, block_layer_count());
+        device_->launch(s.stream, {by_block_layer}, kTier2Threads, WriteBitsParams{t2});
         device_->launch(s.stream, {packet_count()}, kStuffingThreads, PacketSizesParams{t2});
         if (p_.plt) sum(s, s.plt_bytes.data(), s.plt_before, packet_count());
         device_->launch(s.stream, {blocks_for(tile_part_count(), kTier2Threads)}, kTier2Threads,
@@ -601,13 +549,16 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
     void write_codestream(Slot &s) {
         const Tier2Buffers t2 = tier2(s);
-        const Codestream out{
-            s.codestream.data(), s.codestream.count(),   static_cast<uint32_t>(header_.bytes.size()),
-            header_.tlm,         s.device_result.data(), cuttable() ? s.device_search.data() : nullptr};
+        const Codestream out{.data = s.codestream.data(),
+                             .capacity = s.codestream.count(),
+                             .main_header = static_cast<uint32_t>(header_.bytes.size()),
+                             .tlm = header_.tlm,
+                             .result = s.device_result.data(),
+                             .allocation = coding_.truncatable ? s.device_allocation.data() : nullptr};
         device_->fill(s.stream, s.device_result.data(), 0, s.device_result.bytes());
         device_->launch(s.stream, {std::max(packet_count(), tile_part_count())}, kStuffingThreads,
                         WriteHeadersParams{t2, out});
-        const unsigned by_warp = blocks_for(uint64_t{contribution_count()} * 32, kTier2Threads);
+        const unsigned by_warp = blocks_for(uint64_t{block_layer_count()} * 32, kTier2Threads);
         if (p_.style & kBypass)
             device_->launch(s.stream, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
         else
@@ -617,19 +568,19 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
     PooledBuffer make_packet(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
-        if (psnr_) cut_to_psnr(s);
+        if (psnr_) truncate_to_psnr(s);
         if (s.result.data()->longest)
             throw Error(CUDAENC_ERR_UNSUPPORTED,
                         "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
-        const RateStop &stop = s.result.data()->stop;
-        while (cuttable() && (stopped_too_early(stop) || stopped_too_late(stop) || !cut_again(s))) {
-            *s.search.data() = budget_.begin(s.box_bytes);
-            s.search.data()->stop = next_try(stop);
-            upload_search(s, s.stream);
+        const StopOutcome &stop = s.result.data()->allocation.stop;
+        while (coding_.truncatable && (stopped_too_early(stop) || stopped_too_late(stop) || !truncate_again(s))) {
+            *s.allocation.data() = budget_.begin(s.box_bytes);
+            s.allocation.data()->stop = {next_try(stop), 0};
+            upload_allocation(s, s.stream);
             code_from_coefficients(s, true);
             finish_again(s);
         }
-        if (stops() && p_.rate.keeps_slopes()) s.next_stop = next_stop(stop);
+        early_stopping_.note(s.number, stop);
         const uint64_t bytes = s.result.data()->bytes;
         if (bytes > s.codestream.count()) {  // rare: more than the pixels took; codewords are there still
             make_codestream(s, bytes + bytes / 4);
@@ -642,32 +593,32 @@ class J2kDeviceEncoder : public DeviceEncoder {
         return packet;
     }
 
-    // Cuts a frame again that is not yet as its budgets ask for. Returns false where it takes what tier-1 did not code.
-    bool cut_again(Slot &s) {
+    // Truncates a frame again until it keeps its budgets. Returns false where that takes what tier-1 did not code.
+    bool truncate_again(Slot &s) {
         std::vector<int> revisions(p_.layers);
         for (;;) {
             const RateRevision next = budget_.revision(s.box_bytes, *s.result.data(), revisions);
             if (next.layer < 0) return true;
-            find_cuts(s, false, next);
+            allocate(s, false, next);
             const Tier2Buffers t2 = tier2(s);
-            device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, CutAgainParams{{rate(s), t2, true}});
+            device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, TruncateAgainParams{{rate(s), t2, true}});
             write_frame(s);
             finish_again(s);
-            if (stopped_too_early(s.result.data()->stop)) return false;
+            if (stopped_too_early(s.result.data()->allocation.stop)) return false;
         }
     }
 
-    // Finds where the frame has its PSNR, and cuts and writes it.
-    void cut_to_psnr(Slot &s) {
+    // Finds the threshold at which the frame has its PSNR, truncates and writes it.
+    void truncate_to_psnr(Slot &s) {
         PsnrTarget &psnr = *psnr_;
-        const auto fetch = [&](auto &to, const auto &from) {
-            device_->download(s.stream, to.data(), from.data(), to.size() * sizeof(to[0]));
+        const auto fetch = [&](auto &to, const auto *from) {
+            device_->download(s.stream, to.data(), from, to.size() * sizeof(to[0]));
         };
-        fetch(psnr.coefficients, s.coefficients);
-        fetch(psnr.pass_bytes, s.pass_ends);
-        fetch(psnr.gains, s.gains);
-        fetch(psnr.planes, s.planes);
-        fetch(psnr.passes, s.passes);
+        fetch(psnr.coefficients, s.coefficients.data());
+        fetch(psnr.pass_bytes, s.coded.pass_bytes);
+        fetch(psnr.reductions, s.coded.reductions);
+        fetch(psnr.planes, s.coded.planes);
+        fetch(psnr.passes, s.coded.passes);
         std::array<SampleLayout, kMaxComponents> layouts{};
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];
@@ -684,39 +635,46 @@ class J2kDeviceEncoder : public DeviceEncoder {
                 layouts[c].stride = s.frame.stride[k.plane];
             }
         }
-        device_->synchronize(static_cast<Device::Stream>(s.stream));
-        for (size_t b = 0; b < g_.blocks.size(); b++) psnr.coded[b] = {0, psnr.planes[b], psnr.passes[b]};
-        psnr.cuts.find_cuts(psnr.threads, psnr.coded, psnr.pass_bytes.data(), psnr.gains.data());
-        s.search.data()->least =
-            psnr.search.threshold(psnr.threads, layouts, psnr.coefficients.data(), psnr.coded, psnr.cuts);
-        upload_search(s, s.stream);
-        cut_and_write(s, false);
+        device_->synchronize(s.stream);
+        for (size_t b = 0; b < g_.blocks.size(); b++)
+            psnr.coded[b] = {.bytes = 0, .planes = psnr.planes[b], .passes = psnr.passes[b]};
+        psnr.hulls.find_hulls(psnr.threads, psnr.coded, psnr.pass_bytes.data(), psnr.reductions.data());
+        s.allocation.data()->least =
+            psnr.search.threshold(psnr.threads, layouts, psnr.coefficients.data(), psnr.coded, psnr.hulls);
+        upload_allocation(s, s.stream);
+        truncate_and_write(s, false);
         finish_again(s);
     }
 
     // Waits for a frame that is coded again. The stage from which on it is has the time that was lost.
     void finish_again(Slot &s) {
         mark(s, kDownload);
-        device_->synchronize(static_cast<Device::Stream>(s.stream));
+        device_->synchronize(s.stream);
     }
 
     template <class T>
-    void clear(Slot &s, DeviceArray<T> &array) const {
+    void make_zeroed(Slot &s, DeviceArray<T> &array, size_t count) const {
+        make(array, count);
         device_->fill(s.stream, array.data(), 0, array.bytes());
     }
 
+    static int tiles_in(int log2) { return std::max(1 << log2 >> 5, 1); }  // of 32 samples, along a block's side
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
     uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
-    uint32_t contribution_count() const { return static_cast<uint32_t>(g_.contributions.size()); }
+    uint32_t block_layer_count() const { return static_cast<uint32_t>(g_.block_layers.size()); }
     uint32_t packet_count() const { return static_cast<uint32_t>(g_.packets.size()); }
     int components() const { return static_cast<int>(p_.components.size()); }
     uint32_t tile_part_count() const { return static_cast<uint32_t>(g_.tile_parts.size()); }
     unsigned tiles() const { return static_cast<unsigned>(p_.tiles()); }
 
     const Params p_;
-    const Geometry g_;
+    Geometry g_;
     const MainHeader header_;
+    const BlockCoding coding_;
+    const uint64_t slot_bytes_;
     const RateBudget budget_;
+    EarlyStopping early_stopping_;
+    uint64_t frames_ = 0;  // so far
     const unsigned tag_tree_threads_;
     Stream setup_;
     const bool device_frames_;
@@ -724,10 +682,10 @@ class J2kDeviceEncoder : public DeviceEncoder {
     DeviceArray<TileComponent> tile_components_;
     DeviceArray<CodeBlock> blocks_;
     DeviceArray<RoiBlock> roi_blocks_;
-    DeviceArray<Look> looks_;
+    DeviceArray<SampledBlock> sampled_blocks_;
     DeviceArray<PrecinctBand> bands_;
     DeviceArray<Packet> packet_table_;
-    DeviceArray<uint32_t> contributions_;
+    DeviceArray<uint32_t> block_layers_;
     DeviceArray<TilePart> tile_parts_;
 };
 

@@ -1,7 +1,7 @@
 // Tier-1 as it is ported first: a thread runs the sequential coder of a whole code-block, contexts and MQ coder at
 // once, as in the GPU coders that Matela et al. (2010) set theirs against. The baseline of the benchmarks; no encoder
 // uses it. SPDX-License-Identifier: LGPL-2.1-or-later
-#include "../../common/j2k/t1.h"
+#include "../check/t1_sequential.h"
 
 #include "../../cuda_kernels/device.cuh"
 #include "t1_block_thread_params.h"
@@ -17,9 +17,9 @@ KERNEL(kBlockThreadMost, bench_t1_block_thread, BlockThreadParams)
     if (block >= p.count) return;
     const CodeBlock &b = p.blocks[block];
     const MqState *rows = table;
-    MqSink sink(p.slots + b.slot, p.pass_bytes + static_cast<uint64_t>(block) * p.max_passes, rows, 0);
-    BlockCoder<MqSink> coder(p.coefficients + b.coefficients, b.stride, b.width, b.height, b.orientation, 0,
-                             p.flags + static_cast<uint64_t>(block) * p.flags_stride, sink);
+    MqSink sink(p.slots + b.slot, p.pass_bytes + static_cast<uint64_t>(block) * p.max_passes, rows, {});
+    SequentialCoder<MqSink> coder(p.coefficients + b.coefficients, b.stride, b.width, b.height, b.orientation, 0,
+                                  p.flags + static_cast<uint64_t>(block) * p.flags_stride, sink);
     const CodedBlock coded = coder.code(b.lossy);
     p.planes[block] = coded.planes;
     p.passes[block] = coded.passes;

@@ -1,7 +1,6 @@
 // The one- and three-kernel strategies of Bruns (2016) for the arithmetic coding bypass. The encoder has the two-kernel
 // strategy, of whose device functions these are made. SPDX-License-Identifier: LGPL-2.1-or-later
-#include "../../cuda_kernels/j2k/t1_context.cu"
-#include "../../cuda_kernels/j2k/t1_mq.cu"
+#include "../../cuda_kernels/j2k/t1/mq.cuh"
 #include "t1_bypass_params.h"
 
 namespace cudaenc::j2k {
@@ -10,19 +9,16 @@ KERNEL(kContextWarps * 32, bench_t1_one_kernel, OneKernelParams)
 {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
-    SHARED(MqState, memory, kMqTableRows + kMqContexts * kMqThreads);
+    SHARED(MqState, memory, kMqWords);
     for (int i = thread_x(); i < kMqRows; i += kContextWarps * 32) memory[i] = kMqTable.row[i];
-    uint32_t *words = &raw[warp_id() * kTileRawWords];
-    for (int i = lane_id(); i < kTileRawWords; i += 32) words[i] = 0;
     block_sync();
-    model_small_block<Kind::kStyled>(p, block_of_warp(), p.style, planes,
-                                     [&](const OneTile &tile, const CodeBlock &b, int) {
-                                         return RawSegments<OneTile>{tile, words, raw_place(p.t1, b, p.style)};
-                                     });
+    model_small_block<StyleVariant::kAny>(p, block_of_warp(), p.style, planes, MakeKeepAll{},
+                                          MakeRawSegments{p.t1, {p.style, false}, &raw[warp_id() * kTileRawWords]});
     warp_sync();
     const uint32_t block = block_of_warp();
     if (lane_id() || block >= p.t1.count) return;
-    code_block<Kind::kStyled>(p.t1, block, p.style, memory, memory + kMqTableRows + warp_id());
+    MqBlock<StyleVariant::kAny, false>(p.t1, block, p.style, memory, memory + kMqTableRows + warp_id(), WholeBlock{})
+        .run();
 }
 
 // Bits of raw segments as bytes.
@@ -58,8 +54,8 @@ struct RawBits {
 KERNEL(kContextWarps * 32, bench_t1_context, BitsContextParams)
 {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
-    model_small_block<Kind::kStyled>(
-        p, block_of_warp(), p.style, planes,
+    model_small_block<StyleVariant::kAny>(
+        p, block_of_warp(), p.style, planes, MakeKeepAll{},
         [&](const OneTile &tile, const CodeBlock &b, int) { return RawBits{tile, p.bits + b.slot}; });
 }
 
@@ -73,7 +69,7 @@ KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)
     if (block >= p.t1.count) return;
     const CodeBlock &b = p.t1.blocks[block];
     const OneTile tile{nullptr};
-    RawSegments<OneTile> segments{tile, words, raw_place(p.t1, b, p.style)};
+    RawSegments<OneTile> segments{tile, words, raw_place(p.t1, b, {p.style, false})};
     uint32_t *ends = p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes;
     const int passes = p.t1.passes[block];
     uint32_t before = 0;  // bits of the segments before

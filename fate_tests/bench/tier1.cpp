@@ -9,9 +9,10 @@
 #include "../../common/j2k/dwt_cpu.h"
 #include "../../common/j2k/geometry.h"
 #include "../../common/j2k/load.h"
-#include "../../common/j2k/t1.h"
-#include "../../common/j2k/t1_cpu.h"
-#include "../../cuda_kernels/j2k/t1_planes.h"
+#include "../../common/j2k/t1/t1_cpu.h"
+#include "../../cuda_kernels/device_pipeline.h"
+#include "../../cuda_kernels/j2k/rate/research/cibo.h"
+#include "../check/t1_sequential.h"
 #include "measure.h"
 #include "t1_block_thread_params.h"
 #include "t1_bypass_params.h"
@@ -75,23 +76,22 @@ std::vector<uint32_t> make_coefficients(const Params &p, const Geometry &g, cons
     return coefficients;
 }
 
-unsigned blocks_for(uint64_t work, uint64_t threads) { return static_cast<unsigned>((work + threads - 1) / threads); }
-
-// What one way to code makes of blocks.
+// The blocks of several frames in slots for one coding, and what tier-1 makes of them.
 struct Coded {
-    Coded(const std::shared_ptr<Device> &device, const Geometry &g, int frames)
-        : Coded(device, g, frames, g.slot_bytes) {}
-    Coded(const std::shared_ptr<Device> &device, const Geometry &g, int frames, uint64_t slot_bytes)
-        : slots(device, slot_bytes * frames),
-          planes(device, g.blocks.size() * frames),
-          passes(device, g.blocks.size() * frames),
-          pass_bytes(device, g.blocks.size() * frames * g.max_passes),
-          bytes(device, g.blocks.size() * frames) {}
-    DeviceArray<uint8_t> slots, planes, passes;
-    DeviceArray<uint32_t> pass_bytes, bytes;
+    Coded(const std::shared_ptr<Device> &device, Device::Stream stream, std::vector<CodeBlock> all,
+          const Tier1Batch &batch)
+        : slot_bytes(place_slots(all, batch.coding)),
+          blocks(upload_table(device, stream, all)),
+          memory(device, batch, slot_bytes) {
+        device->synchronize(stream);
+    }
+    Tier1Buffers buffers() const { return memory.buffers(blocks.data()); }
+    const uint64_t slot_bytes;
+    const DeviceArray<CodeBlock> blocks;
+    const Tier1Memory memory;
 };
 
-// The blocks of several frames, and both ways to code them.
+// The blocks of several frames, and the ways to code them.
 class Blocks {
   public:
     Blocks(std::shared_ptr<Device> device, const Params &p, const Geometry &g,
@@ -99,87 +99,70 @@ class Blocks {
         : p_(p),
           g_(g),
           device_(std::move(device)),
-          count_(static_cast<uint32_t>(g.blocks.size()) * static_cast<uint32_t>(frames)),
-          blocks_(device_, count_),
+          stream_(device_),
+          other_stream_(device_),
+          all_(all_blocks(g, frames)),
           coefficients_(device_, g.samples * frames),
-          product_(device_, g, frames),
-          baseline_(device_, g, frames),
-          pairs_(device_, count_),
-          order_(device_, count_),
-          work_(device_, 2 * kWorkClasses),
-          flags_(device_, size_t{count_} * flags_stride()),
-          segment_begins_(device_, product_.pass_bytes.count()),
-          stream_(device_->create_stream()) {
-        for (auto &event : events_) event = device_->create_event(true);
-        std::vector<CodeBlock> blocks;
-        for (int f = 0; f < frames; f++) {
-            for (CodeBlock b : g.blocks) {
-                b.coefficients += f * g.samples;
-                b.slot += f * g.slot_bytes;
-                blocks.push_back(b);
-            }
+          coding_{.style = p.style, .truncatable = false},
+          product_(device_, stream_, all_, batch(coding_)),
+          plain_(device_, stream_, all_, batch({})),
+          flags_(device_, all_.size() * flags_stride()) {
+        for (auto &event : events_) event = std::make_unique<Event>(device_, true);
+        for (int f = 0; f < frames; f++)
             device_->upload(stream_, coefficients_.data() + f * g.samples, coefficients[f].data(),
                             g.samples * sizeof(uint32_t));
-        }
-        device_->upload(stream_, blocks_.data(), blocks.data(), blocks_.bytes());
         device_->synchronize(stream_);
     }
-    ~Blocks() {
-        for (const auto event : events_) device_->destroy_event(event);
-        device_->destroy_stream(stream_);
-    }
-    Blocks(const Blocks &) = delete;
 
     struct Times {
         double context, mq;  // milliseconds; mq: order and MQ coding
     };
-    Times code(int lanes) { return code(lanes, p_.style, product_); }
+    Times code(int lanes) { return code(lanes, product_); }
+    // Without a style, whatever the case has.
+    Times code_plainly(int lanes) { return code(lanes, plain_); }
     // The same by one kernel or by three, in milliseconds. Blocks are at most 32x32.
     double code_by_one_kernel() {
-        device_->record(events_[0], stream_);
-        OneKernelParams one{};
-        static_cast<StyledContextParams &>(one) = context_params(product_);
-        device_->fill(stream_, work_.data(), 0, work_.bytes());
-        device_->launch(stream_, {blocks_for(count_, kContextWarps)}, kContextWarps * 32, one);
+        device_->record(*events_[0], stream_);
+        device_->fill(stream_, product_.memory.work.data(), 0, product_.memory.work.bytes());
+        device_->launch(stream_, {blocks_for(count(), kContextWarps)}, kContextWarps * 32,
+                        OneKernelParams{context_input()});
         return finish();
     }
     double code_by_three_kernels(int lanes) {
-        if (!bits_.count()) bits_ = DeviceArray<uint8_t>(device_, product_.slots.count());
-        device_->record(events_[0], stream_);
-        BitsContextParams context{};
-        RawParams raw{};
-        static_cast<StyledContextParams &>(context) = static_cast<StyledContextParams &>(raw) =
-            context_params(product_);
-        context.bits = bits_.data();
-        raw.bits = bits_.data();
-        device_->fill(stream_, work_.data(), 0, work_.bytes());
-        device_->launch(stream_, {blocks_for(count_, kContextWarps)}, kContextWarps * 32, context);
-        device_->launch(stream_, {blocks_for(count_, kContextWarps)}, kContextWarps * 32, raw);
-        order();
-        device_->launch(stream_, {blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes))}, kMqThreads,
-                        StyledMqParams{{context.t1, order_.data(), lanes}, p_.style});
+        if (!bits_.count()) bits_ = DeviceArray<uint8_t>(device_, product_.slot_bytes);
+        device_->record(*events_[0], stream_);
+        device_->fill(stream_, product_.memory.work.data(), 0, product_.memory.work.bytes());
+        device_->launch(stream_, {blocks_for(count(), kContextWarps)}, kContextWarps * 32,
+                        BitsContextParams{context_input(), bits_.data()});
+        device_->launch(stream_, {blocks_for(count(), kContextWarps)}, kContextWarps * 32,
+                        RawParams{context_input(), bits_.data()});
+        // As of any style, since the kernels of the bypass alone have a layout of their own.
+        const Tier1Buffers t1 = product_.buffers();
+        uint32_t *order = product_.memory.order.data();
+        device_->launch(stream_, {blocks_for(count(), kWorkClasses)}, kOrderThreads,
+                        OrderParams{.symbols = t1.symbols, .work = t1.work, .order = order, .count = count()});
+        device_->launch(stream_, {blocks_for(count(), static_cast<uint64_t>(kMqThreads / 32 * lanes))}, kMqThreads,
+                        StyledMqParams{{{.t1 = t1, .order = order, .lanes = lanes}, p_.style}});
         return finish();
     }
-    // Without a style, whatever the case has.
-    Times code_plainly(int lanes) { return code(lanes, 0, baseline_); }
 
     // All planes at once, in milliseconds. As in the encoder, launches are one graph.
     double code_as_graph(int lanes) {
-        return run_as_graph([&] { queue(lanes, p_.style, buffers(product_), false); });
+        return run_as_graph([&] { queue(lanes, product_); });
     }
     // ... by the kernels of rate control, which measure passes.
-    double code_cuttable(int lanes) {
+    double code_measured(int lanes) {
         prepare_planes();
-        return run_as_graph([&] { queue(lanes, p_.style | kCuttable, plane_buffers(), false); });
+        return run_as_graph([&] { queue(lanes, *measured_); });
     }
     // ... and by bit-planes.
-    double code_by_planes(PlanesTier1::Options options, uint64_t budget) {
+    double code_by_planes(CiboTier1::Options options, uint64_t budget) {
         prepare_planes();
         options.bands = bands_.data();
         options.budget = budget_.data();
         device_->upload(stream_, budget_.data(), &budget, sizeof budget);
         return run_as_graph(
-            [&] { planes_->queue(stream_, *other_stream_, plane_buffers(), coefficients_.data(), options); });
+            [&] { planes_->queue(stream_, other_stream_, measured_->buffers(), coefficients_.data(), options); });
     }
 
     // What rate control's kernels left of the first frame.
@@ -188,13 +171,14 @@ class Blocks {
         std::vector<uint32_t> bytes;
     };
     FirstFrame first_frame() {
-        const size_t count = g_.blocks.size();
-        return {download(plane_coded_->slots, 0, plane_coded_->slots.count() / (count_ / count)),
-                download(plane_coded_->passes, 0, count), download(plane_coded_->bytes, 0, count)};
+        const size_t blocks = g_.blocks.size();
+        const Tier1Memory &m = measured_->memory;
+        return {download(m.slots, 0, measured_->slot_bytes / (count() / blocks)), download(m.passes, 0, blocks),
+                download(m.bytes, 0, blocks)};
     }
     // Blocks that differ.
     size_t compare(const FirstFrame &a, const FirstFrame &b) {
-        const auto blocks = download(plane_blocks_, 0, g_.blocks.size());
+        const auto blocks = download(measured_->blocks, 0, g_.blocks.size());
         size_t different = 0;
         for (size_t i = 0; i < blocks.size(); i++)
             different += a.bytes[i] != b.bytes[i] || a.passes[i] != b.passes[i] ||
@@ -204,54 +188,62 @@ class Blocks {
     // Passes of all blocks.
     uint64_t passes() {
         uint64_t sum = 0;
-        for (const uint8_t n : download(plane_coded_->passes, 0, count_)) sum += n;
+        for (const uint8_t n : download(measured_->memory.passes, 0, count())) sum += n;
         return sum;
     }
 
     // Milliseconds.
     double code_baseline(int threads) {
-        device_->record(events_[0], stream_);
-        device_->launch(stream_, {blocks_for(count_, static_cast<uint64_t>(threads))}, static_cast<unsigned>(threads),
-                        BlockThreadParams{blocks_.data(), coefficients_.data(), baseline_.slots.data(), flags_.data(),
-                                          baseline_.planes.data(), baseline_.passes.data(), baseline_.pass_bytes.data(),
-                                          baseline_.bytes.data(), flags_stride(), count_, g_.max_passes});
-        device_->record(events_[1], stream_);
-        device_->synchronize(events_[1]);
-        return device_->elapsed_ms(events_[0], events_[1]);
+        const Tier1Memory &m = plain_.memory;
+        device_->record(*events_[0], stream_);
+        device_->launch(stream_, {blocks_for(count(), static_cast<uint64_t>(threads))}, static_cast<unsigned>(threads),
+                        BlockThreadParams{.blocks = plain_.blocks.data(),
+                                          .coefficients = coefficients_.data(),
+                                          .slots = m.slots.data(),
+                                          .flags = flags_.data(),
+                                          .planes = m.planes.data(),
+                                          .passes = m.passes.data(),
+                                          .pass_bytes = m.pass_bytes.data(),
+                                          .bytes = m.bytes.data(),
+                                          .flags_stride = flags_stride(),
+                                          .count = count(),
+                                          .max_passes = g_.max_passes});
+        return finish();
     }
 
-    // Blocks that differ; and the sums over all blocks.
-    size_t compare(uint64_t &pairs, uint64_t &bytes) {
+    // Blocks that differ between product and baseline, both without a style; and the sums over all blocks.
+    size_t compare(uint64_t &symbols, uint64_t &bytes) {
         const size_t per_frame = g_.blocks.size();
+        const uint64_t frame_bytes = product_.slot_bytes / (count() / per_frame);
+        const Tier1Memory &x = product_.memory, &y = plain_.memory;
+        const auto blocks = download(product_.blocks, 0, per_frame);
         size_t different = 0;
-        pairs = bytes = 0;
-        for (const uint32_t n : download(pairs_, 0, count_)) pairs += n;
-        for (size_t first = 0; first < count_; first += per_frame) {  // a frame at a time, since slots are large
-            const size_t slots = first / per_frame * g_.slot_bytes, passes = first * g_.max_passes;
-            const auto a = download(product_.slots, slots, g_.slot_bytes),
-                       b = download(baseline_.slots, slots, g_.slot_bytes);
-            const auto a_bytes = download(product_.bytes, first, per_frame),
-                       b_bytes = download(baseline_.bytes, first, per_frame);
-            const auto a_planes = download(product_.planes, first, per_frame),
-                       b_planes = download(baseline_.planes, first, per_frame);
-            const auto a_passes = download(product_.passes, first, per_frame),
-                       b_passes = download(baseline_.passes, first, per_frame);
-            const auto a_ends = download(product_.pass_bytes, passes, per_frame * g_.max_passes),
-                       b_ends = download(baseline_.pass_bytes, passes, per_frame * g_.max_passes);
+        symbols = sum(x.symbols);
+        bytes = sum(x.bytes);
+        for (size_t first = 0; first < count(); first += per_frame) {  // a frame at a time, since slots are large
+            const size_t passes = first * g_.max_passes;
+            const auto both = [&](const auto &a, const auto &b, size_t from, size_t n) {
+                return std::pair(download(a, from, n), download(b, from, n));
+            };
+            const auto slots = both(x.slots, y.slots, first / per_frame * frame_bytes, frame_bytes);
+            const auto sizes = both(x.bytes, y.bytes, first, per_frame);
+            const auto coded_planes = both(x.planes, y.planes, first, per_frame);
+            const auto coded_passes = both(x.passes, y.passes, first, per_frame);
+            const auto ends = both(x.pass_bytes, y.pass_bytes, passes, per_frame * g_.max_passes);
             for (size_t i = 0; i < per_frame; i++) {
-                bytes += a_bytes[i];
-                const size_t at = i * g_.max_passes, slot = g_.blocks[i].slot;
-                different += a_bytes[i] != b_bytes[i] || a_planes[i] != b_planes[i] || a_passes[i] != b_passes[i] ||
-                             std::memcmp(&a[slot], &b[slot], a_bytes[i]) ||
-                             std::memcmp(&a_ends[at], &b_ends[at], sizeof(uint32_t) * a_passes[i]);
+                const size_t at = i * g_.max_passes, slot = blocks[i].slot;
+                different += sizes.first[i] != sizes.second[i] || coded_planes.first[i] != coded_planes.second[i] ||
+                             coded_passes.first[i] != coded_passes.second[i] ||
+                             std::memcmp(&slots.first[slot], &slots.second[slot], sizes.first[i]) ||
+                             std::memcmp(&ends.first[at], &ends.second[at], sizeof(uint32_t) * coded_passes.first[i]);
             }
         }
         return different;
     }
 
     // Bytes of all blocks with the style, and without.
-    uint64_t bytes() { return sum(product_.bytes); }
-    uint64_t plain_bytes() { return sum(baseline_.bytes); }
+    uint64_t bytes() { return sum(product_.memory.bytes); }
+    uint64_t plain_bytes() { return sum(plain_.memory.bytes); }
 
     // Blocks of the first frame whose segments end elsewhere than the CPU device has them.
     size_t compare_with_cpu(const std::vector<uint32_t> &coefficients) {
@@ -259,9 +251,9 @@ class Blocks {
         std::vector<uint32_t> pass_bytes(count * most), offsets(count);
         std::vector<uint8_t> bytes;
         std::vector<CodedBlock> coded(count);
-        code_blocks(g_.blocks, coefficients.data(), p_.style, g_.max_passes, {pass_bytes.data()}, bytes, offsets.data(),
+        code_blocks(g_.blocks, coefficients.data(), coding_, g_.max_passes, {pass_bytes.data()}, bytes, offsets.data(),
                     coded.data());
-        const auto here = download(product_.pass_bytes, 0, count * most);
+        const auto here = download(product_.memory.pass_bytes, 0, count * most);
         size_t different = 0;
         for (size_t i = 0; i < count; i++) {
             bool same = true;
@@ -275,127 +267,73 @@ class Blocks {
     }
 
   private:
-    Tier1Buffers buffers(const Coded &coded) const {
-        return {blocks_.data(),
-                coded.slots.data(),
-                pairs_.data(),
-                coded.planes.data(),
-                coded.passes.data(),
-                coded.pass_bytes.data(),
-                coded.bytes.data(),
-                work_.data(),
-                count_,
-                g_.max_passes,
-                nullptr,
-                nullptr,
-                nullptr,
-                nullptr,
-                nullptr,
-                segment_begins_.data()};
+    static std::vector<CodeBlock> all_blocks(const Geometry &g, int frames) {
+        std::vector<CodeBlock> blocks;
+        for (int f = 0; f < frames; f++)
+            for (CodeBlock b : g.blocks) {
+                b.coefficients += f * g.samples;
+                blocks.push_back(b);
+            }
+        return blocks;
     }
-    Tier1Buffers plane_buffers() const {
-        Tier1Buffers t1 = buffers(*plane_coded_);
-        t1.blocks = plane_blocks_.data();
-        t1.tails = tails_.data();
-        t1.gains = gains_.data();
-        t1.registers = registers_.data();
-        t1.certain = certain_.data();
-        t1.guesses = guesses_.data();
-        return t1;
+    uint32_t count() const { return static_cast<uint32_t>(all_.size()); }
+    Tier1Batch batch(const BlockCoding &coding) const {
+        return tier1_batch(all_.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, coding);
     }
     void prepare_planes() {
         if (planes_) return;
-        auto blocks = download(blocks_, 0, count_);
-        uint64_t slots = 0;
-        for (CodeBlock &b : blocks) {
-            b.slot = slots;
-            b.lossy = false;  // by planes all passes are coded
-            slots += slot_layout(b.width, b.height, b.planes, p_.style | kCuttable).bytes;
-        }
-        const size_t frames = count_ / g_.blocks.size();
-        plane_blocks_ = DeviceArray<CodeBlock>(device_, count_);
-        device_->upload(stream_, plane_blocks_.data(), blocks.data(), plane_blocks_.bytes());
-        plane_coded_ = std::make_unique<Coded>(device_, g_, static_cast<int>(frames), slots / frames);
-        tails_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
-        gains_ = DeviceArray<int32_t>(device_, plane_coded_->pass_bytes.count());
-        registers_ = DeviceArray<uint32_t>(device_, plane_coded_->pass_bytes.count());
-        certain_ = DeviceArray<uint8_t>(device_, count_);
-        guesses_ = DeviceArray<uint32_t>(device_, count_);
+        std::vector<CodeBlock> blocks = all_;
+        for (CodeBlock &b : blocks) b.lossy = false;  // by planes all passes are coded
+        const BlockCoding coding{.style = p_.style, .truncatable = true};
+        measured_ = std::make_unique<Coded>(device_, stream_, std::move(blocks), batch(coding));
         budget_ = DeviceArray<uint64_t>(device_, 1);
         bands_ = upload_table(device_, stream_, g_.precinct_bands);
-        planes_ =
-            std::make_unique<PlanesTier1>(device_, count_, (g_.max_passes + 2) / 3, tiles_x(), tiles_y(), p_.style);
-        other_stream_ = std::make_unique<Stream>(device_);
+        planes_ = std::make_unique<CiboTier1>(device_, batch(coding));
         device_->synchronize(stream_);
     }
-    int tiles_x() const { return std::max(1 << p_.cblk_width_log2 >> 5, 1); }
-    int tiles_y() const { return std::max(1 << p_.cblk_height_log2 >> 5, 1); }
     template <class Work>
     double run_as_graph(const Work &work) {
         work();  // loads kernels
         const Graph graph(device_, stream_, work);
         device_->synchronize(stream_);
-        device_->record(events_[0], stream_);
+        device_->record(*events_[0], stream_);
         device_->run(stream_, graph);
         return finish();
     }
-    StyledContextParams context_params(Coded &coded) const {
-        return {{buffers(coded), coefficients_.data()}, p_.style};
-    }
-    void order() {
-        device_->launch(stream_, {blocks_for(count_, kWorkClasses)}, kOrderThreads,
-                        OrderParams{pairs_.data(), work_.data(), work_.data() + kWorkClasses, order_.data(), count_});
+    StyledContextInput context_input() const {
+        const Tier1Batch &b = product_.memory.batch;
+        return {{.t1 = product_.buffers(),
+                 .coefficients = coefficients_.data(),
+                 .tiles_x = b.tiles_x,
+                 .tiles_y = b.tiles_y},
+                p_.style};
     }
     double finish() {
-        device_->record(events_[2], stream_);
-        device_->synchronize(events_[2]);
-        return device_->elapsed_ms(events_[0], events_[2]);
+        device_->record(*events_[2], stream_);
+        device_->synchronize(*events_[2]);
+        return device_->elapsed_ms(*events_[0], *events_[2]);
     }
 
-    Times code(int lanes, uint32_t style, Coded &coded) {
-        device_->record(events_[0], stream_);
-        queue(lanes, style, buffers(coded), true);
-        device_->record(events_[2], stream_);
-        device_->synchronize(events_[2]);
-        return {device_->elapsed_ms(events_[0], events_[1]), device_->elapsed_ms(events_[1], events_[2])};
+    Times code(int lanes, const Coded &coded) {
+        device_->record(*events_[0], stream_);
+        model(coded);
+        device_->record(*events_[1], stream_);
+        code_symbols(*device_, stream_, coded.memory.batch, coded.buffers(), coded.memory.order.data(), lanes);
+        device_->record(*events_[2], stream_);
+        device_->synchronize(*events_[2]);
+        return {device_->elapsed_ms(*events_[0], *events_[1]), device_->elapsed_ms(*events_[1], *events_[2])};
     }
-
-    // marks: records events_[1] before MQ coding.
-    void queue(int lanes, uint32_t style, const Tier1Buffers &t1, bool marks) {
-        const auto launch = [&](auto cuttable, auto styled, auto bypass, unsigned grid, unsigned threads, auto params) {
-            const auto run = [&](auto &with_style) {
-                static_cast<decltype(params) &>(with_style) = params;
-                device_->launch(stream_, {grid}, threads, with_style);
-            };
-            styled.style = style;
-            if (!style)
-                device_->launch(stream_, {grid}, threads, params);
-            else if (style == kCuttable)
-                run(cuttable);
-            else if (style == kBypass)
-                run(bypass);
-            else
-                run(styled);
-        };
-        device_->fill(stream_, work_.data(), 0, work_.bytes());
-        const int columns = tiles_x(), rows = tiles_y();
-        if (columns * rows == 1)
-            launch(CuttableContextParams{}, StyledContextParams{}, BypassContextParams{},
-                   blocks_for(count_, kContextWarps), kContextWarps * 32, ContextParams{t1, coefficients_.data()});
-        else
-            launch(CuttableContextTiledParams{}, StyledContextTiledParams{}, BypassContextTiledParams{}, count_,
-                   static_cast<unsigned>(columns * rows * 32),
-                   ContextTiledParams{t1, coefficients_.data(), columns, rows});
-        if (marks) device_->record(events_[1], stream_);
-        order();
-        launch(CuttableMqParams{}, StyledMqParams{}, BypassMqParams{},
-               blocks_for(count_, static_cast<uint64_t>(kMqThreads / 32 * lanes)), kMqThreads,
-               MqParams{t1, order_.data(), lanes});
+    void model(const Coded &coded) {
+        model_contexts(*device_, stream_, coded.memory.batch, coded.buffers(), coefficients_.data());
+    }
+    void queue(int lanes, const Coded &coded) {
+        model(coded);
+        code_symbols(*device_, stream_, coded.memory.batch, coded.buffers(), coded.memory.order.data(), lanes);
     }
 
     uint64_t sum(const DeviceArray<uint32_t> &values) {
         uint64_t sum = 0;
-        for (const uint32_t n : download(values, 0, count_)) sum += n;
+        for (const uint32_t n : download(values, 0, count())) sum += n;
         return sum;
     }
     template <class T>
@@ -412,25 +350,18 @@ class Blocks {
     const Params &p_;
     const Geometry &g_;
     const std::shared_ptr<Device> device_;
-    const uint32_t count_;
-    DeviceArray<CodeBlock> blocks_;
+    Stream stream_, other_stream_;
+    const std::vector<CodeBlock> all_;
     DeviceArray<uint32_t> coefficients_;
-    Coded product_, baseline_;
-    DeviceArray<uint32_t> pairs_, order_, work_;
+    const BlockCoding coding_;
+    const Coded product_, plain_;
     DeviceArray<uint16_t> flags_;
     DeviceArray<uint8_t> bits_;
-    DeviceArray<CodeBlock> plane_blocks_;
     DeviceArray<PrecinctBand> bands_;
     DeviceArray<uint64_t> budget_;
-    DeviceArray<uint32_t> tails_;
-    DeviceArray<int32_t> gains_;
-    DeviceArray<uint32_t> registers_, guesses_, segment_begins_;
-    DeviceArray<uint8_t> certain_;
-    std::unique_ptr<Coded> plane_coded_;
-    std::unique_ptr<PlanesTier1> planes_;
-    std::unique_ptr<Stream> other_stream_;
-    Device::Stream stream_;
-    Device::Event events_[3];
+    std::unique_ptr<Coded> measured_;
+    std::unique_ptr<CiboTier1> planes_;
+    std::unique_ptr<Event> events_[3];
 };
 
 // The median, and how it came about.
@@ -518,15 +449,15 @@ bool compare_planes(const std::shared_ptr<Device> &device, const Picture &pictur
                     const std::vector<std::vector<uint32_t>> &coefficients, const std::vector<int> &frame_counts,
                     int runs, Json &json) {
     constexpr int kForms = 8;
-    const PlanesTier1::Options forms[kForms] = {{},
-                                                {},
-                                                {.overlap = false, .compaction = false},
-                                                {.overlap = false},
-                                                {.compaction = false},
-                                                {},
-                                                {.stop = EarlyStop::kPsb},
-                                                {.stop = EarlyStop::kBpi}};
-    const char *const names[kForms] = {"plain_ms",       "cuttable_ms",        "all_ms", "compact_ms",
+    const CiboTier1::Options forms[kForms] = {{},
+                                              {},
+                                              {.overlap = false, .compaction = false},
+                                              {.overlap = false},
+                                              {.compaction = false},
+                                              {},
+                                              {.stop = EarlyStop::kPsb},
+                                              {.stop = EarlyStop::kBpi}};
+    const char *const names[kForms] = {"plain_ms",       "measured_ms",        "all_ms", "compact_ms",
                                        "overlap_all_ms", "overlap_compact_ms", "psb_ms", "bpi_ms"};
     std::printf("  %6s %17s %19s %19s\n", "", "all planes at once", "one after another", "overlapping");
     std::printf("  %6s %8s %8s %9s %9s %9s %9s %9s %9s %8s %8s %s\n", "frames", "plain", "measured", "all", "compact",
@@ -541,11 +472,11 @@ bool compare_planes(const std::shared_ptr<Device> &device, const Picture &pictur
         Blocks::FirstFrame expected;
         for (int i = 0; i < kForms; i++) {
             for (const int most : {4, 8, 16, 32}) {
-                PlanesTier1::Options options = forms[i];
+                CiboTier1::Options options = forms[i];
                 options.lanes = most;
                 const Spread s = median_of(runs, [&] {
                     return i == 0   ? blocks.code_as_graph(most)
-                           : i == 1 ? blocks.code_cuttable(most)
+                           : i == 1 ? blocks.code_measured(most)
                                     : blocks.code_by_planes(options, c.target_bytes() * static_cast<size_t>(n));
                 });
                 if (!lanes[i] || s.median < ms[i].median) ms[i] = s, lanes[i] = most;
@@ -605,7 +536,7 @@ bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture
         return compare_styles(device, picture, c, config.j2k.quality, params, geometry, coefficients, frame_counts,
                               runs, json);
     std::printf("  %6s %21s %30s %8s\n", "", "thread a block", "context + order and MQ", "");
-    std::printf("  %6s %9s %11s %7s %7s %14s %8s %s\n", "frames", "ms", "Mpairs/s", "ms", "ms", "Mpairs/s", "faster",
+    std::printf("  %6s %9s %11s %7s %7s %14s %8s %s\n", "frames", "ms", "Msymb./s", "ms", "ms", "Msymb./s", "faster",
                 "blocks that differ");
     bool all_equal = true;
     for (const int n : frame_counts) {
@@ -630,12 +561,12 @@ bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture
             mq.push_back(times.mq);
         }
         const double context_ms = make_spread(context).median, mq_ms = make_spread(mq).median;
-        uint64_t pairs = 0, bytes = 0;
-        const size_t different = blocks.compare(pairs, bytes);
+        uint64_t symbols = 0, bytes = 0;
+        const size_t different = blocks.compare(symbols, bytes);
         all_equal &= !different;
-        const double mpairs = static_cast<double>(pairs) / 1e6;
+        const double msymbols = static_cast<double>(symbols) / 1e6;
         std::printf("  %6d %9.3f %11.0f %7.3f %7.3f %14.0f %7.2fx %zu of %zu\n", n, baseline.median,
-                    mpairs / baseline.median * 1e3, context_ms, mq_ms, mpairs / product.median * 1e3,
+                    msymbols / baseline.median * 1e3, context_ms, mq_ms, msymbols / product.median * 1e3,
                     baseline.median / product.median, different, geometry.blocks.size() * n);
         std::printf("         %.1f frames/s (%d threads)  %.1f frames/s (%d lanes a warp)\n", n / baseline.median * 1e3,
                     threads, n / product.median * 1e3, lanes);
@@ -647,7 +578,7 @@ bool compare_tier1(const std::shared_ptr<Device> &device, const Picture &picture
         json.put("quality", c.lossless ? 0 : config.j2k.quality);
         json.put("frames", n);
         json.put("blocks", geometry.blocks.size() * n);
-        json.put("pairs", static_cast<size_t>(pairs));
+        json.put("symbols", static_cast<size_t>(symbols));
         json.put("bytes", static_cast<size_t>(bytes));
         json.put("blocks_that_differ", different);
         json.put("block_thread_ms", baseline);

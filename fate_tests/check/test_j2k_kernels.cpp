@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "../../common/j2k/dwt_cpu.h"
-#include "../../common/j2k/early_stop_cpu.h"
 #include "../../common/j2k/geometry.h"
-#include "../../common/j2k/header_bytes.h"
-#include "../../common/j2k/headers.h"
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/load.h"
 #include "../../common/j2k/params.h"
 #include "../../common/j2k/quantise.h"
-#include "../../common/j2k/t2.h"
+#include "../../common/j2k/rate/predict_cpu.h"
+#include "../../common/j2k/t2/header_bytes.h"
+#include "../../common/j2k/t2/headers.h"
+#include "../../common/j2k/t2/packet_header.h"
 #include "../../cuda_kernels/compact.h"
 #include "../../cuda_kernels/j2k/dwt_params.h"
 #include "../../cuda_kernels/j2k/load_params.h"
-#include "../../cuda_kernels/j2k/t2_params.h"
+#include "../../cuda_kernels/j2k/t2/t2_params.h"
 #include "packet_header.h"
 #include "pictures.h"
 
@@ -78,59 +78,60 @@ struct Case {
           geometry(make_geometry(params)) {}
 };
 
-// ---- looks ----
+// ---- sampled blocks ----
 
-START_TEST(looks_stand_for_all_blocks) {
+START_TEST(sampled_blocks_stand_for_all) {
     Random random(3);
     for (int repeat = 0; repeat < 200; repeat++) {
         Case k(random, repeat % 4 ? 200 : 1500);
         std::map<std::pair<int, int>, uint64_t> blocks, stands_for;  // of a component's sub-band
         const auto band_of = [&](uint32_t block) {
-            const PrecinctBand &cell = k.geometry.precinct_bands[k.geometry.blocks[block].cell];
-            return std::pair<int, int>{cell.component, cell.band};
+            const PrecinctBand &precinct_band = k.geometry.precinct_bands[k.geometry.blocks[block].precinct_band];
+            return std::pair<int, int>{precinct_band.component, precinct_band.band};
         };
         for (uint32_t b = 0; b < k.geometry.blocks.size(); b++) blocks[band_of(b)]++;
         std::set<uint32_t> seen;
-        for (const Look &look : choose_looks(k.params, k.geometry)) {
-            EXPECT(look.block < k.geometry.blocks.size() && look.blocks && seen.insert(look.block).second,
-                   "%s: a look at block %u for %u", k.text.c_str(), look.block, look.blocks);
-            stands_for[band_of(look.block)] += look.blocks;
+        for (const SampledBlock &sample : choose_sampled_blocks(k.params, k.geometry)) {
+            EXPECT(sample.block < k.geometry.blocks.size() && sample.blocks && seen.insert(sample.block).second,
+                   "%s: block %u, sampled for %u", k.text.c_str(), sample.block, sample.blocks);
+            stands_for[band_of(sample.block)] += sample.blocks;
         }
         for (const auto &[band, count] : blocks)
             if (stands_for.count(band))
-                EXPECT(stands_for[band] == count, "%s: sub-band %d of component %d: looks for %llu of %llu blocks",
+                EXPECT(stands_for[band] == count, "%s: sub-band %d of component %d: samples for %llu of %llu blocks",
                        k.text.c_str(), band.second, band.first, static_cast<unsigned long long>(stands_for[band]),
                        static_cast<unsigned long long>(count));
-        // Sub-bands of fewer blocks than a look stands for may have none.
+        // Sub-bands of fewer blocks than a sample stands for may have none.
         const size_t all = k.geometry.blocks.size();
         uint64_t sum = 0;
         for (const auto &[band, count] : stands_for) sum += count;
-        EXPECT(10 * sum >= 9 * all, "%s: looks for %llu of %zu blocks", k.text.c_str(),
+        EXPECT(10 * sum >= 9 * all, "%s: samples for %llu of %zu blocks", k.text.c_str(),
                static_cast<unsigned long long>(sum), all);
         EXPECT(10 * seen.size() >= 9 * std::min<size_t>(all, 400) && seen.size() < 2500 + all / 8,
-               "%s: %zu looks at %zu blocks", k.text.c_str(), seen.size(), all);
+               "%s: %zu samples of %zu blocks", k.text.c_str(), seen.size(), all);
     }
 }
 END_TEST
 
-// What is near is alike, so looks keep their distance: of those at one of n blocks no two are nearer than sqrt(n / 2).
-START_TEST(looks_lie_apart) {
+// What is near is alike, so samples keep their distance: where one of n blocks is sampled, no two are nearer than
+// sqrt(n / 2).
+START_TEST(sampled_blocks_lie_apart) {
     CudaencJ2kOptions options;
     cudaenc_j2k_defaults(&options);
     const Params params = make_params(make_format(2048, 2048, 1, 8, false, CUDAENC_COLOR_GRAY), options);
     const Geometry geometry = make_geometry(params);
-    std::map<uint32_t, std::vector<const CodeBlock *>> looked_at;  // of a sub-band
-    for (const Look &look : choose_looks(params, geometry))
-        looked_at[geometry.blocks[look.block].cell].push_back(&geometry.blocks[look.block]);
-    EXPECT(looked_at.size() == geometry.precinct_bands.size(), "%zu sub-bands of %zu", looked_at.size(),
+    std::map<uint32_t, std::vector<const CodeBlock *>> sampled;  // of a sub-band
+    for (const SampledBlock &sample : choose_sampled_blocks(params, geometry))
+        sampled[geometry.blocks[sample.block].precinct_band].push_back(&geometry.blocks[sample.block]);
+    EXPECT(sampled.size() == geometry.precinct_bands.size(), "%zu sub-bands of %zu", sampled.size(),
            geometry.precinct_bands.size());
-    for (const auto &[cell, looks] : looked_at) {
-        const PrecinctBand &band = geometry.precinct_bands[cell];
-        for (size_t i = 0; i < looks.size(); i++)
+    for (const auto &[index, samples] : sampled) {
+        const PrecinctBand &band = geometry.precinct_bands[index];
+        for (size_t i = 0; i < samples.size(); i++)
             for (size_t k = 0; k < i; k++) {
-                const int dx = looks[i]->x - looks[k]->x, dy = looks[i]->y - looks[k]->y;
-                EXPECT(2 * static_cast<size_t>(dx * dx + dy * dy) * looks.size() >= size_t{band.columns} * band.rows,
-                       "sub-band %d: looks %d, %d apart", band.band, dx, dy);
+                const int dx = samples[i]->x - samples[k]->x, dy = samples[i]->y - samples[k]->y;
+                EXPECT(2 * static_cast<size_t>(dx * dx + dy * dy) * samples.size() >= size_t{band.columns} * band.rows,
+                       "sub-band %d: samples %d, %d apart", band.band, dx, dy);
             }
     }
 }
@@ -249,11 +250,11 @@ std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &devi
     }
     const Guarded<SampleLayout> layout(device, layouts);
     const Guarded<TileComponent> tile_components(device, g.tile_components);
-    const Guarded<uint32_t> halves(device, size_t{g.halves}), quarters(device, size_t{g.quarters}),
+    const Guarded<uint32_t> ll_odd(device, size_t{g.ll_odd}), ll_even(device, size_t{g.ll_even}),
         coefficients(device, size_t{g.samples});
     const auto launch_level = [&](int level, int depth, auto &dwt) {
         dwt.tile_components = tile_components.data();
-        dwt.low = level % 2 ? halves.data() : quarters.data();
+        dwt.low = level % 2 ? ll_odd.data() : ll_even.data();
         dwt.coefficients = coefficients.data();
         dwt.components = static_cast<int>(components);
         dwt.level = level;
@@ -292,7 +293,7 @@ std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &devi
     }
     for (int level = 2; level <= p.levels; level++) {
         Next next{};
-        next.in = level % 2 ? quarters.data() : halves.data();
+        next.in = level % 2 ? ll_even.data() : ll_odd.data();
         launch_level(level, depth, next);
     }
     for (size_t i = 0; i < planes.size(); i++) {
@@ -303,8 +304,8 @@ std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &devi
     }
     layout.read("layout");
     tile_components.read("tile-components");
-    halves.read("halves");
-    quarters.read("quarters");
+    ll_odd.read("ll_odd");
+    ll_even.read("ll_even");
     return coefficients.read("coefficients");
 }
 
@@ -482,17 +483,19 @@ void make_layers(Random &random, const Params &p, const Geometry &g, CodedPictur
     }
 }
 
-// Planes, lengths and codewords at random, many of them with long runs of ones in their headers.
-CodedPicture make_coded(Random &random, const Params &p, const Geometry &g) {
+BlockCoding coding_of(const Params &p) { return {.style = p.style, .truncatable = p.truncatable}; }
+
+// Planes, lengths and codewords at random, in slots of their own, many of them with long runs of ones in their headers.
+CodedPicture make_coded(Random &random, const Params &p, Geometry &g) {
     CodedPicture coded;
-    coded.slots.resize(g.slot_bytes);
+    coded.slots.resize(place_slots(g.blocks, coding_of(p)));
     for (uint8_t &byte : coded.slots) byte = static_cast<uint8_t>(random.word());
     const uint32_t rarity = random.one_in(4) ? 1000000 : random.below(8) + 1;
     const bool ones = random.one_in(2);
     for (const CodeBlock &b : g.blocks) {
         const bool included = !random.one_in(rarity);
-        const uint32_t longest = static_cast<uint32_t>(slot_layout(b.width, b.height, b.planes, 0).bytes) - 4;
-        const SlotLayout slot = slot_layout(b.width, b.height, b.planes, p.style);
+        const uint32_t longest = static_cast<uint32_t>(slot_layout(b, {}).bytes) - 4;
+        const SlotLayout slot = slot_layout(b, coding_of(p));
 
         uint32_t bytes = random.below(longest + 1) >> random.between(0, 12);
         if (ones) bytes = std::min((1u << random.between(0, 16)) - 1, longest);
@@ -521,7 +524,7 @@ CodedPicture make_coded(Random &random, const Params &p, const Geometry &g) {
 // A block's codeword: what its passes have, raw ones from another place.
 std::vector<uint8_t> codeword(const Params &p, const Geometry &g, const CodedPicture &coded, uint32_t b) {
     const CodeBlock &block = g.blocks[b];
-    const uint64_t mq = block.slot, raw = mq + slot_layout(block.width, block.height, block.planes, p.style).raw;
+    const uint64_t mq = block.slot, raw = mq + slot_layout(block, coding_of(p)).raw;
     uint64_t at[2] = {mq, raw};
     std::vector<uint8_t> bytes;
     uint32_t before = 0;
@@ -539,12 +542,12 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
     std::vector<uint8_t> out = header.bytes;
     const uint32_t layers = static_cast<uint32_t>(p.layers);
     const auto layers_of = [&](uint32_t b) {
-        return BlockLayers{&coded.layer_passes[b], &coded.layer_bytes[b], g.blocks.size()};
+        return LayerEnds{&coded.layer_passes[b], &coded.layer_bytes[b], g.blocks.size()};
     };
     std::vector<LayerSet> sets(g.precinct_bands.size());
     for (uint32_t b = 0; b < g.blocks.size(); b++)
         for (uint32_t layer = 0; layer < layers; layer++)
-            if (layers_of(b).adds(layer)) sets[g.blocks[b].cell].add(layer);
+            if (layers_of(b).adds(layer)) sets[g.blocks[b].precinct_band].add(layer);
     uint32_t in_tile = 0;
     for (uint32_t t = 0; t < g.tile_parts.size(); t++) {
         const TilePart &tile_part = g.tile_parts[t];
@@ -556,24 +559,26 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
             const bool any = has_codewords(sets.data(), packet, packet.layer);
             bits.put(any, 1);
             for (uint32_t n = packet.first_band; any && n < packet.last_band; n++) {
-                const PrecinctBand &cell = g.precinct_bands[n];
+                const PrecinctBand &precinct_band = g.precinct_bands[n];
                 std::vector<TagNode> nodes;
-                for (uint32_t j = 0, b = cell.first_block; j < cell.columns * cell.rows; j++, b++)
+                for (uint32_t j = 0, b = precinct_band.first_block; j < precinct_band.columns * precinct_band.rows;
+                     j++, b++)
                     nodes.push_back(tag_leaf(layers_of(b).first(layers), g.blocks[b].planes - coded.planes[b], j));
                 size_t below = 0;
-                for (int level = 1; level < tag_tree_levels(cell.columns, cell.rows); level++) {
-                    const uint32_t c = tag_tree_columns(cell.columns, level - 1),
-                                   r = tag_tree_columns(cell.rows, level - 1);
+                for (int level = 1; level < tag_tree_levels(precinct_band.columns, precinct_band.rows); level++) {
+                    const uint32_t c = tag_tree_columns(precinct_band.columns, level - 1),
+                                   r = tag_tree_columns(precinct_band.rows, level - 1);
                     for (uint32_t y = 0; y < (r + 1) / 2; y++)
                         for (uint32_t x = 0; x < (c + 1) / 2; x++)
                             nodes.push_back(tag_parent(&nodes[below], c, r, x, y));
                     below += size_t{c} * r;
                 }
-                for (uint32_t j = 0; j < cell.columns * cell.rows; j++)
-                    put_block_header(bits, cell, nodes.data(), j % cell.columns, j / cell.columns,
-                                     layers_of(cell.first_block + j), packet.layer,
-                                     empty_packets_before(sets.data(), packet), p.style,
-                                     &coded.pass_bytes[(cell.first_block + j) * static_cast<size_t>(g.max_passes)]);
+                for (uint32_t j = 0; j < precinct_band.columns * precinct_band.rows; j++)
+                    put_block_header(
+                        bits, precinct_band, nodes.data(), j % precinct_band.columns, j / precinct_band.columns,
+                        layers_of(precinct_band.first_block + j), packet.layer,
+                        empty_packets_before(sets.data(), packet), p.style,
+                        &coded.pass_bytes[(precinct_band.first_block + j) * static_cast<size_t>(g.max_passes)]);
             }
             bits.finish();
             std::vector<uint8_t> bytes;
@@ -624,17 +629,17 @@ unsigned blocks_for(size_t work, size_t threads) { return static_cast<unsigned>(
 void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded) {
     const std::vector<uint8_t> expected = assemble_on_host(p, g, coded);
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), packets = static_cast<uint32_t>(g.packets.size()),
-                   contributions = static_cast<uint32_t>(g.contributions.size()),
+                   block_layers = static_cast<uint32_t>(g.block_layers.size()),
                    layers = static_cast<uint32_t>(p.layers), tile_parts = static_cast<uint32_t>(g.tile_parts.size());
     const Guarded<CodeBlock> block_table(device, g.blocks);
     const Guarded<PrecinctBand> bands(device, g.precinct_bands);
     const Guarded<Packet> packet_table(device, g.packets);
     const Guarded<TilePart> tile_part_table(device, g.tile_parts);
-    const Guarded<uint32_t> contribution_table(device, g.contributions);
+    const Guarded<uint32_t> block_layer_table(device, g.block_layers);
     const Guarded<uint8_t> slots(device, coded.slots), planes(device, coded.planes),
         layer_passes(device, coded.layer_passes);
-    const Guarded<uint32_t> layer_bytes(device, coded.layer_bytes), bytes(device, size_t{contributions}),
-        header_bits(device, size_t{contributions}),
+    const Guarded<uint32_t> layer_bytes(device, coded.layer_bytes), bytes(device, size_t{block_layers}),
+        header_bits(device, size_t{block_layers}),
         raw(device, std::vector<uint32_t>(blocks * ((most_block_header_bits(p.style, g.max_passes, layers) + 31) / 32) +
                                           packets + 2)),
         pass_bytes(device, coded.pass_bytes), segment_bytes(device, size_t{packets} + tile_parts),
@@ -642,53 +647,53 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
     const Guarded<uint32_t> raw_states(device, raw.count());
     const Guarded<TagNode> nodes(device, size_t{g.tag_tree_nodes});
     const Guarded<LayerSet> layer_sets(device, g.precinct_bands.size());
-    const Guarded<uint64_t> header_bits_before(device, size_t{contributions} + 1),
-        segments_before(device, size_t{packets} + tile_parts + 1), bytes_before(device, size_t{contributions} + 1),
+    const Guarded<uint64_t> header_bits_before(device, size_t{block_layers} + 1),
+        segments_before(device, size_t{packets} + tile_parts + 1), bytes_before(device, size_t{block_layers} + 1),
         plt_before(device, size_t{packets} + 1),
-        partials(device, prefix_sum_partials(std::max(contributions, packets + tile_parts)));
+        partials(device, prefix_sum_partials(std::max(block_layers, packets + tile_parts)));
     const Guarded<CodestreamResult> result(device, std::vector<CodestreamResult>(1));
-    Tier2Buffers t2{};
-    t2.blocks = block_table.data();
-    t2.bands = bands.data();
-    t2.packets = packet_table.data();
-    t2.tile_parts = tile_part_table.data();
-    t2.slots = slots.data();
-    t2.contributions = contribution_table.data();
-    t2.planes = planes.data();
-    t2.layer_passes = layer_passes.data();
-    t2.layer_bytes = layer_bytes.data();
-    t2.layer_sets = layer_sets.data();
-    t2.bytes = bytes.data();
-    t2.pass_bytes = pass_bytes.data();
-    t2.style = p.style;
-    t2.max_passes = g.max_passes;
-    t2.nodes = nodes.data();
-    t2.header_bits = header_bits.data();
-    t2.header_bits_before = header_bits_before.data();
-    t2.raw = raw.data();
-    t2.raw_states = raw_states.data();
-    t2.segment_bytes = segment_bytes.data();
-    t2.segments_before = segments_before.data();
-    t2.bytes_before = bytes_before.data();
-    t2.plt_bytes = p.plt ? plt_bytes.data() : nullptr;
-    t2.plt_before = p.plt ? plt_before.data() : nullptr;
-    t2.block_count = blocks;
-    t2.layers = layers;
-    t2.contribution_count = contributions;
-    t2.band_count = static_cast<uint32_t>(g.precinct_bands.size());
-    t2.packet_count = packets;
-    t2.tile_part_count = tile_parts;
-    t2.sop = p.sop;
-    t2.eph = p.eph;
+    const Tier2Buffers t2{.blocks = block_table.data(),
+                          .bands = bands.data(),
+                          .packets = packet_table.data(),
+                          .tile_parts = tile_part_table.data(),
+                          .block_layers = block_layer_table.data(),
+                          .slots = slots.data(),
+                          .planes = planes.data(),
+                          .layer_passes = layer_passes.data(),
+                          .layer_bytes = layer_bytes.data(),
+                          .pass_bytes = pass_bytes.data(),
+                          .segment_begins = nullptr,
+                          .nodes = nodes.data(),
+                          .layer_sets = layer_sets.data(),
+                          .header_bits = header_bits.data(),
+                          .header_bits_before = header_bits_before.data(),
+                          .raw_states = raw_states.data(),
+                          .raw = raw.data(),
+                          .segment_bytes = segment_bytes.data(),
+                          .segments_before = segments_before.data(),
+                          .bytes = bytes.data(),
+                          .bytes_before = bytes_before.data(),
+                          .plt_bytes = p.plt ? plt_bytes.data() : nullptr,
+                          .plt_before = p.plt ? plt_before.data() : nullptr,
+                          .block_count = blocks,
+                          .layers = layers,
+                          .block_layer_count = block_layers,
+                          .band_count = static_cast<uint32_t>(g.precinct_bands.size()),
+                          .packet_count = packets,
+                          .tile_part_count = tile_parts,
+                          .sop = p.sop,
+                          .eph = p.eph,
+                          .coding = coding_of(p),
+                          .max_passes = g.max_passes};
     const auto sum = [&](const uint32_t *sizes, const Guarded<uint64_t> &before, uint32_t count) {
         prefix_sum(*device, nullptr, sizes, before.data(), count, partials.data());
     };
-    const unsigned by_contribution = blocks_for(contributions, kTier2Threads);
+    const unsigned by_block_layer = blocks_for(block_layers, kTier2Threads);
     device->launch(nullptr, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
-    device->launch(nullptr, {by_contribution}, kTier2Threads, HeaderBitsParams{t2});
-    sum(bytes.data(), bytes_before, contributions);
-    sum(header_bits.data(), header_bits_before, contributions);
-    device->launch(nullptr, {by_contribution}, kTier2Threads, WriteBitsParams{t2});
+    device->launch(nullptr, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
+    sum(bytes.data(), bytes_before, block_layers);
+    sum(header_bits.data(), header_bits_before, block_layers);
+    device->launch(nullptr, {by_block_layer}, kTier2Threads, WriteBitsParams{t2});
     device->launch(nullptr, {packets}, kStuffingThreads, PacketSizesParams{t2});
     if (p.plt) sum(plt_bytes.data(), plt_before, packets);
     device->launch(nullptr, {blocks_for(tile_parts, kTier2Threads)}, kTier2Threads, TilePartSizesParams{t2});
@@ -700,10 +705,14 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
         auto stream = Guarded<uint8_t>::garbage(expected.size() - less);
         std::copy(header.bytes.begin(), header.bytes.end(), stream.begin());
         const Guarded<uint8_t> data(device, stream);
-        const Codestream out{data.data(), data.count(), static_cast<uint32_t>(header.bytes.size()), header.tlm,
-                             result.data()};
+        const Codestream out{.data = data.data(),
+                             .capacity = data.count(),
+                             .main_header = static_cast<uint32_t>(header.bytes.size()),
+                             .tlm = header.tlm,
+                             .result = result.data(),
+                             .allocation = nullptr};
         device->launch(nullptr, {std::max(packets, tile_parts)}, kStuffingThreads, WriteHeadersParams{t2, out});
-        const unsigned by_warp = blocks_for(size_t{contributions} * 32, kTier2Threads);
+        const unsigned by_warp = blocks_for(size_t{block_layers} * 32, kTier2Threads);
         if (p.style & kBypass)
             device->launch(nullptr, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
         else
@@ -732,7 +741,7 @@ START_TEST(tier_2_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 1);
     for (int repeat = 0; repeat < 60; repeat++) {
-        const Case k(random, repeat % 4 ? 60 : 250);
+        Case k(random, repeat % 4 ? 60 : 250);
         check_tier2(device, k.params, k.geometry, make_coded(random, k.params, k.geometry));
     }
 }
@@ -753,7 +762,7 @@ START_TEST(long_packet_headers_on_the_device) {
         if (repeat % 2) options.cblk_style = CUDAENC_J2K_TERMALL;
         options.layers = repeat == 1 ? 4 : 1;
         const Params params = make_params(make_format(211, 157, 1, 16, false, CUDAENC_COLOR_GRAY), options);
-        const Geometry geometry = make_geometry(params);
+        Geometry geometry = make_geometry(params);
         CodedPicture coded = make_coded(random, params, geometry);
         for (size_t i = 0; repeat >= 2 && i < coded.bytes.size();
              i++) {  // nothing but ones, as far as headers have them
@@ -779,7 +788,7 @@ START_TEST(more_packets_than_a_plt_segment_holds) {
     options.precincts = "4x4";
     options.plt = options.sop = 1;
     const Params params = make_params(make_format(475, 475, 1, 8, false, CUDAENC_COLOR_GRAY), options);
-    const Geometry geometry = make_geometry(params);
+    Geometry geometry = make_geometry(params);
     ck_assert_uint_gt(geometry.packets.size(), kPltPackets);
     CodedPicture coded = make_coded(random, params, geometry);
     check_tier2(device, params, geometry, coded);
@@ -912,8 +921,8 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("j2k_kernels");
     TCase *host = add_case(suite, "host");
     tcase_add_test(host, component_transforms_are_the_standards);
-    tcase_add_test(host, looks_stand_for_all_blocks);
-    tcase_add_test(host, looks_lie_apart);
+    tcase_add_test(host, sampled_blocks_stand_for_all);
+    tcase_add_test(host, sampled_blocks_lie_apart);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, load_alone_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, load_and_dwt_on_the_device, 0, devices);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../../common/j2k/mq.h"
+#include "../../common/j2k/t1/mq.h"
 #include "mq_decoder.h"
 #include "testing.h"
 
@@ -105,7 +105,7 @@ void check_decodes(const std::vector<Decision> &decisions, const std::vector<uin
 }
 
 START_TEST(test_sequence_of_the_standard) {
-    // ITU-T T.88 H.2: one context, from index 0. There FLUSH adds the marker FF AC; T.800's leaves it off. Ours ends
+    // ITU-T T.88 H.2: one context, from index 0. There FLUSH adds the marker FF AC; T.800's skip it off. Ours ends
     // two bytes earlier: what they add a decoder makes up.
     const uint8_t in[] = {0x00, 0x02, 0x00, 0x51, 0x00, 0x00, 0x00, 0xC0, 0x03, 0x52, 0x87,
                           0x2A, 0xAA, 0xAA, 0xAA, 0xAA, 0x82, 0xC0, 0x20, 0x00, 0xFC, 0xD7,

@@ -1,13 +1,13 @@
-// Rate control: which cuts a threshold takes against the table that says what they come to, codewords that end and go
-// on, and what frames with targets take, as their PLT marker segments tell it. The kernels are held against the same
+// Rate control: which truncation points a threshold takes, against the table of their bytes; codewords that end and go
+// on; and what frames with targets take, as their PLT marker segments tell it. The kernels are held against the same
 // code in test_j2k_kernels.cpp. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "../../common/j2k/codestream.h"
-#include "../../common/j2k/rate.h"
+#include "../../common/j2k/rate/truncate.h"
+#include "../../common/j2k/t2/codestream.h"
 #include "pictures.h"
 
 using namespace cudaenc;
@@ -16,52 +16,55 @@ using namespace cudaenc::testing;
 
 namespace {
 
-// A block of which some passes are certain, with cuts that are less steep one by one.
+// A block some of whose passes are always included, with truncation points that are less steep one by one.
 struct Block {
-    int certain, passes;
+    int always_included, passes;
     std::vector<uint16_t> slopes;
-    std::vector<uint32_t> bytes, tails;
+    std::vector<uint32_t> bytes, terminations;
     std::vector<uint8_t> codeword;
-    CutSlopes<const uint16_t> cuts() const { return {slopes.data(), 1}; }
+    HullSlopes<const uint16_t> hull() const { return {slopes.data(), 1}; }
 };
 
 Block make_block(Random &random, uint32_t style) {
     Block block;
     block.passes = random.between(1, 40);
-    block.certain = random.one_in(2) ? 0 : random.between(0, block.passes);
+    block.always_included = random.one_in(2) ? 0 : random.between(0, block.passes);
     uint32_t bytes = 0, slope = static_cast<uint32_t>(random.between(200, 400));
     for (int pass = 0; pass < block.passes; pass++) {
         const uint32_t more = static_cast<uint32_t>(random.between(0, 40));
         bytes += more;
         block.bytes.push_back(bytes);
-        const uint32_t tail = random.below(std::min<uint32_t>(more, 3) + 1);
-        block.tails.push_back(tail | (random.word() & ((1u << 8 * tail) - 1)) << 8);
-        const bool is_cut = pass == block.certain - 1 || (pass >= block.certain && random.one_in(2));
-        if (is_cut && pass >= block.certain) slope -= static_cast<uint32_t>(random.between(1, 8));
-        block.slopes.push_back(static_cast<uint16_t>(is_cut && can_cut(style, pass) ? slope : 0));
+        const uint32_t termination = random.below(std::min<uint32_t>(more, 3) + 1);
+        block.terminations.push_back(termination | (random.word() & ((1u << 8 * termination) - 1)) << 8);
+        const bool is_truncated =
+            pass == block.always_included - 1 || (pass >= block.always_included && random.one_in(2));
+        if (is_truncated && pass >= block.always_included) slope -= static_cast<uint32_t>(random.between(1, 8));
+        block.slopes.push_back(static_cast<uint16_t>(is_truncated && can_truncate(style, pass) ? slope : 0));
     }
-    if (block.certain) block.slopes[static_cast<size_t>(block.certain) - 1] = kSlopes - 1;
+    if (block.always_included) block.slopes[static_cast<size_t>(block.always_included) - 1] = kSlopes - 1;
     for (uint32_t i = 0; i < bytes; i++) block.codeword.push_back(static_cast<uint8_t>(random.word()));
     return block;
 }
 
-START_TEST(cuts_take_what_the_table_says) {
+START_TEST(truncation_points_take_what_the_table_says) {
     Random random(static_cast<uint64_t>(_i) + 1);
     std::vector<Block> blocks;
     for (int i = 0; i < 100; i++) blocks.push_back(make_block(random, 0));
-    const CutChoice choice{static_cast<uint32_t>(random.between(1, 400)), static_cast<uint32_t>(random.between(0, 40))};
+    const TruncationChoice choice{static_cast<uint32_t>(random.between(1, 400)),
+                                  static_cast<uint32_t>(random.between(0, 40))};
     std::map<uint32_t, uint64_t> bytes_at;
     for (const Block &b : blocks)
-        for_each_cut(b.cuts(), b.certain, b.passes, b.bytes.data(), choice,
-                     [&](uint32_t slope, uint32_t more) { bytes_at[slope] += more; });
+        for_each_truncation_point(b.hull(), b.always_included, b.passes, b.bytes.data(), choice,
+                                  [&](uint32_t slope, uint32_t more) { bytes_at[slope] += more; });
     for (uint32_t threshold = 2; threshold <= 401; threshold++) {
         uint64_t table = 0, taken = 0;
         for (const auto &[slope, bytes] : bytes_at)
             if (slope >= threshold) table += bytes;
         for (const Block &b : blocks) {
-            const int passes = passes_above(b.cuts(), b.certain, b.passes, threshold, b.bytes.data(), choice);
+            const int passes =
+                passes_at_or_above(b.hull(), b.always_included, b.passes, threshold, b.bytes.data(), choice);
             taken += passes ? b.bytes[static_cast<size_t>(passes) - 1] : 0;
-            const int all = passes_above(b.cuts(), b.certain, b.passes, threshold);
+            const int all = passes_at_or_above(b.hull(), b.always_included, b.passes, threshold);
             EXPECT(threshold >= choice.all_from ? passes == all : passes <= all, "%d passes of %d", passes, all);
         }
         EXPECT(taken == table, "threshold %u, all from %u, small %u: %llu bytes, the table has %llu", threshold,
@@ -71,34 +74,37 @@ START_TEST(cuts_take_what_the_table_says) {
 }
 END_TEST
 
-// Cut here and there, a codeword ends as its pass says, and is what it was but for that.
+// Truncated here and there, a codeword ends as its pass says, and is what it was but for that.
 START_TEST(codewords_end_and_go_on) {
     Random random(static_cast<uint64_t>(_i) + 1);
-    const uint32_t styles[] = {kCuttable, kCuttable | kTermAll, kCuttable | kVerticallyCausal};
+    const uint32_t styles[] = {0, kTermAll, kVerticallyCausal};
     const uint32_t style = random.of(styles);
     Block block = make_block(random, style);
     const std::vector<uint8_t> codeword = block.codeword;
-    const std::vector<uint32_t> tails = block.tails;
+    const std::vector<uint32_t> terminations = block.terminations;
     const auto byte = [&](uint32_t, uint32_t i) -> uint8_t & { return block.codeword.at(i); };
     int before = 0;
     for (int repeat = 0; repeat < 20; repeat++) {
-        RateSearch search{};
-        search.threshold[0] = static_cast<uint32_t>(random.between(1, 400));
-        search.group_threshold[0] = 1;
-        search.choice[0] = {static_cast<uint32_t>(random.between(1, 400)), static_cast<uint32_t>(random.below(40))};
-        const auto tail_of = [&](int passes) -> uint32_t & { return block.tails[static_cast<size_t>(passes) - 1]; };
-        if (before) swap_tail(style, before, block.bytes.data(), tail_of(before), byte);
+        RateAllocation allocation{};
+        allocation.threshold[0] = static_cast<uint32_t>(random.between(1, 400));
+        allocation.group_threshold[0] = 1;
+        allocation.choice[0] = {static_cast<uint32_t>(random.between(1, 400)), static_cast<uint32_t>(random.below(40))};
+        const auto termination_of = [&](int passes) -> uint32_t & {
+            return block.terminations[static_cast<size_t>(passes) - 1];
+        };
+        if (before) swap_termination(style, before, block.bytes.data(), termination_of(before), byte);
         ck_assert(block.codeword == codeword);
-        ck_assert(block.tails == tails);
-        cut_block(search, 0, 1, style, block.certain, block.passes, block.cuts(), block.bytes.data(),
-                  block.tails.data(), true, true, byte, [&](int, const LayerEnd &end) { before = end.passes; });
+        ck_assert(block.terminations == terminations);
+        truncate_block(allocation, 0, 1, style, block.always_included, block.passes, block.hull(), block.bytes.data(),
+                       block.terminations.data(), true, true, byte,
+                       [&](int, const LayerEnd &end) { before = end.passes; });
         if (!before) continue;
-        const uint32_t tail = tails[static_cast<size_t>(before) - 1], count = tail & 0xFF,
+        const uint32_t termination = terminations[static_cast<size_t>(before) - 1], count = termination & 0xFF,
                        bytes = block.bytes[static_cast<size_t>(before) - 1];
         for (uint32_t i = 0; i < block.codeword.size(); i++) {
             const bool ends = i >= bytes - count && i < bytes;
-            const uint32_t expected = ends ? tail >> (8 * (i - (bytes - count)) + 8) & 0xFF : codeword[i];
-            EXPECT(block.codeword[i] == expected, "byte %u of %u, cut behind pass %d", i, bytes, before);
+            const uint32_t expected = ends ? termination >> (8 * (i - (bytes - count)) + 8) & 0xFF : codeword[i];
+            EXPECT(block.codeword[i] == expected, "byte %u of %u, truncated behind pass %d", i, bytes, before);
         }
     }
 }
@@ -169,7 +175,7 @@ START_TEST(targets_are_met) {
         const auto sizes = layer_sizes(encode(config, picture.frame()), static_cast<int>(budgets.size()));
         for (size_t layer = 0; layer < sizes.size(); layer++) {
             const uint64_t size = sizes[layer], budget = budgets[layer];
-            // Small ones may have no cut that is as small.
+            // Small ones may have no truncation point that near.
             const uint64_t spare = budget / (budget < 8000 ? 100 : 200);
             EXPECT(size <= budget && (size + spare >= budget || budget >= most), "layer %zu of %s: %llu of %llu, %s",
                    layer, rates.c_str(), static_cast<unsigned long long>(size), static_cast<unsigned long long>(budget),
@@ -199,9 +205,9 @@ END_TEST
 
 int main(int, char **) {
     Suite *suite = suite_create("rate");
-    TCase *cuts = add_case(suite, "cuts");
-    tcase_add_loop_test(cuts, cuts_take_what_the_table_says, 0, 20);
-    tcase_add_loop_test(cuts, codewords_end_and_go_on, 0, 100);
+    TCase *truncation = add_case(suite, "truncation");
+    tcase_add_loop_test(truncation, truncation_points_take_what_the_table_says, 0, 20);
+    tcase_add_loop_test(truncation, codewords_end_and_go_on, 0, 100);
     TCase *targets = add_case(suite, "targets");
     tcase_add_loop_test(targets, targets_are_met, 0, 24);
     tcase_add_test(targets, a_layer_may_have_no_room);

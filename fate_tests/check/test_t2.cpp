@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "../../common/j2k/codestream.h"
-#include "../../common/j2k/header_bytes.h"
-#include "../../common/j2k/t2.h"
+#include "../../common/j2k/t2/codestream.h"
+#include "../../common/j2k/t2/header_bytes.h"
+#include "../../common/j2k/t2/packet_header.h"
 #include "packet_header.h"
 #include "testing.h"
 
@@ -55,7 +55,7 @@ START_TEST(numbers_of_passes_have_the_standards_code_words) {
 END_TEST
 
 struct Band {
-    PrecinctBand cell;
+    PrecinctBand precinct_band;
     std::vector<int> planes;  // M_b of each block
     std::vector<CodedBlock> coded;
     uint32_t style;
@@ -66,12 +66,12 @@ struct Band {
     std::vector<TagNode> nodes;
     std::vector<LayerSet> sets;  // one
 
-    uint32_t count() const { return cell.columns * cell.rows; }
-    BlockLayers block(uint32_t i) const { return {&layer_passes[i], &layer_bytes[i], count()}; }
+    uint32_t count() const { return precinct_band.columns * precinct_band.rows; }
+    LayerEnds block(uint32_t i) const { return {&layer_passes[i], &layer_bytes[i], count()}; }
 };
 
 void build_nodes(Band &band) {
-    const uint32_t columns = band.cell.columns, rows = band.cell.rows;
+    const uint32_t columns = band.precinct_band.columns, rows = band.precinct_band.rows;
     band.nodes.clear();
     band.sets.assign(1, {});
     for (uint32_t i = 0; i < band.count(); i++) {
@@ -114,7 +114,7 @@ void make_layers(Random &random, Band &band) {
 Band make_band(Random &random, uint32_t columns, uint32_t rows, uint32_t share, uint32_t layers) {
     Band band{};
     band.style = random.one_in(2) ? 0 : random.below(kStyles);
-    band.cell = {0, columns, rows, 0, 0, 0, 0, 0};
+    band.precinct_band = {0, columns, rows, 0, 0, 0, 0, 0};
     band.layers = layers;
     const int planes = random.between(1, kMaxPlanes);
     const bool alike = random.one_in(4);
@@ -150,7 +150,7 @@ std::vector<uint32_t> segments(const Band &band, uint32_t block, uint32_t layer)
 
 // The headers' bits, of each layer, as a sequential encoder makes them; of an empty packet none.
 std::vector<std::string> textbook_bits(const Band &band) {
-    const uint32_t columns = band.cell.columns, rows = band.cell.rows;
+    const uint32_t columns = band.precinct_band.columns, rows = band.precinct_band.rows;
     TagTree inclusion(columns, rows), zero_planes(columns, rows);
     std::vector<int> lblocks(band.count(), 3);
     for (uint32_t i = 0; i < band.count(); i++) {
@@ -185,7 +185,7 @@ std::vector<std::string> textbook_bits(const Band &band) {
                 for (int t = 1; t <= band.planes[i] - band.coded[i].planes + 1; t++)
                     zero_planes.write(x, y, static_cast<uint32_t>(t), put);
             bits += passes_code(passes);
-            // B.10.7.2: Lblock grows as far as the longest segment asks for.
+            // B.10.7.2: Lblock grows as far as the longest segment needs_test for.
             const std::vector<uint32_t> bytes = segments(band, i, layer),
                                         counts = segment_passes(band.style, before, before + passes);
             const auto log2 = [](uint32_t n) { return n > 1 ? 31 - __builtin_clz(n) : 0; };
@@ -199,11 +199,11 @@ std::vector<std::string> textbook_bits(const Band &band) {
 }
 
 void check_band(const Band &band) {
-    const uint32_t columns = band.cell.columns, count = band.count();
+    const uint32_t columns = band.precinct_band.columns, count = band.count();
     Packet packet{};
     packet.last_band = 1;
     const std::vector<std::string> textbook = textbook_bits(band);
-    BandReader band_reader(columns, band.cell.rows, band.style);
+    BandReader band_reader(columns, band.precinct_band.rows, band.style);
     std::vector<uint32_t> counted(count);
     for (packet.layer = 0; packet.layer < band.layers; packet.layer++) {
         const uint32_t layer = packet.layer;
@@ -217,8 +217,8 @@ void check_band(const Band &band) {
             BitCounter counter;
             const size_t before = sink.bits.size();
             const auto put = [&](auto &to) {
-                put_block_header(to, band.cell, band.nodes.data(), i % columns, i / columns, band.block(i), layer,
-                                 empty, band.style, band.pass_bytes[i].data());
+                put_block_header(to, band.precinct_band, band.nodes.data(), i % columns, i / columns, band.block(i),
+                                 layer, empty, band.style, band.pass_bytes[i].data());
             };
             put(sink);
             put(counter);
@@ -226,13 +226,13 @@ void check_band(const Band &band) {
             EXPECT(sink.bits.size() - before == counter.bits, "block %u: %u bits counted", i, counter.bits);
             counted[i] += counter.bits;
         }
-        EXPECT(sink.bits == textbook[layer], "%u x %u blocks, layer %u of %u", columns, band.cell.rows, layer,
+        EXPECT(sink.bits == textbook[layer], "%u x %u blocks, layer %u of %u", columns, band.precinct_band.rows, layer,
                band.layers);
         header.finish();
         HeaderReader reader(header.bytes.data(), header.bytes.size());
         band_reader.read(reader, layer);
         EXPECT(!reader.overrun && reader.finish() == header.bytes.size(),
-               "%u x %u blocks, layer %u: not all bytes are read", columns, band.cell.rows, layer);
+               "%u x %u blocks, layer %u: not all bytes are read", columns, band.precinct_band.rows, layer);
         for (uint32_t i = 0; i < count; i++) {
             const HeaderBlock &block = band_reader.blocks[i];
             const int before = band.block(i).passes_before(layer), passes = band.block(i).passes_before(layer + 1);

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "budget.h"
+
+#include <algorithm>
+
+#include "../../error.h"
+#include "../t2/codestream.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+// The lowest slope that is worth its bytes without a budget: 3 squared steps a byte, of the sub-band where these weigh
+// least.
+uint32_t worthwhile_slope(const Params &p) {
+    int least = kSlopes;
+    for (const auto &bands : p.quantisers)
+        for (const Quantiser &q : bands) least = std::min(least, q.weight);
+    return static_cast<uint32_t>(std::clamp(log2_code(3u) + least - kLowestSlope * kSlopeOctave, 1, kSlopes - 1));
+}
+
+// Bytes of the codestream that are in no packet.
+uint64_t bytes_outside_packets(const Params &p, const Geometry &g, uint64_t main_header) {
+    uint64_t bytes = main_header + 2;  // EOC
+    for (const TilePart &part : g.tile_parts) bytes += tile_part_overhead(part, p.plt);
+    return bytes;
+}
+
+}  // namespace
+
+RateBudget::RateBudget(const Params &params, const Geometry &g, uint64_t main_header)
+    : p_(params),
+      blocks_(g.blocks.size()),
+      tile_part_header_(tile_part_overhead(g.tile_parts.front(), params.plt)),
+      outside_(bytes_outside_packets(params, g, main_header)),
+      empty_(outside_ + g.packets.size() * packet_bytes(0, 0, params.sop, params.eph, params.plt)),
+      floor_(worthwhile_slope(params)) {
+    begin(0);
+}
+
+// The least of all budgets that end with a layer.
+uint64_t RateBudget::up_to(int layer, uint64_t boxes) const {
+    const uint64_t packet = p_.rate.layers[static_cast<size_t>(layer)],
+                   limit = layer + 1 == p_.layers ? p_.limits.frame : 0;
+    const uint64_t codestream = packet > boxes ? packet - boxes : packet ? 1 : 0;
+    return codestream && limit ? std::min(codestream, limit) : codestream | limit;
+}
+
+RateAllocation RateBudget::begin(uint64_t boxes) const {
+    const auto check = [&](uint64_t budget) {
+        if (budget && budget < empty_)
+            throw Error(CUDAENC_ERR_INVALID,
+                        format_string("a frame of %llu bytes is not possible: with nothing coded it takes %llu; allow "
+                                      "more, or have fewer tiles, precincts, levels and layers",
+                                      static_cast<unsigned long long>(budget + boxes),
+                                      static_cast<unsigned long long>(empty_ + boxes)));
+    };
+    check(codestream(boxes));
+    check(p_.limits.component);
+    RateAllocation allocation{};
+    for (int layer = 0; layer < p_.layers; layer++) allocation.budget[layer] = up_to(layer, boxes);
+    for (uint64_t &budget : allocation.group_budget) budget = p_.limits.component;
+    begin_allocation(allocation, p_.layers, empty_, blocks_, floor_);
+    allocation.stop.always_includes = p_.rate.predicts_slopes() && p_.layers == 1 && groups() == 1;
+    return allocation;
+}
+
+RateRevision RateBudget::revision(uint64_t boxes, const WrittenFrame &written, std::vector<int> &revisions) const {
+    const auto over = [](uint64_t bytes, uint64_t budget) { return budget && bytes > budget ? bytes - budget : 0; };
+    const int last = p_.layers - 1;
+    std::vector<uint64_t> bytes(p_.layers, outside_);  // up to each layer
+    for (int layer = 0; layer < last; layer++) {
+        bytes[layer] += written.packets[layer];
+        bytes[layer + 1] = bytes[layer];
+    }
+    bytes[last] = written.bytes;
+    RateRevision next;
+    for (int t = 0; t < kLimitedTileParts; t++)
+        if ((next.tile_parts[t] = over(written.tile_parts[t], p_.limits.component))) next.layer = last;
+    for (int layer = last; layer >= 0; layer--) {
+        // A layer's target may be less than its packets take with nothing in them.
+        next.excess = written.allocation.threshold[layer] < kSlopes ? over(bytes[layer], up_to(layer, boxes)) : 0;
+        if (next.excess) next.layer = layer;
+        if (next.layer >= 0) return next;
+    }
+    for (int layer = last; layer >= 0 && p_.rate.error == 0; layer--) {
+        const uint64_t budget = up_to(layer, boxes), spare = over(budget, bytes[layer]);
+        const uint32_t least = layer < last ? written.allocation.threshold[layer + 1] : 1;
+        if (spare * 200 <= budget || written.allocation.threshold[layer] <= least || revisions[layer] == kRateRevisions)
+            continue;
+        revisions[layer]++;
+        next.layer = layer;
+        next.spare = spare;
+        break;
+    }
+    return next;
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,106 @@
+// The convex hull of a block's truncation points (PCRD-opt, T.800 J.14.3). SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "../slope.h"
+#include "../t1/block.h"
+
+namespace cudaenc::j2k {
+
+// A block's passes as rate allocation sees them.
+struct BlockPasses {
+    int planes, passes, always_included;
+    const uint32_t *bytes;      // [pass]: of the codeword that is truncated behind the pass
+    const int32_t *reductions;  // [pass]: of distortion, from the first that is not always included on
+    int weight;                 // of the sub-band
+    uint32_t style;
+    uint32_t number;  // of the block. It dithers slopes: blocks that are all alike would else all end together
+};
+
+CUDAENC_HD BlockPasses block_passes(const PrecinctBand &band, uint32_t number, const CodedBlock &coded,
+                                    const uint32_t *bytes, const int32_t *reductions, uint32_t style) {
+    return {.planes = coded.planes,
+            .passes = coded.passes,
+            .always_included = coded.always_included,
+            .bytes = bytes,
+            .reductions = reductions,
+            .weight = band.weight,
+            .style = style,
+            .number = number};
+}
+
+// The slopes of a block's hull, by pass; 0 where no truncation point of it lies.
+template <class T>
+struct HullSlopes {
+    T *first;
+    size_t stride;
+    CUDAENC_HD T &operator[](int pass) const { return first[static_cast<size_t>(pass) * stride]; }
+};
+
+// The convex hull. A truncation point's slope is that from the point before it; slopes fall from point to point. Passes
+// come one by one, and remove points that are less steep than the way from them on. A codeword can be shorter with more
+// passes. The first point is behind the passes that are always included, with the highest slope.
+CUDAENC_HD void convex_hull(const BlockPasses &b, const HullSlopes<uint16_t> &slopes) {
+    // What reductions of the lowest planes count in, so that the sum of all fits.
+    const int lowest = max_of(b.planes - 20, 0);
+    const int dither = static_cast<int>(b.number * 0x9E3779B1u >> 27);
+    const int weight = b.weight + 2 * lowest * kSlopeOctave + dither;
+    const auto reduction_of = [&](int pass) {
+        const int plane = b.planes - 1 - (pass + 2) / 3 - lowest;
+        return plane >= 0 ? int64_t{b.reductions[pass]} << 2 * plane : int64_t{b.reductions[pass]} >> -2 * plane;
+    };
+    int fixed = b.always_included - 1, top = fixed;  // the first point if it stays in any case, and the last
+    int64_t reduction = 0;                           // from it on
+    if (top >= 0) slopes[top] = kSlopes - 1;
+    for (int pass = b.always_included; pass < b.passes; pass++) {
+        slopes[pass] = 0;
+        reduction += reduction_of(pass);
+        if (!can_truncate(b.style, pass) && pass < b.passes - 1) continue;
+        while (reduction > 0) {
+            const uint32_t bytes = b.bytes[pass], before = top < 0 ? 0 : b.bytes[top];
+            const uint32_t slope =
+                slope_of(static_cast<uint64_t>(reduction), bytes > before ? bytes - before : 0, weight);
+            if (top < 0 || slope < slopes[top]) {
+                slopes[pass] = static_cast<uint16_t>(slope);
+                top = pass;
+                reduction = 0;
+                break;
+            }
+            slopes[top] = 0;
+            if (top == fixed) {  // the pass takes no more bytes
+                slopes[pass] = kSlopes - 1;
+                fixed = top = pass;
+                reduction = 0;
+                break;
+            }
+            do reduction += reduction_of(top--);
+            while (top >= 0 && !slopes[top]);
+        }
+    }
+}
+
+// Which truncation points are taken: all down to a slope; less steep ones while the step to them takes at most `small`
+// bytes.
+struct TruncationChoice {
+    uint32_t all_from = 1, small = 0;
+    CUDAENC_HD bool takes(uint32_t slope, uint32_t more) const {
+        return slope >= all_from || static_cast<int32_t>(more) <= static_cast<int32_t>(small);
+    }
+};
+
+// Calls body(slope, more) for each truncation point that may be taken. more: bytes from the point before, which may be
+// negative.
+template <class Body>
+CUDAENC_HD void for_each_truncation_point(const HullSlopes<const uint16_t> &slopes, int always_included, int passes,
+                                          const uint32_t *bytes, const TruncationChoice &choice, const Body &body) {
+    uint32_t before = 0;
+    for (int pass = max_of(always_included - 1, 0); pass < passes; pass++) {
+        if (!slopes[pass]) continue;
+        if (!choice.takes(slopes[pass], bytes[pass] - before)) break;
+        body(slopes[pass], bytes[pass] - before);
+        before = bytes[pass];
+    }
+}
+
+}  // namespace cudaenc::j2k

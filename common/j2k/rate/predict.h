@@ -1,0 +1,145 @@
+// Parallel slope prediction (PSP): before any block is coded, sampled blocks tell the slope at which the budget will be
+// met, and tier-1 stops there. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../t1/contexts.h"
+#include "../t1/stop.h"
+#include "../t2/layers.h"
+
+namespace cudaenc::j2k {
+
+// A sampled block is analysed bit-plane by bit-plane, in steps before which StopRule may end it. Each step has an
+// estimate of its bytes and the highest slope at which it is coded. A table of kStopBins adds up the bytes by slope.
+
+// It stands for so many `blocks`.
+struct SampledBlock {
+    uint32_t block, blocks;
+};
+
+// A bit-plane has two steps: significance propagation from samples that are significant above the plane, and the rest,
+// refinement and clean-up. The first plane has the rest alone.
+constexpr int kSampledSteps = 31;
+CUDAENC_HD constexpr bool is_propagation(int step) { return step & 1; }
+CUDAENC_HD constexpr int plane_of_step(int planes, int step) { return planes - 1 - (step + 1) / 2; }
+
+// Counts of a step's decisions, by classes: ones | all << 16.
+struct SampledStep {
+    // Propagation: samples without a horizontal or vertical neighbour that is significant when the scan gets there,
+    // with one, with more. Clean-up: without any neighbour, with some.
+    uint32_t decisions[3];
+    uint32_t refined;
+    // Signs predicted by a vertical, else a horizontal neighbour (T.800 Table D.3); ones: predicted wrongly.
+    uint32_t signs[2];
+    int32_t eighths;  // as for reduction_of_refinement(), plus three times as for reduction_of_significance()
+
+    CUDAENC_HD uint32_t newly_significant() const { return (decisions[0] + decisions[1] + decisions[2]) & 0xFFFF; }
+    // Distortion reduction, in 1/64 of 4^plane squared steps.
+    CUDAENC_HD int32_t reduction(int plane, bool reversible) const {
+        const ReductionRounding rounding = reduction_rounding(plane, reversible);
+        const int ones = static_cast<int>(refined & 0xFFFF), zeros = static_cast<int>(refined >> 16) - ones;
+        return reduction_of_significance(rounding, static_cast<int>(newly_significant()), 0) +
+               reduction_of_refinement(rounding, ones, zeros, eighths);
+    }
+    // As StopRule tests it.
+    CUDAENC_HD NextSamples<> next() const {
+        const uint32_t near = decisions[1] + decisions[2];
+        return {refined >> 16, {{decisions[0] & 0xFFFF, near & 0xFFFF}, {decisions[0] >> 16, near >> 16}}};
+    }
+    // Estimated bits, in 1/256: entropies; a quarter more for signs, whose contexts have to learn; 15/16 of a bit a
+    // refinement; six bits a plane.
+    CUDAENC_HD uint32_t bits(bool propagation) const {
+        const auto of = [](uint32_t counted) { return entropy(counted & 0xFFFF, counted >> 16); };
+        const uint32_t predicted = (signs[0] >> 16) + (signs[1] >> 16),
+                       of_signs = 256 * (newly_significant() - predicted) + of(signs[0]) + of(signs[1]);
+        return of(decisions[0]) + of(decisions[1]) + of(decisions[2]) + 240 * (refined >> 16) + of_signs +
+               of_signs / 4 + (propagation ? 0 : 6 * 256);
+    }
+    // Whether tier-1 codes it at all, in a block that is `lossy`.
+    CUDAENC_HD bool is_worth_coding(int plane, bool propagation, bool lossy) const {
+        return plane || propagation || !lossy || worth_coding(next());
+    }
+    // The bin of the highest slope at which it is coded if the steps before it are.
+    CUDAENC_HD uint32_t bin(int step, int plane, int weight, bool reversible) const {
+        const int kind = !step ? kCleanUp : is_propagation(step) ? kSignificancePropagation : kMagnitudeRefinement;
+        return highest_slope(!step, kind, plane, weight, reduction(plane, reversible), tested_bits(next())) /
+               kSlopesOfBin;
+    }
+};
+
+// The classes of a bit-plane's samples.
+template <class Word>
+struct SampledPlane {
+    Word reached;       // by significance propagation from samples significant above the plane; all others are the rest
+    Word near, nearer;  // reached: with one horizontal or vertical neighbour, with two; the rest: `near`, with any
+    Word predicted[2];  // signs: see SampledStep
+    Word wrongly;       // of these
+};
+// left: samples that are not significant above the plane; before, in_pass: see when_visited(), in_pass of all that
+// become significant; negative, signs: see sign_coding_planes().
+template <class Word>
+CUDAENC_HD SampledPlane<Word> sample_plane(Word left, const Around<Word> &before, const Around<Word> &in_pass,
+                                           Word negative, const Around<Word> &signs) {
+    const Around<Word> now = when_visited(before, in_pass);
+    const SignBits<Word> sign = sign_coding_planes(now, negative, signs);
+    const Word reached = left & before.any();
+    return {.reached = reached,
+            .near = (reached & now.nearest()) | (~reached & now.any()),
+            .nearer = reached & now.two_nearest(),
+            .predicted = {(sign.bit[0] & ~sign.bit[1]) | sign.bit[2], sign.bit[1]},
+            .wrongly = sign.decision};
+}
+// A step of it, but for refinement and the eighths. samples: that are coded; found: that become significant; count(all,
+// ones): of a class.
+template <class Word, class Count>
+CUDAENC_HD SampledStep count_step(const SampledPlane<Word> &plane, bool propagation, Word samples, Word found,
+                                  const Count &count) {
+    const Word ones = samples & found;
+    const auto decisions = [&](Word of) { return count(samples & of, ones & of); };
+    const auto signs = [&](Word of) { return count(ones & of, ones & of & plane.wrongly); };
+    return {.decisions = {decisions(~plane.near), decisions(plane.near & ~plane.nearer),
+                          propagation ? decisions(plane.nearer) : 0},
+            .refined = 0,
+            .signs = {signs(plane.predicted[0]), signs(plane.predicted[1])},
+            .eighths = 0};
+}
+
+// Bytes up to the end of a step.
+CUDAENC_HD uint32_t step_bytes(uint32_t bits) { return ((bits + 1024) >> 11) + 1; }
+
+// The analysis of a block ends after so many steps. It ends with the plane where the bits exceed 16 times the mean of a
+// block's budget, and two a sample. A sample that becomes significant counts kSignificanceBits, a refined one a bit.
+constexpr int kSignificanceBits = 4;
+struct SampleLimit {
+    uint64_t most;  // bits
+    CUDAENC_HD bool ends(int steps, uint32_t bits) const { return steps == kSampledSteps || bits > most; }
+};
+// samples: of the block.
+CUDAENC_HD SampleLimit sample_limit(uint64_t budget, uint32_t blocks, int samples) {
+    return {max_of(16 * 8 * budget / blocks, 2 * static_cast<uint64_t>(samples))};
+}
+// What codewords may take, and a tenth more, since blocks differ. budget: of the codestream, 0: no limit.
+CUDAENC_HD uint64_t sample_budget(uint64_t budget, uint32_t blocks) {
+    if (!budget) return ~uint64_t{0};
+    return (budget - min_of<uint64_t>(2 * blocks, budget / 16)) * 35 / 32;
+}
+// The slope to stop at, where the bytes from the bin on exceed the budget, which has room for `room` of its `bytes`.
+CUDAENC_HD uint32_t slope_in_bin(int bin, uint64_t bytes, uint64_t room) {
+    return static_cast<uint32_t>((bin + 1) * kSlopesOfBin) - static_cast<uint32_t>(room * kSlopesOfBin / bytes);
+}
+
+// Whether a frame's threshold asks for what tier-1 did not code. Then the frame is coded again, with a lower slope.
+// Half an octave is no reason, since next to nothing is lost.
+inline bool stopped_too_early(const StopOutcome &stop) {
+    return stop.slope && stop.threshold + kSlopeOctave / 2 < stop.slope;
+}
+// Whether a frame's threshold is so far above the slope that it would truncate passes that are always included. An
+// octave and a half is no reason, since those passes are mostly worth that much more.
+inline bool stopped_too_late(const StopOutcome &stop) {
+    return stop.always_includes && stop.slope && stop.threshold > stop.slope + kSlopeOctave * 3 / 2;
+}
+// Where tier-1 stops in a frame that is coded again.
+inline StopSlope next_try(const StopOutcome &stop) {
+    const uint32_t lower = stop.slope > 2 * kSlopeOctave ? stop.slope - 2 * kSlopeOctave : 0;
+    return {.slope = stopped_too_early(stop) ? lower : stop.slope, .always_includes = 0};
+}
+
+}  // namespace cudaenc::j2k

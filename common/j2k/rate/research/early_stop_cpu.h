@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <vector>
+
+#include "../../geometry.h"
+#include "../../t2/layers.h"
+#include "early_stop.h"
+
+namespace cudaenc::j2k {
+
+// The paper's methods, as pipelines use them: one object a session.
+class EarlyStopping {
+  public:
+    explicit EarlyStopping(const RateControl &rate);
+
+    // PSB and BPI, by bit-planes. Nothing stops where the last layer has all that there is.
+    EarlyStop by_planes() const { return by_planes_; }
+
+    // PST: the frame `lag` before tells the slope at which tier-1 stops. So that it does whatever the frames in flight
+    // are, there are at most as many as its lag.
+    static int frames_in_flight(const RateControl &rate, int async_depth);
+    uint32_t slope(uint64_t frame) const { return slopes_.empty() ? 0 : slopes_[frame % slopes_.size()]; }
+    void note(uint64_t frame, const StopOutcome &stop);
+
+    // What blocks that were coded with all passes have where tier-1 stops by bit-planes. budget: of the frame, in
+    // bytes; 0: none, and no block stops. bytes, reductions: [block * max_passes + pass].
+    void truncate(const Geometry &geometry, uint64_t budget, const uint32_t *bytes, const int32_t *reductions,
+                  std::span<CodedBlock> coded) const;
+
+  private:
+    const EarlyStop by_planes_;
+    std::vector<uint32_t> slopes_;  // [frame % lag]: of the frame after next lag; empty: not PST
+};
+
+}  // namespace cudaenc::j2k

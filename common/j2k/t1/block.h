@@ -1,0 +1,100 @@
+// The interface of a block coder. It takes code-blocks and coefficients. It returns a record a block, the bytes in the
+// block's slot, and, where truncation is asked for, length and distortion reduction of each truncation point. The MQ
+// coder (T.800 Annexes C, D) is the one there is. Tier-2 and rate allocation know block coders by this header alone.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "../tables.h"
+#include "styles.h"
+
+namespace cudaenc::j2k {
+
+// What is asked of a block coder.
+struct BlockCoding {
+    uint32_t style = 0;        // of code-blocks: Style
+    bool truncatable = false;  // passes are measured, so that rate allocation can truncate codewords
+};
+
+// What a block coder returns of a block.
+struct CodedBlock {
+    uint32_t bytes;                // of its codeword, all segments
+    uint8_t planes;                // magnitude bit-planes from the first that is coded; 0: nothing is
+    uint8_t passes;                // coding passes
+    uint8_t always_included = 0;   // of these, that no truncation leaves out: see StopRule
+    uint32_t estimated_bytes = 0;  // of the codeword, before it is there
+};
+
+// What a block coder returns of truncation points, [block * max_passes + pass]. bytes: of the codeword up to the end of
+// the pass, enough to decode it; where blocks are truncatable, of the codeword that is terminated there. Then also how
+// it is terminated (CodewordEnd), and the pass's distortion reduction, but of passes that are always included.
+struct TruncationPoints {
+    uint32_t *bytes;
+    uint32_t *terminations = nullptr;
+    int32_t *reductions = nullptr;
+
+    TruncationPoints from(size_t pass) const {
+        return {.bytes = bytes + pass,
+                .terminations = terminations ? terminations + pass : nullptr,
+                .reductions = reductions ? reductions + pass : nullptr};
+    }
+};
+
+// How a codeword ends at a truncation point: its bytes, and the last of them, which differ from those of a codeword
+// that goes on. termination: in the lowest byte how many these are, up to three; above it the bytes, the first lowest.
+struct CodewordEnd {
+    uint32_t bytes, termination;
+};
+
+// With truncation each codeword needs room for so many bytes more: one that is truncated may be longer.
+constexpr uint32_t kTerminationSlack = 3;
+
+// Symbols of a pass begin at multiples of this where the MQ coder must know passes, since it loads so many at once. It
+// need not know passes without style and truncation; with the bypass alone it knows segments.
+constexpr uint32_t kPassAlignment = 16;
+
+// With the bypass alone an MQ segment begins at most so many bytes behind the last one's pending byte, at a multiple of
+// four. There is room to end that one later, and to keep what is needed for it.
+constexpr uint32_t kSegmentGap = 16;
+
+// A block's slot. From its begin on lie the MQ codewords, which take the place of the symbols that they code; the bytes
+// of raw segments lie at `raw`. All are rounded up for vector loads.
+struct SlotLayout {
+    uint32_t symbols, raw, bytes;
+};
+CUDAENC_HD SlotLayout slot_layout(int width, int height, int planes, const BlockCoding &coding) {
+    const auto columns = static_cast<uint32_t>(width), rows = static_cast<uint32_t>(height),
+               passes = static_cast<uint32_t>(coding_passes(planes)), all = static_cast<uint32_t>(planes);
+    const uint32_t samples = columns * rows, stripes = columns * ((rows + 3) / 4);
+    const auto round_up = [](uint32_t bytes) { return (bytes + 63) / 64 * 64; };
+    // The most symbols come when every sample is coded in every plane, every sign once, and once a stripe column three
+    // for one in run-length mode; the MQ coder's bytes are fewer.
+    SlotLayout slot{0, samples * all + samples + 2 * stripes + 64, 0};
+    if (coding.style || coding.truncatable) {
+        // A codeword ends with up to five bytes more, with the bypass alone kSegmentGap lie between segments; passes
+        // are filled up to kPassAlignment symbols and have four of segmentation.
+        const bool bypass_alone = coding.style == kBypass && !coding.truncatable;
+        slot.symbols = round_up(5 * passes + (bypass_alone ? passes / 3 * kSegmentGap : 0));
+        slot.raw += slot.symbols + (kPassAlignment - 1) * passes +
+                    4 * static_cast<uint32_t>(clean_up_passes(static_cast<int>(passes)));
+    }
+    slot.raw = slot.bytes = round_up(slot.raw);
+    if (coding.style & kBypass) slot.bytes += round_up((samples * all + samples) * 2 / 15 + 3 * passes);
+    return slot;
+}
+CUDAENC_HD SlotLayout slot_layout(const CodeBlock &b, const BlockCoding &coding) {
+    return slot_layout(b.width, b.height, b.planes, coding);
+}
+
+// Gives each block its slot, one behind the other. Returns the bytes of all.
+inline uint64_t place_slots(std::span<CodeBlock> blocks, const BlockCoding &coding) {
+    uint64_t bytes = 0;
+    for (CodeBlock &b : blocks) {
+        b.slot = bytes;
+        bytes += slot_layout(b, coding).bytes;
+    }
+    return bytes;
+}
+
+}  // namespace cudaenc::j2k

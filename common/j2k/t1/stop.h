@@ -1,0 +1,98 @@
+// Where tier-1 stops short of a block's last pass: passes of a lower slope than a given one are not coded, since rate
+// allocation would truncate them. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../slope.h"
+#include "../tables.h"
+#include "distortion.h"
+#include "styles.h"
+
+namespace cudaenc::j2k {
+
+// The slope below which passes are not coded; 0: all are coded. always_includes: passes far above it are included
+// without a measurement.
+struct StopSlope {
+    uint32_t slope, always_includes;
+};
+
+// What the test counts, in 1/256 bits. Fewer than kFewBits do not stop a block: often the next plane has its energy.
+constexpr uint32_t kFewBits = 8 * 256;
+template <class Decisions, class Entropy = EntropyOf>
+CUDAENC_HD uint32_t tested_bits(const NextSamples<Decisions> &next, const Entropy &entropy_of = {}) {
+    return entropy_of(next.decisions) + 256 * (next.decisions.newly_significant() + next.refined);
+}
+
+// The rule for a block. `base` is the log2_code() of what a squared step is worth in bits at the slope; kNeverStop: no
+// pass is left out. Passes of bit-planes from `always_included_plane` on are always included: no threshold near the
+// slope truncates them, so they are not measured.
+constexpr int kNeverStop = 1 << 20, kAlwaysIncludedQuarters = 21;  // the latter in quarters of an octave
+struct StopRule {
+    int base = kNeverStop, always_included_plane = kMaxPlanes;
+
+    // Of a block with `planes` bit-planes; none of the lowest.
+    CUDAENC_HD int always_included_passes(int planes) const {
+        return coding_passes(max_of(planes - max_of(always_included_plane, 1), 0));
+    }
+    CUDAENC_HD int level(int plane) const { return base + 2 * plane * kSlopeOctave; }
+
+    // Whether the block may end before a pass. It may before the first pass from a tenth of a squared step a bit on;
+    // before a significance propagation from two fifths on; before a refinement, with its clean-up, from a sixth on.
+    CUDAENC_HD bool needs_test(int pass, int plane) const {
+        const int kind = pass_kind(pass);
+        return (!pass || kind != kCleanUp) && level(plane) < tested_below(!pass, kind);
+    }
+    CUDAENC_HD static constexpr int tested_below(bool first, int kind) {
+        const int quarters = first ? kAlwaysIncludedQuarters : kind == kSignificancePropagation ? 13 : 18;
+        return quarters * kSlopeOctave / 4;
+    }
+    // Whether it ends there without a test, which would go on once in twelve times at most; before a first pass once
+    // in two hundred.
+    CUDAENC_HD bool skip(int pass, int plane) const { return level(plane) < skipped_below(pass_kind(pass)); }
+    CUDAENC_HD static constexpr int skipped_below(int kind) {
+        const int quarters = kind == kCleanUp ? 14 : kind == kSignificancePropagation ? 10 : 12;
+        return quarters * kSlopeOctave / 4;
+    }
+    // The test. next: before a significance propagation the samples that it reaches from significant ones, classified
+    // by horizontal and vertical neighbours; else refinement and clean-up. reduction: of their distortion, in 1/64 of
+    // 4^plane squared steps.
+    template <class Decisions, class Entropy = EntropyOf>
+    CUDAENC_HD bool should_stop(int plane, int32_t reduction, const NextSamples<Decisions> &next,
+                                const Entropy &entropy_of = {}) const {
+        const uint32_t bits = tested_bits(next, entropy_of);
+        if (bits < kFewBits) return false;
+        if (reduction <= 0) return true;
+        // reduction 2^(level / kSlopeOctave) < bits; where a test is needed the level is positive and small.
+        const int octaves = level(plane) >> 9, rest = level(plane) & (kSlopeOctave - 1);
+        static_assert(kSlopeOctave == 1 << 9);
+        // 2^(rest / kSlopeOctave), at most 0.3 % off.
+        const uint32_t factor = 32768u + 64u * rest - (static_cast<uint32_t>(rest * (kSlopeOctave - rest)) * 22 >> 9);
+        return (static_cast<uint64_t>(reduction) * factor >> (15 - octaves)) < bits;
+    }
+};
+
+// A rule's base is this, plus the weight of the block's sub-band, less the slope.
+constexpr int kStopBase = (11 - kLowestSlope - 6) * kSlopeOctave;
+CUDAENC_HD StopRule stop_rule(const StopSlope &stop, int weight) {
+    StopRule rule;
+    if (!stop.slope) return rule;
+    rule.base = weight + kStopBase - static_cast<int>(stop.slope);
+    constexpr int kPlane = 2 * kSlopeOctave;
+    const int up_to_always_included = kAlwaysIncludedQuarters * kSlopeOctave / 4 - rule.base;
+    if (stop.always_includes) rule.always_included_plane = max_of(up_to_always_included + kPlane - 1, 0) / kPlane;
+    return rule;
+}
+
+// The highest slope at which a block goes on where it may end. first: of the block's passes; kind: of the pass; weight:
+// of the sub-band; reduction, bits: as for should_stop().
+CUDAENC_HD uint32_t highest_slope(bool first, int kind, int plane, int weight, int32_t reduction, uint32_t bits) {
+    const int most = weight + 2 * plane * kSlopeOctave + kStopBase;  // the level is this less the slope
+    int slope = kSlopes - 1;
+    if (bits >= kFewBits) {
+        slope = reduction > 0 ? most + log2_code(static_cast<uint32_t>(reduction)) - log2_code(bits) : 0;
+        slope = max_of(slope, most - StopRule::tested_below(first, kind));
+    }
+    return static_cast<uint32_t>(max_of(min_of(min_of(slope, most - StopRule::skipped_below(kind)), kSlopes - 1), 0));
+}
+
+}  // namespace cudaenc::j2k

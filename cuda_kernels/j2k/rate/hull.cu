@@ -1,0 +1,57 @@
+// The convex hulls of blocks' truncation points (PCRD-opt, T.800 J.14.3). SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../../common/j2k/rate/hull.h"
+
+#include "rate.cuh"
+
+namespace cudaenc::j2k {
+
+// A block's passes are staged in shared memory, since a thread goes back and forth on them, but where they are many.
+constexpr int kStagedPasses = 32, kStagedPitch = kStagedPasses + 1;  // so that each block begins in a bank of its own
+
+KERNEL(kHullThreads, j2k_rate_hull, HullParams)
+{
+    SHARED(uint32_t, staged_bytes, kHullThreads *kStagedPitch);
+    SHARED(int32_t, staged_reductions, kHullThreads *kStagedPitch);
+    SHARED(uint16_t, staged_slopes, kHullThreads *kStagedPasses);
+    const RateBuffers &rate = p.rate;
+    const int thread = thread_x();
+    const uint32_t block = static_cast<uint32_t>(block_x()) * kHullThreads + thread;
+    const int passes = block < rate.block_count ? rate.passes[block] : 0,
+              included = passes ? rate.always_included[block] : 0, first_point = max_of(included - 1, 0);
+    const bool staged = passes <= kStagedPasses;
+    const uint64_t first = first_pass(rate, block);
+    CUDAENC_NO_UNROLL
+    for (int from = first_point & ~3; from < min_of(passes, kStagedPasses); from += 4) {
+        uint32_t some_bytes[4];
+        int32_t some_reductions[4];
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const uint64_t at = first + min_of(from + i, passes - 1);
+            some_bytes[i] = rate.pass_bytes[at];
+            some_reductions[i] = rate.reductions[at];
+        }
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) {
+            staged_bytes[thread * kStagedPitch + from + i] = some_bytes[i];
+            staged_reductions[thread * kStagedPitch + from + i] = some_reductions[i];
+        }
+    }
+    if (!passes) return;
+    const PrecinctBand &band = rate.bands[rate.blocks[block].precinct_band];
+    const uint32_t *bytes = staged ? &staged_bytes[thread * kStagedPitch] : rate.pass_bytes + first;
+    const int32_t *reductions = staged ? &staged_reductions[thread * kStagedPitch] : rate.reductions + first;
+    const HullSlopes<uint16_t> own = slopes_of<uint16_t>(rate, block),
+                               slopes = staged ? HullSlopes<uint16_t>{&staged_slopes[thread], kHullThreads} : own;
+    convex_hull(
+        block_passes(band, block, {0, rate.planes[block], static_cast<uint8_t>(passes), static_cast<uint8_t>(included)},
+                     bytes, reductions, rate.style),
+        slopes);
+    uint32_t *bytes_at = rate.bytes_at + group_of(rate, band) * kSlopes;
+    for_each_truncation_point({slopes.first, slopes.stride}, included, passes, bytes,
+                              p.choice ? *p.choice : TruncationChoice{},
+                              [&](uint32_t slope, uint32_t more) { atomic_add(&bytes_at[slope], more); });
+    if (staged)
+        for (int pass = first_point; pass < passes; pass++) own[pass] = slopes[pass];
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,76 @@
+// CIBO: tier-1 of a batch of blocks by bit-planes, with early stops (Martinez-del-Amor et al. 2017).
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "../../../device_objects.h"
+#include "../../t1/tier1.h"
+#include "cibo_params.h"
+
+namespace cudaenc::j2k {
+
+class CiboTier1 {
+  public:
+    // Blocks of the batch are truncatable.
+    CiboTier1(const std::shared_ptr<Device> &device, const Tier1Batch &batch);
+
+    struct Options {
+        bool overlap = true;     // of context modelling and MQ coding
+        bool compaction = true;  // thread-blocks and lanes for active blocks only
+        int lanes = 32;          // of a warp that code a block, at most
+        EarlyStop stop = EarlyStop::kNone;
+        const uint64_t *budget = nullptr;     // of early stops, in bytes, on the device
+        const PrecinctBand *bands = nullptr;  // of the blocks, for early stops
+    };
+    // Queues all of it on `stream`; MQ coding that overlaps takes `other`, which `stream` waits for. Blocks that
+    // stopped have what they have with all passes, up to their last one. t1.work is not used.
+    void queue(Device::Stream stream, Device::Stream other, const Tier1Buffers &t1, const uint32_t *coefficients,
+               const Options &options);
+
+  private:
+    PlaneBuffers buffers(const Tier1Buffers &t1) const;
+    void follow(Device::Stream later, Device::Stream earlier);
+
+    const std::shared_ptr<Device> device_;
+    const Tier1Batch batch_;
+    const int most_planes_;
+    DeviceArray<uint32_t> bits_, negative_, significant_, refined_, raw_bytes_, active_, plane_symbols_, order_;
+    DeviceArray<uint32_t> planes_, active_counts_, table_;  // zero before; so are
+    DeviceArray<WorkOrder> work_;                           // [plane]
+    DeviceArray<uint16_t> bins_;
+    DeviceArray<uint8_t> stopped_;
+    DeviceArray<MqProgress> progress_;
+    std::vector<std::unique_ptr<Event>> events_;
+    size_t event_ = 0;  // the next one
+};
+
+// CIBO as a block coder. Its context modelling and MQ coding are queued together.
+class CiboCoder : public BlockCoder {
+  public:
+    // blocks, options.bands and options.budget: on the device.
+    CiboCoder(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t slot_bytes,
+              const CodeBlock *blocks, const CiboTier1::Options &options)
+        : memory_(device, batch, slot_bytes),
+          t1_(memory_.buffers(blocks)),
+          options_(options),
+          other_(device),
+          planes_(device, batch) {
+        device->fill(other_, memory_.always_included.data(), 0, memory_.always_included.bytes());
+        device->synchronize(other_);
+    }
+    void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *) override {
+        planes_.queue(stream, other_, t1_, coefficients, options_);
+    }
+    void code(Device::Stream) override {}
+    BlockRecords records() const override { return memory_.records(); }
+
+  private:
+    const Tier1Memory memory_;
+    const Tier1Buffers t1_;
+    const CiboTier1::Options options_;
+    Stream other_;
+    CiboTier1 planes_;
+};
+
+}  // namespace cudaenc::j2k

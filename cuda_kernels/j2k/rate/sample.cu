@@ -1,0 +1,135 @@
+// Sampled blocks: estimates of what they take by slope, before any block is coded (parallel slope prediction).
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "sample_params.h"
+
+#include "../t1/tile.cuh"
+
+namespace cudaenc::j2k {
+
+// Steps of a block with `planes`; a lane's own is the one that has its number. Returns how many.
+template <class Tile>
+DEVICE int sample_steps(const Tile &tile, uint32_t valid, uint32_t negative, int planes, const SampleLimit &limit,
+                        SampledStep &own_step) {
+    const Around<uint32_t> signs = tile.around(negative);
+    const auto count = [&](uint32_t all, uint32_t ones) {
+        return tile.sum(static_cast<uint32_t>(popcount(ones) | popcount(all) << 16));
+    };
+    uint32_t words[kReductionPlanes + 1];  // of the plane and those below
+    CUDAENC_UNROLL
+    for (int k = 0; k < kReductionPlanes; k++) words[k + 1] = k < planes ? tile.plane(planes - 1 - k) : 0;
+    uint32_t significant = 0, sampled = 0;
+    int steps = 0;
+    CUDAENC_NO_UNROLL
+    for (int plane = planes - 1; plane >= 0; plane--) {
+        CUDAENC_UNROLL
+        for (int k = 0; k < kReductionPlanes; k++) words[k] = words[k + 1];
+        words[kReductionPlanes] = plane >= kReductionPlanes ? tile.plane(plane - kReductionPlanes) : 0;
+        const uint32_t bits = words[0], left = valid & ~significant, found = left & bits;
+        const SampledPlane<uint32_t> classes =
+            sample_plane(left, tile.around(significant), tile.around(found), negative, signs);
+        const auto eighths = [&](uint32_t samples) {  // of alike bits, as alike_below() has them
+            int sum = 0;
+            CUDAENC_UNROLL
+            for (int k = 1; k <= kReductionPlanes; k++)
+                sum += popcount(samples & ~(words[k] ^ bits)) << (kReductionPlanes - k);
+            return sum;
+        };
+        const auto take = [&](bool propagation, uint32_t samples) {
+            SampledStep step = count_step(classes, propagation, samples, found, count);
+            int own = 3 * eighths(samples & found);
+            if (!propagation) {
+                step.refined = count(significant, significant & bits);
+                own += eighths(significant);
+            }
+            const int refined_zeros = static_cast<int>((step.refined >> 16) - (step.refined & 0xFFFF));
+            step.eighths = static_cast<int32_t>(tile.sum(static_cast<uint32_t>(own))) - 7 * refined_zeros;
+            sampled += (step.refined >> 16) + kSignificanceBits * step.newly_significant();
+            if (lane_id() == steps) own_step = step;
+            steps++;
+        };
+        if (steps) take(true, classes.reached);
+        take(false, left & ~classes.reached);
+        if (limit.ends(steps, sampled)) break;
+        significant |= found;
+    }
+    return steps;
+}
+
+// Adds a block's estimates to the table, for the blocks that it stands for. All but its first warp end idle.
+template <class Tile>
+DEVICE void sample_block(const SampleInput &p, const Tile &tile, uint32_t valid, uint32_t negative, int planes,
+                         const CodeBlock &b, uint32_t blocks) {
+    SampledStep step{};
+    const SampleLimit limit = sample_limit(p.allocation->budget[p.layers - 1], p.block_count, b.width * b.height);
+    const int steps = sample_steps(tile, valid, negative, planes, limit, step);
+    if (!tile.is_first_warp()) return;
+    // A lane a step.
+    const int lane = lane_id(), plane = plane_of_step(planes, lane);
+    const bool propagation = is_propagation(lane),
+               is_coded = lane < steps && step.is_worth_coding(plane, propagation, b.lossy);
+    const uint32_t bytes = step_bytes(warp_inclusive_add(is_coded ? step.bits(propagation) : 0));
+    const uint32_t before = warp_shuffle_up(bytes, 1), more = lane ? bytes - before : bytes;
+    uint32_t lowest = is_coded ? step.bin(lane, plane, p.bands[b.precinct_band].weight, b.reversible) : 0;
+    for (int distance = 1; distance < 32; distance <<= 1) {
+        const uint32_t earlier = warp_shuffle_up(lowest, distance);
+        if (lane >= distance) lowest = min_of(lowest, earlier);
+    }
+    if (is_coded) atomic_add(&p.table[lowest], uint64_t{more} * blocks);
+}
+
+// By each thread-block once it has added its estimates; the last one finds the slope. sums: shared, 32; is_last:
+// shared.
+DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_last) {
+    thread_fence();
+    block_sync();
+    if (thread_x() == 0) is_last[0] = atomic_add(p.done, 1u) + 1 == static_cast<uint32_t>(grid_x());
+    block_sync();
+    if (!is_last[0]) return;
+    thread_fence();
+    // A thread has some bins in turn, the first the highest.
+    const int each = kStopBins / block_threads(), highest = kStopBins - 1 - thread_x() * each;
+    uint64_t own = 0;
+    for (int bin = highest; bin > highest - each; bin--) own += p.table[bin];
+    const uint64_t room = sample_budget(p.allocation->budget[p.layers - 1], p.block_count);
+    uint64_t sum = block_inclusive_add<uint64_t>(own, sums) - own;
+    for (int bin = highest; bin > highest - each; bin--) {
+        const uint64_t bytes = p.table[bin];
+        if (sum <= room && sum + bytes > room) p.allocation->stop.slope = slope_in_bin(bin, bytes, room - sum);
+        sum += bytes;
+        p.table[bin] = 0;
+    }
+    if (thread_x() == 0) *p.done = 0;
+}
+
+KERNEL_BLOCKS(kSampleWarps * 32, 8, j2k_rate_sample, SampleParams) {
+    SHARED(uint32_t, planes, kSampleWarps *kMaxPlanes * 32);
+    SHARED(uint64_t, sums, 32);
+    SHARED(uint32_t, is_last, 1);
+    const uint32_t index = static_cast<uint32_t>(block_x()) * kSampleWarps + warp_id();
+    if (index < p.count) {
+        const SampledBlock sampled = p.sampled_blocks[index];
+        const CodeBlock &b = p.blocks[sampled.block];
+        const int lane = lane_id();
+        uint32_t column[32], negative, *own = &planes[warp_id() * kMaxPlanes * 32];
+        const int count = read_column(p.coefficients, b, lane, 0, column, negative);
+        slice_column(column, count, [&](int plane, uint32_t word) { own[plane * 32 + lane] = word; });
+        warp_sync();
+        sample_block(p, OneTile{own}, lane < b.width ? first_rows(b.height) : 0, negative, count, b, sampled.blocks);
+    }
+    find_stop_slope(p, sums, is_last);
+}
+
+KERNEL(1024, j2k_rate_sample_tiled, SampleTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    SHARED(uint64_t, sums, 32);
+    SHARED(uint32_t, is_last, 1);
+    const SampledBlock sampled = p.sampled_blocks[block_x()];
+    const CodeBlock &b = p.blocks[sampled.block];
+    const LargeBlock large = read_large_block(p.coefficients, b, p.tiles_x, p.tiles_y, words, totals);
+    sample_block(p, large.tile, first_rows(large.rows), large.negative, large.planes, b, sampled.blocks);
+    find_stop_slope(p, sums, is_last);
+}
+
+}  // namespace cudaenc::j2k

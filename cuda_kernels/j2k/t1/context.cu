@@ -1,0 +1,89 @@
+// Context modelling of whole blocks: a kernel for each variant of styles and policies that the product needs, for small
+// blocks and for tiled ones. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "model.cuh"
+
+namespace cudaenc::j2k {
+
+constexpr int kContextThreads = kContextWarps * 32, kPlanesWords = kContextWarps * kMaxPlanes * 32;
+
+// ---- A warp owns a block.
+
+DEVICE NoSegments no_segments(const OneTile &, const CodeBlock &, int) { return {}; }
+
+KERNEL_BLOCKS(kContextThreads, 9, j2k_t1_context, ContextParams) {
+    SHARED(uint32_t, planes, kPlanesWords);
+    model_small_block<StyleVariant::kNone>(p, block_of_warp(), 0, planes, MakeKeepAll{}, no_segments);
+}
+
+KERNEL_BLOCKS(kContextThreads, 7, j2k_t1_context_predicted, PredictedContextParams) {
+    SHARED(uint32_t, planes, kPlanesWords);
+    model_small_block<StyleVariant::kNone>(p, block_of_warp(), 0, planes, MakePredict{p}, no_segments);
+}
+
+// raw: shared, kTileRawWords a warp.
+template <StyleVariant kStyle, class MakePolicy>
+DEVICE void model_styled_block(const ContextInput &p, const BlockCoding &coding, uint32_t *planes, uint32_t *raw,
+                               const MakePolicy &make_policy) {
+    model_small_block<kStyle>(p, block_of_warp(), coding.style, planes, make_policy,
+                              MakeRawSegments{p.t1, coding, raw + warp_id() * kTileRawWords});
+}
+
+KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_bypass, BypassContextParams) {
+    SHARED(uint32_t, planes, kPlanesWords);
+    SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
+    model_styled_block<StyleVariant::kBypass>(p, {kBypass, false}, planes, raw, MakeKeepAll{});
+}
+
+KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_styled, StyledContextParams) {
+    SHARED(uint32_t, planes, kPlanesWords);
+    SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
+    model_styled_block<StyleVariant::kAny>(p, {p.style, false}, planes, raw, MakeKeepAll{});
+}
+
+KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_styled_measured, StyledMeasuredContextParams) {
+    SHARED(uint32_t, planes, kPlanesWords);
+    SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
+    model_styled_block<StyleVariant::kAny>(p, {p.style, true}, planes, raw, MakeMeasure{p.t1});
+}
+
+// ---- A thread-block owns a block, a warp a tile of it.
+
+KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    model_large_block<StyleVariant::kNone>(p, 0, words, totals, nullptr, MakeKeepAll{});
+}
+
+KERNEL(1024, j2k_t1_context_tiled_predicted, PredictedContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    model_large_block<StyleVariant::kNone>(p, 0, words, totals, nullptr, MakePredict{p});
+}
+
+KERNEL(1024, j2k_t1_context_tiled_bypass, BypassContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    SHARED(uint32_t, raw, kRawWords);
+    model_large_block<StyleVariant::kBypass>(p, kBypass, words, totals, raw, MakeKeepAll{});
+}
+
+KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    SHARED(uint32_t, raw, kRawWords);
+    model_large_block<StyleVariant::kAny>(p, p.style, words, totals, raw, MakeKeepAll{});
+}
+
+KERNEL(1024, j2k_t1_context_tiled_styled_measured, StyledMeasuredContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    SHARED(uint32_t, raw, kRawWords);
+    model_large_block<StyleVariant::kAny>(p, p.style, words, totals, raw, MakeMeasure{p.t1});
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "tier1.h"
+
+#include "../../device_pipeline.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+bool is_bypass_alone(const BlockCoding &coding) { return coding.style == kBypass && !coding.truncatable; }
+
+// The kernels of small blocks, and of tiled ones.
+struct SmallContexts {
+    using Plain = ContextParams;
+    using Bypass = BypassContextParams;
+    using Styled = StyledContextParams;
+    using StyledMeasured = StyledMeasuredContextParams;
+    using Predicted = PredictedContextParams;
+};
+struct TiledContexts {
+    using Plain = ContextTiledParams;
+    using Bypass = BypassContextTiledParams;
+    using Styled = StyledContextTiledParams;
+    using StyledMeasured = StyledMeasuredContextTiledParams;
+    using Predicted = PredictedContextTiledParams;
+};
+
+// launch(params) of the variant that the coding asks for.
+template <class Contexts, class Launch>
+void launch_contexts(const BlockCoding &coding, const ContextInput &input, const PrecinctBand *bands,
+                     const StopSlope *stop, const Launch &launch) {
+    if (coding.truncatable && !coding.style)
+        launch(typename Contexts::Predicted{{input, bands, stop}});
+    else if (coding.truncatable)
+        launch(typename Contexts::StyledMeasured{{input, coding.style}});
+    else if (coding.style == kBypass)
+        launch(typename Contexts::Bypass{input});
+    else if (coding.style)
+        launch(typename Contexts::Styled{{input, coding.style}});
+    else
+        launch(typename Contexts::Plain{input});
+}
+
+}  // namespace
+
+Tier1Memory::Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t slot_bytes)
+    : batch(batch) {
+    const size_t blocks = batch.blocks, all_passes = blocks * static_cast<size_t>(batch.max_passes);
+    const bool truncatable = batch.coding.truncatable, styled = batch.coding.style != 0;
+    const auto make = [&](auto &array, size_t count) {
+        array = std::remove_reference_t<decltype(array)>(device, std::max<size_t>(count, 1));
+    };
+    make(slots, slot_bytes);
+    for (auto *array : {&planes, &passes}) make(*array, blocks);
+    for (auto *array : {&symbols, &bytes, &order}) make(*array, blocks);
+    for (auto *array : {&pass_ends, &pass_bytes}) make(*array, all_passes);
+    make(work, 1);
+    if (is_bypass_alone(batch.coding)) make(segment_begins, all_passes);
+    if (!truncatable) return;
+    make(always_included, blocks);
+    make(estimated_bytes, blocks);
+    make(terminations, all_passes);
+    make(reductions, all_passes);
+    if (!styled) make(pass_coders, all_passes);
+}
+
+Tier1Buffers Tier1Memory::buffers(const CodeBlock *blocks) const {
+    return {.blocks = blocks,
+            .slots = slots.data(),
+            .symbols = symbols.data(),
+            .planes = planes.data(),
+            .passes = passes.data(),
+            .bytes = bytes.data(),
+            .pass_ends = pass_ends.data(),
+            .pass_bytes = pass_bytes.data(),
+            .work = work.data(),
+            .count = batch.blocks,
+            .max_passes = batch.max_passes,
+            .terminations = terminations.data(),
+            .reductions = reductions.data(),
+            .pass_coders = pass_coders.data(),
+            .always_included = always_included.data(),
+            .estimated_bytes = estimated_bytes.data(),
+            .segment_begins = segment_begins.data()};
+}
+
+BlockRecords Tier1Memory::records() const {
+    return {.slots = slots.data(),
+            .planes = planes.data(),
+            .passes = passes.data(),
+            .bytes = bytes.data(),
+            .estimated_bytes = estimated_bytes.data(),
+            .always_included = always_included.data(),
+            .pass_bytes = pass_bytes.data(),
+            .terminations = terminations.data(),
+            .reductions = reductions.data(),
+            .segment_begins = segment_begins.data()};
+}
+
+void model_contexts(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,
+                    const uint32_t *coefficients, const PrecinctBand *bands, const StopSlope *stop) {
+    device.fill(stream, t1.work, 0, sizeof(WorkOrder));
+    const ContextInput input{
+        .t1 = t1, .coefficients = coefficients, .tiles_x = batch.tiles_x, .tiles_y = batch.tiles_y};
+    const unsigned tiles = static_cast<unsigned>(batch.tiles_x * batch.tiles_y);
+    if (tiles == 1)
+        launch_contexts<SmallContexts>(batch.coding, input, bands, stop, [&](const auto &params) {
+            device.launch(stream, {blocks_for(batch.blocks, kContextWarps)}, kContextWarps * 32, params);
+        });
+    else
+        launch_contexts<TiledContexts>(batch.coding, input, bands, stop, [&](const auto &params) {
+            device.launch(stream, {batch.blocks}, tiles * 32, params);
+        });
+}
+
+void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,
+                  uint32_t *order, int lanes) {
+    device.launch(stream, {blocks_for(batch.blocks, kWorkClasses)}, kOrderThreads,
+                  OrderParams{.symbols = t1.symbols, .work = t1.work, .order = order, .count = batch.blocks});
+    const MqInput input{.t1 = t1, .order = order, .lanes = lanes};
+    const auto launch = [&](const auto &params) {
+        device.launch(stream, {blocks_for(batch.blocks, static_cast<uint64_t>(kMqThreads / 32 * lanes))}, kMqThreads,
+                      params);
+    };
+    const BlockCoding &coding = batch.coding;
+    if (coding.truncatable && !coding.style)
+        launch(MeasuredMqParams{input});
+    else if (coding.truncatable)
+        launch(StyledMeasuredMqParams{{input, coding.style}});
+    else if (coding.style == kBypass)
+        launch(BypassMqParams{input});
+    else if (coding.style)
+        launch(StyledMqParams{{input, coding.style}});
+    else
+        launch(MqParams{input});
+}
+
+MqCoder::MqCoder(std::shared_ptr<Device> device, const Tier1Batch &batch, uint64_t slot_bytes, const CodeBlock *blocks,
+                 const PrecinctBand *bands, int lanes)
+    : device_(std::move(device)),
+      memory_(device_, batch, slot_bytes),
+      t1_(memory_.buffers(blocks)),
+      bands_(bands),
+      lanes_(lanes) {}
+
+void MqCoder::analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) {
+    model_contexts(*device_, stream, memory_.batch, t1_, coefficients, bands_, stop);
+}
+
+void MqCoder::code(Device::Stream stream) {
+    code_symbols(*device_, stream, memory_.batch, t1_, memory_.order.data(), lanes_);
+}
+
+}  // namespace cudaenc::j2k
