@@ -33,7 +33,8 @@ help:
 	@echo "  make gpu-bundle          the same, to be carried to a machine that builds nothing: build/gpu-bundle/run.sh"
 	@echo "  make bench               all that docs/benchmarks.md tells of, and its plots; BENCH=\"options\": one run of cudaenc_bench"
 	@echo "  make bench-bundle        the same, to be carried: build/bench-bundle/bench.sh"
-	@echo "Others: install [PREFIX=$(PREFIX)] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources)"
+	@echo "Others: install [PREFIX=$(PREFIX)] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources),"
+	@echo "        include-graph (draws docs/include-graph.svg)"
 	@echo "Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)"
 	@echo "           KERNEL_COMPILER=nvcc|clang  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)"
 	@echo "  bench:   PICTURES='files' (the first is the one of all tables)  CLIPS='files' for the chain  PARTS='rates sweep ...'"
@@ -324,6 +325,10 @@ clean:
 
 format:
 	@clang-format-19 -i $$(fate_tests/sources.sh)
+
+.PHONY: include-graph
+include-graph:
+	@fate_tests/include_graph.py --draw
 
 FORCE:
 

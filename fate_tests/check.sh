@@ -42,7 +42,8 @@ formatting() {
     fi
 }
 
-step include-rules fate_tests/include_rules.sh
+step include-graph fate_tests/include_graph.py
+step house-test python3 -B fate_tests/house_test.py
 step formatting formatting
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
 for source in fate_tests/check/test_*.cpp; do
