@@ -36,7 +36,7 @@ help:
 	@echo "  make bench               all that docs/benchmarks.md tells of, and its plots; BENCH=\"options\": one run of cudaenc_bench"
 	@echo "  make bench-bundle        the same, to be carried: build/bench-bundle/bench.sh"
 	@echo "Others: install [PREFIX=$(PREFIX)] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources),"
-	@echo "        include-graph (draws docs/include-graph.svg)"
+	@echo "        include-graph (draws docs/include-graph.svg), house (long functions, long sentences)"
 	@echo "Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)"
 	@echo "           KERNEL_COMPILER=nvcc|clang  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)"
 	@echo "  bench:   PICTURES='files' (the first is the one of all tables)  CLIPS='files' for the chain  PARTS='rates sweep ...'"
@@ -346,6 +346,9 @@ format:
 .PHONY: include-graph
 include-graph:
 	@fate_tests/include_graph.py --draw
+.PHONY: house
+house:
+	@fate_tests/house.py
 
 FORCE:
 

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import unittest
 
+import house
 import include_graph
 
 TREE = {
@@ -87,6 +88,38 @@ class IncludeGraph(House):
     def test_an_old_drawing(self):
         self.write("common/j2k/t2/layers.h", '#include "../t1/block.h"')
         self.expect("docs/include-graph.svg is out of date")
+
+
+class Lengths(House):
+    def expect(self, *faults):
+        said = self.run_tool(house.main)
+        for fault in faults:
+            self.assertIn(fault, said)
+        self.assertIn(f"{len(faults)} failed", said)
+        self.assertEqual(self.status, 1 if faults else 0)
+
+    def function(self, lines, head="int f(int x) {"):
+        return head + "\n    if (x) { g('{', \"}\"); }  // }" * (lines - 2) + "\n}\n"
+
+    def test_functions(self):
+        self.write("common/short.cpp", "namespace a {\n" + self.function(120) + self.function(120) + "}")
+        self.expect()
+        self.write("cuda_kernels/long.cu", "template <class T>\n" + self.function(120, "KERNEL(32, k, Params) {"))
+        self.write("libavcodec_ext/long.c", "static int *a[] = {\n" + "    0,\n" * 200 + "};\n" +
+                   '#include "x.h"\n' * 9 + self.function(121))
+        self.write("common/long.h", "struct A : B {\n" + "    int x;\n" * 200 +
+                   self.function(121, "void f() const override {") + "};")
+        self.expect("cuda_kernels/long.cu:1: 121 lines", "libavcodec_ext/long.c:212: 121 lines",
+                    "common/long.h:202: 121 lines")
+
+    def test_sentences(self):
+        words = ("word " * 40).strip()
+        self.write("README.md", f"# Title {words}\n\nShort. {words.capitalize()}.\n{words.capitalize()}.\n\n"
+                                f"    code {words}\n\n| {words} | x |\n")
+        self.expect()
+        self.write("docs/j2k.md", f"* **Item.** It has\n  {words}: {words}.\n* Short.\n")
+        self.write("docs/experiments/one.md", f"Not so\nshort\n{words}\n")
+        self.expect("docs/j2k.md:1: 82 words", "docs/experiments/one.md:1: 43 words")
 
 
 if __name__ == "__main__":
