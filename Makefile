@@ -22,6 +22,8 @@ help:
 	@echo "The two to start with (each gets what is missing first):"
 	@echo "  make demo [INPUT=file]   FFmpeg with the encoders encodes a clip; speed, size, PSNR and build/demo/demo.png"
 	@echo "  make check [MEDIA=dir]   every test that needs no GPU; MEDIA: real pictures too (../shared/media)"
+	@echo "To work on a stage:"
+	@echo "  make test T=stage [CASE=name] [DEVICE=emu|cpu|cuda] [BENCH=1]   checks it, and times it; without T: the stages"
 	@echo "Parts of them:"
 	@echo "  make deps                distribution packages: installs what is missing, or says how"
 	@echo "  make lib                 build/lib/libcudaenc.a and its pkg-config file"
@@ -33,7 +35,8 @@ help:
 	@echo "  make gpu-bundle          the same, to be carried to a machine that builds nothing: build/gpu-bundle/run.sh"
 	@echo "  make bench               all that docs/benchmarks.md tells of, and its plots; BENCH=\"options\": one run of cudaenc_bench"
 	@echo "  make bench-bundle        the same, to be carried: build/bench-bundle/bench.sh"
-	@echo "Others: install [PREFIX=$(PREFIX)] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources)"
+	@echo "Others: install [PREFIX=$(PREFIX)] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources),"
+	@echo "        include-graph (draws docs/include-graph.svg), house (long functions, long sentences)"
 	@echo "Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)"
 	@echo "           KERNEL_COMPILER=nvcc|clang  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)"
 	@echo "  bench:   PICTURES='files' (the first is the one of all tables)  CLIPS='files' for the chain  PARTS='rates sweep ...'"
@@ -245,6 +248,21 @@ $(B)/check/%: $(B)/obj/fate_tests/check/%.o $(B)/emu/libcudaenc.a | $(B)/static
 	@$(CXX) -pthread $< -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a -lboost_context \
 	    -lcheck_pic -lsubunit -lrt -lm -ldl
 
+# One stage: the program of that name. What runs on a GPU is not compiled again for a device that is none.
+.PHONY: test do-test
+stages := $(check_sources:fate_tests/check/test_%.cpp=%)
+ifeq ($(filter $(T),$(stages)),)
+test:
+	@$(if $(T),echo "T=$(T) is no stage.";) echo "make test T=stage [CASE=name] [DEVICE=emu|cpu|cuda] [BENCH=1]; stages:"
+	@for stage in $(stages); do printf '  %-16s' $$stage; sed -n '1s|^// *||p' fate_tests/check/test_$$stage.cpp | sed 's/[.,:;] .*//; s/\.$$//'; done
+	@$(if $(T),exit 1)
+else
+test: deps
+	@$(MAKE) --no-print-directory do-test $(if $(filter cuda%,$(DEVICE)),,$(addprefix -o ,$(wildcard $(test_images))))
+endif
+do-test: $(B)/check/test_$(T)
+	@$< $(or $(DEVICE),emu) $(if $(CASE),'--case=$(CASE)') $(if $(BENCH),--bench)
+
 # The compiler that did not make the images compiles the kernels as well; where there is a ptxas it reads clang's.
 other_ptx := $(patsubst %.cu,$(B)/kernels/%.ptx,$(kernels) $(test_kernels))
 do-kernels: do-kernel-size $(test_images) $(if $(CLANG),$(other_ptx))
@@ -324,6 +342,13 @@ clean:
 
 format:
 	@clang-format-19 -i $$(fate_tests/sources.sh)
+
+.PHONY: include-graph
+include-graph:
+	@fate_tests/include_graph.py --draw
+.PHONY: house
+house:
+	@fate_tests/house.py
 
 FORCE:
 

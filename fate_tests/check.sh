@@ -42,13 +42,20 @@ formatting() {
     fi
 }
 
-step include-rules fate_tests/include_rules.sh
+# What 'make test BENCH=1' prints.
+bench_lines() {
+    build/check/test_rate emu --case=frames --bench | tee "$logs/times" && grep -q '^bench pcrd: .* ms .* emulated$' "$logs/times"
+}
+
+step include-graph fate_tests/include_graph.py
+step house-test python3 -B fate_tests/house_test.py
 step formatting formatting
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
 for source in fate_tests/check/test_*.cpp; do
     program=$(basename "$source" .cpp)
     step "$program" unit "build/check/$program"
 done
+step bench-lines bench_lines
 step fuzz unit build/bin/cudaenc_fuzz 200
 step bench-smoke build/bin/cudaenc_bench -device emu -smoke
 step fate-cpu fate_tests/fate.sh "$FATE" cpu

@@ -99,7 +99,7 @@ inline CodedMacroblocks random_picture(Random &random, const h264::CodedFormat &
                             levels[16 * b + k] = static_cast<int16_t>(random.between(-range, range));
                     }
                 }
-                std::vector<uint8_t> totals(static_cast<size_t>(blocks) * (address + 1));
+                std::vector<uint8_t> totals(static_cast<size_t>(blocks));
                 // Of a macroblock without neighbours: those may cost it some bits more.
                 CodedFormat alone = f;
                 alone.width = alone.height = 1;

@@ -1,5 +1,5 @@
-// Pictures, formats and options at random, and a whole encode through the C API. Include it last, as testing.h.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Pictures, formats and options at random; whole encodes, through the C API and on a device. Include it last, as
+// testing.h. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "../../common/cudaenc.h"
 #include "../../common/error.h"
 #include "../../common/j2k/geometry.h"
+#include "../../common/j2k/j2k.h"
 #include "../../common/j2k/params.h"
 #include "testing.h"
 
@@ -349,6 +350,36 @@ inline std::string describe(const CudaencConfig &config) {
         o.poc ? o.poc : "", o.tile_parts, o.mct, o.guard_bits, o.sop, o.eph, o.tlm, o.plt, o.rate_control,
         static_cast<long long>(o.bit_rate), static_cast<long long>(o.frame_bytes), o.compression_ratio, o.psnr,
         o.layer_rates ? o.layer_rates : "");
+}
+
+// An RGB frame whose packet is the CPU's: of 3840x2160 where a GPU is timed, else a small one. With --bench the kernels
+// whose module begins with `module` have a line each.
+inline void check_frame(const std::shared_ptr<Device> &device, const std::string &what, const char *module,
+                        const CudaencJ2kOptions &options) {
+    const bool large = benched_on_gpu(device);
+    const CudaencFormat format = make_format(large ? 3840 : 96, large ? 2160 : 96, 3, 8, true, CUDAENC_COLOR_RGB);
+    Random random(1);
+    Picture picture = make_picture(random, format);
+    fill(random, picture, Content::smooth);
+    Log log;
+    CudaencConfig config = make_config(format, "cpu", &log);
+    config.threads = 0;
+    config.j2k = options;
+    const std::vector<uint8_t> expected = encode(config, picture.frame());
+    const auto encoder = j2k::make_device_encoder(j2k::make_params(format, options), 1, device, false, false);
+    const auto code = [&] {
+        encoder->submit(0, picture.frame());
+        const PooledBuffer packet = encoder->finish(0);
+        EXPECT(std::equal(expected.begin(), expected.end(), packet->data, packet->data + packet->size),
+               "%s: %zu bytes, the CPU has %zu", what.c_str(), packet->size, expected.size());
+    };
+    bench(what, device, 3. * format.width * format.height, "samples", code, module);
+}
+
+inline CudaencJ2kOptions default_options() {
+    CudaencJ2kOptions options;
+    cudaenc_j2k_defaults(&options);
+    return options;
 }
 
 }  // namespace cudaenc::testing

@@ -1,9 +1,6 @@
-// The device primitives on the emulator, what the emulator reports, and the prefix sum. With arguments ("cuda:0") the
-// primitives and the prefix sum run on those devices too.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// The device primitives, the prefix sum, and what the emulator reports. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -11,31 +8,15 @@
 #include <thread>
 #include <vector>
 
-#include "../../common/device.h"
-#include "../../common/error.h"
 #include "../../cuda_kernels/compact.h"
 #include "../emu/emu.h"
 #include "../emu/primitives_params.h"
-
-#include <check.h>  // last, as it defines fail()
+#include "testing.h"
 
 using namespace cudaenc;
+using namespace cudaenc::testing;
 
 namespace {
-
-std::vector<std::string> specs = {"emu", "emu:2", "emu:77", "emu:123456789"};
-
-std::shared_ptr<Device> open_device(const std::string &spec) {
-    return spec.rfind("emu", 0) == 0 ? open_emulator(spec) : open_cuda_device(spec, nullptr);
-}
-
-struct Stream {
-    explicit Stream(Device &device) : device(device), stream(device.create_stream()) {}
-    ~Stream() { device.destroy_stream(stream); }
-    operator Device::Stream() const { return stream; }
-    Device &device;
-    Device::Stream stream;
-};
 
 template <class T>
 DeviceArray<T> uploaded(const std::shared_ptr<Device> &device, Device::Stream stream, const std::vector<T> &values) {
@@ -167,8 +148,8 @@ void check_result(const PrimitivesResult &is, const PrimitivesResult &should) {
 }
 
 START_TEST(primitives_give_what_plain_code_gives) {
-    const std::shared_ptr<Device> device = open_device(specs[static_cast<size_t>(_i)]);
-    Stream stream(*device);
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    const Stream stream(device);
     for (const int threads : {32, 96, 256}) {
         const Grid grid{5, 3, 2};
         const int blocks = 30, count = blocks * threads;
@@ -209,29 +190,52 @@ START_TEST(primitives_give_what_plain_code_gives) {
 }
 END_TEST
 
+void check_prefix_sum(const std::shared_ptr<Device> &device, uint32_t n) {
+    const Stream stream(device);
+    std::vector<uint32_t> sizes(n);
+    for (uint32_t i = 0; i < n; ++i) sizes[i] = hash(i) >> (i % 3 ? 0 : 28);  // the sum needs more than 32 bits
+    const auto in = uploaded(device, stream, sizes);
+    const DeviceArray<uint64_t> out(device, size_t{n} + 1), partials(device, prefix_sum_partials(n));
+    prefix_sum(*device, stream, in.data(), out.data(), n, partials.data());
+    const auto offsets = downloaded(*device, stream, out);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i <= n; ++i) {
+        EXPECT(offsets[i] == sum, "offset %u of %u", i, n);
+        if (i < n) sum += sizes[i];
+    }
+}
+
 START_TEST(prefix_sum_gives_what_a_loop_gives) {
-    const std::shared_ptr<Device> device = open_device(specs[static_cast<size_t>(_i)]);
-    Stream stream(*device);
+    const std::shared_ptr<Device> device = open_test_device(_i);
     for (const uint32_t n : {0u, 1u, 31u, 32u, 33u, 1000u, 4095u, 4096u, 4097u, 8192u, 100000u, 1100000u}) {
         if (n > 100000 && _i) continue;  // more tiles than threads; once is enough
-        std::vector<uint32_t> sizes(n);
-        for (uint32_t i = 0; i < n; ++i) sizes[i] = hash(i) >> (i % 3 ? 0 : 28);  // the sum needs more than 32 bits
-        const auto in = uploaded(device, stream, sizes);
-        const DeviceArray<uint64_t> out(device, size_t{n} + 1), partials(device, prefix_sum_partials(n));
-        prefix_sum(*device, stream, in.data(), out.data(), n, partials.data());
-        const auto offsets = downloaded(*device, stream, out);
-        uint64_t sum = 0;
-        for (uint32_t i = 0; i <= n; ++i) {
-            ck_assert_msg(offsets[i] == sum, "offset %u of %u", i, n);
-            if (i < n) sum += sizes[i];
-        }
+        check_prefix_sum(device, n);
+    }
+    for (const uint32_t n : {1u << 14, 1u << 20}) {
+        if (n > 1u << 14 && !benched_on_gpu(device)) continue;
+        bench("prefix sum", device, n, "sizes", [&] { check_prefix_sum(device, n); });
+    }
+}
+END_TEST
+
+START_TEST(kernels_are_timed) {
+    const auto device = std::make_shared<TimedDevice>(open_emulator("emu"));
+    check_prefix_sum(device, 10000);
+    for (int repeat = 0; repeat < 2; repeat++) {
+        device->begin();
+        check_prefix_sum(device, 10000);
+        const auto times = device->end();
+        ck_assert_uint_eq(times.size(), 2);
+        ck_assert_str_eq(times[0].kernel.c_str(), "prefix_sum_partials");
+        ck_assert_str_eq(times[1].kernel.c_str(), "prefix_sum_offsets");
+        for (const auto &[module, kernel, ms] : times) ck_assert(module == "compact" && ms > 0);
     }
 }
 END_TEST
 
 START_TEST(copies_and_fills_arrive) {
-    const std::shared_ptr<Device> device = open_device(specs[static_cast<size_t>(_i)]);
-    Stream stream(*device);
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    const Stream stream(device);
     const size_t width = 37, rows = 11, pitch = 64;
     std::vector<uint8_t> host(rows * 41);
     for (size_t i = 0; i < host.size(); ++i) host[i] = static_cast<uint8_t>(hash(static_cast<uint32_t>(i)));
@@ -261,8 +265,8 @@ START_TEST(copies_and_fills_arrive) {
 END_TEST
 
 START_TEST(events_order_and_time) {
-    const std::shared_ptr<Device> device = open_device(specs[static_cast<size_t>(_i)]);
-    Stream first(*device), second(*device);
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    const Stream first(device), second(device);
     const Device::Event begin = device->create_event(true), end = device->create_event(true);
     const Device::Event plain = device->create_event(false);
     const std::vector<uint32_t> values(1 << 20, 3);
@@ -296,8 +300,8 @@ std::string error_of(F f, int code) {
 }
 
 START_TEST(graphs_run_again) {
-    const std::shared_ptr<Device> device = open_device(specs[static_cast<size_t>(_i)]);
-    Stream stream(*device);
+    const std::shared_ptr<Device> device = open_test_device(_i);
+    const Stream stream(device);
     const DeviceArray<uint32_t> from(device, 64), to(device, 64);
     auto *pinned = static_cast<uint32_t *>(device->alloc_pinned(from.bytes()));
     const auto work = [&] {
@@ -471,31 +475,21 @@ END_TEST
 }  // namespace
 
 int main(int argc, char **argv) {
-    const int emulated = static_cast<int>(specs.size());
-    specs.insert(specs.end(), argv + 1, argv + argc);
-    const int all = static_cast<int>(specs.size());
+    take_arguments(argc, argv);
+    const int devices = static_cast<int>(device_specs.size());
     Suite *suite = suite_create("device");
-    TCase *any = tcase_create("any device");
-    tcase_set_timeout(any, 120);
-    tcase_add_loop_test(any, primitives_give_what_plain_code_gives, 0, all);
-    tcase_add_loop_test(any, prefix_sum_gives_what_a_loop_gives, 0, all);
-    tcase_add_loop_test(any, copies_and_fills_arrive, 0, all);
-    tcase_add_loop_test(any, events_order_and_time, 0, all);
-    tcase_add_loop_test(any, graphs_run_again, 0, all);
-    suite_add_tcase(suite, any);
-    TCase *emulator = tcase_create("emulator");
-    tcase_set_timeout(emulator, 120);
-    tcase_add_loop_test(emulator, emulator_reports_broken_rules, 0, 10 * emulated);
+    TCase *any = add_case(suite, "any device");
+    tcase_add_loop_test(any, primitives_give_what_plain_code_gives, 0, devices);
+    tcase_add_loop_test(any, prefix_sum_gives_what_a_loop_gives, 0, devices);
+    tcase_add_loop_test(any, copies_and_fills_arrive, 0, devices);
+    tcase_add_loop_test(any, events_order_and_time, 0, devices);
+    tcase_add_loop_test(any, graphs_run_again, 0, devices);
+    TCase *emulator = add_case(suite, "emulator");
+    tcase_add_loop_test(emulator, emulator_reports_broken_rules, 0, 40);
+    tcase_add_test(emulator, kernels_are_timed);
     tcase_add_test(emulator, emulator_reports_misuse);
     tcase_add_test(emulator, emulator_shuffles_and_poisons);
     tcase_add_test(emulator, emulator_serves_many_host_threads);
-    suite_add_tcase(suite, emulator);
-    TCase *cuda = tcase_create("cuda");
-    tcase_add_test(cuda, cuda_device_names_are_checked);
-    suite_add_tcase(suite, cuda);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    tcase_add_test(add_case(suite, "cuda"), cuda_device_names_are_checked);
+    return run_suite(suite);
 }

@@ -412,7 +412,7 @@ START_TEST(rows_are_quantised_as_the_standard_says) {
     Random random(40);
     for (int repeat = 0; repeat < 2000; repeat++) {
         const int count = random.between(1, 100), planes = random.between(1, 24);
-        const Quantiser quantiser{0, 0, static_cast<float>(random.between(1, 1 << 20)) / (1 << 14), planes};
+        const Quantiser quantiser{0, 0, static_cast<float>(random.between(1, 1 << 20)) / (1 << 14), planes, 0};
         const std::vector<int32_t> integers = make_signal(random, count);
         std::vector<float> floats(integers.begin(), integers.end());
         for (float &x : floats) x /= static_cast<float>(random.between(1, 100));
@@ -433,9 +433,60 @@ START_TEST(rows_are_quantised_as_the_standard_says) {
 }
 END_TEST
 
+// ---- a large picture ----
+
+// As the CPU pipeline has it: strips of rows, whose halves are stored one beside the other.
+template <class W>
+void check_large_picture(const char *what) {
+    using Sample = typename W::Sample;
+    const Extent e{0, 0, benching ? 1920 : 192, benching ? 1080 : 108};
+    const size_t width = static_cast<size_t>(e.width()), area = width * static_cast<size_t>(e.height());
+    Random random(50);
+    std::vector<std::vector<Sample>> components(3);
+    for (auto &samples : components)
+        for (size_t i = 0; i < area; i++) samples.push_back(static_cast<Sample>(random.between(-128, 127)));
+    std::vector<Sample> out(3 * area);
+    const int pairs = e.height() / 2;
+    bench(what, static_cast<double>(3 * area), "samples", [&] {
+        for (int begin = 0; begin < pairs; begin += 32)
+            transform_row_pairs<W>(
+                e, 3, begin, std::min(begin + 32, pairs),
+                [&](int y, const auto &, auto &rows) {
+                    for (size_t c = 0; c < 3; c++) rows[c] = &components[c][static_cast<size_t>(y) * width];
+                },
+                [&](int c, int y, const Sample *low, const Sample *high) {
+                    Sample *row = &out[static_cast<size_t>(c * e.height() + y) * width];
+                    std::copy_n(high, width / 2, std::copy_n(low, width / 2, row));
+                });
+    });
+    const std::vector<Sample> expected = picture_transformed<W>(components, e, {0, pairs});
+    for (size_t i = 0; i < expected.size(); i++)
+        EXPECT(out[i - i % width + i % width / 2 + (i & 1) * (width / 2)] == expected[i], "%s: sample %zu", what, i);
+}
+
+START_TEST(large_pictures) {
+    check_large_picture<Dwt53>("dwt53: level 1");
+    check_large_picture<Dwt97>("dwt97: level 1");
+}
+END_TEST
+
+START_TEST(frames) {
+    const auto device = open_test_device(_i);
+    CudaencJ2kOptions options = default_options();
+    for (const int pred : {CUDAENC_J2K_DWT53, CUDAENC_J2K_DWT97})
+        for (options.levels = 0; options.levels <= 5; options.levels += options.levels ? 4 : 1) {
+            options.pred = pred;
+            const std::string what =
+                format_string("%s, levels %d", pred == CUDAENC_J2K_DWT53 ? "lossless" : "lossy", options.levels);
+            check_frame(device, what, options.levels ? "j2k/dwt" : "j2k/load", options);
+        }
+}
+END_TEST
+
 }  // namespace
 
-int main(int, char **) {
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
     Suite *suite = suite_create("dwt");
     TCase *lines = add_case(suite, "lines");
     tcase_add_test(lines, mirror_extends_as_the_standard_says);
@@ -448,5 +499,8 @@ int main(int, char **) {
     TCase *rows = add_case(suite, "rows");
     tcase_add_test(rows, rows_are_loaded_as_samples_are);
     tcase_add_test(rows, rows_are_quantised_as_the_standard_says);
+    tcase_add_test(rows, large_pictures);
+    TCase *kernels = add_case(suite, "kernels");
+    tcase_add_loop_test(kernels, frames, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }

@@ -646,7 +646,7 @@ END_TEST
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     Suite *suite = suite_create("h264");
     constexpr int kFormats = static_cast<int>(std::size(h264_inputs));
     TCase *streams = add_case(suite, "streams");

@@ -1,7 +1,9 @@
 // CAVLC: blocks against a parser of its own, the tables, the example of the CAVLCU paper, escapes of levels.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <array>
 #include <string>
 
+#include "../../common/bit_writer.h"
 #include "../../common/h264/cavlc.h"
 #include "h264_parser.h"
 #include "testing.h"
@@ -197,9 +199,38 @@ START_TEST(exp_golomb) {
 }
 END_TEST
 
+START_TEST(many_blocks) {
+    Random random(3);
+    static constexpr uint8_t in_order[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    constexpr size_t kBlocks = 10000;
+    std::vector<std::array<int16_t, 16>> blocks(kBlocks);
+    for (auto &levels : blocks)
+        for (size_t k = 0; k < 16; k++)
+            levels[k] = static_cast<int16_t>(random.one_in(static_cast<uint32_t>(k) + 1) ? random.between(-3, 3) : 0);
+    const BlockCode code{token_table(2), kZeros4x4, 16};
+    uint64_t counted = 0, written = 0;
+    bench("h264: bits of blocks counted", kBlocks, "blocks", [&] {
+        counted = 0;
+        for (const auto &levels : blocks) counted += count_block(ScannedLevels{levels.data(), in_order, 1}, code).bits;
+    });
+    bench("h264: blocks coded", kBlocks, "blocks", [&] {
+        BitWriter writer;
+        writer.reserve(kBlocks * 512);
+        for (const auto &levels : blocks) {
+            const ScannedLevels scanned{levels.data(), in_order, 1};
+            code_block(kCavlcTables, code, nonzero_of(scanned, 16), scanned, 0, writer);
+        }
+        written = writer.end().bits;
+    });
+    EXPECT(counted == written, "%llu bits counted, %llu written", static_cast<unsigned long long>(counted),
+           static_cast<unsigned long long>(written));
+}
+END_TEST
+
 }  // namespace
 
-int main() {
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
     Suite *suite = suite_create("h264_cavlc");
     TCase *c = add_case(suite, "blocks");
     tcase_add_test(c, example_of_the_paper);
@@ -209,5 +240,6 @@ int main() {
     tcase_add_test(c, escapes);
     tcase_add_test(c, sign_flips);
     tcase_add_test(c, exp_golomb);
+    tcase_add_test(c, many_blocks);
     return run_suite(suite);
 }

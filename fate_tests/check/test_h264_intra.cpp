@@ -286,10 +286,27 @@ START_TEST(adaptive_qp_reaches_the_decoder) {
 }
 END_TEST
 
+START_TEST(large_pictures) {
+    Random random(60);
+    const PictureFormat format{
+        benching ? 1920 : 160, benching ? 1080 : 96, ChromaFormat::c420, 8, 1, true, true, false};
+    const Source source(random, format, Content::mixed);
+    for (const int effort : {1, 2, 3}) {
+        PictureQuality quality{};
+        quality.qp = 26;
+        quality.effort = effort;
+        Coded coded;
+        bench(format_string("h264: intra pipeline, effort %d, one thread", effort), format.macroblocks(), "macroblocks",
+              [&] { coded = encode(source, quality, 1); });
+        check(source, quality, coded);
+    }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     Suite *suite = suite_create("h264 intra");
     TCase *c = add_case(suite, "intra");
     tcase_add_loop_test(c, reconstruction_is_the_decoders, 0, 8);
@@ -299,5 +316,6 @@ int main(int argc, char **argv) {
     tcase_add_test(c, lower_qp_is_better_and_larger);
     tcase_add_test(c, noise_at_qp_0);
     tcase_add_test(c, adaptive_qp_reaches_the_decoder);
+    tcase_add_test(c, large_pictures);
     return run_suite(suite);
 }

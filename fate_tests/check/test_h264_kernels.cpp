@@ -239,10 +239,25 @@ START_TEST(too_many_bits) {
 }
 END_TEST
 
+START_TEST(large_pictures) {
+    const auto device = open_test_device(_i);
+    Random random(30);
+    const bool large = benched_on_gpu(device);
+    const CodedFormat format = h264_format(1, large ? 240 : 20, large ? 135 : 12);
+    const std::pair<const char *, Mix> contents[] = {{"few levels", {1, 2, 0, 0}}, {"many levels", {5, 8, 0, 0}}};
+    for (const auto &[content, mix] : contents) {
+        const CodedMacroblocks p = random_picture(random, format, 1, mix);
+        const std::vector<uint8_t> expected = code_on_cpu(p);
+        bench(format_string("h264 4:2:0, %s", content), device, format.macroblocks(), "macroblocks",
+              [&] { EXPECT(code_on_device(device, p) == expected, "%s: other bytes than on the CPU", content); });
+    }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     Suite *suite = suite_create("h264_kernels");
     TCase *c = add_case(suite, "same as the CPU");
     const int devices = static_cast<int>(device_specs.size());
@@ -256,5 +271,6 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, pictures_in_turn, 0, devices);
     tcase_add_loop_test(c, uploads, 0, devices);
     tcase_add_loop_test(c, too_many_bits, 0, devices);
+    tcase_add_loop_test(c, large_pictures, 0, devices);
     return run_suite(suite);
 }

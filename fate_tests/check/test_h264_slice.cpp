@@ -344,13 +344,25 @@ START_TEST(stream_for_decoders) {
 }
 END_TEST
 
+START_TEST(large_pictures) {
+    Random random(8);
+    const CodedMacroblocks p =
+        random_picture(random, h264_format(1, benching ? 120 : 20, benching ? 68 : 12), 1, {3, 4, 0, 0});
+    std::vector<uint8_t> bytes;
+    bench("h264: slice, one thread", p.format.macroblocks(), "macroblocks", [&] { bytes = code_slices(p, 1); });
+    expect_same(p, parse_picture(p.format, bytes));
+}
+END_TEST
+
 }  // namespace
 
-int main() {
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
     Suite *suite = suite_create("h264_slice");
     TCase *c = add_case(suite, "slices");
     tcase_add_test(c, macroblocks);
     tcase_add_test(c, threads);
+    tcase_add_test(c, large_pictures);
     tcase_add_test(c, pictures);
     tcase_add_test(c, emulation_prevention);
     tcase_add_test(c, parameter_sets);

@@ -240,7 +240,7 @@ END_TEST
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     Suite *suite = suite_create("h264 transform");
     TCase *c = add_case(suite, "transform");
     tcase_add_test(c, gains_are_as_said);

@@ -466,7 +466,8 @@ END_TEST
 
 }  // namespace
 
-int main(int, char **) {
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
     Suite *suite = suite_create("headers");
     TCase *headers = add_case(suite, "headers");
     tcase_add_loop_test(headers, random_pictures_say_what_they_are, 0, 8);

@@ -368,7 +368,7 @@ END_TEST
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     Suite *suite = suite_create("mjpeg");
     TCase *streams = add_case(suite, "streams");
     const int formats = static_cast<int>(std::size(jpeg_formats));

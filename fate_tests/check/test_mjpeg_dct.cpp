@@ -188,16 +188,47 @@ START_TEST(ycbcr_is_rounded) {
 }
 END_TEST
 
+START_TEST(many_blocks) {
+    Random random(4);
+    const size_t count = 240, rows = 16;  // blocks beside each other; of 8 lines
+    std::vector<int8_t> samples(count * rows * 64);
+    for (size_t i = 0; i < samples.size(); i++) samples[i] = static_cast<int8_t>(i % 100 + random.below(16));
+    std::vector<int16_t> coefficients(samples.size()), levels(samples.size());
+    std::vector<uint64_t> nonzero(count * rows);
+    uint8_t divisors[64];
+    for (uint8_t &d : divisors) d = static_cast<uint8_t>(random.between(2, 20));
+    const Quantiser quantiser = make_quantiser(divisors);
+    const double blocks = static_cast<double>(count * rows);
+    bench("mjpeg: forward DCT", blocks, "blocks", [&] {
+        for (size_t y = 0; y < rows; y++)
+            fdct_blocks(&samples[y * count * 64], static_cast<ptrdiff_t>(8 * count), count,
+                        &coefficients[y * count * 64]);
+    });
+    bench("mjpeg: quantisation", blocks, "blocks",
+          [&] { quantise_blocks(coefficients.data(), count * rows, quantiser, levels.data(), nonzero.data()); });
+    for (size_t b = 0; b < count * rows; b++) {
+        int32_t block[64];
+        for (size_t i = 0; i < 64; i++)
+            block[i] = samples[b / count * count * 64 + i / 8 * 8 * count + b % count * 8 + i % 8];
+        transform(block);
+        for (int i = 0; i < 64; i++)
+            EXPECT(levels[b * 64 + static_cast<size_t>(i)] == quantise(quantiser, i, block[i]), "block %zu, level %d",
+                   b, i);
+    }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     Suite *suite = suite_create("mjpeg_dct");
     TCase *dct = add_case(suite, "dct");
     tcase_add_test(dct, fdct_accuracy);
     tcase_add_test(dct, quantiser_is_a_division);
     tcase_add_test(dct, scales_are_libjpegs);
     tcase_add_test(dct, vectors_are_the_same);
+    tcase_add_test(dct, many_blocks);
     tcase_add_test(dct, zigzag_walks_the_diagonals);
     tcase_add_test(dct, ycbcr_is_rounded);
     return run_suite(suite);

@@ -205,7 +205,7 @@ END_TEST
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     Suite *suite = suite_create("mjpeg_headers");
     TCase *headers = add_case(suite, "headers");
     tcase_add_test(headers, order_of_markers);

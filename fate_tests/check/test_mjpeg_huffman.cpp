@@ -284,10 +284,48 @@ START_TEST(bytes_are_stuffed) {
 }
 END_TEST
 
+START_TEST(many_blocks) {
+    Random random(6);
+    constexpr int kBlocks = 5000;
+    std::vector<std::array<int, 64>> blocks(kBlocks);
+    std::vector<uint64_t> nonzero(kBlocks);
+    for (size_t b = 0; b < kBlocks; b++)
+        for (size_t k = 1; k < 64; k++) {
+            blocks[b][k] = random.one_in(static_cast<uint32_t>(k)) ? random.between(-40, 40) / static_cast<int>(k) : 0;
+            nonzero[b] |= uint64_t{blocks[b][k] != 0} << k;
+        }
+    const auto code_all = [&](auto &sink) {
+        for (size_t b = 0; b < kBlocks; b++)
+            code_block(
+                static_cast<int>(b % 64) - 32, ZeroRuns(nonzero[b]),
+                [levels = blocks[b].data(), at = 0](int steps) mutable { return levels[at += steps]; }, sink);
+    };
+    SymbolCounts counts;
+    bench("mjpeg: symbols counted", kBlocks, "blocks", [&] {
+        counts = {};
+        SymbolCounter counter{counts.dc[0], counts.ac[0]};
+        code_all(counter);
+    });
+    HuffmanSpecs specs;
+    bench("mjpeg: optimal tables", 1, "tables", [&] { specs = optimal_huffman(counts, 1); });
+    const CodeTables codes = make_codes(specs, 1);
+    uint64_t bits = 0;
+    bench("mjpeg: blocks coded", kBlocks, "blocks", [&] {
+        BitWriter writer;
+        writer.reserve(kBlocks * kMaxBlockBits);
+        CodeWriter<BitWriter> sink{codes.dc[0], codes.ac[0], writer};
+        code_all(sink);
+        bits = writer.end().bits;
+    });
+    EXPECT(bits == count_bits(counts, codes), "%llu bits", static_cast<unsigned long long>(bits));
+    EXPECT(bits < count_bits(counts, make_codes(default_huffman(), 1)), "tables that are not better than Annex K's");
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     Suite *suite = suite_create("mjpeg_huffman");
     TCase *huffman = add_case(suite, "huffman");
     tcase_add_test(huffman, tables_are_optimal);
@@ -295,5 +333,6 @@ int main(int argc, char **argv) {
     tcase_add_test(huffman, annex_k);
     tcase_add_test(huffman, symbols_tell_the_block);
     tcase_add_test(huffman, bytes_are_stuffed);
+    tcase_add_test(huffman, many_blocks);
     return run_suite(suite);
 }

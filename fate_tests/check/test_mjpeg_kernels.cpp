@@ -1,4 +1,5 @@
 // JPEG's kernels: every stream is the CPU's, byte for byte. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../common/mjpeg/mjpeg.h"
 #include "../../common/mjpeg/quantise.h"
 #include "mjpeg_pictures.h"
 
@@ -189,10 +190,35 @@ START_TEST(frames) {
 }
 END_TEST
 
+START_TEST(large_pictures) {
+    const auto device = open_test_device(_i);
+    Random random(7);
+    Log log;
+    const bool large = benched_on_gpu(device);
+    const CudaencFormat format = format_of(3, large ? 3840 : 264, large ? 2160 : 264);
+    Picture picture = make_picture(random, format);
+    fill(random, picture, Content::smooth);
+    for (const int huffman : {0, 1}) {
+        CudaencConfig config = make_jpeg_config(format, "cpu", &log);
+        config.mjpeg.huffman = huffman;
+        const std::vector<uint8_t> expected = encode_jpeg(config, picture.frame());
+        const auto encoder =
+            mjpeg::make_device_encoder(mjpeg::make_params(format, config.mjpeg), 1, device, false, false);
+        bench(huffman ? "mjpeg, optimal tables" : "mjpeg, tables of Annex K", device,
+              1.5 * format.width * format.height, "samples", [&] {
+                  encoder->submit(0, picture.frame());
+                  const PooledBuffer packet = encoder->finish(0);
+                  EXPECT(std::equal(expected.begin(), expected.end(), packet->data, packet->data + packet->size),
+                         "huffman %d: %zu bytes, the CPU has %zu", huffman, packet->size, expected.size());
+              });
+    }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     Suite *suite = suite_create("mjpeg_kernels");
     TCase *c = add_case(suite, "same as the CPU");
     tcase_add_test(c, quantisers_agree);
@@ -203,5 +229,6 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, copies, 0, devices);
     tcase_add_loop_test(c, sizes_met, 0, devices);
     tcase_add_loop_test(c, frames, 0, devices);
+    tcase_add_loop_test(c, large_pictures, 0, devices);
     return run_suite(suite);
 }

@@ -377,15 +377,30 @@ START_TEST(every_state_codes) {
 }
 END_TEST
 
+START_TEST(many_decisions) {
+    Random random(8);
+    const std::pair<const char *, int> kinds[] = {{"any", 0}, {"skewed", 2}, {"likely", 6}};
+    for (const auto &[name, kind] : kinds) {
+        const auto decisions = make_decisions(random, kind, benching ? 1000000 : 10000);
+        std::vector<uint8_t> bytes;
+        bench(format_string("mq: %s symbols", name), static_cast<double>(decisions.size()), "symbols",
+              [&] { bytes = encode_by_fours(decisions); });
+        check_decodes(decisions, bytes, bytes.size(), decisions.size());
+    }
+}
+END_TEST
+
 }  // namespace
 
-int main(int, char **) {
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
     Suite *suite = suite_create("mq");
     TCase *coder = add_case(suite, "coder");
     tcase_add_test(coder, test_sequence_of_the_standard);
     tcase_add_test(coder, contexts_begin_as_the_standard_says);
     tcase_add_test(coder, every_state_codes);
     tcase_add_test(coder, sufficient_bytes_are_necessary);
+    tcase_add_test(coder, many_decisions);
     tcase_add_loop_test(coder, codewords_end_anywhere, 0, kKinds);
     tcase_add_loop_test(coder, codewords_follow_each_other, 0, kKinds);
     tcase_add_loop_test(coder, carries_by_fours, 0, 4);

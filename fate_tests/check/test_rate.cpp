@@ -201,9 +201,21 @@ START_TEST(a_layer_may_have_no_room) {
 }
 END_TEST
 
+START_TEST(frames) {
+    const auto device = open_test_device(_i);
+    for (const bool predicts : {false, true}) {
+        CudaencJ2kOptions options = default_options();
+        options.rate_control = predicts ? CUDAENC_J2K_RATE_PSP : CUDAENC_J2K_RATE_PCRD;
+        options.compression_ratio = 20;
+        check_frame(device, predicts ? "psp" : "pcrd", "j2k/rate", options);
+    }
+}
+END_TEST
+
 }  // namespace
 
-int main(int, char **) {
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
     Suite *suite = suite_create("rate");
     TCase *truncation = add_case(suite, "truncation");
     tcase_add_loop_test(truncation, truncation_points_take_what_the_table_says, 0, 20);
@@ -211,5 +223,7 @@ int main(int, char **) {
     TCase *targets = add_case(suite, "targets");
     tcase_add_loop_test(targets, targets_are_met, 0, 24);
     tcase_add_test(targets, a_layer_may_have_no_room);
+    TCase *kernels = add_case(suite, "kernels");
+    tcase_add_loop_test(kernels, frames, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }

@@ -799,7 +799,8 @@ END_TEST
 
 }  // namespace
 
-int main(int, char **) {
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
     Suite *suite = suite_create("session");
     TCase *refused = add_case(suite, "refusals");
     tcase_add_test(refused, defaults_and_version);

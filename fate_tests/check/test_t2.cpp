@@ -10,7 +10,7 @@
 #include "../../common/j2k/t2/header_bytes.h"
 #include "../../common/j2k/t2/packet_header.h"
 #include "packet_header.h"
-#include "testing.h"
+#include "pictures.h"
 
 using namespace cudaenc;
 using namespace cudaenc::j2k;
@@ -353,17 +353,54 @@ START_TEST(packet_lengths_take_seven_bits_a_byte) {
 }
 END_TEST
 
+START_TEST(many_block_headers) {
+    Random random(9);
+    const Band band = make_band(random, 70, 37, 12, 1);
+    const uint32_t count = band.count();
+    HeaderBytes header;
+    bench("t2: packet header", count, "blocks", [&] {
+        header = {};
+        for (uint32_t i = 0; i < count; i++)
+            put_block_header(header, band.cell, band.nodes.data(), i % 70, i / 70, band.block(i), 0, 0, band.style,
+                             band.pass_bytes[i].data());
+        header.finish();
+    });
+    HeaderReader reader(header.bytes.data(), header.bytes.size());
+    BandReader band_reader(70, 37, band.style);
+    band_reader.read(reader, 0);
+    EXPECT(!reader.overrun && reader.finish() == header.bytes.size(), "not all bytes are read");
+    for (uint32_t i = 0; i < count; i++)
+        EXPECT(band_reader.blocks[i].included == (band.coded[i].passes != 0), "block %u", i);
+}
+END_TEST
+
+START_TEST(frames) {
+    const auto device = open_test_device(_i);
+    CudaencJ2kOptions options = default_options();
+    check_frame(device, "t2", "j2k/t2", options);
+    options.cblk_style = CUDAENC_J2K_BYPASS;
+    check_frame(device, "t2, bypass", "j2k/t2", options);
+    options.cblk_style = 0;
+    options.layer_rates = "80,40,20,10";
+    check_frame(device, "t2, 4 layers", "j2k/t2", options);
+}
+END_TEST
+
 }  // namespace
 
-int main(int, char **) {
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
     Suite *suite = suite_create("t2");
     TCase *headers = add_case(suite, "headers");
     tcase_add_test(headers, numbers_of_passes_have_the_standards_code_words);
     tcase_add_loop_test(headers, block_headers_are_the_textbooks, 0, 8);
     tcase_add_loop_test(headers, layers_have_the_textbooks_headers, 0, 8);
+    tcase_add_test(headers, many_block_headers);
     tcase_add_test(headers, the_deepest_tree_stays_within_the_bound);
     tcase_add_loop_test(headers, bits_are_stuffed, 0, 4);
     tcase_add_test(headers, an_empty_header_is_one_byte);
     tcase_add_test(headers, packet_lengths_take_seven_bits_a_byte);
+    TCase *kernels = add_case(suite, "kernels");
+    tcase_add_loop_test(kernels, frames, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }

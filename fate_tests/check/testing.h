@@ -1,15 +1,24 @@
-// What the check programs share: random numbers, devices, guarded device memory, pictures. Include it last, as check.h
-// defines fail(). SPDX-License-Identifier: LGPL-2.1-or-later
+// What the check programs share: their arguments, random numbers, devices, guarded device memory, times. Include it
+// last, as check.h defines fail(). SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../../common/device.h"
 #include "../../common/error.h"
+#include "timed_device.h"
 
 #include <check.h>
 
@@ -43,11 +52,69 @@ class Random {
     uint64_t state_;
 };
 
-// Devices that kernels are tested on: emulators, and what the program's arguments name ("cuda:0").
+// What a program's arguments say:
+//   DEVICE...     what kernels are checked on, in place of emulators of several seeds: cuda, cuda:N; emu (those
+//                 emulators), emu:SEED; cpu (none: host functions, which are always checked)
+//   --case=NAME   only cases and tests with NAME in their names
+//   --bench       times too: what is called in bench()
 inline std::vector<std::string> device_specs = {"emu", "emu:2", "emu:77", "emu:123456789"};
+inline std::string only_case;
+inline bool benching = false;
+
+// Whether the device opens. A process of its own asks, since CUDA does not outlive the fork of a test.
+inline bool opens(const std::string &spec) {
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+        try {
+            std::printf("device %s\n", open_cuda_device(spec, nullptr)->name().c_str());
+        } catch (const Error &e) {
+            std::printf("%s: %s\n", spec.c_str(), e.what());
+            std::fflush(nullptr);
+            _exit(EXIT_FAILURE);
+        }
+        std::fflush(nullptr);
+        _exit(EXIT_SUCCESS);
+    }
+    int status = 0;
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
+}
+
+// To be called before tests are added.
+inline void take_arguments(int argc, char **argv) {
+    const std::vector<std::string> emulators = device_specs;
+    bool named = false;
+    for (int i = 1; i < argc; i++) {
+        const std::string argument = argv[i];
+        if (argument == "--bench") {
+            benching = true;
+            continue;
+        }
+        if (argument.rfind("--case=", 0) == 0) {
+            only_case = argument.substr(7);
+            continue;
+        }
+        if (!std::exchange(named, true)) device_specs.clear();
+        if (argument == "emu") {
+            device_specs.insert(device_specs.end(), emulators.begin(), emulators.end());
+        } else if (argument.rfind("emu:", 0) == 0) {
+            device_specs.push_back(argument);
+        } else if (argument.rfind("cuda", 0) == 0) {
+            if (!opens(argument)) std::exit(EXIT_FAILURE);
+            device_specs.push_back(argument);
+        } else if (argument != "cpu") {
+            std::printf("%s: \"%s\" is none of cuda[:N], emu[:SEED], cpu, --case=NAME, --bench\n", argv[0], argv[i]);
+            std::exit(EXIT_FAILURE);
+        }
+    }
+}
+
+// Of device_specs. Of the emulators only the first is timed.
 inline std::shared_ptr<Device> open_test_device(int index) {
     const std::string &spec = device_specs[static_cast<size_t>(index)];
-    return spec.rfind("emu", 0) == 0 ? open_emulator(spec) : open_cuda_device(spec, nullptr);
+    const bool emulated = spec.rfind("emu", 0) == 0;
+    const std::shared_ptr<Device> device = emulated ? open_emulator(spec) : open_cuda_device(spec, nullptr);
+    return benching && (!emulated || spec == "emu") ? std::make_shared<TimedDevice>(device) : device;
 }
 
 // Device memory between guard bytes. `count` elements of known garbage, or given values.
@@ -90,22 +157,127 @@ class Guarded {
     size_t count_;
 };
 
-// Runs the suite. Arguments are further devices; tests that loop over devices are added after this has seen them.
-inline void take_device_arguments(int argc, char **argv) {
-    device_specs.insert(device_specs.end(), argv + 1, argv + argc);
+// ---- Times
+
+// One line: median, least and most of the times of `work` such as samples or blocks.
+inline void print_times(const std::string &what, const std::string &device, double work, const char *unit,
+                        std::vector<double> ms) {
+    std::sort(ms.begin(), ms.end());
+    const double median = ms[ms.size() / 2];
+    std::string rate = "emulated";
+    if (device != "emu") {
+        static constexpr std::pair<double, const char *> prefixes[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {0, ""}};
+        const double a_second = work / median * 1e3;
+        const auto [scale, prefix] =
+            *std::find_if(std::begin(prefixes), std::end(prefixes), [&](const auto &p) { return a_second >= p.first; });
+        rate = format_string("%.4g %s%s/s", scale > 0 ? a_second / scale : a_second, prefix, unit);
+    }
+    std::printf("bench %-46s %-7s %10.0f %-8s %10.4f ms (%.4f to %.4f) %s\n", what.c_str(), device.c_str(), work, unit,
+                median, ms.front(), ms.back(), rate.c_str());
+    std::fflush(stdout);
 }
+
+// Whether a test should take a size that is worth its time on a GPU.
+inline bool benched_on_gpu(const std::shared_ptr<Device> &device) {
+    const auto *timed = dynamic_cast<const TimedDevice *>(device.get());
+    return timed && !timed->emulated();
+}
+
+// Makes a call that checks what the device's kernels do. With --bench it makes it again, and prints a line for each
+// kernel whose module begins with `module`, of all its launches in a call. `work`: of a call.
+template <class Call>
+void bench(const std::string &what, const std::shared_ptr<Device> &device, double work, const char *unit,
+           const Call &call, const char *module = "") {
+    auto *timed = dynamic_cast<TimedDevice *>(device.get());
+    if (!timed || !timed->emulated()) call();
+    if (!timed) return;
+    struct Times {
+        std::vector<double> ms;  // of each call that launches the kernel
+        int launches;            // of the last of these
+    };
+    std::vector<std::string> kernels;  // in the order of their first launches
+    std::map<std::string, Times> times;
+    for (int run = 0; run < (timed->emulated() ? 1 : 11); run++) {
+        timed->begin();
+        call();
+        std::map<std::string, Times> of_call;
+        for (const auto &[kernel_module, kernel, ms] : timed->end()) {
+            if (kernel_module.rfind(module, 0) != 0) continue;
+            if (!times.count(kernel)) kernels.push_back(kernel), times[kernel] = {};
+            Times &of_kernel = of_call[kernel];
+            of_kernel.ms.resize(1);
+            of_kernel.ms[0] += ms;
+            of_kernel.launches++;
+        }
+        for (const auto &[kernel, of_kernel] : of_call) {
+            times[kernel].ms.push_back(of_kernel.ms[0]);
+            times[kernel].launches = of_kernel.launches;
+        }
+    }
+    const std::string name = timed->name().substr(0, timed->name().find_first_of(" ,"));
+    for (const std::string &kernel : kernels) {
+        const auto &[ms, launches] = times[kernel];
+        print_times(what + ": " + kernel + (launches > 1 ? format_string(" x%d", launches) : ""), name, work, unit, ms);
+    }
+}
+
+// The same of a host function.
+template <class Call>
+void bench(const std::string &what, double work, const char *unit, const Call &call) {
+    using Clock = std::chrono::steady_clock;
+    call();
+    if (!benching) return;
+    std::vector<double> ms;
+    for (int run = 0; run < 11; run++) {
+        const Clock::time_point begin = Clock::now();
+        double calls = 0, passed = 0;
+        for (; passed < 10; calls++) {  // so short ones are timed together
+            call();
+            passed = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+        }
+        ms.push_back(passed / calls);
+    }
+    print_times(what, "cpu", work, unit, ms);
+}
+
+// ---- The suite
+
+// libcheck's macros, but for what --case leaves out.
+#undef tcase_add_test
+#undef tcase_add_loop_test
+inline std::map<const TCase *, std::string> case_names;
+inline int tests_added = 0;
+inline void tcase_add_loop_test(TCase *c, const TTest *test, int begin, int end) {
+    if (case_names[c].find(only_case) == std::string::npos &&
+        std::string(test->name).find(only_case) == std::string::npos)
+        return;
+    _tcase_add_test(c, test, 0, 0, begin, end);
+    tests_added++;
+}
+inline void tcase_add_test(TCase *c, const TTest *test) { tcase_add_loop_test(c, test, 0, 1); }
+
 inline TCase *add_case(Suite *suite, const char *name) {
     TCase *c = tcase_create(name);
-    tcase_set_timeout(c, 120);
+    case_names[c] = name;
+    tcase_set_timeout(c, benching ? 600 : 120);
     suite_add_tcase(suite, c);
     return c;
 }
 inline int run_suite(Suite *suite) {
     SRunner *runner = srunner_create(suite);
+    if (!only_case.empty() && !tests_added) {
+        std::printf("no case or test has \"%s\" in its name; cases:", only_case.c_str());
+        for (const auto &[_, name] : case_names) std::printf(" \"%s\"", name.c_str());
+        std::printf("\n");
+        return EXIT_FAILURE;
+    }
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+// Of programs that name devices only.
+inline void take_device_arguments(int argc, char **argv) { take_arguments(argc, argv); }
 
 }  // namespace cudaenc::testing

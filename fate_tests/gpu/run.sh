@@ -92,7 +92,7 @@ if [ -f ffmpeg-ptx ]; then # the same kernels, by the other compiler
     mv ffmpeg-fatbin ffmpeg
 fi
 
-# ---- The check programs, on the GPU as well as on the emulator: all at once, their results in order
+# ---- The check programs, on the GPU and on the emulator: all at once, their results in order
 # unit NAME: a program on libcheck, which ends in "100%: Checks: 12, Failures: 0, Errors: 0".
 unit() {
     local good bad
@@ -102,7 +102,7 @@ unit() {
     tally "$1" "$good" "$bad"
     grep -E '^(skipped:|nvJPEG )' "logs/$1.log" | while read -r line; do say "    $line"; done || true
 }
-for program in check/test_*; do start "${program##*/}" "$program" "$device" & done
+for program in check/test_*; do start "${program##*/}" "$program" "$device" emu & done
 start fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device" & # random options and pictures, a process each
 start api bin/api "$device" &
 wait
