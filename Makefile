@@ -33,7 +33,8 @@ help:
 	@echo "On a machine with a GPU:"
 	@echo "  make check-gpu           the tests that need one; leaves build/gpu-bundle/gpu-record.txt"
 	@echo "  make gpu-bundle          the same, to be carried to a machine that builds nothing: build/gpu-bundle/run.sh"
-	@echo "  make bench               all that docs/benchmarks.md tells of, and its plots; BENCH=\"options\": one run of cudaenc_bench"
+	@echo "  make bench               all that docs/benchmarks.md tells of; BENCH=\"options\": one run of cudaenc_bench"
+	@echo "  make bench-report        its tables and plots, and README's, from what bench measured (RESULTS=build/bench)"
 	@echo "  make bench-bundle        the same, to be carried: build/bench-bundle/bench.sh"
 	@echo "Others: install [PREFIX=$(PREFIX)] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources),"
 	@echo "        include-graph (draws docs/include-graph.svg), house (long functions, long sentences)"
@@ -45,7 +46,7 @@ help:
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
 goals := demo check fate fuzz bench bench-bundle gpu-bundle check-gpu
-.PHONY: help deps $(goals) $(goals:%=do-%) do-kernels do-kernel-size lib ffmpeg install clean format FORCE
+.PHONY: help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib ffmpeg install clean format FORCE
 deps:
 	@patches/deps.sh $(filter bench bench-bundle,$(MAKECMDGOALS))
 $(goals): deps
@@ -289,17 +290,19 @@ $(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.
 	@echo "LINK    $@"
 	@$(CXX) -pthread $(filter %.o,$^) -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a \
 	    -lboost_context -lz -lm -ldl
-# One run of the program where BENCH has its options; else all parts, and the plots.
+# One run of the program where BENCH has its options; else all parts.
 export PICTURES CLIPS NVJPEG_LIBRARY NVJPEG2K_LIBRARY
 do-bench: do-kernel-size $(B)/bin/cudaenc_bench $(if $(BENCH),,ffmpeg)
 ifdef BENCH
 	@$(B)/bin/cudaenc_bench $(BENCH)
 else
 	@fate_tests/bench/run.sh $(B)/bin $(B)/bench $(PARTS)
-	@results=$$(ls $(B)/bench/{rates,formats,sweep}.json 2>/dev/null || true); [ -z "$$results" ] || { \
-	    for python in python3 /usr/bin/python3; do $$python -c 'import matplotlib' 2>/dev/null && break || true; done; \
-	    $$python fate_tests/bench/plot.py docs $$results; }
 endif
+RESULTS ?= $(B)/bench
+bench-report:
+	@fate_tests/bench/report.py $(RESULTS) docs/benchmarks.md README.md
+	@for python in python3 /usr/bin/python3; do $$python -c 'import matplotlib' 2>/dev/null && break || true; done; \
+	    $$python fate_tests/bench/plot.py docs $(RESULTS)
 do-bench-bundle: $(B)/bin/cudaenc_bench ffmpeg
 	@fate_tests/gpu/bench_bundle.sh $(B) '$(MEDIA)'
 

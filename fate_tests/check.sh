@@ -58,6 +58,7 @@ done
 step bench-lines bench_lines
 step fuzz unit build/bin/cudaenc_fuzz 200
 step bench-smoke build/bin/cudaenc_bench -device emu -smoke
+step bench-report fate_tests/bench/test_report.py build/bin "$FATE/ffmpeg"
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
 step fate-emu fate_tests/fate.sh "$FATE" emu
 step interop fate_tests/interop/run.sh "$FATE"

@@ -590,7 +590,7 @@ class Bench {
 }  // namespace
 
 int main(int argc, char **argv) {
-    // As users who measure would: streams that share the driver's queues wait for each other (docs/benchmarks.md).
+    // As users who measure would: streams that share the driver's queues wait for each other (docs/experiments).
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     try {
         return Bench(parse_options(argc, argv)).run();

@@ -18,7 +18,7 @@ using namespace h264;
 
 namespace {
 
-constexpr double kCopyBytesPerSecond = 4.3e12;  // device to device on an H200, read and written (docs/benchmarks.md)
+constexpr double kCopyBytesPerSecond = 4.3e12;  // device to device on an H200, read and written (docs/experiments)
 
 // A frame as the intra pipeline leaves it.
 struct CodedFrame {

@@ -3,9 +3,10 @@
 # Usage: chain.sh FFMPEG CLIP...   a line of results each; SPDX-License-Identifier: LGPL-2.1-or-later
 # Environment: SECONDS_EACH=4 that a command is watched; DEPTHS="4 8 16"; QUEUES="default 32" (CUDA_DEVICE_MAX_CONNECTIONS);
 # CODERS="dwt53 dwt97 jpeg jpeg-default"; MUXERS="mxf nut" for JPEG 2000, MJPEG_MUXERS="mov nut"; WORK=folder for their files,
-# best of memory; DEVICE=cpu: to try this script.
+# best of memory; DEVICE=cpu: to try this script; ROWS=file: the lines as JSON, too.
 set -euo pipefail
 . "$(dirname "$0")/rate.sh"
+. "$(dirname "$0")/rows.sh"
 ffmpeg=$1
 shift
 seconds=${SECONDS_EACH:-4} device=${DEVICE:-auto}
@@ -20,6 +21,10 @@ decode=(-hwaccel cuda -hwaccel_output_format cuda) upload=(-init_hw_device cuda)
 queues() { if [ "$1" = default ]; then unset CUDA_DEVICE_MAX_CONNECTIONS; else export CUDA_DEVICE_MAX_CONNECTIONS=$1; fi; }
 share() { awk "BEGIN { slower = ($2 < $3) ? $2 : $3; if (slower > 0) printf \"%.0f %%\", 100 * $1 / slower }"; }
 line() { printf '%-16s %-12s %-8s %6s %10s %10s %10s %9s  %s\n' "$@"; }
+result() { # MUXER BYTES: of the variables that a measurement leaves
+    row "${ROWS-}" clip "$name" coder "$name_of_coder" queues "$queue" depth "$depth" nvdec_fps "$decoder" encoder_fps "$encoder" chain_fps "$fps" muxer "$1" bytes "$2"
+    line "$name" "$name_of_coder" "$queue" "$depth" "$decoder" "$encoder" "$fps" "$(share "$fps" "$decoder" "$encoder")" "${1:+$1, $2 bytes/frame}"
+}
 choose() { # CODER: sets coder, how ffmpeg is told of it, and the muxers that take it
     muxers=${MUXERS-mxf nut}
     case $1 in
@@ -50,12 +55,11 @@ for clip in "$@"; do
                 rate "$seconds" "$ffmpeg" "${frames[@]}" "${encode[@]}" -f null - || true
                 encoder=$fps
                 rate "$seconds" "$ffmpeg" "${nvdec[@]}" "${encode[@]}" -f null - || true
-                line "$name" "$name_of_coder" "$queue" "$depth" "$decoder" "$encoder" "$fps" "$(share "$fps" "$decoder" "$encoder")" ""
+                result '' 0
             done
             for muxer in $muxers; do # at the last depth
                 rate "$seconds" "$ffmpeg" "${nvdec[@]}" "${encode[@]}" -f "$muxer" "$out/out.$muxer" || true
-                line "$name" "$name_of_coder" "$queue" "$depth" "$decoder" "$encoder" "$fps" "$(share "$fps" "$decoder" "$encoder")" \
-                    "$muxer, $bytes bytes/frame"
+                result "$muxer" "$bytes"
                 rm -f "$out/out.$muxer"
             done
         done

@@ -5,6 +5,7 @@
 # Usage: cpu_peers.sh FOLDER_OF_PROGRAMS PHOTOGRAPH OUTPUT_FOLDER [j2k | mjpeg]...   SPDX-License-Identifier: LGPL-2.1-or-later
 # Environment: THREADS="1 2 4 8 16"; TILES="256x256" of FFmpeg's JPEG 2000, its default, 1920x1080 is none; OPENJPEG, GRK_COMPRESS: files (default: where the system finds them).
 set -euo pipefail
+. "$(dirname "$0")/rows.sh"
 export LC_ALL=C # EPOCHREALTIME has a point
 bin=$1 photograph=$2 out=$3 threads=${THREADS:-1 2 4 8 16}
 shift 3
@@ -14,6 +15,10 @@ work=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/cpu_peers.XXX
 trap 'rm -rf "$work"' EXIT
 
 line() { printf '%-34s %-9s %7s %10s %9s %12s\n' "$@" | tee -a "$out/cpu_peers_$part.txt"; }
+result() { # ENCODER CASE THREADS BYTES PSNR FRAMES_PER_SECOND
+    row "$out/cpu_peers_$part.jsonl" encoder "$1" case "$2" threads "$3" bytes "$4" psnr_db "$5" fps "$6"
+    line "$@"
+}
 
 # The same frames as the bench's: the picture, means of 2x2, and cyclic shifts of it.
 make_frames() { # PIXEL_FORMAT BYTES_OF_A_FRAME: sets raw, how ffmpeg is told of them
@@ -55,7 +60,7 @@ in_ffmpeg() { # NAME CASE ROUNDS PSNR_FORMAT ENCODER OPTIONS...
     for n in $threads; do
         once=$(wall "$n" "$@" -threads "$n")
         all=$(wall $((n * (rounds + 1))) "$@" -threads "$n")
-        line "$name" "$case" "$n" "$size" "$decibel" "$(awk "BEGIN { printf \"%.1f\", $n * $rounds / ($all - $once) }")"
+        result "$name" "$case" "$n" "$size" "$decibel" "$(awk "BEGIN { printf \"%.1f\", $n * $rounds / ($all - $once) }")"
     done
 }
 
@@ -89,7 +94,7 @@ in_grok() { # CASE OPTIONS...
         ms=$("$grok" -v -i "$work/first.ppm" -o "$stream" -n 6 -b 32,32 -H "$n" -e 10 "$@" 2>&1 |
             sed -n 's/.*compress time: \([0-9.]*\) ms.*/\1/p')
         size=$(stat -c %s "$stream")
-        line "Grok, one picture at a time" "$case" "$n" "$size" "$(psnr "$stream" gbrp)" "$(awk "BEGIN { printf \"%.1f\", 1000 / $ms }")"
+        result "Grok, one picture at a time" "$case" "$n" "$size" "$(psnr "$stream" gbrp)" "$(awk "BEGIN { printf \"%.1f\", 1000 / $ms }")"
     done
 }
 
@@ -138,6 +143,7 @@ mjpeg() {
 [ $# -gt 0 ] || set -- j2k mjpeg
 for part in "$@"; do
     : >"$out/cpu_peers_$part.txt"
+    rm -f "$out/cpu_peers_$part.jsonl"
     line encoder case threads "bytes" PSNR frames/s
     "$part"
 done

@@ -1,38 +1,87 @@
 #!/usr/bin/env python3
-"""Plots of what cudaenc_bench measured: shares of the stages, frames/s against frames in flight and against bits per pixel.
+"""Plots of what run.sh measured: frames/s beside the peers', shares of the stages, frames/s against frames in flight and against bits
+per pixel.
 
-Usage: plot.py FOLDER RESULTS.json...   The files' rows are put together; a plot without data is left out. Writes
-FOLDER/stages.png, in-flight.png, bits-per-pixel.png. SPDX-License-Identifier: LGPL-2.1-or-later
+Usage: plot.py FOLDER RESULTS   RESULTS: the output folder of run.sh. A plot without data is left out. Writes FOLDER/speed.svg and, where
+there is matplotlib, stages.png, in-flight.png, bits-per-pixel.png. SPDX-License-Identifier: LGPL-2.1-or-later
 """
-import json
 import os
 import sys
+from xml.sax.saxutils import escape
+
+from report import Results, number, peer_of, stem
 
 try:
     import matplotlib
+    matplotlib.use('Agg')
+    import matplotlib.pyplot as plt
 except ImportError:
-    print('no plots: python3-matplotlib is not here')
-    sys.exit(0)
-matplotlib.use('Agg')
-import matplotlib.pyplot as plt
+    plt = None
 
 
-def read_rows(files):
-    rows = []
-    for path in files:
-        with open(path, encoding='utf-8') as file:
-            results = json.load(file)
-        rows += [dict(row, device=results['device']) for row in results['rows'] if 'stages' in row]
-    return rows
+# ---- Speed: a group a case, with a scale of its own
+
+def speed_groups(results):
+    """(title, [(name, frames/s)]), ours first."""
+    device = device_name(results.heads[0]) if results.heads else ''
+    titles = {'4k-lossless': 'JPEG 2000, lossless', '4k-lossy': 'JPEG 2000, 9/7', 'mjpeg-4k-420': 'JPEG, 4:2:0, quality 90'}
+    groups = []
+    rows = results.rows('rates', 'rates.json')
+    for row in [row for row in rows if row['picture'] == rows[0]['picture']] + results.rows('mjpeg', 'mjpeg.json'):
+        peer = peer_of(row, 'nvJPEG')
+        if row['case'] in titles and peer:
+            groups.append((f'{titles[row["case"]]}, {row["width"]}x{row["height"]}, {device}',
+                           [('cudaenc', row['best_fps']), (peer['name'].split()[0], peer['best_fps'])]))
+    for part, coder, cases in (('cpu', 'JPEG 2000', {'lossless': 'lossless', 'lossy': '9/7'}),
+                               ('cpu_mjpeg', 'JPEG, 4:2:0', {'default': "Annex K's tables", 'optimal': 'optimal tables'})):
+        rows = results.rows(part, f'cpu_peers_{"j2k" if part == "cpu" else "mjpeg"}.jsonl')
+        most = max((row['threads'] for row in rows), default=0)
+        for case, text in cases.items():
+            bars = [(row['encoder'].replace(' in ffmpeg', '').split(',')[0], row['fps']) for row in rows
+                    if row['case'] == case and row['threads'] == most and 'slices' not in row['encoder']]
+            bars.sort(key=lambda bar: bar[0] != 'cudaenc')
+            if len(bars) > 1:
+                groups.append((f'{coder}, {text}, 1920x1080, CPU, {most} threads', bars))
+    return groups
+
+
+def plot_speed(results, folder):
+    groups = speed_groups(results)
+    if not groups:
+        return
+    width, left, longest, bar, y = 760, 150, 500, 18, 0
+    parts = []
+    for title, bars in groups:
+        y += 26
+        parts.append(f'<text x="0" y="{y}" font-weight="bold">{escape(title)}</text>')
+        y += 8
+        most = max(fps for _, fps in bars)
+        for name, fps in bars:
+            colour = '#76b900' if name == 'cudaenc' else '#8a8f98'
+            length = max(1, round(longest * fps / most, 1))
+            parts.append(f'<text x="{left - 8}" y="{y + 13}" text-anchor="end">{escape(name)}</text>'
+                         f'<rect x="{left}" y="{y}" width="{length}" height="{bar - 3}" fill="{colour}"/>'
+                         f'<text x="{left + length + 6}" y="{y + 13}">{number(fps)} frames/s</text>')
+            y += bar
+    path = os.path.join(folder, 'speed.svg')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y + 8}" font-family="sans-serif" font-size="13" fill="#555">\n'
+                   + '\n'.join(parts) + '\n</svg>\n')
+    print('wrote', path)
+
+
+# ---- Plots by matplotlib
+
+def device_name(row):
+    return row['device'].removeprefix('cuda:0 ').split(',')[0]
 
 
 def nvjpeg2000(row):
-    return next((peer for peer in row.get('peers', []) if peer['name'].startswith('nvJPEG2000')), None)
+    return peer_of(row, 'nvJPEG2000')
 
 
 def title(row):
-    device = row['device'].removeprefix('cuda:0 ').split(',')[0]
-    return f'{os.path.splitext(row["picture"])[0]}, {device}'
+    return f'{stem(row["picture"])}, {device_name(row)}'
 
 
 def of_first_picture(rows):
@@ -144,10 +193,14 @@ def plot_bits_per_pixel(rows, folder):
 
 
 def main():
-    folder, *files = sys.argv[1:]
-    rows = read_rows(files)
+    folder, results = sys.argv[1], Results(sys.argv[2])
+    plot_speed(results, folder)
+    if not plt:
+        print('no other plots: python3-matplotlib is not here')
+        return
+    rows = [dict(row, device=results.heads[0]['device']) for part in ('rates', 'formats', 'sweep') for row in results.rows(part, part + '.json')]
     if not rows:
-        print('no plots: no rates in', *files)
+        print('no other plots: no rates in', sys.argv[2])
         return
     plot_stages(rows, folder)
     plot_in_flight(rows, folder)

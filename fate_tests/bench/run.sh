@@ -1,8 +1,11 @@
 #!/bin/bash
-# All that docs/benchmarks.md tells of, part by part; what is missing for one says so in a line.
+# All that docs/benchmarks.md tells of, part by part; what is missing for one says so in a line. Each part leaves its results as JSON,
+# and PART.run.json: the commit, the date, the command. report.py makes the tables of them.
 # Usage: run.sh FOLDER_OF_PROGRAMS OUTPUT_FOLDER [PART...]   SPDX-License-Identifier: LGPL-2.1-or-later
 #   rates   single frame and many, with nvJPEG2000, equal bytes and PSNR, for each picture
 #   mjpeg   mjpeg_cuda, single frame and many, with nvJPEG, bytes and PSNR; all pictures in one rotation
+#   targets frames of a target size, those of rates, by METHODS ("psp pcrd"); the pictures of rates, after it
+#   bypass  as rates, with the arithmetic coding bypass
 #   formats 12 and 16 bits, 4:2:2, larger code-blocks; the first picture
 #   sweep   9/7 from the smallest files to the largest; the first picture
 #   memory  GPU memory buffer by buffer, host memory over 10 000 small frames and 2000 of 3840x2160
@@ -10,45 +13,78 @@
 #   cibo    tier-1 by bit-planes; the first picture
 #   cavlc   the H.264 entropy coder alone; the first picture
 #   chain   boundary B: NVDEC to the encoders in ffmpeg, for each clip
+#   h264    h264_cavlc_cuda in ffmpeg at constant QPs, for each clip
 #   cpu     JPEG 2000 on the CPU against OpenJPEG, FFmpeg's native encoder, Grok; the first picture
 #   cpu_mjpeg  JPEG on the CPU against FFmpeg's native encoder; the first picture
 # Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, GRK_COMPRESS: files; EFFORT: options of
-# cudaenc_bench such as "-seconds 0.3"
+# cudaenc_bench such as "-seconds 0.3", which a part's own give way to
 # shellcheck disable=SC2317 # parts are called by their names
 set -euo pipefail
 scripts=$(dirname "$0")
+. "$scripts/rows.sh"
 bin=$1 out=$2
 shift 2
+# A bundle has the commit in a file.
+commit=$(cat "$scripts/commit" 2>/dev/null || git -C "$scripts" describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
 read -r -a pictures <<<"${PICTURES-}"
 read -r -a clips <<<"${CLIPS-}"
 read -r -a effort <<<"${EFFORT-}"
 first=("${pictures[@]:0:1}")
 device=${DEVICE:-auto}
 mkdir -p "$out"
-bench=("$bin/cudaenc_bench" -device "$device" "${effort[@]}" ${NVJPEG_LIBRARY:+-nvjpeg "$NVJPEG_LIBRARY"} ${NVJPEG2K_LIBRARY:+-nvjpeg2k "$NVJPEG2K_LIBRARY"} ${OPENJPEG:+-openjpeg "$OPENJPEG"})
+libraries=(${NVJPEG_LIBRARY:+-nvjpeg "$NVJPEG_LIBRARY"} ${NVJPEG2K_LIBRARY:+-nvjpeg2k "$NVJPEG2K_LIBRARY"} ${OPENJPEG:+-openjpeg "$OPENJPEG"})
+bench() { "$bin/cudaenc_bench" -device "$device" "${libraries[@]}" "$@" "${effort[@]}"; }
 has_gpu() { [ "$device" != cpu ] && { [ -e /dev/nvidiactl ] || [[ $device = emu* ]]; }; }
 
-rates() { "${bench[@]}" -o "$out/rates.json" "${pictures[@]}"; }
-mjpeg() { "${bench[@]}" -case mjpeg -rotation -o "$out/mjpeg.json" "${pictures[@]}"; }
+rates() { bench -depths 2,4,8,16,32 -o "$out/rates.json" "${pictures[@]}"; }
+targets() {
+    if ! [ -f "$out/rates.json" ]; then echo "no rates.json in $out: its frames' sizes are the targets"; return 1; fi
+    local picture case bytes method n=0
+    rm -f "$out"/targets-*.json
+    while read -r case bytes picture; do
+        for method in ${METHODS:-psp pcrd}; do
+            bench -nvjpeg2k no -case "$case" -rate_control "$method" -frame_bytes "$bytes" -depths 2,4,8,16,32 \
+                -o "$out/targets-$((++n)).json" ${picture:+"$picture"}
+        done
+    done < <(python3 - "$out/rates.json" "${pictures[@]}" <<'PYTHON'
+import json, os, sys
+files = {os.path.basename(file): file for file in sys.argv[2:]}
+for row in json.load(open(sys.argv[1]))['rows']:
+    if row['wavelet'] == '9/7':
+        print(row['case'], round(row['bytes_per_frame']), files.get(row['picture'], ''))
+PYTHON
+    )
+}
+bypass() { bench -nvjpeg2k no -style bypass -depths 2,4,8,16,32 -o "$out/bypass.json" "${pictures[@]}"; }
+mjpeg() { bench -case mjpeg -rotation -o "$out/mjpeg.json" "${pictures[@]}"; }
 formats() {
-    "${bench[@]}" -case 4k-12bit-lossless,4k-12bit-lossy,4k-16bit-lossless,4k-16bit-lossy,4k-422p10-lossless,4k-422p10-lossy,4k-cblk64-lossless,4k-cblk64-lossy \
+    bench -case 4k-12bit-lossless,4k-12bit-lossy,4k-16bit-lossless,4k-16bit-lossy,4k-422p10-lossless,4k-422p10-lossy,4k-cblk64-lossless,4k-cblk64-lossy \
         -runs 3 -seconds 0.2 -single 16 -depths 8,16 -o "$out/formats.json" "${first[@]}"
 }
-sweep() { "${bench[@]}" -case 4k-lossy -quality 10,40,65,80,88,93,96,98,100 -runs 3 -seconds 0.2 -single 16 -depths 8,16 -o "$out/sweep.json" "${first[@]}"; }
+sweep() { bench -case 4k-lossy -quality 10,40,65,80,88,93,96,98,100 -runs 3 -seconds 0.2 -single 16 -depths 8,16 -o "$out/sweep.json" "${first[@]}"; }
 memory() {
-    if has_gpu; then "${bench[@]}" -memory -frames 2 -depths 4 -o "$out/memory.json" "${first[@]}"; else echo "no GPU: its memory is not measured"; fi
-    "${bench[@]}" -endurance "${SMALL_FRAMES:-10000}" -size 320x240 -case hd-lossless,hd-lossy -o "$out/endurance-small.json" "${first[@]}"
-    "${bench[@]}" -endurance "${LARGE_FRAMES:-2000}" -case 4k-lossless,4k-lossy -o "$out/endurance-4k.json" "${first[@]}"
+    if has_gpu; then bench -memory -frames 2 -depths 4 -o "$out/memory.json" "${first[@]}"; else echo "no GPU: its memory is not measured"; fi
+    bench -endurance "${SMALL_FRAMES:-10000}" -size 320x240 -case hd-lossless,hd-lossy -o "$out/endurance-small.json" "${first[@]}"
+    bench -endurance "${LARGE_FRAMES:-2000}" -case 4k-lossless,4k-lossy -o "$out/endurance-4k.json" "${first[@]}"
 }
-cavlc() { "${bench[@]}" -cavlc -o "$out/cavlc.json" "${first[@]}"; }
-tier1() { "${bench[@]}" -tier1 -runs 3 -depths 1,8,16 -o "$out/tier1.json" "${first[@]}"; }
+cavlc() { bench -cavlc -o "$out/cavlc.json" "${first[@]}"; }
+tier1() { bench -tier1 -runs 3 -depths 1,8,16 -o "$out/tier1.json" "${first[@]}"; }
 cibo() {
-    "${bench[@]}" -cibo -case 4k-lossless,4k-lossy,hd-lossless,hd-lossy -runs 3 -depths 1,2,8 -o "$out/cibo.json" "${first[@]}"
-    "${bench[@]}" -cibo -case 4k-lossy,hd-lossy -quality 90 -runs 3 -depths 1,2,8 -o "$out/cibo-90.json" "${first[@]}"
+    bench -cibo -case 4k-lossless,4k-lossy,hd-lossless,hd-lossy -runs 3 -depths 1,2,8 -o "$out/cibo.json" "${first[@]}"
+    bench -cibo -case 4k-lossy,hd-lossy -quality 90 -runs 3 -depths 1,2,8 -o "$out/cibo-90.json" "${first[@]}"
 }
 chain() {
     if ! [ -x "$bin/ffmpeg" ] || [ ${#clips[@]} = 0 ]; then echo "no ffmpeg or no clips: the chain is not measured"; return; fi
-    DEVICE=$device "$scripts/chain.sh" "$bin/ffmpeg" "${clips[@]}"
+    rm -f "$out/chain.jsonl"
+    ROWS=$out/chain.jsonl DEVICE=$device "$scripts/chain.sh" "$bin/ffmpeg" "${clips[@]}"
+}
+h264() {
+    if ! [ -x "$bin/ffmpeg" ] || [ ${#clips[@]} = 0 ]; then echo "no ffmpeg or no clips: H.264 is not measured"; return; fi
+    rm -f "$out/h264.jsonl"
+    for clip in "${clips[@]}"; do
+        echo "$clip"
+        ROWS=$out/h264.jsonl QPS=${QPS-12 22 32} THREADS=${THREADS:-$(nproc)} "$scripts/h264_rate.sh" "$bin/ffmpeg" "$clip" -device "$device"
+    done
 }
 cpu_peers() { # PART of cpu_peers.sh
     if ! [ -x "$bin/ffmpeg" ] || [ ${#first[@]} = 0 ]; then echo "no ffmpeg or no picture: the CPU's peers are not measured"; return; fi
@@ -57,18 +93,25 @@ cpu_peers() { # PART of cpu_peers.sh
 cpu() { cpu_peers j2k; }
 cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates mjpeg formats sweep memory chain cpu cpu_mjpeg
+[ $# -gt 0 ] || set -- rates targets bypass mjpeg formats sweep memory chain h264 cpu cpu_mjpeg
+command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | mjpeg | formats | sweep | memory | tier1 | cibo | cavlc | chain | cpu | cpu_mjpeg) ;;
+    rates | targets | bypass | mjpeg | formats | sweep | memory | tier1 | cibo | cavlc | chain | h264 | cpu | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"
     # A part may not end the others; in a shell of its own, where errors end it.
+    rm -f "$out/$part.run.json"
     set +e
     (set -e; "$part") 2>&1 | tee "$out/$part.txt"
-    [ "${PIPESTATUS[0]}" = 0 ] || { echo "run.sh: $part failed"; status=1; }
+    if [ "${PIPESTATUS[0]}" = 0 ]; then
+        row "$out/$part.run.json" part "$part" commit "$commit" date "$(date -u +%F)" command "$command"
+    else
+        echo "run.sh: $part failed"
+        status=1
+    fi
     set -e
 done
 echo "==== $(date -u +%H:%M:%S), results in $out"

@@ -10,7 +10,8 @@ rm -rf "${bundle:?}"/{bin,scripts,lib,pictures,bench.sh}
 mkdir -p "$bundle"/{bin,scripts,lib,pictures,clips}
 strip -o "$bundle/bin/cudaenc_bench" "$build/bin/cudaenc_bench"
 strip -o "$bundle/bin/ffmpeg" "$build/bin/ffmpeg"
-cp fate_tests/bench/{rate,run,chain,cpu_peers}.sh "$bundle/scripts/"
+cp fate_tests/bench/{rate,rows,run,chain,cpu_peers,h264_rate}.sh "$bundle/scripts/"
+git describe --always --dirty --exclude '*' >"$bundle/scripts/commit" 2>/dev/null || echo unknown >"$bundle/scripts/commit"
 cp fate_tests/gpu/bench.sh "$bundle/"
 
 # Peers, each with the libraries that it needs but the C library's.

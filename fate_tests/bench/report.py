@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/benchmarks.md and README.md from the results of run.sh.
+
+Usage: report.py RESULTS FILE...   RESULTS: the output folder of run.sh. In each FILE, what stands between a line
+"<!-- table NAME -->" and the next "<!-- end -->" becomes the table NAME. All parts must be of one commit and one device.
+SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+import glob
+import json
+import os
+import re
+import sys
+
+NOT_MEASURED = 'Not measured in this set.'
+
+
+# ---- Results
+
+class Results:
+    """What run.sh left in a folder. A part counts where it ended well: then its PART.run.json is there."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.runs = {}
+        for path in sorted(glob.glob(os.path.join(folder, '*.run.json'))):
+            run = read_json(path)
+            self.runs[run['part']] = run
+        if not self.runs:
+            raise SystemExit(f'report.py: no results of run.sh in {folder}')
+        self.commit = self.only('commit', {run['commit'] for run in self.runs.values()})
+        # The CPU's parts have no other device; all others must have the same one.
+        heads = [head for head in (read_json(path) for path in self.paths('*.json')) if 'program' in head]
+        self.heads = [head for head in heads if head['device'] != 'cpu'] or heads
+        for key in ('device', 'driver'):
+            self.only(key, {head[key].split(',')[0] for head in self.heads} or {''})
+
+    def only(self, what, values):
+        if len(values) != 1:
+            raise SystemExit(f'report.py: results of more than one {what} in {self.folder}: {", ".join(sorted(values))}')
+        return next(iter(values))
+
+    def paths(self, pattern):
+        return sorted(path for path in glob.glob(os.path.join(self.folder, pattern)) if not path.endswith('.run.json'))
+
+    def rows(self, part, pattern):
+        """Of a part's files; those of cudaenc_bench have the command, too. Empty: not measured."""
+        if part not in self.runs:
+            return []
+        found = []
+        for path in self.paths(pattern):
+            if path.endswith('.jsonl'):
+                with open(path, encoding='utf-8') as file:
+                    found += [json.loads(line) for line in file]
+            else:
+                results = read_json(path)
+                found += [dict(row, command=results['command']) for row in results['rows']]
+        return found
+
+
+def read_json(path):
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)
+
+
+# ---- Text
+
+def table(head, rows):
+    return '\n'.join('| ' + ' | '.join(cells) + ' |' for cells in [head, ['---'] * len(head), *rows])
+
+
+def number(x):
+    """A rate, with three digits at least."""
+    return f'{x:.0f}' if x >= 1000 else f'{x:.4g}' if x >= 100 else f'{x:.3g}'
+
+
+def ms(x):
+    return f'{x:.4f}' if x < 0.1 else f'{x:.3f}' if x < 10 else f'{x:.1f}'
+
+
+def times(x):
+    return f'{x:.2f}' if x < 10 else f'{x:.1f}'
+
+
+def psnr(x):
+    return f'{x:.3f}' if isinstance(x, (int, float)) else '–'
+
+
+def stem(name):
+    """'2-forest.png' of a bundle is forest."""
+    return re.sub(r'^\d+-', '', os.path.splitext(name)[0])
+
+
+def spread(s):
+    return f'{number(s["median"])} ({number(s["min"])} .. {number(s["max"])})'
+
+
+def best(row):
+    """The fastest number of frames in flight (of a peer: of threads)."""
+    return max(row['multi'], key=lambda multi: multi['fps']['median'])
+
+
+def in_flight(multi):
+    return f'{multi["sessions"]}x{multi["depth"]}' if 'sessions' in multi else str(multi['depth'])
+
+
+def single(row):
+    return row['single_ms']['median']
+
+
+def peer_of(row, name):
+    return next((peer for peer in row.get('peers', []) if peer['name'].startswith(name)), None)
+
+
+def option(row, name):
+    words = row['command'].split()
+    return words[words.index(name) + 1]
+
+
+def unique(values):
+    return list(dict.fromkeys(values))
+
+
+# ---- Tables: each takes Results, and returns text, or '' where nothing of it was measured
+
+def set_table(results):
+    head = results.heads[0] if results.heads else {'device': '–', 'driver': ''}
+    processors = ', '.join(unique(head['cpu'] for head in results.heads)) or '–'
+    dates = sorted({run['date'] for run in results.runs.values()})
+    commands = unique(run['command'] for run in results.runs.values())
+    return table(['date', 'device', 'driver', 'CPU', 'commit', 'command'],
+                 [[' to '.join(unique([dates[0], dates[-1]])), re.sub(r'^cuda:\d+ ', '', head['device']), head['driver'] or '–', processors,
+                   f'`{results.commit}`', '<br>'.join(f'`{command}`' for command in commands)]])
+
+
+def rates_table(rows, peer_name):
+    def cells(row):
+        fastest, peer = best(row), peer_of(row, peer_name)
+        quality = f', quality {row["quality"]}' if row['quality'] else ''
+        own = [stem(row['picture']), row['case'] + quality, f'{row["first_frame_bytes"]:,}', psnr(row.get('psnr_db')), ms(single(row)),
+               spread(fastest['fps']), in_flight(fastest)]
+        if not peer:
+            return own + ['–'] * 3
+        return own + [ms(single(peer)), spread(best(peer)['fps']), f'{times(peer["cudaenc_single_times"])} / {times(peer["cudaenc_multi_times"])}']
+    return rows and table(['picture', 'case', 'bytes', 'PSNR, dB', 'single, ms', 'frames/s (least .. most)', 'in flight',
+                           f'{peer_name}: single, ms', 'frames/s', 'times as fast: single / many'], map(cells, rows))
+
+
+def rates(results):
+    return rates_table(results.rows('rates', 'rates.json'), 'nvJPEG2000')
+
+
+def equal_bytes(results):
+    rows = [(row, peer_of(row, 'nvJPEG2000')) for row in results.rows('rates', 'rates.json') if row['wavelet'] == '9/7']
+    rows = [(row, {stream['asked_by']: stream['psnr_db'] for stream in peer['first_frame'] if 'psnr_db' in stream}) for row, peer in rows if peer]
+    ways = unique(way for _, streams in rows for way in streams)
+    return rows and table(['picture', 'case', 'bytes', 'cudaenc'] + [f'nvJPEG2000, {way}' for way in ways],
+                          [[stem(row['picture']), row['case'], f'{row["first_frame_bytes"]:,}', psnr(row.get('psnr_db'))] +
+                           [psnr(streams.get(way)) for way in ways] for row, streams in rows])
+
+
+def of_first_picture(rows):
+    return [row for row in rows if row['picture'] == rows[0]['picture']]
+
+
+def in_flight_table(rows):
+    numbers = unique(in_flight(multi) for row in rows for multi in row['multi'])
+    def cells(row):
+        found = {in_flight(multi): number(multi['fps']['median']) for multi in row['multi']}
+        return [row['case'], number(row['single_fps'])] + [found.get(n, '–') for n in numbers]
+    return rows and table(['case', '1'] + numbers, map(cells, rows))
+
+
+def stages_table(rows):
+    names = unique(stage['name'] for row in rows for stage in row['stages'])
+    def cell(row, name):
+        found = [stage for stage in row['stages'] if stage['name'] == name]
+        return f'{found[0]["ms"]:.3f} ({found[0]["percent"]:.1f} %)' if found else '–'
+    return names and table(['stage, ms (share)'] + [row['case'] for row in rows], [[name] + [cell(row, name) for row in rows] for name in names])
+
+
+def formats(results):
+    def cells(row):
+        fastest = best(row)
+        return [row['case'], f'{row["first_frame_bytes"]:,}', f'{row["bits_per_pixel"]:.3f}', str(row['quality'] or '–'), ms(single(row)),
+                spread(fastest['fps']), in_flight(fastest)]
+    rows = results.rows('formats', 'formats.json')
+    return rows and table(['case', 'bytes', 'bits/pixel', 'quality', 'single, ms', 'frames/s (least .. most)', 'in flight'], map(cells, rows))
+
+
+def sweep(results):
+    rows = results.rows('sweep', 'sweep.json')
+    return rows and table(['quality'] + [str(row['quality']) for row in rows],
+                          [['bits/pixel'] + [f'{row["bits_per_pixel"]:.2f}' for row in rows],
+                           ['PSNR of the first frame, dB'] + [psnr(row.get('psnr_db')) for row in rows],
+                           ['frames/s, single'] + [number(row['single_fps']) for row in rows],
+                           ['frames/s, many'] + [number(row['best_fps']) for row in rows]])
+
+
+def rates_of(row):
+    return f'{number(row["single_fps"])} / {number(row["best_fps"])}'
+
+
+def targets(results):
+    free = {(row['picture'], row['case']): row for row in results.rows('rates', 'rates.json')}
+    found = {}
+    for row in results.rows('targets', 'targets-*.json'):
+        found.setdefault((row['picture'], row['case']), {})[option(row, '-rate_control')] = row
+    methods = unique(method for of in found.values() for method in of)
+    def share(row, of):
+        return f'{100 * row["single_fps"] / of["single_fps"]:.0f} / {100 * row["best_fps"] / of["best_fps"]:.0f}'
+    def cells(key, of):
+        base = free.get(key)
+        row = [stem(key[0]), key[1], f'{next(iter(of.values()))["frame_bytes"]:,}', rates_of(base) if base else '–']
+        for method in methods:
+            row += [rates_of(of[method]) if method in of else '–', share(of[method], base) if method in of and base else '–']
+        return row
+    return found and table(['picture', 'case', 'target, bytes', 'no target: single / many'] + [text for method in methods for text in (method, 'of it, %')],
+                           [cells(key, of) for key, of in found.items()])
+
+
+def bypass(results):
+    plain = {(row['picture'], row['case']): row for row in results.rows('rates', 'rates.json')}
+    rows = [(plain[key], row) for row in results.rows('bypass', 'bypass.json') if (key := (row['picture'], row['case'])) in plain]
+    return rows and table(['picture', 'case', 'no style: single / many', 'bypass', 'times as fast: single / many', 'times as many bytes'],
+                          [[stem(row['picture']), row['case'], rates_of(base), rates_of(row),
+                            f'{row["single_fps"] / base["single_fps"]:.2f} / {row["best_fps"] / base["best_fps"]:.2f}',
+                            f'{row["bytes_per_frame"] / base["bytes_per_frame"]:.3f}'] for base, row in rows])
+
+
+def memory(results):
+    def cells(row):
+        most = '; '.join(f'{b["count"]} x {b["bytes"] / 2**20:.1f}' for b in row['device'][:6])
+        return [row['case'], str(row['async_depth']), f'{row["allocated_mib"]:.1f}', most, f'{row["in_use_mib"]:.0f}' if 'in_use_mib' in row else '–']
+    rows = results.rows('memory', 'memory.json')
+    return rows and table(['case', 'frames in flight', 'allocated, MiB', 'largest buffers: number x MiB', 'by the driver, MiB'], map(cells, rows))
+
+
+def endurance(results):
+    def cells(row):
+        first, last = row['memory'][0], row['memory'][-1]
+        return [row['case'], f'{row["width"]}x{row["height"]}', f'{first["frames"]:,}', f'{first["resident_mib"]:.2f}',
+                f'{last["frames"]:,}', f'{last["resident_mib"]:.2f}']
+    rows = results.rows('memory', 'endurance-*.json')
+    return rows and table(['case', 'size', 'after frames', 'resident, MiB', 'after frames', 'resident, MiB'], map(cells, rows))
+
+
+def tier1(results):
+    def cells(row):
+        own = row['sample_parallel_ms']['median']
+        return [row['case'], str(row['frames']), ms(row['block_thread_ms']['median']), ms(row['context_ms']), ms(row['order_mq_ms']),
+                number(row['pairs'] / own / 1e3), number(row['sample_parallel_fps']), times(row['block_thread_ms']['median'] / own)]
+    rows = results.rows('tier1', 'tier1.json')
+    return rows and table(['case', 'frames at once', 'a thread a block, ms', 'context modelling, ms', 'order and MQ, ms', 'Msymbols/s',
+                           'frames/s', 'times as fast'], map(cells, rows))
+
+
+def cibo(results):
+    names = ('plain_ms', 'cuttable_ms', 'all_ms', 'compact_ms', 'overlap_all_ms', 'overlap_compact_ms')
+    rows = results.rows('cibo', 'cibo*.json')
+    return rows and table(['picture', 'case', 'quality', 'frames at once', 'all planes at once, ms', 'measured', 'one after another: all blocks',
+                           'active blocks', 'overlapping: all', 'active'],
+                          [[stem(row['picture']), row['case'], str(row['quality'] or '–'), str(row['frames'])] +
+                           [ms(row[name]['median']) for name in names] for row in rows])
+
+
+def cavlc(results):
+    rows = results.rows('cavlc', 'cavlc.json')
+    return rows and table(['size', 'QP', 'CAVLC_SU, ms', 'cudaenc, ms', 'times as fast', 'moved, MB', 'GB/s'],
+                          [[f'{row["width"]}x{row["height"]}', str(row['qp']), ms(row['cavlc_su_ms']['median']), ms(row['cudaenc_ms']['median']),
+                            times(row['times_as_fast']), f'{row["moved_bytes"] / 1e6:.1f}', number(row['bytes_per_second'] / 1e9)] for row in rows])
+
+
+def chain(results):
+    def cells(row):
+        slower = min(row['nvdec_fps'], row['encoder_fps'])
+        return [row['clip'], row['coder'], row['muxer'] or 'no file', str(row['queues']), str(row['depth']), number(row['nvdec_fps']),
+                number(row['encoder_fps']), number(row['chain_fps']), f'{100 * row["chain_fps"] / slower:.0f} %' if slower else '–',
+                f'{row["bytes"]:,}' if row['bytes'] else '–']
+    rows = results.rows('chain', 'chain.jsonl')
+    return rows and table(['clip', 'encoder', 'to', 'queues', 'in flight', 'decoder alone', 'encoder alone', 'both, frames/s', 'of the slower',
+                           'bytes a frame'], map(cells, rows))
+
+
+def h264(results):
+    rows = results.rows('h264', 'h264.jsonl')
+    return rows and table(['clip', 'threads', 'QP', 'ms a frame', 'frames/s', 'ms of processors'],
+                          [[row['clip'], str(row['threads']), str(row['qp']), ms(row['ms']), number(1e3 / row['ms']), ms(row['cpu_ms'])]
+                           for row in rows])
+
+
+def cpu(results):
+    def cells(row):
+        peer = peer_of(row, 'OpenJPEG')
+        theirs = [ms(single(peer)), psnr(peer.get('psnr_db')), times(peer['cudaenc_single_times'])] if peer else ['–'] * 3
+        return [row['case'], str(row['threads']), f'{row["first_frame_bytes"]:,}', psnr(row.get('psnr_db')), ms(single(row)), number(row['best_fps'])] + theirs
+    rows = results.rows('cpu', 'cpu.json')
+    return rows and table(['case', 'threads', 'bytes', 'PSNR, dB', 'single, ms', 'frames/s, four in flight', 'OpenJPEG: single, ms', 'PSNR, dB',
+                           'times as fast'], map(cells, rows))
+
+
+def cpu_peers(rows):
+    return rows and table(['encoder', 'case', 'threads', 'bytes', 'PSNR, dB', 'frames/s'],
+                          [[row['encoder'], row['case'], str(row['threads']), f'{row["bytes"]:,}', psnr(row['psnr_db']), number(row['fps'])] for row in rows])
+
+
+def headline(results):
+    """Of the first picture, for README: what NVIDIA's libraries code as well."""
+    names = {'4k-lossless': 'JPEG 2000, lossless', '4k-lossy': 'JPEG 2000, 9/7', 'mjpeg-4k-420': 'JPEG, 4:2:0, quality 90'}
+    rows = of_first_picture(results.rows('rates', 'rates.json')) + results.rows('mjpeg', 'mjpeg.json')
+    def cells(row):
+        peer = peer_of(row, 'nvJPEG')
+        return [f'{names[row["case"]]}, {row["width"]}x{row["height"]}', f'{row["first_frame_bytes"] / 1e6:.2f} MB', f'{ms(single(row))} ms',
+                number(row['best_fps']), peer['name'].split()[0], number(peer['best_fps']), times(row['best_fps'] / peer['best_fps'])]
+    rows = [row for row in rows if row['case'] in names and peer_of(row, 'nvJPEG')]
+    if not rows:
+        return ''
+    device = re.sub(r'^cuda:\d+ |,.*', '', results.heads[0]['device'])
+    return table([f'on one {device}', 'a frame', 'a frame alone', 'frames/s', "NVIDIA's library", 'frames/s', 'times as fast'], map(cells, rows))
+
+
+TABLES = {
+    'set': set_table,
+    'headline': headline,
+    'rates': rates,
+    'equal-bytes': equal_bytes,
+    'in-flight': lambda results: in_flight_table(of_first_picture(results.rows('rates', 'rates.json'))),
+    'stages': lambda results: stages_table(of_first_picture(results.rows('rates', 'rates.json'))),
+    'targets': targets,
+    'bypass': bypass,
+    'formats': formats,
+    'sweep': sweep,
+    'mjpeg': lambda results: rates_table(results.rows('mjpeg', 'mjpeg.json'), 'nvJPEG'),
+    'mjpeg-in-flight': lambda results: in_flight_table(results.rows('mjpeg', 'mjpeg.json')),
+    'mjpeg-stages': lambda results: stages_table(results.rows('mjpeg', 'mjpeg.json')),
+    'memory': memory,
+    'endurance': endurance,
+    'tier1': tier1,
+    'cibo': cibo,
+    'cavlc': cavlc,
+    'chain': chain,
+    'h264': h264,
+    'cpu': cpu,
+    'cpu-ffmpeg': lambda results: cpu_peers(results.rows('cpu', 'cpu_peers_j2k.jsonl')),
+    'cpu-mjpeg': lambda results: cpu_peers(results.rows('cpu_mjpeg', 'cpu_peers_mjpeg.jsonl')),
+}
+
+# What plot.py draws of a table.
+PLOTS = {
+    'headline': '![frames/s beside the peers](docs/speed.svg)',
+    'in-flight': '![frames/s against frames in flight](in-flight.png)',
+    'stages': '![shares of the stages](stages.png)',
+    'sweep': '![frames/s against bits per pixel](bits-per-pixel.png)',
+}
+
+
+def fill(text, results, path):
+    """The text with its tables of these results."""
+    def replace(match):
+        name = match[1]
+        if name not in TABLES:
+            raise SystemExit(f'report.py: {path}: no table is called {name}; they are {", ".join(TABLES)}')
+        measured = TABLES[name](results)
+        plot = f'\n\n{PLOTS[name]}' if measured and name in PLOTS else ''
+        return f'<!-- table {name} -->\n\n{measured or NOT_MEASURED}{plot}\n\n<!-- end -->'
+    if len(re.findall('<!-- table ', text)) != len(re.findall('<!-- end -->', text)):
+        raise SystemExit(f'report.py: {path}: a table without its <!-- end -->')
+    return re.sub(r'<!-- table (\S+) -->\n.*?<!-- end -->', replace, text, flags=re.DOTALL)
+
+
+def main():
+    if len(sys.argv) < 3:
+        raise SystemExit(__doc__)
+    results = Results(sys.argv[1])
+    for path in sys.argv[2:]:
+        with open(path, encoding='utf-8') as file:
+            text = fill(file.read(), results, path)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        print('wrote the tables of', path)
+
+
+if __name__ == '__main__':
+    main()

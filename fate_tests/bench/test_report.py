@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Whether report.py and plot.py render what run.sh measures: a set of tiny results, made here, without a GPU.
+
+Usage: test_report.py FOLDER_OF_PROGRAMS [FFMPEG]   FFMPEG: for the parts that need one. Ends in "N passed, N failed".
+SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+import report
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, '..', '..')
+passed = failed = 0
+
+
+def check(good, what):
+    global passed, failed
+    passed, failed = passed + bool(good), failed + (not good)
+    if not good:
+        print('FAILED:', what)
+
+
+def measure(programs, out, parts, device, effort, **environment):
+    command = [os.path.join(HERE, 'run.sh'), programs, out, *parts]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, 'PICTURES': '', 'CLIPS': '', 'DEVICE': device, 'EFFORT': effort, **environment})
+    check(done.returncode == 0, f'run.sh {" ".join(parts)}: {done.stdout[-2000:]}{done.stderr[-2000:]}')
+
+
+def render(results, text):
+    with tempfile.NamedTemporaryFile('w+', suffix='.md', encoding='utf-8') as file:
+        file.write(text)
+        file.flush()
+        done = subprocess.run([os.path.join(HERE, 'report.py'), results, file.name], capture_output=True, text=True)
+        with open(file.name, encoding='utf-8') as written:
+            return done.returncode, done.stderr, written.read()
+
+
+def marked(*names):
+    return '\n'.join(f'## {name}\n<!-- table {name} -->\n<!-- end -->\n' for name in names)
+
+
+def tables_of(text):
+    """The cells of each table, without its head."""
+    found = {}
+    for name, body in re.findall(r'<!-- table (\S+) -->\n(.*?)<!-- end -->', text, re.DOTALL):
+        lines = [line for line in body.splitlines() if line.startswith('|')]
+        found[name] = [[cell.strip() for cell in line.strip('|').split('|')] for line in lines[2:]]
+    return found
+
+
+def rows_of(out, file):
+    return report.read_json(os.path.join(out, file))['rows']
+
+
+def add_peers(out):
+    """NVIDIA's library, as a GPU's results have it: a fifth as fast."""
+    path = os.path.join(out, 'rates.json')
+    rates = report.read_json(path)
+    for row in rates['rows']:
+        peer = {key: row[key] for key in ('single_ms', 'multi')}
+        ways = [{'asked_by': way, 'psnr_db': row['psnr_db'] - k} for k, way in enumerate(('Q-factor', 'target PSNR'))] if 'psnr_db' in row else []
+        row['peers'] = [dict(peer, name='nvJPEG2000 0', best_fps=row['best_fps'] / 5, cudaenc_single_times=1, cudaenc_multi_times=5, first_frame=ways)]
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump(rates, file)
+
+
+def check_numbers(out, tables):
+    """Cells of each part, worked out once more from its files."""
+    for name, file in (('rates', 'rates.json'), ('mjpeg', 'mjpeg.json')):
+        for cells, row in zip(tables[name], rows_of(out, file), strict=True):
+            check(cells[1].startswith(row['case']) and cells[2] == f'{row["first_frame_bytes"]:,}', f'{name}: {cells}')
+            check(float(cells[4]) == float(f'{row["single_ms"]["median"]:.{4 if row["single_ms"]["median"] < 0.1 else 3}f}'), f'{name}: {cells}')
+            check(abs(float(cells[5].split()[0]) / row['best_fps'] - 1) < 0.006, f'{name}: {cells}')
+    free = {row['case']: row for row in rows_of(out, 'rates.json')}
+    bypass = {row['case']: row for row in rows_of(out, 'bypass.json')}
+    for cells in tables['targets']:
+        check(int(cells[2].replace(',', '')) == round(free[cells[1]]['bytes_per_frame']), f'targets: {cells}')
+        shares = [float(x) for x in cells[5].split('/')]
+        rates = [float(x) for x in cells[4].split('/')]
+        check(abs(rates[1] / free[cells[1]]['best_fps'] * 100 - shares[1]) < 1, f'targets: {cells}')
+    check(len(tables['targets']) == 2, 'targets: two sizes')
+    for cells in tables['bypass']:
+        check(cells[5] == f'{bypass[cells[1]]["bytes_per_frame"] / free[cells[1]]["bytes_per_frame"]:.3f}', f'bypass: {cells}')
+    check([cells[0] for cells in tables['formats']] == [row['case'] for row in rows_of(out, 'formats.json')], 'formats: cases')
+    sweep = rows_of(out, 'sweep.json')
+    check(tables['sweep'][0][1:] == [f'{row["bits_per_pixel"]:.2f}' for row in sweep], 'sweep: bits a pixel')
+    check([cells[2] for cells in tables['memory']] == [f'{row["allocated_mib"]:.1f}' for row in rows_of(out, 'memory.json')], 'memory: allocated')
+    check(len(tables['endurance']) == 4, 'endurance: two cases of two sizes')
+    for cells, row in zip(tables['tier1'], rows_of(out, 'tier1.json'), strict=True):
+        check(cells[0] == row['case'] and abs(float(cells[7]) - row['block_thread_ms']['median'] / row['sample_parallel_ms']['median']) < 0.06,
+              f'tier1: {cells}')
+    check(len(tables['cibo']) == len(rows_of(out, 'cibo.json')) + len(rows_of(out, 'cibo-90.json')), 'cibo: rows')
+    for cells, row in zip(tables['cavlc'], rows_of(out, 'cavlc.json'), strict=True):
+        check(cells[1] == str(row['qp']) and abs(float(cells[4]) - row['times_as_fast']) < 0.06, f'cavlc: {cells}')
+    check(tables['set'][0][4] == f'`{report.read_json(os.path.join(out, "rates.run.json"))["commit"]}`', 'set: commit')
+    check(len(tables['headline']) == 2 and tables['headline'][0][1:3] + tables['headline'][0][6:] == [
+        f'{free["4k-lossless"]["first_frame_bytes"] / 1e6:.2f} MB', f'{tables["rates"][0][4]} ms', '5.00'], f'headline: {tables["headline"]}')
+    for cells in tables['equal-bytes'] if 'psnr_db' in free['4k-lossy'] else []:  # else OpenJPEG's library is not here
+        decibel = f'{free[cells[1]]["psnr_db"]:.3f}'
+        check(cells[3:] == [decibel, decibel, f'{free[cells[1]]["psnr_db"] - 1:.3f}'], f'equal-bytes: {cells}')
+
+
+def check_scripts(out, ffmpeg, work):
+    """What the scripts around ffmpeg leave: rows of rows.sh, and of two of the scripts themselves."""
+    file = os.path.join(work, 'rows.jsonl')
+    subprocess.run(['bash', '-c', '. "$0/rows.sh"; row "$1" a 1.5 b \'x "y" \\z\' c "" d -2 e 08; row "" f 1', HERE, file], check=True)
+    with open(file, encoding='utf-8') as lines:
+        check([json.loads(line) for line in lines] == [{'a': 1.5, 'b': 'x "y" \\z', 'c': '', 'd': -2, 'e': '08'}], 'rows.sh')
+    if not ffmpeg:
+        print('skipped: no ffmpeg given, its scripts are not run')
+        return
+    programs, clip = os.path.dirname(ffmpeg), os.path.join(work, 'tiny.mkv')
+    subprocess.run([ffmpeg, '-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=s=96x64:r=25,format=yuv420p', '-frames:v', '60', '-c:v', 'ffv1', clip], check=True)
+    measure(programs, out, ['chain', 'h264'], 'cpu', '', CLIPS=clip, SECONDS_EACH='0.1', QUEUES='32', CODERS='dwt97', DEPTHS='2', MUXERS='nut',
+            QPS='22 32', FRAMES='4 60', ROUNDS='1', THREADS='2')
+    _, _, text = render(out, marked('chain', 'h264'))
+    tables = tables_of(text)
+    check([cells[:3] for cells in tables['chain']] == [['tiny', 'dwt97', 'no file'], ['tiny', 'dwt97', 'nut']], f'chain: {tables["chain"]}')
+    check([cells[:3] for cells in tables['h264']] == [['tiny', '2', '22'], ['tiny', '2', '32']], f'h264: {tables["h264"]}')
+
+
+def check_refusals(out, work):
+    code, error, _ = render(out, '<!-- table nonsense -->\n<!-- end -->\n')
+    check(code and 'nonsense' in error, 'an unknown table is refused')
+    code, error, _ = render(out, '<!-- table rates -->\n')
+    check(code and 'end' in error, 'a table without its end is refused')
+    code, error, _ = render(work, marked('rates'))
+    check(code and 'no results' in error, 'a folder without results is refused')
+    other = os.path.join(work, 'other')
+    shutil.copytree(out, other)
+    run = report.read_json(os.path.join(other, 'sweep.run.json'))
+    with open(os.path.join(other, 'sweep.run.json'), 'w', encoding='utf-8') as file:
+        json.dump(dict(run, commit='another'), file)
+    code, error, _ = render(other, marked('rates'))
+    check(code and 'commit' in error, 'results of two commits are refused')
+    os.remove(os.path.join(other, 'sweep.run.json'))
+    code, _, text = render(other, marked('rates', 'sweep'))
+    check(not code and text.endswith(f'<!-- table sweep -->\n\n{report.NOT_MEASURED}\n\n<!-- end -->\n'), 'a part that was not measured says so')
+
+
+def check_plots(out, work):
+    """Bars as long as the rates are, of the peers of add_peers()."""
+    done = subprocess.run([sys.executable, os.path.join(HERE, 'plot.py'), work, out], capture_output=True, text=True)
+    check(done.returncode == 0, f'plot.py: {done.stderr}')
+    bars = xml.dom.minidom.parse(os.path.join(work, 'speed.svg')).getElementsByTagName('rect')
+    lengths = [float(bar.getAttribute('width')) for bar in bars]
+    check(lengths == [500, 100] * 2, f'speed.svg: {lengths}')
+
+
+def check_docs():
+    texts = ''
+    for name in ('README.md', 'docs/benchmarks.md'):
+        with open(os.path.join(ROOT, name), encoding='utf-8') as file:
+            texts += file.read()
+    check(sorted(re.findall(r'<!-- table (\S+) -->', texts)) == sorted(report.TABLES), 'README.md and docs/benchmarks.md have each table once')
+
+
+def main():
+    programs, ffmpeg = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+    small = '-size 64x48 -frames 2 -single 1 -runs 1 -seconds 0.01'
+    with tempfile.TemporaryDirectory() as work:
+        out = os.path.join(work, 'results')
+        frames = {'SMALL_FRAMES': '10', 'LARGE_FRAMES': '10'}
+        measure(programs, out, ['rates', 'targets', 'bypass', 'mjpeg', 'formats', 'sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
+        measure(programs, out, ['memory', 'tier1', 'cavlc'], 'emu', small + ' -depths 1', **frames)
+        measure(programs, out, ['cibo'], 'emu', small + ' -depths 1 -case hd-lossy')
+        add_peers(out)
+        code, error, text = render(out, marked(*report.TABLES))
+        check(code == 0, error)
+        if code == 0:
+            check_numbers(out, tables_of(text))
+            check(render(out, text)[2] == text, 'a second time changes nothing')
+        check_scripts(out, ffmpeg, work)
+        check_refusals(out, work)
+        check_plots(out, work)
+    check_docs()
+    print(f'{passed} passed, {failed} failed')
+    return failed != 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
