@@ -16,6 +16,7 @@
 #include "h264/h264.h"
 #include "j2k/j2k.h"
 #include "mjpeg/mjpeg.h"
+#include "options.h"
 
 using namespace cudaenc;
 
@@ -159,42 +160,14 @@ const char *cudaenc_error_string(int code) {
     return "unknown error";
 }
 
-void cudaenc_j2k_defaults(CudaencJ2kOptions *options) {
-    *options = {};
-    options->format = options->pred = options->levels = options->prog = options->mct = -1;
-    options->guard_bits = options->tlm = -1;
-    options->quality = -1;
-    options->rate_control = -1;
-    options->layers = 1;
-    options->cblk_width = options->cblk_height = 32;
-}
-
-void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {
-    *options = {};
-    options->quality = 90;
-    options->quality_min = 1;
-    options->quality_max = 100;
-    options->huffman = CUDAENC_MJPEG_HUFFMAN_OPTIMAL;
-}
-
-void cudaenc_h264_defaults(CudaencH264Options *options) {
-    *options = {};
-    options->rate_control = CUDAENC_H264_CONSTANT_QUALITY;
-    options->qp = 20;
-    options->aq = -1;
-    options->effort = 2;
-    options->qp_min = -12;
-    options->qp_max = 51;
-    options->repeat_headers = 1;
-    options->chroma_location = -1;
-}
+void cudaenc_j2k_defaults(CudaencJ2kOptions *options) { set_defaults(kJ2kOptions, *options); }
+void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) { set_defaults(kMjpegOptions, *options); }
+void cudaenc_h264_defaults(CudaencH264Options *options) { set_defaults(kH264Options, *options); }
 
 void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
-    *config = {};
+    set_defaults(kSharedOptions, *config);
     config->struct_size = sizeof *config;
     config->codec = codec;
-    config->device = "auto";
-    config->async_depth = 4;
     config->format.color_primaries = config->format.color_transfer = config->format.color_matrix = 2;
     cudaenc_j2k_defaults(&config->j2k);
     cudaenc_mjpeg_defaults(&config->mjpeg);
@@ -203,18 +176,14 @@ void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
 
 int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
     *out = nullptr;
-    std::unique_ptr<CudaencSession> session(new (std::nothrow) CudaencSession{});
-    if (!session) return CUDAENC_ERR_MEMORY;
     if (!config || config->struct_size != sizeof *config) return CUDAENC_ERR_INVALID;  // made for another version
+    std::unique_ptr<CudaencSession> session(new (std::nothrow) CudaencSession{});
+    if (!session && config->log) config->log(config->log_opaque, CUDAENC_LOG_ERROR, "out of host memory");
+    if (!session) return CUDAENC_ERR_MEMORY;
     session->log = config->log;
     session->log_opaque = config->log_opaque;
     const int code = guarded(*session, [&] {
-        if (config->async_depth < 1 || config->async_depth > 64)
-            throw Error(CUDAENC_ERR_INVALID,
-                        format_string("async_depth %d is not allowed: it is 1 to 64", config->async_depth));
-        if (config->threads < 0 || config->threads > 1024)
-            throw Error(CUDAENC_ERR_INVALID,
-                        format_string("threads %d is not allowed: it is 0 (one per core) to 1024", config->threads));
+        check_options(kSharedOptions, *config);
         session->format = config->format;
         session->device_frames = config->device_frames;
         session->slots = config->async_depth;

@@ -60,6 +60,7 @@ struct Roi {
 // What a packet may take, and how blocks are cut for it.
 struct RateControl {
     CudaencJ2kRateControl mode;
+    int pst_lag;  // with pst: so many frames lie between a frame and the one whose slope it takes, 1 to 64
     std::vector<uint64_t> layers;  // bytes of the packet up to each layer; 0: no limit of its own
     double error;                  // mean square of samples from 0 to 1, at most, of a target of PSNR; 0: none
     // Of tier-1 by bit-planes. Nothing stops where the last layer has all that there is.

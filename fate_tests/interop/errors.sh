@@ -186,7 +186,7 @@ for encoder in j2k_cuda mjpeg_cuda; do
     refuse $any "[Cc][Uu][Dd][Aa]" -device cuda:99
     refuse $any "'async_depth' out of range \[1 - 64\]" -async_depth 0
     refuse $any "'async_depth' out of range \[1 - 64\]" -async_depth 65
-    refuse $any "threads 2000 is not allowed: it is 0 .* to 1024" -threads 2000
+    refuse $any "threads 2000 is not allowed: it is 0 to 1024" -threads 2000
     refuse $any "comment of 70000 bytes is not allowed: .* at most" -comment "$(printf '%070000d' 1)"
     status=0
     "${checker[@]}" "$ffmpeg" -nostdin -v error -i "$work/%d.ppm" -noautoscale -c:v $encoder -device cpu -f null - >"$work/log" 2>&1 || status=$?
@@ -212,7 +212,7 @@ refuse $any "-maxrate and -bufsize are not supported" -b:v 1M -maxrate 2M
 refuse $any "-maxrate and -bufsize are not supported" -b:v 1M -bufsize 2M
 refuse $any "quality_max 20 is not allowed: it is 50 to 100" -b:v 1M -qmin 50 -qmax 20
 refuse $any "quality_max 101 is not allowed: it is 1 to 100" -b:v 1M -qmax 101
-refuse $any "frame_bytes 40000000000 is not allowed: it is 0 .* to 2147483647" -b:v 8000G
+refuse $any "frame_bytes 40000000000 is not allowed: it is 0 to 2147483647" -b:v 8000G
 refuse 65536x2,gray "size 65536x2 is not allowed: .* 1 to 65535"
 refuse 2x65536,gray "size 2x65536 is not allowed: .* 1 to 65535"
 
