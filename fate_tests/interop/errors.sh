@@ -58,6 +58,7 @@ refuse $any "psnr 0.5 is not allowed: it is 1 to 150" -psnr 0.5
 refuse $any "rate_control needs a target" -rate_control pcrd
 refuse $any "rate_control none is not allowed with a target" -rate_control none -frame_bytes 1000
 refuse $any "option rate_control to value foo" -rate_control foo
+refuse $any "'pst_lag' out of range \[1 - 64\]" -rate_control pst -pst_lag 65 -frame_bytes 1000
 refuse $any "'frame_bytes' out of range" -frame_bytes -1
 refuse $any "compression_ratio 0.5 is not allowed: it is 1 to 1000000" -compression_ratio 0.5
 refuse $any "a frame of 20 bytes is not possible: with nothing coded it takes [0-9]*" -frame_bytes 20 -format j2k
