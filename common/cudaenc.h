@@ -90,136 +90,132 @@ typedef struct CudaencFormat {
     int color_matrix;
 } CudaencFormat;
 
-/* Options of CUDAENC_CODEC_J2K. The names are those of the options that messages name. */
-typedef enum CudaencJ2kFileFormat { CUDAENC_J2K_CODESTREAM, CUDAENC_J2K_JP2 } CudaencJ2kFileFormat;
-typedef enum CudaencJ2kWavelet { CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53 } CudaencJ2kWavelet;
-typedef enum CudaencJ2kProgression {
-    CUDAENC_J2K_LRCP,
-    CUDAENC_J2K_RLCP,
-    CUDAENC_J2K_RPCL,
-    CUDAENC_J2K_PCRL,
-    CUDAENC_J2K_CPRL,
-} CudaencJ2kProgression;
+/* Options. Messages name them as the members are named. A number is its default or within its range; a text that is
+ * NULL is not set. docs/encoders.md says more of each. */
 
+typedef enum CudaencJ2kFileFormat {
+    CUDAENC_J2K_CODESTREAM, /**< Bare codestream, as MXF and digital cinema have it */
+    CUDAENC_J2K_JP2,        /**< JP2 file, with colour space and ICC profile */
+} CudaencJ2kFileFormat;
+typedef enum CudaencJ2kWavelet {
+    CUDAENC_J2K_DWT97, /**< Irreversible 9/7: lossy */
+    CUDAENC_J2K_DWT53, /**< Reversible 5/3: lossless without a target */
+} CudaencJ2kWavelet;
+typedef enum CudaencJ2kProgression {
+    CUDAENC_J2K_LRCP, /**< Layer, resolution, component, position */
+    CUDAENC_J2K_RLCP, /**< Resolution, layer, component, position */
+    CUDAENC_J2K_RPCL, /**< Resolution, position, component, layer */
+    CUDAENC_J2K_PCRL, /**< Position, component, resolution, layer */
+    CUDAENC_J2K_CPRL, /**< Component, position, resolution, layer */
+} CudaencJ2kProgression;
 /** Code-block styles, ITU-T T.800 Table A.19. */
 typedef enum CudaencJ2kStyle {
-    CUDAENC_J2K_BYPASS = 1,  /**< from the fifth bit-plane on only clean-up passes are arithmetic coded */
-    CUDAENC_J2K_RESET = 2,   /**< contexts begin anew with each pass */
-    CUDAENC_J2K_TERMALL = 4, /**< a codeword segment for each pass */
-    CUDAENC_J2K_VSC = 8,     /**< vertically causal contexts */
-    CUDAENC_J2K_ERTERM = 16, /**< predictable termination of segments */
-    CUDAENC_J2K_SEGSYM = 32, /**< segmentation symbols */
+    CUDAENC_J2K_BYPASS = 1,  /**< From the fifth bit-plane on only clean-up passes are MQ coded */
+    CUDAENC_J2K_RESET = 2,   /**< Contexts begin anew with each coding pass */
+    CUDAENC_J2K_TERMALL = 4, /**< A codeword segment for each coding pass */
+    CUDAENC_J2K_VSC = 8,     /**< Vertically causal contexts */
+    CUDAENC_J2K_ERTERM = 16, /**< Predictable termination, by which decoders find errors */
+    CUDAENC_J2K_SEGSYM = 32, /**< Segmentation symbols, by which decoders find errors */
 } CudaencJ2kStyle;
-/* Flags: where a tile-part ends. */
 typedef enum CudaencJ2kTileParts {
-    CUDAENC_J2K_TILE_PART_RESOLUTION = 1, /**< where the resolution changes from a packet to the next */
-    CUDAENC_J2K_TILE_PART_COMPONENT = 2,  /**< where the component does */
+    CUDAENC_J2K_TILE_PART_RESOLUTION = 1, /**< Where the resolution changes from a packet to the next */
+    CUDAENC_J2K_TILE_PART_COMPONENT = 2,  /**< Where the component changes from a packet to the next */
 } CudaencJ2kTileParts;
-
-/* How the size of a frame is kept to what is asked for. */
 typedef enum CudaencJ2kRateControl {
-    CUDAENC_J2K_RATE_NONE, /**< it is not: quality alone decides */
-    CUDAENC_J2K_RATE_PCRD, /**< all is coded, then cut where the least quality is lost for the bytes (PCRD-opt) */
-    CUDAENC_J2K_RATE_PST, /**< the same, but passes with smaller slopes than an earlier frame's last ones are not coded:
-                               of the frame async_depth before */
-    CUDAENC_J2K_RATE_PSB, /**< the same, but code-blocks are coded no further where the budget has no room for it */
-    CUDAENC_J2K_RATE_BPI, /**< the same, but nothing is coded further once there are more bytes than the budget */
-    CUDAENC_J2K_RATE_PSP, /**< the same, but what would be cut, by an estimate from the frame's coefficients, is not
-                               coded at all (parallel slope prediction) */
+    CUDAENC_J2K_RATE_NONE, /**< No target: the quality decides */
+    CUDAENC_J2K_RATE_PCRD, /**< Code all, then cut where the least quality is lost (PCRD-opt) */
+    CUDAENC_J2K_RATE_PST,  /**< As pcrd, without passes below the slope of the frame pst_lag before */
+    CUDAENC_J2K_RATE_PSB,  /**< As pcrd, by bit-planes: blocks stop where the budget has no room */
+    CUDAENC_J2K_RATE_BPI,  /**< As pcrd, by bit-planes: all blocks stop once the budget is used */
+    CUDAENC_J2K_RATE_PSP,  /**< As pcrd, without passes that an estimated slope would cut */
 } CudaencJ2kRateControl;
 
-/* Restrictions that an application makes (Rsiz), with their levels. Options that are left open follow them, others are
- * refused where they do not comply; a frame that is larger than its profile and level allow is cut. */
+/* Restrictions that an application makes (Rsiz). Options that are left open follow them, others are refused where they
+ * do not comply; a frame that is larger than its profile and level allow is cut. */
 typedef enum CudaencJ2kProfile {
-    CUDAENC_J2K_NO_PROFILE,
-    CUDAENC_J2K_CINEMA_2K, /**< digital cinema, DCP */
-    CUDAENC_J2K_CINEMA_4K,
-    CUDAENC_J2K_IMF_2K, /**< IMF Application 2E: 9/7, one tile */
-    CUDAENC_J2K_IMF_4K,
-    CUDAENC_J2K_IMF_8K,
-    CUDAENC_J2K_IMF_2K_R, /**< 5/3 */
-    CUDAENC_J2K_IMF_4K_R,
-    CUDAENC_J2K_IMF_8K_R,
-    CUDAENC_J2K_BROADCAST, /**< broadcast contribution: one or four tiles, 9/7 or 5/3 */
+    CUDAENC_J2K_NO_PROFILE, /**< No restrictions */
+    CUDAENC_J2K_CINEMA_2K,  /**< Digital cinema (DCP), 2K: 9/7, XYZ */
+    CUDAENC_J2K_CINEMA_4K,  /**< Digital cinema (DCP), 4K, with a 2K portion */
+    CUDAENC_J2K_IMF_2K,     /**< IMF Application 2E, up to 2048x1556: 9/7 */
+    CUDAENC_J2K_IMF_4K,     /**< IMF Application 2E, up to 4096x3112: 9/7 */
+    CUDAENC_J2K_IMF_8K,     /**< IMF Application 2E, up to 8192x6224: 9/7 */
+    CUDAENC_J2K_IMF_2K_R,   /**< IMF Application 2E, up to 2048x1556: 5/3 */
+    CUDAENC_J2K_IMF_4K_R,   /**< IMF Application 2E, up to 4096x3112: 5/3 */
+    CUDAENC_J2K_IMF_8K_R,   /**< IMF Application 2E, up to 8192x6224: 5/3 */
+    CUDAENC_J2K_BROADCAST,  /**< Broadcast contribution: one or four tiles, 9/7 or 5/3 */
 } CudaencJ2kProfile;
 
 typedef struct CudaencJ2kOptions {
-    int profile;    /**< CudaencJ2kProfile; default none */
-    int main_level; /**< of IMF 1..11, of broadcast 1..7; 0 (default): the lowest one that has the samples a second */
-    int sub_level;  /**< of IMF, 0..9: limits the bit rate; 0 (default): does not */
-    int frame_rate_num, frame_rate_den; /**< frames/s; 0/x (default): unknown, not allowed with a profile */
-    int format;       /**< CudaencJ2kFileFormat; -1 (default): jp2; with a profile the bare codestream */
-    int tile_width;   /**< samples, 0: as wide as the picture (default) */
-    int tile_height;  /**< samples, 0: as high as the picture (default) */
-    int pred;         /**< CudaencJ2kWavelet; dwt53 is lossless; -1 (default): dwt97, or what the profile demands */
-    int quality;      /**< 1..100, Q-factor of dwt97; -1 (default): 90, with a target 100; dwt53 does not use it */
-    int rate_control; /**< CudaencJ2kRateControl; -1 (default): none without a target, else PSP */
-    /* The target: one of these, others 0. A frame's packet takes at most that, and, where the picture has that much to
-     * give, at least 99.5 % of it. */
-    int64_t bit_rate;         /**< bits/s, a frame has its share by the frame rate */
-    int64_t frame_bytes;      /**< bytes of a packet */
-    double compression_ratio; /**< bytes of the samples as they are over bytes of a packet */
-    double psnr;              /**< dB, 1..150: each frame has that, and at most 0.04 more, in as few bytes as it takes;
-                                   of all samples of all components alike, in parts of 2^depth - 1 */
-    const char *layer_rates;  /**< "R0,R1,...": compression ratios up to each quality layer, falling; 1: no limit.
-                                   `layers` follows. NULL or "" (default): none */
-    int levels;               /**< decompositions, 0..32; -1 (default): 5, or as many as the profile allows */
-    int cblk_width;           /**< power of two, 4..1024; width x height at most 4096; default 32 */
-    int cblk_height;
-    int cblk_style;        /**< sum of CudaencJ2kStyle; default 0 */
-    const char *precincts; /**< "WxH[,WxH...]", powers of two, highest resolution first, the last one repeats; NULL or
-                                "" (default): 32768x32768, or what the profile demands */
-    int layers; /**< quality layers, 1..100; default 1. Without layer_rates each has cuts of four times the slope of
-                     the next one's, as a bit-plane less has */
-    int prog;   /**< CudaencJ2kProgression; -1 (default): LRCP, with a profile CPRL */
-    const char *roi; /**< "X,Y,WIDTH,HEIGHT", region of interest, in samples of the picture: it comes before all
-                          else in quality, by max-shift; NULL or "": none (default) */
-    const char *poc; /**< progression order changes, "RS,CS,LYE,RE,CE,ORDER[/...]": from resolution RS and
-                          component CS to those before RE and CE, layers before LYE, in an order named as lrcp;
-                          they hold for all tiles instead of prog. NULL or "" (default): none, or what the
-                          profile demands */
-    int tile_parts;  /**< CudaencJ2kTileParts; 0 (default): one a tile, with a profile one a component */
-    int mct; /**< component transform of the first three components: -1 auto (on for RGB and digital cinema; default),
-                0, 1 */
-    int guard_bits;      /**< 1..7; -1 (default): 2, or what the profile demands */
-    int sop;             /**< 1: SOP marker segment before each packet; default 0 */
-    int eph;             /**< 1: EPH marker after each packet header; default 0 */
-    int tlm;             /**< 1: TLM marker segments in the main header; -1 (default): with a profile */
-    int plt;             /**< 1: PLT marker segments in the tile-part headers; default 0 */
-    const char *comment; /**< text of a COM marker segment; NULL: the library's name and version; "": none */
+    int profile;    /**< Application whose rules the codestream follows; CudaencJ2kProfile, default 0 */
+    int main_level; /**< Main level of IMF, of broadcast up to 7; 0: the lowest that fits; 1..11, default 0 */
+    int sub_level;  /**< Sub level of IMF, limits the bit rate; 0: does not; 0..9, default 0 */
+    int frame_rate_num, frame_rate_den; /**< frames/s; 0/x (default): unknown, not allowed with a profile or bit_rate */
+    int format;       /**< File format of a packet; CudaencJ2kFileFormat, default -1: jp2, with a profile j2k */
+    int tile_width;   /**< Tile width in samples; 0: the picture's; 1..1073741824, default 0 */
+    int tile_height;  /**< Tile height in samples; 0: the picture's; 1..1073741824, default 0 */
+    int pred;         /**< Wavelet; CudaencJ2kWavelet, default -1: dwt97, or the profile's */
+    int quality;      /**< Quality of dwt97, best is 100; -1: 90, finer with a target; 1..100, default -1 */
+    int rate_control; /**< How frames keep to a target; CudaencJ2kRateControl, default -1: psp; pcrd with psnr, none
+                         without a target */
+    int pst_lag;      /**< With pst: how many frames back the slope comes from; 1..64, default 4 */
+    /* At most one of the next five is the target. Packets have 99.5 to 100 % of a size, if the picture has as much. */
+    int64_t bit_rate;         /**< Target: bits/s, of which each frame has its share; 0: none; 1 or more, default 0 */
+    int64_t frame_bytes;      /**< Target: bytes of a packet, at most; 0: none; 1 or more, default 0 */
+    double compression_ratio; /**< Target: bytes of samples over bytes of a packet; 0: none; 1..1000000, default 0 */
+    double psnr;              /**< Target: dB of each frame, at least; 0: none; 1..150, default 0 */
+    const char *layer_rates;  /**< Targets R0,R1,...: compression ratios up to each layer, falling */
+    int levels;               /**< Wavelet decompositions; -1: 5, or what the profile allows; 0..32, default -1 */
+    int cblk_width;        /**< Code-block width; width x height is at most 4096; powers of two, 4..1024, default 32 */
+    int cblk_height;       /**< Code-block height; width x height is at most 4096; powers of two, 4..1024, default 32 */
+    int cblk_style;        /**< Code-block style, any combination; sum of CudaencJ2kStyle, default 0 */
+    const char *precincts; /**< Precincts WxH[,WxH...], highest resolution first; not set: 32768x32768 */
+    int layers;            /**< Quality layers; 1..100, default 1 */
+    int prog;              /**< Progression order; CudaencJ2kProgression, default -1: lrcp, with a profile cprl */
+    const char *roi;       /**< Region of interest X,Y,WIDTH,HEIGHT */
+    const char *poc;       /**< Progression order changes RS,CS,LYE,RE,CE,ORDER[/...] */
+    int tile_parts; /**< Where tiles are cut into tile-parts; 0: nowhere, or the profile's; sum of CudaencJ2kTileParts,
+                       default 0 */
+    int mct; /**< Transform of the first three components; 0 or 1, default -1: 1 for RGB and digital cinema, else 0 */
+    int guard_bits;      /**< Guard bits of sub-bands; -1: 2, in cinema2k 1; 1..7, default -1 */
+    int sop;             /**< SOP marker segment before each packet; 0 or 1, default 0 */
+    int eph;             /**< EPH marker after each packet header; 0 or 1, default 0 */
+    int tlm;             /**< TLM marker segments, lengths of tile-parts; -1: with a profile; 0 or 1, default -1 */
+    int plt;             /**< PLT marker segments, lengths of packets; 0 or 1, default 0 */
+    const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
 } CudaencJ2kOptions;
 /** Fills in the defaults. */
 void cudaenc_j2k_defaults(CudaencJ2kOptions *options);
 
-/* Options of CUDAENC_CODEC_MJPEG. Formats: 8 bits; gray, YUV or RGB, no alpha. */
+/* Of CUDAENC_CODEC_MJPEG. Formats: 8 bits; gray, YUV or RGB, no alpha. */
 typedef enum CudaencMjpegHuffman {
-    CUDAENC_MJPEG_HUFFMAN_DEFAULT, /**< the tables of Annex K */
-    CUDAENC_MJPEG_HUFFMAN_OPTIMAL, /**< made for each picture */
+    CUDAENC_MJPEG_HUFFMAN_DEFAULT, /**< The standard's (Annex K): for RTP, and faster */
+    CUDAENC_MJPEG_HUFFMAN_OPTIMAL, /**< Made for each picture: smaller */
 } CudaencMjpegHuffman;
 
 typedef struct CudaencMjpegOptions {
-    int quality; /**< 1..100, scales the matrices as libjpeg does, 50 takes them as they are; default 90 */
+    int quality;                   /**< Quality on libjpeg's scale, best is 100; 1..100, default 90 */
     const uint16_t *luma_matrix;   /**< 64 divisors, 1..255, by rows, also of RGB and gray; NULL: Annex K's (default) */
     const uint16_t *chroma_matrix; /**< of Cb and Cr */
-    int huffman;                   /**< CudaencMjpegHuffman; default optimal */
-    int restart_interval;          /**< MCUs between restart markers, 0..65535; 0: none (default); -1: a row of them */
-    int mct;                       /**< RGB: 0 stays RGB, told by an Adobe marker (default); 1 becomes YCbCr, 4:4:4 */
-    int64_t frame_bytes;          /**< size of each packet, met by choosing the quality; 0: `quality` holds (default) */
-    int quality_min, quality_max; /**< what frame_bytes chooses from, 1..100; default 1 and 100 */
-    const char *comment;          /**< text of a COM marker segment; NULL: the library's name and version; "": none */
+    int huffman;                   /**< Huffman tables; CudaencMjpegHuffman, default 1 */
+    int restart_interval;          /**< MCUs between restart markers; 0: none, -1: a row; -1..65535, default 0 */
+    int mct;                       /**< RGB becomes YCbCr, else it stays RGB; 0 or 1, default 0 */
+    int64_t frame_bytes; /**< Target: bytes of each packet; 0: none, quality holds; 1..2147483647, default 0 */
+    int quality_min;     /**< Lowest quality that a target chooses; 1..100, default 1 */
+    int quality_max;     /**< Highest quality that a target chooses; 1..100, default 100 */
+    const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
 } CudaencMjpegOptions;
 /** Fills in the defaults. */
 void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options);
 
-/* Options of CUDAENC_CODEC_H264. Formats: 8 or 10 bits; gray, or YUV of 4:2:0, 4:2:2 or 4:4:4, no alpha. */
+/* Of CUDAENC_CODEC_H264. Formats: 8 or 10 bits; gray, or YUV of 4:2:0, 4:2:2 or 4:4:4, no alpha. */
 typedef enum CudaencH264Profile {
-    CUDAENC_H264_AUTO_PROFILE, /**< the first one below that has the format; not Baseline nor Main */
-    CUDAENC_H264_CONSTRAINED_BASELINE,
-    CUDAENC_H264_MAIN,
-    CUDAENC_H264_HIGH,
-    CUDAENC_H264_HIGH_10_INTRA,
-    CUDAENC_H264_HIGH_422_INTRA,
-    CUDAENC_H264_CAVLC_444_INTRA,
+    CUDAENC_H264_AUTO_PROFILE,         /**< High, or the Intra profile that the format needs */
+    CUDAENC_H264_CONSTRAINED_BASELINE, /**< Constrained Baseline */
+    CUDAENC_H264_MAIN,                 /**< Main */
+    CUDAENC_H264_HIGH,                 /**< High */
+    CUDAENC_H264_HIGH_10_INTRA,        /**< High 10 Intra */
+    CUDAENC_H264_HIGH_422_INTRA,       /**< High 4:2:2 Intra */
+    CUDAENC_H264_CAVLC_444_INTRA,      /**< CAVLC 4:4:4 Intra */
 } CudaencH264Profile;
 typedef enum CudaencH264RateControl {
     CUDAENC_H264_CONSTANT_QP,
@@ -227,39 +223,35 @@ typedef enum CudaencH264RateControl {
     CUDAENC_H264_BIT_RATE,
 } CudaencH264RateControl;
 
-/** Writes `size` bytes of a cipher's keystream, those of a picture, whose number is counted from 0 on. Called by
- *  cudaenc_submit(). */
+/** Writes `size` bytes of a cipher's keystream, those of a picture, whose number is counted from 0 on: 2 bytes for each
+ *  block of 16 levels that a picture of this format can have, filled up to 16. Called by cudaenc_submit(). */
 typedef void (*CudaencKeystream)(void *opaque, uint64_t picture, uint8_t *bytes, size_t size);
 
 typedef struct CudaencH264Options {
-    int profile;      /**< CudaencH264Profile; default auto */
-    int level;        /**< ten times the level, 10..62; 0 (default): the lowest one that size and rates allow */
-    int slices;       /**< a picture, of whole rows of macroblocks; 0 (default): as few as the level allows */
-    int rate_control; /**< CudaencH264RateControl; default constant quality */
-    int qp;           /**< QP of constant QP, and of constant quality where nothing is adapted; -12 (8 bits: 0)..51;
-                           default 20 */
-    int aq;           /**< adaptive quantisation: by how many 1/256 QP changes where a macroblock's variance doubles,
-                           0..1024; -1 (default): 256, but 0 with constant QP */
-    int effort;       /**< how hard modes and levels are looked for, 1 to 3; default 2 */
-    int64_t bit_rate; /**< bits/s, of CUDAENC_H264_BIT_RATE */
-    int64_t max_rate; /**< bits/s into the decoder's buffer; 0 (default): none, or bit_rate where there is a buffer */
-    int64_t buffer_size; /**< bits, of the decoder's buffer, which never runs out; 0 (default): none, or a second of
-                              max_rate */
-    int cbr;             /**< 1: filler data keeps the rate at bit_rate; default 0 */
-    int hrd;             /**< 1: the stream tells of the buffer: HRD parameters, buffering periods, picture timing;
-                              default 0; rates and sizes are rounded to what these can say */
-    int qp_min, qp_max;  /**< what the rate control chooses from; default -12 and 51. Buffers come before qp_max */
-    int deblock;         /**< 1: decoders run the deblocking filter; default 0 */
-    int aud;             /**< 1: access unit delimiters; default 0 */
-    int repeat_headers;  /**< 1: parameter sets are in every packet (default); 0: in cudaenc_extradata() only */
-    int timecodes;       /**< 1: the stream tells that frames have timecodes; default 0: theirs are not written */
+    int profile;         /**< Profile; CudaencH264Profile, default 0 */
+    int level;           /**< Ten times the level; 0: the lowest that fits; 10..62, default 0 */
+    int slices;          /**< Slices of a picture; 0: as few as the level allows; 1..16880, default 0 */
+    int rate_control;    /**< What the rate control keeps; CudaencH264RateControl, default 1 */
+    int qp;              /**< Constant QP, or the middle one of constant quality; 8 bits: from 0; -12..51, default 20 */
+    int aq;              /**< 1/256 QP more where variance doubles; -1: 256, with constant QP 0; 0..1024, default -1 */
+    int effort;          /**< How hard modes and levels are looked for: 1 (fast) to 3 (small); 1..3, default 2 */
+    int64_t bit_rate;    /**< Bits/s on average; 1..4000000000, default 0 */
+    int64_t max_rate;    /**< Bits/s into the decoder's buffer; 0: bit_rate, or no buffer; 1..4000000000, default 0 */
+    int64_t buffer_size; /**< Bits of the decoder's buffer; 0: a second of max_rate; 1..4000000000, default 0 */
+    int cbr;             /**< Fill the stream up to its bit rate; 0 or 1, default 0 */
+    int hrd;             /**< HRD parameters, buffering periods and picture timing; 0 or 1, default 0 */
+    int qp_min;          /**< Lowest QP that the rate control chooses; -12..51, default -12 */
+    int qp_max;          /**< Highest QP that the rate control chooses, but for the buffer; -12..51, default 51 */
+    int deblock;         /**< Let decoders run the deblocking filter; 0 or 1, default 0 */
+    int aud;             /**< Access unit delimiters; 0 or 1, default 0 */
+    int repeat_headers;  /**< Parameter sets in every packet; 0 or 1, default 1 */
+    int timecodes;       /**< Timecodes of frames as SEI messages; 0 or 1, default 0 */
     int frame_rate_num, frame_rate_den;       /**< frames/s; 0/x (default): unknown, not allowed with rates */
     int sample_aspect_num, sample_aspect_den; /**< 0/x (default): unknown */
-    CudaencKeystream keystream; /**< signs of levels turn by it, any decoder shows a scrambled picture; NULL (default):
-                                     none. 2 bytes for each block of 16 levels that a picture of this format can have,
-                                     filled up to 16 */
-    void *keystream_opaque;
-    int chroma_location; /**< chroma_sample_loc_type of 4:2:0, 0..5; -1 (default): not told */
+    CudaencKeystream
+        keystream; /**< signs of levels turn by it, any decoder shows a scrambled picture; NULL (default): none */
+    void *keystream_opaque; /**< passed to keystream */
+    int chroma_location;    /**< chroma_sample_loc_type of 4:2:0; -1: not told; 0..5, default -1 */
 } CudaencH264Options;
 /** Fills in the defaults. */
 void cudaenc_h264_defaults(CudaencH264Options *options);
@@ -268,13 +260,13 @@ typedef struct CudaencConfig {
     size_t struct_size; /**< sizeof(CudaencConfig), set by cudaenc_config_defaults() */
     CudaencCodec codec;
     CudaencFormat format;
-    const char *device; /**< "auto" (default), "cpu", "cuda", "cuda:N" */
+    const char *device; /**< Where to encode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
     int device_frames;  /**< 1: frames are in CUDA device memory of cuda_context */
     void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names.
                              The caller keeps it alive until the session is closed and its buffers are freed. */
-    int async_depth;    /**< frames in flight, 1..64; default 4 */
-    int threads;        /**< of the CPU device; 0 (default): one per core */
-    int stage_times;    /**< 1: measure every stage, see cudaenc_stage_times(); default 0 */
+    int async_depth;    /**< Frames in flight: more fill a GPU better and take more memory; 1..64, default 4 */
+    int threads;        /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
+    int stage_times;    /**< Measure every stage, see cudaenc_stage_times(); 0 or 1, default 0 */
     CudaencLog log;     /**< may be NULL */
     void *log_opaque;
     CudaencJ2kOptions j2k;     /**< of CUDAENC_CODEC_J2K */
@@ -338,7 +330,8 @@ typedef struct CudaencPacket {
 typedef struct CudaencSession CudaencSession;
 
 /** Opens a session: checks options and format, takes the device, allocates what all frames in flight need.
- *  @return CUDAENC_OK, or an error and *session NULL; the log has said why. */
+ *  @return CUDAENC_OK, or an error and *session NULL. The log has said why, but for a config that is NULL or whose
+ *  struct_size is of another version: CUDAENC_ERR_INVALID then, since its log cannot be trusted. */
 int cudaenc_open(CudaencSession **session, const CudaencConfig *config);
 
 /** "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90": what runs. Valid until the session is closed. */

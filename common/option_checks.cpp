@@ -12,10 +12,6 @@ void check_range(const char *name, int value, int low, int high) {
         refuse(format_string("%s %d is not allowed: it is %d to %d", name, value, low, high));
 }
 
-void check_flag(const char *name, int value) {
-    if (value != 0 && value != 1) refuse(format_string("%s %d is not allowed: it is 0 or 1", name, value));
-}
-
 std::string comment_of(const char *comment, size_t longest) {
     const std::string text = comment ? comment
                                      : format_string("cudaenc %d.%d.%d", CUDAENC_VERSION_MAJOR, CUDAENC_VERSION_MINOR,

@@ -9,7 +9,6 @@ namespace cudaenc {
 
 [[noreturn]] void refuse(const std::string &message);
 void check_range(const char *name, int value, int low, int high);
-void check_flag(const char *name, int value);
 
 // The option `comment`: NULL stands for the library's name and version.
 std::string comment_of(const char *comment, size_t longest);

@@ -16,6 +16,7 @@
 #include "h264/h264.h"
 #include "j2k/j2k.h"
 #include "mjpeg/mjpeg.h"
+#include "options.h"
 #include "pipeline.h"
 
 using namespace cudaenc;
@@ -99,25 +100,27 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
 }
 
 template <class Params>
-std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const CudaencConfig &c, const Params &params) {
+Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, const Params &params) {
+    int slots = c.async_depth;
+    if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
     const std::shared_ptr<Device> device = choose_device(session, c);
-    if (!device) return make_cpu_encoder(params, c.async_depth, c.threads, c.stage_times);
+    if (!device) return {make_cpu_encoder(params, slots, c.threads, c.stage_times), slots};
     if constexpr (std::is_same_v<Params, h264::Params>) {
-        return make_device_encoder(params, c.async_depth, c.threads, device, c.device_frames, c.stage_times);
+        return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times), slots};
     } else {
         hint_at_queues(session, c, *device);
-        return make_device_encoder(params, c.async_depth, device, c.device_frames, c.stage_times);
+        return {make_device_encoder(params, slots, device, c.device_frames, c.stage_times), slots};
     }
 }
 
-std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const CudaencConfig &config) {
+Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &config) {
     switch (config.codec) {
         case CUDAENC_CODEC_J2K:
-            return make_encoder(session, config, j2k::make_params(config.format, config.j2k));
+            return make_ring(session, config, j2k::make_params(config.format, config.j2k));
         case CUDAENC_CODEC_MJPEG:
-            return make_encoder(session, config, mjpeg::make_params(config.format, config.mjpeg));
+            return make_ring(session, config, mjpeg::make_params(config.format, config.mjpeg));
         case CUDAENC_CODEC_H264:
-            return make_encoder(session, config, h264::make_params(config.format, config.h264));
+            return make_ring(session, config, h264::make_params(config.format, config.h264));
     }
     throw Error(CUDAENC_ERR_INVALID, format_string("codec %d is not known", config.codec));
 }
@@ -142,42 +145,14 @@ const char *cudaenc_error_string(int code) {
     return "unknown error";
 }
 
-void cudaenc_j2k_defaults(CudaencJ2kOptions *options) {
-    *options = {};
-    options->format = options->pred = options->levels = options->prog = options->mct = -1;
-    options->guard_bits = options->tlm = -1;
-    options->quality = -1;
-    options->rate_control = -1;
-    options->layers = 1;
-    options->cblk_width = options->cblk_height = 32;
-}
-
-void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {
-    *options = {};
-    options->quality = 90;
-    options->quality_min = 1;
-    options->quality_max = 100;
-    options->huffman = CUDAENC_MJPEG_HUFFMAN_OPTIMAL;
-}
-
-void cudaenc_h264_defaults(CudaencH264Options *options) {
-    *options = {};
-    options->rate_control = CUDAENC_H264_CONSTANT_QUALITY;
-    options->qp = 20;
-    options->aq = -1;
-    options->effort = 2;
-    options->qp_min = -12;
-    options->qp_max = 51;
-    options->repeat_headers = 1;
-    options->chroma_location = -1;
-}
+void cudaenc_j2k_defaults(CudaencJ2kOptions *options) { set_defaults(kJ2kOptions, *options); }
+void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) { set_defaults(kMjpegOptions, *options); }
+void cudaenc_h264_defaults(CudaencH264Options *options) { set_defaults(kH264Options, *options); }
 
 void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
-    *config = {};
+    set_defaults(kSharedOptions, *config);
     config->struct_size = sizeof *config;
     config->codec = codec;
-    config->device = "auto";
-    config->async_depth = 4;
     config->format.color_primaries = config->format.color_transfer = config->format.color_matrix = 2;
     cudaenc_j2k_defaults(&config->j2k);
     cudaenc_mjpeg_defaults(&config->mjpeg);
@@ -186,21 +161,17 @@ void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
 
 int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
     *out = nullptr;
-    std::unique_ptr<CudaencSession> session(new (std::nothrow) CudaencSession{});
-    if (!session) return CUDAENC_ERR_MEMORY;
     if (!config || config->struct_size != sizeof *config) return CUDAENC_ERR_INVALID;  // made for another version
+    std::unique_ptr<CudaencSession> session(new (std::nothrow) CudaencSession{});
+    if (!session && config->log) config->log(config->log_opaque, CUDAENC_LOG_ERROR, "out of host memory");
+    if (!session) return CUDAENC_ERR_MEMORY;
     session->log = config->log;
     session->log_opaque = config->log_opaque;
     const int code = guarded(*session, [&] {
-        if (config->async_depth < 1 || config->async_depth > 64)
-            throw Error(CUDAENC_ERR_INVALID,
-                        format_string("async_depth %d is not allowed: it is 1 to 64", config->async_depth));
-        if (config->threads < 0 || config->threads > 1024)
-            throw Error(CUDAENC_ERR_INVALID,
-                        format_string("threads %d is not allowed: it is 0 (one per core) to 1024", config->threads));
+        check_options(kSharedOptions, *config);
         session->format = config->format;
         session->device_frames = config->device_frames;
-        session->ring = {make_encoder(*session, *config), config->async_depth};
+        session->ring = make_ring(*session, *config);
         return CUDAENC_OK;
     });
     if (code == CUDAENC_OK) *out = session.release();

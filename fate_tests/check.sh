@@ -70,6 +70,7 @@ step interop-mjpeg fate_tests/interop/mjpeg.sh "$FATE" ${MEDIA:+"$MEDIA"}
 step api fate_tests/interop/api.sh "$FATE"
 step api-emu fate_tests/interop/api.sh "$FATE" emu
 step errors fate_tests/interop/errors.sh "$FATE"
+step options python3 fate_tests/interop/options.py "$FATE"
 [ -z "${MEDIA-}" ] || step media fate_tests/interop/media.sh "$FATE" "$MEDIA"
 
 record=fate_tests/gpu-record.txt

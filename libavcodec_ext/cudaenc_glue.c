@@ -405,8 +405,9 @@ static int fill_packet(AVCodecContext *avctx, const FFCudaencContext *ctx, AVPac
 
 /* ---- the loop between them ---------------------------------------------- */
 
-int ff_cudaenc_receive_packet(AVCodecContext *avctx, FFCudaencContext *ctx, AVPacket *pkt)
+int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
 {
+    FFCudaencContext *ctx = avctx->priv_data;
     CudaencPacket p;
     AVFrame *frame;
     int ret, code;
@@ -456,8 +457,9 @@ int ff_cudaenc_receive_packet(AVCodecContext *avctx, FFCudaencContext *ctx, AVPa
     return ret;
 }
 
-void ff_cudaenc_flush(FFCudaencContext *ctx)
+void ff_cudaenc_flush(AVCodecContext *avctx)
 {
+    FFCudaencContext *ctx = avctx->priv_data;
     CudaencPacket p;
     int code;
 
@@ -586,9 +588,9 @@ static int select_device(AVCodecContext *avctx, FFCudaencContext *ctx, CudaencCo
     return 0;
 }
 
-int ff_cudaenc_init(AVCodecContext *avctx, FFCudaencContext *ctx,
-                    CudaencConfig *config, const char *summary)
+int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *summary)
 {
+    FFCudaencContext *ctx = avctx->priv_data;
     int ret;
 
     ret = select_device(avctx, ctx, config);
@@ -619,14 +621,17 @@ int ff_cudaenc_init(AVCodecContext *avctx, FFCudaencContext *ctx,
     return 0;
 }
 
-void ff_cudaenc_close(FFCudaencContext *ctx)
+av_cold int ff_cudaenc_close(AVCodecContext *avctx)
 {
+    FFCudaencContext *ctx = avctx->priv_data;
+
     /* first the session, which waits until the device has left the frames alone */
     cudaenc_close(ctx->session);
     ctx->session = NULL;
     for (int i = 0; i < FF_ARRAY_ELEMS(ctx->frames); i++)
         av_frame_free(&ctx->frames[i]);
     av_buffer_unref(&ctx->device_ref);
+    return 0;
 }
 
 int ff_cudaenc_quality(AVCodecContext *avctx, int option, int fallback)

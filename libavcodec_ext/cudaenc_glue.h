@@ -37,8 +37,9 @@
 
 #define CUDAENC_MAX_ASYNC_DEPTH 64
 
-/** What every encoder has; the second member of its private context, after the AVClass. */
+/** What every encoder has; the first member of its private context. */
 typedef struct FFCudaencContext {
+    const AVClass *class;
     /* options */
     char *device;
     int async_depth;
@@ -60,16 +61,30 @@ typedef struct FFCudaencContext {
 
 #define CUDAENC_OPTION_FLAGS (AV_OPT_FLAG_VIDEO_PARAM | AV_OPT_FLAG_ENCODING_PARAM)
 
-/** The options of FFCudaencContext, which is the member "common" of type. */
-#define CUDAENC_COMMON_OPTIONS(type)                                                              \
-    { "device", "Where to encode: auto (the frames' or the first CUDA device, else the CPU, with "\
-                "a warning), cpu, cuda or cuda:N (fails where there is none)",                    \
-      offsetof(type, common.device), AV_OPT_TYPE_STRING, { .str = "auto" }, 0, 0,                 \
+#define CUDAENC_COMMON_OPTIONS                                                                    \
+    { "device", "Where to encode: auto (a GPU, else the CPU), cpu, cuda or cuda:N",               \
+      offsetof(FFCudaencContext, device), AV_OPT_TYPE_STRING, { .str = "auto" }, 0, 0,            \
       CUDAENC_OPTION_FLAGS },                                                                     \
-    { "async_depth", "Frames in flight: more fill the GPU better and need more memory; 1 gives "  \
-                     "each packet at once",                                                       \
-      offsetof(type, common.async_depth), AV_OPT_TYPE_INT, { .i64 = 4 }, 1,                       \
+    { "async_depth", "Frames in flight: more fill a GPU better and take more memory",             \
+      offsetof(FFCudaencContext, async_depth), AV_OPT_TYPE_INT, { .i64 = 4 }, 1,                  \
       CUDAENC_MAX_ASYNC_DEPTH, CUDAENC_OPTION_FLAGS }
+
+#define CUDAENC_CONST(name, help, value, unit_) \
+    { name, help, 0, AV_OPT_TYPE_CONST, { .i64 = value }, 0, 0, CUDAENC_OPTION_FLAGS, .unit = unit_ }
+
+#define CUDAENC_CLASS(name, options) \
+    { .class_name = name, .item_name = av_default_item_name, .option = options, .version = LIBAVUTIL_VERSION_INT }
+
+/** The fields of FFCodec that all encoders have alike. */
+#define CUDAENC_ENCODER                                                               \
+    .p.type         = AVMEDIA_TYPE_VIDEO,                                             \
+    .p.capabilities = AV_CODEC_CAP_DR1 | AV_CODEC_CAP_DELAY | AV_CODEC_CAP_HARDWARE | \
+                      AV_CODEC_CAP_OTHER_THREADS | AV_CODEC_CAP_ENCODER_FLUSH |       \
+                      AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE,                          \
+    .p.wrapper_name = "cudaenc",                                                      \
+    FF_CODEC_RECEIVE_PACKET_CB(ff_cudaenc_receive_packet),                            \
+    .flush          = ff_cudaenc_flush,                                               \
+    .hw_configs     = ff_cudaenc_hw_configs
 
 extern const AVCodecHWConfigInternal *const ff_cudaenc_hw_configs[];
 
@@ -80,16 +95,14 @@ extern const AVCodecHWConfigInternal *const ff_cudaenc_hw_configs[];
  *                the rest is filled in here
  * @param summary the options in a few words, for the log
  */
-int ff_cudaenc_init(AVCodecContext *avctx, FFCudaencContext *ctx,
-                    CudaencConfig *config, const char *summary);
+int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *summary);
 
-int ff_cudaenc_receive_packet(AVCodecContext *avctx, FFCudaencContext *ctx,
-                              AVPacket *pkt);
+int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt);
 
 /** Drop the frames in flight; encoding can go on. */
-void ff_cudaenc_flush(FFCudaencContext *ctx);
+void ff_cudaenc_flush(AVCodecContext *avctx);
 
-void ff_cudaenc_close(FFCudaencContext *ctx);
+int ff_cudaenc_close(AVCodecContext *avctx);
 
 /**
  * The quality to code with: the option when it was set (not negative), else

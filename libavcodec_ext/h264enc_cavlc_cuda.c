@@ -38,7 +38,6 @@
 #define NOT_SET (-13) /* below every QP */
 
 typedef struct H264CudaContext {
-    const AVClass *class;
     FFCudaencContext common;
     CudaencH264Options h264;
     int qp, crf; /* NOT_SET, or QPs */
@@ -54,25 +53,11 @@ typedef struct H264CudaContext {
 
 enum { HRD_NONE, HRD_VBR, HRD_CBR };
 
-static int h264_cuda_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
-{
-    H264CudaContext *s = avctx->priv_data;
-
-    return ff_cudaenc_receive_packet(avctx, &s->common, pkt);
-}
-
-static void h264_cuda_flush(AVCodecContext *avctx)
-{
-    H264CudaContext *s = avctx->priv_data;
-
-    ff_cudaenc_flush(&s->common);
-}
-
 static av_cold int h264_cuda_close(AVCodecContext *avctx)
 {
     H264CudaContext *s = avctx->priv_data;
 
-    ff_cudaenc_close(&s->common);
+    ff_cudaenc_close(avctx);
     av_freep(&s->aes);
     return 0;
 }
@@ -224,7 +209,7 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
         config.h264.chroma_location = avctx->chroma_sample_location - 1;
 
     describe_rate(&config.h264, summary, sizeof(summary));
-    ret = ff_cudaenc_init(avctx, &s->common, &config, summary);
+    ret = ff_cudaenc_init(avctx, &config, summary);
     if (ret < 0)
         return ret;
     return take_parameter_sets(avctx, s->common.session);
@@ -232,19 +217,19 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
 
 #define OFFSET(x) offsetof(H264CudaContext, x)
 #define VE CUDAENC_OPTION_FLAGS
-#define CONST(name, help, value, unit_) { name, help, 0, AV_OPT_TYPE_CONST, { .i64 = value }, 0, 0, VE, .unit = unit_ }
+#define CONST CUDAENC_CONST
 static const AVOption options[] = {
-    CUDAENC_COMMON_OPTIONS(H264CudaContext),
-    { "profile", "Profile; auto: High, or the intra profile that the format needs", OFFSET(h264.profile), AV_OPT_TYPE_INT, { .i64 = CUDAENC_H264_AUTO_PROFILE }, CUDAENC_H264_AUTO_PROFILE, CUDAENC_H264_CAVLC_444_INTRA, VE, .unit = "profile" },
-    CONST("auto",     "By the format",        CUDAENC_H264_AUTO_PROFILE,         "profile"),
+    CUDAENC_COMMON_OPTIONS,
+    { "profile", "Profile", OFFSET(h264.profile), AV_OPT_TYPE_INT, { .i64 = CUDAENC_H264_AUTO_PROFILE }, CUDAENC_H264_AUTO_PROFILE, CUDAENC_H264_CAVLC_444_INTRA, VE, .unit = "profile" },
+    CONST("auto",     "High, or the Intra profile that the format needs", CUDAENC_H264_AUTO_PROFILE, "profile"),
     CONST("baseline", "Constrained Baseline", CUDAENC_H264_CONSTRAINED_BASELINE, "profile"),
     CONST("main",     "Main",                 CUDAENC_H264_MAIN,                 "profile"),
     CONST("high",     "High",                 CUDAENC_H264_HIGH,                 "profile"),
     CONST("high10",   "High 10 Intra",        CUDAENC_H264_HIGH_10_INTRA,        "profile"),
     CONST("high422",  "High 4:2:2 Intra",     CUDAENC_H264_HIGH_422_INTRA,       "profile"),
     CONST("cavlc444", "CAVLC 4:4:4 Intra",    CUDAENC_H264_CAVLC_444_INTRA,      "profile"),
-    { "level", "Level; auto: the lowest one that size and rates allow", OFFSET(h264.level), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 62, VE, .unit = "level" },
-    CONST("auto", "By size and rates", 0, "level"),
+    { "level", "Ten times the level; 0: the lowest that fits", OFFSET(h264.level), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 62, VE, .unit = "level" },
+    CONST("auto", "The lowest that size and rates allow", 0, "level"),
     CONST("1",   "", 10, "level"), CONST("1.0", "", 10, "level"), CONST("1.1", "", 11, "level"),
     CONST("1.2", "", 12, "level"), CONST("1.3", "", 13, "level"),
     CONST("2",   "", 20, "level"), CONST("2.0", "", 20, "level"), CONST("2.1", "", 21, "level"),
@@ -257,23 +242,23 @@ static const AVOption options[] = {
     CONST("5.2", "", 52, "level"),
     CONST("6",   "", 60, "level"), CONST("6.0", "", 60, "level"), CONST("6.1", "", 61, "level"),
     CONST("6.2", "", 62, "level"),
-    { "qp",      "Constant QP, from -12 (8 bits: 0) to 51",                         OFFSET(qp),  AV_OPT_TYPE_INT,   { .i64 = NOT_SET }, NOT_SET, 51, VE },
-    { "crf",     "Constant quality: the QP of macroblocks of middle variance; default 20", OFFSET(crf), AV_OPT_TYPE_INT, { .i64 = NOT_SET }, NOT_SET, 51, VE },
-    { "aq-strength", "Strength of adaptive quantisation, 0: none; -1: 1, but none with constant QP", OFFSET(aq), AV_OPT_TYPE_FLOAT, { .dbl = -1 }, -1, 4, VE },
-    { "effort",  "How hard modes and levels are looked for: 1 (fast) to 3 (small)", OFFSET(h264.effort), AV_OPT_TYPE_INT, { .i64 = 2 }, 1, 3, VE },
-    { "cbr",     "Fill the stream up to -b:v",                                      OFFSET(h264.cbr),     AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
-    { "nal-hrd", "Tell of the decoder's buffer (HRD parameters, buffering periods): wants -maxrate or -bufsize", OFFSET(nal_hrd), AV_OPT_TYPE_INT, { .i64 = HRD_NONE }, HRD_NONE, HRD_CBR, VE, .unit = "nal_hrd" },
-    CONST("none", "",                    HRD_NONE, "nal_hrd"),
-    CONST("vbr",  "",                    HRD_VBR,  "nal_hrd"),
-    CONST("cbr",  "Of a constant rate: cbr", HRD_CBR,  "nal_hrd"),
-    { "deblock", "Let decoders run the deblocking filter",                          OFFSET(h264.deblock), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
-    { "aud",     "Write access unit delimiters",                                    OFFSET(h264.aud),     AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
-    { "repeat_headers", "Write parameter sets into every packet; -1: unless they are global", OFFSET(repeat_headers), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
-    { "a53cc",   "Write closed captions",                                           OFFSET(common.a53cc),   AV_OPT_TYPE_BOOL, { .i64 = 1 }, 0, 1, VE },
-    { "udu_sei", "Write unregistered user data",                                    OFFSET(common.udu_sei), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
-    { "s12m_tc", "Write timecodes",                                                 OFFSET(common.s12m_tc), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
-    { "encrypt_key", "AES key in hex, of 16, 24 or 32 bytes: the signs of levels turn by it", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
-    { "encrypt_iv",  "First counter block in hex, 16 bytes, default 0: streams of one key that have the same one tell of each other", OFFSET(encrypt_iv), AV_OPT_TYPE_BINARY, .flags = VE },
+    { "qp", "Constant QP, -12 (8 bits: 0) to 51; -13: not set", OFFSET(qp), AV_OPT_TYPE_INT, { .i64 = NOT_SET }, NOT_SET, 51, VE },
+    { "crf", "Constant quality, a QP as qp's; -13: 20 unless qp or -b:v is set", OFFSET(crf), AV_OPT_TYPE_INT, { .i64 = NOT_SET }, NOT_SET, 51, VE },
+    { "aq-strength", "QP more where variance doubles; -1: 1, with constant QP 0", OFFSET(aq), AV_OPT_TYPE_FLOAT, { .dbl = -1 }, -1, 4, VE },
+    { "effort", "How hard modes and levels are looked for: 1 (fast) to 3 (small)", OFFSET(h264.effort), AV_OPT_TYPE_INT, { .i64 = 2 }, 1, 3, VE },
+    { "cbr", "Fill the stream up to its bit rate", OFFSET(h264.cbr), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "nal-hrd", "HRD parameters, buffering periods and picture timing", OFFSET(nal_hrd), AV_OPT_TYPE_INT, { .i64 = HRD_NONE }, HRD_NONE, HRD_CBR, VE, .unit = "nal_hrd" },
+    CONST("none", "None", HRD_NONE, "nal_hrd"),
+    CONST("vbr",  "Of a variable bit rate", HRD_VBR, "nal_hrd"),
+    CONST("cbr",  "Of a constant bit rate, with cbr", HRD_CBR, "nal_hrd"),
+    { "deblock", "Let decoders run the deblocking filter", OFFSET(h264.deblock), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "aud", "Access unit delimiters", OFFSET(h264.aud), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "repeat_headers", "Parameter sets in every packet; -1: unless they are global", OFFSET(repeat_headers), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
+    { "a53cc", "Closed captions of frames as SEI messages", OFFSET(common.a53cc), AV_OPT_TYPE_BOOL, { .i64 = 1 }, 0, 1, VE },
+    { "udu_sei", "Unregistered user data of frames as SEI messages", OFFSET(common.udu_sei), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "s12m_tc", "Timecodes of frames as SEI messages", OFFSET(common.s12m_tc), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "encrypt_key", "AES key in hex, 16, 24 or 32 bytes: signs of levels turn by it", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
+    { "encrypt_iv", "First counter block in hex, 16 bytes; not set: 0", OFFSET(encrypt_iv), AV_OPT_TYPE_BINARY, .flags = VE },
     { NULL }
 };
 
@@ -284,30 +269,18 @@ static const FFCodecDefault h264_cuda_defaults[] = {
     { NULL },
 };
 
-static const AVClass h264_cuda_class = {
-    .class_name = "h264_cavlc_cuda",
-    .item_name  = av_default_item_name,
-    .option     = options,
-    .version    = LIBAVUTIL_VERSION_INT,
-};
+static const AVClass h264_cuda_class = CUDAENC_CLASS("h264_cavlc_cuda", options);
 
 const FFCodec ff_h264_cavlc_cuda_encoder = {
     .p.name         = "h264_cavlc_cuda",
     CODEC_LONG_NAME("H.264 / AVC, all intra, with CAVLC on CUDA (cudaenc)"),
-    .p.type         = AVMEDIA_TYPE_VIDEO,
     .p.id           = AV_CODEC_ID_H264,
-    .p.capabilities = AV_CODEC_CAP_DR1 | AV_CODEC_CAP_DELAY | AV_CODEC_CAP_HARDWARE |
-                      AV_CODEC_CAP_OTHER_THREADS | AV_CODEC_CAP_ENCODER_FLUSH |
-                      AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE,
     .p.priv_class   = &h264_cuda_class,
-    .p.wrapper_name = "cudaenc",
     .priv_data_size = sizeof(H264CudaContext),
     .defaults       = h264_cuda_defaults,
     .init           = h264_cuda_init,
-    FF_CODEC_RECEIVE_PACKET_CB(h264_cuda_receive_packet),
-    .flush          = h264_cuda_flush,
     .close          = h264_cuda_close,
-    .hw_configs     = ff_cudaenc_hw_configs,
+    CUDAENC_ENCODER,
     CUDAENC_COLOR_RANGES
     CODEC_PIXFMTS(
         AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P,

@@ -31,33 +31,9 @@
 #include "libavutil/opt.h"
 
 typedef struct MjpegCudaContext {
-    const AVClass *class;
     FFCudaencContext common;
     CudaencMjpegOptions mjpeg;
-    int quality; /* -1: not set */
 } MjpegCudaContext;
-
-static int mjpeg_cuda_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
-{
-    MjpegCudaContext *s = avctx->priv_data;
-
-    return ff_cudaenc_receive_packet(avctx, &s->common, pkt);
-}
-
-static void mjpeg_cuda_flush(AVCodecContext *avctx)
-{
-    MjpegCudaContext *s = avctx->priv_data;
-
-    ff_cudaenc_flush(&s->common);
-}
-
-static av_cold int mjpeg_cuda_close(AVCodecContext *avctx)
-{
-    MjpegCudaContext *s = avctx->priv_data;
-
-    ff_cudaenc_close(&s->common);
-    return 0;
-}
 
 /* -b:v as a size for each packet. */
 static int set_frame_bytes(AVCodecContext *avctx, CudaencMjpegOptions *mjpeg)
@@ -101,7 +77,7 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
 
     cudaenc_config_defaults(&config, CUDAENC_CODEC_MJPEG);
 
-    quality = ff_cudaenc_quality(avctx, s->quality, config.mjpeg.quality);
+    quality = ff_cudaenc_quality(avctx, s->mjpeg.quality, config.mjpeg.quality);
     if (quality < 0)
         return quality;
 
@@ -125,21 +101,22 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
     snprintf(summary, sizeof(summary), "%s, %s Huffman tables", size,
              s->mjpeg.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL ? "optimal" : "default");
 
-    return ff_cudaenc_init(avctx, &s->common, &config, summary);
+    return ff_cudaenc_init(avctx, &config, summary);
 }
 
 #define OFFSET(x) offsetof(MjpegCudaContext, x)
 #define VE CUDAENC_OPTION_FLAGS
+#define CONST CUDAENC_CONST
 static const AVOption options[] = {
-    CUDAENC_COMMON_OPTIONS(MjpegCudaContext),
-    { "quality",          "Quality, 1 (worst) to 100 (best), on libjpeg's scale; -1: what -q:v says, else 90", OFFSET(quality), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 100, VE },
-    { "huffman",          "Huffman tables",                                               OFFSET(mjpeg.huffman), AV_OPT_TYPE_INT, { .i64 = CUDAENC_MJPEG_HUFFMAN_OPTIMAL }, CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL, VE, .unit = "huffman" },
-    { "default",          "The standard's: for RTP, and faster",                          0, AV_OPT_TYPE_CONST, { .i64 = CUDAENC_MJPEG_HUFFMAN_DEFAULT }, 0, 0, VE, .unit = "huffman" },
-    { "optimal",          "Made for each picture: smaller",                               0, AV_OPT_TYPE_CONST, { .i64 = CUDAENC_MJPEG_HUFFMAN_OPTIMAL }, 0, 0, VE, .unit = "huffman" },
-    { "restart_interval", "MCUs between restart markers, 0: none",                        OFFSET(mjpeg.restart_interval), AV_OPT_TYPE_INT, { .i64 = 0 }, -1, 65535, VE, .unit = "restart_interval" },
-    { "row",              "One marker a row of MCUs: decoders can work in parallel",      0, AV_OPT_TYPE_CONST, { .i64 = -1 }, 0, 0, VE, .unit = "restart_interval" },
-    { "mct",              "RGB becomes YCbCr of full range; else it stays RGB, with an Adobe marker", OFFSET(mjpeg.mct), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
-    { "comment",          "Text of the COM marker segment, empty: none; not set: the library's name and version", OFFSET(mjpeg.comment), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
+    CUDAENC_COMMON_OPTIONS,
+    { "quality", "Quality on libjpeg's scale, best is 100; -1: as -q:v says, else 90", OFFSET(mjpeg.quality), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 100, VE },
+    { "huffman", "Huffman tables", OFFSET(mjpeg.huffman), AV_OPT_TYPE_INT, { .i64 = CUDAENC_MJPEG_HUFFMAN_OPTIMAL }, CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL, VE, .unit = "huffman" },
+    CONST("default", "The standard's (Annex K): for RTP, and faster", CUDAENC_MJPEG_HUFFMAN_DEFAULT, "huffman"),
+    CONST("optimal", "Made for each picture: smaller", CUDAENC_MJPEG_HUFFMAN_OPTIMAL, "huffman"),
+    { "restart_interval", "MCUs between restart markers; 0: none, -1: a row", OFFSET(mjpeg.restart_interval), AV_OPT_TYPE_INT, { .i64 = 0 }, -1, 65535, VE, .unit = "restart_interval" },
+    CONST("row", "A row of MCUs: decoders can work in parallel", -1, "restart_interval"),
+    { "mct", "RGB becomes YCbCr, else it stays RGB", OFFSET(mjpeg.mct), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "comment", "COM marker segment's text, empty: none; not set: name and version", OFFSET(mjpeg.comment), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
     { NULL }
 };
 
@@ -171,31 +148,19 @@ static const FFCodecDefault mjpeg_cuda_defaults[] = {
     { NULL },
 };
 
-static const AVClass mjpeg_cuda_class = {
-    .class_name = "mjpeg_cuda",
-    .item_name  = av_default_item_name,
-    .option     = options,
-    .version    = LIBAVUTIL_VERSION_INT,
-};
+static const AVClass mjpeg_cuda_class = CUDAENC_CLASS("mjpeg_cuda", options);
 
 /* not const: libavcodec writes to encoders with get_supported_config */
 FFCodec ff_mjpeg_cuda_encoder = {
     .p.name         = "mjpeg_cuda",
     CODEC_LONG_NAME("MJPEG (Motion JPEG) on CUDA (cudaenc)"),
-    .p.type         = AVMEDIA_TYPE_VIDEO,
     .p.id           = AV_CODEC_ID_MJPEG,
-    .p.capabilities = AV_CODEC_CAP_DR1 | AV_CODEC_CAP_DELAY | AV_CODEC_CAP_HARDWARE |
-                      AV_CODEC_CAP_OTHER_THREADS | AV_CODEC_CAP_ENCODER_FLUSH |
-                      AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE,
     .p.priv_class   = &mjpeg_cuda_class,
-    .p.wrapper_name = "cudaenc",
     .priv_data_size = sizeof(MjpegCudaContext),
     .defaults       = mjpeg_cuda_defaults,
     .init           = mjpeg_cuda_init,
-    FF_CODEC_RECEIVE_PACKET_CB(mjpeg_cuda_receive_packet),
-    .flush          = mjpeg_cuda_flush,
-    .close          = mjpeg_cuda_close,
-    .hw_configs     = ff_cudaenc_hw_configs,
+    .close          = ff_cudaenc_close,
+    CUDAENC_ENCODER,
     CUDAENC_GET_SUPPORTED_CONFIG(mjpeg_cuda_supported_config)
     CODEC_PIXFMTS(
         FULL_RANGE_FORMATS,

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "../error.h"
-#include "../option_checks.h"
+#include "../options.h"
 #include "levels.h"
 
 namespace cudaenc::h264 {
@@ -70,7 +70,6 @@ ChromaFormat chroma_of(const CudaencFormat &format) {
 }
 
 const Profile &choose_profile(int option, ChromaFormat chroma, int depth) {
-    check_range("profile", option, CUDAENC_H264_AUTO_PROFILE, CUDAENC_H264_CAVLC_444_INTRA);
     if (option != CUDAENC_H264_AUTO_PROFILE) {
         const Profile &profile = kProfiles[option];
         if (!has(profile, chroma, depth))
@@ -149,22 +148,9 @@ int choose_slices(int option, const Profile &profile, const Level &level, Pictur
     return option ? option : fewest;
 }
 
-void check_rate(const char *name, int64_t value, int64_t most) {
-    if (value < 0 || value > most)
-        refuse(format_string("%s %lld is not allowed: it is 0 to %lld", name, static_cast<long long>(value),
-                             static_cast<long long>(most)));
-}
-
 RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
-    constexpr int64_t kMostRate = 4'000'000'000;
-    check_range("rate_control", o.rate_control, CUDAENC_H264_CONSTANT_QP, CUDAENC_H264_BIT_RATE);
     check_range("qp", o.qp, lowest_qp, kMaxQp);
-    check_range("qp_min", o.qp_min, -qp_bd_offset(10), kMaxQp);
     check_range("qp_max", o.qp_max, o.qp_min, kMaxQp);
-    check_flag("cbr", o.cbr);
-    check_rate("bit_rate", o.bit_rate, kMostRate);
-    check_rate("max_rate", o.max_rate, kMostRate);
-    check_rate("buffer_size", o.buffer_size, kMostRate);
     check_range("frame_rate_num", o.frame_rate_num, 0, std::numeric_limits<int>::max() / 2);
     if (o.frame_rate_num) check_range("frame_rate_den", o.frame_rate_den, 1, std::numeric_limits<int>::max());
 
@@ -186,7 +172,6 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
     r.buffer_size = o.buffer_size;
     if (r.buffer_size && !r.max_rate) r.max_rate = r.bit_rate;
     if (r.max_rate && !r.buffer_size) r.buffer_size = r.max_rate;
-    check_flag("hrd", o.hrd);
     if (o.hrd && !r.buffer_size) refuse("hrd 1 is not allowed without a buffer");
     if (r.buffer_size && !r.max_rate) refuse("buffer_size is not allowed without max_rate or bit_rate");
     if (r.max_rate && r.max_rate < r.bit_rate)
@@ -223,18 +208,11 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     check_format(format, 16 * 1055);  // level 6.2: 8 times 139264 is 1055 squared
     const ChromaFormat chroma = chroma_of(format);
     const int depth = format.component[0].depth;
+    check_options(kH264Options, o);
     const Profile &profile = choose_profile(o.profile, chroma, depth);
     const bool high = is_high_profile(profile.idc);
-    check_range("effort", o.effort, 1, kEfforts);
-    check_range("aq", o.aq, -1, 1024);
-    check_range("slices", o.slices, 0, 16 * 1055);
-    check_flag("deblock", o.deblock);
-    check_flag("aud", o.aud);
-    check_flag("repeat_headers", o.repeat_headers);
-    check_flag("timecodes", o.timecodes);
     check_range("sample_aspect_num", o.sample_aspect_num, 0, 65535);
     if (o.sample_aspect_num) check_range("sample_aspect_den", o.sample_aspect_den, 1, 65535);
-    check_range("chroma_location", o.chroma_location, -1, 5);
 
     Params p{};
     p.input = format;

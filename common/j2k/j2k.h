@@ -7,6 +7,12 @@
 
 namespace cudaenc::j2k {
 
+// Slots that a session may fill. With pst a frame takes the slope of an earlier one, which must have left: so bytes do
+// not depend on async_depth.
+inline int frames_in_flight(const Params &params, int async_depth) {
+    return params.rate.keeps_slopes() ? std::min(async_depth, params.rate.pst_lag) : async_depth;
+}
+
 // The pipeline on CPU threads. threads 0: one per core.
 std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times);
 

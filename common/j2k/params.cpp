@@ -9,7 +9,7 @@
 
 #include "../error.h"
 #include "../hd.h"
-#include "../option_checks.h"
+#include "../options.h"
 #include "dwt.h"
 #include "profile.h"
 #include "slope.h"
@@ -20,12 +20,6 @@ namespace {
 
 constexpr int kMaxSize = 32768;
 constexpr int kMaxTiles = 65535;  // T.800 A.4.2: Isot has 16 bits, 65535 is reserved
-
-int power_of_two(const char *name, int value, int low, int high) {
-    if (value < low || value > high || (value & (value - 1)))
-        refuse(format_string("%s %d is not allowed: it is a power of two, %d to %d", name, value, low, high));
-    return bit_width(static_cast<uint32_t>(value)) - 1;
-}
 
 // "WxH,WxH,...", highest resolution first; T.800 A.6.1: exponents 0 to 15, 0 for the lowest resolution only.
 void parse_precincts(Params &params, const char *text) {
@@ -295,26 +289,17 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
                        : options.psnr != 0        ? CUDAENC_J2K_RATE_PCRD
                        : options.rate_control < 0 ? CUDAENC_J2K_RATE_PSP
                                                   : static_cast<CudaencJ2kRateControl>(options.rate_control);
+    params.rate.pst_lag = options.pst_lag;
     uint64_t bytes = 0;
     if (options.bit_rate) {
-        if (options.bit_rate < 0)
-            refuse(format_string("b %lld is not allowed: it is bits/s, more than 0",
-                                 static_cast<long long>(options.bit_rate)));
         if (options.frame_rate_num <= 0 || options.frame_rate_den <= 0) refuse("b is not allowed without a frame rate");
         bytes = static_cast<uint64_t>(static_cast<long double>(options.bit_rate) * options.frame_rate_den /
                                       options.frame_rate_num / 8);
     } else if (options.frame_bytes) {
-        if (options.frame_bytes < 0)
-            refuse(format_string("frame_bytes %lld is not allowed: it is more than 0",
-                                 static_cast<long long>(options.frame_bytes)));
         bytes = static_cast<uint64_t>(options.frame_bytes);
     } else if (options.compression_ratio != 0) {
-        if (!(options.compression_ratio >= 1 && options.compression_ratio <= 1e6))
-            refuse(format_string("compression_ratio %g is not allowed: it is 1 to 1000000", options.compression_ratio));
         bytes = static_cast<uint64_t>(sample_bytes(params) / options.compression_ratio);
     } else if (options.psnr != 0) {
-        if (!(options.psnr >= 1 && options.psnr <= 150))
-            refuse(format_string("psnr %g is not allowed: it is 1 to 150 dB", options.psnr));
         params.rate.error = std::pow(10, -options.psnr / 10);
     }
     if (targets && options.psnr == 0 && !by_layers) bytes = std::max<uint64_t>(bytes, 1);
@@ -348,25 +333,7 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
 
 Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options) {
     check_format(format, kMaxSize);
-    check_range("profile", options.profile, CUDAENC_J2K_NO_PROFILE, CUDAENC_J2K_BROADCAST);
-    check_range("main_level", options.main_level, 0, 11);
-    check_range("sub_level", options.sub_level, 0, 9);
-    check_range("format", options.format, -1, CUDAENC_J2K_JP2);
-    check_range("pred", options.pred, -1, CUDAENC_J2K_DWT53);
-    check_range("prog", options.prog, -1, CUDAENC_J2K_CPRL);
-    if (options.quality != -1) check_range("quality", options.quality, 1, 100);
-    check_range("rate_control", options.rate_control, -1, CUDAENC_J2K_RATE_PSP);
-    check_range("levels", options.levels, -1, kMaxLevels);
-    check_range("layers", options.layers, 1, kMaxLayers);
-    check_range("cblk_style", options.cblk_style, 0, 2 * CUDAENC_J2K_SEGSYM - 1);
-    check_range("mct", options.mct, -1, 1);
-    if (options.guard_bits != -1) check_range("guard_bits", options.guard_bits, 1, 7);
-    check_range("tile_parts", options.tile_parts, 0,
-                CUDAENC_J2K_TILE_PART_RESOLUTION | CUDAENC_J2K_TILE_PART_COMPONENT);
-    check_flag("sop", options.sop);
-    check_flag("eph", options.eph);
-    check_range("tlm", options.tlm, -1, 1);
-    check_flag("plt", options.plt);
+    check_options(kJ2kOptions, options);
 
     Params p{};
     p.input = format;
@@ -376,8 +343,6 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
         p.components.push_back({1 << format.component[c].log2_subsample_x, 1 << format.component[c].log2_subsample_y,
                                 format.component[c].depth});
 
-    check_range("tile_width", options.tile_width, 0, 1 << 30);
-    check_range("tile_height", options.tile_height, 0, 1 << 30);
     // Profiles look at tiles' sizes, also where the picture ends before them.
     const auto tile_side = [&](int option, int side) {
         return !option ? side : options.profile ? option : std::min(option, side);
@@ -395,13 +360,12 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     const int profile = options.profile;
     const auto or_else = [](int option, int otherwise) { return option < 0 ? otherwise : option; };
     p.levels = or_else(options.levels, default_levels(profile, p.tile_width));
-    p.cblk_width_log2 = power_of_two("cblk_width", options.cblk_width, 4, 1024);
-    p.cblk_height_log2 = power_of_two("cblk_height", options.cblk_height, 4, 1024);
+    p.cblk_width_log2 = bit_width(static_cast<uint32_t>(options.cblk_width)) - 1;
+    p.cblk_height_log2 = bit_width(static_cast<uint32_t>(options.cblk_height)) - 1;
     if (p.cblk_width_log2 + p.cblk_height_log2 > 12)
         refuse(format_string("cblk_width %d x cblk_height %d is not allowed: a code-block has at most 4096 samples",
                              options.cblk_width, options.cblk_height));
     p.style = static_cast<uint32_t>(options.cblk_style);
-    p.rate.pst_lag = 4;
     p.layers = options.layers;
     parse_rate(p, options);
     const auto text_or_else = [](const char *option, const std::string &otherwise) {

@@ -59,9 +59,9 @@ struct Roi {
 // What a packet may take, and by which method.
 struct RateControl {
     CudaencJ2kRateControl mode;
+    int pst_lag;  // with pst: so many frames lie between a frame and the one whose slope it takes, 1 to 64
     std::vector<uint64_t> layers;  // bytes of the packet up to each layer; 0: no limit of its own
     double error;                  // mean square of samples from 0 to 1, at most, of a target of PSNR; 0: none
-    int pst_lag;                   // frames from that whose slope a frame takes, with keeps_slopes()
     bool predicts_slopes() const { return mode == CUDAENC_J2K_RATE_PSP && layers.back(); }
     bool keeps_slopes() const { return mode == CUDAENC_J2K_RATE_PST && layers.back(); }
     bool limits_bytes() const {

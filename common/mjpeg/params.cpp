@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "../error.h"
-#include "../option_checks.h"
+#include "../options.h"
 
 namespace cudaenc::mjpeg {
 
@@ -13,7 +13,6 @@ namespace {
 constexpr int kMaxSide = 65535;                    // B.2.2: X and Y have 16 bits
 constexpr int64_t kMaxSamples = int64_t{1} << 31;  // so that counts of symbols fit 32 bits
 constexpr int kMaxMcuBlocks = 10;                  // B.2.3
-constexpr int64_t kMinFrameBytes = 1, kMaxFrameBytes = int64_t{1} << 31;
 
 void check_components(const CudaencFormat &format) {
     const bool gray = format.color_model == CUDAENC_COLOR_GRAY;
@@ -86,18 +85,8 @@ void set_geometry(Params &p, int restart_interval) {
 Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &options) {
     check_format(format, kMaxSide);
     check_components(format);
-    check_range("quality", options.quality, 1, 100);
-    check_range("quality_min", options.quality_min, 1, 100);
+    check_options(kMjpegOptions, options);
     check_range("quality_max", options.quality_max, options.quality_min, 100);
-    check_range("huffman", options.huffman, CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL);
-    check_flag("mct", options.mct);
-    if (options.restart_interval < -1 || options.restart_interval > 65535)
-        refuse(
-            format_string("restart_interval %d is not allowed: it is 0 (none) to 65535 MCUs, or -1 for a row of them",
-                          options.restart_interval));
-    if (options.frame_bytes && (options.frame_bytes < kMinFrameBytes || options.frame_bytes >= kMaxFrameBytes))
-        refuse(format_string("frame_bytes %lld is not allowed: it is 0 (none) to %lld",
-                             static_cast<long long>(options.frame_bytes), static_cast<long long>(kMaxFrameBytes - 1)));
 
     Params p{};
     p.input = format;

@@ -361,7 +361,7 @@ START_TEST(many_block_headers) {
     bench("t2: packet header", count, "blocks", [&] {
         header = {};
         for (uint32_t i = 0; i < count; i++)
-            put_block_header(header, band.cell, band.nodes.data(), i % 70, i / 70, band.block(i), 0, 0, band.style,
+            put_block_header(header, band.precinct_band, band.nodes.data(), i % 70, i / 70, band.block(i), 0, 0, band.style,
                              band.pass_bytes[i].data());
         header.finish();
     });

@@ -12,10 +12,6 @@ EarlyStopping::EarlyStopping(const RateControl &rate)
                                                      : EarlyStop::kNone),
       slopes_(rate.keeps_slopes() ? static_cast<size_t>(rate.pst_lag) : 0) {}
 
-int EarlyStopping::frames_in_flight(const RateControl &rate, int async_depth) {
-    return rate.keeps_slopes() ? std::min(async_depth, rate.pst_lag) : async_depth;
-}
-
 // Less than half of the frame's slope.
 void EarlyStopping::note(uint64_t frame, const StopOutcome &stop) {
     constexpr uint32_t kBelow = kSlopeOctave * 5 / 4;

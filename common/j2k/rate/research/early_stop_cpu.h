@@ -16,9 +16,7 @@ class EarlyStopping {
     // PSB and BPI, by bit-planes. Nothing stops where the last layer has all that there is.
     EarlyStop by_planes() const { return by_planes_; }
 
-    // PST: the frame `lag` before tells the slope at which tier-1 stops. So that it does whatever the frames in flight
-    // are, there are at most as many as its lag.
-    static int frames_in_flight(const RateControl &rate, int async_depth);
+    // PST: the frame `pst_lag` before tells the slope at which tier-1 stops. No more frames than that are in flight.
     uint32_t slope(uint64_t frame) const { return slopes_.empty() ? 0 : slopes_[frame % slopes_.size()]; }
     void note(uint64_t frame, const StopOutcome &stop);
 

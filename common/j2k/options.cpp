@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../options.h"
+
+namespace cudaenc {
+
+#define OPTION(member) #member, &CudaencJ2kOptions::member
+static constexpr Option<CudaencJ2kOptions> rows[] = {
+    {OPTION(profile), "Application whose rules the codestream follows", 0, 0, 9,
+     "none cinema2k cinema4k imf2k imf4k imf8k imf2k_r imf4k_r imf8k_r broadcast"},
+    {OPTION(main_level), "Main level of IMF, of broadcast up to 7; 0: the lowest that fits", 0, 1, 11},
+    {OPTION(sub_level), "Sub level of IMF, limits the bit rate; 0: does not", 0, 0, 9},
+    {OPTION(format), "File format of a packet", -1, 0, 1, "auto j2k jp2"},
+    {OPTION(tile_width), "Tile width in samples; 0: the picture's", 0, 1, 1 << 30},
+    {OPTION(tile_height), "Tile height in samples; 0: the picture's", 0, 1, 1 << 30},
+    {OPTION(pred), "Wavelet", -1, 0, 1, "auto dwt97|dwt97int dwt53"},
+    {OPTION(quality), "Quality of dwt97, best is 100; -1: 90, finer with a target", -1, 1, 100},
+    {OPTION(rate_control), "How frames keep to a target", -1, 0, 5, "auto none pcrd pst psb bpi psp"},
+    {OPTION(pst_lag), "With pst: how many frames back the slope comes from", 4, 1, 64},
+    {OPTION(bit_rate), "Target: bits/s, of which each frame has its share; 0: none", 0, 1, INT64_MAX},
+    {OPTION(frame_bytes), "Target: bytes of a packet, at most; 0: none", 0, 1, INT64_MAX},
+    {OPTION(compression_ratio), "Target: bytes of samples over bytes of a packet; 0: none", 0, 1, 1000000},
+    {OPTION(psnr), "Target: dB of each frame, at least; 0: none", 0, 1, 150},
+    {OPTION(layer_rates), "Targets R0,R1,...: compression ratios up to each layer, falling"},
+    {OPTION(levels), "Wavelet decompositions; -1: 5, or what the profile allows", -1, 0, 32},
+    {OPTION(cblk_width), "Code-block width; width x height is at most 4096", 32, 4, 1024, nullptr, true},
+    {OPTION(cblk_height), "Code-block height; width x height is at most 4096", 32, 4, 1024, nullptr, true},
+    {OPTION(cblk_style), "Code-block style, any combination", 0, 0, 63, "bypass reset termall vsc erterm segsym"},
+    {OPTION(precincts), "Precincts WxH[,WxH...], highest resolution first; not set: 32768x32768"},
+    {OPTION(layers), "Quality layers", 1, 1, 100},
+    {OPTION(prog), "Progression order", -1, 0, 4, "auto lrcp rlcp rpcl pcrl cprl"},
+    {OPTION(roi), "Region of interest X,Y,WIDTH,HEIGHT"},
+    {OPTION(poc), "Progression order changes RS,CS,LYE,RE,CE,ORDER[/...]"},
+    {OPTION(tile_parts), "Where tiles are cut into tile-parts; 0: nowhere, or the profile's", 0, 0, 3,
+     "resolution component"},
+    {OPTION(mct), "Transform of the first three components", -1, 0, 1, "auto"},
+    {OPTION(guard_bits), "Guard bits of sub-bands; -1: 2, in cinema2k 1", -1, 1, 7},
+    {OPTION(sop), "SOP marker segment before each packet", 0, 0, 1},
+    {OPTION(eph), "EPH marker after each packet header", 0, 0, 1},
+    {OPTION(tlm), "TLM marker segments, lengths of tile-parts; -1: with a profile", -1, 0, 1},
+    {OPTION(plt), "PLT marker segments, lengths of packets", 0, 0, 1},
+    {OPTION(comment), "COM marker segment's text, empty: none; not set: name and version"},
+};
+const OptionTable<CudaencJ2kOptions> kJ2kOptions = rows;
+
+}  // namespace cudaenc

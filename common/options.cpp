@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "options.h"
+
+namespace cudaenc {
+
+#define OPTION(member) #member, &CudaencConfig::member
+static constexpr Option<CudaencConfig> rows[] = {
+    {OPTION(device), "Where to encode: auto (a GPU, else the CPU), cpu, cuda or cuda:N", 0, 0, 0, nullptr, false,
+     "auto"},
+    {OPTION(async_depth), "Frames in flight: more fill a GPU better and take more memory", 4, 1, 64},
+    {OPTION(threads), "Threads of the CPU; 0: one per core", 0, 1, 1024},
+    {OPTION(stage_times), "Measure every stage, see cudaenc_stage_times()", 0, 0, 1},
+};
+const OptionTable<CudaencConfig> kSharedOptions = rows;
+
+}  // namespace cudaenc
