@@ -291,6 +291,7 @@ inline void random_target(Random &random, const CudaencFormat &format, CudaencJ2
     }
     const int modes[] = {-1, CUDAENC_J2K_RATE_PCRD, CUDAENC_J2K_RATE_PST, CUDAENC_J2K_RATE_PSB, CUDAENC_J2K_RATE_BPI};
     o.rate_control = modes[random.below(o.psnr != 0 ? 2 : 5)];  // those of psnr come first
+    o.pst_lag = random.between(1, 4);
     if (random.one_in(2)) o.quality = -1;
     try {
         j2k::make_params(format, o);

@@ -469,6 +469,25 @@ START_TEST(bytes_do_not_depend_on_what_runs) {
 }
 END_TEST
 
+// A frame takes the slope of an earlier one, a fixed number of frames before.
+START_TEST(slopes_of_earlier_frames_have_a_fixed_lag) {
+    Random random(static_cast<uint64_t>(_i) + 3);
+    const auto pictures = make_pictures(random, make_format(150, 130, 1, 8, false, CUDAENC_COLOR_GRAY), 9);
+    Log log;
+    CudaencConfig config = make_config(pictures[0].format, "cpu", &log);
+    config.j2k.rate_control = CUDAENC_J2K_RATE_PST;
+    config.j2k.compression_ratio = 8;
+    config.j2k.pst_lag = _i + 1;
+    const auto expected = encode_all(config, pictures);
+    for (const char *device : {"cpu", "emu"}) {
+        config.device = device;
+        for (config.async_depth = 1; config.async_depth <= 7; config.async_depth += 2)
+            EXPECT(encode_all(config, pictures) == expected, "pst_lag %d, %s, async_depth %d", config.j2k.pst_lag,
+                   device, config.async_depth);
+    }
+}
+END_TEST
+
 START_TEST(sessions_run_side_by_side) {
     Random random(5);
     const auto pictures = make_pictures(random, gray(33, 34), 6);
@@ -812,6 +831,7 @@ int main(int argc, char **argv) {
     tcase_add_test(protocol, submit_and_receive_take_turns);
     tcase_add_test(protocol, packets_outlive_the_session);
     tcase_add_loop_test(protocol, bytes_do_not_depend_on_what_runs, 0, 2);
+    tcase_add_loop_test(protocol, slopes_of_earlier_frames_have_a_fixed_lag, 0, 3);
     tcase_add_test(protocol, sessions_run_side_by_side);
     tcase_add_test(protocol, stages_are_timed_when_asked);
     TCase *pictures = add_case(suite, "pictures");

@@ -20,8 +20,8 @@
 #include "../../common/j2k/t1/words_cpu.h"
 #include "../../cuda_kernels/j2k/rate/research/cibo.h"
 #include "mq_decoder.h"
+#include "pictures.h"
 #include "t1_sequential.h"
-#include "testing.h"
 
 using namespace cudaenc;
 using namespace cudaenc::j2k;
@@ -1184,7 +1184,7 @@ void check_planes(const std::shared_ptr<Device> &device, Random &random, Batch b
         .overlap = random.one_in(2), .compaction = random.one_in(2), .lanes = 1 << random.between(0, 5)};
     const CudaencJ2kRateControl methods[] = {CUDAENC_J2K_RATE_PCRD, CUDAENC_J2K_RATE_PSB, CUDAENC_J2K_RATE_PSB,
                                              CUDAENC_J2K_RATE_BPI};
-    const EarlyStopping stopping(RateControl{.mode = random.of(methods), .layers = {1}, .error = 0, .pst_lag = 1});
+    const EarlyStopping stopping(RateControl{.mode = random.of(methods), .pst_lag = 1, .layers = {1}, .error = 0});
     const uint64_t budget = random.one_in(10) ? 0 : total / static_cast<uint64_t>(random.between(1, 10));
     stopping.truncate(geometry, budget, all_bytes.data(), all_reductions.data(), expected);
 
@@ -1422,10 +1422,28 @@ START_TEST(many_blocks_are_ordered_on_the_device) {
 }
 END_TEST
 
+// Context modelling, order and MQ coding: of all passes, raw ones, and of blocks whose passes are measured or
+// predicted.
+START_TEST(frames) {
+    const auto device = open_test_device(_i);
+    for (const int side : {32, 64})
+        for (const std::string variant : {"plain", "bypass", "pcrd", "psp"}) {
+            CudaencJ2kOptions options = default_options();
+            options.cblk_width = options.cblk_height = side;
+            if (variant == "bypass") options.cblk_style = CUDAENC_J2K_BYPASS;
+            if (variant == "pcrd" || variant == "psp") {
+                options.rate_control = variant == "psp" ? CUDAENC_J2K_RATE_PSP : CUDAENC_J2K_RATE_PCRD;
+                options.compression_ratio = 20;
+            }
+            check_frame(device, format_string("%s %dx%d", variant.c_str(), side, side), "j2k/t1", options);
+        }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     const int devices = static_cast<int>(device_specs.size());
     Suite *suite = suite_create("t1");
     TCase *host = add_case(suite, "host");
@@ -1448,5 +1466,6 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(kernels, thirty_one_planes_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, stops_on_the_device, 0, devices);
     tcase_add_loop_test(kernels, many_blocks_are_ordered_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, frames, 0, devices);
     return run_suite(suite);
 }

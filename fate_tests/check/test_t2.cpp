@@ -361,8 +361,8 @@ START_TEST(many_block_headers) {
     bench("t2: packet header", count, "blocks", [&] {
         header = {};
         for (uint32_t i = 0; i < count; i++)
-            put_block_header(header, band.precinct_band, band.nodes.data(), i % 70, i / 70, band.block(i), 0, 0, band.style,
-                             band.pass_bytes[i].data());
+            put_block_header(header, band.precinct_band, band.nodes.data(), i % 70, i / 70, band.block(i), 0, 0,
+                             band.style, band.pass_bytes[i].data());
         header.finish();
     });
     HeaderReader reader(header.bytes.data(), header.bytes.size());

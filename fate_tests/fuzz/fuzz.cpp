@@ -58,10 +58,10 @@ struct Round {
         CudaencH264Options &h = config.h264;
         switch (codec) {
             case CUDAENC_CODEC_J2K:
-                return {&j.format,     &j.tile_width, &j.tile_height,  &j.pred,          &j.quality,
-                        &j.levels,     &j.cblk_width, &j.cblk_height,  &j.prog,          &j.mct,
-                        &j.guard_bits, &j.profile,    &j.main_level,   &j.sub_level,     &j.tile_parts,
-                        &j.cblk_style, &j.layers,     &j.rate_control, &j.frame_rate_num};
+                return {&j.format,     &j.tile_width, &j.tile_height,  &j.pred,           &j.quality,
+                        &j.levels,     &j.cblk_width, &j.cblk_height,  &j.prog,           &j.mct,
+                        &j.guard_bits, &j.profile,    &j.main_level,   &j.sub_level,      &j.tile_parts,
+                        &j.cblk_style, &j.layers,     &j.rate_control, &j.frame_rate_num, &j.pst_lag};
             case CUDAENC_CODEC_MJPEG:
                 return {&m.quality, &m.huffman, &m.restart_interval, &m.mct, &m.quality_min, &m.quality_max};
             default:
@@ -228,9 +228,7 @@ START_TEST(device_gives_the_cpus_packets) {
         frame.sample_aspect_den = round.random.between(0, 100000);
         input.push_back(frame);
     }
-    // Where slopes are kept from frame to frame it shows how many are in flight.
     const int depth = round.random.between(1, 3);
-    if (round.config.j2k.rate_control == CUDAENC_J2K_RATE_PST) round.config.async_depth = depth;
     const Outcome expected = encode_all(round.config, input);
     check_errors(round, expected, seed);
     try {
