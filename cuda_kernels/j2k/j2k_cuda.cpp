@@ -21,7 +21,6 @@
 #include "load_params.h"
 #include "rate/rate_params.h"
 #include "rate/research/cibo.h"
-#include "rate/sample_params.h"
 #include "roi_params.h"
 #include "t1/tier1.h"
 #include "t2/t2_params.h"
@@ -425,12 +424,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
                 .packets = packet_table_.data(),
                 .tile_parts = tile_parts_.data(),
                 .block_layers = block_layers_.data(),
-                .slots = s.coded.slots,
-                .planes = s.coded.planes,
+                .coded = s.coded,
                 .layer_passes = coding_.truncatable ? s.layer_passes.data() : s.coded.passes,
                 .layer_bytes = coding_.truncatable ? s.layer_bytes.data() : s.coded.bytes,
-                .pass_bytes = s.coded.pass_bytes,
-                .segment_begins = s.coded.segment_begins,
                 .nodes = s.nodes.data(),
                 .layer_sets = s.layer_sets.data(),
                 .header_bits = s.header_bits.data(),
@@ -446,7 +442,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                 .block_count = block_count(),
                 .layers = layers(),
                 .block_layer_count = block_layer_count(),
-                .band_count = static_cast<uint32_t>(g_.precinct_bands.size()),
+                .band_count = band_count(),
                 .packet_count = packet_count(),
                 .tile_part_count = tile_part_count(),
                 .sop = p_.sop,
@@ -455,30 +451,17 @@ class J2kDeviceEncoder : public DeviceEncoder {
                 .max_passes = g_.max_passes};
     }
 
-    RateBuffers rate(Slot &s) const {
-        return {.blocks = blocks_.data(),
-                .bands = bands_.data(),
-                .planes = s.coded.planes,
-                .passes = s.coded.passes,
-                .always_included = s.coded.always_included,
-                .pass_bytes = s.coded.pass_bytes,
-                .terminations = s.coded.terminations,
-                .reductions = s.coded.reductions,
-                .slots = s.coded.slots,
+    RateBuffers rate(Slot &s) const { return rate(s, tier2(s)); }
+    RateBuffers rate(Slot &s, const Tier2Buffers &t2) const {
+        return {.t2 = t2,
                 .slopes = s.slopes.data(),
                 .bytes_at = s.bytes_at.data(),
                 .bytes_at_or_above = s.bytes_at_or_above.data(),
                 .allocation = s.device_allocation.data(),
-                .layer_passes = s.layer_passes.data(),
-                .layer_bytes = s.layer_bytes.data(),
                 .packet_bits = s.packet_bits.data(),
                 .packet_bytes = s.packet_bytes.data(),
                 .done = s.measures_done.data(),
-                .block_count = block_count(),
-                .layers = layers(),
-                .groups = static_cast<uint32_t>(budget_.groups()),
-                .style = p_.style,
-                .max_passes = g_.max_passes};
+                .groups = static_cast<uint32_t>(budget_.groups())};
     }
 
     // Finds all hulls and the next thresholds. measured, revision: see AllocateParams.
@@ -506,20 +489,18 @@ class J2kDeviceEncoder : public DeviceEncoder {
         Tier2Buffers t2 = tier2(s);
         t2.layer_passes = s.coded.passes;
         t2.layer_bytes = s.coded.estimated_bytes;
-        device_->launch(stream, {t2.band_count}, tag_tree_threads_, TagTreesParams{t2});
+        device_->launch(stream, {band_count()}, tag_tree_threads_, TagTreesParams{t2});
         measure(s, stream, t2, false, true);
     }
 
     void truncate(Slot &s, bool last) {
-        const Tier2Buffers t2 = tier2(s);
-        device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, TruncateParams{{rate(s), t2, last}});
+        device_->launch(s.stream, {band_count()}, tag_tree_threads_, TruncateParams{{rate(s), last}});
     }
 
     // See MeasureParams.
     void measure(Slot &s, Device::Stream stream, const Tier2Buffers &t2, bool last, bool ahead) {
         device_->launch(stream, {blocks_for(block_layer_count(), kMeasureThreads)}, kMeasureThreads,
-                        MeasureParams{.rate = rate(s),
-                                      .t2 = t2,
+                        MeasureParams{.rate = rate(s, t2),
                                       .fixed = budget_.outside_packets(),
                                       .group_fixed = budget_.tile_part_header(),
                                       .last = last,
@@ -531,7 +512,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const unsigned by_block_layer = blocks_for(block_layer_count(), kTier2Threads);
         device_->fill(s.stream, s.raw.data(), 0, s.raw.bytes());
         if (!coding_.truncatable)  // else they are there
-            device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, TagTreesParams{t2});
+            device_->launch(s.stream, {band_count()}, tag_tree_threads_, TagTreesParams{t2});
         device_->launch(s.stream, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
         sum(s, s.added_bytes.data(), s.bytes_before, block_layer_count());
         sum(s, s.header_bits.data(), s.header_bits_before, block_layer_count());
@@ -600,8 +581,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
             const RateRevision next = budget_.revision(s.box_bytes, *s.result.data(), revisions);
             if (next.layer < 0) return true;
             allocate(s, false, next);
-            const Tier2Buffers t2 = tier2(s);
-            device_->launch(s.stream, {t2.band_count}, tag_tree_threads_, TruncateAgainParams{{rate(s), t2, true}});
+            device_->launch(s.stream, {band_count()}, tag_tree_threads_, TruncateAgainParams{{rate(s), true}});
             write_frame(s);
             finish_again(s);
             if (stopped_too_early(s.result.data()->allocation.stop)) return false;
@@ -662,6 +642,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
     uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
     uint32_t block_layer_count() const { return static_cast<uint32_t>(g_.block_layers.size()); }
+    uint32_t band_count() const { return static_cast<uint32_t>(g_.precinct_bands.size()); }
     uint32_t packet_count() const { return static_cast<uint32_t>(g_.packets.size()); }
     int components() const { return static_cast<int>(p_.components.size()); }
     uint32_t tile_part_count() const { return static_cast<uint32_t>(g_.tile_parts.size()); }

@@ -12,8 +12,8 @@ KERNEL(kContextWarps * 32, bench_t1_one_kernel, OneKernelParams)
     SHARED(MqState, memory, kMqWords);
     for (int i = thread_x(); i < kMqRows; i += kContextWarps * 32) memory[i] = kMqTable.row[i];
     block_sync();
-    model_small_block<StyleVariant::kAny>(p, block_of_warp(), p.style, planes, MakeKeepAll{},
-                                          MakeRawSegments{p.t1, {p.style, false}, &raw[warp_id() * kTileRawWords]});
+    model_small_block<StyleVariant::kAny, KeepAll>(
+        p, block_of_warp(), p.style, planes, MakeRawSegments{p.t1, {p.style, false}, &raw[warp_id() * kTileRawWords]});
     warp_sync();
     const uint32_t block = block_of_warp();
     if (lane_id() || block >= p.t1.count) return;
@@ -54,8 +54,8 @@ struct RawBits {
 KERNEL(kContextWarps * 32, bench_t1_context, BitsContextParams)
 {
     SHARED(uint32_t, planes, kContextWarps *kMaxPlanes * 32);
-    model_small_block<StyleVariant::kAny>(
-        p, block_of_warp(), p.style, planes, MakeKeepAll{},
+    model_small_block<StyleVariant::kAny, KeepAll>(
+        p, block_of_warp(), p.style, planes,
         [&](const OneTile &tile, const CodeBlock &b, int) { return RawBits{tile, p.bits + b.slot}; });
 }
 
@@ -71,7 +71,7 @@ KERNEL(kContextWarps * 32, bench_t1_raw, RawParams)
     const OneTile tile{nullptr};
     RawSegments<OneTile> segments{tile, words, raw_place(p.t1, b, {p.style, false})};
     uint32_t *ends = p.t1.pass_ends + static_cast<uint64_t>(block) * p.t1.max_passes;
-    const int passes = p.t1.passes[block];
+    const int passes = p.t1.coded.passes[block];
     uint32_t before = 0;  // bits of the segments before
     for (int pass = 0, first = 0; pass < passes; pass++) {
         const bool last = pass == passes - 1 || ends_segment(p.style, pass);

@@ -652,17 +652,18 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
         plt_before(device, size_t{packets} + 1),
         partials(device, prefix_sum_partials(std::max(block_layers, packets + tile_parts)));
     const Guarded<CodestreamResult> result(device, std::vector<CodestreamResult>(1));
+    BlockRecords coded_blocks{};
+    coded_blocks.slots = slots.data();
+    coded_blocks.planes = planes.data();
+    coded_blocks.pass_bytes = pass_bytes.data();
     const Tier2Buffers t2{.blocks = block_table.data(),
                           .bands = bands.data(),
                           .packets = packet_table.data(),
                           .tile_parts = tile_part_table.data(),
                           .block_layers = block_layer_table.data(),
-                          .slots = slots.data(),
-                          .planes = planes.data(),
+                          .coded = coded_blocks,
                           .layer_passes = layer_passes.data(),
                           .layer_bytes = layer_bytes.data(),
-                          .pass_bytes = pass_bytes.data(),
-                          .segment_begins = nullptr,
                           .nodes = nodes.data(),
                           .layer_sets = layer_sets.data(),
                           .header_bits = header_bits.data(),

@@ -983,22 +983,22 @@ struct DeviceBlocks {
 
     Tier1Buffers buffers() const {
         return {.blocks = blocks.data(),
-                .slots = slots.data(),
+                .coded = {.slots = slots.data(),
+                          .planes = planes.data(),
+                          .passes = passes.data(),
+                          .bytes = bytes.data(),
+                          .estimated_bytes = predicted ? estimated_bytes.data() : nullptr,
+                          .always_included = predicted ? always_included.data() : nullptr,
+                          .pass_bytes = pass_bytes.data(),
+                          .terminations = truncatable ? terminations.data() : nullptr,
+                          .reductions = truncatable ? reductions.data() : nullptr,
+                          .segment_begins = has_gaps ? segment_begins.data() : nullptr},
                 .symbols = symbols.data(),
-                .planes = planes.data(),
-                .passes = passes.data(),
-                .bytes = bytes.data(),
                 .pass_ends = pass_ends.data(),
-                .pass_bytes = pass_bytes.data(),
+                .pass_coders = predicted ? pass_coders.data() : nullptr,
                 .work = work.data(),
                 .count = static_cast<uint32_t>(count),
-                .max_passes = max_passes,
-                .terminations = truncatable ? terminations.data() : nullptr,
-                .reductions = truncatable ? reductions.data() : nullptr,
-                .pass_coders = predicted ? pass_coders.data() : nullptr,
-                .always_included = predicted ? always_included.data() : nullptr,
-                .estimated_bytes = predicted ? estimated_bytes.data() : nullptr,
-                .segment_begins = has_gaps ? segment_begins.data() : nullptr};
+                .max_passes = max_passes};
     }
     std::vector<uint32_t> work_counts() const {
         const WorkOrder now = work.read("work")[0];

@@ -1,7 +1,7 @@
 // Rate allocation: bytes by slope, thresholds, and what packets take at them. SPDX-License-Identifier:
 // LGPL-2.1-or-later
 #include "../t2/t2.cuh"
-#include "rate.cuh"
+#include "rate_params.h"
 
 namespace cudaenc::j2k {
 
@@ -23,7 +23,7 @@ struct WarpLowestSlope {
 // A round, by a warp.
 DEVICE void allocate_round(const RateBuffers &rate, bool last) {
     j2k::allocate(*rate.allocation, rate.bytes_at_or_above, static_cast<int>(rate.groups),
-                  static_cast<int>(rate.layers), last, WarpLowestSlope{});
+                  static_cast<int>(rate.t2.layers), last, WarpLowestSlope{});
 }
 
 // Sums up from each slope on, and clears the table. sums: shared, 32.
@@ -73,7 +73,7 @@ KERNEL(kAllocateThreads, j2k_rate_allocate, AllocateParams)
     warp_sync();
     if (p.revision.layer >= 0)
         revise_thresholds(*p.rate.allocation, p.rate.bytes_at_or_above, static_cast<int>(p.rate.groups),
-                          static_cast<int>(p.rate.layers), p.revision, WarpLowestSlope{});
+                          static_cast<int>(p.rate.t2.layers), p.revision, WarpLowestSlope{});
     else
         allocate_round(p.rate, p.measured != 0);
 }
@@ -91,7 +91,7 @@ DEVICE void add_to_packet(uint64_t *sums, uint32_t packet, uint32_t value, bool 
 KERNEL(kMeasureThreads, j2k_rate_measure, MeasureParams)
 {
     SHARED(uint32_t, is_last, 1);
-    const Tier2Buffers &t2 = p.t2;
+    const Tier2Buffers &t2 = p.rate.t2;
     RateAllocation &measured = *p.rate.allocation;
     const uint32_t i = static_cast<uint32_t>(block_x()) * kMeasureThreads + thread_x();
     const uint32_t packet = t2.block_layers[min_of(i, t2.block_layer_count - 1)];
@@ -125,7 +125,7 @@ KERNEL(kMeasureThreads, j2k_rate_measure, MeasureParams)
     thread_fence();
     if (lane_id() == 0) {
         *p.rate.done = 0;
-        take_measure(measured, static_cast<int>(p.rate.layers), p.fixed, p.group_fixed);
+        take_measure(measured, static_cast<int>(p.rate.t2.layers), p.fixed, p.group_fixed);
     }
     warp_sync();
     if (!p.ahead) allocate_round(p.rate, p.last != 0);

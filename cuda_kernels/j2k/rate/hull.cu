@@ -1,7 +1,8 @@
 // The convex hulls of blocks' truncation points (PCRD-opt, T.800 J.14.3). SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../../common/j2k/rate/hull.h"
 
-#include "rate.cuh"
+#include "../../device.cuh"
+#include "rate_params.h"
 
 namespace cudaenc::j2k {
 
@@ -16,10 +17,10 @@ KERNEL(kHullThreads, j2k_rate_hull, HullParams)
     const RateBuffers &rate = p.rate;
     const int thread = thread_x();
     const uint32_t block = static_cast<uint32_t>(block_x()) * kHullThreads + thread;
-    const int passes = block < rate.block_count ? rate.passes[block] : 0,
-              included = passes ? rate.always_included[block] : 0, first_point = max_of(included - 1, 0);
+    const int passes = block < rate.t2.block_count ? rate.t2.coded.passes[block] : 0,
+              included = passes ? rate.t2.coded.always_included[block] : 0, first_point = max_of(included - 1, 0);
     const bool staged = passes <= kStagedPasses;
-    const uint64_t first = first_pass(rate, block);
+    const uint64_t first = rate.first_pass(block);
     CUDAENC_NO_UNROLL
     for (int from = first_point & ~3; from < min_of(passes, kStagedPasses); from += 4) {
         uint32_t some_bytes[4];
@@ -27,8 +28,8 @@ KERNEL(kHullThreads, j2k_rate_hull, HullParams)
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
             const uint64_t at = first + min_of(from + i, passes - 1);
-            some_bytes[i] = rate.pass_bytes[at];
-            some_reductions[i] = rate.reductions[at];
+            some_bytes[i] = rate.t2.coded.pass_bytes[at];
+            some_reductions[i] = rate.t2.coded.reductions[at];
         }
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
@@ -37,16 +38,17 @@ KERNEL(kHullThreads, j2k_rate_hull, HullParams)
         }
     }
     if (!passes) return;
-    const PrecinctBand &band = rate.bands[rate.blocks[block].precinct_band];
-    const uint32_t *bytes = staged ? &staged_bytes[thread * kStagedPitch] : rate.pass_bytes + first;
-    const int32_t *reductions = staged ? &staged_reductions[thread * kStagedPitch] : rate.reductions + first;
-    const HullSlopes<uint16_t> own = slopes_of<uint16_t>(rate, block),
+    const PrecinctBand &band = rate.t2.bands[rate.t2.blocks[block].precinct_band];
+    const uint32_t *bytes = staged ? &staged_bytes[thread * kStagedPitch] : rate.t2.coded.pass_bytes + first;
+    const int32_t *reductions = staged ? &staged_reductions[thread * kStagedPitch] : rate.t2.coded.reductions + first;
+    const HullSlopes<uint16_t> own = rate.slopes_of(block),
                                slopes = staged ? HullSlopes<uint16_t>{&staged_slopes[thread], kHullThreads} : own;
     convex_hull(
-        block_passes(band, block, {0, rate.planes[block], static_cast<uint8_t>(passes), static_cast<uint8_t>(included)},
-                     bytes, reductions, rate.style),
+        block_passes(band, block,
+                     {0, rate.t2.coded.planes[block], static_cast<uint8_t>(passes), static_cast<uint8_t>(included)},
+                     bytes, reductions, rate.t2.coding.style),
         slopes);
-    uint32_t *bytes_at = rate.bytes_at + group_of(rate, band) * kSlopes;
+    uint32_t *bytes_at = rate.bytes_at + rate.group_of(band) * kSlopes;
     for_each_truncation_point({slopes.first, slopes.stride}, included, passes, bytes,
                               p.choice ? *p.choice : TruncationChoice{},
                               [&](uint32_t slope, uint32_t more) { atomic_add(&bytes_at[slope], more); });

@@ -1,36 +1,51 @@
 // What the kernels of rate allocation work on, and their parameters. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../../../common/j2k/rate/allocate.h"
+#include "../../../common/j2k/rate/predict.h"
 #include "../../../common/j2k/rate/truncate.h"
 #include "../../../common/kernel_name.h"
 #include "../t2/t2_params.h"
 
 namespace cudaenc::j2k {
 
-// Tier-1 has left the records of blocks and their truncation points. Truncation leaves what tier-2 takes: layer_passes
-// and layer_bytes.
+// Block coders have left the records of blocks. Truncation leaves t2.layer_passes and t2.layer_bytes.
 struct RateBuffers {
-    const CodeBlock *blocks;
-    const PrecinctBand *bands;
-    const uint8_t *planes, *passes, *always_included;  // [block]: see CodedBlock
-    const uint32_t *pass_bytes;  // [block * max_passes + pass]: this and two below: see TruncationPoints
-    uint32_t *terminations;
-    const int32_t *reductions;
-    uint8_t *slots;               // codewords
+    Tier2Buffers t2;
     uint16_t *slopes;             // [pass * blocks + block]: see HullSlopes
     uint32_t *bytes_at;           // [group][slope]: of truncation points with the slope; zero before, and after
     uint32_t *bytes_at_or_above;  // [group][slope]
     RateAllocation *allocation;
-    uint8_t *layer_passes;  // [layer * blocks + block]: see LayerEnds
-    uint32_t *layer_bytes;  // [layer * blocks + block]
     // Measurements of packets: bits of headers, bytes of codewords; thread-blocks that are done. Zero before, and
     // after.
     uint64_t *packet_bits, *packet_bytes;  // [packet]
     uint32_t *done;
-    uint32_t block_count, layers, groups;
-    uint32_t style;
-    int32_t max_passes;
+    uint32_t groups;
+
+    CUDAENC_HD uint64_t first_pass(uint32_t block) const {
+        return uint64_t{block} * static_cast<uint32_t>(t2.max_passes);
+    }
+    CUDAENC_HD HullSlopes<uint16_t> slopes_of(uint32_t block) const { return {slopes + block, t2.block_count}; }
+    CUDAENC_HD uint32_t group_of(const PrecinctBand &band) const { return groups > 1 ? band.group : 0; }
 };
+
+// Finds the slope at which tier-1 stops, from sampled blocks (common/j2k/rate/predict.h): it goes to allocation->stop.
+// A block of at most 32x32 has a warp, kSampleWarps a thread-block; the grid is ceil(count / kSampleWarps). A larger
+// one
+// ("tiled") has a thread-block of tiles_x * tiles_y * 32 threads; the grid is count.
+constexpr int kSampleWarps = 4;
+struct SampleInput {
+    const CodeBlock *blocks;
+    const PrecinctBand *bands;
+    const uint32_t *coefficients;        // CodeBlock::coefficients
+    const SampledBlock *sampled_blocks;  // [count]
+    uint64_t *table;                     // [kStopBins]: bytes; this and done: zero before, and after
+    uint32_t *done;                      // thread-blocks
+    RateAllocation *allocation;
+    uint32_t count, block_count, layers;
+    int32_t tiles_x, tiles_y;
+};
+using SampleParams = KernelOf<SampleInput, "j2k/rate/sample", "j2k_rate_sample">;
+using SampleTiledParams = KernelOf<SampleInput, "j2k/rate/sample", "j2k_rate_sample_tiled">;
 
 // Finds the hulls of all blocks, and adds up by slope the bytes of the truncation points that may be taken. A thread
 // owns a block.
@@ -55,7 +70,6 @@ constexpr int kMeasureThreads = 256;
 struct MeasureParams {
     static constexpr KernelName kernel{"j2k/rate/allocate", "j2k_rate_measure", LaunchPriority::kHigh};
     RateBuffers rate;
-    Tier2Buffers t2;
     uint64_t fixed;        // bytes of the codestream that are in no packet
     uint64_t group_fixed;  // of a tile-part
     uint32_t last;         // whether these thresholds are the last ones
@@ -65,15 +79,11 @@ struct MeasureParams {
 // to kTagTreeThreads owns a precinct's sub-band. Grid: band_count.
 struct TruncateInput {
     RateBuffers rate;
-    Tier2Buffers t2;
     uint32_t last;
 };
-struct TruncateParams : TruncateInput {
-    static constexpr KernelName kernel{"j2k/rate/truncate", "j2k_rate_truncate", LaunchPriority::kHigh};
-};
+using TruncateParams = KernelOf<TruncateInput, "j2k/rate/truncate", "j2k_rate_truncate", LaunchPriority::kHigh>;
 // ... which were truncated before: their codewords go on first.
-struct TruncateAgainParams : TruncateInput {
-    static constexpr KernelName kernel{"j2k/rate/truncate", "j2k_rate_truncate_again", LaunchPriority::kHigh};
-};
+using TruncateAgainParams =
+    KernelOf<TruncateInput, "j2k/rate/truncate", "j2k_rate_truncate_again", LaunchPriority::kHigh>;
 
 }  // namespace cudaenc::j2k

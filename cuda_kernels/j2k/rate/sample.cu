@@ -1,8 +1,7 @@
 // Sampled blocks: estimates of what they take by slope, before any block is coded (parallel slope prediction).
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "sample_params.h"
-
 #include "../t1/tile.cuh"
+#include "rate_params.h"
 
 namespace cudaenc::j2k {
 

@@ -12,38 +12,37 @@ DEVICE NoSegments no_segments(const OneTile &, const CodeBlock &, int) { return 
 
 KERNEL_BLOCKS(kContextThreads, 9, j2k_t1_context, ContextParams) {
     SHARED(uint32_t, planes, kPlanesWords);
-    model_small_block<StyleVariant::kNone>(p, block_of_warp(), 0, planes, MakeKeepAll{}, no_segments);
+    model_small_block<StyleVariant::kNone, KeepAll>(p, block_of_warp(), 0, planes, no_segments);
 }
 
 KERNEL_BLOCKS(kContextThreads, 7, j2k_t1_context_predicted, PredictedContextParams) {
     SHARED(uint32_t, planes, kPlanesWords);
-    model_small_block<StyleVariant::kNone>(p, block_of_warp(), 0, planes, MakePredict{p}, no_segments);
+    model_small_block<StyleVariant::kNone, Predict>(p, block_of_warp(), 0, planes, no_segments);
 }
 
 // raw: shared, kTileRawWords a warp.
-template <StyleVariant kStyle, class MakePolicy>
-DEVICE void model_styled_block(const ContextInput &p, const BlockCoding &coding, uint32_t *planes, uint32_t *raw,
-                               const MakePolicy &make_policy) {
-    model_small_block<kStyle>(p, block_of_warp(), coding.style, planes, make_policy,
-                              MakeRawSegments{p.t1, coding, raw + warp_id() * kTileRawWords});
+template <StyleVariant kStyle, class Policy>
+DEVICE void model_styled_block(const ContextInput &p, const BlockCoding &coding, uint32_t *planes, uint32_t *raw) {
+    model_small_block<kStyle, Policy>(p, block_of_warp(), coding.style, planes,
+                                      MakeRawSegments{p.t1, coding, raw + warp_id() * kTileRawWords});
 }
 
 KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_bypass, BypassContextParams) {
     SHARED(uint32_t, planes, kPlanesWords);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
-    model_styled_block<StyleVariant::kBypass>(p, {kBypass, false}, planes, raw, MakeKeepAll{});
+    model_styled_block<StyleVariant::kBypass, KeepAll>(p, {kBypass, false}, planes, raw);
 }
 
 KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_styled, StyledContextParams) {
     SHARED(uint32_t, planes, kPlanesWords);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
-    model_styled_block<StyleVariant::kAny>(p, {p.style, false}, planes, raw, MakeKeepAll{});
+    model_styled_block<StyleVariant::kAny, KeepAll>(p, {p.style, false}, planes, raw);
 }
 
 KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_styled_measured, StyledMeasuredContextParams) {
     SHARED(uint32_t, planes, kPlanesWords);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
-    model_styled_block<StyleVariant::kAny>(p, {p.style, true}, planes, raw, MakeMeasure{p.t1});
+    model_styled_block<StyleVariant::kAny, Measure>(p, {p.style, true}, planes, raw);
 }
 
 // ---- A thread-block owns a block, a warp a tile of it.
@@ -52,14 +51,14 @@ KERNEL(1024, j2k_t1_context_tiled, ContextTiledParams)
 {
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
-    model_large_block<StyleVariant::kNone>(p, 0, words, totals, nullptr, MakeKeepAll{});
+    model_large_block<StyleVariant::kNone, KeepAll>(p, 0, words, totals, nullptr);
 }
 
 KERNEL(1024, j2k_t1_context_tiled_predicted, PredictedContextTiledParams)
 {
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
-    model_large_block<StyleVariant::kNone>(p, 0, words, totals, nullptr, MakePredict{p});
+    model_large_block<StyleVariant::kNone, Predict>(p, 0, words, totals, nullptr);
 }
 
 KERNEL(1024, j2k_t1_context_tiled_bypass, BypassContextTiledParams)
@@ -67,7 +66,7 @@ KERNEL(1024, j2k_t1_context_tiled_bypass, BypassContextTiledParams)
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
-    model_large_block<StyleVariant::kBypass>(p, kBypass, words, totals, raw, MakeKeepAll{});
+    model_large_block<StyleVariant::kBypass, KeepAll>(p, kBypass, words, totals, raw);
 }
 
 KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
@@ -75,7 +74,7 @@ KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
-    model_large_block<StyleVariant::kAny>(p, p.style, words, totals, raw, MakeKeepAll{});
+    model_large_block<StyleVariant::kAny, KeepAll>(p, p.style, words, totals, raw);
 }
 
 KERNEL(1024, j2k_t1_context_tiled_styled_measured, StyledMeasuredContextTiledParams)
@@ -83,7 +82,7 @@ KERNEL(1024, j2k_t1_context_tiled_styled_measured, StyledMeasuredContextTiledPar
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
-    model_large_block<StyleVariant::kAny>(p, p.style, words, totals, raw, MakeMeasure{p.t1});
+    model_large_block<StyleVariant::kAny, Measure>(p, p.style, words, totals, raw);
 }
 
 }  // namespace cudaenc::j2k

@@ -81,12 +81,15 @@ DEVICE int32_t reduction_of_next(const Tile &tile, bool refines, uint32_t refine
 }
 
 // ---- Policies: what rate allocation asks of passes, at compile time. Before a pass a block may end (needs_test, skip,
-// should_stop); after a pass it is measured; at the end the measurements are stored.
+// should_stop); after a pass it is measured; at the end the measurements are stored. A policy is made of a kernel's
+// parameters, a block's index, the block and its magnitude bit-planes.
 
 // All passes are coded, none is measured.
 struct KeepAll {
     static constexpr bool kMeasures = false, kPredicts = false;
     static constexpr int always_included = 0;
+    DEVICE_MEMBER KeepAll() {}
+    DEVICE_MEMBER KeepAll(const ContextInput &, uint32_t, const CodeBlock &, int) {}
     DEVICE_MEMBER bool needs_test(int, int) const { return false; }
     DEVICE_MEMBER bool skip(int, int) const { return false; }
     DEVICE_MEMBER bool should_stop(int, int32_t, const NextSamples<PackedCounts> &) const { return false; }
@@ -103,7 +106,9 @@ struct Measure : KeepAll {
     // these ones << 16; alike_below().
     uint32_t decisions = 0, alike = 0;
 
-    DEVICE_MEMBER explicit Measure(int32_t *reductions) : reductions(reductions) {}
+    DEVICE_MEMBER Measure(const Tier1Buffers &t1, uint32_t index)
+        : reductions(t1.coded.reductions + static_cast<uint64_t>(index) * t1.max_passes) {}
+    DEVICE_MEMBER Measure(const ContextInput &p, uint32_t index, const CodeBlock &, int) : Measure(p.t1, index) {}
 
     // slot: the lane that keeps the pass; decided: samples with a decision; worked_on: of these, those that the
     // distortion reduction follows from.
@@ -135,8 +140,10 @@ struct Predict : Measure {
     StopRule stop;
     int always_included;
 
-    DEVICE_MEMBER Predict(int32_t *reductions, const StopRule &stop, int planes)
-        : Measure(reductions), stop(stop), always_included(stop.always_included_passes(planes)) {}
+    DEVICE_MEMBER Predict(const PredictedContextInput &p, uint32_t index, const CodeBlock &b, int planes)
+        : Measure(p.t1, index),
+          stop(p.stop ? stop_rule(*p.stop, p.bands[b.precinct_band].weight) : StopRule()),
+          always_included(stop.always_included_passes(planes)) {}
     DEVICE_MEMBER bool needs_test(int pass, int plane) const { return stop.needs_test(pass, plane); }
     DEVICE_MEMBER bool skip(int pass, int plane) const { return stop.skip(pass, plane); }
     DEVICE_MEMBER bool should_stop(int plane, int32_t reduction, const NextSamples<PackedCounts> &next) const {
@@ -431,7 +438,7 @@ DEVICE Modelled model_passes(const Tier1Buffers &t1, uint32_t index, const CodeB
                              uint32_t valid, uint32_t negative, int planes, uint32_t style, Segments &segments,
                              Policy &policy, bool writes, int first, int last, BlockState &state) {
     const BlockCoding coding{style, Policy::kMeasures};
-    uint8_t *slot = t1.slots + block.slot;
+    uint8_t *slot = t1.coded.slots + block.slot;
     using Modeller = PassModeller<kStyle, Policy, Tile, Segments>;
     if (Modeller::kAligned) slot += slot_layout(block, coding).symbols;
     uint32_t *pass_ends = t1.pass_ends + static_cast<uint64_t>(index) * t1.max_passes;
@@ -453,11 +460,11 @@ template <class Policy>
 DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled &modelled, int planes,
                          const Policy &policy) {
     t1.symbols[block] = modelled.symbols;
-    t1.planes[block] = static_cast<uint8_t>(modelled.passes ? planes : 0);
-    t1.passes[block] = static_cast<uint8_t>(modelled.passes);
-    if (t1.always_included) {
-        t1.always_included[block] = static_cast<uint8_t>(policy.always_included);
-        t1.estimated_bytes[block] = estimated_codeword_bytes(modelled.symbols);
+    t1.coded.planes[block] = static_cast<uint8_t>(modelled.passes ? planes : 0);
+    t1.coded.passes[block] = static_cast<uint8_t>(modelled.passes);
+    if (t1.coded.always_included) {
+        t1.coded.always_included[block] = static_cast<uint8_t>(policy.always_included);
+        t1.coded.estimated_bytes[block] = estimated_codeword_bytes(modelled.symbols);
     }
     atomic_add(&t1.work->counts[work_class(modelled.symbols)], 1u);
 }
@@ -466,35 +473,17 @@ DEVICE void finish_block(const Tier1Buffers &t1, uint32_t block, const Modelled 
 
 DEVICE uint32_t block_of_warp() { return static_cast<uint32_t>(block_x()) * kContextWarps + warp_id(); }
 
-// A policy from a kernel's parameters and a block's number and planes.
-struct MakeKeepAll {
-    DEVICE_MEMBER KeepAll operator()(uint32_t, const CodeBlock &, int) const { return {}; }
-};
-struct MakeMeasure {
-    const Tier1Buffers &t1;
-    DEVICE_MEMBER Measure operator()(uint32_t block, const CodeBlock &, int) const {
-        return Measure(t1.reductions + static_cast<uint64_t>(block) * t1.max_passes);
-    }
-};
-struct MakePredict {
-    const PredictedContextInput &p;
-    DEVICE_MEMBER Predict operator()(uint32_t block, const CodeBlock &b, int planes) const {
-        return Predict(p.t1.reductions + static_cast<uint64_t>(block) * p.t1.max_passes,
-                       p.stop ? stop_rule(*p.stop, p.bands[b.precinct_band].weight) : StopRule(), planes);
-    }
-};
-
 // A warp owns a block of at most 32x32, a lane a column of it. planes: shared, [warp][plane][lane];
 // make_segments(tile, block, planes): of raw passes.
-template <StyleVariant kStyle, class MakePolicy, class MakeSegments>
-DEVICE void model_small_block(const ContextInput &p, uint32_t index, uint32_t style, uint32_t *planes,
-                              const MakePolicy &make_policy, const MakeSegments &make_segments) {
+template <StyleVariant kStyle, class Policy, class P, class MakeSegments>
+DEVICE void model_small_block(const P &p, uint32_t index, uint32_t style, uint32_t *planes,
+                              const MakeSegments &make_segments) {
     if (index >= p.t1.count) return;
     const CodeBlock &b = p.t1.blocks[index];
     const int lane = lane_id();
     uint32_t column[32], negative;
     const int count = read_column(p.coefficients, b, lane, 0, column, negative);
-    auto policy = make_policy(index, b, count);
+    Policy policy(p, index, b, count);
     if (policy.kPredicts && (!count || policy.skip(0, count - 1))) {
         if (lane == 0) finish_block(p.t1, index, {0, 0}, count, policy);
         return;
@@ -526,16 +515,15 @@ struct MakeRawSegments {
 
 // A thread-block owns a block, a warp a tile of 32x32 of it. words, totals: see ManyTiles; raw: shared, kRawWords, of
 // kernels that know raw passes.
-template <StyleVariant kStyle, class MakePolicy>
-DEVICE void model_large_block(const ContextInput &p, uint32_t style, uint32_t *words, uint32_t *totals, uint32_t *raw,
-                              const MakePolicy &make_policy) {
+template <StyleVariant kStyle, class Policy, class P>
+DEVICE void model_large_block(const P &p, uint32_t style, uint32_t *words, uint32_t *totals, uint32_t *raw) {
     constexpr bool kRaw = kStyle != StyleVariant::kNone;
     const uint32_t index = static_cast<uint32_t>(block_x());
     const CodeBlock &b = p.t1.blocks[index];
     if (kRaw)
         for (int i = thread_x(); i < kRawWords; i += block_threads()) raw[i] = 0;
     const LargeBlock large = read_large_block(p.coefficients, b, p.tiles_x, p.tiles_y, words, totals);
-    auto policy = make_policy(index, b, large.planes);
+    Policy policy(p, index, b, large.planes);
     BlockState state;
     const auto model = [&](auto segments) {
         return model_passes<kStyle>(p.t1, index, b, large.tile, first_rows(large.rows), large.negative, large.planes,

@@ -58,10 +58,10 @@ struct MqBlock {
           rows(rows),
           contexts(contexts),
           part(part),
-          slot(t1.slots + t1.blocks[block].slot),
+          slot(t1.coded.slots + t1.blocks[block].slot),
           first(static_cast<uint64_t>(block) * t1.max_passes),
           ends(t1.pass_ends + first),
-          pass_bytes(t1.pass_bytes + first),
+          pass_bytes(t1.coded.pass_bytes + first),
           mq(slot) {}
 
     DEVICE_MEMBER void run() {
@@ -70,10 +70,10 @@ struct MqBlock {
         if constexpr (kPart)
             pass = part.first_pass, passes = part.passes, count = part.symbols, last = part.last;
         else
-            passes = t1.passes[block], count = t1.symbols[block];
+            passes = t1.coded.passes[block], count = t1.symbols[block];
         if constexpr (kKeepsPasses) pass = first_point();
         if (!count) {
-            t1.bytes[block] = 0;
+            t1.coded.bytes[block] = 0;
             return;
         }
         end = kSegments ? ends[last_pass_of_segment(0)] : end_of(pass);
@@ -167,7 +167,7 @@ struct MqBlock {
     DEVICE_MEMBER void finish(uint32_t rest) {
         if constexpr (kStyled) {
             end_passes();
-            t1.bytes[block] = raw + coded;
+            t1.coded.bytes[block] = raw + coded;
             if constexpr (kPart) part.store(*this);
         } else if constexpr (kSegments) {
             keep_segments(i);
@@ -177,7 +177,7 @@ struct MqBlock {
             work_out_ends();
             const uint32_t bytes = mq.flush();
             set_end(passes - 1, bytes, 0);
-            t1.bytes[block] = bytes;
+            t1.coded.bytes[block] = bytes;
         } else {
             for (; i < count; i++, rest >>= 8) {
                 MqSteps<1> steps;
@@ -187,13 +187,13 @@ struct MqBlock {
             while (pass < passes) pass_bytes[pass++] = mq.sufficient_bytes();
             const uint32_t bytes = mq.flush();
             for (int k = 0; k < passes; k++) pass_bytes[k] = min_of(pass_bytes[k], bytes);
-            t1.bytes[block] = bytes;
+            t1.coded.bytes[block] = bytes;
         }
     }
 
     DEVICE_MEMBER void set_end(int of, uint32_t bytes, uint32_t termination) const {
         pass_bytes[of] = bytes;
-        if (kMeasures) t1.terminations[first + of] = termination;
+        if (kMeasures) t1.coded.terminations[first + of] = termination;
     }
 
     // A coder as it was, to end the codeword: C below a 1, A | the pending byte << 16.
@@ -246,7 +246,7 @@ struct MqBlock {
     // there is kept, `a` its A register. What ends the codeword is worked out behind the last symbol, by all lanes at
     // once.
 
-    DEVICE_MEMBER int first_point() const { return max_of(int{t1.always_included[block]} - 1, 0); }
+    DEVICE_MEMBER int first_point() const { return max_of(int{t1.coded.always_included[block]} - 1, 0); }
     DEVICE_MEMBER void keep_passes(uint32_t at, uint32_t a) {
         for (; end <= at; pass++) {
             t1.pass_coders[first + pass] = {static_cast<uint32_t>(mq.at), mq.c | 1u << (28 - mq.ct), a | mq.byte << 16,
@@ -297,7 +297,7 @@ struct MqBlock {
         }
     }
     DEVICE_MEMBER void end_segments() {
-        uint32_t *begins = t1.segment_begins + first;
+        uint32_t *begins = t1.coded.segment_begins + first;
         for (int k = 0, begin = 0; k < segments(); k++) {
             const int of = last_pass_of_segment(k), at = static_cast<int>(pass_bytes[of]);
             const KeptSegment kept = *kept_segment(at);
@@ -320,7 +320,7 @@ struct MqBlock {
             raw = ends[passes - 1];
             pass_bytes[passes - 1] = raw + coded;
         }
-        t1.bytes[block] = raw + coded;
+        t1.coded.bytes[block] = raw + coded;
     }
 };
 

@@ -4,6 +4,7 @@
 #include "../../../common/j2k/t1/mq.h"
 #include "../../../common/j2k/t1/stop.h"
 #include "../../../common/kernel_name.h"
+#include "block_records.h"
 
 namespace cudaenc::j2k {
 
@@ -24,30 +25,18 @@ struct alignas(16) PassCoder {
 };
 
 // A batch of blocks. A (CX,D) symbol is a byte: context << 1 | decision. A block's symbols lie in its slot, and its
-// codeword takes their place: see slot_layout(). Arrays are [block], or [block * max_passes + pass].
+// codeword takes their place: see slot_layout(). See BlockRecords.
 struct Tier1Buffers {
     const CodeBlock *blocks;
-    uint8_t *slots;       // CodeBlock::slot
-    uint32_t *symbols;    // [block]: how many
-    uint8_t *planes;      // [block]: as CodedBlock has these three
-    uint8_t *passes;      // [block]
-    uint32_t *bytes;      // [block]
-    uint32_t *pass_ends;  // [pass]: symbols up to its end; of a raw pass, bytes of raw segments
-    // [pass]: TruncationPoints::bytes; with the bypass alone, where segments end; of passes that are always included,
-    // of the last one alone.
-    uint32_t *pass_bytes;
+    // pass_bytes: with the bypass alone of the last passes of segments; of passes that are always included, of the
+    // last.
+    BlockRecords coded;
+    uint32_t *symbols;       // [block]: how many
+    uint32_t *pass_ends;     // [pass]: symbols up to its end; of a raw pass, bytes of raw segments
+    PassCoder *pass_coders;  // [pass]: of truncatable blocks without a style
     WorkOrder *work;
     uint32_t count;  // of blocks
     int32_t max_passes;
-    // Of truncatable blocks: TruncationPoints. reductions: not of passes that are always included.
-    uint32_t *terminations = nullptr;  // [pass]
-    int32_t *reductions = nullptr;     // [pass]
-    // Of truncatable blocks without a style.
-    PassCoder *pass_coders = nullptr;     // [pass]
-    uint8_t *always_included = nullptr;   // [block]: passes
-    uint32_t *estimated_bytes = nullptr;  // [block]: of the codeword
-    // With the bypass alone: where an MQ segment begins in the slot, of the segment's last pass.
-    uint32_t *segment_begins = nullptr;  // [pass]
 };
 
 // Context modelling: coefficients to symbols. A block of at most 32x32 has a warp, kContextWarps a thread-block. Grid:
@@ -60,48 +49,29 @@ struct ContextInput {
     int32_t tiles_x, tiles_y;      // of the largest block
 };
 // Neither style nor truncation.
-struct ContextParams : ContextInput {
-    static constexpr KernelName kernel{"j2k/t1/context", "j2k_t1_context"};
-};
-struct ContextTiledParams : ContextInput {
-    static constexpr KernelName kernel{"j2k/t1/context", "j2k_t1_context_tiled"};
-};
+using ContextParams = KernelOf<ContextInput, "j2k/t1/context", "j2k_t1_context">;
+using ContextTiledParams = KernelOf<ContextInput, "j2k/t1/context", "j2k_t1_context_tiled">;
 // The bypass alone.
-struct BypassContextParams : ContextInput {
-    static constexpr KernelName kernel{"j2k/t1/context", "j2k_t1_context_bypass"};
-};
-struct BypassContextTiledParams : ContextInput {
-    static constexpr KernelName kernel{"j2k/t1/context", "j2k_t1_context_tiled_bypass"};
-};
+using BypassContextParams = KernelOf<ContextInput, "j2k/t1/context", "j2k_t1_context_bypass">;
+using BypassContextTiledParams = KernelOf<ContextInput, "j2k/t1/context", "j2k_t1_context_tiled_bypass">;
 // Any style; and any style of truncatable blocks. A pass's symbols begin at multiples of kPassAlignment, behind some of
 // kNoSymbol, of which the MQ coder makes nothing. Raw passes make no symbols but the bytes of their segments.
 constexpr uint32_t kNoSymbol = kContexts << 1;
 struct StyledContextInput : ContextInput {
     uint32_t style;
 };
-struct StyledContextParams : StyledContextInput {
-    static constexpr KernelName kernel{"j2k/t1/context", "j2k_t1_context_styled"};
-};
-struct StyledContextTiledParams : StyledContextInput {
-    static constexpr KernelName kernel{"j2k/t1/context", "j2k_t1_context_tiled_styled"};
-};
-struct StyledMeasuredContextParams : StyledContextInput {
-    static constexpr KernelName kernel{"j2k/t1/context", "j2k_t1_context_styled_measured"};
-};
-struct StyledMeasuredContextTiledParams : StyledContextInput {
-    static constexpr KernelName kernel{"j2k/t1/context", "j2k_t1_context_tiled_styled_measured"};
-};
+using StyledContextParams = KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_styled">;
+using StyledContextTiledParams = KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_tiled_styled">;
+using StyledMeasuredContextParams = KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_styled_measured">;
+using StyledMeasuredContextTiledParams =
+    KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_tiled_styled_measured">;
 // Truncatable blocks without a style. They end where the slope says.
 struct PredictedContextInput : ContextInput {
     const PrecinctBand *bands;
     const StopSlope *stop;  // nullptr: none ends before its last pass
 };
-struct PredictedContextParams : PredictedContextInput {
-    static constexpr KernelName kernel{"j2k/t1/context", "j2k_t1_context_predicted"};
-};
-struct PredictedContextTiledParams : PredictedContextInput {
-    static constexpr KernelName kernel{"j2k/t1/context", "j2k_t1_context_tiled_predicted"};
-};
+using PredictedContextParams = KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_predicted">;
+using PredictedContextTiledParams = KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_tiled_predicted">;
 
 // The order in which blocks are coded. Grid: ceil(count / kWorkClasses), of kOrderThreads.
 constexpr int kOrderThreads = 256;
@@ -121,24 +91,14 @@ struct MqInput {
     const uint32_t *order;  // [count]
     int32_t lanes;          // of a warp that take a block, 1 to 32
 };
-struct MqParams : MqInput {
-    static constexpr KernelName kernel{"j2k/t1/mq", "j2k_t1_mq"};
-};
+using MqParams = KernelOf<MqInput, "j2k/t1/mq", "j2k_t1_mq">;
 // With high priority: 2 % more frames/s with 8 and 16 in flight. Without raw passes there is less in it.
-struct BypassMqParams : MqInput {
-    static constexpr KernelName kernel{"j2k/t1/mq", "j2k_t1_mq_bypass", LaunchPriority::kHigh};
-};
+using BypassMqParams = KernelOf<MqInput, "j2k/t1/mq", "j2k_t1_mq_bypass", LaunchPriority::kHigh>;
 struct StyledMqInput : MqInput {
     uint32_t style;
 };
-struct StyledMqParams : StyledMqInput {
-    static constexpr KernelName kernel{"j2k/t1/mq", "j2k_t1_mq_styled"};
-};
-struct StyledMeasuredMqParams : StyledMqInput {
-    static constexpr KernelName kernel{"j2k/t1/mq", "j2k_t1_mq_styled_measured"};
-};
-struct MeasuredMqParams : MqInput {
-    static constexpr KernelName kernel{"j2k/t1/mq", "j2k_t1_mq_measured"};
-};
+using StyledMqParams = KernelOf<StyledMqInput, "j2k/t1/mq", "j2k_t1_mq_styled">;
+using StyledMeasuredMqParams = KernelOf<StyledMqInput, "j2k/t1/mq", "j2k_t1_mq_styled_measured">;
+using MeasuredMqParams = KernelOf<MqInput, "j2k/t1/mq", "j2k_t1_mq_measured">;
 
 }  // namespace cudaenc::j2k

@@ -66,35 +66,22 @@ Tier1Memory::Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch
 
 Tier1Buffers Tier1Memory::buffers(const CodeBlock *blocks) const {
     return {.blocks = blocks,
-            .slots = slots.data(),
+            .coded = {.slots = slots.data(),
+                      .planes = planes.data(),
+                      .passes = passes.data(),
+                      .bytes = bytes.data(),
+                      .estimated_bytes = estimated_bytes.data(),
+                      .always_included = always_included.data(),
+                      .pass_bytes = pass_bytes.data(),
+                      .terminations = terminations.data(),
+                      .reductions = reductions.data(),
+                      .segment_begins = segment_begins.data()},
             .symbols = symbols.data(),
-            .planes = planes.data(),
-            .passes = passes.data(),
-            .bytes = bytes.data(),
             .pass_ends = pass_ends.data(),
-            .pass_bytes = pass_bytes.data(),
+            .pass_coders = pass_coders.data(),
             .work = work.data(),
             .count = batch.blocks,
-            .max_passes = batch.max_passes,
-            .terminations = terminations.data(),
-            .reductions = reductions.data(),
-            .pass_coders = pass_coders.data(),
-            .always_included = always_included.data(),
-            .estimated_bytes = estimated_bytes.data(),
-            .segment_begins = segment_begins.data()};
-}
-
-BlockRecords Tier1Memory::records() const {
-    return {.slots = slots.data(),
-            .planes = planes.data(),
-            .passes = passes.data(),
-            .bytes = bytes.data(),
-            .estimated_bytes = estimated_bytes.data(),
-            .always_included = always_included.data(),
-            .pass_bytes = pass_bytes.data(),
-            .terminations = terminations.data(),
-            .reductions = reductions.data(),
-            .segment_begins = segment_begins.data()};
+            .max_passes = batch.max_passes};
 }
 
 void model_contexts(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,

@@ -27,7 +27,6 @@ inline Tier1Batch tier1_batch(size_t blocks, int max_passes, int width_log2, int
 struct Tier1Memory {
     Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t slot_bytes);
     Tier1Buffers buffers(const CodeBlock *blocks) const;
-    BlockRecords records() const;
 
     const Tier1Batch batch;
     DeviceArray<uint8_t> slots, planes, passes, always_included;
@@ -53,7 +52,7 @@ class MqCoder : public BlockCoder {
             const PrecinctBand *bands, int lanes);
     void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) override;
     void code(Device::Stream stream) override;
-    BlockRecords records() const override { return memory_.records(); }
+    const BlockRecords &records() const override { return t1_.coded; }
 
   private:
     const std::shared_ptr<Device> device_;

@@ -287,7 +287,7 @@ DEVICE void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t size) {
 
 // Where block_layer i's codewords go: behind its packet's header, where the segment after it would begin without the
 // packet's codewords.
-DEVICE uint8_t *codeword_place(const GatherParams &p, uint32_t i, const Packet &packet) {
+DEVICE uint8_t *codeword_place(const CodestreamInput &p, uint32_t i, const Packet &packet) {
     return p.out.data + segment_at(p.t2, p.out, p.t2.block_layers[i] + packet.tile_part + 2, i);
 }
 
@@ -298,7 +298,8 @@ KERNEL(kTier2Threads, j2k_t2_gather, GatherParams)
     if (i >= t2.block_layer_count || !t2.bytes[i] || codestream_bytes(t2, p.out) > p.out.capacity) return;
     const BlockLayer c = block_layer(t2, i);
     copy_bytes(codeword_place(p, i, c.packet),
-               t2.slots + t2.blocks[c.block].slot + layers_of(t2, c.block).bytes_before(c.packet.layer), t2.bytes[i]);
+               t2.coded.slots + t2.blocks[c.block].slot + layers_of(t2, c.block).bytes_before(c.packet.layer),
+               t2.bytes[i]);
 }
 
 KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
@@ -308,7 +309,7 @@ KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
     const BlockLayer c = block_layer(t2, i);
     const CodeBlock &block = t2.blocks[c.block];
     uint8_t *to = codeword_place(p, i, c.packet);
-    const uint8_t *const slot = t2.slots + block.slot, *mq = slot;
+    const uint8_t *const slot = t2.coded.slots + block.slot, *mq = slot;
     const LayerEnds ends = layers_of(t2, c.block);
     const uint32_t layer = c.packet.layer;
     const int passes = ends.passes_before(layer + 1);
@@ -318,7 +319,7 @@ KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
     }
     const uint8_t *raw = mq + slot_layout(block, t2.coding).raw;
     const uint64_t first_pass = static_cast<uint64_t>(c.block) * t2.max_passes;
-    const uint32_t *pass_bytes = t2.pass_bytes + first_pass;
+    const uint32_t *pass_bytes = t2.coded.pass_bytes + first_pass;
     uint32_t earlier = ends.bytes_before(layer);  // of the segments from here on, in other layers
     uint32_t before = 0;                          // bytes of those up to here
     int first = 0;                                // pass of the segment
@@ -332,7 +333,7 @@ KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
             const int lane = find_first_set(left);
             const uint32_t bytes = warp_shuffle(end, lane) - before, skipped = min_of(earlier, bytes);
             const bool in_raw = is_raw(t2.coding.style, first);
-            if (t2.segment_begins && !in_raw) mq = slot + t2.segment_begins[first_pass + from + lane];
+            if (t2.coded.segment_begins && !in_raw) mq = slot + t2.coded.segment_begins[first_pass + from + lane];
             copy_bytes(to, (in_raw ? raw : mq) + skipped, bytes - skipped);
             to += bytes - skipped;
             raw += in_raw ? bytes : 0;

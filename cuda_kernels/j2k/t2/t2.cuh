@@ -26,7 +26,7 @@ DEVICE void put_block(Sink &sink, const Tier2Buffers &t2, const BlockLayer &c) {
     const PrecinctBand &precinct_band = t2.bands[block.precinct_band];
     put_block_header(sink, precinct_band, t2.nodes + precinct_band.nodes, block.x, block.y, layers_of(t2, c.block),
                      c.packet.layer, empty_packets_before(t2.layer_sets, c.packet), t2.coding.style,
-                     t2.pass_bytes + static_cast<uint64_t>(c.block) * t2.max_passes);
+                     t2.coded.pass_bytes + static_cast<uint64_t>(c.block) * t2.max_passes);
 }
 
 // In bits; in bytes of its codeword.
@@ -52,7 +52,7 @@ DEVICE void build_tag_trees(const Tier2Buffers &t2, uint32_t band, uint32_t *lay
         const uint32_t block = precinct_band.first_block + i;
         const LayerEnds ends = layers_of(t2, block);
         const uint32_t first = ends.first(t2.layers);
-        below[i] = tag_leaf(first, t2.blocks[block].planes - t2.planes[block], i);
+        below[i] = tag_leaf(first, t2.blocks[block].planes - t2.coded.planes[block], i);
         for (uint32_t layer = first; layer < t2.layers; layer++)
             if (ends.adds(layer) && !(layers[layer / 32] >> layer % 32 & 1))
                 atomic_or(&layers[layer / 32], 1u << layer % 32);

@@ -2,6 +2,7 @@
 #pragma once
 #include "../../../common/j2k/t2/packet_header.h"
 #include "../../../common/kernel_name.h"
+#include "../t1/block_records.h"
 
 namespace cudaenc::j2k {
 
@@ -17,23 +18,20 @@ struct Tier2Buffers {
     const PrecinctBand *bands;
     const Packet *packets;
     const TilePart *tile_parts;
-    const uint32_t *block_layers;    // [block_layer]: its packet
-    const uint8_t *slots;            // codewords: see slot_layout()
-    const uint8_t *planes;           // [block]: see CodedBlock
-    const uint8_t *layer_passes;     // [layer * blocks + block]: see LayerEnds; without truncation Tier1Buffers::passes
-    const uint32_t *layer_bytes;     // [layer * blocks + block]; without truncation Tier1Buffers::bytes
-    const uint32_t *pass_bytes;      // [block * max_passes + pass]; read where there is a style
-    const uint32_t *segment_begins;  // see Tier1Buffers; nullptr: MQ segments lie one behind the other
+    const uint32_t *block_layers;  // [block layer]: its packet
+    BlockRecords coded;
+    uint8_t *layer_passes;  // [layer * blocks + block]: see LayerEnds; without truncation coded.passes
+    uint32_t *layer_bytes;  // [layer * blocks + block]; without truncation coded.bytes
     TagNode *nodes;
     LayerSet *layer_sets;                // [precinct's sub-band]
-    uint32_t *header_bits;               // [block_layer]: in its packet's header
-    const uint64_t *header_bits_before;  // [block_layers + 1]
+    uint32_t *header_bits;               // [block layer]: in its packet's header
+    const uint64_t *header_bits_before;  // [block layers + 1]
     uint32_t *raw_states;                // [words of raw]: see pack_state() in t2.cu
     uint32_t *raw;                       // packet headers' bits before stuffing; zero before
     uint32_t *segment_bytes;             // [packets + tile-parts], codewords not counted
     const uint64_t *segments_before;     // [packets + tile-parts + 1]
-    uint32_t *bytes;                     // [block_layer]: of its codeword
-    const uint64_t *bytes_before;        // [block_layers + 1]
+    uint32_t *bytes;                     // [block layer]: of its codeword
+    const uint64_t *bytes_before;        // [block layers + 1]
     uint32_t *plt_bytes;                 // [packets]; nullptr: no PLT
     const uint64_t *plt_before;          // [packets + 1]
     uint32_t block_count, layers, block_layer_count, band_count, packet_count, tile_part_count;
@@ -42,32 +40,20 @@ struct Tier2Buffers {
     int32_t max_passes;
 };
 
+struct Tier2Input {
+    Tier2Buffers t2;
+};
 // Tag trees, and which layers have something. A thread-block of up to kTagTreeThreads owns a precinct's sub-band. Grid:
 // band_count.
-struct TagTreesParams {
-    static constexpr KernelName kernel{"j2k/t2/t2", "j2k_t2_tag_trees", LaunchPriority::kHigh};
-    Tier2Buffers t2;
-};
-// Bits that blocks add to packet headers, and their codewords' bytes. A thread owns a block_layer.
-struct HeaderBitsParams {
-    static constexpr KernelName kernel{"j2k/t2/t2", "j2k_t2_header_bits", LaunchPriority::kHigh};
-    Tier2Buffers t2;
-};
-// The bits themselves, before stuffing. A thread owns a block_layer.
-struct WriteBitsParams {
-    static constexpr KernelName kernel{"j2k/t2/t2", "j2k_t2_write_bits", LaunchPriority::kHigh};
-    Tier2Buffers t2;
-};
+using TagTreesParams = KernelOf<Tier2Input, "j2k/t2/t2", "j2k_t2_tag_trees", LaunchPriority::kHigh>;
+// Bits that blocks add to packet headers, and their codewords' bytes. A thread owns a block layer.
+using HeaderBitsParams = KernelOf<Tier2Input, "j2k/t2/t2", "j2k_t2_header_bits", LaunchPriority::kHigh>;
+// The bits themselves, before stuffing. A thread owns a block layer.
+using WriteBitsParams = KernelOf<Tier2Input, "j2k/t2/t2", "j2k_t2_write_bits", LaunchPriority::kHigh>;
 // Sizes of packet headers and PLT entries. A thread-block of kStuffingThreads owns a packet. Grid: packet_count.
-struct PacketSizesParams {
-    static constexpr KernelName kernel{"j2k/t2/t2", "j2k_t2_packet_sizes", LaunchPriority::kHigh};
-    Tier2Buffers t2;
-};
+using PacketSizesParams = KernelOf<Tier2Input, "j2k/t2/t2", "j2k_t2_packet_sizes", LaunchPriority::kHigh>;
 // Sizes of tile-part headers. A thread owns a tile-part.
-struct TilePartSizesParams {
-    static constexpr KernelName kernel{"j2k/t2/t2", "j2k_t2_tile_part_sizes", LaunchPriority::kHigh};
-    Tier2Buffers t2;
-};
+using TilePartSizesParams = KernelOf<Tier2Input, "j2k/t2/t2", "j2k_t2_tile_part_sizes", LaunchPriority::kHigh>;
 
 struct CodestreamResult : WrittenFrame {
     uint64_t longest;  // tile-part, in bytes; 0: none is too long for its header
@@ -81,22 +67,16 @@ struct Codestream {
     CodestreamResult *result;
     const LayerThresholds *allocation;  // goes into the result; nullptr: there is none
 };
+struct CodestreamInput {
+    Tier2Buffers t2;
+    Codestream out;
+};
 // Everything but codewords: tile-part headers, packet headers, PLT entries. Grid: max(packet_count, tile_part_count),
 // of kStuffingThreads.
-struct WriteHeadersParams {
-    static constexpr KernelName kernel{"j2k/t2/t2", "j2k_t2_write_headers", LaunchPriority::kHigh};
-    Tier2Buffers t2;
-    Codestream out;
-};
-// Codewords. A warp owns a block_layer.
-struct GatherParams {
-    static constexpr KernelName kernel{"j2k/t2/t2", "j2k_t2_gather", LaunchPriority::kHigh};
-    Tier2Buffers t2;
-    Codestream out;
-};
+using WriteHeadersParams = KernelOf<CodestreamInput, "j2k/t2/t2", "j2k_t2_write_headers", LaunchPriority::kHigh>;
+// Codewords. A warp owns a block layer.
+using GatherParams = KernelOf<CodestreamInput, "j2k/t2/t2", "j2k_t2_gather", LaunchPriority::kHigh>;
 // ... of blocks with raw segments, which lie by themselves.
-struct GatherWithRawParams : GatherParams {
-    static constexpr KernelName kernel{"j2k/t2/t2", "j2k_t2_gather_with_raw", LaunchPriority::kHigh};
-};
+using GatherWithRawParams = KernelOf<CodestreamInput, "j2k/t2/t2", "j2k_t2_gather_with_raw", LaunchPriority::kHigh>;
 
 }  // namespace cudaenc::j2k

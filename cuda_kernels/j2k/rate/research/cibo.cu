@@ -28,9 +28,9 @@ KERNEL(kContextWarps * 32, j2k_cibo_slice, SliceParams)
     k.stopped[block] = 0;
     k.raw_bytes[block] = 0;
     k.t1.symbols[block] = 0;
-    k.t1.planes[block] = 0;
-    k.t1.passes[block] = 0;
-    k.t1.bytes[block] = 0;
+    k.t1.coded.planes[block] = 0;
+    k.t1.coded.passes[block] = 0;
+    k.t1.coded.bytes[block] = 0;
 }
 
 // A tile whose bit-planes are in device memory.
@@ -59,7 +59,7 @@ DEVICE void model_plane(const PlaneBuffers &k, int plane, uint32_t index, const 
         const int rows = inside ? max_of(min_of(b.height - number / k.tiles_x * 32, 32), 0) : 0;
         const Sliced<Tile> own{tile, k.bits + static_cast<uint64_t>(block) * k.most_planes * k.columns() + column,
                                k.columns()};
-        Measure policy = MakeMeasure{k.t1}(block, b, planes);
+        Measure policy(k.t1, block);
         BlockState state;
         if (before) state = {k.significant[at], k.refined[at], k.t1.symbols[block]};
         symbols = state.symbols;
@@ -208,8 +208,8 @@ KERNEL(kMqThreads, j2k_cibo_mq, MqPlaneParams)
     MqBlock<StyleVariant::kAny, true, PartOfBlock>(k.t1, block, k.style, memory, memory + kMqTableRows + thread_x(),
                                                    part)
         .run();
-    k.t1.planes[block] = static_cast<uint8_t>(k.planes[block]);
-    k.t1.passes[block] = static_cast<uint8_t>(passes);
+    k.t1.coded.planes[block] = static_cast<uint8_t>(k.planes[block]);
+    k.t1.coded.passes[block] = static_cast<uint8_t>(passes);
 }
 
 // ---- Early stops
@@ -224,8 +224,8 @@ KERNEL(kActiveThreads, j2k_cibo_plane_cost, PlaneCostParams)
     if (!k.is_active(block, p.plane)) return;
     const uint64_t first = static_cast<uint64_t>(block) * k.t1.max_passes;
     const PlaneCost cost =
-        plane_cost(k.t1.pass_bytes + first, k.t1.reductions + first, static_cast<int>(k.planes[block]), p.plane,
-                   p.bands[k.t1.blocks[block].precinct_band].weight);
+        plane_cost(k.t1.coded.pass_bytes + first, k.t1.coded.reductions + first, static_cast<int>(k.planes[block]),
+                   p.plane, p.bands[k.t1.blocks[block].precinct_band].weight);
     p.bins[block] = static_cast<uint16_t>(cost.bin);
     atomic_add(&p.table[cost.bin], cost.bytes);
 }

@@ -63,7 +63,7 @@ class CiboCoder : public BlockCoder {
         planes_.queue(stream, other_, t1_, coefficients, options_);
     }
     void code(Device::Stream) override {}
-    BlockRecords records() const override { return memory_.records(); }
+    const BlockRecords &records() const override { return t1_.coded; }
 
   private:
     const Tier1Memory memory_;

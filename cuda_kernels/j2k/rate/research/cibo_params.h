@@ -62,26 +62,14 @@ struct ActiveParams : PlaneInput {
     bool all;  // blocks, also those that are not active
 };
 // Context modelling of a plane; grids as for all planes at once. Without a style, and with any.
-struct ContextPlaneParams : PlaneInput {
-    static constexpr KernelName kernel{"j2k/rate/research/cibo", "j2k_cibo_context"};
-};
-struct StyledContextPlaneParams : PlaneInput {
-    static constexpr KernelName kernel{"j2k/rate/research/cibo", "j2k_cibo_context_styled"};
-};
-struct ContextPlaneTiledParams : PlaneInput {
-    static constexpr KernelName kernel{"j2k/rate/research/cibo", "j2k_cibo_context_tiled"};
-};
-struct StyledContextPlaneTiledParams : PlaneInput {
-    static constexpr KernelName kernel{"j2k/rate/research/cibo", "j2k_cibo_context_tiled_styled"};
-};
+using ContextPlaneParams = KernelOf<PlaneInput, "j2k/rate/research/cibo", "j2k_cibo_context">;
+using StyledContextPlaneParams = KernelOf<PlaneInput, "j2k/rate/research/cibo", "j2k_cibo_context_styled">;
+using ContextPlaneTiledParams = KernelOf<PlaneInput, "j2k/rate/research/cibo", "j2k_cibo_context_tiled">;
+using StyledContextPlaneTiledParams = KernelOf<PlaneInput, "j2k/rate/research/cibo", "j2k_cibo_context_tiled_styled">;
 // The order in which a plane's active blocks are coded. Grid: ceil(count / kWorkClasses), of kOrderThreads.
-struct OrderPlaneParams : PlaneInput {
-    static constexpr KernelName kernel{"j2k/rate/research/cibo", "j2k_cibo_order"};
-};
+using OrderPlaneParams = KernelOf<PlaneInput, "j2k/rate/research/cibo", "j2k_cibo_order">;
 // MQ coding of a plane: a lane a block; no more lanes of a warp than are needed. Grid: at least ceil(count / 32).
-struct MqPlaneParams : PlaneInput {
-    static constexpr KernelName kernel{"j2k/rate/research/cibo", "j2k_cibo_mq"};
-};
+using MqPlaneParams = KernelOf<PlaneInput, "j2k/rate/research/cibo", "j2k_cibo_mq">;
 // What active blocks' plane took, by slope. Grid: ceil(count / kActiveThreads).
 struct PlaneCostParams : PlaneInput {
     static constexpr KernelName kernel{"j2k/rate/research/cibo", "j2k_cibo_plane_cost"};
