@@ -188,6 +188,26 @@ check chain-nvdec-scale-mjpeg chain mjpeg_cuda
 check chain-nvdec-scale-h264 chain h264_cavlc_cuda
 settle
 
+# ---- One of several processes on the GPU is killed; the others' packets are as ever
+survive() {
+    local frames expected i victim pids=()
+    frames=$(picture 1280x720 4 yuv444p 60)
+    expected=$(encode ./ffmpeg cpu "$frames" "")
+    for i in 1 2 3; do encode ./ffmpeg "$device" "$frames" "" >"logs/survivor-$i" & pids+=($!); done
+    # shellcheck disable=SC2086 # words
+    ./ffmpeg -v error -nostdin ${frames/ -frames:v 60/} -c:v j2k_cuda -device "$device" -f null - &
+    victim=$!
+    sleep 2
+    kill -9 $victim
+    wait "${pids[@]}"
+    for i in 1 2 3; do
+        echo "$(cat "logs/survivor-$i") instead of $expected"
+        [ "$(cat "logs/survivor-$i")" = "$expected" ] || return 1
+    done
+}
+check survives-kill-9 survive
+settle
+
 # ---- compute-sanitizer, on a small frame of each kind
 sanitizer=${SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
 sanitize() { # TOOL INPUT_OPTIONS ENCODER_OPTIONS

@@ -1,0 +1,117 @@
+// Faults of a real driver: memory that runs out, and a context that a kernel's fault destroys. Each test is a process
+// of its own. Only for CUDA devices that the arguments name. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../cuda_kernels/device_objects.h"
+#include "../emu/primitives_params.h"
+#include "mjpeg_pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+
+namespace {
+
+CudaencFormat gray(int width, int height) { return make_format(width, height, 1, 8, true, CUDAENC_COLOR_GRAY); }
+
+// A session of each codec that takes 8-bit gray.
+CudaencConfig config_of(CudaencCodec codec, const CudaencFormat &format, const char *device, Log *log) {
+    CudaencConfig config;
+    cudaenc_config_defaults(&config, codec);
+    config.format = format;
+    config.device = device;
+    config.threads = 2;
+    config.log = Log::print;
+    config.log_opaque = log;
+    return config;
+}
+constexpr CudaencCodec kCodecs[] = {CUDAENC_CODEC_J2K, CUDAENC_CODEC_MJPEG, CUDAENC_CODEC_H264};
+
+START_TEST(memory_that_runs_out_is_an_error) {
+    const char *const spec = device_specs[static_cast<size_t>(_i)].c_str();
+    Random random(1);
+    std::vector<Picture> pictures(1, make_picture(random, gray(130, 90)));
+    fill(random, pictures[0], Content::noise);
+    Log log;
+    CudaencConfig config = make_config(pictures[0].format, "cpu", &log);
+    const auto expected = encode(config, pictures[0].frame());
+    {
+        const auto device = open_cuda_device(spec, nullptr);
+        std::vector<DeviceArray<uint8_t>> taken;
+        for (size_t bytes : {size_t{1} << 30, size_t{1} << 26, size_t{1} << 22}) try {
+                for (;;) taken.emplace_back(device, bytes);
+            } catch (const Error &e) {
+                ck_assert_int_eq(e.code, CUDAENC_ERR_MEMORY);
+            }
+        for (const CudaencCodec codec : kCodecs) {
+            log.lines.clear();
+            CudaencConfig large = config_of(codec, gray(3840, 2160), spec, &log);
+            large.async_depth = 64;
+            CudaencSession *session;
+            const int code = cudaenc_open(&session, &large);
+            EXPECT(code == CUDAENC_ERR_MEMORY && !session, "codec %d: open gives %d without memory", codec, code);
+            EXPECT(log.lines.size() == 1, "codec %d: %zu lines", codec, log.lines.size());
+        }
+    }
+    config.device = spec;
+    EXPECT(encode(config, pictures[0].frame()) == expected, "bytes after memory came back");
+}
+END_TEST
+
+// The sessions of a lost context give errors for what they have in flight and for what comes, and close. The process
+// can go on with the CPU.
+START_TEST(a_lost_context_is_an_error) {
+    const char *const spec = device_specs[static_cast<size_t>(_i)].c_str();
+    Random random(2);
+    std::vector<Picture> pictures(1, make_picture(random, gray(130, 90)));
+    fill(random, pictures[0], Content::noise);
+    Log log;
+    std::vector<CudaencSession *> sessions;
+    for (const CudaencCodec codec : kCodecs) {
+        const CudaencConfig config = config_of(codec, pictures[0].format, spec, &log);
+        sessions.push_back(nullptr);
+        ck_assert_int_eq(cudaenc_open(&sessions.back(), &config), CUDAENC_OK);
+        const CudaencFrame frame = pictures[0].frame();
+        for (int i = 0; i < 2; i++) ck_assert_int_eq(cudaenc_submit(sessions.back(), &frame), CUDAENC_OK);
+    }
+    const auto device = open_cuda_device(spec, nullptr);
+    try {
+        device->launch(nullptr, {1}, 128, OrderParams{nullptr, nullptr, nullptr});  // it writes to address 0
+        device->synchronize(Device::Stream{});
+        ck_abort_msg("a fault was not noticed");
+    } catch (const Error &e) {
+        ck_assert_int_eq(e.code, CUDAENC_ERR_DEVICE);
+    }
+    log.lines.clear();
+    for (CudaencSession *session : sessions) {
+        const CudaencFrame frame = pictures[0].frame();
+        const int submitted = cudaenc_submit(session, &frame);
+        EXPECT(submitted == CUDAENC_ERR_DEVICE, "submit gives %d", submitted);
+        cudaenc_flush(session);
+        CudaencPacket packet;
+        for (int code, received = 0; (code = cudaenc_receive(session, &packet)) != CUDAENC_EOF; received++) {
+            EXPECT(received < 3, "a session does not end");
+            EXPECT(code == CUDAENC_OK || code == CUDAENC_ERR_DEVICE, "receive gives %d", code);
+            cudaenc_buffer_free(packet.buffer);
+        }
+        cudaenc_close(session);
+    }
+    EXPECT(!log.lines.empty(), "nothing was said");
+    CudaencConfig config = make_config(pictures[0].format, spec, &log);
+    CudaencSession *session;
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_DEVICE);
+    config.device = "cpu";
+    encode(config, pictures[0].frame());
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
+    Suite *suite = suite_create("driver_faults");
+    TCase *faults = add_case(suite, "faults");
+    for (int i = 0; i < static_cast<int>(device_specs.size()); i++) {
+        if (device_specs[static_cast<size_t>(i)].rfind("cuda", 0)) continue;
+        tcase_add_loop_test(faults, memory_that_runs_out_is_an_error, i, i + 1);
+        tcase_add_loop_test(faults, a_lost_context_is_an_error, i, i + 1);
+    }
+    return run_suite(suite);
+}
