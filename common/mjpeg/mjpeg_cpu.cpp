@@ -284,7 +284,7 @@ class MjpegCpuEncoder : public CpuEncoder {
     // ---- The packet.
 
     PooledBuffer write_packet(Slot &s) {
-        const std::vector<uint8_t> header = make_frame_header(p_, s.metadata, s.divisors).bytes;
+        const std::vector<uint8_t> header = make_frame_header(p_, s.metadata, s.divisors);
         size_t most = header.size() + kMaxDhtBytes + 2;
         for (const Scan &scan : p_.scans) most += make_scan_header(p_, scan).size();
         for (const CodedRow &row : s.rows)

@@ -146,7 +146,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
             mark(s, kMakeTables);
             mark(s, kCode);
         }
-        s.header = make_frame_header(p_, s.metadata, s.divisors).bytes;
+        s.header = make_frame_header(p_, s.metadata, s.divisors);
     }
 
     void reset(BaseSlot &slot) noexcept override {
@@ -257,7 +257,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         }
         coded_bytes_ = std::max(coded_bytes_, result.bytes);
         if (p_.optimal && !p_.frame_bytes) s.huffman = result.huffman;
-        if (p_.frame_bytes) s.header = make_frame_header(p_, s.metadata, s.divisors).bytes;
+        if (p_.frame_bytes) s.header = make_frame_header(p_, s.metadata, s.divisors);
         const size_t frame_header = s.header.size();
         s.header.resize(frame_header + kMaxDhtBytes);
         s.header.resize(frame_header +
