@@ -1,4 +1,4 @@
-// From sizes to places: the prefix sum that all codecs pack their variable-length pieces with.
+// The prefix sum from sizes to places, for data of variable length.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "compact_params.h"
 #include "device.cuh"
@@ -32,9 +32,9 @@ KERNEL(prefix_sum_threads, prefix_sum_partials, PrefixSumPartialsParams)
     if (thread_x() == 0) p.partials[block_x()] = sum;
 }
 
-// A thread-block adds up the partial sums of the tiles before its own (64 a thread for the largest n, out of the
-// second-level cache), then scans its tile. A thread owns 4 neighbouring sizes in each of 4 rounds, a warp 128, so that
-// the 32 sums of the warps and rounds are what one warp scans at once; every warp does so for itself.
+// A thread-block adds up the partial sums of the tiles before its own (64 a thread for the largest n, from the L2
+// cache), then scans its tile. A thread owns 4 adjacent sizes in each of 4 rounds. The sums of 8 warps and 4 rounds are
+// 32, which each warp scans for itself.
 KERNEL(prefix_sum_threads, prefix_sum_offsets, PrefixSumOffsetsParams)
 {
     constexpr int run = 4, rounds = prefix_sum_per_thread / run;
