@@ -14,7 +14,7 @@ namespace cudaenc::mjpeg {
 namespace {
 
 constexpr uint32_t kApp0 = 0xFFE0, kApp1 = 0xFFE1, kApp2 = 0xFFE2, kApp14 = 0xFFEE, kCom = 0xFFFE, kDqt = 0xFFDB,
-                   kSof0 = 0xFFC0, kDri = 0xFFDD, kSos = 0xFFDA;
+                   kSof0 = 0xFFC0, kDht = 0xFFC4, kDri = 0xFFDD, kSos = 0xFFDA;
 constexpr size_t kMaxSegment = 65533;  // bytes after the length
 constexpr size_t kExifHead = 6, kIccHead = 14;
 
@@ -116,6 +116,22 @@ HuffmanSpecs default_huffman() {
     return specs;
 }
 
+void append_dht(std::vector<uint8_t> &to, const HuffmanSpecs &huffman, int tables) {
+    size_t size = 0;
+    Bytes out;
+    out.data = std::move(to);
+    for (int t = 0; t < tables; t++) size += 2 * 17 + symbols_of(huffman.dc[t]) + symbols_of(huffman.ac[t]);
+    put_segment(out, kDht, size);  // B.2.4.2
+    for (int t = 0; t < tables; t++)
+        for (const int ac : {0, 1}) {
+            const HuffmanSpec &spec = ac ? huffman.ac[t] : huffman.dc[t];
+            out.put8(ac << 4 | t);
+            out.put_bytes(spec.codes, sizeof spec.codes);
+            out.put_bytes(spec.symbols, symbols_of(spec));
+        }
+    to = std::move(out.data);
+}
+
 std::vector<uint8_t> make_scan_header(const Params &p, const Scan &scan) {
     Bytes out;
     if (scan.grid.restart_interval) {  // B.2.4.4
@@ -134,9 +150,9 @@ std::vector<uint8_t> make_scan_header(const Params &p, const Scan &scan) {
 
 uint64_t packet_bytes(const Params &p, const Metadata &metadata, const Divisors &divisors, const HuffmanSpecs &huffman,
                       uint64_t bits) {
-    uint8_t dht[kMaxDhtBytes];
-    uint64_t bytes = coded_bytes(bits) + make_frame_header(p, metadata, divisors).size() + 2;
-    bytes += static_cast<uint64_t>(put_dht(dht, huffman, p.tables));
+    std::vector<uint8_t> header = make_frame_header(p, metadata, divisors);
+    append_dht(header, huffman, p.tables);
+    uint64_t bytes = coded_bytes(bits) + header.size() + 2;
     for (const Scan &scan : p.scans) bytes += make_scan_header(p, scan).size() + marker_bytes(scan.grid);
     return bytes;
 }

@@ -23,7 +23,10 @@ std::vector<uint8_t> make_frame_header(const Params &params, const Metadata &met
 // The tables of Annex K.
 HuffmanSpecs default_huffman();
 
-// DRI and SOS; DHT of put_dht() comes before the first scan.
+// Appends DHT with all tables in use, 1 or 2 of each class. It comes before the first scan.
+void append_dht(std::vector<uint8_t> &to, const HuffmanSpecs &huffman, int tables);
+
+// DRI and SOS.
 std::vector<uint8_t> make_scan_header(const Params &params, const Scan &scan);
 
 // Bytes of a packet with `bits` bits of codes, stuffed zeros estimated.

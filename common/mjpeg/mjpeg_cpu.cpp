@@ -288,14 +288,14 @@ class MjpegCpuEncoder : public CpuEncoder {
     // ---- The packet.
 
     PooledBuffer write_packet(Slot &s) {
-        const std::vector<uint8_t> header = make_frame_header(p_, s.metadata, s.divisors);
-        size_t most = header.size() + kMaxDhtBytes + 2;
+        std::vector<uint8_t> header = make_frame_header(p_, s.metadata, s.divisors);
+        append_dht(header, s.huffman, p_.tables);
+        size_t most = header.size() + 2;
         for (const Scan &scan : p_.scans) most += make_scan_header(p_, scan).size();
         for (const CodedRow &row : s.rows)
             for (const CodedRow::Run &run : row.runs) most += 2 * (run.bits.bits / 8 + 1) + 4;
         if (s.bytes.size() < most) s.bytes.resize(most);
         uint8_t *to = std::copy(header.begin(), header.end(), s.bytes.data());
-        to += put_dht(to, s.huffman, p_.tables);
         size_t row = 0;
         for (const Scan &scan : p_.scans) {
             const std::vector<uint8_t> scan_header = make_scan_header(p_, scan);

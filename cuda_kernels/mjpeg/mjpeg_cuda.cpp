@@ -298,10 +298,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         coded_bytes_ = std::max(coded_bytes_, result.bytes);
         if (p_.optimal && !p_.frame_bytes) s.huffman = result.huffman;
         if (p_.frame_bytes) s.header = make_frame_header(p_, s.metadata, s.divisors);
-        const size_t frame_header = s.header.size();
-        s.header.resize(frame_header + kMaxDhtBytes);
-        s.header.resize(frame_header +
-                        static_cast<size_t>(put_dht(s.header.data() + frame_header, s.huffman, p_.tables)));
+        append_dht(s.header, s.huffman, p_.tables);
         s.header.insert(s.header.end(), scan_headers_[0].begin(), scan_headers_[0].end());
         if (s.header.size() > s.room)
             throw Error(CUDAENC_ERR_INTERNAL, "marker segments that are larger than their room");
