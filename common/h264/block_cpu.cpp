@@ -363,7 +363,23 @@ template <class Line>
     return sum;
 }
 
-// From transposed coefficients to rows of the reconstruction, and the sum of squared differences to the source.
+// Writes rows of the reconstruction, row(y, prediction), and returns their sum of squared differences to the source.
+template <class Line, int N, class Row>
+[[gnu::always_inline]] inline uint32_t reconstruct(const ConstBlock &source, const ConstBlock &prediction,
+                                                   const Block &to, const Row &row) {
+    Line squares{};
+    for (int y = 0; y < N; y++) {
+        Line p, s;
+        load<Sample>(p, prediction.data + y * prediction.stride);
+        load<Sample>(s, source.data + y * source.stride);
+        const Line r = row(y, p);
+        store(to.data + y * to.stride, r);
+        squares += (r - s) * (r - s);
+    }
+    return sum_of_lanes(squares);
+}
+
+// The same from transposed coefficients.
 template <class Line, int N>
 [[gnu::always_inline]] inline uint32_t inverse(Line (&v)[N], const ConstBlock &source, const ConstBlock &prediction,
                                                int bit_depth, const Block &to) {
@@ -371,33 +387,10 @@ template <class Line, int N>
     transpose(v);
     inverse_transform(v);
     const int32_t most = (1 << bit_depth) - 1;
-    Line squares{};
-    for (int y = 0; y < N; y++) {
-        Line p, s;
-        load<Sample>(p, prediction.data + y * prediction.stride);
-        load<Sample>(s, source.data + y * source.stride);
-        Line r = ((v[y] + 32) >> 6) + p;
-        r = r < 0 ? Line{} : r;
-        r = r > most ? Line{} + most : r;
-        store(to.data + y * to.stride, r);
-        squares += (r - s) * (r - s);
-    }
-    return sum_of_lanes(squares);
-}
-
-// The same of a block without levels: its prediction.
-template <class Line, int N>
-[[gnu::always_inline]] inline uint32_t copy_prediction(const ConstBlock &source, const ConstBlock &prediction,
-                                                       const Block &to) {
-    Line squares{};
-    for (int y = 0; y < N; y++) {
-        Line p, s;
-        load<Sample>(p, prediction.data + y * prediction.stride);
-        load<Sample>(s, source.data + y * source.stride);
-        store(to.data + y * to.stride, p);
-        squares += (p - s) * (p - s);
-    }
-    return sum_of_lanes(squares);
+    return reconstruct<Line, N>(source, prediction, to, [&](int y, const Line &p) __attribute__((always_inline)) {
+        const Line r = ((v[y] + 32) >> 6) + p, above_0 = r < 0 ? Line{} : r;
+        return above_0 > most ? Line{} + most : above_0;
+    });
 }
 
 constexpr int32_t rounding_of(int32_t fraction, int32_t shift) { return fraction << (shift - 8); }
@@ -529,7 +522,10 @@ template <class Line, int N>
     const uint32_t bits = quantise_block(v, multipliers, shift, rounding, 0, levels, totals, x, y);
     int any = totals[1 + y][1 + x];
     if constexpr (N == 8) any |= totals[1 + y][2 + x] | totals[2 + y][1 + x] | totals[2 + y][2 + x];
-    if (!any) return {copy_prediction<Line, N>(source, prediction, reconstruction), bits};
+    if (!any)
+        return {reconstruct<Line, N>(source, prediction, reconstruction,
+                                     [](int, const Line &p) __attribute__((always_inline)) { return p; }),
+                bits};
     scale_block(v, scales);
     return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
 }

@@ -178,9 +178,5 @@ inline BlockBits count_block(const ScannedLevels &levels, const BlockCode &code)
     code_block(kCavlcTables, code, nonzero, levels, 0, counter);
     return {counter.bits, count_ones(nonzero)};
 }
-// nc: of predict_total(). 4x4 luma blocks, DC of Intra_16x16 and parts of 8x8 blocks have 16 levels, blocks of AC 15.
-inline BlockBits count_block(const ScannedLevels &levels, int nc, int coefficients) {
-    return count_block(levels, {token_table(nc), kZeros4x4, coefficients});
-}
 
 }  // namespace cudaenc::h264

@@ -89,8 +89,8 @@ constexpr uint32_t kInitialDelayLength = 32, kDelayLength = 8;
 void put_hrd(const Hrd &h, Rbsp &out) {
     const int rate_scale = hrd_scale(h.bit_rate, kLeastRateScale), size_scale = hrd_scale(h.size, kLeastSizeScale);
     out.ue(0);  // cpb_cnt_minus1
-    out.u(static_cast<uint32_t>(rate_scale), 4);
-    out.u(static_cast<uint32_t>(size_scale), 4);
+    out.u(rate_scale, 4);
+    out.u(size_scale, 4);
     out.ue(static_cast<uint32_t>(h.bit_rate >> (kLeastRateScale + rate_scale)) - 1);
     out.ue(static_cast<uint32_t>(h.size >> (kLeastSizeScale + size_scale)) - 1);
     out.flag(h.cbr);
@@ -107,8 +107,8 @@ void put_vui(const Vui &v, Rbsp &out) {
         const uint32_t idc = aspect_ratio_idc(v.sar_num, v.sar_den);
         out.u(idc ? idc : 255, 8);
         if (!idc) {
-            out.u(static_cast<uint32_t>(v.sar_num), 16);
-            out.u(static_cast<uint32_t>(v.sar_den), 16);
+            out.u(v.sar_num, 16);
+            out.u(v.sar_den, 16);
         }
     }
     out.flag(false);  // overscan_info_present_flag
@@ -119,12 +119,11 @@ void put_vui(const Vui &v, Rbsp &out) {
         out.flag(v.full_range);
         out.flag(colours);
         if (colours)
-            for (const int code_point : {v.primaries, v.transfer, v.matrix})
-                out.u(static_cast<uint32_t>(code_point), 8);
+            for (const int code_point : {v.primaries, v.transfer, v.matrix}) out.u(code_point, 8);
     }
     out.flag(v.chroma_location >= 0);
     if (v.chroma_location >= 0)
-        for (int field = 0; field < 2; field++) out.ue(static_cast<uint32_t>(v.chroma_location));
+        for (int field = 0; field < 2; field++) out.ue(v.chroma_location);
     out.flag(v.frame_rate_num);  // timing_info_present_flag
     if (v.frame_rate_num) {
         out.u(v.frame_rate_den, 32);  // num_units_in_tick: a tick is a field
@@ -162,10 +161,10 @@ void put_timecode(const Timecode &t, Rbsp &out) {
     out.flag(true);                  // full_timestamp_flag
     out.flag(false);                 // discontinuity_flag
     out.flag(t.drop_frame);          // cnt_dropped_flag
-    out.u(static_cast<uint32_t>(t.frames), 8);
-    out.u(static_cast<uint32_t>(t.seconds), 6);
-    out.u(static_cast<uint32_t>(t.minutes), 6);
-    out.u(static_cast<uint32_t>(t.hours), 5);
+    out.u(t.frames, 8);
+    out.u(t.seconds, 6);
+    out.u(t.minutes, 6);
+    out.u(t.hours, 5);
     out.u(0, 24);  // time_offset
 }
 
@@ -229,15 +228,15 @@ int64_t hrd_size(int64_t size) { return round_for_hrd(size, kLeastSizeScale); }
 std::vector<uint8_t> make_sps(const ParameterSets &s) {
     Rbsp out;
     const CodedFormat &f = s.format;
-    out.u(static_cast<uint32_t>(s.profile_idc), 8);
+    out.u(s.profile_idc, 8);
     out.u(s.constraint_sets, 8);
-    out.u(static_cast<uint32_t>(s.level_idc), 8);
+    out.u(s.level_idc, 8);
     out.ue(0);  // seq_parameter_set_id
     if (is_high_profile(s.profile_idc)) {
         out.ue(static_cast<uint32_t>(f.chroma));
         if (f.chroma == ChromaFormat::c444) out.flag(false);  // separate_colour_plane_flag
-        out.ue(static_cast<uint32_t>(f.luma_depth - 8));
-        out.ue(static_cast<uint32_t>(f.chroma_depth - 8));
+        out.ue(f.luma_depth - 8);
+        out.ue(f.chroma_depth - 8);
         out.flag(false);  // qpprime_y_zero_transform_bypass_flag
         out.flag(false);  // seq_scaling_matrix_present_flag
     }
@@ -245,8 +244,8 @@ std::vector<uint8_t> make_sps(const ParameterSets &s) {
     out.ue(2);        // pic_order_cnt_type: output order is decoding order
     out.ue(0);        // max_num_ref_frames
     out.flag(false);  // gaps_in_frame_num_value_allowed_flag
-    out.ue(static_cast<uint32_t>(f.width - 1));
-    out.ue(static_cast<uint32_t>(f.height - 1));
+    out.ue(f.width - 1);
+    out.ue(f.height - 1);
     out.flag(true);  // frame_mbs_only_flag
     out.flag(true);  // direct_8x8_inference_flag
     const uint32_t unit_x = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422 ? 2 : 1;
@@ -294,7 +293,7 @@ std::vector<uint8_t> make_avcc(const ParameterSets &sets) {
     Rbsp out;
     const auto put_unit = [&](const std::vector<uint8_t> &nal) {
         const std::span<const uint8_t> unit = std::span(nal).subspan(kNalPrefixBytes - 1);
-        out.u(static_cast<uint32_t>(unit.size()), 16);
+        out.u(unit.size(), 16);
         out.bytes(unit);
     };
     out.u(1, 8);                                            // configurationVersion
@@ -320,11 +319,11 @@ SliceHeaderBits make_slice_header(const SliceParameters &s) {
     out.ue(7);    // slice_type: I, as all of the picture's
     out.ue(0);    // pic_parameter_set_id
     out.u(0, 4);  // frame_num
-    out.ue(static_cast<uint32_t>(s.idr_pic_id));
+    out.ue(s.idr_pic_id);
     out.flag(false);  // no_output_of_prior_pics_flag
     out.flag(false);  // long_term_reference_flag
     out.se(s.qp_delta);
-    out.ue(static_cast<uint32_t>(s.disable_deblocking_filter_idc));
+    out.ue(s.disable_deblocking_filter_idc);
     if (s.disable_deblocking_filter_idc != 1) {
         out.se(s.alpha_c0_offset_div2);
         out.se(s.beta_offset_div2);

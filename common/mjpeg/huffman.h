@@ -125,12 +125,6 @@ struct SymbolCounter {
     CUDAENC_HD void put_dc(uint32_t category, uint32_t) { dc[category]++; }
     CUDAENC_HD void put_ac(uint32_t symbol, uint32_t) { ac[symbol]++; }
 };
-struct BitCounter {
-    const uint32_t *dc, *ac;
-    uint32_t bits;
-    CUDAENC_HD void put_dc(uint32_t category, uint32_t) { bits += word_length(dc[category]); }
-    CUDAENC_HD void put_ac(uint32_t symbol, uint32_t) { bits += word_length(ac[symbol]); }
-};
 // out.put(bits, count): appends the low `count` bits, 1..27; those above are 0.
 template <class Bits>
 struct CodeWriter {
