@@ -77,6 +77,13 @@ template <class RowOf>
     return [b](int y) { return b.data + y * b.stride; };
 }
 
+[[gnu::always_inline]] inline void hadamard_columns(Lanes (&x)[4]) {
+    hadamard_step(x[0], x[1]);
+    hadamard_step(x[2], x[3]);
+    hadamard_step(x[0], x[2]);
+    hadamard_step(x[1], x[3]);
+}
+
 // Differences of a 4x4 block.
 [[gnu::always_inline]] inline uint32_t half_satd(Lanes (&x)[1]) {
     hadamard_step<1>(x[0]);
@@ -90,10 +97,7 @@ template <class RowOf>
 
 // Of an 8x8 block, two rows a vector: half of half.
 [[gnu::always_inline]] inline uint32_t half_satd(Lanes (&x)[4]) {
-    hadamard_step(x[0], x[1]);
-    hadamard_step(x[2], x[3]);
-    hadamard_step(x[0], x[2]);
-    hadamard_step(x[1], x[3]);
+    hadamard_columns(x);
     Row4 sum{};
 #pragma GCC unroll 4
     for (Lanes &v : x) {
@@ -108,10 +112,7 @@ template <class RowOf>
 
 // Four rows, of four 4x4 blocks each. The last step is done twice, which doubles all.
 [[gnu::always_inline]] inline uint32_t half_satd_4x16(Lanes (&x)[4]) {
-    hadamard_step(x[0], x[1]);
-    hadamard_step(x[2], x[3]);
-    hadamard_step(x[0], x[2]);
-    hadamard_step(x[1], x[3]);
+    hadamard_columns(x);
     Row4 sum{};
 #pragma GCC unroll 4
     for (Lanes &v : x) {
@@ -159,31 +160,23 @@ CUDAENC_CLONES void rank_8x8(ConstBlock at, const Available &available, int bit_
 
 namespace {
 
-[[gnu::always_inline]] inline uint32_t satd_16(const ConstBlock &a, const ConstBlock &b) {
+// Half the SATD over 4x4 blocks, 64 samples at a time: of 4 rows of 16, or of 8 rows of 8.
+template <int Width>
+[[gnu::always_inline]] inline uint32_t half_satd(const ConstBlock &a, const ConstBlock &b, int height) {
+    const auto get_rows = [](Lanes &v, const ConstBlock &from, int y) __attribute__((always_inline)) {
+        if constexpr (Width == 16)
+            get(v, from.data + y * from.stride);
+        else
+            get_two_rows(v, rows_of(from), y, y + 4);
+    };
     uint32_t sum = 0;
-    for (int y = 0; y < 16; y += 4) {
+    for (int y = 0; y < height; y += 64 / Width) {
         Lanes x[4];
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
             Lanes other;
-            get(x[i], a.data + (y + i) * a.stride);
-            get(other, b.data + (y + i) * b.stride);
-            x[i] -= other;
-        }
-        sum += half_satd_4x16(x);
-    }
-    return sum;
-}
-
-[[gnu::always_inline]] inline uint32_t satd_8(const ConstBlock &a, const ConstBlock &b, int height) {
-    uint32_t sum = 0;
-    for (int y = 0; y < height; y += 8) {
-        Lanes x[4];
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            Lanes other;
-            get_two_rows(x[i], rows_of(a), y + i, y + i + 4);
-            get_two_rows(other, rows_of(b), y + i, y + i + 4);
+            get_rows(x[i], a, y + i);
+            get_rows(other, b, y + i);
             x[i] -= other;
         }
         sum += half_satd_4x16(x);
@@ -201,7 +194,7 @@ CUDAENC_CLONES void rank_16x16(ConstBlock at, const Available &available, int bi
             continue;
         }
         predict_16x16(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
-        costs[mode] += satd_16(source, {predictions.of_mode[mode], 16});
+        costs[mode] += half_satd<16>(source, {predictions.of_mode[mode], 16}, 16);
     }
 }
 
@@ -216,7 +209,7 @@ CUDAENC_CLONES void rank_chroma(ConstBlock at, const Available &available, int b
             predict_chroma<8>(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
         else
             predict_chroma<16>(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
-        costs[mode] += satd_8(source, {predictions.of_mode[mode], 8}, height);
+        costs[mode] += half_satd<8>(source, {predictions.of_mode[mode], 8}, height);
     }
 }
 
@@ -339,10 +332,6 @@ struct Rounded {
     return r;
 }
 
-}  // namespace
-
-namespace {
-
 // ---- Transforms. A vector is a line of a block, or of two 4x4 blocks side by side; transposed blocks meet symmetric
 // tables.
 
@@ -374,7 +363,23 @@ template <class Line>
     return sum;
 }
 
-// From transposed coefficients to rows of the reconstruction, and the sum of squared differences to the source.
+// Writes rows of the reconstruction, row(y, prediction), and returns their sum of squared differences to the source.
+template <class Line, int N, class Row>
+[[gnu::always_inline]] inline uint32_t reconstruct(const ConstBlock &source, const ConstBlock &prediction,
+                                                   const Block &to, const Row &row) {
+    Line squares{};
+    for (int y = 0; y < N; y++) {
+        Line p, s;
+        load<Sample>(p, prediction.data + y * prediction.stride);
+        load<Sample>(s, source.data + y * source.stride);
+        const Line r = row(y, p);
+        store(to.data + y * to.stride, r);
+        squares += (r - s) * (r - s);
+    }
+    return sum_of_lanes(squares);
+}
+
+// The same from transposed coefficients.
 template <class Line, int N>
 [[gnu::always_inline]] inline uint32_t inverse(Line (&v)[N], const ConstBlock &source, const ConstBlock &prediction,
                                                int bit_depth, const Block &to) {
@@ -382,33 +387,10 @@ template <class Line, int N>
     transpose(v);
     inverse_transform(v);
     const int32_t most = (1 << bit_depth) - 1;
-    Line squares{};
-    for (int y = 0; y < N; y++) {
-        Line p, s;
-        load<Sample>(p, prediction.data + y * prediction.stride);
-        load<Sample>(s, source.data + y * source.stride);
-        Line r = ((v[y] + 32) >> 6) + p;
-        r = r < 0 ? Line{} : r;
-        r = r > most ? Line{} + most : r;
-        store(to.data + y * to.stride, r);
-        squares += (r - s) * (r - s);
-    }
-    return sum_of_lanes(squares);
-}
-
-// The same of a block without levels: its prediction.
-template <class Line, int N>
-[[gnu::always_inline]] inline uint32_t copy_prediction(const ConstBlock &source, const ConstBlock &prediction,
-                                                       const Block &to) {
-    Line squares{};
-    for (int y = 0; y < N; y++) {
-        Line p, s;
-        load<Sample>(p, prediction.data + y * prediction.stride);
-        load<Sample>(s, source.data + y * source.stride);
-        store(to.data + y * to.stride, p);
-        squares += (p - s) * (p - s);
-    }
-    return sum_of_lanes(squares);
+    return reconstruct<Line, N>(source, prediction, to, [&](int y, const Line &p) __attribute__((always_inline)) {
+        const Line r = ((v[y] + 32) >> 6) + p, above_0 = r < 0 ? Line{} : r;
+        return above_0 > most ? Line{} + most : above_0;
+    });
 }
 
 constexpr int32_t rounding_of(int32_t fraction, int32_t shift) { return fraction << (shift - 8); }
@@ -529,38 +511,39 @@ template <class Line, int N>
     }
 }
 
-[[gnu::always_inline]] inline ConstBlock part(const ConstBlock &b, int x, int y) {
-    return {b.data + y * b.stride + x, b.stride};
+template <class Line, int N>
+[[gnu::always_inline]] inline Coded code_nxn(ConstBlock source, ConstBlock prediction, const int32_t *multipliers,
+                                             int32_t shift, const int32_t *scales, const Rounding &rounding,
+                                             int bit_depth, int16_t *levels, Block reconstruction, Totals &totals,
+                                             int x, int y) {
+    Line v[N];
+    get_residual(v, source, prediction);
+    forward(v);
+    const uint32_t bits = quantise_block(v, multipliers, shift, rounding, 0, levels, totals, x, y);
+    int any = totals[1 + y][1 + x];
+    if constexpr (N == 8) any |= totals[1 + y][2 + x] | totals[2 + y][1 + x] | totals[2 + y][2 + x];
+    if (!any)
+        return {reconstruct<Line, N>(source, prediction, reconstruction,
+                                     [](int, const Line &p) __attribute__((always_inline)) { return p; }),
+                bits};
+    scale_block(v, scales);
+    return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
 }
-[[gnu::always_inline]] inline Block part(const Block &b, int x, int y) { return {b.data + y * b.stride + x, b.stride}; }
 
 }  // namespace
 
 CUDAENC_CLONES Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
                               Totals &totals, int x, int y) {
-    Row4 v[4];
-    get_residual(v, source, prediction);
-    forward(v);
-    const uint32_t bits =
-        quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 0, levels, totals, x, y);
-    if (!totals[1 + y][1 + x]) return {copy_prediction<Row4, 4>(source, prediction, reconstruction), bits};
-    scale_block(v, quantiser.scale_4x4.data());
-    return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
+    return code_nxn<Row4, 4>(source, prediction, quantiser.multiplier_4x4.data(), quantiser.shift_4x4,
+                             quantiser.scale_4x4.data(), rounding, bit_depth, levels, reconstruction, totals, x, y);
 }
 
 CUDAENC_CLONES Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
                               Totals &totals, int x, int y) {
-    Row8 v[8];
-    get_residual(v, source, prediction);
-    forward(v);
-    const uint32_t bits =
-        quantise_block(v, quantiser.multiplier_8x8.data(), quantiser.shift_8x8, rounding, 0, levels, totals, x, y);
-    if (!(totals[1 + y][1 + x] | totals[1 + y][2 + x] | totals[2 + y][1 + x] | totals[2 + y][2 + x]))
-        return {copy_prediction<Row8, 8>(source, prediction, reconstruction), bits};
-    scale_block(v, quantiser.scale_8x8.data());
-    return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
+    return code_nxn<Row8, 8>(source, prediction, quantiser.multiplier_8x8.data(), quantiser.shift_8x8,
+                             quantiser.scale_8x8.data(), rounding, bit_depth, levels, reconstruction, totals, x, y);
 }
 
 namespace {
@@ -569,6 +552,13 @@ namespace {
     int16_t any = 0;
     for (int i = 0; i < count; i++) any |= levels[i];
     return any != 0;
+}
+
+[[gnu::always_inline]] inline void hadamard_4x4(Row4 (&v)[4]) {
+    for (int i = 0; i < 2; i++) {
+        hadamard_transform(v);
+        transpose(v);
+    }
 }
 
 [[gnu::always_inline]] inline uint32_t count_dc(const int16_t *levels, const uint8_t *places, const BlockCode &code) {
@@ -585,7 +575,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
     for (int b = 0; b < 16; b += 2) {
         const int x = luma_block_x(b), y = luma_block_y(b);
         Row8 v[4];
-        get_residual(v, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y));
+        get_residual(v, source.at(4 * x, 4 * y), prediction.at(4 * x, 4 * y));
         forward(v);
         dc[y][x] = v[0][0], dc[y][x + 1] = v[0][4];
         coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
@@ -593,10 +583,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
     }
     Row4 v[4];
     for (int y = 0; y < 4; y++) std::memcpy(&v[y], dc[y], sizeof v[y]);
-    hadamard_transform(v);
-    transpose(v);
-    hadamard_transform(v);
-    transpose(v);
+    hadamard_4x4(v);
     const int32_t shift = quantiser.shift_4x4 + 2;
     for (int y = 0; y < 4; y++)
         for (int x = 0; x < 4; x++) {
@@ -605,10 +592,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
             levels[256 + 4 * y + x] = static_cast<int16_t>(level);
             v[y][x] = level;
         }
-    hadamard_transform(v);
-    transpose(v);
-    hadamard_transform(v);
-    transpose(v);
+    hadamard_4x4(v);
     for (int y = 0; y < 4; y++) {
         v[y] = (v[y] * quantiser.dc_scale + 32) >> 6;
         std::memcpy(dc[y], &v[y], sizeof v[y]);
@@ -619,8 +603,8 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
         reload(two, levels + 16 * b);
         scale_block(two, quantiser.scale_4x4.data());
         two[0][0] = dc[y][x], two[0][4] = dc[y][x + 1];
-        coded.distortion += inverse(two, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y), bit_depth,
-                                    part(reconstruction, 4 * x, 4 * y));
+        coded.distortion += inverse(two, source.at(4 * x, 4 * y), prediction.at(4 * x, 4 * y), bit_depth,
+                                    reconstruction.at(4 * x, 4 * y));
     }
     coded.dc = true;
     coded.ac = any_of(levels, 256);
@@ -659,7 +643,7 @@ CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock predict
     for (int b = 0; b < blocks; b += 2) {
         const int y = b / 2;
         Row8 v[4];
-        get_residual(v, part(source, 0, 4 * y), part(prediction, 0, 4 * y));
+        get_residual(v, source.at(0, 4 * y), prediction.at(0, 4 * y));
         forward(v);
         dc[b] = v[0][0], dc[b + 1] = v[0][4];
         coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
@@ -687,8 +671,7 @@ CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock predict
             const int32_t scaled = dc[b + i] * dc_quantiser.dc_scale;
             v[0][4 * i] = height == 8 ? scaled >> 5 : (scaled + 32) >> 6;
         }
-        coded.distortion +=
-            inverse(v, part(source, 0, y), part(prediction, 0, y), bit_depth, part(reconstruction, 0, y));
+        coded.distortion += inverse(v, source.at(0, y), prediction.at(0, y), bit_depth, reconstruction.at(0, y));
     }
     coded.dc = any_of(dc_levels, blocks);
     coded.ac = any_of(ac, 16 * blocks);

@@ -9,14 +9,17 @@
 
 namespace cudaenc::h264 {
 
-// Samples in rows.
+// Samples in rows. at(): the block from column x and row y on.
 struct ConstBlock {
     const Sample *data;
     ptrdiff_t stride;
+    ConstBlock at(int x, int y) const { return {data + y * stride + x, stride}; }
 };
 struct Block {
     Sample *data;
     ptrdiff_t stride;
+    Block at(int x, int y) const { return {data + y * stride + x, stride}; }
+    operator ConstBlock() const { return {data, stride}; }
 };
 
 // Predictions are ranked by the sum of absolute Hadamard transformed differences to the source: half of the sum over

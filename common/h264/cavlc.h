@@ -163,7 +163,7 @@ inline ScannedLevels scan_8x8(const int16_t *levels, int part) { return {levels,
 inline ScannedLevels scan_chroma_dc(const int16_t *levels, int size) {
     return {levels, size == 4 ? kChromaDcScan420 : kChromaDcScan422, 1};
 }
-constexpr BlockCode chroma_dc_code(int size) {
+CUDAENC_HD constexpr BlockCode chroma_dc_code(int size) {
     return size == 4 ? BlockCode{kTokensDc420, kZerosDc420, 4} : BlockCode{kTokensDc422, kZerosDc422, 8};
 }
 
@@ -177,10 +177,6 @@ inline BlockBits count_block(const ScannedLevels &levels, const BlockCode &code)
     BitCounter counter;
     code_block(kCavlcTables, code, nonzero, levels, 0, counter);
     return {counter.bits, count_ones(nonzero)};
-}
-// nc: of predict_total(). 4x4 luma blocks, DC of Intra_16x16 and parts of 8x8 blocks have 16 levels, blocks of AC 15.
-inline BlockBits count_block(const ScannedLevels &levels, int nc, int coefficients) {
-    return count_block(levels, {token_table(nc), kZeros4x4, coefficients});
 }
 
 }  // namespace cudaenc::h264

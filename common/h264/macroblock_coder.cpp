@@ -80,10 +80,6 @@ struct BlocksOf<8> {
     static constexpr MacroblockType type = MacroblockType::i8x8;
 };
 
-ConstBlock constant(const Block &b) { return {b.data, b.stride}; }
-Block at(const Block &b, int x, int y) { return {b.data + y * b.stride + x, b.stride}; }
-ConstBlock at(const ConstBlock &b, int x, int y) { return {b.data + y * b.stride + x, b.stride}; }
-
 template <int Width>
 void copy(const ConstBlock &from, const Block &to, int height) {
     for (int y = 0; y < height; y++) std::copy_n(from.data + y * from.stride, Width, to.data + y * to.stride);
@@ -111,7 +107,7 @@ void MacroblockCoder::begin(const Place &place) {
     candidates_ = place.effort >= kTwoCandidates ? 2 : 1;
     rounding_ = place.effort >= kRoundedByRate ? kRoundingByRate : kRounding;
     for (int c = 0; c < f_.components(); c++)
-        copy(constant(place.samples[c]), {source_[c], f_.columns(c)}, f_.columns(c), f_.rows(c));
+        copy(place.samples[c], {source_[c], f_.columns(c)}, f_.columns(c), f_.rows(c));
 }
 
 void MacroblockCoder::surround_totals(int component, Totals &totals) const {
@@ -165,8 +161,8 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     Costs<kModes> costs((4 * satd_lambda_) >> 8);
     costs[predicted] = satd_lambda_ >> 8;
     for (int c = 0; c < components; c++)
-        Blocks::rank(constant(at(place_->samples[c], x, y)), available, f_.bit_depth, at(source(c), x, y),
-                     predictions[c], costs.all());
+        Blocks::rank(place_->samples[c].at(x, y), available, f_.bit_depth, source(c).at(x, y), predictions[c],
+                     costs.all());
 
     struct Attempt {
         int64_t cost;
@@ -178,7 +174,7 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
         uint64_t distortion = 0;
         for (int c = 0; c < components; c++) {
             const Coded coded =
-                Blocks::code(at(source(c), x, y), {predictions[c].of_mode[mode], Size}, quantiser(c), rounding_,
+                Blocks::code(source(c).at(x, y), {predictions[c].of_mode[mode], Size}, quantiser(c), rounding_,
                              f_.bit_depth, levels(c), reconstruction(c), luma.totals[c], column, row);
             a.distortion[c] = coded.distortion;
             a.bits += coded.bits;
@@ -188,7 +184,7 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
         return a;
     };
     const auto levels = [&](int c) { return luma.levels[c] + Size * Size * block; };
-    const auto reconstruction = [&](int c) { return at(place_->samples[c], x, y); };
+    const auto reconstruction = [&](int c) { return place_->samples[c].at(x, y); };
     auto [mode, cost] = costs.take();
     luma.satd += cost;
     Attempt best = attempt(mode, levels, reconstruction);
@@ -269,8 +265,7 @@ void MacroblockCoder::try_blocks(Luma &luma, const Luma *other) {
         else
             luma.bits -= bits;
     }
-    for (int c = 0; c < luma_components(f_.chroma); c++)
-        copy(constant(place_->samples[c]), {luma.reconstruction[c], 16}, 16, 16);
+    for (int c = 0; c < luma_components(f_.chroma); c++) copy(place_->samples[c], {luma.reconstruction[c], 16}, 16, 16);
     end(luma);
 }
 
@@ -283,8 +278,7 @@ void MacroblockCoder::choose_16x16(Luma &luma) {
     for (int mode = 0; mode < k16x16Modes; mode++)
         costs[mode] = (satd_lambda_ * ue_bits(static_cast<uint32_t>(1 + mode))) >> 8;
     for (int c = 0; c < luma_components(f_.chroma); c++) {
-        rank_16x16(constant(place_->samples[c]), place_->available, f_.bit_depth, source(c), predictions_16x16_[c],
-                   costs.all());
+        rank_16x16(place_->samples[c], place_->available, f_.bit_depth, source(c), predictions_16x16_[c], costs.all());
     }
     const auto [mode, cost] = costs.take();
     luma.macroblock.intra_16x16_pred_mode = static_cast<uint8_t>(mode);
@@ -314,8 +308,8 @@ void MacroblockCoder::try_chroma() {
     for (int mode = 0; mode < kChromaModes; mode++)
         costs[mode] = (satd_lambda_ * ue_bits(static_cast<uint32_t>(mode))) >> 8;
     for (int c = 0; c < 2; c++) {
-        rank_chroma(constant(place_->samples[1 + c]), place_->available, f_.bit_depth, height, source(1 + c),
-                    predictions[c], costs.all());
+        rank_chroma(place_->samples[1 + c], place_->available, f_.bit_depth, height, source(1 + c), predictions[c],
+                    costs.all());
     }
     chroma_.mode = costs.take().mode;
 

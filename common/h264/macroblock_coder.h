@@ -30,7 +30,12 @@ struct PictureFormat {
 
     // What the coders of slices and headers ask for.
     CodedFormat coded() const {
-        return {chroma, transform_8x8, bit_depth, bit_depth, macroblock_columns(), macroblock_rows()};
+        return {.chroma = chroma,
+                .transform_8x8_mode = transform_8x8,
+                .luma_depth = bit_depth,
+                .chroma_depth = bit_depth,
+                .width = macroblock_columns(),
+                .height = macroblock_rows()};
     }
     Slice slice(int i) const {
         const auto first = [&](int s) { return static_cast<uint32_t>(first_row(s) * macroblock_columns()); };

@@ -216,7 +216,14 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
 
     Params p{};
     p.input = format;
-    p.picture = {format.width, format.height, chroma, depth, 1, high, high, !high};
+    p.picture = {.width = format.width,
+                 .height = format.height,
+                 .chroma = chroma,
+                 .bit_depth = depth,
+                 .slices = 1,
+                 .transform_8x8 = high,
+                 .long_level_prefix = high,
+                 .pcm_without_zeros = !high};
     p.rate = make_rate(o, -qp_bd_offset(depth));
     const Level &level = choose_level(o.level, profile, p.picture, p.rate);
     p.picture.slices = choose_slices(o.slices, profile, level, p.picture, p.rate);
@@ -248,7 +255,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     sets.vui.frame_rate_num = static_cast<uint32_t>(o.frame_rate_num);
     sets.vui.frame_rate_den = static_cast<uint32_t>(o.frame_rate_den);
     sets.vui.timecodes = o.timecodes;
-    if (o.hrd) sets.vui.hrd = Hrd{p.rate.max_rate, p.rate.hrd_size, p.rate.cbr};
+    if (o.hrd) sets.vui.hrd = Hrd{.bit_rate = p.rate.max_rate, .size = p.rate.hrd_size, .cbr = p.rate.cbr};
     sets.pic_init_qp = p.rate.qp + qp_bd_offset(depth);
     return p;
 }

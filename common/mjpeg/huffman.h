@@ -125,12 +125,6 @@ struct SymbolCounter {
     CUDAENC_HD void put_dc(uint32_t category, uint32_t) { dc[category]++; }
     CUDAENC_HD void put_ac(uint32_t symbol, uint32_t) { ac[symbol]++; }
 };
-struct BitCounter {
-    const uint32_t *dc, *ac;
-    uint32_t bits;
-    CUDAENC_HD void put_dc(uint32_t category, uint32_t) { bits += word_length(dc[category]); }
-    CUDAENC_HD void put_ac(uint32_t symbol, uint32_t) { bits += word_length(ac[symbol]); }
-};
 // out.put(bits, count): appends the low `count` bits, 1..27; those above are 0.
 template <class Bits>
 struct CodeWriter {
@@ -281,30 +275,6 @@ CUDAENC_HD uint64_t count_bits(const SymbolCounts &counts, const CodeTables &cod
         for (int s = 0; s < 256; s++) bits += uint64_t{counts.ac[t][s]} * word_length(codes.ac[t][s]);
     }
     return bits;
-}
-
-// ---- The DHT marker segment (B.2.4.2): all tables in one.
-
-constexpr int kMaxDhtBytes = 4 + kTables * (17 + kDcSymbols + 17 + kAcSymbols);
-
-CUDAENC_HD uint8_t *put_huffman_spec(uint8_t *to, int of_class, int table, const HuffmanSpec &spec) {
-    *to++ = static_cast<uint8_t>(of_class << 4 | table);
-    for (int i = 0; i < 16; i++) *to++ = spec.codes[i];
-    const int n = symbols_of(spec);
-    for (int i = 0; i < n; i++) *to++ = spec.symbols[i];
-    return to;
-}
-// Returns its bytes. tables: 1 or 2, of each class.
-CUDAENC_HD int put_dht(uint8_t *to, const HuffmanSpecs &specs, int tables) {
-    uint8_t *end = to + 4;
-    for (int t = 0; t < tables; t++) {
-        end = put_huffman_spec(end, 0, t, specs.dc[t]);
-        end = put_huffman_spec(end, 1, t, specs.ac[t]);
-    }
-    const int bytes = static_cast<int>(end - to);
-    to[0] = 0xFF, to[1] = 0xC4;
-    to[2] = static_cast<uint8_t>((bytes - 2) >> 8), to[3] = static_cast<uint8_t>(bytes - 2);
-    return bytes;
 }
 
 }  // namespace cudaenc::mjpeg
