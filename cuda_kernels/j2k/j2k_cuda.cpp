@@ -343,60 +343,65 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     void load(Slot &s) {
-        LoadParams load{};
-        load.layout = s.device_layout.data();
-        load.tile_components = tile_components_.data();
-        load.coefficients = s.coefficients.data();
+        const int chunks = (g_.widest + kLoadThreads - 1) / kLoadThreads;
+        LoadParams load{.layout = s.device_layout.data(),
+                        .tile_components = tile_components_.data(),
+                        .coefficients = s.coefficients.data(),
+                        .quantiser = {},
+                        .components = components(),
+                        .column_chunks = chunks,
+                        .mct = p_.mct,
+                        .reversible = p_.reversible};
         for (size_t c = 0; c < p_.components.size(); c++) load.quantiser[c] = band_quantiser(c, 0, kLL);
-        load.components = components();
-        load.column_chunks = (g_.widest + kLoadThreads - 1) / kLoadThreads;
-        load.mct = p_.mct;
-        load.reversible = p_.reversible;
-        device_->launch(s.stream, {static_cast<unsigned>(load.column_chunks) * g_.highest, tiles()}, kLoadThreads,
-                        load);
+        device_->launch(s.stream, {static_cast<unsigned>(chunks * g_.highest), tiles()}, kLoadThreads, load);
     }
 
     template <class W, class First, class Next>
     void transform_levels(Slot &s) {
-        First first{};
-        first.layout = s.device_layout.data();
-        first.mct = p_.mct;
-        launch_level<W>(s, 1, p_.mct ? components() - 2 : components(), first);
-        for (int level = 2; level <= p_.levels; level++) {
-            Next next{};
-            next.in = level & 1 ? s.ll_even.data() : s.ll_odd.data();
-            launch_level<W>(s, level, components(), next);
+        for (int level = 1; level <= p_.levels; level++) {
+            const int depth = level == 1 && p_.mct ? components() - 2 : components(), row_pairs = row_pairs_at(level);
+            const DwtLevel dwt = dwt_level<W>(s, level, depth);
+            const auto launch = [&](const auto &params) {
+                device_->launch(s.stream,
+                                {dwt.block_columns * tiles(), blocks_for(row_pairs, dwt.segment_row_pairs),
+                                 static_cast<unsigned>(depth)},
+                                kDwtThreads, params);
+            };
+            if (level == 1)
+                launch(First{{.dwt = dwt, .layout = s.device_layout.data(), .mct = p_.mct}});
+            else
+                launch(Next{{.dwt = dwt, .in = level & 1 ? s.ll_even.data() : s.ll_odd.data()}});
         }
     }
 
-    // `dwt` has what only its own kind of level needs; the grid is `components` deep.
-    template <class W, class P>
-    void launch_level(Slot &s, int level, int components, P &dwt) {
-        dwt.tile_components = tile_components_.data();
-        dwt.low = level & 1 ? s.ll_odd.data() : s.ll_even.data();
-        dwt.coefficients = s.coefficients.data();
-        dwt.components = this->components();
-        dwt.level = level;
-        dwt.last = level == p_.levels;
-        for (size_t c = 0; c < p_.components.size(); c++) {
-            for (int o = kHL; o <= kHH; o++) dwt.quantiser[c][o] = band_quantiser(c, p_.levels + 1 - level, o);
-            if (dwt.last) dwt.quantiser[c][kLL] = band_quantiser(c, 0, kLL);
-        }
-        // Of the resolution that the level takes. Where a tile begins between the columns of a pair there is one more.
+    // The most row pairs of the resolution that a level takes.
+    int row_pairs_at(int level) const { return ceil_shift(g_.highest, level - 1) / 2 + 1; }
+
+    // depth: of the grid.
+    template <class W>
+    DwtLevel dwt_level(Slot &s, int level, int depth) const {
+        // A tile that begins between the columns of a pair has one pair more.
         const int pairs = (ceil_shift(g_.widest, level - 1) + (p_.tiles_x > 1 ? 2 : 1)) / 2;
-        const int row_pairs = ceil_shift(g_.highest, level - 1) / 2 + 1;
         constexpr int kBlockPairs = kDwtThreads / 32 * kStripPairs<W>;
-        dwt.block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
-        // What a segment reads beyond its own rows is lost, so it is as long as skip every multiprocessor the
+        const int block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
+        // A segment reads rows beyond its own. So there are only as many as give each multiprocessor all the
         // thread-blocks that run on it together.
         constexpr int kShortest = 4;
         const int together = device_->multiprocessors() * (level == 1 ? 5 : 8);
-        const int segments = std::max(together / (dwt.block_columns * components * static_cast<int>(tiles())), 1);
-        dwt.segment_pairs = std::max(kShortest, (row_pairs + segments - 1) / segments);
-        device_->launch(
-            s.stream,
-            {dwt.block_columns * tiles(), blocks_for(row_pairs, dwt.segment_pairs), static_cast<unsigned>(components)},
-            kDwtThreads, dwt);
+        const int segments = std::max(together / (block_columns * depth * static_cast<int>(tiles())), 1);
+        DwtLevel dwt{.tile_components = tile_components_.data(),
+                     .low = level & 1 ? s.ll_odd.data() : s.ll_even.data(),
+                     .coefficients = s.coefficients.data(),
+                     .quantiser = {},
+                     .components = components(),
+                     .level = level,
+                     .last = level == p_.levels,
+                     .block_columns = block_columns,
+                     .segment_row_pairs = std::max(kShortest, (row_pairs_at(level) + segments - 1) / segments)};
+        for (size_t c = 0; c < p_.components.size(); c++)
+            for (int o = dwt.last ? kLL : kHL; o <= kHH; o++)
+                dwt.quantiser[c][o] = band_quantiser(c, o ? p_.levels + 1 - level : 0, o);
+        return dwt;
     }
 
     void shift_region(Slot &s) {
