@@ -278,7 +278,8 @@ class Builder {
         precinct_band.rows = static_cast<uint32_t>(((y1 + (1 << ch) - 1) >> ch) - (y0 >> ch));
         precinct_band.nodes = g_.tag_tree_nodes;
         for (int level = 0; level < tag_tree_levels(precinct_band.columns, precinct_band.rows); level++)
-            g_.tag_tree_nodes += tag_tree_columns(precinct_band.columns, level) * tag_tree_columns(precinct_band.rows, level);
+            g_.tag_tree_nodes +=
+                tag_tree_columns(precinct_band.columns, level) * tag_tree_columns(precinct_band.rows, level);
 
         // In the tile-component's rows, the low half of a resolution lies left of and above its high half.
         const uint64_t stride = t.x1 - t.x0;

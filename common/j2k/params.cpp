@@ -263,14 +263,6 @@ void parse_roi(Params &params, const char *text) {
     roi.shift++;
 }
 
-// Bytes of a picture's samples, as they are.
-double sample_bytes(const Params &params) {
-    double bits = 0;
-    for (const Component &c : params.components)
-        bits += static_cast<double>(ceil_div(params.width, c.dx) * ceil_div(params.height, c.dy)) * c.depth;
-    return bits / 8;
-}
-
 void parse_rate(Params &params, const CudaencJ2kOptions &options) {
     const bool by_layers = options.layer_rates && *options.layer_rates;
     const int targets = (options.bit_rate != 0) + (options.frame_bytes != 0) + (options.compression_ratio != 0) +
@@ -298,7 +290,7 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
     } else if (options.frame_bytes) {
         bytes = static_cast<uint64_t>(options.frame_bytes);
     } else if (options.compression_ratio != 0) {
-        bytes = static_cast<uint64_t>(sample_bytes(params) / options.compression_ratio);
+        bytes = static_cast<uint64_t>(params.sample_bytes() / options.compression_ratio);
     } else if (options.psnr != 0) {
         params.rate.error = std::pow(10, -options.psnr / 10);
     }
@@ -317,7 +309,7 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
                 "layer_rates '%s' is not allowed: it is compression ratios R0,R1,..., each smaller than the "
                 "one before and at least 1",
                 options.layer_rates));
-        params.rate.layers.push_back(ratio > 1 ? static_cast<uint64_t>(sample_bytes(params) / ratio) : 0);
+        params.rate.layers.push_back(ratio > 1 ? static_cast<uint64_t>(params.sample_bytes() / ratio) : 0);
         last = ratio;
         at = *end ? end + 1 : end;
     }

@@ -98,6 +98,13 @@ struct Params {
     std::vector<std::vector<Quantiser>> quantisers;  // [component][band_index()]
 
     int tiles() const { return tiles_x * tiles_y; }
+    int64_t samples(const Component &c) const { return ceil_div(width, c.dx) * ceil_div(height, c.dy); }
+    // Of a picture, as they are.
+    double sample_bytes() const {
+        double bits = 0;
+        for (const Component &c : components) bits += static_cast<double>(samples(c)) * c.depth;
+        return bits / 8;
+    }
 };
 
 // Checks options and format and derives the rest.

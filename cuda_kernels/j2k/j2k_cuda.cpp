@@ -29,22 +29,22 @@ namespace cudaenc::j2k {
 
 namespace {
 
-// As many as the largest sub-band of a precinct has code-blocks.
+// As many threads as the largest precinct's sub-band has code-blocks.
 unsigned tag_tree_threads(const Geometry &g) {
     uint32_t most = 1;
     for (const PrecinctBand &band : g.precinct_bands) most = std::max(most, band.columns * band.rows);
     return std::min<unsigned>((most + 31) / 32 * 32, kTagTreeThreads);
 }
 
-// With more frames in flight a second stream, which measures headers ahead and uploads the allocation, costs more than
-// it gains.
+// A second stream measures headers ahead and uploads the allocation. With more frames in flight it costs more time than
+// it saves.
 constexpr int kForkedFrames = 2;
 
 enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq", "rate control",
                                               "tier-2", "gather",       "download"};
 
-// What a frame in flight owns, stage by stage.
+// A frame in flight, stage by stage.
 struct Slot : FrameSlot {
     explicit Slot(const std::shared_ptr<Device> &device)
         : FrameSlot(device), allocation(device, 1), result(device, 1) {}
@@ -61,7 +61,7 @@ struct Slot : FrameSlot {
     DeviceArray<uint64_t> packet_bits, packet_bytes;
     DeviceArray<uint8_t> layer_passes;
     DeviceArray<uint32_t> layer_bytes;
-    std::unique_ptr<Stream> second_stream;  // of what goes on beside tier-1
+    std::unique_ptr<Stream> second_stream;  // beside tier-1
     std::unique_ptr<Event> forks, joins;
     // Tier-2: see Tier2Buffers.
     DeviceArray<LayerSet> layer_sets;
@@ -75,7 +75,7 @@ struct Slot : FrameSlot {
     uint64_t box_bytes = 0, number = 0;  // of the frame
 };
 
-// What the host decodes frames with, one at a time, for a target of PSNR: as the CPU's slots have it.
+// For a target of PSNR: the host decodes frames, one at a time, from copies as the CPU's slots have them.
 struct PsnrTarget {
     PsnrTarget(const Params &params, const Geometry &g)
         : threads(static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u))),
@@ -140,7 +140,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (coding_.truncatable) make_allocation(s);
         s.coder = make_block_coder(s, slots);
         s.coded = s.coder->records();
-        if (measures_ahead() && slots <= kForkedFrames) {
+        if (budget_.measures_ahead() && slots <= kForkedFrames) {
             s.second_stream = std::make_unique<Stream>(device_);
             s.forks = std::make_unique<Event>(device_, false);
             s.joins = std::make_unique<Event>(device_, false);
@@ -197,18 +197,14 @@ class J2kDeviceEncoder : public DeviceEncoder {
         }
         make(s.partials, prefix_sum_partials(static_cast<uint32_t>(std::max(block_layers, segments))));
         make(s.device_result, 1);
-        size_t bits = 0;
-        for (size_t c = 0; c < p_.components.size(); c++)
-            bits += static_cast<size_t>(ceil_div(p_.width, p_.components[c].dx) *
-                                        ceil_div(p_.height, p_.components[c].dy)) *
-                    p_.components[c].depth;
-        make_codestream(s, bits / 8 + segments * 32 + block_layers * 8 + header_.bytes.size() + 4096);
+        make_codestream(
+            s, static_cast<size_t>(p_.sample_bytes()) + segments * 32 + block_layers * 8 + header_.bytes.size() + 4096);
     }
 
-    // A codestream's memory, with the main header, which only its TLM entries change.
+    // A codestream's memory, with the main header: only TLM entries change in it.
     void make_codestream(Slot &s, size_t bytes) const {
         s.graph.reset();
-        s.codestream = {};  // there may be no room for both
+        s.codestream = {};  // both might not fit
         DeviceArray<uint8_t> memory(device_, bytes);
         device_->upload(s.stream, memory.data(), header_.bytes.data(), header_.bytes.size());
         s.codestream = std::move(memory);
@@ -218,16 +214,11 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const CudaencFrame &frame = slot.frame;
         Slot &s = static_cast<Slot &>(slot);
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
-        s.box_bytes = make_boxes(s, 0).size();
+        s.frame.icc_profile = s.icc_profile.data();
+        s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         s.number = frames_++;
         if (coding_.truncatable) *s.allocation.data() = budget_.begin(s.box_bytes);
-        if (can_stop()) s.allocation.data()->stop.slope = early_stopping_.slope(s.number);
-    }
-
-    std::vector<uint8_t> make_boxes(const Slot &s, uint64_t codestream) const {
-        return p_.jp2 ? make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
-                                       s.frame.sample_aspect_den, codestream)
-                      : std::vector<uint8_t>();
+        if (coding_.can_stop()) s.allocation.data()->stop.slope = early_stopping_.slope(s.number);
     }
 
     void code(FrameSlot &slot) override {
@@ -240,7 +231,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         device_->upload(stream, s.device_allocation.data(), s.allocation.data(), sizeof(RateAllocation));
     }
 
-    // A second stream begins at fork(), and what is queued on beside() is done at join(); or it is the frame's own.
+    // Between fork() and join(), beside() is a second stream; or the frame's own.
     void fork(Slot &s) {
         if (!s.forks) return;
         device_->record(*s.forks, s.stream);
@@ -263,13 +254,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
         shift_region(s);
         if (coding_.truncatable) join(s);
         mark(s, kContext);
-        if (can_stop() && p_.rate.predicts_slopes()) sample_blocks(s);
+        if (coding_.can_stop() && p_.rate.predicts_slopes()) sample_blocks(s);
         code_from_coefficients(s, false);
     }
-
-    // Tier-1 stops before a block's last pass only without a code-block style.
-    bool can_stop() const { return coding_.truncatable && !coding_.style; }
-    bool measures_ahead() const { return can_stop() && budget_.measures_ahead(); }
 
     // Finds the slope at which tier-1 stops.
     void sample_blocks(Slot &s) {
@@ -295,28 +282,29 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
     // again: the slope to stop at is known.
     void code_from_coefficients(Slot &s, bool again) {
-        const bool ahead = measures_ahead() && !again;
+        const bool ahead = !again && budget_.measures_ahead();
         s.coder->analyse(s.stream, s.coefficients.data(),
                          coding_.truncatable ? &s.device_allocation.data()->stop : nullptr);
         if (ahead) fork(s);
         mark(s, kMq);
-        s.coder->code(s.stream);  // before the others, which wait for it
+        s.coder->code(s.stream);  // first, since the rest waits for it
         if (ahead) {
             measure_ahead(s, beside(s));
             join(s);
         }
         mark(s, kRate);
-        if (!psnr_) truncate_and_write(s, ahead);  // else make_packet() does when it has found the threshold
+        if (!psnr_) truncate_and_write(s, ahead);  // else make_packet() does so, with the threshold that it finds
     }
 
     // measured: headers were, ahead.
     void truncate_and_write(Slot &s, bool measured) {
         if (coding_.truncatable) {
             allocate(s, measured, {});
-            if (measured)
-                truncate(s, true);
-            else
-                allocate_and_truncate(s);
+            const int rounds = budget_.rounds();
+            for (int round = measured ? rounds - 1 : 0; round < rounds; round++) {
+                truncate(s, round == rounds - 1);
+                if (round < rounds - 1) measure(s, s.stream, tier2(s), round == rounds - 2, false);
+            }
         }
         write_frame(s);
     }
@@ -414,8 +402,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                       .shift = p_.roi.shift});
     }
 
-    // Lanes of a warp that code a block. Fewer diverge less, more leave room for other warps: as few as keep the device
-    // full.
+    // Lanes of a warp that code a block: as few as keep the device full. Fewer diverge less; more make room for other
+    // warps.
     int mq_lanes(int slots) const {
         const uint64_t warps = uint64_t{16} * static_cast<unsigned>(device_->multiprocessors());
         int lanes = 1;
@@ -479,17 +467,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                         AllocateParams{.rate = rate(s), .measured = measured, .revision = revision});
     }
 
-    // From the first thresholds on, finds those that keep the budgets, and truncates the blocks.
-    void allocate_and_truncate(Slot &s) {
-        for (int round = 0;; round++) {
-            const bool last = round == budget_.rounds() - 1;
-            truncate(s, last);
-            if (last) return;
-            measure(s, s.stream, tier2(s), round == budget_.rounds() - 2, false);
-        }
-    }
-
-    // Headers of all that is coded, from estimates of its bytes, while the MQ coder works or behind it.
+    // Measures the headers of all that is coded, from estimates of its bytes, while the MQ coder works or behind it.
     void measure_ahead(Slot &s, Device::Stream stream) {
         Tier2Buffers t2 = tier2(s);
         t2.layer_passes = s.coded.passes;
@@ -516,7 +494,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const Tier2Buffers t2 = tier2(s);
         const unsigned by_block_layer = blocks_for(block_layer_count(), kTier2Threads);
         device_->fill(s.stream, s.raw.data(), 0, s.raw.bytes());
-        if (!coding_.truncatable)  // else they are there
+        if (!coding_.truncatable)  // else truncation built them
             device_->launch(s.stream, {band_count()}, tag_tree_threads_, TagTreesParams{t2});
         device_->launch(s.stream, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
         sum(s, s.added_bytes.data(), s.bytes_before, block_layer_count());
@@ -555,9 +533,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     PooledBuffer make_packet(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         if (psnr_) truncate_to_psnr(s);
-        if (s.result.data()->longest)
-            throw Error(CUDAENC_ERR_UNSUPPORTED,
-                        "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
+        check_tile_part_length(s.result.data()->longest);
         const StopOutcome &stop = s.result.data()->allocation.stop;
         while (coding_.truncatable && (stopped_too_early(stop) || stopped_too_late(stop) || !truncate_again(s))) {
             *s.allocation.data() = budget_.begin(s.box_bytes);
@@ -568,18 +544,18 @@ class J2kDeviceEncoder : public DeviceEncoder {
         }
         early_stopping_.note(s.number, stop);
         const uint64_t bytes = s.result.data()->bytes;
-        if (bytes > s.codestream.count()) {  // rare: more than the pixels took; codewords are there still
+        if (bytes > s.codestream.count()) {  // rare: more than the pixels took. Codewords still lie in their slots
             make_codestream(s, bytes + bytes / 4);
             write_codestream(s);
         }
-        const std::vector<uint8_t> boxes = make_boxes(s, bytes);
+        const std::vector<uint8_t> boxes = make_jp2_boxes(p_, s.frame, bytes);
         PooledBuffer packet = packets_->take(boxes.size() + bytes);
         queue_download(s, packet->data + boxes.size(), s.codestream.data(), bytes);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         return packet;
     }
 
-    // Truncates a frame again until it keeps its budgets. Returns false where that takes what tier-1 did not code.
+    // Truncates a frame again until it keeps its budgets. Returns false if that takes passes that tier-1 did not code.
     bool truncate_again(Slot &s) {
         std::vector<int> revisions(p_.layers);
         for (;;) {
@@ -631,7 +607,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         finish_again(s);
     }
 
-    // Waits for a frame that is coded again. The stage from which on it is has the time that was lost.
+    // Waits for a frame that is coded again. The time goes to the stage from which on it is.
     void finish_again(Slot &s) {
         mark(s, kDownload);
         device_->synchronize(s.stream);

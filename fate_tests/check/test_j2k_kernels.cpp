@@ -15,7 +15,6 @@
 #include "../../common/j2k/params.h"
 #include "../../common/j2k/quantise.h"
 #include "../../common/j2k/rate/predict_cpu.h"
-#include "../../common/j2k/t2/header_bytes.h"
 #include "../../common/j2k/t2/headers.h"
 #include "../../common/j2k/t2/packet_header.h"
 #include "../../cuda_kernels/compact.h"

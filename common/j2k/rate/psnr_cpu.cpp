@@ -161,7 +161,8 @@ void PsnrSearch::decode(ThreadPool &pool, const uint32_t *coefficients, std::spa
             const CodeBlock &b = g_.blocks[i];
             const PrecinctBand &band = g_.precinct_bands[b.precinct_band];
             const Quantiser &q = p_.quantisers[band.component][band.band];
-            const int passes = passes_at_or_above(hulls.slopes(i), coded[i].always_included, coded[i].passes, threshold);
+            const int passes =
+                passes_at_or_above(hulls.slopes(i), coded[i].always_included, coded[i].passes, threshold);
             // The plane of the last pass, in which only some are coded but by clean-up.
             const int plane = coded[i].planes - 1 - (passes + 1) / 3, kind = passes % 3;  // 1: clean-up, 2: propagation
             std::optional<Propagation> propagation;
