@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "../cpu_encoder.h"
+#include "../load_cpu.h"
 #include "dwt_cpu.h"
 #include "geometry.h"
 #include "j2k.h"
-#include "load_cpu.h"
 #include "profile.h"
 #include "rate/budget.h"
 #include "rate/hull_cpu.h"
@@ -51,7 +51,7 @@ struct Slot {
     std::vector<uint32_t> terminations;  // this and reductions of truncatable blocks, as pass_bytes
     std::vector<int32_t> reductions;
     std::optional<HullTable> hulls;
-    std::optional<PsnrSearch> psnr;  // with a target of PSNR
+    std::vector<uint32_t> decoded;  // for a target of PSNR
     RateAllocation allocation{};
     uint64_t number = 0;  // of the frame
     std::vector<TagNode> nodes;
@@ -89,7 +89,7 @@ class J2kCpuEncoder : public CpuEncoder {
             s.terminations.resize(s.pass_bytes.size());
             s.reductions.resize(s.pass_bytes.size());
             s.hulls.emplace(g_, p_.style, budget_.groups());
-            if (p_.rate.error != 0) s.psnr.emplace(p_, g_);
+            if (p_.rate.error != 0) s.decoded.resize(g_.samples);
         }
     }
     ~J2kCpuEncoder() override { stop(); }
@@ -302,17 +302,17 @@ class J2kCpuEncoder : public CpuEncoder {
         else
             allocation = budget_.begin(boxes);
         allocation.stop = {stop, 0};
-        if (s.psnr) allocation.least = s.psnr->threshold(pool(), s.layouts, s.coefficients.data(), s.coded, *s.hulls);
-        for (int round = measured ? budget_.rounds() - 1 : 0;; round++) {
-            const bool last = round == budget_.rounds() - 1;
+        if (p_.rate.error != 0)
+            allocation.least =
+                psnr_threshold(pool(), p_, g_, {s.layouts, s.coefficients.data(), s.coded, *s.hulls}, s.decoded.data());
+        const int rounds = budget_.rounds();
+        for (int round = measured ? rounds - 1 : 0; round < rounds; round++) {
+            const bool last = round == rounds - 1;
             allocate(allocation, s.hulls->bytes_at_or_above(), budget_.groups(), p_.layers, last, LowestSlope{});
             truncate_at_thresholds(s, last, false);
-            if (!last) {
-                measure(s, false);
-                continue;
-            }
-            return !stopped_too_early(allocation.stop) && !stopped_too_late(allocation.stop);
+            if (!last) measure(s, false);
         }
+        return !stopped_too_early(allocation.stop) && !stopped_too_late(allocation.stop);
     }
 
     // A codestream but for its bytes.

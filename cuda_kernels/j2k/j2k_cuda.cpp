@@ -80,8 +80,8 @@ struct PsnrTarget {
     PsnrTarget(const Params &params, const Geometry &g)
         : threads(static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u))),
           hulls(g, params.style, 1),
-          search(params, g),
           coefficients(g.samples),
+          decoded(g.samples),
           pass_bytes(g.blocks.size() * static_cast<size_t>(g.max_passes)),
           reductions(pass_bytes.size()),
           planes(g.blocks.size()),
@@ -89,8 +89,7 @@ struct PsnrTarget {
           coded(g.blocks.size()) {}
     ThreadPool threads;
     HullTable hulls;
-    PsnrSearch search;
-    std::vector<uint32_t> coefficients, pass_bytes;
+    std::vector<uint32_t> coefficients, decoded, pass_bytes;
     std::vector<int32_t> reductions;
     std::vector<uint8_t> planes, passes;
     std::vector<CodedBlock> coded;
@@ -106,6 +105,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
           coding_{.style = params.style, .truncatable = params.truncatable},
+          batch_(tier1_batch(g_.blocks.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, coding_)),
           slot_bytes_(place_slots(g_.blocks, coding_)),
           budget_(p_, g_, header_.bytes.size()),
           early_stopping_(p_.rate),
@@ -150,13 +150,11 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     std::unique_ptr<BlockCoder> make_block_coder(Slot &s, int slots) const {
-        const Tier1Batch batch =
-            tier1_batch(g_.blocks.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, coding_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
-            return std::make_unique<MqCoder>(device_, batch, slot_bytes_, blocks_.data(), bands_.data(), lanes);
+            return std::make_unique<MqCoder>(device_, batch_, slot_bytes_, blocks_.data(), bands_.data(), lanes);
         return std::make_unique<CiboCoder>(
-            device_, batch, slot_bytes_, blocks_.data(),
+            device_, batch_, slot_bytes_, blocks_.data(),
             CiboTier1::Options{.lanes = lanes,
                                .stop = early_stopping_.by_planes(),
                                .budget = &s.device_allocation.data()->budget[p_.layers - 1],
@@ -260,7 +258,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
     // Finds the slope at which tier-1 stops.
     void sample_blocks(Slot &s) {
-        const int tiles_x = tiles_in(p_.cblk_width_log2), tiles_y = tiles_in(p_.cblk_height_log2);
+        const int tiles = batch_.tiles_x * batch_.tiles_y;
         const uint32_t count = static_cast<uint32_t>(sampled_blocks_.count());
         const SampleInput input{.blocks = blocks_.data(),
                                 .bands = bands_.data(),
@@ -272,12 +270,12 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .count = count,
                                 .block_count = block_count(),
                                 .layers = layers(),
-                                .tiles_x = tiles_x,
-                                .tiles_y = tiles_y};
-        if (tiles_x * tiles_y == 1)
+                                .tiles_x = batch_.tiles_x,
+                                .tiles_y = batch_.tiles_y};
+        if (tiles == 1)
             device_->launch(s.stream, {blocks_for(count, kSampleWarps)}, kSampleWarps * 32, SampleParams{input});
         else
-            device_->launch(s.stream, {count}, static_cast<unsigned>(tiles_x * tiles_y * 32), SampleTiledParams{input});
+            device_->launch(s.stream, {count}, static_cast<unsigned>(tiles * 32), SampleTiledParams{input});
     }
 
     // again: the slope to stop at is known.
@@ -600,8 +598,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
         for (size_t b = 0; b < g_.blocks.size(); b++)
             psnr.coded[b] = {.bytes = 0, .planes = psnr.planes[b], .passes = psnr.passes[b]};
         psnr.hulls.find_hulls(psnr.threads, psnr.coded, psnr.pass_bytes.data(), psnr.reductions.data());
-        s.allocation.data()->least =
-            psnr.search.threshold(psnr.threads, layouts, psnr.coefficients.data(), psnr.coded, psnr.hulls);
+        s.allocation.data()->least = psnr_threshold(
+            psnr.threads, p_, g_, {layouts, psnr.coefficients.data(), psnr.coded, psnr.hulls}, psnr.decoded.data());
         upload_allocation(s, s.stream);
         truncate_and_write(s, false);
         finish_again(s);
@@ -619,7 +617,6 @@ class J2kDeviceEncoder : public DeviceEncoder {
         device_->fill(s.stream, array.data(), 0, array.bytes());
     }
 
-    static int tiles_in(int log2) { return std::max(1 << log2 >> 5, 1); }  // of 32 samples, along a block's side
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
     uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
     uint32_t block_layer_count() const { return static_cast<uint32_t>(g_.block_layers.size()); }
@@ -633,6 +630,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     Geometry g_;
     const MainHeader header_;
     const BlockCoding coding_;
+    const Tier1Batch batch_;
     const uint64_t slot_bytes_;
     const RateBudget budget_;
     EarlyStopping early_stopping_;
