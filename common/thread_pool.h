@@ -1,6 +1,7 @@
 // Threads of the CPU device. Work of several frames shares them.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -27,6 +28,13 @@ class ThreadPool {
     // returned. May be called from tasks and from bodies. Throws what a body threw first; then some bodies may not have
     // been called.
     void for_each(size_t count, const std::function<void(size_t)> &body);
+    // The same, `batch` calls at a time, for short bodies.
+    template <class Body>
+    void for_each(size_t count, size_t batch, const Body &body) {
+        for_each((count + batch - 1) / batch, [&](size_t k) {
+            for (size_t i = k * batch; i < std::min(count, (k + 1) * batch); i++) body(i);
+        });
+    }
 
   private:
     // What `times` threads are to run, each once.

@@ -8,7 +8,13 @@ namespace cudaenc::j2k {
 
 namespace {
 
-// Step `Step` of one half of a row, from the other.
+template <class Sample>
+[[gnu::always_inline]] inline void transform_components(Sample *__restrict c0, Sample *__restrict c1,
+                                                        Sample *__restrict c2, int count) {
+    for (int i = 0; i < count; i++) component_transform(c0[i], c1[i], c2[i]);
+}
+
+// Lifting step `Step` of one half of a row, from the other half.
 template <class W, int Step, class Sample>
 [[gnu::always_inline]] inline void lift_half(Sample *__restrict centre, const Sample *__restrict before, int count) {
     for (int i = 0; i < count; i++) centre[i] = W::template lift<Step>(centre[i], before[i], before[i + 1]);
@@ -46,7 +52,7 @@ template <class W, class Sample = typename W::Sample>
     }
 }
 
-// The names `once` to `thrice` tell how many lifting steps a row has been through.
+// once, twice, thrice: by the lifting steps that the row has been through.
 [[gnu::always_inline]] inline void lift_columns(const int32_t *__restrict even, const int32_t *__restrict odd,
                                                 const int32_t *__restrict next, int32_t *__restrict once, int width,
                                                 int32_t *__restrict low, int32_t *__restrict high) {
@@ -81,6 +87,14 @@ template <class Sample>
 }
 
 }  // namespace
+
+CUDAENC_CLONES void component_transform_rows(int32_t *c0, int32_t *c1, int32_t *c2, int count) {
+    transform_components(c0, c1, c2, count);
+}
+
+CUDAENC_CLONES void component_transform_rows(float *c0, float *c1, float *c2, int count) {
+    transform_components(c0, c1, c2, count);
+}
 
 CUDAENC_CLONES void transform_row(const int32_t *row, int x0, int x1, int32_t *low, int32_t *high) {
     transform<Dwt53>(row, x0, x1, low, high);

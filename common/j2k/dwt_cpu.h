@@ -1,6 +1,6 @@
-// One level of the wavelet transform as the CPU walks it (T.800 F.4.2 to F.4.8): rows pass by in pairs, are lifted with
-// the pairs before them, and then each to its halves, so that memory is read and written once.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// The wavelet transform on the CPU, a level at a time (T.800 F.4.2 to F.4.8), and what rows go through before and
+// after. Rows come in pairs and are lifted with the pairs before them. Then each row is split into its halves. So
+// memory is read and written once. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <array>
 #include <cstddef>
@@ -8,39 +8,44 @@
 #include <vector>
 
 #include "dwt.h"
+#include "load.h"
 #include "params.h"
 #include "tables.h"
 
 namespace cudaenc::j2k {
 
-// A row at positions [x0, x1) to its low and high halves, 5/3 and 9/7. Both arrays have room for one sample before and
-// one after: the symmetric extension, which copies the nearest sample of the other half.
+// component_transform() of `count` samples.
+void component_transform_rows(int32_t *c0, int32_t *c1, int32_t *c2, int count);
+void component_transform_rows(float *c0, float *c1, float *c2, int count);
+
+// Splits a row at positions [x0, x1) into its low and high halves, by 5/3 or 9/7. Both arrays have room for one sample
+// before and one after: the symmetric extension.
 void transform_row(const int32_t *row, int x0, int x1, int32_t *low, int32_t *high);
 void transform_row(const float *row, int x0, int x1, float *low, float *high);
 
-// The vertical filter's next step, `width` columns wide: takes the rows at positions 2k, 2k + 1 and 2k + 2, and gives
-// the low and the high row at 2(k - d) and 2(k - d) + 1; d is 0 for 5/3 and 1 for 9/7. `lifted` is what each lifting
-// step but the last made of the rows before, and then of these.
+// The vertical filter's next step, `width` columns wide. Takes the rows at positions 2k, 2k + 1 and 2k + 2. Gives the
+// low and the high row at 2(k - d) and 2(k - d) + 1; d is 0 for 5/3 and 1 for 9/7. lifted: the last row of each lifting
+// step but the last, of the rows before; becomes that of these rows.
 void lift_row_pair(const int32_t *even, const int32_t *odd, const int32_t *next, const std::array<int32_t *, 1> &lifted,
                    int width, int32_t *low, int32_t *high);
 void lift_row_pair(const float *even, const float *odd, const float *next, const std::array<float *, 3> &lifted,
                    int width, float *low, float *high);
 
-// A row of a sub-band to sign and magnitude.
+// Quantises a row of a sub-band to sign and magnitude.
 void quantise_row(const int32_t *row, int count, const Quantiser &quantiser, uint32_t *out);
 void quantise_row(const float *row, int count, const Quantiser &quantiser, uint32_t *out);
 
-// Rows of pairs [from, to) of one level, of `count` components with the same extent; pair k is at positions 2k and
-// 2k + 1. load(y, memory, rows) tells where each component's row at position y is; it may put it into
-// memory[component]. store(component, y, low, high) gets the halves of each row.
+// Transforms row pairs [from, to) of one level, of `count` components with the same extent e. Pair k is at positions 2k
+// and 2k + 1. load(y, memory, rows) sets rows[component] to the row at position y, which it may put into
+// memory[component]. store(component, y, low, high) takes the halves of each row.
 template <class W, class Load, class Store>
 void transform_row_pairs(const Extent &e, int count, int from, int to, Load load, Store store) {
     using Sample = typename W::Sample;
     constexpr int kDelay = W::kSteps / 2 - 1;
-    constexpr int kWarmUp = W::kSteps - 1;  // pairs until no lifted row depends on what there was before the first
+    constexpr int kWarmUp = W::kSteps - 1;  // pairs until no lifted row depends on the scratch's content
     constexpr int kLifted = W::kSteps - 1, kLoaded = 3;
     const int width = e.width();
-    // Of a thread: so large that every strip would have to get it from the system anew.
+    // Kept by a thread: it is so large that each strip would get it from the system anew.
     static thread_local std::vector<Sample> scratch;
     const size_t needed = static_cast<size_t>(width) * (count * (kLifted + kLoaded) + 3) + 4;
     if (scratch.size() < needed) scratch.resize(needed);
@@ -69,7 +74,7 @@ void transform_row_pairs(const Extent &e, int count, int from, int to, Load load
         }
         return;
     }
-    int k = from + kDelay - kWarmUp, next = 0;  // of the rows loaded: the last one's place
+    int k = from + kDelay - kWarmUp, next = 0;  // where the last row was loaded
     const auto load_row = [&](int y) {
         next = (next + 1) % kLoaded;
         load(mirror(y, e.y0, e.y1), memory[next], loaded[next]);

@@ -12,40 +12,40 @@ namespace cudaenc::j2k {
 
 namespace {
 
-int64_t ceil_shift64(int64_t x, int bits) { return bits >= 62 ? (x > 0) : (x + (int64_t{1} << bits) - 1) >> bits; }
-int64_t floor_shift64(int64_t x, int bits) { return bits >= 62 ? 0 : x >> bits; }
-
-// A resolution of a tile-component, cut into precincts (T.800 B.6).
+// A resolution of a tile-component and its grid of precincts (T.800 B.6).
 struct Resolution {
     Extent extent;
-    int level;  // decompositions above it
-    int width_log2, height_log2;
-    int64_t first_column, first_row;  // of the precinct grid
-    int columns, rows;
-    std::vector<uint32_t> packets;  // of each precinct, that of the first layer, once it is there
-    int layers;                     // that are there of all precincts
+    int first_column, first_row, columns, rows;
+    std::vector<uint32_t> packets = std::vector<uint32_t>(static_cast<size_t>(count()));  // [precinct]: of layer 0
+    int layers = 0;  // of which all precincts have packets
     int count() const { return columns * rows; }
 };
 
 Resolution make_resolution(const Params &p, const TileComponent &t, int r) {
-    Resolution res{};
-    res.level = p.levels - r;
-    res.extent = {
-        static_cast<int32_t>(ceil_shift64(t.x0, res.level)), static_cast<int32_t>(ceil_shift64(t.y0, res.level)),
-        static_cast<int32_t>(ceil_shift64(t.x1, res.level)), static_cast<int32_t>(ceil_shift64(t.y1, res.level))};
-    res.width_log2 = p.precinct_width_log2[r];
-    res.height_log2 = p.precinct_height_log2[r];
-    res.first_column = floor_shift64(res.extent.x0, res.width_log2);
-    res.first_row = floor_shift64(res.extent.y0, res.height_log2);
-    if (res.extent.width() > 0)
-        res.columns = static_cast<int>(ceil_shift64(res.extent.x1, res.width_log2) - res.first_column);
-    if (res.extent.height() > 0)
-        res.rows = static_cast<int>(ceil_shift64(res.extent.y1, res.height_log2) - res.first_row);
-    res.packets.resize(static_cast<size_t>(res.count()));
-    return res;
+    const Extent e = extent_at(t, p.levels - r);
+    const int width_log2 = p.precinct_width_log2[r], height_log2 = p.precinct_height_log2[r];
+    const int column = e.x0 >> width_log2, row = e.y0 >> height_log2;
+    return {.extent = e,
+            .first_column = column,
+            .first_row = row,
+            .columns = e.width() > 0 ? ceil_shift(e.x1, width_log2) - column : 0,
+            .rows = e.height() > 0 ? ceil_shift(e.y1, height_log2) - row : 0};
 }
 
-// Of a sub-band, by direction.
+// A sub-band's part in a precinct, in one direction (T.800 B.5 to B.7).
+struct Side {
+    int begin, end;
+    int place;  // what takes a coordinate to its place in the tile-component's row or column
+    int log2;   // of a code-block's side
+    bool empty() const { return begin >= end; }
+    uint32_t blocks() const { return static_cast<uint32_t>(ceil_shift(end, log2) - (begin >> log2)); }
+    Span block(uint32_t i) const {
+        const int64_t first = (begin >> log2) + int64_t{i};
+        return {std::max<int64_t>(begin, first << log2), std::min<int64_t>(end, (first + 1) << log2)};
+    }
+};
+
+// A sub-band's region of interest.
 struct Region {
     Span x, y;
 };
@@ -55,31 +55,11 @@ class Builder {
     Builder(const Params &params, Geometry &geometry) : p_(params), g_(geometry) {}
 
     void build() {
-        const int components = static_cast<int>(p_.components.size());
         for (int ty = 0; ty < p_.tiles_y; ty++)
             for (int tx = 0; tx < p_.tiles_x; tx++) {
-                const int64_t left = int64_t{tx} * p_.tile_width, top = int64_t{ty} * p_.tile_height;
-                const int64_t right = std::min<int64_t>(left + p_.tile_width, p_.width);
-                const int64_t bottom = std::min<int64_t>(top + p_.tile_height, p_.height);
-                resolutions_.assign(components, {});
-                regions_.assign(components, {});
-                for (int c = 0; c < components; c++) {
-                    const Component &k = p_.components[c];
-                    const auto at = [](int64_t x, int d) { return static_cast<int32_t>(ceil_div(x, d)); };
-                    TileComponent t{at(left, k.dx), at(top, k.dy), at(right, k.dx), at(bottom, k.dy),
-                                    g_.samples,     g_.ll_odd,     g_.ll_even};
-                    const uint64_t width = t.x1 - t.x0, height = t.y1 - t.y0;
-                    g_.samples += (width * height + 31) / 32 * 32;
-                    g_.ll_odd += ((width + 1) / 2 * ((height + 1) / 2) + 31) / 32 * 32;
-                    g_.ll_even += ((width + 3) / 4 * ((height + 3) / 4) + 31) / 32 * 32;
-                    g_.widest = std::max(g_.widest, t.x1 - t.x0);
-                    g_.highest = std::max(g_.highest, t.y1 - t.y0);
-                    g_.tile_components.push_back(t);
-                    for (int r = 0; r <= p_.levels; r++) resolutions_[c].push_back(make_resolution(p_, t, r));
-                    if (p_.roi.shift) add_regions(c, t);
-                }
-                tile_ = ty * p_.tiles_x + tx;
-                tile_x0_ = left, tile_y0_ = top;
+                tile_ = static_cast<uint32_t>(ty * p_.tiles_x + tx);
+                tile_x0_ = tx * p_.tile_width, tile_y0_ = ty * p_.tile_height;
+                add_tile_components();
                 add_packets_of_tile();
             }
         if (p_.tlm && g_.tile_parts.size() > size_t{kMaxTlmSegments} * kTlmTileParts)
@@ -88,8 +68,38 @@ class Builder {
     }
 
   private:
-    // The region of interest in a tile-component, by sub-band: from the samples down.
-    void add_regions(int c, const TileComponent &t) {
+    void add_tile_components() {
+        const int x1 = std::min(tile_x0_ + p_.tile_width, p_.width),
+                  y1 = std::min(tile_y0_ + p_.tile_height, p_.height);
+        resolutions_.assign(p_.components.size(), {});
+        regions_.assign(p_.components.size(), {});
+        for (size_t c = 0; c < p_.components.size(); c++) {
+            const Component &k = p_.components[c];
+            const auto at = [](int x, int d) { return static_cast<int32_t>(ceil_div(x, d)); };
+            const TileComponent t{.x0 = at(tile_x0_, k.dx),
+                                  .y0 = at(tile_y0_, k.dy),
+                                  .x1 = at(x1, k.dx),
+                                  .y1 = at(y1, k.dy),
+                                  .samples = g_.samples,
+                                  .ll_odd = g_.ll_odd,
+                                  .ll_even = g_.ll_even};
+            const int width = t.x1 - t.x0, height = t.y1 - t.y0;
+            const auto samples_at = [&](int level) {  // rounded up
+                return (uint64_t{1} * ceil_shift(width, level) * ceil_shift(height, level) + 31) / 32 * 32;
+            };
+            g_.samples += samples_at(0);
+            g_.ll_odd += samples_at(1);
+            g_.ll_even += samples_at(2);
+            g_.widest = std::max(g_.widest, width);
+            g_.highest = std::max(g_.highest, height);
+            g_.tile_components.push_back(t);
+            for (int r = 0; r <= p_.levels; r++) resolutions_[c].push_back(make_resolution(p_, t, r));
+            if (p_.roi.shift) add_regions(c, t);
+        }
+    }
+
+    // The region of interest in a tile-component, from its samples down to its sub-bands.
+    void add_regions(size_t c, const TileComponent &t) {
         const auto of_samples = [](int first, int count, int d, int32_t begin, int32_t end) {
             return Span{std::max<int64_t>(first / d, begin),
                         std::min(ceil_div(int64_t{first} + count, d), int64_t{end})};
@@ -99,32 +109,29 @@ class Builder {
         if (low.x.begin >= low.x.end || low.y.begin >= low.y.end) return;
         std::vector<Region> &regions = regions_[c];
         regions.resize(static_cast<size_t>(3 * p_.levels) + 1);
+        const auto half = [&](const Span &span, bool high) { return region_of_half(span, high, p_.reversible); };
         for (int r = p_.levels; r > 0; r--) {
-            const auto half = [&](const Span &span, bool high) { return region_of_half(span, high, p_.reversible); };
             for (int o = kHL; o <= kHH; o++) regions[band_index(r, o)] = {half(low.x, o != kLH), half(low.y, o != kHL)};
             low = {half(low.x, false), half(low.y, false)};
         }
         regions[0] = low;
     }
 
-    void add_roi_block(int c, int band, int64_t x0, int64_t y0, int64_t x1, int64_t y1) {
-        if (regions_[c].empty()) return;
-        const Region &region = regions_[c][band];
-        const auto within = [](int64_t x, int64_t begin, int64_t end) {
-            return static_cast<uint16_t>(std::clamp(x, begin, end) - begin);
+    void add_roi_block(const Region &region, const Span &x, const Span &y) {
+        const auto within = [](int64_t at, const Span &span) {
+            return static_cast<uint16_t>(std::clamp(at, span.begin, span.end) - span.begin);
         };
-        const RoiBlock roi{static_cast<uint32_t>(g_.blocks.size()), within(region.x.begin, x0, x1),
-                           within(region.y.begin, y0, y1), within(region.x.end, x0, x1), within(region.y.end, y0, y1)};
+        const RoiBlock roi{static_cast<uint32_t>(g_.blocks.size()), within(region.x.begin, x),
+                           within(region.y.begin, y), within(region.x.end, x), within(region.y.end, y)};
         if (roi.x0 < roi.x1 && roi.y0 < roi.y1) g_.roi_blocks.push_back(roi);
     }
 
     void add_packets_of_tile() {
-        const int components = static_cast<int>(p_.components.size());
         first_packet_ = static_cast<uint32_t>(g_.packets.size());
-        first_part_ = static_cast<uint32_t>(g_.tile_parts.size());
+        first_part_ = g_.tile_parts.size();
         begin_tile_part();
         if (p_.poc.empty())
-            add_packets({0, 0, p_.layers, p_.levels + 1, components, p_.progression});
+            add_packets({0, 0, p_.layers, p_.levels + 1, static_cast<int>(p_.components.size()), p_.progression});
         else
             for (const ProgressionChange &change : p_.poc) add_packets(change);
         g_.tile_parts.back().last_packet = static_cast<uint32_t>(g_.packets.size());
@@ -132,21 +139,21 @@ class Builder {
         if (parts > kMaxTileParts)
             refuse(format_string("tile_parts cut a tile into %zu: at most %d are allowed", parts, kMaxTileParts));
         for (size_t i = 0; i < parts; i++) {
-            const TilePart &part = g_.tile_parts[first_part_ + i];
+            TilePart &part = g_.tile_parts[first_part_ + i];
             if (p_.plt && plt_segments(part.last_packet - part.first_packet) > kMaxPltSegments)
                 refuse(format_string("plt 1: %u packets are more than PLT marker segments of a tile-part hold, %u",
                                      part.last_packet - part.first_packet, kMaxPltSegments * kPltPackets));
-            g_.tile_parts[first_part_ + i].part = static_cast<uint8_t>(i);
-            g_.tile_parts[first_part_ + i].parts = static_cast<uint8_t>(parts);
+            part.part = static_cast<uint8_t>(i);
+            part.parts = static_cast<uint8_t>(parts);
         }
     }
 
-    // T.800 B.12.1: the five orders of packets. A change goes through what those before it left of its resolutions,
-    // components and layers (B.12.2).
-    void add_packets(const ProgressionChange &volume) {
-        const int r0 = volume.first_resolution, r1 = volume.last_resolution;
-        const int c0 = volume.first_component, c1 = volume.last_component;
-        const int layers = volume.last_layer;
+    // Adds packets in one of five orders (T.800 B.12.1). Resolutions, components and layers of earlier changes are not
+    // added again (B.12.2).
+    void add_packets(const ProgressionChange &change) {
+        const int r0 = change.first_resolution, r1 = change.last_resolution;
+        const int c0 = change.first_component, c1 = change.last_component;
+        const int layers = change.last_layer;
         const auto add_layer = [&](int layer, int r) {
             for (int c = c0; c < c1; c++)
                 for (int k = 0; layer >= resolutions_[c][r].layers && k < resolutions_[c][r].count(); k++)
@@ -155,7 +162,7 @@ class Builder {
         const auto add_layers = [&](int c, int r, int k) {
             for (int layer = resolutions_[c][r].layers; layer < layers; layer++) add_packet(c, r, k, layer);
         };
-        switch (volume.progression) {
+        switch (change.progression) {
             case CUDAENC_J2K_LRCP:
                 for (int layer = 0; layer < layers; layer++)
                     for (int r = r0; r < r1; r++) add_layer(layer, r);
@@ -178,60 +185,54 @@ class Builder {
             for (int r = r0; r < r1; r++) resolutions_[c][r].layers = std::max(resolutions_[c][r].layers, layers);
     }
 
+    // Calls add(c, r, k) for precincts in the order of their upper left corners on the reference grid, then component,
+    // then resolution. The standard walks every position. Only those where a precinct begins matter.
+    template <class F>
+    void by_position(int c0, int c1, int r0, int r1, F add) {
+        struct Corner {
+            int64_t y, x;
+            int component, resolution, precinct;
+            auto operator<=>(const Corner &) const = default;
+        };
+        // A precinct that the tile's edge cuts begins there. Large shifts saturate.
+        const auto on_grid = [](int64_t index, int shift, int d, int64_t edge) {
+            const int64_t at = !index ? 0 : shift > 40 ? int64_t{1} << 55 : index << shift;
+            return std::max(at * d, edge);
+        };
+        std::vector<Corner> corners;
+        for (int c = c0; c < c1; c++)
+            for (int r = r0; r < r1; r++) {
+                const Resolution &res = resolutions_[c][r];
+                const Component &component = p_.components[c];
+                const int shift_x = p_.precinct_width_log2[r] + p_.levels - r,
+                          shift_y = p_.precinct_height_log2[r] + p_.levels - r;
+                for (int k = 0; k < res.count(); k++)
+                    corners.push_back(
+                        {.y = on_grid(res.first_row + k / res.columns, shift_y, component.dy, tile_y0_),
+                         .x = on_grid(res.first_column + k % res.columns, shift_x, component.dx, tile_x0_),
+                         .component = c,
+                         .resolution = r,
+                         .precinct = k});
+            }
+        std::sort(corners.begin(), corners.end());
+        for (const Corner &k : corners) add(k.component, k.resolution, k.precinct);
+    }
+
     void begin_tile_part() {
         const uint32_t packet = static_cast<uint32_t>(g_.packets.size());
         if (g_.tile_parts.size() > first_part_) g_.tile_parts.back().last_packet = packet;
         g_.tile_parts.push_back({packet, packet, tile_, 0, 0, {}});
     }
 
-    // A tile-part has packets of one resolution, or one component, where p_.tile_parts says so.
-    void cut_tile_part(int c, int r) {
+    void add_packet(int c, int r, int precinct, int layer) {
+        Resolution &res = resolutions_[c][r];
+        // A tile-part has packets of one resolution, or one component, where p_.tile_parts says so.
         if (g_.packets.size() > g_.tile_parts.back().first_packet &&
             (((p_.tile_parts & CUDAENC_J2K_TILE_PART_RESOLUTION) && r != last_resolution_) ||
              ((p_.tile_parts & CUDAENC_J2K_TILE_PART_COMPONENT) && c != last_component_)))
             begin_tile_part();
         last_resolution_ = r;
         last_component_ = c;
-    }
-
-    // Precincts by the position on the reference grid of their upper left corner, then component, then resolution. The
-    // standard walks every position; only those where a precinct begins matter, so they are gathered and sorted.
-    template <class F>
-    void by_position(int c0, int c1, int r0, int r1, F add) {
-        struct Corner {
-            int64_t y, x;
-            int component, resolution, precinct;
-        };
-        std::vector<Corner> corners;
-        for (int c = c0; c < c1; c++)
-            for (int r = r0; r < r1; r++) {
-                const Resolution &res = resolutions_[c][r];
-                for (int k = 0; k < res.count(); k++) {
-                    const int64_t px = res.first_column + k % res.columns, py = res.first_row + k / res.columns;
-                    // On the reference grid; the first ones, cut by the tile's edge, count as beginning there.
-                    const auto corner = [&](int64_t index, int log2, int d, int64_t edge) {
-                        return std::max(saturated_shift(index, log2 + res.level) * d, edge);
-                    };
-                    corners.push_back({corner(py, res.height_log2, p_.components[c].dy, tile_y0_),
-                                       corner(px, res.width_log2, p_.components[c].dx, tile_x0_), c, r, k});
-                }
-            }
-        std::stable_sort(corners.begin(), corners.end(), [](const Corner &a, const Corner &b) {
-            if (a.y != b.y) return a.y < b.y;
-            if (a.x != b.x) return a.x < b.x;
-            if (a.component != b.component) return a.component < b.component;
-            return a.resolution < b.resolution;
-        });
-        for (const Corner &k : corners) add(k.component, k.resolution, k.precinct);
-    }
-
-    static int64_t saturated_shift(int64_t x, int bits) {
-        return x == 0 ? 0 : bits > 40 ? int64_t{1} << 55 : x << bits;
-    }
-
-    void add_packet(int c, int r, int precinct, int layer) {
-        Resolution &res = resolutions_[c][r];
-        cut_tile_part(c, r);
         const uint32_t index = static_cast<uint32_t>(g_.packets.size());
         Packet packet{};
         if (layer) {
@@ -240,7 +241,7 @@ class Builder {
             res.packets[precinct] = index;
             packet.first_block = static_cast<uint32_t>(g_.blocks.size());
             packet.first_band = static_cast<uint32_t>(g_.precinct_bands.size());
-            const int64_t px = res.first_column + precinct % res.columns, py = res.first_row + precinct / res.columns;
+            const int px = res.first_column + precinct % res.columns, py = res.first_row + precinct / res.columns;
             for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) add_band(c, r, o, res, px, py);
             packet.last_block = static_cast<uint32_t>(g_.blocks.size());
             packet.last_band = static_cast<uint32_t>(g_.precinct_bands.size());
@@ -251,74 +252,72 @@ class Builder {
         packet.first_block_layer = static_cast<uint32_t>(g_.block_layers.size());
         g_.block_layers.insert(g_.block_layers.end(), packet.last_block - packet.first_block, index);
         g_.packets.push_back(packet);
-        if (g_.block_layers.size() > std::numeric_limits<int32_t>::max() ||
-            g_.packets.size() > std::numeric_limits<int32_t>::max())
+        if (std::max(g_.block_layers.size(), g_.packets.size()) > std::numeric_limits<int32_t>::max())
             throw Error(CUDAENC_ERR_MEMORY, "the picture has more code-blocks and layers than a session holds");
     }
 
-    // T.800 B.5 to B.7: the part of a sub-band in a precinct, cut into code-blocks.
-    void add_band(int c, int r, int o, const Resolution &res, int64_t px, int64_t py) {
+    // Adds the code-blocks of a sub-band in the precinct (px, py).
+    void add_band(int c, int r, int o, const Resolution &res, int px, int py) {
+        // A sub-band's coordinates, and the precinct's in it, are half of the resolution's, but at the lowest. In the
+        // tile-component's rows, the low half of a resolution lies left of and above its high half.
+        const auto side = [r](int begin, int end, bool high, int precinct, int precinct_log2, int block_log2) {
+            const auto halved = [&](int x) { return !r ? x : high ? high_begin(x) : low_begin(x); };
+            const int log2 = precinct_log2 - (r ? 1 : 0);
+            return Side{.begin = std::max(halved(begin), precinct << log2),
+                        .end = std::min(halved(end), (precinct + 1) << log2),
+                        .place = (high ? low_begin(end) - low_begin(begin) : 0) - halved(begin),
+                        .log2 = std::min(block_log2, log2)};
+        };
+        const Extent &e = res.extent;
+        const Side x = side(e.x0, e.x1, o == kHL || o == kHH, px, p_.precinct_width_log2[r], p_.cblk_width_log2),
+                   y = side(e.y0, e.y1, o == kLH || o == kHH, py, p_.precinct_height_log2[r], p_.cblk_height_log2);
+        if (x.empty() || y.empty()) return;
+        const int index = band_index(r, o);
+        const Quantiser &q = p_.quantisers[c][index];
+        const PrecinctBand band{
+            .first_block = static_cast<uint32_t>(g_.blocks.size()),
+            .columns = x.blocks(),
+            .rows = y.blocks(),
+            .nodes = g_.tag_tree_nodes,
+            .weight = q.weight,
+            .group = std::min<uint32_t>(static_cast<uint32_t>(g_.tile_parts.size()) - 1, kLimitedTileParts),
+            .component = static_cast<uint16_t>(c),
+            .band = static_cast<uint16_t>(index)};
+        for (int level = 0; level < tag_tree_levels(band.columns, band.rows); level++)
+            g_.tag_tree_nodes += tag_tree_columns(band.columns, level) * tag_tree_columns(band.rows, level);
+
         const TileComponent &t = g_.tile_components[tile_ * p_.components.size() + c];
-        // A sub-band's coordinates, and the precinct's in it, are those of its resolution, halved (not at the lowest).
-        const bool right = o == kHL || o == kHH, lower = o == kLH || o == kHH;
-        const auto begin = [&](int32_t x, bool high) { return r ? (high ? high_begin(x) : low_begin(x)) : x; };
-        const Extent band{begin(res.extent.x0, right), begin(res.extent.y0, lower), begin(res.extent.x1, right),
-                          begin(res.extent.y1, lower)};
-        const int width_log2 = res.width_log2 - (r ? 1 : 0), height_log2 = res.height_log2 - (r ? 1 : 0);
-        const int64_t x0 = std::max<int64_t>(band.x0, px << width_log2),
-                      x1 = std::min<int64_t>(band.x1, (px + 1) << width_log2);
-        const int64_t y0 = std::max<int64_t>(band.y0, py << height_log2),
-                      y1 = std::min<int64_t>(band.y1, (py + 1) << height_log2);
-        if (x0 >= x1 || y0 >= y1) return;
-        const int cw = std::min(p_.cblk_width_log2, width_log2), ch = std::min(p_.cblk_height_log2, height_log2);
-
-        PrecinctBand precinct_band{};
-        precinct_band.first_block = static_cast<uint32_t>(g_.blocks.size());
-        precinct_band.columns = static_cast<uint32_t>(((x1 + (1 << cw) - 1) >> cw) - (x0 >> cw));
-        precinct_band.rows = static_cast<uint32_t>(((y1 + (1 << ch) - 1) >> ch) - (y0 >> ch));
-        precinct_band.nodes = g_.tag_tree_nodes;
-        for (int level = 0; level < tag_tree_levels(precinct_band.columns, precinct_band.rows); level++)
-            g_.tag_tree_nodes += tag_tree_columns(precinct_band.columns, level) * tag_tree_columns(precinct_band.rows, level);
-
-        // In the tile-component's rows, the low half of a resolution lies left of and above its high half.
-        const uint64_t stride = t.x1 - t.x0;
-        const uint64_t left = right ? low_begin(res.extent.x1) - low_begin(res.extent.x0) : 0;
-        const uint64_t top = lower ? low_begin(res.extent.y1) - low_begin(res.extent.y0) : 0;
-        const Quantiser &q = p_.quantisers[c][band_index(r, o)];
-        precinct_band.weight = q.weight;
-        precinct_band.component = static_cast<uint16_t>(c);
-        precinct_band.band = static_cast<uint16_t>(band_index(r, o));
-        precinct_band.group = std::min<uint32_t>(static_cast<uint32_t>(g_.tile_parts.size()) - 1, kLimitedTileParts);
-        for (uint32_t j = 0; j < precinct_band.rows; j++)
-            for (uint32_t i = 0; i < precinct_band.columns; i++) {
-                const int64_t bx0 = std::max(x0, ((x0 >> cw) + i) << cw),
-                              bx1 = std::min(x1, ((x0 >> cw) + i + 1) << cw);
-                const int64_t by0 = std::max(y0, ((y0 >> ch) + j) << ch),
-                              by1 = std::min(y1, ((y0 >> ch) + j + 1) << ch);
-                CodeBlock b{};
-                b.coefficients = t.samples + (top + by0 - band.y0) * stride + left + bx0 - band.x0;
-                b.stride = static_cast<uint32_t>(stride);
-                b.width = static_cast<uint16_t>(bx1 - bx0);
-                b.height = static_cast<uint16_t>(by1 - by0);
-                b.x = static_cast<uint16_t>(i);
-                b.y = static_cast<uint16_t>(j);
-                b.orientation = static_cast<uint8_t>(o);
-                b.planes = static_cast<uint8_t>(q.planes + p_.roi.shift);
-                b.reversible = p_.reversible;
-                b.lossy = !p_.reversible && !p_.rate.target();
-                b.precinct_band = static_cast<uint32_t>(g_.precinct_bands.size());
-                add_roi_block(c, band_index(r, o), bx0, by0, bx1, by1);
-                g_.blocks.push_back(b);
+        const uint32_t stride = static_cast<uint32_t>(t.x1 - t.x0);
+        const int planes = q.planes + p_.roi.shift;
+        for (uint32_t j = 0; j < band.rows; j++)
+            for (uint32_t i = 0; i < band.columns; i++) {
+                const Span across = x.block(i), down = y.block(j);
+                if (!regions_[c].empty()) add_roi_block(regions_[c][index], across, down);
+                g_.blocks.push_back(
+                    {.coefficients = t.samples + (y.place + down.begin) * stride + x.place + across.begin,
+                     .slot = 0,
+                     .stride = stride,
+                     .precinct_band = static_cast<uint32_t>(g_.precinct_bands.size()),
+                     .width = static_cast<uint16_t>(across.end - across.begin),
+                     .height = static_cast<uint16_t>(down.end - down.begin),
+                     .x = static_cast<uint16_t>(i),
+                     .y = static_cast<uint16_t>(j),
+                     .orientation = static_cast<uint8_t>(o),
+                     .planes = static_cast<uint8_t>(planes),
+                     .lossy = !p_.reversible && !p_.rate.target(),
+                     .reversible = p_.reversible});
             }
-        g_.max_passes = std::max(g_.max_passes, coding_passes(q.planes + p_.roi.shift));
-        g_.precinct_bands.push_back(precinct_band);
+        g_.max_passes = std::max(g_.max_passes, coding_passes(planes));
+        g_.precinct_bands.push_back(band);
     }
 
     const Params &p_;
     Geometry &g_;
-    uint32_t tile_ = 0, first_packet_ = 0, first_part_ = 0;  // of the tile
-    int last_resolution_ = 0, last_component_ = 0;           // whose packet was added last
-    int64_t tile_x0_ = 0, tile_y0_ = 0;
+    // Of the tile.
+    uint32_t tile_ = 0, first_packet_ = 0;
+    size_t first_part_ = 0;
+    int tile_x0_ = 0, tile_y0_ = 0;
+    int last_resolution_ = 0, last_component_ = 0;      // of the packet added last
     std::vector<std::vector<Resolution>> resolutions_;  // [component][resolution]
     std::vector<std::vector<Region>> regions_;          // [component][band_index()]; empty: not in this tile
 };

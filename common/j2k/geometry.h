@@ -1,6 +1,6 @@
-// Where everything of a picture is: tiles, tile-components, sub-bands, precincts, code-blocks, and packets in the order
-// of the codestream (T.800 Annex B). Fixed when a session opens; flat tables that host and device read.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// A picture's tile-components, code-blocks, precincts, packets and tile-parts, in the order of the codestream (T.800
+// Annex B): flat tables, made when a session opens, that host and device read. SPDX-License-Identifier:
+// LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,19 +16,17 @@ struct Geometry {
     std::vector<CodeBlock> blocks;
     std::vector<PrecinctBand> precinct_bands;
     std::vector<Packet> packets;
-    std::vector<uint32_t> block_layers;  // [block layer]: its packet
+    std::vector<uint32_t> block_layers;  // [block layer]: index of its packet
     std::vector<TilePart> tile_parts;
     std::vector<RoiBlock> roi_blocks;
-    uint64_t samples;  // of all tile-components: values in the arrays that TileComponent::samples indexes
-    uint64_t ll_odd;
-    uint64_t ll_even;
+    uint64_t samples, ll_odd, ll_even;  // values in the arrays that members of TileComponent with these names index
     uint32_t tag_tree_nodes;
     int max_passes;       // coding passes that a block can have
     int widest, highest;  // tile-component, in samples
 };
 
-// Throws Error(CUDAENC_ERR_MEMORY) where the tables would not fit their 32-bit indices,
-// Error(CUDAENC_ERR_INVALID) where marker segments have no room for that many tile-parts.
+// Throws Error(CUDAENC_ERR_MEMORY) if 32-bit indices do not suffice, Error(CUDAENC_ERR_INVALID) if marker segments do
+// not hold that many packets or tile-parts.
 Geometry make_geometry(const Params &params);
 
 }  // namespace cudaenc::j2k

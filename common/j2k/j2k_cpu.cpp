@@ -6,11 +6,10 @@
 #include <optional>
 
 #include "../cpu_encoder.h"
-#include "../error.h"
+#include "../load_cpu.h"
 #include "dwt_cpu.h"
 #include "geometry.h"
 #include "j2k.h"
-#include "load_cpu.h"
 #include "profile.h"
 #include "rate/budget.h"
 #include "rate/hull_cpu.h"
@@ -20,7 +19,6 @@
 #include "rate/truncate.h"
 #include "t1/t1_cpu.h"
 #include "t2/codestream.h"
-#include "t2/header_bytes.h"
 #include "t2/headers.h"
 #include "t2/packet_header.h"
 
@@ -28,12 +26,12 @@ namespace cudaenc::j2k {
 
 namespace {
 
-// A strip of the wavelet transform has at least so many row pairs, since it lifts 1 (5/3) or 3 (9/7) in vain, and so
-// many samples, some 30 microseconds' work.
+// The least row pairs and samples of a strip of the wavelet transform. A strip lifts 1 (5/3) or 3 (9/7) row pairs that
+// are not its own. So many samples are some 30 microseconds' work.
 constexpr int kStripPairs = 16;
 constexpr int kStripSamples = 1 << 15;
-// Of code-blocks that tier-1 codes in one go: enough for it to have two in hand nearly always, few enough for the last
-// batches to end at about the same time.
+// Samples and code-blocks of a batch that tier-1 codes in one go. Batches are so large that tier-1 nearly always has
+// two blocks in hand, and so small that the last ones end at about the same time.
 constexpr int kBatchSamplesLog2 = 14, kLeastBatchLog2 = 2;
 
 enum Stage { kDwt, kTier1, kRate, kTier2, kStages };
@@ -45,15 +43,15 @@ struct Slot {
     std::vector<uint32_t> ll_odd, ll_even, coefficients;  // see TileComponent
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> offsets;              // of each block's bytes in its batch
-    std::vector<std::vector<uint8_t>> batches;  // codewords of batch_blocks_ blocks
+    std::vector<std::vector<uint8_t>> batches;  // codewords of batch_blocks_ blocks each
     std::vector<uint32_t> pass_bytes;           // [block * max_passes + pass]
     std::vector<uint8_t> layer_passes;          // [layer * blocks + block]: see LayerEnds
     std::vector<uint32_t> layer_bytes;
     std::vector<LayerSet> layer_sets;    // [precinct's sub-band]
-    std::vector<uint32_t> terminations;  // this and reductions as pass_bytes, where blocks are truncatable
+    std::vector<uint32_t> terminations;  // this and reductions of truncatable blocks, as pass_bytes
     std::vector<int32_t> reductions;
     std::optional<HullTable> hulls;
-    std::optional<PsnrSearch> psnr;  // with a target of PSNR
+    std::vector<uint32_t> decoded;  // for a target of PSNR
     RateAllocation allocation{};
     uint64_t number = 0;  // of the frame
     std::vector<TagNode> nodes;
@@ -91,7 +89,7 @@ class J2kCpuEncoder : public CpuEncoder {
             s.terminations.resize(s.pass_bytes.size());
             s.reductions.resize(s.pass_bytes.size());
             s.hulls.emplace(g_, p_.style, budget_.groups());
-            if (p_.rate.error != 0) s.psnr.emplace(p_, g_);
+            if (p_.rate.error != 0) s.decoded.resize(g_.samples);
         }
     }
     ~J2kCpuEncoder() override { stop(); }
@@ -102,6 +100,7 @@ class J2kCpuEncoder : public CpuEncoder {
         s.frame = frame;
         s.number = frames_++;
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
+        s.frame.icc_profile = s.icc_profile.data();
     }
 
     PooledBuffer run(int slot) override {
@@ -117,13 +116,16 @@ class J2kCpuEncoder : public CpuEncoder {
             transform<Dwt97>(s);
         shift_region(s);
         begin_stage(slot, kTier1);
-        const uint64_t boxes = make_boxes(s, 0).size();
+        const uint64_t boxes = make_jp2_boxes(p_, s.frame, 0).size();
         StopSlope stop = budget_.begin(boxes).stop;
-        if (can_stop()) stop.slope = stop_slope(s, boxes);
+        if (coding_.can_stop())
+            stop.slope = p_.rate.predicts_slopes() ? find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(),
+                                                                     budget_.codestream(boxes))
+                                                   : early_stopping_.slope(s.number);
         for (bool again = false;; stop = next_try(s.allocation.stop), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
-            const bool ahead = can_stop() && !again && budget_.measures_ahead();
+            const bool ahead = !again && budget_.measures_ahead();
             if (ahead) measure_ahead(s, boxes);
             if (coding_.truncatable) {
                 early_stopping_.truncate(g_, budget_.codestream(boxes), s.pass_bytes.data(), s.reductions.data(),
@@ -132,7 +134,7 @@ class J2kCpuEncoder : public CpuEncoder {
             }
             begin_stage(slot, kTier2);
             if (!coding_.truncatable)
-                take_all(s);
+                take_all(s, &CodedBlock::bytes);
             else if (!truncate_blocks(s, boxes, stop, ahead))
                 continue;
             Packets packets = assemble_packets(s);
@@ -142,15 +144,7 @@ class J2kCpuEncoder : public CpuEncoder {
         }
     }
 
-    // Tier-1 stops before a block's last pass only without a code-block style.
-    bool can_stop() const { return coding_.truncatable && !coding_.style; }
-    uint32_t stop_slope(const Slot &s, uint64_t boxes) {
-        return p_.rate.predicts_slopes()
-                   ? find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(), budget_.codestream(boxes))
-                   : early_stopping_.slope(s.number);
-    }
-
-    // Load, component transform, wavelet transform and quantisation: a strip of rows goes through them at once.
+    // Load, component transform, wavelet transform and quantisation. A strip of rows goes through all of them at once.
     template <class W>
     void transform(Slot &s) {
         pool().for_each(static_cast<size_t>(p_.tiles()),
@@ -190,7 +184,8 @@ class J2kCpuEncoder : public CpuEncoder {
             }
             pool().for_each(strips.size(), [&](size_t i) { transform_strip<W>(s, tile, level, strips[i]); });
         } while (++level <= levels && large(level));
-        // What is left is too little for more than a thread a component, or than this one where there are many tiles.
+        // The other levels are too small for more than a thread a component, or for a second thread where tiles are
+        // many.
         const auto transform_rest = [&](size_t c) {
             for (int i = level; i <= levels; i++) {
                 const Extent e = extent_at(tile[c], i - 1);
@@ -278,13 +273,10 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
-    // Headers, of all that is coded.
+    // Measures the headers of all that is coded.
     void measure_ahead(Slot &s, uint64_t boxes) {
         s.allocation = budget_.begin(boxes);
-        for (size_t b = 0; b < s.coded.size(); b++) {
-            s.layer_passes[b] = s.coded[b].passes;
-            s.layer_bytes[b] = s.coded[b].estimated_bytes;
-        }
+        take_all(s, &CodedBlock::estimated_bytes);
         measure(s, true);
     }
 
@@ -293,16 +285,16 @@ class J2kCpuEncoder : public CpuEncoder {
         return {.bytes = s.pass_bytes.data(), .terminations = s.terminations.data(), .reductions = s.reductions.data()};
     }
 
-    // One layer has all of the codewords.
-    void take_all(Slot &s) {
+    // Gives one layer all passes. bytes: what they take.
+    void take_all(Slot &s, uint32_t CodedBlock::*bytes) {
         for (size_t b = 0; b < s.coded.size(); b++) {
             s.layer_passes[b] = s.coded[b].passes;
-            s.layer_bytes[b] = s.coded[b].bytes;
+            s.layer_bytes[b] = s.coded[b].*bytes;
         }
     }
 
     // Finds the thresholds that keep the budgets, and truncates the blocks. measured: headers were, ahead. Returns
-    // false where tier-1 had stopped too early for them, or too late.
+    // false if tier-1 had stopped too early for them, or too late.
     bool truncate_blocks(Slot &s, uint64_t boxes, const StopSlope &stop, bool measured) {
         RateAllocation &allocation = s.allocation;
         if (measured)
@@ -310,29 +302,29 @@ class J2kCpuEncoder : public CpuEncoder {
         else
             allocation = budget_.begin(boxes);
         allocation.stop = {stop, 0};
-        if (s.psnr) allocation.least = s.psnr->threshold(pool(), s.layouts, s.coefficients.data(), s.coded, *s.hulls);
-        for (int round = measured ? budget_.rounds() - 1 : 0;; round++) {
-            const bool last = round == budget_.rounds() - 1;
+        if (p_.rate.error != 0)
+            allocation.least =
+                psnr_threshold(pool(), p_, g_, {s.layouts, s.coefficients.data(), s.coded, *s.hulls}, s.decoded.data());
+        const int rounds = budget_.rounds();
+        for (int round = measured ? rounds - 1 : 0; round < rounds; round++) {
+            const bool last = round == rounds - 1;
             allocate(allocation, s.hulls->bytes_at_or_above(), budget_.groups(), p_.layers, last, LowestSlope{});
             truncate_at_thresholds(s, last, false);
-            if (!last) {
-                measure(s, false);
-                continue;
-            }
-            return !stopped_too_early(allocation.stop) && !stopped_too_late(allocation.stop);
+            if (!last) measure(s, false);
         }
+        return !stopped_too_early(allocation.stop) && !stopped_too_late(allocation.stop);
     }
 
     // A codestream but for its bytes.
     struct Packets {
         std::vector<std::vector<uint8_t>> headers;  // [packet]
         std::vector<uint64_t> lengths;              // [packet]
-        std::vector<uint64_t> plt;                  // [packet]: bytes of PLT entries before
-        std::vector<uint64_t> part_at, body_at;     // [tile-part]: where it begins; from there on, where packets do
+        std::vector<uint64_t> plt;                  // [packet]: bytes of PLT entries before its own
+        std::vector<uint64_t> part_at, body_at;     // [tile-part]: where it begins; its packets, from there on
     };
 
-    // Truncates a frame again until it keeps its budgets; `packets` become those of the new truncation. Returns false
-    // where that takes what tier-1 did not code.
+    // Truncates a frame again until it keeps its budgets, and makes its packets again. Returns false if that takes
+    // passes that tier-1 did not code.
     bool truncate_again(Slot &s, uint64_t boxes, Packets &packets) {
         std::vector<int> revisions(p_.layers);
         for (;;) {
@@ -353,23 +345,19 @@ class J2kCpuEncoder : public CpuEncoder {
         for (size_t t = 0; t < std::min<size_t>(kLimitedTileParts, g_.tile_parts.size()); t++)
             written.tile_parts[t] = packets.part_at[t + 1] - packets.part_at[t];
         for (size_t i = 0; i < g_.packets.size(); i++)
-            written.packets[g_.packets[i].layer] +=
-                packets.lengths[i] + (p_.plt ? packets.plt[i + 1] - packets.plt[i] : 0);
+            written.packets[g_.packets[i].layer] += packets.lengths[i] + packets.plt[i + 1] - packets.plt[i];
         written.allocation = s.allocation;
         return written;
     }
 
     // again: blocks were truncated before, and their codewords go on first.
     void truncate_at_thresholds(Slot &s, bool last, bool again) {
-        pool().for_each(s.batches.size(), [&](size_t batch) {
-            for (size_t b = batch * batch_blocks_; b < std::min<size_t>(g_.blocks.size(), (batch + 1) * batch_blocks_);
-                 b++)
-                truncate(s, b, s.batches[batch].data() + s.offsets[b], last, again);
-        });
+        pool().for_each(g_.blocks.size(), batch_blocks_, [&](size_t b) { truncate(s, b, last, again); });
     }
-    void truncate(Slot &s, size_t b, uint8_t *codeword, bool last, bool again) {
+    void truncate(Slot &s, size_t b, bool last, bool again) {
         const size_t first = b * static_cast<size_t>(g_.max_passes);
         const uint32_t group = budget_.groups() > 1 ? g_.precinct_bands[g_.blocks[b].precinct_band].group : 0;
+        uint8_t *codeword = s.batches[b / batch_blocks_].data() + s.offsets[b];
         const auto byte = [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; };
         const int before = again ? s.layer_passes[(p_.layers - 1) * g_.blocks.size() + b] : 0;
         if (before) swap_termination(p_.style, before, &s.pass_bytes[first], s.terminations[first + before - 1], byte);
@@ -381,7 +369,7 @@ class J2kCpuEncoder : public CpuEncoder {
                        });
     }
 
-    // Measures packets as they are truncated; ahead: their headers alone.
+    // Measures packets as they are truncated. ahead: their headers alone.
     void measure(Slot &s, bool ahead) {
         build_tag_trees(s);
         std::vector<uint64_t> lengths(g_.packets.size());
@@ -404,12 +392,6 @@ class J2kCpuEncoder : public CpuEncoder {
         return {&s.layer_passes[block], &s.layer_bytes[block], g_.blocks.size()};
     }
 
-    std::vector<uint8_t> make_boxes(const Slot &s, uint64_t codestream) const {
-        return p_.jp2 ? make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
-                                       s.frame.sample_aspect_den, codestream)
-                      : std::vector<uint8_t>();
-    }
-
     Packets assemble_packets(Slot &s) {
         build_tag_trees(s);
         const uint32_t packets = static_cast<uint32_t>(g_.packets.size());
@@ -419,38 +401,28 @@ class J2kCpuEncoder : public CpuEncoder {
                      .plt = std::vector<uint64_t>(packets + 1),
                      .part_at = std::vector<uint64_t>(parts + 1, header_.bytes.size()),
                      .body_at = std::vector<uint64_t>(parts)};
-        pool().for_each((packets + 63) / 64, [&](size_t job) {
-            for (uint32_t i = static_cast<uint32_t>(job) * 64;
-                 i < std::min<uint32_t>(packets, (static_cast<uint32_t>(job) + 1) * 64); i++) {
-                made.headers[i] = packet_header(s, g_.packets[i]);
-                made.lengths[i] = made.headers[i].size() + codeword_bytes(s, g_.packets[i]);
-            }
+        pool().for_each(packets, 64, [&](size_t i) {
+            made.headers[i] = packet_header(s, g_.packets[i]);
+            made.lengths[i] = made.headers[i].size() + codeword_bytes(s, g_.packets[i]);
         });
         for (size_t t = 0; t < parts; t++) {
             const TilePart &part = g_.tile_parts[t];
-            uint64_t size = kSotBytes + kSodBytes;
+            uint64_t packet_bytes = 0;
             for (uint32_t i = part.first_packet; i < part.last_packet; i++) {
-                made.plt[i + 1] = made.plt[i] + plt_bytes(made.lengths[i]);
-                size += made.lengths[i];
+                made.plt[i + 1] = made.plt[i] + (p_.plt ? plt_bytes(made.lengths[i]) : 0);
+                packet_bytes += made.lengths[i];
             }
-            if (p_.plt) {
-                const uint64_t bytes = made.plt[part.last_packet] - made.plt[part.first_packet] +
-                                       uint64_t{plt_segments(part.last_packet - part.first_packet)} * kPltHeaderBytes;
-                made.body_at[t] = bytes;
-                size += bytes;
-            }
-            made.body_at[t] += kSotBytes + kSodBytes;
-            if (size > 0xFFFFFFFFu)
-                throw Error(CUDAENC_ERR_UNSUPPORTED,
-                            "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
-            made.part_at[t + 1] = made.part_at[t] + size;
+            made.body_at[t] =
+                tile_part_overhead(part, p_.plt) + made.plt[part.last_packet] - made.plt[part.first_packet];
+            check_tile_part_length(made.body_at[t] + packet_bytes);
+            made.part_at[t + 1] = made.part_at[t] + made.body_at[t] + packet_bytes;
         }
         return made;
     }
 
     PooledBuffer write_packet(const Slot &s, const Packets &packets) {
         const uint64_t codestream = packets.part_at.back() + 2;
-        const std::vector<uint8_t> boxes = make_boxes(s, codestream);
+        const std::vector<uint8_t> boxes = make_jp2_boxes(p_, s.frame, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         uint8_t *out = packet->data + boxes.size();
@@ -480,55 +452,46 @@ class J2kCpuEncoder : public CpuEncoder {
 
     void build_tag_trees(Slot &s) {
         const uint32_t layers = static_cast<uint32_t>(p_.layers);
-        for (size_t band = 0; band < g_.precinct_bands.size(); band++) {
-            const PrecinctBand &precinct_band = g_.precinct_bands[band];
-            LayerSet &set = s.layer_sets[band] = {};
-            TagNode *level_nodes = &s.nodes[precinct_band.nodes];
-            for (uint32_t i = 0; i < precinct_band.columns * precinct_band.rows; i++) {
-                const uint32_t b = precinct_band.first_block + i;
+        for (size_t k = 0; k < g_.precinct_bands.size(); k++) {
+            const PrecinctBand &band = g_.precinct_bands[k];
+            LayerSet &set = s.layer_sets[k] = {};
+            TagNode *leaves = &s.nodes[band.nodes];
+            for (uint32_t i = 0; i < band.columns * band.rows; i++) {
+                const uint32_t b = band.first_block + i;
                 const LayerEnds block = layers_of(s, b);
-                level_nodes[i] = tag_leaf(block.first(layers), g_.blocks[b].planes - s.coded[b].planes, i);
+                leaves[i] = tag_leaf(block.first(layers), g_.blocks[b].planes - s.coded[b].planes, i);
                 for (uint32_t layer = 0; layer < layers; layer++)
                     if (block.adds(layer)) set.add(layer);
             }
-            for (int level = 1; level < tag_tree_levels(precinct_band.columns, precinct_band.rows); level++) {
-                const uint32_t below_columns = tag_tree_columns(precinct_band.columns, level - 1),
-                               below_rows = tag_tree_columns(precinct_band.rows, level - 1);
-                const uint32_t columns = tag_tree_columns(precinct_band.columns, level),
-                               rows = tag_tree_columns(precinct_band.rows, level);
-                TagNode *nodes = level_nodes + below_columns * below_rows;
-                for (uint32_t y = 0; y < rows; y++)
-                    for (uint32_t x = 0; x < columns; x++)
-                        nodes[y * columns + x] = tag_parent(level_nodes, below_columns, below_rows, x, y);
-                level_nodes = nodes;
-            }
+            build_tag_tree(leaves, band.columns, band.rows, [](uint32_t count, const auto &body) {
+                for (uint32_t i = 0; i < count; i++) body(i);
+            });
         }
     }
 
     uint64_t codeword_bytes(const Slot &s, const Packet &packet) const {
         uint64_t bytes = 0;
         for (uint32_t b = packet.first_block; b < packet.last_block; b++)
-            bytes += layers_of(s, b).bytes_before(packet.layer + 1) - layers_of(s, b).bytes_before(packet.layer);
+            bytes += layers_of(s, b).bytes_of(packet.layer);
         return bytes;
     }
 
-    // What the packet's blocks write into its header; nothing where nothing is coded.
+    // The blocks' parts of the packet's header; none if the packet is empty.
     template <class Sink>
     void put_blocks(Sink &sink, const Slot &s, const Packet &packet) const {
         if (!has_codewords(s.layer_sets.data(), packet, packet.layer)) return;
         const uint32_t empty_before = empty_packets_before(s.layer_sets.data(), packet);
         for (uint32_t b = packet.first_block; b < packet.last_block; b++) {
             const CodeBlock &block = g_.blocks[b];
-            const PrecinctBand &precinct_band = g_.precinct_bands[block.precinct_band];
-            put_block_header(sink, precinct_band, &s.nodes[precinct_band.nodes], block.x, block.y, layers_of(s, b),
-                             packet.layer, empty_before, p_.style,
-                             &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)]);
+            const PrecinctBand &band = g_.precinct_bands[block.precinct_band];
+            put_block_header(sink, band, &s.nodes[band.nodes], block.x, block.y, layers_of(s, b), packet.layer,
+                             empty_before, p_.style, &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)]);
         }
     }
 
     std::vector<uint8_t> packet_header(Slot &s, const Packet &packet) {
         HeaderBytes header;
-        // B.10.3: a packet of which nothing is coded is one bit.
+        // B.10.3: an empty packet is one bit.
         header.put(has_codewords(s.layer_sets.data(), packet, packet.layer), 1);
         put_blocks(header, s, packet);
         header.finish();
@@ -550,7 +513,7 @@ class J2kCpuEncoder : public CpuEncoder {
     const std::vector<SampledBlock> sampled_blocks_;
     uint64_t frames_ = 0;  // so far
     std::vector<Slot> slots_;
-    const uint32_t batch_blocks_;  // that tier-1 codes in one go
+    const uint32_t batch_blocks_;
 };
 
 }  // namespace

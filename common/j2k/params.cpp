@@ -27,32 +27,30 @@ void parse_precincts(Params &params, const char *text) {
     params.precinct_height_log2.fill(15);
     params.default_precincts = !text || !*text;
     if (params.default_precincts) return;
-    const std::string all = text;
-    int resolution = params.levels, width = 0, height = 0;
-    for (const char *at = text; resolution >= 0; resolution--) {
+    int width = 0, height = 0;  // exponents; of all resolutions behind the last size
+    const char *at = text;
+    for (int resolution = params.levels; resolution >= 0; resolution--) {
         if (*at) {
-            char *end;
-            const long w = std::strtol(at, &end, 10);
-            const bool separated = end != at && (*end == 'x' || *end == 'X');
-            at = separated ? end + 1 : end;
-            const long h = separated ? std::strtol(at, &end, 10) : 0;
-            if (!separated || end == at || (*end && *end != ',') || (*end == ',' && !end[1]))
+            long w, h;
+            int used = 0;
+            if (std::sscanf(at, "%ld%*1[xX]%ld%n", &w, &h, &used) != 2 || (at[used] && at[used] != ',') ||
+                (at[used] && !at[used + 1]))
                 refuse(
                     format_string("precincts '%s' is not allowed: it is WxH[,WxH...], highest resolution first", text));
-            at = *end ? end + 1 : end;
+            at += used + (at[used] == ',');
             const int low = resolution ? 2 : 1;
             if (w < low || w > 32768 || h < low || h > 32768 || (w & (w - 1)) || (h & (h - 1)))
                 refuse(format_string("precincts '%s': %ldx%ld is not allowed: sides are powers of two, %d to 32768%s",
                                      text, w, h, low, resolution ? " (1 only at the lowest resolution)" : ""));
             width = bit_width(static_cast<uint32_t>(w)) - 1;
             height = bit_width(static_cast<uint32_t>(h)) - 1;
-            if (!resolution && *at)
-                refuse(format_string("precincts '%s' has more sizes than levels %d has resolutions (%d)", text,
-                                     params.levels, params.levels + 1));
         }
         params.precinct_width_log2[resolution] = std::max(width, resolution ? 1 : 0);
         params.precinct_height_log2[resolution] = std::max(height, resolution ? 1 : 0);
     }
+    if (*at)
+        refuse(format_string("precincts '%s' has more sizes than levels %d has resolutions (%d)", text, params.levels,
+                             params.levels + 1));
 }
 
 constexpr const char *kProgressionNames[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cprl"};
@@ -60,10 +58,11 @@ constexpr const char *kProgressionNames[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cp
 // "RS,CS,LYE,RE,CE,ORDER[/...]": the fields of A.6.6, a change after a slash.
 void parse_poc(Params &params, const char *text) {
     for (const char *at = text ? text : ""; *at;) {
-        int field[5], used = 0;
+        ProgressionChange change{};
+        int used = 0;
         char order[5] = "";
-        std::sscanf(at, "%d,%d,%d,%d,%d,%4[a-z]%n", &field[0], &field[1], &field[2], &field[3], &field[4], order,
-                    &used);
+        std::sscanf(at, "%d,%d,%d,%d,%d,%4[a-z]%n", &change.first_resolution, &change.first_component,
+                    &change.last_layer, &change.last_resolution, &change.last_component, order, &used);
         const auto *name = std::find_if(std::begin(kProgressionNames), std::end(kProgressionNames),
                                         [&](const char *x) { return !std::strcmp(x, order); });
         if (!used || (at[used] && at[used] != '/') || name == std::end(kProgressionNames))
@@ -71,17 +70,16 @@ void parse_poc(Params &params, const char *text) {
                 format_string("poc '%s' is not allowed: it is RS,CS,LYE,RE,CE,ORDER[/...], the order one of lrcp, "
                               "rlcp, rpcl, pcrl, cprl",
                               text));
-        const int resolutions = params.levels + 1, components = static_cast<int>(params.components.size());
         const auto within = [&](const char *what, int first, int last, int most) {
             if (first < 0 || first >= most || last <= first || last > most)
                 refuse(format_string("poc '%s': %s %d to %d are not allowed: they are 0 to %d, the last one excluded",
                                      text, what, first, last, most));
         };
-        within("resolutions", field[0], field[3], resolutions);
-        within("components", field[1], field[4], components);
-        within("layers", 0, field[2], params.layers);
-        params.poc.push_back({field[0], field[1], field[2], field[3], field[4],
-                              static_cast<CudaencJ2kProgression>(name - std::begin(kProgressionNames))});
+        within("resolutions", change.first_resolution, change.last_resolution, params.levels + 1);
+        within("components", change.first_component, change.last_component, static_cast<int>(params.components.size()));
+        within("layers", 0, change.last_layer, params.layers);
+        change.progression = static_cast<CudaencJ2kProgression>(name - std::begin(kProgressionNames));
+        params.poc.push_back(change);
         at += used + (at[used] == '/');
         if (at[-1] == '/' && !*at) refuse(format_string("poc '%s' is not allowed: nothing follows its last /", text));
     }
@@ -96,43 +94,56 @@ void parse_poc(Params &params, const char *text) {
                                   params.layers > 1 ? format_string(" in layer %d", params.layers - 1).c_str() : ""));
 }
 
-// The 1-D filters that take the signal to one sub-band of `level`, on the input's grid.
-struct BandFilters {
-    std::vector<double> low, high;
-};
+using Filter = std::vector<double>;
 
-std::vector<double> upsample_and_convolve(const std::vector<double> &a, const std::vector<double> &b, size_t factor) {
-    std::vector<double> r(a.size() + (b.size() - 1) * factor);
+Filter upsample_and_convolve(const Filter &a, const Filter &b, size_t factor) {
+    Filter r(a.size() + (b.size() - 1) * factor);
     for (size_t i = 0; i < a.size(); i++)
         for (size_t j = 0; j < b.size(); j++) r[i + j * factor] += a[i] * b[j];
     return r;
 }
 
-// Levels above this one are taken to have its norms, times two a level where energy grows: they have converged by then.
-constexpr int kFilterLevels = 8;
-
-std::vector<BandFilters> cascade(const std::vector<double> &low, const std::vector<double> &high) {
-    std::vector<BandFilters> r(kFilterLevels + 1);
-    r[0].low = {1.0};
-    for (int level = 1; level <= kFilterLevels; level++) {
-        const size_t factor = size_t{1} << (level - 1);
-        r[level].low = upsample_and_convolve(r[level - 1].low, low, factor);
-        r[level].high = upsample_and_convolve(r[level - 1].low, high, factor);
-    }
-    return r;
-}
-
-double sum_of_magnitudes(const std::vector<double> &filter) {
+double sum_of_magnitudes(const Filter &filter) {
     double sum = 0;
     for (double x : filter) sum += std::fabs(x);
     return sum;
 }
 
-double norm(const std::vector<double> &filter) {
+double norm(const Filter &filter) {
     double sum = 0;
     for (double x : filter) sum += x * x;
     return std::sqrt(sum);
 }
+
+// The filters from the signal to the sub-bands of each level, on the signal's grid.
+class FilterBank {
+  public:
+    FilterBank(const Filter &low, const Filter &high) : levels_{{{1.0}, {}}} {
+        for (int level = 1; level <= kLevels; level++) {
+            const size_t factor = size_t{1} << (level - 1);
+            const Filter before = levels_.back().low;
+            levels_.push_back(
+                {upsample_and_convolve(before, low, factor), upsample_and_convolve(before, high, factor)});
+        }
+    }
+    double band_sum(int level, int o) const { return product(level, o, sum_of_magnitudes); }
+    // From kLevels on, a norm doubles with each level.
+    double band_norm(int level, int o) const {
+        return product(level, o, norm) * std::ldexp(1.0, std::max(level - kLevels, 0));
+    }
+
+  private:
+    static constexpr int kLevels = 8;  // norms have converged by then
+    struct Filters {
+        Filter low, high;
+    };
+    // Of both directions' filters.
+    double product(int level, int o, double (*measure)(const Filter &)) const {
+        const Filters &f = levels_[std::min(level, kLevels)];
+        return measure(o == kLL || o == kLH ? f.low : f.high) * measure(o == kLL || o == kHL ? f.low : f.high);
+    }
+    std::vector<Filters> levels_;
+};
 
 // log2_code() of a weight of the squared error.
 int weight_code(double weight) {
@@ -140,108 +151,104 @@ int weight_code(double weight) {
     return log2_code(static_cast<uint64_t>(std::ldexp(weight, kScale)) + 1) - kScale * kSlopeOctave;
 }
 
-// Norms of the columns of the inverse component transforms: the ICT, T.800 G.3.2, and the RCT, G.2.2, without the
-// rounding.
-struct ComponentNorms {
-    double ict[3] = {std::sqrt(3.0), std::sqrt(0.344136 * 0.344136 + 1.772 * 1.772),
-                     std::sqrt(1.402 * 1.402 + 0.714136 * 0.714136)};
-    double rct[3] = {std::sqrt(3.0), std::sqrt(0.6875), std::sqrt(0.6875)};
-};
-
-// T.800 E.1.1 fixes M_b = G + epsilon_b - 1. Where nothing is quantised epsilon_b is free: the smallest that no input
-// outgrows, from the largest sample and the sum of the analysis filters' magnitudes.
-void set_reversible(Params &params) {
-    const auto filters = cascade({-0.125, 0.25, 0.75, 0.25, -0.125}, {-0.5, 1.0, -0.5});
-    const auto synthesis_filters = cascade({0.5, 1.0, 0.5}, {-0.125, -0.25, 0.75, -0.25, -0.125});
-    const ComponentNorms norms;
-    for (size_t c = 0; c < params.components.size(); c++) {
-        // The RCT's differences have one bit more than the samples.
-        const double gain = params.mct && c < 3 ? norms.rct[c] : 1.0;
-        const double largest = std::ldexp(1.0, params.components[c].depth - (params.mct && (c == 1 || c == 2) ? 0 : 1));
-        for (int r = 0; r <= params.levels; r++) {
-            const int level = r ? params.levels + 1 - r : params.levels;
-            const BandFilters &f = filters[std::min(level, kFilterLevels)],
-                              &synthesis = synthesis_filters[std::min(level, kFilterLevels)];
-            const double more = std::ldexp(1.0, std::max(level - kFilterLevels, 0));
-            const double low = sum_of_magnitudes(f.low), high = sum_of_magnitudes(f.high);
-            for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) {
-                const double growth = (o == kLL ? low : high) * (o == kHH ? high : low);
-                // Two more a level for the lifting steps' rounding; a single odd sample is doubled in each direction.
-                const double bound = std::max(largest * growth, r ? largest * 4 : 0.0) + 2 * level;
-                const int planes = std::max(bit_width(static_cast<uint32_t>(std::ceil(bound))), params.guard_bits - 1);
-                const double energy = norm(o == kLL || o == kLH ? synthesis.low : synthesis.high) *
-                                      norm(o == kLL || o == kHL ? synthesis.low : synthesis.high) * more;
-                params.quantisers[c].push_back(
-                    {planes + 1 - params.guard_bits, 0, 1.0f, planes, weight_code(energy * energy * gain * gain)});
-            }
-        }
-    }
+// The norm of a component's column in the inverse component transform: the ICT, T.800 G.3.2; the RCT, G.2.2, without
+// the rounding.
+double component_norm(const Params &params, size_t c) {
+    if (!params.mct || c > 2) return 1;
+    if (c == 0) return std::sqrt(3.0);
+    if (params.reversible) return std::sqrt(0.6875);
+    return c == 1 ? std::sqrt(0.344136 * 0.344136 + 1.772 * 1.772) : std::sqrt(1.402 * 1.402 + 0.714136 * 0.714136);
 }
 
-// Delta_b = 2^(R_b - epsilon_b) (1 + mu_b / 2^11), T.800 E.1.1, nearest to the step that `quality` asks for.
-// Sub-bands and components get the step that makes an error of it weigh the same in the picture's mean square error:
-// the base step over the norms of the synthesis filters and of the inverse component transform. The base step, as a
-// share of the samples' range, falls with quality as JPEG's tables do, and ends below half of a code value at 100; it
-// is smaller by a fifth for the passes that are left out (worth_coding()). With quality 0, which is for blocks that are
-// cut to a target, it is half of a code value. No sub-band has more
-// bit-planes than a float's significand has bits: the transform would not fill them, and decoders need not hold them.
-constexpr int kFloatPlanes = 24;
-void set_irreversible(Params &params, int quality) {
-    // T.800 F.3.8.2: the synthesis filters, from the lifting parameters of dwt.h.
-    const double a = kAlpha, b = kBeta, g = kGamma, d = kDelta, k = kScale;
-    // Synthesis undoes lifting: a low coefficient at 0 and a high one at 1, on odd and even positions.
+// make(c, level, o): the quantiser of a component's sub-band.
+template <class Make>
+void set_quantisers(Params &params, const Make &make) {
+    params.quantisers.resize(params.components.size());
+    for (size_t c = 0; c < params.components.size(); c++)
+        for (int r = 0; r <= params.levels; r++)
+            for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++)
+                params.quantisers[c].push_back(make(c, r ? params.levels + 1 - r : params.levels, o));
+}
+
+// T.800 E.1.1 fixes M_b = G + epsilon_b - 1. Without quantisation epsilon_b is free. It is the smallest that no input
+// outgrows, by the largest sample and the sum of the analysis filters' magnitudes.
+void set_reversible(Params &params) {
+    const FilterBank analysis({-0.125, 0.25, 0.75, 0.25, -0.125}, {-0.5, 1.0, -0.5});
+    const FilterBank synthesis({0.5, 1.0, 0.5}, {-0.125, -0.25, 0.75, -0.25, -0.125});
+    set_quantisers(params, [&](size_t c, int level, int o) -> Quantiser {
+        // The RCT's differences have one bit more than the samples.
+        const double largest = std::ldexp(1.0, params.components[c].depth - (params.mct && (c == 1 || c == 2) ? 0 : 1));
+        // Two more a level for the lifting steps' rounding; a single odd sample is doubled in each direction.
+        const double bound = std::max(largest * analysis.band_sum(level, o), o != kLL ? largest * 4 : 0.0) + 2 * level;
+        const int planes = std::max(bit_width(static_cast<uint32_t>(std::ceil(bound))), params.guard_bits - 1);
+        const double energy = synthesis.band_norm(level, o), norm = component_norm(params, c);
+        return {.exponent = planes + 1 - params.guard_bits,
+                .mantissa = 0,
+                .inverse_step = 1,
+                .planes = planes,
+                .weight = weight_code(energy * energy * norm * norm)};
+    });
+}
+
+// The synthesis filters of 9/7 (T.800 F.3.8.2), from the lifting parameters of dwt.h.
+FilterBank synthesis_97() {
+    // Synthesis undoes lifting: a low coefficient at 0 and a high one at 1, on even and odd positions.
     const auto impulse = [&](bool high) {
-        std::vector<double> x(17);
-        const size_t centre = 8 + (high ? 1 : 0);  // even positions are low-pass
-        x[centre] = high ? 1 / k : k;
+        Filter x(17);
+        const size_t centre = 8 + (high ? 1 : 0);
+        x[centre] = high ? 1 / kScale : kScale;
         const auto lift = [&](size_t first, double weight) {
-            std::vector<double> y = x;
+            Filter y = x;
             for (size_t i = first; i < x.size(); i += 2)
                 y[i] -= weight * ((i ? x[i - 1] : 0) + (i + 1 < x.size() ? x[i + 1] : 0));
             x = y;
         };
-        lift(0, d), lift(1, g), lift(0, b), lift(1, a);
+        lift(0, kDelta), lift(1, kGamma), lift(0, kBeta), lift(1, kAlpha);
         return x;
     };
-    const auto filters = cascade(impulse(false), impulse(true));
-    const double scale = !quality ? 0 : quality < 50 ? 50.0 / quality : 2.0 * (1.0 - quality / 100.0);
-    const ComponentNorms norms;
-    for (size_t c = 0; c < params.components.size(); c++) {
-        const double range = std::ldexp(1.0, params.components[c].depth);
-        double base = quality ? (0.04 * scale * range + 0.5) * 0.8 : 0.5;
-        // What is left with all passes coded is to be little of what may be.
-        if (!quality && params.rate.error != 0)
-            base = std::min(base, std::sqrt(params.rate.error * squared_peak(params.components[c])) / 6);
-        const double gain = params.mct && c < 3 ? norms.ict[c] : 1.0;
-        const double weight = params.mct && c < 3 ? gain / norms.ict[0] : 1.0;
-        for (int r = 0; r <= params.levels; r++) {
-            const int level = r ? params.levels + 1 - r : params.levels;
-            const BandFilters &f = filters[std::min(level, kFilterLevels)];
-            const double more = std::ldexp(1.0, std::max(level - kFilterLevels, 0));
-            for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) {
-                const double energy =
-                    norm(o == kLL || o == kLH ? f.low : f.high) * norm(o == kLL || o == kHL ? f.low : f.high) * more;
-                const double step = base / (weight * energy);
-                const int nominal = params.components[c].depth + (o == kLL ? 0 : o == kHH ? 2 : 1);  // R_b
-                int binary;
-                double fraction = std::frexp(step, &binary) * 2;  // step = fraction 2^(binary - 1), fraction in [1, 2)
-                int exponent = nominal - (binary - 1);
-                int mantissa = static_cast<int>((fraction - 1) * 2048 + 0.5);
-                if (mantissa == 2048) mantissa = 0, exponent--;
-                const int highest = kFloatPlanes + 1 - params.guard_bits;
-                if (exponent > highest) exponent = highest, mantissa = 0;
-                if (exponent < 0) exponent = 0, mantissa = 2047;
-                const double coded = std::ldexp(1 + mantissa / 2048.0, nominal - exponent);
-                params.quantisers[c].push_back({exponent, mantissa, static_cast<float>(1 / coded),
-                                                params.guard_bits + exponent - 1,
-                                                weight_code(coded * coded * energy * energy * gain * gain)});
-            }
-        }
-    }
+    return {impulse(false), impulse(true)};
 }
 
-// "X,Y,WIDTH,HEIGHT"; T.800 H.1.2: shifted by all bit-planes that coefficients have without it. One more is for
-// decoders that keep half a bit below the magnitude, and compare with that.
+// Delta_b = 2^(R_b - epsilon_b) (1 + mu_b / 2^11), T.800 E.1.1, nearest to the step of `quality`.
+// An error of a step weighs the same in the picture's mean square error in all sub-bands and components. So a step is
+// the base step over the norms of the synthesis filters and of the inverse component transform. The base step, as a
+// share of the samples' range, falls with quality as JPEG's tables do. At 100 it is below half of a code value. It is
+// smaller by a fifth for the passes that are not coded (worth_coding()). Quality 0 is for blocks that are truncated to
+// a target: half of a code value. No sub-band has more bit-planes than a float's significand has bits: the transform
+// would not fill them, and decoders need not hold them.
+constexpr int kFloatPlanes = 24;
+void set_irreversible(Params &params, int quality) {
+    const FilterBank synthesis = synthesis_97();
+    const double scale = !quality ? 0 : quality < 50 ? 50.0 / quality : 2.0 * (1.0 - quality / 100.0);
+    set_quantisers(params, [&](size_t c, int level, int o) -> Quantiser {
+        const Component &component = params.components[c];
+        double base = quality ? (0.04 * scale * std::ldexp(1.0, component.depth) + 0.5) * 0.8 : 0.5;
+        // With all passes coded, the error is a small part of what the target allows.
+        if (!quality && params.rate.error != 0)
+            base = std::min(base, std::sqrt(params.rate.error * squared_peak(component)) / 6);
+        const double norm = component_norm(params, c), energy = synthesis.band_norm(level, o);
+        const double weight = c < 3 ? norm / component_norm(params, 0) : 1;
+        const double step = base / (weight * energy);
+        const int nominal = component.depth + (o == kLL ? 0 : o == kHH ? 2 : 1);  // R_b
+        int binary;
+        const double fraction = std::frexp(step, &binary) * 2;  // step = fraction 2^(binary - 1), fraction in [1, 2)
+        int exponent = nominal - (binary - 1);
+        int mantissa = static_cast<int>((fraction - 1) * 2048 + 0.5);
+        if (mantissa == 2048) mantissa = 0, exponent--;
+        const int highest = kFloatPlanes + 1 - params.guard_bits;
+        if (exponent > highest) exponent = highest, mantissa = 0;
+        if (exponent < 0) exponent = 0, mantissa = 2047;
+        const double coded = std::ldexp(1 + mantissa / 2048.0, nominal - exponent);
+        return {.exponent = exponent,
+                .mantissa = mantissa,
+                .inverse_step = static_cast<float>(1 / coded),
+                .planes = params.guard_bits + exponent - 1,
+                .weight = weight_code(coded * coded * energy * energy * norm * norm)};
+    });
+}
+
+// "X,Y,WIDTH,HEIGHT"; T.800 H.1.2: shifted by all bit-planes of coefficients without it. One more is for decoders that
+// keep half a bit below the magnitude, and compare with that.
 constexpr int kMaxRoiPlanes = 14;  // twice that, and two, fit the planes that decoders hold
 void parse_roi(Params &params, const char *text) {
     if (!text || !*text) return;
@@ -261,14 +268,6 @@ void parse_roi(Params &params, const char *text) {
                           "guard_bits or fewer levels have less",
                           text, roi.shift, kMaxRoiPlanes));
     roi.shift++;
-}
-
-// Bytes of a picture's samples, as they are.
-double sample_bytes(const Params &params) {
-    double bits = 0;
-    for (const Component &c : params.components)
-        bits += static_cast<double>(ceil_div(params.width, c.dx) * ceil_div(params.height, c.dy)) * c.depth;
-    return bits / 8;
 }
 
 void parse_rate(Params &params, const CudaencJ2kOptions &options) {
@@ -298,7 +297,7 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
     } else if (options.frame_bytes) {
         bytes = static_cast<uint64_t>(options.frame_bytes);
     } else if (options.compression_ratio != 0) {
-        bytes = static_cast<uint64_t>(sample_bytes(params) / options.compression_ratio);
+        bytes = static_cast<uint64_t>(params.sample_bytes() / options.compression_ratio);
     } else if (options.psnr != 0) {
         params.rate.error = std::pow(10, -options.psnr / 10);
     }
@@ -317,7 +316,7 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
                 "layer_rates '%s' is not allowed: it is compression ratios R0,R1,..., each smaller than the "
                 "one before and at least 1",
                 options.layer_rates));
-        params.rate.layers.push_back(ratio > 1 ? static_cast<uint64_t>(sample_bytes(params) / ratio) : 0);
+        params.rate.layers.push_back(ratio > 1 ? static_cast<uint64_t>(params.sample_bytes() / ratio) : 0);
         last = ratio;
         at = *end ? end + 1 : end;
     }
@@ -343,7 +342,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
         p.components.push_back({1 << format.component[c].log2_subsample_x, 1 << format.component[c].log2_subsample_y,
                                 format.component[c].depth});
 
-    // Profiles look at tiles' sizes, also where the picture ends before them.
+    // Profiles check the options' tile sizes, also those larger than the picture.
     const auto tile_side = [&](int option, int side) {
         return !option ? side : options.profile ? option : std::min(option, side);
     };
@@ -356,7 +355,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
                              p.tile_width, p.tile_height, p.width, p.height,
                              static_cast<long long>(p.tiles_x) * p.tiles_y, kMaxTiles));
 
-    // What is left open follows the profile.
+    // Options that are not set follow the profile.
     const int profile = options.profile;
     const auto or_else = [](int option, int otherwise) { return option < 0 ? otherwise : option; };
     p.levels = or_else(options.levels, default_levels(profile, p.tile_width));
@@ -397,7 +396,6 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     p.comment = comment_of(options.comment, 65531);
     apply_profile(p, options);
     p.truncatable = p.rate.target() || p.limits.frame || p.limits.component || p.layers > 1;
-    p.quantisers.resize(p.components.size());
     if (p.reversible)
         set_reversible(p);
     else

@@ -14,7 +14,7 @@ namespace cudaenc::j2k {
 
 constexpr int kMaxLevels = 32;
 
-// Sub-bands in the order of quantisation step sizes (T.800 A.6.4): LL of the lowest resolution, then HL, LH, HH a
+// Sub-bands in the order of quantisation step sizes (T.800 A.6.4): LL of the lowest resolution, then HL, LH, HH of each
 // resolution.
 constexpr int band_index(int resolution, int orientation) { return resolution ? 3 * resolution - 3 + orientation : 0; }
 
@@ -23,14 +23,13 @@ struct Quantiser {
     int mantissa;        // mu_b, 11 bits; 0 where reversible
     float inverse_step;  // 1 / Delta_b; 1 where reversible
     int planes;          // M_b = guard bits + epsilon_b - 1: magnitudes are below 2^planes
-    int weight;          // of a squared step in the picture's squared error: log2_code() of it
+    int weight;          // log2_code() of a squared step's weight in the picture's squared error
 };
 
 struct Component {
     int dx, dy;  // XRsiz, YRsiz
     int depth;   // bits, unsigned
 };
-// Of the largest sample.
 inline double squared_peak(const Component &component) {
     const double peak = (1 << component.depth) - 1;
     return peak * peak;
@@ -43,25 +42,24 @@ struct ProgressionChange {
     CudaencJ2kProgression progression;
 };
 
-// What a frame may take: what a byte budget of the rate control must not exceed. In bytes; 0: anything.
+// Limits of byte budgets, in bytes; 0: none.
 struct SizeLimits {
     uint64_t frame;      // the whole codestream
     uint64_t component;  // a component's first tile-part
 };
 
-// The region of interest, in samples of the picture; shift: by how many bit-planes it goes up (SPrgn), 0: there is
-// none.
+// The region of interest, in samples of the picture. shift: of its coefficients, in bit-planes (SPrgn); 0: no region.
 struct Roi {
     int x, y, width, height;
     int shift;
 };
 
-// What a packet may take, and by which method.
+// The rate-control method and its targets.
 struct RateControl {
     CudaencJ2kRateControl mode;
-    int pst_lag;  // with pst: so many frames lie between a frame and the one whose slope it takes, 1 to 64
+    int pst_lag;                   // of pst: a frame takes the slope of the frame so many before it, 1 to 64
     std::vector<uint64_t> layers;  // bytes of the packet up to each layer; 0: no limit of its own
-    double error;                  // mean square of samples from 0 to 1, at most, of a target of PSNR; 0: none
+    double error;                  // of a target of PSNR: mean squared error of samples from 0 to 1; 0: no such target
     bool predicts_slopes() const { return mode == CUDAENC_J2K_RATE_PSP && layers.back(); }
     bool keeps_slopes() const { return mode == CUDAENC_J2K_RATE_PST && layers.back(); }
     bool limits_bytes() const {
@@ -78,7 +76,7 @@ struct Params {
     int levels;
     int cblk_width_log2, cblk_height_log2;
     uint32_t style;    // of code-blocks: the byte of the COD marker segment
-    bool truncatable;  // codewords may have to be truncated
+    bool truncatable;  // rate allocation truncates codewords
     std::array<int, kMaxLevels + 1> precinct_width_log2, precinct_height_log2;  // by resolution
     bool default_precincts;
     bool reversible;
@@ -98,6 +96,13 @@ struct Params {
     std::vector<std::vector<Quantiser>> quantisers;  // [component][band_index()]
 
     int tiles() const { return tiles_x * tiles_y; }
+    int64_t samples(const Component &c) const { return ceil_div(width, c.dx) * ceil_div(height, c.dy); }
+    // Of a picture, as they are.
+    double sample_bytes() const {
+        double bits = 0;
+        for (const Component &c : components) bits += static_cast<double>(samples(c)) * c.depth;
+        return bits / 8;
+    }
 };
 
 // Checks options and format and derives the rest.

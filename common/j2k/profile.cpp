@@ -161,14 +161,6 @@ void check_coding(const Profile &profile, const Rules &rules, const Params &p, c
     }
 }
 
-// Samples of all components a second, as a fraction whose denominator is that of the frame rate.
-int64_t samples(const Params &p) {
-    int64_t sum = 0;
-    for (const Component &c : p.components)
-        sum += ((p.width + c.dx - 1) / c.dx) * int64_t{(p.height + c.dy - 1) / c.dy};
-    return sum;
-}
-
 uint64_t bytes_a_frame(int64_t bits_a_second, const CudaencJ2kOptions &options) {
     return static_cast<uint64_t>(static_cast<double>(bits_a_second) * options.frame_rate_den /
                                  (8.0 * options.frame_rate_num));
@@ -178,7 +170,9 @@ uint64_t bytes_a_frame(int64_t bits_a_second, const CudaencJ2kOptions &options) 
 int main_level(const Rules &rules, const Params &p, const CudaencJ2kOptions &options, int lowest,
                std::span<const int> most_samples, const char *source) {
     const int highest = static_cast<int>(most_samples.size()) - 1;
-    const double rate = static_cast<double>(samples(p)) * options.frame_rate_num / options.frame_rate_den / 1e6;
+    int64_t samples = 0;  // a frame's
+    for (const Component &c : p.components) samples += p.samples(c);
+    const double rate = static_cast<double>(samples) * options.frame_rate_num / options.frame_rate_den / 1e6;
     const auto has = [&](int level) { return rate <= most_samples[static_cast<size_t>(level)]; };
     int level = options.main_level;
     if (!level)

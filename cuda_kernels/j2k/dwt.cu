@@ -1,5 +1,5 @@
-// Wavelet transform: one level, both directions and the quantisation of its sub-bands in one pass over memory; the
-// first level takes pixels of any layout, level shift and component transform included. The vertical filter comes first
+// Wavelet transform: one level, both directions and the quantisation of its sub-bands, in one pass over memory. The
+// first level takes pixels of any layout, with level shift and component transform. The vertical filter comes first
 // (T.800 F.4.2): a lane walks down its two columns and keeps the filter's state in registers. Rows cross the lanes of a
 // warp by shuffles. SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../common/j2k/dwt.h"
@@ -24,8 +24,8 @@ class Column {
   public:
     using Sample = typename W::Sample;
     static constexpr int kDelay = W::kSteps / 2;
-    // Takes the samples of the next two rows, an odd one and the even one below it, and gives what becomes of those
-    // 2 kDelay rows above.
+    // Takes the samples of the next two rows, an odd one and the even one below it. Gives the filtered ones of the two
+    // rows that lie 2 kDelay above.
     DEVICE_MEMBER void push(Sample &odd, Sample &even) {
         lift<0>(odd, even);
         if constexpr (W::kSteps == 4) lift<2>(odd, even);
@@ -43,10 +43,10 @@ class Column {
         odd = odd_above, odd_above = high;
         even_above = even, even = low;
     }
-    Sample even_[kDelay] = {}, odd_[kDelay] = {};  // before two steps: the even sample; after its step: the odd one
+    Sample even_[kDelay] = {}, odd_[kDelay] = {};  // the row pair above: even before two steps, odd after its step
 };
 
-// The horizontal filter of a row, of which each lane has a pair of samples.
+// The horizontal filter of a row. Each lane has an even sample and the odd one right of it.
 template <class W, int Step>
 DEVICE void lift_row(typename W::Sample &even, typename W::Sample &odd) {
     odd = W::template lift<Step>(odd, even, warp_shuffle_down(even, 1));
@@ -60,22 +60,22 @@ DEVICE void transform_row(typename W::Sample &even, typename W::Sample &odd) {
     odd = W::scale_high(odd);
 }
 
-// What a warp makes of the resolution `e`.
+// A warp's part of the resolution `e`.
 template <class W>
 struct Strip {
     Extent e;
     bool empty;
-    int first, last;               // pairs of rows: 2 n - 1 and 2 n for n in [first, last)
-    int pair;                      // of columns, the lane's: 2 pair and 2 pair + 1
-    bool even_column, odd_column;  // whether the lane writes what comes of them
-    int x[2];                      // where they are found after symmetric extension
+    int first, last;               // row pairs 2 n - 1 and 2 n, n in [first, last)
+    int pair;                      // the lane's columns: 2 pair and 2 pair + 1
+    bool even_column, odd_column;  // whether the lane writes them
+    int x[2];                      // where they lie after symmetric extension
 
-    DEVICE_MEMBER Strip(const DwtParams &p, const Extent &extent) : e(extent) {
+    DEVICE_MEMBER Strip(const DwtLevel &p, const Extent &extent) : e(extent) {
         constexpr int kHelpers = kStripHelpers<W>;
         const int strip = block_x() % p.block_columns * (kDwtThreads / 32) + warp_id();
         const int first_pair = (e.x0 >> 1) + strip * kStripPairs<W>;
-        first = low_begin(e.y0) + block_y() * p.segment_pairs;
-        last = min_of(first + p.segment_pairs, high_begin(e.y1) + 1);
+        first = low_begin(e.y0) + block_y() * p.segment_row_pairs;
+        last = min_of(first + p.segment_row_pairs, high_begin(e.y1) + 1);
         empty = e.width() <= 0 || e.height() <= 0 || first >= last || 2 * first_pair >= e.x1;
         if (empty) return;
         const int lane = lane_id();
@@ -83,16 +83,16 @@ struct Strip {
         const bool writes = lane >= kHelpers && lane < 32 - kHelpers;
         even_column = writes && 2 * pair >= e.x0 && 2 * pair < e.x1;
         odd_column = writes && 2 * pair + 1 < e.x1;
-        // Lanes beyond the extension of the signal read some valid column and nobody reads theirs.
+        // Lanes beyond the extension read some valid column. No lane uses theirs.
         for (int i = 0; i < 2; i++) x[i] = mirror(min_of(2 * pair + i, e.x1 + W::kReach), e.x0, e.x1);
     }
 };
 
-// Transforms a strip of N tile-components that cover the same. source.read(y, v) makes v[component][i] the sample of
+// Transforms a strip of N tile-components of the same extent. source.read(y, v) sets v[component][i] to the sample of
 // the lane's column i in row y.
 template <class W, int N, class Source>
-DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuantiser (*quantiser)[4],
-                      const Strip<W> &s, const Source &source) {
+DEVICE void transform(const DwtLevel &p, const TileComponent *t, const BandQuantiser (*quantiser)[4], const Strip<W> &s,
+                      const Source &source) {
     using Sample = typename W::Sample;
     constexpr int kDelay = Column<W>::kDelay;
     const Extent e = s.e;
@@ -116,15 +116,15 @@ DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuan
         source.read(kInside ? 2 * n : mirror(2 * n, e.y0, e.y1), rows.even);
         return rows;
     };
-    // Small levels leave a multiprocessor few warps: then the next rows are on their way while these are filtered.
+    // In small levels a multiprocessor has few warps. So the next rows are read while these are filtered.
     constexpr bool kAhead = N == 1;
     const int begin = s.first - kDelay, end = s.last + kDelay;
     Rows next;
     if constexpr (kAhead) next = read.template operator()<false>(begin);
     Column<W> column[N][2];
 
-    // Reads the nth pair of rows and writes what becomes of the pair kDelay above. kInside: rows are neither mirrored
-    // nor left out, and columns have more than one sample.
+    // Reads the nth row pair and writes the one kDelay above. kInside: all rows exist, and a row and a column have more
+    // than one sample.
     const auto step = [&]<bool kInside>(int n) {
         auto [odd, even] = kAhead ? next : read.template operator()<kInside>(n);
         if constexpr (kAhead) next = read.template operator()<kInside>(min_of(n + 1, end - 1));
@@ -138,8 +138,8 @@ DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuan
                 else
                     odd[c][i] *= 2;
         }
-        const int pair = n - kDelay;
-        if (pair < s.first) return;
+        const int row_pair = n - kDelay;
+        if (row_pair < s.first) return;
         CUDAENC_UNROLL
         for (int c = 0; c < N; c++) {
             if (kInside || e.width() > 1) {
@@ -151,9 +151,9 @@ DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuan
             }
         }
 
-        const bool odd_row = kInside || (2 * pair - 1 >= e.y0 && 2 * pair - 1 < e.y1);
-        const bool even_row = kInside || (2 * pair >= e.y0 && 2 * pair < e.y1);
-        const uint32_t high_y = low_rows + pair - 1 - high_begin(e.y0), low_y = pair - low_begin(e.y0);
+        const bool odd_row = kInside || (2 * row_pair - 1 >= e.y0 && 2 * row_pair - 1 < e.y1);
+        const bool even_row = kInside || (2 * row_pair >= e.y0 && 2 * row_pair < e.y1);
+        const uint32_t high_y = low_rows + row_pair - 1 - high_begin(e.y0), low_y = row_pair - low_begin(e.y0);
         const auto quantised = [&](Sample x, const BandQuantiser &q) { return quantise(x, q.inverse_step, q.limit); };
         if (s.even_column) {
             CUDAENC_UNROLL
@@ -182,7 +182,7 @@ DEVICE void transform(const DwtParams &p, const TileComponent *t, const BandQuan
     }
 }
 
-// Two columns of pixels of N components; three with the component transform.
+// Two columns of pixels of N components: three with the component transform.
 template <class Sample, int N>
 struct Pixels {
     const uint8_t *column[N][2];
@@ -213,7 +213,7 @@ struct Pixels {
     }
 };
 
-// Two columns of the low half that the level before made.
+// Two columns of the low half of the level before.
 template <class Sample>
 struct LowSamples {
     const Sample *column[2];
@@ -227,15 +227,21 @@ struct LowSamples {
     }
 };
 
+// The thread-block's tile-component.
+DEVICE const TileComponent *tile_component(const DwtLevel &p, int component) {
+    return p.tile_components + block_x() / p.block_columns * p.components + component;
+}
+
 template <class W, int N>
-DEVICE void load_and_transform(const LoadDwtParams &p, int component) {
-    const TileComponent *t = p.tile_components + block_x() / p.block_columns * p.components + component;
-    const Strip<W> strip(p, extent_at(*t, 0));
+DEVICE void load_and_transform(const LoadDwtInput &p, int component) {
+    const TileComponent *t = tile_component(p.dwt, component);
+    const Strip<W> strip(p.dwt, extent_at(*t, 0));
     if (strip.empty) return;
-    transform<W, N>(p, t, p.quantiser + component, strip, Pixels<typename W::Sample, N>(p.layout + component, strip.x));
+    transform<W, N>(p.dwt, t, p.dwt.quantiser + component, strip,
+                    Pixels<typename W::Sample, N>(p.layout + component, strip.x));
 }
 template <class W>
-DEVICE void load_and_transform(const LoadDwtParams &p) {
+DEVICE void load_and_transform(const LoadDwtInput &p) {
     if (p.mct && block_z() == 0)
         load_and_transform<W, 3>(p, 0);
     else
@@ -243,16 +249,16 @@ DEVICE void load_and_transform(const LoadDwtParams &p) {
 }
 
 template <class W>
-DEVICE void transform_low(const LowDwtParams &p) {
+DEVICE void transform_low(const LowDwtInput &p) {
     using Sample = typename W::Sample;
-    const TileComponent *t = p.tile_components + block_x() / p.block_columns * p.components + block_z();
-    const Strip<W> strip(p, extent_at(*t, p.level - 1));
+    const TileComponent *t = tile_component(p.dwt, block_z());
+    const Strip<W> strip(p.dwt, extent_at(*t, p.dwt.level - 1));
     if (strip.empty) return;
-    const Sample *in = reinterpret_cast<const Sample *>(p.in) + (p.level & 1 ? t->ll_even : t->ll_odd);
-    transform<W, 1>(p, t, p.quantiser + block_z(), strip, LowSamples<Sample>(in, strip.e, strip.x));
+    const Sample *in = reinterpret_cast<const Sample *>(p.in) + (p.dwt.level & 1 ? t->ll_even : t->ll_odd);
+    transform<W, 1>(p.dwt, t, p.dwt.quantiser + block_z(), strip, LowSamples<Sample>(in, strip.e, strip.x));
 }
 
-// A thread-block owns kDwtThreads / 32 strips side by side, a warp a strip, a lane two columns of it.
+// A thread-block owns kDwtThreads / 32 strips side by side, a warp a strip, a lane two columns.
 KERNEL(kDwtThreads, j2k_load_dwt53, LoadDwt53Params)
 {
     load_and_transform<Dwt53>(p);

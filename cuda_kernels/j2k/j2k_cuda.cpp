@@ -29,22 +29,22 @@ namespace cudaenc::j2k {
 
 namespace {
 
-// As many as the largest sub-band of a precinct has code-blocks.
+// As many threads as the largest precinct's sub-band has code-blocks.
 unsigned tag_tree_threads(const Geometry &g) {
     uint32_t most = 1;
     for (const PrecinctBand &band : g.precinct_bands) most = std::max(most, band.columns * band.rows);
     return std::min<unsigned>((most + 31) / 32 * 32, kTagTreeThreads);
 }
 
-// With more frames in flight a second stream, which measures headers ahead and uploads the allocation, costs more than
-// it gains.
+// A second stream measures headers ahead and uploads the allocation. With more frames in flight it costs more time than
+// it saves.
 constexpr int kForkedFrames = 2;
 
 enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq", "rate control",
                                               "tier-2", "gather",       "download"};
 
-// What a frame in flight owns, stage by stage.
+// A frame in flight, stage by stage.
 struct Slot : FrameSlot {
     explicit Slot(const std::shared_ptr<Device> &device)
         : FrameSlot(device), allocation(device, 1), result(device, 1) {}
@@ -61,7 +61,7 @@ struct Slot : FrameSlot {
     DeviceArray<uint64_t> packet_bits, packet_bytes;
     DeviceArray<uint8_t> layer_passes;
     DeviceArray<uint32_t> layer_bytes;
-    std::unique_ptr<Stream> second_stream;  // of what goes on beside tier-1
+    std::unique_ptr<Stream> second_stream;  // beside tier-1
     std::unique_ptr<Event> forks, joins;
     // Tier-2: see Tier2Buffers.
     DeviceArray<LayerSet> layer_sets;
@@ -75,13 +75,13 @@ struct Slot : FrameSlot {
     uint64_t box_bytes = 0, number = 0;  // of the frame
 };
 
-// What the host decodes frames with, one at a time, for a target of PSNR: as the CPU's slots have it.
+// For a target of PSNR: the host decodes frames, one at a time, from copies as the CPU's slots have them.
 struct PsnrTarget {
     PsnrTarget(const Params &params, const Geometry &g)
         : threads(static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u))),
           hulls(g, params.style, 1),
-          search(params, g),
           coefficients(g.samples),
+          decoded(g.samples),
           pass_bytes(g.blocks.size() * static_cast<size_t>(g.max_passes)),
           reductions(pass_bytes.size()),
           planes(g.blocks.size()),
@@ -89,8 +89,7 @@ struct PsnrTarget {
           coded(g.blocks.size()) {}
     ThreadPool threads;
     HullTable hulls;
-    PsnrSearch search;
-    std::vector<uint32_t> coefficients, pass_bytes;
+    std::vector<uint32_t> coefficients, decoded, pass_bytes;
     std::vector<int32_t> reductions;
     std::vector<uint8_t> planes, passes;
     std::vector<CodedBlock> coded;
@@ -106,6 +105,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
           coding_{.style = params.style, .truncatable = params.truncatable},
+          batch_(tier1_batch(g_.blocks.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, coding_)),
           slot_bytes_(place_slots(g_.blocks, coding_)),
           budget_(p_, g_, header_.bytes.size()),
           early_stopping_(p_.rate),
@@ -140,7 +140,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (coding_.truncatable) make_allocation(s);
         s.coder = make_block_coder(s, slots);
         s.coded = s.coder->records();
-        if (measures_ahead() && slots <= kForkedFrames) {
+        if (budget_.measures_ahead() && slots <= kForkedFrames) {
             s.second_stream = std::make_unique<Stream>(device_);
             s.forks = std::make_unique<Event>(device_, false);
             s.joins = std::make_unique<Event>(device_, false);
@@ -150,13 +150,11 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     std::unique_ptr<BlockCoder> make_block_coder(Slot &s, int slots) const {
-        const Tier1Batch batch =
-            tier1_batch(g_.blocks.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, coding_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
-            return std::make_unique<MqCoder>(device_, batch, slot_bytes_, blocks_.data(), bands_.data(), lanes);
+            return std::make_unique<MqCoder>(device_, batch_, slot_bytes_, blocks_.data(), bands_.data(), lanes);
         return std::make_unique<CiboCoder>(
-            device_, batch, slot_bytes_, blocks_.data(),
+            device_, batch_, slot_bytes_, blocks_.data(),
             CiboTier1::Options{.lanes = lanes,
                                .stop = early_stopping_.by_planes(),
                                .budget = &s.device_allocation.data()->budget[p_.layers - 1],
@@ -197,18 +195,14 @@ class J2kDeviceEncoder : public DeviceEncoder {
         }
         make(s.partials, prefix_sum_partials(static_cast<uint32_t>(std::max(block_layers, segments))));
         make(s.device_result, 1);
-        size_t bits = 0;
-        for (size_t c = 0; c < p_.components.size(); c++)
-            bits += static_cast<size_t>(ceil_div(p_.width, p_.components[c].dx) *
-                                        ceil_div(p_.height, p_.components[c].dy)) *
-                    p_.components[c].depth;
-        make_codestream(s, bits / 8 + segments * 32 + block_layers * 8 + header_.bytes.size() + 4096);
+        make_codestream(
+            s, static_cast<size_t>(p_.sample_bytes()) + segments * 32 + block_layers * 8 + header_.bytes.size() + 4096);
     }
 
-    // A codestream's memory, with the main header, which only its TLM entries change.
+    // A codestream's memory, with the main header: only TLM entries change in it.
     void make_codestream(Slot &s, size_t bytes) const {
         s.graph.reset();
-        s.codestream = {};  // there may be no room for both
+        s.codestream = {};  // both might not fit
         DeviceArray<uint8_t> memory(device_, bytes);
         device_->upload(s.stream, memory.data(), header_.bytes.data(), header_.bytes.size());
         s.codestream = std::move(memory);
@@ -218,16 +212,11 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const CudaencFrame &frame = slot.frame;
         Slot &s = static_cast<Slot &>(slot);
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
-        s.box_bytes = make_boxes(s, 0).size();
+        s.frame.icc_profile = s.icc_profile.data();
+        s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         s.number = frames_++;
         if (coding_.truncatable) *s.allocation.data() = budget_.begin(s.box_bytes);
-        if (can_stop()) s.allocation.data()->stop.slope = early_stopping_.slope(s.number);
-    }
-
-    std::vector<uint8_t> make_boxes(const Slot &s, uint64_t codestream) const {
-        return p_.jp2 ? make_jp2_boxes(p_, s.icc_profile.data(), s.icc_profile.size(), s.frame.sample_aspect_num,
-                                       s.frame.sample_aspect_den, codestream)
-                      : std::vector<uint8_t>();
+        if (coding_.can_stop()) s.allocation.data()->stop.slope = early_stopping_.slope(s.number);
     }
 
     void code(FrameSlot &slot) override {
@@ -240,7 +229,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         device_->upload(stream, s.device_allocation.data(), s.allocation.data(), sizeof(RateAllocation));
     }
 
-    // A second stream begins at fork(), and what is queued on beside() is done at join(); or it is the frame's own.
+    // Between fork() and join(), beside() is a second stream; or the frame's own.
     void fork(Slot &s) {
         if (!s.forks) return;
         device_->record(*s.forks, s.stream);
@@ -263,17 +252,13 @@ class J2kDeviceEncoder : public DeviceEncoder {
         shift_region(s);
         if (coding_.truncatable) join(s);
         mark(s, kContext);
-        if (can_stop() && p_.rate.predicts_slopes()) sample_blocks(s);
+        if (coding_.can_stop() && p_.rate.predicts_slopes()) sample_blocks(s);
         code_from_coefficients(s, false);
     }
 
-    // Tier-1 stops before a block's last pass only without a code-block style.
-    bool can_stop() const { return coding_.truncatable && !coding_.style; }
-    bool measures_ahead() const { return can_stop() && budget_.measures_ahead(); }
-
     // Finds the slope at which tier-1 stops.
     void sample_blocks(Slot &s) {
-        const int tiles_x = tiles_in(p_.cblk_width_log2), tiles_y = tiles_in(p_.cblk_height_log2);
+        const int tiles = batch_.tiles_x * batch_.tiles_y;
         const uint32_t count = static_cast<uint32_t>(sampled_blocks_.count());
         const SampleInput input{.blocks = blocks_.data(),
                                 .bands = bands_.data(),
@@ -285,38 +270,39 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .count = count,
                                 .block_count = block_count(),
                                 .layers = layers(),
-                                .tiles_x = tiles_x,
-                                .tiles_y = tiles_y};
-        if (tiles_x * tiles_y == 1)
+                                .tiles_x = batch_.tiles_x,
+                                .tiles_y = batch_.tiles_y};
+        if (tiles == 1)
             device_->launch(s.stream, {blocks_for(count, kSampleWarps)}, kSampleWarps * 32, SampleParams{input});
         else
-            device_->launch(s.stream, {count}, static_cast<unsigned>(tiles_x * tiles_y * 32), SampleTiledParams{input});
+            device_->launch(s.stream, {count}, static_cast<unsigned>(tiles * 32), SampleTiledParams{input});
     }
 
     // again: the slope to stop at is known.
     void code_from_coefficients(Slot &s, bool again) {
-        const bool ahead = measures_ahead() && !again;
+        const bool ahead = !again && budget_.measures_ahead();
         s.coder->analyse(s.stream, s.coefficients.data(),
                          coding_.truncatable ? &s.device_allocation.data()->stop : nullptr);
         if (ahead) fork(s);
         mark(s, kMq);
-        s.coder->code(s.stream);  // before the others, which wait for it
+        s.coder->code(s.stream);  // first, since the rest waits for it
         if (ahead) {
             measure_ahead(s, beside(s));
             join(s);
         }
         mark(s, kRate);
-        if (!psnr_) truncate_and_write(s, ahead);  // else make_packet() does when it has found the threshold
+        if (!psnr_) truncate_and_write(s, ahead);  // else make_packet() does so, with the threshold that it finds
     }
 
     // measured: headers were, ahead.
     void truncate_and_write(Slot &s, bool measured) {
         if (coding_.truncatable) {
             allocate(s, measured, {});
-            if (measured)
-                truncate(s, true);
-            else
-                allocate_and_truncate(s);
+            const int rounds = budget_.rounds();
+            for (int round = measured ? rounds - 1 : 0; round < rounds; round++) {
+                truncate(s, round == rounds - 1);
+                if (round < rounds - 1) measure(s, s.stream, tier2(s), round == rounds - 2, false);
+            }
         }
         write_frame(s);
     }
@@ -343,60 +329,65 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     void load(Slot &s) {
-        LoadParams load{};
-        load.layout = s.device_layout.data();
-        load.tile_components = tile_components_.data();
-        load.coefficients = s.coefficients.data();
+        const int chunks = (g_.widest + kLoadThreads - 1) / kLoadThreads;
+        LoadParams load{.layout = s.device_layout.data(),
+                        .tile_components = tile_components_.data(),
+                        .coefficients = s.coefficients.data(),
+                        .quantiser = {},
+                        .components = components(),
+                        .column_chunks = chunks,
+                        .mct = p_.mct,
+                        .reversible = p_.reversible};
         for (size_t c = 0; c < p_.components.size(); c++) load.quantiser[c] = band_quantiser(c, 0, kLL);
-        load.components = components();
-        load.column_chunks = (g_.widest + kLoadThreads - 1) / kLoadThreads;
-        load.mct = p_.mct;
-        load.reversible = p_.reversible;
-        device_->launch(s.stream, {static_cast<unsigned>(load.column_chunks) * g_.highest, tiles()}, kLoadThreads,
-                        load);
+        device_->launch(s.stream, {static_cast<unsigned>(chunks * g_.highest), tiles()}, kLoadThreads, load);
     }
 
     template <class W, class First, class Next>
     void transform_levels(Slot &s) {
-        First first{};
-        first.layout = s.device_layout.data();
-        first.mct = p_.mct;
-        launch_level<W>(s, 1, p_.mct ? components() - 2 : components(), first);
-        for (int level = 2; level <= p_.levels; level++) {
-            Next next{};
-            next.in = level & 1 ? s.ll_even.data() : s.ll_odd.data();
-            launch_level<W>(s, level, components(), next);
+        for (int level = 1; level <= p_.levels; level++) {
+            const int depth = level == 1 && p_.mct ? components() - 2 : components(), row_pairs = row_pairs_at(level);
+            const DwtLevel dwt = dwt_level<W>(s, level, depth);
+            const auto launch = [&](const auto &params) {
+                device_->launch(s.stream,
+                                {dwt.block_columns * tiles(), blocks_for(row_pairs, dwt.segment_row_pairs),
+                                 static_cast<unsigned>(depth)},
+                                kDwtThreads, params);
+            };
+            if (level == 1)
+                launch(First{{.dwt = dwt, .layout = s.device_layout.data(), .mct = p_.mct}});
+            else
+                launch(Next{{.dwt = dwt, .in = level & 1 ? s.ll_even.data() : s.ll_odd.data()}});
         }
     }
 
-    // `dwt` has what only its own kind of level needs; the grid is `components` deep.
-    template <class W, class P>
-    void launch_level(Slot &s, int level, int components, P &dwt) {
-        dwt.tile_components = tile_components_.data();
-        dwt.low = level & 1 ? s.ll_odd.data() : s.ll_even.data();
-        dwt.coefficients = s.coefficients.data();
-        dwt.components = this->components();
-        dwt.level = level;
-        dwt.last = level == p_.levels;
-        for (size_t c = 0; c < p_.components.size(); c++) {
-            for (int o = kHL; o <= kHH; o++) dwt.quantiser[c][o] = band_quantiser(c, p_.levels + 1 - level, o);
-            if (dwt.last) dwt.quantiser[c][kLL] = band_quantiser(c, 0, kLL);
-        }
-        // Of the resolution that the level takes. Where a tile begins between the columns of a pair there is one more.
+    // The most row pairs of the resolution that a level takes.
+    int row_pairs_at(int level) const { return ceil_shift(g_.highest, level - 1) / 2 + 1; }
+
+    // depth: of the grid.
+    template <class W>
+    DwtLevel dwt_level(Slot &s, int level, int depth) const {
+        // A tile that begins between the columns of a pair has one pair more.
         const int pairs = (ceil_shift(g_.widest, level - 1) + (p_.tiles_x > 1 ? 2 : 1)) / 2;
-        const int row_pairs = ceil_shift(g_.highest, level - 1) / 2 + 1;
         constexpr int kBlockPairs = kDwtThreads / 32 * kStripPairs<W>;
-        dwt.block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
-        // What a segment reads beyond its own rows is lost, so it is as long as skip every multiprocessor the
+        const int block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
+        // A segment reads rows beyond its own. So there are only as many as give each multiprocessor all the
         // thread-blocks that run on it together.
         constexpr int kShortest = 4;
         const int together = device_->multiprocessors() * (level == 1 ? 5 : 8);
-        const int segments = std::max(together / (dwt.block_columns * components * static_cast<int>(tiles())), 1);
-        dwt.segment_pairs = std::max(kShortest, (row_pairs + segments - 1) / segments);
-        device_->launch(
-            s.stream,
-            {dwt.block_columns * tiles(), blocks_for(row_pairs, dwt.segment_pairs), static_cast<unsigned>(components)},
-            kDwtThreads, dwt);
+        const int segments = std::max(together / (block_columns * depth * static_cast<int>(tiles())), 1);
+        DwtLevel dwt{.tile_components = tile_components_.data(),
+                     .low = level & 1 ? s.ll_odd.data() : s.ll_even.data(),
+                     .coefficients = s.coefficients.data(),
+                     .quantiser = {},
+                     .components = components(),
+                     .level = level,
+                     .last = level == p_.levels,
+                     .block_columns = block_columns,
+                     .segment_row_pairs = std::max(kShortest, (row_pairs_at(level) + segments - 1) / segments)};
+        for (size_t c = 0; c < p_.components.size(); c++)
+            for (int o = dwt.last ? kLL : kHL; o <= kHH; o++)
+                dwt.quantiser[c][o] = band_quantiser(c, o ? p_.levels + 1 - level : 0, o);
+        return dwt;
     }
 
     void shift_region(Slot &s) {
@@ -409,8 +400,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                       .shift = p_.roi.shift});
     }
 
-    // Lanes of a warp that code a block. Fewer diverge less, more leave room for other warps: as few as keep the device
-    // full.
+    // Lanes of a warp that code a block: as few as keep the device full. Fewer diverge less; more make room for other
+    // warps.
     int mq_lanes(int slots) const {
         const uint64_t warps = uint64_t{16} * static_cast<unsigned>(device_->multiprocessors());
         int lanes = 1;
@@ -474,17 +465,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                         AllocateParams{.rate = rate(s), .measured = measured, .revision = revision});
     }
 
-    // From the first thresholds on, finds those that keep the budgets, and truncates the blocks.
-    void allocate_and_truncate(Slot &s) {
-        for (int round = 0;; round++) {
-            const bool last = round == budget_.rounds() - 1;
-            truncate(s, last);
-            if (last) return;
-            measure(s, s.stream, tier2(s), round == budget_.rounds() - 2, false);
-        }
-    }
-
-    // Headers of all that is coded, from estimates of its bytes, while the MQ coder works or behind it.
+    // Measures the headers of all that is coded, from estimates of its bytes, while the MQ coder works or behind it.
     void measure_ahead(Slot &s, Device::Stream stream) {
         Tier2Buffers t2 = tier2(s);
         t2.layer_passes = s.coded.passes;
@@ -511,7 +492,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const Tier2Buffers t2 = tier2(s);
         const unsigned by_block_layer = blocks_for(block_layer_count(), kTier2Threads);
         device_->fill(s.stream, s.raw.data(), 0, s.raw.bytes());
-        if (!coding_.truncatable)  // else they are there
+        if (!coding_.truncatable)  // else truncation built them
             device_->launch(s.stream, {band_count()}, tag_tree_threads_, TagTreesParams{t2});
         device_->launch(s.stream, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
         sum(s, s.added_bytes.data(), s.bytes_before, block_layer_count());
@@ -550,9 +531,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     PooledBuffer make_packet(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         if (psnr_) truncate_to_psnr(s);
-        if (s.result.data()->longest)
-            throw Error(CUDAENC_ERR_UNSUPPORTED,
-                        "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
+        check_tile_part_length(s.result.data()->longest);
         const StopOutcome &stop = s.result.data()->allocation.stop;
         while (coding_.truncatable && (stopped_too_early(stop) || stopped_too_late(stop) || !truncate_again(s))) {
             *s.allocation.data() = budget_.begin(s.box_bytes);
@@ -563,18 +542,18 @@ class J2kDeviceEncoder : public DeviceEncoder {
         }
         early_stopping_.note(s.number, stop);
         const uint64_t bytes = s.result.data()->bytes;
-        if (bytes > s.codestream.count()) {  // rare: more than the pixels took; codewords are there still
+        if (bytes > s.codestream.count()) {  // rare: more than the pixels took. Codewords still lie in their slots
             make_codestream(s, bytes + bytes / 4);
             write_codestream(s);
         }
-        const std::vector<uint8_t> boxes = make_boxes(s, bytes);
+        const std::vector<uint8_t> boxes = make_jp2_boxes(p_, s.frame, bytes);
         PooledBuffer packet = packets_->take(boxes.size() + bytes);
         queue_download(s, packet->data + boxes.size(), s.codestream.data(), bytes);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         return packet;
     }
 
-    // Truncates a frame again until it keeps its budgets. Returns false where that takes what tier-1 did not code.
+    // Truncates a frame again until it keeps its budgets. Returns false if that takes passes that tier-1 did not code.
     bool truncate_again(Slot &s) {
         std::vector<int> revisions(p_.layers);
         for (;;) {
@@ -619,14 +598,14 @@ class J2kDeviceEncoder : public DeviceEncoder {
         for (size_t b = 0; b < g_.blocks.size(); b++)
             psnr.coded[b] = {.bytes = 0, .planes = psnr.planes[b], .passes = psnr.passes[b]};
         psnr.hulls.find_hulls(psnr.threads, psnr.coded, psnr.pass_bytes.data(), psnr.reductions.data());
-        s.allocation.data()->least =
-            psnr.search.threshold(psnr.threads, layouts, psnr.coefficients.data(), psnr.coded, psnr.hulls);
+        s.allocation.data()->least = psnr_threshold(
+            psnr.threads, p_, g_, {layouts, psnr.coefficients.data(), psnr.coded, psnr.hulls}, psnr.decoded.data());
         upload_allocation(s, s.stream);
         truncate_and_write(s, false);
         finish_again(s);
     }
 
-    // Waits for a frame that is coded again. The stage from which on it is has the time that was lost.
+    // Waits for a frame that is coded again. The time goes to the stage from which on it is.
     void finish_again(Slot &s) {
         mark(s, kDownload);
         device_->synchronize(s.stream);
@@ -638,7 +617,6 @@ class J2kDeviceEncoder : public DeviceEncoder {
         device_->fill(s.stream, array.data(), 0, array.bytes());
     }
 
-    static int tiles_in(int log2) { return std::max(1 << log2 >> 5, 1); }  // of 32 samples, along a block's side
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
     uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
     uint32_t block_layer_count() const { return static_cast<uint32_t>(g_.block_layers.size()); }
@@ -652,6 +630,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     Geometry g_;
     const MainHeader header_;
     const BlockCoding coding_;
+    const Tier1Batch batch_;
     const uint64_t slot_bytes_;
     const RateBudget budget_;
     EarlyStopping early_stopping_;

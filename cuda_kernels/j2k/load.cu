@@ -1,5 +1,5 @@
-// Where there is no wavelet transform (no levels): pixels of any layout to coefficients, level-shifted, with the
-// component transform, quantised. SPDX-License-Identifier: LGPL-2.1-or-later
+// Without wavelet transform (no levels): pixels of any layout to quantised coefficients, with level shift and component
+// transform. SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../common/j2k/quantise.h"
 #include "../device.cuh"
 #include "load_params.h"
@@ -30,7 +30,7 @@ DEVICE void load(const LoadParams &p) {
     }
 }
 
-// A thread owns one position of every component of a tile, a block kLoadThreads positions of a row.
+// A thread owns one position of every component of a tile, a thread-block kLoadThreads positions of a row.
 KERNEL(kLoadThreads, j2k_load, LoadParams)
 {
     if (p.reversible)

@@ -1,4 +1,4 @@
-// The region of interest: its coefficients go above all others' bit-planes. SPDX-License-Identifier: LGPL-2.1-or-later
+// The region of interest: shifts its coefficients above all others. SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../device.cuh"
 #include "roi_params.h"
 

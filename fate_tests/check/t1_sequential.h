@@ -8,7 +8,7 @@
 #include "../../common/j2k/quantise.h"
 #include "../../common/j2k/rate/predict.h"
 #include "../../common/j2k/t1/block.h"
-#include "../../common/j2k/t1/mq.h"
+#include "mq_decision.h"
 
 namespace cudaenc::j2k {
 
@@ -326,7 +326,7 @@ class MqSink {
         reset_contexts();
     }
     CUDAENC_HD void put(int context, uint32_t decision) {
-        contexts_[context] = mq_.encode(contexts_[context], decision, table_);
+        contexts_[context] = encode_decision(mq_, contexts_[context], decision, table_);
         if (++decisions_ % kPassGranule == 0) measure();
     }
     CUDAENC_HD void put_raw(uint32_t bit) {

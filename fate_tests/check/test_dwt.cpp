@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "../../common/j2k/dwt_cpu.h"
-#include "../../common/j2k/load_cpu.h"
 #include "../../common/j2k/params.h"
 #include "../../common/j2k/roi.h"
+#include "../../common/load_cpu.h"
 #include "pictures.h"
 
 using namespace cudaenc;

@@ -15,7 +15,6 @@
 #include "../../common/j2k/params.h"
 #include "../../common/j2k/quantise.h"
 #include "../../common/j2k/rate/predict_cpu.h"
-#include "../../common/j2k/t2/header_bytes.h"
 #include "../../common/j2k/t2/headers.h"
 #include "../../common/j2k/t2/packet_header.h"
 #include "../../cuda_kernels/compact.h"
@@ -230,10 +229,11 @@ BandQuantiser band_quantiser(const Params &p, size_t component, int resolution, 
     return {q.inverse_step, static_cast<float>((1u << q.planes) - 1)};
 }
 
-// The same on the device, from pixels in memory that ends where they do. `segment_pairs`: DwtParams::segment_pairs.
+// The same on the device, from pixels in memory that ends where they do. `segment_row_pairs`:
+// DwtLevel::segment_row_pairs.
 template <class W, class First, class Next>
 std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &device, const Case &k,
-                                             const Picture &picture, int segment_pairs) {
+                                             const Picture &picture, int segment_row_pairs) {
     const Params &p = k.params;
     const Geometry &g = k.geometry;
     const size_t components = p.components.size();
@@ -252,49 +252,45 @@ std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &devi
     const Guarded<TileComponent> tile_components(device, g.tile_components);
     const Guarded<uint32_t> ll_odd(device, size_t{g.ll_odd}), ll_even(device, size_t{g.ll_even}),
         coefficients(device, size_t{g.samples});
-    const auto launch_level = [&](int level, int depth, auto &dwt) {
-        dwt.tile_components = tile_components.data();
-        dwt.low = level % 2 ? ll_odd.data() : ll_even.data();
-        dwt.coefficients = coefficients.data();
-        dwt.components = static_cast<int>(components);
-        dwt.level = level;
-        dwt.last = level == p.levels;
-        for (size_t c = 0; c < components; c++) {
-            for (int o = kHL; o <= kHH; o++) dwt.quantiser[c][o] = band_quantiser(p, c, p.levels + 1 - level, o);
-            if (dwt.last) dwt.quantiser[c][kLL] = band_quantiser(p, c, 0, kLL);
-        }
-        const int pairs = ceil_shift(g.widest, level - 1) / 2 + 1, rows = ceil_shift(g.highest, level - 1) / 2 + 1;
-        dwt.block_columns = static_cast<int>(ceil_div(ceil_div(pairs, kStripPairs<W>), kDwtThreads / 32));
-        dwt.segment_pairs = segment_pairs;
-        device->launch(nullptr,
-                       {static_cast<unsigned>(dwt.block_columns * p.tiles()),
-                        static_cast<unsigned>(ceil_div(rows, segment_pairs)), static_cast<unsigned>(depth)},
-                       kDwtThreads, dwt);
-    };
     const int depth = static_cast<int>(components);
     if (!p.levels) {
-        LoadParams load{};
-        load.layout = layout.data();
-        load.tile_components = tile_components.data();
-        load.coefficients = coefficients.data();
+        const int chunks = (g.widest + kLoadThreads - 1) / kLoadThreads;
+        LoadParams load{.layout = layout.data(),
+                        .tile_components = tile_components.data(),
+                        .coefficients = coefficients.data(),
+                        .quantiser = {},
+                        .components = depth,
+                        .column_chunks = chunks,
+                        .mct = p.mct,
+                        .reversible = p.reversible};
         for (size_t c = 0; c < components; c++) load.quantiser[c] = band_quantiser(p, c, 0, kLL);
-        load.components = depth;
-        load.column_chunks = (g.widest + kLoadThreads - 1) / kLoadThreads;
-        load.mct = p.mct;
-        load.reversible = p.reversible;
-        device->launch(nullptr,
-                       {static_cast<unsigned>(load.column_chunks * g.highest), static_cast<unsigned>(p.tiles())},
+        device->launch(nullptr, {static_cast<unsigned>(chunks * g.highest), static_cast<unsigned>(p.tiles())},
                        kLoadThreads, load);
-    } else {
-        First first{};
-        first.layout = layout.data();
-        first.mct = p.mct;
-        launch_level(1, p.mct ? depth - 2 : depth, first);
     }
-    for (int level = 2; level <= p.levels; level++) {
-        Next next{};
-        next.in = level % 2 ? ll_even.data() : ll_odd.data();
-        launch_level(level, depth, next);
+    for (int level = 1; level <= p.levels; level++) {
+        const int pairs = ceil_shift(g.widest, level - 1) / 2 + 1, rows = ceil_shift(g.highest, level - 1) / 2 + 1;
+        DwtLevel dwt{.tile_components = tile_components.data(),
+                     .low = level % 2 ? ll_odd.data() : ll_even.data(),
+                     .coefficients = coefficients.data(),
+                     .quantiser = {},
+                     .components = depth,
+                     .level = level,
+                     .last = level == p.levels,
+                     .block_columns = static_cast<int>(ceil_div(ceil_div(pairs, kStripPairs<W>), kDwtThreads / 32)),
+                     .segment_row_pairs = segment_row_pairs};
+        for (size_t c = 0; c < components; c++)
+            for (int o = dwt.last ? kLL : kHL; o <= kHH; o++)
+                dwt.quantiser[c][o] = band_quantiser(p, c, o ? p.levels + 1 - level : 0, o);
+        const auto launch = [&](int z, const auto &params) {
+            device->launch(nullptr,
+                           {static_cast<unsigned>(dwt.block_columns * p.tiles()),
+                            static_cast<unsigned>(ceil_div(rows, segment_row_pairs)), static_cast<unsigned>(z)},
+                           kDwtThreads, params);
+        };
+        if (level == 1)
+            launch(p.mct ? depth - 2 : depth, First{{.dwt = dwt, .layout = layout.data(), .mct = p.mct}});
+        else
+            launch(depth, Next{{.dwt = dwt, .in = level % 2 ? ll_even.data() : ll_odd.data()}});
     }
     for (size_t i = 0; i < planes.size(); i++) {
         std::vector<uint8_t> pixels(planes[i].count());
@@ -320,17 +316,18 @@ void check_transform(const std::shared_ptr<Device> &device, Random &random, Case
     const Params &p = k.params;
     Picture picture = make_picture(random, k.format);
     fill(random, picture, random.one_in(3) ? Content::one_bit : Content::noise);
-    const int segment_pairs = random.between(1, 24);
+    const int segment_row_pairs = random.between(1, 24);
     const auto is =
-        p.reversible ? coefficients_on_device<Dwt53, LoadDwt53Params, Dwt53Params>(device, k, picture, segment_pairs)
-                     : coefficients_on_device<Dwt97, LoadDwt97Params, Dwt97Params>(device, k, picture, segment_pairs);
+        p.reversible
+            ? coefficients_on_device<Dwt53, LoadDwt53Params, Dwt53Params>(device, k, picture, segment_row_pairs)
+            : coefficients_on_device<Dwt97, LoadDwt97Params, Dwt97Params>(device, k, picture, segment_row_pairs);
     const auto expected =
         p.reversible ? coefficients_on_host<Dwt53>(k, picture) : coefficients_on_host<Dwt97>(k, picture);
     const auto wrong = std::mismatch(is.begin(), is.end(), expected.begin());
     EXPECT(wrong.first == is.end(),
            "coefficient %td of %zu is %08x, not %08x: %dx%d, %d components, tiles %dx%d, %d levels, segments of %d",
            wrong.first - is.begin(), is.size(), *wrong.first, *wrong.second, p.width, p.height, k.format.components,
-           p.tile_width, p.tile_height, p.levels, segment_pairs);
+           p.tile_width, p.tile_height, p.levels, segment_row_pairs);
 }
 
 START_TEST(load_and_dwt_on_the_device) {

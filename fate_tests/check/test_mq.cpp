@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../../common/j2k/t1/mq.h"
+#include "mq_decision.h"
 #include "mq_decoder.h"
 #include "testing.h"
 
@@ -55,7 +55,7 @@ std::vector<uint8_t> encode_by_fours(const std::vector<Decision> &decisions) {
     }
     for (; i < decisions.size(); i++) {
         MqState &state = contexts[decisions[i].context];
-        state = mq.encode(state, decisions[i].value, kMqTable.row);
+        state = encode_decision(mq, state, decisions[i].value, kMqTable.row);
     }
     bytes.resize(mq.flush());
     return bytes;
@@ -70,7 +70,7 @@ Coded encode(const std::vector<Decision> &decisions) {
     for (int i = 0; i < kContexts; i++) contexts[static_cast<size_t>(i)] = kMqTable.row[mq_initial_row(i)];
     for (size_t i = 0; i < decisions.size(); i++) {
         MqState &state = contexts[decisions[i].context];
-        state = mq.encode(state, decisions[i].value, kMqTable.row);
+        state = encode_decision(mq, state, decisions[i].value, kMqTable.row);
         EXPECT(mq.at <= static_cast<int>(i), "%d bytes after %zu decisions", mq.at, i + 1);
         coded.sufficient.push_back(mq.sufficient_bytes());
         coded.ends.push_back(mq.end(false));
@@ -115,7 +115,7 @@ START_TEST(test_sequence_of_the_standard) {
     uint8_t bytes[64];
     MqEncoder mq(bytes);
     MqState state = kMqTable.row[0];
-    for (int i = 0; i < 256; i++) state = mq.encode(state, (in[i / 8] >> (7 - i % 8)) & 1, kMqTable.row);
+    for (int i = 0; i < 256; i++) state = encode_decision(mq, state, (in[i / 8] >> (7 - i % 8)) & 1, kMqTable.row);
     ck_assert_uint_eq(mq.flush(), sizeof out);
     ck_assert_mem_eq(bytes, out, sizeof out);
     MqContext context{};
@@ -170,7 +170,7 @@ std::vector<Decision> make_decisions(Random &random, int kind, size_t count) {
                     d.value = static_cast<uint8_t>(follow.a - qe < qe ? 1 - mps : mps);
                 }
         }
-        states[d.context] = follow.encode(states[d.context], d.value, kMqTable.row);
+        states[d.context] = encode_decision(follow, states[d.context], d.value, kMqTable.row);
     }
     return decisions;
 }
@@ -189,7 +189,7 @@ std::vector<Decision> make_carries(Random &random, size_t count) {
         const uint32_t mps = states[context] & 1, qe = states[context] >> 17, rest = follow.a - qe;
         const bool lps = (rest < qe) == upper;
         decisions.push_back({static_cast<uint8_t>(context), static_cast<uint8_t>(lps ? 1 - mps : mps)});
-        states[context] = follow.encode(states[context], decisions.back().value, kMqTable.row);
+        states[context] = encode_decision(follow, states[context], decisions.back().value, kMqTable.row);
         value = (value - (upper ? qe : 0)) * (follow.a / (upper ? rest : qe));
     };
     while (decisions.size() < count) {
@@ -269,8 +269,8 @@ START_TEST(codewords_follow_each_other) {
             std::array<MqState, kContexts> contexts;
             for (int i = 0; i < kContexts; i++) contexts[static_cast<size_t>(i)] = kMqTable.row[mq_initial_row(i)];
             for (const Decision &d : decisions) {
-                mq.encode(contexts[d.context], d.value, kMqTable.row);
-                contexts[d.context] = own.encode(contexts[d.context], d.value, kMqTable.row);
+                encode_decision(mq, contexts[d.context], d.value, kMqTable.row);
+                contexts[d.context] = encode_decision(own, contexts[d.context], d.value, kMqTable.row);
             }
             const bool predictable = random.one_in(2);
             alone.resize(own.flush(predictable));
@@ -362,7 +362,7 @@ START_TEST(every_state_codes) {
             const bool lps = burst[context] && burst[context]-- && random.below(4);
             d = {static_cast<uint8_t>(context), static_cast<uint8_t>(lps ? 1 - mps : mps)};
             const uint32_t before = follow.a;
-            states[context] = follow.encode(states[context], d.value, kMqTable.row);
+            states[context] = encode_decision(follow, states[context], d.value, kMqTable.row);
             if (!lps && before - qe >= 0x8000) continue;
             seen[2 * contexts[context].index + contexts[context].mps][lps] = true;
             contexts[context] = MqDecoder::next(contexts[context], lps);

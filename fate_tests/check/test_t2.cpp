@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../../common/j2k/t2/codestream.h"
-#include "../../common/j2k/t2/header_bytes.h"
+#include "../../common/j2k/t2/headers.h"
 #include "../../common/j2k/t2/packet_header.h"
 #include "packet_header.h"
 #include "pictures.h"

@@ -33,11 +33,11 @@ class RateBudget {
     int rounds() const {
         return p_.rate.limits_bytes() || p_.limits.frame || p_.limits.component ? kAllocationRounds : 1;
     }
-    // Whether headers are measured while the MQ coder works. With layers they depend on its bytes. In small frames a
-    // block's last pass counts, so that what is truncated must be measured.
+    // Whether headers are measured while the MQ coder works. With layers they depend on its bytes. Blocks with a style
+    // do not stop early. In small frames a block's last pass counts, so that what is truncated must be measured.
     bool measures_ahead() const {
         constexpr uint64_t kSmallFrame = 65536;  // bytes
-        return p_.rate.predicts_slopes() && p_.layers == 1 && rounds() > 1 && codestream(0) >= kSmallFrame;
+        return p_.rate.predicts_slopes() && !p_.style && p_.layers == 1 && rounds() > 1 && codestream(0) >= kSmallFrame;
     }
     // See take_measure().
     uint64_t outside_packets() const { return outside_; }

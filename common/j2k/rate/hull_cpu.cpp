@@ -15,12 +15,10 @@ HullTable::HullTable(const Geometry &geometry, uint32_t style, int groups)
 void HullTable::find_hulls(ThreadPool &pool, std::span<const CodedBlock> coded, const uint32_t *bytes,
                            const int32_t *reductions) {
     const size_t max_passes = static_cast<size_t>(g_.max_passes);
-    constexpr size_t kBatch = 256;
-    pool.for_each((coded.size() + kBatch - 1) / kBatch, [&](size_t batch) {
-        for (size_t b = batch * kBatch; b < std::min(coded.size(), (batch + 1) * kBatch); b++)
-            convex_hull(block_passes(g_.precinct_bands[g_.blocks[b].precinct_band], static_cast<uint32_t>(b), coded[b],
-                                     bytes + b * max_passes, reductions + b * max_passes, style_),
-                        {&slopes_[b * max_passes], 1});
+    pool.for_each(coded.size(), 256, [&](size_t b) {
+        convex_hull(block_passes(g_.precinct_bands[g_.blocks[b].precinct_band], static_cast<uint32_t>(b), coded[b],
+                                 bytes + b * max_passes, reductions + b * max_passes, style_),
+                    {&slopes_[b * max_passes], 1});
     });
     sum_bytes(coded, bytes, {});
 }

@@ -18,7 +18,7 @@ namespace {
 
 // ---- A block's coefficients as decoders know them after some passes.
 
-// Who is coded by the significance propagation of a plane (T.800 D.3.1).
+// The samples that the significance propagation of a plane codes (T.800 D.3.1).
 class Propagation {
   public:
     Propagation(const uint32_t *coefficients, const CodeBlock &b, int plane, bool causal)
@@ -50,7 +50,7 @@ class Propagation {
     std::vector<uint8_t> state_;
 };
 
-// To the middle of what is known: down to bit-plane `plane`.
+// Reconstructs to the middle of what is known, down to bit-plane `plane`.
 void reconstruct(uint32_t coefficient, int plane, const Quantiser &, int shift, int32_t &value) {
     uint32_t magnitude = (coefficient & ~kSignBit) >> plane << plane;
     if (magnitude && plane) magnitude |= 1u << (plane - 1);
@@ -66,13 +66,12 @@ void reconstruct(uint32_t coefficient, int plane, const Quantiser &q, int shift,
 
 // ---- The inverse wavelet transform: Dwt53 and Dwt97 backwards.
 
-// Undoes a lifting step: samples of [begin, begin + count), `width` signals beside each other.
+// Undoes lifting steps from `Step` down: positions [begin, begin + count) of `width` signals beside each other.
 template <class W, int Step>
 void undo_step(typename W::Sample *x, int begin, int count, int width) {
     for (int i = (begin + Step + 1) & 1; i < count; i += 2) {
-        const typename W::Sample *before = x + static_cast<ptrdiff_t>(mirror(i - 1, 0, count)) * width,
-                                 *after = x + static_cast<ptrdiff_t>(mirror(i + 1, 0, count)) * width;
-        typename W::Sample *centre = x + static_cast<ptrdiff_t>(i) * width;
+        const auto row = [&](int k) { return x + static_cast<ptrdiff_t>(mirror(k, 0, count)) * width; };
+        typename W::Sample *centre = row(i), *before = row(i - 1), *after = row(i + 1);
         for (int k = 0; k < width; k++) centre[k] -= W::template lift<Step>(0, before[k], after[k]);
     }
     if constexpr (Step > 0) undo_step<W, Step - 1>(x, begin, count, width);
@@ -96,7 +95,7 @@ void synthesise(typename W::Sample *x, int begin, int count, int width) {
     undo_step<W, W::kSteps - 1>(x, begin, count, width);
 }
 
-// Where sample i of [begin, end) lies among its signal's low half and high half.
+// The place of sample i of [begin, end) in its signal's low half and, behind it, high half.
 int place(int begin, int end, int i) {
     const int lows = low_begin(end) - low_begin(begin), at = begin + i;
     return at & 1 ? lows + (at >> 1) - high_begin(begin) : (at >> 1) - low_begin(begin);
@@ -104,32 +103,26 @@ int place(int begin, int end, int i) {
 
 constexpr int kStrip = 64;  // columns, or rows, in one go
 
-// One level, of the resolution e, whose rows are `stride` samples. Rows come first: the steps of 5/3 round.
+// One level, to the resolution e, in rows of `stride` samples. Rows come first, since the steps of 5/3 round.
 template <class W>
 void synthesise_level(ThreadPool &pool, typename W::Sample *samples, const Extent &e, int stride) {
     using Sample = typename W::Sample;
-    const int width = e.width(), height = e.height();
-    const auto strips = [](int size) { return static_cast<size_t>((size + kStrip - 1) / kStrip); };
-    pool.for_each(strips(height), [&](size_t strip) {
-        std::vector<Sample> signal(static_cast<size_t>(width));
-        for (int y = static_cast<int>(strip) * kStrip; y < std::min(height, static_cast<int>(strip + 1) * kStrip);
-             y++) {
-            Sample *row = samples + static_cast<ptrdiff_t>(y) * stride;
-            for (int x = 0; x < width; x++) signal[static_cast<size_t>(x)] = row[place(e.x0, e.x1, x)];
-            synthesise<W>(signal.data(), e.x0, width, 1);
-            std::copy(signal.begin(), signal.end(), row);
-        }
+    const size_t width = static_cast<size_t>(e.width()), height = static_cast<size_t>(e.height());
+    const auto row_at = [=](size_t y) { return samples + y * static_cast<size_t>(stride); };
+    pool.for_each(height, kStrip, [&](size_t y) {
+        std::vector<Sample> signal(width);
+        for (size_t x = 0; x < width; x++) signal[x] = row_at(y)[place(e.x0, e.x1, static_cast<int>(x))];
+        synthesise<W>(signal.data(), e.x0, e.width(), 1);
+        std::copy(signal.begin(), signal.end(), row_at(y));
     });
-    pool.for_each(strips(width), [&](size_t strip) {
-        const int first = static_cast<int>(strip) * kStrip, columns = std::min(kStrip, width - first);
-        std::vector<Sample> signal(static_cast<size_t>(height) * static_cast<size_t>(columns));
-        for (int y = 0; y < height; y++)
-            std::copy_n(samples + static_cast<ptrdiff_t>(place(e.y0, e.y1, y)) * stride + first, columns,
-                        &signal[static_cast<size_t>(y) * static_cast<size_t>(columns)]);
-        synthesise<W>(signal.data(), e.y0, height, columns);
-        for (int y = 0; y < height; y++)
-            std::copy_n(&signal[static_cast<size_t>(y) * static_cast<size_t>(columns)], columns,
-                        samples + static_cast<ptrdiff_t>(y) * stride + first);
+    pool.for_each((width + kStrip - 1) / kStrip, [&](size_t strip) {
+        const size_t first = strip * kStrip, columns = std::min<size_t>(kStrip, width - first);
+        std::vector<Sample> signal(height * columns);
+        for (size_t y = 0; y < height; y++)
+            std::copy_n(row_at(static_cast<size_t>(place(e.y0, e.y1, static_cast<int>(y)))) + first, columns,
+                        &signal[y * columns]);
+        synthesise<W>(signal.data(), e.y0, e.height(), static_cast<int>(columns));
+        for (size_t y = 0; y < height; y++) std::copy_n(&signal[y * columns], columns, row_at(y) + first);
     });
 }
 
@@ -146,105 +139,114 @@ void undo_component_transform(float &c0, float &c1, float &c2) {
 int32_t whole(int32_t x) { return x; }
 int32_t whole(float x) { return static_cast<int32_t>(std::floor(x + 0.5f)); }
 
+// Decodes a frame that is truncated at a threshold, and compares it with its samples.
+template <class W>
+class Decoder {
+  public:
+    Decoder(ThreadPool &pool, const Params &params, const Geometry &geometry, const PsnrInput &input, uint32_t *scratch)
+        : pool_(pool), p_(params), g_(geometry), input_(input), decoded_(reinterpret_cast<Sample *>(scratch)) {}
+
+    // The frame's mean squared error over the target's.
+    double error(uint32_t threshold) const {
+        pool_.for_each(input_.coded.size(), 16, [&](size_t block) { decode_block(block, threshold); });
+        for (const TileComponent &t : g_.tile_components)
+            for (int level = p_.levels; level > 0; level--)
+                if (const Extent e = extent_at(t, level - 1); e.width() && e.height())
+                    synthesise_level<W>(pool_, decoded_ + t.samples, e, t.x1 - t.x0);
+        return compare();
+    }
+
+  private:
+    using Sample = typename W::Sample;
+
+    void decode_block(size_t block, uint32_t threshold) const {
+        const CodeBlock &b = g_.blocks[block];
+        const CodedBlock &coded = input_.coded[block];
+        const PrecinctBand &band = g_.precinct_bands[b.precinct_band];
+        const Quantiser &q = p_.quantisers[band.component][band.band];
+        const int passes =
+            passes_at_or_above(input_.hulls.slopes(block), coded.always_included, coded.passes, threshold);
+        // The plane of the last pass. All passes but a clean-up code only some of its samples.
+        const int plane = coded.planes - 1 - (passes + 1) / 3, kind = pass_kind(passes - 1);
+        std::optional<Propagation> propagation;
+        if (passes && kind != kCleanUp)
+            propagation.emplace(input_.coefficients, b, plane, (p_.style & kVerticallyCausal) != 0);
+        for (int y = 0; y < b.height; y++)
+            for (int x = 0; x < b.width; x++) {
+                const size_t at = b.coefficients + static_cast<size_t>(y) * b.stride + static_cast<size_t>(x);
+                const uint32_t coefficient = input_.coefficients[at];
+                int known = passes ? plane : kMaxPlanes;
+                if (propagation && !propagation->coded(x, y) &&
+                    (kind == kSignificancePropagation || (coefficient & ~kSignBit) >> plane <= 1))
+                    known++;
+                reconstruct(coefficient, known, q, p_.roi.shift, decoded_[at]);
+            }
+    }
+
+    double compare() const {
+        const size_t components = p_.components.size();
+        std::vector<std::atomic<uint64_t>> squares(components);
+        double count = 0;
+        for (size_t tile = 0; tile < g_.tile_components.size(); tile += components) {
+            const TileComponent *t = &g_.tile_components[tile];
+            if (p_.mct) {
+                Sample *c[3] = {decoded_ + t[0].samples, decoded_ + t[1].samples, decoded_ + t[2].samples};
+                const size_t width = static_cast<size_t>(t->x1 - t->x0);
+                pool_.for_each(static_cast<size_t>(t->y1 - t->y0), [&](size_t y) {
+                    for (size_t i = y * width; i < (y + 1) * width; i++)
+                        undo_component_transform(c[0][i], c[1][i], c[2][i]);
+                });
+            }
+            for (size_t k = 0; k < components; k++) {
+                const int width = t[k].x1 - t[k].x0, rows = t[k].y1 - t[k].y0;
+                const int32_t least = -(1 << (p_.components[k].depth - 1)), most = -least - 1;
+                count += static_cast<double>(width) * rows;
+                pool_.for_each(static_cast<size_t>(rows), [&](size_t y) {
+                    std::vector<int32_t> row(static_cast<size_t>(width));
+                    load_row(input_.layouts[k], t[k].x0, t[k].y0 + static_cast<int>(y), width, row.data());
+                    const Sample *decoded = decoded_ + t[k].samples + y * static_cast<size_t>(width);
+                    uint64_t sum = 0;
+                    for (int x = 0; x < width; x++) {
+                        const int64_t error = std::clamp(whole(decoded[x]), least, most) - row[static_cast<size_t>(x)];
+                        sum += static_cast<uint64_t>(error * error);
+                    }
+                    squares[k] += sum;
+                });
+            }
+        }
+        double error = 0;
+        for (size_t k = 0; k < components; k++)
+            error += static_cast<double>(squares[k]) / squared_peak(p_.components[k]);
+        return error / (count * p_.rate.error);
+    }
+
+    ThreadPool &pool_;
+    const Params &p_;
+    const Geometry &g_;
+    const PsnrInput &input_;
+    Sample *const decoded_;  // in the coefficients' places
+};
+
 }  // namespace
 
-PsnrSearch::PsnrSearch(const Params &params, const Geometry &geometry)
-    : p_(params), g_(geometry), decoded_(geometry.samples) {}
-
-template <class W>
-void PsnrSearch::decode(ThreadPool &pool, const uint32_t *coefficients, std::span<const CodedBlock> coded,
-                        const HullTable &hulls, uint32_t threshold) {
-    using Sample = typename W::Sample;
-    constexpr size_t kBatch = 16;
-    pool.for_each((coded.size() + kBatch - 1) / kBatch, [&](size_t batch) {
-        for (size_t i = batch * kBatch; i < std::min(coded.size(), (batch + 1) * kBatch); i++) {
-            const CodeBlock &b = g_.blocks[i];
-            const PrecinctBand &band = g_.precinct_bands[b.precinct_band];
-            const Quantiser &q = p_.quantisers[band.component][band.band];
-            const int passes = passes_at_or_above(hulls.slopes(i), coded[i].always_included, coded[i].passes, threshold);
-            // The plane of the last pass, in which only some are coded but by clean-up.
-            const int plane = coded[i].planes - 1 - (passes + 1) / 3, kind = passes % 3;  // 1: clean-up, 2: propagation
-            std::optional<Propagation> propagation;
-            if (passes && kind != 1) propagation.emplace(coefficients, b, plane, (p_.style & kVerticallyCausal) != 0);
-            for (int y = 0; y < b.height; y++)
-                for (int x = 0; x < b.width; x++) {
-                    const size_t at = b.coefficients + static_cast<size_t>(y) * b.stride + static_cast<size_t>(x);
-                    int known = passes ? plane : kMaxPlanes;
-                    if (propagation && !propagation->coded(x, y) &&
-                        (kind == 2 || (coefficients[at] & ~kSignBit) >> plane <= 1))
-                        known++;
-                    reconstruct(coefficients[at], known, q, p_.roi.shift, reinterpret_cast<Sample &>(decoded_[at]));
-                }
-        }
-    });
-    for (const TileComponent &t : g_.tile_components)
-        for (int level = p_.levels; level > 0; level--)
-            if (const Extent e = extent_at(t, level - 1); e.width() && e.height())
-                synthesise_level<W>(pool, samples<Sample>(t), e, t.x1 - t.x0);
-}
-
-template <class W>
-double PsnrSearch::compare(ThreadPool &pool, std::span<const SampleLayout> layouts) {
-    using Sample = typename W::Sample;
-    const size_t components = p_.components.size();
-    std::vector<std::atomic<uint64_t>> squares(components);
-    double count = 0;
-    for (size_t tile = 0; tile < g_.tile_components.size(); tile += components) {
-        const TileComponent *t = &g_.tile_components[tile];
-        if (p_.mct) {
-            Sample *c[3] = {samples<Sample>(t[0]), samples<Sample>(t[1]), samples<Sample>(t[2])};
-            const size_t width = static_cast<size_t>(t->x1 - t->x0);
-            pool.for_each(static_cast<size_t>(t->y1 - t->y0), [&](size_t y) {
-                for (size_t i = y * width; i < (y + 1) * width; i++)
-                    undo_component_transform(c[0][i], c[1][i], c[2][i]);
-            });
-        }
-        for (size_t k = 0; k < components; k++) {
-            const int width = t[k].x1 - t[k].x0, rows = t[k].y1 - t[k].y0;
-            const int32_t least = -(1 << (p_.components[k].depth - 1)), most = -least - 1;
-            count += static_cast<double>(width) * rows;
-            pool.for_each(static_cast<size_t>(rows), [&](size_t y) {
-                std::vector<int32_t> row(static_cast<size_t>(width));
-                load_row(layouts[k], t[k].x0, t[k].y0 + static_cast<int>(y), width, row.data());
-                const Sample *decoded = samples<Sample>(t[k]) + y * static_cast<size_t>(width);
-                uint64_t sum = 0;
-                for (int x = 0; x < width; x++) {
-                    const int64_t error = std::clamp(whole(decoded[x]), least, most) - row[static_cast<size_t>(x)];
-                    sum += static_cast<uint64_t>(error * error);
-                }
-                squares[k] += sum;
-            });
-        }
-    }
-    double error = 0;
-    for (size_t k = 0; k < components; k++) error += static_cast<double>(squares[k]) / squared_peak(p_.components[k]);
-    return error / (count * p_.rate.error);
-}
-
-double PsnrSearch::error(ThreadPool &pool, std::span<const SampleLayout> layouts, const uint32_t *coefficients,
-                         std::span<const CodedBlock> coded, const HullTable &hulls, uint32_t threshold) {
-    if (p_.reversible) {
-        decode<Dwt53>(pool, coefficients, coded, hulls, threshold);
-        return compare<Dwt53>(pool, layouts);
-    }
-    decode<Dwt97>(pool, coefficients, coded, hulls, threshold);
-    return compare<Dwt97>(pool, layouts);
-}
-
-uint32_t PsnrSearch::threshold(ThreadPool &pool, std::span<const SampleLayout> layouts, const uint32_t *coefficients,
-                               std::span<const CodedBlock> coded, const HullTable &hulls) {
-    // By secants: octaves of the error go up with those of slopes. Where rates are high a byte more takes eight times
-    // the mean square off the sum of squares.
+uint32_t psnr_threshold(ThreadPool &pool, const Params &params, const Geometry &geometry, const PsnrInput &input,
+                        uint32_t *scratch) {
+    const auto error = [&](uint32_t at) {
+        return params.reversible ? Decoder<Dwt53>(pool, params, geometry, input, scratch).error(at)
+                                 : Decoder<Dwt97>(pool, params, geometry, input, scratch).error(at);
+    };
+    // By secants: octaves of the error grow with those of slopes. At high rates a byte more takes eight times the mean
+    // square off the sum of squares.
     constexpr double kEnough = 0.013;
     constexpr int kSecants = 6;
-    const double mean_square = p_.rate.error * squared_peak(p_.components.front());
-    uint32_t met = 1, missed = kSlopes;  // at 1 as far as it can be
+    const double mean_square = params.rate.error * squared_peak(params.components.front());
+    uint32_t met = 1, missed = kSlopes;  // the best that can be is at 1
     double next = (std::log2(mean_square) + 3 - kLowestSlope) * kSlopeOctave, rise = 0.8 / kSlopeOctave;
     double last = 0, last_octaves = 0;
     for (int i = 0; missed - met > 1; i++) {
         if (i > kSecants) next = (met + missed) / 2;
         const uint32_t at = static_cast<uint32_t>(std::clamp<double>(std::round(next), met + 1, missed - 1));
-        const double octaves = std::log2(std::max(error(pool, layouts, coefficients, coded, hulls, at), 1e-9));
+        const double octaves = std::log2(std::max(error(at), 1e-9));
         (octaves <= 0 ? met : missed) = at;
         if (octaves <= 0 && octaves > -kEnough) break;
         if (i && at != last)

@@ -15,6 +15,8 @@ namespace cudaenc::j2k {
 struct BlockCoding {
     uint32_t style = 0;        // of code-blocks: Style
     bool truncatable = false;  // passes are measured, so that rate allocation can truncate codewords
+    // Whether blocks may end before their last pass, where a slope says so.
+    bool can_stop() const { return truncatable && !style; }
 };
 
 // What a block coder returns of a block.

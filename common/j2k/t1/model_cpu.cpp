@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "model_cpu.h"
-
 #include "../../simd.h"
 #include "mq.h"
+#include "t1_cpu.h"
 #include "words_cpu.h"
 
 namespace cudaenc::j2k {

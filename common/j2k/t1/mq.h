@@ -129,14 +129,6 @@ struct MqEncoder {
         ct -= shift;
     }
 
-    // One decision and its bytes.
-    CUDAENC_HD MqState encode(MqState state, uint32_t decision, const MqState *table) {
-        MqSteps<1> steps;
-        const MqState next = code(state, decision, table, steps, 0);
-        append_step(steps.step[0] >> 4, steps.shifts);
-        return next;
-    }
-
     // Bytes from the start that let a decoder decode all that was coded so far, whatever follows; at least that many
     // are there once flush() was called, or flush() returns fewer. The interval's lower end has its last bit 20 shifts
     // and one stuffed bit away from the pending byte.

@@ -1,5 +1,4 @@
-// The MQ coder on the CPU, as MqEncoder::encode() does it, with less to do for each decision. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// The MQ coder on the CPU: MqEncoder with less to do for each decision. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -169,24 +168,18 @@ class Codeword {
     void code_raw_segment() {
         do pass_++;
         while (pass_ < pass_count_ && !ends_segment(style_, pass_ - 1));
-        const uint32_t bits = symbol_ends_[pass_ - 1] - at_;
-        uint32_t words[raw_words(2 * kMostSamples)] = {};
-        const auto or_word = [&](uint32_t i, uint32_t word) { words[i] |= word; };
-        for (uint32_t i = 0; i < bits; i++) put_raw_bits(i, symbols_[at_ + i], 1, or_word);
-        put_raw_bits(bits, kRawPadding, kRawPaddingBits, or_word);
-        uint8_t *out = out_ + bytes_;
-        const uint32_t first_bits = symbol_ends_[first_] - at_;
-        uint32_t bytes = 0, first_bytes = 0;
-        stuff_bytes(words, 0, most_raw_bytes(bits), {}, [&](uint32_t i, uint32_t byte, uint32_t begin, uint32_t end) {
-            bytes = std::max(bytes, raw_bytes_for(bits, i, byte, begin, end));
-            first_bytes = std::max(first_bytes, raw_bytes_for(first_bits, i, byte, begin, end));
-            if (is_raw_byte(bits, begin, end)) out[i] = static_cast<uint8_t>(byte);
-        });
-        at_ += bits;
-        pass_bytes_[first_] = bytes_ + first_bytes;
+        RawWriter raw{out_ + bytes_};
+        uint32_t needed = 0;  // bytes of the first pass
+        for (const uint32_t first_end = symbol_ends_[first_]; at_ < symbol_ends_[pass_ - 1];) {
+            raw.put(symbols_[at_++]);
+            if (at_ == first_end) needed = raw.needed();
+        }
+        raw.pad();
+        if (needed && raw.out[needed - 1] == 0xFF) needed++;
+        pass_bytes_[first_] = bytes_ + needed;
         if (terminations_) terminations_[first_] = 0;
         if (style_ & kReset) reset_contexts();
-        end_segment(bytes);
+        end_segment(raw.bytes);
     }
     void reset_contexts() {
         for (int i = 0; i < kContexts; i++)

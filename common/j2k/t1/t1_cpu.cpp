@@ -4,11 +4,26 @@
 #include <algorithm>
 #include <memory>
 
-#include "model_cpu.h"
+#include "../../simd.h"
 #include "mq_cpu.h"
 #include "words_cpu.h"
 
 namespace cudaenc::j2k {
+
+CUDAENC_CLONES void encode(Codeword &word, uint32_t count) {
+    Codeword::Registers r = word.load();
+    while (count--) r.encode();
+    word.store(r);
+}
+CUDAENC_CLONES void encode(Codeword &first, Codeword &second, uint32_t count) {
+    Codeword::Registers r = first.load(), s = second.load();
+    while (count--) {
+        r.encode();
+        s.encode();
+    }
+    first.store(r);
+    second.store(s);
+}
 
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, const BlockCoding &coding,
                  int max_passes, const TruncationPoints &points, std::vector<uint8_t> &bytes, uint32_t *offsets,

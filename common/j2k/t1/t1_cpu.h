@@ -10,8 +10,16 @@
 
 namespace cudaenc::j2k {
 
-// Codes blocks. Appends the codeword segments of blocks[i] to `bytes`, at offsets[i]; where blocks are truncatable each
-// is followed by kTerminationSlack bytes. points: of the first block on; stops: [block], nullptr: none.
+// Context modelling of a block's bit-planes, contexts bit-sliced over 16 columns of a stripe. Makes the (CX,D) symbols
+// of all coded passes, in order. A symbol is a byte: context << 1 | decision; in raw passes the decision alone.
+// symbols: as many as slot_layout() has room for; symbol_ends[pass]: how many up to the end of the pass. reductions:
+// [pass]; nullptr: passes are not measured. coefficients: as quantise() makes them; block.coefficients counts from
+// their first. memory: of scratch_words() words. Returns planes, passes and estimated bytes.
+CodedBlock model_block(const uint32_t *coefficients, const CodeBlock &block, uint32_t style, uint8_t *symbols,
+                       uint32_t *symbol_ends, int32_t *reductions, const StopRule &stop, uint64_t *memory);
+
+// Codes blocks. Appends the codeword segments of blocks[i] to `bytes`, at offsets[i]; of truncatable blocks with
+// kTerminationSlack bytes behind each. points: of the first block on; stops: [block], nullptr: none.
 void code_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, const BlockCoding &coding,
                  int max_passes, const TruncationPoints &points, std::vector<uint8_t> &bytes, uint32_t *offsets,
                  CodedBlock *coded, const StopRule *stops = nullptr);

@@ -1,5 +1,5 @@
-// Marker segments of the main header (T.800 Annex A) and the boxes of a JP2 file (Annex I).
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Headers as the host writes them: marker segments of the main header (T.800 Annex A), boxes of a JP2 file (Annex I),
+// packet headers. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,9 +16,41 @@ struct MainHeader {
 // tile_parts: Geometry::tile_parts.
 MainHeader make_main_header(const Params &params, std::span<const TilePart> tile_parts);
 
+// Throws Error(CUDAENC_ERR_UNSUPPORTED) if the length does not fit the tile-part's header.
+void check_tile_part_length(uint64_t bytes);
+
 // The boxes before a codestream of `codestream` bytes: signature, file type, header with colour, and the head of the
-// codestream's box. icc_profile may be empty, and is left out where it is not one of the picture's colours.
-std::vector<uint8_t> make_jp2_boxes(const Params &params, const uint8_t *icc_profile, size_t icc_profile_size,
-                                    int aspect_num, int aspect_den, uint64_t codestream);
+// codestream's box. Empty unless params.jp2. A profile of the frame that does not describe the picture's colours is
+// ignored.
+std::vector<uint8_t> make_jp2_boxes(const Params &params, const CudaencFrame &frame, uint64_t codestream);
+
+// A packet header, as a sink of put_block_header(): a zero bit is stuffed after each byte 0xFF (T.800 B.10.1).
+class HeaderBytes {
+  public:
+    std::vector<uint8_t> bytes;
+    void put(uint32_t value, int count) {
+        while (count--) {
+            current_ = current_ << 1 | ((value >> count) & 1);
+            if (++filled_ == room_) emit();
+        }
+    }
+    void finish() {
+        if (filled_) {
+            current_ <<= room_ - filled_;
+            emit();
+        }
+        if (!bytes.empty() && bytes.back() == 0xFF) bytes.push_back(0);  // a header does not end with 0xFF
+    }
+
+  private:
+    void emit() {
+        bytes.push_back(static_cast<uint8_t>(current_));
+        room_ = current_ == 0xFF ? 7 : 8;
+        current_ = 0;
+        filled_ = 0;
+    }
+    uint32_t current_ = 0;
+    int filled_ = 0, room_ = 8;
+};
 
 }  // namespace cudaenc::j2k

@@ -12,20 +12,21 @@ namespace cudaenc::j2k {
 
 constexpr uint32_t kNoLayer = 0xFFFF;
 
-// Where a layer ends in a block: passes, and bytes of its codeword, of this layer and those before it.
+// Where a layer ends in a block: passes and bytes of its codeword, of this layer and all earlier ones.
 struct LayerEnd {
     uint8_t passes;
     uint32_t bytes;
 };
 
-// Where all layers end in a block. passes[l * stride]: 0 where no layer up to l includes it. bytes[l * stride]: enough
-// to decode those passes; in the last layer all of the codeword. A layer without a pass has no byte.
+// Where all layers end in a block. passes[l * stride] is 0 if no layer up to l includes the block. bytes[l * stride]
+// are enough to decode those passes; in the last layer, all of the codeword. A layer without a pass has no byte.
 struct LayerEnds {
     const uint8_t *passes;
     const uint32_t *bytes;
     size_t stride;
     CUDAENC_HD int passes_before(uint32_t layer) const { return layer ? passes[(layer - 1) * stride] : 0; }
     CUDAENC_HD uint32_t bytes_before(uint32_t layer) const { return layer ? bytes[(layer - 1) * stride] : 0; }
+    CUDAENC_HD uint32_t bytes_of(uint32_t layer) const { return bytes_before(layer + 1) - bytes_before(layer); }
     CUDAENC_HD bool adds(uint32_t layer) const { return passes_before(layer + 1) > passes_before(layer); }
     CUDAENC_HD uint32_t first(uint32_t layers) const {
         for (uint32_t layer = 0; layer < layers; layer++)
@@ -34,7 +35,7 @@ struct LayerEnds {
     }
 };
 
-// Layers in which a sub-band's blocks in a precinct add something, a bit each.
+// The layers that have codewords of a precinct's sub-band, a bit each.
 constexpr int kLayerWords = (kMaxLayers + 31) / 32;
 struct LayerSet {
     uint32_t words[kLayerWords];
@@ -42,22 +43,22 @@ struct LayerSet {
     CUDAENC_HD bool has(uint32_t layer) const { return words[layer / 32] >> layer % 32 & 1; }
 };
 
-// Whether anything is coded in a layer of the precinct whose sub-bands are [first_band, last_band).
+// Whether a layer of the packet's precinct has codewords.
 CUDAENC_HD bool has_codewords(const LayerSet *sets, const Packet &packet, uint32_t layer) {
     for (uint32_t band = packet.first_band; band < packet.last_band; band++)
         if (sets[band].has(layer)) return true;
     return false;
 }
 
-// So many packets of the precinct, just before this one, are empty: they tell nothing of their layers.
+// The number of empty packets of the precinct just before this one. They tell nothing of their layers.
 CUDAENC_HD uint32_t empty_packets_before(const LayerSet *sets, const Packet &packet) {
     uint32_t empty = 0;
     while (empty < packet.layer && !has_codewords(sets, packet, packet.layer - 1 - empty)) empty++;
     return empty;
 }
 
-// How rate allocation ended: the slope threshold of each layer, and where tier-1 stopped beside the threshold at which
-// the last layer ends.
+// How rate allocation ended: the slope threshold of each layer; where tier-1 stopped, and the threshold of the last
+// layer.
 struct StopOutcome : StopSlope {
     uint32_t threshold;
 };
@@ -68,7 +69,7 @@ struct LayerThresholds {
 
 // A frame as it was written.
 struct WrittenFrame {
-    uint64_t bytes;                          // of the codestream, also when there is no room for it
+    uint64_t bytes;                          // of the codestream, even if it had no room
     uint64_t tile_parts[kLimitedTileParts];  // of the first ones
     uint64_t packets[kMaxLayers];            // of each layer, with their PLT entries; not of a single one
     LayerThresholds allocation;              // where there is rate allocation

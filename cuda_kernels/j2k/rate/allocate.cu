@@ -99,7 +99,7 @@ KERNEL(kMeasureThreads, j2k_rate_measure, MeasureParams)
     if (i < t2.block_layer_count) {
         const BlockLayer own = block_layer(t2, i);
         bits = header_bits(t2, own);
-        bytes = added_bytes(t2, own);
+        bytes = layers_of(t2, own.block).bytes_of(own.packet.layer);
     }
     const bool alike = warp_all(packet == warp_shuffle(packet, 0));
     add_to_packet(p.rate.packet_bits, packet, bits, alike);

@@ -103,8 +103,11 @@ struct RawSegments {
                 full |= full_bytes(words[i]) != 0;
             }
             warp_sync();
-            if (lane == 0)
-                put_raw_bits(bits, kRawPadding, kRawPaddingBits, [&](uint32_t i, uint32_t word) { words[i] |= word; });
+            if (lane == 0) {
+                const uint64_t padding = static_cast<uint64_t>(kRawPadding) << (64 - kRawPaddingBits) >> bits % 32;
+                words[bits / 32] |= static_cast<uint32_t>(padding >> 32);
+                words[bits / 32 + 1] |= static_cast<uint32_t>(padding);
+            }
             if (warp_any(full)) stuff(first_bits);
             warp_sync();
             ends = {bytes + (first_bits + 7) / 8, bytes + (bits + 7) / 8};

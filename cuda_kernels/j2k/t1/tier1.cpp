@@ -9,36 +9,13 @@ namespace {
 
 bool is_bypass_alone(const BlockCoding &coding) { return coding.style == kBypass && !coding.truncatable; }
 
-// The kernels of small blocks, and of tiled ones.
-struct SmallContexts {
-    using Plain = ContextParams;
-    using Bypass = BypassContextParams;
-    using Styled = StyledContextParams;
-    using StyledMeasured = StyledMeasuredContextParams;
-    using Predicted = PredictedContextParams;
-};
-struct TiledContexts {
-    using Plain = ContextTiledParams;
-    using Bypass = BypassContextTiledParams;
-    using Styled = StyledContextTiledParams;
-    using StyledMeasured = StyledMeasuredContextTiledParams;
-    using Predicted = PredictedContextTiledParams;
-};
-
-// launch(params) of the variant that the coding asks for.
-template <class Contexts, class Launch>
-void launch_contexts(const BlockCoding &coding, const ContextInput &input, const PrecinctBand *bands,
-                     const StopSlope *stop, const Launch &launch) {
-    if (coding.truncatable && !coding.style)
-        launch(typename Contexts::Predicted{{input, bands, stop}});
-    else if (coding.truncatable)
-        launch(typename Contexts::StyledMeasured{{input, coding.style}});
-    else if (coding.style == kBypass)
-        launch(typename Contexts::Bypass{input});
-    else if (coding.style)
-        launch(typename Contexts::Styled{{input, coding.style}});
+// The kernel of small blocks, or that of tiled ones.
+template <class Small, class Tiled, class Input>
+void launch_context(Device &device, Device::Stream stream, const Tier1Batch &batch, const Input &input) {
+    if (const unsigned tiles = static_cast<unsigned>(batch.tiles_x * batch.tiles_y); tiles > 1)
+        device.launch(stream, {batch.blocks}, tiles * 32, Tiled{input});
     else
-        launch(typename Contexts::Plain{input});
+        device.launch(stream, {blocks_for(batch.blocks, kContextWarps)}, kContextWarps * 32, Small{input});
 }
 
 }  // namespace
@@ -89,15 +66,20 @@ void model_contexts(Device &device, Device::Stream stream, const Tier1Batch &bat
     device.fill(stream, t1.work, 0, sizeof(WorkOrder));
     const ContextInput input{
         .t1 = t1, .coefficients = coefficients, .tiles_x = batch.tiles_x, .tiles_y = batch.tiles_y};
-    const unsigned tiles = static_cast<unsigned>(batch.tiles_x * batch.tiles_y);
-    if (tiles == 1)
-        launch_contexts<SmallContexts>(batch.coding, input, bands, stop, [&](const auto &params) {
-            device.launch(stream, {blocks_for(batch.blocks, kContextWarps)}, kContextWarps * 32, params);
-        });
+    const BlockCoding &coding = batch.coding;
+    if (coding.truncatable && !coding.style)
+        launch_context<PredictedContextParams, PredictedContextTiledParams>(device, stream, batch,
+                                                                            PredictedContextInput{input, bands, stop});
+    else if (coding.truncatable)
+        launch_context<StyledMeasuredContextParams, StyledMeasuredContextTiledParams>(
+            device, stream, batch, StyledContextInput{input, coding.style});
+    else if (coding.style == kBypass)
+        launch_context<BypassContextParams, BypassContextTiledParams>(device, stream, batch, input);
+    else if (coding.style)
+        launch_context<StyledContextParams, StyledContextTiledParams>(device, stream, batch,
+                                                                      StyledContextInput{input, coding.style});
     else
-        launch_contexts<TiledContexts>(batch.coding, input, bands, stop, [&](const auto &params) {
-            device.launch(stream, {batch.blocks}, tiles * 32, params);
-        });
+        launch_context<ContextParams, ContextTiledParams>(device, stream, batch, input);
 }
 
 void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,

@@ -1,6 +1,6 @@
-// Tier-2 and the final gather: tag trees, packet headers, tile-part headers, and every codeword at its place. What
-// blocks add to packets is computed for all blocks and layers at once; prefix sums of sizes in between (compact.h) give
-// the places. SPDX-License-Identifier: LGPL-2.1-or-later
+// Tier-2 and the final gather: tag trees, packet headers, tile-part headers, and each codeword in its place. All block
+// layers are sized at once. Prefix sums of the sizes (compact.h) give the places. SPDX-License-Identifier:
+// LGPL-2.1-or-later
 #include "../../../common/j2k/t2/codestream.h"
 #include "../../bits.cuh"
 #include "../../device.cuh"
@@ -11,7 +11,7 @@ namespace cudaenc::j2k {
 DEVICE uint32_t global_thread() { return static_cast<uint32_t>(block_x()) * kTier2Threads + thread_x(); }
 DEVICE uint32_t global_warp() { return global_thread() / 32; }
 
-// The first block_layer behind a packet's.
+// The first block layer behind a packet's.
 DEVICE uint32_t last_block_layer(const Packet &packet) {
     return packet.first_block_layer + (packet.last_block - packet.first_block);
 }
@@ -32,7 +32,7 @@ DEVICE uint32_t raw_bits(const Tier2Buffers &t2, const Packet &packet) {
                                      t2.header_bits_before[packet.first_block_layer]);
 }
 
-// Bits into words that others write too.
+// Puts bits into words that other threads write too.
 struct BitWriter {
     uint32_t *words;
     uint32_t at;  // bits from words
@@ -51,32 +51,32 @@ KERNEL(kTier2Threads, j2k_t2_header_bits, HeaderBitsParams)
 {
     const uint32_t i = global_thread();
     if (i >= p.t2.block_layer_count) return;
-    const BlockLayer c = block_layer(p.t2, i);
-    p.t2.header_bits[i] = header_bits(p.t2, c);
-    p.t2.bytes[i] = added_bytes(p.t2, c);
+    const BlockLayer own = block_layer(p.t2, i);
+    p.t2.header_bits[i] = header_bits(p.t2, own);
+    p.t2.bytes[i] = layers_of(p.t2, own.block).bytes_of(own.packet.layer);
 }
 
 KERNEL(kTier2Threads, j2k_t2_write_bits, WriteBitsParams)
 {
     const uint32_t i = global_thread();
     if (i >= p.t2.block_layer_count) return;
-    const BlockLayer c = block_layer(p.t2, i);
-    if (raw_bits(p.t2, c.packet) == 1) return;
-    const uint32_t first = c.packet.first_block_layer;
+    const BlockLayer own = block_layer(p.t2, i);
+    if (raw_bits(p.t2, own.packet) == 1) return;
+    const uint32_t first = own.packet.first_block_layer;
     BitWriter writer{p.t2.raw + raw_word(p.t2, p.t2.block_layers[i]),
                      1 + static_cast<uint32_t>(p.t2.header_bits_before[i] - p.t2.header_bits_before[first])};
     if (i == first) {
         writer.at = 0;
         writer.put(1, 1);
     }
-    put_block(writer, p.t2, c);
+    put_block(writer, p.t2, own);
 }
 
-// T.800 B.10.1: a zero bit is stuffed after each byte 0xFF and shifts all that follows, so which bytes are 0xFF depends
-// on all bytes before. What a word does, though, is a small function: of the position in it where the next byte begins
-// that can be 0xFF (0 to 14: the byte after a 0xFF has seven bits and cannot) to that position in the next word, and
-// the number of bytes 0xFF on the way. Threads compute the function of a few words each, for all positions; one walks
-// the functions; then the words' positions are known.
+// T.800 B.10.1 stuffs a zero bit after each byte 0xFF, which shifts all that follows. So which bytes are 0xFF depends
+// on all bytes before. But a word is a small function. Its argument is the position in the word where the next byte
+// begins that can be 0xFF: 0 to 14, since the byte after a 0xFF has seven bits and cannot be one. Its value is that
+// position in the next word, and the number of bytes 0xFF on the way. Threads compute the functions of a few words
+// each, for all positions. One thread walks the functions. Then the words' positions are known.
 constexpr int kPositions = 15;
 constexpr uint32_t kStuffingWords = 64;  // of a thread at a time: at most 137 bytes 0xFF, which fit a byte
 
@@ -86,7 +86,7 @@ struct StuffingFunction {
     uint64_t full[2];
 };
 
-// From `position` in a word to that in the next; counts the bytes 0xFF that begin on the way.
+// From the position in a word to that in the next. Counts the bytes 0xFF that begin on the way.
 DEVICE uint32_t pass_word(uint32_t position, uint32_t runs, uint32_t &full) {
     while (position < 32) {
         const uint32_t found = runs & (0x80808080u >> (position & 7)) & (0xFFFFFFFFu >> position);
@@ -102,7 +102,7 @@ DEVICE uint64_t codeword_bytes(const Tier2Buffers &t2, const Packet &packet) {
     return t2.bytes_before[last_block_layer(packet)] - t2.bytes_before[packet.first_block_layer];
 }
 
-// A header word's state: where in it the next byte begins, and how many bits are stuffed before that.
+// The state of a header's word: where in it the next byte begins, and how many bits are stuffed before.
 DEVICE uint32_t pack_state(uint32_t position, uint32_t stuffed) { return stuffed << 4 | position; }
 
 // A thread-block owns a packet.
@@ -193,21 +193,19 @@ KERNEL(kTier2Threads, j2k_t2_tile_part_sizes, TilePartSizesParams)
     const uint32_t i = global_thread();
     if (i >= p.t2.tile_part_count) return;
     const TilePart &part = p.t2.tile_parts[i];
-    uint32_t size = kSotBytes + kSodBytes;
-    if (p.t2.plt_bytes)
-        size += static_cast<uint32_t>(p.t2.plt_before[part.last_packet] - p.t2.plt_before[part.first_packet]) +
-                plt_segments(part.last_packet - part.first_packet) * kPltHeaderBytes;
-    p.t2.segment_bytes[part.first_packet + i] = size;
+    const bool plt = p.t2.plt_bytes;
+    const uint64_t lengths = plt ? p.t2.plt_before[part.last_packet] - p.t2.plt_before[part.first_packet] : 0;
+    p.t2.segment_bytes[part.first_packet + i] = static_cast<uint32_t>(tile_part_overhead(part, plt) + lengths);
 }
 
-// Where a segment begins in the codestream; first: the first block_layer that lies behind its beginning.
+// Where a segment begins in the codestream. first: the first block layer behind that place.
 DEVICE uint64_t segment_at(const Tier2Buffers &t2, const Codestream &out, uint32_t segment, uint32_t first) {
     return out.main_header + t2.segments_before[segment] + t2.bytes_before[first];
 }
 DEVICE uint64_t codestream_bytes(const Tier2Buffers &t2, const Codestream &out) {
     return segment_at(t2, out, t2.packet_count + t2.tile_part_count, t2.block_layer_count) + 2;
 }
-// The first block_layer of a tile-part, or of what follows it.
+// The first block layer from a packet on.
 DEVICE uint32_t first_block_layer_of(const Tier2Buffers &t2, uint32_t packet) {
     return packet < t2.packet_count ? t2.packets[packet].first_block_layer : t2.block_layer_count;
 }
@@ -264,7 +262,7 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     }
 }
 
-// With a warp's lanes. Slots are aligned and have room behind what is copied; the place is not.
+// Copies with a warp's lanes. Slots are aligned and have room behind what is copied; `to` is not, and has none.
 DEVICE void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t size) {
     const uint32_t lane = static_cast<uint32_t>(lane_id());
     if (size <= 64) {
@@ -272,7 +270,7 @@ DEVICE void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t size) {
         if (lane + 32 < size) to[lane + 32] = from[lane + 32];
         return;
     }
-    // Bytes up to the place's first whole word, then words made of two, then bytes.
+    // Bytes up to the first whole word of `to`, then words made of two, then bytes.
     const uint32_t head = min_of<uint32_t>(static_cast<uint32_t>(-reinterpret_cast<uintptr_t>(to)) & 3, size);
     if (lane < head) to[lane] = from[lane];
     const uint32_t words = (size - head) / 4;
@@ -281,12 +279,12 @@ DEVICE void copy_bytes(uint8_t *to, const uint8_t *from, uint32_t size) {
     const uint32_t *source = reinterpret_cast<const uint32_t *>(begin & ~uintptr_t{3});
     uint32_t *target = reinterpret_cast<uint32_t *>(to + head);
     for (uint32_t k = lane; k < words; k += 32) target[k] = funnel_shift_right(source[k], source[k + 1], shift);
-    const uint32_t tail = head + 4 * words;
-    if (lane < size - tail) to[tail + lane] = from[tail + lane];
+    const uint32_t copied = head + 4 * words;
+    if (lane < size - copied) to[copied + lane] = from[copied + lane];
 }
 
-// Where block_layer i's codewords go: behind its packet's header, where the segment after it would begin without the
-// packet's codewords.
+// Where block layer i's codewords go: behind its packet's header. Without the packet's codewords the next segment would
+// begin there.
 DEVICE uint8_t *codeword_place(const CodestreamInput &p, uint32_t i, const Packet &packet) {
     return p.out.data + segment_at(p.t2, p.out, p.t2.block_layers[i] + packet.tile_part + 2, i);
 }
@@ -296,9 +294,9 @@ KERNEL(kTier2Threads, j2k_t2_gather, GatherParams)
     const Tier2Buffers &t2 = p.t2;
     const uint32_t i = global_warp();
     if (i >= t2.block_layer_count || !t2.bytes[i] || codestream_bytes(t2, p.out) > p.out.capacity) return;
-    const BlockLayer c = block_layer(t2, i);
-    copy_bytes(codeword_place(p, i, c.packet),
-               t2.coded.slots + t2.blocks[c.block].slot + layers_of(t2, c.block).bytes_before(c.packet.layer),
+    const BlockLayer own = block_layer(t2, i);
+    copy_bytes(codeword_place(p, i, own.packet),
+               t2.coded.slots + t2.blocks[own.block].slot + layers_of(t2, own.block).bytes_before(own.packet.layer),
                t2.bytes[i]);
 }
 
@@ -306,31 +304,31 @@ KERNEL_BLOCKS(kTier2Threads, 12, j2k_t2_gather_with_raw, GatherWithRawParams) {
     const Tier2Buffers &t2 = p.t2;
     const uint32_t i = global_warp();
     if (i >= t2.block_layer_count || !t2.bytes[i] || codestream_bytes(t2, p.out) > p.out.capacity) return;
-    const BlockLayer c = block_layer(t2, i);
-    const CodeBlock &block = t2.blocks[c.block];
-    uint8_t *to = codeword_place(p, i, c.packet);
+    const BlockLayer own = block_layer(t2, i);
+    const CodeBlock &block = t2.blocks[own.block];
+    uint8_t *to = codeword_place(p, i, own.packet);
     const uint8_t *const slot = t2.coded.slots + block.slot, *mq = slot;
-    const LayerEnds ends = layers_of(t2, c.block);
-    const uint32_t layer = c.packet.layer;
+    const LayerEnds ends = layers_of(t2, own.block);
+    const uint32_t layer = own.packet.layer;
     const int passes = ends.passes_before(layer + 1);
     if (passes <= kFirstRawPass) {
         copy_bytes(to, mq + ends.bytes_before(layer), t2.bytes[i]);
         return;
     }
     const uint8_t *raw = mq + slot_layout(block, t2.coding).raw;
-    const uint64_t first_pass = static_cast<uint64_t>(c.block) * t2.max_passes;
+    const uint64_t first_pass = static_cast<uint64_t>(own.block) * t2.max_passes;
     const uint32_t *pass_bytes = t2.coded.pass_bytes + first_pass;
-    uint32_t earlier = ends.bytes_before(layer);  // of the segments from here on, in other layers
-    uint32_t before = 0;                          // bytes of those up to here
+    uint32_t earlier = ends.bytes_before(layer);  // bytes from here on that earlier layers have
+    uint32_t before = 0;                          // bytes up to here
     int first = 0;                                // pass of the segment
     // As for_each_segment(), a lane a pass.
     for (int from = 0; from < passes; from += 32) {
         const int pass = from + lane_id();
         const bool last = pass == passes - 1;
         const uint32_t end = last ? ends.bytes_before(layer + 1) : pass < passes ? pass_bytes[pass] : 0;
-        for (uint32_t left = warp_ballot(last || (pass < passes && ends_segment(t2.coding.style, pass))); left;
-             left &= left - 1) {
-            const int lane = find_first_set(left);
+        for (uint32_t rest = warp_ballot(last || (pass < passes && ends_segment(t2.coding.style, pass))); rest;
+             rest &= rest - 1) {
+            const int lane = find_first_set(rest);
             const uint32_t bytes = warp_shuffle(end, lane) - before, skipped = min_of(earlier, bytes);
             const bool in_raw = is_raw(t2.coding.style, first);
             if (t2.coded.segment_begins && !in_raw) mq = slot + t2.coded.segment_begins[first_pass + from + lane];

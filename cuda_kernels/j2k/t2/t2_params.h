@@ -8,11 +8,11 @@ namespace cudaenc::j2k {
 
 constexpr int kTier2Threads = 128;
 constexpr int kStuffingThreads = 256;
-constexpr int kTagTreeThreads = 256;  // at most: large thread-blocks wait long for room between other frames'
+constexpr int kTagTreeThreads = 256;  // at most: larger thread-blocks wait long for room among other frames'
 
-// The codestream is the main header, then segments: of each tile-part its header, then its packets (header and, behind
-// it, its blocks' codewords), then EOC. Segment number: of tile-part t's header, its first packet's number plus t; of a
-// packet, its number plus its tile-part's plus 1.
+// The codestream is the main header, then segments, then EOC. A segment is a tile-part's header; or a packet, header
+// and codewords. Tile-part t's header has the number of its first packet plus t. A packet's segment has the packet's
+// number plus its tile-part's plus 1.
 struct Tier2Buffers {
     const CodeBlock *blocks;
     const PrecinctBand *bands;
@@ -26,7 +26,7 @@ struct Tier2Buffers {
     LayerSet *layer_sets;                // [precinct's sub-band]
     uint32_t *header_bits;               // [block layer]: in its packet's header
     const uint64_t *header_bits_before;  // [block layers + 1]
-    uint32_t *raw_states;                // [words of raw]: see pack_state() in t2.cu
+    uint32_t *raw_states;                // [words of raw]: see pack_state()
     uint32_t *raw;                       // packet headers' bits before stuffing; zero before
     uint32_t *segment_bytes;             // [packets + tile-parts], codewords not counted
     const uint64_t *segments_before;     // [packets + tile-parts + 1]
@@ -43,10 +43,10 @@ struct Tier2Buffers {
 struct Tier2Input {
     Tier2Buffers t2;
 };
-// Tag trees, and which layers have something. A thread-block of up to kTagTreeThreads owns a precinct's sub-band. Grid:
-// band_count.
+// Tag trees, and the layers that have codewords. A thread-block of up to kTagTreeThreads owns a precinct's sub-band.
+// Grid: band_count.
 using TagTreesParams = KernelOf<Tier2Input, "j2k/t2/t2", "j2k_t2_tag_trees", LaunchPriority::kHigh>;
-// Bits that blocks add to packet headers, and their codewords' bytes. A thread owns a block layer.
+// Bits in packet headers, and bytes of codewords. A thread owns a block layer.
 using HeaderBitsParams = KernelOf<Tier2Input, "j2k/t2/t2", "j2k_t2_header_bits", LaunchPriority::kHigh>;
 // The bits themselves, before stuffing. A thread owns a block layer.
 using WriteBitsParams = KernelOf<Tier2Input, "j2k/t2/t2", "j2k_t2_write_bits", LaunchPriority::kHigh>;
@@ -60,7 +60,7 @@ struct CodestreamResult : WrittenFrame {
 };
 
 struct Codestream {
-    uint8_t *data;      // the main header is there already
+    uint8_t *data;      // begins with the main header
     uint64_t capacity;  // a longer codestream is not written
     uint32_t main_header;
     uint32_t tlm;  // MainHeader::tlm
@@ -76,7 +76,7 @@ struct CodestreamInput {
 using WriteHeadersParams = KernelOf<CodestreamInput, "j2k/t2/t2", "j2k_t2_write_headers", LaunchPriority::kHigh>;
 // Codewords. A warp owns a block layer.
 using GatherParams = KernelOf<CodestreamInput, "j2k/t2/t2", "j2k_t2_gather", LaunchPriority::kHigh>;
-// ... of blocks with raw segments, which lie by themselves.
+// ... of blocks with raw segments, which do not lie among the MQ segments.
 using GatherWithRawParams = KernelOf<CodestreamInput, "j2k/t2/t2", "j2k_t2_gather_with_raw", LaunchPriority::kHigh>;
 
 }  // namespace cudaenc::j2k
