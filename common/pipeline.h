@@ -48,7 +48,7 @@ class Encoder : public Pipeline<CudaencFrame, PooledBuffer> {
     virtual std::span<const uint8_t> extradata() const { return {}; }  // for decoders, before the first packet
 };
 
-// The slots of a pipeline P in rotation, each with its caller's pointer.
+// The slots of a pipeline P in rotation, each with a pointer of the caller.
 template <class P>
 class Ring {
   public:
@@ -57,7 +57,7 @@ class Ring {
     const P &pipeline() const { return *pipeline_; }
     bool full() const { return in_flight_ == opaque_.size(); }
 
-    // The ring must not be full. Throws as P::submit() does; then nothing of this input is in flight.
+    // The ring must not be full. Throws as P::submit() does; then this input is not in flight.
     void submit(const typename P::Input &input, void *opaque) {
         const size_t slot = (oldest_ + in_flight_) % opaque_.size();
         pipeline_->submit(static_cast<int>(slot), input);
@@ -66,8 +66,8 @@ class Ring {
         flushed_ = false;
     }
 
-    // CUDAENC_OK with the oldest input's output, else CUDAENC_AGAIN or CUDAENC_EOF. Throws as P::finish() does; then
-    // `opaque` tells whose output is lost.
+    // CUDAENC_OK with the oldest output, else CUDAENC_AGAIN or CUDAENC_EOF. Throws as P::finish() does; then `opaque`
+    // says whose output is lost.
     int receive(typename P::Output &output, void *&opaque) {
         if (in_flight_ == 0) return flushed_ ? CUDAENC_EOF : CUDAENC_AGAIN;
         if (!flushed_ && !full()) return CUDAENC_AGAIN;
@@ -79,7 +79,7 @@ class Ring {
         return CUDAENC_OK;
     }
 
-    void flush() { flushed_ = true; }  // no input follows: all outputs may leave
+    void flush() { flushed_ = true; }  // no input follows
 
   private:
     std::unique_ptr<P> pipeline_;

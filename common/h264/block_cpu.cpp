@@ -15,8 +15,8 @@ namespace cudaenc::h264 {
 
 namespace {
 
-// ---- Hadamard transforms of differences: 16 lanes are a 4x4 block, two rows of 8, or a row of 16. Their order does
-// not matter to the sum, so a step pairs the lanes whose numbers differ in one bit.
+// ---- Hadamard transforms of differences. 16 lanes are a 4x4 block, two rows of 8, or a row of 16. The sum does not
+// depend on their order, so a step pairs lanes whose numbers differ in one bit.
 
 template <int Bit>
 [[gnu::always_inline]] inline Lanes partner(const Lanes &x) {
@@ -35,14 +35,14 @@ template <int Bit>
     b = a - b;
     a = sum;
 }
-// The last step: |a + b| + |a - b| is twice the larger magnitude. So sums stay within 16 bits.
+// The last step: |a + b| + |a - b| is twice the larger magnitude. This keeps sums within 16 bits.
 [[gnu::always_inline]] inline Lanes magnitude(const Lanes &x) { return x < 0 ? -x : x; }
 template <class Vector>
 [[gnu::always_inline]] inline Vector larger(const Vector &a, const Vector &b) {
     return a > b ? a : b;
 }
 
-// Sums of 16 bit numbers, which are not negative, in pairs of 32.
+// Adds pairs of 16-bit numbers, not negative, to sums of 32 bits.
 [[gnu::always_inline]] inline void add_pairs(Row4 &sum, const Half &x) {
     const Row4 pairs = (Row4)x;
     sum += (pairs & 0xFFFF) + (pairs >> 16);
@@ -55,7 +55,7 @@ template <class Vector>
 [[gnu::always_inline]] inline void get(Vector &v, const Sample *from) {
     std::memcpy(&v, from, sizeof v);
 }
-// row(y): where the samples of row y are.
+// row(y): the samples of row y.
 template <class RowOf>
 [[gnu::always_inline]] inline void get_4x4(Lanes &x, const RowOf &row) {
     Longs rows;
@@ -84,7 +84,7 @@ template <class RowOf>
     hadamard_step(x[1], x[3]);
 }
 
-// Differences of a 4x4 block.
+// Half the SATD of the differences of a 4x4 block.
 [[gnu::always_inline]] inline uint32_t half_satd(Lanes (&x)[1]) {
     hadamard_step<1>(x[0]);
     hadamard_step<2>(x[0]);
@@ -95,7 +95,7 @@ template <class RowOf>
     return sum_of(sum);
 }
 
-// Of an 8x8 block, two rows a vector: half of half.
+// A quarter of that of an 8x8 block, two rows a vector.
 [[gnu::always_inline]] inline uint32_t half_satd(Lanes (&x)[4]) {
     hadamard_columns(x);
     Row4 sum{};
@@ -110,7 +110,7 @@ template <class RowOf>
     return sum_of(sum) / 2;
 }
 
-// Four rows, of four 4x4 blocks each. The last step is done twice, which doubles all.
+// Half the SATD of four 4x4 blocks in four rows. Each lane of the last step occurs twice, which doubles the sum.
 [[gnu::always_inline]] inline uint32_t half_satd_4x16(Lanes (&x)[4]) {
     hadamard_columns(x);
     Row4 sum{};
@@ -160,7 +160,7 @@ CUDAENC_CLONES void rank_8x8(ConstBlock at, const Available &available, int bit_
 
 namespace {
 
-// Half the SATD over 4x4 blocks, 64 samples at a time: of 4 rows of 16, or of 8 rows of 8.
+// Half the SATD over 4x4 blocks, 64 samples at a time: 4 rows of 16, or 8 rows of 8.
 template <int Width>
 [[gnu::always_inline]] inline uint32_t half_satd(const ConstBlock &a, const ConstBlock &b, int height) {
     const auto get_rows = [](Lanes &v, const ConstBlock &from, int y) __attribute__((always_inline)) {
@@ -230,14 +230,15 @@ namespace {
     return static_cast<uint32_t>(four | four >> 16) & 0xFFFF;
 }
 
-// A 4x4 block's levels in the order of the scan, and what they were before rounding, by 2^-8.
+// The levels of a 4x4 block in scan order, and the same before rounding, in 2^-8.
 struct Scanned {
     alignas(32) int16_t levels[16], exact[16];
-    uint32_t nonzero;  // bit k: level k is not 0
-    uint32_t ones;     // it is one of those to be looked at
+    uint32_t nonzero;  // bit k: level k is nonzero
+    uint32_t ones;     // bit k: level k may be dropped
 };
 
-// Decides on those of 1, from the highest frequency on: dropped(k) is told which become 0. Bits of the block.
+// Drops levels of 1 and -1 that cost more than they gain, from the highest frequency on, and calls dropped(k) for each.
+// Returns the bits of the block.
 template <class Dropped>
 [[gnu::always_inline]] inline uint32_t round_by_rate(Scanned &s, int first, int32_t bits_per_step, Totals &totals,
                                                      int x, int y, const Dropped &dropped) {
@@ -263,19 +264,19 @@ template <class Dropped>
 }
 
 constexpr Lanes kOnes = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-// Levels of 1 and -1 that may be worth less than their bits.
-[[gnu::always_inline]] inline Lanes doubtful(const Lanes &levels, const Lanes &exact) {
+// Levels of 1 and -1 that may gain less than their bits cost.
+[[gnu::always_inline]] inline Lanes droppable(const Lanes &levels, const Lanes &exact) {
     return (magnitude(levels) == kOnes) & (exact < 240);
 }
 
-// By index: its place in the zig-zag sequence.
+// The place of an index in the zig-zag sequence.
 constexpr auto kPlace8x8 = [] {
     std::array<uint8_t, 64> places{};
     for (int k = 0; k < 64; k++) places[kZigzag8x8[k]] = static_cast<uint8_t>(k);
     return places;
 }();
 
-// Levels in raster order, N of a row: whether any became 0 here, and the bits.
+// A block after round_by_rate(): whether it dropped a level, and the bits.
 struct Rounded {
     bool changed;
     uint32_t bits;
@@ -296,7 +297,7 @@ struct Rounded {
     if (bits_per_step && s.nonzero) {
         const Lanes exact_scan = scan(exact);
         std::memcpy(s.exact, &exact_scan, sizeof s.exact);
-        s.ones = nonzero_of(doubtful(level_scan, exact_scan));
+        s.ones = nonzero_of(droppable(level_scan, exact_scan));
     }
     Rounded r{false, 0};
     r.bits = round_by_rate(s, first, bits_per_step, totals, x, y, [&](int k) {
@@ -313,7 +314,7 @@ struct Rounded {
     alignas(32) int16_t exact_levels[64];
     std::memcpy(exact_levels, exact, sizeof exact_levels);
     for (int i = 0; i < 4; i++) {
-        const uint32_t ones = bits_per_step ? nonzero_of(doubtful(level[i], exact[i])) : 0;
+        const uint32_t ones = bits_per_step ? nonzero_of(droppable(level[i], exact[i])) : 0;
         for (uint32_t rest = nonzero_of(level[i]); rest; rest &= rest - 1) {
             const int lane = count_trailing_zeros(rest), at = 16 * i + lane, place = kPlace8x8[at], k = place / 4;
             Scanned &part = s[place % 4];
@@ -332,8 +333,8 @@ struct Rounded {
     return r;
 }
 
-// ---- Transforms. A vector is a line of a block, or of two 4x4 blocks side by side; transposed blocks meet symmetric
-// tables.
+// ---- Transforms. A vector is a line of a block, or of two adjacent 4x4 blocks. Tables are symmetric, so they fit
+// transposed blocks.
 
 template <class Line, int N>
 constexpr int kBlocks = static_cast<int>(sizeof(Line)) / (4 * N);
@@ -348,7 +349,7 @@ template <class Line, int N>
     }
 }
 
-// Coefficients, transposed.
+// From a residual to coefficients, transposed.
 template <class Line, int N>
 [[gnu::always_inline]] inline void forward(Line (&v)[N]) {
     forward_transform(v);
@@ -395,14 +396,14 @@ template <class Line, int N>
 
 constexpr int32_t rounding_of(int32_t fraction, int32_t shift) { return fraction << (shift - 8); }
 
-// Levels of DC coefficients, whose sums take all bits of 32.
+// The level of a DC coefficient, whose product exceeds 32 bits.
 [[gnu::always_inline]] inline int32_t quantise_dc(int32_t c, int32_t multiplier, int32_t rounding, int32_t shift) {
     const int64_t magnitude = c < 0 ? -int64_t{c} : c;
     const int32_t level = static_cast<int32_t>((magnitude * multiplier + rounding) >> shift);
     return c < 0 ? -level : level;
 }
 
-// Rows of an NxN block, two or four a vector, narrowed.
+// Rows of a block to 16 bits, two or four a vector.
 [[gnu::always_inline]] inline void narrow(const Row4 (&v)[4], Lanes (&to)[1]) {
     const Row8 a = __builtin_shufflevector(v[0], v[1], 0, 1, 2, 3, 4, 5, 6, 7);
     const Row8 b = __builtin_shufflevector(v[2], v[3], 0, 1, 2, 3, 4, 5, 6, 7);
@@ -425,7 +426,7 @@ constexpr int32_t rounding_of(int32_t fraction, int32_t shift) { return fraction
         to[i] = join(__builtin_convertvector(v[2 * i], Half), __builtin_convertvector(v[2 * i + 1], Half));
 }
 
-// A line of a block's table, for each block.
+// A line of a table, once for each block.
 template <class Line, int N>
 [[gnu::always_inline]] inline void load_table(Line &v, const int32_t *line) {
     if constexpr (kBlocks<Line, N> == 1) {
@@ -437,7 +438,7 @@ template <class Line, int N>
     }
 }
 
-// Levels of memory, blocks one after the other, transposed.
+// Levels from memory, transposed. Blocks follow each other.
 template <class Line, int N>
 [[gnu::always_inline]] inline void reload(Line (&v)[N], const int16_t *levels) {
     for (int i = 0; i < N; i++) {
@@ -453,8 +454,8 @@ template <class Line, int N>
     transpose(v);
 }
 
-// From transposed coefficients to levels, transposed too, which go to memory in raster order. `first`: those before
-// have no level here. The bits of the block, or of both.
+// From transposed coefficients to transposed levels, and to levels in raster order in memory. first: 1 leaves DC out.
+// Returns the bits of the blocks.
 template <class Line, int N>
 [[gnu::always_inline]] inline uint32_t quantise_block(Line (&v)[N], const int32_t *multipliers, int32_t shift,
                                                       const Rounding &rounding, int first, int16_t *levels,
@@ -615,7 +616,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
 
 namespace {
 
-// 8.5.11.1: 2 wide, 2 or 4 high.
+// 8.5.11.1: 2 columns, 2 or 4 rows.
 template <int Height>
 [[gnu::always_inline]] inline void hadamard_chroma_dc(int32_t (&dc)[8]) {
     for (int y = 0; y < Height; y++) {

@@ -18,8 +18,8 @@ constexpr auto kQuantisers = [] {
     return q;
 }();
 
-// What a bit is worth in squared errors, 2^((QP' - 12) / 3) times kLambda / 256, and in half a SATD, 2^((QP' - 12) / 6)
-// times kSatdLambda / 256; both by 2^-8.
+// The Lagrange multipliers, in 2^-8: kLambda / 256 2^((QP' - 12) / 3) for squared errors, and
+// kSatdLambda / 256 2^((QP' - 12) / 6) for half a SATD.
 constexpr uint64_t kLambda = 135, kSatdLambda = 256;
 constexpr uint64_t lambda_of(int qp) {
     constexpr uint64_t thirds[] = {256, 323, 406};
@@ -30,13 +30,13 @@ constexpr uint32_t satd_lambda_of(int qp) {
     return static_cast<uint32_t>((sixths[qp % 6] * kSatdLambda << qp / 6) >> 10);
 }
 
-// Levels are rounded up from about five eighths on: smaller ones cost more bits than they are worth. Where those of 1
-// are looked at one by one, more of them may be tried.
+// Levels round up from about five eighths on: smaller ones cost more bits than they gain. Where levels of 1 may be
+// dropped again, more of them are tried.
 constexpr Rounding kRounding = {100, 96, 0}, kRoundingByRate = {112, 112, 11};
 
 constexpr uint32_t ue_bits(uint32_t v) { return 2 * (31 - __builtin_clz(v + 1)) + 1; }
 
-// Costs of modes, below 2^28; the least one is taken from them, the first of equals.
+// Costs of modes, below 2^28. take() removes the least one, the first of equals.
 template <int Modes>
 class Costs {
   public:
@@ -49,7 +49,7 @@ class Costs {
     };
     Least take() {
         uint32_t least = UINT32_MAX;
-#pragma GCC unroll 9  // not by vectors: costs have just been stored one by one
+#pragma GCC unroll 9  // not vectorised: costs have just been stored one by one
         for (int mode = 0; mode < Modes; mode++)
             least = std::min(least, costs_[mode] << 4 | static_cast<uint32_t>(mode));
         const int mode = static_cast<int>(least & 15);
@@ -144,7 +144,7 @@ void MacroblockCoder::end(Luma &luma) const {
     luma.cost = cost_of(distortion, luma.bits);
 }
 
-// ---- Intra 4x4 and 8x8: a block after the other, each predicted from the reconstruction of those before.
+// ---- Intra 4x4 and 8x8: block after block, each predicted from the reconstruction of those before.
 
 template <int Size>
 void MacroblockCoder::code_best(Luma &luma, int block) {
@@ -168,7 +168,7 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
         int64_t cost;
         uint32_t bits, distortion[3];
     };
-    // Codes the block in place, or to other levels and another reconstruction.
+    // Codes the block to levels(c) and reconstruction(c).
     const auto attempt = [&](int mode, auto levels, auto reconstruction) {
         Attempt a{};
         uint64_t distortion = 0;
@@ -190,7 +190,7 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     Attempt best = attempt(mode, levels, reconstruction);
     if (candidates_ > 1) {
         const auto [second_mode, second_cost] = costs.take();
-        if (second_cost <= cost + cost / 8) {  // others are hardly ever better
+        if (second_cost <= cost + cost / 8) {  // a worse one hardly ever wins
             alignas(32) int16_t other_levels[3][Size * Size];
             alignas(32) Sample other_reconstruction[3][Size * Size];
             int8_t totals[3][Blocks::parts];
@@ -228,8 +228,7 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     for (int c = 0; c < components; c++) luma.distortion[c] += best.distortion[c];
 }
 
-// Gives up where the cost of the quarters so far exceeds that of `other` by more than the rest is likely to make up
-// for.
+// Gives up once the cost exceeds that of `other` by more than the remaining quarters are likely to regain.
 template <int Size>
 void MacroblockCoder::try_blocks(Luma &luma, const Luma *other) {
     begin(luma, BlocksOf<Size>::type);
@@ -247,7 +246,7 @@ void MacroblockCoder::try_blocks(Luma &luma, const Luma *other) {
             return;
         }
     }
-    // 8x8 blocks without levels are not coded: coeff_token of total_coeff 0 is taken off again.
+    // 8x8 blocks without levels are not coded: this subtracts their coeff_tokens.
     for (int b = 0; b < 4; b++) {
         bool coded = false;
         uint32_t bits = 0;
@@ -332,7 +331,7 @@ void MacroblockCoder::try_chroma() {
     chroma_.cost = cost_of(distortion, chroma_.bits);
 }
 
-// ---- All of it.
+// ---- A macroblock.
 
 MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &macroblock, int16_t *levels,
                                               Neighbour &neighbour) {
@@ -351,7 +350,7 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
         try_blocks<8>(luma_[1], other);
         keep_better(luma_[1]);
     };
-    // What is likely comes first: the other one mostly gives up after a quarter or two.
+    // The likely type comes first: the other one mostly gives up after a quarter or two.
     const auto is_4x4 = [](const Neighbour *n) { return n && n->type == MacroblockType::i4x4; };
     if (!f_.transform_8x8) {
         try_4x4(nullptr);
@@ -369,10 +368,10 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
     return must_be_pcm(*best) ? write_pcm(macroblock, levels, neighbour) : write(*best, macroblock, levels, neighbour);
 }
 
-// Whether I_PCM is cheaper, or the only one that keeps what the profile asks for.
+// Whether I_PCM is cheaper, or the only type within the limits of the profile.
 bool MacroblockCoder::must_be_pcm(const Luma &luma) const {
-    constexpr uint32_t header = 16,
-                       delta = 12;  // mb_type and alignment; mb_qp_delta may be so much longer than that of 0
+    constexpr uint32_t header = 16;  // mb_type and alignment
+    constexpr uint32_t delta = 12;   // mb_qp_delta may have so many bits more than that of 0
     const uint32_t most = most_macroblock_bits(coded_);
     const uint32_t bits = luma.bits + (f_.has_chroma_blocks() ? chroma_.bits : 0);
     if (bits + delta > most) return true;

@@ -18,12 +18,12 @@ struct Profile {
     const char *name;
     int idc;
     uint8_t constraint_sets;
-    ChromaFormat chroma;  // the richest one
+    ChromaFormat chroma;  // at most
     bool gray;
     int depth;      // at most
     int br_factor;  // cpbBrNalFactor
 };
-// By CudaencH264Profile. A.2; the intra profiles are told by constraint_set3_flag.
+// By CudaencH264Profile (A.2). constraint_set3_flag marks the intra profiles.
 constexpr Profile kProfiles[] = {
     {},
     {"baseline", 66, 0xC0, ChromaFormat::c420, false, 8, 1200},
@@ -83,7 +83,7 @@ const Profile &choose_profile(int option, ChromaFormat chroma, int depth) {
     throw Error(CUDAENC_ERR_INTERNAL, "a format without a profile");
 }
 
-// What does not fit a level, or an empty line. slices: as few as there may be.
+// The limit of the level that the stream exceeds, in words; empty: none.
 std::string excess(const Level &level, const Profile &profile, const PictureFormat &f, const RateTarget &rate) {
     const int64_t macroblocks = f.macroblocks(), columns = f.macroblock_columns(), rows = f.macroblock_rows();
     if (macroblocks > level.frame_size)
@@ -126,8 +126,8 @@ const Level &choose_level(int option, const Profile &profile, const PictureForma
                          excess(std::end(kLevels)[-1], profile, f, rate).c_str()));
 }
 
-// Of whole rows of macroblocks, A.3.3 k): in profiles above High slices of large pictures have at most MaxFS / 4
-// macroblocks; a) and b): there are not too many.
+// The number of slices, each of whole rows of macroblocks. A.3.3 k): in profiles above High, slices of large pictures
+// have at most MaxFS / 4 macroblocks; a) and b) limit their number.
 int choose_slices(int option, const Profile &profile, const Level &level, PictureFormat f, const RateTarget &rate) {
     const int rows = f.macroblock_rows();
     int fewest = 1;
@@ -182,7 +182,7 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
     if (o.hrd) {
         r.max_rate = hrd_rate(r.max_rate);
         r.bit_rate = std::min(r.bit_rate, r.max_rate);
-        // Clocks of 90 kHz tell how full the buffer is: what that leaves out stays free.
+        // Delays are in 1/90000 s: the buffer stays emptier by their rounding.
         r.hrd_size = hrd_size(r.buffer_size);
         r.buffer_size = (90000 * r.hrd_size / r.max_rate - 1) * r.max_rate / 90000;
     }

@@ -1,5 +1,5 @@
-// Rate control: the QPs of pictures, in their order, from the sizes of those before. Integers only, and sizes that are
-// known before slices are coded, so that neither threads nor frames in flight change what is chosen.
+// Rate control: the QP of each picture, in order, from the sizes of those before. It uses integers, and sizes that are
+// known before slices are coded, so that its choices depend neither on threads nor on frames in flight.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
@@ -24,28 +24,28 @@ class RateControl {
         lowest_failed_ = t_.qp_min - 1;
         tries_ = 0;
         if (!t_.bit_rate) return t_.qp;
-        // What was spent too much is saved within a second, and the other way round.
-        const int64_t frame = t_.bit_rate * t_.rate_den;  // bits, by 1 / rate_num, as all of these
+        // A debt is repaid within a second, a credit spent.
+        const int64_t frame = t_.bit_rate * t_.rate_den;  // all in bits / rate_num
         const int64_t frames = std::max<int64_t>(1, t_.rate_num / t_.rate_den);
         int64_t bits = std::clamp(frame - debt_ / frames, frame / 4, 4 * frame);
         if (t_.buffer_size) {
-            // A buffer that runs over wastes bits.
+            // An overflow would waste bits.
             bits = std::max(bits, fullness_ + t_.max_rate * t_.rate_den - t_.buffer_size * t_.rate_num);
             bits = std::min(bits, fullness_ / 16 * 15);
         }
         wanted_ = std::clamp<uint64_t>(static_cast<uint64_t>(bits / t_.rate_num / 8), 1, most_);
         if (first_) return t_.qp;
-        // The last picture's QP, where it gives a size within a tenth of the wanted one.
+        // The QP of the last picture, if its size is within a tenth of the wanted one.
         if (last_bytes_ * 10 <= wanted_ * 11 && last_bytes_ * 10 >= wanted_ * 9) return last_qp_;
         return clamp_qp(qp_for(last_qp_, last_bytes_, wanted_));
     }
 
-    // In 1/90000 s: how long the picture that was begun has been arriving when it leaves the buffer, and the same of a
-    // buffer that is full, both rounded up.
+    // Delays from the arrival of the picture's first bit to its removal, and the same of a full buffer, in 1/90000 s,
+    // rounded up.
     uint32_t initial_delay() const { return delay_of(fullness_); }
     uint32_t longest_delay() const { return delay_of(t_.buffer_size * t_.rate_num); }
 
-    // Whether the picture, of so many bytes at a QP, has to be coded again; then `qp` becomes the one to try next.
+    // Whether the picture, of so many bytes at a QP, must be coded again; then `qp` becomes the QP to try next.
     bool again(int &qp, uint64_t bytes) {
         tries_++;
         if (bytes > most_) {
@@ -63,8 +63,7 @@ class RateControl {
         return true;
     }
 
-    // The picture that was begun has so many bytes. Returns how many bytes of filler data come after it, 0 or at least
-    // kLeastFillerBytes.
+    // Ends the picture, of so many bytes. Returns the bytes of filler data behind it, 0 or at least kLeastFillerBytes.
     uint64_t end(int qp, uint64_t bytes) {
         first_ = false;
         last_qp_ = qp;
@@ -82,7 +81,7 @@ class RateControl {
             }
             fullness_ = std::min(fullness_, size);
         }
-        // No more than two seconds: what cannot be spent is not to be spent later.
+        // At most two seconds: bits that cannot be spent expire.
         debt_ += static_cast<int64_t>(bytes + filler) * 8 * num - t_.bit_rate * t_.rate_den;
         debt_ = std::clamp(debt_, -2 * t_.bit_rate * num, 2 * t_.bit_rate * num);
         return filler;
@@ -96,7 +95,7 @@ class RateControl {
     }
     int clamp_qp(int qp) const { return std::clamp(qp, t_.qp_min, t_.qp_max); }
 
-    // Six more of QP are taken to halve a picture.
+    // Assumes that QP + 6 halves the size.
     static int qp_for(int qp, uint64_t bytes, uint64_t wanted) {
         constexpr uint64_t sixths[] = {1024, 1149, 1290, 1448, 1625, 1825};  // 2^(i / 6)
         const auto times = [&](uint64_t size, int change) { return (size * sixths[change % 6] << change / 6) >> 10; };
@@ -109,13 +108,13 @@ class RateControl {
     }
 
     const RateTarget t_;
-    int64_t fullness_ = 0;  // of the decoder's buffer when the next picture leaves it; bits, by 1 / rate_num
-    int64_t debt_ = 0;      // what pictures have more than bit_rate gives; the same
+    int64_t fullness_ = 0;  // of the decoder's buffer when the next picture leaves it, bits / rate_num
+    int64_t debt_ = 0;      // of pictures beyond bit_rate, bits / rate_num
     bool first_ = true;
     int last_qp_;
     uint64_t last_bytes_ = 1;
-    // Of the picture that was begun: bytes
-    uint64_t most_ = 0, wanted_ = 0;  // wanted_ 0: any
+    // Of the picture since begin():
+    uint64_t most_ = 0, wanted_ = 0;  // bytes; wanted_ 0: any
     int lowest_failed_ = 0, tries_ = 0;
 };
 
