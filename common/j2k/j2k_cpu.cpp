@@ -10,7 +10,6 @@
 #include "dwt_cpu.h"
 #include "geometry.h"
 #include "j2k.h"
-#include "profile.h"
 #include "rate/budget.h"
 #include "rate/hull_cpu.h"
 #include "rate/predict_cpu.h"

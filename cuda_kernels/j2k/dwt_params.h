@@ -54,4 +54,19 @@ struct LowDwtInput {
 using Dwt53Params = KernelOf<LowDwtInput, "j2k/dwt", "j2k_dwt53">;
 using Dwt97Params = KernelOf<LowDwtInput, "j2k/dwt", "j2k_dwt97">;
 
+// Without levels: pixels to coefficients. Grid: (chunks of kLoadThreads columns x rows) x tiles, of the widest and
+// highest tile-component.
+constexpr int kLoadThreads = 256;
+struct LoadParams {
+    static constexpr KernelName kernel{"j2k/load", "j2k_load"};
+    const SampleLayout *layout;            // [component], of this frame
+    const TileComponent *tile_components;  // [tile * components + component]
+    uint32_t *coefficients;
+    BandQuantiser quantiser[kMaxComponents];
+    int32_t components;
+    int32_t column_chunks;
+    int32_t mct;
+    int32_t reversible;
+};
+
 }  // namespace cudaenc::j2k

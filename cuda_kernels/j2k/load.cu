@@ -2,7 +2,7 @@
 // transform. SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../common/j2k/quantise.h"
 #include "../device.cuh"
-#include "load_params.h"
+#include "dwt_params.h"
 
 namespace cudaenc::j2k {
 

@@ -52,7 +52,7 @@ class TagTree {
             rows = (rows + 1) / 2;
         }
     }
-    // For writing: values of skip first, then fill() for their parents'.
+    // For writing: values of leaves first, then fill() for their parents'.
     void set(uint32_t x, uint32_t y, uint32_t value) { node(0, x, y).value = value; }
     void fill() {
         for (size_t level = 1; level < levels_.size(); level++)

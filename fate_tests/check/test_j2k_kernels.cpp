@@ -19,7 +19,6 @@
 #include "../../common/j2k/t2/packet_header.h"
 #include "../../cuda_kernels/compact.h"
 #include "../../cuda_kernels/j2k/dwt_params.h"
-#include "../../cuda_kernels/j2k/load_params.h"
 #include "../../cuda_kernels/j2k/t2/t2_params.h"
 #include "packet_header.h"
 #include "pictures.h"

@@ -185,7 +185,7 @@ std::vector<std::string> textbook_bits(const Band &band) {
                 for (int t = 1; t <= band.planes[i] - band.coded[i].planes + 1; t++)
                     zero_planes.write(x, y, static_cast<uint32_t>(t), put);
             bits += passes_code(passes);
-            // B.10.7.2: Lblock grows as far as the longest segment needs_test for.
+            // B.10.7.2: Lblock grows as far as the longest segment needs.
             const std::vector<uint32_t> bytes = segments(band, i, layer),
                                         counts = segment_passes(band.style, before, before + passes);
             const auto log2 = [](uint32_t n) { return n > 1 ? 31 - __builtin_clz(n) : 0; };

@@ -24,8 +24,8 @@ struct RateProgress {
     int64_t codewords, all;
 };
 
-// What the budgets ask of a frame that is written: of `layer`, the bytes by which the codestream up to it (`excess`)
-// and the limited tile-parts are over their budgets; or below (`spare`).
+// By how many bytes a written frame misses its budgets: the codestream up to `layer` (`excess`) and the limited
+// tile-parts are over; or the codestream is below (`spare`).
 struct RateRevision {
     int layer = -1;  // none: the frame keeps its budgets
     uint64_t excess = 0, tile_parts[kLimitedTileParts] = {}, spare = 0;
@@ -42,7 +42,7 @@ struct RateAllocation : LayerThresholds {
     // codewords, or the headers of all that is coded: see add_codewords().
     uint64_t measured[kMaxLayers], group_measured[kLimitedTileParts];
     RateProgress before[kMaxLayers], group_before[kLimitedTileParts];  // at the thresholds before these
-    uint32_t floor;                                                    // a slope: what is below it is worth no byte
+    uint32_t floor;                                                    // a slope: below it nothing is worth its bytes
     uint32_t least;  // threshold of the last layer: 1, or the one that meets a target of PSNR
     TruncationChoice choice[kMaxLayers];
     uint64_t packets[kMaxLayers], group_packets[kLimitedTileParts];  // sums of a measurement; zero at first
@@ -86,7 +86,7 @@ CUDAENC_HD int64_t codewords_share(const RateProgress &now, const RateProgress &
 
 // The next threshold for a budget. bytes(slope): of codewords at or above it. now, before: at the thresholds so far,
 // and at those before them. Headers are taken to grow half as much as they did in between, so that few rounds come
-// close. last: nothing is measured afterwards, so a thousandth is left, and more the further away the budget is.
+// close. last: nothing is measured afterwards, so a thousandth stays free, and more the further away the budget is.
 // lowest_slope: LowestSlope.
 template <class Bytes, class Search>
 CUDAENC_HD uint32_t next_threshold(uint64_t budget, const RateProgress &now, RateProgress &before, bool last,
@@ -97,28 +97,6 @@ CUDAENC_HD uint32_t next_threshold(uint64_t budget, const RateProgress &now, Rat
     const uint32_t slope = lowest_slope(now.codewords + growth, bytes);
     if (now.codewords) before = now;
     return slope;
-}
-
-// Begins an allocation whose budgets are set. empty: bytes of the codestream with nothing coded; blocks: code-blocks,
-// whose headers take two bytes each, or a 40th of a small budget; floor: see RateAllocation.
-inline void begin_allocation(RateAllocation &r, int layers, uint64_t empty, uint64_t blocks, uint32_t floor) {
-    for (int layer = 0; layer < layers; layer++) {
-        r.measured[layer] = empty + min_of(2 * blocks, r.budget[layer] / 40);
-        r.packets[layer] = 0;
-        r.before[layer] = {0, static_cast<int64_t>(empty)};
-    }
-    for (int g = 0; g < kLimitedTileParts; g++) {
-        r.group_measured[g] = r.group_packets[g] = 0;
-        r.group_before[g] = {0, 0};
-    }
-    for (int layer = 0; layer < layers; layer++) {
-        r.threshold[layer] = kSlopes;
-        const uint64_t small = min_of<uint64_t>(r.budget[layer] / 512, 1 << 30);
-        r.choice[layer] = {1, static_cast<uint32_t>(small)};
-    }
-    for (int g = 0; g < kRateGroups; g++) r.group_threshold[g] = 1;
-    r.floor = floor;
-    r.least = 1;
 }
 
 // Notes where the frame ends; reached: bytes, at the thresholds. Where tier-1 stopped too early, but what it coded

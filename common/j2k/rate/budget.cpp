@@ -47,20 +47,26 @@ uint64_t RateBudget::up_to(int layer, uint64_t boxes) const {
 }
 
 RateAllocation RateBudget::begin(uint64_t boxes) const {
-    const auto check = [&](uint64_t budget) {
+    for (const uint64_t budget : {codestream(boxes), p_.limits.component})
         if (budget && budget < empty_)
             throw Error(CUDAENC_ERR_INVALID,
                         format_string("a frame of %llu bytes is not possible: with nothing coded it takes %llu; allow "
                                       "more, or have fewer tiles, precincts, levels and layers",
                                       static_cast<unsigned long long>(budget + boxes),
                                       static_cast<unsigned long long>(empty_ + boxes)));
-    };
-    check(codestream(boxes));
-    check(p_.limits.component);
     RateAllocation allocation{};
-    for (int layer = 0; layer < p_.layers; layer++) allocation.budget[layer] = up_to(layer, boxes);
-    for (uint64_t &budget : allocation.group_budget) budget = p_.limits.component;
-    begin_allocation(allocation, p_.layers, empty_, blocks_, floor_);
+    for (int layer = 0; layer < p_.layers; layer++) {
+        const uint64_t budget = allocation.budget[layer] = up_to(layer, boxes);
+        allocation.threshold[layer] = kSlopes;
+        // A block's headers take two bytes, or all of them a 40th of a small budget.
+        allocation.measured[layer] = empty_ + std::min(2 * blocks_, budget / 40);
+        allocation.before[layer] = {0, static_cast<int64_t>(empty_)};
+        allocation.choice[layer] = {1, static_cast<uint32_t>(std::min<uint64_t>(budget / 512, 1 << 30))};
+    }
+    std::fill(std::begin(allocation.group_budget), std::end(allocation.group_budget), p_.limits.component);
+    std::fill(std::begin(allocation.group_threshold), std::end(allocation.group_threshold), 1u);
+    allocation.floor = floor_;
+    allocation.least = 1;
     allocation.stop.always_includes = p_.rate.predicts_slopes() && p_.layers == 1 && groups() == 1;
     return allocation;
 }

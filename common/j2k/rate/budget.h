@@ -1,4 +1,4 @@
-// What a frame may take, and how its rate allocation goes on: the same for host and device.
+// Budgets of frames, and the next step of their rate allocation: the same for host and device.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
@@ -24,8 +24,8 @@ class RateBudget {
     RateAllocation begin(uint64_t boxes) const;
     // Of the codestream, 0: no limit.
     uint64_t codestream(uint64_t boxes) const { return up_to(p_.layers - 1, boxes); }
-    // What to revise next in a frame: a layer whose codestream is over its budget. Or one that is more than a 200th
-    // below, up to kRateRevisions times, and leaves something out. revisions: of each layer so far; it counts them.
+    // What to revise next in a frame: a layer that is over its budget; or one that is more than a 200th below, with
+    // passes truncated, up to kRateRevisions times. revisions: of each layer so far; it counts them.
     RateRevision revision(uint64_t boxes, const WrittenFrame &written, std::vector<int> &revisions) const;
 
     int groups() const { return p_.limits.component ? kRateGroups : 1; }

@@ -73,14 +73,14 @@ struct SampledPlane {
     Word predicted[2];  // signs: see SampledStep
     Word wrongly;       // of these
 };
-// left: samples that are not significant above the plane; before, in_pass: see when_visited(), in_pass of all that
+// rest: samples that are not significant above the plane; before, in_pass: see when_visited(), in_pass of all that
 // become significant; negative, signs: see sign_coding_planes().
 template <class Word>
-CUDAENC_HD SampledPlane<Word> sample_plane(Word left, const Around<Word> &before, const Around<Word> &in_pass,
+CUDAENC_HD SampledPlane<Word> sample_plane(Word rest, const Around<Word> &before, const Around<Word> &in_pass,
                                            Word negative, const Around<Word> &signs) {
     const Around<Word> now = when_visited(before, in_pass);
     const SignBits<Word> sign = sign_coding_planes(now, negative, signs);
-    const Word reached = left & before.any();
+    const Word reached = rest & before.any();
     return {.reached = reached,
             .near = (reached & now.nearest()) | (~reached & now.any()),
             .nearer = reached & now.two_nearest(),
@@ -126,7 +126,7 @@ CUDAENC_HD uint32_t slope_in_bin(int bin, uint64_t bytes, uint64_t room) {
     return static_cast<uint32_t>((bin + 1) * kSlopesOfBin) - static_cast<uint32_t>(room * kSlopesOfBin / bytes);
 }
 
-// Whether a frame's threshold asks for what tier-1 did not code. Then the frame is coded again, with a lower slope.
+// Whether a frame's threshold takes passes that tier-1 did not code. Then the frame is coded again, with a lower slope.
 // Half an octave is no reason, since next to nothing is lost.
 inline bool stopped_too_early(const StopOutcome &stop) {
     return stop.slope && stop.threshold + kSlopeOctave / 2 < stop.slope;

@@ -1,6 +1,6 @@
-// The interface of a block coder. It takes code-blocks and coefficients. It returns a record a block, the bytes in the
-// block's slot, and, where truncation is asked for, length and distortion reduction of each truncation point. The MQ
-// coder (T.800 Annexes C, D) is the one there is. Tier-2 and rate allocation know block coders by this header alone.
+// The interface of a block coder. It takes code-blocks and coefficients. It returns a record a block and the bytes in
+// the block's slot; of truncatable blocks also length and distortion reduction of each truncation point. The MQ coder
+// (T.800 Annexes C, D) is the one there is. Tier-2 and rate allocation know block coders by this header alone.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cudaenc::j2k {
 
-// What is asked of a block coder.
+// How blocks are coded.
 struct BlockCoding {
     uint32_t style = 0;        // of code-blocks: Style
     bool truncatable = false;  // passes are measured, so that rate allocation can truncate codewords
@@ -24,7 +24,7 @@ struct CodedBlock {
     uint32_t bytes;                // of its codeword, all segments
     uint8_t planes;                // magnitude bit-planes from the first that is coded; 0: nothing is
     uint8_t passes;                // coding passes
-    uint8_t always_included = 0;   // of these, that no truncation leaves out: see StopRule
+    uint8_t always_included = 0;   // of these, that truncation keeps: see StopRule
     uint32_t estimated_bytes = 0;  // of the codeword, before it is there
 };
 
@@ -41,6 +41,21 @@ struct TruncationPoints {
                 .terminations = terminations ? terminations + pass : nullptr,
                 .reductions = reductions ? reductions + pass : nullptr};
     }
+};
+
+// The records of a batch of blocks on a device: arrays of [block], or of [block * max_passes + pass], which is [pass]
+// here. nullptr: the coder has none.
+struct BlockRecords {
+    uint8_t *slots;             // codewords: CodeBlock::slot
+    uint8_t *planes;            // [block]: as CodedBlock has this and the next four
+    uint8_t *passes;            // [block]
+    uint32_t *bytes;            // [block]
+    uint32_t *estimated_bytes;  // [block]: this and the next of truncatable blocks
+    uint8_t *always_included;   // [block]
+    uint32_t *pass_bytes;       // [pass]: as TruncationPoints has this and the next two
+    uint32_t *terminations;     // [pass]: this and the next of truncatable blocks
+    int32_t *reductions;        // [pass]: not of passes that are always included
+    uint32_t *segment_begins;   // [pass]: where the MQ segment that ends there begins; nullptr: one behind the other
 };
 
 // How a codeword ends at a truncation point: its bytes, and the last of them, which differ from those of a codeword

@@ -156,7 +156,7 @@ uint8_t *clean_up(const Words &words, const Word *bits, int orientation, uint32_
     return at;
 }
 
-// What is left to code once significance propagation has been through bit-plane 0.
+// Counts the samples that the last two passes code.
 NextSamples<> count_last_passes(const Words &words, const Word *bits) {
     const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid), *visited = words.layer(kVisited);
     Word *ahead = words.layer(kAhead);  // significance as the clean-up would find it
@@ -200,7 +200,8 @@ bool stops_at_refinement(const Words &words, const Word *bits, int plane, bool r
     return stop.should_stop(plane, reduction, count_last_passes(words, bits));
 }
 
-// What rate allocation asks of passes, at run time: their distortion reductions, and whether the block ends before one.
+// What rate allocation needs of passes, at run time: their distortion reductions, and whether the block ends before
+// one.
 struct PassPolicy {
     const Words &words;
     const CodeBlock &block;

@@ -42,14 +42,12 @@ constexpr MqState state_of_row(int row) {
 CUDAENC_HD constexpr uint32_t mq_next_row(MqState state, uint32_t lps) { return (state >> (8 * lps)) >> 2 & 127; }
 
 struct MqTable {
-    MqState row[kMqRows];
+    MqState row[kMqRows]{};
+    constexpr MqTable() {
+        for (int i = 0; i < kMqRows; i++) row[i] = mq_detail::state_of_row(i);
+    }
 };
-constexpr MqTable make_mq_table() {
-    MqTable table{};
-    for (int i = 0; i < kMqRows; i++) table.row[i] = mq_detail::state_of_row(i);
-    return table;
-}
-CUDAENC_TABLE MqTable kMqTable = make_mq_table();
+CUDAENC_TABLE MqTable kMqTable;
 
 // The row a context starts with, T.800 Table D.7.
 CUDAENC_HD constexpr int mq_initial_row(int context) {

@@ -54,11 +54,9 @@ class Codeword {
         out_ = out;
         symbols_ = symbols;
         symbol_ends_ = symbol_ends;
-        pass_bytes_ = points.bytes;
-        terminations_ = points.terminations;
+        points_ = points;
         pass_count_ = pass_count;
-        style_ = coding.style;
-        truncatable_ = coding.truncatable;
+        coding_ = coding;
         at_ = 0;
         pass_ = 0;
         count_ = symbol_ends_[pass_count - 1];
@@ -80,7 +78,7 @@ class Codeword {
             measure_pass();
             end_pass();
             if (first_ < pass_) continue;
-            while (pass_ < pass_count_ && is_raw(style_, pass_)) code_raw_segment();
+            while (pass_ < pass_count_ && is_raw(coding_.style, pass_)) code_raw_segment();
             begin_segment();
         }
         return pass_ == pass_count_;
@@ -98,7 +96,7 @@ class Codeword {
     friend void encode(Codeword &, Codeword &, uint32_t);
 
   private:
-    bool knows_passes() const { return style_ || truncatable_; }
+    bool knows_passes() const { return coding_.style || coding_.truncatable; }
 
     // What the loops of encode() keep in registers.
     struct Registers {
@@ -133,23 +131,23 @@ class Codeword {
     }
     void measure_pass() {
         CodewordEnd end{mq_.sufficient_bytes(), 0};
-        if (truncatable_) {
+        if (coding_.truncatable) {
             load_coder();
-            end = at_ == from_ ? CodewordEnd{0, 0} : mq_.end((style_ & kPredictableTermination) != 0);
-            terminations_[pass_] = end.termination;
+            end = at_ == from_ ? CodewordEnd{0, 0} : mq_.end((coding_.style & kPredictableTermination) != 0);
+            points_.terminations[pass_] = end.termination;
         }
-        pass_bytes_[pass_] = bytes_ + end.bytes;
+        points_.bytes[pass_] = bytes_ + end.bytes;
     }
     // The pass has been coded, and so has its segment if it ends there: then first_ == pass_.
     void end_pass() {
-        const bool last = pass_ + 1 == pass_count_ || ends_segment(style_, pass_);
+        const bool last = pass_ + 1 == pass_count_ || ends_segment(coding_.style, pass_);
         pass_++;
-        if (style_ & kReset) reset_contexts();
+        if (coding_.style & kReset) reset_contexts();
         if (last) end_segment(at_ == from_ ? 0 : flush());
     }
     uint32_t flush() {
         load_coder();
-        return mq_.flush((style_ & kPredictableTermination) != 0);
+        return mq_.flush((coding_.style & kPredictableTermination) != 0);
     }
     void load_coder() {
         mq_.ct = kByteDue + 1 - std::bit_width(c_);
@@ -159,15 +157,15 @@ class Codeword {
     void end_segment(uint32_t bytes) {
         bytes_ += bytes;
         for (int i = first_; i < pass_; i++) {
-            if ((pass_bytes_[i] < bytes_ || truncatable_) && i < pass_ - 1) continue;
-            pass_bytes_[i] = bytes_;
-            if (terminations_) terminations_[i] = 0;
+            if ((points_.bytes[i] < bytes_ || coding_.truncatable) && i < pass_ - 1) continue;
+            points_.bytes[i] = bytes_;
+            if (points_.terminations) points_.terminations[i] = 0;
         }
         first_ = pass_;
     }
     void code_raw_segment() {
         do pass_++;
-        while (pass_ < pass_count_ && !ends_segment(style_, pass_ - 1));
+        while (pass_ < pass_count_ && !ends_segment(coding_.style, pass_ - 1));
         RawWriter raw{out_ + bytes_};
         uint32_t needed = 0;  // bytes of the first pass
         for (const uint32_t first_end = symbol_ends_[first_]; at_ < symbol_ends_[pass_ - 1];) {
@@ -176,9 +174,9 @@ class Codeword {
         }
         raw.pad();
         if (needed && raw.out[needed - 1] == 0xFF) needed++;
-        pass_bytes_[first_] = bytes_ + needed;
-        if (terminations_) terminations_[first_] = 0;
-        if (style_ & kReset) reset_contexts();
+        points_.bytes[first_] = bytes_ + needed;
+        if (points_.terminations) points_.terminations[first_] = 0;
+        if (coding_.style & kReset) reset_contexts();
         end_segment(raw.bytes);
     }
     void reset_contexts() {
@@ -206,9 +204,8 @@ class Codeword {
     uint8_t *out_ = nullptr;
     const uint8_t *symbols_ = nullptr;
     const uint32_t *symbol_ends_ = nullptr;  // [pass]
-    uint32_t *pass_bytes_ = nullptr, *terminations_ = nullptr;
-    uint32_t style_ = 0;
-    bool truncatable_ = false;
+    TruncationPoints points_{};
+    BlockCoding coding_;
     uint32_t at_ = 0, count_ = 0;  // symbols coded, and all
     uint32_t bytes_ = 0;           // of the segments that have ended
     uint32_t from_ = 0;            // symbols where the segment begins

@@ -11,7 +11,7 @@ struct WarpLowestSlope {
     DEVICE_MEMBER uint32_t operator()(int64_t most, const Bytes &bytes) const {
         static_assert(kSlopes == 32 * 32 * 32);
         uint32_t low = 1;
-        // 32 parts of what is left: it lies behind those whose last slope has too many bytes.
+        // Of 32 parts of the range, the slope lies behind those whose last slope has too many bytes.
         for (uint32_t part = kSlopes / 32; part; part /= 32) {
             const uint32_t last = low + part * (lane_id() + 1) - 1;
             low += part * popcount(warp_ballot(static_cast<int64_t>(bytes(last)) > most));

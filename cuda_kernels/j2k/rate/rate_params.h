@@ -8,7 +8,7 @@
 
 namespace cudaenc::j2k {
 
-// Block coders have left the records of blocks. Truncation leaves t2.layer_passes and t2.layer_bytes.
+// Block coders have made the records of blocks. Truncation makes t2.layer_passes and t2.layer_bytes.
 struct RateBuffers {
     Tier2Buffers t2;
     uint16_t *slopes;             // [pass * blocks + block]: see HullSlopes
@@ -29,9 +29,8 @@ struct RateBuffers {
 };
 
 // Finds the slope at which tier-1 stops, from sampled blocks (common/j2k/rate/predict.h): it goes to allocation->stop.
-// A block of at most 32x32 has a warp, kSampleWarps a thread-block; the grid is ceil(count / kSampleWarps). A larger
-// one
-// ("tiled") has a thread-block of tiles_x * tiles_y * 32 threads; the grid is count.
+// A block of at most 32x32 has a warp, kSampleWarps a thread-block. Grid: ceil(count / kSampleWarps). A larger one
+// ("tiled") has a thread-block of tiles_x * tiles_y * 32 threads. Grid: count.
 constexpr int kSampleWarps = 4;
 struct SampleInput {
     const CodeBlock *blocks;

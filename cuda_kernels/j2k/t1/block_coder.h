@@ -1,8 +1,8 @@
 // The seam between the pipeline and block coders on a device. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../../../common/device.h"
+#include "../../../common/j2k/t1/block.h"
 #include "../../../common/j2k/t1/stop.h"
-#include "block_records.h"
 
 namespace cudaenc::j2k {
 
@@ -10,10 +10,10 @@ namespace cudaenc::j2k {
 class BlockCoder {
   public:
     virtual ~BlockCoder() = default;
-    // What is known before there are codewords: planes, passes, estimated bytes. coefficients: CodeBlock::coefficients;
-    // stop: on the device, where blocks end before their last pass.
+    // Finds planes, passes and estimated bytes. coefficients: CodeBlock::coefficients; stop: on the device, where
+    // blocks end before their last pass.
     virtual void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) = 0;
-    // Codewords, and all else in the records.
+    // Makes the codewords, and all else in the records.
     virtual void code(Device::Stream stream) = 0;
     virtual const BlockRecords &records() const = 0;
 };

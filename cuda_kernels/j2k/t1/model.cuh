@@ -80,9 +80,9 @@ DEVICE int32_t reduction_of_next(const Tile &tile, bool refines, uint32_t refine
     return static_cast<int32_t>(tile.sum(static_cast<uint32_t>(own)));
 }
 
-// ---- Policies: what rate allocation asks of passes, at compile time. Before a pass a block may end (needs_test, skip,
-// should_stop); after a pass it is measured; at the end the measurements are stored. A policy is made of a kernel's
-// parameters, a block's index, the block and its magnitude bit-planes.
+// ---- Policies: what rate allocation needs of passes, at compile time. Before a pass a block may end (needs_test,
+// skip, should_stop); after a pass it is measured; at the end the measurements are stored. A policy is made of a
+// kernel's parameters, a block's index, the block and its magnitude bit-planes.
 
 // All passes are coded, none is measured.
 struct KeepAll {
@@ -171,7 +171,7 @@ struct Modelled {
     int passes;
 };
 
-// What of this lane's column the bit-planes above leave, and the symbols in the block's slot.
+// A lane's column as the bit-planes above made it, and the symbols in the block's slot.
 struct BlockState {
     uint32_t significant = 0, refined = 0;
     uint32_t symbols = 0;
@@ -214,7 +214,7 @@ struct PassModeller {
         ContextBits<uint32_t> context{};
         SignBits<uint32_t> sign{};
     };
-    enum Leave { kGoesOn, kEnds, kEndsBehindSegment };
+    enum Ending { kGoesOn, kEnds, kEndsBehindSegment };  // of the block
 
     // Passes [first, last), which begin and end with a bit-plane. One body for the three kinds of pass keeps the code
     // small enough for the instruction cache. The first plane has the last kind only.
@@ -224,17 +224,17 @@ struct PassModeller {
             const uint32_t known = state.significant | fresh;
             const Pass pass{number, pass_kind(number),        plane, kRaw && is_raw(style, number), tile.plane(plane),
                             known,  significant_around(known)};
-            const Leave leave = leaves_before(pass);
-            if (leave == kEnds) return end(number);
+            const Ending ending = ending_before(pass);
+            if (ending == kEnds) return end(number);
             Members m = members_of(pass);
-            if (leave == kGoesOn)
+            if (ending == kGoesOn)
                 policy.after_pass(tile, number, number - first, plane, m.decided,
                                   pass.kind == kMagnitudeRefinement ? m.members : m.becoming, pass.bits);
             m.counts += nibble_sums(m.members);
             if constexpr (kRaw) {
                 if (pass.raw) {
-                    put_raw(pass, m, leave);
-                    if (leave == kEndsBehindSegment) return end(number);
+                    put_raw(pass, m, ending);
+                    if (ending == kEndsBehindSegment) return end(number);
                     continue;
                 }
             }
@@ -251,31 +251,31 @@ struct PassModeller {
 
     // Whether the block ends before a pass: by its policy, or where a lossy block's last passes are not worth their
     // bits. A raw segment that the pass would have continued ends then.
-    DEVICE_MEMBER Leave leaves_before(const Pass &pass) const {
+    DEVICE_MEMBER Ending ending_before(const Pass &pass) const {
         const int without_last = max_of(coding_passes(planes) - kLastPasses, 0);
         const bool is_last = pass.number == without_last && block.lossy,
                    needs_test = policy.needs_test(pass.number, pass.plane);
         if (!is_last && !needs_test) return kGoesOn;
         if (needs_test && policy.skip(pass.number, pass.plane)) return kEnds;
-        // What the pass reaches from samples significant before; or all that is left of the plane.
+        // The samples that the pass reaches from significant ones; or the rest of the plane.
         const bool reaches = pass.kind == kSignificancePropagation, refines = pass.kind == kMagnitudeRefinement;
         const uint32_t next = valid & ~pass.known & (reaches ? pass.before.any() : ~visited);
         const uint32_t near = reaches ? pass.before.nearest()
                                       : (kStyled ? tile.around(pass.known) : pass.before).any() |
                                             reached_in_pass(tile.around(next & pass.bits));
         const NextSamples<PackedCounts> counts = count_next(tile, refines, state.significant, next, pass.bits, near);
-        Leave leave = kGoesOn;
+        Ending ending = kGoesOn;
         if (is_last && !worth_coding(counts, WarpEntropyOf{})) {
             const int before = pass.number - 1;
             if (!(kRaw && pass.number && is_raw(style, before) && !ends_segment(style, before))) return kEnds;
-            leave = kEndsBehindSegment;
+            ending = kEndsBehindSegment;
         }
         if (needs_test && policy.should_stop(pass.plane,
                                              reduction_of_next(tile, refines, state.significant, next, pass.bits,
                                                                pass.plane, block.reversible),
                                              counts))
             return kEnds;
-        return leave;
+        return ending;
     }
 
     // Membership of the pass, and contexts unless it is raw.
@@ -329,13 +329,13 @@ struct PassModeller {
     }
 
     // The bits of a raw pass; where the segment ends, its bytes.
-    DEVICE_MEMBER void put_raw(const Pass &pass, const Members &m, Leave leave) {
-        if (leave == kGoesOn)
+    DEVICE_MEMBER void put_raw(const Pass &pass, const Members &m, Ending ending) {
+        if (ending == kGoesOn)
             segments.put(m.counts, m.members, pass.bits, m.becoming, negative, pass.kind == kSignificancePropagation);
         if (pass.kind == kSignificancePropagation) propagation_bits = segments.bits;
-        if (leave == kGoesOn && pass.number != coding_passes(planes) - 1 && !ends_segment(style, pass.number)) return;
+        if (ending == kGoesOn && pass.number != coding_passes(planes) - 1 && !ends_segment(style, pass.number)) return;
         const auto [propagation, all] = segments.end(propagation_bits);
-        const int of = leave == kGoesOn ? pass.number : pass.number - 1;
+        const int of = ending == kGoesOn ? pass.number : pass.number - 1;
         if (writes_ends && pass_kind(of) == kMagnitudeRefinement && !ends_segment(style, of - 1))
             pass_ends[of - 1] = propagation;
         if (writes_ends) pass_ends[of] = all;

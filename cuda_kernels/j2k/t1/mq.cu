@@ -1,7 +1,13 @@
-// MQ coding of whole blocks: a lane owns a block. SPDX-License-Identifier: LGPL-2.1-or-later
+// MQ coding of whole blocks: their order, then a lane a block. SPDX-License-Identifier: LGPL-2.1-or-later
 #include "mq.cuh"
+#include "order.cuh"
 
 namespace cudaenc::j2k {
+
+KERNEL(kOrderThreads, j2k_t1_order, OrderParams)
+{
+    order_by_work(p.symbols, *p.work, p.count, [&](uint32_t place, uint32_t block) { p.order[place] = block; });
+}
 
 // memory: the table's rows, then contexts; one array, since a second one's address costs instructions in the innermost
 // loop.

@@ -14,7 +14,7 @@ constexpr int kMqWords = kMqTableRows + kMqContexts * kMqThreads;
 constexpr uint32_t kEndTurns = 4;
 
 // A block with all its passes. A part of a block says which of its passes are coded, up to which symbol, whether no
-// more follow, and what was left by those before.
+// more follow, and the state behind those before.
 struct WholeBlock {
     static constexpr bool kPart = false;
 };

@@ -4,7 +4,6 @@
 #include "../../../common/j2k/t1/mq.h"
 #include "../../../common/j2k/t1/stop.h"
 #include "../../../common/kernel_name.h"
-#include "block_records.h"
 
 namespace cudaenc::j2k {
 
@@ -76,7 +75,7 @@ using PredictedContextTiledParams = KernelOf<PredictedContextInput, "j2k/t1/cont
 // The order in which blocks are coded. Grid: ceil(count / kWorkClasses), of kOrderThreads.
 constexpr int kOrderThreads = 256;
 struct OrderParams {
-    static constexpr KernelName kernel{"j2k/t1/order", "j2k_t1_order"};
+    static constexpr KernelName kernel{"j2k/t1/mq", "j2k_t1_order"};
     const uint32_t *symbols;  // [count]
     WorkOrder *work;
     uint32_t *order;  // [count]

@@ -7,7 +7,7 @@
 
 namespace cudaenc::j2k {
 
-// A batch of blocks, and what is asked of them.
+// A batch of blocks, and how they are coded.
 struct Tier1Batch {
     uint32_t blocks;
     int max_passes;
@@ -23,7 +23,7 @@ inline Tier1Batch tier1_batch(size_t blocks, int max_passes, int width_log2, int
             .coding = coding};
 }
 
-// What tier-1 needs and leaves on a device. Arrays that the coding does not need are empty.
+// The buffers of tier-1 on a device. Those that the coding does not need are empty.
 struct Tier1Memory {
     Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t slot_bytes);
     Tier1Buffers buffers(const CodeBlock *blocks) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include "../../../common/j2k/t1/block.h"
 #include "../../../common/j2k/t2/packet_header.h"
 #include "../../../common/kernel_name.h"
-#include "../t1/block_records.h"
 
 namespace cudaenc::j2k {
 

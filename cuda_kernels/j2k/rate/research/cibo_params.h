@@ -9,7 +9,7 @@ namespace cudaenc::j2k {
 // that have it; its MQ coding, which context modelling of the plane below overlaps; and the choice of blocks that stop
 // there. A plane is counted from the lowest. Blocks are truncatable.
 
-// What MQ coding of some of a block's passes leaves to those that follow.
+// The state of MQ coding between two of a block's passes.
 struct alignas(16) MqProgress {
     uint32_t a, c, byte, word;  // of MqEncoder
     int32_t ct, at;
