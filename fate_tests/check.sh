@@ -48,6 +48,7 @@ bench_lines() {
 }
 
 step include-graph fate_tests/include_graph.py
+step house fate_tests/house.py
 step house-test python3 -B fate_tests/house_test.py
 step formatting formatting
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels

@@ -282,7 +282,7 @@ END_TEST
 }  // namespace
 
 int main(int argc, char **argv) {
-    take_device_arguments(argc, argv);
+    take_arguments(argc, argv);
     const int devices = static_cast<int>(device_specs.size());
     Suite *suite = suite_create("pipeline");
     TCase *decoder = add_case(suite, "decoder");

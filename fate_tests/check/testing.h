@@ -277,7 +277,4 @@ inline int run_suite(Suite *suite) {
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-// Of programs that name devices only.
-inline void take_device_arguments(int argc, char **argv) { take_arguments(argc, argv); }
-
 }  // namespace cudaenc::testing

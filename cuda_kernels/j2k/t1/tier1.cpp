@@ -9,15 +9,6 @@ namespace {
 
 bool is_bypass_alone(const BlockCoding &coding) { return coding.style == kBypass && !coding.truncatable; }
 
-// The kernel of small blocks, or that of tiled ones.
-template <class Small, class Tiled, class Input>
-void launch_context(Device &device, Device::Stream stream, const Tier1Batch &batch, const Input &input) {
-    if (const unsigned tiles = static_cast<unsigned>(batch.tiles_x * batch.tiles_y); tiles > 1)
-        device.launch(stream, {batch.blocks}, tiles * 32, Tiled{input});
-    else
-        device.launch(stream, {blocks_for(batch.blocks, kContextWarps)}, kContextWarps * 32, Small{input});
-}
-
 }  // namespace
 
 Tier1Memory::Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch &batch, uint64_t slot_bytes)
@@ -66,20 +57,25 @@ void model_contexts(Device &device, Device::Stream stream, const Tier1Batch &bat
     device.fill(stream, t1.work, 0, sizeof(WorkOrder));
     const ContextInput input{
         .t1 = t1, .coefficients = coefficients, .tiles_x = batch.tiles_x, .tiles_y = batch.tiles_y};
+    const StyledContextInput styled{input, batch.coding.style};
+    const PredictedContextInput predicted{input, bands, stop};
+    const auto launch = [&](const auto &small, const auto &tiled) {
+        if (const unsigned tiles = static_cast<unsigned>(batch.tiles_x * batch.tiles_y); tiles > 1)
+            device.launch(stream, {batch.blocks}, tiles * 32, tiled);
+        else
+            device.launch(stream, {blocks_for(batch.blocks, kContextWarps)}, kContextWarps * 32, small);
+    };
     const BlockCoding &coding = batch.coding;
     if (coding.truncatable && !coding.style)
-        launch_context<PredictedContextParams, PredictedContextTiledParams>(device, stream, batch,
-                                                                            PredictedContextInput{input, bands, stop});
+        launch(PredictedContextParams{predicted}, PredictedContextTiledParams{predicted});
     else if (coding.truncatable)
-        launch_context<StyledMeasuredContextParams, StyledMeasuredContextTiledParams>(
-            device, stream, batch, StyledContextInput{input, coding.style});
+        launch(StyledMeasuredContextParams{styled}, StyledMeasuredContextTiledParams{styled});
     else if (coding.style == kBypass)
-        launch_context<BypassContextParams, BypassContextTiledParams>(device, stream, batch, input);
+        launch(BypassContextParams{input}, BypassContextTiledParams{input});
     else if (coding.style)
-        launch_context<StyledContextParams, StyledContextTiledParams>(device, stream, batch,
-                                                                      StyledContextInput{input, coding.style});
+        launch(StyledContextParams{styled}, StyledContextTiledParams{styled});
     else
-        launch_context<ContextParams, ContextTiledParams>(device, stream, batch, input);
+        launch(ContextParams{input}, ContextTiledParams{input});
 }
 
 void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch, const Tier1Buffers &t1,
