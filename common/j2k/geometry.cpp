@@ -148,8 +148,7 @@ class Builder {
         }
     }
 
-    // Adds packets in one of five orders (T.800 B.12.1). Resolutions, components and layers of earlier changes are not
-    // added again (B.12.2).
+    // Adds packets in one of five orders (T.800 B.12.1). What earlier changes added is not added again (B.12.2).
     void add_packets(const ProgressionChange &change) {
         const int r0 = change.first_resolution, r1 = change.last_resolution;
         const int c0 = change.first_component, c1 = change.last_component;

@@ -1,6 +1,5 @@
 // A picture's tile-components, code-blocks, precincts, packets and tile-parts, in the order of the codestream (T.800
-// Annex B): flat tables, made when a session opens, that host and device read. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// Annex B): flat tables that host and device read. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 #include <vector>

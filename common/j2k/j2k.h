@@ -7,8 +7,8 @@
 
 namespace cudaenc::j2k {
 
-// Slots that a session may fill. With pst a frame takes the slope of an earlier one, which must be finished. So bytes
-// do not depend on async_depth.
+// Slots that a session may fill. With pst a frame takes the slope of an earlier, finished one. So async_depth does not
+// change bytes.
 inline int frames_in_flight(const Params &params, int async_depth) {
     return params.rate.keeps_slopes() ? std::min(async_depth, params.rate.pst_lag) : async_depth;
 }

@@ -183,8 +183,7 @@ class J2kCpuEncoder : public CpuEncoder {
             }
             pool().for_each(strips.size(), [&](size_t i) { transform_strip<W>(s, tile, level, strips[i]); });
         } while (++level <= levels && large(level));
-        // The other levels are too small for more than a thread a component, or for a second thread where tiles are
-        // many.
+        // The other levels are too small for more than a thread a component, or a tile where these are many.
         const auto transform_rest = [&](size_t c) {
             for (int i = level; i <= levels; i++) {
                 const Extent e = extent_at(tile[c], i - 1);
@@ -322,8 +321,7 @@ class J2kCpuEncoder : public CpuEncoder {
         std::vector<uint64_t> part_at, body_at;     // [tile-part]: where it begins; its packets, from there on
     };
 
-    // Truncates a frame again until it keeps its budgets, and makes its packets again. Returns false if that takes
-    // passes that tier-1 did not code.
+    // Truncates a frame again until it keeps its budgets. Returns false if that takes passes that are not coded.
     bool truncate_again(Slot &s, uint64_t boxes, Packets &packets) {
         std::vector<int> revisions(p_.layers);
         for (;;) {

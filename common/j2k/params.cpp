@@ -151,8 +151,7 @@ int weight_code(double weight) {
     return log2_code(static_cast<uint64_t>(std::ldexp(weight, kScale)) + 1) - kScale * kSlopeOctave;
 }
 
-// The norm of a component's column in the inverse component transform: the ICT, T.800 G.3.2; the RCT, G.2.2, without
-// the rounding.
+// The norm of a component's column in the inverse ICT (T.800 G.3.2) or RCT (G.2.2, without rounding).
 double component_norm(const Params &params, size_t c) {
     if (!params.mct || c > 2) return 1;
     if (c == 0) return std::sqrt(3.0);

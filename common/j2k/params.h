@@ -14,8 +14,7 @@ namespace cudaenc::j2k {
 
 constexpr int kMaxLevels = 32;
 
-// Sub-bands in the order of quantisation step sizes (T.800 A.6.4): LL of the lowest resolution, then HL, LH, HH of each
-// resolution.
+// Sub-bands in the order of quantisation step sizes (T.800 A.6.4): LL, then HL, LH, HH of each resolution.
 constexpr int band_index(int resolution, int orientation) { return resolution ? 3 * resolution - 3 + orientation : 0; }
 
 struct Quantiser {

@@ -21,8 +21,8 @@ constexpr uint32_t kTlmTileParts = 10000, kMaxTlmSegments = 256;
 enum Orientation { kLL, kHL, kLH, kHH };
 
 // A tile-component: [x0, x1) x [y0, y1) of its component. Its coefficients are rows of x1 - x0 values from `samples`
-// on, in an array of 32-bit values. Its LL sub-bands of odd levels begin at `ll_odd` of another array, those of even
-// levels at `ll_even` of a third.
+// on, in an array of 32-bit values. Its LL sub-bands of odd and even levels begin at `ll_odd` and `ll_even` of two
+// other arrays.
 struct TileComponent {
     int32_t x0, y0, x1, y1;
     uint64_t samples, ll_odd, ll_even;

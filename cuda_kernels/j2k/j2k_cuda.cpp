@@ -34,8 +34,7 @@ unsigned tag_tree_threads(const Geometry &g) {
     return std::min<unsigned>((most + 31) / 32 * 32, kTagTreeThreads);
 }
 
-// A second stream measures headers ahead and uploads the allocation. With more frames in flight it costs more time than
-// it saves.
+// A second stream measures headers ahead and uploads the allocation. With more frames in flight it does not pay.
 constexpr int kForkedFrames = 2;
 
 enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
@@ -398,8 +397,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                       .shift = p_.roi.shift});
     }
 
-    // Lanes of a warp that code a block: as few as keep the device full. Fewer diverge less; more make room for other
-    // warps.
+    // Lanes of a warp that code a block. Fewer diverge less. So they are as few as keep the device full.
     int mq_lanes(int slots) const {
         const uint64_t warps = uint64_t{16} * static_cast<unsigned>(device_->multiprocessors());
         int lanes = 1;

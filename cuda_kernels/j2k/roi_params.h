@@ -8,8 +8,7 @@ namespace cudaenc::j2k {
 
 constexpr int kRoiThreads = 256;
 
-// Shifts up the coefficients of the region of interest. A thread-block owns a code-block that has some. Grid: their
-// number.
+// Shifts up the coefficients of the region of interest. A thread-block owns a RoiBlock. Grid: their number.
 struct RoiParams {
     static constexpr KernelName kernel{"j2k/roi", "j2k_roi"};
     const RoiBlock *roi_blocks;

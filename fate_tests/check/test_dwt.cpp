@@ -1,15 +1,19 @@
 // The wavelet transforms as the CPU walks them: an inverse transform of the tests' own, after T.800 F.3, gives back
-// what went in, for every length at even and odd positions; and the symmetric extension. The kernels are held against
-// the same walkers in test_j2k_kernels.cpp. SPDX-License-Identifier: LGPL-2.1-or-later
+// what went in, for every length at even and odd positions; and the symmetric extension. Then the kernels of load and
+// transform, each alone, against the same walkers, with guard bytes around every buffer.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "../../common/j2k/dwt_cpu.h"
+#include "../../common/j2k/load.h"
 #include "../../common/j2k/params.h"
+#include "../../common/j2k/quantise.h"
 #include "../../common/j2k/roi.h"
 #include "../../common/load_cpu.h"
-#include "pictures.h"
+#include "../../cuda_kernels/j2k/dwt_params.h"
+#include "j2k_case.h"
 
 using namespace cudaenc;
 using namespace cudaenc::j2k;
@@ -407,6 +411,29 @@ START_TEST(rows_are_loaded_as_samples_are) {
 }
 END_TEST
 
+START_TEST(component_transforms_are_the_standards) {
+    Random random(1);
+    for (int repeat = 0; repeat < 10000; repeat++) {
+        const int limit = 1 << random.between(0, 15);
+        int32_t c[3];
+        for (int32_t &x : c) x = random.between(-limit, limit - 1);
+        const int32_t r = c[0], g = c[1], b = c[2];
+        component_transform(c[0], c[1], c[2]);
+        // T.800 G.2.2 gives it back.
+        const int32_t green = c[0] - static_cast<int32_t>(std::floor((c[1] + c[2]) / 4.0));
+        EXPECT(green == g && c[2] + green == r && c[1] + green == b, "RCT of %d %d %d", r, g, b);
+        float f[3] = {static_cast<float>(r), static_cast<float>(g), static_cast<float>(b)};
+        component_transform(f[0], f[1], f[2]);
+        const double y = static_cast<double>(f[0]), cb = static_cast<double>(f[1]), cr = static_cast<double>(f[2]);
+        // T.800 G.3.1.
+        EXPECT(std::fabs(0.299 * r + 0.587 * g + 0.114 * b - y) < limit * 1e-6 &&
+                   std::fabs(-0.16875 * r - 0.33126 * g + 0.5 * b - cb) < limit * 1e-6 &&
+                   std::fabs(0.5 * r - 0.41869 * g - 0.08131 * b - cr) < limit * 1e-6,
+               "ICT of %d %d %d", r, g, b);
+    }
+}
+END_TEST
+
 // T.800 E-1, of the product that a float holds.
 START_TEST(rows_are_quantised_as_the_standard_says) {
     Random random(40);
@@ -470,6 +497,336 @@ START_TEST(large_pictures) {
 }
 END_TEST
 
+// ---- kernels
+
+// One level of a tile-component on the host: every column, then every row, by the walker of rows. Returns the low
+// quarter; the others go to `out`, quantised.
+template <class W>
+std::vector<typename W::Sample> level_on_host(const std::vector<typename W::Sample> &in, const Extent &e,
+                                              const Quantiser *bands, uint32_t *out, size_t stride) {
+    using Sample = typename W::Sample;
+    const int width = e.width(), height = e.height();
+    const int lows = low_begin(e.x1) - low_begin(e.x0), low_rows = low_begin(e.y1) - low_begin(e.y0);
+    std::vector<Sample> turned = in, low(static_cast<size_t>(std::max(width, height)) + 2), high(low);
+    std::vector<Sample> line(low.size());
+    for (int x = 0; x < width; x++) {  // low rows above, high rows below
+        for (int y = 0; y < height; y++) line[static_cast<size_t>(y)] = in[static_cast<size_t>(y * width + x)];
+        transform_row(line.data(), e.y0, e.y1, low.data() + 1, high.data() + 1);
+        for (int y = 0; y < height; y++)
+            turned[static_cast<size_t>(y * width + x)] =
+                y < low_rows ? low[static_cast<size_t>(y) + 1] : high[static_cast<size_t>(y - low_rows) + 1];
+    }
+    std::vector<Sample> next(static_cast<size_t>(lows * low_rows));
+    for (int y = 0; y < height; y++) {
+        transform_row(&turned[static_cast<size_t>(y * width)], e.x0, e.x1, low.data() + 1, high.data() + 1);
+        for (int x = 0; x < width; x++) {
+            const bool right = x >= lows, lower = y >= low_rows;
+            const Sample value = right ? high[static_cast<size_t>(x - lows) + 1] : low[static_cast<size_t>(x) + 1];
+            if (!right && !lower) {
+                next[static_cast<size_t>(y * lows + x)] = value;
+                continue;
+            }
+            const Quantiser &q = bands[(lower ? (right ? kHH : kLH) : kHL) - kHL];
+            out[static_cast<size_t>(y) * stride + static_cast<size_t>(x)] =
+                quantise(value, q.inverse_step, (1u << q.planes) - 1);
+        }
+    }
+    return next;
+}
+
+// What a tile-component's transform begins with: its pixels around 0, after the component transform.
+template <class Sample>
+std::vector<Sample> load_on_host(const Params &p, const Picture &picture, const TileComponent *tile, int component) {
+    const TileComponent &t = tile[component];
+    std::vector<Sample> samples;
+    for (int y = t.y0; y < t.y1; y++)
+        for (int x = t.x0; x < t.x1; x++) {
+            const auto value = [&](int c) {
+                return static_cast<Sample>(static_cast<int32_t>(picture.get(c, x, y)) -
+                                           (1 << (picture.format.component[c].depth - 1)));
+            };
+            if (p.mct && component < 3) {
+                Sample all[3] = {value(0), value(1), value(2)};
+                component_transform(all[0], all[1], all[2]);
+                samples.push_back(all[component]);
+            } else {
+                samples.push_back(value(component));
+            }
+        }
+    return samples;
+}
+
+// A picture's coefficients, from its pixels.
+template <class W>
+std::vector<uint32_t> coefficients_on_host(const Case &k, const Picture &picture) {
+    const Params &p = k.params;
+    const Geometry &g = k.geometry;
+    const size_t components = p.components.size();
+    auto coefficients = Guarded<uint32_t>::garbage(g.samples);
+    for (size_t i = 0; i < g.tile_components.size(); i++) {
+        const size_t component = i % components;
+        const TileComponent &t = g.tile_components[i];
+        const auto &quantisers = p.quantisers[component];
+        const size_t width = static_cast<size_t>(t.x1 - t.x0);
+        auto in = load_on_host<typename W::Sample>(p, picture, &t - component, static_cast<int>(component));
+        for (int level = 1; level <= p.levels; level++) {
+            const Extent e = extent_at(t, level - 1);
+            if (e.width() && e.height())
+                in = level_on_host<W>(in, e, &quantisers[static_cast<size_t>(band_index(p.levels + 1 - level, kHL))],
+                                      coefficients.data() + t.samples, width);
+        }
+        const Extent e = extent_at(t, p.levels);
+        for (int y = 0; y < e.height(); y++)
+            for (int x = 0; x < e.width(); x++)
+                coefficients[t.samples + static_cast<size_t>(y) * width + static_cast<size_t>(x)] =
+                    quantise(in[static_cast<size_t>(y * e.width() + x)], quantisers[0].inverse_step,
+                             (1u << quantisers[0].planes) - 1);
+    }
+    return coefficients;
+}
+
+BandQuantiser band_quantiser(const Params &p, size_t component, int resolution, int orientation) {
+    const Quantiser &q = p.quantisers[component][static_cast<size_t>(band_index(resolution, orientation))];
+    return {q.inverse_step, static_cast<float>((1u << q.planes) - 1)};
+}
+
+// The same on the device, from pixels in memory that ends where they do. `segment_row_pairs`:
+// DwtLevel::segment_row_pairs.
+template <class W, class First, class Next>
+std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &device, const Case &k,
+                                             const Picture &picture, int segment_row_pairs) {
+    const Params &p = k.params;
+    const Geometry &g = k.geometry;
+    const size_t components = p.components.size();
+    std::vector<DeviceArray<uint8_t>> planes;
+    for (int i = 0; i < k.format.planes; i++) {
+        planes.emplace_back(device, picture.memory[i].size());
+        device->upload(nullptr, planes.back().data(), picture.memory[i].data(), picture.memory[i].size());
+    }
+    std::vector<SampleLayout> layouts;
+    for (size_t c = 0; c < components; c++) {
+        const CudaencComponent &s = k.format.component[c];
+        layouts.push_back({planes[static_cast<size_t>(s.plane)].data() + s.offset, picture.stride[s.plane], s.step,
+                           s.shift, s.depth});
+    }
+    const Guarded<SampleLayout> layout(device, layouts);
+    const Guarded<TileComponent> tile_components(device, g.tile_components);
+    const Guarded<uint32_t> ll_odd(device, size_t{g.ll_odd}), ll_even(device, size_t{g.ll_even}),
+        coefficients(device, size_t{g.samples});
+    const int depth = static_cast<int>(components);
+    if (!p.levels) {
+        const int chunks = (g.widest + kLoadThreads - 1) / kLoadThreads;
+        LoadParams load{.layout = layout.data(),
+                        .tile_components = tile_components.data(),
+                        .coefficients = coefficients.data(),
+                        .quantiser = {},
+                        .components = depth,
+                        .column_chunks = chunks,
+                        .mct = p.mct,
+                        .reversible = p.reversible};
+        for (size_t c = 0; c < components; c++) load.quantiser[c] = band_quantiser(p, c, 0, kLL);
+        device->launch(nullptr, {static_cast<unsigned>(chunks * g.highest), static_cast<unsigned>(p.tiles())},
+                       kLoadThreads, load);
+    }
+    for (int level = 1; level <= p.levels; level++) {
+        const int pairs = ceil_shift(g.widest, level - 1) / 2 + 1, rows = ceil_shift(g.highest, level - 1) / 2 + 1;
+        DwtLevel dwt{.tile_components = tile_components.data(),
+                     .low = level % 2 ? ll_odd.data() : ll_even.data(),
+                     .coefficients = coefficients.data(),
+                     .quantiser = {},
+                     .components = depth,
+                     .level = level,
+                     .last = level == p.levels,
+                     .block_columns = static_cast<int>(ceil_div(ceil_div(pairs, kStripPairs<W>), kDwtThreads / 32)),
+                     .segment_row_pairs = segment_row_pairs};
+        for (size_t c = 0; c < components; c++)
+            for (int o = dwt.last ? kLL : kHL; o <= kHH; o++)
+                dwt.quantiser[c][o] = band_quantiser(p, c, o ? p.levels + 1 - level : 0, o);
+        const auto launch = [&](int z, const auto &params) {
+            device->launch(nullptr,
+                           {static_cast<unsigned>(dwt.block_columns * p.tiles()),
+                            static_cast<unsigned>(ceil_div(rows, segment_row_pairs)), static_cast<unsigned>(z)},
+                           kDwtThreads, params);
+        };
+        if (level == 1)
+            launch(p.mct ? depth - 2 : depth, First{{.dwt = dwt, .layout = layout.data(), .mct = p.mct}});
+        else
+            launch(depth, Next{{.dwt = dwt, .in = level % 2 ? ll_even.data() : ll_odd.data()}});
+    }
+    for (size_t i = 0; i < planes.size(); i++) {
+        std::vector<uint8_t> pixels(planes[i].count());
+        device->download(nullptr, pixels.data(), planes[i].data(), pixels.size());
+        device->synchronize(Device::Stream{});
+        EXPECT(pixels == picture.memory[i], "plane %zu has changed", i);
+    }
+    layout.read("layout");
+    tile_components.read("tile-components");
+    ll_odd.read("ll_odd");
+    ll_even.read("ll_even");
+    return coefficients.read("coefficients");
+}
+
+std::vector<uint32_t> on_device(const std::shared_ptr<Device> &device, const Case &k, const Picture &picture,
+                                int segment_row_pairs) {
+    return k.params.reversible
+               ? coefficients_on_device<Dwt53, LoadDwt53Params, Dwt53Params>(device, k, picture, segment_row_pairs)
+               : coefficients_on_device<Dwt97, LoadDwt97Params, Dwt97Params>(device, k, picture, segment_row_pairs);
+}
+std::vector<uint32_t> on_host(const Case &k, const Picture &picture) {
+    return k.params.reversible ? coefficients_on_host<Dwt53>(k, picture) : coefficients_on_host<Dwt97>(k, picture);
+}
+
+void check_coefficients(const Case &k, const std::vector<uint32_t> &is, const std::vector<uint32_t> &expected,
+                        const std::string &what) {
+    const Params &p = k.params;
+    const auto wrong = std::mismatch(is.begin(), is.end(), expected.begin());
+    EXPECT(wrong.first == is.end(),
+           "coefficient %td of %zu is %08x, not %08x: %dx%d, %d components, tiles %dx%d, %d levels, %s",
+           wrong.first - is.begin(), is.size(), *wrong.first, *wrong.second, p.width, p.height, k.format.components,
+           p.tile_width, p.tile_height, p.levels, what.c_str());
+}
+
+void check_transform(const std::shared_ptr<Device> &device, Random &random, Case &k) {
+    // A step of its own for every sub-band: what the encoder chooses is alike for HL and LH.
+    for (auto &bands : k.params.quantisers)
+        for (Quantiser &q : bands)
+            if (!k.params.reversible) {
+                q.inverse_step = static_cast<float>(random.between(1, 10000)) / 1000;
+                q.planes = random.between(1, 24);
+            }
+    Picture picture = make_picture(random, k.format);
+    fill(random, picture, random.one_in(3) ? Content::one_bit : Content::noise);
+    const int segment_row_pairs = random.between(1, 24);
+    check_coefficients(k, on_device(device, k, picture, segment_row_pairs), on_host(k, picture),
+                       format_string("segments of %d", segment_row_pairs));
+}
+
+START_TEST(load_and_dwt_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int repeat = 0; repeat < 100; repeat++) {
+        Case k(random, repeat % 6 == 0 ? 300 : repeat % 6 == 1 ? 5 : 70);
+        check_transform(device, random, k);
+    }
+}
+END_TEST
+
+START_TEST(load_alone_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 100);
+    for (int repeat = 0; repeat < 40; repeat++) {
+        Case k(random, repeat % 4 ? 40 : 600);
+        k.options.levels = 0;
+        k.options.poc = k.options.roi = nullptr;
+        k.options.precincts = "";
+        k.update();
+        check_transform(device, random, k);
+    }
+}
+END_TEST
+
+// Where the samples of common pixel formats lie.
+struct PixelFormat {
+    const char *name;
+    CudaencColorModel model;
+    int planes, components;
+    CudaencComponent component[4];
+};
+constexpr PixelFormat kPixelFormats[] = {
+    {"gray", CUDAENC_COLOR_GRAY, 1, 1, {{0, 0, 1, 0, 8, 0, 0}}},
+    {"gray12", CUDAENC_COLOR_GRAY, 1, 1, {{0, 0, 2, 0, 12, 0, 0}}},
+    {"ya8", CUDAENC_COLOR_GRAY, 1, 2, {{0, 0, 2, 0, 8, 0, 0}, {0, 1, 2, 0, 8, 0, 0}}},
+    {"rgb24", CUDAENC_COLOR_RGB, 1, 3, {{0, 0, 3, 0, 8, 0, 0}, {0, 1, 3, 0, 8, 0, 0}, {0, 2, 3, 0, 8, 0, 0}}},
+    {"bgra",
+     CUDAENC_COLOR_RGB,
+     1,
+     4,
+     {{0, 2, 4, 0, 8, 0, 0}, {0, 1, 4, 0, 8, 0, 0}, {0, 0, 4, 0, 8, 0, 0}, {0, 3, 4, 0, 8, 0, 0}}},
+    {"0rgb", CUDAENC_COLOR_RGB, 1, 3, {{0, 1, 4, 0, 8, 0, 0}, {0, 2, 4, 0, 8, 0, 0}, {0, 3, 4, 0, 8, 0, 0}}},
+    {"gbrp", CUDAENC_COLOR_RGB, 3, 3, {{2, 0, 1, 0, 8, 0, 0}, {0, 0, 1, 0, 8, 0, 0}, {1, 0, 1, 0, 8, 0, 0}}},
+    {"gbrap16",
+     CUDAENC_COLOR_RGB,
+     4,
+     4,
+     {{2, 0, 2, 0, 16, 0, 0}, {0, 0, 2, 0, 16, 0, 0}, {1, 0, 2, 0, 16, 0, 0}, {3, 0, 2, 0, 16, 0, 0}}},
+    {"rgb48", CUDAENC_COLOR_RGB, 1, 3, {{0, 0, 6, 0, 16, 0, 0}, {0, 2, 6, 0, 16, 0, 0}, {0, 4, 6, 0, 16, 0, 0}}},
+    {"rgb565", CUDAENC_COLOR_RGB, 1, 3, {{0, 1, 2, 3, 5, 0, 0}, {0, 0, 2, 5, 6, 0, 0}, {0, 0, 2, 0, 5, 0, 0}}},
+    {"xyz12", CUDAENC_COLOR_XYZ, 1, 3, {{0, 0, 6, 4, 12, 0, 0}, {0, 2, 6, 4, 12, 0, 0}, {0, 4, 6, 4, 12, 0, 0}}},
+    {"yuv420p", CUDAENC_COLOR_YUV, 3, 3, {{0, 0, 1, 0, 8, 0, 0}, {1, 0, 1, 0, 8, 1, 1}, {2, 0, 1, 0, 8, 1, 1}}},
+    {"yuv410p", CUDAENC_COLOR_YUV, 3, 3, {{0, 0, 1, 0, 8, 0, 0}, {1, 0, 1, 0, 8, 2, 2}, {2, 0, 1, 0, 8, 2, 2}}},
+    {"nv12", CUDAENC_COLOR_YUV, 2, 3, {{0, 0, 1, 0, 8, 0, 0}, {1, 0, 2, 0, 8, 1, 1}, {1, 1, 2, 0, 8, 1, 1}}},
+    {"p210", CUDAENC_COLOR_YUV, 2, 3, {{0, 0, 2, 6, 10, 0, 0}, {1, 0, 4, 6, 10, 1, 0}, {1, 2, 4, 6, 10, 1, 0}}},
+};
+
+// Sides from 1 to 70 with every format, in tiles that begin at odd places, by both wavelets.
+START_TEST(load_and_dwt_of_every_size) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 200);
+    for (const PixelFormat &f : kPixelFormats)
+        for (int size = 1; size <= 70; size += _i ? random.between(1, 12) : 1) {
+            Case k(random, 4);
+            const bool wide = random.one_in(2);
+            k.format = make_format(wide ? size : random.between(1, 70), wide ? random.between(1, 70) : size,
+                                   f.components, 8, true, f.model);
+            k.format.planes = f.planes;
+            std::copy(f.component, f.component + f.components, k.format.component);
+            cudaenc_j2k_defaults(&k.options);
+            k.options.levels = random.between(1, 5);
+            k.options.poc = k.options.roi = nullptr;
+            if (random.one_in(2)) k.options.tile_width = random.between(1, k.format.width) | 1;
+            if (random.one_in(2)) k.options.tile_height = random.between(1, k.format.height) | 1;
+            for (const int pred : {CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53}) {
+                k.options.pred = pred;
+                k.update();
+                check_transform(device, random, k);
+            }
+        }
+}
+END_TEST
+
+// Sizes at which strips, thread-blocks and segments begin and end.
+START_TEST(dwt_at_the_edges_of_thread_blocks) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (const int pred : {CUDAENC_J2K_DWT97, CUDAENC_J2K_DWT53}) {
+        const int strip = 2 * (pred == CUDAENC_J2K_DWT97 ? kStripPairs<Dwt97> : kStripPairs<Dwt53>);
+        const int block = strip * kDwtThreads / 32;
+        for (const int width : {1, 2, strip - 1, strip, strip + 1, 2 * strip + 1, block - 1, block, block + 1})
+            for (const int height : {1, 31, 32, 33, 65}) {
+                Case k(random, 4);
+                k.format = make_format(2 * width + 1, height, 1, 8, false, CUDAENC_COLOR_GRAY);
+                cudaenc_j2k_defaults(&k.options);
+                k.options.tile_width = width;
+                k.options.levels = random.between(1, 3);
+                k.options.poc = k.options.roi = nullptr;
+                k.options.pred = pred;
+                k.update();
+                check_transform(device, random, k);
+            }
+    }
+}
+END_TEST
+
+START_TEST(kernels_alone) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 300);
+    CudaencJ2kOptions options = default_options();
+    for (const int pred : {CUDAENC_J2K_DWT53, CUDAENC_J2K_DWT97})
+        for (const int levels : {0, 5}) {
+            options.pred = pred;
+            options.levels = levels;
+            const Case k(bench_format(device), options);
+            Picture picture = make_picture(random, k.format);
+            fill(random, picture, Content::smooth);
+            const auto expected = on_host(k, picture);
+            const std::string what =
+                format_string("%s alone, levels %d", pred == CUDAENC_J2K_DWT53 ? "dwt53" : "dwt97", levels);
+            bench(what, device, 3. * k.format.width * k.format.height, "samples",
+                  [&] { check_coefficients(k, on_device(device, k, picture, 16), expected, what); });
+        }
+}
+END_TEST
+
 START_TEST(frames) {
     const auto device = open_test_device(_i);
     CudaencJ2kOptions options = default_options();
@@ -498,9 +855,16 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(lines, no_picture_outgrows_the_bit_planes, 0, 8);
     TCase *rows = add_case(suite, "rows");
     tcase_add_test(rows, rows_are_loaded_as_samples_are);
+    tcase_add_test(rows, component_transforms_are_the_standards);
     tcase_add_test(rows, rows_are_quantised_as_the_standard_says);
     tcase_add_test(rows, large_pictures);
     TCase *kernels = add_case(suite, "kernels");
-    tcase_add_loop_test(kernels, frames, 0, static_cast<int>(device_specs.size()));
+    const int devices = static_cast<int>(device_specs.size());
+    tcase_add_loop_test(kernels, load_alone_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, load_and_dwt_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, load_and_dwt_of_every_size, 0, devices);
+    tcase_add_loop_test(kernels, dwt_at_the_edges_of_thread_blocks, 0, devices);
+    tcase_add_loop_test(kernels, kernels_alone, 0, devices);
+    tcase_add_loop_test(kernels, frames, 0, devices);
     return run_suite(suite);
 }

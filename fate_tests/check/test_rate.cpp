@@ -1,14 +1,16 @@
 // Rate control: which truncation points a threshold takes, against the table of their bytes; codewords that end and go
-// on; and what frames with targets take, as their PLT marker segments tell it. The kernels are held against the same
-// code in test_j2k_kernels.cpp. SPDX-License-Identifier: LGPL-2.1-or-later
+// on; what frames with targets take, as their PLT marker segments tell it; and which blocks are sampled. Whole pictures
+// check the kernels. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "../../common/j2k/rate/predict_cpu.h"
 #include "../../common/j2k/rate/truncate.h"
 #include "../../common/j2k/t2/codestream.h"
-#include "pictures.h"
+#include "j2k_case.h"
 
 using namespace cudaenc;
 using namespace cudaenc::j2k;
@@ -201,6 +203,65 @@ START_TEST(a_layer_may_have_no_room) {
 }
 END_TEST
 
+// ---- sampled blocks ----
+
+START_TEST(sampled_blocks_stand_for_all) {
+    Random random(3);
+    for (int repeat = 0; repeat < 200; repeat++) {
+        Case k(random, repeat % 4 ? 200 : 1500);
+        std::map<std::pair<int, int>, uint64_t> blocks, stands_for;  // of a component's sub-band
+        const auto band_of = [&](uint32_t block) {
+            const PrecinctBand &precinct_band = k.geometry.precinct_bands[k.geometry.blocks[block].precinct_band];
+            return std::pair<int, int>{precinct_band.component, precinct_band.band};
+        };
+        for (uint32_t b = 0; b < k.geometry.blocks.size(); b++) blocks[band_of(b)]++;
+        std::set<uint32_t> seen;
+        for (const SampledBlock &sample : choose_sampled_blocks(k.params, k.geometry)) {
+            EXPECT(sample.block < k.geometry.blocks.size() && sample.blocks && seen.insert(sample.block).second,
+                   "%s: block %u, sampled for %u", k.text.c_str(), sample.block, sample.blocks);
+            stands_for[band_of(sample.block)] += sample.blocks;
+        }
+        for (const auto &[band, count] : blocks)
+            if (stands_for.count(band))
+                EXPECT(stands_for[band] == count, "%s: sub-band %d of component %d: samples for %llu of %llu blocks",
+                       k.text.c_str(), band.second, band.first, static_cast<unsigned long long>(stands_for[band]),
+                       static_cast<unsigned long long>(count));
+        // Sub-bands of fewer blocks than a sample stands for may have none.
+        const size_t all = k.geometry.blocks.size();
+        uint64_t sum = 0;
+        for (const auto &[band, count] : stands_for) sum += count;
+        EXPECT(10 * sum >= 9 * all, "%s: samples for %llu of %zu blocks", k.text.c_str(),
+               static_cast<unsigned long long>(sum), all);
+        EXPECT(10 * seen.size() >= 9 * std::min<size_t>(all, 400) && seen.size() < 2500 + all / 8,
+               "%s: %zu samples of %zu blocks", k.text.c_str(), seen.size(), all);
+    }
+}
+END_TEST
+
+// What is near is alike, so samples keep their distance: where one of n blocks is sampled, no two are nearer than
+// sqrt(n / 2).
+START_TEST(sampled_blocks_lie_apart) {
+    CudaencJ2kOptions options;
+    cudaenc_j2k_defaults(&options);
+    const Params params = make_params(make_format(2048, 2048, 1, 8, false, CUDAENC_COLOR_GRAY), options);
+    const Geometry geometry = make_geometry(params);
+    std::map<uint32_t, std::vector<const CodeBlock *>> sampled;  // of a sub-band
+    for (const SampledBlock &sample : choose_sampled_blocks(params, geometry))
+        sampled[geometry.blocks[sample.block].precinct_band].push_back(&geometry.blocks[sample.block]);
+    EXPECT(sampled.size() == geometry.precinct_bands.size(), "%zu sub-bands of %zu", sampled.size(),
+           geometry.precinct_bands.size());
+    for (const auto &[index, samples] : sampled) {
+        const PrecinctBand &band = geometry.precinct_bands[index];
+        for (size_t i = 0; i < samples.size(); i++)
+            for (size_t k = 0; k < i; k++) {
+                const int dx = samples[i]->x - samples[k]->x, dy = samples[i]->y - samples[k]->y;
+                EXPECT(2 * static_cast<size_t>(dx * dx + dy * dy) * samples.size() >= size_t{band.columns} * band.rows,
+                       "sub-band %d: samples %d, %d apart", band.band, dx, dy);
+            }
+    }
+}
+END_TEST
+
 START_TEST(frames) {
     const auto device = open_test_device(_i);
     for (const bool predicts : {false, true}) {
@@ -223,6 +284,9 @@ int main(int argc, char **argv) {
     TCase *targets = add_case(suite, "targets");
     tcase_add_loop_test(targets, targets_are_met, 0, 24);
     tcase_add_test(targets, a_layer_may_have_no_room);
+    TCase *samples = add_case(suite, "sampled blocks");
+    tcase_add_test(samples, sampled_blocks_stand_for_all);
+    tcase_add_test(samples, sampled_blocks_lie_apart);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, frames, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);

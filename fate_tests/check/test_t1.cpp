@@ -749,12 +749,14 @@ START_TEST(hulls_begin_behind_always_included_passes) {
         }
         constexpr uint16_t kUntouched = 0xBEEF;
         std::vector<uint16_t> slopes(static_cast<size_t>(passes), kUntouched), expected(slopes);
-        const BlockPasses block{planes, passes, included, bytes, reductions, 0, 0, random.word()};
+        const CodedBlock coded{0, static_cast<uint8_t>(planes), static_cast<uint8_t>(passes),
+                               static_cast<uint8_t>(included)};
+        const BlockPasses block{coded, bytes, reductions, 0, 0, random.word()};
         convex_hull(block, {slopes.data(), 1});
         // As if those passes gained more than all others.
         for (int i = 0; i < included; i++) reductions[i] = 1 << 30;
         BlockPasses all = block;
-        all.always_included = 0;
+        all.coded.always_included = 0;
         convex_hull(all, {expected.data(), 1});
         int first = included - 1;
         if (included)

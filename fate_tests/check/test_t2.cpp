@@ -1,6 +1,6 @@
 // Tier-2: what blocks add to packet headers, against tag trees coded the sequential way and a reader of headers; the
-// code words of Table B.4; bit stuffing. The kernels are held against the same code in test_j2k_kernels.cpp.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// code words of Table B.4; bit stuffing. Then the kernels alone, against a codestream put together sequentially, with
+// guard bytes around every buffer. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
 #include <string>
@@ -9,8 +9,10 @@
 #include "../../common/j2k/t2/codestream.h"
 #include "../../common/j2k/t2/headers.h"
 #include "../../common/j2k/t2/packet_header.h"
+#include "../../cuda_kernels/compact.h"
+#include "../../cuda_kernels/j2k/t2/t2_params.h"
+#include "j2k_case.h"
 #include "packet_header.h"
-#include "pictures.h"
 
 using namespace cudaenc;
 using namespace cudaenc::j2k;
@@ -374,6 +376,380 @@ START_TEST(many_block_headers) {
 }
 END_TEST
 
+// ---- kernels
+
+void put_bytes(std::vector<uint8_t> &out, uint64_t value, int bytes) {
+    while (bytes--) out.push_back(static_cast<uint8_t>(value >> (8 * bytes)));
+}
+
+struct CodedPicture {
+    std::vector<uint8_t> planes, passes;
+    std::vector<uint32_t> bytes, pass_bytes;
+    std::vector<uint8_t> layer_passes;  // [layer * blocks + block]
+    std::vector<uint32_t> layer_bytes;
+    std::vector<uint8_t> slots;
+};
+
+// Layers at random, some of them with little or nothing; the last one ends with the codewords.
+void make_layers(Random &random, const Params &p, const Geometry &g, CodedPicture &coded) {
+    const size_t blocks = g.blocks.size(), layers = static_cast<size_t>(p.layers);
+    coded.layer_passes.assign(blocks * layers, 0);
+    coded.layer_bytes.assign(blocks * layers, 0);
+    uint32_t passes = 0, bytes = 0;  // of the layers before
+    for (size_t layer = 0; layer < layers; layer++) {
+        const uint32_t rarity = random.one_in(3) ? 1000000 : random.below(8) + 1;
+        for (size_t b = 0; b < blocks; b++) {
+            if (layer) passes = coded.layer_passes[(layer - 1) * blocks + b];
+            if (layer) bytes = coded.layer_bytes[(layer - 1) * blocks + b];
+            const uint32_t all = coded.passes[b];
+            if (layer == layers - 1 && passes < all) {
+                passes = all;
+                bytes = coded.bytes[b];
+            } else if (passes < all && random.one_in(rarity)) {
+                passes += random.below(all - passes) + 1;
+                bytes = p.style || passes == all ? coded.pass_bytes[b * static_cast<size_t>(g.max_passes) + passes - 1]
+                                                 : bytes + random.below(coded.bytes[b] - bytes + 1);
+            }
+            coded.layer_passes[layer * blocks + b] = static_cast<uint8_t>(passes);
+            coded.layer_bytes[layer * blocks + b] = bytes;
+            passes = bytes = 0;
+        }
+    }
+}
+
+BlockCoding coding_of(const Params &p) { return {.style = p.style, .truncatable = p.truncatable}; }
+
+// Planes, lengths and codewords at random, in slots of their own, many of them with long runs of ones in their headers.
+CodedPicture make_coded(Random &random, const Params &p, Geometry &g) {
+    CodedPicture coded;
+    coded.slots.resize(place_slots(g.blocks, coding_of(p)));
+    for (uint8_t &byte : coded.slots) byte = static_cast<uint8_t>(random.word());
+    const uint32_t rarity = random.one_in(4) ? 1000000 : random.below(8) + 1;
+    const bool ones = random.one_in(2);
+    for (const CodeBlock &b : g.blocks) {
+        const bool included = !random.one_in(rarity);
+        const uint32_t longest = static_cast<uint32_t>(slot_layout(b, {}).bytes) - 4;
+        const SlotLayout slot = slot_layout(b, coding_of(p));
+
+        uint32_t bytes = random.below(longest + 1) >> random.between(0, 12);
+        if (ones) bytes = std::min((1u << random.between(0, 16)) - 1, longest);
+        coded.planes.push_back(included ? static_cast<uint8_t>(random.between(1, b.planes)) : 0);
+        int passes = coding_passes(coded.planes.back());
+        if (b.lossy && passes > kLastPasses && random.one_in(2)) passes -= kLastPasses;
+        coded.passes.push_back(static_cast<uint8_t>(passes));
+        // Each pass has some bytes; raw ones have little room.
+        const uint32_t raw_room = static_cast<uint32_t>(slot.bytes - slot.raw), all = bytes;
+        uint32_t sum = 0, raw = 0;
+        for (int i = 0; i < g.max_passes; i++) {
+            const bool is = is_raw(p.style, i);
+            if (p.style) bytes = random.below(all / static_cast<uint32_t>(std::max(passes, 1)) + 1);
+            if (is) bytes = std::min(bytes, raw_room - raw);
+            raw += is && i < passes ? bytes : 0;
+            sum += i < passes ? bytes : 0;
+            coded.pass_bytes.push_back(i < passes ? sum : 0xDEADBEEF);
+            if (!p.style) bytes = 0;
+        }
+        coded.bytes.push_back(sum);
+    }
+    make_layers(random, p, g, coded);
+    return coded;
+}
+
+// A block's codeword: what its passes have, raw ones from another place.
+std::vector<uint8_t> codeword(const Params &p, const Geometry &g, const CodedPicture &coded, uint32_t b) {
+    const CodeBlock &block = g.blocks[b];
+    const uint64_t mq = block.slot, raw = mq + slot_layout(block, coding_of(p)).raw;
+    uint64_t at[2] = {mq, raw};
+    std::vector<uint8_t> bytes;
+    uint32_t before = 0;
+    for (int i = 0; i < coded.passes[b]; i++) {
+        const uint32_t end = coded.pass_bytes[b * static_cast<size_t>(g.max_passes) + static_cast<size_t>(i)];
+        uint64_t &from = at[is_raw(p.style, i)];
+        for (; before < end; before++) bytes.push_back(coded.slots[from++]);
+    }
+    return bytes;
+}
+
+// The codestream, sequentially.
+std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const CodedPicture &coded) {
+    const MainHeader header = make_main_header(p, g.tile_parts);
+    std::vector<uint8_t> out = header.bytes;
+    const uint32_t layers = static_cast<uint32_t>(p.layers);
+    const auto layers_of = [&](uint32_t b) {
+        return LayerEnds{&coded.layer_passes[b], &coded.layer_bytes[b], g.blocks.size()};
+    };
+    std::vector<LayerSet> sets(g.precinct_bands.size());
+    for (uint32_t b = 0; b < g.blocks.size(); b++)
+        for (uint32_t layer = 0; layer < layers; layer++)
+            if (layers_of(b).adds(layer)) sets[g.blocks[b].precinct_band].add(layer);
+    uint32_t in_tile = 0;
+    for (uint32_t t = 0; t < g.tile_parts.size(); t++) {
+        const TilePart &tile_part = g.tile_parts[t];
+        if (!tile_part.part) in_tile = 0;
+        std::vector<std::vector<uint8_t>> packets;
+        for (uint32_t i = tile_part.first_packet; i < tile_part.last_packet; i++) {
+            const Packet &packet = g.packets[i];
+            HeaderBytes bits;
+            const bool any = has_codewords(sets.data(), packet, packet.layer);
+            bits.put(any, 1);
+            for (uint32_t n = packet.first_band; any && n < packet.last_band; n++) {
+                const PrecinctBand &precinct_band = g.precinct_bands[n];
+                std::vector<TagNode> nodes;
+                for (uint32_t j = 0, b = precinct_band.first_block; j < precinct_band.columns * precinct_band.rows;
+                     j++, b++)
+                    nodes.push_back(tag_leaf(layers_of(b).first(layers), g.blocks[b].planes - coded.planes[b], j));
+                size_t below = 0;
+                for (int level = 1; level < tag_tree_levels(precinct_band.columns, precinct_band.rows); level++) {
+                    const uint32_t c = tag_tree_columns(precinct_band.columns, level - 1),
+                                   r = tag_tree_columns(precinct_band.rows, level - 1);
+                    for (uint32_t y = 0; y < (r + 1) / 2; y++)
+                        for (uint32_t x = 0; x < (c + 1) / 2; x++)
+                            nodes.push_back(tag_parent(&nodes[below], c, r, x, y));
+                    below += size_t{c} * r;
+                }
+                for (uint32_t j = 0; j < precinct_band.columns * precinct_band.rows; j++)
+                    put_block_header(
+                        bits, precinct_band, nodes.data(), j % precinct_band.columns, j / precinct_band.columns,
+                        layers_of(precinct_band.first_block + j), packet.layer,
+                        empty_packets_before(sets.data(), packet), p.style,
+                        &coded.pass_bytes[(precinct_band.first_block + j) * static_cast<size_t>(g.max_passes)]);
+            }
+            bits.finish();
+            std::vector<uint8_t> bytes;
+            if (p.sop) put_bytes(bytes, 0xFF910004, 4), put_bytes(bytes, in_tile & 0xFFFF, 2);
+            in_tile++;
+            bytes.insert(bytes.end(), bits.bytes.begin(), bits.bytes.end());
+            if (p.eph) put_bytes(bytes, 0xFF92, 2);
+            for (uint32_t b = packet.first_block; b < packet.last_block; b++) {
+                const std::vector<uint8_t> word = codeword(p, g, coded, b);
+                bytes.insert(bytes.end(), word.begin() + layers_of(b).bytes_before(packet.layer),
+                             word.begin() + layers_of(b).bytes_before(packet.layer + 1));
+            }
+            packets.push_back(bytes);
+        }
+        std::vector<uint8_t> plt;
+        for (size_t first = 0, index = 0; p.plt && first < packets.size(); first += kPltPackets, index++) {
+            std::vector<uint8_t> lengths;
+            for (size_t i = first; i < std::min(first + kPltPackets, packets.size()); i++) {
+                int groups = 1;
+                while (packets[i].size() >> (7 * groups)) groups++;
+                while (groups--)
+                    lengths.push_back(
+                        static_cast<uint8_t>((packets[i].size() >> (7 * groups) & 127) | (groups ? 128 : 0)));
+            }
+            put_bytes(plt, 0xFF58, 2), put_bytes(plt, lengths.size() + 3, 2), put_bytes(plt, index, 1);
+            plt.insert(plt.end(), lengths.begin(), lengths.end());
+        }
+        uint64_t part = 14 + plt.size();
+        for (const auto &packet : packets) part += packet.size();
+        put_bytes(out, 0xFF90000A, 4), put_bytes(out, tile_part.tile, 2), put_bytes(out, part, 4);
+        put_bytes(out, tile_part.part, 1), put_bytes(out, tile_part.parts, 1);
+        out.insert(out.end(), plt.begin(), plt.end());
+        put_bytes(out, 0xFF93, 2);
+        for (const auto &packet : packets) out.insert(out.end(), packet.begin(), packet.end());
+        if (header.tlm) {
+            std::vector<uint8_t> length;
+            put_bytes(length, part, 4);
+            std::copy(length.begin(), length.end(),
+                      out.begin() + header.tlm + (t / 10000 + 1) * 6 + static_cast<ptrdiff_t>(t) * 6 + 2);
+        }
+    }
+    put_bytes(out, 0xFFD9, 2);
+    return out;
+}
+
+unsigned blocks_for(size_t work, size_t threads) { return static_cast<unsigned>((work + threads - 1) / threads); }
+
+// expected: of assemble_on_host().
+void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded,
+                 const std::vector<uint8_t> &expected) {
+    const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), packets = static_cast<uint32_t>(g.packets.size()),
+                   block_layers = static_cast<uint32_t>(g.block_layers.size()),
+                   layers = static_cast<uint32_t>(p.layers), tile_parts = static_cast<uint32_t>(g.tile_parts.size());
+    const Guarded<CodeBlock> block_table(device, g.blocks);
+    const Guarded<PrecinctBand> bands(device, g.precinct_bands);
+    const Guarded<Packet> packet_table(device, g.packets);
+    const Guarded<TilePart> tile_part_table(device, g.tile_parts);
+    const Guarded<uint32_t> block_layer_table(device, g.block_layers);
+    const Guarded<uint8_t> slots(device, coded.slots), planes(device, coded.planes),
+        layer_passes(device, coded.layer_passes);
+    const Guarded<uint32_t> layer_bytes(device, coded.layer_bytes), bytes(device, size_t{block_layers}),
+        header_bits(device, size_t{block_layers}),
+        raw(device, std::vector<uint32_t>(blocks * ((most_block_header_bits(p.style, g.max_passes, layers) + 31) / 32) +
+                                          packets + 2)),
+        pass_bytes(device, coded.pass_bytes), segment_bytes(device, size_t{packets} + tile_parts),
+        plt_bytes(device, size_t{p.plt ? packets : 0});
+    const Guarded<uint32_t> raw_states(device, raw.count());
+    const Guarded<TagNode> nodes(device, size_t{g.tag_tree_nodes});
+    const Guarded<LayerSet> layer_sets(device, g.precinct_bands.size());
+    const Guarded<uint64_t> header_bits_before(device, size_t{block_layers} + 1),
+        segments_before(device, size_t{packets} + tile_parts + 1), bytes_before(device, size_t{block_layers} + 1),
+        plt_before(device, size_t{packets} + 1),
+        partials(device, prefix_sum_partials(std::max(block_layers, packets + tile_parts)));
+    const Guarded<CodestreamResult> result(device, std::vector<CodestreamResult>(1));
+    BlockRecords coded_blocks{};
+    coded_blocks.slots = slots.data();
+    coded_blocks.planes = planes.data();
+    coded_blocks.pass_bytes = pass_bytes.data();
+    const Tier2Buffers t2{.blocks = block_table.data(),
+                          .bands = bands.data(),
+                          .packets = packet_table.data(),
+                          .tile_parts = tile_part_table.data(),
+                          .block_layers = block_layer_table.data(),
+                          .coded = coded_blocks,
+                          .layer_passes = layer_passes.data(),
+                          .layer_bytes = layer_bytes.data(),
+                          .nodes = nodes.data(),
+                          .layer_sets = layer_sets.data(),
+                          .header_bits = header_bits.data(),
+                          .header_bits_before = header_bits_before.data(),
+                          .raw_states = raw_states.data(),
+                          .raw = raw.data(),
+                          .segment_bytes = segment_bytes.data(),
+                          .segments_before = segments_before.data(),
+                          .bytes = bytes.data(),
+                          .bytes_before = bytes_before.data(),
+                          .plt_bytes = p.plt ? plt_bytes.data() : nullptr,
+                          .plt_before = p.plt ? plt_before.data() : nullptr,
+                          .block_count = blocks,
+                          .layers = layers,
+                          .block_layer_count = block_layers,
+                          .band_count = static_cast<uint32_t>(g.precinct_bands.size()),
+                          .packet_count = packets,
+                          .tile_part_count = tile_parts,
+                          .sop = p.sop,
+                          .eph = p.eph,
+                          .coding = coding_of(p),
+                          .max_passes = g.max_passes};
+    const auto sum = [&](const uint32_t *sizes, const Guarded<uint64_t> &before, uint32_t count) {
+        prefix_sum(*device, nullptr, sizes, before.data(), count, partials.data());
+    };
+    const unsigned by_block_layer = blocks_for(block_layers, kTier2Threads);
+    device->launch(nullptr, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
+    device->launch(nullptr, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
+    sum(bytes.data(), bytes_before, block_layers);
+    sum(header_bits.data(), header_bits_before, block_layers);
+    device->launch(nullptr, {by_block_layer}, kTier2Threads, WriteBitsParams{t2});
+    device->launch(nullptr, {packets}, kStuffingThreads, PacketSizesParams{t2});
+    if (p.plt) sum(plt_bytes.data(), plt_before, packets);
+    device->launch(nullptr, {blocks_for(tile_parts, kTier2Threads)}, kTier2Threads, TilePartSizesParams{t2});
+    sum(segment_bytes.data(), segments_before, packets + tile_parts);
+
+    // Into memory of just the size; then one byte less, where nothing may be written.
+    const MainHeader header = make_main_header(p, g.tile_parts);
+    for (const size_t less : {0, 1}) {
+        auto stream = Guarded<uint8_t>::garbage(expected.size() - less);
+        std::copy(header.bytes.begin(), header.bytes.end(), stream.begin());
+        const Guarded<uint8_t> data(device, stream);
+        const Codestream out{.data = data.data(),
+                             .capacity = data.count(),
+                             .main_header = static_cast<uint32_t>(header.bytes.size()),
+                             .tlm = header.tlm,
+                             .result = result.data(),
+                             .allocation = nullptr};
+        device->launch(nullptr, {std::max(packets, tile_parts)}, kStuffingThreads, WriteHeadersParams{t2, out});
+        const unsigned by_warp = blocks_for(size_t{block_layers} * 32, kTier2Threads);
+        if (p.style & kBypass)
+            device->launch(nullptr, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
+        else
+            device->launch(nullptr, {by_warp}, kTier2Threads, GatherParams{t2, out});
+        const auto is = data.read("codestream");
+        EXPECT(result.read("result")[0].bytes == expected.size(), "%llu bytes, not %zu",
+               static_cast<unsigned long long>(result.read("result")[0].bytes), expected.size());
+        EXPECT(result.read("result")[0].longest == 0, "no tile-part is that long");
+        const auto &should = less ? stream : expected;
+        const auto wrong = std::mismatch(is.begin(), is.end(), should.begin());
+        EXPECT(wrong.first == is.end(), "byte %td of %zu, %zu too few: %02x, not %02x", wrong.first - is.begin(),
+               is.size(), less, *wrong.first, *wrong.second);
+    }
+    header_bits.read("header bits"), raw.read("raw headers"), raw_states.read("states of raw headers"),
+        segment_bytes.read("segments"), nodes.read("nodes");
+    plt_bytes.read("PLT"), header_bits_before.read("header bits before"), segments_before.read("segments before");
+    bytes_before.read("bytes before"), plt_before.read("PLT before"), partials.read("partial sums");
+    EXPECT(pass_bytes.read("bytes of passes") == coded.pass_bytes, "bytes of passes");
+    bytes.read("bytes"), layer_sets.read("layers of sub-bands");
+    EXPECT(slots.read("slots") == coded.slots && layer_bytes.read("bytes of layers") == coded.layer_bytes &&
+               planes.read("planes") == coded.planes && layer_passes.read("passes of layers") == coded.layer_passes,
+           "what tier-2 only reads");
+}
+
+void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded) {
+    check_tier2(device, p, g, coded, assemble_on_host(p, g, coded));
+}
+
+START_TEST(tier_2_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int repeat = 0; repeat < 60; repeat++) {
+        Case k(random, repeat % 4 ? 60 : 250);
+        check_tier2(device, k.params, k.geometry, make_coded(random, k.params, k.geometry));
+    }
+}
+END_TEST
+
+// Headers of kilobytes, with many blocks in a packet.
+START_TEST(long_packet_headers_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (int repeat = 0; repeat < 4; repeat++) {
+        CudaencJ2kOptions options;
+        cudaenc_j2k_defaults(&options);
+        options.cblk_width = options.cblk_height = 4;
+        options.levels = repeat % 2;
+        options.guard_bits = 7;
+        options.pred = CUDAENC_J2K_DWT53;
+        options.plt = options.eph = 1;
+        if (repeat % 2) options.cblk_style = CUDAENC_J2K_TERMALL;
+        options.layers = repeat == 1 ? 4 : 1;
+        const Params params = make_params(make_format(211, 157, 1, 16, false, CUDAENC_COLOR_GRAY), options);
+        Geometry geometry = make_geometry(params);
+        CodedPicture coded = make_coded(random, params, geometry);
+        for (size_t i = 0; repeat >= 2 && i < coded.bytes.size();
+             i++) {  // nothing but ones, as far as headers have them
+            coded.planes[i] = geometry.blocks[i].planes;
+            coded.passes[i] = static_cast<uint8_t>(coding_passes(coded.planes[i]));
+            for (int k = 0; k < coded.passes[i]; k++)
+                coded.pass_bytes[i * static_cast<size_t>(geometry.max_passes) + static_cast<size_t>(k)] =
+                    coded.bytes[i] = params.style ? 7 * static_cast<uint32_t>(k + 1) : 127;
+        }
+        make_layers(random, params, geometry, coded);
+        check_tier2(device, params, geometry, coded);
+    }
+}
+END_TEST
+
+START_TEST(more_packets_than_a_plt_segment_holds) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    CudaencJ2kOptions options;
+    cudaenc_j2k_defaults(&options);
+    options.cblk_width = options.cblk_height = 4;
+    options.levels = 0;
+    options.precincts = "4x4";
+    options.plt = options.sop = 1;
+    const Params params = make_params(make_format(475, 475, 1, 8, false, CUDAENC_COLOR_GRAY), options);
+    Geometry geometry = make_geometry(params);
+    ck_assert_uint_gt(geometry.packets.size(), kPltPackets);
+    CodedPicture coded = make_coded(random, params, geometry);
+    check_tier2(device, params, geometry, coded);
+}
+END_TEST
+
+START_TEST(kernels_alone) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    CudaencJ2kOptions options = default_options();
+    for (const int style : {0, int{CUDAENC_J2K_BYPASS}}) {
+        options.cblk_style = style;
+        Case k(bench_format(device), options);
+        const CodedPicture coded = make_coded(random, k.params, k.geometry);
+        const std::vector<uint8_t> expected = assemble_on_host(k.params, k.geometry, coded);
+        bench(style ? "t2 alone, bypass" : "t2 alone", device, static_cast<double>(k.geometry.blocks.size()), "blocks",
+              [&] { check_tier2(device, k.params, k.geometry, coded, expected); });
+    }
+}
+END_TEST
+
 START_TEST(frames) {
     const auto device = open_test_device(_i);
     CudaencJ2kOptions options = default_options();
@@ -401,6 +777,11 @@ int main(int argc, char **argv) {
     tcase_add_test(headers, an_empty_header_is_one_byte);
     tcase_add_test(headers, packet_lengths_take_seven_bits_a_byte);
     TCase *kernels = add_case(suite, "kernels");
-    tcase_add_loop_test(kernels, frames, 0, static_cast<int>(device_specs.size()));
+    const int devices = static_cast<int>(device_specs.size());
+    tcase_add_loop_test(kernels, tier_2_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, long_packet_headers_on_the_device, 0, devices);
+    tcase_add_loop_test(kernels, more_packets_than_a_plt_segment_holds, 0, devices);
+    tcase_add_loop_test(kernels, kernels_alone, 0, devices);
+    tcase_add_loop_test(kernels, frames, 0, devices);
     return run_suite(suite);
 }

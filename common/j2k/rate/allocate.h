@@ -31,9 +31,8 @@ struct RateRevision {
     uint64_t excess = 0, tile_parts[kLimitedTileParts] = {}, spare = 0;
 };
 
-// The state of a frame's rate allocation, on host and device. Truncation points with at least
-// LayerThresholds::threshold are in the layer; those of a group have to reach its threshold too. Thresholds begin with
-// kSlopes, of groups with 1.
+// The state of a frame's rate allocation, on host and device. A layer has truncation points with at least its
+// threshold, and at least their group's. Thresholds begin with kSlopes, of groups with 1.
 struct RateAllocation : LayerThresholds {
     uint32_t group_threshold[kRateGroups];
     // Bytes, of the codestream up to each layer and of the limited tile-parts; 0: no limit.
@@ -226,8 +225,7 @@ CUDAENC_HD void take_measure(RateAllocation &allocation, int layers, uint64_t fi
     }
 }
 
-// What a packet takes, as rate allocation counts it. Of bits that are stuffed into headers it counts four times as many
-// as random bytes would need.
+// What a packet takes, as rate allocation counts it. It counts four times as many stuffed bits as random headers have.
 CUDAENC_HD uint64_t packet_bytes(uint64_t header_bits, uint64_t codewords, bool sop, bool eph, bool plt) {
     const uint64_t header = (header_bits + 8) / 8 + header_bits / 4096;
     const uint64_t bytes = header + codewords + (sop ? kSopBytes : 0) + (eph ? kEphBytes : 0);

@@ -10,8 +10,7 @@ namespace cudaenc::j2k {
 
 namespace {
 
-// The lowest slope that is worth its bytes without a budget: 3 squared steps a byte, of the sub-band where these weigh
-// least.
+// The lowest slope worth its bytes without a budget: 3 squared steps a byte, of the sub-band with the least weight.
 uint32_t worthwhile_slope(const Params &p) {
     int least = kSlopes;
     for (const auto &bands : p.quantisers)

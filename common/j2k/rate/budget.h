@@ -13,13 +13,12 @@ namespace cudaenc::j2k {
 constexpr int kRateRevisions = 6;
 
 // Budgets in bytes, the same for all frames of a session. boxes: bytes of a packet before the codestream. Throws
-// Error(CUDAENC_ERR_INVALID) where not even a frame without a codeword fits: in the constructor or, with its boxes, in
-// begin().
+// Error(CUDAENC_ERR_INVALID) where not even an empty frame fits: in the constructor, or in begin().
 class RateBudget {
   public:
     RateBudget(const Params &params, const Geometry &geometry, uint64_t main_header);
 
-    // What a frame's allocation begins with. stop.always_includes is set where nothing but the last layer's threshold
+    // What a frame's allocation begins with. stop.always_includes is set where only the last layer's threshold
     // truncates.
     RateAllocation begin(uint64_t boxes) const;
     // Of the codestream, 0: no limit.

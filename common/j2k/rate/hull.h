@@ -10,25 +10,13 @@ namespace cudaenc::j2k {
 
 // A block's passes as rate allocation sees them.
 struct BlockPasses {
-    int planes, passes, always_included;
+    CodedBlock coded;
     const uint32_t *bytes;      // [pass]: of the codeword that is truncated behind the pass
     const int32_t *reductions;  // [pass]: of distortion, from the first that is not always included on
     int weight;                 // of the sub-band
     uint32_t style;
     uint32_t number;  // of the block. It dithers slopes: blocks that are all alike would else all end together
 };
-
-CUDAENC_HD BlockPasses block_passes(const PrecinctBand &band, uint32_t number, const CodedBlock &coded,
-                                    const uint32_t *bytes, const int32_t *reductions, uint32_t style) {
-    return {.planes = coded.planes,
-            .passes = coded.passes,
-            .always_included = coded.always_included,
-            .bytes = bytes,
-            .reductions = reductions,
-            .weight = band.weight,
-            .style = style,
-            .number = number};
-}
 
 // The slopes of a block's hull, by pass; 0 where no truncation point of it lies.
 template <class T>
@@ -42,21 +30,22 @@ struct HullSlopes {
 // come one by one, and remove points that are less steep than the way from them on. A codeword can be shorter with more
 // passes. The first point is behind the passes that are always included, with the highest slope.
 CUDAENC_HD void convex_hull(const BlockPasses &b, const HullSlopes<uint16_t> &slopes) {
+    const int planes = b.coded.planes, passes = b.coded.passes, included = b.coded.always_included;
     // What reductions of the lowest planes count in, so that the sum of all fits.
-    const int lowest = max_of(b.planes - 20, 0);
+    const int lowest = max_of(planes - 20, 0);
     const int dither = static_cast<int>(b.number * 0x9E3779B1u >> 27);
     const int weight = b.weight + 2 * lowest * kSlopeOctave + dither;
     const auto reduction_of = [&](int pass) {
-        const int plane = b.planes - 1 - (pass + 2) / 3 - lowest;
+        const int plane = planes - 1 - (pass + 2) / 3 - lowest;
         return plane >= 0 ? int64_t{b.reductions[pass]} << 2 * plane : int64_t{b.reductions[pass]} >> -2 * plane;
     };
-    int fixed = b.always_included - 1, top = fixed;  // the first point if it stays in any case, and the last
-    int64_t reduction = 0;                           // from it on
+    int fixed = included - 1, top = fixed;  // the first point if it stays in any case, and the last
+    int64_t reduction = 0;                  // from it on
     if (top >= 0) slopes[top] = kSlopes - 1;
-    for (int pass = b.always_included; pass < b.passes; pass++) {
+    for (int pass = included; pass < passes; pass++) {
         slopes[pass] = 0;
         reduction += reduction_of(pass);
-        if (!can_truncate(b.style, pass) && pass < b.passes - 1) continue;
+        if (!can_truncate(b.style, pass) && pass < passes - 1) continue;
         while (reduction > 0) {
             const uint32_t bytes = b.bytes[pass], before = top < 0 ? 0 : b.bytes[top];
             const uint32_t slope =
@@ -80,8 +69,7 @@ CUDAENC_HD void convex_hull(const BlockPasses &b, const HullSlopes<uint16_t> &sl
     }
 }
 
-// Which truncation points are taken: all down to a slope; less steep ones while the step to them takes at most `small`
-// bytes.
+// Which truncation points are taken: all down to a slope; then those of at most `small` bytes from the point before.
 struct TruncationChoice {
     uint32_t all_from = 1, small = 0;
     CUDAENC_HD bool takes(uint32_t slope, uint32_t more) const {
@@ -89,7 +77,7 @@ struct TruncationChoice {
     }
 };
 
-// Calls body(slope, more) for each truncation point that may be taken. more: bytes from the point before, which may be
+// Calls body(slope, more) for each truncation point that may be taken. more: bytes from the point before; may be
 // negative.
 template <class Body>
 CUDAENC_HD void for_each_truncation_point(const HullSlopes<const uint16_t> &slopes, int always_included, int passes,

@@ -16,8 +16,12 @@ void HullTable::find_hulls(ThreadPool &pool, std::span<const CodedBlock> coded, 
                            const int32_t *reductions) {
     const size_t max_passes = static_cast<size_t>(g_.max_passes);
     pool.for_each(coded.size(), 256, [&](size_t b) {
-        convex_hull(block_passes(g_.precinct_bands[g_.blocks[b].precinct_band], static_cast<uint32_t>(b), coded[b],
-                                 bytes + b * max_passes, reductions + b * max_passes, style_),
+        convex_hull({.coded = coded[b],
+                     .bytes = bytes + b * max_passes,
+                     .reductions = reductions + b * max_passes,
+                     .weight = g_.precinct_bands[g_.blocks[b].precinct_band].weight,
+                     .style = style_,
+                     .number = static_cast<uint32_t>(b)},
                     {&slopes_[b * max_passes], 1});
     });
     sum_bytes(coded, bytes, {});

@@ -21,8 +21,7 @@ struct PsnrInput {
     const HullTable &hulls;  // of all passes
 };
 
-// The highest threshold, but for 0.04 dB, with which the frame meets the target; 1 if it cannot. scratch: of
-// Geometry::samples.
+// The highest threshold, but for 0.04 dB, that meets the target; 1 if none does. scratch: of Geometry::samples.
 uint32_t psnr_threshold(ThreadPool &pool, const Params &params, const Geometry &geometry, const PsnrInput &input,
                         uint32_t *scratch);
 

@@ -6,8 +6,7 @@
 
 namespace cudaenc::j2k {
 
-// The passes up to the last truncation point at or above a threshold. Threshold 1 takes all, also those that reduce
-// nothing.
+// The passes up to the last truncation point at or above a threshold. Threshold 1 takes all.
 CUDAENC_HD int passes_at_or_above(const HullSlopes<const uint16_t> &slopes, int always_included, int passes,
                                   uint32_t threshold) {
     const auto is_above = [&](int pass) {

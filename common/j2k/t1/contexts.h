@@ -1,7 +1,6 @@
-// Tier-1's contexts, bit-sliced: after Matela et al. (2010), membership of the passes and contexts of all samples at
-// once, by logic on whole words. A word's nibbles are columns of stripes: on the GPU 32 rows of one column, on the CPU
-// 16 columns of one stripe. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// Tier-1's contexts, bit-sliced: after Matela et al. (2010), passes and contexts of all samples at once, by logic on
+// words. A word's nibbles are columns of stripes: on the GPU 32 rows of one column, on the CPU 16 columns of one
+// stripe. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 
@@ -138,8 +137,7 @@ struct SignBits {
     Word bit[3];  // context, less 9
 };
 
-// T.800 Tables D.2 and D.3. a: significance of the neighbours; negative, and around: signs of the samples and their
-// neighbours.
+// T.800 Tables D.2 and D.3. a: significance of the neighbours; negative, around: signs of samples and neighbours.
 template <class Word>
 CUDAENC_HD SignBits<Word> sign_coding_planes(const Around<Word> &a, Word negative, const Around<Word> &around) {
     const auto positive = [](Word s0, Word g0, Word s1, Word g1) { return (s0 & ~g0) | (s1 & ~g1); };

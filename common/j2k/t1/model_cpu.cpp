@@ -200,8 +200,7 @@ bool stops_at_refinement(const Words &words, const Word *bits, int plane, bool r
     return stop.should_stop(plane, reduction, count_last_passes(words, bits));
 }
 
-// What rate allocation needs of passes, at run time: their distortion reductions, and whether the block ends before
-// one.
+// What rate allocation needs of passes, at run time: their distortion reductions, and where the block ends.
 struct PassPolicy {
     const Words &words;
     const CodeBlock &block;

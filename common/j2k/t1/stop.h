@@ -10,8 +10,7 @@
 
 namespace cudaenc::j2k {
 
-// The slope below which passes are not coded; 0: all are coded. always_includes: passes far above it are included
-// without a measurement.
+// The slope below which passes are not coded; 0: all are. always_includes: passes far above it are not measured.
 struct StopSlope {
     uint32_t slope, always_includes;
 };
@@ -46,8 +45,8 @@ struct StopRule {
         const int quarters = first ? kAlwaysIncludedQuarters : kind == kSignificancePropagation ? 13 : 18;
         return quarters * kSlopeOctave / 4;
     }
-    // Whether it ends there without a test, which would go on once in twelve times at most; before a first pass once
-    // in two hundred.
+    // Whether it ends there without a test, which would go on once in twelve times at most; before a first pass once in
+    // 200.
     CUDAENC_HD bool skip(int pass, int plane) const { return level(plane) < skipped_below(pass_kind(pass)); }
     CUDAENC_HD static constexpr int skipped_below(int kind) {
         const int quarters = kind == kCleanUp ? 14 : kind == kSignificancePropagation ? 10 : 12;

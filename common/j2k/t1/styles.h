@@ -38,8 +38,7 @@ CUDAENC_HD constexpr int segment_end(uint32_t style, int pass) {
 // Whether a segment ends behind the pass, as it does behind a block's last one in any case.
 CUDAENC_HD constexpr bool ends_segment(uint32_t style, int pass) { return segment_end(style, pass) == pass; }
 
-// Whether a truncation point lies behind the pass. Where the style promises how segments end, none lies within a raw
-// one.
+// Whether a truncation point lies behind the pass. None lies within a raw segment whose end the style promises.
 CUDAENC_HD constexpr bool can_truncate(uint32_t style, int pass) {
     return !(style & kPredictableTermination) || !is_raw(style, pass) || ends_segment(style, pass);
 }

@@ -1,5 +1,4 @@
-// A code-block on the CPU as bit-planes in words, 16 columns of a stripe each. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// A code-block as bit-planes in words of 16 columns of a stripe. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
 #include <bit>

@@ -43,9 +43,8 @@ CUDAENC_HD void put_be32(uint8_t *at, uint32_t x) {
     put_be16(at + 2, x);
 }
 
-// A tile-part's header: SOT, PLT segments (their bodies are written by put_plt_length()), SOD. `length` is that of the
-// whole tile-part; plt_offsets[i] the bytes of lengths before its packet i, for plt_offsets[0..packets]; nullptr: no
-// PLT.
+// A tile-part's header: SOT, PLT segments (their bodies are written by put_plt_length()), SOD. length: of the whole
+// tile-part; plt_offsets[0..packets]: bytes of lengths before a packet; nullptr: no PLT.
 CUDAENC_HD void put_tile_part_header(uint8_t *at, const TilePart &part, uint64_t length, const uint64_t *plt_offsets) {
     put_be16(at, kSot);
     put_be16(at + 2, 10);

@@ -20,8 +20,7 @@ MainHeader make_main_header(const Params &params, std::span<const TilePart> tile
 void check_tile_part_length(uint64_t bytes);
 
 // The boxes before a codestream of `codestream` bytes: signature, file type, header with colour, and the head of the
-// codestream's box. Empty unless params.jp2. A profile of the frame that does not describe the picture's colours is
-// ignored.
+// codestream's box. Empty unless params.jp2. Ignores a profile of other colours.
 std::vector<uint8_t> make_jp2_boxes(const Params &params, const CudaencFrame &frame, uint64_t codestream);
 
 // A packet header, as a sink of put_block_header(): a zero bit is stuffed after each byte 0xFF (T.800 B.10.1).

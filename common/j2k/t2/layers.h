@@ -57,8 +57,7 @@ CUDAENC_HD uint32_t empty_packets_before(const LayerSet *sets, const Packet &pac
     return empty;
 }
 
-// How rate allocation ended: the slope threshold of each layer; where tier-1 stopped, and the threshold of the last
-// layer.
+// How rate allocation ended: where tier-1 stopped, with the last layer's threshold; the thresholds of all layers.
 struct StopOutcome : StopSlope {
     uint32_t threshold;
 };

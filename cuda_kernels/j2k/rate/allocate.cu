@@ -1,5 +1,4 @@
-// Rate allocation: bytes by slope, thresholds, and what packets take at them. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// Rate allocation: bytes by slope, thresholds, bytes of packets. SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../t2/t2.cuh"
 #include "rate_params.h"
 

@@ -43,11 +43,16 @@ KERNEL(kHullThreads, j2k_rate_hull, HullParams)
     const int32_t *reductions = staged ? &staged_reductions[thread * kStagedPitch] : rate.t2.coded.reductions + first;
     const HullSlopes<uint16_t> own = rate.slopes_of(block),
                                slopes = staged ? HullSlopes<uint16_t>{&staged_slopes[thread], kHullThreads} : own;
-    convex_hull(
-        block_passes(band, block,
-                     {0, rate.t2.coded.planes[block], static_cast<uint8_t>(passes), static_cast<uint8_t>(included)},
-                     bytes, reductions, rate.t2.coding.style),
-        slopes);
+    convex_hull({.coded = {.bytes = 0,
+                           .planes = rate.t2.coded.planes[block],
+                           .passes = static_cast<uint8_t>(passes),
+                           .always_included = static_cast<uint8_t>(included)},
+                 .bytes = bytes,
+                 .reductions = reductions,
+                 .weight = band.weight,
+                 .style = rate.t2.coding.style,
+                 .number = block},
+                slopes);
     uint32_t *bytes_at = rate.bytes_at + rate.group_of(band) * kSlopes;
     for_each_truncation_point({slopes.first, slopes.stride}, included, passes, bytes,
                               p.choice ? *p.choice : TruncationChoice{},

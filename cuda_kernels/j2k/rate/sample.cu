@@ -76,8 +76,7 @@ DEVICE void sample_block(const SampleInput &p, const Tile &tile, uint32_t valid,
     if (is_coded) atomic_add(&p.table[lowest], uint64_t{more} * blocks);
 }
 
-// By each thread-block once it has added its estimates; the last one finds the slope. sums: shared, 32; is_last:
-// shared.
+// By each thread-block once it has added its estimates; the last one finds the slope. sums, is_last: shared, 32 and 1.
 DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_last) {
     thread_fence();
     block_sync();

@@ -1,5 +1,4 @@
-// Truncation of codewords at the thresholds, and the tag trees that follow from it. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// Truncation of codewords at the thresholds; their tag trees. SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../t2/t2.cuh"
 #include "rate_params.h"
 

@@ -9,8 +9,7 @@ KERNEL(kOrderThreads, j2k_t1_order, OrderParams)
     order_by_work(p.symbols, *p.work, p.count, [&](uint32_t place, uint32_t block) { p.order[place] = block; });
 }
 
-// memory: the table's rows, then contexts; one array, since a second one's address costs instructions in the innermost
-// loop.
+// memory: the table's rows, then contexts; one array, since a second address costs instructions in the inner loop.
 template <StyleVariant kStyle, bool kMeasures>
 DEVICE void code_blocks(const MqInput &p, uint32_t style, MqState *memory) {
     load_mq_table(memory);

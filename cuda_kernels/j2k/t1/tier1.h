@@ -1,5 +1,4 @@
-// The launcher of tier-1 with the MQ coder, for the product, the tests and the bench. SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// The launcher of tier-1 with the MQ coder, for product, tests and bench. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../../device_objects.h"
 #include "block_coder.h"
