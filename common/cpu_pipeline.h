@@ -52,7 +52,10 @@ class CpuPipeline : public P {
           pool_(threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
           name_((device.empty() ? "" : device + " and ") +
                 format_string("cpu, %d thread%s", pool_.threads(), pool_.threads() == 1 ? "" : "s")) {
-        for (Task &task : tasks_) task.began.resize(stage_names.size() + 1);
+        for (int slot = 0; slot < slots; slot++) {
+            tasks_[slot].began.resize(stage_names.size() + 1);
+            tasks_[slot].work = std::make_shared<ThreadPool::Task>([this, slot] { execute(slot); });
+        }
         if (!stage_times) return;
         // Known from the start, though zero: callers may ask for their number.
         for (const char *name : stage_names) times_.push_back({.name = name, .milliseconds = 0, .frames = 0});
@@ -60,25 +63,13 @@ class CpuPipeline : public P {
 
     // Keeps what the input brings, on the caller's thread: all of a frame but its pixels has to be copied.
     virtual void take(int slot, const Input &input) = 0;
-    // Has run() called for the slot, by start(): at once, unless the codec waits for other slots.
-    virtual void begin(int slot) { start(slot); }
+    // Has run() called for the slot, by start(): at once, unless the codec waits for other slots. Nothing of these can
+    // fail, so that a slot that was taken always ends.
+    virtual void begin(int slot) noexcept { start(slot); }
     // Does the slot's work, on a thread of the pool, whose loops it may use.
     virtual Output run(int slot) = 0;
 
-    void start(int slot) {
-        pool_.post([this, slot] {
-            Task &task = tasks_[slot];
-            try {
-                task.output = run(slot);
-                begin_stage(slot, static_cast<int>(task.began.size()) - 1);
-            } catch (...) {
-                task.error = std::current_exception();
-            }
-            const std::lock_guard lock(mutex_);
-            task.done = true;
-            finished_.notify_all();
-        });
-    }
+    void start(int slot) noexcept { pool_.post(tasks_[slot].work); }
 
     // run() calls it where a stage begins.
     void begin_stage(int slot, int stage) { tasks_[slot].began[stage] = Clock::now(); }
@@ -94,7 +85,20 @@ class CpuPipeline : public P {
         std::optional<Output> output;
         std::exception_ptr error;
         bool done = false;
+        std::shared_ptr<ThreadPool::Task> work;
     };
+    void execute(int slot) noexcept {
+        Task &task = tasks_[slot];
+        try {
+            task.output = run(slot);
+            begin_stage(slot, static_cast<int>(task.began.size()) - 1);
+        } catch (...) {
+            task.error = std::current_exception();
+        }
+        const std::lock_guard lock(mutex_);
+        task.done = true;
+        finished_.notify_all();
+    }
     std::vector<Task> tasks_;  // [slot]
     std::mutex mutex_;         // of Task::done
     std::condition_variable finished_;

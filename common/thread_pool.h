@@ -4,24 +4,31 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace cudaenc {
 
 class ThreadPool {
   public:
-    explicit ThreadPool(int threads);
+    explicit ThreadPool(int threads);  // throws Error(CUDAENC_ERR_MEMORY) where one of them cannot begin
     ~ThreadPool() { stop(); }
     void stop();  // runs what is queued, then ends the threads
     int threads() const { return static_cast<int>(threads_.size()); }
 
-    // Queues a task, which must not throw.
-    void post(std::function<void()> task);
+    // What threads of the pool run; it must not throw. It may be queued again once it has begun.
+    struct Task {
+        explicit Task(std::function<void()> work) : run(std::move(work)) {}
+        const std::function<void()> run;
+        size_t times = 0;            // this and next belong to the pool
+        std::shared_ptr<Task> next;  // in the queue
+    };
+    // Queues a task for `times` threads.
+    void post(std::shared_ptr<Task> task, size_t times = 1) noexcept;
 
     // Calls body(i) for every i in [0, count), on this thread and on idle ones of the pool; returns when all have
     // returned. May be called from tasks and from bodies. Throws what a body threw first; then some bodies may not have
@@ -29,17 +36,12 @@ class ThreadPool {
     void for_each(size_t count, const std::function<void(size_t)> &body);
 
   private:
-    // What `times` threads are to run, each once.
-    struct Task {
-        std::shared_ptr<const std::function<void()>> run;
-        size_t times;
-    };
-    void post(Task task);
     void work();
     std::mutex mutex_;
     std::condition_variable wake_;
-    std::deque<Task> tasks_;
-    std::atomic<size_t> queued_{0};  // of tasks_, for those who look before they lock
+    std::shared_ptr<Task> first_;      // of the queue
+    Task *last_ = nullptr;             // where there is a first one
+    std::atomic<bool> queued_{false};  // whether there is, for those who look before they lock
     size_t asleep_ = 0;
     bool stop_ = false;
     std::vector<std::thread> threads_;
