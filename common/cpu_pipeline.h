@@ -43,7 +43,10 @@ class CpuPipeline : public P {
     CpuPipeline(int slots, int threads, std::span<const char *const> stage_names, bool stage_times,
                 const std::string &device = {})
         : tasks_(slots), pool_(threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
-        for (Task &task : tasks_) task.began.resize(stage_names.size() + 1);
+        for (int slot = 0; slot < slots; slot++) {
+            tasks_[slot].began.resize(stage_names.size() + 1);
+            tasks_[slot].work = std::make_shared<ThreadPool::Task>([this, slot] { execute(slot); });
+        }
         this->describe((device.empty() ? "" : device + " and ") +
                            format_string("cpu, %d thread%s", pool_.threads(), pool_.threads() == 1 ? "" : "s"),
                        stage_times ? stage_names : stage_names.first(0));
@@ -51,25 +54,12 @@ class CpuPipeline : public P {
 
     // Copies the input, on the caller's thread; samples of a frame stay where they are.
     virtual void take(int slot, const Input &input) = 0;
-    // Calls start(): at once, unless the codec waits for other slots.
-    virtual void begin(int slot) { start(slot); }
+    // Calls start(): at once, unless the codec waits for other slots. Neither fails, so that a slot that was taken ends.
+    virtual void begin(int slot) noexcept { start(slot); }
     // Does the slot's work on a thread of the pool. It may use for_each() of the pool.
     virtual Output run(int slot) = 0;
 
-    void start(int slot) {
-        pool_.post([this, slot] {
-            Task &task = tasks_[slot];
-            try {
-                task.output = run(slot);
-                begin_stage(slot, static_cast<int>(task.began.size()) - 1);
-            } catch (...) {
-                task.error = std::current_exception();
-            }
-            const std::lock_guard lock(mutex_);
-            task.done = true;
-            finished_.notify_all();
-        });
-    }
+    void start(int slot) noexcept { pool_.post(tasks_[slot].work); }
 
     // For run(), where a stage begins.
     void begin_stage(int slot, int stage) { tasks_[slot].began[stage] = Clock::now(); }
@@ -85,7 +75,20 @@ class CpuPipeline : public P {
         std::optional<Output> output;
         std::exception_ptr error;
         bool done = false;
+        std::shared_ptr<ThreadPool::Task> work;
     };
+    void execute(int slot) noexcept {
+        Task &task = tasks_[slot];
+        try {
+            task.output = run(slot);
+            begin_stage(slot, static_cast<int>(task.began.size()) - 1);
+        } catch (...) {
+            task.error = std::current_exception();
+        }
+        const std::lock_guard lock(mutex_);
+        task.done = true;
+        finished_.notify_all();
+    }
     std::vector<Task> tasks_;  // [slot]
     std::mutex mutex_;         // of Task::done
     std::condition_variable finished_;

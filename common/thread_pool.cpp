@@ -7,14 +7,17 @@
 #include <memory>
 #include <new>
 
+#include "error.h"
+
 namespace cudaenc {
 
 ThreadPool::ThreadPool(int threads) {
     try {
         for (int i = 0; i < threads; i++) threads_.emplace_back([this] { work(); });
-    } catch (...) {  // no memory or no more threads: ends those that began
+    } catch (const std::exception &) {  // no memory or no more threads: ends those that began
+        const int begun = this->threads();
         stop();
-        throw;
+        throw Error(CUDAENC_ERR_MEMORY, format_string("only %d of %d threads can be started", begun, threads));
     }
 }
 
@@ -39,19 +42,17 @@ void linger_until(Condition condition) {
 
 }  // namespace
 
-void ThreadPool::post(std::function<void()> task) {
-    post({std::make_shared<const std::function<void()>>(std::move(task)), 1});
-}
-
-void ThreadPool::post(Task task) {
+void ThreadPool::post(std::shared_ptr<Task> task, size_t times) noexcept {
     size_t wanted;
     bool all;
     {
         const std::lock_guard lock(mutex_);
-        wanted = std::min(task.times, asleep_);
+        wanted = std::min(times, asleep_);
         all = wanted == asleep_;
-        tasks_.push_back(std::move(task));
-        queued_ = tasks_.size();
+        task->times = times;
+        Task *const last = std::exchange(last_, task.get());
+        (first_ ? last->next : first_) = std::move(task);
+        queued_ = true;
     }
     if (all)
         wake_.notify_all();
@@ -61,19 +62,19 @@ void ThreadPool::post(Task task) {
 
 void ThreadPool::work() {
     for (;;) {
-        linger_until([this] { return queued_ != 0; });
-        std::shared_ptr<const std::function<void()>> run;
+        linger_until([this] { return queued_.load(); });
+        std::shared_ptr<Task> task;
         {
             std::unique_lock lock(mutex_);
             asleep_++;
-            wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+            wake_.wait(lock, [this] { return stop_ || first_; });
             asleep_--;
-            if (tasks_.empty()) return;
-            run = tasks_.front().run;
-            if (--tasks_.front().times == 0) tasks_.pop_front();
-            queued_ = tasks_.size();
+            if (!first_) return;
+            task = first_;
+            if (--task->times == 0) first_ = std::move(task->next);
+            queued_ = first_ != nullptr;
         }
-        (*run)();
+        task->run();
     }
 }
 
@@ -111,15 +112,18 @@ struct Loop {
 void ThreadPool::for_each(size_t count, const std::function<void(size_t)> &body) {
     if (count == 0) return;
     const size_t helpers = std::min<size_t>(count, threads_.size()) - 1;
-    if (helpers == 0) {
+    std::shared_ptr<Loop> loop;
+    try {
+        if (helpers) {
+            loop = std::make_shared<Loop>(count, body);
+            post(std::make_shared<Task>([loop] { loop->run(); }), helpers);
+        }
+    } catch (const std::bad_alloc &) {  // nobody helps
+        loop = nullptr;
+    }
+    if (!loop) {
         for (size_t i = 0; i < count; i++) body(i);
         return;
-    }
-    const auto loop = std::make_shared<Loop>(count, body);
-    try {
-        post({std::make_shared<const std::function<void()>>([loop] { loop->run(); }), helpers});
-    } catch (const std::bad_alloc &) {
-        // This thread runs alone.
     }
     loop->run();
     const auto finished = [&] { return loop->done == count; };

@@ -5,24 +5,31 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace cudaenc {
 
 class ThreadPool {
   public:
-    explicit ThreadPool(int threads);
+    explicit ThreadPool(int threads);  // throws Error(CUDAENC_ERR_MEMORY) where one of them cannot begin
     ~ThreadPool() { stop(); }
     void stop();  // runs what is queued, then ends the threads
     int threads() const { return static_cast<int>(threads_.size()); }
 
-    // Queues a task, which must not throw.
-    void post(std::function<void()> task);
+    // What threads of the pool run; it must not throw. It may be queued again once it has begun.
+    struct Task {
+        explicit Task(std::function<void()> work) : run(std::move(work)) {}
+        const std::function<void()> run;
+        size_t times = 0;            // this and next belong to the pool
+        std::shared_ptr<Task> next;  // in the queue
+    };
+    // Queues a task for `times` threads.
+    void post(std::shared_ptr<Task> task, size_t times = 1) noexcept;
 
     // Calls body(i) for every i in [0, count), on this thread and on idle ones of the pool, and returns when all calls
     // have. Tasks and bodies may call it. Throws the first exception of a body; then some calls may be missing.
@@ -36,17 +43,12 @@ class ThreadPool {
     }
 
   private:
-    // A function for `times` threads to run once each.
-    struct Task {
-        std::shared_ptr<const std::function<void()>> run;
-        size_t times;
-    };
-    void post(Task task);
     void work();
     std::mutex mutex_;
     std::condition_variable wake_;
-    std::deque<Task> tasks_;
-    std::atomic<size_t> queued_{0};  // the size of tasks_, to be read without the lock
+    std::shared_ptr<Task> first_;      // of the queue
+    Task *last_ = nullptr;             // where there is a first one
+    std::atomic<bool> queued_{false};  // whether there is, for those who look before they lock
     size_t asleep_ = 0;
     bool stop_ = false;
     std::vector<std::thread> threads_;

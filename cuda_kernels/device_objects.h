@@ -31,7 +31,7 @@ struct Stream : DeviceObject<Device::Stream, &Device::destroy_stream> {
     void settle() const noexcept {
         try {
             device_->synchronize(object_);
-        } catch (const Error &) {
+        } catch (...) {
         }
     }
 };

@@ -50,9 +50,14 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
 // the row above is running.
 void PictureCoder::encode_row(int y) {
     Row &row = rows_[y];
+    const int columns = format_.macroblock_columns();
+    struct End {  // also where something is thrown: the row below waits
+        Row &row;
+        int columns;
+        ~End() { row.done.store(columns, std::memory_order_release); }
+    } end{row, columns};
     load_rows(y);
     row.bits = row.luma_distortion = 0;
-    const int columns = format_.macroblock_columns();
     const bool above = !row.first_in_slice;
     MacroblockCoder coder(format_);
     int ahead = above ? 0 : columns;  // macroblocks that the row above has coded

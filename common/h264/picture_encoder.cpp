@@ -82,7 +82,7 @@ void PictureEncoder::set_output(int slot, Macroblock *macroblocks, int16_t *leve
 void PictureEncoder::take(int slot, const CudaencFrame &frame) {
     Picture &picture = pictures_[slot];
     Sei sei = make_sei_of(frame, p_.timecodes);
-    picture.number = pictures_taken_++;
+    picture.number = pictures_taken_;
     picture.idr_pic_id = picture.number % 2;  // 7.4.3: not that of the picture before
     picture.prefix.clear();
     if (p_.aud) append(picture.prefix, make_aud());
@@ -110,41 +110,37 @@ void PictureEncoder::make_sign_flips(const Picture &picture) const {
 
 // ---- Analysis
 
-void PictureEncoder::begin(int slot) {
+void PictureEncoder::begin(int slot) noexcept {
+    pictures_taken_++;
     if (p_.rate.constant()) return start(slot);
-    bool first;
     {
         const std::lock_guard lock(mutex_);
-        waiting_.push_back(slot);
-        first = waiting_.size() == 1;
+        if (waiting_++) return;
     }
-    if (first) start(slot);
+    start(slot);
 }
 
-void PictureEncoder::begin_next() {
-    int next;
+void PictureEncoder::begin_after(int slot) noexcept {
     {
         const std::lock_guard lock(mutex_);
-        waiting_.pop_front();
-        if (waiting_.empty()) return;
-        next = waiting_.front();
+        if (!--waiting_) return;
     }
-    start(next);
+    start((slot + 1) % static_cast<int>(pictures_.size()));
 }
 
 void PictureEncoder::analyse(int slot) {
     Picture &picture = pictures_[slot];
     const bool constant = p_.rate.constant();
-    RateControl alone(p_.rate);  // without a history
-    RateControl &rate = constant ? alone : rate_;
     struct Next {  // also after an exception
         PictureEncoder *encoder;
+        int slot;
         ~Next() {
-            if (encoder) encoder->begin_next();
+            if (encoder) encoder->begin_after(slot);
         }
-    } next{constant ? nullptr : this};
+    } next{constant ? nullptr : this, slot};
+    RateControl rate(*rate_);  // of a picture that fails nothing is kept
     picture.qp = rate.begin();
-    if (p_.sets.vui.hrd) write_buffering_period(picture);
+    if (p_.sets.vui.hrd) write_buffering_period(picture, rate);
     uint64_t bytes;
     do {
         encode_picture(picture);
@@ -152,16 +148,17 @@ void PictureEncoder::analyse(int slot) {
         if (p_.rate.cbr) bytes += kLeastFillerBytes;  // so that any smaller size can be filled up
     } while (rate.again(picture.qp, bytes));
     picture.filler = rate.end(picture.qp, bytes);
+    if (!constant) rate_.emplace(rate);  // else a picture knows nothing of others
     const bool limited = !constant || p_.rate.most != std::numeric_limits<uint64_t>::max();
     picture.most_slice_bytes = limited ? bytes - picture.prefix.size() : std::numeric_limits<uint64_t>::max();
 }
 
 // A tick is half a picture's time.
-void PictureEncoder::write_buffering_period(Picture &picture) {
-    const uint32_t delay = rate_.initial_delay();
+void PictureEncoder::write_buffering_period(Picture &picture, const RateControl &rate) {
+    const uint32_t delay = rate.initial_delay();
     Sei sei;
     sei.buffering_period = {.initial_cpb_removal_delay = delay,
-                            .initial_cpb_removal_delay_offset = rate_.longest_delay() - delay,
+                            .initial_cpb_removal_delay_offset = rate.longest_delay() - delay,
                             .cpb_removal_delay = picture.number ? 2u : 0u};
     sei.pic_struct = p_.timecodes;
     sei.timecode = picture.timecode;

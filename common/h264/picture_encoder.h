@@ -2,7 +2,6 @@
 // around the slices. Derived classes code the slices. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <array>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -60,7 +59,7 @@ class PictureEncoder : public CpuEncoder {
     size_t sign_flip_words() const { return p_.keystream ? (levels() / 16 + 7) / 8 * 8 : 0; }
 
     void take(int slot, const CudaencFrame &frame) override;
-    void begin(int slot) override;
+    void begin(int slot) noexcept override;
 
     const Params p_;
     std::vector<Picture> pictures_;  // [slot]
@@ -68,16 +67,16 @@ class PictureEncoder : public CpuEncoder {
   private:
     void encode_picture(Picture &picture);
     void make_sign_flips(const Picture &picture) const;
-    void write_buffering_period(Picture &picture);
+    void write_buffering_period(Picture &picture, const RateControl &rate);
     uint64_t most_bytes(const Picture &picture) const;
-    void begin_next();
+    void begin_after(int slot) noexcept;
 
     const std::vector<uint8_t> parameter_sets_;
     uint64_t pictures_taken_ = 0;
-    // For pictures that depend on those before, which are analysed in order.
-    RateControl rate_;
-    std::mutex mutex_;         // of what follows
-    std::deque<int> waiting_;  // slots; the first is being analysed
+    // Where pictures depend on those before, they are analysed in order.
+    std::optional<RateControl> rate_;  // behind the last one that was
+    std::mutex mutex_;                 // of what follows
+    int waiting_ = 0;                  // slots, one after the other; the first one is being analysed
 };
 
 }  // namespace cudaenc::h264

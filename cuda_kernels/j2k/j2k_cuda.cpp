@@ -58,6 +58,7 @@ struct Slot : FrameSlot {
     DeviceArray<uint64_t> packet_bits, packet_bytes;
     DeviceArray<uint8_t> layer_passes;
     DeviceArray<uint32_t> layer_bytes;
+    bool cleared = false;                   // what kernels of rate allocation need as zero, and leave so
     std::unique_ptr<Stream> second_stream;  // beside tier-1
     std::unique_ptr<Event> forks, joins;
     // Tier-2: see Tier2Buffers.
@@ -165,12 +166,25 @@ class J2kDeviceEncoder : public DeviceEncoder {
         make(s.layer_bytes, g_.block_layers.size());
         make(s.slopes, blocks * g_.max_passes);
         make(s.bytes_at_or_above, static_cast<size_t>(budget_.groups()) * kSlopes);
-        make_zeroed(s, s.bytes_at, static_cast<size_t>(budget_.groups()) * kSlopes);
-        make_zeroed(s, s.packet_bits, packets);
-        make_zeroed(s, s.packet_bytes, packets);
-        make_zeroed(s, s.measures_done, 1);
-        make_zeroed(s, s.sample_table, kStopBins);
-        make_zeroed(s, s.samples_done, 1);
+        make(s.bytes_at, static_cast<size_t>(budget_.groups()) * kSlopes);
+        make(s.packet_bits, packets);
+        make(s.packet_bytes, packets);
+        make(s.measures_done, 1);
+        make(s.sample_table, kStopBins);
+        make(s.samples_done, 1);
+    }
+    void clear(Slot &s) {
+        const auto zero = [&](const auto &...array) { (device_->fill(s.stream, array.data(), 0, array.bytes()), ...); };
+        zero(s.bytes_at, s.packet_bits, s.packet_bytes, s.measures_done, s.sample_table, s.samples_done);
+        s.cleared = true;
+    }
+
+    void reset(BaseSlot &slot) noexcept override {
+        DeviceEncoder::reset(slot);
+        Slot &s = static_cast<Slot &>(slot);
+        if (s.second_stream) s.second_stream->settle();
+        s.coder->settle();
+        s.cleared = false;
     }
 
     void make_tier2(Slot &s) const {
@@ -219,6 +233,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     void code(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         upload_layout(s);
+        if (coding_.truncatable && !s.cleared) clear(s);
         queue_as_graph(s, [this, &s] { queue_stages(s); });
     }
 
@@ -605,12 +620,6 @@ class J2kDeviceEncoder : public DeviceEncoder {
     void finish_again(Slot &s) {
         mark(s, kDownload);
         device_->synchronize(s.stream);
-    }
-
-    template <class T>
-    void make_zeroed(Slot &s, DeviceArray<T> &array, size_t count) const {
-        make(array, count);
-        device_->fill(s.stream, array.data(), 0, array.bytes());
     }
 
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }

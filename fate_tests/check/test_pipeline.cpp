@@ -13,7 +13,7 @@
 #include "../../common/cpu_pipeline.h"
 #include "../../cuda_kernels/compact.h"
 #include "../../cuda_kernels/device_pipeline.h"
-#include "../emu/emu.h"
+#include "fault_device.h"
 #include "testing.h"
 
 using namespace cudaenc;
@@ -126,9 +126,12 @@ class DeviceDecoder : public DevicePipeline<Decoder> {
 
 constexpr int kCpu = -1;
 
+Ring<Decoder> open_ring(const std::shared_ptr<Device> &device, int slots, bool stage_times = true) {
+    return {std::make_unique<DeviceDecoder>(slots, device, stage_times), slots};
+}
 Ring<Decoder> open_ring(int device, int slots, bool stage_times = true) {
     if (device == kCpu) return {std::make_unique<CpuDecoder>(slots, 3), slots};
-    return {std::make_unique<DeviceDecoder>(slots, open_test_device(device), stage_times), slots};
+    return open_ring(open_test_device(device), slots, stage_times);
 }
 
 Packet make_packet(Random &random) {
@@ -255,14 +258,15 @@ START_TEST(every_device_call_may_fail) {
     const auto packets = make_packets(7, 9);
     int reached = 0;
     for (int call = 1;; call++) {
-        Ring<Decoder> ring = open_ring(0, 3, _i);
-        emu::fail_after(call);
+        Failures failures;
+        Ring<Decoder> ring = open_ring(std::make_shared<FaultDevice>(open_test_device(0), failures), 3, _i);
+        failures.begin(call, true);
         size_t errors = 0;
         const auto outcomes = decode_all(ring, packets, [&] {
-            emu::fail_after(0);
+            failures.end();
             errors++;
         });
-        emu::fail_after(0);
+        failures.end();
         size_t lost = 0;
         for (const Outcome &outcome : outcomes) {
             lost += !outcome.delivered;

@@ -1,57 +1,21 @@
 // The C API: what it refuses and how it says so, the protocol of submit and receive, packets that outlive the session,
-// the same bytes whatever runs them, and every allocation and device call failing in turn.
+// and the same bytes whatever runs them.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <new>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "../../common/cudaenc.h"
-#include "../emu/emu.h"
 #include "pictures.h"
 
 using namespace cudaenc;
 using namespace cudaenc::testing;
-
-// ---- operator new that can be told to fail ----
-
-namespace {
-std::atomic<int> news_to_failure{0};  // 0: none fails
-std::atomic<bool> fails_on{false};    // all that follow fail too
-
-void *allocate(std::size_t size, std::size_t alignment) noexcept {
-    int left = news_to_failure.load();
-    while (left > 1 && !news_to_failure.compare_exchange_weak(left, left - 1)) {
-    }
-    if (left == 1 && (fails_on || news_to_failure.compare_exchange_strong(left, -1))) return nullptr;
-    void *memory = nullptr;
-    if (posix_memalign(&memory, std::max(alignment, sizeof(void *)), size ? size : 1)) return nullptr;
-    return std::memset(memory, 0xA5, size);  // nothing is zero by chance
-}
-void *allocate_or_throw(std::size_t size, std::size_t alignment) {
-    if (void *memory = allocate(size, alignment)) return memory;
-    throw std::bad_alloc();
-}
-constexpr std::size_t kUsual = alignof(std::max_align_t);
-}  // namespace
-
-void *operator new(std::size_t size) { return allocate_or_throw(size, kUsual); }
-void *operator new[](std::size_t size) { return allocate_or_throw(size, kUsual); }
-void *operator new(std::size_t size, std::align_val_t to) { return allocate_or_throw(size, static_cast<size_t>(to)); }
-void *operator new(std::size_t size, const std::nothrow_t &) noexcept { return allocate(size, kUsual); }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete[](void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void *memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void *memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -660,162 +624,6 @@ START_TEST(small_sizes) {
 }
 END_TEST
 
-// ---- failures ----
-
-CudaencConfig failing_config(const CudaencFormat &format, const char *device, Log *log) {
-    CudaencConfig config = make_config(format, device, log);
-    config.j2k.pred = CUDAENC_J2K_DWT53;
-    config.j2k.plt = 1;
-    config.stage_times = 1;
-    config.async_depth = 2;
-    return config;
-}
-
-struct Outcome {
-    int errors = 0;
-    bool opened = false;
-};
-
-// Opens, submits four frames, receives them, closes, with failures on; `calm` turns them off, and then the session has
-// to go on as if nothing had been. Whatever packets come have to be right.
-Outcome run_with_failures(const CudaencConfig &config, const std::vector<Picture> &pictures,
-                          const std::vector<std::vector<uint8_t>> &expected, const std::function<void()> &calm,
-                          const std::set<int> &allowed) {
-    Outcome outcome;
-    CudaencSession *session;
-    const int opened = cudaenc_open(&session, &config);
-    EXPECT((opened == CUDAENC_OK) == (session != nullptr), "open: %d, and %p", opened, static_cast<void *>(session));
-    if (opened != CUDAENC_OK) {
-        calm();
-        EXPECT(allowed.count(opened), "open: %d", opened);
-        outcome.errors++;
-        return outcome;
-    }
-    outcome.opened = true;
-    CudaencPacket packet;
-    const auto receive = [&] {
-        const int code = cudaenc_receive(session, &packet);
-        if (code == CUDAENC_OK) {
-            const size_t i = reinterpret_cast<size_t>(packet.opaque) - 1;
-            const bool same =
-                packet.size == expected[i].size() && !std::memcmp(packet.data, expected[i].data(), packet.size);
-            cudaenc_buffer_free(packet.buffer);
-            EXPECT(same, "packet %zu is wrong", i);
-        } else if (code != CUDAENC_AGAIN && code != CUDAENC_EOF) {
-            EXPECT(allowed.count(code), "receive: %d", code);
-            EXPECT(packet.opaque && !packet.buffer, "a failed receive gives opaque %p, buffer %p", packet.opaque,
-                   static_cast<void *>(packet.buffer));
-            outcome.errors++;
-        }
-        return code;
-    };
-    const auto pass = [&](int &delivered) {
-        for (size_t i = 0; i < pictures.size(); i++) {
-            const CudaencFrame frame = tagged(pictures[i], i);
-            int code;
-            while ((code = cudaenc_submit(session, &frame)) == CUDAENC_AGAIN) delivered += receive() == CUDAENC_OK;
-            if (code == CUDAENC_OK) continue;
-            EXPECT(allowed.count(code), "submit: %d", code);
-            outcome.errors++;
-        }
-        cudaenc_flush(session);
-        int code;
-        while ((code = receive()) != CUDAENC_EOF) delivered += code == CUDAENC_OK;
-    };
-    int delivered = 0;
-    pass(delivered);
-    calm();
-    const int errors = outcome.errors;
-    EXPECT(static_cast<size_t>(delivered + errors) == pictures.size(), "%d packets and %d errors", delivered, errors);
-    delivered = 0;
-    pass(delivered);
-    EXPECT(static_cast<size_t>(delivered) == pictures.size() && outcome.errors == errors, "%d packets after %d errors",
-           delivered, errors);
-    cudaenc_close(session);
-    return outcome;
-}
-
-START_TEST(every_device_call_may_fail) {
-    // Four small frames; or noise that takes more bytes than its pixels did, so that the codestream outgrows the memory
-    // that a session begins with. By launches, or by graphs, which begin with a slot's second frame. Of JPEG 2000, and
-    // of JPEG with either kind of tables and with a size to meet.
-    const bool outgrows = _i & 1, graphs = _i & 2, jpeg = _i >= 4;
-    const CudaencFormat large = gray(256, 256, jpeg ? 8 : 1);
-    Random random(10);
-    std::vector<Picture> pictures;
-    for (int i = 0; i < (outgrows ? graphs ? 3 : 1 : 4); i++) {
-        pictures.push_back(make_picture(random, outgrows ? large : gray(21, 22)));
-        fill(random, pictures.back(), outgrows && graphs && !i ? Content::flat : Content::noise);
-    }
-    Log log;
-    CudaencConfig config = failing_config(pictures[0].format, "emu", &log);
-    config.stage_times = !graphs;
-    if (outgrows || graphs) config.async_depth = 1;
-    if (jpeg) {
-        config.codec = CUDAENC_CODEC_MJPEG;
-        config.mjpeg.quality = 100;
-        config.mjpeg.huffman = _i < 8;
-        if (_i >= 12) config.mjpeg.frame_bytes = outgrows ? 1 << 20 : 300;
-    }
-    const auto expected = encode_all(config, pictures);
-    if (outgrows) ck_assert_uint_gt(expected.back().size(), jpeg ? 256 * 256 + 2048 : 256 * 256 / 8 + 4096 + 1500);
-    // All that follow the first failure fail too, as after a lost device.
-    int opened = 0;
-    for (int call = 1;; call++) {
-        EXPECT(call < 5000, "failures do not end");
-        log.lines.clear();
-        emu::fail_after(call);
-        const Outcome outcome = run_with_failures(config, pictures, expected, [] { emu::fail_after(0); },
-                                                  {CUDAENC_ERR_MEMORY, CUDAENC_ERR_DEVICE});
-        if (!outcome.errors) break;
-        opened += outcome.opened;
-        EXPECT(log.lines.size() == static_cast<size_t>(outcome.errors), "call %d: %zu lines for %d errors", call,
-               log.lines.size(), outcome.errors);
-    }
-    ck_assert_int_gt(opened, 10);  // else nothing behind the open was tested
-}
-END_TEST
-
-// A log that allocates nothing.
-struct CountingLog {
-    static int lines;
-    static void print(void *, CudaencLogLevel level, const char *) { lines += level == CUDAENC_LOG_ERROR; }
-};
-int CountingLog::lines = 0;
-
-START_TEST(every_host_allocation_may_fail) {
-    Random random(11);
-    std::vector<Picture> pictures;
-    for (int i = 0; i < 4; i++) {
-        pictures.push_back(make_picture(random, gray(21, 22)));
-        fill(random, pictures.back(), Content::noise);
-    }
-    const bool once = _i % 2, on_device = _i / 2;
-    Log log;
-    CudaencConfig config = failing_config(pictures[0].format, on_device ? "emu" : "cpu", &log);
-    config.threads = 2;
-    const auto expected = encode_all(config, pictures);
-    config.log = CountingLog::print;
-    fails_on = !once;
-    const std::set<int> allowed = {CUDAENC_ERR_MEMORY, CUDAENC_ERR_DEVICE};
-    int left = 0;  // above 1: the failure was not reached. It may be one that nobody needs to know of
-    const std::function<void()> calm = [&left] { left = news_to_failure.exchange(0); };
-    int opened = 0;
-    for (int call = 1;; call++) {
-        EXPECT(call < 100000, "failures do not end");
-        CountingLog::lines = 0;
-        news_to_failure = call;
-        const Outcome outcome = run_with_failures(config, pictures, expected, calm, allowed);
-        if (left > 1) break;
-        opened += outcome.opened;
-        // The session itself may be what there was no memory for; then there is nobody to log.
-        EXPECT(CountingLog::lines == outcome.errors || !outcome.opened, "call %d: %d lines for %d errors", call,
-               CountingLog::lines, outcome.errors);
-    }
-    ck_assert_int_gt(opened, 10);
-}
-END_TEST
-
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -839,8 +647,5 @@ int main(int argc, char **argv) {
     tcase_add_test(pictures, odd_addresses_of_two_bytes_are_refused);
     tcase_add_loop_test(pictures, extreme_pictures, 0, static_cast<int>(Content::kinds));
     tcase_add_test(pictures, small_sizes);
-    TCase *failures = add_case(suite, "failures");
-    tcase_add_loop_test(failures, every_device_call_may_fail, 0, 16);
-    tcase_add_loop_test(failures, every_host_allocation_may_fail, 0, 4);
     return run_suite(suite);
 }

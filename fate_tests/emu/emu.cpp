@@ -12,11 +12,13 @@
 #include <boost/context/detail/fcontext.hpp>
 #include <cstdarg>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "emu_launch.h"
@@ -113,6 +115,7 @@ struct Machine {
     uint64_t seed = 0;
     uint64_t random = 0;
     std::string error;
+    std::exception_ptr thrown;  // other than KernelFailed
     bool failed = false;
     size_t shared_bytes = 0;
 
@@ -175,6 +178,8 @@ void prepare(Fiber &fiber, size_t index) {
 
 Fiber *take_fiber() {
     if (machine.idle.empty()) {
+        machine.idle.reserve(machine.fibers.size() + 1);
+        machine.fibers.reserve(machine.fibers.size() + 1);
         auto fiber = std::make_unique<Fiber>();
         fiber->size = stack_bytes + stagger_bytes;
         void *memory = mmap(nullptr, fiber->size + page_bytes, PROT_READ | PROT_WRITE,
@@ -183,7 +188,6 @@ Fiber *take_fiber() {
         mprotect(memory, page_bytes, PROT_NONE);  // so that an overflow faults
         fiber->stack = static_cast<char *>(memory) + page_bytes;
         prepare(*fiber, machine.fibers.size());
-        machine.idle.reserve(machine.fibers.size() + 1);
         machine.fibers.push_back(std::move(fiber));
         return machine.fibers.back().get();
     }
@@ -329,9 +333,9 @@ void worker(transfer_t from) {
             run_threads(self);
         } catch (const KernelFailed &) {
             machine.failed = true;
-        } catch (const std::exception &e) {
+        } catch (...) {  // no host memory
             machine.failed = true;
-            machine.error = std::string("kernel threw ") + e.what();
+            machine.thrown = std::current_exception();
         }
         // The block is over. Where it failed, all fibers are set up anew.
         if (!machine.failed) machine.idle.push_back(&self);
@@ -532,12 +536,18 @@ std::string run_kernel(const Kernel &kernel, Grid grid, int threads, const void 
         position.block_x = static_cast<int>(block % grid.x);
         position.block_y = static_cast<int>(block / grid.x % grid.y);
         position.block_z = static_cast<int>(block / grid.x / grid.y);
-        run_block(threads);
+        try {
+            run_block(threads);
+        } catch (...) {
+            machine.failed = true;
+            machine.thrown = std::current_exception();
+        }
         if (machine.failed) {
             reset_fibers();
             break;
         }
     }
+    if (machine.thrown) std::rethrow_exception(std::exchange(machine.thrown, nullptr));
     return machine.error;
 }
 

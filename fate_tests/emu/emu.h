@@ -23,10 +23,6 @@ struct Position {
 };
 extern Position position;
 
-// Of the calls of all emulated devices that could fail on a real one, lets the `count`th from now fail and all that
-// follow, until it is called again; 0, as at the start: none. For tests of what happens after errors.
-void fail_after(int count);
-
 // Ends the launch with an error; `what` follows the kernel's name and position. Called from kernels.
 [[noreturn, gnu::format(printf, 1, 2)]] void report(const char *format, ...);
 

@@ -19,16 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::atomic<int> calls_to_failure{0};
-
-// `what` is a call that could fail on a real device.
-void may_fail(int code, const char *what) {
-    int left = calls_to_failure.load(std::memory_order_relaxed);
-    while (left > 1 && !calls_to_failure.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) {
-    }
-    if (left == 1) throw Error(code, std::string(what) + " failed, as fail_after() asked for");
-}
-
 struct EmulatedStream {
     int unused = 0;
 };
@@ -47,7 +37,6 @@ class EmulatedDevice final : public Device {
     int multiprocessors() const override { return 4; }
 
     void *alloc(size_t bytes) override {
-        may_fail(CUDAENC_ERR_MEMORY, "alloc");
         void *memory = allocate(bytes);
         std::lock_guard lock(mutex_);
         try {
@@ -71,20 +60,13 @@ class EmulatedDevice final : public Device {
         std::free(memory);
     }
 
-    void *alloc_pinned(size_t bytes) override {
-        may_fail(CUDAENC_ERR_MEMORY, "alloc_pinned");
-        return allocate(bytes);
-    }
+    void *alloc_pinned(size_t bytes) override { return allocate(bytes); }
     void free_pinned(void *memory) noexcept override { std::free(memory); }
 
-    Stream create_stream() override {
-        may_fail(CUDAENC_ERR_DEVICE, "create_stream");
-        return reinterpret_cast<Stream>(new EmulatedStream);
-    }
+    Stream create_stream() override { return reinterpret_cast<Stream>(new EmulatedStream); }
     void destroy_stream(Stream stream) noexcept override { delete reinterpret_cast<EmulatedStream *>(stream); }
 
     Event create_event(bool timing) override {
-        may_fail(CUDAENC_ERR_DEVICE, "create_event");
         auto *event = new EmulatedEvent;
         event->timing = timing;
         return reinterpret_cast<Event>(event);
@@ -92,22 +74,17 @@ class EmulatedDevice final : public Device {
     void destroy_event(Event event) noexcept override { delete reinterpret_cast<EmulatedEvent *>(event); }
 
     void record(Event event, Stream) override {
-        may_fail(CUDAENC_ERR_DEVICE, "record");
         auto *e = reinterpret_cast<EmulatedEvent *>(event);
         e->recorded = true;
         e->time = Clock::now();
     }
-    void wait(Stream, Event) override { may_fail(CUDAENC_ERR_DEVICE, "wait"); }
-    void wait_foreign(Stream, void *) override { may_fail(CUDAENC_ERR_DEVICE, "wait_foreign"); }
-    bool done(Event) override {
-        may_fail(CUDAENC_ERR_DEVICE, "done");
-        return true;
-    }
-    void synchronize(Event) override { may_fail(CUDAENC_ERR_DEVICE, "synchronize"); }
-    void synchronize(Stream) override { may_fail(CUDAENC_ERR_DEVICE, "synchronize"); }
+    void wait(Stream, Event) override {}
+    void wait_foreign(Stream, void *) override {}
+    bool done(Event) override { return true; }
+    void synchronize(Event) override {}
+    void synchronize(Stream) override {}
 
     float elapsed_ms(Event begin, Event end) override {
-        may_fail(CUDAENC_ERR_DEVICE, "elapsed_ms");
         const auto *b = reinterpret_cast<EmulatedEvent *>(begin), *e = reinterpret_cast<EmulatedEvent *>(end);
         if (!b->timing || !e->timing || !b->recorded || !e->recorded) {
             throw Error(CUDAENC_ERR_INTERNAL, "elapsed_ms of events that were not recorded, or without timing");
@@ -116,14 +93,12 @@ class EmulatedDevice final : public Device {
     }
 
     void upload(Stream, void *device, const void *host, size_t bytes) override {
-        may_fail(CUDAENC_ERR_DEVICE, "upload");
         check_range(device, bytes, "upload");
         if (bytes) std::memcpy(device, host, bytes);
     }
 
     void upload_2d(Stream, void *device, size_t device_pitch, const void *host, ptrdiff_t host_pitch, size_t row_bytes,
                    size_t rows) override {
-        may_fail(CUDAENC_ERR_DEVICE, "upload_2d");
         if (!row_bytes || !rows) return;
         if (device_pitch < row_bytes) throw Error(CUDAENC_ERR_INTERNAL, "upload_2d with rows that overlap");
         check_range(device, (rows - 1) * device_pitch + row_bytes, "upload_2d");
@@ -134,44 +109,35 @@ class EmulatedDevice final : public Device {
     }
 
     void download(Stream, void *host, const void *device, size_t bytes) override {
-        may_fail(CUDAENC_ERR_DEVICE, "download");
         check_range(device, bytes, "download");
         if (bytes) std::memcpy(host, device, bytes);
     }
 
     void fill(Stream, void *device, uint8_t value, size_t bytes) override {
-        may_fail(CUDAENC_ERR_DEVICE, "fill");
         check_range(device, bytes, "fill");
         if (bytes) std::memset(device, value, bytes);
     }
 
     // Work is done when it is queued; a graph keeps how.
     Graph create_graph(Stream, const std::function<void()> &work) override {
-        may_fail(CUDAENC_ERR_DEVICE, "create_graph");
         return reinterpret_cast<Graph>(new std::function<void()>(work));
     }
-    void run(Stream, Graph graph) override {
-        may_fail(CUDAENC_ERR_DEVICE, "run");
-        (*reinterpret_cast<std::function<void()> *>(graph))();
-    }
+    void run(Stream, Graph graph) override { (*reinterpret_cast<std::function<void()> *>(graph))(); }
     void destroy_graph(Graph graph) noexcept override { delete reinterpret_cast<std::function<void()> *>(graph); }
 
   protected:
     void launch_kernel(Stream, const KernelName &name, Grid grid, unsigned threads, const void *params,
                        size_t size) override {
-        may_fail(CUDAENC_ERR_DEVICE, "launch");
-        const std::string what = std::string("kernel ") + name.function + " of " + name.module;
+        const auto refuse = [&](const std::string &why) {
+            throw Error(CUDAENC_ERR_INTERNAL, std::string("kernel ") + name.function + " of " + name.module + why);
+        };
         const Kernel *kernel = find_kernel(name);
-        if (!kernel) throw Error(CUDAENC_ERR_INTERNAL, what + " is not linked into this program");
-        if (size != kernel->params_size) throw Error(CUDAENC_ERR_INTERNAL, what + ": parameters of another size");
-        if (threads < 1 || threads > static_cast<unsigned>(kernel->max_threads)) {
-            throw Error(CUDAENC_ERR_INTERNAL, format_string("%s: launched with %u threads a block, declared with %d",
-                                                            what.c_str(), threads, kernel->max_threads));
-        }
-        if (grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535) {
-            throw Error(CUDAENC_ERR_INTERNAL,
-                        format_string("%s: a grid of %u x %u x %u", what.c_str(), grid.x, grid.y, grid.z));
-        }
+        if (!kernel) return refuse(" is not linked into this program");
+        if (size != kernel->params_size) refuse(": parameters of another size");
+        if (threads < 1 || threads > static_cast<unsigned>(kernel->max_threads))
+            refuse(format_string(": launched with %u threads a block, declared with %d", threads, kernel->max_threads));
+        if (grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
+            refuse(format_string(": a grid of %u x %u x %u", grid.x, grid.y, grid.z));
         const std::string error = run_kernel(*kernel, grid, static_cast<int>(threads), params, seed_);
         if (!error.empty()) throw Error(CUDAENC_ERR_INTERNAL, error);
     }
@@ -227,8 +193,6 @@ struct Hook {
 } hook;
 
 }  // namespace
-
-void fail_after(int count) { calls_to_failure = count; }
 
 }  // namespace cudaenc::emu
 

@@ -15,6 +15,7 @@ class BlockCoder {
     virtual void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) = 0;
     // Makes the codewords, and all else in the records.
     virtual void code(Device::Stream stream) = 0;
+    virtual void settle() noexcept {}  // waits for streams of its own, after an error
     virtual const BlockRecords &records() const = 0;
 };
 

@@ -63,6 +63,7 @@ class CiboCoder : public BlockCoder {
         planes_.queue(stream, other_, t1_, coefficients, options_);
     }
     void code(Device::Stream) override {}
+    void settle() noexcept override { other_.settle(); }
     const BlockRecords &records() const override { return t1_.coded; }
 
   private:

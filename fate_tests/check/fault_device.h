@@ -1,0 +1,217 @@
+// Calls that are told to fail: the n-th one alone, or all from there on. And a device whose calls do.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <unwind.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../../common/device.h"
+#include "../../common/error.h"
+
+namespace cudaenc::testing {
+
+// The calls of one kind, from any thread. Nothing here allocates but points().
+class Failures {
+  public:
+    // The call-th one from now fails; onwards: and all that follow.
+    void begin(long call, bool onwards) {
+        reached_ = false;
+        onwards_ = onwards;
+        left_ = call;
+    }
+    // From now on none fails. Returns whether one did.
+    bool end() {
+        left_ = 0;
+        return reached_;
+    }
+    // Notes where calls come from.
+    void note(bool on) {
+        if (on) noted_ = 0;
+        noting_ = on;
+    }
+
+    // For the call: whether it is to fail.
+    bool fails() {
+        if (noting_) note_site();
+        long left = left_.load();
+        while (left > 1 && !left_.compare_exchange_weak(left, left - 1)) {
+        }
+        if (left != 1 || (!onwards_ && !left_.compare_exchange_strong(left, 0))) return false;
+        reached_ = true;
+        return true;
+    }
+
+    // Of the calls that were noted: the first one of each site, and every `stride`-th one.
+    std::vector<long> points(long stride) const {
+        const size_t count = std::min(noted_.load(), sites_.size());
+        std::vector<long> chosen;
+        std::set<uint64_t> seen;
+        for (size_t i = 0; i < count; i++)
+            if (seen.insert(sites_[i]).second || static_cast<long>(i) % stride == 0)
+                chosen.push_back(static_cast<long>(i) + 1);
+        return chosen;
+    }
+
+  private:
+    // A site is a stack of return addresses.
+    void note_site() {
+        struct Site {
+            uint64_t hash = 0;
+            int depth = 0;
+        } site;
+        _Unwind_Backtrace(
+            [](_Unwind_Context *context, void *opaque) {
+                Site &s = *static_cast<Site *>(opaque);
+                s.hash = (s.hash ^ _Unwind_GetIP(context)) * 0x9E3779B97F4A7C15u;
+                return ++s.depth < 24 ? _URC_NO_REASON : _URC_END_OF_STACK;
+            },
+            &site);
+        const size_t at = noted_++;
+        if (at < sites_.size()) sites_[at] = site.hash;
+    }
+    std::atomic<long> left_{0};  // calls up to the one that fails; 0: none does
+    std::atomic<bool> onwards_{false}, reached_{false}, noting_{false};
+    std::atomic<size_t> noted_{0};
+    std::array<uint64_t, 1 << 16> sites_{};
+};
+
+// Any device, but for the calls that fail. Such a call does nothing. It also counts what it made and did not destroy.
+class FaultDevice final : public Device {
+  public:
+    FaultDevice(std::shared_ptr<Device> device, Failures &failures) : device_(std::move(device)), failures_(failures) {}
+    ~FaultDevice() override {
+        if (living_) {
+            std::fprintf(stderr, "%ld things of the device are left\n", living_.load());
+            std::abort();
+        }
+    }
+
+    std::string name() const override { return device_->name(); }
+    int multiprocessors() const override { return device_->multiprocessors(); }
+    void *alloc(size_t bytes) override {
+        may_fail("alloc", CUDAENC_ERR_MEMORY);
+        return made(device_->alloc(bytes));
+    }
+    void free(void *memory) noexcept override {
+        living_ -= memory != nullptr;
+        device_->free(memory);
+    }
+    void *alloc_pinned(size_t bytes) override {
+        may_fail("alloc_pinned", CUDAENC_ERR_MEMORY);
+        return made(device_->alloc_pinned(bytes));
+    }
+    void free_pinned(void *memory) noexcept override {
+        living_ -= memory != nullptr;
+        device_->free_pinned(memory);
+    }
+    Stream create_stream() override {
+        may_fail("create_stream");
+        return made(device_->create_stream());
+    }
+    void destroy_stream(Stream stream) noexcept override {
+        living_--;
+        device_->destroy_stream(stream);
+    }
+    Event create_event(bool timing) override {
+        may_fail("create_event");
+        return made(device_->create_event(timing));
+    }
+    void destroy_event(Event event) noexcept override {
+        living_--;
+        device_->destroy_event(event);
+    }
+    void record(Event event, Stream stream) override {
+        may_fail("record");
+        device_->record(event, stream);
+    }
+    void wait(Stream stream, Event event) override {
+        may_fail("wait");
+        device_->wait(stream, event);
+    }
+    void wait_foreign(Stream stream, void *cuda_stream) override {
+        may_fail("wait_foreign");
+        device_->wait_foreign(stream, cuda_stream);
+    }
+    bool done(Event event) override {
+        may_fail("done");
+        return device_->done(event);
+    }
+    void synchronize(Event event) override {
+        may_fail("synchronize");
+        device_->synchronize(event);
+    }
+    void synchronize(Stream stream) override {
+        may_fail("synchronize");
+        device_->synchronize(stream);
+    }
+    float elapsed_ms(Event begin, Event end) override {
+        may_fail("elapsed_ms");
+        return device_->elapsed_ms(begin, end);
+    }
+    void upload(Stream stream, void *device, const void *host, size_t bytes) override {
+        may_fail("upload");
+        device_->upload(stream, device, host, bytes);
+    }
+    void upload_2d(Stream stream, void *device, size_t device_pitch, const void *host, ptrdiff_t host_pitch,
+                   size_t row_bytes, size_t rows) override {
+        may_fail("upload_2d");
+        device_->upload_2d(stream, device, device_pitch, host, host_pitch, row_bytes, rows);
+    }
+    void download(Stream stream, void *host, const void *device, size_t bytes) override {
+        may_fail("download");
+        device_->download(stream, host, device, bytes);
+    }
+    void fill(Stream stream, void *device, uint8_t value, size_t bytes) override {
+        may_fail("fill");
+        device_->fill(stream, device, value, bytes);
+    }
+    Graph create_graph(Stream stream, const std::function<void()> &work) override {
+        may_fail("create_graph");
+        return made(device_->create_graph(stream, work));
+    }
+    void run(Stream stream, Graph graph) override {
+        may_fail("run");
+        device_->run(stream, graph);
+    }
+    void destroy_graph(Graph graph) noexcept override {
+        living_--;
+        device_->destroy_graph(graph);
+    }
+
+  protected:
+    void launch_kernel(Stream stream, const KernelName &name, Grid grid, unsigned threads, const void *params,
+                       size_t size) override {
+        may_fail("launch");
+        Launcher::launch(*device_, stream, name, grid, threads, params, size);
+    }
+
+  private:
+    // launch_kernel() of another device is protected, but for a pointer to it.
+    struct Launcher : Device {
+        template <class... Arguments>
+        static void launch(Device &device, const Arguments &...arguments) {
+            (device.*&Launcher::launch_kernel)(arguments...);
+        }
+    };
+    void may_fail(const char *what, int code = CUDAENC_ERR_DEVICE) const {
+        if (failures_.fails()) throw Error(code, std::string(what) + " failed, as the test asked for");
+    }
+    template <class T>
+    T made(T object) {
+        living_++;
+        return object;
+    }
+    const std::shared_ptr<Device> device_;
+    Failures &failures_;
+    std::atomic<long> living_{0};
+};
+
+}  // namespace cudaenc::testing
