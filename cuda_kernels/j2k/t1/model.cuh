@@ -205,7 +205,7 @@ struct PassModeller {
         uint32_t known;           // significant before the pass
         Around<uint32_t> before;  // of these
     };
-    // Who is coded in a pass.
+    // The samples that a pass codes.
     struct Members {
         uint32_t members, becoming = 0;  // by a zero coding or refinement decision; a sign follows
         uint32_t run = 0;                // first rows of stripes in run-length mode

@@ -70,8 +70,8 @@ void CiboTier1::queue(Device::Stream stream, Device::Stream other, const Tier1Bu
             device_->launch(stream, {by_warp}, kContextWarps * 32, StyledContextPlaneParams{input});
         else
             device_->launch(stream, {by_warp}, kContextWarps * 32, ContextPlaneParams{input});
-        // MQ coding of the plane above, and who stops there, are behind it. Context modelling of the plane below waits
-        // for that, lest it models contexts of blocks that have stopped.
+        // Earlier MQ coding chose the blocks that stop at the plane above. Context modelling of the plane below waits
+        // for that, so that it does not model them.
         if (options.overlap && options.stop != EarlyStop::kNone && plane < most_planes_ - 1) follow(stream, mq);
         if (options.overlap) follow(mq, stream);
         device_->launch(mq, {blocks_for(count, kWorkClasses)}, kOrderThreads, OrderPlaneParams{input});
