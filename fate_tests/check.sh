@@ -64,6 +64,7 @@ step fate-emu fate_tests/fate.sh "$FATE" emu
 step interop fate_tests/interop/run.sh "$FATE"
 step interop-profiles fate_tests/interop/profiles.sh "$FATE"
 step interop-matrix fate_tests/interop/matrix.sh "$FATE"
+step interop-levels python3 fate_tests/interop/levels.py "$FATE"
 step interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu
 step interop-h264 fate_tests/interop/h264.sh "$FATE" ${MEDIA:+"$MEDIA"}
 step interop-mjpeg fate_tests/interop/mjpeg.sh "$FATE" ${MEDIA:+"$MEDIA"}

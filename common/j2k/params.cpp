@@ -55,6 +55,7 @@ void parse_precincts(Params &params, const char *text) {
     }
 }
 
+constexpr size_t kMaxPoc = 9361;  // T.800 A.6.6: Lpoc has 16 bits, a change takes 7 bytes
 constexpr const char *kProgressionNames[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cprl"};
 
 // "RS,CS,LYE,RE,CE,ORDER[/...]": the fields of A.6.6, a change after a slash.
@@ -82,6 +83,7 @@ void parse_poc(Params &params, const char *text) {
         within("layers", 0, field[2], params.layers);
         params.poc.push_back({field[0], field[1], field[2], field[3], field[4],
                               static_cast<CudaencJ2kProgression>(name - std::begin(kProgressionNames))});
+        if (params.poc.size() > kMaxPoc) refuse(format_string("poc has more than %zu changes", kMaxPoc));
         at += used + (at[used] == '/');
         if (at[-1] == '/' && !*at) refuse(format_string("poc '%s' is not allowed: nothing follows its last /", text));
     }
@@ -136,8 +138,8 @@ double norm(const std::vector<double> &filter) {
 
 // log2_code() of a weight of the squared error.
 int weight_code(double weight) {
-    constexpr int kScale = 24;  // bits
-    return log2_code(static_cast<uint64_t>(std::ldexp(weight, kScale)) + 1) - kScale * kSlopeOctave;
+    const int scale = std::min(24, 62 - std::ilogb(weight));  // bits
+    return log2_code(static_cast<uint64_t>(std::ldexp(weight, scale)) + 1) - scale * kSlopeOctave;
 }
 
 // Norms of the columns of the inverse component transforms: the ICT, T.800 G.3.2, and the RCT, G.2.2, without the
@@ -271,6 +273,7 @@ double sample_bytes(const Params &params) {
     return bits / 8;
 }
 
+constexpr uint64_t kMaxTarget = uint64_t{1} << 40;  // bytes: no frame has more
 void parse_rate(Params &params, const CudaencJ2kOptions &options) {
     const bool by_layers = options.layer_rates && *options.layer_rates;
     const int targets = (options.bit_rate != 0) + (options.frame_bytes != 0) + (options.compression_ratio != 0) +
@@ -293,10 +296,11 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
     uint64_t bytes = 0;
     if (options.bit_rate) {
         if (options.frame_rate_num <= 0 || options.frame_rate_den <= 0) refuse("b is not allowed without a frame rate");
-        bytes = static_cast<uint64_t>(static_cast<long double>(options.bit_rate) * options.frame_rate_den /
-                                      options.frame_rate_num / 8);
+        bytes = static_cast<uint64_t>(
+            std::min(static_cast<long double>(options.bit_rate) * options.frame_rate_den / options.frame_rate_num / 8,
+                     static_cast<long double>(kMaxTarget)));
     } else if (options.frame_bytes) {
-        bytes = static_cast<uint64_t>(options.frame_bytes);
+        bytes = std::min(static_cast<uint64_t>(options.frame_bytes), kMaxTarget);
     } else if (options.compression_ratio != 0) {
         bytes = static_cast<uint64_t>(sample_bytes(params) / options.compression_ratio);
     } else if (options.psnr != 0) {
