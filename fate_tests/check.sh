@@ -56,7 +56,9 @@ for source in fate_tests/check/test_*.cpp; do
     step "$program" unit "build/check/$program"
 done
 step bench-lines bench_lines
-step fuzz unit build/bin/cudaenc_fuzz 200
+step fuzz unit build/bin/cudaenc_fuzz 100
+seed=$((1000 + RANDOM * 32768 + RANDOM)) # others each time
+step "fuzz-from-$seed" unit build/bin/cudaenc_fuzz 100 "$seed"
 step bench-smoke build/bin/cudaenc_bench -device emu -smoke
 step bench-report fate_tests/bench/test_report.py build/bin "$FATE/ffmpeg"
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
