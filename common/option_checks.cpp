@@ -30,7 +30,7 @@ void check_format(const CudaencFormat &format, int largest_side) {
                              format.components, format.planes));
     for (int c = 0; c < format.components; c++) {
         const CudaencComponent &s = format.component[c];
-        if (s.depth < 1 || s.depth > 16 || s.shift < 0 || s.shift + s.depth > 16)
+        if (s.depth < 1 || s.depth > 16 || s.shift < 0 || s.shift > 16 - s.depth)
             refuse(format_string("component %d: depth %d with shift %d is not allowed: together they are 1 to 16", c,
                                  s.depth, s.shift));
         if (s.plane < 0 || s.plane >= format.planes || s.offset < 0 || s.step < 1)

@@ -114,7 +114,9 @@ Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, c
 }
 
 Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &config) {
-    switch (config.codec) {
+    int codec;  // may be anything
+    std::memcpy(&codec, &config.codec, sizeof codec);
+    switch (codec) {
         case CUDAENC_CODEC_J2K:
             return make_ring(session, config, j2k::make_params(config.format, config.j2k));
         case CUDAENC_CODEC_MJPEG:
@@ -122,7 +124,7 @@ Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &conf
         case CUDAENC_CODEC_H264:
             return make_ring(session, config, h264::make_params(config.format, config.h264));
     }
-    throw Error(CUDAENC_ERR_INVALID, format_string("codec %d is not known", config.codec));
+    throw Error(CUDAENC_ERR_INVALID, format_string("codec %d is not known", codec));
 }
 
 }  // namespace
@@ -205,9 +207,14 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
                 throw Error(CUDAENC_ERR_INVALID,
                             format_string("plane %d of the frame has samples of two bytes at odd addresses", k.plane));
         }
-        if (frame->icc_profile_size > 0x7FFFFFFF)
+        CudaencFrame known = *frame;  // of what is not there the size is 0
+        if (!known.icc_profile) known.icc_profile_size = 0;
+        if (!known.exif) known.exif_size = 0;
+        if (!known.captions) known.captions_size = 0;
+        if (!known.user_data) known.user_data_count = 0;
+        if (known.icc_profile_size > 0x7FFFFFFF)
             throw Error(CUDAENC_ERR_INVALID, "the ICC profile is larger than 2 GiB");
-        session->ring.submit(*frame, frame->opaque);
+        session->ring.submit(known, known.opaque);
         return CUDAENC_OK;
     });
 }

@@ -57,7 +57,9 @@ for source in fate_tests/check/test_*.cpp; do
     step "$program" unit "build/check/$program"
 done
 step bench-lines bench_lines
-step fuzz unit build/bin/cudaenc_fuzz 200
+step fuzz unit build/bin/cudaenc_fuzz 100
+seed=$((1000 + RANDOM * 32768 + RANDOM)) # others each time
+step "fuzz-from-$seed" unit build/bin/cudaenc_fuzz 100 "$seed"
 step bench-smoke build/bin/cudaenc_bench -device emu -smoke
 step bench-report fate_tests/bench/test_report.py build/bin "$FATE/ffmpeg"
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
@@ -65,6 +67,7 @@ step fate-emu fate_tests/fate.sh "$FATE" emu
 step interop fate_tests/interop/run.sh "$FATE"
 step interop-profiles fate_tests/interop/profiles.sh "$FATE"
 step interop-matrix fate_tests/interop/matrix.sh "$FATE"
+step interop-levels python3 fate_tests/interop/levels.py "$FATE"
 step interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu
 step interop-h264 fate_tests/interop/h264.sh "$FATE" ${MEDIA:+"$MEDIA"}
 step interop-mjpeg fate_tests/interop/mjpeg.sh "$FATE" ${MEDIA:+"$MEDIA"}

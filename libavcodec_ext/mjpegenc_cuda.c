@@ -49,7 +49,9 @@ static int set_frame_bytes(AVCodecContext *avctx, CudaencMjpegOptions *mjpeg)
     }
     if (rate.num <= 0 || rate.den <= 0)
         rate = av_inv_q(avctx->time_base);
-    mjpeg->frame_bytes = FFMAX(av_rescale(avctx->bit_rate, rate.den, 8LL * rate.num), 1);
+    mjpeg->frame_bytes = av_rescale(avctx->bit_rate, rate.den, 8LL * rate.num);
+    if (mjpeg->frame_bytes < 1)  /* or more than 64 bits hold, which is refused */
+        mjpeg->frame_bytes = mjpeg->frame_bytes < 0 ? INT64_MAX : 1;
     if (avctx->qmin > 0)
         mjpeg->quality_min = avctx->qmin;
     if (avctx->qmax > 0)

@@ -54,7 +54,7 @@ Sei make_sei_of(const CudaencFrame &frame, bool timecodes) {
     sei.captions = {frame.captions, frame.captions_size};
     for (int i = 0; i < frame.user_data_count; i++) {
         const CudaencUserData &data = frame.user_data[i];
-        if (data.size < 16 || data.size > 0xFFFFFF)
+        if (!data.data || data.size < 16 || data.size > 0xFFFFFF)
             refuse(format_string("user data of %zu bytes is not allowed: it has 16 bytes of UUID, and at most %d",
                                  data.size, 0xFFFFFF));
         sei.unregistered.emplace_back(data.data, data.size);

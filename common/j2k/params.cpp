@@ -53,6 +53,7 @@ void parse_precincts(Params &params, const char *text) {
                              params.levels + 1));
 }
 
+constexpr size_t kMaxPoc = 9361;  // T.800 A.6.6: Lpoc has 16 bits, a change takes 7 bytes
 constexpr const char *kProgressionNames[] = {"lrcp", "rlcp", "rpcl", "pcrl", "cprl"};
 
 // "RS,CS,LYE,RE,CE,ORDER[/...]": the fields of A.6.6, a change after a slash.
@@ -80,6 +81,7 @@ void parse_poc(Params &params, const char *text) {
         within("layers", 0, change.last_layer, params.layers);
         change.progression = static_cast<CudaencJ2kProgression>(name - std::begin(kProgressionNames));
         params.poc.push_back(change);
+        if (params.poc.size() > kMaxPoc) refuse(format_string("poc has more than %zu changes", kMaxPoc));
         at += used + (at[used] == '/');
         if (at[-1] == '/' && !*at) refuse(format_string("poc '%s' is not allowed: nothing follows its last /", text));
     }
@@ -147,8 +149,8 @@ class FilterBank {
 
 // log2_code() of a weight of the squared error.
 int weight_code(double weight) {
-    constexpr int kScale = 24;  // bits
-    return log2_code(static_cast<uint64_t>(std::ldexp(weight, kScale)) + 1) - kScale * kSlopeOctave;
+    const int scale = std::min(24, 62 - std::ilogb(weight));  // bits
+    return log2_code(static_cast<uint64_t>(std::ldexp(weight, scale)) + 1) - scale * kSlopeOctave;
 }
 
 // The norm of a component's column in the inverse ICT (T.800 G.3.2) or RCT (G.2.2, without rounding).
@@ -269,6 +271,7 @@ void parse_roi(Params &params, const char *text) {
     roi.shift++;
 }
 
+constexpr uint64_t kMaxTarget = uint64_t{1} << 40;  // bytes: no frame has more
 void parse_rate(Params &params, const CudaencJ2kOptions &options) {
     const bool by_layers = options.layer_rates && *options.layer_rates;
     const int targets = (options.bit_rate != 0) + (options.frame_bytes != 0) + (options.compression_ratio != 0) +
@@ -291,10 +294,11 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
     uint64_t bytes = 0;
     if (options.bit_rate) {
         if (options.frame_rate_num <= 0 || options.frame_rate_den <= 0) refuse("b is not allowed without a frame rate");
-        bytes = static_cast<uint64_t>(static_cast<long double>(options.bit_rate) * options.frame_rate_den /
-                                      options.frame_rate_num / 8);
+        bytes = static_cast<uint64_t>(
+            std::min(static_cast<long double>(options.bit_rate) * options.frame_rate_den / options.frame_rate_num / 8,
+                     static_cast<long double>(kMaxTarget)));
     } else if (options.frame_bytes) {
-        bytes = static_cast<uint64_t>(options.frame_bytes);
+        bytes = std::min(static_cast<uint64_t>(options.frame_bytes), kMaxTarget);
     } else if (options.compression_ratio != 0) {
         bytes = static_cast<uint64_t>(params.sample_bytes() / options.compression_ratio);
     } else if (options.psnr != 0) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../../common/cudaenc.h"
+#include "../../common/j2k/rate/budget.h"
 #include "pictures.h"
 
 using namespace cudaenc;
@@ -60,6 +61,11 @@ struct Refusal {
 };
 
 const std::string long_comment(65532, 'x');
+const std::string long_poc = [] {
+    std::string text = "0,0,1,6,1,lrcp";
+    for (int i = 1; i < 9362; i++) text += "/0,0,1,1,1,lrcp";
+    return text;
+}();
 
 const std::vector<Refusal> &refusals() {
 #define SET(expression) [](CudaencConfig &c) { c.expression; }
@@ -95,6 +101,7 @@ const std::vector<Refusal> &refusals() {
         {"tile_parts 4", SET(j2k.tile_parts = 4), {"tile_parts", " 4 ", "0 to 3"}},
         {"poc x", SET(j2k.poc = "x"), {"poc", "'x'", "RS,CS,LYE,RE,CE,ORDER"}},
         {"poc with a gap", SET(j2k.poc = "1,0,1,6,1,lrcp"), {"poc", "'1,0,1,6,1,lrcp'", "leaves out resolution 0"}},
+        {"poc of 9362 changes", SET(j2k.poc = long_poc.c_str()), {"poc", "9361"}},
         {"sop", SET(j2k.sop = 2), {"sop", " 2 ", "0 or 1"}},
         {"eph", SET(j2k.eph = -1), {"eph", "-1", "0 or 1"}},
         {"tlm", SET(j2k.tlm = 2), {"tlm", " 2 ", "-1 to 1"}},
@@ -151,6 +158,7 @@ const std::vector<Refusal> &refusals() {
         {"depth 10 shift 7",
          [](CudaencConfig &c) { c.format.component[0].depth = 10, c.format.component[0].shift = 7; },
          {"component 0", "depth 10", "shift 7", "1 to 16"}},
+        {"shift", SET(format.component[0].shift = INT32_MAX), {"component 0", "shift 2147483647", "1 to 16"}},
         {"plane 1 of 1", SET(format.component[0].plane = 1), {"component 0", "plane 1"}},
         {"step 0", SET(format.component[0].step = 0), {"component 0", "step 0"}},
         {"step 3 of two bytes",
@@ -552,6 +560,45 @@ START_TEST(rows_may_run_upwards) {
 }
 END_TEST
 
+// A size or a count of nothing.
+START_TEST(sizes_of_nothing_are_zero) {
+    Random random(1);
+    for (const CudaencCodec codec : {CUDAENC_CODEC_J2K, CUDAENC_CODEC_MJPEG, CUDAENC_CODEC_H264})
+        for (const char *device : {"cpu", "emu"}) {
+            const Picture picture = make_picture(random, gray(20, 10));
+            Log log;
+            CudaencConfig config = make_config(picture.format, device, &log);
+            config.codec = codec;
+            CudaencFrame frame = picture.frame();
+            const auto expected = encode(config, frame);
+            frame.icc_profile_size = frame.exif_size = 1000;
+            frame.captions_size = 30;
+            frame.user_data_count = 3;
+            ck_assert(encode(config, frame) == expected);
+        }
+}
+END_TEST
+
+// Sums of rate allocation have 32 bits.
+START_TEST(targets_of_huge_pictures_are_refused) {
+    CudaencFormat format = gray(32768, 32768, 16);
+    for (const bool targeted : {false, true}) {
+        CudaencJ2kOptions options = default_options();
+        if (targeted) options.compression_ratio = 10;
+        options.cblk_width = options.cblk_height = 64;
+        const j2k::Params params = j2k::make_params(format, options);
+        const j2k::Geometry geometry = j2k::make_geometry(params);
+        int code = CUDAENC_OK;
+        try {
+            j2k::RateBudget(params, geometry, 100);
+        } catch (const Error &e) {
+            code = e.code;
+        }
+        ck_assert_int_eq(code, targeted ? CUDAENC_ERR_UNSUPPORTED : CUDAENC_OK);
+    }
+}
+END_TEST
+
 START_TEST(odd_addresses_of_two_bytes_are_refused) {
     Random random(1);
     const Picture picture = make_picture(random, make_format(8, 8, 1, 10, true, CUDAENC_COLOR_GRAY));
@@ -644,6 +691,8 @@ int main(int argc, char **argv) {
     tcase_add_test(protocol, stages_are_timed_when_asked);
     TCase *pictures = add_case(suite, "pictures");
     tcase_add_test(pictures, rows_may_run_upwards);
+    tcase_add_test(pictures, sizes_of_nothing_are_zero);
+    tcase_add_test(pictures, targets_of_huge_pictures_are_refused);
     tcase_add_test(pictures, odd_addresses_of_two_bytes_are_refused);
     tcase_add_loop_test(pictures, extreme_pictures, 0, static_cast<int>(Content::kinds));
     tcase_add_test(pictures, small_sizes);

@@ -100,7 +100,7 @@ std::vector<SampledBlock> choose_sampled_blocks(const Params &p, const Geometry 
         const bool is_chroma = has_chroma && (precinct_band.component == 1 || precinct_band.component == 2),
                    is_hh = precinct_band.band && precinct_band.band % 3 == 0;
         const auto highest = static_cast<uint32_t>(sparsest * (is_chroma ? 3 : 1) * (is_hh ? 3 : 1));
-        const uint32_t each = std::max(highest >> (p.levels - resolution), 1u);
+        const uint32_t each = std::max(highest >> std::min(p.levels - resolution, 31), 1u);
         return bands[{precinct_band.component, precinct_band.band}] = Band{each, lattice_step(each)};
     };
     for (const PrecinctBand &precinct_band : g.precinct_bands) {

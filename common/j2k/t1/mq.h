@@ -208,11 +208,11 @@ struct MqEncoder {
     CUDAENC_HD bool append_at_once(uint32_t sum, int shifts) {
         const bool due = shifts >= ct;
         const int late = max_of(shifts - ct, 0);
-        c = (c << (shifts - late)) + (sum >> late);
+        c = (c << (shifts - late)) + (sum >> (late & 31));
         const bool special = (late >= 7) | (shifts > 16) | ((c >> 19 == 0x100) & due);
         ct -= shifts - late;
         byte_out(due);
-        c = (c << late) + (sum & ((1u << late) - 1));
+        c = (c << (late & 31)) + (sum & ((1u << (late & 31)) - 1));
         ct -= late;
         return !special;
     }

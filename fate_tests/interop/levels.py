@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# Any number of wavelet levels with a target, read by FFmpeg's own decoder: beyond five levels the PSNR falls by less than
+# 1.5 dB. And targets that are larger than any frame.
+# Usage: levels.py FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+import re, subprocess, sys, tempfile
+from pathlib import Path
+
+ffmpeg, device = f'{sys.argv[1]}/ffmpeg', sys.argv[2] if len(sys.argv) > 2 else 'cpu'
+folder = Path(tempfile.mkdtemp())
+counts = [0, 0]
+
+
+def run(*arguments):
+    return subprocess.run([ffmpeg, '-hide_banner', '-y', *arguments], check=True, capture_output=True, text=True).stderr
+
+
+def psnr(pixels, *options):
+    source, packet = folder / f'{pixels}.nut', folder / 'x.jp2'
+    if not source.exists():
+        run('-f', 'lavfi', '-i', 'testsrc2=s=256x192:r=25', '-frames:v', '1', '-pix_fmt', pixels, '-c:v', 'rawvideo', source)
+    run('-i', source, '-c:v', 'j2k_cuda', '-device', device, *options, packet)
+    value = re.search(r'average:(\S+)', run('-i', packet, '-i', source, '-lavfi', 'psnr', '-f', 'null', '-'))[1]
+    return 99 if value == 'inf' else float(value)
+
+
+def expect(good, what):
+    counts[not good] += 1
+    if not good:
+        print('failed:', what)
+
+
+for pixels, ratio in ('rgb24', '8'), ('gray16le', '20'):
+    for pred in 'dwt53', 'dwt97':
+        options = '-pred', pred, '-compression_ratio', ratio
+        best = psnr(pixels, *options, '-levels', '5')
+        for levels in range(6, 33):
+            got = psnr(pixels, *options, '-levels', str(levels))
+            expect(got > best - 1.5, f'{pixels}, {pred}, levels {levels}: {got} dB, with 5 levels {best}')
+for target in '-frame_bytes', '-b:v':
+    for size in 2**54, 2**55, 2**63 - 1:
+        got = psnr('rgb24', '-pred', 'dwt53', target, str(size))
+        expect(got == 99, f'{target} {size}: {got} dB')
+print(f'{counts[0]} passed, {counts[1]} failed')
+sys.exit(counts[1] > 0)
