@@ -16,6 +16,7 @@
 #include "h264/h264.h"
 #include "j2k/j2k.h"
 #include "mjpeg/mjpeg.h"
+#include "option_checks.h"
 #include "pipeline.h"
 
 using namespace cudaenc;
@@ -69,13 +70,11 @@ std::shared_ptr<Device> choose_device(const CudaencSession &session, const Cudae
     const std::string spec = config.device && *config.device ? config.device : "auto";
     const bool emulator = open_emulator && is_or_has_number(spec, "emu");
     if (spec != "auto" && spec != "cpu" && !is_or_has_number(spec, "cuda") && !emulator)
-        throw Error(CUDAENC_ERR_INVALID,
-                    format_string("device '%s' is not allowed: it is auto, cpu, cuda or cuda:N", spec.c_str()));
+        refuse(format_string("device '%s' is not allowed: it is auto, cpu, cuda or cuda:N", spec.c_str()));
     if (emulator) return open_emulator(spec);
     if (spec == "cpu") {
         if (config.device_frames)
-            throw Error(CUDAENC_ERR_INVALID,
-                        "device 'cpu' is not allowed with frames in CUDA memory: it is auto, cuda or cuda:N");
+            refuse("device 'cpu' is not allowed with frames in CUDA memory: it is auto, cuda or cuda:N");
         return nullptr;
     }
     if (spec != "auto") return open_cuda_device(spec, config.cuda_context);
@@ -119,7 +118,7 @@ std::unique_ptr<Encoder> make_encoder(const CudaencSession &session, const Cudae
         case CUDAENC_CODEC_H264:
             return make_encoder(session, config, h264::make_params(config.format, config.h264));
     }
-    throw Error(CUDAENC_ERR_INVALID, format_string("codec %d is not known", config.codec));
+    refuse(format_string("codec %d is not known", config.codec));
 }
 
 }  // namespace
@@ -221,21 +220,17 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
     if (session->ring.full()) return CUDAENC_AGAIN;
     return guarded(*session, [&] {
         for (int plane = 0; plane < session->format.planes; plane++) {
-            if (!frame->data[plane])
-                throw Error(CUDAENC_ERR_INVALID, format_string("plane %d of the frame is missing", plane));
+            if (!frame->data[plane]) refuse(format_string("plane %d of the frame is missing", plane));
             if (session->device_frames && frame->stride[plane] < 0)
-                throw Error(CUDAENC_ERR_INVALID, "a negative stride is not allowed for frames in CUDA memory");
+                refuse("a negative stride is not allowed for frames in CUDA memory");
         }
         for (int c = 0; c < session->format.components; c++) {
             const CudaencComponent &k = session->format.component[c];
-            if (k.depth + k.shift > 8 &&
-                (reinterpret_cast<uintptr_t>(frame->data[k.plane]) | static_cast<uintptr_t>(frame->stride[k.plane])) &
-                    1)
-                throw Error(CUDAENC_ERR_INVALID,
-                            format_string("plane %d of the frame has samples of two bytes at odd addresses", k.plane));
+            const uintptr_t plane = reinterpret_cast<uintptr_t>(frame->data[k.plane]);
+            if (k.depth + k.shift > 8 && (plane | static_cast<uintptr_t>(frame->stride[k.plane])) & 1)
+                refuse(format_string("plane %d of the frame has samples of two bytes at odd addresses", k.plane));
         }
-        if (frame->icc_profile_size > 0x7FFFFFFF)
-            throw Error(CUDAENC_ERR_INVALID, "the ICC profile is larger than 2 GiB");
+        if (frame->icc_profile_size > 0x7FFFFFFF) refuse("the ICC profile is larger than 2 GiB");
         session->ring.submit(*frame, frame->opaque);
         return CUDAENC_OK;
     });
