@@ -16,7 +16,7 @@
 #include "h264/h264.h"
 #include "j2k/j2k.h"
 #include "mjpeg/mjpeg.h"
-#include "options.h"
+#include "option_checks.h"
 #include "pipeline.h"
 
 using namespace cudaenc;
@@ -70,13 +70,11 @@ std::shared_ptr<Device> choose_device(const CudaencSession &session, const Cudae
     const std::string spec = config.device && *config.device ? config.device : "auto";
     const bool emulator = open_emulator && is_or_has_number(spec, "emu");
     if (spec != "auto" && spec != "cpu" && !is_or_has_number(spec, "cuda") && !emulator)
-        throw Error(CUDAENC_ERR_INVALID,
-                    format_string("device '%s' is not allowed: it is auto, cpu, cuda or cuda:N", spec.c_str()));
+        refuse(format_string("device '%s' is not allowed: it is auto, cpu, cuda or cuda:N", spec.c_str()));
     if (emulator) return open_emulator(spec);
     if (spec == "cpu") {
         if (config.device_frames)
-            throw Error(CUDAENC_ERR_INVALID,
-                        "device 'cpu' is not allowed with frames in CUDA memory: it is auto, cuda or cuda:N");
+            refuse("device 'cpu' is not allowed with frames in CUDA memory: it is auto, cuda or cuda:N");
         return nullptr;
     }
     if (spec != "auto") return open_cuda_device(spec, config.cuda_context);
@@ -124,7 +122,7 @@ Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &conf
         case CUDAENC_CODEC_H264:
             return make_ring(session, config, h264::make_params(config.format, config.h264));
     }
-    throw Error(CUDAENC_ERR_INVALID, format_string("codec %d is not known", codec));
+    refuse(format_string("codec %d is not known", codec));
 }
 
 }  // namespace
@@ -194,26 +192,22 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
     if (session->ring.full()) return CUDAENC_AGAIN;
     return guarded(*session, [&] {
         for (int plane = 0; plane < session->format.planes; plane++) {
-            if (!frame->data[plane])
-                throw Error(CUDAENC_ERR_INVALID, format_string("plane %d of the frame is missing", plane));
+            if (!frame->data[plane]) refuse(format_string("plane %d of the frame is missing", plane));
             if (session->device_frames && frame->stride[plane] < 0)
-                throw Error(CUDAENC_ERR_INVALID, "a negative stride is not allowed for frames in CUDA memory");
+                refuse("a negative stride is not allowed for frames in CUDA memory");
         }
         for (int c = 0; c < session->format.components; c++) {
             const CudaencComponent &k = session->format.component[c];
-            if (k.depth + k.shift > 8 &&
-                (reinterpret_cast<uintptr_t>(frame->data[k.plane]) | static_cast<uintptr_t>(frame->stride[k.plane])) &
-                    1)
-                throw Error(CUDAENC_ERR_INVALID,
-                            format_string("plane %d of the frame has samples of two bytes at odd addresses", k.plane));
+            const uintptr_t plane = reinterpret_cast<uintptr_t>(frame->data[k.plane]);
+            if (k.depth + k.shift > 8 && (plane | static_cast<uintptr_t>(frame->stride[k.plane])) & 1)
+                refuse(format_string("plane %d of the frame has samples of two bytes at odd addresses", k.plane));
         }
         CudaencFrame known = *frame;  // of what is not there the size is 0
         if (!known.icc_profile) known.icc_profile_size = 0;
         if (!known.exif) known.exif_size = 0;
         if (!known.captions) known.captions_size = 0;
         if (!known.user_data) known.user_data_count = 0;
-        if (known.icc_profile_size > 0x7FFFFFFF)
-            throw Error(CUDAENC_ERR_INVALID, "the ICC profile is larger than 2 GiB");
+        if (known.icc_profile_size > 0x7FFFFFFF) refuse("the ICC profile is larger than 2 GiB");
         session->ring.submit(known, known.opaque);
         return CUDAENC_OK;
     });

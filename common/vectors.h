@@ -77,19 +77,12 @@ template <class Number>
 }
 
 [[gnu::always_inline]] inline void transpose(Row8 (&v)[8]) {
-    Row8 pairs[8], quads[8];
-    for (int i = 0; i < 8; i += 2) {
-        pairs[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-        pairs[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
-    }
-    for (int i = 0; i < 8; i += 4)
-        for (int j = 0; j < 2; j++) {
-            quads[i + 2 * j] = __builtin_shufflevector(pairs[i + j], pairs[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-            quads[i + 2 * j + 1] = __builtin_shufflevector(pairs[i + j], pairs[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-        }
+    Row8 top[4] = {v[0], v[1], v[2], v[3]}, bottom[4] = {v[4], v[5], v[6], v[7]};
+    transpose(top);
+    transpose(bottom);
     for (int i = 0; i < 4; i++) {
-        v[i] = __builtin_shufflevector(quads[i], quads[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        v[i + 4] = __builtin_shufflevector(quads[i], quads[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+        v[i] = __builtin_shufflevector(top[i], bottom[i], 0, 1, 2, 3, 8, 9, 10, 11);
+        v[i + 4] = __builtin_shufflevector(top[i], bottom[i], 4, 5, 6, 7, 12, 13, 14, 15);
     }
 }
 

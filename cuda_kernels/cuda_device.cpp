@@ -214,20 +214,17 @@ class CudaDevice final : public Device {
     int multiprocessors() const override { return multiprocessors_; }
 
     void *alloc(size_t bytes) override {
-        const Current current(*this);
         CUdeviceptr memory = 0;
-        const CUresult result = cu_.table->cuMemAlloc(&memory, bytes ? bytes : 1);
-        if (result != CUDA_SUCCESS) cu_.check(result, format_string("cuMemAlloc of %zu bytes", bytes));
+        call(format_string("cuMemAlloc of %zu bytes", bytes), cu_.table->cuMemAlloc, &memory, bytes ? bytes : 1);
         return reinterpret_cast<void *>(memory);
     }
 
     void free(void *memory) noexcept override { drop(cu_.table->cuMemFree, pointer(memory)); }
 
     void *alloc_pinned(size_t bytes) override {
-        const Current current(*this);
         void *memory = nullptr;
-        const CUresult result = cu_.cuMemHostAlloc(&memory, bytes ? bytes : 1, host_alloc_portable);
-        if (result != CUDA_SUCCESS) cu_.check(result, format_string("cuMemHostAlloc of %zu bytes", bytes));
+        call(format_string("cuMemHostAlloc of %zu bytes", bytes), cu_.cuMemHostAlloc, &memory, bytes ? bytes : 1,
+             host_alloc_portable);
         return memory;
     }
 
@@ -385,9 +382,9 @@ class CudaDevice final : public Device {
         CudaDevice &device_;
     };
 
-    // name: the function's.
+    // name: of the function, with what is worth knowing of its arguments.
     template <class F, class... Arguments>
-    void call(const char *name, F *function, Arguments... arguments) {
+    void call(std::string_view name, F *function, Arguments... arguments) {
         const Current current(*this);
         cu_.check(function(arguments...), name);
     }

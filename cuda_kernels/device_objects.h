@@ -48,17 +48,10 @@ struct Graph : DeviceObject<Device::Graph, &Device::destroy_graph> {
 
 // Pinned host memory for `count` elements of T.
 template <class T>
-class PinnedArray {
-  public:
-    PinnedArray(std::shared_ptr<Device> device, size_t count)
-        : device_(std::move(device)), data_(static_cast<T *>(device_->alloc_pinned(count * sizeof(T)))) {}
-    ~PinnedArray() { device_->free_pinned(data_); }
-    PinnedArray(const PinnedArray &) = delete;
-    T *data() const { return data_; }
-
-  private:
-    std::shared_ptr<Device> device_;
-    T *data_;
+struct PinnedArray : DeviceObject<void *, &Device::free_pinned> {
+    PinnedArray(const std::shared_ptr<Device> &device, size_t count)
+        : DeviceObject(device, device->alloc_pinned(count * sizeof(T))) {}
+    T *data() const { return static_cast<T *>(object_); }
 };
 
 template <class T>

@@ -67,6 +67,14 @@ struct SliceHeaderBits {
     uint32_t count;
 };
 SliceHeaderBits make_slice_header(const SliceParameters &slice);
+template <class Bits>
+CUDAENC_HD void code_slice_header(const SliceHeaderBits &header, Bits &out) {
+    const uint32_t count = header.count;
+    for (uint32_t at = 0; at < count; at += 16) {
+        const uint32_t bits = header.words[at / 32] << at % 32, part = min_of(count - at, 16u);
+        out.put(bits >> (32 - part), part);
+    }
+}
 
 // ---- SEI (Annex D) and the rest
 

@@ -53,8 +53,13 @@ constexpr bool mode_available(int mode, const Available &a) {
 constexpr bool mode_16x16_available(int mode, const Available &a) {
     return mode == k16x16Dc || (mode == k16x16Vertical ? a.above : mode == k16x16Horizontal ? a.left : a.corner());
 }
+// The Mode16x16 of the same kind.
+constexpr int mode_of_chroma(int mode) {
+    constexpr int modes[kChromaModes] = {k16x16Dc, k16x16Horizontal, k16x16Vertical, k16x16Plane};
+    return modes[mode];
+}
 constexpr bool chroma_mode_available(int mode, const Available &a) {
-    return mode == kChromaDc || (mode == kChromaVertical ? a.above : mode == kChromaHorizontal ? a.left : a.corner());
+    return mode_16x16_available(mode_of_chroma(mode), a);
 }
 
 // The mean of `count` neighbours (a power of 2) with this sum; without neighbours the middle of the range.
@@ -80,69 +85,51 @@ void predict_plane(const Sample *at, ptrdiff_t stride, int bit_depth, Sample *to
                 std::clamp((a + b * (x - Width / 2 + 1) + c * (y - Height / 2 + 1) + 16) >> 5, 0, most));
 }
 
-// Horizontal and vertical prediction of macroblocks.
-template <int Width, int Height>
-void predict_horizontal(const Sample *at, ptrdiff_t stride, Sample *to) {
-    for (int y = 0; y < Height; y++) std::fill_n(to + y * Width, Width, at[y * stride - 1]);
-}
-template <int Width, int Height>
-void predict_vertical(const Sample *at, ptrdiff_t stride, Sample *to) {
-    for (int y = 0; y < Height; y++) std::copy_n(at - stride, Width, to + y * Width);
-}
-
-inline int sum_above(const Sample *at, ptrdiff_t stride, int count) {
+inline int sum_of(const Sample *first, ptrdiff_t step, int count) {
     int sum = 0;
-    for (int x = 0; x < count; x++) sum += at[x - stride];
-    return sum;
-}
-inline int sum_left(const Sample *at, ptrdiff_t stride, int count) {
-    int sum = 0;
-    for (int y = 0; y < count; y++) sum += at[y * stride - 1];
+    for (int i = 0; i < count; i++) sum += first[i * step];
     return sum;
 }
 
-// 8.3.3. Modes other than DC need their neighbours.
-inline void predict_16x16(int mode, const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
-    switch (mode) {
-        case k16x16Vertical:
-            return predict_vertical<16, 16>(at, stride, to);
-        case k16x16Horizontal:
-            return predict_horizontal<16, 16>(at, stride, to);
-        case k16x16Plane:
-            return predict_plane<16, 16>(at, stride, bit_depth, to);
-        default:
-            std::fill_n(to, 256,
-                        dc_of((a.above ? sum_above(at, stride, 16) : 0) + (a.left ? sum_left(at, stride, 16) : 0),
-                              16 * (a.left + a.above), bit_depth));
-    }
-}
-
-// 8.3.4.1 to 8.3.4.3: each 4x4 block from its own neighbours. Blocks at one edge of the macroblock prefer that edge
-// alone.
-template <int Height>
-void predict_chroma_dc(const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
-    for (int y = 0; y < Height; y += 4)
-        for (int x = 0; x < 8; x += 4) {
+// DC prediction of Intra 16x16 (8.3.3.3), and of each 4x4 block of chroma from its own neighbours (8.3.4.1 to 8.3.4.3).
+// Chroma blocks at one edge of the macroblock prefer that edge alone.
+template <int Width, int Height>
+void predict_dc(const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
+    constexpr int size = Width == 16 ? 16 : 4;
+    for (int y = 0; y < Height; y += size)
+        for (int x = 0; x < Width; x += size) {
             const bool above = a.above && !(a.left && x == 0 && y > 0), left = a.left && !(a.above && x > 0 && y == 0);
-            const Sample dc =
-                dc_of((above ? sum_above(at + x, stride, 4) : 0) + (left ? sum_left(at + y * stride, stride, 4) : 0),
-                      4 * (left + above), bit_depth);
-            for (int i = 0; i < 4; i++) std::fill_n(to + (y + i) * 8 + x, 4, dc);
+            const Sample dc = dc_of(
+                (above ? sum_of(at + x - stride, 1, size) : 0) + (left ? sum_of(at + y * stride - 1, stride, size) : 0),
+                size * (left + above), bit_depth);
+            for (int i = 0; i < size; i++) std::fill_n(to + (y + i) * Width + x, size, dc);
         }
 }
 
-// Modes of chroma in 4:2:0 (8 high) and 4:2:2 (16 high).
-template <int Height>
-void predict_chroma(int mode, const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
+// A Mode16x16 of luma or chroma. Modes other than DC need their neighbours.
+template <int Width, int Height>
+void predict_macroblock(int mode, const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
     switch (mode) {
-        case kChromaDc:
-            return predict_chroma_dc<Height>(at, stride, a, bit_depth, to);
-        case kChromaHorizontal:
-            return predict_horizontal<8, Height>(at, stride, to);
-        case kChromaVertical:
-            return predict_vertical<8, Height>(at, stride, to);
+        case k16x16Vertical:
+            for (int y = 0; y < Height; y++) std::copy_n(at - stride, Width, to + y * Width);
+            break;
+        case k16x16Horizontal:
+            for (int y = 0; y < Height; y++) std::fill_n(to + y * Width, Width, at[y * stride - 1]);
+            break;
+        case k16x16Dc:
+            return predict_dc<Width, Height>(at, stride, a, bit_depth, to);
         default:
-            return predict_plane<8, Height>(at, stride, bit_depth, to);
+            return predict_plane<Width, Height>(at, stride, bit_depth, to);
     }
 }
+
+inline void predict_16x16(int mode, const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
+    predict_macroblock<16, 16>(mode, at, stride, a, bit_depth, to);
+}
+// Chroma of 4:2:0 (8 high) and 4:2:2 (16 high).
+template <int Height>
+void predict_chroma(int mode, const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
+    predict_macroblock<8, Height>(mode_of_chroma(mode), at, stride, a, bit_depth, to);
+}
+
 }  // namespace cudaenc::h264

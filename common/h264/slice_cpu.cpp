@@ -28,10 +28,7 @@ void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &
     BitWriter &out = coded.bits;
     out.clear();
     out.reserve(sizeof header.words * 8);
-    for (uint32_t at = 0; at < header.count; at += 32) {
-        const uint32_t count = min_of(header.count - at, 32u);
-        out.put(header.words[at / 32] >> (32 - count), count);
-    }
+    code_slice_header(header, out);
     // Room for any levels: each takes 36 bits at most.
     const size_t most = static_cast<size_t>(blocks_per_macroblock(format_.chroma)) * 16 * 40 + 256;
     for (uint32_t i = 0; i < slice.count; i++) {

@@ -7,6 +7,7 @@
 #include "../bytes.h"
 #include "../error.h"
 #include "../icc_profile.h"
+#include "../option_checks.h"
 #include "rate.h"
 
 namespace cudaenc::mjpeg {
@@ -63,11 +64,11 @@ Metadata take_metadata(const Params &p, const CudaencFrame &frame) {
         m.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
     m.exif.assign(frame.exif, frame.exif + frame.exif_size);
     if (m.icc_profile.size() > 255 * (kMaxSegment - kIccHead))
-        throw Error(CUDAENC_ERR_INVALID, format_string("an ICC profile of %zu bytes is not allowed: it has at most %zu",
-                                                       m.icc_profile.size(), 255 * (kMaxSegment - kIccHead)));
+        refuse(format_string("an ICC profile of %zu bytes is not allowed: it has at most %zu", m.icc_profile.size(),
+                             255 * (kMaxSegment - kIccHead)));
     if (m.exif.size() > kMaxSegment - kExifHead)
-        throw Error(CUDAENC_ERR_INVALID, format_string("EXIF data of %zu bytes are not allowed: they have at most %zu",
-                                                       m.exif.size(), kMaxSegment - kExifHead));
+        refuse(format_string("EXIF data of %zu bytes are not allowed: they have at most %zu", m.exif.size(),
+                             kMaxSegment - kExifHead));
     return m;
 }
 

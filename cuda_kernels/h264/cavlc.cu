@@ -142,16 +142,6 @@ DEVICE int count_total(const CavlcTables *tables, const BlockSyntax &m, const in
     return count_nonzero(b);
 }
 
-// ---- Bits
-
-DEVICE void put_slice_header(const SliceHeaderBits &header, WordWriter<StoredWords> &out) {
-    const uint32_t count = header.count;
-    for (uint32_t at = 0; at < count; at += 16) {
-        const uint32_t bits = header.words[at / 32] << at % 32, part = min_of(count - at, 16u);
-        out.put(bits >> (32 - part), part);
-    }
-}
-
 // ---- A thread's unit
 
 // Words of a unit at most: a coeff_token of 16 bits and 16 levels of 36 bits, or a slice header and a macroblock
@@ -244,7 +234,7 @@ struct ThreadUnit {
             const SharedLevels scanned{halves_of(opaque_shared(&levels[level_place()])) + ac};
             code_block(*p.tables, tables, nonzero, scanned, sign_flips, bits);
         } else if (present && is_header) {
-            if (begins_slice && unit.macroblock == 0) put_slice_header(p.headers[range.slice], bits);
+            if (begins_slice && unit.macroblock == 0) code_slice_header(p.headers[range.slice], bits);
             code_macroblock_header(p.format, load_macroblock(macroblock), bits);
         } else if (pcm && unit.component == 0 && unit.block < pcm_blocks(F)) {
             code_pcm_block(p.format, unit.block, macroblock_levels + 16 * unit.block, bits);
