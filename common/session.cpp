@@ -17,6 +17,7 @@
 #include "j2k/j2k.h"
 #include "mjpeg/mjpeg.h"
 #include "option_checks.h"
+#include "options.h"
 #include "pipeline.h"
 
 using namespace cudaenc;
