@@ -54,7 +54,8 @@ class CpuPipeline : public P {
 
     // Copies the input, on the caller's thread; samples of a frame stay where they are.
     virtual void take(int slot, const Input &input) = 0;
-    // Calls start(): at once, unless the codec waits for other slots. Neither fails, so that a slot that was taken ends.
+    // Calls start(): at once, unless the codec waits for other slots. Neither fails, so that a slot that was taken
+    // ends.
     virtual void begin(int slot) noexcept { start(slot); }
     // Does the slot's work on a thread of the pool. It may use for_each() of the pool.
     virtual Output run(int slot) = 0;
