@@ -7,8 +7,8 @@
 #include <string>
 #include <unordered_map>
 
-// The loader would print what it does not find; it becomes part of an error's message here. Its context argument is the
-// std::string that gets the name.
+// The loader would print the name that it does not find. Here it becomes part of an error's message: the context
+// argument is the std::string that gets it.
 #define FFNV_LOG_FUNC(logctx, message, name) (*static_cast<std::string *>(logctx) = (name))
 #define FFNV_DEBUG_LOG_FUNC(logctx, message, name) (static_cast<void>(logctx))
 #include <ffnvcodec/dynlink_loader.h>
@@ -20,19 +20,16 @@
 namespace cudaenc {
 namespace {
 
-// Numbers of cuda.h that not every version of nv-codec-headers has.
+// Constants of cuda.h that not every version of nv-codec-headers has.
 constexpr auto cuda_error_out_of_memory = static_cast<CUresult>(2);
 constexpr auto cuda_error_no_device = static_cast<CUresult>(100);
 constexpr auto cuda_error_not_ready = static_cast<CUresult>(600);
 constexpr unsigned host_alloc_portable = 1;
-
 constexpr int capture_thread_local = 1;
-
 constexpr int preferred_shared_memory_carveout = 9;
-
 constexpr unsigned long long graph_use_node_priority = 8;
 
-// cuLaunchKernelEx's, with the one attribute that is used.
+// The parameters of cuLaunchKernelEx, with the one attribute that is used.
 struct LaunchAttribute {
     int id, padding;
     union {
@@ -55,53 +52,34 @@ using CudaGraphExec = struct CUgraphExec_st *;
 
 // The driver: the loader's table, and the functions that it lacks.
 struct Driver {
-    CudaFunctions *table = nullptr;
-    CUresult CUDAAPI (*cuMemHostAlloc)(void **memory, size_t bytes, unsigned flags) = nullptr;
-    CUresult CUDAAPI (*cuMemFreeHost)(void *memory) = nullptr;
-    CUresult CUDAAPI (*cuEventElapsedTime)(float *milliseconds, CUevent begin, CUevent end) = nullptr;
-    CUresult CUDAAPI (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags) = nullptr;
-    CUresult CUDAAPI (*cuFuncSetAttribute)(CUfunction function, int attribute, int value) = nullptr;
-    CUresult CUDAAPI (*cuCtxGetStreamPriorityRange)(int *least, int *greatest) = nullptr;
+    struct Unload {
+        void operator()(CudaFunctions *table) const { cuda_free_functions(&table); }
+    };
+    const std::unique_ptr<CudaFunctions, Unload> table{load()};
+    CUresult CUDAAPI (*cuMemHostAlloc)(void **memory, size_t bytes, unsigned flags) = find("cuMemHostAlloc");
+    CUresult CUDAAPI (*cuMemFreeHost)(void *memory) = find("cuMemFreeHost");
+    CUresult CUDAAPI (*cuEventElapsedTime)(float *milliseconds, CUevent begin,
+                                           CUevent end) = find("cuEventElapsedTime");
+    CUresult CUDAAPI (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags) = find("cuStreamWaitEvent");
+    CUresult CUDAAPI (*cuFuncSetAttribute)(CUfunction function, int attribute, int value) = find("cuFuncSetAttribute");
+    CUresult CUDAAPI (*cuCtxGetStreamPriorityRange)(int *least, int *greatest) = find("cuCtxGetStreamPriorityRange");
     CUresult CUDAAPI (*cuLaunchKernelEx)(const LaunchConfig *config, CUfunction function, void **params,
-                                         void **extra) = nullptr;
-    CUresult CUDAAPI (*cuStreamBeginCapture)(CUstream stream, int mode) = nullptr;
-    CUresult CUDAAPI (*cuStreamEndCapture)(CUstream stream, CudaGraph *graph) = nullptr;
+                                         void **extra) = find("cuLaunchKernelEx");
+    CUresult CUDAAPI (*cuStreamBeginCapture)(CUstream stream, int mode) = find("cuStreamBeginCapture_v2");
+    CUresult CUDAAPI (*cuStreamEndCapture)(CUstream stream, CudaGraph *graph) = find("cuStreamEndCapture");
     CUresult CUDAAPI (*cuGraphInstantiateWithFlags)(CudaGraphExec *exec, CudaGraph graph,
-                                                    unsigned long long flags) = nullptr;
-    CUresult CUDAAPI (*cuGraphLaunch)(CudaGraphExec exec, CUstream stream) = nullptr;
-    CUresult CUDAAPI (*cuGraphDestroy)(CudaGraph graph) = nullptr;
-    CUresult CUDAAPI (*cuGraphExecDestroy)(CudaGraphExec exec) = nullptr;
+                                                    unsigned long long flags) = find("cuGraphInstantiateWithFlags");
+    CUresult CUDAAPI (*cuGraphLaunch)(CudaGraphExec exec, CUstream stream) = find("cuGraphLaunch");
+    CUresult CUDAAPI (*cuGraphDestroy)(CudaGraph graph) = find("cuGraphDestroy");
+    CUresult CUDAAPI (*cuGraphExecDestroy)(CudaGraphExec exec) = find("cuGraphExecDestroy");
 
     Driver() {
-        std::string missing;
-        if (cuda_load_functions(&table, &missing) < 0) fail(missing);
-        find(cuMemHostAlloc, "cuMemHostAlloc");
-        find(cuMemFreeHost, "cuMemFreeHost");
-        find(cuEventElapsedTime, "cuEventElapsedTime");
-        find(cuStreamWaitEvent, "cuStreamWaitEvent");
-        find(cuFuncSetAttribute, "cuFuncSetAttribute");
-        find(cuCtxGetStreamPriorityRange, "cuCtxGetStreamPriorityRange");
-        find(cuLaunchKernelEx, "cuLaunchKernelEx");
-        find(cuStreamBeginCapture, "cuStreamBeginCapture_v2");
-        find(cuStreamEndCapture, "cuStreamEndCapture");
-        find(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags");
-        find(cuGraphLaunch, "cuGraphLaunch");
-        find(cuGraphDestroy, "cuGraphDestroy");
-        find(cuGraphExecDestroy, "cuGraphExecDestroy");
         const CUresult result = table->cuInit(0);
-        if (result == cuda_error_no_device) {
-            cuda_free_functions(&table);
+        if (result == cuda_error_no_device)
             throw Error(CUDAENC_ERR_DEVICE, "there is no CUDA device: the NVIDIA driver finds none");
-        }
-        if (result != CUDA_SUCCESS) {
-            const std::string text = "the NVIDIA driver does not start: cuInit: " + describe(result);
-            cuda_free_functions(&table);
-            throw Error(CUDAENC_ERR_DEVICE, text);
-        }
+        if (result != CUDA_SUCCESS)
+            throw Error(CUDAENC_ERR_DEVICE, "the NVIDIA driver does not start: cuInit: " + describe(result));
     }
-    // The driver stays loaded: other parts of the program may be in it, and it does not like to be unloaded at exit.
-    Driver(const Driver &) = delete;
-    Driver &operator=(const Driver &) = delete;
 
     std::string describe(CUresult result) const {
         const char *name = nullptr, *text = nullptr;
@@ -111,7 +89,7 @@ struct Driver {
         return std::string(name) + (text ? std::string(": ") + text : "");
     }
 
-    // `call` names the driver's function, with what is worth knowing of its arguments.
+    // call: the function's name, with what is worth knowing of its arguments.
     void check(CUresult result, const std::string &call) const {
         if (result == CUDA_SUCCESS) return;
         throw Error(result == cuda_error_out_of_memory ? CUDAENC_ERR_MEMORY : CUDAENC_ERR_DEVICE,
@@ -122,22 +100,35 @@ struct Driver {
     }
 
   private:
-    template <class F>
-    void find(F *&function, const char *name) {
-        function = reinterpret_cast<F *>(FFNV_SYM_FUNC(table->lib, name));
-        if (!function) fail(name);
+    static CudaFunctions *load() {
+        CudaFunctions *loaded = nullptr;
+        std::string missing;
+        if (cuda_load_functions(&loaded, &missing) < 0) fail(missing);
+        return loaded;
     }
-    [[noreturn]] void fail(const std::string &missing) {
-        cuda_free_functions(&table);
+    struct Symbol {
+        void *address;
+        template <class F>
+        operator F *() const {
+            return reinterpret_cast<F *>(address);
+        }
+    };
+    Symbol find(const char *name) {
+        void *address = reinterpret_cast<void *>(FFNV_SYM_FUNC(table->lib, name));
+        if (!address) fail(name);
+        return {address};
+    }
+    [[noreturn]] static void fail(const std::string &missing) {
         throw Error(CUDAENC_ERR_DEVICE, missing.rfind("cu", 0) == 0
                                             ? "the NVIDIA driver is too old: it has no " + missing
                                             : "there is no NVIDIA driver: " + missing + " cannot be loaded");
     }
 };
 
-// Opens the driver the first time, and again after every failure.
+// Opens the driver on the first call, and again after a failure. It stays loaded: other parts of the program may use
+// it, and unloading it at exit is not safe.
 const Driver &driver() {
-    static const Driver instance;
+    static const Driver &instance = *new Driver;
     return instance;
 }
 
@@ -232,11 +223,7 @@ class CudaDevice final : public Device {
         return reinterpret_cast<void *>(memory);
     }
 
-    void free(void *memory) noexcept override {
-        if (!memory || !enter()) return;
-        cu_.table->cuMemFree(pointer(memory));
-        leave();
-    }
+    void free(void *memory) noexcept override { drop(cu_.table->cuMemFree, pointer(memory)); }
 
     void *alloc_pinned(size_t bytes) override {
         const Current current(*this);
@@ -246,47 +233,29 @@ class CudaDevice final : public Device {
         return memory;
     }
 
-    void free_pinned(void *memory) noexcept override {
-        if (!memory || !enter()) return;
-        cu_.cuMemFreeHost(memory);
-        leave();
-    }
+    void free_pinned(void *memory) noexcept override { drop(cu_.cuMemFreeHost, memory); }
 
     Stream create_stream() override {
-        const Current current(*this);
         CUstream stream = nullptr;
-        // The default stream would otherwise wait for ours, and ours for it.
-        cu_.check(cu_.table->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+        // Blocking streams would wait for the default stream, and that for them.
+        call("cuStreamCreate", cu_.table->cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
         return reinterpret_cast<Stream>(stream);
     }
-
-    void destroy_stream(Stream stream) noexcept override {
-        if (!stream || !enter()) return;
-        cu_.table->cuStreamDestroy(native(stream));
-        leave();
-    }
+    void destroy_stream(Stream stream) noexcept override { drop(cu_.table->cuStreamDestroy, native(stream)); }
 
     Event create_event(bool timing) override {
-        const Current current(*this);
         CUevent event = nullptr;
-        cu_.check(cu_.table->cuEventCreate(&event, timing ? 0 : CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+        call("cuEventCreate", cu_.table->cuEventCreate, &event, timing ? 0 : CU_EVENT_DISABLE_TIMING);
         return reinterpret_cast<Event>(event);
     }
-
-    void destroy_event(Event event) noexcept override {
-        if (!event || !enter()) return;
-        cu_.table->cuEventDestroy(native(event));
-        leave();
-    }
+    void destroy_event(Event event) noexcept override { drop(cu_.table->cuEventDestroy, native(event)); }
 
     void record(Event event, Stream stream) override {
-        const Current current(*this);
-        cu_.check(cu_.table->cuEventRecord(native(event), native(stream)), "cuEventRecord");
+        call("cuEventRecord", cu_.table->cuEventRecord, native(event), native(stream));
     }
 
     void wait(Stream stream, Event event) override {
-        const Current current(*this);
-        cu_.check(cu_.cuStreamWaitEvent(native(stream), native(event), 0), "cuStreamWaitEvent");
+        call("cuStreamWaitEvent", cu_.cuStreamWaitEvent, native(stream), native(event), 0);
     }
 
     void wait_foreign(Stream stream, void *cuda_stream) override {
@@ -294,7 +263,7 @@ class CudaDevice final : public Device {
         const CUresult state = cu_.table->cuStreamQuery(static_cast<CUstream>(cuda_stream));
         if (state == CUDA_SUCCESS) return;  // nothing to wait for
         if (state != cuda_error_not_ready) cu_.check(state, "cuStreamQuery of the stream of the frame");
-        // A wait is for what the event recorded last, so that one event serves all, if nobody records in between.
+        // One event serves all: a wait is for its last record, and the lock keeps others from recording in between.
         const std::lock_guard lock(foreign_mutex_);
         cu_.check(cu_.table->cuEventRecord(foreign_, static_cast<CUstream>(cuda_stream)),
                   "cuEventRecord on the stream of the frame");
@@ -308,40 +277,32 @@ class CudaDevice final : public Device {
         return result == CUDA_SUCCESS;
     }
 
-    void synchronize(Event event) override {
-        const Current current(*this);
-        cu_.check(cu_.table->cuEventSynchronize(native(event)), "cuEventSynchronize");
-    }
-
+    void synchronize(Event event) override { call("cuEventSynchronize", cu_.table->cuEventSynchronize, native(event)); }
     void synchronize(Stream stream) override {
-        const Current current(*this);
-        cu_.check(cu_.table->cuStreamSynchronize(native(stream)), "cuStreamSynchronize");
+        call("cuStreamSynchronize", cu_.table->cuStreamSynchronize, native(stream));
     }
 
     float elapsed_ms(Event begin, Event end) override {
-        const Current current(*this);
         float milliseconds = 0;
-        cu_.check(cu_.cuEventElapsedTime(&milliseconds, native(begin), native(end)), "cuEventElapsedTime");
+        call("cuEventElapsedTime", cu_.cuEventElapsedTime, &milliseconds, native(begin), native(end));
         return milliseconds;
     }
 
     void upload(Stream stream, void *device, const void *host, size_t bytes) override {
-        if (!bytes) return;
-        const Current current(*this);
-        cu_.check(cu_.table->cuMemcpyHtoDAsync(pointer(device), host, bytes, native(stream)), "cuMemcpyHtoDAsync");
+        if (bytes)
+            call("cuMemcpyHtoDAsync", cu_.table->cuMemcpyHtoDAsync, pointer(device), host, bytes, native(stream));
     }
 
     void upload_2d(Stream stream, void *device, size_t device_pitch, const void *host, ptrdiff_t host_pitch,
                    size_t row_bytes, size_t rows) override {
         if (!row_bytes || !rows) return;
-        const Current current(*this);
-        if (host_pitch < 0 || static_cast<size_t>(host_pitch) < row_bytes) {  // which cuMemcpy2D does not know
+        if (host_pitch < 0 || static_cast<size_t>(host_pitch) < row_bytes) {  // cuMemcpy2D does not take these
+            const Current current(*this);
             for (size_t y = 0; y < rows; ++y) {
-                cu_.check(cu_.table->cuMemcpyHtoDAsync(
-                              pointer(device) + y * device_pitch,
-                              static_cast<const char *>(host) + static_cast<ptrdiff_t>(y) * host_pitch, row_bytes,
-                              native(stream)),
-                          "cuMemcpyHtoDAsync");
+                const char *row = static_cast<const char *>(host) + static_cast<ptrdiff_t>(y) * host_pitch;
+                cu_.check(
+                    cu_.table->cuMemcpyHtoDAsync(pointer(device) + y * device_pitch, row, row_bytes, native(stream)),
+                    "cuMemcpyHtoDAsync");
             }
             return;
         }
@@ -354,19 +315,16 @@ class CudaDevice final : public Device {
         copy.dstPitch = device_pitch;
         copy.WidthInBytes = row_bytes;
         copy.Height = rows;
-        cu_.check(cu_.table->cuMemcpy2DAsync(&copy, native(stream)), "cuMemcpy2DAsync");
+        call("cuMemcpy2DAsync", cu_.table->cuMemcpy2DAsync, &copy, native(stream));
     }
 
     void download(Stream stream, void *host, const void *device, size_t bytes) override {
-        if (!bytes) return;
-        const Current current(*this);
-        cu_.check(cu_.table->cuMemcpyDtoHAsync(host, pointer(device), bytes, native(stream)), "cuMemcpyDtoHAsync");
+        if (bytes)
+            call("cuMemcpyDtoHAsync", cu_.table->cuMemcpyDtoHAsync, host, pointer(device), bytes, native(stream));
     }
 
     void fill(Stream stream, void *device, uint8_t value, size_t bytes) override {
-        if (!bytes) return;
-        const Current current(*this);
-        cu_.check(cu_.table->cuMemsetD8Async(pointer(device), value, bytes, native(stream)), "cuMemsetD8Async");
+        if (bytes) call("cuMemsetD8Async", cu_.table->cuMemsetD8Async, pointer(device), value, bytes, native(stream));
     }
 
     Graph create_graph(Stream stream, const std::function<void()> &work) override {
@@ -389,15 +347,9 @@ class CudaDevice final : public Device {
     }
 
     void run(Stream stream, Graph graph) override {
-        const Current current(*this);
-        cu_.check(cu_.cuGraphLaunch(native(graph), native(stream)), "cuGraphLaunch");
+        call("cuGraphLaunch", cu_.cuGraphLaunch, native(graph), native(stream));
     }
-
-    void destroy_graph(Graph graph) noexcept override {
-        if (!graph || !enter()) return;
-        cu_.cuGraphExecDestroy(native(graph));
-        leave();
-    }
+    void destroy_graph(Graph graph) noexcept override { drop(cu_.cuGraphExecDestroy, native(graph)); }
 
   protected:
     void launch_kernel(Stream stream, const KernelName &name, Grid grid, unsigned threads, const void *params,
@@ -407,7 +359,12 @@ class CudaDevice final : public Device {
         LaunchAttribute attribute{};
         attribute.id = launch_attribute_priority;
         attribute.priority = name.priority == LaunchPriority::kHigh ? high_priority_ : 0;
-        const LaunchConfig config{grid, {threads, 1, 1}, 0, native(stream), &attribute, 1};
+        const LaunchConfig config{.grid = grid,
+                                  .threads = {threads, 1, 1},
+                                  .shared_memory = 0,
+                                  .stream = native(stream),
+                                  .attributes = &attribute,
+                                  .attribute_count = 1};
         const CUresult result = cu_.cuLaunchKernelEx(&config, function(name), arguments, nullptr);
         if (result != CUDA_SUCCESS) {
             cu_.check(result, format_string("cuLaunchKernelEx of %s of %s, %u x %u x %u blocks of %u threads",
@@ -416,7 +373,7 @@ class CudaDevice final : public Device {
     }
 
   private:
-    // Makes the context the calling thread's for as long as it lives; the caller may have another one in use.
+    // Makes the context current for the calling thread for its lifetime; the caller may use another one.
     class Current {
       public:
         explicit Current(CudaDevice &device) : device_(device) {
@@ -429,6 +386,20 @@ class CudaDevice final : public Device {
       private:
         CudaDevice &device_;
     };
+
+    // name: the function's.
+    template <class F, class... Arguments>
+    void call(const char *name, F *function, Arguments... arguments) {
+        const Current current(*this);
+        cu_.check(function(arguments...), name);
+    }
+    // For what frees and destroys, which does not throw.
+    template <class F, class T>
+    void drop(F *function, T object) noexcept {
+        if (!object || !enter()) return;
+        function(object);
+        leave();
+    }
 
     bool enter() noexcept { return cu_.table->cuCtxPushCurrent(context_) == CUDA_SUCCESS; }
     void leave() noexcept {
@@ -450,8 +421,8 @@ class CudaDevice final : public Device {
     static CUevent native(Event event) { return reinterpret_cast<CUevent>(event); }
     static CudaGraphExec native(Graph graph) { return reinterpret_cast<CudaGraphExec>(graph); }
 
-    // The kernel's function; loads its module where this is its first launch. Names are constants that live on, one of
-    // each, so that their addresses tell them apart.
+    // The kernel's function; its first launch loads the module. Each name is one constant, so its address identifies
+    // it.
     CUfunction function(const KernelName &name) {
         const std::lock_guard lock(modules_mutex_);
         const auto known = functions_.find(&name);
@@ -481,10 +452,10 @@ class CudaDevice final : public Device {
     const Driver &cu_;
     CUdevice device_ = 0;
     CUcontext context_;
-    bool retained_ = false;  // the primary context, which is ours to release
+    bool retained_ = false;  // whether context_ is the primary context, to be released
     std::string name_;
     int multiprocessors_ = 0;
-    int high_priority_ = 0;  // as the driver numbers it
+    int high_priority_ = 0;  // the driver's number
     std::mutex foreign_mutex_;
     CUevent foreign_ = nullptr;
     std::mutex modules_mutex_;
@@ -495,7 +466,7 @@ class CudaDevice final : public Device {
 }  // namespace
 
 std::shared_ptr<Device> open_cuda_device(const std::string &spec, void *cuda_context) {
-    parse_spec(spec);  // a wrong name is wrong on machines without a driver too
+    parse_spec(spec);  // refuses a wrong name on machines without a driver too
     return std::make_shared<CudaDevice>(spec, static_cast<CUcontext>(cuda_context));
 }
 

@@ -1,11 +1,8 @@
-// The few device primitives that kernels are written with, three ways: nvcc, clang without a CUDA toolkit, and the
-// emulator of the tests (CUDAENC_EMU, g++). No kernel names a CUDA built-in itself.
+// The device primitives of all kernels, three ways: nvcc, clang without a CUDA toolkit, and the emulator of the tests
+// (CUDAENC_EMU, g++). Kernels name no CUDA built-in. SPDX-License-Identifier: LGPL-2.1-or-later
 //
-// SPDX-License-Identifier: LGPL-2.1-or-later
-//
-// Thread-blocks are one-dimensional. The warp collectives take all 32 lanes: every lane of the warp calls the same one
-// at the same place, and the number of threads of a block is a multiple of 32. All threads of a block reach every
-// block_sync() and block_any(). The emulator reports what breaks these rules.
+// Thread-blocks are one-dimensional, of a multiple of 32 threads. All 32 lanes of a warp call its collectives at the
+// same place. All threads of a block reach every block_sync() and block_any(). The emulator reports violations.
 //
 //     KERNEL(256, my_kernel, MyParams) { ... p.field ... }   MyParams::kernel.function is "my_kernel"
 //     DEVICE int f(int x) { ... }                            a function; DEVICE_MEMBER for member functions
@@ -62,9 +59,8 @@
 #endif
 
 namespace cudaenc {
-// So many thread-blocks or as many as a multiprocessor has threads for (CUDA C++ Programming Guide, Technical
-// Specifications per Compute Capability). clang's PTX is for all of them: where it is read, what is too much is
-// ignored.
+// So many thread-blocks, or as many as a multiprocessor has threads for (CUDA C++ Programming Guide, Technical
+// Specifications per Compute Capability). clang's PTX is for all architectures; the driver ignores what exceeds one.
 constexpr int blocks_that_fit(int threads, int blocks) {
 #if !defined(__CUDA_ARCH__) || defined(__clang__)
     constexpr int kMost = 2048;
@@ -79,38 +75,36 @@ constexpr int blocks_that_fit(int threads, int blocks) {
 }
 }  // namespace cudaenc
 
-// Defines a kernel that is launched with at most `threads` threads a block; its body reads the parameters `p`.
+// Defines a kernel with at most `threads` threads a block; its body reads the parameters `p`.
 #define KERNEL(threads, name, P) KERNEL_BLOCKS(threads, 0, name, P)
-// One that is to have so few registers that `blocks` thread-blocks fit a multiprocessor.
+// The same with few enough registers that `blocks` thread-blocks fit a multiprocessor.
 #define KERNEL_BLOCKS(threads, blocks, name, P)                                                         \
     static_assert(::cudaenc::same_text(P::kernel.function, #name), "P::kernel names another function"); \
     CUDAENC_KERNEL_FUNCTION(threads, blocks, name, P)
 
 namespace cudaenc {
 
-// Functions, in all three ways (T: any trivially copyable type of 4 or 8 bytes):
-//   int thread_x() block_threads() lane_id() warp_id()           within the block
-//   int block_x() block_y() block_z() grid_x() grid_y() grid_z() the block, and the number of blocks
-//   void block_sync()  bool block_any(bool)                      barriers: all threads; block_any: any condition true
-//   void warp_sync()  uint32_t warp_ballot(bool)  bool warp_any(bool) warp_all(bool)
-//   T warp_shuffle(T, lane) warp_shuffle_up(T, distance) warp_shuffle_down(T, distance) warp_shuffle_xor(T, mask)
-//   uint32_t warp_add(uint32_t) warp_or(uint32_t) warp_max(uint32_t) warp_min(uint32_t)     reductions, to every lane
-//   I warp_inclusive_add(I)                                      I: an integer of 32 or 64 bits
-//   old value of atomic_add(p, v), for uint32_t and uint64_t; atomic_or atomic_max atomic_min(uint32_t *p, uint32_t v):
-//     relaxed, in global or shared memory; thread_fence() orders what it is between for all threads of the device
-//   void back_off()                         between two looks at what others are to change: some 100 ns, of the warp
-//   uint64_t atomic_load(const uint64_t *)  void atomic_store(uint64_t *, uint64_t)     relaxed, of global memory
-//   Uint4 load_coherent(const Uint4 *)   of global memory that other thread-blocks have written while the kernel runs
-//   int popcount(uint32_t)  int find_first_set(uint32_t x)       bits; the number of the lowest set one, x not 0
-//   int32_t dot_bytes(uint32_t a, uint32_t b, int32_t c)  c and the products of the four bytes of a, unsigned,
-//                                        and of b, signed
-//   uint32_t byte_permute(a, b, selector)                        byte i is byte (selector >> 4 i) % 8 of b:a
-//   T load_readonly(const T *)                                   of 1 to 16 bytes that nobody writes while the kernel
-//   runs
-//   T *opaque(T *) opaque_shared(T *)    its argument, in global or in shared memory: what the compiler then takes for
-//   an
-//                                        address as it is, to which it adds, instead of making it anew from its parts
-//                                        each time
+// Functions, in all three ways. T: any trivially copyable type of 4 or 8 bytes. I: an integer of 32 or 64 bits.
+//
+// thread_x() block_threads() lane_id() warp_id()            int: within the block
+// block_x() block_y() block_z() grid_x() grid_y() grid_z()  int: the block, and the number of blocks
+// block_sync() block_any(bool)                              barriers of all threads; block_any: any condition is true
+// warp_sync() warp_ballot(bool) warp_any(bool) warp_all(bool)
+// warp_shuffle(T, lane) warp_shuffle_up(T, distance) warp_shuffle_down(T, distance) warp_shuffle_xor(T, mask)
+// warp_add(uint32_t) warp_or(uint32_t) warp_max(uint32_t) warp_min(uint32_t)  reductions, to every lane
+// warp_inclusive_add(I)                                     the sum up to and including the own lane
+// atomic_add(p, v) atomic_or(p, v) atomic_max(p, v) atomic_min(p, v)          relaxed, in global or shared memory, of
+//                                                           uint32_t, atomic_add of uint64_t too; return the old value
+// thread_fence()                                            orders memory operations for all threads of the device
+// back_off()                                                between polls: pauses the warp for some 100 ns
+// atomic_load(const uint64_t *) atomic_store(uint64_t *, uint64_t)            relaxed, of global memory
+// load_coherent(const Uint4 *)                              of global memory that other blocks write meanwhile
+// load_readonly(const T *)                                  of 1 to 16 bytes that nobody writes meanwhile
+// popcount(uint32_t) find_first_set(uint32_t)               the latter: the number of the lowest set bit, of x > 0
+// dot_bytes(uint32_t a, uint32_t b, int32_t c)              c + the dot product of a's unsigned and b's signed bytes
+// byte_permute(a, b, selector)                              byte i is byte (selector >> 4 i) % 8 of b:a
+// opaque(T *) opaque_shared(T *)                            the argument, in global or shared memory; the compiler
+//                                                           keeps this address instead of computing it anew
 
 // Four words that one load or store moves.
 struct alignas(16) Uint4 {
@@ -144,48 +138,40 @@ DEVICE T shuffle_words(T value, Shuffle shuffle) {
     }
 }
 
+// The compilers' names for shuffles, read-only loads and address spaces.
 #if CUDAENC_CLANG_DEVICE
-struct ShuffleIndex {
-    int lane;
-    DEVICE_MEMBER uint32_t operator()(uint32_t v) const {
-        return static_cast<uint32_t>(__nvvm_shfl_sync_idx_i32(all_lanes, static_cast<int>(v), lane, 0x1f));
-    }
-};
-struct ShuffleUp {
-    int distance;
-    DEVICE_MEMBER uint32_t operator()(uint32_t v) const {
-        return static_cast<uint32_t>(__nvvm_shfl_sync_up_i32(all_lanes, static_cast<int>(v), distance, 0));
-    }
-};
-struct ShuffleDown {
-    int distance;
-    DEVICE_MEMBER uint32_t operator()(uint32_t v) const {
-        return static_cast<uint32_t>(__nvvm_shfl_sync_down_i32(all_lanes, static_cast<int>(v), distance, 0x1f));
-    }
-};
-struct ShuffleXor {
-    int mask;
-    DEVICE_MEMBER uint32_t operator()(uint32_t v) const {
-        return static_cast<uint32_t>(__nvvm_shfl_sync_bfly_i32(all_lanes, static_cast<int>(v), mask, 0x1f));
-    }
-};
+DEVICE uint32_t shuffle(uint32_t v, int lane) {
+    return static_cast<uint32_t>(__nvvm_shfl_sync_idx_i32(all_lanes, static_cast<int>(v), lane, 0x1f));
+}
+DEVICE uint32_t shuffle_up(uint32_t v, int distance) {
+    return static_cast<uint32_t>(__nvvm_shfl_sync_up_i32(all_lanes, static_cast<int>(v), distance, 0));
+}
+DEVICE uint32_t shuffle_down(uint32_t v, int distance) {
+    return static_cast<uint32_t>(__nvvm_shfl_sync_down_i32(all_lanes, static_cast<int>(v), distance, 0x1f));
+}
+DEVICE uint32_t shuffle_xor(uint32_t v, int mask) {
+    return static_cast<uint32_t>(__nvvm_shfl_sync_bfly_i32(all_lanes, static_cast<int>(v), mask, 0x1f));
+}
+using FourWords = unsigned __attribute__((ext_vector_type(4)));
+DEVICE unsigned char ldg(const unsigned char *address) { return __nvvm_ldg_uc(address); }
+DEVICE unsigned short ldg(const unsigned short *address) { return __nvvm_ldg_us(address); }
+DEVICE unsigned ldg(const unsigned *address) { return __nvvm_ldg_ui(address); }
+DEVICE unsigned long long ldg(const unsigned long long *address) { return __nvvm_ldg_ull(address); }
+DEVICE FourWords ldg(const FourWords *address) { return __nvvm_ldg_ui4(address); }
+#define CUDAENC_IS_GLOBAL(address) __nvvm_isspacep_global(address)
+#define CUDAENC_IS_SHARED(address) __nvvm_isspacep_shared(address)
 #else
-struct ShuffleIndex {
-    int lane;
-    DEVICE_MEMBER uint32_t operator()(uint32_t v) const { return __shfl_sync(all_lanes, v, lane); }
-};
-struct ShuffleUp {
-    int distance;
-    DEVICE_MEMBER uint32_t operator()(uint32_t v) const { return __shfl_up_sync(all_lanes, v, distance); }
-};
-struct ShuffleDown {
-    int distance;
-    DEVICE_MEMBER uint32_t operator()(uint32_t v) const { return __shfl_down_sync(all_lanes, v, distance); }
-};
-struct ShuffleXor {
-    int mask;
-    DEVICE_MEMBER uint32_t operator()(uint32_t v) const { return __shfl_xor_sync(all_lanes, v, mask); }
-};
+DEVICE uint32_t shuffle(uint32_t v, int lane) { return __shfl_sync(all_lanes, v, lane); }
+DEVICE uint32_t shuffle_up(uint32_t v, int distance) { return __shfl_up_sync(all_lanes, v, distance); }
+DEVICE uint32_t shuffle_down(uint32_t v, int distance) { return __shfl_down_sync(all_lanes, v, distance); }
+DEVICE uint32_t shuffle_xor(uint32_t v, int mask) { return __shfl_xor_sync(all_lanes, v, mask); }
+using FourWords = uint4;
+template <class T>
+DEVICE T ldg(const T *address) {
+    return __ldg(address);
+}
+#define CUDAENC_IS_GLOBAL(address) __isGlobal(address)
+#define CUDAENC_IS_SHARED(address) __isShared(address)
 #endif
 
 }  // namespace detail
@@ -209,8 +195,7 @@ DEVICE uint32_t warp_ballot(bool condition) {
 DEVICE bool warp_any(bool condition) { return __nvvm_vote_any_sync(detail::all_lanes, condition); }
 DEVICE bool warp_all(bool condition) { return __nvvm_vote_all_sync(detail::all_lanes, condition); }
 
-// Kernels need atomicity among the threads of one device only; where clang can say so, it need not assume the host as
-// well.
+// Atomic among the threads of one device. Older versions of clang cannot exclude the host.
 #if __has_builtin(__scoped_atomic_fetch_add)
 #define CUDAENC_ATOMIC(operation, address, value) \
     __scoped_atomic_fetch_##operation(address, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
@@ -233,36 +218,6 @@ DEVICE uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
     uint32_t result;
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
     return result;
-}
-
-template <class T>
-DEVICE T load_readonly(const T *address) {
-    static_assert(alignof(T) >= sizeof(T), "load_readonly() takes types that one load moves");
-    if constexpr (sizeof(T) == 1) {
-        return detail::bits<T>(__nvvm_ldg_uc(reinterpret_cast<const unsigned char *>(address)));
-    } else if constexpr (sizeof(T) == 2) {
-        return detail::bits<T>(__nvvm_ldg_us(reinterpret_cast<const unsigned short *>(address)));
-    } else if constexpr (sizeof(T) == 4) {
-        return detail::bits<T>(__nvvm_ldg_ui(reinterpret_cast<const unsigned *>(address)));
-    } else if constexpr (sizeof(T) == 8) {
-        return detail::bits<T>(__nvvm_ldg_ull(reinterpret_cast<const unsigned long long *>(address)));
-    } else {
-        using Words = unsigned __attribute__((ext_vector_type(4)));
-        return detail::bits<T>(__nvvm_ldg_ui4(reinterpret_cast<const Words *>(address)));
-    }
-}
-
-template <class T>
-DEVICE T *opaque(T *address) {
-    asm("" : "+l"(address));
-    __builtin_assume(__nvvm_isspacep_global(address));
-    return address;
-}
-template <class T>
-DEVICE T *opaque_shared(T *address) {
-    asm("" : "+l"(address));
-    __builtin_assume(__nvvm_isspacep_shared(address));
-    return address;
 }
 
 #else  // nvcc
@@ -296,36 +251,40 @@ DEVICE uint32_t atomic_min(uint32_t *address, uint32_t value) { return atomicMin
 DEVICE int popcount(uint32_t x) { return __popc(x); }
 DEVICE int find_first_set(uint32_t x) { return __ffs(static_cast<int>(x)) - 1; }
 DEVICE uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) { return __byte_perm(a, b, selector); }
+#endif
 
 template <class T>
 DEVICE T load_readonly(const T *address) {
     static_assert(alignof(T) >= sizeof(T), "load_readonly() takes types that one load moves");
-    if constexpr (sizeof(T) == 1) {
-        return detail::bits<T>(__ldg(reinterpret_cast<const unsigned char *>(address)));
-    } else if constexpr (sizeof(T) == 2) {
-        return detail::bits<T>(__ldg(reinterpret_cast<const unsigned short *>(address)));
-    } else if constexpr (sizeof(T) == 4) {
-        return detail::bits<T>(__ldg(reinterpret_cast<const unsigned *>(address)));
-    } else if constexpr (sizeof(T) == 8) {
-        return detail::bits<T>(__ldg(reinterpret_cast<const unsigned long long *>(address)));
-    } else {
-        return detail::bits<T>(__ldg(reinterpret_cast<const uint4 *>(address)));
-    }
+    const auto load_as = [&](auto word) {
+        return detail::bits<T>(detail::ldg(reinterpret_cast<const decltype(word) *>(address)));
+    };
+    if constexpr (sizeof(T) == 1)
+        return load_as(static_cast<unsigned char>(0));
+    else if constexpr (sizeof(T) == 2)
+        return load_as(static_cast<unsigned short>(0));
+    else if constexpr (sizeof(T) == 4)
+        return load_as(0u);
+    else if constexpr (sizeof(T) == 8)
+        return load_as(0ull);
+    else
+        return load_as(detail::FourWords{});
 }
 
 template <class T>
 DEVICE T *opaque(T *address) {
     asm("" : "+l"(address));
-    __builtin_assume(__isGlobal(address));
+    __builtin_assume(CUDAENC_IS_GLOBAL(address));
     return address;
 }
 template <class T>
 DEVICE T *opaque_shared(T *address) {
     asm("" : "+l"(address));
-    __builtin_assume(__isShared(address));
+    __builtin_assume(CUDAENC_IS_SHARED(address));
     return address;
 }
-#endif
+#undef CUDAENC_IS_GLOBAL
+#undef CUDAENC_IS_SHARED
 
 DEVICE void back_off() { asm volatile("nanosleep.u32 100;"); }
 DEVICE void thread_fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
@@ -358,61 +317,49 @@ DEVICE int warp_id() { return thread_x() >> 5; }
 // The value of lane `lane` modulo 32.
 template <class T>
 DEVICE T warp_shuffle(T value, int lane) {
-    return detail::shuffle_words(value, detail::ShuffleIndex{lane});
+    return detail::shuffle_words(value, [=](uint32_t v) { return detail::shuffle(v, lane); });
 }
-// The value of the lane `distance` (0..31) below; lanes that have none there keep their own.
+// The value of the lane `distance` (0..31) below; the lowest lanes keep their own.
 template <class T>
 DEVICE T warp_shuffle_up(T value, int distance) {
-    return detail::shuffle_words(value, detail::ShuffleUp{distance});
+    return detail::shuffle_words(value, [=](uint32_t v) { return detail::shuffle_up(v, distance); });
 }
-// The value of the lane `distance` (0..31) above; lanes that have none there keep their own.
+// The value of the lane `distance` (0..31) above; the highest lanes keep their own.
 template <class T>
 DEVICE T warp_shuffle_down(T value, int distance) {
-    return detail::shuffle_words(value, detail::ShuffleDown{distance});
+    return detail::shuffle_words(value, [=](uint32_t v) { return detail::shuffle_down(v, distance); });
 }
 // The value of the lane whose number differs in the bits of `mask` (0..31).
 template <class T>
 DEVICE T warp_shuffle_xor(T value, int mask) {
-    return detail::shuffle_words(value, detail::ShuffleXor{mask});
+    return detail::shuffle_words(value, [=](uint32_t v) { return detail::shuffle_xor(v, mask); });
 }
 
 // Reductions over the warp; every lane gets the result.
-#if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ >= 800
-#if CUDAENC_CLANG_DEVICE
-DEVICE uint32_t warp_add(uint32_t v) {
-    return static_cast<uint32_t>(__nvvm_redux_sync_add(static_cast<int>(v), static_cast<int>(detail::all_lanes)));
-}
-DEVICE uint32_t warp_or(uint32_t v) {
-    return static_cast<uint32_t>(__nvvm_redux_sync_or(static_cast<int>(v), static_cast<int>(detail::all_lanes)));
-}
-DEVICE uint32_t warp_max(uint32_t v) { return __nvvm_redux_sync_umax(v, static_cast<int>(detail::all_lanes)); }
-DEVICE uint32_t warp_min(uint32_t v) { return __nvvm_redux_sync_umin(v, static_cast<int>(detail::all_lanes)); }
-#else
+#if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ >= 800 && !CUDAENC_CLANG_DEVICE  // clang compiles for sm_75
 DEVICE uint32_t warp_add(uint32_t v) { return __reduce_add_sync(detail::all_lanes, v); }
 DEVICE uint32_t warp_or(uint32_t v) { return __reduce_or_sync(detail::all_lanes, v); }
 DEVICE uint32_t warp_max(uint32_t v) { return __reduce_max_sync(detail::all_lanes, v); }
 DEVICE uint32_t warp_min(uint32_t v) { return __reduce_min_sync(detail::all_lanes, v); }
-#endif
 #else
-DEVICE uint32_t warp_add(uint32_t v) {
-    for (int mask = 16; mask; mask >>= 1) v += warp_shuffle_xor(v, mask);
+namespace detail {
+template <class Combine>
+DEVICE uint32_t reduce(uint32_t v, const Combine &combine) {
+    for (int mask = 16; mask; mask >>= 1) v = combine(v, warp_shuffle_xor(v, mask));
     return v;
+}
+}  // namespace detail
+DEVICE uint32_t warp_add(uint32_t v) {
+    return detail::reduce(v, [](uint32_t a, uint32_t b) { return a + b; });
 }
 DEVICE uint32_t warp_or(uint32_t v) {
-    for (int mask = 16; mask; mask >>= 1) v |= warp_shuffle_xor(v, mask);
-    return v;
+    return detail::reduce(v, [](uint32_t a, uint32_t b) { return a | b; });
 }
-DEVICE uint32_t warp_max(uint32_t v) {
-    for (int mask = 16; mask; mask >>= 1) v = max_of(v, warp_shuffle_xor(v, mask));
-    return v;
-}
-DEVICE uint32_t warp_min(uint32_t v) {
-    for (int mask = 16; mask; mask >>= 1) v = min_of(v, warp_shuffle_xor(v, mask));
-    return v;
-}
+DEVICE uint32_t warp_max(uint32_t v) { return detail::reduce(v, max_of<uint32_t>); }
+DEVICE uint32_t warp_min(uint32_t v) { return detail::reduce(v, min_of<uint32_t>); }
 #endif
 
-// The sum, of integers of 32 or 64 bits, over the lanes up to and including the own one.
+// The sum over the lanes up to and including the own one.
 template <class T>
 DEVICE T warp_inclusive_add(T v) {
     const int lane = lane_id();
@@ -424,8 +371,8 @@ DEVICE T warp_inclusive_add(T v) {
 }
 #endif  // !CUDAENC_EMU
 
-// The sum over the thread-block's threads up to and including the own one. sums: shared, a word a warp; free again
-// after the next block_sync().
+// The sum over the threads of the block up to and including the own one. sums: shared, a word a warp, in use until the
+// next block_sync().
 template <class T>
 DEVICE T block_inclusive_add(T v, T *sums) {
     const T inclusive = warp_inclusive_add(v);

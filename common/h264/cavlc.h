@@ -163,7 +163,7 @@ inline ScannedLevels scan_8x8(const int16_t *levels, int part) { return {levels,
 inline ScannedLevels scan_chroma_dc(const int16_t *levels, int size) {
     return {levels, size == 4 ? kChromaDcScan420 : kChromaDcScan422, 1};
 }
-constexpr BlockCode chroma_dc_code(int size) {
+CUDAENC_HD constexpr BlockCode chroma_dc_code(int size) {
     return size == 4 ? BlockCode{kTokensDc420, kZerosDc420, 4} : BlockCode{kTokensDc422, kZerosDc422, 8};
 }
 

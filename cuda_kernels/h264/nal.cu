@@ -1,5 +1,5 @@
 // Bits of pieces to NAL units (H.264, 7.3.4, 7.4.1, Annex B): joined, trailing bits, emulation prevention, start codes.
-// A thread-block joins a group of pieces; groups tell each other how many bits and bytes come before.
+// A thread-block joins a group of pieces. Groups tell those after them how many bits and bytes come before.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../common/h264/nal.h"
 #include "../bits.cuh"
@@ -11,8 +11,8 @@ namespace cudaenc::h264 {
 
 // ---- Bytes
 
-// Bytes that are written at a time: words, the first byte the highest, and before them a word for the zeros that the
-// bytes before end with (zeros_word()).
+// The bytes of a window: words, the first byte the highest. The word before them holds the zeros that the bytes before
+// the window end with (zeros_word()).
 struct WindowBytes {
     const uint32_t *words;
     uint32_t before;
@@ -20,11 +20,12 @@ struct WindowBytes {
     DEVICE_MEMBER uint32_t word(int32_t i) const { return i < 0 ? before : words[i]; }
     DEVICE_MEMBER uint32_t byte(int32_t i) const { return word(i >> 2) >> (24 - 8 * (i & 3)) & 255; }
 };
-// Zeros in a row count modulo 2 from the third on, as emulation prevention ends the row there.
+// Zeros at the end of bytes, as emulation prevention sees them: 0, 1 or 2. It ends a run after two zeros.
 DEVICE uint32_t zeros_state(uint32_t zeros) { return zeros ? 2 - zeros % 2 : 0; }
 DEVICE uint32_t zeros_word(uint32_t state) { return state ? 0xFFFFFFFFu << 8 * state : 0xFFFFFFFFu; }
 
-// Bit k: 3 goes before byte k of word w: where that is below 4 and an even number of zeros is before it.
+// Bit k: an emulation_prevention_three_byte goes before byte k of word w. That byte is below 4 and follows an even
+// number of zeros.
 DEVICE uint32_t preventions_in(const WindowBytes &b, uint32_t w) {
     const uint32_t word = b.words[w], last = b.word(static_cast<int32_t>(w) - 1);
     const uint32_t around = last << 16 | word >> 16;
@@ -40,7 +41,7 @@ DEVICE uint32_t preventions_in(const WindowBytes &b, uint32_t w) {
     return found;
 }
 
-// A warp's share of them: words that follow each other.
+// The share of a warp: consecutive words.
 struct WarpWords {
     uint32_t first, end;
 };
@@ -50,7 +51,7 @@ DEVICE WarpWords words_of_warp(const WindowBytes &b) {
     return {first, min_of(first + share, words)};
 }
 
-// How many bytes go before them: in the warps' shares before the own one, in that, and in all. With all threads.
+// Emulation prevention bytes in the shares before the warp's own, in that, and in all. With all threads.
 struct Preventions {
     uint32_t before, own, all;
 };
@@ -72,13 +73,13 @@ DEVICE Preventions count_preventions(const WindowBytes &b) {
     return sums;
 }
 
-// Writes the warp's share. place: where the first byte of all goes.
+// Writes the share of the warp. place: where the first byte of the window goes.
 DEVICE void write_bytes(const WindowBytes &b, const Preventions &preventions, uint8_t *place) {
     const WarpWords share = words_of_warp(b);
     if (share.first >= share.end) return;
     const uint32_t lane = static_cast<uint32_t>(lane_id());
     uint8_t *to = place + 4 * share.first + preventions.before;
-    if (preventions.own == 0) {  // words that are aligned there
+    if (preventions.own == 0) {  // copies words, aligned at the destination
         const uint32_t *from = b.words + share.first;
         const uint32_t count = min_of(4 * share.end, b.count) - 4 * share.first;
         const uint32_t unaligned = min_of(static_cast<uint32_t>(0 - reinterpret_cast<uint64_t>(to)) & 3, count);
@@ -103,8 +104,8 @@ DEVICE void write_bytes(const WindowBytes &b, const Preventions &preventions, ui
     }
 }
 
-// What `bits` bits leave for those that follow: the bits after the last byte, below the zeros_state() of the bytes.
-// Returns whether this depends on what comes before, in the first byte too, which may be missing in `words`.
+// What `bits` bits leave to those after them: zeros_state() of their bytes, above the bits after the last whole byte.
+// Returns whether that depends on the bits before, also on those of the first byte, which `words` may lack.
 DEVICE bool end_of_bits(const uint32_t *words, uint32_t bits, uint32_t zeros_before, uint32_t &end) {
     const uint32_t bytes = bits / 8, left = bits % 8;
     const WindowBytes b{words, zeros_word(zeros_before), bytes};
@@ -118,11 +119,12 @@ DEVICE bool end_of_bits(const uint32_t *words, uint32_t bits, uint32_t zeros_bef
 
 // ---- The kernel
 
-// Where the heads and tails of a group's pieces begin, if its first bit has number `begin` and tails begin with a byte.
-// With a whole warp; own: of the piece that the lane has. Returns where the group ends.
+// Where the head and the tail of a piece begin, in bits.
 struct PiecePlaces {
     uint32_t head, tail;
 };
+// Places the pieces of a group from bit `begin` on; tails begin a byte. Returns where the group ends. own: of the
+// lane's piece. With a whole warp.
 DEVICE uint32_t place_pieces(PieceBits own, uint32_t begin, PiecePlaces &places) {
     uint32_t at = begin;
     CUDAENC_UNROLL
@@ -137,7 +139,7 @@ DEVICE uint32_t place_pieces(PieceBits own, uint32_t begin, PiecePlaces &places)
 
 constexpr int32_t kWindowWords = 8192;
 
-// The words of a window that `bits` bits fall into, which begin with bit `begin` of it, maybe before it. With a whole
+// Joins `bits` bits, from bit `begin` of the window on, which may lie before or beyond it, to its words. With a whole
 // warp.
 DEVICE void put_bits(const uint32_t *from, uint32_t bits, int32_t begin, uint32_t *window) {
     if (!bits) return;
@@ -161,56 +163,70 @@ DEVICE void put_bits(const uint32_t *from, uint32_t bits, int32_t begin, uint32_
     }
 }
 
-KERNEL(kGroupThreads, h264_nal, NalParams)
-{
-    constexpr int kWarps = kGroupThreads / 32;
-    SHARED(uint32_t, window, kWindowWords + 1);
-    SHARED(PieceBits, pieces, kGroupPieces);
-    SHARED(PiecePlaces, places, kGroupPieces);
+// A group counts its bits from the beginning of a byte: `phase` bits of that come before the group.
+struct GroupBits {
+    uint32_t phase, end;
+};
+// Stores the pieces of the group and their places. With all threads.
+DEVICE GroupBits place_group(const NalParams &p, uint32_t group, const GroupRange &range, auto &pieces, auto &places) {
     SHARED(uint32_t, group_end, 1);
-    SHARED(uint32_t, left_before, 1);  // of the last byte of the group before, and its zeros: what it told
-    SHARED(uint32_t, zeros_before, 1);
-    const int thread = thread_x();
-    const uint32_t group = take_ticket(p.links.tickets), serial = p.links.serial;
-    const GroupRange range = p.ranges[group];
-    const bool begins_slice = range.begins_slice != 0, ends_slice = range.ends_slice != 0;
-
-    // How many bits come before in the byte that the group begins in.
+    const bool begins_slice = range.begins_slice != 0;
+    const uint32_t serial = p.links.serial, lane = static_cast<uint32_t>(lane_id());
     PieceBits own{0, 0};
     if (warp_id() == 0) {
-        if (static_cast<uint32_t>(lane_id()) < range.count)
-            own = p.bits[range.first + static_cast<uint32_t>(lane_id())];
+        if (lane < range.count) own = p.bits[range.first + lane];
         PiecePlaces unused;
         const uint32_t end = place_pieces(own, 0, unused);
+        // A tail begins a byte, whatever comes before the group.
         const bool known = warp_any(own.tail != 0) || begins_slice;
-        if (thread == 0) {
+        if (lane == 0) {
             publish(p.links.phases + group, serial, known ? Published::sum : Published::own, end);
             group_end[0] = known;
         }
     }
-    const uint64_t bits_before = begins_slice ? 0 : block_look_back<kWarps>(p.links.phases, group, serial);
+    const uint64_t bits_before = begins_slice ? 0 : block_look_back<kGroupThreads / 32>(p.links.phases, group, serial);
     const uint32_t phase = static_cast<uint32_t>(bits_before) & 7;
     if (warp_id() == 0) {
         PiecePlaces own_places;
         const uint32_t end = place_pieces(own, phase, own_places);
-        if (thread < kGroupPieces) {
-            pieces[thread] = own;
-            places[thread] = own_places;
+        if (lane < kGroupPieces) {
+            pieces[lane] = own;
+            places[lane] = own_places;
         }
         warp_sync();
-        if (thread == 0) {
+        if (lane == 0) {
             if (!group_end[0]) publish(p.links.phases + group, serial, Published::sum, bits_before - phase + end);
             group_end[0] = end;
         }
     }
     block_sync();
+    return {phase, group_end[0]};
+}
 
-    // The bits of the group, `phase` others before them, through the window; most come at once.
-    const uint32_t end = group_end[0], windows = (end / 32 + kWindowWords) / kWindowWords;
-    const uint32_t count = ends_slice ? end / 8 + 1 : end / 8;
-    const auto fill_window = [&](uint32_t number) {
-        const uint32_t first = number * kWindowWords, words = min_of(end / 32 + 1 - first, uint32_t{kWindowWords});
-        for (uint32_t i = static_cast<uint32_t>(thread); i <= words; i += kGroupThreads) window[i] = 0;
+// The bits of a group, a window at a time. Most groups fit one.
+template <class Window, class Pieces, class Places>
+struct GroupWindows {
+    const NalParams &p;
+    GroupRange range;
+    GroupBits bits;
+    Window &window;
+    Pieces &pieces;
+    Places &places;
+    const bool ends_slice = range.ends_slice != 0;
+    const uint32_t count = (bits.end / 32 + kWindowWords) / kWindowWords;
+    // Bytes that end in the group; rbsp_trailing_bits() complete the last one of a slice.
+    const uint32_t bytes = ends_slice ? bits.end / 8 + 1 : bits.end / 8;
+
+    DEVICE_MEMBER bool is_last(uint32_t number) const { return number + 1 == count; }
+    // Bits of the group in window `number`.
+    DEVICE_MEMBER uint32_t bits_in(uint32_t number) const {
+        return is_last(number) ? bits.end - 32 * number * kWindowWords : 32u * kWindowWords;
+    }
+
+    // Joins the bits of the pieces in that window. With all threads.
+    DEVICE_MEMBER void fill(uint32_t number) {
+        const uint32_t first = number * kWindowWords, words = min_of(bits.end / 32 + 1 - first, uint32_t{kWindowWords});
+        for (uint32_t i = static_cast<uint32_t>(thread_x()); i <= words; i += kGroupThreads) window[i] = 0;
         block_sync();
         const int32_t origin = static_cast<int32_t>(32 * first);
         const uint32_t piece = static_cast<uint32_t>(warp_id());
@@ -220,18 +236,57 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
             put_bits(from + (pieces[piece].head + 31) / 32, pieces[piece].tail,
                      static_cast<int32_t>(places[piece].tail) - origin, window);
         }
-        if (thread == 0 && number + 1 == windows && ends_slice)
-            atomic_or(&window[end / 32 - first], 0x80000000u >> end % 32);  // rbsp_stop_one_bit
+        if (thread_x() == 0 && is_last(number) && ends_slice)
+            atomic_or(&window[bits.end / 32 - first], 0x80000000u >> bits.end % 32);  // rbsp_stop_one_bit
         block_sync();
-    };
-    fill_window(windows - 1);
+    }
 
-    // What the group before left in its last byte, and what this one leaves: most do not wait to know that.
-    const uint32_t last_first = (windows - 1) * kWindowWords;
-    bool told = ends_slice;
+    // Hands the bytes of each window to use(). left_before: what end_of_bits() says of the group before. told: whether
+    // this group has published the same of itself; the last window does. zeros_before: shared. With all threads.
+    template <class Use>
+    DEVICE_MEMBER void for_each(uint32_t group, auto &left_before, auto &zeros_before, bool &told, const Use &use) {
+        const bool first_thread = thread_x() == 0;
+        if (first_thread) zeros_before[0] = left_before[0] >> 8;
+        for (uint32_t number = 0; number < count; number++) {
+            if (count > 1) fill(number);
+            if (first_thread && number == 0 && bits.phase) window[0] |= (left_before[0] & 255) << (32 - bits.phase);
+            block_sync();
+            const uint32_t here = min_of(bytes - min_of(bytes, 4 * kWindowWords * number), 4u * kWindowWords);
+            use(WindowBytes{window, zeros_word(zeros_before[0]), here});
+            if (count > 1) block_sync();
+            if (first_thread && (count > 1 || !told)) {
+                uint32_t left;
+                end_of_bits(window, bits_in(number), zeros_before[0], left);
+                if (is_last(number) && !told) publish(p.links.ends + group, p.links.serial, Published::own, left);
+                told |= is_last(number);
+                zeros_before[0] = left >> 8;
+            }
+            if (count > 1) block_sync();
+        }
+    }
+};
+
+KERNEL(kGroupThreads, h264_nal, NalParams)
+{
+    SHARED(uint32_t, window, kWindowWords + 1);
+    SHARED(PieceBits, pieces, kGroupPieces);
+    SHARED(PiecePlaces, places, kGroupPieces);
+    SHARED(uint32_t, left_before, 1);   // of the group before: what end_of_bits() says
+    SHARED(uint32_t, zeros_before, 1);  // zeros_state() before the window
+    const int thread = thread_x();
+    const uint32_t group = take_ticket(p.links.tickets), serial = p.links.serial;
+    const GroupRange range = p.ranges[group];
+    const bool begins_slice = range.begins_slice != 0;
+    const GroupBits bits = place_group(p, group, range, pieces, places);
+    GroupWindows<decltype(window), decltype(pieces), decltype(places)> windows{p, range, bits, window, pieces, places};
+    windows.fill(windows.count - 1);
+
+    // What this group leaves to the next, and what the one before left. Most groups need not know the latter to tell
+    // the former.
+    bool told = windows.ends_slice;
     if (thread == 0) {
         uint32_t left;
-        if (!told && !end_of_bits(window, end - 32 * last_first, 0, left)) {
+        if (!told && !end_of_bits(window, windows.bits_in(windows.count - 1), 0, left)) {
             publish(p.links.ends + group, serial, Published::own, left);
             told = true;
         }
@@ -239,36 +294,15 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
     }
     block_sync();
 
-    // The bytes that end in the group, window by window: counted, then written.
-    const auto for_windows = [&](const auto &use) {
-        if (thread == 0) zeros_before[0] = left_before[0] >> 8;
-        for (uint32_t number = 0; number < windows; number++) {
-            const uint32_t first = number * kWindowWords;
-            if (windows > 1) fill_window(number);
-            if (thread == 0 && number == 0 && phase) window[0] |= (left_before[0] & 255) << (32 - phase);
-            block_sync();
-            const uint32_t here = min_of(count - min_of(count, 4 * first), 4u * kWindowWords);
-            use(WindowBytes{window, zeros_word(zeros_before[0]), here});
-            if (windows > 1) block_sync();
-            if (thread == 0 && (windows > 1 || !told)) {
-                const bool last = number + 1 == windows;
-                uint32_t left;
-                end_of_bits(window, last ? end - 32 * first : 32u * kWindowWords, zeros_before[0], left);
-                if (last && !told) publish(p.links.ends + group, serial, Published::own, left);
-                told |= last;
-                zeros_before[0] = left >> 8;
-            }
-            if (windows > 1) block_sync();
-        }
-    };
+    // The bytes, counted and then written.
     Preventions preventions{};
-    uint32_t size = (begins_slice ? kNalPrefixBytes : 0) + count;
-    for_windows([&](const WindowBytes &bytes) {
+    uint32_t size = (begins_slice ? kNalPrefixBytes : 0) + windows.bytes;
+    windows.for_each(group, left_before, zeros_before, told, [&](const WindowBytes &bytes) {
         preventions = count_preventions(bytes);
         size += preventions.all;
     });
     if (thread == 0) publish(p.links.bytes + group, serial, group ? Published::own : Published::sum, size);
-    const uint64_t bytes_before = block_look_back<kWarps>(p.links.bytes, group, serial);
+    const uint64_t bytes_before = block_look_back<kGroupThreads / 32>(p.links.bytes, group, serial);
     if (thread == 0) {
         if (group) publish(p.links.bytes + group, serial, Published::sum, bytes_before + size);
         if (group + 1 == static_cast<uint32_t>(grid_x())) p.result->bytes = bytes_before + size;
@@ -278,11 +312,11 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
         if (thread < kNalPrefixBytes) place[thread] = thread < 3 ? 0 : thread == 3 ? 1 : nal_header(kNalIdrSlice);
         place += kNalPrefixBytes;
     }
-    if (windows == 1) {
-        write_bytes({window, zeros_word(left_before[0] >> 8), count}, preventions, place);
+    if (windows.count == 1) {
+        write_bytes({window, zeros_word(left_before[0] >> 8), windows.bytes}, preventions, place);
         return;
     }
-    for_windows([&](const WindowBytes &bytes) {
+    windows.for_each(group, left_before, zeros_before, told, [&](const WindowBytes &bytes) {
         preventions = count_preventions(bytes);
         write_bytes(bytes, preventions, place);
         place += bytes.count + preventions.all;

@@ -1,7 +1,7 @@
-// Pixels to Huffman codes, and these to bytes: run-length and Huffman coding, bits joined to bytes, zeros stuffed,
-// restart markers. A thread owns a block from its samples to its bits; what threads tell each other is the DC and how
-// many bits there are; what thread-blocks tell each other is how many bits and bytes come before. With tables made for
-// the picture there are two kernels, and levels in memory between them. SPDX-License-Identifier: LGPL-2.1-or-later
+// Samples to Huffman codes to bytes: run-length and Huffman coding, byte stuffing, restart markers. A thread owns a
+// block from its samples to its bits. Threads exchange DC levels and numbers of bits; thread-blocks exchange how many
+// bits and bytes come before. With optimal tables there are two kernels, and levels in memory between them.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../bits.cuh"
 #include "../device.cuh"
 #include "../look_back.cuh"
@@ -12,46 +12,45 @@ namespace cudaenc::mjpeg {
 
 // ---- Levels to bits
 
-// Levels in the zig-zag sequence, some steps after the one before. What moves is the address, or it would be made anew
-// at each of them.
+// The level so many steps further in the zig-zag sequence. The address moves, which saves computing it each time.
 struct LevelReader {
     const SignedHalf *at;
     DEVICE_MEMBER int32_t operator()(int steps) { return *(at += steps); }
 };
 
-constexpr int kSlotWords = 12, kSlotPitch = kSlotWords + 1;  // most blocks have no more bits than a slot
-constexpr uint32_t kWindowWords = 768;                       // of a piece's bits, at a time
+constexpr int kSlotWords = 12, kSlotPitch = kSlotWords + 1;  // the bits of most blocks fit a slot
+constexpr uint32_t kWindowWords = 768;                       // words of a piece that are joined at a time
 
 // ---- Bits to bytes
 
-// Bit 8 i + 7: byte i is 0xFF.
-DEVICE uint32_t full_bytes(uint32_t word) { return ((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u; }
+// Bit 8 i + 7: byte i is 0xFF, which a stuffed zero follows.
+DEVICE uint32_t bytes_of_ones(uint32_t word) { return ((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u; }
 
-// Writes a piece's bytes with a zero stuffed after each 0xFF (F.1.2.3), 16 at a time from an address that 16 divides.
-// What is left waits in `stage` for the next ones.
-constexpr int kStuffedWords = 2 * kPieceBlocks;  // of the window, at a time
+// Writes the bytes of a piece with a zero stuffed after each 0xFF (F.1.2.3), in aligned groups of 16. An incomplete
+// group waits in `stage`.
+constexpr int kStuffedWords = 2 * kPieceBlocks;  // words that append() takes at most
 constexpr int kStageBytes = 2 * 4 * kStuffedWords + 32;
-class StuffedBytes {
+class ByteStuffer {
   public:
     // With all threads. to: where the first byte goes.
-    DEVICE_MEMBER StuffedBytes(uint8_t *stage, uint8_t *to)
+    DEVICE_MEMBER ByteStuffer(uint8_t *stage, uint8_t *to)
         : stage_(stage),
           skipped_(static_cast<uint32_t>(reinterpret_cast<uint64_t>(to)) & 15),
           held_(skipped_),
           to_(to - skipped_) {}
-    // The next `bytes` bytes, of kStuffedWords words at most: word(i). Where it is the last part, all is written, after
-    // a marker if that is not 0.
+    // Appends the first `bytes` bytes of word(0), word(1) and so on, then a marker if it is not 0. The last call writes
+    // all.
     template <class Word>
     DEVICE_MEMBER void append(const Word &word, uint32_t bytes, bool last, uint32_t marker) {
         constexpr uint32_t kRun = kStuffedWords / kPieceBlocks;
         const uint32_t thread = static_cast<uint32_t>(thread_x()), first = thread * kRun;
-        uint32_t own[kRun], full = 0;
+        uint32_t own[kRun], zeros = 0;
         CUDAENC_UNROLL
         for (uint32_t i = 0; i < kRun; i++) {
             own[i] = 4 * (first + i) < bytes ? word(first + i) : 0;
-            full += static_cast<uint32_t>(popcount(full_bytes(own[i])));
+            zeros += static_cast<uint32_t>(popcount(bytes_of_ones(own[i])));
         }
-        const BlockSums sums = block_sums<kPieceBlocks / 32>(full);
+        const BlockSums sums = block_sums<kPieceBlocks / 32>(zeros);
         uint8_t *to = stage_ + held_ + 4 * first + sums.before;
         CUDAENC_UNROLL
         for (uint32_t i = 0; i < kRun; i++) {
@@ -88,14 +87,14 @@ class StuffedBytes {
 
   private:
     uint8_t *stage_;
-    uint32_t skipped_;  // bytes of the stage that are not the piece's
-    uint32_t held_;     // bytes of it in use
-    uint8_t *to_;       // where its first byte goes
+    uint32_t skipped_;  // bytes of the stage before the piece
+    uint32_t held_;     // bytes in the stage, those included
+    uint8_t *to_;       // where the first byte of the stage goes
 };
 
 // ---- Bytes to the packet
 
-// When the piece is the last one of its group to be written, the group goes to the host. With all threads.
+// Copies a group of pieces to the host once its last piece is written. With all threads.
 DEVICE void send_group(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus) {
     SHARED(uint32_t, complete, 1);
     if (!out.packet) return;
@@ -151,7 +150,7 @@ DEVICE void send_group(const CodedBytes &out, const PieceLinks &links, const Sca
 
 // ---- A piece
 
-// Where the piece's `size` bytes go; nullptr: there is no room. With all threads.
+// Where the `size` bytes of the piece go; nullptr: they do not fit. With all threads.
 DEVICE uint8_t *place_of(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
                          uint32_t size) {
     SHARED(uint64_t, place, 1);
@@ -173,133 +172,103 @@ DEVICE uint8_t *place_of(const CodedBytes &out, const PieceLinks &links, const S
     return place[0] + size <= out.capacity ? out.bytes + place[0] : nullptr;
 }
 
-// Code words in shared memory, those of DC first.
+// CodeTables in shared memory, DC first.
 constexpr int kCodeWords = sizeof(CodeTables) / 4, kDcCodeWords = kTables * 16;
 DEVICE void load_codes(const CodeTables *from, uint32_t *codes) {
     for (int i = 4 * thread_x(); i < kCodeWords; i += 4 * kPieceBlocks)
         *reinterpret_cast<Uint4 *>(codes + i) = load_readonly(reinterpret_cast<const Uint4 *>(from) + i / 4);
 }
 
-// Codes the piece and writes it, with all threads of the block. levels: of the thread's block.
-DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
-                       const uint32_t *codes, const PieceBlock &block, const uint32_t *levels, LeadingZeroRuns runs,
-                       int32_t dc_difference) {
-    constexpr int kWarps = kPieceBlocks / 32;
-    SHARED(uint32_t, slots, kPieceBlocks *kSlotPitch);
-    SHARED(uint32_t, bits_before, kPieceBlocks);  // by order: of the own block, then of all before
-    SHARED(uint32_t, phase_of_piece, 1);
-    SHARED(uint32_t, full, 1);
-    constexpr uint32_t kStage = (kWindowWords + 4) / 4 * 4;  // behind the window
-    static_assert(4 * kStage + kStageBytes <= 4 * kPieceBlocks * kSlotPitch);
-    const int thread = thread_x();
-    if (thread == 0) full[0] = 0;
-    if (thread >= mcus.count * scan.mcu_blocks) bits_before[thread] = 0;
-
-    // Blocks to bits.
-    const int table = scan.component[block.component].table;
-    const uint32_t *dc = codes + table * 16, *ac = opaque_shared(codes + kDcCodeWords + table * 256);
-    uint32_t *slot = opaque_shared(&slots[thread * kSlotPitch]);
-    uint32_t block_bits = 0;
-    if (block.coded) {
-        WordWriter<SlotWords<kSlotWords>> bits{{slot, 0}, 0, 0};
-        CodeWriter<WordWriter<SlotWords<kSlotWords>>> writer{dc, ac, bits};
+// The block of a thread, for code_block().
+struct BlockSymbols {
+    const uint32_t *dc_codes, *ac_codes;  // of its table
+    const uint32_t *levels;               // in the zig-zag sequence
+    LeadingZeroRuns runs;
+    int32_t dc_difference;
+    template <class Bits>
+    DEVICE_MEMBER void put(Bits &bits) const {
+        CodeWriter<Bits> writer{dc_codes, ac_codes, bits};
         code_block(dc_difference, runs, LevelReader{halves_of(levels)}, writer);
-        block_bits = bits.bits;
-        bits.words.put(bits.pending, true);
-        bits_before[block.order] = block_bits;
     }
-    block_sync();
+};
 
-    // How many come before each block.
-    const BlockSums sums = block_sums<kWarps>(bits_before[thread]);
-    bits_before[thread] = sums.before;
+// kWindowWords words of the bits of a piece, and the word before them. Bits that fit their slots come from registers;
+// other blocks are coded again.
+template <class Window>
+struct PieceWindow {
+    Window &window;
+    const BlockSymbols &symbols;
+    uint32_t words;        // of the piece
+    uint32_t begin, bits;  // of the thread's block
     uint32_t slot_words[kSlotWords];
-    CUDAENC_UNROLL
-    for (uint32_t i = 0; i < kSlotWords; i++) slot_words[i] = 32 * i < block_bits ? slot[i] : 0;
-    // Earlier pieces may code yet: what they have is asked for when there is nothing else to do.
-    if (thread == 0)
-        publish(links.bits + mcus.index, links.serial, mcus.begins_interval ? Published::sum : Published::own,
-                sums.all);
-    block_sync();
+    const bool several = words >= kWindowWords;  // windows
 
-    // A part of the piece's bits: the words from `first` on, and the one before.
-    const uint32_t begin = block.coded ? bits_before[block.order] : 0, own_words = (sums.all + 31) / 32;
-    const bool several = own_words >= kWindowWords;  // parts
-    uint32_t *window = slots;
-    uint8_t *stage = reinterpret_cast<uint8_t *>(&slots[kStage]);
-    const auto fill_window = [&](uint32_t first) {
-        const uint32_t count = min_of(kWindowWords + 1, own_words + 2 - first);
-        for (uint32_t i = thread; i < count; i += kPieceBlocks) window[i] = 0;
+    // Fills the window with the piece's words from `first` on. With all threads.
+    DEVICE_MEMBER void fill(uint32_t first) {
+        const uint32_t count = min_of(kWindowWords + 1, words + 2 - first);
+        for (uint32_t i = static_cast<uint32_t>(thread_x()); i < count; i += kPieceBlocks) window[i] = 0;
         block_sync();
         const uint32_t shift = begin % 32;
-        if (block_bits <= kSlotWords * 32 && !several) {
+        if (bits <= kSlotWords * 32 && !several) {
             uint32_t last = 0, *to = window + 1 + begin / 32;
             CUDAENC_UNROLL
             for (uint32_t i = 0; i <= kSlotWords; i++) {
                 const uint32_t next = i < kSlotWords ? slot_words[i] : 0;
-                if (32 * i < shift + block_bits) atomic_or(to + i, funnel_shift_right(next, last, shift));
+                if (32 * i < shift + bits) atomic_or(to + i, funnel_shift_right(next, last, shift));
                 last = next;
             }
-        } else if (block_bits && begin / 32 < first + kWindowWords && begin + block_bits + 32 > first * 32) {
-            using Window = WindowWords<kWindowWords + 1>;
-            WordWriter<Window> bits_to{{window, begin / 32 + 1 - first}, shift, 0};
-            CodeWriter<WordWriter<Window>> writer{dc, ac, bits_to};
-            code_block(dc_difference, runs, LevelReader{halves_of(levels)}, writer);
-            bits_to.words.put(bits_to.pending);
+        } else if (bits && begin / 32 < first + kWindowWords && begin + bits + 32 > first * 32) {
+            WordWriter<WindowWords<kWindowWords + 1>> writer{{window, begin / 32 + 1 - first}, shift, 0};
+            symbols.put(writer);
+            writer.words.put(writer.pending);
         }
         block_sync();
-    };
-    fill_window(0);
-    if (warp_id() == 0) {
-        const uint64_t before = mcus.begins_interval ? 0 : look_back(links.bits, mcus.index, links.serial);
-        if (lane_id() == 0) {
-            if (!mcus.begins_interval)
-                publish(links.bits + mcus.index, links.serial, Published::sum, before + sums.all);
-            phase_of_piece[0] = static_cast<uint32_t>(before) & 7;
-        }
     }
-    block_sync();
+};
 
-    // What goes before the piece's bits, in the byte that it begins in, and behind them, to fill up the last byte.
-    const uint32_t phase = phase_of_piece[0], bits = phase + sums.all;
-    const uint32_t bytes = mcus.ends_interval ? (bits + 7) / 8 : bits / 8, words = (bits + 31) / 32;
+// Writes the bits of the piece as bytes, behind `phase` bits of the piece before. The end of a restart interval is
+// padded with ones. The place of the bytes depends on the stuffed zeros of earlier pieces, so one pass counts them and
+// another writes. stuffed: 0 before. With all threads.
+DEVICE void write_piece(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
+                        auto &window, uint32_t phase, uint32_t piece_bits, auto &stuffed, uint8_t *stage) {
+    const int thread = thread_x();
+    const uint32_t bits = phase + piece_bits, words = (bits + 31) / 32;
+    const uint32_t bytes = mcus.ends_interval ? (bits + 7) / 8 : bits / 8;
     const uint32_t padding =
         8 * bytes > bits ? (0xFFFFFFFFu >> (bits & 31)) & ~(0xFFFFFFFFu >> 1 >> ((8 * bytes - 1) & 31)) : 0;
-
-    // Where its bytes begin depends on how many are stuffed, so that these are counted before any is written. What
-    // takes several windows is put there twice.
     const uint32_t marker = mcus.ends_interval && !mcus.ends_scan ? kRst0 + mcus.interval % 8 : 0;
-    StuffedBytes to(stage, nullptr);
+    ByteStuffer to(stage, nullptr);
     enum Pass { counting, writing };
     CUDAENC_NO_UNROLL
     for (int pass = counting; pass <= writing; pass++) {
         if (pass == writing) {
-            const uint32_t size = bytes + full[0] + (marker ? 2 : 0);
+            const uint32_t size = bytes + stuffed[0] + (marker ? 2 : 0);
             uint8_t *place = place_of(out, links, scan, mcus, size);
             if (!place) break;
-            to = StuffedBytes(stage, place);
+            to = ByteStuffer(stage, place);
         }
         for (uint32_t first = 0; first < words; first += kWindowWords) {
             const uint32_t count = min_of(kWindowWords, words - first);
-            if (several && (first || pass == writing)) {
+            if (window.several && (first || pass == writing)) {
                 block_sync();
-                fill_window(first);
+                window.fill(first);
             }
             const auto word = [&](uint32_t i) {
-                return funnel_shift_right(window[i + 1], window[i], phase) | (first + i + 1 == words ? padding : 0);
+                return funnel_shift_right(window.window[i + 1], window.window[i], phase) |
+                       (first + i + 1 == words ? padding : 0);
             };
-            // The first word is the first thread's.
+            // Only the first thread reads the first word.
             if (thread == 0 && first == 0 && phase)
-                window[0] = static_cast<uint32_t>(wait_for(links.tails + mcus.index - 1, links.serial));
+                window.window[0] = static_cast<uint32_t>(wait_for(links.tails + mcus.index - 1, links.serial));
             if (pass == counting) {
                 if (thread == kPieceBlocks - 1 && first + count == words && !mcus.ends_interval)
                     publish(links.tails + mcus.index, links.serial, Published::own,
                             word(count - 1) >> ((0u - bits) & 31) & ((1u << bits % 8) - 1));
                 uint32_t own = 0;
                 for (uint32_t i = thread; i < count; i += kPieceBlocks)
-                    own += static_cast<uint32_t>(popcount(full_bytes(word(i))));
+                    own += static_cast<uint32_t>(popcount(bytes_of_ones(word(i))));
                 own = warp_add(own);
-                if (lane_id() == 0 && own) atomic_add(&full[0], own);
+                if (lane_id() == 0 && own) atomic_add(&stuffed[0], own);
                 continue;
             }
             for (uint32_t i = 0; i < count && 4 * (first + i) < bytes; i += kStuffedWords) {
@@ -309,17 +278,70 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
         }
         block_sync();
     }
+}
+
+// Codes the piece and writes it. codes: CodeTables. levels: of the thread's block. With all threads.
+DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
+                       const uint32_t *codes, const PieceBlock &block, const uint32_t *levels, LeadingZeroRuns runs,
+                       int32_t dc_difference) {
+    SHARED(uint32_t, slots, kPieceBlocks *kSlotPitch);  // later the window, and a stage behind it
+    SHARED(uint32_t, bits_before, kPieceBlocks);        // by order: first of the block itself, then of all before it
+    SHARED(uint32_t, phase_of_piece, 1);
+    SHARED(uint32_t, stuffed, 1);  // zeros
+    constexpr uint32_t kStage = (kWindowWords + 4) / 4 * 4;
+    static_assert(4 * kStage + kStageBytes <= 4 * kPieceBlocks * kSlotPitch);
+    const int thread = thread_x();
+    if (thread == 0) stuffed[0] = 0;
+    if (thread >= mcus.count * scan.mcu_blocks) bits_before[thread] = 0;
+
+    // The block's bits, to its slot.
+    const int table = scan.component[block.component].table;
+    const BlockSymbols symbols{codes + table * 16, opaque_shared(codes + kDcCodeWords + table * 256), levels, runs,
+                               dc_difference};
+    uint32_t *slot = opaque_shared(&slots[thread * kSlotPitch]);
+    uint32_t block_bits = 0;
+    if (block.coded) {
+        WordWriter<SlotWords<kSlotWords>> bits{{slot, 0}, 0, 0};
+        symbols.put(bits);
+        block_bits = bits.bits;
+        bits.words.put(bits.pending, true);
+        bits_before[block.order] = block_bits;
+    }
+    block_sync();
+
+    // The bits before each block.
+    const BlockSums sums = block_sums<kPieceBlocks / 32>(bits_before[thread]);
+    bits_before[thread] = sums.before;
+    PieceWindow<decltype(slots)> window{slots, symbols, (sums.all + 31) / 32, 0, block_bits, {}};
+    CUDAENC_UNROLL
+    for (uint32_t i = 0; i < kSlotWords; i++) window.slot_words[i] = 32 * i < block_bits ? slot[i] : 0;
+    if (thread == 0)
+        publish(links.bits + mcus.index, links.serial, mcus.begins_interval ? Published::sum : Published::own,
+                sums.all);
+    block_sync();
+    if (block.coded) window.begin = bits_before[block.order];
+    window.fill(0);
+
+    // How many bits of the interval come before the piece: asked for late, as earlier pieces may still be coding.
+    if (warp_id() == 0) {
+        const uint64_t before = mcus.begins_interval ? 0 : look_back(links.bits, mcus.index, links.serial);
+        if (lane_id() == 0) {
+            if (!mcus.begins_interval)
+                publish(links.bits + mcus.index, links.serial, Published::sum, before + sums.all);
+            phase_of_piece[0] = static_cast<uint32_t>(before) & 7;
+        }
+    }
+    block_sync();
+    write_piece(out, links, scan, mcus, window, phase_of_piece[0], sums.all, stuffed,
+                reinterpret_cast<uint8_t *>(&slots[kStage]));
     send_group(out, links, scan, mcus);
 }
 
-KERNEL_BLOCKS(kPieceBlocks, 9, mjpeg_encode, EncodeParams) {
-    SHARED(uint32_t, codes, kCodeWords);
-    SHARED(uint32_t, levels, kPieceBlocks *kLevelPitch);
-    load_codes(p.codes, codes);
-    const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
-    const PieceBlock block = block_of_thread(p.scan, mcus);
-    uint32_t *own = &levels[thread_x() * kLevelPitch];
-    NonzeroPlaces nonzero{};
+// The thread's block from samples to levels, two a word, at `own`; store(words) gets them too. Returns the DC
+// difference. With all threads.
+template <class P, class Store>
+DEVICE int32_t transform_block(const P &p, const PieceMcus &mcus, const PieceBlock &block, uint32_t *own,
+                               NonzeroPlaces &nonzero, const Store &store) {
     int32_t dc = 0, dc_before = 0;
     SampleRow rows[kBlockSize];
     if (block.sampled) load_block(p.layouts, p.scan, block, rows);
@@ -330,14 +352,26 @@ KERNEL_BLOCKS(kPieceBlocks, 9, mjpeg_encode, EncodeParams) {
         dc = static_cast<int16_t>(pairs[0]);
         CUDAENC_UNROLL
         for (int i = 0; i < kBlockSamples / 2; i++) own[i] = pairs[i];
+        store(pairs);
     }
-    const int32_t difference = dc_difference(p.scan, block, dc, dc_before);
+    return dc_difference(p.scan, block, dc, dc_before);
+}
+
+KERNEL_BLOCKS(kPieceBlocks, 9, mjpeg_encode, EncodeParams) {
+    SHARED(uint32_t, codes, kCodeWords);
+    SHARED(uint32_t, levels, kPieceBlocks *kLevelPitch);
+    load_codes(p.codes, codes);
+    const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
+    const PieceBlock block = block_of_thread(p.scan, mcus);
+    uint32_t *own = &levels[thread_x() * kLevelPitch];
+    NonzeroPlaces nonzero{};
+    const int32_t difference = transform_block(p, mcus, block, own, nonzero, [](const uint32_t *) {});
     code_piece(p.out, p.links, p.scan, mcus, codes, block, own, nonzero.runs(), difference);
 }
 
-// ---- With tables made for the picture
+// ---- With optimal tables
 
-// A sink of code_block(), for counts in shared memory.
+// A sink of code_block() that counts in shared memory.
 struct SharedSymbolCounter {
     uint32_t *dc, *ac;
     DEVICE_MEMBER void put_dc(uint32_t category, uint32_t) { atomic_add(&dc[category], 1u); }
@@ -358,22 +392,12 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) {
     uint32_t *own = &levels[thread * kLevelPitch];
     uint32_t *words = p.levels.words + uint64_t{mcus.index} * kPieceLevelWords + thread;
     NonzeroPlaces nonzero{};
-    int32_t dc = 0, dc_before = 0;
     uint32_t first_pair = 0;
-    SampleRow rows[kBlockSize];
-    if (block.sampled) load_block(p.layouts, p.scan, block, rows);
-    if (warp_id() == 0) dc_before = dc_before_piece(p.layouts, p.scan, p.quantiser, mcus);
-    if (block.sampled) {
-        uint32_t pairs[kBlockSamples / 2];
-        nonzero = quantised_block(p.scan, p.quantiser, block, rows, pairs);
+    const int32_t difference = transform_block(p, mcus, block, own, nonzero, [&](const uint32_t *pairs) {
         first_pair = pairs[0];
-        dc = static_cast<int16_t>(first_pair);
-        CUDAENC_UNROLL
-        for (int i = 0; i < kBlockSamples / 2; i++) own[i] = pairs[i];
         CUDAENC_UNROLL
         for (int i = 1; i < kBlockSamples / 2; i++) words[i * kPieceBlocks] = pairs[i];
-    }
-    const int32_t difference = dc_difference(p.scan, block, dc, dc_before);
+    });
     words[0] = byte_permute(static_cast<uint32_t>(difference), first_pair, 0x7610);
     p.levels.nonzero[uint64_t{mcus.index} * kPieceBlocks + thread] = nonzero;
 

@@ -11,8 +11,8 @@
 
 namespace cudaenc::mjpeg {
 
-// A piece is what a thread-block codes: MCUs of one restart interval that follow each other, as many as have this many
-// blocks at most. A thread owns a block.
+// A piece is what a thread-block codes: consecutive MCUs of one restart interval, with at most this many blocks. A
+// thread owns a block.
 constexpr int kPieceBlocks = 96;
 
 // So that eight thread-blocks of mjpeg_encode fit a multiprocessor.
@@ -24,7 +24,7 @@ struct ScanComponent {
     int32_t table;          // kLuma or kChroma
     int32_t layout;         // index into the layouts
     int32_t first_block;    // in the MCU
-    int32_t first_thread;   // of those that have its blocks
+    int32_t first_thread;   // of those with its blocks
 };
 
 struct ScanPieces {
@@ -32,62 +32,60 @@ struct ScanPieces {
     int32_t components;
     ScanComponent component[kMaxComponents];
     int32_t mcu_blocks;       // of all components
-    int32_t mcus;             // of a piece, but the last one of an interval may have fewer
-    int32_t interval_pieces;  // of an interval, but the last one may have fewer
+    int32_t mcus;             // of a piece; the last one of an interval may have fewer
+    int32_t interval_pieces;  // of an interval; the last one may have fewer
     Divider by_interval_pieces;
-    uint32_t first_piece;   // of all scans' pieces
+    uint32_t first_piece;   // among those of all scans
     uint32_t pieces;        // of the scan
-    uint32_t first_group;   // of all scans' groups of pieces
+    uint32_t first_group;   // of pieces, among those of all scans
     uint32_t number;        // of the scan
-    uint32_t header_bytes;  // in front of the scan, of its marker segments, which the host writes; none for scan 0
+    uint32_t header_bytes;  // of the marker segments before the scan, which the host writes; 0 for scan 0
     bool rgb_to_ycbcr;
 };
 
-// What a frame's thread-blocks add to; 0 before.
+// Counts over a frame; 0 before.
 struct FrameSums {
     SymbolCounts symbols;
-    uint32_t bins[kRateBins];  // where a size is to be met: of coefficients
+    uint32_t bins[kRateBins];  // of rate_bin(), for a target size
 };
 
-// What pieces tell those that follow, see look_back.cuh. 0 before the first frame, [pieces] each.
+// What pieces publish for later ones (look_back.cuh), [pieces] each; 0 before the first frame.
 struct PieceLinks {
     uint32_t *tickets;
-    uint32_t *written;  // [groups of pieces]: how many of a group are done
-    uint64_t *bits;     // of an interval; all that matters is how many go beyond the last whole byte
-    uint64_t *tails;    // those, where the interval goes on
-    uint64_t *bytes;
-    uint32_t serial;  // of the frame, 1..255 in turn
+    uint32_t *written;  // [groups of pieces]: written pieces of the group
+    uint64_t *bits;     // of the interval up to the piece, modulo 8
+    uint64_t *tails;    // the bits after the last whole byte, where the interval goes on
+    uint64_t *bytes;    // of all scans up to the piece
+    uint32_t serial;    // of the frame, 1..255 in turn
 };
 
-// What the host learns of a frame.
+// What the host reads of a frame.
 struct FrameResult {
-    uint64_t bytes;                 // of all scans' entropy-coded data, and what the host writes between these
-    uint64_t scan[kMaxComponents];  // where each one's data begin
-    HuffmanSpecs huffman;           // where they were made for the picture
+    uint64_t bytes;                 // of the entropy-coded data, and of the scan headers between them
+    uint64_t scan[kMaxComponents];  // where the data of each scan begin
+    HuffmanSpecs huffman;           // optimal tables
 };
 
-// The packet behind its headers, and what is told of it, in memory of the host; before that, the packet in memory of
-// the device, at an address of the same alignment to kLineBytes, of which as many follow. Pieces that do not fit are
-// not written.
+// Where coded bytes go. Pieces that do not fit are not written.
 struct CodedBytes {
-    uint8_t *bytes;
-    uint8_t *packet;  // nullptr: it is copied later
-    uint64_t capacity;
-    FrameResult *result;
+    uint8_t *bytes;       // in device memory, aligned to kLineBytes as the packet; a line more is readable
+    uint8_t *packet;      // behind its headers, in host memory; nullptr: it is copied later
+    uint64_t capacity;    // of both
+    FrameResult *result;  // in host memory
 };
 
-// Pieces whose bytes go to the host together: it takes whole lines at full speed, and parts of them at a third of it.
+// Pieces whose bytes go to the host together: whole lines move at full speed, parts of them at a third of it.
 constexpr uint32_t kGroupPieces = 16;
 constexpr uint64_t kLineBytes = 128;
 
-// Which levels of a block are not 0: bit 31 - k of `low` tells of place k of the zig-zag sequence, of `high` of 32 + k.
+// The nonzero levels of a block: bit 31 - k of `low` is place k of the zig-zag sequence, of `high` place 32 + k.
 struct alignas(8) NonzeroPlaces {
     uint32_t low, high;
     CUDAENC_HD LeadingZeroRuns runs() const { return {low, high}; }
 };
 
-// What a piece's blocks became, [32][kPieceBlocks] words each: word w of a block has the levels at places 2 w and 2 w +
-// 1 of the zig-zag sequence, and instead of the DC level its difference.
+// Quantised pieces, [32][kPieceBlocks] words each. Word w of a block holds the levels at places 2 w and 2 w + 1 of the
+// zig-zag sequence, with the DC difference in place of the DC level.
 struct StoredLevels {
     uint32_t *words;
     NonzeroPlaces *nonzero;  // [kPieceBlocks] of a piece
@@ -100,7 +98,7 @@ struct WideQuantiser {
 };
 
 // Grid of all: a thread-block a piece of the scan.
-struct EncodeParams {  // pixels to bytes
+struct EncodeParams {  // samples to bytes
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_encode", LaunchPriority::kNormal, kSharedMemoryPercent};
     const CodeTables *codes;
     CodedBytes out;
@@ -109,7 +107,7 @@ struct EncodeParams {  // pixels to bytes
     SampleLayout layouts[kMaxComponents];
     WideQuantiser quantiser[kTables];
 };
-struct TransformParams {  // pixels to levels, which are counted
+struct TransformParams {  // samples to levels, and counts of their symbols
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_transform", LaunchPriority::kNormal, kSharedMemoryPercent};
     StoredLevels levels;
     FrameSums *sums;
@@ -117,7 +115,7 @@ struct TransformParams {  // pixels to levels, which are counted
     SampleLayout layouts[kMaxComponents];
     WideQuantiser quantiser[kTables];
 };
-struct BinsParams {  // pixels to the histogram of what becomes 0 at which scale
+struct BinsParams {  // samples to the histogram of rate.h
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_bins", LaunchPriority::kNormal, kSharedMemoryPercent};
     FrameSums *sums;
     ScanPieces scan;

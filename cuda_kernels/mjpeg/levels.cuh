@@ -1,5 +1,5 @@
-// Which blocks a thread has, and these from samples to levels: load, level shift, colours, forward DCT, quantisation,
-// DC prediction. SPDX-License-Identifier: LGPL-2.1-or-later
+// The block of a thread, and its way from samples to levels: load, level shift, colour transform, forward DCT,
+// quantisation, DC prediction. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../../common/mjpeg/color.h"
 #include "../../common/mjpeg/fdct.h"
@@ -8,16 +8,16 @@
 
 namespace cudaenc::mjpeg {
 
-// ---- Which blocks a thread-block has
+// ---- The blocks of a thread-block
 
-// A piece, by its number in the scan.
 struct PieceMcus {
-    uint32_t index;        // among those of all scans
-    int32_t interval;      // of its scan
+    uint32_t index;        // of the piece among those of all scans
+    int32_t interval;      // of the scan
     int32_t first, count;  // MCUs
     bool begins_interval, ends_interval, ends_scan;
 };
 
+// piece: its number in the scan.
 DEVICE PieceMcus mcus_of_piece(const ScanPieces &scan, uint32_t piece) {
     const int32_t all = scan.grid.mcus(), interval_mcus = scan.grid.restart_interval ? scan.grid.restart_interval : all;
     const int32_t number = static_cast<int32_t>(piece), interval = scan.by_interval_pieces.quotient(number),
@@ -27,11 +27,11 @@ DEVICE PieceMcus mcus_of_piece(const ScanPieces &scan, uint32_t piece) {
     return {scan.first_piece + piece, interval, first, count, within == 0, first + count == end, first + count == all};
 }
 
-// The thread's block. Threads are in the order of components and, within these, of coding.
+// The thread's block. Threads are ordered by component, then as the blocks are coded.
 struct PieceBlock {
     int component;  // in the scan
-    int order;      // of coding, in the piece
-    bool coded;     // the thread has one
+    int order;      // of coding in the piece
+    bool coded;     // the thread has a block
     bool sampled;   // it has samples
     BlockPlace place;
 };
@@ -49,7 +49,7 @@ DEVICE PieceBlock block_of_thread(const ScanPieces &scan, const PieceMcus &mcus)
 
 // ---- Samples to levels
 
-// 8 samples, a byte each, as they are loaded: whoever looks at them waits for the load. operator[]: level-shifted.
+// A row of 8 samples, a byte each, as loaded. operator[]: level-shifted.
 constexpr int32_t kLevelShift = 128;
 struct SampleRow {
     uint32_t words[2];
@@ -58,13 +58,13 @@ struct SampleRow {
     }
 };
 
-// From level-shifted ones.
+// Four level-shifted samples to bytes.
 DEVICE uint32_t pack_samples(const int32_t *v) {
     const uint32_t bytes = (v[0] & 255) | (v[1] & 255) << 8 | (v[2] & 255) << 16 | static_cast<uint32_t>(v[3]) << 24;
     return bytes ^ 0x80808080u;
 }
 
-// Rows of 8 samples from (x, y) on; the last column and row of the component are repeated.
+// Rows of 8 samples from (x, y) on. The last column and row of the component repeat.
 template <int Rows>
 DEVICE void load_rows(const SampleLayout &s, const ScanComponent &k, int x, int y, SampleRow (&rows)[Rows]) {
     const int last_x = k.width - 1, last_y = k.height - 1;
@@ -95,7 +95,7 @@ DEVICE void load_rows(const SampleLayout &s, const ScanComponent &k, int x, int 
             const SampleRow row{{pack_samples(v), pack_samples(v + 4)}};
             CUDAENC_UNROLL
             for (int j = 0; j < Rows; j++)
-                if (j == i) rows[j] = row;  // keeps rows[] in registers
+                if (j == i) rows[j] = row;  // constant indices keep rows[] in registers
         }
     }
 }
@@ -128,13 +128,12 @@ DEVICE void load_component(const SampleLayout (&layouts)[kMaxComponents], const 
     }
 }
 
-// Of level-shifted samples.
+// The sum of a row's level-shifted samples.
 DEVICE int32_t sum_of_row(const SampleRow &row) {
     return dot_bytes(row.words[0], 0x01010101, dot_bytes(row.words[1], 0x01010101, -kBlockSize * kLevelShift));
 }
 
-// fdct() of a row: its sums and differences are products of bytes, added up. The level shift is part of the first one
-// alone.
+// fdct() of a row: dot products of bytes give its sums and differences. The level shift affects only the first one.
 DEVICE void transform_row(const SampleRow &row, int32_t (&v)[kBlockSize]) {
     const uint32_t low = row.words[0], high = row.words[1];
     const auto sum = [&](uint32_t weights, uint32_t high_weights) {  // 1, 0 and -1 (FF), of sample 3 to 0 and 7 to 4
@@ -148,7 +147,7 @@ DEVICE void transform_row(const SampleRow &row, int32_t (&v)[kBlockSize]) {
                                             dot_bytes(inner, kSecondPair, 0), v);
 }
 
-// Coefficients, by index.
+// The forward DCT of a block; coefficients by index.
 DEVICE void transform(const SampleRow (&rows)[kBlockSize], int32_t (&c)[kBlockSamples]) {
     CUDAENC_UNROLL
     for (int y = 0; y < kBlockSize; y++) {
@@ -168,8 +167,8 @@ DEVICE void transform(const SampleRow (&rows)[kBlockSize], int32_t (&c)[kBlockSa
     }
 }
 
-// Of each half of the word, in its lowest bit: whether it is not 0.
-DEVICE uint32_t halves_not_0(uint32_t word) {
+// The lowest bit of each half: whether the half is nonzero.
+DEVICE uint32_t nonzero_halves(uint32_t word) {
 #if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ >= 900
     uint32_t result;
     asm("min.u16x2 %0, %1, %2;" : "=r"(result) : "r"(word), "r"(0x00010001u));
@@ -179,8 +178,8 @@ DEVICE uint32_t halves_not_0(uint32_t word) {
 #endif
 }
 
-// Bits of both halves in turn, the low half's highest bit first.
-DEVICE uint32_t join_halves(uint32_t word) {
+// Interleaves the bits of both halves; the highest bit of the low half comes first.
+DEVICE uint32_t interleave_halves(uint32_t word) {
     uint32_t x = byte_permute(word, 0, 0x1302);
     const auto exchange = [&](uint32_t bits, int distance) {
         const uint32_t t = (x ^ x >> distance) & bits;
@@ -192,23 +191,23 @@ DEVICE uint32_t join_halves(uint32_t word) {
     return x;
 }
 
-// Coefficients by index to levels in the zig-zag sequence, two a word. Returns which are not 0.
+// Coefficients by index to levels in the zig-zag sequence, two a word. Returns which are nonzero.
 DEVICE NonzeroPlaces quantise_block(const WideQuantiser &quantiser, const int32_t (&c)[kBlockSamples],
                                     uint32_t (&levels)[kBlockSamples / 2]) {
     int32_t level[kBlockSamples];
     CUDAENC_UNROLL
     for (int i = 0; i < kBlockSamples; i++) level[zigzag_place(i)] = quantise_wide(c[i], quantiser.multiplier[i]);
-    // Of 16 pairs each, even places in the low half of a word, odd ones in the high half.
+    // A word for 32 places: even ones in its low half, odd ones in its high half.
     uint32_t nonzero[2] = {0, 0};
     CUDAENC_UNROLL
     for (int i = 0; i < kBlockSamples / 2; i++) {
         levels[i] = byte_permute(static_cast<uint32_t>(level[2 * i]), static_cast<uint32_t>(level[2 * i + 1]), 0x5410);
-        nonzero[i / 16] = 2 * nonzero[i / 16] + halves_not_0(levels[i]);
+        nonzero[i / 16] = 2 * nonzero[i / 16] + nonzero_halves(levels[i]);
     }
-    return {join_halves(nonzero[0]), join_halves(nonzero[1])};
+    return {interleave_halves(nonzero[0]), interleave_halves(nonzero[1])};
 }
 
-// Words of a block's levels in shared memory, in the zig-zag sequence; one more spreads blocks over the banks.
+// Words between the levels of blocks in shared memory; odd, against bank conflicts.
 constexpr int kLevelPitch = kBlockSamples / 2 + 1;
 
 // The samples of the thread's block.
@@ -218,18 +217,18 @@ DEVICE void load_block(const SampleLayout (&layouts)[kMaxComponents], const Scan
     load_component(layouts, scan, block.component, block.place.x * kBlockSize, block.place.y * kBlockSize, rows);
 }
 
-// The thread's block from samples to levels in the zig-zag sequence, two a word. Returns which are not 0.
+// The thread's block from samples to levels in the zig-zag sequence, two a word. Returns which are nonzero.
 DEVICE NonzeroPlaces quantised_block(const ScanPieces &scan, const WideQuantiser *quantisers, const PieceBlock &block,
                                      const BlockRows &rows, uint32_t (&levels)[kBlockSamples / 2]) {
     int32_t c[kBlockSamples];
     transform(rows, c);
-    // A branch, so that divisors are operands at constant addresses.
+    // A branch: with constant addresses the multipliers become operands.
     return scan.component[block.component].table == kLuma ? quantise_block(quantisers[kLuma], c, levels)
                                                           : quantise_block(quantisers[kChroma], c, levels);
 }
 
-// What predicts the piece's first block of a component: its DC needs no transform. Lanes 8 c to 8 c + 7 of the warp
-// are a component's.
+// The DC level that predicts the piece's first block of a component. It is the sum of the samples, without a transform.
+// Lanes 8 c to 8 c + 7 of a warp get that of component c.
 DEVICE int32_t dc_before_piece(const SampleLayout (&layouts)[kMaxComponents], const ScanPieces &scan,
                                const WideQuantiser *quantisers, const PieceMcus &mcus) {
     const int c = lane_id() / 8;
@@ -245,8 +244,8 @@ DEVICE int32_t dc_before_piece(const SampleLayout (&layouts)[kMaxComponents], co
     return predicted ? quantise_wide(fdct_dc(sum), quantisers[scan.component[c].table].multiplier[0]) : 0;
 }
 
-// The thread's DC level less its prediction (F.1.1.5.1); 0 without samples. With all threads of the block. before: what
-// the first warp's dc_before_piece() is.
+// The thread's DC level less its prediction (F.1.1.5.1); 0 without samples. before: dc_before_piece() in the first
+// warp. With all threads.
 DEVICE int32_t dc_difference(const ScanPieces &scan, const PieceBlock &block, int32_t dc, int32_t before) {
     constexpr int32_t kNoSamples = 1 << 16;
     SHARED(int32_t, dcs, kPieceBlocks);

@@ -1,11 +1,11 @@
-// Huffman tables for the symbols of a picture (T.81 Annex K.2, Annex C).
+// Optimal Huffman tables for the symbols of a picture (T.81 Annex K.2, Annex C).
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../device.cuh"
 #include "tables_params.h"
 
 namespace cudaenc::mjpeg {
 
-// A thread owns a symbol, and a node of the trees. They grow one after the other, by one thread.
+// A thread owns a symbol, and a node of the tree. One thread builds the tree.
 KERNEL(kTablesThreads, mjpeg_tables, TablesParams)
 {
     SHARED(uint32_t, counts, 256);

@@ -7,10 +7,11 @@ namespace cudaenc::mjpeg {
 
 constexpr int kTablesThreads = 256;
 
-struct TablesParams {  // grid: a thread-block a table of codes, DC and AC of each in turn
+// Grid: a thread-block a table, DC and AC of each in turn.
+struct TablesParams {
     static constexpr KernelName kernel{"mjpeg/tables", "mjpeg_tables", LaunchPriority::kNormal, kSharedMemoryPercent};
-    SymbolCounts *counts;  // 0 afterwards, for the next frame
-    HuffmanSpecs *specs;   // in memory of the host
+    SymbolCounts *counts;  // cleared for the next frame
+    HuffmanSpecs *specs;   // in host memory
     CodeTables *codes;
 };
 
