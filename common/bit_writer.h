@@ -1,4 +1,4 @@
-// Bits as the CPU writes them. SPDX-License-Identifier: LGPL-2.1-or-later
+// A writer of bits for the CPU. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace cudaenc {
 
-// Appends bits to words of 64, the first bit the highest of its word.
+// Appends bits to words of 64 bits. The first bit of a word is its highest.
 class BitWriter {
   public:
-    // Makes room for so many more bits than were put.
+    // Makes room for so many more bits.
     void reserve(size_t bits) {
         const size_t needed = next_ + bits / 64 + 2;
         if (needed > words_.size()) words_.resize(std::max(needed, 2 * words_.size()));
@@ -28,7 +28,7 @@ class BitWriter {
         free_ = 64 - rest;
         word_ = rest ? bits << free_ : 0;
     }
-    // Ends a run of bits: the last word is filled up with zeros.
+    // Ends a run of bits; zeros fill its last word.
     struct Run {
         size_t first_word;
         uint64_t bits;
@@ -50,7 +50,7 @@ class BitWriter {
   private:
     explicit BitWriter(std::vector<uint64_t> &&words) : words_(std::move(words)) {}
     std::vector<uint64_t> words_;
-    size_t begin_ = 0, next_ = 0;  // of the run, and the next word
+    size_t begin_ = 0, next_ = 0;  // words: where the run begins, and the next one
     uint64_t word_ = 0;
     uint32_t free_ = 64;  // bits of word_, 1..64
 };

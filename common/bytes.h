@@ -1,4 +1,4 @@
-// Bytes of headers. SPDX-License-Identifier: LGPL-2.1-or-later
+// Bytes of headers, in network order. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -6,7 +6,6 @@
 
 namespace cudaenc {
 
-// Bytes in network order, appended.
 class Bytes {
   public:
     std::vector<uint8_t> data;

@@ -1,4 +1,4 @@
-// What CPU pipelines of encoders add: memory for packets. SPDX-License-Identifier: LGPL-2.1-or-later
+// The base of encoders on the CPU: a CPU pipeline with memory for packets. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "cpu_pipeline.h"
 #include "packet_pool.h"
@@ -7,7 +7,7 @@ namespace cudaenc {
 
 class CpuEncoder : public CpuPipeline<Encoder> {
   protected:
-    // device: what the last stages run on, and copy into packets from; nullptr: none.
+    // device: runs the last stages and copies into packets; nullptr: none.
     CpuEncoder(int slots, int threads, std::span<const char *const> stage_names, bool stage_times,
                const std::shared_ptr<Device> &device = nullptr)
         : CpuPipeline(slots, threads, stage_names, stage_times, device ? device->name() : ""),

@@ -1,4 +1,4 @@
-// What the codecs' CPU pipelines share: work in flight as tasks on a pool of threads, their errors, stage times.
+// The base of CPU pipelines: work in flight as tasks of a thread pool, errors, stage times.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
@@ -16,14 +16,11 @@
 
 namespace cudaenc {
 
-// P: the Pipeline that this is, Encoder or a decoder's.
+// P: a Pipeline, such as Encoder.
 template <class P>
 class CpuPipeline : public P {
   public:
     using typename P::Input, typename P::Output;
-    const std::string &device_name() const override { return name_; }
-    std::span<const CudaencStageTime> stage_times() const override { return times_; }
-
     void submit(int slot, const Input &input) override {
         take(slot, input);
         tasks_[slot].done = false;
@@ -35,34 +32,28 @@ class CpuPipeline : public P {
         std::unique_lock lock(mutex_);
         finished_.wait(lock, [&] { return task.done; });
         if (task.error) std::rethrow_exception(std::exchange(task.error, nullptr));
-        for (size_t i = 0; i < times_.size(); i++) {
-            times_[i].milliseconds +=
-                std::chrono::duration<double, std::milli>(task.began[i + 1] - task.began[i]).count();
-            times_[i].frames++;
-        }
+        for (size_t i = 0; i < this->timed_stages(); i++)
+            this->add_time(i, std::chrono::duration<double, std::milli>(task.began[i + 1] - task.began[i]).count());
         return *std::exchange(task.output, std::nullopt);
     }
 
   protected:
-    // threads 0: one per core. stage_times: whether stages are timed for the caller. device: what the last stages run
-    // on, named beside the CPU; nullptr: none.
+    // threads 0: one per core. stage_times: whether stages are timed for the caller. device: the name of a device that
+    // runs the last stages; empty: none.
     CpuPipeline(int slots, int threads, std::span<const char *const> stage_names, bool stage_times,
                 const std::string &device = {})
-        : tasks_(slots),
-          pool_(threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
-          name_((device.empty() ? "" : device + " and ") +
-                format_string("cpu, %d thread%s", pool_.threads(), pool_.threads() == 1 ? "" : "s")) {
+        : tasks_(slots), pool_(threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
         for (Task &task : tasks_) task.began.resize(stage_names.size() + 1);
-        if (!stage_times) return;
-        // Known from the start, though zero: callers may ask for their number.
-        for (const char *name : stage_names) times_.push_back({.name = name, .milliseconds = 0, .frames = 0});
+        this->describe((device.empty() ? "" : device + " and ") +
+                           format_string("cpu, %d thread%s", pool_.threads(), pool_.threads() == 1 ? "" : "s"),
+                       stage_times ? stage_names : stage_names.first(0));
     }
 
-    // Keeps what the input brings, on the caller's thread: all of a frame but its pixels has to be copied.
+    // Copies the input, on the caller's thread; samples of a frame stay where they are.
     virtual void take(int slot, const Input &input) = 0;
-    // Has run() called for the slot, by start(): at once, unless the codec waits for other slots.
+    // Calls start(): at once, unless the codec waits for other slots.
     virtual void begin(int slot) { start(slot); }
-    // Does the slot's work, on a thread of the pool, whose loops it may use.
+    // Does the slot's work on a thread of the pool. It may use for_each() of the pool.
     virtual Output run(int slot) = 0;
 
     void start(int slot) {
@@ -80,7 +71,7 @@ class CpuPipeline : public P {
         });
     }
 
-    // run() calls it where a stage begins.
+    // For run(), where a stage begins.
     void begin_stage(int slot, int stage) { tasks_[slot].began[stage] = Clock::now(); }
     ThreadPool &pool() { return pool_; }
 
@@ -90,7 +81,7 @@ class CpuPipeline : public P {
   private:
     using Clock = std::chrono::steady_clock;
     struct Task {
-        std::vector<Clock::time_point> began;  // when each stage did, and when the last ended
+        std::vector<Clock::time_point> began;  // when each stage began, and when the last ended
         std::optional<Output> output;
         std::exception_ptr error;
         bool done = false;
@@ -98,9 +89,7 @@ class CpuPipeline : public P {
     std::vector<Task> tasks_;  // [slot]
     std::mutex mutex_;         // of Task::done
     std::condition_variable finished_;
-    std::vector<CudaencStageTime> times_;  // empty: not asked for
     ThreadPool pool_;
-    const std::string name_;
 };
 
 }  // namespace cudaenc

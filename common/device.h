@@ -1,5 +1,5 @@
-// A device that runs kernels: memory, streams, events, launches. CUDA implements it (cuda_kernels/cuda_device.cpp), and
-// so does the emulator of the tests (fate_tests/emu); a CUDA pipeline's host code runs unchanged on both.
+// A device that runs kernels: memory, streams, events, launches. CUDA implements it (cuda_kernels/cuda_device.cpp) and
+// the tests' emulator (fate_tests/emu). The host code of device pipelines runs unchanged on both.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
@@ -14,13 +14,13 @@
 
 namespace cudaenc {
 
-// The number of thread-blocks of a launch in each dimension. CUDA's limits hold: x < 2^31, y and z < 65536.
+// The thread-blocks of a launch in each dimension. CUDA's limits hold: x < 2^31, y and z < 65536.
 struct Grid {
     unsigned x = 1, y = 1, z = 1;
 };
 
-// Every call throws Error on failure: CUDAENC_ERR_MEMORY where an allocation failed, else CUDAENC_ERR_DEVICE. Frees,
-// destroys and destructors do not throw. Calls may come from any thread, one at a time for each Device.
+// Calls throw Error on failure: CUDAENC_ERR_MEMORY if an allocation failed, else CUDAENC_ERR_DEVICE. Frees, destroys
+// and destructors do not throw. Any thread may call, one at a time for each Device.
 class Device {
   public:
     struct StreamTag;
@@ -31,8 +31,8 @@ class Device {
     using Graph = GraphTag *;
 
     virtual ~Device() = default;
-    virtual std::string name() const = 0;          // "cuda:0 NVIDIA H200, sm_90"
-    virtual int multiprocessors() const = 0;       // what fills the device
+    virtual std::string name() const = 0;  // "cuda:0 NVIDIA H200, sm_90"
+    virtual int multiprocessors() const = 0;
     virtual void *alloc(size_t bytes) = 0;         // device memory, aligned to 256 bytes, contents undefined
     virtual void free(void *memory) noexcept = 0;  // waits for work that uses it; nullptr does nothing
     virtual void *alloc_pinned(size_t bytes) = 0;  // host memory that copies reach at full speed, aligned to 256 bytes
@@ -44,23 +44,22 @@ class Device {
     virtual void destroy_event(Event) noexcept = 0;
     virtual void record(Event, Stream) = 0;
     virtual void wait(Stream, Event) = 0;                      // later work of the stream waits for the event
-    virtual void wait_foreign(Stream, void *cuda_stream) = 0;  // ... for all work queued so far on the caller's stream
+    virtual void wait_foreign(Stream, void *cuda_stream) = 0;  // ... for all work queued so far on that stream
     virtual bool done(Event) = 0;                              // whether synchronize() would return at once
     virtual void synchronize(Event) = 0;                       // the calling thread waits
     virtual void synchronize(Stream) = 0;
     virtual float elapsed_ms(Event begin, Event end) = 0;
 
-    // Copies and fills are ordered by the stream; host memory has to stay valid until they ran. Upload from host memory
-    // that is not pinned may block the caller.
+    // The stream orders copies and fills; host memory must stay valid until they ran. Uploads from memory that is not
+    // pinned may block the caller.
     virtual void upload(Stream, void *device, const void *host, size_t bytes) = 0;
     virtual void upload_2d(Stream, void *device, size_t device_pitch, const void *host, ptrdiff_t host_pitch,
                            size_t row_bytes, size_t rows) = 0;
     virtual void download(Stream, void *host, const void *device, size_t bytes) = 0;
     virtual void fill(Stream, void *device, uint8_t value, size_t bytes) = 0;
 
-    // A graph is what `work` queues on the stream, kept to be queued again as one, for less of the host's time; run()
-    // does that. `work` may launch, fill, upload and download, with kernels that were launched before; what it refers
-    // to has to live as long as the graph.
+    // A graph keeps what `work` queues on the stream. run() queues it again, in less host time. `work` may launch
+    // kernels that were launched before, fill, upload and download. Memory that it uses must live as long as the graph.
     virtual Graph create_graph(Stream, const std::function<void()> &work) = 0;
     virtual void run(Stream, Graph) = 0;
     virtual void destroy_graph(Graph) noexcept = 0;
@@ -76,11 +75,11 @@ class Device {
     virtual void launch_kernel(Stream, const KernelName &, Grid, unsigned threads, const void *params, size_t size) = 0;
 };
 
-// "cuda" is device 0 and "cuda:N" device N; with a CUcontext, the device of that context, and spec is only checked
-// against it. Throws Error(CUDAENC_ERR_DEVICE) with what is missing where there is no driver, no device or no such N.
+// "cuda" is device 0, "cuda:N" device N. With a CUcontext the device is that of the context, and spec must agree.
+// Throws Error(CUDAENC_ERR_DEVICE) if there is no driver, no device or no such N; its text says which.
 std::shared_ptr<Device> open_cuda_device(const std::string &spec, void *cuda_context);
 
-// The emulator puts itself here when it is linked (tests only); then "emu" and "emu:SEED" are devices too.
+// The emulator sets this where it is linked (tests only); then "emu" and "emu:SEED" are devices too.
 inline std::shared_ptr<Device> (*open_emulator)(const std::string &spec) = nullptr;
 
 // Device memory for `count` elements of T.

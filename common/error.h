@@ -1,4 +1,4 @@
-// Errors inside the library are exceptions; session.cpp turns them into the codes of cudaenc.h.
+// Errors inside the library are exceptions; session.cpp turns them into codes of cudaenc.h.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdarg>

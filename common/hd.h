@@ -1,5 +1,5 @@
-// Maths that host and device share is written once, in functions marked CUDAENC_HD; tables in arrays marked
-// CUDAENC_TABLE. SPDX-License-Identifier: LGPL-2.1-or-later
+// Maths that host and device share: functions marked CUDAENC_HD, tables marked CUDAENC_TABLE.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 
@@ -14,7 +14,7 @@
 #define CUDAENC_TABLE static constexpr
 #endif
 
-// Before a loop whose array must stay in registers, and before one that is to be short.
+// Unrolls a loop, so that its arrays stay in registers; keeps the code of a loop short.
 #if defined(__CUDACC__) || defined(__CUDA__)
 #define CUDAENC_UNROLL _Pragma("unroll")
 #define CUDAENC_NO_UNROLL _Pragma("unroll 1")
@@ -116,7 +116,7 @@ template <class T>
 CUDAENC_HD constexpr T max_of(T a, T b) {
     return a < b ? b : a;
 }
-#if CUDAENC_DEVICE_CODE  // of numbers, one instruction
+#if CUDAENC_DEVICE_CODE  // one instruction
 CUDAENC_HD float min_of(float a, float b) { return __builtin_fminf(a, b); }
 CUDAENC_HD float max_of(float a, float b) { return __builtin_fmaxf(a, b); }
 #endif

@@ -1,21 +1,21 @@
-// The name under which a kernel's parameters find its code. Device compilers read this header too.
+// The name by which a kernel's parameters find its code. Device compilers read this header too.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
 
 namespace cudaenc {
 
-// Where thread-blocks of several kernels wait for room, those of high priority start first. Kernels that end a frame
-// have it: frames in flight then end one after the other, and each makes room for the next.
+// Thread-blocks of high priority start first where several kernels wait for room. Kernels that end a frame have it:
+// frames in flight then end one after the other, and each makes room for the next.
 enum class LaunchPriority { kNormal, kHigh };
 
-// Where a kernel's code is: the source file's path below cuda_kernels without its ending, and the function in it.
+// The source file of a kernel, as a path below cuda_kernels without its ending, and the function in it.
 struct KernelName {
     const char *module;
     const char *function;
     LaunchPriority priority = LaunchPriority::kNormal;
-    // Of a multiprocessor's first-level memory. It changes the split only when it is idle, so that kernels with splits
-    // of their own do not run beside each other: one value for all of a codec.
+    // The share of shared memory in the L1 memory. A multiprocessor changes it only when idle, so that kernels with
+    // different shares do not run side by side: all kernels of a codec have one value.
     int shared_memory_percent = 58;
 };
 

@@ -6,7 +6,7 @@
 
 namespace cudaenc {
 
-// One component's samples; see CudaencComponent.
+// The samples of a component; see CudaencComponent.
 struct SampleLayout {
     const uint8_t *data;  // of the first sample
     int64_t stride;       // bytes
@@ -15,7 +15,7 @@ struct SampleLayout {
     int32_t depth;        // bits
 };
 
-// A sample of row y, shifted to a signed range around 0.
+// The level-shifted sample of column x and row y.
 CUDAENC_HD int32_t load_sample(const SampleLayout &s, int64_t x, int64_t y) {
     const uint8_t *at = s.data + y * s.stride + x * s.step;
     const uint32_t word = s.shift + s.depth > 8 ? *reinterpret_cast<const uint16_t *>(at) : *at;

@@ -9,43 +9,29 @@ namespace cudaenc {
 
 namespace {
 
-// With a step that the compiler knows, loops of load_sample() become loads and shuffles of vectors.
+// With a step and a width that the compiler knows, loops of load_sample() become loads and shuffles of vectors.
 template <int Step, bool Wide, class Sample>
 [[gnu::always_inline]] inline void load_samples(SampleLayout layout, int64_t x, int64_t y, int count,
                                                 Sample *__restrict row) {
     if (Step) layout.step = Step;
-    // A sample is of 16 bits where the sum below says so: again something that the compiler has to know.
     if (Wide != (layout.shift + layout.depth > 8)) __builtin_unreachable();
     const int32_t origin = std::is_unsigned_v<Sample> ? 1 << (layout.depth - 1) : 0;
     for (int i = 0; i < count; i++) row[i] = static_cast<Sample>(load_sample(layout, x + i, y) + origin);
 }
 
+template <bool Wide, int... Steps, class Sample>
+[[gnu::always_inline]] inline void load_by_step(const SampleLayout &layout, int64_t x, int64_t y, int count,
+                                                Sample *row) {
+    if (!((layout.step == Steps && (load_samples<Steps, Wide>(layout, x, y, count, row), true)) || ...))
+        load_samples<0, Wide>(layout, x, y, count, row);
+}
+
 template <class Sample>
 [[gnu::always_inline]] inline void load(const SampleLayout &layout, int64_t x, int64_t y, int count, Sample *row) {
-    if (layout.shift + layout.depth > 8) switch (layout.step) {
-            case 2:
-                return load_samples<2, true>(layout, x, y, count, row);
-            case 4:
-                return load_samples<4, true>(layout, x, y, count, row);
-            case 6:
-                return load_samples<6, true>(layout, x, y, count, row);
-            case 8:
-                return load_samples<8, true>(layout, x, y, count, row);
-            default:
-                return load_samples<0, true>(layout, x, y, count, row);
-        }
-    switch (layout.step) {
-        case 1:
-            return load_samples<1, false>(layout, x, y, count, row);
-        case 2:
-            return load_samples<2, false>(layout, x, y, count, row);
-        case 3:
-            return load_samples<3, false>(layout, x, y, count, row);
-        case 4:
-            return load_samples<4, false>(layout, x, y, count, row);
-        default:
-            return load_samples<0, false>(layout, x, y, count, row);
-    }
+    if (layout.shift + layout.depth > 8)
+        load_by_step<true, 2, 4, 6, 8>(layout, x, y, count, row);
+    else
+        load_by_step<false, 1, 2, 3, 4>(layout, x, y, count, row);
 }
 
 }  // namespace

@@ -4,12 +4,12 @@
 
 namespace cudaenc {
 
-// load_sample() of `count` samples of row y from column x. int8_t: of depths up to 8.
+// load_sample() of `count` samples of row y from column x on. int8_t: for depths up to 8.
 void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, int8_t *row);
 void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, int32_t *row);
 void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, float *row);
 
-// Not shifted: from 0 on.
+// Without the level shift.
 void load_row(const SampleLayout &layout, int64_t x, int64_t y, int count, uint16_t *row);
 
 }  // namespace cudaenc

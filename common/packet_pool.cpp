@@ -15,7 +15,7 @@ void CudaencBuffer::set_packet(size_t begin, size_t bytes) {
 
 namespace cudaenc {
 
-constexpr size_t kIdleBuffers = 64;  // more than a ring holds is memory that nobody waits for
+constexpr size_t kIdleBuffers = 64;  // as many as a ring holds
 
 void BufferReturn::operator()(CudaencBuffer *buffer) const noexcept {
     const auto pool = std::move(buffer->pool);  // outlives the call
@@ -31,7 +31,7 @@ PooledBuffer PacketPool::take(size_t size) {
     CudaencBuffer *buffer = nullptr;
     {
         const std::lock_guard lock(mutex_);
-        // The tightest idle buffer that fits; where none does, one goes so that the pool does not hoard small ones.
+        // The smallest idle buffer that fits. If none does, one is destroyed: the pool does not keep small ones.
         auto best = idle_.end();
         for (auto it = idle_.begin(); it != idle_.end(); ++it)
             if ((*it)->capacity >= need && (best == idle_.end() || (*it)->capacity < (*best)->capacity)) best = it;
@@ -44,7 +44,7 @@ PooledBuffer PacketPool::take(size_t size) {
         }
     }
     if (!buffer) {
-        // A quarter more than asked for: the next frames' packets are about as large.
+        // A quarter more: the packets of the next frames are about as large.
         const size_t capacity = (need + need / 4 + 4095) & ~size_t{4095};
         auto fresh = std::make_unique<CudaencBuffer>();
         if (device_)

@@ -1,4 +1,4 @@
-// Packet memory that is used again: pinned where a device downloads into it, plain host memory on the CPU.
+// A pool of packet memory: pinned where a device downloads into it, else plain.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace cudaenc {
 class PacketPool;
 }
 
-// The owner of a packet's bytes. It keeps its pool, and so the pool's device, alive.
+// Owns the bytes of a packet. Keeps its pool alive, and with it the device.
 struct CudaencBuffer {
     uint8_t *memory;
-    size_t capacity;  // of it, padding included
-    uint8_t *data;    // the packet's, within it
+    size_t capacity;  // of the memory, padding included
+    uint8_t *data;    // of the packet, within the memory
     size_t size;      // of the packet; CUDAENC_PACKET_PADDING zero bytes follow
     std::shared_ptr<cudaenc::PacketPool> pool;
-    // The packet is `bytes` bytes from `begin` on.
+    // Makes `bytes` bytes from `begin` on the packet.
     void set_packet(size_t begin, size_t bytes);
 };
 
 namespace cudaenc {
 
 struct BufferReturn {
-    void operator()(CudaencBuffer *buffer) const noexcept;  // gives it back to its pool
+    void operator()(CudaencBuffer *buffer) const noexcept;  // returns it to its pool
 };
 using PooledBuffer = std::unique_ptr<CudaencBuffer, BufferReturn>;
 

@@ -1,5 +1,5 @@
-// What a codec's pipeline offers to the session, whichever its direction: slots for work in flight, and the ring that
-// gives them out. SPDX-License-Identifier: LGPL-2.1-or-later
+// The interface of a codec's pipeline, in either direction: slots for work in flight, and the ring that hands them out.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <memory>
 #include <span>
@@ -12,27 +12,43 @@
 
 namespace cudaenc {
 
-// An encoder takes frames and gives packets, a decoder takes packets and gives planes. A slot is empty, or holds one
-// input from submit() to finish(). Slots are used in rotation, and finished in the order of their submits. Errors are
-// thrown as Error; after one the slot is empty, and the pipeline can go on.
+// An encoder takes frames and gives packets; a decoder takes packets and gives planes. A slot is empty, or holds one
+// input from submit() to finish(). Slots are used in rotation and finished in the order of their submits. Errors are
+// thrown as Error; then the slot is empty, and the pipeline can go on.
 template <class In, class Out>
 class Pipeline {
   public:
     using Input = In;
     using Output = Out;
-    virtual ~Pipeline() = default;  // waits for what is in flight and drops it
-    virtual const std::string &device_name() const = 0;
+    virtual ~Pipeline() = default;                          // waits for what is in flight and drops it
     virtual void submit(int slot, const Input &input) = 0;  // returns before the work is done
     virtual Output finish(int slot) = 0;                    // waits
-    virtual std::span<const CudaencStageTime> stage_times() const { return {}; }
+    const std::string &device_name() const { return device_name_; }
+    std::span<const CudaencStageTime> stage_times() const { return times_; }
+
+  protected:
+    // The device, and the stages that are timed for the caller; none: an empty span. Their times are 0 at first.
+    void describe(std::string device_name, std::span<const char *const> stages) {
+        device_name_ = std::move(device_name);
+        for (const char *name : stages) times_.push_back({.name = name, .milliseconds = 0, .frames = 0});
+    }
+    size_t timed_stages() const { return times_.size(); }
+    void add_time(size_t stage, double milliseconds) {
+        times_[stage].milliseconds += milliseconds;
+        times_[stage].frames++;
+    }
+
+  private:
+    std::string device_name_;
+    std::vector<CudaencStageTime> times_;
 };
 
 class Encoder : public Pipeline<CudaencFrame, PooledBuffer> {
   public:
-    virtual std::span<const uint8_t> extradata() const { return {}; }  // what decoders need before the first packet
+    virtual std::span<const uint8_t> extradata() const { return {}; }  // for decoders, before the first packet
 };
 
-// The slots of a pipeline P in rotation, each with its caller's pointer.
+// The slots of a pipeline P in rotation, each with a pointer of the caller.
 template <class P>
 class Ring {
   public:
@@ -41,7 +57,7 @@ class Ring {
     const P &pipeline() const { return *pipeline_; }
     bool full() const { return in_flight_ == opaque_.size(); }
 
-    // The ring must not be full. Throws as P::submit() does; then nothing of this input is in flight.
+    // The ring must not be full. Throws as P::submit() does; then this input is not in flight.
     void submit(const typename P::Input &input, void *opaque) {
         const size_t slot = (oldest_ + in_flight_) % opaque_.size();
         pipeline_->submit(static_cast<int>(slot), input);
@@ -50,8 +66,8 @@ class Ring {
         flushed_ = false;
     }
 
-    // CUDAENC_OK with the oldest input's output, else CUDAENC_AGAIN or CUDAENC_EOF. Throws as P::finish() does; then
-    // `opaque` tells whose output is lost.
+    // CUDAENC_OK with the oldest output, else CUDAENC_AGAIN or CUDAENC_EOF. Throws as P::finish() does; then `opaque`
+    // says whose output is lost.
     int receive(typename P::Output &output, void *&opaque) {
         if (in_flight_ == 0) return flushed_ ? CUDAENC_EOF : CUDAENC_AGAIN;
         if (!flushed_ && !full()) return CUDAENC_AGAIN;
@@ -63,7 +79,7 @@ class Ring {
         return CUDAENC_OK;
     }
 
-    void flush() { flushed_ = true; }  // no input follows: all outputs may leave
+    void flush() { flushed_ = true; }  // no input follows
 
   private:
     std::unique_ptr<P> pipeline_;

@@ -8,12 +8,12 @@
 
 namespace cudaenc {
 
-// Where a component's samples lie in its plane, which begins at `plane`.
+// The samples of a component in its plane, which begins at `plane`.
 inline SampleLayout layout_of(const CudaencComponent &k, const uint8_t *plane, int64_t stride) {
     return {.data = plane + k.offset, .stride = stride, .step = k.step, .shift = k.shift, .depth = k.depth};
 }
 
-// Of a plane, as far as components use it; 0 rows where none does.
+// The part of a plane that components use; 0 rows: none does.
 struct PlaneSize {
     size_t row_bytes, rows;
 };

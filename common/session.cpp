@@ -1,4 +1,4 @@
-// The C API: checks what callers give, chooses the device, turns exceptions to codes.
+// The C API: checks arguments, chooses the device, turns exceptions into codes.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cstdio>
@@ -35,7 +35,7 @@ struct CudaencSession {
 
 namespace {
 
-// Runs body and returns its code; exceptions are logged, without memory of the heap, and become theirs.
+// Returns the code of body(), or that of its exception, which is logged without heap memory.
 template <class F>
 int guarded(const CudaencSession &session, F body) noexcept {
     const auto fail = [&](int code, const char *line) {
@@ -89,9 +89,9 @@ std::shared_ptr<Device> choose_device(const CudaencSession &session, const Cudae
     }
 }
 
-// Streams share the driver's work queues, 8 unless the environment says more when the driver starts, and wait for each
-// other there: with 16 small frames in flight (1920x1080, 9/7, one H200) 2900 frames/s instead of 7100. It is not for a
-// library to say: with 32 a process takes half a second longer to start, and 16 of them more than the GPU has.
+// Streams wait for each other in the driver's work queues, 8 unless the environment says more: with 16 small frames in
+// flight (1920x1080, 9/7, one H200) 2900 frames/s instead of 7100. A library cannot choose: with 32 queues a process
+// starts half a second later, and 16 processes need more than the GPU has.
 void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, const Device &device) {
     if (config.async_depth > 4 && device.name().rfind("cuda", 0) == 0 && !std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
         session.print(

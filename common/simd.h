@@ -1,16 +1,16 @@
-// Loops that the compiler makes into vectors, for the processor at hand. SPDX-License-Identifier: LGPL-2.1-or-later
+// Loops that the compiler vectorises for several processors. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include <cstdint>  // says whose C library this is
+#include <cstdint>  // defines __GLIBC__
 
-// Before a function, which should not be a template nor inline: it is compiled for several levels of x86-64, with what
-// it inlines, and the program's loader takes the best that the processor has. Elsewhere there is one level, the
-// compiler's own (NEON on aarch64). Results are the same on each, since nothing may be contracted (-ffp-contract=off).
+// Compiles a function, neither template nor inline, for several levels of x86-64, with what it inlines. The loader
+// takes the best that the processor has. Other processors have one level (aarch64: NEON). Results are the same on each,
+// as nothing is contracted (-ffp-contract=off).
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define CUDAENC_ONE_TARGET
 #endif
 #endif
-#if defined(__SANITIZE_THREAD__)  // its run-time library is not there yet when the loader asks
+#if defined(__SANITIZE_THREAD__)  // its run-time library is not ready when the loader chooses
 #define CUDAENC_ONE_TARGET
 #endif
 

@@ -12,7 +12,7 @@ namespace cudaenc {
 ThreadPool::ThreadPool(int threads) {
     try {
         for (int i = 0; i < threads; i++) threads_.emplace_back([this] { work(); });
-    } catch (...) {  // no memory, or no more threads: those that began have to end
+    } catch (...) {  // no memory or no more threads: ends those that began
         stop();
         throw;
     }
@@ -30,8 +30,8 @@ void ThreadPool::stop() {
 
 namespace {
 
-// Gives the processor to others until something holds, but not for long: loops follow each other within tens of
-// microseconds, which is less than it takes to fall asleep and be woken.
+// Yields until the condition holds, but not for long: loops follow each other within tens of microseconds, less than it
+// takes to sleep and be woken.
 template <class Condition>
 void linger_until(Condition condition) {
     for (int i = 0; i < 64 && !condition(); i++) std::this_thread::yield();
@@ -79,7 +79,7 @@ void ThreadPool::work() {
 
 namespace {
 
-// One for_each(). Helpers may start after it returned: they find no index left and do not touch the body.
+// A for_each(). Helpers that start after it returned find no index left and do not touch the body.
 struct Loop {
     Loop(size_t n, const std::function<void(size_t)> &f) : count(n), body(&f) {}
     const size_t count;
@@ -119,7 +119,7 @@ void ThreadPool::for_each(size_t count, const std::function<void(size_t)> &body)
     try {
         post({std::make_shared<const std::function<void()>>([loop] { loop->run(); }), helpers});
     } catch (const std::bad_alloc &) {
-        // Nobody helps.
+        // This thread runs alone.
     }
     loop->run();
     const auto finished = [&] { return loop->done == count; };

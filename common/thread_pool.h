@@ -1,4 +1,4 @@
-// Threads of the CPU device. Work of several frames shares them.
+// The threads of the CPU device, shared by all frames in flight.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <atomic>
@@ -23,13 +23,12 @@ class ThreadPool {
     // Queues a task, which must not throw.
     void post(std::function<void()> task);
 
-    // Calls body(i) for every i in [0, count), on this thread and on idle ones of the pool; returns when all have
-    // returned. May be called from tasks and from bodies. Throws what a body threw first; then some bodies may not have
-    // been called.
+    // Calls body(i) for every i in [0, count), on this thread and on idle ones of the pool, and returns when all calls
+    // have. Tasks and bodies may call it. Throws the first exception of a body; then some calls may be missing.
     void for_each(size_t count, const std::function<void(size_t)> &body);
 
   private:
-    // What `times` threads are to run, each once.
+    // A function for `times` threads to run once each.
     struct Task {
         std::shared_ptr<const std::function<void()>> run;
         size_t times;
@@ -39,7 +38,7 @@ class ThreadPool {
     std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<Task> tasks_;
-    std::atomic<size_t> queued_{0};  // of tasks_, for those who look before they lock
+    std::atomic<size_t> queued_{0};  // the size of tasks_, to be read without the lock
     size_t asleep_ = 0;
     bool stop_ = false;
     std::vector<std::thread> threads_;

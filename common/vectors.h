@@ -1,7 +1,7 @@
-// Vectors of the compilers' own kind. Inline all that takes them (CUDAENC_CLONES, always_inline): vectors do not cross
-// calls. SPDX-License-Identifier: LGPL-2.1-or-later
+// Vectors of the compiler. Functions that take them must be inlined (CUDAENC_CLONES, always_inline).
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#pragma GCC diagnostic ignored "-Wpsabi"  // no vector crosses a call that is not inlined
+#pragma GCC diagnostic ignored "-Wpsabi"  // for calls that are not inlined
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -11,7 +11,7 @@ namespace cudaenc {
 using Row4 = int32_t __attribute__((vector_size(16)));
 using Row8 = int32_t __attribute__((vector_size(32)));
 
-// From memory, numbers of another width, and to it.
+// From and to memory, as numbers of another width.
 template <class Number>
 [[gnu::always_inline]] inline void load(Row8 &v, const void *from) {
     using Narrow __attribute__((vector_size(8 * sizeof(Number)))) = Number;
@@ -25,7 +25,7 @@ template <class Number>
     const Narrow narrow = __builtin_convertvector(v, Narrow);
     std::memcpy(to, &narrow, sizeof narrow);
 }
-// Four numbers of 16 bits: as one of 64, since compilers are poor at vectors of that size.
+// Four numbers of 16 bits move as one of 64: compilers handle vectors of that size badly.
 using Half8 = int16_t __attribute__((vector_size(16)));
 using Long2 = int64_t __attribute__((vector_size(16)));
 template <class Number>

@@ -4,16 +4,16 @@
 
 namespace cudaenc {
 
-// The halves of words, signed, the lower one first.
+// The signed halves of words, low half first.
 using SignedHalf __attribute__((may_alias)) = int16_t;
 DEVICE const SignedHalf *halves_of(const uint32_t *words) { return reinterpret_cast<const SignedHalf *>(words); }
 
-// Joins bits to words; words.put(word, true) takes each when it is full, and from the caller the last one, `pending`.
-// Without branches, which a warp's threads would not take together.
+// Joins bits to words. words.put(word, true) takes each full word; the caller puts the last one, `pending`. Without
+// branches, in which threads of a warp would diverge.
 template <class Words>
 struct WordWriter {
     Words words;
-    uint32_t bits;  // so many are put
+    uint32_t bits;  // written
     uint32_t pending;
     // The low `count` bits, 1 to 31; those above are 0.
     DEVICE_MEMBER void put(uint32_t value, uint32_t count) {
@@ -27,8 +27,7 @@ struct WordWriter {
     }
 };
 
-// The bits of a thread, in its slot, while nobody knows how many come before: [Words + 1] words, of which the last one
-// takes what is too much.
+// The slot of a thread, [Words + 1] words. The last one takes all words that do not fit.
 template <int Words>
 struct SlotWords {
     uint32_t *slot;
@@ -39,7 +38,7 @@ struct SlotWords {
     }
 };
 
-// The same where there is room for all of them.
+// The same for a slot with room for all words.
 struct StoredWords {
     uint32_t *next;
     DEVICE_MEMBER void put(uint32_t word, bool full = true) {
@@ -48,8 +47,7 @@ struct StoredWords {
     }
 };
 
-// Where all threads of a block put their bits beside each other: words of 0 at first, of which two threads may have the
-// same. Words outside are left out.
+// A window that all threads of a block write: words of 0 at first, of which threads may share one. Drops words outside.
 template <uint32_t Words>
 struct WindowWords {
     uint32_t *window;  // [Words]
@@ -60,7 +58,7 @@ struct WindowWords {
     }
 };
 
-// Bits of a word at which eight ones begin; `next` is the word after it.
+// The bits of a word at which eight ones begin. next: the word after it.
 DEVICE uint32_t runs_of_ones(uint32_t word, uint32_t next) {
     uint64_t ones = uint64_t{word} << 32 | next;
     ones &= ones << 1;

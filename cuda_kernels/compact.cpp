@@ -1,4 +1,3 @@
-// Launches the kernels of compact.cu.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "compact.h"
 
@@ -13,9 +12,11 @@ void prefix_sum(Device &device, Device::Stream stream, const uint32_t *sizes, ui
                 uint64_t *partials) {
     if (n > uint32_t{1} << 26) throw Error(CUDAENC_ERR_INTERNAL, format_string("a prefix sum of %u sizes", n));
     const Grid tiles{static_cast<unsigned>(prefix_sum_partials(n))};
-    // The first tile needs no sum before it.
-    if (tiles.x > 1) device.launch(stream, tiles, prefix_sum_threads, PrefixSumPartialsParams{sizes, partials, n});
-    device.launch(stream, tiles, prefix_sum_threads, PrefixSumOffsetsParams{sizes, partials, offsets, n});
+    if (tiles.x > 1)  // nothing comes before a single tile
+        device.launch(stream, tiles, prefix_sum_threads,
+                      PrefixSumPartialsParams{.sizes = sizes, .partials = partials, .n = n});
+    device.launch(stream, tiles, prefix_sum_threads,
+                  PrefixSumOffsetsParams{.sizes = sizes, .partials = partials, .offsets = offsets, .n = n});
 }
 
 }  // namespace cudaenc

@@ -1,25 +1,14 @@
-// From sizes to places: the prefix sum that all codecs pack their variable-length pieces with.
+// The prefix sum from sizes to places, for data of variable length.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "compact_params.h"
 #include "device.cuh"
+#include "scan.cuh"
 
 namespace cudaenc {
 
 constexpr int prefix_sum_warps = prefix_sum_threads / 32;
 
-// The sum of all threads' values, in every thread.
-DEVICE uint64_t block_sum(uint64_t value) {
-    SHARED(uint64_t, sums, prefix_sum_warps);
-    const uint64_t scanned = warp_inclusive_add(value);
-    if (lane_id() == 31) sums[warp_id()] = scanned;
-    block_sync();
-    uint64_t total = 0;
-    for (int i = 0; i < prefix_sum_warps; ++i) total += sums[i];
-    block_sync();
-    return total;
-}
-
-// A thread-block adds up a tile; neighbouring threads read neighbouring sizes.
+// A thread-block adds up a tile. Adjacent threads read adjacent sizes.
 KERNEL(prefix_sum_threads, prefix_sum_partials, PrefixSumPartialsParams)
 {
     const uint32_t begin = static_cast<uint32_t>(block_x()) * prefix_sum_tile;
@@ -28,13 +17,13 @@ KERNEL(prefix_sum_threads, prefix_sum_partials, PrefixSumPartialsParams)
         const uint32_t at = begin + static_cast<uint32_t>(i * prefix_sum_threads + thread_x());
         if (at < p.n) sum += load_readonly(p.sizes + at);
     }
-    sum = block_sum(sum);
+    sum = block_sums<prefix_sum_warps>(sum).all;
     if (thread_x() == 0) p.partials[block_x()] = sum;
 }
 
-// A thread-block adds up the partial sums of the tiles before its own (64 a thread for the largest n, out of the
-// second-level cache), then scans its tile. A thread owns 4 neighbouring sizes in each of 4 rounds, a warp 128, so that
-// the 32 sums of the warps and rounds are what one warp scans at once; every warp does so for itself.
+// A thread-block adds up the partial sums of the tiles before its own (64 a thread for the largest n, from the L2
+// cache), then scans its tile. A thread owns 4 adjacent sizes in each of 4 rounds. The sums of 8 warps and 4 rounds are
+// 32, which each warp scans for itself.
 KERNEL(prefix_sum_threads, prefix_sum_offsets, PrefixSumOffsetsParams)
 {
     constexpr int run = 4, rounds = prefix_sum_per_thread / run;
@@ -50,7 +39,7 @@ KERNEL(prefix_sum_threads, prefix_sum_offsets, PrefixSumOffsetsParams)
     }
     uint64_t before_tile = 0;
     for (int i = thread_x(); i < block_x(); i += prefix_sum_threads) before_tile += load_readonly(p.partials + i);
-    before_tile = block_sum(before_tile);
+    before_tile = block_sums<prefix_sum_warps>(before_tile).all;
 
     uint64_t before[rounds];  // the thread's run, within its warp
     for (int r = 0; r < rounds; ++r) {

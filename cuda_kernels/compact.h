@@ -1,5 +1,4 @@
-// Launches the kernels of compact.cu.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// The prefix sum of compact.cu. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,12 +7,12 @@
 
 namespace cudaenc {
 
-// How many uint64_t prefix_sum() needs as scratch memory for n sizes; at least 1.
+// The elements of scratch memory that prefix_sum() needs for n sizes; at least 1.
 size_t prefix_sum_partials(uint32_t n);
 
-// Queues two launches that turn sizes[n] into offsets[n + 1]: offsets[i] is the sum of the sizes before i, offsets[n]
-// that of all. n is at most 2^26. All pointers are to device memory; `partials` is scratch, free again when the stream
-// has run the launches. Throws Error as Device::launch does.
+// Queues launches that turn sizes[n] into offsets[n + 1]: offsets[i] is the sum of the sizes before i, offsets[n] that
+// of all. n is at most 2^26. All pointers are to device memory; `partials` is scratch memory of these launches. Throws
+// Error as Device::launch() does.
 void prefix_sum(Device &device, Device::Stream stream, const uint32_t *sizes, uint64_t *offsets, uint32_t n,
                 uint64_t *partials);
 

@@ -1,5 +1,4 @@
-// Parameters of compact.cu.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameters of compact.cu. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 
@@ -7,7 +6,7 @@
 
 namespace cudaenc {
 
-// The prefix sum works on tiles of this many sizes, one for each thread-block of prefix_sum_threads.
+// A thread-block adds up a tile of sizes.
 constexpr int prefix_sum_threads = 256;
 constexpr int prefix_sum_per_thread = 16;
 constexpr int prefix_sum_tile = prefix_sum_threads * prefix_sum_per_thread;

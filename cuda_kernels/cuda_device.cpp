@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 // The loader would print the name that it does not find. Here it becomes part of an error's message: the context
@@ -90,13 +91,10 @@ struct Driver {
     }
 
     // call: the function's name, with what is worth knowing of its arguments.
-    void check(CUresult result, const std::string &call) const {
+    void check(CUresult result, std::string_view call) const {
         if (result == CUDA_SUCCESS) return;
         throw Error(result == cuda_error_out_of_memory ? CUDAENC_ERR_MEMORY : CUDAENC_ERR_DEVICE,
-                    call + ": " + describe(result));
-    }
-    void check(CUresult result, const char *call) const {
-        if (result != CUDA_SUCCESS) check(result, std::string(call));
+                    std::string(call) + ": " + describe(result));
     }
 
   private:

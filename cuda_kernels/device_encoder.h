@@ -1,4 +1,4 @@
-// What pipelines of encoders on a device add: the planes of a frame, placed or uploaded, and memory for packets.
+// The base of encoders on a device: a device pipeline with the planes of frames and memory for packets.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../common/packet_pool.h"
@@ -10,10 +10,10 @@ namespace cudaenc {
 struct FrameSlot : DeviceSlot<PooledBuffer> {
     explicit FrameSlot(const std::shared_ptr<Device> &device);
     CudaencFrame frame{};
-    PinnedArray<SampleLayout> layout;         // of the components
-    DeviceArray<SampleLayout> device_layout;  // the same, constant at its address, once upload_layout() was called
+    PinnedArray<SampleLayout> layout;         // of each component
+    DeviceArray<SampleLayout> device_layout;  // the same in device memory, after upload_layout()
     bool layout_uploaded = false;
-    DeviceArray<uint8_t> pixels;  // of frames in host memory
+    DeviceArray<uint8_t> pixels;  // planes of a frame from host memory
 };
 
 class DeviceEncoder : public DevicePipeline<Encoder> {
@@ -22,14 +22,14 @@ class DeviceEncoder : public DevicePipeline<Encoder> {
                   std::span<const char *const> stages, bool stage_times);
     void add_slot(std::unique_ptr<FrameSlot> slot);
 
-    // What a codec adds. prepare(): what is kept of a frame but its pixels. code(): DevicePipeline::queue() after the
-    // upload. make_packet(): DevicePipeline::complete().
+    // prepare() copies what the codec needs of a frame except its samples. code() is DevicePipeline::queue() after the
+    // upload. make_packet() is DevicePipeline::complete().
     virtual void prepare(FrameSlot &) {}
     virtual void code(FrameSlot &) = 0;
     virtual PooledBuffer make_packet(FrameSlot &) = 0;
 
     void reset(BaseSlot &slot) noexcept override { static_cast<FrameSlot &>(slot).layout_uploaded = false; }
-    void upload_layout(FrameSlot &slot);  // for code(): where device_layout is read
+    void upload_layout(FrameSlot &slot);  // for code()
 
     const std::shared_ptr<PacketPool> packets_;
 
@@ -39,7 +39,7 @@ class DeviceEncoder : public DevicePipeline<Encoder> {
     void complete(BaseSlot &slot, PooledBuffer &packet) final { packet = make_packet(static_cast<FrameSlot &>(slot)); }
     void place_pixels(FrameSlot &slot);
 
-    // Where a plane of an uploaded frame lies.
+    // The place of an uploaded plane.
     struct Plane {
         size_t offset, pitch;
         PlaneSize size;

@@ -1,4 +1,4 @@
-// What a device makes, owned by objects. SPDX-License-Identifier: LGPL-2.1-or-later
+// Objects that own what a device creates. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,6 @@
 
 namespace cudaenc {
 
-// What the device made and destroys, for as long as the object lives.
 template <class T, void (Device::*destroy)(T) noexcept>
 class DeviceObject {
   public:
@@ -28,7 +27,7 @@ class DeviceObject {
 
 struct Stream : DeviceObject<Device::Stream, &Device::destroy_stream> {
     explicit Stream(const std::shared_ptr<Device> &device) : DeviceObject(device, device->create_stream()) {}
-    // Waits after an error, which is the one that tells: others are dropped.
+    // Waits after an error. Further errors are dropped: the first one counts.
     void settle() const noexcept {
         try {
             device_->synchronize(object_);
@@ -41,13 +40,13 @@ struct Event : DeviceObject<Device::Event, &Device::destroy_event> {
     Event(const std::shared_ptr<Device> &device, bool timing) : DeviceObject(device, device->create_event(timing)) {}
 };
 
-// Work that is queued again and again; see Device::create_graph().
+// See Device::create_graph().
 struct Graph : DeviceObject<Device::Graph, &Device::destroy_graph> {
     Graph(const std::shared_ptr<Device> &device, Device::Stream stream, const std::function<void()> &work)
         : DeviceObject(device, device->create_graph(stream, work)) {}
 };
 
-// Host memory for `count` elements of T that the device copies from or to.
+// Pinned host memory for `count` elements of T.
 template <class T>
 class PinnedArray {
   public:
@@ -62,7 +61,6 @@ class PinnedArray {
     T *data_;
 };
 
-// Tables that all frames read.
 template <class T>
 DeviceArray<T> upload_table(const std::shared_ptr<Device> &device, Device::Stream stream, const std::vector<T> &host) {
     DeviceArray<T> array(device, std::max<size_t>(host.size(), 1));

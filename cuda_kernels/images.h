@@ -1,5 +1,4 @@
-// The compiled kernels, embedded in the library by the build.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// The compiled kernels, which the build embeds in the library. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
 

@@ -1,13 +1,12 @@
-// Sums over the thread-blocks before one's own while all of them run: decoupled look-back (D. Merrill, M. Garland,
-// "Single-pass parallel prefix scan with decoupled look-back", 2016). SPDX-License-Identifier: LGPL-2.1-or-later
+// Sums over the thread-blocks before, while all of them run: decoupled look-back (D. Merrill, M. Garland, "Single-pass
+// parallel prefix scan with decoupled look-back", 2016). SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "device.cuh"
 
 namespace cudaenc {
 
-// The number of the thread-block among all of the launch, in the order in which they begin, so that those with smaller
-// numbers run or have run: it may wait for what they publish. With all threads. tickets: 0 before the launch, and
-// after it.
+// Numbers the thread-blocks of a launch as they begin. Those with smaller numbers run or have run, so that one may wait
+// for what they publish. With all threads. tickets: 0 before the launch and after it.
 DEVICE uint32_t take_ticket(uint32_t *tickets) {
     SHARED(uint32_t, ticket, 1);
     if (thread_x() == 0) {
@@ -18,9 +17,9 @@ DEVICE uint32_t take_ticket(uint32_t *tickets) {
     return ticket[0];
 }
 
-// What is published is a value below 2^54, what it is of, and the serial number of the frame, 1..255 in turn, so that
-// nobody has to clear the words between frames. 0 before the first one.
-enum class Published : uint64_t { nothing, own, sum };  // `sum`: of the own value and of all before
+// A published word: a value below 2^54, what it is, and the serial number of the frame, 1..255 in turn, which saves
+// clearing the words between frames. 0 before the first frame.
+enum class Published : uint64_t { nothing, own, sum };  // sum: of the own value and all before
 constexpr int kPublishedBits = 54;
 DEVICE void publish(uint64_t *word, uint32_t serial, Published what, uint64_t value) {
     atomic_store(word, uint64_t{serial} << 56 | static_cast<uint64_t>(what) << kPublishedBits | value);
@@ -30,12 +29,12 @@ DEVICE Published published(uint64_t word, uint32_t serial) {
 }
 DEVICE uint64_t published_value(uint64_t word) { return word & ((uint64_t{1} << kPublishedBits) - 1); }
 
-// The sum of the 32 values before `end`, or of all before it where one of these words is a sum. With a whole warp.
-// `end` is not 0; word 0 is a sum, at last. The sum of 32 values is below 2^32.
+// The sum of the 32 values before `end`, or of all before it where one of these words is a sum. With a whole warp. end:
+// at least 1. Word 0 becomes a sum. The sum of 32 values is below 2^32.
 DEVICE uint64_t look_back_window(const uint64_t *words, uint32_t end, uint32_t serial, bool &all) {
     const uint32_t lane = static_cast<uint32_t>(lane_id()), at = end > lane ? end - 1 - lane : 0;
     uint64_t word;
-    uint32_t sums, nearer;  // lanes that have a sum, and those before the first of them
+    uint32_t sums, nearer;  // lanes with a sum, and lanes below the lowest of these
     for (;; back_off()) {
         word = atomic_load(words + at);
         sums = warp_ballot(published(word, serial) == Published::sum);
@@ -47,14 +46,14 @@ DEVICE uint64_t look_back_window(const uint64_t *words, uint32_t end, uint32_t s
     return sums ? sum + warp_shuffle(published_value(word), find_first_set(sums)) : sum;
 }
 
-// The sum of all values before. With a whole warp. words: one of each thread-block.
+// The sum of all values before. With a whole warp. words: one a thread-block.
 DEVICE uint64_t look_back(const uint64_t *words, uint32_t index, uint32_t serial) {
     uint64_t sum = 0;
     bool all = index == 0;
     for (uint32_t end = index; !all; end -= 32) sum += look_back_window(words, end, serial, all);
     return sum;
 }
-// The same with all threads: a way to memory and back goes as many times as far.
+// The same with all threads: each round trip to memory covers `Warps` times as many words.
 template <int Warps>
 DEVICE uint64_t block_look_back(const uint64_t *words, uint32_t index, uint32_t serial) {
     SHARED(uint64_t, sums, Warps);
@@ -89,15 +88,10 @@ DEVICE uint64_t sum_before(uint64_t *words, uint32_t index, uint32_t serial, uin
     return sum;
 }
 
-// Waits for what a thread-block before publishes, and for its sum.
-DEVICE uint64_t wait_for(const uint64_t *word, uint32_t serial) {
+// Waits until a thread-block before has published its value, or the sum.
+DEVICE uint64_t wait_for(const uint64_t *word, uint32_t serial, Published what = Published::own) {
     uint64_t seen;
-    while (seen = atomic_load(word), published(seen, serial) == Published::nothing) back_off();
-    return published_value(seen);
-}
-DEVICE uint64_t wait_for_sum(const uint64_t *word, uint32_t serial) {
-    uint64_t seen;
-    while (seen = atomic_load(word), published(seen, serial) != Published::sum) back_off();
+    while (seen = atomic_load(word), published(seen, serial) < what) back_off();
     return published_value(seen);
 }
 

@@ -1,20 +1,21 @@
-// Sums within a thread-block. SPDX-License-Identifier: LGPL-2.1-or-later
+// Prefix sums within a thread-block. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "device.cuh"
 
 namespace cudaenc {
 
-// Sums over the threads before the own one, and over all. With all threads.
+// The sum over the threads before, and over all. With all threads; T: of 32 or 64 bits.
+template <class T>
 struct BlockSums {
-    uint32_t before, all;
+    T before, all;
 };
-template <int Warps>
-DEVICE BlockSums block_sums(uint32_t value) {
-    SHARED(uint32_t, warp_sums, Warps);
-    const uint32_t scanned = warp_inclusive_add(value);
+template <int Warps, class T>
+DEVICE BlockSums<T> block_sums(T value) {
+    SHARED(T, warp_sums, Warps);
+    const T scanned = warp_inclusive_add(value);
     if (lane_id() == 31) warp_sums[warp_id()] = scanned;
     block_sync();
-    BlockSums sums{scanned - value, 0};
+    BlockSums<T> sums{scanned - value, 0};
     CUDAENC_UNROLL
     for (int i = 0; i < Warps; i++) {
         sums.before += i < warp_id() ? warp_sums[i] : 0;

@@ -15,8 +15,8 @@ namespace cudaenc::h264 {
 
 namespace {
 
-// ---- Hadamard transforms of differences: 16 lanes are a 4x4 block, two rows of 8, or a row of 16. Their order does
-// not matter to the sum, so a step pairs the lanes whose numbers differ in one bit.
+// ---- Hadamard transforms of differences. 16 lanes are a 4x4 block, two rows of 8, or a row of 16. The sum does not
+// depend on their order, so a step pairs lanes whose numbers differ in one bit.
 
 template <int Bit>
 [[gnu::always_inline]] inline Lanes partner(const Lanes &x) {
@@ -35,14 +35,14 @@ template <int Bit>
     b = a - b;
     a = sum;
 }
-// The last step: |a + b| + |a - b| is twice the larger magnitude. So sums stay within 16 bits.
+// The last step: |a + b| + |a - b| is twice the larger magnitude. This keeps sums within 16 bits.
 [[gnu::always_inline]] inline Lanes magnitude(const Lanes &x) { return x < 0 ? -x : x; }
 template <class Vector>
 [[gnu::always_inline]] inline Vector larger(const Vector &a, const Vector &b) {
     return a > b ? a : b;
 }
 
-// Sums of 16 bit numbers, which are not negative, in pairs of 32.
+// Adds pairs of 16-bit numbers, not negative, to sums of 32 bits.
 [[gnu::always_inline]] inline void add_pairs(Row4 &sum, const Half &x) {
     const Row4 pairs = (Row4)x;
     sum += (pairs & 0xFFFF) + (pairs >> 16);
@@ -55,7 +55,7 @@ template <class Vector>
 [[gnu::always_inline]] inline void get(Vector &v, const Sample *from) {
     std::memcpy(&v, from, sizeof v);
 }
-// row(y): where the samples of row y are.
+// row(y): the samples of row y.
 template <class RowOf>
 [[gnu::always_inline]] inline void get_4x4(Lanes &x, const RowOf &row) {
     Longs rows;
@@ -77,7 +77,14 @@ template <class RowOf>
     return [b](int y) { return b.data + y * b.stride; };
 }
 
-// Differences of a 4x4 block.
+[[gnu::always_inline]] inline void hadamard_columns(Lanes (&x)[4]) {
+    hadamard_step(x[0], x[1]);
+    hadamard_step(x[2], x[3]);
+    hadamard_step(x[0], x[2]);
+    hadamard_step(x[1], x[3]);
+}
+
+// Half the SATD of the differences of a 4x4 block.
 [[gnu::always_inline]] inline uint32_t half_satd(Lanes (&x)[1]) {
     hadamard_step<1>(x[0]);
     hadamard_step<2>(x[0]);
@@ -88,12 +95,9 @@ template <class RowOf>
     return sum_of(sum);
 }
 
-// Of an 8x8 block, two rows a vector: half of half.
+// A quarter of that of an 8x8 block, two rows a vector.
 [[gnu::always_inline]] inline uint32_t half_satd(Lanes (&x)[4]) {
-    hadamard_step(x[0], x[1]);
-    hadamard_step(x[2], x[3]);
-    hadamard_step(x[0], x[2]);
-    hadamard_step(x[1], x[3]);
+    hadamard_columns(x);
     Row4 sum{};
 #pragma GCC unroll 4
     for (Lanes &v : x) {
@@ -106,12 +110,9 @@ template <class RowOf>
     return sum_of(sum) / 2;
 }
 
-// Four rows, of four 4x4 blocks each. The last step is done twice, which doubles all.
+// Half the SATD of four 4x4 blocks in four rows. Each lane of the last step occurs twice, which doubles the sum.
 [[gnu::always_inline]] inline uint32_t half_satd_4x16(Lanes (&x)[4]) {
-    hadamard_step(x[0], x[1]);
-    hadamard_step(x[2], x[3]);
-    hadamard_step(x[0], x[2]);
-    hadamard_step(x[1], x[3]);
+    hadamard_columns(x);
     Row4 sum{};
 #pragma GCC unroll 4
     for (Lanes &v : x) {
@@ -159,31 +160,23 @@ CUDAENC_CLONES void rank_8x8(ConstBlock at, const Available &available, int bit_
 
 namespace {
 
-[[gnu::always_inline]] inline uint32_t satd_16(const ConstBlock &a, const ConstBlock &b) {
+// Half the SATD over 4x4 blocks, 64 samples at a time: 4 rows of 16, or 8 rows of 8.
+template <int Width>
+[[gnu::always_inline]] inline uint32_t half_satd(const ConstBlock &a, const ConstBlock &b, int height) {
+    const auto get_rows = [](Lanes &v, const ConstBlock &from, int y) __attribute__((always_inline)) {
+        if constexpr (Width == 16)
+            get(v, from.data + y * from.stride);
+        else
+            get_two_rows(v, rows_of(from), y, y + 4);
+    };
     uint32_t sum = 0;
-    for (int y = 0; y < 16; y += 4) {
+    for (int y = 0; y < height; y += 64 / Width) {
         Lanes x[4];
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
             Lanes other;
-            get(x[i], a.data + (y + i) * a.stride);
-            get(other, b.data + (y + i) * b.stride);
-            x[i] -= other;
-        }
-        sum += half_satd_4x16(x);
-    }
-    return sum;
-}
-
-[[gnu::always_inline]] inline uint32_t satd_8(const ConstBlock &a, const ConstBlock &b, int height) {
-    uint32_t sum = 0;
-    for (int y = 0; y < height; y += 8) {
-        Lanes x[4];
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            Lanes other;
-            get_two_rows(x[i], rows_of(a), y + i, y + i + 4);
-            get_two_rows(other, rows_of(b), y + i, y + i + 4);
+            get_rows(x[i], a, y + i);
+            get_rows(other, b, y + i);
             x[i] -= other;
         }
         sum += half_satd_4x16(x);
@@ -201,7 +194,7 @@ CUDAENC_CLONES void rank_16x16(ConstBlock at, const Available &available, int bi
             continue;
         }
         predict_16x16(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
-        costs[mode] += satd_16(source, {predictions.of_mode[mode], 16});
+        costs[mode] += half_satd<16>(source, {predictions.of_mode[mode], 16}, 16);
     }
 }
 
@@ -216,7 +209,7 @@ CUDAENC_CLONES void rank_chroma(ConstBlock at, const Available &available, int b
             predict_chroma<8>(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
         else
             predict_chroma<16>(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
-        costs[mode] += satd_8(source, {predictions.of_mode[mode], 8}, height);
+        costs[mode] += half_satd<8>(source, {predictions.of_mode[mode], 8}, height);
     }
 }
 
@@ -237,14 +230,15 @@ namespace {
     return static_cast<uint32_t>(four | four >> 16) & 0xFFFF;
 }
 
-// A 4x4 block's levels in the order of the scan, and what they were before rounding, by 2^-8.
+// The levels of a 4x4 block in scan order, and the same before rounding, in 2^-8.
 struct Scanned {
     alignas(32) int16_t levels[16], exact[16];
-    uint32_t nonzero;  // bit k: level k is not 0
-    uint32_t ones;     // it is one of those to be looked at
+    uint32_t nonzero;  // bit k: level k is nonzero
+    uint32_t ones;     // bit k: level k may be dropped
 };
 
-// Decides on those of 1, from the highest frequency on: dropped(k) is told which become 0. Bits of the block.
+// Drops levels of 1 and -1 that cost more than they gain, from the highest frequency on, and calls dropped(k) for each.
+// Returns the bits of the block.
 template <class Dropped>
 [[gnu::always_inline]] inline uint32_t round_by_rate(Scanned &s, int first, int32_t bits_per_step, Totals &totals,
                                                      int x, int y, const Dropped &dropped) {
@@ -270,19 +264,19 @@ template <class Dropped>
 }
 
 constexpr Lanes kOnes = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-// Levels of 1 and -1 that may be worth less than their bits.
-[[gnu::always_inline]] inline Lanes doubtful(const Lanes &levels, const Lanes &exact) {
+// Levels of 1 and -1 that may gain less than their bits cost.
+[[gnu::always_inline]] inline Lanes droppable(const Lanes &levels, const Lanes &exact) {
     return (magnitude(levels) == kOnes) & (exact < 240);
 }
 
-// By index: its place in the zig-zag sequence.
+// The place of an index in the zig-zag sequence.
 constexpr auto kPlace8x8 = [] {
     std::array<uint8_t, 64> places{};
     for (int k = 0; k < 64; k++) places[kZigzag8x8[k]] = static_cast<uint8_t>(k);
     return places;
 }();
 
-// Levels in raster order, N of a row: whether any became 0 here, and the bits.
+// A block after round_by_rate(): whether it dropped a level, and the bits.
 struct Rounded {
     bool changed;
     uint32_t bits;
@@ -303,7 +297,7 @@ struct Rounded {
     if (bits_per_step && s.nonzero) {
         const Lanes exact_scan = scan(exact);
         std::memcpy(s.exact, &exact_scan, sizeof s.exact);
-        s.ones = nonzero_of(doubtful(level_scan, exact_scan));
+        s.ones = nonzero_of(droppable(level_scan, exact_scan));
     }
     Rounded r{false, 0};
     r.bits = round_by_rate(s, first, bits_per_step, totals, x, y, [&](int k) {
@@ -320,7 +314,7 @@ struct Rounded {
     alignas(32) int16_t exact_levels[64];
     std::memcpy(exact_levels, exact, sizeof exact_levels);
     for (int i = 0; i < 4; i++) {
-        const uint32_t ones = bits_per_step ? nonzero_of(doubtful(level[i], exact[i])) : 0;
+        const uint32_t ones = bits_per_step ? nonzero_of(droppable(level[i], exact[i])) : 0;
         for (uint32_t rest = nonzero_of(level[i]); rest; rest &= rest - 1) {
             const int lane = count_trailing_zeros(rest), at = 16 * i + lane, place = kPlace8x8[at], k = place / 4;
             Scanned &part = s[place % 4];
@@ -339,12 +333,8 @@ struct Rounded {
     return r;
 }
 
-}  // namespace
-
-namespace {
-
-// ---- Transforms. A vector is a line of a block, or of two 4x4 blocks side by side; transposed blocks meet symmetric
-// tables.
+// ---- Transforms. A vector is a line of a block, or of two adjacent 4x4 blocks. Tables are symmetric, so they fit
+// transposed blocks.
 
 template <class Line, int N>
 constexpr int kBlocks = static_cast<int>(sizeof(Line)) / (4 * N);
@@ -359,7 +349,7 @@ template <class Line, int N>
     }
 }
 
-// Coefficients, transposed.
+// From a residual to coefficients, transposed.
 template <class Line, int N>
 [[gnu::always_inline]] inline void forward(Line (&v)[N]) {
     forward_transform(v);
@@ -374,7 +364,23 @@ template <class Line>
     return sum;
 }
 
-// From transposed coefficients to rows of the reconstruction, and the sum of squared differences to the source.
+// Writes rows of the reconstruction, row(y, prediction), and returns their sum of squared differences to the source.
+template <class Line, int N, class Row>
+[[gnu::always_inline]] inline uint32_t reconstruct(const ConstBlock &source, const ConstBlock &prediction,
+                                                   const Block &to, const Row &row) {
+    Line squares{};
+    for (int y = 0; y < N; y++) {
+        Line p, s;
+        load<Sample>(p, prediction.data + y * prediction.stride);
+        load<Sample>(s, source.data + y * source.stride);
+        const Line r = row(y, p);
+        store(to.data + y * to.stride, r);
+        squares += (r - s) * (r - s);
+    }
+    return sum_of_lanes(squares);
+}
+
+// The same from transposed coefficients.
 template <class Line, int N>
 [[gnu::always_inline]] inline uint32_t inverse(Line (&v)[N], const ConstBlock &source, const ConstBlock &prediction,
                                                int bit_depth, const Block &to) {
@@ -382,45 +388,22 @@ template <class Line, int N>
     transpose(v);
     inverse_transform(v);
     const int32_t most = (1 << bit_depth) - 1;
-    Line squares{};
-    for (int y = 0; y < N; y++) {
-        Line p, s;
-        load<Sample>(p, prediction.data + y * prediction.stride);
-        load<Sample>(s, source.data + y * source.stride);
-        Line r = ((v[y] + 32) >> 6) + p;
-        r = r < 0 ? Line{} : r;
-        r = r > most ? Line{} + most : r;
-        store(to.data + y * to.stride, r);
-        squares += (r - s) * (r - s);
-    }
-    return sum_of_lanes(squares);
-}
-
-// The same of a block without levels: its prediction.
-template <class Line, int N>
-[[gnu::always_inline]] inline uint32_t copy_prediction(const ConstBlock &source, const ConstBlock &prediction,
-                                                       const Block &to) {
-    Line squares{};
-    for (int y = 0; y < N; y++) {
-        Line p, s;
-        load<Sample>(p, prediction.data + y * prediction.stride);
-        load<Sample>(s, source.data + y * source.stride);
-        store(to.data + y * to.stride, p);
-        squares += (p - s) * (p - s);
-    }
-    return sum_of_lanes(squares);
+    return reconstruct<Line, N>(source, prediction, to, [&](int y, const Line &p) __attribute__((always_inline)) {
+        const Line r = ((v[y] + 32) >> 6) + p, above_0 = r < 0 ? Line{} : r;
+        return above_0 > most ? Line{} + most : above_0;
+    });
 }
 
 constexpr int32_t rounding_of(int32_t fraction, int32_t shift) { return fraction << (shift - 8); }
 
-// Levels of DC coefficients, whose sums take all bits of 32.
+// The level of a DC coefficient, whose product exceeds 32 bits.
 [[gnu::always_inline]] inline int32_t quantise_dc(int32_t c, int32_t multiplier, int32_t rounding, int32_t shift) {
     const int64_t magnitude = c < 0 ? -int64_t{c} : c;
     const int32_t level = static_cast<int32_t>((magnitude * multiplier + rounding) >> shift);
     return c < 0 ? -level : level;
 }
 
-// Rows of an NxN block, two or four a vector, narrowed.
+// Rows of a block to 16 bits, two or four a vector.
 [[gnu::always_inline]] inline void narrow(const Row4 (&v)[4], Lanes (&to)[1]) {
     const Row8 a = __builtin_shufflevector(v[0], v[1], 0, 1, 2, 3, 4, 5, 6, 7);
     const Row8 b = __builtin_shufflevector(v[2], v[3], 0, 1, 2, 3, 4, 5, 6, 7);
@@ -443,7 +426,7 @@ constexpr int32_t rounding_of(int32_t fraction, int32_t shift) { return fraction
         to[i] = join(__builtin_convertvector(v[2 * i], Half), __builtin_convertvector(v[2 * i + 1], Half));
 }
 
-// A line of a block's table, for each block.
+// A line of a table, once for each block.
 template <class Line, int N>
 [[gnu::always_inline]] inline void load_table(Line &v, const int32_t *line) {
     if constexpr (kBlocks<Line, N> == 1) {
@@ -455,7 +438,7 @@ template <class Line, int N>
     }
 }
 
-// Levels of memory, blocks one after the other, transposed.
+// Levels from memory, transposed. Blocks follow each other.
 template <class Line, int N>
 [[gnu::always_inline]] inline void reload(Line (&v)[N], const int16_t *levels) {
     for (int i = 0; i < N; i++) {
@@ -471,8 +454,8 @@ template <class Line, int N>
     transpose(v);
 }
 
-// From transposed coefficients to levels, transposed too, which go to memory in raster order. `first`: those before
-// have no level here. The bits of the block, or of both.
+// From transposed coefficients to transposed levels, and to levels in raster order in memory. first: 1 leaves DC out.
+// Returns the bits of the blocks.
 template <class Line, int N>
 [[gnu::always_inline]] inline uint32_t quantise_block(Line (&v)[N], const int32_t *multipliers, int32_t shift,
                                                       const Rounding &rounding, int first, int16_t *levels,
@@ -529,38 +512,39 @@ template <class Line, int N>
     }
 }
 
-[[gnu::always_inline]] inline ConstBlock part(const ConstBlock &b, int x, int y) {
-    return {b.data + y * b.stride + x, b.stride};
+template <class Line, int N>
+[[gnu::always_inline]] inline Coded code_nxn(ConstBlock source, ConstBlock prediction, const int32_t *multipliers,
+                                             int32_t shift, const int32_t *scales, const Rounding &rounding,
+                                             int bit_depth, int16_t *levels, Block reconstruction, Totals &totals,
+                                             int x, int y) {
+    Line v[N];
+    get_residual(v, source, prediction);
+    forward(v);
+    const uint32_t bits = quantise_block(v, multipliers, shift, rounding, 0, levels, totals, x, y);
+    int any = totals[1 + y][1 + x];
+    if constexpr (N == 8) any |= totals[1 + y][2 + x] | totals[2 + y][1 + x] | totals[2 + y][2 + x];
+    if (!any)
+        return {reconstruct<Line, N>(source, prediction, reconstruction,
+                                     [](int, const Line &p) __attribute__((always_inline)) { return p; }),
+                bits};
+    scale_block(v, scales);
+    return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
 }
-[[gnu::always_inline]] inline Block part(const Block &b, int x, int y) { return {b.data + y * b.stride + x, b.stride}; }
 
 }  // namespace
 
 CUDAENC_CLONES Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
                               Totals &totals, int x, int y) {
-    Row4 v[4];
-    get_residual(v, source, prediction);
-    forward(v);
-    const uint32_t bits =
-        quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 0, levels, totals, x, y);
-    if (!totals[1 + y][1 + x]) return {copy_prediction<Row4, 4>(source, prediction, reconstruction), bits};
-    scale_block(v, quantiser.scale_4x4.data());
-    return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
+    return code_nxn<Row4, 4>(source, prediction, quantiser.multiplier_4x4.data(), quantiser.shift_4x4,
+                             quantiser.scale_4x4.data(), rounding, bit_depth, levels, reconstruction, totals, x, y);
 }
 
 CUDAENC_CLONES Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
                               Totals &totals, int x, int y) {
-    Row8 v[8];
-    get_residual(v, source, prediction);
-    forward(v);
-    const uint32_t bits =
-        quantise_block(v, quantiser.multiplier_8x8.data(), quantiser.shift_8x8, rounding, 0, levels, totals, x, y);
-    if (!(totals[1 + y][1 + x] | totals[1 + y][2 + x] | totals[2 + y][1 + x] | totals[2 + y][2 + x]))
-        return {copy_prediction<Row8, 8>(source, prediction, reconstruction), bits};
-    scale_block(v, quantiser.scale_8x8.data());
-    return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
+    return code_nxn<Row8, 8>(source, prediction, quantiser.multiplier_8x8.data(), quantiser.shift_8x8,
+                             quantiser.scale_8x8.data(), rounding, bit_depth, levels, reconstruction, totals, x, y);
 }
 
 namespace {
@@ -569,6 +553,13 @@ namespace {
     int16_t any = 0;
     for (int i = 0; i < count; i++) any |= levels[i];
     return any != 0;
+}
+
+[[gnu::always_inline]] inline void hadamard_4x4(Row4 (&v)[4]) {
+    for (int i = 0; i < 2; i++) {
+        hadamard_transform(v);
+        transpose(v);
+    }
 }
 
 [[gnu::always_inline]] inline uint32_t count_dc(const int16_t *levels, const uint8_t *places, const BlockCode &code) {
@@ -585,7 +576,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
     for (int b = 0; b < 16; b += 2) {
         const int x = luma_block_x(b), y = luma_block_y(b);
         Row8 v[4];
-        get_residual(v, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y));
+        get_residual(v, source.at(4 * x, 4 * y), prediction.at(4 * x, 4 * y));
         forward(v);
         dc[y][x] = v[0][0], dc[y][x + 1] = v[0][4];
         coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
@@ -593,10 +584,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
     }
     Row4 v[4];
     for (int y = 0; y < 4; y++) std::memcpy(&v[y], dc[y], sizeof v[y]);
-    hadamard_transform(v);
-    transpose(v);
-    hadamard_transform(v);
-    transpose(v);
+    hadamard_4x4(v);
     const int32_t shift = quantiser.shift_4x4 + 2;
     for (int y = 0; y < 4; y++)
         for (int x = 0; x < 4; x++) {
@@ -605,10 +593,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
             levels[256 + 4 * y + x] = static_cast<int16_t>(level);
             v[y][x] = level;
         }
-    hadamard_transform(v);
-    transpose(v);
-    hadamard_transform(v);
-    transpose(v);
+    hadamard_4x4(v);
     for (int y = 0; y < 4; y++) {
         v[y] = (v[y] * quantiser.dc_scale + 32) >> 6;
         std::memcpy(dc[y], &v[y], sizeof v[y]);
@@ -619,8 +604,8 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
         reload(two, levels + 16 * b);
         scale_block(two, quantiser.scale_4x4.data());
         two[0][0] = dc[y][x], two[0][4] = dc[y][x + 1];
-        coded.distortion += inverse(two, part(source, 4 * x, 4 * y), part(prediction, 4 * x, 4 * y), bit_depth,
-                                    part(reconstruction, 4 * x, 4 * y));
+        coded.distortion += inverse(two, source.at(4 * x, 4 * y), prediction.at(4 * x, 4 * y), bit_depth,
+                                    reconstruction.at(4 * x, 4 * y));
     }
     coded.dc = true;
     coded.ac = any_of(levels, 256);
@@ -631,7 +616,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
 
 namespace {
 
-// 8.5.11.1: 2 wide, 2 or 4 high.
+// 8.5.11.1: 2 columns, 2 or 4 rows.
 template <int Height>
 [[gnu::always_inline]] inline void hadamard_chroma_dc(int32_t (&dc)[8]) {
     for (int y = 0; y < Height; y++) {
@@ -659,7 +644,7 @@ CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock predict
     for (int b = 0; b < blocks; b += 2) {
         const int y = b / 2;
         Row8 v[4];
-        get_residual(v, part(source, 0, 4 * y), part(prediction, 0, 4 * y));
+        get_residual(v, source.at(0, 4 * y), prediction.at(0, 4 * y));
         forward(v);
         dc[b] = v[0][0], dc[b + 1] = v[0][4];
         coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
@@ -687,8 +672,7 @@ CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock predict
             const int32_t scaled = dc[b + i] * dc_quantiser.dc_scale;
             v[0][4 * i] = height == 8 ? scaled >> 5 : (scaled + 32) >> 6;
         }
-        coded.distortion +=
-            inverse(v, part(source, 0, y), part(prediction, 0, y), bit_depth, part(reconstruction, 0, y));
+        coded.distortion += inverse(v, source.at(0, y), prediction.at(0, y), bit_depth, reconstruction.at(0, y));
     }
     coded.dc = any_of(dc_levels, blocks);
     coded.ac = any_of(ac, 16 * blocks);

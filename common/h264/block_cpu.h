@@ -9,33 +9,36 @@
 
 namespace cudaenc::h264 {
 
-// Samples in rows.
+// Samples in rows. at(): the block from column x and row y on.
 struct ConstBlock {
     const Sample *data;
     ptrdiff_t stride;
+    ConstBlock at(int x, int y) const { return {data + y * stride + x, stride}; }
 };
 struct Block {
     Sample *data;
     ptrdiff_t stride;
+    Block at(int x, int y) const { return {data + y * stride + x, stride}; }
+    operator ConstBlock() const { return {data, stride}; }
 };
 
-// Predictions are ranked by the sum of absolute Hadamard transformed differences to the source: half of the sum over
-// 4x4 blocks, or a quarter of that of an 8x8 block. It is added to what the mode costs otherwise; modes which are not
-// available cost so much:
+// Predictions are ranked by SATD, the sum of absolute Hadamard transformed differences to the source: half of it over
+// 4x4 blocks, or a quarter of that of an 8x8 block. It is added to the other costs of the mode. A mode that is not
+// available costs so much:
 inline constexpr uint32_t kNotAvailable = 1 << 26;
 
-// What an NxN block may be predicted by, in rows.
+// The predictions of an NxN block, in rows.
 template <int N>
 struct Predictions {
     alignas(32) Sample of_mode[kModes][N * N];
 };
-// `at`: the block's place among reconstructed samples.
+// at: the place of the block among reconstructed samples.
 void rank_4x4(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Predictions<4> &predictions,
               uint32_t (&costs)[kModes]);
 void rank_8x8(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Predictions<8> &predictions,
               uint32_t (&costs)[kModes]);
 
-// A macroblock's component, as luma by Intra 16x16, or as chroma, 8 wide.
+// The predictions of a macroblock's component: Intra 16x16, or chroma, 8 wide.
 struct MacroblockPredictions {
     alignas(32) Sample of_mode[4][256];
 };
@@ -44,43 +47,41 @@ void rank_16x16(ConstBlock at, const Available &available, int bit_depth, ConstB
 void rank_chroma(ConstBlock at, const Available &available, int bit_depth, int height, ConstBlock source,
                  MacroblockPredictions &predictions, uint32_t (&costs)[kChromaModes]);
 
-// How levels are rounded: what is added before the shift, by 2^-8 of a level. Then levels of 1 become 0 where that
-// saves more bits than it costs: the square of a quantiser step is worth so many.
+// How levels are rounded: the offset before the shift, in 2^-8 of a level. Then levels of 1 are dropped where the bits
+// they save exceed the squared error: the square of a quantiser step is worth bits_per_step bits.
 struct Rounding {
     int32_t dc, ac;
-    int32_t bits_per_step;  // 0: they stay
+    int32_t bits_per_step;  // 0: none is dropped
 };
 
-// total_coeff of 4x4 blocks, and in row 0 and column 0 those of neighbours; -1: not available.
+// total_coeff of 4x4 blocks; of neighbours in row 0 and column 0; -1: not available.
 using Totals = int8_t[5][5];
 
-// What coding a block came to: squared differences of its reconstruction to the source, and bits of its
-// residual_block_cavlc().
+// A coded block: the squared error of its reconstruction, and the bits of residual_block_cavlc().
 struct Coded {
     uint32_t distortion, bits;
 };
 
-// Codes a block, whose first 4x4 block is that of column x and row y: levels in raster order, the reconstruction,
+// Codes a block, whose first 4x4 block is in column x and row y: writes levels in raster order, the reconstruction and
 // total_coeff.
 Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
                int bit_depth, int16_t *levels, Block reconstruction, Totals &totals, int x, int y);
 Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
                int bit_depth, int16_t *levels, Block reconstruction, Totals &totals, int x, int y);
 
-// A macroblock's component that has levels of DC and of AC; without those of AC their bits are none.
+// A coded component of a macroblock with levels of DC and of AC.
 struct CodedMacroblock {
     uint32_t distortion, dc_bits, ac_bits;
-    bool dc, ac;  // whether there are any levels
+    bool dc, ac;  // whether any level is nonzero; ac_bits count only then
 };
 
-// A macroblock's luma by Intra 16x16: AC levels of block b of 6.4.3 from 16 b on, DC levels from 256 on, as
-// macroblock.h has them.
+// Luma of Intra 16x16: AC levels of block b of 6.4.3 from 16 b on, DC levels from 256 on, as in macroblock.h.
 CodedMacroblock code_16x16(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                            const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
                            Totals &totals);
 
-// Chroma of 4:2:0 and 4:2:2, 8 wide and `height` high: DC levels, AC levels of blocks in raster order.
-// dc_quantiser: of QP'c, and of QP'c + 3 for 4:2:2.
+// Chroma of 4:2:0 and 4:2:2, 8 wide and `height` high: DC levels, AC levels of blocks in raster order. dc_quantiser: of
+// QP'c; for 4:2:2 of QP'c + 3.
 CodedMacroblock code_chroma(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                             const Quantiser &dc_quantiser, const Rounding &rounding, int bit_depth, int height,
                             int16_t *dc, int16_t *ac, Block reconstruction, Totals &totals);

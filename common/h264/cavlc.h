@@ -1,4 +1,4 @@
-// CAVLC of a block of levels (H.264, 9.2): one logic for all who want its bits or only their number.
+// CAVLC of a block of levels (H.264, 9.2), written or only counted.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace cudaenc::h264 {
 
-// Sinks have put(bits, count): the low `count` bits, 1..32; those above are 0. This one counts.
+// Sinks have put(bits, count): the low `count` bits, 1..32; those above are 0. BitCounter counts.
 struct BitCounter {
     uint32_t bits = 0;
     CUDAENC_HD void put(uint32_t, uint32_t count) { bits += count; }
 };
 
-// This one joins what has 32 bits at most, to be put at once.
+// Joins codes of 32 bits at most, to be put at once.
 struct JoinedBits {
     uint32_t bits = 0, count = 0;
     CUDAENC_HD void put(uint32_t value, uint32_t value_bits) {
@@ -38,20 +38,20 @@ CUDAENC_HD void put_se(int32_t v, Bits &out) {
 
 // ---- Levels
 
-// Where level_prefix is at most 15 (A.2.1 to A.2.3: Baseline, Main and Extended profile), no level may be larger.
+// The largest level where level_prefix is at most 15 (A.2.1 to A.2.3: Baseline, Main and Extended profile).
 constexpr int kMaxLevelOfPrefix15 = 2063;
 
-// level_prefix and level_suffix (9.2.2.1) of a levelCode; computed, not tabulated. flip: 1 inverts the sign, where it
-// has a bit of its own.
+// level_prefix and level_suffix (9.2.2.1) of a levelCode, computed. flip: 1 inverts the sign if it has a bit of its
+// own.
 template <class Bits>
 CUDAENC_HD void put_level(uint32_t level_code, uint32_t suffix_length, uint32_t flip, Bits &out) {
     uint32_t value, count;
     if (level_code < (suffix_length ? 15u << suffix_length : 14)) {
         const uint32_t prefix = level_code >> suffix_length;
-        value = level_code - ((prefix - 1) << suffix_length);  // the suffix below a one
+        value = level_code - ((prefix - 1) << suffix_length);  // the suffix behind a one
         value ^= suffix_length ? flip : 0;
         count = prefix + 1 + suffix_length;
-    } else if (!suffix_length && level_code < 30) {  // level_prefix 14 has a suffix always
+    } else if (!suffix_length && level_code < 30) {  // level_prefix 14 always has a suffix
         value = (16 + level_code - 14) ^ flip;
         count = 19;
     } else {  // level_prefix 15 has 12 bits of suffix, each further one a bit more
@@ -68,16 +68,15 @@ CUDAENC_HD void put_level(uint32_t level_code, uint32_t suffix_length, uint32_t 
 
 // ---- Blocks
 
-// What a block's codes depend on beside its levels.
+// The tables of a block.
 struct BlockCode {
     CoeffTokenTable tokens;
     TotalZerosTable zeros;
     int coefficients;  // maxNumCoeff: 4, 8, 15 or 16
 };
 
-// residual_block_cavlc() (7.3.5.3.2). nonzero: bit k is set where the k-th level of the scan is not 0; levels(k) gives
-// it, and is asked for such k only, from high to low, then from high to low again. sign_flips: bit k inverts the sign
-// of level k where that has a bit of its own in the code, so that no length depends on it.
+// residual_block_cavlc() (7.3.5.3.2). nonzero: bit k: level k of the scan is nonzero. levels(k) returns it, for such k
+// only. sign_flips: bit k inverts the sign of level k if it has a bit of its own, so that lengths do not depend on it.
 template <class Levels, class Bits>
 CUDAENC_HD void code_block(const CavlcTables &tables, const BlockCode &code, uint32_t nonzero, Levels levels,
                            uint32_t sign_flips, Bits &out) {
@@ -113,7 +112,7 @@ CUDAENC_HD void code_block(const CavlcTables &tables, const BlockCode &code, uin
         }
     }
 
-    // All that tells of zeros has 30 bits at most.
+    // total_zeros and run_before have 30 bits at most.
     if (total == static_cast<uint32_t>(code.coefficients)) return;
     int last = floor_log2(nonzero);
     uint32_t zeros_left = static_cast<uint32_t>(last) + 1 - total;
@@ -131,7 +130,7 @@ CUDAENC_HD void code_block(const CavlcTables &tables, const BlockCode &code, uin
     out.put(joined.bits, joined.count);
 }
 
-// The column of table 9-5 for nC of a luma block or of a block of chroma AC.
+// The column of table 9-5 for the nC of a luma or chroma AC block.
 CUDAENC_HD CoeffTokenTable token_table(int nc) {
     return nc < 2 ? kTokens0 : nc < 4 ? kTokens2 : nc < 8 ? kTokens4 : kTokens8;
 }
@@ -142,7 +141,7 @@ CUDAENC_HD int predict_total(int left, int above) {
     return above < 0 ? left : (left + above + 1) >> 1;
 }
 
-// A block of `size` levels in memory: the k-th is levels[places[step * k]].
+// A block of levels in memory: level k of the scan is levels[places[step * k]].
 struct ScannedLevels {
     const int16_t *levels;
     const uint8_t *places;
@@ -155,7 +154,7 @@ inline uint32_t nonzero_of(const ScannedLevels &levels, int size) {
     return nonzero;
 }
 
-// The scans of blocks in memory. 8x8 blocks are coded as four of 4x4, each of which has every fourth level of the scan
+// The scans of blocks in memory. An 8x8 block is coded as four 4x4 blocks, each with every fourth level of its scan
 // (7.3.5.3.1).
 inline ScannedLevels scan_4x4(const int16_t *levels) { return {levels, kZigzag4x4, 1}; }
 inline ScannedLevels scan_ac(const int16_t *levels) { return {levels, kZigzag4x4 + 1, 1}; }
@@ -167,7 +166,7 @@ CUDAENC_HD constexpr BlockCode chroma_dc_code(int size) {
     return size == 4 ? BlockCode{kTokensDc420, kZerosDc420, 4} : BlockCode{kTokensDc422, kZerosDc422, 8};
 }
 
-// Bits of a block with levels in memory, and its total_coeff: for decisions by rate.
+// The bits and total_coeff of a block with levels in memory, for decisions by rate.
 struct BlockBits {
     uint32_t bits;
     int total_coeff;
@@ -177,10 +176,6 @@ inline BlockBits count_block(const ScannedLevels &levels, const BlockCode &code)
     BitCounter counter;
     code_block(kCavlcTables, code, nonzero, levels, 0, counter);
     return {counter.bits, count_ones(nonzero)};
-}
-// nc: of predict_total(). 4x4 luma blocks, DC of Intra_16x16 and parts of 8x8 blocks have 16 levels, blocks of AC 15.
-inline BlockBits count_block(const ScannedLevels &levels, int nc, int coefficients) {
-    return count_block(levels, {token_table(nc), kZeros4x4, coefficients});
 }
 
 }  // namespace cudaenc::h264

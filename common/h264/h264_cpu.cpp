@@ -1,6 +1,6 @@
-// H.264 on the CPU, top to bottom: samples to macroblocks and levels, at the QP that the rate control chose -> CAVLC,
-// NAL units -> packet. It is also the oracle: the device pipeline gives the same bytes.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// H.264 on the CPU, top to bottom: samples to macroblocks and levels, at the QP of the rate control -> CAVLC, NAL units
+// -> packet. It is also the oracle: the device pipeline gives the same bytes. SPDX-License-Identifier:
+// LGPL-2.1-or-later
 #include <algorithm>
 
 #include "h264.h"
@@ -24,9 +24,7 @@ class H264CpuEncoder : public PictureEncoder {
             s.levels.resize(levels());
             s.sign_flips.resize(sign_flip_words());
             s.coder = std::make_unique<SliceCoder>(p_.sets.format, p_.slices);
-            pictures_[i].macroblocks = s.macroblocks.data();
-            pictures_[i].levels = s.levels.data();
-            if (!s.sign_flips.empty()) pictures_[i].sign_flips = s.sign_flips.data();
+            set_output(static_cast<int>(i), s.macroblocks.data(), s.levels.data(), s.sign_flips.data());
         }
     }
     ~H264CpuEncoder() override { stop(); }
@@ -39,9 +37,7 @@ class H264CpuEncoder : public PictureEncoder {
         analyse(slot);
         begin_stage(slot, kCode);
         std::span<const uint8_t> slices;
-        do
-            slices = s.coder->code(pool(), {picture.macroblocks, picture.levels, picture.sign_flips},
-                                   picture.headers.data());
+        do slices = s.coder->code(pool(), picture.analysed(), picture.headers.data());
         while (analyse_again(slot, slices.size()));
         PooledBuffer packet = take_packet(packet_bytes(picture, slices.size()));
         write_around(picture, slices.size(), packet->data);

@@ -10,7 +10,7 @@ namespace cudaenc::h264 {
 
 namespace {
 
-// Syntax elements of an RBSP; `bits` may be any number up to 32.
+// Syntax elements of an RBSP. bits: 0 to 32.
 class Rbsp {
   public:
     void u(uint32_t value, uint32_t bits) {
@@ -64,7 +64,7 @@ class Rbsp {
     BitWriter bits_;
 };
 
-// Table E-1; 0: it has no number.
+// aspect_ratio_idc of Table E-1; 0: the table does not have it.
 uint32_t aspect_ratio_idc(int num, int den) {
     static constexpr int ratios[][2] = {{1, 1},   {12, 11}, {10, 11}, {16, 11}, {40, 33},  {24, 11}, {20, 11}, {32, 11},
                                         {80, 33}, {18, 11}, {15, 11}, {64, 33}, {160, 99}, {4, 3},   {3, 2},   {2, 1}};
@@ -73,7 +73,7 @@ uint32_t aspect_ratio_idc(int num, int den) {
     return 0;
 }
 
-// E.1.2: values of 16 bits, by 2^(least + scale).
+// E.1.2: values of 16 bits in units of 2^(least + scale).
 constexpr int kLeastRateScale = 6, kLeastSizeScale = 4;
 int hrd_scale(int64_t value, int least) {
     int scale = 0;
@@ -89,8 +89,8 @@ constexpr uint32_t kInitialDelayLength = 32, kDelayLength = 8;
 void put_hrd(const Hrd &h, Rbsp &out) {
     const int rate_scale = hrd_scale(h.bit_rate, kLeastRateScale), size_scale = hrd_scale(h.size, kLeastSizeScale);
     out.ue(0);  // cpb_cnt_minus1
-    out.u(static_cast<uint32_t>(rate_scale), 4);
-    out.u(static_cast<uint32_t>(size_scale), 4);
+    out.u(rate_scale, 4);
+    out.u(size_scale, 4);
     out.ue(static_cast<uint32_t>(h.bit_rate >> (kLeastRateScale + rate_scale)) - 1);
     out.ue(static_cast<uint32_t>(h.size >> (kLeastSizeScale + size_scale)) - 1);
     out.flag(h.cbr);
@@ -107,8 +107,8 @@ void put_vui(const Vui &v, bool intra_only, Rbsp &out) {
         const uint32_t idc = aspect_ratio_idc(v.sar_num, v.sar_den);
         out.u(idc ? idc : 255, 8);
         if (!idc) {
-            out.u(static_cast<uint32_t>(v.sar_num), 16);
-            out.u(static_cast<uint32_t>(v.sar_den), 16);
+            out.u(v.sar_num, 16);
+            out.u(v.sar_den, 16);
         }
     }
     out.flag(false);  // overscan_info_present_flag
@@ -119,12 +119,11 @@ void put_vui(const Vui &v, bool intra_only, Rbsp &out) {
         out.flag(v.full_range);
         out.flag(colours);
         if (colours)
-            for (const int code_point : {v.primaries, v.transfer, v.matrix})
-                out.u(static_cast<uint32_t>(code_point), 8);
+            for (const int code_point : {v.primaries, v.transfer, v.matrix}) out.u(code_point, 8);
     }
     out.flag(v.chroma_location >= 0);
     if (v.chroma_location >= 0)
-        for (int field = 0; field < 2; field++) out.ue(static_cast<uint32_t>(v.chroma_location));
+        for (int field = 0; field < 2; field++) out.ue(v.chroma_location);
     out.flag(v.frame_rate_num);  // timing_info_present_flag
     if (v.frame_rate_num) {
         out.u(v.frame_rate_den, 32);  // num_units_in_tick: a tick is a field
@@ -142,66 +141,6 @@ void put_vui(const Vui &v, bool intra_only, Rbsp &out) {
     for (int i = 0; i < 4; i++) out.ue(0);  // max_bytes_per_pic_denom, max_bits_per_mb_denom, log2_max_mv_length_*
     out.ue(0);                              // max_num_reorder_frames
     out.ue(1);                              // max_dec_frame_buffering: Android's decoder fails with 0
-}
-
-// 7.3.2.1.1
-void put_sps(const ParameterSets &s, Rbsp &out) {
-    const CodedFormat &f = s.format;
-    out.u(static_cast<uint32_t>(s.profile_idc), 8);
-    out.u(s.constraint_sets, 8);
-    out.u(static_cast<uint32_t>(s.level_idc), 8);
-    out.ue(0);  // seq_parameter_set_id
-    if (is_high_profile(s.profile_idc)) {
-        out.ue(static_cast<uint32_t>(f.chroma));
-        if (f.chroma == ChromaFormat::c444) out.flag(false);  // separate_colour_plane_flag
-        out.ue(static_cast<uint32_t>(f.luma_depth - 8));
-        out.ue(static_cast<uint32_t>(f.chroma_depth - 8));
-        out.flag(false);  // qpprime_y_zero_transform_bypass_flag
-        out.flag(false);  // seq_scaling_matrix_present_flag
-    }
-    out.ue(0);        // log2_max_frame_num_minus4
-    out.ue(2);        // pic_order_cnt_type: output order is decoding order
-    out.ue(0);        // max_num_ref_frames
-    out.flag(false);  // gaps_in_frame_num_value_allowed_flag
-    out.ue(static_cast<uint32_t>(f.width - 1));
-    out.ue(static_cast<uint32_t>(f.height - 1));
-    out.flag(true);  // frame_mbs_only_flag
-    out.flag(true);  // direct_8x8_inference_flag
-    const uint32_t unit_x = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422 ? 2 : 1;
-    const uint32_t unit_y = f.chroma == ChromaFormat::c420 ? 2 : 1;
-    const uint32_t right = static_cast<uint32_t>(16 * f.width - s.width) / unit_x;
-    const uint32_t bottom = static_cast<uint32_t>(16 * f.height - s.height) / unit_y;
-    out.flag(right || bottom);  // frame_cropping_flag
-    if (right || bottom)
-        for (const uint32_t offset : {0u, right, 0u, bottom}) out.ue(offset);
-    out.flag(true);  // vui_parameters_present_flag
-    put_vui(s.vui, is_high_profile(s.profile_idc) && s.constraint_sets & 0x10, out);
-    out.trailing_bits();
-}
-
-// 7.3.2.2
-void put_pps(const ParameterSets &s, Rbsp &out) {
-    out.ue(0);        // pic_parameter_set_id
-    out.ue(0);        // seq_parameter_set_id
-    out.flag(false);  // entropy_coding_mode_flag: CAVLC
-    out.flag(false);  // bottom_field_pic_order_in_frame_present_flag
-    out.ue(0);        // num_slice_groups_minus1
-    out.ue(0);        // num_ref_idx_l0_default_active_minus1
-    out.ue(0);        // num_ref_idx_l1_default_active_minus1
-    out.flag(false);  // weighted_pred_flag
-    out.u(0, 2);      // weighted_bipred_idc
-    out.se(s.pic_init_qp - 26 - 6 * (s.format.luma_depth - 8));
-    out.se(0);  // pic_init_qs_minus26
-    out.se(s.chroma_qp_index_offset);
-    out.flag(true);   // deblocking_filter_control_present_flag
-    out.flag(false);  // constrained_intra_pred_flag
-    out.flag(false);  // redundant_pic_cnt_present_flag
-    if (is_high_profile(s.profile_idc)) {
-        out.flag(s.format.transform_8x8_mode);
-        out.flag(false);  // pic_scaling_matrix_present_flag
-        out.se(s.second_chroma_qp_index_offset);
-    }
-    out.trailing_bits();
 }
 
 // ---- SEI payloads
@@ -223,10 +162,10 @@ void put_timecode(const Timecode &t, Rbsp &out) {
     out.flag(true);                  // full_timestamp_flag
     out.flag(false);                 // discontinuity_flag
     out.flag(t.drop_frame);          // cnt_dropped_flag
-    out.u(static_cast<uint32_t>(t.frames), 8);
-    out.u(static_cast<uint32_t>(t.seconds), 6);
-    out.u(static_cast<uint32_t>(t.minutes), 6);
-    out.u(static_cast<uint32_t>(t.hours), 5);
+    out.u(t.frames, 8);
+    out.u(t.seconds, 6);
+    out.u(t.minutes, 6);
+    out.u(t.hours, 5);
     out.u(0, 24);  // time_offset
 }
 
@@ -286,15 +225,67 @@ bool is_high_profile(int profile_idc) {
 int64_t hrd_rate(int64_t bit_rate) { return round_for_hrd(bit_rate, kLeastRateScale); }
 int64_t hrd_size(int64_t size) { return round_for_hrd(size, kLeastSizeScale); }
 
-std::vector<uint8_t> make_sps(const ParameterSets &sets) {
+// 7.3.2.1.1
+std::vector<uint8_t> make_sps(const ParameterSets &s) {
     Rbsp out;
-    put_sps(sets, out);
+    const CodedFormat &f = s.format;
+    out.u(s.profile_idc, 8);
+    out.u(s.constraint_sets, 8);
+    out.u(s.level_idc, 8);
+    out.ue(0);  // seq_parameter_set_id
+    if (is_high_profile(s.profile_idc)) {
+        out.ue(static_cast<uint32_t>(f.chroma));
+        if (f.chroma == ChromaFormat::c444) out.flag(false);  // separate_colour_plane_flag
+        out.ue(f.luma_depth - 8);
+        out.ue(f.chroma_depth - 8);
+        out.flag(false);  // qpprime_y_zero_transform_bypass_flag
+        out.flag(false);  // seq_scaling_matrix_present_flag
+    }
+    out.ue(0);        // log2_max_frame_num_minus4
+    out.ue(2);        // pic_order_cnt_type: output order is decoding order
+    out.ue(0);        // max_num_ref_frames
+    out.flag(false);  // gaps_in_frame_num_value_allowed_flag
+    out.ue(f.width - 1);
+    out.ue(f.height - 1);
+    out.flag(true);  // frame_mbs_only_flag
+    out.flag(true);  // direct_8x8_inference_flag
+    const uint32_t unit_x = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422 ? 2 : 1;
+    const uint32_t unit_y = f.chroma == ChromaFormat::c420 ? 2 : 1;
+    const uint32_t right = static_cast<uint32_t>(16 * f.width - s.width) / unit_x;
+    const uint32_t bottom = static_cast<uint32_t>(16 * f.height - s.height) / unit_y;
+    out.flag(right || bottom);  // frame_cropping_flag
+    if (right || bottom)
+        for (const uint32_t offset : {0u, right, 0u, bottom}) out.ue(offset);
+    out.flag(true);  // vui_parameters_present_flag
+    put_vui(s.vui, is_high_profile(s.profile_idc) && s.constraint_sets & 0x10, out);
+    out.trailing_bits();
     return out.nal(kNalSps);
 }
 
-std::vector<uint8_t> make_pps(const ParameterSets &sets) {
+// 7.3.2.2
+std::vector<uint8_t> make_pps(const ParameterSets &s) {
     Rbsp out;
-    put_pps(sets, out);
+    out.ue(0);        // pic_parameter_set_id
+    out.ue(0);        // seq_parameter_set_id
+    out.flag(false);  // entropy_coding_mode_flag: CAVLC
+    out.flag(false);  // bottom_field_pic_order_in_frame_present_flag
+    out.ue(0);        // num_slice_groups_minus1
+    out.ue(0);        // num_ref_idx_l0_default_active_minus1
+    out.ue(0);        // num_ref_idx_l1_default_active_minus1
+    out.flag(false);  // weighted_pred_flag
+    out.u(0, 2);      // weighted_bipred_idc
+    out.se(s.pic_init_qp - 26 - 6 * (s.format.luma_depth - 8));
+    out.se(0);  // pic_init_qs_minus26
+    out.se(s.chroma_qp_index_offset);
+    out.flag(true);   // deblocking_filter_control_present_flag
+    out.flag(false);  // constrained_intra_pred_flag
+    out.flag(false);  // redundant_pic_cnt_present_flag
+    if (is_high_profile(s.profile_idc)) {
+        out.flag(s.format.transform_8x8_mode);
+        out.flag(false);  // pic_scaling_matrix_present_flag
+        out.se(s.second_chroma_qp_index_offset);
+    }
+    out.trailing_bits();
     return out.nal(kNalPps);
 }
 
@@ -303,7 +294,7 @@ std::vector<uint8_t> make_avcc(const ParameterSets &sets) {
     Rbsp out;
     const auto put_unit = [&](const std::vector<uint8_t> &nal) {
         const std::span<const uint8_t> unit = std::span(nal).subspan(kNalPrefixBytes - 1);
-        out.u(static_cast<uint32_t>(unit.size()), 16);
+        out.u(unit.size(), 16);
         out.bytes(unit);
     };
     out.u(1, 8);                                            // configurationVersion
@@ -329,11 +320,11 @@ SliceHeaderBits make_slice_header(const SliceParameters &s) {
     out.ue(7);    // slice_type: I, as all of the picture's
     out.ue(0);    // pic_parameter_set_id
     out.u(0, 4);  // frame_num
-    out.ue(static_cast<uint32_t>(s.idr_pic_id));
+    out.ue(s.idr_pic_id);
     out.flag(false);  // no_output_of_prior_pics_flag
     out.flag(false);  // long_term_reference_flag
     out.se(s.qp_delta);
-    out.ue(static_cast<uint32_t>(s.disable_deblocking_filter_idc));
+    out.ue(s.disable_deblocking_filter_idc);
     if (s.disable_deblocking_filter_idc != 1) {
         out.se(s.alpha_c0_offset_div2);
         out.se(s.beta_offset_div2);
@@ -349,10 +340,10 @@ std::vector<uint8_t> make_sei(const Sei &sei) {
     for (const std::span<const uint8_t> data : sei.unregistered) put_message(5, data, out);
     if (sei.mastering_display) put_message(137, mastering_display(*sei.mastering_display), out);
     if (sei.content_light) {
-        const ContentLight &l = *sei.content_light;
-        const uint8_t payload[4] = {static_cast<uint8_t>(l.max_content >> 8), static_cast<uint8_t>(l.max_content),
-                                    static_cast<uint8_t>(l.max_average >> 8), static_cast<uint8_t>(l.max_average)};
-        put_message(144, payload, out);
+        Rbsp payload;
+        payload.u(sei.content_light->max_content, 16);
+        payload.u(sei.content_light->max_average, 16);
+        put_message(144, payload.raw(), out);
     }
     out.trailing_bits();
     return out.nal(kNalSei);
@@ -368,8 +359,7 @@ std::vector<uint8_t> make_aud() {
 std::vector<uint8_t> make_filler(size_t bytes) {
     if (bytes < kLeastFillerBytes) throw Error(CUDAENC_ERR_INTERNAL, format_string("filler data of %zu bytes", bytes));
     std::vector<uint8_t> nal(bytes, 0xFF);
-    const uint8_t prefix[kNalPrefixBytes] = {0, 0, 0, 1, nal_header(kNalFiller)};
-    std::copy(std::begin(prefix), std::end(prefix), nal.begin());
+    NalWriter(nal.data()).begin(kNalFiller);
     nal.back() = 0x80;
     return nal;
 }

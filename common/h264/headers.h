@@ -1,6 +1,5 @@
-// Parameter sets, slice headers, SEI and other NAL units around the slices (H.264, 7.3, Annexes D and E). Each function
-// that returns bytes gives a whole NAL unit of a byte stream.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Parameter sets, slice headers, SEI and other NAL units around the slices (H.264, 7.3, Annexes D and E). Functions
+// that return bytes give a whole NAL unit of a byte stream. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,57 +13,57 @@ namespace cudaenc::h264 {
 
 // ---- Parameter sets
 
-// A decoder's buffer (E.1.2): what fills it, in bits/s, and its bits.
+// The hypothetical reference decoder's buffer (E.1.2).
 struct Hrd {
-    int64_t bit_rate, size;  // of hrd_rate() and hrd_size()
+    int64_t bit_rate, size;  // bits/s and bits, of hrd_rate() and hrd_size()
     bool cbr;
 };
-// The nearest number below that syntax elements of 16 bits and a scale can tell, at least the smallest one.
+// The largest number up to the argument that the syntax can express: 16 bits and a scale. At least the smallest one.
 int64_t hrd_rate(int64_t bit_rate);
 int64_t hrd_size(int64_t size);
 
 struct Vui {
-    int sar_num = 0, sar_den = 0;  // 0: unknown
+    int sar_num = 0, sar_den = 0;  // sample aspect ratio; 0: unknown
     bool full_range = false;
     int primaries = 2, transfer = 2, matrix = 2;      // ITU-T H.273, 2: unspecified
-    int chroma_location = -1;                         // chroma_sample_loc_type; -1: not told
-    uint32_t frame_rate_num = 0, frame_rate_den = 0;  // 0: not told
+    int chroma_location = -1;                         // chroma_sample_loc_type; -1: absent
+    uint32_t frame_rate_num = 0, frame_rate_den = 0;  // 0: absent
     bool fixed_frame_rate = false;
-    bool timecodes = false;  // picture timing SEI will come
-    std::optional<Hrd> hrd;  // and so it will, with buffering periods
+    bool timecodes = false;  // picture timing SEI messages follow
+    std::optional<Hrd> hrd;  // these and buffering periods follow
 };
 
-// Every picture is an IDR picture of I slices, frames only, with CAVLC; there is one set of each.
+// One set of each kind: every picture is an IDR frame of I slices with CAVLC.
 struct ParameterSets {
     int profile_idc;
     uint8_t constraint_sets;  // constraint_set0_flag is the highest bit
     int level_idc;
     CodedFormat format;
-    int width, height;  // of the picture, in luma samples; what is above is cropped, whole chroma samples of it
+    int width, height;  // of the picture, in luma samples; whole chroma samples beyond are cropped
     Vui vui;
     int pic_init_qp;  // with QpBdOffset
     int chroma_qp_index_offset, second_chroma_qp_index_offset;
 };
-// The profiles whose sequence parameter sets tell of chroma_format_idc, and picture parameter sets of 8x8 transforms.
+// Whether the profile's parameter sets have chroma_format_idc and transform_8x8_mode_flag.
 bool is_high_profile(int profile_idc);
 
 std::vector<uint8_t> make_sps(const ParameterSets &sets);
 std::vector<uint8_t> make_pps(const ParameterSets &sets);
-// Both as avcC has them (ISO/IEC 14496-15, 5.3.3.1), with 4 bytes of length before NAL units.
+// Both in avcC (ISO/IEC 14496-15, 5.3.3.1), with 4 bytes of length before NAL units.
 std::vector<uint8_t> make_avcc(const ParameterSets &sets);
 
 // ---- Slices
 
 struct SliceParameters {
     uint32_t first_macroblock;
-    int idr_pic_id;  // differs from the picture before
+    int idr_pic_id;  // not that of the picture before
     int qp_delta;    // slice_qp_delta
     int disable_deblocking_filter_idc = 1;
     int alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
 };
-// slice_header(), which the slice coders put before the macroblocks.
+// slice_header(), for the coders of slices.
 struct SliceHeaderBits {
-    uint32_t words[4];  // the first bit the highest
+    uint32_t words[4];  // the first bit is the highest
     uint32_t count;
 };
 SliceHeaderBits make_slice_header(const SliceParameters &slice);
@@ -83,11 +82,10 @@ struct MasteringDisplay {
 struct ContentLight {
     uint16_t max_content, max_average;  // cd/m2
 };
-// Every picture begins a buffering period (D.2.2). Delays: from the arrival of its first bit to its removal, in 1/90000
-// s; from the removal of the picture before, in ticks.
+// Every picture begins a buffering period (D.2.2).
 struct BufferingPeriod {
-    uint32_t initial_cpb_removal_delay, initial_cpb_removal_delay_offset;
-    uint32_t cpb_removal_delay;
+    uint32_t initial_cpb_removal_delay, initial_cpb_removal_delay_offset;  // 1/90000 s
+    uint32_t cpb_removal_delay;                                            // ticks since the removal before
 };
 struct Sei {
     std::optional<BufferingPeriod> buffering_period;  // with Vui::hrd
@@ -96,7 +94,7 @@ struct Sei {
     std::optional<MasteringDisplay> mastering_display;
     std::optional<ContentLight> content_light;
     std::span<const uint8_t> captions;                   // A/53 cc_data: 3 bytes each, at most 31 of them
-    std::vector<std::span<const uint8_t>> unregistered;  // user data: 16 bytes of UUID, then what belongs to it
+    std::vector<std::span<const uint8_t>> unregistered;  // user data: 16 bytes of UUID, then the payload
     bool empty() const {
         return !buffering_period && !timecode && !mastering_display && !content_light && captions.empty() &&
                unregistered.empty();

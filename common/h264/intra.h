@@ -24,14 +24,14 @@ enum Mode {
 enum Mode16x16 { k16x16Vertical, k16x16Horizontal, k16x16Dc, k16x16Plane, k16x16Modes };
 enum ChromaMode { kChromaDc, kChromaHorizontal, kChromaVertical, kChromaPlane, kChromaModes };
 
-// Neighbours of a block that are there: in this slice, and decoded before it (6.4.11).
+// The neighbours of a block in its slice that are decoded before it (6.4.11).
 struct Available {
     bool left, above, above_right;
     bool corner() const { return left && above; }  // since slices begin with a row of macroblocks
 };
 
-// Bit b: of the 4x4 (8x8) block b of 6.4.3, the block above right is decoded before it; in the macroblock's first row
-// that is for its neighbours to say, and so for the block of the last column there.
+// Bit b: the block above right of the 4x4 (8x8) block b of 6.4.3 is decoded before it. In the first row of a macroblock
+// that depends on its neighbours, for the last column on the one above right.
 inline constexpr uint32_t kAboveRight4x4 = 0x5757, kAboveRight8x8 = 0x5;
 
 constexpr bool mode_available(int mode, const Available &a) {
@@ -50,7 +50,14 @@ constexpr bool mode_available(int mode, const Available &a) {
     }
 }
 
-// The mean of `count` neighbours (a power of 2) of this sum; none: the middle of the range.
+constexpr bool mode_16x16_available(int mode, const Available &a) {
+    return mode == k16x16Dc || (mode == k16x16Vertical ? a.above : mode == k16x16Horizontal ? a.left : a.corner());
+}
+constexpr bool chroma_mode_available(int mode, const Available &a) {
+    return mode == kChromaDc || (mode == kChromaVertical ? a.above : mode == kChromaHorizontal ? a.left : a.corner());
+}
+
+// The mean of `count` neighbours (a power of 2) with this sum; without neighbours the middle of the range.
 constexpr Sample dc_of(int sum, int count, int bit_depth) {
     return static_cast<Sample>(count ? (sum + count / 2) / count : 1 << (bit_depth - 1));
 }
@@ -58,7 +65,7 @@ constexpr Sample dc_of(int sum, int count, int bit_depth) {
 // Plane prediction of 16x16 luma (8.3.3.4) and of chroma (8.3.4.4): 8 or 16 wide and high.
 template <int Width, int Height>
 void predict_plane(const Sample *at, ptrdiff_t stride, int bit_depth, Sample *to) {
-    const auto slope = [](int size, auto sample) {  // of the samples from -1 on, in 1/32
+    const auto slope = [](int size, auto sample) {  // b or c, of the samples from -1 on, in 1/32
         int sum = 0;
         for (int i = 0; i < size / 2; i++) sum += (i + 1) * (sample(size / 2 + i) - sample(size / 2 - 2 - i));
         return ((size == 16 ? 5 : 34) * sum + 32) >> 6;
@@ -94,7 +101,7 @@ inline int sum_left(const Sample *at, ptrdiff_t stride, int count) {
     return sum;
 }
 
-// Modes of 16x16 luma; plane only where all neighbours are there (8.3.3).
+// 8.3.3. Modes other than DC need their neighbours.
 inline void predict_16x16(int mode, const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
     switch (mode) {
         case k16x16Vertical:
@@ -110,8 +117,8 @@ inline void predict_16x16(int mode, const Sample *at, ptrdiff_t stride, const Av
     }
 }
 
-// 8.3.4.1 to 8.3.4.3: each 4x4 block from its own neighbours; those beside an edge of the macroblock, but the corner
-// one, rather from that edge alone.
+// 8.3.4.1 to 8.3.4.3: each 4x4 block from its own neighbours. Blocks at one edge of the macroblock prefer that edge
+// alone.
 template <int Height>
 void predict_chroma_dc(const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
     for (int y = 0; y < Height; y += 4)
@@ -138,13 +145,4 @@ void predict_chroma(int mode, const Sample *at, ptrdiff_t stride, const Availabl
             return predict_plane<8, Height>(at, stride, bit_depth, to);
     }
 }
-constexpr bool mode_16x16_available(int mode, const Available &a) {
-    return mode == k16x16Dc || (mode == k16x16Vertical && a.above) || (mode == k16x16Horizontal && a.left) ||
-           (mode == k16x16Plane && a.corner());
-}
-constexpr bool chroma_mode_available(int mode, const Available &a) {
-    return mode == kChromaDc || (mode == kChromaVertical && a.above) || (mode == kChromaHorizontal && a.left) ||
-           (mode == kChromaPlane && a.corner());
-}
-
 }  // namespace cudaenc::h264

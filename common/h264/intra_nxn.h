@@ -1,5 +1,5 @@
-// Intra prediction of 4x4 and 8x8 blocks (H.264, 8.3.1.2 and 8.3.2.2) by vectors: each directional mode is a row of
-// filtered neighbours, and a row of its prediction begins one, two or four samples beside the row above.
+// Intra prediction of 4x4 and 8x8 blocks (H.264, 8.3.1.2 and 8.3.2.2) by vectors. A directional mode is a line of
+// filtered neighbours; each row of its prediction begins one, two or four samples along that line.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace cudaenc::h264 {
 
-// Samples, levels and what they differ by: of a 4x4 block in rows, of two rows of 8, or of a row of 16; and half of it.
+// Samples, levels or differences. Lanes: a 4x4 block, two rows of 8, or a row of 16. Longs: the rows of a 4x4 block.
 using Lanes = int16_t __attribute__((vector_size(32)));
 using Half = int16_t __attribute__((vector_size(16)));
 using Longs = int64_t __attribute__((vector_size(32)));
@@ -24,7 +24,7 @@ using Longs = int64_t __attribute__((vector_size(32)));
     return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
-// Neighbours are filtered by two and by three taps (8.3.1.2.4 and others).
+// Filters of two and three taps (8.3.1.2.4 and others).
 template <class Vector>
 [[gnu::always_inline]] inline Vector filter(const Vector &a, const Vector &b) {
     return (a + b + 1) >> 1;
@@ -34,13 +34,12 @@ template <class Vector>
     return (a + b + b + c + 2) >> 2;
 }
 
-// Calls consider(mode, prediction) for each mode that is available. `at`: the block's first sample among reconstructed
-// ones. Neighbours that are not there repeat what is next to them, as 8.3.1.2 asks for above right, and 8.3.2.2.1 for
-// all in effect.
+// Calls consider(mode, prediction) for each available mode. at: the first sample of the block among reconstructed ones.
+// Missing neighbours repeat the next ones, as 8.3.1.2 demands above right, and 8.3.2.2.1 in effect everywhere.
 template <class Consider>
 [[gnu::always_inline]] inline void predict_4x4(const Sample *at, ptrdiff_t stride, const Available &available,
                                                int bit_depth, const Consider &consider) {
-    constexpr uint64_t kAll = 0x0001'0001'0001'0001;  // times a sample: four of it
+    constexpr uint64_t kAll = 0x0001'0001'0001'0001;  // times a sample: four copies
     const auto four = [](const Sample *from) {
         uint64_t samples;
         std::memcpy(&samples, from, sizeof samples);
@@ -59,7 +58,7 @@ template <class Consider>
     }
     const uint64_t corner = available.corner() ? at[-stride - 1] : available.above ? above & 0xFFFF : left >> 48;
 
-    // In a line: lane 4 is the corner.
+    // All neighbours in a line; lane 4 is the corner.
     const Longs longs = {static_cast<int64_t>(left), static_cast<int64_t>(corner | above << 16),
                          static_cast<int64_t>(above >> 48 | right << 16),
                          static_cast<int64_t>(right >> 48 | (right >> 48 << 16) * kAll)};
@@ -97,13 +96,13 @@ template <class Consider>
     }
 }
 
-// Eight lanes of two vectors in a row.
+// Eight lanes of two vectors from lane From on.
 template <int From>
 [[gnu::always_inline]] inline Half window(const Half &a, const Half &b) {
     return __builtin_shufflevector(a, b, From, From + 1, From + 2, From + 3, From + 4, From + 5, From + 6, From + 7);
 }
 
-// The same; predictions are Lanes[4], two rows each.
+// The same for 8x8 blocks. Predictions are Lanes[4], two rows each.
 template <class Consider>
 [[gnu::always_inline]] inline void predict_8x8(const Sample *at, ptrdiff_t stride, const Available &available,
                                                int bit_depth, const Consider &consider) {
@@ -129,7 +128,7 @@ template <class Consider>
     const auto first = [](const Half &v) __attribute__((always_inline)) {
         return __builtin_shufflevector(v, v, 0, 0, 0, 0, 0, 0, 0, 0);
     };
-    // 8.3.2.2.1: the neighbours themselves are filtered.
+    // 8.3.2.2.1: neighbours are filtered first.
     const Half filtered_left = filter(window<7>(first(left), left), left, window<1>(left, corner));
     const Half filtered_above = filter(window<7>(corner, above), above, window<1>(above, right));
     right = filter(window<7>(above, right), right, window<1>(right, last(right)));

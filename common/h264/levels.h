@@ -1,10 +1,10 @@
-// Levels and what they allow (H.264, Annex A). SPDX-License-Identifier: LGPL-2.1-or-later
+// The limits of levels (H.264, Annex A). SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 
 namespace cudaenc::h264 {
 
-// Tables. Level 1b is not used: its bit rate is of no use to pictures that are all intra.
+// Tables, without level 1b, whose bit rate is too low for intra pictures.
 struct Level {
     int idc;              // ten times the level
     int64_t mbps;         // MaxMBPS, macroblocks/s

@@ -1,5 +1,5 @@
-// A macroblock as the intra pipeline leaves it and the CAVLC coder takes it (H.264, 7.3.5). Host and device read the
-// same memory: an array of Macroblock and one of levels, both in the order of macroblock addresses.
+// The interface from the intra pipeline to the CAVLC coder (H.264, 7.3.5), the same on host and device: an array of
+// Macroblock and one of levels, both in the order of macroblock addresses.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
@@ -12,7 +12,7 @@ enum class MacroblockType : uint8_t { i4x4, i8x8, i16x16, pcm };  // the first t
 
 enum class ChromaFormat : uint8_t { c400, c420, c422, c444 };  // chroma_format_idc
 
-// A prediction mode as it is written: the predicted one, or rem_intra4x4_pred_mode (rem_intra8x8_pred_mode), 0 to 7.
+// The syntax of a prediction mode: the predicted one, or rem_intra4x4_pred_mode (rem_intra8x8_pred_mode), 0 to 7.
 inline constexpr uint8_t kPredictedMode = 8;
 
 struct alignas(8) Macroblock {
@@ -23,12 +23,12 @@ struct alignas(8) Macroblock {
     uint8_t pred_mode[16];   // I_4x4: of the blocks in the order of 6.4.3; I_8x8: the first four, of the 8x8 blocks
     int8_t qp_delta;         // mb_qp_delta; 0 where the syntax has none
     uint8_t first_in_slice;  // 1: a slice begins here
-    uint16_t slice;          // which one of the picture's, from 0
+    uint16_t slice;          // its number in the picture, from 0
 };
 static_assert(sizeof(Macroblock) == 24);
 
-// The levels of a macroblock: blocks of 16 int16_t, a block's coefficients in raster order (4 u + v for row u, column
-// v; the zig-zag sequence is the coder's). Blocks:
+// The levels of a macroblock: blocks of 16 int16_t in raster order (4 u + v for row u, column v), which the coder
+// scans. Blocks:
 //   0 to 15   luma 4x4 blocks in the order of 6.4.3. I_16x16: coefficient 0 is 0, the AC only.
 //             I_8x8: the 64 levels of 8x8 block b fill blocks 4 b to 4 b + 3, in raster order of 8x8.
 //   16        I_16x16: the DC levels, one for each 4x4 block, in raster order of the macroblock

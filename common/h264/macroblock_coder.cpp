@@ -18,8 +18,8 @@ constexpr auto kQuantisers = [] {
     return q;
 }();
 
-// What a bit is worth in squared errors, 2^((QP' - 12) / 3) times kLambda / 256, and in half a SATD, 2^((QP' - 12) / 6)
-// times kSatdLambda / 256; both by 2^-8.
+// The Lagrange multipliers, in 2^-8: kLambda / 256 2^((QP' - 12) / 3) for squared errors, and
+// kSatdLambda / 256 2^((QP' - 12) / 6) for half a SATD.
 constexpr uint64_t kLambda = 135, kSatdLambda = 256;
 constexpr uint64_t lambda_of(int qp) {
     constexpr uint64_t thirds[] = {256, 323, 406};
@@ -30,13 +30,13 @@ constexpr uint32_t satd_lambda_of(int qp) {
     return static_cast<uint32_t>((sixths[qp % 6] * kSatdLambda << qp / 6) >> 10);
 }
 
-// Levels are rounded up from about five eighths on: smaller ones cost more bits than they are worth. Where those of 1
-// are looked at one by one, more of them may be tried.
+// Levels round up from about five eighths on: smaller ones cost more bits than they gain. Where levels of 1 may be
+// dropped again, more of them are tried.
 constexpr Rounding kRounding = {100, 96, 0}, kRoundingByRate = {112, 112, 11};
 
 constexpr uint32_t ue_bits(uint32_t v) { return 2 * (31 - __builtin_clz(v + 1)) + 1; }
 
-// Costs of modes, below 2^28; the least one is taken from them, the first of equals.
+// Costs of modes, below 2^28. take() removes the least one, the first of equals.
 template <int Modes>
 class Costs {
   public:
@@ -49,7 +49,7 @@ class Costs {
     };
     Least take() {
         uint32_t least = UINT32_MAX;
-#pragma GCC unroll 9  // not by vectors: costs have just been stored one by one
+#pragma GCC unroll 9  // not vectorised: costs have just been stored one by one
         for (int mode = 0; mode < Modes; mode++)
             least = std::min(least, costs_[mode] << 4 | static_cast<uint32_t>(mode));
         const int mode = static_cast<int>(least & 15);
@@ -79,10 +79,6 @@ struct BlocksOf<8> {
     static constexpr uint32_t above_right = kAboveRight8x8;
     static constexpr MacroblockType type = MacroblockType::i8x8;
 };
-
-ConstBlock constant(const Block &b) { return {b.data, b.stride}; }
-Block at(const Block &b, int x, int y) { return {b.data + y * b.stride + x, b.stride}; }
-ConstBlock at(const ConstBlock &b, int x, int y) { return {b.data + y * b.stride + x, b.stride}; }
 
 template <int Width>
 void copy(const ConstBlock &from, const Block &to, int height) {
@@ -114,7 +110,7 @@ void MacroblockCoder::begin(const Place &place) {
     candidates_ = place.effort >= kTwoCandidates ? 2 : 1;
     rounding_ = place.effort >= kRoundedByRate ? kRoundingByRate : kRounding;
     for (int c = 0; c < f_.components(); c++)
-        copy(constant(place.samples[c]), {source_[c], f_.columns(c)}, f_.columns(c), f_.rows(c));
+        copy(place.samples[c], {source_[c], f_.columns(c)}, f_.columns(c), f_.rows(c));
 }
 
 void MacroblockCoder::surround_totals(int component, Totals &totals) const {
@@ -151,7 +147,7 @@ void MacroblockCoder::end(Luma &luma) const {
     luma.cost = cost_of(distortion, luma.bits);
 }
 
-// ---- Intra 4x4 and 8x8: a block after the other, each predicted from the reconstruction of those before.
+// ---- Intra 4x4 and 8x8: block after block, each predicted from the reconstruction of those before.
 
 template <int Size>
 void MacroblockCoder::code_best(Luma &luma, int block) {
@@ -168,20 +164,20 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     Costs<kModes> costs((4 * satd_lambda_) >> 8);
     costs[predicted] = satd_lambda_ >> 8;
     for (int c = 0; c < components; c++)
-        Blocks::rank(constant(at(place_->samples[c], x, y)), available, f_.bit_depth, at(source(c), x, y),
-                     predictions[c], costs.all());
+        Blocks::rank(place_->samples[c].at(x, y), available, f_.bit_depth, source(c).at(x, y), predictions[c],
+                     costs.all());
 
     struct Attempt {
         int64_t cost;
         uint32_t bits, distortion[3];
     };
-    // Codes the block in place, or to other levels and another reconstruction.
+    // Codes the block to levels(c) and reconstruction(c).
     const auto attempt = [&](int mode, auto levels, auto reconstruction) {
         Attempt a{};
         uint64_t distortion = 0;
         for (int c = 0; c < components; c++) {
             const Coded coded =
-                Blocks::code(at(source(c), x, y), {predictions[c].of_mode[mode], Size}, quantiser(c), rounding_,
+                Blocks::code(source(c).at(x, y), {predictions[c].of_mode[mode], Size}, quantiser(c), rounding_,
                              f_.bit_depth, levels(c), reconstruction(c), luma.totals[c], column, row);
             a.distortion[c] = coded.distortion;
             a.bits += coded.bits;
@@ -191,13 +187,13 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
         return a;
     };
     const auto levels = [&](int c) { return luma.levels[c] + Size * Size * block; };
-    const auto reconstruction = [&](int c) { return at(place_->samples[c], x, y); };
+    const auto reconstruction = [&](int c) { return place_->samples[c].at(x, y); };
     auto [mode, cost] = costs.take();
     luma.satd += cost;
     Attempt best = attempt(mode, levels, reconstruction);
     if (candidates_ > 1) {
         const auto [second_mode, second_cost] = costs.take();
-        if (second_cost <= cost + cost / 8) {  // others are hardly ever better
+        if (second_cost <= cost + cost / 8) {  // a worse one hardly ever wins
             alignas(32) int16_t other_levels[3][Size * Size];
             alignas(32) Sample other_reconstruction[3][Size * Size];
             int8_t totals[3][Blocks::parts];
@@ -235,8 +231,7 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     for (int c = 0; c < components; c++) luma.distortion[c] += best.distortion[c];
 }
 
-// Gives up where the cost of the quarters so far exceeds that of `other` by more than the rest is likely to make up
-// for.
+// Gives up once the cost exceeds that of `other` by more than the remaining quarters are likely to regain.
 template <int Size>
 void MacroblockCoder::try_blocks(Luma &luma, const Luma *other) {
     begin(luma, BlocksOf<Size>::type);
@@ -254,7 +249,7 @@ void MacroblockCoder::try_blocks(Luma &luma, const Luma *other) {
             return;
         }
     }
-    // 8x8 blocks without levels are not coded: coeff_token of total_coeff 0 is taken off again.
+    // 8x8 blocks without levels are not coded: this subtracts their coeff_tokens.
     for (int b = 0; b < 4; b++) {
         bool coded = false;
         uint32_t bits = 0;
@@ -272,8 +267,7 @@ void MacroblockCoder::try_blocks(Luma &luma, const Luma *other) {
         else
             luma.bits -= bits;
     }
-    for (int c = 0; c < luma_components(f_.chroma); c++)
-        copy(constant(place_->samples[c]), {luma.reconstruction[c], 16}, 16, 16);
+    for (int c = 0; c < luma_components(f_.chroma); c++) copy(place_->samples[c], {luma.reconstruction[c], 16}, 16, 16);
     end(luma);
 }
 
@@ -286,8 +280,7 @@ void MacroblockCoder::choose_16x16(Luma &luma) {
     for (int mode = 0; mode < k16x16Modes; mode++)
         costs[mode] = (satd_lambda_ * ue_bits(static_cast<uint32_t>(1 + mode))) >> 8;
     for (int c = 0; c < luma_components(f_.chroma); c++) {
-        rank_16x16(constant(place_->samples[c]), place_->available, f_.bit_depth, source(c), predictions_16x16_[c],
-                   costs.all());
+        rank_16x16(place_->samples[c], place_->available, f_.bit_depth, source(c), predictions_16x16_[c], costs.all());
     }
     const auto [mode, cost] = costs.take();
     luma.macroblock.intra_16x16_pred_mode = static_cast<uint8_t>(mode);
@@ -317,8 +310,8 @@ void MacroblockCoder::try_chroma() {
     for (int mode = 0; mode < kChromaModes; mode++)
         costs[mode] = (satd_lambda_ * ue_bits(static_cast<uint32_t>(mode))) >> 8;
     for (int c = 0; c < 2; c++) {
-        rank_chroma(constant(place_->samples[1 + c]), place_->available, f_.bit_depth, height, source(1 + c),
-                    predictions[c], costs.all());
+        rank_chroma(place_->samples[1 + c], place_->available, f_.bit_depth, height, source(1 + c), predictions[c],
+                    costs.all());
     }
     chroma_.mode = costs.take().mode;
 
@@ -341,7 +334,7 @@ void MacroblockCoder::try_chroma() {
     chroma_.cost = cost_of(distortion, chroma_.bits);
 }
 
-// ---- All of it.
+// ---- A macroblock.
 
 MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &macroblock, int16_t *levels,
                                               Neighbour &neighbour) {
@@ -360,7 +353,7 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
         try_blocks<8>(luma_[1], other);
         keep_better(luma_[1]);
     };
-    // What is likely comes first: the other one mostly gives up after a quarter or two.
+    // The likely type comes first: the other one mostly gives up after a quarter or two.
     const auto is_4x4 = [](const Neighbour *n) { return n && n->type == MacroblockType::i4x4; };
     if (!f_.transform_8x8) {
         try_4x4(nullptr);
@@ -378,10 +371,10 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
     return must_be_pcm(*best) ? write_pcm(macroblock, levels, neighbour) : write(*best, macroblock, levels, neighbour);
 }
 
-// Whether I_PCM is cheaper, or the only one that keeps what the profile asks for.
+// Whether I_PCM is cheaper, or the only type within the limits of the profile.
 bool MacroblockCoder::must_be_pcm(const Luma &luma) const {
-    constexpr uint32_t header = 16,
-                       delta = 12;  // mb_type and alignment; mb_qp_delta may be so much longer than that of 0
+    constexpr uint32_t header = 16;  // mb_type and alignment
+    constexpr uint32_t delta = 12;   // mb_qp_delta may have so many bits more than that of 0
     const uint32_t most = most_macroblock_bits(coded_);
     const uint32_t bits = luma.bits + (f_.has_chroma_blocks() ? chroma_.bits : 0);
     if (bits + delta > most) return true;

@@ -1,4 +1,4 @@
-// One macroblock: which type and modes, its levels and its reconstruction. SPDX-License-Identifier: LGPL-2.1-or-later
+// The intra coder of a macroblock: type, modes, levels, reconstruction. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 
@@ -7,30 +7,35 @@
 
 namespace cudaenc::h264 {
 
-// What a sequence's pictures have in common.
+// The format of all pictures of a sequence.
 struct PictureFormat {
-    int width, height;  // of luma samples; macroblocks beyond them repeat the last column and row
+    int width, height;  // luma samples; macroblocks beyond repeat the last column and row
     ChromaFormat chroma;
     int bit_depth;           // 8 or 10, of luma and chroma
-    int slices;              // of whole rows of macroblocks; at most as many as rows
+    int slices;              // of whole rows of macroblocks, at most one a row
     bool transform_8x8;      // High profiles
-    bool long_level_prefix;  // level_prefix may exceed 15: not in Baseline, Main and Extended profile
-    bool pcm_without_zeros;  // I_PCM samples of 0 become 1, where the profile asks for it
+    bool long_level_prefix;  // level_prefix may exceed 15; not in Baseline, Main and Extended profile
+    bool pcm_without_zeros;  // I_PCM samples of 0 become 1, as the profile demands
 
     int macroblock_columns() const { return (width + 15) / 16; }
     int macroblock_rows() const { return (height + 15) / 16; }
     int macroblocks() const { return macroblock_columns() * macroblock_rows(); }
     int first_row(int slice) const { return static_cast<int>(int64_t{slice} * macroblock_rows() / slices); }
     int components() const { return chroma == ChromaFormat::c400 ? 1 : 3; }
-    // 4:2:0 and 4:2:2; components of 4:4:4 are all coded as luma.
+    // 4:2:0 and 4:2:2; all components of 4:4:4 are coded as luma.
     bool has_chroma_blocks() const { return chroma_blocks(chroma) > 0; }
     // A macroblock's samples of a component.
     int columns(int component) const { return component && has_chroma_blocks() ? 8 : 16; }
     int rows(int component) const { return component && chroma == ChromaFormat::c420 ? 8 : 16; }
 
-    // What the coders of slices and headers ask for.
+    // For the coders of slices and headers.
     CodedFormat coded() const {
-        return {chroma, transform_8x8, bit_depth, bit_depth, macroblock_columns(), macroblock_rows()};
+        return {.chroma = chroma,
+                .transform_8x8_mode = transform_8x8,
+                .luma_depth = bit_depth,
+                .chroma_depth = bit_depth,
+                .width = macroblock_columns(),
+                .height = macroblock_rows()};
     }
     Slice slice(int i) const {
         const auto first = [&](int s) { return static_cast<uint32_t>(first_row(s) * macroblock_columns()); };
@@ -38,10 +43,10 @@ struct PictureFormat {
     }
 };
 
-// How hard decisions are looked for, from 1 on.
+// The option `effort`.
 enum Effort { kOneCandidate = 1, kTwoCandidates, kRoundedByRate, kEfforts = kRoundedByRate };
 
-// What macroblocks below and to the right ask of one: about its last row and column of 4x4 blocks.
+// What the macroblocks below and to the right need: the last row and column of 4x4 blocks.
 struct Neighbour {
     int8_t mode_right[4], mode_below[4];          // Intra4x4PredMode or Intra8x8PredMode, DC for other types
     int8_t total_right[3][4], total_below[3][4];  // total_coeff of a component's blocks
@@ -53,7 +58,7 @@ class MacroblockCoder {
     explicit MacroblockCoder(const PictureFormat &format) : f_(format), coded_(format.coded()) {}
 
     struct Place {
-        Block samples[3];  // the source, and where the reconstruction goes; around it are those of other macroblocks
+        Block samples[3];  // the source, then the reconstruction; around it are those of other macroblocks
         Available available;
         const Neighbour *left, *above;
         int qp;         // QPY
@@ -64,21 +69,21 @@ class MacroblockCoder {
         uint32_t bits;  // of macroblock_layer(), mb_qp_delta of 0 assumed
         uint32_t luma_distortion;
     };
-    // Writes all of `macroblock` but qp_delta and what tells of slices.
+    // Writes all of `macroblock` but qp_delta and the members for slices.
     Result code(const Place &place, Macroblock &macroblock, int16_t *levels, Neighbour &neighbour);
 
   private:
     static constexpr int8_t kNone = -1;  // beyond the slice
     using Modes = Totals;                // of 4x4 blocks, likewise
 
-    // A way to code the components that are coded as luma.
+    // A candidate for the components that are coded as luma.
     struct Luma {
         Macroblock macroblock;
-        uint32_t bits;  // of residual(); in the end of macroblock_layer(), but for mb_qp_delta and chroma's levels
+        uint32_t bits;  // of residual(); after end() of macroblock_layer(), without mb_qp_delta and levels of chroma
         uint32_t distortion[3];
         int64_t cost;
         int64_t quarters[4];  // the cost after each 8x8 block
-        uint32_t satd;        // by which modes were ranked
+        uint32_t satd;        // the rank of its modes
         Modes modes;
         Totals totals[3];
         alignas(32) int16_t levels[3][17 * 16];
@@ -120,9 +125,9 @@ class MacroblockCoder {
     const Place *place_ = nullptr;
     const Quantiser *quantisers_[3]{};  // of luma, chroma and the DC of chroma
     Quantiser without_frequencies_[3]{};
-    uint64_t lambda_ = 0;       // what a bit costs in squared errors, by 2^-8
-    uint32_t satd_lambda_ = 0;  // and in half a SATD
-    int candidates_ = 1;        // of a block's modes are tried
+    uint64_t lambda_ = 0;       // Lagrange multipliers in 2^-8, for squared errors
+    uint32_t satd_lambda_ = 0;  // and for half a SATD
+    int candidates_ = 1;        // modes that are tried for a block
     Rounding rounding_{};
     alignas(32) Sample source_[3][256];
     Luma luma_[3];

@@ -1,4 +1,4 @@
-// The macroblock layer (H.264, 7.3.5): which blocks are coded, where their neighbours are, and the bits.
+// The macroblock layer (H.264, 7.3.5): coded blocks, their neighbours, the bits.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace cudaenc::h264 {
 
-// What all macroblocks of a stream have in common.
+// The format of all macroblocks of a stream.
 struct CodedFormat {
     ChromaFormat chroma;
     bool transform_8x8_mode;  // of the picture parameter set
@@ -17,8 +17,8 @@ struct CodedFormat {
     CUDAENC_HD constexpr int32_t macroblocks() const { return width * height; }
 };
 
-// A picture to be coded; arrays as macroblock.h says. sign_flips: a word for each block of levels, see code_block(),
-// bit k that of the k-th level of the scan; of chroma DC, Cr's from bit 8 on; nullptr: none.
+// The input of the CAVLC coder, see macroblock.h. sign_flips: a word a block of levels, see code_block(); of chroma DC
+// those of Cr begin at bit 8; nullptr: none.
 struct CodedPicture {
     const Macroblock *macroblocks;
     const int16_t *levels;
@@ -30,11 +30,11 @@ struct Slice {
     uint32_t first, count;
 };
 
-// ---- Blocks, by their index among the levels of a macroblock
+// ---- Blocks, by index among the levels of a macroblock
 
 constexpr int kLumaDcBlock = 16, kChromaDcBlock = 17, kChromaAcBlock = 18, kLumaBlocks = 17;
 
-// Colour components that are coded as luma is, and blocks of AC that each of the others has.
+// Components that are coded as luma, and AC blocks of each other component.
 CUDAENC_HD constexpr int luma_components(ChromaFormat f) { return f == ChromaFormat::c444 ? 3 : 1; }
 CUDAENC_HD constexpr int chroma_blocks(ChromaFormat f) {
     return f == ChromaFormat::c420 ? 4 : f == ChromaFormat::c422 ? 8 : 0;
@@ -45,7 +45,8 @@ CUDAENC_HD constexpr int luma_block(int x, int y) { return (x & 1) | (y & 1) << 
 CUDAENC_HD constexpr int luma_block_x(int b) { return (b & 1) | (b >> 1 & 2); }
 CUDAENC_HD constexpr int luma_block_y(int b) { return (b >> 1 & 1) | (b >> 2 & 2); }
 
-// The blocks to the left and above (6.4.11.4 to 6.4.11.6) of one that has an nC; outside: of the next macroblock there.
+// The blocks to the left and above (6.4.11.4 to 6.4.11.6) of a block with an nC; outside: they lie in another
+// macroblock.
 struct BlockNeighbours {
     int left, above;
     bool left_outside, above_outside;
@@ -63,7 +64,7 @@ CUDAENC_HD BlockNeighbours neighbours_of(ChromaFormat f, int block) {
     return {base + luma_block((x + 3) & 3, y), base + luma_block(x, (y + 3) & 3), x == 0, y == 0};
 }
 
-// Whether residual() has the block (7.3.5.3); of I_PCM none. pattern: coded_block_pattern.
+// Whether residual() has the block (7.3.5.3). pattern: coded_block_pattern.
 CUDAENC_HD bool is_coded(MacroblockType type, uint32_t pattern, ChromaFormat f, int block) {
     if (type == MacroblockType::pcm) return false;
     if (f != ChromaFormat::c444 && block >= kChromaDcBlock) return pattern >> 4 >= (block == kChromaDcBlock ? 1u : 2u);
@@ -83,7 +84,7 @@ CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m
     const bool chroma = f.chroma == ChromaFormat::c420 || f.chroma == ChromaFormat::c422;
     const uint32_t pattern = m.coded_block_pattern;
     if (m.type == MacroblockType::pcm) return put_ue(25, out);
-    JoinedBits joined{};  // without braces clang 19 leaves its constructor out where target_clones are about
+    JoinedBits joined{};  // without braces clang 19 omits its constructor in functions with target_clones
     if (m.type == MacroblockType::i16x16) {  // table 7-11
         put_ue(1 + m.intra_16x16_pred_mode + 4 * (pattern >> 4) + (pattern & 15 ? 12u : 0u), joined);
     } else {
@@ -108,7 +109,7 @@ CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m
     out.put(joined.bits, joined.count);
 }
 
-// Samples of I_PCM: a block's 16 of so many bits.
+// Blocks of 16 samples of I_PCM.
 CUDAENC_HD constexpr int pcm_blocks(ChromaFormat f) {
     return 16 + 2 * chroma_blocks(f) + (luma_components(f) - 1) * 16;
 }
@@ -118,13 +119,13 @@ CUDAENC_HD void code_pcm_block(const CodedFormat &f, int block, const int16_t *s
     for (int i = 0; i < 16; i++) out.put(static_cast<uint16_t>(samples[i]), depth);
 }
 
-// The most bits that macroblock_layer() may have (A.3.1 n, A.3.2 m, A.3.3 k): 128 + RawMbBits. I_PCM always has fewer.
+// The limit for bits of macroblock_layer() (A.3.1 n, A.3.2 m, A.3.3 k): 128 + RawMbBits. I_PCM has fewer.
 CUDAENC_HD constexpr uint32_t most_macroblock_bits(const CodedFormat &f) {
     return 128 + 16u * static_cast<uint32_t>(16 * f.luma_depth + (pcm_blocks(f.chroma) - 16) * f.chroma_depth);
 }
 
-// macroblock_layer() of one macroblock, on the host. totals: [macroblock * blocks_per_macroblock + block], total_coeff;
-// those of the macroblocks before in the slice are read, its own are written. first: macroblock of the slice. align():
+// macroblock_layer() of a macroblock, on the host. totals: total_coeff, [macroblock * blocks_per_macroblock + block]:
+// reads those of macroblocks before in the slice, writes its own. first: the first macroblock of the slice. align():
 // pcm_alignment_zero_bits.
 template <class Bits, class Align>
 void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t address, uint32_t first,

@@ -11,17 +11,17 @@ namespace cudaenc::h264 {
 
 enum NalType { kNalIdrSlice = 5, kNalSei = 6, kNalSps = 7, kNalPps = 8, kNalAud = 9, kNalFiller = 12 };
 
-// Start code and header. Every NAL unit has zero_byte: some need it, none mind.
+// Start code and header. Every NAL unit gets zero_byte, which some need and all may have.
 constexpr int kNalPrefixBytes = 5;
 CUDAENC_HD constexpr uint8_t nal_header(NalType type) {
     const int ref_idc = type == kNalIdrSlice || type == kNalSps || type == kNalPps ? 3 : 0;
     return static_cast<uint8_t>(ref_idc << 5 | type);
 }
 
-// The most bytes that a NAL unit has with so many of RBSP.
+// The bytes of a NAL unit at most, from those of its RBSP.
 constexpr uint64_t most_nal_bytes(uint64_t rbsp) { return kNalPrefixBytes + rbsp + rbsp / 2; }
 
-// Writes NAL units, with 3 put before what would look like a start code.
+// Writes NAL units with emulation prevention.
 class NalWriter {
   public:
     explicit NalWriter(uint8_t *to) : to_(to) {}
@@ -31,7 +31,7 @@ class NalWriter {
         to_ += sizeof prefix;
         zeros_ = 0;
     }
-    // An RBSP, its first bit the highest of a word; what is no whole byte is filled up with zeros.
+    // An RBSP in words, the first bit the highest. Zeros fill the last byte.
     void put(const uint64_t *words, uint64_t bits) {
         for (; bits >= 64; bits -= 64) put_word(*words++);
         for (int shift = 56; bits; shift -= 8, bits -= bits < 8 ? bits : 8) put_byte(*words >> shift);
@@ -40,7 +40,7 @@ class NalWriter {
 
   private:
     void put_word(uint64_t word) {
-        // A byte is 0 where taking 1 off it borrows. Most words have none.
+        // Subtracting 1 from a byte of 0 borrows. Most words have none.
         constexpr uint64_t ones = 0x0101010101010101u;
         if (zeros_ > 1 || ((word - ones) & ~word & (ones << 7))) {
             for (int shift = 56; shift >= 0; shift -= 8) put_byte(word >> shift);
@@ -61,7 +61,7 @@ class NalWriter {
         *to_++ = byte;
     }
     uint8_t *to_;
-    int zeros_ = 0;  // bytes of 0 at the end
+    int zeros_ = 0;  // trailing bytes of 0
 };
 
 }  // namespace cudaenc::h264

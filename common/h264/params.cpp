@@ -19,12 +19,12 @@ struct Profile {
     const char *name;
     int idc;
     uint8_t constraint_sets;
-    ChromaFormat chroma;  // the richest one
+    ChromaFormat chroma;  // at most
     bool gray;
     int depth;      // at most
     int br_factor;  // cpbBrNalFactor
 };
-// By CudaencH264Profile. A.2; constraint_set3_flag says from High on that all pictures are IDR.
+// By CudaencH264Profile (A.2). From High on constraint_set3_flag says that all pictures are IDR.
 constexpr Profile kProfiles[] = {
     {},
     {"baseline", 66, 0xC0, ChromaFormat::c420, false, 8, 1200},
@@ -175,8 +175,8 @@ const Level &choose_level(int option, const Profile &profile, const PictureForma
                          excess(std::end(kLevels)[-1], profile, f, rate).c_str()));
 }
 
-// Of whole rows of macroblocks, A.3.3 k): in profiles above High slices of large pictures have at most MaxFS / 4
-// macroblocks; a) and b): there are not too many.
+// The number of slices, each of whole rows of macroblocks. A.3.3 k): in profiles above High, slices of large pictures
+// have at most MaxFS / 4 macroblocks; a) and b) limit their number.
 int choose_slices(int option, const Profile &profile, const Level &level, PictureFormat f, const RateTarget &rate) {
     const int rows = f.macroblock_rows();
     int fewest = 1;
@@ -231,7 +231,7 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
     if (o.hrd) {
         r.max_rate = hrd_rate(r.max_rate);
         r.bit_rate = std::min(r.bit_rate, r.max_rate);
-        // Clocks of 90 kHz tell how full the buffer is: what that leaves out stays free.
+        // Delays are in 1/90000 s: the buffer stays emptier by their rounding.
         r.hrd_size = hrd_size(r.buffer_size);
         r.buffer_size = 90000 * r.hrd_size / r.max_rate * r.max_rate / 90000;
     }
@@ -259,7 +259,14 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
 
     Params p{};
     p.input = format;
-    p.picture = {format.width, format.height, chroma, depth, 1, high, high, !high};
+    p.picture = {.width = format.width,
+                 .height = format.height,
+                 .chroma = chroma,
+                 .bit_depth = depth,
+                 .slices = 1,
+                 .transform_8x8 = high,
+                 .long_level_prefix = high,
+                 .pcm_without_zeros = !high};
     p.rate = make_rate(o, -qp_bd_offset(depth));
     const Level &level = choose_level(o.level, profile, p.picture, p.rate, p.warning);
     p.picture.slices = choose_slices(o.slices, profile, level, p.picture, p.rate);
@@ -292,7 +299,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     sets.vui.frame_rate_den = static_cast<uint32_t>(o.frame_rate_den);
     sets.vui.timecodes = o.timecodes;
     sets.vui.fixed_frame_rate = o.hrd;
-    if (o.hrd) sets.vui.hrd = Hrd{p.rate.max_rate, p.rate.hrd_size, p.rate.cbr};
+    if (o.hrd) sets.vui.hrd = Hrd{.bit_rate = p.rate.max_rate, .size = p.rate.hrd_size, .cbr = p.rate.cbr};
     sets.pic_init_qp = p.rate.qp + qp_bd_offset(depth);
     return p;
 }

@@ -10,17 +10,17 @@
 
 namespace cudaenc::h264 {
 
-// What the rate control is to do. Rates are bits/s, sizes of pictures bytes.
+// The targets of the rate control. Rates are in bits/s, sizes of pictures in bytes.
 struct RateTarget {
-    int qp;                      // the first one, or the constant one
-    int qp_min, qp_max;          // of those it chooses from
-    int64_t bit_rate;            // 0: the QP is constant, but where a limit is met
+    int qp;                      // the first, or the constant one
+    int qp_min, qp_max;          // its range
+    int64_t bit_rate;            // 0: the QP is constant, unless a limit is exceeded
     int64_t max_rate;            // into the buffer
     int64_t buffer_size;         // bits; 0: none
-    int64_t hrd_size;            // bits of it as HRD parameters tell them; 0: there are none
-    bool cbr;                    // filled up to bit_rate
+    int64_t hrd_size;            // bits of the buffer in HRD parameters; 0: there are none
+    bool cbr;                    // filler data keep the rate at bit_rate
     int64_t rate_num, rate_den;  // frames/s; 0/1: unknown
-    uint64_t most_first, most;   // of the first picture, and of others (MinCR); UINT64_MAX: any
+    uint64_t most_first, most;   // limits for the first picture, and for others (MinCR); UINT64_MAX: none
     bool constant() const { return !bit_rate && !buffer_size; }  // pictures do not depend on those before
 };
 

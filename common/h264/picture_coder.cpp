@@ -14,7 +14,7 @@ PictureCoder::PictureCoder(const PictureFormat &format)
       qp_(static_cast<size_t>(format.macroblocks())),
       rows_(std::make_unique<Row[]>(static_cast<size_t>(format.macroblock_rows()))) {
     for (int c = 0; c < format.components(); c++) {
-        // Rows of a macroblock must not all fall into the same sets of a cache.
+        // Rows of a macroblock must not share cache sets.
         planes_[c].stride = (format.macroblock_columns() * format.columns(c) + 63) / 64 * 64 + 32;
         planes_[c].samples.resize(static_cast<size_t>(planes_[c].stride * format.macroblock_rows() * format.rows(c)));
     }
@@ -46,8 +46,8 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     for (size_t y = 0; y < rows; y++) bits_ += rows_[y].bits, luma_distortion_ += rows_[y].luma_distortion;
 }
 
-// A row begins when the one above is two macroblocks ahead, and stays behind it: blocks are predicted from above right.
-// Rows are begun in their order, so that the one waited for runs.
+// A row stays two macroblocks behind the one above, as blocks are predicted from above right. Rows begin in order, so
+// the row above is running.
 void PictureCoder::encode_row(int y) {
     Row &row = rows_[y];
     load_rows(y);
@@ -55,7 +55,7 @@ void PictureCoder::encode_row(int y) {
     const int columns = format_.macroblock_columns();
     const bool above = !row.first_in_slice;
     MacroblockCoder coder(format_);
-    int ahead = above ? 0 : columns;  // macroblocks that the row above has done
+    int ahead = above ? 0 : columns;  // macroblocks that the row above has coded
     for (int x = 0; x < columns; x++) {
         const int wanted = std::min(x + 2, columns);
         while (ahead < wanted) {
@@ -108,7 +108,7 @@ void PictureCoder::load_rows(int y) {
 
 namespace {
 
-// log2(x) by 2^-8, its fraction linear between powers of 2; of x > 0.
+// log2(x) in 2^-8, linear between powers of 2; x > 0.
 int log2_256(uint64_t x) {
     const int whole = 63 - __builtin_clzll(x);
     const uint64_t fraction = whole >= 8 ? x >> (whole - 8) : x << (8 - whole);
@@ -117,8 +117,8 @@ int log2_256(uint64_t x) {
 
 }  // namespace
 
-// Adaptive quantisation: smooth macroblocks, whose errors are seen, get a lower QP. Variance 2^14.4 / 256 of 8 bits is
-// the middle: there nothing changes.
+// Adaptive quantisation: smooth macroblocks, where errors are visible, get a lower QP. A variance of 2^14.4 / 256 (8
+// bits) keeps QP.
 int PictureCoder::macroblock_qp(int x, int y) const {
     int qp = quality_.qp;
     if (quality_.aq_strength && qp <= kMaxQp) {
@@ -134,8 +134,7 @@ int PictureCoder::macroblock_qp(int x, int y) const {
     return std::clamp(qp, -qp_bd_offset(format_.bit_depth), kMaxQp);
 }
 
-// 7.4.5: mb_qp_delta is to the macroblock before in the slice, whose QPY is that of its own predecessor where it has no
-// mb_qp_delta.
+// 7.4.5: mb_qp_delta refers to the macroblock before in the slice. One without mb_qp_delta keeps the QPY before it.
 void PictureCoder::write_qp_deltas(int slice) {
     const int columns = format_.macroblock_columns();
     const int range = kMaxQp + 1 + qp_bd_offset(format_.bit_depth);

@@ -1,5 +1,5 @@
-// The software intra pipeline: samples to macroblocks, levels and the reconstruction (H.264, 8.3 and 8.5, backwards).
-// What it decides does not depend on threads. SPDX-License-Identifier: LGPL-2.1-or-later
+// The intra pipeline on the CPU: samples to macroblocks, levels and the reconstruction (H.264, 8.3 and 8.5, inverted).
+// Its decisions do not depend on the number of threads. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -16,22 +16,21 @@ namespace cudaenc::h264 {
 struct PictureQuality {
     int qp;           // QPY: from -QpBdOffset to 51, or up to kLastQp
     int effort;       // of Effort
-    int aq_strength;  // how much QP changes, by 1/256, where a macroblock's variance doubles; 0: no adaptive
-                      // quantisation
+    int aq_strength;  // change of QP, in 1/256, where the variance doubles; 0: no adaptive quantisation
 };
 
-// A picture's way through the pipeline, used again for others of the format.
+// Codes pictures of a format, one at a time.
 class PictureCoder {
   public:
     explicit PictureCoder(const PictureFormat &format);
 
-    // Codes a picture to macroblocks() Macroblocks, and as many times blocks_per_macroblock() blocks of levels.
-    // components: as many as the format has, of its bit depth. May be called again, for another quality too.
+    // Codes a picture to macroblocks() Macroblocks with blocks_per_macroblock() blocks of levels each. components: of
+    // the format, of its bit depth.
     void encode(const SampleLayout *components, const PictureQuality &quality, ThreadPool &pool,
                 Macroblock *macroblocks, int16_t *levels);
 
-    // Of the last encode(): bits of all macroblock_layer(), where those of I_PCM are taken for the longest; luma's
-    // squared errors, over whole macroblocks.
+    // Of the last encode(): bits of all macroblock_layer(), those of I_PCM at their limit; squared errors of luma, over
+    // whole macroblocks.
     uint64_t bits() const { return bits_; }
     uint64_t luma_distortion() const { return luma_distortion_; }
 
@@ -61,7 +60,7 @@ class PictureCoder {
     std::vector<Neighbour> neighbours_;
     std::vector<int8_t> qp_;  // QPY
     std::unique_ptr<Row[]> rows_;
-    std::vector<int> order_;  // of rows: those of all slices side by side
+    std::vector<int> order_;  // of rows: slices advance side by side
     const SampleLayout *components_ = nullptr;
     PictureQuality quality_{};
     Macroblock *macroblocks_ = nullptr;

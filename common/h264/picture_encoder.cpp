@@ -31,16 +31,23 @@ Sei make_sei_of(const CudaencFrame &frame, bool timecodes) {
         check_range("timecode minutes", t.minutes, 0, 59);
         check_range("timecode seconds", t.seconds, 0, 59);
         check_range("timecode frames", t.frames, 0, 255);
-        sei.timecode = {t.hours, t.minutes, t.seconds, t.frames, t.drop_frame != 0};
+        sei.timecode = {.hours = t.hours,
+                        .minutes = t.minutes,
+                        .seconds = t.seconds,
+                        .frames = t.frames,
+                        .drop_frame = t.drop_frame != 0};
     }
     if (frame.mastering_display) {
         const CudaencMasteringDisplay &m = *frame.mastering_display;
-        MasteringDisplay display{{}, {m.white_point[0], m.white_point[1]}, m.max_luminance, m.min_luminance};
-        for (int i = 0; i < 3; i++)  // green, blue, red
-            for (int k = 0; k < 2; k++) display.primaries[i][k] = m.primaries[(i + 1) % 3][k];
-        sei.mastering_display = display;
+        const auto &[red, green, blue] = m.primaries;
+        sei.mastering_display = {.primaries = {{green[0], green[1]}, {blue[0], blue[1]}, {red[0], red[1]}},
+                                 .white_point = {m.white_point[0], m.white_point[1]},
+                                 .max_luminance = m.max_luminance,
+                                 .min_luminance = m.min_luminance};
     }
-    if (frame.content_light) sei.content_light = {frame.content_light->max_content, frame.content_light->max_average};
+    if (frame.content_light)
+        sei.content_light = {.max_content = frame.content_light->max_content,
+                             .max_average = frame.content_light->max_average};
     if (frame.captions_size % 3 || frame.captions_size > 31 * 3)
         refuse(format_string("captions of %zu bytes are not allowed: they are 3 bytes each, and at most 31",
                              frame.captions_size));
@@ -66,6 +73,12 @@ PictureEncoder::PictureEncoder(const Params &params, int slots, int threads, std
     for (int i = 0; i < slots; i++) pictures_.emplace_back(p_.picture);
 }
 
+void PictureEncoder::set_output(int slot, Macroblock *macroblocks, int16_t *levels, uint16_t *sign_flips) {
+    pictures_[slot].macroblocks = macroblocks;
+    pictures_[slot].levels = levels;
+    pictures_[slot].sign_flips = p_.keystream ? sign_flips : nullptr;
+}
+
 void PictureEncoder::take(int slot, const CudaencFrame &frame) {
     Picture &picture = pictures_[slot];
     Sei sei = make_sei_of(frame, p_.timecodes);
@@ -75,7 +88,7 @@ void PictureEncoder::take(int slot, const CudaencFrame &frame) {
     if (p_.aud) append(picture.prefix, make_aud());
     if (p_.repeat_headers) append(picture.prefix, parameter_sets_);
     picture.sei_at = picture.prefix.size();
-    if (p_.sets.vui.hrd) {  // that comes in analyse(), with picture timing
+    if (p_.sets.vui.hrd) {  // picture timing comes with buffering periods, in analyse()
         picture.timecode = sei.timecode;
         sei.timecode.reset();
     }
@@ -87,7 +100,7 @@ void PictureEncoder::take(int slot, const CudaencFrame &frame) {
     }
 }
 
-// A word for each block, the higher byte first.
+// A word for each block, its high byte first.
 void PictureEncoder::make_sign_flips(const Picture &picture) const {
     uint8_t *const bytes = reinterpret_cast<uint8_t *>(picture.sign_flips);
     p_.keystream(p_.keystream_opaque, picture.number, bytes, sign_flip_words() * sizeof *picture.sign_flips);
@@ -122,9 +135,9 @@ void PictureEncoder::begin_next() {
 void PictureEncoder::analyse(int slot) {
     Picture &picture = pictures_[slot];
     const bool constant = p_.rate.constant();
-    RateControl alone(p_.rate);  // knows nothing of other pictures
+    RateControl alone(p_.rate);  // without a history
     RateControl &rate = constant ? alone : rate_;
-    struct Next {  // also where something is thrown
+    struct Next {  // also after an exception
         PictureEncoder *encoder;
         ~Next() {
             if (encoder) encoder->begin_next();
@@ -136,9 +149,9 @@ void PictureEncoder::analyse(int slot) {
     do {
         encode_picture(picture);
         likely_bytes = picture.prefix.size() + slice_bytes(picture);
-        // A little more than there will be: emulation prevention is rare.
+        // An upper estimate: emulation prevention is rare.
         bytes = likely_bytes + slice_bytes(picture) / 512 + 16 + 2 * p_.slices.size();
-        if (p_.rate.cbr) likely_bytes = bytes += kLeastFillerBytes;  // so that what is less than that can be filled up
+        if (p_.rate.cbr) likely_bytes = bytes += kLeastFillerBytes;  // so that any smaller size can be filled up
     } while (rate.again(picture.qp, bytes));
     picture.filler = rate.end(picture.qp, bytes, likely_bytes);
     const bool limited = !constant || p_.rate.most != std::numeric_limits<uint64_t>::max();
@@ -149,7 +162,9 @@ void PictureEncoder::analyse(int slot) {
 void PictureEncoder::write_buffering_period(Picture &picture) {
     const uint32_t delay = rate_.initial_delay();
     Sei sei;
-    sei.buffering_period = {delay, rate_.longest_delay() - delay, picture.number ? 2u : 0u};
+    sei.buffering_period = {.initial_cpb_removal_delay = delay,
+                            .initial_cpb_removal_delay_offset = rate_.longest_delay() - delay,
+                            .cpb_removal_delay = picture.number ? 2u : 0u};
     sei.pic_struct = p_.timecodes;
     sei.timecode = picture.timecode;
     const std::vector<uint8_t> nal = make_sei(sei);
@@ -157,13 +172,14 @@ void PictureEncoder::write_buffering_period(Picture &picture) {
 }
 
 void PictureEncoder::encode_picture(Picture &picture) {
-    picture.coder.encode(picture.layouts.data(), {picture.qp, p_.effort, p_.aq_strength}, pool(), picture.macroblocks,
-                         picture.levels);
+    picture.coder.encode(picture.layouts.data(), {.qp = picture.qp, .effort = p_.effort, .aq_strength = p_.aq_strength},
+                         pool(), picture.macroblocks, picture.levels);
     picture.headers.clear();
     for (const Slice &slice : p_.slices) {
-        SliceParameters header{slice.first, picture.idr_pic_id, std::min(picture.qp, kMaxQp) - p_.rate.qp};
-        if (p_.deblock) header.disable_deblocking_filter_idc = 0;
-        picture.headers.push_back(make_slice_header(header));
+        picture.headers.push_back(make_slice_header({.first_macroblock = slice.first,
+                                                     .idr_pic_id = picture.idr_pic_id,
+                                                     .qp_delta = std::min(picture.qp, kMaxQp) - p_.rate.qp,
+                                                     .disable_deblocking_filter_idc = p_.deblock ? 0 : 1}));
     }
 }
 

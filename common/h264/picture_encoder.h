@@ -1,5 +1,5 @@
-// What H.264's pipelines share: pictures analysed on CPU threads, with the QPs that the rate control gives them, and
-// packets around the slices. The slices are coded by who derives from it. SPDX-License-Identifier: LGPL-2.1-or-later
+// What both pipelines of H.264 share: the intra pipeline on CPU threads, at the QPs of the rate control, and packets
+// around the slices. Derived classes code the slices. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <array>
 #include <deque>
@@ -26,31 +26,33 @@ class PictureEncoder : public CpuEncoder {
     struct Picture {
         explicit Picture(const PictureFormat &format) : coder(format) {}
         PictureCoder coder;
-        std::array<SampleLayout, 3> layouts;  // where analyse() reads samples
-        Macroblock *macroblocks;              // where it writes: as many as the picture has
+        CodedPicture analysed() const { return {macroblocks, levels, sign_flips}; }
+        std::array<SampleLayout, 3> layouts;  // the input of analyse()
+        Macroblock *macroblocks;              // its output, see set_output()
         int16_t *levels;
+        uint16_t *sign_flips;  // nullptr: there is no keystream
         std::vector<SliceHeaderBits> headers;
         std::vector<uint8_t> prefix;  // NAL units before the slices
-        size_t sei_at;                // where the first SEI message belongs among them
+        size_t sei_at;                // where SEI messages begin in it
         std::optional<Timecode> timecode;
-        uint16_t *sign_flips = nullptr;  // where they go: sign_flip_words() of them; none without a keystream
-        uint64_t number;                 // of the stream's pictures
+        uint64_t number;  // of the stream's pictures
         int idr_pic_id;
         int qp;
-        uint64_t most_slice_bytes;  // what the slices' NAL units may have; UINT64_MAX: any
-        uint64_t filler;            // bytes to be filled up beyond that
+        uint64_t most_slice_bytes;  // of the NAL units of slices; UINT64_MAX: no limit
+        uint64_t filler;            // bytes of filler data beyond that
     };
 
     PictureEncoder(const Params &params, int slots, int threads, std::span<const char *const> stage_names,
                    bool stage_times, const std::shared_ptr<Device> &device = nullptr);
 
+    // Where analyse() writes: macroblocks(), levels() and sign_flip_words() elements.
+    void set_output(int slot, Macroblock *macroblocks, int16_t *levels, uint16_t *sign_flips);
     // On a thread of the pool: samples to macroblocks, levels and slice headers.
     void analyse(int slot);
-    // Whether the picture is coded again, since its slices have become larger than was foreseen. Then it has been
-    // analysed anew.
+    // If the slices exceed their limit, analyses the picture again at a higher QP and returns true.
     bool analyse_again(int slot, uint64_t slice_bytes);
 
-    // Bytes of the packet, and all of it but the slices, which begin at prefix.size().
+    // The size of the packet, and all of its bytes but the slices, which begin at prefix.size().
     size_t packet_bytes(const Picture &picture, uint64_t slice_bytes) const;
     void write_around(const Picture &picture, uint64_t slice_bytes, uint8_t *packet) const;
 
@@ -75,10 +77,10 @@ class PictureEncoder : public CpuEncoder {
 
     const std::vector<uint8_t> parameter_sets_;
     uint64_t pictures_taken_ = 0;
-    // Where pictures depend on those before, they are analysed in order.
+    // For pictures that depend on those before, which are analysed in order.
     RateControl rate_;
     std::mutex mutex_;         // of what follows
-    std::deque<int> waiting_;  // slots; the first one is being analysed
+    std::deque<int> waiting_;  // slots; the first is being analysed
 };
 
 }  // namespace cudaenc::h264

@@ -23,7 +23,7 @@ constexpr int chroma_qp(int qp, int bit_depth) {
     return (qp < 30 ? qp : from_30[qp - 30]) + qp_bd_offset(bit_depth);
 }
 
-// normAdjust4x4(m, i, j), (8-315): what one level stands for, in 1/64 of a sample.
+// normAdjust4x4(m, i, j), (8-315): a level of 1, in 1/64 of a sample.
 constexpr int norm_adjust_4x4(int m, int i, int j) {
     constexpr uint8_t v[6][3] = {{10, 16, 13}, {11, 18, 14}, {13, 20, 16}, {14, 23, 18}, {16, 25, 20}, {18, 29, 23}};
     return v[m][i % 2 && j % 2 ? 1 : i % 2 || j % 2 ? 2 : 0];
@@ -40,7 +40,7 @@ constexpr int norm_adjust_8x8(int m, int i, int j) {
     return v[m][4];
 }
 
-// Levels are (|coefficient| multiplier + rounding) >> shift; scaled ones level scale, then
+// A level is (|coefficient| multiplier + rounding) >> shift. Scaling, before the inverse transform:
 //   4x4:                  scale_4x4 level
 //   8x8:                  (scale_8x8 level + 32) >> 6
 //   DC of Intra 16x16:    (dc_scale f + 32) >> 6 of the transformed levels f, and so that of 4:2:2 chroma (of QP' + 3)
@@ -52,7 +52,7 @@ struct Quantiser {
     int32_t shift_4x4, shift_8x8;  // chroma DC: shift_4x4 + 1; DC of Intra 16x16: shift_4x4 + 2
 };
 
-// The multipliers are the inverse of the scale and of the forward transform's gain.
+// The multipliers invert the scale and the gain of the forward transform.
 constexpr Quantiser make_quantiser(int qp) {
     Quantiser q{};
     const int m = qp % 6, k = qp / 6;

@@ -1,5 +1,5 @@
-// Rate control: the QPs of pictures, in their order, from the sizes of those before. Integers only, and sizes that are
-// known before slices are coded, so that neither threads nor frames in flight change what is chosen.
+// Rate control: the QP of each picture, in order, from the sizes of those before. It uses integers, and sizes that are
+// known before slices are coded, so that its choices depend neither on threads nor on frames in flight.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>

@@ -7,7 +7,7 @@ namespace cudaenc::h264 {
 
 namespace {
 
-// totals: see code_macroblock(). `out` has room.
+// See code_macroblock(). `out` has room.
 CUDAENC_CLONES void code_macroblock_of_slice(const CodedFormat &format, const CodedPicture &picture, uint32_t address,
                                              uint32_t first, uint8_t *totals, BitWriter &out) {
     code_macroblock(format, picture, address, first, totals, out, [&] {
@@ -32,7 +32,7 @@ void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &
         const uint32_t count = min_of(header.count - at, 32u);
         out.put(header.words[at / 32] >> (32 - count), count);
     }
-    // What no encoder should hand over has room too: 16 levels take no more than 36 bits each.
+    // Room for any levels: each takes 36 bits at most.
     const size_t most = static_cast<size_t>(blocks_per_macroblock(format_.chroma)) * 16 * 40 + 256;
     for (uint32_t i = 0; i < slice.count; i++) {
         out.reserve(most);

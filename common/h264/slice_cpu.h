@@ -14,7 +14,7 @@ namespace cudaenc::h264 {
 class SliceCoder {
   public:
     SliceCoder(const CodedFormat &format, std::vector<Slice> slices);
-    // The NAL units of all slices, one after the other. headers: of each slice.
+    // The NAL units of all slices in order. headers: one a slice.
     std::span<const uint8_t> code(ThreadPool &pool, const CodedPicture &picture, const SliceHeaderBits *headers);
 
   private:

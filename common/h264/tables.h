@@ -6,7 +6,7 @@
 
 namespace cudaenc::h264 {
 
-// ---- Scans (6.4.3, 8.5.6, 8.5.7, 8.5.11.1): the place of the coefficient that is coded k-th.
+// ---- Scans (6.4.3, 8.5.6, 8.5.7, 8.5.11.1): the place of coefficient k of the scan.
 
 inline constexpr uint8_t kZigzag4x4[16] = {0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15};
 inline constexpr uint8_t kZigzag8x8[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
@@ -16,7 +16,7 @@ inline constexpr uint8_t kZigzag8x8[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 2
 inline constexpr uint8_t kChromaDcScan420[4] = {0, 1, 2, 3};
 inline constexpr uint8_t kChromaDcScan422[8] = {0, 2, 1, 4, 6, 3, 5, 7};
 
-// ---- Codes. A code word is its length above 8 bits of value; 0: there is none.
+// ---- Codes. A code word has its length above 8 bits of value; 0: no code.
 
 using CodeWord = uint16_t;
 CUDAENC_HD constexpr uint32_t code_length(CodeWord word) { return word >> 8; }

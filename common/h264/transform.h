@@ -1,11 +1,11 @@
-// Integer transforms (H.264, 8.5.10 to 8.5.13). T is int32_t or a vector of it: then as many lines are transformed at
-// once. SPDX-License-Identifier: LGPL-2.1-or-later
+// Integer transforms (H.264, 8.5.10 to 8.5.13) of a line; T is int32_t, or a vector for as many lines.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../hd.h"
 
 namespace cudaenc::h264 {
 
-// Forward core transform of a line of 4; the gains of its outputs are 4, 10, 4, 10 in squares.
+// The forward core transform of a line of 4. The squared gains of its outputs are 4, 10, 4, 10.
 template <class T>
 CUDAENC_HD void forward_transform(T (&v)[4]) {
     const T s03 = v[0] + v[3], s12 = v[1] + v[2], d03 = v[0] - v[3], d12 = v[1] - v[2];
@@ -15,7 +15,7 @@ CUDAENC_HD void forward_transform(T (&v)[4]) {
     v[3] = d03 - d12 - d12;
 }
 
-// 8.5.12.2, a line: rows first, then columns.
+// 8.5.12.2: rows first, then columns.
 template <class T>
 CUDAENC_HD void inverse_transform(T (&v)[4]) {
     const T e0 = v[0] + v[2], e1 = v[0] - v[2], e2 = (v[1] >> 1) - v[3], e3 = v[1] + (v[3] >> 1);
@@ -25,7 +25,7 @@ CUDAENC_HD void inverse_transform(T (&v)[4]) {
     v[3] = e0 - e3;
 }
 
-// Forward transform of a line of 8; the gains are 8, 289/32, 5, 289/32, 8, 289/32, 5, 289/32 in squares.
+// The forward transform of a line of 8. The squared gains are 8, 289/32, 5, 289/32, 8, 289/32, 5, 289/32.
 template <class T>
 CUDAENC_HD void forward_transform(T (&v)[8]) {
     const T s07 = v[0] + v[7], s16 = v[1] + v[6], s25 = v[2] + v[5], s34 = v[3] + v[4];
@@ -43,7 +43,7 @@ CUDAENC_HD void forward_transform(T (&v)[8]) {
     v[7] = (a4 >> 2) - a7;
 }
 
-// 8.5.13, a line: rows first, then columns.
+// 8.5.13: rows first, then columns.
 template <class T>
 CUDAENC_HD void inverse_transform(T (&v)[8]) {
     const T e0 = v[0] + v[4], e1 = v[5] - v[3] - v[7] - (v[7] >> 1), e2 = v[0] - v[4];
@@ -61,7 +61,7 @@ CUDAENC_HD void inverse_transform(T (&v)[8]) {
     v[7] = f0 - f7;
 }
 
-// The matrix of 8.5.10 and of the columns of 8.5.11.1 for 4:2:2, a line: the same forward and back, gain 4 in squares.
+// The matrix of 8.5.10, and of the columns of 8.5.11.1 for 4:2:2: its own inverse, squared gain 4.
 template <class T>
 CUDAENC_HD void hadamard_transform(T (&v)[4]) {
     const T s01 = v[0] + v[1], s23 = v[2] + v[3], d01 = v[0] - v[1], d23 = v[2] - v[3];
@@ -71,7 +71,7 @@ CUDAENC_HD void hadamard_transform(T (&v)[4]) {
     v[3] = d01 + d23;
 }
 
-// That of chroma's rows, and of its columns for 4:2:0; gain 2 in squares.
+// The same for rows of chroma, and for columns of 4:2:0; squared gain 2.
 template <class T>
 CUDAENC_HD void hadamard_transform(T (&v)[2]) {
     const T a = v[0];

@@ -1,4 +1,4 @@
-// Entropy-coded data as the CPU writes it: bits in words, then bytes with zeros stuffed (T.81 B.1.1.5, F.1.2.3).
+// Entropy-coded data on the CPU: runs of bits to bytes with stuffed zeros (T.81 B.1.1.5, F.1.2.3).
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace cudaenc::mjpeg {
 
-// Joins runs of bits to bytes with a zero stuffed after each 0xFF.
+// Joins runs of bits, and stuffs a zero after each byte 0xFF.
 class StuffedBytes {
   public:
     explicit StuffedBytes(uint8_t *to) : to_(to) {}
@@ -18,7 +18,7 @@ class StuffedBytes {
         for (; bits >= 64; bits -= 64) append_word(*words++, 64);
         if (bits) append_word(*words, static_cast<uint32_t>(bits));
     }
-    // F.1.2.3: the last byte is filled up with ones.
+    // Fills the last byte with ones (F.1.2.3).
     void pad() {
         pending_ |= ~uint64_t{0} >> filled_;
         for (uint32_t i = 0; i < (filled_ + 7) / 8; i++) put_byte(pending_ >> (56 - 8 * i));
@@ -45,7 +45,7 @@ class StuffedBytes {
         filled_ = filled_ + count - 64;
     }
     void put_word(uint64_t word) {
-        // A byte is 0xFF where its complement is 0: taking 1 off that borrows.
+        // A byte is 0xFF where its complement is 0; subtracting 1 from that borrows.
         constexpr uint64_t ones = 0x0101010101010101u;
         if ((~word - ones) & word & (ones << 7)) {
             for (int shift = 56; shift >= 0; shift -= 8) put_byte(word >> shift);
@@ -61,7 +61,7 @@ class StuffedBytes {
     }
     uint8_t *to_;
     uint64_t pending_ = 0;  // the high bits
-    uint32_t filled_ = 0;   // of them, 0..63
+    uint32_t filled_ = 0;   // the number of these, 0..63
 };
 
 }  // namespace cudaenc::mjpeg

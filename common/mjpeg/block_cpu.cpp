@@ -14,7 +14,7 @@ namespace {
 
 using Row = Row8;  // a row of a block, or a column
 
-// By index: the bit of its place in the zig-zag sequence, the low and the high half of 64.
+// By index: the bit of its place in the zig-zag sequence, as low and high halves of 64 bits.
 struct PlaceBits {
     alignas(32) std::array<int32_t, kBlockSamples> low{}, high{};
 };

@@ -1,4 +1,4 @@
-// Blocks beside each other, transformed and quantised by vectors. SPDX-License-Identifier: LGPL-2.1-or-later
+// Rows of blocks by vectors: forward DCT, quantisation, colours. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace cudaenc::mjpeg {
 
-// fdct() of `count` blocks: level-shifted samples of 8 rows, to coefficients by index, a block after the other.
+// fdct() of `count` adjacent blocks: level-shifted samples in 8 rows to coefficients by index, block after block.
 void fdct_blocks(const int8_t *samples, ptrdiff_t stride, size_t count, int16_t *coefficients);
 
-// quantise() of `count` blocks; may be in place. Bit k of a block's `nonzero`: the level at place k of the zig-zag
-// sequence is not 0.
+// quantise() of `count` blocks, possibly in place. Bit k of a block's `nonzero`: the level at place k of the zig-zag
+// sequence is nonzero.
 void quantise_blocks(const int16_t *coefficients, size_t count, const Quantiser &quantiser, int16_t *levels,
                      uint64_t *nonzero);
 

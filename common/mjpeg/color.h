@@ -6,8 +6,8 @@
 
 namespace cudaenc::mjpeg {
 
-// Of level-shifted samples, -128..127, and to such: rows of coefficients add up to 1 or 0, so that the shift passes
-// through. 16 bits of fraction; chroma's halves are rounded down, or it would reach 128.
+// From and to level-shifted samples, -128..127: each row of coefficients adds up to 1 or 0, which keeps the shift. 16
+// bits of fraction. Halves of chroma round down, or chroma would reach 128.
 CUDAENC_HD void rgb_to_ycbcr(int32_t &c0, int32_t &c1, int32_t &c2) {
     const int32_t r = c0, g = c1, b = c2;
     c0 = (19595 * r + 38470 * g + 7471 * b + 32768) >> 16;

@@ -6,7 +6,7 @@
 
 namespace cudaenc::mjpeg {
 
-// Order of the passes: all rows first, then all columns. Rows leave 2 bits of fraction to the columns.
+// The passes: all rows first, then all columns. Rows leave 2 bits of fraction to the columns.
 enum class FdctPass { rows, columns };
 constexpr int kFdctFraction = 2;
 constexpr int kFdctConstantBits = 13;
@@ -16,7 +16,7 @@ CUDAENC_HD constexpr int32_t fdct_constant(double x) {
     return static_cast<int32_t>(x * (1 << kFdctConstantBits) + (x < 0 ? -0.5 : 0.5));
 }
 
-// What fdct() does after its sums and differences.
+// fdct() after its first sums and differences.
 template <FdctPass Pass, class Int>
 CUDAENC_HD void fdct_rotations(const Int &sum, const Int &difference, const Int &odd0, const Int &odd1, const Int &d0,
                                const Int &d1, const Int &d2, const Int &d3, Int (&v)[8]) {
@@ -47,10 +47,10 @@ CUDAENC_HD void fdct_rotations(const Int &sum, const Int &difference, const Int 
 }
 
 // The 1-D DCT of 8 values, in place, after Loeffler, Ligtenberg and Moschytz ("Practical fast 1-D DCT algorithms with
-// 11 multiplications", ICASSP 1989), in the form with 12 multiplications, of which no value passes through two. A pass
-// scales by sqrt(8) over the orthonormal DCT, so that both together give 8 times the coefficients of A.3.3.
-// Rows: in level-shifted samples, -128..127; out within 14 bits, 4 times too large.
-// Columns: in what rows gave; out 8 times the coefficient, rounded, -8192..8192.
+// 11 multiplications", ICASSP 1989), in the form with 12 multiplications, where no value passes through two of them. A
+// pass scales by sqrt(8) over the orthonormal DCT; both give 8 times the coefficients of A.3.3.
+// Rows: from level-shifted samples, -128..127, to 14 bits, 4 times too large.
+// Columns: from these to 8 times the coefficients, rounded, -8192..8192.
 // Int: int32_t, or a vector of them.
 template <FdctPass Pass, class Int>
 CUDAENC_HD void fdct(Int (&v)[8]) {
@@ -60,7 +60,7 @@ CUDAENC_HD void fdct(Int (&v)[8]) {
     fdct_rotations<Pass, Int>(even0 + even1, even0 - even1, s0 - s3, s1 - s2, d0, d1, d2, d3, v);
 }
 
-// What both passes give as coefficient 0, exactly: the sum of the 64 level-shifted samples. For the DC of a neighbour.
+// Coefficient 0 of both passes, exactly: the sum of the 64 level-shifted samples. For the DC of a neighbour.
 CUDAENC_HD constexpr int32_t fdct_dc(int32_t sum_of_shifted_samples) { return sum_of_shifted_samples; }
 
 }  // namespace cudaenc::mjpeg

@@ -6,8 +6,8 @@
 
 namespace cudaenc::mjpeg {
 
-// Division by a number of 1 to 2^31 - 1 by a multiplication, of numbers of 0 to 2^31 - 1. With d <= 2^s < 2 d,
-// m = floor(2^(31 + s) / d) + 1 is above 2^(31 + s) / d by 1 at most, so that n m / 2^(31 + s) is above n / d by less
+// Divides n of 0 to 2^31 - 1 by d of 1 to 2^31 - 1 with a multiplication. With d <= 2^s < 2 d,
+// m = floor(2^(31 + s) / d) + 1 exceeds 2^(31 + s) / d by 1 at most, so that n m / 2^(31 + s) exceeds n / d by less
 // than 1 / d.
 class Divider {
   public:
@@ -26,9 +26,9 @@ class Divider {
     int32_t shift_ = 0;
 };
 
-// A component in its scan. An MCU has h x v of its blocks. Of those at the picture's right and lower edges, some may
-// lie wholly outside: they are not among columns x rows, are never transformed, and coded as a copy of the DC before,
-// which takes the fewest bits. Blocks that have samples repeat the last column and row of these.
+// A component in its scan. An MCU has h x v of its blocks. At the right and lower edges of the picture, some have no
+// samples: they are not among columns x rows, are not transformed, and repeat the DC before, which takes the fewest
+// bits. Blocks with samples repeat the last column and row of the component.
 struct BlockGrid {
     int32_t h, v;           // powers of two; 1 and 1 where the scan has one component
     int32_t columns, rows;  // of blocks with samples
@@ -40,7 +40,7 @@ struct ScanGrid {
     Divider by_mcus_x;
 
     CUDAENC_HD int32_t mcus() const { return mcus_x * mcus_y; }
-    // Whether a restart marker stands before an MCU, so that predictions begin anew (also before the first).
+    // Whether predictions begin anew at an MCU: at the first one, and behind restart markers.
     CUDAENC_HD bool begins_interval(int32_t mcu) const {
         return mcu == 0 || (restart_interval && mcu % restart_interval == 0);
     }
@@ -58,8 +58,8 @@ CUDAENC_HD bool has_samples(const BlockGrid &grid, const BlockPlace &b) {
     return b.x < grid.columns && b.y < grid.rows;
 }
 
-// The block whose DC predicts that of block i of an MCU (F.1.1.5.1): the last one before it that has samples, of the
-// same interval. x is -1 where there is none: then the prediction is 0. Each MCU begins with a block that has samples.
+// The block whose DC predicts that of block i of an MCU (F.1.1.5.1): the last one before it with samples, in the same
+// interval. x is -1 if there is none: then the prediction is 0. Each MCU begins with a block with samples.
 CUDAENC_HD BlockPlace dc_predictor(const ScanGrid &scan, const BlockGrid &grid, int32_t mcu, int i) {
     for (;;) {
         while (--i >= 0) {

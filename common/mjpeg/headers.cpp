@@ -14,7 +14,7 @@ namespace cudaenc::mjpeg {
 namespace {
 
 constexpr uint32_t kApp0 = 0xFFE0, kApp1 = 0xFFE1, kApp2 = 0xFFE2, kApp14 = 0xFFEE, kCom = 0xFFFE, kDqt = 0xFFDB,
-                   kSof0 = 0xFFC0, kDri = 0xFFDD, kSos = 0xFFDA;
+                   kSof0 = 0xFFC0, kDht = 0xFFC4, kDri = 0xFFDD, kSos = 0xFFDA;
 constexpr size_t kMaxSegment = 65533;  // bytes after the length
 constexpr size_t kExifHead = 6, kIccHead = 14;
 
@@ -23,8 +23,8 @@ void put_segment(Bytes &out, uint32_t marker, size_t size) {
     out.put16(2 + static_cast<uint32_t>(size));
 }
 
-// T.871 10.1. What FFmpeg and others hold the densities for is the sample aspect ratio itself, width to height. Terms
-// have 16 bits: what is larger is halved.
+// T.871 10.1. FFmpeg and others take the densities for the sample aspect ratio itself, width to height. Terms are
+// halved until they fit 16 bits.
 void put_jfif(Bytes &out, int aspect_num, int aspect_den) {
     if (aspect_num <= 0 || aspect_den <= 0) aspect_num = aspect_den = 1;
     while (std::max(aspect_num, aspect_den) > 65535) {
@@ -39,7 +39,7 @@ void put_jfif(Bytes &out, int aspect_num, int aspect_den) {
     out.put8(0), out.put8(0);  // no thumbnail
 }
 
-// ICC.1 B.4: chunks that are numbered from 1.
+// ICC.1 B.4: chunks, numbered from 1.
 void put_icc_profile(Bytes &out, const std::vector<uint8_t> &profile) {
     constexpr size_t longest = kMaxSegment - kIccHead;
     const size_t chunks = (profile.size() + longest - 1) / longest;
@@ -71,8 +71,7 @@ Metadata take_metadata(const Params &p, const CudaencFrame &frame) {
     return m;
 }
 
-FrameHeader make_frame_header(const Params &p, const Metadata &metadata, const Divisors &divisors) {
-    FrameHeader header;
+std::vector<uint8_t> make_frame_header(const Params &p, const Metadata &metadata, const Divisors &divisors) {
     Bytes out;
     out.data.reserve(1024);
     out.put16(kSoi);
@@ -92,7 +91,7 @@ FrameHeader make_frame_header(const Params &p, const Metadata &metadata, const D
         put_segment(out, kCom, p.comment.size());
         out.put_text(p.comment.c_str());
     }
-    // JPEG is of full range; limited range is told to those who know this comment, FFmpeg among them.
+    // JPEG has full range. Decoders that know this comment, FFmpeg among them, take it for limited range.
     if (!p.input.full_range && p.input.color_model != CUDAENC_COLOR_RGB) {
         put_segment(out, kCom, 10);
         out.put_text("CS=ITU601"), out.put8(0);
@@ -100,7 +99,6 @@ FrameHeader make_frame_header(const Params &p, const Metadata &metadata, const D
     put_segment(out, kDqt, 65 * static_cast<size_t>(p.tables));  // B.2.4.1
     for (int table = 0; table < p.tables; table++) {
         out.put8(table);  // 8 bits
-        if (table == 0) header.dqt = out.data.size();
         for (int k = 0; k < kBlockSamples; k++) out.put8(divisors.of[table][kZigzag[k]]);
     }
     put_segment(out, kSof0, 6 + 3 * p.components.size());  // B.2.2
@@ -108,8 +106,7 @@ FrameHeader make_frame_header(const Params &p, const Metadata &metadata, const D
     out.put16(p.height), out.put16(p.width);
     out.put8(static_cast<uint32_t>(p.components.size()));
     for (const Component &c : p.components) out.put8(c.id), out.put8(c.h << 4 | c.v), out.put8(c.table);
-    header.bytes = std::move(out.data);
-    return header;
+    return std::move(out.data);
 }
 
 HuffmanSpecs default_huffman() {
@@ -117,6 +114,22 @@ HuffmanSpecs default_huffman() {
     std::copy_n(kDcHuffman, kTables, specs.dc);
     std::copy_n(kAcHuffman, kTables, specs.ac);
     return specs;
+}
+
+void append_dht(std::vector<uint8_t> &to, const HuffmanSpecs &huffman, int tables) {
+    size_t size = 0;
+    Bytes out;
+    out.data = std::move(to);
+    for (int t = 0; t < tables; t++) size += 2 * 17 + symbols_of(huffman.dc[t]) + symbols_of(huffman.ac[t]);
+    put_segment(out, kDht, size);  // B.2.4.2
+    for (int t = 0; t < tables; t++)
+        for (const int ac : {0, 1}) {
+            const HuffmanSpec &spec = ac ? huffman.ac[t] : huffman.dc[t];
+            out.put8(ac << 4 | t);
+            out.put_bytes(spec.codes, sizeof spec.codes);
+            out.put_bytes(spec.symbols, symbols_of(spec));
+        }
+    to = std::move(out.data);
 }
 
 std::vector<uint8_t> make_scan_header(const Params &p, const Scan &scan) {
@@ -137,9 +150,9 @@ std::vector<uint8_t> make_scan_header(const Params &p, const Scan &scan) {
 
 uint64_t packet_bytes(const Params &p, const Metadata &metadata, const Divisors &divisors, const HuffmanSpecs &huffman,
                       uint64_t bits) {
-    uint8_t dht[kMaxDhtBytes];
-    uint64_t bytes = coded_bytes(bits) + make_frame_header(p, metadata, divisors).bytes.size() + 2;
-    bytes += static_cast<uint64_t>(put_dht(dht, huffman, p.tables));
+    std::vector<uint8_t> header = make_frame_header(p, metadata, divisors);
+    append_dht(header, huffman, p.tables);
+    uint64_t bytes = coded_bytes(bits) + header.size() + 2;
     for (const Scan &scan : p.scans) bytes += make_scan_header(p, scan).size() + marker_bytes(scan.grid);
     return bytes;
 }

@@ -8,30 +8,28 @@
 
 namespace cudaenc::mjpeg {
 
-// What a frame brings along, beside its pixels.
+// The metadata of a frame.
 struct Metadata {
     int aspect_num = 0, aspect_den = 0;  // 0/x: unknown
     std::vector<uint8_t> icc_profile, exif;
 };
-// A frame's metadata, as far as the stream has a place for them: profiles of other colours than a decoder shows are
-// left out. Throws Error(CUDAENC_ERR_INVALID) for what does not fit.
+// Copies the metadata that the stream can hold. Profiles of a colour space that decoders do not show are left out.
+// Throws Error(CUDAENC_ERR_INVALID) where a segment would be too large.
 Metadata take_metadata(const Params &params, const CudaencFrame &frame);
 
-// SOI to SOF0. The divisors of DQT follow the zig-zag sequence; table t's begin at `dqt` + 65 t, for whom chooses them
-// later.
-struct FrameHeader {
-    std::vector<uint8_t> bytes;
-    size_t dqt;
-};
-FrameHeader make_frame_header(const Params &params, const Metadata &metadata, const Divisors &divisors);
+// SOI to SOF0.
+std::vector<uint8_t> make_frame_header(const Params &params, const Metadata &metadata, const Divisors &divisors);
 
-// DHT with the tables of Annex K comes before the first scan, or tables made for the picture by put_dht().
+// The tables of Annex K.
 HuffmanSpecs default_huffman();
+
+// Appends DHT with all tables in use, 1 or 2 of each class. It comes before the first scan.
+void append_dht(std::vector<uint8_t> &to, const HuffmanSpecs &huffman, int tables);
 
 // DRI and SOS.
 std::vector<uint8_t> make_scan_header(const Params &params, const Scan &scan);
 
-// Bytes of a whole packet with so many bits of codes, nearly: what is stuffed is taken for that of random bits.
+// Bytes of a packet with `bits` bits of codes, stuffed zeros estimated.
 uint64_t packet_bytes(const Params &params, const Metadata &metadata, const Divisors &divisors,
                       const HuffmanSpecs &huffman, uint64_t bits);
 

@@ -1,4 +1,4 @@
-// Huffman coding of quantised blocks (T.81 F.1.2), and tables made for what is coded (Annex K.2).
+// Huffman coding of quantised blocks (T.81 F.1.2), and optimal tables (Annex K.2).
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
@@ -15,7 +15,7 @@ CUDAENC_HD int magnitude_category(int32_t value) {
     return bit_width(static_cast<uint32_t>(value < 0 ? -value : value));
 }
 
-// The `category` bits that tell the value within its category: of a negative one those of value - 1.
+// The `category` bits of the value within its category: of a negative value those of value - 1.
 CUDAENC_HD uint32_t magnitude_bits(int32_t value, int category) {
     return static_cast<uint32_t>(value + (value >> 31)) & ((1u << category) - 1);
 }
@@ -23,8 +23,8 @@ CUDAENC_HD uint32_t magnitude_bits(int32_t value, int category) {
 constexpr uint32_t kEob = 0x00, kZrl = 0xF0;
 CUDAENC_HD uint32_t ac_symbol(int run, int category) { return static_cast<uint32_t>((run << 4) + category); }
 
-// Runs of zeros between the levels of 1..63 that are not 0. take(skipped): the one before the next of these, less 16
-// for each call of skipped(). By bits of places, place k's is bit k; bit 0 is not looked at.
+// The runs of zeros before nonzero levels at places 1..63. take(skipped): the next run, less 16 for each call of
+// skipped(). Bit k of `nonzero` is place k; bit 0 is ignored.
 class ZeroRuns {
   public:
     explicit ZeroRuns(uint64_t nonzero) : bits_(nonzero & ~uint64_t{1}) {}
@@ -44,7 +44,7 @@ class ZeroRuns {
     uint64_t bits_;
     int last_ = 0;
 };
-// The same of bits in the opposite order, place k's is bit 63 - k, for devices, whose registers have 32 bits.
+// The same from bits in the opposite order: place k is bit 63 - k. For devices, whose registers have 32 bits.
 class LeadingZeroRuns {
   public:
     CUDAENC_HD LeadingZeroRuns(uint32_t low_places, uint32_t high_places)
@@ -70,9 +70,9 @@ class LeadingZeroRuns {
     bool reach_end_;
 };
 
-// Hands a block's symbols to a sink, in their order: sink.put_dc(category, bits) once, then sink.put_ac(symbol, bits).
-// dc_difference: -2047..2047. runs: of the levels at places 1..63 of the zig-zag sequence. level(steps): the level, not
-// 0, -1023..1023, so many places after the one before, the first after place 0.
+// Hands the symbols of a block to a sink, in order: sink.put_dc(category, bits) once, then sink.put_ac(symbol, bits).
+// dc_difference: -2047..2047. level(steps): the nonzero level, -1023..1023, so many places of the zig-zag sequence
+// after the one before, at first after place 0.
 template <class Runs, class Level, class Sink>
 CUDAENC_HD void code_block(int32_t dc_difference, Runs runs, Level level, Sink &sink) {
     const int dc_category = magnitude_category(dc_difference);
@@ -92,13 +92,13 @@ CUDAENC_HD void code_block(int32_t dc_difference, Runs runs, Level level, Sink &
 
 // ---- Codes
 
-// By table and symbol: how often it occurs,
+// By table and symbol, how often it occurs.
 struct SymbolCounts {
     uint32_t dc[kTables][16];
     uint32_t ac[kTables][256];
 };
-// and its code word: the code, shifted left by the bits of magnitude that follow it, above 5 bits that tell how long it
-// is with those. 0: has no code.
+// By table and symbol, its code word: the code, shifted left by the bits of magnitude that follow it, above 5 bits for
+// the length of both. 0: no code.
 struct alignas(16) CodeTables {
     uint32_t dc[kTables][16];
     uint32_t ac[kTables][256];
@@ -109,7 +109,7 @@ CUDAENC_HD constexpr uint32_t code_word(uint32_t code, int length, uint32_t symb
 CUDAENC_HD uint32_t word_bits(uint32_t word) { return word >> 5; }
 CUDAENC_HD uint32_t word_length(uint32_t word) { return word & 31; }
 
-// The most that a block can take: codes of 16 bits, 11 bits of magnitude for DC, 10 for each AC level.
+// The bits of a block at most: codes of 16 bits, 11 bits of magnitude for DC, 10 for each AC level.
 constexpr int kMaxBlockBits = (16 + 11) + 63 * (16 + 10);
 
 inline void add(SymbolCounts &to, const SymbolCounts &counts) {
@@ -124,12 +124,6 @@ struct SymbolCounter {
     uint32_t *dc, *ac;
     CUDAENC_HD void put_dc(uint32_t category, uint32_t) { dc[category]++; }
     CUDAENC_HD void put_ac(uint32_t symbol, uint32_t) { ac[symbol]++; }
-};
-struct BitCounter {
-    const uint32_t *dc, *ac;
-    uint32_t bits;
-    CUDAENC_HD void put_dc(uint32_t category, uint32_t) { bits += word_length(dc[category]); }
-    CUDAENC_HD void put_ac(uint32_t symbol, uint32_t) { bits += word_length(ac[symbol]); }
 };
 // out.put(bits, count): appends the low `count` bits, 1..27; those above are 0.
 template <class Bits>
@@ -167,25 +161,24 @@ CUDAENC_HD void make_code_words(const HuffmanSpec &spec, uint32_t *words, int si
     for (int k = 0; k < n; k++) words[spec.symbols[k]] = code_word_of(spec, k);
 }
 
-// ---- Tables made for a picture
+// ---- Optimal tables
 //
-// Codes are shorter the more frequent a symbol is, so a table is two things: the symbols in the order of their
-// frequency, and how many codes of each length there are. Ties are settled, so that the result is a function of the
-// counts.
+// Frequent symbols get short codes, so a table has two parts: the symbols in order of frequency, and the number of
+// codes of each length. Ties are resolved, so that the table is a function of the counts.
 
-// The order of symbols: the more frequent first, of equals the smaller.
+// The order of symbols: the more frequent first; of equals the smaller.
 CUDAENC_HD bool precedes(const uint32_t *counts, int a, int b) {
     return counts[a] > counts[b] || (counts[a] == counts[b] && a < b);
 }
 
-// Huffman's algorithm (K.2) and the limit of 16 bits (K.3) in three steps: how many codes of each length n + 1 symbols
-// have, less one of the longest, which is not used, since no code may be all ones. n: 1..256.
-constexpr int kDeepest = 48;  // Fibonacci: deeper trees have weights of more than 2^32
+// Huffman's algorithm (K.2) and the limit of 16 bits (K.3), in three steps. They count the codes of each length for n +
+// 1 symbols, and drop one of the longest, as no code may be all ones. n: 1..256.
+constexpr int kDeepest = 48;  // deeper trees have weights above 2^32 (Fibonacci)
 
-// Trees, in place, after Moffat and Katajainen ("In-place calculation of minimum-redundancy codes", WADS 1995): node i
-// of 0..n - 1, the last one the root, joins the two lightest trees left, of equals single symbols first, and replaces a
-// symbol that was joined before; then each node's parent. weights: [n + 1], ascending, the first one that of the code
-// to be dropped; their sum below 2^32 - 1; they become the parents.
+// Builds the tree in place, after Moffat and Katajainen ("In-place calculation of minimum-redundancy codes", WADS
+// 1995). Node i of 0..n - 1, the last one the root, joins the two lightest trees left, of equals single symbols first.
+// It takes the place of a symbol that was joined before. weights: [n + 1], ascending; the first is of the code to be
+// dropped; their sum is below 2^32 - 1. They become the parents of the nodes.
 CUDAENC_HD void join_lightest(uint32_t *weights, int n) {
     constexpr uint32_t kNone = ~0u;
     uint32_t leaf_weight = weights[0], tree_weight = kNone;
@@ -210,11 +203,12 @@ CUDAENC_HD int node_depth(const uint32_t *parents, int n, int node) {
     for (; node != n - 1; node = static_cast<int>(parents[node])) depth++;
     return depth;
 }
-// From the nodes of each depth, [kDeepest + 2], overwritten, to the codes of each length. Symbols of depth d + 1 are
-// twice the nodes of depth d less the nodes of depth d + 1.
+// From the nodes of each depth, [kDeepest + 2], overwritten, to the codes of each length. Of depth d + 1 there are so
+// many symbols: twice the nodes of depth d, less the nodes of depth d + 1.
 CUDAENC_HD void limit_code_lengths(uint32_t *lengths, uint8_t (&codes)[16]) {
     for (int length = kDeepest + 1; length > 0; length--) lengths[length] = 2 * lengths[length - 1] - lengths[length];
-    // Figure K.3: of two codes too long one becomes a bit shorter, the other goes beside one that is shorter still.
+    // Figure K.3: of two codes that are too long one becomes a bit shorter; the other and a shorter one become
+    // siblings.
     for (int length = kDeepest + 1; length > 16; length--)
         while (lengths[length] > 0) {
             int shorter = length - 2;
@@ -230,8 +224,8 @@ CUDAENC_HD void limit_code_lengths(uint32_t *lengths, uint8_t (&codes)[16]) {
     for (int length = 1; length <= 16; length++) codes[length - 1] = static_cast<uint8_t>(lengths[length]);
 }
 
-// The table for `counts` of `size` symbols, of which 1..162 occur, their sum below 2^32 - 1. A kernel does by threads
-// what is a loop here: a symbol's place is the number of those that precede it.
+// The table for `counts` of `size` symbols, of which 1..162 occur; their sum is below 2^32 - 1. Kernel mjpeg_tables
+// does the same with a thread a symbol, whose place is the number of symbols that precede it.
 CUDAENC_HD void make_huffman_spec(const uint32_t *counts, int size, HuffmanSpec &spec) {
     uint8_t used[256];
     int n = 0;
@@ -273,7 +267,7 @@ CUDAENC_HD CodeTables make_codes(const HuffmanSpecs &specs, int tables) {
     return codes;
 }
 
-// Bits of all that was counted.
+// The bits of all counted symbols.
 CUDAENC_HD uint64_t count_bits(const SymbolCounts &counts, const CodeTables &codes) {
     uint64_t bits = 0;
     for (int t = 0; t < kTables; t++) {
@@ -281,30 +275,6 @@ CUDAENC_HD uint64_t count_bits(const SymbolCounts &counts, const CodeTables &cod
         for (int s = 0; s < 256; s++) bits += uint64_t{counts.ac[t][s]} * word_length(codes.ac[t][s]);
     }
     return bits;
-}
-
-// ---- The DHT marker segment (B.2.4.2): all tables in one.
-
-constexpr int kMaxDhtBytes = 4 + kTables * (17 + kDcSymbols + 17 + kAcSymbols);
-
-CUDAENC_HD uint8_t *put_huffman_spec(uint8_t *to, int of_class, int table, const HuffmanSpec &spec) {
-    *to++ = static_cast<uint8_t>(of_class << 4 | table);
-    for (int i = 0; i < 16; i++) *to++ = spec.codes[i];
-    const int n = symbols_of(spec);
-    for (int i = 0; i < n; i++) *to++ = spec.symbols[i];
-    return to;
-}
-// Returns its bytes. tables: 1 or 2, of each class.
-CUDAENC_HD int put_dht(uint8_t *to, const HuffmanSpecs &specs, int tables) {
-    uint8_t *end = to + 4;
-    for (int t = 0; t < tables; t++) {
-        end = put_huffman_spec(end, 0, t, specs.dc[t]);
-        end = put_huffman_spec(end, 1, t, specs.ac[t]);
-    }
-    const int bytes = static_cast<int>(end - to);
-    to[0] = 0xFF, to[1] = 0xC4;
-    to[2] = static_cast<uint8_t>((bytes - 2) >> 8), to[3] = static_cast<uint8_t>(bytes - 2);
-    return bytes;
 }
 
 }  // namespace cudaenc::mjpeg

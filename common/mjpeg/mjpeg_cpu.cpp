@@ -1,4 +1,4 @@
-// JPEG on the CPU, top to bottom: load, forward DCT, quantisation -> the scale that meets a size -> Huffman tables ->
+// JPEG on the CPU, top to bottom: load, forward DCT, quantisation -> the scale for a target size -> Huffman tables ->
 // coding -> bytes. It is also the oracle: the device pipeline gives the same bytes. SPDX-License-Identifier:
 // LGPL-2.1-or-later
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 enum Stage { kTransform, kChoose, kCode, kWrite, kStages };
 constexpr const char *kStageNames[kStages] = {"load and dct", "tables", "huffman", "packet"};
 
-// A row of MCUs of a scan: what a thread does at a time.
+// A row of MCUs of a scan, the work of a thread at a time.
 struct McuRow {
     const Scan *scan;
     int32_t y;
@@ -31,7 +31,7 @@ struct CodedRow {
     BitWriter writer;
     struct Run {
         BitWriter::Run bits;
-        bool after_restart;  // a restart marker comes before it
+        bool after_restart;  // whether a restart marker comes before it
     };
     std::vector<Run> runs;
 };
@@ -41,9 +41,9 @@ using RateBins = std::array<uint32_t, kRateBins>;
 // A frame in flight.
 struct Slot {
     std::array<SampleLayout, kMaxComponents> layouts;
-    std::vector<int16_t> coefficients;  // as fdct.h gives them, of all blocks; none where no size is to be met
+    std::vector<int16_t> coefficients;  // of fdct.h, for a target size
     std::vector<int16_t> levels;        // by index
-    std::vector<uint64_t> nonzero;      // by place
+    std::vector<uint64_t> nonzero;      // bits by place in the zig-zag sequence
     std::vector<SymbolCounts> row_counts;
     std::vector<RateBins> row_bins;
     std::vector<CodedRow> rows;
@@ -51,7 +51,7 @@ struct Slot {
     Quantiser quantisers[kTables];
     HuffmanSpecs huffman;
     CodeTables codes;
-    uint64_t bits;  // of the codes, where symbols were counted
+    uint64_t bits;  // of the codes; 0: symbols were not counted
     Metadata metadata;
     std::vector<uint8_t> bytes;
     CudaencFrame frame;
@@ -101,7 +101,7 @@ class MjpegCpuEncoder : public CpuEncoder {
         return write_packet(s);
     }
 
-    // ---- Load, forward DCT; quantisation too where no size is to be met.
+    // ---- Load, forward DCT; without a target size quantisation too.
 
     void transform_row(Slot &s, size_t row) {
         const Scan &scan = *rows_[row].scan;
@@ -127,7 +127,7 @@ class MjpegCpuEncoder : public CpuEncoder {
         });
     }
 
-    // body(component, row of blocks in the MCU, first block, blocks), for all blocks with samples of a row of MCUs.
+    // Calls body(component, row of blocks in the MCU, first block, blocks) for each row of blocks with samples.
     template <class Body>
     void for_each_block_row(const McuRow &row, const Body &body) const {
         for (int c = row.scan->first; c < row.scan->first + row.scan->count; c++) {
@@ -138,7 +138,7 @@ class MjpegCpuEncoder : public CpuEncoder {
         }
     }
 
-    // Level-shifted samples of a component's blocks in a row of MCUs: the last column and the last row are repeated.
+    // Level-shifted samples of a component in a row of MCUs. The last column and row repeat.
     std::unique_ptr<int8_t[]> load_rows(const Slot &s, int component, int32_t mcu_y, size_t &size) const {
         const Component &k = p_.components[component];
         const size_t width = static_cast<size_t>(k.grid.columns) * kBlockSize;
@@ -175,13 +175,17 @@ class MjpegCpuEncoder : public CpuEncoder {
                         &s.levels[first * kBlockSamples], &s.nonzero[first]);
     }
 
-    // ---- The scale that meets a size.
+    // ---- The scale for a target size.
 
     void meet_size(Slot &s) {
         RateBins bins{};
         for (const RateBins &row : s.row_bins)
             for (size_t i = 0; i < bins.size(); i++) bins[i] += row[i];
-        RateSearch search{static_cast<uint64_t>(p_.frame_bytes), bins.data(), p_.blocks, p_.min_scale, p_.max_scale};
+        RateSearch search{.target = static_cast<uint64_t>(p_.frame_bytes),
+                          .bins = bins.data(),
+                          .blocks = p_.blocks,
+                          .low = p_.min_scale,
+                          .high = p_.max_scale};
         search_scale(search, [&](int32_t scale) {
             set_scale(s, scale);
             pool().for_each(rows_.size(), [&](size_t row) {
@@ -210,8 +214,8 @@ class MjpegCpuEncoder : public CpuEncoder {
     void count_row(Slot &s, size_t row) {
         SymbolCounts &counts = s.row_counts[row];
         counts = {};
-        walk_row(
-            s, rows_[row], [](bool) {}, [&](int table) { return SymbolCounter{counts.dc[table], counts.ac[table]}; });
+        const auto sink_of = [&](int table) { return SymbolCounter{counts.dc[table], counts.ac[table]}; };
+        walk_row(s, rows_[row], [](bool) {}, sink_of);
     }
 
     // ---- Coding.
@@ -242,8 +246,8 @@ class MjpegCpuEncoder : public CpuEncoder {
         end_run();
     }
 
-    // Hands the blocks of a row of MCUs to sinks of code_block(), sink_of(table) gives one. begin_mcu(restart): whether
-    // a restart marker comes before it.
+    // Hands the blocks of a row of MCUs to the sinks of code_block() that sink_of(table) returns. begin_mcu(restart)
+    // comes before each MCU; restart: whether a restart marker does.
     template <class BeginMcu, class SinkOf>
     void walk_row(const Slot &s, const McuRow &row, const BeginMcu &begin_mcu, const SinkOf &sink_of) const {
         const Scan &scan = *row.scan;
@@ -284,14 +288,14 @@ class MjpegCpuEncoder : public CpuEncoder {
     // ---- The packet.
 
     PooledBuffer write_packet(Slot &s) {
-        const std::vector<uint8_t> header = make_frame_header(p_, s.metadata, s.divisors).bytes;
-        size_t most = header.size() + kMaxDhtBytes + 2;
+        std::vector<uint8_t> header = make_frame_header(p_, s.metadata, s.divisors);
+        append_dht(header, s.huffman, p_.tables);
+        size_t most = header.size() + 2;
         for (const Scan &scan : p_.scans) most += make_scan_header(p_, scan).size();
         for (const CodedRow &row : s.rows)
             for (const CodedRow::Run &run : row.runs) most += 2 * (run.bits.bits / 8 + 1) + 4;
         if (s.bytes.size() < most) s.bytes.resize(most);
         uint8_t *to = std::copy(header.begin(), header.end(), s.bytes.data());
-        to += put_dht(to, s.huffman, p_.tables);
         size_t row = 0;
         for (const Scan &scan : p_.scans) {
             const std::vector<uint8_t> scan_header = make_scan_header(p_, scan);

@@ -54,26 +54,28 @@ void set_geometry(Params &p, int restart_interval) {
     }
     const int count = static_cast<int>(p.components.size());
     const bool interleaved = count > 1 && mcu_blocks <= kMaxMcuBlocks;
+    const auto add_scan = [&](int first, int components, int64_t mcus_x, int64_t mcus_y) {
+        const int32_t columns = static_cast<int32_t>(mcus_x);
+        p.scans.push_back({.first = first,
+                           .count = components,
+                           .grid = {.mcus_x = columns,
+                                    .mcus_y = static_cast<int32_t>(mcus_y),
+                                    .restart_interval = restart_interval < 0 ? columns : restart_interval,
+                                    .by_mcus_x = Divider(columns)}});
+    };
     if (interleaved)
-        p.scans.push_back({0,
-                           count,
-                           {static_cast<int32_t>(ceil_div(p.width, kBlockSize * largest_h)),
-                            static_cast<int32_t>(ceil_div(p.height, kBlockSize * largest_v)),
-                            0,
-                            {}}});
+        add_scan(0, count, ceil_div(p.width, kBlockSize * largest_h), ceil_div(p.height, kBlockSize * largest_v));
     for (int i = 0; i < count; i++) {
         Component &c = p.components[i];
         c.width = static_cast<int>(ceil_div(int64_t{p.width} * c.h, largest_h));
         c.height = static_cast<int>(ceil_div(int64_t{p.height} * c.v, largest_v));
-        c.grid = {interleaved ? c.h : 1, interleaved ? c.v : 1, static_cast<int32_t>(ceil_div(c.width, kBlockSize)),
-                  static_cast<int32_t>(ceil_div(c.height, kBlockSize))};
+        c.grid = {.h = interleaved ? c.h : 1,
+                  .v = interleaved ? c.v : 1,
+                  .columns = static_cast<int32_t>(ceil_div(c.width, kBlockSize)),
+                  .rows = static_cast<int32_t>(ceil_div(c.height, kBlockSize))};
         c.first_block = p.blocks;
         p.blocks += c.blocks();
-        if (!interleaved) p.scans.push_back({i, 1, {c.grid.columns, c.grid.rows, 0, {}}});
-    }
-    for (Scan &s : p.scans) {
-        s.grid.restart_interval = restart_interval < 0 ? s.grid.mcus_x : restart_interval;
-        s.grid.by_mcus_x = Divider(s.grid.mcus_x);
+        if (!interleaved) add_scan(i, 1, c.grid.columns, c.grid.rows);
     }
     if (static_cast<int64_t>(p.blocks) * kBlockSamples > kMaxSamples)
         throw Error(CUDAENC_ERR_UNSUPPORTED,

@@ -14,10 +14,10 @@ namespace cudaenc::mjpeg {
 struct Component {
     int id;             // C_i
     int h, v;           // H_i, V_i as SOF tells them
-    int table;          // kLuma or kChroma, of both kinds of tables
+    int table;          // kLuma or kChroma, of quantisation and Huffman tables
     int width, height;  // samples
     BlockGrid grid;
-    size_t first_block;  // of all components' blocks with samples, by rows
+    size_t first_block;  // among the blocks with samples of all components, by rows
 
     size_t blocks() const { return static_cast<size_t>(grid.columns) * grid.rows; }
 };
@@ -33,16 +33,16 @@ struct Params {
     CudaencFormat input;
     int width, height;
     std::vector<Component> components;
-    std::vector<Scan> scans;  // one, but where an MCU would have more blocks than B.2.3 allows
-    size_t blocks;            // of all components, with samples
-    bool coded_rgb;           // the stream's components are R G B
+    std::vector<Scan> scans;  // one, or one a component where an MCU would have more blocks than B.2.3 allows
+    size_t blocks;            // with samples, of all components
+    bool coded_rgb;           // the components of the stream are R G B
     ColorTransform transform;
     int tables;                              // in use: 1 or 2
     uint8_t matrix[kTables][kBlockSamples];  // by index
-    int32_t scale;                           // of matrix, see scaled_divisor(); frame_bytes chooses another one
-    bool optimal;
-    int64_t frame_bytes;           // 0: none
-    int32_t min_scale, max_scale;  // that it chooses from
+    int32_t scale;                           // of the matrices, see scaled_divisor(), without frame_bytes
+    bool optimal;                            // Huffman tables
+    int64_t frame_bytes;                     // target size of a packet; 0: none
+    int32_t min_scale, max_scale;            // of the scales that may meet it
     std::string comment;
     std::string warning;  // what the options do that their user may not want; mostly empty
 };
@@ -51,7 +51,7 @@ struct Params {
 // Throws Error(CUDAENC_ERR_INVALID) with a line that names the option, its value and what is allowed.
 Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &options);
 
-// Divisors by index, of a table at a scale.
+// The quantisation tables at a scale, by index.
 struct Divisors {
     uint8_t of[kTables][kBlockSamples];
 };

@@ -7,12 +7,11 @@
 
 namespace cudaenc::mjpeg {
 
-// Division by 8 q, q the divisor that DQT tells: round(c / 8q) = floor((c' + 4q) / 8q) with c' = c, or c - 1 where c is
-// negative, so that halves go away from 0; and with m = round(2^s / 8q)
+// Division by 8 q, q the divisor in DQT: round(c / 8q) = floor((c' + 4q) / 8q) with c' = c, or c - 1 if c is negative,
+// which rounds halves away from 0. With m = round(2^s / 8q)
 //     level = (c' m + 2^(s-1) + 2^15) >> s.
-// Why it is exact: s = 20 + floor(log2(q)), so 2^s / 8q is above 2^16 and |m 8q - 2^s| <= 4q. The product of m and c'
-// is off by |c'| 4q / 8q < 2^13 at most; with 2^15 more the sum is above the exact one, and by less than 2^16. Nothing
-// exceeds 31 bits.
+// This is exact. s = 20 + floor(log2(q)), so 2^s / 8q is above 2^16 and |m 8q - 2^s| <= 4q. The error of m c' is at
+// most |c'| 4q / 8q < 2^13. With 2^15 more, the sum exceeds the exact one by less than 2^16. Nothing exceeds 31 bits.
 struct Reciprocal {
     int32_t multiplier;  // m
     int32_t bias;        // 2^(s-1) + 2^15
@@ -24,8 +23,7 @@ CUDAENC_HD constexpr Reciprocal reciprocal_of(int32_t q) {  // 1..255
     return {((1 << s) + 4 * q) / (8 * q), (1 << (s - 1)) + (1 << 15), s};
 }
 
-// A coefficient of fdct.h, -8192..8192, which is 8 times too large, becomes its level. Int: int32_t, or a vector of
-// them.
+// A coefficient of fdct.h, -8192..8192, 8 times too large, becomes its level. Int: int32_t, or a vector of them.
 template <class Int>
 CUDAENC_HD void quantise(Int &c, const Int &multiplier, const Int &bias, const Int &shift) {
     c = ((c + (c >> 31)) * multiplier + bias) >> shift;
@@ -33,8 +31,8 @@ CUDAENC_HD void quantise(Int &c, const Int &multiplier, const Int &bias, const I
 
 // The same where a product of 64 bits is one instruction, with M = floor(2^32 / 8q) + 1:
 //     level = (c M + 2^31) >> 32.
-// M is above 2^32 / 8q, by 1 at most, so the product is off by |c| <= 2^13 at most, away from 0, where halves go
-// then; other quotients are 2^32 / 8q > 2^20 or more away from the next half.
+// M exceeds 2^32 / 8q by 1 at most, so the product errs by |c| <= 2^13 at most, away from 0, as halves must. All other
+// quotients are at least 2^32 / 8q > 2^20 from a half.
 CUDAENC_HD constexpr int32_t wide_reciprocal_of(int32_t q) {
     return static_cast<int32_t>((int64_t{1} << 32) / (8 * q)) + 1;
 }
@@ -59,11 +57,11 @@ CUDAENC_HD void set_divisor(Quantiser &q, int index, int32_t divisor) {
     q.shift[index] = r.shift;
 }
 
-// A table's scale in 1/10000 for a quality of 1..100, as libjpeg has it: 50 takes tables as they are.
+// The scale of tables for a quality of 1..100, as in libjpeg, in 1/10000: quality 50 keeps the tables.
 CUDAENC_HD constexpr int32_t scale_of_quality(int32_t quality) {
     return 100 * (quality < 50 ? 5000 / quality : 200 - 2 * quality);
 }
-// The divisor that a table's value of 1..255 becomes.
+// The divisor from a table's value of 1..255.
 CUDAENC_HD constexpr int32_t scaled_divisor(int32_t value, int32_t scale) {
     return max_of(1, min_of(255, (value * scale + 5000) / 10000));
 }

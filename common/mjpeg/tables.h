@@ -1,4 +1,4 @@
-// Constant tables of ITU-T T.81: Annex K's quantisation and Huffman tables, the zig-zag sequence.
+// Tables of ITU-T T.81: quantisation and Huffman tables of Annex K, the zig-zag sequence.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace cudaenc::mjpeg {
 constexpr int kBlockSize = 8;      // a block has 8x8 samples
 constexpr int kBlockSamples = 64;  // "index" below: 8 row + column
 constexpr int kMaxComponents = 3;
-enum { kLuma, kChroma, kTables };  // which tables a component uses
+enum { kLuma, kChroma, kTables };  // the tables of a component
 
 constexpr uint32_t kSoi = 0xFFD8, kEoi = 0xFFD9, kRst0 = 0xFFD0;  // markers
 
@@ -19,8 +19,8 @@ CUDAENC_TABLE uint8_t kZigzag[kBlockSamples] = {0,  1,  8,  16, 9,  2,  3,  10, 
                                                 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
                                                 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
                                                 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
-// Its inverse, the place of an index in the zig-zag sequence: diagonals are walked in turns from above and from below.
-// Where the index is a constant, so is the place.
+// The inverse: the place of an index. Diagonals run from above and from below in turn. A constant index gives a
+// constant place.
 CUDAENC_HD constexpr int zigzag_place(int index) {
     const int row = index / kBlockSize, column = index % kBlockSize, diagonal = row + column;
     const int along = diagonal % 2 ? row : column;
@@ -42,7 +42,7 @@ inline constexpr uint8_t kQuantisation[kTables][kBlockSamples] = {
 constexpr int kDcSymbols = 12;   // of 8-bit samples, Table F.1: magnitude categories
 constexpr int kAcSymbols = 162;  // Table F.2: 16 runs of 10 categories, EOB and ZRL
 
-// A Huffman table as the DHT marker segment has it (B.2.4.2).
+// A Huffman table as in DHT (B.2.4.2).
 struct HuffmanSpec {
     uint8_t codes[16];            // BITS: of length 1 to 16
     uint8_t symbols[kAcSymbols];  // HUFFVAL: in the order of their codes

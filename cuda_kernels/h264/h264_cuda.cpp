@@ -1,5 +1,5 @@
-// H.264 with its entropy coder on a device, top to bottom: samples to macroblocks and levels on CPU threads, as
-// common/h264/picture_encoder.h has it -> upload -> CAVLC, NAL units -> download into the packet.
+// H.264 with its entropy coder on a device, top to bottom: samples to macroblocks and levels on CPU threads
+// (common/h264/picture_encoder.h) -> upload -> CAVLC, NAL units -> download into the packet.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 
@@ -34,12 +34,12 @@ struct Slot {
     PinnedArray<uint16_t> sign_flips;
     PictureUpload upload;
     PictureBuffers buffers;
-    // Frames in device memory: their planes, one after the other, as they lie there.
+    // Planes of a frame in device memory, downloaded one after the other.
     std::unique_ptr<PinnedArray<uint8_t>> pixels;
     size_t pixel_bytes = 0;
 };
 
-// All calls of the device are made by the threads that call submit() and finish(), one at a time.
+// Only the threads that call submit() and finish() call the device, one at a time.
 class H264DeviceEncoder : public PictureEncoder {
   public:
     H264DeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
@@ -51,9 +51,8 @@ class H264DeviceEncoder : public PictureEncoder {
         for (int i = 0; i < slots; i++) {
             slots_.push_back(
                 std::make_unique<Slot>(device_, coder_, macroblocks(), levels(), sign_flip_words(), p_.slices.size()));
-            pictures_[static_cast<size_t>(i)].macroblocks = slots_.back()->macroblocks.data();
-            pictures_[static_cast<size_t>(i)].levels = slots_.back()->levels.data();
-            if (sign_flip_words()) pictures_[static_cast<size_t>(i)].sign_flips = slots_.back()->sign_flips.data();
+            const Slot &s = *slots_.back();
+            set_output(i, s.macroblocks.data(), s.levels.data(), s.sign_flips.data());
         }
     }
     ~H264DeviceEncoder() override {
@@ -62,7 +61,7 @@ class H264DeviceEncoder : public PictureEncoder {
     }
 
     PooledBuffer finish(int slot) override {
-        CpuEncoder::finish(slot);  // the analysis
+        CpuEncoder::finish(slot);  // the intra pipeline
         Slot &s = *slots_[static_cast<size_t>(slot)];
         try {
             return code(slot, s);
@@ -73,7 +72,7 @@ class H264DeviceEncoder : public PictureEncoder {
     }
 
   private:
-    // The analysis reads pixels on the host.
+    // The intra pipeline reads samples on the host.
     void take(int slot, const CudaencFrame &frame) override {
         Slot &s = *slots_[static_cast<size_t>(slot)];
         PictureEncoder::take(slot, frame);
@@ -120,8 +119,7 @@ class H264DeviceEncoder : public PictureEncoder {
         uint64_t bytes;
         do {
             std::copy(picture.headers.begin(), picture.headers.end(), s.headers.data());
-            const CodedPicture coded = coder_.upload(
-                s.stream, s.upload, {s.macroblocks.data(), s.levels.data(), picture.sign_flips}, s.headers.data());
+            const CodedPicture coded = coder_.upload(s.stream, s.upload, picture.analysed(), s.headers.data());
             coder_.code(s.stream, s.buffers, coded, s.upload.headers.data());
             device_->synchronize(s.stream);
             bytes = nal_bytes(s.buffers);

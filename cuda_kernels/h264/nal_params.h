@@ -4,18 +4,18 @@
 
 namespace cudaenc::h264 {
 
-// A group is what a thread-block of nal.cu joins: at most so many pieces of one slice that follow each other.
+// A group is what a thread-block of nal.cu joins: consecutive pieces of one slice, at most so many.
 constexpr int kGroupPieces = 16, kGroupThreads = 32 * kGroupPieces;
 struct alignas(16) GroupRange {
     uint32_t first, count;
     uint32_t begins_slice, ends_slice;
 };
 
-// What groups tell those after them, see look_back.cuh: a word each.
+// What groups publish for later ones (look_back.cuh), a word each.
 struct GroupLinks {
-    uint64_t *phases;  // bits, counted from a byte's beginning
-    uint64_t *ends;    // of the bytes that end in groups: what follows the last one, and zeros
-    uint64_t *bytes;   // that end in the group, and what goes with them
+    uint64_t *phases;  // bits up to the end of the group, counted from the beginning of a byte
+    uint64_t *ends;    // what end_of_bits() says
+    uint64_t *bytes;   // written for the group
     uint32_t *tickets;
     uint32_t serial;  // of the picture, 1..255 in turn
 };
@@ -28,7 +28,7 @@ struct NalParams {
     const uint32_t *words;  // [word_pitch * piece]
     uint32_t word_pitch;
     GroupLinks links;
-    uint8_t *bytes;  // the NAL units of all slices: as many as they have at most
+    uint8_t *bytes;  // room for the NAL units of all slices
     NalResult *result;
 };
 

@@ -14,7 +14,8 @@ std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices) {
     for (uint32_t s = 0; s < slices.size(); s++)
         for (uint32_t i = 0; i < slices[s].count; i += kPieceMacroblocks) {
             const uint32_t count = min_of(slices[s].count - i, uint32_t{kPieceMacroblocks});
-            ranges.push_back({slices[s].first + i, count, s, slices[s].first});
+            ranges.push_back(
+                {.first = slices[s].first + i, .count = count, .slice = s, .slice_first = slices[s].first});
         }
     return ranges;
 }
@@ -23,7 +24,8 @@ std::vector<GroupRange> make_groups(const std::vector<PieceRange> &pieces) {
     std::vector<GroupRange> groups;
     for (uint32_t i = 0; i < pieces.size(); i++) {
         const bool begins_slice = pieces[i].first == pieces[i].slice_first;
-        if (begins_slice || groups.back().count == kGroupPieces) groups.push_back({i, 0, begins_slice, 0});
+        if (begins_slice || groups.back().count == kGroupPieces)
+            groups.push_back({.first = i, .count = 0, .begins_slice = begins_slice, .ends_slice = 0});
         groups.back().count++;
         groups.back().ends_slice = i + 1 == pieces.size() || pieces[i + 1].slice != pieces[i].slice;
     }
@@ -35,25 +37,20 @@ std::vector<Unit> make_units() {
     using Threads = PieceThreads<F>;
     std::vector<Unit> units;
     const auto add = [&](UnitKind kind, int macroblock, int block, int component, int order) {
-        Unit u{};
-        u.kind = kind;
-        u.macroblock = static_cast<uint8_t>(macroblock);
-        u.block = static_cast<uint8_t>(block);
-        u.component = static_cast<uint8_t>(component);
-        u.order = static_cast<uint8_t>(order);
-        if (kind != UnitKind::chroma_dc && kind != UnitKind::header) {
-            const BlockNeighbours n = neighbours_of(F, block);
-            u.left = static_cast<uint8_t>(n.left);
-            u.above = static_cast<uint8_t>(n.above);
-            u.left_outside = n.left_outside;
-            u.above_outside = n.above_outside;
-        }
-        units.push_back(u);
+        const bool has_nc = kind != UnitKind::chroma_dc && kind != UnitKind::header;
+        const BlockNeighbours n = has_nc ? neighbours_of(F, block) : BlockNeighbours{};
+        units.push_back({.kind = kind,
+                         .macroblock = static_cast<uint8_t>(macroblock),
+                         .block = static_cast<uint8_t>(block),
+                         .component = static_cast<uint8_t>(component),
+                         .order = static_cast<uint8_t>(order),
+                         .left = static_cast<uint8_t>(n.left),
+                         .above = static_cast<uint8_t>(n.above),
+                         .left_outside = n.left_outside,
+                         .above_outside = n.above_outside});
     };
     const auto fill_up = [&](size_t count) {
-        Unit none{};
-        none.macroblock = kNoMacroblock;
-        units.resize(std::max(units.size(), count), none);
+        while (units.size() < count) add(UnitKind::chroma_dc, kNoMacroblock, 0, 0, 0);
     };
     for (int c = 0; c < Threads::kLumaDc; c++)
         for (int m = 0; m < kPieceMacroblocks; m++)
@@ -72,11 +69,20 @@ std::vector<Unit> make_units() {
     fill_up(Threads::kThreads);
     return units;
 }
-std::vector<Unit> make_units(ChromaFormat format) {
-    return format == ChromaFormat::c400   ? make_units<ChromaFormat::c400>()
-           : format == ChromaFormat::c420 ? make_units<ChromaFormat::c420>()
-           : format == ChromaFormat::c422 ? make_units<ChromaFormat::c422>()
-                                          : make_units<ChromaFormat::c444>();
+
+// Calls use<F>() for the format F.
+template <class Use>
+auto with_format(ChromaFormat format, const Use &use) {
+    switch (format) {
+        case ChromaFormat::c400:
+            return use.template operator()<ChromaFormat::c400>();
+        case ChromaFormat::c420:
+            return use.template operator()<ChromaFormat::c420>();
+        case ChromaFormat::c422:
+            return use.template operator()<ChromaFormat::c422>();
+        default:
+            return use.template operator()<ChromaFormat::c444>();
+    }
 }
 
 template <class T>
@@ -84,11 +90,6 @@ DeviceArray<T> upload_now(const std::shared_ptr<Device> &device, const std::vect
     DeviceArray<T> array = upload_table(device, nullptr, host);
     device->synchronize(Device::Stream{});
     return array;
-}
-
-template <ChromaFormat F>
-void launch_cavlc(Device &device, Device::Stream stream, unsigned pieces, const CavlcArguments &arguments) {
-    device.launch(stream, {pieces}, PieceThreads<F>::kThreads, CavlcParams<F>{arguments});
 }
 
 }  // namespace
@@ -100,28 +101,27 @@ DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFo
       slice_count_(slices.size()),
       ranges_(upload_now(device_, make_ranges(slices))),
       groups_(upload_now(device_, make_groups(make_ranges(slices)))),
-      units_(upload_now(device_, make_units(format.chroma))),
+      units_(upload_now(device_, with_format(format.chroma, []<ChromaFormat F>() { return make_units<F>(); }))),
       tables_(upload_now(device_, std::vector<CavlcTables>{kCavlcTables})) {}
 
 PictureBuffers DeviceSliceCoder::make_buffers() const {
-    PictureBuffers b;
-    b.bits = DeviceArray<PieceBits>(device_, ranges_.count());
-    b.words = DeviceArray<uint32_t>(device_, ranges_.count() * most_piece_words(format_));
-    b.links = DeviceArray<uint64_t>(device_, 3 * groups_.count());
-    b.tickets = DeviceArray<uint32_t>(device_, 1);
     const uint64_t slice_bytes = most_nal_bytes(sizeof(SliceHeaderBits::words) + 1);
     const uint64_t bits = static_cast<uint64_t>(format_.macroblocks()) * (most_macroblock_bits(format_) + 7);
-    b.bytes = DeviceArray<uint8_t>(device_, slice_count_ * slice_bytes + most_nal_bytes(bits / 8 + 1));
-    b.result = std::make_unique<PinnedArray<NalResult>>(device_, 1);
-    return b;
+    return {.bits = {device_, ranges_.count()},
+            .words = {device_, ranges_.count() * most_piece_words(format_)},
+            .links = {device_, 3 * groups_.count()},
+            .tickets = {device_, 1},
+            .bytes = {device_, slice_count_ * slice_bytes + most_nal_bytes(bits / 8 + 1)},
+            .result = std::make_unique<PinnedArray<NalResult>>(device_, 1)};
 }
 
 PictureUpload DeviceSliceCoder::make_upload(bool sign_flips) const {
     const size_t macroblocks = static_cast<size_t>(format_.macroblocks());
     const size_t blocks = macroblocks * static_cast<size_t>(blocks_per_macroblock(format_.chroma));
-    return {DeviceArray<Macroblock>(device_, macroblocks), DeviceArray<int16_t>(device_, 16 * blocks),
-            DeviceArray<uint16_t>(device_, sign_flips ? blocks : 0),
-            DeviceArray<SliceHeaderBits>(device_, slice_count_)};
+    return {.macroblocks = {device_, macroblocks},
+            .levels = {device_, 16 * blocks},
+            .sign_flips = {device_, sign_flips ? blocks : 0},
+            .headers = {device_, slice_count_}};
 }
 
 CodedPicture DeviceSliceCoder::upload(Device::Stream stream, const PictureUpload &to, const CodedPicture &picture,
@@ -130,7 +130,9 @@ CodedPicture DeviceSliceCoder::upload(Device::Stream stream, const PictureUpload
     device_->upload(stream, to.levels.data(), picture.levels, to.levels.bytes());
     device_->upload(stream, to.headers.data(), headers, to.headers.bytes());
     if (picture.sign_flips) device_->upload(stream, to.sign_flips.data(), picture.sign_flips, to.sign_flips.bytes());
-    return {to.macroblocks.data(), to.levels.data(), picture.sign_flips ? to.sign_flips.data() : nullptr};
+    return {.macroblocks = to.macroblocks.data(),
+            .levels = to.levels.data(),
+            .sign_flips = picture.sign_flips ? to.sign_flips.data() : nullptr};
 }
 
 void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const CodedPicture &picture,
@@ -143,34 +145,35 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
     const uint32_t serial = b.pictures % 255 + 1;
     b.pictures++;
     const uint32_t pitch = most_piece_words(format_);
-    const CavlcArguments arguments{format_,       picture,        headers,         ranges_.data(),
-                                   units_.data(), tables_.data(), b.bits.data(),   b.words.data(),
-                                   pitch,         b.pictures,     b.result->data()};
-    const unsigned grid = static_cast<unsigned>(ranges_.count());
-    switch (format_.chroma) {
-        case ChromaFormat::c400:
-            launch_cavlc<ChromaFormat::c400>(*device_, stream, grid, arguments);
-            break;
-        case ChromaFormat::c420:
-            launch_cavlc<ChromaFormat::c420>(*device_, stream, grid, arguments);
-            break;
-        case ChromaFormat::c422:
-            launch_cavlc<ChromaFormat::c422>(*device_, stream, grid, arguments);
-            break;
-        case ChromaFormat::c444:
-            launch_cavlc<ChromaFormat::c444>(*device_, stream, grid, arguments);
-            break;
-    }
+    const CavlcArguments arguments{.format = format_,
+                                   .picture = picture,
+                                   .headers = headers,
+                                   .ranges = ranges_.data(),
+                                   .units = units_.data(),
+                                   .tables = tables_.data(),
+                                   .bits = b.bits.data(),
+                                   .words = b.words.data(),
+                                   .word_pitch = pitch,
+                                   .number = b.pictures,
+                                   .result = b.result->data()};
+    with_format(format_.chroma, [&]<ChromaFormat F>() {
+        device_->launch(stream, {static_cast<unsigned>(ranges_.count())}, PieceThreads<F>::kThreads,
+                        CavlcParams<F>{arguments});
+    });
     const size_t groups = groups_.count();
     uint64_t *links = b.links.data();
     device_->launch(stream, {static_cast<unsigned>(groups)}, kGroupThreads,
-                    NalParams{groups_.data(),
-                              b.bits.data(),
-                              b.words.data(),
-                              pitch,
-                              {links, links + groups, links + 2 * groups, b.tickets.data(), serial},
-                              b.bytes.data(),
-                              b.result->data()});
+                    NalParams{.ranges = groups_.data(),
+                              .bits = b.bits.data(),
+                              .words = b.words.data(),
+                              .word_pitch = pitch,
+                              .links = {.phases = links,
+                                        .ends = links + groups,
+                                        .bytes = links + 2 * groups,
+                                        .tickets = b.tickets.data(),
+                                        .serial = serial},
+                              .bytes = b.bytes.data(),
+                              .result = b.result->data()});
 }
 
 uint64_t nal_bytes(const PictureBuffers &buffers) {

@@ -1,5 +1,5 @@
-// Slices coded on a device: macroblocks and levels to NAL units. The entropy backend of a pipeline, which has what goes
-// in and what comes out. SPDX-License-Identifier: LGPL-2.1-or-later
+// The entropy coder on a device: macroblocks and levels to NAL units. The pipeline owns its buffers.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <memory>
 #include <vector>
@@ -9,22 +9,22 @@
 
 namespace cudaenc::h264 {
 
-// What the coder needs for a picture in flight.
+// The device memory of a picture in flight.
 struct PictureBuffers {
     DeviceArray<PieceBits> bits;
     DeviceArray<uint32_t> words;
     DeviceArray<uint64_t> links;
     DeviceArray<uint32_t> tickets;
-    uint32_t pictures = 0;  // that were coded; 0: all is to be cleared, as after errors; no picture is in flight then
-    DeviceArray<uint8_t> bytes;                      // the NAL units of all slices, nal_bytes() of them
-    std::unique_ptr<PinnedArray<NalResult>> result;  // which the kernel writes
+    uint32_t pictures = 0;       // coded so far; 0, as after errors: the coder clears its buffers, nothing is in flight
+    DeviceArray<uint8_t> bytes;  // the NAL units of all slices, nal_bytes() of them
+    std::unique_ptr<PinnedArray<NalResult>> result;  // of the kernel
 };
 
-// Device memory for what the host hands over of a picture in flight.
+// Device memory for the input of a picture in flight.
 struct PictureUpload {
     DeviceArray<Macroblock> macroblocks;
     DeviceArray<int16_t> levels;
-    DeviceArray<uint16_t> sign_flips;  // none where no picture has any
+    DeviceArray<uint16_t> sign_flips;  // empty: no picture has any
     DeviceArray<SliceHeaderBits> headers;
 };
 
@@ -35,14 +35,14 @@ class DeviceSliceCoder {
     PictureBuffers make_buffers() const;
     PictureUpload make_upload(bool sign_flips) const;
 
-    // Queues the copies of a picture in host memory, which has to stay as it is until the stream has run them. Returns
-    // the picture that code() asks for, with upload.headers.
+    // Queues the copies of a picture in host memory, which must not change until the stream has run them. Returns the
+    // copy, for code() with upload.headers.
     CodedPicture upload(Device::Stream stream, const PictureUpload &upload, const CodedPicture &picture,
                         const SliceHeaderBits *headers) const;
 
-    // Queues the picture's work; buffers.result tells the host of it when the stream has run it. All of picture and
-    // headers, one a slice, is in device memory, levels at a multiple of 16 bytes. Parameters change from picture to
-    // picture: not for graphs.
+    // Queues the coding of a picture; buffers.result has its size once the stream has run that. picture and headers,
+    // one a slice, are in device memory, levels at a multiple of 16 bytes. Not for graphs: parameters change with
+    // pictures.
     void code(Device::Stream stream, PictureBuffers &buffers, const CodedPicture &picture,
               const SliceHeaderBits *headers) const;
 
@@ -56,7 +56,7 @@ class DeviceSliceCoder {
     DeviceArray<CavlcTables> tables_;
 };
 
-// Bytes of the NAL units, once the stream has run. Throws Error where macroblocks have more bits than they may.
+// Bytes of the NAL units, once the stream has run. Throws Error if a macroblock exceeds most_macroblock_bits().
 uint64_t nal_bytes(const PictureBuffers &buffers);
 
 }  // namespace cudaenc::h264

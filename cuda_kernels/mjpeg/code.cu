@@ -50,7 +50,7 @@ class ByteStuffer {
             own[i] = 4 * (first + i) < bytes ? word(first + i) : 0;
             zeros += static_cast<uint32_t>(popcount(bytes_of_ones(own[i])));
         }
-        const BlockSums sums = block_sums<kPieceBlocks / 32>(zeros);
+        const BlockSums<uint32_t> sums = block_sums<kPieceBlocks / 32>(zeros);
         uint8_t *to = stage_ + held_ + 4 * first + sums.before;
         CUDAENC_UNROLL
         for (uint32_t i = 0; i < kRun; i++) {
@@ -115,10 +115,10 @@ DEVICE void send_group(const CodedBytes &out, const PieceLinks &links, const Sca
     const uint64_t *sums = links.bytes + scan.first_piece + first;
     uint64_t begin = scan.header_bytes;
     if (first)
-        begin = wait_for_sum(sums - 1, links.serial);
+        begin = wait_for(sums - 1, links.serial, Published::sum);
     else if (scan.first_piece)
-        begin += wait_for_sum(sums - 1, links.serial);
-    const uint64_t end = wait_for_sum(sums + pieces - 1, links.serial);
+        begin += wait_for(sums - 1, links.serial, Published::sum);
+    const uint64_t end = wait_for(sums + pieces - 1, links.serial, Published::sum);
     if (end > out.capacity) return;
     constexpr int kLoads = 4;
     constexpr uint64_t kStep = 16 * kPieceBlocks;
@@ -310,7 +310,7 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     block_sync();
 
     // The bits before each block.
-    const BlockSums sums = block_sums<kPieceBlocks / 32>(bits_before[thread]);
+    const BlockSums<uint32_t> sums = block_sums<kPieceBlocks / 32>(bits_before[thread]);
     bits_before[thread] = sums.before;
     PieceWindow<decltype(slots)> window{slots, symbols, (sums.all + 31) / 32, 0, block_bits, {}};
     CUDAENC_UNROLL

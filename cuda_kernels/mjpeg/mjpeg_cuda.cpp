@@ -1,7 +1,7 @@
-// JPEG on a device, top to bottom: load, forward DCT, quantisation, Huffman coding, and the bytes to the packet, all in
-// one launch. Where tables are made for the picture, its levels are stored and its symbols counted before it is coded.
-// Where a size is to be met, the host searches for the scale of the matrices, and the device transforms what it tries.
-// The host writes the headers. SPDX-License-Identifier: LGPL-2.1-or-later
+// JPEG on a device, top to bottom: load, forward DCT, quantisation, Huffman coding, byte stuffing, in one launch.
+// Optimal tables take another one: levels are stored and symbols counted first. For a target size the host searches for
+// the scale of the matrices, and the device transforms at each trial. The host writes the headers.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 
 #include "../../common/error.h"
@@ -19,26 +19,27 @@ namespace {
 enum Stage { kUpload, kTransform, kMakeTables, kCode, kPacket, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "load and dct", "tables", "huffman", "packet"};
 
+// Frames of so many pieces are large, see copied_.
 constexpr uint32_t kCopiedPieces = 1000;
 
-// More than all marker segments take but those with text or data.
+// More than all marker segments take, those with text or data excepted.
 constexpr size_t kHeaderRoom = 2048;
 
 struct Slot : FrameSlot {
     explicit Slot(const std::shared_ptr<Device> &device)
         : FrameSlot(device), result(device, 1), host_sums(device, 1), host_codes(device, 1) {}
     PinnedArray<FrameResult> result;
-    PinnedArray<FrameSums> host_sums;  // these two where a size is to be met
+    PinnedArray<FrameSums> host_sums;  // these two for a target size
     PinnedArray<CodeTables> host_codes;
     DeviceArray<FrameSums> sums;
-    DeviceArray<uint32_t> level_words;  // these three where levels are stored
+    DeviceArray<uint32_t> level_words;  // these three for stored levels
     DeviceArray<NonzeroPlaces> nonzero;
     DeviceArray<CodeTables> codes;
     DeviceArray<uint64_t> links;
     DeviceArray<uint8_t> bytes;
-    uint32_t serial = 0;  // of the frame; 0: links and sums are to be cleared
-    PooledBuffer out;     // into which the device writes, from `room` on
-    size_t room;          // for headers
+    uint32_t serial = 0;  // of the frame; 0: links and sums must be cleared
+    PooledBuffer out;     // the packet; coded bytes begin at `room`
+    size_t room;          // for the headers before them
     Metadata metadata;
     Divisors divisors;
     WideQuantiser quantiser[kTables];  // of these
@@ -65,27 +66,44 @@ class MjpegDeviceEncoder : public DeviceEncoder {
 
   private:
     void plan_scan(const Scan &scan) {
-        ScanPieces s{};
-        s.grid = scan.grid;
-        s.components = scan.count;
-        for (int i = 0; i < scan.count; i++) {
-            const Component &c = p_.components[static_cast<size_t>(scan.first + i)];
-            s.component[i] = {c.grid, c.width, c.height, c.table, scan.first + i, s.mcu_blocks, 0};
-            s.mcu_blocks += c.grid.h * c.grid.v;
-        }
-        s.mcus = kPieceBlocks / s.mcu_blocks;
-        for (ScanComponent &c : s.component) c.first_thread = s.mcus * c.first_block;
-        const int64_t mcus = s.grid.mcus();
-        const int64_t interval = s.grid.restart_interval ? std::min<int64_t>(s.grid.restart_interval, mcus) : mcus;
-        s.interval_pieces = static_cast<int32_t>(ceil_div(interval, s.mcus));
-        s.by_interval_pieces = Divider(s.interval_pieces);
-        s.first_piece = pieces_;
-        s.pieces = static_cast<uint32_t>(mcus / interval * s.interval_pieces + ceil_div(mcus % interval, s.mcus));
-        s.first_group = groups_;
-        s.number = static_cast<uint32_t>(scans_.size());
+        const std::span<const Component> components(&p_.components[static_cast<size_t>(scan.first)],
+                                                    static_cast<size_t>(scan.count));
+        int32_t mcu_blocks = 0;
+        for (const Component &c : components) mcu_blocks += c.grid.h * c.grid.v;
+        const int32_t piece_mcus = kPieceBlocks / mcu_blocks;
+        const int64_t mcus = scan.grid.mcus();
+        const int64_t interval =
+            scan.grid.restart_interval ? std::min<int64_t>(scan.grid.restart_interval, mcus) : mcus;
+        const int32_t interval_pieces = static_cast<int32_t>(ceil_div(interval, piece_mcus));
+        const uint32_t number = static_cast<uint32_t>(scans_.size());
         scan_headers_.push_back(make_scan_header(p_, scan));
-        s.header_bytes = s.number ? static_cast<uint32_t>(scan_headers_.back().size()) : 0;
-        s.rgb_to_ycbcr = p_.transform == ColorTransform::rgb_to_ycbcr;
+        ScanPieces s{
+            .grid = scan.grid,
+            .components = scan.count,
+            .component = {},
+            .mcu_blocks = mcu_blocks,
+            .mcus = piece_mcus,
+            .interval_pieces = interval_pieces,
+            .by_interval_pieces = Divider(interval_pieces),
+            .first_piece = pieces_,
+            .pieces = static_cast<uint32_t>(mcus / interval * interval_pieces + ceil_div(mcus % interval, piece_mcus)),
+            .first_group = groups_,
+            .number = number,
+            .header_bytes = number ? static_cast<uint32_t>(scan_headers_.back().size()) : 0,
+            .rgb_to_ycbcr = p_.transform == ColorTransform::rgb_to_ycbcr,
+        };
+        int32_t first_block = 0;
+        for (int i = 0; i < scan.count; i++) {
+            const Component &c = components[static_cast<size_t>(i)];
+            s.component[i] = {.grid = c.grid,
+                              .width = c.width,
+                              .height = c.height,
+                              .table = c.table,
+                              .layout = scan.first + i,
+                              .first_block = first_block,
+                              .first_thread = piece_mcus * first_block};
+            first_block += c.grid.h * c.grid.v;
+        }
         scans_.push_back(s);
         pieces_ += s.pieces;
         groups_ += (s.pieces + kGroupPieces - 1) / kGroupPieces;
@@ -106,10 +124,10 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         return slot;
     }
 
-    // Room for so many coded bytes on the device, and a packet.
+    // Makes room for so many coded bytes, on the device and in a packet.
     void make_room(Slot &s, uint64_t bytes) {
         if (bytes + kLineBytes > s.bytes.count()) {
-            s.bytes = {};  // there may be no room for both
+            s.bytes = {};  // device memory may lack room for both
             make(s.bytes, bytes + bytes / 4 + kLineBytes);
         }
         s.out.reset();
@@ -146,7 +164,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
             mark(s, kMakeTables);
             mark(s, kCode);
         }
-        s.header = make_frame_header(p_, s.metadata, s.divisors).bytes;
+        s.header = make_frame_header(p_, s.metadata, s.divisors);
     }
 
     void reset(BaseSlot &slot) noexcept override {
@@ -155,19 +173,26 @@ class MjpegDeviceEncoder : public DeviceEncoder {
     }
 
     CodedBytes coded(Slot &s) const {
-        return {s.bytes.data(), copied_ ? nullptr : s.out->memory + s.room,
-                std::min(s.bytes.count() - kLineBytes, s.out->capacity - s.room - 2 - CUDAENC_PACKET_PADDING),
-                s.result.data()};
+        return {
+            .bytes = s.bytes.data(),
+            .packet = copied_ ? nullptr : s.out->memory + s.room,
+            .capacity = std::min(s.bytes.count() - kLineBytes, s.out->capacity - s.room - 2 - CUDAENC_PACKET_PADDING),
+            .result = s.result.data()};
     }
     PieceLinks links(Slot &s) {
         if (s.serial == 0) device_->fill(s.stream, s.links.data(), 0, s.links.bytes());
         s.serial = s.serial % 255 + 1;
         uint64_t *words = s.links.data();
         uint32_t *counters = reinterpret_cast<uint32_t *>(words + 3 * size_t{pieces_});
-        return {counters, counters + 1, words, words + pieces_, words + 2 * size_t{pieces_}, s.serial};
+        return {.tickets = counters,
+                .written = counters + 1,
+                .bits = words,
+                .tails = words + pieces_,
+                .bytes = words + 2 * size_t{pieces_},
+                .serial = s.serial};
     }
     size_t link_words() const { return 3 * size_t{pieces_} + groups_ / 2 + 1; }
-    StoredLevels levels(Slot &s) const { return {s.level_words.data(), s.nonzero.data()}; }
+    StoredLevels levels(Slot &s) const { return {.words = s.level_words.data(), .nonzero = s.nonzero.data()}; }
 
     // A launch for each scan.
     template <class P>
@@ -185,7 +210,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
                 s.quantiser[table].multiplier[i] = wide_reciprocal_of(s.divisors.of[table][i]);
     }
 
-    // The pixels, and how they are quantised.
+    // Where the samples lie, and their quantisers.
     template <class P>
     static void set_pixels(const Slot &s, P &params) {
         std::copy_n(s.layout.data(), kMaxComponents, params.layouts);
@@ -193,17 +218,22 @@ class MjpegDeviceEncoder : public DeviceEncoder {
     }
 
     void encode(Slot &s) {
-        EncodeParams params{default_codes_.data(), coded(s), links(s), {}, {}, {}};
+        EncodeParams params{.codes = default_codes_.data(),
+                            .out = coded(s),
+                            .links = links(s),
+                            .scan = {},
+                            .layouts = {},
+                            .quantiser = {}};
         set_pixels(s, params);
         launch_pieces(s, params);
     }
     void transform(Slot &s) {
-        TransformParams params{levels(s), s.sums.data(), {}, {}, {}};
+        TransformParams params{.levels = levels(s), .sums = s.sums.data(), .scan = {}, .layouts = {}, .quantiser = {}};
         set_pixels(s, params);
         launch_pieces(s, params);
     }
     void count_bins(Slot &s) {
-        BinsParams params{s.sums.data(), {}, {}, {}};
+        BinsParams params{.sums = s.sums.data(), .scan = {}, .layouts = {}, .threshold = {}};
         set_pixels(s, params);
         for (int table = 0; table < kTables; table++)
             for (int i = 0; i < kBlockSamples; i++) params.threshold[table][i] = rate_threshold(p_.matrix[table][i]);
@@ -211,16 +241,26 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         device_->download(s.stream, s.host_sums.data(), s.sums.data(), sizeof(FrameSums));
     }
     void make_tables(Slot &s) {
-        device_->launch(s.stream, {2 * static_cast<unsigned>(p_.tables)}, kTablesThreads,
-                        TablesParams{&s.sums.data()->symbols, &s.result.data()->huffman, s.codes.data()});
+        device_->launch(
+            s.stream, {2 * static_cast<unsigned>(p_.tables)}, kTablesThreads,
+            TablesParams{
+                .counts = &s.sums.data()->symbols, .specs = &s.result.data()->huffman, .codes = s.codes.data()});
     }
-    void code_levels(Slot &s) { launch_pieces(s, CodeParams{levels(s), s.codes.data(), coded(s), links(s), {}}); }
+    void code_levels(Slot &s) {
+        launch_pieces(
+            s,
+            CodeParams{.levels = levels(s), .codes = s.codes.data(), .out = coded(s), .links = links(s), .scan = {}});
+    }
 
-    // The device has counted the bins. It transforms anew for each trial, which takes less time than to store what it
-    // would not have to.
+    // Searches from the bins that the device has counted. Each trial transforms again: that is faster than to store
+    // coefficients.
     void meet_size(Slot &s) {
         const std::vector<uint32_t> bins(s.host_sums.data()->bins, s.host_sums.data()->bins + kRateBins);
-        RateSearch search{static_cast<uint64_t>(p_.frame_bytes), bins.data(), p_.blocks, p_.min_scale, p_.max_scale};
+        RateSearch search{.target = static_cast<uint64_t>(p_.frame_bytes),
+                          .bins = bins.data(),
+                          .blocks = p_.blocks,
+                          .low = p_.min_scale,
+                          .high = p_.max_scale};
         search_scale(search, [&](int32_t scale) {
             set_scale(s, scale);
             device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums));
@@ -247,7 +287,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         Slot &s = static_cast<Slot &>(slot);
         const FrameResult &result = *s.result.data();
         if (p_.frame_bytes) meet_size(s);
-        while (result.bytes > coded(s).capacity) {  // rare; the pixels are there still
+        while (result.bytes > coded(s).capacity) {  // rare; the samples are still there
             make_room(s, result.bytes);
             if (p_.frame_bytes || p_.optimal)
                 code_levels(s);
@@ -257,11 +297,8 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         }
         coded_bytes_ = std::max(coded_bytes_, result.bytes);
         if (p_.optimal && !p_.frame_bytes) s.huffman = result.huffman;
-        if (p_.frame_bytes) s.header = make_frame_header(p_, s.metadata, s.divisors).bytes;
-        const size_t frame_header = s.header.size();
-        s.header.resize(frame_header + kMaxDhtBytes);
-        s.header.resize(frame_header +
-                        static_cast<size_t>(put_dht(s.header.data() + frame_header, s.huffman, p_.tables)));
+        if (p_.frame_bytes) s.header = make_frame_header(p_, s.metadata, s.divisors);
+        append_dht(s.header, s.huffman, p_.tables);
         s.header.insert(s.header.end(), scan_headers_[0].begin(), scan_headers_[0].end());
         if (s.header.size() > s.room)
             throw Error(CUDAENC_ERR_INTERNAL, "marker segments that are larger than their room");
@@ -284,12 +321,12 @@ class MjpegDeviceEncoder : public DeviceEncoder {
     std::vector<ScanPieces> scans_;
     std::vector<std::vector<uint8_t>> scan_headers_;
     uint32_t pieces_ = 0, groups_ = 0;
-    // Whether bytes are copied to the host when a frame is coded, instead of being written there by the kernels as they
-    // come. One frame alone is there sooner if they are; so are small ones, where each call of the driver counts
-    // (1920x1080 with frames in flight on one H200: 83 200 frames/s against 66 900). Of large frames in flight copies
-    // bring more (3840x2160: 24 400 frames/s, which is what the link carries, against 21 400).
+    // Whether a frame is copied to the host after it is coded, or the kernels write it there. The kernels are faster
+    // for one frame in flight, and for small frames, where each call of the driver counts (1920x1080, one H200: 83 200
+    // frames/s against 66 900). Copies are faster for large frames in flight (3840x2160: 24 400 frames/s, as much as
+    // the link carries, against 21 400).
     bool copied_ = false;
-    uint64_t coded_bytes_;  // of the largest frame so far, or a guess
+    uint64_t coded_bytes_;  // of the largest frame so far; at first an estimate
     Stream setup_;
     DeviceArray<CodeTables> default_codes_;
 };
