@@ -229,7 +229,7 @@ static const AVOption options[] = {
     CONST("high422",  "High 4:2:2 Intra",     CUDAENC_H264_HIGH_422_INTRA,       "profile"),
     CONST("cavlc444", "CAVLC 4:4:4 Intra",    CUDAENC_H264_CAVLC_444_INTRA,      "profile"),
     { "level", "Ten times the level; 0: the lowest that fits", OFFSET(h264.level), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 62, VE, .unit = "level" },
-    CONST("auto", "The lowest that size and rates allow", 0, "level"),
+    CONST("auto", "The lowest that size, rates and QP allow", 0, "level"),
     CONST("1",   "", 10, "level"), CONST("1.0", "", 10, "level"), CONST("1.1", "", 11, "level"),
     CONST("1.2", "", 12, "level"), CONST("1.3", "", 13, "level"),
     CONST("2",   "", 20, "level"), CONST("2.0", "", 20, "level"), CONST("2.1", "", 21, "level"),

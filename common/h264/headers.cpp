@@ -101,7 +101,7 @@ void put_hrd(const Hrd &h, Rbsp &out) {
 }
 
 // E.1.1
-void put_vui(const Vui &v, Rbsp &out) {
+void put_vui(const Vui &v, bool intra_only, Rbsp &out) {
     out.flag(v.sar_num);
     if (v.sar_num) {
         const uint32_t idc = aspect_ratio_idc(v.sar_num, v.sar_den);
@@ -132,14 +132,15 @@ void put_vui(const Vui &v, Rbsp &out) {
     }
     out.flag(v.hrd.has_value());  // nal_hrd_parameters_present_flag
     if (v.hrd) put_hrd(*v.hrd, out);
-    out.flag(false);                        // vcl_hrd_parameters_present_flag
-    if (v.hrd) out.flag(false);             // low_delay_hrd_flag
-    out.flag(v.timecodes);                  // pic_struct_present_flag
-    out.flag(true);                         // bitstream_restriction_flag: a decoder need not wait for other pictures
+    out.flag(false);             // vcl_hrd_parameters_present_flag
+    if (v.hrd) out.flag(false);  // low_delay_hrd_flag
+    out.flag(v.timecodes);       // pic_struct_present_flag
+    out.flag(!intra_only);       // bitstream_restriction_flag: a decoder need not wait for other pictures
+    if (intra_only) return;
     out.flag(true);                         // motion_vectors_over_pic_boundaries_flag
     for (int i = 0; i < 4; i++) out.ue(0);  // max_bytes_per_pic_denom, max_bits_per_mb_denom, log2_max_mv_length_*
     out.ue(0);                              // max_num_reorder_frames
-    out.ue(0);                              // max_dec_frame_buffering
+    out.ue(1);                              // max_dec_frame_buffering: Android's decoder fails with 0
 }
 
 // ---- SEI payloads
@@ -256,7 +257,7 @@ std::vector<uint8_t> make_sps(const ParameterSets &s) {
     if (right || bottom)
         for (const uint32_t offset : {0u, right, 0u, bottom}) out.ue(offset);
     out.flag(true);  // vui_parameters_present_flag
-    put_vui(s.vui, out);
+    put_vui(s.vui, is_high_profile(s.profile_idc) && s.constraint_sets & 0x10, out);
     out.trailing_bits();
     return out.nal(kNalSps);
 }

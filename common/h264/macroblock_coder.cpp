@@ -94,16 +94,19 @@ void copy(const ConstBlock &from, const Block &to, int width, int height) {
 
 }  // namespace
 
-const Quantiser &MacroblockCoder::quantiser(int component) const {
-    return kQuantisers[static_cast<size_t>(component ? chroma_qp_ : qp_)];
-}
-
 void MacroblockCoder::begin(const Place &place) {
     place_ = &place;
-    qp_ = place.qp + qp_bd_offset(f_.bit_depth);
-    chroma_qp_ = chroma_qp(place.qp, f_.bit_depth);
-    lambda_ = lambda_of(qp_);
-    satd_lambda_ = satd_lambda_of(qp_);
+    const int qp = place.qp + qp_bd_offset(f_.bit_depth), of_chroma = chroma_qp(place.qp, f_.bit_depth);
+    const int qps[3] = {qp, of_chroma, of_chroma + (f_.chroma == ChromaFormat::c422 ? 3 : 0)};  // QP', of table 8-15
+    for (int i = 0; i < 3; i++) {
+        quantisers_[i] = &kQuantisers[static_cast<size_t>(qps[i])];
+        if (!place.drop_step) continue;
+        without_frequencies_[i] = *quantisers_[i];
+        drop_frequencies(without_frequencies_[i], place.drop_step);
+        quantisers_[i] = &without_frequencies_[i];
+    }
+    lambda_ = lambda_of(qp + place.drop_step);
+    satd_lambda_ = satd_lambda_of(qp + place.drop_step);
     candidates_ = place.effort >= kTwoCandidates ? 2 : 1;
     rounding_ = place.effort >= kRoundedByRate ? kRoundingByRate : kRounding;
     for (int c = 0; c < f_.components(); c++)
@@ -312,16 +315,16 @@ void MacroblockCoder::try_chroma() {
     }
     chroma_.mode = costs.take().mode;
 
-    const Quantiser &dc = kQuantisers[static_cast<size_t>(chroma_qp_ + (height == 16 ? 3 : 0))];
     uint64_t distortion = 0;
     uint32_t dc_bits = 0, ac_bits = 0;
     bool any_dc = false, any_ac = false;
     std::fill_n(chroma_.dc, 16, 0);
     for (int c = 0; c < 2; c++) {
         surround_totals(1 + c, chroma_.totals[c]);
-        const CodedMacroblock coded = code_chroma(
-            source(1 + c), {predictions[c].of_mode[chroma_.mode], 8}, quantiser(1), dc, rounding_, f_.bit_depth, height,
-            chroma_.dc + 8 * c, chroma_.ac + 16 * blocks * c, {chroma_.reconstruction[c], 8}, chroma_.totals[c]);
+        const CodedMacroblock coded =
+            code_chroma(source(1 + c), {predictions[c].of_mode[chroma_.mode], 8}, quantiser(1), *quantisers_[2],
+                        rounding_, f_.bit_depth, height, chroma_.dc + 8 * c, chroma_.ac + 16 * blocks * c,
+                        {chroma_.reconstruction[c], 8}, chroma_.totals[c]);
         distortion += coded.distortion;
         dc_bits += coded.dc_bits, ac_bits += coded.ac_bits;
         any_dc |= coded.dc, any_ac |= coded.ac;

@@ -61,7 +61,8 @@ class MacroblockCoder {
         Block samples[3];  // the source, then the reconstruction; around it are those of other macroblocks
         Available available;
         const Neighbour *left, *above;
-        int qp;  // QPY
+        int qp;         // QPY
+        int drop_step;  // see kDropSteps; 0: all frequencies
         int effort;
     };
     struct Result {
@@ -100,7 +101,7 @@ class MacroblockCoder {
 
     void begin(const Place &place);
     ConstBlock source(int component) const { return {source_[component], f_.columns(component)}; }
-    const Quantiser &quantiser(int component) const;
+    const Quantiser &quantiser(int component) const { return *quantisers_[component ? 1 : 0]; }
     int64_t cost_of(uint64_t distortion, uint64_t bits) const {
         return static_cast<int64_t>((distortion << 8) + lambda_ * bits);
     }
@@ -122,10 +123,11 @@ class MacroblockCoder {
     const PictureFormat f_;
     const CodedFormat coded_;
     const Place *place_ = nullptr;
-    int qp_ = 0, chroma_qp_ = 0;  // QP'Y, QP'C
-    uint64_t lambda_ = 0;         // Lagrange multipliers in 2^-8, for squared errors
-    uint32_t satd_lambda_ = 0;    // and for half a SATD
-    int candidates_ = 1;          // modes that are tried for a block
+    const Quantiser *quantisers_[3]{};  // of luma, chroma and the DC of chroma
+    Quantiser without_frequencies_[3]{};
+    uint64_t lambda_ = 0;       // Lagrange multipliers in 2^-8, for squared errors
+    uint32_t satd_lambda_ = 0;  // and for half a SATD
+    int candidates_ = 1;        // modes that are tried for a block
     Rounding rounding_{};
     alignas(32) Sample source_[3][256];
     Luma luma_[3];

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <iterator>
 #include <limits>
+#include <tuple>
 
 #include "../error.h"
 #include "../options.h"
@@ -23,12 +24,12 @@ struct Profile {
     int depth;      // at most
     int br_factor;  // cpbBrNalFactor
 };
-// By CudaencH264Profile (A.2). constraint_set3_flag marks the intra profiles.
+// By CudaencH264Profile (A.2). From High on constraint_set3_flag says that all pictures are IDR.
 constexpr Profile kProfiles[] = {
     {},
     {"baseline", 66, 0xC0, ChromaFormat::c420, false, 8, 1200},
     {"main", 77, 0x40, ChromaFormat::c420, false, 8, 1200},
-    {"high", 100, 0x0C, ChromaFormat::c420, true, 8, 1500},
+    {"high", 100, 0x1C, ChromaFormat::c420, true, 8, 1500},
     {"high10", 110, 0x10, ChromaFormat::c420, true, 10, 3600},
     {"high422", 122, 0x10, ChromaFormat::c422, true, 10, 4800},
     {"cavlc444", 44, 0x10, ChromaFormat::c444, true, 10, 4800},
@@ -83,8 +84,35 @@ const Profile &choose_profile(int option, ChromaFormat chroma, int depth) {
     throw Error(CUDAENC_ERR_INTERNAL, "a format without a profile");
 }
 
-// The limit of the level that the stream exceeds, in words; empty: none.
-std::string excess(const Level &level, const Profile &profile, const PictureFormat &f, const RateTarget &rate) {
+int64_t pcm_bits(const PictureFormat &f) {
+    int64_t bits = 16;
+    for (int c = 0; c < f.components(); c++) bits += f.bit_depth * f.columns(c) * f.rows(c);
+    return bits * f.macroblocks();
+}
+
+// Bits that a picture of a camera has, roughly: 3 a sample at QP 0, half as many ten QPs on. 0 with a bit rate.
+int64_t expected_bits(const PictureFormat &f, const RateTarget &rate) {
+    if (rate.bit_rate) return 0;
+    int64_t bits = 3 * pcm_bits(f) / f.bit_depth;
+    for (int qp = rate.qp; qp > 0; qp--) bits = bits * 955 >> 10;
+    for (int qp = rate.qp; qp < 0; qp++) bits = (bits << 10) / 955;
+    return bits;
+}
+
+bool has_min_cr(const Profile &profile) { return profile.idc == 66 || profile.idc == 77 || profile.idc == 100; }
+// fR of A.3.1, as pictures/s.
+int least_picture_times(const Level &level) { return level.idc < 60 ? 172 : 300; }
+
+// A.3.1, A.3.3 i) and j): bytes of the first picture, and of others.
+std::pair<int64_t, int64_t> largest_pictures(const Level &level, const PictureFormat &f, const RateTarget &rate) {
+    const int64_t first =
+        384 * std::max<int64_t>(f.macroblocks(), level.mbps / least_picture_times(level)) / level.min_cr;
+    return {first, rate.rate_num ? 384 * level.mbps / level.min_cr * rate.rate_den / rate.rate_num : first};
+}
+
+// What does not fit a level, or an empty line. Expected bits of a picture, and of one of noise; 0: not looked at.
+std::string excess(const Level &level, const Profile &profile, const PictureFormat &f, const RateTarget &rate,
+                   int64_t picture_bits = 0, int64_t noise_bits = 0) {
     const int64_t macroblocks = f.macroblocks(), columns = f.macroblock_columns(), rows = f.macroblock_rows();
     if (macroblocks > level.frame_size)
         return format_string("%lld macroblocks a picture, at most %d", static_cast<long long>(macroblocks),
@@ -97,6 +125,9 @@ std::string excess(const Level &level, const Profile &profile, const PictureForm
         return format_string("%lld macroblocks/s, at most %lld",
                              static_cast<long long>(macroblocks * rate.rate_num / rate.rate_den),
                              static_cast<long long>(level.mbps));
+    if (level.idc < 60 && rate.rate_num > int64_t{least_picture_times(level)} * rate.rate_den)
+        return format_string("%lld pictures/s, at most %d", static_cast<long long>(rate.rate_num / rate.rate_den),
+                             least_picture_times(level));
     const int64_t most_rate = int64_t{level.bit_rate} * profile.br_factor;
     if (const int64_t bits = std::max(rate.bit_rate, rate.max_rate); bits > most_rate)
         return format_string("%lld bits/s, at most %lld", static_cast<long long>(bits),
@@ -105,10 +136,22 @@ std::string excess(const Level &level, const Profile &profile, const PictureForm
     if (const int64_t buffer = std::max(rate.buffer_size, rate.hrd_size); buffer > most_buffer)
         return format_string("a buffer of %lld bits, at most %lld", static_cast<long long>(buffer),
                              static_cast<long long>(most_buffer));
+    const auto [first, others] = largest_pictures(level, f, rate);
+    if (const int64_t bytes = noise_bits / 8, most = std::min(first, others); bytes > most && has_min_cr(profile))
+        return format_string("%lld bytes a picture, at most %lld", static_cast<long long>(bytes),
+                             static_cast<long long>(most));
+    if (rate.rate_num && !rate.max_rate && picture_bits > most_rate * rate.rate_den / rate.rate_num)
+        return format_string("%lld bits/s, at most %lld",
+                             static_cast<long long>(picture_bits * rate.rate_num / rate.rate_den),
+                             static_cast<long long>(most_rate));
     return "";
 }
 
-const Level &choose_level(int option, const Profile &profile, const PictureFormat &f, const RateTarget &rate) {
+// warning: what a given level does to the stream.
+const Level &choose_level(int option, const Profile &profile, const PictureFormat &f, const RateTarget &rate,
+                          std::string &warning) {
+    // Noise has three times as many bits, but I_PCM. Levels that all decoders have allow for it.
+    const int64_t picture_bits = expected_bits(f, rate), noise_bits = std::min(3 * picture_bits, pcm_bits(f));
     if (option) {
         const Level *level =
             std::find_if(std::begin(kLevels), std::end(kLevels), [&](const Level &l) { return l.idc == option; });
@@ -118,10 +161,16 @@ const Level &choose_level(int option, const Profile &profile, const PictureForma
         if (const std::string more = excess(*level, profile, f, rate); !more.empty())
             refuse(
                 format_string("level %d.%d is not allowed: the stream has %s", option / 10, option % 10, more.c_str()));
+        if (const std::string more = excess(*level, profile, f, rate, picture_bits, picture_bits); !more.empty())
+            warning = format_string("level %d.%d is low for the QP: the stream may have %s", option / 10, option % 10,
+                                    more.c_str());
         return *level;
     }
     for (const Level &level : kLevels)
-        if (excess(level, profile, f, rate).empty()) return level;
+        if (level.idc <= 42 && excess(level, profile, f, rate, picture_bits, noise_bits).empty()) return level;
+    for (const Level &level : kLevels)
+        if (excess(level, profile, f, rate, picture_bits, picture_bits).empty()) return level;
+    if (excess(std::end(kLevels)[-1], profile, f, rate).empty()) return std::end(kLevels)[-1];
     refuse(format_string("no level allows the stream: it has %s in level 6.2",
                          excess(std::end(kLevels)[-1], profile, f, rate).c_str()));
 }
@@ -136,7 +185,7 @@ int choose_slices(int option, const Profile &profile, const Level &level, Pictur
     int64_t most = rows;
     if (level.slice_rate && profile.idc != 66) {
         most = std::min<int64_t>(
-            most, std::max<int64_t>(f.macroblocks(), level.mbps / (level.idc < 60 ? 172 : 300)) / level.slice_rate);
+            most, std::max<int64_t>(f.macroblocks(), level.mbps / least_picture_times(level)) / level.slice_rate);
         if (rate.rate_num) most = std::min(most, level.mbps * rate.rate_den / rate.rate_num / level.slice_rate);
     }
     most = std::max<int64_t>(most, fewest);
@@ -184,22 +233,16 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
         r.bit_rate = std::min(r.bit_rate, r.max_rate);
         // Delays are in 1/90000 s: the buffer stays emptier by their rounding.
         r.hrd_size = hrd_size(r.buffer_size);
-        r.buffer_size = (90000 * r.hrd_size / r.max_rate - 1) * r.max_rate / 90000;
+        r.buffer_size = 90000 * r.hrd_size / r.max_rate * r.max_rate / 90000;
     }
-    if (r.buffer_size && r.buffer_size < ceil_div(r.max_rate * r.rate_den, r.rate_num))
-        refuse(format_string("buffer_size %lld is not allowed: it is at least a frame at max_rate, %lld bits",
-                             static_cast<long long>(r.buffer_size),
-                             static_cast<long long>(ceil_div(r.max_rate * r.rate_den, r.rate_num))));
+    // Filled up, the buffer has room for whole bytes of a frame, and for what clocks leave out.
+    const int64_t frame = ceil_div(r.max_rate * r.rate_den, r.rate_num);
+    const int64_t least = r.cbr ? ceil_div(frame, 8) * 8 : frame;
+    if (r.max_rate && (!r.buffer_size || (r.cbr ? r.buffer_size : std::max(r.buffer_size, r.hrd_size)) < least))
+        refuse(format_string("buffer_size %lld is not allowed: it is at least a frame at max_rate, %lld bits%s",
+                             static_cast<long long>(o.buffer_size), static_cast<long long>(least),
+                             o.hrd ? ", and what HRD parameters round off" : ""));
     return r;
-}
-
-// A.3.1, A.3.3 i) and j): MinCR, of the profiles up to High.
-void set_largest_pictures(RateTarget &rate, const Profile &profile, const Level &level, const PictureFormat &f) {
-    if (profile.idc != 66 && profile.idc != 77 && profile.idc != 100) return;
-    const int64_t first = std::max<int64_t>(f.macroblocks(), level.mbps / (level.idc < 60 ? 172 : 300));
-    rate.most_first = static_cast<uint64_t>(384 * first / level.min_cr);
-    rate.most = rate.rate_num ? static_cast<uint64_t>(384 * level.mbps / level.min_cr * rate.rate_den / rate.rate_num)
-                              : rate.most_first;
 }
 
 }  // namespace
@@ -225,9 +268,9 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
                  .long_level_prefix = high,
                  .pcm_without_zeros = !high};
     p.rate = make_rate(o, -qp_bd_offset(depth));
-    const Level &level = choose_level(o.level, profile, p.picture, p.rate);
+    const Level &level = choose_level(o.level, profile, p.picture, p.rate, p.warning);
     p.picture.slices = choose_slices(o.slices, profile, level, p.picture, p.rate);
-    set_largest_pictures(p.rate, profile, level, p.picture);
+    if (has_min_cr(profile)) std::tie(p.rate.most_first, p.rate.most) = largest_pictures(level, p.picture, p.rate);
     for (int i = 0; i < p.picture.slices; i++) p.slices.push_back(p.picture.slice(i));
     p.effort = o.effort;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
@@ -255,6 +298,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     sets.vui.frame_rate_num = static_cast<uint32_t>(o.frame_rate_num);
     sets.vui.frame_rate_den = static_cast<uint32_t>(o.frame_rate_den);
     sets.vui.timecodes = o.timecodes;
+    sets.vui.fixed_frame_rate = o.hrd;
     if (o.hrd) sets.vui.hrd = Hrd{.bit_rate = p.rate.max_rate, .size = p.rate.hrd_size, .cbr = p.rate.cbr};
     sets.pic_init_qp = p.rate.qp + qp_bd_offset(depth);
     return p;

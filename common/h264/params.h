@@ -1,6 +1,7 @@
 // Validated options of H.264 coding, and what follows from them. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "../cudaenc.h"
@@ -33,6 +34,7 @@ struct Params {
     CudaencKeystream keystream;  // nullptr: none
     void *keystream_opaque;
     bool deblock, aud, repeat_headers, timecodes;
+    std::string warning;  // what the options do that their user may not want; mostly empty
 };
 
 // Checks options and format and derives the rest.

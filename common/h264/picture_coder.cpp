@@ -75,6 +75,7 @@ void PictureCoder::encode_row(int y) {
         place.left = x > 0 ? &neighbours_[at - 1] : nullptr;
         place.above = above ? &neighbours_[at - columns] : nullptr;
         place.qp = macroblock_qp(x, y);
+        place.drop_step = std::max(0, quality_.qp - kMaxQp);
         place.effort = quality_.effort;
         Macroblock &macroblock = macroblocks_[at];
         const auto result =
@@ -125,7 +126,7 @@ int log2_256(uint64_t x) {
 // bits) keeps QP.
 int PictureCoder::macroblock_qp(int x, int y) const {
     int qp = quality_.qp;
-    if (quality_.aq_strength) {
+    if (quality_.aq_strength && qp <= kMaxQp) {
         uint64_t sum = 0, squares = 0;
         for (int i = 0; i < 16; i++) {
             const Sample *row = planes_[0].at(16 * x, 16 * y + i);
@@ -142,7 +143,7 @@ int PictureCoder::macroblock_qp(int x, int y) const {
 void PictureCoder::write_qp_deltas(int slice) {
     const int columns = format_.macroblock_columns();
     const int range = kMaxQp + 1 + qp_bd_offset(format_.bit_depth);
-    int qp = quality_.qp;
+    int qp = std::min(quality_.qp, kMaxQp);
     for (int i = format_.first_row(slice) * columns; i < format_.first_row(slice + 1) * columns; i++) {
         Macroblock &m = macroblocks_[i];
         if (m.type == MacroblockType::pcm || (m.type != MacroblockType::i16x16 && !m.coded_block_pattern)) continue;

@@ -14,7 +14,7 @@
 namespace cudaenc::h264 {
 
 struct PictureQuality {
-    int qp;           // QPY: from -QpBdOffset to 51
+    int qp;           // QPY: from -QpBdOffset to 51, or up to kLastQp
     int effort;       // of Effort
     int aq_strength;  // change of QP, in 1/256, where the variance doubles; 0: no adaptive quantisation
 };

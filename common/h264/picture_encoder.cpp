@@ -141,13 +141,15 @@ void PictureEncoder::analyse(int slot) {
     RateControl rate(*rate_);  // of a picture that fails nothing is kept
     picture.qp = rate.begin();
     if (p_.sets.vui.hrd) write_buffering_period(picture, rate);
-    uint64_t bytes;
+    uint64_t bytes, likely_bytes;
     do {
         encode_picture(picture);
-        bytes = picture.prefix.size() + most_bytes(picture);
-        if (p_.rate.cbr) bytes += kLeastFillerBytes;  // so that any smaller size can be filled up
+        likely_bytes = picture.prefix.size() + slice_bytes(picture);
+        // An upper estimate: emulation prevention is rare.
+        bytes = likely_bytes + slice_bytes(picture) / 512 + 16 + 2 * p_.slices.size();
+        if (p_.rate.cbr) likely_bytes = bytes += kLeastFillerBytes;  // so that any smaller size can be filled up
     } while (rate.again(picture.qp, bytes));
-    picture.filler = rate.end(picture.qp, bytes);
+    picture.filler = rate.end(picture.qp, bytes, likely_bytes);
     if (!constant) rate_.emplace(rate);  // else a picture knows nothing of others
     const bool limited = !constant || p_.rate.most != std::numeric_limits<uint64_t>::max();
     picture.most_slice_bytes = limited ? bytes - picture.prefix.size() : std::numeric_limits<uint64_t>::max();
@@ -173,22 +175,22 @@ void PictureEncoder::encode_picture(Picture &picture) {
     for (const Slice &slice : p_.slices) {
         picture.headers.push_back(make_slice_header({.first_macroblock = slice.first,
                                                      .idr_pic_id = picture.idr_pic_id,
-                                                     .qp_delta = picture.qp - p_.rate.qp,
+                                                     .qp_delta = std::min(picture.qp, kMaxQp) - p_.rate.qp,
                                                      .disable_deblocking_filter_idc = p_.deblock ? 0 : 1}));
     }
 }
 
-// An upper estimate for the NAL units of the slices: emulation prevention is rare.
-uint64_t PictureEncoder::most_bytes(const Picture &picture) const {
+// Of the slices' NAL units, without emulation prevention.
+uint64_t PictureEncoder::slice_bytes(const Picture &picture) const {
     uint64_t bits = picture.coder.bits();
-    for (const SliceHeaderBits &header : picture.headers) bits += header.count + 8 * (kNalPrefixBytes + 2);
-    return bits / 8 + bits / 4096 + 16;
+    for (const SliceHeaderBits &header : picture.headers) bits += header.count + 8 * kNalPrefixBytes + 4;
+    return bits / 8;
 }
 
 bool PictureEncoder::analyse_again(int slot, uint64_t slice_bytes) {
     Picture &picture = pictures_[slot];
     const uint64_t most = picture.most_slice_bytes - (p_.rate.cbr ? kLeastFillerBytes : 0);
-    if (slice_bytes <= most || picture.qp == kMaxQp) return false;
+    if (slice_bytes <= most || picture.qp == kLastQp) return false;
     picture.qp++;
     encode_picture(picture);
     return true;
@@ -203,6 +205,7 @@ size_t PictureEncoder::packet_bytes(const Picture &picture, uint64_t slice_bytes
 }
 
 void PictureEncoder::write_around(const Picture &picture, uint64_t slice_bytes, uint8_t *packet) const {
+    if (reconstructed) reconstructed(p_.picture, picture.coder);
     std::copy(picture.prefix.begin(), picture.prefix.end(), packet);
     const size_t begin = picture.prefix.size() + static_cast<size_t>(slice_bytes);
     const size_t end = packet_bytes(picture, slice_bytes);

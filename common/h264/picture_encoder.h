@@ -13,6 +13,9 @@
 
 namespace cudaenc::h264 {
 
+// The tests' build has this function, which learns of the reconstruction of each packet's picture.
+[[gnu::weak]] void reconstructed(const PictureFormat &format, const PictureCoder &coder);
+
 class PictureEncoder : public CpuEncoder {
   public:
     std::span<const uint8_t> extradata() const override { return parameter_sets_; }
@@ -68,7 +71,7 @@ class PictureEncoder : public CpuEncoder {
     void encode_picture(Picture &picture);
     void make_sign_flips(const Picture &picture) const;
     void write_buffering_period(Picture &picture, const RateControl &rate);
-    uint64_t most_bytes(const Picture &picture) const;
+    uint64_t slice_bytes(const Picture &picture) const;
     void begin_after(int slot) noexcept;
 
     const std::vector<uint8_t> parameter_sets_;

@@ -5,10 +5,14 @@
 #include <cstdint>
 
 #include "macroblock.h"
+#include "tables.h"
 
 namespace cudaenc::h264 {
 
 inline constexpr int kMaxQp = 51;
+// Beyond it pictures get smaller still where a buffer asks for it: coded with kMaxQp, each step has fewer frequencies
+// of the residual, and the last one none.
+inline constexpr int kDropSteps = 15, kLastQp = kMaxQp + kDropSteps;
 inline constexpr int kMaxBitDepth = 10;
 constexpr int qp_bd_offset(int bit_depth) { return 6 * (bit_depth - 8); }
 
@@ -70,6 +74,12 @@ constexpr Quantiser make_quantiser(int qp) {
             q.multiplier_8x8[8 * i + j] = divide(int64_t{65536} << 18, v * gain(i) * gain(j));
         }
     return q;
+}
+
+// Of 16 frequencies in the order of the scan the first 15 - step keep their levels.
+constexpr void drop_frequencies(Quantiser &q, int step) {
+    for (int k = kDropSteps - step; k < 16; k++) q.multiplier_4x4[kZigzag4x4[k]] = 0;
+    for (int k = 4 * (kDropSteps - step); k < 64; k++) q.multiplier_8x8[kZigzag8x8[k]] = 0;
 }
 
 }  // namespace cudaenc::h264

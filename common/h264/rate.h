@@ -13,108 +13,167 @@ namespace cudaenc::h264 {
 class RateControl {
   public:
     explicit RateControl(const RateTarget &target) : t_(target), last_qp_(target.qp) {
-        fullness_ = t_.buffer_size * t_.rate_num / 10 * 9;
+        // HRD parameters tell of whole ticks of a clock.
+        const Bits tick = target.hrd_size ? Bits{t_.max_rate} * t_.rate_num : 1;
+        size_ = (target.hrd_size ? t_.hrd_size : t_.buffer_size) * kClock * t_.rate_num / tick * tick;
+        fullness_ = size_ / 10 * 9 / tick * tick;
     }
 
     // The QP to try for the next picture.
     int begin() {
         most_ = first_ ? t_.most_first : t_.most;
-        if (t_.buffer_size) most_ = std::min(most_, static_cast<uint64_t>(fullness_ / t_.rate_num / 8));
-        wanted_ = 0;
+        if (t_.buffer_size) most_ = std::min(most_, to_bytes(fullness_));
         lowest_failed_ = t_.qp_min - 1;
         tries_ = 0;
-        if (!t_.bit_rate) return t_.qp;
-        // A debt is repaid within a second, a credit spent.
-        const int64_t frame = t_.bit_rate * t_.rate_den;  // all in bits / rate_num
-        const int64_t frames = std::max<int64_t>(1, t_.rate_num / t_.rate_den);
-        int64_t bits = std::clamp(frame - debt_ / frames, frame / 4, 4 * frame);
-        if (t_.buffer_size) {
-            // An overflow would waste bits.
-            bits = std::max(bits, fullness_ + t_.max_rate * t_.rate_den - t_.buffer_size * t_.rate_num);
-            bits = std::min(bits, fullness_ / 16 * 15);
+        if (t_.constant()) {
+            most_wanted_ = most_;
+            return t_.qp;
         }
-        wanted_ = std::clamp<uint64_t>(static_cast<uint64_t>(bits / t_.rate_num / 8), 1, most_);
+        set_wanted();
         if (first_) return t_.qp;
-        // The QP of the last picture, if its size is within a tenth of the wanted one.
-        if (last_bytes_ * 10 <= wanted_ * 11 && last_bytes_ * 10 >= wanted_ * 9) return last_qp_;
-        return clamp_qp(qp_for(last_qp_, last_bytes_, wanted_));
+        int qp = t_.bit_rate ? average_qp() : t_.qp;
+        const uint64_t bytes = scaled(last_bytes_, last_qp_ - qp);
+        const uint64_t wanted = std::clamp(bytes, least_wanted_, most_wanted_);
+        // The last picture's QP, where it gives a size within a tenth of the wanted one.
+        const bool near = last_bytes_ * 10 <= wanted * 11 && last_bytes_ * 10 >= wanted * 9;
+        if (wanted != bytes) qp = near ? last_qp_ : qp_for(last_qp_, last_bytes_, wanted);
+        qp = clamp_qp(qp);
+        if (!t_.buffer_size) return qp;
+        qp = std::clamp(qp_for(last_qp_, last_bytes_, most_beyond_), qp, kLastQp);
+        return last_qp_ > kMaxQp ? std::clamp(qp, last_qp_ - 2, std::min(last_qp_ + 1, kLastQp)) : qp;
     }
 
-    // Delays from the arrival of the picture's first bit to its removal, and the same of a full buffer, in 1/90000 s,
-    // rounded up.
+    // In 1/90000 s: how long the picture that was begun has been arriving when it leaves the buffer, and the same of a
+    // buffer that is full, both rounded up.
     uint32_t initial_delay() const { return delay_of(fullness_); }
-    uint32_t longest_delay() const { return delay_of(t_.buffer_size * t_.rate_num); }
+    uint32_t longest_delay() const { return delay_of(size_); }
 
-    // Whether the picture, of so many bytes at a QP, must be coded again; then `qp` becomes the QP to try next.
+    // Whether the picture, of so many bytes at a QP, has to be coded again; then `qp` becomes the one to try next.
     bool again(int &qp, uint64_t bytes) {
         tries_++;
         if (bytes > most_) {
-            if (qp == kMaxQp) return false;  // it cannot be smaller
+            if (qp == kLastQp) return false;  // it cannot be smaller
             lowest_failed_ = std::max(lowest_failed_, qp);
-            qp = std::clamp(qp_for(qp, bytes, std::min(most_, std::max(wanted_, most_ / 16 * 15))), qp + 1, kMaxQp);
+            const int better = qp_for(qp, bytes, std::min(most_wanted_, most_ / 16 * 15));
+            // Frequencies that are dropped save more than QPs.
+            qp = std::clamp(better <= kMaxQp ? better : (better + std::max(qp, kMaxQp)) / 2, qp + 1, kLastQp);
             return true;
         }
-        if (!wanted_ || tries_ > 2) return false;
-        const bool off =
-            first_ ? bytes * 5 > wanted_ * 6 || bytes * 6 < wanted_ * 5 : bytes > wanted_ * 2 || bytes * 2 < wanted_;
-        const int better = std::max(clamp_qp(qp_for(qp, bytes, wanted_)), lowest_failed_ + 1);
-        if (!off || better == qp) return false;
-        qp = better;
+        if (t_.constant() || tries_ > 2) return false;
+        uint64_t low = least_wanted_, high = most_wanted_;
+        // The first picture's QP is a guess: it is to have the average size.
+        if (first_ && t_.bit_rate) low = high = std::clamp(to_bytes(frame()), low, high);
+        const int better = std::max(clamp_qp(qp_for(qp, bytes, std::clamp(bytes, low, high))), lowest_failed_ + 1);
+        if (better == qp || (qp > kMaxQp && bytes > high)) return false;
+        if (bytes * 5 <= high * 6 && bytes * 6 >= low * 5) return false;
+        qp = qp > kMaxQp ? std::max(better, qp - 2) : better;
         return true;
     }
 
-    // Ends the picture, of so many bytes. Returns the bytes of filler data behind it, 0 or at least kLeastFillerBytes.
-    uint64_t end(int qp, uint64_t bytes) {
+    // The picture that was begun has so many bytes at most, and likely_bytes. Returns how many are filled up after it.
+    uint64_t end(int qp, uint64_t bytes, uint64_t likely_bytes) {
         first_ = false;
         last_qp_ = qp;
         last_bytes_ = std::max<uint64_t>(bytes, 1);
         if (t_.constant()) return 0;
-        const int64_t num = t_.rate_num, size = t_.buffer_size * num;
+        const Bits byte = 8 * kClock * t_.rate_num;
         uint64_t filler = 0;
         if (t_.buffer_size) {
-            fullness_ =
-                std::max<int64_t>(fullness_ - static_cast<int64_t>(bytes) * 8 * num, 0) + t_.max_rate * t_.rate_den;
-            if (t_.cbr && fullness_ > size) {
-                filler = std::max<uint64_t>(static_cast<uint64_t>((fullness_ - size + 8 * num - 1) / (8 * num)),
-                                            kLeastFillerBytes);
-                fullness_ -= static_cast<int64_t>(filler) * 8 * num;
+            fullness_ = std::max<Bits>(fullness_ - bytes * byte, 0) + incoming();
+            if (t_.cbr && fullness_ > size_) {
+                filler = static_cast<uint64_t>((fullness_ - size_ + byte - 1) / byte);
+                fullness_ -= filler * byte;
             }
-            fullness_ = std::min(fullness_, size);
+            fullness_ = std::min(fullness_, size_);
         }
-        // At most two seconds: bits that cannot be spent expire.
-        debt_ += static_cast<int64_t>(bytes + filler) * 8 * num - t_.bit_rate * t_.rate_den;
-        debt_ = std::clamp(debt_, -2 * t_.bit_rate * num, 2 * t_.bit_rate * num);
+        if (!t_.bit_rate) return 0;
+        // What cannot be spent for long is not to be spent later.
+        debt_ = std::clamp(debt_ + (likely_bytes + filler) * byte - frame(), -4 * kDebtFrames * frame(),
+                           20 * kDebtFrames * frame());
+        // What pictures would have at QP 0, on average.
+        const Bits complexity = Bits{scaled(last_bytes_, qp + 24)};
+        complexity_ += ((complexity << 16) - complexity_) / ++pictures_;
+        pictures_ = std::min(pictures_, kWindow);
         return filler;
     }
 
   private:
-    uint32_t delay_of(int64_t fullness) const {
-        const auto rate = __int128{t_.max_rate} * t_.rate_num;
+    using Bits = __int128;  // by 1 / (kClock rate_num)
+    static constexpr Bits kClock = 90000;
+    // Frames of debt that halve what pictures may have; frames that the average QP is of.
+    static constexpr int kDebtFrames = 8, kWindow = 128;
+
+    // Sizes of the next picture that are welcome.
+    void set_wanted() {
+        Bits least = 0, most = Bits{1} << 96;
+        if (t_.bit_rate) {
+            // From half to twice the average, so that scenes share a QP; less where too much was spent.
+            const int sixths = static_cast<int>(std::clamp<Bits>(6 * debt_ / (kDebtFrames * frame()), -18, 18));
+            least = scaled(frame(), -6 - sixths);
+            most = scaled(frame(), 6 - sixths);
+        }
+        most_beyond_ = most_;
+        if (t_.buffer_size) {
+            // Within some frames the buffer returns to where it rests, lower where bits are left. What runs over is
+            // filled up with cbr, and is missed where max_rate is the average.
+            const Bits in = incoming();
+            const Bits rest =
+                std::max(size_ / 4, std::max(size_ / 2, size_ / 10 * 9 - 6 * in) + std::min<Bits>(debt_, 0));
+            const Bits above = fullness_ - rest, frames = std::clamp<Bits>(size_ / in / 2, 1, 8);
+            most = std::min({most, std::max(in + above / frames, in / 4 * 3), fullness_ / 16 * 15});
+            most_beyond_ = std::clamp<uint64_t>(to_bytes(most + std::max<Bits>(above, 0) / 2), 1, most_);
+            if (t_.max_rate / 17 * 16 < t_.bit_rate) least = std::max(least, fullness_ + in - size_);
+        }
+        most_wanted_ = std::clamp<uint64_t>(to_bytes(most), 1, most_);
+        least_wanted_ = std::min(to_bytes(least), most_wanted_);
+    }
+
+    Bits frame() const { return t_.bit_rate * kClock * t_.rate_den; }
+    Bits incoming() const { return t_.max_rate * kClock * t_.rate_den; }
+    uint64_t to_bytes(Bits bits) const {
+        return static_cast<uint64_t>(std::clamp<Bits>(bits / (8 * kClock * t_.rate_num), 0, Bits{1} << 40));
+    }
+    uint32_t delay_of(Bits fullness) const {
+        const Bits rate = Bits{t_.max_rate} * t_.rate_num;
         return static_cast<uint32_t>(
-            std::min<__int128>((__int128{fullness} * 90000 + rate - 1) / rate, std::numeric_limits<uint32_t>::max()));
+            std::min<Bits>((fullness + rate - 1) / rate, std::numeric_limits<uint32_t>::max()));
     }
     int clamp_qp(int qp) const { return std::clamp(qp, t_.qp_min, t_.qp_max); }
 
-    // Assumes that QP + 6 halves the size.
+    // 2^(sixths / 6) times a size.
+    template <class T>
+    static T scaled(T size, int sixths) {
+        constexpr int table[] = {1024, 1149, 1290, 1448, 1625, 1825};
+        const int whole = sixths >= 0 ? sixths / 6 : -((5 - sixths) / 6);
+        const Bits product = Bits{size} * table[sixths - 6 * whole];
+        return static_cast<T>(whole >= 0 ? product << whole >> 10 : product >> (10 - whole));
+    }
+    // Six more of QP are taken to halve a picture.
     static int qp_for(int qp, uint64_t bytes, uint64_t wanted) {
-        constexpr uint64_t sixths[] = {1024, 1149, 1290, 1448, 1625, 1825};  // 2^(i / 6)
-        const auto times = [&](uint64_t size, int change) { return (size * sixths[change % 6] << change / 6) >> 10; };
         int change = 0;
         if (bytes > wanted)
-            while (change < 63 && bytes > times(wanted, change)) change++;
+            while (change < 96 && bytes > scaled(wanted, change)) change++;
         else
-            while (change > -63 && times(bytes, 1 - change) <= wanted) change--;
+            while (change > -96 && scaled(bytes, 1 - change) <= wanted) change--;
         return qp + change;
+    }
+    // At which pictures have the average size, to the nearest QP, and some more or less, so that a debt is paid back.
+    int average_qp() const {
+        const uint64_t wanted = to_bytes(std::max(frame() - debt_ / 12, frame() / 4) / 16 * 17);
+        return qp_for(-24, static_cast<uint64_t>(complexity_ >> 16), std::max<uint64_t>(wanted, 1));
     }
 
     const RateTarget t_;
-    int64_t fullness_ = 0;  // of the decoder's buffer when the next picture leaves it, bits / rate_num
-    int64_t debt_ = 0;      // of pictures beyond bit_rate, bits / rate_num
+    Bits size_ = 0;      // of the decoder's buffer
+    Bits fullness_ = 0;  // of the decoder's buffer when the next picture leaves it
+    Bits debt_ = 0;      // what pictures have more than bit_rate gives
     bool first_ = true;
     int last_qp_;
     uint64_t last_bytes_ = 1;
-    // Of the picture since begin():
-    uint64_t most_ = 0, wanted_ = 0;  // bytes; wanted_ 0: any
+    Bits complexity_ = 0;
+    int pictures_ = 0;  // that it is the average of
+    // Of the picture that was begun: bytes
+    uint64_t most_ = 0, least_wanted_ = 0, most_wanted_ = 0, most_beyond_ = 0;  // the last one: of QPs beyond qp_max
     int lowest_failed_ = 0, tries_ = 0;
 };
 

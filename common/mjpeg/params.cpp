@@ -5,6 +5,7 @@
 
 #include "../error.h"
 #include "../options.h"
+#include "headers.h"
 
 namespace cudaenc::mjpeg {
 
@@ -82,6 +83,14 @@ void set_geometry(Params &p, int restart_interval) {
                                   p.width, p.height, count));
 }
 
+// Of a picture of one colour: a block is a DC of 0 and an EOB.
+int64_t least_bytes(const Params &p) {
+    uint64_t bits = 0;
+    for (const Component &c : p.components) bits += c.blocks() * (p.optimal ? 2 : c.table == kLuma ? 6 : 4);
+    return static_cast<int64_t>(
+        packet_bytes(p, {}, make_divisors(p, p.max_scale), p.optimal ? HuffmanSpecs{} : default_huffman(), bits));
+}
+
 }  // namespace
 
 Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &options) {
@@ -128,6 +137,9 @@ Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &optio
     p.min_scale = scale_of_quality(options.quality_max);
     p.max_scale = scale_of_quality(options.quality_min);
     p.comment = comment_of(options.comment, 65533);
+    if (const int64_t least = least_bytes(p); p.frame_bytes && p.frame_bytes < least)
+        p.warning = format_string("frame_bytes %lld is low: a picture of one colour has %lld",
+                                  static_cast<long long>(p.frame_bytes), static_cast<long long>(least));
     return p;
 }
 

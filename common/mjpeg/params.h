@@ -44,6 +44,7 @@ struct Params {
     int64_t frame_bytes;                     // target size of a packet; 0: none
     int32_t min_scale, max_scale;            // of the scales that may meet it
     std::string comment;
+    std::string warning;  // what the options do that their user may not want; mostly empty
 };
 
 // Checks options and format and derives the rest.

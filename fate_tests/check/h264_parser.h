@@ -339,7 +339,7 @@ struct ParsedSps {
     int crop_right = 0, crop_bottom = 0;
     int sar_idc = -1, sar_width = 0, sar_height = 0, full_range = -1, colours[3] = {2, 2, 2}, chroma_location = -1;
     uint32_t num_units_in_tick = 0, time_scale = 0;
-    int fixed_frame_rate = -1, pic_struct_present = 0;
+    int fixed_frame_rate = -1, pic_struct_present = 0, max_dec_frame_buffering = -1;
     uint64_t hrd_bit_rate = 0, hrd_size = 0;
     int hrd_cbr = 0;
     uint32_t hrd_lengths[3] = {};  // of initial_cpb_removal_delay, cpb_removal_delay, dpb_output_delay
@@ -410,7 +410,8 @@ inline ParsedSps parse_sps(const Nal &nal) {
         s.pic_struct_present = static_cast<int>(in.u1());
         if (in.u1()) {
             in.u1();
-            for (int i = 0; i < 6; i++) in.ue();
+            for (int i = 0; i < 5; i++) in.ue();
+            s.max_dec_frame_buffering = static_cast<int>(in.ue());
         }
     }
     in.trailing_bits();

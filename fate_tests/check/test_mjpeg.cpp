@@ -188,6 +188,31 @@ START_TEST(matrices) {
 }
 END_TEST
 
+// A size that can be met is, within 5 %, of noise too; one that cannot is warned of, once.
+START_TEST(target_sizes) {
+    Random random(18);
+    const CudaencFormat format = make_jpeg_format(jpeg_formats[0], 150, 93);
+    Picture picture = make_picture(random, format);
+    fill(random, picture, Content::noise);
+    for (const bool optimal : {false, true})
+        for (const int bytes : {20, 900, 8000, 12000}) {
+            std::vector<std::string> lines;
+            CudaencConfig config = make_jpeg_config(format, "cpu", nullptr);
+            config.log_opaque = &lines;
+            config.log = [](void *opaque, CudaencLogLevel level, const char *line) {
+                if (level <= CUDAENC_LOG_WARNING) static_cast<std::vector<std::string> *>(opaque)->push_back(line);
+            };
+            config.mjpeg.frame_bytes = bytes;
+            config.mjpeg.huffman = optimal ? CUDAENC_MJPEG_HUFFMAN_OPTIMAL : config.mjpeg.huffman;
+            const double got = static_cast<double>(encode_jpeg(config, picture.frame()).size());
+            EXPECT(bytes < 8000 || std::abs(got - bytes) <= bytes * 0.05, "%.0f bytes instead of %d", got, bytes);
+            const bool low = bytes < 100;
+            EXPECT(lines.size() == low && (!low || lines[0].find("is low") != std::string::npos), "%d bytes: %zu lines",
+                   bytes, lines.size());
+        }
+}
+END_TEST
+
 // A picture's bytes do not depend on threads, nor on what else is in flight.
 START_TEST(threads_and_depths) {
     Random random(8);
@@ -375,6 +400,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(streams, sizes, 0, formats);
     tcase_add_loop_test(streams, options, 0, formats);
     tcase_add_test(streams, matrices);
+    tcase_add_test(streams, target_sizes);
     tcase_add_test(streams, threads_and_depths);
     tcase_add_test(streams, sizes_are_met);
     tcase_add_test(streams, refusals);

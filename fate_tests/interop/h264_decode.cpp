@@ -1,17 +1,21 @@
 // Decodes a byte stream of h264_cavlc_cuda with the unit tests' own decoder, without the deblocking filter, to planes
 // of 8 bits, or 16 bits of the host's order. Prints profile_idc, chroma_format_idc, the bit depth and the
-// highest level_prefix. Usage:
-// h264_decode IN OUT   SPDX-License-Identifier: LGPL-2.1-or-later
+// highest level_prefix. With RECONSTRUCTIONS each picture has to be one that the encoder wrote there
+// (fate_tests/emu/reconstruction.cpp). Usage: h264_decode IN OUT [RECONSTRUCTIONS]   SPDX-License-Identifier:
+// LGPL-2.1-or-later
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <string>
 
+#include "../check/checksum.h"
 #include "../check/h264_stream.h"
 
 using namespace cudaenc::testing;
 
 int main(int argc, char **argv) {
-    if (argc != 3) return 2;
+    if (argc != 3 && argc != 4) return 2;
     try {
         std::ifstream in(argv[1], std::ios::binary);
         std::ofstream out(argv[2], std::ios::binary);
@@ -24,6 +28,21 @@ int main(int argc, char **argv) {
                         const uint16_t sample = p.decoded->sample(c, x, y);
                         out.write(reinterpret_cast<const char *>(&sample), p.sps.luma_depth > 8 ? 2 : 1);
                     }
+        std::set<std::string> sums;
+        if (argc == 4) {
+            std::ifstream known(argv[3]);
+            sums.insert(std::istream_iterator<std::string>(known), {});
+        }
+        for (const StreamPicture &p : pictures) {
+            Checksum sum;
+            for (int c = 0; c < p.decoded->components(); c++)
+                for (int y = 0; y < p.decoded->height(c); y++)
+                    for (int x = 0; x < p.decoded->width(c); x++)
+                        sum.add(static_cast<uint16_t>(p.decoded->sample(c, x, y)));
+            char line[17];
+            std::snprintf(line, sizeof line, "%016llx", static_cast<unsigned long long>(sum.value));
+            if (argc == 4 && !sums.contains(line)) throw std::runtime_error("not what the encoder reconstructed");
+        }
         const ParsedSps &sps = pictures.at(0).sps;
         int highest_prefix = 0;
         for (const StreamPicture &p : pictures) highest_prefix = std::max(highest_prefix, p.parsed->highest_prefix);
