@@ -29,9 +29,9 @@ def speed_groups(results):
     rows = results.rows('rates', 'rates.json')
     for row in [row for row in rows if row['picture'] == rows[0]['picture']] + results.rows('mjpeg', 'mjpeg.json'):
         peer = peer_of(row, 'nvJPEG')
-        if row['case'] in titles and peer:
-            groups.append((f'{titles[row["case"]]}, {row["width"]}x{row["height"]}, {device}',
-                           [('cudaenc', row['best_fps']), (peer['name'].split()[0], peer['best_fps'])]))
+        if row['case'] in titles:
+            beside = (peer['name'].split()[0], peer['best_fps']) if peer else ('one frame at a time', row['single_fps'])
+            groups.append((f'{titles[row["case"]]}, {row["width"]}x{row["height"]}, {device}', [('cudaenc', row['best_fps']), beside]))
     for part, coder, cases in (('cpu', 'JPEG 2000', {'lossless': 'lossless', 'lossy': '9/7'}),
                                ('cpu_mjpeg', 'JPEG, 4:2:0', {'default': "Annex K's tables", 'optimal': 'optimal tables'})):
         rows = results.rows(part, f'cpu_peers_{"j2k" if part == "cpu" else "mjpeg"}.jsonl')
@@ -198,12 +198,15 @@ def main():
     if not plt:
         print('no other plots: python3-matplotlib is not here')
         return
-    rows = [dict(row, device=results.heads[0]['device']) for part in ('rates', 'formats', 'sweep') for row in results.rows(part, part + '.json')]
+    def measured(*parts):
+        return [dict(row, device=results.heads[0]['device']) for part in parts for row in results.rows(part, part + '.json')]
+    rows = measured('rates', 'formats', 'sweep')
     if not rows:
         print('no other plots: no rates in', sys.argv[2])
         return
     plot_stages(rows, folder)
-    plot_in_flight(rows, folder)
+    if measured('rates'):
+        plot_in_flight(measured('rates'), folder)
     plot_bits_per_pixel(rows, folder)
 
 
