@@ -26,12 +26,13 @@ def speed_groups(results):
     device = device_name(results.heads[0]) if results.heads else ''
     titles = {'4k-lossless': 'JPEG 2000, lossless', '4k-lossy': 'JPEG 2000, 9/7', 'mjpeg-4k-420': 'JPEG, 4:2:0, quality 90'}
     groups = []
-    rows = results.rows('rates', 'rates.json')
-    for row in [row for row in rows if row['picture'] == rows[0]['picture']] + results.rows('mjpeg', 'mjpeg.json'):
+    rates = results.rows('rates', 'rates.json')
+    rows = [row for row in rates if row['picture'] == rates[0]['picture']] + results.rows('mjpeg', 'mjpeg.json')
+    rows = [row for row in rows if row['case'] in titles]
+    for row in [row for row in rows if peer_of(row, 'nvJPEG')] or rows:
         peer = peer_of(row, 'nvJPEG')
-        if row['case'] in titles:
-            beside = (peer['name'].split()[0], peer['best_fps']) if peer else ('one frame at a time', row['single_fps'])
-            groups.append((f'{titles[row["case"]]}, {row["width"]}x{row["height"]}, {device}', [('cudaenc', row['best_fps']), beside]))
+        beside = (peer['name'].split()[0], peer['best_fps']) if peer else ('one frame at a time', row['single_fps'])
+        groups.append((f'{titles[row["case"]]}, {row["width"]}x{row["height"]}, {device}', [('cudaenc', row['best_fps']), beside]))
     for part, coder, cases in (('cpu', 'JPEG 2000', {'lossless': 'lossless', 'lossy': '9/7'}),
                                ('cpu_mjpeg', 'JPEG, 4:2:0', {'default': "Annex K's tables", 'optimal': 'optimal tables'})):
         rows = results.rows(part, f'cpu_peers_{"j2k" if part == "cpu" else "mjpeg"}.jsonl')

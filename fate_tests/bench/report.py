@@ -249,14 +249,14 @@ def tier1(results):
     def cells(row):
         own = row['sample_parallel_ms']['median']
         return [row['case'], str(row['frames']), ms(row['block_thread_ms']['median']), ms(row['context_ms']), ms(row['order_mq_ms']),
-                number(row['pairs'] / own / 1e3), number(row['sample_parallel_fps']), times(row['block_thread_ms']['median'] / own)]
+                number(row['symbols'] / own / 1e3), number(row['sample_parallel_fps']), times(row['block_thread_ms']['median'] / own)]
     rows = results.rows('tier1', 'tier1.json')
     return rows and table(['case', 'frames at once', 'a thread a block, ms', 'context modelling, ms', 'order and MQ, ms', 'Msymbols/s',
                            'frames/s', 'times as fast'], map(cells, rows))
 
 
 def cibo(results):
-    names = ('plain_ms', 'cuttable_ms', 'all_ms', 'compact_ms', 'overlap_all_ms', 'overlap_compact_ms')
+    names = ('plain_ms', 'measured_ms', 'all_ms', 'compact_ms', 'overlap_all_ms', 'overlap_compact_ms')
     rows = results.rows('cibo', 'cibo*.json')
     return rows and table(['picture', 'case', 'quality', 'frames at once', 'all planes at once, ms', 'measured', 'one after another: all blocks',
                            'active blocks', 'overlapping: all', 'active'],
@@ -305,22 +305,22 @@ def cpu_peers(rows):
 
 
 def headline(results):
-    """Of the first picture, for README; beside NVIDIA's libraries where they ran."""
+    """Of the first picture, for README; those beside NVIDIA's libraries where these ran."""
     names = {'4k-lossless': 'JPEG 2000, lossless', '4k-lossy': 'JPEG 2000, 9/7', 'mjpeg-4k-420': 'JPEG, 4:2:0, quality 90'}
     rows = of_first_picture(results.rows('rates', 'rates.json')) + results.rows('mjpeg', 'mjpeg.json')
     def cells(row):
         own = [f'{names[row["case"]]}, {row["width"]}x{row["height"]}', f'{row["first_frame_bytes"] / 1e6:.2f} MB', f'{ms(single(row))} ms',
                number(row['best_fps'])]
-        if not (peer := peer_of(row, 'nvJPEG')):
-            return own + ['–'] * 3 * beside
-        return own + [peer['name'].split()[0], number(peer['best_fps']), times(row['best_fps'] / peer['best_fps'])]
+        peer = peer_of(row, 'nvJPEG')
+        return own if not peer else own + [peer['name'].split()[0], number(peer['best_fps']), times(row['best_fps'] / peer['best_fps'])]
     rows = [row for row in rows if row['case'] in names]
+    beside = [row for row in rows if peer_of(row, 'nvJPEG')]
+    rows = beside or rows
     if not rows:
         return ''
-    beside = any(peer_of(row, 'nvJPEG') for row in rows)
     device = re.sub(r'^cuda:\d+ |,.*', '', results.heads[0]['device'])
     return table([f'on one {device}', 'a frame', 'a frame alone', 'frames/s'] +
-                 ["NVIDIA's library", 'frames/s', 'times as fast'] * beside, map(cells, rows))
+                 ["NVIDIA's library", 'frames/s', 'times as fast'] * bool(beside), map(cells, rows))
 
 
 TABLES = {
