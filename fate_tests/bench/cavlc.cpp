@@ -89,22 +89,22 @@ class SuCoder {
           partials_(device_, prefix_sum_partials(units_)),
           words_(device_, size_t{macroblocks_} * most_macroblock_bits(format) / 32 + 8) {
         uint8_t *symbols = symbols_.data();
-        buffers_ = {format,
-                    nullptr,
-                    nullptr,
-                    header,
-                    tables,
-                    zigzag_.data(),
-                    symbols,
-                    symbols + blocks_,
-                    symbols + 2 * blocks_,
-                    symbols + 3 * blocks_,
-                    symbols + 4 * blocks_,
-                    values_.data(),
-                    runs_.data(),
-                    codes_.data(),
-                    bits_.data(),
-                    longer_.data()};
+        buffers_ = {.format = format,
+                    .macroblocks = nullptr,
+                    .levels = nullptr,
+                    .header = header,
+                    .tables = tables,
+                    .zigzag = zigzag_.data(),
+                    .totals = symbols,
+                    .nc = symbols + blocks_,
+                    .ones = symbols + 2 * blocks_,
+                    .signs = symbols + 3 * blocks_,
+                    .zeros = symbols + 4 * blocks_,
+                    .values = values_.data(),
+                    .runs = runs_.data(),
+                    .codes = codes_.data(),
+                    .bits = bits_.data(),
+                    .longer = longer_.data()};
     }
 
     void code(Device::Stream stream, const CodedPicture &picture) {
@@ -116,15 +116,20 @@ class SuCoder {
         device_->fill(stream, longer_.data(), 0, longer_.bytes());
         device_->fill(stream, words_.data(), 0, words_.bytes());
         for (int path = 0; path < kSuPaths; path++)
-            device_->launch(stream, {blocks_of(path)}, kSuThreads, SuForwardParams{buffers_, path});
+            device_->launch(stream, {blocks_of(path)}, kSuThreads, SuForwardParams{.buffers = buffers_, .path = path});
         for (int path = 0; path < kSuPaths; path++)
-            device_->launch(stream, {regions}, kSuThreads, SuBackwardParams{buffers_, path});
+            device_->launch(stream, {regions}, kSuThreads, SuBackwardParams{.buffers = buffers_, .path = path});
         for (int path = 0; path < kSuPaths; path++)
-            device_->launch(stream, {blocks_of(path)}, kSuThreads, SuCodeParams{buffers_, path});
-        device_->launch(stream, {blocks_for(macroblocks_, kSuThreads)}, kSuThreads, SuHeadersParams{buffers_});
+            device_->launch(stream, {blocks_of(path)}, kSuThreads, SuCodeParams{.buffers = buffers_, .path = path});
+        device_->launch(stream, {blocks_for(macroblocks_, kSuThreads)}, kSuThreads,
+                        SuHeadersParams{.buffers = buffers_});
         prefix_sum(*device_, stream, bits_.data(), offsets_.data(), units_, partials_.data());
         device_->launch(stream, {blocks_for(units_, kSuThreads)}, kSuThreads,
-                        SuPackParams{codes_.data(), bits_.data(), offsets_.data(), words_.data(), units_});
+                        SuPackParams{.codes = codes_.data(),
+                                     .bits = bits_.data(),
+                                     .offsets = offsets_.data(),
+                                     .words = words_.data(),
+                                     .units = units_});
     }
 
     // The bits of the last picture, in bytes; and the blocks for which a unit was too small.

@@ -180,7 +180,7 @@ START_TEST(primitives_give_what_plain_code_gives) {
         zero.min = ~0u;
         const auto counters = uploaded<PrimitivesCounters>(device, stream, {zero});
         device->launch(stream, grid, static_cast<unsigned>(threads),
-                       PrimitivesParams{in.data(), out.data(), counters.data()});
+                       PrimitivesParams{.values = in.data(), .results = out.data(), .counters = counters.data()});
         const auto results = downloaded(*device, stream, out);
         PrimitivesCounters should = zero;
         for (int i = 0; i < count; ++i) {
@@ -364,24 +364,29 @@ START_TEST(emulator_reports_broken_rules) {
     const DeviceArray<uint32_t> out(device, 64);
     for (const Case &c : cases) {
         const std::string error =
-            error_of([&] { device->launch(nullptr, {3}, 64, BrokenParams{c.rule, out.data()}); }, CUDAENC_ERR_INTERNAL);
+            error_of([&] { device->launch(nullptr, {3}, 64, BrokenParams{.rule = c.rule, .out = out.data()}); },
+                     CUDAENC_ERR_INTERNAL);
         ck_assert_msg(!error.empty(), "rule %d", c.rule);
         check_contains(error, "kernel broken of primitives, block (");
         for (const std::string &part : c.parts) check_contains(error, part);
         // The device is as good as before.
-        device->launch(nullptr, {3}, 64, BrokenParams{BrokenParams::none, out.data()});
+        device->launch(nullptr, {3}, 64, BrokenParams{.rule = BrokenParams::none, .out = out.data()});
         ck_assert(downloaded(*device, nullptr, out) == std::vector<uint32_t>(64, 1));
     }
-    check_contains(
-        error_of([&] { device->launch(nullptr, {1}, 65, BrokenParams{0, out.data()}); }, CUDAENC_ERR_INTERNAL),
-        "65 threads");
+    check_contains(error_of([&] { device->launch(nullptr, {1}, 65, BrokenParams{.rule = 0, .out = out.data()}); },
+                            CUDAENC_ERR_INTERNAL),
+                   "65 threads");
     // Part of a warp cannot run a collective.
     const DeviceArray<uint32_t> values(device, 64);
     const DeviceArray<PrimitivesResult> results(device, 40);
     const DeviceArray<PrimitivesCounters> counters(device, 1);
     check_contains(
         error_of(
-            [&] { device->launch(nullptr, {1}, 40, PrimitivesParams{values.data(), results.data(), counters.data()}); },
+            [&] {
+                device->launch(
+                    nullptr, {1}, 40,
+                    PrimitivesParams{.values = values.data(), .results = results.data(), .counters = counters.data()});
+            },
             CUDAENC_ERR_INTERNAL),
         "takes all 32 lanes");
 }
@@ -416,7 +421,8 @@ std::vector<uint32_t> order_of(const std::string &spec, std::vector<uint32_t> *g
     const std::shared_ptr<Device> device = open_emulator(spec);
     const auto count = uploaded<uint32_t>(device, nullptr, {0});
     const DeviceArray<uint32_t> list(device, 20 * 128), first(device, 20);
-    device->launch(nullptr, {20}, 128, OrderParams{count.data(), list.data(), first.data()});
+    device->launch(nullptr, {20}, 128,
+                   OrderParams{.count = count.data(), .list = list.data(), .first_shared = first.data()});
     *garbage = downloaded(*device, nullptr, first);
     return downloaded(*device, nullptr, list);
 }
@@ -445,7 +451,8 @@ START_TEST(emulator_serves_many_host_threads) {
             const DeviceArray<uint32_t> out(device, 64);
             for (int i = 0; i < 50; ++i) {
                 try {
-                    device->launch(nullptr, {2}, 64, BrokenParams{i % 5 ? 0 : BrokenParams::shared_index, out.data()});
+                    device->launch(nullptr, {2}, 64,
+                                   BrokenParams{.rule = i % 5 ? 0 : BrokenParams::shared_index, .out = out.data()});
                     good[t] += i % 5 != 0;
                 } catch (const Error &) {
                     good[t] += i % 5 == 0;
