@@ -240,8 +240,8 @@ struct Scanned {
     uint32_t ones;     // bit k: level k may be dropped
 };
 
-// Drops levels of 1 and -1 that cost more than they gain, from the highest frequency on, and calls dropped(k) for each.
-// Returns the bits of the block.
+// Rate-distortion optimised quantisation: drops levels of 1 and -1 that cost more than they gain, from the highest
+// frequency on, and calls dropped(k) for each. Returns the bits of the block.
 template <class Dropped>
 [[gnu::always_inline]] inline uint32_t round_by_rate(Scanned &s, int first, int32_t bits_per_step, Totals &totals,
                                                      int x, int y, const Dropped &dropped) {
