@@ -620,7 +620,7 @@ int ff_cudaenc_init(AVCodecContext *avctx, FFCudaencContext *ctx,
 
 void ff_cudaenc_close(FFCudaencContext *ctx)
 {
-    /* the session first: it waits until the device has read the frames */
+    /* first the session, which waits until the device has left the frames alone */
     cudaenc_close(ctx->session);
     ctx->session = NULL;
     for (int i = 0; i < FF_ARRAY_ELEMS(ctx->frames); i++)
