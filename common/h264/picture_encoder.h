@@ -72,7 +72,7 @@ class PictureEncoder : public CpuEncoder {
     uint64_t most_bytes(const Picture &picture) const;
     void begin_next();
 
-    const std::vector<uint8_t> parameter_sets_;
+    std::vector<uint8_t> parameter_sets_;
     uint64_t pictures_taken_ = 0;
     // For pictures that depend on those before, which are analysed in order.
     RateControl rate_;

@@ -46,6 +46,10 @@ struct Quantiser {
     int32_t bias[kBlockSamples];
     int32_t shift[kBlockSamples];
 };
+CUDAENC_HD int32_t quantise(const Quantiser &q, int index, int32_t c) {
+    quantise(c, q.multiplier[index], q.bias[index], q.shift[index]);
+    return c;
+}
 CUDAENC_HD void set_divisor(Quantiser &q, int index, int32_t divisor) {
     const Reciprocal r = reciprocal_of(divisor);
     q.multiplier[index] = r.multiplier;

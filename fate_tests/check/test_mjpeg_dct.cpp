@@ -145,8 +145,7 @@ START_TEST(vectors_are_the_same) {
             for (int i = 0; i < 64; i++) {
                 const size_t at = b * 64 + static_cast<size_t>(i);
                 EXPECT(coefficients[at] == block[i], "coefficient %d: %d, not %d", i, coefficients[at], block[i]);
-                int32_t level = block[i];
-                quantise(level, quantiser.multiplier[i], quantiser.bias[i], quantiser.shift[i]);
+                const int level = quantise(quantiser, i, block[i]);
                 EXPECT(levels[at] == level, "level %d: %d, not %d", i, levels[at], level);
                 EXPECT((nonzero[b] >> zigzag_place(i) & 1) == (level != 0), "whether level %d is 0", i);
             }
