@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "compact_params.h"
 #include "device.cuh"
-#include "scan.cuh"
+#include "look_back.cuh"
 
 namespace cudaenc {
 

@@ -159,10 +159,7 @@ class CudaDevice final : public Device {
         cu_.check(cu_.table->cuDeviceGet(&device_, number), "cuDeviceGet");
         if (context_) {
             CUdevice own = 0;
-            {
-                const Current current(*this);
-                cu_.check(cu_.table->cuCtxGetDevice(&own), "cuCtxGetDevice");
-            }
+            call("cuCtxGetDevice", cu_.table->cuCtxGetDevice, &own);
             if (wanted >= 0 && own != device_) {
                 throw Error(CUDAENC_ERR_INVALID, "device \"" + spec + "\" is not the one that the frames are on");
             }
@@ -188,26 +185,16 @@ class CudaDevice final : public Device {
 
         if (!context_) {
             cu_.check(cu_.table->cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
-            retained_ = true;
+            primary_.reset(context_, [this](void *) { cu_.table->cuDevicePrimaryCtxRelease(device_); });
         }
-        try {
-            const Current current(*this);
-            int least = 0;
-            cu_.check(cu_.cuCtxGetStreamPriorityRange(&least, &high_priority_), "cuCtxGetStreamPriorityRange");
-            cu_.check(cu_.table->cuEventCreate(&foreign_, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-        } catch (...) {
-            release();
-            throw;
-        }
+        int least = 0;
+        call("cuCtxGetStreamPriorityRange", cu_.cuCtxGetStreamPriorityRange, &least, &high_priority_);
+        call("cuEventCreate", cu_.table->cuEventCreate, &foreign_, CU_EVENT_DISABLE_TIMING);
     }
 
     ~CudaDevice() override {
-        if (enter()) {
-            for (const auto &[name, module] : modules_) cu_.table->cuModuleUnload(module);
-            cu_.table->cuEventDestroy(foreign_);
-            leave();
-        }
-        release();
+        for (const auto &[name, module] : modules_) drop(cu_.table->cuModuleUnload, module);
+        drop(cu_.table->cuEventDestroy, foreign_);
     }
 
     std::string name() const override { return name_; }
@@ -402,11 +389,6 @@ class CudaDevice final : public Device {
         cu_.table->cuCtxPopCurrent(&ignored);
     }
 
-    void release() noexcept {
-        if (retained_) cu_.table->cuDevicePrimaryCtxRelease(device_);
-        retained_ = false;
-    }
-
     void attribute(int &value, CUdevice_attribute which) {
         cu_.check(cu_.table->cuDeviceGetAttribute(&value, which, device_), "cuDeviceGetAttribute");
     }
@@ -447,7 +429,7 @@ class CudaDevice final : public Device {
     const Driver &cu_;
     CUdevice device_ = 0;
     CUcontext context_;
-    bool retained_ = false;  // whether context_ is the primary context, to be released
+    std::shared_ptr<void> primary_;  // the primary context, where that is context_
     std::string name_;
     int multiprocessors_ = 0;
     int high_priority_ = 0;  // the driver's number

@@ -3,9 +3,7 @@
 
 namespace cudaenc {
 
-namespace {
 constexpr int kMaxFormatComponents = 4;
-}
 
 FrameSlot::FrameSlot(const std::shared_ptr<Device> &device)
     : DeviceSlot(device), layout(device, kMaxFormatComponents), device_layout(device, kMaxFormatComponents) {}

@@ -23,8 +23,8 @@
 
 /**
  * @file
- * The only file with conditions on FFmpeg versions; the others are written
- * for the newest branch.
+ * All conditions on FFmpeg versions; other files are written for the newest
+ * branch.
  */
 
 #ifndef AVCODEC_CUDAENC_COMPAT_H
@@ -57,18 +57,18 @@
     .p.pix_fmts = (const enum AVPixelFormat[]) { __VA_ARGS__, AV_PIX_FMT_NONE }
 #endif
 
-/* The ranges are negotiated from 7.1 on; before, both were accepted always. */
+/* Ranges are negotiated from 7.1 on; earlier branches accept both. */
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 19, 100)
 #define CUDAENC_COLOR_RANGES .color_ranges = AVCOL_RANGE_MPEG | AVCOL_RANGE_JPEG,
 #else
 #define CUDAENC_COLOR_RANGES
 #endif
 
-/* JPEG is of full range. Software frames of limited range shall be converted
- * by who makes them, unless the caller does not insist on the standard; frames
- * in GPU memory cannot be. Ranges are negotiated for all formats together, so
- * that instead the formats leave no choice: of `formats`, those in software are
- * of full range by what they are. Before 7.1 the encoder's init alone says so. */
+/* JPEG has full range. FFmpeg must convert software frames of limited range,
+ * unless the caller relaxes the standard; frames in GPU memory it cannot. As
+ * ranges are negotiated for all formats together, the list of formats enforces
+ * it: software formats in `formats` imply full range. Before 7.1 only the
+ * encoder's init checks this. */
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 19, 100)
 static inline int cudaenc_jpeg_supported_config(const AVCodecContext *avctx, const AVCodec *codec,
                                                 const enum AVPixelFormat *formats, int nb_formats,
@@ -97,14 +97,14 @@ static inline int cudaenc_jpeg_supported_config(const AVCodecContext *avctx, con
 #define AV_PIX_FMT_FLAG_XYZ 0
 #endif
 
-/* The last format of a list: without CUDA it ends one format earlier. */
+/* The last format of a list, which ends one format earlier without CUDA. */
 #if CONFIG_CUDA
 #define CUDAENC_FMT_CUDA AV_PIX_FMT_CUDA
 #else
 #define CUDAENC_FMT_CUDA AV_PIX_FMT_NONE
 #endif
 
-/* Formats that a branch lacks vanish from an encoder's list. */
+/* Formats that a branch lacks are left out of lists. */
 #ifdef AV_PIX_FMT_P012
 #define CUDAENC_FMT_P012 AV_PIX_FMT_P012,
 #else
@@ -137,7 +137,7 @@ static inline int64_t cudaenc_frame_duration(const AVFrame *frame)
 #endif
 }
 
-/** What AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE promises. */
+/** Implements AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE. */
 static inline int cudaenc_reordered_opaque(AVCodecContext *avctx, AVPacket *pkt,
                                            const AVFrame *frame)
 {
@@ -149,7 +149,7 @@ static inline int cudaenc_reordered_opaque(AVCodecContext *avctx, AVPacket *pkt,
 #endif
 }
 
-/** A TIFF structure; 7.1 has no side data of this type. */
+/** A TIFF structure; 7.1 lacks this type of side data. */
 static inline const AVFrameSideData *cudaenc_exif(const AVFrame *frame)
 {
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(60, 8, 100)
@@ -159,7 +159,7 @@ static inline const AVFrameSideData *cudaenc_exif(const AVFrame *frame)
 #endif
 }
 
-/** The stream's own side data of a type, for frames that do not repeat it. */
+/** Side data of the stream, for frames without their own. */
 static inline const AVFrameSideData *
 cudaenc_stream_side_data(const AVCodecContext *avctx, enum AVFrameSideDataType type)
 {

@@ -113,7 +113,7 @@ static int check_frame(AVCodecContext *avctx, const AVFrame *frame)
     return 0;
 }
 
-/* The side data of a frame, or of the stream. */
+/* Side data of a frame, else of the stream. */
 static const AVFrameSideData *find_side_data(const AVCodecContext *avctx, const AVFrame *frame,
                                              enum AVFrameSideDataType type)
 {
@@ -124,7 +124,7 @@ static const AVFrameSideData *find_side_data(const AVCodecContext *avctx, const 
 
 #define MAX_USER_DATA 16
 
-/* What H.264 writes as SEI messages. */
+/* The SEI messages of H.264. */
 typedef struct FrameMessages {
     CudaencTimecode timecode;
     CudaencMasteringDisplay mastering_display;
@@ -137,7 +137,7 @@ static int bcd(uint32_t value)
     return (value >> 4 & 15) * 10 + (value & 15);
 }
 
-/* As libavutil/timecode.c makes them. */
+/* The inverse of av_timecode_get_smpte(). */
 static CudaencTimecode timecode_from(uint32_t tc, AVRational rate)
 {
     CudaencTimecode timecode = {
@@ -148,7 +148,7 @@ static CudaencTimecode timecode_from(uint32_t tc, AVRational rate)
         .drop_frame = tc >> 30 & 1,
     };
 
-    /* above 30 frames/s a pair of frames has one number, and a bit for the second */
+    /* above 30 frames/s two frames share a number, and a bit marks the second */
     if (av_cmp_q(rate, (AVRational) { 30, 1 }) == 1)
         timecode.frames = 2 * timecode.frames +
                           !!(tc & (av_cmp_q(rate, (AVRational) { 50, 1 }) ? 1 << 23 : 1 << 7));
@@ -262,7 +262,7 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     add_messages(avctx, ctx, frame, &f, &messages);
 
     ret = cudaenc_submit(ctx->session, &f);
-    /* The ring has room: the caller counts. */
+    /* the caller counts frames, so the ring has room */
     if (ret == CUDAENC_AGAIN)
         return AVERROR_BUG;
     return error_from_cudaenc(ret);
@@ -270,9 +270,9 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
 
 /* ---- packets out -------------------------------------------------------- */
 
-/* A packet lies in the library's pinned memory. That belongs to the CUDA
- * context, which must therefore outlive every packet, also after the encoder
- * was closed. */
+/* A packet lies in pinned memory of the library, which belongs to the CUDA
+ * context. The context must therefore outlive every packet, even after the
+ * encoder is closed. */
 typedef struct PacketOwner {
     CudaencBuffer *buffer;
     AVBufferRef *device_ref;
@@ -315,13 +315,13 @@ static int wrap_packet_data(const FFCudaencContext *ctx, AVPacket *pkt,
     return 0;
 }
 
-/* Takes p->buffer in any case. */
+/* Always takes p->buffer. */
 static int set_packet_data(AVCodecContext *avctx, const FFCudaencContext *ctx,
                            AVPacket *pkt, const CudaencPacket *p)
 {
     int ret;
 
-    /* the library pads as much as libavcodec's readers may overread */
+    /* the library pads packets as libavcodec demands */
     if (avctx->get_encode_buffer == avcodec_default_get_encode_buffer &&
         CUDAENC_PACKET_PADDING >= AV_INPUT_BUFFER_PADDING_SIZE &&
         p->size <= INT_MAX - CUDAENC_PACKET_PADDING) {
@@ -357,8 +357,7 @@ static const struct {
     { AV_FRAME_DATA_S12M_TIMECODE,              AV_PKT_DATA_S12M_TIMECODE },
 };
 
-/* What libavcodec already gave to the stream (coded_side_data) is not repeated
- * in every packet; what changes within the stream would else be lost. */
+/* Copies what differs from the side data of the stream (coded_side_data). */
 static int copy_side_data(const AVCodecContext *avctx, AVPacket *pkt, const AVFrame *frame)
 {
     for (int i = 0; i < FF_ARRAY_ELEMS(side_data_types); i++) {
@@ -412,7 +411,7 @@ int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
     AVFrame *frame;
     int ret, code;
 
-    /* First give the device all that it can take, then wait for the oldest. */
+    /* Fill the ring, then wait for the oldest frame. */
     while (!ctx->draining && ctx->nb_frames < ctx->async_depth) {
         frame = ctx->frames[(ctx->first_frame + ctx->nb_frames) % ctx->async_depth];
 
@@ -441,7 +440,7 @@ int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
     if (code == CUDAENC_AGAIN || code == CUDAENC_EOF)
         return error_from_cudaenc(code);
 
-    /* A packet, or the error of the frame that it was to be made from. */
+    /* the packet or the error of the oldest frame */
     frame = ctx->frames[ctx->first_frame];
     ctx->first_frame = (ctx->first_frame + 1) % ctx->async_depth;
     ctx->nb_frames--;
@@ -463,7 +462,7 @@ void ff_cudaenc_flush(AVCodecContext *avctx)
     CudaencPacket p;
     int code;
 
-    /* Only a received frame is one whose data the device no longer reads. */
+    /* The device may read a frame until its packet is received. */
     cudaenc_flush(ctx->session);
     while ((code = cudaenc_receive(ctx->session, &p)) != CUDAENC_EOF) {
         if (code == CUDAENC_OK)

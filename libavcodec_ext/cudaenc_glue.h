@@ -48,11 +48,10 @@ typedef struct FFCudaencContext {
     int s12m_tc;
 
     CudaencSession *session;
-    /** Owns the CUDA context that the session runs in, NULL when the library
-     *  owns it. */
+    /** The owner of the session's CUDA context; NULL: the library. */
     AVBufferRef *device_ref;
-    /** Frames in flight, oldest at first_frame: the library reads their data
-     *  until their packet is there. */
+    /** Frames in flight, the oldest at first_frame. The library reads a frame
+     *  until its packet is received. */
     AVFrame *frames[CUDAENC_MAX_ASYNC_DEPTH];
     int first_frame;
     int nb_frames;

@@ -184,33 +184,36 @@ template <int Width>
     return sum;
 }
 
+// mode_of(i): the Mode16x16 of mode i.
+template <int Width, class ModeOf>
+[[gnu::always_inline]] inline void rank_macroblock(ConstBlock at, const Available &available, int bit_depth, int height,
+                                                   ConstBlock source, MacroblockPredictions &predictions,
+                                                   uint32_t (&costs)[4], const ModeOf &mode_of) {
+    for (int i = 0; i < 4; i++) {
+        const int mode = mode_of(i);
+        Sample *to = predictions.of_mode[i];
+        if (!mode_16x16_available(mode, available)) {
+            costs[i] = kNotAvailable;
+            continue;
+        }
+        if (height == 16)
+            predict_macroblock<Width, 16>(mode, at.data, at.stride, available, bit_depth, to);
+        else
+            predict_macroblock<Width, 8>(mode, at.data, at.stride, available, bit_depth, to);
+        costs[i] += half_satd<Width>(source, {to, Width}, height);
+    }
+}
+
 }  // namespace
 
 CUDAENC_CLONES void rank_16x16(ConstBlock at, const Available &available, int bit_depth, ConstBlock source,
                                MacroblockPredictions &predictions, uint32_t (&costs)[4]) {
-    for (int mode = 0; mode < k16x16Modes; mode++) {
-        if (!mode_16x16_available(mode, available)) {
-            costs[mode] = kNotAvailable;
-            continue;
-        }
-        predict_16x16(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
-        costs[mode] += half_satd<16>(source, {predictions.of_mode[mode], 16}, 16);
-    }
+    rank_macroblock<16>(at, available, bit_depth, 16, source, predictions, costs, [](int mode) { return mode; });
 }
 
 CUDAENC_CLONES void rank_chroma(ConstBlock at, const Available &available, int bit_depth, int height, ConstBlock source,
                                 MacroblockPredictions &predictions, uint32_t (&costs)[4]) {
-    for (int mode = 0; mode < kChromaModes; mode++) {
-        if (!chroma_mode_available(mode, available)) {
-            costs[mode] = kNotAvailable;
-            continue;
-        }
-        if (height == 8)
-            predict_chroma<8>(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
-        else
-            predict_chroma<16>(mode, at.data, at.stride, available, bit_depth, predictions.of_mode[mode]);
-        costs[mode] += half_satd<8>(source, {predictions.of_mode[mode], 8}, height);
-    }
+    rank_macroblock<8>(at, available, bit_depth, height, source, predictions, costs, mode_of_chroma);
 }
 
 namespace {
@@ -237,8 +240,8 @@ struct Scanned {
     uint32_t ones;     // bit k: level k may be dropped
 };
 
-// Drops levels of 1 and -1 that cost more than they gain, from the highest frequency on, and calls dropped(k) for each.
-// Returns the bits of the block.
+// Rate-distortion optimised quantisation: drops levels of 1 and -1 that cost more than they gain, from the highest
+// frequency on, and calls dropped(k) for each. Returns the bits of the block.
 template <class Dropped>
 [[gnu::always_inline]] inline uint32_t round_by_rate(Scanned &s, int first, int32_t bits_per_step, Totals &totals,
                                                      int x, int y, const Dropped &dropped) {

@@ -58,9 +58,6 @@ constexpr int mode_of_chroma(int mode) {
     constexpr int modes[kChromaModes] = {k16x16Dc, k16x16Horizontal, k16x16Vertical, k16x16Plane};
     return modes[mode];
 }
-constexpr bool chroma_mode_available(int mode, const Available &a) {
-    return mode_16x16_available(mode_of_chroma(mode), a);
-}
 
 // The mean of `count` neighbours (a power of 2) with this sum; without neighbours the middle of the range.
 constexpr Sample dc_of(int sum, int count, int bit_depth) {
@@ -106,7 +103,7 @@ void predict_dc(const Sample *at, ptrdiff_t stride, const Available &a, int bit_
         }
 }
 
-// A Mode16x16 of luma or chroma. Modes other than DC need their neighbours.
+// A Mode16x16 of 16x16 luma, or of chroma of 4:2:0 (8x8) or 4:2:2 (8x16). It must be available.
 template <int Width, int Height>
 void predict_macroblock(int mode, const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
     switch (mode) {
@@ -121,15 +118,6 @@ void predict_macroblock(int mode, const Sample *at, ptrdiff_t stride, const Avai
         default:
             return predict_plane<Width, Height>(at, stride, bit_depth, to);
     }
-}
-
-inline void predict_16x16(int mode, const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
-    predict_macroblock<16, 16>(mode, at, stride, a, bit_depth, to);
-}
-// Chroma of 4:2:0 (8 high) and 4:2:2 (16 high).
-template <int Height>
-void predict_chroma(int mode, const Sample *at, ptrdiff_t stride, const Available &a, int bit_depth, Sample *to) {
-    predict_macroblock<8, Height>(mode_of_chroma(mode), at, stride, a, bit_depth, to);
 }
 
 }  // namespace cudaenc::h264

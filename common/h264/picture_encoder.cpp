@@ -16,12 +16,6 @@ void append(std::vector<uint8_t> &to, const std::vector<uint8_t> &bytes) {
     to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-std::vector<uint8_t> make_parameter_sets(const ParameterSets &sets) {
-    std::vector<uint8_t> bytes = make_sps(sets);
-    append(bytes, make_pps(sets));
-    return bytes;
-}
-
 Sei make_sei_of(const CudaencFrame &frame, bool timecodes) {
     Sei sei;
     sei.pic_struct = timecodes;
@@ -68,8 +62,9 @@ PictureEncoder::PictureEncoder(const Params &params, int slots, int threads, std
                                bool stage_times, const std::shared_ptr<Device> &device)
     : CpuEncoder(slots, threads, stage_names, stage_times, device),
       p_(params),
-      parameter_sets_(make_parameter_sets(p_.sets)),
+      parameter_sets_(make_sps(p_.sets)),
       rate_(p_.rate) {
+    append(parameter_sets_, make_pps(p_.sets));
     for (int i = 0; i < slots; i++) pictures_.emplace_back(p_.picture);
 }
 

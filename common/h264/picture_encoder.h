@@ -74,7 +74,7 @@ class PictureEncoder : public CpuEncoder {
     uint64_t slice_bytes(const Picture &picture) const;
     void begin_after(int slot) noexcept;
 
-    const std::vector<uint8_t> parameter_sets_;
+    std::vector<uint8_t> parameter_sets_;
     uint64_t pictures_taken_ = 0;
     // Where pictures depend on those before, they are analysed in order.
     std::optional<RateControl> rate_;  // behind the last one that was

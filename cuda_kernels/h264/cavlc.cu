@@ -266,17 +266,17 @@ DEVICE uint32_t sum_bits(auto &bits, auto &window) {
 }
 
 // Splits the `all` bits of the piece at the samples of its first I_PCM macroblock, which begin a byte. In this tail,
-// samples of further I_PCM macroblocks are aligned to its beginning. pcms: bit i: macroblock i is I_PCM. begin: the
+// samples of further I_PCM macroblocks are aligned to its beginning. pcm_mask: bit i: macroblock i is I_PCM. begin: the
 // bits before the unit; becomes its place in the window, where the tail begins a word.
 template <int Units>
-DEVICE PieceBits align_pcm(uint32_t pcms, auto &bits_before, uint32_t all, int unit_order, uint32_t &begin) {
-    if (!pcms) return {all, 0};
-    const uint32_t order = static_cast<uint32_t>(unit_order), first = static_cast<uint32_t>(find_first_set(pcms));
+DEVICE PieceBits align_pcm(uint32_t pcm_mask, auto &bits_before, uint32_t all, int unit_order, uint32_t &begin) {
+    if (!pcm_mask) return {all, 0};
+    const uint32_t order = static_cast<uint32_t>(unit_order), first = static_cast<uint32_t>(find_first_set(pcm_mask));
     const uint32_t head = bits_before[first * Units + 1];
     uint32_t padding = 0;
     if (order > first * Units) begin += (0 - head) & 31;
     for (uint32_t i = first + 1; i < kPieceMacroblocks; i++) {
-        if (!(pcms >> i & 1)) continue;
+        if (!(pcm_mask >> i & 1)) continue;
         const uint32_t alignment = (0 - (bits_before[i * Units + 1] - head + padding)) & 7;
         padding += alignment;
         if (order > i * Units) begin += alignment;
@@ -317,11 +317,11 @@ DEVICE void code_piece(const CavlcArguments &p) {
     }
     block_sync();
     const bool fits = all_bits[0] + 8 * kPieceMacroblocks + 32 * 2 < 32 * p.word_pitch;
-    uint32_t pcms = 0, begin = bits ? bits_before[unit.order] : 0;
-    for (uint32_t i = 0; any_pcm && i < kPieceMacroblocks; i++) pcms |= uint32_t{pcm_macroblocks[i]} << i;
+    uint32_t pcm_mask = 0, begin = bits ? bits_before[unit.order] : 0;
+    for (uint32_t i = 0; any_pcm && i < kPieceMacroblocks; i++) pcm_mask |= uint32_t{pcm_macroblocks[i]} << i;
     PieceBits piece{0, 0};
     if (fits)
-        piece = align_pcm<Threads::kUnits>(pcms, bits_before, all_bits[0], unit.order, begin);
+        piece = align_pcm<Threads::kUnits>(pcm_mask, bits_before, all_bits[0], unit.order, begin);
     else
         bits = 0;
 

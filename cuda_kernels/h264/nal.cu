@@ -241,25 +241,28 @@ struct GroupWindows {
         block_sync();
     }
 
-    // Hands the bytes of each window to use(). left_before: what end_of_bits() says of the group before. told: whether
-    // this group has published the same of itself; the last window does. zeros_before: shared. With all threads.
+    // Hands the bytes of each window to use(). end_before: what end_of_bits() says of the group before. published_end:
+    // whether this group has published the same of itself; the last window does. zeros_before: shared. With all
+    // threads.
     template <class Use>
-    DEVICE_MEMBER void for_each(uint32_t group, auto &left_before, auto &zeros_before, bool &told, const Use &use) {
+    DEVICE_MEMBER void for_each(uint32_t group, auto &end_before, auto &zeros_before, bool &published_end,
+                                const Use &use) {
         const bool first_thread = thread_x() == 0;
-        if (first_thread) zeros_before[0] = left_before[0] >> 8;
+        if (first_thread) zeros_before[0] = end_before[0] >> 8;
         for (uint32_t number = 0; number < count; number++) {
             if (count > 1) fill(number);
-            if (first_thread && number == 0 && bits.phase) window[0] |= (left_before[0] & 255) << (32 - bits.phase);
+            if (first_thread && number == 0 && bits.phase) window[0] |= (end_before[0] & 255) << (32 - bits.phase);
             block_sync();
             const uint32_t here = min_of(bytes - min_of(bytes, 4 * kWindowWords * number), 4u * kWindowWords);
             use(WindowBytes{window, zeros_word(zeros_before[0]), here});
             if (count > 1) block_sync();
-            if (first_thread && (count > 1 || !told)) {
-                uint32_t left;
-                end_of_bits(window, bits_in(number), zeros_before[0], left);
-                if (is_last(number) && !told) publish(p.links.ends + group, p.links.serial, Published::own, left);
-                told |= is_last(number);
-                zeros_before[0] = left >> 8;
+            if (first_thread && (count > 1 || !published_end)) {
+                uint32_t own_end;
+                end_of_bits(window, bits_in(number), zeros_before[0], own_end);
+                if (is_last(number) && !published_end)
+                    publish(p.links.ends + group, p.links.serial, Published::own, own_end);
+                published_end |= is_last(number);
+                zeros_before[0] = own_end >> 8;
             }
             if (count > 1) block_sync();
         }
@@ -271,7 +274,7 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
     SHARED(uint32_t, window, kWindowWords + 1);
     SHARED(PieceBits, pieces, kGroupPieces);
     SHARED(PiecePlaces, places, kGroupPieces);
-    SHARED(uint32_t, left_before, 1);   // of the group before: what end_of_bits() says
+    SHARED(uint32_t, end_before, 1);    // of the group before: what end_of_bits() says
     SHARED(uint32_t, zeros_before, 1);  // zeros_state() before the window
     const int thread = thread_x();
     const uint32_t group = take_ticket(p.links.tickets), serial = p.links.serial;
@@ -283,21 +286,21 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
 
     // What this group leaves to the next, and what the one before left. Most groups need not know the latter to tell
     // the former.
-    bool told = windows.ends_slice;
+    bool published_end = windows.ends_slice;
     if (thread == 0) {
-        uint32_t left;
-        if (!told && !end_of_bits(window, windows.bits_in(windows.count - 1), 0, left)) {
-            publish(p.links.ends + group, serial, Published::own, left);
-            told = true;
+        uint32_t own_end;
+        if (!published_end && !end_of_bits(window, windows.bits_in(windows.count - 1), 0, own_end)) {
+            publish(p.links.ends + group, serial, Published::own, own_end);
+            published_end = true;
         }
-        left_before[0] = begins_slice ? 0 : static_cast<uint32_t>(wait_for(p.links.ends + group - 1, serial));
+        end_before[0] = begins_slice ? 0 : static_cast<uint32_t>(wait_for(p.links.ends + group - 1, serial));
     }
     block_sync();
 
     // The bytes, counted and then written.
     Preventions preventions{};
     uint32_t size = (begins_slice ? kNalPrefixBytes : 0) + windows.bytes;
-    windows.for_each(group, left_before, zeros_before, told, [&](const WindowBytes &bytes) {
+    windows.for_each(group, end_before, zeros_before, published_end, [&](const WindowBytes &bytes) {
         preventions = count_preventions(bytes);
         size += preventions.all;
     });
@@ -313,10 +316,10 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
         place += kNalPrefixBytes;
     }
     if (windows.count == 1) {
-        write_bytes({window, zeros_word(left_before[0] >> 8), windows.bytes}, preventions, place);
+        write_bytes({window, zeros_word(end_before[0] >> 8), windows.bytes}, preventions, place);
         return;
     }
-    windows.for_each(group, left_before, zeros_before, told, [&](const WindowBytes &bytes) {
+    windows.for_each(group, end_before, zeros_before, published_end, [&](const WindowBytes &bytes) {
         preventions = count_preventions(bytes);
         write_bytes(bytes, preventions, place);
         place += bytes.count + preventions.all;

@@ -5,7 +5,6 @@
 #include "../bits.cuh"
 #include "../device.cuh"
 #include "../look_back.cuh"
-#include "../scan.cuh"
 #include "levels.cuh"
 
 namespace cudaenc::mjpeg {

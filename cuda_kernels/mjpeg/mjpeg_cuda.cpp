@@ -120,7 +120,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
             make(s.nonzero, size_t{pieces_} * kPieceBlocks);
             make(s.codes, 1);
         }
-        make(s.links, link_words());
+        make(s.links, 3 * size_t{pieces_} + groups_ / 2 + 1);
         return slot;
     }
 
@@ -148,23 +148,18 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         mark(s, kTransform);
         if (p_.frame_bytes || (p_.optimal && s.serial == 0))
             device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums));
-        if (p_.frame_bytes) {
+        const bool optimal = p_.optimal && !p_.frame_bytes;
+        if (p_.frame_bytes)
             count_bins(s);
-            for (const Stage stage : {kMakeTables, kCode}) mark(s, stage);
-            return;
-        }
-        if (p_.optimal) {
+        else if (optimal)
             transform(s);
-            mark(s, kMakeTables);
-            make_tables(s);
-            mark(s, kCode);
-            code_levels(s);
-        } else {
+        else
             encode(s);
-            mark(s, kMakeTables);
-            mark(s, kCode);
-        }
-        s.header = make_frame_header(p_, s.metadata, s.divisors);
+        mark(s, kMakeTables);
+        if (optimal) make_tables(s);
+        mark(s, kCode);
+        if (optimal) code_levels(s);
+        if (!p_.frame_bytes) s.header = make_frame_header(p_, s.metadata, s.divisors);
     }
 
     void reset(BaseSlot &slot) noexcept override {
@@ -191,7 +186,6 @@ class MjpegDeviceEncoder : public DeviceEncoder {
                 .bytes = words + 2 * size_t{pieces_},
                 .serial = s.serial};
     }
-    size_t link_words() const { return 3 * size_t{pieces_} + groups_ / 2 + 1; }
     StoredLevels levels(Slot &s) const { return {.words = s.level_words.data(), .nonzero = s.nonzero.data()}; }
 
     // A launch for each scan.
@@ -272,15 +266,10 @@ class MjpegDeviceEncoder : public DeviceEncoder {
             return packet_bytes(p_, s.metadata, s.divisors, s.huffman,
                                 count_bits(counts, make_codes(s.huffman, p_.tables)));
         });
-        code_with(s, s.huffman);
-        device_->synchronize(s.stream);
-    }
-
-    // Codes the stored levels.
-    void code_with(Slot &s, const HuffmanSpecs &huffman) {
-        *s.host_codes.data() = make_codes(huffman, p_.tables);
+        *s.host_codes.data() = make_codes(s.huffman, p_.tables);
         device_->upload(s.stream, s.codes.data(), s.host_codes.data(), sizeof(CodeTables));
         code_levels(s);
+        device_->synchronize(s.stream);
     }
 
     PooledBuffer make_packet(FrameSlot &slot) override {
