@@ -31,7 +31,7 @@ def speed_groups(results):
     rows = [row for row in rows if row['case'] in titles]
     for row in [row for row in rows if peer_of(row, 'nvJPEG')] or rows:
         peer = peer_of(row, 'nvJPEG')
-        beside = (peer['name'].split()[0], peer['best_fps']) if peer else ('one frame at a time', row['single_fps'])
+        beside = (peer['name'].split()[0], peer['best_fps']) if peer else ('cudaenc, one frame', row['single_fps'])
         groups.append((f'{titles[row["case"]]}, {row["width"]}x{row["height"]}, {device}', [('cudaenc', row['best_fps']), beside]))
     for part, coder, cases in (('cpu', 'JPEG 2000', {'lossless': 'lossless', 'lossy': '9/7'}),
                                ('cpu_mjpeg', 'JPEG, 4:2:0', {'default': "Annex K's tables", 'optimal': 'optimal tables'})):
