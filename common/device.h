@@ -56,6 +56,8 @@ class Device {
     virtual void upload_2d(Stream, void *device, size_t device_pitch, const void *host, ptrdiff_t host_pitch,
                            size_t row_bytes, size_t rows) = 0;
     virtual void download(Stream, void *host, const void *device, size_t bytes) = 0;
+    virtual void download_2d(Stream, void *host, ptrdiff_t host_pitch, const void *device, size_t device_pitch,
+                             size_t row_bytes, size_t rows) = 0;
     virtual void fill(Stream, void *device, uint8_t value, size_t bytes) = 0;
 
     // A graph keeps what `work` queues on the stream. run() queues it again, in less host time. `work` may launch

@@ -300,6 +300,27 @@ class CudaDevice final : public Device {
         call("cuMemcpy2DAsync", cu_.table->cuMemcpy2DAsync, &copy, native(stream));
     }
 
+    void download_2d(Stream stream, void *host, ptrdiff_t host_pitch, const void *device, size_t device_pitch,
+                     size_t row_bytes, size_t rows) override {
+        if (!row_bytes || !rows) return;
+        if (host_pitch < 0 || static_cast<size_t>(host_pitch) < row_bytes) {
+            for (size_t y = 0; y < rows; ++y)
+                download(stream, static_cast<char *>(host) + static_cast<ptrdiff_t>(y) * host_pitch,
+                         static_cast<const char *>(device) + y * device_pitch, row_bytes);
+            return;
+        }
+        CUDA_MEMCPY2D copy{};
+        copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+        copy.srcDevice = pointer(device);
+        copy.srcPitch = device_pitch;
+        copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+        copy.dstHost = host;
+        copy.dstPitch = static_cast<size_t>(host_pitch);
+        copy.WidthInBytes = row_bytes;
+        copy.Height = rows;
+        call("cuMemcpy2DAsync", cu_.table->cuMemcpy2DAsync, &copy, native(stream));
+    }
+
     void download(Stream stream, void *host, const void *device, size_t bytes) override {
         if (bytes)
             call("cuMemcpyDtoHAsync", cu_.table->cuMemcpyDtoHAsync, host, pointer(device), bytes, native(stream));

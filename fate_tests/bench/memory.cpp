@@ -58,6 +58,10 @@ class MeteredDevice final : public Device {
     void download(Stream stream, void *to, const void *from, size_t bytes) override {
         device_->download(stream, to, from, bytes);
     }
+    void download_2d(Stream stream, void *to, ptrdiff_t to_pitch, const void *from, size_t from_pitch, size_t row_bytes,
+                     size_t rows) override {
+        device_->download_2d(stream, to, to_pitch, from, from_pitch, row_bytes, rows);
+    }
     void fill(Stream stream, void *memory, uint8_t value, size_t bytes) override {
         device_->fill(stream, memory, value, bytes);
     }

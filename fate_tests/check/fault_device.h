@@ -169,6 +169,11 @@ class FaultDevice final : public Device {
         may_fail("download");
         device_->download(stream, host, device, bytes);
     }
+    void download_2d(Stream stream, void *host, ptrdiff_t host_pitch, const void *device, size_t device_pitch,
+                     size_t row_bytes, size_t rows) override {
+        may_fail("download_2d");
+        device_->download_2d(stream, host, host_pitch, device, device_pitch, row_bytes, rows);
+    }
     void fill(Stream stream, void *device, uint8_t value, size_t bytes) override {
         may_fail("fill");
         device_->fill(stream, device, value, bytes);

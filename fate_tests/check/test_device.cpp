@@ -258,6 +258,12 @@ START_TEST(copies_and_fills_arrive) {
             }
         }
         device->free_pinned(pinned);
+
+        std::vector<uint8_t> back(host.size(), 0x5a);
+        uint8_t *to = back.data() + (upside_down ? 41 * (rows - 1) : 0);
+        device->download_2d(stream, to, host_pitch, memory.data(), pitch, width, rows);
+        device->synchronize(stream);
+        for (size_t i = 0; i < back.size(); ++i) ck_assert_uint_eq(back[i], i % 41 < width ? host[i] : 0x5a);
     }
     device->free(nullptr);
     device->free_pinned(nullptr);

@@ -75,6 +75,11 @@ class TimedDevice final : public Device {
         device_->download(stream_, host, device, bytes);
         waiting_ = true;
     }
+    void download_2d(Stream, void *host, ptrdiff_t host_pitch, const void *device, size_t device_pitch,
+                     size_t row_bytes, size_t rows) override {
+        device_->download_2d(stream_, host, host_pitch, device, device_pitch, row_bytes, rows);
+        waiting_ = true;
+    }
     void fill(Stream, void *device, uint8_t value, size_t bytes) override {
         device_->fill(stream_, device, value, bytes);
     }

@@ -113,6 +113,15 @@ class EmulatedDevice final : public Device {
         if (bytes) std::memcpy(host, device, bytes);
     }
 
+    void download_2d(Stream, void *host, ptrdiff_t host_pitch, const void *device, size_t device_pitch,
+                     size_t row_bytes, size_t rows) override {
+        if (!row_bytes || !rows) return;
+        check_range(device, (rows - 1) * device_pitch + row_bytes, "download_2d");
+        for (size_t y = 0; y < rows; ++y)
+            std::memcpy(static_cast<char *>(host) + static_cast<ptrdiff_t>(y) * host_pitch,
+                        static_cast<const char *>(device) + y * device_pitch, row_bytes);
+    }
+
     void fill(Stream, void *device, uint8_t value, size_t bytes) override {
         check_range(device, bytes, "fill");
         if (bytes) std::memset(device, value, bytes);
