@@ -1,7 +1,6 @@
-// The C API: checks arguments, chooses the device, turns exceptions into codes.
+// The C API of encoders: checks arguments, chooses the pipeline.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -11,7 +10,6 @@
 #include <utility>
 
 #include "cudaenc.h"
-#include "device.h"
 #include "error.h"
 #include "h264/h264.h"
 #include "j2k/j2k.h"
@@ -19,81 +17,25 @@
 #include "option_checks.h"
 #include "options.h"
 #include "pipeline.h"
+#include "session.h"
 
 using namespace cudaenc;
 
 struct CudaencSession {
-    CudaencLog log;
-    void *log_opaque;
+    SessionLog log;
     CudaencFormat format;
     bool device_frames;
     Ring<Encoder> ring;
-
-    void print(CudaencLogLevel level, const char *line) const {
-        if (log) log(log_opaque, level, line);
-    }
 };
 
 namespace {
-
-// Returns the code of body(), or that of its exception, which is logged without heap memory.
-template <class F>
-int guarded(const CudaencSession &session, F body) noexcept {
-    const auto fail = [&](int code, const char *line) {
-        session.print(CUDAENC_LOG_ERROR, line);
-        return code;
-    };
-    try {
-        return body();
-    } catch (const Error &e) {
-        return fail(e.code, e.what());
-    } catch (const std::bad_alloc &) {
-        return fail(CUDAENC_ERR_MEMORY, "out of host memory");
-    } catch (const std::length_error &) {
-        return fail(CUDAENC_ERR_MEMORY, "out of host memory");
-    } catch (const std::exception &e) {
-        char line[512];
-        std::snprintf(line, sizeof line, "internal error: %s", e.what());
-        return fail(CUDAENC_ERR_INTERNAL, line);
-    }
-}
-
-bool is_or_has_number(const std::string &spec, const char *kind) {
-    const size_t n = std::strlen(kind);
-    if (spec.compare(0, n, kind)) return false;
-    return spec.size() == n || (spec[n] == ':' && spec.size() > n + 1 && spec.size() <= n + 10 &&
-                                std::all_of(spec.begin() + static_cast<std::ptrdiff_t>(n) + 1, spec.end(),
-                                            [](char c) { return c >= '0' && c <= '9'; }));
-}
-
-// nullptr: the CPU.
-std::shared_ptr<Device> choose_device(const CudaencSession &session, const CudaencConfig &config) {
-    const std::string spec = config.device && *config.device ? config.device : "auto";
-    const bool emulator = open_emulator && is_or_has_number(spec, "emu");
-    if (spec != "auto" && spec != "cpu" && !is_or_has_number(spec, "cuda") && !emulator)
-        refuse(format_string("device '%s' is not allowed: it is auto, cpu, cuda or cuda:N", spec.c_str()));
-    if (emulator) return open_emulator(spec);
-    if (spec == "cpu") {
-        if (config.device_frames)
-            refuse("device 'cpu' is not allowed with frames in CUDA memory: it is auto, cuda or cuda:N");
-        return nullptr;
-    }
-    if (spec != "auto") return open_cuda_device(spec, config.cuda_context);
-    try {
-        return open_cuda_device("cuda", config.cuda_context);
-    } catch (const Error &e) {
-        if (config.device_frames || config.cuda_context || e.code != CUDAENC_ERR_DEVICE) throw;
-        session.print(CUDAENC_LOG_WARNING, (std::string("no CUDA device, encoding on the CPU: ") + e.what()).c_str());
-        return nullptr;
-    }
-}
 
 // Streams wait for each other in the driver's work queues, 8 unless the environment says more: with 16 small frames in
 // flight (1920x1080, 9/7, one H200) 2900 frames/s instead of 7100. A library cannot choose: with 32 queues a process
 // starts half a second later, and 16 processes need more than the GPU has.
 void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, const Device &device) {
     if (config.async_depth > 4 && device.name().rfind("cuda", 0) == 0 && !std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
-        session.print(
+        session.log.print(
             CUDAENC_LOG_INFO,
             "more than 4 frames in flight overlap better with CUDA_DEVICE_MAX_CONNECTIONS=32 in the environment");
 }
@@ -102,9 +44,10 @@ template <class Params>
 Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, const Params &params) {
     int slots = c.async_depth;
     if constexpr (requires { params.warning; })
-        if (!params.warning.empty()) session.print(CUDAENC_LOG_WARNING, params.warning.c_str());
+        if (!params.warning.empty()) session.log.print(CUDAENC_LOG_WARNING, params.warning.c_str());
     if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
-    const std::shared_ptr<Device> device = choose_device(session, c);
+    const std::shared_ptr<Device> device =
+        choose_device(session.log, c.device, c.device_frames, c.cuda_context, "encoding");
     if (!device) return {make_cpu_encoder(params, slots, c.threads, c.stage_times), slots};
     if constexpr (std::is_same_v<Params, h264::Params>) {
         return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times), slots};
@@ -168,9 +111,8 @@ int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
     std::unique_ptr<CudaencSession> session(new (std::nothrow) CudaencSession{});
     if (!session && config->log) config->log(config->log_opaque, CUDAENC_LOG_ERROR, "out of host memory");
     if (!session) return CUDAENC_ERR_MEMORY;
-    session->log = config->log;
-    session->log_opaque = config->log_opaque;
-    const int code = guarded(*session, [&] {
+    session->log = {.log = config->log, .opaque = config->log_opaque};
+    const int code = guarded(session->log, [&] {
         check_options(kSharedOptions, *config);
         session->format = config->format;
         session->device_frames = config->device_frames;
@@ -193,7 +135,7 @@ const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size) {
 
 int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
     if (session->ring.full()) return CUDAENC_AGAIN;
-    return guarded(*session, [&] {
+    return guarded(session->log, [&] {
         for (int plane = 0; plane < session->format.planes; plane++) {
             if (!frame->data[plane]) refuse(format_string("plane %d of the frame is missing", plane));
             if (session->device_frames && frame->stride[plane] < 0)
@@ -218,7 +160,7 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
 
 int cudaenc_receive(CudaencSession *session, CudaencPacket *packet) {
     *packet = {};
-    return guarded(*session, [&] {
+    return guarded(session->log, [&] {
         PooledBuffer buffer;
         const int code = session->ring.receive(buffer, packet->opaque);
         if (code != CUDAENC_OK) return code;

@@ -1,0 +1,52 @@
+// What sessions of both directions share: the log, errors as codes, the choice of a device.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "cudaenc.h"
+#include "device.h"
+#include "error.h"
+
+namespace cudaenc {
+
+struct SessionLog {
+    CudaencLog log = nullptr;
+    void *opaque = nullptr;
+
+    void print(CudaencLogLevel level, const char *line) const {
+        if (log) log(opaque, level, line);
+    }
+};
+
+// Returns the code of body(), or that of its exception, which is logged without heap memory.
+template <class F>
+int guarded(const SessionLog &log, F body) noexcept {
+    const auto fail = [&](int code, const char *line) {
+        log.print(CUDAENC_LOG_ERROR, line);
+        return code;
+    };
+    try {
+        return body();
+    } catch (const Error &e) {
+        return fail(e.code, e.what());
+    } catch (const std::bad_alloc &) {
+        return fail(CUDAENC_ERR_MEMORY, "out of host memory");
+    } catch (const std::length_error &) {
+        return fail(CUDAENC_ERR_MEMORY, "out of host memory");
+    } catch (const std::exception &e) {
+        char line[512];
+        std::snprintf(line, sizeof line, "internal error: %s", e.what());
+        return fail(CUDAENC_ERR_INTERNAL, line);
+    }
+}
+
+// The device of the options `device`, `device_frames` and `cuda_context`; nullptr: the CPU. task: what the CPU would do
+// ("encoding"), for a warning.
+std::shared_ptr<Device> choose_device(const SessionLog &log, const char *device, bool device_frames, void *cuda_context,
+                                      const char *task);
+
+}  // namespace cudaenc

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <cstring>
+
+#include "option_checks.h"
+#include "session.h"
+
+namespace cudaenc {
+
+namespace {
+
+bool is_or_has_number(const std::string &spec, const char *kind) {
+    const size_t n = std::strlen(kind);
+    if (spec.compare(0, n, kind)) return false;
+    return spec.size() == n || (spec[n] == ':' && spec.size() > n + 1 && spec.size() <= n + 10 &&
+                                std::all_of(spec.begin() + static_cast<std::ptrdiff_t>(n) + 1, spec.end(),
+                                            [](char c) { return c >= '0' && c <= '9'; }));
+}
+
+}  // namespace
+
+std::shared_ptr<Device> choose_device(const SessionLog &log, const char *device, bool device_frames, void *cuda_context,
+                                      const char *task) {
+    const std::string spec = device && *device ? device : "auto";
+    const bool emulator = open_emulator && is_or_has_number(spec, "emu");
+    if (spec != "auto" && spec != "cpu" && !is_or_has_number(spec, "cuda") && !emulator)
+        refuse(format_string("device '%s' is not allowed: it is auto, cpu, cuda or cuda:N", spec.c_str()));
+    if (emulator) return open_emulator(spec);
+    if (spec == "cpu") {
+        if (device_frames) refuse("device 'cpu' is not allowed with frames in CUDA memory: it is auto, cuda or cuda:N");
+        return nullptr;
+    }
+    if (spec != "auto") return open_cuda_device(spec, cuda_context);
+    try {
+        return open_cuda_device("cuda", cuda_context);
+    } catch (const Error &e) {
+        if (device_frames || cuda_context || e.code != CUDAENC_ERR_DEVICE) throw;
+        log.print(CUDAENC_LOG_WARNING, format_string("no CUDA device, %s on the CPU: %s", task, e.what()).c_str());
+        return nullptr;
+    }
+}
+
+}  // namespace cudaenc
