@@ -1,5 +1,5 @@
 /*
- * cudaenc: GPU video encoders. The public C API; the only header that FFmpeg's glue and C programs include.
+ * cudaenc: GPU video codecs. The public C API; the only header that FFmpeg's glue and C programs include.
  * Copyright (c) 2026 the cudaenc developers. SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A session encodes frames of one format with one set of options. cudaenc_open() -> { cudaenc_submit() ->
@@ -365,6 +365,85 @@ typedef struct CudaencStageTime {
 } CudaencStageTime;
 /** Copies at most `capacity` rows. @return how many stages there are; 0 unless CudaencConfig.stage_times was set. */
 int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, int capacity);
+
+/* ---- Decoding
+ *
+ * A decoder takes packets of one codec, of any format and size, and fills planes of the caller.
+ * cudaenc_decoder_open() -> { cudaenc_decoder_read_header() -> cudaenc_decoder_submit() -> cudaenc_decoder_receive() }*
+ * -> cudaenc_decoder_flush() -> cudaenc_decoder_receive() until CUDAENC_EOF -> cudaenc_decoder_close().
+ * What holds for sessions holds for decoders. Packets may come from strangers: any bytes give a picture or an error. */
+
+typedef struct CudaencDecoderConfig {
+    size_t struct_size; /**< sizeof(CudaencDecoderConfig), set by cudaenc_decoder_defaults() */
+    CudaencCodec codec; /**< CUDAENC_CODEC_MJPEG: baseline, extended and progressive JPEG of 8 bits */
+    const char *device; /**< Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
+    int device_frames;  /**< 1: planes are in CUDA device memory of cuda_context */
+    void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names */
+    int async_depth;    /**< Pictures in flight: more fill a GPU better and take more memory; 1..64, default 4 */
+    int threads;        /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
+    int stage_times;    /**< Measure every stage, see cudaenc_decoder_stage_times(); 0 or 1, default 0 */
+    int lowres;         /**< Pictures are 1/2^lowres as large; 0..3, default 0 */
+    int64_t max_pixels; /**< Larger pictures are refused; 1..4294836225, default 4294836225 */
+    CudaencLog log;     /**< may be NULL */
+    void *log_opaque;
+} CudaencDecoderConfig;
+void cudaenc_decoder_defaults(CudaencDecoderConfig *config, CudaencCodec codec);
+
+/** What the headers of a packet say. */
+typedef struct CudaencPictureInfo {
+    int width, height;                        /**< as they are coded, before lowres */
+    CudaencFormat format;                     /**< of the planes: one a component, 8 bits */
+    int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
+    int orientation;                          /**< of EXIF, 1 to 8; 1: as it is */
+    const uint8_t *exif;                      /**< a TIFF structure, within the packet; NULL: none */
+    size_t exif_size;
+    const uint8_t *icc_profile; /**< valid until the next call; NULL: none */
+    size_t icc_profile_size;
+} CudaencPictureInfo;
+
+typedef struct CudaencCodedPicture {
+    const uint8_t *data; /**< the packet; must stay valid and unchanged until the picture was received */
+    size_t size;         /**< bytes */
+    uint8_t *planes[4];  /**< that the picture fills, of the format that its headers tell */
+    ptrdiff_t stride[4]; /**< bytes; may be negative for planes in host memory */
+    void *cuda_stream;   /**< planes in device memory: CUstream whose queued work comes first; NULL: the default
+                              stream. The planes are complete once the picture was received. */
+    void *opaque;        /**< comes back with the picture */
+} CudaencCodedPicture;
+
+typedef struct CudaencDecodedPicture {
+    void *opaque; /**< of the packet */
+    int corrupt;  /**< 1: parts of the packet were broken or missing, and are gray; the log says what */
+} CudaencDecodedPicture;
+
+typedef struct CudaencDecoder CudaencDecoder;
+
+/** Opens a decoder. @return as cudaenc_open() */
+int cudaenc_decoder_open(CudaencDecoder **decoder, const CudaencDecoderConfig *config);
+
+/** As cudaenc_device_name(). */
+const char *cudaenc_decoder_device_name(const CudaencDecoder *decoder);
+
+/** Reads the headers of a packet, which needs no device. @return CUDAENC_OK; CUDAENC_ERR_INVALID: this is no picture,
+ *  or too large a one; CUDAENC_ERR_UNSUPPORTED */
+int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, size_t size, CudaencPictureInfo *info);
+
+/** Starts decoding a packet; does not wait for it. @return CUDAENC_OK, CUDAENC_AGAIN when async_depth pictures are in
+ *  flight, or an error of this packet */
+int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *coded);
+
+/** Takes the oldest picture, and waits for it when the ring is full or the decoder is flushed.
+ *  @return as cudaenc_receive() */
+int cudaenc_decoder_receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
+
+/** No packet follows, as cudaenc_flush(). */
+void cudaenc_decoder_flush(CudaencDecoder *decoder);
+
+/** Drops the pictures in flight, after waiting for them, and frees the decoder. NULL does nothing. */
+void cudaenc_decoder_close(CudaencDecoder *decoder);
+
+/** As cudaenc_stage_times(). */
+int cudaenc_decoder_stage_times(const CudaencDecoder *decoder, CudaencStageTime *times, int capacity);
 
 #ifdef __cplusplus
 }

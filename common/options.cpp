@@ -13,4 +13,17 @@ static constexpr Option<CudaencConfig> rows[] = {
 };
 const OptionTable<CudaencConfig> kSharedOptions = rows;
 
+#undef OPTION
+#define OPTION(member) #member, &CudaencDecoderConfig::member
+static constexpr Option<CudaencDecoderConfig> decoder_rows[] = {
+    {OPTION(device), "Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N", 0, 0, 0, nullptr, false,
+     "auto"},
+    {OPTION(async_depth), "Pictures in flight: more fill a GPU better and take more memory", 4, 1, 64},
+    {OPTION(threads), "Threads of the CPU; 0: one per core", 0, 1, 1024},
+    {OPTION(stage_times), "Measure every stage, see cudaenc_decoder_stage_times()", 0, 0, 1},
+    {OPTION(lowres), "Pictures are 1/2^lowres as large", 0, 0, 3},
+    {OPTION(max_pixels), "Larger pictures are refused", 4294836225, 1, 4294836225},
+};
+const OptionTable<CudaencDecoderConfig> kDecoderOptions = decoder_rows;
+
 }  // namespace cudaenc

@@ -48,6 +48,12 @@ class Encoder : public Pipeline<CudaencFrame, PooledBuffer> {
     virtual std::span<const uint8_t> extradata() const { return {}; }  // for decoders, before the first packet
 };
 
+struct Decoded {
+    std::string damage;              // what is wrong with a picture that was decoded in part; mostly empty
+    const char *fallback = nullptr;  // why a device left entropy decoding to the host; nullptr: it did not
+};
+using Decoder = Pipeline<CudaencCodedPicture, Decoded>;
+
 // The slots of a pipeline P in rotation, each with a pointer of the caller.
 template <class P>
 class Ring {

@@ -26,6 +26,7 @@ RULES = {
     "common/mjpeg": ["common"],
     "common/h264": ["common"],
     "common/session.cpp": ["common/j2k", "common/mjpeg", "common/h264"],
+    "common/decoder_session.cpp": ["common/mjpeg"],
     "cuda_kernels": ["common"],
     "cuda_kernels/j2k": ["cuda_kernels", "common/j2k"],
     "cuda_kernels/j2k/t1": ["cuda_kernels/j2k", "common/j2k/t1"],

@@ -8,14 +8,13 @@
 #include "../error.h"
 #include "../icc_profile.h"
 #include "../option_checks.h"
+#include "markers.h"
 #include "rate.h"
 
 namespace cudaenc::mjpeg {
 
 namespace {
 
-constexpr uint32_t kApp0 = 0xFFE0, kApp1 = 0xFFE1, kApp2 = 0xFFE2, kApp14 = 0xFFEE, kCom = 0xFFFE, kDqt = 0xFFDB,
-                   kSof0 = 0xFFC0, kDht = 0xFFC4, kDri = 0xFFDD, kSos = 0xFFDA;
 constexpr size_t kMaxSegment = 65533;  // bytes after the length
 constexpr size_t kExifHead = 6, kIccHead = 14;
 

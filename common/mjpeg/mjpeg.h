@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "../pipeline.h"
+#include "decode_params.h"
 #include "params.h"
 
 namespace cudaenc::mjpeg {
@@ -13,5 +14,10 @@ std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int t
 // The pipeline on a device, implemented in cuda_kernels/mjpeg/mjpeg_cuda.cpp.
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
                                              bool device_frames, bool stage_times);
+
+// The same for decoders.
+std::unique_ptr<Decoder> make_cpu_decoder(const DecoderOptions &options, int slots, int threads, bool stage_times);
+std::unique_ptr<Decoder> make_device_decoder(const DecoderOptions &options, int slots, int threads,
+                                             std::shared_ptr<Device> device, bool device_frames, bool stage_times);
 
 }  // namespace cudaenc::mjpeg

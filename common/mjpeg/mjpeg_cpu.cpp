@@ -11,6 +11,7 @@
 #include "block_cpu.h"
 #include "headers.h"
 #include "huffman.h"
+#include "markers.h"
 #include "mjpeg.h"
 #include "rate.h"
 

@@ -12,8 +12,6 @@ constexpr int kBlockSamples = 64;  // "index" below: 8 row + column
 constexpr int kMaxComponents = 3;
 enum { kLuma, kChroma, kTables };  // the tables of a component
 
-constexpr uint32_t kSoi = 0xFFD8, kEoi = 0xFFD9, kRst0 = 0xFFD0;  // markers
-
 // Figure A.6: the index of each coefficient of the zig-zag sequence.
 CUDAENC_TABLE uint8_t kZigzag[kBlockSamples] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
                                                 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,

@@ -6,6 +6,7 @@
 #include "../../common/load.h"
 #include "../../common/mjpeg/geometry.h"
 #include "../../common/mjpeg/huffman.h"
+#include "../../common/mjpeg/markers.h"
 #include "../../common/mjpeg/quantise.h"
 #include "../../common/mjpeg/rate.h"
 

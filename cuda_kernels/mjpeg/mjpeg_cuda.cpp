@@ -6,6 +6,7 @@
 
 #include "../../common/error.h"
 #include "../../common/mjpeg/headers.h"
+#include "../../common/mjpeg/markers.h"
 #include "../../common/mjpeg/mjpeg.h"
 #include "../../common/mjpeg/rate.h"
 #include "../device_encoder.h"

@@ -95,21 +95,24 @@ START_TEST(ranges_are_the_tables) {
 END_TEST
 
 // A row of a table a line, between tabulators.
+template <class Options>
+void print(const char *name, OptionTable<Options> table) {
+    const auto print_row = [&](const char *kind, const auto &row) {
+        std::printf("%s\t%s\t%s\t%lld\t%lld\t%lld\t%d\t%s\t%s\t%s\n", name, row.name, kind,
+                    static_cast<long long>(row.standard), static_cast<long long>(row.low),
+                    static_cast<long long>(row.high), row.power_of_two, row.names ? row.names : "",
+                    row.standard_text ? row.standard_text : "", row.text);
+    };
+    for_each_row(
+        table, [&](const auto &row, auto) { print_row("number", row); },
+        [&](const auto &row, auto) { print_row("text", row); });
+}
 void print() {
-    int index = 0;
-    for_each_table([&](CudaencCodec, auto table, auto) {
-        const char *const name[] = {"CudaencConfig", "CudaencJ2kOptions", "CudaencMjpegOptions", "CudaencH264Options"};
-        const auto print = [&](const char *kind, const auto &row) {
-            std::printf("%s\t%s\t%s\t%lld\t%lld\t%lld\t%d\t%s\t%s\t%s\n", name[index], row.name, kind,
-                        static_cast<long long>(row.standard), static_cast<long long>(row.low),
-                        static_cast<long long>(row.high), row.power_of_two, row.names ? row.names : "",
-                        row.standard_text ? row.standard_text : "", row.text);
-        };
-        for_each_row(
-            table, [&](const auto &row, auto) { print("number", row); },
-            [&](const auto &row, auto) { print("text", row); });
-        index++;
-    });
+    print("CudaencConfig", kSharedOptions);
+    print("CudaencDecoderConfig", kDecoderOptions);
+    print("CudaencJ2kOptions", kJ2kOptions);
+    print("CudaencMjpegOptions", kMjpegOptions);
+    print("CudaencH264Options", kH264Options);
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+// The C API of decoders: checks arguments, chooses the pipeline. SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "cudaenc.h"
+#include "mjpeg/mjpeg.h"
+#include "option_checks.h"
+#include "options.h"
+#include "pipeline.h"
+#include "session.h"
+
+using namespace cudaenc;
+
+struct CudaencDecoder {
+    SessionLog log;
+    bool device_frames;
+    mjpeg::DecoderOptions options;
+    std::vector<uint8_t> icc_profile;  // of the last header that was read
+    Ring<Decoder> ring;
+    bool warned = false;  // of a fallback
+};
+
+namespace {
+
+Ring<Decoder> make_ring(const CudaencDecoder &decoder, const CudaencDecoderConfig &c) {
+    int codec;  // may be anything
+    std::memcpy(&codec, &c.codec, sizeof codec);
+    if (codec != CUDAENC_CODEC_MJPEG) refuse(format_string("codec %d is not decoded", codec));
+    const std::shared_ptr<Device> device =
+        choose_device(decoder.log, c.device, c.device_frames, c.cuda_context, "decoding");
+    if (!device)
+        return {mjpeg::make_cpu_decoder(decoder.options, c.async_depth, c.threads, c.stage_times), c.async_depth};
+    return {
+        mjpeg::make_device_decoder(decoder.options, c.async_depth, c.threads, device, c.device_frames, c.stage_times),
+        c.async_depth};
+}
+
+}  // namespace
+
+void cudaenc_decoder_defaults(CudaencDecoderConfig *config, CudaencCodec codec) {
+    set_defaults(kDecoderOptions, *config);
+    config->struct_size = sizeof *config;
+    config->codec = codec;
+}
+
+int cudaenc_decoder_open(CudaencDecoder **out, const CudaencDecoderConfig *config) {
+    *out = nullptr;
+    if (!config || config->struct_size != sizeof *config) return CUDAENC_ERR_INVALID;  // made for another version
+    std::unique_ptr<CudaencDecoder> decoder(new (std::nothrow) CudaencDecoder{});
+    if (!decoder && config->log) config->log(config->log_opaque, CUDAENC_LOG_ERROR, "out of host memory");
+    if (!decoder) return CUDAENC_ERR_MEMORY;
+    decoder->log = {.log = config->log, .opaque = config->log_opaque};
+    const int code = guarded(decoder->log, [&] {
+        check_options(kDecoderOptions, *config);
+        decoder->device_frames = config->device_frames;
+        decoder->options = {.lowres = config->lowres, .max_pixels = config->max_pixels};
+        decoder->ring = make_ring(*decoder, *config);
+        return CUDAENC_OK;
+    });
+    if (code == CUDAENC_OK) *out = decoder.release();
+    return code;
+}
+
+const char *cudaenc_decoder_device_name(const CudaencDecoder *decoder) {
+    return decoder->ring.pipeline().device_name().c_str();
+}
+
+int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, size_t size, CudaencPictureInfo *info) {
+    *info = {};
+    return guarded(decoder->log, [&] {
+        const mjpeg::CodedStream stream = mjpeg::read_stream({data, size}, mjpeg::StreamPart::header);
+        info->width = stream.width, info->height = stream.height;
+        info->format = mjpeg::make_format(stream, decoder->options);
+        const mjpeg::StreamMetadata &m = stream.metadata;
+        info->sample_aspect_num = m.density_num;
+        info->sample_aspect_den = m.density_den;
+        info->orientation = m.orientation;
+        info->exif = m.exif.empty() ? nullptr : m.exif.data();
+        info->exif_size = m.exif.size();
+        decoder->icc_profile.clear();
+        for (const std::span<const uint8_t> chunk : m.icc_chunks)
+            decoder->icc_profile.insert(decoder->icc_profile.end(), chunk.begin(), chunk.end());
+        info->icc_profile = decoder->icc_profile.empty() ? nullptr : decoder->icc_profile.data();
+        info->icc_profile_size = decoder->icc_profile.size();
+        return CUDAENC_OK;
+    });
+}
+
+int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *coded) {
+    if (decoder->ring.full()) return CUDAENC_AGAIN;
+    return guarded(decoder->log, [&] {
+        if (decoder->device_frames)
+            for (const ptrdiff_t stride : coded->stride)
+                if (stride < 0) refuse("a negative stride is not allowed for planes in CUDA memory");
+        decoder->ring.submit(*coded, coded->opaque);
+        return CUDAENC_OK;
+    });
+}
+
+int cudaenc_decoder_receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture) {
+    *picture = {};
+    return guarded(decoder->log, [&] {
+        Decoded decoded;
+        const int code = decoder->ring.receive(decoded, picture->opaque);
+        if (!decoded.damage.empty()) decoder->log.print(CUDAENC_LOG_WARNING, decoded.damage.c_str());
+        if (decoded.fallback && !std::exchange(decoder->warned, true))
+            decoder->log.print(CUDAENC_LOG_WARNING,
+                               format_string("slow: the CPU decodes %s (said once)", decoded.fallback).c_str());
+        picture->corrupt = !decoded.damage.empty();
+        return code;
+    });
+}
+
+void cudaenc_decoder_flush(CudaencDecoder *decoder) { decoder->ring.flush(); }
+
+void cudaenc_decoder_close(CudaencDecoder *decoder) { delete decoder; }
+
+int cudaenc_decoder_stage_times(const CudaencDecoder *decoder, CudaencStageTime *times, int capacity) {
+    const std::span<const CudaencStageTime> all = decoder->ring.pipeline().stage_times();
+    std::copy_n(all.begin(), std::min<size_t>(all.size(), static_cast<size_t>(std::max(capacity, 0))), times);
+    return static_cast<int>(all.size());
+}

@@ -1,0 +1,41 @@
+// What decoders derive from a stream: the planes that they fill, the blocks of a scan, its tables.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "../cudaenc.h"
+#include "geometry.h"
+#include "huffman_decode.h"
+#include "stream.h"
+
+namespace cudaenc::mjpeg {
+
+struct DecoderOptions {
+    int lowres;          // pictures are 1/2^lowres as large: 0 to 3
+    int64_t max_pixels;  // of a picture, before that
+};
+
+// The planes of a picture, one a component, and the samples of each.
+// Throws Error: CUDAENC_ERR_UNSUPPORTED for components that no format has, CUDAENC_ERR_INVALID for too many pixels.
+CudaencFormat make_format(const CodedStream &stream, const DecoderOptions &options);
+
+// Samples of a component at 1/2^lowres of the size.
+inline int reduced_size(int samples, int lowres) { return (samples + (1 << lowres) - 1) >> lowres; }
+
+// The geometry of a scan. One component alone has MCUs of one block (A.2.2).
+struct ScanLayout {
+    ScanGrid grid;
+    int count;
+    int component[kMaxStreamComponents];
+    BlockGrid blocks[kMaxStreamComponents];
+    int mcu_blocks;
+
+    int64_t intervals() const {
+        const int64_t mcus = grid.mcus();
+        return grid.restart_interval ? (mcus + grid.restart_interval - 1) / grid.restart_interval : 1;
+    }
+};
+ScanLayout make_scan_layout(const CodedStream &stream, const StreamScan &scan);
+
+}  // namespace cudaenc::mjpeg

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "stream.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "../cudaenc.h"
+#include "../error.h"
+#include "markers.h"
+
+namespace cudaenc::mjpeg {
+
+namespace {
+
+[[noreturn]] void invalid(const std::string &why) { throw Error(CUDAENC_ERR_INVALID, "JPEG: " + why); }
+[[noreturn]] void unsupported(const std::string &what) {
+    throw Error(CUDAENC_ERR_UNSUPPORTED, "JPEG: " + what + " is not supported");
+}
+
+// The bytes of a segment. Reading beyond them is an error.
+class SegmentReader {
+  public:
+    explicit SegmentReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+    size_t left() const { return bytes_.size(); }
+    int get8() {
+        if (bytes_.empty()) invalid("a marker segment is too short");
+        const int value = bytes_[0];
+        bytes_ = bytes_.subspan(1);
+        return value;
+    }
+    int get16() {
+        const int high = get8();
+        return high << 8 | get8();
+    }
+    // Whether it begins with `head`, its final zero included; then that is skipped.
+    template <size_t N>
+    bool skip(const char (&head)[N]) {
+        if (bytes_.size() < N || std::memcmp(bytes_.data(), head, N) != 0) return false;
+        bytes_ = bytes_.subspan(N);
+        return true;
+    }
+    std::span<const uint8_t> rest() const { return bytes_; }
+
+  private:
+    std::span<const uint8_t> bytes_;
+};
+
+// The orientation of a TIFF structure: tag 0x0112 of its first directory; 1 if it tells none.
+int orientation_of(std::span<const uint8_t> tiff) {
+    constexpr size_t kEntry = 12;
+    if (tiff.size() < 8) return 1;
+    const bool little = tiff[0] == 'I';
+    const auto get16 = [&](size_t at) { return little ? tiff[at] | tiff[at + 1] << 8 : tiff[at] << 8 | tiff[at + 1]; };
+    const auto get32 = [&](size_t at) {
+        const size_t a = static_cast<size_t>(get16(at)), b = static_cast<size_t>(get16(at + 2));
+        return little ? b << 16 | a : a << 16 | b;
+    };
+    const size_t directory = get32(4);
+    if (directory + 2 > tiff.size()) return 1;
+    const int entries = get16(directory);
+    for (int i = 0; i < entries; i++) {
+        const size_t at = directory + 2 + static_cast<size_t>(i) * kEntry;
+        if (at + kEntry > tiff.size()) return 1;
+        if (get16(at) != 0x0112 || get16(at + 2) != 3) continue;
+        const int value = get16(at + 8);
+        return value >= 1 && value <= 8 ? value : 1;
+    }
+    return 1;
+}
+
+class StreamReader {
+  public:
+    StreamReader(std::span<const uint8_t> packet, StreamPart part) : packet_(packet), part_(part) {}
+
+    CodedStream read() {
+        find_start();
+        try {
+            while (read_segment()) {
+            }
+        } catch (const Error &e) {
+            if (s_.scans.empty()) throw;
+            s_.damage = e.what();
+        }
+        if (s_.scans.empty()) invalid("there is no scan");
+        s_.metadata.icc_chunks = complete_chunks();
+        if (part_ == StreamPart::all && s_.damage.empty())
+            for (const StreamComponent &c : s_.components)
+                if (!c.scanned) s_.damage = "JPEG: a component is in no scan";
+        s_.end = at_;
+        return std::move(s_);
+    }
+
+  private:
+    static constexpr int kNotCoded = -1;
+    struct CodedBits {
+        std::array<int8_t, kBlockSamples> low;  // Al of the last scan of each place; kNotCoded: there was none
+        CodedBits() { low.fill(kNotCoded); }
+    };
+
+    void find_start() {
+        for (; at_ + 1 < packet_.size(); at_++)
+            if (packet_[at_] == 0xFF && packet_[at_ + 1] == (kSoi & 0xFF)) {
+                at_ += 2;
+                return;
+            }
+        invalid("there is no SOI marker");
+    }
+
+    // The next marker, behind whatever precedes it; 0: the end.
+    uint32_t next_marker() {
+        at_ += find_marker(packet_.subspan(at_));
+        while (at_ < packet_.size() && packet_[at_] == 0xFF) at_++;
+        return at_ < packet_.size() ? 0xFF00u | packet_[at_++] : 0;
+    }
+
+    // False: nothing that matters follows.
+    bool read_segment() {
+        const uint32_t marker = next_marker();
+        if (marker == 0 || marker == kEoi) {
+            if (marker == 0 && s_.damage.empty()) s_.damage = "JPEG: the end is missing";
+            return false;
+        }
+        if (marker == kSoi || marker == kTem) return true;
+        if (at_ + 2 > packet_.size()) invalid("the stream ends within a marker segment");
+        const size_t length = static_cast<size_t>(packet_[at_] << 8 | packet_[at_ + 1]);
+        if (length < 2 || length > packet_.size() - at_)
+            invalid(format_string("a marker segment of length %zu with %zu bytes left", length, packet_.size() - at_));
+        SegmentReader segment(packet_.subspan(at_ + 2, length - 2));
+        at_ += length;
+        switch (marker) {
+            case kDqt:
+                while (segment.left()) read_divisors(segment);
+                break;
+            case kDht:
+                while (segment.left()) read_huffman(segment);
+                break;
+            case kDri:
+                restart_interval_ = segment.get16();
+                break;
+            case kSos:
+                return read_scan(segment);
+            case kApp0:
+                read_app0(segment);
+                break;
+            case kApp1:
+                if (segment.skip("Exif\0") && s_.metadata.exif.empty()) {
+                    s_.metadata.exif = segment.rest();
+                    s_.metadata.orientation = orientation_of(segment.rest());
+                }
+                break;
+            case kApp2:
+                if (segment.skip("ICC_PROFILE")) read_icc_chunk(segment);
+                break;
+            case kApp14:
+                read_app14(segment);
+                break;
+            case kCom:
+                if (segment.skip("CS=ITU601")) s_.metadata.limited_range = true;
+                break;
+            default:
+                if (marker >= kSof0 && marker <= kSof15 && marker != kJpg) read_frame(marker, segment);
+        }
+        return true;
+    }
+
+    void read_divisors(SegmentReader &segment) {  // B.2.4.1
+        const int pq_tq = segment.get8(), tq = pq_tq & 15;
+        if (pq_tq >> 4 > 1 || tq >= kDestinations)
+            invalid(format_string("a quantisation table of Pq and Tq %02x", pq_tq));
+        for (int place = 0; place < kBlockSamples; place++)
+            divisors_[tq][kZigzag[place]] = static_cast<uint16_t>(pq_tq >> 4 ? segment.get16() : segment.get8());
+        has_divisors_[tq] = true;
+    }
+
+    void read_huffman(SegmentReader &segment) {  // B.2.4.2
+        const int tc_th = segment.get8(), tc = tc_th >> 4, th = tc_th & 15;
+        if (tc > 1 || th >= kDestinations) invalid(format_string("a Huffman table of Tc and Th %02x", tc_th));
+        StreamHuffman table{};
+        int count = 0, code = 0;
+        for (int i = 0; i < 16; i++) {
+            table.codes[i] = static_cast<uint8_t>(segment.get8());
+            count += table.codes[i];
+            code = code * 2 + table.codes[i];
+            if (code > 2 << i) invalid(format_string("a Huffman table with too many codes of %d bits", i + 1));
+        }
+        if (count > kMaxHuffmanCodes) invalid(format_string("a Huffman table of %d codes", count));
+        for (int i = 0; i < count; i++) {
+            table.symbols[i] = static_cast<uint8_t>(segment.get8());
+            if (tc == 0 && table.symbols[i] > 15) invalid(format_string("a DC category of %d", table.symbols[i]));
+        }
+        destination_[tc][th] = add_huffman(table);
+    }
+
+    // Equal tables are one.
+    int add_huffman(const StreamHuffman &table) {
+        const auto at = std::find(s_.huffman.begin(), s_.huffman.end(), table);
+        if (at != s_.huffman.end()) return static_cast<int>(at - s_.huffman.begin());
+        s_.huffman.push_back(table);
+        return static_cast<int>(s_.huffman.size()) - 1;
+    }
+
+    // The table of class 0 (DC) or 1 (AC) in effect.
+    int huffman_of(int tc, int th) {
+        if (th >= kDestinations) invalid(format_string("a scan with Huffman table %d", th));
+        int &destination = destination_[tc][th];
+        if (destination < 0) {
+            if (th >= kTables) invalid(format_string("Huffman table %d is missing", th));
+            const HuffmanSpec &spec = tc ? kAcHuffman[th] : kDcHuffman[th];
+            StreamHuffman table{};
+            std::copy_n(spec.codes, 16, table.codes);
+            std::copy_n(spec.symbols, tc ? kAcSymbols : kDcSymbols, table.symbols);
+            destination = add_huffman(table);
+        }
+        return destination;
+    }
+
+    void read_app0(SegmentReader &segment) {
+        if (!segment.skip("JFIF") || segment.left() < 7) return;
+        s_.metadata.jfif = true;
+        segment.get16(), segment.get8();  // version, unit
+        s_.metadata.density_num = segment.get16();
+        s_.metadata.density_den = segment.get16();
+    }
+
+    void read_app14(SegmentReader &segment) {
+        if (segment.left() < 12 || std::memcmp(segment.rest().data(), "Adobe", 5) != 0) return;
+        s_.metadata.adobe_transform = segment.rest()[11];
+    }
+
+    void read_icc_chunk(SegmentReader &segment) {  // ICC.1 B.4
+        if (segment.left() < 2) return;
+        const size_t number = static_cast<size_t>(segment.get8()), count = static_cast<size_t>(segment.get8());
+        std::vector<std::span<const uint8_t>> &chunks = s_.metadata.icc_chunks;
+        if (chunks.empty()) chunks.resize(count);
+        if (number >= 1 && number <= chunks.size() && count == chunks.size()) chunks[number - 1] = segment.rest();
+    }
+    std::vector<std::span<const uint8_t>> complete_chunks() {
+        for (const auto &chunk : s_.metadata.icc_chunks)
+            if (chunk.empty()) return {};
+        return std::move(s_.metadata.icc_chunks);
+    }
+
+    void read_frame(uint32_t marker, SegmentReader &segment) {  // B.2.2
+        if (marker == kDac || marker > kSof2 + 5 + 1) unsupported("arithmetic coding");
+        if (marker > kSof2) unsupported(marker == kSof2 + 1 ? "lossless coding" : "hierarchical coding");
+        if (!s_.components.empty()) invalid("a second frame header");
+        s_.progressive = marker == kSof2;
+        const int bits = segment.get8();
+        if (bits != 8) unsupported(format_string("a depth of %d bits", bits));
+        s_.height = segment.get16(), s_.width = segment.get16();
+        if (s_.height == 0 && s_.width) unsupported("a height that DNL tells");
+        if (s_.width == 0) invalid("a width of 0");
+        const int count = segment.get8();
+        if (count < 1 || count > kMaxStreamComponents) unsupported(format_string("a frame of %d components", count));
+        std::vector<StreamComponent> components;
+        s_.max_h = s_.max_v = 1;
+        for (int i = 0; i < count; i++) {
+            StreamComponent c{};
+            c.id = segment.get8();
+            const int hv = segment.get8();
+            const int tq = segment.get8();
+            c.h = hv >> 4, c.v = hv & 15;
+            if (c.h < 1 || c.h > 4 || c.v < 1 || c.v > 4) invalid(format_string("sampling factors %02x", hv));
+            if (count == 1) c.h = c.v = 1;
+            if (c.h == 3 || c.v == 3) unsupported(format_string("a sampling by %d x %d", c.h, c.v));
+            if (tq >= kDestinations) invalid(format_string("quantisation table %d", tq));
+            table_of_[static_cast<size_t>(i)] = tq;
+            s_.max_h = std::max(s_.max_h, c.h), s_.max_v = std::max(s_.max_v, c.v);
+            components.push_back(c);
+        }
+        const auto divide = [](int a, int b) { return (a + b - 1) / b; };
+        for (StreamComponent &c : components) {  // A.1.1, A.2.3
+            c.width = divide(s_.width * c.h, s_.max_h);
+            c.height = divide(s_.height * c.v, s_.max_v);
+            c.columns = divide(c.width, kBlockSize), c.rows = divide(c.height, kBlockSize);
+            c.mcu_columns = divide(s_.width, kBlockSize * s_.max_h) * c.h;
+            c.mcu_rows = divide(s_.height, kBlockSize * s_.max_v) * c.v;
+        }
+        s_.components = std::move(components);
+    }
+
+    // B.2.3
+    bool read_scan(SegmentReader &segment) {
+        if (s_.components.empty()) invalid("a scan before the frame header");
+        StreamScan scan{};
+        scan.count = segment.get8();
+        if (scan.count < 1 || scan.count > static_cast<int>(s_.components.size()))
+            invalid(format_string("a scan of %d components", scan.count));
+        int blocks = 0, td[kMaxStreamComponents], ta[kMaxStreamComponents];
+        for (int i = 0; i < scan.count; i++) {
+            const int id = segment.get8(), td_ta = segment.get8();
+            td[i] = td_ta >> 4, ta[i] = td_ta & 15;
+            scan.component[i] = component_of(scan, i, id);
+            const StreamComponent &c = s_.components[static_cast<size_t>(scan.component[i])];
+            blocks += c.h * c.v;
+        }
+        if (scan.count > 1 && blocks > kMaxMcuBlocks) invalid(format_string("an MCU of %d blocks", blocks));
+        scan.first = segment.get8(), scan.last = segment.get8();
+        const int high_low = segment.get8();
+        scan.high = high_low >> 4, scan.low = high_low & 15;
+        if (!s_.progressive) scan.first = 0, scan.last = kBlockSamples - 1, scan.high = scan.low = 0;
+        scan.restart_interval = restart_interval_;
+        for (int i = 0; i < scan.count; i++) {
+            scan.dc[i] = scan.first == 0 && scan.high == 0 ? huffman_of(0, td[i]) : -1;
+            scan.ac[i] = scan.last > 0 ? huffman_of(1, ta[i]) : -1;
+        }
+        const char *fault = scan_fault(scan);
+        if (!fault) latch_divisors(scan);
+        return keep_scan(scan, fault);
+    }
+
+    int component_of(const StreamScan &scan, int i, int id) const {
+        for (size_t c = 0; c < s_.components.size(); c++) {
+            const int number = static_cast<int>(c);
+            if (s_.components[c].id == id &&
+                std::find(scan.component, scan.component + i, number) == scan.component + i)
+                return number;
+        }
+        invalid(format_string("a scan of component %d, which the frame does not have", id));
+    }
+
+    // What makes a scan one that cannot be: nullptr, or what is wrong. So each place has a bounded number of scans.
+    const char *scan_fault(const StreamScan &scan) {
+        for (int i = 0; i < scan.count; i++) {
+            const StreamComponent &c = s_.components[static_cast<size_t>(scan.component[i])];
+            if (!s_.progressive && c.scanned) return "JPEG: a component is in two scans";
+        }
+        if (!s_.progressive) return nullptr;
+        if (scan.last > 63 || scan.first > scan.last || scan.low > 13 || (scan.high && scan.high != scan.low + 1) ||
+            (scan.first == 0 ? scan.last != 0 : scan.count != 1))
+            return "JPEG: a scan's spectral selection or successive approximation is not allowed";
+        for (int i = 0; i < scan.count; i++) {
+            CodedBits &bits = coded_bits_[static_cast<size_t>(scan.component[i])];
+            if (scan.first && bits.low[0] == kNotCoded) return "JPEG: a scan of AC comes before that of DC";
+            for (int k = scan.first; k <= scan.last; k++)
+                if (bits.low[static_cast<size_t>(k)] != (scan.high ? scan.high : kNotCoded))
+                    return "JPEG: a scan refines bits that are not there, or repeats them";
+        }
+        for (int i = 0; i < scan.count; i++)
+            for (int k = scan.first; k <= scan.last; k++)
+                coded_bits_[static_cast<size_t>(scan.component[i])].low[static_cast<size_t>(k)] =
+                    static_cast<int8_t>(scan.low);
+        return nullptr;
+    }
+
+    void latch_divisors(const StreamScan &scan) {
+        for (int i = 0; i < scan.count; i++) {
+            StreamComponent &c = s_.components[static_cast<size_t>(scan.component[i])];
+            if (c.scanned) continue;
+            const int tq = table_of_[static_cast<size_t>(scan.component[i])];
+            if (!has_divisors_[tq]) invalid(format_string("quantisation table %d is missing", tq));
+            std::copy_n(divisors_[tq], kBlockSamples, c.divisors);
+            c.scanned = true;
+        }
+    }
+
+    // The data of a sequential scan of all components reach to the packet's end: whoever decodes them finds the end.
+    bool keep_scan(StreamScan &scan, const char *fault) {
+        const std::span<const uint8_t> rest = packet_.subspan(at_);
+        const bool single =
+            part_ == StreamPart::header || (!s_.progressive && scan.count == static_cast<int>(s_.components.size()));
+        const size_t size = single ? rest.size() : find_marker(rest);
+        scan.data = rest.first(size);
+        at_ += size;
+        if (fault)
+            s_.damage = fault;
+        else
+            s_.scans.push_back(scan);
+        return !single;
+    }
+
+    const std::span<const uint8_t> packet_;
+    const StreamPart part_;
+    size_t at_ = 0;
+    CodedStream s_{};
+    std::array<CodedBits, kMaxStreamComponents> coded_bits_;
+    std::array<int, kMaxStreamComponents> table_of_{};  // Tq
+    uint16_t divisors_[kDestinations][kBlockSamples] = {};
+    bool has_divisors_[kDestinations] = {};
+    int destination_[2][kDestinations] = {{-1, -1, -1, -1}, {-1, -1, -1, -1}};
+    int restart_interval_ = 0;
+};
+
+}  // namespace
+
+CodedStream read_stream(std::span<const uint8_t> packet, StreamPart part) { return StreamReader(packet, part).read(); }
+
+size_t find_marker(std::span<const uint8_t> data) {
+    const uint8_t *at = data.data(), *const end = at + data.size();
+    while (at < end) {
+        at = static_cast<const uint8_t *>(std::memchr(at, 0xFF, static_cast<size_t>(end - at)));
+        if (!at || at + 1 >= end) break;
+        if (at[1] != 0 && at[1] != 0xFF && !is_restart(0xFF00u | at[1])) return static_cast<size_t>(at - data.data());
+        at++;
+    }
+    return data.size();
+}
+
+}  // namespace cudaenc::mjpeg

@@ -1,0 +1,81 @@
+// What the marker segments of a JPEG picture say (T.81 Annex B), checked. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tables.h"
+
+namespace cudaenc::mjpeg {
+
+constexpr int kMaxStreamComponents = 4;
+constexpr int kDestinations = 4;   // of quantisation tables and of Huffman tables (B.2.4)
+constexpr int kMaxMcuBlocks = 10;  // B.2.3
+constexpr int kMaxHuffmanCodes = 256;
+
+// A Huffman table of a stream. B.2.4.2 allows symbols that baseline coding does not use.
+struct StreamHuffman {
+    uint8_t codes[16];                  // BITS: of length 1 to 16
+    uint8_t symbols[kMaxHuffmanCodes];  // HUFFVAL: in the order of their codes
+    bool operator==(const StreamHuffman &) const = default;
+};
+
+struct StreamComponent {
+    int id;
+    int h, v;                          // sampling factors: 1, 2 or 4; 1 and 1 where it is the only component
+    int width, height;                 // samples
+    int columns, rows;                 // blocks with samples
+    int mcu_columns, mcu_rows;         // blocks of an interleaved scan
+    bool scanned;                      // in one of the scans
+    uint16_t divisors[kBlockSamples];  // by index: of the table in effect when the component's first scan began
+};
+
+struct StreamScan {
+    int count;                            // components
+    int component[kMaxStreamComponents];  // their numbers
+    int dc[kMaxStreamComponents];         // of each, among CodedStream::huffman; -1: the scan does not use it
+    int ac[kMaxStreamComponents];
+    int first, last;                // Ss, Se: places of the zig-zag sequence
+    int high, low;                  // Ah, Al
+    int restart_interval;           // MCUs; 0: none
+    std::span<const uint8_t> data;  // coded data, with stuffed zeros and restart markers
+};
+
+// Bytes of the packet.
+struct StreamMetadata {
+    std::span<const uint8_t> exif;                     // a TIFF structure
+    std::vector<std::span<const uint8_t>> icc_chunks;  // in their order; none if one is missing
+    int density_num = 0, density_den = 0;              // of JFIF, width to height; 0: not told
+    int adobe_transform = -1;                          // of Adobe's marker; -1: there is none
+    bool jfif = false;
+    bool limited_range = false;  // the comment "CS=ITU601"
+    int orientation = 1;         // of EXIF: 1 to 8
+};
+
+struct CodedStream {
+    int width, height;
+    bool progressive;
+    int max_h, max_v;
+    std::vector<StreamComponent> components;
+    std::vector<StreamHuffman> huffman;
+    std::vector<StreamScan> scans;  // at least one
+    StreamMetadata metadata;
+    std::string damage;  // what is wrong with a stream that can be decoded in part; mostly empty
+    size_t end;          // bytes of the packet up to EOI; of a single scan's data, all bytes belong to it
+};
+
+// Parts of a packet to read.
+enum class StreamPart { header, all };  // header: up to the first scan
+
+// Reads a picture. Junk before SOI is skipped. Huffman tables that are missing are those of Annex K, as in AVI.
+// Throws Error: CUDAENC_ERR_INVALID if there is nothing to decode, CUDAENC_ERR_UNSUPPORTED for coding processes other
+// than baseline, extended and progressive of 8 bits with Huffman codes.
+CodedStream read_stream(std::span<const uint8_t> packet, StreamPart part);
+
+// The first byte 0xFF of a marker that ends coded data: neither a stuffed zero, a fill byte nor a restart marker
+// follows it. data.size(): there is none.
+size_t find_marker(std::span<const uint8_t> data);
+
+}  // namespace cudaenc::mjpeg

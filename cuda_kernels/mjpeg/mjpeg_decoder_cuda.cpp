@@ -1,0 +1,394 @@
+// JPEG decoding on a device, top to bottom: upload, coded data without stuffing, where threads begin to decode, levels
+// and samples. What the device does not take the host's threads decode to levels, which the device transforms:
+// progressive coding, broken data, and data that do not synchronise. SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <mutex>
+
+#include "../../common/error.h"
+#include "../../common/mjpeg/mjpeg.h"
+#include "../../common/mjpeg/progressive_cpu.h"
+#include "../../common/thread_pool.h"
+#include "../device_pipeline.h"
+#include "decode_params.h"
+
+namespace cudaenc::mjpeg {
+
+namespace {
+
+enum Stage { kUpload, kUnstuff, kSynchronise, kDecode, kDownload, kStages };
+constexpr const char *kStageNames[kStages] = {"upload", "unstuff", "synchronise", "decode", "download"};
+
+// Launches that correct the begin of tiles, after the first one. Photographs need one.
+constexpr int kCorrections = 2;
+
+constexpr const char *kBroken = "data that are broken, or do not synchronise";
+
+constexpr size_t kCodedMargin = 64;  // bytes that kernels may read behind the data
+
+// A sequential scan on the device.
+struct DeviceScan {
+    std::span<const uint8_t> data;
+    ScanLayout layout;
+    uint32_t unstuff_tiles, tiles;
+    uint32_t period;  // blocks of an MCU after which their tables repeat
+    CodedScan coded;  // but for its memory
+};
+
+struct Slot : DeviceSlot<Decoded> {
+    explicit Slot(const std::shared_ptr<Device> &device)
+        : DeviceSlot(device),
+          tables(device, kMaxStreamComponents),
+          states(device, kMaxStreamComponents),
+          device_tables(device, kMaxStreamComponents),
+          device_states(device, kMaxStreamComponents) {}
+    CudaencCodedPicture picture{};
+    CodedStream coded;
+    std::vector<DeviceScan> scans;   // none: the host decodes
+    PinnedArray<ScanTables> tables;  // [scans]
+    PinnedArray<ScanState> states;   // [scans], as the kernels left them
+    DeviceArray<ScanTables> device_tables;
+    DeviceArray<ScanState> device_states;
+    DeviceArray<uint8_t> data, bytes;  // with and without stuffing
+    DeviceArray<uint32_t> restarts;
+    DeviceArray<uint64_t> look_back, ends;
+    uint32_t serial = 0;  // of look_back.cuh, whose words are cleared before 1
+    DeviceArray<BlockStart> starts;
+    DeviceArray<RunSum> before, sums, tiles_before;
+    DeviceArray<uint8_t> pixels;  // of planes for host memory
+    std::array<OutputPlane, kMaxStreamComponents> planes;
+
+    // The host's part.
+    const char *fallback = nullptr;  // why it decodes
+    DeviceArray<int16_t> device_levels;
+    std::shared_ptr<ThreadPool::Task> task;
+    bool decoding = false;  // the task runs, or is about to
+    std::vector<CoefficientPlane> levels;
+    std::string damage;
+    std::exception_ptr failure;
+};
+
+class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
+  public:
+    MjpegDeviceDecoder(const DecoderOptions &options, int slots, int threads, std::shared_ptr<Device> device,
+                       bool device_frames, bool stage_times)
+        : DevicePipeline(std::move(device), kStageNames, stage_times),
+          options_(options),
+          device_frames_(device_frames),
+          pool_(threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
+        for (int i = 0; i < slots; i++) {
+            auto slot = std::make_unique<Slot>(device_);
+            slot->task = std::make_shared<ThreadPool::Task>([this, s = slot.get()] { decode_levels(*s); });
+            add_slot(std::move(slot));
+        }
+    }
+    ~MjpegDeviceDecoder() override {
+        pool_.stop();
+        drain();
+    }
+
+  private:
+    void take(BaseSlot &slot, const CudaencCodedPicture &picture) override {
+        Slot &s = static_cast<Slot &>(slot);
+        s.picture = picture;
+        s.coded = read_stream({picture.data, picture.size}, StreamPart::all);
+        s.damage = s.coded.damage;
+        make_format(s.coded, options_);  // refuses
+        place_planes(s);
+        s.scans.clear();
+        s.fallback = s.coded.progressive ? "progressive coding" : !s.coded.damage.empty() ? kBroken : nullptr;
+        for (size_t i = 0; i < s.coded.scans.size() && !s.fallback; i++)
+            s.fallback = plan_scan(s, s.coded.scans[i], s.tables.data()[i]);
+        if (s.fallback) s.scans.clear();
+    }
+
+    void queue(BaseSlot &slot) override {
+        Slot &s = static_cast<Slot &>(slot);
+        if (device_frames_) device_->wait_foreign(s.stream, s.picture.cuda_stream);
+        if (s.scans.empty()) {
+            for (const Stage stage : {kUnstuff, kSynchronise, kDecode}) mark(s, stage);
+            return post_levels(s);
+        }
+        device_->upload(s.stream, s.device_tables.data(), s.tables.data(), s.scans.size() * sizeof(ScanTables));
+        for (size_t i = 0; i < s.scans.size(); i++) queue_scan(s, i);
+        device_->download(s.stream, s.states.data(), s.device_states.data(), s.scans.size() * sizeof(ScanState));
+    }
+
+    void complete(BaseSlot &slot, Decoded &decoded) override {
+        Slot &s = static_cast<Slot &>(slot);
+        for (size_t i = 0; i < s.scans.size(); i++) {
+            const ScanState &state = s.states.data()[i];
+            if (state.damaged || state.excess < state.bytes || state.blocks != s.scans[i].coded.blocks)
+                s.fallback = kBroken;
+        }
+        if (s.fallback) {
+            if (!s.scans.empty()) post_levels(s);
+            wait_for_levels(s);
+            transform_levels(s);
+        }
+        if (!device_frames_)
+            for (size_t c = 0; c < s.coded.components.size(); c++) {
+                const OutputPlane &plane = s.planes[c];
+                device_->download_2d(s.stream, s.picture.planes[c], s.picture.stride[c], plane.samples,
+                                     static_cast<size_t>(plane.stride), static_cast<size_t>(plane.width),
+                                     static_cast<size_t>(plane.height));
+            }
+        s.copying = true;
+        decoded = {.damage = std::move(s.damage), .fallback = s.fallback};
+    }
+
+    void reset(BaseSlot &slot) noexcept override {
+        Slot &s = static_cast<Slot &>(slot);
+        std::unique_lock lock(mutex_);
+        decoded_.wait(lock, [&] { return !s.decoding; });
+        s.serial = 0;
+        s.failure = nullptr;
+        s.levels.clear();
+    }
+
+    // ---- Plans
+
+    void place_planes(Slot &s) {
+        size_t bytes = 0;
+        for (size_t c = 0; c < s.coded.components.size(); c++) {
+            const StreamComponent &component = s.coded.components[c];
+            OutputPlane &plane = s.planes[c];
+            plane = {.samples = s.picture.planes[c],
+                     .stride = s.picture.stride[c],
+                     .width = reduced_size(component.width, options_.lowres),
+                     .height = reduced_size(component.height, options_.lowres)};
+            if (device_frames_) continue;
+            plane.stride = (plane.width + 255) / 256 * 256;
+            bytes += static_cast<size_t>(plane.stride) * static_cast<size_t>(plane.height);
+        }
+        if (device_frames_) return;
+        grow(s.pixels, bytes);
+        uint8_t *at = s.pixels.data();
+        for (size_t c = 0; c < s.coded.components.size(); c++) {
+            s.planes[c].samples = at;
+            at += s.planes[c].stride * s.planes[c].height;
+        }
+    }
+
+    template <class T>
+    void grow(DeviceArray<T> &array, size_t count) const {
+        if (count <= array.count()) return;
+        array = {};  // device memory may lack room for both
+        make(array, count + count / 4);
+    }
+
+    // Why the host decodes; nullptr: it does not. The state of decoding has a block's number in the MCU, which the
+    // stream must tell: where blocks with equal tables follow each other in a shorter period, it does not.
+    const char *plan_scan(Slot &s, const StreamScan &from, ScanTables &tables) {
+        const ScanLayout layout = make_scan_layout(s.coded, from);
+        if (from.data.size() >= kMaxCodedBytes) return "scans of 256 MB and more";
+        std::vector<std::pair<int, TableUse>> used;
+        const auto number_of = [&](int huffman, TableUse use) {
+            const auto at = std::find(used.begin(), used.end(), std::pair(huffman, use));
+            const auto number = static_cast<uint32_t>(at - used.begin());
+            if (at == used.end()) used.emplace_back(huffman, use);
+            return number;
+        };
+        CodedScan coded{.words = nullptr,
+                        .restarts = nullptr,
+                        .tables = nullptr,
+                        .state = nullptr,
+                        .intervals = static_cast<uint32_t>(layout.intervals()),
+                        .interval_blocks = 0,
+                        .blocks = static_cast<uint32_t>(layout.grid.mcus() * layout.mcu_blocks),
+                        .mcu_blocks = static_cast<uint32_t>(layout.mcu_blocks),
+                        .dc_tables = 0,
+                        .ac_tables = 0,
+                        .block_components = 0};
+        coded.interval_blocks =
+            coded.intervals > 1 ? static_cast<uint32_t>(layout.grid.restart_interval) * coded.mcu_blocks : coded.blocks;
+        std::vector<std::pair<uint32_t, uint32_t>> pattern;  // the tables of each block of an MCU
+        for (int i = 0; i < layout.count; i++) {
+            const uint32_t dc = number_of(from.dc[i], TableUse::dc), ac = number_of(from.ac[i], TableUse::ac);
+            for (int b = 0; b < layout.blocks[i].h * layout.blocks[i].v; b++) {
+                const size_t at = 2 * pattern.size();
+                coded.dc_tables |= dc << at, coded.ac_tables |= ac << at;
+                coded.block_components |= static_cast<uint32_t>(i) << at;
+                pattern.emplace_back(dc, ac);
+            }
+            for (int k = 0; k < kBlockSamples; k++)
+                tables.divisors[k][i] = s.coded.components[static_cast<size_t>(layout.component[i])].divisors[k];
+        }
+        if (used.size() > kScanTables) return "scans of more than four Huffman tables";
+        size_t period = 1;
+        while (pattern.size() % period ||
+               !std::equal(pattern.begin() + static_cast<ptrdiff_t>(period), pattern.end(), pattern.begin()))
+            period++;
+        for (size_t i = 0; i < used.size(); i++)
+            tables.table[i] = make_decode_table(s.coded.huffman[static_cast<size_t>(used[i].first)], used[i].second);
+        const uint32_t bytes = static_cast<uint32_t>(from.data.size());
+        s.scans.push_back({.data = from.data,
+                           .layout = layout,
+                           .unstuff_tiles = blocks_for(std::max(bytes, 1u), kUnstuffTile),
+                           .tiles = blocks_for(uint64_t{std::max(bytes, 1u)} * 8, kTileBits),
+                           .period = static_cast<uint32_t>(period),
+                           .coded = coded});
+        return nullptr;
+    }
+
+    // ---- Kernels
+
+    void queue_scan(Slot &s, size_t number) {
+        const DeviceScan &scan = s.scans[number];
+        CodedScan coded = scan.coded;
+        make_room(s, scan);
+        coded.words = reinterpret_cast<const uint32_t *>(s.bytes.data());
+        coded.restarts = s.restarts.data();
+        coded.tables = s.device_tables.data() + number;
+        coded.state = s.device_states.data() + number;
+        device_->upload(s.stream, s.data.data(), scan.data.data(), scan.data.size());
+        device_->fill(s.stream, coded.state, 0, sizeof(ScanState));
+        device_->fill(s.stream, &coded.state->bytes, 0xFF, sizeof coded.state->bytes + sizeof coded.state->excess);
+        if (coded.intervals > 1) device_->fill(s.stream, s.restarts.data(), 0xFF, coded.intervals * sizeof(uint32_t));
+        s.serial = (s.serial + 1) % 256;
+        if (s.serial == 0) s.serial = 1;
+        if (s.serial == 1) device_->fill(s.stream, s.look_back.data(), 0, s.look_back.bytes());
+        if (number == 0) mark(s, kUnstuff);
+        device_->launch(s.stream, {scan.unstuff_tiles}, kUnstuffThreads,
+                        UnstuffParams{.data = s.data.data(),
+                                      .bytes = static_cast<uint32_t>(scan.data.size()),
+                                      .out = s.bytes.data(),
+                                      .restarts = s.restarts.data(),
+                                      .intervals = coded.intervals,
+                                      .state = coded.state,
+                                      .kept_words = s.look_back.data(),
+                                      .restart_words = s.look_back.data() + s.look_back.count() / 2,
+                                      .serial = s.serial});
+        if (number == 0) mark(s, kSynchronise);
+        synchronise(s, scan, coded);
+        if (number == 0) mark(s, kDecode);
+        queue_decode(s, scan, coded);
+    }
+
+    void synchronise(Slot &s, const DeviceScan &scan, const CodedScan &coded) {
+        SynchroniseParams params{.scan = coded,
+                                 .again = 0,
+                                 .starts = s.starts.data(),
+                                 .ends = s.ends.data(),
+                                 .before = s.before.data(),
+                                 .sums = s.sums.data()};
+        params.scan.mcu_blocks = scan.period;
+        for (; params.again <= kCorrections; params.again++)
+            device_->launch(s.stream, {scan.tiles}, kTileSubsequences, params);
+        SumTilesParams sum{.tiles = scan.tiles,
+                           .starts = s.starts.data(),
+                           .ends = s.ends.data(),
+                           .sums = s.sums.data(),
+                           .before = s.tiles_before.data(),
+                           .state = coded.state};
+        device_->launch(s.stream, {1}, kSumTilesThreads, sum);
+        if (scan.period == coded.mcu_blocks) return;
+        device_->launch(s.stream, {scan.tiles}, kTileSubsequences,
+                        SumRunsParams{.scan = coded,
+                                      .starts = s.starts.data(),
+                                      .before = s.before.data(),
+                                      .tiles_before = s.tiles_before.data(),
+                                      .sums = s.sums.data()});
+        sum.ends = nullptr;
+        device_->launch(s.stream, {1}, kSumTilesThreads, sum);
+    }
+
+    void queue_decode(Slot &s, const DeviceScan &scan, const CodedScan &coded) {
+        DecodeParams params{.scan = coded,
+                            .starts = s.starts.data(),
+                            .before = s.before.data(),
+                            .tiles_before = s.tiles_before.data(),
+                            .grid = scan.layout.grid,
+                            .by_mcu_blocks = Divider(scan.layout.mcu_blocks),
+                            .component_blocks = {},
+                            .first_block = {},
+                            .planes = {},
+                            .lowres = options_.lowres};
+        uint32_t first = 0;
+        for (int i = 0; i < scan.layout.count; i++) {
+            params.component_blocks[i] = scan.layout.blocks[i];
+            params.first_block[i] = first;
+            params.planes[i] = s.planes[static_cast<size_t>(scan.layout.component[i])];
+            first += static_cast<uint32_t>(scan.layout.blocks[i].h * scan.layout.blocks[i].v);
+        }
+        device_->launch(s.stream, {scan.tiles * (kTileSubsequences / kDecodeThreads)}, kDecodeThreads, params);
+    }
+
+    void make_room(Slot &s, const DeviceScan &scan) {
+        const size_t subsequences = size_t{scan.tiles} * kTileSubsequences, words = s.look_back.count();
+        grow(s.data, scan.data.size() + kCodedMargin);
+        grow(s.bytes, scan.data.size() + kCodedMargin);
+        grow(s.restarts, scan.coded.intervals);
+        grow(s.look_back, 2 * size_t{scan.unstuff_tiles} + 2);
+        if (s.look_back.count() != words) s.serial = 0;
+        grow(s.starts, subsequences);
+        grow(s.before, subsequences);
+        grow(s.ends, scan.tiles);
+        grow(s.sums, scan.tiles);
+        grow(s.tiles_before, scan.tiles);
+    }
+
+    // ---- The host's part
+
+    void post_levels(Slot &s) {
+        {
+            const std::lock_guard lock(mutex_);
+            s.decoding = true;
+        }
+        pool_.post(s.task);
+    }
+    void decode_levels(Slot &s) noexcept {
+        try {
+            s.levels = decode_coefficients(s.coded, pool_, s.damage);
+        } catch (...) {
+            s.failure = std::current_exception();
+        }
+        const std::lock_guard lock(mutex_);
+        s.decoding = false;
+        decoded_.notify_all();
+    }
+    void wait_for_levels(Slot &s) {
+        std::unique_lock lock(mutex_);
+        decoded_.wait(lock, [&] { return !s.decoding; });
+        if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
+    }
+
+    void transform_levels(Slot &s) {
+        size_t blocks = 0;
+        for (const CoefficientPlane &plane : s.levels) blocks += plane.last.size();
+        grow(s.device_levels, blocks * kBlockSamples);
+        int16_t *at = s.device_levels.data();
+        for (size_t c = 0; c < s.levels.size(); c++) {
+            const CoefficientPlane &plane = s.levels[c];
+            device_->upload(s.stream, at, plane.levels.get(), plane.last.size() * kBlockSamples * sizeof(int16_t));
+            TransformLevelsParams params{.levels = at,
+                                         .divisors = {},
+                                         .blocks = static_cast<uint32_t>(plane.last.size()),
+                                         .columns = plane.columns,
+                                         .by_columns = Divider(plane.columns),
+                                         .plane = s.planes[c],
+                                         .lowres = options_.lowres};
+            std::copy_n(s.coded.components[c].divisors, kBlockSamples, params.divisors);
+            device_->launch(s.stream, {blocks_for(plane.last.size(), kTransformThreads)}, kTransformThreads, params);
+            at += plane.last.size() * kBlockSamples;
+        }
+        device_->synchronize(s.stream);  // the levels are the host's
+        s.levels.clear();
+    }
+
+    const DecoderOptions options_;
+    const bool device_frames_;
+    std::mutex mutex_;  // of Slot::decoding
+    std::condition_variable decoded_;
+    ThreadPool pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_device_decoder(const DecoderOptions &options, int slots, int threads,
+                                             std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
+    return std::make_unique<MjpegDeviceDecoder>(options, slots, threads, std::move(device), device_frames, stage_times);
+}
+
+}  // namespace cudaenc::mjpeg

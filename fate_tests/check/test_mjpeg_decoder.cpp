@@ -1,0 +1,402 @@
+// The JPEG decoder: samples within one of those of the inverse DCT in double precision; devices and the CPU alike, for
+// streams that are whole, cut and broken; reduced sizes; pictures of any size in flight; what is refused.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mjpeg_pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::testing;
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+// 24x20, 4:2:0, progressive: ten scans with spectral selection and successive approximation.
+const Bytes progressive = {
+    0xff, 0xd8, 0xff, 0xe0, 0x00, 0x10, 0x4a, 0x46, 0x49, 0x46, 0x00, 0x01, 0x01, 0x00, 0x00, 0x01, 0x00, 0x01, 0x00,
+    0x00, 0xff, 0xdb, 0x00, 0x43, 0x00, 0x0d, 0x09, 0x0a, 0x0b, 0x0a, 0x08, 0x0d, 0x0b, 0x0a, 0x0b, 0x0e, 0x0e, 0x0d,
+    0x0f, 0x13, 0x20, 0x15, 0x13, 0x12, 0x12, 0x13, 0x27, 0x1c, 0x1e, 0x17, 0x20, 0x2e, 0x29, 0x31, 0x30, 0x2e, 0x29,
+    0x2d, 0x2c, 0x33, 0x3a, 0x4a, 0x3e, 0x33, 0x36, 0x46, 0x37, 0x2c, 0x2d, 0x40, 0x57, 0x41, 0x46, 0x4c, 0x4e, 0x52,
+    0x53, 0x52, 0x32, 0x3e, 0x5a, 0x61, 0x5a, 0x50, 0x60, 0x4a, 0x51, 0x52, 0x4f, 0xff, 0xdb, 0x00, 0x43, 0x01, 0x0e,
+    0x0e, 0x0e, 0x13, 0x11, 0x13, 0x26, 0x15, 0x15, 0x26, 0x4f, 0x35, 0x2d, 0x35, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f,
+    0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f,
+    0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f,
+    0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0x4f, 0xff, 0xc2, 0x00, 0x11, 0x08, 0x00, 0x14, 0x00, 0x18, 0x03, 0x01, 0x22, 0x00,
+    0x02, 0x11, 0x01, 0x03, 0x11, 0x01, 0xff, 0xc4, 0x00, 0x15, 0x00, 0x01, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x06, 0xff, 0xc4, 0x00, 0x14, 0x01, 0x01, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xda, 0x00, 0x0c, 0x03, 0x01,
+    0x00, 0x02, 0x10, 0x03, 0x10, 0x00, 0x00, 0x01, 0x97, 0x00, 0x00, 0x01, 0xff, 0xc4, 0x00, 0x14, 0x10, 0x01, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x30, 0xff, 0xda, 0x00, 0x08,
+    0x01, 0x01, 0x00, 0x01, 0x05, 0x02, 0x1f, 0xff, 0xc4, 0x00, 0x14, 0x11, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0xff, 0xda, 0x00, 0x08, 0x01, 0x03, 0x01, 0x01, 0x3f,
+    0x01, 0x1f, 0xff, 0xc4, 0x00, 0x14, 0x11, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x20, 0xff, 0xda, 0x00, 0x08, 0x01, 0x02, 0x01, 0x01, 0x3f, 0x01, 0x1f, 0xff, 0xc4, 0x00,
+    0x14, 0x10, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x30,
+    0xff, 0xda, 0x00, 0x08, 0x01, 0x01, 0x00, 0x06, 0x3f, 0x02, 0x1f, 0xff, 0xc4, 0x00, 0x14, 0x10, 0x01, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x30, 0xff, 0xda, 0x00, 0x08, 0x01,
+    0x01, 0x00, 0x01, 0x3f, 0x21, 0x1f, 0xff, 0xda, 0x00, 0x0c, 0x03, 0x01, 0x00, 0x02, 0x00, 0x03, 0x00, 0x00, 0x00,
+    0x10, 0xf3, 0xcf, 0x3c, 0xff, 0xc4, 0x00, 0x14, 0x11, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0xff, 0xda, 0x00, 0x08, 0x01, 0x03, 0x01, 0x01, 0x3f, 0x10, 0x1f, 0xff,
+    0xc4, 0x00, 0x14, 0x11, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x20, 0xff, 0xda, 0x00, 0x08, 0x01, 0x02, 0x01, 0x01, 0x3f, 0x10, 0x1f, 0xff, 0xc4, 0x00, 0x14, 0x10, 0x01,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x30, 0xff, 0xda, 0x00,
+    0x08, 0x01, 0x01, 0x00, 0x01, 0x3f, 0x10, 0x1f, 0xff, 0xd9};
+
+// A decoder of one device, and the lines that it logged.
+class DecoderOf {
+  public:
+    explicit DecoderOf(const std::string &device, int lowres = 0, int64_t max_pixels = 0, int async_depth = 1) {
+        CudaencDecoderConfig config;
+        cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+        config.device = device.c_str();
+        config.async_depth = async_depth;
+        config.threads = 2;
+        config.lowres = lowres;
+        if (max_pixels) config.max_pixels = max_pixels;
+        config.log = [](void *opaque, CudaencLogLevel level, const char *line) {
+            if (level <= CUDAENC_LOG_WARNING) static_cast<std::vector<std::string> *>(opaque)->push_back(line);
+        };
+        config.log_opaque = &lines;
+        const int code = cudaenc_decoder_open(&decoder, &config);
+        EXPECT(code == CUDAENC_OK, "%s: open: %d %s", device.c_str(), code, lines.empty() ? "" : lines[0].c_str());
+    }
+    ~DecoderOf() { cudaenc_decoder_close(decoder); }
+    std::vector<std::string> lines;
+    CudaencDecoder *decoder = nullptr;
+};
+
+struct Plane {
+    int width = 0, height = 0;
+    Bytes samples;  // rows of `width`, each with a margin behind it
+    static constexpr int kMargin = 5;
+    int stride() const { return width + kMargin; }
+    uint8_t at(int x, int y) const { return samples[static_cast<size_t>(y * stride() + x)]; }
+    bool operator==(const Plane &) const = default;
+};
+
+// What came of a packet.
+struct Outcome {
+    int code = CUDAENC_OK;
+    bool corrupt = false;
+    CudaencFormat format{};
+    std::vector<Plane> planes;
+    bool same(const Outcome &o) const { return code == o.code && corrupt == o.corrupt && planes == o.planes; }
+};
+
+// A packet in flight.
+struct Flight {
+    Outcome outcome;
+    CudaencCodedPicture coded{};
+};
+void start(DecoderOf &d, const Bytes &packet, Flight &flight) {
+    CudaencPictureInfo info;
+    Outcome &o = flight.outcome;
+    o.code = cudaenc_decoder_read_header(d.decoder, packet.data(), packet.size(), &info);
+    if (o.code != CUDAENC_OK) return;
+    o.format = info.format;
+    flight.coded.data = packet.data(), flight.coded.size = packet.size();
+    flight.coded.opaque = &flight;
+    o.planes.resize(static_cast<size_t>(info.format.components));
+    for (size_t c = 0; c < o.planes.size(); c++) {
+        const CudaencComponent &k = info.format.component[c];
+        Plane &plane = o.planes[c];
+        plane.width = ((info.format.width - 1) >> k.log2_subsample_x) + 1;
+        plane.height = ((info.format.height - 1) >> k.log2_subsample_y) + 1;
+        plane.samples.assign(static_cast<size_t>(plane.stride() * plane.height), 0x5a);
+        flight.coded.planes[c] = plane.samples.data();
+        flight.coded.stride[c] = plane.stride();
+    }
+    o.code = cudaenc_decoder_submit(d.decoder, &flight.coded);
+}
+void finish(DecoderOf &d, Flight &flight) {
+    CudaencDecodedPicture picture;
+    Outcome &o = flight.outcome;
+    o.code = cudaenc_decoder_receive(d.decoder, &picture);
+    EXPECT(picture.opaque == &flight, "another packet's picture");
+    o.corrupt = picture.corrupt;
+    if (o.code != CUDAENC_OK) o.planes.clear();
+    for (const Plane &plane : o.planes)
+        for (int y = 0; y < plane.height; y++)
+            for (int x = plane.width; x < plane.stride(); x++)
+                EXPECT(plane.at(x, y) == 0x5a, "samples beyond column %d", plane.width);
+}
+Outcome decode(DecoderOf &d, const Bytes &packet) {
+    Flight flight;
+    start(d, packet, flight);
+    cudaenc_decoder_flush(d.decoder);
+    if (flight.outcome.code == CUDAENC_OK) finish(d, flight);
+    return flight.outcome;
+}
+
+Bytes random_jpeg(Random &random, int longest, std::string &what) {
+    Log log;
+    JpegTexts texts;
+    const CudaencFormat format = random_jpeg_format(random, longest);
+    CudaencConfig config = make_jpeg_config(format, "cpu", &log);
+    config.mjpeg = random_jpeg_options(random, format, texts);
+    const Picture picture = make_picture(random, format);
+    what = describe_jpeg(config);
+    return encode_jpeg(config, picture.frame());
+}
+
+std::string first_device() { return device_specs.empty() ? "cpu" : device_specs[0]; }
+
+std::string fallback_of(const DecoderOf &d) {
+    for (const std::string &line : d.lines)
+        if (line.starts_with("slow: ")) return line;
+    return {};
+}
+
+}  // namespace
+
+START_TEST(samples) {
+    DecoderOf cpu("cpu");
+    for (int round = 0; round < 60; round++) {
+        Random random(static_cast<uint64_t>(round));
+        std::string what;
+        const Bytes packet = random_jpeg(random, round % 4 ? 40 : 150, what);
+        const Outcome decoded = decode(cpu, packet);
+        EXPECT(decoded.code == CUDAENC_OK && !decoded.corrupt, "%s: %d, corrupt %d", what.c_str(), decoded.code,
+               decoded.corrupt);
+        const JpegDecoder reference(packet.data(), packet.size());
+        ck_assert_uint_eq(decoded.planes.size(), reference.components.size());
+        for (size_t c = 0; c < decoded.planes.size(); c++) {
+            const Plane &plane = decoded.planes[c];
+            const std::vector<double> samples = reference.samples(static_cast<int>(c));
+            ck_assert_uint_eq(samples.size(), static_cast<size_t>(plane.width * plane.height));
+            for (int y = 0; y < plane.height; y++)
+                for (int x = 0; x < plane.width; x++) {
+                    const double is = std::clamp(samples[static_cast<size_t>(y * plane.width + x)], 0.0, 255.0);
+                    EXPECT(std::fabs(plane.at(x, y) - is) <= 1.01, "%s: component %zu, %d %d: %d instead of %.2f",
+                           what.c_str(), c, x, y, plane.at(x, y), is);
+                }
+        }
+    }
+}
+END_TEST
+
+START_TEST(devices) {
+    DecoderOf cpu("cpu");
+    for (const std::string &spec : device_specs) {
+        DecoderOf device(spec);
+        for (int round = 0; round < 40; round++) {
+            Random random(static_cast<uint64_t>(round));
+            std::string what;
+            const Bytes packet = random_jpeg(random, round % 8 ? 60 : 300, what);
+            EXPECT(decode(device, packet).same(decode(cpu, packet)), "%s: %s", spec.c_str(), what.c_str());
+        }
+        EXPECT(decode(device, progressive).same(decode(cpu, progressive)), "%s: progressive", spec.c_str());
+    }
+}
+END_TEST
+
+// Streams stay on the device, also RGB, whose components share one pair of tables.
+START_TEST(stays_on_device) {
+    for (const std::string &spec : device_specs)
+        for (const int interval : {0, 1, 7, -1}) {
+            DecoderOf device(spec);
+            Random random(7);
+            Log log;
+            for (const JpegFormat &format : jpeg_formats) {
+                CudaencConfig config = make_jpeg_config(make_jpeg_format(format, 250, 130), "cpu", &log);
+                config.mjpeg.restart_interval = interval;
+                const Picture picture = make_picture(random, config.format);
+                const Outcome decoded = decode(device, encode_jpeg(config, picture.frame()));
+                EXPECT(decoded.code == CUDAENC_OK && !decoded.corrupt, "%s", format.name);
+                EXPECT(fallback_of(device).empty(), "%s, interval %d: %s", format.name, interval,
+                       fallback_of(device).c_str());
+            }
+            decode(device, progressive);
+            EXPECT(spec == "cpu" || !fallback_of(device).empty(), "nothing is said of progressive coding");
+        }
+}
+END_TEST
+
+// Bytes that change, go, or come twice.
+static Bytes broken(Random &random, Bytes packet) {
+    const int changes = random.between(1, 4);
+    for (int i = 0; i < changes && packet.size() > 2; i++) {
+        const size_t at = random.below(static_cast<uint32_t>(packet.size()));
+        const size_t count = std::min<size_t>(packet.size() - at, 1 + random.below(8));
+        const auto place = packet.begin() + static_cast<ptrdiff_t>(at);
+        switch (random.below(5)) {
+            case 0:
+                packet[at] = static_cast<uint8_t>(random.below(256));
+                break;
+            case 1:
+                packet[at] ^= static_cast<uint8_t>(1 << random.below(8));
+                break;
+            case 2:
+                packet.erase(place, place + static_cast<ptrdiff_t>(count));
+                break;
+            case 3: {
+                const Bytes twice(place, place + static_cast<ptrdiff_t>(count));
+                packet.insert(place, twice.begin(), twice.end());
+                break;
+            }
+            default: {
+                const uint8_t codes[] = {0x00, 0xd0, 0xd3, 0xd7, 0xd9, 0xda, 0xc4, 0xff};
+                packet[at] = 0xff;
+                if (at + 1 < packet.size()) packet[at + 1] = random.of(codes);
+            }
+        }
+    }
+    if (random.one_in(4)) packet.resize(random.below(static_cast<uint32_t>(packet.size() + 1)));
+    return packet;
+}
+
+START_TEST(broken_streams) {
+    DecoderOf cpu("cpu", 0, 1 << 20), device(first_device(), 0, 1 << 20);
+    int decoded = 0, corrupt = 0;
+    for (int round = 0; round < 600; round++) {
+        Random random(static_cast<uint64_t>(round));
+        std::string what;
+        const Bytes packet = broken(random, round % 5 ? random_jpeg(random, 50, what) : progressive);
+        const Outcome ours = decode(cpu, packet), theirs = decode(device, packet);
+        EXPECT(ours.same(theirs), "round %d, %s: code %d and %d, corrupt %d and %d", round, what.c_str(), ours.code,
+               theirs.code, ours.corrupt, theirs.corrupt);
+        decoded += ours.code == CUDAENC_OK, corrupt += ours.corrupt;
+    }
+    EXPECT(decoded > 300 && corrupt > 100, "%d decoded, %d corrupt: the streams are not broken as they should be",
+           decoded, corrupt);
+}
+END_TEST
+
+START_TEST(prefixes) {
+    DecoderOf cpu("cpu"), device(first_device());
+    std::string what;
+    Random random(3);
+    Log log;
+    CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[3], 40, 40), "cpu", &log);
+    config.mjpeg.restart_interval = 4;
+    const Picture picture = make_picture(random, config.format);
+    const Bytes whole = encode_jpeg(config, picture.frame());
+    for (const Bytes *packet : {&whole, &progressive})
+        for (size_t size = 0; size < packet->size(); size += 1 + size / 300) {
+            const Bytes prefix(packet->begin(), packet->begin() + static_cast<ptrdiff_t>(size));
+            const Outcome ours = decode(cpu, prefix), theirs = decode(device, prefix);
+            EXPECT(ours.same(theirs), "%zu bytes of %zu: code %d and %d, corrupt %d and %d", size, packet->size(),
+                   ours.code, theirs.code, ours.corrupt, theirs.corrupt);
+            EXPECT(ours.code != CUDAENC_OK || ours.corrupt || size + 2 >= packet->size(), "%zu of %zu bytes are whole",
+                   size, packet->size());
+        }
+}
+END_TEST
+
+// The mean of a block is that of its samples at each size; at the smallest, the DC coefficient is the sample.
+START_TEST(reduced_sizes) {
+    Random random(5);
+    Log log;
+    CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[3], 77, 61), "cpu", &log);
+    const Picture picture = make_picture(random, config.format);
+    const Bytes packet = encode_jpeg(config, picture.frame());
+    const JpegDecoder reference(packet.data(), packet.size());
+    for (int lowres = 1; lowres <= 3; lowres++) {
+        DecoderOf cpu("cpu", lowres), device(first_device(), lowres);
+        const Outcome ours = decode(cpu, packet);
+        ck_assert_int_eq(ours.format.width, (77 + (1 << lowres) - 1) >> lowres);
+        ck_assert_int_eq(ours.format.height, (61 + (1 << lowres) - 1) >> lowres);
+        EXPECT(ours.same(decode(device, packet)), "lowres %d", lowres);
+        if (lowres < 3) continue;
+        for (size_t c = 0; c < ours.planes.size(); c++) {
+            const JpegDecoder::Component &component = reference.components[c];
+            for (int y = 0; y < ours.planes[c].height; y++)
+                for (int x = 0; x < ours.planes[c].width; x++) {
+                    const double dc =
+                        component.block(x, y)[0] * reference.divisors[static_cast<size_t>(component.tq)][0];
+                    ck_assert_int_eq(ours.planes[c].at(x, y),
+                                     std::clamp(static_cast<int>(std::floor(dc / 8 + 128.5)), 0, 255));
+                }
+        }
+    }
+}
+END_TEST
+
+START_TEST(pictures_in_flight) {
+    for (const std::string &spec : {std::string("cpu"), first_device()}) {
+        DecoderOf one(spec), many(spec, 0, 0, 3);
+        std::vector<Bytes> packets;
+        for (int i = 0; i < 12; i++) {
+            Random random(static_cast<uint64_t>(i));
+            std::string what;
+            packets.push_back(i % 4 == 3 ? progressive : random_jpeg(random, i % 3 ? 30 : 200, what));
+            if (i % 5 == 4) packets.back().resize(packets.back().size() - 8);
+        }
+        std::vector<Flight> flights(packets.size());
+        size_t received = 0;
+        for (size_t i = 0; i < packets.size(); i++) {
+            if (i >= 3) finish(many, flights[received++]);
+            start(many, packets[i], flights[i]);
+            EXPECT(flights[i].outcome.code == CUDAENC_OK, "submit %zu: %d", i, flights[i].outcome.code);
+        }
+        cudaenc_decoder_flush(many.decoder);
+        while (received < packets.size()) finish(many, flights[received++]);
+        CudaencDecodedPicture none;
+        ck_assert_int_eq(cudaenc_decoder_receive(many.decoder, &none), CUDAENC_EOF);
+        for (size_t i = 0; i < packets.size(); i++)
+            EXPECT(flights[i].outcome.same(decode(one, packets[i])), "%s: packet %zu", spec.c_str(), i);
+    }
+}
+END_TEST
+
+static void check_refused(const Bytes &packet, int code, const std::string &line, int64_t max_pixels = 0) {
+    DecoderOf cpu("cpu", 0, max_pixels);
+    const Outcome outcome = decode(cpu, packet);
+    EXPECT(outcome.code == code && cpu.lines.size() == 1 && cpu.lines[0].find(line) != std::string::npos,
+           "'%s': code %d, '%s'", line.c_str(), outcome.code, cpu.lines.empty() ? "" : cpu.lines[0].c_str());
+}
+
+START_TEST(refusals) {
+    Random random(1);
+    Log log;
+    const CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[3], 40, 40), "cpu", &log);
+    const Picture picture = make_picture(random, config.format);
+    const Bytes packet = encode_jpeg(config, picture.frame());
+    const uint8_t sof0[] = {0xFF, 0xC0};
+    const auto sof = std::search(packet.begin(), packet.end(), std::begin(sof0), std::end(sof0));
+    const auto with = [&](size_t at, uint8_t value) {
+        Bytes changed = packet;
+        changed[static_cast<size_t>(sof - packet.begin()) + at] = value;
+        return changed;
+    };
+    check_refused({}, CUDAENC_ERR_INVALID, "no SOI");
+    check_refused({'G', 'I', 'F'}, CUDAENC_ERR_INVALID, "no SOI");
+    check_refused({0xFF, 0xD8, 0xFF, 0xD9}, CUDAENC_ERR_INVALID, "no scan");
+    check_refused(with(1, 0xC3), CUDAENC_ERR_UNSUPPORTED, "lossless coding");
+    check_refused(with(1, 0xC5), CUDAENC_ERR_UNSUPPORTED, "hierarchical coding");
+    check_refused(with(1, 0xC9), CUDAENC_ERR_UNSUPPORTED, "arithmetic coding");
+    check_refused(with(4, 12), CUDAENC_ERR_UNSUPPORTED, "12 bits");
+    check_refused(with(11, 0x33), CUDAENC_ERR_UNSUPPORTED, "3 x 3");
+    check_refused(with(11, 0x50), CUDAENC_ERR_INVALID, "sampling factors 50");
+    check_refused(packet, CUDAENC_ERR_INVALID, "max_pixels is 3", 3);
+    CudaencDecoderConfig options;
+    cudaenc_decoder_defaults(&options, CUDAENC_CODEC_J2K);
+    CudaencDecoder *decoder;
+    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &options), CUDAENC_ERR_INVALID);
+    cudaenc_decoder_defaults(&options, CUDAENC_CODEC_MJPEG);
+    options.lowres = 4;
+    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &options), CUDAENC_ERR_INVALID);
+    options.struct_size--;
+    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &options), CUDAENC_ERR_INVALID);
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
+    Suite *suite = suite_create("mjpeg decoder");
+    const std::pair<const char *, const TTest *> tests[] = {{"samples", samples},
+                                                            {"devices", devices},
+                                                            {"stays on the device", stays_on_device},
+                                                            {"broken streams", broken_streams},
+                                                            {"prefixes", prefixes},
+                                                            {"reduced sizes", reduced_sizes},
+                                                            {"pictures in flight", pictures_in_flight},
+                                                            {"refusals", refusals}};
+    for (const auto &[name, test] : tests) tcase_add_test(add_case(suite, name), test);
+    return run_suite(suite);
+}
