@@ -17,6 +17,7 @@
 #include "../../common/error.h"
 #include "cases.h"
 #include "cavlc.h"
+#include "jpeg_decode.h"
 #include "jpeg_psnr.h"
 #include "json.h"
 #include "measure.h"
@@ -143,7 +144,7 @@ class Bench {
             for (const int n : {1, 2, 4, 8, 16})
                 if (n <= cores || n == 1) o_.threads.push_back(n);
         }
-        if (o_.effort.depths.empty() && o_.mode != Mode::kRates)
+        if (o_.effort.depths.empty() && o_.mode != Mode::kRates && o_.mode != Mode::kDecode)
             o_.effort.depths =
                 o_.mode == Mode::kTier1 || o_.mode == Mode::kCibo ? std::vector<int>{1, 4, 8, 16} : std::vector<int>{4};
     }
@@ -238,6 +239,9 @@ class Bench {
                     print_session_memory(device_, c, o_.effort.depths.front(),
                                          Frames(pictures, c.format, o_.frames, device_), json_);
                     break;
+                case Mode::kDecode:
+                    decode(pictures, c);
+                    break;
                 case Mode::kEndurance:
                     good &= endure(pictures, c);
                     break;
@@ -278,6 +282,10 @@ class Bench {
             const bool streams_equal = streams[0] == streams[1];
             if (!streams_equal) std::printf("  %s: the streams of %s and cpu differ\n", c.name, o_.device.c_str());
             (streams_equal ? passed : failed)++;
+            if (!c.is_j2k())
+                measure_decoding(nullptr, o_.device, streams[0],
+                                 {.single_frames = 1, .runs = 1, .run_seconds = 0, .depths = {}, .sessions = {}}, {2},
+                                 {2}, "no", json_);
             // Nothing that decodes is far from its picture.
             if (!c.is_j2k()) (jpeg_psnr(c.format, frames.first_on_host(), streams[0][0]) > 30 ? passed : failed)++;
         }
@@ -290,6 +298,40 @@ class Bench {
         CudaencConfig config = make_config(c, o_.device.c_str());
         config.device_frames = device_ != nullptr && o_.device.rfind("cuda", 0) == 0;
         return config;
+    }
+
+    // The streams of a JPEG case, as pictures that are decoded.
+    static CodedPictures code(const CudaencConfig &config, const Frames &frames) {
+        CodedPictures coded;
+        Session session(config);
+        for (int i = 0; i < frames.count(); i++) {
+            session.submit(frames[static_cast<size_t>(i)]);
+            session.flush();
+            const CudaencPacket packet = session.receive();
+            coded.emplace_back(packet.data, packet.data + packet.size);
+            cudaenc_buffer_free(packet.buffer);
+        }
+        return coded;
+    }
+
+    void decode(const Pictures &pictures, const Case &c) {
+        if (c.is_j2k()) throw Error(CUDAENC_ERR_INVALID, "-decode is of JPEG's cases");
+        CudaencConfig config = config_of(c);
+        const Frames frames(pictures, c.format, o_.frames, config.device_frames ? device_ : nullptr);
+        std::vector<int> qualities = o_.qualities;
+        if (qualities.empty()) qualities = {quality_of(config)};
+        for (const int quality : qualities) {
+            quality_of(config) = quality;
+            std::printf("\n%s, quality %d: %s\n", c.name, quality, c.text().c_str());
+            json_.open('{');
+            json_.put("case", c.name);
+            json_.put("quality", quality);
+            json_.open("decoders", '[');
+            measure_decoding(config.device_frames ? device_ : nullptr, o_.device, code(config, frames), o_.effort,
+                             depths_of(c), sessions_of(c), o_.nvjpeg, json_);
+            json_.close(']');
+            json_.close('}');
+        }
     }
 
     bool endure(const Pictures &pictures, const Case &c) {

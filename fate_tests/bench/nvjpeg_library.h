@@ -31,6 +31,7 @@ struct NvjpegLibrary {
         if (!handle) throw Error(CUDAENC_ERR_UNSUPPORTED, reasons);
         find(get_property, "nvjpegGetProperty");
         find(create, "nvjpegCreateSimple");
+        find(create_ex, "nvjpegCreateEx");
         find(destroy, "nvjpegDestroy");
         find(encoder_state_create, "nvjpegEncoderStateCreate");
         find(encoder_state_destroy, "nvjpegEncoderStateDestroy");
@@ -46,6 +47,8 @@ struct NvjpegLibrary {
         find(decoder_state_destroy, "nvjpegJpegStateDestroy");
         find(get_image_info, "nvjpegGetImageInfo");
         find(decode, "nvjpegDecode");
+        find(decode_batched_initialize, "nvjpegDecodeBatchedInitialize");
+        find(decode_batched, "nvjpegDecodeBatched");
     }
     NvjpegLibrary(const NvjpegLibrary &) = delete;  // and never unloaded, as libraries that run CUDA do not like to be
 
@@ -59,6 +62,7 @@ struct NvjpegLibrary {
     void *handle = nullptr;
     decltype(&nvjpegGetProperty) get_property;
     decltype(&nvjpegCreateSimple) create;
+    decltype(&nvjpegCreateEx) create_ex;
     decltype(&nvjpegDestroy) destroy;
     decltype(&nvjpegEncoderStateCreate) encoder_state_create;
     decltype(&nvjpegEncoderStateDestroy) encoder_state_destroy;
@@ -74,6 +78,8 @@ struct NvjpegLibrary {
     decltype(&nvjpegJpegStateDestroy) decoder_state_destroy;
     decltype(&nvjpegGetImageInfo) get_image_info;
     decltype(&nvjpegDecode) decode;
+    decltype(&nvjpegDecodeBatchedInitialize) decode_batched_initialize;
+    decltype(&nvjpegDecodeBatched) decode_batched;
 
   private:
     template <class F>

@@ -19,6 +19,7 @@ constexpr const char *kHelp =
     "  -cibo            tier-1 alone, by bit-planes (Martinez-del-Amor 2017) against all planes at once\n"
     "  -cavlc           H.264's entropy coder alone, at QP 0 to 50, against CAVLC_SU, at 1280x720 and 3840x2160 or "
     "-size\n"
+    "  -decode          JPEG decoding of what JPEG's cases code, against nvJPEG's\n"
     "  -memory          GPU memory of a session, buffer by buffer\n"
     "  -endurance N     codes N frames and looks whether memory stays as it was\n"
     "  -smoke           checks on a small picture that both give the same bytes, and the device the CPU's\n"
@@ -46,9 +47,9 @@ constexpr const char *kHelp =
     "  -save PREFIX     writes the first frame's codestreams to PREFIX-PICTURE-CASE-ENCODER.j2k or .jpg\n"
     "  -o FILE          the results as JSON\n";
 
-const std::map<std::string, Mode> kModes = {{"-tier1", Mode::kTier1},         {"-cibo", Mode::kCibo},
-                                            {"-cavlc", Mode::kCavlc},         {"-memory", Mode::kMemory},
-                                            {"-endurance", Mode::kEndurance}, {"-smoke", Mode::kSmoke}};
+const std::map<std::string, Mode> kModes = {
+    {"-tier1", Mode::kTier1},   {"-cibo", Mode::kCibo},           {"-cavlc", Mode::kCavlc}, {"-memory", Mode::kMemory},
+    {"-decode", Mode::kDecode}, {"-endurance", Mode::kEndurance}, {"-smoke", Mode::kSmoke}};
 
 std::vector<std::string> split(const std::string &list) {
     std::vector<std::string> parts;

@@ -7,7 +7,7 @@
 
 namespace cudaenc::bench {
 
-enum class Mode { kRates, kTier1, kCibo, kCavlc, kMemory, kEndurance, kSmoke };
+enum class Mode { kRates, kTier1, kCibo, kCavlc, kDecode, kMemory, kEndurance, kSmoke };
 
 struct Options {
     Mode mode = Mode::kRates;

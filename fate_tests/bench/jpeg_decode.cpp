@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "jpeg_decode.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <thread>
+
+#include "../../common/error.h"
+#include "nvjpeg_library.h"
+
+namespace cudaenc::bench {
+
+namespace {
+
+// The planes that one picture fills, in the device's memory or in the host's.
+class Planes {
+  public:
+    Planes(const std::shared_ptr<Device> &device, const CudaencFormat &format) {
+        for (int c = 0; c < format.components; c++) {
+            const CudaencComponent &k = format.component[c];
+            const size_t columns = static_cast<size_t>((format.width - 1) >> k.log2_subsample_x) + 1,
+                         rows = static_cast<size_t>((format.height - 1) >> k.log2_subsample_y) + 1;
+            stride[c] = static_cast<ptrdiff_t>((columns + 255) / 256 * 256);
+            const size_t bytes = static_cast<size_t>(stride[c]) * rows;
+            if (device)
+                on_device_.emplace_back(device, bytes), data[c] = on_device_.back().data();
+            else
+                on_host_.emplace_back(bytes), data[c] = on_host_.back().data();
+        }
+    }
+    uint8_t *data[4] = {};
+    ptrdiff_t stride[4] = {};
+
+  private:
+    std::vector<DeviceArray<uint8_t>> on_device_;
+    std::vector<std::vector<uint8_t>> on_host_;
+};
+
+class DecoderSession {
+  public:
+    DecoderSession(const std::shared_ptr<Device> &device, const std::string &spec, const CodedPictures &pictures,
+                   int depth)
+        : pictures_(pictures) {
+        CudaencDecoderConfig config;
+        cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+        config.device = spec.c_str();
+        config.device_frames = device != nullptr;
+        config.async_depth = depth;
+        config.log = [](void *, CudaencLogLevel level, const char *line) {
+            if (level <= CUDAENC_LOG_WARNING) std::fprintf(stderr, "  %s\n", line);
+        };
+        check(cudaenc_decoder_open(&decoder_, &config));
+        CudaencPictureInfo info;
+        check(cudaenc_decoder_read_header(decoder_, pictures[0].data(), pictures[0].size(), &info));
+        for (int i = 0; i < depth; i++) planes_.push_back(std::make_unique<Planes>(device, info.format));
+    }
+    ~DecoderSession() { cudaenc_decoder_close(decoder_); }
+    DecoderSession(const DecoderSession &) = delete;
+
+    // Decodes `count` pictures with the ring always full but at its beginning and end. Returns seconds.
+    double run(int count) {
+        const auto start = Clock::now();
+        for (int submitted = 0, received = 0; received < count;) {
+            if (submitted < count && submitted - received < static_cast<int>(planes_.size())) {
+                submit(submitted++);
+                if (submitted == count) cudaenc_decoder_flush(decoder_);
+            } else {
+                CudaencDecodedPicture picture;
+                check(cudaenc_decoder_receive(decoder_, &picture));
+                received++;
+            }
+        }
+        return seconds_since(start);
+    }
+
+  private:
+    void submit(int number) {
+        const std::vector<uint8_t> &packet = pictures_[next_++ % pictures_.size()];
+        const Planes &planes = *planes_[static_cast<size_t>(number) % planes_.size()];
+        CudaencCodedPicture coded{};
+        coded.data = packet.data(), coded.size = packet.size();
+        std::copy_n(planes.data, 4, coded.planes);
+        std::copy_n(planes.stride, 4, coded.stride);
+        check(cudaenc_decoder_submit(decoder_, &coded));
+    }
+    static void check(int code) {
+        if (code != CUDAENC_OK) throw Error(code, "the decoder fails");
+    }
+    const CodedPictures &pictures_;
+    CudaencDecoder *decoder_ = nullptr;
+    std::vector<std::unique_ptr<Planes>> planes_;
+    size_t next_ = 0;
+};
+
+// run(i, count): decodes so many pictures on worker i, and returns seconds. Returns pictures a second of all workers.
+Spread rate_of(int workers, int least, const Effort &effort, const std::function<double(int, int)> &run) {
+    const auto run_all = [&](int count) {
+        if (workers == 1) return run(0, count);
+        const auto start = Clock::now();
+        std::vector<std::jthread> threads;
+        for (int i = 0; i < workers; i++) threads.emplace_back([&, i] { run(i, count); });
+        threads.clear();
+        return seconds_since(start);
+    };
+    run_all(least);
+    const int count = std::max(least, static_cast<int>(std::ceil(least / run_all(least) * effort.run_seconds)));
+    std::vector<double> rates;
+    for (int i = 0; i < effort.runs; i++) rates.push_back(workers * count / run_all(count));
+    return make_spread(rates);
+}
+
+void report(const char *what, const std::string &in_flight, const Spread &fps, Json &json) {
+    std::printf("  %-10s %-8s %9.1f pictures/s  (%.1f to %.1f)\n", what, in_flight.c_str(), fps.median, fps.least,
+                fps.most);
+    json.open('{');
+    json.put("decoder", what);
+    json.put("in_flight", in_flight);
+    json.put("fps", fps);
+    json.close('}');
+}
+
+#ifdef CUDAENC_HAS_NVJPEG
+
+using testing::check_nvjpeg;
+using testing::NvjpegLibrary;
+
+// A state and a stream; pictures come one at a time, or a batch.
+class NvjpegWorker {
+  public:
+    NvjpegWorker(const NvjpegLibrary &lib, nvjpegBackend_t backend, const CudaencFormat &format, int batch)
+        : lib_(lib), device_(open_cuda_device("cuda:0", nullptr)), stream_(device_->create_stream()) {
+        check_nvjpeg(lib_.create_ex(backend, nullptr, nullptr, 0, &handle_), "nvjpegCreateEx");
+        check_nvjpeg(lib_.decoder_state_create(handle_, &state_), "nvjpegJpegStateCreate");
+        for (int i = 0; i < batch; i++) {
+            planes_.push_back(std::make_unique<Planes>(device_, format));
+            nvjpegImage_t image = {};
+            for (int c = 0; c < format.components; c++) {
+                image.channel[c] = planes_.back()->data[c];
+                image.pitch[c] = static_cast<size_t>(planes_.back()->stride[c]);
+            }
+            images_.push_back(image);
+        }
+        if (batch > 1)
+            check_nvjpeg(lib_.decode_batched_initialize(handle_, state_, batch, 1, NVJPEG_OUTPUT_YUV),
+                         "nvjpegDecodeBatchedInitialize");
+    }
+    ~NvjpegWorker() {
+        if (state_) lib_.decoder_state_destroy(state_);
+        if (handle_) lib_.destroy(handle_);
+        device_->destroy_stream(stream_);
+    }
+    NvjpegWorker(const NvjpegWorker &) = delete;
+
+    double run(const CodedPictures &pictures, int count) {
+        const auto start = Clock::now();
+        for (int done = 0; done < count; done += static_cast<int>(images_.size())) decode(pictures);
+        return seconds_since(start);
+    }
+
+  private:
+    void decode(const CodedPictures &pictures) {
+        std::vector<const unsigned char *> data;
+        std::vector<size_t> sizes;
+        for (size_t i = 0; i < images_.size(); i++) {
+            const std::vector<uint8_t> &packet = pictures[next_++ % pictures.size()];
+            data.push_back(packet.data()), sizes.push_back(packet.size());
+        }
+        const auto stream = reinterpret_cast<cudaStream_t>(stream_);
+        if (images_.size() == 1)
+            check_nvjpeg(lib_.decode(handle_, state_, data[0], sizes[0], NVJPEG_OUTPUT_YUV, &images_[0], stream),
+                         "nvjpegDecode");
+        else
+            check_nvjpeg(lib_.decode_batched(handle_, state_, data.data(), sizes.data(), images_.data(), stream),
+                         "nvjpegDecodeBatched");
+        device_->synchronize(stream_);
+    }
+    const NvjpegLibrary &lib_;
+    const std::shared_ptr<Device> device_;
+    const Device::Stream stream_;
+    nvjpegHandle_t handle_ = nullptr;
+    nvjpegJpegState_t state_ = nullptr;
+    std::vector<std::unique_ptr<Planes>> planes_;
+    std::vector<nvjpegImage_t> images_;
+    size_t next_ = 0;
+};
+
+void measure_nvjpeg_decoding(const std::string &library, const CudaencFormat &format, const CodedPictures &pictures,
+                             const Effort &effort, Json &json) {
+    static const NvjpegLibrary lib(library);
+    struct Way {
+        const char *name;
+        nvjpegBackend_t backend;
+        int workers, batch;
+    };
+    const Way ways[] = {{"nvjpeg", NVJPEG_BACKEND_DEFAULT, 1, 1},     {"nvjpeg", NVJPEG_BACKEND_DEFAULT, 8, 1},
+                        {"gpu", NVJPEG_BACKEND_GPU_HYBRID, 1, 32},    {"gpu", NVJPEG_BACKEND_GPU_HYBRID, 1, 128},
+                        {"hardware", NVJPEG_BACKEND_HARDWARE, 1, 32}, {"hardware", NVJPEG_BACKEND_HARDWARE, 1, 128}};
+    for (const Way &way : ways) {
+        const std::string in_flight = std::to_string(way.workers) + "x" + std::to_string(way.batch);
+        try {
+            std::vector<std::unique_ptr<NvjpegWorker>> workers;
+            for (int i = 0; i < way.workers; i++)
+                workers.push_back(std::make_unique<NvjpegWorker>(lib, way.backend, format, way.batch));
+            report(way.name, in_flight,
+                   rate_of(way.workers, std::max(4, way.batch), effort,
+                           [&](int i, int count) { return workers[static_cast<size_t>(i)]->run(pictures, count); }),
+                   json);
+        } catch (const Error &e) {
+            std::printf("  %-10s %-8s %s\n", way.name, in_flight.c_str(), e.what());
+        }
+    }
+}
+
+#endif
+
+}  // namespace
+
+void measure_decoding(const std::shared_ptr<Device> &device, const std::string &spec, const CodedPictures &pictures,
+                      const Effort &effort, const std::vector<int> &depths, const std::vector<int> &sessions,
+                      const std::string &nvjpeg, Json &json) {
+    double bytes = 0;
+    for (const auto &picture : pictures)
+        bytes += static_cast<double>(picture.size()) / static_cast<double>(pictures.size());
+    std::printf("  %zu pictures of %.0f bytes\n", pictures.size(), bytes);
+    json.open('{');
+    json.put("bytes", bytes);
+    json.open("rates", '[');
+    const auto measure = [&](int workers, int depth) {
+        std::vector<std::unique_ptr<DecoderSession>> all;
+        for (int i = 0; i < workers; i++)
+            all.push_back(std::make_unique<DecoderSession>(device, spec, pictures, depth));
+        report("cudaenc", std::to_string(workers) + "x" + std::to_string(depth),
+               rate_of(workers, 2 * depth, effort,
+                       [&](int i, int count) { return all[static_cast<size_t>(i)]->run(count); }),
+               json);
+    };
+    measure(1, 1);
+    for (const int depth : depths) measure(1, depth);
+    for (const int workers : sessions) measure(workers, kSessionDepth);
+#ifdef CUDAENC_HAS_NVJPEG
+    if (device && nvjpeg != "no") {
+        CudaencDecoderConfig config;
+        cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+        config.device = "cpu";
+        CudaencDecoder *decoder;
+        CudaencPictureInfo info;
+        if (cudaenc_decoder_open(&decoder, &config) == CUDAENC_OK) {
+            cudaenc_decoder_read_header(decoder, pictures[0].data(), pictures[0].size(), &info);
+            cudaenc_decoder_close(decoder);
+            measure_nvjpeg_decoding(nvjpeg, info.format, pictures, effort, json);
+        }
+    }
+#else
+    (void)nvjpeg;
+#endif
+    json.close(']');
+    json.close('}');
+}
+
+}  // namespace cudaenc::bench
