@@ -41,6 +41,7 @@
 
 #include "avcodec.h"
 #include "codec_internal.h"
+#include "decode.h"
 #include "encode.h"
 #include "version.h"
 
@@ -169,6 +170,27 @@ cudaenc_stream_side_data(const AVCodecContext *avctx, enum AVFrameSideDataType t
             return avctx->decoded_side_data[i];
 #endif
     return NULL;
+}
+
+/** Side data of a decoded frame; *sd is NULL where the caller has better ones. */
+static inline int cudaenc_new_side_data(const AVCodecContext *avctx, AVFrame *frame,
+                                        enum AVFrameSideDataType type, size_t size, AVFrameSideData **sd)
+{
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 2, 100)
+    return ff_frame_new_side_data(avctx, frame, type, size, sd);
+#else
+    *sd = av_frame_new_side_data(frame, type, size);
+    return *sd ? 0 : AVERROR(ENOMEM);
+#endif
+}
+
+static inline void cudaenc_set_key_frame(AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+    frame->flags |= AV_FRAME_FLAG_KEY;
+#else
+    frame->key_frame = 1;
+#endif
 }
 
 #endif /* AVCODEC_CUDAENC_COMPAT_H */

@@ -45,7 +45,7 @@ const AVCodecHWConfigInternal *const ff_cudaenc_hw_configs[] = {
     NULL,
 };
 
-static int error_from_cudaenc(int code)
+int ff_cudaenc_error(int code)
 {
     switch (code) {
     case CUDAENC_OK:              return 0;
@@ -59,7 +59,7 @@ static int error_from_cudaenc(int code)
     }
 }
 
-static void log_line(void *avctx, CudaencLogLevel level, const char *line)
+void ff_cudaenc_log(void *avctx, CudaencLogLevel level, const char *line)
 {
     static const int levels[] = {
         [CUDAENC_LOG_ERROR]   = AV_LOG_ERROR,
@@ -265,7 +265,7 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     /* the caller counts frames, so the ring has room */
     if (ret == CUDAENC_AGAIN)
         return AVERROR_BUG;
-    return error_from_cudaenc(ret);
+    return ff_cudaenc_error(ret);
 }
 
 /* ---- packets out -------------------------------------------------------- */
@@ -438,7 +438,7 @@ int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
         return ctx->draining ? AVERROR_EOF : AVERROR(EAGAIN);
     code = cudaenc_receive(ctx->session, &p);
     if (code == CUDAENC_AGAIN || code == CUDAENC_EOF)
-        return error_from_cudaenc(code);
+        return ff_cudaenc_error(code);
 
     /* the packet or the error of the oldest frame */
     frame = ctx->frames[ctx->first_frame];
@@ -448,7 +448,7 @@ int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
     if (code == CUDAENC_OK) {
         ret = fill_packet(avctx, ctx, pkt, &p, frame);
     } else {
-        ret = error_from_cudaenc(code);
+        ret = ff_cudaenc_error(code);
         av_log(avctx, AV_LOG_ERROR, "the frame with pts %s was lost: %s\n",
                av_ts2str(frame->pts), cudaenc_error_string(code));
     }
@@ -607,11 +607,11 @@ int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *su
 
     config->async_depth = ctx->async_depth;
     config->threads     = avctx->thread_count;
-    config->log         = log_line;
+    config->log         = ff_cudaenc_log;
     config->log_opaque  = avctx;
     ret = cudaenc_open(&ctx->session, config);
     if (ret < 0)
-        return error_from_cudaenc(ret);
+        return ff_cudaenc_error(ret);
 
     av_log(avctx, AV_LOG_INFO, "%s: %dx%d %s%s, %s, async depth %d\n",
            cudaenc_device_name(ctx->session), avctx->width, avctx->height,

@@ -87,6 +87,12 @@ typedef struct FFCudaencContext {
 
 extern const AVCodecHWConfigInternal *const ff_cudaenc_hw_configs[];
 
+/** The AVERROR of a code of the library. */
+int ff_cudaenc_error(int code);
+
+/** A CudaencLog whose opaque is an AVCodecContext. */
+void ff_cudaenc_log(void *avctx, CudaencLogLevel level, const char *line);
+
 /**
  * Open the session.
  *

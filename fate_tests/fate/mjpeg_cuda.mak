@@ -1,29 +1,30 @@
 # mjpeg_cuda in FFmpeg's own harness, as j2k_cuda.mak has it, whose sources these are too: each test writes the md5 and size of
-# the bitstream, then the md5 of what FFmpeg's decoder makes of it and its PSNR.
+# the bitstream, then the md5 of what a decoder makes of it and its PSNR: FFmpeg's, or that of decode-*.
 #   make fate-mjpeg_cuda CUDAENC_FATE_DEVICE=cpu|emu|cuda
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 # FFmpeg's decoder does not know 4:1:0; fate_tests/interop decodes it with others.
 MJPEG_CUDA_NO_DECODER = yuv410p
 
-# $(call MJPEG_CUDA,name,generator,pixel format,WxH,frames,options). Limited range is asked for by -strict unofficial.
+# $(call MJPEG_CUDA,name,generator,pixel format,WxH,frames,options,decoder's options: then mjpeg_cuda decodes). Limited range is asked for by -strict unofficial.
 define MJPEG_CUDA_TEST
 MJPEG_CUDA_NAMES   += fate-mjpeg_cuda-$(1)
 MJPEG_CUDA_STREAMS += "$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
 fate-mjpeg_cuda-$(1): tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
 fate-mjpeg_cuda-$(1): CMP_UNIT = 1
-ifeq ($(filter $(MJPEG_CUDA_NO_DECODER),$(3)),)
+ifneq ($(7)$(filter-out $(MJPEG_CUDA_NO_DECODER),$(3)),)
 fate-mjpeg_cuda-$(1): CMD = enc_dec "rawvideo -pixel_format $(3) -video_size $(4)" \
     tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw image2pipe \
     "-c:v mjpeg_cuda -strict unofficial -device $$(CUDAENC_FATE_DEVICE) $(6)" \
-    rawvideo "-pix_fmt $(3) -sws_dither none" "-f jpeg_pipe"
+    rawvideo "-pix_fmt $(3) -sws_dither none" \
+    "-f jpeg_pipe$(if $(7), -c:v mjpeg_cuda -device $$(CUDAENC_FATE_DEVICE) $(7))"
 else
 fate-mjpeg_cuda-$(1): CMD = transcode "rawvideo -pixel_format $(3) -video_size $(4)" \
     tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw image2pipe \
     "-c:v mjpeg_cuda -strict unofficial -device $$(CUDAENC_FATE_DEVICE) $(6)" "-c:v copy" "" "" "-f jpeg_pipe"
 endif
 endef
-MJPEG_CUDA = $(eval $(call MJPEG_CUDA_TEST,$(1),$(2),$(3),$(4),$(5),$(6)))
+MJPEG_CUDA = $(eval $(call MJPEG_CUDA_TEST,$(1),$(2),$(3),$(4),$(5),$(6),$(7)))
 
 # Every pixel format, at an odd size.
 MJPEG_CUDA_FMT = \
@@ -56,8 +57,15 @@ $(foreach b,500k 1M 2M,$(call MJPEG_CUDA,bitrate-$(b),vsynth1,yuvj420p,352x288,1
 $(call MJPEG_CUDA,bitrate-qmin,vsynth1,yuvj420p,352x288,1,-b:v 100k -qmin 60)
 $(call MJPEG_CUDA,comment,mix,yuvj420p,79x61,1,-comment text)
 
+# The decoder of the same name.
+$(foreach f,gray yuvj420p yuvj422p yuvj444p yuvj440p yuvj411p yuv410p yuv420p gbrp,\
+    $(call MJPEG_CUDA,decode-$(f),mix,$(f),79x61,1,,-async_depth 1))
+$(foreach r,1 7 row,$(call MJPEG_CUDA,decode-restart-$(r),mix,yuvj420p,79x61,1,-restart_interval $(r),-async_depth 1))
+$(foreach d,1 4 64,$(call MJPEG_CUDA,decode-async$(d),vsynth3,yuvj420p,34x34,7,-huffman default,-async_depth $(d)))
+$(call MJPEG_CUDA,decode-vsynth1,vsynth1,yuvj420p,352x288,1,-quality 98,-async_depth 2)
+
 FATE_MJPEG_CUDA-$(call ENCDEC, MJPEG_CUDA MJPEG, IMAGE2PIPE IMAGE_JPEG_PIPE, \
-    MJPEG_PARSER RAWVIDEO_ENCODER RAWVIDEO_DECODER RAWVIDEO_MUXER RAWVIDEO_DEMUXER SCALE_FILTER FORMAT_FILTER \
+    MJPEG_CUDA_DECODER MJPEG_PARSER RAWVIDEO_ENCODER RAWVIDEO_DECODER RAWVIDEO_MUXER RAWVIDEO_DEMUXER SCALE_FILTER FORMAT_FILTER \
     FRAMECRC_MUXER PIPE_PROTOCOL) += $(MJPEG_CUDA_NAMES)
 
 FATE_AVCONV += $(FATE_MJPEG_CUDA-yes)

@@ -1,6 +1,6 @@
 """Options are told once, in the library's tables (common/options.h). The glue's AVOptions, as `ffmpeg -h` prints them, and the
-comments of cudaenc.h must say the same: name, default, range, named values, text. The tables of docs/encoders.md and of FFmpeg's
-doc/encoders.texi, within the patches, are written from these. Ends in a line "N passed, N failed".
+comments of cudaenc.h must say the same: name, default, range, named values, text. The tables of docs/encoders.md and decoders.md,
+and of FFmpeg's texinfo of the same names, within the patches, are written from these. Ends in a line "N passed, N failed".
 
 usage: options.py FFMPEG_BUILD [--write]
 --write: writes the documents' tables and the comments of cudaenc.h; else they are compared
@@ -15,7 +15,7 @@ import textwrap
 
 BUILD, WRITE = sys.argv[1], sys.argv[2:] == ['--write']
 ROOT = os.path.abspath(os.path.dirname(__file__) + '/../..')
-HEADER, DOCUMENT = ROOT + '/common/cudaenc.h', ROOT + '/docs/encoders.md'
+HEADER = ROOT + '/common/cudaenc.h'
 STRUCTS = {'j2k_cuda': 'CudaencJ2kOptions', 'mjpeg_cuda': 'CudaencMjpegOptions', 'h264_cavlc_cuda': 'CudaencH264Options'}
 ENUMS = {'CudaencJ2kOptions': {'profile': 'CudaencJ2kProfile', 'format': 'CudaencJ2kFileFormat', 'pred': 'CudaencJ2kWavelet',
                                'rate_control': 'CudaencJ2kRateControl', 'cblk_style': 'CudaencJ2kStyle',
@@ -23,7 +23,8 @@ ENUMS = {'CudaencJ2kOptions': {'profile': 'CudaencJ2kProfile', 'format': 'Cudaen
          'CudaencMjpegOptions': {'huffman': 'CudaencMjpegHuffman'},
          'CudaencH264Options': {'profile': 'CudaencH264Profile', 'rate_control': 'CudaencH264RateControl'}}
 # Members that FFmpeg's own options set (-b:v, -threads), or nobody.
-LIBRARY_ONLY = {'CudaencConfig': {'threads', 'stage_times'}, 'CudaencJ2kOptions': {'bit_rate'},
+LIBRARY_ONLY = {'CudaencConfig': {'threads', 'stage_times'},
+                'CudaencDecoderConfig': {'threads', 'stage_times', 'lowres', 'max_pixels'}, 'CudaencJ2kOptions': {'bit_rate'},
                 'CudaencMjpegOptions': {'frame_bytes', 'quality_min', 'quality_max'},
                 'CudaencH264Options': {'slices', 'rate_control', 'qp', 'aq', 'bit_rate', 'max_rate', 'buffer_size', 'hrd', 'qp_min',
                                        'qp_max', 'chroma_location'}}
@@ -97,14 +98,14 @@ def number(text):
     return 2**63 - 1 if text == 'I64_MAX' else int(text) if re.fullmatch(r'-?\d+', text) else float(text)
 
 
-def read_glue(encoder):
-    """name -> Option, from ffmpeg -h"""
+def read_glue(kind, codec):
+    """name -> Option, from ffmpeg -h encoder=CODEC, or decoder="""
     options, last = {}, None
-    printed = subprocess.run([BUILD + '/ffmpeg', '-hide_banner', '-h', 'encoder=' + encoder], stdout=subprocess.PIPE,
+    printed = subprocess.run([BUILD + '/ffmpeg', '-hide_banner', '-h', f'{kind}={codec}'], stdout=subprocess.PIPE,
                              check=True, text=True).stdout
     for line in printed.splitlines():
-        constant = re.fullmatch(r'     (\S+) +(-?\d+)? +E\..V\S* (.*)', line)
-        row = re.fullmatch(r'  -(\S+) +<(\w+)> +E\..V\S* (.*?)(?: \(from (\S+) to (\S+)\))?(?: \(default (.*)\))?', line)
+        constant = re.fullmatch(r'     (\S+) +(-?\d+)? +(?:E\.|\.D).V\S* (.*)', line)
+        row = re.fullmatch(r'  -(\S+) +<(\w+)> +(?:E\.|\.D).V\S* (.*?)(?: \(from (\S+) to (\S+)\))?(?: \(default (.*)\))?', line)
         if constant:
             last.named.append((constant[1], int(constant[2]) if constant[2] else 1 << len(last.named), constant[3]))
         elif row:
@@ -124,10 +125,10 @@ def read_glue(encoder):
     return options
 
 
-def compare(encoder, library, glue):
+def compare(encoder, library, glue, structs, glue_only=frozenset()):
     """Whether the glue's options are the library's. Returns those for the documents, in the glue's order."""
     merged = dict(glue)
-    for struct in 'CudaencConfig', STRUCTS[encoder]:
+    for struct in structs:
         for option in library[struct]:
             if option.name in LIBRARY_ONLY[struct]:
                 continue
@@ -157,7 +158,7 @@ def compare(encoder, library, glue):
             merged[name] = Option(name, other.text, default, option.low, option.high, other.named, option.power_of_two, other.kind)
             merged[name].member = option
     own = {name for name, option in merged.items() if not hasattr(option, 'member')}
-    expect(own == GLUE_ONLY.get(encoder, set()), f'{encoder}: {own} are options of the glue alone')
+    expect(own == glue_only, f'{encoder}: {own} are options of the glue alone')
     return list(merged.values())
 
 
@@ -270,8 +271,8 @@ def texinfo_table(options):
     return lines[:-1] + ['@end table']
 
 
-def document_with(documented):
-    with open(DOCUMENT) as file:
+def document_with(path, documented):
+    with open(path) as file:
         text = file.read()
     for encoder, options in documented.items():
         section = text.index(f'\n## {encoder}\n')
@@ -281,11 +282,11 @@ def document_with(documented):
     return text
 
 
-def patch_with(path, documented):
-    """The patch with the tables of options in its hunk of doc/encoders.texi, which only adds lines."""
+def patch_with(path, texinfo, documented):
+    """The patch with the tables of options in its hunk of a texinfo file, which only adds lines."""
     with open(path) as file:
         text = file.read()
-    begin = text.index('\n@@', text.index('+++ b/doc/encoders.texi')) + 1
+    begin = text.index('\n@@', text.index('+++ b/' + texinfo)) + 1
     end = text.index('\ndiff --git', begin) + 1
     head, *lines = text[begin:end].splitlines()
     for encoder, options in documented.items():
@@ -295,18 +296,21 @@ def patch_with(path, documented):
     added = sum(line.startswith('+') for line in lines)
     place = re.match(r'@@ -(\d+),(\d+) \+(\d+)', head)
     head = f'@@ -{place[1]},{place[2]} +{place[3]},{int(place[2]) + added}' + head[head.index(' @@'):]
-    old = int(re.search(r' doc/encoders.texi +\| +(\d+)', text)[1])
+    old = int(re.search(rf' {texinfo} +\| +(\d+)', text)[1])
     total = int(re.search(r'changed, (\d+) insertions', text)[1])
     text = text[:begin] + '\n'.join([head] + lines) + '\n' + text[end:]
-    text = re.sub(r'( doc/encoders.texi +\| +)\d+', rf'\g<1>{added}', text, count=1)
+    text = re.sub(rf'( {texinfo} +\| +)\d+', rf'\g<1>{added}', text, count=1)
     return re.sub(r'changed, \d+ insertions', f'changed, {total - old + added} insertions', text, count=1)
 
 
 library = read_library()
-documented = {encoder: compare(encoder, library, read_glue(encoder)) for encoder in STRUCTS}
-check_header(library, documented)
-update(DOCUMENT, document_with(documented))
-for patch in glob.glob(ROOT + '/patches/*/*.patch'):
-    update(patch, patch_with(patch, documented))
+encoders = {codec: compare(codec, library, read_glue('encoder', codec), ('CudaencConfig', struct), GLUE_ONLY.get(codec, frozenset()))
+            for codec, struct in STRUCTS.items()}
+decoders = {'mjpeg_cuda': compare('mjpeg_cuda decoder', library, read_glue('decoder', 'mjpeg_cuda'), ('CudaencDecoderConfig',))}
+check_header(library, encoders)
+for name, documented in ('encoders', encoders), ('decoders', decoders):
+    update(f'{ROOT}/docs/{name}.md', document_with(f'{ROOT}/docs/{name}.md', documented))
+    for patch in glob.glob(ROOT + '/patches/*/*.patch'):
+        update(patch, patch_with(patch, f'doc/{name}.texi', documented))
 print(f'{passed} passed, {len(failures)} failed')
 sys.exit(bool(failures))

@@ -1,0 +1,106 @@
+#!/bin/bash
+# mjpeg_cuda's decoder against libjpeg-turbo: the same samples of the streams of FATE's tests, of what cjpeg and jpegtran make
+# of real and synthetic pictures, of the files of a corpus, and of those that the machine has. And through FFmpeg.
+# Usage: jpeg_decode.sh FFMPEG_BUILD [MEDIA_DIR]; DEVICE=cpu   Ends in a line "N passed, N failed".
+# SPDX-License-Identifier: LGPL-2.1-or-later
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$1" && pwd)
+media=${2-}
+device=${DEVICE:-cpu}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+result() { # result NAME MESSAGE: no message is a success
+    [ -z "$2" ] && passed=$((passed + 1)) && return
+    failed=$((failed + 1))
+    echo "$1: $2"
+}
+ffmpeg() { "$build/ffmpeg" -nostdin -y -v error "$@"; }
+PKG_CONFIG_PATH=$(cd "$build/.." && pwd)/emu/pkgconfig:${PKG_CONFIG_PATH-}
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046 # flags are many words
+${CXX:-g++} -std=c++20 -O2 -o "$work/jpeg_decode" "$here/jpeg_decode.cpp" $(pkg-config --static --cflags --libs libcudaenc) -ljpeg
+
+# compare NAME MOST_REFUSED FILE...
+compare() {
+    local name=$1 most=$2 out count
+    shift 2
+    [ $# != 0 ] || return 0
+    out=$("$work/jpeg_decode" "$device" "$@") || true
+    sed '$d' <<<"$out" | sed "s/^/$name: /"
+    count=$(tail -n 1 <<<"$out")
+    passed=$((passed + ${count%% *})) count=${count#*, }
+    failed=$((failed + ${count%% *}))
+    result "$name: most files are decoded" "$(awk -v most="$most" '/ files with the same samples/ {
+        sub(/.* samples, /, ""); if ($1 > most) print $1 " are refused" }' <<<"$out")"
+}
+
+# ---- cjpeg's and jpegtran's streams: samplings, qualities, tables, restart intervals, scans, scripts of progressive coding
+ffmpeg -f lavfi -i testsrc2=s=237x171 -frames:v 1 -pix_fmt rgb24 "$work/synthetic.ppm"
+ffmpeg -f lavfi -i mandelbrot=s=256x144 -frames:v 1 -pix_fmt rgb24 "$work/mandelbrot.ppm"
+for picture in ${media:+"$media"/kodim*.png "$media"/screen*.png}; do
+    ffmpeg -i "$picture" -pix_fmt rgb24 "$work/$(basename "$picture" .png).ppm"
+done
+printf '0;\n2;\n1;\n' >"$work/scans"
+printf '0,1,2: 0-0, 0, 2;\n0: 1-63, 0, 1;\n0,1,2: 0-0, 2, 1;\n2: 1-63, 0, 0;\n0: 1-63, 1, 0;\n0,1,2: 0-0, 1, 0;\n1: 1-5, 0, 0;\n1: 6-63, 0, 0;\n' \
+    >"$work/script"
+for picture in "$work"/*.ppm; do
+    to=${picture%.ppm}
+    for sampling in 1x1 2x1 1x2 2x2 4x1 4x2 1x4; do
+        cjpeg -quality 80 -sample $sampling -outfile "$to-$sampling.jpg" "$picture"
+        cjpeg -quality 60 -sample $sampling -progressive -restart 3B -outfile "$to-$sampling-progressive.jpg" "$picture"
+    done
+    for quality in 5 50 90 98 100; do
+        cjpeg -quality $quality -baseline -outfile "$to-q$quality.jpg" "$picture"
+        cjpeg -quality $quality -progressive -optimize -outfile "$to-q$quality-progressive.jpg" "$picture"
+    done
+    for restart in 1B 5B 1 3; do cjpeg -restart $restart -optimize -outfile "$to-r$restart.jpg" "$picture"; done
+    cjpeg -grayscale -outfile "$to-gray.jpg" "$picture"
+    cjpeg -rgb -outfile "$to-rgb.jpg" "$picture"
+    cjpeg -scans "$work/scans" -outfile "$to-scans.jpg" "$picture"
+    cjpeg -scans "$work/script" -outfile "$to-script.jpg" "$picture"
+    jpegtran -rotate 90 -outfile "$to-rotated.jpg" "$to-2x2.jpg"
+    jpegtran -crop 33x17+8+8 -outfile "$to-cropped.jpg" "$to-2x2.jpg"
+done
+compare cjpeg 0 "$work"/*.jpg
+
+# ---- mjpeg_cuda's own
+make --no-print-directory -k -C "$build" fate-mjpeg_cuda KEEP=1 CUDAENC_FATE_DEVICE=cpu >"$build/interop-jpeg-decode.log" 2>&1 || true
+for stream in "$build"/tests/data/fate/mjpeg_cuda-*.image2pipe; do cp "$stream" "$work/$(basename "$stream" .image2pipe).own"; done
+compare FATE 0 "$work"/*.own
+
+# ---- Files of many cameras and programs
+corpus=${media:+$media/../corpora/jpeg}
+[ ! -d "$corpus" ] || compare corpus 22 "$corpus"/*.jpg
+mapfile -t files < <(find /usr/share -type f \( -iname '*.jpg' -o -iname '*.jpeg' \) 2>/dev/null | sort)
+compare machine "${#files[@]}" "${files[@]}"
+
+# ---- FFmpeg's decoder of the same name: properties, and pictures that change within a stream
+shown() { # shown DECODER ARGUMENTS...: what the frames are, from FFmpeg's log
+    local decoder=$1
+    shift
+    "$build/ffmpeg" -nostdin -hide_banner -noautorotate -c:v $decoder "$@" -frames:v 1 -f rawvideo -y /dev/null 2>&1 |
+        sed -n '/^Output/,$ { /Video:/p }'
+}
+for file in "$work"/synthetic-*.jpg; do
+    case $file in *-4x[24]*.jpg | *-1x4*.jpg) continue ;; esac # FFmpeg's decoder scales or refuses these
+    result "$(basename "$file"): frames" "$(diff <(shown mjpeg -i "$file") <(shown mjpeg_cuda -device "$device" -i "$file") || true)"
+done
+for depth in 1 4 64; do
+    cat "$work"/synthetic-q*.jpg "$work"/mandelbrot-2x1.jpg "$work"/mandelbrot-gray.jpg >"$work/stream"
+    ffmpeg -c:v mjpeg_cuda -device "$device" -async_depth $depth -f jpeg_pipe -i "$work/stream" -noautoscale -f framemd5 "$work/md5-$depth"
+    result "a stream of changing formats, depth $depth" "$(diff "$work/md5-1" "$work/md5-$depth" | head -n 3)"
+done
+head -c 5000 "$work/synthetic-q100.jpg" >"$work/cut.jpg"
+result "a file that was cut" "$("$build/ffmpeg" -nostdin -y -v warning -c:v mjpeg_cuda -device "$device" -i "$work/cut.jpg" -f rawvideo "$work/cut" 2>&1 | grep -q 'JPEG: ' || echo "nothing is said")"
+result "... is an error where errors are to end decoding" "$(ffmpeg -err_detect explode -c:v mjpeg_cuda -device "$device" -i "$work/cut.jpg" -f framemd5 - 2>/dev/null | grep '^0' || true)"
+for lowres in 1 2 3; do
+    djpeg -scale 1/$((1 << lowres)) -grayscale -outfile "$work/small.pgm" "$work/synthetic-gray.jpg"
+    ffmpeg -f image2 -c:v pgm -i "$work/small.pgm" -f rawvideo "$work/small.raw"
+    ffmpeg -c:v mjpeg_cuda -device "$device" -lowres $lowres -i "$work/synthetic-gray.jpg" -f rawvideo "$work/lowres.raw"
+    result "lowres $lowres" "$(cmp "$work/small.raw" "$work/lowres.raw" 2>&1)"
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

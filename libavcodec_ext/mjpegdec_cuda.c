@@ -1,0 +1,473 @@
+/*
+ * JPEG decoder on CUDA
+ * Copyright (c) 2026 the cudaenc developers
+ *
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * This file is part of cudaenc and is built as a part of FFmpeg.
+ *
+ * FFmpeg is free software; you can redistribute it and/or
+ * modify it under the terms of the GNU Lesser General Public
+ * License as published by the Free Software Foundation; either
+ * version 2.1 of the License, or (at your option) any later version.
+ *
+ * FFmpeg is distributed in the hope that it will be useful,
+ * but WITHOUT ANY WARRANTY; without even the implied warranty of
+ * MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the GNU
+ * Lesser General Public License for more details.
+ *
+ * You should have received a copy of the GNU Lesser General Public
+ * License along with FFmpeg; if not, write to the Free Software
+ * Foundation, Inc., 51 Franklin Street, Fifth Floor, Boston, MA 02110-1301 USA
+ */
+
+
+
+#include <stdint.h>
+#include <string.h>
+
+#include "cudaenc_compat.h"
+#include "cudaenc_glue.h"
+
+#include "libavutil/avstring.h"
+#include "libavutil/display.h"
+#include "libavutil/hwcontext.h"
+#include "libavutil/opt.h"
+
+#include "decode.h"
+
+typedef struct MjpegCudaDecContext {
+    const AVClass *class;
+    /* options */
+    char *device;
+    int async_depth;
+
+    CudaencDecoder *decoder;
+    int device_frames; /* the decoder's mode */
+    AVBufferRef *device_ref;
+    /** The packet that comes next; it waits while pictures of another mode leave. */
+    AVPacket *pkt;
+    /** Pictures in flight with their packets, the oldest at first. */
+    AVPacket *packets[CUDAENC_MAX_ASYNC_DEPTH];
+    AVFrame *frames[CUDAENC_MAX_ASYNC_DEPTH];
+    int first;
+    int nb_frames;
+    int draining;
+} MjpegCudaDecContext;
+
+/* ---- formats ------------------------------------------------------------ */
+
+/* The format that FFmpeg's decoder would choose; none: it would scale components. */
+static enum AVPixelFormat software_format(const CudaencFormat *f)
+{
+    static const struct {
+        int log2_x, log2_y;
+        enum AVPixelFormat full, limited;
+    } formats[] = {
+        { 0, 0, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUV444P },
+        { 1, 0, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV422P },
+        { 1, 1, AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV420P },
+        { 0, 1, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUV440P },
+        { 2, 0, AV_PIX_FMT_YUVJ411P, AV_PIX_FMT_YUV411P },
+        { 2, 2, AV_PIX_FMT_YUV410P,  AV_PIX_FMT_YUV410P },
+    };
+    const CudaencComponent *c = f->component;
+
+    if (f->components == 1)
+        return AV_PIX_FMT_GRAY8;
+    if (c[0].log2_subsample_x || c[0].log2_subsample_y ||
+        c[1].log2_subsample_x != c[2].log2_subsample_x || c[1].log2_subsample_y != c[2].log2_subsample_y)
+        return AV_PIX_FMT_NONE;
+    if (f->color_model == CUDAENC_COLOR_RGB)
+        return c[1].log2_subsample_x || c[1].log2_subsample_y ? AV_PIX_FMT_NONE : AV_PIX_FMT_GBRP;
+    for (int i = 0; i < FF_ARRAY_ELEMS(formats); i++)
+        if (formats[i].log2_x == c[1].log2_subsample_x && formats[i].log2_y == c[1].log2_subsample_y)
+            return f->full_range ? formats[i].full : formats[i].limited;
+    return AV_PIX_FMT_NONE;
+}
+
+#if CONFIG_CUDA
+/* The same samples without a range in the format's name, as CUDA frames have them. */
+static enum AVPixelFormat cuda_format(enum AVPixelFormat format)
+{
+    switch (format) {
+    case AV_PIX_FMT_YUVJ444P: return AV_PIX_FMT_YUV444P;
+    case AV_PIX_FMT_YUVJ422P: return AV_PIX_FMT_YUV422P;
+    case AV_PIX_FMT_YUVJ420P: return AV_PIX_FMT_YUV420P;
+    case AV_PIX_FMT_YUVJ440P: return AV_PIX_FMT_YUV440P;
+    case AV_PIX_FMT_YUVJ411P: return AV_PIX_FMT_YUV411P;
+    default:                  return format;
+    }
+}
+
+static int cuda_frames_can(AVBufferRef *device_ref, enum AVPixelFormat format)
+{
+    AVHWFramesConstraints *constraints = av_hwdevice_get_hwframe_constraints(device_ref, NULL);
+    int found = 0;
+
+    if (!constraints)
+        return 0;
+    for (const enum AVPixelFormat *f = constraints->valid_sw_formats; f && *f != AV_PIX_FMT_NONE; f++)
+        found |= *f == format;
+    av_hwframe_constraints_free(&constraints);
+    return found;
+}
+
+static int set_hw_frames(AVCodecContext *avctx)
+{
+    const AVHWFramesContext *old = avctx->hw_frames_ctx ?
+                                   (AVHWFramesContext *)avctx->hw_frames_ctx->data : NULL;
+    AVHWFramesContext *frames;
+    int ret;
+
+    if (old && old->sw_format == avctx->sw_pix_fmt &&
+        old->width == avctx->width && old->height == avctx->height)
+        return 0;
+    av_buffer_unref(&avctx->hw_frames_ctx);
+    avctx->hw_frames_ctx = av_hwframe_ctx_alloc(avctx->hw_device_ctx);
+    if (!avctx->hw_frames_ctx)
+        return AVERROR(ENOMEM);
+    frames            = (AVHWFramesContext *)avctx->hw_frames_ctx->data;
+    frames->format    = AV_PIX_FMT_CUDA;
+    frames->sw_format = avctx->sw_pix_fmt;
+    frames->width     = avctx->width;
+    frames->height    = avctx->height;
+    ret = av_hwframe_ctx_init(avctx->hw_frames_ctx);
+    if (ret < 0)
+        av_buffer_unref(&avctx->hw_frames_ctx);
+    return ret;
+}
+#endif
+
+/* Asks the caller for a format where size or format have changed. */
+static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
+{
+    enum AVPixelFormat formats[3], *next = formats, software = software_format(&info->format);
+    int ret;
+
+    if (software == AV_PIX_FMT_NONE) {
+        avpriv_report_missing_feature(avctx, "This sampling of components");
+        return AVERROR_PATCHWELCOME;
+    }
+    if (info->width != avctx->coded_width || info->height != avctx->coded_height) {
+        ret = ff_set_dimensions(avctx, info->width, info->height);
+        if (ret < 0)
+            return ret;
+        avctx->sw_pix_fmt = AV_PIX_FMT_NONE;
+    }
+    avctx->color_range = info->format.full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
+    avctx->colorspace  = AVCOL_SPC_BT470BG; /* of RGB too, as the native decoder */
+    avctx->chroma_sample_location = AVCHROMA_LOC_CENTER;
+    if (info->sample_aspect_num > 0 && info->sample_aspect_den > 0)
+        ff_set_sar(avctx, (AVRational) { info->sample_aspect_num, info->sample_aspect_den });
+
+#if CONFIG_CUDA
+    if (avctx->pix_fmt == AV_PIX_FMT_CUDA ? avctx->sw_pix_fmt == cuda_format(software)
+                                          : avctx->sw_pix_fmt == software)
+        return 0;
+    if (avctx->hw_device_ctx && cuda_frames_can(avctx->hw_device_ctx, cuda_format(software)))
+        *next++ = AV_PIX_FMT_CUDA;
+#else
+    if (avctx->sw_pix_fmt == software)
+        return 0;
+#endif
+    *next++ = software;
+    *next   = AV_PIX_FMT_NONE;
+    ret = ff_get_format(avctx, formats);
+    if (ret < 0)
+        return ret;
+    avctx->pix_fmt    = ret;
+    avctx->sw_pix_fmt = software;
+#if CONFIG_CUDA
+    if (avctx->pix_fmt == AV_PIX_FMT_CUDA)
+        avctx->sw_pix_fmt = cuda_format(software);
+#endif
+    return 0;
+}
+
+/* ---- the decoder -------------------------------------------------------- */
+
+static int open_decoder(AVCodecContext *avctx, int device_frames)
+{
+    MjpegCudaDecContext *s = avctx->priv_data;
+    CudaencDecoderConfig config;
+    int ret;
+
+    if (s->decoder && device_frames == s->device_frames)
+        return 0;
+    cudaenc_decoder_close(s->decoder);
+    s->decoder = NULL;
+    av_buffer_unref(&s->device_ref);
+
+    cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+    config.device = s->device && *s->device ? s->device : "auto";
+#if CONFIG_CUDA
+    if (avctx->hw_device_ctx && (!strcmp(config.device, "auto") || av_strstart(config.device, "cuda", NULL))) {
+        const AVHWDeviceContext *device = (AVHWDeviceContext *)avctx->hw_device_ctx->data;
+
+        if (device->type == AV_HWDEVICE_TYPE_CUDA) {
+            s->device_ref = av_buffer_ref(avctx->hw_device_ctx);
+            if (!s->device_ref)
+                return AVERROR(ENOMEM);
+            config.cuda_context = ((AVCUDADeviceContext *)device->hwctx)->cuda_ctx;
+        }
+    }
+#endif
+    config.device_frames = device_frames;
+    config.async_depth   = s->async_depth;
+    config.threads       = avctx->thread_count;
+    config.lowres        = avctx->lowres;
+    config.max_pixels    = FFMIN(avctx->max_pixels, config.max_pixels);
+    config.log           = ff_cudaenc_log;
+    config.log_opaque    = avctx;
+    ret = cudaenc_decoder_open(&s->decoder, &config);
+    if (ret < 0)
+        return ff_cudaenc_error(ret);
+    s->device_frames = device_frames;
+    av_log(avctx, AV_LOG_VERBOSE, "%s, async depth %d\n", cudaenc_decoder_device_name(s->decoder), s->async_depth);
+    return 0;
+}
+
+static int add_side_data(AVCodecContext *avctx, AVFrame *frame, const CudaencPictureInfo *info)
+{
+    /* of EXIF: in 5 degrees, and whether the picture is mirrored */
+    static const struct {
+        int8_t rotation, mirrored;
+    } orientations[9] = { [2] = { 0, 1 },  [3] = { 36, 0 },  [4] = { 36, 1 }, [5] = { 18, 1 },
+                          [6] = { 18, 0 }, [7] = { -18, 1 }, [8] = { -18, 0 } };
+    AVFrameSideData *sd;
+    int ret;
+
+    if (info->icc_profile) {
+        ret = cudaenc_new_side_data(avctx, frame, AV_FRAME_DATA_ICC_PROFILE, info->icc_profile_size, &sd);
+        if (ret < 0)
+            return ret;
+        if (sd)
+            memcpy(sd->data, info->icc_profile, info->icc_profile_size);
+    }
+    if (info->orientation > 1) {
+        ret = cudaenc_new_side_data(avctx, frame, AV_FRAME_DATA_DISPLAYMATRIX, 9 * sizeof(int32_t), &sd);
+        if (ret < 0)
+            return ret;
+        if (sd) {
+            av_display_rotation_set((int32_t *)sd->data, 5.0 * orientations[info->orientation].rotation);
+            av_display_matrix_flip((int32_t *)sd->data, orientations[info->orientation].mirrored, 0);
+        }
+    }
+    return 0;
+}
+
+/* Starts to decode s->pkt. AVERROR(EAGAIN): pictures in flight must leave first. */
+static int submit_packet(AVCodecContext *avctx)
+{
+    MjpegCudaDecContext *s = avctx->priv_data;
+    const int slot = (s->first + s->nb_frames) % s->async_depth;
+    AVFrame *frame = s->frames[slot];
+    const AVPixFmtDescriptor *desc;
+    CudaencPictureInfo info;
+    CudaencCodedPicture coded = { .data = s->pkt->data, .size = s->pkt->size, .opaque = frame };
+    int ret;
+
+    if (!s->decoder && (ret = open_decoder(avctx, 0)) < 0)
+        return ret;
+    ret = cudaenc_decoder_read_header(s->decoder, s->pkt->data, s->pkt->size, &info);
+    if (ret < 0)
+        return ret == CUDAENC_ERR_UNSUPPORTED ? AVERROR_PATCHWELCOME : ret == CUDAENC_ERR_INVALID ? AVERROR_INVALIDDATA
+                                                                                                   : ff_cudaenc_error(ret);
+    ret = set_format(avctx, &info);
+    if (ret < 0)
+        return ret;
+    if ((avctx->pix_fmt == AV_PIX_FMT_CUDA) != s->device_frames) {
+        if (s->nb_frames)
+            return AVERROR(EAGAIN);
+        ret = open_decoder(avctx, avctx->pix_fmt == AV_PIX_FMT_CUDA);
+        if (ret < 0)
+            return ret;
+    }
+#if CONFIG_CUDA
+    if (s->device_frames) {
+        ret = set_hw_frames(avctx);
+        if (ret < 0)
+            return ret;
+        coded.cuda_stream = ((AVCUDADeviceContext *)((AVHWDeviceContext *)avctx->hw_device_ctx->data)->hwctx)->stream;
+    }
+#endif
+    ret = ff_get_buffer(avctx, frame, 0);
+    if (ret < 0)
+        return ret;
+    frame->pict_type = AV_PICTURE_TYPE_I;
+    cudaenc_set_key_frame(frame);
+    ret = add_side_data(avctx, frame, &info);
+    if (ret >= 0) {
+        desc = av_pix_fmt_desc_get(s->device_frames ? avctx->sw_pix_fmt : avctx->pix_fmt);
+        for (int i = 0; i < desc->nb_components; i++) {
+            coded.planes[i] = frame->data[desc->comp[i].plane];
+            coded.stride[i] = frame->linesize[desc->comp[i].plane];
+        }
+        ret = ff_cudaenc_error(cudaenc_decoder_submit(s->decoder, &coded));
+    }
+    if (ret < 0) {
+        av_frame_unref(frame);
+        return ret;
+    }
+    av_packet_move_ref(s->packets[slot], s->pkt);
+    s->nb_frames++;
+    return 0;
+}
+
+static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
+{
+    MjpegCudaDecContext *s = avctx->priv_data;
+    CudaencDecodedPicture picture;
+    AVFrame *oldest;
+    int ret;
+
+    /* Fill the ring, then wait for the oldest picture. */
+    while (!s->draining && s->nb_frames < s->async_depth) {
+        if (!s->pkt->data) {
+            ret = ff_decode_get_packet(avctx, s->pkt);
+            if (ret == AVERROR(EAGAIN)) {
+                /* more packets fill the ring; there is nothing to wait for yet */
+                return AVERROR(EAGAIN);
+            }
+            if (ret == AVERROR_EOF) {
+                if (s->decoder)
+                    cudaenc_decoder_flush(s->decoder);
+                s->draining = 1;
+                break;
+            }
+            if (ret < 0)
+                return ret;
+        }
+        if (!s->pkt->size || avctx->skip_frame >= AVDISCARD_ALL) {
+            av_packet_unref(s->pkt);
+            continue;
+        }
+        ret = submit_packet(avctx);
+        if (ret == AVERROR(EAGAIN)) {
+            cudaenc_decoder_flush(s->decoder); /* the next submit starts anew */
+            break;
+        }
+        if (ret < 0) {
+            av_packet_unref(s->pkt);
+            return ret;
+        }
+    }
+    if (!s->nb_frames)
+        return s->draining ? AVERROR_EOF : AVERROR(EAGAIN);
+
+    ret = cudaenc_decoder_receive(s->decoder, &picture);
+    if (ret == CUDAENC_AGAIN || ret == CUDAENC_EOF)
+        return AVERROR_BUG;
+    oldest   = s->frames[s->first];
+    av_packet_unref(s->packets[s->first]);
+    s->first = (s->first + 1) % s->async_depth;
+    s->nb_frames--;
+    if (ret < 0) {
+        av_frame_unref(oldest);
+        return ret == CUDAENC_ERR_INVALID ? AVERROR_INVALIDDATA : ff_cudaenc_error(ret);
+    }
+    av_frame_move_ref(frame, oldest);
+    if (picture.corrupt) {
+        if (avctx->err_recognition & AV_EF_EXPLODE) {
+            av_frame_unref(frame);
+            return AVERROR_INVALIDDATA;
+        }
+        frame->flags |= AV_FRAME_FLAG_CORRUPT;
+        frame->decode_error_flags |= FF_DECODE_ERROR_INVALID_BITSTREAM;
+    }
+    return 0;
+}
+
+static void mjpeg_cuda_flush(AVCodecContext *avctx)
+{
+    MjpegCudaDecContext *s = avctx->priv_data;
+    CudaencDecodedPicture picture;
+
+    if (s->decoder)
+        cudaenc_decoder_flush(s->decoder);
+    for (; s->nb_frames; s->nb_frames--) {
+        cudaenc_decoder_receive(s->decoder, &picture);
+        av_frame_unref(s->frames[s->first]);
+        av_packet_unref(s->packets[s->first]);
+        s->first = (s->first + 1) % s->async_depth;
+    }
+    av_packet_unref(s->pkt);
+    s->draining = 0;
+}
+
+static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
+{
+    MjpegCudaDecContext *s = avctx->priv_data;
+
+    s->pkt = av_packet_alloc();
+    if (!s->pkt)
+        return AVERROR(ENOMEM);
+    for (int i = 0; i < s->async_depth; i++) {
+        s->frames[i]  = av_frame_alloc();
+        s->packets[i] = av_packet_alloc();
+        if (!s->frames[i] || !s->packets[i])
+            return AVERROR(ENOMEM);
+    }
+    return 0;
+}
+
+static av_cold int mjpeg_cuda_close(AVCodecContext *avctx)
+{
+    MjpegCudaDecContext *s = avctx->priv_data;
+
+    /* first the decoder, which waits until the device has left frames and packets alone */
+    cudaenc_decoder_close(s->decoder);
+    s->decoder = NULL;
+    for (int i = 0; i < FF_ARRAY_ELEMS(s->frames); i++) {
+        av_frame_free(&s->frames[i]);
+        av_packet_free(&s->packets[i]);
+    }
+    av_packet_free(&s->pkt);
+    av_buffer_unref(&s->device_ref);
+    return 0;
+}
+
+#define OFFSET(x) offsetof(MjpegCudaDecContext, x)
+#define VD AV_OPT_FLAG_VIDEO_PARAM | AV_OPT_FLAG_DECODING_PARAM
+static const AVOption options[] = {
+    { "device", "Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N", OFFSET(device), AV_OPT_TYPE_STRING, { .str = "auto" }, 0, 0, VD },
+    { "async_depth", "Pictures in flight: more fill a GPU better and take more memory", OFFSET(async_depth), AV_OPT_TYPE_INT, { .i64 = 4 }, 1, CUDAENC_MAX_ASYNC_DEPTH, VD },
+    { NULL }
+};
+
+static const AVClass mjpeg_cuda_decoder_class = CUDAENC_CLASS("mjpeg_cuda decoder", options);
+
+#if CONFIG_CUDA
+static const AVCodecHWConfigInternal *const mjpeg_cuda_hw_configs[] = {
+    &(const AVCodecHWConfigInternal) {
+        .public = {
+            .pix_fmt     = AV_PIX_FMT_CUDA,
+            .methods     = AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX | AV_CODEC_HW_CONFIG_METHOD_INTERNAL,
+            .device_type = AV_HWDEVICE_TYPE_CUDA,
+        },
+    },
+    NULL,
+};
+#endif
+
+const FFCodec ff_mjpeg_cuda_decoder = {
+    .p.name         = "mjpeg_cuda",
+    CODEC_LONG_NAME("MJPEG (Motion JPEG) on CUDA (cudaenc)"),
+    .p.type         = AVMEDIA_TYPE_VIDEO,
+    .p.id           = AV_CODEC_ID_MJPEG,
+    .p.priv_class   = &mjpeg_cuda_decoder_class,
+    .p.capabilities = AV_CODEC_CAP_DR1 | AV_CODEC_CAP_DELAY | AV_CODEC_CAP_AVOID_PROBING |
+                      AV_CODEC_CAP_HARDWARE | AV_CODEC_CAP_OTHER_THREADS,
+    .p.max_lowres   = 3,
+    .p.wrapper_name = "cudaenc",
+    .priv_data_size = sizeof(MjpegCudaDecContext),
+    .init           = mjpeg_cuda_init,
+    .close          = mjpeg_cuda_close,
+    .flush          = mjpeg_cuda_flush,
+    FF_CODEC_RECEIVE_FRAME_CB(mjpeg_cuda_receive_frame),
+#if CONFIG_CUDA
+    .hw_configs     = mjpeg_cuda_hw_configs,
+#endif
+    .caps_internal  = FF_CODEC_CAP_INIT_CLEANUP | FF_CODEC_CAP_AUTO_THREADS | FF_CODEC_CAP_ICC_PROFILES,
+};
