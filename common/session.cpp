@@ -101,8 +101,7 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
 template <class Params>
 Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, const Params &params) {
     int slots = c.async_depth;
-    if constexpr (requires { params.warning; })
-        if (!params.warning.empty()) session.print(CUDAENC_LOG_WARNING, params.warning.c_str());
+    if (!params.warning.empty()) session.print(CUDAENC_LOG_WARNING, params.warning.c_str());
     if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
     const std::shared_ptr<Device> device = choose_device(session, c);
     if (!device) return {make_cpu_encoder(params, slots, c.threads, c.stage_times), slots};
