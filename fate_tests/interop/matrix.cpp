@@ -3,7 +3,7 @@
 // <lines A line is NUMBER PIXEL_FORMAT WIDTHxHEIGHT CONTENT SEED TASKS OPTION=VALUE...; TASKS, joined by commas:
 //   jpeg2000, openjpeg  decoders to be asked
 //   emu                 the emulator's stream as well
-//   files               leaves FOLDER/NUMBER.jp2 and .samples: what the decoder decoded, in words of the machine's order
+//   files               leaves FOLDER/NUMBER.jp2, and .samples as the decoder has them, in words of the machine's order
 //   source              in the place of a decoder: .samples are the source's
 // Answers with one line of fields between tabs, NUMBER first, then name=value:
 //   refused, line       the error's code; what the encoder said (once for each line)
