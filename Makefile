@@ -22,6 +22,7 @@ help:
 	@echo "The two to start with (each gets what is missing first):"
 	@echo "  make demo [INPUT=file]   FFmpeg with the encoders encodes a clip; speed, size, PSNR and build/demo/demo.png"
 	@echo "  make check [MEDIA=dir]   every test that needs no GPU; MEDIA: real pictures too (../shared/media)"
+	@echo "  make check-long          the same with more that is random: options, formats, pictures (SEED=number: these again)"
 	@echo "To work on a stage:"
 	@echo "  make test T=stage [CASE=name] [DEVICE=emu|cpu|cuda] [BENCH=1]   checks it, and times it; without T: the stages"
 	@echo "Parts of them:"
@@ -45,7 +46,7 @@ help:
 	@echo "           NVJPEG2K_LIBRARY=file"
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
-goals := demo check fate fuzz bench bench-bundle gpu-bundle check-gpu
+goals := demo check check-long fate fuzz bench bench-bundle gpu-bundle check-gpu
 .PHONY: help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib ffmpeg install clean format FORCE
 deps:
 	@patches/deps.sh $(filter bench bench-bundle,$(MAKECMDGOALS))
@@ -279,7 +280,9 @@ $(B)/venv/bin/jpylyzer:
 
 do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(B)/bin/cudaenc_bench $(fate)/built
 do-check: do-check-programs $(B)/venv/bin/jpylyzer
-	@FATE=$(fate) MEDIA='$(MEDIA)' MAKE='$(MAKE)' fate_tests/check.sh
+	@FATE=$(fate) MEDIA='$(MEDIA)' SEED='$(SEED)' LONG='$(LONG)' MAKE='$(MAKE)' fate_tests/check.sh
+do-check-long: LONG := 1
+do-check-long: do-check
 do-fate: $(fate)/built
 	@fate_tests/fate.sh $(fate) cpu
 	@fate_tests/fate.sh $(fate) emu

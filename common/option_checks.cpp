@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "option_checks.h"
 
+#include <cstring>
+
 #include "error.h"
 
 namespace cudaenc {
@@ -28,6 +30,9 @@ void check_format(const CudaencFormat &format, int largest_side) {
     if (format.components < 1 || format.components > 4 || format.planes < 1 || format.planes > 4)
         refuse(format_string("a format of %d components in %d planes is not allowed: both are 1 to 4",
                              format.components, format.planes));
+    int model;  // may be anything
+    std::memcpy(&model, &format.color_model, sizeof model);
+    check_range("color_model", model, CUDAENC_COLOR_GRAY, CUDAENC_COLOR_XYZ);
     for (int c = 0; c < format.components; c++) {
         const CudaencComponent &s = format.component[c];
         if (s.depth < 1 || s.depth > 16 || s.shift < 0 || s.shift > 16 - s.depth)

@@ -43,8 +43,7 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
 template <class Params>
 Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, const Params &params) {
     int slots = c.async_depth;
-    if constexpr (requires { params.warning; })
-        if (!params.warning.empty()) session.log.print(CUDAENC_LOG_WARNING, params.warning.c_str());
+    if (!params.warning.empty()) session.log.print(CUDAENC_LOG_WARNING, params.warning.c_str());
     if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
     const std::shared_ptr<Device> device =
         choose_device(session.log, c.device, c.device_frames, c.cuda_context, "encoding");

@@ -1,11 +1,14 @@
 #!/bin/bash
 # What `make check` runs, after it built everything; ends in one line, the sum: "N passed, N failed".
+# LONG=1 runs more at random. SEED: of what is random, another one each time; steps have it in their names.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
 cd "$(dirname "$0")/.."
 logs=build/check/logs
 mkdir -p "$logs"
 passed=0 failed=0
+seed=${SEED:-$((1000 + RANDOM * 32768 + RANDOM))}
+rounds=${LONG:+2000} combinations=${LONG:+10000}
 export MAKEFLAGS="-j${JOBS:-$(nproc)}" # of the makes below, which share no jobs with the one above
 unset MAKELEVEL
 
@@ -18,7 +21,7 @@ step() {
     [ -n "$line" ] || line="$((status == 0)) passed, $((status != 0)) failed"
     [[ $status = 0 || ! $line =~ ' 0 failed' ]] || line="${line%% *} passed, 1 failed" # it died at its end
     [ "${line%, 0 failed*}" != "$line" ] || tail -n 60 "$logs/$name.log"
-    grep -E '^(skipped|warning):' "$logs/$name.log" | sort -u || true
+    grep -E '^(skipped|warning|note):' "$logs/$name.log" | sort -u || true
     echo "$name: $line ($((SECONDS - start)) s)"
     # shellcheck disable=SC2086 # words
     set -- $line
@@ -58,15 +61,15 @@ for source in fate_tests/check/test_*.cpp; do
 done
 step bench-lines bench_lines
 step fuzz unit build/bin/cudaenc_fuzz 100
-seed=$((1000 + RANDOM * 32768 + RANDOM)) # others each time
-step "fuzz-from-$seed" unit build/bin/cudaenc_fuzz 100 "$seed"
+step "fuzz-from-$seed" unit build/bin/cudaenc_fuzz "${rounds:-100}" "$seed"
 step bench-smoke build/bin/cudaenc_bench -device emu -smoke
 step bench-report fate_tests/bench/test_report.py build/bin "$FATE/ffmpeg"
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
 step fate-emu fate_tests/fate.sh "$FATE" emu
 step interop fate_tests/interop/run.sh "$FATE"
 step interop-profiles fate_tests/interop/profiles.sh "$FATE"
-step interop-matrix fate_tests/interop/matrix.sh "$FATE"
+step "interop-matrix-from-$seed" fate_tests/interop/matrix.sh "$FATE" "${combinations:-2000}" "$seed"
+step interop-misread fate_tests/interop/matrix.sh "$FATE" misread
 step interop-levels python3 fate_tests/interop/levels.py "$FATE"
 step interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu
 step interop-h264 fate_tests/interop/h264.sh "$FATE" ${MEDIA:+"$MEDIA"}

@@ -31,8 +31,8 @@ constexpr uint32_t satd_lambda_of(int qp) {
 }
 
 // Levels round up from about five eighths on: smaller ones cost more bits than they gain. Where levels of 1 may be
-// dropped again, more of them are tried.
-constexpr Rounding kRounding = {100, 96, 0}, kRoundingByRate = {112, 112, 11};
+// dropped again, more of AC are tried. A DC level that overshoots costs the blocks that are predicted from it as well.
+constexpr Rounding kRounding = {100, 96, 0}, kRoundingByRate = {100, 112, 11};
 
 constexpr uint32_t ue_bits(uint32_t v) { return 2 * (31 - __builtin_clz(v + 1)) + 1; }
 

@@ -38,9 +38,9 @@ class RateControl {
         const bool near = last_bytes_ * 10 <= wanted * 11 && last_bytes_ * 10 >= wanted * 9;
         if (wanted != bytes) qp = near ? last_qp_ : qp_for(last_qp_, last_bytes_, wanted);
         qp = clamp_qp(qp);
-        if (!t_.buffer_size) return qp;
-        qp = std::clamp(qp_for(last_qp_, last_bytes_, most_beyond_), qp, kLastQp);
-        return last_qp_ > kMaxQp ? std::clamp(qp, last_qp_ - 2, std::min(last_qp_ + 1, kLastQp)) : qp;
+        const uint64_t most = qp == kMaxQp ? std::min(most_beyond_, most_on_average_) : most_beyond_;
+        qp = std::clamp(qp_for(last_qp_, last_bytes_, most), qp, kLastQp);
+        return last_qp_ > kMaxQp ? std::clamp(qp, last_qp_ - 1, std::min(last_qp_ + 1, kLastQp)) : qp;
     }
 
     // In 1/90000 s: how long the picture that was begun has been arriving when it leaves the buffer, and the same of a
@@ -66,7 +66,7 @@ class RateControl {
         const int better = std::max(clamp_qp(qp_for(qp, bytes, std::clamp(bytes, low, high))), lowest_failed_ + 1);
         if (better == qp || (qp > kMaxQp && bytes > high)) return false;
         if (bytes * 5 <= high * 6 && bytes * 6 >= low * 5) return false;
-        qp = qp > kMaxQp ? std::max(better, qp - 2) : better;
+        qp = qp > kMaxQp ? std::max(better, qp - 1) : better;
         return true;
     }
 
@@ -113,6 +113,7 @@ class RateControl {
             most = scaled(frame(), 6 - sixths);
         }
         most_beyond_ = most_;
+        most_on_average_ = std::clamp<uint64_t>(to_bytes(most), 1, most_);
         if (t_.buffer_size) {
             // Within some frames the buffer returns to where it rests, lower where bits are left. What runs over is
             // filled up with cbr, and is missed where max_rate is the average.
@@ -173,7 +174,8 @@ class RateControl {
     Bits complexity_ = 0;
     int pictures_ = 0;  // that it is the average of
     // Of the picture that was begun: bytes
-    uint64_t most_ = 0, least_wanted_ = 0, most_wanted_ = 0, most_beyond_ = 0;  // the last one: of QPs beyond qp_max
+    uint64_t most_ = 0, least_wanted_ = 0, most_wanted_ = 0;
+    uint64_t most_beyond_ = 0, most_on_average_ = 0;  // of QPs beyond qp_max, and beyond kMaxQp
     int lowest_failed_ = 0, tries_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "../error.h"
 #include "../hd.h"
 #include "../options.h"
+#include "decoders.h"
 #include "dwt.h"
 #include "profile.h"
 #include "slope.h"
@@ -404,6 +405,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     else
         set_irreversible(p, or_else(options.quality, p.rate.target() ? 0 : 90));
     parse_roi(p, options.roi);
+    p.warning = decoder_warning(p);
     return p;
 }
 

@@ -93,6 +93,7 @@ struct Params {
     std::string comment;
     Roi roi;
     std::vector<std::vector<Quantiser>> quantisers;  // [component][band_index()]
+    std::string warning;                             // what the options do that their user may not want; mostly empty
 
     int tiles() const { return tiles_x * tiles_y; }
     int64_t samples(const Component &c) const { return ceil_div(width, c.dx) * ceil_div(height, c.dy); }

@@ -91,6 +91,29 @@ int64_t least_bytes(const Params &p) {
         packet_bytes(p, {}, make_divisors(p, p.max_scale), p.optimal ? HuffmanSpecs{} : default_huffman(), bits));
 }
 
+// Of others FFmpeg's decoder refuses pictures, or resamples them.
+bool has_sampling_of_ffmpeg(const Params &p) {
+    const std::vector<Component> &c = p.components;
+    if (c.size() == 1) return true;
+    if (c[1].h != 1 || c[1].v != 1 || c[2].h != 1 || c[2].v != 1) return false;
+    const int blocks = c[0].h * c[0].v;
+    return blocks == 1 || (!p.coded_rgb && blocks <= 4 && c[0].v <= 2);
+}
+
+// What the options do that their user may not want; mostly empty.
+std::string warning_of(const Params &p) {
+    std::string line;
+    const auto add = [&](bool condition, const std::string &what) {
+        if (condition) line += (line.empty() ? "" : "; ") + what;
+    };
+    const long long least = least_bytes(p), bytes = p.frame_bytes;
+    add(bytes && bytes < least,
+        format_string("frame_bytes %lld is low: a picture of one colour has %lld", bytes, least));
+    add(!has_sampling_of_ffmpeg(p), "FFmpeg's decoder refuses this sub-sampling, or resamples it");
+    add(std::max(p.width, p.height) > 65500, "libjpeg refuses more than 65500 columns or rows");
+    return line;
+}
+
 }  // namespace
 
 Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &options) {
@@ -137,9 +160,7 @@ Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &optio
     p.min_scale = scale_of_quality(options.quality_max);
     p.max_scale = scale_of_quality(options.quality_min);
     p.comment = comment_of(options.comment, 65533);
-    if (const int64_t least = least_bytes(p); p.frame_bytes && p.frame_bytes < least)
-        p.warning = format_string("frame_bytes %lld is low: a picture of one colour has %lld",
-                                  static_cast<long long>(p.frame_bytes), static_cast<long long>(least));
+    p.warning = warning_of(p);
     return p;
 }
 

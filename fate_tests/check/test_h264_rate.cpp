@@ -237,6 +237,32 @@ START_TEST(noise_within_a_buffer) {
 }
 END_TEST
 
+// The average is kept beyond QP 51 as well, with and without a buffer; but not beyond a qp_max that is given.
+START_TEST(noise_on_average) {
+    std::vector<Picture> pictures;
+    for (int i = 0; i < 20; i++) pictures.push_back(noise(i));
+    const auto rate_of = [&](const CudaencConfig &config, size_t count) {
+        double bits = 0;
+        for (const auto &packet : encode(config, pictures, count)) bits += 8 * static_cast<double>(packet.size());
+        return bits / static_cast<double>(count) * kFps;
+    };
+    Log log;
+    CudaencConfig constant = make_rate_config({"", 0, 0, 0, 0, 51}, &log);
+    constant.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
+    const double rate = rate_of(constant, 20) / 10;
+    for (const double limit : {0.0, 1.0, 2.0, 5.0})
+        for (const int cbr : {0, 1}) {
+            if (cbr && limit != 0) continue;
+            CudaencConfig config = make_rate_config({"", rate / 1000, limit * rate / 1000, 0, cbr, 0}, &log);
+            const double off = rate_of(config, 200) / static_cast<double>(config.h264.bit_rate) - 1;
+            EXPECT(std::abs(off) <= 0.05, "max_rate %.0f, cbr %d: %+.2f %%", limit, cbr, 100 * off);
+            config.h264.qp_max = 50;
+            const double more = rate_of(config, 100) / static_cast<double>(config.h264.bit_rate);
+            EXPECT(limit != 0 || cbr || more > 9, "qp_max 50: %.2f times", more);
+        }
+}
+END_TEST
+
 // The mean PSNR of luma is at most 0.2 dB below that of constant quality with as many bytes.
 START_TEST(quality) {
     const Mode &mode = kModes[_i];
@@ -420,6 +446,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(rates, averages_and_buffers, 0, kCount);
     tcase_add_loop_test(rates, quality, 0, kCount);
     tcase_add_test(rates, noise_within_a_buffer);
+    tcase_add_test(rates, noise_on_average);
     tcase_add_test(rates, hrd_of_one_frame);
     tcase_add_test(rates, extreme_rates);
     TCase *others = add_case(suite, "others");

@@ -20,6 +20,13 @@ using namespace cudaenc::testing;
 
 namespace {
 
+// Warnings too.
+struct AllLines : Log {
+    static void print(void *opaque, CudaencLogLevel level, const char *line) {
+        if (level <= CUDAENC_LOG_WARNING) static_cast<Log *>(opaque)->lines.push_back(line);
+    }
+};
+
 // Samples around 0 as they are coded, of one component.
 struct Plane {
     int width, height;
@@ -101,6 +108,15 @@ JpegDecoder check_stream(const CudaencConfig &config, const Picture &picture, co
 constexpr Content contents[] = {Content::smooth, Content::noise, Content::one_bit, Content::board,
                                 Content::flat,   Content::black, Content::white,   Content::columns};
 
+// Where the environment says so.
+void write_file(const std::string &name, const std::vector<uint8_t> &bytes) {
+    const char *folder = std::getenv("JPEG_FILES");
+    if (!folder) return;
+    std::ofstream file(format_string("%s/%s.jpg", folder, name.c_str()));
+    file.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    EXPECT(file.flush(), "%s cannot be written to", folder);
+}
+
 // All sizes of 1 to 32 squared, a format each.
 START_TEST(sizes) {
     const JpegFormat &of = jpeg_formats[_i];
@@ -121,13 +137,33 @@ START_TEST(sizes) {
                 format_string("%s %dx%d quality %d, restart_interval %d, huffman %d", of.name, width, height,
                               config.mjpeg.quality, config.mjpeg.restart_interval, config.mjpeg.huffman);
             check_stream(config, picture, what);
-            if (const char *folder = std::getenv("JPEG_FILES")) {
-                const std::vector<uint8_t> bytes = encode_jpeg(config, picture.frame());
-                std::ofstream file(format_string("%s/%s-%04d.jpg", folder, of.name, 32 * (height - 1) + width));
-                file.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-                EXPECT(file.flush(), "%s cannot be written to", folder);
-            }
+            write_file(format_string("%s-%04d", of.name, 32 * (height - 1) + width),
+                       encode_jpeg(config, picture.frame()));
         }
+}
+END_TEST
+
+// Sub-samplings without a pixel format of FFmpeg: a warning says so.
+START_TEST(samplings_of_the_api_only) {
+    struct Sampling {
+        int cb_x, cb_y, cr_x, cr_y;
+    };
+    constexpr Sampling samplings[] = {{0, 2, 0, 2}, {1, 2, 1, 2}, {2, 1, 2, 1}, {2, 2, 2, 2}, {1, 0, 0, 0}};
+    Random random(11);
+    for (const Sampling &s : samplings) {
+        CudaencFormat format = make_jpeg_format(jpeg_formats[1], 40, 40);
+        format.component[1].log2_subsample_x = s.cb_x, format.component[1].log2_subsample_y = s.cb_y;
+        format.component[2].log2_subsample_x = s.cr_x, format.component[2].log2_subsample_y = s.cr_y;
+        Picture picture = make_picture(random, format);
+        fill(random, picture, Content::noise);
+        AllLines log;
+        CudaencConfig config = make_jpeg_config(format, "cpu", &log);
+        config.log = AllLines::print;
+        const std::string name = format_string("%dx%d-%dx%d", 1 << s.cb_x, 1 << s.cb_y, 1 << s.cr_x, 1 << s.cr_y);
+        check_stream(config, picture, name);
+        EXPECT(!log.lines.empty() && log.lines[0].find("FFmpeg") == 0, "%s: no warning", name.c_str());
+        write_file("sampling-" + name, encode_jpeg(config, picture.frame()));
+    }
 }
 END_TEST
 
@@ -196,12 +232,10 @@ START_TEST(target_sizes) {
     fill(random, picture, Content::noise);
     for (const bool optimal : {false, true})
         for (const int bytes : {20, 900, 8000, 12000}) {
-            std::vector<std::string> lines;
-            CudaencConfig config = make_jpeg_config(format, "cpu", nullptr);
-            config.log_opaque = &lines;
-            config.log = [](void *opaque, CudaencLogLevel level, const char *line) {
-                if (level <= CUDAENC_LOG_WARNING) static_cast<std::vector<std::string> *>(opaque)->push_back(line);
-            };
+            AllLines log;
+            const std::vector<std::string> &lines = log.lines;
+            CudaencConfig config = make_jpeg_config(format, "cpu", &log);
+            config.log = AllLines::print;
             config.mjpeg.frame_bytes = bytes;
             config.mjpeg.huffman = optimal ? CUDAENC_MJPEG_HUFFMAN_OPTIMAL : config.mjpeg.huffman;
             const double got = static_cast<double>(encode_jpeg(config, picture.frame()).size());
@@ -399,6 +433,7 @@ int main(int argc, char **argv) {
     const int formats = static_cast<int>(std::size(jpeg_formats));
     tcase_add_loop_test(streams, sizes, 0, formats);
     tcase_add_loop_test(streams, options, 0, formats);
+    tcase_add_test(streams, samplings_of_the_api_only);
     tcase_add_test(streams, matrices);
     tcase_add_test(streams, target_sizes);
     tcase_add_test(streams, threads_and_depths);

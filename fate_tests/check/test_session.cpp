@@ -67,11 +67,20 @@ const std::string long_poc = [] {
     return text;
 }();
 
+// An enumeration's member may have any number in memory.
+template <int model>
+void set_color_model(CudaencConfig &config) {
+    const int number = model;
+    std::memcpy(&config.format.color_model, &number, sizeof number);
+}
+
 const std::vector<Refusal> &refusals() {
 #define SET(expression) [](CudaencConfig &c) { c.expression; }
     static const std::vector<Refusal> all = {
         {"async_depth 0", SET(async_depth = 0), {"async_depth", " 0 ", "1 to 64"}},
         {"async_depth 65", SET(async_depth = 65), {"async_depth", " 65 ", "1 to 64"}},
+        {"color_model 4", set_color_model<4>, {"color_model", " 4 ", "0 to 3"}},
+        {"color_model -1", set_color_model<-1>, {"color_model", " -1 ", "0 to 3"}},
         {"threads -1", SET(threads = -1), {"threads", "-1", "0", "1024"}},
         {"threads 1025", SET(threads = 1025), {"threads", "1025", "1024"}},
         {"device gpu", SET(device = "gpu"), {"device", "'gpu'", "auto", "cpu", "cuda:N"}},

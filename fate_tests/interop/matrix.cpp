@@ -3,12 +3,14 @@
 // <lines A line is NUMBER PIXEL_FORMAT WIDTHxHEIGHT CONTENT SEED TASKS OPTION=VALUE...; TASKS, joined by commas:
 //   jpeg2000, openjpeg  decoders to be asked
 //   emu                 the emulator's stream as well
-//   files               leaves FOLDER/NUMBER.jp2 and .samples, what `files_of` decoded in words of the machine's order
+//   files               leaves FOLDER/NUMBER.jp2, and .samples as the decoder has them, in words of the machine's order
+//   source              in the place of a decoder: .samples are the source's
 // Answers with one line of fields between tabs, NUMBER first, then name=value:
 //   refused, line       the error's code; what the encoder said (once for each line)
 //   bytes, emu          the packet's size; whether the emulator's is the same
 //   DECODER             how far it is from the source, at most; -1: another size or depth, or no picture
 //   DECODER.line        what it said, warnings and errors
+//   jpeg2000.format     the pixel format that it chose
 //   between             how far the two decoders are from each other
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstdint>
@@ -168,7 +170,7 @@ Packet encode(const Line &line, const AVFrame *frame, const char *device, int &c
 }
 
 // A format with more bits than the stream has them in the high bits of a word, but YUV's in the low ones.
-Picture by_ffmpeg(const AVPacket *packet, const Picture &source) {
+Picture by_ffmpeg(const AVPacket *packet, const Picture &source, std::string &format) {
     const AVCodec *decoder = avcodec_find_decoder_by_name("jpeg2000");
     Codec context(avcodec_alloc_context3(decoder));
     context->thread_count = 1;
@@ -178,6 +180,7 @@ Picture by_ffmpeg(const AVPacket *packet, const Picture &source) {
         return {};
     const AVPixFmtDescriptor *layout = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame->format));
     const bool low = !std::strncmp(layout->name, "yuv", 3);
+    format = layout->name;
     Picture picture;
     for (int c = 0; c < layout->nb_components && static_cast<size_t>(c) < source.size(); c++) {
         const bool chroma = c == 1 || c == 2;
@@ -282,12 +285,15 @@ void check(const Line &line, const std::string &folder) {
         print_said("line");
     }
     std::map<std::string, Picture> decoded;
+    std::string format;
     for (const char *name : {"jpeg2000", "openjpeg"}) {
         if (!line.asks(name)) continue;
-        decoded[name] = *name == 'j' ? by_ffmpeg(packet.get(), source) : by_openjpeg(packet.get());
+        decoded[name] = *name == 'j' ? by_ffmpeg(packet.get(), source, format) : by_openjpeg(packet.get());
         std::cout << '\t' << name << '=' << distance(source, decoded[name]);
         print_said((std::string(name) + ".line").c_str());
     }
+    if (line.asks("source")) decoded["source"] = source;
+    if (!format.empty()) std::cout << "\tjpeg2000.format=" << format;
     if (decoded.size() == 2) std::cout << "\tbetween=" << distance(decoded["jpeg2000"], decoded["openjpeg"]);
     if (!line.asks("files") || decoded.empty()) return;
     std::ofstream(folder + "/" + line.number + ".jp2").write(reinterpret_cast<char *>(packet->data), packet->size);

@@ -1,6 +1,6 @@
 """Options of j2k_cuda at random. Every stream that the encoder makes is read by two decoders, FFmpeg's and OpenJPEG, some by Grok
-as well, and by Grok in the place of one that fails where it is known to (decoders.KNOWN). Lossless streams must give the source,
-of others the decoders must give the same. Options that are refused must be so in one line. Some streams are the emulator's too.
+as well, and by Grok in the place of one that the encoder warns of. Lossless streams must give the source, of others the decoders
+must give the same. Options that are refused must be so in one line. Some streams are the emulator's too.
 
 usage: matrix.py FFMPEG_BUILD [COUNT [SEED] | -]
 COUNT: accepted combinations; 2000. SEED: of the first one, 1. -: lines that a run printed, from standard input
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from decoders import HAVE_GROK, Case, Failure, declines, harmless, known, read, run, tolerance, with_grok
+from decoders import HAVE_GROK, Case, Failure, harmless, known, read, run, tolerance, warned, with_grok
 import pictures
 
 BUILD = sys.argv[1]
@@ -160,11 +160,12 @@ def judge(line, program):
     case = Case(words[1], words[2], dict(option.split('=', 1) for option in words[5:]))
     fields = program.ask(' '.join(words[:5] + ['jpeg2000,openjpeg' + ',emu' * (number % EMULATED == 0)] + words[5:]))
     if 'refused' in fields:
-        own = [text for text in fields['line'] if 'was lost' not in text]  # which FFmpeg's glue adds
+        own = [text for text in fields['line'] if 'was lost' not in text and not warned([text])]  # the former is FFmpeg's glue's
         if fields['refused'] == ['-22'] and len(own) == 1:
             return None
         return [f'refused with {fields["refused"]}: {fields["line"]}'], 0
-    wrong = [f'the encoder says {text}' for text in fields['line']]
+    case.warned = warned(fields['line'])
+    wrong = [f'the encoder says {text}' for text in fields['line'] if not warned([text])]
     if 'emu' in fields and fields['emu'] != ['same']:
         wrong.append('other bytes on the emulator')
 
@@ -181,10 +182,10 @@ def judge(line, program):
             trouble.append(f'{name} is {distance} from the source')
         if not trouble:
             good.append(name)
-        elif not known(name, case) and not any(map(declines, said)):
+        elif not known(name, case):
             wrong += trouble
-    if len(good) == 2 and int(fields['between'][0]) > tolerance(good, case.depth):
-        trusted = [name for name in good if not known(name, case) and not any(map(declines, fields[name + '.line']))]
+    if len(good) == 2 and int(fields['between'][0]) > tolerance(good, case):
+        trusted = [name for name in good if not known(name, case)]
         if len(trusted) == 2:
             wrong.append(f'{" and ".join(good)} are {fields["between"][0]} apart')
         good = trusted
@@ -193,7 +194,7 @@ def judge(line, program):
             distance = from_grok(words, case, good[-1], program)
         except (Failure, OSError, ValueError) as e:
             distance = e
-        if isinstance(distance, int) and distance <= (0 if case.lossless else tolerance([good[-1]], case.depth)):
+        if isinstance(distance, int) and distance <= (0 if case.lossless else tolerance([good[-1]], case)):
             good.append('grok')
         elif not known('grok', case):
             wrong.append(f'grok to {good[-1]}: {distance}')
@@ -236,7 +237,7 @@ def main():
                 if wrong:
                     failed += 1
                     print('FAILED', '; '.join(wrong), f"\n  echo '{line}' | fate_tests/interop/matrix.sh {BUILD} -", flush=True)
-                elif decoders < 2:  # decoders.KNOWN says why
+                elif decoders < 2:  # the encoder's warning or decoders.KNOWN says why
                     lone += 1
                 else:
                     passed += 1
@@ -246,4 +247,5 @@ def main():
     return 1 if failed or not passed else 0
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())

@@ -67,12 +67,26 @@ if [ -x "$check" ]; then
     # shellcheck disable=SC2016 # the inner shell expands
     find "$work/sizes" -name '*.jpg' -print0 | xargs -0 -P "$(nproc)" -n 64 sh -c \
         'for f; do djpeg -strict -outfile /dev/null "$f" 2>&1 | sed "s|^|${f##*/}: |"; done' djpeg >"$work/strict.log"
-    count=$(find "$work/sizes" -name '*.jpg' | wc -l)
+    count=$(find "$work/sizes" -name '*-????.jpg' | wc -l)
     result "sizes, libjpeg-turbo" "$([ "$count" = 12288 ] || echo "$count streams instead of 12288")$(head -n 3 "$work/strict.log")"
     for format in $(find "$work/sizes" -name '*-0001.jpg' -printf '%f\n' | sed 's/-0001.jpg//'); do
         [ "$format" != yuv410p ] || continue
         result "sizes of $format, FFmpeg" "$(warnings -i "$work/sizes/$format-%04d.jpg" -noautoscale -fps_mode passthrough -f null -)"
     done
+    # What FFmpeg makes of other samplings, as docs/encoders.md has it: a pixel format with other chroma, or nothing.
+    while read -r sampling format; do
+        file=$work/sizes/sampling-$sampling.jpg
+        found=$({ "$build/ffmpeg" -hide_banner -nostdin -y -i "$file" -frames:v 1 -f null - 2>&1 || true; } |
+            sed -n 's/.*wrapped_avframe, \([a-z0-9]*\).*/\1/p')
+        result "sampling $sampling, libjpeg-turbo" "$(strict "$file")"
+        [ "${found:-none}" = "$format" ] || echo "note: FFmpeg reads sampling $sampling as ${found:-none}, docs/encoders.md says $format"
+    done <<END
+1x4-1x4 yuvj440p
+2x4-2x4 yuvj420p
+4x2-4x2 yuvj420p
+4x4-4x4 none
+2x1-1x1 yuvj444p
+END
 else
     echo "skipped: build/check/test_mjpeg is not here, which makes streams of all sizes"
 fi

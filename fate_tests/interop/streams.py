@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 import pictures
-from decoders import HAVE_GROK, Case, Failure, check_headers, known, read, tolerance, with_ffmpeg, with_grok, with_openjpeg
+from decoders import HAVE_GROK, Case, Failure, check_headers, known, read, run, tolerance, warned, with_ffmpeg, with_grok, with_openjpeg
 
 BUILD, JPYLYZER = sys.argv[1:3]
 
@@ -22,7 +22,7 @@ def check_layers(case, file, where, source):
         if HAVE_GROK and not known('grok', case):
             some['grok'] = with_grok(file, where, source, layers)
             wrong = pictures.difference(*some.values())
-            if wrong is None or wrong > tolerance(some, case.depth):
+            if wrong is None or wrong > tolerance(some, case):
                 raise Failure(f'{layers} layers: {" and ".join(some)} are {wrong} apart')
         error = pictures.squared_error(some['openjpeg'], source)
         if best is not None and error > best:
@@ -36,6 +36,9 @@ def check(line):
     case = Case(pix_fmt, size, {name[1:]: value for name, value in zip(words[::2], words[1::2])})
     path = f'{BUILD}/tests/data/fate/j2k_cuda-{name}.image2pipe'
     failures = []
+    case.warned = warned(run(BUILD + '/ffmpeg', '-nostdin', '-v', 'warning', '-f', 'rawvideo', '-pixel_format', pix_fmt, '-video_size',
+                             size, '-i', f'{BUILD}/{source_path}', '-frames:v', '1', '-c:v', 'j2k_cuda', '-device', 'cpu', *words,
+                             '-f', 'null', '-').splitlines())
     with tempfile.TemporaryDirectory() as where:
         try:
             sources = pictures.raw_pictures(read(f'{BUILD}/{source_path}'), pix_fmt, case.width, case.height)
@@ -82,7 +85,7 @@ def check(line):
                 for i, a in enumerate(trusted):
                     for b in trusted[i + 1:]:
                         wrong = pictures.difference(decoded[a], decoded[b])
-                        if wrong is None or wrong > tolerance((a, b), case.depth):
+                        if wrong is None or wrong > tolerance((a, b), case):
                             failures.append(f'{name}: {a} and {b} are {wrong} apart')
     return failures
 

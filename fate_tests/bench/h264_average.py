@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""How well h264_cavlc_cuda and x264 keep -b:v, and what that costs: deviation over 200 and 1000 frames, and PSNR of luma, mean of the first
+200 frames, against the encoder's own constant QP (or quality) of as many bytes. Clips have 200 frames of 25 a second, and are repeated.
+
+    fate_tests/bench/h264_average.py FFMPEG clip...
+
+FFMPEG has the encoder, the filter psnr and the muxers nut, framecrc and yuv4mpegpipe, as build/ffmpeg-7.1-fate/ffmpeg does. x264: superfast,
+intra, CAVLC, -tune psnr. SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+FRAMES, REPEATED, FPS = 200, 1000, 25
+X264 = ['x264', '--preset', 'superfast', '--tune', 'psnr', '--psnr', '--keyint', '1', '--no-cabac', '--threads', '1', '--fps', str(FPS),
+        '--verbose', '--demuxer', 'y4m', '-o', '/dev/null', '-']
+# kbit/s of -b:v, -maxrate (0: none; -1: CBR) and kbit of -bufsize.
+CASES = ((2000, 10000, 10000), (3000, 5000, 5000), (4000, 4000, 4000), (1000, 2000, 2000), (2000, 0, 0), (4000, 0, 0), (8000, 0, 0),
+         (500, 0, 0), (2000, 2000, 400), (2000, -1, 2000), (2000, -1, 400))
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def input_of(clip, frames):
+    return ['-v', 'error', '-nostdin', '-y', '-stream_loop', str(REPEATED // FRAMES - 1), '-i', clip, '-frames:v', str(frames)]
+
+
+def by_ours(ffmpeg, clip, frames, options, where):
+    """Bytes and PSNR of pictures."""
+    stream = where + '/stream.nut'
+    run(ffmpeg, *input_of(clip, frames), '-c:v', 'h264_cavlc_cuda', '-device', 'cpu', *options, stream)
+    packets = run(ffmpeg, '-v', 'error', '-nostdin', '-i', stream, '-c', 'copy', '-f', 'framecrc', '-').splitlines()
+    same_clock = f'settb=1/{FPS},setpts=N'
+    run(ffmpeg, '-v', 'error', '-nostdin', '-y', '-i', stream, '-i', clip, '-lavfi',
+        f'[0:v]{same_clock}[a];[1:v]{same_clock}[b];[a][b]psnr=shortest=1:stats_file={where}/psnr', '-frames:v', str(FRAMES), '-f', 'null', '-')
+    with open(where + '/psnr') as stats:
+        psnr = [min(100, float(y)) for y in re.findall(r'psnr_y:([\d.]+|inf)', stats.read())]
+    return [int(p.split(',')[4]) for p in packets if p[0] != '#'], psnr[:FRAMES]
+
+
+def by_x264(ffmpeg, clip, frames, options, _):
+    source = subprocess.Popen([ffmpeg, *input_of(clip, frames), '-vf', 'setsar=1', '-f', 'yuv4mpegpipe', '-'], stdout=subprocess.PIPE)
+    said = subprocess.run(X264[:-1] + options + X264[-1:], stdin=source.stdout, check=True, capture_output=True, text=True).stderr
+    found = re.findall(r'frame= *\d+.*size=(\d+).*|$', said)
+    return [int(size) for size in found if size], [float(y) for y in re.findall(r'PSNR Y: *([\d.]+)', said)][:FRAMES]
+
+
+def at_constant(curve, budget):
+    """PSNR of so many bytes; the curve falls."""
+    for (more, better), (fewer, worse) in zip(curve, curve[1:]):
+        if fewer <= budget <= more:
+            return better + (worse - better) * math.log(more / budget) / math.log(more / fewer)
+    return math.nan
+
+
+def main():
+    ffmpeg, *clips = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as where:
+        for clip in clips:
+            for name, encode, constant in ('h264_cavlc_cuda', by_ours, '-crf'), ('x264', by_x264, '--qp'):
+                curve = []
+                for qp in range(1, 52):
+                    sizes, psnr = encode(ffmpeg, clip, FRAMES, [constant, str(qp)], where)
+                    curve.append((sum(sizes), sum(psnr) / FRAMES))
+                for rate, most, size in CASES:
+                    ours = name != 'x264'
+                    options = ['-b:v', f'{rate}k'] if ours else ['--bitrate', str(rate)]
+                    if most < 0:
+                        options += ['-cbr', '1', '-bufsize', f'{size}k'] if ours else \
+                            ['--vbv-maxrate', str(rate), '--vbv-bufsize', str(size), '--nal-hrd', 'cbr']
+                    elif most:
+                        options += ['-maxrate', f'{most}k', '-bufsize', f'{size}k'] if ours else \
+                            ['--vbv-maxrate', str(most), '--vbv-bufsize', str(size)]
+                    sizes, psnr = encode(ffmpeg, clip, REPEATED, options, where)
+                    off = [(sum(sizes[:n]) * 8 * FPS / n / rate / 1000 - 1) * 100 for n in (FRAMES, REPEATED)]
+                    gain = '' if most < 0 else f', {sum(psnr) / FRAMES - at_constant(curve, sum(sizes[:FRAMES])):+.2f} dB'
+                    print(f'{os.path.basename(clip)}: {name} {rate}k, {most}k, {size}k: {off[0]:+.1f} %, {off[1]:+.1f} %{gain}', flush=True)
+
+
+if __name__ == '__main__':
+    main()
