@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "option_checks.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "error.h"
 
 namespace cudaenc {
 
-void refuse(const std::string &message) { throw Error(CUDAENC_ERR_INVALID, message); }
+void refuse(const std::string &message) {
+    std::string line = message;  // texts of the caller's are in it, newlines too
+    std::replace_if(line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, '?');
+    throw Error(CUDAENC_ERR_INVALID, line);
+}
 
 void check_range(const char *name, int value, int low, int high) {
     if (value < low || value > high)
@@ -28,6 +35,9 @@ void check_format(const CudaencFormat &format, int largest_side) {
     if (format.components < 1 || format.components > 4 || format.planes < 1 || format.planes > 4)
         refuse(format_string("a format of %d components in %d planes is not allowed: both are 1 to 4",
                              format.components, format.planes));
+    int model;  // may be anything
+    std::memcpy(&model, &format.color_model, sizeof model);
+    check_range("color_model", model, CUDAENC_COLOR_GRAY, CUDAENC_COLOR_XYZ);
     for (int c = 0; c < format.components; c++) {
         const CudaencComponent &s = format.component[c];
         if (s.depth < 1 || s.depth > 16 || s.shift < 0 || s.shift > 16 - s.depth)
