@@ -1,9 +1,10 @@
 #!/bin/bash
 # What `make check` runs, after it built everything; ends in one line, the sum: "N passed, N failed".
+# Environment: B and FATE, folders of what was built; SANITIZE, what it is instrumented for; MEDIA; JOBS
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
 cd "$(dirname "$0")/.."
-logs=build/check/logs
+logs=$B/check/logs
 mkdir -p "$logs"
 passed=0 failed=0
 export MAKEFLAGS="-j${JOBS:-$(nproc)}" # of the makes below, which share no jobs with the one above
@@ -44,8 +45,20 @@ formatting() {
 
 # What 'make test BENCH=1' prints.
 bench_lines() {
-    build/check/test_rate emu --case=frames --bench | tee "$logs/times" && grep -q '^bench pcrd: .* ms .* emulated$' "$logs/times"
+    "$B/check/test_rate" emu --case=frames --bench | tee "$logs/times" && grep -q '^bench pcrd: .* ms .* emulated$' "$logs/times"
 }
+
+finish() {
+    echo
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+    exit
+}
+
+# Instrumented programs take longer. ThreadSanitizer does not know the emulator's fibers.
+devices=()
+[ -z "${SANITIZE-}" ] || export CK_TIMEOUT_MULTIPLIER=10
+[ "${SANITIZE-}" != thread ] || devices=(cpu)
 
 step include-graph fate_tests/include_graph.py
 step house fate_tests/house.py
@@ -54,14 +67,15 @@ step formatting formatting
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
 for source in fate_tests/check/test_*.cpp; do
     program=$(basename "$source" .cpp)
-    step "$program" unit "build/check/$program"
+    step "$program" unit "$B/check/$program" "${devices[@]}"
 done
-step bench-lines bench_lines
-step fuzz unit build/bin/cudaenc_fuzz 100
+step fuzz unit "$B/bin/cudaenc_fuzz" 100 1 "${devices[@]}"
 seed=$((1000 + RANDOM * 32768 + RANDOM)) # others each time
-step "fuzz-from-$seed" unit build/bin/cudaenc_fuzz 100 "$seed"
-step bench-smoke build/bin/cudaenc_bench -device emu -smoke
-step bench-report fate_tests/bench/test_report.py build/bin "$FATE/ffmpeg"
+step "fuzz-from-$seed" unit "$B/bin/cudaenc_fuzz" 100 "$seed" "${devices[@]}"
+[ "${SANITIZE-}" != thread ] || finish
+step bench-lines bench_lines
+step bench-smoke "$B/bin/cudaenc_bench" -device emu -smoke
+step bench-report fate_tests/bench/test_report.py "$B/bin" "$FATE/ffmpeg"
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
 step fate-emu fate_tests/fate.sh "$FATE" emu
 step interop fate_tests/interop/run.sh "$FATE"
@@ -81,6 +95,4 @@ record=fate_tests/gpu-record.txt
 if [ -f $record ] && [ "$(grep '^tree ' $record)" != "$(fate_tests/gpu/trees.sh)" ]; then
     echo "note: $record is of other sources; 'make check-gpu' on a machine with a GPU makes a new one"
 fi
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+finish
