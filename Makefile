@@ -56,7 +56,7 @@ help:
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
 goals := demo check check-sanitize check-tsan fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
-.PHONY: help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib ffmpeg install clean format FORCE
+.PHONY: sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib ffmpeg install clean format FORCE
 deps:
 	@patches/deps.sh $(filter bench bench-bundle fuzz-targets,$(MAKECMDGOALS))
 $(goals): deps
@@ -71,7 +71,8 @@ CLANG := $(firstword $(foreach v,19 18 21 20 17 16,$(shell command -v clang++-$(
            $(shell clang++ -dumpversion 2>/dev/null | awk -F. '$$1 >= 16 { print "clang++" }'))
 KERNEL_COMPILER ?= $(if $(NVCC),nvcc,clang)
 ifdef SANITIZE
-optimise := -O1 -g -fno-omit-frame-pointer $(sanitize)
+# Clones for several processors would take minutes to compile, and have the same code.
+optimise := -O1 -g -fno-omit-frame-pointer -DCUDAENC_ONE_TARGET= $(sanitize)
 ifeq ($(SANITIZE)$(origin CXX),fuzzerdefault)
 CXX := $(CLANG)
 CC  := $(subst clang++,clang,$(CLANG))
@@ -309,7 +310,10 @@ build/venv/bin/jpylyzer:
 	@python3 -m venv build/venv && build/venv/bin/pip --quiet install jpylyzer
 
 do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(if $(filter thread,$(SANITIZE)),,$(B)/bin/cudaenc_bench $(fate)/built)
-do-check: do-check-programs build/venv/bin/jpylyzer
+# A part of check-sanitize, after what both builds share.
+sanitized-programs: do-check-programs
+	@$(MAKE) --no-print-directory SANITIZE=address build/address/bin/cudaenc_fuzz build/address/check/test_session
+do-check: do-check-programs build/venv/bin/jpylyzer $(if $(SANITIZE),,sanitized-programs)
 	@B=$(B) SANITIZE=$(SANITIZE) FATE=$(fate) MEDIA='$(MEDIA)' MAKE='$(MAKE)' fate_tests/check.sh
 do-check-sanitize:
 	@$(MAKE) --no-print-directory SANITIZE=address do-check

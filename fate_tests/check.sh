@@ -73,6 +73,10 @@ step fuzz unit "$B/bin/cudaenc_fuzz" 100 1 "${devices[@]}"
 seed=$((1000 + RANDOM * 32768 + RANDOM)) # others each time
 step "fuzz-from-$seed" unit "$B/bin/cudaenc_fuzz" 100 "$seed" "${devices[@]}"
 [ "${SANITIZE-}" != thread ] || finish
+if [ -z "${SANITIZE-}" ]; then # a part of 'make check-sanitize'
+    CK_TIMEOUT_MULTIPLIER=10 step sanitize-session unit build/address/check/test_session
+    CK_TIMEOUT_MULTIPLIER=10 step sanitize-fuzz unit build/address/bin/cudaenc_fuzz 100
+fi
 step bench-lines bench_lines
 step bench-smoke "$B/bin/cudaenc_bench" -device emu -smoke
 step bench-report fate_tests/bench/test_report.py "$B/bin" "$FATE/ffmpeg"
