@@ -15,8 +15,15 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-B    := build
-TREE := $(B)/src/ffmpeg-$(FFMPEG)
+# SANITIZE=address (and undefined behaviour), thread, fuzzer: instrumented, in a folder of its own, without FFmpeg's own
+# code. Sources, kernels' images and Python's packages are the same in all of them.
+B    := build$(SANITIZE:%=/%)
+TREE := build/src/ffmpeg-$(FFMPEG)
+behaviour          := address,undefined,float-cast-overflow
+sanitizers/address := $(behaviour)
+sanitizers/thread  := thread
+sanitizers/fuzzer  := $(behaviour),fuzzer-no-link
+sanitize           := $(if $(SANITIZE),-fsanitize=$(sanitizers/$(SANITIZE)) -fno-sanitize-recover=all)
 
 help:
 	@echo "The two to start with (each gets what is missing first):"
@@ -30,7 +37,10 @@ help:
 	@echo "  make lib                 build/lib/libcudaenc.a and its pkg-config file"
 	@echo "  make ffmpeg              build/bin/ffmpeg and ffprobe"
 	@echo "  make fate                the FATE tests, in FFmpeg's own harness, on the CPU and on the emulator"
-	@echo "  make fuzz                random options, formats and pictures (FUZZ=\"ROUNDS FIRST_SEED\")"
+	@echo "  make fuzz                random options, formats and pictures (FUZZ=\"ROUNDS FIRST_SEED\" or \"soak FRAMES SEED\")"
+	@echo "  make fuzz-targets        libFuzzer's programs, build/fuzzer/bin/fuzz_*; clang and its runtime make them"
+	@echo "  make check-sanitize      make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/address"
+	@echo "  make check-tsan          the check programs on CPU threads under ThreadSanitizer, in build/thread"
 	@echo "On a machine with a GPU:"
 	@echo "  make check-gpu           the tests that need one; leaves build/gpu-bundle/gpu-record.txt"
 	@echo "  make gpu-bundle          the same, to be carried to a machine that builds nothing: build/gpu-bundle/run.sh"
@@ -46,24 +56,33 @@ help:
 	@echo "           NVJPEG2K_LIBRARY=file"
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
-goals := demo check check-long fate fuzz bench bench-bundle gpu-bundle check-gpu
-.PHONY: help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib ffmpeg install clean format FORCE
+goals := demo check check-long check-sanitize check-tsan fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
+.PHONY: sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib ffmpeg install clean format FORCE
 deps:
-	@patches/deps.sh $(filter bench bench-bundle,$(MAKECMDGOALS))
+	@patches/deps.sh $(filter bench bench-bundle fuzz-targets,$(MAKECMDGOALS))
 $(goals): deps
 	@$(MAKE) --no-print-directory do-$@
 
 # ---- Compilers
 CXX ?= g++
 CXXFLAGS ?=
+optimise := -O3
 NVCC := $(firstword $(wildcard $(CUDA_HOME:%=%/bin/nvcc)) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 CLANG := $(firstword $(foreach v,19 18 21 20 17 16,$(shell command -v clang++-$(v))) \
            $(shell clang++ -dumpversion 2>/dev/null | awk -F. '$$1 >= 16 { print "clang++" }'))
 KERNEL_COMPILER ?= $(if $(NVCC),nvcc,clang)
+ifdef SANITIZE
+# Clones for several processors would take minutes to compile, and have the same code.
+optimise := -O1 -g -fno-omit-frame-pointer -DCUDAENC_ONE_TARGET= $(sanitize)
+ifeq ($(SANITIZE)$(origin CXX),fuzzerdefault)
+CXX := $(CLANG)
+CC  := $(subst clang++,clang,$(CLANG))
+endif
+endif
 
 # No contraction: a float result is the same on every device and with every compiler.
-cxxflags := -std=c++20 -fPIC -O3 -Wall -Wextra -Wno-restrict -ffp-contract=off -fvisibility=default \
-            -Icommon -Icuda_kernels -I$(B)/src/ffnvcodec/include -pthread $(CXXFLAGS)
+cxxflags := -std=c++20 -fPIC $(optimise) -Wall -Wextra $(if $(findstring clang,$(CXX)),,-Wno-restrict) -ffp-contract=off \
+            -fvisibility=default -Icommon -Icuda_kernels -Ibuild/src/ffnvcodec/include -pthread $(CXXFLAGS)
 
 # nvcc: machine code for these GPUs, of which it may not know all, and PTX of the newest for those that come later. The
 # smallest compression wants a driver of CUDA 12.4, which is more than what nvcc 12 makes wants otherwise.
@@ -97,7 +116,7 @@ $(1): FORCE
 endef
 $(eval $(call stamp,$(B)/obj/flags,$(CXX) $(shell $(CXX) -dumpfullversion 2>/dev/null) $(cxxflags)))
 
-$(B)/obj/%.o: %.cpp $(B)/obj/flags | $(B)/src/state-$(FFMPEG)/prepared
+$(B)/obj/%.o: %.cpp $(B)/obj/flags | build/src/state-$(FFMPEG)/prepared
 	@mkdir -p $(@D)
 	@echo "CXX     $<"
 	@$(CXX) $(cxxflags) $(includes) -MMD -MP -c $< -o $@
@@ -107,28 +126,28 @@ NVJPEG  ?= $(if $(wildcard $(toolkit)/nvjpeg.h),$(toolkit))
 $(B)/obj/fate_tests/%.o: includes := -Ifate_tests/emu $(NVJPEG2K:%=-I%) $(if $(NVJPEG),-I$(NVJPEG) $(toolkit:%=-I%))
 $(eval $(call stamp,$(B)/obj/nvidia,$(NVJPEG2K) $(NVJPEG)))
 $(addprefix $(B)/obj/fate_tests/,bench/peer_nvjpeg2k.o bench/peer_nvjpeg.o check/test_nvjpeg.o): $(B)/obj/nvidia
-$(B)/obj/fate_tests/bench/peer_openjpeg.o: includes += $(shell pkg-config --cflags libopenjp2 2>/dev/null)
+$(addprefix $(B)/obj/fate_tests/,bench/peer_openjpeg.o fuzz/fuzz.o fuzz/soak.o): includes += $(shell pkg-config --cflags libopenjp2 2>/dev/null)
 
 # Kernels, into images that the driver loads, all embedded by one assembly file. A module's name is the path of its source
 # below cuda_kernels, or the file's name in the tests.
 kernel_version := $(shell $(or $($(if $(filter nvcc,$(KERNEL_COMPILER)),NVCC,CLANG)),false) --version 2>/dev/null | tr -d "'" | tr '\n' ' ')
 image_ending   := $(if $(filter nvcc,$(KERNEL_COMPILER)),fatbin,ptx)
-images         := $(kernels:%.cu=$(B)/kernels/%.$(image_ending))
-test_images    := $(images) $(test_kernels:%.cu=$(B)/kernels/%.$(image_ending))
-$(eval $(call stamp,$(B)/kernels/flags,$(kernel_version) $(nvccflags) $(clangflags)))
+images         := $(kernels:%.cu=build/kernels/%.$(image_ending))
+test_images    := $(images) $(test_kernels:%.cu=build/kernels/%.$(image_ending))
+$(eval $(call stamp,build/kernels/flags,$(kernel_version) $(nvccflags) $(clangflags)))
 
-$(B)/kernels/%.fatbin: %.cu $(B)/kernels/flags
+build/kernels/%.fatbin: %.cu build/kernels/flags
 	@mkdir -p $(@D)
 	@echo "NVCC    $<"
 	@$(NVCC) $(nvccflags) -MD -MP -MF $@.d $< -o $@
-$(B)/kernels/%.ptx: %.cu $(B)/kernels/flags
+build/kernels/%.ptx: %.cu build/kernels/flags
 	@mkdir -p $(@D)
 	@echo "CLANG   $<"
 	@$(CLANG) $(clangflags) -MMD -MP -MF $@.d $< -o $@
 
 define embed # $(call embed,images): struct CudaencImage { const char *module; const unsigned char *data; size_t size; } of each
 	{ i=0; \
-	  for image in $(1); do i=$$((i + 1)); module=$${image#$(B)/kernels/}; module=$${module#cuda_kernels/}; \
+	  for image in $(1); do i=$$((i + 1)); module=$${image#build/kernels/}; module=$${module#cuda_kernels/}; \
 	    module=$${module#fate_tests/*/}; \
 	    echo ".section .rodata"; echo ".balign 64"; echo "data$$i: .incbin \"$$image\""; echo "end$$i: .byte 0"; \
 	    echo "name$$i: .asciz \"$${module%.*}\""; done; \
@@ -136,10 +155,13 @@ define embed # $(call embed,images): struct CudaencImage { const char *module; c
 	  for n in $$(seq $$i); do echo ".quad name$$n, data$$n, end$$n - data$$n"; done; \
 	  echo ".quad 0, 0, 0"; echo '.section .note.GNU-stack,"",@progbits'; } >$@
 endef
-$(eval $(call stamp,$(B)/kernels/list,$(test_images)))
-$(B)/kernels/images.S: $(images) $(B)/kernels/list
+$(eval $(call stamp,build/kernels/list,$(test_images)))
+build/kernels/images.S: $(images) build/kernels/list
 	@$(call embed,$(images))
-$(B)/kernels/test_images.S: $(test_images) $(B)/kernels/list
+build/kernels/no_images.S:
+	@mkdir -p $(@D)
+	@$(call embed)
+build/kernels/test_images.S: $(test_images) build/kernels/list
 	@$(call embed,$(test_images))
 %.o: %.S
 	@$(CXX) -c $< -o $@
@@ -150,9 +172,9 @@ define archive
 	@echo "AR      $@"
 	@rm -f $@ && $(AR) rcs $@ $^
 endef
-$(B)/lib/libcudaenc.a: $(objects) $(B)/kernels/images.o
+$(B)/lib/libcudaenc.a: $(objects) build/kernels/$(if $(filter fuzzer,$(SANITIZE)),no_)images.o
 	$(archive)
-$(B)/emu/libcudaenc.a: $(objects) $(B)/kernels/test_images.o $(B)/emu/emulator.o
+$(B)/emu/libcudaenc.a: $(objects) build/kernels/test_images.o $(B)/emu/emulator.o
 	$(archive)
 
 $(B)/emu/obj/%.o: %.cu $(B)/obj/flags
@@ -167,7 +189,7 @@ version := $(shell awk '/define CUDAENC_VERSION_(MAJOR|MINOR|PATCH) / { v = v (v
 define pkgconfig # $(call pkgconfig,include folder,library folder,options before the library,libraries it needs)
 	@mkdir -p $(@D)
 	@printf '%s\n' 'Name: libcudaenc' 'Description: GPU video encoders' 'Version: $(version)' 'Cflags: -I$(1)' \
-	    'Libs: -L$(2) $(3) -lcudaenc' 'Libs.private: $(strip $(4) -lstdc++ -lm -ldl -lpthread)' >$@
+	    'Libs: -L$(2) $(3) $(sanitize) -lcudaenc' 'Libs.private: $(strip $(4) -lstdc++ -lm -ldl -lpthread)' >$@
 endef
 $(B)/lib/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
 	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/lib)
@@ -177,23 +199,27 @@ $(B)/emu/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
 
 lib: $(B)/lib/libcudaenc.a $(B)/lib/pkgconfig/libcudaenc.pc
 
-# Programs find these before the shared ones, so that they need nothing but the C library where they run.
+# Programs find these before the shared ones, so that they need nothing but the C library where they run. Sanitizers want
+# to intercept what the shared ones have.
+static_libraries := boost_context check_pic subunit $(if $(SANITIZE),,z stdc++)
+static           := -L$(B)/static $(if $(SANITIZE),$(sanitize),-static-libgcc)
 $(B)/static:
 	@mkdir -p $@.new
-	@for library in z stdc++ boost_context check_pic subunit; do \
+	@for library in $(static_libraries); do \
 	    file=$$($(CXX) -print-file-name=lib$$library.a); [ ! -f "$$file" ] || ln -sf "$$file" $@.new/; done
 	@mv $@.new $@
 
 # ---- FFmpeg
-$(eval $(call stamp,$(B)/src/links,$(FFMPEG) $(FFMPEG_SRC) $(FFMPEG_URL) of \
+$(eval $(call stamp,build/src/links,$(FFMPEG) $(FFMPEG_SRC) $(FFMPEG_URL) of \
     $(shell find libavcodec_ext fate_tests/fate fate_tests/ref -type f | sort | md5sum)))
-$(B)/src/state-$(FFMPEG)/prepared: patches/prepare.sh patches/sources.txt $(wildcard patches/$(FFMPEG)/*.patch) $(B)/src/links
+build/src/state-$(FFMPEG)/prepared: patches/prepare.sh patches/sources.txt $(wildcard patches/$(FFMPEG)/*.patch) build/src/links
 	@FFMPEG_SRC='$(FFMPEG_SRC)' FFMPEG_URL='$(FFMPEG_URL)' patches/prepare.sh $(FFMPEG)
-$(B)/src/state-$(FFMPEG)/patched: $(B)/src/state-$(FFMPEG)/prepared ; @:
+build/src/state-$(FFMPEG)/patched: build/src/state-$(FFMPEG)/prepared ; @:
 
+ffmpeg_tools := $(if $(SANITIZE),$(if $(filter fuzzer,$(SANITIZE)),--cc='$(CC)' --cxx='$(CXX)' --ld='$(CXX)'),--extra-ldflags=-static-libgcc)
 # Nothing is taken from the machine that the caller did not ask for: the binaries run elsewhere too.
 ffmpeg_common := --disable-doc --disable-debug --disable-autodetect --disable-ffplay --enable-zlib --enable-ffnvcodec \
-    --enable-libcudaenc --pkg-config-flags=--static --extra-ldflags=-L$(CURDIR)/$(B)/static --extra-ldflags=-static-libgcc \
+    --enable-libcudaenc --pkg-config-flags=--static --extra-ldflags=-L$(CURDIR)/$(B)/static $(ffmpeg_tools) \
     --extra-version=cudaenc
 # CUDA filters such as scale_cuda: clang compiles them without NVIDIA's toolkit; with nvcc the result is not redistributable.
 ffmpeg_filters := $(if $(NONFREE),--enable-nonfree --enable-cuda-nvcc --nvcc=$(NVCC) \
@@ -215,25 +241,28 @@ fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enabl
     --enable-parser=jpeg2000,mjpeg,png,h264 --enable-bsf=null,setts,trace_headers,h264_mp4toannexb,h264_metadata,extract_extradata \
     $(foreach kind,decoder encoder demuxer muxer filter,$(foreach name,$(fate_$(kind)s),--enable-$(kind)=$(name)))
 
+# Of FFmpeg's own code only the glue is instrumented.
+glue_flags := $(if $(sanitize),--eval='$(patsubst libavcodec_ext/%.c,libavcodec/%.o,$(wildcard libavcodec_ext/*.c)): CFLAGS += -g $(sanitize)')
+
 # $(call ffmpeg,folder,library folder,variable with the options,further goals): the rules of one build of FFmpeg.
 define ffmpeg
 $$(eval $$(call stamp,$(1)/options,$$($(3))))
-$(1)/configured: $(1)/options $(B)/src/state-$(FFMPEG)/patched | $(2)/libcudaenc.a $(2)/pkgconfig/libcudaenc.pc $(B)/static
+$(1)/configured: $(1)/options build/src/state-$(FFMPEG)/patched | $(2)/libcudaenc.a $(2)/pkgconfig/libcudaenc.pc $(B)/static
 	@echo "CONFIGURE $(1)"
-	@cd $(1) && PKG_CONFIG_PATH=$(CURDIR)/$(2)/pkgconfig:$(CURDIR)/$(B)/src/ffnvcodec/lib/pkgconfig \
+	@cd $(1) && PKG_CONFIG_PATH=$(CURDIR)/$(2)/pkgconfig:$(CURDIR)/build/src/ffnvcodec/lib/pkgconfig \
 	    $(CURDIR)/$(TREE)/configure $$($(3)) >configure.log 2>&1 || { tail -n 20 configure.log; exit 1; }
 	@touch $$@
 # FFmpeg's Makefile does not know that the programs are made of libcudaenc.a too.
 $(1)/built: $(1)/configured $(2)/libcudaenc.a FORCE
 	@[ -f $$@ ] || echo "BUILD   $(1) (minutes; $(1)/make.log)"
 	@[ $(1)/ffmpeg_g -nt $(2)/libcudaenc.a ] || rm -f $(1)/ffmpeg_g $(1)/ffprobe_g
-	@$$(MAKE) --no-print-directory -C $(1) ffmpeg ffprobe $(4) >$(1)/make.log 2>&1 || { grep -v '^\(CC\|AR\|X86ASM\)' $(1)/make.log | tail -n 40; exit 1; }
+	@$$(MAKE) --no-print-directory -C $(1) $$(glue_flags) ffmpeg ffprobe $(4) >$(1)/make.log 2>&1 || { grep -v '^\(CC\|AR\|X86ASM\)' $(1)/make.log | tail -n 40; exit 1; }
 	@[ $$@ -nt $(1)/ffprobe ] || touch $$@
 endef
 full := $(B)/ffmpeg-$(FFMPEG)
 fate := $(B)/ffmpeg-$(FFMPEG)-fate
 $(eval $(call ffmpeg,$(full),$(B)/lib,ffmpeg_options))
-$(eval $(call ffmpeg,$(fate),$(B)/emu,fate_options,tests/tiny_psnr))
+$(eval $(call ffmpeg,$(fate),$(B)/$(if $(filter fuzzer,$(SANITIZE)),lib,emu),fate_options,tests/tiny_psnr))
 
 ffmpeg: $(B)/bin/ffmpeg $(B)/bin/ffprobe
 $(B)/bin/%: $(full)/built
@@ -244,11 +273,14 @@ do-demo: ffmpeg
 	@fate_tests/demo.sh $(B)/bin $(B)/demo "$(INPUT)"
 
 # ---- Tests. What each prints ends in "N passed, N failed"; fate_tests/check.sh adds them up.
-$(B)/check/%: $(B)/obj/fate_tests/check/%.o $(B)/emu/libcudaenc.a | $(B)/static
+define link # $(call link,further libraries)
 	@mkdir -p $(@D)
 	@echo "LINK    $@"
-	@$(CXX) -pthread $< -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a -lboost_context \
-	    -lcheck_pic -lsubunit -lrt -lm -ldl
+	@$(CXX) -pthread $(filter %.o,$^) -o $@ $(static) -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a -lboost_context $(1) -lm -ldl
+endef
+check_libraries := -lcheck_pic -lsubunit -lrt
+$(B)/check/%: $(B)/obj/fate_tests/check/%.o $(B)/emu/libcudaenc.a | $(B)/static
+	$(call link,$(check_libraries))
 
 # One stage: the program of that name. What runs on a GPU is not compiled again for a device that is none.
 .PHONY: test do-test
@@ -266,7 +298,7 @@ do-test: $(B)/check/test_$(T)
 	@$< $(or $(DEVICE),emu) $(if $(CASE),'--case=$(CASE)') $(if $(BENCH),--bench)
 
 # The compiler that did not make the images compiles the kernels as well; where there is a ptxas it reads clang's.
-other_ptx := $(patsubst %.cu,$(B)/kernels/%.ptx,$(kernels) $(test_kernels))
+other_ptx := $(patsubst %.cu,build/kernels/%.ptx,$(kernels) $(test_kernels))
 do-kernels: do-kernel-size $(test_images) $(if $(CLANG),$(other_ptx))
 	@$(if $(CLANG),:,echo "no clang >= 16 here: the kernels were not compiled with it"; exit 1)
 	@$(if $(NVCC),for ptx in $(other_ptx); do $(dir $(NVCC))ptxas -arch=sm_75 $$ptx -o /dev/null; done)
@@ -275,24 +307,28 @@ do-kernels: do-kernel-size $(test_images) $(if $(CLANG),$(other_ptx))
 do-kernel-size: $(images)
 	@size=$$(cat $(images) | wc -c); echo "embedded kernels: $(words $(images)) images, $$size bytes"; [ $$size -le 12000000 ]
 
-$(B)/venv/bin/jpylyzer:
-	@python3 -m venv $(B)/venv && $(B)/venv/bin/pip --quiet install jpylyzer
+build/venv/bin/jpylyzer:
+	@python3 -m venv build/venv && build/venv/bin/pip --quiet install jpylyzer
 
-do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(B)/bin/cudaenc_bench $(fate)/built
-do-check: do-check-programs $(B)/venv/bin/jpylyzer
-	@FATE=$(fate) MEDIA='$(MEDIA)' SEED='$(SEED)' LONG='$(LONG)' MAKE='$(MAKE)' fate_tests/check.sh
+do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(if $(filter thread,$(SANITIZE)),,$(B)/bin/cudaenc_bench $(fate)/built)
+# A part of check-sanitize, after what both builds share.
+sanitized-programs: do-check-programs
+	@$(MAKE) --no-print-directory SANITIZE=address build/address/bin/cudaenc_fuzz build/address/check/test_session
+do-check: do-check-programs build/venv/bin/jpylyzer $(if $(SANITIZE),,sanitized-programs)
+	@B=$(B) SANITIZE=$(SANITIZE) FATE=$(fate) MEDIA='$(MEDIA)' SEED='$(SEED)' LONG='$(LONG)' MAKE='$(MAKE)' fate_tests/check.sh
 do-check-long: LONG := 1
 do-check-long: do-check
+do-check-sanitize:
+	@$(MAKE) --no-print-directory SANITIZE=address do-check
+do-check-tsan:
+	@$(MAKE) --no-print-directory SANITIZE=thread do-check
 do-fate: $(fate)/built
 	@fate_tests/fate.sh $(fate) cpu
 	@fate_tests/fate.sh $(fate) emu
 
 # ---- Benchmarks, fuzzing
 $(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a | $(B)/static
-	@mkdir -p $(@D)
-	@echo "LINK    $@"
-	@$(CXX) -pthread $(filter %.o,$^) -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a \
-	    -lboost_context -lz -lm -ldl
+	$(call link,-lz)
 # One run of the program where BENCH has its options; else all parts.
 export PICTURES CLIPS NVJPEG_LIBRARY NVJPEG2K_LIBRARY
 do-bench: do-kernel-size $(B)/bin/cudaenc_bench $(if $(BENCH),,ffmpeg)
@@ -310,19 +346,32 @@ do-bench-bundle: $(B)/bin/cudaenc_bench ffmpeg
 	@fate_tests/gpu/bench_bundle.sh $(B) '$(MEDIA)'
 
 $(B)/bin/cudaenc_fuzz: $(fuzz_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a | $(B)/static
-	@mkdir -p $(@D)
-	@echo "LINK    $@"
-	@$(CXX) -pthread $(filter %.o,$^) -o $@ -L$(B)/static -static-libgcc -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a \
-	    -lboost_context -lcheck_pic -lsubunit -lrt -lm -ldl
+	$(call link,$(check_libraries))
 do-fuzz: $(B)/bin/cudaenc_fuzz
 	@$(B)/bin/cudaenc_fuzz $(FUZZ)
 
+# libFuzzer's targets, or those of the engine that FUZZER names; on the CPU.
+FUZZER ?= -fsanitize=fuzzer
+fuzz_targets := $(patsubst fate_tests/fuzz/targets/%.cpp,$(B)/bin/fuzz_%,$(wildcard fate_tests/fuzz/targets/*.cpp))
+do-fuzz-targets:
+	@$(MAKE) --no-print-directory SANITIZE=fuzzer fuzzer-programs
+.PHONY: fuzzer-programs
+fuzzer-programs: $(fuzz_targets)
+$(B)/obj/fate_tests/fuzz/targets/frames.o: includes := -I$(fate) -I$(TREE)
+$(B)/obj/fate_tests/fuzz/targets/frames.o: | $(fate)/configured
+$(B)/bin/fuzz_frames: libraries = $(foreach l,avcodec swresample avutil,$(fate)/lib$l/lib$l.a) -lz
+$(B)/bin/fuzz_frames: $(fate)/built
+$(fuzz_targets): $(B)/bin/fuzz_%: $(B)/obj/fate_tests/fuzz/targets/%.o $(B)/lib/libcudaenc.a
+	@mkdir -p $(@D)
+	@echo "LINK    $@"
+	@$(CXX) -pthread $< -o $@ $(sanitize) $(CXXFLAGS) $(FUZZER) $(libraries) $(B)/lib/libcudaenc.a -lm -ldl
+
 # ---- With a GPU
 # FATE's ffmpeg once more, with clang's kernels in it.
-$(eval $(call stamp,$(B)/kernels/ptx_list,$(other_ptx)))
-$(B)/kernels/ptx_images.S: $(other_ptx) $(B)/kernels/ptx_list
+$(eval $(call stamp,build/kernels/ptx_list,$(other_ptx)))
+build/kernels/ptx_images.S: $(other_ptx) build/kernels/ptx_list
 	@$(call embed,$(other_ptx))
-$(B)/emu/ptx/libcudaenc.a: $(objects) $(B)/kernels/ptx_images.o $(B)/emu/emulator.o
+$(B)/emu/ptx/libcudaenc.a: $(objects) build/kernels/ptx_images.o $(B)/emu/emulator.o
 	$(archive)
 $(B)/ffmpeg-ptx: $(fate)/built $(B)/emu/ptx/libcudaenc.a
 	@echo "LINK    $@"
@@ -358,4 +407,4 @@ house:
 
 FORCE:
 
--include $(shell find $(B)/obj $(B)/emu $(B)/kernels -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/emu build/kernels -name '*.d' 2>/dev/null)

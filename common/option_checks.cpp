@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "option_checks.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "error.h"
 
 namespace cudaenc {
 
-void refuse(const std::string &message) { throw Error(CUDAENC_ERR_INVALID, message); }
+void refuse(const std::string &message) {
+    std::string line = message;  // texts of the caller's are in it, newlines too
+    std::replace_if(line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, '?');
+    throw Error(CUDAENC_ERR_INVALID, line);
+}
 
 void check_range(const char *name, int value, int low, int high) {
     if (value < low || value > high)

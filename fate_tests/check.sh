@@ -1,10 +1,11 @@
 #!/bin/bash
 # What `make check` runs, after it built everything; ends in one line, the sum: "N passed, N failed".
 # LONG=1 runs more at random. SEED: of what is random, another one each time; steps have it in their names.
+# Environment: B and FATE, folders of what was built; SANITIZE, what it is instrumented for; MEDIA; JOBS
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
 cd "$(dirname "$0")/.."
-logs=build/check/logs
+logs=$B/check/logs
 mkdir -p "$logs"
 passed=0 failed=0
 seed=${SEED:-$((1000 + RANDOM * 32768 + RANDOM))}
@@ -47,8 +48,20 @@ formatting() {
 
 # What 'make test BENCH=1' prints.
 bench_lines() {
-    build/check/test_rate emu --case=frames --bench | tee "$logs/times" && grep -q '^bench pcrd: .* ms .* emulated$' "$logs/times"
+    "$B/check/test_rate" emu --case=frames --bench | tee "$logs/times" && grep -q '^bench pcrd: .* ms .* emulated$' "$logs/times"
 }
+
+finish() {
+    echo
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+    exit
+}
+
+# Instrumented programs take longer. ThreadSanitizer does not know the emulator's fibers.
+devices=()
+[ -z "${SANITIZE-}" ] || export CK_TIMEOUT_MULTIPLIER=10
+[ "${SANITIZE-}" != thread ] || devices=(cpu)
 
 step include-graph fate_tests/include_graph.py
 step house fate_tests/house.py
@@ -57,13 +70,18 @@ step formatting formatting
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
 for source in fate_tests/check/test_*.cpp; do
     program=$(basename "$source" .cpp)
-    step "$program" unit "build/check/$program"
+    step "$program" unit "$B/check/$program" "${devices[@]}"
 done
+step fuzz unit "$B/bin/cudaenc_fuzz" 100 1 "${devices[@]}"
+step "fuzz-from-$seed" unit "$B/bin/cudaenc_fuzz" "${rounds:-100}" "$seed" "${devices[@]}"
+[ "${SANITIZE-}" != thread ] || finish
+if [ -z "${SANITIZE-}" ]; then # a part of 'make check-sanitize'
+    CK_TIMEOUT_MULTIPLIER=10 step sanitize-session unit build/address/check/test_session
+    CK_TIMEOUT_MULTIPLIER=10 step sanitize-fuzz unit build/address/bin/cudaenc_fuzz 100
+fi
 step bench-lines bench_lines
-step fuzz unit build/bin/cudaenc_fuzz 100
-step "fuzz-from-$seed" unit build/bin/cudaenc_fuzz "${rounds:-100}" "$seed"
-step bench-smoke build/bin/cudaenc_bench -device emu -smoke
-step bench-report fate_tests/bench/test_report.py build/bin "$FATE/ffmpeg"
+step bench-smoke "$B/bin/cudaenc_bench" -device emu -smoke
+step bench-report fate_tests/bench/test_report.py "$B/bin" "$FATE/ffmpeg"
 step fate-cpu fate_tests/fate.sh "$FATE" cpu
 step fate-emu fate_tests/fate.sh "$FATE" emu
 step interop fate_tests/interop/run.sh "$FATE"
@@ -85,6 +103,4 @@ record=fate_tests/gpu-record.txt
 if [ -f $record ] && [ "$(grep '^tree ' $record)" != "$(fate_tests/gpu/trees.sh)" ]; then
     echo "note: $record is of other sources; 'make check-gpu' on a machine with a GPU makes a new one"
 fi
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+finish

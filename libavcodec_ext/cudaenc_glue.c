@@ -113,13 +113,25 @@ static int check_frame(AVCodecContext *avctx, const AVFrame *frame)
     return 0;
 }
 
-/* Side data of a frame, else of the stream. */
-static const AVFrameSideData *find_side_data(const AVCodecContext *avctx, const AVFrame *frame,
-                                             enum AVFrameSideDataType type)
+/* Side data of a frame. A structure has `size` bytes, which a caller may have
+ * got wrong. */
+static const AVFrameSideData *frame_side_data(const AVFrame *frame, enum AVFrameSideDataType type,
+                                              size_t size)
 {
     const AVFrameSideData *sd = av_frame_get_side_data(frame, type);
 
-    return sd ? sd : cudaenc_stream_side_data(avctx, type);
+    return sd && sd->size >= size ? sd : NULL;
+}
+
+/* Side data of a frame, else of the stream. */
+static const AVFrameSideData *find_side_data(const AVCodecContext *avctx, const AVFrame *frame,
+                                             enum AVFrameSideDataType type, size_t size)
+{
+    const AVFrameSideData *sd = frame_side_data(frame, type, size);
+
+    if (!sd)
+        sd = cudaenc_stream_side_data(avctx, type);
+    return sd && sd->size >= size ? sd : NULL;
 }
 
 #define MAX_USER_DATA 16
@@ -167,7 +179,7 @@ static void add_messages(const AVCodecContext *avctx, const FFCudaencContext *ct
 {
     const AVFrameSideData *sd;
 
-    sd = av_frame_get_side_data(frame, AV_FRAME_DATA_S12M_TIMECODE);
+    sd = frame_side_data(frame, AV_FRAME_DATA_S12M_TIMECODE, 4 * sizeof(uint32_t));
     if (sd && ctx->s12m_tc && ((const uint32_t *)sd->data)[0] > 0) {
         m->timecode = timecode_from(((const uint32_t *)sd->data)[1], avctx->framerate);
         f->timecode = &m->timecode;
@@ -190,7 +202,8 @@ static void add_messages(const AVCodecContext *avctx, const FFCudaencContext *ct
     }
     f->user_data = m->user_data;
 
-    sd = find_side_data(avctx, frame, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA);
+    sd = find_side_data(avctx, frame, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA,
+                        sizeof(AVMasteringDisplayMetadata));
     if (sd) {
         const AVMasteringDisplayMetadata *display = (const AVMasteringDisplayMetadata *)sd->data;
 
@@ -207,7 +220,8 @@ static void add_messages(const AVCodecContext *avctx, const FFCudaencContext *ct
             f->mastering_display = &m->mastering_display;
         }
     }
-    sd = find_side_data(avctx, frame, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL);
+    sd = find_side_data(avctx, frame, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL,
+                        sizeof(AVContentLightMetadata));
     if (sd) {
         const AVContentLightMetadata *light = (const AVContentLightMetadata *)sd->data;
 
@@ -243,7 +257,7 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     }
 #endif
 
-    icc = find_side_data(avctx, frame, AV_FRAME_DATA_ICC_PROFILE);
+    icc = find_side_data(avctx, frame, AV_FRAME_DATA_ICC_PROFILE, 0);
     if (icc) {
         f.icc_profile      = icc->data;
         f.icc_profile_size = icc->size;

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Installs the distribution packages that the build and the tests need and the machine lacks, or says which command does.
-# Usage: patches/deps.sh [bench]   bench: those of the benchmarks too   SPDX-License-Identifier: LGPL-2.1-or-later
+# Usage: patches/deps.sh [bench] [fuzz-targets]   those of the benchmarks, of the fuzz targets too   SPDX-License-Identifier: LGPL-2.1-or-later
 set -eu
 
 packages="g++ make nasm pkg-config xz-utils curl ca-certificates patch git python3 python3-venv zlib1g-dev
           libboost-context-dev check graphviz libopenjp2-tools libopenjp2-7-dev libjpeg-turbo-progs libjpeg-dev"
 case "$*" in *bench*) packages="$packages python3-matplotlib" ;; esac
+case "$*" in *fuzz-targets*) packages="$packages clang-19 libclang-rt-19-dev" ;; esac
 clang_versions="19 18 21 20 17 16" # any can compile the kernels
 
 if ! command -v apt-get >/dev/null; then

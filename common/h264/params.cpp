@@ -235,10 +235,11 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
         r.hrd_size = hrd_size(r.buffer_size);
         r.buffer_size = 90000 * r.hrd_size / r.max_rate * r.max_rate / 90000;
     }
+    if (!r.max_rate) return r;
     // Filled up, the buffer has room for whole bytes of a frame, and for what clocks leave out.
     const int64_t frame = ceil_div(r.max_rate * r.rate_den, r.rate_num);
     const int64_t least = r.cbr ? ceil_div(frame, 8) * 8 : frame;
-    if (r.max_rate && (!r.buffer_size || (r.cbr ? r.buffer_size : std::max(r.buffer_size, r.hrd_size)) < least))
+    if (!r.buffer_size || (r.cbr ? r.buffer_size : std::max(r.buffer_size, r.hrd_size)) < least)
         refuse(format_string("buffer_size %lld is not allowed: it is at least a frame at max_rate, %lld bits%s",
                              static_cast<long long>(o.buffer_size), static_cast<long long>(least),
                              o.hrd ? ", and what HRD parameters round off" : ""));
@@ -256,6 +257,9 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     const bool high = is_high_profile(profile.idc);
     check_range("sample_aspect_num", o.sample_aspect_num, 0, 65535);
     if (o.sample_aspect_num) check_range("sample_aspect_den", o.sample_aspect_den, 1, 65535);
+    check_range("color_primaries", format.color_primaries, 0, 255);
+    check_range("color_transfer", format.color_transfer, 0, 255);
+    check_range("color_matrix", format.color_matrix, 0, 255);
 
     Params p{};
     p.input = format;

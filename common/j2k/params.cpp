@@ -175,8 +175,8 @@ void set_quantisers(Params &params, const Make &make) {
 // T.800 E.1.1 fixes M_b = G + epsilon_b - 1. Without quantisation epsilon_b is free. It is the smallest that no input
 // outgrows, by the largest sample and the sum of the analysis filters' magnitudes.
 void set_reversible(Params &params) {
-    const FilterBank analysis({-0.125, 0.25, 0.75, 0.25, -0.125}, {-0.5, 1.0, -0.5});
-    const FilterBank synthesis({0.5, 1.0, 0.5}, {-0.125, -0.25, 0.75, -0.25, -0.125});
+    static const FilterBank analysis({-0.125, 0.25, 0.75, 0.25, -0.125}, {-0.5, 1.0, -0.5});
+    static const FilterBank synthesis({0.5, 1.0, 0.5}, {-0.125, -0.25, 0.75, -0.25, -0.125});
     set_quantisers(params, [&](size_t c, int level, int o) -> Quantiser {
         // The RCT's differences have one bit more than the samples.
         const double largest = std::ldexp(1.0, params.components[c].depth - (params.mct && (c == 1 || c == 2) ? 0 : 1));
@@ -220,7 +220,7 @@ FilterBank synthesis_97() {
 // would not fill them, and decoders need not hold them.
 constexpr int kFloatPlanes = 24;
 void set_irreversible(Params &params, int quality) {
-    const FilterBank synthesis = synthesis_97();
+    static const FilterBank synthesis = synthesis_97();
     const double scale = !quality ? 0 : quality < 50 ? 50.0 / quality : 2.0 * (1.0 - quality / 100.0);
     set_quantisers(params, [&](size_t c, int level, int o) -> Quantiser {
         const Component &component = params.components[c];

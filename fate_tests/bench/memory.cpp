@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "memory.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <cstdio>
-#include <fstream>
 #include <map>
 
 #include "../../common/error.h"
 #include "../../common/j2k/j2k.h"
 #include "../../common/mjpeg/mjpeg.h"
+#include "resources.h"
 
 namespace cudaenc::bench {
 
@@ -79,33 +76,6 @@ class MeteredDevice final : public Device {
   private:
     const std::shared_ptr<Device> device_;
 };
-
-// Bytes of the GPU's memory that are in use, by all; 0 where no driver says so. The Device has no such call.
-size_t gpu_bytes_in_use() {
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!driver) return 0;
-    const auto find = [&]<class F>(F *&function, const char *name) {
-        return (function = reinterpret_cast<F *>(dlsym(driver, name))) != nullptr;
-    };
-    int (*retain)(void **, int);
-    int (*push)(void *);
-    int (*pop)(void **);
-    int (*info)(size_t *, size_t *);
-    void *context = nullptr;
-    size_t available = 0, total = 0;
-    if (!find(retain, "cuDevicePrimaryCtxRetain") || !find(push, "cuCtxPushCurrent_v2") ||
-        !find(pop, "cuCtxPopCurrent_v2") || !find(info, "cuMemGetInfo_v2") || retain(&context, 0) || push(context))
-        return 0;
-    const bool known = info(&available, &total) == 0;
-    pop(&context);
-    return known ? total - available : 0;
-}
-
-double resident_mib() {
-    long pages = 0, resident = 0;
-    std::ifstream("/proc/self/statm") >> pages >> resident;
-    return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / kMiB;
-}
 
 double print_buffers(const char *where, const std::map<size_t, int, std::greater<>> &buffers, const Case &c,
                      Json &json) {

@@ -531,6 +531,8 @@ START_TEST(refusals) {
     refused("level 33 is not allowed", [](C &c) { c.h264.level = 33; });
     refused("slices 69", [](C &c) { c.h264.slices = 69; });
     refused("slices 3", [](C &c) { c.h264.slices = 3, c.h264.profile = CUDAENC_H264_HIGH_422_INTRA; });
+    refused("color_primaries 256", [](C &c) { c.format.color_primaries = 256; });
+    refused("color_matrix -1", [](C &c) { c.format.color_matrix = -1; });
     refused("bit_rate 0", [](C &c) { c.h264.rate_control = CUDAENC_H264_BIT_RATE; });
     refused("cbr 1", [](C &c) { c.h264.cbr = 1; });
     refused("constant QP", [](C &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.max_rate = 1; });

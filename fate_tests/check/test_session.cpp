@@ -149,6 +149,7 @@ const std::vector<Refusal> &refusals() {
         {"precincts 16x", SET(j2k.precincts = "16x"), {"precincts", "'16x'", "WxH"}},
         {"precincts 16x16,", SET(j2k.precincts = "16x16,"), {"precincts", "'16x16,'", "WxH"}},
         {"precincts 16x16 8x8", SET(j2k.precincts = "16x16 8x8"), {"precincts", "'16x16 8x8'", "WxH"}},
+        {"precincts and a newline", SET(j2k.precincts = "16\n"), {"precincts", "'16?'", "WxH"}},
         {"precincts 3x4", SET(j2k.precincts = "3x4"), {"precincts", "3x4", "powers of two"}},
         {"precincts 65536x4", SET(j2k.precincts = "65536x4"), {"precincts", "65536x4", "32768"}},
         {"precincts -4x4", SET(j2k.precincts = "-4x4"), {"precincts", "-4x4", "2 to 32768"}},
@@ -161,6 +162,12 @@ const std::vector<Refusal> &refusals() {
         {"height 32769", SET(format.height = 32769), {"size", "8x32769", "1 to 32768"}},
         {"components 0", SET(format.components = 0), {"0 components", "1 to 4"}},
         {"components 5", SET(format.components = 5), {"5 components", "1 to 4"}},
+        {"color_model 7",
+         [](CudaencConfig &c) {
+             const int any = 7;
+             std::memcpy(&c.format.color_model, &any, sizeof any);
+         },
+         {"color_model 7", "0 to 3"}},
         {"planes 5", SET(format.planes = 5), {"5 planes", "1 to 4"}},
         {"depth 0", SET(format.component[0].depth = 0), {"component 0", "depth 0", "1 to 16"}},
         {"depth 17", SET(format.component[0].depth = 17), {"component 0", "depth 17", "1 to 16"}},

@@ -60,7 +60,7 @@ while read -r name format _; do
 done < <(make --no-print-directory -s -C "$build" mjpeg_cuda-streams)
 
 # ---- Sizes 1 to 32 squared of all samplings, which the check program makes
-check=$here/../../build/check/test_mjpeg
+check=$build/../check/test_mjpeg
 if [ -x "$check" ]; then
     mkdir "$work/sizes"
     JPEG_FILES=$work/sizes CK_RUN_SUITE=mjpeg "$check" >"$work/sizes.log" || true
@@ -88,7 +88,7 @@ if [ -x "$check" ]; then
 2x1-1x1 yuvj444p
 END
 else
-    echo "skipped: build/check/test_mjpeg is not here, which makes streams of all sizes"
+    echo "skipped: ../check/test_mjpeg is not here, which makes streams of all sizes"
 fi
 
 # ---- Extremes

@@ -1,0 +1,9 @@
+#!/bin/bash -eu
+# Builds the fuzz targets as OSS-Fuzz calls it: its compilers, flags and engine are in the environment.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+cd "$SRC/cudaenc"
+make -j"$(nproc)" SANITIZE=fuzzer sanitize= FUZZER="$LIB_FUZZING_ENGINE" CC="$CC" CXX="$CXX" CXXFLAGS="$CXXFLAGS" fuzzer-programs
+for program in build/fuzzer/bin/fuzz_*; do
+    cp "$program" "$OUT/"
+    zip -qj "$OUT/${program##*/}_seed_corpus.zip" "fate_tests/fuzz/corpus/${program##*/fuzz_}"/*
+done

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "soak.h"
+
+#include <malloc.h>
+
+#include <cinttypes>
+#include <filesystem>
+#include <utility>
+
+#include "../bench/resources.h"
+#include "../check/fault_device.h"
+#include "round.h"
+
+namespace cudaenc::testing {
+
+namespace {
+
+constexpr int kPictures = 4;        // of a session, in turn
+constexpr int kSampled = 16;        // one session of so many is compared with the CPU's
+constexpr double kMostGrowth = 32;  // MiB: what allocators keep here and there
+
+// Stands for a device, so that its objects are counted: the fault device aborts where some are left.
+Failures none_fails;
+std::string device_spec;
+std::shared_ptr<Device> (*open_real_emulator)(const std::string &);
+std::shared_ptr<Device> open_counted(const std::string &) {
+    const bool emulated = device_spec.rfind("emu", 0) == 0;
+    return std::make_shared<FaultDevice>(
+        emulated ? open_real_emulator(device_spec) : open_cuda_device(device_spec, nullptr), none_fails);
+}
+
+struct Resources {
+    double resident_mib, gpu_mib;
+    int64_t files, threads;
+    static int64_t entries(const char *folder) {
+        return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+    }
+    static Resources now() {
+        malloc_trim(0);
+        return {bench::resident_mib(), static_cast<double>(bench::gpu_bytes_in_use()) / (1 << 20),
+                entries("/proc/self/fd"), entries("/proc/self/task")};
+    }
+    bool exceeds(const Resources &before) const {
+        return resident_mib > before.resident_mib + kMostGrowth || gpu_mib > before.gpu_mib + kMostGrowth ||
+               files > before.files || threads > before.threads;
+    }
+    std::string text() const {
+        return format_string("resident %.1f MiB, GPU %.1f MiB, %" PRId64 " files, %" PRId64 " threads", resident_mib,
+                             gpu_mib, files, threads);
+    }
+};
+
+struct Counts {
+    int64_t frames = 0, sessions = 0, compared = 0;
+};
+
+// Whether a session of the round takes longer than others should wait for it.
+bool is_long(const Round &round) {
+    if (round.codec != CUDAENC_CODEC_J2K) return false;
+    const Work work(round.config.format, round.config.j2k);
+    return work.packets > Work::kMostPackets / 4 || work.warps > Work::kMostWarps;
+}
+
+void run_session(Round &round, Counts &counts) {
+    CudaencConfig &config = round.config;
+    std::vector<Picture> pictures;
+    for (int i = 0; i < kPictures; i++) {
+        pictures.push_back(make_picture(round.random, config.format));
+        fill(round.random, pictures.back(),
+             static_cast<Content>(round.random.below(static_cast<uint32_t>(Content::kinds))));
+    }
+    const bool sampled = counts.sessions % kSampled == 0;
+    std::vector<CudaencFrame> input;
+    for (int i = round.random.between(1, sampled ? 24 : 400); i > 0; i--)
+        input.push_back(pictures[static_cast<size_t>(i % kPictures)].frame());
+    config.async_depth = round.random.between(1, 16);
+    config.threads = round.random.between(1, 4);
+    config.device = device_spec == "cpu" ? "cpu" : "emu";  // which stands for the counted device
+    const Outcome outcome = encode_all(config, input);
+    check_errors(round, outcome);
+    if (sampled) {
+        config.device = "cpu";
+        config.threads = config.async_depth = 1;
+        expect(encode_all(config, input) == outcome, device_spec + " differs from the CPU");
+        counts.compared++;
+    }
+    counts.sessions++;
+    counts.frames += std::count(outcome.codes.begin(), outcome.codes.end(), CUDAENC_OK);
+}
+
+}  // namespace
+
+int soak(int64_t frames, int first_seed, const std::string &device) {
+    device_spec = device;
+    open_real_emulator = std::exchange(open_emulator, open_counted);
+    Counts counts;
+    Resources settled{}, now{};
+    int looks = 0;
+    for (int seed = first_seed; counts.frames < frames; seed++) {
+        Round round(seed);
+        if (round.wild || is_long(round)) continue;
+        try {
+            run_session(round, counts);
+        } catch (const std::exception &e) {
+            std::printf("seed %d: %s: %s\n", seed, e.what(), round.text().c_str());
+            return EXIT_FAILURE;
+        }
+        if (counts.frames < frames / 10 * (looks + 1)) continue;
+        now = Resources::now();
+        if (looks++ == 0) settled = now;  // what the first tenth took stays
+        std::printf("%9" PRId64 " frames, %" PRId64 " sessions, %" PRId64 " compared: %s\n", counts.frames,
+                    counts.sessions, counts.compared, now.text().c_str());
+        std::fflush(stdout);
+    }
+    const bool grew = now.exceeds(settled);
+    std::printf("%s since the first tenth, resident by %+.1f MiB\n", grew ? "grew" : "flat",
+                now.resident_mib - settled.resident_mib);
+    return grew ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+}  // namespace cudaenc::testing
