@@ -86,7 +86,6 @@ class StreamReader {
         if (part_ == StreamPart::all && s_.damage.empty())
             for (const StreamComponent &c : s_.components)
                 if (!c.scanned) s_.damage = "JPEG: a component is in no scan";
-        s_.end = at_;
         return std::move(s_);
     }
 

@@ -63,7 +63,6 @@ struct CodedStream {
     std::vector<StreamScan> scans;  // at least one
     StreamMetadata metadata;
     std::string damage;  // what is wrong with a stream that can be decoded in part; mostly empty
-    size_t end;          // bytes of the packet up to EOI; of a single scan's data, all bytes belong to it
 };
 
 // Parts of a packet to read.
