@@ -92,7 +92,8 @@ if [ -f ffmpeg-ptx ]; then # the same kernels, by the other compiler
     mv ffmpeg-fatbin ffmpeg
 fi
 
-# ---- The check programs, on the GPU and on the emulator: all at once, their results in order
+# ---- The check programs, on the GPU and on the emulator: all at once but for the one that fills the GPU's memory; their
+# results in order
 # unit NAME: a program on libcheck, which ends in "100%: Checks: 12, Failures: 0, Errors: 0".
 unit() {
     local good bad
@@ -102,10 +103,18 @@ unit() {
     tally "$1" "$good" "$bad"
     grep -E '^(skipped:|nvJPEG )' "logs/$1.log" | while read -r line; do say "    $line"; done || true
 }
-for program in check/test_*; do start "${program##*/}" "$program" "$device" emu & done
+for program in check/test_*; do
+    case ${program##*/} in test_faults | test_driver_faults) continue ;; esac
+    start "${program##*/}" "$program" "$device" emu &
+done
+check/test_faults --list >logs/faults
+while read -r case; do CK_RUN_CASE=$case start "faults-${case// /-}" check/test_faults "$device" & done <logs/faults
 start fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device" & # random options and pictures, a process each
 start api bin/api "$device" &
 wait
+cat logs/faults-*.log >logs/test_faults.log
+sort -n logs/faults-*.status | tail -n 1 >logs/test_faults.status
+start test_driver_faults check/test_driver_faults "$device"
 for program in check/test_*; do unit "${program##*/}"; done
 unit fuzz
 read -r good bad < <(awk '/ passed, / { print $1, $3; found = 1 } END { if (!found) print 0, 1 }' logs/api.log)
@@ -241,6 +250,7 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
         check $tool-mjpeg-rgb-default sanitize $tool "$(picture 130x70 4 rgb24 2)" "-huffman default -restart_interval 3"
         check $tool-mjpeg-bitrate sanitize $tool "$(picture 130x70 40 yuvj444p 2)" "-b:v 800k"
         check $tool-mjpeg-410 sanitize $tool "$(picture 66x66 4 yuv410p 2)" "-strict unofficial"
+        CK_RUN_CASE="stays on the device" check $tool-mjpeg-decode "$sanitizer" --tool "$tool" --error-exitcode 9 check/test_mjpeg_decoder "$device"
         codec=h264_cavlc_cuda
         check $tool-h264-420 sanitize $tool "$(picture 79x61 4 yuv420p 2)" "-slices 2"
         check $tool-h264-422p10-pcm sanitize $tool "-f lavfi -i nullsrc=s=66x66,format=yuv422p10le,noise=alls=100:allf=t -frames:v 2" "-qp -12"
