@@ -125,7 +125,7 @@ toolkit := $(if $(NVCC),$(abspath $(dir $(NVCC))../include))
 NVJPEG  ?= $(if $(wildcard $(toolkit)/nvjpeg.h),$(toolkit))
 $(B)/obj/fate_tests/%.o: includes := -Ifate_tests/emu $(NVJPEG2K:%=-I%) $(if $(NVJPEG),-I$(NVJPEG) $(toolkit:%=-I%))
 $(eval $(call stamp,$(B)/obj/nvidia,$(NVJPEG2K) $(NVJPEG)))
-$(addprefix $(B)/obj/fate_tests/,bench/peer_nvjpeg2k.o bench/peer_nvjpeg.o check/test_nvjpeg.o): $(B)/obj/nvidia
+$(addprefix $(B)/obj/fate_tests/,bench/jpeg_decode.o bench/peer_nvjpeg2k.o bench/peer_nvjpeg.o check/test_nvjpeg.o): $(B)/obj/nvidia
 $(addprefix $(B)/obj/fate_tests/,bench/peer_openjpeg.o fuzz/fuzz.o fuzz/soak.o): includes += $(shell pkg-config --cflags libopenjp2 2>/dev/null)
 
 # Kernels, into images that the driver loads, all embedded by one assembly file. A module's name is the path of its source

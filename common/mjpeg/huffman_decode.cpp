@@ -17,10 +17,10 @@ DecodeTable make_decode_table(const StreamHuffman &huffman, TableUse use) {
             const Step step = use == TableUse::dc   ? dc_step(length, symbol)
                               : use == TableUse::ac ? ac_step(length, symbol)
                                                     : progressive_ac_step(length, symbol);
-            table.by_code[next] = step;
+            table.by_code[next] = step.packed();
             if (length > DecodeTable::kPrefixBits) continue;
             const int spare = DecodeTable::kPrefixBits - length;
-            std::fill_n(table.by_prefix + (code << spare), 1 << spare, step);
+            std::fill_n(table.by_prefix + (code << spare), 1 << spare, step.packed());
         }
         if (length <= DecodeTable::kPrefixBits) continue;
         const int i = length - DecodeTable::kPrefixBits - 1;

@@ -14,14 +14,15 @@ class Step {
     Step() = default;
     CUDAENC_HD constexpr explicit Step(uint16_t packed) : packed_(packed) {}
     CUDAENC_HD constexpr Step(int code_bits, int magnitude_bits, int places)
-        : packed_(static_cast<uint16_t>((code_bits + magnitude_bits) | magnitude_bits << 5 | places << 9)) {}
+        : packed_(static_cast<uint32_t>((code_bits + magnitude_bits) | magnitude_bits << 5 | places << 9)) {}
     CUDAENC_HD constexpr bool empty() const { return packed_ == 0; }
     CUDAENC_HD constexpr int bits() const { return packed_ & 31; }  // 1 to 31, of code and magnitude
     CUDAENC_HD constexpr int magnitude_bits() const { return packed_ >> 5 & 15; }
-    CUDAENC_HD constexpr int places() const { return packed_ >> 9; }  // 1 to 64
+    CUDAENC_HD constexpr int places() const { return static_cast<int>(packed_ >> 9); }  // 1 to 64
+    CUDAENC_HD constexpr uint16_t packed() const { return static_cast<uint16_t>(packed_); }
 
   private:
-    uint16_t packed_;
+    uint32_t packed_;  // below 2^16
 };
 // Of bits that no code begins with.
 constexpr Step kNoCode(16, 0, kBlockSamples);
@@ -45,18 +46,18 @@ struct DecodeTable {
     static constexpr int kPrefixBits = 9, kLongLengths = 16 - kPrefixBits;
     uint32_t limit[kLongLengths];  // by length: what codes of 16 bits that begin with one of these lengths are below
     int32_t offset[kLongLengths];  // of step[], less the first code
-    Step by_prefix[1 << kPrefixBits];  // empty where the code is longer
-    Step by_code[kMaxHuffmanCodes];    // in the order of codes
+    uint16_t by_prefix[1 << kPrefixBits];  // Step::packed(): empty where the code is longer
+    uint16_t by_code[kMaxHuffmanCodes];    // the same, in the order of codes
 
     // bits: the next 32, the first the highest.
     CUDAENC_HD Step find(uint32_t bits) const {
-        const Step step = by_prefix[bits >> (32 - kPrefixBits)];
+        const Step step(by_prefix[bits >> (32 - kPrefixBits)]);
         return step.empty() ? find_long(bits >> 16) : step;
     }
     CUDAENC_HD Step find_long(uint32_t code) const {
         CUDAENC_NO_UNROLL
         for (int i = 0; i < kLongLengths; i++)
-            if (code < limit[i]) return by_code[offset[i] + static_cast<int32_t>(code >> (kLongLengths - 1 - i))];
+            if (code < limit[i]) return Step(by_code[offset[i] + static_cast<int32_t>(code >> (kLongLengths - 1 - i))]);
         return kNoCode;
     }
 };

@@ -1,4 +1,5 @@
-// Parameters of the kernels that decode JPEG: unstuff.cu, synchronise.cu, decode.cu, transform.cu.
+// Parameters of the kernels that decode JPEG: unstuff.cu, synchronise.cu, decode.cu, reconstruct.cu,
+// transform_levels.cu.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
@@ -14,16 +15,23 @@ namespace cudaenc::mjpeg {
 constexpr int kUnstuffThreads = 256, kUnstuffBytes = 16;  // a thread
 constexpr int kUnstuffTile = kUnstuffThreads * kUnstuffBytes;
 
+constexpr uint32_t kShortBytes = 1u << 20;  // of coded data
+
 // Coded data are cut into subsequences, at whose begin decoding starts anywhere. A tile of them is a thread-block's.
-constexpr uint32_t kSubsequenceBits = 512;
+// Long ones save work, short ones time: then few data give as many threads as a GPU has.
+constexpr uint32_t kMaxSubsequenceBits = 512;
+CUDAENC_HD constexpr uint32_t subsequence_bits(uint32_t bytes) { return bytes < kShortBytes ? 256 : 512; }
 constexpr int kTileSubsequences = 128;
-constexpr uint32_t kTileBits = kSubsequenceBits * kTileSubsequences;
+constexpr uint32_t kLeadBits = 256;  // before a subsequence, in which a decoder that guesses may synchronise
 constexpr int kSumTilesThreads = 256;
 
-constexpr int kDecodeWarps = 2, kDecodeThreads = 32 * kDecodeWarps;
-constexpr int kWindowBlocks = 128;                  // whose levels a warp holds
-constexpr int kBlockWords = kBlockSamples / 2 + 1;  // of a block's levels, and one that spreads blocks over the banks
-constexpr int kTransformThreads = 128;
+constexpr int kMaxCandidates = kMaxMcuBlocks + 1;  // of a subsequence
+constexpr int kLeadSubsequences = 16;              // before those whose chain begins with a guess
+constexpr int kChainColumns = kTileSubsequences + kLeadSubsequences;
+
+constexpr int kMaxSpeculateThreads = 32 * kMaxMcuBlocks;
+constexpr int kReconstructThreads = 128, kTransformThreads = 128;
+constexpr int kBlockWords = kBlockSamples / 2 + 1;  // of coefficients, and one that spreads blocks over the banks
 
 constexpr int kScanTables = 4;                 // distinct Huffman tables of a scan that a device decodes
 constexpr uint32_t kMaxCodedBytes = 1u << 28;  // of a scan: bits have numbers of 32 bits
@@ -31,10 +39,13 @@ constexpr uint32_t kMaxCodedBytes = 1u << 28;  // of a scan: bits have numbers o
 // ---- Data
 
 // What a scan's kernels look up; uploaded with its data.
-struct ScanTables {
+struct alignas(16) ScanTables {
     DecodeTable table[kScanTables];
     uint16_t divisors[kBlockSamples][kMaxStreamComponents];  // by index
 };
+
+constexpr int kTableVectors = kScanTables * sizeof(DecodeTable) / 16;
+static_assert(kScanTables * sizeof(DecodeTable) % 16 == 0);
 
 // What a scan's kernels find out; 0 at first, but for the first two, which are ~0.
 struct ScanState {
@@ -43,6 +54,12 @@ struct ScanState {
     uint32_t damaged;  // whether anything is not as it should be: then the host decodes
     uint32_t blocks;   // decoded, where they belong
     uint32_t tickets;  // of thread-blocks
+};
+
+// Both, as the host uploads them in front of the scans' data.
+struct ScanHeader {
+    ScanTables tables;
+    ScanState state;
 };
 
 // Between two blocks: where the next one begins, and its number within the MCU.
@@ -58,10 +75,42 @@ CUDAENC_HD BlockStart unpacked(uint64_t start) {
 }
 
 // What a run of blocks adds up to. After a restart marker in it, only what follows counts.
+template <int Values>
 struct RunSum {
     uint32_t restarted;
-    uint32_t blocks;
-    uint32_t dc[kMaxStreamComponents];  // differences, modulo 2^32
+    uint32_t value[Values];
+};
+using BlockCount = RunSum<1>;
+using DcDifferences = RunSum<kMaxStreamComponents>;  // modulo 2^32
+
+// A way through a subsequence.
+struct Candidate {
+    uint64_t begin, end;  // packed(): its first block, and the first behind it
+    BlockCount count;
+};
+
+constexpr uint64_t kNoBegin = ~uint64_t{0};  // of a candidate that equals another
+
+// The levels of a warp's subsequences, 32 lists side by side: a word each. A level takes 2 bits at least but for DC,
+// whose block takes 2, and a block that begins in a subsequence may end behind it.
+constexpr uint32_t kListPitch = 32, kListLevels = kMaxSubsequenceBits / 2 + kBlockSamples;
+CUDAENC_HD uint32_t first_listed(uint32_t subsequence) {
+    return subsequence / 32 * (kListLevels * kListPitch) + subsequence % 32;
+}
+CUDAENC_HD uint32_t subsequence_of(uint32_t listed_at) {
+    return listed_at / (kListLevels * kListPitch) * 32 + listed_at % 32;
+}
+CUDAENC_HD uint32_t listed_level(int place, int32_t level) {
+    return static_cast<uint32_t>(level) << 16 | static_cast<uint32_t>(place);
+}
+CUDAENC_HD int listed_place(uint32_t listed) { return static_cast<int>(listed & 0xFFFF); }
+CUDAENC_HD int32_t level_of(uint32_t listed) { return static_cast<int32_t>(listed) >> 16; }
+
+// Where a block's levels are listed, DC first: the sum of its differences in the subsequence.
+struct BlockLevels {
+    uint32_t first;
+    uint16_t count;
+    uint16_t restarted;  // whether its interval begins in its subsequence; else DC goes on from the one before
 };
 
 // A scan as its kernels see it.
@@ -70,6 +119,7 @@ struct CodedScan {
     const uint32_t *restarts;  // [intervals], from 1 on: the byte at which each begins; ~0 where there is none
     const ScanTables *tables;
     ScanState *state;
+    uint32_t subsequence_bits;
     uint32_t intervals;
     uint32_t interval_blocks;  // of each but the last
     uint32_t blocks;           // of all
@@ -77,6 +127,12 @@ struct CodedScan {
     uint32_t dc_tables, ac_tables;  // 2 bits for each block of an MCU: its table
     uint32_t block_components;      // the same: its component's number in the scan
 };
+
+// The bits of a tile.
+CUDAENC_HD uint32_t tile_bits(const CodedScan &scan) { return scan.subsequence_bits * kTileSubsequences; }
+
+// A field of 2 bits for each block of an MCU.
+CUDAENC_HD uint32_t block_field(uint32_t fields, uint32_t number) { return fields >> 2 * number & 3; }
 
 // ---- Kernels
 
@@ -93,40 +149,52 @@ struct UnstuffParams {
     uint32_t serial;
 };
 
-// Where subsequences begin to decode, and what their blocks add up to. Grid: a tile of subsequences each. The first
-// launch guesses where tiles begin; each further one corrects those whose predecessor ends elsewhere.
-struct SynchroniseParams {
-    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_synchronise"};
+// Decodes each subsequence once for every number in the MCU that its first block may have. A decoder guesses one a lead
+// before the subsequence; mostly one of them soon reads the blocks that are there. Grid: 32 subsequences each; a
+// thread-block has scan.mcu_blocks warps.
+struct SpeculateParams {
+    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_speculate"};
     CodedScan scan;
-    uint32_t again;      // whether this is a further launch
-    BlockStart *starts;  // [subsequences]
-    uint64_t *ends;      // [tiles]: packed(): where each one's last subsequence ends
-    RunSum *before;      // [subsequences]: the sum of those before in the tile
-    RunSum *sums;        // [tiles]
+    uint32_t subsequences;
+    Candidate *candidates;  // [scan.mcu_blocks + 1][subsequences]; the last row is made empty
 };
 
-// Where the blocks of an MCU share tables in a shorter period, subsequences synchronise within that period. The number
-// of blocks before then tells each one's number in the MCU, and a further walk adds up DC differences by component.
-// Grid: a tile of subsequences each.
-struct SumRunsParams {
-    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_sum_runs"};
+// Chooses among the candidates, each where the one before ends; decodes where there is none. Grid: a tile of
+// subsequences each. The first launch guesses where tiles begin; each further one corrects those whose predecessor ends
+// elsewhere.
+struct ChainParams {
+    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_chain"};
     CodedScan scan;
-    BlockStart *starts;          // [subsequences]
-    RunSum *before;              // [subsequences]
-    const RunSum *tiles_before;  // [tiles]
-    RunSum *sums;                // [tiles]
+    uint32_t again;  // whether this is a further launch
+    uint32_t subsequences;
+    uint32_t rows;          // scan.mcu_blocks + 1, the last one of candidates that the chain adds
+    Candidate *candidates;  // [rows][subsequences]
+    uint8_t *chosen;        // [subsequences]: row
+    BlockStart *starts;     // [subsequences]
+    uint64_t *ends;         // [tiles]: packed(): where each one's last subsequence ends
+    BlockCount *before;     // [subsequences]: of those before in the tile
+    BlockCount *counts;     // [tiles]
 };
 
-// From the sums of tiles to the sums of all tiles before. Finds tiles that do not begin where the one before ends.
+// From the counts of tiles to those of all tiles before. Finds tiles that do not begin where the one before ends.
 // Grid: one thread-block.
-struct SumTilesParams {
-    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_sum_tiles"};
+struct SumCountsParams {
+    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_sum_counts"};
+    CodedScan scan;
     uint32_t tiles;
-    const BlockStart *starts;
-    const uint64_t *ends;  // nullptr: tiles are known to fit
-    const RunSum *sums;    // [tiles]
-    RunSum *before;        // [tiles]
-    ScanState *state;
+    const BlockStart *starts;  // [subsequences]
+    const uint64_t *ends;      // [tiles]
+    const BlockCount *counts;  // [tiles]
+    BlockCount *before;        // [tiles]
+};
+
+// The same of DC differences. Grid: one thread-block.
+struct SumDifferencesParams {
+    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_sum_differences"};
+    CodedScan scan;
+    uint32_t tiles;
+    const DcDifferences *differences;  // [tiles]
+    DcDifferences *before;             // [tiles]
 };
 
 // The plane of a component, in samples of the reduced size.
@@ -136,13 +204,29 @@ struct OutputPlane {
     int32_t width, height;
 };
 
-// From coded data to samples. Grid: kDecodeThreads subsequences each.
+// From coded data to levels. Where the blocks of an MCU share tables in a shorter period, subsequences synchronise
+// within that period, and the number of blocks before tells each one's number in the MCU. Grid: a tile of subsequences
+// each.
 struct DecodeParams {
-    static constexpr KernelName kernel{"mjpeg/decode", "mjpeg_decode", LaunchPriority::kHigh};
+    static constexpr KernelName kernel{"mjpeg/decode", "mjpeg_decode"};
     CodedScan scan;
     const BlockStart *starts;  // [subsequences]
-    const RunSum *before;      // [subsequences], within its tile
-    const RunSum *tiles_before;
+    const BlockCount *before;  // [subsequences], within its tile
+    const BlockCount *tiles_before;
+    uint32_t *levels;                   // of first_listed()
+    BlockLevels *blocks;                // [scan.blocks]
+    DcDifferences *differences_before;  // [subsequences]: the sum of those before in the tile
+    DcDifferences *differences;         // [tiles]
+};
+
+// From levels to samples, where no data are damaged. Grid: kReconstructThreads blocks each.
+struct ReconstructParams {
+    static constexpr KernelName kernel{"mjpeg/reconstruct", "mjpeg_reconstruct", LaunchPriority::kHigh};
+    CodedScan scan;
+    const uint32_t *levels;
+    const BlockLevels *blocks;                // [scan.blocks]
+    const DcDifferences *differences_before;  // [subsequences], within its tile
+    const DcDifferences *tiles_before;
     ScanGrid grid;
     Divider by_mcu_blocks;
     BlockGrid component_blocks[kMaxStreamComponents];

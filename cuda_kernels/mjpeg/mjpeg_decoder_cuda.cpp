@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 
 #include "../../common/error.h"
@@ -17,19 +18,21 @@ namespace cudaenc::mjpeg {
 
 namespace {
 
-enum Stage { kUpload, kUnstuff, kSynchronise, kDecode, kDownload, kStages };
-constexpr const char *kStageNames[kStages] = {"upload", "unstuff", "synchronise", "decode", "download"};
+enum Stage { kUpload, kUnstuff, kSynchronise, kDecode, kReconstruct, kDownload, kStages };
+constexpr const char *kStageNames[kStages] = {"upload", "unstuff", "synchronise", "decode", "reconstruct", "download"};
 
-// Launches that correct the begin of tiles, after the first one. Photographs need one.
-constexpr int kCorrections = 2;
+// Launches that correct the begin of tiles, after the first one. Photographs need one, noise two or three.
+constexpr int kCorrections = 3;
 
 constexpr const char *kBroken = "data that are broken, or do not synchronise";
 
-constexpr size_t kCodedMargin = 64;  // bytes that kernels may read behind the data
+constexpr size_t kStageBytes = 1 << 18;  // that a thread copies at a time
+constexpr size_t kCodedMargin = 64;      // bytes that kernels may read behind the data
 
 // A sequential scan on the device.
 struct DeviceScan {
     std::span<const uint8_t> data;
+    size_t data_at;  // in what is uploaded
     ScanLayout layout;
     uint32_t unstuff_tiles, tiles;
     uint32_t period;  // blocks of an MCU after which their tables repeat
@@ -37,25 +40,26 @@ struct DeviceScan {
 };
 
 struct Slot : DeviceSlot<Decoded> {
-    explicit Slot(const std::shared_ptr<Device> &device)
-        : DeviceSlot(device),
-          tables(device, kMaxStreamComponents),
-          states(device, kMaxStreamComponents),
-          device_tables(device, kMaxStreamComponents),
-          device_states(device, kMaxStreamComponents) {}
+    explicit Slot(const std::shared_ptr<Device> &device) : DeviceSlot(device), states(device, kMaxStreamComponents) {}
     CudaencCodedPicture picture{};
     CodedStream coded;
-    std::vector<DeviceScan> scans;   // none: the host decodes
-    PinnedArray<ScanTables> tables;  // [scans]
-    PinnedArray<ScanState> states;   // [scans], as the kernels left them
-    DeviceArray<ScanTables> device_tables;
-    DeviceArray<ScanState> device_states;
-    DeviceArray<uint8_t> data, bytes;  // with and without stuffing
+    std::vector<DeviceScan> scans;  // none: the host decodes
+    std::array<ScanHeader, kMaxStreamComponents> headers;
+    PinnedArray<ScanState> states;                 // [scans], as the kernels left them
+    std::unique_ptr<PinnedArray<uint8_t>> staged;  // the headers, and all scans' data
+    size_t staged_bytes = 0;
+    DeviceArray<uint8_t> data;   // the same
+    DeviceArray<uint8_t> bytes;  // of a scan, without stuffing
     DeviceArray<uint32_t> restarts;
     DeviceArray<uint64_t> look_back, ends;
     uint32_t serial = 0;  // of look_back.cuh, whose words are cleared before 1
+    DeviceArray<Candidate> candidates;
+    DeviceArray<uint8_t> chosen;
     DeviceArray<BlockStart> starts;
-    DeviceArray<RunSum> before, sums, tiles_before;
+    DeviceArray<BlockCount> before, counts, counts_before;                  // the latter of tiles
+    DeviceArray<DcDifferences> dc_before, differences, differences_before;  // the same
+    DeviceArray<uint32_t> listed_levels;
+    DeviceArray<BlockLevels> blocks;
     DeviceArray<uint8_t> pixels;  // of planes for host memory
     std::array<OutputPlane, kMaxStreamComponents> planes;
 
@@ -99,7 +103,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         s.scans.clear();
         s.fallback = s.coded.progressive ? "progressive coding" : !s.coded.damage.empty() ? kBroken : nullptr;
         for (size_t i = 0; i < s.coded.scans.size() && !s.fallback; i++)
-            s.fallback = plan_scan(s, s.coded.scans[i], s.tables.data()[i]);
+            s.fallback = plan_scan(s, s.coded.scans[i], s.headers[i]);
         if (s.fallback) s.scans.clear();
     }
 
@@ -107,12 +111,11 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         Slot &s = static_cast<Slot &>(slot);
         if (device_frames_) device_->wait_foreign(s.stream, s.picture.cuda_stream);
         if (s.scans.empty()) {
-            for (const Stage stage : {kUnstuff, kSynchronise, kDecode}) mark(s, stage);
+            for (const Stage stage : {kUnstuff, kSynchronise, kDecode, kReconstruct}) mark(s, stage);
             return post_levels(s);
         }
-        device_->upload(s.stream, s.device_tables.data(), s.tables.data(), s.scans.size() * sizeof(ScanTables));
+        upload_scans(s);
         for (size_t i = 0; i < s.scans.size(); i++) queue_scan(s, i);
-        device_->download(s.stream, s.states.data(), s.device_states.data(), s.scans.size() * sizeof(ScanState));
     }
 
     void complete(BaseSlot &slot, Decoded &decoded) override {
@@ -180,7 +183,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
 
     // Why the host decodes; nullptr: it does not. The state of decoding has a block's number in the MCU, which the
     // stream must tell: where blocks with equal tables follow each other in a shorter period, it does not.
-    const char *plan_scan(Slot &s, const StreamScan &from, ScanTables &tables) {
+    const char *plan_scan(Slot &s, const StreamScan &from, ScanHeader &header) {
         const ScanLayout layout = make_scan_layout(s.coded, from);
         if (from.data.size() >= kMaxCodedBytes) return "scans of 256 MB and more";
         std::vector<std::pair<int, TableUse>> used;
@@ -194,6 +197,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                         .restarts = nullptr,
                         .tables = nullptr,
                         .state = nullptr,
+                        .subsequence_bits = subsequence_bits(static_cast<uint32_t>(from.data.size())),
                         .intervals = static_cast<uint32_t>(layout.intervals()),
                         .interval_blocks = 0,
                         .blocks = static_cast<uint32_t>(layout.grid.mcus() * layout.mcu_blocks),
@@ -213,7 +217,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                 pattern.emplace_back(dc, ac);
             }
             for (int k = 0; k < kBlockSamples; k++)
-                tables.divisors[k][i] = s.coded.components[static_cast<size_t>(layout.component[i])].divisors[k];
+                header.tables.divisors[k][i] = s.coded.components[static_cast<size_t>(layout.component[i])].divisors[k];
         }
         if (used.size() > kScanTables) return "scans of more than four Huffman tables";
         size_t period = 1;
@@ -221,15 +225,43 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                !std::equal(pattern.begin() + static_cast<ptrdiff_t>(period), pattern.end(), pattern.begin()))
             period++;
         for (size_t i = 0; i < used.size(); i++)
-            tables.table[i] = make_decode_table(s.coded.huffman[static_cast<size_t>(used[i].first)], used[i].second);
+            header.tables.table[i] =
+                make_decode_table(s.coded.huffman[static_cast<size_t>(used[i].first)], used[i].second);
+        header.state = {.bytes = ~0u, .excess = ~0u, .damaged = 0, .blocks = 0, .tickets = 0};
         const uint32_t bytes = static_cast<uint32_t>(from.data.size());
         s.scans.push_back({.data = from.data,
+                           .data_at = 0,
                            .layout = layout,
                            .unstuff_tiles = blocks_for(std::max(bytes, 1u), kUnstuffTile),
-                           .tiles = blocks_for(uint64_t{std::max(bytes, 1u)} * 8, kTileBits),
+                           .tiles = blocks_for(uint64_t{std::max(bytes, 1u)} * 8, tile_bits(coded)),
                            .period = static_cast<uint32_t>(period),
                            .coded = coded});
         return nullptr;
+    }
+
+    // By way of pinned memory, from which an upload neither waits nor copies again.
+    void upload_scans(Slot &s) {
+        const auto aligned = [](size_t bytes) { return (bytes + 15) / 16 * 16; };
+        size_t bytes = aligned(s.scans.size() * sizeof(ScanHeader));
+        for (DeviceScan &scan : s.scans) {
+            scan.data_at = bytes;
+            bytes += aligned(scan.data.size());
+        }
+        if (bytes > s.staged_bytes) {
+            s.staged.reset();
+            s.staged_bytes = 0;
+            s.staged = std::make_unique<PinnedArray<uint8_t>>(device_, bytes + bytes / 4);
+            s.staged_bytes = bytes + bytes / 4;
+        }
+        grow(s.data, s.staged_bytes + kCodedMargin);
+        uint8_t *const staged = s.staged->data();
+        std::memcpy(staged, s.headers.data(), s.scans.size() * sizeof(ScanHeader));
+        for (const DeviceScan &scan : s.scans)
+            pool_.for_each((scan.data.size() + kStageBytes - 1) / kStageBytes, [&](size_t i) {
+                const size_t at = i * kStageBytes, count = std::min(kStageBytes, scan.data.size() - at);
+                std::memcpy(staged + scan.data_at + at, scan.data.data() + at, count);
+            });
+        device_->upload(s.stream, s.data.data(), staged, bytes);
     }
 
     // ---- Kernels
@@ -240,18 +272,16 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         make_room(s, scan);
         coded.words = reinterpret_cast<const uint32_t *>(s.bytes.data());
         coded.restarts = s.restarts.data();
-        coded.tables = s.device_tables.data() + number;
-        coded.state = s.device_states.data() + number;
-        device_->upload(s.stream, s.data.data(), scan.data.data(), scan.data.size());
-        device_->fill(s.stream, coded.state, 0, sizeof(ScanState));
-        device_->fill(s.stream, &coded.state->bytes, 0xFF, sizeof coded.state->bytes + sizeof coded.state->excess);
+        ScanHeader &header = reinterpret_cast<ScanHeader *>(s.data.data())[number];
+        coded.tables = &header.tables;
+        coded.state = &header.state;
         if (coded.intervals > 1) device_->fill(s.stream, s.restarts.data(), 0xFF, coded.intervals * sizeof(uint32_t));
         s.serial = (s.serial + 1) % 256;
         if (s.serial == 0) s.serial = 1;
         if (s.serial == 1) device_->fill(s.stream, s.look_back.data(), 0, s.look_back.bytes());
         if (number == 0) mark(s, kUnstuff);
         device_->launch(s.stream, {scan.unstuff_tiles}, kUnstuffThreads,
-                        UnstuffParams{.data = s.data.data(),
+                        UnstuffParams{.data = s.data.data() + scan.data_at,
                                       .bytes = static_cast<uint32_t>(scan.data.size()),
                                       .out = s.bytes.data(),
                                       .restarts = s.restarts.data(),
@@ -263,48 +293,65 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         if (number == 0) mark(s, kSynchronise);
         synchronise(s, scan, coded);
         if (number == 0) mark(s, kDecode);
-        queue_decode(s, scan, coded);
+        queue_decode(s, scan, coded, number == 0);
+        device_->download(s.stream, &s.states.data()[number], coded.state, sizeof(ScanState));
     }
 
     void synchronise(Slot &s, const DeviceScan &scan, const CodedScan &coded) {
-        SynchroniseParams params{.scan = coded,
-                                 .again = 0,
-                                 .starts = s.starts.data(),
-                                 .ends = s.ends.data(),
-                                 .before = s.before.data(),
-                                 .sums = s.sums.data()};
-        params.scan.mcu_blocks = scan.period;
-        for (; params.again <= kCorrections; params.again++)
-            device_->launch(s.stream, {scan.tiles}, kTileSubsequences, params);
-        SumTilesParams sum{.tiles = scan.tiles,
+        const uint32_t subsequences = scan.tiles * kTileSubsequences;
+        CodedScan within_period = coded;
+        within_period.mcu_blocks = scan.period;
+        device_->launch(
+            s.stream, {subsequences / 32}, 32 * scan.period,
+            SpeculateParams{.scan = within_period, .subsequences = subsequences, .candidates = s.candidates.data()});
+        ChainParams params{.scan = within_period,
+                           .again = 0,
+                           .subsequences = subsequences,
+                           .rows = scan.period + 1,
+                           .candidates = s.candidates.data(),
+                           .chosen = s.chosen.data(),
                            .starts = s.starts.data(),
                            .ends = s.ends.data(),
-                           .sums = s.sums.data(),
-                           .before = s.tiles_before.data(),
-                           .state = coded.state};
-        device_->launch(s.stream, {1}, kSumTilesThreads, sum);
-        if (scan.period == coded.mcu_blocks) return;
-        device_->launch(s.stream, {scan.tiles}, kTileSubsequences,
-                        SumRunsParams{.scan = coded,
-                                      .starts = s.starts.data(),
-                                      .before = s.before.data(),
-                                      .tiles_before = s.tiles_before.data(),
-                                      .sums = s.sums.data()});
-        sum.ends = nullptr;
-        device_->launch(s.stream, {1}, kSumTilesThreads, sum);
+                           .before = s.before.data(),
+                           .counts = s.counts.data()};
+        for (; params.again <= kCorrections; params.again++)
+            device_->launch(s.stream, {scan.tiles}, kTileSubsequences, params);
+        device_->launch(s.stream, {1}, kSumTilesThreads,
+                        SumCountsParams{.scan = coded,
+                                        .tiles = scan.tiles,
+                                        .starts = s.starts.data(),
+                                        .ends = s.ends.data(),
+                                        .counts = s.counts.data(),
+                                        .before = s.counts_before.data()});
     }
 
-    void queue_decode(Slot &s, const DeviceScan &scan, const CodedScan &coded) {
-        DecodeParams params{.scan = coded,
-                            .starts = s.starts.data(),
-                            .before = s.before.data(),
-                            .tiles_before = s.tiles_before.data(),
-                            .grid = scan.layout.grid,
-                            .by_mcu_blocks = Divider(scan.layout.mcu_blocks),
-                            .component_blocks = {},
-                            .first_block = {},
-                            .planes = {},
-                            .lowres = options_.lowres};
+    void queue_decode(Slot &s, const DeviceScan &scan, const CodedScan &coded, bool timed) {
+        device_->launch(s.stream, {scan.tiles}, kTileSubsequences,
+                        DecodeParams{.scan = coded,
+                                     .starts = s.starts.data(),
+                                     .before = s.before.data(),
+                                     .tiles_before = s.counts_before.data(),
+                                     .levels = s.listed_levels.data(),
+                                     .blocks = s.blocks.data(),
+                                     .differences_before = s.dc_before.data(),
+                                     .differences = s.differences.data()});
+        device_->launch(s.stream, {1}, kSumTilesThreads,
+                        SumDifferencesParams{.scan = coded,
+                                             .tiles = scan.tiles,
+                                             .differences = s.differences.data(),
+                                             .before = s.differences_before.data()});
+        if (timed) mark(s, kReconstruct);
+        ReconstructParams params{.scan = coded,
+                                 .levels = s.listed_levels.data(),
+                                 .blocks = s.blocks.data(),
+                                 .differences_before = s.dc_before.data(),
+                                 .tiles_before = s.differences_before.data(),
+                                 .grid = scan.layout.grid,
+                                 .by_mcu_blocks = Divider(scan.layout.mcu_blocks),
+                                 .component_blocks = {},
+                                 .first_block = {},
+                                 .planes = {},
+                                 .lowres = options_.lowres};
         uint32_t first = 0;
         for (int i = 0; i < scan.layout.count; i++) {
             params.component_blocks[i] = scan.layout.blocks[i];
@@ -312,21 +359,27 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
             params.planes[i] = s.planes[static_cast<size_t>(scan.layout.component[i])];
             first += static_cast<uint32_t>(scan.layout.blocks[i].h * scan.layout.blocks[i].v);
         }
-        device_->launch(s.stream, {scan.tiles * (kTileSubsequences / kDecodeThreads)}, kDecodeThreads, params);
+        device_->launch(s.stream, {blocks_for(coded.blocks, kReconstructThreads)}, kReconstructThreads, params);
     }
 
     void make_room(Slot &s, const DeviceScan &scan) {
         const size_t subsequences = size_t{scan.tiles} * kTileSubsequences, words = s.look_back.count();
-        grow(s.data, scan.data.size() + kCodedMargin);
         grow(s.bytes, scan.data.size() + kCodedMargin);
         grow(s.restarts, scan.coded.intervals);
         grow(s.look_back, 2 * size_t{scan.unstuff_tiles} + 2);
         if (s.look_back.count() != words) s.serial = 0;
+        grow(s.candidates, subsequences * (scan.period + 1));
+        grow(s.chosen, subsequences);
         grow(s.starts, subsequences);
         grow(s.before, subsequences);
         grow(s.ends, scan.tiles);
-        grow(s.sums, scan.tiles);
-        grow(s.tiles_before, scan.tiles);
+        grow(s.counts, scan.tiles);
+        grow(s.counts_before, scan.tiles);
+        grow(s.dc_before, subsequences);
+        grow(s.differences, scan.tiles);
+        grow(s.differences_before, scan.tiles);
+        grow(s.listed_levels, subsequences * kListLevels);
+        grow(s.blocks, scan.coded.blocks);
     }
 
     // ---- The host's part

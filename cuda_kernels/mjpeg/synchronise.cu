@@ -8,100 +8,209 @@ namespace cudaenc::mjpeg {
 
 namespace {
 
-// A sink of walk().
-struct RunCounter {
-    RunSum sum{};
-    DEVICE_MEMBER bool pauses() const { return false; }
-    DEVICE_MEMBER void dc(uint32_t component, int32_t difference, bool) {
-        CUDAENC_UNROLL
-        for (uint32_t c = 0; c < kMaxStreamComponents; c++)
-            sum.dc[c] += c == component ? static_cast<uint32_t>(difference) : 0;
-    }
-    DEVICE_MEMBER void ac(int, int32_t) {}
-    DEVICE_MEMBER void broken() {}
-    DEVICE_MEMBER void end_block() { sum.blocks++; }
-    DEVICE_MEMBER void end_interval(uint32_t) { sum = {.restarted = 1, .blocks = 0, .dc = {}}; }
+// A sink of a walk.
+struct BlockCounter {
+    BlockCount count{};
+    DEVICE_MEMBER void symbol(uint32_t, bool, int, uint32_t, Step) {}
+    DEVICE_MEMBER void end_block() { count.value[0]++; }
+    DEVICE_MEMBER void end_interval(uint32_t) { count = {.restarted = 1, .value = {}}; }
 };
 
-DEVICE bool same(const BlockStart &a, const BlockStart &b) { return a.bit == b.bit && a.phase == b.phase; }
+DEVICE Candidate walk_subsequence(const CodedScan &scan, uint32_t number, Walk &walk) {
+    const uint64_t begin = packed(walk.at());
+    BlockCounter counter;
+    walk.run((number + 1) * scan.subsequence_bits, counter);
+    return {.begin = begin, .end = packed(walk.at()), .count = counter.count};
+}
+
+// The candidates of a thread-block's tile and of the subsequences before it, and which of them are chosen.
+struct TileChain {
+    const ChainParams &p;
+    const DecodeTable *tables;
+    uint64_t *begins, *ends;  // [rows][kChainColumns]
+    uint8_t *chosen;          // [kTileSubsequences]: row
+    uint32_t first;           // subsequence of the tile
+
+    DEVICE_MEMBER static int column(int i) { return i + kLeadSubsequences; }
+    DEVICE_MEMBER int place(int i) const { return chosen[i] * kChainColumns + column(i); }
+
+    // The row of the candidate of a subsequence that begins at a state; -1: none does. With a warp.
+    DEVICE_MEMBER int find(int i, uint64_t state) const {
+        const int rows = static_cast<int>(p.rows) - (i < 0);
+        const bool is = lane_id() < rows && begins[lane_id() * kChainColumns + column(i)] == state;
+        const uint32_t found = warp_ballot(is);
+        return found ? find_first_set(found) : -1;
+    }
+
+    // Where subsequence `i` may begin, by what the candidates of those before agree on. With a warp.
+    DEVICE_MEMBER uint64_t guess(int i) const {
+        int before = i - kLeadSubsequences;
+        uint64_t state = ends[column(before)];
+        while (++before < i) state = ends[max_of(find(before, state), 0) * kChainColumns + column(before)];
+        return state;
+    }
+
+    // Chooses the candidates of 32 subsequences from `i` on, each where the one before ends. again: until one begins
+    // where it did. With a warp. Returns where the last one ends.
+    DEVICE_MEMBER uint64_t choose(int i, uint64_t state, bool again) const {
+        const int last = i + 31;
+        for (; i <= last && !(again && begins[place(i)] == state); i++) {
+            int row = find(i, state);
+            if (row < 0) {
+                row = static_cast<int>(p.rows) - 1;
+                warp_sync();
+                if (lane_id() == 0) add(row, i, state);
+                warp_sync();
+            }
+            if (lane_id() == 0) chosen[i] = static_cast<uint8_t>(row);
+            state = ends[row * kChainColumns + column(i)];
+        }
+        warp_sync();
+        return ends[place(last)];
+    }
+
+    // A candidate that begins at a state.
+    DEVICE_MEMBER void add(int row, int i, uint64_t state) const {
+        const uint32_t own = first + static_cast<uint32_t>(i);
+        Walk walk(p.scan, tables, unpacked(state));
+        const Candidate found = walk_subsequence(p.scan, own, walk);
+        const int at = row * kChainColumns + column(i);
+        begins[at] = found.begin, ends[at] = found.end;
+        p.candidates[static_cast<uint32_t>(row) * p.subsequences + own] = found;
+    }
+};
+
+// From the sums of tiles to the sums of all before each.
+template <int Values>
+DEVICE void sum_tiles(const RunSum<Values> *tile_sums, RunSum<Values> *tiles_before, uint32_t tiles) {
+    RunSum<Values> before{};
+    for (uint32_t round = 0; round < tiles; round += kSumTilesThreads) {
+        const uint32_t tile = round + static_cast<uint32_t>(thread_x());
+        const RunSums<Values> sums = sum_runs<kSumTilesThreads / 32>(tile < tiles ? tile_sums[tile] : RunSum<Values>{});
+        if (tile < tiles) tiles_before[tile] = joined(before, sums.before);
+        before = joined(before, sums.all);
+    }
+}
+
+DEVICE uint32_t tiles_of(const CodedScan &scan) {
+    return (8 * scan.state->bytes + tile_bits(scan) - 1) / tile_bits(scan);
+}
 
 }  // namespace
 
-// A thread owns a subsequence. It decodes from a guess, then anew from where the one before ends, until no end moves
-// within the tile.
-KERNEL(kTileSubsequences, mjpeg_synchronise, SynchroniseParams)
+// A warp owns a number in the MCU, a lane a subsequence. Threads go through those that begin differently.
+KERNEL(kMaxSpeculateThreads, mjpeg_speculate, SpeculateParams)
 {
-    SHARED(DecodeTable, tables, kScanTables);
-    SHARED(BlockStart, ends, kTileSubsequences);
-    const uint32_t tile = static_cast<uint32_t>(block_x());
-    const uint32_t own = tile * kTileSubsequences + static_cast<uint32_t>(thread_x());
-    if (tile * kTileBits >= 8 * p.scan.state->bytes) return;
-    BlockStart first{tile * kTileBits, 0};  // of the tile
+    SHARED(TableVector, table_memory, kTableVectors);
+    SHARED(uint64_t, begins, kMaxSpeculateThreads);
+    SHARED(uint16_t, distinct, kMaxSpeculateThreads);  // numbers of threads
+    SHARED(int, counts, kMaxMcuBlocks);                // of each warp
+    const uint32_t first = static_cast<uint32_t>(block_x()) * 32, own = first + static_cast<uint32_t>(lane_id());
+    if (first / kTileSubsequences * tile_bits(p.scan) >= 8 * p.scan.state->bytes) return;  // the tile holds no data
+    const DecodeTable *tables = load_tables(p.scan, table_memory);
+    {
+        const uint32_t phase = static_cast<uint32_t>(warp_id()), bit = own * p.scan.subsequence_bits;
+        Walk walk(p.scan, tables, own ? BlockStart{bit - kLeadBits, phase} : BlockStart{0, 0});
+        BlockCounter ignored;
+        walk.run(bit, ignored);
+        begins[thread_x()] = packed(walk.at());
+    }
+    if (warp_id() == 0) p.candidates[p.scan.mcu_blocks * p.subsequences + own].begin = kNoBegin;
+    block_sync();
+    bool is_first = true;
+    for (int i = lane_id(); i < thread_x(); i += 32) is_first &= begins[i] != begins[thread_x()];
+    const uint32_t firsts = warp_ballot(is_first);
+    if (lane_id() == 0) counts[warp_id()] = popcount(firsts);
+    block_sync();
+    int before = 0, all = 0;
+    for (int i = 0; i < block_threads() / 32; i++) {
+        before += i < warp_id() ? counts[i] : 0;
+        all += counts[i];
+    }
+    if (is_first)
+        distinct[before + popcount(firsts & ((1u << lane_id()) - 1))] = static_cast<uint16_t>(thread_x());
+    else
+        p.candidates[static_cast<uint32_t>(warp_id()) * p.subsequences + own].begin = kNoBegin;
+    block_sync();
+    if (thread_x() >= all) return;
+    const uint32_t from = distinct[thread_x()], number = first + from % 32;
+    Walk walk(p.scan, tables, unpacked(begins[from]));
+    p.candidates[from / 32 * p.subsequences + number] = walk_subsequence(p.scan, number, walk);
+}
+
+// A thread owns a subsequence, a warp the chain of 32.
+KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
+{
+    SHARED(TableVector, table_memory, kTableVectors);
+    SHARED(uint64_t, begins, kMaxCandidates *kChainColumns);
+    SHARED(uint64_t, ends, kMaxCandidates *kChainColumns);
+    SHARED(uint64_t, warp_ends, kTileSubsequences / 32);
+    SHARED(uint64_t, end_before, 1);
+    SHARED(uint8_t, chosen, kTileSubsequences);
+    const uint32_t tile = static_cast<uint32_t>(block_x()), first = tile * kTileSubsequences;
+    const uint32_t own = first + static_cast<uint32_t>(thread_x());
+    if (tile * tile_bits(p.scan) >= 8 * p.scan.state->bytes) return;
     if (p.again) {
-        SHARED(uint64_t, end_before, 1);
         if (tile == 0) return;
         if (thread_x() == 0) end_before[0] = atomic_load(p.ends + tile - 1);
         block_sync();
-        first = unpacked(end_before[0]);
-        if (same(first, p.starts[tile * kTileSubsequences])) return;
+        if (end_before[0] == packed(p.starts[first])) return;
     }
-    load_tables(p.scan, tables);
-    BlockStart start = thread_x() == 0 ? first : p.again ? p.starts[own] : BlockStart{own * kSubsequenceBits, 0};
-    BlockStart end = start;
-    RunCounter counter;
-    for (bool moved = true; block_any(moved);) {
-        if (moved) {
-            counter = {};
-            end = walk(p.scan, tables, start, (own + 1) * kSubsequenceBits, counter);
+    for (int column = thread_x(); column < kChainColumns; column += kTileSubsequences) {
+        const bool lead = column < kLeadSubsequences;  // in which another thread-block adds candidates
+        if (tile == 0 && lead) continue;
+        const uint32_t number = first + static_cast<uint32_t>(column) - kLeadSubsequences;
+        for (uint32_t row = 0; row < p.rows - lead; row++) {
+            const Candidate &candidate = p.candidates[row * p.subsequences + number];
+            begins[static_cast<int>(row) * kChainColumns + column] = candidate.begin;
+            ends[static_cast<int>(row) * kChainColumns + column] = candidate.end;
         }
-        ends[thread_x()] = end;
-        block_sync();
-        const BlockStart now = thread_x() ? ends[thread_x() - 1] : first;
-        moved = !same(start, now);
-        start = now;
     }
-    const RunSums sums = sum_runs<kTileSubsequences / 32>(counter.sum);
-    p.starts[own] = start;
+    chosen[thread_x()] = p.again ? p.chosen[own] : 0;
+    const DecodeTable *const tables = load_tables(p.scan, table_memory);
+    uint64_t *const all_begins = begins, *const all_ends = ends;
+    uint8_t *const all_chosen = chosen;
+    const TileChain chain{
+        .p = p, .tables = tables, .begins = all_begins, .ends = all_ends, .chosen = all_chosen, .first = first};
+    const int warp_first = 32 * warp_id();
+    uint64_t end;
+    if (p.again && warp_id())
+        end = all_ends[chain.place(warp_first + 31)];
+    else if (p.again)
+        end = chain.choose(warp_first, end_before[0], true);
+    else
+        end = chain.choose(warp_first, own < 32 ? packed({0, 0}) : chain.guess(warp_first), false);
+    for (bool moved = true; block_any(moved);) {
+        if (lane_id() == 0) warp_ends[warp_id()] = end;
+        block_sync();
+        const uint64_t state = warp_id() ? warp_ends[warp_id() - 1] : 0;
+        moved = warp_id() && state != all_begins[chain.place(warp_first)];
+        if (moved) end = chain.choose(warp_first, state, true);
+    }
+    const RunSums<1> sums =
+        sum_runs<kTileSubsequences / 32>(p.candidates[chosen[thread_x()] * p.subsequences + own].count);
+    p.starts[own] = unpacked(all_begins[chain.place(thread_x())]);
+    p.chosen[own] = chosen[thread_x()];
     p.before[own] = sums.before;
     if (thread_x() == kTileSubsequences - 1) {
-        atomic_store(p.ends + tile, packed(end));
-        p.sums[tile] = sums.all;
+        atomic_store(p.ends + tile, end);
+        p.counts[tile] = sums.all;
     }
-}
-
-// A thread owns a subsequence.
-KERNEL(kTileSubsequences, mjpeg_sum_runs, SumRunsParams)
-{
-    SHARED(DecodeTable, tables, kScanTables);
-    const uint32_t tile = static_cast<uint32_t>(block_x());
-    const uint32_t own = tile * kTileSubsequences + static_cast<uint32_t>(thread_x());
-    if (tile * kTileBits >= 8 * p.scan.state->bytes) return;
-    load_tables(p.scan, tables);
-    BlockStart start = p.starts[own];
-    if (start.bit < 8 * p.scan.state->bytes)
-        start.phase = joined(p.tiles_before[tile], p.before[own]).blocks % p.scan.mcu_blocks;
-    RunCounter counter;
-    walk(p.scan, tables, start, (own + 1) * kSubsequenceBits, counter);
-    const RunSums sums = sum_runs<kTileSubsequences / 32>(counter.sum);
-    p.starts[own] = start;
-    p.before[own] = sums.before;
-    if (thread_x() == kTileSubsequences - 1) p.sums[tile] = sums.all;
 }
 
 // A thread owns a tile of each round.
-KERNEL(kSumTilesThreads, mjpeg_sum_tiles, SumTilesParams)
+KERNEL(kSumTilesThreads, mjpeg_sum_counts, SumCountsParams)
 {
-    const uint32_t tiles = min_of<uint32_t>(p.tiles, (8 * p.state->bytes + kTileBits - 1) / kTileBits);
-    RunSum before{};
-    for (uint32_t round = 0; round < tiles; round += kSumTilesThreads) {
-        const uint32_t tile = round + static_cast<uint32_t>(thread_x());
-        const RunSum own = tile < tiles ? p.sums[tile] : RunSum{};
-        if (p.ends && tile && tile < tiles && !same(p.starts[tile * kTileSubsequences], unpacked(p.ends[tile - 1])))
-            atomic_or(&p.state->damaged, 1u);
-        const RunSums sums = sum_runs<kSumTilesThreads / 32>(own);
-        if (tile < tiles) p.before[tile] = joined(before, sums.before);
-        before = joined(before, sums.all);
-    }
+    const uint32_t tiles = min_of<uint32_t>(p.tiles, tiles_of(p.scan));
+    for (uint32_t tile = 1 + static_cast<uint32_t>(thread_x()); tile < tiles; tile += kSumTilesThreads)
+        if (packed(p.starts[tile * kTileSubsequences]) != p.ends[tile - 1]) atomic_or(&p.scan.state->damaged, 1u);
+    sum_tiles(p.counts, p.before, tiles);
+}
+
+// A thread owns a tile of each round.
+KERNEL(kSumTilesThreads, mjpeg_sum_differences, SumDifferencesParams)
+{
+    sum_tiles(p.differences, p.before, min_of<uint32_t>(p.tiles, tiles_of(p.scan)));
 }
 
 }  // namespace cudaenc::mjpeg

@@ -6,23 +6,21 @@
 
 namespace cudaenc::mjpeg {
 
-// Bits of words in the order of bytes; two words at a time in registers.
+// Bits of words in the order of bytes; three words at a time in registers, so that none is waited for.
 class BitWindow {
   public:
-    DEVICE_MEMBER BitWindow(const uint32_t *words, uint32_t bit) : words_(words) { load(bit >> 5); }
-    // The 32 bits from a bit on, in the window's first word or the next one.
+    DEVICE_MEMBER explicit BitWindow(const uint32_t *words) : words_(words) {}
+    DEVICE_MEMBER void seek(uint32_t bit) {
+        word_ = bit >> 5;
+        first_ = swapped(word_), second_ = swapped(word_ + 1), third_ = swapped(word_ + 2);
+    }
+    // The 32 bits from a bit on, which is at most 32 bits behind that of the call before.
     DEVICE_MEMBER uint32_t at(uint32_t bit) {
-        const uint32_t word = bit >> 5;
-        if (word != word_) {
-            if (word == word_ + 1) {
-                high_ = low_;
-                low_ = swapped(word + 1);
-                word_ = word;
-            } else {
-                load(word);
-            }
+        if (bit >> 5 != word_) {
+            first_ = second_, second_ = third_;
+            third_ = swapped(++word_ + 2);
         }
-        return funnel_shift_left(low_, high_, bit);
+        return funnel_shift_left(second_, first_, bit);
     }
 
   private:
@@ -30,13 +28,8 @@ class BitWindow {
         const uint32_t bytes = load_readonly(words_ + word);
         return byte_permute(bytes, bytes, 0x0123);
     }
-    DEVICE_MEMBER void load(uint32_t word) {
-        word_ = word;
-        high_ = swapped(word);
-        low_ = swapped(word + 1);
-    }
     const uint32_t *words_;
-    uint32_t word_, high_, low_;
+    uint32_t word_ = 0, first_ = 0, second_ = 0, third_ = 0;
 };
 
 // The interval in which a bit lies, and where it ends. An interval that is empty ends where it begins.
@@ -58,101 +51,125 @@ DEVICE Interval interval_at(const CodedScan &scan, uint32_t bit, uint32_t bytes)
     return {first, interval_end(scan, first, bytes)};
 }
 
-// The fields of 2 bits for each block of an MCU.
-DEVICE uint32_t field(uint32_t fields, uint32_t phase) { return fields >> 2 * phase & 3; }
-
-// Decodes whole blocks from `start` on, until one begins at bit `end` or behind it, or until sink.pauses(). Behind the
-// last interval, the walk ends at the last bit. Symbols that an interval's end cuts are not decoded. The sink gets
-//   dc(component, difference, whole)   at the begin of a block; whole: no level of it lies beyond its end so far
-//   ac(place, level)                   place: 1 to 63
-//   broken()                           a level beyond the block's end, which is dropped
-//   end_block()
-//   end_interval(interval)             before the next one begins; also with the last one
-template <class Sink>
-DEVICE BlockStart walk(const CodedScan &scan, const DecodeTable *tables, BlockStart start, uint32_t end, Sink &sink) {
-    const uint32_t bytes = scan.state->bytes;
-    end = min_of(end, 8 * bytes);
-    uint32_t bit = start.bit, phase = start.phase;
-    if (bit >= end) return start;
-    Interval interval = interval_at(scan, bit, bytes);
-    BitWindow window(scan.words, bit);
-    int place = 0;
-    while (place || (bit < end && !sink.pauses())) {
-        const bool dc = place == 0;
-        const uint32_t bits = window.at(bit);
-        const Step step = tables[field(dc ? scan.dc_tables : scan.ac_tables, phase)].find(bits);
-        const bool whole = bit + static_cast<uint32_t>(step.bits()) <= interval.end;
-        if (whole) {
-            bit += static_cast<uint32_t>(step.bits());
-            place += step.places();
-            if (dc)
-                sink.dc(field(scan.block_components, phase), magnitude_of(bits, step), place == 1);
-            else if (step.magnitude_bits())
-                place <= kBlockSamples ? sink.ac(place - 1, magnitude_of(bits, step)) : sink.broken();
-            if (place < kBlockSamples) continue;
-            sink.end_block();
-            place = 0;
-            phase = phase + 1 == scan.mcu_blocks ? 0 : phase + 1;
+// A walk from block to block. Behind the last interval it stands at the last bit, with phase 0.
+class Walk {
+  public:
+    DEVICE_MEMBER Walk(const CodedScan &scan, const DecodeTable *tables, const BlockStart &start)
+        : scan_(scan), tables_(tables), window_(scan.words), bits_(8 * scan.state->bytes), at_(start) {
+        if (at_.bit >= bits_) {
+            at_ = {bits_, 0};
+            return;
         }
-        if (whole && bit < interval.end) continue;
-        sink.end_interval(interval.number);
-        if (++interval.number >= scan.intervals) return {8 * bytes, 0};
-        bit = interval.end;
-        phase = 0, place = 0;
-        interval.end = interval_end(scan, interval.number, bytes);
+        interval_ = interval_at(scan, at_.bit, bits_ / 8);
+        window_.seek(at_.bit);
     }
-    return {bit, phase};
-}
+    DEVICE_MEMBER const BlockStart &at() const { return at_; }
 
-// Copies a scan's Huffman tables to shared memory. With all threads.
-DEVICE void load_tables(const CodedScan &scan, DecodeTable *tables) {
-    const uint32_t *from = reinterpret_cast<const uint32_t *>(scan.tables->table);
-    uint32_t *to = reinterpret_cast<uint32_t *>(tables);
-    for (int i = thread_x(); i < static_cast<int>(kScanTables * sizeof(DecodeTable) / 4); i += block_threads())
-        to[i] = load_readonly(from + i);
+    // Decodes whole blocks, until one begins at bit `end` or behind it. Symbols that an interval's end cuts are not
+    // decoded. The sink gets
+    //   symbol(phase, dc, place, bits, step)   place: behind it; above 64: it lies beyond the block's end
+    //   end_block()
+    //   end_interval(interval)                 before the next one begins; also with the last one
+    template <class Sink>
+    DEVICE_MEMBER void run(uint32_t end, Sink &sink) {
+        end = min_of(end, bits_);
+        uint32_t bit = at_.bit, phase = at_.phase;
+        uint32_t dc_tables = scan_.dc_tables >> 2 * phase, ac_tables = scan_.ac_tables >> 2 * phase;
+        int place = 0;
+        while (place || bit < end) {
+            const uint32_t bits = window_.at(bit);
+            const Step step = tables_[(place ? ac_tables : dc_tables) & 3].find(bits);
+            const uint32_t next = bit + static_cast<uint32_t>(step.bits());
+            if (next <= interval_.end) {
+                bit = next;
+                const bool dc = place == 0;
+                place += step.places();
+                sink.symbol(phase, dc, place, bits, step);
+                if (place >= kBlockSamples) {
+                    sink.end_block();
+                    const bool wraps = phase + 1 == scan_.mcu_blocks;
+                    phase = wraps ? 0 : phase + 1;
+                    dc_tables = wraps ? scan_.dc_tables : dc_tables >> 2;
+                    ac_tables = wraps ? scan_.ac_tables : ac_tables >> 2;
+                    place = 0;
+                }
+            }
+            if (next < interval_.end) continue;
+            sink.end_interval(interval_.number);
+            phase = 0, place = 0;
+            dc_tables = scan_.dc_tables, ac_tables = scan_.ac_tables;
+            if (++interval_.number >= scan_.intervals) {
+                bit = bits_;
+                break;
+            }
+            bit = interval_.end;
+            interval_.end = interval_end(scan_, interval_.number, bits_ / 8);
+            window_.seek(bit);
+        }
+        at_ = {bit, phase};
+    }
+
+  private:
+    const CodedScan &scan_;
+    const DecodeTable *tables_;
+    BitWindow window_;
+    uint32_t bits_;
+    BlockStart at_;
+    Interval interval_{};
+};
+
+struct TableVector {
+    alignas(16) uint32_t word[4];
+} __attribute__((may_alias));
+
+// Copies a scan's Huffman tables to shared memory. With all threads. Returns their address.
+DEVICE const DecodeTable *load_tables(const CodedScan &scan, TableVector *memory) {
+    const TableVector *from = reinterpret_cast<const TableVector *>(scan.tables->table);
+    for (int i = thread_x(); i < kTableVectors; i += block_threads()) memory[i] = load_readonly(from + i);
     block_sync();
+    return opaque_shared(reinterpret_cast<const DecodeTable *>(memory));
 }
 
 // The sum of two runs, the second behind the first.
-DEVICE RunSum joined(const RunSum &a, const RunSum &b) {
-    RunSum sum = b;
+template <int Values>
+DEVICE RunSum<Values> joined(const RunSum<Values> &a, const RunSum<Values> &b) {
+    RunSum<Values> sum = b;
     if (b.restarted) return sum;
     sum.restarted = a.restarted;
-    sum.blocks += a.blocks;
     CUDAENC_UNROLL
-    for (int c = 0; c < kMaxStreamComponents; c++) sum.dc[c] += a.dc[c];
+    for (int i = 0; i < Values; i++) sum.value[i] += a.value[i];
     return sum;
 }
 
-DEVICE RunSum shuffle_up(const RunSum &run, int distance) {
-    RunSum from{.restarted = warp_shuffle_up(run.restarted, distance),
-                .blocks = warp_shuffle_up(run.blocks, distance),
-                .dc = {}};
+template <int Values>
+DEVICE RunSum<Values> shuffle_up(const RunSum<Values> &run, int distance) {
+    RunSum<Values> from{.restarted = warp_shuffle_up(run.restarted, distance), .value = {}};
     CUDAENC_UNROLL
-    for (int c = 0; c < kMaxStreamComponents; c++) from.dc[c] = warp_shuffle_up(run.dc[c], distance);
+    for (int i = 0; i < Values; i++) from.value[i] = warp_shuffle_up(run.value[i], distance);
     return from;
 }
 
 // The sum of the runs of all threads before, and of all. With all threads.
+template <int Values>
 struct RunSums {
-    RunSum before, all;
+    RunSum<Values> before, all;
 };
-template <int Warps>
-DEVICE RunSums sum_runs(const RunSum &own) {
-    SHARED(RunSum, warp_sums, Warps);
-    RunSum through = own;
+template <int Warps, int Values>
+DEVICE RunSums<Values> sum_runs(const RunSum<Values> &own) {
+    SHARED(RunSum<Values>, warp_sums, Warps);
+    RunSum<Values> through = own;
     for (int distance = 1; distance < 32; distance <<= 1) {
-        const RunSum below = shuffle_up(through, distance);
+        const RunSum<Values> below = shuffle_up(through, distance);
         if (lane_id() >= distance) through = joined(below, through);
     }
     if (lane_id() == 31) warp_sums[warp_id()] = through;
     block_sync();
-    RunSums sums{};
+    RunSums<Values> sums{};
     for (int i = 0; i < Warps; i++) {
         if (i == warp_id()) sums.before = sums.all;
         sums.all = joined(sums.all, warp_sums[i]);
     }
-    const RunSum below = shuffle_up(through, 1);
+    const RunSum<Values> below = shuffle_up(through, 1);
     if (lane_id()) sums.before = joined(sums.before, below);
     block_sync();
     return sums;

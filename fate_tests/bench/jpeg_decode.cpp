@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <thread>
 
@@ -99,9 +100,19 @@ Spread rate_of(int workers, int least, const Effort &effort, const std::function
     const auto run_all = [&](int count) {
         if (workers == 1) return run(0, count);
         const auto start = Clock::now();
+        std::vector<std::exception_ptr> errors(static_cast<size_t>(workers));
         std::vector<std::jthread> threads;
-        for (int i = 0; i < workers; i++) threads.emplace_back([&, i] { run(i, count); });
+        for (int i = 0; i < workers; i++)
+            threads.emplace_back([&, i] {
+                try {
+                    run(i, count);
+                } catch (...) {
+                    errors[static_cast<size_t>(i)] = std::current_exception();
+                }
+            });
         threads.clear();
+        for (const std::exception_ptr &error : errors)
+            if (error) std::rethrow_exception(error);
         return seconds_since(start);
     };
     run_all(least);
@@ -154,6 +165,7 @@ class NvjpegWorker {
     NvjpegWorker(const NvjpegWorker &) = delete;
 
     double run(const CodedPictures &pictures, int count) {
+        device_->synchronize(stream_);  // makes the context this thread's
         const auto start = Clock::now();
         for (int done = 0; done < count; done += static_cast<int>(images_.size())) decode(pictures);
         return seconds_since(start);
