@@ -55,17 +55,15 @@ struct TileChain {
     DEVICE_MEMBER uint64_t choose(int i, uint64_t state, bool again) const {
         const int last = i + 31;
         for (; i <= last && !(again && begins[place(i)] == state); i++) {
-            int row = find(i, state);
-            if (row < 0) {
-                row = static_cast<int>(p.rows) - 1;
-                warp_sync();
-                if (lane_id() == 0) add(row, i, state);
-                warp_sync();
+            const int found = find(i, state), row = found < 0 ? static_cast<int>(p.rows) - 1 : found;
+            warp_sync();
+            if (lane_id() == 0) {
+                if (found < 0) add(row, i, state);
+                chosen[i] = static_cast<uint8_t>(row);
             }
-            if (lane_id() == 0) chosen[i] = static_cast<uint8_t>(row);
+            warp_sync();
             state = ends[row * kChainColumns + column(i)];
         }
-        warp_sync();
         return ends[place(last)];
     }
 
