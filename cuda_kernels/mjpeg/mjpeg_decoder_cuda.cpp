@@ -26,7 +26,7 @@ constexpr int kCorrections = 3;
 
 constexpr const char *kBroken = "data that are broken, or do not synchronise";
 
-constexpr size_t kStageBytes = 1 << 18;  // that a thread copies at a time
+constexpr size_t kStageBytes = 1 << 17;  // that a thread copies at a time
 constexpr size_t kCodedMargin = 64;      // bytes that kernels may read behind the data
 
 // A sequential scan on the device.
