@@ -2,6 +2,8 @@
 #include "soak.h"
 
 #include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cinttypes>
 #include <filesystem>
@@ -35,9 +37,9 @@ struct Resources {
     static int64_t entries(const char *folder) {
         return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
     }
-    static Resources now() {
+    static Resources now(bool of_gpu) {
         malloc_trim(0);
-        return {bench::resident_mib(), static_cast<double>(bench::gpu_bytes_in_use()) / (1 << 20),
+        return {bench::resident_mib(), of_gpu ? static_cast<double>(bench::gpu_bytes_in_use()) / (1 << 20) : 0,
                 entries("/proc/self/fd"), entries("/proc/self/task")};
     }
     bool exceeds(const Resources &before) const {
@@ -88,15 +90,13 @@ void run_session(Round &round, Counts &counts) {
     counts.frames += std::count(outcome.codes.begin(), outcome.codes.end(), CUDAENC_OK);
 }
 
-}  // namespace
-
-int soak(int64_t frames, int first_seed, const std::string &device) {
-    device_spec = device;
+// The seeds first_seed, first_seed + step, ...
+int soak_process(int64_t frames, int first_seed, int step) {
     open_real_emulator = std::exchange(open_emulator, open_counted);
     Counts counts;
     Resources settled{}, now{};
     int looks = 0;
-    for (int seed = first_seed; counts.frames < frames; seed++) {
+    for (int seed = first_seed; counts.frames < frames; seed += step) {
         Round round(seed);
         if (round.wild || is_long(round)) continue;
         try {
@@ -106,7 +106,7 @@ int soak(int64_t frames, int first_seed, const std::string &device) {
             return EXIT_FAILURE;
         }
         if (counts.frames < frames / 10 * (looks + 1)) continue;
-        now = Resources::now();
+        now = Resources::now(step == 1);
         if (looks++ < 2) settled = now;  // what the first fifth took stays: of a GPU's driver, 100 MiB
         std::printf("%9" PRId64 " frames, %" PRId64 " sessions, %" PRId64 " compared: %s\n", counts.frames,
                     counts.sessions, counts.compared, now.text().c_str());
@@ -116,6 +116,22 @@ int soak(int64_t frames, int first_seed, const std::string &device) {
     std::printf("%s since the first fifth, resident by %+.1f MiB\n", grew ? "grew" : "flat",
                 now.resident_mib - settled.resident_mib);
     return grew ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int soak(int64_t frames, int first_seed, const std::string &device, int processes) {
+    device_spec = device;
+    if (processes <= 1) return soak_process(frames, first_seed, 1);
+    for (int i = 0; i < processes; i++) {
+        const pid_t child = fork();
+        if (child < 0) throw Error(CUDAENC_ERR_MEMORY, "a process cannot be started");
+        if (!child) std::exit(soak_process(frames / processes, first_seed + i, processes));
+    }
+    int failed = 0;
+    for (int status = 0; wait(&status) > 0;) failed += !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;
+    std::printf("%d of %d processes failed\n", failed, processes);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 }  // namespace cudaenc::testing

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing, needs NVIDIA's driver only.
 # Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
-# Environment: JOBS tests at a time; FUZZ=20 rounds; SOAK=20000 frames; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer.
+# Environment: JOBS tests at a time; FUZZ=20 rounds; SOAK=20000 frames; PROCESSES=8 that share the GPU for as many again; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer.
 # Writes gpu-record.txt, to be committed as fate_tests/gpu-record.txt, and logs/. Ends in a line "N passed, N failed".
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
@@ -219,6 +219,8 @@ settle
 
 # ---- Uptime, alone, since it watches the GPU's memory
 check soak bin/cudaenc_fuzz soak "${SOAK:-20000}" 1 "$device"
+settle
+check soak-processes bin/cudaenc_fuzz soak "${SOAK:-20000}" 1000001 "$device" "${PROCESSES:-8}"
 settle
 
 # ---- compute-sanitizer, on a small frame of each kind
