@@ -282,10 +282,13 @@ class Bench {
             const bool streams_equal = streams[0] == streams[1];
             if (!streams_equal) std::printf("  %s: the streams of %s and cpu differ\n", c.name, o_.device.c_str());
             (streams_equal ? passed : failed)++;
-            if (!c.is_j2k())
+            if (!c.is_j2k()) {
+                json_.open('{');
                 measure_decoding(nullptr, o_.device, streams[0],
                                  {.single_frames = 1, .runs = 1, .run_seconds = 0, .depths = {}, .sessions = {}}, {2},
-                                 {2}, "no", json_);
+                                 {2}, {.nvjpeg = "no", .turbojpeg = ""}, json_);
+                json_.close('}');
+            }
             // Nothing that decodes is far from its picture.
             if (!c.is_j2k()) (jpeg_psnr(c.format, frames.first_on_host(), streams[0][0]) > 30 ? passed : failed)++;
         }
@@ -325,11 +328,12 @@ class Bench {
             std::printf("\n%s, quality %d: %s\n", c.name, quality, c.text().c_str());
             json_.open('{');
             json_.put("case", c.name);
+            json_.put("picture", name_of(pictures));
+            json_.put("width", c.format.width);
+            json_.put("height", c.format.height);
             json_.put("quality", quality);
-            json_.open("decoders", '[');
             measure_decoding(config.device_frames ? device_ : nullptr, o_.device, code(config, frames), o_.effort,
-                             depths_of(c), sessions_of(c), o_.nvjpeg, json_);
-            json_.close(']');
+                             depths_of(c), sessions_of(c), {.nvjpeg = o_.nvjpeg, .turbojpeg = o_.turbojpeg}, json_);
             json_.close('}');
         }
     }

@@ -10,6 +10,7 @@
 
 #include "../../common/error.h"
 #include "nvjpeg_library.h"
+#include "turbojpeg_library.h"
 
 namespace cudaenc::bench {
 
@@ -137,12 +138,25 @@ void report(const char *what, const std::string &in_flight, const Spread &fps, J
 using testing::check_nvjpeg;
 using testing::NvjpegLibrary;
 
+// What the threads share.
+struct NvjpegHandle {
+    NvjpegHandle(const NvjpegLibrary &library, nvjpegBackend_t backend) : lib(library) {
+        check_nvjpeg(lib.create_ex(backend, nullptr, nullptr, 0, &handle), "nvjpegCreateEx");
+    }
+    ~NvjpegHandle() { lib.destroy(handle); }
+    NvjpegHandle(const NvjpegHandle &) = delete;
+    const NvjpegLibrary &lib;
+    nvjpegHandle_t handle = nullptr;
+};
+
 // A state and a stream; pictures come one at a time, or a batch.
 class NvjpegWorker {
   public:
-    NvjpegWorker(const NvjpegLibrary &lib, nvjpegBackend_t backend, const CudaencFormat &format, int batch)
-        : lib_(lib), device_(open_cuda_device("cuda:0", nullptr)), stream_(device_->create_stream()) {
-        check_nvjpeg(lib_.create_ex(backend, nullptr, nullptr, 0, &handle_), "nvjpegCreateEx");
+    NvjpegWorker(const NvjpegHandle &handle, const CudaencFormat &format, int batch)
+        : lib_(handle.lib),
+          handle_(handle.handle),
+          device_(open_cuda_device("cuda:0", nullptr)),
+          stream_(device_->create_stream()) {
         check_nvjpeg(lib_.decoder_state_create(handle_, &state_), "nvjpegJpegStateCreate");
         for (int i = 0; i < batch; i++) {
             planes_.push_back(std::make_unique<Planes>(device_, format));
@@ -159,7 +173,6 @@ class NvjpegWorker {
     }
     ~NvjpegWorker() {
         if (state_) lib_.decoder_state_destroy(state_);
-        if (handle_) lib_.destroy(handle_);
         device_->destroy_stream(stream_);
     }
     NvjpegWorker(const NvjpegWorker &) = delete;
@@ -189,9 +202,9 @@ class NvjpegWorker {
         device_->synchronize(stream_);
     }
     const NvjpegLibrary &lib_;
+    const nvjpegHandle_t handle_;
     const std::shared_ptr<Device> device_;
     const Device::Stream stream_;
-    nvjpegHandle_t handle_ = nullptr;
     nvjpegJpegState_t state_ = nullptr;
     std::vector<std::unique_ptr<Planes>> planes_;
     std::vector<nvjpegImage_t> images_;
@@ -212,9 +225,10 @@ void measure_nvjpeg_decoding(const std::string &library, const CudaencFormat &fo
     for (const Way &way : ways) {
         const std::string in_flight = std::to_string(way.workers) + "x" + std::to_string(way.batch);
         try {
+            const NvjpegHandle handle(lib, way.backend);
             std::vector<std::unique_ptr<NvjpegWorker>> workers;
             for (int i = 0; i < way.workers; i++)
-                workers.push_back(std::make_unique<NvjpegWorker>(lib, way.backend, format, way.batch));
+                workers.push_back(std::make_unique<NvjpegWorker>(handle, format, way.batch));
             report(way.name, in_flight,
                    rate_of(way.workers, std::max(4, way.batch), effort,
                            [&](int i, int count) { return workers[static_cast<size_t>(i)]->run(pictures, count); }),
@@ -227,16 +241,81 @@ void measure_nvjpeg_decoding(const std::string &library, const CudaencFormat &fo
 
 #endif
 
+#ifdef CUDAENC_HAS_TURBOJPEG
+
+class TurboJpegWorker {
+  public:
+    TurboJpegWorker(const TurboJpegLibrary &lib, const CudaencFormat &format)
+        : lib_(lib), planes_(nullptr, format), width_(format.width), height_(format.height) {
+        std::copy_n(planes_.stride, 4, stride_);
+        if (!handle_) throw Error(CUDAENC_ERR_MEMORY, "tjInitDecompress fails");
+    }
+    ~TurboJpegWorker() { lib_.destroy(handle_); }
+    TurboJpegWorker(const TurboJpegWorker &) = delete;
+
+    double run(const CodedPictures &pictures, int count) {
+        const auto start = Clock::now();
+        for (int done = 0; done < count; done++) {
+            const std::vector<uint8_t> &packet = pictures[next_++ % pictures.size()];
+            if (lib_.decompress_to_planes(handle_, packet.data(), packet.size(), planes_.data, width_, stride_, height_,
+                                          TJFLAG_ACCURATEDCT) != 0)
+                throw Error(CUDAENC_ERR_INTERNAL, "tjDecompressToYUVPlanes fails");
+        }
+        return seconds_since(start);
+    }
+
+  private:
+    const TurboJpegLibrary &lib_;
+    const tjhandle handle_ = lib_.init_decompress();
+    Planes planes_;
+    int stride_[4];
+    const int width_, height_;
+    size_t next_ = 0;
+};
+
+void measure_turbojpeg_decoding(const std::string &library, const CudaencFormat &format, const CodedPictures &pictures,
+                                const Effort &effort, Json &json) try {
+    static const TurboJpegLibrary lib(library);
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    for (const int threads : {1, cores}) {
+        std::vector<std::unique_ptr<TurboJpegWorker>> workers;
+        for (int i = 0; i < threads; i++) workers.push_back(std::make_unique<TurboJpegWorker>(lib, format));
+        report("libjpeg-turbo", std::to_string(threads) + "x1",
+               rate_of(threads, 1, effort,
+                       [&](int i, int count) { return workers[static_cast<size_t>(i)]->run(pictures, count); }),
+               json);
+    }
+} catch (const Error &e) {
+    std::printf("  libjpeg-turbo is not measured: %s\n", e.what());
+}
+
+#endif
+
+// What the header of a picture says.
+CudaencFormat format_of(const std::vector<uint8_t> &picture) {
+    CudaencDecoderConfig config;
+    cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+    config.device = "cpu";
+    CudaencDecoder *decoder;
+    CudaencPictureInfo info{};
+    int code = cudaenc_decoder_open(&decoder, &config);
+    if (code == CUDAENC_OK) {
+        code = cudaenc_decoder_read_header(decoder, picture.data(), picture.size(), &info);
+        cudaenc_decoder_close(decoder);
+    }
+    if (code != CUDAENC_OK) throw Error(code, "the header cannot be read");
+    return info.format;
+}
+
 }  // namespace
 
 void measure_decoding(const std::shared_ptr<Device> &device, const std::string &spec, const CodedPictures &pictures,
                       const Effort &effort, const std::vector<int> &depths, const std::vector<int> &sessions,
-                      const std::string &nvjpeg, Json &json) {
+                      const DecodingPeers &peers, Json &json) {
     double bytes = 0;
     for (const auto &picture : pictures)
         bytes += static_cast<double>(picture.size()) / static_cast<double>(pictures.size());
     std::printf("  %zu pictures of %.0f bytes\n", pictures.size(), bytes);
-    json.open('{');
     json.put("bytes", bytes);
     json.open("rates", '[');
     const auto measure = [&](int workers, int depth) {
@@ -251,24 +330,15 @@ void measure_decoding(const std::shared_ptr<Device> &device, const std::string &
     measure(1, 1);
     for (const int depth : depths) measure(1, depth);
     for (const int workers : sessions) measure(workers, kSessionDepth);
+    [[maybe_unused]] const CudaencFormat format = format_of(pictures[0]);
 #ifdef CUDAENC_HAS_NVJPEG
-    if (device && nvjpeg != "no") {
-        CudaencDecoderConfig config;
-        cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
-        config.device = "cpu";
-        CudaencDecoder *decoder;
-        CudaencPictureInfo info;
-        if (cudaenc_decoder_open(&decoder, &config) == CUDAENC_OK) {
-            cudaenc_decoder_read_header(decoder, pictures[0].data(), pictures[0].size(), &info);
-            cudaenc_decoder_close(decoder);
-            measure_nvjpeg_decoding(nvjpeg, info.format, pictures, effort, json);
-        }
-    }
-#else
-    (void)nvjpeg;
+    if (device && peers.nvjpeg != "no") measure_nvjpeg_decoding(peers.nvjpeg, format, pictures, effort, json);
 #endif
+#ifdef CUDAENC_HAS_TURBOJPEG
+    if (peers.turbojpeg != "no") measure_turbojpeg_decoding(peers.turbojpeg, format, pictures, effort, json);
+#endif
+    (void)peers;
     json.close(']');
-    json.close('}');
 }
 
 }  // namespace cudaenc::bench

@@ -1,5 +1,5 @@
-// The JPEG decoder and nvJPEG's, from packets in host memory to planes in the device's memory.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// The JPEG decoder, nvJPEG's and libjpeg-turbo's, from packets in host memory to planes: in the device's memory, but
+// for the CPU's in the host's. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <memory>
 #include <string>
@@ -12,10 +12,15 @@ namespace cudaenc::bench {
 
 using CodedPictures = std::vector<std::vector<uint8_t>>;
 
-// Prints rates over the pictures, which are of one size, and adds a row to the open array of json. device: nullptr:
-// planes are in host memory. spec: of the decoder's option `device`. nvjpeg: its library; "no": not measured.
+// Libraries of peers; "": where the system has it; "no": not measured.
+struct DecodingPeers {
+    std::string nvjpeg, turbojpeg;
+};
+
+// Prints rates over the pictures, which are of one size, and puts them into the open object of json. device: nullptr:
+// planes are in host memory. spec: of the decoder's option `device`.
 void measure_decoding(const std::shared_ptr<Device> &device, const std::string &spec, const CodedPictures &pictures,
                       const Effort &effort, const std::vector<int> &depths, const std::vector<int> &sessions,
-                      const std::string &nvjpeg, Json &json);
+                      const DecodingPeers &peers, Json &json);
 
 }  // namespace cudaenc::bench

@@ -19,7 +19,7 @@ constexpr const char *kHelp =
     "  -cibo            tier-1 alone, by bit-planes (Martinez-del-Amor 2017) against all planes at once\n"
     "  -cavlc           H.264's entropy coder alone, at QP 0 to 50, against CAVLC_SU, at 1280x720 and 3840x2160 or "
     "-size\n"
-    "  -decode          JPEG decoding of what JPEG's cases code, against nvJPEG's\n"
+    "  -decode          JPEG decoding of what JPEG's cases code, against nvJPEG's and libjpeg-turbo's\n"
     "  -memory          GPU memory of a session, buffer by buffer\n"
     "  -endurance N     codes N frames and looks whether memory stays as it was\n"
     "  -smoke           checks on a small picture that both give the same bytes, and the device the CPU's\n"
@@ -44,6 +44,7 @@ constexpr const char *kHelp =
     "  -nvjpeg2k FILE   nvJPEG2000's library, in a build that knows its header (libnvjpeg2k.so.0); no: not measured\n"
     "  -openjpeg FILE   OpenJPEG's library, likewise (libopenjp2.so.7): PSNR, and an encoder beside the CPU's; no: "
     "neither\n"
+    "  -turbojpeg FILE  libjpeg-turbo's TurboJPEG library, likewise (libturbojpeg.so.0); no: not measured\n"
     "  -save PREFIX     writes the first frame's codestreams to PREFIX-PICTURE-CASE-ENCODER.j2k or .jpg\n"
     "  -o FILE          the results as JSON\n";
 
@@ -136,6 +137,8 @@ Options parse_options(int argc, char **argv) {
             o.nvjpeg2k = value;
         else if (name == "-openjpeg")
             o.openjpeg = value;
+        else if (name == "-turbojpeg")
+            o.turbojpeg = value;
         else if (name == "-quality")
             o.qualities = parse_numbers(value, 100, "-quality");
         else if (name == "-rate_control")

@@ -11,7 +11,7 @@ enum class Mode { kRates, kTier1, kCibo, kCavlc, kDecode, kMemory, kEndurance, k
 
 struct Options {
     Mode mode = Mode::kRates;
-    std::string device = "auto", cases, yuv, output, save, nvjpeg, nvjpeg2k, openjpeg, command;
+    std::string device = "auto", cases, yuv, output, save, nvjpeg, nvjpeg2k, openjpeg, turbojpeg, command;
     int width = 0, height = 0, frames = 16;
     int endurance_frames = 0;
     int style = 0;  // of JPEG 2000's code-blocks

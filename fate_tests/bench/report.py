@@ -228,6 +228,34 @@ def bypass(results):
                             f'{row["bytes_per_frame"] / base["bytes_per_frame"]:.3f}'] for base, row in rows])
 
 
+def decoding_rate(row, decoders, alone=False):
+    """Pictures/s of the fastest of these decoders; 0: not measured."""
+    return max((r['fps']['median'] for r in row['rates'] if r['decoder'] in decoders and (not alone or r['in_flight'] == '1x1')), default=0)
+
+
+NVJPEG_DECODERS = ['nvjpeg', 'gpu', 'hardware']
+
+
+def decode(results):
+    """JPEG decoding: NVIDIA's library one at a time and at its best, on its CUDA cores and on its hardware; libjpeg-turbo on all cores."""
+    def cells(row):
+        fastest = max((r for r in row['rates'] if r['decoder'] == 'cudaenc'), key=lambda r: r['fps']['median'])
+        alone = decoding_rate(row, ['cudaenc'], alone=True)
+        peers = [decoding_rate(row, ['nvjpeg'], alone=True)] + [decoding_rate(row, of) for of in (['nvjpeg', 'gpu'], ['hardware'], ['libjpeg-turbo'])]
+        faster = f'{times(alone / peers[0])} / {times(fastest["fps"]["median"] / decoding_rate(row, NVJPEG_DECODERS))}' if peers[0] else '–'
+        return [row['case'], str(row['quality']), f'{row["bytes"]:,.0f}', number(alone), spread(fastest['fps']), fastest['in_flight'],
+                *[number(peer) if peer else '–' for peer in peers], faster]
+    rows = results.rows('decode', 'decode.json')
+    return rows and table(['case', 'quality', 'bytes', 'pictures/s, single', 'many (least .. most)', 'in flight', 'nvJPEG: single', 'CUDA, best',
+                           'hardware, best', 'libjpeg-turbo, all cores', 'times as fast as nvJPEG: single / many'], map(cells, rows))
+
+
+def decode_ffmpeg(results):
+    rows = results.rows('decode', 'decode.jsonl')
+    return rows and table(['decoder', 'on', 'threads', 'in flight', 'bytes', 'pictures/s'],
+                          [[row['decoder'], row['device'], str(row['threads']), str(row['depth']), f'{row["bytes"]:,}', number(row['fps'])] for row in rows])
+
+
 def memory(results):
     def cells(row):
         most = '; '.join(f'{b["count"]} x {b["bytes"] / 2**20:.1f}' for b in row['device'][:6])
@@ -313,14 +341,19 @@ def headline(results):
                number(row['best_fps'])]
         peer = peer_of(row, 'nvJPEG')
         return own if not peer else own + [peer['name'].split()[0], number(peer['best_fps']), times(row['best_fps'] / peer['best_fps'])]
+    def cells_of_decoding(row):
+        peer, many = decoding_rate(row, NVJPEG_DECODERS), decoding_rate(row, ['cudaenc'])
+        return [f'JPEG decoding, 4:2:0, quality {row["quality"]}, {row["width"]}x{row["height"]}', f'{row["bytes"] / 1e6:.2f} MB',
+                f'{ms(1000 / decoding_rate(row, ["cudaenc"], alone=True))} ms', number(many), 'nvJPEG', number(peer), times(many / peer)]
     rows = [row for row in rows if row['case'] in names]
     beside = [row for row in rows if peer_of(row, 'nvJPEG')]
     rows = beside or rows
+    decoding = [row for row in results.rows('decode', 'decode.json') if row['case'] == 'mjpeg-4k-420' and decoding_rate(row, NVJPEG_DECODERS)]
     if not rows:
         return ''
     device = re.sub(r'^cuda:\d+ |,.*', '', results.heads[0]['device'])
     return table([f'on one {device}', 'a frame', 'a frame alone', 'frames/s'] +
-                 ["NVIDIA's library", 'frames/s', 'times as fast'] * bool(beside), map(cells, rows))
+                 ["NVIDIA's library", 'frames/s', 'times as fast'] * bool(beside), [*map(cells, rows), *map(cells_of_decoding, decoding if beside else [])])
 
 
 TABLES = {
@@ -337,6 +370,8 @@ TABLES = {
     'mjpeg': lambda results: rates_table(results.rows('mjpeg', 'mjpeg.json'), 'nvJPEG'),
     'mjpeg-in-flight': lambda results: in_flight_table(results.rows('mjpeg', 'mjpeg.json')),
     'mjpeg-stages': lambda results: stages_table(results.rows('mjpeg', 'mjpeg.json')),
+    'decode': decode,
+    'decode-ffmpeg': decode_ffmpeg,
     'memory': memory,
     'endurance': endurance,
     'tier1': tier1,

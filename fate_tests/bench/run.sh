@@ -4,6 +4,7 @@
 # Usage: run.sh FOLDER_OF_PROGRAMS OUTPUT_FOLDER [PART...]   SPDX-License-Identifier: LGPL-2.1-or-later
 #   rates   single frame and many, with nvJPEG2000, equal bytes and PSNR, for each picture
 #   mjpeg   mjpeg_cuda, single frame and many, with nvJPEG, bytes and PSNR; all pictures in one rotation
+#   decode  JPEG decoding, one picture and many, with nvJPEG and libjpeg-turbo; then in ffmpeg, with FFmpeg's decoder
 #   targets frames of a target size, those of rates, by METHODS ("psp pcrd"); the pictures of rates, after it
 #   bypass  as rates, with the arithmetic coding bypass
 #   formats 12 and 16 bits, 4:2:2, larger code-blocks; the first picture
@@ -16,7 +17,7 @@
 #   h264    h264_cavlc_cuda in ffmpeg at constant QPs, for each clip
 #   cpu     JPEG 2000 on the CPU against OpenJPEG, FFmpeg's native encoder, Grok; the first picture
 #   cpu_mjpeg  JPEG on the CPU against FFmpeg's native encoder; the first picture
-# Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, GRK_COMPRESS: files; EFFORT: options of
+# Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, TURBOJPEG, GRK_COMPRESS: files; EFFORT: options of
 # cudaenc_bench such as "-seconds 0.3", which a part's own give way to
 # shellcheck disable=SC2317 # parts are called by their names
 set -euo pipefail
@@ -32,7 +33,8 @@ read -r -a effort <<<"${EFFORT-}"
 first=("${pictures[@]:0:1}")
 device=${DEVICE:-auto}
 mkdir -p "$out"
-libraries=(${NVJPEG_LIBRARY:+-nvjpeg "$NVJPEG_LIBRARY"} ${NVJPEG2K_LIBRARY:+-nvjpeg2k "$NVJPEG2K_LIBRARY"} ${OPENJPEG:+-openjpeg "$OPENJPEG"})
+libraries=(${NVJPEG_LIBRARY:+-nvjpeg "$NVJPEG_LIBRARY"} ${NVJPEG2K_LIBRARY:+-nvjpeg2k "$NVJPEG2K_LIBRARY"} ${OPENJPEG:+-openjpeg "$OPENJPEG"}
+    ${TURBOJPEG:+-turbojpeg "$TURBOJPEG"})
 bench() { "$bin/cudaenc_bench" -device "$device" "${libraries[@]}" "$@" "${effort[@]}"; }
 has_gpu() { [ "$device" != cpu ] && { [ -e /dev/nvidiactl ] || [[ $device = emu* ]]; }; }
 
@@ -57,6 +59,12 @@ PYTHON
 }
 bypass() { bench -nvjpeg2k no -style bypass -depths 2,4,8,16,32 -o "$out/bypass.json" "${pictures[@]}"; }
 mjpeg() { bench -case mjpeg -rotation -o "$out/mjpeg.json" "${pictures[@]}"; }
+decode() {
+    bench -decode -rotation -case mjpeg -o "$out/decode.json" "${pictures[@]}"
+    if ! [ -x "$bin/ffmpeg" ] || [ ${#first[@]} = 0 ]; then echo "no ffmpeg or no picture: decoding in it is not measured"; return; fi
+    rm -f "$out/decode.jsonl"
+    ROWS=$out/decode.jsonl DEVICE=$device "$scripts/decode_rate.sh" "$bin/ffmpeg" "${first[0]}"
+}
 formats() {
     bench -case 4k-12bit-lossless,4k-12bit-lossy,4k-16bit-lossless,4k-16bit-lossy,4k-422p10-lossless,4k-422p10-lossy,4k-cblk64-lossless,4k-cblk64-lossy \
         -runs 3 -seconds 0.2 -single 16 -depths 8,16 -o "$out/formats.json" "${first[@]}"
@@ -93,12 +101,12 @@ cpu_peers() { # PART of cpu_peers.sh
 cpu() { cpu_peers j2k; }
 cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates targets bypass mjpeg formats sweep memory chain h264 cpu cpu_mjpeg
+[ $# -gt 0 ] || set -- rates targets bypass mjpeg decode formats sweep memory chain h264 cpu cpu_mjpeg
 command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | targets | bypass | mjpeg | formats | sweep | memory | tier1 | cibo | cavlc | chain | h264 | cpu | cpu_mjpeg) ;;
+    rates | targets | bypass | mjpeg | decode | formats | sweep | memory | tier1 | cibo | cavlc | chain | h264 | cpu | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

@@ -92,6 +92,10 @@ def check_numbers(out, tables):
     sweep = rows_of(out, 'sweep.json')
     check(tables['sweep'][0][1:] == [f'{row["bits_per_pixel"]:.2f}' for row in sweep], 'sweep: bits a pixel')
     check([cells[2] for cells in tables['memory']] == [f'{row["allocated_mib"]:.1f}' for row in rows_of(out, 'memory.json')], 'memory: allocated')
+    for cells, row in zip(tables['decode'], rows_of(out, 'decode.json'), strict=True):
+        rates = [r['fps']['median'] for r in row['rates'] if r['decoder'] == 'cudaenc']
+        check(cells[0] == row['case'] and cells[2] == f'{row["bytes"]:,.0f}', f'decode: {cells}')
+        check(abs(float(cells[3]) / rates[0] - 1) < 0.006 and abs(float(cells[4].split()[0]) / max(rates) - 1) < 0.006, f'decode: {cells}')
     check(len(tables['endurance']) == 4, 'endurance: two cases of two sizes')
     for cells, row in zip(tables['tier1'], rows_of(out, 'tier1.json'), strict=True):
         check(cells[0] == row['case'] and abs(float(cells[7]) - row['block_thread_ms']['median'] / row['sample_parallel_ms']['median']) < 0.06,
@@ -120,9 +124,17 @@ def check_scripts(out, ffmpeg, work):
     subprocess.run([ffmpeg, '-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=s=96x64:r=25,format=yuv420p', '-frames:v', '60', '-c:v', 'ffv1', clip], check=True)
     measure(programs, out, ['chain', 'h264'], 'cpu', '', CLIPS=clip, SECONDS_EACH='0.1', QUEUES='32', CODERS='dwt97', DEPTHS='2', MUXERS='nut',
             QPS='22 32', FRAMES='4 60', ROUNDS='1', THREADS='2')
-    _, _, text = render(out, marked('chain', 'h264'))
+    picture = os.path.join(work, 'tiny.png')
+    subprocess.run([ffmpeg, '-v', 'error', '-i', clip, '-frames:v', '1', picture], check=True)
+    script = os.path.join(HERE, 'decode_rate.sh')
+    done = subprocess.run([script, ffmpeg, picture], capture_output=True, text=True,
+                          env={**os.environ, 'DEVICE': 'cpu', 'SECONDS_EACH': '0.1', 'THREADS': '2', 'SIZE': '96:64', 'ROWS': os.path.join(out, 'decode.jsonl')})
+    check(done.returncode == 0, f'decode_rate.sh: {done.stdout}{done.stderr}')
+    _, _, text = render(out, marked('chain', 'h264', 'decode-ffmpeg'))
     tables = tables_of(text)
     check([cells[:3] for cells in tables['chain']] == [['tiny', 'dwt97', 'no file'], ['tiny', 'dwt97', 'nut']], f'chain: {tables["chain"]}')
+    check([cells[:4] for cells in tables['decode-ffmpeg']] == [['mjpeg_cuda', 'CPU', '2', '4'], ['mjpeg', 'CPU', '2', '2']],
+          f'decode-ffmpeg: {tables["decode-ffmpeg"]}')
     check([cells[:3] for cells in tables['h264']] == [['tiny', '2', '22'], ['tiny', '2', '32']], f'h264: {tables["h264"]}')
 
 
@@ -168,7 +180,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         out = os.path.join(work, 'results')
         frames = {'SMALL_FRAMES': '10', 'LARGE_FRAMES': '10'}
-        measure(programs, out, ['rates', 'targets', 'bypass', 'mjpeg', 'formats', 'sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
+        measure(programs, out, ['rates', 'targets', 'bypass', 'mjpeg', 'decode', 'formats', 'sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
         measure(programs, out, ['memory', 'tier1', 'cavlc'], 'emu', small + ' -depths 1', **frames)
         measure(programs, out, ['cibo'], 'emu', small + ' -depths 1 -case hd-lossy')
         add_peers(out)

@@ -10,7 +10,7 @@ rm -rf "${bundle:?}"/{bin,scripts,lib,pictures,bench.sh}
 mkdir -p "$bundle"/{bin,scripts,lib,pictures,clips}
 strip -o "$bundle/bin/cudaenc_bench" "$build/bin/cudaenc_bench"
 strip -o "$bundle/bin/ffmpeg" "$build/bin/ffmpeg"
-cp fate_tests/bench/{rate,rows,run,chain,cpu_peers,h264_rate}.sh "$bundle/scripts/"
+cp fate_tests/bench/{rate,rows,run,chain,cpu_peers,decode_rate,h264_rate}.sh "$bundle/scripts/"
 git describe --always --dirty --exclude '*' >"$bundle/scripts/commit" 2>/dev/null || echo unknown >"$bundle/scripts/commit"
 cp fate_tests/gpu/bench.sh "$bundle/"
 
@@ -20,6 +20,8 @@ if [ -f "${NVJPEG2K_LIBRARY-}" ]; then cp "$NVJPEG2K_LIBRARY" "$bundle/lib/libnv
 if [ -f "${NVJPEG_LIBRARY-}" ]; then cp "$NVJPEG_LIBRARY" "$bundle/lib/libnvjpeg.so.13"; fi
 openjpeg=$(ldconfig -p | awk '/libopenjp2\.so\.7/ && !found++ { print $NF }')
 if [ -n "$openjpeg" ]; then cp "$openjpeg" "$bundle/lib/"; else echo "bench-bundle: without OpenJPEG"; fi
+turbojpeg=$(ldconfig -p | awk '/libturbojpeg\.so\.0/ && !found++ { print $NF }')
+if [ -n "$turbojpeg" ]; then cp "$turbojpeg" "$bundle/lib/"; else echo "bench-bundle: without libjpeg-turbo"; fi
 if grok=$(command -v grk_compress); then
     cp "$grok" "$bundle/bin/"
     mkdir -p "$bundle/lib/grok" # apart, since a newer system's libraries suit its own programs
