@@ -21,8 +21,6 @@
  * Foundation, Inc., 51 Franklin Street, Fifth Floor, Boston, MA 02110-1301 USA
  */
 
-
-
 #include <stdint.h>
 #include <string.h>
 
@@ -44,6 +42,8 @@ typedef struct MjpegCudaDecContext {
 
     CudaencDecoder *decoder;
     int device_frames; /* the decoder's mode */
+    /** Of the pictures, as software frames have it. FFmpeg overwrites avctx->sw_pix_fmt. */
+    enum AVPixelFormat software;
     AVBufferRef *device_ref;
     /** The packet that comes next; it waits while pictures of another mode leave. */
     AVPacket *pkt;
@@ -115,12 +115,14 @@ static int cuda_frames_can(AVBufferRef *device_ref, enum AVPixelFormat format)
 
 static int set_hw_frames(AVCodecContext *avctx)
 {
+    const MjpegCudaDecContext *s = avctx->priv_data;
+    const enum AVPixelFormat sw_format = cuda_format(s->software);
     const AVHWFramesContext *old = avctx->hw_frames_ctx ?
                                    (AVHWFramesContext *)avctx->hw_frames_ctx->data : NULL;
     AVHWFramesContext *frames;
     int ret;
 
-    if (old && old->sw_format == avctx->sw_pix_fmt &&
+    if (old && old->sw_format == sw_format &&
         old->width == avctx->width && old->height == avctx->height)
         return 0;
     av_buffer_unref(&avctx->hw_frames_ctx);
@@ -129,7 +131,7 @@ static int set_hw_frames(AVCodecContext *avctx)
         return AVERROR(ENOMEM);
     frames            = (AVHWFramesContext *)avctx->hw_frames_ctx->data;
     frames->format    = AV_PIX_FMT_CUDA;
-    frames->sw_format = avctx->sw_pix_fmt;
+    frames->sw_format = sw_format;
     frames->width     = avctx->width;
     frames->height    = avctx->height;
     ret = av_hwframe_ctx_init(avctx->hw_frames_ctx);
@@ -142,6 +144,7 @@ static int set_hw_frames(AVCodecContext *avctx)
 /* Asks the caller for a format where size or format have changed. */
 static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
 {
+    MjpegCudaDecContext *s = avctx->priv_data;
     enum AVPixelFormat formats[3], *next = formats, software = software_format(&info->format);
     int ret;
 
@@ -153,7 +156,7 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
         ret = ff_set_dimensions(avctx, info->width, info->height);
         if (ret < 0)
             return ret;
-        avctx->sw_pix_fmt = AV_PIX_FMT_NONE;
+        s->software = AV_PIX_FMT_NONE;
     }
     avctx->color_range = info->format.full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
     avctx->colorspace  = AVCOL_SPC_BT470BG; /* of RGB too, as the native decoder */
@@ -161,27 +164,19 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
     if (info->sample_aspect_num > 0 && info->sample_aspect_den > 0)
         ff_set_sar(avctx, (AVRational) { info->sample_aspect_num, info->sample_aspect_den });
 
-#if CONFIG_CUDA
-    if (avctx->pix_fmt == AV_PIX_FMT_CUDA ? avctx->sw_pix_fmt == cuda_format(software)
-                                          : avctx->sw_pix_fmt == software)
+    if (s->software == software)
         return 0;
+#if CONFIG_CUDA
     if (avctx->hw_device_ctx && cuda_frames_can(avctx->hw_device_ctx, cuda_format(software)))
         *next++ = AV_PIX_FMT_CUDA;
-#else
-    if (avctx->sw_pix_fmt == software)
-        return 0;
 #endif
     *next++ = software;
     *next   = AV_PIX_FMT_NONE;
     ret = ff_get_format(avctx, formats);
     if (ret < 0)
         return ret;
-    avctx->pix_fmt    = ret;
-    avctx->sw_pix_fmt = software;
-#if CONFIG_CUDA
-    if (avctx->pix_fmt == AV_PIX_FMT_CUDA)
-        avctx->sw_pix_fmt = cuda_format(software);
-#endif
+    avctx->pix_fmt = ret;
+    s->software    = software;
     return 0;
 }
 
@@ -295,11 +290,16 @@ static int submit_packet(AVCodecContext *avctx)
     ret = ff_get_buffer(avctx, frame, 0);
     if (ret < 0)
         return ret;
-    frame->pict_type = AV_PICTURE_TYPE_I;
+    avctx->sw_pix_fmt = s->software;
+#if CONFIG_CUDA
+    if (s->device_frames)
+        avctx->sw_pix_fmt = cuda_format(s->software);
+#endif
+    frame->pict_type  = AV_PICTURE_TYPE_I;
     cudaenc_set_key_frame(frame);
     ret = add_side_data(avctx, frame, &info);
     if (ret >= 0) {
-        desc = av_pix_fmt_desc_get(s->device_frames ? avctx->sw_pix_fmt : avctx->pix_fmt);
+        desc = av_pix_fmt_desc_get(s->software);
         for (int i = 0; i < desc->nb_components; i++) {
             coded.planes[i] = frame->data[desc->comp[i].plane];
             coded.stride[i] = frame->linesize[desc->comp[i].plane];
@@ -400,7 +400,8 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
 {
     MjpegCudaDecContext *s = avctx->priv_data;
 
-    s->pkt = av_packet_alloc();
+    s->software = AV_PIX_FMT_NONE;
+    s->pkt      = av_packet_alloc();
     if (!s->pkt)
         return AVERROR(ENOMEM);
     for (int i = 0; i < s->async_depth; i++) {

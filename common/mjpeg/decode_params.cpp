@@ -41,6 +41,13 @@ CudaencFormat make_format(const CodedStream &s, const DecoderOptions &options) {
     return f;
 }
 
+void check_planes(const CudaencFormat &format, const CudaencCodedPicture &picture) {
+    for (int i = 0; i < format.planes; i++)
+        if (!picture.planes[i])
+            throw Error(CUDAENC_ERR_INVALID,
+                        format_string("planes[%d] is NULL: a picture of %d planes fills it", i, format.planes));
+}
+
 ScanLayout make_scan_layout(const CodedStream &stream, const StreamScan &scan) {
     ScanLayout layout{};
     layout.count = scan.count;

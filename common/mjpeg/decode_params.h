@@ -20,6 +20,9 @@ struct DecoderOptions {
 // Throws Error: CUDAENC_ERR_UNSUPPORTED for components that no format has, CUDAENC_ERR_INVALID for too many pixels.
 CudaencFormat make_format(const CodedStream &stream, const DecoderOptions &options);
 
+// Throws Error, CUDAENC_ERR_INVALID, for a plane that is not there.
+void check_planes(const CudaencFormat &format, const CudaencCodedPicture &picture);
+
 // Samples of a component at 1/2^lowres of the size.
 inline int reduced_size(int samples, int lowres) { return (samples + (1 << lowres) - 1) >> lowres; }
 

@@ -48,7 +48,7 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
         Slot &s = slots_[static_cast<size_t>(slot)];
         begin_stage(slot, kHeaders);
         s.stream = read_stream({s.coded.data, s.coded.size}, StreamPart::all);
-        make_format(s.stream, options_);  // refuses
+        check_planes(make_format(s.stream, options_), s.coded);
         begin_stage(slot, kDecode);
         Decoded decoded{.damage = s.stream.damage};
         if (s.stream.progressive) {

@@ -98,7 +98,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         s.picture = picture;
         s.coded = read_stream({picture.data, picture.size}, StreamPart::all);
         s.damage = s.coded.damage;
-        make_format(s.coded, options_);  // refuses
+        check_planes(make_format(s.coded, options_), picture);
         place_planes(s);
         s.scans.clear();
         s.fallback = s.coded.progressive ? "progressive coding" : !s.coded.damage.empty() ? kBroken : nullptr;

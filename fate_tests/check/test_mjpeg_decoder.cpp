@@ -351,6 +351,20 @@ static void check_refused(const Bytes &packet, int code, const std::string &line
            "'%s': code %d, '%s'", line.c_str(), outcome.code, cpu.lines.empty() ? "" : cpu.lines[0].c_str());
 }
 
+static void check_plane_refused(const std::string &spec, const Bytes &packet) {
+    DecoderOf d(spec);
+    Flight flight;
+    CudaencDecodedPicture picture;
+    uint8_t row[64];
+    flight.coded.data = packet.data(), flight.coded.size = packet.size();
+    flight.coded.planes[0] = row;  // none of chroma
+    int code = cudaenc_decoder_submit(d.decoder, &flight.coded);
+    cudaenc_decoder_flush(d.decoder);
+    if (code == CUDAENC_OK) code = cudaenc_decoder_receive(d.decoder, &picture);
+    EXPECT(code == CUDAENC_ERR_INVALID && d.lines.size() == 1 && d.lines[0].find("planes[1] is NULL") == 0,
+           "%s: code %d, '%s'", spec.c_str(), code, d.lines.empty() ? "" : d.lines[0].c_str());
+}
+
 START_TEST(refusals) {
     Random random(1);
     Log log;
@@ -374,6 +388,8 @@ START_TEST(refusals) {
     check_refused(with(11, 0x33), CUDAENC_ERR_UNSUPPORTED, "3 x 3");
     check_refused(with(11, 0x50), CUDAENC_ERR_INVALID, "sampling factors 50");
     check_refused(packet, CUDAENC_ERR_INVALID, "max_pixels is 3", 3);
+    check_plane_refused("cpu", packet);
+    for (const std::string &spec : device_specs) check_plane_refused(spec, packet);
     CudaencDecoderConfig options;
     cudaenc_decoder_defaults(&options, CUDAENC_CODEC_J2K);
     CudaencDecoder *decoder;

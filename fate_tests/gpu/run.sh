@@ -197,6 +197,27 @@ check chain-nvdec-scale-mjpeg chain mjpeg_cuda
 check chain-nvdec-scale-h264 chain h264_cavlc_cuda
 settle
 
+# ---- JPEG pictures that are decoded into the GPU's memory have the CPU's samples
+into_gpu=(-hwaccel cuda -hwaccel_output_format cuda -c:v mjpeg_cuda -device "$device")
+decoded() { # FORMAT
+    local cpu cuda
+    # shellcheck disable=SC2046 # words
+    bin/ffmpeg -v error -nostdin -y $(picture 1280x720 4 "$1" 20) -c:v mjpeg_cuda -device cpu "logs/$1.nut"
+    cpu=$(bin/ffmpeg -v error -nostdin -c:v mjpeg_cuda -device cpu -i "logs/$1.nut" -f md5 -)
+    cuda=$(bin/ffmpeg -v error -nostdin "${into_gpu[@]}" -i "logs/$1.nut" -vf "hwdownload,format=${1/j/}" -f md5 -)
+    echo "cpu $cpu cuda $cuda"
+    [ -n "$cpu" ] && [ "$cpu" = "$cuda" ]
+}
+decode_chain() { # ENCODER
+    bin/ffmpeg -v error -nostdin "${into_gpu[@]}" -i logs/yuvj420p.nut -vf scale_cuda=640:360 -c:v "$1" -f null -
+}
+check decode-yuvj420p decoded yuvj420p
+check decode-yuvj444p decoded yuvj444p
+settle
+check chain-decode-scale decode_chain j2k_cuda
+check chain-decode-scale-mjpeg decode_chain mjpeg_cuda
+settle
+
 # ---- One of several processes on the GPU is killed; the others' packets are as ever
 survive() {
     local frames expected i victim pids=()
@@ -253,6 +274,8 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
         check $tool-mjpeg-bitrate sanitize $tool "$(picture 130x70 40 yuvj444p 2)" "-b:v 800k"
         check $tool-mjpeg-410 sanitize $tool "$(picture 66x66 4 yuv410p 2)" "-strict unofficial"
         CK_RUN_CASE="stays on the device" check $tool-mjpeg-decode "$sanitizer" --tool "$tool" --error-exitcode 9 check/test_mjpeg_decoder "$device"
+        check $tool-mjpeg-decode-cuda "$sanitizer" --tool "$tool" --error-exitcode 9 bin/ffmpeg -v error -nostdin "${into_gpu[@]}" \
+            -i logs/yuvj420p.nut -frames:v 3 -f null -
         codec=h264_cavlc_cuda
         check $tool-h264-420 sanitize $tool "$(picture 79x61 4 yuv420p 2)" "-slices 2"
         check $tool-h264-422p10-pcm sanitize $tool "-f lavfi -i nullsrc=s=66x66,format=yuv422p10le,noise=alls=100:allf=t -frames:v 2" "-qp -12"
