@@ -219,9 +219,10 @@ void measure_nvjpeg_decoding(const std::string &library, const CudaencFormat &fo
         nvjpegBackend_t backend;
         int workers, batch;
     };
-    const Way ways[] = {{"nvjpeg", NVJPEG_BACKEND_DEFAULT, 1, 1},     {"nvjpeg", NVJPEG_BACKEND_DEFAULT, 8, 1},
-                        {"gpu", NVJPEG_BACKEND_GPU_HYBRID, 1, 32},    {"gpu", NVJPEG_BACKEND_GPU_HYBRID, 1, 128},
-                        {"hardware", NVJPEG_BACKEND_HARDWARE, 1, 32}, {"hardware", NVJPEG_BACKEND_HARDWARE, 1, 128}};
+    const Way ways[] = {{"nvjpeg", NVJPEG_BACKEND_DEFAULT, 1, 1},
+                        {"gpu", NVJPEG_BACKEND_GPU_HYBRID, 1, 128},
+                        {"hardware", NVJPEG_BACKEND_HARDWARE, 1, 32},
+                        {"hardware", NVJPEG_BACKEND_HARDWARE, 1, 128}};
     for (const Way &way : ways) {
         const std::string in_flight = std::to_string(way.workers) + "x" + std::to_string(way.batch);
         try {
