@@ -18,7 +18,7 @@
 #   cpu     JPEG 2000 on the CPU against OpenJPEG, FFmpeg's native encoder, Grok; the first picture
 #   cpu_mjpeg  JPEG on the CPU against FFmpeg's native encoder; the first picture
 # Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, TURBOJPEG, GRK_COMPRESS: files; EFFORT: options of
-# cudaenc_bench such as "-seconds 0.3", which a part's own give way to
+# cudaenc_bench such as "-seconds 0.3", which a part's own give way to; THREADS="1 2 4" of the parts for the CPU, H264_THREADS=16
 # shellcheck disable=SC2317 # parts are called by their names
 set -euo pipefail
 scripts=$(dirname "$0")
@@ -91,7 +91,7 @@ h264() {
     rm -f "$out/h264.jsonl"
     for clip in "${clips[@]}"; do
         echo "$clip"
-        ROWS=$out/h264.jsonl QPS=${QPS-12 22 32} THREADS=${THREADS:-$(nproc)} "$scripts/h264_rate.sh" "$bin/ffmpeg" "$clip" -device "$device"
+        ROWS=$out/h264.jsonl QPS=${QPS-12 22 32} THREADS=${H264_THREADS:-$(nproc)} "$scripts/h264_rate.sh" "$bin/ffmpeg" "$clip" -device "$device"
     done
 }
 cpu_peers() { # PART of cpu_peers.sh
