@@ -1,7 +1,7 @@
 # cudaenc: GPU encoders inside FFmpeg. 'make help' lists the targets. SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Everything that is made lies below build/. Sources are found by name: see "What is built from what".
-FFMPEG ?= 7.1
+FFMPEG ?= $(if $(FFMPEG_SRC),$(or $(shell patches/hooks.py --branch '$(FFMPEG_SRC)'),$(error FFMPEG_SRC)),7.1)
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
 export JOBS
@@ -36,6 +36,8 @@ help:
 	@echo "  make deps                distribution packages: installs what is missing, or says how"
 	@echo "  make lib                 build/lib/libcudaenc.a and its pkg-config file"
 	@echo "  make ffmpeg              build/bin/ffmpeg and ffprobe"
+	@echo "  make check-versions      FFmpeg 5.1, 7.1, 8.1, 9.0: takes the codecs in, builds, makes the same streams"
+	@echo "  make series FFMPEG=9.0   patches for 'git am': build/series/9.0/fork and upstream (AUTHOR='you <you@example.org>')"
 	@echo "  make fate                the FATE tests, in FFmpeg's own harness, on the CPU and on the emulator"
 	@echo "  make fuzz                random options, formats and pictures (FUZZ=\"ROUNDS FIRST_SEED\" or \"soak FRAMES SEED\")"
 	@echo "  make fuzz-targets        libFuzzer's programs, build/fuzzer/bin/fuzz_*; clang and its runtime make them"
@@ -56,8 +58,8 @@ help:
 	@echo "           NVJPEG2K_LIBRARY=file"
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
-goals := demo check check-long check-sanitize check-tsan fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
-.PHONY: sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib ffmpeg install clean format FORCE
+goals := demo check check-long check-versions check-sanitize check-tsan fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
+.PHONY: series sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib ffmpeg install clean format FORCE
 deps:
 	@patches/deps.sh $(filter bench bench-bundle fuzz-targets,$(MAKECMDGOALS))
 $(goals): deps
@@ -189,7 +191,7 @@ version := $(shell awk '/define CUDAENC_VERSION_(MAJOR|MINOR|PATCH) / { v = v (v
 define pkgconfig # $(call pkgconfig,include folder,library folder,options before the library,libraries it needs)
 	@mkdir -p $(@D)
 	@printf '%s\n' 'Name: libcudaenc' 'Description: GPU video encoders' 'Version: $(version)' 'Cflags: -I$(1)' \
-	    'Libs: -L$(2) $(3) $(sanitize) -lcudaenc' 'Libs.private: $(strip $(4) -lstdc++ -lm -ldl -lpthread)' >$@
+	    'Libs: -L$(2) $(3) $(sanitize) -lcudaenc $(strip $(4) -lstdc++ -lm -ldl -lpthread)' >$@
 endef
 $(B)/lib/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
 	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/lib)
@@ -212,9 +214,15 @@ $(B)/static:
 # ---- FFmpeg
 $(eval $(call stamp,build/src/links,$(FFMPEG) $(FFMPEG_SRC) $(FFMPEG_URL) of \
     $(shell find libavcodec_ext fate_tests/fate fate_tests/ref -type f | sort | md5sum)))
-build/src/state-$(FFMPEG)/prepared: patches/prepare.sh patches/sources.txt $(wildcard patches/$(FFMPEG)/*.patch) build/src/links
+build/src/state-$(FFMPEG)/prepared: patches/prepare.sh patches/hooks.py patches/sources.txt $(wildcard patches/doc/*) build/src/links
 	@FFMPEG_SRC='$(FFMPEG_SRC)' FFMPEG_URL='$(FFMPEG_URL)' patches/prepare.sh $(FFMPEG)
-build/src/state-$(FFMPEG)/patched: build/src/state-$(FFMPEG)/prepared ; @:
+build/src/state-$(FFMPEG)/hooks: build/src/state-$(FFMPEG)/prepared ; @:
+
+# Patches for 'git am', with and without the references of the tests.
+series: build/src/state-$(FFMPEG)/hooks
+	@for kind in fork upstream; do \
+	    rm -rf build/series/$(FFMPEG)/$$kind; patches/series.py $(if $(AUTHOR),--author='$(AUTHOR)') $$kind $(TREE)/ build/series/$(FFMPEG)/$$kind; done
+	@ls build/series/$(FFMPEG)/*/*.patch
 
 ffmpeg_tools := $(if $(SANITIZE),$(if $(filter fuzzer,$(SANITIZE)),--cc='$(CC)' --cxx='$(CXX)' --ld='$(CXX)'),--extra-ldflags=-static-libgcc)
 # Nothing is taken from the machine that the caller did not ask for: the binaries run elsewhere too.
@@ -241,13 +249,18 @@ fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enabl
     --enable-parser=jpeg2000,mjpeg,png,h264 --enable-bsf=null,setts,trace_headers,h264_mp4toannexb,h264_metadata,extract_extradata \
     $(foreach kind,decoder encoder demuxer muxer filter,$(foreach name,$(fate_$(kind)s),--enable-$(kind)=$(name)))
 
+# The smallest that the same streams come out of, which is compared between FFmpeg's branches.
+minimal_options := $(filter-out --pkg-config-flags=--static,$(ffmpeg_common)) --disable-everything --disable-network --enable-protocol=file,pipe --enable-filter=setparams,scale \
+    --enable-decoder=rawvideo,mjpeg_cuda --enable-demuxer=rawvideo,image_jpeg_pipe --enable-parser=mjpeg \
+    --enable-encoder=rawvideo,j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-muxer=rawvideo,framemd5,image2pipe,framecrc
+
 # Of FFmpeg's own code only the glue is instrumented.
 glue_flags := $(if $(sanitize),--eval='$(patsubst libavcodec_ext/%.c,libavcodec/%.o,$(wildcard libavcodec_ext/*.c)): CFLAGS += -g $(sanitize)')
 
 # $(call ffmpeg,folder,library folder,variable with the options,further goals): the rules of one build of FFmpeg.
 define ffmpeg
 $$(eval $$(call stamp,$(1)/options,$$($(3))))
-$(1)/configured: $(1)/options build/src/state-$(FFMPEG)/patched | $(2)/libcudaenc.a $(2)/pkgconfig/libcudaenc.pc $(B)/static
+$(1)/configured: $(1)/options build/src/state-$(FFMPEG)/hooks | $(2)/libcudaenc.a $(2)/pkgconfig/libcudaenc.pc $(B)/static
 	@echo "CONFIGURE $(1)"
 	@cd $(1) && PKG_CONFIG_PATH=$(CURDIR)/$(2)/pkgconfig:$(CURDIR)/build/src/ffnvcodec/lib/pkgconfig \
 	    $(CURDIR)/$(TREE)/configure $$($(3)) >configure.log 2>&1 || { tail -n 20 configure.log; exit 1; }
@@ -261,7 +274,9 @@ $(1)/built: $(1)/configured $(2)/libcudaenc.a FORCE
 endef
 full := $(B)/ffmpeg-$(FFMPEG)
 fate := $(B)/ffmpeg-$(FFMPEG)-fate
+minimal := $(B)/ffmpeg-$(FFMPEG)-minimal
 $(eval $(call ffmpeg,$(full),$(B)/lib,ffmpeg_options))
+$(eval $(call ffmpeg,$(minimal),$(B)/lib,minimal_options,tests/tiny_psnr))
 $(eval $(call ffmpeg,$(fate),$(B)/$(if $(filter fuzzer,$(SANITIZE)),lib,emu),fate_options,tests/tiny_psnr))
 
 ffmpeg: $(B)/bin/ffmpeg $(B)/bin/ffprobe
@@ -322,6 +337,13 @@ do-check-sanitize:
 	@$(MAKE) --no-print-directory SANITIZE=address do-check
 do-check-tsan:
 	@$(MAKE) --no-print-directory SANITIZE=thread do-check
+# The references of the streams hold in every branch.
+branches := $(shell awk '$$1 == "suite" { print $$2 }' patches/sources.txt | sort -u)
+do-check-versions:
+	@FATE=$(fate) MAKE='$(MAKE)' fate_tests/versions.sh $(branches)
+do-check-version: $(minimal)/built
+	@fate_tests/fate.sh $(minimal) cpu
+
 do-fate: $(fate)/built
 	@fate_tests/fate.sh $(fate) cpu
 	@fate_tests/fate.sh $(fate) emu

@@ -45,6 +45,10 @@
 #include "encode.h"
 #include "version.h"
 
+#if LIBAVCODEC_VERSION_MAJOR < 60
+#include "internal.h" /* ff_get_format(), ff_get_buffer() */
+#endif
+
 #if CONFIG_CUDA
 #include "libavutil/hwcontext_cuda_internal.h"
 #endif
@@ -68,8 +72,8 @@
 /* JPEG has full range. FFmpeg must convert software frames of limited range,
  * unless the caller relaxes the standard; frames in GPU memory it cannot. As
  * ranges are negotiated for all formats together, the list of formats enforces
- * it: software formats in `formats` imply full range. Before 7.1 only the
- * encoder's init checks this. */
+ * it: software formats in `formats` imply full range. Before 7.1 there are no
+ * others. */
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(61, 19, 100)
 static inline int cudaenc_jpeg_supported_config(const AVCodecContext *avctx, const AVCodec *codec,
                                                 const enum AVPixelFormat *formats, int nb_formats,
@@ -85,7 +89,11 @@ static inline int cudaenc_jpeg_supported_config(const AVCodecContext *avctx, con
 }
 #define CUDAENC_GET_SUPPORTED_CONFIG(function) .get_supported_config = function,
 #define CUDAENC_HAVE_SUPPORTED_CONFIG 1
+#define CUDAENC_JPEG_FMT_LIMITED \
+    AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUV440P, AV_PIX_FMT_YUV411P, AV_PIX_FMT_YUV410P, \
+    AV_PIX_FMT_NV12, AV_PIX_FMT_NV16, AV_PIX_FMT_NV24,
 #else
+#define CUDAENC_JPEG_FMT_LIMITED
 #define CUDAENC_GET_SUPPORTED_CONFIG(function)
 #define CUDAENC_HAVE_SUPPORTED_CONFIG 0
 #endif
@@ -181,6 +189,18 @@ static inline int cudaenc_new_side_data(const AVCodecContext *avctx, AVFrame *fr
 #else
     *sd = av_frame_new_side_data(frame, type, size);
     return *sd ? 0 : AVERROR(ENOMEM);
+#endif
+}
+
+/** 5.1 gives a frame what it knows of the oldest packet in flight. */
+static inline void cudaenc_set_packet_props(AVFrame *frame, const AVPacket *pkt)
+{
+#if LIBAVCODEC_VERSION_MAJOR < 60
+    frame->pts          = pkt->pts;
+    frame->pkt_dts      = pkt->dts;
+    frame->pkt_pos      = pkt->pos;
+    frame->pkt_duration = pkt->duration;
+    frame->pkt_size     = pkt->size;
 #endif
 }
 

@@ -295,6 +295,7 @@ static int submit_packet(AVCodecContext *avctx)
     if (s->device_frames)
         avctx->sw_pix_fmt = cuda_format(s->software);
 #endif
+    cudaenc_set_packet_props(frame, s->pkt);
     frame->pict_type  = AV_PICTURE_TYPE_I;
     cudaenc_set_key_frame(frame);
     ret = add_side_data(avctx, frame, &info);

@@ -1,23 +1,24 @@
 #!/bin/sh
-# Lays into build/src: ffmpeg-BRANCH, an FFmpeg source tree with the encoders in it, and ffnvcodec, the headers of NVIDIA's
-# driver that it needs. Usage: patches/prepare.sh BRANCH   SPDX-License-Identifier: LGPL-2.1-or-later
+# Makes FFmpeg source trees that have the codecs.   SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The tree comes from the first of these that has it:
-#   FFMPEG_SRC=/your/tree   is patched in place
+#   patches/prepare.sh BRANCH
+#       Lays into build/src: ffmpeg-BRANCH, which sees our sources through links, and ffnvcodec, the headers of NVIDIA's
+#       driver that it needs. Nothing else is written to.
+#   FFMPEG_SRC=/your/tree patches/prepare.sh [--dry-run | --undo] [BRANCH]
+#       The same with your tree, which gets files that you can commit. Its branch is recognised.
+#
+# Without FFMPEG_SRC the tree comes from the first of these that has it:
 #   build/cache             what an earlier run fetched
 #   FFMPEG_URL              an upstream release; default: ffmpeg.org
 #   the distribution        its source package, through the package mirror that this machine already uses
-# A second run does nothing twice, and a changed patch replaces its old form. Only build/ is written to.
+# A second run changes nothing, and what changed here since then replaces its old form.
 set -eu
 unset MAKEFLAGS MAKELEVEL # the make that calls this shares no jobs with ours
 
-branch=${1:?usage: patches/prepare.sh BRANCH}
 root=$(cd "$(dirname "$0")/.." && pwd)
+hooks=$root/patches/hooks.py
 table=$root/patches/sources.txt
 cache=$root/build/cache
-tree=$root/build/src/ffmpeg-$branch
-state=$root/build/src/state-$branch # which patches the tree has
-headers=$root/build/src/ffnvcodec
 
 say() { echo "prepare: $*" >&2; }
 die() {
@@ -25,7 +26,26 @@ die() {
     exit 1
 }
 
-[ -d "$root/patches/$branch" ] || die "FFmpeg $branch: no patches for it; there are: $(cd "$root/patches" && echo [0-9]*)"
+action=
+case ${1-} in --dry-run | --undo)
+    [ -n "${FFMPEG_SRC-}" ] || die "$1 is for a tree of yours: FFMPEG_SRC=/your/tree"
+    action=$1
+    shift
+    ;;
+esac
+if [ -n "${FFMPEG_SRC-}" ]; then
+    source=$(cd "$FFMPEG_SRC" && pwd) || exit 1
+    branch=$("$hooks" --branch "$source") || exit 1
+    [ "$branch" = "${1-$branch}" ] || die "FFMPEG_SRC=$FFMPEG_SRC is FFmpeg $branch, not $1"
+    [ -z "$action" ] || exec "$hooks" "$action" "$source"
+    [ ! -f "$source/config.h" ] || die "FFMPEG_SRC=$FFMPEG_SRC was built in place; run 'make distclean' there first"
+else
+    branch=${1:?usage: patches/prepare.sh BRANCH}
+    grep -q "^suite $branch " "$table" || die "FFmpeg $branch: there are $(awk '$1 == "suite" { print $2 }' "$table" | sort -u | tr '\n' ' ')"
+fi
+tree=$root/build/src/ffmpeg-$branch
+state=$root/build/src/state-$branch # what make looks at
+headers=$root/build/src/ffnvcodec
 
 # The newest version of a package in the table; of FFmpeg: of this branch.
 pinned_version() {
@@ -139,7 +159,10 @@ private_apt() ( # SUITE PACKAGE
         apt-get "$@" update || return
         touch "lists/$suite"
     fi
-    apt-get "$@" source --download-only --tar-only "$package"
+    version=
+    [ "$package" != ffmpeg ] || version=$(apt-cache "$@" showsrc ffmpeg | sed -n 's/^Version: //p' | # a suite may have several
+        awk -v branch="$branch" '{ release = $0; sub(/^[0-9]*:/, "", release) } index(release, branch ".") == 1 { print; exit }')
+    apt-get "$@" source --download-only --tar-only "$package${version:+=$version}"
 )
 
 # fetch PACKAGE: prints its tarball.
@@ -152,63 +175,29 @@ fetch() {
 }
 
 lay_tree() {
-    if [ -n "${FFMPEG_SRC-}" ]; then
-        [ -f "$FFMPEG_SRC/configure" ] || die "FFMPEG_SRC=$FFMPEG_SRC is no FFmpeg source tree"
-        [ ! -f "$FFMPEG_SRC/config.h" ] || die "FFMPEG_SRC=$FFMPEG_SRC was built in place; run 'make distclean' there first"
-        source=$(cd "$FFMPEG_SRC" && pwd)
+    if [ -n "${source-}" ]; then
         [ "$(readlink "$tree")" = "$source" ] || {
-            rm -rf "$tree" "$state"
+            rm -rf "$tree"
             ln -s "$source" "$tree"
         }
-    elif [ ! -d "$tree" ] || [ -L "$tree" ]; then
+    elif [ ! -f "$tree/.cudaenc" ] || [ -L "$tree" ]; then
         tarball=$(fetch ffmpeg)
         say "unpacking ${tarball##*/}"
-        rm -rf "$tree" "$tree.new" "$state"
+        rm -rf "$tree" "$tree.new"
         mkdir "$tree.new"
         tar --no-same-owner --strip-components=1 -xf "$tarball" -C "$tree.new"
         mv "$tree.new" "$tree"
     fi
 }
 
-applies() { patch --directory="$tree" --strip=1 --force --dry-run --silent "$@" >/dev/null; }
-apply() { patch --directory="$tree" --strip=1 --force --silent --no-backup-if-mismatch "$@"; }
-
-apply_patches() {
-    mkdir -p "$state/applied"
-    same=yes
-    for saved in "$state/applied"/*.patch; do
-        [ ! -f "$saved" ] || cmp -s "$saved" "$root/patches/$branch/${saved##*/}" || same=no
-    done
-    if [ $same = no ]; then
-        for saved in $(printf '%s\n' "$state/applied"/*.patch | sort -r); do
-            say "taking back ${saved##*/}, which changed"
-            apply --reverse --input="$saved"
-            rm "$saved"
-        done
-    fi
-    for new in "$root/patches/$branch"/*.patch; do
-        [ ! -f "$state/applied/${new##*/}" ] || continue
-        if applies --reverse --input="$new"; then
-            say "${new##*/} is in the tree"
-        else
-            say "applying ${new##*/}"
-            apply --input="$new" || die "${new##*/} does not apply to $tree"
-        fi
-        cp "$new" "$state/applied/"
-        touch "$state/patched"
-    done
-}
-
-# Our sources are seen in the tree through links, so that there is one copy to edit.
-link_sources() {
-    find "$tree/libavcodec" "$tree/tests/fate" "$tree/tests/ref" -type l -lname "$root/*" -delete
-    mkdir -p "$tree/tests/ref/fate"
-    for file in "$root"/libavcodec_ext/*.[ch]; do ln -sf "$file" "$tree/libavcodec/"; done
-    for file in "$root"/fate_tests/fate/*.mak; do ln -sf "$file" "$tree/tests/fate/"; done
-    (cd "$root/fate_tests/ref" && find . -type f) | while read -r file; do
-        mkdir -p "$tree/tests/ref/$(dirname "$file")"
-        ln -sf "$root/fate_tests/ref/$file" "$tree/tests/ref/$file"
-    done
+# Our sources are seen in a tree of ours through links, so that there is one copy to edit.
+hook_in() {
+    mkdir -p "$state"
+    link=--link
+    [ -z "${source-}" ] || link=
+    # shellcheck disable=SC2086 # nothing or a word
+    "$hooks" $link "$tree/" >&2 || exit 1
+    cmp -s "$tree/.cudaenc" "$state/hooks" || cp "$tree/.cudaenc" "$state/hooks" # later than what was configured before
 }
 
 # Whether pkg-config finds headers that this FFmpeg's configure will accept.
@@ -239,7 +228,6 @@ lay_headers() {
 mkdir -p "$root/build/src"
 trap 'rm -rf "$cache/apt"' EXIT
 lay_tree
-apply_patches
-link_sources
+hook_in
 lay_headers
 touch "$state/prepared"

@@ -1,16 +1,18 @@
-# h264_cavlc_cuda in FFmpeg's own harness, as j2k_cuda.mak has it, whose sources these are too: each test writes the md5 and size
-# of the bitstream, then the md5 of what FFmpeg's decoder makes of it and its PSNR.
-#   make fate-h264_cavlc_cuda CUDAENC_FATE_DEVICE=cpu|emu|cuda
+# h264_cavlc_cuda in FFmpeg's own harness, as j2k_cuda.mak has it, whose sources these are too.
+#   make fate-h264_cavlc_cuda [fate-h264_cavlc_cuda-decoded] CUDAENC_FATE_DEVICE=cpu|emu|cuda
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-# $(call H264_CAVLC_CUDA,name,generator,pixel format,WxH,frames,options). Streams of sub-sampled formats cannot tell odd sizes:
+# $(call H264_CAVLC_CUDA,name,clip,pixel format,WxH,frames,options). Streams of sub-sampled formats cannot tell odd sizes:
 # the decoder's frames are cropped to them.
 define H264_CAVLC_CUDA_TEST
 H264_CAVLC_CUDA_NAMES   += fate-h264_cavlc_cuda-$(1)
 H264_CAVLC_CUDA_STREAMS += "$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
-fate-h264_cavlc_cuda-$(1): tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
-fate-h264_cavlc_cuda-$(1): CMP_UNIT = $(if $(findstring 10,$(3)),2,1)
-fate-h264_cavlc_cuda-$(1): CMD = enc_dec "rawvideo -pixel_format $(3) -video_size $(4)" \
+fate-h264_cavlc_cuda-$(1) fate-h264_cavlc_cuda-$(1)-decoded: tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
+fate-h264_cavlc_cuda-$(1): CMD = framemd5 -f rawvideo -pixel_format $(3) -video_size $(4) \
+    -i $$(TARGET_PATH)/tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw -c:v h264_cavlc_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)
+H264_CAVLC_CUDA_DECODED += fate-h264_cavlc_cuda-$(1)-decoded
+fate-h264_cavlc_cuda-$(1)-decoded: CMP_UNIT = $(if $(findstring 10,$(3)),2,1)
+fate-h264_cavlc_cuda-$(1)-decoded: CMD = enc_dec "rawvideo -pixel_format $(3) -video_size $(4)" \
     tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw h264 \
     "-c:v h264_cavlc_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)" \
     rawvideo "-pix_fmt $(3) -vf crop=$(subst x,:,$(4)):0:0:exact=1 -sws_dither none" "-f h264"
@@ -46,13 +48,13 @@ $(foreach a,0.5 2,$(call H264_CAVLC_CUDA,aq-$(a),mix,yuv420p,80x62,1,-qp 24 -aq-
 $(foreach e,1 2 3,$(call H264_CAVLC_CUDA,effort-$(e),mix,yuv420p,80x62,1,-qp 24 -effort $(e)))
 $(foreach p,baseline main high high10 high422 cavlc444,\
     $(call H264_CAVLC_CUDA,profile-$(p),mix,yuv420p,80x62,1,-profile $(p))\
-    $(call H264_CAVLC_CUDA,profile-$(p)-qp0,vsynth1,yuv420p,80x62,1,-profile $(p) -qp 0))
+    $(call H264_CAVLC_CUDA,profile-$(p)-qp0,mix,yuv420p,80x62,1,-profile $(p) -qp 0))
 $(foreach s,2 3 4,$(call H264_CAVLC_CUDA,slices-$(s),mix,yuv420p,80x62,1,-slices $(s)))
 $(call H264_CAVLC_CUDA,level,mix,yuv420p,80x62,1,-level 4.1)
 $(call H264_CAVLC_CUDA,deblock,mix,yuv420p,80x62,1,-deblock 1 -qp 36)
 $(call H264_CAVLC_CUDA,aud,mix,yuv420p,80x62,2,-aud 1)
 $(call H264_CAVLC_CUDA,sar,mix,yuv420p,80x62,1,-aspect 2.1)
-$(call H264_CAVLC_CUDA,color,mix,yuv420p,80x62,1,-color_primaries bt2020 -color_trc smpte2084 -colorspace bt2020nc -chroma_sample_location topleft)
+$(call H264_CAVLC_CUDA,color,mix,yuv420p,80x62,1,-vf setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc)
 $(call H264_CAVLC_CUDA,encrypt,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f)
 $(call H264_CAVLC_CUDA,encrypt-iv,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f1011121314151617 -encrypt_iv fffffffffffffffffffffffffffffff0)
 
@@ -67,12 +69,15 @@ $(call H264_CAVLC_CUDA,bitrate-qmin,vsynth3,yuv420p,34x34,10,-b:v 2M -qmin 30)
 $(call H264_CAVLC_CUDA,bitrate-slices,vsynth3,yuv420p,34x34,10,-b:v 300k -slices 3)
 $(call H264_CAVLC_CUDA,crf-capped,vsynth3,yuv420p,34x34,25,-crf 10 -maxrate 300k -bufsize 60k)
 
-FATE_H264_CAVLC_CUDA-$(call ENCDEC, H264_CAVLC_CUDA H264, H264, \
+FATE_H264_CAVLC_CUDA-$(call ALLYES, H264_CAVLC_CUDA_ENCODER RAWVIDEO_DECODER RAWVIDEO_DEMUXER FRAMEMD5_MUXER \
+    FILE_PROTOCOL PIPE_PROTOCOL) += $(H264_CAVLC_CUDA_NAMES)
+FATE_H264_CAVLC_CUDA_DECODED-$(call ENCDEC, H264_CAVLC_CUDA H264, H264, \
     H264_PARSER RAWVIDEO_ENCODER RAWVIDEO_DECODER RAWVIDEO_MUXER RAWVIDEO_DEMUXER SCALE_FILTER FORMAT_FILTER CROP_FILTER \
-    FRAMECRC_MUXER PIPE_PROTOCOL) += $(H264_CAVLC_CUDA_NAMES)
+    PIPE_PROTOCOL) += $(if $(CUDAENC_FATE_DECODED),$(H264_CAVLC_CUDA_DECODED))
 
-FATE_AVCONV += $(FATE_H264_CAVLC_CUDA-yes)
+FATE_AVCONV += $(FATE_H264_CAVLC_CUDA-yes) $(FATE_H264_CAVLC_CUDA_DECODED-yes)
 fate-h264_cavlc_cuda: $(FATE_H264_CAVLC_CUDA-yes)
+fate-h264_cavlc_cuda-decoded: $(FATE_H264_CAVLC_CUDA_DECODED-yes)
 
 # What fate_tests/interop decodes: name, pixel format, size, frames, source, options, one line a stream.
 h264_cavlc_cuda-streams:

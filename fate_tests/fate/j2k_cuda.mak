@@ -1,28 +1,26 @@
-# j2k_cuda in FFmpeg's own harness. Each test writes the md5 and size of the bitstream, then the md5 of what FFmpeg's decoder
-# makes of it and its PSNR. The same refs hold for every device:
-#   make fate-j2k_cuda CUDAENC_FATE_DEVICE=cpu|emu|cuda
+# j2k_cuda in FFmpeg's own harness. A test writes the md5 of each packet; the references hold for every device and for every branch
+# of FFmpeg. Those in -decoded, whose references hold for FFmpeg 7.1, write what its decoder makes of the stream, and the PSNR.
+#   make fate-j2k_cuda [fate-j2k_cuda-decoded] CUDAENC_FATE_DEVICE=cpu|emu|cuda
 # Pictures are small and frames few because the kernel emulator runs the same list.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 CUDAENC_FATE_DEVICE ?= cpu
+CUDAENC_FATE_DECODED = $(filter 61,$(libavcodec_VERSION_MAJOR))
 
-# Sources. tests/data/cudaenc_GENERATOR_PIXFMT_WxH_FRAMES.raw is a generator's first frames, scaled and converted.
-# The generator "mix" reads vsynth2 as yuva444p: its planes then have content of their own, alpha too.
-J2K_CUDA_IN_vsynth1 = -pixel_format yuv420p -video_size 352x288 -i $(TARGET_PATH)/tests/data/vsynth1.yuv
-J2K_CUDA_IN_vsynth2 = -pixel_format yuv420p -video_size 352x288 -i $(TARGET_PATH)/tests/data/vsynth2.yuv
-J2K_CUDA_IN_vsynth3 = -pixel_format yuv420p -video_size $(FATEW)x$(FATEH) -i $(TARGET_PATH)/tests/data/vsynth3.yuv
-J2K_CUDA_IN_mix     = -pixel_format yuva444p -video_size 352x288 -i $(TARGET_PATH)/tests/data/vsynth2.yuv
+# Sources: tests/data/cudaenc_CLIP_PIXFMT_WxH_FRAMES.raw, where the clip is one of FFmpeg's synthetic ones, whose first frames
+# these are, or "mix", whose components have content of their own.
+tests/cudaenc_frames$(EXESUF): tests/cudaenc_frames.o $(FF_DEP_LIBS)
+	$(LD) $(LDFLAGS) $(LDEXEFLAGS) $(LD_O) $(filter %.o,$^) $(FF_EXTRALIBS) $(ELIBS)
+tests/data/cudaenc_mix_%.raw: TAG = GEN
+tests/data/cudaenc_mix_%.raw: tests/cudaenc_frames$(EXESUF) | tests/data
+	$(M)$(TARGET_EXEC) $(TARGET_PATH)/$< $(subst _, ,$*) $(TARGET_PATH)/$@
+tests/data/cudaenc_vsynth%.raw: TAG = GEN
+tests/data/cudaenc_vsynth%.raw: tests/data/vsynth1.yuv tests/data/vsynth2.yuv tests/data/vsynth3.yuv
+	$(M)head -c $$(($(subst x,*,$(word 3,$(subst _, ,$*))) * 3 / 2 * $(word 4,$(subst _, ,$*)))) \
+	    tests/data/vsynth$(firstword $(subst _, ,$*)).yuv >$@
 
-tests/data/cudaenc_%.raw: TAG = GEN
-tests/data/cudaenc_%.raw: tests/data/vsynth1.yuv tests/data/vsynth2.yuv tests/data/vsynth3.yuv \
-                           ffmpeg$(PROGSSUF)$(EXESUF) | tests/data
-	$(M)$(TARGET_EXEC) $(TARGET_PATH)/ffmpeg$(PROGSSUF)$(EXESUF) -nostdin -y -v error -f rawvideo \
-	    $(J2K_CUDA_IN_$(word 1,$(subst _, ,$*))) -frames:v $(word 4,$(subst _, ,$*)) \
-	    -vf scale=$(subst x,:,$(word 3,$(subst _, ,$*))):flags=bicubic+accurate_rnd+bitexact+full_chroma_int:sws_dither=none,format=$(word 2,$(subst _, ,$*)) \
-	    -f rawvideo $(TARGET_PATH)/$@
-
-# tiny_psnr takes 16-bit samples for signed ones: where a format uses all 16 bits, the PSNR of a lossy test says little; the
-# bitstream's md5 and fate_tests/interop do.
+# tiny_psnr takes 16-bit samples for signed ones: where a format uses all 16 bits, the PSNR of a lossy test says little;
+# fate_tests/interop does.
 #
 # Decoded pictures are brought back to the source's format. What FFmpeg's decoder has no format for is only encoded here;
 # fate_tests/interop decodes it with others.
@@ -34,28 +32,27 @@ J2K_CUDA_DECODE_xyz12le = rgb48le
 J2K_CUDA_DECODE_yuva422p12le = yuva422p16le
 J2K_CUDA_DECODE_yuva444p12le = yuva444p16le
 
-# $(call J2K_CUDA_TEST,name,generator,pixel format,WxH,frames,options)
+# $(call J2K_CUDA_TEST,name,clip,pixel format,WxH,frames,options)
 define J2K_CUDA_TEST
 J2K_CUDA_NAMES   += fate-j2k_cuda-$(1)
 J2K_CUDA_STREAMS += "$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
-fate-j2k_cuda-$(1): tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
-fate-j2k_cuda-$(1): CMP_UNIT = $(if $(filter $(J2K_CUDA_FMT_8),$(3)),1,2)
+fate-j2k_cuda-$(1) fate-j2k_cuda-$(1)-decoded: tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
+fate-j2k_cuda-$(1): CMD = framemd5 -f rawvideo -pixel_format $(3) -video_size $(4) \
+    -i $$(TARGET_PATH)/tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw -c:v j2k_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)
 ifeq ($(filter $(J2K_CUDA_NO_DECODER),$(patsubst %le,%,$(3)))$(filter $(J2K_CUDA_NOT_DECODED),$(1)),)
-fate-j2k_cuda-$(1): CMD = enc_dec "rawvideo -pixel_format $(3) -video_size $(4)" \
+J2K_CUDA_DECODED += fate-j2k_cuda-$(1)-decoded
+fate-j2k_cuda-$(1)-decoded: CMP_UNIT = $(if $(filter $(J2K_CUDA_FMT_8),$(3)),1,2)
+fate-j2k_cuda-$(1)-decoded: CMD = enc_dec "rawvideo -pixel_format $(3) -video_size $(4)" \
     tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw image2pipe \
     "-c:v j2k_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)" \
     rawvideo "-pix_fmt $(or $(if $(findstring cinema,$(1)),$(3)),$(J2K_CUDA_DECODE_$(3)),$(3)) -sws_dither none" "-f j2k_pipe"
-else
-fate-j2k_cuda-$(1): CMD = transcode "rawvideo -pixel_format $(3) -video_size $(4)" \
-    tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw image2pipe \
-    "-c:v j2k_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)" "-c:v copy" "" "" "-f j2k_pipe"
 endif
 endef
 J2K_CUDA = $(eval $(call J2K_CUDA_TEST,$(1),$(2),$(3),$(4),$(5),$(6)))
 
 J2K_CUDA_LOSSLESS = -pred dwt53
 
-# Every pixel format, lossy and lossless, at an odd size.
+# Every pixel format, lossy and lossless, at an odd size. What is decoded to rgb0 has 255 where the source has 0.
 J2K_CUDA_FMT_8 = \
     rgb24 bgr24 gbrp gray yuv420p yuv422p yuv444p yuv440p yuv411p yuv410p ya8 rgba bgra argb abgr rgb0 bgr0 0rgb 0bgr gbrap \
     yuva420p yuva422p yuva444p nv12 nv16
@@ -65,21 +62,23 @@ J2K_CUDA_FMT_16 = \
     yuv444p9 yuv444p10 yuv444p12 yuv444p14 yuv444p16 yuv440p10 yuv440p12 ya16 rgba64 \
     gbrap10 gbrap12 gbrap14 gbrap16 yuva420p9 yuva420p10 yuva420p16 yuva422p9 yuva422p10 yuva422p12 yuva422p16 \
     yuva444p9 yuva444p10 yuva444p12 yuva444p16 xyz12 p010 p012 p016 p210 p212 p216
-J2K_CUDA_FMT = $(J2K_CUDA_FMT_8) $(J2K_CUDA_FMT_16:%=%le)
-# swscale drops the last chroma column of p010 and p016 of an odd width, and copies alpha to the padding of rgb0.
+# FFmpeg before 6.0 has no P012 and P212, and before 7.0 no GBRAP14.
+J2K_CUDA_FMT_UNKNOWN = $(if $(filter 57,$(libavutil_VERSION_MAJOR)),p012 p212) $(if $(filter 57 58,$(libavutil_VERSION_MAJOR)),gbrap14)
+J2K_CUDA_FMT = $(J2K_CUDA_FMT_8) $(patsubst %,%le,$(filter-out $(J2K_CUDA_FMT_UNKNOWN),$(J2K_CUDA_FMT_16)))
+# swscale, which brings what is decoded back to p010 and p016, drops the last chroma column of an odd width.
 J2K_CUDA_FMT_SIZE = $(if $(filter p0%,$(1)),46x35,45x35)
-J2K_CUDA_FMT_FROM = $(if $(findstring 0,$(filter rgb0 bgr0 0rgb 0bgr,$(1))),vsynth2,mix)
 $(foreach f,$(J2K_CUDA_FMT),\
-    $(call J2K_CUDA,format-$(f:%le=%),$(call J2K_CUDA_FMT_FROM,$(f)),$(f),$(call J2K_CUDA_FMT_SIZE,$(f)),1,)\
-    $(call J2K_CUDA,format-$(f:%le=%)-lossless,$(call J2K_CUDA_FMT_FROM,$(f)),$(f),$(call J2K_CUDA_FMT_SIZE,$(f)),1,$(J2K_CUDA_LOSSLESS)))
+    $(call J2K_CUDA,format-$(f:%le=%),mix,$(f),$(call J2K_CUDA_FMT_SIZE,$(f)),1,)\
+    $(call J2K_CUDA,format-$(f:%le=%)-lossless,mix,$(f),$(call J2K_CUDA_FMT_SIZE,$(f)),1,$(J2K_CUDA_LOSSLESS)))
 
 # FFmpeg's synthetic clips, with more frames than are in flight.
 $(foreach v,vsynth1 vsynth2,\
     $(call J2K_CUDA,$(v),$(v),yuv420p,352x288,1,)\
-    $(call J2K_CUDA,$(v)-rgb24-lossless,$(v),rgb24,352x288,1,$(J2K_CUDA_LOSSLESS)))
+    $(call J2K_CUDA,$(v)-lossless,$(v),yuv420p,352x288,1,$(J2K_CUDA_LOSSLESS)))
+$(call J2K_CUDA,large-rgb24-lossless,mix,rgb24,352x288,1,$(J2K_CUDA_LOSSLESS))
 $(call J2K_CUDA,vsynth3,vsynth3,yuv420p,34x34,7,)
 $(call J2K_CUDA,vsynth3-lossless,vsynth3,yuv420p,34x34,7,$(J2K_CUDA_LOSSLESS))
-$(call J2K_CUDA,vsynth3-gbrp12,vsynth3,gbrp12le,34x34,3,)
+$(call J2K_CUDA,frames-gbrp12,mix,gbrp12le,34x34,3,)
 $(call J2K_CUDA,vsynth3-async1,vsynth3,yuv420p,34x34,3,-async_depth 1)
 $(call J2K_CUDA,vsynth3-async64,vsynth3,yuv420p,34x34,7,-async_depth 64)
 
@@ -162,11 +161,14 @@ $(call J2K_CUDA,rate-layer-rates-lossless,mix,rgb24,181x122,1,-layer_rates 60$$(
 $(call J2K_CUDA,rate-quality,mix,rgb48le,181x122,1,-frame_bytes 9000 -quality 60 -format j2k -eph 1)
 $(call J2K_CUDA,rate-few,mix,rgb24,79x61,1,-frame_bytes 400)
 $(call J2K_CUDA,rate-roi,mix,rgb24,181x122,1,-frame_bytes 5000 -quality 50 -levels 3 -roi 60$$(J2K_CUDA_COMMA)40$$(J2K_CUDA_COMMA)40$$(J2K_CUDA_COMMA)40)
+# FFmpeg's own -psnr, up to 5.1, hides the encoder's.
+ifneq ($(libavcodec_VERSION_MAJOR),59)
 $(foreach d,25 40 60,\
     $(call J2K_CUDA,rate-psnr-$(d),mix,gbrp,181x122,1,-psnr $(d) -layers 3)\
     $(call J2K_CUDA,rate-psnr-$(d)-lossless,mix,yuv420p10le,181x122,1,-psnr $(d) -tile_width 70 -tile_height 50 $(J2K_CUDA_LOSSLESS)))
 $(call J2K_CUDA,rate-psnr-styles,mix,rgba,181x122,1,-psnr 38 -cblk_style bypass+vsc+termall -cblk_width 16 -cblk_height 8)
 $(call J2K_CUDA,rate-psnr-frames,mix,yuv444p12le,79x61,5,-psnr 45 -mct 1)
+endif
 $(call J2K_CUDA,profile-imf2k-rate,mix,yuv422p10le,530x270,1,-profile imf2k -b:v 2M)
 # $(call J2K_CUDA_ROI,name,x:y:width:height,options)
 J2K_CUDA_ROI = $(call J2K_CUDA_OPTION,roi-$(1),-roi $(subst :,$$(J2K_CUDA_COMMA),$(2)) $(3))
@@ -179,9 +181,9 @@ $(call J2K_CUDA_ROI,layers,10:20:50:20,-layers 4)
 $(call J2K_CUDA_ROI,no-levels,10:20:50:20,-levels 0)
 # Profiles: of pictures with more than one precinct, and of few samples. Raw video has 25 frames a second.
 $(call J2K_CUDA,profile-cinema2k,mix,xyz12le,300x270,1,-profile cinema2k)
-$(call J2K_CUDA,profile-cinema2k-few,vsynth1,xyz12le,61x34,3,-profile cinema2k -levels 2 -plt 1 -format jp2)
+$(call J2K_CUDA,profile-cinema2k-few,mix,xyz12le,61x34,3,-profile cinema2k -levels 2 -plt 1 -format jp2)
 $(call J2K_CUDA,profile-cinema4k,mix,xyz12le,300x270,1,-profile cinema4k)
-$(call J2K_CUDA,profile-cinema4k-few,vsynth1,xyz12le,61x34,3,-profile cinema4k -levels 1 -quality 99)
+$(call J2K_CUDA,profile-cinema4k-few,mix,xyz12le,61x34,3,-profile cinema4k -levels 1 -quality 99)
 $(call J2K_CUDA,profile-cinema4k-levels-6,mix,xyz12le,280x40,1,-profile cinema4k -levels 6 -plt 1)
 $(call J2K_CUDA,profile-imf2k,mix,yuv422p10le,530x270,1,-profile imf2k -main_level 4 -sub_level 2)
 $(call J2K_CUDA,profile-imf2k-rgb,mix,gbrp12le,79x61,1,-profile imf2k -sop 1 -eph 1)
@@ -206,12 +208,15 @@ $(foreach m,0 1,\
     $(call J2K_CUDA,mct-$(m)-rgba64-lossless,mix,rgba64le,45x35,1,-mct $(m) $(J2K_CUDA_LOSSLESS))\
     $(call J2K_CUDA,mct-$(m)-yuv444p,mix,yuv444p,79x61,1,-mct $(m)))
 
-FATE_J2K_CUDA-$(call ENCDEC, J2K_CUDA JPEG2000, IMAGE2PIPE IMAGE_J2K_PIPE, \
+FATE_J2K_CUDA-$(call ALLYES, J2K_CUDA_ENCODER RAWVIDEO_DECODER RAWVIDEO_DEMUXER FRAMEMD5_MUXER \
+    FILE_PROTOCOL PIPE_PROTOCOL) += $(J2K_CUDA_NAMES)
+FATE_J2K_CUDA_DECODED-$(call ENCDEC, J2K_CUDA JPEG2000, IMAGE2PIPE IMAGE_J2K_PIPE, \
     JPEG2000_PARSER RAWVIDEO_ENCODER RAWVIDEO_DECODER RAWVIDEO_MUXER RAWVIDEO_DEMUXER SCALE_FILTER FORMAT_FILTER \
-    FRAMECRC_MUXER PIPE_PROTOCOL) += $(J2K_CUDA_NAMES)
+    PIPE_PROTOCOL) += $(if $(CUDAENC_FATE_DECODED),$(J2K_CUDA_DECODED))
 
-FATE_AVCONV += $(FATE_J2K_CUDA-yes)
+FATE_AVCONV += $(FATE_J2K_CUDA-yes) $(FATE_J2K_CUDA_DECODED-yes)
 fate-j2k_cuda: $(FATE_J2K_CUDA-yes)
+fate-j2k_cuda-decoded: $(FATE_J2K_CUDA_DECODED-yes)
 
 # What fate_tests/interop decodes: name, pixel format, size, frames, source, options, one line a stream.
 j2k_cuda-streams:

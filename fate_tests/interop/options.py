@@ -1,12 +1,11 @@
 """Options are told once, in the library's tables (common/options.h). The glue's AVOptions, as `ffmpeg -h` prints them, and the
 comments of cudaenc.h must say the same: name, default, range, named values, text. The tables of docs/encoders.md and decoders.md,
-and of FFmpeg's texinfo of the same names, within the patches, are written from these. Ends in a line "N passed, N failed".
+and of patches/doc, which become FFmpeg's texinfo, are written from these. Ends in a line "N passed, N failed".
 
 usage: options.py FFMPEG_BUILD [--write]
 --write: writes the documents' tables and the comments of cudaenc.h; else they are compared
 SPDX-License-Identifier: LGPL-2.1-or-later
 """
-import glob
 import os
 import re
 import subprocess
@@ -282,25 +281,14 @@ def document_with(path, documented):
     return text
 
 
-def patch_with(path, texinfo, documented):
-    """The patch with the tables of options in its hunk of a texinfo file, which only adds lines."""
+def texinfo_with(path, documented):
     with open(path) as file:
-        text = file.read()
-    begin = text.index('\n@@', text.index('+++ b/' + texinfo)) + 1
-    end = text.index('\ndiff --git', begin) + 1
-    head, *lines = text[begin:end].splitlines()
-    for encoder, options in documented.items():
-        first = lines.index('+@table @option', lines.index('+@section ' + encoder))
-        last = lines.index('+@subsection Examples', first) - 2
-        lines[first:last + 1] = ['+' + line for line in texinfo_table(options)]
-    added = sum(line.startswith('+') for line in lines)
-    place = re.match(r'@@ -(\d+),(\d+) \+(\d+)', head)
-    head = f'@@ -{place[1]},{place[2]} +{place[3]},{int(place[2]) + added}' + head[head.index(' @@'):]
-    old = int(re.search(rf' {texinfo} +\| +(\d+)', text)[1])
-    total = int(re.search(r'changed, (\d+) insertions', text)[1])
-    text = text[:begin] + '\n'.join([head] + lines) + '\n' + text[end:]
-    text = re.sub(rf'( {texinfo} +\| +)\d+', rf'\g<1>{added}', text, count=1)
-    return re.sub(r'changed, \d+ insertions', f'changed, {total - old + added} insertions', text, count=1)
+        lines = file.read().splitlines()
+    for codec, options in documented.items():
+        first = lines.index('@table @option', lines.index('@section ' + codec))
+        last = lines.index('@subsection Examples', first) - 2
+        lines[first:last + 1] = texinfo_table(options)
+    return '\n'.join(lines) + '\n'
 
 
 library = read_library()
@@ -310,7 +298,6 @@ decoders = {'mjpeg_cuda': compare('mjpeg_cuda decoder', library, read_glue('deco
 check_header(library, encoders)
 for name, documented in ('encoders', encoders), ('decoders', decoders):
     update(f'{ROOT}/docs/{name}.md', document_with(f'{ROOT}/docs/{name}.md', documented))
-    for patch in glob.glob(ROOT + '/patches/*/*.patch'):
-        update(patch, patch_with(patch, f'doc/{name}.texi', documented))
+    update(f'{ROOT}/patches/doc/{name}.texi', texinfo_with(f'{ROOT}/patches/doc/{name}.texi', documented))
 print(f'{passed} passed, {len(failures)} failed')
 sys.exit(bool(failures))

@@ -1,0 +1,89 @@
+#!/bin/bash
+# FFmpeg's branches: each takes the codecs in and gives them back, its patches apply, and a minimal build without a warning
+# makes the streams of all references. Usage: versions.sh BRANCH...   MAKE=make
+# Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+make=${MAKE:-make}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+result() { # NAME STATUS
+    if [ "$2" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "failed: $1"; fi
+}
+check() { # NAME COMMAND...
+    local name=$1 status=0
+    shift
+    "$@" >"$work/log" 2>&1 || { status=1 && tail -n 20 "$work/log"; }
+    result "$name" $status
+}
+same() { diff -r --no-dereference "$1" "$2"; }
+
+prepare() { FFMPEG_SRC=$work/tree "$root/patches/prepare.sh" "$@"; }
+# A tree of a fork: nothing is touched by a dry run, all comes and goes, and comes once.
+goes_in_and_out() {
+    prepare --dry-run && same "$work/pristine" "$work/tree" || return 1
+    "$root/patches/hooks.py" "$work/tree" && cp -a "$work/tree" "$work/hooked" || return 1
+    "$root/patches/hooks.py" "$work/tree" && same "$work/hooked" "$work/tree" || return 1
+    [ -z "$(find "$work/tree" -type l -lname "$root/*")" ] || return 1
+    prepare --undo && same "$work/pristine" "$work/tree"
+}
+# A list that is not found: one line says which, and no file has changed.
+all_or_nothing() {
+    local status=0
+    sed -i '/^extern const FFCodec ff_h264_cuvid_decoder;/d' "$work/tree/libavcodec/allcodecs.c"
+    cp -a "$work/tree" "$work/other"
+    "$root/patches/hooks.py" "$work/tree" >"$work/refused" 2>&1 && status=1
+    [ "$(wc -l <"$work/refused")" = 1 ] && grep -q 'libavcodec/allcodecs.c has 0 lines' "$work/refused" || status=1
+    same "$work/other" "$work/tree" || status=1
+    cp "$work/pristine/libavcodec/allcodecs.c" "$work/tree/libavcodec/"
+    return $status
+}
+of_another_branch() {
+    ! prepare 4.4 >"$work/refused" 2>&1 && grep -q "is FFmpeg $branch, not 4.4" "$work/refused"
+}
+git_here() { git -C "$work/repository" -c user.name=t -c user.email=t@example.org -c core.autocrlf=false "$@"; }
+# The patches make what hooks.py makes, but for Changelog and the notes of each.
+git_am() {
+    for kind in fork upstream; do
+        "$root/patches/series.py" $kind "$work/pristine" "$work/$kind" || return 1
+        git_here checkout --quiet --force -B $kind base && git_here am --quiet "$work/$kind"/*.patch || return 1
+    done
+    git_here checkout --quiet fork
+    diff -r --no-dereference -x .git -x .cudaenc -x Changelog "$work/hooked" "$work/repository"
+}
+no_warnings() { ! grep -A 2 -E '^(src/|.*/)?(libavcodec|tests)/[a-z0-9_]*cuda[a-z0-9_]*\.[ch]:.*warning' "$root/build/ffmpeg-$branch-minimal/make.log"; }
+# A camera's frames: limited range becomes full, as JPEG has it, without a word of the user's.
+takes_yuv420p() {
+    head -c 6144 /dev/zero | "$root/build/ffmpeg-$branch-minimal/ffmpeg" -v error -f rawvideo -pixel_format yuv420p -video_size 64x64 -i pipe:0 \
+        -c:v mjpeg_cuda -device cpu -f framecrc pipe:1 | grep -q '^0,'
+}
+
+for branch; do
+    echo "FFmpeg $branch"
+    last=$("$make" --no-print-directory -C "$root" FFMPEG="$branch" do-check-version | tee "$work/streams" | tail -n 1) || true
+    read -r good _ bad _ <<<"$last"
+    if [ -n "${bad-}" ] && [ "$good" -gt 0 ] 2>/dev/null; then
+        passed=$((passed + good)) failed=$((failed + bad))
+        [ "$bad" = 0 ] || tail -n 20 "$work/streams"
+    else
+        tail -n 20 "$work/streams"
+        result "$branch: no streams" 1
+    fi
+    check "$branch: warnings" no_warnings
+    check "$branch: yuv420p into mjpeg_cuda" takes_yuv420p
+    rm -rf "$work"/{pristine,tree,hooked,other,repository,fork,upstream}
+    mkdir "$work/pristine"
+    tar --no-same-owner --strip-components=1 -xf "$(find "$root/build/cache" -name "ffmpeg-$branch*.tar.xz" -print -quit)" -C "$work/pristine"
+    cp -a "$work/pristine" "$work/tree"
+    check "$branch: in and out" goes_in_and_out
+    check "$branch: all or nothing" all_or_nothing
+    check "$branch: another branch" of_another_branch
+    cp -a "$work/pristine" "$work/repository"
+    git_here init --quiet --initial-branch=base
+    git_here add --all --force && git_here commit --quiet --message=FFmpeg
+    check "$branch: git am" git_am
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""What makes an FFmpeg tree know the codecs, and how it goes in and out again.
+
+Usage: hooks.py [--branch | --dry-run | --undo | --link] TREE
+
+Lines go into the lists of FFmpeg's own files; the glue, the tests and their references become files of the tree, with
+--link links to them. --branch prints which FFmpeg it is. All of it goes in, or nothing: where a list is not found, one line says which. A second run changes
+nothing. What went in is noted in TREE/.cudaenc, which --undo reads. SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+import glob
+import json
+import os
+import re
+import sys
+from typing import NamedTuple
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NOTE = '.cudaenc'
+BRANCHES = ('5.1', '7.1', '8.1', '9.0')  # whose releases the tests build
+
+
+class Hook(NamedTuple):
+    file: str
+    before: str  # a regular expression: the one line that the text precedes
+    text: str
+
+
+def read(path):
+    with open(path, encoding='utf-8') as file:
+        return file.read()
+
+
+def lines(*all_lines):
+    return ''.join(line + '\n' for line in all_lines)
+
+
+# The sorted lists of FFmpeg. The lines that follow ours are in every branch.
+BUILD = [
+    Hook('configure', r'  --enable-libdav1d ', lines('  --enable-libcudaenc      enable codecs on CUDA via libcudaenc [no]')),
+    Hook('configure', r'    libdav1d$', lines('    libcudaenc')),
+    Hook('configure', r'libdav1d_decoder_deps=', lines(
+        'h264_cavlc_cuda_encoder_deps="libcudaenc"',
+        'j2k_cuda_encoder_deps="libcudaenc"',
+        'mjpeg_cuda_decoder_deps="libcudaenc"',
+        'mjpeg_cuda_encoder_deps="libcudaenc"')),
+    Hook('configure', r'enabled libdav1d +&&', lines(
+        'enabled libcudaenc        && require_pkg_config libcudaenc "libcudaenc >= 0.1.0" cudaenc.h cudaenc_version')),
+    Hook('libavcodec/Makefile', r'OBJS-\$\(CONFIG_LIBDAV1D_DECODER\)', lines(
+        'OBJS-$(CONFIG_H264_CAVLC_CUDA_ENCODER)    += h264enc_cavlc_cuda.o cudaenc_glue.o',
+        'OBJS-$(CONFIG_J2K_CUDA_ENCODER)           += j2kenc_cuda.o cudaenc_glue.o',
+        'OBJS-$(CONFIG_MJPEG_CUDA_DECODER)         += mjpegdec_cuda.o cudaenc_glue.o',
+        'OBJS-$(CONFIG_MJPEG_CUDA_ENCODER)         += mjpegenc_cuda.o cudaenc_glue.o')),
+    Hook('libavcodec/Makefile', r'SKIPHEADERS-\$\(CONFIG_LIBJXL\)', lines(
+        'SKIPHEADERS-$(CONFIG_LIBCUDAENC)       += cudaenc_compat.h cudaenc_glue.h')),
+    Hook('libavcodec/allcodecs.c', r'extern const FFCodec ff_h264_cuvid_decoder;', lines(
+        'extern const FFCodec ff_h264_cavlc_cuda_encoder;')),
+    Hook('libavcodec/allcodecs.c', r'extern const FFCodec ff_libkvazaar_encoder;', lines(
+        'extern const FFCodec ff_j2k_cuda_encoder;')),
+    Hook('libavcodec/allcodecs.c', r'extern const FFCodec ff_mjpeg_cuvid_decoder;', lines(
+        'extern const FFCodec ff_mjpeg_cuda_encoder;',
+        'extern const FFCodec ff_mjpeg_cuda_decoder;')),
+]
+DOC = [
+    Hook('doc/decoders.texi', r'@section QSV Decoders', read(f'{ROOT}/patches/doc/decoders.texi') + '\n'),
+    Hook('doc/encoders.texi', r'@section jpeg2000', read(f'{ROOT}/patches/doc/encoders.texi') + '\n'),
+]
+TESTS = [
+    Hook('tests/Makefile', r'include \$\(SRC_PATH\)/tests/fate/libavcodec\.mak', lines(
+        'include $(SRC_PATH)/tests/fate/h264_cavlc_cuda.mak',
+        'include $(SRC_PATH)/tests/fate/j2k_cuda.mak',
+        'include $(SRC_PATH)/tests/fate/mjpeg_cuda.mak')),
+]
+
+
+def glue():
+    """Files of the tree, and ours that they are."""
+    return {'libavcodec/' + os.path.basename(file): file for file in sorted(glob.glob(f'{ROOT}/libavcodec_ext/*.[ch]'))}
+
+
+def tests():
+    files = {'tests/fate/' + os.path.basename(file): file for file in glob.glob(f'{ROOT}/fate_tests/fate/*.mak')}
+    files |= {'tests/' + os.path.basename(file): file for file in glob.glob(f'{ROOT}/fate_tests/fate/*.c')}
+    for folder, _, names in os.walk(f'{ROOT}/fate_tests/ref'):
+        inside = os.path.relpath(folder, f'{ROOT}/fate_tests')
+        files |= {f'tests/{inside}/{name}': f'{folder}/{name}' for name in names}
+    return dict(sorted(files.items()))
+
+
+class Refused(Exception):
+    pass
+
+
+def branch_of(tree):
+    """The branch of a tree: RELEASE tells, or in a development tree libavcodec's version."""
+    if not os.path.isfile(f'{tree}/configure') or not os.path.isfile(f'{tree}/libavcodec/allcodecs.c'):
+        raise Refused(f'{tree} is no FFmpeg source tree')
+    major = re.search(r'LIBAVCODEC_VERSION_MAJOR +(\d+)', read(f'{tree}/libavcodec/version_major.h')
+                      if os.path.isfile(f'{tree}/libavcodec/version_major.h') else '')
+    by_library = {'59': '5.1', '60': '6.1', '61': '7.1', '62': '8.1', '63': '9.0'}.get(major and major[1])
+    if by_library is None:
+        raise Refused(f'{tree}: libavcodec {major[1] if major else "before 59"} is not supported; there are FFmpeg '
+                      f'{BRANCHES[0]} to {BRANCHES[-1]}')
+    release = re.match(r'\d+\.\d+', read(f'{tree}/RELEASE')) if os.path.isfile(f'{tree}/RELEASE') else None
+    return release[0] if release else by_library
+
+
+def edited(tree, hooks, contents):
+    """The contents of the files with the hooks in them. Throws Refused where a line is not found, or found twice."""
+    contents = dict(contents)
+    for hook in hooks:
+        text = contents.get(hook.file) or read(f'{tree}/{hook.file}')
+        if hook.text not in text:
+            found = list(re.finditer('^' + hook.before, text, re.MULTILINE))
+            if len(found) != 1:
+                raise Refused(f'{hook.file} has {len(found)} lines /{hook.before}/, and one is needed')
+            text = text[:found[0].start()] + hook.text + text[found[0].start():]
+        contents[hook.file] = text
+    return contents
+
+
+def write(path, text):
+    if os.path.isfile(path) and not os.path.islink(path) and read(path) == text:
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + '.new', 'w', encoding='utf-8') as file:
+        file.write(text)
+    if os.path.exists(path):
+        os.chmod(path + '.new', os.stat(path).st_mode)
+    os.replace(path + '.new', path)
+
+
+def place(path, source, link):
+    """Links keep one copy to edit; a fork wants files that it can commit."""
+    if link:
+        if not os.path.islink(path) or os.readlink(path) != source:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if os.path.lexists(path):
+                os.remove(path)
+            os.symlink(source, path)
+    else:
+        if os.path.islink(path):
+            os.remove(path)
+        write(path, read(source))
+
+
+def noted(tree):
+    return json.loads(read(f'{tree}/{NOTE}')) if os.path.isfile(f'{tree}/{NOTE}') else {'hooks': [], 'files': []}
+
+
+def without_hooks(tree, note):
+    """The contents of the hooked files without what the note says went in."""
+    contents = {}
+    for file, text in note['hooks']:
+        rest = contents.get(file) or read(f'{tree}/{file}')
+        if rest.count(text) != 1:
+            raise Refused(f'{file} has changed where the hooks are; take them out by hand, and {NOTE} as well')
+        contents[file] = rest.replace(text, '')
+    return contents
+
+
+def remove(tree, files):
+    for file in files:
+        if os.path.lexists(f'{tree}/{file}'):
+            os.remove(f'{tree}/{file}')
+
+
+def undo(tree):
+    note = noted(tree)
+    for file, text in without_hooks(tree, note).items():
+        write(f'{tree}/{file}', text)
+    remove(tree, note['files'] + [NOTE])
+
+
+def apply(tree, link):
+    hooks, files, old = BUILD + DOC + TESTS, glue() | tests(), noted(tree)
+    for file, text in edited(tree, hooks, without_hooks(tree, old)).items():
+        write(f'{tree}/{file}', text)
+    remove(tree, set(old['files']) - set(files))
+    for file, source in files.items():
+        place(f'{tree}/{file}', source, link)
+    write(f'{tree}/{NOTE}', json.dumps({'hooks': [(hook.file, hook.text) for hook in hooks], 'files': list(files)}))
+
+
+def main():
+    options, names = [a for a in sys.argv[1:] if a.startswith('-')], [a for a in sys.argv[1:] if not a.startswith('-')]
+    if len(names) != 1 or len(options) > 1 or not set(options) <= {'--branch', '--dry-run', '--undo', '--link'}:
+        sys.exit('usage: hooks.py [--branch | --dry-run | --undo | --link] TREE')
+    tree = names[0]
+    try:
+        branch = branch_of(tree)
+        if '--branch' in options:
+            print(branch)
+        elif '--undo' in options:
+            if not os.path.isfile(f'{tree}/{NOTE}'):
+                raise Refused(f'{tree} has no {NOTE}: nothing is to be undone')
+            undo(tree)
+            print(f'hooks: FFmpeg {branch}: {tree} is as it was')
+        elif '--dry-run' in options:
+            changed = edited(tree, BUILD + DOC + TESTS, without_hooks(tree, noted(tree)))
+            print(f'hooks: FFmpeg {branch}: {len(changed)} files would be edited, {len(glue() | tests())} added')
+        else:
+            apply(tree, '--link' in options)
+            print(f'hooks: FFmpeg {branch}: the codecs are in {tree}')
+    except Refused as error:
+        sys.exit(f'hooks: {error}')
+
+
+if __name__ == '__main__':
+    main()
