@@ -191,10 +191,15 @@ typedef enum CudaencMjpegHuffman {
     CUDAENC_MJPEG_HUFFMAN_DEFAULT, /**< The standard's (Annex K): for RTP, and faster */
     CUDAENC_MJPEG_HUFFMAN_OPTIMAL, /**< Made for each picture: smaller */
 } CudaencMjpegHuffman;
+typedef enum CudaencMjpegMatrix {
+    CUDAENC_MJPEG_MATRIX_ANNEXK, /**< The standard's (Annex K): made for the eye */
+    CUDAENC_MJPEG_MATRIX_FLAT,   /**< One divisor for all coefficients: for PSNR */
+    CUDAENC_MJPEG_MATRIX_MPEG,   /**< The intra matrix of MPEG-2, as FFmpeg's mjpeg has it: between the two */
+} CudaencMjpegMatrix;
 
 typedef struct CudaencMjpegOptions {
     int quality;                   /**< Quality on libjpeg's scale, best is 100; 1..100, default 90 */
-    const uint16_t *luma_matrix;   /**< 64 divisors, 1..255, by rows, also of RGB and gray; NULL: Annex K's (default) */
+    const uint16_t *luma_matrix;   /**< 64 divisors, 1..255, by rows, also of RGB and gray; NULL: as matrix says */
     const uint16_t *chroma_matrix; /**< of Cb and Cr */
     int huffman;                   /**< Huffman tables; CudaencMjpegHuffman, default 1 */
     int restart_interval;          /**< MCUs between restart markers; 0: none, -1: a row; -1..65535, default 0 */
@@ -203,6 +208,7 @@ typedef struct CudaencMjpegOptions {
     int quality_min;     /**< Lowest quality that a target chooses; 1..100, default 1 */
     int quality_max;     /**< Highest quality that a target chooses; 1..100, default 100 */
     const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
+    int matrix;          /**< Quantisation matrices, which quality scales; CudaencMjpegMatrix, default 0 */
 } CudaencMjpegOptions;
 /** Fills in the defaults. */
 void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options);

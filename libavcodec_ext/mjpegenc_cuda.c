@@ -112,6 +112,10 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
 static const AVOption options[] = {
     CUDAENC_COMMON_OPTIONS,
     { "quality", "Quality on libjpeg's scale, best is 100; -1: as -q:v says, else 90", OFFSET(mjpeg.quality), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 100, VE },
+    { "matrix", "Quantisation matrices, which quality scales", OFFSET(mjpeg.matrix), AV_OPT_TYPE_INT, { .i64 = CUDAENC_MJPEG_MATRIX_ANNEXK }, CUDAENC_MJPEG_MATRIX_ANNEXK, CUDAENC_MJPEG_MATRIX_MPEG, VE, .unit = "matrix" },
+    CONST("annexk", "The standard's (Annex K): made for the eye", CUDAENC_MJPEG_MATRIX_ANNEXK, "matrix"),
+    CONST("flat", "One divisor for all coefficients: for PSNR", CUDAENC_MJPEG_MATRIX_FLAT, "matrix"),
+    CONST("mpeg", "The intra matrix of MPEG-2, as FFmpeg's mjpeg has it: between the two", CUDAENC_MJPEG_MATRIX_MPEG, "matrix"),
     { "huffman", "Huffman tables", OFFSET(mjpeg.huffman), AV_OPT_TYPE_INT, { .i64 = CUDAENC_MJPEG_HUFFMAN_OPTIMAL }, CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL, VE, .unit = "huffman" },
     CONST("default", "The standard's (Annex K): for RTP, and faster", CUDAENC_MJPEG_HUFFMAN_DEFAULT, "huffman"),
     CONST("optimal", "Made for each picture: smaller", CUDAENC_MJPEG_HUFFMAN_OPTIMAL, "huffman"),

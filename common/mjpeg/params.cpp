@@ -34,13 +34,20 @@ void check_components(const CudaencFormat &format) {
     if (densest_x || densest_y) refuse("every component is sub-sampled: the picture's size is that of its densest one");
 }
 
-void set_matrix(uint8_t (&to)[kBlockSamples], const char *name, const uint16_t *matrix, const uint8_t *default_matrix) {
+// By index, of the matrix that the option names.
+int divisor_of(int matrix, int table, int index) {
+    return matrix == CUDAENC_MJPEG_MATRIX_FLAT   ? kMpegNonIntra
+           : matrix == CUDAENC_MJPEG_MATRIX_MPEG ? kMpegIntra[index]
+                                                 : kQuantisation[table][index];
+}
+
+void set_matrix(Params &p, int table, const char *name, const uint16_t *matrix, int named) {
     for (int i = 0; i < kBlockSamples; i++) {
-        const int divisor = matrix ? matrix[i] : default_matrix[i];
+        const int divisor = matrix ? matrix[i] : divisor_of(named, table, i);
         if (divisor < 1 || divisor > 255)
             refuse(format_string("%s: divisor %d at row %d, column %d is not allowed: it is 1 to 255", name, divisor,
                                  i / kBlockSize, i % kBlockSize));
-        to[i] = static_cast<uint8_t>(divisor);
+        p.matrix[table][i] = static_cast<uint8_t>(divisor);
     }
 }
 
@@ -152,8 +159,11 @@ Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &optio
     }
     set_geometry(p, options.restart_interval);
 
-    set_matrix(p.matrix[kLuma], "luma_matrix", options.luma_matrix, kQuantisation[kLuma]);
-    set_matrix(p.matrix[kChroma], "chroma_matrix", options.chroma_matrix, kQuantisation[kChroma]);
+    if (options.matrix && (options.luma_matrix || options.chroma_matrix))
+        refuse(format_string("matrix %d is not allowed with luma_matrix or chroma_matrix: allowed is 0 (annexk)",
+                             options.matrix));
+    set_matrix(p, kLuma, "luma_matrix", options.luma_matrix, options.matrix);
+    set_matrix(p, kChroma, "chroma_matrix", options.chroma_matrix, options.matrix);
     p.scale = scale_of_quality(options.quality);
     p.optimal = options.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL;
     p.frame_bytes = options.frame_bytes;

@@ -37,6 +37,13 @@ inline constexpr uint8_t kQuantisation[kTables][kBlockSamples] = {
      99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,          //
      99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99}};
 
+// The default intra matrix of ISO/IEC 13818-2 (6.3.11), by index. Its default non-intra matrix has one divisor.
+inline constexpr uint8_t kMpegIntra[kBlockSamples] = {
+    8,  16, 19, 22, 26, 27, 29, 34, 16, 16, 22, 24, 27, 29, 34, 37, 19, 22, 26, 27, 29, 34, 34, 38,  //
+    22, 22, 26, 27, 29, 34, 37, 40, 22, 26, 27, 29, 32, 35, 40, 48, 26, 27, 29, 32, 35, 40, 48, 58,  //
+    26, 27, 29, 34, 38, 46, 56, 69, 27, 29, 35, 38, 46, 56, 69, 83};
+inline constexpr uint8_t kMpegNonIntra = 16;
+
 constexpr int kDcSymbols = 12;   // of 8-bit samples, Table F.1: magnitude categories
 constexpr int kAcSymbols = 162;  // Table F.2: 16 runs of 10 categories, EOB and ZRL
 

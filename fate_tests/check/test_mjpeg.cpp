@@ -224,6 +224,33 @@ START_TEST(matrices) {
 }
 END_TEST
 
+// Names of matrices stand for luma and chroma; quality scales them.
+START_TEST(named_matrices) {
+    struct Named {
+        int matrix, quality, luma_dc, luma_last, chroma_dc, chroma_last;
+    };
+    constexpr Named all[] = {
+        {CUDAENC_MJPEG_MATRIX_ANNEXK, 50, 16, 99, 17, 99}, {CUDAENC_MJPEG_MATRIX_FLAT, 50, 16, 16, 16, 16},
+        {CUDAENC_MJPEG_MATRIX_FLAT, 75, 8, 8, 8, 8},       {CUDAENC_MJPEG_MATRIX_FLAT, 10, 80, 80, 80, 80},
+        {CUDAENC_MJPEG_MATRIX_MPEG, 50, 8, 83, 8, 83},     {CUDAENC_MJPEG_MATRIX_MPEG, 75, 4, 42, 4, 42},
+        {CUDAENC_MJPEG_MATRIX_MPEG, 1, 255, 255, 255, 255}};
+    Random random(17);
+    Picture picture = make_picture(random, make_jpeg_format(jpeg_formats[3], 40, 24));
+    fill(random, picture, Content::smooth);
+    for (const Named &named : all) {
+        Log log;
+        CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
+        config.mjpeg.matrix = named.matrix;
+        config.mjpeg.quality = named.quality;
+        const JpegDecoder jpeg = check_stream(config, picture, describe_jpeg(config));
+        EXPECT(jpeg.divisors[0][0] == named.luma_dc && jpeg.divisors[0][63] == named.luma_last &&
+                   jpeg.divisors[1][0] == named.chroma_dc && jpeg.divisors[1][63] == named.chroma_last,
+               "%s: %d to %d, %d to %d", describe_jpeg(config).c_str(), jpeg.divisors[0][0], jpeg.divisors[0][63],
+               jpeg.divisors[1][0], jpeg.divisors[1][63]);
+    }
+}
+END_TEST
+
 // A size that can be met is, within 5 %, of noise too; one that cannot is warned of, once.
 START_TEST(target_sizes) {
     Random random(18);
@@ -369,6 +396,11 @@ START_TEST(refusals) {
         {"frame_bytes", SET(mjpeg.frame_bytes = int64_t{1} << 31), {"frame_bytes", "2147483648", "2147483647"}},
         {"luma", SET(mjpeg.luma_matrix = broken_matrix()), {"luma_matrix", "256", "row 2, column 3", "1 to 255"}},
         {"chroma", SET(mjpeg.chroma_matrix = broken_matrix()), {"chroma_matrix", "256", "1 to 255"}},
+        {"matrix 3", SET(mjpeg.matrix = 3), {"matrix", " 3 ", "0 to 2"}},
+        {"matrix -1", SET(mjpeg.matrix = -1), {"matrix", " -1 ", "0 to 2"}},
+        {"matrix twice",
+         SET(mjpeg.matrix = 1; static uint16_t ones[64] = {1}; c.mjpeg.luma_matrix = ones),
+         {"matrix 1", "luma_matrix", "0"}},
         {"comment", SET(mjpeg.comment = long_comment.c_str()), {"comment", "65534", "65533"}},
         {"width 0", SET(format.width = 0), {"0x", "1 to 65535"}},
         {"height 65536", SET(format.height = 65536), {"65536", "1 to 65535"}},
@@ -435,6 +467,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(streams, options, 0, formats);
     tcase_add_test(streams, samplings_of_the_api_only);
     tcase_add_test(streams, matrices);
+    tcase_add_test(streams, named_matrices);
     tcase_add_test(streams, target_sizes);
     tcase_add_test(streams, threads_and_depths);
     tcase_add_test(streams, sizes_are_met);

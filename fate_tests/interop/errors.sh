@@ -202,6 +202,9 @@ refuse $any "'quality' out of range" -quality 101
 refuse $any "q:v 0 is out of range: the quality is 1 .* to 100" -q:v 0
 refuse $any "q:v 101 is out of range: the quality is 1 .* to 100" -q:v 101
 refuse $any "option huffman to value xyz" -huffman xyz
+refuse $any "option matrix to value xyz" -matrix xyz
+refuse $any "'matrix' out of range \[0 - 2\]" -matrix 3
+refuse $any "matrix 1 is not allowed with luma_matrix or chroma_matrix" -matrix flat -intra_matrix "$(matrix 16)"
 refuse $any "'restart_interval' out of range \[-1 - 65535\]" -restart_interval -2
 refuse $any "'restart_interval' out of range \[-1 - 65535\]" -restart_interval 65536
 refuse $any "option restart_interval to value column" -restart_interval column

@@ -19,7 +19,7 @@ STRUCTS = {'j2k_cuda': 'CudaencJ2kOptions', 'mjpeg_cuda': 'CudaencMjpegOptions',
 ENUMS = {'CudaencJ2kOptions': {'profile': 'CudaencJ2kProfile', 'format': 'CudaencJ2kFileFormat', 'pred': 'CudaencJ2kWavelet',
                                'rate_control': 'CudaencJ2kRateControl', 'cblk_style': 'CudaencJ2kStyle',
                                'prog': 'CudaencJ2kProgression', 'tile_parts': 'CudaencJ2kTileParts'},
-         'CudaencMjpegOptions': {'huffman': 'CudaencMjpegHuffman'},
+         'CudaencMjpegOptions': {'huffman': 'CudaencMjpegHuffman', 'matrix': 'CudaencMjpegMatrix'},
          'CudaencH264Options': {'profile': 'CudaencH264Profile', 'rate_control': 'CudaencH264RateControl'}}
 # Members that FFmpeg's own options set (-b:v, -threads), or nobody.
 LIBRARY_ONLY = {'CudaencConfig': {'threads', 'stage_times'},
