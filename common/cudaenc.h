@@ -209,6 +209,7 @@ typedef struct CudaencMjpegOptions {
     int quality_max;     /**< Highest quality that a target chooses; 1..100, default 100 */
     const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
     int matrix;          /**< Quantisation matrices, which quality scales; CudaencMjpegMatrix, default 0 */
+    int trellis;         /**< Levels whose bits cost more than they give become smaller; 0 or 1, default 0 */
 } CudaencMjpegOptions;
 /** Fills in the defaults. */
 void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options);

@@ -116,6 +116,7 @@ static const AVOption options[] = {
     CONST("annexk", "The standard's (Annex K): made for the eye", CUDAENC_MJPEG_MATRIX_ANNEXK, "matrix"),
     CONST("flat", "One divisor for all coefficients: for PSNR", CUDAENC_MJPEG_MATRIX_FLAT, "matrix"),
     CONST("mpeg", "The intra matrix of MPEG-2, as FFmpeg's mjpeg has it: between the two", CUDAENC_MJPEG_MATRIX_MPEG, "matrix"),
+    { "trellis", "Levels whose bits cost more than they give become smaller", OFFSET(mjpeg.trellis), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "huffman", "Huffman tables", OFFSET(mjpeg.huffman), AV_OPT_TYPE_INT, { .i64 = CUDAENC_MJPEG_HUFFMAN_OPTIMAL }, CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL, VE, .unit = "huffman" },
     CONST("default", "The standard's (Annex K): for RTP, and faster", CUDAENC_MJPEG_HUFFMAN_DEFAULT, "huffman"),
     CONST("optimal", "Made for each picture: smaller", CUDAENC_MJPEG_HUFFMAN_OPTIMAL, "huffman"),

@@ -3,6 +3,7 @@
 // LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "../cpu_encoder.h"
 #include "../load_cpu.h"
@@ -14,6 +15,7 @@
 #include "markers.h"
 #include "mjpeg.h"
 #include "rate.h"
+#include "trellis.h"
 
 namespace cudaenc::mjpeg {
 
@@ -43,13 +45,14 @@ using RateBins = std::array<uint32_t, kRateBins>;
 struct Slot {
     std::array<SampleLayout, kMaxComponents> layouts;
     std::vector<int16_t> coefficients;  // of fdct.h, for a target size
-    std::vector<int16_t> levels;        // by index
+    std::vector<int16_t> levels;        // by index, where `nonzero` says so, and of DC
     std::vector<uint64_t> nonzero;      // bits by place in the zig-zag sequence
     std::vector<SymbolCounts> row_counts;
     std::vector<RateBins> row_bins;
     std::vector<CodedRow> rows;
     Divisors divisors;
     Quantiser quantisers[kTables];
+    int32_t lambda;  // of the trellis
     HuffmanSpecs huffman;
     CodeTables codes;
     uint64_t bits;  // of the codes; 0: symbols were not counted
@@ -169,11 +172,29 @@ class MjpegCpuEncoder : public CpuEncoder {
     void set_scale(Slot &s, int32_t scale) const {
         s.divisors = make_divisors(p_, scale);
         for (int table = 0; table < kTables; table++) s.quantisers[table] = make_quantiser(s.divisors.of[table]);
+        s.lambda = lambda_of(s.divisors.of[kLuma]);
     }
 
     void quantise(Slot &s, int component, const int16_t *coefficients, size_t first, size_t count) const {
-        quantise_blocks(coefficients, count, s.quantisers[p_.components[component].table],
-                        &s.levels[first * kBlockSamples], &s.nonzero[first]);
+        const int table = p_.components[component].table;
+        quantise_blocks(coefficients, count, s.quantisers[table], &s.levels[first * kBlockSamples], &s.nonzero[first]);
+        if (!p_.trellis) return;
+        for (size_t block = first; block < first + count; block++, coefficients += kBlockSamples)
+            s.nonzero[block] = choose_block_levels(s, table, coefficients, block);
+    }
+    uint64_t choose_block_levels(Slot &s, int table, const int16_t *coefficients, size_t block) const {
+        int16_t *levels = &s.levels[block * kBlockSamples];
+        const PlaceSet kept = choose_levels(
+            PlaceSet{s.nonzero[block]}, ac_lengths_.of[table], s.lambda,
+            [&](int place) -> QuantisedLevel {
+                const int index = kZigzag[place];
+                return {std::abs(coefficients[index]), 8 * s.divisors.of[table][index], std::abs(levels[index])};
+            },
+            [&](int place, int32_t level) {
+                int16_t &to = levels[kZigzag[place]];
+                to = static_cast<int16_t>(to < 0 ? -level : level);
+            });
+        return kept.bits;
     }
 
     // ---- The scale for a target size.
@@ -322,7 +343,8 @@ class MjpegCpuEncoder : public CpuEncoder {
     }
 
     const Params p_;
-    std::vector<McuRow> rows_;  // in the order of the stream
+    const AcLengths ac_lengths_ = annexk_lengths();  // for the trellis
+    std::vector<McuRow> rows_;                       // in the order of the stream
     std::vector<Slot> slots_;
 };
 

@@ -8,6 +8,7 @@ static constexpr Option<CudaencMjpegOptions> rows[] = {
     {OPTION(quality), "Quality on libjpeg's scale, best is 100", 90, 1, 100},
     {OPTION(matrix), "Quantisation matrices, which quality scales", CUDAENC_MJPEG_MATRIX_ANNEXK, 0, 2,
      "annexk flat mpeg"},
+    {OPTION(trellis), "Levels whose bits cost more than they give become smaller", 0, 0, 1},
     {OPTION(huffman), "Huffman tables", CUDAENC_MJPEG_HUFFMAN_OPTIMAL, 0, 1, "default optimal"},
     {OPTION(restart_interval), "MCUs between restart markers; 0: none, -1: a row", 0, -1, 65535, "row"},
     {OPTION(mct), "RGB becomes YCbCr, else it stays RGB", 0, 0, 1},

@@ -166,6 +166,7 @@ Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &optio
     set_matrix(p, kChroma, "chroma_matrix", options.chroma_matrix, options.matrix);
     p.scale = scale_of_quality(options.quality);
     p.optimal = options.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL;
+    p.trellis = options.trellis;
     p.frame_bytes = options.frame_bytes;
     p.min_scale = scale_of_quality(options.quality_max);
     p.max_scale = scale_of_quality(options.quality_min);

@@ -41,6 +41,7 @@ struct Params {
     uint8_t matrix[kTables][kBlockSamples];  // by index
     int32_t scale;                           // of the matrices, see scaled_divisor(), without frame_bytes
     bool optimal;                            // Huffman tables
+    bool trellis;                            // levels are those of choose_levels()
     int64_t frame_bytes;                     // target size of a packet; 0: none
     int32_t min_scale, max_scale;            // of the scales that may meet it
     std::string comment;

@@ -6,6 +6,7 @@
 #include "../device.cuh"
 #include "../look_back.cuh"
 #include "levels.cuh"
+#include "trellis.cuh"
 
 namespace cudaenc::mjpeg {
 
@@ -336,27 +337,40 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     send_group(out, links, scan, mcus);
 }
 
-// The thread's block from samples to levels, two a word, at `own`; store(words) gets them too. Returns the DC
-// difference. With all threads.
+template <class P>
+constexpr bool kHasTrellis = requires(P p) { p.trellis; };
+
+// The thread's block from samples to levels, two a word, at `own`; store(words) gets them too. Those that `nonzero`
+// does not name are anything. Returns the DC difference. With all threads.
 template <class P, class Store>
 DEVICE int32_t transform_block(const P &p, const PieceMcus &mcus, const PieceBlock &block, uint32_t *own,
                                NonzeroPlaces &nonzero, const Store &store) {
+    constexpr BlockValues kValues = kHasTrellis<P> ? BlockValues::coefficients : BlockValues::levels;
+    [[maybe_unused]] const TrellisTables *tables = nullptr;
+    if constexpr (kHasTrellis<P>) tables = &load_tables(p.trellis.tables);
     int32_t dc = 0, dc_before = 0;
     SampleRow rows[kBlockSize];
     if (block.sampled) load_block(p.layouts, p.scan, block, rows);
     if (warp_id() == 0) dc_before = dc_before_piece(p.layouts, p.scan, p.quantiser, mcus);
     if (block.sampled) {
         uint32_t pairs[kBlockSamples / 2];
-        nonzero = quantised_block(p.scan, p.quantiser, block, rows, pairs);
+        nonzero = quantised_block<kValues>(p.scan, p.quantiser, block, rows, pairs);
         dc = static_cast<int16_t>(pairs[0]);
         CUDAENC_UNROLL
         for (int i = 0; i < kBlockSamples / 2; i++) own[i] = pairs[i];
+        if constexpr (kHasTrellis<P>) {
+            nonzero =
+                choose_block_levels(*tables, p.scan.component[block.component].table, p.trellis.lambda, own, nonzero);
+            CUDAENC_UNROLL
+            for (int i = 0; i < kBlockSamples / 2; i++) pairs[i] = own[i];
+        }
         store(pairs);
     }
     return dc_difference(p.scan, block, dc, dc_before);
 }
 
-KERNEL_BLOCKS(kPieceBlocks, 9, mjpeg_encode, EncodeParams) {
+template <class P>
+DEVICE void encode_piece(const P &p) {
     SHARED(uint32_t, codes, kCodeWords);
     SHARED(uint32_t, levels, kPieceBlocks *kLevelPitch);
     load_codes(p.codes, codes);
@@ -367,6 +381,8 @@ KERNEL_BLOCKS(kPieceBlocks, 9, mjpeg_encode, EncodeParams) {
     const int32_t difference = transform_block(p, mcus, block, own, nonzero, [](const uint32_t *) {});
     code_piece(p.out, p.links, p.scan, mcus, codes, block, own, nonzero.runs(), difference);
 }
+KERNEL_BLOCKS(kPieceBlocks, 9, mjpeg_encode, EncodeParams) { encode_piece(p); }
+KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_encode_trellis, EncodeTrellisParams) { encode_piece(p); }
 
 // ---- With optimal tables
 
@@ -377,7 +393,8 @@ struct SharedSymbolCounter {
     DEVICE_MEMBER void put_ac(uint32_t symbol, uint32_t) { atomic_add(&ac[symbol], 1u); }
 };
 
-KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) {
+template <class P>
+DEVICE void transform_piece(const P &p) {
     constexpr int kDcWords = kTables * 16, kAcWords = kTables * 256;
     SHARED(uint32_t, levels, kPieceBlocks *kLevelPitch);
     SHARED(uint32_t, dc_counts, kDcWords);
@@ -409,6 +426,9 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) {
     for (int i = thread; i < kAcWords; i += kPieceBlocks)
         if (ac_counts[i]) atomic_add(&p.sums->symbols.ac[0][0] + i, ac_counts[i]);
 }
+
+KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform, TransformParams) { transform_piece(p); }
+KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_transform_trellis, TransformTrellisParams) { transform_piece(p); }
 
 KERNEL(kPieceBlocks, mjpeg_bins, BinsParams)
 {

@@ -9,6 +9,7 @@
 #include "../../common/mjpeg/markers.h"
 #include "../../common/mjpeg/quantise.h"
 #include "../../common/mjpeg/rate.h"
+#include "../../common/mjpeg/trellis.h"
 
 namespace cudaenc::mjpeg {
 
@@ -83,6 +84,21 @@ constexpr uint64_t kLineBytes = 128;
 struct alignas(8) NonzeroPlaces {
     uint32_t low, high;
     CUDAENC_HD LeadingZeroRuns runs() const { return {low, high}; }
+    // As PlaceSet.
+    CUDAENC_HD bool any() const { return (low | high) != 0; }
+    CUDAENC_HD int first() const { return (low ? 0 : 32) + zeros_above(low ? low : high); }
+    CUDAENC_HD void add(int place) {
+        low |= bit_of(place, 0);
+        high |= bit_of(place, 32);
+    }
+    CUDAENC_HD void remove(int place) {
+        low &= ~bit_of(place, 0);
+        high &= ~bit_of(place, 32);
+    }
+    // Of a word for 32 places from `begin` on.
+    CUDAENC_HD static uint32_t bit_of(int place, int begin) {
+        return place >> 5 == begin >> 5 ? 0x80000000u >> (place & 31) : 0;
+    }
 };
 
 // Quantised pieces, [32][kPieceBlocks] words each. Word w of a block holds the levels at places 2 w and 2 w + 1 of the
@@ -96,6 +112,20 @@ constexpr int kPieceLevelWords = kPieceBlocks * kBlockSamples / 2;
 // wide_reciprocal_of() the divisors, by index.
 struct WideQuantiser {
     int32_t multiplier[kBlockSamples];
+};
+
+// For choose_levels().
+struct alignas(8) QuantiserStep {
+    int32_t multiplier;  // wide_reciprocal_of() the divisor
+    int32_t step;        // 8 times the divisor
+};
+struct alignas(16) TrellisTables {
+    QuantiserStep steps[kTables][kBlockSamples];  // in the zig-zag sequence
+    AcLengths lengths;
+};
+struct Trellis {
+    TrellisTables tables;
+    int32_t lambda;
 };
 
 // Grid of all: a thread-block a piece of the scan.
@@ -115,6 +145,17 @@ struct TransformParams {  // samples to levels, and counts of their symbols
     ScanPieces scan;
     SampleLayout layouts[kMaxComponents];
     WideQuantiser quantiser[kTables];
+};
+// The same two with the choice of levels.
+struct EncodeTrellisParams : EncodeParams {
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_encode_trellis", LaunchPriority::kNormal,
+                                       kSharedMemoryPercent};
+    Trellis trellis;
+};
+struct TransformTrellisParams : TransformParams {
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_transform_trellis", LaunchPriority::kNormal,
+                                       kSharedMemoryPercent};
+    Trellis trellis;
 };
 struct BinsParams {  // samples to the histogram of rate.h
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_bins", LaunchPriority::kNormal, kSharedMemoryPercent};

@@ -191,18 +191,30 @@ DEVICE uint32_t interleave_halves(uint32_t word) {
     return x;
 }
 
-// Coefficients by index to levels in the zig-zag sequence, two a word. Returns which are nonzero.
+// What a block hands on: levels, or the AC coefficients that they are chosen for.
+enum class BlockValues { levels, coefficients };
+
+// Coefficients by index to values in the zig-zag sequence, two a word. Returns which levels are nonzero.
+template <BlockValues Values>
 DEVICE NonzeroPlaces quantise_block(const WideQuantiser &quantiser, const int32_t (&c)[kBlockSamples],
-                                    uint32_t (&levels)[kBlockSamples / 2]) {
-    int32_t level[kBlockSamples];
+                                    uint32_t (&values)[kBlockSamples / 2]) {
+    int32_t level[kBlockSamples], coefficient[kBlockSamples];
     CUDAENC_UNROLL
-    for (int i = 0; i < kBlockSamples; i++) level[zigzag_place(i)] = quantise_wide(c[i], quantiser.multiplier[i]);
+    for (int i = 0; i < kBlockSamples; i++) {
+        level[zigzag_place(i)] = quantise_wide(c[i], quantiser.multiplier[i]);
+        coefficient[zigzag_place(i)] = c[i];
+    }
+    const auto pair = [](int32_t even, int32_t odd) {
+        return byte_permute(static_cast<uint32_t>(even), static_cast<uint32_t>(odd), 0x5410);
+    };
     // A word for 32 places: even ones in its low half, odd ones in its high half.
     uint32_t nonzero[2] = {0, 0};
     CUDAENC_UNROLL
     for (int i = 0; i < kBlockSamples / 2; i++) {
-        levels[i] = byte_permute(static_cast<uint32_t>(level[2 * i]), static_cast<uint32_t>(level[2 * i + 1]), 0x5410);
-        nonzero[i / 16] = 2 * nonzero[i / 16] + nonzero_halves(levels[i]);
+        const uint32_t levels = pair(level[2 * i], level[2 * i + 1]);
+        nonzero[i / 16] = 2 * nonzero[i / 16] + nonzero_halves(levels);
+        values[i] =
+            Values == BlockValues::levels ? levels : pair(i ? coefficient[2 * i] : level[0], coefficient[2 * i + 1]);
     }
     return {interleave_halves(nonzero[0]), interleave_halves(nonzero[1])};
 }
@@ -217,14 +229,15 @@ DEVICE void load_block(const SampleLayout (&layouts)[kMaxComponents], const Scan
     load_component(layouts, scan, block.component, block.place.x * kBlockSize, block.place.y * kBlockSize, rows);
 }
 
-// The thread's block from samples to levels in the zig-zag sequence, two a word. Returns which are nonzero.
+// The thread's block from samples to values in the zig-zag sequence, two a word. Returns which levels are nonzero.
+template <BlockValues Values>
 DEVICE NonzeroPlaces quantised_block(const ScanPieces &scan, const WideQuantiser *quantisers, const PieceBlock &block,
-                                     const BlockRows &rows, uint32_t (&levels)[kBlockSamples / 2]) {
+                                     const BlockRows &rows, uint32_t (&values)[kBlockSamples / 2]) {
     int32_t c[kBlockSamples];
     transform(rows, c);
     // A branch: with constant addresses the multipliers become operands.
-    return scan.component[block.component].table == kLuma ? quantise_block(quantisers[kLuma], c, levels)
-                                                          : quantise_block(quantisers[kChroma], c, levels);
+    return scan.component[block.component].table == kLuma ? quantise_block<Values>(quantisers[kLuma], c, values)
+                                                          : quantise_block<Values>(quantisers[kChroma], c, values);
 }
 
 // The DC level that predicts the piece's first block of a component. It is the sum of the samples, without a transform.

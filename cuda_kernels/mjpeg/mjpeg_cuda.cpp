@@ -44,6 +44,7 @@ struct Slot : FrameSlot {
     Metadata metadata;
     Divisors divisors;
     WideQuantiser quantiser[kTables];  // of these
+    Trellis trellis;                   // of these
     HuffmanSpecs huffman;
     std::vector<uint8_t> header;
 };
@@ -203,6 +204,12 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         for (int table = 0; table < kTables; table++)
             for (int i = 0; i < kBlockSamples; i++)
                 s.quantiser[table].multiplier[i] = wide_reciprocal_of(s.divisors.of[table][i]);
+        if (!p_.trellis) return;
+        s.trellis = {.tables = {.steps = {}, .lengths = annexk_lengths()}, .lambda = lambda_of(s.divisors.of[kLuma])};
+        for (int table = 0; table < kTables; table++)
+            for (int k = 0; k < kBlockSamples; k++)
+                s.trellis.tables.steps[table][k] = {.multiplier = s.quantiser[table].multiplier[kZigzag[k]],
+                                                    .step = 8 * s.divisors.of[table][kZigzag[k]]};
     }
 
     // Where the samples lie, and their quantisers.
@@ -220,12 +227,18 @@ class MjpegDeviceEncoder : public DeviceEncoder {
                             .layouts = {},
                             .quantiser = {}};
         set_pixels(s, params);
-        launch_pieces(s, params);
+        if (p_.trellis)
+            launch_pieces(s, EncodeTrellisParams{params, s.trellis});
+        else
+            launch_pieces(s, params);
     }
     void transform(Slot &s) {
         TransformParams params{.levels = levels(s), .sums = s.sums.data(), .scan = {}, .layouts = {}, .quantiser = {}};
         set_pixels(s, params);
-        launch_pieces(s, params);
+        if (p_.trellis)
+            launch_pieces(s, TransformTrellisParams{params, s.trellis});
+        else
+            launch_pieces(s, params);
     }
     void count_bins(Slot &s) {
         BinsParams params{.sums = s.sums.data(), .scan = {}, .layouts = {}, .threshold = {}};

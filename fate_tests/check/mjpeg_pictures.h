@@ -81,6 +81,7 @@ inline CudaencMjpegOptions random_jpeg_options(Random &random, const CudaencForm
     if (random.one_in(4)) o.luma_matrix = texts.luma;
     if (random.one_in(4)) o.chroma_matrix = texts.chroma;
     if (!o.luma_matrix && !o.chroma_matrix) o.matrix = random.between(0, 2);
+    o.trellis = random.between(0, 1);
     if (random.one_in(4)) {
         o.frame_bytes = 1 << random.between(4, 16);
         o.quality_min = random.between(1, 100);
@@ -96,10 +97,10 @@ inline std::string describe_jpeg(const CudaencConfig &config) {
     const CudaencMjpegOptions &o = config.mjpeg;
     return format_string(
         "%dx%d, %d components in %d planes, Cb 2^%d, 2^%d; quality %d, huffman %d, restart_interval %d, mct %d, "
-        "frame_bytes %lld, quality_min %d, quality_max %d, matrices %d %d, matrix %d",
+        "frame_bytes %lld, quality_min %d, quality_max %d, matrices %d %d, matrix %d, trellis %d",
         f.width, f.height, f.components, f.planes, f.component[1].log2_subsample_x, f.component[1].log2_subsample_y,
         o.quality, o.huffman, o.restart_interval, o.mct, static_cast<long long>(o.frame_bytes), o.quality_min,
-        o.quality_max, o.luma_matrix != nullptr, o.chroma_matrix != nullptr, o.matrix);
+        o.quality_max, o.luma_matrix != nullptr, o.chroma_matrix != nullptr, o.matrix, o.trellis);
 }
 
 inline CudaencConfig make_jpeg_config(const CudaencFormat &format, const char *device, Log *log) {

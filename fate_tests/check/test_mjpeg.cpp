@@ -49,8 +49,9 @@ std::vector<Plane> planes_of(const Picture &picture, bool to_ycbcr) {
     return planes;
 }
 
-// Every block with samples has the levels that A.3.3 and A.3.4 ask for; blocks without repeat the DC before.
-void check_levels(const JpegDecoder &jpeg, const std::vector<Plane> &planes, const std::string &what) {
+// Every block with samples has the levels that A.3.3 and A.3.4 ask for, of which the trellis may make AC levels 0 or
+// one less; blocks without repeat the DC before.
+void check_levels(const JpegDecoder &jpeg, const std::vector<Plane> &planes, bool trellis, const std::string &what) {
     ck_assert_uint_eq(jpeg.components.size(), planes.size());
     for (size_t c = 0; c < planes.size(); c++) {
         const auto &component = jpeg.components[c];
@@ -79,7 +80,8 @@ void check_levels(const JpegDecoder &jpeg, const std::vector<Plane> &planes, con
                 }
                 for (size_t i = 0; i < 64; i++) {
                     const int q = divisors[i], magnitude = (std::abs(block[i]) + 4 * q) / (8 * q);
-                    EXPECT(levels[i] == (block[i] < 0 ? -magnitude : magnitude),
+                    const int level = block[i] < 0 ? -levels[i] : levels[i];
+                    EXPECT(level == magnitude || (trellis && i && (level == 0 || level == magnitude - 1)),
                            "%s: component %zu, block %d %d, index %zu: %d instead of %d", what.c_str(), c, bx, by, i,
                            levels[i], block[i] < 0 ? -magnitude : magnitude);
                 }
@@ -91,7 +93,7 @@ JpegDecoder check_stream(const CudaencConfig &config, const Picture &picture, co
     const std::vector<uint8_t> bytes = encode_jpeg(config, picture.frame());
     JpegDecoder jpeg(bytes.data(), bytes.size());
     EXPECT(jpeg.width == config.format.width && jpeg.height == config.format.height, "%s: size", what.c_str());
-    check_levels(jpeg, planes_of(picture, config.mjpeg.mct), what);
+    check_levels(jpeg, planes_of(picture, config.mjpeg.mct), config.mjpeg.trellis, what);
     int64_t restarts = 0;
     for (size_t c = 0; c < (jpeg.scans > 1 ? 3 : 1); c++) {
         const auto &k = jpeg.components[c];
@@ -133,9 +135,9 @@ START_TEST(sizes) {
             config.mjpeg.restart_interval = random.of(intervals);
             config.mjpeg.huffman = random.between(0, 1);
             config.mjpeg.mct = of.model == CUDAENC_COLOR_RGB && random.one_in(2);
-            const std::string what =
-                format_string("%s %dx%d quality %d, restart_interval %d, huffman %d", of.name, width, height,
-                              config.mjpeg.quality, config.mjpeg.restart_interval, config.mjpeg.huffman);
+            config.mjpeg.matrix = random.between(0, 2);
+            config.mjpeg.trellis = random.between(0, 1);
+            const std::string what = format_string("%dx%d, %s", width, height, describe_jpeg(config).c_str());
             check_stream(config, picture, what);
             write_file(format_string("%s-%04d", of.name, 32 * (height - 1) + width),
                        encode_jpeg(config, picture.frame()));
@@ -251,6 +253,42 @@ START_TEST(named_matrices) {
 }
 END_TEST
 
+// Bytes without stuffed zeros.
+size_t code_bytes(const std::vector<uint8_t> &stream) {
+    size_t stuffed = 0;
+    for (size_t i = 1; i < stream.size(); i++) stuffed += stream[i - 1] == 0xFF && stream[i] == 0;
+    return stream.size() - stuffed;
+}
+
+// With Annex K's tables no block takes more bits, and pictures take fewer. Tables that are made afterwards may suit
+// what is left less well.
+START_TEST(trellis) {
+    const JpegFormat &of = jpeg_formats[_i];
+    Random random(static_cast<uint64_t>(_i) + 200);
+    size_t all[2] = {};
+    for (const Content content : contents)
+        for (const int quality : {10, 50, 90, 97})
+            for (const int huffman : {0, 1}) {
+                Picture picture = make_picture(random, make_jpeg_format(of, 96, 64));
+                fill(random, picture, content);
+                Log log;
+                CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
+                config.mjpeg.quality = quality;
+                config.mjpeg.huffman = huffman;
+                config.mjpeg.matrix = random.between(0, 2);
+                const size_t before = code_bytes(encode_jpeg(config, picture.frame()));
+                config.mjpeg.trellis = 1;
+                check_stream(config, picture, describe_jpeg(config));
+                const size_t after = code_bytes(encode_jpeg(config, picture.frame()));
+                EXPECT(after <= before + (huffman ? before / 32 : 0), "%s, content %d: %zu bytes instead of %zu",
+                       describe_jpeg(config).c_str(), static_cast<int>(content), after, before);
+                all[0] += before;
+                all[1] += after;
+            }
+    EXPECT(all[1] < all[0], "%s: %zu bytes instead of %zu", of.name, all[1], all[0]);
+}
+END_TEST
+
 // A size that can be met is, within 5 %, of noise too; one that cannot is warned of, once.
 START_TEST(target_sizes) {
     Random random(18);
@@ -285,6 +323,7 @@ START_TEST(threads_and_depths) {
             CudaencConfig config = make_jpeg_config(make_jpeg_format(of, 150, 93), "cpu", &log);
             config.mjpeg.restart_interval = target ? 0 : random.between(-1, 5);
             config.mjpeg.frame_bytes = target ? 4000 : 0;
+            config.mjpeg.trellis = random.between(0, 1);
             for (int i = 0; i < 6; i++) {
                 pictures.push_back(make_picture(random, config.format));
                 fill(random, pictures.back(), i % 2 ? Content::smooth : Content::noise);
@@ -335,6 +374,7 @@ START_TEST(sizes_are_met) {
                 Log log;
                 CudaencConfig config = make_jpeg_config(picture.format, "cpu", &log);
                 config.mjpeg.huffman = huffman;
+                config.mjpeg.trellis = random.between(0, 1);
                 config.mjpeg.quality = 100;
                 const size_t most = encode_jpeg(config, picture.frame()).size();
                 config.mjpeg.quality = 1;
@@ -345,7 +385,7 @@ START_TEST(sizes_are_met) {
                                              std::pow(static_cast<double>(most) / static_cast<double>(least), i / 8.0));
                     const std::vector<uint8_t> bytes = encode_jpeg(config, picture.frame());
                     const JpegDecoder jpeg(bytes.data(), bytes.size());
-                    check_levels(jpeg, planes_of(picture, false), "frame_bytes");
+                    check_levels(jpeg, planes_of(picture, false), config.mjpeg.trellis, "frame_bytes");
                     const double off =
                         static_cast<double>(bytes.size()) / static_cast<double>(config.mjpeg.frame_bytes) - 1;
                     worst = std::max(worst, std::fabs(off));
@@ -401,6 +441,7 @@ START_TEST(refusals) {
         {"matrix twice",
          SET(mjpeg.matrix = 1; static uint16_t ones[64] = {1}; c.mjpeg.luma_matrix = ones),
          {"matrix 1", "luma_matrix", "0"}},
+        {"trellis", SET(mjpeg.trellis = 2), {"trellis", " 2 ", "0 or 1"}},
         {"comment", SET(mjpeg.comment = long_comment.c_str()), {"comment", "65534", "65533"}},
         {"width 0", SET(format.width = 0), {"0x", "1 to 65535"}},
         {"height 65536", SET(format.height = 65536), {"65536", "1 to 65535"}},
@@ -468,6 +509,7 @@ int main(int argc, char **argv) {
     tcase_add_test(streams, samplings_of_the_api_only);
     tcase_add_test(streams, matrices);
     tcase_add_test(streams, named_matrices);
+    tcase_add_loop_test(streams, trellis, 0, formats);
     tcase_add_test(streams, target_sizes);
     tcase_add_test(streams, threads_and_depths);
     tcase_add_test(streams, sizes_are_met);

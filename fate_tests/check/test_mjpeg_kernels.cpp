@@ -19,9 +19,10 @@ constexpr size_t kFormats = std::size(jpeg_formats) + 1;
 const char *name_of(size_t index) { return index < std::size(jpeg_formats) ? jpeg_formats[index].name : "rgb0"; }
 
 std::string describe_jpeg(const CudaencConfig &config, const char *format) {
-    return format_string("%s %dx%d, quality %d, huffman %d, restart_interval %d, mct %d on %s", format,
-                         config.format.width, config.format.height, config.mjpeg.quality, config.mjpeg.huffman,
-                         config.mjpeg.restart_interval, config.mjpeg.mct, config.device);
+    const CudaencMjpegOptions &o = config.mjpeg;
+    return format_string("%s %dx%d, quality %d, matrix %d, trellis %d, huffman %d, restart_interval %d, mct %d on %s",
+                         format, config.format.width, config.format.height, o.quality, o.matrix, o.trellis, o.huffman,
+                         o.restart_interval, o.mct, config.device);
 }
 
 void expect_same(CudaencConfig config, const Picture &picture, const char *device, const char *name) {
@@ -63,6 +64,8 @@ START_TEST(sizes) {
             config.mjpeg.quality = random.of({1, 50, 90, 100});
             config.mjpeg.huffman = random.between(0, 1);
             config.mjpeg.restart_interval = random.of({0, 0, 1, 2, 3, -1});
+            config.mjpeg.matrix = random.between(0, 2);
+            config.mjpeg.trellis = random.between(0, 1);
             if (format.color_model == CUDAENC_COLOR_RGB) config.mjpeg.mct = random.between(0, 1);
             expect_same(config, picture, device_of(_i), name_of(f));
         }
@@ -83,6 +86,7 @@ START_TEST(pieces) {
             config.mjpeg.quality = random.of({1, 50, 90, 100});
             config.mjpeg.huffman = random.between(0, 1);
             config.mjpeg.restart_interval = interval;
+            config.mjpeg.trellis = random.between(0, 1);
             expect_same(config, picture, device_of(_i), name_of(f));
         }
 }
@@ -136,6 +140,28 @@ START_TEST(sizes_met) {
                 fill(random, picture, bytes == 6000 ? Content::noise : Content::smooth);
                 CudaencConfig config = make_jpeg_config(format, "", &log);
                 config.mjpeg.frame_bytes = bytes;
+                config.mjpeg.huffman = huffman;
+                config.mjpeg.trellis = random.between(0, 1);
+                expect_same(config, picture, device_of(_i), name_of(f));
+            }
+}
+END_TEST
+
+// Levels are chosen alike: of all table kinds and formats, by coefficients up to the largest.
+START_TEST(trellis) {
+    const auto context = open_test_device(_i);
+    Random random(8);
+    Log log;
+    for (size_t f = 0; f < kFormats; f++)
+        for (const int huffman : {0, 1})
+            for (const Content content : {Content::smooth, Content::noise, Content::one_bit}) {
+                const CudaencFormat format = format_of(f, random.between(60, 120), random.between(60, 120));
+                Picture picture = make_picture(random, format);
+                fill(random, picture, content);
+                CudaencConfig config = make_jpeg_config(format, "", &log);
+                config.mjpeg.trellis = 1;
+                config.mjpeg.quality = random.of({1, 50, 90, 98, 100});
+                config.mjpeg.matrix = random.between(0, 2);
                 config.mjpeg.huffman = huffman;
                 expect_same(config, picture, device_of(_i), name_of(f));
             }
@@ -198,19 +224,20 @@ START_TEST(large_pictures) {
     const CudaencFormat format = format_of(3, large ? 3840 : 264, large ? 2160 : 264);
     Picture picture = make_picture(random, format);
     fill(random, picture, Content::smooth);
-    for (const int huffman : {0, 1}) {
+    for (const int kind : {0, 1, 2, 3}) {
         CudaencConfig config = make_jpeg_config(format, "cpu", &log);
-        config.mjpeg.huffman = huffman;
+        const int huffman = config.mjpeg.huffman = kind & 1, trellis = config.mjpeg.trellis = kind >> 1;
         const std::vector<uint8_t> expected = encode_jpeg(config, picture.frame());
         const auto encoder =
             mjpeg::make_device_encoder(mjpeg::make_params(format, config.mjpeg), 1, device, false, false);
-        bench(huffman ? "mjpeg, optimal tables" : "mjpeg, tables of Annex K", device,
-              1.5 * format.width * format.height, "samples", [&] {
-                  encoder->submit(0, picture.frame());
-                  const PooledBuffer packet = encoder->finish(0);
-                  EXPECT(std::equal(expected.begin(), expected.end(), packet->data, packet->data + packet->size),
-                         "huffman %d: %zu bytes, the CPU has %zu", huffman, packet->size, expected.size());
-              });
+        const std::string what =
+            format_string("mjpeg, %s%s", huffman ? "optimal tables" : "tables of Annex K", trellis ? ", trellis" : "");
+        bench(what.c_str(), device, 1.5 * format.width * format.height, "samples", [&] {
+            encoder->submit(0, picture.frame());
+            const PooledBuffer packet = encoder->finish(0);
+            EXPECT(std::equal(expected.begin(), expected.end(), packet->data, packet->data + packet->size),
+                   "%s: %zu bytes, the CPU has %zu", what.c_str(), packet->size, expected.size());
+        });
     }
 }
 END_TEST
@@ -228,6 +255,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, noise, 0, devices);
     tcase_add_loop_test(c, copies, 0, devices);
     tcase_add_loop_test(c, sizes_met, 0, devices);
+    tcase_add_loop_test(c, trellis, 0, devices);
     tcase_add_loop_test(c, frames, 0, devices);
     tcase_add_loop_test(c, large_pictures, 0, devices);
     return run_suite(suite);

@@ -67,7 +67,8 @@ struct Round {
                         &j.guard_bits, &j.profile,    &j.main_level,   &j.sub_level,      &j.tile_parts,
                         &j.cblk_style, &j.layers,     &j.rate_control, &j.frame_rate_num, &j.pst_lag};
             case CUDAENC_CODEC_MJPEG:
-                return {&m.quality, &m.huffman, &m.restart_interval, &m.mct, &m.quality_min, &m.quality_max};
+                return {&m.quality,     &m.huffman,     &m.restart_interval, &m.mct,
+                        &m.quality_min, &m.quality_max, &m.matrix,           &m.trellis};
             default:
                 return {&h.profile,
                         &h.level,

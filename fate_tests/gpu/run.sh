@@ -150,6 +150,8 @@ codec=mjpeg_cuda
 check equal-mjpeg-hd-420 same "$(picture 1920x1080 4 yuvj420p 12)" ""
 check equal-mjpeg-4k-420-default same "$(picture 3840x2160 4 yuvj420p 4)" "-huffman default"
 check equal-mjpeg-4k-444 same "$(picture 3840x2160 4 yuvj444p 4)" "-huffman default -async_depth 2"
+check equal-mjpeg-trellis same "$(picture 1920x1080 4 yuvj420p 12)" "-trellis 1"
+check equal-mjpeg-trellis-flat-default same "$(picture 1920x1080 4 yuvj422p 4)" "-trellis 1 -matrix flat -huffman default"
 check equal-mjpeg-rgb-mct same "$(picture 1920x1080 4 rgb24 4)" "-mct 1 -restart_interval row"
 check equal-mjpeg-noise same "-f lavfi -i nullsrc=s=2048x1080,geq=random(1)*255:random(2)*255:random(3)*255,format=yuvj444p -frames:v 2" \
     "-quality 100"
@@ -271,6 +273,8 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
         codec=mjpeg_cuda
         check $tool-mjpeg-420 sanitize $tool "$(picture 79x61 4 yuvj420p 2)" ""
         check $tool-mjpeg-rgb-default sanitize $tool "$(picture 130x70 4 rgb24 2)" "-huffman default -restart_interval 3"
+        check $tool-mjpeg-trellis sanitize $tool "$(picture 79x61 4 yuvj420p 2)" "-trellis 1"
+        check $tool-mjpeg-trellis-default sanitize $tool "$(picture 130x70 4 rgb24 2)" "-trellis 1 -mct 1 -huffman default"
         check $tool-mjpeg-bitrate sanitize $tool "$(picture 130x70 40 yuvj444p 2)" "-b:v 800k"
         check $tool-mjpeg-410 sanitize $tool "$(picture 66x66 4 yuv410p 2)" "-strict unofficial"
         CK_RUN_CASE="stays on the device" check $tool-mjpeg-decode "$sanitizer" --tool "$tool" --error-exitcode 9 check/test_mjpeg_decoder "$device"

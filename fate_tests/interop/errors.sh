@@ -205,6 +205,7 @@ refuse $any "option huffman to value xyz" -huffman xyz
 refuse $any "option matrix to value xyz" -matrix xyz
 refuse $any "'matrix' out of range \[0 - 2\]" -matrix 3
 refuse $any "matrix 1 is not allowed with luma_matrix or chroma_matrix" -matrix flat -intra_matrix "$(matrix 16)"
+refuse $any "option trellis to value 2" -trellis 2
 refuse $any "'restart_interval' out of range \[-1 - 65535\]" -restart_interval -2
 refuse $any "'restart_interval' out of range \[-1 - 65535\]" -restart_interval 65536
 refuse $any "option restart_interval to value column" -restart_interval column
