@@ -222,7 +222,10 @@ class Bench {
             return good;
         }
         for (Case c : cases) {
-            if (c.is_j2k()) c.style = o_.style;
+            if (c.is_j2k())
+                c.style = o_.style;
+            else
+                c.trellis = o_.trellis;
             if (o_.width) {
                 c.format.width = o_.width;
                 c.format.height = o_.height;

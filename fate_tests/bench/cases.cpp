@@ -56,8 +56,10 @@ std::string Case::text() const {
     if (is_j2k())
         return picture + format_string("%s, blocks %dx%d", lossless ? "5/3 lossless" : "9/7", cblk, cblk) +
                (style ? ", " + style_text(style) : "");
-    return picture + (huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL ? "JPEG, optimal Huffman tables"
-                                                               : "JPEG, Annex K's Huffman tables");
+    return picture +
+           (huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL ? "JPEG, optimal Huffman tables"
+                                                     : "JPEG, Annex K's Huffman tables") +
+           (trellis ? ", trellis" : "");
 }
 
 const std::vector<Case> &all_cases() {
@@ -108,6 +110,7 @@ CudaencConfig make_config(const Case &c, const char *device) {
     config.j2k.quality = 90;
     config.mjpeg.quality = kJpegQuality;
     config.mjpeg.huffman = c.huffman;
+    config.mjpeg.trellis = c.trellis;
     return config;
 }
 

@@ -18,6 +18,7 @@ struct Case {
     int cblk = 0;           // JPEG 2000
     int huffman = 0;        // JPEG: CudaencMjpegHuffman
     int style = 0;          // JPEG 2000: cblk_style
+    int trellis = 0;        // JPEG
 
     double pixels() const { return static_cast<double>(format.width) * format.height; }
     bool is_j2k() const { return codec == CUDAENC_CODEC_J2K; }

@@ -26,6 +26,7 @@ constexpr const char *kHelp =
     "  -device D        auto (default), cuda, cuda:N, cpu, emu\n"
     "  -case A,B        cases, j2k, mjpeg, or all; -list names them\n"
     "  -style A+B       code-block styles of JPEG 2000\n"
+    "  -trellis N       of JPEG, 0 or 1\n"
     "  -rotation        the pictures take turns, instead of each by itself\n"
     "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
     "  -size WxH        this size in place of the cases' own\n"
@@ -127,6 +128,8 @@ Options parse_options(int argc, char **argv) {
             o.files.push_back(value);
         else if (name == "-style")
             o.style = parse_style(value);
+        else if (name == "-trellis")
+            o.trellis = parse_number(value, 0, 1, "-trellis");
         else if (name == "-yuv")
             o.yuv = value;
         else if (name == "-o")

@@ -14,7 +14,8 @@ struct Options {
     std::string device = "auto", cases, yuv, output, save, nvjpeg, nvjpeg2k, openjpeg, turbojpeg, command;
     int width = 0, height = 0, frames = 16;
     int endurance_frames = 0;
-    int style = 0;  // of JPEG 2000's code-blocks
+    int style = 0;    // of JPEG 2000's code-blocks
+    int trellis = 0;  // of JPEG
     bool rotation = false;
     int rate_control = CUDAENC_J2K_RATE_NONE;
     std::vector<int> threads, qualities, frame_bytes;
