@@ -63,7 +63,7 @@ $(foreach q,1 10 50 75 95 100,$(call MJPEG_CUDA,quality-$(q),mix,yuvj420p,79x61,
 $(call MJPEG_CUDA,qscale-60,mix,yuvj420p,79x61,1,-q:v 60)
 $(foreach m,flat mpeg,$(call MJPEG_CUDA,matrix-$(m),mix,yuvj420p,79x61,1,-matrix $(m)))
 $(foreach h,default optimal,$(call MJPEG_CUDA,trellis-$(h),vsynth1,yuvj420p,352x288,1,-trellis 1 -huffman $(h)))
-$(foreach f,gray yuvj422p yuv410p gbrp,$(call MJPEG_CUDA,trellis-$(f),mix,$(f),79x61,1,-trellis 1 -restart_interval 7))
+$(foreach f,gray yuvj422p $(if $(MJPEG_CUDA_RANGES),yuv410p) gbrp,$(call MJPEG_CUDA,trellis-$(f),mix,$(f),79x61,1,-trellis 1 -restart_interval 7))
 $(call MJPEG_CUDA,trellis-mct-rgb24,mix,rgb24,79x61,1,-trellis 1 -mct 1 -matrix mpeg)
 $(call MJPEG_CUDA,trellis-bitrate,vsynth1,yuvj420p,352x288,1,-trellis 1 -matrix flat -b:v 1M)
 $(foreach h,default optimal,$(call MJPEG_CUDA,huffman-$(h),mix,yuvj422p,79x61,1,-huffman $(h)))
