@@ -77,8 +77,8 @@ unsigned cudaenc_version(void) { return CUDAENC_VERSION; }
 const char *cudaenc_error_string(int code) {
     static constexpr std::pair<int, const char *> kStrings[] = {
         {CUDAENC_OK, "no error"},
-        {CUDAENC_AGAIN, "call the other side first"},
-        {CUDAENC_EOF, "every packet has left"},
+        {CUDAENC_AGAIN, "submit: receive a packet first; receive: submit a frame or flush first"},
+        {CUDAENC_EOF, "every packet has left: a frame that is submitted starts anew"},
         {CUDAENC_ERR_INVALID, "an option, a format or a call is not allowed"},
         {CUDAENC_ERR_MEMORY, "out of host or device memory"},
         {CUDAENC_ERR_DEVICE, "the device is missing or failed"},

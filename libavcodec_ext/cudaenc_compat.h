@@ -98,6 +98,12 @@ static inline int cudaenc_jpeg_supported_config(const AVCodecContext *avctx, con
 #define CUDAENC_HAVE_SUPPORTED_CONFIG 0
 #endif
 
+#ifndef AV_PROFILE_UNKNOWN /* 5.1 */
+#define AV_PROFILE_JPEG2000_DCINEMA_2K        FF_PROFILE_JPEG2000_DCINEMA_2K
+#define AV_PROFILE_JPEG2000_DCINEMA_4K        FF_PROFILE_JPEG2000_DCINEMA_4K
+#define AV_PROFILE_MJPEG_HUFFMAN_BASELINE_DCT FF_PROFILE_MJPEG_HUFFMAN_BASELINE_DCT
+#endif
+
 #ifndef FF_CODEC_CAP_ICC_PROFILES /* 5.1 */
 #define FF_CODEC_CAP_ICC_PROFILES 0
 #endif
@@ -135,6 +141,25 @@ static inline int cudaenc_is_xyz(enum AVPixelFormat fmt,
 {
     /* 5.1 has no flag for it, and no other XYZ format */
     return desc->flags & AV_PIX_FMT_FLAG_XYZ || fmt == AV_PIX_FMT_XYZ12;
+}
+
+static inline int cudaenc_is_interlaced(const AVFrame *frame)
+{
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+    return !!(frame->flags & AV_FRAME_FLAG_INTERLACED);
+#else
+    return frame->interlaced_frame;
+#endif
+}
+
+/** @return NULL when there is no memory */
+static inline AVCPBProperties *cudaenc_add_cpb_side_data(AVCodecContext *avctx)
+{
+#if LIBAVCODEC_VERSION_MAJOR >= 61
+    return ff_encode_add_cpb_side_data(avctx);
+#else
+    return ff_add_cpb_side_data(avctx);
+#endif
 }
 
 static inline int64_t cudaenc_frame_duration(const AVFrame *frame)

@@ -85,6 +85,11 @@ static int check_frame(AVCodecContext *avctx, const AVFrame *frame)
                avctx->width, avctx->height, av_get_pix_fmt_name(avctx->pix_fmt));
         return AVERROR(EINVAL);
     }
+    if (cudaenc_is_interlaced(frame)) {
+        av_log(avctx, AV_LOG_ERROR, "an interlaced frame: this encoder codes progressive ones. Filters "
+               "before it help: bwdif, or setfield=prog where the frames are marked wrongly\n");
+        return AVERROR(ENOSYS);
+    }
 #if CONFIG_CUDA
     if (frame->format == AV_PIX_FMT_CUDA) {
         const AVHWFramesContext *frames, *expected;
@@ -244,6 +249,10 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     ret = check_frame(avctx, frame);
     if (ret < 0)
         return ret;
+    if (!ctx->roi_warned && av_frame_get_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST)) {
+        av_log(avctx, AV_LOG_WARNING, "regions of interest in frames' side data have no effect\n");
+        ctx->roi_warned = 1;
+    }
 
     for (int i = 0; i < FF_ARRAY_ELEMS(f.data); i++) {
         f.data[i]   = frame->data[i];
@@ -603,11 +612,39 @@ static int select_device(AVCodecContext *avctx, FFCudaencContext *ctx, CudaencCo
     return 0;
 }
 
+/* What -b:v, -maxrate and -bufsize promise, for muxers. Packets of JPEG 2000 and
+ * JPEG keep to the bit rate one by one. */
+static int add_cpb_properties(AVCodecContext *avctx, const CudaencConfig *config)
+{
+    const int constant = config->codec != CUDAENC_CODEC_H264 || config->h264.cbr;
+    AVCPBProperties *cpb;
+
+    if (!avctx->bit_rate && !avctx->rc_max_rate && !avctx->rc_buffer_size)
+        return 0;
+    cpb = cudaenc_add_cpb_side_data(avctx);
+    if (!cpb)
+        return AVERROR(ENOMEM);
+    cpb->avg_bitrate = avctx->bit_rate;
+    cpb->max_bitrate = avctx->rc_max_rate || !constant ? avctx->rc_max_rate : avctx->bit_rate;
+    cpb->buffer_size = avctx->rc_buffer_size;
+    return 0;
+}
+
 int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *summary)
 {
     FFCudaencContext *ctx = avctx->priv_data;
     int ret;
 
+    if (avctx->flags & (AV_CODEC_FLAG_INTERLACED_DCT | AV_CODEC_FLAG_INTERLACED_ME)) {
+        av_log(avctx, AV_LOG_ERROR, "-flags ildct and ilme are not supported: this encoder codes "
+               "progressive frames\n");
+        return AVERROR(ENOSYS);
+    }
+    if (avctx->flags & AV_CODEC_FLAG_LOW_DELAY) /* each frame's packet before the next frame */
+        ctx->async_depth = 1;
+    ret = add_cpb_properties(avctx, config);
+    if (ret < 0)
+        return ret;
     ret = select_device(avctx, ctx, config);
     if (ret < 0)
         return ret;
@@ -651,17 +688,16 @@ av_cold int ff_cudaenc_close(AVCodecContext *avctx)
 
 int ff_cudaenc_quality(AVCodecContext *avctx, int option, int fallback)
 {
-    int quality;
+    const int scaled  = avctx->flags & AV_CODEC_FLAG_QSCALE;
+    const int quality = scaled ? avctx->global_quality / FF_QP2LAMBDA : avctx->global_quality;
 
     if (option >= 0)
         return option;
-    if (!(avctx->flags & AV_CODEC_FLAG_QSCALE))
+    if (!scaled && !quality)
         return fallback;
-
-    quality = avctx->global_quality / FF_QP2LAMBDA;
     if (quality < 1 || quality > 100) {
-        av_log(avctx, AV_LOG_ERROR, "-q:v %d is out of range: the quality is 1 (worst) to 100 "
-               "(best)\n", quality);
+        av_log(avctx, AV_LOG_ERROR, "%s %d is out of range: the quality is 1 (worst) to 100 "
+               "(best)\n", scaled ? "-q:v" : "-global_quality", quality);
         return AVERROR(EINVAL);
     }
     return quality;

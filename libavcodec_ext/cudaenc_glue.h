@@ -56,6 +56,7 @@ typedef struct FFCudaencContext {
     int first_frame;
     int nb_frames;
     int draining;
+    int roi_warned;
 } FFCudaencContext;
 
 #define CUDAENC_OPTION_FLAGS (AV_OPT_FLAG_VIDEO_PARAM | AV_OPT_FLAG_ENCODING_PARAM)
@@ -77,7 +78,7 @@ typedef struct FFCudaencContext {
 /** The fields of FFCodec that all encoders have alike. */
 #define CUDAENC_ENCODER                                                               \
     .p.type         = AVMEDIA_TYPE_VIDEO,                                             \
-    .p.capabilities = AV_CODEC_CAP_DR1 | AV_CODEC_CAP_DELAY | AV_CODEC_CAP_HARDWARE | \
+    .p.capabilities = AV_CODEC_CAP_DR1 | AV_CODEC_CAP_DELAY | AV_CODEC_CAP_HYBRID |   \
                       AV_CODEC_CAP_OTHER_THREADS | AV_CODEC_CAP_ENCODER_FLUSH |       \
                       AV_CODEC_CAP_ENCODER_REORDERED_OPAQUE,                          \
     .p.wrapper_name = "cudaenc",                                                      \
@@ -111,9 +112,9 @@ int ff_cudaenc_close(AVCodecContext *avctx);
 
 /**
  * The quality to code with: the option when it was set (not negative), else
- * what -q:v asks for, else fallback.
+ * what -q:v or -global_quality asks for, else fallback.
  *
- * @return 1..100, or an error, logged, when -q:v is outside of that
+ * @return 1..100, or an error, logged, when they ask for more or less
  */
 int ff_cudaenc_quality(AVCodecContext *avctx, int option, int fallback);
 

@@ -109,8 +109,10 @@ static int set_rate(AVCodecContext *avctx, const H264CudaContext *s, CudaencH264
 
     if (qp == NOT_SET && s->crf == NOT_SET && avctx->flags & AV_CODEC_FLAG_QSCALE)
         qp = avctx->global_quality / FF_QP2LAMBDA;
+    else if (qp == NOT_SET && s->crf == NOT_SET && avctx->global_quality)
+        qp = avctx->global_quality;
     if ((qp != NOT_SET) + (s->crf != NOT_SET) + (avctx->bit_rate > 0) > 1) {
-        av_log(avctx, AV_LOG_ERROR, "qp (or -q:v), crf and -b:v exclude each other: give one of them\n");
+        av_log(avctx, AV_LOG_ERROR, "qp (or -q:v, -global_quality), crf and -b:v exclude each other: give one of them\n");
         return AVERROR(EINVAL);
     }
     if (avctx->bit_rate > 0) {

@@ -81,7 +81,7 @@ static void describe(J2kCudaContext *s, const CudaencJ2kOptions *j2k, char *line
     int jp2     = j2k->format >= 0 ? j2k->format == CUDAENC_J2K_JP2 : !profile;
     int target  = j2k->bit_rate || j2k->frame_bytes || j2k->compression_ratio || j2k->psnr ||
                   j2k->layer_rates;
-    char coding[64], levels[32] = "";
+    char coding[96], levels[32] = "";
 
     describe_rate(j2k, target, coding, sizeof(coding));
     if (j2k->levels >= 0 || !profile)
@@ -96,7 +96,7 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
     J2kCudaContext *s = avctx->priv_data;
     AVRational rate   = avctx->framerate;
     CudaencConfig config;
-    char summary[128];
+    char summary[256];
     int quality;
 
     cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
@@ -117,8 +117,12 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
     if (rate.num > 0 && rate.den > 0)
         av_reduce(&config.j2k.frame_rate_num, &config.j2k.frame_rate_den, rate.num, rate.den, 1 << 30);
 
-    if (is_lossless(&config.j2k) && (s->j2k.quality >= 0 || avctx->flags & AV_CODEC_FLAG_QSCALE))
+    if (is_lossless(&config.j2k) && quality < INT_MAX)
         av_log(avctx, AV_LOG_WARNING, "pred dwt53 has no quality: %d has no effect\n", quality);
+    if (config.j2k.profile == CUDAENC_J2K_CINEMA_2K)
+        avctx->profile = AV_PROFILE_JPEG2000_DCINEMA_2K;
+    else if (config.j2k.profile == CUDAENC_J2K_CINEMA_4K)
+        avctx->profile = AV_PROFILE_JPEG2000_DCINEMA_4K;
     describe(s, &config.j2k, summary, sizeof(summary));
     return ff_cudaenc_init(avctx, &config, summary);
 }

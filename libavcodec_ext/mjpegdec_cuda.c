@@ -460,7 +460,7 @@ const FFCodec ff_mjpeg_cuda_decoder = {
     .p.id           = AV_CODEC_ID_MJPEG,
     .p.priv_class   = &mjpeg_cuda_decoder_class,
     .p.capabilities = AV_CODEC_CAP_DR1 | AV_CODEC_CAP_DELAY | AV_CODEC_CAP_AVOID_PROBING |
-                      AV_CODEC_CAP_HARDWARE | AV_CODEC_CAP_OTHER_THREADS,
+                      AV_CODEC_CAP_HYBRID | AV_CODEC_CAP_OTHER_THREADS,
     .p.max_lowres   = 3,
     .p.wrapper_name = "cudaenc",
     .priv_data_size = sizeof(MjpegCudaDecContext),

@@ -62,6 +62,7 @@ static int set_frame_bytes(AVCodecContext *avctx, CudaencMjpegOptions *mjpeg)
 static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
 {
     MjpegCudaContext *s = avctx->priv_data;
+    const enum AVPixelFormat fmt = avctx->pix_fmt == AV_PIX_FMT_CUDA ? avctx->sw_pix_fmt : avctx->pix_fmt;
     CudaencConfig config;
     char summary[128], size[64];
     int quality, ret;
@@ -82,6 +83,9 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
     quality = ff_cudaenc_quality(avctx, s->mjpeg.quality, config.mjpeg.quality);
     if (quality < 0)
         return quality;
+    if (s->mjpeg.quality < 0 && avctx->flags & AV_CODEC_FLAG_QSCALE && quality <= 31)
+        av_log(avctx, AV_LOG_WARNING, "-q:v %d: of this encoder 1 is the worst and 100 the best quality, "
+               "not 2 the best and 31 the worst\n", quality);
 
     s->mjpeg.quality       = quality;
     s->mjpeg.quality_min   = config.mjpeg.quality_min;
@@ -103,7 +107,13 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
     snprintf(summary, sizeof(summary), "%s, %s Huffman tables", size,
              s->mjpeg.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL ? "optimal" : "default");
 
-    return ff_cudaenc_init(avctx, &config, summary);
+    ret = ff_cudaenc_init(avctx, &config, summary);
+    if (ret < 0)
+        return ret;
+    avctx->profile = AV_PROFILE_MJPEG_HUFFMAN_BASELINE_DCT;
+    if (av_pix_fmt_desc_get(fmt)->flags & AV_PIX_FMT_FLAG_RGB && !config.mjpeg.mct)
+        av_log(avctx, AV_LOG_INFO, "RGB stays RGB in the pictures; -mct 1 makes YCbCr of it\n");
+    return 0;
 }
 
 #define OFFSET(x) offsetof(MjpegCudaContext, x)

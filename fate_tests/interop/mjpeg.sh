@@ -133,6 +133,11 @@ result "RTP, optimal tables" "$([[ $(rtp yuvj420p optimal) == *"standard Huffman
 # ---- FFmpeg's own options
 md5() { ffmpeg -f lavfi -i testsrc2=s=203x117 -frames:v 2 -pix_fmt yuvj420p "${encode[@]}" "$@" -f md5 -; }
 result "-q:v" "$([ "$(md5 -q:v 30)" = "$(md5 -quality 30)" ] || echo "is not the quality")"
+result "-global_quality" "$([ "$(md5 -global_quality 30)" = "$(md5 -quality 30)" ] || echo "is not the quality")"
+said() { command "$ffmpeg" -nostdin -hide_banner -f lavfi -i testsrc2=s=203x117 -frames:v 2 "$@" -f null - 2>&1; }
+result "-q:v 2" "$([ "$(said -pix_fmt yuvj420p "${encode[@]}" -q:v 2 | grep -c '1 is the worst and 100 the best')" = 1 ] || echo "is not warned of once")"
+result "-q:v 90" "$(said -pix_fmt yuvj420p "${encode[@]}" -q:v 90 | grep '1 is the worst')"
+result "RGB" "$([ "$(said -pix_fmt rgb24 "${encode[@]}" | grep -c 'RGB stays RGB')" = 1 ] || echo "is not told of once")"
 result "-q:v beside -quality" "$([ "$(md5 -q:v 30 -quality 70)" = "$(md5 -quality 70)" ] || echo "wins")"
 result "-qmin" "$([ "$(md5 -b:v 1 -qmin 40)" = "$(md5 -quality 40)" ] || echo "is not the least quality")"
 result "-qmax" "$([ "$(md5 -b:v 1G -qmax 60)" = "$(md5 -quality 60)" ] || echo "is not the greatest quality")"
