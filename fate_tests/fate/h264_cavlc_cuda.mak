@@ -7,6 +7,8 @@
 define H264_CAVLC_CUDA_TEST
 H264_CAVLC_CUDA_NAMES   += fate-h264_cavlc_cuda-$(1)
 H264_CAVLC_CUDA_STREAMS += "$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
+$(call CUDAENC_STREAM,h264_cavlc_cuda,$(1),h264,tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw,-pixel_format $(3) -video_size $(4) \
+    -i $$(TARGET_PATH)/tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw -c:v h264_cavlc_cuda -device $$(CUDAENC_FATE_DEVICE) $(6))
 fate-h264_cavlc_cuda-$(1) fate-h264_cavlc_cuda-$(1)-decoded: tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
 fate-h264_cavlc_cuda-$(1): CMD = framemd5 -f rawvideo -pixel_format $(3) -video_size $(4) \
     -i $$(TARGET_PATH)/tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw -c:v h264_cavlc_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)
@@ -79,7 +81,7 @@ FATE_AVCONV += $(FATE_H264_CAVLC_CUDA-yes) $(FATE_H264_CAVLC_CUDA_DECODED-yes)
 fate-h264_cavlc_cuda: $(FATE_H264_CAVLC_CUDA-yes)
 fate-h264_cavlc_cuda-decoded: $(FATE_H264_CAVLC_CUDA_DECODED-yes)
 
-# What fate_tests/interop decodes: name, pixel format, size, frames, source, options, one line a stream.
+# What fate_tests/interop decodes, made and listed: name, pixel format, size, frames, source, options, one line a stream.
 h264_cavlc_cuda-streams:
 	@printf '%s\n' $(H264_CAVLC_CUDA_STREAMS)
 .PHONY: h264_cavlc_cuda-streams

@@ -32,10 +32,21 @@ J2K_CUDA_DECODE_xyz12le = rgb48le
 J2K_CUDA_DECODE_yuva422p12le = yuva422p16le
 J2K_CUDA_DECODE_yuva444p12le = yuva444p16le
 
+# $(call CUDAENC_STREAM,codec,name,format,source,options): CODEC-streams makes this stream, anew each time, for fate_tests/interop.
+define CUDAENC_STREAM
+$(1)-streams: tests/data/fate/$(1)-$(2).$(3)
+.PHONY: tests/data/fate/$(1)-$(2).$(3)
+tests/data/fate/$(1)-$(2).$(3): $(4)
+	@mkdir -p $$(@D) && rm -f $$@
+	-@$$(TARGET_EXEC) $$(TARGET_PATH)/ffmpeg$$(PROGSSUF)$$(EXESUF) -nostdin -v error -f rawvideo $(5) -bitexact -f $(3) $$(TARGET_PATH)/$$@
+endef
+
 # $(call J2K_CUDA_TEST,name,clip,pixel format,WxH,frames,options)
 define J2K_CUDA_TEST
 J2K_CUDA_NAMES   += fate-j2k_cuda-$(1)
 J2K_CUDA_STREAMS += "$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
+$(call CUDAENC_STREAM,j2k_cuda,$(1),image2pipe,tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw,-pixel_format $(3) -video_size $(4) \
+    -i $$(TARGET_PATH)/tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw -c:v j2k_cuda -device $$(CUDAENC_FATE_DEVICE) $(6))
 fate-j2k_cuda-$(1) fate-j2k_cuda-$(1)-decoded: tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
 fate-j2k_cuda-$(1): CMD = framemd5 -f rawvideo -pixel_format $(3) -video_size $(4) \
     -i $$(TARGET_PATH)/tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw -c:v j2k_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)
@@ -218,7 +229,7 @@ FATE_AVCONV += $(FATE_J2K_CUDA-yes) $(FATE_J2K_CUDA_DECODED-yes)
 fate-j2k_cuda: $(FATE_J2K_CUDA-yes)
 fate-j2k_cuda-decoded: $(FATE_J2K_CUDA_DECODED-yes)
 
-# What fate_tests/interop decodes: name, pixel format, size, frames, source, options, one line a stream.
+# What fate_tests/interop decodes, made and listed: name, pixel format, size, frames, source, options, one line a stream.
 j2k_cuda-streams:
 	@printf '%s\n' $(J2K_CUDA_STREAMS)
 .PHONY: j2k_cuda-streams

@@ -6,10 +6,16 @@
 # FFmpeg's decoder does not know 4:1:0; fate_tests/interop decodes it with others.
 MJPEG_CUDA_NO_DECODER = yuv410p
 
+define MJPEG_CUDA_STREAM
+MJPEG_CUDA_STREAMS += "$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
+$(call CUDAENC_STREAM,mjpeg_cuda,$(1),image2pipe,tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw,-pixel_format $(3) -video_size $(4) \
+    -i $$(TARGET_PATH)/tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw -c:v mjpeg_cuda -strict unofficial -device $$(CUDAENC_FATE_DEVICE) $(6))
+endef
+
 # $(call MJPEG_CUDA,name,clip,pixel format,WxH,frames,options). Limited range is asked for by -strict unofficial.
 define MJPEG_CUDA_TEST
 MJPEG_CUDA_NAMES   += fate-mjpeg_cuda-$(1)
-MJPEG_CUDA_STREAMS += "$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
+$(call MJPEG_CUDA_STREAM,$(1),$(2),$(3),$(4),$(5),$(6))
 fate-mjpeg_cuda-$(1) fate-mjpeg_cuda-$(1)-decoded: tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
 fate-mjpeg_cuda-$(1): CMD = framemd5 -f rawvideo -pixel_format $(3) -video_size $(4) \
     -i $$(TARGET_PATH)/tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw -c:v mjpeg_cuda -strict unofficial -device $$(CUDAENC_FATE_DEVICE) $(6)
@@ -27,7 +33,7 @@ MJPEG_CUDA = $(eval $(call MJPEG_CUDA_TEST,$(1),$(2),$(3),$(4),$(5),$(6)))
 # $(call MJPEG_CUDA_DECODE,name,clip,pixel format,WxH,frames,encoder's options,decoder's options)
 define MJPEG_CUDA_DECODE_TEST
 MJPEG_CUDA_DECODE_NAMES += fate-mjpeg_cuda-decode-$(1)
-MJPEG_CUDA_STREAMS += "decode-$(1) $(3) $(4) $(5) tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw $(6)"
+$(call MJPEG_CUDA_STREAM,decode-$(1),$(2),$(3),$(4),$(5),$(6))
 fate-mjpeg_cuda-decode-$(1): tests/data/cudaenc_$(2)_$(3)_$(4)_$(5).raw
 fate-mjpeg_cuda-decode-$(1): CMP_UNIT = 1
 fate-mjpeg_cuda-decode-$(1): CMD = enc_dec "rawvideo -pixel_format $(3) -video_size $(4)" \
@@ -94,7 +100,7 @@ FATE_AVCONV += $(FATE_MJPEG_CUDA-yes) $(FATE_MJPEG_CUDA_DECODED-yes)
 fate-mjpeg_cuda: $(FATE_MJPEG_CUDA-yes)
 fate-mjpeg_cuda-decoded: $(FATE_MJPEG_CUDA_DECODED-yes)
 
-# What fate_tests/interop decodes: name, pixel format, size, frames, source, options, one line a stream.
+# What fate_tests/interop decodes, made and listed: name, pixel format, size, frames, source, options, one line a stream.
 mjpeg_cuda-streams:
 	@printf '%s\n' $(MJPEG_CUDA_STREAMS)
 .PHONY: mjpeg_cuda-streams

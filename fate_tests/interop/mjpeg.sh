@@ -51,13 +51,12 @@ agree() { # FILE PIXEL_FORMAT
 encode=(-c:v mjpeg_cuda -device "$device")
 
 # ---- The streams of FATE's tests
-make --no-print-directory -k -C "$build" fate-mjpeg_cuda KEEP=1 CUDAENC_FATE_DEVICE="$device" >"$build/interop-mjpeg.log" 2>&1 || true
 while read -r name format _; do
     stream=$build/tests/data/fate/mjpeg_cuda-$name.image2pipe
     result "$name" "$([ -s "$stream" ] && strict "$stream" || echo "no stream")"
     # FFmpeg does not know 4:1:0.
     [ "$format" = yuv410p ] || [ ! -s "$stream" ] || result "$name, both decoders" "$(agree "$stream" "$format")"
-done < <(make --no-print-directory -s -C "$build" mjpeg_cuda-streams)
+done < <(make --no-print-directory -s -C "$build" mjpeg_cuda-streams CUDAENC_FATE_DEVICE="$device")
 
 # ---- Sizes 1 to 32 squared of all samplings, which the check program makes
 check=$build/../check/test_mjpeg
@@ -134,7 +133,7 @@ result "RTP, optimal tables" "$([[ $(rtp yuvj420p optimal) == *"standard Huffman
 md5() { ffmpeg -f lavfi -i testsrc2=s=203x117 -frames:v 2 -pix_fmt yuvj420p "${encode[@]}" "$@" -f md5 -; }
 result "-q:v" "$([ "$(md5 -q:v 30)" = "$(md5 -quality 30)" ] || echo "is not the quality")"
 result "-global_quality" "$([ "$(md5 -global_quality 30)" = "$(md5 -quality 30)" ] || echo "is not the quality")"
-said() { command "$ffmpeg" -nostdin -hide_banner -f lavfi -i testsrc2=s=203x117 -frames:v 2 "$@" -f null - 2>&1; }
+said() { "$build/ffmpeg" -nostdin -hide_banner -f lavfi -i testsrc2=s=203x117 -frames:v 2 "$@" -f null - 2>&1; }
 result "-q:v 2" "$([ "$(said -pix_fmt yuvj420p "${encode[@]}" -q:v 2 | grep -c '1 is the worst and 100 the best')" = 1 ] || echo "is not warned of once")"
 result "-q:v 90" "$(said -pix_fmt yuvj420p "${encode[@]}" -q:v 90 | grep '1 is the worst')"
 result "RGB" "$([ "$(said -pix_fmt rgb24 "${encode[@]}" | grep -c 'RGB stays RGB')" = 1 ] || echo "is not told of once")"

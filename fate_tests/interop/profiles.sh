@@ -4,7 +4,4 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "${1:?usage: profiles.sh FFMPEG_BUILD [DEVICE]}" && pwd)
-tests=$(make --no-print-directory -s -C "$build" fate-list | grep fate-j2k_cuda-profile)
-# shellcheck disable=SC2086 # words
-make --no-print-directory -k -C "$build" $tests KEEP=1 CUDAENC_FATE_DEVICE="${2:-cpu}" >"$build/profiles.log" 2>&1 || true
-make --no-print-directory -s -C "$build" j2k_cuda-streams | python3 "$here/profiles.py" "$build"
+make --no-print-directory -s -C "$build" j2k_cuda-streams CUDAENC_FATE_DEVICE="${2:-cpu}" | python3 "$here/profiles.py" "$build"
