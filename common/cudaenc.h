@@ -148,7 +148,9 @@ typedef enum CudaencJ2kProfile {
 typedef struct CudaencJ2kOptions {
     int profile;    /**< Application whose rules the codestream follows; CudaencJ2kProfile, default 0 */
     int main_level; /**< Main level of IMF, of broadcast up to 7; 0: the lowest that fits; 1..11, default 0 */
-    int sub_level;  /**< Sub level of IMF, limits the bit rate; 0: does not; 0..9, default 0 */
+    int sub_level;  /**< Sub level of IMF, limits the bit rate; -1: the lowest that the target fits; 0..9, default -1 */
+    int hfr;        /**< Digital cinema at a high frame rate: 500 Mbit/s; 0 or 1, default 0 */
+    int stereo;     /**< Digital cinema: frames of one eye, which has half of the bits; 0 or 1, default 0 */
     int frame_rate_num, frame_rate_den; /**< frames/s; 0/x (default): unknown, not allowed with a profile or bit_rate */
     int format;       /**< File format of a packet; CudaencJ2kFileFormat, default -1: jp2, with a profile j2k */
     int tile_width;   /**< Tile width in samples; 0: the picture's; 1..1073741824, default 0 */
@@ -163,6 +165,7 @@ typedef struct CudaencJ2kOptions {
     int64_t frame_bytes;      /**< Target: bytes of a packet, at most; 0: none; 1 or more, default 0 */
     double compression_ratio; /**< Target: bytes of samples over bytes of a packet; 0: none; 1..1000000, default 0 */
     double psnr;              /**< Target: dB of each frame, at least; 0: none; 1..150, default 0 */
+    int64_t min_frame_bytes;  /**< Least bytes of a packet, smaller ones are filled up; 0: none; 1 or more, default 0 */
     const char *layer_rates;  /**< Targets R0,R1,...: compression ratios up to each layer, falling */
     int levels;               /**< Wavelet decompositions; -1: 5, or what the profile allows; 0..32, default -1 */
     int cblk_width;        /**< Code-block width; width x height is at most 4096; powers of two, 4..1024, default 32 */

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -43,7 +44,9 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
 template <class Params>
 Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, const Params &params) {
     int slots = c.async_depth;
-    if (!params.warning.empty()) session.log.print(CUDAENC_LOG_WARNING, params.warning.c_str());
+    std::string line;
+    for (std::istringstream lines(params.warning); std::getline(lines, line);)
+        session.log.print(CUDAENC_LOG_WARNING, line.c_str());
     if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
     const std::shared_ptr<Device> device =
         choose_device(session.log, c.device, c.device_frames, c.cuda_context, "encoding");

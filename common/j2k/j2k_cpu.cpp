@@ -418,15 +418,17 @@ class J2kCpuEncoder : public CpuEncoder {
     }
 
     PooledBuffer write_packet(const Slot &s, const Packets &packets) {
-        const uint64_t codestream = packets.part_at.back() + 2;
+        const uint64_t coded = packets.part_at.back() + 2;
+        const std::vector<uint8_t> filler = make_filler(p_, make_jp2_boxes(p_, s.frame, 0).size() + coded);
+        const uint64_t codestream = coded + filler.size();
         const std::vector<uint8_t> boxes = make_jp2_boxes(p_, s.frame, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         uint8_t *out = packet->data + boxes.size();
-        std::copy(header_.bytes.begin(), header_.bytes.end(), out);
+        std::copy(filler.begin(), filler.end(), std::copy(header_.bytes.begin(), header_.bytes.end(), out));
         pool().for_each(g_.tile_parts.size(), [&](size_t t) {
             const TilePart &part = g_.tile_parts[t];
-            uint8_t *at = out + packets.part_at[t];
+            uint8_t *at = out + filler.size() + packets.part_at[t];
             const uint64_t length = packets.part_at[t + 1] - packets.part_at[t], *plt = &packets.plt[part.first_packet];
             put_tile_part_header(at, part, length, p_.plt ? plt : nullptr);
             if (header_.tlm)

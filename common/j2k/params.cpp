@@ -332,6 +332,16 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
     params.layers = count;
 }
 
+// A frame is filled up by a COM marker segment, of seven bytes or more, and stays within its limits.
+uint64_t least_bytes(const Params &params, const CudaencJ2kOptions &options) {
+    const uint64_t least = static_cast<uint64_t>(options.min_frame_bytes);
+    for (const uint64_t most : {params.limits.frame, params.rate.layers.back(), uint64_t{1} << 24})
+        if (most && least && least + 6 > most)
+            refuse(format_string("min_frame_bytes %lld is not allowed: with these options it is at most %lld",
+                                 static_cast<long long>(least), static_cast<long long>(most) - 6));
+    return least;
+}
+
 }  // namespace
 
 Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options) {
@@ -405,7 +415,9 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     else
         set_irreversible(p, or_else(options.quality, p.rate.target() ? 0 : 90));
     parse_roi(p, options.roi);
-    p.warning = decoder_warning(p);
+    p.least_bytes = least_bytes(p, options);
+    const std::string decoders = decoder_warning(p);
+    p.warning += (p.warning.empty() || decoders.empty() ? "" : "\n") + decoders;
     return p;
 }
 

@@ -89,11 +89,12 @@ struct Params {
     int rsiz;                  // Rsiz, T.800 Table A.10
     const char *profile_name;  // of the option `profile`; nullptr: none
     SizeLimits limits;         // by the profile
+    uint64_t least_bytes;      // of a packet
     RateControl rate;
     std::string comment;
     Roi roi;
     std::vector<std::vector<Quantiser>> quantisers;  // [component][band_index()]
-    std::string warning;                             // what the options do that their user may not want; mostly empty
+    std::string warning;  // what the options do that their user may not want, in lines; mostly empty
 
     int tiles() const { return tiles_x * tiles_y; }
     int64_t samples(const Component &c) const { return ceil_div(width, c.dx) * ceil_div(height, c.dy); }

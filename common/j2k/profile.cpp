@@ -26,8 +26,8 @@ struct Profile {
 
 constexpr Profile kProfiles[] = {
     {},
-    {"cinema2k", "T.800 Table A.46", kCinema, 0x0003, 2048, 1080, 0, 5, 3, 12, 12, 0, 0},
-    {"cinema4k", "T.800 Table A.46", kCinema, 0x0004, 4096, 2160, 1, 6, 3, 12, 12, 0, 0},
+    {"cinema2k", "T.800 Table A.46", kCinema, 0x0003, 2048, 1080, 5, 5, 3, 12, 12, 0, 0},
+    {"cinema4k", "T.800 Table A.46", kCinema, 0x0004, 4096, 2160, 6, 6, 3, 12, 12, 0, 0},
     {"imf2k", "T.800 Table A.51", kImf, 0x0400, 2048, 1556, 1, 5, 3, 8, 16, 0, 0},
     {"imf4k", "T.800 Table A.51", kImf, 0x0500, 4096, 3112, 1, 6, 3, 8, 16, 0, 0},
     {"imf8k", "T.800 Table A.51", kImf, 0x0600, 8192, 6224, 1, 7, 3, 8, 16, 0, 0},
@@ -45,8 +45,22 @@ constexpr int kImfRates[] = {0, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 5
 constexpr int kBroadcastSamples[] = {0, 65, 130, 195, 260, 520, 520, 520};
 constexpr int kBroadcastRates[] = {0, 200, 200, 200, 400, 800, 1600, 0};
 
-// DCI DCSS 4.3.2, SMPTE ST 429-4: bits/s of a frame's codestream, and of a component's 2K portion.
+// DCI DCSS 4.3.2, SMPTE ST 429-4: bits/s of a frame's codestream, and of a component's 2K portion. High frame rates may
+// have twice that (DCI HFR RP 3).
 constexpr int64_t kCinemaRate = 250000000, kCinemaComponentRate = 200000000;
+
+// SMPTE ST 428-21 (archives) up to 240/11; ST 429-13, ST 428-11.
+struct FrameRate {
+    int num, den;
+};
+constexpr FrameRate kCinemaFrameRates[] = {{16, 1}, {200, 11}, {20, 1}, {240, 11}, {24, 1}, {25, 1},
+                                           {30, 1}, {48, 1},   {50, 1}, {60, 1},   {96, 1}};
+
+// SMPTE ST 2067-21: the highest main level of imf2k, imf4k and imf8k, by Rsiz without levels.
+int highest_imf_level(int rsiz) { return 6 + 2 * ((rsiz >> 8) - 4) % 6; }
+// T.800 Table A.54: the highest sub level of a main level, and the lowest main level of a sub level.
+int highest_sub_level(int main_level) { return std::max(main_level - 2, 1); }
+int lowest_main_level(int sub_level) { return sub_level > 1 ? sub_level + 2 : 1; }
 
 // Table A.52: the wider the tiles, the more levels.
 int levels_of_tiles(int tile_width) {
@@ -120,10 +134,14 @@ void check_coding(const Profile &profile, const Rules &rules, const Params &p, c
     rules.demand(profile.reversible < 0 || p.reversible == (profile.reversible == 1),
                  p.reversible ? "pred dwt53" : "pred dwt97", p.reversible ? "it is dwt97" : "it is dwt53");
     const int most = most_levels(profile, p.tile_width);
-    rules.demand(
-        p.levels >= profile.fewest_levels && p.levels <= most, format_string("levels %d", p.levels),
-        format_string("it is %d to %d%s", profile.fewest_levels, most,
-                      most < profile.most_levels ? format_string(" with tiles %d wide", p.tile_width).c_str() : ""));
+    if (profile.family == kCinema)
+        rules.demand(p.levels == most, format_string("levels %d", p.levels), format_string("it is %d", most),
+                     "SMPTE ST 429-2");
+    else
+        rules.demand(p.levels >= profile.fewest_levels && p.levels <= most, format_string("levels %d", p.levels),
+                     format_string(
+                         "it is %d to %d%s", profile.fewest_levels, most,
+                         most < profile.most_levels ? format_string(" with tiles %d wide", p.tile_width).c_str() : ""));
     const int width = 1 << p.cblk_width_log2, height = 1 << p.cblk_height_log2;
     const std::string blocks = format_string("cblk_width %d, cblk_height %d", width, height);
     if (profile.family == kBroadcast)
@@ -158,12 +176,55 @@ void check_coding(const Profile &profile, const Rules &rules, const Params &p, c
         const int guard_bits = profile.rsiz == 0x0003 ? 1 : 2;
         rules.demand(p.guard_bits == guard_bits, format_string("guard_bits %d", p.guard_bits),
                      format_string("it is %d", guard_bits), "SMPTE ST 429-4");
+        const char *segment = p.plt ? "plt 1" : p.sop ? "sop 1" : "eph 1";
+        rules.demand(!p.plt && !p.sop && !p.eph, segment, "there is no such marker segment", "SMPTE ST 429-4");
     }
 }
 
 uint64_t bytes_a_frame(int64_t bits_a_second, const CudaencJ2kOptions &options) {
     return static_cast<uint64_t>(static_cast<double>(bits_a_second) * options.frame_rate_den /
                                  (8.0 * options.frame_rate_num));
+}
+double frames_a_second(const CudaencJ2kOptions &options) {
+    return static_cast<double>(options.frame_rate_num) / options.frame_rate_den;
+}
+
+void warn(Params &p, const std::string &line) { p.warning += (p.warning.empty() ? "" : "\n") + line; }
+
+// ClairMeta and libdcp's verifier list these rates, and the ones from which on HFR is.
+void check_cinema_rates(const Profile &profile, const Rules &rules, const CudaencJ2kOptions &options) {
+    const bool is_4k = profile.rsiz == 0x0004;
+    const int highest = is_4k || options.stereo ? 60 : 96;
+    bool known = false;
+    for (const FrameRate &rate : kCinemaFrameRates)
+        known |= int64_t{rate.num} * options.frame_rate_den == int64_t{options.frame_rate_num} * rate.den &&
+                 rate.num <= highest * rate.den;
+    rules.demand(
+        known, format_string("a frame rate of %d/%d", options.frame_rate_num, options.frame_rate_den),
+        format_string("it is 16, 200/11, 20, 240/11, 24, 25, 30, 48, 50%s", highest == 60 ? " or 60" : ", 60 or 96"),
+        "SMPTE ST 429-13, ST 428-11, ST 428-21");
+    rules.demand(!options.stereo || !is_4k, "stereo 1", "stereoscopic pictures are 2K", "DCI DCSS 3.2.1");
+    const int hfr = is_4k || options.stereo ? 48 : 60;
+    rules.demand(!options.hfr || frames_a_second(options) >= hfr,
+                 format_string("hfr 1 at %g frames/s", frames_a_second(options)), format_string("it begins at %d", hfr),
+                 "DCI HFR RP 3");
+}
+
+// A target that the profile cuts.
+void warn_of_cut(const Profile &profile, Params &p, const CudaencJ2kOptions &options) {
+    const uint64_t limit = p.limits.frame;
+    const bool by_psnr = options.psnr != 0;
+    if (!limit || (!by_psnr && p.rate.layers.back() <= limit)) return;
+    const std::string target =
+        options.bit_rate      ? format_string("b %lld", static_cast<long long>(options.bit_rate))
+        : options.frame_bytes ? format_string("frame_bytes %lld", static_cast<long long>(options.frame_bytes))
+        : options.compression_ratio != 0 ? format_string("compression_ratio %g", options.compression_ratio)
+        : by_psnr                        ? format_string("psnr %g", options.psnr)
+                                         : format_string("layer_rates '%s'", options.layer_rates);
+    warn(p, format_string("profile %s: %s %s: frames have at most %llu bytes (%.0f Mbit/s)", profile.name,
+                          target.c_str(), by_psnr ? "is missed where it takes more" : "is not reached",
+                          static_cast<unsigned long long>(limit),
+                          static_cast<double>(limit) * 8 * frames_a_second(options) / 1e6));
 }
 
 // The main level, chosen or checked.
@@ -184,26 +245,60 @@ int main_level(const Rules &rules, const Params &p, const CudaencJ2kOptions &opt
     return level;
 }
 
+// The main and sub level of IMF, chosen or checked: the lowest ones that the samples and the target fit.
+std::pair<int, int> imf_levels(const Profile &profile, const Rules &rules, Params &p,
+                               const CudaencJ2kOptions &options) {
+    constexpr const char *kSource = "SMPTE ST 2067-21";
+    int level = main_level(rules, p, options, 1, kImfSamples, "T.800 Table A.53"), sub = options.sub_level;
+    const int highest = highest_imf_level(profile.rsiz);
+    if (profile.reversible) {
+        rules.demand(sub <= 0, format_string("sub_level %d", sub), "lossless streams have 0", kSource);
+        sub = 0;
+    } else {
+        rules.demand(sub != 0, "sub_level 0", "lossy streams have 1 or more", kSource);
+        if (sub < 0 && p.rate.layers.back()) {
+            const double rate = static_cast<double>(p.rate.layers.back()) * 8 * frames_a_second(options) / 1e6;
+            const int most = options.main_level ? highest_sub_level(level) : highest_sub_level(highest);
+            for (sub = 1; sub < most && kImfRates[sub] < rate;) sub++;
+        }
+        if (!options.main_level) level = std::max(level, lowest_main_level(sub));
+        if (sub < 0) sub = highest_sub_level(level);
+        rules.demand(sub <= highest_sub_level(level), format_string("sub_level %d", sub),
+                     format_string("it is 1 to %d with main_level %d", highest_sub_level(level), level),
+                     "T.800 Table A.54");
+    }
+    if (level > highest)
+        warn(p, format_string("profile %s: validators refuse main level %d: it is 1 to %d (%s)", profile.name, level,
+                              highest, kSource));
+    if (profile.width > 2048 && p.width <= profile.width / 2)
+        warn(p, format_string("profile %s: validators refuse pictures of %d columns: it is for more than %d (%s)",
+                              profile.name, p.width, profile.width / 2, kSource));
+    return {level, sub};
+}
+
 void apply_levels(const Profile &profile, const Rules &rules, Params &p, const CudaencJ2kOptions &options) {
     const auto limit = [&](int megabits) {
         p.limits.frame = megabits ? bytes_a_frame(megabits * int64_t{1000000}, options) : 0;
     };
     switch (profile.family) {
         case kCinema:
-            rules.demand(!options.main_level && !options.sub_level, "main_level or sub_level", "there are no levels");
-            p.limits = {bytes_a_frame(kCinemaRate, options), bytes_a_frame(kCinemaComponentRate, options)};
+            rules.demand(!options.main_level && options.sub_level <= 0, "main_level or sub_level",
+                         "there are no levels");
+            check_cinema_rates(profile, rules, options);
+            {
+                const int eyes = options.stereo ? 2 : 1, times = options.hfr ? 2 : 1;
+                p.limits = {bytes_a_frame(kCinemaRate * times / eyes, options),
+                            bytes_a_frame(kCinemaComponentRate * times / eyes, options)};
+            }
             break;
         case kImf: {
-            const int level = main_level(rules, p, options, 1, kImfSamples, "T.800 Table A.53");
-            const int highest = std::max(level - 2, 1);
-            rules.demand(options.sub_level <= highest, format_string("sub_level %d", options.sub_level),
-                         format_string("it is 0 to %d with main_level %d", highest, level), "T.800 Table A.54");
-            p.rsiz |= options.sub_level << 4 | level;
-            limit(kImfRates[options.sub_level]);
+            const auto [level, sub] = imf_levels(profile, rules, p, options);
+            p.rsiz |= sub << 4 | level;
+            limit(kImfRates[sub]);
             break;
         }
         case kBroadcast: {
-            rules.demand(!options.sub_level, format_string("sub_level %d", options.sub_level), "there is none");
+            rules.demand(options.sub_level <= 0, format_string("sub_level %d", options.sub_level), "there is none");
             const int level = main_level(rules, p, options, p.reversible ? 6 : 1, kBroadcastSamples,
                                          p.reversible ? "T.800 Table A.50" : "T.800 Table A.49");
             p.rsiz = (p.reversible ? 0x0300 : p.tiles() > 1 ? 0x0200 : 0x0100) | level;
@@ -216,7 +311,8 @@ void apply_levels(const Profile &profile, const Rules &rules, Params &p, const C
 }  // namespace
 
 int default_levels(int profile, int tile_width) {
-    return profile ? std::min(5, most_levels(kProfiles[profile], tile_width)) : 5;
+    const Profile &p = kProfiles[profile];
+    return profile ? std::max(p.fewest_levels, std::min(5, most_levels(p, tile_width))) : 5;
 }
 
 std::string default_precincts(int profile, int levels) {
@@ -233,9 +329,12 @@ std::string default_poc(int profile, int levels) {
 
 void apply_profile(Params &p, const CudaencJ2kOptions &options) {
     if (!options.profile) {
-        if (options.main_level || options.sub_level) refuse("main_level and sub_level are not allowed without profile");
-        return;
+        if (options.main_level || options.sub_level > 0)
+            refuse("main_level and sub_level are not allowed without profile");
     }
+    if ((options.hfr || options.stereo) && (!options.profile || kProfiles[options.profile].family != kCinema))
+        refuse("hfr and stereo are not allowed without profile cinema2k or cinema4k");
+    if (!options.profile) return;
     const Profile &profile = kProfiles[options.profile];
     const Rules rules(profile);
     p.rsiz = profile.rsiz;
@@ -246,6 +345,7 @@ void apply_profile(Params &p, const CudaencJ2kOptions &options) {
     rules.demand(options.frame_rate_num > 0 && options.frame_rate_den > 0, "an unknown frame rate",
                  "sizes are limited by the second");
     apply_levels(profile, rules, p, options);
+    warn_of_cut(profile, p, options);
 }
 
 }  // namespace cudaenc::j2k

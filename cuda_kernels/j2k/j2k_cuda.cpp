@@ -557,9 +557,14 @@ class J2kDeviceEncoder : public DeviceEncoder {
             make_codestream(s, bytes + bytes / 4);
             write_codestream(s);
         }
-        const std::vector<uint8_t> boxes = make_jp2_boxes(p_, s.frame, bytes);
-        PooledBuffer packet = packets_->take(boxes.size() + bytes);
-        queue_download(s, packet->data + boxes.size(), s.codestream.data(), bytes);
+        const std::vector<uint8_t> filler = make_filler(p_, s.box_bytes + bytes),
+                                   boxes = make_jp2_boxes(p_, s.frame, bytes + filler.size());
+        PooledBuffer packet = packets_->take(boxes.size() + bytes + filler.size());
+        uint8_t *out = packet->data + boxes.size();
+        const size_t before = filler.empty() ? 0 : header_.bytes.size();
+        if (before) queue_download(s, out, s.codestream.data(), before);
+        queue_download(s, out + before + filler.size(), s.codestream.data() + before, bytes - before);
+        std::copy(filler.begin(), filler.end(), out + before);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         return packet;
     }

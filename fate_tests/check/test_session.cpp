@@ -104,7 +104,7 @@ const std::vector<Refusal> &refusals() {
         {"profile", SET(j2k.profile = 10), {"profile", " 10 ", "0 to 9"}},
         {"main_level 12", SET(j2k.main_level = 12), {"main_level", " 12 ", "0 to 11"}},
         {"main_level alone", SET(j2k.main_level = 2), {"main_level", "profile"}},
-        {"sub_level 10", SET(j2k.sub_level = 10), {"sub_level", " 10 ", "0 to 9"}},
+        {"sub_level 10", SET(j2k.sub_level = 10), {"sub_level", " 10 ", "-1 to 9"}},
         {"no frame rate", SET(j2k.profile = CUDAENC_J2K_IMF_2K), {"profile imf2k", "frame rate"}},
         {"gray in a DCP", SET(j2k.profile = CUDAENC_J2K_CINEMA_2K), {"profile cinema2k", "XYZ", "ST 428-1"}},
         {"tile_parts 4", SET(j2k.tile_parts = 4), {"tile_parts", " 4 ", "0 to 3"}},

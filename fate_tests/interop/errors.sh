@@ -128,8 +128,21 @@ profile imf4k_r 1500x48,gray "tile_width 1024, tile_height 48 is not allowed: .*
 profile broadcast 64x48,gray "tile_width 32, tile_height 48 is not allowed: .* four equal ones" -tile_width 32
 profile cinema2k $dcp "pred dwt53 is not allowed: it is dwt97" -pred dwt53
 profile imf2k_r 64x48,gray "pred dwt97 is not allowed: it is dwt53" -pred dwt97
-profile cinema2k $dcp "levels 6 is not allowed: it is 0 to 5" -levels 6
-profile cinema4k $dcp "levels 0 is not allowed: it is 1 to 6" -levels 0
+profile cinema2k $dcp "levels 4 is not allowed: it is 5 \(SMPTE ST 429-2\)" -levels 4
+profile cinema4k $dcp "levels 5 is not allowed: it is 6 \(SMPTE ST 429-2\)" -levels 5
+for segment in plt sop eph; do
+    profile cinema2k $dcp "$segment 1 is not allowed: there is no such marker segment \(SMPTE ST 429-4\)" -$segment 1
+done
+profile cinema2k $dcp "a frame rate of 24000/1001 is not allowed: it is 16, 200/11, 20, 240/11, 24, 25, 30, 48, 50, 60 or 96 " -r 24000/1001
+profile cinema4k $dcp "a frame rate of 96/1 is not allowed: it is .* 50 or 60" -r 96
+profile cinema2k $dcp "a frame rate of 96/1 is not allowed: it is .* 50 or 60" -r 96 -stereo 1
+profile cinema4k $dcp "stereo 1 is not allowed: stereoscopic pictures are 2K" -stereo 1
+profile cinema2k $dcp "hfr 1 at 48 frames/s is not allowed: it begins at 60" -hfr 1 -r 48
+profile cinema4k $dcp "hfr 1 at 30 frames/s is not allowed: it begins at 48" -hfr 1 -r 30
+refuse $any "hfr and stereo are not allowed without profile cinema2k or cinema4k" -hfr 1
+refuse $any "hfr and stereo are not allowed without profile cinema2k or cinema4k" -stereo 1 -profile broadcast
+refuse $dcp "min_frame_bytes 1250000 is not allowed: with these options it is at most 1249994" -profile cinema2k -min_frame_bytes 1250000
+refuse $any "min_frame_bytes 5000 is not allowed: with these options it is at most 3994" -frame_bytes 4000 -min_frame_bytes 5000
 profile imf2k_r 64x48,gray "levels 5 is not allowed: it is 1 to 4 with tiles 64 wide" -levels 5
 profile imf2k 64x48,gray "cblk_width 64, cblk_height 64 is not allowed: code-blocks are 32x32" -cblk_width 64 -cblk_height 64
 profile broadcast 64x48,gray "cblk_width 16, cblk_height 32 is not allowed" -cblk_width 16
@@ -141,7 +154,7 @@ profile broadcast 64x48,gray "layers 2 is not allowed: there is one quality laye
 profile imf2k 64x48,gray "precincts 128x128 of resolution 1 is not allowed" -precincts 128x128
 profile imf2k 64x48,gray "prog other than cprl is not allowed: it is cprl" -prog rpcl
 profile imf2k 64x48,gray "poc is not allowed: there are no progression order changes" -poc 0,0,1,6,1,cprl
-profile cinema4k $dcp "poc is not allowed: it puts the 2K picture first" -poc 0,0,1,6,3,cprl
+profile cinema4k $dcp "poc is not allowed: it puts the 2K picture first" -poc 0,0,1,7,3,cprl
 profile imf2k 64x48,gray "tile_parts resolution is not allowed" -tile_parts resolution
 profile imf2k 64x48,gray "tlm 0 is not allowed" -tlm 0
 profile cinema2k $dcp "mct 0 is not allowed: it is 1 \(DCI DCSS 4.3.1\)" -mct 0
@@ -149,7 +162,9 @@ profile cinema2k $dcp "guard_bits 2 is not allowed: it is 1 \(SMPTE ST 429-4\)" 
 profile cinema4k $dcp "guard_bits 1 is not allowed: it is 2" -guard_bits 1
 profile cinema2k $dcp "main_level or sub_level is not allowed" -main_level 1
 profile imf2k 2048x1556,yuv422p10le "159.3 million samples/s with main_level 2 is not allowed: there are at most 130 \(T.800 Table A.53\)" -main_level 2
-profile imf2k 64x48,gray "sub_level 2 is not allowed: it is 0 to 1 with main_level 1 \(T.800 Table A.54\)" -sub_level 2
+profile imf2k 64x48,gray "sub_level 2 is not allowed: it is 1 to 1 with main_level 1 \(T.800 Table A.54\)" -sub_level 2 -main_level 1
+profile imf2k 64x48,gray "sub_level 0 is not allowed: lossy streams have 1 or more \(SMPTE ST 2067-21\)" -sub_level 0
+profile imf2k_r 64x48,gray "sub_level 1 is not allowed: lossless streams have 0 \(SMPTE ST 2067-21\)" -sub_level 1
 profile broadcast 64x48,gray "main_level 8 is not allowed: it is 1 to 7 \(T.800 Table A.49\)" -main_level 8
 profile broadcast 64x48,gray "main_level 5 is not allowed: it is 6 to 7 \(T.800 Table A.50\)" -pred dwt53 -main_level 5
 profile broadcast 64x48,gray "sub_level 1 is not allowed: there is none" -sub_level 1
@@ -175,8 +190,30 @@ options=(-profile cinema2k -quality 99)
 shrink "cinema2k, 25 frames/s" 1250000 -pixel_format xyz12le "${noise[@]}"
 shrink "cinema2k, 24 frames/s" 1302083 -framerate 24 -pixel_format xyz12le "${noise[@]}"
 shrink "cinema2k, 24 frames/s, a target" 1000000 -framerate 24 -pixel_format xyz12le "${noise[@]}" -b:v 192M
+shrink "cinema2k, 60 frames/s, HFR" 1041666 -framerate 60 -pixel_format xyz12le "${noise[@]}" -hfr 1
+shrink "cinema2k, an eye's, 24 frames/s" 651041 -framerate 24 -pixel_format xyz12le "${noise[@]}" -stereo 1
 options=(-profile imf2k -quality 99 -sub_level 1)
 shrink "imf2k, sub level 1" 1000000 -pixel_format gbrp12le "${noise[@]}"
+# What a profile cuts, and what validators refuse, is said once.
+warns() { # SIZE,FORMAT PATTERN OPTION...
+    local input=$1 pattern=$2
+    shift 2
+    "${checker[@]}" "$ffmpeg" -nostdin -v warning -f lavfi -i "color=s=${input%%,*}:r=24:d=0.2" -vf "format=${input#*,}" -c:v j2k_cuda \
+        -device cpu "$@" -f null - >"$work/log" 2>&1
+    if [ "$(grep -c '^\[j2k_cuda @ ' "$work/log")" = 1 ] && grep -qE -e "$pattern" "$work/log"; then
+        passed=$((passed + 1))
+    else
+        echo "FAILED warning '$pattern'"
+        sed 's/^/    /' "$work/log" | cut -c 1-200 | head -n 6
+        failed=$((failed + 1))
+    fi
+}
+warns $dcp "profile cinema2k: b 500000000 is not reached: frames have at most 1302083 bytes \(250 Mbit/s\)" -profile cinema2k -b:v 500M
+warns $dcp "profile cinema2k: frame_bytes 1302084 is not reached: .* 1302083 bytes" -profile cinema2k -frame_bytes 1302084
+warns $dcp "profile cinema4k: psnr 40 is missed where it takes more: .* 1302083 bytes" -profile cinema4k -psnr 40
+warns 64x48,gray "profile imf2k: b 250000000 is not reached: .* 1041666 bytes \(200 Mbit/s\)" -profile imf2k -main_level 3 -b:v 250M
+warns 64x48,gray "profile imf4k: validators refuse pictures of 64 columns: it is for more than 2048" -profile imf4k
+warns 64x48,gray "profile imf2k: validators refuse main level 7: it is 1 to 6" -profile imf2k -main_level 7
 lines=1
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
 refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"

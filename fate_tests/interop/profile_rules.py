@@ -8,7 +8,7 @@ import sys
 
 SOC, SOT, SOD, EOC = 0xFF4F, 0xFF90, 0xFF93, 0xFFD9
 SIZ, COD, COC, QCD, QCC, RGN, POC = 0xFF51, 0xFF52, 0xFF53, 0xFF5C, 0xFF5D, 0xFF5E, 0xFF5F
-TLM, PPM, PPT = 0xFF55, 0xFF60, 0xFF61
+TLM, PLM, PLT, PPM, PPT = 0xFF55, 0xFF57, 0xFF58, 0xFF60, 0xFF61
 CPRL = 4
 
 
@@ -242,8 +242,8 @@ BROADCAST = {1: (65, 200), 2: (130, 200), 3: (195, 200), 4: (260, 400), 5: (520,
 
 # family, Rsiz but for levels, largest size, levels, sides of tiles
 PROFILES = {
-    'cinema2k': ('cinema', 0x0003, (2048, 1080), (0, 5), ()),
-    'cinema4k': ('cinema', 0x0004, (4096, 2160), (1, 6), ()),
+    'cinema2k': ('cinema', 0x0003, (2048, 1080), (5, 5), ()),
+    'cinema4k': ('cinema', 0x0004, (4096, 2160), (6, 6), ()),
     'imf2k': ('imf', 0x0400, (2048, 1556), (1, 5), ()),
     'imf4k': ('imf', 0x0500, (4096, 3112), (1, 6), ()),
     'imf8k': ('imf', 0x0600, (8192, 6224), (1, 7), ()),
@@ -260,8 +260,8 @@ def samples(s):
 
 class Rules:
     """Each method is a rule; it gives whether the stream follows it."""
-    def __init__(self, stream, profile, rate):
-        self.s, self.profile, self.rate = stream, profile, rate
+    def __init__(self, stream, profile, rate, times):
+        self.s, self.profile, self.rate, self.times = stream, profile, rate, times
         self.family, self.base, self.largest, self.level_range, self.tile_sides = PROFILES[profile]
         self.cinema = self.family == 'cinema'
         self.reversible = profile.endswith('_r') or (self.family == 'broadcast' and stream.rsiz >> 8 == 3)
@@ -283,7 +283,8 @@ class Rules:
         if self.cinema:
             return rsiz == self.base
         if self.family == 'imf':
-            return rsiz & 0xFF00 == self.base and 1 <= main <= 11 and sub <= max(main - 2, 1)
+            highest = 0 if self.reversible else max(main - 2, 1)  # SMPTE ST 2067-21: lossy streams have a sub level
+            return rsiz & 0xFF00 == self.base and 1 <= main <= 11 and min(highest, 1) <= sub <= highest
         return not sub and (rsiz >> 8 in (1, 2) and 1 <= main <= 7 or rsiz >> 8 == 3 and main in (6, 7))
 
     def rule_size(self):
@@ -390,6 +391,14 @@ class Rules:
                 entries.append((tile, be(segment.body, at + tile_bytes, length_bytes)))
         return bool(entries) and entries == [(part.tile, part.length) for part in self.s.tile_parts]
 
+    def rule_no_packet_markers(self):
+        return not self.cinema or not (self.s.scod & 6 or self.anywhere(PLT) or self.anywhere(PLM))
+
+    def rule_frame_rate(self):
+        """SMPTE ST 429-13, ST 428-11 and ST 428-21."""
+        rates = [16, 200 / 11, 20, 240 / 11, 24, 25, 30, 48, 50, 60] + [96] * (self.profile == 'cinema2k')
+        return not self.cinema or any(abs(self.rate - rate) < 1e-6 for rate in rates)
+
     def rule_colour_transform(self):
         return not self.cinema or self.s.mct == 1
 
@@ -408,19 +417,19 @@ class Rules:
     def rule_frame_bytes(self):
         main, sub = self.s.rsiz & 15, self.s.rsiz >> 4 & 15
         most = 250 if self.cinema else BROADCAST.get(main, (0, 0))[1] if self.family == 'broadcast' else IMF_BITS[sub]
-        return most is None or len(self.s.data) <= most * 1e6 / 8 / self.rate
+        return most is None or len(self.s.data) <= most * 1e6 / 8 / self.rate * self.times
 
     def rule_component_bytes(self):
-        return not self.cinema or all(part.length <= 200e6 / 8 / self.rate for part in self.s.tile_parts[:3])
+        return not self.cinema or all(part.length <= 200e6 / 8 / self.rate * self.times for part in self.s.tile_parts[:3])
 
 
-def violated(data, profile, rate):
-    """The names of the rules that a codestream breaks."""
+def violated(data, profile, rate, times=1):
+    """The names of the rules that a codestream breaks. times: of digital cinema's sizes, 2 at high frame rates, half for an eye."""
     try:
         stream = Codestream(data)
     except (Malformed, IndexError) as e:
         return [f'malformed: {e}']
-    return Rules(stream, profile, rate).violated()
+    return Rules(stream, profile, rate, times).violated()
 
 
 if __name__ == '__main__':

@@ -10,7 +10,7 @@ import sys
 
 import pictures
 from decoders import read
-from profile_rules import COD, COC, POC, PPM, PPT, QCC, QCD, RGN, SIZ, TLM, Codestream, violated
+from profile_rules import COD, COC, PLM, PLT, POC, PPM, PPT, QCC, QCD, RGN, SIZ, TLM, Codestream, violated
 
 BUILD = sys.argv[1]
 RATE = 25
@@ -130,8 +130,14 @@ CINEMA = {
     'colour_transform': [lambda m: m.put(m.body(COD) + 4, 0)],
     'guard_bits': [lambda m: m.put(m.body(QCD), m.data[m.body(QCD)] ^ 0x60)],
     'component_bytes': [lambda m, i=i: pad(m, i, 1000001) for i in range(3)],
+    'levels': [lambda m: m.put(m.body(COD) + 5, m.stream.levels - 1)],
+    'no_packet_markers': [lambda m: m.put(m.body(COD), m.stream.scod | 2), lambda m: m.put(m.body(COD), m.stream.scod | 4),
+                          lambda m: m.insert(segment(PLT, b'\0\1'), 0), lambda m: m.insert(segment(PLM, b'\0'))],
+    'frame_rate': [lambda m, rate=rate: setattr(m, 'rate', rate) for rate in (24000 / 1001, 23, 120, 15)],
 }
 LEVELS = {'sampling_rate': [lambda m: setattr(m, 'rate', 10 ** 9)]}
+# Lossy streams of IMF have a sub level, lossless ones have none.
+IMF = {'rsiz': [lambda m: m.put(m.body(SIZ) + 1, m.stream.rsiz & 15 | (0 if m.stream.rsiz & 0xF0 else 0x10))]}
 CINEMA_4K = {'progression_changes': [lambda m: m.remove(POC), lambda m: m.put(m.body(POC) + 4, m.stream.levels - 1),
                                      lambda m: m.put(m.body(POC) + 13, 2)]}
 # Pictures of one component have nothing to sub-sample or to join, one tile-part is dropped with all data; and some profiles leave
@@ -142,7 +148,8 @@ OPEN = {
 
 
 def mutations_of(profile):
-    sets = [MUTATIONS, CINEMA if profile.startswith('cinema') else LEVELS] + ([CINEMA_4K] if profile == 'cinema4k' else [])
+    sets = [MUTATIONS, CINEMA if profile.startswith('cinema') else LEVELS] + ([CINEMA_4K] if profile == 'cinema4k' else []) + (
+        [IMF] if profile.startswith('imf') else [])
     return [(rule, change) for found in sets for rule, changes in found.items() for change in changes
             if rule not in OPEN.get(profile, ())]
 
@@ -182,8 +189,12 @@ def main():
         try:
             for file in pictures.split_files(read(f'{BUILD}/tests/data/fate/j2k_cuda-{name}.image2pipe')):
                 data = codestream(file)
-                found = violated(data, profile, RATE)
+                rate = int(match[1]) if (match := re.search(r'-r (\d+)', line)) else RATE
+                times = (2 if '-hfr 1' in line else 1) / (2 if '-stereo 1' in line else 1)
+                found = violated(data, profile, rate, times)
                 wrong += [f'{name}: {rule}' for rule in found]
+                if match := re.search(r'-min_frame_bytes (\d+)', line):
+                    wrong += [f'{name}: {len(file)} bytes'] * (len(file) < int(match[1]))
                 by_profile.setdefault(profile, (name, data))
         except OSError as e:
             wrong.append(f'{name}: {e}')

@@ -112,6 +112,20 @@ MainHeader make_main_header(const Params &p, std::span<const TilePart> tile_part
     return header;
 }
 
+std::vector<uint8_t> make_filler(const Params &p, uint64_t bytes) {  // A.9.2
+    constexpr uint64_t kLeast = 7, kMost = 65537;                    // of a segment of binary values, with its marker
+    Bytes out;
+    for (uint64_t all = bytes; all < p.least_bytes; all = bytes + out.data.size()) {
+        uint64_t size = std::clamp(p.least_bytes - all, kLeast, kMost);
+        if (const uint64_t rest = p.least_bytes - std::min(p.least_bytes, all + size); rest && rest < kLeast)
+            size -= kLeast;  // the last one has room
+        begin_segment(out, kCom, size - 2);
+        out.put16(0);
+        out.data.resize(out.data.size() + size - 6);
+    }
+    return std::move(out.data);
+}
+
 void check_tile_part_length(uint64_t bytes) {
     if (bytes > 0xFFFFFFFFu)
         throw Error(CUDAENC_ERR_UNSUPPORTED,

@@ -23,6 +23,10 @@ void check_tile_part_length(uint64_t bytes);
 // codestream's box. Empty unless params.jp2. Ignores a profile of other colours.
 std::vector<uint8_t> make_jp2_boxes(const Params &params, const CudaencFrame &frame, uint64_t codestream);
 
+// COM marker segments that fill a packet of `bytes` bytes up to Params::least_bytes; they end the main header. Empty
+// where it has as many.
+std::vector<uint8_t> make_filler(const Params &params, uint64_t bytes);
+
 // A packet header, as a sink of put_block_header(): a zero bit is stuffed after each byte 0xFF (T.800 B.10.1).
 class HeaderBytes {
   public:
