@@ -100,11 +100,13 @@ namespace cudaenc {
 // atomic_load(const uint64_t *) atomic_store(uint64_t *, uint64_t)            relaxed, of global memory
 // load_coherent(const Uint4 *)                              of global memory that other blocks write meanwhile
 // load_readonly(const T *)                                  of 1 to 16 bytes that nobody writes meanwhile
+// load_readonly_if(bool, const uint32_t *, uint32_t &)      the same, in place: nothing waits before the value is used
 // popcount(uint32_t) find_first_set(uint32_t)               the latter: the number of the lowest set bit, of x > 0
 // dot_bytes(uint32_t a, uint32_t b, int32_t c)              c + the dot product of a's unsigned and b's signed bytes
 // byte_permute(a, b, selector)                              byte i is byte (selector >> 4 i) % 8 of b:a
 // opaque(T *) opaque_shared(T *)                            the argument, in global or shared memory; the compiler
 //                                                           keeps this address instead of computing it anew
+// opaque(uint32_t)                                          the same of a number
 
 // Four words that one load or store moves.
 struct alignas(16) Uint4 {
@@ -271,6 +273,16 @@ DEVICE T load_readonly(const T *address) {
         return load_as(detail::FourWords{});
 }
 
+DEVICE void load_readonly_if(bool condition, const uint32_t *address, uint32_t &value) {
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %1, 0;\n\t@p ld.global.nc.u32 %0, [%2];\n\t}"
+        : "+r"(value)
+        : "r"(static_cast<uint32_t>(condition)), "l"(address));
+}
+
+DEVICE uint32_t opaque(uint32_t value) {
+    asm("" : "+r"(value));
+    return value;
+}
 template <class T>
 DEVICE T *opaque(T *address) {
     asm("" : "+l"(address));

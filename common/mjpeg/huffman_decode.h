@@ -41,12 +41,15 @@ constexpr Step progressive_ac_step(int code_bits, int symbol) {
     return {code_bits, category, run + 1};
 }
 
-// A Huffman table for decoding. Codes up to kPrefixBits are a look-up, longer ones a search for their length.
+// A Huffman table for decoding. Codes up to kPrefixBits are a look-up. So are longer ones that begin with kSuffixFirst
+// or above, as nearly all do. Of others the length is searched.
 struct DecodeTable {
     static constexpr int kPrefixBits = 9, kLongLengths = 16 - kPrefixBits;
+    static constexpr uint32_t kSuffixFirst = 0xFC00, kSuffixes = 0x10000 - kSuffixFirst;
     uint32_t limit[kLongLengths];  // by length: what codes of 16 bits that begin with one of these lengths are below
     int32_t offset[kLongLengths];  // of step[], less the first code
     uint16_t by_prefix[1 << kPrefixBits];  // Step::packed(): empty where the code is longer
+    uint16_t by_suffix[kSuffixes];         // of 16 bits from kSuffixFirst on
     uint16_t by_code[kMaxHuffmanCodes];    // the same, in the order of codes
 
     // bits: the next 32, the first the highest.
@@ -54,7 +57,9 @@ struct DecodeTable {
         const Step step(by_prefix[bits >> (32 - kPrefixBits)]);
         return step.empty() ? find_long(bits >> 16) : step;
     }
+    // code: of 16 bits.
     CUDAENC_HD Step find_long(uint32_t code) const {
+        if (code >= kSuffixFirst) return Step(by_suffix[code - kSuffixFirst]);
         CUDAENC_NO_UNROLL
         for (int i = 0; i < kLongLengths; i++)
             if (code < limit[i]) return Step(by_code[offset[i] + static_cast<int32_t>(code >> (kLongLengths - 1 - i))]);

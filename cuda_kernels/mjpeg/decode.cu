@@ -9,6 +9,7 @@ namespace {
 // A sink of a walk that lists levels.
 struct LevelLister {
     const CodedScan &scan;
+    uint32_t components;  // ScanTables::block_components
     uint32_t *levels;     // of all threads
     BlockLevels *blocks;  // [scan.blocks]
     uint32_t next;        // the place of the thread's next level
@@ -17,7 +18,7 @@ struct LevelLister {
     uint32_t limit = 0;   // the first block behind the interval
     DcDifferences differences{};
     uint32_t decoded = 0;
-    bool damaged = false;
+    uint32_t damaged = 0;
 
     // Blocks of broken data may have none.
     DEVICE_MEMBER bool has_place() const { return block < limit; }
@@ -25,9 +26,9 @@ struct LevelLister {
         int32_t level = magnitude_of(bits, step);
         if (dc) {
             first = next;
-            damaged |= place > 1 && has_place();
+            damaged |= static_cast<uint32_t>(place > 1 && has_place());
             place = 1;
-            const uint32_t component = block_field(scan.block_components, phase);
+            const uint32_t component = block_field(components, phase);
             CUDAENC_UNROLL
             for (uint32_t c = 0; c < kMaxStreamComponents; c++) {
                 differences.value[c] += c == component ? static_cast<uint32_t>(level) : 0;
@@ -35,7 +36,7 @@ struct LevelLister {
             }
         }
         if (!dc && !step.magnitude_bits()) return;
-        damaged |= place > kBlockSamples && has_place();
+        damaged |= static_cast<uint32_t>(place > kBlockSamples && has_place());
         if (place > kBlockSamples) return;
         levels[next] = listed_level(place - 1, level);
         next += kListPitch;
@@ -71,7 +72,11 @@ KERNEL(kTileSubsequences, mjpeg_decode, DecodeParams)
     const uint32_t own = tile * kTileSubsequences + static_cast<uint32_t>(thread_x());
     if (tile * tile_bits(p.scan) >= bits) return;
     const DecodeTable *tables = load_tables(p.scan, table_memory);
-    LevelLister lister{.scan = p.scan, .levels = p.levels, .blocks = p.blocks, .next = first_listed(own)};
+    LevelLister lister{.scan = p.scan,
+                       .components = load_readonly(&p.scan.tables->block_components),
+                       .levels = p.levels,
+                       .blocks = p.blocks,
+                       .next = first_listed(own)};
     BlockStart start = p.starts[own];
     if (start.bit < bits) {
         const uint32_t before = joined(p.tiles_before[tile], p.before[own]).value[0];

@@ -42,6 +42,8 @@ constexpr uint32_t kMaxCodedBytes = 1u << 28;  // of a scan: bits have numbers o
 struct alignas(16) ScanTables {
     DecodeTable table[kScanTables];
     uint16_t divisors[kBlockSamples][kMaxStreamComponents];  // by index
+    uint32_t dc_tables, ac_tables;                           // 2 bits for each block of an MCU: its table
+    uint32_t block_components;                               // the same: its component's number in the scan
 };
 
 constexpr int kTableVectors = kScanTables * sizeof(DecodeTable) / 16;
@@ -115,7 +117,7 @@ struct BlockLevels {
 
 // A scan as its kernels see it.
 struct CodedScan {
-    const uint32_t *words;     // coded data without stuffing, in the order of bytes
+    const uint32_t *words;     // coded data without stuffing, the first byte of a word the highest
     const uint32_t *restarts;  // [intervals], from 1 on: the byte at which each begins; ~0 where there is none
     const ScanTables *tables;
     ScanState *state;
@@ -124,8 +126,6 @@ struct CodedScan {
     uint32_t interval_blocks;  // of each but the last
     uint32_t blocks;           // of all
     uint32_t mcu_blocks;
-    uint32_t dc_tables, ac_tables;  // 2 bits for each block of an MCU: its table
-    uint32_t block_components;      // the same: its component's number in the scan
 };
 
 // The bits of a tile.
@@ -141,7 +141,7 @@ struct UnstuffParams {
     static constexpr KernelName kernel{"mjpeg/unstuff", "mjpeg_unstuff"};
     const uint8_t *data;  // aligned to 16
     uint32_t bytes;
-    uint8_t *out;        // aligned to 4, with room for `bytes` and 4 more
+    uint8_t *out;        // CodedScan::words, with room for `bytes` and 4 more
     uint32_t *restarts;  // [intervals]; all ~0 at first
     uint32_t intervals;
     ScanState *state;

@@ -201,23 +201,22 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                         .intervals = static_cast<uint32_t>(layout.intervals()),
                         .interval_blocks = 0,
                         .blocks = static_cast<uint32_t>(layout.grid.mcus() * layout.mcu_blocks),
-                        .mcu_blocks = static_cast<uint32_t>(layout.mcu_blocks),
-                        .dc_tables = 0,
-                        .ac_tables = 0,
-                        .block_components = 0};
+                        .mcu_blocks = static_cast<uint32_t>(layout.mcu_blocks)};
         coded.interval_blocks =
             coded.intervals > 1 ? static_cast<uint32_t>(layout.grid.restart_interval) * coded.mcu_blocks : coded.blocks;
+        ScanTables &tables = header.tables;
+        tables.dc_tables = tables.ac_tables = tables.block_components = 0;
         std::vector<std::pair<uint32_t, uint32_t>> pattern;  // the tables of each block of an MCU
         for (int i = 0; i < layout.count; i++) {
             const uint32_t dc = number_of(from.dc[i], TableUse::dc), ac = number_of(from.ac[i], TableUse::ac);
             for (int b = 0; b < layout.blocks[i].h * layout.blocks[i].v; b++) {
                 const size_t at = 2 * pattern.size();
-                coded.dc_tables |= dc << at, coded.ac_tables |= ac << at;
-                coded.block_components |= static_cast<uint32_t>(i) << at;
+                tables.dc_tables |= dc << at, tables.ac_tables |= ac << at;
+                tables.block_components |= static_cast<uint32_t>(i) << at;
                 pattern.emplace_back(dc, ac);
             }
             for (int k = 0; k < kBlockSamples; k++)
-                header.tables.divisors[k][i] = s.coded.components[static_cast<size_t>(layout.component[i])].divisors[k];
+                tables.divisors[k][i] = s.coded.components[static_cast<size_t>(layout.component[i])].divisors[k];
         }
         if (used.size() > kScanTables) return "scans of more than four Huffman tables";
         size_t period = 1;
@@ -225,8 +224,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                !std::equal(pattern.begin() + static_cast<ptrdiff_t>(period), pattern.end(), pattern.begin()))
             period++;
         for (size_t i = 0; i < used.size(); i++)
-            header.tables.table[i] =
-                make_decode_table(s.coded.huffman[static_cast<size_t>(used[i].first)], used[i].second);
+            tables.table[i] = make_decode_table(s.coded.huffman[static_cast<size_t>(used[i].first)], used[i].second);
         header.state = {.bytes = ~0u, .excess = ~0u, .damaged = 0, .blocks = 0, .tickets = 0};
         const uint32_t bytes = static_cast<uint32_t>(from.data.size());
         s.scans.push_back({.data = from.data,

@@ -27,7 +27,7 @@ KERNEL(kReconstructThreads, mjpeg_reconstruct, ReconstructParams)
     if (block >= p.scan.blocks) return;
     const int32_t mcu = p.by_mcu_blocks.quotient(static_cast<int32_t>(block));
     const uint32_t in_mcu = block - static_cast<uint32_t>(mcu) * p.scan.mcu_blocks;
-    const uint32_t c = block_field(p.scan.block_components, in_mcu);
+    const uint32_t c = block_field(load_readonly(&p.scan.tables->block_components), in_mcu);
     const BlockPlace place =
         block_of_mcu(p.grid, p.component_blocks[c], mcu, static_cast<int>(in_mcu - p.first_block[c]));
 

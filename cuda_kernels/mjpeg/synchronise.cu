@@ -34,46 +34,63 @@ struct TileChain {
     DEVICE_MEMBER static int column(int i) { return i + kLeadSubsequences; }
     DEVICE_MEMBER int place(int i) const { return chosen[i] * kChainColumns + column(i); }
 
-    // The row of the candidate of a subsequence that begins at a state; -1: none does. With a warp.
-    DEVICE_MEMBER int find(int i, uint64_t state) const {
-        const int rows = static_cast<int>(p.rows) - (i < 0);
+    // The row of the candidate of a subsequence that begins at a state, among the first `rows`; -1: none does. With a
+    // warp.
+    DEVICE_MEMBER int find(int i, uint64_t state, int rows) const {
         const bool is = lane_id() < rows && begins[lane_id() * kChainColumns + column(i)] == state;
         const uint32_t found = warp_ballot(is);
         return found ? find_first_set(found) : -1;
     }
 
-    // Where subsequence `i` may begin, by what the candidates of those before agree on. With a warp.
+    // Where subsequence `i` may begin, by what the candidates of those before agree on. Others add theirs meanwhile,
+    // which do not count. With a warp.
     DEVICE_MEMBER uint64_t guess(int i) const {
         int before = i - kLeadSubsequences;
         uint64_t state = ends[column(before)];
-        while (++before < i) state = ends[max_of(find(before, state), 0) * kChainColumns + column(before)];
+        while (++before < i) {
+            const int found = find(before, state, static_cast<int>(p.rows) - 1);
+            state = ends[max_of(found, 0) * kChainColumns + column(before)];
+        }
         return state;
     }
 
-    // Chooses the candidates of 32 subsequences from `i` on, each where the one before ends. again: until one begins
-    // where it did. With a warp. Returns where the last one ends.
-    DEVICE_MEMBER uint64_t choose(int i, uint64_t state, bool again) const {
-        const int last = i + 31;
-        for (; i <= last && !(again && begins[place(i)] == state); i++) {
-            const int found = find(i, state), row = found < 0 ? static_cast<int>(p.rows) - 1 : found;
-            warp_sync();
-            if (lane_id() == 0) {
-                if (found < 0) add(row, i, state);
-                chosen[i] = static_cast<uint8_t>(row);
+    // Chooses the candidates of 32 subsequences, from `first_of_warp` on, each where the one before ends. again: until
+    // one begins where it did. Where no candidate begins, the next subsequence begins with any of its own for now, so
+    // that lanes decode all that are missing at once. Then the chain goes on behind the first of them. With a warp.
+    // Returns where the last one ends.
+    DEVICE_MEMBER uint64_t choose(int first_of_warp, uint64_t state, bool again) const {
+        const int last = first_of_warp + 31, added = static_cast<int>(p.rows) - 1;
+        for (int i = first_of_warp;; i++) {
+            uint32_t missing = 0;
+            for (; i <= last && !(again && begins[place(i)] == state); i++) {
+                const int found = find(i, state, added + 1), row = found < 0 ? added : found;
+                warp_sync();
+                if (lane_id() == 0) {
+                    if (found < 0) begins[row * kChainColumns + column(i)] = state;
+                    chosen[i] = static_cast<uint8_t>(row);
+                }
+                warp_sync();
+                if (found < 0) {
+                    missing |= 1u << (i - first_of_warp);
+                    again = false;
+                }
+                state = found < 0 ? begins[column(min_of(i + 1, last))] : ends[row * kChainColumns + column(i)];
             }
+            if (!missing) return ends[place(last)];
+            if (missing >> lane_id() & 1) decode(added, first_of_warp + lane_id());
             warp_sync();
-            state = ends[row * kChainColumns + column(i)];
+            i = first_of_warp + find_first_set(missing);
+            state = ends[added * kChainColumns + column(i)];
         }
-        return ends[place(last)];
     }
 
-    // A candidate that begins at a state.
-    DEVICE_MEMBER void add(int row, int i, uint64_t state) const {
+    // A candidate, from where it begins.
+    DEVICE_MEMBER void decode(int row, int i) const {
         const uint32_t own = first + static_cast<uint32_t>(i);
-        Walk walk(p.scan, tables, unpacked(state));
-        const Candidate found = walk_subsequence(p.scan, own, walk);
         const int at = row * kChainColumns + column(i);
-        begins[at] = found.begin, ends[at] = found.end;
+        Walk walk(p.scan, tables, unpacked(begins[at]));
+        const Candidate found = walk_subsequence(p.scan, own, walk);
+        ends[at] = found.end;
         p.candidates[static_cast<uint32_t>(row) * p.subsequences + own] = found;
     }
 };

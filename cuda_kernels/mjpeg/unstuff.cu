@@ -44,6 +44,9 @@ DEVICE Bytes load_bytes(const UnstuffParams &p, uint32_t place) {
     return b;
 }
 
+// The place of a byte in words whose first byte is the highest.
+DEVICE uint32_t in_word(uint32_t place) { return place ^ 3; }
+
 // Writes a tile's bytes, `staged` from byte base % 4 on, to out[base]. Adjacent tiles share words.
 DEVICE void copy_staged(const uint32_t *staged, uint8_t *out, uint32_t base, uint32_t count) {
     const uint32_t head = base & 3;
@@ -54,7 +57,8 @@ DEVICE void copy_staged(const uint32_t *staged, uint8_t *out, uint32_t base, uin
         if (first >= head && last <= head + count)
             reinterpret_cast<uint32_t *>(to)[word] = staged[word];
         else
-            for (uint32_t i = max_of(first, head); i < min_of(last, head + count); i++) to[i] = bytes[i];
+            for (uint32_t i = max_of(first, head); i < min_of(last, head + count); i++)
+                to[in_word(i)] = bytes[in_word(i)];
     }
 }
 
@@ -83,7 +87,7 @@ KERNEL(kUnstuffThreads, mjpeg_unstuff, UnstuffParams)
     Byte *const bytes = reinterpret_cast<Byte *>(words);
     uint32_t local = kept.before, interval = static_cast<uint32_t>(sums_before[1]) + restarts.before;
     for (int i = 0; i < kUnstuffBytes; i++) {
-        if (b.kept >> i & 1) bytes[(base & 3) + local++] = static_cast<uint8_t>(b.byte(i));
+        if (b.kept >> i & 1) bytes[in_word((base & 3) + local++)] = static_cast<uint8_t>(b.byte(i));
         if (b.restarts >> i & 1) {
             if (++interval >= p.intervals)
                 atomic_min(&p.state->excess, base + local);

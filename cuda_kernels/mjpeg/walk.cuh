@@ -6,30 +6,29 @@
 
 namespace cudaenc::mjpeg {
 
-// Bits of words in the order of bytes; three words at a time in registers, so that none is waited for.
+// Bits of words; three words at a time in registers, so that none is waited for.
 class BitWindow {
   public:
     DEVICE_MEMBER explicit BitWindow(const uint32_t *words) : words_(words) {}
     DEVICE_MEMBER void seek(uint32_t bit) {
-        word_ = bit >> 5;
-        first_ = swapped(word_), second_ = swapped(word_ + 1), third_ = swapped(word_ + 2);
+        const uint32_t *from = words_ + bit / 32;
+        first_ = load_readonly(from), second_ = load_readonly(from + 1), third_ = load_readonly(from + 2);
+        next_ = from + 3;
+        second_bit_ = bit / 32 * 32 + 32;
     }
     // The 32 bits from a bit on, which is at most 32 bits behind that of the call before.
     DEVICE_MEMBER uint32_t at(uint32_t bit) {
-        if (bit >> 5 != word_) {
-            first_ = second_, second_ = third_;
-            third_ = swapped(++word_ + 2);
-        }
+        const bool moves = bit >= second_bit_;
+        first_ = moves ? second_ : first_, second_ = moves ? third_ : second_;
+        load_readonly_if(moves, next_, third_);
+        next_ += moves;
+        second_bit_ = moves ? second_bit_ + 32 : second_bit_;
         return funnel_shift_left(second_, first_, bit);
     }
 
   private:
-    DEVICE_MEMBER uint32_t swapped(uint32_t word) const {
-        const uint32_t bytes = load_readonly(words_ + word);
-        return byte_permute(bytes, bytes, 0x0123);
-    }
-    const uint32_t *words_;
-    uint32_t word_ = 0, first_ = 0, second_ = 0, third_ = 0;
+    const uint32_t *words_, *next_ = nullptr;
+    uint32_t second_bit_ = 0, first_ = 0, second_ = 0, third_ = 0;
 };
 
 // The interval in which a bit lies, and where it ends. An interval that is empty ends where it begins.
@@ -55,7 +54,13 @@ DEVICE Interval interval_at(const CodedScan &scan, uint32_t bit, uint32_t bytes)
 class Walk {
   public:
     DEVICE_MEMBER Walk(const CodedScan &scan, const DecodeTable *tables, const BlockStart &start)
-        : scan_(scan), tables_(tables), window_(scan.words), bits_(8 * scan.state->bytes), at_(start) {
+        : scan_(scan),
+          tables_(tables),
+          dc_tables_(load_readonly(&scan.tables->dc_tables)),
+          ac_tables_(load_readonly(&scan.tables->ac_tables)),
+          window_(scan.words),
+          bits_(8 * scan.state->bytes),
+          at_(start) {
         if (at_.bit >= bits_) {
             at_ = {bits_, 0};
             return;
@@ -73,31 +78,66 @@ class Walk {
     template <class Sink>
     DEVICE_MEMBER void run(uint32_t end, Sink &sink) {
         end = min_of(end, bits_);
-        uint32_t bit = at_.bit, phase = at_.phase;
-        uint32_t dc_tables = scan_.dc_tables >> 2 * phase, ac_tables = scan_.ac_tables >> 2 * phase;
+        run_within(min_of(end, interval_.end - min_of(interval_.end, kMaxBlockBits)), sink);
+        run_to(end, sink);
+    }
+
+  private:
+    static constexpr uint32_t kMaxBlockBits = kBlockSamples * kMaxStepBits;
+
+    // Of the symbol at hand. twice: the phase.
+    DEVICE_MEMBER const DecodeTable &table(bool dc, uint32_t twice) const {
+        return tables_[(dc ? dc_tables_ : ac_tables_) >> twice & 3];
+    }
+    DEVICE_MEMBER uint32_t next_phase(uint32_t twice) const {
+        return twice + 2 == 2 * scan_.mcu_blocks ? 0 : twice + 2;
+    }
+
+    // The same, for blocks that surely end before their interval does.
+    template <class Sink>
+    DEVICE_MEMBER void run_within(uint32_t end, Sink &sink) {
+        uint32_t bit = at_.bit, twice = 2 * at_.phase;
+        if (bit >= end) return;
+        end = opaque(end);
+        int place = 0;
+        do {
+            const uint32_t bits = window_.at(bit);
+            const bool dc = place == 0;
+            const Step step = table(dc, twice).find(bits);
+            bit += static_cast<uint32_t>(step.bits());
+            place += step.places();
+            sink.symbol(twice / 2, dc, place, bits, step);
+            if (place >= kBlockSamples) {
+                sink.end_block();
+                twice = next_phase(twice);
+                place = 0;
+            }
+        } while (place || bit < end);
+        at_ = {bit, twice / 2};
+    }
+
+    template <class Sink>
+    DEVICE_MEMBER void run_to(uint32_t end, Sink &sink) {
+        uint32_t bit = at_.bit, twice = 2 * at_.phase;
         int place = 0;
         while (place || bit < end) {
             const uint32_t bits = window_.at(bit);
-            const Step step = tables_[(place ? ac_tables : dc_tables) & 3].find(bits);
+            const Step step = table(place == 0, twice).find(bits);
             const uint32_t next = bit + static_cast<uint32_t>(step.bits());
             if (next <= interval_.end) {
                 bit = next;
                 const bool dc = place == 0;
                 place += step.places();
-                sink.symbol(phase, dc, place, bits, step);
+                sink.symbol(twice / 2, dc, place, bits, step);
                 if (place >= kBlockSamples) {
                     sink.end_block();
-                    const bool wraps = phase + 1 == scan_.mcu_blocks;
-                    phase = wraps ? 0 : phase + 1;
-                    dc_tables = wraps ? scan_.dc_tables : dc_tables >> 2;
-                    ac_tables = wraps ? scan_.ac_tables : ac_tables >> 2;
+                    twice = next_phase(twice);
                     place = 0;
                 }
             }
             if (next < interval_.end) continue;
             sink.end_interval(interval_.number);
-            phase = 0, place = 0;
-            dc_tables = scan_.dc_tables, ac_tables = scan_.ac_tables;
+            twice = 0, place = 0;
             if (++interval_.number >= scan_.intervals) {
                 bit = bits_;
                 break;
@@ -106,12 +146,12 @@ class Walk {
             interval_.end = interval_end(scan_, interval_.number, bits_ / 8);
             window_.seek(bit);
         }
-        at_ = {bit, phase};
+        at_ = {bit, twice / 2};
     }
 
-  private:
     const CodedScan &scan_;
     const DecodeTable *tables_;
+    uint32_t dc_tables_, ac_tables_;
     BitWindow window_;
     uint32_t bits_;
     BlockStart at_;

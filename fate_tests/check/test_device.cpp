@@ -95,6 +95,7 @@ PrimitivesResult expected_result(const std::vector<uint32_t> &values, Grid grid,
     std::memcpy(&r.load1, bytes + index, 1);
     std::memcpy(&r.load2, bytes + 2 * index, 2);
     std::memcpy(&r.load4, bytes + 4 * index, 4);
+    r.load_if = index % 3 == 0 ? r.load4 : ~0u;
     std::memcpy(&r.load8, bytes + index / 2 * 8, 8);
     std::memcpy(&r.load16, bytes + index / 4 * 16, 16);
     return r;
@@ -142,6 +143,7 @@ void check_result(const PrimitivesResult &is, const PrimitivesResult &should) {
     SAME(load1);
     SAME(load2);
     SAME(load4);
+    SAME(load_if);
     SAME(load8);
     ck_assert(!std::memcmp(is.load16, should.load16, sizeof is.load16));
 #undef SAME

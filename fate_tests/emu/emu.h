@@ -295,11 +295,16 @@ inline T load_readonly(const T *address) {
     return value;
 }
 
+inline void load_readonly_if(bool condition, const uint32_t *address, uint32_t &value) {
+    if (condition) value = load_readonly(address);
+}
+
 template <class T>
 inline T load_coherent(const T *address) {
     return load_readonly(address);
 }
 
+inline uint32_t opaque(uint32_t value) { return value; }
 template <class T>
 inline T *opaque(T *address) {
     return address;

@@ -78,6 +78,8 @@ KERNEL(256, primitives, PrimitivesParams)
     r.load1 = load_readonly(reinterpret_cast<const uint8_t *>(p.values) + index);
     r.load2 = load_readonly(reinterpret_cast<const uint16_t *>(p.values) + index);
     r.load4 = load_readonly(p.values + index);
+    r.load_if = ~0u;
+    load_readonly_if(index % 3 == 0, p.values + index, r.load_if);
     r.load8 = load_readonly(reinterpret_cast<const unsigned long long *>(p.values) + index / 2);
     const Uint4 four = load_readonly(reinterpret_cast<const Uint4 *>(p.values) + index / 4);
     r.load16[0] = four.x;

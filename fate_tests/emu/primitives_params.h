@@ -23,6 +23,7 @@ struct PrimitivesResult {
     uint8_t load1;
     uint16_t load2;
     uint32_t load4;
+    uint32_t load_if;
     uint64_t load8;
     uint32_t load16[4];
 };
