@@ -1,5 +1,6 @@
-// Faults of a real driver: memory that runs out, and a context that a kernel's fault destroys. Each test is a process
-// of its own. Only for CUDA devices that the arguments name. SPDX-License-Identifier: LGPL-2.1-or-later
+// Faults of a real driver: memory that runs out, and a context that a kernel's fault destroys, alone or beside another
+// GPU. Each test is a process of its own. Only for CUDA devices that the arguments name, as `cuda:0 cuda:1`.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../cuda_kernels/device_objects.h"
 #include "../emu/primitives_params.h"
 #include "mjpeg_pictures.h"
@@ -23,6 +24,18 @@ CudaencConfig config_of(CudaencCodec codec, const CudaencFormat &format, const c
     return config;
 }
 constexpr CudaencCodec kCodecs[] = {CUDAENC_CODEC_J2K, CUDAENC_CODEC_MJPEG, CUDAENC_CODEC_H264};
+
+// A kernel writes to address 0. The process has no use of this device any more.
+void lose_context(const char *spec) {
+    const auto device = open_cuda_device(spec, nullptr);
+    try {
+        device->launch(nullptr, {1}, 128, OrderParams{nullptr, nullptr, nullptr});
+        device->synchronize(Device::Stream{});
+        ck_abort_msg("a fault was not noticed");
+    } catch (const Error &e) {
+        ck_assert_int_eq(e.code, CUDAENC_ERR_DEVICE);
+    }
+}
 
 START_TEST(memory_that_runs_out_is_an_error) {
     const char *const spec = device_specs[static_cast<size_t>(_i)].c_str();
@@ -71,14 +84,7 @@ START_TEST(a_lost_context_is_an_error) {
         const CudaencFrame frame = pictures[0].frame();
         for (int i = 0; i < 2; i++) ck_assert_int_eq(cudaenc_submit(sessions.back(), &frame), CUDAENC_OK);
     }
-    const auto device = open_cuda_device(spec, nullptr);
-    try {
-        device->launch(nullptr, {1}, 128, OrderParams{nullptr, nullptr, nullptr});  // it writes to address 0
-        device->synchronize(Device::Stream{});
-        ck_abort_msg("a fault was not noticed");
-    } catch (const Error &e) {
-        ck_assert_int_eq(e.code, CUDAENC_ERR_DEVICE);
-    }
+    lose_context(spec);
     log.lines.clear();
     for (CudaencSession *session : sessions) {
         const CudaencFrame frame = pictures[0].frame();
@@ -107,16 +113,63 @@ START_TEST(a_lost_context_is_an_error) {
 }
 END_TEST
 
+// Sessions of another GPU, open or new, have the CPU's bytes when this one is lost.
+START_TEST(a_lost_gpu_leaves_another) {
+    const char *const lost = device_specs[static_cast<size_t>(_i)].c_str();
+    for (const std::string &kept : device_specs) {
+        if (kept.rfind("cuda", 0) || kept == lost) continue;
+        Random random(3);
+        Picture picture = make_picture(random, gray(130, 90));
+        fill(random, picture, Content::noise);
+        const CudaencFrame frame = picture.frame();
+        Log log;
+        std::vector<CudaencSession *> sessions;
+        for (const CudaencCodec codec : kCodecs)
+            for (const char *spec : {kept.c_str(), lost}) {
+                CudaencConfig config = config_of(codec, picture.format, spec, &log);
+                config.async_depth = 3;
+                sessions.push_back(nullptr);
+                ck_assert_int_eq(cudaenc_open(&sessions.back(), &config), CUDAENC_OK);
+                for (int i = 0; i < 2; i++) ck_assert_int_eq(cudaenc_submit(sessions.back(), &frame), CUDAENC_OK);
+            }
+        lose_context(lost);
+        for (size_t i = 0; i < sessions.size(); i += 2) {
+            CudaencConfig config = config_of(kCodecs[i / 2], picture.format, "cpu", &log);
+            const auto expected = encode(config, frame);
+            ck_assert_int_eq(cudaenc_submit(sessions[i], &frame), CUDAENC_OK);
+            cudaenc_flush(sessions[i]);
+            CudaencPacket packet;
+            for (int k = 0; k < 3; k++) {
+                ck_assert_int_eq(cudaenc_receive(sessions[i], &packet), CUDAENC_OK);
+                // Pictures of H.264 differ in idr_pic_id.
+                const bool same = std::equal(packet.data, packet.data + packet.size, expected.begin(), expected.end());
+                EXPECT(same || (kCodecs[i / 2] == CUDAENC_CODEC_H264 && k > 0), "codec %zu, packet %d: other bytes",
+                       i / 2, k);
+                cudaenc_buffer_free(packet.buffer);
+            }
+            ck_assert_int_eq(cudaenc_receive(sessions[i], &packet), CUDAENC_EOF);
+            config.device = kept.c_str();
+            EXPECT(encode(config, frame) == expected, "codec %zu: a new session's bytes", i / 2);
+        }
+        for (CudaencSession *session : sessions) cudaenc_close(session);
+        return;  // the context is lost only once
+    }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
     take_arguments(argc, argv);
     Suite *suite = suite_create("driver_faults");
     TCase *faults = add_case(suite, "faults");
+    int gpus = 0;
+    for (const std::string &spec : device_specs) gpus += spec.rfind("cuda", 0) == 0;
     for (int i = 0; i < static_cast<int>(device_specs.size()); i++) {
         if (device_specs[static_cast<size_t>(i)].rfind("cuda", 0)) continue;
         tcase_add_loop_test(faults, memory_that_runs_out_is_an_error, i, i + 1);
         tcase_add_loop_test(faults, a_lost_context_is_an_error, i, i + 1);
+        if (gpus > 1) tcase_add_loop_test(faults, a_lost_gpu_leaves_another, i, i + 1);
     }
     return run_suite(suite);
 }
