@@ -37,6 +37,11 @@ class CpuPipeline : public P {
         return *std::exchange(task.output, std::nullopt);
     }
 
+    bool done(int slot) noexcept override {
+        const std::lock_guard lock(mutex_);
+        return tasks_[slot].done;
+    }
+
   protected:
     // threads 0: one per core. stage_times: whether stages are timed for the caller. device: the name of a device that
     // runs the last stages; empty: none.

@@ -8,6 +8,10 @@
  * A session is used by one thread at a time; different sessions are independent. Buffers of packets may be freed by any
  * thread, also after cudaenc_close().
  * The same input and options give the same bytes on every device, for every thread count and async depth.
+ *
+ * A program that was built with an older or a newer header of the same soname works with this library. Structures begin
+ * with struct_size, the caller's sizeof; C++ sets it by itself. Members that the caller's header lacks have their
+ * defaults; those that the library lacks have to be 0. Structures grow at their ends, options within their room.
  */
 #ifndef CUDAENC_H
 #define CUDAENC_H
@@ -20,10 +24,17 @@ extern "C" {
 #endif
 
 #define CUDAENC_VERSION_MAJOR 0
-#define CUDAENC_VERSION_MINOR 1
+#define CUDAENC_VERSION_MINOR 2
 #define CUDAENC_VERSION_PATCH 0
 /** Major in bits 16 and up, minor in bits 8 to 15, patch in bits 0 to 7. */
 #define CUDAENC_VERSION ((CUDAENC_VERSION_MAJOR << 16) | (CUDAENC_VERSION_MINOR << 8) | CUDAENC_VERSION_PATCH)
+
+/* In C: CudaencFrame frame = { .struct_size = sizeof(frame) }; */
+#ifdef __cplusplus
+#define CUDAENC_SIZE_OF(type) = sizeof(type)
+#else
+#define CUDAENC_SIZE_OF(type)
+#endif
 
 /** The version of the library that is linked, in the form of CUDAENC_VERSION. */
 unsigned cudaenc_version(void);
@@ -88,7 +99,20 @@ typedef struct CudaencFormat {
     int color_primaries; /**< ITU-T H.273 code points, 2 unspecified */
     int color_transfer;
     int color_matrix;
+    int reserved[8]; /**< 0 */
 } CudaencFormat;
+
+/** Fills in a usual format by the name that FFmpeg's pixel formats have: gray, rgb24, bgr24, rgba, bgra, rgb48, rgba64,
+ *  gbrp, gbrap, yuv420p, yuv422p, yuv444p, yuva420p, yuva422p, yuva444p, nv12, nv16, nv24, p010, p012, p016, p210,
+ * p410, xyz12; planar ones and gray also of 9, 10, 12, 14 or 16 bits (yuv422p10). Words of two bytes have the host's
+ * order. RGB, XYZ and gray are of full range, YUV of limited range, or of full range as yuvj420p, yuvj422p and
+ * yuvj444p.
+ *  @return CUDAENC_OK, or CUDAENC_ERR_INVALID: no such name, or a side that is not 1 to 2^30; *format is 0 then */
+int cudaenc_format_by_name(CudaencFormat *format, const char *name, int width, int height);
+
+/** The bytes of a row and the rows of a plane that its components use; the least stride is *row_bytes.
+ *  @return CUDAENC_OK, or CUDAENC_ERR_INVALID: no such plane, or a format that is none; both are 0 then */
+int cudaenc_plane_size(const CudaencFormat *format, int plane, size_t *row_bytes, size_t *rows);
 
 /* Options. Messages name them as the members are named. A number is its default or within its range; a text that is
  * NULL is not set. docs/encoders.md says more of each. */
@@ -186,8 +210,9 @@ typedef struct CudaencJ2kOptions {
     int plt;             /**< PLT marker segments, lengths of packets; 0 or 1, default 0 */
     const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
 } CudaencJ2kOptions;
-/** Fills in the defaults. */
-void cudaenc_j2k_defaults(CudaencJ2kOptions *options);
+/** Fills in the defaults. size: that of the caller's structure. */
+void cudaenc_j2k_init(CudaencJ2kOptions *options, size_t size);
+static inline void cudaenc_j2k_defaults(CudaencJ2kOptions *options) { cudaenc_j2k_init(options, sizeof(*options)); }
 
 /* Of CUDAENC_CODEC_MJPEG. Formats: 8 bits; gray, YUV or RGB, no alpha. */
 typedef enum CudaencMjpegHuffman {
@@ -214,8 +239,11 @@ typedef struct CudaencMjpegOptions {
     int matrix;          /**< Quantisation matrices, which quality scales; CudaencMjpegMatrix, default 0 */
     int trellis;         /**< Levels whose bits cost more than they give become smaller; 0 or 1, default 0 */
 } CudaencMjpegOptions;
-/** Fills in the defaults. */
-void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options);
+/** Fills in the defaults. size: that of the caller's structure. */
+void cudaenc_mjpeg_init(CudaencMjpegOptions *options, size_t size);
+static inline void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {
+    cudaenc_mjpeg_init(options, sizeof(*options));
+}
 
 /* Of CUDAENC_CODEC_H264. Formats: 8 or 10 bits; gray, or YUV of 4:2:0, 4:2:2 or 4:4:4, no alpha. */
 typedef enum CudaencH264Profile {
@@ -263,11 +291,15 @@ typedef struct CudaencH264Options {
     void *keystream_opaque; /**< passed to keystream */
     int chroma_location;    /**< chroma_sample_loc_type of 4:2:0; -1: not told; 0..5, default -1 */
 } CudaencH264Options;
-/** Fills in the defaults. */
-void cudaenc_h264_defaults(CudaencH264Options *options);
+/** Fills in the defaults. size: that of the caller's structure. */
+void cudaenc_h264_init(CudaencH264Options *options, size_t size);
+static inline void cudaenc_h264_defaults(CudaencH264Options *options) { cudaenc_h264_init(options, sizeof(*options)); }
+
+/** Bytes that a CudaencConfig has for the options of a codec, so that they can grow. */
+#define CUDAENC_OPTIONS_ROOM 1024
 
 typedef struct CudaencConfig {
-    size_t struct_size; /**< sizeof(CudaencConfig), set by cudaenc_config_defaults() */
+    size_t struct_size; /**< the caller's sizeof(CudaencConfig), set by cudaenc_config_defaults() */
     CudaencCodec codec;
     CudaencFormat format;
     const char *device; /**< Where to encode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
@@ -279,11 +311,24 @@ typedef struct CudaencConfig {
     int stage_times;    /**< Measure every stage, see cudaenc_stage_times(); 0 or 1, default 0 */
     CudaencLog log;     /**< may be NULL */
     void *log_opaque;
-    CudaencJ2kOptions j2k;     /**< of CUDAENC_CODEC_J2K */
-    CudaencMjpegOptions mjpeg; /**< of CUDAENC_CODEC_MJPEG */
-    CudaencH264Options h264;   /**< of CUDAENC_CODEC_H264 */
+    union {
+        CudaencJ2kOptions j2k; /**< of CUDAENC_CODEC_J2K */
+        char j2k_room[CUDAENC_OPTIONS_ROOM];
+    };
+    union {
+        CudaencMjpegOptions mjpeg; /**< of CUDAENC_CODEC_MJPEG */
+        char mjpeg_room[CUDAENC_OPTIONS_ROOM];
+    };
+    union {
+        CudaencH264Options h264; /**< of CUDAENC_CODEC_H264 */
+        char h264_room[CUDAENC_OPTIONS_ROOM];
+    };
 } CudaencConfig;
-void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec);
+/** Fills in the defaults, and 0 where this library knows none. struct_size: that of the caller's structure. */
+void cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec codec);
+static inline void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
+    cudaenc_config_init(config, sizeof(*config), codec);
+}
 
 /* What CUDAENC_CODEC_H264 writes as SEI messages. */
 typedef struct CudaencTimecode { /**< SMPTE ST 12-1 */
@@ -304,9 +349,10 @@ typedef struct CudaencUserData {
 } CudaencUserData;
 
 typedef struct CudaencFrame {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencFrame);
     const uint8_t *data[4]; /**< planes; must stay valid and unchanged until the frame's packet was received, or the
                                  session was closed */
-    ptrdiff_t stride[4];    /**< bytes; may be negative for frames in host memory */
+    ptrdiff_t stride[4];    /**< bytes, at least those of a row; may be negative for frames in host memory */
     void *cuda_stream;      /**< frames in device memory: CUstream whose queued work makes the frame; NULL: the default
                                  stream */
     void *opaque;           /**< comes back with the packet */
@@ -331,6 +377,7 @@ typedef struct CudaencBuffer CudaencBuffer;
 #define CUDAENC_PACKET_PADDING 64
 
 typedef struct CudaencPacket {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencPacket); /**< the caller's; it stays */
     const uint8_t *data;
     size_t size;           /**< bytes */
     void *opaque;          /**< the frame's */
@@ -341,7 +388,7 @@ typedef struct CudaencSession CudaencSession;
 
 /** Opens a session: checks options and format, takes the device, allocates what all frames in flight need.
  *  @return CUDAENC_OK, or an error and *session NULL. The log has said why, but for a config that is NULL or whose
- *  struct_size is of another version: CUDAENC_ERR_INVALID then, since its log cannot be trusted. */
+ *  struct_size has no room for a log: CUDAENC_ERR_INVALID. */
 int cudaenc_open(CudaencSession **session, const CudaencConfig *config);
 
 /** "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90": what runs. Valid until the session is closed. */
@@ -359,6 +406,14 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame);
  *  @return CUDAENC_OK, CUDAENC_AGAIN, CUDAENC_EOF, or an error of the oldest frame, which leaves the ring with
  *  packet->opaque set and packet->buffer NULL. */
 int cudaenc_receive(CudaencSession *session, CudaencPacket *packet);
+
+/** As cudaenc_receive(), but never waits for the oldest frame: CUDAENC_AGAIN until it is done. Of CUDAENC_CODEC_H264 on
+ *  a GPU only the CPU's part has to be done; the entropy coder is waited for. */
+int cudaenc_poll(CudaencSession *session, CudaencPacket *packet);
+
+/** As cudaenc_receive(), but waits for the oldest frame wherever there is one: CUDAENC_AGAIN only from an empty ring.
+ */
+int cudaenc_wait(CudaencSession *session, CudaencPacket *packet);
 
 /** No frame follows: receive gives the packets in flight, then CUDAENC_EOF. The next submit starts anew. */
 void cudaenc_flush(CudaencSession *session);
@@ -384,7 +439,7 @@ int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, 
  * What holds for sessions holds for decoders. Packets may come from strangers: any bytes give a picture or an error. */
 
 typedef struct CudaencDecoderConfig {
-    size_t struct_size; /**< sizeof(CudaencDecoderConfig), set by cudaenc_decoder_defaults() */
+    size_t struct_size; /**< the caller's sizeof(CudaencDecoderConfig), set by cudaenc_decoder_defaults() */
     CudaencCodec codec; /**< CUDAENC_CODEC_MJPEG: baseline, extended and progressive JPEG of 8 bits */
     const char *device; /**< Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
     int device_frames;  /**< 1: planes are in CUDA device memory of cuda_context */
@@ -397,10 +452,15 @@ typedef struct CudaencDecoderConfig {
     CudaencLog log;     /**< may be NULL */
     void *log_opaque;
 } CudaencDecoderConfig;
-void cudaenc_decoder_defaults(CudaencDecoderConfig *config, CudaencCodec codec);
+/** As cudaenc_config_init(). */
+void cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec);
+static inline void cudaenc_decoder_defaults(CudaencDecoderConfig *config, CudaencCodec codec) {
+    cudaenc_decoder_init(config, sizeof(*config), codec);
+}
 
 /** What the headers of a packet say. */
 typedef struct CudaencPictureInfo {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencPictureInfo);
     int width, height;                        /**< as they are coded, before lowres */
     CudaencFormat format;                     /**< of the planes: one a component, 8 bits */
     int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
@@ -412,16 +472,18 @@ typedef struct CudaencPictureInfo {
 } CudaencPictureInfo;
 
 typedef struct CudaencCodedPicture {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencCodedPicture);
     const uint8_t *data; /**< the packet; must stay valid and unchanged until the picture was received */
     size_t size;         /**< bytes */
     uint8_t *planes[4];  /**< that the picture fills, of the format that its headers tell */
-    ptrdiff_t stride[4]; /**< bytes; may be negative for planes in host memory */
+    ptrdiff_t stride[4]; /**< bytes, at least those of a row; may be negative for planes in host memory */
     void *cuda_stream;   /**< planes in device memory: CUstream whose queued work comes first; NULL: the default
                               stream. The planes are complete once the picture was received. */
     void *opaque;        /**< comes back with the picture */
 } CudaencCodedPicture;
 
 typedef struct CudaencDecodedPicture {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencDecodedPicture);
     void *opaque; /**< of the packet */
     int corrupt;  /**< 1: parts of the packet were broken or missing, and are gray; the log says what */
 } CudaencDecodedPicture;
@@ -445,6 +507,10 @@ int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *c
 /** Takes the oldest picture, and waits for it when the ring is full or the decoder is flushed.
  *  @return as cudaenc_receive() */
 int cudaenc_decoder_receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
+
+/** As cudaenc_poll() and cudaenc_wait(). */
+int cudaenc_decoder_poll(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
+int cudaenc_decoder_wait(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
 
 /** No packet follows, as cudaenc_flush(). */
 void cudaenc_decoder_flush(CudaencDecoder *decoder);

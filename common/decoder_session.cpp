@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "abi.h"
 #include "cudaenc.h"
 #include "mjpeg/mjpeg.h"
 #include "option_checks.h"
@@ -38,26 +39,45 @@ Ring<Decoder> make_ring(const CudaencDecoder &decoder, const CudaencDecoderConfi
         c.async_depth};
 }
 
+int receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture, Receive when) {
+    return guarded(decoder->log, [&] {
+        Result<CudaencDecodedPicture> result("the picture", *picture);
+        Decoded decoded;
+        const int code = decoder->ring.receive(decoded, result->opaque, when);
+        if (!decoded.damage.empty()) decoder->log.print(CUDAENC_LOG_WARNING, decoded.damage.c_str());
+        if (decoded.fallback && !std::exchange(decoder->warned, true))
+            decoder->log.print(CUDAENC_LOG_WARNING,
+                               format_string("slow: the CPU decodes %s (said once)", decoded.fallback).c_str());
+        result->corrupt = !decoded.damage.empty();
+        return code;
+    });
+}
+
 }  // namespace
 
-void cudaenc_decoder_defaults(CudaencDecoderConfig *config, CudaencCodec codec) {
-    set_defaults(kDecoderOptions, *config);
-    config->struct_size = sizeof *config;
-    config->codec = codec;
+void cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec) {
+    CudaencDecoderConfig defaults;
+    set_defaults(kDecoderOptions, defaults);
+    defaults.struct_size = struct_size;
+    defaults.codec = codec;
+    give_defaults(config, struct_size, defaults);
 }
 
 int cudaenc_decoder_open(CudaencDecoder **out, const CudaencDecoderConfig *config) {
     *out = nullptr;
-    if (!config || config->struct_size != sizeof *config) return CUDAENC_ERR_INVALID;  // made for another version
+    if (!config || config->struct_size < CUDAENC_END_OF(CudaencDecoderConfig, log_opaque)) return CUDAENC_ERR_INVALID;
     std::unique_ptr<CudaencDecoder> decoder(new (std::nothrow) CudaencDecoder{});
     if (!decoder && config->log) config->log(config->log_opaque, CUDAENC_LOG_ERROR, "out of host memory");
     if (!decoder) return CUDAENC_ERR_MEMORY;
     decoder->log = {.log = config->log, .opaque = config->log_opaque};
     const int code = guarded(decoder->log, [&] {
-        check_options(kDecoderOptions, *config);
-        decoder->device_frames = config->device_frames;
-        decoder->options = {.lowres = config->lowres, .max_pixels = config->max_pixels};
-        decoder->ring = make_ring(*decoder, *config);
+        CudaencDecoderConfig defaults;
+        cudaenc_decoder_defaults(&defaults, CUDAENC_CODEC_MJPEG);
+        const CudaencDecoderConfig known = read_struct("the configuration", *config, defaults);
+        check_options(kDecoderOptions, known);
+        decoder->device_frames = known.device_frames;
+        decoder->options = {.lowres = known.lowres, .max_pixels = known.max_pixels};
+        decoder->ring = make_ring(*decoder, known);
         return CUDAENC_OK;
     });
     if (code == CUDAENC_OK) *out = decoder.release();
@@ -68,9 +88,10 @@ const char *cudaenc_decoder_device_name(const CudaencDecoder *decoder) {
     return decoder->ring.pipeline().device_name().c_str();
 }
 
-int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, size_t size, CudaencPictureInfo *info) {
-    *info = {};
+int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, size_t size,
+                                CudaencPictureInfo *callers) {
     return guarded(decoder->log, [&] {
+        Result<CudaencPictureInfo> info("the picture's information", *callers);
         const mjpeg::CodedStream stream = mjpeg::read_stream({data, size}, mjpeg::StreamPart::header);
         info->width = stream.width, info->height = stream.height;
         info->format = mjpeg::make_format(stream, decoder->options);
@@ -92,26 +113,23 @@ int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, si
 int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *coded) {
     if (decoder->ring.full()) return CUDAENC_AGAIN;
     return guarded(decoder->log, [&] {
+        const CudaencCodedPicture known = read_struct("the coded picture", *coded);
         if (decoder->device_frames)
-            for (const ptrdiff_t stride : coded->stride)
+            for (const ptrdiff_t stride : known.stride)
                 if (stride < 0) refuse("a negative stride is not allowed for planes in CUDA memory");
-        decoder->ring.submit(*coded, coded->opaque);
+        decoder->ring.submit(known, known.opaque);
         return CUDAENC_OK;
     });
 }
 
 int cudaenc_decoder_receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture) {
-    *picture = {};
-    return guarded(decoder->log, [&] {
-        Decoded decoded;
-        const int code = decoder->ring.receive(decoded, picture->opaque);
-        if (!decoded.damage.empty()) decoder->log.print(CUDAENC_LOG_WARNING, decoded.damage.c_str());
-        if (decoded.fallback && !std::exchange(decoder->warned, true))
-            decoder->log.print(CUDAENC_LOG_WARNING,
-                               format_string("slow: the CPU decodes %s (said once)", decoded.fallback).c_str());
-        picture->corrupt = !decoded.damage.empty();
-        return code;
-    });
+    return receive(decoder, picture, Receive::when_due);
+}
+int cudaenc_decoder_poll(CudaencDecoder *decoder, CudaencDecodedPicture *picture) {
+    return receive(decoder, picture, Receive::when_done);
+}
+int cudaenc_decoder_wait(CudaencDecoder *decoder, CudaencDecodedPicture *picture) {
+    return receive(decoder, picture, Receive::now);
 }
 
 void cudaenc_decoder_flush(CudaencDecoder *decoder) { decoder->ring.flush(); }

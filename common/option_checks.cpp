@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "abi.h"
 #include "error.h"
 
 namespace cudaenc {
@@ -17,6 +18,19 @@ void refuse(const std::string &message) {
 void check_range(const char *name, int value, int low, int high) {
     if (value < low || value > high)
         refuse(format_string("%s %d is not allowed: it is %d to %d", name, value, low, high));
+}
+
+void check_struct_size(const char *name, size_t size, size_t least) {
+    if (size < least || size > kLargestStruct)
+        refuse(format_string("struct_size %zu of %s is not allowed: it is sizeof the caller's, at least %zu", size,
+                             name, least));
+}
+
+void check_unknown(const char *name, const void *of, size_t from, size_t to) {
+    const uint8_t *bytes = static_cast<const uint8_t *>(of);
+    if (from < to && std::any_of(bytes + from, bytes + to, [](uint8_t byte) { return byte; }))
+        refuse(format_string("%s has members that libcudaenc %d.%d.%d does not know, and they are not 0", name,
+                             CUDAENC_VERSION_MAJOR, CUDAENC_VERSION_MINOR, CUDAENC_VERSION_PATCH));
 }
 
 std::string comment_of(const char *comment, size_t longest) {
@@ -35,6 +49,8 @@ void check_format(const CudaencFormat &format, int largest_side) {
     if (format.components < 1 || format.components > 4 || format.planes < 1 || format.planes > 4)
         refuse(format_string("a format of %d components in %d planes is not allowed: both are 1 to 4",
                              format.components, format.planes));
+    for (const int reserved : format.reserved)
+        if (reserved) refuse(format_string("reserved %d of the format is not allowed: it is 0", reserved));
     int model;  // may be anything
     std::memcpy(&model, &format.color_model, sizeof model);
     check_range("color_model", model, CUDAENC_COLOR_GRAY, CUDAENC_COLOR_XYZ);

@@ -23,6 +23,7 @@ class Pipeline {
     virtual ~Pipeline() = default;                          // waits for what is in flight and drops it
     virtual void submit(int slot, const Input &input) = 0;  // returns before the work is done
     virtual Output finish(int slot) = 0;                    // waits
+    virtual bool done(int slot) noexcept = 0;               // whether finish() would not wait
     const std::string &device_name() const { return device_name_; }
     std::span<const CudaencStageTime> stage_times() const { return times_; }
 
@@ -54,6 +55,9 @@ struct Decoded {
 };
 using Decoder = Pipeline<CudaencCodedPicture, Decoded>;
 
+// When the oldest output is taken: once it is due, as the ring is full or flushed; once it is done; at once.
+enum class Receive { when_due, when_done, now };
+
 // The slots of a pipeline P in rotation, each with a pointer of the caller.
 template <class P>
 class Ring {
@@ -74,10 +78,11 @@ class Ring {
 
     // CUDAENC_OK with the oldest output, else CUDAENC_AGAIN or CUDAENC_EOF. Throws as P::finish() does; then `opaque`
     // says whose output is lost.
-    int receive(typename P::Output &output, void *&opaque) {
+    int receive(typename P::Output &output, void *&opaque, Receive when) {
         if (in_flight_ == 0) return flushed_ ? CUDAENC_EOF : CUDAENC_AGAIN;
-        if (!flushed_ && !full()) return CUDAENC_AGAIN;
         const size_t slot = oldest_;
+        if (when == Receive::when_due && !flushed_ && !full()) return CUDAENC_AGAIN;
+        if (when == Receive::when_done && !pipeline_->done(static_cast<int>(slot))) return CUDAENC_AGAIN;
         opaque = opaque_[slot];
         oldest_ = (slot + 1) % opaque_.size();
         in_flight_--;

@@ -4,7 +4,9 @@
 #include <cstddef>
 
 #include "cudaenc.h"
+#include "error.h"
 #include "load.h"
+#include "option_checks.h"
 
 namespace cudaenc {
 
@@ -28,6 +30,14 @@ inline PlaneSize plane_size(const CudaencFormat &format, int plane) {
         size.rows = std::max(size.rows, height);
     }
     return size;
+}
+
+// Throws Error(CUDAENC_ERR_INVALID) where rows of a plane would lie in each other.
+inline void check_stride(const CudaencFormat &format, int plane, ptrdiff_t stride) {
+    const PlaneSize size = plane_size(format, plane);
+    if (size.rows > 1 && static_cast<size_t>(stride < 0 ? -stride : stride) < size.row_bytes)
+        refuse(
+            format_string("stride %td of plane %d is not allowed: a row has %zu bytes", stride, plane, size.row_bytes));
 }
 
 }  // namespace cudaenc

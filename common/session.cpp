@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "abi.h"
 #include "cudaenc.h"
 #include "error.h"
 #include "h264/h264.h"
@@ -18,6 +19,7 @@
 #include "option_checks.h"
 #include "options.h"
 #include "pipeline.h"
+#include "planes.h"
 #include "session.h"
 
 using namespace cudaenc;
@@ -73,6 +75,50 @@ Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &conf
     refuse(format_string("codec %d is not known", codec));
 }
 
+static_assert(sizeof(CudaencJ2kOptions) <= CUDAENC_OPTIONS_ROOM &&
+              sizeof(CudaencMjpegOptions) <= CUDAENC_OPTIONS_ROOM &&
+              sizeof(CudaencH264Options) <= CUDAENC_OPTIONS_ROOM);
+
+// The caller's, with defaults where it has no members. Throws Error(CUDAENC_ERR_INVALID).
+CudaencConfig read_config(const CudaencConfig &callers) {
+    CudaencConfig defaults;
+    cudaenc_config_defaults(&defaults, CUDAENC_CODEC_J2K);
+    const CudaencConfig config = read_struct("the configuration", callers, defaults);
+    check_unknown("j2k", config.j2k_room, sizeof config.j2k, sizeof config.j2k_room);
+    check_unknown("mjpeg", config.mjpeg_room, sizeof config.mjpeg, sizeof config.mjpeg_room);
+    check_unknown("h264", config.h264_room, sizeof config.h264, sizeof config.h264_room);
+    return config;
+}
+
+void check_planes(const CudaencSession &session, const CudaencFrame &frame) {
+    const CudaencFormat &format = session.format;
+    for (int plane = 0; plane < format.planes; plane++) {
+        if (!frame.data[plane]) refuse(format_string("plane %d of the frame is missing", plane));
+        if (session.device_frames && frame.stride[plane] < 0)
+            refuse("a negative stride is not allowed for frames in CUDA memory");
+        check_stride(format, plane, frame.stride[plane]);
+    }
+    for (int c = 0; c < format.components; c++) {
+        const CudaencComponent &k = format.component[c];
+        const uintptr_t plane = reinterpret_cast<uintptr_t>(frame.data[k.plane]);
+        if (k.depth + k.shift > 8 && (plane | static_cast<uintptr_t>(frame.stride[k.plane])) & 1)
+            refuse(format_string("plane %d of the frame has samples of two bytes at odd addresses", k.plane));
+    }
+}
+
+int receive(CudaencSession *session, CudaencPacket *packet, Receive when) {
+    return guarded(session->log, [&] {
+        Result<CudaencPacket> result("the packet", *packet);
+        PooledBuffer buffer;
+        const int code = session->ring.receive(buffer, result->opaque, when);
+        if (code != CUDAENC_OK) return code;
+        result->data = buffer->data;
+        result->size = buffer->size;
+        result->buffer = buffer.release();
+        return code;
+    });
+}
+
 }  // namespace
 
 unsigned cudaenc_version(void) { return CUDAENC_VERSION; }
@@ -93,32 +139,53 @@ const char *cudaenc_error_string(int code) {
     return "unknown error";
 }
 
-void cudaenc_j2k_defaults(CudaencJ2kOptions *options) { set_defaults(kJ2kOptions, *options); }
-void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) { set_defaults(kMjpegOptions, *options); }
-void cudaenc_h264_defaults(CudaencH264Options *options) { set_defaults(kH264Options, *options); }
+void cudaenc_j2k_init(CudaencJ2kOptions *options, size_t size) {
+    CudaencJ2kOptions defaults;
+    set_defaults(kJ2kOptions, defaults);
+    give_defaults(options, size, defaults);
+}
 
-void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
-    set_defaults(kSharedOptions, *config);
-    config->struct_size = sizeof *config;
-    config->codec = codec;
-    config->format.color_primaries = config->format.color_transfer = config->format.color_matrix = 2;
-    cudaenc_j2k_defaults(&config->j2k);
-    cudaenc_mjpeg_defaults(&config->mjpeg);
-    cudaenc_h264_defaults(&config->h264);
+void cudaenc_mjpeg_init(CudaencMjpegOptions *options, size_t size) {
+    CudaencMjpegOptions defaults;
+    set_defaults(kMjpegOptions, defaults);
+    give_defaults(options, size, defaults);
+}
+
+void cudaenc_h264_init(CudaencH264Options *options, size_t size) {
+    CudaencH264Options defaults;
+    set_defaults(kH264Options, defaults);
+    give_defaults(options, size, defaults);
+}
+
+void cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec codec) {
+    CudaencConfig defaults;
+    set_defaults(kSharedOptions, defaults);
+    defaults.struct_size = struct_size;
+    defaults.codec = codec;
+    defaults.format.color_primaries = defaults.format.color_transfer = defaults.format.color_matrix = 2;
+    // All of their room, so that a caller that knows fewer options leaves the others at their defaults.
+    std::memset(defaults.j2k_room, 0, sizeof defaults.j2k_room);
+    std::memset(defaults.mjpeg_room, 0, sizeof defaults.mjpeg_room);
+    std::memset(defaults.h264_room, 0, sizeof defaults.h264_room);
+    cudaenc_j2k_defaults(&defaults.j2k);
+    cudaenc_mjpeg_defaults(&defaults.mjpeg);
+    cudaenc_h264_defaults(&defaults.h264);
+    give_defaults(config, struct_size, defaults);
 }
 
 int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
     *out = nullptr;
-    if (!config || config->struct_size != sizeof *config) return CUDAENC_ERR_INVALID;  // made for another version
+    if (!config || config->struct_size < CUDAENC_END_OF(CudaencConfig, log_opaque)) return CUDAENC_ERR_INVALID;
     std::unique_ptr<CudaencSession> session(new (std::nothrow) CudaencSession{});
     if (!session && config->log) config->log(config->log_opaque, CUDAENC_LOG_ERROR, "out of host memory");
     if (!session) return CUDAENC_ERR_MEMORY;
     session->log = {.log = config->log, .opaque = config->log_opaque};
     const int code = guarded(session->log, [&] {
-        check_options(kSharedOptions, *config);
-        session->format = config->format;
-        session->device_frames = config->device_frames;
-        session->ring = make_ring(*session, *config);
+        const CudaencConfig known = read_config(*config);
+        check_options(kSharedOptions, known);
+        session->format = known.format;
+        session->device_frames = known.device_frames;
+        session->ring = make_ring(*session, known);
         return CUDAENC_OK;
     });
     if (code == CUDAENC_OK) *out = session.release();
@@ -138,18 +205,9 @@ const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size) {
 int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
     if (session->ring.full()) return CUDAENC_AGAIN;
     return guarded(session->log, [&] {
-        for (int plane = 0; plane < session->format.planes; plane++) {
-            if (!frame->data[plane]) refuse(format_string("plane %d of the frame is missing", plane));
-            if (session->device_frames && frame->stride[plane] < 0)
-                refuse("a negative stride is not allowed for frames in CUDA memory");
-        }
-        for (int c = 0; c < session->format.components; c++) {
-            const CudaencComponent &k = session->format.component[c];
-            const uintptr_t plane = reinterpret_cast<uintptr_t>(frame->data[k.plane]);
-            if (k.depth + k.shift > 8 && (plane | static_cast<uintptr_t>(frame->stride[k.plane])) & 1)
-                refuse(format_string("plane %d of the frame has samples of two bytes at odd addresses", k.plane));
-        }
-        CudaencFrame known = *frame;  // of what is not there the size is 0
+        CudaencFrame known = read_struct("the frame", *frame);
+        check_planes(*session, known);
+        // Of what is not there the size is 0.
         if (!known.icc_profile) known.icc_profile_size = 0;
         if (!known.exif) known.exif_size = 0;
         if (!known.captions) known.captions_size = 0;
@@ -161,17 +219,12 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
 }
 
 int cudaenc_receive(CudaencSession *session, CudaencPacket *packet) {
-    *packet = {};
-    return guarded(session->log, [&] {
-        PooledBuffer buffer;
-        const int code = session->ring.receive(buffer, packet->opaque);
-        if (code != CUDAENC_OK) return code;
-        packet->data = buffer->data;
-        packet->size = buffer->size;
-        packet->buffer = buffer.release();
-        return code;
-    });
+    return receive(session, packet, Receive::when_due);
 }
+int cudaenc_poll(CudaencSession *session, CudaencPacket *packet) {
+    return receive(session, packet, Receive::when_done);
+}
+int cudaenc_wait(CudaencSession *session, CudaencPacket *packet) { return receive(session, packet, Receive::now); }
 
 void cudaenc_flush(CudaencSession *session) { session->ring.flush(); }
 

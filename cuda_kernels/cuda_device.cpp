@@ -465,6 +465,8 @@ class CudaDevice final : public Device {
 
 std::shared_ptr<Device> open_cuda_device(const std::string &spec, void *cuda_context) {
     parse_spec(spec);  // refuses a wrong name on machines without a driver too
+    if (!cudaenc_images[0].module)
+        throw Error(CUDAENC_ERR_DEVICE, "this library was built without kernels, for the CPU only");
     return std::make_shared<CudaDevice>(spec, static_cast<CUcontext>(cuda_context));
 }
 

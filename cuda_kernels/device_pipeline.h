@@ -13,15 +13,18 @@ namespace cudaenc {
 // reverse order: buffers before the stream that uses them.
 template <class Output>
 struct DeviceSlot {
-    explicit DeviceSlot(const std::shared_ptr<Device> &device) : stream(device), worked(device, false) {}
+    explicit DeviceSlot(const std::shared_ptr<Device> &device)
+        : stream(device), worked(device, false), copied(device, false) {}
     virtual ~DeviceSlot() = default;
     Stream stream;
     Event worked;                               // all work but the download is done
+    Event copied;                               // of done(): the download, too
     std::optional<Graph> graph;                 // of queue_as_graph()
     bool launched = false;                      // queue_as_graph() was called before
     std::vector<std::unique_ptr<Event>> times;  // one more than stages; none unless they are timed
     bool in_flight = false;
     bool copying = false;          // downloads are queued
+    bool copied_recorded = false;  // behind them
     std::optional<Output> output;  // of complete()
     std::exception_ptr error;      // of complete()
 };
@@ -60,11 +63,26 @@ class DevicePipeline : public P {
             if (s.copying || !s.times.empty()) device_->synchronize(s.stream);
             for (size_t i = 0; i < this->timed_stages(); i++)
                 this->add_time(i, device_->elapsed_ms(*s.times[i], *s.times[i + 1]));
-            s.in_flight = s.copying = false;
+            s.in_flight = s.copying = s.copied_recorded = false;
             return *std::exchange(s.output, std::nullopt);
         } catch (...) {
             settle(s);
             throw;
+        }
+    }
+
+    bool done(int slot) noexcept override {
+        BaseSlot &s = *slots_[static_cast<size_t>(slot)];
+        try {
+            if (!s.output && !s.error) {
+                if (!device_->done(s.worked)) return false;
+                begin_download(s);
+            }
+            if (s.error || !s.copying) return true;
+            if (!std::exchange(s.copied_recorded, true)) device_->record(s.copied, s.stream);
+            return device_->done(s.copied);
+        } catch (...) {  // finish() meets it again, or waits
+            return true;
         }
     }
 
@@ -155,7 +173,7 @@ class DevicePipeline : public P {
     // After an error: waits until nothing of the slot runs.
     void settle(BaseSlot &s) noexcept {
         s.stream.settle();
-        s.in_flight = s.copying = false;
+        s.in_flight = s.copying = s.copied_recorded = false;
         s.output.reset();
         s.error = nullptr;
         reset(s);

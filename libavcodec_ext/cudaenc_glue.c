@@ -240,7 +240,7 @@ static void add_messages(const AVCodecContext *avctx, const FFCudaencContext *ct
 
 static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *frame)
 {
-    CudaencFrame f = { .opaque = frame };
+    CudaencFrame f = { .struct_size = sizeof(f), .opaque = frame };
     FrameMessages messages;
     const AVFrameSideData *icc, *exif;
     AVRational sar = frame->sample_aspect_ratio;
@@ -430,7 +430,7 @@ static int fill_packet(AVCodecContext *avctx, const FFCudaencContext *ctx, AVPac
 int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
 {
     FFCudaencContext *ctx = avctx->priv_data;
-    CudaencPacket p;
+    CudaencPacket p = { .struct_size = sizeof(p) };
     AVFrame *frame;
     int ret, code;
 
@@ -482,7 +482,7 @@ int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
 void ff_cudaenc_flush(AVCodecContext *avctx)
 {
     FFCudaencContext *ctx = avctx->priv_data;
-    CudaencPacket p;
+    CudaencPacket p = { .struct_size = sizeof(p) };
     int code;
 
     /* The device may read a frame until its packet is received. */

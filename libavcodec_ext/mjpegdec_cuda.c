@@ -259,8 +259,10 @@ static int submit_packet(AVCodecContext *avctx)
     const int slot = (s->first + s->nb_frames) % s->async_depth;
     AVFrame *frame = s->frames[slot];
     const AVPixFmtDescriptor *desc;
-    CudaencPictureInfo info;
-    CudaencCodedPicture coded = { .data = s->pkt->data, .size = s->pkt->size, .opaque = frame };
+    CudaencPictureInfo info = { .struct_size = sizeof(info) };
+    CudaencCodedPicture coded = {
+        .struct_size = sizeof(coded), .data = s->pkt->data, .size = s->pkt->size, .opaque = frame,
+    };
     int ret;
 
     if (!s->decoder && (ret = open_decoder(avctx, 0)) < 0)
@@ -319,7 +321,7 @@ static int submit_packet(AVCodecContext *avctx)
 static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
 {
     MjpegCudaDecContext *s = avctx->priv_data;
-    CudaencDecodedPicture picture;
+    CudaencDecodedPicture picture = { .struct_size = sizeof(picture) };
     AVFrame *oldest;
     int ret;
 
@@ -383,7 +385,7 @@ static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
 static void mjpeg_cuda_flush(AVCodecContext *avctx)
 {
     MjpegCudaDecContext *s = avctx->priv_data;
-    CudaencDecodedPicture picture;
+    CudaencDecodedPicture picture = { .struct_size = sizeof(picture) };
 
     if (s->decoder)
         cudaenc_decoder_flush(s->decoder);

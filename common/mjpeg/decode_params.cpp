@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "../error.h"
+#include "../planes.h"
 
 namespace cudaenc::mjpeg {
 
@@ -42,10 +43,12 @@ CudaencFormat make_format(const CodedStream &s, const DecoderOptions &options) {
 }
 
 void check_planes(const CudaencFormat &format, const CudaencCodedPicture &picture) {
-    for (int i = 0; i < format.planes; i++)
+    for (int i = 0; i < format.planes; i++) {
         if (!picture.planes[i])
             throw Error(CUDAENC_ERR_INVALID,
                         format_string("planes[%d] is NULL: a picture of %d planes fills it", i, format.planes));
+        check_stride(format, i, picture.stride[i]);
+    }
 }
 
 ScanLayout make_scan_layout(const CodedStream &stream, const StreamScan &scan) {

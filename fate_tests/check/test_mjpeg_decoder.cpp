@@ -358,6 +358,7 @@ static void check_plane_refused(const std::string &spec, const Bytes &packet) {
     uint8_t row[64];
     flight.coded.data = packet.data(), flight.coded.size = packet.size();
     flight.coded.planes[0] = row;  // none of chroma
+    flight.coded.stride[0] = sizeof row;
     int code = cudaenc_decoder_submit(d.decoder, &flight.coded);
     cudaenc_decoder_flush(d.decoder);
     if (code == CUDAENC_OK) code = cudaenc_decoder_receive(d.decoder, &picture);
