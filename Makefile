@@ -34,7 +34,8 @@ help:
 	@echo "  make test T=stage [CASE=name] [DEVICE=emu|cpu|cuda] [BENCH=1]   checks it, and times it; without T: the stages"
 	@echo "Parts of them:"
 	@echo "  make deps                distribution packages: installs what is missing, or says how"
-	@echo "  make lib                 build/lib/libcudaenc.a and its pkg-config file"
+	@echo "  make lib                 build/lib/libcudaenc.a, build/shared/libcudaenc.so, pkg-config file; no source of FFmpeg"
+	@echo "  make wheel               build/python/cudaenc-*.whl: the Python package with the library inside"
 	@echo "  make ffmpeg              build/bin/ffmpeg and ffprobe"
 	@echo "  make check-versions      FFmpeg 5.1, 7.1, 8.1, 9.0: takes the codecs in, builds, makes the same streams"
 	@echo "  make series FFMPEG=9.0   patches for 'git am': build/series/9.0/fork and upstream (AUTHOR='you <you@example.org>')"
@@ -49,17 +50,18 @@ help:
 	@echo "  make bench               all that docs/benchmarks.md tells of; BENCH=\"options\": one run of cudaenc_bench"
 	@echo "  make bench-report        its tables and plots, and README's, from what bench measured (RESULTS=build/bench)"
 	@echo "  make bench-bundle        the same, to be carried: build/bench-bundle/bench.sh"
-	@echo "Others: install [PREFIX=$(PREFIX)] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources),"
+	@echo "Others: install, uninstall [PREFIX=$(PREFIX)] [LIBDIR=] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources),"
 	@echo "        include-graph (draws docs/include-graph.svg), house (long functions, long sentences)"
 	@echo "Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)"
-	@echo "           KERNEL_COMPILER=nvcc|clang  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)"
+	@echo "           NVCODEC_SRC=tree or tarball of nv-codec-headers"
+	@echo "           KERNEL_COMPILER=nvcc|clang|none (for the CPU only)  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)"
 	@echo "  bench:   PICTURES='files' (the first is the one of all tables)  CLIPS='files' for the chain  PARTS='rates sweep ...'"
 	@echo "           NVJPEG=folder of nvjpeg.h  NVJPEG2K=folder of nvjpeg2k.h (with NVIDIA's libraries as well), NVJPEG_LIBRARY=file"
 	@echo "           NVJPEG2K_LIBRARY=file"
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
 goals := demo check check-long check-versions check-sanitize check-tsan fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
-.PHONY: series sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib ffmpeg install clean format FORCE
+.PHONY: series sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib wheel ffmpeg install uninstall clean format FORCE
 deps:
 	@patches/deps.sh $(filter bench bench-bundle fuzz-targets,$(MAKECMDGOALS))
 $(goals): deps
@@ -72,7 +74,7 @@ optimise := -O3
 NVCC := $(firstword $(wildcard $(CUDA_HOME:%=%/bin/nvcc)) $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 CLANG := $(firstword $(foreach v,19 18 21 20 17 16,$(shell command -v clang++-$(v))) \
            $(shell clang++ -dumpversion 2>/dev/null | awk -F. '$$1 >= 16 { print "clang++" }'))
-KERNEL_COMPILER ?= $(if $(NVCC),nvcc,clang)
+KERNEL_COMPILER ?= $(if $(NVCC),nvcc,$(if $(CLANG),clang,none))
 ifdef SANITIZE
 # Clones for several processors would take minutes to compile, and have the same code.
 optimise := -O1 -g -fno-omit-frame-pointer -DCUDAENC_ONE_TARGET= $(sanitize)
@@ -118,7 +120,7 @@ $(1): FORCE
 endef
 $(eval $(call stamp,$(B)/obj/flags,$(CXX) $(shell $(CXX) -dumpfullversion 2>/dev/null) $(cxxflags)))
 
-$(B)/obj/%.o: %.cpp $(B)/obj/flags | build/src/state-$(FFMPEG)/prepared
+$(B)/obj/%.o: %.cpp $(B)/obj/flags | build/src/headers
 	@mkdir -p $(@D)
 	@echo "CXX     $<"
 	@$(CXX) $(cxxflags) $(includes) -MMD -MP -c $< -o $@
@@ -132,10 +134,11 @@ $(addprefix $(B)/obj/fate_tests/,bench/peer_openjpeg.o fuzz/fuzz.o fuzz/soak.o):
 
 # Kernels, into images that the driver loads, all embedded by one assembly file. A module's name is the path of its source
 # below cuda_kernels, or the file's name in the tests.
-kernel_version := $(shell $(or $($(if $(filter nvcc,$(KERNEL_COMPILER)),NVCC,CLANG)),false) --version 2>/dev/null | tr -d "'" | tr '\n' ' ')
+kernel_version := $(shell $(or $(if $(filter nvcc,$(KERNEL_COMPILER)),$(NVCC),$(CLANG)),false) --version 2>/dev/null | tr -d "'" | tr '\n' ' ')
 image_ending   := $(if $(filter nvcc,$(KERNEL_COMPILER)),fatbin,ptx)
-images         := $(kernels:%.cu=build/kernels/%.$(image_ending))
-test_images    := $(images) $(test_kernels:%.cu=build/kernels/%.$(image_ending))
+compiled        = $(if $(filter none,$(KERNEL_COMPILER)),,$(1:%.cu=build/kernels/%.$(image_ending)))
+images         := $(call compiled,$(kernels))
+test_images    := $(images) $(call compiled,$(test_kernels))
 $(eval $(call stamp,build/kernels/flags,$(kernel_version) $(nvccflags) $(clangflags)))
 
 build/kernels/%.fatbin: %.cu build/kernels/flags
@@ -172,9 +175,10 @@ build/kernels/test_images.S: $(test_images) build/kernels/list
 define archive
 	@mkdir -p $(@D)
 	@echo "AR      $@"
-	@rm -f $@ && $(AR) rcs $@ $^
+	@rm -f $@ && $(AR) rcsD $@ $^
 endef
-$(B)/lib/libcudaenc.a: $(objects) build/kernels/$(if $(filter fuzzer,$(SANITIZE)),no_)images.o
+library_parts := $(objects) build/kernels/$(if $(filter fuzzer,$(SANITIZE)),no_)images.o
+$(B)/lib/libcudaenc.a: $(library_parts)
 	$(archive)
 $(B)/emu/libcudaenc.a: $(objects) build/kernels/test_images.o $(B)/emu/emulator.o
 	$(archive)
@@ -187,7 +191,25 @@ $(B)/emu/obj/%.o: %.cu $(B)/obj/flags
 $(B)/emu/emulator.o: $(emu_sources:%.cpp=$(B)/obj/%.o) $(patsubst %.cu,$(B)/emu/obj/%.o,$(kernels) $(test_kernels))
 	@$(LD) -r -o $@ $^
 
+# The tests' library for Python.
+$(B)/emu/shared/libcudaenc.so: $(B)/emu/libcudaenc.a
+	@mkdir -p $(@D)
+	@echo "LINK    $@"
+	@$(CXX) -shared -pthread -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive -lboost_context -lm -ldl
+
 version := $(shell awk '/define CUDAENC_VERSION_(MAJOR|MINOR|PATCH) / { v = v (v ? "." : "") $$3 } END { print v }' common/cudaenc.h)
+# The shared library exports what cudaenc.h declares. Its soname has the number of the ABI.
+abi := 0
+$(B)/shared/libcudaenc.map: common/cudaenc.h Makefile
+	@mkdir -p $(@D)
+	@{ echo 'CUDAENC_$(abi) { global:'; grep -o '\bcudaenc_[a-z0-9_]*(' $< | tr '(' ';' | sort -u; echo 'local: *; };'; } >$@
+$(B)/shared/libcudaenc.so.$(version): $(library_parts) $(B)/shared/libcudaenc.map $(B)/obj/flags
+	@echo "LINK    $@"
+	@$(CXX) $(CXXFLAGS) -shared -pthread -o $@ $(library_parts) -Wl,-soname,libcudaenc.so.$(abi) -Wl,--version-script=$(B)/shared/libcudaenc.map \
+	    -Wl,-z,defs,-z,relro,-z,now,--as-needed,--build-id=sha1 $(LDFLAGS) -lm -ldl
+$(B)/shared/libcudaenc.so: $(B)/shared/libcudaenc.so.$(version)
+	@ln -sf $(<F) $@.$(abi) && ln -sf libcudaenc.so.$(abi) $@
+
 define pkgconfig # $(call pkgconfig,include folder,library folder,options before the library,libraries it needs)
 	@mkdir -p $(@D)
 	@printf '%s\n' 'Name: libcudaenc' 'Description: GPU video encoders' 'Version: $(version)' 'Cflags: -I$(1)' \
@@ -199,7 +221,8 @@ $(B)/emu/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
 	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/emu,-Wl$(,)-u$(,)cudaenc_emulator_anchor,-lboost_context)
 , := ,
 
-lib: $(B)/lib/libcudaenc.a $(B)/lib/pkgconfig/libcudaenc.pc
+lib: $(B)/lib/libcudaenc.a $(B)/lib/pkgconfig/libcudaenc.pc $(B)/shared/libcudaenc.so
+	@$(if $(images),:,echo "note: $(if $(NVCC)$(CLANG),KERNEL_COMPILER=none,neither nvcc nor clang >= 16 is here): the library has no kernels and runs on the CPU only")
 
 # Programs find these before the shared ones, so that they need nothing but the C library where they run. Sanitizers want
 # to intercept what the shared ones have.
@@ -211,10 +234,23 @@ $(B)/static:
 	    file=$$($(CXX) -print-file-name=lib$$library.a); [ ! -f "$$file" ] || ln -sf "$$file" $@.new/; done
 	@mv $@.new $@
 
+# A wheel with the shared library inside.
+wheel: build/python/built
+build/python/built: $(B)/shared/libcudaenc.so $(wildcard python/* python/cudaenc/*) common/cudaenc.h
+	@rm -rf build/python && mkdir -p build/python
+	@python3 -m venv build/python/venv
+	@build/python/venv/bin/pip --quiet wheel --no-deps --wheel-dir build/python ./python
+	@ls build/python/*.whl && touch $@
+
+# The headers of NVIDIA's driver, without which nothing here is compiled.
+$(eval $(call stamp,build/src/headers_from,$(NVCODEC_SRC)))
+build/src/headers: patches/prepare.sh build/src/headers_from
+	@NVCODEC_SRC='$(NVCODEC_SRC)' patches/prepare.sh --headers
+
 # ---- FFmpeg
 $(eval $(call stamp,build/src/links,$(FFMPEG) $(FFMPEG_SRC) $(FFMPEG_URL) of \
     $(shell find libavcodec_ext fate_tests/fate fate_tests/ref -type f | sort | md5sum)))
-build/src/state-$(FFMPEG)/prepared: patches/prepare.sh patches/hooks.py patches/sources.txt $(wildcard patches/doc/*) build/src/links
+build/src/state-$(FFMPEG)/prepared: patches/prepare.sh patches/hooks.py patches/sources.txt $(wildcard patches/doc/*) build/src/links | build/src/headers
 	@FFMPEG_SRC='$(FFMPEG_SRC)' FFMPEG_URL='$(FFMPEG_URL)' patches/prepare.sh $(FFMPEG)
 build/src/state-$(FFMPEG)/hooks: build/src/state-$(FFMPEG)/prepared ; @:
 
@@ -329,7 +365,7 @@ do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(if $(filter thread,
 # A part of check-sanitize, after what both builds share.
 sanitized-programs: do-check-programs
 	@$(MAKE) --no-print-directory SANITIZE=address build/address/bin/cudaenc_fuzz build/address/check/test_session
-do-check: do-check-programs build/venv/bin/jpylyzer $(if $(SANITIZE),,sanitized-programs)
+do-check: do-check-programs build/venv/bin/jpylyzer $(if $(SANITIZE),,sanitized-programs lib wheel $(B)/emu/shared/libcudaenc.so)
 	@B=$(B) SANITIZE=$(SANITIZE) FATE=$(fate) MEDIA='$(MEDIA)' SEED='$(SEED)' LONG='$(LONG)' MAKE='$(MAKE)' fate_tests/check.sh
 do-check-long: LONG := 1
 do-check-long: do-check
@@ -407,12 +443,20 @@ do-check-gpu: do-gpu-bundle
 	@$(B)/gpu-bundle/run.sh
 
 # ---- The rest
+LIBDIR ?= $(PREFIX)/lib
+installed_headers := $(DESTDIR)$(PREFIX)/include
+installed_libs    := $(DESTDIR)$(LIBDIR)
 install: lib
-	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/lib/pkgconfig'
-	install -m 644 common/cudaenc.h '$(DESTDIR)$(PREFIX)/include/'
-	install -m 644 $(B)/lib/libcudaenc.a '$(DESTDIR)$(PREFIX)/lib/'
-	sed 's|$(CURDIR)/common|$(PREFIX)/include|; s|$(CURDIR)/$(B)/lib|$(PREFIX)/lib|' $(B)/lib/pkgconfig/libcudaenc.pc \
-	    >'$(DESTDIR)$(PREFIX)/lib/pkgconfig/libcudaenc.pc'
+	install -d '$(installed_headers)' '$(installed_libs)/pkgconfig'
+	install -m 644 common/cudaenc.h '$(installed_headers)/'
+	install -m 644 $(B)/lib/libcudaenc.a $(B)/shared/libcudaenc.so.$(version) '$(installed_libs)/'
+	cp -P $(B)/shared/libcudaenc.so.$(abi) $(B)/shared/libcudaenc.so '$(installed_libs)/'
+	sed 's|$(CURDIR)/common|$(PREFIX)/include|; s|$(CURDIR)/$(B)/lib|$(LIBDIR)|' $(B)/lib/pkgconfig/libcudaenc.pc \
+	    >'$(installed_libs)/pkgconfig/libcudaenc.pc'
+
+uninstall:
+	rm -f '$(installed_headers)/cudaenc.h' '$(installed_libs)/libcudaenc.a' '$(installed_libs)/pkgconfig/libcudaenc.pc' \
+	    '$(installed_libs)/libcudaenc.so'{,.$(abi),.$(version)}
 
 clean:
 	@[ ! -d $(B) ] || find $(B) -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} +

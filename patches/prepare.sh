@@ -4,6 +4,9 @@
 #   patches/prepare.sh BRANCH
 #       Lays into build/src: ffmpeg-BRANCH, which sees our sources through links, and ffnvcodec, the headers of NVIDIA's
 #       driver that it needs. Nothing else is written to.
+#   patches/prepare.sh --headers
+#       The headers only, which the library is built with: those of NVCODEC_SRC, a tree or a tarball of nv-codec-headers,
+#       else installed ones, else of the distribution's source package.
 #   FFMPEG_SRC=/your/tree patches/prepare.sh [--dry-run | --undo] [BRANCH]
 #       The same with your tree, which gets files that you can commit. Its branch is recognised.
 #
@@ -33,7 +36,9 @@ case ${1-} in --dry-run | --undo)
     shift
     ;;
 esac
-if [ -n "${FFMPEG_SRC-}" ]; then
+if [ "${1-}" = --headers ]; then
+    branch=
+elif [ -n "${FFMPEG_SRC-}" ]; then
     source=$(cd "$FFMPEG_SRC" && pwd) || exit 1
     branch=$("$hooks" --branch "$source") || exit 1
     [ "$branch" = "${1-$branch}" ] || die "FFMPEG_SRC=$FFMPEG_SRC is FFmpeg $branch, not $1"
@@ -132,7 +137,7 @@ from_distribution() {
     [ "$keyring" = /dev/null ] || options="[signed-by=$keyring]"
     components=main
     [ "$ID" != ubuntu ] || components="main universe"
-    suites=$(awk -v branch="$branch" -v id="$ID" '$1 == "suite" && $2 == branch && $3 == id { $1 = $2 = $3 = ""; print }' "$table")
+    suites=$(awk -v branch="$branch" -v id="$ID" '$1 == "suite" && (branch == "" || $2 == branch) && $3 == id { $1 = $2 = $3 = ""; print }' "$table")
     for suite in $suites; do
         say "asking the distribution's mirror for the source package $1 of $suite"
         echo "deb-src $options ${mirror% *} $suite $components" >"$apt/sources.list"
@@ -169,7 +174,7 @@ private_apt() ( # SUITE PACKAGE
 fetch() {
     if ! cached "$1"; then
         { [ "$1" = ffmpeg ] && from_upstream; } || from_distribution "$1" ||
-            die "no source of $1 for FFmpeg $branch answered; FFMPEG_SRC=/your/tree or FFMPEG_URL=... name others"
+            die "no source of $1${branch:+ for FFmpeg $branch} answered; FFMPEG_SRC=/your/tree, FFMPEG_URL=... or NVCODEC_SRC=... name others"
         cached "$1"
     fi
 }
@@ -200,34 +205,48 @@ hook_in() {
     cmp -s "$tree/.cudaenc" "$state/hooks" || cp "$tree/.cudaenc" "$state/hooks" # later than what was configured before
 }
 
-# Whether pkg-config finds headers that this FFmpeg's configure will accept.
-headers_suit() {
-    sed -n 's/.*check_pkg_config ffnvcodec "\(ffnvcodec[^"]*\)".*/\1/p' "$tree/configure" | while read -r wanted; do
-        ! pkg-config --exists "$wanted" || echo yes
-    done | grep -q yes
-}
+# Headers that every FFmpeg of the table accepts.
+least_headers=12.1.14.0
 
 lay_headers() {
-    ! PKG_CONFIG_LIBDIR=$headers/lib/pkgconfig headers_suit || return 0
     rm -rf "$headers"
-    if headers_suit; then
+    mkdir -p "$headers"
+    if [ -z "${NVCODEC_SRC-}" ] && pkg-config --exists "ffnvcodec >= $least_headers"; then
         say "nv-codec-headers $(pkg-config --modversion ffnvcodec) are installed"
         mkdir -p "$headers/include" "$headers/lib/pkgconfig"
         ln -s "$(pkg-config --variable=includedir ffnvcodec)/ffnvcodec" "$headers/include/ffnvcodec"
         ln -s "$(pkg-config --variable=pcfiledir ffnvcodec)/ffnvcodec.pc" "$headers/lib/pkgconfig/ffnvcodec.pc"
         return
     fi
-    tarball=$(fetch nv-codec-headers)
-    say "unpacking ${tarball##*/}"
-    mkdir -p "$headers/source"
-    tar --no-same-owner --strip-components=1 -xf "$tarball" -C "$headers/source"
+    from=${NVCODEC_SRC-}
+    [ -n "$from" ] || from=$(fetch nv-codec-headers)
+    say "taking ${from##*/}"
+    if [ -d "$from" ]; then
+        cp -r "$from" "$headers/source"
+    else
+        mkdir "$headers/source"
+        tar --no-same-owner --strip-components=1 -xf "$from" -C "$headers/source"
+    fi
     make --silent -C "$headers/source" install PREFIX="$headers" DESTDIR= >/dev/null
-    PKG_CONFIG_LIBDIR=$headers/lib/pkgconfig headers_suit || die "FFmpeg $branch does not accept ${tarball##*/}"
+    PKG_CONFIG_LIBDIR=$headers/lib/pkgconfig pkg-config --exists "ffnvcodec >= $least_headers" ||
+        die "nv-codec-headers in ${from##*/} are older than $least_headers; NVCODEC_SRC=tree or tarball names others"
+}
+
+# Whether this FFmpeg's configure will accept them.
+check_headers() {
+    sed -n 's/.*check_pkg_config ffnvcodec "\(ffnvcodec[^"]*\)".*/\1/p' "$tree/configure" | while read -r wanted; do
+        ! PKG_CONFIG_LIBDIR=$headers/lib/pkgconfig pkg-config --exists "$wanted" || echo yes
+    done | grep -q yes || die "FFmpeg $branch does not accept the nv-codec-headers in build/src/ffnvcodec; NVCODEC_SRC names others"
 }
 
 mkdir -p "$root/build/src"
 trap 'rm -rf "$cache/apt"' EXIT
+if [ -z "$branch" ]; then
+    lay_headers
+    touch "$root/build/src/headers"
+    exit
+fi
 lay_tree
 hook_in
-lay_headers
+check_headers
 touch "$state/prepared"
