@@ -1,0 +1,123 @@
+#!/bin/bash
+# The library as a program outside finds it: installs it into a folder of its own, builds the examples and programs of
+# other versions of the header on it, runs them, and takes it away again. Ends in a line "N passed, N failed".
+# Usage: run.sh BUILD FATE_BUILD    SPDX-License-Identifier: LGPL-2.1-or-later
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=$PWD/${1:?usage: run.sh BUILD FATE_BUILD}
+fate=$PWD/${2:?usage: run.sh BUILD FATE_BUILD}
+here=$PWD/fate_tests/library
+work=$build/check/library
+prefix=$work/installed
+rm -rf "$work"
+mkdir -p "$work"
+passed=0 failed=0
+
+check() { # NAME COMMAND...
+    local name=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name"
+        tail -n 20 "$work/log"
+    fi
+}
+
+check "make install" "${MAKE:-make}" --no-print-directory -o lib install PREFIX="$prefix"
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
+so=$prefix/lib/libcudaenc.so
+
+# ---- what the shared library says of itself
+declared() { # of the header, what is no inline function
+    grep -v '^static inline' common/cudaenc.h | grep -o '^[a-z].*\bcudaenc_[a-z0-9_]*(' | grep -o 'cudaenc_[a-z0-9_]*' | sort
+}
+exported() { nm -D --defined-only "$so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort; }
+check "what is exported is what the header declares" diff <(declared) <(exported)
+check "more than 20 of them" [ "$(exported | wc -l)" -gt 20 ]
+check "soname" grep -q 'SONAME.*\[libcudaenc\.so\.0\]' <(readelf -d "$so")
+check "version" grep -q "$(pkg-config --modversion libcudaenc | sed 's/\./\\./g')" <(readlink -f "$so")
+
+# ---- the examples, on both libraries
+flags="-std=c11 -Wall -Wextra -Wpedantic -Werror -O1"
+build_planes() { # OUTPUT LINKER_FLAG
+    # shellcheck disable=SC2046,SC2086 # flags are many words
+    cc $flags -D_GNU_SOURCE examples/encode_planes.c -o "$1" $2 $(pkg-config --cflags --libs libcudaenc) -lpthread
+}
+check "encode_planes on the shared library" build_planes "$work/encode_planes" ""
+check "it needs the soname" grep -q 'NEEDED.*libcudaenc\.so\.0' <(readelf -d "$work/encode_planes")
+mkdir "$work/static"
+cp "$prefix/lib/libcudaenc.a" "$work/static/"
+check "encode_planes on the static library" build_planes "$work/encode_planes_static" "-L$work/static -Wl,-Bstatic -lcudaenc -Wl,-Bdynamic"
+check "it needs no shared one" bash -c "! readelf -d '$work/encode_planes_static' | grep 'NEEDED.*cudaenc'"
+mkdir "$work/shared.out" "$work/static.out" "$work/ffmpeg.out"
+"$fate/ffmpeg" -v error -f lavfi -i testsrc2=s=100x60 -frames:v 6 -vf scale=out_range=full,format=yuvj420p -f rawvideo "$work/in.yuv"
+check "encode_planes" "$work/encode_planes" "$work/in.yuv" yuvj420p 100 60 "$work/shared.out/" cpu
+check "encode_planes, static" "$work/encode_planes_static" "$work/in.yuv" yuvj420p 100 60 "$work/static.out/" cpu
+check "the same bytes" diff -r "$work/shared.out" "$work/static.out"
+check "all packets" [ "$(ls "$work/shared.out" | wc -l)" = 12 ]
+ffmpeg_encodes() { # ENDING OPTIONS...
+    "$fate/ffmpeg" -v error -f rawvideo -pix_fmt yuvj420p -s 100x60 -i "$work/in.yuv" -start_number 0 "${@:2}" -device cpu "$work/ffmpeg.out/%04d.$1"
+}
+check "ffmpeg, JPEG 2000" ffmpeg_encodes jp2 -c:v j2k_cuda -pred dwt53
+check "ffmpeg, JPEG" ffmpeg_encodes jpg -c:v mjpeg_cuda -q:v 90
+check "ffmpeg's bytes" diff -r "$work/shared.out" "$work/ffmpeg.out"
+check "encode_planes refuses a format" bash -c "! '$work/encode_planes' '$work/in.yuv' yuv999 100 60 '$work/none' cpu"
+
+value() { sed -n "s/^$1=//p" "$fate/ffbuild/config.mak"; }
+on_ffmpeg() { # SOURCE OUTPUT FLAGS...
+    # shellcheck disable=SC2046,SC2086 # flags are many words
+    (cd "$fate" && cc $flags -Wno-pedantic -I. -I"$(value SRC_PATH)" "$1" -o "$2" "${@:3}" $(value LDFLAGS) -Llibavcodec -Llibswresample \
+        -Llibavutil -lavcodec -lswresample -lavutil $(value EXTRALIBS-avcodec) $(value EXTRALIBS-swresample) $(value EXTRALIBS-avutil))
+}
+check "encode_hwframes" on_ffmpeg "$PWD/examples/encode_hwframes.c" "$work/encode_hwframes"
+for codec in j2k_cuda mjpeg_cuda h264_cavlc_cuda; do
+    frames() {
+        "$work/encode_hwframes" $codec cpu "$work/$codec" >"$work/pts" &&
+            diff <(seq 0 24) <(sed 's/pts *\([0-9]*\):.*/\1/' "$work/pts") &&
+            [ "$(awk '{ n += $3 } END { print n }' "$work/pts")" = "$(wc -c <"$work/$codec")" ]
+    }
+    check "encode_hwframes, $codec" frames
+done
+if [ -e /dev/nvidiactl ]; then
+    check "encode_hwframes in GPU memory" "$work/encode_hwframes" j2k_cuda cuda "$work/j2k_cuda.gpu"
+    check "the same bytes as on the CPU" cmp "$work/j2k_cuda" "$work/j2k_cuda.gpu"
+fi
+check "under 120 lines" [ "$(cat examples/*.c | wc -l)" -lt 240 ]
+
+# ---- formats, against FFmpeg's
+check "formats by name" on_ffmpeg "$here/formats.c" "$work/formats" -I"$prefix/include"
+check "formats are FFmpeg's" "$work/formats"
+
+# ---- the ABI: headers of earlier versions, and one of a later version
+# shellcheck disable=SC2086 # flags are many words
+program() { # HEADER OUTPUT FLAGS...
+    mkdir -p "$2.include"
+    cp "$1" "$2.include/cudaenc.h"
+    cc $flags -Wno-pedantic -I"$2.include" "$here/program.c" -o "$2" "${@:3}" -L"$prefix/lib" -lcudaenc
+}
+check "program" program common/cudaenc.h "$work/program"
+"$work/program" >"$work/program.out" || true
+check "its output" [ "$(grep -c . "$work/program.out")" = 19 ]
+shopt -s nullglob # none before the first release
+for header in "$here"/headers/*.h; do
+    name=$(basename "$header" .h)
+    check "header $name" program "$header" "$work/$name"
+    "$work/$name" >"$work/$name.out" || true
+    check "a program with the header $name" diff "$work/program.out" "$work/$name.out"
+done
+later=$work/later.h
+sed -E 's/^\} (CudaencConfig|CudaencFrame|CudaencPacket|CudaencDecoderConfig|CudaencPictureInfo|CudaencCodedPicture|CudaencDecodedPicture);/    int64_t later[3];\n&/
+    s/^\} (CudaencJ2kOptions|CudaencMjpegOptions|CudaencH264Options);/    int64_t later_option[2];\n&/' common/cudaenc.h >"$later"
+check "a later header" [ "$(grep -c '    int64_t later' "$later")" = 10 ]
+check "header of later" program "$later" "$work/later" -DLATER
+"$work/later" >"$work/later.out" || true
+check "a program with a later header" diff "$work/program.out" "$work/later.out"
+
+# ---- and away
+check "make uninstall" "${MAKE:-make}" --no-print-directory uninstall PREFIX="$prefix"
+check "nothing is left" [ -z "$(find "$prefix" ! -type d)" ]
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
