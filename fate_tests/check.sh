@@ -79,6 +79,8 @@ if [ -z "${SANITIZE-}" ]; then # a part of 'make check-sanitize'
     CK_TIMEOUT_MULTIPLIER=10 step sanitize-session unit build/address/check/test_session
     CK_TIMEOUT_MULTIPLIER=10 step sanitize-fuzz unit build/address/bin/cudaenc_fuzz 100
 fi
+[ -n "${SANITIZE-}" ] || step library fate_tests/library/run.sh "$B" "$FATE"
+[ -n "${SANITIZE-}" ] || step python fate_tests/library/python.sh "$B"
 step bench-lines bench_lines
 step bench-smoke "$B/bin/cudaenc_bench" -device emu -smoke
 step bench-report fate_tests/bench/test_report.py "$B/bin" "$FATE/ffmpeg"

@@ -1,0 +1,19 @@
+#!/bin/bash
+# The wheel in a fresh virtual environment, with the library inside it and with the emulator's in its place.
+# Usage: python.sh BUILD    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=$PWD/${1:?usage: python.sh BUILD}
+work=$build/check/python
+rm -rf "$work"
+python3 -m venv "$work/venv"
+"$work/venv/bin/pip" --quiet --disable-pip-version-check install build/python/*.whl pillow
+cp python/tests/test_cudaenc.py "$work/"
+cd "$work" # where no source of the package is
+status=0
+for library in "" "$build/emu/shared/libcudaenc.so"; do
+    env ${library:+CUDAENC_LIBRARY="$library"} venv/bin/python test_cudaenc.py >"log${library:+.emu}" 2>&1 || status=1
+    cat "log${library:+.emu}"
+done
+awk '/^[0-9]+ passed, [0-9]+ failed/ { n += $1; bad += $3 } END { print n + 0 " passed, " bad + 0 " failed" }' log log.emu
+exit $status

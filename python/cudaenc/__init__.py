@@ -1,0 +1,293 @@
+"""JPEG 2000, JPEG and all-intra H.264 on NVIDIA GPUs and on the CPU.
+
+    jp2 = encode(picture)                                   # one picture
+    for packet in encode_batch(pictures, "mjpeg"): ...      # many, some of them in flight
+    planes = decode(jpg).planes
+
+A picture is an array of (height, width), (height, width, channels) or, with layout="chw", (channels, height, width);
+channels are 1 (gray), 3 (R, G, B) or 4 (R, G, B, alpha). Elements are uint8, or uint16 with `depth` bits. With `format`
+a picture is a sequence of planes of (height, width), as cudaenc.h names formats: "yuv420p", "yuv422p10", "gbrp12".
+
+Arrays are NumPy's, or have __cuda_array_interface__ or __dlpack__ (CuPy, PyTorch, JAX). What lies in CUDA memory is
+encoded there, without a copy to the host; it must not change until its packet has come.
+
+Options are those of cudaenc.h, by name: quality=85, bit_rate=10_000_000, pred="dwt53", levels=6. The same input and
+options give the same bytes on every device. SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+from __future__ import annotations
+
+import collections
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
+
+import numpy
+
+from . import _arrays, _native
+from ._native import CudaencError, InvalidError, version
+
+__all__ = ["CudaencError", "Decoder", "Encoder", "InvalidError", "Picture", "decode", "decode_batch", "encode",
+           "encode_batch", "version"]
+
+ffi, lib = _native.ffi, _native.lib
+_CODECS = {"j2k": lib.CUDAENC_CODEC_J2K, "mjpeg": lib.CUDAENC_CODEC_MJPEG, "h264": lib.CUDAENC_CODEC_H264}
+_TARGETS = ("pred", "quality", "bit_rate", "frame_bytes", "compression_ratio", "psnr", "layer_rates", "profile")
+
+
+class Encoder:
+    """A session: encodes pictures of one format with one set of options. One thread uses it at a time.
+
+    sample: a picture that tells size, format and memory of all that follow; it is not encoded.
+    codec: "j2k", "mjpeg" or "h264".   lossless: of JPEG 2000; None: unless an option says how lossy it is.
+    format, layout, depth: see the module.   device: "auto", "cpu", "cuda", "cuda:N".
+    in_flight: pictures that are encoded at a time, 1 to 64.   threads: of the CPU, 0: one per core.
+    Raises InvalidError (a ValueError) for an option, format or array that is not allowed, MemoryError, CudaencError.
+    """
+
+    def __init__(self, sample: Any, codec: str = "j2k", *, lossless: Optional[bool] = None, format: Optional[str] = None,
+                 layout: str = "hwc", depth: Optional[int] = None, device: str = "auto", in_flight: int = 4,
+                 threads: int = 0, full_range: Optional[bool] = None, **options: Any) -> None:
+        self._session = ffi.NULL
+        if codec not in _CODECS:
+            raise InvalidError(f"codec {codec!r} is not allowed: it is {', '.join(_CODECS)}")
+        self._format_of = lambda picture: _arrays.describe(picture, format, layout, depth)
+        planes, self._format = self._format_of(sample)
+        if full_range is not None:
+            self._format.full_range = full_range
+        self._key = _arrays.key(planes, self._format)
+        if lossless is None:
+            lossless = codec == "j2k" and not any(name in options for name in _TARGETS)
+        if lossless and codec != "j2k":
+            raise InvalidError(f"lossless is not allowed with {codec}: it is for j2k")
+        if lossless:
+            options.setdefault("pred", "dwt53")
+        config = ffi.new("CudaencConfig *")
+        lib.cudaenc_config_init(config, ffi.sizeof("CudaencConfig"), _CODECS[codec])
+        config.format = self._format
+        config.device_frames = planes[0].on_device
+        keep = [ffi.new("char[]", planes[0].device_name(device).encode())]
+        config.device = keep[0]
+        config.async_depth, config.threads = in_flight, threads
+        self._log = _native.Log()
+        config.log, config.log_opaque = self._log.callback, self._log.handle
+        _native.set_options(getattr(config, codec), codec, options, keep)
+        session = ffi.new("CudaencSession **")
+        self._log.check(lib.cudaenc_open(session, config))
+        self._session = session[0]
+        self._in_flight: collections.deque[Any] = collections.deque()  # (token, the memory that is read)
+
+    def submit(self, picture: Any, token: Any = None) -> bool:
+        """Starts to encode a picture, and keeps a reference to it. Returns False when in_flight of them are in flight:
+        receive first. token comes back with the packet."""
+        self._check_open()
+        planes, format = self._format_of(picture)
+        format.full_range = self._format.full_range
+        if _arrays.key(planes, format) != self._key:
+            raise InvalidError("size, format, strides of channels and memory cannot change within a session")
+        frame = ffi.new("CudaencFrame *", {"struct_size": ffi.sizeof("CudaencFrame")})
+        for i, plane in enumerate(planes):
+            frame.data[i] = ffi.cast("uint8_t *", plane.address)
+            frame.stride[i] = plane.strides[0]
+        frame.cuda_stream = ffi.cast("void *", planes[0].stream)
+        code = lib.cudaenc_submit(self._session, frame)
+        if code == lib.CUDAENC_AGAIN:
+            return False
+        self._log.check(code)
+        self._in_flight.append((token, planes))
+        return True
+
+    def receive(self, wait: bool = True) -> Optional[tuple[Any, bytes]]:
+        """The oldest picture's token and packet. None: none is in flight, or without `wait` it is not done. Raises what
+        became of that picture."""
+        self._check_open()
+        packet = ffi.new("CudaencPacket *", {"struct_size": ffi.sizeof("CudaencPacket")})
+        code = (lib.cudaenc_wait if wait else lib.cudaenc_poll)(self._session, packet)
+        if code in (lib.CUDAENC_AGAIN, lib.CUDAENC_EOF):
+            return None
+        token, _ = self._in_flight.popleft()
+        self._log.check(code)
+        try:
+            return token, bytes(ffi.buffer(packet.data, packet.size))
+        finally:
+            lib.cudaenc_buffer_free(packet.buffer)
+
+    def encode(self, pictures: Iterable[Any]) -> Iterator[bytes]:
+        """The packets of pictures, in their order, with as many in flight as the session has room for."""
+        for picture in pictures:
+            while not self.submit(picture):
+                yield self._packet()
+        while self._in_flight:
+            yield self._packet()
+
+    def _packet(self) -> bytes:
+        received = self.receive()
+        assert received is not None
+        return received[1]
+
+    @property
+    def device(self) -> str:
+        """What runs: "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90"."""
+        self._check_open()
+        return ffi.string(lib.cudaenc_device_name(self._session)).decode()
+
+    @property
+    def extradata(self) -> bytes:
+        """What decoders need before the first packet: the parameter sets of H.264; else empty."""
+        self._check_open()
+        size = ffi.new("size_t *")
+        data = lib.cudaenc_extradata(self._session, size)
+        return bytes(ffi.buffer(data, size[0])) if data else b""
+
+    def _check_open(self) -> None:
+        if not self._session:
+            raise InvalidError("the session is closed")
+
+    def close(self) -> None:
+        """Drops what is in flight."""
+        session, self._session = self._session, ffi.NULL
+        lib.cudaenc_close(session)
+
+    def __enter__(self) -> "Encoder":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_session", ffi.NULL):
+            self.close()
+
+
+def encode(picture: Any, codec: str = "j2k", lossless: Optional[bool] = None, **options: Any) -> bytes:
+    """One picture's packet: a JP2 file, a JPEG file or an H.264 access unit. Arguments and errors are Encoder's."""
+    with Encoder(picture, codec, lossless=lossless, **{"in_flight": 1, **options}) as encoder:
+        return next(encoder.encode([picture]))
+
+
+def encode_batch(pictures: Iterable[Any], codec: str = "j2k", lossless: Optional[bool] = None, in_flight: int = 8,
+                 **options: Any) -> Iterator[bytes]:
+    """The packets of pictures of one size and format, in their order, `in_flight` at a time. A picture that the iterable
+    gives is held until its packet has come. Arguments and errors are Encoder's."""
+    rest = iter(pictures)
+    for first in rest:
+        with Encoder(first, codec, lossless=lossless, in_flight=in_flight, **options) as encoder:
+            yield from encoder.encode(_chain(first, rest))
+
+
+def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest
+
+
+class Picture(NamedTuple):
+    """A decoded picture."""
+
+    planes: Sequence[numpy.ndarray]  # of each component, (height, width) of uint8; chroma may be smaller
+    color_model: str  # "gray", "yuv" or "rgb"
+    full_range: bool
+    orientation: int  # of EXIF, 1 to 8; 1: as it is
+    icc_profile: Optional[bytes]
+    corrupt: bool  # parts were broken or missing, and are gray
+
+
+class Decoder:
+    """Decodes JPEG: baseline, extended and progressive, 8 bits. Packets may be of any size and format.
+
+    device, in_flight, threads: as Encoder's.   lowres: pictures are 1/2**lowres as large, 0 to 3.
+    max_pixels: larger pictures are refused; None: as JPEG allows.
+    Raises InvalidError (a ValueError), MemoryError, CudaencError; NotImplementedError for what is valid, but not decoded.
+    """
+
+    def __init__(self, *, device: str = "auto", in_flight: int = 4, threads: int = 0, lowres: int = 0,
+                 max_pixels: Optional[int] = None) -> None:
+        self._decoder = ffi.NULL
+        config = ffi.new("CudaencDecoderConfig *")
+        lib.cudaenc_decoder_init(config, ffi.sizeof("CudaencDecoderConfig"), lib.CUDAENC_CODEC_MJPEG)
+        name = ffi.new("char[]", device.encode())
+        config.device, config.async_depth, config.threads, config.lowres = name, in_flight, threads, lowres
+        if max_pixels is not None:
+            config.max_pixels = max_pixels
+        self._log = _native.Log()
+        config.log, config.log_opaque = self._log.callback, self._log.handle
+        decoder = ffi.new("CudaencDecoder **")
+        self._log.check(lib.cudaenc_decoder_open(decoder, config))
+        self._decoder = decoder[0]
+        self._in_flight: collections.deque[Any] = collections.deque()
+
+    def submit(self, data: Union[bytes, bytearray, memoryview]) -> bool:
+        """Starts to decode a packet. Returns False when in_flight of them are in flight: receive first."""
+        if not self._decoder:
+            raise InvalidError("the decoder is closed")
+        buffer = ffi.from_buffer(data)
+        info = ffi.new("CudaencPictureInfo *", {"struct_size": ffi.sizeof("CudaencPictureInfo")})
+        address = ffi.cast("uint8_t *", buffer)
+        self._log.check(lib.cudaenc_decoder_read_header(self._decoder, address, len(buffer), info))
+        coded = ffi.new("CudaencCodedPicture *", {"struct_size": ffi.sizeof("CudaencCodedPicture")})
+        coded.data, coded.size = address, len(buffer)
+        planes = []
+        row_bytes, rows = ffi.new("size_t *"), ffi.new("size_t *")
+        for i in range(info.format.planes):
+            lib.cudaenc_plane_size(ffi.addressof(info, "format"), i, row_bytes, rows)
+            planes.append(numpy.empty((rows[0], row_bytes[0]), numpy.uint8))
+            coded.planes[i] = ffi.cast("uint8_t *", planes[i].ctypes.data)
+            coded.stride[i] = row_bytes[0]
+        code = lib.cudaenc_decoder_submit(self._decoder, coded)
+        if code == lib.CUDAENC_AGAIN:
+            return False
+        self._log.check(code)
+        icc = bytes(ffi.buffer(info.icc_profile, info.icc_profile_size)) if info.icc_profile else None
+        model = {lib.CUDAENC_COLOR_GRAY: "gray", lib.CUDAENC_COLOR_YUV: "yuv"}.get(info.format.color_model, "rgb")
+        picture = Picture(planes, model, bool(info.format.full_range), info.orientation, icc, False)
+        self._in_flight.append((picture, buffer))
+        return True
+
+    def receive(self, wait: bool = True) -> Optional[Picture]:
+        """The oldest picture. None: none is in flight, or without `wait` it is not done."""
+        if not self._decoder:
+            raise InvalidError("the decoder is closed")
+        decoded = ffi.new("CudaencDecodedPicture *", {"struct_size": ffi.sizeof("CudaencDecodedPicture")})
+        code = (lib.cudaenc_decoder_wait if wait else lib.cudaenc_decoder_poll)(self._decoder, decoded)
+        if code in (lib.CUDAENC_AGAIN, lib.CUDAENC_EOF):
+            return None
+        picture, _ = self._in_flight.popleft()
+        self._log.check(code)
+        return picture._replace(corrupt=bool(decoded.corrupt))
+
+    def decode(self, packets: Iterable[Union[bytes, bytearray, memoryview]]) -> Iterator[Picture]:
+        """The pictures of packets, in their order, with as many in flight as the decoder has room for."""
+        for data in packets:
+            while not self.submit(data):
+                yield self._picture()
+        while self._in_flight:
+            yield self._picture()
+
+    def _picture(self) -> Picture:
+        picture = self.receive()
+        assert picture is not None
+        return picture
+
+    def close(self) -> None:
+        """Drops what is in flight."""
+        decoder, self._decoder = self._decoder, ffi.NULL
+        lib.cudaenc_decoder_close(decoder)
+
+    def __enter__(self) -> "Decoder":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_decoder", ffi.NULL):
+            self.close()
+
+
+def decode(data: Union[bytes, bytearray, memoryview], **options: Any) -> Picture:
+    """One JPEG picture. Arguments and errors are Decoder's."""
+    with Decoder(**{"in_flight": 1, **options}) as decoder:
+        return next(decoder.decode([data]))
+
+
+def decode_batch(packets: Iterable[Union[bytes, bytearray, memoryview]], in_flight: int = 8,
+                 **options: Any) -> Iterator[Picture]:
+    """JPEG pictures, in the order of their packets, `in_flight` at a time. Arguments and errors are Decoder's."""
+    with Decoder(in_flight=in_flight, **options) as decoder:
+        yield from decoder.decode(packets)

@@ -1,0 +1,173 @@
+"""Arrays of other libraries as planes of the C API. SPDX-License-Identifier: LGPL-2.1-or-later"""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, NamedTuple, Optional, Sequence
+
+import numpy
+
+from ._native import InvalidError, ffi, lib
+
+_CUDA, _CUDA_HOST, _CUDA_MANAGED = 2, 3, 13  # DLDeviceType
+_MODELS = {1: "CUDAENC_COLOR_GRAY", 3: "CUDAENC_COLOR_RGB", 4: "CUDAENC_COLOR_RGB"}
+
+
+class Plane(NamedTuple):
+    """An array in memory. strides: bytes. number: of the GPU, None where it is not known."""
+
+    owner: Any
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+    on_device: bool
+    number: Optional[int]
+    stream: int
+
+    def device_name(self, wanted: str) -> str:
+        """The device that encodes it: that which has its memory."""
+        return f"cuda:{self.number}" if wanted == "auto" and self.on_device and self.number is not None else wanted
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_void_p
+_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+def _contiguous(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    strides, step = [], itemsize
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def _check_type(kind: str, itemsize: int) -> None:
+    if kind != "u" or itemsize not in (1, 2):
+        raise InvalidError(f"elements of kind {kind!r} and {itemsize} bytes are not allowed: they are uint8 or uint16")
+
+
+def _from_cuda_interface(array: Any) -> Plane:
+    interface = array.__cuda_array_interface__
+    typestr, shape = interface["typestr"], tuple(interface["shape"])
+    itemsize = int(typestr[2:])
+    _check_type(typestr[1], itemsize)
+    strides = interface.get("strides") or _contiguous(shape, itemsize)
+    number = getattr(getattr(array, "device", None), "index", None)
+    number = getattr(getattr(array, "device", None), "id", None) if number is None else number
+    return Plane(array, interface["data"][0], shape, tuple(strides), itemsize, True,
+                 number if isinstance(number, int) else None, interface.get("stream") or 0)
+
+
+def _from_dlpack(array: Any, device: tuple[int, int]) -> Plane:
+    capsule = array.__dlpack__(stream=1)  # ready for the legacy default stream, which the session waits for
+    tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    itemsize = tensor.bits // 8
+    _check_type({1: "u"}.get(tensor.code, "?") if tensor.lanes == 1 else "?", itemsize)
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    strides = tuple(tensor.strides[i] * itemsize for i in range(tensor.ndim)) if tensor.strides else _contiguous(
+        shape, itemsize)
+    # The capsule owns the tensor, and frees it with itself.
+    return Plane((array, capsule), tensor.data + tensor.byte_offset, shape, strides, itemsize, True, device[1], 0)
+
+
+def _plane(array: Any) -> Plane:
+    if hasattr(array, "__cuda_array_interface__"):
+        return _from_cuda_interface(array)
+    if hasattr(array, "__dlpack_device__") and not isinstance(array, numpy.ndarray):
+        device = tuple(int(v) for v in array.__dlpack_device__())
+        if device[0] in (_CUDA, _CUDA_MANAGED):
+            return _from_dlpack(array, device)
+        if device[0] not in (1, _CUDA_HOST):
+            raise InvalidError(f"memory of DLPack's device type {device[0]} is not allowed: it is the host's or CUDA's")
+        array = numpy.from_dlpack(array)
+    array = numpy.asarray(array)
+    _check_type(array.dtype.kind, array.dtype.itemsize)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if any(stride <= 0 for stride in array.strides[1:]):
+        array = numpy.ascontiguousarray(array)
+    return Plane(array, array.ctypes.data, array.shape, array.strides, array.dtype.itemsize, False, None, 0)
+
+
+def _new_format(width: int, height: int) -> Any:
+    format = ffi.new("CudaencFormat *")
+    format.width, format.height = width, height
+    format.color_primaries = format.color_transfer = format.color_matrix = 2
+    format.full_range = 1
+    return format
+
+
+def _describe_array(array: Any, layout: str, depth: Optional[int]) -> tuple[list[Plane], Any]:
+    plane = _plane(array)
+    if layout not in ("hwc", "chw"):
+        raise InvalidError(f"layout {layout!r} is not allowed: it is 'hwc' or 'chw'")
+    if len(plane.shape) not in (2, 3):
+        raise InvalidError(f"an array of {len(plane.shape)} dimensions is not allowed: it has 2 or 3")
+    shape, strides = plane.shape, plane.strides
+    if len(shape) == 2:
+        shape, strides = (*shape, 1), (*strides, 0)
+    elif layout == "chw":
+        shape, strides = (*shape[1:], shape[0]), (*strides[1:], strides[0])
+    height, width, channels = shape
+    if channels not in _MODELS:
+        raise InvalidError(f"{channels} channels are not allowed: there are 1, 3 or 4 of them, {layout!r}")
+    format = _new_format(width, height)
+    format.components = channels
+    format.color_model = getattr(lib, _MODELS[channels])
+    format.has_alpha = channels == 4
+    inside = strides[2] * (channels - 1) + plane.itemsize <= strides[1]  # channels lie between two columns
+    format.planes = 1 if inside or channels == 1 else channels
+    for c in range(channels):
+        component = format.component[c]
+        component.plane = 0 if format.planes == 1 else c
+        component.offset = strides[2] * c if format.planes == 1 else 0
+        component.step = strides[1] if width > 1 else plane.itemsize * (channels if format.planes == 1 else 1)
+        component.depth = depth or 8 * plane.itemsize
+        if (component.depth > 8) != (plane.itemsize > 1):
+            raise InvalidError(f"depth {component.depth} is not allowed with elements of {plane.itemsize} bytes: uint8 has 1 "
+                               "to 8 bits, uint16 9 to 16")
+    planes = [plane._replace(address=plane.address + strides[2] * c, strides=(strides[0],)) for c in range(format.planes)]
+    return planes, format[0]
+
+
+def _describe_planes(arrays: Any, name: str) -> tuple[list[Plane], Any]:
+    planes = [_plane(array) for array in (arrays if isinstance(arrays, (list, tuple)) else [arrays])]
+    height, width = planes[0].shape[:2] if len(planes[0].shape) >= 2 else (0, 0)
+    format = ffi.new("CudaencFormat *")
+    if lib.cudaenc_format_by_name(format, name.encode(), width, height) != lib.CUDAENC_OK:
+        raise InvalidError(f"format {name!r} of {width}x{height} is not allowed: cudaenc.h has the names")
+    if len(planes) != format.planes:
+        raise InvalidError(f"{len(planes)} planes are not allowed: {name} has {format.planes}")
+    row_bytes, rows = ffi.new("size_t *"), ffi.new("size_t *")
+    for i, plane in enumerate(planes):
+        lib.cudaenc_plane_size(format, i, row_bytes, rows)
+        inner = plane.itemsize
+        for size, stride in zip(reversed(plane.shape[1:]), reversed(plane.strides[1:])):
+            if stride != inner and size > 1:
+                raise InvalidError(f"plane {i} has gaps within a row; numpy.ascontiguousarray() closes them")
+            inner *= size
+        wide = format.component[0].depth + format.component[0].shift > 8
+        if plane.shape[0] != rows[0] or inner != row_bytes[0] or plane.itemsize != 1 + wide:
+            raise InvalidError(f"plane {i} of shape {plane.shape}, {plane.itemsize} bytes each, is not allowed: {name} of "
+                               f"{width}x{height} has {rows[0]} rows of {row_bytes[0] // (1 + wide)} uint{8 << wide}")
+    return planes, format[0]
+
+
+def describe(picture: Any, format: Optional[str], layout: str, depth: Optional[int]) -> tuple[list[Plane], Any]:
+    """Planes and CudaencFormat of a picture. Raises InvalidError."""
+    if format is not None:
+        return _describe_planes(picture, format)
+    return _describe_array(picture, layout, depth)
+
+
+def key(planes: Sequence[Plane], format: Any) -> tuple[Any, ...]:
+    """What cannot change within a session."""
+    return (bytes(ffi.buffer(ffi.addressof(format))), tuple((plane.on_device, plane.number) for plane in planes))

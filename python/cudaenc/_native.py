@@ -1,0 +1,84 @@
+"""The shared library, its errors and options. SPDX-License-Identifier: LGPL-2.1-or-later"""
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Any
+
+import cffi
+
+_HERE = pathlib.Path(__file__).parent
+ffi = cffi.FFI()
+ffi.cdef((_HERE / "cudaenc.cdef").read_text(encoding="utf-8"))
+_library = _HERE / "libcudaenc.so.0"
+lib: Any = ffi.dlopen(os.environ.get("CUDAENC_LIBRARY") or (str(_library) if _library.is_file() else "libcudaenc.so.0"))
+
+
+class CudaencError(RuntimeError):
+    """The device is missing, failed or was lost; or a bug of the library."""
+
+
+class InvalidError(CudaencError, ValueError):
+    """An option, a format, an array or a call that is not allowed; the text names it."""
+
+
+def version() -> str:
+    """That of the library."""
+    number = lib.cudaenc_version()
+    return f"{number >> 16}.{number >> 8 & 255}.{number & 255}"
+
+
+class Log:
+    """Lines of a session. check() raises what a code and the lines since the last one say."""
+
+    def __init__(self) -> None:
+        self._errors: list[str] = []
+        self.handle = ffi.new_handle(self._errors)
+        self.callback = _log
+
+    def check(self, code: int) -> None:
+        errors = self._errors[:]
+        self._errors.clear()
+        if code == lib.CUDAENC_OK:
+            return
+        text = "; ".join(errors) or ffi.string(lib.cudaenc_error_string(code)).decode()
+        kind = {lib.CUDAENC_ERR_INVALID: InvalidError, lib.CUDAENC_ERR_MEMORY: MemoryError,
+                lib.CUDAENC_ERR_UNSUPPORTED: NotImplementedError}.get(code, CudaencError)
+        raise kind(text)
+
+
+@ffi.callback("CudaencLog")
+def _log(opaque: Any, level: int, line: Any) -> None:
+    if level == lib.CUDAENC_LOG_ERROR:
+        ffi.from_handle(opaque).append(ffi.string(line).decode(errors="replace"))
+
+
+# Options whose values have names, and what those of the constants in cudaenc.h begin with.
+_NAMED = {"rate_control": "RATE_", "huffman": "HUFFMAN_", "matrix": "MATRIX_", "tile_parts": "TILE_PART_"}
+
+
+def _constant(codec: str, option: str, text: str) -> int:
+    for infix in (_NAMED.get(option, ""), ""):
+        for kind in (text.upper(), text.upper().replace("-", "_")):
+            value = getattr(lib, f"CUDAENC_{codec.upper()}_{infix}{kind}", None)
+            if value is not None:
+                return int(value)
+    raise InvalidError(f"{option} {text!r} is not allowed: cudaenc.h has the names")
+
+
+def set_options(struct: Any, codec: str, options: dict[str, Any], keep: list[Any]) -> None:
+    """Sets members of CudaencJ2kOptions and its like. keep: gets what must live until the session is open."""
+    members = dict(ffi.typeof(struct).fields)
+    for name, value in options.items():
+        member = members.get(name)
+        if member is None or member.type.kind not in ("primitive", "pointer"):
+            raise InvalidError(f"{name} is no option of {codec}: there are {', '.join(members)}")
+        if member.type is ffi.typeof("char *") and value is not None:
+            value = ffi.new("char[]", str(value).encode())
+            keep.append(value)
+        elif member.type is ffi.typeof("uint16_t *") and value is not None:
+            value = ffi.new("uint16_t[64]", [int(v) for v in value])
+            keep.append(value)
+        elif isinstance(value, str):
+            value = sum(_constant(codec, name, one) for one in value.split("+"))
+        setattr(struct, name, ffi.NULL if value is None else value)

@@ -1,0 +1,237 @@
+"""The package as its users have it; pictures are decoded by Pillow too. SPDX-License-Identifier: LGPL-2.1-or-later
+
+CUDAENC_LIBRARY with the emulator in it: kernels too, on arrays that say they are in CUDA memory.
+"""
+import ctypes
+import io
+import os
+import threading
+import typing
+import unittest
+
+import cudaenc
+import numpy
+from PIL import Image
+
+random = numpy.random.default_rng(1)
+
+
+def picture(*shape, bits=8):
+    """Something that compresses: a gradient with noise."""
+    grid = numpy.indices(shape).sum(axis=0) * 3 + random.integers(0, 8, shape)
+    return (grid % (1 << bits)).astype(numpy.uint8 if bits == 8 else numpy.uint16)
+
+
+def pillow(data):
+    return numpy.asarray(Image.open(io.BytesIO(data)))
+
+
+class Lossless(unittest.TestCase):
+    def test_channels_and_depths(self):
+        for shape in (45, 67), (45, 67, 1), (45, 67, 3), (45, 67, 4):
+            array = picture(*shape)
+            self.assertTrue(numpy.array_equal(pillow(cudaenc.encode(array, lossless=True)), array.squeeze()), shape)
+        array = picture(33, 20, bits=16)
+        self.assertTrue(numpy.array_equal(pillow(cudaenc.encode(array)), array))
+        self.assertEqual(cudaenc.encode(array[:1, :1]), cudaenc.encode(array[:1, :1].copy()))
+
+    def test_layouts_give_the_same_bytes(self):
+        array = picture(45, 67, 3)
+        expected = cudaenc.encode(array)
+        planes = numpy.ascontiguousarray(array.transpose(2, 0, 1))
+        self.assertEqual(cudaenc.encode(planes, layout="chw"), expected)
+        self.assertEqual(cudaenc.encode(planes.transpose(1, 2, 0)), expected)
+        wide = picture(90, 200, 4)
+        wide[::2, 60:194:2, :3] = array
+        self.assertEqual(cudaenc.encode(wide[::2, 60:194:2, :3]), expected)
+        self.assertEqual(cudaenc.encode(array[::-1][::-1]), expected)
+        self.assertEqual(cudaenc.encode(array[:, ::-1][:, ::-1]), expected)
+        upside_down = array[::-1].copy()
+        self.assertEqual(cudaenc.encode(upside_down[::-1]), expected)
+        swapped = picture(9, 9, bits=16)
+        self.assertEqual(cudaenc.encode(swapped.astype(">u2")), cudaenc.encode(swapped))
+
+    def test_planes_by_the_name_of_their_format(self):
+        y, u, v = picture(46, 68), picture(23, 34), picture(23, 34)
+        packet = cudaenc.encode([y, u, v], format="yuv420p")
+        self.assertEqual(cudaenc.encode([y, numpy.stack([u, v], -1)], format="nv12"), packet)
+        rgb = picture(20, 30, 3)
+        self.assertEqual(cudaenc.encode(rgb, format="rgb24"), cudaenc.encode(rgb))
+        self.assertEqual(cudaenc.encode(rgb[..., ::-1].copy(), format="bgr24"), cudaenc.encode(rgb))
+        deep = picture(20, 30, bits=16) >> 6
+        self.assertEqual(cudaenc.encode(deep, format="gray10"), cudaenc.encode(deep, depth=10))
+
+
+class Batch(unittest.TestCase):
+    def test_packets_are_those_of_single_pictures(self):
+        pictures = [picture(40, 50, 3) for _ in range(11)]
+        for codec, options in ("j2k", {"quality": 60}), ("mjpeg", {"mct": 1}):
+            expected = [cudaenc.encode(p, codec, **options) for p in pictures]
+            for in_flight in 1, 3, 16:
+                self.assertEqual(list(cudaenc.encode_batch(iter(pictures), codec, in_flight=in_flight, **options)), expected)
+        self.assertEqual(list(cudaenc.encode_batch([])), [])
+
+    def test_frames_stay_in_flight(self):
+        taken = []
+        packets = cudaenc.encode_batch((taken.append(i) or picture(40, 50) for i in range(10)), in_flight=4)
+        next(packets)
+        self.assertEqual(len(taken), 5)
+
+    def test_polling(self):
+        with cudaenc.Encoder(picture(40, 50), in_flight=2) as encoder:
+            self.assertIsNone(encoder.receive())
+            self.assertTrue(encoder.submit(picture(40, 50), "first"))
+            self.assertTrue(encoder.submit(picture(40, 50), "second"))
+            self.assertFalse(encoder.submit(picture(40, 50)))
+            while (received := encoder.receive(wait=False)) is None:
+                pass
+            self.assertEqual(received[0], "first")
+            self.assertEqual(encoder.receive()[0], "second")
+            self.assertIsNone(encoder.receive(wait=False))
+            self.assertIn("cpu", encoder.device)
+
+    def test_sessions_in_threads(self):
+        array = picture(60, 70, 3)
+        expected, results = cudaenc.encode(array), []
+        threads = [threading.Thread(target=lambda: results.append(cudaenc.encode(array))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(results, [expected] * 4)
+
+
+class Decode(unittest.TestCase):
+    def test_jpeg(self):
+        array = picture(45, 67)
+        data = cudaenc.encode(array, "mjpeg", quality=95)
+        decoded = cudaenc.decode(data)
+        self.assertEqual((decoded.color_model, decoded.corrupt, decoded.orientation), ("gray", False, 1))
+        self.assertTrue(numpy.array_equal(decoded.planes[0], pillow(data)))
+        stream = io.BytesIO()
+        Image.fromarray(picture(45, 67, 3)).save(stream, "jpeg", subsampling=2, icc_profile=b"profile")
+        decoded = cudaenc.decode(bytearray(stream.getvalue()))
+        self.assertEqual([p.shape for p in decoded.planes], [(45, 67), (23, 34), (23, 34)])
+        self.assertEqual((decoded.color_model, decoded.icc_profile), ("yuv", b"profile"))
+        self.assertEqual(cudaenc.decode(stream.getvalue(), lowres=1).planes[0].shape, (23, 34))
+        self.assertTrue(cudaenc.decode(data[:-40]).corrupt)
+
+    def test_batches(self):
+        packets = [cudaenc.encode(picture(20 + i, 30), "mjpeg") for i in range(9)]
+        decoded = list(cudaenc.decode_batch(packets, in_flight=3))
+        for data, one in zip(packets, decoded):
+            self.assertTrue(numpy.array_equal(one.planes[0], cudaenc.decode(data).planes[0]))
+        self.assertEqual(len(decoded), 9)
+
+
+class Errors(unittest.TestCase):
+    def check(self, text, *arguments, **options):
+        with self.assertRaises(ValueError) as caught:
+            cudaenc.encode(*arguments, **options)
+        self.assertIn(text, str(caught.exception))
+
+    def test_they_name_what_and_why(self):
+        array = picture(8, 8)
+        self.check("cblk_width 33 is not allowed", array, cblk_width=33)
+        self.check("nonsense is no option of j2k: there are profile", array, nonsense=1)
+        self.check("pred 'dwt99'", array, pred="dwt99")
+        self.check("codec 'jxl'", array, "jxl")
+        self.check("lossless is not allowed with mjpeg", array, "mjpeg", lossless=True)
+        self.check("5 channels", picture(8, 8, 5))
+        self.check("4 dimensions", picture(8, 8, 3, 1))
+        self.check("uint8 or uint16", array.astype(numpy.float32))
+        self.check("depth 12", array, depth=12)
+        self.check("format 'yuv'", array, format="yuv")
+        self.check("1 planes are not allowed: nv12 has 2", array, format="nv12")
+        self.check("plane 1 of shape (8, 8)", [array, array, array], format="yuv420p")
+        self.check("device 'gpu'", array, device="gpu")
+        with self.assertRaises(ValueError):
+            cudaenc.decode(b"no JPEG")
+        with cudaenc.Encoder(array) as encoder:
+            self.assertRaises(ValueError, encoder.submit, picture(8, 9))
+            self.assertRaises(ValueError, encoder.submit, picture(8, 8, bits=16))
+        self.assertRaises(ValueError, encoder.submit, array)
+        with self.assertRaises(cudaenc.CudaencError):
+            cudaenc.encode(array, device="cuda:999")
+
+    def test_options_have_names_and_numbers(self):
+        array = picture(64, 64, 3)
+        self.assertEqual(cudaenc.encode(array, pred="dwt53", prog="rpcl"), cudaenc.encode(array, pred=1, prog=2))
+        self.assertEqual(cudaenc.encode(array, cblk_style="bypass+segsym"), cudaenc.encode(array, cblk_style=33))
+        self.assertIn(b"written by me", cudaenc.encode(array, comment="written by me"))
+        matrix = cudaenc.encode(array, "mjpeg", luma_matrix=range(1, 65))
+        self.assertEqual([t[0] for t in Image.open(io.BytesIO(matrix)).quantization.values()], [1])
+        self.assertLessEqual(len(cudaenc.encode(array, frame_bytes=2000, rate_control="psp")), 2000)
+
+    def test_hints_and_docstrings(self):
+        for name in cudaenc.__all__:
+            member = getattr(cudaenc, name)
+            self.assertTrue(member.__doc__, name)
+            if callable(member) and not isinstance(member, type):
+                self.assertIn("return", typing.get_type_hints(member), name)
+
+
+class HostOnly:
+    """What has DLPack's protocol, and nothing else."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class InCuda:
+    """Says that an array of the host's lies in CUDA memory; the emulator's is the host's."""
+
+    def __init__(self, array):
+        self.array = array
+        self.__cuda_array_interface__ = {**array.__array_interface__, "version": 3, "stream": None}
+
+
+class InCudaByDlpack:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, stream=None):
+        capsule = self.array.__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        ctypes.c_int32.from_address(pointer(capsule, b"dltensor") + 8).value = 2  # kDLCUDA
+        return capsule
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+class Protocols(unittest.TestCase):
+    def test_dlpack(self):
+        array = picture(45, 67, 3)
+        self.assertEqual(cudaenc.encode(HostOnly(array)), cudaenc.encode(array))
+
+    @unittest.skipUnless("emu" in os.environ.get("CUDAENC_LIBRARY", ""), "no emulator in this library")
+    def test_cuda_memory(self):
+        array = picture(45, 67, 3)
+        expected = cudaenc.encode(array)
+        self.assertEqual(cudaenc.encode(array, device="emu"), expected)
+        for wrap in InCuda, InCudaByDlpack:
+            self.assertEqual(cudaenc.encode(wrap(array), device="emu"), expected, wrap)
+            self.assertEqual(cudaenc.encode(wrap(array[:, ::2]), device="emu"), cudaenc.encode(array[:, ::2]), wrap)
+            self.assertEqual(list(cudaenc.encode_batch([wrap(array)] * 5, "mjpeg", device="emu")),
+                             [cudaenc.encode(array, "mjpeg")] * 5)
+        with cudaenc.Encoder(array, device="emu") as encoder:
+            self.assertRaises(ValueError, encoder.submit, InCuda(array))
+
+    def test_cuda_memory_is_not_for_the_cpu(self):
+        with self.assertRaises(ValueError):
+            cudaenc.encode(InCuda(picture(8, 8)), device="cpu")
+
+
+if __name__ == "__main__":
+    result = unittest.main(exit=False, verbosity=1).result
+    bad = len(result.failures) + len(result.errors)
+    print(f"{result.testsRun - bad - len(result.skipped)} passed, {bad} failed")
+    raise SystemExit(bad != 0)
