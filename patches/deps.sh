@@ -4,7 +4,8 @@
 set -eu
 
 packages="g++ make nasm pkg-config xz-utils curl ca-certificates patch git python3 python3-venv zlib1g-dev
-          libboost-context-dev check graphviz libopenjp2-tools libopenjp2-7-dev libjpeg-turbo-progs libjpeg-dev"
+          libboost-context-dev check graphviz libopenjp2-tools libopenjp2-7-dev libjpeg-turbo-progs libjpeg-dev
+          parallel"
 case "$*" in *bench*) packages="$packages python3-matplotlib libturbojpeg0-dev" ;; esac
 case "$*" in *fuzz-targets*) packages="$packages clang-19 libclang-rt-19-dev" ;; esac
 clang_versions="19 18 21 20 17 16" # any can compile the kernels

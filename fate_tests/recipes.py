@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Executes the commands of docs/recipes.md, each block by bash in one folder, and looks at what they left.
+
+Usage: recipes.py FFMPEG_BUILD    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+WORK = BUILD.parent / "check" / "recipes"
+passed, failed = 0, 0
+
+
+def expect(holds, what):
+    global passed, failed
+    passed, failed = passed + bool(holds), failed + (not holds)
+    if not holds:
+        print("FAILED", what)
+
+
+def run(script):
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=WORK, capture_output=True, text=True,
+                          env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "LC_ALL": "C"})
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def with_profile(png, profile):
+    """A PNG file with an ICC profile behind its header."""
+    return png[:33] + chunk(b"iCCP", b"a profile\0\0" + zlib.compress(profile)) + png[33:]
+
+
+def profile_of(jp2):
+    """The ICC profile of a JP2 file's colour specification (T.800 I.5.3.3), or None."""
+    at = jp2.find(b"colr")
+    return jp2[at + 7:at + struct.unpack(">I", jp2[at - 4:at])[0] - 4] if jp2[at + 4] == 2 else None
+
+
+def jp2_size(jp2):
+    at = jp2.find(b"ihdr")
+    height, width, _, depth = struct.unpack(">IIHB", jp2[at + 4:at + 15])
+    return width, height, depth + 1
+
+
+# A profile that is whole as far as readers look: its size and signature.
+PROFILE = struct.pack(">I", 160) + b"test" + bytes(4) + b"mntrRGB XYZ " + bytes(12) + b"acsp" + bytes(120)
+
+shutil.rmtree(WORK, ignore_errors=True)
+(WORK / "scans").mkdir(parents=True)
+(WORK / "tools").symlink_to(ROOT / "tools")
+source = "testsrc2=s={}:r=24,format=rgb48,noise=alls=30:allf=t,format={}"
+inputs = [("320x180", "yuv422p10le", "-frames:v 24 -c:v ffv1 in.mkv"), ("200x100", "rgb24", "-frames:v 1 scans/a.png"),
+          ("100x220", "rgb48be", "-frames:v 1 scans/b.png"), ("200x100", "rgb24", "-frames:v 1 scans/c.png"),
+          ("64x64", "gray16be", "-frames:v 1 scans/d.png"), ("90x70", "rgb24", "-frames:v 1 scans/e.tif"),
+          ("64x48", "gray10le", "-frames:v 3 -c:v rawvideo gray10.nut"), ("64x48", "yuva444p12le", "-frames:v 3 -c:v rawvideo -strict -2 yuva12.nut"),
+          ("64x48", "xyz12le", "-frames:v 3 -c:v rawvideo xyz12.nut")]
+for size, pixel_format, output in inputs:
+    made = run(f"ffmpeg -v error -f lavfi -i {source.format(size, pixel_format)} {output}")
+    expect(made.returncode == 0, f"{output}: {made.stderr}")
+scan = WORK / "scans" / "a.png"
+scan.write_bytes(with_profile(scan.read_bytes(), PROFILE))
+
+page = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+printed = ""
+for block in re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S):
+    done = run(block)
+    printed += done.stdout
+    expect(done.returncode == 0, f"{block}{done.stdout}{done.stderr}")
+
+for line in ("lossless", "gray10: lossless", "yuva12: lossless", "xyz12: lossless", "the same",
+             "5 files in 5 groups of one size and format, 0 failed"):
+    expect(line in printed.splitlines(), f"nothing printed '{line}'")
+sizes = {"a": (200, 100, 8), "b": (100, 220, 16), "c": (200, 100, 8), "d": (64, 64, 16), "e": (90, 70, 8)}
+for name, size in sizes.items():
+    jp2 = (WORK / "jp2" / f"{name}.jp2").read_bytes()
+    expect(jp2_size(jp2) == size, f"{name}.jp2 has {jp2_size(jp2)}")
+    expect((profile_of(jp2) == PROFILE) == (name == "a"), f"the ICC profile of {name}.jp2")
+expect((WORK / "small" / "a.jp2").stat().st_size < (WORK / "jp2" / "a.jp2").stat().st_size * 2 / 3, "small files")
+again = run("tools/to_jp2.py jp2 scans/*.png scans/*.tif")
+expect("0 files in 0 groups" in again.stdout, f"files that exist are kept: {again.stdout}")
+twice = run("cp scans/e.tif scans/a.tif; tools/to_jp2.py twice scans/a.png scans/a.tif")
+expect(twice.returncode and "would be written twice" in twice.stderr, "two sources of one name")
+broken = run("echo nothing >scans/z.png; tools/to_jp2.py broken scans/z.png scans/a.png")
+expect(broken.returncode and "z.png" in broken.stderr and (WORK / "broken" / "a.jp2").is_file(), "a file that is no picture")
+for name in "master.mxf", "master.mov", "mezzanine.mxf":
+    codec = run(f"ffprobe -v error -count_packets -show_entries stream=codec_name,nb_read_packets -of csv=p=0 {name}").stdout
+    expect(codec.strip().strip(",") == "jpeg2000,24", f"{name}: {codec}")
+expect((WORK / "preview.jpg").read_bytes()[:2] == b"\xff\xd8", "preview.jpg")
+# A segment whose job was killed is encoded again, and the others are not.
+kept = (WORK / "frames" / "00000000.j2c").stat().st_mtime_ns
+retried = run("rm frames/.segment-8-8 frames/0000000[89].j2c frames/0000001[0-5].j2c && mkdir frames/.work-8-dead && for n in 0 8 16; do tools/encode_segment.sh "
+              "in.mkv $n 8 frames j2c -c:v j2k_cuda -device cpu -q:v 90 -format j2k; done; rm -r frames/.work-8-dead; ls frames | wc -l")
+expect(retried.stdout.strip() == "24", f"segments: {retried.stdout}{retried.stderr}")
+expect((WORK / "frames" / "00000000.j2c").stat().st_mtime_ns == kept, "a segment that is there is kept")
+joined = run("for f in one_run joined; do ffmpeg -v error -i $f.mxf -c copy -f rawvideo - | md5sum; done | uniq | wc -l; "
+             "ffmpeg -v error -y -framerate 24 -i frames/%08d.j2c -c copy joined.mxf && "
+             "ffmpeg -v error -i one_run.mxf -i joined.mxf -lavfi identity -f null -")
+expect(joined.returncode == 0 and joined.stdout.strip() == "1", f"the joined file: {joined.stdout}{joined.stderr}")
+print(f"{passed} passed, {failed} failed")
+sys.exit(failed != 0)
