@@ -272,7 +272,7 @@ typedef struct CudaencH264Options {
     int rate_control;    /**< What the rate control keeps; CudaencH264RateControl, default 1 */
     int qp;              /**< Constant QP, or the middle one of constant quality; 8 bits: from 0; -12..51, default 20 */
     int aq;              /**< 1/256 QP more where variance doubles; -1: 256, with constant QP 0; 0..1024, default -1 */
-    int effort;          /**< How hard modes and levels are looked for: 1 (fast) to 3 (small); 1..3, default 2 */
+    int effort;          /**< How modes are looked for: 0 (on a GPU), 1 (fast on a CPU) to 3 (small); 0..3, default 2 */
     int64_t bit_rate;    /**< Bits/s on average; 1..4000000000, default 0 */
     int64_t max_rate;    /**< Bits/s into the decoder's buffer; 0: bit_rate, or no buffer; 1..4000000000, default 0 */
     int64_t buffer_size; /**< Bits of the decoder's buffer; 0: a second of max_rate; 1..4000000000, default 0 */

@@ -45,6 +45,7 @@ class DevicePipeline : public P {
             device_->record(s.worked, s.stream);
             mark(s, static_cast<int>(this->timed_stages()) - 1);
             s.in_flight = true;
+            submitted(s);
         } catch (...) {
             settle(s);
             throw;
@@ -96,10 +97,12 @@ class DevicePipeline : public P {
 
     // take() copies the input. queue() queues the upload and the work of the slot on its stream, and calls mark() where
     // a stage after the upload begins. complete() follows that work; it fills the output, which outlives the copies of
-    // queue_download() into it. reset() follows an error, once nothing runs: it makes the slot as new.
+    // queue_download() into it. submitted() follows a submit() that did not fail. reset() follows an error, once
+    // nothing runs: it makes the slot as new.
     virtual void take(BaseSlot &, const Input &) = 0;
     virtual void queue(BaseSlot &) = 0;
     virtual void complete(BaseSlot &, Output &) = 0;
+    virtual void submitted(BaseSlot &) noexcept {}
     virtual void reset(BaseSlot &) noexcept {}
 
     // For queue(). `work` must queue the same for each input; else reset `graph`. From the second input on it is one

@@ -539,15 +539,15 @@ template <class Line, int N>
 CUDAENC_CLONES Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
                               Totals &totals, int x, int y) {
-    return code_nxn<Row4, 4>(source, prediction, quantiser.multiplier_4x4.data(), quantiser.shift_4x4,
-                             quantiser.scale_4x4.data(), rounding, bit_depth, levels, reconstruction, totals, x, y);
+    return code_nxn<Row4, 4>(source, prediction, quantiser.multiplier_4x4, quantiser.shift_4x4, quantiser.scale_4x4,
+                             rounding, bit_depth, levels, reconstruction, totals, x, y);
 }
 
 CUDAENC_CLONES Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
                               Totals &totals, int x, int y) {
-    return code_nxn<Row8, 8>(source, prediction, quantiser.multiplier_8x8.data(), quantiser.shift_8x8,
-                             quantiser.scale_8x8.data(), rounding, bit_depth, levels, reconstruction, totals, x, y);
+    return code_nxn<Row8, 8>(source, prediction, quantiser.multiplier_8x8, quantiser.shift_8x8, quantiser.scale_8x8,
+                             rounding, bit_depth, levels, reconstruction, totals, x, y);
 }
 
 namespace {
@@ -582,8 +582,8 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
         get_residual(v, source.at(4 * x, 4 * y), prediction.at(4 * x, 4 * y));
         forward(v);
         dc[y][x] = v[0][0], dc[y][x + 1] = v[0][4];
-        coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
-                                        levels + 16 * b, totals, x, y);
+        coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4, quantiser.shift_4x4, rounding, 1, levels + 16 * b,
+                                        totals, x, y);
     }
     Row4 v[4];
     for (int y = 0; y < 4; y++) std::memcpy(&v[y], dc[y], sizeof v[y]);
@@ -605,7 +605,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
         const int x = luma_block_x(b), y = luma_block_y(b);
         Row8 two[4];
         reload(two, levels + 16 * b);
-        scale_block(two, quantiser.scale_4x4.data());
+        scale_block(two, quantiser.scale_4x4);
         two[0][0] = dc[y][x], two[0][4] = dc[y][x + 1];
         coded.distortion += inverse(two, source.at(4 * x, 4 * y), prediction.at(4 * x, 4 * y), bit_depth,
                                     reconstruction.at(4 * x, 4 * y));
@@ -650,8 +650,8 @@ CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock predict
         get_residual(v, source.at(0, 4 * y), prediction.at(0, 4 * y));
         forward(v);
         dc[b] = v[0][0], dc[b + 1] = v[0][4];
-        coded.ac_bits += quantise_block(v, quantiser.multiplier_4x4.data(), quantiser.shift_4x4, rounding, 1,
-                                        ac + 16 * b, totals, 0, y);
+        coded.ac_bits +=
+            quantise_block(v, quantiser.multiplier_4x4, quantiser.shift_4x4, rounding, 1, ac + 16 * b, totals, 0, y);
     }
     const auto hadamard = [&] {
         if (height == 8)
@@ -670,7 +670,7 @@ CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock predict
         const int y = b / 2 * 4;
         Row8 v[4];
         reload(v, ac + 16 * b);
-        scale_block(v, quantiser.scale_4x4.data());
+        scale_block(v, quantiser.scale_4x4);
         for (int i = 0; i < 2; i++) {
             const int32_t scaled = dc[b + i] * dc_quantiser.dc_scale;
             v[0][4 * i] = height == 8 ? scaled >> 5 : (scaled + 32) >> 6;

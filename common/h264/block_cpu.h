@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "decisions.h"
 #include "intra.h"
-#include "quantise.h"
 
 namespace cudaenc::h264 {
 
@@ -23,9 +23,7 @@ struct Block {
 };
 
 // Predictions are ranked by SATD, the sum of absolute Hadamard transformed differences to the source: half of it over
-// 4x4 blocks, or a quarter of that of an 8x8 block. It is added to the other costs of the mode. A mode that is not
-// available costs so much:
-inline constexpr uint32_t kNotAvailable = 1 << 26;
+// 4x4 blocks, or a quarter of that of an 8x8 block. It is added to the other costs of the mode.
 
 // The predictions of an NxN block, in rows.
 template <int N>
@@ -46,13 +44,6 @@ void rank_16x16(ConstBlock at, const Available &available, int bit_depth, ConstB
                 MacroblockPredictions &predictions, uint32_t (&costs)[k16x16Modes]);
 void rank_chroma(ConstBlock at, const Available &available, int bit_depth, int height, ConstBlock source,
                  MacroblockPredictions &predictions, uint32_t (&costs)[kChromaModes]);
-
-// How levels are rounded: the offset before the shift, in 2^-8 of a level. Then levels of 1 are dropped where the bits
-// they save exceed the squared error: the square of a quantiser step is worth bits_per_step bits.
-struct Rounding {
-    int32_t dc, ac;
-    int32_t bits_per_step;  // 0: none is dropped
-};
 
 // total_coeff of 4x4 blocks; of neighbours in row 0 and column 0; -1: not available.
 using Totals = int8_t[5][5];

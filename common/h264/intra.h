@@ -4,60 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "intra_modes.h"
+
 namespace cudaenc::h264 {
-
-using Sample = uint16_t;  // of 8 and of 10 bits
-
-// Intra4x4PredMode and Intra8x8PredMode, Intra16x16PredMode, intra_chroma_pred_mode (tables 8-2 to 8-5).
-enum Mode {
-    kVertical,
-    kHorizontal,
-    kDc,
-    kDownLeft,
-    kDownRight,
-    kVerticalRight,
-    kHorizontalDown,
-    kVerticalLeft,
-    kHorizontalUp,
-    kModes
-};
-enum Mode16x16 { k16x16Vertical, k16x16Horizontal, k16x16Dc, k16x16Plane, k16x16Modes };
-enum ChromaMode { kChromaDc, kChromaHorizontal, kChromaVertical, kChromaPlane, kChromaModes };
-
-// The neighbours of a block in its slice that are decoded before it (6.4.11).
-struct Available {
-    bool left, above, above_right;
-    bool corner() const { return left && above; }  // since slices begin with a row of macroblocks
-};
-
-// Bit b: the block above right of the 4x4 (8x8) block b of 6.4.3 is decoded before it. In the first row of a macroblock
-// that depends on its neighbours, for the last column on the one above right.
-inline constexpr uint32_t kAboveRight4x4 = 0x5757, kAboveRight8x8 = 0x5;
-
-constexpr bool mode_available(int mode, const Available &a) {
-    switch (mode) {
-        case kVertical:
-        case kDownLeft:
-        case kVerticalLeft:
-            return a.above;
-        case kHorizontal:
-        case kHorizontalUp:
-            return a.left;
-        case kDc:
-            return true;
-        default:
-            return a.corner();
-    }
-}
-
-constexpr bool mode_16x16_available(int mode, const Available &a) {
-    return mode == k16x16Dc || (mode == k16x16Vertical ? a.above : mode == k16x16Horizontal ? a.left : a.corner());
-}
-// The Mode16x16 of the same kind.
-constexpr int mode_of_chroma(int mode) {
-    constexpr int modes[kChromaModes] = {k16x16Dc, k16x16Horizontal, k16x16Vertical, k16x16Plane};
-    return modes[mode];
-}
 
 // The mean of `count` neighbours (a power of 2) with this sum; without neighbours the middle of the range.
 constexpr Sample dc_of(int sum, int count, int bit_depth) {

@@ -6,33 +6,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "qp_choice.h"
+
 namespace cudaenc::h264 {
 
 namespace {
-
-constexpr int kQps = kMaxQp + qp_bd_offset(kMaxBitDepth) + 1;
-
-constexpr auto kQuantisers = [] {
-    std::array<Quantiser, kQps + 3> q{};  // the DC of 4:2:2 chroma has QP'c + 3
-    for (int qp = 0; qp < static_cast<int>(q.size()); qp++) q[qp] = make_quantiser(qp);
-    return q;
-}();
-
-// The Lagrange multipliers, in 2^-8: kLambda / 256 2^((QP' - 12) / 3) for squared errors, and
-// kSatdLambda / 256 2^((QP' - 12) / 6) for half a SATD.
-constexpr uint64_t kLambda = 135, kSatdLambda = 256;
-constexpr uint64_t lambda_of(int qp) {
-    constexpr uint64_t thirds[] = {256, 323, 406};
-    return (thirds[qp % 3] * kLambda << qp / 3) >> 12;
-}
-constexpr uint32_t satd_lambda_of(int qp) {
-    constexpr uint64_t sixths[] = {256, 287, 323, 362, 406, 456};
-    return static_cast<uint32_t>((sixths[qp % 6] * kSatdLambda << qp / 6) >> 10);
-}
-
-// Levels round up from about five eighths on: smaller ones cost more bits than they gain. Where levels of 1 may be
-// dropped again, more of AC are tried. A DC level that overshoots costs the blocks that are predicted from it as well.
-constexpr Rounding kRounding = {100, 96, 0}, kRoundingByRate = {100, 112, 11};
 
 constexpr uint32_t ue_bits(uint32_t v) { return 2 * (31 - __builtin_clz(v + 1)) + 1; }
 
@@ -355,7 +333,11 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
     };
     // The likely type comes first: the other one mostly gives up after a quarter or two.
     const auto is_4x4 = [](const Neighbour *n) { return n && n->type == MacroblockType::i4x4; };
+    const bool all = place.effort == kAllTypes;
     if (!f_.transform_8x8) {
+        try_4x4(nullptr);
+    } else if (all) {
+        try_8x8(nullptr);
         try_4x4(nullptr);
     } else if (is_4x4(place.left) || is_4x4(place.above)) {
         try_4x4(nullptr);
@@ -364,7 +346,7 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
         try_8x8(nullptr);
         if (best->macroblock.coded_block_pattern & 15) try_4x4(best);
     }
-    if (luma_[0].satd < best->satd * 3 / 2) {
+    if (all || luma_[0].satd < best->satd * 3 / 2) {
         try_16x16(luma_[0]);
         keep_better(luma_[0]);
     }

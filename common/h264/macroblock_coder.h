@@ -44,7 +44,9 @@ struct PictureFormat {
 };
 
 // The option `effort`.
-enum Effort { kOneCandidate = 1, kTwoCandidates, kRoundedByRate, kEfforts = kRoundedByRate };
+// kAllTypes codes each macroblock as all types with the best ranked modes, so that the types need not wait for each
+// other. The others code the likely type first, and give up on what is behind.
+enum Effort { kAllTypes, kOneCandidate, kTwoCandidates, kRoundedByRate, kEfforts = kRoundedByRate };
 
 // What the macroblocks below and to the right need: the last row and column of 4x4 blocks.
 struct Neighbour {

@@ -4,12 +4,11 @@
 #include <array>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "../cpu_encoder.h"
 #include "params.h"
-#include "rate.h"
+#include "picture_control.h"
 
 namespace cudaenc::h264 {
 
@@ -18,27 +17,18 @@ namespace cudaenc::h264 {
 
 class PictureEncoder : public CpuEncoder {
   public:
-    std::span<const uint8_t> extradata() const override { return parameter_sets_; }
+    std::span<const uint8_t> extradata() const override { return control_.parameter_sets(); }
 
   protected:
     // A frame in flight.
-    struct Picture {
-        explicit Picture(const PictureFormat &format) : coder(format) {}
+    struct Picture : PictureState {
+        explicit Picture(const PictureFormat &format) : PictureState(), coder(format) {}
         PictureCoder coder;
         CodedPicture analysed() const { return {macroblocks, levels, sign_flips}; }
         std::array<SampleLayout, 3> layouts;  // the input of analyse()
         Macroblock *macroblocks;              // its output, see set_output()
         int16_t *levels;
         uint16_t *sign_flips;  // nullptr: there is no keystream
-        std::vector<SliceHeaderBits> headers;
-        std::vector<uint8_t> prefix;  // NAL units before the slices
-        size_t sei_at;                // where SEI messages begin in it
-        std::optional<Timecode> timecode;
-        uint64_t number;  // of the stream's pictures
-        int idr_pic_id;
-        int qp;
-        uint64_t most_slice_bytes;  // of the NAL units of slices; UINT64_MAX: no limit
-        uint64_t filler;            // bytes of filler data beyond that
     };
 
     PictureEncoder(const Params &params, int slots, int threads, std::span<const char *const> stage_names,
@@ -51,15 +41,16 @@ class PictureEncoder : public CpuEncoder {
     // If the slices exceed their limit, analyses the picture again at a higher QP and returns true.
     bool analyse_again(int slot, uint64_t slice_bytes);
 
-    // The size of the packet, and all of its bytes but the slices, which begin at prefix.size().
-    size_t packet_bytes(const Picture &picture, uint64_t slice_bytes) const;
+    // See PictureControl.
+    size_t packet_bytes(const Picture &picture, uint64_t slice_bytes) const {
+        return control_.packet_bytes(picture, slice_bytes);
+    }
     void write_around(const Picture &picture, uint64_t slice_bytes, uint8_t *packet) const;
 
     size_t macroblocks() const { return static_cast<size_t>(p_.picture.macroblocks()); }
     size_t levels() const { return macroblocks() * 16 * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma)); }
 
-    // 0 without a keystream.
-    size_t sign_flip_words() const { return p_.keystream ? (levels() / 16 + 7) / 8 * 8 : 0; }
+    size_t sign_flip_words() const { return control_.sign_flip_words(); }
 
     void take(int slot, const CudaencFrame &frame) override;
     void begin(int slot) noexcept override;
@@ -69,17 +60,12 @@ class PictureEncoder : public CpuEncoder {
 
   private:
     void encode_picture(Picture &picture);
-    void make_sign_flips(const Picture &picture) const;
-    void write_buffering_period(Picture &picture, const RateControl &rate);
-    uint64_t slice_bytes(const Picture &picture) const;
     void begin_after(int slot) noexcept;
 
-    std::vector<uint8_t> parameter_sets_;
-    uint64_t pictures_taken_ = 0;
+    PictureControl control_;
     // Where pictures depend on those before, they are analysed in order.
-    std::optional<RateControl> rate_;  // behind the last one that was
-    std::mutex mutex_;                 // of what follows
-    int waiting_ = 0;                  // slots, one after the other; the first one is being analysed
+    std::mutex mutex_;  // of what follows
+    int waiting_ = 0;   // slots, one after the other; the first one is being analysed
 };
 
 }  // namespace cudaenc::h264

@@ -1,7 +1,6 @@
 // Quantisation and scaling (H.264, 8.5.8 to 8.5.13) with flat scaling lists; QP' includes QpBdOffset.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include <array>
 #include <cstdint>
 
 #include "macroblock.h"
@@ -14,7 +13,7 @@ inline constexpr int kMaxQp = 51;
 // of the residual, and the last one none.
 inline constexpr int kDropSteps = 15, kLastQp = kMaxQp + kDropSteps;
 inline constexpr int kMaxBitDepth = 10;
-constexpr int qp_bd_offset(int bit_depth) { return 6 * (bit_depth - 8); }
+CUDAENC_HD constexpr int qp_bd_offset(int bit_depth) { return 6 * (bit_depth - 8); }
 
 // QP'c of a luma QP (without QpBdOffset): table 8-15, chroma_qp_index_offset 0.
 constexpr int chroma_qp(int qp, int bit_depth) {
@@ -46,8 +45,8 @@ constexpr int norm_adjust_8x8(int m, int i, int j) {
 //   DC of Intra 16x16:    (dc_scale f + 32) >> 6 of the transformed levels f, and so that of 4:2:2 chroma (of QP' + 3)
 //   DC of 4:2:0 chroma:   (dc_scale f) >> 5
 struct Quantiser {
-    alignas(32) std::array<int32_t, 16> multiplier_4x4, scale_4x4;
-    alignas(32) std::array<int32_t, 64> multiplier_8x8, scale_8x8;
+    alignas(32) int32_t multiplier_4x4[16], scale_4x4[16];
+    alignas(32) int32_t multiplier_8x8[64], scale_8x8[64];
     int32_t dc_scale;
     int32_t shift_4x4, shift_8x8;  // chroma DC: shift_4x4 + 1; DC of Intra 16x16: shift_4x4 + 2
 };

@@ -8,6 +8,7 @@
 #include "../../common/h264/picture_encoder.h"
 #include "../../common/planes.h"
 #include "../device_objects.h"
+#include "h264_intra_cuda.h"
 #include "slice_coder.h"
 
 namespace cudaenc::h264 {
@@ -148,6 +149,8 @@ class H264DeviceEncoder : public PictureEncoder {
 
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
+    if (takes_intra_pipeline(params))
+        return make_intra_encoder(params, slots, std::move(device), device_frames, stage_times);
     return std::make_unique<H264DeviceEncoder>(params, slots, threads, std::move(device), device_frames, stage_times);
 }
 

@@ -61,7 +61,7 @@ inline CudaencH264Options random_h264_options(Random &random, const CudaencForma
     o.rate_control = random.between(CUDAENC_H264_CONSTANT_QP, CUDAENC_H264_BIT_RATE);
     o.qp = random.one_in(4) ? lowest_qp : random.between(lowest_qp, 51);
     if (random.one_in(2)) o.aq = random.between(-1, 1024);
-    o.effort = random.between(1, 3);
+    o.effort = random.between(0, 3);
     const int rates[][2] = {{25, 1}, {30000, 1001}, {50, 1}, {1, 1}};
     const auto &rate = random.of(rates);
     o.frame_rate_num = rate[0], o.frame_rate_den = rate[1];

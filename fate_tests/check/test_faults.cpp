@@ -141,6 +141,8 @@ const Case kCases[] = {
      [](CudaencConfig &c) { c.mjpeg.quality = 100; }},
     {"h264 qp", State::parity, kYuv, Content::smooth,
      [](CudaencConfig &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.slices = 2, c.async_depth = 2; }},
+    {"h264 effort 0", State::parity, kYuv, Content::smooth,
+     [](CudaencConfig &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.effort = 0, c.async_depth = 2; }},
     {"h264 crf", State::parity, kYuv, Content::smooth, [](CudaencConfig &c) { c.h264.timecodes = 1; }},
     {"h264 bit rate", State::sizes, kYuv, Content::smooth,
      [](CudaencConfig &c) { set_h264_rate(c.h264, 100000, 0, false); }},

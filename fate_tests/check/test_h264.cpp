@@ -144,7 +144,7 @@ START_TEST(streams_show_the_reconstruction) {
         o.qp = random.one_in(3) ? (of.depth == 10 ? -12 : 0) : random.between(of.depth == 10 ? -12 : 0, 51);
         if (of.chroma == ChromaFormat::c420 && of.depth == 8) o.profile = random.between(0, 6);
         o.slices = std::min(random.between(0, 3), (format.height + 15) / 16);
-        o.effort = random.between(1, 3);
+        o.effort = random.between(0, 3);
         o.aud = random.between(0, 1);
         o.deblock = random.between(0, 1);
         o.repeat_headers = random.between(0, 1);
@@ -190,15 +190,16 @@ START_TEST(threads_depths_and_devices) {
     Random random(static_cast<uint64_t>(_i) + 100);
     Log log;
     const CudaencFormat format = make_h264_format(of, 75, 50);
-    for (int mode = 0; mode < 4; mode++) {
+    for (int mode = 0; mode < 8; mode++) {
         CudaencConfig config = make_h264_config(format, "cpu", &log);
-        config.h264.slices = mode ? 2 : 1;
-        if (mode == 1) config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
-        if (mode >= 2) {
+        config.h264.slices = mode % 4 ? 2 : 1;
+        if (mode > 3) config.h264.effort = 0;
+        if (mode % 4 == 1) config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
+        if (mode % 4 >= 2) {
             config.h264.rate_control = CUDAENC_H264_BIT_RATE;
             config.h264.bit_rate = 600000;
             config.h264.buffer_size = 60000;
-            config.h264.cbr = mode == 3;
+            config.h264.cbr = mode % 4 == 3;
         }
         std::vector<Picture> pictures;
         for (int i = 0; i < 7; i++)
@@ -243,20 +244,22 @@ START_TEST(frames_in_device_memory) {
             }
         }
         device->synchronize(Device::Stream{});
-        for (const bool rate : {false, true}) {
-            CudaencConfig config = make_h264_config(format, "cpu", &log);
-            if (rate) config.h264.rate_control = CUDAENC_H264_BIT_RATE, config.h264.bit_rate = 400000;
-            const auto expected = encode_all(config, {pictures[0].frame(), pictures[1].frame()});
-            const auto encoder =
-                h264::make_device_encoder(h264::make_params(format, config.h264), 2, 2, device, true, false);
-            for (int i = 0; i < 2; i++) encoder->submit(i, frames[static_cast<size_t>(i)]);
-            for (int i = 0; i < 2; i++) {
-                const PooledBuffer packet = encoder->finish(i);
-                EXPECT(
-                    std::vector<uint8_t>(packet->data, packet->data + packet->size) == expected[static_cast<size_t>(i)],
-                    "%s on %s", h264_inputs[_i].name, spec.c_str());
+        for (const bool rate : {false, true})
+            for (const int effort : {0, 2}) {
+                CudaencConfig config = make_h264_config(format, "cpu", &log);
+                config.h264.effort = effort;
+                if (rate) config.h264.rate_control = CUDAENC_H264_BIT_RATE, config.h264.bit_rate = 400000;
+                const auto expected = encode_all(config, {pictures[0].frame(), pictures[1].frame()});
+                const auto encoder =
+                    h264::make_device_encoder(h264::make_params(format, config.h264), 2, 2, device, true, false);
+                for (int i = 0; i < 2; i++) encoder->submit(i, frames[static_cast<size_t>(i)]);
+                for (int i = 0; i < 2; i++) {
+                    const PooledBuffer packet = encoder->finish(i);
+                    EXPECT(std::vector<uint8_t>(packet->data, packet->data + packet->size) ==
+                               expected[static_cast<size_t>(i)],
+                           "%s on %s", h264_inputs[_i].name, spec.c_str());
+                }
             }
-        }
     }
 }
 END_TEST

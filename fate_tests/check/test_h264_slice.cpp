@@ -98,7 +98,7 @@ START_TEST(pictures) {
                     p.levels.resize(p.macroblocks.size() * static_cast<size_t>(blocks_per_macroblock(chroma)) * 16);
                     PictureQuality quality{};
                     quality.qp = qp;
-                    quality.effort = random.between(1, 3);
+                    quality.effort = random.between(0, 3);
                     quality.aq_strength = random.of({0, 256});
                     PictureCoder(format).encode(layouts, quality, pool, p.macroblocks.data(), p.levels.data());
                     for (int s = 0; s < format.slices; s++) {

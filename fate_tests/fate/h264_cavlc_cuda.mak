@@ -47,7 +47,13 @@ $(foreach q,-12 0 51,$(call H264_CAVLC_CUDA,qp-$(q)-yuv422p10,mix,yuv422p10le,80
 $(foreach q,10 30,$(call H264_CAVLC_CUDA,crf-$(q),mix,yuv420p,80x62,1,-crf $(q)))
 $(call H264_CAVLC_CUDA,qscale-30,mix,yuv420p,80x62,1,-q:v 30)
 $(foreach a,0.5 2,$(call H264_CAVLC_CUDA,aq-$(a),mix,yuv420p,80x62,1,-qp 24 -aq-strength $(a)))
-$(foreach e,1 2 3,$(call H264_CAVLC_CUDA,effort-$(e),mix,yuv420p,80x62,1,-qp 24 -effort $(e)))
+$(foreach e,0 1 2 3,$(call H264_CAVLC_CUDA,effort-$(e),mix,yuv420p,80x62,1,-qp 24 -effort $(e)))
+# All of it on a device, where the device has kernels for the format.
+$(foreach f,$(H264_CAVLC_CUDA_FMT),$(call H264_CAVLC_CUDA,effort-0-$(f),mix,$(f),46x36,2,-qp 16 -effort 0))
+$(foreach p,baseline high,$(call H264_CAVLC_CUDA,effort-0-$(p),mix,yuv420p,80x62,1,-profile $(p) -qp 0 -effort 0))
+$(call H264_CAVLC_CUDA,effort-0-vsynth1,vsynth1,yuv420p,352x288,1,-qp 26 -slices 3 -effort 0)
+$(call H264_CAVLC_CUDA,effort-0-vsynth3,vsynth3,yuv420p,34x34,7,-crf 22 -effort 0)
+$(call H264_CAVLC_CUDA,effort-0-bitrate,vsynth3,yuv420p,34x34,7,-b:v 200k -effort 0)
 $(foreach p,baseline main high high10 high422 cavlc444,\
     $(call H264_CAVLC_CUDA,profile-$(p),mix,yuv420p,80x62,1,-profile $(p))\
     $(call H264_CAVLC_CUDA,profile-$(p)-qp0,mix,yuv420p,80x62,1,-profile $(p) -qp 0))

@@ -1,0 +1,30 @@
+// What the intra coders decide by. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "quantise.h"
+
+namespace cudaenc::h264 {
+
+// How levels are rounded: the offset before the shift, in 2^-8 of a level. Then levels of 1 are dropped where the bits
+// they save exceed the squared error: the square of a quantiser step is worth bits_per_step bits.
+struct Rounding {
+    int32_t dc, ac;
+    int32_t bits_per_step;  // 0: none is dropped
+};
+
+// Levels round up from about five eighths on: smaller ones cost more bits than they gain. Where levels of 1 may be
+// dropped again, more of AC are tried. A DC level that overshoots costs the blocks that are predicted from it as well.
+inline constexpr Rounding kRounding = {100, 96, 0}, kRoundingByRate = {100, 112, 11};
+
+// SATD of modes that are not available; others are below 2^27.
+inline constexpr uint32_t kNotAvailable = 1 << 26;
+
+// What a QPY stands for, from -QpBdOffset to kLastQp.
+struct alignas(32) QpChoice {
+    Quantiser luma, chroma, chroma_dc;
+    uint64_t lambda;
+    uint32_t satd_lambda;
+};
+
+}  // namespace cudaenc::h264

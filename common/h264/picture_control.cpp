@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "picture_control.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "../error.h"
+#include "../option_checks.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+void append(std::vector<uint8_t> &to, const std::vector<uint8_t> &bytes) {
+    to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+Sei make_sei_of(const CudaencFrame &frame, bool timecodes) {
+    Sei sei;
+    sei.pic_struct = timecodes;
+    if (timecodes && frame.timecode) {
+        const CudaencTimecode &t = *frame.timecode;
+        check_range("timecode hours", t.hours, 0, 23);
+        check_range("timecode minutes", t.minutes, 0, 59);
+        check_range("timecode seconds", t.seconds, 0, 59);
+        check_range("timecode frames", t.frames, 0, 255);
+        sei.timecode = {.hours = t.hours,
+                        .minutes = t.minutes,
+                        .seconds = t.seconds,
+                        .frames = t.frames,
+                        .drop_frame = t.drop_frame != 0};
+    }
+    if (frame.mastering_display) {
+        const CudaencMasteringDisplay &m = *frame.mastering_display;
+        const auto &[red, green, blue] = m.primaries;
+        sei.mastering_display = {.primaries = {{green[0], green[1]}, {blue[0], blue[1]}, {red[0], red[1]}},
+                                 .white_point = {m.white_point[0], m.white_point[1]},
+                                 .max_luminance = m.max_luminance,
+                                 .min_luminance = m.min_luminance};
+    }
+    if (frame.content_light)
+        sei.content_light = {.max_content = frame.content_light->max_content,
+                             .max_average = frame.content_light->max_average};
+    if (frame.captions_size % 3 || frame.captions_size > 31 * 3)
+        refuse(format_string("captions of %zu bytes are not allowed: they are 3 bytes each, and at most 31",
+                             frame.captions_size));
+    sei.captions = {frame.captions, frame.captions_size};
+    for (int i = 0; i < frame.user_data_count; i++) {
+        const CudaencUserData &data = frame.user_data[i];
+        if (!data.data || data.size < 16 || data.size > 0xFFFFFF)
+            refuse(format_string("user data of %zu bytes is not allowed: it has 16 bytes of UUID, and at most %d",
+                                 data.size, 0xFFFFFF));
+        sei.unregistered.emplace_back(data.data, data.size);
+    }
+    return sei;
+}
+
+}  // namespace
+
+PictureControl::PictureControl(const Params &params)
+    : p_(params), parameter_sets_(make_sps(params.sets)), rate_(params.rate) {
+    append(parameter_sets_, make_pps(p_.sets));
+}
+
+void PictureControl::take(PictureState &picture, const CudaencFrame &frame) const {
+    Sei sei = make_sei_of(frame, p_.timecodes);
+    picture.number = pictures_taken_;
+    picture.idr_pic_id = picture.number % 2;  // 7.4.3: not that of the picture before
+    picture.prefix.clear();
+    if (p_.aud) append(picture.prefix, make_aud());
+    if (p_.repeat_headers) append(picture.prefix, parameter_sets_);
+    picture.sei_at = picture.prefix.size();
+    if (p_.sets.vui.hrd) {  // picture timing comes with buffering periods, in begin()
+        picture.timecode = sei.timecode;
+        sei.timecode.reset();
+    }
+    if (!sei.empty()) append(picture.prefix, make_sei(sei));
+}
+
+// ---- Analysis
+
+void PictureControl::begin(PictureState &picture) const {
+    picture.rate.emplace(*rate_);  // of a picture that fails nothing is kept
+    picture.qp = picture.rate->begin();
+    if (p_.sets.vui.hrd) write_buffering_period(picture);
+}
+
+// A tick is half a picture's time.
+void PictureControl::write_buffering_period(PictureState &picture) const {
+    const uint32_t delay = picture.rate->initial_delay();
+    Sei sei;
+    sei.buffering_period = {.initial_cpb_removal_delay = delay,
+                            .initial_cpb_removal_delay_offset = picture.rate->longest_delay() - delay,
+                            .cpb_removal_delay = picture.number ? 2u : 0u};
+    sei.pic_struct = p_.timecodes;
+    sei.timecode = picture.timecode;
+    const std::vector<uint8_t> nal = make_sei(sei);
+    picture.prefix.insert(picture.prefix.begin() + static_cast<ptrdiff_t>(picture.sei_at), nal.begin(), nal.end());
+}
+
+void PictureControl::make_headers(PictureState &picture) const {
+    picture.headers.clear();
+    for (const Slice &slice : p_.slices) {
+        picture.headers.push_back(make_slice_header({.first_macroblock = slice.first,
+                                                     .idr_pic_id = picture.idr_pic_id,
+                                                     .qp_delta = std::min(picture.qp, kMaxQp) - p_.rate.qp,
+                                                     .disable_deblocking_filter_idc = p_.deblock ? 0 : 1}));
+    }
+}
+
+// Of the slices' NAL units, without emulation prevention.
+uint64_t PictureControl::slice_bytes(const PictureState &picture, uint64_t bits) const {
+    for (const SliceHeaderBits &header : picture.headers) bits += header.count + 8 * kNalPrefixBytes + 4;
+    return bits / 8;
+}
+
+bool PictureControl::again(PictureState &picture, uint64_t bits) {
+    uint64_t likely_bytes = picture.prefix.size() + slice_bytes(picture, bits);
+    // An upper estimate: emulation prevention is rare.
+    uint64_t bytes = likely_bytes + slice_bytes(picture, bits) / 512 + 16 + 2 * p_.slices.size();
+    if (p_.rate.cbr) likely_bytes = bytes += kLeastFillerBytes;  // so that any smaller size can be filled up
+    if (picture.rate->again(picture.qp, bytes)) return true;
+    picture.filler = picture.rate->end(picture.qp, bytes, likely_bytes);
+    const bool constant = p_.rate.constant();
+    if (!constant) rate_.emplace(*picture.rate);  // else a picture knows nothing of others
+    const bool limited = !constant || p_.rate.most != std::numeric_limits<uint64_t>::max();
+    picture.most_slice_bytes = limited ? bytes - picture.prefix.size() : std::numeric_limits<uint64_t>::max();
+    return false;
+}
+
+bool PictureControl::too_large(PictureState &picture, uint64_t slice_bytes) const {
+    const uint64_t most = picture.most_slice_bytes - (p_.rate.cbr ? kLeastFillerBytes : 0);
+    if (slice_bytes <= most || picture.qp == kLastQp) return false;
+    picture.qp++;
+    return true;
+}
+
+// ---- Packets
+
+size_t PictureControl::packet_bytes(const PictureState &picture, uint64_t slice_bytes) const {
+    const uint64_t slices =
+        p_.rate.cbr ? std::max(slice_bytes, picture.most_slice_bytes + picture.filler) : slice_bytes;
+    return picture.prefix.size() + static_cast<size_t>(slices);
+}
+
+void PictureControl::write_around(const PictureState &picture, uint64_t slice_bytes, uint8_t *packet) const {
+    std::copy(picture.prefix.begin(), picture.prefix.end(), packet);
+    const size_t begin = picture.prefix.size() + static_cast<size_t>(slice_bytes);
+    const size_t end = packet_bytes(picture, slice_bytes);
+    if (end == begin) return;
+    const std::vector<uint8_t> filler = make_filler(end - begin);
+    std::copy(filler.begin(), filler.end(), packet + begin);
+}
+
+// ---- Encryption
+
+size_t PictureControl::sign_flip_words() const {
+    const size_t blocks =
+        static_cast<size_t>(p_.picture.macroblocks()) * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma));
+    return p_.keystream ? (blocks + 7) / 8 * 8 : 0;
+}
+
+// A word for each block, its high byte first.
+void PictureControl::make_sign_flips(const PictureState &picture, uint16_t *words) const {
+    uint8_t *const bytes = reinterpret_cast<uint8_t *>(words);
+    p_.keystream(p_.keystream_opaque, picture.number, bytes, sign_flip_words() * sizeof *words);
+    for (size_t i = 0; i < sign_flip_words(); i++)
+        words[i] = static_cast<uint16_t>(bytes[2 * i] << 8 | bytes[2 * i + 1]);
+}
+
+}  // namespace cudaenc::h264

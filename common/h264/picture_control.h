@@ -1,0 +1,62 @@
+// What all pipelines of H.264 share around the slices of a picture: NAL units before and after them, slice headers, and
+// the QP of the rate control. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "params.h"
+#include "rate.h"
+
+namespace cudaenc::h264 {
+
+// A picture in flight.
+struct PictureState {
+    std::vector<SliceHeaderBits> headers;
+    std::vector<uint8_t> prefix;  // NAL units before the slices
+    size_t sei_at;                // where SEI messages begin in it
+    std::optional<Timecode> timecode;
+    std::optional<RateControl> rate;  // while it is analysed
+    uint64_t number;                  // of the stream's pictures
+    int idr_pic_id;
+    int qp;
+    uint64_t most_slice_bytes;  // of the NAL units of slices; UINT64_MAX: no limit
+    uint64_t filler;            // bytes of filler data beyond that
+};
+
+class PictureControl {
+  public:
+    explicit PictureControl(const Params &params);
+    const std::vector<uint8_t> &parameter_sets() const { return parameter_sets_; }
+
+    // The next picture: its prefix. Throws Error for side data that is not allowed. It counts from taken() on.
+    void take(PictureState &picture, const CudaencFrame &frame) const;
+    void taken() { pictures_taken_++; }
+
+    // begin() chooses a QP. After each analysis again() gets PictureCoder::bits() and tells whether the picture has to
+    // be analysed once more, at its new QP; make_headers() comes before. Pictures whose QPs depend on those before are
+    // analysed in order.
+    void begin(PictureState &picture) const;
+    void make_headers(PictureState &picture) const;
+    bool again(PictureState &picture, uint64_t bits);
+    // If the slices exceed their limit: true, at a higher QP.
+    bool too_large(PictureState &picture, uint64_t slice_bytes) const;
+
+    // The size of the packet, and all of its bytes but the slices, which begin at prefix.size().
+    size_t packet_bytes(const PictureState &picture, uint64_t slice_bytes) const;
+    void write_around(const PictureState &picture, uint64_t slice_bytes, uint8_t *packet) const;
+
+    // 0 without a keystream. make_sign_flips() fills so many words.
+    size_t sign_flip_words() const;
+    void make_sign_flips(const PictureState &picture, uint16_t *words) const;
+
+  private:
+    void write_buffering_period(PictureState &picture) const;
+    uint64_t slice_bytes(const PictureState &picture, uint64_t bits) const;
+
+    const Params &p_;
+    std::vector<uint8_t> parameter_sets_;
+    uint64_t pictures_taken_ = 0;
+    std::optional<RateControl> rate_;  // behind the last picture that was analysed
+};
+
+}  // namespace cudaenc::h264

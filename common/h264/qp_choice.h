@@ -1,0 +1,55 @@
+// Quantisers and Lagrange multipliers by QP. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "decisions.h"
+
+namespace cudaenc::h264 {
+
+inline constexpr int kQps = kMaxQp + qp_bd_offset(kMaxBitDepth) + 1;
+
+// By QP'; the DC of 4:2:2 chroma has QP'c + 3.
+inline constexpr auto kQuantisers = [] {
+    std::array<Quantiser, kQps + 3> q{};
+    for (int qp = 0; qp < static_cast<int>(q.size()); qp++) q[static_cast<size_t>(qp)] = make_quantiser(qp);
+    return q;
+}();
+
+// The Lagrange multipliers, in 2^-8: kLambda / 256 2^((QP' - 12) / 3) for squared errors, and
+// kSatdLambda / 256 2^((QP' - 12) / 6) for half a SATD.
+inline constexpr uint64_t kLambda = 135, kSatdLambda = 256;
+constexpr uint64_t lambda_of(int qp) {
+    constexpr uint64_t thirds[] = {256, 323, 406};
+    return (thirds[qp % 3] * kLambda << qp / 3) >> 12;
+}
+constexpr uint32_t satd_lambda_of(int qp) {
+    constexpr uint64_t sixths[] = {256, 287, 323, 362, 406, 456};
+    return static_cast<uint32_t>((sixths[qp % 6] * kSatdLambda << qp / 6) >> 10);
+}
+
+inline QpChoice make_qp_choice(int qp, int bit_depth, ChromaFormat format) {
+    const int drop_step = qp > kMaxQp ? qp - kMaxQp : 0;
+    qp -= drop_step;
+    const int luma = qp + qp_bd_offset(bit_depth), chroma = chroma_qp(qp, bit_depth);  // QP', of table 8-15
+    QpChoice q{.luma = kQuantisers[static_cast<size_t>(luma)],
+               .chroma = kQuantisers[static_cast<size_t>(chroma)],
+               .chroma_dc = kQuantisers[static_cast<size_t>(chroma + (format == ChromaFormat::c422 ? 3 : 0))],
+               .lambda = lambda_of(luma + drop_step),
+               .satd_lambda = satd_lambda_of(luma + drop_step)};
+    if (!drop_step) return q;
+    for (Quantiser *quantiser : {&q.luma, &q.chroma, &q.chroma_dc}) {
+        drop_frequencies(*quantiser, drop_step);
+        // The CPU multiplies transposed blocks.
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < i; j++)
+                std::swap(quantiser->multiplier_4x4[4 * i + j], quantiser->multiplier_4x4[4 * j + i]);
+        for (int i = 0; i < 8; i++)
+            for (int j = 0; j < i; j++)
+                std::swap(quantiser->multiplier_8x8[8 * i + j], quantiser->multiplier_8x8[8 * j + i]);
+    }
+    return q;
+}
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,136 @@
+// H.264 with all of its stages on a device, top to bottom: samples to macroblocks and levels -> CAVLC, NAL units ->
+// download into the packet. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "h264_intra_cuda.h"
+
+#include <algorithm>
+
+#include "../../common/h264/picture_control.h"
+#include "../device_encoder.h"
+#include "intra_coder.h"
+#include "slice_coder.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+enum Stage { kUpload, kIntra, kCode, kDownload, kStages };
+constexpr const char *kStageNames[kStages] = {"upload", "intra pipeline", "cavlc", "download"};
+
+struct Slot : FrameSlot {
+    Slot(const std::shared_ptr<Device> &device, const DeviceIntraCoder &intra_coder,
+         const DeviceSliceCoder &slice_coder, size_t slices, size_t flip_words)
+        : FrameSlot(device),
+          intra(intra_coder.make_buffers()),
+          coded(slice_coder.make_buffers()),
+          host_headers(device, slices),
+          headers(device, slices),
+          host_sign_flips(device, std::max<size_t>(flip_words, 1)),
+          sign_flips(device, flip_words) {}
+    PictureState picture{};
+    IntraBuffers intra;
+    PictureBuffers coded;
+    PinnedArray<SliceHeaderBits> host_headers;
+    DeviceArray<SliceHeaderBits> headers;
+    PinnedArray<uint16_t> host_sign_flips;
+    DeviceArray<uint16_t> sign_flips;  // empty: there is no keystream
+};
+
+class H264IntraEncoder : public DeviceEncoder {
+  public:
+    H264IntraEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames,
+                     bool stage_times)
+        : DeviceEncoder(std::move(device), params.input, device_frames, kStageNames, stage_times),
+          p_(params),
+          control_(p_),
+          intra_coder_(device_, p_.picture),
+          slice_coder_(device_, p_.sets.format, p_.slices) {
+        for (int i = 0; i < slots; i++)
+            add_slot(std::make_unique<Slot>(device_, intra_coder_, slice_coder_, p_.slices.size(),
+                                            control_.sign_flip_words()));
+    }
+    ~H264IntraEncoder() override { drain(); }
+    std::span<const uint8_t> extradata() const override { return control_.parameter_sets(); }
+
+  private:
+    void prepare(FrameSlot &slot) override {
+        Slot &s = static_cast<Slot &>(slot);
+        control_.take(s.picture, s.frame);
+        if (s.sign_flips.count()) control_.make_sign_flips(s.picture, s.host_sign_flips.data());
+    }
+
+    void code(FrameSlot &slot) override {
+        Slot &s = static_cast<Slot &>(slot);
+        control_.begin(s.picture);
+        mark(s, kIntra);
+        analyse(s);
+        if (!p_.rate.constant()) wait_for_analysis(s);
+        mark(s, kCode);
+        code_slices(s);
+    }
+
+    void analyse(Slot &s) {
+        std::array<SampleLayout, 3> components{};
+        for (int c = 0; c < p_.input.components; c++) components[static_cast<size_t>(c)] = s.layout.data()[c];
+        intra_coder_.code(s.stream, s.intra, components, s.picture.qp);
+        control_.make_headers(s.picture);
+    }
+
+    // The next picture's QP depends on the bits of this one.
+    void wait_for_analysis(Slot &s) {
+        while (device_->synchronize(s.stream), control_.again(s.picture, intra_bits(p_.picture, s.intra))) analyse(s);
+    }
+
+    void code_slices(Slot &s) {
+        std::copy(s.picture.headers.begin(), s.picture.headers.end(), s.host_headers.data());
+        device_->upload(s.stream, s.headers.data(), s.host_headers.data(), s.headers.bytes());
+        if (s.sign_flips.count())
+            device_->upload(s.stream, s.sign_flips.data(), s.host_sign_flips.data(), s.sign_flips.bytes());
+        slice_coder_.code(
+            s.stream, s.coded,
+            {s.intra.macroblocks.data(), s.intra.levels.data(), s.sign_flips.count() ? s.sign_flips.data() : nullptr},
+            s.headers.data());
+    }
+
+    PooledBuffer make_packet(FrameSlot &slot) override {
+        Slot &s = static_cast<Slot &>(slot);
+        PictureState &picture = s.picture;
+        const auto repeat = [&] {
+            analyse(s);
+            code_slices(s);
+            device_->synchronize(s.stream);
+        };
+        if (p_.rate.constant())
+            while (control_.again(picture, intra_bits(p_.picture, s.intra))) repeat();
+        uint64_t bytes;
+        while (bytes = nal_bytes(s.coded), control_.too_large(picture, bytes)) repeat();
+        PooledBuffer packet = packets_->take(control_.packet_bytes(picture, bytes));
+        queue_download(s, packet->data + picture.prefix.size(), s.coded.bytes.data(), static_cast<size_t>(bytes));
+        control_.write_around(picture, bytes, packet->data);
+        return packet;
+    }
+
+    void submitted(BaseSlot &) noexcept override { control_.taken(); }
+
+    void reset(BaseSlot &slot) noexcept override {
+        DeviceEncoder::reset(slot);
+        static_cast<Slot &>(slot).intra.pictures = static_cast<Slot &>(slot).coded.pictures = 0;
+    }
+
+    const Params p_;
+    PictureControl control_;
+    const DeviceIntraCoder intra_coder_;
+    const DeviceSliceCoder slice_coder_;
+};
+
+}  // namespace
+
+bool takes_intra_pipeline(const Params &p) {
+    return p.effort == kAllTypes && !p.aq_strength && DeviceIntraCoder::takes(p.picture);
+}
+
+std::unique_ptr<Encoder> make_intra_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
+                                            bool device_frames, bool stage_times) {
+    return std::make_unique<H264IntraEncoder>(params, slots, std::move(device), device_frames, stage_times);
+}
+
+}  // namespace cudaenc::h264

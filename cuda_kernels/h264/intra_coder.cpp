@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "intra_coder.h"
+
+#include <algorithm>
+
+#include "../../common/h264/intra_lines.h"
+#include "../../common/h264/qp_choice.h"
+
+namespace cudaenc::h264 {
+
+namespace {
+
+// Slices advance side by side.
+std::vector<MacroblockRow> make_rows(const PictureFormat &f) {
+    std::vector<MacroblockRow> rows;
+    for (int i = 0; i < f.macroblock_rows(); i++)
+        for (int s = 0; s < f.slices; s++)
+            if (f.first_row(s) + i < f.first_row(s + 1))
+                rows.push_back({.y = static_cast<uint32_t>(f.first_row(s) + i),
+                                .slice = static_cast<uint32_t>(s),
+                                .first_in_slice = i == 0,
+                                .reserved = 0});
+    return rows;
+}
+
+std::vector<QpChoice> make_qp_choices(const PictureFormat &f) {
+    std::vector<QpChoice> choices;
+    for (int qp = -qp_bd_offset(f.bit_depth); qp <= kLastQp; qp++)
+        choices.push_back(make_qp_choice(qp, f.bit_depth, f.chroma));
+    return choices;
+}
+
+std::vector<WavefrontTables> make_tables() {
+    std::vector<WavefrontTables> tables(1);
+    std::copy(kPredictedValues<4>.begin(), kPredictedValues<4>.end(), tables[0].predicted_4x4);
+    std::copy(kPredictedValues<8>.begin(), kPredictedValues<8>.end(), tables[0].predicted_8x8);
+    return tables;
+}
+
+template <class T>
+DeviceArray<T> upload_now(const std::shared_ptr<Device> &device, const std::vector<T> &host) {
+    DeviceArray<T> array = upload_table(device, nullptr, host);
+    device->synchronize(Device::Stream{});
+    return array;
+}
+
+}  // namespace
+
+DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format)
+    : device_(std::move(device)),
+      format_(format),
+      rows_(upload_now(device_, make_rows(format))),
+      qp_choices_(upload_now(device_, make_qp_choices(format))),
+      tables_(upload_now(device_, make_tables())),
+      cavlc_(upload_now(device_, std::vector<CavlcTables>{kCavlcTables})) {}
+
+IntraBuffers DeviceIntraCoder::make_buffers() const {
+    const size_t macroblocks = static_cast<size_t>(format_.macroblocks());
+    return {.macroblocks = {device_, macroblocks},
+            .levels = {device_, macroblocks * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma))},
+            .records = {device_, macroblocks * kRecordWords},
+            .tickets = {device_, 1},
+            .rows = std::make_unique<PinnedArray<RowResult>>(device_, static_cast<size_t>(format_.macroblock_rows()))};
+}
+
+void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::array<SampleLayout, 3> &components,
+                            int qp) const {
+    if (b.pictures == 0) {
+        device_->fill(stream, b.records.data(), 0, b.records.bytes());
+        device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
+    }
+    const WavefrontArguments arguments{.format = format_.coded(),
+                                       .picture_width = format_.width,
+                                       .picture_height = format_.height,
+                                       .long_level_prefix = format_.long_level_prefix,
+                                       .pcm_without_zeros = format_.pcm_without_zeros,
+                                       .components = {components[0], components[1], components[2]},
+                                       .rows = rows_.data(),
+                                       .qp_choices = qp_choices_.data(),
+                                       .qps = nullptr,
+                                       .qp = qp,
+                                       .tables = tables_.data(),
+                                       .cavlc = cavlc_.data(),
+                                       .records = b.records.data(),
+                                       .serial = b.pictures % kRecordSerials + 1,
+                                       .tickets = b.tickets.data(),
+                                       .macroblocks = b.macroblocks.data(),
+                                       .levels = b.levels.data(),
+                                       .results = b.rows->data()};
+    b.pictures++;
+    const Grid grid{static_cast<unsigned>(format_.macroblock_rows())};
+    if (format_.chroma == ChromaFormat::c400)
+        device_->launch(stream, grid, kWavefrontThreads, WavefrontParams<ChromaFormat::c400>{arguments});
+    else if (format_.chroma == ChromaFormat::c420)
+        device_->launch(stream, grid, kWavefrontThreads, WavefrontParams<ChromaFormat::c420>{arguments});
+    else
+        device_->launch(stream, grid, kWavefrontThreads, WavefrontParams<ChromaFormat::c422>{arguments});
+}
+
+uint64_t intra_bits(const PictureFormat &format, const IntraBuffers &buffers) {
+    uint64_t bits = 0;
+    for (int y = 0; y < format.macroblock_rows(); y++) bits += buffers.rows->data()[y].bits;
+    return bits;
+}
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,47 @@
+// The intra pipeline on a device, with the decisions of effort 0: samples to macroblocks and levels. The pipeline owns
+// its buffers. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <array>
+#include <memory>
+
+#include "../../common/h264/picture_coder.h"
+#include "../device_objects.h"
+#include "wavefront_params.h"
+
+namespace cudaenc::h264 {
+
+// The device memory of a picture in flight.
+struct IntraBuffers {
+    DeviceArray<Macroblock> macroblocks;
+    DeviceArray<int16_t> levels;
+    DeviceArray<uint64_t> records;
+    DeviceArray<uint32_t> tickets;
+    uint32_t pictures = 0;  // coded so far; 0, as after errors: the coder clears its buffers, nothing is in flight
+    std::unique_ptr<PinnedArray<RowResult>> rows;
+};
+
+class DeviceIntraCoder {
+  public:
+    // What it has kernels for.
+    static bool takes(const PictureFormat &format) { return format.chroma != ChromaFormat::c444; }
+
+    DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format);
+    IntraBuffers make_buffers() const;
+    // Queues the coding of a picture; components lie in device memory. The results lie in `buffers` once the stream has
+    // run. Not for graphs: parameters change with pictures.
+    void code(Device::Stream stream, IntraBuffers &buffers, const std::array<SampleLayout, 3> &components,
+              int qp) const;
+
+  private:
+    const std::shared_ptr<Device> device_;
+    const PictureFormat format_;
+    DeviceArray<MacroblockRow> rows_;
+    DeviceArray<QpChoice> qp_choices_;
+    DeviceArray<WavefrontTables> tables_;
+    DeviceArray<CavlcTables> cavlc_;
+};
+
+// PictureCoder::bits() of a picture that was coded.
+uint64_t intra_bits(const PictureFormat &format, const IntraBuffers &buffers);
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,63 @@
+// Parameters of wavefront.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../common/h264/decisions.h"
+#include "../../common/h264/macroblock_layer.h"
+#include "../../common/kernel_name.h"
+#include "../../common/load.h"
+
+namespace cudaenc::h264 {
+
+// A warp codes a macroblock as I_4x4, one as I_8x8, one as I_16x16, and one its chroma.
+enum WavefrontWarp { kWarp4x4, kWarp8x8, kWarp16x16, kWarpChroma, kWavefrontWarps };
+constexpr int kWavefrontThreads = 32 * kWavefrontWarps;
+
+// A row of macroblocks, in an order in which the row above comes first.
+struct alignas(16) MacroblockRow {
+    uint32_t y, slice, first_in_slice, reserved;
+};
+
+// What a macroblock leaves to the row below: numbers of 16 bits, three a word of 64. The word's upper bits are the
+// picture's serial number, so each word tells by itself whether it is there.
+//   0 to 15   the last row of luma
+//   16 to 31  the last rows of Cb and Cr, 8 each
+//   32 to 35  total_coeff of the blocks below, two a number, the first in the low byte: luma, luma, Cb, Cr
+//   36, 37    their prediction modes, likewise
+constexpr int kRecordTotals = 32, kRecordModes = 36, kRecordNumbers = 39, kRecordWords = kRecordNumbers / 3;
+constexpr uint32_t kRecordSerials = 65535;
+
+struct WavefrontTables {
+    uint8_t predicted_4x4[9 * 16], predicted_8x8[9 * 64];  // kPredictedValues
+};
+
+// What the host reads of a row.
+struct RowResult {
+    uint64_t bits, luma_distortion;
+};
+
+struct WavefrontArguments {
+    CodedFormat format;
+    int32_t picture_width, picture_height;
+    uint32_t long_level_prefix, pcm_without_zeros;  // PictureFormat
+    SampleLayout components[3];
+    const MacroblockRow *rows;
+    const QpChoice *qp_choices;  // of the QPYs from -QpBdOffset on
+    const int8_t *qps;           // QPY of each macroblock; nullptr: all have `qp`
+    int32_t qp;
+    const WavefrontTables *tables;
+    const CavlcTables *cavlc;
+    uint64_t *records;  // [kRecordWords * macroblock]
+    uint32_t serial;    // of the picture, 1 to kRecordSerials; 0 before the first
+    uint32_t *tickets;
+    Macroblock *macroblocks;  // qp_delta is 0
+    int16_t *levels;
+    RowResult *results;  // of each row, in pinned memory
+};
+// Grid: a thread-block a row, of kWavefrontThreads.
+template <ChromaFormat F>
+struct WavefrontParams : WavefrontArguments {
+    static constexpr KernelName kernel{"h264/wavefront", F == ChromaFormat::c400   ? "h264_wavefront_400"
+                                                         : F == ChromaFormat::c420 ? "h264_wavefront_420"
+                                                                                   : "h264_wavefront_422"};
+};
+
+}  // namespace cudaenc::h264

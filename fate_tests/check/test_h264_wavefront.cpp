@@ -1,0 +1,119 @@
+// H.264's intra pipeline on devices: macroblocks, levels and bits are those of the CPU, over formats, slices, sizes,
+// QPs and contents. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../cuda_kernels/h264/intra_coder.h"
+#include "h264_sources.h"
+
+using namespace cudaenc;
+using namespace cudaenc::h264;
+using namespace cudaenc::testing;
+
+namespace {
+
+struct Coded {
+    std::vector<Macroblock> macroblocks;
+    std::vector<int16_t> levels;
+    uint64_t bits;
+};
+
+Coded code_on_cpu(const Source &source, int qp) {
+    const PictureFormat &f = source.format;
+    Coded coded;
+    coded.macroblocks.resize(static_cast<size_t>(f.macroblocks()));
+    coded.levels.resize(coded.macroblocks.size() * 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma)));
+    ThreadPool pool(1);
+    PictureCoder coder(f);
+    coder.encode(source.layout, {.qp = qp, .effort = kAllTypes, .aq_strength = 0}, pool, coded.macroblocks.data(),
+                 coded.levels.data());
+    coded.bits = coder.bits();
+    return coded;
+}
+
+const char *const type_names[] = {"I_4x4", "I_8x8", "I_16x16", "I_PCM"};
+
+// Codes the source twice, into garbage.
+void expect_same(const std::shared_ptr<Device> &device, const Source &source, int qp) {
+    const PictureFormat &f = source.format;
+    const Coded expected = code_on_cpu(source, qp);
+    const DeviceIntraCoder coder(device, f);
+    IntraBuffers buffers = coder.make_buffers();
+    std::vector<DeviceArray<uint8_t>> planes;
+    std::array<SampleLayout, 3> layout{};
+    for (int c = 0; c < f.components(); c++) {
+        planes.emplace_back(device, source.memory[c].size());
+        device->upload(nullptr, planes.back().data(), source.memory[c].data(), planes.back().bytes());
+        layout[static_cast<size_t>(c)] = source.layout[c];
+        layout[static_cast<size_t>(c)].data = planes.back().data();
+    }
+    for (int round = 0; round < 2; round++) {
+        device->fill(nullptr, buffers.macroblocks.data(), 0xA5, buffers.macroblocks.bytes());
+        device->fill(nullptr, buffers.levels.data(), 0xA5, buffers.levels.bytes());
+        coder.code(nullptr, buffers, layout, qp);
+        Coded coded;
+        coded.macroblocks.resize(expected.macroblocks.size());
+        coded.levels.resize(expected.levels.size());
+        device->download(nullptr, coded.macroblocks.data(), buffers.macroblocks.data(), buffers.macroblocks.bytes());
+        device->download(nullptr, coded.levels.data(), buffers.levels.data(), buffers.levels.bytes());
+        device->synchronize(Device::Stream{});
+        const size_t size = coded.levels.size() / coded.macroblocks.size();
+        for (size_t m = 0; m < coded.macroblocks.size(); m++) {
+            const Macroblock &own = coded.macroblocks[m], &other = expected.macroblocks[m];
+            const std::string what =
+                format_string("%s, %dx%d, format %d, %d bits, 8x8 %d, %d slices, QP %d, macroblock %zu, %s on the CPU",
+                              device->name().c_str(), f.width, f.height, static_cast<int>(f.chroma), f.bit_depth,
+                              f.transform_8x8, f.slices, qp, m, type_names[static_cast<int>(other.type)]);
+            EXPECT(own.type == other.type, "%s: %s", what.c_str(),
+                   static_cast<int>(own.type) < 4 ? type_names[static_cast<int>(own.type)] : "nothing");
+            EXPECT(!std::memcmp(&own, &other, sizeof own), "%s: another macroblock", what.c_str());
+            for (size_t i = 0; i < size; i++)
+                EXPECT(coded.levels[m * size + i] == expected.levels[m * size + i],
+                       "%s: block %zu, level %zu: %d, not %d", what.c_str(), i / 16, i % 16, coded.levels[m * size + i],
+                       expected.levels[m * size + i]);
+        }
+        const uint64_t bits = intra_bits(f, buffers);
+        EXPECT(bits == expected.bits, "%s, QP %d: %llu bits, not %llu", device->name().c_str(), qp,
+               static_cast<unsigned long long>(bits), static_cast<unsigned long long>(expected.bits));
+    }
+}
+
+const PictureFormat formats[] = {
+    {0, 0, ChromaFormat::c420, 8, 1, true, true, false},  {0, 0, ChromaFormat::c420, 8, 1, false, false, true},
+    {0, 0, ChromaFormat::c420, 10, 1, true, true, false}, {0, 0, ChromaFormat::c422, 8, 1, true, true, false},
+    {0, 0, ChromaFormat::c422, 10, 1, true, true, false}, {0, 0, ChromaFormat::c400, 8, 1, true, true, false},
+    {0, 0, ChromaFormat::c400, 10, 1, true, true, false},
+};
+
+// Every kind of content, small sizes, QPs from the least to beyond the largest.
+START_TEST(pictures) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1);
+    for (const PictureFormat &format : formats)
+        for (int content = 0; content < 6; content++)
+            for (int round = 0; round < 3; round++) {
+                PictureFormat f = format;
+                f.width = random.between(1, 90), f.height = random.between(1, 70);
+                f.slices = random.between(1, std::min(3, f.macroblock_rows()));
+                const int lowest = -qp_bd_offset(f.bit_depth);
+                const int qp = round == 0 ? random.between(lowest, 12) : random.between(lowest, kLastQp);
+                expect_same(device, Source(random, f, static_cast<Content>(content)), qp);
+            }
+}
+END_TEST
+
+START_TEST(large_pictures) {
+    const auto device = open_test_device(_i);
+    Random random(60);
+    const PictureFormat f{benching ? 3840 : 336, benching ? 2160 : 208, ChromaFormat::c420, 8, 1, true, true, false};
+    for (const int qp : {17, 26, 37}) expect_same(device, Source(random, f, Content::mixed), qp);
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
+    Suite *suite = suite_create("h264 wavefront");
+    TCase *c = add_case(suite, "wavefront");
+    tcase_add_loop_test(c, pictures, 0, static_cast<int>(device_specs.size()));
+    tcase_add_loop_test(c, large_pictures, 0, static_cast<int>(device_specs.size()));
+    return run_suite(suite);
+}
