@@ -376,12 +376,16 @@ typedef struct CudaencBuffer CudaencBuffer;
 /** Bytes after a packet's data that are readable and zero. */
 #define CUDAENC_PACKET_PADDING 64
 
+/** CudaencPacket.quality where there is none: without loss, or where a target of JPEG 2000 decides. */
+#define CUDAENC_NO_QUALITY (-100.0)
+
 typedef struct CudaencPacket {
     size_t struct_size CUDAENC_SIZE_OF(CudaencPacket); /**< the caller's; it stays */
     const uint8_t *data;
     size_t size;           /**< bytes */
     void *opaque;          /**< the frame's */
     CudaencBuffer *buffer; /**< owns data; cudaenc_buffer_free() it */
+    double quality;        /**< that the frame has: the QP of H.264, the quality of JPEG and JPEG 2000 */
 } CudaencPacket;
 
 typedef struct CudaencSession CudaencSession;

@@ -55,6 +55,8 @@ PooledBuffer PacketPool::take(size_t size) {
         buffer = fresh.release();
     }
     buffer->pool = shared_from_this();
+    buffer->quality = CUDAENC_NO_QUALITY;
+    buffer->missed.clear();
     buffer->set_packet(0, size);
     return PooledBuffer(buffer);
 }

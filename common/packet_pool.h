@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "cudaenc.h"
@@ -19,6 +20,10 @@ struct CudaencBuffer {
     size_t capacity;  // of the memory, padding included
     uint8_t *data;    // of the packet, within the memory
     size_t size;      // of the packet; CUDAENC_PACKET_PADDING zero bytes follow
+    double quality;   // see CudaencPacket
+    // A target that the packet misses, in a line; mostly empty. above: its user asked for less, and may want to know.
+    std::string missed;
+    bool missed_above;
     std::shared_ptr<cudaenc::PacketPool> pool;
     // Makes `bytes` bytes from `begin` on the packet.
     void set_packet(size_t begin, size_t bytes);

@@ -28,6 +28,7 @@ struct CudaencSession {
     SessionLog log;
     CudaencFormat format;
     bool device_frames;
+    bool told_above = false, told_below = false;  // of a target that is missed
     Ring<Encoder> ring;
 };
 
@@ -106,14 +107,24 @@ void check_planes(const CudaencSession &session, const CudaencFrame &frame) {
     }
 }
 
+// Says once that packets are larger than a target asks for, and once that they are smaller.
+void tell_missed(CudaencSession &session, const CudaencBuffer &buffer) {
+    if (buffer.missed.empty()) return;
+    if (!std::exchange(buffer.missed_above ? session.told_above : session.told_below, true))
+        session.log.print(buffer.missed_above ? CUDAENC_LOG_WARNING : CUDAENC_LOG_INFO,
+                          (buffer.missed + " (said once)").c_str());
+}
+
 int receive(CudaencSession *session, CudaencPacket *packet, Receive when) {
     return guarded(session->log, [&] {
         Result<CudaencPacket> result("the packet", *packet);
         PooledBuffer buffer;
         const int code = session->ring.receive(buffer, result->opaque, when);
         if (code != CUDAENC_OK) return code;
+        tell_missed(*session, *buffer);
         result->data = buffer->data;
         result->size = buffer->size;
+        result->quality = buffer->quality;
         result->buffer = buffer.release();
         return code;
     });

@@ -43,10 +43,14 @@
 #include "codec_internal.h"
 #include "decode.h"
 #include "encode.h"
+#include "packet.h"
 #include "version.h"
 
 #if LIBAVCODEC_VERSION_MAJOR < 60
 #include "internal.h" /* ff_get_format(), ff_get_buffer() */
+#endif
+#if LIBAVCODEC_VERSION_MAJOR < 62
+#include "packet_internal.h" /* ff_side_data_set_encoder_stats() */
 #endif
 
 #if CONFIG_CUDA
@@ -159,6 +163,16 @@ static inline AVCPBProperties *cudaenc_add_cpb_side_data(AVCodecContext *avctx)
     return ff_encode_add_cpb_side_data(avctx);
 #else
     return ff_add_cpb_side_data(avctx);
+#endif
+}
+
+/** What `q=` of the command line shows. */
+static inline int cudaenc_add_quality(AVPacket *pkt, int quality)
+{
+#if LIBAVCODEC_VERSION_MAJOR >= 62
+    return ff_encode_add_stats_side_data(pkt, quality, NULL, 0, AV_PICTURE_TYPE_I);
+#else
+    return ff_side_data_set_encoder_stats(pkt, quality, NULL, 0, AV_PICTURE_TYPE_I);
 #endif
 }
 

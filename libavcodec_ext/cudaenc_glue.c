@@ -22,6 +22,7 @@
  */
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "cudaenc_compat.h"
@@ -34,8 +35,6 @@
 #include "libavutil/mathematics.h"
 #include "libavutil/mem.h"
 #include "libavutil/timestamp.h"
-
-#include "packet.h"
 
 const AVCodecHWConfigInternal *const ff_cudaenc_hw_configs[] = {
 #if CONFIG_CUDA
@@ -422,6 +421,12 @@ static int fill_packet(AVCodecContext *avctx, const FFCudaencContext *ctx, AVPac
     ret = copy_side_data(avctx, pkt, frame);
     if (ret < 0)
         return ret;
+    /* not where packets are compared as they are */
+    if (p->quality != CUDAENC_NO_QUALITY && !(avctx->flags & AV_CODEC_FLAG_BITEXACT)) {
+        ret = cudaenc_add_quality(pkt, lrint(p->quality * FF_QP2LAMBDA));
+        if (ret < 0)
+            return ret;
+    }
     return cudaenc_reordered_opaque(avctx, pkt, frame);
 }
 
@@ -434,7 +439,8 @@ int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
     AVFrame *frame;
     int ret, code;
 
-    /* Fill the ring, then wait for the oldest frame. */
+    /* Fill the ring, then wait for the oldest frame. Else take it where it is
+     * finished, so that no packet waits for frames that come later. */
     while (!ctx->draining && ctx->nb_frames < ctx->async_depth) {
         frame = ctx->frames[(ctx->first_frame + ctx->nb_frames) % ctx->async_depth];
 
@@ -459,7 +465,8 @@ int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt)
 
     if (!ctx->nb_frames)
         return ctx->draining ? AVERROR_EOF : AVERROR(EAGAIN);
-    code = cudaenc_receive(ctx->session, &p);
+    code = ctx->draining || ctx->nb_frames == ctx->async_depth ? cudaenc_receive(ctx->session, &p)
+                                                               : cudaenc_poll(ctx->session, &p);
     if (code == CUDAENC_AGAIN || code == CUDAENC_EOF)
         return ff_cudaenc_error(code);
 
@@ -663,6 +670,8 @@ int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *su
     config->log         = ff_cudaenc_log;
     config->log_opaque  = avctx;
     ret = cudaenc_open(&ctx->session, config);
+    if (ret == CUDAENC_ERR_DEVICE)
+        return AVERROR(ENODEV); /* the command line's last lines tell of it */
     if (ret < 0)
         return ff_cudaenc_error(ret);
 

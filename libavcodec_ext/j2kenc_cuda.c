@@ -97,7 +97,7 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
     AVRational rate   = avctx->framerate;
     CudaencConfig config;
     char summary[256];
-    int quality;
+    int quality, ret;
 
     cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
 
@@ -124,7 +124,12 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
     else if (config.j2k.profile == CUDAENC_J2K_CINEMA_4K)
         avctx->profile = AV_PROFILE_JPEG2000_DCINEMA_4K;
     describe(s, &config.j2k, summary, sizeof(summary));
-    return ff_cudaenc_init(avctx, &config, summary);
+    ret = ff_cudaenc_init(avctx, &config, summary);
+    /* muxers see no more of CUDA frames */
+    if (config.device_frames && config.format.color_model == CUDAENC_COLOR_RGB &&
+        avctx->colorspace == AVCOL_SPC_UNSPECIFIED)
+        avctx->colorspace = AVCOL_SPC_RGB;
+    return ret;
 }
 
 #define OFFSET(x) offsetof(J2kCudaContext, x)

@@ -216,6 +216,8 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
     config.log           = ff_cudaenc_log;
     config.log_opaque    = avctx;
     ret = cudaenc_decoder_open(&s->decoder, &config);
+    if (ret == CUDAENC_ERR_DEVICE)
+        return AVERROR(ENODEV);
     if (ret < 0)
         return ff_cudaenc_error(ret);
     s->device_frames = device_frames;
@@ -323,15 +325,16 @@ static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
     MjpegCudaDecContext *s = avctx->priv_data;
     CudaencDecodedPicture picture = { .struct_size = sizeof(picture) };
     AVFrame *oldest;
-    int ret;
+    int wait = 1, ret;
 
-    /* Fill the ring, then wait for the oldest picture. */
+    /* Fill the ring, then wait for the oldest picture. Else take it where it is
+     * finished, so that no picture waits for packets that come later. */
     while (!s->draining && s->nb_frames < s->async_depth) {
         if (!s->pkt->data) {
             ret = ff_decode_get_packet(avctx, s->pkt);
             if (ret == AVERROR(EAGAIN)) {
-                /* more packets fill the ring; there is nothing to wait for yet */
-                return AVERROR(EAGAIN);
+                wait = 0;
+                break;
             }
             if (ret == AVERROR_EOF) {
                 if (s->decoder)
@@ -359,7 +362,9 @@ static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
     if (!s->nb_frames)
         return s->draining ? AVERROR_EOF : AVERROR(EAGAIN);
 
-    ret = cudaenc_decoder_receive(s->decoder, &picture);
+    ret = wait ? cudaenc_decoder_receive(s->decoder, &picture) : cudaenc_decoder_poll(s->decoder, &picture);
+    if (ret == CUDAENC_AGAIN && !wait)
+        return AVERROR(EAGAIN);
     if (ret == CUDAENC_AGAIN || ret == CUDAENC_EOF)
         return AVERROR_BUG;
     oldest   = s->frames[s->first];

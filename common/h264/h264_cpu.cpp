@@ -40,7 +40,7 @@ class H264CpuEncoder : public PictureEncoder {
         do slices = s.coder->code(pool(), picture.analysed(), picture.headers.data());
         while (analyse_again(slot, slices.size()));
         PooledBuffer packet = take_packet(packet_bytes(picture, slices.size()));
-        write_around(picture, slices.size(), packet->data);
+        write_around(picture, slices.size(), *packet);
         std::copy(slices.begin(), slices.end(), packet->data + picture.prefix.size());
         return packet;
     }

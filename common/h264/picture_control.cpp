@@ -120,7 +120,15 @@ bool PictureControl::again(PictureState &picture, uint64_t bits) {
     uint64_t bytes = likely_bytes + slice_bytes(picture, bits) / 512 + 16 + 2 * p_.slices.size();
     if (p_.rate.cbr) likely_bytes = bytes += kLeastFillerBytes;  // so that any smaller size can be filled up
     if (picture.rate->again(picture.qp, bytes)) return true;
+    picture.missed.clear();
+    if (bytes > picture.rate->most())
+        picture.missed = format_string(
+            "a picture has %llu bytes at the highest QP, %llu are allowed by the decoder's buffer or the level",
+            static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(picture.rate->most()));
     picture.filler = picture.rate->end(picture.qp, bytes, likely_bytes);
+    if (picture.rate->exceeds_average())
+        picture.missed = format_string("-b:v %lld is exceeded: at QP %d, the highest allowed, pictures have more",
+                                       static_cast<long long>(p_.rate.bit_rate), picture.qp);
     const bool constant = p_.rate.constant();
     if (!constant) rate_.emplace(*picture.rate);  // else a picture knows nothing of others
     const bool limited = !constant || p_.rate.most != std::numeric_limits<uint64_t>::max();
@@ -143,13 +151,16 @@ size_t PictureControl::packet_bytes(const PictureState &picture, uint64_t slice_
     return picture.prefix.size() + static_cast<size_t>(slices);
 }
 
-void PictureControl::write_around(const PictureState &picture, uint64_t slice_bytes, uint8_t *packet) const {
-    std::copy(picture.prefix.begin(), picture.prefix.end(), packet);
+void PictureControl::write_around(const PictureState &picture, uint64_t slice_bytes, CudaencBuffer &packet) const {
+    packet.quality = picture.qp;
+    packet.missed = picture.missed;
+    packet.missed_above = true;
+    std::copy(picture.prefix.begin(), picture.prefix.end(), packet.data);
     const size_t begin = picture.prefix.size() + static_cast<size_t>(slice_bytes);
     const size_t end = packet_bytes(picture, slice_bytes);
     if (end == begin) return;
     const std::vector<uint8_t> filler = make_filler(end - begin);
-    std::copy(filler.begin(), filler.end(), packet + begin);
+    std::copy(filler.begin(), filler.end(), packet.data + begin);
 }
 
 // ---- Encryption

@@ -2,8 +2,10 @@
 // the QP of the rate control. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "../packet_pool.h"
 #include "params.h"
 #include "rate.h"
 
@@ -19,6 +21,7 @@ struct PictureState {
     uint64_t number;                  // of the stream's pictures
     int idr_pic_id;
     int qp;
+    std::string missed;         // a target that it misses, see CudaencBuffer
     uint64_t most_slice_bytes;  // of the NAL units of slices; UINT64_MAX: no limit
     uint64_t filler;            // bytes of filler data beyond that
 };
@@ -41,9 +44,10 @@ class PictureControl {
     // If the slices exceed their limit: true, at a higher QP.
     bool too_large(PictureState &picture, uint64_t slice_bytes) const;
 
-    // The size of the packet, and all of its bytes but the slices, which begin at prefix.size().
+    // The size of the packet. All of its bytes but the slices, which begin at prefix.size(), and what it tells of
+    // itself.
     size_t packet_bytes(const PictureState &picture, uint64_t slice_bytes) const;
-    void write_around(const PictureState &picture, uint64_t slice_bytes, uint8_t *packet) const;
+    void write_around(const PictureState &picture, uint64_t slice_bytes, CudaencBuffer &packet) const;
 
     // 0 without a keystream. make_sign_flips() fills so many words.
     size_t sign_flip_words() const;

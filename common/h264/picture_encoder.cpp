@@ -72,7 +72,7 @@ bool PictureEncoder::analyse_again(int slot, uint64_t slice_bytes) {
     return true;
 }
 
-void PictureEncoder::write_around(const Picture &picture, uint64_t slice_bytes, uint8_t *packet) const {
+void PictureEncoder::write_around(const Picture &picture, uint64_t slice_bytes, CudaencBuffer &packet) const {
     if (reconstructed) reconstructed(p_.picture, picture.coder);
     control_.write_around(picture, slice_bytes, packet);
 }

@@ -45,7 +45,7 @@ class PictureEncoder : public CpuEncoder {
     size_t packet_bytes(const Picture &picture, uint64_t slice_bytes) const {
         return control_.packet_bytes(picture, slice_bytes);
     }
-    void write_around(const Picture &picture, uint64_t slice_bytes, uint8_t *packet) const;
+    void write_around(const Picture &picture, uint64_t slice_bytes, CudaencBuffer &packet) const;
 
     size_t macroblocks() const { return static_cast<size_t>(p_.picture.macroblocks()); }
     size_t levels() const { return macroblocks() * 16 * static_cast<size_t>(blocks_per_macroblock(p_.picture.chroma)); }

@@ -70,6 +70,12 @@ class RateControl {
         return true;
     }
 
+    uint64_t most() const { return most_; }  // bytes of the picture that was begun
+    // Whether the average is exceeded, and pictures cannot become smaller: QPs are at their highest.
+    bool exceeds_average() const {
+        return t_.bit_rate && debt_ > kDebtFrames * frame() && last_qp_ >= (t_.qp_max < kMaxQp ? t_.qp_max : kLastQp);
+    }
+
     // The picture that was begun has so many bytes at most, and likely_bytes. Returns how many are filled up after it.
     uint64_t end(int qp, uint64_t bytes, uint64_t likely_bytes) {
         first_ = false;

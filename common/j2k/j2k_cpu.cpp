@@ -51,6 +51,7 @@ struct Slot {
     std::vector<int32_t> reductions;
     std::optional<HullTable> hulls;
     std::vector<uint32_t> decoded;  // for a target of PSNR
+    PsnrThreshold psnr{};
     RateAllocation allocation{};
     uint64_t number = 0;  // of the frame
     std::vector<TagNode> nodes;
@@ -300,9 +301,11 @@ class J2kCpuEncoder : public CpuEncoder {
         else
             allocation = budget_.begin(boxes);
         allocation.stop = {stop, 0};
-        if (p_.rate.error != 0)
-            allocation.least =
+        if (p_.rate.error != 0) {
+            s.psnr =
                 psnr_threshold(pool(), p_, g_, {s.layouts, s.coefficients.data(), s.coded, *s.hulls}, s.decoded.data());
+            allocation.least = s.psnr.slope;
+        }
         const int rounds = budget_.rounds();
         for (int round = measured ? rounds - 1 : 0; round < rounds; round++) {
             const bool last = round == rounds - 1;
@@ -446,6 +449,7 @@ class J2kCpuEncoder : public CpuEncoder {
             }
         });
         put_be16(out + codestream - 2, kEoc);
+        budget_.describe_packet(s.psnr.missed, *packet);
         return packet;
     }
 

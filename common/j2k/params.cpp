@@ -413,7 +413,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     if (p.reversible)
         set_reversible(p);
     else
-        set_irreversible(p, or_else(options.quality, p.rate.target() ? 0 : 90));
+        set_irreversible(p, p.quality = or_else(options.quality, p.rate.target() ? 0 : 90));
     parse_roi(p, options.roi);
     p.least_bytes = least_bytes(p, options);
     const std::string decoders = decoder_warning(p);

@@ -79,6 +79,7 @@ struct Params {
     std::array<int, kMaxLevels + 1> precinct_width_log2, precinct_height_log2;  // by resolution
     bool default_precincts;
     bool reversible;
+    int quality;  // of the quantisers; 0: half of a code value, for a target
     bool mct;
     int layers;
     CudaencJ2kProgression progression;

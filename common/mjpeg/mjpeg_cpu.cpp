@@ -50,7 +50,8 @@ struct Slot {
     std::vector<SymbolCounts> row_counts;
     std::vector<RateBins> row_bins;
     std::vector<CodedRow> rows;
-    Divisors divisors;
+    int32_t scale;
+    Divisors divisors;  // at that scale, as what follows
     Quantiser quantisers[kTables];
     int32_t lambda;  // of the trellis
     HuffmanSpecs huffman;
@@ -170,6 +171,7 @@ class MjpegCpuEncoder : public CpuEncoder {
     }
 
     void set_scale(Slot &s, int32_t scale) const {
+        s.scale = scale;
         s.divisors = make_divisors(p_, scale);
         for (int table = 0; table < kTables; table++) s.quantisers[table] = make_quantiser(s.divisors.of[table]);
         s.lambda = lambda_of(s.divisors.of[kLuma]);
@@ -339,6 +341,7 @@ class MjpegCpuEncoder : public CpuEncoder {
         const size_t size = static_cast<size_t>(to - s.bytes.data());
         PooledBuffer packet = take_packet(size);
         std::copy_n(s.bytes.data(), size, packet->data);
+        describe_packet(p_, s.scale, *packet);
         return packet;
     }
 

@@ -6,6 +6,7 @@
 #include "../error.h"
 #include "../options.h"
 #include "headers.h"
+#include "rate.h"
 
 namespace cudaenc::mjpeg {
 
@@ -107,6 +108,9 @@ bool has_sampling_of_ffmpeg(const Params &p) {
     return blocks == 1 || (!p.coded_rgb && blocks <= 4 && c[0].v <= 2);
 }
 
+// The inverse of scale_of_quality(): 1 to 100, and what lies between.
+double quality_of_scale(int32_t scale) { return scale > 10000 ? 500000.0 / scale : 100 - scale / 200.0; }
+
 // What the options do that their user may not want; mostly empty.
 std::string warning_of(const Params &p) {
     std::string line;
@@ -187,6 +191,17 @@ Quantiser make_quantiser(const uint8_t (&divisors)[kBlockSamples]) {
     Quantiser quantiser;
     for (int i = 0; i < kBlockSamples; i++) set_divisor(quantiser, i, divisors[i]);
     return quantiser;
+}
+
+void describe_packet(const Params &params, int32_t scale, CudaencBuffer &packet) {
+    packet.quality = quality_of_scale(scale);
+    const uint64_t bytes = packet.size, target = static_cast<uint64_t>(params.frame_bytes);
+    if (!target || (bytes > target ? bytes - target : target - bytes) <= target / RateSearch::kTolerance) return;
+    packet.missed_above = bytes > target;
+    packet.missed = format_string(
+        "a packet has %llu bytes at quality %.1f, not the %llu of its target%s", static_cast<unsigned long long>(bytes),
+        packet.quality, static_cast<unsigned long long>(target),
+        scale == (bytes > target ? params.max_scale : params.min_scale) ? ": no other quality is allowed" : "");
 }
 
 }  // namespace cudaenc::mjpeg

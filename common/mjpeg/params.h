@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../cudaenc.h"
+#include "../packet_pool.h"
 #include "geometry.h"
 #include "quantise.h"
 #include "tables.h"
@@ -58,5 +59,8 @@ struct Divisors {
 };
 Divisors make_divisors(const Params &params, int32_t scale);
 Quantiser make_quantiser(const uint8_t (&divisors)[kBlockSamples]);
+
+// Notes in a packet at which scale it is coded, and whether it misses a target size by more than its tolerance.
+void describe_packet(const Params &params, int32_t scale, CudaencBuffer &packet);
 
 }  // namespace cudaenc::mjpeg

@@ -128,7 +128,7 @@ class H264DeviceEncoder : public PictureEncoder {
         PooledBuffer packet = take_packet(packet_bytes(picture, bytes));
         device_->download(s.stream, packet->data + picture.prefix.size(), s.buffers.bytes.data(),
                           static_cast<size_t>(bytes));
-        write_around(picture, bytes, packet->data);
+        write_around(picture, bytes, *packet);
         device_->synchronize(s.stream);
         return packet;
     }

@@ -105,7 +105,7 @@ class H264IntraEncoder : public DeviceEncoder {
         while (bytes = nal_bytes(s.coded), control_.too_large(picture, bytes)) repeat();
         PooledBuffer packet = packets_->take(control_.packet_bytes(picture, bytes));
         queue_download(s, packet->data + picture.prefix.size(), s.coded.bytes.data(), static_cast<size_t>(bytes));
-        control_.write_around(picture, bytes, packet->data);
+        control_.write_around(picture, bytes, *packet);
         return packet;
     }
 

@@ -92,6 +92,7 @@ struct PsnrTarget {
     std::vector<uint8_t> planes, passes;
     std::vector<CodedBlock> coded;
     std::vector<uint8_t> pixels[kMaxComponents];  // of frames in device memory
+    double missed = 0;                            // by the last frame, see PsnrThreshold
 };
 
 class J2kDeviceEncoder : public DeviceEncoder {
@@ -566,6 +567,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         queue_download(s, out + before + filler.size(), s.codestream.data() + before, bytes - before);
         std::copy(filler.begin(), filler.end(), out + before);
         std::copy(boxes.begin(), boxes.end(), packet->data);
+        budget_.describe_packet(psnr_ ? psnr_->missed : 0, *packet);
         return packet;
     }
 
@@ -614,8 +616,10 @@ class J2kDeviceEncoder : public DeviceEncoder {
         for (size_t b = 0; b < g_.blocks.size(); b++)
             psnr.coded[b] = {.bytes = 0, .planes = psnr.planes[b], .passes = psnr.passes[b]};
         psnr.hulls.find_hulls(psnr.threads, psnr.coded, psnr.pass_bytes.data(), psnr.reductions.data());
-        s.allocation.data()->least = psnr_threshold(
+        const PsnrThreshold threshold = psnr_threshold(
             psnr.threads, p_, g_, {layouts, psnr.coefficients.data(), psnr.coded, psnr.hulls}, psnr.decoded.data());
+        s.allocation.data()->least = threshold.slope;
+        psnr.missed = threshold.missed;
         upload_allocation(s, s.stream);
         truncate_and_write(s, false);
         finish_again(s);

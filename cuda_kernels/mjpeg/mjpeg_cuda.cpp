@@ -42,7 +42,8 @@ struct Slot : FrameSlot {
     PooledBuffer out;     // the packet; coded bytes begin at `room`
     size_t room;          // for the headers before them
     Metadata metadata;
-    Divisors divisors;
+    int32_t scale;
+    Divisors divisors;                 // at that scale
     WideQuantiser quantiser[kTables];  // of these
     Trellis trellis;                   // of these
     HuffmanSpecs huffman;
@@ -200,6 +201,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
     }
 
     void set_scale(Slot &s, int32_t scale) const {
+        s.scale = scale;
         s.divisors = make_divisors(p_, scale);
         for (int table = 0; table < kTables; table++)
             for (int i = 0; i < kBlockSamples; i++)
@@ -317,6 +319,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         bytes[result.bytes] = kEoi >> 8;
         bytes[result.bytes + 1] = kEoi & 0xFF;
         s.out->set_packet(s.room - s.header.size(), s.header.size() + result.bytes + 2);
+        describe_packet(p_, s.scale, *s.out);
         return std::move(s.out);
     }
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -394,6 +395,151 @@ START_TEST(submit_and_receive_take_turns) {
 }
 END_TEST
 
+constexpr CudaencCodec kCodecs[] = {CUDAENC_CODEC_J2K, CUDAENC_CODEC_MJPEG, CUDAENC_CODEC_H264};
+
+// Waits by polling, a minute at most.
+int poll_until_there(CudaencSession *session, CudaencPacket &packet) {
+    int code = CUDAENC_AGAIN;
+    for (int i = 0; i < 60000 && (code = cudaenc_poll(session, &packet)) == CUDAENC_AGAIN; i++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return code;
+}
+
+// A packet leaves when it is finished, with room for other frames in the ring.
+START_TEST(finished_packets_are_polled) {
+    Random random(11);
+    const auto pictures = make_pictures(random, gray(48, 40), 3);
+    for (const char *device : {"cpu", "emu"})
+        for (const int depth : {1, 4}) {
+            Log log;
+            CudaencConfig config = make_config(pictures[0].format, device, &log);
+            config.codec = kCodecs[_i];
+            const auto expected = encode_all(config, pictures);
+            config.async_depth = depth;
+            CudaencSession *session;
+            ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+            CudaencPacket packet;
+            ck_assert_int_eq(cudaenc_poll(session, &packet), CUDAENC_AGAIN);
+            for (size_t i = 0; i < pictures.size(); i++) {
+                const CudaencFrame frame = tagged(pictures[i], i);
+                ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+                ck_assert_int_eq(poll_until_there(session, packet), CUDAENC_OK);
+                ck_assert(packet.opaque == tag(i));
+                ck_assert(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected[i]);
+                cudaenc_buffer_free(packet.buffer);
+                ck_assert_int_eq(cudaenc_poll(session, &packet), CUDAENC_AGAIN);
+                ck_assert(!packet.buffer && !packet.opaque);
+            }
+            cudaenc_flush(session);
+            ck_assert_int_eq(cudaenc_poll(session, &packet), CUDAENC_EOF);
+            cudaenc_close(session);
+        }
+}
+END_TEST
+
+// What a session says of targets. [level]: lines
+struct LogOfTargets {
+    std::vector<std::string> lines[CUDAENC_LOG_VERBOSE + 1];
+    static void print(void *opaque, CudaencLogLevel level, const char *line) {
+        if (std::strstr(line, "(said once)")) static_cast<LogOfTargets *>(opaque)->lines[level].push_back(line);
+    }
+};
+
+// The qualities of all packets.
+std::vector<double> qualities(CudaencConfig config, const std::vector<Picture> &pictures, LogOfTargets &log) {
+    config.log = LogOfTargets::print;
+    config.log_opaque = &log;
+    CudaencSession *session;
+    EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open");
+    std::vector<double> result;
+    for (size_t i = 0; i < pictures.size(); i++) {
+        const CudaencFrame frame = tagged(pictures[i], i);
+        CudaencPacket packet;
+        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
+        EXPECT(cudaenc_receive(session, &packet) == CUDAENC_OK, "receive");
+        result.push_back(packet.quality);
+        cudaenc_buffer_free(packet.buffer);
+    }
+    cudaenc_close(session);
+    return result;
+}
+
+std::vector<Picture> noises(int width, int height, int count) {
+    Random random(12);
+    auto pictures = make_pictures(random, gray(width, height), static_cast<size_t>(count));
+    for (Picture &picture : pictures) fill(random, picture, Content::noise);
+    return pictures;
+}
+
+START_TEST(packets_tell_their_quality) {
+    const auto pictures = noises(64, 48, 2);
+    for (const char *device : {"cpu", "emu"}) {
+        Log log;
+        LogOfTargets targets;
+        CudaencConfig config = make_config(pictures[0].format, device, &log);
+        const auto all_are = [&](double quality) {
+            for (const double q : qualities(config, pictures, targets)) ck_assert_double_eq_tol(q, quality, 1e-9);
+        };
+        all_are(90);
+        config.j2k.quality = 42;
+        all_are(42);
+        config.j2k.pred = CUDAENC_J2K_DWT53;
+        all_are(CUDAENC_NO_QUALITY);
+        config.codec = CUDAENC_CODEC_MJPEG;
+        for (const int quality : {1, 25, 50, 77, 100}) {
+            config.mjpeg.quality = quality;
+            all_are(quality);
+        }
+        config.mjpeg.frame_bytes = 1000;
+        for (const double q : qualities(config, pictures, targets)) ck_assert(q > 1 && q < 60);
+        config.codec = CUDAENC_CODEC_H264;
+        config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
+        config.h264.qp = 31;
+        all_are(31);
+        for (const auto &lines : targets.lines) ck_assert(lines.empty());
+    }
+}
+END_TEST
+
+#define SET(expression) [](CudaencConfig &c) { c.expression; }
+struct MissedTarget {
+    CudaencCodec codec;
+    void (*change)(CudaencConfig &);
+    CudaencLogLevel level;
+    const char *line;  // its beginning
+};
+const MissedTarget missed_targets[] = {
+    {CUDAENC_CODEC_J2K, SET(j2k.frame_bytes = 100000), CUDAENC_LOG_INFO, "a packet has "},
+    {CUDAENC_CODEC_J2K, SET(j2k.psnr = 60; c.j2k.quality = 10), CUDAENC_LOG_WARNING, "psnr 60 is not reached: "},
+    {CUDAENC_CODEC_MJPEG, SET(mjpeg.frame_bytes = 100000), CUDAENC_LOG_INFO, "a packet has "},
+    {CUDAENC_CODEC_MJPEG, SET(mjpeg.frame_bytes = 800; c.mjpeg.quality_min = 80), CUDAENC_LOG_WARNING, "a packet has "},
+    {CUDAENC_CODEC_H264,
+     SET(h264.rate_control = CUDAENC_H264_BIT_RATE; c.h264.bit_rate = 100000; c.h264.qp_max = 20; c.h264.qp_min = 0),
+     CUDAENC_LOG_WARNING, "-b:v 100000 is exceeded: at QP 20"},
+    {CUDAENC_CODEC_H264, SET(h264.max_rate = 1000; c.h264.buffer_size = 1000), CUDAENC_LOG_WARNING, "a picture has "},
+};
+
+START_TEST(missed_targets_are_told_once) {
+    const MissedTarget &missed = missed_targets[_i];
+    const auto pictures = noises(64, 48, 30);
+    for (const char *device : {"cpu", "emu"}) {
+        Log log;
+        LogOfTargets targets;
+        CudaencConfig config = make_config(pictures[0].format, device, &log);
+        config.codec = missed.codec;
+        config.h264.frame_rate_num = 25;
+        config.h264.frame_rate_den = 1;
+        missed.change(config);
+        qualities(config, pictures, targets);
+        for (int level = 0; level <= CUDAENC_LOG_VERBOSE; level++)
+            ck_assert_uint_eq(targets.lines[level].size(), level == missed.level);
+        ck_assert_msg(targets.lines[missed.level][0].rfind(missed.line, 0) == 0, "%s",
+                      targets.lines[missed.level][0].c_str());
+    }
+}
+END_TEST
+#undef SET
+
 START_TEST(packets_outlive_the_session) {
     Random random(2);
     const auto pictures = make_pictures(random, gray(50, 40), 6);
@@ -700,6 +846,9 @@ int main(int argc, char **argv) {
     tcase_add_test(refused, devices_have_names);
     TCase *protocol = add_case(suite, "protocol");
     tcase_add_test(protocol, submit_and_receive_take_turns);
+    tcase_add_loop_test(protocol, finished_packets_are_polled, 0, 3);
+    tcase_add_test(protocol, packets_tell_their_quality);
+    tcase_add_loop_test(protocol, missed_targets_are_told_once, 0, static_cast<int>(std::size(missed_targets)));
     tcase_add_test(protocol, packets_outlive_the_session);
     tcase_add_loop_test(protocol, bytes_do_not_depend_on_what_runs, 0, 2);
     tcase_add_loop_test(protocol, slopes_of_earlier_frames_have_a_fixed_lag, 0, 3);

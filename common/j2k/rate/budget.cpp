@@ -2,6 +2,7 @@
 #include "budget.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "../../error.h"
 #include "../t2/codestream.h"
@@ -105,6 +106,20 @@ RateRevision RateBudget::revision(uint64_t boxes, const WrittenFrame &written, s
         break;
     }
     return next;
+}
+
+void RateBudget::describe_packet(double missed_psnr, CudaencBuffer &packet) const {
+    if (!p_.rate.target() && !p_.reversible) packet.quality = p_.quality;
+    const uint64_t target = p_.rate.layers.back();
+    if (missed_psnr) {
+        packet.missed_above = true;  // as where it is too large, its user does not have what was asked for
+        packet.missed = format_string("psnr %g is not reached: all that is coded of a frame gives %.2f dB",
+                                      -10 * std::log10(p_.rate.error), missed_psnr);
+    } else if (target && packet.size * 200 < target * 199) {
+        packet.missed_above = false;
+        packet.missed = format_string("a packet has %zu bytes of %llu that its target allows: its picture has no more",
+                                      packet.size, static_cast<unsigned long long>(target));
+    }
 }
 
 }  // namespace cudaenc::j2k

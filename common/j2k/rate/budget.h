@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "../../packet_pool.h"
 #include "../geometry.h"
 #include "allocate.h"
 
@@ -26,6 +27,9 @@ class RateBudget {
     // What to revise next in a frame: a layer that is over its budget; or one that is more than a 200th below, with
     // passes truncated, up to kRateRevisions times. revisions: of each layer so far; it counts them.
     RateRevision revision(uint64_t boxes, const WrittenFrame &written, std::vector<int> &revisions) const;
+
+    // Notes in a packet what it is coded with, and whether it misses its target. missed_psnr: see PsnrThreshold.
+    void describe_packet(double missed_psnr, CudaencBuffer &packet) const;
 
     int groups() const { return p_.limits.component ? kRateGroups : 1; }
     // Nothing needs to be measured where there is no limit at all.

@@ -229,8 +229,8 @@ class Decoder {
 
 }  // namespace
 
-uint32_t psnr_threshold(ThreadPool &pool, const Params &params, const Geometry &geometry, const PsnrInput &input,
-                        uint32_t *scratch) {
+PsnrThreshold psnr_threshold(ThreadPool &pool, const Params &params, const Geometry &geometry, const PsnrInput &input,
+                             uint32_t *scratch) {
     const auto error = [&](uint32_t at) {
         return params.reversible ? Decoder<Dwt53>(pool, params, geometry, input, scratch).error(at)
                                  : Decoder<Dwt97>(pool, params, geometry, input, scratch).error(at);
@@ -255,7 +255,9 @@ uint32_t psnr_threshold(ThreadPool &pool, const Params &params, const Geometry &
         last_octaves = octaves;
         next = at - (octaves + kEnough / 2) / rise;
     }
-    return met;
+    if (met > 1) return {met};
+    const double least = error(1);
+    return {1, least > 1 ? -10 * std::log10(least * params.rate.error) : 0};
 }
 
 }  // namespace cudaenc::j2k

@@ -21,8 +21,13 @@ struct PsnrInput {
     const HullTable &hulls;  // of all passes
 };
 
-// The highest threshold, but for 0.04 dB, that meets the target; 1 if none does. scratch: of Geometry::samples.
-uint32_t psnr_threshold(ThreadPool &pool, const Params &params, const Geometry &geometry, const PsnrInput &input,
-                        uint32_t *scratch);
+// The highest threshold, but for 0.04 dB, that meets the target. If none does: 1, and the dB that there are.
+struct PsnrThreshold {
+    uint32_t slope;
+    double missed = 0;  // dB; 0: the target is met
+};
+// scratch: of Geometry::samples.
+PsnrThreshold psnr_threshold(ThreadPool &pool, const Params &params, const Geometry &geometry, const PsnrInput &input,
+                             uint32_t *scratch);
 
 }  // namespace cudaenc::j2k
