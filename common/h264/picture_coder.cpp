@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "../load_cpu.h"
+#include "adaptive_qp.h"
 
 namespace cudaenc::h264 {
 
@@ -111,49 +112,26 @@ void PictureCoder::load_rows(int y) {
     }
 }
 
-namespace {
-
-// log2(x) in 2^-8, linear between powers of 2; x > 0.
-int log2_256(uint64_t x) {
-    const int whole = 63 - __builtin_clzll(x);
-    const uint64_t fraction = whole >= 8 ? x >> (whole - 8) : x << (8 - whole);
-    return whole * 256 + static_cast<int>(fraction & 255);
-}
-
-}  // namespace
-
-// Adaptive quantisation: smooth macroblocks, where errors are visible, get a lower QP. A variance of 2^14.4 / 256 (8
-// bits) keeps QP.
 int PictureCoder::macroblock_qp(int x, int y) const {
-    int qp = quality_.qp;
-    if (quality_.aq_strength && qp <= kMaxQp) {
-        uint64_t sum = 0, squares = 0;
-        for (int i = 0; i < 16; i++) {
-            const Sample *row = planes_[0].at(16 * x, 16 * y + i);
-            for (int j = 0; j < 16; j++) sum += row[j], squares += uint64_t{row[j]} * row[j];
-        }
-        const uint64_t energy = (squares - sum * sum / 256) >> (2 * (format_.bit_depth - 8));
-        const int change = log2_256(energy + 1) - 3693;  // 14.427
-        qp += (change * quality_.aq_strength + (1 << 15)) >> 16;
+    const int qp = quality_.qp;
+    if (!quality_.aq_strength || qp > kMaxQp) return std::min(qp, kMaxQp);
+    uint32_t sum = 0, squares = 0;
+    for (int i = 0; i < 16; i++) {
+        const Sample *row = planes_[0].at(16 * x, 16 * y + i);
+        for (int j = 0; j < 16; j++) sum += row[j], squares += uint32_t{row[j]} * row[j];
     }
-    return std::clamp(qp, -qp_bd_offset(format_.bit_depth), kMaxQp);
+    return adapted_qp(qp, quality_.aq_strength, sum, squares, format_.bit_depth);
 }
 
-// 7.4.5: mb_qp_delta refers to the macroblock before in the slice. One without mb_qp_delta keeps the QPY before it.
 void PictureCoder::write_qp_deltas(int slice) {
     const int columns = format_.macroblock_columns();
-    const int range = kMaxQp + 1 + qp_bd_offset(format_.bit_depth);
     int qp = std::min(quality_.qp, kMaxQp);
     for (int i = format_.first_row(slice) * columns; i < format_.first_row(slice + 1) * columns; i++) {
         Macroblock &m = macroblocks_[i];
-        if (m.type == MacroblockType::pcm || (m.type != MacroblockType::i16x16 && !m.coded_block_pattern)) continue;
-        int delta = qp_[static_cast<size_t>(i)] - qp;  // modulo the number of QPs
-        if (delta < -range / 2) delta += range;
-        if (delta >= range / 2) delta -= range;
+        if (!has_qp_delta(m.type, m.coded_block_pattern)) continue;
+        const int delta = qp_delta_of(qp_[static_cast<size_t>(i)], qp, format_.bit_depth);
         m.qp_delta = static_cast<int8_t>(delta);
-        BitCounter counter;
-        put_se(delta, counter);
-        bits_ += counter.bits - 1;  // 1 was assumed
+        bits_ += qp_delta_bits(delta);
         qp = qp_[static_cast<size_t>(i)];
     }
 }

@@ -71,7 +71,7 @@ class H264IntraEncoder : public DeviceEncoder {
     void analyse(Slot &s) {
         std::array<SampleLayout, 3> components{};
         for (int c = 0; c < p_.input.components; c++) components[static_cast<size_t>(c)] = s.layout.data()[c];
-        intra_coder_.code(s.stream, s.intra, components, s.picture.qp);
+        intra_coder_.code(s.stream, s.intra, components, s.picture.qp, p_.aq_strength);
         control_.make_headers(s.picture);
     }
 
@@ -124,9 +124,7 @@ class H264IntraEncoder : public DeviceEncoder {
 
 }  // namespace
 
-bool takes_intra_pipeline(const Params &p) {
-    return p.effort == kAllTypes && !p.aq_strength && DeviceIntraCoder::takes(p.picture);
-}
+bool takes_intra_pipeline(const Params &p) { return p.effort == kAllTypes && DeviceIntraCoder::takes(p.picture); }
 
 std::unique_ptr<Encoder> make_intra_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
                                             bool device_frames, bool stage_times) {

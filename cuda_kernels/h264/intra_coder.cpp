@@ -5,6 +5,7 @@
 
 #include "../../common/h264/intra_lines.h"
 #include "../../common/h264/qp_choice.h"
+#include "adaptive_qp_params.h"
 
 namespace cudaenc::h264 {
 
@@ -60,11 +61,16 @@ IntraBuffers DeviceIntraCoder::make_buffers() const {
             .levels = {device_, macroblocks * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma))},
             .records = {device_, macroblocks * kRecordWords},
             .tickets = {device_, 1},
-            .rows = std::make_unique<PinnedArray<RowResult>>(device_, static_cast<size_t>(format_.macroblock_rows()))};
+            .rows = std::make_unique<PinnedArray<RowResult>>(device_, static_cast<size_t>(format_.macroblock_rows())),
+            .qps = {device_, macroblocks},
+            .delta_bits = {device_, 1},
+            .host_delta_bits = std::make_unique<PinnedArray<uint64_t>>(device_, 1)};
 }
 
 void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::array<SampleLayout, 3> &components,
-                            int qp) const {
+                            int qp, int aq_strength) const {
+    const bool adaptive = aq_strength && qp <= kMaxQp;
+    if (adaptive) queue_qps(stream, b, components[0], qp, aq_strength);
     if (b.pictures == 0) {
         device_->fill(stream, b.records.data(), 0, b.records.bytes());
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
@@ -77,7 +83,7 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
                                        .components = {components[0], components[1], components[2]},
                                        .rows = rows_.data(),
                                        .qp_choices = qp_choices_.data(),
-                                       .qps = nullptr,
+                                       .qps = adaptive ? b.qps.data() : nullptr,
                                        .qp = qp,
                                        .tables = tables_.data(),
                                        .cavlc = cavlc_.data(),
@@ -95,10 +101,39 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
         device_->launch(stream, grid, kWavefrontThreads, WavefrontParams<ChromaFormat::c420>{arguments});
     else
         device_->launch(stream, grid, kWavefrontThreads, WavefrontParams<ChromaFormat::c422>{arguments});
+    *b.host_delta_bits->data() = 0;
+    if (adaptive) queue_qp_deltas(stream, b, qp);
+}
+
+void DeviceIntraCoder::queue_qps(Device::Stream stream, const IntraBuffers &b, const SampleLayout &luma, int qp,
+                                 int aq_strength) const {
+    const uint32_t macroblocks = static_cast<uint32_t>(format_.macroblocks());
+    device_->launch(stream, {static_cast<unsigned>(ceil_div(macroblocks, kQpThreads / 32))}, kQpThreads,
+                    AdaptiveQpParams{.luma = luma,
+                                     .picture_width = format_.width,
+                                     .picture_height = format_.height,
+                                     .columns = static_cast<uint32_t>(format_.macroblock_columns()),
+                                     .macroblocks = macroblocks,
+                                     .qp = qp,
+                                     .strength = aq_strength,
+                                     .qps = b.qps.data(),
+                                     .delta_bits = b.delta_bits.data()});
+}
+
+void DeviceIntraCoder::queue_qp_deltas(Device::Stream stream, const IntraBuffers &b, int qp) const {
+    const uint32_t macroblocks = static_cast<uint32_t>(format_.macroblocks());
+    device_->launch(stream, {static_cast<unsigned>(ceil_div(macroblocks, kQpThreads))}, kQpThreads,
+                    QpDeltaParams{.macroblocks = b.macroblocks.data(),
+                                  .count = macroblocks,
+                                  .qps = b.qps.data(),
+                                  .slice_qp = qp,
+                                  .bit_depth = format_.bit_depth,
+                                  .delta_bits = b.delta_bits.data()});
+    device_->download(stream, b.host_delta_bits->data(), b.delta_bits.data(), sizeof(uint64_t));
 }
 
 uint64_t intra_bits(const PictureFormat &format, const IntraBuffers &buffers) {
-    uint64_t bits = 0;
+    uint64_t bits = *buffers.host_delta_bits->data();
     for (int y = 0; y < format.macroblock_rows(); y++) bits += buffers.rows->data()[y].bits;
     return bits;
 }

@@ -18,6 +18,10 @@ struct IntraBuffers {
     DeviceArray<uint32_t> tickets;
     uint32_t pictures = 0;  // coded so far; 0, as after errors: the coder clears its buffers, nothing is in flight
     std::unique_ptr<PinnedArray<RowResult>> rows;
+    // With adaptive quantisation:
+    DeviceArray<int8_t> qps;  // QPY of each macroblock
+    DeviceArray<uint64_t> delta_bits;
+    std::unique_ptr<PinnedArray<uint64_t>> host_delta_bits;
 };
 
 class DeviceIntraCoder {
@@ -27,12 +31,15 @@ class DeviceIntraCoder {
 
     DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format);
     IntraBuffers make_buffers() const;
-    // Queues the coding of a picture; components lie in device memory. The results lie in `buffers` once the stream has
-    // run. Not for graphs: parameters change with pictures.
-    void code(Device::Stream stream, IntraBuffers &buffers, const std::array<SampleLayout, 3> &components,
-              int qp) const;
+    // Queues the coding of a picture; components lie in device memory. qp, aq_strength: see PictureQuality. The results
+    // lie in `buffers` once the stream has run. Not for graphs: parameters change with pictures.
+    void code(Device::Stream stream, IntraBuffers &buffers, const std::array<SampleLayout, 3> &components, int qp,
+              int aq_strength) const;
 
   private:
+    void queue_qps(Device::Stream stream, const IntraBuffers &buffers, const SampleLayout &luma, int qp,
+                   int aq_strength) const;
+    void queue_qp_deltas(Device::Stream stream, const IntraBuffers &buffers, int qp) const;
     const std::shared_ptr<Device> device_;
     const PictureFormat format_;
     DeviceArray<MacroblockRow> rows_;

@@ -15,15 +15,15 @@ struct Coded {
     uint64_t bits;
 };
 
-Coded code_on_cpu(const Source &source, int qp) {
+Coded code_on_cpu(const Source &source, int qp, int aq_strength) {
     const PictureFormat &f = source.format;
     Coded coded;
     coded.macroblocks.resize(static_cast<size_t>(f.macroblocks()));
     coded.levels.resize(coded.macroblocks.size() * 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma)));
     ThreadPool pool(1);
     PictureCoder coder(f);
-    coder.encode(source.layout, {.qp = qp, .effort = kAllTypes, .aq_strength = 0}, pool, coded.macroblocks.data(),
-                 coded.levels.data());
+    coder.encode(source.layout, {.qp = qp, .effort = kAllTypes, .aq_strength = aq_strength}, pool,
+                 coded.macroblocks.data(), coded.levels.data());
     coded.bits = coder.bits();
     return coded;
 }
@@ -31,9 +31,9 @@ Coded code_on_cpu(const Source &source, int qp) {
 const char *const type_names[] = {"I_4x4", "I_8x8", "I_16x16", "I_PCM"};
 
 // Codes the source twice, into garbage.
-void expect_same(const std::shared_ptr<Device> &device, const Source &source, int qp) {
+void expect_same(const std::shared_ptr<Device> &device, const Source &source, int qp, int aq_strength = 0) {
     const PictureFormat &f = source.format;
-    const Coded expected = code_on_cpu(source, qp);
+    const Coded expected = code_on_cpu(source, qp, aq_strength);
     const DeviceIntraCoder coder(device, f);
     IntraBuffers buffers = coder.make_buffers();
     std::vector<DeviceArray<uint8_t>> planes;
@@ -47,7 +47,7 @@ void expect_same(const std::shared_ptr<Device> &device, const Source &source, in
     for (int round = 0; round < 2; round++) {
         device->fill(nullptr, buffers.macroblocks.data(), 0xA5, buffers.macroblocks.bytes());
         device->fill(nullptr, buffers.levels.data(), 0xA5, buffers.levels.bytes());
-        coder.code(nullptr, buffers, layout, qp);
+        coder.code(nullptr, buffers, layout, qp, aq_strength);
         Coded coded;
         coded.macroblocks.resize(expected.macroblocks.size());
         coded.levels.resize(expected.levels.size());
@@ -99,6 +99,20 @@ START_TEST(pictures) {
 }
 END_TEST
 
+START_TEST(adaptive_quantisation) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 30);
+    for (const PictureFormat &format : formats)
+        for (const int strength : {1, 256, 3000}) {
+            PictureFormat f = format;
+            f.width = random.between(1, 300), f.height = random.between(1, 150);
+            f.slices = random.between(1, std::min(5, f.macroblock_rows()));
+            const Content content = random.one_in(2) ? Content::mixed : Content::flat;
+            expect_same(device, Source(random, f, content), random.between(-qp_bd_offset(f.bit_depth), 54), strength);
+        }
+}
+END_TEST
+
 START_TEST(large_pictures) {
     const auto device = open_test_device(_i);
     Random random(60);
@@ -114,6 +128,7 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("h264 wavefront");
     TCase *c = add_case(suite, "wavefront");
     tcase_add_loop_test(c, pictures, 0, static_cast<int>(device_specs.size()));
+    tcase_add_loop_test(c, adaptive_quantisation, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, large_pictures, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }

@@ -1,0 +1,32 @@
+// Parameters of adaptive_qp.cu. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../common/h264/macroblock.h"
+#include "../../common/kernel_name.h"
+#include "../../common/load.h"
+
+namespace cudaenc::h264 {
+
+constexpr int kQpThreads = 128;
+
+// Grid: a warp a macroblock, in thread-blocks of kQpThreads.
+struct AdaptiveQpParams {
+    static constexpr KernelName kernel{"h264/adaptive_qp", "h264_adaptive_qp"};
+    SampleLayout luma;
+    int32_t picture_width, picture_height;  // samples
+    uint32_t columns, macroblocks;
+    int32_t qp, strength;
+    int8_t *qps;           // of each macroblock
+    uint64_t *delta_bits;  // becomes 0
+};
+
+// Grid: a thread a macroblock, in thread-blocks of kQpThreads.
+struct QpDeltaParams {
+    static constexpr KernelName kernel{"h264/adaptive_qp", "h264_qp_delta"};
+    Macroblock *macroblocks;
+    uint32_t count;
+    const int8_t *qps;
+    int32_t slice_qp, bit_depth;
+    uint64_t *delta_bits;  // those of mb_qp_delta beyond its least are added
+};
+
+}  // namespace cudaenc::h264
