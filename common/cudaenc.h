@@ -132,7 +132,7 @@ typedef enum CudaencJ2kProgression {
     CUDAENC_J2K_PCRL, /**< Position, component, resolution, layer */
     CUDAENC_J2K_CPRL, /**< Component, position, resolution, layer */
 } CudaencJ2kProgression;
-/** Code-block styles, ITU-T T.800 Table A.19. */
+/** Code-block styles, ITU-T T.800 Table A.19 and T.814 Table A.4. */
 typedef enum CudaencJ2kStyle {
     CUDAENC_J2K_BYPASS = 1,  /**< From the fifth bit-plane on only clean-up passes are MQ coded */
     CUDAENC_J2K_RESET = 2,   /**< Contexts begin anew with each coding pass */
@@ -140,6 +140,7 @@ typedef enum CudaencJ2kStyle {
     CUDAENC_J2K_VSC = 8,     /**< Vertically causal contexts */
     CUDAENC_J2K_ERTERM = 16, /**< Predictable termination, by which decoders find errors */
     CUDAENC_J2K_SEGSYM = 32, /**< Segmentation symbols, by which decoders find errors */
+    CUDAENC_J2K_HT = 64,     /**< HT block coder (ITU-T T.814, HTJ2K) in place of the MQ coder; alone */
 } CudaencJ2kStyle;
 typedef enum CudaencJ2kTileParts {
     CUDAENC_J2K_TILE_PART_RESOLUTION = 1, /**< Where the resolution changes from a packet to the next */

@@ -306,7 +306,8 @@ class Builder {
                      .lossy = !p_.reversible && !p_.rate.target(),
                      .reversible = p_.reversible});
             }
-        g_.max_passes = std::max(g_.max_passes, coding_passes(planes));
+        const int passes = p_.style & CUDAENC_J2K_HT ? std::min(planes, 1) : coding_passes(planes);
+        g_.max_passes = std::max(g_.max_passes, passes);
         g_.precinct_bands.push_back(band);
     }
 

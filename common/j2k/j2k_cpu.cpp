@@ -16,6 +16,7 @@
 #include "rate/psnr_cpu.h"
 #include "rate/research/early_stop_cpu.h"
 #include "rate/truncate.h"
+#include "t1/ht_cpu.h"
 #include "t1/t1_cpu.h"
 #include "t2/codestream.h"
 #include "t2/headers.h"
@@ -266,6 +267,9 @@ class J2kCpuEncoder : public CpuEncoder {
         pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
+            if (coding_.style & kHt)
+                return code_ht_blocks({&g_.blocks[first], count}, s.coefficients.data(), s.batches[batch],
+                                      &s.offsets[first], &s.coded[first]);
             j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), coding_, g_.max_passes,
                              truncation_points(s).from(first * static_cast<size_t>(g_.max_passes)), s.batches[batch],
                              &s.offsets[first], &s.coded[first], stop.slope ? &stops[first] : nullptr);

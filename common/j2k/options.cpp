@@ -27,7 +27,7 @@ static constexpr Option<CudaencJ2kOptions> rows[] = {
     {OPTION(levels), "Wavelet decompositions; -1: 5, or what the profile allows", -1, 0, 32},
     {OPTION(cblk_width), "Code-block width; width x height is at most 4096", 32, 4, 1024, nullptr, true},
     {OPTION(cblk_height), "Code-block height; width x height is at most 4096", 32, 4, 1024, nullptr, true},
-    {OPTION(cblk_style), "Code-block style, any combination", 0, 0, 63, "bypass reset termall vsc erterm segsym"},
+    {OPTION(cblk_style), "Code-block style, any combination", 0, 0, 127, "bypass reset termall vsc erterm segsym ht"},
     {OPTION(precincts), "Precincts WxH[,WxH...], highest resolution first; not set: 32768x32768"},
     {OPTION(layers), "Quality layers", 1, 1, 100},
     {OPTION(prog), "Progression order", -1, 0, 4, "auto lrcp rlcp rpcl pcrl cprl"},

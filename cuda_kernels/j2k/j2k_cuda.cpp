@@ -20,6 +20,7 @@
 #include "rate/rate_params.h"
 #include "rate/research/cibo.h"
 #include "roi_params.h"
+#include "t1/ht_coder.h"
 #include "t1/tier1.h"
 #include "t2/t2_params.h"
 
@@ -149,6 +150,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     std::unique_ptr<BlockCoder> make_block_coder(Slot &s, int slots) const {
+        if (p_.style & kHt)
+            return std::make_unique<HtCoder>(device_, blocks_.data(), block_count(),
+                                             1 << (p_.cblk_width_log2 + p_.cblk_height_log2), slot_bytes_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
             return std::make_unique<MqCoder>(device_, batch_, slot_bytes_, blocks_.data(), bands_.data(), lanes);

@@ -253,6 +253,15 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
     return o;
 }
 
+// The same with the HT block coder, which has one pass a block.
+inline CudaencJ2kOptions random_ht_options(Random &random, const CudaencFormat &format, std::string &text) {
+    CudaencJ2kOptions o = random_options(random, format, text);
+    o.cblk_style = CUDAENC_J2K_HT;
+    if (o.layers > 1) o.layers = 1, o.poc = nullptr;
+    o.roi = nullptr;
+    return o;
+}
+
 // A target at random: often a share of what the samples take besides what packets take that have nothing, else
 // anything, which no frame may be able to meet. `text` keeps what it points to.
 inline void random_target(Random &random, const CudaencFormat &format, CudaencJ2kOptions &o, std::string &text) {

@@ -113,11 +113,29 @@ bool same_steps(const std::vector<j2k::Quantiser> &a, const std::vector<j2k::Qua
     });
 }
 
+// T.814 A.3: all blocks are HT ones of one HT set. With 5/3 a band's magnitudes have M_b bits, with 9/7 one more and
+// one less a level.
+void check_capabilities(Reader &segment, const CudaencJ2kOptions &o, const j2k::Params &params) {
+    segment.expect(0x20000, 4, "Pcap");
+    const bool reversible = o.pred == CUDAENC_J2K_DWT53;
+    const uint64_t capability = segment.get(2), parameter = capability & 31;
+    EXPECT(capability >> 5 == (reversible ? 0 : 1), "Ccap15 %x", static_cast<unsigned>(capability));
+    int most = 0;
+    for (const auto &bands : params.quantisers)
+        for (int band = 0; band < 3 * o.levels + 1; band++) {
+            const int level = band ? o.levels - (band - 1) / 3 : o.levels;
+            most = std::max(most, bands[static_cast<size_t>(band)].planes + (reversible ? 0 : 1 - level));
+        }
+    const int bound = static_cast<int>(parameter < 20 ? parameter + 8 : 4 * (parameter - 19) + 27);
+    EXPECT(bound >= most && (parameter == 0 || bound < most + 4), "bound %d of %d bits", bound, most);
+}
+
 Parsed parse_codestream(Reader in, const CudaencConfig &config) {
     const CudaencFormat &f = config.format;
     const CudaencJ2kOptions &o = config.j2k;
     const j2k::Params params = j2k::make_params(f, o);
     Parsed parsed;
+    const bool ht = o.cblk_style == CUDAENC_J2K_HT;
     const int tile_width = o.tile_width ? std::min(o.tile_width, f.width) : f.width;
     const int tile_height = o.tile_height ? std::min(o.tile_height, f.height) : f.height;
     const int across = (f.width - 1) / tile_width + 1, down = (f.height - 1) / tile_height + 1;
@@ -136,7 +154,7 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
         Reader segment = in.part(length - 2);
         switch (marker) {
             case 0xFF51:  // A.5.1
-                segment.expect(0, 2, "Rsiz");
+                segment.expect(ht ? 0x4000 : 0, 2, "Rsiz");
                 for (const int value : {f.width, f.height, 0, 0, tile_width, tile_height, 0, 0})
                     segment.expect(static_cast<uint64_t>(value), 4, "a size in SIZ");
                 segment.expect(static_cast<uint64_t>(f.components), 2, "Csiz");
@@ -145,6 +163,10 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
                     segment.expect(1u << f.component[c].log2_subsample_x, 1, "XRsiz");
                     segment.expect(1u << f.component[c].log2_subsample_y, 1, "YRsiz");
                 }
+                break;
+            case 0xFF50:
+                EXPECT(ht && parsed.segments.size() == 2, "CAP behind SIZ");
+                check_capabilities(segment, o, params);
                 break;
             case 0xFF52: {  // A.6.1
                 const bool precincts = o.precincts && *o.precincts;
@@ -218,6 +240,7 @@ Parsed parse_codestream(Reader in, const CudaencConfig &config) {
     for (const int marker : {0xFF51, 0xFF52, 0xFF5C})
         EXPECT(parsed.segments[marker] == 1, "%d marker segments %x", parsed.segments[marker], marker);
     EXPECT((parsed.tlm_segments > 0) == (o.tlm == 1), "TLM");
+    EXPECT(parsed.segments[0xFF50] == ht, "CAP");
     EXPECT(rgn == (params.roi.shift ? static_cast<uint64_t>(f.components) : 0), "RGN");
     EXPECT(poc == (o.poc ? o.poc : ""), "POC says %s", poc.c_str());
 
@@ -316,9 +339,10 @@ Reader parse_boxes(Reader in, const CudaencConfig &config, const CudaencFrame &f
     Reader signature = box(in, "jP  ");
     signature.expect(0x0D0A870A, 4, "the signature");
     Reader type = box(in, "ftyp");
-    type.expect(0x6A703220, 4, "BR");
+    const uint64_t brand = config.j2k.cblk_style == CUDAENC_J2K_HT ? 0x6A706820 : 0x6A703220;  // "jph ", "jp2 "
+    type.expect(brand, 4, "BR");
     type.expect(0, 4, "MinV");
-    type.expect(0x6A703220, 4, "CL");
+    type.expect(brand, 4, "CL");
     Reader header = box(in, "jp2h");
     Reader image = box(header, "ihdr");
     image.expect(static_cast<uint64_t>(f.height), 4, "HEIGHT");
@@ -397,7 +421,7 @@ START_TEST(random_pictures_say_what_they_are) {
         Log log;
         std::string text;
         CudaencConfig config = make_config(format, "cpu", &log);
-        config.j2k = random_options(random, format, text);
+        config.j2k = repeat % 3 ? random_options(random, format, text) : random_ht_options(random, format, text);
         if (repeat % 2) config.j2k.plt = 1;
         const std::string comment(random.below(300), 'c');
         if (random.one_in(2)) config.j2k.comment = comment.c_str();

@@ -1,12 +1,13 @@
 // The interface of a block coder. It takes code-blocks and coefficients. It returns a record a block and the bytes in
-// the block's slot; of truncatable blocks also length and distortion reduction of each truncation point. The MQ coder
-// (T.800 Annexes C, D) is the one there is. Tier-2 and rate allocation know block coders by this header alone.
+// the block's slot; of truncatable blocks also length and distortion reduction of each truncation point. There are
+// the MQ coder (T.800 Annexes C, D) and the HT coder (T.814). Tier-2 and rate allocation know them by this header alone.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 #include <span>
 
 #include "../tables.h"
+#include "ht.h"
 #include "styles.h"
 
 namespace cudaenc::j2k {
@@ -85,6 +86,7 @@ CUDAENC_HD SlotLayout slot_layout(int width, int height, int planes, const Block
                passes = static_cast<uint32_t>(coding_passes(planes)), all = static_cast<uint32_t>(planes);
     const uint32_t samples = columns * rows, stripes = columns * ((rows + 3) / 4);
     const auto round_up = [](uint32_t bytes) { return (bytes + 63) / 64 * 64; };
+    if (coding.style & kHt) return {0, 0, round_up(most_ht_bytes(columns, rows, all))};
     // The most symbols come when every sample is coded in every plane, every sign once, and once a stripe column three
     // for one in run-length mode; the MQ coder's bytes are fewer.
     SlotLayout slot{0, samples * all + samples + 2 * stripes + 64, 0};

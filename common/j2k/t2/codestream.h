@@ -15,6 +15,7 @@ enum Marker : uint16_t {
     kSot = 0xFF90,
     kSod = 0xFF93,
     kEoc = 0xFFD9,
+    kCap = 0xFF50,
     kSiz = 0xFF51,
     kCod = 0xFF52,
     kQcd = 0xFF5C,

@@ -1,0 +1,186 @@
+// HT block coding (ITU-T T.814 Clause 7): what a quad of 2x2 samples puts into the three bit-streams of a cleanup pass.
+// MagSgn has the magnitudes' bits and signs; VLC, which grows backwards, significance and exponents; MEL, where nothing
+// near is significant yet, whether the quad is. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../../hd.h"
+#include "../tables.h"
+
+namespace cudaenc::j2k {
+
+// Samples of a quad: 0 upper left, 1 lower left, 2 upper right, 3 lower right. Sets of them have bit i for sample i.
+//
+// A significant sample of magnitude m (from the lowest coded bit-plane on) and sign s has the value 2 (m - 1) + s,
+// below 2^32, and as exponent the bits of 2 m - 1, 1 to 32. Others have 0 and 0. coefficient: as quantise() makes it.
+struct HtSample {
+    uint32_t value;
+    int exponent;
+};
+CUDAENC_HD HtSample ht_sample(uint32_t coefficient) {
+    const uint32_t magnitude = coefficient & 0x7FFFFFFFu, value = 2 * magnitude - 2 + (coefficient >> 31);
+    return magnitude ? HtSample{value, bit_width(value | 1)} : HtSample{0, 0};
+}
+
+// What later quads read of a quad, in 16 bits: its significant samples, the exponents of samples 1 and 3. 0: none.
+CUDAENC_HD uint32_t quad_state(uint32_t significant, int lower_left, int lower_right) {
+    return significant | static_cast<uint32_t>(lower_left) << 4 | static_cast<uint32_t>(lower_right) << 10;
+}
+struct QuadNeighbours {
+    uint32_t left, above_left, above, above_right;
+};
+
+// Clause 7.3.5: the context of a quad's significance, 0 to 7.
+CUDAENC_HD uint32_t quad_context(bool first_row, const QuadNeighbours &n) {
+    const uint32_t left = n.left & 15;
+    if (first_row) return ((left | left >> 1) & 1) | (left >> 1 & 6);
+    return ((n.above_left >> 3 | n.above >> 1) & 1) | ((left >> 1 | left >> 2) & 2) |
+           ((n.above >> 1 | n.above_right << 1) & 4);
+}
+
+// Clause 7.3.7: the exponent that the row above predicts for a quad with these significant samples.
+CUDAENC_HD int predicted_exponent(uint32_t significant, const QuadNeighbours &n) {
+    const auto left = [](uint32_t state) { return static_cast<int>(state >> 4 & 63); };
+    const auto right = [](uint32_t state) { return static_cast<int>(state >> 10); };
+    const int most = max_of(max_of(right(n.above_left), left(n.above)), max_of(right(n.above), left(n.above_right)));
+    return significant & (significant - 1) ? max_of(most - 1, 1) : 1;
+}
+
+// A quad's bound of exponents, its excess over the prediction, and its HtCode. codes: HtCodes::entries of the row.
+struct QuadCode {
+    int bound, excess;
+    uint32_t entry;
+    // The MagSgn bits of a sample: so many low bits of its value.
+    CUDAENC_HD int bits(uint32_t significant, int i) const {
+        return significant >> i & 1 ? bound - static_cast<int>(entry >> (10 + i) & 1) : 0;
+    }
+};
+CUDAENC_HD QuadCode code_quad(const uint16_t *codes, uint32_t context, uint32_t significant, int e0, int e1, int e2,
+                              int e3, int predicted) {
+    const int most = max_of(max_of(e0, e1), max_of(e2, e3)), bound = max_of(most, predicted);
+    const uint32_t reaching = static_cast<uint32_t>(e0 == most) | static_cast<uint32_t>(e1 == most) << 1 |
+                              static_cast<uint32_t>(e2 == most) << 2 | static_cast<uint32_t>(e3 == most) << 3;
+    return {bound, bound - predicted, codes[context << 8 | significant << 4 | (bound > predicted ? reaching : 0)]};
+}
+
+// Bits, the first one lowest; those above `count` are 0.
+struct CodeBits {
+    uint32_t bits;
+    int count;
+    CUDAENC_HD CodeBits then(const CodeBits &next) const {
+        return {bits | next.bits << count, count + next.count};  // count: below 32
+    }
+};
+
+// Clause 7.3.6, U-VLC: an excess of 0 to 32.
+CUDAENC_HD CodeBits excess_prefix(int excess) {
+    const int kind = min_of(excess, 5);  // 0: nothing; 1: 1; 2: 01; 3 and 4: 001; above: 000
+    return {0x044210u >> 4 * kind & 7, 0x333210 >> 4 * kind & 7};
+}
+CUDAENC_HD CodeBits excess_suffix(int excess) {
+    return {static_cast<uint32_t>(excess > 4   ? excess - 5
+                                  : excess > 2 ? excess - 3
+                                               : 0),
+            excess > 4   ? 5
+            : excess > 2 ? 1
+                         : 0};
+}
+
+// The VLC bits of two quads side by side, at most 30. The second one may be missing: {}.
+CUDAENC_HD CodeBits pair_code(bool first_row, const QuadCode &first, const QuadCode &second) {
+    const auto word = [](uint32_t entry) { return CodeBits{entry & 127, static_cast<int>(entry >> 7 & 7)}; };
+    const CodeBits words = word(first.entry).then(word(second.entry));
+    int a = first.excess, b = second.excess;
+    // Where both have one in the first row, the MEL event says whether both exceed 2.
+    if (first_row && a > 2 && b > 2)
+        a -= 2, b -= 2;
+    else if (first_row && a > 2 && b > 0)
+        return words.then(excess_prefix(a)).then({static_cast<uint32_t>(b - 1), 1}).then(excess_suffix(a));
+    return words.then(excess_prefix(a)).then(excess_prefix(b)).then(excess_suffix(a)).then(excess_suffix(b));
+}
+
+// Clause 7.3.3, MEL: an adaptive run-length code of events that are mostly 0. Sink: put(bits, count), first bit lowest.
+class MelCoder {
+  public:
+    template <class Sink>
+    CUDAENC_HD void zeros(uint32_t count, Sink &sink) {
+        run_ += count;
+        while (run_ >> log2()) {
+            run_ -= 1u << log2();
+            sink.put(1, 1);
+            state_ = min_of(state_ + 1, 12);
+        }
+    }
+    template <class Sink>
+    CUDAENC_HD void one(Sink &sink) {
+        const int count = log2();
+        uint32_t reversed = 0;  // the run, highest bit first
+        for (int i = 0; i < count; i++) reversed |= (run_ >> i & 1) << (count - 1 - i);
+        sink.put(reversed << 1, count + 1);
+        run_ = 0;
+        state_ = max_of(state_ - 1, 0);
+    }
+    template <class Sink>
+    CUDAENC_HD void finish(Sink &sink) {
+        if (run_) sink.put(1, 1);
+    }
+
+  private:
+    CUDAENC_HD int log2() const { return static_cast<int>(0x5433222111000ull >> 4 * state_ & 7); }  // of a full run
+    int state_ = 0;
+    uint32_t run_ = 0;
+};
+
+// Bit-stuffing: which bytes take seven bits. Bytes are taken from the bits, first bit lowest, as if all had eight; what
+// is said of the first one that has seven holds, and those behind it are to be taken anew. before: each byte's
+// predecessor. The result has the highest bit of such bytes. Word: an unsigned type of 4 or 8 bytes.
+enum class Stuffing {
+    kForward,   // MagSgn and MEL: behind a byte 0xFF
+    kBackward,  // VLC: behind a byte above 0x8F, where all seven bits are 1
+};
+template <Stuffing kStuffing, class Word>
+CUDAENC_HD Word short_bytes(Word bytes, Word before) {
+    constexpr Word kOnes = static_cast<Word>(0x0101010101010101ull), kTops = kOnes << 7;
+    const auto seven_ones = [](Word x) { return static_cast<Word>((x & ~kTops) + kOnes); };
+    if constexpr (kStuffing == Stuffing::kForward)
+        return seven_ones(before) & before & kTops;
+    else
+        return seven_ones(bytes) & before & (before << 1 | before << 2 | before << 3) & kTops;
+}
+// Of a MEL byte the first bit is the highest. width: 7 or 8.
+CUDAENC_HD uint32_t mel_byte(uint32_t bits, int width) {
+    const uint32_t pairs = (bits & 0x0F) << 4 | bits >> 4, quads = (pairs & 0x33) << 2 | (pairs >> 2 & 0x33);
+    return ((quads & 0x55) << 1 | (quads >> 1 & 0x55)) >> (8 - width);
+}
+
+// What begins the VLC bit-stream: the byte before its first one counts as 0xFF, and the first four bits as 1. In their
+// place, and in that byte, stands the length of MEL and VLC together (Clause 7.1.1).
+constexpr uint32_t kVlcBefore = 0xFF, kVlcFirstBits = 4;
+
+// The last, incomplete bytes of MEL and VLC, which share one where they do not contradict each other. width: of MEL's,
+// 7 or 8; bits: so many are set by the stream, of MEL's the highest, of VLC's the lowest; others are 0.
+struct LastBytes {
+    uint32_t mel;
+    int mel_width, mel_bits;
+    uint32_t vlc;
+    int vlc_bits;
+    bool vlc_has_bytes;  // complete ones, without the one for the length
+
+    CUDAENC_HD bool empty() const { return !vlc_bits && mel_width == 8 && !mel_bits; }
+    CUDAENC_HD bool shared() const {
+        const uint32_t both = mel | vlc, of_mel = 0xFFu << (mel_width - mel_bits) & 0xFF, of_vlc = (1u << vlc_bits) - 1;
+        return !((both ^ mel) & of_mel) && !((both ^ vlc) & of_vlc) && both != 0xFF && vlc_has_bytes;
+    }
+};
+
+// The most bytes of a cleanup pass. A sample's bits are at most its bit-planes and one; a pair of quads has 30 VLC
+// bits; an event takes at most 1.5 MEL bits, and a quad of the first row makes up to 1.5 events. At most every other
+// byte has seven bits.
+constexpr int kMostPairBits = 30;
+CUDAENC_HD uint32_t most_ht_bytes(uint32_t width, uint32_t height, uint32_t planes) {
+    const uint32_t pairs = (width + 3) / 4 * ((height + 1) / 2),
+                   bits = width * height * (planes + 1) + pairs * (kMostPairBits + 3) + (width + 3) / 4 * 2;
+    return bits / 15 * 2 + 16;
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ht_cpu.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "../../simd.h"
+#include "ht.h"
+#include "ht_codes.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+constexpr int kWidest = 1024;
+
+// A bit-stream before stuffing, first bit lowest. `memory` has room for eight bytes behind the last one.
+class BitWriter {
+  public:
+    void begin(uint8_t *memory) { *this = {}, memory_ = memory; }
+    // The low `count` bits, at most 32; those above are 0.
+    void put(uint32_t bits, int count) {
+        pending_ |= uint64_t{bits} << filled_;
+        filled_ += count;
+        if (filled_ < 32) return;
+        std::memcpy(memory_ + bytes_, &pending_, 4);
+        bytes_ += 4;
+        pending_ >>= 32;
+        filled_ -= 32;
+    }
+    // Behind the last bit are bits of `fill`. Returns the number of bits.
+    uint32_t finish(uint64_t fill) {
+        const uint64_t last = pending_ | fill << filled_;
+        std::memcpy(memory_ + bytes_, &last, 8);
+        return 8 * bytes_ + static_cast<uint32_t>(filled_);
+    }
+    const uint8_t *memory() const { return memory_; }
+
+  private:
+    uint8_t *memory_ = nullptr;
+    uint64_t pending_ = 0;
+    uint32_t bytes_ = 0;
+    int filled_ = 0;
+};
+
+// A stuffed bit-stream: its complete bytes, and the bits behind them, of which the last, incomplete byte has `left`.
+struct Stuffed {
+    uint32_t bytes;
+    uint32_t last;  // byte; before the first: as given
+    uint32_t rest;
+    int left;
+};
+
+uint64_t bits_at(const uint8_t *memory, uint32_t at) {  // at least 56
+    uint64_t word;
+    std::memcpy(&word, memory + at / 8, 8);
+    return word >> at % 8;
+}
+
+// put(bytes, count): eight bytes, of which so many belong to the stream.
+template <Stuffing kStuffing, class Put>
+inline Stuffed stuff(const uint8_t *memory, uint32_t bits, uint32_t last, const Put &put) {
+    constexpr uint64_t kSevenBytes = (uint64_t{1} << 56) - 1;
+    uint32_t at = 0, bytes = 0;
+    for (;;) {
+        const uint64_t word = bits_at(memory, at);
+        const uint64_t shorts = short_bytes<kStuffing>(word, word << 8 | last) & kSevenBytes;
+        const uint32_t left = bits - at;
+        // Bytes before the first short one, and that one.
+        const int whole = shorts ? std::countr_zero(shorts) / 8 : 7;
+        const uint32_t taken = shorts ? 8 * static_cast<uint32_t>(whole) + 7 : 56;
+        if (taken > left) {
+            const int complete = static_cast<int>(std::min(left / 8, static_cast<uint32_t>(whole)));
+            put(word, complete);
+            if (complete) last = static_cast<uint8_t>(word >> (8 * complete - 8));
+            return {bytes + static_cast<uint32_t>(complete), last, static_cast<uint32_t>(word >> 8 * complete),
+                    static_cast<int>(left) - 8 * complete};
+        }
+        if (!shorts) {
+            put(word, 7);
+            bytes += 7;
+            last = static_cast<uint8_t>(word >> 48);
+        } else {
+            put(word & ~(uint64_t{0x80} << 8 * whole), whole + 1);
+            bytes += static_cast<uint32_t>(whole) + 1;
+            last = static_cast<uint32_t>(word >> 8 * whole) & 0x7F;
+        }
+        at += taken;
+    }
+}
+
+// The samples of a row of quads: upper and lower, with one or two missing ones, which are 0, where the width is no
+// multiple of four.
+struct QuadRow {
+    uint32_t values[2][kWidest + 4];
+    int32_t exponents[2][kWidest + 4];
+};
+
+// Exponents by conversion to float, which every level of x86-64 does eight or four at a time.
+CUDAENC_CLONES void load_row(const uint32_t *coefficients, int width, uint32_t *values, int32_t *exponents) {
+    for (int x = 0; x < width; x++) {
+        const uint32_t magnitude = coefficients[x] & 0x7FFFFFFFu, significant = magnitude ? ~0u : 0u;
+        const uint32_t below = magnitude - 1;
+        // Without the bit below its highest one, a number is not rounded up to a power of two.
+        const float rounded = static_cast<float>(static_cast<int32_t>(below & ~(below >> 1) & 0x7FFFFFFFu));
+        const int32_t width_of_below = (std::bit_cast<int32_t>(rounded) >> 23) - 126;
+        values[x] = (2 * below + (coefficients[x] >> 31)) & significant;
+        exponents[x] = ((width_of_below < 0 ? 0 : width_of_below) + 1) & static_cast<int32_t>(significant);
+    }
+}
+
+class HtBlockCoder {
+  public:
+    // longest: most_ht_bytes() of the largest block.
+    explicit HtBlockCoder(uint32_t longest) : capacity_(longest + 16), memory_(new uint8_t[4 * size_t{capacity_}]) {}
+
+    // Writes the block's codeword to out(). Returns its bytes, 0 if no sample is significant.
+    uint32_t code(const uint32_t *coefficients, const CodeBlock &block) {
+        const int width = block.width, height = block.height;
+        magsgn_.begin(&memory_[0]), vlc_.begin(&memory_[capacity_]), mel_bits_.begin(&memory_[2 * size_t{capacity_}]);
+        mel_ = {};
+        vlc_.put((1u << kVlcFirstBits) - 1, kVlcFirstBits);
+        std::memset(states_, 0, sizeof states_);
+        bool any = false;
+        for (int y = 0; y < height; y += 2) {
+            const uint32_t *row = coefficients + block.coefficients + static_cast<size_t>(y) * block.stride;
+            for (int lower = 0; lower < 2; lower++) {
+                uint32_t *values = row_.values[lower];
+                int32_t *exponents = row_.exponents[lower];
+                const int present = y + lower < height ? width : 0;
+                if (present) load_row(row + static_cast<size_t>(lower) * block.stride, width, values, exponents);
+                std::fill(values + present, values + (width + 3) / 4 * 4, 0u);
+                std::fill(exponents + present, exponents + (width + 3) / 4 * 4, 0);
+            }
+            any |= y ? code_row<false>(width, y / 2) : code_row<true>(width, 0);
+        }
+        return any ? finish() : 0;
+    }
+    const uint8_t *out() const { return &memory_[3 * size_t{capacity_}]; }
+
+  private:
+    // Codes a row of quads. Returns whether any sample is significant.
+    template <bool kFirst>
+    bool code_row(int width, int row) {
+        const int quads = (width + 1) / 2;
+        const uint16_t *above = states_[~row & 1] + 1;  // those left of the first and right of the last quad are 0
+        uint16_t *own = states_[row & 1] + 1;
+        const uint16_t *codes = kHtCodes.entries[kFirst ? 0 : 1];
+        uint32_t left = 0, any = 0;
+        for (int q = 0; q < quads; q += 2) {
+            QuadCode pair[2]{};
+            for (int i = q; i < std::min(q + 2, quads); i++) {
+                const uint32_t *upper = &row_.values[0][2 * i], *lower = &row_.values[1][2 * i];
+                const int32_t *e = &row_.exponents[0][2 * i], *f = &row_.exponents[1][2 * i];
+                const uint32_t significant = static_cast<uint32_t>(e[0] != 0) | static_cast<uint32_t>(f[0] != 0) << 1 |
+                                             static_cast<uint32_t>(e[1] != 0) << 2 |
+                                             static_cast<uint32_t>(f[1] != 0) << 3;
+                const QuadNeighbours near =
+                    kFirst ? QuadNeighbours{left, 0, 0, 0} : QuadNeighbours{left, above[i - 1], above[i], above[i + 1]};
+                const uint32_t context = quad_context(kFirst, near);
+                const QuadCode code = pair[i - q] = code_quad(codes, context, significant, e[0], f[0], e[1], f[1],
+                                                              kFirst ? 1 : predicted_exponent(significant, near));
+                if (!context) put_event(significant != 0);
+                if (significant) {
+                    put_sample(upper[0], code.bits(significant, 0));
+                    put_sample(lower[0], code.bits(significant, 1));
+                    put_sample(upper[1], code.bits(significant, 2));
+                    put_sample(lower[1], code.bits(significant, 3));
+                }
+                left = own[i] = static_cast<uint16_t>(quad_state(significant, f[0], f[1]));
+                any |= significant;
+            }
+            if (kFirst && pair[0].excess && pair[1].excess) put_event(std::min(pair[0].excess, pair[1].excess) > 2);
+            const CodeBits code = pair_code(kFirst, pair[0], pair[1]);
+            vlc_.put(code.bits, code.count);
+        }
+        own[quads] = 0;
+        return any != 0;
+    }
+    void put_sample(uint32_t value, int bits) {
+        magsgn_.put(static_cast<uint32_t>(value & ((uint64_t{1} << bits) - 1)), bits);
+    }
+    void put_event(bool one) {
+        if (one)
+            mel_.one(mel_bits_);
+        else
+            mel_.zeros(1, mel_bits_);
+    }
+
+    // Joins the three bit-streams.
+    uint32_t finish() {
+        uint8_t *const begin = &memory_[3 * size_t{capacity_}], *to = begin;
+        // MagSgn: filled with ones, which decoders also read behind its end. So it does not end with 0xFF.
+        const uint32_t magsgn_bits = magsgn_.finish(~uint64_t{0});
+        const auto put = [&to](uint64_t bytes, int count) {
+            std::memcpy(to, &bytes, 8);
+            to += count;
+        };
+        const Stuffed magsgn = stuff<Stuffing::kForward>(magsgn_.memory(), magsgn_bits, 0, put);
+        if (magsgn.left) *to++ = static_cast<uint8_t>(magsgn.rest & (magsgn.last == 0xFF ? 0x7F : 0xFF));
+        if (to > begin && to[-1] == 0xFF) to--;
+        uint8_t *const mel_begin = to;
+
+        mel_.finish(mel_bits_);
+        uint32_t last = 0;
+        const Stuffed mel =
+            stuff<Stuffing::kForward>(mel_bits_.memory(), mel_bits_.finish(0), 0, [&](uint64_t bytes, int count) {
+                for (int i = 0; i < count; i++, bytes >>= 8) {
+                    const uint32_t byte = bytes & 0xFF;
+                    *to++ = static_cast<uint8_t>(mel_byte(byte, last == 0xFF ? 7 : 8));
+                    last = byte;
+                }
+            });
+        uint8_t *const vlc_out = &memory_[0];  // MagSgn's bits are not needed any more
+        uint8_t *end = vlc_out;
+        const Stuffed vlc =
+            stuff<Stuffing::kBackward>(vlc_.memory(), vlc_.finish(0), kVlcBefore, [&end](uint64_t bytes, int count) {
+                std::memcpy(end, &bytes, 8);
+                end += count;
+            });
+        const int width = mel.last == 0xFF ? 7 : 8;
+        const LastBytes ends{
+            mel_byte(mel.rest & 0xFF, width), width, mel.left, vlc.rest & 0xFF, vlc.left, end > vlc_out};
+        if (!ends.empty()) {
+            if (ends.shared()) {
+                *to++ = static_cast<uint8_t>(ends.mel | ends.vlc);
+            } else {
+                *to++ = static_cast<uint8_t>(ends.mel);
+                *to++ = static_cast<uint8_t>(ends.vlc);
+            }
+        }
+        to = std::reverse_copy(vlc_out, end, to);
+        const uint32_t tail = static_cast<uint32_t>(to - mel_begin) + 1;
+        to[-1] = static_cast<uint8_t>((to[-1] & 0xF0) | (tail & 0x0F));
+        *to++ = static_cast<uint8_t>(tail >> 4);
+        return static_cast<uint32_t>(to - begin);
+    }
+
+    const uint32_t capacity_;
+    const std::unique_ptr<uint8_t[]> memory_;  // MagSgn, VLC, MEL before stuffing; the codeword
+    BitWriter magsgn_, vlc_, mel_bits_;
+    MelCoder mel_;
+    QuadRow row_;
+    uint16_t states_[2][kWidest / 2 + 2];  // of the quads of this row and the one before
+};
+
+}  // namespace
+
+void code_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, std::vector<uint8_t> &bytes,
+                    uint32_t *offsets, CodedBlock *coded) {
+    uint32_t longest = 0;
+    for (const CodeBlock &b : blocks) longest = std::max(longest, most_ht_bytes(b.width, b.height, b.planes));
+    const auto coder = std::make_unique<HtBlockCoder>(longest);
+    bytes.clear();
+    for (size_t i = 0; i < blocks.size(); i++) {
+        const uint32_t count = coder->code(coefficients, blocks[i]);
+        const uint8_t some = count ? 1 : 0;
+        coded[i] = {.bytes = count, .planes = some, .passes = some};
+        offsets[i] = static_cast<uint32_t>(bytes.size());
+        bytes.insert(bytes.end(), coder->out(), coder->out() + count);
+    }
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,464 @@
+// HT block coding (ITU-T T.814), quad-parallel: a lane a quad, 32 quads at a time in the order in which they are coded.
+// Contexts and predictions come from the states of earlier quads; bits get their places from one scan of both
+// bit-streams' counts. Only MEL's events are coded one by one, those of all a thread-block's blocks side by side, while
+// the other warps stuff their bits. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../../common/j2k/t1/ht.h"
+#include "../../device.cuh"
+#include "ht_params.h"
+
+namespace cudaenc::j2k {
+
+// A bit-stream that becomes bytes.
+struct ByteStream {
+    uint32_t at;     // the bit with which the next byte begins
+    uint32_t bytes;  // so far
+    uint32_t last;   // of them; before the first: what counts as such
+};
+
+// Takes up to 128 bytes of the stream, which has `bits`, with a whole warp; a lane takes four. word(i): bits 32 i to
+// 32 i + 31. A stream that is padded with ones ends with an incomplete byte. put(bytes, count): the lane's four bytes,
+// and how many all lanes have together, from stream.bytes on. Returns whether there may be more.
+template <Stuffing kStuffing, class Word, class Put>
+DEVICE bool take_bytes(ByteStream &stream, uint32_t bits, bool padded, const Word &word, const Put &put) {
+    if (stream.at >= bits) return false;
+    const uint32_t lane = static_cast<uint32_t>(lane_id()), first = stream.at / 32 + lane, left = bits - stream.at;
+    uint32_t own = funnel_shift_right(word(first), word(first + 1), stream.at % 32);
+    const uint32_t neighbour = warp_shuffle_up(own, 1), before = own << 8 | (lane ? neighbour >> 24 : stream.last);
+    const uint32_t shorts = short_bytes<kStuffing>(own, before), lanes = warp_ballot(shorts != 0);
+    uint32_t whole = 128;  // bytes before the first short one
+    if (lanes) {
+        const int of = find_first_set(lanes);
+        whole = static_cast<uint32_t>(4 * of + find_first_set(warp_shuffle(shorts, of)) / 8);
+    }
+    const bool takes_short = lanes && 8 * whole + 7 <= left + (padded ? 6 : 0);
+    const uint32_t count = takes_short ? whole + 1 : min_of(whole, (left + (padded ? 7 : 0)) / 8);
+    if (takes_short && lane == whole / 4) own &= ~(0x80u << 8 * (whole % 4));
+    put(own, count);
+    if (count) stream.last = warp_shuffle(own, static_cast<int>((count - 1) / 4)) >> 8 * ((count - 1) % 4) & 0xFF;
+    stream.at += takes_short ? 8 * whole + 7 : 8 * count;
+    stream.bytes += count;
+    return takes_short || count == 128;
+}
+
+// Bytes in words of the slot. Those of the last, incomplete word are in `pending`, with zeros behind.
+struct SlotWriter {
+    uint32_t *words;
+    uint32_t pending;
+    DEVICE_MEMBER void put(uint32_t bytes_before, uint32_t own, uint32_t count) {
+        const uint32_t lane = static_cast<uint32_t>(lane_id()), held = bytes_before % 4, filled = held + count;
+        const uint32_t neighbour = warp_shuffle_up(own, 1);
+        // The lane's word, of which the first `held` bytes are the lane's before.
+        uint32_t aligned = own << 8 * held;
+        if (held) aligned |= lane ? neighbour >> (32 - 8 * held) : pending;
+        if (lane < filled / 4) words[bytes_before / 4 + lane] = aligned;
+        const uint32_t rest = filled % 4;
+        if (filled / 4 == 32) {  // behind the last lane's word
+            pending = held ? warp_shuffle(own, 31) >> (32 - 8 * held) : 0;
+        } else {
+            pending = warp_shuffle(aligned, static_cast<int>(filled / 4));
+        }
+        pending &= (1u << 8 * rest) - 1;
+    }
+};
+
+// A block's share of shared memory. kQuads: the most that it has, those beside the block counted.
+template <int kQuads>
+struct HtLayout {
+    static constexpr int kStateWords = kQuads / 2 + 32,                          // later VLC's bytes
+        kVlcWords = (kQuads / 2 * kMostPairBits + kVlcFirstBits + 31) / 32 + 3,  // bits
+        kEventWords = kQuads / 256 * 32,                                         // of a mask and its ones each
+        kMelWords = (kQuads * 5 / 4 * 3 / 2 + 31) / 32 + 2;                      // bits
+    static constexpr int kRing = 256;                                            // words of MagSgn's bits
+    static constexpr int kStates = 0, kVlc = kStates + kStateWords, kRingAt = kVlc + kVlcWords,
+                         kEvents = kRingAt + kRing, kMel = kEvents + kEventWords,
+                         kWords = (kMel + kMelWords + 3) / 4 * 4;
+};
+
+// What a warp leaves for the lane that codes its MEL events.
+struct MelWork {
+    uint32_t entries;  // of events
+    uint32_t bits;     // that come out
+};
+
+struct WordSink {
+    uint32_t *words;
+    uint32_t bits = 0;
+    uint64_t pending = 0;
+    DEVICE_MEMBER void put(uint32_t value, int count) {
+        pending |= static_cast<uint64_t>(value) << bits % 32;
+        const uint32_t before = bits / 32;
+        bits += static_cast<uint32_t>(count);
+        if (bits / 32 > before) {
+            words[before] = static_cast<uint32_t>(pending);
+            pending >>= 32;
+        }
+    }
+};
+
+// entries: pairs of a mask of quads with an event, and of those whose event is 1.
+DEVICE uint32_t code_events(const uint32_t *entries, uint32_t count, uint32_t *words) {
+    WordSink sink{words};
+    MelCoder mel;
+    CUDAENC_NO_UNROLL
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t events = entries[2 * i], ones = entries[2 * i + 1];
+        while (ones) {
+            const uint32_t lowest = ones & (0 - ones);
+            mel.zeros(static_cast<uint32_t>(popcount(events & (lowest - 1))), sink);
+            mel.one(sink);
+            events &= ~(lowest | (lowest - 1));
+            ones &= ones - 1;
+        }
+        mel.zeros(static_cast<uint32_t>(popcount(events)), sink);
+    }
+    mel.finish(sink);
+    words[sink.bits / 32] = static_cast<uint32_t>(sink.pending);
+    words[sink.bits / 32 + 1] = 0;
+    return sink.bits;
+}
+
+// Bit i of a half word at 2 i.
+DEVICE uint32_t spread_half(uint32_t x) {
+    x = (x | x << 8) & 0x00FF00FF;
+    x = (x | x << 4) & 0x0F0F0F0F;
+    x = (x | x << 2) & 0x33333333;
+    return (x | x << 1) & 0x55555555;
+}
+
+using QuadState __attribute__((may_alias)) = uint16_t;  // quad_state() of each quad
+
+// A block in a warp. memory: shared, HtLayout<kQuads>::kWords.
+template <int kQuads>
+struct HtBlock {
+    using Layout = HtLayout<kQuads>;
+    const CodeBlock block;
+    const uint32_t *coefficients;  // of the block
+    const HtCodes *all_codes;
+    const uint16_t *codes;  // shared, of other rows than the first
+    uint32_t *memory;
+    SlotWriter slot;
+    ByteStream magsgn{0, 0, 0};
+    uint32_t magsgn_bits = 0, vlc_bits = kVlcFirstBits, entries = 0;
+    bool any = false;
+
+    DEVICE_MEMBER QuadState *states() { return reinterpret_cast<QuadState *>(memory + Layout::kStates); }
+    DEVICE_MEMBER uint32_t *vlc() { return memory + Layout::kVlc; }
+    DEVICE_MEMBER uint32_t *ring() { return memory + Layout::kRingAt; }
+    DEVICE_MEMBER uint32_t *events() { return memory + Layout::kEvents; }
+    DEVICE_MEMBER uint32_t *mel() { return memory + Layout::kMel; }
+
+    // Coefficients of a quad; those outside of the block are 0.
+    struct Quad {
+        uint32_t sample[4];
+    };
+    DEVICE_MEMBER Quad load(uint32_t column, uint32_t row) const {
+        const uint32_t x = 2 * column, y = 2 * row;
+        const bool left = x < block.width && y < block.height, right = x + 1 < block.width,
+                   lower = y + 1 < block.height;
+        const uint32_t *const at = coefficients + static_cast<size_t>(y) * block.stride + x;
+        Quad quad;
+        quad.sample[0] = left ? load_readonly(at) : 0;
+        quad.sample[1] = left && lower ? load_readonly(at + block.stride) : 0;
+        quad.sample[2] = left && right ? load_readonly(at + 1) : 0;
+        quad.sample[3] = left && lower && right ? load_readonly(at + block.stride + 1) : 0;
+        return quad;
+    }
+
+    // Codes all quads. Events are left for code_events().
+    DEVICE_MEMBER void code_quads() {
+        const uint32_t lane = static_cast<uint32_t>(lane_id());
+        CUDAENC_NO_UNROLL
+        for (uint32_t i = lane; i < Layout::kVlcWords + Layout::kRing; i += 32) vlc()[i] = 0;
+        warp_sync();
+        if (lane == 0) vlc()[0] = (1u << kVlcFirstBits) - 1;
+        // Columns are even: a last, missing quad makes a pair with the last one.
+        const uint32_t columns = (block.width + 3u) / 4 * 2, quads = columns * ((block.height + 1u) / 2);
+        const uint32_t more_rows = 32 / columns, more_columns = 32 % columns;
+        uint32_t row = lane / columns, column = lane % columns;
+        Quad next = load(column, row);
+        CUDAENC_NO_UNROLL
+        for (uint32_t first = 0; first < quads; first += 32) {
+            const Quad own = next;
+            const uint32_t own_row = row, own_column = column;
+            column += more_columns;
+            row += more_rows;
+            if (column >= columns) {
+                column -= columns;
+                row++;
+            }
+            next = load(column, row);
+            code_32(own, first + lane, own_column, own_row, columns);
+            while (magsgn_bits - magsgn.at >= 33 * 32) take_magsgn(magsgn_bits, false);
+        }
+    }
+
+    DEVICE_MEMBER void code_32(const Quad &own, uint32_t index, uint32_t column, uint32_t row, uint32_t columns) {
+        const bool first_row = row == 0, present = 2 * column < block.width && 2 * row < block.height;
+        HtSample s[4];
+        uint32_t significant = 0;
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) {
+            s[i] = ht_sample(own.sample[i]);
+            significant |= static_cast<uint32_t>(s[i].exponent != 0) << i;
+        }
+        QuadState *const state = states();
+        if (index < kQuads) state[index] = static_cast<uint16_t>(quad_state(significant, s[1].exponent, s[3].exponent));
+        warp_sync();
+        QuadNeighbours near{};
+        if (present) {
+            near.left = column ? state[index - 1] : 0;
+            if (!first_row) {
+                near.above_left = column ? state[index - columns - 1] : 0;
+                near.above = state[index - columns];
+                near.above_right = column + 1 < columns ? state[index - columns + 1] : 0;
+            }
+        }
+        const uint32_t context = quad_context(first_row, near);
+        const uint16_t *const table = first_row ? all_codes->entries[0] : codes;
+        QuadCode code = code_quad(table, context, significant, s[0].exponent, s[1].exponent, s[2].exponent,
+                                  s[3].exponent, predicted_exponent(significant, near));
+        if (!present) code = {0, 0, 0};
+        any |= warp_any(significant != 0);
+        put_events(first_row, present && !context, significant != 0, code.excess);
+
+        // The even lanes have the pairs' codewords.
+        const uint32_t other = warp_shuffle_down(code.entry | static_cast<uint32_t>(code.excess) << 16, 1);
+        CodeBits pair{0, 0};
+        if (lane_id() % 2 == 0) pair = pair_code(first_row, code, {0, static_cast<int>(other >> 16), other & 0xFFFF});
+        int bits[4];
+        uint32_t all = 0;
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) all += static_cast<uint32_t>(bits[i] = code.bits(significant, i));
+        // Both streams' counts in one scan: of MagSgn below 2^13, of VLC above.
+        const uint32_t own_counts = all | static_cast<uint32_t>(pair.count) << 16,
+                       up_to = warp_inclusive_add(own_counts), before = up_to - own_counts,
+                       total = warp_shuffle(up_to, 31);
+        put_vlc(vlc_bits + (before >> 16), pair.bits);
+        put_samples(magsgn_bits + (before & 0xFFFF), s, bits);
+        vlc_bits += total >> 16;
+        magsgn_bits += total & 0xFFFF;
+        warp_sync();
+    }
+
+    // Events of 32 quads: of each whether it has a significant sample; behind it, of a pair in the first row, whether
+    // both excesses are above 2.
+    DEVICE_MEMBER void put_events(bool first_row, bool has, bool one, int excess) {
+        const uint32_t mask = warp_ballot(has), ones = warp_ballot(has && one);
+        uint32_t *const at = events() + 2 * entries;
+        if (!warp_any(first_row)) {
+            if (lane_id() == 0) at[0] = mask, at[1] = ones;
+            entries++;
+            return;
+        }
+        const int other = warp_shuffle_xor(excess, 1);
+        const bool both = first_row && lane_id() % 2 && excess && other;
+        const uint32_t pairs = warp_ballot(both), large = warp_ballot(both && min_of(excess, other) > 2);
+        if (lane_id() < 2) {
+            const int shift = 16 * lane_id();
+            const auto join = [shift](uint32_t quads, uint32_t of_pairs) {
+                return spread_half(quads >> shift & 0xFFFF) | spread_half(of_pairs >> shift & 0xFFFF) << 1;
+            };
+            at[2 * lane_id()] = join(mask, pairs);
+            at[2 * lane_id() + 1] = join(ones, large);
+        }
+        entries += 2;
+    }
+
+    DEVICE_MEMBER void put_vlc(uint32_t at, uint32_t bits) {
+        uint32_t *const words = vlc();
+        const uint32_t low = bits << at % 32, high = funnel_shift_left(bits, 0, at % 32);
+        if (low) atomic_or(&words[at / 32], low);
+        if (high) atomic_or(&words[at / 32 + 1], high);
+    }
+    DEVICE_MEMBER void put_magsgn(uint32_t at, uint32_t bits) {
+        if (bits) atomic_or(&ring()[at % Layout::kRing], bits);
+    }
+    DEVICE_MEMBER void put_samples(uint32_t at, const HtSample (&s)[4], const int (&bits)[4]) {
+        const auto low_bits = [&](int i) { return bits[i] < 32 ? s[i].value & ((1u << bits[i]) - 1) : s[i].value; };
+        const int left = bits[0] + bits[1], right = bits[2] + bits[3];
+        if (warp_all(left < 32 && right < 32)) {
+            const uint32_t first = low_bits(0) | low_bits(1) << bits[0], second = low_bits(2) | low_bits(3) << bits[2];
+            const uint32_t low = first | second << left,
+                           high = funnel_shift_left(second, 0, static_cast<uint32_t>(left)), shift = at % 32;
+            put_magsgn(at / 32, low << shift);
+            put_magsgn(at / 32 + 1, funnel_shift_left(low, high, shift));
+            put_magsgn(at / 32 + 2, funnel_shift_left(high, 0, shift));
+            return;
+        }
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const uint32_t value = low_bits(i);
+            put_magsgn(at / 32, value << at % 32);
+            put_magsgn(at / 32 + 1, funnel_shift_left(value, 0, at % 32));
+            at += static_cast<uint32_t>(bits[i]);
+        }
+    }
+
+    // Moves up to 128 bytes from the ring to the slot.
+    DEVICE_MEMBER bool take_magsgn(uint32_t bits, bool padded) {
+        const uint32_t from = magsgn.at / 32;
+        const uint32_t *const words = ring();
+        const bool more = take_bytes<Stuffing::kForward>(
+            magsgn, bits, padded, [&](uint32_t i) { return words[i % Layout::kRing]; },
+            [&](uint32_t own, uint32_t count) { slot.put(magsgn.bytes, own, count); });
+        warp_sync();
+        const uint32_t lane = static_cast<uint32_t>(lane_id());
+        if (from + lane < magsgn.at / 32) ring()[(from + lane) % Layout::kRing] = 0;
+        warp_sync();
+        return more;
+    }
+
+    DEVICE_MEMBER uint8_t *bytes() { return reinterpret_cast<uint8_t *>(slot.words); }
+
+    // Ends MagSgn: filled with ones, and without a last 0xFF, since decoders read ones behind its end.
+    DEVICE_MEMBER void finish_magsgn() {
+        const uint32_t lane = static_cast<uint32_t>(lane_id()), word = magsgn_bits / 32;
+        if (lane == 0) {
+            ring()[word % Layout::kRing] |= ~0u << magsgn_bits % 32;
+            ring()[(word + 1) % Layout::kRing] = ~0u;
+        }
+        warp_sync();
+        while (take_magsgn(magsgn_bits, true)) {
+        }
+        if (lane < magsgn.bytes % 4)
+            bytes()[magsgn.bytes - magsgn.bytes % 4 + lane] = static_cast<uint8_t>(slot.pending >> 8 * lane);
+        if (magsgn.bytes && magsgn.last == 0xFF) magsgn.bytes--;
+        warp_sync();
+    }
+
+    // VLC's bytes, the last of the codeword first, in place of the states.
+    DEVICE_MEMBER ByteStream stuff_vlc() {
+        ByteStream stream{0, 0, kVlcBefore};
+        uint8_t *const out = reinterpret_cast<uint8_t *>(states());
+        const uint32_t *const words = vlc();
+        const auto word = [&](uint32_t i) { return i < Layout::kVlcWords ? words[i] : 0; };
+        const auto put = [&](uint32_t own, uint32_t count) {
+            CUDAENC_UNROLL
+            for (uint32_t k = 0; k < 4; k++) {
+                const uint32_t i = 4 * static_cast<uint32_t>(lane_id()) + k;
+                if (i < count) out[stream.bytes + i] = static_cast<uint8_t>(own >> 8 * k);
+            }
+        };
+        while (take_bytes<Stuffing::kBackward>(stream, vlc_bits, false, word, put)) {
+        }
+        warp_sync();
+        return stream;
+    }
+
+    // MEL's bytes, behind MagSgn's.
+    DEVICE_MEMBER ByteStream stuff_mel(uint32_t bits) {
+        ByteStream stream{0, 0, 0};
+        uint8_t *const out = bytes() + magsgn.bytes;
+        const uint32_t *const words = mel();
+        const auto word = [&](uint32_t i) { return 32 * i < bits ? words[i] : 0; };
+        const auto put = [&](uint32_t own, uint32_t count) {
+            const uint32_t before = warp_shuffle_up(own, 1) >> 24;
+            uint32_t last = lane_id() ? before : stream.last;
+            CUDAENC_UNROLL
+            for (uint32_t k = 0; k < 4; k++) {
+                const uint32_t i = 4 * static_cast<uint32_t>(lane_id()) + k, byte = own >> 8 * k & 0xFF;
+                if (i < count) out[stream.bytes + i] = static_cast<uint8_t>(mel_byte(byte, last == 0xFF ? 7 : 8));
+                last = byte;
+            }
+        };
+        while (take_bytes<Stuffing::kForward>(stream, bits, false, word, put)) {
+        }
+        return stream;
+    }
+
+    // Joins the three streams. Returns the codeword's bytes.
+    DEVICE_MEMBER uint32_t join(const ByteStream &vlc_stream, uint32_t mel_bits) {
+        const ByteStream mel_stream = stuff_mel(mel_bits);
+        const auto rest = [](const uint32_t *words, const ByteStream &stream, uint32_t bits) {
+            const uint32_t left = bits - stream.at, shifted = words[stream.at / 32] >> stream.at % 32;
+            const uint32_t next = stream.at % 32 > 24 ? words[stream.at / 32 + 1] << (32 - stream.at % 32) : 0;
+            return (shifted | next) & ((1u << left) - 1);
+        };
+        const int width = mel_stream.last == 0xFF ? 7 : 8;
+        const LastBytes ends{mel_byte(rest(mel(), mel_stream, mel_bits), width), width,
+                             static_cast<int>(mel_bits - mel_stream.at),         rest(vlc(), vlc_stream, vlc_bits),
+                             static_cast<int>(vlc_bits - vlc_stream.at),         vlc_stream.bytes != 0};
+        const uint32_t lane = static_cast<uint32_t>(lane_id()),
+                       last = ends.empty()    ? 0
+                              : ends.shared() ? 1
+                                              : 2,
+                       tail = mel_stream.bytes + last + vlc_stream.bytes + 1, all = magsgn.bytes + tail;
+        uint8_t *const out = bytes() + magsgn.bytes + mel_stream.bytes;
+        const auto with_length = [tail](uint32_t byte) { return static_cast<uint8_t>((byte & 0xF0) | (tail & 15)); };
+        if (lane == 0) {
+            if (last == 1) out[0] = static_cast<uint8_t>(ends.mel | ends.vlc);
+            if (last == 2) {
+                out[0] = static_cast<uint8_t>(ends.mel);
+                out[1] = vlc_stream.bytes ? static_cast<uint8_t>(ends.vlc) : with_length(ends.vlc);
+            }
+            bytes()[all - 1] = static_cast<uint8_t>(tail >> 4);
+        }
+        const uint8_t *const reversed = reinterpret_cast<const uint8_t *>(states());
+        CUDAENC_NO_UNROLL
+        for (uint32_t i = lane; i < vlc_stream.bytes; i += 32) {
+            const uint32_t byte = reversed[i];
+            bytes()[all - 2 - i] = i ? static_cast<uint8_t>(byte) : with_length(byte);
+        }
+        return all;
+    }
+};
+
+// codes: shared, [2048]; memory: shared, HtLayout<kQuads>::kWords a warp; work: shared, [kWarps].
+template <int kQuads, int kWarps>
+DEVICE void code_blocks(const HtInput &p, uint16_t *codes, uint32_t *memory, MelWork *work) {
+    using Layout = HtLayout<kQuads>;
+    const Uint4 *const table = reinterpret_cast<const Uint4 *>(p.codes->entries[1]);
+    for (int i = thread_x(); i < 2048 / 8; i += kWarps * 32)
+        reinterpret_cast<Uint4 *>(codes)[i] = load_readonly(table + i);
+    const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
+    const bool exists = index < p.count;
+    const CodeBlock block = p.blocks[exists ? index : p.count - 1];
+    block_sync();
+    HtBlock<kQuads> own{.block = block,
+                        .coefficients = p.coefficients + block.coefficients,
+                        .all_codes = p.codes,
+                        .codes = codes,
+                        .memory = memory + warp_id() * Layout::kWords,
+                        .slot = {reinterpret_cast<uint32_t *>(p.coded.slots + block.slot), 0}};
+    if (exists) own.code_quads();
+    if (lane_id() == 0) work[warp_id()].entries = own.any ? own.entries : 0;
+    block_sync();
+    // The first warp's lanes code the events of all.
+    if (thread_x() < kWarps)
+        work[thread_x()].bits =
+            work[thread_x()].entries
+                ? code_events(memory + thread_x() * Layout::kWords + Layout::kEvents, work[thread_x()].entries,
+                              memory + thread_x() * Layout::kWords + Layout::kMel)
+                : 0;
+    warp_sync();
+    ByteStream vlc{};
+    if (own.any) {
+        own.finish_magsgn();
+        vlc = own.stuff_vlc();
+    }
+    block_sync();
+    uint32_t bytes = 0;
+    if (own.any) bytes = own.join(vlc, work[warp_id()].bits);
+    if (exists && lane_id() == 0) {
+        p.coded.bytes[index] = bytes;
+        p.coded.planes[index] = p.coded.passes[index] = own.any ? 1 : 0;
+    }
+}
+
+KERNEL(kHtWarps * 32, j2k_t1_ht, HtParams)
+{
+    SHARED(uint16_t, codes, 2048);
+    SHARED(uint32_t, memory, kHtWarps *HtLayout<256>::kWords);
+    SHARED(MelWork, work, kHtWarps);
+    code_blocks<256, kHtWarps>(p, codes, memory, work);
+}
+
+KERNEL(kHtLargeWarps * 32, j2k_t1_ht_large, HtLargeParams)
+{
+    SHARED(uint16_t, codes, 2048);
+    SHARED(uint32_t, memory, kHtLargeWarps *HtLayout<1024>::kWords);
+    SHARED(MelWork, work, kHtLargeWarps);
+    code_blocks<1024, kHtLargeWarps>(p, codes, memory, work);
+}
+
+}  // namespace cudaenc::j2k

@@ -1,0 +1,22 @@
+// HT block coding on a device, and its parameters. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../../common/j2k/t1/block.h"
+#include "../../../common/j2k/t1/ht_codes.h"
+#include "../../../common/kernel_name.h"
+
+namespace cudaenc::j2k {
+
+// A warp a block. Of blocks of at most 1024 samples kHtWarps share a thread-block, of larger ones kHtLargeWarps. Grid:
+// ceil(count / warps).
+constexpr int kHtWarps = 8, kHtLargeWarps = 4;
+struct HtInput {
+    const CodeBlock *blocks;       // [count]
+    const uint32_t *coefficients;  // CodeBlock::coefficients
+    const HtCodes *codes;
+    BlockRecords coded;  // slots, planes, passes and bytes are written
+    uint32_t count;
+};
+using HtParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht">;
+using HtLargeParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_large">;
+
+}  // namespace cudaenc::j2k

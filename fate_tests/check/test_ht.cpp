@@ -1,0 +1,253 @@
+// HT block coding: the CPU's codewords against a decoder of the tests' own, and against the most bytes that a slot has
+// room for; the kernels against the CPU. SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "../../common/j2k/quantise.h"
+#include "../../common/j2k/t1/ht.h"
+#include "../../common/j2k/t1/ht_codes.h"
+#include "../../common/j2k/t1/ht_cpu.h"
+#include "../../cuda_kernels/j2k/t1/ht_coder.h"
+#include "ht_decoder.h"
+#include "pictures.h"
+
+using namespace cudaenc;
+using namespace cudaenc::j2k;
+using namespace cudaenc::testing;
+
+namespace {
+
+// Magnitudes of at most `planes` bits; `kind` is how they look.
+constexpr int kKinds = 9;
+uint32_t make_magnitude(Random &random, int x, int y, int planes, int kind, uint32_t rarity) {
+    const uint32_t limit = planes == 31 ? 0x7FFFFFFFu : (1u << planes) - 1;
+    switch (kind) {
+        case 0:  // nothing
+            return 0;
+        case 1:  // noise
+            return random.word() & limit;
+        case 2:  // largest
+            return limit;
+        case 3:  // few
+            return random.one_in(rarity) ? random.word() & limit : 0;
+        case 4:  // as transforms make them: most small
+            return (random.word() & limit) >> random.between(0, planes);
+        case 5:  // an impulse
+            return x + y ? 0 : limit;
+        case 6:  // a board
+            return (x / 2 + y / 2) & 1 ? limit : 0;
+        case 7:  // powers of two and what is next to them: all bits of MagSgn alike
+            return (1u << random.between(0, planes - 1)) + (random.one_in(2) ? 1 : 0);
+        default:  // flat
+            return limit / 2 + 1;
+    }
+}
+
+// Blocks, one behind the other in memory with noise between them.
+struct Batch {
+    std::vector<CodeBlock> blocks;
+    std::vector<uint32_t> coefficients;
+    uint64_t slots = 0;
+
+    void add(Random &random, int width, int height, int planes, int kind) {
+        CodeBlock block{};
+        const auto noise = [&](uint32_t count) {
+            for (; count; count--) coefficients.push_back(random.word());
+        };
+        noise(random.below(9));
+        block.coefficients = coefficients.size();
+        block.stride = static_cast<uint32_t>(width + random.between(0, 5));
+        const uint32_t rarity = 1u << random.between(1, 9);
+        const int signs = random.between(0, 2);
+        for (int y = 0; y < height; y++) {
+            for (int x = 0; x < width; x++) {
+                const uint32_t magnitude = std::min(make_magnitude(random, x, y, planes, kind, rarity), 0x7FFFFFFFu);
+                const bool negative = signs == 2 ? random.one_in(2) : signs == 1;
+                coefficients.push_back(magnitude | (negative && magnitude ? kSignBit : 0));
+            }
+            noise(block.stride - static_cast<uint32_t>(width));
+        }
+        block.width = static_cast<uint16_t>(width);
+        block.height = static_cast<uint16_t>(height);
+        block.planes = static_cast<uint8_t>(std::min(planes + (kind == 7), 31));
+        block.slot = slots;
+        slots += slot_layout(block, {kHt, false}).bytes;
+        blocks.push_back(block);
+    }
+    std::string describe(size_t i) const {
+        return std::to_string(blocks[i].width) + "x" + std::to_string(blocks[i].height) + ", " +
+               std::to_string(blocks[i].planes) + " planes, block " + std::to_string(i);
+    }
+};
+
+// What the CPU makes of the batch: a codeword a block.
+std::vector<std::vector<uint8_t>> code_on_cpu(const Batch &batch) {
+    std::vector<uint8_t> bytes;
+    std::vector<uint32_t> offsets(batch.blocks.size());
+    std::vector<CodedBlock> coded(batch.blocks.size());
+    code_ht_blocks(batch.blocks, batch.coefficients.data(), bytes, offsets.data(), coded.data());
+    std::vector<std::vector<uint8_t>> codewords;
+    for (size_t i = 0; i < batch.blocks.size(); i++) {
+        EXPECT(coded[i].planes == (coded[i].bytes ? 1 : 0) && coded[i].passes == coded[i].planes, "%s: record",
+               batch.describe(i).c_str());
+        codewords.emplace_back(bytes.begin() + offsets[i], bytes.begin() + offsets[i] + coded[i].bytes);
+    }
+    return codewords;
+}
+
+void check_on_cpu(const Batch &batch) {
+    const auto codewords = code_on_cpu(batch);
+    HtDecoder decoder;
+    for (size_t i = 0; i < batch.blocks.size(); i++) {
+        const CodeBlock &b = batch.blocks[i];
+        const auto expected = [&](int x, int y) {
+            const uint32_t c =
+                batch.coefficients[b.coefficients + static_cast<size_t>(y) * b.stride + static_cast<size_t>(x)];
+            return c & ~kSignBit ? uint64_t{c & ~kSignBit} * 2 - 1 + (c >> 31) : 0;
+        };
+        std::vector<uint64_t> samples(size_t{b.width} * b.height);
+        if (!codewords[i].empty()) try {
+                samples = decoder.decode(codewords[i], b.width, b.height);
+            } catch (const std::exception &e) {
+                ck_abort_msg("%s: %s", batch.describe(i).c_str(), e.what());
+            }
+        for (int y = 0; y < b.height; y++)
+            for (int x = 0; x < b.width; x++)
+                EXPECT(samples[static_cast<size_t>(y) * b.width + static_cast<size_t>(x)] == expected(x, y),
+                       "%s: sample %d, %d", batch.describe(i).c_str(), x, y);
+        EXPECT(codewords[i].size() <= most_ht_bytes(b.width, b.height, b.planes), "%s: %zu bytes",
+               batch.describe(i).c_str(), codewords[i].size());
+    }
+}
+
+// All codewords of the standard's are told apart by their first bits, and the encoder's are among them.
+START_TEST(codewords_are_prefix_free) {
+    for (const std::span<const uint32_t> list : {std::span<const uint32_t>(kHtFirstRowCodes), {kHtOtherRowCodes}})
+        for (const uint32_t a : list)
+            for (const uint32_t b : list) {
+                if (&a == &b || a >> 28 != b >> 28 || a == b) continue;
+                const uint32_t shorter = std::min(a & 15, b & 15), mask = (1u << shorter) - 1;
+                EXPECT((a >> 4 & mask) != (b >> 4 & mask), "%08x and %08x", a, b);
+            }
+    for (int table = 0; table < 2; table++)
+        for (uint32_t context = 0; context < 8; context++)
+            for (uint32_t significant = 0; significant < 16; significant++)
+                for (uint32_t set = 0; set < 16; set++) {
+                    const uint16_t entry = kHtCodes.entries[table][context << 8 | significant << 4 | set];
+                    const bool exists = !(set & ~significant) && (context || significant);
+                    EXPECT((entry != 0) == exists, "table %d, context %u, %u, %u", table, context, significant, set);
+                }
+}
+END_TEST
+
+START_TEST(blocks_of_all_sizes) {
+    Random random(static_cast<uint64_t>(_i) + 1);
+    Batch batch;
+    for (int width = 1; width <= 9; width++)
+        for (int height = 1; height <= 9; height++)
+            batch.add(random, width, height, random.between(1, 12), random.between(0, kKinds - 1));
+    for (int i = 0; i < 100; i++)
+        batch.add(random, random.between(1, 64), random.between(1, 64), random.between(1, 16),
+                  random.between(0, kKinds - 1));
+    check_on_cpu(batch);
+}
+END_TEST
+
+// Every nominal size, with all magnitude bit-planes too.
+START_TEST(largest_blocks) {
+    Random random(static_cast<uint64_t>(_i) + 100);
+    Batch batch;
+    for (int width = 2; width <= 10; width++)
+        for (int height = 2; height <= std::min(10, 12 - width); height++)
+            for (const int planes : {random.between(1, 16), 31})
+                batch.add(random, 1 << width, 1 << height, planes, random.between(1, kKinds - 1));
+    for (int kind = 0; kind < kKinds; kind++) batch.add(random, 64, 64, 31, kind);
+    check_on_cpu(batch);
+}
+END_TEST
+
+// ---- the device
+
+// All that the kernel leaves, against the CPU.
+void check_on_device(const std::shared_ptr<Device> &device, const Batch &batch, int most_samples) {
+    const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
+    const auto codewords = code_on_cpu(batch);
+    const Guarded<CodeBlock> blocks(device, batch.blocks);
+    const Guarded<uint32_t> coefficients(device, batch.coefficients), bytes(device, count);
+    const Guarded<HtCodes> codes(device, std::vector<HtCodes>{kHtCodes});
+    const Guarded<uint8_t> slots(device, batch.slots), planes(device, count), passes(device, count);
+    HtInput input{.blocks = blocks.data(),
+                  .coefficients = coefficients.data(),
+                  .codes = codes.data(),
+                  .coded = {},
+                  .count = count};
+    input.coded.slots = slots.data();
+    input.coded.planes = planes.data();
+    input.coded.passes = passes.data();
+    input.coded.bytes = bytes.data();
+    code_ht_blocks(*device, nullptr, input, most_samples);
+    const auto bytes_read = bytes.read("bytes");
+    const auto slots_read = slots.read("slots"), planes_read = planes.read("planes"),
+               passes_read = passes.read("passes");
+    for (uint32_t i = 0; i < count; i++) {
+        const auto begin = slots_read.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot);
+        const std::vector<uint8_t> made(begin, begin + std::min(bytes_read[i], 65536u));
+        EXPECT(made.size() == codewords[i].size(), "%s: %zu bytes, on the CPU %zu", batch.describe(i).c_str(),
+               made.size(), codewords[i].size());
+        const auto wrong = std::mismatch(made.begin(), made.end(), codewords[i].begin());
+        EXPECT(wrong.first == made.end(), "%s: byte %td of %zu", batch.describe(i).c_str(), wrong.first - made.begin(),
+               made.size());
+        const uint8_t coded = codewords[i].empty() ? 0 : 1;
+        EXPECT(planes_read[i] == coded && passes_read[i] == coded, "%s: record", batch.describe(i).c_str());
+        // Nothing behind the slot's own bytes.
+        const uint32_t room = slot_layout(batch.blocks[i], {kHt, false}).bytes;
+        EXPECT(made.size() <= room, "%s: room", batch.describe(i).c_str());
+    }
+}
+
+START_TEST(small_blocks_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 1000);
+    for (int repeat = 0; repeat < 4; repeat++) {
+        Batch batch;
+        for (int kind = 0; kind < kKinds; kind++) batch.add(random, 32, 32, random.between(1, 16), kind);
+        for (int i = 0; i < 20; i++)
+            batch.add(random, random.between(1, 32), random.between(1, 32), random.between(1, 20),
+                      random.between(0, kKinds - 1));
+        for (const auto &[width, height] :
+             {std::pair{256, 4}, {4, 256}, {255, 3}, {250, 1}, {1, 250}, {64, 16}, {128, 8}})
+            batch.add(random, width, height, random.between(1, 31), random.between(1, kKinds - 1));
+        check_on_device(device, batch, 1024);
+    }
+}
+END_TEST
+
+START_TEST(large_blocks_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 2000);
+    Batch batch;
+    for (const auto &[width, height] :
+         {std::pair{64, 64}, {1024, 4}, {4, 1024}, {1023, 3}, {1024, 1}, {3, 1021}, {33, 47}})
+        batch.add(random, width, height, random.between(1, 16), random.between(1, kKinds - 1));
+    for (const int kind : {1, 2, 4, 7}) batch.add(random, 64, 64, 31, kind);
+    batch.add(random, 64, 64, 3, 3);
+    check_on_device(device, batch, 4096);
+}
+END_TEST
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    take_arguments(argc, argv);
+    Suite *suite = suite_create("ht");
+    TCase *cpu = add_case(suite, "cpu");
+    tcase_add_test(cpu, codewords_are_prefix_free);
+    tcase_add_loop_test(cpu, blocks_of_all_sizes, 0, 20);
+    tcase_add_loop_test(cpu, largest_blocks, 0, 10);
+    const int devices = static_cast<int>(device_specs.size());
+    TCase *device = add_case(suite, "device");
+    tcase_add_loop_test(device, small_blocks_on_the_device, 0, devices);
+    tcase_add_loop_test(device, large_blocks_on_the_device, 0, devices);
+    return run_suite(suite);
+}
