@@ -28,7 +28,7 @@ clang() {
 
 # Packages that some of these distributions do not have; the tests say what they skip without them.
 optional() {
-    for p in clang-format-19 grokj2k-tools libopenh264-dev; do
+    for p in clang-format-19 grokj2k-tools openjph-tools libopenh264-dev; do
         if installed $p || offered $p; then echo $p; fi
     done
     # Older ones are of no use to FFmpeg; prepare.sh then finds a source package.

@@ -25,8 +25,8 @@ tests/data/cudaenc_vsynth%.raw: tests/data/vsynth1.yuv tests/data/vsynth2.yuv te
 # Decoded pictures are brought back to the source's format. What FFmpeg's decoder has no format for is only encoded here;
 # fate_tests/interop decodes it with others.
 J2K_CUDA_NO_DECODER = yuv440p10 yuv440p12
-# Nor does it read CPRL where tiles do not begin on the precincts of every resolution.
-J2K_CUDA_NOT_DECODED = prog-cprl-tiles prog-cprl-tiles-lossless
+# Nor does it read CPRL where tiles do not begin on the precincts of every resolution, nor, up to 7.1, more than one frame of HT blocks.
+J2K_CUDA_NOT_DECODED = prog-cprl-tiles prog-cprl-tiles-lossless ht-frames
 # These formats of its have the same bytes: it knows XYZ by digital cinema's profiles only, and no 12 bits with alpha.
 J2K_CUDA_DECODE_xyz12le = rgb48le
 J2K_CUDA_DECODE_yuva422p12le = yuva422p16le
@@ -119,6 +119,24 @@ $(call J2K_CUDA,style-bypass-cblk-64x64,mix,gray12le,79x61,1,-cblk_style bypass 
 $(call J2K_CUDA,style-bypass-cblk-1024x4,mix,gray12le,1100x9,1,-cblk_style bypass+vsc -cblk_width 1024 -cblk_height 4 -levels 0 -quality 100)
 $(call J2K_CUDA,style-termall-cblk-4x4,mix,gray12le,79x61,1,-cblk_style termall -cblk_width 4 -cblk_height 4 -plt 1 -sop 1 $(J2K_CUDA_LOSSLESS))
 $(call J2K_CUDA,style-all-tiles,mix,rgb24,79x61,1,-cblk_style 63 -tile_width 32 -tile_height 16 $(J2K_CUDA_LOSSLESS))
+# The HT block coder: formats, sizes, block sizes, and what is around blocks.
+$(foreach f,gray gray12le gray16le ya8 rgb24 rgba gbrp10le gbrp12le rgb48le rgba64le yuv420p yuv422p10le yuv444p12le yuv444p16le,\
+    $(call J2K_CUDA,ht-$(f),mix,$(f),79x61,1,-cblk_style ht)\
+    $(call J2K_CUDA,ht-$(f)-lossless,mix,$(f),79x61,1,-cblk_style ht $(J2K_CUDA_LOSSLESS)))
+$(foreach s,1x1 1x2 2x1 3x5 1x17 33x1 7x300 127x63,$(call J2K_CUDA,ht-size-$(s),mix,rgb24,$(s),1,-cblk_style ht $(J2K_CUDA_LOSSLESS)))
+$(foreach n,1 2,$(call J2K_CUDA,ht-vsynth$(n),vsynth$(n),yuv420p,352x288,1,-cblk_style ht)\
+    $(call J2K_CUDA,ht-vsynth$(n)-lossless,vsynth$(n),yuv420p,352x288,1,-cblk_style ht $(J2K_CUDA_LOSSLESS)))
+$(call J2K_CUDA,ht-frames,vsynth3,yuv420p,34x34,7,-cblk_style ht)
+$(foreach b,64x64 4x4 8x8 16x4 4x16 128x32 4x1024 1024x4,\
+    $(call J2K_CUDA_OPTION,ht-cblk-$(b),-cblk_style ht -cblk_width $(word 1,$(subst x, ,$(b))) -cblk_height $(word 2,$(subst x, ,$(b)))))
+$(call J2K_CUDA,ht-tall,mix,gray,9x1100,1,-cblk_style ht -cblk_width 4 -cblk_height 1024 -levels 0)
+$(call J2K_CUDA,ht-wide,mix,gray16le,1100x9,1,-cblk_style ht -cblk_width 1024 -cblk_height 4 -levels 0 $(J2K_CUDA_LOSSLESS))
+$(foreach l,0 1 2 8,$(call J2K_CUDA_OPTION,ht-levels-$(l),-cblk_style ht -levels $(l)))
+$(foreach q,1 25 50 75 100,$(call J2K_CUDA,ht-quality-$(q),mix,rgb24,79x61,1,-cblk_style ht -quality $(q)))
+$(foreach p,lrcp rlcp rpcl pcrl cprl,$(call J2K_CUDA_OPTION,ht-prog-$(p),-cblk_style ht -prog $(p) -precincts 32x32 -cblk_width 16))
+$(call J2K_CUDA_OPTION,ht-tiles,-cblk_style ht -tile_width 32 -tile_height 32 -sop 1 -eph 1 -plt 1 -tlm 1)
+$(call J2K_CUDA_OPTION,ht-codestream,-cblk_style ht -format j2k -tile_parts resolution -tlm 1)
+$(call J2K_CUDA_OPTION,ht-guard-bits,-cblk_style ht -guard_bits 1)
 $(call J2K_CUDA,cblk-4x1024-tall,mix,gray,9x1100,1,-cblk_width 4 -cblk_height 1024 -levels 0)
 $(call J2K_CUDA,cblk-1024x4-wide,mix,gray,1100x9,1,-cblk_width 1024 -cblk_height 4 -levels 0 $(J2K_CUDA_LOSSLESS))
 $(foreach t,79x61 64x64 32x32 33x17 79x16 16x61 100x100,\

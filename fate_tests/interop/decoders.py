@@ -72,8 +72,24 @@ def with_grok(file, where, source, layers=0):
     return pgx_files(where, 'grok', len(source))
 
 
-# Grok is not in every distribution.
+def with_openjph(file, where, source):
+    """Bare codestreams of HT blocks; of one component or of three, those of one size."""
+    begin = file.index(b'\xff\x4f\xff\x51')
+    with open(where + '/openjph.j2c', 'wb') as out:
+        out.write(file[begin:])
+    kind, planar = ('.pgm' if len(source) == 1 else '.ppm'), where + '/openjph'
+    run('ojph_expand', '-i', where + '/openjph.j2c', '-o', planar + kind)
+    return pictures.netpbm_components(read(planar + kind))
+
+
+# Grok and OpenJPH are not in every distribution.
 HAVE_GROK = shutil.which('grk_decompress') is not None
+HAVE_OPENJPH = shutil.which('ojph_expand') is not None
+
+
+def openjph_reads(case):
+    """Whether a netpbm file holds the components."""
+    return HAVE_OPENJPH and case.style == 'ht' and len(case.components) in (1, 3) and len({c[:3] for c in case.components}) == 1
 
 
 def check_headers(jpylyzer, file, where):
@@ -112,6 +128,7 @@ class Case:
         self.orders = set(re.findall('[lrcp]{4}', options['poc'])) if 'poc' in options else {options.get('prog', 'lrcp')}
         self.style = options.get('cblk_style', '')
         self.layers = int(options.get('layers', options.get('layer_rates', '').count(',') + 1))
+        self.frames = 1
         self.warned = set()  # decoders that the encoder says will fail
 
     def odd_tile(self):
@@ -139,6 +156,11 @@ class Case:
 # Where decoders that the encoder does not warn of are known to be wrong, not always, while others agree with the source.
 KNOWN = (
     ('jpylyzer', lambda c: c.options.get('profile') == 'imf4k_r', 'fails within itself on that Rsiz'),
+    ('jpylyzer', lambda c: c.style == 'ht', 'knows Part 1 alone'),
+    ('jpeg2000', lambda c: c.style == 'ht' and c.frames > 1, "up to 7.1 takes a second frame's COD for one in a tile's header"),
+    ('jpeg2000', lambda c: c.style == 'ht' and not c.reversible and int(c.options.get('guard_bits', 2)) < 2,
+     'refuses magnitudes that fill all bit-planes'),
+    ('openjph', lambda c: min(c.width, c.height) <= 1 << c.levels, '0.9: resolutions of one row or column'),
     ('grok', lambda c: 'roi' in c.options, 'more than 24 bit-planes'),
     ('grok', lambda c: c.overlapping_changes(), 'packets that two progression order changes have'),
     ('grok', lambda c: c.layers > 1 and 'tile_parts' in c.options and ('bypass' in c.style or 'termall' in c.style),
@@ -170,4 +192,6 @@ def tolerance(names, case):
     one. OpenJPEG, and Grok after it, take 1.625732422 for 2 / K, which is 1.625786132: by 3.3e-5 less in each dimension, of what may be
     larger than the range."""
     rounding = 2 if case.reversible and not case.lossless else 1
+    if 'openjph' in names and case.depth > 12:  # its floats' rounding shows
+        rounding += 1
     return rounding + int(3 * 3.3e-5 * (1 << case.depth)) if 'jpeg2000' in names else rounding

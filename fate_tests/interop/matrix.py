@@ -105,6 +105,12 @@ def combination(seed):
                                               [m for m in RATE_CONTROLS if m != 'none'])
     if 'poc' in options:
         options['poc'] = re.sub(r'^(\d+,\d+),1,(.*/\d+,\d+),1,', rf'\1,{dice.randint(1, layers)},\2,{layers},', options['poc'])
+    if one_in(5):  # the HT block coder has one pass a block
+        for name in 'layers', 'roi', 'rate_control', *targets:
+            options.pop(name, None)
+        options['cblk_style'] = 'ht'
+        if 'poc' in options:
+            options['poc'] = re.sub(r'^(\d+,\d+),\d+,(.*/\d+,\d+),\d+,', r'\1,1,\2,1,', options['poc'])
     return f'{seed} {pix_fmt} {width}x{height} {dice.choice(CONTENTS)} {seed} ' + \
         ' '.join(f'{name}={value}' for name, value in options.items())
 

@@ -105,6 +105,24 @@ def pgx_component(data):
     return width, height, depth, samples
 
 
+def netpbm_components(data):
+    """The components of a binary PGM or PPM file."""
+    m = re.match(rb'P([56])\s(?:#[^\n]*\n)*(\d+)\s+(\d+)\s+(\d+)\s', data)
+    if not m:
+        raise ValueError('no binary netpbm picture')
+    width, height, most, count = int(m[2]), int(m[3]), int(m[4]), 1 if m[1] == b'5' else 3
+    samples = data[m.end():]
+    if most > 255:
+        words = array.array('H')
+        words.frombytes(samples)
+        if sys.byteorder == 'little':
+            words.byteswap()
+        samples = words
+    if len(samples) != width * height * count:
+        raise ValueError('a netpbm picture of the wrong length')
+    return [(width, height, most.bit_length(), samples[c::count]) for c in range(count)]
+
+
 def to_depth(component, depth, pix_fmt):
     """FFmpeg's decoder stores fewer bits than a format has in the high bits, but those of YUV in the low ones."""
     w, h, d, samples = component

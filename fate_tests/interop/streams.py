@@ -10,7 +10,8 @@ import sys
 import tempfile
 
 import pictures
-from decoders import HAVE_GROK, Case, Failure, check_headers, known, read, run, tolerance, warned, with_ffmpeg, with_grok, with_openjpeg
+from decoders import HAVE_GROK, Case, Failure, check_headers, known, openjph_reads, read, run, tolerance, warned, with_ffmpeg, with_grok, \
+    with_openjpeg, with_openjph
 
 BUILD, JPYLYZER = sys.argv[1:3]
 
@@ -34,6 +35,7 @@ def check(line):
     name, pix_fmt, size, frames, source_path, options = (line.split(' ', 5) + [''])[:6]
     words = options.split()
     case = Case(pix_fmt, size, {name[1:]: value for name, value in zip(words[::2], words[1::2])})
+    case.frames = int(frames)
     path = f'{BUILD}/tests/data/fate/j2k_cuda-{name}.image2pipe'
     failures = []
     case.warned = warned(run(BUILD + '/ffmpeg', '-nostdin', '-v', 'warning', '-f', 'rawvideo', '-pixel_format', pix_fmt, '-video_size',
@@ -58,8 +60,8 @@ def check(line):
             by_ffmpeg = None
         for number, (file, source) in enumerate(zip(files, sources)):
             decoded = {'jpeg2000': by_ffmpeg[number]} if by_ffmpeg else {}
-            for decoder, decode in ('openjpeg', with_openjpeg), ('grok', with_grok):
-                if decoder == 'grok' and not HAVE_GROK:
+            for decoder, decode in ('openjpeg', with_openjpeg), ('grok', with_grok), ('openjph', with_openjph):
+                if (decoder == 'grok' and not HAVE_GROK) or (decoder == 'openjph' and not openjph_reads(case)):
                     continue
                 try:
                     decoded[decoder] = decode(file, where, source)
