@@ -1,6 +1,6 @@
 #!/bin/bash
 # FFmpeg's branches: each takes the codecs in and gives them back, its patches apply, and a minimal build without a warning
-# makes the streams of all references. Usage: versions.sh BRANCH...   MAKE=make
+# makes the streams of all references, and MXF that says what is in them. Usage: versions.sh BRANCH...   MAKE=make
 # Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,6 +18,20 @@ check() { # NAME COMMAND...
     "$@" >"$work/log" 2>&1 || { status=1 && tail -n 20 "$work/log"; }
     result "$name" $status
 }
+# The tests of a command whose last line is "N passed, N failed".
+count_in() { # NAME COMMAND...
+    local name=$1 good bad
+    shift
+    "$@" >"$work/log" 2>&1 || true
+    read -r good _ bad _ <<<"$(tail -n 1 "$work/log")"
+    if [ -n "${bad-}" ] && [ "$good" -gt 0 ] 2>/dev/null; then
+        passed=$((passed + good)) failed=$((failed + bad))
+        [ "$bad" = 0 ] || tail -n 20 "$work/log"
+    else
+        tail -n 20 "$work/log"
+        result "$name" 1
+    fi
+}
 same() { diff -r --no-dereference "$1" "$2"; }
 
 prepare() { FFMPEG_SRC=$work/tree "$root/patches/prepare.sh" "$@"; }
@@ -27,7 +41,10 @@ goes_in_and_out() {
     "$root/patches/hooks.py" "$work/tree" && cp -a "$work/tree" "$work/hooked" || return 1
     "$root/patches/hooks.py" "$work/tree" && same "$work/hooked" "$work/tree" || return 1
     [ -z "$(find "$work/tree" -type l -lname "$root/*")" ] || return 1
-    prepare --undo && same "$work/pristine" "$work/tree"
+    prepare --undo && same "$work/pristine" "$work/tree" || return 1
+    # Without the muxers libavformat is left alone; what was there goes out.
+    "$root/patches/hooks.py" "$work/tree" && "$root/patches/hooks.py" --no-muxers "$work/tree" || return 1
+    same "$work/pristine/libavformat" "$work/tree/libavformat" && prepare --undo && same "$work/pristine" "$work/tree"
 }
 # A list that is not found: one line says which, and no file has changed.
 all_or_nothing() {
@@ -53,7 +70,7 @@ git_am() {
     git_here checkout --quiet fork
     diff -r --no-dereference -x .git -x .cudaenc -x Changelog "$work/hooked" "$work/repository"
 }
-no_warnings() { ! grep -A 2 -E '^(src/|.*/)?(libavcodec|tests)/[a-z0-9_]*cuda[a-z0-9_]*\.[ch]:.*warning' "$root/build/ffmpeg-$branch-minimal/make.log"; }
+no_warnings() { ! grep -A 2 -E '^(src/|.*/)?((libavcodec|tests)/[a-z0-9_]*cuda[a-z0-9_]*|libavformat/(mxfenc|img2enc))\.[ch]:.*warning' "$root/build/ffmpeg-$branch-minimal/make.log"; }
 # A camera's frames: limited range becomes full, as JPEG has it, without a word of the user's.
 takes_yuv420p() {
     head -c 6144 /dev/zero | "$root/build/ffmpeg-$branch-minimal/ffmpeg" -v error -f rawvideo -pixel_format yuv420p -video_size 64x64 -i pipe:0 \
@@ -62,17 +79,10 @@ takes_yuv420p() {
 
 for branch; do
     echo "FFmpeg $branch"
-    last=$("$make" --no-print-directory -C "$root" FFMPEG="$branch" do-check-version | tee "$work/streams" | tail -n 1) || true
-    read -r good _ bad _ <<<"$last"
-    if [ -n "${bad-}" ] && [ "$good" -gt 0 ] 2>/dev/null; then
-        passed=$((passed + good)) failed=$((failed + bad))
-        [ "$bad" = 0 ] || tail -n 20 "$work/streams"
-    else
-        tail -n 20 "$work/streams"
-        result "$branch: no streams" 1
-    fi
+    count_in "$branch: streams" "$make" --no-print-directory -C "$root" FFMPEG="$branch" do-check-version
     check "$branch: warnings" no_warnings
     check "$branch: yuv420p into mjpeg_cuda" takes_yuv420p
+    count_in "$branch: MXF" "$root/fate_tests/interop/mxf.py" "$root/build/ffmpeg-$branch-minimal"
     rm -rf "$work"/{pristine,tree,hooked,other,repository,fork,upstream}
     mkdir "$work/pristine"
     tar --no-same-owner --strip-components=1 -xf "$(find "$root/build/cache" -name "ffmpeg-$branch*.tar.xz" -print -quit)" -C "$work/pristine"

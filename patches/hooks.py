@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What makes an FFmpeg tree know the codecs, and how it goes in and out again.
 
-Usage: hooks.py [--branch | --dry-run | --undo | --link] TREE
+Usage: hooks.py [--branch | --dry-run | --undo | --link] [--no-muxers] TREE
 
 Lines go into the lists of FFmpeg's own files; the glue, the tests and their references become files of the tree, with
---link links to them. --branch prints which FFmpeg it is. All of it goes in, or nothing: where a list is not found, one line says which. A second run changes
-nothing. What went in is noted in TREE/.cudaenc, which --undo reads. SPDX-License-Identifier: LGPL-2.1-or-later
+--link links to them. --branch prints which FFmpeg it is. All of it goes in, or nothing: where a list is not found, one
+line says which. A second run changes nothing. What went in is noted in TREE/.cudaenc, which --undo reads. --no-muxers
+leaves out what is optional, see muxers.py. SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import glob
 import json
@@ -13,6 +14,8 @@ import os
 import re
 import sys
 from typing import NamedTuple
+
+import muxers
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NOTE = '.cudaenc'
@@ -23,6 +26,7 @@ class Hook(NamedTuple):
     file: str
     before: str  # a regular expression: the one line that the text precedes
     text: str
+    replaces: bool = False  # what the expression matches
 
 
 def read(path):
@@ -105,17 +109,22 @@ def branch_of(tree):
 
 
 def edited(tree, hooks, contents):
-    """The contents of the files with the hooks in them. Throws Refused where a line is not found, or found twice."""
-    contents = dict(contents)
+    """The contents of the files with the hooks in them, and notes of them: file, text, what it replaced.
+    Throws Refused where a line is not found, or found twice."""
+    contents, notes = dict(contents), []
     for hook in hooks:
-        text = contents.get(hook.file) or read(f'{tree}/{hook.file}')
+        text, replaced = contents.get(hook.file) or read(f'{tree}/{hook.file}'), ''
         if hook.text not in text:
             found = list(re.finditer('^' + hook.before, text, re.MULTILINE))
             if len(found) != 1:
-                raise Refused(f'{hook.file} has {len(found)} lines /{hook.before}/, and one is needed')
-            text = text[:found[0].start()] + hook.text + text[found[0].start():]
+                raise Refused(f'{hook.file} has {len(found)} lines /{hook.before}/, and one is needed' +
+                              ('; --no-muxers leaves this file alone' if 'libavformat/' in hook.file else ''))
+            start = found[0].start()
+            replaced = found[0][0] if hook.replaces else ''
+            text = text[:start] + hook.text + text[start + len(replaced):]
         contents[hook.file] = text
-    return contents
+        notes.append((hook.file, hook.text, replaced))
+    return contents, notes
 
 
 def write(path, text):
@@ -150,11 +159,11 @@ def noted(tree):
 def without_hooks(tree, note):
     """The contents of the hooked files without what the note says went in."""
     contents = {}
-    for file, text in note['hooks']:
+    for file, text, *replaced in note['hooks']:
         rest = contents.get(file) or read(f'{tree}/{file}')
         if rest.count(text) != 1:
             raise Refused(f'{file} has changed where the hooks are; take them out by hand, and {NOTE} as well')
-        contents[file] = rest.replace(text, '')
+        contents[file] = rest.replace(text, ''.join(replaced))
     return contents
 
 
@@ -171,20 +180,32 @@ def undo(tree):
     remove(tree, note['files'] + [NOTE])
 
 
-def apply(tree, link):
-    hooks, files, old = BUILD + DOC + TESTS, glue() | tests(), noted(tree)
-    for file, text in edited(tree, hooks, without_hooks(tree, old)).items():
+def muxers_of(tree, note):
+    """The optional hooks, for the tree as it was before any."""
+    return muxers.hooks(lambda file: without_hooks(tree, note).get(file) or read(f'{tree}/{file}'), Hook)
+
+
+def all_hooks(tree, note, with_muxers):
+    return BUILD + DOC + TESTS + (muxers_of(tree, note) if with_muxers else [])
+
+
+def apply(tree, link, with_muxers):
+    files, old = glue() | tests(), noted(tree)
+    changed, notes = edited(tree, all_hooks(tree, old, with_muxers), without_hooks(tree, old))
+    for file, text in (without_hooks(tree, old) | changed).items():
         write(f'{tree}/{file}', text)
     remove(tree, set(old['files']) - set(files))
     for file, source in files.items():
         place(f'{tree}/{file}', source, link)
-    write(f'{tree}/{NOTE}', json.dumps({'hooks': [(hook.file, hook.text) for hook in hooks], 'files': list(files)}))
+    write(f'{tree}/{NOTE}', json.dumps({'hooks': notes, 'files': list(files)}))
 
 
 def main():
     options, names = [a for a in sys.argv[1:] if a.startswith('-')], [a for a in sys.argv[1:] if not a.startswith('-')]
-    if len(names) != 1 or len(options) > 1 or not set(options) <= {'--branch', '--dry-run', '--undo', '--link'}:
-        sys.exit('usage: hooks.py [--branch | --dry-run | --undo | --link] TREE')
+    with_muxers = '--no-muxers' not in options
+    options = set(options) - {'--no-muxers'}
+    if len(names) != 1 or len(options) > 1 or not options <= {'--branch', '--dry-run', '--undo', '--link'}:
+        sys.exit('usage: hooks.py [--branch | --dry-run | --undo | --link] [--no-muxers] TREE')
     tree = names[0]
     try:
         branch = branch_of(tree)
@@ -196,10 +217,11 @@ def main():
             undo(tree)
             print(f'hooks: FFmpeg {branch}: {tree} is as it was')
         elif '--dry-run' in options:
-            changed = edited(tree, BUILD + DOC + TESTS, without_hooks(tree, noted(tree)))
+            note = noted(tree)
+            changed, _ = edited(tree, all_hooks(tree, note, with_muxers), without_hooks(tree, note))
             print(f'hooks: FFmpeg {branch}: {len(changed)} files would be edited, {len(glue() | tests())} added')
         else:
-            apply(tree, '--link' in options)
+            apply(tree, '--link' in options, with_muxers)
             print(f'hooks: FFmpeg {branch}: the codecs are in {tree}')
     except Refused as error:
         sys.exit(f'hooks: {error}')
