@@ -33,7 +33,7 @@ help:
 	@echo "To work on a stage:"
 	@echo "  make test T=stage [CASE=name] [DEVICE=emu|cpu|cuda] [BENCH=1]   checks it, and times it; without T: the stages"
 	@echo "Parts of them:"
-	@echo "  make deps                distribution packages: installs what is missing, or says how"
+	@echo "  make deps [FOR=lib]      distribution packages: installs what is missing, or says how; FOR: what this goal needs"
 	@echo "  make lib                 build/lib/libcudaenc.a, build/shared/libcudaenc.so, pkg-config file; no source of FFmpeg"
 	@echo "  make wheel               build/python/cudaenc-*.whl: the Python package with the library inside"
 	@echo "  make ffmpeg              build/bin/ffmpeg and ffprobe"
@@ -63,7 +63,7 @@ help:
 goals := demo check check-long check-versions check-sanitize check-tsan fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
 .PHONY: series sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib wheel ffmpeg install uninstall clean format FORCE
 deps:
-	@patches/deps.sh $(filter bench bench-bundle fuzz-targets,$(MAKECMDGOALS))
+	@patches/deps.sh $(filter-out deps,$(MAKECMDGOALS)) $(FOR)
 $(goals): deps
 	@$(MAKE) --no-print-directory do-$@
 
@@ -250,7 +250,7 @@ build/src/headers: patches/prepare.sh build/src/headers_from
 # ---- FFmpeg
 $(eval $(call stamp,build/src/links,$(FFMPEG) $(FFMPEG_SRC) $(FFMPEG_URL) of \
     $(shell find libavcodec_ext fate_tests/fate fate_tests/ref -type f | sort | md5sum)))
-build/src/state-$(FFMPEG)/prepared: patches/prepare.sh patches/hooks.py patches/sources.txt $(wildcard patches/doc/*) build/src/links | build/src/headers
+build/src/state-$(FFMPEG)/prepared: patches/prepare.sh $(wildcard patches/*.py) patches/sources.txt $(wildcard patches/doc/* patches/muxers/*) build/src/links | build/src/headers
 	@FFMPEG_SRC='$(FFMPEG_SRC)' FFMPEG_URL='$(FFMPEG_URL)' patches/prepare.sh $(FFMPEG)
 build/src/state-$(FFMPEG)/hooks: build/src/state-$(FFMPEG)/prepared ; @:
 
@@ -288,7 +288,20 @@ fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enabl
 # The smallest that the same streams come out of, which is compared between FFmpeg's branches.
 minimal_options := $(filter-out --pkg-config-flags=--static,$(ffmpeg_common)) --disable-everything --disable-network --enable-protocol=file,pipe --enable-filter=setparams,scale \
     --enable-decoder=rawvideo,mjpeg_cuda --enable-demuxer=rawvideo,image_jpeg_pipe --enable-parser=mjpeg \
-    --enable-encoder=rawvideo,j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-muxer=rawvideo,framemd5,image2pipe,framecrc
+    --enable-encoder=rawvideo,j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-muxer=rawvideo,framemd5,image2pipe,framecrc,image2,mxf
+
+# What the demo needs, and to read most files that a user may give it.
+demo_decoders := av1 dnxhd ffv1 h264 hevc huffyuv jpeg2000 mjpeg mpeg1video mpeg2video mpeg4 png ppm prores rawvideo tiff v210 vp8 vp9 \
+                 wrapped_avframe
+demo_demuxers := avi h264 hevc image2 image_j2k_pipe image_jpeg_pipe image_png_pipe matroska mov mpegps mpegts mxf nut rawvideo \
+                 yuv4mpegpipe
+demo_filters  := blend crop format hstack lut lutrgb mergeplanes noise null overlay perlin psnr scale select setpts settb split testsrc2 \
+                 trim vstack
+demo_options  := $(ffmpeg_common) --disable-everything --disable-network --enable-protocol=file,pipe --enable-indev=lavfi \
+    --enable-parser=av1,dnxhd,h264,hevc,jpeg2000,mjpeg,mpeg4video,mpegvideo,png,vp8,vp9 --enable-bsf=null \
+    --enable-encoder=j2k_cuda,mjpeg_cuda,h264_cavlc_cuda,jpeg2000,mjpeg,rawvideo,png,wrapped_avframe \
+    --enable-muxer=avi,framehash,image2,mov,mxf,null,nut \
+    $(foreach kind,decoder demuxer filter,$(foreach name,$(demo_$(kind)s),--enable-$(kind)=$(name)))
 
 # Of FFmpeg's own code only the glue is instrumented.
 glue_flags := $(if $(sanitize),--eval='$(patsubst libavcodec_ext/%.c,libavcodec/%.o,$(wildcard libavcodec_ext/*.c)): CFLAGS += -g $(sanitize)')
@@ -305,14 +318,19 @@ $(1)/configured: $(1)/options build/src/state-$(FFMPEG)/hooks | $(2)/libcudaenc.
 $(1)/built: $(1)/configured $(2)/libcudaenc.a FORCE
 	@[ -f $$@ ] || echo "BUILD   $(1) (minutes; $(1)/make.log)"
 	@[ $(1)/ffmpeg_g -nt $(2)/libcudaenc.a ] || rm -f $(1)/ffmpeg_g $(1)/ffprobe_g
-	@$$(MAKE) --no-print-directory -C $(1) $$(glue_flags) ffmpeg ffprobe $(4) >$(1)/make.log 2>&1 || { grep -v '^\(CC\|AR\|X86ASM\)' $(1)/make.log | tail -n 40; exit 1; }
+	@files=$$$$($$(MAKE) -n -C $(1) ffmpeg ffprobe $(4) 2>/dev/null | grep -cE '^printf "(CC|X86ASM)' || true); \
+	    $$(MAKE) --no-print-directory -C $(1) $$(glue_flags) ffmpeg ffprobe $(4) 2>&1 | tee $(1)/make.log | \
+	    awk -v files="$$$$files" '/^(CC|X86ASM)\t/ && ++n % 100 == 0 { print "        " n " of " files " files"; fflush() }' || \
+	    { grep -v '^\(CC\|AR\|X86ASM\)' $(1)/make.log | tail -n 40; exit 1; }
 	@[ $$@ -nt $(1)/ffprobe ] || touch $$@
 endef
 full := $(B)/ffmpeg-$(FFMPEG)
 fate := $(B)/ffmpeg-$(FFMPEG)-fate
 minimal := $(B)/ffmpeg-$(FFMPEG)-minimal
+demo := $(B)/ffmpeg-$(FFMPEG)-demo
 $(eval $(call ffmpeg,$(full),$(B)/lib,ffmpeg_options))
 $(eval $(call ffmpeg,$(minimal),$(B)/lib,minimal_options,tests/tiny_psnr))
+$(eval $(call ffmpeg,$(demo),$(B)/lib,demo_options))
 $(eval $(call ffmpeg,$(fate),$(B)/$(if $(filter fuzzer,$(SANITIZE)),lib,emu),fate_options,tests/tiny_psnr))
 
 ffmpeg: $(B)/bin/ffmpeg $(B)/bin/ffprobe
@@ -320,8 +338,9 @@ $(B)/bin/%: $(full)/built
 	@mkdir -p $(@D)
 	@cp $(full)/$* $@
 
-do-demo: ffmpeg
-	@fate_tests/demo.sh $(B)/bin $(B)/demo "$(INPUT)"
+# With the whole FFmpeg where it was built, else with what the demo needs of it.
+do-demo: $(if $(wildcard $(full)/built),ffmpeg,$(demo)/built)
+	@fate_tests/demo.sh $(if $(wildcard $(full)/built),$(B)/bin,$(demo)) $(B)/demo "$(INPUT)"
 
 # ---- Tests. What each prints ends in "N passed, N failed"; fate_tests/check.sh adds them up.
 define link # $(call link,further libraries)

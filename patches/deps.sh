@@ -1,17 +1,23 @@
 #!/bin/sh
-# Installs the distribution packages that the build and the tests need and the machine lacks, or says which command does.
-# Usage: patches/deps.sh [bench] [fuzz-targets]   those of the benchmarks, of the fuzz targets too   SPDX-License-Identifier: LGPL-2.1-or-later
+# Installs the distribution packages that goals of make need and the machine lacks, or says which command does.
+# Usage: patches/deps.sh [GOAL...]   none: those of the tests   SPDX-License-Identifier: LGPL-2.1-or-later
 set -eu
 
-packages="g++ make nasm pkg-config xz-utils curl ca-certificates patch git python3 python3-venv zlib1g-dev
-          libboost-context-dev check graphviz libopenjp2-tools libopenjp2-7-dev libjpeg-turbo-progs libjpeg-dev
-          parallel"
+# What builds the library and FFmpeg; all goals but these are tests.
+packages="g++ make nasm pkg-config xz-utils curl ca-certificates python3 zlib1g-dev"
+tests=1
+filters= # of the whole FFmpeg, which clang compiles
+case " $* " in *" ffmpeg "*) filters=1 ;; esac
+case " $* " in *" demo "* | *" lib "* | *" ffmpeg "* | *" install "*) tests= ;; esac
+for goal; do case $goal in demo | lib | ffmpeg | install) ;; *) tests=1 ;; esac; done
+[ -z "$tests" ] || packages="$packages patch git python3-venv libboost-context-dev check graphviz libopenjp2-tools
+          libopenjp2-7-dev libjpeg-turbo-progs libjpeg-dev mediainfo parallel"
 case "$*" in *bench*) packages="$packages python3-matplotlib libturbojpeg0-dev" ;; esac
 case "$*" in *fuzz-targets*) packages="$packages clang-19 libclang-rt-19-dev" ;; esac
 clang_versions="19 18 21 20 17 16" # any can compile the kernels
 
 if ! command -v apt-get >/dev/null; then
-    echo "deps: not a Debian or Ubuntu system; what they call" "$packages" "clang-19 clang-format-19 grokj2k-tools is needed" >&2
+    echo "deps: not a Debian or Ubuntu system; what they call" "$packages" "clang-19${tests:+ clang-format-19 grokj2k-tools} is needed" >&2
     exit 0
 fi
 
@@ -19,8 +25,9 @@ installed() { dpkg-query --show --showformat='${db:Status-Status}\n' "$1" 2>/dev
 version_offered() { apt-cache policy "$1" 2>/dev/null | awk '$1 == "Candidate:" && $2 != "(none)" { print $2 }'; }
 offered() { [ -n "$(version_offered "$1")" ]; }
 
-# The first clang that is installed or offered.
+# The first clang that is installed or offered. For the library nvcc does as well.
 clang() {
+    [ -n "$tests$filters" ] || ! PATH=$PATH:/usr/local/cuda/bin command -v nvcc >/dev/null || return 0
     for v in $clang_versions; do installed "clang-$v" && echo "clang-$v" && return; done
     for v in $clang_versions; do offered "clang-$v" && echo "clang-$v" && return; done
     echo clang-19
@@ -28,7 +35,7 @@ clang() {
 
 # Packages that some of these distributions do not have; the tests say what they skip without them.
 optional() {
-    for p in clang-format-19 grokj2k-tools openjph-tools libopenh264-dev; do
+    for p in ${tests:+clang-format-19 grokj2k-tools openjph-tools libopenh264-dev}; do
         if installed $p || offered $p; then echo $p; fi
     done
     # Older ones are of no use to FFmpeg; prepare.sh then finds a source package.
