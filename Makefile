@@ -250,7 +250,7 @@ build/src/headers: patches/prepare.sh build/src/headers_from
 # ---- FFmpeg
 $(eval $(call stamp,build/src/links,$(FFMPEG) $(FFMPEG_SRC) $(FFMPEG_URL) of \
     $(shell find libavcodec_ext fate_tests/fate fate_tests/ref -type f | sort | md5sum)))
-build/src/state-$(FFMPEG)/prepared: patches/prepare.sh $(wildcard patches/*.py) patches/sources.txt $(wildcard patches/doc/* patches/muxers/*) build/src/links | build/src/headers
+build/src/state-$(FFMPEG)/prepared: patches/prepare.sh $(wildcard patches/*.py) patches/sources.txt $(wildcard patches/doc/* patches/extras/*) build/src/links | build/src/headers
 	@FFMPEG_SRC='$(FFMPEG_SRC)' FFMPEG_URL='$(FFMPEG_URL)' patches/prepare.sh $(FFMPEG)
 build/src/state-$(FFMPEG)/hooks: build/src/state-$(FFMPEG)/prepared ; @:
 

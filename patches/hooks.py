@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What makes an FFmpeg tree know the codecs, and how it goes in and out again.
 
-Usage: hooks.py [--branch | --dry-run | --undo | --link] [--no-muxers] TREE
+Usage: hooks.py [--branch | --dry-run | --undo | --link] [--codecs-only] TREE
 
 Lines go into the lists of FFmpeg's own files; the glue, the tests and their references become files of the tree, with
 --link links to them. --branch prints which FFmpeg it is. All of it goes in, or nothing: where a list is not found, one
-line says which. A second run changes nothing. What went in is noted in TREE/.cudaenc, which --undo reads. --no-muxers
-leaves out what is optional, see muxers.py. SPDX-License-Identifier: LGPL-2.1-or-later
+line says which. A second run changes nothing. What went in is noted in TREE/.cudaenc, which --undo reads. --codecs-only
+leaves out what is optional, see extras.py. SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import glob
 import json
@@ -15,7 +15,7 @@ import re
 import sys
 from typing import NamedTuple
 
-import muxers
+import extras
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NOTE = '.cudaenc'
@@ -48,7 +48,7 @@ BUILD = [
         'mjpeg_cuda_decoder_deps="libcudaenc"',
         'mjpeg_cuda_encoder_deps="libcudaenc"')),
     Hook('configure', r'enabled libdav1d +&&', lines(
-        'enabled libcudaenc        && require_pkg_config libcudaenc "libcudaenc >= 0.1.0" cudaenc.h cudaenc_version')),
+        'enabled libcudaenc        && require_pkg_config libcudaenc "libcudaenc >= 0.1.0" cudaenc.h cudaenc_poll')),
     Hook('libavcodec/Makefile', r'OBJS-\$\(CONFIG_LIBDAV1D_DECODER\)', lines(
         'OBJS-$(CONFIG_H264_CAVLC_CUDA_ENCODER)    += h264enc_cavlc_cuda.o cudaenc_glue.o',
         'OBJS-$(CONFIG_J2K_CUDA_ENCODER)           += j2kenc_cuda.o cudaenc_glue.o',
@@ -118,7 +118,7 @@ def edited(tree, hooks, contents):
             found = list(re.finditer('^' + hook.before, text, re.MULTILINE))
             if len(found) != 1:
                 raise Refused(f'{hook.file} has {len(found)} lines /{hook.before}/, and one is needed' +
-                              ('; --no-muxers leaves this file alone' if 'libavformat/' in hook.file else ''))
+                              ('' if hook in BUILD + DOC + TESTS else '; --codecs-only leaves this file alone'))
             start = found[0].start()
             replaced = found[0][0] if hook.replaces else ''
             text = text[:start] + hook.text + text[start + len(replaced):]
@@ -180,18 +180,18 @@ def undo(tree):
     remove(tree, note['files'] + [NOTE])
 
 
-def muxers_of(tree, note):
+def extras_of(tree, note):
     """The optional hooks, for the tree as it was before any."""
-    return muxers.hooks(lambda file: without_hooks(tree, note).get(file) or read(f'{tree}/{file}'), Hook)
+    return extras.hooks(lambda file: without_hooks(tree, note).get(file) or read(f'{tree}/{file}'), Hook)
 
 
-def all_hooks(tree, note, with_muxers):
-    return BUILD + DOC + TESTS + (muxers_of(tree, note) if with_muxers else [])
+def all_hooks(tree, note, with_extras):
+    return BUILD + DOC + TESTS + (extras_of(tree, note) if with_extras else [])
 
 
-def apply(tree, link, with_muxers):
+def apply(tree, link, with_extras):
     files, old = glue() | tests(), noted(tree)
-    changed, notes = edited(tree, all_hooks(tree, old, with_muxers), without_hooks(tree, old))
+    changed, notes = edited(tree, all_hooks(tree, old, with_extras), without_hooks(tree, old))
     for file, text in (without_hooks(tree, old) | changed).items():
         write(f'{tree}/{file}', text)
     remove(tree, set(old['files']) - set(files))
@@ -202,10 +202,10 @@ def apply(tree, link, with_muxers):
 
 def main():
     options, names = [a for a in sys.argv[1:] if a.startswith('-')], [a for a in sys.argv[1:] if not a.startswith('-')]
-    with_muxers = '--no-muxers' not in options
-    options = set(options) - {'--no-muxers'}
+    with_extras = '--codecs-only' not in options
+    options = set(options) - {'--codecs-only'}
     if len(names) != 1 or len(options) > 1 or not options <= {'--branch', '--dry-run', '--undo', '--link'}:
-        sys.exit('usage: hooks.py [--branch | --dry-run | --undo | --link] [--no-muxers] TREE')
+        sys.exit('usage: hooks.py [--branch | --dry-run | --undo | --link] [--codecs-only] TREE')
     tree = names[0]
     try:
         branch = branch_of(tree)
@@ -218,10 +218,10 @@ def main():
             print(f'hooks: FFmpeg {branch}: {tree} is as it was')
         elif '--dry-run' in options:
             note = noted(tree)
-            changed, _ = edited(tree, all_hooks(tree, note, with_muxers), without_hooks(tree, note))
+            changed, _ = edited(tree, all_hooks(tree, note, with_extras), without_hooks(tree, note))
             print(f'hooks: FFmpeg {branch}: {len(changed)} files would be edited, {len(glue() | tests())} added')
         else:
-            apply(tree, '--link' in options, with_muxers)
+            apply(tree, '--link' in options, with_extras)
             print(f'hooks: FFmpeg {branch}: the codecs are in {tree}')
     except Refused as error:
         sys.exit(f'hooks: {error}')

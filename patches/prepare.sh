@@ -7,9 +7,9 @@
 #   patches/prepare.sh --headers
 #       The headers only, which the library is built with: those of NVCODEC_SRC, a tree or a tarball of nv-codec-headers,
 #       else installed ones, else of the distribution's source package.
-#   FFMPEG_SRC=/your/tree patches/prepare.sh [--dry-run | --undo] [--no-muxers] [BRANCH]
-#       The same with your tree, which gets files that you can commit. Its branch is recognised. --no-muxers leaves
-#       libavformat as it is.
+#   FFMPEG_SRC=/your/tree patches/prepare.sh [--dry-run | --undo] [--codecs-only] [BRANCH]
+#       The same with your tree, which gets files that you can commit. Its branch is recognised. --codecs-only leaves
+#       libavformat and libavutil as they are.
 #
 # Without FFMPEG_SRC the tree comes from the first of these that has it:
 #   build/cache             what an earlier run fetched
@@ -31,11 +31,11 @@ die() {
 }
 
 action=
-muxers=
+extras=
 while :; do
     case ${1-} in
     --dry-run | --undo) action=$1 ;;
-    --no-muxers) muxers=$1 ;;
+    --codecs-only) extras=$1 ;;
     *) break ;;
     esac
     [ -n "${FFMPEG_SRC-}" ] || die "$1 is for a tree of yours: FFMPEG_SRC=/your/tree"
@@ -48,7 +48,7 @@ elif [ -n "${FFMPEG_SRC-}" ]; then
     branch=$("$hooks" --branch "$source") || exit 1
     [ "$branch" = "${1-$branch}" ] || die "FFMPEG_SRC=$FFMPEG_SRC is FFmpeg $branch, not $1"
     # shellcheck disable=SC2086 # nothing or a word
-    [ -z "$action" ] || exec "$hooks" $action $muxers "$source"
+    [ -z "$action" ] || exec "$hooks" $action $extras "$source"
     [ ! -f "$source/config.h" ] || die "FFMPEG_SRC=$FFMPEG_SRC was built in place; run 'make distclean' there first"
 else
     branch=${1:?usage: patches/prepare.sh BRANCH}
@@ -207,7 +207,7 @@ hook_in() {
     link=--link
     [ -z "${source-}" ] || link=
     # shellcheck disable=SC2086 # nothing or a word
-    "$hooks" $link $muxers "$tree/" >&2 || exit 1
+    "$hooks" $link $extras "$tree/" >&2 || exit 1
     cmp -s "$tree/.cudaenc" "$state/hooks" || cp "$tree/.cudaenc" "$state/hooks" # later than what was configured before
 }
 

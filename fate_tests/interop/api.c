@@ -8,6 +8,7 @@
 
 #include <libavcodec/avcodec.h>
 #include <libavutil/hwcontext.h>
+#include <libavutil/intreadwrite.h>
 #include <libavutil/mastering_display_metadata.h>
 #include <libavutil/opt.h>
 #include <libavutil/time.h>
@@ -124,6 +125,7 @@ static int holds(const AVPacket *pkt, const char *bytes, int count)
 static void check_packet(const AVPacket *pkt, int i, int depth)
 {
     static const uint8_t zeros[AV_INPUT_BUFFER_PADDING_SIZE];
+    const uint8_t *stats;
 
     check(pkt->pts == i * 10 && pkt->dts == i * 10 && pkt->duration == 7, "timestamps", depth);
     check(!!(pkt->flags & AV_PKT_FLAG_KEY), "key frame", depth);
@@ -141,6 +143,9 @@ static void check_packet(const AVPacket *pkt, int i, int depth)
     check(!memcmp(pkt->data + pkt->size, zeros, sizeof(zeros)), "padding", depth);
     check(!!av_packet_get_side_data(pkt, AV_PKT_DATA_CONTENT_LIGHT_LEVEL, NULL) == (i == SPECIAL), "content light", depth);
     check(!!av_packet_get_side_data(pkt, AV_PKT_DATA_ICC_PROFILE, NULL) == (i == SPECIAL), "ICC profile", depth);
+    /* what q= of the command line shows: 90, or nothing where a target decides */
+    stats = av_packet_get_side_data(pkt, AV_PKT_DATA_QUALITY_STATS, NULL);
+    check(*options ? !stats : stats && AV_RL32(stats) == 90 * FF_QP2LAMBDA, "quality", depth);
 }
 
 static void test(int depth, int own)

@@ -93,6 +93,8 @@ refuse $any "'guard_bits' out of range \[-1 - 7\]" -guard_bits 8
 refuse $any "option prog to value xyz" -prog xyz
 refuse $any "option format to value tif" -format tif
 refuse $any "option pred to value dwt99" -pred dwt99
+refuse $any "pred has the values: auto, dwt97, dwt97int, dwt53" -pred lossless
+refuse $any "cblk_style has the values: bypass, reset, termall, vsc, erterm, segsym" -cblk_style bypass+foo
 refuse $any "option sop to value maybe" -sop maybe
 for roi in foo 1,2,3 1,2,3,4,5 0,0,0,1 0,-1,2,2 60,0,5,5 0,40,4,9 2147483647,0,2147483647,1; do
     refuse $any "roi '$roi' is not allowed: " -roi $roi

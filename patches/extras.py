@@ -1,14 +1,16 @@
-"""Optional hooks: what FFmpeg's muxers say of JPEG 2000. SPDX-License-Identifier: LGPL-2.1-or-later
+"""Optional hooks beyond the codecs: what FFmpeg says of JPEG 2000, and of options. SPDX-License-Identifier: LGPL-2.1-or-later
 
   mxfenc.c   descriptors and the label of the essence follow the codestream, also of packed and of CUDA frames; RGB and
              XYZ have the RGBA descriptor; of JP2 files the codestream becomes essence
   img2enc.c  a warning where a file's name and its contents disagree, as JP2 in .j2k
+  opt.c      where an option has no such value, those that it has
 """
 import os
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MXF = 'libavformat/mxfenc.c'
 IMAGE = 'libavformat/img2enc.c'
+OPTIONS = 'libavutil/opt.c'
 
 
 def read(path):
@@ -17,7 +19,7 @@ def read(path):
 
 
 def text_of(name):
-    return read(f'{HERE}/muxers/{name}')
+    return read(f'{HERE}/extras/{name}')
 
 
 FIELDS = '''    UID jpeg2000_ul;         ///< essence coding that follows a JPEG 2000 profile
@@ -34,6 +36,14 @@ WARNING = '''    if (par->codec_id == AV_CODEC_ID_JPEG2000 && img->img_number ==
             av_log(s, AV_LOG_WARNING, "%s has %s; -format %s of the encoder makes what its name says\\n", @NAME@,
                    jp2 ? "the boxes of JP2" : "a bare codestream", jp2 ? "j2k" : "jp2");
     }
+'''
+VALUES = '''                    if (o->unit) {
+                        char names[1024] = "";
+
+                        for (int k = 0; strcmp(const_names[k], "default"); k++)
+                            av_strlcatf(names, sizeof(names), "%s%s", k ? ", " : "", const_names[k]);
+                        av_log(obj, AV_LOG_ERROR, "%s has the values: %s\\n", o->name, names);
+                    }
 '''
 TAGS = '''    // RGBA Picture Essence Descriptor
     { 0x3401, {0x06,0x0E,0x2B,0x34,0x01,0x01,0x01,0x05,0x04,0x01,0x05,0x03,0x06,0x00,0x00,0x00}}, /* Pixel Layout */
@@ -82,6 +92,7 @@ def hooks(text_in_tree, hook):
         set_format += '    sc->j2k_info.j2k_rsiz = AV_RB16(pkt->data + 6);\n'
     file_name = 'filename.str' if 'filename.str' in text_in_tree(IMAGE) else 'filename'
     result = [
+        hook(OPTIONS, r' +av_log\(obj, AV_LOG_ERROR, "Unable to parse (\\"%s\\" )?option value \\"%s\\"\\n"', VALUES),
         hook(IMAGE, r'    for \(i = 0; i < 4; i\+\+\) \{\n        av_dict_copy', WARNING.replace('@NAME@', file_name)),
         hook(MXF, r'    AVRational aspect_ratio; ///< display', FIELDS),
         hook(MXF, r'static const UID mxf_mpeg2_codec_uls\[\] = ',
