@@ -92,6 +92,9 @@ KERNEL(kTileSubsequences, mjpeg_decode, DecodeParams)
         atomic_add(&p.scan.state->blocks, decoded);
         if (damaged) atomic_or(&p.scan.state->damaged, 1u);
     }
+    if (!is_last_tile(p.scan, &p.scan.state->listed)) return;
+    sum_tiles(p.differences, p.all_before, tiles_of(p.scan));
+    if (thread_x() == 0) *p.result = *p.scan.state;
 }
 
 }  // namespace cudaenc::mjpeg

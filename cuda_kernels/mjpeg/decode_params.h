@@ -23,7 +23,8 @@ constexpr uint32_t kMaxSubsequenceBits = 512;
 CUDAENC_HD constexpr uint32_t subsequence_bits(uint32_t bytes) { return bytes < kShortBytes ? 256 : 512; }
 constexpr int kTileSubsequences = 128;
 constexpr uint32_t kLeadBits = 256;  // before a subsequence, in which a decoder that guesses may synchronise
-constexpr int kSumTilesThreads = 256;
+// How often a tile corrects its begin, where the tile before ends. Photographs need one correction, noise two or three.
+constexpr uint32_t kCorrections = 3;
 
 constexpr int kMaxCandidates = kMaxMcuBlocks + 1;  // of a subsequence
 constexpr int kLeadSubsequences = 16;              // before those whose chain begins with a guess
@@ -56,6 +57,7 @@ struct ScanState {
     uint32_t damaged;  // whether anything is not as it should be: then the host decodes
     uint32_t blocks;   // decoded, where they belong
     uint32_t tickets;  // of thread-blocks
+    uint32_t chained, listed;  // tiles that mjpeg_chain and mjpeg_decode are done with
 };
 
 // Both, as the host uploads them in front of the scans' data.
@@ -70,10 +72,12 @@ struct BlockStart {
     uint32_t phase;
 };
 
-// As a number that one load or store moves, as tiles read what others write meanwhile.
-CUDAENC_HD uint64_t packed(const BlockStart &start) { return uint64_t{start.bit} << 32 | start.phase; }
+// As a number that one load or store moves, as tiles read what others write meanwhile; below 2^54, see publish().
+constexpr int kPhaseBits = 4;
+static_assert(kMaxMcuBlocks <= 1 << kPhaseBits);
+CUDAENC_HD uint64_t packed(const BlockStart &start) { return uint64_t{start.bit} << kPhaseBits | start.phase; }
 CUDAENC_HD BlockStart unpacked(uint64_t start) {
-    return {static_cast<uint32_t>(start >> 32), static_cast<uint32_t>(start)};
+    return {static_cast<uint32_t>(start >> kPhaseBits), static_cast<uint32_t>(start) & ((1u << kPhaseBits) - 1)};
 }
 
 // What a run of blocks adds up to. After a restart marker in it, only what follows counts.
@@ -159,42 +163,21 @@ struct SpeculateParams {
     Candidate *candidates;  // [scan.mcu_blocks + 1][subsequences]; the last row is made empty
 };
 
-// Chooses among the candidates, each where the one before ends; decodes where there is none. Grid: a tile of
-// subsequences each. The first launch guesses where tiles begin; each further one corrects those whose predecessor ends
-// elsewhere.
+// Chooses among the candidates, each where the one before ends; decodes where there is none. Tiles guess where they
+// begin, and correct that by where the one before ends. The last tile adds up the counts of all. Grid: a tile of
+// subsequences each.
 struct ChainParams {
     static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_chain"};
     CodedScan scan;
-    uint32_t again;  // whether this is a further launch
     uint32_t subsequences;
-    uint32_t rows;          // scan.mcu_blocks + 1, the last one of candidates that the chain adds
-    Candidate *candidates;  // [rows][subsequences]
-    uint8_t *chosen;        // [subsequences]: row
-    BlockStart *starts;     // [subsequences]
-    uint64_t *ends;         // [tiles]: packed(): where each one's last subsequence ends
-    BlockCount *before;     // [subsequences]: of those before in the tile
-    BlockCount *counts;     // [tiles]
-};
-
-// From the counts of tiles to those of all tiles before. Finds tiles that do not begin where the one before ends.
-// Grid: one thread-block.
-struct SumCountsParams {
-    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_sum_counts"};
-    CodedScan scan;
-    uint32_t tiles;
-    const BlockStart *starts;  // [subsequences]
-    const uint64_t *ends;      // [tiles]
-    const BlockCount *counts;  // [tiles]
-    BlockCount *before;        // [tiles]
-};
-
-// The same of DC differences. Grid: one thread-block.
-struct SumDifferencesParams {
-    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_sum_differences"};
-    CodedScan scan;
-    uint32_t tiles;
-    const DcDifferences *differences;  // [tiles]
-    DcDifferences *before;             // [tiles]
+    uint32_t rows;              // scan.mcu_blocks + 1, the last one of candidates that the chain adds
+    Candidate *candidates;      // [rows][subsequences]
+    BlockStart *starts;         // [subsequences]
+    uint64_t *ends;             // [kCorrections + 1][tiles]: packed(): where each tile ends, of look_back.cuh
+    uint32_t tiles, serial;     // of these words
+    BlockCount *before;         // [subsequences]: of those before in the tile
+    BlockCount *counts;         // [tiles]
+    BlockCount *counts_before;  // [tiles]: of all tiles before
 };
 
 // The plane of a component, in samples of the reduced size.
@@ -204,9 +187,9 @@ struct OutputPlane {
     int32_t width, height;
 };
 
-// From coded data to levels. Where the blocks of an MCU share tables in a shorter period, subsequences synchronise
-// within that period, and the number of blocks before tells each one's number in the MCU. Grid: a tile of subsequences
-// each.
+// From coded data to levels. The last tile adds up the DC differences of all. Where the blocks of an MCU share tables
+// in a shorter period, subsequences synchronise within that period, and the number of blocks before tells each one's
+// number in the MCU. Grid: a tile of subsequences each.
 struct DecodeParams {
     static constexpr KernelName kernel{"mjpeg/decode", "mjpeg_decode"};
     CodedScan scan;
@@ -217,6 +200,8 @@ struct DecodeParams {
     BlockLevels *blocks;                // [scan.blocks]
     DcDifferences *differences_before;  // [subsequences]: the sum of those before in the tile
     DcDifferences *differences;         // [tiles]
+    DcDifferences *all_before;          // [tiles]: of all tiles before
+    ScanState *result;                  // in host memory: scan.state as it ends; not written where there are no data
 };
 
 // From levels to samples, where no data are damaged. Grid: kReconstructThreads blocks each.

@@ -21,9 +21,6 @@ namespace {
 enum Stage { kUpload, kUnstuff, kSynchronise, kDecode, kReconstruct, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "unstuff", "synchronise", "decode", "reconstruct", "download"};
 
-// Launches that correct the begin of tiles, after the first one. Photographs need one, noise two or three.
-constexpr int kCorrections = 3;
-
 constexpr const char *kBroken = "data that are broken, or do not synchronise";
 
 constexpr size_t kStageBytes = 1 << 17;  // that a thread copies at a time
@@ -45,16 +42,15 @@ struct Slot : DeviceSlot<Decoded> {
     CodedStream coded;
     std::vector<DeviceScan> scans;  // none: the host decodes
     std::array<ScanHeader, kMaxStreamComponents> headers;
-    PinnedArray<ScanState> states;                 // [scans], as the kernels left them
+    PinnedArray<ScanState> states;                 // [scans], as the kernels leave them
     std::unique_ptr<PinnedArray<uint8_t>> staged;  // the headers, and all scans' data
     size_t staged_bytes = 0;
     DeviceArray<uint8_t> data;   // the same
     DeviceArray<uint8_t> bytes;  // of a scan, without stuffing
     DeviceArray<uint32_t> restarts;
-    DeviceArray<uint64_t> look_back, ends;
-    uint32_t serial = 0;  // of look_back.cuh, whose words are cleared before 1
+    DeviceArray<uint64_t> look_back;  // words of both; cleared before serial 1
+    uint32_t serial = 0;              // of look_back.cuh
     DeviceArray<Candidate> candidates;
-    DeviceArray<uint8_t> chosen;
     DeviceArray<BlockStart> starts;
     DeviceArray<BlockCount> before, counts, counts_before;                  // the latter of tiles
     DeviceArray<DcDifferences> dc_before, differences, differences_before;  // the same
@@ -137,7 +133,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                                      static_cast<size_t>(plane.stride), static_cast<size_t>(plane.width),
                                      static_cast<size_t>(plane.height));
             }
-        s.copying = true;
+        s.copying |= !device_frames_;
         decoded = {.damage = std::move(s.damage), .fallback = s.fallback};
     }
 
@@ -225,7 +221,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
             period++;
         for (size_t i = 0; i < used.size(); i++)
             tables.table[i] = make_decode_table(s.coded.huffman[static_cast<size_t>(used[i].first)], used[i].second);
-        header.state = {.bytes = ~0u, .excess = ~0u, .damaged = 0, .blocks = 0, .tickets = 0};
+        header.state = {
+            .bytes = ~0u, .excess = ~0u, .damaged = 0, .blocks = 0, .tickets = 0, .chained = 0, .listed = 0};
         const uint32_t bytes = static_cast<uint32_t>(from.data.size());
         s.scans.push_back({.data = from.data,
                            .data_at = 0,
@@ -286,13 +283,13 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                                       .intervals = coded.intervals,
                                       .state = coded.state,
                                       .kept_words = s.look_back.data(),
-                                      .restart_words = s.look_back.data() + s.look_back.count() / 2,
+                                      .restart_words = s.look_back.data() + scan.unstuff_tiles,
                                       .serial = s.serial});
         if (number == 0) mark(s, kSynchronise);
         synchronise(s, scan, coded);
         if (number == 0) mark(s, kDecode);
-        queue_decode(s, scan, coded, number == 0);
-        device_->download(s.stream, &s.states.data()[number], coded.state, sizeof(ScanState));
+        s.states.data()[number] = ScanState{};  // no blocks, unless a kernel writes it
+        queue_decode(s, scan, coded, number);
     }
 
     void synchronise(Slot &s, const DeviceScan &scan, const CodedScan &coded) {
@@ -302,28 +299,21 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         device_->launch(
             s.stream, {subsequences / 32}, 32 * scan.period,
             SpeculateParams{.scan = within_period, .subsequences = subsequences, .candidates = s.candidates.data()});
-        ChainParams params{.scan = within_period,
-                           .again = 0,
-                           .subsequences = subsequences,
-                           .rows = scan.period + 1,
-                           .candidates = s.candidates.data(),
-                           .chosen = s.chosen.data(),
-                           .starts = s.starts.data(),
-                           .ends = s.ends.data(),
-                           .before = s.before.data(),
-                           .counts = s.counts.data()};
-        for (; params.again <= kCorrections; params.again++)
-            device_->launch(s.stream, {scan.tiles}, kTileSubsequences, params);
-        device_->launch(s.stream, {1}, kSumTilesThreads,
-                        SumCountsParams{.scan = coded,
-                                        .tiles = scan.tiles,
-                                        .starts = s.starts.data(),
-                                        .ends = s.ends.data(),
-                                        .counts = s.counts.data(),
-                                        .before = s.counts_before.data()});
+        device_->launch(s.stream, {scan.tiles}, kTileSubsequences,
+                        ChainParams{.scan = within_period,
+                                    .subsequences = subsequences,
+                                    .rows = scan.period + 1,
+                                    .candidates = s.candidates.data(),
+                                    .starts = s.starts.data(),
+                                    .ends = s.look_back.data() + 2 * size_t{scan.unstuff_tiles},
+                                    .tiles = scan.tiles,
+                                    .serial = s.serial,
+                                    .before = s.before.data(),
+                                    .counts = s.counts.data(),
+                                    .counts_before = s.counts_before.data()});
     }
 
-    void queue_decode(Slot &s, const DeviceScan &scan, const CodedScan &coded, bool timed) {
+    void queue_decode(Slot &s, const DeviceScan &scan, const CodedScan &coded, size_t number) {
         device_->launch(s.stream, {scan.tiles}, kTileSubsequences,
                         DecodeParams{.scan = coded,
                                      .starts = s.starts.data(),
@@ -332,13 +322,10 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                                      .levels = s.listed_levels.data(),
                                      .blocks = s.blocks.data(),
                                      .differences_before = s.dc_before.data(),
-                                     .differences = s.differences.data()});
-        device_->launch(s.stream, {1}, kSumTilesThreads,
-                        SumDifferencesParams{.scan = coded,
-                                             .tiles = scan.tiles,
-                                             .differences = s.differences.data(),
-                                             .before = s.differences_before.data()});
-        if (timed) mark(s, kReconstruct);
+                                     .differences = s.differences.data(),
+                                     .all_before = s.differences_before.data(),
+                                     .result = &s.states.data()[number]});
+        if (number == 0) mark(s, kReconstruct);
         ReconstructParams params{.scan = coded,
                                  .levels = s.listed_levels.data(),
                                  .blocks = s.blocks.data(),
@@ -364,13 +351,11 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         const size_t subsequences = size_t{scan.tiles} * kTileSubsequences, words = s.look_back.count();
         grow(s.bytes, scan.data.size() + kCodedMargin);
         grow(s.restarts, scan.coded.intervals);
-        grow(s.look_back, 2 * size_t{scan.unstuff_tiles} + 2);
+        grow(s.look_back, 2 * size_t{scan.unstuff_tiles} + (kCorrections + 1) * size_t{scan.tiles});
         if (s.look_back.count() != words) s.serial = 0;
         grow(s.candidates, subsequences * (scan.period + 1));
-        grow(s.chosen, subsequences);
         grow(s.starts, subsequences);
         grow(s.before, subsequences);
-        grow(s.ends, scan.tiles);
         grow(s.counts, scan.tiles);
         grow(s.counts_before, scan.tiles);
         grow(s.dc_before, subsequences);

@@ -95,22 +95,6 @@ struct TileChain {
     }
 };
 
-// From the sums of tiles to the sums of all before each.
-template <int Values>
-DEVICE void sum_tiles(const RunSum<Values> *tile_sums, RunSum<Values> *tiles_before, uint32_t tiles) {
-    RunSum<Values> before{};
-    for (uint32_t round = 0; round < tiles; round += kSumTilesThreads) {
-        const uint32_t tile = round + static_cast<uint32_t>(thread_x());
-        const RunSums<Values> sums = sum_runs<kSumTilesThreads / 32>(tile < tiles ? tile_sums[tile] : RunSum<Values>{});
-        if (tile < tiles) tiles_before[tile] = joined(before, sums.before);
-        before = joined(before, sums.all);
-    }
-}
-
-DEVICE uint32_t tiles_of(const CodedScan &scan) {
-    return (8 * scan.state->bytes + tile_bits(scan) - 1) / tile_bits(scan);
-}
-
 }  // namespace
 
 // A warp owns a number in the MCU, a lane a subsequence. Threads go through those that begin differently.
@@ -162,15 +146,9 @@ KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
     SHARED(uint64_t, warp_ends, kTileSubsequences / 32);
     SHARED(uint64_t, end_before, 1);
     SHARED(uint8_t, chosen, kTileSubsequences);
-    const uint32_t tile = static_cast<uint32_t>(block_x()), first = tile * kTileSubsequences;
+    const uint32_t tile = take_ticket(&p.scan.state->tickets), first = tile * kTileSubsequences;
     const uint32_t own = first + static_cast<uint32_t>(thread_x());
-    if (tile * tile_bits(p.scan) >= 8 * p.scan.state->bytes) return;
-    if (p.again) {
-        if (tile == 0) return;
-        if (thread_x() == 0) end_before[0] = atomic_load(p.ends + tile - 1);
-        block_sync();
-        if (end_before[0] == packed(p.starts[first])) return;
-    }
+    if (tile >= tiles_of(p.scan)) return;
     for (int column = thread_x(); column < kChainColumns; column += kTileSubsequences) {
         const bool lead = column < kLeadSubsequences;  // in which another thread-block adds candidates
         if (tile == 0 && lead) continue;
@@ -181,51 +159,46 @@ KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
             ends[static_cast<int>(row) * kChainColumns + column] = candidate.end;
         }
     }
-    chosen[thread_x()] = p.again ? p.chosen[own] : 0;
+    chosen[thread_x()] = 0;
     const DecodeTable *const tables = load_tables(p.scan, table_memory);
     uint64_t *const all_begins = begins, *const all_ends = ends;
     uint8_t *const all_chosen = chosen;
     const TileChain chain{
         .p = p, .tables = tables, .begins = all_begins, .ends = all_ends, .chosen = all_chosen, .first = first};
     const int warp_first = 32 * warp_id();
-    uint64_t end;
-    if (p.again && warp_id())
-        end = all_ends[chain.place(warp_first + 31)];
-    else if (p.again)
-        end = chain.choose(warp_first, end_before[0], true);
-    else
-        end = chain.choose(warp_first, own < 32 ? packed({0, 0}) : chain.guess(warp_first), false);
-    for (bool moved = true; block_any(moved);) {
-        if (lane_id() == 0) warp_ends[warp_id()] = end;
+    uint64_t begin = own < 32 ? packed({0, 0}) : chain.guess(warp_first);
+    bool moved = true;
+    CUDAENC_NO_UNROLL
+    for (uint32_t correction = 0;; correction++) {
+        // The first time, all warps choose at once; then each where the one before ends elsewhere than before.
+        bool again = correction != 0;
+        while (block_any(moved)) {
+            if (moved) {
+                const uint64_t end = chain.choose(warp_first, begin, again);
+                if (lane_id() == 0) warp_ends[warp_id()] = end;
+            }
+            block_sync();
+            if (warp_id()) begin = warp_ends[warp_id() - 1];
+            moved = warp_id() && begin != all_begins[chain.place(warp_first)];
+            again = true;
+        }
+        uint64_t *words = p.ends + correction * p.tiles + tile;
+        if (thread_x() == 0) {
+            publish(words, p.serial, Published::own, warp_ends[kTileSubsequences / 32 - 1]);
+            end_before[0] = tile ? wait_for(words - 1, p.serial) : 0;
+        }
         block_sync();
-        const uint64_t state = warp_id() ? warp_ends[warp_id() - 1] : 0;
-        moved = warp_id() && state != all_begins[chain.place(warp_first)];
-        if (moved) end = chain.choose(warp_first, state, true);
+        if (warp_id() == 0) begin = end_before[0];
+        moved = warp_id() == 0 && tile && begin != all_begins[chain.place(0)];
+        if (correction == kCorrections) break;
     }
+    if (moved && lane_id() == 0) atomic_or(&p.scan.state->damaged, 1u);
     const RunSums<1> sums =
         sum_runs<kTileSubsequences / 32>(p.candidates[chosen[thread_x()] * p.subsequences + own].count);
     p.starts[own] = unpacked(all_begins[chain.place(thread_x())]);
-    p.chosen[own] = chosen[thread_x()];
     p.before[own] = sums.before;
-    if (thread_x() == kTileSubsequences - 1) {
-        atomic_store(p.ends + tile, end);
-        p.counts[tile] = sums.all;
-    }
-}
-
-// A thread owns a tile of each round.
-KERNEL(kSumTilesThreads, mjpeg_sum_counts, SumCountsParams)
-{
-    const uint32_t tiles = min_of<uint32_t>(p.tiles, tiles_of(p.scan));
-    for (uint32_t tile = 1 + static_cast<uint32_t>(thread_x()); tile < tiles; tile += kSumTilesThreads)
-        if (packed(p.starts[tile * kTileSubsequences]) != p.ends[tile - 1]) atomic_or(&p.scan.state->damaged, 1u);
-    sum_tiles(p.counts, p.before, tiles);
-}
-
-// A thread owns a tile of each round.
-KERNEL(kSumTilesThreads, mjpeg_sum_differences, SumDifferencesParams)
-{
-    sum_tiles(p.differences, p.before, min_of<uint32_t>(p.tiles, tiles_of(p.scan)));
+    if (thread_x() == 0) p.counts[tile] = sums.all;
+    if (is_last_tile(p.scan, &p.scan.state->chained)) sum_tiles(p.counts, p.counts_before, tiles_of(p.scan));
 }
 
 }  // namespace cudaenc::mjpeg

@@ -1,7 +1,7 @@
 // The walk through coded data, from symbol to symbol (T.81 F.2.2), in parts that threads take.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include "../device.cuh"
+#include "../look_back.cuh"
 #include "decode_params.h"
 
 namespace cudaenc::mjpeg {
@@ -13,21 +13,19 @@ class BitWindow {
     DEVICE_MEMBER void seek(uint32_t bit) {
         const uint32_t *from = words_ + bit / 32;
         first_ = load_readonly(from), second_ = load_readonly(from + 1), third_ = load_readonly(from + 2);
-        next_ = from + 3;
         second_bit_ = bit / 32 * 32 + 32;
     }
     // The 32 bits from a bit on, which is at most 32 bits behind that of the call before.
     DEVICE_MEMBER uint32_t at(uint32_t bit) {
         const bool moves = bit >= second_bit_;
         first_ = moves ? second_ : first_, second_ = moves ? third_ : second_;
-        load_readonly_if(moves, next_, third_);
-        next_ += moves;
+        load_readonly_if(moves, words_ + second_bit_ / 32 + 2, third_);
         second_bit_ = moves ? second_bit_ + 32 : second_bit_;
         return funnel_shift_left(second_, first_, bit);
     }
 
   private:
-    const uint32_t *words_, *next_ = nullptr;
+    const uint32_t *words_;
     uint32_t second_bit_ = 0, first_ = 0, second_ = 0, third_ = 0;
 };
 
@@ -189,6 +187,25 @@ DEVICE RunSum<Values> shuffle_up(const RunSum<Values> &run, int distance) {
     return from;
 }
 
+// The tiles that hold data.
+DEVICE uint32_t tiles_of(const CodedScan &scan) {
+    return (8 * scan.state->bytes + tile_bits(scan) - 1) / tile_bits(scan);
+}
+
+// Whether this thread-block is the last one of a tile that gets here. What others wrote before is seen then. With all
+// threads. done: 0 at first.
+DEVICE bool is_last_tile(const CodedScan &scan, uint32_t *done) {
+    SHARED(uint32_t, last, 1);
+    thread_fence();
+    block_sync();
+    if (thread_x() == 0) {
+        last[0] = atomic_add(done, 1u) == tiles_of(scan) - 1;
+        thread_fence();
+    }
+    block_sync();
+    return last[0] != 0;
+}
+
 // The sum of the runs of all threads before, and of all. With all threads.
 template <int Values>
 struct RunSums {
@@ -213,6 +230,19 @@ DEVICE RunSums<Values> sum_runs(const RunSum<Values> &own) {
     if (lane_id()) sums.before = joined(sums.before, below);
     block_sync();
     return sums;
+}
+
+// From the sums of tiles to the sums of all before each. With the threads of a tile.
+template <int Values>
+DEVICE void sum_tiles(const RunSum<Values> *tile_sums, RunSum<Values> *tiles_before, uint32_t tiles) {
+    RunSum<Values> before{};
+    for (uint32_t round = 0; round < tiles; round += kTileSubsequences) {
+        const uint32_t tile = round + static_cast<uint32_t>(thread_x());
+        const RunSums<Values> sums =
+            sum_runs<kTileSubsequences / 32>(tile < tiles ? tile_sums[tile] : RunSum<Values>{});
+        if (tile < tiles) tiles_before[tile] = joined(before, sums.before);
+        before = joined(before, sums.all);
+    }
 }
 
 }  // namespace cudaenc::mjpeg
