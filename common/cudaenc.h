@@ -72,12 +72,14 @@ typedef enum CudaencColorModel {
     CUDAENC_COLOR_YUV,
     CUDAENC_COLOR_RGB,
     CUDAENC_COLOR_XYZ,
+    CUDAENC_COLOR_CMYK, /**< of decoders, as Adobe writes it: 255 is no ink */
+    CUDAENC_COLOR_YCCK, /**< the same: 255 - R, G and B as Y, Cb and Cr, then K */
 } CudaencColorModel;
 
 /** Where a component's samples lie: sample (x, y) is (word >> shift) of `depth` bits, the word at
  *  data[plane] + y * stride[plane] + offset + x * step; it has two bytes, of the host's order, where
  *  depth + shift > 8, and an even address then, else one. Components are in the order R G B, Y Cb Cr, X Y Z or gray,
- * then alpha. */
+ * then alpha; C M Y K; Y Cb Cr K. */
 typedef struct CudaencComponent {
     int plane;
     int offset;           /**< bytes */
@@ -504,6 +506,10 @@ const char *cudaenc_decoder_device_name(const CudaencDecoder *decoder);
 /** Reads the headers of a packet, which needs no device. @return CUDAENC_OK; CUDAENC_ERR_INVALID: this is no picture,
  *  or too large a one; CUDAENC_ERR_UNSUPPORTED */
 int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, size_t size, CudaencPictureInfo *info);
+
+/** The bytes of a packet up to the end of its first picture. What follows may be another picture, such as the second
+ *  field in AVI; it is a packet of its own for the decoder. */
+size_t cudaenc_decoder_picture_size(const uint8_t *data, size_t size);
 
 /** Starts decoding a packet; does not wait for it. @return CUDAENC_OK, CUDAENC_AGAIN when async_depth pictures are in
  *  flight, or an error of this packet */

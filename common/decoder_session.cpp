@@ -110,6 +110,8 @@ int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, si
     });
 }
 
+size_t cudaenc_decoder_picture_size(const uint8_t *data, size_t size) { return mjpeg::picture_size({data, size}); }
+
 int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *coded) {
     if (decoder->ring.full()) return CUDAENC_AGAIN;
     return guarded(decoder->log, [&] {

@@ -147,6 +147,18 @@ static inline int cudaenc_is_xyz(enum AVPixelFormat fmt,
     return desc->flags & AV_PIX_FMT_FLAG_XYZ || fmt == AV_PIX_FMT_XYZ12;
 }
 
+static inline void cudaenc_set_interlaced(AVFrame *frame, int top_field_first)
+{
+#ifdef AV_FRAME_FLAG_INTERLACED
+    frame->flags |= AV_FRAME_FLAG_INTERLACED;
+    if (top_field_first)
+        frame->flags |= AV_FRAME_FLAG_TOP_FIELD_FIRST;
+#else
+    frame->interlaced_frame = 1;
+    frame->top_field_first  = top_field_first;
+#endif
+}
+
 static inline int cudaenc_is_interlaced(const AVFrame *frame)
 {
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)

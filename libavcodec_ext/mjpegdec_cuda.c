@@ -41,7 +41,12 @@ typedef struct MjpegCudaDecContext {
     int async_depth;
 
     CudaencDecoder *decoder;
-    int device_frames; /* the decoder's mode */
+    int device_frames;    /* the decoder's mode */
+    int fields;           /**< pictures of a packet: 1, or 2 of half the container's height; 0: not known yet */
+    int decoder_fields;   /**< for which the decoder was opened */
+    int bottom_first;     /**< the first picture of two is the bottom field */
+    int container_height; /**< 0: not known */
+    int depth;            /**< packets in flight */
     /** Of the pictures, as software frames have it. FFmpeg overwrites avctx->sw_pix_fmt. */
     enum AVPixelFormat software;
     AVBufferRef *device_ref;
@@ -50,6 +55,11 @@ typedef struct MjpegCudaDecContext {
     /** Pictures in flight with their packets, the oldest at first. */
     AVPacket *packets[CUDAENC_MAX_ASYNC_DEPTH];
     AVFrame *frames[CUDAENC_MAX_ASYNC_DEPTH];
+    struct {
+        uint8_t inks;       /**< cyan, magenta, yellow and black, which become light */
+        uint8_t half_chroma; /**< in planes of full size */
+        uint8_t missing;     /**< the second field, which is a copy of the first */
+    } finish[CUDAENC_MAX_ASYNC_DEPTH];
     int first;
     int nb_frames;
     int draining;
@@ -57,7 +67,12 @@ typedef struct MjpegCudaDecContext {
 
 /* ---- formats ------------------------------------------------------------ */
 
-/* The format that FFmpeg's decoder would choose; none: it would scale components. */
+static int has_inks(const CudaencFormat *f)
+{
+    return f->color_model == CUDAENC_COLOR_CMYK || f->color_model == CUDAENC_COLOR_YCCK;
+}
+
+/* The format that FFmpeg's decoder would choose; none: it would scale components of other pictures than of inks. */
 static enum AVPixelFormat software_format(const CudaencFormat *f)
 {
     static const struct {
@@ -78,6 +93,10 @@ static enum AVPixelFormat software_format(const CudaencFormat *f)
     if (c[0].log2_subsample_x || c[0].log2_subsample_y ||
         c[1].log2_subsample_x != c[2].log2_subsample_x || c[1].log2_subsample_y != c[2].log2_subsample_y)
         return AV_PIX_FMT_NONE;
+    if (has_inks(f))
+        return c[3].log2_subsample_x || c[3].log2_subsample_y ||
+               c[1].log2_subsample_x != c[1].log2_subsample_y || c[1].log2_subsample_x > 1 ? AV_PIX_FMT_NONE :
+               f->color_model == CUDAENC_COLOR_CMYK ? AV_PIX_FMT_GBRAP : AV_PIX_FMT_YUVA444P;
     if (f->color_model == CUDAENC_COLOR_RGB)
         return c[1].log2_subsample_x || c[1].log2_subsample_y ? AV_PIX_FMT_NONE : AV_PIX_FMT_GBRP;
     for (int i = 0; i < FF_ARRAY_ELEMS(formats); i++)
@@ -146,14 +165,21 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
 {
     MjpegCudaDecContext *s = avctx->priv_data;
     enum AVPixelFormat formats[3], *next = formats, software = software_format(&info->format);
+    const int height = info->height * s->fields;
     int ret;
+
+    if (s->fields == 2 && (avctx->lowres || has_inks(&info->format) ||
+                           info->height & ((1 << info->format.component[1].log2_subsample_y) - 1))) {
+        avpriv_report_missing_feature(avctx, "Fields with -lowres, of four components or of odd heights with half the chroma");
+        return AVERROR_PATCHWELCOME;
+    }
 
     if (software == AV_PIX_FMT_NONE) {
         avpriv_report_missing_feature(avctx, "This sampling of components");
         return AVERROR_PATCHWELCOME;
     }
-    if (info->width != avctx->coded_width || info->height != avctx->coded_height) {
-        ret = ff_set_dimensions(avctx, info->width, info->height);
+    if (info->width != avctx->coded_width || height != avctx->coded_height) {
+        ret = ff_set_dimensions(avctx, info->width, height);
         if (ret < 0)
             return ret;
         s->software = AV_PIX_FMT_NONE;
@@ -188,7 +214,7 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
     CudaencDecoderConfig config;
     int ret;
 
-    if (s->decoder && device_frames == s->device_frames)
+    if (s->decoder && device_frames == s->device_frames && s->fields == s->decoder_fields)
         return 0;
     cudaenc_decoder_close(s->decoder);
     s->decoder = NULL;
@@ -209,7 +235,7 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
     }
 #endif
     config.device_frames = device_frames;
-    config.async_depth   = s->async_depth;
+    config.async_depth   = FFMIN(s->async_depth * s->fields, CUDAENC_MAX_ASYNC_DEPTH);
     config.threads       = avctx->thread_count;
     config.lowres        = avctx->lowres;
     config.max_pixels    = FFMIN(avctx->max_pixels, config.max_pixels);
@@ -220,8 +246,10 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
         return AVERROR(ENODEV);
     if (ret < 0)
         return ff_cudaenc_error(ret);
-    s->device_frames = device_frames;
-    av_log(avctx, AV_LOG_VERBOSE, "%s, async depth %d\n", cudaenc_decoder_device_name(s->decoder), s->async_depth);
+    s->device_frames  = device_frames;
+    s->decoder_fields = s->fields;
+    s->depth         = FFMAX(config.async_depth / s->fields, 1);
+    av_log(avctx, AV_LOG_VERBOSE, "%s, async depth %d\n", cudaenc_decoder_device_name(s->decoder), s->depth);
     return 0;
 }
 
@@ -254,32 +282,155 @@ static int add_side_data(AVCodecContext *avctx, AVFrame *frame, const CudaencPic
     return 0;
 }
 
+/* Doubles columns and rows of a plane whose corner is filled, as the native decoder does. */
+static void double_plane(uint8_t *data, ptrdiff_t stride, int width, int height)
+{
+    for (int y = 0; y < (height + 1) / 2; y++) {
+        uint8_t *row = data + y * stride;
+
+        row[width - 1] = row[(width - 1) / 2];
+        for (int x = width - 2; x > 0; x--)
+            row[x] = (row[x / 2] + row[(x + 1) / 2]) >> 1;
+    }
+    for (int y = height - 1; y > 0; y--) {
+        const uint8_t *above = data + y / 2 * stride;
+        const uint8_t *below = y == height - 1 ? above : data + (y + 1) / 2 * stride;
+        uint8_t *row         = data + y * stride;
+
+        for (int x = 0; x < width; x++)
+            row[x] = (above[x] + below[x]) >> 1;
+    }
+}
+
+/* From what inks leave of the light, and what black leaves of that, to light; opaque. As the native decoder does. */
+static void finish_inks(AVFrame *frame, int half_chroma)
+{
+    const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(frame->format);
+    const int rgb = desc->flags & AV_PIX_FMT_FLAG_RGB;
+
+    for (int i = 1; half_chroma && i < 3; i++) {
+        const int plane = desc->comp[i].plane;
+
+        double_plane(frame->data[plane], frame->linesize[plane], frame->width, frame->height);
+    }
+    for (int y = 0; y < frame->height; y++) {
+        uint8_t *row[4];
+
+        for (int i = 0; i < 4; i++)
+            row[i] = frame->data[i] + y * frame->linesize[i];
+        for (int x = 0; x < frame->width; x++)
+            for (int i = 0; i < 3; i++) {
+                const int zero = rgb || !i ? 0 : 128, light = rgb ? row[i][x] : (i ? 128 : 255) - row[i][x];
+
+                row[i][x] = (light * row[3][x] * 257 >> 16) + zero;
+            }
+        memset(row[3], 255, frame->width);
+    }
+}
+
+/* How FFmpeg's decoder tells two fields: by the height in the container, of the first packet. */
+static void set_fields(const AVCodecContext *avctx, const CudaencPictureInfo *info)
+{
+    MjpegCudaDecContext *s = avctx->priv_data;
+
+    s->fields       = info->height < s->container_height * 3 / 4 ? 2 : 1;
+    s->bottom_first = avctx->field_order == AV_FIELD_BB ||
+                      avctx->field_order == AV_FIELD_UNKNOWN && avctx->codec_tag == MKTAG('M', 'J', 'P', 'G');
+}
+
+/* Whether the bytes behind the first field are another one. */
+static int has_second_field(AVCodecContext *avctx, const CudaencPictureInfo *first, const uint8_t *data, size_t size)
+{
+    MjpegCudaDecContext *s = avctx->priv_data;
+    CudaencPictureInfo info = { .struct_size = sizeof(info) };
+
+    return size && cudaenc_decoder_read_header(s->decoder, data, size, &info) == CUDAENC_OK &&
+           info.width == first->width && info.height == first->height &&
+           software_format(&info.format) == software_format(&first->format);
+}
+
+static void drop_frames(MjpegCudaDecContext *s)
+{
+    for (; s->nb_frames; s->nb_frames--) {
+        av_frame_unref(s->frames[s->first]);
+        av_packet_unref(s->packets[s->first]);
+        s->first = (s->first + 1) % s->async_depth;
+    }
+}
+
+/* Starts to decode the pictures of s->pkt to the planes of a frame, each to its own lines. */
+static int submit_pictures(AVCodecContext *avctx, const CudaencPictureInfo *info, int slot)
+{
+    MjpegCudaDecContext *s = avctx->priv_data;
+    AVFrame *frame = s->frames[slot];
+    const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(s->software);
+    const size_t size  = s->pkt->size;
+    const size_t first = s->fields == 2 ? cudaenc_decoder_picture_size(s->pkt->data, size) : size;
+    CudaencCodedPicture coded = { .struct_size = sizeof(coded), .opaque = frame };
+    int ret = 0;
+
+#if CONFIG_CUDA
+    if (s->device_frames)
+        coded.cuda_stream = ((AVCUDADeviceContext *)((AVHWDeviceContext *)avctx->hw_device_ctx->data)->hwctx)->stream;
+#endif
+    s->finish[slot].missing = s->fields == 2 &&
+                              !has_second_field(avctx, info, s->pkt->data + first, size - first);
+    for (int field = 0; field < s->fields; field++) {
+        const int second = field && !s->finish[slot].missing;
+        const int line   = s->fields == 2 && field != s->bottom_first;
+
+        coded.data = s->pkt->data + (second ? first : 0);
+        coded.size = second ? size - first : first;
+        for (int i = 0; i < desc->nb_components; i++) {
+            const int plane = desc->comp[i].plane;
+
+            coded.planes[i] = frame->data[plane] + line * frame->linesize[plane];
+            coded.stride[i] = frame->linesize[plane] * s->fields;
+        }
+        ret = cudaenc_decoder_submit(s->decoder, &coded);
+        if (ret < 0 && field) {
+            /* a field without the other is in flight: begin anew */
+            cudaenc_decoder_close(s->decoder);
+            s->decoder = NULL;
+            drop_frames(s);
+        }
+        if (ret < 0)
+            break;
+    }
+    return ff_cudaenc_error(ret);
+}
+
 /* Starts to decode s->pkt. AVERROR(EAGAIN): pictures in flight must leave first. */
 static int submit_packet(AVCodecContext *avctx)
 {
     MjpegCudaDecContext *s = avctx->priv_data;
     const int slot = (s->first + s->nb_frames) % s->async_depth;
     AVFrame *frame = s->frames[slot];
-    const AVPixFmtDescriptor *desc;
     CudaencPictureInfo info = { .struct_size = sizeof(info) };
-    CudaencCodedPicture coded = {
-        .struct_size = sizeof(coded), .data = s->pkt->data, .size = s->pkt->size, .opaque = frame,
-    };
     int ret;
 
+    s->fields = FFMAX(s->fields, 1);
     if (!s->decoder && (ret = open_decoder(avctx, 0)) < 0)
         return ret;
     ret = cudaenc_decoder_read_header(s->decoder, s->pkt->data, s->pkt->size, &info);
     if (ret < 0)
         return ret == CUDAENC_ERR_UNSUPPORTED ? AVERROR_PATCHWELCOME : ret == CUDAENC_ERR_INVALID ? AVERROR_INVALIDDATA
                                                                                                    : ff_cudaenc_error(ret);
+    if (s->container_height) {
+        set_fields(avctx, &info);
+        s->container_height = 0;
+    }
     ret = set_format(avctx, &info);
     if (ret < 0)
         return ret;
-    if ((avctx->pix_fmt == AV_PIX_FMT_CUDA) != s->device_frames) {
+    if ((avctx->pix_fmt == AV_PIX_FMT_CUDA) != s->device_frames || s->fields != s->decoder_fields) {
         if (s->nb_frames)
             return AVERROR(EAGAIN);
         ret = open_decoder(avctx, avctx->pix_fmt == AV_PIX_FMT_CUDA);
+        if (ret < 0)
+            return ret;
+        /* the old decoder owned the profile */
+        ret = ff_cudaenc_error(cudaenc_decoder_read_header(s->decoder, s->pkt->data, s->pkt->size, &info));
         if (ret < 0)
             return ret;
     }
@@ -288,7 +439,6 @@ static int submit_packet(AVCodecContext *avctx)
         ret = set_hw_frames(avctx);
         if (ret < 0)
             return ret;
-        coded.cuda_stream = ((AVCUDADeviceContext *)((AVHWDeviceContext *)avctx->hw_device_ctx->data)->hwctx)->stream;
     }
 #endif
     ret = ff_get_buffer(avctx, frame, 0);
@@ -303,14 +453,12 @@ static int submit_packet(AVCodecContext *avctx)
     frame->pict_type  = AV_PICTURE_TYPE_I;
     cudaenc_set_key_frame(frame);
     ret = add_side_data(avctx, frame, &info);
-    if (ret >= 0) {
-        desc = av_pix_fmt_desc_get(s->software);
-        for (int i = 0; i < desc->nb_components; i++) {
-            coded.planes[i] = frame->data[desc->comp[i].plane];
-            coded.stride[i] = frame->linesize[desc->comp[i].plane];
-        }
-        ret = ff_cudaenc_error(cudaenc_decoder_submit(s->decoder, &coded));
-    }
+    if (s->fields == 2)
+        cudaenc_set_interlaced(frame, !s->bottom_first);
+    s->finish[slot].inks        = has_inks(&info.format);
+    s->finish[slot].half_chroma = info.format.component[1].log2_subsample_x;
+    if (ret >= 0)
+        ret = submit_pictures(avctx, &info, slot);
     if (ret < 0) {
         av_frame_unref(frame);
         return ret;
@@ -320,16 +468,36 @@ static int submit_packet(AVCodecContext *avctx)
     return 0;
 }
 
+/* The pictures of the oldest frame. */
+static int receive_pictures(MjpegCudaDecContext *s, int wait, int *corrupt)
+{
+    CudaencDecodedPicture picture = { .struct_size = sizeof(picture) };
+    int ret = 0;
+
+    *corrupt = 0;
+    for (int field = 0; field < s->decoder_fields; field++) {
+        int code;
+
+        if (field)
+            cudaenc_decoder_flush(s->decoder); /* which gives the second one, too; the next submit starts anew */
+        else if (!wait && (ret = cudaenc_decoder_poll(s->decoder, &picture)) == CUDAENC_AGAIN)
+            return ret;
+        code = wait || field ? cudaenc_decoder_receive(s->decoder, &picture) : ret;
+        ret  = ret < 0 ? ret : code;
+        *corrupt |= picture.corrupt;
+    }
+    return ret;
+}
+
 static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
 {
     MjpegCudaDecContext *s = avctx->priv_data;
-    CudaencDecodedPicture picture = { .struct_size = sizeof(picture) };
     AVFrame *oldest;
-    int wait = 1, ret;
+    int slot, corrupt, wait = 1, ret;
 
     /* Fill the ring, then wait for the oldest picture. Else take it where it is
      * finished, so that no picture waits for packets that come later. */
-    while (!s->draining && s->nb_frames < s->async_depth) {
+    while (!s->draining && s->nb_frames < (s->decoder ? s->depth : 1)) {
         if (!s->pkt->data) {
             ret = ff_decode_get_packet(avctx, s->pkt);
             if (ret == AVERROR(EAGAIN)) {
@@ -362,13 +530,14 @@ static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
     if (!s->nb_frames)
         return s->draining ? AVERROR_EOF : AVERROR(EAGAIN);
 
-    ret = wait ? cudaenc_decoder_receive(s->decoder, &picture) : cudaenc_decoder_poll(s->decoder, &picture);
+    ret = receive_pictures(s, wait, &corrupt);
     if (ret == CUDAENC_AGAIN && !wait)
         return AVERROR(EAGAIN);
     if (ret == CUDAENC_AGAIN || ret == CUDAENC_EOF)
         return AVERROR_BUG;
-    oldest   = s->frames[s->first];
-    av_packet_unref(s->packets[s->first]);
+    slot     = s->first;
+    oldest   = s->frames[slot];
+    av_packet_unref(s->packets[slot]);
     s->first = (s->first + 1) % s->async_depth;
     s->nb_frames--;
     if (ret < 0) {
@@ -376,7 +545,13 @@ static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
         return ret == CUDAENC_ERR_INVALID ? AVERROR_INVALIDDATA : ff_cudaenc_error(ret);
     }
     av_frame_move_ref(frame, oldest);
-    if (picture.corrupt) {
+    if (s->finish[slot].inks)
+        finish_inks(frame, s->finish[slot].half_chroma);
+    if (s->finish[slot].missing) {
+        av_log(avctx, AV_LOG_WARNING, "The second field is missing: the first one is in its place\n");
+        corrupt = 1;
+    }
+    if (corrupt) {
         if (avctx->err_recognition & AV_EF_EXPLODE) {
             av_frame_unref(frame);
             return AVERROR_INVALIDDATA;
@@ -390,16 +565,13 @@ static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
 static void mjpeg_cuda_flush(AVCodecContext *avctx)
 {
     MjpegCudaDecContext *s = avctx->priv_data;
-    CudaencDecodedPicture picture = { .struct_size = sizeof(picture) };
+    int corrupt;
 
     if (s->decoder)
         cudaenc_decoder_flush(s->decoder);
-    for (; s->nb_frames; s->nb_frames--) {
-        cudaenc_decoder_receive(s->decoder, &picture);
-        av_frame_unref(s->frames[s->first]);
-        av_packet_unref(s->packets[s->first]);
-        s->first = (s->first + 1) % s->async_depth;
-    }
+    for (int i = 0; i < s->nb_frames; i++)
+        receive_pictures(s, 1, &corrupt);
+    drop_frames(s);
     av_packet_unref(s->pkt);
     s->draining = 0;
 }
@@ -408,8 +580,9 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
 {
     MjpegCudaDecContext *s = avctx->priv_data;
 
-    s->software = AV_PIX_FMT_NONE;
-    s->pkt      = av_packet_alloc();
+    s->software         = AV_PIX_FMT_NONE;
+    s->container_height = avctx->coded_height;
+    s->pkt              = av_packet_alloc();
     if (!s->pkt)
         return AVERROR(ENOMEM);
     for (int i = 0; i < s->async_depth; i++) {

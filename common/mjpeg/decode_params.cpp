@@ -16,6 +16,32 @@ bool is_rgb(const CodedStream &s) {
     return !s.metadata.jfif && s.components[0].id == 'R' && s.components[1].id == 'G' && s.components[2].id == 'B';
 }
 
+CudaencColorModel color_model_of(const CodedStream &s) {
+    switch (s.components.size()) {
+        case 1:
+            return CUDAENC_COLOR_GRAY;
+        case 3:
+            return is_rgb(s) ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_YUV;
+        case 4:
+            if (s.metadata.adobe_transform == 0) return CUDAENC_COLOR_CMYK;
+            if (s.metadata.adobe_transform == 2) return CUDAENC_COLOR_YCCK;
+            throw Error(CUDAENC_ERR_UNSUPPORTED,
+                        "JPEG: a picture of 4 components without Adobe's marker of CMYK or YCCK is not supported");
+    }
+    throw Error(CUDAENC_ERR_UNSUPPORTED,
+                format_string("JPEG: a picture of %zu components is not supported", s.components.size()));
+}
+
+// How often the largest sampling factor is divided by 2 to get another.
+int log2_subsample(int factor, int max_factor) {
+    int log2 = 0;
+    while (factor << log2 < max_factor) log2++;
+    if (factor << log2 != max_factor)
+        throw Error(CUDAENC_ERR_UNSUPPORTED,
+                    format_string("JPEG: sampling factors of %d and %d are not supported", max_factor, factor));
+    return log2;
+}
+
 }  // namespace
 
 CudaencFormat make_format(const CodedStream &s, const DecoderOptions &options) {
@@ -23,21 +49,20 @@ CudaencFormat make_format(const CodedStream &s, const DecoderOptions &options) {
         throw Error(CUDAENC_ERR_INVALID, format_string("JPEG: %dx%d is not allowed: max_pixels is %lld", s.width,
                                                        s.height, static_cast<long long>(options.max_pixels)));
     const int count = static_cast<int>(s.components.size());
-    if (count != 1 && count != 3)
-        throw Error(CUDAENC_ERR_UNSUPPORTED, format_string("JPEG: a picture of %d components is not supported", count));
     CudaencFormat f{};
+    f.color_model = color_model_of(s);
     f.width = reduced_size(s.width, options.lowres), f.height = reduced_size(s.height, options.lowres);
     f.components = f.planes = count;
-    f.color_model = count == 1 ? CUDAENC_COLOR_GRAY : is_rgb(s) ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_YUV;
     f.full_range = !s.metadata.limited_range;
-    f.color_primaries = f.color_transfer = 2;
-    f.color_matrix = count == 1 ? 2 : f.color_model == CUDAENC_COLOR_RGB ? 0 : 5;  // T.871: BT.601
+    f.color_primaries = f.color_transfer = f.color_matrix = 2;
+    if (f.color_model == CUDAENC_COLOR_RGB) f.color_matrix = 0;
+    if (f.color_model == CUDAENC_COLOR_YUV || f.color_model == CUDAENC_COLOR_YCCK) f.color_matrix = 5;  // T.871: BT.601
     for (int c = 0; c < count; c++) {
         const StreamComponent &from = s.components[static_cast<size_t>(c)];
         CudaencComponent &k = f.component[c];
         k = {.plane = c, .offset = 0, .step = 1, .shift = 0, .depth = 8, .log2_subsample_x = 0, .log2_subsample_y = 0};
-        while (from.h << k.log2_subsample_x < s.max_h) k.log2_subsample_x++;
-        while (from.v << k.log2_subsample_y < s.max_v) k.log2_subsample_y++;
+        k.log2_subsample_x = log2_subsample(from.h, s.max_h);
+        k.log2_subsample_y = log2_subsample(from.v, s.max_v);
     }
     return f;
 }

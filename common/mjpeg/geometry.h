@@ -30,7 +30,7 @@ class Divider {
 // samples: they are not among columns x rows, are not transformed, and repeat the DC before, which takes the fewest
 // bits. Blocks with samples repeat the last column and row of the component.
 struct BlockGrid {
-    int32_t h, v;           // powers of two; 1 and 1 where the scan has one component
+    int32_t h, v;           // 1 to 4; 1 and 1 where the scan has one component
     int32_t columns, rows;  // of blocks with samples
 };
 
@@ -46,13 +46,14 @@ struct ScanGrid {
     }
 };
 
-// Block i, 0 to h v - 1, of an MCU.
+// Block i, 0 to h v - 1, of an MCU, which has ten at most.
 struct BlockPlace {
     int32_t x, y;
 };
 CUDAENC_HD BlockPlace block_of_mcu(const ScanGrid &scan, const BlockGrid &grid, int32_t mcu, int i) {
     const int32_t y = scan.by_mcus_x.quotient(mcu), x = mcu - y * scan.mcus_x;
-    return {x * grid.h + (i & (grid.h - 1)), y * grid.v + (i >> floor_log2(static_cast<uint32_t>(grid.h)))};
+    const int32_t row = grid.h == 3 ? i * 11 >> 5 : i >> floor_log2(static_cast<uint32_t>(grid.h));
+    return {x * grid.h + i - row * grid.h, y * grid.v + row};
 }
 CUDAENC_HD bool has_samples(const BlockGrid &grid, const BlockPlace &b) {
     return b.x < grid.columns && b.y < grid.rows;

@@ -261,7 +261,6 @@ class StreamReader {
             c.h = hv >> 4, c.v = hv & 15;
             if (c.h < 1 || c.h > 4 || c.v < 1 || c.v > 4) invalid(format_string("sampling factors %02x", hv));
             if (count == 1) c.h = c.v = 1;
-            if (c.h == 3 || c.v == 3) unsupported(format_string("a sampling by %d x %d", c.h, c.v));
             if (tq >= kDestinations) invalid(format_string("quantisation table %d", tq));
             table_of_[static_cast<size_t>(i)] = tq;
             s_.max_h = std::max(s_.max_h, c.h), s_.max_v = std::max(s_.max_v, c.v);
@@ -383,6 +382,20 @@ class StreamReader {
 }  // namespace
 
 CodedStream read_stream(std::span<const uint8_t> packet, StreamPart part) { return StreamReader(packet, part).read(); }
+
+size_t picture_size(std::span<const uint8_t> packet) {
+    for (size_t at = 0; at < packet.size();) {
+        at += find_marker(packet.subspan(at));
+        while (at < packet.size() && packet[at] == 0xFF) at++;
+        if (at == packet.size()) break;
+        const uint32_t marker = 0xFF00u | packet[at++];
+        if (marker == kEoi) return at;
+        if (marker == kSoi || marker == kTem) continue;
+        if (at + 2 > packet.size()) break;
+        at += static_cast<size_t>(packet[at] << 8 | packet[at + 1]);
+    }
+    return packet.size();
+}
 
 size_t find_marker(std::span<const uint8_t> data) {
     const uint8_t *at = data.data(), *const end = at + data.size();

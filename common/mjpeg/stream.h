@@ -24,7 +24,7 @@ struct StreamHuffman {
 
 struct StreamComponent {
     int id;
-    int h, v;                          // sampling factors: 1, 2 or 4; 1 and 1 where it is the only component
+    int h, v;                          // sampling factors: 1 to 4; 1 and 1 where it is the only component
     int width, height;                 // samples
     int columns, rows;                 // blocks with samples
     int mcu_columns, mcu_rows;         // blocks of an interleaved scan
@@ -72,6 +72,9 @@ enum class StreamPart { header, all };  // header: up to the first scan
 // Throws Error: CUDAENC_ERR_INVALID if there is nothing to decode, CUDAENC_ERR_UNSUPPORTED for coding processes other
 // than baseline, extended and progressive of 8 bits with Huffman codes.
 CodedStream read_stream(std::span<const uint8_t> packet, StreamPart part);
+
+// The bytes of a packet up to the end of its first picture, EOI included. Others may follow, such as a second field.
+size_t picture_size(std::span<const uint8_t> packet);
 
 // The first byte 0xFF of a marker that ends coded data: neither a stuffed zero, a fill byte nor a restart marker
 // follows it. data.size(): there is none.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "broken.h"
 #include "mjpeg_pictures.h"
 
 using namespace cudaenc;
@@ -217,43 +218,11 @@ START_TEST(stays_on_device) {
 }
 END_TEST
 
-// Bytes that change, go, or come twice.
-static Bytes broken(Random &random, Bytes packet) {
-    const int changes = random.between(1, 4);
-    for (int i = 0; i < changes && packet.size() > 2; i++) {
-        const size_t at = random.below(static_cast<uint32_t>(packet.size()));
-        const size_t count = std::min<size_t>(packet.size() - at, 1 + random.below(8));
-        const auto place = packet.begin() + static_cast<ptrdiff_t>(at);
-        switch (random.below(5)) {
-            case 0:
-                packet[at] = static_cast<uint8_t>(random.below(256));
-                break;
-            case 1:
-                packet[at] ^= static_cast<uint8_t>(1 << random.below(8));
-                break;
-            case 2:
-                packet.erase(place, place + static_cast<ptrdiff_t>(count));
-                break;
-            case 3: {
-                const Bytes twice(place, place + static_cast<ptrdiff_t>(count));
-                packet.insert(place, twice.begin(), twice.end());
-                break;
-            }
-            default: {
-                const uint8_t codes[] = {0x00, 0xd0, 0xd3, 0xd7, 0xd9, 0xda, 0xc4, 0xff};
-                packet[at] = 0xff;
-                if (at + 1 < packet.size()) packet[at + 1] = random.of(codes);
-            }
-        }
-    }
-    if (random.one_in(4)) packet.resize(random.below(static_cast<uint32_t>(packet.size() + 1)));
-    return packet;
-}
-
 START_TEST(broken_streams) {
     DecoderOf cpu("cpu", 0, 1 << 20), device(first_device(), 0, 1 << 20);
+    const int rounds = first_device().starts_with("cuda") ? 10000 : 600;
     int decoded = 0, corrupt = 0;
-    for (int round = 0; round < 600; round++) {
+    for (int round = 0; round < rounds; round++) {
         Random random(static_cast<uint64_t>(round));
         std::string what;
         const Bytes packet = broken(random, round % 5 ? random_jpeg(random, 50, what) : progressive);
@@ -262,7 +231,7 @@ START_TEST(broken_streams) {
                theirs.code, ours.corrupt, theirs.corrupt);
         decoded += ours.code == CUDAENC_OK, corrupt += ours.corrupt;
     }
-    EXPECT(decoded > 300 && corrupt > 100, "%d decoded, %d corrupt: the streams are not broken as they should be",
+    EXPECT(decoded > rounds / 2 && corrupt > rounds / 6, "%d decoded, %d corrupt: the streams are not broken as they should be",
            decoded, corrupt);
 }
 END_TEST
@@ -386,7 +355,7 @@ START_TEST(refusals) {
     check_refused(with(1, 0xC5), CUDAENC_ERR_UNSUPPORTED, "hierarchical coding");
     check_refused(with(1, 0xC9), CUDAENC_ERR_UNSUPPORTED, "arithmetic coding");
     check_refused(with(4, 12), CUDAENC_ERR_UNSUPPORTED, "12 bits");
-    check_refused(with(11, 0x33), CUDAENC_ERR_UNSUPPORTED, "3 x 3");
+    check_refused(with(11, 0x31), CUDAENC_ERR_UNSUPPORTED, "sampling factors of 3 and 1");
     check_refused(with(11, 0x50), CUDAENC_ERR_INVALID, "sampling factors 50");
     check_refused(packet, CUDAENC_ERR_INVALID, "max_pixels is 3", 3);
     check_plane_refused("cpu", packet);

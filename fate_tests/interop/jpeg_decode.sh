@@ -22,6 +22,8 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046 # flags are many words
 ${CXX:-g++} -std=c++20 -O2 -o "$work/jpeg_decode" "$here/jpeg_decode.cpp" $(pkg-config --static --cflags --libs libcudaenc) -ljpeg
 
+${CXX:-g++} -std=c++20 -O2 -Wall -Wextra -o "$work/cmyk" "$here/cmyk.cpp" -ljpeg
+
 # compare NAME MOST_REFUSED FILE...
 compare() {
     local name=$1 most=$2 out count
@@ -60,6 +62,10 @@ for picture in "$work"/*.ppm; do
     cjpeg -rgb -outfile "$to-rgb.jpg" "$picture"
     cjpeg -scans "$work/scans" -outfile "$to-scans.jpg" "$picture"
     cjpeg -scans "$work/script" -outfile "$to-script.jpg" "$picture"
+    for inks in "cmyk 1" "cmyk 2" "ycck 1 7" "ycck 2"; do
+        # shellcheck disable=SC2086 # of two or three words
+        "$work/cmyk" $inks <"$picture" >"$to-inks-${inks// /-}.jpg"
+    done
     jpegtran -rotate 90 -outfile "$to-rotated.jpg" "$to-2x2.jpg"
     jpegtran -crop 33x17+8+8 -outfile "$to-cropped.jpg" "$to-2x2.jpg"
 done
@@ -73,8 +79,33 @@ compare FATE 0 "$work"/*.own
 # ---- Files of many cameras and programs
 corpus=${media:+$media/../corpora/jpeg}
 [ ! -d "$corpus" ] || compare corpus 22 "$corpus"/*.jpg
+# Debian's packages with the most photographs, all of whose files that libjpeg decodes have the same samples (3137 of 3186 in
+# Debian 12; 49 have no picture): golang-github-rwcarlsen-goexif-dev (cameras and phones), pysiogame, marble-qt-data, cimg-doc,
+# fotoxx-common, kphotoalbum, hugin-data, labelme-examples, wand-doc, openuniverse-common, xsane-common, nip2,
+# mate-backgrounds, povray-examples, gnome-control-center-data, budgie-control-center-data. What is installed is compared.
 mapfile -t files < <(find /usr/share -type f \( -iname '*.jpg' -o -iname '*.jpeg' \) 2>/dev/null | sort)
 compare machine "${#files[@]}" "${files[@]}"
+
+# ---- Ten files that are broken: the emulator decodes what the CPU does
+# shellcheck disable=SC2046 # flags are many words
+${CXX:-g++} -std=c++20 -O2 -Wall -Wextra -o "$work/jpeg_broken" "$here/jpeg_broken.cpp" $(pkg-config --static --cflags --libs libcudaenc)
+for way in gray 2x2 1x1 r1 4x1 rgb scans 2x2-progressive inks-ycck-2 inks-cmyk-1; do
+    djpeg -scale 1/4 -outfile "$work/tiny.ppm" "$work/synthetic-1x1.jpg"
+    case $way in
+    inks*) "$work/cmyk" $(sed 's/-/ /g; s/inks//' <<<"$way") <"$work/tiny.ppm" >"$work/tiny-$way" ;;
+    gray) cjpeg -grayscale -outfile "$work/tiny-$way" "$work/tiny.ppm" ;;
+    r1) cjpeg -restart 1B -optimize -outfile "$work/tiny-$way" "$work/tiny.ppm" ;;
+    rgb) cjpeg -rgb -outfile "$work/tiny-$way" "$work/tiny.ppm" ;;
+    scans) cjpeg -scans "$work/scans" -outfile "$work/tiny-$way" "$work/tiny.ppm" ;;
+    *-progressive) cjpeg -sample "${way%%-*}" -progressive -outfile "$work/tiny-$way" "$work/tiny.ppm" ;;
+    *) cjpeg -sample "$way" -outfile "$work/tiny-$way" "$work/tiny.ppm" ;;
+    esac
+done
+out=$("$work/jpeg_broken" emu "${BROKEN:-20}" "${PREFIX_STEP:-50}" "$work"/tiny-*) || true
+sed '$d' <<<"$out"
+count=$(tail -n 1 <<<"$out")
+passed=$((passed + ${count%% *})) count=${count#*, }
+failed=$((failed + ${count%% *}))
 
 # ---- FFmpeg's decoder of the same name: properties, and pictures that change within a stream
 shown() { # shown DECODER ARGUMENTS...: what the frames are, from FFmpeg's log
@@ -87,8 +118,41 @@ for file in "$work"/synthetic-*.jpg; do
     case $file in *-4x[24]*.jpg | *-1x4*.jpg) continue ;; esac # FFmpeg's decoder scales or refuses these
     result "$(basename "$file"): frames" "$(diff <(shown mjpeg -i "$file") <(shown mjpeg_cuda -device "$device" -i "$file") || true)"
 done
+# alike NAME DEPTH FILE: frames by both decoders of FFmpeg, whose inverse DCTs differ.
+alike() {
+    local decoder
+    for decoder in mjpeg "mjpeg_cuda -device $device -async_depth $2"; do
+        # shellcheck disable=SC2086 # of many words
+        ffmpeg -c:v $decoder -i "$3" -f rawvideo "$work/${decoder%% *}.raw"
+    done
+    result "$1" "$(python3 - "$work/mjpeg.raw" "$work/mjpeg_cuda.raw" <<'PYTHON'
+import sys
+a, b = (open(name, 'rb').read() for name in sys.argv[1:])
+worst = max((abs(x - y) for x, y in zip(a, b)), default=999)
+if len(a) != len(b) or worst > 3:
+    print(len(a), len(b), 'bytes; samples differ by', worst)
+PYTHON
+    )"
+}
+for file in "$work"/synthetic-inks-*.jpg; do alike "$(basename "$file"): light" 3 "$file"; done
+for sampling in 1x1 2x1 2x2; do # frames of two fields
+    files=()
+    for field in 1 2 3 4 5 6; do
+        cjpeg -quality $((50 + 8 * field)) -sample $sampling -outfile "$work/field$field" "$work/mandelbrot.ppm"
+        files+=("$work/field$field")
+    done
+    "$here/fields.py" 256 288 "${files[@]}" >"$work/fields-$sampling.avi"
+    for depth in 1 2 64; do alike "fields, $sampling, depth $depth" $depth "$work/fields-$sampling.avi"; done
+    # FFmpeg's decoder forgets that they are interlaced.
+    result "fields, $sampling: frames" "$(diff <(shown mjpeg -i "$work/fields-$sampling.avi" | sed 's/, progressive)/)/') \
+        <(shown mjpeg_cuda -device "$device" -i "$work/fields-$sampling.avi" | sed 's/, bottom coded first (swapped))/)/') || true)"
+done
+head -c $(($(wc -c <"$work/fields-1x1.avi") - 9000)) "$work/fields-1x1.avi" >"$work/fields-cut.avi"
+result "fields: one is missing" "$("$build/ffmpeg" -nostdin -y -v warning -c:v mjpeg_cuda -device "$device" -i "$work/fields-cut.avi" \
+    -f null - 2>&1 | grep -q 'second field is missing\|JPEG: ' || echo "nothing is said")"
 for depth in 1 4 64; do
-    cat "$work"/synthetic-q*.jpg "$work"/mandelbrot-2x1.jpg "$work"/mandelbrot-gray.jpg >"$work/stream"
+    cat "$work"/synthetic-q*.jpg "$work"/mandelbrot-2x1.jpg "$work"/mandelbrot-gray.jpg \
+        "$work"/mandelbrot-inks-ycck-2.jpg >"$work/stream"
     ffmpeg -c:v mjpeg_cuda -device "$device" -async_depth $depth -f jpeg_pipe -i "$work/stream" -noautoscale -f framemd5 "$work/md5-$depth"
     result "a stream of changing formats, depth $depth" "$(diff "$work/md5-1" "$work/md5-$depth" | head -n 3)"
 done
