@@ -307,6 +307,8 @@ typedef struct CudaencConfig {
     CudaencFormat format;
     const char *device; /**< Where to encode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
     int device_frames;  /**< 1: frames are in CUDA device memory of cuda_context */
+    int device_packets; /**< 1: packets stay in CUDA device memory of cuda_context; CUDAENC_CODEC_MJPEG. No zero bytes
+                             follow their data. */
     void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names.
                              The caller keeps it alive until the session is closed and its buffers are freed. */
     int async_depth;    /**< Frames in flight: more fill a GPU better and take more memory; 1..64, default 4 */

@@ -31,7 +31,7 @@ Ring<Decoder> make_ring(const CudaencDecoder &decoder, const CudaencDecoderConfi
     std::memcpy(&codec, &c.codec, sizeof codec);
     if (codec != CUDAENC_CODEC_MJPEG) refuse(format_string("codec %d is not decoded", codec));
     const std::shared_ptr<Device> device =
-        choose_device(decoder.log, c.device, c.device_frames, c.cuda_context, "decoding");
+        choose_device(decoder.log, c.device, c.device_frames ? "frames" : nullptr, c.cuda_context, "decoding");
     if (!device)
         return {mjpeg::make_cpu_decoder(decoder.options, c.async_depth, c.threads, c.stage_times), c.async_depth};
     return {

@@ -10,7 +10,7 @@
 void CudaencBuffer::set_packet(size_t begin, size_t bytes) {
     data = memory + begin;
     size = bytes;
-    std::memset(data + size, 0, CUDAENC_PACKET_PADDING);
+    if (!on_device) std::memset(data + size, 0, CUDAENC_PACKET_PADDING);
 }
 
 namespace cudaenc {
@@ -47,7 +47,10 @@ PooledBuffer PacketPool::take(size_t size) {
         // A quarter more: the packets of the next frames are about as large.
         const size_t capacity = (need + need / 4 + 4095) & ~size_t{4095};
         auto fresh = std::make_unique<CudaencBuffer>();
-        if (device_)
+        fresh->on_device = on_device_;
+        if (on_device_)
+            fresh->memory = static_cast<uint8_t *>(device_->alloc(capacity));
+        else if (device_)
             fresh->memory = static_cast<uint8_t *>(device_->alloc_pinned(capacity));
         else
             fresh->memory = static_cast<uint8_t *>(::operator new(capacity, std::align_val_t{64}));
@@ -76,7 +79,9 @@ void PacketPool::put(CudaencBuffer *buffer) noexcept {
 }
 
 void PacketPool::destroy(CudaencBuffer *buffer) noexcept {
-    if (device_)
+    if (on_device_)
+        device_->free(buffer->memory);
+    else if (device_)
         device_->free_pinned(buffer->memory);
     else
         ::operator delete(buffer->memory, std::align_val_t{64});

@@ -1,4 +1,4 @@
-// A pool of packet memory: pinned where a device downloads into it, else plain.
+// A pool of packet memory: pinned where a device downloads into it, the device's where packets stay, else plain.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
@@ -19,7 +19,8 @@ struct CudaencBuffer {
     uint8_t *memory;
     size_t capacity;  // of the memory, padding included
     uint8_t *data;    // of the packet, within the memory
-    size_t size;      // of the packet; CUDAENC_PACKET_PADDING zero bytes follow
+    size_t size;      // of the packet; in host memory CUDAENC_PACKET_PADDING zero bytes follow
+    bool on_device;
     double quality;   // see CudaencPacket
     // A target that the packet misses, in a line; mostly empty. above: its user asked for less, and may want to know.
     std::string missed;
@@ -38,7 +39,9 @@ using PooledBuffer = std::unique_ptr<CudaencBuffer, BufferReturn>;
 
 class PacketPool : public std::enable_shared_from_this<PacketPool> {
   public:
-    explicit PacketPool(std::shared_ptr<Device> device) : device_(std::move(device)) {}  // nullptr: plain host memory
+    // device: nullptr: plain host memory. on_device: its memory, else pinned host memory.
+    explicit PacketPool(std::shared_ptr<Device> device, bool on_device = false)
+        : device_(std::move(device)), on_device_(on_device) {}
     ~PacketPool();
     PooledBuffer take(size_t size);  // thread-safe; the padding is zeroed, the data is not
     void put(CudaencBuffer *buffer) noexcept;
@@ -46,6 +49,7 @@ class PacketPool : public std::enable_shared_from_this<PacketPool> {
   private:
     void destroy(CudaencBuffer *buffer) noexcept;
     std::shared_ptr<Device> device_;
+    const bool on_device_;
     std::mutex mutex_;
     std::vector<CudaencBuffer *> idle_;
 };

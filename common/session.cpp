@@ -51,11 +51,16 @@ Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, c
     for (std::istringstream lines(params.warning); std::getline(lines, line);)
         session.log.print(CUDAENC_LOG_WARNING, line.c_str());
     if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
-    const std::shared_ptr<Device> device =
-        choose_device(session.log, c.device, c.device_frames, c.cuda_context, "encoding");
+    if constexpr (!std::is_same_v<Params, mjpeg::Params>)
+        if (c.device_packets) refuse("device_packets 1 is not allowed: it is 0 with codecs other than JPEG");
+    const char *const in_device = c.device_frames ? "frames" : c.device_packets ? "packets" : nullptr;
+    const std::shared_ptr<Device> device = choose_device(session.log, c.device, in_device, c.cuda_context, "encoding");
     if (!device) return {make_cpu_encoder(params, slots, c.threads, c.stage_times), slots};
     if constexpr (std::is_same_v<Params, h264::Params>) {
         return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times), slots};
+    } else if constexpr (std::is_same_v<Params, mjpeg::Params>) {
+        hint_at_queues(session, c, *device);
+        return {make_device_encoder(params, slots, device, c.device_frames, c.stage_times, c.device_packets), slots};
     } else {
         hint_at_queues(session, c, *device);
         return {make_device_encoder(params, slots, device, c.device_frames, c.stage_times), slots};

@@ -44,9 +44,9 @@ int guarded(const SessionLog &log, F body) noexcept {
     }
 }
 
-// The device of the options `device`, `device_frames` and `cuda_context`; nullptr: the CPU. task: what the CPU would do
-// ("encoding"), for a warning.
-std::shared_ptr<Device> choose_device(const SessionLog &log, const char *device, bool device_frames, void *cuda_context,
-                                      const char *task);
+// The device of the options `device` and `cuda_context`; nullptr: the CPU. in_device: what has to be in its memory,
+// such as "frames"; nullptr: nothing. task: what the CPU would do ("encoding"), for a warning.
+std::shared_ptr<Device> choose_device(const SessionLog &log, const char *device, const char *in_device,
+                                      void *cuda_context, const char *task);
 
 }  // namespace cudaenc

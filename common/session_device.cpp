@@ -19,22 +19,24 @@ bool is_or_has_number(const std::string &spec, const char *kind) {
 
 }  // namespace
 
-std::shared_ptr<Device> choose_device(const SessionLog &log, const char *device, bool device_frames, void *cuda_context,
-                                      const char *task) {
+std::shared_ptr<Device> choose_device(const SessionLog &log, const char *device, const char *in_device,
+                                      void *cuda_context, const char *task) {
     const std::string spec = device && *device ? device : "auto";
     const bool emulator = open_emulator && is_or_has_number(spec, "emu");
     if (spec != "auto" && spec != "cpu" && !is_or_has_number(spec, "cuda") && !emulator)
         refuse(format_string("device '%s' is not allowed: it is auto, cpu, cuda or cuda:N", spec.c_str()));
     if (emulator) return open_emulator(spec);
     if (spec == "cpu") {
-        if (device_frames) refuse("device 'cpu' is not allowed with frames in CUDA memory: it is auto, cuda or cuda:N");
+        if (in_device)
+            refuse(format_string("device 'cpu' is not allowed with %s in CUDA memory: it is auto, cuda or cuda:N",
+                                 in_device));
         return nullptr;
     }
     if (spec != "auto") return open_cuda_device(spec, cuda_context);
     try {
         return open_cuda_device("cuda", cuda_context);
     } catch (const Error &e) {
-        if (device_frames || cuda_context || e.code != CUDAENC_ERR_DEVICE) throw;
+        if (in_device || cuda_context || e.code != CUDAENC_ERR_DEVICE) throw;
         log.print(CUDAENC_LOG_WARNING, format_string("no CUDA device, %s on the CPU: %s", task, e.what()).c_str());
         return nullptr;
     }

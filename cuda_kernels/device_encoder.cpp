@@ -9,9 +9,9 @@ FrameSlot::FrameSlot(const std::shared_ptr<Device> &device)
     : DeviceSlot(device), layout(device, kMaxFormatComponents), device_layout(device, kMaxFormatComponents) {}
 
 DeviceEncoder::DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, bool device_frames,
-                             std::span<const char *const> stages, bool stage_times)
+                             std::span<const char *const> stages, bool stage_times, bool device_packets)
     : DevicePipeline(std::move(device), stages, stage_times),
-      packets_(std::make_shared<PacketPool>(device_)),
+      packets_(std::make_shared<PacketPool>(device_, device_packets)),
       format_(format),
       device_frames_(device_frames) {
     for (int plane = 0; plane < format_.planes; plane++) {

@@ -19,7 +19,7 @@ struct FrameSlot : DeviceSlot<PooledBuffer> {
 class DeviceEncoder : public DevicePipeline<Encoder> {
   protected:
     DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, bool device_frames,
-                  std::span<const char *const> stages, bool stage_times);
+                  std::span<const char *const> stages, bool stage_times, bool device_packets = false);
     void add_slot(std::unique_ptr<FrameSlot> slot);
 
     // prepare() copies what the codec needs of a frame except its samples. code() is DevicePipeline::queue() after the

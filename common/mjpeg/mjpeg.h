@@ -11,9 +11,9 @@ namespace cudaenc::mjpeg {
 // The pipeline on CPU threads. threads 0: one per core.
 std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times);
 
-// The pipeline on a device, implemented in cuda_kernels/mjpeg/mjpeg_cuda.cpp.
+// The pipeline on a device, implemented in cuda_kernels/mjpeg/mjpeg_cuda.cpp. device_packets: they stay in its memory.
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
-                                             bool device_frames, bool stage_times);
+                                             bool device_frames, bool stage_times, bool device_packets = false);
 
 // The same for decoders.
 std::unique_ptr<Decoder> make_cpu_decoder(const DecoderOptions &options, int slots, int threads, bool stage_times);

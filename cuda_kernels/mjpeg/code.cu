@@ -165,7 +165,11 @@ DEVICE uint8_t *place_of(const CodedBytes &out, const PieceLinks &links, const S
         if (lane_id() == 0) {
             place[0] = before + header;
             if (begins_scan) out.result->scan[scan.number] = before + header;
-            if (mcus.ends_scan) out.result->bytes = before + header + size;
+            if (mcus.ends_scan) {
+                const uint64_t end = before + header + size;
+                out.result->bytes = end;
+                if (end <= out.capacity) out.bytes[end] = kEoi >> 8, out.bytes[end + 1] = kEoi & 0xFF;
+            }
         }
     }
     block_sync();

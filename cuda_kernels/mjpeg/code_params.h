@@ -68,10 +68,10 @@ struct FrameResult {
     HuffmanSpecs huffman;           // optimal tables
 };
 
-// Where coded bytes go. Pieces that do not fit are not written.
+// Where coded bytes go, and EOI behind each scan's. Pieces that do not fit are not written.
 struct CodedBytes {
     uint8_t *bytes;       // in device memory, aligned to kLineBytes as the packet; a line more is readable
-    uint8_t *packet;      // behind its headers, in host memory; nullptr: it is copied later
+    uint8_t *packet;      // behind its headers, in host memory; nullptr: it is copied later, or `bytes` is the packet
     uint64_t capacity;    // of both
     FrameResult *result;  // in host memory
 };

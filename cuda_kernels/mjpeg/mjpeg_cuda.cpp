@@ -26,6 +26,10 @@ constexpr uint32_t kCopiedPieces = 1000;
 // More than all marker segments take, those with text or data excepted.
 constexpr size_t kHeaderRoom = 2048;
 
+// Behind the coded bytes: EOI and zero bytes in host memory, a line that kernels may read on a device.
+constexpr size_t kEndRoom = 2 * kLineBytes;
+static_assert(kEndRoom >= kLineBytes + 2 && kEndRoom >= 2 + CUDAENC_PACKET_PADDING);
+
 struct Slot : FrameSlot {
     explicit Slot(const std::shared_ptr<Device> &device)
         : FrameSlot(device), result(device, 1), host_sums(device, 1), host_codes(device, 1) {}
@@ -53,9 +57,10 @@ struct Slot : FrameSlot {
 class MjpegDeviceEncoder : public DeviceEncoder {
   public:
     MjpegDeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames,
-                       bool stage_times)
-        : DeviceEncoder(std::move(device), params.input, device_frames, kStageNames, stage_times),
+                       bool stage_times, bool device_packets)
+        : DeviceEncoder(std::move(device), params.input, device_frames, kStageNames, stage_times, device_packets),
           p_(params),
+          device_packets_(device_packets),
           coded_bytes_(p_.blocks * (kBlockSamples / 4)),
           setup_(device_) {
         for (const Scan &scan : p_.scans) plan_scan(scan);
@@ -129,12 +134,12 @@ class MjpegDeviceEncoder : public DeviceEncoder {
 
     // Makes room for so many coded bytes, on the device and in a packet.
     void make_room(Slot &s, uint64_t bytes) {
-        if (bytes + kLineBytes > s.bytes.count()) {
+        if (!device_packets_ && bytes + kLineBytes > s.bytes.count()) {
             s.bytes = {};  // device memory may lack room for both
             make(s.bytes, bytes + bytes / 4 + kLineBytes);
         }
         s.out.reset();
-        s.out = packets_->take(s.room + bytes + 2);
+        s.out = packets_->take(s.room + bytes + kEndRoom);
     }
 
     void prepare(FrameSlot &slot) override {
@@ -162,7 +167,28 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         if (optimal) make_tables(s);
         mark(s, kCode);
         if (optimal) code_levels(s);
-        if (!p_.frame_bytes) s.header = make_frame_header(p_, s.metadata, s.divisors);
+        if (p_.frame_bytes) return;
+        s.header = make_frame_header(p_, s.metadata, s.divisors);
+        if (optimal) return;
+        complete_header(s);
+        if (device_packets_) place_header(s);
+    }
+
+    // The tables, and what begins the first scan.
+    void complete_header(Slot &s) const {
+        append_dht(s.header, s.huffman, p_.tables);
+        s.header.insert(s.header.end(), scan_headers_[0].begin(), scan_headers_[0].end());
+        if (s.header.size() > s.room)
+            throw Error(CUDAENC_ERR_INTERNAL, "marker segments that are larger than their room");
+    }
+    void place_header(Slot &s) { place(s, s.out->memory + s.room - s.header.size(), s.header); }
+
+    // Copies what the host has made to the packet.
+    void place(Slot &s, uint8_t *to, const std::vector<uint8_t> &bytes) {
+        if (device_packets_)
+            device_->upload(s.stream, to, bytes.data(), bytes.size());
+        else
+            std::copy(bytes.begin(), bytes.end(), to);
     }
 
     void reset(BaseSlot &slot) noexcept override {
@@ -171,11 +197,12 @@ class MjpegDeviceEncoder : public DeviceEncoder {
     }
 
     CodedBytes coded(Slot &s) const {
-        return {
-            .bytes = s.bytes.data(),
-            .packet = copied_ ? nullptr : s.out->memory + s.room,
-            .capacity = std::min(s.bytes.count() - kLineBytes, s.out->capacity - s.room - 2 - CUDAENC_PACKET_PADDING),
-            .result = s.result.data()};
+        uint8_t *const packet = s.out->memory + s.room;
+        const uint64_t capacity = s.out->capacity - s.room - kEndRoom;
+        return {.bytes = device_packets_ ? packet : s.bytes.data(),
+                .packet = copied_ || device_packets_ ? nullptr : packet,
+                .capacity = device_packets_ ? capacity : std::min(s.bytes.count() - kLineBytes, capacity),
+                .result = s.result.data()};
     }
     PieceLinks links(Slot &s) {
         if (s.serial == 0) device_->fill(s.stream, s.links.data(), 0, s.links.bytes());
@@ -291,9 +318,11 @@ class MjpegDeviceEncoder : public DeviceEncoder {
     PooledBuffer make_packet(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         const FrameResult &result = *s.result.data();
+        const bool headed = !p_.frame_bytes && !p_.optimal;  // since code()
         if (p_.frame_bytes) meet_size(s);
         while (result.bytes > coded(s).capacity) {  // rare; the samples are still there
             make_room(s, result.bytes);
+            if (device_packets_ && headed) place_header(s);
             if (p_.frame_bytes || p_.optimal)
                 code_levels(s);
             else
@@ -303,27 +332,25 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         coded_bytes_ = std::max(coded_bytes_, result.bytes);
         if (p_.optimal && !p_.frame_bytes) s.huffman = result.huffman;
         if (p_.frame_bytes) s.header = make_frame_header(p_, s.metadata, s.divisors);
-        append_dht(s.header, s.huffman, p_.tables);
-        s.header.insert(s.header.end(), scan_headers_[0].begin(), scan_headers_[0].end());
-        if (s.header.size() > s.room)
-            throw Error(CUDAENC_ERR_INTERNAL, "marker segments that are larger than their room");
+        if (!headed) complete_header(s);
+        if (!headed || !device_packets_) place_header(s);
         uint8_t *bytes = s.out->memory + s.room;
-        std::copy(s.header.begin(), s.header.end(), bytes - s.header.size());
         for (size_t i = 0; i < scans_.size(); i++) {
             const uint64_t begin = result.scan[i], end = i + 1 < scans_.size()
                                                              ? result.scan[i + 1] - scan_headers_[i + 1].size()
                                                              : result.bytes;
-            if (copied_) queue_download(s, bytes + begin, s.bytes.data() + begin, end - begin);
-            if (i) std::copy(scan_headers_[i].begin(), scan_headers_[i].end(), bytes + begin - scan_headers_[i].size());
+            if (copied_ && !device_packets_) queue_download(s, bytes + begin, s.bytes.data() + begin, end - begin);
+            if (i) place(s, bytes + begin - scan_headers_[i].size(), scan_headers_[i]);
         }
-        bytes[result.bytes] = kEoi >> 8;
-        bytes[result.bytes + 1] = kEoi & 0xFF;
+        if (!device_packets_) bytes[result.bytes] = kEoi >> 8, bytes[result.bytes + 1] = kEoi & 0xFF;
+        if (device_packets_ && (!headed || scans_.size() > 1)) s.copying = true;
         s.out->set_packet(s.room - s.header.size(), s.header.size() + result.bytes + 2);
         describe_packet(p_, s.scale, *s.out);
         return std::move(s.out);
     }
 
     const Params p_;
+    const bool device_packets_;  // the kernels write them where they stay
     std::vector<ScanPieces> scans_;
     std::vector<std::vector<uint8_t>> scan_headers_;
     uint32_t pieces_ = 0, groups_ = 0;
@@ -340,8 +367,9 @@ class MjpegDeviceEncoder : public DeviceEncoder {
 }  // namespace
 
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
-                                             bool device_frames, bool stage_times) {
-    return std::make_unique<MjpegDeviceEncoder>(params, slots, std::move(device), device_frames, stage_times);
+                                             bool device_frames, bool stage_times, bool device_packets) {
+    return std::make_unique<MjpegDeviceEncoder>(params, slots, std::move(device), device_frames, stage_times,
+                                                device_packets);
 }
 
 }  // namespace cudaenc::mjpeg

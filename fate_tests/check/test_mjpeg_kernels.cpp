@@ -216,6 +216,35 @@ START_TEST(frames) {
 }
 END_TEST
 
+// Packets that stay in the device's memory hold the same bytes, also where the first room is too small.
+START_TEST(packets_on_device) {
+    const auto device = open_test_device(_i);
+    const Stream stream(device);
+    for (int round = 0; round < 40; round++) {
+        Random random(static_cast<uint64_t>(round));
+        Log log;
+        JpegTexts texts;
+        const CudaencFormat format = random_jpeg_format(random, round % 4 ? 60 : 150);
+        CudaencConfig config = make_jpeg_config(format, "cpu", &log);
+        config.mjpeg = random_jpeg_options(random, format, texts);
+        const auto encoder =
+            mjpeg::make_device_encoder(mjpeg::make_params(format, config.mjpeg), 2, device, false, false, true);
+        Picture picture = make_picture(random, format);
+        for (const Content content : {Content::smooth, Content::noise}) {
+            fill(random, picture, content);
+            const std::vector<uint8_t> expected = encode_jpeg(config, picture.frame());
+            encoder->submit(0, picture.frame());
+            const PooledBuffer packet = encoder->finish(0);
+            std::vector<uint8_t> bytes(packet->size);
+            device->download(stream, bytes.data(), packet->data, packet->size);
+            device->synchronize(stream);
+            EXPECT(bytes == expected, "round %d, %s: %zu bytes, the CPU has %zu", round,
+                   describe_jpeg(config, "packets on the device").c_str(), bytes.size(), expected.size());
+        }
+    }
+}
+END_TEST
+
 START_TEST(large_pictures) {
     const auto device = open_test_device(_i);
     Random random(7);
@@ -257,6 +286,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, sizes_met, 0, devices);
     tcase_add_loop_test(c, trellis, 0, devices);
     tcase_add_loop_test(c, frames, 0, devices);
+    tcase_add_loop_test(c, packets_on_device, 0, devices);
     tcase_add_loop_test(c, large_pictures, 0, devices);
     return run_suite(suite);
 }
