@@ -10,9 +10,10 @@ namespace {
 struct LevelLister {
     const CodedScan &scan;
     uint32_t components;  // ScanTables::block_components
-    uint32_t *levels;     // of all threads
+    uint32_t subsequence;
+    uint32_t *levels;     // of the subsequence, kListPitch apart
     BlockLevels *blocks;  // [scan.blocks]
-    uint32_t next;        // the place of the thread's next level
+    uint32_t next = 0;    // the number of the next level
     uint32_t first = 0;   // that of the block's first one
     uint32_t block = 0;   // the number of the next block
     uint32_t limit = 0;   // the first block behind the interval
@@ -38,14 +39,14 @@ struct LevelLister {
         if (!dc && !step.magnitude_bits()) return;
         damaged |= static_cast<uint32_t>(place > kBlockSamples && has_place());
         if (place > kBlockSamples) return;
-        levels[next] = listed_level(place - 1, level);
-        next += kListPitch;
+        levels[next++ * kListPitch] = listed_level(place - 1, level);
     }
     DEVICE_MEMBER void end_block() {
         if (has_place()) {
-            blocks[block] = {.first = first,
-                             .count = static_cast<uint16_t>((next - first) / kListPitch),
-                             .restarted = static_cast<uint16_t>(differences.restarted)};
+            blocks[block] = {.subsequence = subsequence,
+                             .first = static_cast<uint16_t>(first),
+                             .count = static_cast<uint8_t>(next - first),
+                             .restarted = static_cast<uint8_t>(differences.restarted)};
             decoded++;
         }
         block++;
@@ -74,9 +75,9 @@ KERNEL(kTileSubsequences, mjpeg_decode, DecodeParams)
     const DecodeTable *tables = load_tables(p.scan, table_memory);
     LevelLister lister{.scan = p.scan,
                        .components = load_readonly(&p.scan.tables->block_components),
-                       .levels = p.levels,
-                       .blocks = p.blocks,
-                       .next = first_listed(own)};
+                       .subsequence = own,
+                       .levels = p.levels + listed_at(p.scan.subsequence_bits, own, 0),
+                       .blocks = p.blocks};
     BlockStart start = p.starts[own];
     if (start.bit < bits) {
         const uint32_t before = joined(p.tiles_before[tile], p.before[own]).value[0];

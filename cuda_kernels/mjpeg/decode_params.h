@@ -15,12 +15,13 @@ namespace cudaenc::mjpeg {
 constexpr int kUnstuffThreads = 256, kUnstuffBytes = 16;  // a thread
 constexpr int kUnstuffTile = kUnstuffThreads * kUnstuffBytes;
 
-constexpr uint32_t kShortBytes = 1u << 20;  // of coded data
-
 // Coded data are cut into subsequences, at whose begin decoding starts anywhere. A tile of them is a thread-block's.
-// Long ones save work, short ones time: then few data give as many threads as a GPU has.
-constexpr uint32_t kMaxSubsequenceBits = 512;
-CUDAENC_HD constexpr uint32_t subsequence_bits(uint32_t bytes) { return bytes < kShortBytes ? 256 : 512; }
+// Long ones save work, since guesses begin before them. Short ones take less time, as few data give as many threads as
+// a GPU has. guesses: numbers in the MCU. alone: no other picture is in flight.
+constexpr uint32_t kShortBytes = 1u << 20, kFewGuesses = 3;
+constexpr uint32_t subsequence_bits(uint32_t bytes, uint32_t guesses, bool alone) {
+    return bytes < kShortBytes ? 256 : alone || guesses <= kFewGuesses ? 512 : 1024;
+}
 constexpr int kTileSubsequences = 128;
 constexpr uint32_t kLeadBits = 256;  // before a subsequence, in which a decoder that guesses may synchronise
 // How often a tile corrects its begin, where the tile before ends. Photographs need one correction, noise two or three.
@@ -99,12 +100,10 @@ constexpr uint64_t kNoBegin = ~uint64_t{0};  // of a candidate that equals anoth
 
 // The levels of a warp's subsequences, 32 lists side by side: a word each. A level takes 2 bits at least but for DC,
 // whose block takes 2, and a block that begins in a subsequence may end behind it.
-constexpr uint32_t kListPitch = 32, kListLevels = kMaxSubsequenceBits / 2 + kBlockSamples;
-CUDAENC_HD uint32_t first_listed(uint32_t subsequence) {
-    return subsequence / 32 * (kListLevels * kListPitch) + subsequence % 32;
-}
-CUDAENC_HD uint32_t subsequence_of(uint32_t listed_at) {
-    return listed_at / (kListLevels * kListPitch) * 32 + listed_at % 32;
+constexpr uint32_t kListPitch = 32;
+CUDAENC_HD uint32_t list_levels(uint32_t subsequence_bits) { return subsequence_bits / 2 + kBlockSamples; }
+CUDAENC_HD uint32_t listed_at(uint32_t subsequence_bits, uint32_t subsequence, uint32_t number) {
+    return (subsequence / 32 * list_levels(subsequence_bits) + number) * kListPitch + subsequence % 32;
 }
 CUDAENC_HD uint32_t listed_level(int place, int32_t level) {
     return static_cast<uint32_t>(level) << 16 | static_cast<uint32_t>(place);
@@ -113,10 +112,11 @@ CUDAENC_HD int listed_place(uint32_t listed) { return static_cast<int>(listed & 
 CUDAENC_HD int32_t level_of(uint32_t listed) { return static_cast<int32_t>(listed) >> 16; }
 
 // Where a block's levels are listed, DC first: the sum of its differences in the subsequence.
-struct BlockLevels {
-    uint32_t first;
-    uint16_t count;
-    uint16_t restarted;  // whether its interval begins in its subsequence; else DC goes on from the one before
+struct alignas(8) BlockLevels {
+    uint32_t subsequence;
+    uint16_t first;  // number in its list
+    uint8_t count;
+    uint8_t restarted;  // whether its interval begins in its subsequence; else DC goes on from the one before
 };
 
 // A scan as its kernels see it.
@@ -196,7 +196,7 @@ struct DecodeParams {
     const BlockStart *starts;  // [subsequences]
     const BlockCount *before;  // [subsequences], within its tile
     const BlockCount *tiles_before;
-    uint32_t *levels;                   // of first_listed()
+    uint32_t *levels;                   // of listed_at()
     BlockLevels *blocks;                // [scan.blocks]
     DcDifferences *differences_before;  // [subsequences]: the sum of those before in the tile
     DcDifferences *differences;         // [tiles]

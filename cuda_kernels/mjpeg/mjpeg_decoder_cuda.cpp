@@ -193,7 +193,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                         .restarts = nullptr,
                         .tables = nullptr,
                         .state = nullptr,
-                        .subsequence_bits = subsequence_bits(static_cast<uint32_t>(from.data.size())),
+                        .subsequence_bits = 0,  // below
                         .intervals = static_cast<uint32_t>(layout.intervals()),
                         .interval_blocks = 0,
                         .blocks = static_cast<uint32_t>(layout.grid.mcus() * layout.mcu_blocks),
@@ -219,6 +219,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         while (pattern.size() % period ||
                !std::equal(pattern.begin() + static_cast<ptrdiff_t>(period), pattern.end(), pattern.begin()))
             period++;
+        coded.subsequence_bits =
+            subsequence_bits(static_cast<uint32_t>(from.data.size()), static_cast<uint32_t>(period), alone());
         for (size_t i = 0; i < used.size(); i++)
             tables.table[i] = make_decode_table(s.coded.huffman[static_cast<size_t>(used[i].first)], used[i].second);
         header.state = {
@@ -234,7 +236,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         return nullptr;
     }
 
-    // By way of pinned memory, from which an upload neither waits nor copies again.
+    // By way of pinned memory, from which an upload neither waits nor copies again. A picture alone is uploaded piece
+    // by piece, while threads still copy others.
     void upload_scans(Slot &s) {
         const auto aligned = [](size_t bytes) { return (bytes + 15) / 16 * 16; };
         size_t bytes = aligned(s.scans.size() * sizeof(ScanHeader));
@@ -251,12 +254,16 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         grow(s.data, s.staged_bytes + kCodedMargin);
         uint8_t *const staged = s.staged->data();
         std::memcpy(staged, s.headers.data(), s.scans.size() * sizeof(ScanHeader));
+        const bool piecewise = alone();
+        if (piecewise) device_->upload(s.stream, s.data.data(), staged, s.scans[0].data_at);
         for (const DeviceScan &scan : s.scans)
             pool_.for_each((scan.data.size() + kStageBytes - 1) / kStageBytes, [&](size_t i) {
                 const size_t at = i * kStageBytes, count = std::min(kStageBytes, scan.data.size() - at);
-                std::memcpy(staged + scan.data_at + at, scan.data.data() + at, count);
+                const size_t to = scan.data_at + at;
+                std::memcpy(staged + to, scan.data.data() + at, count);
+                if (piecewise) device_->upload(s.stream, s.data.data() + to, staged + to, count);
             });
-        device_->upload(s.stream, s.data.data(), staged, bytes);
+        if (!piecewise) device_->upload(s.stream, s.data.data(), staged, bytes);
     }
 
     // ---- Kernels
@@ -361,7 +368,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         grow(s.dc_before, subsequences);
         grow(s.differences, scan.tiles);
         grow(s.differences_before, scan.tiles);
-        grow(s.listed_levels, subsequences * kListLevels);
+        grow(s.listed_levels, subsequences * list_levels(scan.coded.subsequence_bits));
         grow(s.blocks, scan.coded.blocks);
     }
 

@@ -40,15 +40,15 @@ KERNEL(kReconstructThreads, mjpeg_reconstruct, ReconstructParams)
         const int32_t divisor = divisors[at * kMaxStreamComponents + static_cast<int>(c)];
         coefficients[zigzag[at]] = static_cast<int16_t>(dequantise(level, divisor));
     };
-    const uint32_t subsequence = subsequence_of(levels.first);
-    const DcDifferences &before = p.differences_before[subsequence];
+    const uint32_t *listed = p.levels + listed_at(p.scan.subsequence_bits, levels.subsequence, levels.first);
+    const DcDifferences &before = p.differences_before[levels.subsequence];
     uint32_t dc = levels.restarted ? 0 : before.value[c];
-    if (!levels.restarted && !before.restarted) dc += p.tiles_before[subsequence / kTileSubsequences].value[c];
-    dc += static_cast<uint32_t>(level_of(load_readonly(p.levels + levels.first)));
+    if (!levels.restarted && !before.restarted) dc += p.tiles_before[levels.subsequence / kTileSubsequences].value[c];
+    dc += static_cast<uint32_t>(level_of(load_readonly(listed)));
     set(0, static_cast<int16_t>(dc));
     for (uint32_t i = 1; i < levels.count; i++) {
-        const uint32_t listed = load_readonly(p.levels + levels.first + i * kListPitch);
-        set(listed_place(listed), level_of(listed));
+        const uint32_t level = load_readonly(listed + i * kListPitch);
+        set(listed_place(level), level_of(level));
     }
     transform_block([&](int index) { return static_cast<uint32_t>(int32_t{coefficients[index]}); }, p.lowres,
                     p.planes[c], place.x, place.y);
