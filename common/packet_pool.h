@@ -21,7 +21,7 @@ struct CudaencBuffer {
     uint8_t *data;    // of the packet, within the memory
     size_t size;      // of the packet; in host memory CUDAENC_PACKET_PADDING zero bytes follow
     bool on_device;
-    double quality;   // see CudaencPacket
+    double quality;  // see CudaencPacket
     // A target that the packet misses, in a line; mostly empty. above: its user asked for less, and may want to know.
     std::string missed;
     bool missed_above;

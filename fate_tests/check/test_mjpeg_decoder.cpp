@@ -231,8 +231,8 @@ START_TEST(broken_streams) {
                theirs.code, ours.corrupt, theirs.corrupt);
         decoded += ours.code == CUDAENC_OK, corrupt += ours.corrupt;
     }
-    EXPECT(decoded > rounds / 2 && corrupt > rounds / 6, "%d decoded, %d corrupt: the streams are not broken as they should be",
-           decoded, corrupt);
+    EXPECT(decoded > rounds / 2 && corrupt > rounds / 6,
+           "%d decoded, %d corrupt: the streams are not broken as they should be", decoded, corrupt);
 }
 END_TEST
 
