@@ -58,6 +58,14 @@ all_or_nothing() {
     cp "$work/pristine/libavcodec/allcodecs.c" "$work/tree/libavcodec/"
     return $status
 }
+# An older library: configure says which is wanted.
+says_what_is_missing() {
+    rm -rf "$work/old" && mkdir "$work/old"
+    printf '%s\n' 'Name: libcudaenc' 'Description: old' 'Version: 0.0.9' 'Libs:' 'Cflags:' >"$work/old/libcudaenc.pc"
+    (cd "$work/old" && ! PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR=$work/old "$work/hooked/configure" --disable-everything \
+        --disable-autodetect --disable-x86asm --disable-doc --enable-libcudaenc) >"$work/refused" 2>&1 &&
+        grep -q '^ERROR: libcudaenc >= 0.1.0 not found' "$work/refused"
+}
 of_another_branch() {
     ! prepare 4.4 >"$work/refused" 2>&1 && grep -q "is FFmpeg $branch, not 4.4" "$work/refused"
 }
@@ -71,7 +79,7 @@ git_am() {
     git_here checkout --quiet fork
     diff -r --no-dereference -x .git -x .cudaenc -x Changelog "$work/hooked" "$work/repository"
 }
-no_warnings() { ! grep -A 2 -E '^(src/|.*/)?((libavcodec|tests)/[a-z0-9_]*cuda[a-z0-9_]*|libavformat/(mxfenc|img2enc))\.[ch]:.*warning' "$root/build/ffmpeg-$branch-minimal/make.log"; }
+no_warnings() { ! grep -A 2 -E '^(src/|.*/)?((libavcodec|tests)/[a-z0-9_]*cuda[a-z0-9_]*|libavformat/mxfenc)\.[ch]:.*warning' "$root/build/ffmpeg-$branch-minimal/make.log"; }
 # A camera's frames: limited range becomes full, as JPEG has it, without a word of the user's.
 takes_yuv420p() {
     head -c 6144 /dev/zero | "$root/build/ffmpeg-$branch-minimal/ffmpeg" -v error -f rawvideo -pixel_format yuv420p -video_size 64x64 -i pipe:0 \
@@ -90,6 +98,7 @@ for branch; do
     cp -a "$work/pristine" "$work/tree"
     check "$branch: in and out" goes_in_and_out
     check "$branch: all or nothing" all_or_nothing
+    check "$branch: an older library" says_what_is_missing
     check "$branch: another branch" of_another_branch
     cp -a "$work/pristine" "$work/repository"
     git_here init --quiet --initial-branch=base
