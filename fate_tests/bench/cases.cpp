@@ -24,7 +24,7 @@ Case mjpeg(const char *name, const FrameFormat &format, int huffman) {
 }
 FrameFormat deep(int depth, Layout layout = Layout::kRgb) { return {3840, 2160, depth, layout}; }
 
-constexpr const char *kStyleNames[] = {"bypass", "reset", "termall", "vsc", "erterm", "segsym"};
+constexpr const char *kStyleNames[] = {"bypass", "reset", "termall", "vsc", "erterm", "segsym", "ht"};
 
 const char *codec_name(const Case &c) { return c.is_j2k() ? "j2k" : "mjpeg"; }
 
@@ -43,7 +43,7 @@ int parse_style(const std::string &text) {
     for (std::string name; std::getline(names, name, '+');) {
         const auto found = std::find(std::begin(kStyleNames), std::end(kStyleNames), name);
         if (found == std::end(kStyleNames))
-            throw Error(CUDAENC_ERR_INVALID, "-style '" + name + "' is not known; they are " + style_text(63));
+            throw Error(CUDAENC_ERR_INVALID, "-style '" + name + "' is not known; they are " + style_text(127));
         style |= 1 << (found - std::begin(kStyleNames));
     }
     return style;

@@ -106,6 +106,12 @@ class Worker {
         config.num_resolutions = 6;
         config.code_block_w = config.code_block_h = static_cast<uint32_t>(c.cblk);
         config.irreversible = !c.lossless;
+#ifdef NVJPEG2K_MODE_HT
+        if (c.style & CUDAENC_J2K_HT) {
+            config.rsiz = NVJPEG2K_RSIZ_HT;
+            config.encode_modes = NVJPEG2K_MODE_HT;
+        }
+#endif
         check(lib_.set_config(params_, &config), "nvjpeg2kEncodeParamsSetEncodeConfig");
     }
     ~Worker() {

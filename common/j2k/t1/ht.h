@@ -12,14 +12,16 @@ namespace cudaenc::j2k {
 // Samples of a quad: 0 upper left, 1 lower left, 2 upper right, 3 lower right. Sets of them have bit i for sample i.
 //
 // A significant sample of magnitude m (from the lowest coded bit-plane on) and sign s has the value 2 (m - 1) + s,
-// below 2^32, and as exponent the bits of 2 m - 1, 1 to 32. Others have 0 and 0. coefficient: as quantise() makes it.
+// below 2^32, and as exponent the bits of 2 m - 1, 1 to 32. Others have the exponent 0, and any value. coefficient: as
+// quantise() makes it.
 struct HtSample {
     uint32_t value;
     int exponent;
 };
 CUDAENC_HD HtSample ht_sample(uint32_t coefficient) {
     const uint32_t magnitude = coefficient & 0x7FFFFFFFu, value = 2 * magnitude - 2 + (coefficient >> 31);
-    return magnitude ? HtSample{value, bit_width(value | 1)} : HtSample{0, 0};
+    const int exponent = bit_width(value | 1);
+    return {value, magnitude ? exponent : 0};
 }
 
 // What later quads read of a quad, in 16 bits: its significant samples, the exponents of samples 1 and 3. 0: none.

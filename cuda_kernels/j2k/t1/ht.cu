@@ -61,18 +61,27 @@ struct SlotWriter {
     }
 };
 
-// A block's share of shared memory. kQuads: the most that it has, those beside the block counted.
+// A block's share of shared memory, in words. kQuads: the most that it has, those beside the block counted. States have
+// a row of zeros above, a column of them on the left, and one zero behind.
 template <int kQuads>
 struct HtLayout {
-    static constexpr int kStateWords = kQuads / 2 + 32,                          // later VLC's bytes
-        kVlcWords = (kQuads / 2 * kMostPairBits + kVlcFirstBits + 31) / 32 + 3,  // bits
-        kEventWords = kQuads / 256 * 32,                                         // of a mask and its ones each
-        kMelWords = (kQuads * 5 / 4 * 3 / 2 + 31) / 32 + 2;                      // bits
-    static constexpr int kRing = 256;                                            // words of MagSgn's bits
+    static constexpr int kStateWords = (kQuads * 3 / 2 + 8) / 2;  // later VLC's bytes
+    static constexpr int kVlcWords = (kQuads / 2 * kMostPairBits + kVlcFirstBits + 31) / 32 + 3;
+    static constexpr int kRing = 256;                      // of MagSgn
+    static constexpr int kEventWords = kQuads / 256 * 32;  // of a mask and its ones each
+    static constexpr int kMelWords = (kQuads * 5 / 4 * 3 / 2 + 31) / 32 + 2;
     static constexpr int kStates = 0, kVlc = kStates + kStateWords, kRingAt = kVlc + kVlcWords,
                          kEvents = kRingAt + kRing, kMel = kEvents + kEventWords,
                          kWords = (kMel + kMelWords + 3) / 4 * 4;
 };
+
+// U-VLC of an excess in a word: the prefix in three bits and its length in two, the suffix in five and its length in
+// three.
+constexpr int kMostExcess = 32;
+DEVICE uint32_t excess_code(const CodeBits &prefix, const CodeBits &suffix) {
+    return prefix.bits | static_cast<uint32_t>(prefix.count) << 3 | suffix.bits << 5 |
+           static_cast<uint32_t>(suffix.count) << 10;
+}
 
 // What a warp leaves for the lane that codes its MEL events.
 struct MelWork {
@@ -134,7 +143,8 @@ struct HtBlock {
     const CodeBlock block;
     const uint32_t *coefficients;  // of the block
     const HtCodes *all_codes;
-    const uint16_t *codes;  // shared, of other rows than the first
+    const uint16_t *codes;         // shared, of other rows than the first
+    const uint16_t *excess_codes;  // shared, excess_code() of each excess
     uint32_t *memory;
     SlotWriter slot;
     ByteStream magsgn{0, 0, 0};
@@ -147,35 +157,59 @@ struct HtBlock {
     DEVICE_MEMBER uint32_t *events() { return memory + Layout::kEvents; }
     DEVICE_MEMBER uint32_t *mel() { return memory + Layout::kMel; }
 
-    // Coefficients of a quad; those outside of the block are 0.
+    // Coefficients of a quad; those outside of the block are 0. kPaired: two at a time.
     struct Quad {
         uint32_t sample[4];
     };
+    template <bool kPaired>
     DEVICE_MEMBER Quad load(uint32_t column, uint32_t row) const {
         const uint32_t x = 2 * column, y = 2 * row;
-        const bool left = x < block.width && y < block.height, right = x + 1 < block.width,
-                   lower = y + 1 < block.height;
+        const bool upper = x < block.width && y < block.height, lower = upper && y + 1 < block.height,
+                   right = x + 1 < block.width;
         const uint32_t *const at = coefficients + static_cast<size_t>(y) * block.stride + x;
-        Quad quad;
-        quad.sample[0] = left ? load_readonly(at) : 0;
-        quad.sample[1] = left && lower ? load_readonly(at + block.stride) : 0;
-        quad.sample[2] = left && right ? load_readonly(at + 1) : 0;
-        quad.sample[3] = left && lower && right ? load_readonly(at + block.stride + 1) : 0;
-        return quad;
+        if constexpr (kPaired) {
+            const auto pair = [](bool is, const uint32_t *from) {
+                return is ? load_readonly(reinterpret_cast<const uint64_t *>(from)) : 0;
+            };
+            const uint64_t above = pair(upper, at), below = pair(lower, at + block.stride);
+            return {{static_cast<uint32_t>(above), static_cast<uint32_t>(below), static_cast<uint32_t>(above >> 32),
+                     static_cast<uint32_t>(below >> 32)}};
+        } else {
+            return {{upper ? load_readonly(at) : 0, lower ? load_readonly(at + block.stride) : 0,
+                     upper && right ? load_readonly(at + 1) : 0,
+                     lower && right ? load_readonly(at + block.stride + 1) : 0}};
+        }
     }
 
-    // Codes all quads. Events are left for code_events().
     DEVICE_MEMBER void code_quads() {
         const uint32_t lane = static_cast<uint32_t>(lane_id());
         CUDAENC_NO_UNROLL
-        for (uint32_t i = lane; i < Layout::kVlcWords + Layout::kRing; i += 32) vlc()[i] = 0;
+        for (uint32_t i = lane; i < Layout::kEvents; i += 32) memory[i] = 0;
         warp_sync();
         if (lane == 0) vlc()[0] = (1u << kVlcFirstBits) - 1;
+        if (((reinterpret_cast<uintptr_t>(coefficients) / 4 | block.stride | block.width) & 1) == 0)
+            code_all<true>();
+        else
+            code_all<false>();
+    }
+
+    // Whether the quad is there.
+    DEVICE_MEMBER bool is_present(uint32_t column, uint32_t row) const {
+        return 2 * column < block.width && 2 * row < block.height;
+    }
+
+    // Codes all quads. Events are left for code_events().
+    template <bool kPaired>
+    DEVICE_MEMBER void code_all() {
         // Columns are even: a last, missing quad makes a pair with the last one.
-        const uint32_t columns = (block.width + 3u) / 4 * 2, quads = columns * ((block.height + 1u) / 2);
-        const uint32_t more_rows = 32 / columns, more_columns = 32 % columns;
+        const uint32_t lane = static_cast<uint32_t>(lane_id()), columns = (block.width + 3u) / 4 * 2,
+                       quads = columns * ((block.height + 1u) / 2), more_rows = 32 / columns,
+                       more_columns = 32 % columns;
+        // Contexts come from so many chunks of 32 quads: this one and those with the row above.
+        const uint32_t context_chunks = (2u << (columns + 32) / 32) - 1;
+        uint32_t quiet = ~0u;  // bit i: the chunk i before has no significant sample
         uint32_t row = lane / columns, column = lane % columns;
-        Quad next = load(column, row);
+        Quad next = load<kPaired>(column, row);
         CUDAENC_NO_UNROLL
         for (uint32_t first = 0; first < quads; first += 32) {
             const Quad own = next;
@@ -186,45 +220,59 @@ struct HtBlock {
                 column -= columns;
                 row++;
             }
-            next = load(column, row);
-            code_32(own, first + lane, own_column, own_row, columns);
+            next = load<kPaired>(column, row);
+            const bool some =
+                warp_any(((own.sample[0] | own.sample[1] | own.sample[2] | own.sample[3]) & 0x7FFFFFFFu) != 0);
+            quiet = quiet << 1 | !some;
+            any |= some;
+            if ((quiet & context_chunks) == context_chunks) {
+                put_events(warp_any(own_row == 0), is_present(own_column, own_row), false, false, false);
+                continue;
+            }
+            code_32(own, own_column, own_row, columns);
             while (magsgn_bits - magsgn.at >= 33 * 32) take_magsgn(magsgn_bits, false);
         }
     }
 
-    DEVICE_MEMBER void code_32(const Quad &own, uint32_t index, uint32_t column, uint32_t row, uint32_t columns) {
-        const bool first_row = row == 0, present = 2 * column < block.width && 2 * row < block.height;
+    DEVICE_MEMBER void code_32(const Quad &own, uint32_t column, uint32_t row, uint32_t columns) {
+        const bool first_row = row == 0, present = is_present(column, row);
         HtSample s[4];
         uint32_t significant = 0;
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
             s[i] = ht_sample(own.sample[i]);
-            significant |= static_cast<uint32_t>(s[i].exponent != 0) << i;
+            significant |= static_cast<uint32_t>(own.sample[i] << 1 != 0) << i;
         }
-        QuadState *const state = states();
-        if (index < kQuads) state[index] = static_cast<uint16_t>(quad_state(significant, s[1].exponent, s[3].exponent));
+        // Of lanes behind the last quad the state is nobody's.
+        QuadState *const state = states() + (present ? (row + 1) * (columns + 1) + column + 1 : columns + 2);
+        if (present) *state = static_cast<QuadState>(quad_state(significant, s[1].exponent, s[3].exponent));
         warp_sync();
-        QuadNeighbours near{};
-        if (present) {
-            near.left = column ? state[index - 1] : 0;
-            if (!first_row) {
-                near.above_left = column ? state[index - columns - 1] : 0;
-                near.above = state[index - columns];
-                near.above_right = column + 1 < columns ? state[index - columns + 1] : 0;
-            }
-        }
+        const QuadState *const above = state - (columns + 1);
+        const QuadNeighbours near{state[-1], above[-1], above[0], above[1]};
         const uint32_t context = quad_context(first_row, near);
-        const uint16_t *const table = first_row ? all_codes->entries[0] : codes;
-        QuadCode code = code_quad(table, context, significant, s[0].exponent, s[1].exponent, s[2].exponent,
-                                  s[3].exponent, predicted_exponent(significant, near));
-        if (!present) code = {0, 0, 0};
-        any |= warp_any(significant != 0);
-        put_events(first_row, present && !context, significant != 0, code.excess);
+        QuadCode code = code_quad(first_row ? all_codes->entries[0] : codes, context, significant, s[0].exponent,
+                                  s[1].exponent, s[2].exponent, s[3].exponent, predicted_exponent(significant, near));
+        code.entry = present ? code.entry : 0;
+        code.excess = significant ? code.excess : 0;
+
+        // U-VLC, which in the first row depends on the other quad of the pair.
+        uint32_t excess = excess_codes[code.excess];
+        bool both = false, large = false;
+        const bool any_first = warp_any(first_row);
+        if (any_first) {
+            const int other = warp_shuffle_xor(code.excess, 1);
+            both = first_row && code.excess && other;
+            large = both && min_of(code.excess, other) > 2;
+            if (large)
+                excess = excess_codes[code.excess - 2];
+            else if (both && other > 2 && lane_id() % 2)
+                excess = excess_code({static_cast<uint32_t>(code.excess - 1), 1}, {0, 0});
+        }
+        put_events(any_first, present && !context, significant != 0, both && lane_id() % 2, large);
 
         // The even lanes have the pairs' codewords.
-        const uint32_t other = warp_shuffle_down(code.entry | static_cast<uint32_t>(code.excess) << 16, 1);
-        CodeBits pair{0, 0};
-        if (lane_id() % 2 == 0) pair = pair_code(first_row, code, {0, static_cast<int>(other >> 16), other & 0xFFFF});
+        const uint32_t word = (code.entry & 1023) | excess << 10, other_word = warp_shuffle_down(word, 1);
+        const CodeBits pair = lane_id() % 2 ? CodeBits{0, 0} : join_words(word, other_word);
         int bits[4];
         uint32_t all = 0;
         CUDAENC_UNROLL
@@ -233,42 +281,51 @@ struct HtBlock {
         const uint32_t own_counts = all | static_cast<uint32_t>(pair.count) << 16,
                        up_to = warp_inclusive_add(own_counts), before = up_to - own_counts,
                        total = warp_shuffle(up_to, 31);
-        put_vlc(vlc_bits + (before >> 16), pair.bits);
+        put_vlc(vlc_bits + (before >> 16), pair);
         put_samples(magsgn_bits + (before & 0xFFFF), s, bits);
         vlc_bits += total >> 16;
         magsgn_bits += total & 0xFFFF;
         warp_sync();
     }
 
-    // Events of 32 quads: of each whether it has a significant sample; behind it, of a pair in the first row, whether
-    // both excesses are above 2.
-    DEVICE_MEMBER void put_events(bool first_row, bool has, bool one, int excess) {
+    // The VLC bits of a pair, from both quads' codewords and U-VLC codes.
+    DEVICE_MEMBER static CodeBits join_words(uint32_t a, uint32_t b) {
+        const auto field = [](uint32_t x, int at, int length_at, uint32_t most) {
+            return CodeBits{x >> at & ((1u << (length_at - at)) - 1), static_cast<int>(x >> length_at & most)};
+        };
+        const auto word = [&](uint32_t x) { return field(x, 0, 7, 7); };
+        const auto prefix = [&](uint32_t x) { return field(x, 10, 13, 3); };
+        const auto suffix = [&](uint32_t x) { return field(x, 15, 20, 7); };
+        return word(a).then(word(b)).then(prefix(a)).then(prefix(b)).then(suffix(a)).then(suffix(b));
+    }
+
+    // Events of 32 quads: of each whether it has a significant sample; where some are in the first row, behind it, of a
+    // pair, whether both excesses are above 2.
+    DEVICE_MEMBER void put_events(bool any_first, bool has, bool one, bool of_pair, bool large) {
         const uint32_t mask = warp_ballot(has), ones = warp_ballot(has && one);
         uint32_t *const at = events() + 2 * entries;
-        if (!warp_any(first_row)) {
+        if (!any_first) {
             if (lane_id() == 0) at[0] = mask, at[1] = ones;
             entries++;
             return;
         }
-        const int other = warp_shuffle_xor(excess, 1);
-        const bool both = first_row && lane_id() % 2 && excess && other;
-        const uint32_t pairs = warp_ballot(both), large = warp_ballot(both && min_of(excess, other) > 2);
+        const uint32_t pairs = warp_ballot(of_pair), larges = warp_ballot(of_pair && large);
         if (lane_id() < 2) {
             const int shift = 16 * lane_id();
             const auto join = [shift](uint32_t quads, uint32_t of_pairs) {
                 return spread_half(quads >> shift & 0xFFFF) | spread_half(of_pairs >> shift & 0xFFFF) << 1;
             };
             at[2 * lane_id()] = join(mask, pairs);
-            at[2 * lane_id() + 1] = join(ones, large);
+            at[2 * lane_id() + 1] = join(ones, larges);
         }
         entries += 2;
     }
 
-    DEVICE_MEMBER void put_vlc(uint32_t at, uint32_t bits) {
-        uint32_t *const words = vlc();
-        const uint32_t low = bits << at % 32, high = funnel_shift_left(bits, 0, at % 32);
-        if (low) atomic_or(&words[at / 32], low);
-        if (high) atomic_or(&words[at / 32 + 1], high);
+    DEVICE_MEMBER void put_vlc(uint32_t at, const CodeBits &code) {
+        uint32_t *const words = vlc() + at / 32;
+        if (!code.count) return;
+        atomic_or(&words[0], code.bits << at % 32);
+        atomic_or(&words[1], funnel_shift_left(code.bits, 0, at % 32));
     }
     DEVICE_MEMBER void put_magsgn(uint32_t at, uint32_t bits) {
         if (bits) atomic_or(&ring()[at % Layout::kRing], bits);
@@ -280,9 +337,11 @@ struct HtBlock {
             const uint32_t first = low_bits(0) | low_bits(1) << bits[0], second = low_bits(2) | low_bits(3) << bits[2];
             const uint32_t low = first | second << left,
                            high = funnel_shift_left(second, 0, static_cast<uint32_t>(left)), shift = at % 32;
-            put_magsgn(at / 32, low << shift);
-            put_magsgn(at / 32 + 1, funnel_shift_left(low, high, shift));
-            put_magsgn(at / 32 + 2, funnel_shift_left(high, 0, shift));
+            if (left + right) atomic_or(&ring()[at / 32 % Layout::kRing], low << shift);
+            if (shift + static_cast<uint32_t>(left + right) > 32) {
+                atomic_or(&ring()[(at / 32 + 1) % Layout::kRing], funnel_shift_left(low, high, shift));
+                put_magsgn(at / 32 + 2, funnel_shift_left(high, 0, shift));
+            }
             return;
         }
         CUDAENC_UNROLL
@@ -403,13 +462,17 @@ struct HtBlock {
     }
 };
 
-// codes: shared, [2048]; memory: shared, HtLayout<kQuads>::kWords a warp; work: shared, [kWarps].
+// codes: shared, [2048], and excess_code() of each excess; memory: shared, HtLayout<kQuads>::kWords a warp; work:
+// shared, [kWarps].
 template <int kQuads, int kWarps>
 DEVICE void code_blocks(const HtInput &p, uint16_t *codes, uint32_t *memory, MelWork *work) {
     using Layout = HtLayout<kQuads>;
     const Uint4 *const table = reinterpret_cast<const Uint4 *>(p.codes->entries[1]);
     for (int i = thread_x(); i < 2048 / 8; i += kWarps * 32)
         reinterpret_cast<Uint4 *>(codes)[i] = load_readonly(table + i);
+    if (thread_x() <= kMostExcess)
+        codes[2048 + thread_x()] =
+            static_cast<uint16_t>(excess_code(excess_prefix(thread_x()), excess_suffix(thread_x())));
     const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
     const bool exists = index < p.count;
     const CodeBlock block = p.blocks[exists ? index : p.count - 1];
@@ -418,6 +481,7 @@ DEVICE void code_blocks(const HtInput &p, uint16_t *codes, uint32_t *memory, Mel
                         .coefficients = p.coefficients + block.coefficients,
                         .all_codes = p.codes,
                         .codes = codes,
+                        .excess_codes = codes + 2048,
                         .memory = memory + warp_id() * Layout::kWords,
                         .slot = {reinterpret_cast<uint32_t *>(p.coded.slots + block.slot), 0}};
     if (exists) own.code_quads();
@@ -447,7 +511,7 @@ DEVICE void code_blocks(const HtInput &p, uint16_t *codes, uint32_t *memory, Mel
 
 KERNEL(kHtWarps * 32, j2k_t1_ht, HtParams)
 {
-    SHARED(uint16_t, codes, 2048);
+    SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
     SHARED(uint32_t, memory, kHtWarps *HtLayout<256>::kWords);
     SHARED(MelWork, work, kHtWarps);
     code_blocks<256, kHtWarps>(p, codes, memory, work);
@@ -455,7 +519,7 @@ KERNEL(kHtWarps * 32, j2k_t1_ht, HtParams)
 
 KERNEL(kHtLargeWarps * 32, j2k_t1_ht_large, HtLargeParams)
 {
-    SHARED(uint16_t, codes, 2048);
+    SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
     SHARED(uint32_t, memory, kHtLargeWarps *HtLayout<1024>::kWords);
     SHARED(MelWork, work, kHtLargeWarps);
     code_blocks<1024, kHtLargeWarps>(p, codes, memory, work);
