@@ -40,7 +40,7 @@ template <ChromaFormat F>
 struct WavefrontState {
     static constexpr int kChromaHeight = 2 * chroma_blocks(F);
     alignas(16) uint16_t source[256];
-    uint16_t chroma_source[2][8 * kChromaHeight + 8];
+    alignas(16) uint16_t chroma_source[2][8 * kChromaHeight + 8];
     Candidate candidates[3];  // by MacroblockType
     ChromaCandidate<F> chroma;
     uint16_t records[4][kRecordNumbers + 1];  // of the row above, by column modulo 4
@@ -156,6 +156,32 @@ DEVICE uint32_t mode_bits(uint32_t code) { return 2 * static_cast<uint32_t>(floo
 DEVICE uint32_t word_of(const uint8_t *bytes, int i) {
     return *reinterpret_cast<const uint32_t *>(__builtin_assume_aligned(bytes + 4 * i, 4));
 }
+// Two samples from an even place on, which pair_of() would make of them.
+DEVICE uint32_t pair_at(const uint16_t *samples) {
+    uint32_t pair;
+    __builtin_memcpy(&pair, __builtin_assume_aligned(samples, 4), sizeof pair);
+    return pair;
+}
+// Stores N levels at a multiple of 8 bytes.
+using FourLevels __attribute__((may_alias)) = uint64_t;
+template <int N>
+DEVICE void store_levels(const int32_t (&v)[N], int16_t *to) {
+    const auto pair = [&](int i) {
+        return byte_permute(static_cast<uint32_t>(v[i]), static_cast<uint32_t>(v[i + 1]), 0x5410);
+    };
+    CUDAENC_UNROLL
+    for (int i = 0; i < N; i += 4) reinterpret_cast<FourLevels *>(to)[i / 4] = uint64_t{pair(i + 2)} << 32 | pair(i);
+}
+// A row of a table of the quantiser.
+template <int N>
+DEVICE void load_row(const int32_t *table, int row, int32_t (&v)[N]) {
+    CUDAENC_UNROLL
+    for (int i = 0; i < N; i += 4) {
+        const Uint4 four = load_readonly(reinterpret_cast<const Uint4 *>(table + N * row + i));
+        v[i] = static_cast<int32_t>(four.x), v[i + 1] = static_cast<int32_t>(four.y);
+        v[i + 2] = static_cast<int32_t>(four.z), v[i + 3] = static_cast<int32_t>(four.w);
+    }
+}
 DEVICE uint32_t byte_of(uint32_t word, int i) { return word >> 8 * i & 255; }
 
 // ---- Coding of lines. A lane has column `column` of a block: the source and the prediction.
@@ -170,11 +196,21 @@ DEVICE void forward_lines(int32_t (&v)[N]) {
 // Row `row` of coefficients to levels.
 template <int N>
 DEVICE void quantise_line(int32_t (&v)[N], const int32_t *multipliers, int32_t shift, int row) {
+    int32_t multiplier[N];
+    load_row(multipliers, row, multiplier);
     CUDAENC_UNROLL
     for (int i = 0; i < N; i++) {
         const int32_t fraction = row == 0 && i == 0 ? kRounding.dc : kRounding.ac;
-        v[i] = quantise(v[i], load_readonly(multipliers + N * row + i), rounding_of(fraction, shift), shift);
+        v[i] = quantise(v[i], multiplier[i], rounding_of(fraction, shift), shift);
     }
+}
+// Row `row` of levels, scaled.
+template <int N>
+DEVICE void scale_line(int32_t (&v)[N], const int32_t *scales, int row) {
+    int32_t scale[N];
+    load_row(scales, row, scale);
+    CUDAENC_UNROLL
+    for (int i = 0; i < N; i++) v[i] = N == 8 ? (v[i] * scale[i] + 32) >> 6 : v[i] * scale[i];
 }
 // Row `row` of scaled levels to a column of the residual, in 1/64.
 template <int N>
@@ -204,14 +240,14 @@ struct CountedBlock {
     uint32_t nonzero;
     bool too_large;
 };
-template <class Levels>
+template <int Most, class Levels>
 DEVICE CountedBlock look_at_block(const Levels &levels, int count) {
     CountedBlock b{0, false};
-    CUDAENC_NO_UNROLL
-    for (int k = 0; k < count; k++) {
-        const int32_t level = levels(k);
+    CUDAENC_UNROLL
+    for (int k = 0; k < Most; k++) {
+        const int32_t level = k < count ? levels(k) : 0;
         b.nonzero |= static_cast<uint32_t>(level != 0) << k;
-        b.too_large |= magnitude_of(level) > kMaxLevelOfPrefix15;
+        b.too_large |= static_cast<uint32_t>(level + kMaxLevelOfPrefix15) > 2 * kMaxLevelOfPrefix15;
     }
     return b;
 }
@@ -229,10 +265,10 @@ DEVICE void count_nxn(const CavlcTables *tables, Candidate &c) {
     const int lane = lane_id(), b = lane & 15, x = luma_block_x(b), y = luma_block_y(b);
     const auto levels = [&](int k) {
         if constexpr (Size == 4) return int32_t{c.levels[16 * b + zigzag_4x4(k)]};
-        const int at = 4 * k + (b & 3);
-        return int32_t{c.levels[64 * (b >> 2) + static_cast<int>(byte_of(tables->zigzag_8x8[at >> 2], at & 3))]};
+        const uint32_t places = load_readonly(&tables->zigzag_8x8[k]);
+        return int32_t{c.levels[64 * (b >> 2) + static_cast<int>(byte_of(places, b & 3))]};
     };
-    const CountedBlock found = look_at_block(levels, 16);
+    const CountedBlock found = look_at_block<16>(levels, 16);
     if (lane < 16) c.totals[kGrid * (1 + y) + 1 + x] = static_cast<int8_t>(count_ones(found.nonzero));
     warp_sync();
     const int nc = predict_total(c.totals[kGrid * (1 + y) + x], c.totals[kGrid * y + 1 + x]);
@@ -339,7 +375,7 @@ DEVICE void code_4x4(const WavefrontArguments &p, const Place &place, State &s) 
         for (int y = 0; y < 4; y++) CUDAENC_UNROLL
         for (int i = 0; i < 2; i++)
             pairs[y][i] = pair_of(values[byte_of(own_values[2 * i], y)], values[byte_of(own_values[2 * i + 1], y)]) -
-                          pair_of(source[16 * y + 2 * i], source[16 * y + 2 * i + 1]);
+                          pair_at(source + 16 * y + 2 * i);
         const uint32_t cost =
             mode_available(mode, a) ? mode_cost(qp, mode == predicted, half_satd(pairs)) : kNotAvailable;
         const uint32_t key = in_half < kModes ? cost << 4 | static_cast<uint32_t>(mode) : ~0u;
@@ -356,12 +392,8 @@ DEVICE void code_4x4(const WavefrontArguments &p, const Place &place, State &s) 
         forward_lines(v);
         quantise_line(v, qp.luma.multiplier_4x4, qp.luma.shift_4x4, column);
         const bool stores = coded && in_half < 4;
-        if (stores) {
-            CUDAENC_UNROLL
-            for (int i = 0; i < 4; i++) c.levels[16 * b + 4 * column + i] = static_cast<int16_t>(v[i]);
-        }
-        CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) v[i] *= load_readonly(qp.luma.scale_4x4 + 4 * column + i);
+        if (stores) store_levels(v, c.levels + 16 * b + 4 * column);
+        scale_line(v, qp.luma.scale_4x4, column);
         inverse_lines(v);
         const uint32_t squares =
             reconstruct_column(v, prediction, own, place.most, stores, block + kLumaPitch + 1 + column, kLumaPitch);
@@ -430,8 +462,7 @@ DEVICE void code_8x8(const WavefrontArguments &p, const Place &place, State &s) 
             CUDAENC_UNROLL
             for (int y = 0; y < 4; y++) {
                 const uint16_t *row = source + 16 * (4 * lower + y) + 2 * i;
-                pairs[y][i] =
-                    pair_of(s.values_8x8[byte_of(even, y)], s.values_8x8[byte_of(odd, y)]) - pair_of(row[0], row[1]);
+                pairs[y][i] = pair_of(s.values_8x8[byte_of(even, y)], s.values_8x8[byte_of(odd, y)]) - pair_at(row);
             }
         }
         hadamard_rows(pairs);
@@ -462,12 +493,8 @@ DEVICE void code_8x8(const WavefrontArguments &p, const Place &place, State &s) 
         forward_lines(v);
         quantise_line(v, qp.luma.multiplier_8x8, qp.luma.shift_8x8, column);
         const bool stores = lane < 8;
-        if (stores) {
-            CUDAENC_UNROLL
-            for (int i = 0; i < 8; i++) c.levels[64 * b + 8 * column + i] = static_cast<int16_t>(v[i]);
-        }
-        CUDAENC_UNROLL
-        for (int i = 0; i < 8; i++) v[i] = (v[i] * load_readonly(qp.luma.scale_8x8 + 8 * column + i) + 32) >> 6;
+        if (stores) store_levels(v, c.levels + 64 * b + 8 * column);
+        scale_line(v, qp.luma.scale_8x8, column);
         inverse_lines(v);
         const uint32_t squares =
             reconstruct_column(v, prediction, own, place.most, stores, block + kLumaPitch + 1 + column, kLumaPitch);
@@ -533,7 +560,7 @@ DEVICE void get_pairs(const MacroblockPrediction &predict, int mode, int32_t dc,
         const uint16_t *at = source + (y + j) * source_pitch + x + 2 * i;
         pairs[j][i] = pair_of(static_cast<uint32_t>(predict(mode, dc, x + 2 * i, y + j)),
                               static_cast<uint32_t>(predict(mode, dc, x + 2 * i + 1, y + j))) -
-                      pair_of(at[0], at[1]);
+                      pair_at(at);
     }
 }
 
@@ -577,8 +604,7 @@ DEVICE void code_16x16(const WavefrontArguments &p, const Place &place, State &s
         if (column == 0) s.dc[4 * by + bx] = v[0];
         quantise_line(v, qp.luma.multiplier_4x4, shift, column);
         if (column == 0) v[0] = 0;
-        CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) c.levels[16 * b + 4 * column + i] = static_cast<int16_t>(v[i]);
+        store_levels(v, c.levels + 16 * b + 4 * column);
     }
     warp_sync();
     {
@@ -608,9 +634,9 @@ DEVICE void code_16x16(const WavefrontArguments &p, const Place &place, State &s
         const int b = 8 * round + (lane >> 2), bx = luma_block_x(b), by = luma_block_y(b), x = 4 * bx + column;
         int32_t(&v)[4] = rows[round];
         int32_t prediction[4], own[4];
+        scale_line(v, qp.luma.scale_4x4, column);
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
-            v[i] *= load_readonly(qp.luma.scale_4x4 + 4 * column + i);
             prediction[i] = predict(mode, dc, x, 4 * by + i);
             own[i] = s.source[16 * (4 * by + i) + x];
         }
@@ -626,7 +652,7 @@ DEVICE void code_16x16(const WavefrontArguments &p, const Place &place, State &s
     const bool is_dc = lane == 16;
     const int16_t *block = c.levels + (is_dc ? 256 : 16 * b);
     const auto levels = [&](int k) { return int32_t{block[zigzag_4x4(k + !is_dc)]}; };
-    const CountedBlock found = look_at_block(levels, is_dc ? 16 : 15);
+    const CountedBlock found = look_at_block<16>(levels, is_dc ? 16 : 15);
     if (lane < 16) {
         c.totals[kGrid * (1 + by) + 1 + bx] = static_cast<int8_t>(count_ones(found.nonzero));
         c.modes[kGrid * (1 + by) + 1 + bx] = kDc;
@@ -722,7 +748,7 @@ DEVICE void count_chroma(const CavlcTables *tables, ChromaCandidate<F> &c) {
         if (!is_dc) return int32_t{block[zigzag_4x4(k + 1)]};
         return int32_t{block[kBlocks == 4 ? k : static_cast<int>(0x75364120u >> 4 * k & 15)]};
     };
-    const CountedBlock found = look_at_block(levels, is_dc ? kBlocks : 15);
+    const CountedBlock found = look_at_block<15>(levels, is_dc ? kBlocks : 15);
     const int at = 3 * (b >> 1) + (b & 1);
     if (is_ac) c.totals[component][at + 4] = static_cast<int8_t>(count_ones(found.nonzero));
     warp_sync();
@@ -795,8 +821,7 @@ DEVICE void code_chroma(const WavefrontArguments &p, const Place &place, Wavefro
         if (column == 0) c.dc[component][b] = v[0];
         quantise_line(v, qp.chroma.multiplier_4x4, qp.chroma.shift_4x4, column);
         if (column == 0) v[0] = 0;
-        CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) c.levels[16 * (1 + item) + 4 * column + i] = static_cast<int16_t>(v[i]);
+        store_levels(v, c.levels + 16 * (1 + item) + 4 * column);
     }
     warp_sync();
     if (lane < 2) {
@@ -826,9 +851,9 @@ DEVICE void code_chroma(const WavefrontArguments &p, const Place &place, Wavefro
         const int x = 4 * (b & 1) + column, y = 4 * (b >> 1);
         int32_t(&v)[4] = rows[round];
         int32_t prediction[4], own[4];
+        scale_line(v, qp.chroma.scale_4x4, column);
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
-            v[i] *= load_readonly(qp.chroma.scale_4x4 + 4 * column + i);
             prediction[i] = predict(mode, dc, x, y + i);
             own[i] = s.chroma_source[component][8 * (y + i) + x];
         }
