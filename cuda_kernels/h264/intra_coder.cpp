@@ -31,10 +31,16 @@ std::vector<QpChoice> make_qp_choices(const PictureFormat &f) {
     return choices;
 }
 
-std::vector<WavefrontTables> make_tables() {
+std::vector<WavefrontTables> make_tables(ChromaFormat format) {
     std::vector<WavefrontTables> tables(1);
-    std::copy(kPredictedValues<4>.begin(), kPredictedValues<4>.end(), tables[0].predicted_4x4);
-    std::copy(kPredictedValues<8>.begin(), kPredictedValues<8>.end(), tables[0].predicted_8x8);
+    const auto offset = [](uint8_t value) { return static_cast<uint8_t>(value * sizeof(uint16_t)); };
+    std::transform(kPredictedValues<4>.begin(), kPredictedValues<4>.end(), tables[0].predicted_4x4, offset);
+    std::transform(kPredictedValues<8>.begin(), kPredictedValues<8>.end(), tables[0].predicted_8x8, offset);
+    std::copy(std::begin(kZigzag4x4), std::end(kZigzag4x4), tables[0].scans + kScan4x4);
+    std::copy(std::begin(kZigzag8x8), std::end(kZigzag8x8), tables[0].scans + kScan8x8);
+    const bool is_422 = format == ChromaFormat::c422;
+    std::copy_n(is_422 ? kChromaDcScan422 : kChromaDcScan420, is_422 ? 8 : 4, tables[0].scans + kScanChromaDc);
+    tables[0].cavlc = kCavlcTables;
     return tables;
 }
 
@@ -52,8 +58,7 @@ DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const Picture
       format_(format),
       rows_(upload_now(device_, make_rows(format))),
       qp_choices_(upload_now(device_, make_qp_choices(format))),
-      tables_(upload_now(device_, make_tables())),
-      cavlc_(upload_now(device_, std::vector<CavlcTables>{kCavlcTables})) {}
+      tables_(upload_now(device_, make_tables(format.chroma))) {}
 
 IntraBuffers DeviceIntraCoder::make_buffers() const {
     const size_t macroblocks = static_cast<size_t>(format_.macroblocks());
@@ -86,7 +91,6 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
                                        .qps = adaptive ? b.qps.data() : nullptr,
                                        .qp = qp,
                                        .tables = tables_.data(),
-                                       .cavlc = cavlc_.data(),
                                        .records = b.records.data(),
                                        .serial = b.pictures % kRecordSerials + 1,
                                        .tickets = b.tickets.data(),

@@ -45,7 +45,6 @@ class DeviceIntraCoder {
     DeviceArray<MacroblockRow> rows_;
     DeviceArray<QpChoice> qp_choices_;
     DeviceArray<WavefrontTables> tables_;
-    DeviceArray<CavlcTables> cavlc_;
 };
 
 // PictureCoder::bits() of a picture that was coded.

@@ -48,9 +48,13 @@ struct WavefrontState {
     // Of the macroblock to the left.
     uint16_t left[16], left_chroma[2][16];
     int8_t left_totals[4], left_chroma_totals[2][4], left_modes[4];
-    uint16_t values_4x4[2][48], values_8x8[96];  // see intra_lines.h
-    alignas(4) uint8_t predicted_4x4[9 * 16], predicted_8x8[9 * 64];
-    int32_t dc[16];  // of I_16x16
+    uint16_t values_4x4[2][48], values_8x8[96];                       // see intra_lines.h
+    alignas(4) uint8_t predicted_4x4[9 * 16], predicted_8x8[9 * 64];  // WavefrontTables
+    uint8_t scans[kScans];
+    CavlcTables cavlc;
+    int32_t dc[16];             // of I_16x16
+    uint16_t plane[256], mean;  // its predictions
+    uint16_t chroma_plane[2][8 * kChromaHeight + 8], chroma_means[4 * chroma_blocks(F) + 1];
 };
 
 // What is the same for a macroblock's warps.
@@ -163,6 +167,7 @@ DEVICE uint32_t pair_at(const uint16_t *samples) {
     return pair;
 }
 // Stores N levels at a multiple of 8 bytes.
+using AnyWord __attribute__((may_alias)) = uint32_t;
 using FourLevels __attribute__((may_alias)) = uint64_t;
 template <int N>
 DEVICE void store_levels(const int32_t (&v)[N], int16_t *to) {
@@ -181,6 +186,10 @@ DEVICE void load_row(const int32_t *table, int row, int32_t (&v)[N]) {
         v[i] = static_cast<int32_t>(four.x), v[i + 1] = static_cast<int32_t>(four.y);
         v[i + 2] = static_cast<int32_t>(four.z), v[i + 3] = static_cast<int32_t>(four.w);
     }
+}
+// The sample at an offset in bytes.
+DEVICE uint32_t sample_at(const uint16_t *samples, uint32_t offset) {
+    return *reinterpret_cast<const uint16_t *>(reinterpret_cast<const char *>(samples) + offset);
 }
 DEVICE uint32_t byte_of(uint32_t word, int i) { return word >> 8 * i & 255; }
 
@@ -233,55 +242,112 @@ DEVICE uint32_t reconstruct_column(const int32_t (&v)[N], const int32_t (&predic
     return squares;
 }
 
-// ---- Bits of residual blocks
+// ---- Bits of residual blocks. All warps count theirs with the same code, a lane a block.
 
-// The bits of a block, and what it has.
+// A lane's block: level k of the scan is levels[places[step k]]. total: where its total_coeff goes in its grid; DC
+// blocks only look at the neighbours there.
 struct CountedBlock {
-    uint32_t nonzero;
+    const int16_t *levels;
+    const uint8_t *places;
+    int step, count, pitch;
+    int8_t *total;
+    CoeffTokenTable tokens;  // of chroma DC
+    TotalZerosTable zeros;
+    bool present, dc, chroma_dc;
+    DEVICE_MEMBER int32_t operator()(int k) const { return levels[places[step * k]]; }
+};
+
+template <ChromaFormat F>
+DEVICE CountedBlock make_counted_block(int warp, bool has_8x8, WavefrontState<F> &s) {
+    const int lane = lane_id(), b = lane & 15;
+    CountedBlock block{};
+    block.zeros = kZeros4x4;
+    block.step = 1;
+    if (warp != kWarpChroma) {
+        Candidate &c = s.candidates[warp];
+        const bool is_8x8 = warp == kWarp8x8, is_16x16 = warp == kWarp16x16;
+        block.present = lane < 16 && (has_8x8 || !is_8x8);
+        block.dc = is_16x16 && lane == 16;
+        block.levels = c.levels + (block.dc ? 256 : is_8x8 ? 64 * (b >> 2) : 16 * b);
+        block.places = s.scans + (is_8x8 ? kScan8x8 + (b & 3) : kScan4x4 + (is_16x16 && !block.dc));
+        block.step = is_8x8 ? 4 : 1;
+        block.count = is_16x16 && !block.dc ? 15 : 16;
+        block.pitch = kGrid;
+        block.total = c.totals + kGrid * (1 + luma_block_y(b)) + 1 + luma_block_x(b);
+    } else if constexpr (chroma_blocks(F) > 0) {
+        constexpr int kBlocks = chroma_blocks(F), kAc = 2 * kBlocks;
+        block.present = lane < kAc;
+        block.dc = block.chroma_dc = lane == kAc || lane == kAc + 1;
+        const int item = block.present ? lane : 0, component = block.dc ? lane - kAc : item / kBlocks,
+                  own = item % kBlocks;
+        block.levels = s.chroma.levels + (block.dc ? 8 * component : 16 * (1 + item));
+        block.places = s.scans + (block.dc ? kScanChromaDc : kScan4x4 + 1);
+        block.count = block.dc ? kBlocks : 15;
+        block.pitch = 3;
+        block.total = s.chroma.totals[component] + 3 * (1 + (own >> 1)) + 1 + (own & 1);
+        const BlockCode dc = chroma_dc_code(kBlocks);
+        block.tokens = dc.tokens;
+        block.zeros = block.dc ? dc.zeros : kZeros4x4;
+    } else {
+        block.levels = s.candidates[0].levels;
+        block.places = s.scans;
+        block.total = s.candidates[0].totals + kGrid + 1;
+    }
+    return block;
+}
+
+// What a warp's blocks have.
+struct CountedBits {
+    uint32_t bits, nonzero;  // bit l: the block of lane l has levels
     bool too_large;
 };
-template <int Most, class Levels>
-DEVICE CountedBlock look_at_block(const Levels &levels, int count) {
-    CountedBlock b{0, false};
+template <class State>
+DEVICE CountedBits count_blocks(int warp, bool has_8x8, State &s) {
+    const CountedBlock block = make_counted_block(warp, has_8x8, s);
+    const bool counts = block.present || block.dc;
+    uint32_t nonzero = 0;
+    bool too_large = false;
     CUDAENC_UNROLL
-    for (int k = 0; k < Most; k++) {
-        const int32_t level = k < count ? levels(k) : 0;
-        b.nonzero |= static_cast<uint32_t>(level != 0) << k;
-        b.too_large |= static_cast<uint32_t>(level + kMaxLevelOfPrefix15) > 2 * kMaxLevelOfPrefix15;
+    for (int k = 0; k < 16; k++) {
+        const int32_t level = counts && k < block.count ? block(k) : 0;
+        nonzero |= static_cast<uint32_t>(level != 0) << k;
+        too_large |= static_cast<uint32_t>(level + kMaxLevelOfPrefix15) > 2 * kMaxLevelOfPrefix15;
     }
-    return b;
-}
-template <class Levels>
-DEVICE uint32_t count_bits(const CavlcTables *tables, const BlockCode &code, uint32_t nonzero, const Levels &levels) {
-    BitCounter counter;
-    code_block(*tables, code, nonzero, levels, 0, counter);
-    return counter.bits;
-}
-DEVICE int zigzag_4x4(int k) { return static_cast<int>(0xFEB7ADC963258410u >> 4 * k & 15); }
-
-// Counts the bits of the 16 luma blocks of I_4x4 or I_8x8, a lane a block. With a whole warp.
-template <int Size>
-DEVICE void count_nxn(const CavlcTables *tables, Candidate &c) {
-    const int lane = lane_id(), b = lane & 15, x = luma_block_x(b), y = luma_block_y(b);
-    const auto levels = [&](int k) {
-        if constexpr (Size == 4) return int32_t{c.levels[16 * b + zigzag_4x4(k)]};
-        const uint32_t places = load_readonly(&tables->zigzag_8x8[k]);
-        return int32_t{c.levels[64 * (b >> 2) + static_cast<int>(byte_of(places, b & 3))]};
-    };
-    const CountedBlock found = look_at_block<16>(levels, 16);
-    if (lane < 16) c.totals[kGrid * (1 + y) + 1 + x] = static_cast<int8_t>(count_ones(found.nonzero));
+    if (block.present) *block.total = static_cast<int8_t>(count_ones(nonzero));
     warp_sync();
-    const int nc = predict_total(c.totals[kGrid * (1 + y) + x], c.totals[kGrid * y + 1 + x]);
-    const uint32_t coded = warp_ballot(found.nonzero != 0);
-    const bool counts = lane < 16 && (coded >> (b & ~3) & 15) != 0;
-    const uint32_t bits = counts ? count_bits(tables, {token_table(nc), kZeros4x4, 16}, found.nonzero, levels) : 0;
-    const uint32_t all = warp_add(bits), too_large = warp_any(found.too_large);
-    if (lane != 0) return;
-    c.residual_bits = all;
-    c.too_large = too_large;
-    c.pattern = static_cast<uint32_t>((coded & 15) != 0) | static_cast<uint32_t>((coded >> 4 & 15) != 0) << 1 |
-                static_cast<uint32_t>((coded >> 8 & 15) != 0) << 2 |
-                static_cast<uint32_t>((coded >> 12 & 15) != 0) << 3;
+    const uint32_t all = warp_ballot(nonzero != 0);
+    // Which blocks are coded: of each 8x8 block, AC of all blocks, DC of I_16x16 always, DC of both components.
+    const uint32_t others =
+        warp == kWarpChroma || warp == kWarp16x16 ? all & warp_ballot(block.present) : all >> (lane_id() & ~3) & 15;
+    const bool coded = block.dc ? warp == kWarp16x16 || all != 0 : block.present && others != 0;
+    BitCounter counter;
+    if (coded) {
+        const int nc = predict_total(block.total[-1], block.total[-block.pitch]);
+        const BlockCode code{block.chroma_dc ? block.tokens : token_table(nc), block.zeros, block.count};
+        code_block(s.cavlc, code, nonzero, block, 0, counter);
+    }
+    return {warp_add(counter.bits), all, warp_any(too_large)};
+}
+
+// Counts the bits of the warp's candidate. With a whole warp.
+template <ChromaFormat F>
+DEVICE void count_candidate(int warp, bool has_8x8, WavefrontState<F> &s) {
+    const CountedBits counted = count_blocks(warp, has_8x8, s);
+    if (lane_id() != 0) return;
+    if (warp != kWarpChroma) {
+        Candidate &c = s.candidates[warp];
+        const uint32_t eighths = counted.nonzero | counted.nonzero >> 1, quarters = eighths | eighths >> 2;
+        c.residual_bits = counted.bits;
+        c.too_large = counted.too_large;
+        c.pattern = warp == kWarp16x16
+                        ? (counted.nonzero & 0xFFFF ? 15 : 0)
+                        : (quarters & 1) | (quarters >> 3 & 2) | (quarters >> 6 & 4) | (quarters >> 9 & 8);
+    } else if constexpr (chroma_blocks(F) > 0) {
+        constexpr uint32_t kAc = (1u << 2 * chroma_blocks(F)) - 1;
+        s.chroma.bits = counted.bits;
+        s.chroma.too_large = counted.too_large;
+        s.chroma.coded = counted.nonzero & kAc ? 2 : counted.nonzero ? 1 : 0;
+    }
 }
 
 // ---- Neighbours
@@ -346,16 +412,18 @@ DEVICE void make_values_4x4(const uint16_t *block, const Available &a, int bit_d
 }
 
 template <class State>
-DEVICE void code_4x4(const WavefrontArguments &p, const Place &place, State &s) {
+DEVICE void code_4x4(const Place &place, State &s) {
     Candidate &c = s.candidates[static_cast<int>(MacroblockType::i4x4)];
     begin_candidate(place, s, c);
     const int lane = lane_id(), half = lane >> 4, in_half = lane & 15, column = lane & 3;
     const int mode = min_of(in_half, 8);
+    const uint32_t half_offset = half ? 0x01010101u * sizeof s.values_4x4[0] : 0;
     uint32_t own_values[4];
     CUDAENC_UNROLL
-    for (int i = 0; i < 4; i++) own_values[i] = word_of(s.predicted_4x4, 4 * mode + i);
+    for (int i = 0; i < 4; i++) own_values[i] = word_of(s.predicted_4x4, 4 * mode + i) + half_offset;
     const QpChoice &qp = *place.qp;
     uint16_t *values = s.values_4x4[half];
+    const auto value_at = [&](uint32_t offsets, int i) { return sample_at(s.values_4x4[0], byte_of(offsets, i)); };
     uint32_t distortion = 0, bits = 0;
     CUDAENC_NO_UNROLL
     for (int step = 0; step < 10; step++) {
@@ -374,18 +442,18 @@ DEVICE void code_4x4(const WavefrontArguments &p, const Place &place, State &s) 
         CUDAENC_UNROLL
         for (int y = 0; y < 4; y++) CUDAENC_UNROLL
         for (int i = 0; i < 2; i++)
-            pairs[y][i] = pair_of(values[byte_of(own_values[2 * i], y)], values[byte_of(own_values[2 * i + 1], y)]) -
+            pairs[y][i] = pair_of(value_at(own_values[2 * i], y), value_at(own_values[2 * i + 1], y)) -
                           pair_at(source + 16 * y + 2 * i);
         const uint32_t cost =
             mode_available(mode, a) ? mode_cost(qp, mode == predicted, half_satd(pairs)) : kNotAvailable;
         const uint32_t key = in_half < kModes ? cost << 4 | static_cast<uint32_t>(mode) : ~0u;
         const int best = static_cast<int>(least_of_lanes<15>(key) & 15);
 
-        const uint32_t of_column = word_of(s.predicted_4x4, 4 * best + column);
+        const uint32_t of_column = word_of(s.predicted_4x4, 4 * best + column) + half_offset;
         int32_t prediction[4], own[4], v[4];
         CUDAENC_UNROLL
         for (int y = 0; y < 4; y++) {
-            prediction[y] = values[byte_of(of_column, y)];
+            prediction[y] = static_cast<int32_t>(value_at(of_column, y));
             own[y] = source[16 * y + column];
             v[y] = own[y] - prediction[y];
         }
@@ -410,7 +478,6 @@ DEVICE void code_4x4(const WavefrontArguments &p, const Place &place, State &s) 
         c.distortion = all;
         c.mode_bits = mode_bits;
     }
-    count_nxn<4>(p.cavlc, c);
 }
 
 // ---- I_8x8
@@ -436,11 +503,12 @@ DEVICE void make_values_8x8(const uint16_t *block, const Available &a, int bit_d
 }
 
 template <class State>
-DEVICE void code_8x8(const WavefrontArguments &p, const Place &place, State &s) {
+DEVICE void code_8x8(const Place &place, State &s) {
     Candidate &c = s.candidates[static_cast<int>(MacroblockType::i8x8)];
     begin_candidate(place, s, c);
     const int lane = lane_id(), column = lane & 7, lower = lane & 1, mode = min_of(lane >> 1, 8);
     const QpChoice &qp = *place.qp;
+    const auto value_at = [&](uint32_t offsets, int i) { return sample_at(s.values_8x8, byte_of(offsets, i)); };
     uint32_t distortion = 0, bits = 0;
     CUDAENC_NO_UNROLL
     for (int b = 0; b < 4; b++) {
@@ -462,7 +530,7 @@ DEVICE void code_8x8(const WavefrontArguments &p, const Place &place, State &s) 
             CUDAENC_UNROLL
             for (int y = 0; y < 4; y++) {
                 const uint16_t *row = source + 16 * (4 * lower + y) + 2 * i;
-                pairs[y][i] = pair_of(s.values_8x8[byte_of(even, y)], s.values_8x8[byte_of(odd, y)]) - pair_at(row);
+                pairs[y][i] = pair_of(value_at(even, y), value_at(odd, y)) - pair_at(row);
             }
         }
         hadamard_rows(pairs);
@@ -485,7 +553,7 @@ DEVICE void code_8x8(const WavefrontArguments &p, const Place &place, State &s) 
             CUDAENC_UNROLL
             for (int i = 0; i < 4; i++) {
                 const int y = 4 * half + i;
-                prediction[y] = s.values_8x8[byte_of(of_column, i)];
+                prediction[y] = static_cast<int32_t>(value_at(of_column, i));
                 own[y] = source[16 * y + column];
                 v[y] = own[y] - prediction[y];
             }
@@ -509,24 +577,25 @@ DEVICE void code_8x8(const WavefrontArguments &p, const Place &place, State &s) 
         c.distortion = all;
         c.mode_bits = bits;
     }
-    count_nxn<8>(p.cavlc, c);
 }
 
 // ---- I_16x16, and chroma
 
-// A prediction of a macroblock's component, from the samples around it: row 0 and column 0 of `samples`.
+// A prediction of a macroblock's component: the sample of column x and row y is at[x step_x + y step_y].
 struct MacroblockPrediction {
-    const uint16_t *samples;
-    int pitch, width, height;
-    int32_t a, b, c;  // of the plane (8.3.3.4)
-    int32_t most;
-    DEVICE_MEMBER int32_t operator()(int mode, int32_t dc, int x, int y) const {
-        if (mode == k16x16Vertical) return samples[1 + x];
-        if (mode == k16x16Horizontal) return samples[(1 + y) * pitch];
-        if (mode == k16x16Dc) return dc;
-        return clip((a + b * (x - width / 2 + 1) + c * (y - height / 2 + 1) + 16) >> 5, most);
-    }
+    const uint16_t *at;
+    int step_x, step_y;
+    DEVICE_MEMBER int32_t operator()(int x, int y) const { return at[x * step_x + y * step_y]; }
 };
+// samples: with row 0 above and column 0 to the left, in rows of `pitch`; mean: one sample; plane: in rows of `width`.
+DEVICE MacroblockPrediction make_prediction(int mode, const uint16_t *samples, int pitch, const uint16_t *mean,
+                                            const uint16_t *plane, int width) {
+    MacroblockPrediction p{mean, 0, 0};
+    if (mode == k16x16Vertical) p = {samples + 1, 1, 0};
+    if (mode == k16x16Horizontal) p = {samples + pitch, 0, pitch};
+    if (mode == k16x16Plane) p = {plane, 1, width};
+    return p;
+}
 // The sums of (i + 1) (sample[middle + i] - sample[middle - 2 - i]), of 4 or 8 terms a direction; sample -1 is the
 // corner.
 DEVICE int32_t slope_of(const uint16_t *corner, int step, int size) {
@@ -536,54 +605,53 @@ DEVICE int32_t slope_of(const uint16_t *corner, int step, int size) {
         sum += (i + 1) * (int32_t{corner[(size / 2 + 1 + i) * step]} - int32_t{corner[(size / 2 - 1 - i) * step]});
     return ((size == 16 ? 5 : 34) * sum + 32) >> 6;
 }
-// One lane finds the slope of columns, another one that of rows. With a whole warp.
-DEVICE MacroblockPrediction make_prediction(const uint16_t *samples, int pitch, int width, int height, bool corner,
-                                            int32_t most, int first_lane) {
-    const int which = lane_id() - first_lane;
+// Plane prediction (8.3.3.4, 8.3.4.4). One lane finds the slope of columns, another one that of rows. With a whole
+// warp.
+template <int Width, int Height>
+DEVICE void make_plane(const uint16_t *samples, int pitch, int32_t most, uint16_t *plane) {
+    const int lane = lane_id();
     int32_t slope = 0;
-    if (corner && (which == 0 || which == 1)) slope = slope_of(samples, which ? pitch : 1, which ? height : width);
-    return {samples,
-            pitch,
-            width,
-            height,
-            16 * (int32_t{samples[height * pitch]} + int32_t{samples[width]}),
-            warp_shuffle(slope, first_lane),
-            warp_shuffle(slope, first_lane + 1),
-            most};
+    if (lane < 2) slope = slope_of(samples, lane ? pitch : 1, lane ? Height : Width);
+    const int32_t a = 16 * (int32_t{samples[Height * pitch]} + int32_t{samples[Width]}) + 16,
+                  b = warp_shuffle(slope, 0), c = warp_shuffle(slope, 1);
+    CUDAENC_NO_UNROLL
+    for (int i = lane; i < Width * Height; i += 32)
+        plane[i] = static_cast<uint16_t>(
+            clip((a + b * (i % Width - Width / 2 + 1) + c * (i / Width - Height / 2 + 1)) >> 5, most));
 }
 // Differences of a 4x4 block at (x, y) to the source.
-DEVICE void get_pairs(const MacroblockPrediction &predict, int mode, int32_t dc, const uint16_t *source,
-                      int source_pitch, int x, int y, uint32_t (&pairs)[4][2]) {
+DEVICE void get_pairs(const MacroblockPrediction &predict, const uint16_t *source, int source_pitch, int x, int y,
+                      uint32_t (&pairs)[4][2]) {
     CUDAENC_UNROLL
     for (int j = 0; j < 4; j++) CUDAENC_UNROLL
-    for (int i = 0; i < 2; i++) {
-        const uint16_t *at = source + (y + j) * source_pitch + x + 2 * i;
-        pairs[j][i] = pair_of(static_cast<uint32_t>(predict(mode, dc, x + 2 * i, y + j)),
-                              static_cast<uint32_t>(predict(mode, dc, x + 2 * i + 1, y + j))) -
-                      pair_at(at);
-    }
+    for (int i = 0; i < 2; i++)
+        pairs[j][i] = pair_of(static_cast<uint32_t>(predict(x + 2 * i, y + j)),
+                              static_cast<uint32_t>(predict(x + 2 * i + 1, y + j))) -
+                      pair_at(source + (y + j) * source_pitch + x + 2 * i);
 }
 
 template <class State>
-DEVICE void code_16x16(const WavefrontArguments &p, const Place &place, State &s) {
+DEVICE void code_16x16(const Place &place, State &s) {
     Candidate &c = s.candidates[static_cast<int>(MacroblockType::i16x16)];
     begin_candidate(place, s, c);
     const int lane = lane_id(), column = lane & 3;
     const Available &a = place.available;
     const QpChoice &qp = *place.qp;
-    const MacroblockPrediction predict =
-        make_prediction(c.samples, kLumaPitch, 16, 16, a.left && a.above, place.most, 0);
+    make_plane<16, 16>(c.samples, kLumaPitch, place.most, s.plane);
     const bool counts = lane < 16 ? a.above : a.left;
     const uint32_t sum = warp_add(counts ? uint32_t{c.samples[lane < 16 ? 1 + lane : (lane - 15) * kLumaPitch]} : 0);
-    const int32_t dc = static_cast<int32_t>(a.left && a.above   ? (sum + 16) >> 5
-                                            : a.left || a.above ? (sum + 8) >> 4
-                                                                : 1u << (place.bit_depth - 1));
+    if (lane == 0)
+        s.mean = static_cast<uint16_t>(a.left && a.above   ? (sum + 16) >> 5
+                                       : a.left || a.above ? (sum + 8) >> 4
+                                                           : 1u << (place.bit_depth - 1));
+    warp_sync();
     uint32_t least = ~0u;
     CUDAENC_NO_UNROLL
     for (int round = 0; round < 2; round++) {
         const int mode = 2 * round + (lane >> 4), b = lane & 15;
         uint32_t pairs[4][2];
-        get_pairs(predict, mode, dc, s.source, 16, 4 * (b & 3), 4 * (b >> 2), pairs);
+        get_pairs(make_prediction(mode, c.samples, kLumaPitch, &s.mean, s.plane, 16), s.source, 16, 4 * (b & 3),
+                  4 * (b >> 2), pairs);
         const uint32_t satd = sum_of_lanes<15>(half_satd(pairs));
         const uint32_t cost = mode_16x16_available(mode, a)
                                   ? ((qp.satd_lambda * mode_bits(static_cast<uint32_t>(1 + mode))) >> 8) + satd
@@ -591,6 +659,7 @@ DEVICE void code_16x16(const WavefrontArguments &p, const Place &place, State &s
         least = min_of(least, cost << 4 | static_cast<uint32_t>(mode));
     }
     const int mode = static_cast<int>(least_of_lanes<16>(least) & 15);
+    const MacroblockPrediction predict = make_prediction(mode, c.samples, kLumaPitch, &s.mean, s.plane, 16);
 
     const int32_t shift = qp.luma.shift_4x4;
     int32_t rows[2][4];
@@ -599,7 +668,7 @@ DEVICE void code_16x16(const WavefrontArguments &p, const Place &place, State &s
         const int b = 8 * round + (lane >> 2), bx = luma_block_x(b), by = luma_block_y(b), x = 4 * bx + column;
         int32_t(&v)[4] = rows[round];
         CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) v[i] = s.source[16 * (4 * by + i) + x] - predict(mode, dc, x, 4 * by + i);
+        for (int i = 0; i < 4; i++) v[i] = s.source[16 * (4 * by + i) + x] - predict(x, 4 * by + i);
         forward_lines(v);
         if (column == 0) s.dc[4 * by + bx] = v[0];
         quantise_line(v, qp.luma.multiplier_4x4, shift, column);
@@ -637,7 +706,7 @@ DEVICE void code_16x16(const WavefrontArguments &p, const Place &place, State &s
         scale_line(v, qp.luma.scale_4x4, column);
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
-            prediction[i] = predict(mode, dc, x, 4 * by + i);
+            prediction[i] = predict(x, 4 * by + i);
             own[i] = s.source[16 * (4 * by + i) + x];
         }
         if (column == 0) v[0] = s.dc[4 * by + bx];
@@ -647,32 +716,11 @@ DEVICE void code_16x16(const WavefrontArguments &p, const Place &place, State &s
     }
     distortion = warp_add(distortion);
 
-    // Bits: a lane a block, and one for DC.
-    const int b = lane & 15, bx = luma_block_x(b), by = luma_block_y(b);
-    const bool is_dc = lane == 16;
-    const int16_t *block = c.levels + (is_dc ? 256 : 16 * b);
-    const auto levels = [&](int k) { return int32_t{block[zigzag_4x4(k + !is_dc)]}; };
-    const CountedBlock found = look_at_block<16>(levels, is_dc ? 16 : 15);
-    if (lane < 16) {
-        c.totals[kGrid * (1 + by) + 1 + bx] = static_cast<int8_t>(count_ones(found.nonzero));
-        c.modes[kGrid * (1 + by) + 1 + bx] = kDc;
-    }
-    warp_sync();
-    const int at = is_dc ? 0 : kGrid * by + bx;
-    const int nc = predict_total(c.totals[at + kGrid], c.totals[at + 1]);
-    const bool any = (warp_ballot(found.nonzero != 0) & 0xFFFF) != 0;
-    const uint32_t bits =
-        is_dc || (any && lane < 16)
-            ? count_bits(p.cavlc, {token_table(nc), kZeros4x4, is_dc ? 16 : 15}, found.nonzero, levels)
-            : 0;
-    const uint32_t all = warp_add(bits), too_large = warp_any(lane <= 16 && found.too_large);
+    if (lane < 16) c.modes[kGrid * (1 + (lane >> 2)) + 1 + (lane & 3)] = kDc;
     if (lane != 0) return;
     c.mode = static_cast<uint32_t>(mode);
     c.mode_bits = 0;
-    c.residual_bits = all;
     c.distortion = distortion;
-    c.pattern = any ? 15 : 0;
-    c.too_large = too_large;
 }
 
 // 8.5.11.1: 2 columns, 2 or 4 rows.
@@ -735,56 +783,25 @@ DEVICE int32_t chroma_dc(const uint16_t *samples, const Available &a, int bit_de
                                                 : 1u << (bit_depth - 1));
 }
 
-// Counts the bits of chroma: a lane a block of AC, then one for each component's DC. With a whole warp.
-template <ChromaFormat F>
-DEVICE void count_chroma(const CavlcTables *tables, ChromaCandidate<F> &c) {
-    constexpr int kBlocks = chroma_blocks(F);
-    const int lane = lane_id();
-    constexpr int kAc = 2 * kBlocks;
-    const bool is_ac = lane < kAc, is_dc = lane == kAc || lane == kAc + 1;
-    const int item = is_ac ? lane : 0, component = is_dc ? lane - kAc : item / kBlocks, b = item % kBlocks;
-    const int16_t *block = is_dc ? c.levels + 8 * component : c.levels + 16 * (1 + item);
-    const auto levels = [&](int k) {
-        if (!is_dc) return int32_t{block[zigzag_4x4(k + 1)]};
-        return int32_t{block[kBlocks == 4 ? k : static_cast<int>(0x75364120u >> 4 * k & 15)]};
-    };
-    const CountedBlock found = look_at_block<15>(levels, is_dc ? kBlocks : 15);
-    const int at = 3 * (b >> 1) + (b & 1);
-    if (is_ac) c.totals[component][at + 4] = static_cast<int8_t>(count_ones(found.nonzero));
-    warp_sync();
-    const int nc = predict_total(c.totals[component][at + 3], c.totals[component][at + 1]);
-    const uint32_t nonzero = warp_ballot(found.nonzero != 0 && (is_ac || is_dc));
-    const bool any_ac = (nonzero & ((1u << kAc) - 1)) != 0, any = nonzero != 0;
-    const BlockCode code = is_dc ? chroma_dc_code(kBlocks) : BlockCode{token_table(nc), kZeros4x4, 15};
-    const uint32_t bits = (is_dc && any) || (is_ac && any_ac) ? count_bits(tables, code, found.nonzero, levels) : 0;
-    const uint32_t all = warp_add(bits), too_large = warp_any((is_ac || is_dc) && found.too_large);
-    if (lane != 0) return;
-    c.coded = any_ac ? 2 : any ? 1 : 0;
-    c.bits = all;
-    c.too_large = too_large;
-}
-
 // Chroma of 4:2:0 or 4:2:2. Items are the 4x4 blocks of Cb, then of Cr, 8 a round.
 template <ChromaFormat F>
-DEVICE void code_chroma(const WavefrontArguments &p, const Place &place, WavefrontState<F> &s) {
+DEVICE void code_chroma(const Place &place, WavefrontState<F> &s) {
     constexpr int kBlocks = chroma_blocks(F), kHeight = 2 * kBlocks, kRounds = kBlocks / 4;
     ChromaCandidate<F> &c = s.chroma;
     begin_chroma(place, s);
     const int lane = lane_id(), column = lane & 3;
     const Available &a = place.available;
     const QpChoice &qp = *place.qp;
-    const bool corner = a.left && a.above;
-    const MacroblockPrediction predictions[2] = {
-        make_prediction(c.samples[0], kChromaPitch, 8, kHeight, corner, place.most, 0),
-        make_prediction(c.samples[1], kChromaPitch, 8, kHeight, corner, place.most, 2)};
-    // A component's prediction without indexing registers.
-    const auto prediction_of = [&](int component) {
-        MacroblockPrediction one = predictions[0];
-        one.samples = component ? predictions[1].samples : one.samples;
-        one.a = component ? predictions[1].a : one.a;
-        one.b = component ? predictions[1].b : one.b;
-        one.c = component ? predictions[1].c : one.c;
-        return one;
+    make_plane<8, kHeight>(c.samples[0], kChromaPitch, place.most, s.chroma_plane[0]);
+    make_plane<8, kHeight>(c.samples[1], kChromaPitch, place.most, s.chroma_plane[1]);
+    if (lane < 2 * kBlocks)
+        s.chroma_means[lane] = static_cast<uint16_t>(
+            chroma_dc(c.samples[lane / kBlocks], a, place.bit_depth, lane % kBlocks & 1, lane % kBlocks >> 1));
+    warp_sync();
+    const auto prediction_of = [&](int mode, int item) {
+        const int component = item / kBlocks;
+        return make_prediction(mode, c.samples[component], kChromaPitch, s.chroma_means + item,
+                               s.chroma_plane[component], 8);
     };
 
     int chroma_mode = lane >> 3;
@@ -794,9 +811,7 @@ DEVICE void code_chroma(const WavefrontArguments &p, const Place &place, Wavefro
     for (int round = 0; round < kRounds; round++) {
         const int item = 8 * round + (lane & 7), component = item / kBlocks, b = item % kBlocks;
         uint32_t pairs[4][2];
-        get_pairs(prediction_of(component), own_mode,
-                  chroma_dc(c.samples[component], a, place.bit_depth, b & 1, b >> 1), s.chroma_source[component], 8,
-                  4 * (b & 1), 4 * (b >> 1), pairs);
+        get_pairs(prediction_of(own_mode, item), s.chroma_source[component], 8, 4 * (b & 1), 4 * (b >> 1), pairs);
         satd += half_satd(pairs);
     }
     satd = sum_of_lanes<7>(satd);
@@ -811,12 +826,11 @@ DEVICE void code_chroma(const WavefrontArguments &p, const Place &place, Wavefro
     CUDAENC_UNROLL
     for (int round = 0; round < kRounds; round++) {
         const int item = 8 * round + (lane >> 2), component = item / kBlocks, b = item % kBlocks;
-        const MacroblockPrediction predict = prediction_of(component);
-        const int32_t dc = chroma_dc(c.samples[component], a, place.bit_depth, b & 1, b >> 1);
+        const MacroblockPrediction predict = prediction_of(mode, item);
         const int x = 4 * (b & 1) + column, y = 4 * (b >> 1);
         int32_t(&v)[4] = rows[round];
         CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) v[i] = s.chroma_source[component][8 * (y + i) + x] - predict(mode, dc, x, y + i);
+        for (int i = 0; i < 4; i++) v[i] = s.chroma_source[component][8 * (y + i) + x] - predict(x, y + i);
         forward_lines(v);
         if (column == 0) c.dc[component][b] = v[0];
         quantise_line(v, qp.chroma.multiplier_4x4, qp.chroma.shift_4x4, column);
@@ -846,15 +860,14 @@ DEVICE void code_chroma(const WavefrontArguments &p, const Place &place, Wavefro
     CUDAENC_UNROLL
     for (int round = 0; round < kRounds; round++) {
         const int item = 8 * round + (lane >> 2), component = item / kBlocks, b = item % kBlocks;
-        const MacroblockPrediction predict = prediction_of(component);
-        const int32_t dc = chroma_dc(c.samples[component], a, place.bit_depth, b & 1, b >> 1);
+        const MacroblockPrediction predict = prediction_of(mode, item);
         const int x = 4 * (b & 1) + column, y = 4 * (b >> 1);
         int32_t(&v)[4] = rows[round];
         int32_t prediction[4], own[4];
         scale_line(v, qp.chroma.scale_4x4, column);
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
-            prediction[i] = predict(mode, dc, x, y + i);
+            prediction[i] = predict(x, y + i);
             own[i] = s.chroma_source[component][8 * (y + i) + x];
         }
         if (column == 0) v[0] = c.dc[component][b];
@@ -868,7 +881,6 @@ DEVICE void code_chroma(const WavefrontArguments &p, const Place &place, Wavefro
         c.mode = static_cast<uint32_t>(chroma_mode);
         c.distortion = distortion;
     }
-    count_chroma(p.cavlc, c);
 }
 
 // ---- A macroblock's type
@@ -1056,30 +1068,40 @@ DEVICE uint32_t write_pcm(const WavefrontArguments &p, WavefrontState<F> &s, con
 
 template <ChromaFormat F>
 struct SourceSamples {
-    static constexpr int kChroma = chroma_blocks(F) / 4;  // a thread has so many
+    static constexpr int kChroma = chroma_blocks(F) / 4, kHeight = 2 * chroma_blocks(F);  // a thread has kChroma
+    const uint8_t *luma_row, *chroma_rows[kChroma + 1];
     uint16_t luma[2], chroma[kChroma + 1];
 
-    static DEVICE_MEMBER uint16_t sample(const SampleLayout &s, int64_t x, int64_t y) {
-        return static_cast<uint16_t>(load_sample(s, x, y) + (1 << (s.depth - 1)));
+    static DEVICE_MEMBER int chroma_item(int i) { return thread_x() + i * kWavefrontThreads; }
+    static DEVICE_MEMBER uint16_t sample(const SampleLayout &s, const uint8_t *row, int x) {
+        const uint8_t *at = row + x * s.step;
+        const uint32_t word = s.shift + s.depth > 8 ? *reinterpret_cast<const uint16_t *>(at) : *at;
+        return static_cast<uint16_t>(word >> s.shift & ((1u << s.depth) - 1));
     }
-    DEVICE_MEMBER void load(const WavefrontArguments &p, uint32_t column, uint32_t row) {
-        const int thread = thread_x();
-        const int x = 16 * static_cast<int>(column) + 2 * (thread & 7), y = 16 * static_cast<int>(row) + (thread >> 3);
-        const int last = p.picture_width - 1, at_y = min_of(y, p.picture_height - 1);
-        CUDAENC_UNROLL
-        for (int i = 0; i < 2; i++) luma[i] = sample(p.components[0], min_of(x + i, last), at_y);
+    // For row `row` of macroblocks.
+    DEVICE_MEMBER void begin(const WavefrontArguments &p, uint32_t row) {
+        const int y = 16 * static_cast<int>(row) + (thread_x() >> 3);
+        luma_row = p.components[0].data + min_of(y, p.picture_height - 1) * p.components[0].stride;
         if constexpr (kChroma > 0) {
-            constexpr int kHeight = 2 * chroma_blocks(F);
-            const int chroma_last = (p.picture_width + 1) / 2 - 1;
-            const int chroma_rows = F == ChromaFormat::c420 ? (p.picture_height + 1) / 2 : p.picture_height;
+            const int rows = F == ChromaFormat::c420 ? (p.picture_height + 1) / 2 : p.picture_height;
             CUDAENC_UNROLL
             for (int i = 0; i < kChroma; i++) {
-                const int item = thread + i * kWavefrontThreads, component = item / (8 * kHeight),
-                          k = item % (8 * kHeight);
-                chroma[i] = sample(component ? p.components[2] : p.components[1],
-                                   min_of(8 * static_cast<int>(column) + (k & 7), chroma_last),
-                                   min_of(kHeight * static_cast<int>(row) + (k >> 3), chroma_rows - 1));
+                const int item = chroma_item(i), chroma_y = kHeight * static_cast<int>(row) + item / 8 % kHeight;
+                const SampleLayout &s = item / 8 < kHeight ? p.components[1] : p.components[2];
+                chroma_rows[i] = s.data + min_of(chroma_y, rows - 1) * s.stride;
             }
+        }
+    }
+    DEVICE_MEMBER void load(const WavefrontArguments &p, uint32_t column) {
+        const int x = 16 * static_cast<int>(column) + 2 * (thread_x() & 7), last = p.picture_width - 1;
+        luma[0] = sample(p.components[0], luma_row, min_of(x, last));
+        luma[1] = sample(p.components[0], luma_row, min_of(x + 1, last));
+        if constexpr (kChroma > 0) {
+            const int chroma_x = min_of(8 * static_cast<int>(column) + (thread_x() & 7), (p.picture_width + 1) / 2 - 1);
+            CUDAENC_UNROLL
+            for (int i = 0; i < kChroma; i++)
+                chroma[i] =
+                    sample(chroma_item(i) / 8 < kHeight ? p.components[1] : p.components[2], chroma_rows[i], chroma_x);
         }
     }
     DEVICE_MEMBER void store(WavefrontState<F> &s) const {
@@ -1087,10 +1109,9 @@ struct SourceSamples {
         s.source[2 * thread] = luma[0];
         s.source[2 * thread + 1] = luma[1];
         if constexpr (kChroma > 0) {
-            constexpr int kHeight = 2 * chroma_blocks(F);
             CUDAENC_UNROLL
             for (int i = 0; i < kChroma; i++) {
-                const int item = thread + i * kWavefrontThreads;
+                const int item = chroma_item(i);
                 s.chroma_source[item / (8 * kHeight)][item % (8 * kHeight)] = chroma[i];
             }
         }
@@ -1106,12 +1127,16 @@ DEVICE void code_row(const WavefrontArguments &p) {
     SHARED(State, state, 1);
     State &s = state[0];
     const MacroblockRow row = p.rows[take_ticket(p.tickets)];
-    const int thread = thread_x(), warp = warp_id();
+    const int thread = thread_x(), warp = warp_shuffle(warp_id(), 0);  // the same in all lanes
     const uint32_t columns = static_cast<uint32_t>(p.format.width);
     for (int i = thread; i < 9 * 16; i += kWavefrontThreads) s.predicted_4x4[i] = p.tables->predicted_4x4[i];
     for (int i = thread; i < 9 * 64; i += kWavefrontThreads) s.predicted_8x8[i] = p.tables->predicted_8x8[i];
+    for (int i = thread; i < kScans; i += kWavefrontThreads) s.scans[i] = p.tables->scans[i];
+    for (int i = thread; i < static_cast<int>(sizeof(CavlcTables) / 4); i += kWavefrontThreads)
+        reinterpret_cast<AnyWord *>(&s.cavlc)[i] = reinterpret_cast<const AnyWord *>(&p.tables->cavlc)[i];
     SourceSamples<F> source;
-    source.load(p, 0, row.y);
+    source.begin(p, row.y);
+    source.load(p, 0);
     const bool above = row.first_in_slice == 0;
     if (above && warp == kWarpChroma) receive_record(p, (row.y - 1) * columns, 0, s);
     uint64_t bits = 0, distortion = 0;
@@ -1128,16 +1153,18 @@ DEVICE void code_row(const WavefrontArguments &p) {
             receive_record(p, (row.y - 1) * columns + x + 1, x + 1, s);
         source.store(s);
         block_sync();
-        if (x + 1 < columns) source.load(p, x + 1, row.y);
+        if (x + 1 < columns) source.load(p, x + 1);
         if (warp == kWarp4x4) {
-            code_4x4(p, place, s);
+            code_4x4(place, s);
         } else if (warp == kWarp8x8) {
-            if (p.format.transform_8x8_mode) code_8x8(p, place, s);
+            if (p.format.transform_8x8_mode) code_8x8(place, s);
         } else if (warp == kWarp16x16) {
-            code_16x16(p, place, s);
+            code_16x16(place, s);
         } else if constexpr (chroma_blocks(F) > 0) {
-            code_chroma(p, place, s);
+            code_chroma(place, s);
         }
+        warp_sync();
+        count_candidate(warp, p.format.transform_8x8_mode, s);
         block_sync();
         const Decision decision = decide(p, place, s);
         bits += decision.bits;

@@ -25,8 +25,12 @@ struct alignas(16) MacroblockRow {
 constexpr int kRecordTotals = 32, kRecordModes = 36, kRecordNumbers = 39, kRecordWords = kRecordNumbers / 3;
 constexpr uint32_t kRecordSerials = 65535;
 
+// Places of scans: of 4x4 blocks, of 8x8 blocks, of chroma DC.
+constexpr int kScan4x4 = 0, kScan8x8 = 16, kScanChromaDc = 80, kScans = 88;
 struct WavefrontTables {
-    uint8_t predicted_4x4[9 * 16], predicted_8x8[9 * 64];  // kPredictedValues
+    uint8_t predicted_4x4[9 * 16], predicted_8x8[9 * 64];  // kPredictedValues, offsets of 16-bit samples in bytes
+    uint8_t scans[kScans];
+    CavlcTables cavlc;
 };
 
 // What the host reads of a row.
@@ -44,7 +48,6 @@ struct WavefrontArguments {
     const int8_t *qps;           // QPY of each macroblock; nullptr: all have `qp`
     int32_t qp;
     const WavefrontTables *tables;
-    const CavlcTables *cavlc;
     uint64_t *records;  // [kRecordWords * macroblock]
     uint32_t serial;    // of the picture, 1 to kRecordSerials; 0 before the first
     uint32_t *tickets;
