@@ -3,6 +3,7 @@
 # Everything that is made lies below build/. Sources are found by name: see "What is built from what".
 FFMPEG ?= $(if $(FFMPEG_SRC),$(or $(shell patches/hooks.py --branch '$(FFMPEG_SRC)'),$(error FFMPEG_SRC)),7.1)
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 JOBS   ?= $(shell nproc)
 export JOBS
 ifeq ($(MAKELEVEL),0) # the makes below share these jobs
@@ -36,6 +37,11 @@ help:
 	@echo "  make deps [FOR=lib]      distribution packages: installs what is missing, or says how; FOR: what this goal needs"
 	@echo "  make lib                 build/lib/libcudaenc.a, build/shared/libcudaenc.so, pkg-config file; no source of FFmpeg"
 	@echo "  make wheel               build/python/cudaenc-*.whl: the Python package with the library inside"
+	@echo "  make deb                 build/deb: libcudaenc0, libcudaenc-dev, ffmpeg-cudaenc"
+	@echo "  make check-packages      builds the library offline and twice, uses the packages in a clean chroot (as root, debootstrap)"
+	@echo "  make windows             build/windows/libcudaenc-0.dll, for the CPU, by mingw-w64"
+	@echo "  make check-windows       the library for Windows under Wine"
+	@echo "  make check-cluster       a clip over Slurm's jobs on this machine, one of which is killed (as root)"
 	@echo "  make ffmpeg              build/bin/ffmpeg and ffprobe"
 	@echo "  make check-versions      FFmpeg 5.1, 7.1, 8.1, 9.0: takes the codecs in, builds, makes the same streams"
 	@echo "  make series FFMPEG=9.0   patches for 'git am': build/series/9.0/fork and upstream (AUTHOR='you <you@example.org>')"
@@ -50,7 +56,7 @@ help:
 	@echo "  make bench               all that docs/benchmarks.md tells of; BENCH=\"options\": one run of cudaenc_bench"
 	@echo "  make bench-report        its tables and plots, and README's, from what bench measured (RESULTS=build/bench)"
 	@echo "  make bench-bundle        the same, to be carried: build/bench-bundle/bench.sh"
-	@echo "Others: install, uninstall [PREFIX=$(PREFIX)] [LIBDIR=] [DESTDIR=], clean (keeps build/cache), format (clang-format on all sources),"
+	@echo "Others: install, uninstall [PREFIX=$(PREFIX)] [LIBDIR=] [DESTDIR=] [SHARED=1: FFmpeg's shared libraries too], clean (keeps build/cache), format (clang-format on all sources),"
 	@echo "        include-graph (draws docs/include-graph.svg), house (long functions, long sentences)"
 	@echo "Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)"
 	@echo "           NVCODEC_SRC=tree or tarball of nv-codec-headers"
@@ -60,8 +66,8 @@ help:
 	@echo "           NVJPEG2K_LIBRARY=file"
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
-goals := demo check check-long check-versions check-sanitize check-tsan fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
-.PHONY: series sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib wheel ffmpeg install uninstall clean format FORCE
+goals := demo check check-long check-versions check-packages check-cluster check-windows check-sanitize check-tsan fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
+.PHONY: series sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib wheel deb windows ffmpeg install uninstall clean format FORCE
 deps:
 	@patches/deps.sh $(filter-out deps,$(MAKECMDGOALS)) $(FOR)
 $(goals): deps
@@ -202,7 +208,7 @@ version := $(shell awk '/define CUDAENC_VERSION_(MAJOR|MINOR|PATCH) / { v = v (v
 abi := 0
 $(B)/shared/libcudaenc.map: common/cudaenc.h Makefile
 	@mkdir -p $(@D)
-	@{ echo 'CUDAENC_$(abi) { global:'; grep -o '\bcudaenc_[a-z0-9_]*(' $< | tr '(' ';' | sort -u; echo 'local: *; };'; } >$@
+	@{ echo 'CUDAENC_$(abi) { global:'; grep -v '^static inline' $< | grep -o '^[a-z].*\bcudaenc_[a-z0-9_]*(' | grep -o 'cudaenc_[a-z0-9_]*($$' | tr '(' ';' | sort; echo 'local: *; };'; } >$@
 $(B)/shared/libcudaenc.so.$(version): $(library_parts) $(B)/shared/libcudaenc.map $(B)/obj/flags
 	@echo "LINK    $@"
 	@$(CXX) $(CXXFLAGS) -shared -pthread -o $@ $(library_parts) -Wl,-soname,libcudaenc.so.$(abi) -Wl,--version-script=$(B)/shared/libcudaenc.map \
@@ -217,6 +223,8 @@ define pkgconfig # $(call pkgconfig,include folder,library folder,options before
 endef
 $(B)/lib/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
 	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/lib)
+$(B)/shared/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
+	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/shared)
 $(B)/emu/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
 	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/emu,-Wl$(,)-u$(,)cudaenc_emulator_anchor,-lboost_context)
 , := ,
@@ -234,6 +242,23 @@ $(B)/static:
 	    file=$$($(CXX) -print-file-name=lib$$library.a); [ ! -f "$$file" ] || ln -sf "$$file" $@.new/; done
 	@mv $@.new $@
 
+# For Windows, by mingw-w64: the CPU's part, as a DLL that needs no other.
+mingw := x86_64-w64-mingw32-
+windows_objects := $(host_sources:%.cpp=$(B)/windows/obj/%.o)
+$(B)/windows/obj/%.o: %.cpp $(B)/obj/flags | build/src/headers
+	@mkdir -p $(@D)
+	@echo "MINGW   $<"
+	@$(mingw)g++-posix $(filter-out -fPIC -fvisibility=%,$(cxxflags)) -DCUDAENC_ONE_TARGET= -Wno-format -Wno-format-extra-args -MMD -MP -c $< -o $@
+$(B)/windows/libcudaenc-0.dll: $(windows_objects) $(B)/shared/libcudaenc.map
+	@echo "LINK    $@"
+	@printf '#include "images.h"\nextern const CudaencImage cudaenc_images[] = {{nullptr, nullptr, 0}};\n' >$(@D)/images.cpp
+	@{ echo EXPORTS; sed -n 's/^\(cudaenc_.*\);/\1/p' $(B)/shared/libcudaenc.map; } >$(@D)/exports.def
+	@$(mingw)g++-posix -std=c++20 -Icuda_kernels -shared -static -o $@ $(windows_objects) $(@D)/images.cpp $(@D)/exports.def \
+	    -Wl,--out-implib,$(@D)/libcudaenc.dll.a -lpthread
+windows: $(B)/windows/libcudaenc-0.dll
+do-check-windows: windows $(B)/shared/libcudaenc.so
+	@fate_tests/library/windows.sh $(B)
+
 # A wheel with the shared library inside.
 wheel: build/python/built
 build/python/built: $(B)/shared/libcudaenc.so $(wildcard python/* python/cudaenc/*) common/cudaenc.h
@@ -241,6 +266,14 @@ build/python/built: $(B)/shared/libcudaenc.so $(wildcard python/* python/cudaenc
 	@python3 -m venv build/python/venv
 	@build/python/venv/bin/pip --quiet wheel --no-deps --wheel-dir build/python ./python
 	@ls build/python/*.whl && touch $@
+
+# Debian packages. clang makes their kernels, since what nvcc makes depends on the folder.
+deb:
+	@$(MAKE) --no-print-directory $(if $(CLANG),KERNEL_COMPILER=clang) lib ffmpeg
+	@packages/deb.sh $(B) $(B)/deb
+do-check-packages: deb
+	@packages/check.sh
+	@fate_tests/library/shared.sh
 
 # The headers of NVIDIA's driver, without which nothing here is compiled.
 $(eval $(call stamp,build/src/headers_from,$(NVCODEC_SRC)))
@@ -324,6 +357,21 @@ $(1)/built: $(1)/configured $(2)/libcudaenc.a FORCE
 	    { grep -v '^\(CC\|AR\|X86ASM\)' $(1)/make.log | tail -n 40; exit 1; }
 	@[ $$@ -nt $(1)/ffprobe ] || touch $$@
 endef
+# As shared libraries, on the shared library: what 'make install SHARED=1' installs. SHARED=minimal: the tests' small one.
+shared := $(B)/ffmpeg-$(FFMPEG)-shared$(patsubst %,-%,$(filter minimal,$(SHARED)))
+shared_options = $(filter-out --pkg-config-flags=% --extra-ldflags=%,$(if $(filter minimal,$(SHARED)),$(minimal_options),$(ffmpeg_options))) \
+    --enable-shared --disable-static --prefix=$(PREFIX) --libdir=$(LIBDIR) --shlibdir=$(LIBDIR)
+$(eval $(call stamp,$(shared)/options,$$(shared_options)))
+$(shared)/configured: $(shared)/options build/src/state-$(FFMPEG)/hooks | $(B)/shared/libcudaenc.so $(B)/shared/pkgconfig/libcudaenc.pc
+	@echo "CONFIGURE $(@D)"
+	@cd $(@D) && LD_LIBRARY_PATH=$(CURDIR)/$(B)/shared PKG_CONFIG_PATH=$(CURDIR)/$(B)/shared/pkgconfig:$(CURDIR)/build/src/ffnvcodec/lib/pkgconfig \
+	    $(CURDIR)/$(TREE)/configure $(shared_options) >configure.log 2>&1 || { tail -n 20 configure.log; exit 1; }
+	@touch $@
+$(shared)/built: $(shared)/configured $(B)/shared/libcudaenc.so FORCE
+	@[ -f $@ ] || echo "BUILD   $(@D) (minutes; $(@D)/make.log)"
+	@$(MAKE) --no-print-directory -C $(@D) all >$(@D)/make.log 2>&1 || { grep -v '^\(CC\|AR\|X86ASM\)' $(@D)/make.log | tail -n 40; exit 1; }
+	@[ $@ -nt $(@D)/ffprobe ] || touch $@
+
 full := $(B)/ffmpeg-$(FFMPEG)
 fate := $(B)/ffmpeg-$(FFMPEG)-fate
 minimal := $(B)/ffmpeg-$(FFMPEG)-minimal
@@ -399,6 +447,9 @@ do-check-versions:
 do-check-version: $(minimal)/built
 	@fate_tests/fate.sh $(minimal) cpu
 
+do-check-cluster: $(fate)/built
+	@fate_tests/cluster.sh $(fate)
+
 do-fate: $(fate)/built
 	@fate_tests/fate.sh $(fate) cpu
 	@fate_tests/fate.sh $(fate) emu
@@ -462,10 +513,9 @@ do-check-gpu: do-gpu-bundle
 	@$(B)/gpu-bundle/run.sh
 
 # ---- The rest
-LIBDIR ?= $(PREFIX)/lib
 installed_headers := $(DESTDIR)$(PREFIX)/include
 installed_libs    := $(DESTDIR)$(LIBDIR)
-install: lib
+install: lib $(if $(SHARED),$(shared)/built)
 	install -d '$(installed_headers)' '$(installed_libs)/pkgconfig'
 	install -m 644 common/cudaenc.h '$(installed_headers)/'
 	install -m 644 $(B)/lib/libcudaenc.a $(B)/shared/libcudaenc.so.$(version) '$(installed_libs)/'
@@ -473,7 +523,10 @@ install: lib
 	sed 's|$(CURDIR)/common|$(PREFIX)/include|; s|$(CURDIR)/$(B)/lib|$(LIBDIR)|' $(B)/lib/pkgconfig/libcudaenc.pc \
 	    >'$(installed_libs)/pkgconfig/libcudaenc.pc'
 
+	$(if $(SHARED),$(MAKE) --no-print-directory -C $(shared) install DESTDIR='$(DESTDIR)')
+
 uninstall:
+	$(if $(SHARED),$(MAKE) --no-print-directory -C $(shared) uninstall DESTDIR='$(DESTDIR)')
 	rm -f '$(installed_headers)/cudaenc.h' '$(installed_libs)/libcudaenc.a' '$(installed_libs)/pkgconfig/libcudaenc.pc' \
 	    '$(installed_libs)/libcudaenc.so'{,.$(abi),.$(version)}
 
@@ -492,4 +545,4 @@ house:
 
 FORCE:
 
--include $(shell find $(B)/obj $(B)/emu build/kernels -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/emu $(B)/windows build/kernels -name '*.d' 2>/dev/null)

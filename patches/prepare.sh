@@ -215,8 +215,14 @@ hook_in() {
 least_headers=12.1.14.0
 
 lay_headers() {
+    # What is there stays, since all objects are newer than it.
+    if [ "$(cat "$headers/from" 2>/dev/null)" = "from ${NVCODEC_SRC-}" ] &&
+        PKG_CONFIG_LIBDIR=$headers/lib/pkgconfig pkg-config --exists "ffnvcodec >= $least_headers"; then
+        return
+    fi
     rm -rf "$headers"
     mkdir -p "$headers"
+    echo "from ${NVCODEC_SRC-}" >"$headers/from"
     if [ -z "${NVCODEC_SRC-}" ] && pkg-config --exists "ffnvcodec >= $least_headers"; then
         say "nv-codec-headers $(pkg-config --modversion ffnvcodec) are installed"
         mkdir -p "$headers/include" "$headers/lib/pkgconfig"

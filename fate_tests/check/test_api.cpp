@@ -253,8 +253,11 @@ START_TEST(a_ring_is_received_from_when_asked) {
 END_TEST
 
 START_TEST(packets_are_polled_and_waited_for) {
-    for (const char *device : {"cpu", "emu"})
+    std::vector<std::string> devices = device_specs;
+    devices.push_back("cpu");
+    for (const std::string &spec : devices)
         for (const CudaencCodec codec : {CUDAENC_CODEC_J2K, CUDAENC_CODEC_MJPEG, CUDAENC_CODEC_H264}) {
+            const char *device = spec.c_str();
             Random random(7);
             Log log;
             CudaencConfig config = make_config(gray(70, 50), device, &log);

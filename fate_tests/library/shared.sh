@@ -1,0 +1,37 @@
+#!/bin/bash
+# `make install SHARED=minimal`: FFmpeg's shared libraries with the codecs on libcudaenc.so, found by pkg-config and used by a
+# program. Usage: shared.sh    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+work=$PWD/build/check/shared
+rm -rf "$work"
+mkdir -p "$work"
+passed=0 failed=0
+check() { # NAME COMMAND...
+    local name=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name"
+        tail -n 20 "$work/log"
+    fi
+}
+export PKG_CONFIG_PATH=$work/installed/lib/pkgconfig LD_LIBRARY_PATH=$work/installed/lib LC_ALL=C
+installs() { "${MAKE:-make}" --no-print-directory "$1" SHARED=minimal PREFIX="$work/installed"; }
+check "make install SHARED=minimal" installs install
+check "libraries and their .pc files" ls "$work"/installed/lib/lib{avcodec,avformat,avutil,cudaenc}.so "$PKG_CONFIG_PATH"/lib{avcodec,avformat,avutil,cudaenc}.pc
+check "libavcodec is on the soname" grep -q 'NEEDED.*libcudaenc\.so\.0' <(readelf -d "$work/installed/lib/libavcodec.so")
+# shellcheck disable=SC2046 # flags are many words
+builds() { cc -std=c11 -Wall -Wextra -O1 examples/encode_hwframes.c -o "$work/encode_hwframes" $(pkg-config --cflags --libs libavcodec libavutil); }
+check "encode_hwframes by pkg-config" builds
+for codec in j2k_cuda mjpeg_cuda h264_cavlc_cuda; do
+    frames() { "$work/encode_hwframes" $codec cpu "$work/$codec" | grep -c '^pts' | grep -qx 25; }
+    check "encode_hwframes, $codec" frames
+done
+check "the installed ffmpeg has the encoder" grep -q 'Encoder j2k_cuda' <("$work/installed/bin/ffmpeg" -hide_banner -h encoder=j2k_cuda)
+check "make uninstall SHARED=minimal" installs uninstall
+check "nothing is left" [ -z "$(find "$work/installed" \( -name '*.so*' -o -name '*.h' -o -name '*.pc' -o -path '*/bin/*' \))" ]
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
