@@ -24,12 +24,24 @@ import numpy
 from . import _arrays, _native
 from ._native import CudaencError, InvalidError, version
 
-__all__ = ["CudaencError", "Decoder", "Encoder", "InvalidError", "Picture", "decode", "decode_batch", "encode",
-           "encode_batch", "version"]
+__all__ = ["CudaencError", "Decoder", "DevicePacket", "Encoder", "InvalidError", "Picture", "decode", "decode_batch",
+           "encode", "encode_batch", "version"]
 
 ffi, lib = _native.ffi, _native.lib
 _CODECS = {"j2k": lib.CUDAENC_CODEC_J2K, "mjpeg": lib.CUDAENC_CODEC_MJPEG, "h264": lib.CUDAENC_CODEC_H264}
 _TARGETS = ("pred", "quality", "bit_rate", "frame_bytes", "compression_ratio", "psnr", "layer_rates", "profile")
+
+
+class DevicePacket:
+    """A packet in CUDA memory, as bytes that CuPy and PyTorch take; freed with its last reference."""
+
+    def __init__(self, packet: Any) -> None:
+        self._buffer = ffi.gc(packet.buffer, lib.cudaenc_buffer_free)
+        self.__cuda_array_interface__ = {"shape": (packet.size,), "typestr": "|u1", "version": 3, "stream": None,
+                                         "data": (int(ffi.cast("uintptr_t", packet.data)), False)}
+
+    def __len__(self) -> int:
+        return int(self.__cuda_array_interface__["shape"][0])
 
 
 class Encoder:
@@ -39,12 +51,14 @@ class Encoder:
     codec: "j2k", "mjpeg" or "h264".   lossless: of JPEG 2000; None: unless an option says how lossy it is.
     format, layout, depth: see the module.   device: "auto", "cpu", "cuda", "cuda:N".
     in_flight: pictures that are encoded at a time, 1 to 64.   threads: of the CPU, 0: one per core.
+    device_packets: they stay in CUDA memory, each a DevicePacket; with "mjpeg".
     Raises InvalidError (a ValueError) for an option, format or array that is not allowed, MemoryError, CudaencError.
     """
 
     def __init__(self, sample: Any, codec: str = "j2k", *, lossless: Optional[bool] = None, format: Optional[str] = None,
                  layout: str = "hwc", depth: Optional[int] = None, device: str = "auto", in_flight: int = 4,
-                 threads: int = 0, full_range: Optional[bool] = None, **options: Any) -> None:
+                 threads: int = 0, full_range: Optional[bool] = None, device_packets: bool = False,
+                 **options: Any) -> None:
         self._session = ffi.NULL
         if codec not in _CODECS:
             raise InvalidError(f"codec {codec!r} is not allowed: it is {', '.join(_CODECS)}")
@@ -62,7 +76,8 @@ class Encoder:
         config = ffi.new("CudaencConfig *")
         lib.cudaenc_config_init(config, ffi.sizeof("CudaencConfig"), _CODECS[codec])
         config.format = self._format
-        config.device_frames = planes[0].on_device
+        config.device_frames, config.device_packets = planes[0].on_device, device_packets
+        self._device_packets = device_packets
         keep = [ffi.new("char[]", planes[0].device_name(device).encode())]
         config.device = keep[0]
         config.async_depth, config.threads = in_flight, threads
@@ -94,7 +109,7 @@ class Encoder:
         self._in_flight.append((token, planes))
         return True
 
-    def receive(self, wait: bool = True) -> Optional[tuple[Any, bytes]]:
+    def receive(self, wait: bool = True) -> Optional[tuple[Any, Union[bytes, DevicePacket]]]:
         """The oldest picture's token and packet. None: none is in flight, or without `wait` it is not done. Raises what
         became of that picture."""
         self._check_open()
@@ -104,12 +119,14 @@ class Encoder:
             return None
         token, _ = self._in_flight.popleft()
         self._log.check(code)
+        if self._device_packets:
+            return token, DevicePacket(packet)
         try:
             return token, bytes(ffi.buffer(packet.data, packet.size))
         finally:
             lib.cudaenc_buffer_free(packet.buffer)
 
-    def encode(self, pictures: Iterable[Any]) -> Iterator[bytes]:
+    def encode(self, pictures: Iterable[Any]) -> Iterator[Union[bytes, DevicePacket]]:
         """The packets of pictures, in their order, with as many in flight as the session has room for."""
         for picture in pictures:
             while not self.submit(picture):
@@ -117,7 +134,7 @@ class Encoder:
         while self._in_flight:
             yield self._packet()
 
-    def _packet(self) -> bytes:
+    def _packet(self) -> Union[bytes, DevicePacket]:
         received = self.receive()
         assert received is not None
         return received[1]
@@ -181,7 +198,7 @@ class Picture(NamedTuple):
     """A decoded picture."""
 
     planes: Sequence[numpy.ndarray]  # of each component, (height, width) of uint8; chroma may be smaller
-    color_model: str  # "gray", "yuv" or "rgb"
+    color_model: str  # "gray", "yuv", "rgb", or "cmyk" and "ycck", where 255 is no ink
     full_range: bool
     orientation: int  # of EXIF, 1 to 8; 1: as it is
     icc_profile: Optional[bytes]
@@ -234,7 +251,9 @@ class Decoder:
             return False
         self._log.check(code)
         icc = bytes(ffi.buffer(info.icc_profile, info.icc_profile_size)) if info.icc_profile else None
-        model = {lib.CUDAENC_COLOR_GRAY: "gray", lib.CUDAENC_COLOR_YUV: "yuv"}.get(info.format.color_model, "rgb")
+        models = {lib.CUDAENC_COLOR_GRAY: "gray", lib.CUDAENC_COLOR_YUV: "yuv", lib.CUDAENC_COLOR_CMYK: "cmyk",
+                  lib.CUDAENC_COLOR_YCCK: "ycck"}
+        model = models.get(info.format.color_model, "rgb")
         picture = Picture(planes, model, bool(info.format.full_range), info.orientation, icc, False)
         self._in_flight.append((picture, buffer))
         return True

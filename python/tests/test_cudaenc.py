@@ -225,9 +225,23 @@ class Protocols(unittest.TestCase):
         with cudaenc.Encoder(array, device="emu") as encoder:
             self.assertRaises(ValueError, encoder.submit, InCuda(array))
 
+    @unittest.skipUnless("emu" in os.environ.get("CUDAENC_LIBRARY", ""), "no emulator in this library")
+    def test_packets_in_cuda_memory(self):
+        array = picture(45, 67, 3)
+        with cudaenc.Encoder(array, "mjpeg", device="emu", device_packets=True) as encoder:
+            packets = list(encoder.encode([array] * 5))
+        for packet in packets:
+            interface = packet.__cuda_array_interface__
+            self.assertEqual(len(packet), interface["shape"][0])
+            self.assertEqual(ctypes.string_at(interface["data"][0], len(packet)), cudaenc.encode(array, "mjpeg"))
+        with self.assertRaises(ValueError):
+            cudaenc.Encoder(array, "j2k", device="emu", device_packets=True)
+
     def test_cuda_memory_is_not_for_the_cpu(self):
         with self.assertRaises(ValueError):
             cudaenc.encode(InCuda(picture(8, 8)), device="cpu")
+        with self.assertRaises(ValueError):
+            cudaenc.Encoder(picture(8, 8), "mjpeg", device="cpu", device_packets=True)
 
 
 if __name__ == "__main__":
