@@ -133,7 +133,7 @@ class DevicePipeline : public P {
         slots_.push_back(std::move(slot));
     }
     int slots() const { return static_cast<int>(slots_.size()); }
-    // For queue(): whether no other slot holds work, so that time counts more than calls of the driver.
+    // For take(): whether no other slot holds work.
     bool alone() const {
         return std::none_of(slots_.begin(), slots_.end(), [](const auto &slot) { return slot->in_flight; });
     }

@@ -11,12 +11,13 @@ struct LevelLister {
     const CodedScan &scan;
     uint32_t components;  // ScanTables::block_components
     uint32_t subsequence;
-    uint32_t *levels;     // of the subsequence, kListPitch apart
-    BlockLevels *blocks;  // [scan.blocks]
-    uint32_t next = 0;    // the number of the next level
-    uint32_t first = 0;   // that of the block's first one
-    uint32_t block = 0;   // the number of the next block
-    uint32_t limit = 0;   // the first block behind the interval
+    uint32_t list;         // the place of its first level
+    uint32_t *levels;      // of all subsequences
+    BlockLevels *blocks;   // [scan.blocks]
+    uint32_t next = list;  // the place of the next level
+    uint32_t first = 0;    // that of the block's first one
+    uint32_t block = 0;    // the number of the next block
+    uint32_t limit = 0;    // the first block behind the interval
     DcDifferences differences{};
     uint32_t decoded = 0;
     uint32_t damaged = 0;
@@ -39,13 +40,14 @@ struct LevelLister {
         if (!dc && !step.magnitude_bits()) return;
         damaged |= static_cast<uint32_t>(place > kBlockSamples && has_place());
         if (place > kBlockSamples) return;
-        levels[next++ * kListPitch] = listed_level(place - 1, level);
+        levels[next] = listed_level(place - 1, level);
+        next += kListPitch;
     }
     DEVICE_MEMBER void end_block() {
         if (has_place()) {
             blocks[block] = {.subsequence = subsequence,
-                             .first = static_cast<uint16_t>(first),
-                             .count = static_cast<uint8_t>(next - first),
+                             .first = static_cast<uint16_t>((first - list) / kListPitch),
+                             .count = static_cast<uint8_t>((next - first) / kListPitch),
                              .restarted = static_cast<uint8_t>(differences.restarted)};
             decoded++;
         }
@@ -76,7 +78,8 @@ KERNEL(kTileSubsequences, mjpeg_decode, DecodeParams)
     LevelLister lister{.scan = p.scan,
                        .components = load_readonly(&p.scan.tables->block_components),
                        .subsequence = own,
-                       .levels = p.levels + listed_at(p.scan.subsequence_bits, own, 0),
+                       .list = listed_at(p.scan.subsequence_bits, own, 0),
+                       .levels = p.levels,
                        .blocks = p.blocks};
     BlockStart start = p.starts[own];
     if (start.bit < bits) {

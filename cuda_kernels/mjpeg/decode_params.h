@@ -20,7 +20,8 @@ constexpr int kUnstuffTile = kUnstuffThreads * kUnstuffBytes;
 // a GPU has. guesses: numbers in the MCU. alone: no other picture is in flight.
 constexpr uint32_t kShortBytes = 1u << 20, kFewGuesses = 3;
 constexpr uint32_t subsequence_bits(uint32_t bytes, uint32_t guesses, bool alone) {
-    return bytes < kShortBytes ? 256 : alone || guesses <= kFewGuesses ? 512 : 1024;
+    if (alone) return bytes < kShortBytes ? 256 : 512;
+    return guesses <= kFewGuesses ? 512 : 1024;
 }
 constexpr int kTileSubsequences = 128;
 constexpr uint32_t kLeadBits = 256;  // before a subsequence, in which a decoder that guesses may synchronise

@@ -254,16 +254,12 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         grow(s.data, s.staged_bytes + kCodedMargin);
         uint8_t *const staged = s.staged->data();
         std::memcpy(staged, s.headers.data(), s.scans.size() * sizeof(ScanHeader));
-        const bool piecewise = alone();
-        if (piecewise) device_->upload(s.stream, s.data.data(), staged, s.scans[0].data_at);
         for (const DeviceScan &scan : s.scans)
             pool_.for_each((scan.data.size() + kStageBytes - 1) / kStageBytes, [&](size_t i) {
                 const size_t at = i * kStageBytes, count = std::min(kStageBytes, scan.data.size() - at);
-                const size_t to = scan.data_at + at;
-                std::memcpy(staged + to, scan.data.data() + at, count);
-                if (piecewise) device_->upload(s.stream, s.data.data() + to, staged + to, count);
+                std::memcpy(staged + scan.data_at + at, scan.data.data() + at, count);
             });
-        if (!piecewise) device_->upload(s.stream, s.data.data(), staged, bytes);
+        device_->upload(s.stream, s.data.data(), staged, bytes);
     }
 
     // ---- Kernels

@@ -313,6 +313,28 @@ START_TEST(pictures_in_flight) {
 }
 END_TEST
 
+// Pictures behind each other are told apart by their ends.
+START_TEST(several_pictures) {
+    Bytes packet = progressive;
+    std::vector<Bytes> pictures = {progressive};
+    for (int i = 0; i < 20; i++) {
+        Random random(static_cast<uint64_t>(i));
+        std::string what;
+        pictures.push_back(random_jpeg(random, 60, what));
+        packet.insert(packet.end(), pictures.back().begin(), pictures.back().end());
+    }
+    for (const Bytes &picture : pictures) {
+        const size_t size = cudaenc_decoder_picture_size(packet.data(), packet.size());
+        EXPECT(size == picture.size() && std::equal(picture.begin(), picture.end(), packet.begin()),
+               "%zu bytes of a picture of %zu", size, picture.size());
+        packet.erase(packet.begin(), packet.begin() + static_cast<ptrdiff_t>(size));
+    }
+    ck_assert_uint_eq(cudaenc_decoder_picture_size(packet.data(), packet.size()), 0);
+    for (size_t size = 0; size < progressive.size(); size++)
+        ck_assert_uint_eq(cudaenc_decoder_picture_size(progressive.data(), size), size);
+}
+END_TEST
+
 static void check_refused(const Bytes &packet, int code, const std::string &line, int64_t max_pixels = 0) {
     DecoderOf cpu("cpu", 0, max_pixels);
     const Outcome outcome = decode(cpu, packet);
@@ -382,6 +404,7 @@ int main(int argc, char **argv) {
                                                             {"prefixes", prefixes},
                                                             {"reduced sizes", reduced_sizes},
                                                             {"pictures in flight", pictures_in_flight},
+                                                            {"several pictures", several_pictures},
                                                             {"refusals", refusals}};
     for (const auto &[name, test] : tests) tcase_add_test(add_case(suite, name), test);
     return run_suite(suite);
