@@ -43,13 +43,13 @@ encode() {
     awk -v name="$name" -v f="$frames" -v s="$seconds" -v b="$bytes" -v p="$((width * height))" -v q="$quality" 'BEGIN {
         printf "%-20s %10.1f %14d %12.2f %9s\n", name, f / s, b / f, 8 * b / f / p, q }'
 }
-# The quality of mjpeg_cuda that gives the first frame about so many bytes.
+# The highest quality of mjpeg_cuda that gives the first frame no more than so many bytes: whole numbers are some percent apart.
 quality_for() {
     local low=1 high=100 middle
     while [ $low -lt $high ]; do
-        middle=$(((low + high) / 2))
+        middle=$(((low + high + 1) / 2))
         $ffmpeg -v error -i "$out/source8.nut" -frames:v 1 -c:v mjpeg_cuda -matrix mpeg -q:v $middle -f image2 -update 1 "$out/try.jpg"
-        if [ "$(wc -c <"$out/try.jpg")" -lt "$1" ]; then low=$((middle + 1)); else high=$middle; fi
+        if [ "$(wc -c <"$out/try.jpg")" -le "$1" ]; then low=$middle; else high=$((middle - 1)); fi
     done
     rm -f "$out/try.jpg"
     echo $low
