@@ -92,6 +92,8 @@ static int set_encryption(AVCodecContext *avctx, H264CudaContext *s, CudaencH264
         av_log(avctx, AV_LOG_ERROR, "encrypt_key of %d bytes is not allowed: it has 16, 24 or 32\n", size);
         return AVERROR(EINVAL);
     }
+    if (!s->encrypt_iv_size)
+        av_log(avctx, AV_LOG_WARNING, "encrypt_iv is not set: counting begins at 0, so use this key for one stream only\n");
     s->aes = av_aes_alloc();
     if (!s->aes)
         return AVERROR(ENOMEM);
