@@ -172,6 +172,38 @@ typedef enum CudaencJ2kProfile {
     CUDAENC_J2K_BROADCAST,  /**< Broadcast contribution: one or four tiles, 9/7 or 5/3 */
 } CudaencJ2kProfile;
 
+/* What frames of RGB and YUV go through to become X'Y'Z' of digital cinema. */
+typedef enum CudaencXyz {
+    CUDAENC_XYZ_OFF,     /**< Samples are coded as they are */
+    CUDAENC_XYZ_ON,      /**< RGB and YUV are converted */
+    CUDAENC_XYZ_ALREADY, /**< RGB samples are X'Y'Z', of 12 bits or in the upper 12 of 16 */
+} CudaencXyz;
+typedef enum CudaencXyzRange {
+    CUDAENC_XYZ_LIMITED, /**< 16 to 235 of 8 bits */
+    CUDAENC_XYZ_FULL,    /**< 0 to 255 of 8 bits */
+} CudaencXyzRange;
+typedef enum CudaencXyzMatrix {
+    CUDAENC_XYZ_BT601,  /**< BT.601 */
+    CUDAENC_XYZ_BT709,  /**< BT.709 */
+    CUDAENC_XYZ_BT2020, /**< BT.2020, non-constant luminance */
+} CudaencXyzMatrix;
+typedef enum CudaencXyzTransfer {
+    CUDAENC_XYZ_LINEAR,   /**< Samples are linear light */
+    CUDAENC_XYZ_SRGB,     /**< IEC 61966-2-1 */
+    CUDAENC_XYZ_GAMMA_22, /**< Power of 2.2 */
+    CUDAENC_XYZ_GAMMA_24, /**< Power of 2.4, a display of BT.1886 */
+    CUDAENC_XYZ_GAMMA_26, /**< Power of 2.6, a projector of RP 431-2 */
+    CUDAENC_XYZ_GAMMA_28, /**< Power of 2.8 */
+    CUDAENC_XYZ_ST428,    /**< SMPTE ST 428-1: power of 2.6, 48/52.37 is white */
+} CudaencXyzTransfer;
+typedef enum CudaencXyzPrimaries {
+    CUDAENC_XYZ_PRIMARIES_BT709,  /**< BT.709, sRGB */
+    CUDAENC_XYZ_PRIMARIES_P3D65,  /**< P3, white D65 */
+    CUDAENC_XYZ_PRIMARIES_P3DCI,  /**< P3, white of RP 431-2 */
+    CUDAENC_XYZ_PRIMARIES_BT2020, /**< BT.2020 */
+    CUDAENC_XYZ_PRIMARIES_XYZ,    /**< CIE 1931 XYZ */
+} CudaencXyzPrimaries;
+
 typedef struct CudaencJ2kOptions {
     int profile;    /**< Application whose rules the codestream follows; CudaencJ2kProfile, default 0 */
     int main_level; /**< Main level of IMF, of broadcast up to 7; 0: the lowest that fits; 1..11, default 0 */
@@ -206,10 +238,19 @@ typedef struct CudaencJ2kOptions {
     int tile_parts; /**< Where tiles are cut into tile-parts; 0: nowhere, or the profile's; sum of CudaencJ2kTileParts,
                        default 0 */
     int mct; /**< Transform of the first three components; 0 or 1, default -1: 1 for RGB and digital cinema, else 0 */
-    int guard_bits;      /**< Guard bits of sub-bands; -1: 2, in cinema2k 1; 1..7, default -1 */
-    int sop;             /**< SOP marker segment before each packet; 0 or 1, default 0 */
-    int eph;             /**< EPH marker after each packet header; 0 or 1, default 0 */
-    int tlm;             /**< TLM marker segments, lengths of tile-parts; -1: with a profile; 0 or 1, default -1 */
+    int guard_bits; /**< Guard bits of sub-bands; -1: 2, in cinema2k 1; 1..7, default -1 */
+    int sop;        /**< SOP marker segment before each packet; 0 or 1, default 0 */
+    int eph;        /**< EPH marker after each packet header; 0 or 1, default 0 */
+    int tlm;        /**< TLM marker segments, lengths of tile-parts; -1: with a profile; 0 or 1, default -1 */
+    int xyz; /**< Frames become X'Y'Z' of 12 bits; CudaencXyz, default -1: on with digital cinema, unless frames are
+                XYZ; else off */
+    int xyz_range;     /**< With xyz: range of frames; CudaencXyzRange, default -1: as the frames tell */
+    int xyz_matrix;    /**< With xyz: matrix of YUV; CudaencXyzMatrix, default -1: as the frames tell, else bt601 */
+    int xyz_transfer;  /**< With xyz: what makes light of R'G'B'; CudaencXyzTransfer, default -1: as the frames tell,
+                          else gamma24; with a LUT gamma26 */
+    int xyz_primaries; /**< With xyz: colour primaries; CudaencXyzPrimaries, default -1: as the frames tell, else bt709;
+                          with a LUT p3d65 */
+    const char *xyz_lut; /**< With xyz: .cube file of a 3D LUT that R'G'B' goes through first */
     int plt;             /**< PLT marker segments, lengths of packets; 0 or 1, default 0 */
     const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
 } CudaencJ2kOptions;

@@ -103,7 +103,7 @@ std::string decoder_warning(const Params &p) {
     fails("FFmpeg", "no pixel format for 4:4:0 of more than 8 bits",
           any_component([](const Component &c) { return c.dx == 1 && c.dy == 2 && c.depth > 8; }));
     fails("FFmpeg", "XYZ is RGB without a profile of digital cinema",
-          p.input.color_model == CUDAENC_COLOR_XYZ && p.rsiz != 3 && p.rsiz != 4);
+          p.color_model == CUDAENC_COLOR_XYZ && p.rsiz != 3 && p.rsiz != 4);
     fails("FFmpeg", "quantiser steps above 65535", has_large_step(p));
     fails("FFmpeg", "tiles in which a component has no sample", any_component([&](const Component &c) {
               const auto [x, y] = directions(p, c, p.levels);

@@ -7,6 +7,7 @@
 
 #include "../cpu_encoder.h"
 #include "../load_cpu.h"
+#include "../planes.h"
 #include "dwt_cpu.h"
 #include "geometry.h"
 #include "j2k.h"
@@ -21,6 +22,7 @@
 #include "t2/codestream.h"
 #include "t2/headers.h"
 #include "t2/packet_header.h"
+#include "xyz_cpu.h"
 
 namespace cudaenc::j2k {
 
@@ -40,6 +42,7 @@ constexpr const char *kStageNames[kStages] = {"load and dwt", "tier-1", "rate co
 // A frame in flight.
 struct Slot {
     std::array<SampleLayout, kMaxComponents> layouts;
+    std::vector<uint16_t> xyz;                            // planes of Params::xyz
     std::vector<uint32_t> ll_odd, ll_even, coefficients;  // see TileComponent
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> offsets;              // of each block's bytes in its batch
@@ -75,6 +78,7 @@ class J2kCpuEncoder : public CpuEncoder {
           batch_blocks_(
               1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
         for (Slot &s : slots_) {
+            if (p_.xyz) s.xyz.resize(size_t{3} * p_.width * p_.height);
             s.ll_odd.resize(g_.ll_odd);
             s.ll_even.resize(g_.ll_even);
             s.coefficients.resize(g_.samples);
@@ -108,9 +112,10 @@ class J2kCpuEncoder : public CpuEncoder {
         Slot &s = slots_[slot];
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];
-            s.layouts[c] = {s.frame.data[k.plane] + k.offset, s.frame.stride[k.plane], k.step, k.shift, k.depth};
+            s.layouts[c] = layout_of(k, s.frame.data[k.plane], s.frame.stride[k.plane]);
         }
         begin_stage(slot, kDwt);
+        if (p_.xyz) convert(s);
         if (p_.reversible)
             transform<Dwt53>(s);
         else
@@ -143,6 +148,15 @@ class J2kCpuEncoder : public CpuEncoder {
             early_stopping_.note(s.number, s.allocation.stop);
             return write_packet(s, packets);
         }
+    }
+
+    // Frames become planes of X'Y'Z', which are loaded instead.
+    void convert(Slot &s) {
+        const auto source = s.layouts;
+        pool().for_each(static_cast<size_t>(p_.height), [&](size_t y) {
+            load_xyz_row(p_.xyz->conversion, source.data(), p_.width, p_.height, static_cast<int>(y), s.xyz.data());
+        });
+        for (int c = 0; c < 3; c++) s.layouts[c] = xyz_plane(s.xyz.data(), p_.width, p_.height, c);
     }
 
     // Load, component transform, wavelet transform and quantisation. A strip of rows goes through all of them at once.

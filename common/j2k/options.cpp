@@ -41,6 +41,13 @@ static constexpr Option<CudaencJ2kOptions> rows[] = {
     {OPTION(eph), "EPH marker after each packet header", 0, 0, 1},
     {OPTION(tlm), "TLM marker segments, lengths of tile-parts; -1: with a profile", -1, 0, 1},
     {OPTION(plt), "PLT marker segments, lengths of packets", 0, 0, 1},
+    {OPTION(xyz), "Frames become X'Y'Z' of 12 bits", -1, 0, 2, "auto off on already"},
+    {OPTION(xyz_range), "With xyz: range of frames", -1, 0, 1, "auto limited full"},
+    {OPTION(xyz_matrix), "With xyz: matrix of YUV", -1, 0, 2, "auto bt601 bt709 bt2020"},
+    {OPTION(xyz_transfer), "With xyz: what makes light of R'G'B'", -1, 0, 6,
+     "auto linear srgb gamma22 gamma24 gamma26 gamma28 smpte428"},
+    {OPTION(xyz_primaries), "With xyz: colour primaries", -1, 0, 4, "auto bt709 p3d65 p3dci bt2020 xyz"},
+    {OPTION(xyz_lut), "With xyz: .cube file of a 3D LUT that R'G'B' goes through first"},
     {OPTION(comment), "COM marker segment's text, empty: none; not set: name and version"},
 };
 const OptionTable<CudaencJ2kOptions> kJ2kOptions = rows;

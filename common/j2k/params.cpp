@@ -358,6 +358,33 @@ void check_ht(const Params &params, const CudaencJ2kOptions &options) {
         refuse(format_string("roi '%s' is not allowed with cblk_style ht: there is none", options.roi));
 }
 
+bool is_cinema(int profile) { return profile == CUDAENC_J2K_CINEMA_2K || profile == CUDAENC_J2K_CINEMA_4K; }
+
+// SMPTE ST 428-1: files of DCDMs have 12 bits in the upper ones of 16.
+void take_as_xyz(CudaencFormat &format) {
+    if (format.color_model != CUDAENC_COLOR_RGB || format.has_alpha)
+        refuse("xyz 2 is not allowed: it takes RGB without alpha, of 12 or 16 bits");
+    for (int c = 0; c < format.components; c++) {
+        CudaencComponent &k = format.component[c];
+        if (k.depth != kXyzDepth && k.depth != 16)
+            refuse(format_string("xyz 2 is not allowed with depth %d: it is 12 or 16", k.depth));
+        k.shift += k.depth - kXyzDepth;
+        k.depth = kXyzDepth;
+    }
+    format.color_model = CUDAENC_COLOR_XYZ;
+}
+
+void set_colours(Params &p, const CudaencFormat &format, const CudaencJ2kOptions &options) {
+    p.input = format;
+    const bool is_xyz = format.color_model == CUDAENC_COLOR_XYZ;
+    const int xyz = options.xyz >= 0 ? options.xyz : is_cinema(options.profile) && can_become_xyz(format);
+    std::string assumed;
+    if (xyz == CUDAENC_XYZ_ALREADY && !is_xyz) take_as_xyz(p.input);
+    if (xyz == CUDAENC_XYZ_ON && !is_xyz) p.xyz = make_xyz_tables(format, options, assumed);
+    p.warn(assumed);
+    p.color_model = p.xyz ? CUDAENC_COLOR_XYZ : p.input.color_model;
+}
+
 }  // namespace
 
 Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options) {
@@ -365,12 +392,14 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     check_options(kJ2kOptions, options);
 
     Params p{};
-    p.input = format;
+    set_colours(p, format, options);
     p.width = format.width;
     p.height = format.height;
-    for (int c = 0; c < format.components; c++)
-        p.components.push_back({1 << format.component[c].log2_subsample_x, 1 << format.component[c].log2_subsample_y,
-                                format.component[c].depth});
+    for (int c = 0; c < format.components; c++) {
+        const CudaencComponent &k = p.input.component[c];
+        p.components.push_back(p.xyz ? Component{1, 1, kXyzDepth}
+                                     : Component{1 << k.log2_subsample_x, 1 << k.log2_subsample_y, k.depth});
+    }
 
     // Profiles check the options' tile sizes, also those larger than the picture.
     const auto tile_side = [&](int option, int side) {
@@ -406,7 +435,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     p.tile_parts = options.tile_parts || !profile ? options.tile_parts : CUDAENC_J2K_TILE_PART_COMPONENT;
 
     const bool imf_reversible = profile >= CUDAENC_J2K_IMF_2K_R && profile <= CUDAENC_J2K_IMF_8K_R,
-               cinema = profile == CUDAENC_J2K_CINEMA_2K || profile == CUDAENC_J2K_CINEMA_4K;
+               cinema = is_cinema(profile);
     p.reversible = or_else(options.pred, imf_reversible ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97) == CUDAENC_J2K_DWT53;
     const bool alike =
         p.components.size() >= 3 &&
@@ -415,7 +444,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
         });
     if (options.mct == 1 && !alike)
         refuse("mct 1 is not allowed: it needs three components of one size and depth; allowed are auto and 0");
-    p.mct = options.mct == 1 || (options.mct == -1 && alike && (cinema || format.color_model == CUDAENC_COLOR_RGB));
+    p.mct = options.mct == 1 || (options.mct == -1 && alike && (cinema || p.color_model == CUDAENC_COLOR_RGB));
     p.progression =
         static_cast<CudaencJ2kProgression>(or_else(options.prog, profile ? CUDAENC_J2K_CPRL : CUDAENC_J2K_LRCP));
     p.guard_bits = or_else(options.guard_bits, profile == CUDAENC_J2K_CINEMA_2K ? 1 : 2);
@@ -433,8 +462,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
         set_irreversible(p, p.quality = or_else(options.quality, p.rate.target() ? 0 : 90));
     parse_roi(p, options.roi);
     p.least_bytes = least_bytes(p, options);
-    const std::string decoders = decoder_warning(p);
-    p.warning += (p.warning.empty() || decoders.empty() ? "" : "\n") + decoders;
+    p.warn(decoder_warning(p));
     return p;
 }
 

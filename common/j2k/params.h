@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "../cudaenc.h"
 #include "tables.h"
+#include "xyz_tables.h"
 
 namespace cudaenc::j2k {
 
@@ -68,7 +70,9 @@ struct RateControl {
 };
 
 struct Params {
-    CudaencFormat input;
+    CudaencFormat input;                   // of frames
+    CudaencColorModel color_model;         // of what is coded
+    std::shared_ptr<const XyzTables> xyz;  // what converts frames; nullptr: nothing does
     int width, height;
     std::vector<Component> components;
     int tile_width, tile_height, tiles_x, tiles_y;
@@ -99,6 +103,7 @@ struct Params {
 
     int tiles() const { return tiles_x * tiles_y; }
     int64_t samples(const Component &c) const { return ceil_div(width, c.dx) * ceil_div(height, c.dy); }
+    void warn(const std::string &line) { warning += (warning.empty() || line.empty() ? "" : "\n") + line; }
     // Of a picture, as they are.
     double sample_bytes() const {
         double bits = 0;

@@ -93,7 +93,7 @@ void check_picture(const Profile &profile, const Rules &rules, const Params &p) 
                      format_string("picture size %dx%d", p.width, p.height),
                      format_string("it is at most %dx%d", profile.width, profile.height));
     if (profile.family == kCinema)
-        rules.demand(p.input.color_model == CUDAENC_COLOR_XYZ && count == 3, "a format other than XYZ",
+        rules.demand(p.color_model == CUDAENC_COLOR_XYZ && count == 3, "a format other than XYZ",
                      "digital cinema has X'Y'Z'", "SMPTE ST 428-1");
     rules.demand(count <= profile.components, format_string("%d components", count),
                  format_string("there are at most %d", profile.components));
@@ -189,8 +189,6 @@ double frames_a_second(const CudaencJ2kOptions &options) {
     return static_cast<double>(options.frame_rate_num) / options.frame_rate_den;
 }
 
-void warn(Params &p, const std::string &line) { p.warning += (p.warning.empty() ? "" : "\n") + line; }
-
 // ClairMeta and libdcp's verifier list these rates, and the ones from which on HFR is.
 void check_cinema_rates(const Profile &profile, const Rules &rules, const CudaencJ2kOptions &options) {
     const bool is_4k = profile.rsiz == 0x0004;
@@ -221,10 +219,10 @@ void warn_of_cut(const Profile &profile, Params &p, const CudaencJ2kOptions &opt
         : options.compression_ratio != 0 ? format_string("compression_ratio %g", options.compression_ratio)
         : by_psnr                        ? format_string("psnr %g", options.psnr)
                                          : format_string("layer_rates '%s'", options.layer_rates);
-    warn(p, format_string("profile %s: %s %s: frames have at most %llu bytes (%.0f Mbit/s)", profile.name,
-                          target.c_str(), by_psnr ? "is missed where it takes more" : "is not reached",
-                          static_cast<unsigned long long>(limit),
-                          static_cast<double>(limit) * 8 * frames_a_second(options) / 1e6));
+    p.warn(format_string("profile %s: %s %s: frames have at most %llu bytes (%.0f Mbit/s)", profile.name,
+                         target.c_str(), by_psnr ? "is missed where it takes more" : "is not reached",
+                         static_cast<unsigned long long>(limit),
+                         static_cast<double>(limit) * 8 * frames_a_second(options) / 1e6));
 }
 
 // The main level, chosen or checked.
@@ -268,11 +266,11 @@ std::pair<int, int> imf_levels(const Profile &profile, const Rules &rules, Param
                      "T.800 Table A.54");
     }
     if (level > highest)
-        warn(p, format_string("profile %s: validators refuse main level %d: it is 1 to %d (%s)", profile.name, level,
-                              highest, kSource));
+        p.warn(format_string("profile %s: validators refuse main level %d: it is 1 to %d (%s)", profile.name, level,
+                             highest, kSource));
     if (profile.width > 2048 && p.width <= profile.width / 2)
-        warn(p, format_string("profile %s: validators refuse pictures of %d columns: it is for more than %d (%s)",
-                              profile.name, p.width, profile.width / 2, kSource));
+        p.warn(format_string("profile %s: validators refuse pictures of %d columns: it is for more than %d (%s)",
+                             profile.name, p.width, profile.width / 2, kSource));
     return {level, sub};
 }
 

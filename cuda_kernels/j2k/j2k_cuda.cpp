@@ -23,6 +23,7 @@
 #include "t1/ht_coder.h"
 #include "t1/tier1.h"
 #include "t2/t2_params.h"
+#include "xyz_params.h"
 
 namespace cudaenc::j2k {
 
@@ -46,6 +47,8 @@ constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context
 struct Slot : FrameSlot {
     explicit Slot(const std::shared_ptr<Device> &device)
         : FrameSlot(device), allocation(device, 1), result(device, 1) {}
+    DeviceArray<uint16_t> xyz;  // planes of Params::xyz, and where they lie
+    DeviceArray<SampleLayout> xyz_layout;
     DeviceArray<uint32_t> ll_odd, ll_even, coefficients;  // see TileComponent
     std::unique_ptr<BlockCoder> coder;
     BlockRecords coded{};
@@ -117,6 +120,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
             throw Error(
                 CUDAENC_ERR_MEMORY,
                 "the picture has more code-blocks than a device session holds: choose larger ones, or fewer layers");
+        if (p_.xyz) upload_xyz();
         tile_components_ = upload_table(device_, setup_, g_.tile_components);
         blocks_ = upload_table(device_, setup_, g_.blocks);
         roi_blocks_ = upload_table(device_, setup_, g_.roi_blocks);
@@ -134,6 +138,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     std::unique_ptr<Slot> make_slot(int slots) {
         auto slot = std::make_unique<Slot>(device_);
         Slot &s = *slot;
+        if (p_.xyz) make_xyz(s);
         make(s.ll_odd, p_.levels > 1 ? g_.ll_odd : 0);
         make(s.ll_even, p_.levels > 2 ? g_.ll_even : 0);
         make(s.coefficients, g_.samples);
@@ -265,6 +270,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
             fork(s);
             upload_allocation(s, beside(s));
         }
+        if (p_.xyz) convert(s);
         transform(s);
         shift_region(s);
         if (coding_.truncatable) join(s);
@@ -331,6 +337,36 @@ class J2kDeviceEncoder : public DeviceEncoder {
         write_codestream(s);
     }
 
+    void upload_xyz() {
+        xyz_ = p_.xyz->conversion;
+        to_light_ = upload_table(device_, setup_, p_.xyz->to_light);
+        to_code_ = upload_table(device_, setup_, p_.xyz->to_code);
+        xyz_.to_light.piece = to_light_.data();
+        xyz_.to_code.piece = to_code_.data();
+        if (p_.xyz->cube.empty()) return;
+        cube_ = upload_table(device_, setup_, p_.xyz->cube);
+        xyz_.cube.values = cube_.data();
+    }
+
+    void make_xyz(Slot &s) const {
+        make(s.xyz, size_t{3} * p_.width * p_.height);
+        std::vector<SampleLayout> planes;
+        for (int c = 0; c < 3; c++) planes.push_back(xyz_plane(s.xyz.data(), p_.width, p_.height, c));
+        s.xyz_layout = upload_table(device_, setup_, planes);
+    }
+
+    void convert(Slot &s) {
+        device_->launch(s.stream, {blocks_for(p_.width, kXyzThreads), static_cast<unsigned>(p_.height)}, kXyzThreads,
+                        XyzParams{.layout = s.device_layout.data(),
+                                  .conversion = xyz_,
+                                  .planes = s.xyz.data(),
+                                  .width = p_.width,
+                                  .height = p_.height});
+    }
+
+    // Of what is coded.
+    const SampleLayout *layout(const Slot &s) const { return p_.xyz ? s.xyz_layout.data() : s.device_layout.data(); }
+
     void transform(Slot &s) {
         if (!p_.levels)
             load(s);
@@ -347,7 +383,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
     void load(Slot &s) {
         const int chunks = (g_.widest + kLoadThreads - 1) / kLoadThreads;
-        LoadParams load{.layout = s.device_layout.data(),
+        LoadParams load{.layout = layout(s),
                         .tile_components = tile_components_.data(),
                         .coefficients = s.coefficients.data(),
                         .quantiser = {},
@@ -371,7 +407,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 kDwtThreads, params);
             };
             if (level == 1)
-                launch(First{{.dwt = dwt, .layout = s.device_layout.data(), .mct = p_.mct}});
+                launch(First{{.dwt = dwt, .layout = layout(s), .mct = p_.mct}});
             else
                 launch(Next{{.dwt = dwt, .in = level & 1 ? s.ll_even.data() : s.ll_odd.data()}});
         }
@@ -603,12 +639,13 @@ class J2kDeviceEncoder : public DeviceEncoder {
         std::array<SampleLayout, kMaxComponents> layouts{};
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];
-            layouts[c] = s.layout.data()[c];
-            if (device_frames_) {
+            layouts[c] =
+                p_.xyz ? xyz_plane(s.xyz.data(), p_.width, p_.height, static_cast<int>(c)) : s.layout.data()[c];
+            if (device_frames_ || p_.xyz) {
                 std::vector<uint8_t> &pixels = psnr.pixels[c];
                 pixels.resize(static_cast<size_t>(layouts[c].stride * (ceil_div(p_.height, p_.components[c].dy) - 1) +
                                                   layouts[c].step * (ceil_div(p_.width, p_.components[c].dx) - 1) +
-                                                  (k.shift + k.depth > 8 ? 2 : 1)));
+                                                  (layouts[c].shift + layouts[c].depth > 8 ? 2 : 1)));
                 device_->download(s.stream, pixels.data(), layouts[c].data, pixels.size());
                 layouts[c].data = pixels.data();
             } else {
@@ -657,6 +694,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
     Stream setup_;
     const bool device_frames_;
     std::optional<PsnrTarget> psnr_;
+    XyzConversion xyz_{};  // with tables in device memory
+    DeviceArray<CurvePiece> to_light_, to_code_;
+    DeviceArray<float> cube_;
     DeviceArray<TileComponent> tile_components_;
     DeviceArray<CodeBlock> blocks_;
     DeviceArray<RoiBlock> roi_blocks_;

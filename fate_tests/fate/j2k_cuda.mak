@@ -26,7 +26,8 @@ tests/data/cudaenc_vsynth%.raw: tests/data/vsynth1.yuv tests/data/vsynth2.yuv te
 # fate_tests/interop decodes it with others.
 J2K_CUDA_NO_DECODER = yuv440p10 yuv440p12
 # Nor does it read CPRL where tiles do not begin on the precincts of every resolution, nor, up to 7.1, more than one frame of HT blocks.
-J2K_CUDA_NOT_DECODED = prog-cprl-tiles prog-cprl-tiles-lossless ht-frames
+J2K_CUDA_NOT_DECODED = prog-cprl-tiles prog-cprl-tiles-lossless ht-frames \
+    profile-cinema2k-of-rgb profile-cinema2k-of-yuv profile-cinema4k-of-nv12 profile-cinema2k-already # not what is coded
 # These formats of its have the same bytes: it knows XYZ by digital cinema's profiles only, and no 12 bits with alpha.
 J2K_CUDA_DECODE_xyz12le = rgb48le
 J2K_CUDA_DECODE_yuva422p12le = yuva422p16le
@@ -217,6 +218,10 @@ $(call J2K_CUDA,profile-cinema2k-filled,mix,xyz12le,61x34,2,-profile cinema2k -m
 $(call J2K_CUDA,profile-cinema4k,mix,xyz12le,300x270,1,-profile cinema4k)
 $(call J2K_CUDA,profile-cinema4k-few,mix,xyz12le,61x34,3,-profile cinema4k -quality 99)
 $(call J2K_CUDA,profile-cinema4k-wide,mix,xyz12le,2100x40,1,-profile cinema4k)
+$(call J2K_CUDA,profile-cinema2k-of-rgb,mix,rgb48le,79x61,2,-profile cinema2k)
+$(call J2K_CUDA,profile-cinema2k-of-yuv,mix,yuv420p10le,79x61,2,-profile cinema2k -xyz_primaries p3d65 -xyz_transfer gamma26 -xyz_matrix bt709)
+$(call J2K_CUDA,profile-cinema4k-of-nv12,mix,nv12,300x270,1,-profile cinema4k -b:v 12M)
+$(call J2K_CUDA,profile-cinema2k-already,mix,rgb48le,79x61,1,-profile cinema2k -xyz already)
 $(call J2K_CUDA,profile-imf2k,mix,yuv422p10le,530x270,1,-profile imf2k -main_level 4 -sub_level 2)
 $(call J2K_CUDA,profile-imf2k-rgb,mix,gbrp12le,79x61,1,-profile imf2k -sop 1 -eph 1)
 $(call J2K_CUDA,profile-imf4k,mix,gbrp16le,79x61,1,-profile imf4k -levels 6)

@@ -117,7 +117,8 @@ class Case:
     def __init__(self, pix_fmt, size, options):
         self.pix_fmt, self.options = pix_fmt, options
         self.width, self.height = map(int, size.split('x'))
-        self.components = pictures.components_of(pix_fmt, self.width, self.height)[0]
+        coded = 'xyz12le' if options.get('profile', '').startswith('cinema') else pix_fmt  # what frames become
+        self.components = pictures.components_of(coded, self.width, self.height)[0]
         self.depth = self.components[0][2]
         cut = {'frame_bytes', 'compression_ratio', 'psnr', 'b:v'} & set(options) or not re.search(r'(^|\D)1$', options.get('layer_rates', '1'))
         self.reversible = options.get('pred') == 'dwt53'

@@ -124,7 +124,13 @@ profile cinema4k 64x2162,xyz12le "picture size 64x2162 is not allowed: it is at 
 profile imf2k 64x1557,gray "picture size 64x1557 is not allowed: it is at most 2048x1556 \(T.800 Table A.51\)"
 profile imf4k 4098x2,gray "picture size 4098x2 is not allowed: it is at most 4096x3112"
 profile imf8k_r 8194x2,gray "picture size 8194x2 is not allowed: it is at most 8192x6224 \(T.800 Table A.52\)"
-profile cinema2k 64x48,gbrp12le "a format other than XYZ is not allowed: .*\(SMPTE ST 428-1\)"
+profile cinema2k 64x48,gbrp12le "a format other than XYZ is not allowed: .*\(SMPTE ST 428-1\)" -xyz off
+profile cinema2k 64x48,gbrap12le "a format other than XYZ is not allowed"
+refuse 64x48,gray "xyz 1 is not allowed: it takes RGB and YUV without alpha" -xyz on
+refuse 64x48,gbrp10le "xyz 2 is not allowed with depth 10: it is 12 or 16" -xyz already
+refuse 64x48,gbrp "xyz: frames of transfer 16 are not converted: xyz_transfer names another, or xyz_lut is given" \
+    -xyz on -vf setparams=color_trc=smpte2084
+refuse 64x48,gbrp "xyz_lut '/nonexistent.cube' is not allowed: it cannot be opened" -xyz on -xyz_lut /nonexistent.cube
 profile imf2k 64x48,rgba "4 components is not allowed: there are at most 3"
 profile broadcast 64x48,gray14 "depth 14 of component 0 is not allowed: it is 8 to 12 \(T.800 Table A.48\)"
 profile imf2k 64x48,yuv420p "component 1 sub-sampled by 2, 2 is not allowed: it is 4:4:4 or 4:2:2"
@@ -219,6 +225,8 @@ warns $dcp "profile cinema2k: frame_bytes 1302084 is not reached: .* 1302083 byt
 warns $dcp "profile cinema4k: psnr 40 is missed where it takes more: .* 1302083 bytes" -profile cinema4k -psnr 40
 warns 64x48,gray "profile imf2k: b 250000000 is not reached: .* 1041666 bytes \(200 Mbit/s\)" -profile imf2k -main_level 3 -b:v 250M
 warns 64x48,gray "profile imf4k: validators refuse pictures of 64 columns: it is for more than 2048" -profile imf4k
+warns 64x48,yuv420p "xyz: the frames do not tell all of their colours, taken are primaries bt709, transfer gamma24, matrix bt601: " \
+    -profile cinema2k
 warns 64x48,gray "profile imf2k: validators refuse main level 7: it is 1 to 6" -profile imf2k -main_level 7
 lines=1
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"

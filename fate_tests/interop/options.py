@@ -18,7 +18,9 @@ HEADER = ROOT + '/common/cudaenc.h'
 STRUCTS = {'j2k_cuda': 'CudaencJ2kOptions', 'mjpeg_cuda': 'CudaencMjpegOptions', 'h264_cavlc_cuda': 'CudaencH264Options'}
 ENUMS = {'CudaencJ2kOptions': {'profile': 'CudaencJ2kProfile', 'format': 'CudaencJ2kFileFormat', 'pred': 'CudaencJ2kWavelet',
                                'rate_control': 'CudaencJ2kRateControl', 'cblk_style': 'CudaencJ2kStyle',
-                               'prog': 'CudaencJ2kProgression', 'tile_parts': 'CudaencJ2kTileParts'},
+                               'prog': 'CudaencJ2kProgression', 'tile_parts': 'CudaencJ2kTileParts', 'xyz': 'CudaencXyz',
+                               'xyz_range': 'CudaencXyzRange', 'xyz_matrix': 'CudaencXyzMatrix',
+                               'xyz_transfer': 'CudaencXyzTransfer', 'xyz_primaries': 'CudaencXyzPrimaries'},
          'CudaencMjpegOptions': {'huffman': 'CudaencMjpegHuffman', 'matrix': 'CudaencMjpegMatrix'},
          'CudaencH264Options': {'profile': 'CudaencH264Profile', 'rate_control': 'CudaencH264RateControl'}}
 # Members that FFmpeg's own options set (-b:v, -threads), or nobody.

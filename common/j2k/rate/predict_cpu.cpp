@@ -85,7 +85,7 @@ static uint32_t lattice_step(uint32_t each) {
 }
 
 std::vector<SampledBlock> choose_sampled_blocks(const Params &p, const Geometry &g) {
-    const bool has_chroma = p.components.size() >= 3 && (p.mct || p.input.color_model == CUDAENC_COLOR_YUV);
+    const bool has_chroma = p.components.size() >= 3 && (p.mct || p.color_model == CUDAENC_COLOR_YUV);
     // In the highest resolution one of so many is sampled: the more blocks there are, the fewer.
     const double all = static_cast<double>(g.blocks.size()), sparsest = std::min(std::sqrt(all) / 15, all / 1067);
     struct Band {  // of a component, in all precincts and tiles

@@ -168,7 +168,7 @@ std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, 
         put_be32(&out.data[at], static_cast<uint32_t>(out.data.size() - at));
     };
     const uint32_t count = static_cast<uint32_t>(p.components.size());
-    const CudaencColorModel model = p.input.color_model;
+    const CudaencColorModel model = p.color_model;
 
     put_box("jP  ", [&] { out.put32(0x0D0A870A); });            // I.5.1
     const char *const brand = p.style & kHt ? "jph " : "jp2 ";  // I.5.2, T.814 Annex D
