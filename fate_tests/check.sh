@@ -91,6 +91,7 @@ step interop fate_tests/interop/run.sh "$FATE"
 step interop-profiles fate_tests/interop/profiles.sh "$FATE"
 step "interop-matrix-from-$seed" fate_tests/interop/matrix.sh "$FATE" "${combinations:-2000}" "$seed"
 step interop-misread fate_tests/interop/matrix.sh "$FATE" misread
+step interop-charts python3 fate_tests/interop/charts.py "$FATE"
 step interop-levels python3 fate_tests/interop/levels.py "$FATE"
 step interop-mxf fate_tests/interop/mxf.py "$FATE"
 step interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu

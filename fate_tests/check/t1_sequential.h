@@ -134,10 +134,10 @@ class SequentialCoder {
   private:
     CUDAENC_HD uint32_t coefficient(int x, int y) const { return coefficients_[static_cast<size_t>(y) * stride_ + x]; }
     CUDAENC_HD uint32_t bit(int x, int y) const { return (coefficient(x, y) >> plane_) & 1; }
-    // The three bits below the plane.
-    CUDAENC_HD int eighths(int x, int y) const {
+    // The bits below the plane that count.
+    CUDAENC_HD int parts(int x, int y) const {
         const uint64_t magnitude = coefficient(x, y) & ~kSignBit;
-        return static_cast<int>(magnitude << kReductionPlanes >> plane_ & 7);
+        return static_cast<int>(magnitude << kReductionPlanes >> plane_ & ((1 << kReductionPlanes) - 1));
     }
     CUDAENC_HD uint16_t *flag(int x, int y) const { return flags_ + (y + 1) * row_ + x + 1; }
     // What contexts know: vertically causal ones nothing of the next stripe (D.7).
@@ -158,7 +158,7 @@ class SequentialCoder {
         const int sign = kContextTables.sign[(seen(f, y) & 15) | ((seen(f, y) >> 4) & 0xF0)];
         const uint32_t decision = negative ^ static_cast<uint32_t>(sign >> 7);
         put(sign & 127, raw_ ? negative : decision);
-        reduction_ += reduction_of_significance(reduction_rounding(plane_, reversible_), 1, eighths(x, y));
+        reduction_ += reduction_of_significance(reduction_rounding(plane_, reversible_), 1, parts(x, y));
         *f |= kIsSignificant;
         f[-row_ - 1] |= kSigSE;
         f[-row_] |= static_cast<uint16_t>(kSigS | (negative ? kNegS : 0));
@@ -196,7 +196,7 @@ class SequentialCoder {
                     put(*f & kIsRefined ? kRefinement + 2 : kRefinement + (seen(f, y) & kNeighbours ? 1 : 0),
                         bit(x, y));
                     *f |= kIsRefined;
-                    const int one = static_cast<int>(bit(x, y)), next = eighths(x, y);
+                    const int one = static_cast<int>(bit(x, y)), next = parts(x, y);
                     reduction_ += reduction_of_refinement(reduction_rounding(plane_, reversible_), one, 1 - one,
                                                           one ? next : -next);
                 }
@@ -253,11 +253,11 @@ class SequentialCoder {
         const auto add = [](uint32_t &counted, uint32_t one) { counted += one | 1 << 16; };
         for (int y = 0; y < height_; y++)
             for (int x = 0; x < width_; x++) {
-                const int before = *flag(x, y) & kNeighbours, next = eighths(x, y);
+                const int before = *flag(x, y) & kNeighbours, next = parts(x, y);
                 const uint32_t b = bit(x, y);
                 if (*flag(x, y) & kIsSignificant) {
                     add(rest.refined, b);
-                    rest.eighths += b ? next : -next;
+                    rest.parts += b ? next : -next;
                     continue;
                 }
                 // What is significant when the scan gets there, if all that is found was so in one pass.
@@ -272,7 +272,7 @@ class SequentialCoder {
                 SampledStep &step = before ? propagation : rest;
                 add(step.decisions[before ? min_of(nearest, 2) : now ? 1 : 0], b);
                 if (!b) continue;
-                step.eighths += 3 * next;
+                step.parts += 3 * next;
                 const auto part = [&](int u, int v, int which) {
                     return !sig(which) ? 0 : coefficient(x + u, y + v) & kSignBit ? -1 : 1;
                 };

@@ -29,7 +29,7 @@ struct SampledStep {
     uint32_t refined;
     // Signs predicted by a vertical, else a horizontal neighbour (T.800 Table D.3); ones: predicted wrongly.
     uint32_t signs[2];
-    int32_t eighths;  // as for reduction_of_refinement(), plus three times as for reduction_of_significance()
+    int32_t parts;  // as for reduction_of_refinement(), plus three times as for reduction_of_significance()
 
     CUDAENC_HD uint32_t newly_significant() const { return (decisions[0] + decisions[1] + decisions[2]) & 0xFFFF; }
     // Distortion reduction, in 1/64 of 4^plane squared steps.
@@ -37,7 +37,7 @@ struct SampledStep {
         const ReductionRounding rounding = reduction_rounding(plane, reversible);
         const int ones = static_cast<int>(refined & 0xFFFF), zeros = static_cast<int>(refined >> 16) - ones;
         return reduction_of_significance(rounding, static_cast<int>(newly_significant()), 0) +
-               reduction_of_refinement(rounding, ones, zeros, eighths);
+               reduction_of_refinement(rounding, ones, zeros, parts);
     }
     // As StopRule tests it.
     CUDAENC_HD NextSamples<> next() const {
@@ -87,7 +87,7 @@ CUDAENC_HD SampledPlane<Word> sample_plane(Word rest, const Around<Word> &before
             .predicted = {(sign.bit[0] & ~sign.bit[1]) | sign.bit[2], sign.bit[1]},
             .wrongly = sign.decision};
 }
-// A step of it, but for refinement and the eighths. samples: that are coded; found: that become significant; count(all,
+// A step of it, but for refinement and the parts. samples: that are coded; found: that become significant; count(all,
 // ones): of a class.
 template <class Word, class Count>
 CUDAENC_HD SampledStep count_step(const SampledPlane<Word> &plane, bool propagation, Word samples, Word found,
@@ -99,7 +99,7 @@ CUDAENC_HD SampledStep count_step(const SampledPlane<Word> &plane, bool propagat
                           propagation ? decisions(plane.nearer) : 0},
             .refined = 0,
             .signs = {signs(plane.predicted[0]), signs(plane.predicted[1])},
-            .eighths = 0};
+            .parts = 0};
 }
 
 // Bytes up to the end of a step.

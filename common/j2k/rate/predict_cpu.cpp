@@ -44,9 +44,9 @@ CUDAENC_CLONES static int sample_steps(const Words &words, const uint32_t *coeff
             add(rest, count_step(p, false, left & ~p.reached, found[i], count));
         });
         const PassCounts refined = count_pass(words, kMagnitudeRefinement, bits, plane);
-        propagation.eighths = 3 * count_pass(words, kSignificancePropagation, bits, plane).eighths;
+        propagation.parts = 3 * count_pass(words, kSignificancePropagation, bits, plane).parts;
         rest.refined = static_cast<uint32_t>(refined.ones | refined.all << 16);
-        rest.eighths = refined.eighths + 3 * count_pass(words, kCleanUp, bits, plane).eighths;
+        rest.parts = refined.parts + 3 * count_pass(words, kCleanUp, bits, plane).parts;
         if (step) steps[step++] = propagation;
         steps[step++] = rest;
         sampled += static_cast<uint32_t>(refined.all) +

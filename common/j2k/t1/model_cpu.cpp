@@ -179,17 +179,18 @@ bool stops_at_propagation(const Words &words, const Word *bits, int plane, bool 
     const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid);
     const int below = min_of(plane, kReductionPlanes);
     DecisionCounts counts{};
-    int eighths = 0;
+    int parts = 0;
     words.scan([&](ptrdiff_t i) {
         const Around<Word> before = around(significant + i, words.row);
         const Word members = ~significant[i] & valid[i] & before.any(), becoming = members & bits[i];
         if (!members) return;
         count(counts, members, becoming, before.nearest());
         for (int k = 0; k < below; k++)
-            eighths += std::popcount(becoming & bits[i + (k + 1) * static_cast<ptrdiff_t>(words.count)]) * (4 >> k);
+            parts += std::popcount(becoming & bits[i + (k + 1) * static_cast<ptrdiff_t>(words.count)]) *
+                     (1 << (kReductionPlanes - 1 - k));
     });
     const int32_t reduction = reduction_of_significance(reduction_rounding(plane, reversible),
-                                                        static_cast<int>(counts.newly_significant()), eighths);
+                                                        static_cast<int>(counts.newly_significant()), parts);
     return stop.should_stop(plane, reduction, NextSamples<>{0, counts});
 }
 // ... before a refinement and its clean-up.

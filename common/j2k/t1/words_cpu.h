@@ -103,18 +103,18 @@ inline void slice(const Words &words, const uint32_t *coefficients, const CodeBl
 // Of a pass: decisions but signs, of which `ones` are 1, and what its distortion reduction follows from.
 struct PassCounts {
     bool refinement;
-    int ones, all, eighths;
+    int ones, all, parts;
     int32_t reduction(int plane, bool reversible) const {
         const ReductionRounding rounding = reduction_rounding(plane, reversible);
-        return refinement ? reduction_of_refinement(rounding, ones, all - ones, eighths)
-                          : reduction_of_significance(rounding, ones, eighths);
+        return refinement ? reduction_of_refinement(rounding, ones, all - ones, parts)
+                          : reduction_of_significance(rounding, ones, parts);
     }
 };
 // Counted before a clean-up, and after other passes.
 inline PassCounts count_pass(const Words &words, int kind, const Word *bits, int plane) {
     const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid), *visited = words.layer(kVisited);
     const int below = min_of(plane, kReductionPlanes);
-    int ones = 0, all = 0, eighths = 0;
+    int ones = 0, all = 0, parts = 0;
     words.scan([&](ptrdiff_t i) {
         const Word members = kind == kSignificancePropagation ? visited[i]
                              : kind == kMagnitudeRefinement   ? significant[i] & ~visited[i]
@@ -125,10 +125,10 @@ inline PassCounts count_pass(const Words &words, int kind, const Word *bits, int
         ones += std::popcount(one);
         for (int k = 0; k < below; k++) {
             const Word next = bits[i + (k + 1) * static_cast<ptrdiff_t>(words.count)];
-            eighths += (std::popcount(one & next) - std::popcount(zero & next)) * (4 >> k);
+            parts += (std::popcount(one & next) - std::popcount(zero & next)) * (1 << (kReductionPlanes - 1 - k));
         }
     });
-    return {kind == kMagnitudeRefinement, ones, all, eighths};
+    return {kind == kMagnitudeRefinement, ones, all, parts};
 }
 
 // Words that with_words() needs for a block.

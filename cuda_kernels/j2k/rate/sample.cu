@@ -13,7 +13,8 @@ DEVICE int sample_steps(const Tile &tile, uint32_t valid, uint32_t negative, int
     const auto count = [&](uint32_t all, uint32_t ones) {
         return tile.sum(static_cast<uint32_t>(popcount(ones) | popcount(all) << 16));
     };
-    uint32_t words[kReductionPlanes + 1];  // of the plane and those below
+    constexpr int all_parts = (1 << kReductionPlanes) - 1;  // planes below the lowest count as zeros
+    uint32_t words[kReductionPlanes + 1];                   // of the plane and those below
     CUDAENC_UNROLL
     for (int k = 0; k < kReductionPlanes; k++) words[k + 1] = k < planes ? tile.plane(planes - 1 - k) : 0;
     uint32_t significant = 0, sampled = 0;
@@ -26,7 +27,7 @@ DEVICE int sample_steps(const Tile &tile, uint32_t valid, uint32_t negative, int
         const uint32_t bits = words[0], left = valid & ~significant, found = left & bits;
         const SampledPlane<uint32_t> classes =
             sample_plane(left, tile.around(significant), tile.around(found), negative, signs);
-        const auto eighths = [&](uint32_t samples) {  // of alike bits, as alike_below() has them
+        const auto parts = [&](uint32_t samples) {  // of alike bits, as alike_below() has them
             int sum = 0;
             CUDAENC_UNROLL
             for (int k = 1; k <= kReductionPlanes; k++)
@@ -35,13 +36,13 @@ DEVICE int sample_steps(const Tile &tile, uint32_t valid, uint32_t negative, int
         };
         const auto take = [&](bool propagation, uint32_t samples) {
             SampledStep step = count_step(classes, propagation, samples, found, count);
-            int own = 3 * eighths(samples & found);
+            int own = 3 * parts(samples & found);
             if (!propagation) {
                 step.refined = count(significant, significant & bits);
-                own += eighths(significant);
+                own += parts(significant);
             }
             const int refined_zeros = static_cast<int>((step.refined >> 16) - (step.refined & 0xFFFF));
-            step.eighths = static_cast<int32_t>(tile.sum(static_cast<uint32_t>(own))) - 7 * refined_zeros;
+            step.parts = static_cast<int32_t>(tile.sum(static_cast<uint32_t>(own))) - all_parts * refined_zeros;
             sampled += (step.refined >> 16) + kSignificanceBits * step.newly_significant();
             if (lane_id() == steps) own_step = step;
             steps++;

@@ -36,8 +36,8 @@ struct WarpEntropyOf {
     }
 };
 
-// Of the bits below those of a lane's samples, in eighths: how much is alike. A bit below counts for a one and against
-// a zero: so do those that are alike, less the zeros.
+// Of the bits below those of a lane's samples, in parts of 2^-kReductionPlanes: how much is alike. A bit below counts
+// for a one and against a zero: so do those that are alike, less the zeros.
 template <class Tile>
 DEVICE uint32_t alike_below(const Tile &tile, int plane, uint32_t samples, uint32_t bits) {
     uint32_t alike = 0;
@@ -52,10 +52,9 @@ DEVICE uint32_t alike_below(const Tile &tile, int plane, uint32_t samples, uint3
 // The distortion reduction of samples that are refined, or become significant. alike: alike_below() of them.
 DEVICE int32_t reduction_of_samples(bool refinement, int ones, int zeros, uint32_t alike, int plane, bool reversible) {
     const ReductionRounding rounding = reduction_rounding(plane, reversible);
-    const int eighths = static_cast<int>(alike);
-    if (!refinement) return reduction_of_significance(rounding, ones, eighths);
-    return reduction_of_refinement(rounding, ones, zeros,
-                                   eighths - zeros * (8 - (8 >> min_of(plane, kReductionPlanes))));
+    const int parts = static_cast<int>(alike);
+    if (!refinement) return reduction_of_significance(rounding, ones, parts);
+    return reduction_of_refinement(rounding, ones, zeros, parts - zeros * all_parts_below(plane));
 }
 
 // Samples that are coded next: `members` by a zero coding decision, some `near` a neighbour; and refined ones if it

@@ -1,0 +1,89 @@
+"""Pictures that are no photographs, coded to targets of size: more bytes never give less PSNR. On regular patterns all coefficients of
+a sub-band are alike, so that errors of estimated distortions do not cancel.
+
+usage: charts.py FFMPEG_BUILD. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+import concurrent.futures
+import math
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+BUILD = sys.argv[1]
+SIDE = 256
+BITS_PER_PIXEL = (0.1, 0.25, 0.5, 1, 1.5, 2, 2.55, 3, 3.27, 4, 5, 6)
+FALL = 0.01  # dB: what a truncation point more may take by chance
+
+numbers = random.Random(1)
+glyphs = [[numbers.random() < 0.45 for _ in range(35)] for _ in range(40)]
+line = [numbers.randrange(40) for _ in range(SIDE // 6 + 1) for _ in range(SIDE // 9 + 1)]
+noise = [numbers.randrange(256) for _ in range(SIDE * SIDE)]
+
+
+def text(x, y):
+    column, row, i, j = x // 6, y // 9, x % 6, y % 9
+    return 0 if i < 5 and j < 7 and glyphs[line[row * (SIDE // 6 + 1) + column]][5 * j + i] else 255
+
+
+def wave(period, x):
+    return round(127.5 + 127.5 * math.sin(2 * math.pi * x / period))
+
+
+CHARTS = {f'checks of {n}': lambda x, y, n=n: 255 * ((x // n + y // n) % 2) for n in (1, 2, 3, 4, 6, 8, 16)}
+CHARTS |= {
+    'zone plate': lambda x, y: round(127.5 + 127.5 * math.cos(((x - 128) ** 2 + (y - 128) ** 2) * math.pi / SIDE)),
+    'multiburst': lambda x, y: wave((2, 3, 4, 6, 8, 12, 16, 32)[x // 32], x),
+    'ramp': lambda x, y: x,
+    'lines': lambda x, y: 255 if x % 16 == 0 or y % 16 == 0 else 128,
+    'text': text,
+    'noise': lambda x, y: noise[y * SIDE + x],
+}
+# What 9/7 of three bit-planes of estimate had no more than, whatever the target: dB at bits/pixel.
+FLOORS = {'checks of 4': {3.27: 55, 4: 60}}
+
+
+def psnr(error):
+    return 120 if error == 0 else 10 * math.log10(255 ** 2 * SIDE * SIDE / error)
+
+
+def check(job):
+    name, pred, control = job
+    samples = bytes(CHARTS[name](x, y) for y in range(SIDE) for x in range(SIDE))
+    failures, last = [], 0
+    with tempfile.TemporaryDirectory() as where:
+        for bits in BITS_PER_PIXEL:
+            size = int(bits * SIDE * SIDE / 8)
+            path = where + '/chart.j2k'
+            data = subprocess.run([BUILD + '/ffmpeg', '-nostdin', '-v', 'error', '-f', 'rawvideo', '-pixel_format', 'gray', '-video_size',
+                                   f'{SIDE}x{SIDE}', '-i', 'pipe:0', '-c:v', 'j2k_cuda', '-device', 'cpu', '-pred', pred, '-rate_control',
+                                   control, '-frame_bytes', str(size), '-format', 'j2k', '-f', 'image2pipe', 'pipe:1'], input=samples,
+                                  stdout=subprocess.PIPE, check=True).stdout
+            with open(path, 'wb') as file:
+                file.write(data)
+            subprocess.run(['opj_decompress', '-quiet', '-i', path, '-o', where + '/chart.pgm'], check=True, stdout=subprocess.DEVNULL)
+            with open(where + '/chart.pgm', 'rb') as file:
+                decoded = file.read()
+            decoded = decoded[-SIDE * SIDE:]
+            now = psnr(sum((a - b) * (a - b) for a, b in zip(samples, decoded)))
+            what = f'{name}, {pred}, {control}, {bits} bits/pixel'
+            if len(data) > size:
+                failures.append(f'{what}: {len(data)} bytes, {size} allowed')
+            if now < last - FALL:
+                failures.append(f'{what}: {now:.2f} dB, {last:.2f} with less')
+            if pred == 'dwt97' and now < FLOORS.get(name, {}).get(bits, 0):
+                failures.append(f'{what}: {now:.2f} dB')
+            last = max(last, now)
+    return failures
+
+
+jobs = [(name, pred, control) for name in CHARTS for pred in ('dwt97', 'dwt53') for control in ('pcrd',)]
+failed = 0
+with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    for failures in pool.map(check, jobs):
+        failed += bool(failures)
+        for failure in failures:
+            print('FAILED', failure)
+print(f'{len(jobs) - failed} passed, {failed} failed')
+sys.exit(bool(failed))
