@@ -238,10 +238,12 @@ typedef struct CudaencJ2kOptions {
     int tile_parts; /**< Where tiles are cut into tile-parts; 0: nowhere, or the profile's; sum of CudaencJ2kTileParts,
                        default 0 */
     int mct; /**< Transform of the first three components; 0 or 1, default -1: 1 for RGB and digital cinema, else 0 */
-    int guard_bits; /**< Guard bits of sub-bands; -1: 2, in cinema2k 1; 1..7, default -1 */
-    int sop;        /**< SOP marker segment before each packet; 0 or 1, default 0 */
-    int eph;        /**< EPH marker after each packet header; 0 or 1, default 0 */
-    int tlm;        /**< TLM marker segments, lengths of tile-parts; -1: with a profile; 0 or 1, default -1 */
+    int guard_bits;      /**< Guard bits of sub-bands; -1: 2, in cinema2k 1; 1..7, default -1 */
+    int sop;             /**< SOP marker segment before each packet; 0 or 1, default 0 */
+    int eph;             /**< EPH marker after each packet header; 0 or 1, default 0 */
+    int tlm;             /**< TLM marker segments, lengths of tile-parts; -1: with a profile; 0 or 1, default -1 */
+    int plt;             /**< PLT marker segments, lengths of packets; 0 or 1, default 0 */
+    const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
     int xyz; /**< Frames become X'Y'Z' of 12 bits; CudaencXyz, default -1: on with digital cinema, unless frames are
                 XYZ; else off */
     int xyz_range;     /**< With xyz: range of frames; CudaencXyzRange, default -1: as the frames tell */
@@ -251,8 +253,6 @@ typedef struct CudaencJ2kOptions {
     int xyz_primaries; /**< With xyz: colour primaries; CudaencXyzPrimaries, default -1: as the frames tell, else bt709;
                           with a LUT p3d65 */
     const char *xyz_lut; /**< With xyz: .cube file of a 3D LUT that R'G'B' goes through first */
-    int plt;             /**< PLT marker segments, lengths of packets; 0 or 1, default 0 */
-    const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
 } CudaencJ2kOptions;
 /** Fills in the defaults. size: that of the caller's structure. */
 void cudaenc_j2k_init(CudaencJ2kOptions *options, size_t size);

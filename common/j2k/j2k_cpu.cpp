@@ -59,7 +59,7 @@ struct Slot {
     RateAllocation allocation{};
     uint64_t number = 0;  // of the frame
     std::vector<TagNode> nodes;
-    std::vector<uint8_t> icc_profile;
+    std::vector<uint8_t> icc_profile, exif;
     CudaencFrame frame;
 };
 
@@ -106,6 +106,8 @@ class J2kCpuEncoder : public CpuEncoder {
         s.number = frames_++;
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
         s.frame.icc_profile = s.icc_profile.data();
+        s.exif.assign(frame.exif, frame.exif + frame.exif_size);
+        s.frame.exif = s.exif.data();
     }
 
     PooledBuffer run(int slot) override {

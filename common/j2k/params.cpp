@@ -295,6 +295,9 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
                        : options.psnr != 0        ? CUDAENC_J2K_RATE_PCRD
                        : options.rate_control < 0 ? CUDAENC_J2K_RATE_PSP
                                                   : static_cast<CudaencJ2kRateControl>(options.rate_control);
+    if (params.style && (params.rate.mode == CUDAENC_J2K_RATE_PSP || params.rate.mode == CUDAENC_J2K_RATE_PST))
+        params.warn(format_string("rate_control %s codes all passes of blocks that have a cblk_style, as pcrd does",
+                                  params.rate.mode == CUDAENC_J2K_RATE_PSP ? "psp" : "pst"));
     params.rate.pst_lag = options.pst_lag;
     uint64_t bytes = 0;
     if (options.bit_rate) {
@@ -453,6 +456,12 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     p.tlm = or_else(options.tlm, profile != CUDAENC_J2K_NO_PROFILE);
     p.plt = options.plt;
     p.jp2 = or_else(options.format, profile ? CUDAENC_J2K_CODESTREAM : CUDAENC_J2K_JP2) == CUDAENC_J2K_JP2;
+    if (p.jp2) p.colour = jp2_colour(p.input, p.color_model);
+    if (!p.colour.untrue.empty())
+        p.warn("format jp2 cannot tell of " + p.colour.untrue + ": decoders take samples for " +
+               (p.colour.enumerated == 17   ? "full-range grey"
+                : p.colour.enumerated == 18 ? "sYCC"
+                                            : "sRGB"));
     p.comment = comment_of(options.comment, 65531);
     apply_profile(p, options);
     p.truncatable = p.rate.target() || p.limits.frame || p.limits.component || p.layers > 1;

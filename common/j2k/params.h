@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../cudaenc.h"
+#include "jp2_colour.h"
 #include "tables.h"
 #include "xyz_tables.h"
 
@@ -97,6 +98,7 @@ struct Params {
     uint64_t least_bytes;      // of a packet
     RateControl rate;
     std::string comment;
+    Jp2Colour colour;
     Roi roi;
     std::vector<std::vector<Quantiser>> quantisers;  // [component][band_index()]
     std::string warning;  // what the options do that their user may not want, in lines; mostly empty

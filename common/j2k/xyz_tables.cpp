@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "xyz_tables.h"
 
-#include <array>
 #include <cmath>
 #include <fstream>
 #include <sstream>
 
 #include "../error.h"
 #include "../option_checks.h"
+#include "primaries.h"
 
 namespace cudaenc::j2k {
 
@@ -33,6 +33,8 @@ double power(double x, double y) {
 // SMPTE ST 428-1: light 1 is 52.37 cd/m2 in X'Y'Z', of which the picture's white has 48.
 constexpr double kWhite = 48 / 52.37, kGamma = 2.6;
 
+}  // namespace
+
 double light_of(int transfer, double x) {
     switch (transfer) {
         case CUDAENC_XYZ_LINEAR:
@@ -52,6 +54,8 @@ double light_of(int transfer, double x) {
     }
 }
 
+namespace {
+
 template <class Function>
 std::vector<CurvePiece> make_curve(int octaves, const Function &f) {
     std::vector<CurvePiece> pieces;
@@ -66,59 +70,6 @@ std::vector<CurvePiece> make_curve(int octaves, const Function &f) {
             add(std::ldexp(i, octave - Curve::kMantissaBits), std::ldexp(i + 1, octave - Curve::kMantissaBits));
     pieces.push_back({static_cast<float>(f(1)), 0});
     return pieces;
-}
-
-using Matrix = std::array<std::array<double, 3>, 3>;
-
-// Of primaries and white as x, y: red, green, blue, white.
-Matrix rgb_to_xyz(const std::array<double, 8> &xy) {
-    Matrix m;  // columns: X, Y and Z of a primary of Y = 1
-    for (size_t i = 0; i < 3; i++)
-        m[0][i] = xy[2 * i] / xy[2 * i + 1], m[1][i] = 1, m[2][i] = (1 - xy[2 * i] - xy[2 * i + 1]) / xy[2 * i + 1];
-    const double white[3] = {xy[6] / xy[7], 1, (1 - xy[6] - xy[7]) / xy[7]};
-    const auto determinant = [](const Matrix &a) {
-        return a[0][0] * (a[1][1] * a[2][2] - a[1][2] * a[2][1]) - a[0][1] * (a[1][0] * a[2][2] - a[1][2] * a[2][0]) +
-               a[0][2] * (a[1][0] * a[2][1] - a[1][1] * a[2][0]);
-    };
-    Matrix scaled = m;  // each primary by what white takes of it: Cramer's rule
-    for (size_t i = 0; i < 3; i++) {
-        Matrix replaced = m;
-        for (size_t k = 0; k < 3; k++) replaced[k][i] = white[k];
-        const double share = determinant(replaced) / determinant(m);
-        for (size_t k = 0; k < 3; k++) scaled[k][i] = m[k][i] * share;
-    }
-    return scaled;
-}
-
-// H.273 Table 2.
-std::array<double, 8> chromaticities(int code_point) {
-    constexpr double kD65[] = {0.3127, 0.3290}, kC[] = {0.310, 0.316};
-    const auto with = [](std::array<double, 6> p, const double(&white)[2]) {
-        return std::array<double, 8>{p[0], p[1], p[2], p[3], p[4], p[5], white[0], white[1]};
-    };
-    switch (code_point) {
-        case 1:
-            return with({0.640, 0.330, 0.300, 0.600, 0.150, 0.060}, kD65);
-        case 4:
-            return with({0.67, 0.33, 0.21, 0.71, 0.14, 0.08}, kC);
-        case 5:
-            return with({0.64, 0.33, 0.29, 0.60, 0.15, 0.06}, kD65);
-        case 6:
-        case 7:
-            return with({0.630, 0.340, 0.310, 0.595, 0.155, 0.070}, kD65);
-        case 8:
-            return with({0.681, 0.319, 0.243, 0.692, 0.145, 0.049}, kC);
-        case 9:
-            return with({0.708, 0.292, 0.170, 0.797, 0.131, 0.046}, kD65);
-        case 11:
-            return with({0.680, 0.320, 0.265, 0.690, 0.150, 0.060}, {0.314, 0.351});
-        case 12:
-            return with({0.680, 0.320, 0.265, 0.690, 0.150, 0.060}, kD65);
-        case 22:
-            return with({0.630, 0.340, 0.295, 0.605, 0.155, 0.077}, kD65);
-    }
-    refuse(
-        format_string("xyz: frames of colour primaries %d are not converted: xyz_primaries names others", code_point));
 }
 
 // What a code point of H.273 Table 3 is on a display.
@@ -298,8 +249,14 @@ std::shared_ptr<const XyzTables> make_xyz_tables(const CudaencFormat &format, co
         make_curve(kCodeOctaves, [](double v) { return ((1 << kXyzDepth) - 1) * power(v, 1 / kGamma) + 0.5; });
     x.to_light = {tables->to_light.data(), kTransferOctaves};
     x.to_code = {tables->to_code.data(), kCodeOctaves};
-    const Matrix xyz =
-        c.primaries == 10 ? Matrix{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}} : rgb_to_xyz(chromaticities(c.primaries));
+    Matrix xyz{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+    if (c.primaries != 10) {
+        const auto xy = chromaticities(c.primaries);
+        if (!xy)
+            refuse(format_string("xyz: frames of colour primaries %d are not converted: xyz_primaries names others",
+                                 c.primaries));
+        xyz = rgb_to_xyz(*xy);
+    }
     for (size_t row = 0; row < 3; row++)
         for (size_t i = 0; i < 3; i++) x.to_xyz[row][i] = static_cast<float>(xyz[row][i] * kWhite);
     if (options.xyz_lut && *options.xyz_lut) read_cube(*tables, options.xyz_lut);

@@ -16,6 +16,9 @@ struct XyzTables {
     XyzConversion conversion{};
 };
 
+// The light of a value from 0 to 1. transfer: CudaencXyzTransfer.
+double light_of(int transfer, double x);
+
 // RGB and YUV without alpha.
 bool can_become_xyz(const CudaencFormat &format);
 // Of frames of the format, whose colours the options override. note: one line, where something is assumed. Throws

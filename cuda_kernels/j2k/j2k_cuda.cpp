@@ -73,7 +73,7 @@ struct Slot : FrameSlot {
     DeviceArray<uint8_t> codestream;
     DeviceArray<CodestreamResult> device_result;
     PinnedArray<CodestreamResult> result;
-    std::vector<uint8_t> icc_profile;
+    std::vector<uint8_t> icc_profile, exif;
     uint64_t box_bytes = 0, number = 0;  // of the frame
 };
 
@@ -234,6 +234,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
         Slot &s = static_cast<Slot &>(slot);
         s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
         s.frame.icc_profile = s.icc_profile.data();
+        s.exif.assign(frame.exif, frame.exif + frame.exif_size);
+        s.frame.exif = s.exif.data();
         s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         s.number = frames_++;
         if (coding_.truncatable) *s.allocation.data() = budget_.begin(s.box_bytes);

@@ -2,6 +2,9 @@
 // test's own, after T.800 Annexes A, B.6, B.9 and I.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -448,6 +451,78 @@ START_TEST(random_pictures_say_what_they_are) {
 }
 END_TEST
 
+// Colours that no enumerated space has: a restricted ICC profile of RGB, or a warning. EXIF lies in a box of its own.
+START_TEST(colours_of_jp2) {
+    struct {
+        CudaencColorModel model;
+        int primaries, transfer, matrix, full_range;
+        double gamma;      // of the profile; 0: of a table; -1: there is none
+        const char *says;  // in a warning
+    } const cases[] = {
+        {CUDAENC_COLOR_RGB, 1, 13, 0, 1, -1, ""},
+        {CUDAENC_COLOR_RGB, 2, 2, 2, 0, -1, ""},
+        {CUDAENC_COLOR_RGB, 12, 17, 0, 1, 2.6, ""},
+        {CUDAENC_COLOR_RGB, 12, 13, 0, 1, 0, ""},
+        {CUDAENC_COLOR_RGB, 9, 14, 0, 1, 2.4, ""},
+        {CUDAENC_COLOR_RGB, 1, 8, 0, 1, 1, ""},
+        {CUDAENC_COLOR_RGB, 9, 16, 0, 1, -1, "colour primaries 9 with transfer 16: decoders take samples for sRGB"},
+        {CUDAENC_COLOR_YUV, 1, 13, 5, 1, -1, ""},
+        {CUDAENC_COLOR_YUV, 1, 1, 1, 0, -1, "limited range, colour matrix 1: decoders take samples for sYCC"},
+        {CUDAENC_COLOR_XYZ, 2, 2, 2, 0, -1, "XYZ: decoders take samples for sRGB"},
+    };
+    for (const auto &c : cases) {
+        CudaencFormat format = make_format(8, 8, 3, 8, true, c.model);
+        format.color_primaries = c.primaries, format.color_transfer = c.transfer, format.color_matrix = c.matrix;
+        format.full_range = c.full_range;
+        CudaencJ2kOptions options = default_options();
+        const j2k::Params p = j2k::make_params(format, options);
+        EXPECT(*c.says ? p.warning.find(c.says) != std::string::npos : p.warning.find("jp2") == std::string::npos,
+               "primaries %d, transfer %d: '%s'", c.primaries, c.transfer, p.warning.c_str());
+        const std::vector<uint8_t> &icc = p.colour.icc;
+        EXPECT(icc.empty() == (c.gamma < 0), "primaries %d, transfer %d: a profile", c.primaries, c.transfer);
+        if (icc.empty()) continue;
+        const auto word = [&](size_t at) {
+            return static_cast<uint32_t>(icc[at] << 24 | icc[at + 1] << 16 | icc[at + 2] << 8 | icc[at + 3]);
+        };
+        EXPECT(word(0) == icc.size() && !std::memcmp(&icc[12], "scnrRGB XYZ ", 12) && !std::memcmp(&icc[36], "acsp", 4),
+               "its header");
+        const auto tag = [&](const char *name) -> size_t {
+            for (uint32_t i = 0; i < word(128); i++)
+                if (!std::memcmp(&icc[132 + 12 * i], name, 4)) {
+                    EXPECT(word(136 + 12 * i) + word(140 + 12 * i) <= icc.size(), "tag %s", name);
+                    return word(136 + 12 * i);
+                }
+            EXPECT(false, "no tag %s", name);
+            return 0;
+        };
+        const double white[] = {0.9642, 1, 0.8249};
+        for (size_t k = 0; k < 3; k++) {
+            int64_t sum = 0;
+            for (const char *name : {"rXYZ", "gXYZ", "bXYZ"}) sum += static_cast<int32_t>(word(tag(name) + 8 + 4 * k));
+            EXPECT(std::fabs(static_cast<double>(sum) / 65536 - white[k]) < 2e-5, "white is not D50");
+        }
+        const size_t curve = tag("gTRC");
+        EXPECT(word(curve + 8) == (c.gamma > 0 ? 1 : 1024), "entries of the curve");
+        const int first = icc[curve + 12] << 8 | icc[curve + 13],
+                  middle = icc[curve + 12 + 1024] << 8 | icc[curve + 13 + 1024];
+        if (c.gamma > 0)
+            EXPECT(std::fabs(first / 256. - c.gamma) < 0.002, "a power of %g", first / 256.);
+        else
+            EXPECT(!first && std::abs(middle - 14055) < 40, "%d in the middle of sRGB's curve", middle);
+    }
+    const std::vector<uint8_t> exif{'I', 'I', '*', 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    Random random(9);
+    const CudaencFormat format = make_format(8, 8, 3, 8, true, CUDAENC_COLOR_RGB);
+    Picture picture = make_picture(random, format);
+    CudaencFrame frame = picture.frame();
+    frame.exif = exif.data(), frame.exif_size = exif.size();
+    Log log;
+    const std::vector<uint8_t> packet = encode(make_config(format, "cpu", &log), frame);
+    const std::string box = std::string("\0\0\0\x26uuidJpgTiffExif->JP2", 24) + std::string(exif.begin(), exif.end());
+    EXPECT(std::search(packet.begin(), packet.end(), box.begin(), box.end()) != packet.end(), "no EXIF");
+}
+END_TEST
+
 // Counters that wrap or overflow their marker segment, the same on a device.
 START_TEST(many_tiles_and_packets) {
     struct {
@@ -495,6 +570,7 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("headers");
     TCase *headers = add_case(suite, "headers");
     tcase_add_loop_test(headers, random_pictures_say_what_they_are, 0, 8);
+    tcase_add_test(headers, colours_of_jp2);
     tcase_add_test(headers, many_tiles_and_packets);
     return run_suite(suite);
 }

@@ -268,6 +268,7 @@ START_TEST(devices_have_names) {
     for (const char *device : {"auto", "", static_cast<const char *>(nullptr)}) {
         Lines lines;
         CudaencConfig config = make_config(gray(8, 8), device, nullptr);
+        config.format.full_range = 1;
         config.log = Lines::print;
         config.log_opaque = &lines;
         CudaencSession *session;

@@ -187,12 +187,14 @@ std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, 
             });
         put_box("colr", [&] {
             const bool profile = has_profile(frame, model);
-            out.put8(profile ? 2 : 1), out.put8(0), out.put8(0);
-            // Table I.10: sRGB, greyscale, sYCC. XYZ has no number in Part 1: it travels as three unnamed channels.
+            const std::vector<uint8_t> &icc = p.colour.icc;
+            out.put8(profile || !icc.empty() ? 2 : 1), out.put8(0), out.put8(0);
             if (profile)
                 out.put_bytes(frame.icc_profile, frame.icc_profile_size);
+            else if (!icc.empty())
+                out.put_bytes(icc.data(), icc.size());
             else
-                out.put32(model == CUDAENC_COLOR_GRAY ? 17 : model == CUDAENC_COLOR_YUV ? 18 : 16);
+                out.put32(static_cast<uint32_t>(p.colour.enumerated));
         });
         if (p.input.has_alpha)  // I.5.3.6: colour channels in order, then one for opacity
             put_box("cdef", [&] {
@@ -218,6 +220,12 @@ std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, 
             });
         });
     });
+
+    if (frame.exif_size)  // I.7.2; the number is that of a TIFF structure of EXIF
+        put_box("uuid", [&] {
+            out.put_text("JpgTiffExif->JP2");
+            out.put_bytes(frame.exif, frame.exif_size);
+        });
 
     // A box of more than 32 bits says 1 and gives its length after the type (I.4).
     const uint64_t size = codestream + 8;
