@@ -78,7 +78,7 @@ class J2kCpuEncoder : public CpuEncoder {
           batch_blocks_(
               1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
         for (Slot &s : slots_) {
-            if (p_.xyz) s.xyz.resize(size_t{3} * p_.width * p_.height);
+            if (p_.xyz) s.xyz.resize(3 * static_cast<size_t>(xyz_stride(p_.width) * p_.height));
             s.ll_odd.resize(g_.ll_odd);
             s.ll_even.resize(g_.ll_even);
             s.coefficients.resize(g_.samples);

@@ -17,7 +17,7 @@ struct CurvePiece {
     float offset, slope;
 };
 struct Curve {
-    static constexpr int kMantissaBits = 7;
+    static constexpr int kMantissaBits = 6;
     static constexpr int pieces(int octaves) { return (octaves << kMantissaBits) + 2; }
     const CurvePiece *piece;
     int32_t octaves;
@@ -144,10 +144,13 @@ CUDAENC_HD void load_xyz(const XyzConversion &c, const SampleLayout *layout, int
     for (int i = 0; i < 3; i++) codes[i] = static_cast<uint16_t>(v[i]);
 }
 
-// Where component c lies in planes of width x height codes.
+// Codes of a row in a plane: a few at a time.
+constexpr int kXyzPixels = 4;
+CUDAENC_HD int64_t xyz_stride(int width) { return (width + kXyzPixels - 1) / kXyzPixels * int64_t{kXyzPixels}; }
+// Where component c lies in planes of width x height codes, one after the other.
 inline SampleLayout xyz_plane(const uint16_t *planes, int width, int height, int c) {
-    return {.data = reinterpret_cast<const uint8_t *>(planes + static_cast<int64_t>(width) * height * c),
-            .stride = int64_t{2} * width,
+    return {.data = reinterpret_cast<const uint8_t *>(planes + xyz_stride(width) * height * c),
+            .stride = 2 * xyz_stride(width),
             .step = 2,
             .shift = 0,
             .depth = kXyzDepth};

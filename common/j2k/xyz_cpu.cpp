@@ -25,7 +25,8 @@ CUDAENC_CLONES void convert(const XyzConversion &conversion, const float *__rest
 
 void load_xyz_row(const XyzConversion &c, const SampleLayout *layout, int width, int height, int y, uint16_t *planes) {
     static thread_local std::vector<float> samples;
-    const size_t columns = static_cast<size_t>(width), plane = columns * static_cast<size_t>(height);
+    const size_t columns = static_cast<size_t>(width), stride = static_cast<size_t>(xyz_stride(width)),
+                 plane = stride * static_cast<size_t>(height);
     if (samples.size() < 3 * columns) samples.resize(3 * columns);
     for (int i = 0; i < 3; i++) {
         float *row = &samples[columns * static_cast<size_t>(i)];
@@ -37,7 +38,7 @@ void load_xyz_row(const XyzConversion &c, const SampleLayout *layout, int width,
             for (int x = 0; x < width; x++) row[x] += origin;
         }
     }
-    uint16_t *to = planes + columns * static_cast<size_t>(y);
+    uint16_t *to = planes + stride * static_cast<size_t>(y);
     convert(c, samples.data(), &samples[columns], &samples[2 * columns], width, to, to + plane, to + 2 * plane);
 }
 

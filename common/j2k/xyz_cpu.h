@@ -7,7 +7,7 @@
 
 namespace cudaenc::j2k {
 
-// load_xyz() of row y. planes: of width x height samples of 16 bits, one after the other.
+// load_xyz() of row y. planes: see xyz_plane().
 void load_xyz_row(const XyzConversion &conversion, const SampleLayout *layout, int width, int height, int y,
                   uint16_t *planes);
 

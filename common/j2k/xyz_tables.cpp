@@ -60,8 +60,9 @@ template <class Function>
 std::vector<CurvePiece> make_curve(int octaves, const Function &f) {
     std::vector<CurvePiece> pieces;
     const auto add = [&](double x0, double x1) {
-        const double y0 = f(x0), slope = (f(x1) - y0) / (x1 - x0);
-        pieces.push_back({static_cast<float>(y0 - slope * x0), static_cast<float>(slope)});
+        const double y0 = f(x0), y1 = f(x1), slope = (y1 - y0) / (x1 - x0);
+        const double bulge = x0 > 0 ? (f((x0 + x1) / 2) - (y0 + y1) / 2) / 2 : 0;  // half of it lies on either side
+        pieces.push_back({static_cast<float>(y0 - slope * x0 + bulge), static_cast<float>(slope)});
     };
     add(0, std::ldexp(1, -octaves));
     constexpr int kPieces = 1 << Curve::kMantissaBits;

@@ -351,14 +351,15 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     void make_xyz(Slot &s) const {
-        make(s.xyz, size_t{3} * p_.width * p_.height);
+        make(s.xyz, 3 * static_cast<size_t>(xyz_stride(p_.width) * p_.height));
         std::vector<SampleLayout> planes;
         for (int c = 0; c < 3; c++) planes.push_back(xyz_plane(s.xyz.data(), p_.width, p_.height, c));
         s.xyz_layout = upload_table(device_, setup_, planes);
     }
 
     void convert(Slot &s) {
-        device_->launch(s.stream, {blocks_for(p_.width, kXyzThreads), static_cast<unsigned>(p_.height)}, kXyzThreads,
+        device_->launch(s.stream, {blocks_for(p_.width, kXyzThreads * kXyzPixels), static_cast<unsigned>(p_.height)},
+                        kXyzThreads,
                         XyzParams{.layout = s.device_layout.data(),
                                   .conversion = xyz_,
                                   .planes = s.xyz.data(),

@@ -4,16 +4,27 @@
 
 namespace cudaenc::j2k {
 
-// A thread owns a pixel, a thread-block kXyzThreads of them in a row.
+// A thread owns kXyzPixels pixels of a row, and writes them at once. Those right of the picture repeat its last one.
 KERNEL(kXyzThreads, j2k_xyz, XyzParams)
 {
-    const int x = block_x() * kXyzThreads + thread_x(), y = block_y();
-    if (x >= p.width) return;
-    uint16_t codes[3];
-    load_xyz(p.conversion, p.layout, p.width, p.height, x, y, codes);
-    const uint64_t plane = static_cast<uint64_t>(p.width) * p.height;
+    const int x0 = (block_x() * kXyzThreads + thread_x()) * kXyzPixels, y = block_y();
+    if (x0 >= p.width) return;
+    SampleLayout layout[3];
     CUDAENC_UNROLL
-    for (int i = 0; i < 3; i++) p.planes[i * plane + static_cast<uint64_t>(y) * p.width + x] = codes[i];
+    for (int c = 0; c < 3; c++) layout[c] = p.layout[c];
+    uint64_t words[3] = {};
+    CUDAENC_UNROLL
+    for (int i = 0; i < kXyzPixels; i++) {
+        uint16_t codes[3];
+        load_xyz(p.conversion, layout, p.width, p.height, min_of(x0 + i, p.width - 1), y, codes);
+        CUDAENC_UNROLL
+        for (int c = 0; c < 3; c++) words[c] |= uint64_t{codes[c]} << 16 * i;
+    }
+    static_assert(kXyzPixels * sizeof(uint16_t) == sizeof(uint64_t));
+    const int64_t stride = xyz_stride(p.width);
+    CUDAENC_UNROLL
+    for (int c = 0; c < 3; c++)
+        *reinterpret_cast<uint64_t *>(p.planes + stride * (static_cast<int64_t>(c) * p.height + y) + x0) = words[c];
 }
 
 }  // namespace cudaenc::j2k

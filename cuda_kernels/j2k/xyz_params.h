@@ -7,8 +7,7 @@ namespace cudaenc::j2k {
 
 constexpr int kXyzThreads = 128;
 
-// Pixels to planes of X'Y'Z', of width x height samples of 16 bits one after the other. Grid: chunks of kXyzThreads
-// columns x rows.
+// Pixels to planes of X'Y'Z', see xyz_plane(). Grid: chunks of kXyzThreads kXyzPixels columns x rows.
 struct XyzParams {
     static constexpr KernelName kernel{"j2k/xyz", "j2k_xyz"};
     const SampleLayout *layout;  // [component], of this frame
