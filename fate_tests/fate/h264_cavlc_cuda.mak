@@ -2,6 +2,16 @@
 #   make fate-h264_cavlc_cuda [fate-h264_cavlc_cuda-decoded] CUDAENC_FATE_DEVICE=cpu|emu|cuda
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
+# $(call CUDAENC_STREAM,codec,name,format,source,options): CODEC-streams makes this stream, anew each time, for
+# fate_tests/interop. All three lists use it; FFmpeg reads this one first.
+define CUDAENC_STREAM
+$(1)-streams: tests/data/fate/$(1)-$(2).$(3)
+.PHONY: tests/data/fate/$(1)-$(2).$(3)
+tests/data/fate/$(1)-$(2).$(3): $(4)
+	@mkdir -p $$(@D) && rm -f $$@
+	-@$$(TARGET_EXEC) $$(TARGET_PATH)/ffmpeg$$(PROGSSUF)$$(EXESUF) -nostdin -v error -f rawvideo $(5) -bitexact -f $(3) $$(TARGET_PATH)/$$@
+endef
+
 # $(call H264_CAVLC_CUDA,name,clip,pixel format,WxH,frames,options). Streams of sub-sampled formats cannot tell odd sizes:
 # the decoder's frames are cropped to them.
 define H264_CAVLC_CUDA_TEST

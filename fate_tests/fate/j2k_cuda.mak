@@ -33,15 +33,6 @@ J2K_CUDA_DECODE_xyz12le = rgb48le
 J2K_CUDA_DECODE_yuva422p12le = yuva422p16le
 J2K_CUDA_DECODE_yuva444p12le = yuva444p16le
 
-# $(call CUDAENC_STREAM,codec,name,format,source,options): CODEC-streams makes this stream, anew each time, for fate_tests/interop.
-define CUDAENC_STREAM
-$(1)-streams: tests/data/fate/$(1)-$(2).$(3)
-.PHONY: tests/data/fate/$(1)-$(2).$(3)
-tests/data/fate/$(1)-$(2).$(3): $(4)
-	@mkdir -p $$(@D) && rm -f $$@
-	-@$$(TARGET_EXEC) $$(TARGET_PATH)/ffmpeg$$(PROGSSUF)$$(EXESUF) -nostdin -v error -f rawvideo $(5) -bitexact -f $(3) $$(TARGET_PATH)/$$@
-endef
-
 # $(call J2K_CUDA_TEST,name,clip,pixel format,WxH,frames,options)
 define J2K_CUDA_TEST
 J2K_CUDA_NAMES   += fate-j2k_cuda-$(1)
