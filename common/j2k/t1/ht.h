@@ -57,11 +57,10 @@ struct QuadCode {
         return significant >> i & 1 ? bound - static_cast<int>(entry >> (10 + i) & 1) : 0;
     }
 };
-CUDAENC_HD QuadCode code_quad(const uint16_t *codes, uint32_t context, uint32_t significant, int e0, int e1, int e2,
-                              int e3, int predicted) {
-    const int most = max_of(max_of(e0, e1), max_of(e2, e3)), bound = max_of(most, predicted);
-    const uint32_t reaching = static_cast<uint32_t>(e0 == most) | static_cast<uint32_t>(e1 == most) << 1 |
-                              static_cast<uint32_t>(e2 == most) << 2 | static_cast<uint32_t>(e3 == most) << 3;
+// most: the largest exponent; reaching: the samples that have it.
+CUDAENC_HD QuadCode code_quad(const uint16_t *codes, uint32_t context, uint32_t significant, int most,
+                              uint32_t reaching, int predicted) {
+    const int bound = max_of(most, predicted);
     return {bound, bound - predicted, codes[context << 8 | significant << 4 | (bound > predicted ? reaching : 0)]};
 }
 

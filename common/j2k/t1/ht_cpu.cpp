@@ -20,15 +20,14 @@ constexpr int kWidest = 1024;
 class BitWriter {
   public:
     void begin(uint8_t *memory) { *this = {}, memory_ = memory; }
-    // The low `count` bits, at most 32; those above are 0.
-    void put(uint32_t bits, int count) {
-        pending_ |= uint64_t{bits} << filled_;
+    // The low `count` bits, at most 56; those above are 0.
+    void put(uint64_t bits, int count) {
+        pending_ |= bits << filled_;
+        std::memcpy(memory_ + bytes_, &pending_, 8);
         filled_ += count;
-        if (filled_ < 32) return;
-        std::memcpy(memory_ + bytes_, &pending_, 4);
-        bytes_ += 4;
-        pending_ >>= 32;
-        filled_ -= 32;
+        bytes_ += static_cast<uint32_t>(filled_) / 8;
+        pending_ >>= filled_ & ~7;
+        filled_ &= 7;
     }
     // Behind the last bit are bits of `fill`. Returns the number of bits.
     uint32_t finish(uint64_t fill) {
@@ -91,11 +90,14 @@ inline Stuffed stuff(const uint8_t *memory, uint32_t bits, uint32_t last, const 
     }
 }
 
-// The samples of a row of quads: upper and lower, with one or two missing ones, which are 0, where the width is no
-// multiple of four.
+// A row of quads. Missing samples, where the width is no multiple of four, and the height none of two, are 0.
 struct QuadRow {
-    uint32_t values[2][kWidest + 4];
+    uint32_t values[2][kWidest + 4];  // of upper and lower samples
     int32_t exponents[2][kWidest + 4];
+    uint8_t significant[kWidest / 2 + 2];
+    uint8_t reaching[kWidest / 2 + 2];  // samples that have the largest exponent
+    uint8_t most[kWidest / 2 + 2];      // the largest exponent
+    uint16_t states[kWidest / 2 + 2];   // quad_state()
 };
 
 // Exponents by conversion to float, which every level of x86-64 does eight or four at a time.
@@ -108,6 +110,21 @@ CUDAENC_CLONES void load_row(const uint32_t *coefficients, int width, uint32_t *
         const int32_t width_of_below = (std::bit_cast<int32_t>(rounded) >> 23) - 126;
         values[x] = (2 * below + (coefficients[x] >> 31)) & significant;
         exponents[x] = ((width_of_below < 0 ? 0 : width_of_below) + 1) & static_cast<int32_t>(significant);
+    }
+}
+
+// What of each quad follows from its own exponents.
+CUDAENC_CLONES void summarise_quads(QuadRow &row, int quads) {
+    for (int q = 0; q < quads; q++) {
+        const int32_t e0 = row.exponents[0][2 * q], e1 = row.exponents[1][2 * q], e2 = row.exponents[0][2 * q + 1],
+                      e3 = row.exponents[1][2 * q + 1];
+        const int32_t left = e0 > e1 ? e0 : e1, right = e2 > e3 ? e2 : e3, most = left > right ? left : right;
+        const int32_t significant = (e0 != 0) | (e1 != 0) << 1 | (e2 != 0) << 2 | (e3 != 0) << 3;
+        row.significant[q] = static_cast<uint8_t>(significant);
+        row.reaching[q] =
+            static_cast<uint8_t>((e0 == most) | (e1 == most) << 1 | (e2 == most) << 2 | (e3 == most) << 3);
+        row.most[q] = static_cast<uint8_t>(most);
+        row.states[q] = static_cast<uint16_t>(significant | e1 << 4 | e3 << 10);
     }
 }
 
@@ -134,6 +151,7 @@ class HtBlockCoder {
                 std::fill(values + present, values + (width + 3) / 4 * 4, 0u);
                 std::fill(exponents + present, exponents + (width + 3) / 4 * 4, 0);
             }
+            summarise_quads(row_, (width + 3) / 4 * 2);
             any |= y ? code_row<false>(width, y / 2) : code_row<true>(width, 0);
         }
         return any ? finish() : 0;
@@ -152,24 +170,16 @@ class HtBlockCoder {
         for (int q = 0; q < quads; q += 2) {
             QuadCode pair[2]{};
             for (int i = q; i < std::min(q + 2, quads); i++) {
-                const uint32_t *upper = &row_.values[0][2 * i], *lower = &row_.values[1][2 * i];
-                const int32_t *e = &row_.exponents[0][2 * i], *f = &row_.exponents[1][2 * i];
-                const uint32_t significant = static_cast<uint32_t>(e[0] != 0) | static_cast<uint32_t>(f[0] != 0) << 1 |
-                                             static_cast<uint32_t>(e[1] != 0) << 2 |
-                                             static_cast<uint32_t>(f[1] != 0) << 3;
+                const uint32_t significant = row_.significant[i];
                 const QuadNeighbours near =
                     kFirst ? QuadNeighbours{left, 0, 0, 0} : QuadNeighbours{left, above[i - 1], above[i], above[i + 1]};
                 const uint32_t context = quad_context(kFirst, near);
-                const QuadCode code = pair[i - q] = code_quad(codes, context, significant, e[0], f[0], e[1], f[1],
-                                                              kFirst ? 1 : predicted_exponent(significant, near));
+                const QuadCode code = pair[i - q] =
+                    code_quad(codes, context, significant, row_.most[i], row_.reaching[i],
+                              kFirst ? 1 : predicted_exponent(significant, near));
                 if (!context) put_event(significant != 0);
-                if (significant) {
-                    put_sample(upper[0], code.bits(significant, 0));
-                    put_sample(lower[0], code.bits(significant, 1));
-                    put_sample(upper[1], code.bits(significant, 2));
-                    put_sample(lower[1], code.bits(significant, 3));
-                }
-                left = own[i] = static_cast<uint16_t>(quad_state(significant, f[0], f[1]));
+                if (significant) put_samples(&row_.values[0][2 * i], &row_.values[1][2 * i], significant, code);
+                left = own[i] = row_.states[i];
                 any |= significant;
             }
             if (kFirst && pair[0].excess && pair[1].excess) put_event(std::min(pair[0].excess, pair[1].excess) > 2);
@@ -179,8 +189,23 @@ class HtBlockCoder {
         own[quads] = 0;
         return any != 0;
     }
-    void put_sample(uint32_t value, int bits) {
-        magsgn_.put(static_cast<uint32_t>(value & ((uint64_t{1} << bits) - 1)), bits);
+    void put_samples(const uint32_t *upper, const uint32_t *lower, uint32_t significant, const QuadCode &code) {
+        const auto low_bits = [](uint32_t value, int bits) { return value & ((uint64_t{1} << bits) - 1); };
+        const int b0 = code.bits(significant, 0), b1 = code.bits(significant, 1), b2 = code.bits(significant, 2),
+                  b3 = code.bits(significant, 3);
+        const uint64_t left = low_bits(upper[0], b0) | low_bits(lower[0], b1) << b0,
+                       right = low_bits(upper[1], b2) | low_bits(lower[1], b3) << b2;
+        if (code.bound <= 14) {
+            magsgn_.put(left | right << (b0 + b1), b0 + b1 + b2 + b3);
+        } else if (code.bound <= 28) {
+            magsgn_.put(left, b0 + b1);
+            magsgn_.put(right, b2 + b3);
+        } else {
+            magsgn_.put(low_bits(upper[0], b0), b0);
+            magsgn_.put(low_bits(lower[0], b1), b1);
+            magsgn_.put(low_bits(upper[1], b2), b2);
+            magsgn_.put(low_bits(lower[1], b3), b3);
+        }
     }
     void put_event(bool one) {
         if (one)

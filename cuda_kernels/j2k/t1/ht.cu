@@ -250,8 +250,12 @@ struct HtBlock {
         const QuadState *const above = state - (columns + 1);
         const QuadNeighbours near{state[-1], above[-1], above[0], above[1]};
         const uint32_t context = quad_context(first_row, near);
-        QuadCode code = code_quad(first_row ? all_codes->entries[0] : codes, context, significant, s[0].exponent,
-                                  s[1].exponent, s[2].exponent, s[3].exponent, predicted_exponent(significant, near));
+        const int most = max_of(max_of(s[0].exponent, s[1].exponent), max_of(s[2].exponent, s[3].exponent));
+        uint32_t reaching = 0;
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) reaching |= static_cast<uint32_t>(s[i].exponent == most) << i;
+        QuadCode code = code_quad(first_row ? all_codes->entries[0] : codes, context, significant, most, reaching,
+                                  predicted_exponent(significant, near));
         code.entry = present ? code.entry : 0;
         code.excess = significant ? code.excess : 0;
 
