@@ -53,7 +53,7 @@ enum {
 const char *cudaenc_error_string(int code);
 
 typedef enum CudaencCodec {
-    CUDAENC_CODEC_J2K = 1,   /**< JPEG 2000 Part 1, ITU-T T.800. */
+    CUDAENC_CODEC_J2K = 1,   /**< JPEG 2000 Part 1, ITU-T T.800; with CUDAENC_J2K_HT HTJ2K, ITU-T T.814. */
     CUDAENC_CODEC_MJPEG = 2, /**< JPEG, baseline, ITU-T T.81: a picture a packet. */
     CUDAENC_CODEC_H264 = 3,  /**< H.264, ITU-T H.264: IDR pictures of I slices with CAVLC, a picture a packet. */
 } CudaencCodec;
