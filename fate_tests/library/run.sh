@@ -100,7 +100,7 @@ program() { # HEADER OUTPUT FLAGS...
 check "program" program common/cudaenc.h "$work/program"
 "$work/program" >"$work/program.out" || true
 check "its output" [ "$(grep -c . "$work/program.out")" = 19 ]
-shopt -s nullglob # none before the first release
+shopt -s nullglob
 for header in "$here"/headers/*.h; do
     name=$(basename "$header" .h)
     check "header $name" program "$header" "$work/$name"

@@ -23,13 +23,13 @@ check() { # NAME COMMAND...
     fi
 }
 builds() { # SOURCE NAME
-    x86_64-w64-mingw32-gcc-posix -std=gnu11 -Wall -Wextra -O1 -Icommon "$1" -o "$work/$2.exe" -L"$windows" -lcudaenc -static -lpthread &&
+    x86_64-w64-mingw32-gcc-posix -std=gnu11 -Wall -Wextra -O1 -Icommon "$1" -o "$work/$2.exe" "$windows/libcudaenc.dll.a" -static -lpthread &&
         cc -std=gnu11 -O1 -Icommon "$1" -o "$work/$2" -L"$build/shared" -lcudaenc -lpthread
 }
 cp "$windows/libcudaenc-0.dll" "$work/"
 check "program.c" builds fate_tests/library/program.c program
 check "encode_planes.c" builds examples/encode_planes.c encode_planes
-exports() { x86_64-w64-mingw32-objdump -p "$work/libcudaenc-0.dll" | sed -n '/Ordinal\/Name Pointer/,/^$/s/.*\] //p' | sort; }
+exports() { x86_64-w64-mingw32-objdump -p "$work/libcudaenc-0.dll" | sed -n '/Ordinal\/Name Pointer/,/^$/s/^\t\[.*\] //p' | sort; }
 check "what is exported is what Linux's library exports" diff <(exports) <(nm -D --defined-only "$build/shared/libcudaenc.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
 cd "$work"
 ./program >linux.txt

@@ -1,0 +1,540 @@
+/*
+ * cudaenc: GPU video codecs. The public C API; the only header that FFmpeg's glue and C programs include.
+ * Copyright (c) 2026 the cudaenc developers. SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A session encodes frames of one format with one set of options. cudaenc_open() -> { cudaenc_submit() ->
+ * cudaenc_receive() }* -> cudaenc_flush() -> cudaenc_receive() until CUDAENC_EOF -> cudaenc_close().
+ * Up to async_depth frames are in flight; packets leave in the order in which frames came in.
+ * A session is used by one thread at a time; different sessions are independent. Buffers of packets may be freed by any
+ * thread, also after cudaenc_close().
+ * The same input and options give the same bytes on every device, for every thread count and async depth.
+ *
+ * A program that was built with an older or a newer header of the same soname works with this library. Structures begin
+ * with struct_size, the caller's sizeof; C++ sets it by itself. Members that the caller's header lacks have their
+ * defaults; those that the library lacks have to be 0. Structures grow at their ends, options within their room.
+ */
+#ifndef CUDAENC_H
+#define CUDAENC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CUDAENC_VERSION_MAJOR 0
+#define CUDAENC_VERSION_MINOR 2
+#define CUDAENC_VERSION_PATCH 0
+/** Major in bits 16 and up, minor in bits 8 to 15, patch in bits 0 to 7. */
+#define CUDAENC_VERSION ((CUDAENC_VERSION_MAJOR << 16) | (CUDAENC_VERSION_MINOR << 8) | CUDAENC_VERSION_PATCH)
+
+/* In C: CudaencFrame frame = { .struct_size = sizeof(frame) }; */
+#ifdef __cplusplus
+#define CUDAENC_SIZE_OF(type) = sizeof(type)
+#else
+#define CUDAENC_SIZE_OF(type)
+#endif
+
+/** The version of the library that is linked, in the form of CUDAENC_VERSION. */
+unsigned cudaenc_version(void);
+
+enum {
+    CUDAENC_OK = 0,
+    CUDAENC_AGAIN = -1,       /**< submit: the ring is full, receive first. receive: nothing is due, submit first. */
+    CUDAENC_EOF = -2,         /**< receive: flushed, and every packet has left. */
+    CUDAENC_ERR_INVALID = -3, /**< option, format or call that is not allowed; the log names it. */
+    CUDAENC_ERR_MEMORY = -4,  /**< host or device memory ran out. */
+    CUDAENC_ERR_DEVICE = -5,  /**< the device is missing, failed or was lost. */
+    CUDAENC_ERR_UNSUPPORTED = -6, /**< valid, but this library cannot do it. */
+    CUDAENC_ERR_INTERNAL = -7,    /**< a bug of the library. */
+};
+/** A short English sentence for an error code. */
+const char *cudaenc_error_string(int code);
+
+typedef enum CudaencCodec {
+    CUDAENC_CODEC_J2K = 1,   /**< JPEG 2000 Part 1, ITU-T T.800. */
+    CUDAENC_CODEC_MJPEG = 2, /**< JPEG, baseline, ITU-T T.81: a picture a packet. */
+    CUDAENC_CODEC_H264 = 3,  /**< H.264, ITU-T H.264: IDR pictures of I slices with CAVLC, a picture a packet. */
+} CudaencCodec;
+
+typedef enum CudaencLogLevel {
+    CUDAENC_LOG_ERROR,
+    CUDAENC_LOG_WARNING,
+    CUDAENC_LOG_INFO,
+    CUDAENC_LOG_VERBOSE
+} CudaencLogLevel;
+/** Gets one line without a newline; called on the thread that called the library. */
+typedef void (*CudaencLog)(void *opaque, CudaencLogLevel level, const char *line);
+
+typedef enum CudaencColorModel {
+    CUDAENC_COLOR_GRAY,
+    CUDAENC_COLOR_YUV,
+    CUDAENC_COLOR_RGB,
+    CUDAENC_COLOR_XYZ,
+    CUDAENC_COLOR_CMYK, /**< of decoders, as Adobe writes it: 255 is no ink */
+    CUDAENC_COLOR_YCCK, /**< the same: 255 - R, G and B as Y, Cb and Cr, then K */
+} CudaencColorModel;
+
+/** Where a component's samples lie: sample (x, y) is (word >> shift) of `depth` bits, the word at
+ *  data[plane] + y * stride[plane] + offset + x * step; it has two bytes, of the host's order, where
+ *  depth + shift > 8, and an even address then, else one. Components are in the order R G B, Y Cb Cr, X Y Z or gray,
+ * then alpha; C M Y K; Y Cb Cr K. */
+typedef struct CudaencComponent {
+    int plane;
+    int offset;           /**< bytes */
+    int step;             /**< bytes from a sample to its right neighbour */
+    int shift;            /**< bits */
+    int depth;            /**< bits, 1 to 16 */
+    int log2_subsample_x; /**< the component has ceil(width / 2^log2_subsample_x) columns */
+    int log2_subsample_y;
+} CudaencComponent;
+
+typedef struct CudaencFormat {
+    int width, height; /**< of the picture, in samples of its densest component */
+    int components;    /**< 1 to 4 */
+    int planes;        /**< 1 to 4 */
+    CudaencComponent component[4];
+    CudaencColorModel color_model;
+    int has_alpha;       /**< the last component is alpha */
+    int full_range;      /**< of YUV and gray: 1 full (JPEG), 0 limited */
+    int color_primaries; /**< ITU-T H.273 code points, 2 unspecified */
+    int color_transfer;
+    int color_matrix;
+    int reserved[8]; /**< 0 */
+} CudaencFormat;
+
+/** Fills in a usual format by the name that FFmpeg's pixel formats have: gray, rgb24, bgr24, rgba, bgra, rgb48, rgba64,
+ *  gbrp, gbrap, yuv420p, yuv422p, yuv444p, yuva420p, yuva422p, yuva444p, nv12, nv16, nv24, p010, p012, p016, p210,
+ * p410, xyz12; planar ones and gray also of 9, 10, 12, 14 or 16 bits (yuv422p10). Words of two bytes have the host's
+ * order. RGB, XYZ and gray are of full range, YUV of limited range, or of full range as yuvj420p, yuvj422p and
+ * yuvj444p.
+ *  @return CUDAENC_OK, or CUDAENC_ERR_INVALID: no such name, or a side that is not 1 to 2^30; *format is 0 then */
+int cudaenc_format_by_name(CudaencFormat *format, const char *name, int width, int height);
+
+/** The bytes of a row and the rows of a plane that its components use; the least stride is *row_bytes.
+ *  @return CUDAENC_OK, or CUDAENC_ERR_INVALID: no such plane, or a format that is none; both are 0 then */
+int cudaenc_plane_size(const CudaencFormat *format, int plane, size_t *row_bytes, size_t *rows);
+
+/* Options. Messages name them as the members are named. A number is its default or within its range; a text that is
+ * NULL is not set. docs/encoders.md says more of each. */
+
+typedef enum CudaencJ2kFileFormat {
+    CUDAENC_J2K_CODESTREAM, /**< Bare codestream, as MXF and digital cinema have it */
+    CUDAENC_J2K_JP2,        /**< JP2 file, with colour space and ICC profile */
+} CudaencJ2kFileFormat;
+typedef enum CudaencJ2kWavelet {
+    CUDAENC_J2K_DWT97, /**< Irreversible 9/7: lossy */
+    CUDAENC_J2K_DWT53, /**< Reversible 5/3: lossless without a target */
+} CudaencJ2kWavelet;
+typedef enum CudaencJ2kProgression {
+    CUDAENC_J2K_LRCP, /**< Layer, resolution, component, position */
+    CUDAENC_J2K_RLCP, /**< Resolution, layer, component, position */
+    CUDAENC_J2K_RPCL, /**< Resolution, position, component, layer */
+    CUDAENC_J2K_PCRL, /**< Position, component, resolution, layer */
+    CUDAENC_J2K_CPRL, /**< Component, position, resolution, layer */
+} CudaencJ2kProgression;
+/** Code-block styles, ITU-T T.800 Table A.19 and T.814 Table A.4. */
+typedef enum CudaencJ2kStyle {
+    CUDAENC_J2K_BYPASS = 1,  /**< From the fifth bit-plane on only clean-up passes are MQ coded */
+    CUDAENC_J2K_RESET = 2,   /**< Contexts begin anew with each coding pass */
+    CUDAENC_J2K_TERMALL = 4, /**< A codeword segment for each coding pass */
+    CUDAENC_J2K_VSC = 8,     /**< Vertically causal contexts */
+    CUDAENC_J2K_ERTERM = 16, /**< Predictable termination, by which decoders find errors */
+    CUDAENC_J2K_SEGSYM = 32, /**< Segmentation symbols, by which decoders find errors */
+    CUDAENC_J2K_HT = 64,     /**< HT block coder (ITU-T T.814, HTJ2K) in place of the MQ coder; alone */
+} CudaencJ2kStyle;
+typedef enum CudaencJ2kTileParts {
+    CUDAENC_J2K_TILE_PART_RESOLUTION = 1, /**< Where the resolution changes from a packet to the next */
+    CUDAENC_J2K_TILE_PART_COMPONENT = 2,  /**< Where the component changes from a packet to the next */
+} CudaencJ2kTileParts;
+typedef enum CudaencJ2kRateControl {
+    CUDAENC_J2K_RATE_NONE, /**< No target: the quality decides */
+    CUDAENC_J2K_RATE_PCRD, /**< Code all, then cut where the least quality is lost (PCRD-opt) */
+    CUDAENC_J2K_RATE_PST,  /**< As pcrd, without passes below the slope of the frame pst_lag before */
+    CUDAENC_J2K_RATE_PSB,  /**< As pcrd, by bit-planes: blocks stop where the budget has no room */
+    CUDAENC_J2K_RATE_BPI,  /**< As pcrd, by bit-planes: all blocks stop once the budget is used */
+    CUDAENC_J2K_RATE_PSP,  /**< As pcrd, without passes that an estimated slope would cut */
+} CudaencJ2kRateControl;
+
+/* Restrictions that an application makes (Rsiz). Options that are left open follow them, others are refused where they
+ * do not comply; a frame that is larger than its profile and level allow is cut. */
+typedef enum CudaencJ2kProfile {
+    CUDAENC_J2K_NO_PROFILE, /**< No restrictions */
+    CUDAENC_J2K_CINEMA_2K,  /**< Digital cinema (DCP), 2K: 9/7, XYZ */
+    CUDAENC_J2K_CINEMA_4K,  /**< Digital cinema (DCP), 4K, with a 2K portion */
+    CUDAENC_J2K_IMF_2K,     /**< IMF Application 2E, up to 2048x1556: 9/7 */
+    CUDAENC_J2K_IMF_4K,     /**< IMF Application 2E, up to 4096x3112: 9/7 */
+    CUDAENC_J2K_IMF_8K,     /**< IMF Application 2E, up to 8192x6224: 9/7 */
+    CUDAENC_J2K_IMF_2K_R,   /**< IMF Application 2E, up to 2048x1556: 5/3 */
+    CUDAENC_J2K_IMF_4K_R,   /**< IMF Application 2E, up to 4096x3112: 5/3 */
+    CUDAENC_J2K_IMF_8K_R,   /**< IMF Application 2E, up to 8192x6224: 5/3 */
+    CUDAENC_J2K_BROADCAST,  /**< Broadcast contribution: one or four tiles, 9/7 or 5/3 */
+} CudaencJ2kProfile;
+
+typedef struct CudaencJ2kOptions {
+    int profile;    /**< Application whose rules the codestream follows; CudaencJ2kProfile, default 0 */
+    int main_level; /**< Main level of IMF, of broadcast up to 7; 0: the lowest that fits; 1..11, default 0 */
+    int sub_level;  /**< Sub level of IMF, limits the bit rate; -1: the lowest that the target fits; 0..9, default -1 */
+    int hfr;        /**< Digital cinema at a high frame rate: 500 Mbit/s; 0 or 1, default 0 */
+    int stereo;     /**< Digital cinema: frames of one eye, which has half of the bits; 0 or 1, default 0 */
+    int frame_rate_num, frame_rate_den; /**< frames/s; 0/x (default): unknown, not allowed with a profile or bit_rate */
+    int format;       /**< File format of a packet; CudaencJ2kFileFormat, default -1: jp2, with a profile j2k */
+    int tile_width;   /**< Tile width in samples; 0: the picture's; 1..1073741824, default 0 */
+    int tile_height;  /**< Tile height in samples; 0: the picture's; 1..1073741824, default 0 */
+    int pred;         /**< Wavelet; CudaencJ2kWavelet, default -1: dwt97, or the profile's */
+    int quality;      /**< Quality of dwt97, best is 100; -1: 90, finer with a target; 1..100, default -1 */
+    int rate_control; /**< How frames keep to a target; CudaencJ2kRateControl, default -1: psp; pcrd with psnr, none
+                         without a target */
+    int pst_lag;      /**< With pst: how many frames back the slope comes from; 1..64, default 4 */
+    /* At most one of the next five is the target. Packets have 99.5 to 100 % of a size, if the picture has as much. */
+    int64_t bit_rate;         /**< Target: bits/s, of which each frame has its share; 0: none; 1 or more, default 0 */
+    int64_t frame_bytes;      /**< Target: bytes of a packet, at most; 0: none; 1 or more, default 0 */
+    double compression_ratio; /**< Target: bytes of samples over bytes of a packet; 0: none; 1..1000000, default 0 */
+    double psnr;              /**< Target: dB of each frame, at least; 0: none; 1..150, default 0 */
+    int64_t min_frame_bytes;  /**< Least bytes of a packet, smaller ones are filled up; 0: none; 1 or more, default 0 */
+    const char *layer_rates;  /**< Targets R0,R1,...: compression ratios up to each layer, falling */
+    int levels;               /**< Wavelet decompositions; -1: 5, or what the profile allows; 0..32, default -1 */
+    int cblk_width;        /**< Code-block width; width x height is at most 4096; powers of two, 4..1024, default 32 */
+    int cblk_height;       /**< Code-block height; width x height is at most 4096; powers of two, 4..1024, default 32 */
+    int cblk_style;        /**< Code-block style, any combination; sum of CudaencJ2kStyle, default 0 */
+    const char *precincts; /**< Precincts WxH[,WxH...], highest resolution first; not set: 32768x32768 */
+    int layers;            /**< Quality layers; 1..100, default 1 */
+    int prog;              /**< Progression order; CudaencJ2kProgression, default -1: lrcp, with a profile cprl */
+    const char *roi;       /**< Region of interest X,Y,WIDTH,HEIGHT */
+    const char *poc;       /**< Progression order changes RS,CS,LYE,RE,CE,ORDER[/...] */
+    int tile_parts; /**< Where tiles are cut into tile-parts; 0: nowhere, or the profile's; sum of CudaencJ2kTileParts,
+                       default 0 */
+    int mct; /**< Transform of the first three components; 0 or 1, default -1: 1 for RGB and digital cinema, else 0 */
+    int guard_bits;      /**< Guard bits of sub-bands; -1: 2, in cinema2k 1; 1..7, default -1 */
+    int sop;             /**< SOP marker segment before each packet; 0 or 1, default 0 */
+    int eph;             /**< EPH marker after each packet header; 0 or 1, default 0 */
+    int tlm;             /**< TLM marker segments, lengths of tile-parts; -1: with a profile; 0 or 1, default -1 */
+    int plt;             /**< PLT marker segments, lengths of packets; 0 or 1, default 0 */
+    const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
+} CudaencJ2kOptions;
+/** Fills in the defaults. size: that of the caller's structure. */
+void cudaenc_j2k_init(CudaencJ2kOptions *options, size_t size);
+static inline void cudaenc_j2k_defaults(CudaencJ2kOptions *options) { cudaenc_j2k_init(options, sizeof(*options)); }
+
+/* Of CUDAENC_CODEC_MJPEG. Formats: 8 bits; gray, YUV or RGB, no alpha. */
+typedef enum CudaencMjpegHuffman {
+    CUDAENC_MJPEG_HUFFMAN_DEFAULT, /**< The standard's (Annex K): for RTP, and faster */
+    CUDAENC_MJPEG_HUFFMAN_OPTIMAL, /**< Made for each picture: smaller */
+} CudaencMjpegHuffman;
+typedef enum CudaencMjpegMatrix {
+    CUDAENC_MJPEG_MATRIX_ANNEXK, /**< The standard's (Annex K): made for the eye */
+    CUDAENC_MJPEG_MATRIX_FLAT,   /**< One divisor for all coefficients: for PSNR */
+    CUDAENC_MJPEG_MATRIX_MPEG,   /**< The intra matrix of MPEG-2, as FFmpeg's mjpeg has it: between the two */
+} CudaencMjpegMatrix;
+
+typedef struct CudaencMjpegOptions {
+    int quality;                   /**< Quality on libjpeg's scale, best is 100; 1..100, default 90 */
+    const uint16_t *luma_matrix;   /**< 64 divisors, 1..255, by rows, also of RGB and gray; NULL: as matrix says */
+    const uint16_t *chroma_matrix; /**< of Cb and Cr */
+    int huffman;                   /**< Huffman tables; CudaencMjpegHuffman, default 1 */
+    int restart_interval;          /**< MCUs between restart markers; 0: none, -1: a row; -1..65535, default 0 */
+    int mct;                       /**< RGB becomes YCbCr, else it stays RGB; 0 or 1, default 0 */
+    int64_t frame_bytes; /**< Target: bytes of each packet; 0: none, quality holds; 1..2147483647, default 0 */
+    int quality_min;     /**< Lowest quality that a target chooses; 1..100, default 1 */
+    int quality_max;     /**< Highest quality that a target chooses; 1..100, default 100 */
+    const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
+    int matrix;          /**< Quantisation matrices, which quality scales; CudaencMjpegMatrix, default 0 */
+    int trellis;         /**< Levels whose bits cost more than they give become smaller; 0 or 1, default 0 */
+} CudaencMjpegOptions;
+/** Fills in the defaults. size: that of the caller's structure. */
+void cudaenc_mjpeg_init(CudaencMjpegOptions *options, size_t size);
+static inline void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {
+    cudaenc_mjpeg_init(options, sizeof(*options));
+}
+
+/* Of CUDAENC_CODEC_H264. Formats: 8 or 10 bits; gray, or YUV of 4:2:0, 4:2:2 or 4:4:4, no alpha. */
+typedef enum CudaencH264Profile {
+    CUDAENC_H264_AUTO_PROFILE,         /**< High, or the Intra profile that the format needs */
+    CUDAENC_H264_CONSTRAINED_BASELINE, /**< Constrained Baseline */
+    CUDAENC_H264_MAIN,                 /**< Main */
+    CUDAENC_H264_HIGH,                 /**< High */
+    CUDAENC_H264_HIGH_10_INTRA,        /**< High 10 Intra */
+    CUDAENC_H264_HIGH_422_INTRA,       /**< High 4:2:2 Intra */
+    CUDAENC_H264_CAVLC_444_INTRA,      /**< CAVLC 4:4:4 Intra */
+} CudaencH264Profile;
+typedef enum CudaencH264RateControl {
+    CUDAENC_H264_CONSTANT_QP,
+    CUDAENC_H264_CONSTANT_QUALITY,
+    CUDAENC_H264_BIT_RATE,
+} CudaencH264RateControl;
+
+/** Writes `size` bytes of a cipher's keystream, those of a picture, whose number is counted from 0 on: 2 bytes for each
+ *  block of 16 levels that a picture of this format can have, filled up to 16. Called by cudaenc_submit(). */
+typedef void (*CudaencKeystream)(void *opaque, uint64_t picture, uint8_t *bytes, size_t size);
+
+typedef struct CudaencH264Options {
+    int profile;         /**< Profile; CudaencH264Profile, default 0 */
+    int level;           /**< Ten times the level; 0: the lowest that fits; 10..62, default 0 */
+    int slices;          /**< Slices of a picture; 0: as few as the level allows; 1..16880, default 0 */
+    int rate_control;    /**< What the rate control keeps; CudaencH264RateControl, default 1 */
+    int qp;              /**< Constant QP, or the middle one of constant quality; 8 bits: from 0; -12..51, default 20 */
+    int aq;              /**< 1/256 QP more where variance doubles; -1: 256, with constant QP 0; 0..1024, default -1 */
+    int effort;          /**< How modes are looked for: 0 (on a GPU), 1 (fast on a CPU) to 3 (small); 0..3, default 2 */
+    int64_t bit_rate;    /**< Bits/s on average; 1..4000000000, default 0 */
+    int64_t max_rate;    /**< Bits/s into the decoder's buffer; 0: bit_rate, or no buffer; 1..4000000000, default 0 */
+    int64_t buffer_size; /**< Bits of the decoder's buffer; 0: a second of max_rate; 1..4000000000, default 0 */
+    int cbr;             /**< Fill the stream up to its bit rate; 0 or 1, default 0 */
+    int hrd;             /**< HRD parameters, buffering periods and picture timing; 0 or 1, default 0 */
+    int qp_min;          /**< Lowest QP that the rate control chooses; -12..51, default -12 */
+    int qp_max;          /**< Highest QP that the rate control chooses, but for the buffer; -12..51, default 51 */
+    int deblock;         /**< Let decoders run the deblocking filter; 0 or 1, default 0 */
+    int aud;             /**< Access unit delimiters; 0 or 1, default 0 */
+    int repeat_headers;  /**< Parameter sets in every packet; 0 or 1, default 1 */
+    int timecodes;       /**< Timecodes of frames as SEI messages; 0 or 1, default 0 */
+    int frame_rate_num, frame_rate_den;       /**< frames/s; 0/x (default): unknown, not allowed with rates */
+    int sample_aspect_num, sample_aspect_den; /**< 0/x (default): unknown */
+    CudaencKeystream
+        keystream; /**< signs of levels turn by it, any decoder shows a scrambled picture; NULL (default): none */
+    void *keystream_opaque; /**< passed to keystream */
+    int chroma_location;    /**< chroma_sample_loc_type of 4:2:0; -1: not told; 0..5, default -1 */
+} CudaencH264Options;
+/** Fills in the defaults. size: that of the caller's structure. */
+void cudaenc_h264_init(CudaencH264Options *options, size_t size);
+static inline void cudaenc_h264_defaults(CudaencH264Options *options) { cudaenc_h264_init(options, sizeof(*options)); }
+
+/** Bytes that a CudaencConfig has for the options of a codec, so that they can grow. */
+#define CUDAENC_OPTIONS_ROOM 1024
+
+typedef struct CudaencConfig {
+    size_t struct_size; /**< the caller's sizeof(CudaencConfig), set by cudaenc_config_defaults() */
+    CudaencCodec codec;
+    CudaencFormat format;
+    const char *device; /**< Where to encode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
+    int device_frames;  /**< 1: frames are in CUDA device memory of cuda_context */
+    int device_packets; /**< 1: packets stay in CUDA device memory of cuda_context; CUDAENC_CODEC_MJPEG. No zero bytes
+                             follow their data. */
+    void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names.
+                             The caller keeps it alive until the session is closed and its buffers are freed. */
+    int async_depth;    /**< Frames in flight: more fill a GPU better and take more memory; 1..64, default 4 */
+    int threads;        /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
+    int stage_times;    /**< Measure every stage, see cudaenc_stage_times(); 0 or 1, default 0 */
+    CudaencLog log;     /**< may be NULL */
+    void *log_opaque;
+    union {
+        CudaencJ2kOptions j2k; /**< of CUDAENC_CODEC_J2K */
+        char j2k_room[CUDAENC_OPTIONS_ROOM];
+    };
+    union {
+        CudaencMjpegOptions mjpeg; /**< of CUDAENC_CODEC_MJPEG */
+        char mjpeg_room[CUDAENC_OPTIONS_ROOM];
+    };
+    union {
+        CudaencH264Options h264; /**< of CUDAENC_CODEC_H264 */
+        char h264_room[CUDAENC_OPTIONS_ROOM];
+    };
+} CudaencConfig;
+/** Fills in the defaults, and 0 where this library knows none. struct_size: that of the caller's structure. */
+void cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec codec);
+static inline void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
+    cudaenc_config_init(config, sizeof(*config), codec);
+}
+
+/* What CUDAENC_CODEC_H264 writes as SEI messages. */
+typedef struct CudaencTimecode { /**< SMPTE ST 12-1 */
+    int hours, minutes, seconds, frames;
+    int drop_frame;
+} CudaencTimecode;
+typedef struct CudaencMasteringDisplay {
+    uint16_t primaries[3][2]; /**< red, green, blue; x and y in units of 0.00002 */
+    uint16_t white_point[2];
+    uint32_t max_luminance, min_luminance; /**< 0.0001 cd/m2 */
+} CudaencMasteringDisplay;
+typedef struct CudaencContentLight {
+    uint16_t max_content, max_average; /**< cd/m2 */
+} CudaencContentLight;
+typedef struct CudaencUserData {
+    const uint8_t *data; /**< 16 bytes of UUID, then what belongs to it */
+    size_t size;
+} CudaencUserData;
+
+typedef struct CudaencFrame {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencFrame);
+    const uint8_t *data[4]; /**< planes; must stay valid and unchanged until the frame's packet was received, or the
+                                 session was closed */
+    ptrdiff_t stride[4];    /**< bytes, at least those of a row; may be negative for frames in host memory */
+    void *cuda_stream;      /**< frames in device memory: CUstream whose queued work makes the frame; NULL: the default
+                                 stream */
+    void *opaque;           /**< comes back with the packet */
+    const uint8_t *icc_profile; /**< embedded where the file format can hold it; copied by cudaenc_submit() */
+    size_t icc_profile_size;
+    int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
+    const uint8_t *exif; /**< a TIFF structure, embedded where the codec has a place for it; copied as the profile is */
+    size_t exif_size;
+    /* These are copied too; NULL or 0: none. */
+    const CudaencTimecode *timecode;
+    const CudaencMasteringDisplay *mastering_display;
+    const CudaencContentLight *content_light;
+    const uint8_t *captions; /**< A/53 cc_data: 3 bytes each, at most 31 of them */
+    size_t captions_size;
+    const CudaencUserData *user_data; /**< unregistered */
+    int user_data_count;
+} CudaencFrame;
+
+typedef struct CudaencBuffer CudaencBuffer;
+
+/** Bytes after a packet's data that are readable and zero. */
+#define CUDAENC_PACKET_PADDING 64
+
+/** CudaencPacket.quality where there is none: without loss, or where a target of JPEG 2000 decides. */
+#define CUDAENC_NO_QUALITY (-100.0)
+
+typedef struct CudaencPacket {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencPacket); /**< the caller's; it stays */
+    const uint8_t *data;
+    size_t size;           /**< bytes */
+    void *opaque;          /**< the frame's */
+    CudaencBuffer *buffer; /**< owns data; cudaenc_buffer_free() it */
+    double quality;        /**< that the frame has: the QP of H.264, the quality of JPEG and JPEG 2000 */
+} CudaencPacket;
+
+typedef struct CudaencSession CudaencSession;
+
+/** Opens a session: checks options and format, takes the device, allocates what all frames in flight need.
+ *  @return CUDAENC_OK, or an error and *session NULL. The log has said why, but for a config that is NULL or whose
+ *  struct_size has no room for a log: CUDAENC_ERR_INVALID. */
+int cudaenc_open(CudaencSession **session, const CudaencConfig *config);
+
+/** "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90": what runs. Valid until the session is closed. */
+const char *cudaenc_device_name(const CudaencSession *session);
+
+/** What decoders need before the first packet: parameter sets of H.264, as a byte stream. NULL: nothing. Valid until
+ * the session is closed. */
+const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size);
+
+/** Starts encoding a frame; does not wait for it. @return CUDAENC_OK, CUDAENC_AGAIN when async_depth frames are in
+ * flight, or an error of this frame. */
+int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame);
+
+/** Takes the oldest frame's packet and waits for it when the ring is full or the session is flushed.
+ *  @return CUDAENC_OK, CUDAENC_AGAIN, CUDAENC_EOF, or an error of the oldest frame, which leaves the ring with
+ *  packet->opaque set and packet->buffer NULL. */
+int cudaenc_receive(CudaencSession *session, CudaencPacket *packet);
+
+/** As cudaenc_receive(), but never waits for the oldest frame: CUDAENC_AGAIN until it is done. Of CUDAENC_CODEC_H264 on
+ *  a GPU only the CPU's part has to be done; the entropy coder is waited for. */
+int cudaenc_poll(CudaencSession *session, CudaencPacket *packet);
+
+/** As cudaenc_receive(), but waits for the oldest frame wherever there is one: CUDAENC_AGAIN only from an empty ring.
+ */
+int cudaenc_wait(CudaencSession *session, CudaencPacket *packet);
+
+/** No frame follows: receive gives the packets in flight, then CUDAENC_EOF. The next submit starts anew. */
+void cudaenc_flush(CudaencSession *session);
+
+/** Drops the frames in flight (after waiting for the device) and frees the session. NULL does nothing. */
+void cudaenc_close(CudaencSession *session);
+
+void cudaenc_buffer_free(CudaencBuffer *buffer);
+
+typedef struct CudaencStageTime {
+    const char *name;
+    double milliseconds; /**< sum over the frames received since the session was opened */
+    int frames;
+} CudaencStageTime;
+/** Copies at most `capacity` rows. @return how many stages there are; 0 unless CudaencConfig.stage_times was set. */
+int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, int capacity);
+
+/* ---- Decoding
+ *
+ * A decoder takes packets of one codec, of any format and size, and fills planes of the caller.
+ * cudaenc_decoder_open() -> { cudaenc_decoder_read_header() -> cudaenc_decoder_submit() -> cudaenc_decoder_receive() }*
+ * -> cudaenc_decoder_flush() -> cudaenc_decoder_receive() until CUDAENC_EOF -> cudaenc_decoder_close().
+ * What holds for sessions holds for decoders. Packets may come from strangers: any bytes give a picture or an error. */
+
+typedef struct CudaencDecoderConfig {
+    size_t struct_size; /**< the caller's sizeof(CudaencDecoderConfig), set by cudaenc_decoder_defaults() */
+    CudaencCodec codec; /**< CUDAENC_CODEC_MJPEG: baseline, extended and progressive JPEG of 8 bits */
+    const char *device; /**< Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
+    int device_frames;  /**< 1: planes are in CUDA device memory of cuda_context */
+    void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names */
+    int async_depth;    /**< Pictures in flight: more fill a GPU better and take more memory; 1..64, default 4 */
+    int threads;        /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
+    int stage_times;    /**< Measure every stage, see cudaenc_decoder_stage_times(); 0 or 1, default 0 */
+    int lowres;         /**< Pictures are 1/2^lowres as large; 0..3, default 0 */
+    int64_t max_pixels; /**< Larger pictures are refused; 1..4294836225, default 4294836225 */
+    CudaencLog log;     /**< may be NULL */
+    void *log_opaque;
+} CudaencDecoderConfig;
+/** As cudaenc_config_init(). */
+void cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec);
+static inline void cudaenc_decoder_defaults(CudaencDecoderConfig *config, CudaencCodec codec) {
+    cudaenc_decoder_init(config, sizeof(*config), codec);
+}
+
+/** What the headers of a packet say. */
+typedef struct CudaencPictureInfo {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencPictureInfo);
+    int width, height;                        /**< as they are coded, before lowres */
+    CudaencFormat format;                     /**< of the planes: one a component, 8 bits */
+    int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
+    int orientation;                          /**< of EXIF, 1 to 8; 1: as it is */
+    const uint8_t *exif;                      /**< a TIFF structure, within the packet; NULL: none */
+    size_t exif_size;
+    const uint8_t *icc_profile; /**< valid until the next call; NULL: none */
+    size_t icc_profile_size;
+} CudaencPictureInfo;
+
+typedef struct CudaencCodedPicture {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencCodedPicture);
+    const uint8_t *data; /**< the packet; must stay valid and unchanged until the picture was received */
+    size_t size;         /**< bytes */
+    uint8_t *planes[4];  /**< that the picture fills, of the format that its headers tell */
+    ptrdiff_t stride[4]; /**< bytes, at least those of a row; may be negative for planes in host memory */
+    void *cuda_stream;   /**< planes in device memory: CUstream whose queued work comes first; NULL: the default
+                              stream. The planes are complete once the picture was received. */
+    void *opaque;        /**< comes back with the picture */
+} CudaencCodedPicture;
+
+typedef struct CudaencDecodedPicture {
+    size_t struct_size CUDAENC_SIZE_OF(CudaencDecodedPicture);
+    void *opaque; /**< of the packet */
+    int corrupt;  /**< 1: parts of the packet were broken or missing, and are gray; the log says what */
+} CudaencDecodedPicture;
+
+typedef struct CudaencDecoder CudaencDecoder;
+
+/** Opens a decoder. @return as cudaenc_open() */
+int cudaenc_decoder_open(CudaencDecoder **decoder, const CudaencDecoderConfig *config);
+
+/** As cudaenc_device_name(). */
+const char *cudaenc_decoder_device_name(const CudaencDecoder *decoder);
+
+/** Reads the headers of a packet, which needs no device. @return CUDAENC_OK; CUDAENC_ERR_INVALID: this is no picture,
+ *  or too large a one; CUDAENC_ERR_UNSUPPORTED */
+int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, size_t size, CudaencPictureInfo *info);
+
+/** The bytes of a packet up to the end of its first picture. What follows may be another picture, such as the second
+ *  field in AVI; it is a packet of its own for the decoder. */
+size_t cudaenc_decoder_picture_size(const uint8_t *data, size_t size);
+
+/** Starts decoding a packet; does not wait for it. @return CUDAENC_OK, CUDAENC_AGAIN when async_depth pictures are in
+ *  flight, or an error of this packet */
+int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *coded);
+
+/** Takes the oldest picture, and waits for it when the ring is full or the decoder is flushed.
+ *  @return as cudaenc_receive() */
+int cudaenc_decoder_receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
+
+/** As cudaenc_poll() and cudaenc_wait(). */
+int cudaenc_decoder_poll(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
+int cudaenc_decoder_wait(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
+
+/** No packet follows, as cudaenc_flush(). */
+void cudaenc_decoder_flush(CudaencDecoder *decoder);
+
+/** Drops the pictures in flight, after waiting for them, and frees the decoder. NULL does nothing. */
+void cudaenc_decoder_close(CudaencDecoder *decoder);
+
+/** As cudaenc_stage_times(). */
+int cudaenc_decoder_stage_times(const CudaencDecoder *decoder, CudaencStageTime *times, int capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
