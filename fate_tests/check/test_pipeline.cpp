@@ -165,7 +165,7 @@ std::vector<Outcome> decode_all(
         void *opaque = nullptr;
         int code;
         try {
-            code = ring.receive(planes, opaque);
+            code = ring.receive(planes, opaque, Receive::when_due);
         } catch (const Error &e) {
             code = e.code;
             on_error();
@@ -204,18 +204,18 @@ START_TEST(planes_come_in_the_order_of_packets) {
             // Not before the ring is full.
             Planes planes;
             void *opaque;
-            ck_assert_int_eq(ring.receive(planes, opaque), CUDAENC_AGAIN);
+            ck_assert_int_eq(ring.receive(planes, opaque, Receive::when_due), CUDAENC_AGAIN);
             for (int i = 0; i < slots; i++) {
-                ck_assert_int_eq(ring.receive(planes, opaque), CUDAENC_AGAIN);
+                ck_assert_int_eq(ring.receive(planes, opaque, Receive::when_due), CUDAENC_AGAIN);
                 ring.submit(packets[0], &planes);
             }
             ck_assert_int_eq(ring.full(), 1);
             for (int i = 0; i < slots; i++) {
                 ring.flush();
-                ck_assert_int_eq(ring.receive(planes, opaque), CUDAENC_OK);
+                ck_assert_int_eq(ring.receive(planes, opaque, Receive::when_due), CUDAENC_OK);
                 ck_assert_ptr_eq(opaque, &planes);
             }
-            ck_assert_int_eq(ring.receive(planes, opaque), CUDAENC_EOF);
+            ck_assert_int_eq(ring.receive(planes, opaque, Receive::when_due), CUDAENC_EOF);
             for (const Outcome &outcome : decode_all(ring, packets)) ck_assert(outcome == Outcome{.delivered = true});
             const auto times = ring.pipeline().stage_times();
             ck_assert_uint_eq(times.size(), stage_times || _i == kCpu ? kStages : 0);
