@@ -242,7 +242,7 @@ $(B)/static:
 	    file=$$($(CXX) -print-file-name=lib$$library.a); [ ! -f "$$file" ] || ln -sf "$$file" $@.new/; done
 	@mv $@.new $@
 
-# For Windows, by mingw-w64: the CPU's part, as a DLL that needs no other. At -O3 its H.264 dies of an unaligned access.
+# For Windows, by mingw-w64: the CPU's part, as a DLL that needs no other. At -O3 its H.264 faults under Wine.
 mingw := x86_64-w64-mingw32-
 windows_objects := $(host_sources:%.cpp=$(B)/windows/obj/%.o)
 $(B)/windows/obj/%.o: %.cpp $(B)/obj/flags | build/src/headers
