@@ -270,9 +270,9 @@ build/python/built: $(B)/shared/libcudaenc.so $(wildcard python/* python/cudaenc
 # Debian packages. clang makes their kernels, since what nvcc makes depends on the folder.
 deb:
 	@$(MAKE) --no-print-directory $(if $(CLANG),KERNEL_COMPILER=clang) lib ffmpeg
-	@packages/deb.sh $(B) $(B)/deb
+	@tools/deb.sh $(B) $(B)/deb
 do-check-packages: deb
-	@packages/check.sh
+	@fate_tests/library/packages.sh
 	@fate_tests/library/shared.sh
 
 # The headers of NVIDIA's driver, without which nothing here is compiled.

@@ -12,18 +12,7 @@ for program in munged slurmctld slurmd sbatch; do
 done
 rm -rf "$work"
 mkdir -p "$work"/{state,spool,run}
-passed=0 failed=0
-check() { # NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        tail -n 20 "$work/log"
-    fi
-}
+. fate_tests/tally.sh
 
 # ---- the cluster: a controller and a node, with a key of their own
 host=$(hostname -s)

@@ -10,12 +10,7 @@ media=${2-}
 device=${DEVICE:-cpu}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-result() { # result NAME MESSAGE: no message is a success
-    [ -z "$2" ] && passed=$((passed + 1)) && return
-    failed=$((failed + 1))
-    echo "$1: $2"
-}
+. "$(dirname "$0")/../tally.sh"
 ffmpeg() { "$build/ffmpeg" -nostdin -y -v error "$@"; }
 PKG_CONFIG_PATH=$(cd "$build/.." && pwd)/emu/pkgconfig:${PKG_CONFIG_PATH-}
 export PKG_CONFIG_PATH

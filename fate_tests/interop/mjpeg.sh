@@ -13,12 +13,7 @@ for tool in cjpeg djpeg; do
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-result() { # result NAME MESSAGE: no message is a success
-    [ -z "$2" ] && passed=$((passed + 1)) && return
-    failed=$((failed + 1))
-    echo "$1: $2"
-}
+. "$(dirname "$0")/../tally.sh"
 ffmpeg() { "$build/ffmpeg" -nostdin -y -v error "$@"; }
 strict() { # strict FILE: what djpeg says
     djpeg -strict -pnm -outfile "$work/out.pnm" "$1" 2>&1 | head -n 1

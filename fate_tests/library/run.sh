@@ -11,19 +11,7 @@ work=$build/check/library
 prefix=$work/installed
 rm -rf "$work"
 mkdir -p "$work"
-passed=0 failed=0
-
-check() { # NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        tail -n 20 "$work/log"
-    fi
-}
+. fate_tests/tally.sh
 
 check "make install" "${MAKE:-make}" --no-print-directory -o lib install PREFIX="$prefix"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib

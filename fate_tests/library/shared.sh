@@ -6,18 +6,7 @@ cd "$(dirname "$0")/../.."
 work=$PWD/build/check/shared
 rm -rf "$work"
 mkdir -p "$work"
-passed=0 failed=0
-check() { # NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        tail -n 20 "$work/log"
-    fi
-}
+. fate_tests/tally.sh
 export PKG_CONFIG_PATH=$work/installed/lib/pkgconfig LD_LIBRARY_PATH=$work/installed/lib LC_ALL=C
 installs() { "${MAKE:-make}" --no-print-directory "$1" SHARED=minimal PREFIX="$work/installed"; }
 check "make install SHARED=minimal" installs install

@@ -10,18 +10,7 @@ work=$build/check/windows
 rm -rf "$work"
 mkdir -p "$work/out" "$work/out.linux"
 export WINEDEBUG=-all WINEPREFIX=$work/wine LC_ALL=C LD_LIBRARY_PATH=$build/shared
-passed=0 failed=0
-check() { # NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        tail -n 20 "$work/log"
-    fi
-}
+. fate_tests/tally.sh
 builds() { # SOURCE NAME
     x86_64-w64-mingw32-gcc-posix -std=gnu11 -Wall -Wextra -O1 -Icommon "$1" -o "$work/$2.exe" "$windows/libcudaenc.dll.a" -static -lpthread &&
         cc -std=gnu11 -O1 -Icommon "$1" -o "$work/$2" -L"$build/shared" -lcudaenc -lpthread

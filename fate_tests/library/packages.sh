@@ -4,24 +4,12 @@
 # Usage: check.sh [SUITE]    As root, with debootstrap. CHROOT names a folder that debootstrap filled already.
 # Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 root=$PWD
 suite=${1:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 work=$root/build/check/packages
-passed=0 failed=0
+. fate_tests/tally.sh
 mkdir -p "$work"
-
-check() { # NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $name"
-        tail -n 20 "$work/log"
-    fi
-}
 
 # ---- offline, twice, without nvcc and clang
 headers=$(ls -d build/cache/nv-codec-headers-*.tar.xz 2>/dev/null | tail -n 1 || true)
@@ -32,7 +20,7 @@ fi
 offline() { # FOLDER
     rm -rf "$1"
     mkdir -p "$1"
-    git ls-files -z --cached --others --exclude-standard Makefile common cuda_kernels patches examples packages docs/library.md LICENSE |
+    git ls-files -z --cached --others --exclude-standard Makefile common cuda_kernels patches examples tools fate_tests/tally.sh docs/library.md LICENSE |
         xargs -0 cp --parents -t "$1"
     [ -z "$headers" ] || cp -r "$headers" "$1/"
     # The compilers of kernels are out of sight; no interface is up in a new network namespace.
@@ -49,7 +37,7 @@ done
 # ---- packages
 packages() { # FOLDER
     [ ! -x "$root/build/bin/ffmpeg" ] || { mkdir -p "$1/build/bin" && cp "$root"/build/bin/ff{mpeg,probe} "$1/build/bin/"; }
-    (cd "$1" && SOURCE_DATE_EPOCH=1767225600 packages/deb.sh build build/deb)
+    (cd "$1" && SOURCE_DATE_EPOCH=1767225600 tools/deb.sh build build/deb)
 }
 check "packages" packages "$work/first"
 check "and once more" packages "$work/second/folder"
