@@ -458,7 +458,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     p.jp2 = or_else(options.format, profile ? CUDAENC_J2K_CODESTREAM : CUDAENC_J2K_JP2) == CUDAENC_J2K_JP2;
     if (p.jp2) p.colour = jp2_colour(p.input, p.color_model);
     if (!p.colour.untrue.empty())
-        p.warn("format jp2 cannot tell of " + p.colour.untrue + ": decoders take samples for " +
+        p.warn("format jp2 cannot tell of " + p.colour.untrue + ": decoders of .jp2 files take samples for " +
                (p.colour.enumerated == 17   ? "full-range grey"
                 : p.colour.enumerated == 18 ? "sYCC"
                                             : "sRGB"));

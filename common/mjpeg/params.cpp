@@ -197,6 +197,7 @@ void describe_packet(const Params &params, int32_t scale, CudaencBuffer &packet)
     packet.quality = quality_of_scale(scale);
     const uint64_t bytes = packet.size, target = static_cast<uint64_t>(params.frame_bytes);
     if (!target || (bytes > target ? bytes - target : target - bytes) <= target / RateSearch::kTolerance) return;
+    if (params.frame_bytes < least_bytes(params)) return;  // warning_of() told
     packet.missed_above = bytes > target;
     packet.missed = format_string(
         "a packet has %llu bytes at quality %.1f, not the %llu of its target%s", static_cast<unsigned long long>(bytes),

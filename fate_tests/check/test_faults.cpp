@@ -199,8 +199,8 @@ const std::vector<uint8_t> kBytes(300, 'm');
 const CudaencUserData kUserData{kBytes.data(), 100};
 
 void add_metadata(CudaencFrame &frame) {
-    frame.icc_profile = kBytes.data(), frame.icc_profile_size = kBytes.size();
-    frame.exif = kBytes.data(), frame.exif_size = kBytes.size();
+    frame.icc_profile = kBytes.data(), frame.icc_profile_size = 100;  // the least target has room for both
+    frame.exif = kBytes.data(), frame.exif_size = 60;
     frame.timecode = &kTimecode;
     frame.captions = kBytes.data(), frame.captions_size = 9;
     frame.user_data = &kUserData, frame.user_data_count = 1;
