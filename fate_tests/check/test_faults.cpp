@@ -105,8 +105,10 @@ void set_h264_rate(CudaencH264Options &o, int64_t rate, int64_t max_rate, bool c
     o.cbr = cbr;
 }
 
+// The target has no room for the boxes of a JP2 file.
 template <CudaencJ2kRateControl mode>
 void set_ratio(CudaencConfig &c) {
+    c.j2k.format = CUDAENC_J2K_CODESTREAM;
     c.j2k.compression_ratio = 5;
     c.j2k.rate_control = mode;
     c.j2k.pst_lag = 1;
@@ -132,7 +134,8 @@ const Case kCases[] = {
     {"j2k psb", State::none, kGray, Content::smooth, set_ratio<CUDAENC_J2K_RATE_PSB>},
     {"j2k bpi", State::none, kGray, Content::smooth, set_ratio<CUDAENC_J2K_RATE_BPI>},
     {"j2k psnr", State::none, kGray, Content::smooth, [](CudaencConfig &c) { c.j2k.psnr = 35; }},
-    {"j2k layer_rates", State::none, kGray, Content::smooth, [](CudaencConfig &c) { c.j2k.layer_rates = "20,8,3"; }},
+    {"j2k layer_rates", State::none, kGray, Content::smooth,
+     [](CudaencConfig &c) { c.j2k.format = CUDAENC_J2K_CODESTREAM, c.j2k.layer_rates = "20,8,3"; }},
     {"mjpeg default tables", State::none, kYuv, Content::smooth,
      [](CudaencConfig &c) { c.mjpeg.huffman = CUDAENC_MJPEG_HUFFMAN_DEFAULT, c.mjpeg.restart_interval = 2; }},
     {"mjpeg optimal tables", State::none, kYuv, Content::smooth, [](CudaencConfig &c) { c.async_depth = 2; }},
@@ -199,8 +202,8 @@ const std::vector<uint8_t> kBytes(300, 'm');
 const CudaencUserData kUserData{kBytes.data(), 100};
 
 void add_metadata(CudaencFrame &frame) {
-    frame.icc_profile = kBytes.data(), frame.icc_profile_size = 100;  // the least target has room for both
-    frame.exif = kBytes.data(), frame.exif_size = 60;
+    frame.icc_profile = kBytes.data(), frame.icc_profile_size = kBytes.size();
+    frame.exif = kBytes.data(), frame.exif_size = kBytes.size();
     frame.timecode = &kTimecode;
     frame.captions = kBytes.data(), frame.captions_size = 9;
     frame.user_data = &kUserData, frame.user_data_count = 1;
