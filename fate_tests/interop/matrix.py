@@ -207,7 +207,7 @@ def judge(line, program):
             distance = e
         if isinstance(distance, int) and distance <= (0 if case.lossless else tolerance([good[-1]], case)):
             good.append('grok')
-        elif not known('grok', case):
+        elif not known('grok', case) and not known(good[-1], case):
             wrong.append(f'grok to {good[-1]}: {distance}')
     return wrong, len(good)
 
