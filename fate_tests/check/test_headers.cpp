@@ -465,10 +465,12 @@ START_TEST(colours_of_jp2) {
         {CUDAENC_COLOR_RGB, 12, 13, 0, 1, 0, ""},
         {CUDAENC_COLOR_RGB, 9, 14, 0, 1, 2.4, ""},
         {CUDAENC_COLOR_RGB, 1, 8, 0, 1, 1, ""},
-        {CUDAENC_COLOR_RGB, 9, 16, 0, 1, -1, "colour primaries 9 with transfer 16: decoders take samples for sRGB"},
+        {CUDAENC_COLOR_RGB, 9, 16, 0, 1, -1,
+         "colour primaries 9 with transfer 16: decoders of .jp2 files take samples for sRGB"},
         {CUDAENC_COLOR_YUV, 1, 13, 5, 1, -1, ""},
-        {CUDAENC_COLOR_YUV, 1, 1, 1, 0, -1, "limited range, colour matrix 1: decoders take samples for sYCC"},
-        {CUDAENC_COLOR_XYZ, 2, 2, 2, 0, -1, "XYZ: decoders take samples for sRGB"},
+        {CUDAENC_COLOR_YUV, 1, 1, 1, 0, -1,
+         "limited range, colour matrix 1: decoders of .jp2 files take samples for sYCC"},
+        {CUDAENC_COLOR_XYZ, 2, 2, 2, 0, -1, "XYZ: decoders of .jp2 files take samples for sRGB"},
     };
     for (const auto &c : cases) {
         CudaencFormat format = make_format(8, 8, 3, 8, true, c.model);
