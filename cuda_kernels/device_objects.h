@@ -60,5 +60,12 @@ DeviceArray<T> upload_table(const std::shared_ptr<Device> &device, Device::Strea
     if (!host.empty()) device->upload(stream, array.data(), host.data(), host.size() * sizeof(T));
     return array;
 }
+// Returns once it is there: `host` may be a temporary.
+template <class T>
+DeviceArray<T> upload_now(const std::shared_ptr<Device> &device, const std::vector<T> &host) {
+    DeviceArray<T> array = upload_table(device, nullptr, host);
+    device->synchronize(Device::Stream{});
+    return array;
+}
 
 }  // namespace cudaenc

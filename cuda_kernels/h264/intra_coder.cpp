@@ -44,13 +44,6 @@ std::vector<WavefrontTables> make_tables(ChromaFormat format) {
     return tables;
 }
 
-template <class T>
-DeviceArray<T> upload_now(const std::shared_ptr<Device> &device, const std::vector<T> &host) {
-    DeviceArray<T> array = upload_table(device, nullptr, host);
-    device->synchronize(Device::Stream{});
-    return array;
-}
-
 }  // namespace
 
 DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format)

@@ -85,13 +85,6 @@ auto with_format(ChromaFormat format, const Use &use) {
     }
 }
 
-template <class T>
-DeviceArray<T> upload_now(const std::shared_ptr<Device> &device, const std::vector<T> &host) {
-    DeviceArray<T> array = upload_table(device, nullptr, host);
-    device->synchronize(Device::Stream{});
-    return array;
-}
-
 }  // namespace
 
 DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFormat &format,
