@@ -35,7 +35,8 @@ RULES = {
     "cuda_kernels/j2k/rate/research": ["cuda_kernels/j2k/rate", "common/j2k/rate/research"],
     "cuda_kernels/j2k/j2k_cuda.cpp": ["cuda_kernels/j2k/rate/research"],
     "cuda_kernels/mjpeg": ["cuda_kernels", "common/mjpeg"],
-    "cuda_kernels/h264": ["cuda_kernels", "common/h264"],
+    "cuda_kernels/h264/intra": ["cuda_kernels", "common/h264"],
+    "cuda_kernels/h264": ["cuda_kernels/h264/intra"],
     "libavcodec_ext": ["common/cudaenc.h"],
 }
 # device.cuh is made three ways, and names the emulator's.

@@ -11,6 +11,20 @@ namespace cudaenc::h264 {
 enum class MacroblockType : uint8_t { i4x4, i8x8, i16x16, pcm };  // the first two are I_NxN (table 7-11)
 
 enum class ChromaFormat : uint8_t { c400, c420, c422, c444 };  // chroma_format_idc
+// Calls use<F>() for the format F.
+template <class Use>
+auto with_format(ChromaFormat format, const Use &use) {
+    switch (format) {
+        case ChromaFormat::c400:
+            return use.template operator()<ChromaFormat::c400>();
+        case ChromaFormat::c420:
+            return use.template operator()<ChromaFormat::c420>();
+        case ChromaFormat::c422:
+            return use.template operator()<ChromaFormat::c422>();
+        default:
+            return use.template operator()<ChromaFormat::c444>();
+    }
+}
 
 // The syntax of a prediction mode: the predicted one, or rem_intra4x4_pred_mode (rem_intra8x8_pred_mode), 0 to 7.
 inline constexpr uint8_t kPredictedMode = 8;

@@ -6,7 +6,7 @@
 
 #include "../../common/h264/picture_control.h"
 #include "../device_encoder.h"
-#include "intra_coder.h"
+#include "intra/intra_coder.h"
 #include "slice_coder.h"
 
 namespace cudaenc::h264 {

@@ -70,21 +70,6 @@ std::vector<Unit> make_units() {
     return units;
 }
 
-// Calls use<F>() for the format F.
-template <class Use>
-auto with_format(ChromaFormat format, const Use &use) {
-    switch (format) {
-        case ChromaFormat::c400:
-            return use.template operator()<ChromaFormat::c400>();
-        case ChromaFormat::c420:
-            return use.template operator()<ChromaFormat::c420>();
-        case ChromaFormat::c422:
-            return use.template operator()<ChromaFormat::c422>();
-        default:
-            return use.template operator()<ChromaFormat::c444>();
-    }
-}
-
 }  // namespace
 
 DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFormat &format,

@@ -1,6 +1,6 @@
 // H.264's intra pipeline on devices: macroblocks, levels and bits are those of the CPU, over formats, slices, sizes,
 // QPs and contents. SPDX-License-Identifier: LGPL-2.1-or-later
-#include "../../cuda_kernels/h264/intra_coder.h"
+#include "../../cuda_kernels/h264/intra/intra_coder.h"
 #include "h264_sources.h"
 
 using namespace cudaenc;

@@ -1,8 +1,8 @@
 // Parameters of adaptive_qp.cu. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include "../../common/h264/macroblock.h"
-#include "../../common/kernel_name.h"
-#include "../../common/load.h"
+#include "../../../common/h264/macroblock.h"
+#include "../../../common/kernel_name.h"
+#include "../../../common/load.h"
 
 namespace cudaenc::h264 {
 
@@ -10,7 +10,7 @@ constexpr int kQpThreads = 128;
 
 // Grid: a warp a macroblock, in thread-blocks of kQpThreads.
 struct AdaptiveQpParams {
-    static constexpr KernelName kernel{"h264/adaptive_qp", "h264_adaptive_qp"};
+    static constexpr KernelName kernel{"h264/intra/adaptive_qp", "h264_adaptive_qp"};
     SampleLayout luma;
     int32_t picture_width, picture_height;  // samples
     uint32_t columns, macroblocks;
@@ -21,7 +21,7 @@ struct AdaptiveQpParams {
 
 // Grid: a thread a macroblock, in thread-blocks of kQpThreads.
 struct QpDeltaParams {
-    static constexpr KernelName kernel{"h264/adaptive_qp", "h264_qp_delta"};
+    static constexpr KernelName kernel{"h264/intra/adaptive_qp", "h264_qp_delta"};
     Macroblock *macroblocks;
     uint32_t count;
     const int8_t *qps;

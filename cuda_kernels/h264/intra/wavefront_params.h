@@ -1,9 +1,9 @@
 // Parameters of wavefront.cu. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include "../../common/h264/decisions.h"
-#include "../../common/h264/macroblock_layer.h"
-#include "../../common/kernel_name.h"
-#include "../../common/load.h"
+#include "../../../common/h264/decisions.h"
+#include "../../../common/h264/macroblock_layer.h"
+#include "../../../common/kernel_name.h"
+#include "../../../common/load.h"
 
 namespace cudaenc::h264 {
 
@@ -58,9 +58,9 @@ struct WavefrontArguments {
 // Grid: a thread-block a row, of kWavefrontThreads.
 template <ChromaFormat F>
 struct WavefrontParams : WavefrontArguments {
-    static constexpr KernelName kernel{"h264/wavefront", F == ChromaFormat::c400   ? "h264_wavefront_400"
-                                                         : F == ChromaFormat::c420 ? "h264_wavefront_420"
-                                                                                   : "h264_wavefront_422"};
+    static constexpr KernelName kernel{"h264/intra/wavefront", F == ChromaFormat::c400   ? "h264_wavefront_400"
+                                                               : F == ChromaFormat::c420 ? "h264_wavefront_420"
+                                                                                         : "h264_wavefront_422"};
 };
 
 }  // namespace cudaenc::h264

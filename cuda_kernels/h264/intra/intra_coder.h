@@ -4,8 +4,8 @@
 #include <array>
 #include <memory>
 
-#include "../../common/h264/picture_coder.h"
-#include "../device_objects.h"
+#include "../../../common/h264/picture_coder.h"
+#include "../../device_objects.h"
 #include "wavefront_params.h"
 
 namespace cudaenc::h264 {

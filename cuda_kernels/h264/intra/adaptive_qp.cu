@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "adaptive_qp_params.h"
 
-#include "../../common/h264/adaptive_qp.h"
-#include "../device.cuh"
+#include "../../../common/h264/adaptive_qp.h"
+#include "../../device.cuh"
 
 namespace cudaenc::h264 {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "../../common/h264/intra_lines.h"
-#include "../../common/h264/qp_choice.h"
+#include "../../../common/h264/intra_lines.h"
+#include "../../../common/h264/qp_choice.h"
 #include "adaptive_qp_params.h"
 
 namespace cudaenc::h264 {
@@ -92,12 +92,10 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
                                        .results = b.rows->data()};
     b.pictures++;
     const Grid grid{static_cast<unsigned>(format_.macroblock_rows())};
-    if (format_.chroma == ChromaFormat::c400)
-        device_->launch(stream, grid, kWavefrontThreads, WavefrontParams<ChromaFormat::c400>{arguments});
-    else if (format_.chroma == ChromaFormat::c420)
-        device_->launch(stream, grid, kWavefrontThreads, WavefrontParams<ChromaFormat::c420>{arguments});
-    else
-        device_->launch(stream, grid, kWavefrontThreads, WavefrontParams<ChromaFormat::c422>{arguments});
+    with_format(format_.chroma, [&]<ChromaFormat F>() {
+        if constexpr (F != ChromaFormat::c444)
+            device_->launch(stream, grid, kWavefrontThreads, WavefrontParams<F>{arguments});
+    });
     *b.host_delta_bits->data() = 0;
     if (adaptive) queue_qp_deltas(stream, b, qp);
 }

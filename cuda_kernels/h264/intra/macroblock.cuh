@@ -1,0 +1,69 @@
+// What a macroblock becomes for the entropy coder.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "decision.cuh"
+
+namespace cudaenc::h264 {
+
+// Copies levels, 8 a load, with one warp.
+DEVICE void copy_levels(const int16_t *from, int16_t *to, int count) {
+    for (int i = lane_id(); i < count / 8; i += 32) {
+        Uint4 words;
+        __builtin_memcpy(&words, __builtin_assume_aligned(from + 8 * i, 16), sizeof words);
+        *reinterpret_cast<Uint4 *>(to + 8 * i) = words;
+    }
+}
+
+template <ChromaFormat F>
+DEVICE void write_macroblock(const WavefrontArguments &p, const Place &place, const WavefrontState<F> &s,
+                             const Decision &decision, const MacroblockRow &row) {
+    const Candidate &c = s.candidates[decision.type];
+    Macroblock m{};
+    m.type = decision.pcm ? MacroblockType::pcm : static_cast<MacroblockType>(decision.type);
+    if (!decision.pcm) {
+        m.coded_block_pattern = static_cast<uint8_t>(c.pattern);
+        if constexpr (chroma_blocks(F) > 0) {
+            m.intra_chroma_pred_mode = static_cast<uint8_t>(s.chroma.mode);
+            m.coded_block_pattern = static_cast<uint8_t>(c.pattern | s.chroma.coded << 4);
+        }
+        if (m.type == MacroblockType::i16x16) {
+            m.intra_16x16_pred_mode = static_cast<uint8_t>(c.mode);
+        } else {
+            const int count = m.type == MacroblockType::i8x8 ? 4 : 16;
+            CUDAENC_UNROLL
+            for (int i = 0; i < 16; i++) m.pred_mode[i] = i < count ? c.syntax[i] : uint8_t{0};
+        }
+    }
+    m.first_in_slice = row.first_in_slice && place.x == 0;
+    m.slice = static_cast<uint16_t>(row.slice);
+    p.macroblocks[place.address] = m;
+}
+
+// I_PCM: the samples are the levels and the reconstruction. With all threads; returns the squared error of luma, of the
+// thread.
+template <ChromaFormat F>
+DEVICE uint32_t write_pcm(const WavefrontArguments &p, WavefrontState<F> &s, const Decision &decision,
+                          int16_t *levels) {
+    constexpr int kChroma = 8 * 2 * chroma_blocks(F), kAll = 256 + 2 * kChroma;
+    uint32_t distortion = 0;
+    for (int i = thread_x(); i < 16 * blocks_per_macroblock(F); i += kWavefrontThreads) {
+        uint16_t sample = 0;
+        if (i < 256) {
+            sample = p.pcm_without_zeros ? max_of(s.source[i], uint16_t{1}) : s.source[i];
+            distortion += sample != s.source[i];
+            s.candidates[decision.type].samples[(1 + i / 16) * kLumaPitch + 1 + i % 16] = sample;
+        }
+        if constexpr (kChroma > 0) {
+            if (i >= 256 && i < kAll) {
+                const int component = (i - 256) / kChroma, k = (i - 256) % kChroma;
+                sample = s.chroma_source[component][k];
+                sample = p.pcm_without_zeros ? max_of(sample, uint16_t{1}) : sample;
+                s.chroma.samples[component][(1 + k / 8) * kChromaPitch + 1 + k % 8] = sample;
+            }
+        }
+        levels[i] = static_cast<int16_t>(sample);
+    }
+    return distortion;
+}
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,84 @@
+// I_16x16, with a warp.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "neighbours.cuh"
+#include "prediction.cuh"
+
+namespace cudaenc::h264 {
+
+template <class State>
+DEVICE void code_16x16(const Place &place, State &s) {
+    Candidate &c = s.candidates[static_cast<int>(MacroblockType::i16x16)];
+    begin_candidate(place, s, c);
+    const int lane = lane_id(), column = lane & 3;
+    const Available &a = place.available;
+    const QpChoice &qp = *place.qp;
+    make_plane<16, 16>(c.samples, kLumaPitch, place.most, s.plane);
+    const bool counts = lane < 16 ? a.above : a.left;
+    const uint32_t sum = warp_add(counts ? uint32_t{c.samples[lane < 16 ? 1 + lane : (lane - 15) * kLumaPitch]} : 0);
+    if (lane == 0)
+        s.mean = static_cast<uint16_t>(a.left && a.above   ? (sum + 16) >> 5
+                                       : a.left || a.above ? (sum + 8) >> 4
+                                                           : 1u << (place.bit_depth - 1));
+    warp_sync();
+    uint32_t least = ~0u;
+    CUDAENC_NO_UNROLL
+    for (int round = 0; round < 2; round++) {
+        const int mode = 2 * round + (lane >> 4), b = lane & 15;
+        uint32_t pairs[4][2];
+        get_pairs(make_prediction(mode, c.samples, kLumaPitch, &s.mean, s.plane, 16), s.source, 16, 4 * (b & 3),
+                  4 * (b >> 2), pairs);
+        const uint32_t satd = sum_of_lanes<15>(half_satd(pairs));
+        const uint32_t cost = mode_16x16_available(mode, a)
+                                  ? ((qp.satd_lambda * mode_bits(static_cast<uint32_t>(1 + mode))) >> 8) + satd
+                                  : kNotAvailable;
+        least = min_of(least, cost << 4 | static_cast<uint32_t>(mode));
+    }
+    const int mode = static_cast<int>(least_of_lanes<16>(least) & 15);
+    const MacroblockPrediction predict = make_prediction(mode, c.samples, kLumaPitch, &s.mean, s.plane, 16);
+
+    const auto column_of = [&](int bx, int by) {
+        return AcColumn{predict, s.source, 16, 4 * bx + column, 4 * by, column};
+    };
+    int32_t rows[2][4];
+    CUDAENC_UNROLL
+    for (int round = 0; round < 2; round++) {
+        const int b = 8 * round + (lane >> 2), bx = luma_block_x(b), by = luma_block_y(b);
+        column_of(bx, by).code(qp.luma, rows[round], s.dc[4 * by + bx], c.levels + 16 * b);
+    }
+    warp_sync();
+    {
+        const auto hadamard = [](auto &line) __attribute__((always_inline)) { hadamard_transform(line); };
+        int32_t v[4];
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) v[i] = s.dc[4 * i + column];
+        both_ways(v, hadamard);
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) {
+            v[i] = quantise_dc(v[i], load_readonly(qp.luma.multiplier_4x4), qp.luma.shift_4x4 + 2);
+            if (lane < 4) c.levels[256 + 4 * column + i] = static_cast<int16_t>(v[i]);
+        }
+        both_ways(v, hadamard);
+        warp_sync();
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++)
+            if (lane < 4) s.dc[4 * i + column] = (v[i] * qp.luma.dc_scale + 32) >> 6;
+    }
+    warp_sync();
+    uint32_t distortion = 0;
+    CUDAENC_UNROLL
+    for (int round = 0; round < 2; round++) {
+        const int b = 8 * round + (lane >> 2), bx = luma_block_x(b), by = luma_block_y(b);
+        distortion += column_of(bx, by).reconstruct(qp.luma, rows[round], s.dc[4 * by + bx], place.most,
+                                                    c.samples + kLumaPitch + 1, kLumaPitch);
+    }
+    distortion = warp_add(distortion);
+
+    if (lane < 16) c.modes[kGrid * (1 + (lane >> 2)) + 1 + (lane & 3)] = kDc;
+    if (lane != 0) return;
+    c.mode = static_cast<uint32_t>(mode);
+    c.mode_bits = 0;
+    c.distortion = distortion;
+}
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,88 @@
+// What macroblocks leave to the row below and to the next one.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "decision.cuh"
+
+namespace cudaenc::h264 {
+
+DEVICE int8_t record_byte(const uint16_t *record, int first, int i) {
+    return static_cast<int8_t>(record[first + i / 2] >> 8 * (i & 1) & 255);
+}
+
+// Copies the neighbours of a macroblock. With a whole warp.
+template <class State>
+DEVICE void begin_candidate(const Place &place, State &s, Candidate &c) {
+    const int lane = lane_id();
+    const uint16_t *above = s.records[place.x & 3], *before = s.records[(place.x + 3) & 3],
+                   *after = s.records[(place.x + 1) & 3];
+    if (lane < 25) c.samples[lane] = lane == 0 ? before[15] : lane <= 16 ? above[lane - 1] : after[lane - 17];
+    if (lane < 16) c.samples[(1 + lane) * kLumaPitch] = s.left[lane];
+    if (lane < 4) {
+        c.totals[1 + lane] = place.available.above ? record_byte(above, kRecordTotals, lane) : int8_t{-1};
+        c.modes[1 + lane] = place.available.above ? record_byte(above, kRecordModes, lane) : int8_t{-1};
+        c.totals[kGrid * (1 + lane)] = place.available.left ? s.left_totals[lane] : int8_t{-1};
+        c.modes[kGrid * (1 + lane)] = place.available.left ? s.left_modes[lane] : int8_t{-1};
+    }
+    warp_sync();
+}
+
+// Its last row for the row below, and its last column for the next one. With the last warp.
+template <ChromaFormat F>
+DEVICE void leave_neighbours(const WavefrontArguments &p, const Place &place, WavefrontState<F> &s,
+                             const Decision &decision) {
+    constexpr int kHeight = 2 * chroma_blocks(F);
+    const int lane = lane_id();
+    const Candidate &c = s.candidates[decision.type];
+    const bool pcm = decision.pcm;
+    if (lane < 16)
+        s.record[lane] = c.samples[16 * kLumaPitch + 1 + lane];
+    else if constexpr (kHeight > 0)
+        s.record[lane] = s.chroma.samples[(lane - 16) >> 3][kHeight * kChromaPitch + 1 + (lane & 7)];
+    const auto two = [&](const int8_t *bytes) {
+        return static_cast<uint16_t>(static_cast<uint8_t>(bytes[0]) | static_cast<uint8_t>(bytes[1]) << 8);
+    };
+    if (lane < 2) {
+        s.record[kRecordTotals + lane] = pcm ? uint16_t{0x1010} : two(c.totals + 4 * kGrid + 1 + 2 * lane);
+        s.record[kRecordModes + lane] = pcm ? uint16_t{kDc | kDc << 8} : two(c.modes + 4 * kGrid + 1 + 2 * lane);
+    }
+    if constexpr (kHeight > 0)
+        if (lane < 2)
+            s.record[kRecordTotals + 2 + lane] =
+                pcm ? uint16_t{0x1010} : two(s.chroma.totals[lane] + 3 * kHeight / 4 + 1);
+    warp_sync();
+    if (lane < kRecordWords)
+        atomic_store(p.records + uint64_t{place.address} * kRecordWords + static_cast<uint32_t>(lane),
+                     uint64_t{p.serial} << 48 | uint64_t{s.record[3 * lane + 2]} << 32 |
+                         uint64_t{s.record[3 * lane + 1]} << 16 | s.record[3 * lane]);
+    if (lane < 16) s.left[lane] = c.samples[(1 + lane) * kLumaPitch + 16];
+    if (lane < 4) {
+        s.left_totals[lane] = pcm ? int8_t{16} : c.totals[kGrid * (1 + lane) + 4];
+        s.left_modes[lane] = pcm ? int8_t{kDc} : c.modes[kGrid * (1 + lane) + 4];
+    }
+    if constexpr (kHeight > 0) {
+        for (int i = lane; i < 2 * kHeight; i += 32)
+            s.left_chroma[i / kHeight][i % kHeight] =
+                s.chroma.samples[i / kHeight][(1 + i % kHeight) * kChromaPitch + 8];
+        if (lane < 2 * kHeight / 4) {
+            const int component = lane / (kHeight / 4), i = lane % (kHeight / 4);
+            s.left_chroma_totals[component][i] = pcm ? int8_t{16} : s.chroma.totals[component][3 * (1 + i) + 2];
+        }
+    }
+}
+
+// Waits for what the macroblock in column x of the row above leaves. With a whole warp.
+template <class State>
+DEVICE void receive_record(const WavefrontArguments &p, uint32_t address, uint32_t x, State &s) {
+    const int lane = lane_id(), i = min_of(lane, kRecordWords - 1);
+    const uint64_t *from = p.records + uint64_t{address} * kRecordWords + static_cast<uint32_t>(i);
+    uint64_t word;
+    while (word = atomic_load(from), !warp_all(word >> 48 == p.serial)) back_off();
+    uint16_t *to = s.records[x & 3] + 3 * i;
+    if (lane < kRecordWords) {
+        to[0] = static_cast<uint16_t>(word);
+        to[1] = static_cast<uint16_t>(word >> 16);
+        to[2] = static_cast<uint16_t>(word >> 32);
+    }
+}
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,63 @@
+// What a thread-block of the wavefront keeps in shared memory: a macroblock coded as each type.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include "../../../common/h264/intra_modes.h"
+#include "../../device.cuh"
+#include "wavefront_params.h"
+
+namespace cudaenc::h264 {
+
+constexpr int kLumaPitch = 26, kChromaPitch = 10;  // samples in a row
+constexpr int kGrid = 5;                           // 4x4 blocks in a row, with those to the left
+
+// A macroblock that is coded as one type. Row 0 and column 0 are of its neighbours; row 0 goes on above right.
+struct Candidate {
+    alignas(16) int16_t levels[17 * 16];  // as in macroblock.h
+    uint16_t samples[17 * kLumaPitch];    // the reconstruction
+    int8_t totals[kGrid * kGrid];         // total_coeff; -1: not available
+    int8_t modes[kGrid * kGrid];          // likewise
+    uint8_t syntax[16];                   // Macroblock::pred_mode
+    uint32_t mode_bits, residual_bits, distortion, pattern, mode;
+    uint32_t too_large;  // for level_prefix 15
+};
+
+template <ChromaFormat F>
+struct ChromaCandidate {
+    static constexpr int kBlocks = chroma_blocks(F), kHeight = 2 * kBlocks;  // of a component
+    alignas(16) int16_t levels[(1 + 2 * kBlocks) * 16 + 16];
+    uint16_t samples[2][(1 + kHeight) * kChromaPitch];
+    int8_t totals[2][5 * 3];
+    int32_t dc[2][8];
+    uint32_t mode, coded, bits, distortion, too_large;
+};
+
+template <ChromaFormat F>
+struct WavefrontState {
+    static constexpr int kChromaHeight = 2 * chroma_blocks(F);
+    alignas(16) uint16_t source[256];
+    alignas(16) uint16_t chroma_source[2][8 * kChromaHeight + 8];
+    Candidate candidates[3];  // by MacroblockType
+    ChromaCandidate<F> chroma;
+    uint16_t records[4][kRecordNumbers + 1];  // of the row above, by column modulo 4
+    uint16_t record[kRecordNumbers + 1];      // the own one
+    // Of the macroblock to the left.
+    uint16_t left[16], left_chroma[2][16];
+    int8_t left_totals[4], left_chroma_totals[2][4], left_modes[4];
+    uint16_t values_4x4[2][48], values_8x8[96];                       // see intra_lines.h
+    alignas(4) uint8_t predicted_4x4[9 * 16], predicted_8x8[9 * 64];  // WavefrontTables
+    uint8_t scans[kScans];
+    CavlcTables cavlc;
+    int32_t dc[16];             // of I_16x16
+    uint16_t plane[256], mean;  // its predictions
+    uint16_t chroma_plane[2][8 * kChromaHeight + 8], chroma_means[4 * chroma_blocks(F) + 1];
+};
+
+// What is the same for a macroblock's warps.
+struct Place {
+    uint32_t x, address;
+    Available available;
+    const QpChoice *qp;
+    int32_t bit_depth, most;  // the largest sample
+};
+
+}  // namespace cudaenc::h264

@@ -1,0 +1,98 @@
+// Intra coding (H.264, 8.3 and 8.5, inverted): samples to macroblocks and levels, with the decisions of effort 0. A
+// thread-block owns a row of macroblocks and stays two behind the one above. A macroblock is coded as all types at
+// once, a warp each; then the cheapest one is kept. The last rows of its reconstruction go to the row below through
+// memory, in words that tell whether they are there.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../look_back.cuh"
+#include "blocks_4x4.cuh"
+#include "blocks_8x8.cuh"
+#include "chroma.cuh"
+#include "count_bits.cuh"
+#include "macroblock.cuh"
+#include "macroblock_16x16.cuh"
+#include "source.cuh"
+
+namespace cudaenc::h264 {
+
+template <ChromaFormat F>
+DEVICE void code_row(const WavefrontArguments &p) {
+    using State = WavefrontState<F>;
+    constexpr int kBlocks = blocks_per_macroblock(F);
+    SHARED(State, state, 1);
+    State &s = state[0];
+    const MacroblockRow row = p.rows[take_ticket(p.tickets)];
+    const int thread = thread_x(), warp = warp_shuffle(warp_id(), 0);  // the same in all lanes
+    const uint32_t columns = static_cast<uint32_t>(p.format.width);
+    for (int i = thread; i < 9 * 16; i += kWavefrontThreads) s.predicted_4x4[i] = p.tables->predicted_4x4[i];
+    for (int i = thread; i < 9 * 64; i += kWavefrontThreads) s.predicted_8x8[i] = p.tables->predicted_8x8[i];
+    for (int i = thread; i < kScans; i += kWavefrontThreads) s.scans[i] = p.tables->scans[i];
+    for (int i = thread; i < static_cast<int>(sizeof(CavlcTables) / 4); i += kWavefrontThreads)
+        reinterpret_cast<AnyWord *>(&s.cavlc)[i] = reinterpret_cast<const AnyWord *>(&p.tables->cavlc)[i];
+    SourceSamples<F> source;
+    source.begin(p, row.y);
+    source.load(p, 0);
+    const bool above = row.first_in_slice == 0;
+    if (above && warp == kWarpChroma) receive_record(p, (row.y - 1) * columns, 0, s);
+    uint64_t bits = 0, distortion = 0;
+    Place place{};
+    place.bit_depth = p.format.luma_depth;
+    place.most = (1 << place.bit_depth) - 1;
+    CUDAENC_NO_UNROLL
+    for (uint32_t x = 0; x < columns; x++) {
+        place.x = x;
+        place.address = row.y * columns + x;
+        place.available = {x > 0, above, above && x + 1 < columns};
+        place.qp = p.qp_choices + (p.qps ? p.qps[place.address] : p.qp) + qp_bd_offset(place.bit_depth);
+        if (place.available.above_right && warp == kWarpChroma)
+            receive_record(p, (row.y - 1) * columns + x + 1, x + 1, s);
+        source.store(s);
+        block_sync();
+        if (x + 1 < columns) source.load(p, x + 1);
+        if (warp == kWarp4x4) {
+            code_4x4(place, s);
+        } else if (warp == kWarp8x8) {
+            if (p.format.transform_8x8_mode) code_8x8(place, s);
+        } else if (warp == kWarp16x16) {
+            code_16x16(place, s);
+        } else if constexpr (chroma_blocks(F) > 0) {
+            code_chroma(place, s);
+        }
+        warp_sync();
+        count_candidate(warp, p.format.transform_8x8_mode, s);
+        block_sync();
+        const Decision decision = decide(p, place, s);
+        bits += decision.bits;
+        int16_t *levels = p.levels + uint64_t{place.address} * (16 * kBlocks);
+        if (decision.pcm) {
+            distortion += write_pcm(p, s, decision, levels);
+            block_sync();
+        } else {
+            const Candidate &c = s.candidates[decision.type];
+            distortion += thread == 0 ? c.distortion : 0;
+            const bool dc = decision.type == static_cast<int>(MacroblockType::i16x16);
+            if (warp == kWarp4x4) copy_levels(c.levels, levels, dc ? 272 : 256);
+            if (warp == kWarp8x8 && !dc && lane_id() < 16) levels[256 + lane_id()] = 0;
+            if constexpr (chroma_blocks(F) > 0)
+                if (warp == kWarp8x8) copy_levels(s.chroma.levels, levels + 272, 16 * (kBlocks - 17));
+        }
+        if (warp == kWarp16x16 && lane_id() == 0) write_macroblock(p, place, s, decision, row);
+        if (warp == kWarpChroma) leave_neighbours(p, place, s, decision);
+    }
+    // The squared errors of I_PCM are the threads' own.
+    SHARED(uint64_t, sums, kWavefrontThreads / 32);
+    const uint64_t all = warp_inclusive_add(distortion);
+    if (lane_id() == 31) sums[warp] = all;
+    block_sync();
+    if (thread == 0) p.results[row.y] = {bits, sums[0] + sums[1] + sums[2] + sums[3]};
+}
+
+#define WAVEFRONT_KERNEL(format, name)                                                 \
+    KERNEL_BLOCKS(kWavefrontThreads, 6, name, WavefrontParams<ChromaFormat::format>) { \
+        code_row<ChromaFormat::format>(p);                                             \
+    }
+WAVEFRONT_KERNEL(c400, h264_wavefront_400)
+WAVEFRONT_KERNEL(c420, h264_wavefront_420)
+WAVEFRONT_KERNEL(c422, h264_wavefront_422)
+#undef WAVEFRONT_KERNEL
+
+}  // namespace cudaenc::h264
