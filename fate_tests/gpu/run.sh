@@ -58,7 +58,7 @@ encode() { # BINARY DEVICE INPUT_OPTIONS ENCODER_OPTIONS
 # ---- What ran where
 : >"$record"
 name=$(./ffmpeg -v info -nostdin -f lavfi -i testsrc2=s=64x64 -frames:v 1 -c:v j2k_cuda -format j2k -device "$device" -f null - 2>&1 |
-    sed -n 's/^\[j2k_cuda @ [^]]*\] *\([^:]*:*[^:]*\):.*/\1/p' | head -n 1 || true)
+    sed -n 's/^\[j2k_cuda @ [^]]*\] *\(cuda:[^:]*\):.*/\1/p' | head -n 1 || true)
 if [ -z "$name" ]; then
     ./ffmpeg -v info -nostdin -f lavfi -i testsrc2=s=64x64 -frames:v 1 -c:v j2k_cuda -device "$device" -f null - || true
     echo "no CUDA device answered"
