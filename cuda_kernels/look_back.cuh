@@ -26,13 +26,14 @@ DEVICE BlockSums<T> block_sums(T value) {
     return sums;
 }
 
-// Numbers the thread-blocks of a launch as they begin. Those with smaller numbers run or have run, so that one may wait
-// for what they publish. With all threads. tickets: 0 before the launch and after it.
-DEVICE uint32_t take_ticket(uint32_t *tickets) {
+// Numbers the thread-blocks of a launch as they begin, or pieces of work as thread-blocks take them. Those with smaller
+// numbers run or have run, so that one may wait for what they publish. With all threads. tickets: 0 before the launch
+// and after it; count: so many are taken.
+DEVICE uint32_t take_ticket(uint32_t *tickets, uint32_t count = static_cast<uint32_t>(grid_x())) {
     SHARED(uint32_t, ticket, 1);
     if (thread_x() == 0) {
         ticket[0] = atomic_add(tickets, 1u);
-        if (ticket[0] == static_cast<uint32_t>(grid_x()) - 1) atomic_add(tickets, 0u - static_cast<uint32_t>(grid_x()));
+        if (ticket[0] == count - 1) atomic_add(tickets, 0u - count);
     }
     block_sync();
     return ticket[0];

@@ -42,7 +42,7 @@ class H264IntraEncoder : public DeviceEncoder {
         : DeviceEncoder(std::move(device), params.input, device_frames, kStageNames, stage_times),
           p_(params),
           control_(p_),
-          intra_coder_(device_, p_.picture),
+          intra_coder_(device_, p_.picture, slots),
           slice_coder_(device_, p_.sets.format, p_.slices) {
         for (int i = 0; i < slots; i++)
             add_slot(std::make_unique<Slot>(device_, intra_coder_, slice_coder_, p_.slices.size(),

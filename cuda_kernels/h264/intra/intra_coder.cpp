@@ -44,11 +44,20 @@ std::vector<WavefrontTables> make_tables(ChromaFormat format) {
     return tables;
 }
 
+// Of a picture. From half of the columns on, more would only wait: a row begins two steps after the one above, and a
+// thread-block's next row as many steps as there are columns after its last one. Pictures in flight share the device.
+unsigned thread_blocks_of(const Device &device, const PictureFormat &f, int in_flight) {
+    const int share = device.multiprocessors() * kWavefrontBlocks / in_flight;
+    const int most = std::min(f.macroblock_rows(), f.slices * (f.macroblock_columns() + 1) / 2);
+    return static_cast<unsigned>(std::max(1, std::min(share, most)));
+}
+
 }  // namespace
 
-DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format)
+DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format, int in_flight)
     : device_(std::move(device)),
       format_(format),
+      grid_{thread_blocks_of(*device_, format, in_flight)},
       rows_(upload_now(device_, make_rows(format))),
       qp_choices_(upload_now(device_, make_qp_choices(format))),
       tables_(upload_now(device_, make_tables(format.chroma))) {}
@@ -80,6 +89,7 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
                                        .pcm_without_zeros = format_.pcm_without_zeros,
                                        .components = {components[0], components[1], components[2]},
                                        .rows = rows_.data(),
+                                       .row_count = static_cast<uint32_t>(format_.macroblock_rows()),
                                        .qp_choices = qp_choices_.data(),
                                        .qps = adaptive ? b.qps.data() : nullptr,
                                        .qp = qp,
@@ -91,10 +101,9 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
                                        .levels = b.levels.data(),
                                        .results = b.rows->data()};
     b.pictures++;
-    const Grid grid{static_cast<unsigned>(format_.macroblock_rows())};
     with_format(format_.chroma, [&]<ChromaFormat F>() {
         if constexpr (F != ChromaFormat::c444)
-            device_->launch(stream, grid, kWavefrontThreads, WavefrontParams<F>{arguments});
+            device_->launch(stream, grid_, kWavefrontThreads, WavefrontParams<F>{arguments});
     });
     *b.host_delta_bits->data() = 0;
     if (adaptive) queue_qp_deltas(stream, b, qp);

@@ -29,7 +29,8 @@ class DeviceIntraCoder {
     // What it has kernels for.
     static bool takes(const PictureFormat &format) { return format.chroma != ChromaFormat::c444; }
 
-    DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format);
+    // in_flight: so many pictures are coded at once.
+    DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format, int in_flight);
     IntraBuffers make_buffers() const;
     // Queues the coding of a picture; components lie in device memory. qp, aq_strength: see PictureQuality. The results
     // lie in `buffers` once the stream has run. Not for graphs: parameters change with pictures.
@@ -42,6 +43,7 @@ class DeviceIntraCoder {
     void queue_qp_deltas(Device::Stream stream, const IntraBuffers &buffers, int qp) const;
     const std::shared_ptr<Device> device_;
     const PictureFormat format_;
+    const Grid grid_;
     DeviceArray<MacroblockRow> rows_;
     DeviceArray<QpChoice> qp_choices_;
     DeviceArray<WavefrontTables> tables_;

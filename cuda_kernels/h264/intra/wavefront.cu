@@ -14,26 +14,28 @@
 
 namespace cudaenc::h264 {
 
-template <ChromaFormat F>
-DEVICE void code_row(const WavefrontArguments &p) {
-    using State = WavefrontState<F>;
-    constexpr int kBlocks = blocks_per_macroblock(F);
-    SHARED(State, state, 1);
-    State &s = state[0];
-    const MacroblockRow row = p.rows[take_ticket(p.tickets)];
-    const int thread = thread_x(), warp = warp_shuffle(warp_id(), 0);  // the same in all lanes
-    const uint32_t columns = static_cast<uint32_t>(p.format.width);
+template <class State>
+DEVICE void copy_tables(const WavefrontArguments &p, State &s) {
+    const int thread = thread_x();
     for (int i = thread; i < 9 * 16; i += kWavefrontThreads) s.predicted_4x4[i] = p.tables->predicted_4x4[i];
     for (int i = thread; i < 9 * 64; i += kWavefrontThreads) s.predicted_8x8[i] = p.tables->predicted_8x8[i];
     for (int i = thread; i < kScans; i += kWavefrontThreads) s.scans[i] = p.tables->scans[i];
     for (int i = thread; i < static_cast<int>(sizeof(CavlcTables) / 4); i += kWavefrontThreads)
         reinterpret_cast<AnyWord *>(&s.cavlc)[i] = reinterpret_cast<const AnyWord *>(&p.tables->cavlc)[i];
+}
+
+template <ChromaFormat F>
+DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int warp, WavefrontState<F> &s) {
+    constexpr int kBlocks = blocks_per_macroblock(F);
+    const int thread = thread_x();
+    const uint32_t columns = static_cast<uint32_t>(p.format.width);
     SourceSamples<F> source;
     source.begin(p, row.y);
     source.load(p, 0);
     const bool above = row.first_in_slice == 0;
     if (above && warp == kWarpChroma) receive_record(p, (row.y - 1) * columns, 0, s);
-    uint64_t bits = 0, distortion = 0;
+    uint32_t bits = 0;
+    uint64_t distortion = 0;
     Place place{};
     place.bit_depth = p.format.luma_depth;
     place.most = (1 << place.bit_depth) - 1;
@@ -86,9 +88,28 @@ DEVICE void code_row(const WavefrontArguments &p) {
     if (thread == 0) p.results[row.y] = {bits, sums[0] + sums[1] + sums[2] + sums[3]};
 }
 
-#define WAVEFRONT_KERNEL(format, name)                                                 \
-    KERNEL_BLOCKS(kWavefrontThreads, 6, name, WavefrontParams<ChromaFormat::format>) { \
-        code_row<ChromaFormat::format>(p);                                             \
+// Warps of a type on all schedulers of a multiprocessor: types differ in length. With all threads.
+DEVICE int choose_role() {
+    SHARED(int, slot, 1);
+    if (thread_x() == 0) slot[0] = warp_slot();
+    block_sync();
+    return (warp_shuffle(warp_id(), 0) + slot[0] / kWavefrontWarps) % kWavefrontWarps;  // the same in all lanes
+}
+
+template <ChromaFormat F>
+DEVICE void code_rows(const WavefrontArguments &p) {
+    SHARED(WavefrontState<F>, state, 1);
+    copy_tables(p, state[0]);
+    const int warp = choose_role();
+    uint32_t row;
+    CUDAENC_NO_UNROLL
+    while ((row = take_ticket(p.tickets, p.row_count + static_cast<uint32_t>(grid_x()))) < p.row_count)
+        code_row(p, p.rows[row], warp, state[0]);
+}
+
+#define WAVEFRONT_KERNEL(format, name)                                                                \
+    KERNEL_BLOCKS(kWavefrontThreads, kWavefrontBlocks, name, WavefrontParams<ChromaFormat::format>) { \
+        code_rows<ChromaFormat::format>(p);                                                           \
     }
 WAVEFRONT_KERNEL(c400, h264_wavefront_400)
 WAVEFRONT_KERNEL(c420, h264_wavefront_420)

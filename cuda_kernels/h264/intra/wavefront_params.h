@@ -10,6 +10,7 @@ namespace cudaenc::h264 {
 // A warp codes a macroblock as I_4x4, one as I_8x8, one as I_16x16, and one its chroma.
 enum WavefrontWarp { kWarp4x4, kWarp8x8, kWarp16x16, kWarpChroma, kWavefrontWarps };
 constexpr int kWavefrontThreads = 32 * kWavefrontWarps;
+constexpr int kWavefrontBlocks = 6;  // thread-blocks of a multiprocessor
 
 // A row of macroblocks, in an order in which the row above comes first.
 struct alignas(16) MacroblockRow {
@@ -44,6 +45,7 @@ struct WavefrontArguments {
     uint32_t long_level_prefix, pcm_without_zeros;  // PictureFormat
     SampleLayout components[3];
     const MacroblockRow *rows;
+    uint32_t row_count;
     const QpChoice *qp_choices;  // of the QPYs from -QpBdOffset on
     const int8_t *qps;           // QPY of each macroblock; nullptr: all have `qp`
     int32_t qp;
@@ -55,7 +57,7 @@ struct WavefrontArguments {
     int16_t *levels;
     RowResult *results;  // of each row, in pinned memory
 };
-// Grid: a thread-block a row, of kWavefrontThreads.
+// Grid: thread-blocks of kWavefrontThreads, as many as there are rows or fewer.
 template <ChromaFormat F>
 struct WavefrontParams : WavefrontArguments {
     static constexpr KernelName kernel{"h264/intra/wavefront", F == ChromaFormat::c400   ? "h264_wavefront_400"
