@@ -2,7 +2,7 @@
 // take all streams and have the pictures without loss that were coded without, no frame is larger than its target, and
 // what is not allowed gives one line. Every round is a process of its own, and its seed tells how to see it again.
 // Usage: cudaenc_fuzz [ROUNDS [FIRST_SEED [DEVICE]]]   DEVICE: emu (default), cpu, cuda, cuda:N
-//        cudaenc_fuzz soak [FRAMES [FIRST_SEED [DEVICE [PROCESSES]]]]   for uptime
+//        cudaenc_fuzz soak [FRAMES [FIRST_SEED [DEVICE [PROCESSES [THREADS]]]]]   for uptime
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "round.h"
 #include "soak.h"
@@ -66,7 +66,7 @@ END_TEST
 int main(int argc, char **argv) {
     const auto number = [&](int i, int otherwise) { return argc > i ? std::atoi(argv[i]) : otherwise; };
     const bool soaking = argc > 1 && !std::strcmp(argv[1], "soak");
-    if (soaking) return soak(number(2, 10000), number(3, 1), argc > 4 ? argv[4] : device, number(5, 1));
+    if (soaking) return soak(number(2, 10000), number(3, 1), argc > 4 ? argv[4] : device, number(5, 1), number(6, 1));
     if (argc > 3) device = argv[3];
     first_seed = number(2, first_seed);
     if (!open_j2k_decoder())

@@ -16,14 +16,15 @@ inline void expect(bool condition, const std::string &what) {
     if (!condition) throw Error(CUDAENC_ERR_INTERNAL, what);
 }
 
-// A round's session, from its seed: JPEG 2000 every other time. In one of eight rounds one option is anything.
+// A round's session, from its seed: JPEG 2000 every other time. In one of eight rounds one option is anything. largest:
+// samples of a side, of one picture in eight.
 struct Round {
-    explicit Round(int seed)
+    explicit Round(int seed, int largest = 200)
         : random(static_cast<uint64_t>(seed)),
           codec(seed % 2   ? CUDAENC_CODEC_J2K
                 : seed % 4 ? CUDAENC_CODEC_MJPEG
                            : CUDAENC_CODEC_H264) {
-        const int longest = random.one_in(8) ? 200 : 70;
+        const int longest = random.one_in(8) ? largest : 70;
         if (codec == CUDAENC_CODEC_J2K) {
             const CudaencFormat format = random_format(random, longest);
             config = make_config(format, "cpu", &log);

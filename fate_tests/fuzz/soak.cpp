@@ -5,8 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cinttypes>
+#include <csignal>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "../bench/resources.h"
@@ -18,6 +21,8 @@ namespace cudaenc::testing {
 namespace {
 
 constexpr int kPictures = 4;        // of a session, in turn
+constexpr int kMostFrames = 800;    // of a session
+constexpr int kLargest = 1280;      // samples of a side, of one picture in 64
 constexpr int kSampled = 16;        // one session of so many is compared with the CPU's
 constexpr double kMostGrowth = 32;  // MiB: what allocators keep here and there
 
@@ -52,9 +57,11 @@ struct Resources {
     }
 };
 
+// Of a process, by all of its threads.
 struct Counts {
-    int64_t frames = 0, sessions = 0, compared = 0;
+    std::atomic<int64_t> frames{0}, sessions{0}, compared{0}, failed{0};
 };
+volatile std::sig_atomic_t ended = 0;  // by SIGTERM
 
 // Whether a session of the round takes longer than others should wait for it.
 bool is_long(const Round &round) {
@@ -71,9 +78,10 @@ void run_session(Round &round, Counts &counts) {
         fill(round.random, pictures.back(),
              static_cast<Content>(round.random.below(static_cast<uint32_t>(Content::kinds))));
     }
-    const bool sampled = counts.sessions % kSampled == 0;
+    const bool sampled = counts.sessions++ % kSampled == 0;
     std::vector<CudaencFrame> input;
-    for (int i = round.random.between(1, sampled ? 24 : 400); i > 0; i--)
+    const bool large = int64_t{config.format.width} * config.format.height > 200 * 200;
+    for (int i = round.random.between(1, sampled || large ? 24 : kMostFrames); i > 0; i--)
         input.push_back(pictures[static_cast<size_t>(i % kPictures)].frame());
     config.async_depth = round.random.between(1, 16);
     config.threads = round.random.between(1, 4);
@@ -86,31 +94,49 @@ void run_session(Round &round, Counts &counts) {
         expect(encode_all(config, input) == outcome, device_spec + " differs from the CPU");
         counts.compared++;
     }
-    counts.sessions++;
     counts.frames += std::count(outcome.codes.begin(), outcome.codes.end(), CUDAENC_OK);
 }
 
-// The seeds first_seed, first_seed + step, ...
-int soak_process(int64_t frames, int first_seed, int step) {
-    open_real_emulator = std::exchange(open_emulator, open_counted);
-    Counts counts;
-    Resources settled{}, now{};
-    int looks = 0;
-    for (int seed = first_seed; counts.frames < frames; seed += step) {
-        Round round(seed);
+// Sessions one after the other, until the threads have so many frames.
+void run_sessions(int64_t frames, std::atomic<int> &next_seed, int step, Counts &counts) {
+    while (counts.frames < frames && !counts.failed && !ended) {
+        const int seed = next_seed.fetch_add(step);
+        Round round(seed, seed % 32 < 4 ? kLargest : 200);
         if (round.wild || is_long(round)) continue;
         try {
             run_session(round, counts);
         } catch (const std::exception &e) {
             std::printf("seed %d: %s: %s\n", seed, e.what(), round.text().c_str());
-            return EXIT_FAILURE;
+            counts.failed++;
         }
-        if (counts.frames < frames / 10 * (looks + 1)) continue;
-        now = Resources::now(step == 1);
-        if (looks++ < 2) settled = now;  // what the first fifth took stays: of a GPU's driver, 100 MiB
-        std::printf("%9" PRId64 " frames, %" PRId64 " sessions, %" PRId64 " compared: %s\n", counts.frames,
-                    counts.sessions, counts.compared, now.text().c_str());
+    }
+}
+
+// The seeds first_seed, first_seed + step, ... Ten times all threads end, and then nothing may be left. of_gpu: no
+// other process uses the GPU.
+int soak_process(int64_t frames, int first_seed, int step, int threads, bool of_gpu) {
+    open_real_emulator = std::exchange(open_emulator, open_counted);
+    mallopt(M_TRIM_THRESHOLD, 1 << 17);  // fixed: else the C library keeps up to 64 MiB a thread of what was freed
+    std::signal(SIGTERM, [](int) { ended = 1; });
+    Counts counts;
+    Resources settled{}, now{};
+    std::atomic<int> seed(first_seed);
+    int look = 0;
+    while (look++ < 10 && !counts.failed && !ended) {
+        std::vector<std::thread> workers;
+        for (int i = 0; i < threads; i++)
+            workers.emplace_back([&] { run_sessions(frames * look / 10, seed, step, counts); });
+        for (std::thread &worker : workers) worker.join();
+        now = Resources::now(of_gpu);
+        if (look <= 2) settled = now;  // what the first fifth took stays: of a GPU's driver, 100 MiB
+        std::printf("%9" PRId64 " frames, %" PRId64 " sessions, %" PRId64 " compared: %s\n", counts.frames.load(),
+                    counts.sessions.load(), counts.compared.load(), now.text().c_str());
         std::fflush(stdout);
+    }
+    if (counts.failed) return EXIT_FAILURE;
+    if (look <= 3) {
+        std::printf("ended too early to tell what grows\n");
+        return EXIT_FAILURE;
     }
     const bool grew = now.exceeds(settled);
     std::printf("%s since the first fifth, resident by %+.1f MiB\n", grew ? "grew" : "flat",
@@ -120,13 +146,13 @@ int soak_process(int64_t frames, int first_seed, int step) {
 
 }  // namespace
 
-int soak(int64_t frames, int first_seed, const std::string &device, int processes) {
+int soak(int64_t frames, int first_seed, const std::string &device, int processes, int threads) {
     device_spec = device;
-    if (processes <= 1) return soak_process(frames, first_seed, 1);
+    if (processes <= 1) return soak_process(frames, first_seed, 1, threads, true);
     for (int i = 0; i < processes; i++) {
         const pid_t child = fork();
         if (child < 0) throw Error(CUDAENC_ERR_MEMORY, "a process cannot be started");
-        if (!child) std::exit(soak_process(frames / processes, first_seed + i, processes));
+        if (!child) std::exit(soak_process(frames / processes, first_seed + i, processes, threads, false));
     }
     int failed = 0;
     for (int status = 0; wait(&status) > 0;) failed += !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;

@@ -18,8 +18,8 @@ using namespace cudaenc::testing;
 
 namespace {
 
-constexpr int kLongest = 24;       // samples of a side
-constexpr int kMostStride = 1024;  // bytes
+constexpr int kLongest = 18;       // samples of a side: more than a macroblock
+constexpr int kMostStride = 256;   // bytes
 constexpr int kMostCalls = 8;
 
 template <auto release>
