@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Rules that keep the house readable: functions of at most 120 lines, sentences of at most 40 words.
+"""Rules that keep the house readable: functions of at most 120 lines, sentences of at most 40 words, and a seam for block
+coders: what names the HT coder outside its own files is in the table of docs/adding-a-stage.md, at most seven files.
 
 Usage: house.py [ROOT]   Ends in "N passed, N failed".
 Functions are those of the product, lambdas within them counted; sentences are those of *.md here and below docs, without
@@ -13,6 +14,9 @@ import sys
 LONGEST_FUNCTION = 120  # lines
 LONGEST_SENTENCE = 40  # words
 PRODUCT = ("common", "cuda_kernels", "libavcodec_ext")
+MOST_CODER_FILES = 7  # that name a block coder, beside its own
+CODER = re.compile(r"\b(?:kHt\w*|\w*J2K_HT|HtCoder|code_ht_blocks)\b|\bht\b(?=[ |\"])|\bht_\w+\.h\b")
+CODER_TABLE, CODER_ROW = "| file | what it has for the coder |", re.compile(r"\| `([^`]+)` \|")
 
 # Comments, strings and characters, which may hold braces; newlines stay.
 QUOTED = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])\'', re.S)
@@ -74,15 +78,31 @@ def sentences(text):
     return found
 
 
+def coder_files(root, sources):
+    """What is wrong with the files that name the HT coder, in lines."""
+    text = pathlib.Path(root, "docs/adding-a-stage.md").read_text(encoding="utf-8")
+    table = set(CODER_ROW.findall(text.partition(CODER_TABLE)[2].partition("\n\n")[0]))
+    naming = {str(path.relative_to(root)) for path in sources if not path.name.startswith(("ht.", "ht_"))
+              and CODER.search(path.read_text(encoding="utf-8"))}
+    wrong = [f"{path}: names the HT coder, but docs/adding-a-stage.md does not have it" for path in naming - table]
+    wrong += [f"{path}: does not name the HT coder, as docs/adding-a-stage.md has it" for path in table - naming]
+    if len(table) > MOST_CODER_FILES:
+        wrong.append(f"docs/adding-a-stage.md: {len(table)} files for a block coder, at most {MOST_CODER_FILES}")
+    return sorted(wrong)
+
+
 def main(root):
-    checked, wrong = 0, []
-    for path in sorted(p for room in PRODUCT for p in pathlib.Path(root, room).rglob("*") if p.suffix in
-                       (".h", ".c", ".cpp", ".cu", ".cuh")):
+    root = pathlib.Path(root).resolve()
+    sources = sorted(p for room in PRODUCT for p in (root / room).rglob("*") if p.suffix in
+                     (".h", ".c", ".cpp", ".cu", ".cuh"))
+    wrong = coder_files(root, sources)
+    checked = max(len(wrong), 1)
+    for path in sources:
         for head, line, lines in functions(path.read_text(encoding="utf-8")):
             checked += 1
             if lines > LONGEST_FUNCTION:
                 wrong.append(f"{path.relative_to(root)}:{line}: {lines} lines, at most {LONGEST_FUNCTION}: {head[:60]}...")
-    for path in sorted([*pathlib.Path(root).glob("*.md"), *pathlib.Path(root, "docs").rglob("*.md")]):
+    for path in sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md")]):
         for line, sentence in sentences(path.read_text(encoding="utf-8")):
             checked += 1
             if (words := len(sentence.split())) > LONGEST_SENTENCE:

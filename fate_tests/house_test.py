@@ -21,6 +21,7 @@ TREE = {
     "fate_tests/emu/emu.h": "",
     "libavcodec_ext/glue.c": '#include <cudaenc.h>\n#include "avcodec.h"',
     "docs/architecture.md": "",
+    "docs/adding-a-stage.md": "",
 }
 
 
@@ -120,6 +121,27 @@ class Lengths(House):
         self.write("docs/j2k.md", f"* **Item.** It has\n  {words}: {words}.\n* Short.\n")
         self.write("docs/experiments/one.md", f"Not so\nshort\n{words}\n")
         self.expect("docs/j2k.md:1: 82 words", "docs/experiments/one.md:1: 43 words")
+
+    def table(self, *files):
+        self.write("docs/adding-a-stage.md", "\n".join([house.CODER_TABLE, "|---|---|", *(f"| `{f}` | x |" for f in files)]))
+
+    def test_a_block_coder_by_name(self):
+        self.write("common/j2k/t1/block.h", "constexpr uint32_t kHt = 64;")
+        self.write("common/j2k/t1/ht_cpu.h", "void code_ht_blocks();")
+        self.write("common/cudaenc.h", "int height, step; // of a right-hand x")
+        self.table("common/j2k/t1/block.h")
+        self.expect()
+        self.write("common/j2k/j2k_cpu.cpp", '#include "t1/ht_cpu.h"')
+        self.expect("common/j2k/j2k_cpu.cpp: names the HT coder")
+        self.table("common/j2k/t1/block.h", "common/j2k/j2k_cpu.cpp", "common/error.h")
+        self.expect("common/error.h: does not name the HT coder")
+
+    def test_a_block_coder_in_many_files(self):
+        files = [f"common/j2k/{i}.cpp" for i in range(house.MOST_CODER_FILES + 1)]
+        for file in files:
+            self.write(file, "if (style & kHt) return;")
+        self.table(*files)
+        self.expect("docs/adding-a-stage.md: 8 files for a block coder, at most 7")
 
 
 if __name__ == "__main__":

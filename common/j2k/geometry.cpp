@@ -6,6 +6,7 @@
 
 #include "../error.h"
 #include "../option_checks.h"
+#include "block_coders.h"
 #include "dwt.h"
 
 namespace cudaenc::j2k {
@@ -306,8 +307,7 @@ class Builder {
                      .lossy = !p_.reversible && !p_.rate.target(),
                      .reversible = p_.reversible});
             }
-        const int passes = p_.style & CUDAENC_J2K_HT ? std::min(planes, 1) : coding_passes(planes);
-        g_.max_passes = std::max(g_.max_passes, passes);
+        g_.max_passes = std::max(g_.max_passes, block_coder_traits(p_.style).most_passes(planes));
         g_.precinct_bands.push_back(band);
     }
 

@@ -57,7 +57,7 @@ struct Slot {
     std::vector<uint32_t> decoded;  // for a target of PSNR
     PsnrThreshold psnr{};
     RateAllocation allocation{};
-    uint64_t number = 0;  // of the frame
+    uint64_t box_bytes = 0, number = 0;  // of the frame
     std::vector<TagNode> nodes;
     std::vector<uint8_t> icc_profile, exif;
     CudaencFrame frame;
@@ -124,7 +124,7 @@ class J2kCpuEncoder : public CpuEncoder {
             transform<Dwt97>(s);
         shift_region(s);
         begin_stage(slot, kTier1);
-        const uint64_t boxes = make_jp2_boxes(p_, s.frame, 0).size();
+        const uint64_t boxes = s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         StopSlope stop = budget_.begin(boxes).stop;
         if (coding_.can_stop())
             stop.slope = p_.rate.predicts_slopes() ? find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(),
@@ -442,7 +442,7 @@ class J2kCpuEncoder : public CpuEncoder {
 
     PooledBuffer write_packet(const Slot &s, const Packets &packets) {
         const uint64_t coded = packets.part_at.back() + 2;
-        const std::vector<uint8_t> filler = make_filler(p_, make_jp2_boxes(p_, s.frame, 0).size() + coded);
+        const std::vector<uint8_t> filler = make_filler(p_, s.box_bytes + coded);
         const uint64_t codestream = coded + filler.size();
         const std::vector<uint8_t> boxes = make_jp2_boxes(p_, s.frame, codestream);
         PooledBuffer packet = take_packet(boxes.size() + codestream);

@@ -10,6 +10,7 @@
 #include "../error.h"
 #include "../hd.h"
 #include "../options.h"
+#include "block_coders.h"
 #include "decoders.h"
 #include "dwt.h"
 #include "profile.h"
@@ -182,8 +183,8 @@ void set_reversible(Params &params) {
         const double largest = std::ldexp(1.0, params.components[c].depth - (params.mct && (c == 1 || c == 2) ? 0 : 1));
         // Two more a level for the lifting steps' rounding; a single odd sample is doubled in each direction.
         const double bound = std::max(largest * analysis.band_sum(level, o), o != kLL ? largest * 4 : 0.0) + 2 * level;
-        // One more costs HT blocks nothing, and FFmpeg's decoder of them refuses magnitudes that fill all.
-        const int fewest = bit_width(static_cast<uint32_t>(std::ceil(bound))) + (params.style & CUDAENC_J2K_HT ? 1 : 0),
+        const int fewest = bit_width(static_cast<uint32_t>(std::ceil(bound))) +
+                           block_coder_traits(params.style).spare_planes,
                   planes = std::max(fewest, params.guard_bits - 1);
         const double energy = synthesis.band_norm(level, o), norm = component_norm(params, c);
         return {.exponent = planes + 1 - params.guard_bits,
@@ -216,10 +217,10 @@ FilterBank synthesis_97() {
 // Delta_b = 2^(R_b - epsilon_b) (1 + mu_b / 2^11), T.800 E.1.1, nearest to the step of `quality`.
 // An error of a step weighs the same in the picture's mean square error in all sub-bands and components. So a step is
 // the base step over the norms of the synthesis filters and of the inverse component transform. The base step, as a
-// share of the samples' range, falls with quality as JPEG's tables do. At 100 it is below half of a code value. It is
-// smaller by a fifth for the passes that are not coded (worth_coding()); the HT coder codes all. Quality 0 is for
-// blocks that are truncated to a target: half of a code value. No sub-band has more bit-planes than a float's
-// significand has bits: the transform would not fill them, and decoders need not hold them.
+// share of the samples' range, falls with quality as JPEG's tables do. At 100 it is below half of a code value. The
+// block coder scales it. Quality 0 is for blocks that are truncated to a target: half of a code value. No sub-band has
+// more bit-planes than a float's significand has bits: the transform would not fill them, and decoders need not hold
+// them.
 constexpr int kFloatPlanes = 24;
 void set_irreversible(Params &params, int quality) {
     static const FilterBank synthesis = synthesis_97();
@@ -227,7 +228,7 @@ void set_irreversible(Params &params, int quality) {
     set_quantisers(params, [&](size_t c, int level, int o) -> Quantiser {
         const Component &component = params.components[c];
         double base = quality ? (0.04 * scale * std::ldexp(1.0, component.depth) + 0.5) *
-                                    (params.style & CUDAENC_J2K_HT ? 1 : 0.8)
+                                    block_coder_traits(params.style).quality_step
                               : 0.5;
         // With all passes coded, the error is a small part of what the target allows.
         if (!quality && params.rate.error != 0)
@@ -349,18 +350,6 @@ uint64_t least_bytes(const Params &params, const CudaencJ2kOptions &options) {
     return least;
 }
 
-// The HT block coder codes one pass a block, of all bit-planes.
-void check_ht(const Params &params, const CudaencJ2kOptions &options) {
-    if (params.style != CUDAENC_J2K_HT) refuse("cblk_style ht is not allowed with another style: it is ht alone");
-    if (params.rate.target())
-        refuse(
-            "b, frame_bytes, compression_ratio, psnr and layer_rates are not allowed with cblk_style ht: quality says "
-            "how large frames are");
-    if (params.layers > 1) refuse(format_string("layers %d is not allowed with cblk_style ht: it is 1", params.layers));
-    if (options.roi && *options.roi)
-        refuse(format_string("roi '%s' is not allowed with cblk_style ht: there is none", options.roi));
-}
-
 bool is_cinema(int profile) { return profile == CUDAENC_J2K_CINEMA_2K || profile == CUDAENC_J2K_CINEMA_4K; }
 
 // SMPTE ST 428-1: files of DCDMs have 12 bits in the upper ones of 16.
@@ -429,7 +418,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     p.style = static_cast<uint32_t>(options.cblk_style);
     p.layers = options.layers;
     parse_rate(p, options);
-    if (p.style & CUDAENC_J2K_HT) check_ht(p, options);
+    block_coder_traits(p.style).check(p, options);
     const auto text_or_else = [](const char *option, const std::string &otherwise) {
         return option && *option ? std::string(option) : otherwise;
     };

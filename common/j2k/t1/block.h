@@ -12,6 +12,9 @@
 
 namespace cudaenc::j2k {
 
+// The style of the HT coder (T.814 Table A.4), which has no other beside it.
+constexpr uint32_t kHt = 64;
+
 // How blocks are coded.
 struct BlockCoding {
     uint32_t style = 0;        // of code-blocks: Style

@@ -16,7 +16,6 @@ enum Style : uint32_t {
     kPredictableTermination = 16,  // segments end as D.4.2 says
     kSegmentationSymbols = 32,     // 1 0 1 0 at the end of each clean-up pass
     kStyles = 64,                  // combinations of these
-    kHt = 64,                      // HT block coding (ITU-T T.814 Table A.4); alone
 };
 
 // Coding passes are counted from a block's first one, which is a clean-up pass.

@@ -7,6 +7,7 @@
 #include "../../bytes.h"
 #include "../../error.h"
 #include "../../icc_profile.h"
+#include "../block_coders.h"
 #include "codestream.h"
 
 namespace cudaenc::j2k {
@@ -23,34 +24,17 @@ void begin_segment(Bytes &out, Marker marker, size_t bytes) {
 
 void put_siz(Bytes &out, const Params &p) {  // A.5.1
     begin_segment(out, kSiz, 38 + 3 * p.components.size());
-    out.put16(static_cast<uint32_t>(p.rsiz) | (p.style & kHt ? kRsizCap : 0));
+    out.put16(static_cast<uint32_t>(p.rsiz) | (block_coder_traits(p.style).part ? kRsizCap : 0));
     out.put32(p.width), out.put32(p.height), out.put32(0), out.put32(0);
     out.put32(p.tile_width), out.put32(p.tile_height), out.put32(0), out.put32(0);
     out.put16(static_cast<uint32_t>(p.components.size()));
     for (const Component &c : p.components) out.put8(c.depth - 1), out.put8(c.dx), out.put8(c.dy);
 }
 
-// The bit-planes that decoders must hold, T.814 8.7.3: of magnitudes, with 9/7 of those at the samples' scale.
-int magnitude_bound(const Params &p) {
-    int bound = 0;
-    for (const auto &bands : p.quantisers)
-        for (int r = 0; r <= p.levels; r++)
-            for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) {
-                const int level = r ? p.levels + 1 - r : p.levels,
-                          planes = bands[static_cast<size_t>(band_index(r, o))].planes;
-                bound = std::max(bound, p.reversible ? planes : planes + 1 - level);
-            }
-    return bound;
-}
-
-// T.814 A.3: all code-blocks are HT ones of one HT set, with no region of interest, of one style.
-void put_cap(Bytes &out, const Params &p) {
+void put_cap(Bytes &out, const BlockCoderTraits &coder, const Params &p) {  // T.800 A.5.2
     begin_segment(out, kCap, 8);
-    out.put32(1u << (32 - 15));  // Part 15
-    const int bound = magnitude_bound(p);
-    out.put16((p.reversible ? 0u : 1u << 5) | static_cast<uint32_t>(bound <= 8   ? 0
-                                                                    : bound < 28 ? bound - 8
-                                                                                 : 13 + (bound >> 2)));
+    out.put32(1u << (32 - coder.part));
+    out.put16(coder.capabilities(p));
 }
 
 void put_cod(Bytes &out, const Params &p) {  // A.6.1
@@ -109,7 +93,7 @@ MainHeader make_main_header(const Params &p, std::span<const TilePart> tile_part
     Bytes out;
     out.put16(kSoc);
     put_siz(out, p);
-    if (p.style & kHt) put_cap(out, p);
+    if (const BlockCoderTraits &coder = block_coder_traits(p.style); coder.part) put_cap(out, coder, p);
     put_cod(out, p);
     for (size_t c = 0; c < p.components.size(); c++)
         if (!c || !same_quantisation(p.quantisers[c], p.quantisers[0])) put_quantisation(out, p, static_cast<int>(c));
@@ -170,10 +154,10 @@ std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, 
     const uint32_t count = static_cast<uint32_t>(p.components.size());
     const CudaencColorModel model = p.color_model;
 
-    put_box("jP  ", [&] { out.put32(0x0D0A870A); });            // I.5.1
-    const char *const brand = p.style & kHt ? "jph " : "jp2 ";  // I.5.2, T.814 Annex D
-    put_box("ftyp", [&] { out.put_text(brand), out.put32(0), out.put_text(brand); });
-    put_box("jp2h", [&] {  // I.5.3
+    put_box("jP  ", [&] { out.put32(0x0D0A870A); });  // I.5.1
+    const char *const brand = block_coder_traits(p.style).brand;
+    put_box("ftyp", [&] { out.put_text(brand), out.put32(0), out.put_text(brand); });  // I.5.2
+    put_box("jp2h", [&] {                                                              // I.5.3
         const bool one_depth = std::all_of(p.components.begin(), p.components.end(),
                                            [&](const Component &c) { return c.depth == p.components[0].depth; });
         put_box("ihdr", [&] {
