@@ -11,28 +11,27 @@ namespace cudaenc::j2k {
 
 constexpr int kXyzDepth = 12;
 
-// A function of [0, 1] in straight pieces: one from 0 on, then 2^kMantissaBits in each octave from 2^-octaves on, and
+// A function of [0, 1] in straight pieces: one from 0 on, then 2^kMantissaBits in each octave from 2^-kOctaves on, and
 // one for 1.
 struct CurvePiece {
     float offset, slope;
 };
+template <int kOctaves>
 struct Curve {
     static constexpr int kMantissaBits = 6;
-    static constexpr int pieces(int octaves) { return (octaves << kMantissaBits) + 2; }
+    static constexpr int kPieces = (kOctaves << kMantissaBits) + 2;
     const CurvePiece *piece;
-    int32_t octaves;
     // x: 0 to 1. Its exponent and the first bits of its significand are the number of its piece.
     CUDAENC_HD float operator()(float x) const {
-        uint32_t bits;
+        int32_t bits;
         __builtin_memcpy(&bits, &x, sizeof bits);
-        const int at =
-            static_cast<int>((bits & 0x7FFFFFFF) >> (23 - kMantissaBits)) - ((127 - octaves) << kMantissaBits);
-        const CurvePiece p = piece[max_of(at + 1, 0)];
+        const CurvePiece p = piece[max_of((bits >> (23 - kMantissaBits)) - ((127 - kOctaves) << kMantissaBits) + 1, 0)];
         return p.offset + p.slope * x;
     }
 };
 // Below 2^-17 transfers are straight or their light is none; light below 2^-35 has the code 0.
-constexpr int kTransferOctaves = 17, kCodeOctaves = 35;
+using LightCurve = Curve<17>;
+using CodeCurve = Curve<35>;
 
 // A 3D look-up table of `size` entries a direction, red fastest: three values from 0 to 1 each.
 struct ColorCube {
@@ -48,11 +47,34 @@ struct XyzConversion {
     int32_t is_yuv;
     int32_t log2_subsample_x, log2_subsample_y;  // of chroma
     float chroma_scale;                          // of sums of chroma between samples
-    Curve to_light, to_code;                     // the code has half of one added
+    LightCurve to_light;
+    CodeCurve to_code;
     ColorCube cube;
 };
 
-CUDAENC_HD float unit_range(float x) { return max_of(min_of(x, 1.0f), 0.0f); }
+// x, but at least 0 and at most 1.
+CUDAENC_HD float unit_range(float x) {
+#if CUDAENC_DEVICE_CODE  // one instruction
+    float result;
+    asm("cvt.sat.f32.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+#else
+    return max_of(min_of(x, 1.0f), 0.0f);
+#endif
+}
+
+// A float has 23 bits below its leading one. So 2^23 has a step of 1: n in its low bits is 2^23 + n, and a sum is
+// whole.
+constexpr float kWhole = 1 << 23;
+// n: 0 to 2^23 - 1.
+CUDAENC_HD float float_of(uint32_t n) {
+    n |= 0x4B000000;
+    float x;
+    __builtin_memcpy(&x, &n, sizeof x);
+    return x - kWhole;
+}
+// x: 0 to 2^23. To the nearest integer, halves to the even one.
+CUDAENC_HD float round_off(float x) { return (x + kWhole) - kWhole; }
 
 // An entry's three values at grid position (r, g, b).
 CUDAENC_HD const float *cube_entry(const ColorCube &cube, int r, int g, int b) {
@@ -91,12 +113,13 @@ CUDAENC_HD void look_up(const ColorCube &cube, float (&v)[3]) {
             unit_range(a[i] + (b[i] - a[i]) * part[first] + (c[i] - b[i]) * part[middle] + (d[i] - c[i]) * part[least]);
 }
 
-// Samples of one place to its codes, 0 to 4095.
-CUDAENC_HD void to_xyz(const XyzConversion &x, float (&v)[3]) {
+// Samples of one place to R'G'B'.
+template <bool kYuv>
+CUDAENC_HD void to_rgb(const XyzConversion &x, float (&v)[3]) {
     float s[3];
     CUDAENC_UNROLL
     for (int i = 0; i < 3; i++) s[i] = v[i] - x.offset[i];
-    if (x.is_yuv) {
+    if (kYuv) {
         const float luma = s[0] * x.to_rgb[0][0];
         v[0] = luma + s[2] * x.to_rgb[0][2];
         v[1] = luma + s[1] * x.to_rgb[1][1] + s[2] * x.to_rgb[1][2];
@@ -105,30 +128,64 @@ CUDAENC_HD void to_xyz(const XyzConversion &x, float (&v)[3]) {
         CUDAENC_UNROLL
         for (int i = 0; i < 3; i++) v[i] = s[i] * x.to_rgb[i][i];
     }
-    if (x.cube.values) look_up(x.cube, v);
-    CUDAENC_UNROLL
-    for (int i = 0; i < 3; i++) s[i] = x.to_light(unit_range(v[i]));
-    CUDAENC_UNROLL
-    for (int i = 0; i < 3; i++)
-        v[i] = x.to_code(unit_range(s[0] * x.to_xyz[i][0] + s[1] * x.to_xyz[i][1] + s[2] * x.to_xyz[i][2]));
 }
 
-// A sample of chroma at the place (x, y) of a picture of width x height, between the samples around it. Columns of
-// chroma lie at those of luma, rows in the middle of theirs (H.273 Chroma420SampleLocType 0).
+// R'G'B' to codes: whole numbers from 0 to 4095.
+CUDAENC_HD void to_codes(const XyzConversion &x, const LightCurve &to_light, const CodeCurve &to_code, float (&v)[3]) {
+    float light[3];
+    CUDAENC_UNROLL
+    for (int i = 0; i < 3; i++) light[i] = to_light(unit_range(v[i]));
+    CUDAENC_UNROLL
+    for (int i = 0; i < 3; i++)
+        v[i] = round_off(
+            to_code(unit_range(light[0] * x.to_xyz[i][0] + light[1] * x.to_xyz[i][1] + light[2] * x.to_xyz[i][2])));
+}
+
+// Samples of one place to its codes.
+CUDAENC_HD void to_xyz(const XyzConversion &x, float (&v)[3]) {
+    if (x.is_yuv)
+        to_rgb<true>(x, v);
+    else
+        to_rgb<false>(x, v);
+    if (x.cube.values) look_up(x.cube, v);
+    to_codes(x, x.to_light, x.to_code, v);
+}
+
+// The sample of column x and row y, without level shift.
+CUDAENC_HD uint32_t load_code(const SampleLayout &layout, int64_t x, int64_t y) {
+    return static_cast<uint32_t>(load_sample(layout, x, y) + (1 << (layout.depth - 1)));
+}
+
+// A place of luma between two samples of chroma, of which one may not exist, and their weights.
+struct Between {
+    int32_t first, second;
+    uint32_t first_weight, second_weight;
+};
+// Columns of chroma lie at those of luma, rows in the middle of theirs (H.273 Chroma420SampleLocType 0). The weights of
+// columns sum to 2^log2, those of rows to twice that.
+CUDAENC_HD Between between_columns(int x, int log2, int columns) {
+    const int column = x >> log2, part = x & ((1 << log2) - 1);
+    return {min_of(column, columns - 1), min_of(column + 1, columns - 1), static_cast<uint32_t>((1 << log2) - part),
+            static_cast<uint32_t>(part)};
+}
+CUDAENC_HD Between between_rows(int y, int log2, int rows) {
+    const int twice = 2 * y + 1 - (1 << log2), row = twice >> (log2 + 1), part = twice & ((2 << log2) - 1);
+    return {max_of(min_of(row, rows - 1), 0), min_of(row + 1, rows - 1), static_cast<uint32_t>((2 << log2) - part),
+            static_cast<uint32_t>(part)};
+}
+CUDAENC_HD int chroma_count(int luma, int log2) { return ((luma - 1) >> log2) + 1; }
+
+// A sample of chroma at the place (x, y) of a picture of width x height, between the samples around it.
 CUDAENC_HD float load_chroma(const XyzConversion &c, const SampleLayout &layout, int width, int height, int x, int y) {
-    const int log2_x = c.log2_subsample_x, log2_y = c.log2_subsample_y;
-    const int columns = ((width - 1) >> log2_x) + 1, rows = ((height - 1) >> log2_y) + 1;
-    const auto at = [&](int column, int row) {
-        return load_sample(layout, min_of(column, columns - 1), max_of(min_of(row, rows - 1), 0)) +
-               (1 << (layout.depth - 1));
+    const Between columns = between_columns(x, c.log2_subsample_x, chroma_count(width, c.log2_subsample_x)),
+                  rows = between_rows(y, c.log2_subsample_y, chroma_count(height, c.log2_subsample_y));
+    const auto across = [&](int row) {
+        return columns.first_weight * load_code(layout, columns.first, row) +
+               (columns.second_weight ? columns.second_weight * load_code(layout, columns.second, row) : 0);
     };
-    if (!log2_x && !log2_y) return static_cast<float>(at(x, y));
-    const int column = x >> log2_x, right = x & ((1 << log2_x) - 1), left = (1 << log2_x) - right;
-    const int twice = 2 * y + 1 - (1 << log2_y), row = twice >> (log2_y + 1);
-    const int below = twice & ((2 << log2_y) - 1), above = (2 << log2_y) - below;
-    const auto across = [&](int r) { return left * at(column, r) + (right ? right * at(column + 1, r) : 0); };
-    const int32_t sum = above * across(row) + (below ? below * across(row + 1) : 0);
-    return static_cast<float>(sum) * c.chroma_scale;
+    const uint32_t sum =
+        rows.first_weight * across(rows.first) + (rows.second_weight ? rows.second_weight * across(rows.second) : 0);
+    return float_of(sum) * c.chroma_scale;
 }
 
 // The codes of the place (x, y) of a picture of width x height.
@@ -137,8 +194,7 @@ CUDAENC_HD void load_xyz(const XyzConversion &c, const SampleLayout *layout, int
     float v[3];
     CUDAENC_UNROLL
     for (int i = 0; i < 3; i++)
-        v[i] = i && c.is_yuv ? load_chroma(c, layout[i], width, height, x, y)
-                             : static_cast<float>(load_sample(layout[i], x, y) + (1 << (layout[i].depth - 1)));
+        v[i] = i && c.is_yuv ? load_chroma(c, layout[i], width, height, x, y) : float_of(load_code(layout[i], x, y));
     to_xyz(c, v);
     CUDAENC_UNROLL
     for (int i = 0; i < 3; i++) codes[i] = static_cast<uint16_t>(v[i]);

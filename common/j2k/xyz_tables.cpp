@@ -56,8 +56,8 @@ double light_of(int transfer, double x) {
 
 namespace {
 
-template <class Function>
-std::vector<CurvePiece> make_curve(int octaves, const Function &f) {
+template <int octaves, class Function>
+std::vector<CurvePiece> make_curve(const Curve<octaves> &, const Function &f) {
     std::vector<CurvePiece> pieces;
     const auto add = [&](double x0, double x1) {
         const double y0 = f(x0), y1 = f(x1), slope = (y1 - y0) / (x1 - x0);
@@ -65,10 +65,10 @@ std::vector<CurvePiece> make_curve(int octaves, const Function &f) {
         pieces.push_back({static_cast<float>(y0 - slope * x0 + bulge), static_cast<float>(slope)});
     };
     add(0, std::ldexp(1, -octaves));
-    constexpr int kPieces = 1 << Curve::kMantissaBits;
+    constexpr int kBits = Curve<octaves>::kMantissaBits, kPieces = 1 << kBits;
     for (int octave = -octaves; octave < 0; octave++)
         for (int i = kPieces; i < 2 * kPieces; i++)
-            add(std::ldexp(i, octave - Curve::kMantissaBits), std::ldexp(i + 1, octave - Curve::kMantissaBits));
+            add(std::ldexp(i, octave - kBits), std::ldexp(i + 1, octave - kBits));
     pieces.push_back({static_cast<float>(f(1)), 0});
     return pieces;
 }
@@ -245,11 +245,10 @@ std::shared_ptr<const XyzTables> make_xyz_tables(const CudaencFormat &format, co
     XyzConversion &x = tables->conversion;
     const Colours c = colours_of(format, options, note);
     set_rgb(x, format, c);
-    tables->to_light = make_curve(kTransferOctaves, [&](double v) { return light_of(c.transfer, v); });
-    tables->to_code =
-        make_curve(kCodeOctaves, [](double v) { return ((1 << kXyzDepth) - 1) * power(v, 1 / kGamma) + 0.5; });
-    x.to_light = {tables->to_light.data(), kTransferOctaves};
-    x.to_code = {tables->to_code.data(), kCodeOctaves};
+    tables->to_light = make_curve(x.to_light, [&](double v) { return light_of(c.transfer, v); });
+    tables->to_code = make_curve(x.to_code, [](double v) { return ((1 << kXyzDepth) - 1) * power(v, 1 / kGamma); });
+    x.to_light.piece = tables->to_light.data();
+    x.to_code.piece = tables->to_code.data();
     Matrix xyz{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
     if (c.primaries != 10) {
         const auto xy = chromaticities(c.primaries);

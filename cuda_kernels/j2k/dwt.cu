@@ -213,6 +213,81 @@ struct Pixels {
     }
 };
 
+// Two columns of pixels of RGB or YUV, as X'Y'Z'. Columns are even and odd, also after symmetric extension.
+template <bool kYuv>
+struct XyzPixels {
+    static constexpr int kFull = kYuv ? 1 : 3;  // components that are not sub-sampled
+    const LoadXyzDwtInput &p;
+    const LightCurve to_light;  // in shared memory
+    const CodeCurve to_code;
+    const uint8_t *full[kFull][2];
+    const uint8_t *chroma[2][3];  // of the even column; left and right of the odd column
+    int32_t stride[3], shift[3], depth[3];
+    uint32_t right;  // weight of chroma right of the odd column
+    int chroma_rows;
+
+    DEVICE_MEMBER XyzPixels(const LoadXyzDwtInput &input, LightCurve light, CodeCurve codes, const int (&x)[2])
+        : p(input), to_light(light), to_code(codes) {
+        const int columns = chroma_count(p.width, p.conversion.log2_subsample_x);
+        const Between even = between_columns(x[0], p.conversion.log2_subsample_x, columns),
+                      odd = between_columns(x[1], p.conversion.log2_subsample_x, columns);
+        right = odd.second_weight;
+        chroma_rows = chroma_count(p.height, p.conversion.log2_subsample_y);
+        CUDAENC_UNROLL
+        for (int c = 0; c < 3; c++) {
+            const SampleLayout l = p.load.layout[c];
+            const auto at = [&](int column) { return opaque(l.data + int64_t{column} * l.step); };
+            if (c < kFull) {
+                full[c][0] = at(x[0]), full[c][1] = at(x[1]);
+            } else {
+                chroma[c - 1][0] = at(even.first), chroma[c - 1][1] = at(odd.first), chroma[c - 1][2] = at(odd.second);
+            }
+            stride[c] = static_cast<int32_t>(l.stride);
+            shift[c] = l.shift;
+            depth[c] = l.depth;
+        }
+    }
+    DEVICE_MEMBER uint32_t code(const uint8_t *column, int c, int y) const {
+        return load_code(
+            {column + uint64_t{static_cast<uint32_t>(stride[c])} * static_cast<uint32_t>(y), 0, 0, shift[c], depth[c]},
+            0, 0);
+    }
+    DEVICE_MEMBER void read(int y, float (&v)[3][2]) const {
+        float pixel[2][3];
+        CUDAENC_UNROLL
+        for (int c = 0; c < kFull; c++) {
+            CUDAENC_UNROLL
+            for (int i = 0; i < 2; i++) pixel[i][c] = float_of(code(full[c][i], c, y));
+        }
+        if constexpr (kYuv) {
+            const Between rows = between_rows(y, p.conversion.log2_subsample_y, chroma_rows);
+            CUDAENC_UNROLL
+            for (int c = 1; c < 3; c++) {
+                const uint8_t *const(&k)[3] = chroma[c - 1];
+                const auto even = [&](int row) { return code(k[0], c, row) << p.conversion.log2_subsample_x; };
+                const auto odd = [&](int row) {
+                    const uint32_t left = (1u << p.conversion.log2_subsample_x) - right;
+                    return left * code(k[1], c, row) + right * code(k[2], c, row);
+                };
+                const auto down = [&](const auto &across) {
+                    return float_of(rows.first_weight * across(rows.first) + rows.second_weight * across(rows.second)) *
+                           p.conversion.chroma_scale;
+                };
+                pixel[0][c] = down(even);
+                pixel[1][c] = down(odd);
+            }
+        }
+        CUDAENC_UNROLL
+        for (int i = 0; i < 2; i++) {
+            to_rgb<kYuv>(p.conversion, pixel[i]);
+            to_codes(p.conversion, to_light, to_code, pixel[i]);
+            CUDAENC_UNROLL
+            for (int c = 0; c < 3; c++) v[c][i] = pixel[i][c] - static_cast<float>(1 << (kXyzDepth - 1));
+            if (p.load.mct) component_transform(v[0][i], v[1][i], v[2][i]);
+        }
+    }
+};
+
 // Two columns of the low half of the level before.
 template <class Sample>
 struct LowSamples {
@@ -248,6 +323,20 @@ DEVICE void load_and_transform(const LoadDwtInput &p) {
         load_and_transform<W, 1>(p, p.mct ? block_z() + 2 : block_z());
 }
 
+template <bool kYuv>
+DEVICE void load_xyz_and_transform(const LoadXyzDwtInput &p) {
+    SHARED(CurvePiece, to_light, LightCurve::kPieces);
+    SHARED(CurvePiece, to_code, CodeCurve::kPieces);
+    for (int i = thread_x(); i < LightCurve::kPieces; i += kDwtThreads) to_light[i] = p.conversion.to_light.piece[i];
+    for (int i = thread_x(); i < CodeCurve::kPieces; i += kDwtThreads) to_code[i] = p.conversion.to_code.piece[i];
+    block_sync();
+    const DwtLevel &dwt = p.load.dwt;
+    const TileComponent *t = tile_component(dwt, 0);
+    const Strip<Dwt97> strip(dwt, extent_at(*t, 0));
+    if (strip.empty) return;
+    transform<Dwt97, 3>(dwt, t, dwt.quantiser, strip, XyzPixels<kYuv>(p, {to_light}, {to_code}, strip.x));
+}
+
 template <class W>
 DEVICE void transform_low(const LowDwtInput &p) {
     using Sample = typename W::Sample;
@@ -266,6 +355,14 @@ KERNEL(kDwtThreads, j2k_load_dwt53, LoadDwt53Params)
 KERNEL(kDwtThreads, j2k_load_dwt97, LoadDwt97Params)
 {
     load_and_transform<Dwt97>(p);
+}
+KERNEL(kDwtThreads, j2k_load_rgb_xyz_dwt97, LoadRgbXyzDwt97Params)
+{
+    load_xyz_and_transform<false>(p);
+}
+KERNEL(kDwtThreads, j2k_load_yuv_xyz_dwt97, LoadYuvXyzDwt97Params)
+{
+    load_xyz_and_transform<true>(p);
 }
 KERNEL(kDwtThreads, j2k_dwt53, Dwt53Params)
 {

@@ -3,6 +3,7 @@
 #include "../../common/j2k/dwt.h"
 #include "../../common/j2k/load.h"
 #include "../../common/j2k/tables.h"
+#include "../../common/j2k/xyz.h"
 #include "../../common/kernel_name.h"
 
 namespace cudaenc::j2k {
@@ -45,6 +46,15 @@ struct LoadDwtInput {
 };
 using LoadDwt53Params = KernelOf<LoadDwtInput, "j2k/dwt", "j2k_load_dwt53">;
 using LoadDwt97Params = KernelOf<LoadDwtInput, "j2k/dwt", "j2k_load_dwt97">;
+
+// The first level of X'Y'Z', from pixels of RGB or YUV. Chroma has at most half the columns.
+struct LoadXyzDwtInput {
+    LoadDwtInput load;
+    XyzConversion conversion;  // without a LUT
+    int32_t width, height;     // of the picture
+};
+using LoadRgbXyzDwt97Params = KernelOf<LoadXyzDwtInput, "j2k/dwt", "j2k_load_rgb_xyz_dwt97">;
+using LoadYuvXyzDwt97Params = KernelOf<LoadXyzDwtInput, "j2k/dwt", "j2k_load_yuv_xyz_dwt97">;
 
 // The others, from what the level before wrote to its `low`.
 struct LowDwtInput {

@@ -47,7 +47,7 @@ constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context
 struct Slot : FrameSlot {
     explicit Slot(const std::shared_ptr<Device> &device)
         : FrameSlot(device), allocation(device, 1), result(device, 1) {}
-    DeviceArray<uint16_t> xyz;  // planes of Params::xyz, and where they lie
+    DeviceArray<uint16_t> xyz;  // planes of X'Y'Z', where xyz_planes_ asks for them, and where they lie
     DeviceArray<SampleLayout> xyz_layout;
     DeviceArray<uint32_t> ll_odd, ll_even, coefficients;  // see TileComponent
     std::unique_ptr<BlockCoder> coder;
@@ -114,7 +114,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
           early_stopping_(p_.rate),
           tag_tree_threads_(tag_tree_threads(g_)),
           setup_(device_),
-          device_frames_(device_frames) {
+          device_frames_(device_frames),
+          xyz_planes_(p_.xyz && (p_.reversible || !p_.levels || p_.rate.error != 0 || !p_.xyz->cube.empty() ||
+                                 p_.xyz->conversion.log2_subsample_x > 1)) {
         if (p_.rate.error != 0) psnr_.emplace(p_, g_);
         if (g_.block_layers.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
             throw Error(
@@ -138,7 +140,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     std::unique_ptr<Slot> make_slot(int slots) {
         auto slot = std::make_unique<Slot>(device_);
         Slot &s = *slot;
-        if (p_.xyz) make_xyz(s);
+        if (xyz_planes_) make_xyz(s);
         make(s.ll_odd, p_.levels > 1 ? g_.ll_odd : 0);
         make(s.ll_even, p_.levels > 2 ? g_.ll_even : 0);
         make(s.coefficients, g_.samples);
@@ -272,7 +274,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
             fork(s);
             upload_allocation(s, beside(s));
         }
-        if (p_.xyz) convert(s);
+        if (xyz_planes_) convert(s);
         transform(s);
         shift_region(s);
         if (coding_.truncatable) join(s);
@@ -367,8 +369,12 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                   .height = p_.height});
     }
 
+    // Whether conversion to X'Y'Z' is part of the load.
+    bool loads_xyz() const { return p_.xyz && !xyz_planes_; }
     // Of what is coded.
-    const SampleLayout *layout(const Slot &s) const { return p_.xyz ? s.xyz_layout.data() : s.device_layout.data(); }
+    const SampleLayout *layout(const Slot &s) const {
+        return xyz_planes_ ? s.xyz_layout.data() : s.device_layout.data();
+    }
 
     void transform(Slot &s) {
         if (!p_.levels)
@@ -401,7 +407,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
     template <class W, class First, class Next>
     void transform_levels(Slot &s) {
         for (int level = 1; level <= p_.levels; level++) {
-            const int depth = level == 1 && p_.mct ? components() - 2 : components(), row_pairs = row_pairs_at(level);
+            const int depth = level == 1 && (p_.mct || loads_xyz()) ? components() - 2 : components(),
+                      row_pairs = row_pairs_at(level);
             const DwtLevel dwt = dwt_level<W>(s, level, depth);
             const auto launch = [&](const auto &params) {
                 device_->launch(s.stream,
@@ -410,10 +417,21 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 kDwtThreads, params);
             };
             if (level == 1)
-                launch(First{{.dwt = dwt, .layout = layout(s), .mct = p_.mct}});
+                launch_first<First>({.dwt = dwt, .layout = layout(s), .mct = p_.mct}, launch);
             else
                 launch(Next{{.dwt = dwt, .in = level & 1 ? s.ll_even.data() : s.ll_odd.data()}});
         }
+    }
+
+    // Conversion to X'Y'Z' is part of the load where no LUT and no target of PSNR asks for its planes.
+    template <class First, class Launch>
+    void launch_first(const LoadDwtInput &load, const Launch &launch) {
+        if (!loads_xyz()) return launch(First{load});
+        const LoadXyzDwtInput xyz{.load = load, .conversion = xyz_, .width = p_.width, .height = p_.height};
+        if (xyz_.is_yuv)
+            launch(LoadYuvXyzDwt97Params{xyz});
+        else
+            launch(LoadRgbXyzDwt97Params{xyz});
     }
 
     // The most row pairs of the resolution that a level takes.
@@ -696,6 +714,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     const unsigned tag_tree_threads_;
     Stream setup_;
     const bool device_frames_;
+    const bool xyz_planes_;  // frames become planes of X'Y'Z' before they are loaded, not while they are
     std::optional<PsnrTarget> psnr_;
     XyzConversion xyz_{};  // with tables in device memory
     DeviceArray<CurvePiece> to_light_, to_code_;

@@ -464,6 +464,32 @@ START_TEST(pictures_are_alike_on_device_and_cpu) {
 }
 END_TEST
 
+// Digital cinema, whose first level converts what it loads: device = CPU, over several strips of a warp.
+START_TEST(the_first_level_converts) {
+    const std::string &spec = device_specs[static_cast<size_t>(_i)];
+    Random random(static_cast<uint64_t>(_i) + 50);
+    for (int round = 0; round < 16; round++) {
+        CudaencFormat format = random_source(random, 70);
+        const bool yuv = round & 1;
+        const int depth = random.between(8, 16);
+        const Source s{yuv, random.one_in(2), depth, yuv ? 1 : 0, 1, 1};
+        format = format_of(s, random.between(1, 300), random.between(1, 60), yuv ? random.between(0, 2) : 0,
+                           yuv ? random.between(0, 2) : 0);
+        Log log;
+        CudaencConfig config = make_config(format, "cpu", &log);
+        config.j2k.xyz = CUDAENC_XYZ_ON;
+        config.j2k.pred = CUDAENC_J2K_DWT97;
+        config.j2k.mct = round % 5 ? -1 : 0;
+        config.j2k.tile_width = config.j2k.tile_height = round % 3 ? 0 : 64;
+        Picture picture = make_picture(random, format);
+        fill(random, picture, round % 4 ? Content::smooth : Content::noise);
+        const auto on_cpu = encode(config, picture.frame());
+        config.device = spec.c_str();
+        EXPECT(encode(config, picture.frame()) == on_cpu, "%s", describe(config).c_str());
+    }
+}
+END_TEST
+
 // Frames that are X'Y'Z' already make the same bytes as RGB of 12 bits, of 16, and as XYZ.
 START_TEST(frames_that_are_xyz_already) {
     Random random(60);
@@ -506,6 +532,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(add_case(suite, "frames"), frames_are_alike_on_device_and_cpu, 0, devices);
     TCase *pictures = add_case(suite, "pictures");
     tcase_add_loop_test(pictures, pictures_are_alike_on_device_and_cpu, 0, devices);
+    tcase_add_loop_test(pictures, the_first_level_converts, 0, devices);
     tcase_add_test(pictures, frames_that_are_xyz_already);
     return run_suite(suite);
 }
