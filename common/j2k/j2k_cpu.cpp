@@ -128,7 +128,7 @@ class J2kCpuEncoder : public CpuEncoder {
         StopSlope stop = budget_.begin(boxes).stop;
         if (coding_.can_stop())
             stop.slope = p_.rate.predicts_slopes() ? find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(),
-                                                                     budget_.codestream(boxes))
+                                                                     p_.style, budget_.codestream(boxes))
                                                    : early_stopping_.slope(s.number);
         for (bool again = false;; stop = next_try(s.allocation.stop), again = true) {
             code_blocks(s, stop);

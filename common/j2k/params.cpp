@@ -296,9 +296,6 @@ void parse_rate(Params &params, const CudaencJ2kOptions &options) {
                        : options.psnr != 0        ? CUDAENC_J2K_RATE_PCRD
                        : options.rate_control < 0 ? CUDAENC_J2K_RATE_PSP
                                                   : static_cast<CudaencJ2kRateControl>(options.rate_control);
-    if (params.style && (params.rate.mode == CUDAENC_J2K_RATE_PSP || params.rate.mode == CUDAENC_J2K_RATE_PST))
-        params.warn(format_string("rate_control %s codes all passes of blocks that have a cblk_style, as pcrd does",
-                                  params.rate.mode == CUDAENC_J2K_RATE_PSP ? "psp" : "pst"));
     params.rate.pst_lag = options.pst_lag;
     uint64_t bytes = 0;
     if (options.bit_rate) {

@@ -297,6 +297,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .count = count,
                                 .block_count = block_count(),
                                 .layers = layers(),
+                                .style = p_.style,
                                 .tiles_x = batch_.tiles_x,
                                 .tiles_y = batch_.tiles_y};
         if (tiles == 1)

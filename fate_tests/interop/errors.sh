@@ -225,8 +225,6 @@ warns $dcp "profile cinema2k: frame_bytes 1302084 is not reached: .* 1302083 byt
 warns $dcp "profile cinema4k: psnr 40 is missed where it takes more: .* 1302083 bytes" -profile cinema4k -psnr 40
 warns 64x48,gray "profile imf2k: b 250000000 is not reached: .* 1041666 bytes \(200 Mbit/s\)" -profile imf2k -main_level 3 -b:v 250M
 warns 64x48,gray "profile imf4k: validators refuse pictures of 64 columns: it is for more than 2048" -profile imf4k
-warns 64x48,gray "rate_control psp codes all passes of blocks that have a cblk_style, as pcrd does" -format j2k -frame_bytes 900 \
-    -cblk_style bypass
 warns 64x48,yuv420p "xyz: the frames do not tell all of their colours, taken are primaries bt709, transfer gamma24, matrix bt601: " \
     -profile cinema2k
 warns 64x48,gray "profile imf2k: validators refuse main level 7: it is 1 to 6" -profile imf2k -main_level 7

@@ -20,6 +20,11 @@ struct SampledBlock {
 constexpr int kSampledSteps = 31;
 CUDAENC_HD constexpr bool is_propagation(int step) { return step & 1; }
 CUDAENC_HD constexpr int plane_of_step(int planes, int step) { return planes - 1 - (step + 1) / 2; }
+// Its passes: one of significance propagation, or refinement and clean-up; the first step's clean-up alone.
+CUDAENC_HD constexpr int first_pass_of_step(int step) { return step ? (3 * step - 1) / 2 : 0; }
+CUDAENC_HD constexpr int last_pass_of_step(int step) { return 3 * step / 2; }
+// What a codeword segment adds, in bits.
+constexpr uint32_t kSegmentBits = 6;
 
 // Counts of a step's decisions, by classes: ones | all << 16.
 struct SampledStep {
@@ -45,13 +50,19 @@ struct SampledStep {
         return {refined >> 16, {{decisions[0] & 0xFFFF, near & 0xFFFF}, {decisions[0] >> 16, near >> 16}}};
     }
     // Estimated bits, in 1/256: entropies; a quarter more for signs, whose contexts have to learn; 15/16 of a bit a
-    // refinement; six bits a plane.
-    CUDAENC_HD uint32_t bits(bool propagation) const {
+    // refinement; six bits a plane. Raw passes take a bit a decision.
+    CUDAENC_HD uint32_t bits(int step, uint32_t style) const {
+        const int first = first_pass_of_step(step), last = last_pass_of_step(step);
+        const bool propagation = is_propagation(step), raw = is_raw(style, first);
+        uint32_t sum = (raw ? 256 : 240) * (refined >> 16) + (propagation ? 0 : 6 * 256);
+        for (int pass = first; pass <= last; pass++) sum += ends_segment(style, pass) ? 256 * kSegmentBits : 0;
+        if (raw && propagation)
+            return sum +
+                   256 * ((decisions[0] >> 16) + (decisions[1] >> 16) + (decisions[2] >> 16) + newly_significant());
         const auto of = [](uint32_t counted) { return entropy(counted & 0xFFFF, counted >> 16); };
         const uint32_t predicted = (signs[0] >> 16) + (signs[1] >> 16),
                        of_signs = 256 * (newly_significant() - predicted) + of(signs[0]) + of(signs[1]);
-        return of(decisions[0]) + of(decisions[1]) + of(decisions[2]) + 240 * (refined >> 16) + of_signs +
-               of_signs / 4 + (propagation ? 0 : 6 * 256);
+        return sum + of(decisions[0]) + of(decisions[1]) + of(decisions[2]) + of_signs + of_signs / 4;
     }
     // Whether tier-1 codes it at all, in a block that is `lossy`.
     CUDAENC_HD bool is_worth_coding(int plane, bool propagation, bool lossy) const {

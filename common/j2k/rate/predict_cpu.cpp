@@ -127,7 +127,7 @@ std::vector<SampledBlock> choose_sampled_blocks(const Params &p, const Geometry 
 }
 
 uint32_t find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const SampledBlock> sampled_blocks,
-                         const uint32_t *coefficients, uint64_t budget) {
+                         const uint32_t *coefficients, uint32_t style, uint64_t budget) {
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size());
     std::array<std::atomic<uint64_t>, kStopBins> table{};
     constexpr size_t kBatch = 16;
@@ -149,7 +149,7 @@ uint32_t find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const Sa
                 const SampledStep &step = seen.steps[i];
                 const int plane = plane_of_step(seen.planes, i);
                 if (!step.is_worth_coding(plane, is_propagation(i), b.lossy)) break;
-                bits += step.bits(is_propagation(i));
+                bits += step.bits(i, style);
                 const uint32_t bytes = step_bytes(bits);
                 lowest = std::min(lowest, step.bin(i, plane, g.precinct_bands[b.precinct_band].weight, b.reversible));
                 table[lowest] += uint64_t{bytes - before} * sample.blocks;

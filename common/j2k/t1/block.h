@@ -20,7 +20,7 @@ struct BlockCoding {
     uint32_t style = 0;        // of code-blocks: Style
     bool truncatable = false;  // passes are measured, so that rate allocation can truncate codewords
     // Whether blocks may end before their last pass, where a slope says so.
-    bool can_stop() const { return truncatable && !style; }
+    bool can_stop() const { return truncatable && !(style & kHt); }
 };
 
 // What a block coder returns of a block.

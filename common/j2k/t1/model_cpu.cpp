@@ -175,13 +175,14 @@ NextSamples<> count_last_passes(const Words &words, const Word *bits) {
 }
 
 // Whether the block ends before a significance propagation, by what that reaches from significant samples.
-bool stops_at_propagation(const Words &words, const Word *bits, int plane, bool reversible, const StopRule &stop) {
+bool stops_at_propagation(const Words &words, const Word *bits, int plane, uint32_t style, bool reversible,
+                          const StopRule &stop) {
     const Word *significant = words.layer(kSignificant), *valid = words.layer(kValid);
     const int below = min_of(plane, kReductionPlanes);
     DecisionCounts counts{};
     int parts = 0;
     words.scan([&](ptrdiff_t i) {
-        const Around<Word> before = around(significant + i, words.row);
+        const Around<Word> before = significant_around(words, i, style);
         const Word members = ~significant[i] & valid[i] & before.any(), becoming = members & bits[i];
         if (!members) return;
         count(counts, members, becoming, before.nearest());
@@ -205,6 +206,7 @@ bool stops_at_refinement(const Words &words, const Word *bits, int plane, bool r
 struct PassPolicy {
     const Words &words;
     const CodeBlock &block;
+    const uint32_t style;
     int32_t *reductions;
     const StopRule &stop;
     int always_included;
@@ -212,7 +214,7 @@ struct PassPolicy {
     bool ends_before(int pass, int plane, const Word *bits) const {
         if (!stop.needs_test(pass, plane)) return false;
         return stop.skip(pass, plane) || (pass_kind(pass) == kSignificancePropagation
-                                              ? stops_at_propagation(words, bits, plane, block.reversible, stop)
+                                              ? stops_at_propagation(words, bits, plane, style, block.reversible, stop)
                                               : stops_at_refinement(words, bits, plane, block.reversible, stop));
     }
     void measure(int pass, int plane, const Word *bits) const {
@@ -231,6 +233,7 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
     const int passes = coding_passes(planes), without_last = max_of(passes - kLastPasses, 0);
     const PassPolicy policy{.words = words,
                             .block = block,
+                            .style = style,
                             .reductions = reductions,
                             .stop = stop,
                             .always_included = stop.always_included_passes(planes)};

@@ -41,6 +41,7 @@ struct SampleInput {
     uint32_t *done;                      // thread-blocks
     RateAllocation *allocation;
     uint32_t count, block_count, layers;
+    uint32_t style;  // of code-blocks
     int32_t tiles_x, tiles_y;
 };
 using SampleParams = KernelOf<SampleInput, "j2k/rate/sample", "j2k_rate_sample">;

@@ -67,7 +67,7 @@ DEVICE void sample_block(const SampleInput &p, const Tile &tile, uint32_t valid,
     const int lane = lane_id(), plane = plane_of_step(planes, lane);
     const bool propagation = is_propagation(lane),
                is_coded = lane < steps && step.is_worth_coding(plane, propagation, b.lossy);
-    const uint32_t bytes = step_bytes(warp_inclusive_add(is_coded ? step.bits(propagation) : 0));
+    const uint32_t bytes = step_bytes(warp_inclusive_add(is_coded ? step.bits(lane, p.style) : 0));
     const uint32_t before = warp_shuffle_up(bytes, 1), more = lane ? bytes - before : bytes;
     uint32_t lowest = is_coded ? step.bin(lane, plane, p.bands[b.precinct_band].weight, b.reversible) : 0;
     for (int distance = 1; distance < 32; distance <<= 1) {

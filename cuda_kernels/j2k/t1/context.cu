@@ -21,8 +21,8 @@ KERNEL_BLOCKS(kContextThreads, 7, j2k_t1_context_predicted, PredictedContextPara
 }
 
 // raw: shared, kTileRawWords a warp.
-template <StyleVariant kStyle, class Policy>
-DEVICE void model_styled_block(const ContextInput &p, const BlockCoding &coding, uint32_t *planes, uint32_t *raw) {
+template <StyleVariant kStyle, class Policy, class P>
+DEVICE void model_styled_block(const P &p, const BlockCoding &coding, uint32_t *planes, uint32_t *raw) {
     model_small_block<kStyle, Policy>(p, block_of_warp(), coding.style, planes,
                                       MakeRawSegments{p.t1, coding, raw + warp_id() * kTileRawWords});
 }
@@ -39,10 +39,10 @@ KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_styled, StyledContextParams) {
     model_styled_block<StyleVariant::kAny, KeepAll>(p, {p.style, false}, planes, raw);
 }
 
-KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_styled_measured, StyledMeasuredContextParams) {
+KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_styled_predicted, StyledPredictedContextParams) {
     SHARED(uint32_t, planes, kPlanesWords);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
-    model_styled_block<StyleVariant::kAny, Measure>(p, {p.style, true}, planes, raw);
+    model_styled_block<StyleVariant::kAny, Predict>(p, {p.style, true}, planes, raw);
 }
 
 // ---- A thread-block owns a block, a warp a tile of it.
@@ -77,12 +77,12 @@ KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)
     model_large_block<StyleVariant::kAny, KeepAll>(p, p.style, words, totals, raw);
 }
 
-KERNEL(1024, j2k_t1_context_tiled_styled_measured, StyledMeasuredContextTiledParams)
+KERNEL(1024, j2k_t1_context_tiled_styled_predicted, StyledPredictedContextTiledParams)
 {
     SHARED(uint32_t, words, 1024);
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
-    model_large_block<StyleVariant::kAny, Measure>(p, p.style, words, totals, raw);
+    model_large_block<StyleVariant::kAny, Predict>(p, p.style, words, totals, raw);
 }
 
 }  // namespace cudaenc::j2k

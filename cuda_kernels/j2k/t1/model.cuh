@@ -255,7 +255,7 @@ struct PassModeller {
         const bool is_last = pass.number == without_last && block.lossy,
                    needs_test = policy.needs_test(pass.number, pass.plane);
         if (!is_last && !needs_test) return kGoesOn;
-        if (needs_test && policy.skip(pass.number, pass.plane)) return kEnds;
+        if (needs_test && policy.skip(pass.number, pass.plane)) return end_before(pass.number);
         // The samples that the pass reaches from significant ones; or the rest of the plane.
         const bool reaches = pass.kind == kSignificancePropagation, refines = pass.kind == kMagnitudeRefinement;
         const uint32_t next = valid & ~pass.known & (reaches ? pass.before.any() : ~visited);
@@ -263,18 +263,15 @@ struct PassModeller {
                                       : (kStyled ? tile.around(pass.known) : pass.before).any() |
                                             reached_in_pass(tile.around(next & pass.bits));
         const NextSamples<PackedCounts> counts = count_next(tile, refines, state.significant, next, pass.bits, near);
-        Ending ending = kGoesOn;
-        if (is_last && !worth_coding(counts, WarpEntropyOf{})) {
-            const int before = pass.number - 1;
-            if (!(kRaw && pass.number && is_raw(style, before) && !ends_segment(style, before))) return kEnds;
-            ending = kEndsBehindSegment;
-        }
-        if (needs_test && policy.should_stop(pass.plane,
-                                             reduction_of_next(tile, refines, state.significant, next, pass.bits,
-                                                               pass.plane, block.reversible),
-                                             counts))
-            return kEnds;
-        return ending;
+        const bool ends = (is_last && !worth_coding(counts, WarpEntropyOf{})) ||
+                          (needs_test && policy.should_stop(pass.plane,
+                                                            reduction_of_next(tile, refines, state.significant, next,
+                                                                              pass.bits, pass.plane, block.reversible),
+                                                            counts));
+        return ends ? end_before(pass.number) : kGoesOn;
+    }
+    DEVICE_MEMBER Ending end_before(int pass) const {
+        return kRaw && pass && is_raw(style, pass - 1) && !ends_segment(style, pass - 1) ? kEndsBehindSegment : kEnds;
     }
 
     // Membership of the pass, and contexts unless it is raw.

@@ -53,7 +53,7 @@ using ContextTiledParams = KernelOf<ContextInput, "j2k/t1/context", "j2k_t1_cont
 // The bypass alone.
 using BypassContextParams = KernelOf<ContextInput, "j2k/t1/context", "j2k_t1_context_bypass">;
 using BypassContextTiledParams = KernelOf<ContextInput, "j2k/t1/context", "j2k_t1_context_tiled_bypass">;
-// Any style; and any style of truncatable blocks. A pass's symbols begin at multiples of kPassAlignment, behind some of
+// Any style. A pass's symbols begin at multiples of kPassAlignment, behind some of
 // kNoSymbol, of which the MQ coder makes nothing. Raw passes make no symbols but the bytes of their segments.
 constexpr uint32_t kNoSymbol = kContexts << 1;
 struct StyledContextInput : ContextInput {
@@ -61,16 +61,20 @@ struct StyledContextInput : ContextInput {
 };
 using StyledContextParams = KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_styled">;
 using StyledContextTiledParams = KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_tiled_styled">;
-using StyledMeasuredContextParams = KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_styled_measured">;
-using StyledMeasuredContextTiledParams =
-    KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_tiled_styled_measured">;
-// Truncatable blocks without a style. They end where the slope says.
+// Truncatable blocks, without a style and with any. They end where the slope says.
 struct PredictedContextInput : ContextInput {
     const PrecinctBand *bands;
     const StopSlope *stop;  // nullptr: none ends before its last pass
 };
 using PredictedContextParams = KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_predicted">;
 using PredictedContextTiledParams = KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_tiled_predicted">;
+struct StyledPredictedContextInput : PredictedContextInput {
+    uint32_t style;
+};
+using StyledPredictedContextParams =
+    KernelOf<StyledPredictedContextInput, "j2k/t1/context", "j2k_t1_context_styled_predicted">;
+using StyledPredictedContextTiledParams =
+    KernelOf<StyledPredictedContextInput, "j2k/t1/context", "j2k_t1_context_tiled_styled_predicted">;
 
 // The order in which blocks are coded. Grid: ceil(count / kWorkClasses), of kOrderThreads.
 constexpr int kOrderThreads = 256;

@@ -69,7 +69,8 @@ void model_contexts(Device &device, Device::Stream stream, const Tier1Batch &bat
     if (coding.truncatable && !coding.style)
         launch(PredictedContextParams{predicted}, PredictedContextTiledParams{predicted});
     else if (coding.truncatable)
-        launch(StyledMeasuredContextParams{styled}, StyledMeasuredContextTiledParams{styled});
+        launch(StyledPredictedContextParams{{predicted, coding.style}},
+               StyledPredictedContextTiledParams{{predicted, coding.style}});
     else if (coding.style == kBypass)
         launch(BypassContextParams{input}, BypassContextTiledParams{input});
     else if (coding.style)
