@@ -1,7 +1,8 @@
 #!/bin/sh
 # Encodes some frames of a clip to files, one a frame, that are named by the frame's number in the clip. Pictures are
 # independent, so segments may be encoded anywhere, at a time, and again: a segment is whole or not there.
-# Usage: encode_segment.sh INPUT FIRST COUNT FOLDER ENDING OPTION...    ENDING: j2c, jp2 or jpg; FFMPEG, FFPROBE: programs
+# Usage: encode_segment.sh INPUT FIRST COUNT FOLDER ENDING OPTION...    ENDING: j2c, jp2 or jpg
+# Environment: FFMPEG, FFPROBE: programs; INPUT_OPTIONS: what stands before -i, such as "-hwaccel cuda -hwaccel_output_format cuda"
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -eu
 [ $# -ge 6 ] || { echo "usage: encode_segment.sh INPUT FIRST COUNT FOLDER ENDING OPTION..." >&2; exit 2; }
@@ -15,9 +16,8 @@ trap 'rm -rf "$work"' EXIT
 rate=$("${FFPROBE:-ffprobe}" -v error -select_streams v:0 -show_entries stream=r_frame_rate -of csv=p=0 "$input" | head -n 1)
 # Seeks to between two frames; what lies before is dropped after decoding.
 seek=$(awk -v n="$first" -v rate="${rate%,}" 'BEGIN { split(rate, r, "/"); s = (n - 0.5) * r[2] / r[1]; printf "%.6f", s < 0 ? 0 : s }')
-"${FFMPEG:-ffmpeg}" -nostdin -v error -ss "$seek" -i "$input" -map 0:v:0 -frames:v "$count" -fps_mode passthrough "$@" \
+# shellcheck disable=SC2086 # options are words
+"${FFMPEG:-ffmpeg}" -nostdin -v error ${INPUT_OPTIONS-} -ss "$seek" -i "$input" -map 0:v:0 -frames:v "$count" -fps_mode passthrough "$@" \
     -bsf:v setts=pts=N:dts=N -f image2 -start_number "$first" "$work/%08d.$ending"
-for file in "$work"/*."$ending"; do
-    mv "$file" "$folder/" # of one file system: at once
-done
+find "$work" -name "*.$ending" -exec mv -t "$folder" {} + # of one file system: each at once
 : >"$done"
