@@ -10,13 +10,12 @@ namespace cudaenc::j2k {
 
 namespace {
 
-// The HT block coder (ITU-T T.814) codes one pass a block, of all bit-planes.
+// The HT block coder (ITU-T T.814) codes one pass a block.
 void check_ht(const Params &params, const CudaencJ2kOptions &options) {
     if (params.style != CUDAENC_J2K_HT) refuse("cblk_style ht is not allowed with another style: it is ht alone");
-    if (params.rate.target())
-        refuse(
-            "b, frame_bytes, compression_ratio, psnr and layer_rates are not allowed with cblk_style ht: quality says "
-            "how large frames are");
+    const CudaencJ2kRateControl mode = params.rate.mode;
+    if (mode != CUDAENC_J2K_RATE_NONE && mode != CUDAENC_J2K_RATE_PCRD && mode != CUDAENC_J2K_RATE_PSP)
+        refuse("rate_control pst, psb and bpi are not allowed with cblk_style ht: allowed are psp, pcrd and auto");
     if (params.layers > 1) refuse(format_string("layers %d is not allowed with cblk_style ht: it is 1", params.layers));
     if (options.roi && *options.roi)
         refuse(format_string("roi '%s' is not allowed with cblk_style ht: there is none", options.roi));
@@ -45,7 +44,7 @@ uint32_t ht_capabilities(const Params &p) {
 
 // The MQ coder leaves out passes that are not worth their bits (worth_coding()), which a smaller step makes up for.
 constexpr BlockCoderTraits kMqCoder{
-    .most_passes = [](int planes) { return coding_passes(planes); },
+    .most_passes = [](int planes, bool) { return coding_passes(planes); },
     .quality_step = 0.8,
     .spare_planes = 0,
     .brand = "jp2 ",
@@ -54,7 +53,7 @@ constexpr BlockCoderTraits kMqCoder{
     .check = [](const Params &, const CudaencJ2kOptions &) {},
 };
 constexpr BlockCoderTraits kHtCoder{
-    .most_passes = [](int planes) { return std::min(planes, 1); },
+    .most_passes = [](int planes, bool truncatable) { return truncatable ? planes : std::min(planes, 1); },
     .quality_step = 1,
     .spare_planes = 1,  // it costs nothing, and FFmpeg's decoder refuses magnitudes that fill all
     .brand = "jph ",    // T.814 Annex D

@@ -307,7 +307,7 @@ class Builder {
                      .lossy = !p_.reversible && !p_.rate.target(),
                      .reversible = p_.reversible});
             }
-        g_.max_passes = std::max(g_.max_passes, block_coder_traits(p_.style).most_passes(planes));
+        g_.max_passes = std::max(g_.max_passes, block_coder_traits(p_.style).most_passes(planes, p_.truncatable));
         g_.precinct_bands.push_back(band);
     }
 

@@ -126,11 +126,11 @@ class J2kCpuEncoder : public CpuEncoder {
         begin_stage(slot, kTier1);
         const uint64_t boxes = s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         StopSlope stop = budget_.begin(boxes).stop;
-        if (coding_.can_stop())
+        if (coding_.truncatable)
             stop.slope = p_.rate.predicts_slopes() ? find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(),
                                                                      p_.style, budget_.codestream(boxes))
                                                    : early_stopping_.slope(s.number);
-        for (bool again = false;; stop = next_try(s.allocation.stop), again = true) {
+        for (bool again = false;; stop = next_try(s.allocation.stop, p_.style), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
             const bool ahead = !again && budget_.measures_ahead();
@@ -148,6 +148,7 @@ class J2kCpuEncoder : public CpuEncoder {
             Packets packets = assemble_packets(s);
             if (coding_.truncatable && !truncate_again(s, boxes, packets)) continue;
             early_stopping_.note(s.number, s.allocation.stop);
+            code_truncated(s);
             return write_packet(s, packets);
         }
     }
@@ -283,12 +284,28 @@ class J2kCpuEncoder : public CpuEncoder {
         pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
-            if (coding_.style & kHt)
-                return code_ht_blocks({&g_.blocks[first], count}, s.coefficients.data(), s.batches[batch],
-                                      &s.offsets[first], &s.coded[first]);
-            j2k::code_blocks({&g_.blocks[first], count}, s.coefficients.data(), coding_, g_.max_passes,
-                             truncation_points(s).from(first * static_cast<size_t>(g_.max_passes)), s.batches[batch],
-                             &s.offsets[first], &s.coded[first], stop.slope ? &stops[first] : nullptr);
+            const std::span<const CodeBlock> blocks{&g_.blocks[first], count};
+            const StopRule *const own_stops = stop.slope ? &stops[first] : nullptr;
+            const TruncationPoints points = truncation_points(s).from(first * static_cast<size_t>(g_.max_passes));
+            if (!(coding_.style & kHt))
+                j2k::code_blocks(blocks, s.coefficients.data(), coding_, g_.max_passes, points, s.batches[batch],
+                                 &s.offsets[first], &s.coded[first], own_stops);
+            else if (coding_.truncatable)
+                measure_ht_blocks(blocks, s.coefficients.data(), g_.max_passes, points, &s.coded[first], own_stops);
+            else
+                code_ht_blocks(blocks, s.coefficients.data(), nullptr, s.batches[batch], &s.offsets[first],
+                               &s.coded[first]);
+        });
+    }
+
+    // Makes the codewords of blocks that were only measured.
+    void code_truncated(Slot &s) {
+        if (!coding_.truncatable || !(coding_.style & kHt)) return;
+        pool().for_each(s.batches.size(), [&](size_t batch) {
+            const size_t first = batch * batch_blocks_,
+                         count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
+            code_ht_blocks({&g_.blocks[first], count}, s.coefficients.data(), &s.layer_passes[first], s.batches[batch],
+                           &s.offsets[first], &s.coded[first]);
         });
     }
 
@@ -482,7 +499,10 @@ class J2kCpuEncoder : public CpuEncoder {
             for (uint32_t i = 0; i < band.columns * band.rows; i++) {
                 const uint32_t b = band.first_block + i;
                 const LayerEnds block = layers_of(s, b);
-                leaves[i] = tag_leaf(block.first(layers), g_.blocks[b].planes - s.coded[b].planes, i);
+                leaves[i] = tag_leaf(
+                    block.first(layers),
+                    missing_planes(coding_.style, g_.blocks[b].planes, s.coded[b].planes, block.passes_before(layers)),
+                    i);
                 for (uint32_t layer = 0; layer < layers; layer++)
                     if (block.adds(layer)) set.add(layer);
             }

@@ -158,8 +158,14 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
     std::unique_ptr<BlockCoder> make_block_coder(Slot &s, int slots) const {
         if (p_.style & kHt)
-            return std::make_unique<HtCoder>(device_, blocks_.data(), block_count(),
-                                             1 << (p_.cblk_width_log2 + p_.cblk_height_log2), slot_bytes_);
+            return std::make_unique<HtCoder>(device_,
+                                             HtBlocks{.blocks = blocks_.data(),
+                                                      .bands = bands_.data(),
+                                                      .count = block_count(),
+                                                      .most_samples = 1 << (p_.cblk_width_log2 + p_.cblk_height_log2),
+                                                      .max_passes = g_.max_passes,
+                                                      .truncatable = p_.truncatable},
+                                             slot_bytes_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
             return std::make_unique<MqCoder>(device_, batch_, slot_bytes_, blocks_.data(), bands_.data(), lanes);
@@ -241,7 +247,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         s.number = frames_++;
         if (coding_.truncatable) *s.allocation.data() = budget_.begin(s.box_bytes);
-        if (coding_.can_stop()) s.allocation.data()->stop.slope = early_stopping_.slope(s.number);
+        if (coding_.truncatable) s.allocation.data()->stop.slope = early_stopping_.slope(s.number);
     }
 
     void code(FrameSlot &slot) override {
@@ -279,7 +285,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         shift_region(s);
         if (coding_.truncatable) join(s);
         mark(s, kContext);
-        if (coding_.can_stop() && p_.rate.predicts_slopes()) sample_blocks(s);
+        if (coding_.truncatable && p_.rate.predicts_slopes()) sample_blocks(s);
         code_from_coefficients(s, false);
     }
 
@@ -336,6 +342,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     void write_frame(Slot &s) {
+        if (coding_.truncatable) s.coder->code_truncated(s.stream, s.layer_passes.data() + last_layer());
         mark(s, kTier2);
         assemble_packets(s);
         mark(s, kGather);
@@ -609,7 +616,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const StopOutcome &stop = s.result.data()->allocation.stop;
         while (coding_.truncatable && (stopped_too_early(stop) || stopped_too_late(stop) || !truncate_again(s))) {
             *s.allocation.data() = budget_.begin(s.box_bytes);
-            s.allocation.data()->stop = {next_try(stop), 0};
+            s.allocation.data()->stop = {next_try(stop, p_.style), 0};
             upload_allocation(s, s.stream);
             code_from_coefficients(s, true);
             finish_again(s);
@@ -696,6 +703,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
     uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
+    size_t last_layer() const { return size_t{layers() - 1} * block_count(); }
     uint32_t block_layer_count() const { return static_cast<uint32_t>(g_.block_layers.size()); }
     uint32_t band_count() const { return static_cast<uint32_t>(g_.precinct_bands.size()); }
     uint32_t packet_count() const { return static_cast<uint32_t>(g_.packets.size()); }

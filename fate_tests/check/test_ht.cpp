@@ -1,6 +1,8 @@
 // HT block coding: the CPU's codewords against a decoder of the tests' own, and against the most bytes that a slot has
-// room for; the kernels against the CPU. SPDX-License-Identifier: LGPL-2.1-or-later
+// room for; truncation points against codewords and samples; the kernels against the CPU. SPDX-License-Identifier:
+// LGPL-2.1-or-later
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -86,7 +88,7 @@ std::vector<std::vector<uint8_t>> code_on_cpu(const Batch &batch) {
     std::vector<uint8_t> bytes;
     std::vector<uint32_t> offsets(batch.blocks.size());
     std::vector<CodedBlock> coded(batch.blocks.size());
-    code_ht_blocks(batch.blocks, batch.coefficients.data(), bytes, offsets.data(), coded.data());
+    code_ht_blocks(batch.blocks, batch.coefficients.data(), nullptr, bytes, offsets.data(), coded.data());
     std::vector<std::vector<uint8_t>> codewords;
     for (size_t i = 0; i < batch.blocks.size(); i++) {
         EXPECT(coded[i].planes == (coded[i].bytes ? 1 : 0) && coded[i].passes == coded[i].planes, "%s: record",
@@ -120,6 +122,126 @@ void check_on_cpu(const Batch &batch) {
                batch.describe(i).c_str(), codewords[i].size());
     }
 }
+
+// ---- Truncation points
+
+// A weight, and a slope at which about the plane in the middle of 12 is the last that is worth its bytes; 0: none.
+constexpr int kWeight = 7 * kSlopeOctave;
+StopSlope some_slope(Random &random) {
+    const int at = kWeight + kStopBase + (random.between(-12, 22) - 4) * kSlopeOctave + random.between(0, 400);
+    return {.slope = random.one_in(4) ? 0 : static_cast<uint32_t>(std::clamp(at, 1, kSlopes - 1)),
+            .always_includes = 0};
+}
+
+// Records of a batch, [block * max_passes + pass].
+struct Records {
+    Records(const Batch &batch, const StopSlope &stop)
+        : coded(batch.blocks.size()),
+          bytes(coded.size() * kMaxPlanes, 7),
+          terminations(bytes.size()),
+          reductions(bytes.size(), 7) {
+        const std::vector<StopRule> rules(coded.size(), stop_rule(stop, kWeight));
+        measure_ht_blocks(batch.blocks, batch.coefficients.data(), kMaxPlanes,
+                          {.bytes = bytes.data(), .terminations = terminations.data(), .reductions = reductions.data()},
+                          coded.data(), stop.slope ? rules.data() : nullptr);
+    }
+    std::vector<CodedBlock> coded;
+    std::vector<uint32_t> bytes, terminations;
+    std::vector<int32_t> reductions;
+};
+
+// The codewords of some passes of the records; empty of none.
+std::vector<std::vector<uint8_t>> code_truncated_on_cpu(const Batch &batch, const Records &records,
+                                                        const std::vector<uint8_t> &passes) {
+    std::vector<uint8_t> bytes;
+    std::vector<uint32_t> offsets(batch.blocks.size());
+    std::vector<CodedBlock> coded = records.coded;
+    code_ht_blocks(batch.blocks, batch.coefficients.data(), passes.data(), bytes, offsets.data(), coded.data());
+    std::vector<std::vector<uint8_t>> codewords;
+    for (size_t i = 0; i < offsets.size(); i++)
+        codewords.emplace_back(bytes.begin() + offsets[i],
+                               i + 1 < offsets.size() ? bytes.begin() + offsets[i + 1] : bytes.end());
+    return codewords;
+}
+
+// The squared error of a block whose samples are known down to a bit-plane, as decoders reconstruct them: to the
+// middle.
+double error_of(const Batch &batch, const CodeBlock &b, int plane) {
+    double error = 0;
+    for (int y = 0; y < b.height; y++)
+        for (int x = 0; x < b.width; x++) {
+            const uint32_t m =
+                ~kSignBit &
+                batch.coefficients[b.coefficients + static_cast<size_t>(y) * b.stride + static_cast<size_t>(x)];
+            const double is = m + (b.reversible ? 0 : m ? 0.5 : 0), known = std::ldexp(m >> plane, plane);
+            const double decoded = !known ? 0 : b.reversible && !plane ? m : known + std::ldexp(0.5, plane);
+            error += (is - decoded) * (is - decoded);
+        }
+    return error;
+}
+
+// Records say what codewords take and bring, whichever pass is chosen; these decode to what is above the plane.
+START_TEST(truncation_points) {
+    Random random(static_cast<uint64_t>(_i) + 3000);
+    Batch batch;
+    for (int i = 0; i < 60; i++)
+        batch.add(random, random.between(1, 64), random.between(1, 64), random.between(1, 14),
+                  random.between(0, kKinds - 1));
+    for (CodeBlock &b : batch.blocks) b.reversible = random.one_in(2);
+    const StopSlope stop = some_slope(random);
+    const Records records(batch, stop);
+    const StopRule rule = stop_rule(stop, kWeight);
+    HtDecoder decoder;
+    int tried = 0;
+    for (int choice = 0; choice < kMaxPlanes; choice++) {
+        std::vector<uint8_t> passes;
+        for (const CodedBlock &coded : records.coded) passes.push_back(choice < coded.passes ? choice + 1 : 0);
+        const auto codewords = code_truncated_on_cpu(batch, records, passes);
+        for (size_t i = 0; i < passes.size(); i++) {
+            const CodeBlock &b = batch.blocks[i];
+            const CodedBlock &coded = records.coded[i];
+            const std::string described = batch.describe(i);
+            const char *const name = described.c_str();
+            if (!passes[i]) {
+                EXPECT(codewords[i].empty(), "%s: a codeword without a pass", name);
+                continue;
+            }
+            const int plane = coded.planes - passes[i];
+            const HtPlanes window = ht_planes(rule, coded.planes);
+            EXPECT(plane >= window.lowest, "%s: plane %d", name, plane);
+            const size_t at = i * kMaxPlanes + static_cast<size_t>(choice);
+            if (plane > window.highest) {
+                EXPECT(!records.bytes[at] && !records.reductions[at], "%s: plane %d is not tried", name, plane);
+                continue;
+            }
+            tried++;
+            EXPECT(records.bytes[at] == codewords[i].size(), "%s, plane %d: %u bytes, the codeword has %zu", name,
+                   plane, records.bytes[at], codewords[i].size());
+            const auto samples = decoder.decode(codewords[i], b.width, b.height);
+            for (int y = 0; y < b.height; y++)
+                for (int x = 0; x < b.width; x++) {
+                    const uint32_t c = batch.coefficients[b.coefficients + static_cast<size_t>(y) * b.stride +
+                                                          static_cast<size_t>(x)],
+                                   m = (c & ~kSignBit) >> plane;
+                    EXPECT(samples[static_cast<size_t>(y) * b.width + static_cast<size_t>(x)] ==
+                               (m ? uint64_t{m} * 2 - 1 + (c >> 31) : 0),
+                           "%s, plane %d: sample %d, %d", name, plane, x, y);
+                }
+            // In 1/64 of 4^plane squared steps. Of magnitudes a 64th is not told, and of large ones all that is
+            // beyond what counts.
+            const double before = plane == window.highest ? error_of(batch, b, 31) : error_of(batch, b, plane + 1),
+                         reduction =
+                             std::min(std::ldexp(before - error_of(batch, b, plane), 6 - 2 * plane), 2147483647.0);
+            const double scale = std::ldexp(error_of(batch, b, 31), 6 - 2 * plane);
+            if (coded.planes - plane <= 11)
+                EXPECT(std::fabs(records.reductions[at] - reduction) <=
+                           0.07 * std::sqrt(scale * 64 * b.width * b.height) + 5.0 * b.width * b.height,
+                       "%s, plane %d: reduction %d, by the samples %g", name, plane, records.reductions[at], reduction);
+        }
+    }
+    EXPECT(tried > 0, "no plane is tried");
+}
+END_TEST
 
 // All codewords of the standard's are told apart by their first bits, and the encoder's are among them.
 START_TEST(codewords_are_prefix_free) {
@@ -236,6 +358,76 @@ START_TEST(large_blocks_on_the_device) {
 }
 END_TEST
 
+// Records and codewords against the CPU's.
+START_TEST(truncated_blocks_on_the_device) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 4000);
+    for (int repeat = 0; repeat < 4; repeat++) {
+        const int side = repeat % 2 ? 64 : 32;
+        Batch batch;
+        for (int kind = 0; kind < kKinds; kind++) batch.add(random, side, side, random.between(1, 14), kind);
+        for (int i = 0; i < 14; i++)
+            batch.add(random, random.between(1, side), random.between(1, side), random.between(1, 20),
+                      random.between(0, kKinds - 1));
+        for (CodeBlock &b : batch.blocks) b.reversible = random.one_in(2), b.precinct_band = 0;
+        const StopSlope stop = repeat < 2 ? StopSlope{} : some_slope(random);
+        const Records records(batch, stop);
+        const uint32_t count = static_cast<uint32_t>(batch.blocks.size()), points = count * kMaxPlanes;
+        PrecinctBand band{};
+        band.weight = kWeight;
+        const Guarded<CodeBlock> blocks(device, batch.blocks);
+        const Guarded<PrecinctBand> bands(device, std::vector<PrecinctBand>{band});
+        const Guarded<StopSlope> device_stop(device, std::vector<StopSlope>{stop});
+        const Guarded<uint32_t> coefficients(device, batch.coefficients), bytes(device, count),
+            pass_bytes(device, points);
+        const Guarded<int32_t> reductions(device, points);
+        const Guarded<HtCodes> codes(device, std::vector<HtCodes>{kHtCodes});
+        const Guarded<uint8_t> slots(device, batch.slots), planes(device, count), passes(device, count);
+        HtTruncatedInput input{.input = {.blocks = blocks.data(),
+                                         .coefficients = coefficients.data(),
+                                         .codes = codes.data(),
+                                         .coded = {},
+                                         .count = count},
+                               .bands = bands.data(),
+                               .stop = device_stop.data(),
+                               .chosen = nullptr,
+                               .max_passes = kMaxPlanes};
+        input.input.coded.slots = slots.data();
+        input.input.coded.planes = planes.data();
+        input.input.coded.passes = passes.data();
+        input.input.coded.bytes = bytes.data();
+        input.input.coded.pass_bytes = pass_bytes.data();
+        input.input.coded.reductions = reductions.data();
+        code_ht_blocks(*device, nullptr, input, side * side);
+        const auto pass_bytes_read = pass_bytes.read("pass_bytes");
+        const auto reductions_read = reductions.read("reductions");
+        const auto planes_read = planes.read("planes"), passes_read = passes.read("passes");
+        std::vector<uint8_t> choice;
+        for (uint32_t i = 0; i < count; i++) {
+            const std::string name = batch.describe(i);
+            const CodedBlock &coded = records.coded[i];
+            EXPECT(planes_read[i] == coded.planes && passes_read[i] == coded.passes,
+                   "%s: %d planes, %d passes, on the CPU %d, %d", name.c_str(), planes_read[i], passes_read[i],
+                   coded.planes, coded.passes);
+            for (uint32_t at = i * kMaxPlanes; at < i * kMaxPlanes + coded.passes; at++)
+                EXPECT(pass_bytes_read[at] == records.bytes[at] && reductions_read[at] == records.reductions[at],
+                       "%s, pass %u: %u bytes, reduction %d, on the CPU %u, %d", name.c_str(), at % kMaxPlanes,
+                       pass_bytes_read[at], reductions_read[at], records.bytes[at], records.reductions[at]);
+            choice.push_back(static_cast<uint8_t>(random.between(0, coded.passes)));
+        }
+        const Guarded<uint8_t> chosen(device, choice);
+        input.chosen = chosen.data();
+        code_ht_blocks(*device, nullptr, input, side * side);
+        const auto slots_read = slots.read("slots");
+        const auto codewords = code_truncated_on_cpu(batch, records, choice);
+        for (uint32_t i = 0; i < count; i++)
+            EXPECT(std::equal(codewords[i].begin(), codewords[i].end(),
+                              slots_read.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot)),
+                   "%s, %d passes: the codeword", batch.describe(i).c_str(), choice[i]);
+    }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -245,9 +437,11 @@ int main(int argc, char **argv) {
     tcase_add_test(cpu, codewords_are_prefix_free);
     tcase_add_loop_test(cpu, blocks_of_all_sizes, 0, 20);
     tcase_add_loop_test(cpu, largest_blocks, 0, 10);
+    tcase_add_loop_test(cpu, truncation_points, 0, 20);
     const int devices = static_cast<int>(device_specs.size());
     TCase *device = add_case(suite, "device");
     tcase_add_loop_test(device, small_blocks_on_the_device, 0, devices);
     tcase_add_loop_test(device, large_blocks_on_the_device, 0, devices);
+    tcase_add_loop_test(device, truncated_blocks_on_the_device, 0, devices);
     return run_suite(suite);
 }

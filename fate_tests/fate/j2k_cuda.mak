@@ -26,7 +26,7 @@ tests/data/cudaenc_vsynth%.raw: tests/data/vsynth1.yuv tests/data/vsynth2.yuv te
 # fate_tests/interop decodes it with others.
 J2K_CUDA_NO_DECODER = yuv440p10 yuv440p12
 # Nor does it read CPRL where tiles do not begin on the precincts of every resolution, nor, up to 7.1, more than one frame of HT blocks.
-J2K_CUDA_NOT_DECODED = prog-cprl-tiles prog-cprl-tiles-lossless ht-frames \
+J2K_CUDA_NOT_DECODED = prog-cprl-tiles prog-cprl-tiles-lossless ht-frames ht-rate-pcrd ht-rate-psp ht-rate-ratio \
     profile-cinema2k-of-rgb profile-cinema2k-of-yuv profile-cinema4k-of-nv12 profile-cinema2k-already # not what is coded
 # These formats of its have the same bytes: it knows XYZ by digital cinema's profiles only, and no 12 bits with alpha.
 J2K_CUDA_DECODE_xyz12le = rgb48le
@@ -129,6 +129,15 @@ $(foreach p,lrcp rlcp rpcl pcrl cprl,$(call J2K_CUDA_OPTION,ht-prog-$(p),-cblk_s
 $(call J2K_CUDA_OPTION,ht-tiles,-cblk_style ht -tile_width 32 -tile_height 32 -sop 1 -eph 1 -plt 1 -tlm 1)
 $(call J2K_CUDA_OPTION,ht-codestream,-cblk_style ht -format j2k -tile_parts resolution -tlm 1)
 $(call J2K_CUDA_OPTION,ht-guard-bits,-cblk_style ht -guard_bits 1)
+# ... with a target: the bit-plane that ends each block.
+$(foreach b,400 3000 9000 20000 90000,$(call J2K_CUDA,ht-rate-$(b),mix,rgb24,181x122,1,-cblk_style ht -frame_bytes $(b)))
+$(foreach r,pcrd psp,$(call J2K_CUDA,ht-rate-$(r),mix,gbrp12le,181x122,3,-cblk_style ht -rate_control $(r) -frame_bytes 9000 -format j2k)\
+    $(call J2K_CUDA,ht-rate-$(r)-lossless,mix,yuv420p10le,181x122,1,-cblk_style ht -rate_control $(r) -frame_bytes 9000 $(J2K_CUDA_LOSSLESS)))
+$(call J2K_CUDA,ht-rate-large-blocks,mix,yuv422p10le,530x270,1,-cblk_style ht -frame_bytes 80000 -cblk_width 64 -cblk_height 64)
+$(call J2K_CUDA,ht-rate-all,mix,gray12le,79x61,1,-cblk_style ht -frame_bytes 100000)
+$(call J2K_CUDA,ht-rate-ratio,vsynth1,yuv420p,352x288,2,-cblk_style ht -compression_ratio 10 -tile_width 128 -tile_height 128 -plt 1 -tlm 1)
+$(foreach d,25 40 60,$(call J2K_CUDA,ht-psnr-$(d),mix,yuv420p,181x122,1,-cblk_style ht -psnr $(d)))
+$(call J2K_CUDA,ht-psnr-40-lossless,mix,rgb24,181x122,1,-cblk_style ht -psnr 40 $(J2K_CUDA_LOSSLESS))
 $(call J2K_CUDA,cblk-4x1024-tall,mix,gray,9x1100,1,-cblk_width 4 -cblk_height 1024 -levels 0)
 $(call J2K_CUDA,cblk-1024x4-wide,mix,gray,1100x9,1,-cblk_width 1024 -cblk_height 4 -levels 0 $(J2K_CUDA_LOSSLESS))
 $(foreach t,79x61 64x64 32x32 33x17 79x16 16x61 100x100,\

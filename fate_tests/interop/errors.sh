@@ -73,7 +73,10 @@ refuse $any "option cblk_style to value foo" -cblk_style foo
 refuse $any "option cblk_style to value bypass\+foo" -cblk_style bypass+foo
 refuse $any "cblk_style 128 is not allowed: it is 0 to 127" -cblk_style 128
 refuse $any "cblk_style ht is not allowed with another style: it is ht alone" -cblk_style ht+vsc
-refuse $any "b, frame_bytes, compression_ratio, psnr and layer_rates are not allowed with cblk_style ht: quality says how large frames are" -cblk_style ht -frame_bytes 5000
+for mode in pst psb bpi; do
+    refuse $any "rate_control pst, psb and bpi are not allowed with cblk_style ht: allowed are psp, pcrd and auto" -cblk_style ht -frame_bytes 5000 -rate_control $mode
+done
+refuse $any "layers 2 is not allowed with cblk_style ht: it is 1" -cblk_style ht -layer_rates 20,10
 refuse $any "layers 2 is not allowed with cblk_style ht: it is 1" -cblk_style ht -layers 2
 refuse $any "roi '1,2,3,4' is not allowed with cblk_style ht: there is none" -cblk_style ht -roi 1,2,3,4
 for precincts in foo 32 32x 32x32, ,32x32 32x32x32 32x-32 99999999999x32; do

@@ -2,8 +2,8 @@
 as well, and by Grok in the place of one that the encoder warns of. Lossless streams must give the source, of others the decoders
 must give the same. Options that are refused must be so in one line. Some streams are the emulator's too.
 
-usage: matrix.py FFMPEG_BUILD [COUNT [SEED] | -]
-COUNT: accepted combinations; 2000. SEED: of the first one, 1. -: lines that a run printed, from standard input
+usage: matrix.py FFMPEG_BUILD [COUNT [SEED [ht]] | -]
+COUNT: accepted combinations; 2000. SEED: of the first one, 1. ht: all with the HT block coder. -: lines that a run printed, from standard input
 matrix.sh builds the program that encodes and decodes, FFMPEG_BUILD/tests/data/matrix (matrix.cpp).
 SPDX-License-Identifier: LGPL-2.1-or-later
 """
@@ -33,7 +33,7 @@ STYLES = 'bypass', 'reset', 'termall', 'vsc', 'erterm', 'segsym'
 ORDERS = 'lrcp', 'rlcp', 'rpcl', 'pcrl', 'cprl'
 
 
-def combination(seed):
+def combination(seed, ht=False):
     """A line for the program, without its tasks: NUMBER PIXEL_FORMAT WIDTHxHEIGHT CONTENT SEED OPTION=VALUE..."""
     dice = random.Random(seed)
 
@@ -105,9 +105,11 @@ def combination(seed):
                                               [m for m in RATE_CONTROLS if m != 'none'])
     if 'poc' in options:
         options['poc'] = re.sub(r'^(\d+,\d+),1,(.*/\d+,\d+),1,', rf'\1,{dice.randint(1, layers)},\2,{layers},', options['poc'])
-    if one_in(5):  # the HT block coder has one pass a block
-        for name in 'layers', 'roi', 'rate_control', *targets:
+    if one_in(5) or ht:  # the HT block coder has one pass a block, and so one layer
+        for name in 'layers', 'roi', 'layer_rates':
             options.pop(name, None)
+        if options.get('rate_control') not in ('psp', 'pcrd') or not set(targets) & set(options):
+            options.pop('rate_control', None)
         options['cblk_style'] = 'ht'
         if 'poc' in options:
             options['poc'] = re.sub(r'^(\d+,\d+),\d+,(.*/\d+,\d+),\d+,', r'\1,1,\2,1,', options['poc'])
@@ -218,7 +220,7 @@ def main():
     else:
         count = int((sys.argv[2:] or [2000])[0])
         first = int((sys.argv[3:] or [1])[0])
-        lines = map(combination, range(first, first + 2 * count))
+        lines = (combination(seed, sys.argv[4:] == ['ht']) for seed in range(first, first + 2 * count))
     workers = os.cpu_count()
     passed = failed = refused = lone = asked = 0
     with tempfile.TemporaryDirectory() as where, concurrent.futures.ThreadPoolExecutor(workers) as pool:

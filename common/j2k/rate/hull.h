@@ -36,7 +36,7 @@ CUDAENC_HD void convex_hull(const BlockPasses &b, const HullSlopes<uint16_t> &sl
     const int dither = static_cast<int>(b.number * 0x9E3779B1u >> 27);
     const int weight = b.weight + 2 * lowest * kSlopeOctave + dither;
     const auto reduction_of = [&](int pass) {
-        const int plane = planes - 1 - (pass + 2) / 3 - lowest;
+        const int plane = plane_of_pass(b.style, planes, pass) - lowest;
         return plane >= 0 ? int64_t{b.reductions[pass]} << 2 * plane : int64_t{b.reductions[pass]} >> -2 * plane;
     };
     int fixed = included - 1, top = fixed;  // the first point if it stays in any case, and the last

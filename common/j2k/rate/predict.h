@@ -1,6 +1,7 @@
 // Parallel slope prediction (PSP): before any block is coded, sampled blocks tell the slope at which the budget will be
 // met, and tier-1 stops there. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include "../t1/block.h"
 #include "../t1/contexts.h"
 #include "../t1/stop.h"
 #include "../t2/layers.h"
@@ -148,9 +149,11 @@ inline bool stopped_too_late(const StopOutcome &stop) {
     return stop.always_includes && stop.slope && stop.threshold > stop.slope + kSlopeOctave * 3 / 2;
 }
 // Where tier-1 stops in a frame that is coded again.
-inline StopSlope next_try(const StopOutcome &stop) {
+inline StopSlope next_try(const StopOutcome &stop, uint32_t style) {
     const uint32_t lower = stop.slope > 2 * kSlopeOctave ? stop.slope - 2 * kSlopeOctave : 0;
-    return {.slope = stopped_too_early(stop) ? lower : stop.slope, .always_includes = 0};
+    // Of alternatives none is always included: those near the threshold are tried.
+    const uint32_t higher = are_alternatives(style) ? stop.threshold : stop.slope;
+    return {.slope = stopped_too_early(stop) ? lower : higher, .always_includes = 0};
 }
 
 }  // namespace cudaenc::j2k

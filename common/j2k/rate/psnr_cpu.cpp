@@ -167,7 +167,7 @@ class Decoder {
         const int passes =
             passes_at_or_above(input_.hulls.slopes(block), coded.always_included, coded.passes, threshold);
         // The plane of the last pass. All passes but a clean-up code only some of its samples.
-        const int plane = coded.planes - 1 - (passes + 1) / 3, kind = pass_kind(passes - 1);
+        const int plane = plane_of_pass(p_.style, coded.planes, passes - 1), kind = kind_of_pass(p_.style, passes - 1);
         std::optional<Propagation> propagation;
         if (passes && kind != kCleanUp)
             propagation.emplace(input_.coefficients, b, plane, (p_.style & kVerticallyCausal) != 0);

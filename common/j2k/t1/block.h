@@ -19,9 +19,25 @@ constexpr uint32_t kHt = 64;
 struct BlockCoding {
     uint32_t style = 0;        // of code-blocks: Style
     bool truncatable = false;  // passes are measured, so that rate allocation can truncate codewords
-    // Whether blocks may end before their last pass, where a slope says so.
-    bool can_stop() const { return truncatable && !(style & kHt); }
 };
+
+// What passes of a record are. Those of the MQ coder follow each other, a clean-up and then three a bit-plane. Those of
+// the HT coder are cleanup passes in place of each other, with a bit-plane more each: a block has the last one alone.
+CUDAENC_HD constexpr bool are_alternatives(uint32_t style) { return (style & kHt) != 0; }
+CUDAENC_HD constexpr int plane_of_pass(uint32_t style, int planes, int pass) {
+    return planes - 1 - (are_alternatives(style) ? pass : (pass + 2) / 3);
+}
+CUDAENC_HD constexpr int kind_of_pass(uint32_t style, int pass) {
+    return are_alternatives(style) ? kCleanUp : pass_kind(pass);
+}
+// What a packet header tells of a block with `passes` of its record: how many it has, and how many bit-planes are
+// missing above those that it codes. planes: of the record; most: CodeBlock::planes.
+CUDAENC_HD constexpr int told_passes(uint32_t style, int passes) {
+    return are_alternatives(style) ? min_of(passes, 1) : passes;
+}
+CUDAENC_HD constexpr int missing_planes(uint32_t style, int most, int planes, int passes) {
+    return most - planes + (are_alternatives(style) ? max_of(passes - 1, 0) : 0);
+}
 
 // What a block coder returns of a block.
 struct CodedBlock {

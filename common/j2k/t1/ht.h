@@ -6,6 +6,7 @@
 
 #include "../../hd.h"
 #include "../tables.h"
+#include "stop.h"
 
 namespace cudaenc::j2k {
 
@@ -173,6 +174,39 @@ struct LastBytes {
         return !((both ^ mel) & of_mel) && !((both ^ vlc) & of_vlc) && both != 0xFF && vlc_has_bytes;
     }
 };
+
+// ---- Truncation. A block's cleanup pass ends with a bit-plane, which rate allocation chooses: a record has a pass for
+// each, in place of the one before. Near a slope only kHtPlanes are worth a trial.
+struct HtPlanes {
+    int lowest, highest;  // none where the lowest is above the highest
+};
+constexpr int kHtPlanes = 3;
+// Of a block with so many bit-planes. A plane that refines samples takes a quarter of a squared step off the error for
+// a bit, which is worth it from level 4 on; sparse ones are worth it sooner, or later. The lowest plane is at 2.5 to
+// 4.5. So the slope may turn out half an octave lower, or one and a half higher.
+CUDAENC_HD HtPlanes ht_planes(const StopRule &rule, int planes) {
+    if (rule.base == kNeverStop) return {0, planes - 1};
+    constexpr int kPlane = 2 * kSlopeOctave, kWorthIt = 5 * kSlopeOctave / 2;
+    const int lowest = max_of(kWorthIt - rule.base + kPlane - 1, 0) / kPlane;
+    return {lowest, min_of(lowest + kHtPlanes - 1, planes - 1)};
+}
+
+// What a bit-plane takes off a sample's squared error, in 1/64 of 4^plane squared steps: from the plane above on; or
+// `from_zero`, where more than kMostKnown counts as that. See reduction_of_significance(), reduction_of_refinement().
+constexpr uint32_t kMostKnown = 2047;
+CUDAENC_HD int32_t ht_reduction(uint32_t magnitude, int plane, bool from_zero, bool reversible) {
+    const uint32_t known = magnitude >> plane, rest = magnitude & ((1u << plane) - 1);
+    if (!known) return 0;
+    const ReductionRounding r = reduction_rounding(plane, reversible);
+    const uint32_t parts =
+        plane > kReductionPlanes ? rest >> (plane - kReductionPlanes) : rest << (kReductionPlanes - plane);
+    const int below = static_cast<int>(2 * parts) + r.half;  // the plane, in 1/64
+    if (known > 1 && !from_zero) return r.whole + (known & 1 ? below - 16 : 48 - below);
+    const int steps = static_cast<int>(min_of(known, kMostKnown));
+    return 16 * (4 * steps * steps - 1) + (2 * steps + 1) * below + r.whole;
+}
+// The sum of a block's samples, as records have it.
+CUDAENC_HD int32_t record_reduction(int64_t sum) { return static_cast<int32_t>(min_of<int64_t>(sum, 0x7FFFFFFF)); }
 
 // The most bytes of a cleanup pass. A sample's bits are at most its bit-planes and one; a pair of quads has 30 VLC
 // bits; an event takes at most 1.5 MEL bits, and a quad of the first row makes up to 1.5 events. At most every other

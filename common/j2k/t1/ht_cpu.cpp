@@ -101,9 +101,9 @@ struct QuadRow {
 };
 
 // Exponents by conversion to float, which every level of x86-64 does eight or four at a time.
-CUDAENC_CLONES void load_row(const uint32_t *coefficients, int width, uint32_t *values, int32_t *exponents) {
+CUDAENC_CLONES void load_row(const uint32_t *coefficients, int width, int plane, uint32_t *values, int32_t *exponents) {
     for (int x = 0; x < width; x++) {
-        const uint32_t magnitude = coefficients[x] & 0x7FFFFFFFu, significant = magnitude ? ~0u : 0u;
+        const uint32_t magnitude = (coefficients[x] & 0x7FFFFFFFu) >> plane, significant = magnitude ? ~0u : 0u;
         const uint32_t below = magnitude - 1;
         // Without the bit below its highest one, a number is not rounded up to a power of two.
         const float rounded = static_cast<float>(static_cast<int32_t>(below & ~(below >> 1) & 0x7FFFFFFFu));
@@ -133,8 +133,8 @@ class HtBlockCoder {
     // longest: most_ht_bytes() of the largest block.
     explicit HtBlockCoder(uint32_t longest) : capacity_(longest + 16), memory_(new uint8_t[4 * size_t{capacity_}]) {}
 
-    // Writes the block's codeword to out(). Returns its bytes, 0 if no sample is significant.
-    uint32_t code(const uint32_t *coefficients, const CodeBlock &block) {
+    // Writes the block's codeword to out(), down to a bit-plane. Returns its bytes, 0 if no sample is significant.
+    uint32_t code(const uint32_t *coefficients, const CodeBlock &block, int plane) {
         const int width = block.width, height = block.height;
         magsgn_.begin(&memory_[0]), vlc_.begin(&memory_[capacity_]), mel_bits_.begin(&memory_[2 * size_t{capacity_}]);
         mel_ = {};
@@ -147,7 +147,7 @@ class HtBlockCoder {
                 uint32_t *values = row_.values[lower];
                 int32_t *exponents = row_.exponents[lower];
                 const int present = y + lower < height ? width : 0;
-                if (present) load_row(row + static_cast<size_t>(lower) * block.stride, width, values, exponents);
+                if (present) load_row(row + static_cast<size_t>(lower) * block.stride, width, plane, values, exponents);
                 std::fill(values + present, values + (width + 3) / 4 * 4, 0u);
                 std::fill(exponents + present, exponents + (width + 3) / 4 * 4, 0);
             }
@@ -271,20 +271,63 @@ class HtBlockCoder {
     uint16_t states_[2][kWidest / 2 + 2];  // of the quads of this row and the one before
 };
 
-}  // namespace
+// The sum of ht_reduction(), and all magnitudes' bits.
+CUDAENC_CLONES int64_t reduction_of_row(const uint32_t *coefficients, int width, int plane, bool from_zero,
+                                        bool reversible) {
+    int64_t sum = 0;
+    for (int x = 0; x < width; x++) sum += ht_reduction(coefficients[x] & 0x7FFFFFFFu, plane, from_zero, reversible);
+    return sum;
+}
+CUDAENC_CLONES uint32_t bits_of_row(const uint32_t *coefficients, int width) {
+    uint32_t bits = 0;
+    for (int x = 0; x < width; x++) bits |= coefficients[x];
+    return bits & 0x7FFFFFFFu;
+}
 
-void code_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, std::vector<uint8_t> &bytes,
-                    uint32_t *offsets, CodedBlock *coded) {
+std::unique_ptr<HtBlockCoder> make_coder(std::span<const CodeBlock> blocks) {
     uint32_t longest = 0;
     for (const CodeBlock &b : blocks) longest = std::max(longest, most_ht_bytes(b.width, b.height, b.planes));
-    const auto coder = std::make_unique<HtBlockCoder>(longest);
+    return std::make_unique<HtBlockCoder>(longest);
+}
+
+}  // namespace
+
+void code_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, const uint8_t *passes,
+                    std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded) {
+    const auto coder = make_coder(blocks);
     bytes.clear();
     for (size_t i = 0; i < blocks.size(); i++) {
-        const uint32_t count = coder->code(coefficients, blocks[i]);
-        const uint8_t some = count ? 1 : 0;
-        coded[i] = {.bytes = count, .planes = some, .passes = some};
         offsets[i] = static_cast<uint32_t>(bytes.size());
+        if (passes && !passes[i]) continue;
+        const uint32_t count = coder->code(coefficients, blocks[i], passes ? coded[i].planes - passes[i] : 0);
+        const uint8_t some = count ? 1 : 0;
+        if (!passes) coded[i] = {.bytes = count, .planes = some, .passes = some};
         bytes.insert(bytes.end(), coder->out(), coder->out() + count);
+    }
+}
+
+void measure_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes,
+                       const TruncationPoints &points, CodedBlock *coded, const StopRule *stops) {
+    const auto coder = make_coder(blocks);
+    for (size_t i = 0; i < blocks.size(); i++) {
+        const CodeBlock &b = blocks[i];
+        const TruncationPoints own = points.from(i * static_cast<size_t>(max_passes));
+        const auto row = [&](int y) { return coefficients + b.coefficients + static_cast<size_t>(y) * b.stride; };
+        uint32_t bits = 0;
+        for (int y = 0; y < b.height; y++) bits |= bits_of_row(row(y), b.width);
+        const int planes = bit_width(bits);
+        const HtPlanes tried = ht_planes(stops ? stops[i] : StopRule(), planes);
+        const int passes = std::max(planes - tried.lowest, 0);
+        coded[i] = {.bytes = 0, .planes = static_cast<uint8_t>(planes), .passes = static_cast<uint8_t>(passes)};
+        for (int pass = 0; pass < passes; pass++) {
+            const int plane = planes - 1 - pass;
+            const bool is_tried = plane <= tried.highest;
+            int64_t reduction = 0;
+            for (int y = 0; is_tried && y < b.height; y++)
+                reduction += reduction_of_row(row(y), b.width, plane, plane == tried.highest, b.reversible);
+            coded[i].bytes = own.bytes[pass] = is_tried ? coder->code(coefficients, b, plane) : 0;
+            own.reductions[pass] = record_reduction(reduction);
+        }
     }
 }
 

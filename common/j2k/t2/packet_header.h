@@ -103,7 +103,8 @@ template <class Sink>
 CUDAENC_HD void put_block_header(Sink &sink, const PrecinctBand &band, const TagNode *nodes, uint32_t x, uint32_t y,
                                  const LayerEnds &block, uint32_t layer, uint32_t empty_before, uint32_t style,
                                  const uint32_t *pass_bytes) {
-    const int before = block.passes_before(layer), passes = block.passes_before(layer + 1) - before;
+    const auto passes_before = [&](uint32_t l) { return told_passes(style, block.passes_before(l)); };
+    const int before = passes_before(layer), passes = passes_before(layer + 1) - before;
     if (before) {
         sink.put(passes != 0, 1);
         if (!passes) return;
@@ -141,9 +142,8 @@ CUDAENC_HD void put_block_header(Sink &sink, const PrecinctBand &band, const Tag
     // A length has Lblock + floor(log2(passes)) bits. Lblock is 3 at first. Each 1 adds one to it, for this layer and
     // all later ones.
     const auto for_each_length = [&](uint32_t of_layer, const auto &body) {
-        for_each_segment(style, block.passes_before(of_layer), block.passes_before(of_layer + 1),
-                         block.bytes_before(of_layer), block.bytes_before(of_layer + 1), pass_bytes,
-                         [&](int, int segment_passes, uint32_t bytes) {
+        for_each_segment(style, passes_before(of_layer), passes_before(of_layer + 1), block.bytes_before(of_layer),
+                         block.bytes_before(of_layer + 1), pass_bytes, [&](int, int segment_passes, uint32_t bytes) {
                              body(bytes, bit_width(static_cast<uint32_t>(segment_passes)) - 1);
                          });
     };

@@ -137,11 +137,12 @@ DEVICE uint32_t spread_half(uint32_t x) {
 using QuadState __attribute__((may_alias)) = uint16_t;  // quad_state() of each quad
 
 // A block in a warp. memory: shared, HtLayout<kQuads>::kWords.
-template <int kQuads>
+template <int kQuads, bool kTruncated>
 struct HtBlock {
     using Layout = HtLayout<kQuads>;
     const CodeBlock block;
     const uint32_t *coefficients;  // of the block
+    const int plane;               // the lowest that is coded; 0 if not kTruncated
     const HtCodes *all_codes;
     const uint16_t *codes;         // shared, of other rows than the first
     const uint16_t *excess_codes;  // shared, excess_code() of each excess
@@ -167,17 +168,20 @@ struct HtBlock {
         const bool upper = x < block.width && y < block.height, lower = upper && y + 1 < block.height,
                    right = x + 1 < block.width;
         const uint32_t *const at = coefficients + static_cast<size_t>(y) * block.stride + x;
+        const auto above_plane = [this](uint32_t x) {
+            return kTruncated ? (x & 0x80000000u) | (x & 0x7FFFFFFFu) >> plane : x;
+        };
         if constexpr (kPaired) {
             const auto pair = [](bool is, const uint32_t *from) {
                 return is ? load_readonly(reinterpret_cast<const uint64_t *>(from)) : 0;
             };
             const uint64_t above = pair(upper, at), below = pair(lower, at + block.stride);
-            return {{static_cast<uint32_t>(above), static_cast<uint32_t>(below), static_cast<uint32_t>(above >> 32),
-                     static_cast<uint32_t>(below >> 32)}};
+            return {{above_plane(static_cast<uint32_t>(above)), above_plane(static_cast<uint32_t>(below)),
+                     above_plane(static_cast<uint32_t>(above >> 32)), above_plane(static_cast<uint32_t>(below >> 32))}};
         } else {
-            return {{upper ? load_readonly(at) : 0, lower ? load_readonly(at + block.stride) : 0,
-                     upper && right ? load_readonly(at + 1) : 0,
-                     lower && right ? load_readonly(at + block.stride + 1) : 0}};
+            const auto one = [&](bool is, const uint32_t *from) { return is ? above_plane(load_readonly(from)) : 0; };
+            return {{one(upper, at), one(lower, at + block.stride), one(upper && right, at + 1),
+                     one(lower && right, at + block.stride + 1)}};
         }
     }
 
@@ -466,38 +470,48 @@ struct HtBlock {
     }
 };
 
-// codes: shared, [2048], and excess_code() of each excess; memory: shared, HtLayout<kQuads>::kWords a warp; work:
-// shared, [kWarps].
-template <int kQuads, int kWarps>
-DEVICE void code_blocks(const HtInput &p, uint16_t *codes, uint32_t *memory, MelWork *work) {
-    using Layout = HtLayout<kQuads>;
+// What a thread-block has in shared memory. codes: [2048], and excess_code() of each excess; memory:
+// HtLayout<kQuads>::kWords a warp; work: [kWarps].
+struct HtShared {
+    uint16_t *codes;
+    uint32_t *memory;
+    MelWork *work;
+};
+
+// Begins with all threads.
+template <int kWarps>
+DEVICE void load_codes(const HtInput &p, const HtShared &shared) {
     const Uint4 *const table = reinterpret_cast<const Uint4 *>(p.codes->entries[1]);
     for (int i = thread_x(); i < 2048 / 8; i += kWarps * 32)
-        reinterpret_cast<Uint4 *>(codes)[i] = load_readonly(table + i);
+        reinterpret_cast<Uint4 *>(shared.codes)[i] = load_readonly(table + i);
     if (thread_x() <= kMostExcess)
-        codes[2048 + thread_x()] =
+        shared.codes[2048 + thread_x()] =
             static_cast<uint16_t>(excess_code(excess_prefix(thread_x()), excess_suffix(thread_x())));
-    const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
-    const bool exists = index < p.count;
-    const CodeBlock block = p.blocks[exists ? index : p.count - 1];
-    block_sync();
-    HtBlock<kQuads> own{.block = block,
-                        .coefficients = p.coefficients + block.coefficients,
-                        .all_codes = p.codes,
-                        .codes = codes,
-                        .excess_codes = codes + 2048,
-                        .memory = memory + warp_id() * Layout::kWords,
-                        .slot = {reinterpret_cast<uint32_t *>(p.coded.slots + block.slot), 0}};
+}
+
+// Codes a thread-block's blocks, one a warp, where `exists`. plane: the warp's lowest. Returns the codeword's bytes, 0
+// if no sample is significant.
+template <int kQuads, int kWarps, bool kTruncated>
+DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeBlock &block, bool exists, int plane) {
+    using Layout = HtLayout<kQuads>;
+    HtBlock<kQuads, kTruncated> own{.block = block,
+                                    .coefficients = p.coefficients + block.coefficients,
+                                    .plane = plane,
+                                    .all_codes = p.codes,
+                                    .codes = shared.codes,
+                                    .excess_codes = shared.codes + 2048,
+                                    .memory = shared.memory + warp_id() * Layout::kWords,
+                                    .slot = {reinterpret_cast<uint32_t *>(p.coded.slots + block.slot), 0}};
+    MelWork *const work = shared.work;
     if (exists) own.code_quads();
     if (lane_id() == 0) work[warp_id()].entries = own.any ? own.entries : 0;
     block_sync();
     // The first warp's lanes code the events of all.
-    if (thread_x() < kWarps)
-        work[thread_x()].bits =
-            work[thread_x()].entries
-                ? code_events(memory + thread_x() * Layout::kWords + Layout::kEvents, work[thread_x()].entries,
-                              memory + thread_x() * Layout::kWords + Layout::kMel)
-                : 0;
+    if (thread_x() < kWarps) {
+        uint32_t *const words = shared.memory + thread_x() * Layout::kWords;
+        const uint32_t entries = work[thread_x()].entries;
+        work[thread_x()].bits = entries ? code_events(words + Layout::kEvents, entries, words + Layout::kMel) : 0;
+    }
     warp_sync();
     ByteStream vlc{};
     if (own.any) {
@@ -505,12 +519,100 @@ DEVICE void code_blocks(const HtInput &p, uint16_t *codes, uint32_t *memory, Mel
         vlc = own.stuff_vlc();
     }
     block_sync();
-    uint32_t bytes = 0;
-    if (own.any) bytes = own.join(vlc, work[warp_id()].bits);
+    return own.any ? own.join(vlc, work[warp_id()].bits) : 0;
+}
+
+template <int kQuads, int kWarps>
+DEVICE void code_blocks(const HtInput &p, const HtShared &shared) {
+    load_codes<kWarps>(p, shared);
+    const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
+    const bool exists = index < p.count;
+    const CodeBlock block = p.blocks[exists ? index : p.count - 1];
+    block_sync();
+    const uint32_t bytes = code_block<kQuads, kWarps, false>(p, shared, block, exists, 0);
     if (exists && lane_id() == 0) {
         p.coded.bytes[index] = bytes;
-        p.coded.planes[index] = p.coded.passes[index] = own.any ? 1 : 0;
+        p.coded.planes[index] = p.coded.passes[index] = bytes ? 1 : 0;
     }
+}
+
+// ---- Truncation: see HtTruncatedInput.
+
+// Calls body(magnitude) for the lane's share of a block's samples.
+template <class Body>
+DEVICE void for_each_magnitude(const CodeBlock &block, const uint32_t *coefficients, const Body &body) {
+    const uint32_t lane = static_cast<uint32_t>(lane_id()), width = block.width, more_rows = 32 / width,
+                   more_columns = 32 % width;
+    uint32_t row = lane / width, column = lane % width;
+    CUDAENC_NO_UNROLL
+    while (row < block.height) {
+        body(load_readonly(coefficients + static_cast<size_t>(row) * block.stride + column) & 0x7FFFFFFFu);
+        column += more_columns;
+        row += more_rows;
+        if (column >= width) {
+            column -= width;
+            row++;
+        }
+    }
+}
+
+// A sum of numbers below 2^40 over the warp's lanes.
+DEVICE int64_t warp_add_wide(int64_t v) {
+    const uint32_t low = warp_add(static_cast<uint32_t>(v) & 0xFFFFF);
+    return static_cast<int64_t>(static_cast<int32_t>(warp_add(static_cast<uint32_t>(v >> 20)))) * (1 << 20) + low;
+}
+
+template <int kQuads, int kWarps>
+DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared) {
+    const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
+    const bool exists = index < p.input.count;
+    const CodeBlock block = p.input.blocks[exists ? index : p.input.count - 1];
+    const uint32_t *const coefficients = p.input.coefficients + block.coefficients;
+    uint32_t bits = 0;
+    if (exists) for_each_magnitude(block, coefficients, [&](uint32_t magnitude) { bits |= magnitude; });
+    const int planes = bit_width(warp_or(bits));
+    const HtPlanes tried = ht_planes(stop_rule(*p.stop, p.bands[block.precinct_band].weight), planes);
+    const int passes = max_of(planes - tried.lowest, 0), before = planes - 1 - tried.highest;
+    uint32_t *const pass_bytes =
+        p.input.coded.pass_bytes + static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes);
+    int32_t *const reductions =
+        p.input.coded.reductions + static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes);
+    for (int pass = lane_id(); pass < min_of(before, passes); pass += 32) pass_bytes[pass] = 0, reductions[pass] = 0;
+    const int rounds = p.stop->slope ? kHtPlanes : p.max_passes;  // the same for all warps
+    uint32_t bytes = 0;
+    CUDAENC_NO_UNROLL
+    for (int round = 0; round < rounds; round++) {
+        const int pass = before + round, plane = planes - 1 - pass;
+        const bool is_tried = exists && plane >= tried.lowest;
+        const uint32_t own = code_block<kQuads, kWarps, true>(p.input, shared, block, is_tried, max_of(plane, 0));
+        if (!is_tried) continue;
+        int64_t reduction = 0;
+        for_each_magnitude(block, coefficients, [&](uint32_t magnitude) {
+            reduction += ht_reduction(magnitude, plane, plane == tried.highest, block.reversible);
+        });
+        reduction = warp_add_wide(reduction);
+        bytes = own;
+        if (lane_id() == 0) pass_bytes[pass] = own, reductions[pass] = record_reduction(reduction);
+    }
+    if (exists && lane_id() == 0) {
+        p.input.coded.bytes[index] = bytes;
+        p.input.coded.planes[index] = static_cast<uint8_t>(planes);
+        p.input.coded.passes[index] = static_cast<uint8_t>(passes);
+    }
+}
+
+template <int kQuads, int kWarps>
+DEVICE void code_truncated_blocks(const HtTruncatedInput &p, const HtShared &shared) {
+    load_codes<kWarps>(p.input, shared);
+    block_sync();
+    if (!p.chosen) {
+        measure_blocks<kQuads, kWarps>(p, shared);
+        return;
+    }
+    const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
+    const int passes = index < p.input.count ? p.chosen[index] : 0;
+    code_block<kQuads, kWarps, true>(p.input, shared, p.input.blocks[min_of(index, p.input.count - 1)], passes != 0,
+                                     passes ? p.input.coded.planes[index] - passes : 0);
 }
 
 KERNEL(kHtWarps * 32, j2k_t1_ht, HtParams)
@@ -518,7 +620,7 @@ KERNEL(kHtWarps * 32, j2k_t1_ht, HtParams)
     SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
     SHARED(uint32_t, memory, kHtWarps *HtLayout<256>::kWords);
     SHARED(MelWork, work, kHtWarps);
-    code_blocks<256, kHtWarps>(p, codes, memory, work);
+    code_blocks<256, kHtWarps>(p, {codes, memory, work});
 }
 
 KERNEL(kHtLargeWarps * 32, j2k_t1_ht_large, HtLargeParams)
@@ -526,7 +628,23 @@ KERNEL(kHtLargeWarps * 32, j2k_t1_ht_large, HtLargeParams)
     SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
     SHARED(uint32_t, memory, kHtLargeWarps *HtLayout<1024>::kWords);
     SHARED(MelWork, work, kHtLargeWarps);
-    code_blocks<1024, kHtLargeWarps>(p, codes, memory, work);
+    code_blocks<1024, kHtLargeWarps>(p, {codes, memory, work});
+}
+
+KERNEL(kHtWarps * 32, j2k_t1_ht_truncated, HtTruncatedParams)
+{
+    SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
+    SHARED(uint32_t, memory, kHtWarps *HtLayout<256>::kWords);
+    SHARED(MelWork, work, kHtWarps);
+    code_truncated_blocks<256, kHtWarps>(p, {codes, memory, work});
+}
+
+KERNEL(kHtLargeWarps * 32, j2k_t1_ht_truncated_large, HtTruncatedLargeParams)
+{
+    SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
+    SHARED(uint32_t, memory, kHtLargeWarps *HtLayout<1024>::kWords);
+    SHARED(MelWork, work, kHtLargeWarps);
+    code_truncated_blocks<1024, kHtLargeWarps>(p, {codes, memory, work});
 }
 
 }  // namespace cudaenc::j2k

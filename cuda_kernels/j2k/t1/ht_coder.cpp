@@ -5,38 +5,82 @@
 
 namespace cudaenc::j2k {
 
-void code_ht_blocks(Device &device, Device::Stream stream, const HtInput &input, int most_samples) {
+namespace {
+
+template <class Small, class Large, class Input>
+void launch(Device &device, Device::Stream stream, const Input &input, uint32_t count, int most_samples) {
     if (most_samples <= 1024)
-        device.launch(stream, {blocks_for(input.count, kHtWarps)}, kHtWarps * 32, HtParams{input});
+        device.launch(stream, {blocks_for(count, kHtWarps)}, kHtWarps * 32, Small{input});
     else
-        device.launch(stream, {blocks_for(input.count, kHtLargeWarps)}, kHtLargeWarps * 32, HtLargeParams{input});
+        device.launch(stream, {blocks_for(count, kHtLargeWarps)}, kHtLargeWarps * 32, Large{input});
 }
 
-HtCoder::HtCoder(std::shared_ptr<Device> device, const CodeBlock *blocks, uint32_t count, int most_samples,
-                 uint64_t slot_bytes)
+}  // namespace
+
+void code_ht_blocks(Device &device, Device::Stream stream, const HtInput &input, int most_samples) {
+    launch<HtParams, HtLargeParams>(device, stream, input, input.count, most_samples);
+}
+void code_ht_blocks(Device &device, Device::Stream stream, const HtTruncatedInput &input, int most_samples) {
+    launch<HtTruncatedParams, HtTruncatedLargeParams>(device, stream, input, input.input.count, most_samples);
+}
+
+HtCoder::HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t slot_bytes)
     : device_(std::move(device)),
       blocks_(blocks),
-      count_(count),
-      most_samples_(most_samples),
       codes_(device_, 1),
       slots_(device_, slot_bytes),
-      planes_(device_, count),
-      passes_(device_, count),
-      bytes_(device_, count) {
+      planes_(device_, blocks.count),
+      passes_(device_, blocks.count),
+      bytes_(device_, blocks.count) {
     Stream setup(device_);
     device_->upload(setup, codes_.data(), &kHtCodes, sizeof kHtCodes);
-    device_->synchronize(setup);
     records_.slots = slots_.data();
     records_.planes = planes_.data();
     records_.passes = passes_.data();
     records_.bytes = records_.pass_bytes = bytes_.data();  // of the one pass
+    if (blocks_.truncatable) {
+        const size_t points = size_t{blocks.count} * static_cast<unsigned>(blocks.max_passes);
+        pass_bytes_ = {device_, points};
+        terminations_ = {device_, points};
+        reductions_ = {device_, points};
+        always_included_ = {device_, blocks.count};
+        // A codeword ends as it is, and none is always included.
+        device_->fill(setup, terminations_.data(), 0, terminations_.bytes());
+        device_->fill(setup, always_included_.data(), 0, always_included_.bytes());
+        records_.pass_bytes = pass_bytes_.data();
+        records_.terminations = terminations_.data();
+        records_.reductions = reductions_.data();
+        records_.always_included = always_included_.data();
+    }
+    device_->synchronize(setup);
 }
 
-void HtCoder::analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *) {
-    code_ht_blocks(
-        *device_, stream,
-        {.blocks = blocks_, .coefficients = coefficients, .codes = codes_.data(), .coded = records_, .count = count_},
-        most_samples_);
+HtInput HtCoder::input(const uint32_t *coefficients) const {
+    return {.blocks = blocks_.blocks,
+            .coefficients = coefficients,
+            .codes = codes_.data(),
+            .coded = records_,
+            .count = blocks_.count};
+}
+
+void HtCoder::analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) {
+    coefficients_ = coefficients;
+    stop_ = stop;
+    if (blocks_.truncatable)
+        code_truncated(stream, nullptr);
+    else
+        code_ht_blocks(*device_, stream, input(coefficients), blocks_.most_samples);
+}
+
+void HtCoder::code_truncated(Device::Stream stream, const uint8_t *passes) {
+    if (blocks_.truncatable)
+        code_ht_blocks(*device_, stream,
+                       HtTruncatedInput{.input = input(coefficients_),
+                                        .bands = blocks_.bands,
+                                        .stop = stop_,
+                                        .chosen = passes,
+                                        .max_passes = blocks_.max_passes},
+                       blocks_.most_samples);
 }
 
 }  // namespace cudaenc::j2k

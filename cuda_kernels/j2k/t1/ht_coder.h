@@ -10,25 +10,39 @@ namespace cudaenc::j2k {
 
 // Queues the kernel. most_samples: of a block.
 void code_ht_blocks(Device &device, Device::Stream stream, const HtInput &input, int most_samples);
+void code_ht_blocks(Device &device, Device::Stream stream, const HtTruncatedInput &input, int most_samples);
+
+// The blocks of a session's frames, in device memory.
+struct HtBlocks {
+    const CodeBlock *blocks;  // [count]
+    const PrecinctBand *bands;
+    uint32_t count;
+    int most_samples;  // of a block
+    int max_passes;    // of a record
+    bool truncatable;
+};
 
 class HtCoder : public BlockCoder {
   public:
-    // blocks: `count` ones on the device, of at most `most_samples`; slot_bytes: of all.
-    HtCoder(std::shared_ptr<Device> device, const CodeBlock *blocks, uint32_t count, int most_samples,
-            uint64_t slot_bytes);
-    // All is done at once.
+    // slot_bytes: of all.
+    HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t slot_bytes);
+    // Makes the codewords, or measures truncation points.
     void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) override;
     void code(Device::Stream) override {}
+    void code_truncated(Device::Stream stream, const uint8_t *passes) override;
     const BlockRecords &records() const override { return records_; }
 
   private:
+    HtInput input(const uint32_t *coefficients) const;
+
     const std::shared_ptr<Device> device_;
-    const CodeBlock *const blocks_;
-    const uint32_t count_;
-    const int most_samples_;
+    const HtBlocks blocks_;
     DeviceArray<HtCodes> codes_;
-    DeviceArray<uint8_t> slots_, planes_, passes_;
-    DeviceArray<uint32_t> bytes_;
+    DeviceArray<uint8_t> slots_, planes_, passes_, always_included_;
+    DeviceArray<uint32_t> bytes_, pass_bytes_, terminations_;
+    DeviceArray<int32_t> reductions_;
+    const uint32_t *coefficients_ = nullptr;  // of the frame, and where it stops
+    const StopSlope *stop_ = nullptr;
     BlockRecords records_{};
 };
 

@@ -13,10 +13,23 @@ struct HtInput {
     const CodeBlock *blocks;       // [count]
     const uint32_t *coefficients;  // CodeBlock::coefficients
     const HtCodes *codes;
-    BlockRecords coded;  // slots, planes, passes and bytes are written
+    BlockRecords
+        coded;  // slots, planes, passes and bytes are written; of truncatable blocks also pass_bytes and reductions
     uint32_t count;
 };
 using HtParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht">;
 using HtLargeParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_large">;
+
+// Of truncatable blocks. chosen: [block], nullptr: truncation points are measured, and the slots have nothing; else the
+// codewords of so many passes of the records go to the slots.
+struct HtTruncatedInput {
+    HtInput input;
+    const PrecinctBand *bands;
+    const StopSlope *stop;
+    const uint8_t *chosen;
+    int32_t max_passes;
+};
+using HtTruncatedParams = KernelOf<HtTruncatedInput, "j2k/t1/ht", "j2k_t1_ht_truncated">;
+using HtTruncatedLargeParams = KernelOf<HtTruncatedInput, "j2k/t1/ht", "j2k_t1_ht_truncated_large">;
 
 }  // namespace cudaenc::j2k

@@ -46,7 +46,10 @@ DEVICE void build_tag_trees(const Tier2Buffers &t2, uint32_t index, uint32_t *la
         const uint32_t block = band.first_block + i;
         const LayerEnds ends = layers_of(t2, block);
         const uint32_t first = ends.first(t2.layers);
-        leaves[i] = tag_leaf(first, t2.blocks[block].planes - t2.coded.planes[block], i);
+        leaves[i] = tag_leaf(first,
+                             missing_planes(t2.coding.style, t2.blocks[block].planes, t2.coded.planes[block],
+                                            ends.passes_before(t2.layers)),
+                             i);
         for (uint32_t layer = first; layer < t2.layers; layer++)
             if (ends.adds(layer) && !(layers[layer / 32] >> layer % 32 & 1))
                 atomic_or(&layers[layer / 32], 1u << layer % 32);
