@@ -158,6 +158,20 @@ CUDAENC_CLONES void rank_8x8(ConstBlock at, const Available &available, int bit_
                 });
 }
 
+CUDAENC_CLONES void predict_4x4(ConstBlock at, const Available &available, int bit_depth, Predictions<4> &predictions) {
+    predict_4x4(at.data, at.stride, available, bit_depth,
+                [&](int mode, const Lanes &prediction) __attribute__((always_inline)) {
+                    std::memcpy(predictions.of_mode[mode], &prediction, sizeof prediction);
+                });
+}
+
+CUDAENC_CLONES void predict_8x8(ConstBlock at, const Available &available, int bit_depth, Predictions<8> &predictions) {
+    predict_8x8(at.data, at.stride, available, bit_depth,
+                [&](int mode, const Lanes(&prediction)[4]) __attribute__((always_inline)) {
+                    std::memcpy(predictions.of_mode[mode], prediction, sizeof prediction);
+                });
+}
+
 namespace {
 
 // Half the SATD over 4x4 blocks, 64 samples at a time: 4 rows of 16, or 8 rows of 8.
@@ -457,6 +471,24 @@ template <class Line, int N>
     transpose(v);
 }
 
+// From transposed coefficients to transposed levels, and to their magnitudes before rounding and shift. first: 1 leaves
+// DC out.
+template <class Line, int N>
+[[gnu::always_inline]] inline void quantise_lines(Line (&v)[N], const int32_t *multipliers, int32_t shift,
+                                                  const Rounding &rounding, int first, Line (&products)[N]) {
+    for (int i = 0; i < N; i++) {
+        Line multiplier, round = Line{} + rounding_of(rounding.ac, shift);
+        load_table<Line, N>(multiplier, multipliers + N * i);
+        for (int b = 0; b < kBlocks<Line, N> && i == 0; b++) {
+            if (first) v[0][N * b] = 0;
+            round[N * b] = rounding_of(rounding.dc, shift);
+        }
+        const Line sign = v[i] >> 31;
+        products[i] = ((v[i] ^ sign) - sign) * multiplier;
+        v[i] = (((products[i] + round) >> shift) ^ sign) - sign;
+    }
+}
+
 // From transposed coefficients to transposed levels, and to levels in raster order in memory. first: 1 leaves DC out.
 // Returns the bits of the blocks.
 template <class Line, int N>
@@ -466,18 +498,8 @@ template <class Line, int N>
     constexpr int blocks = kBlocks<Line, N>;
     const bool by_rate = rounding.bits_per_step;
     Line rows[N], products[N];
-    for (int i = 0; i < N; i++) {
-        Line multiplier, round = Line{} + rounding_of(rounding.ac, shift);
-        load_table<Line, N>(multiplier, multipliers + N * i);
-        for (int b = 0; b < blocks && i == 0; b++) {
-            if (first) v[0][N * b] = 0;
-            round[N * b] = rounding_of(rounding.dc, shift);
-        }
-        const Line sign = v[i] >> 31;
-        products[i] = ((v[i] ^ sign) - sign) * multiplier;
-        v[i] = (((products[i] + round) >> shift) ^ sign) - sign;
-        rows[i] = v[i];
-    }
+    quantise_lines(v, multipliers, shift, rounding, first, products);
+    std::copy_n(v, N, rows);
     transpose(rows);
     Lanes level[blocks * N * N / 16], exact[blocks * N * N / 16] = {};
     narrow(rows, level);
@@ -534,7 +556,37 @@ template <class Line, int N>
     return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
 }
 
+template <class Line, int N>
+[[gnu::always_inline]] inline uint32_t estimate_nxn(ConstBlock source, ConstBlock prediction,
+                                                    const int32_t *multipliers, int32_t shift, const int32_t *scales,
+                                                    const Rounding &rounding, int bit_depth, uint32_t price) {
+    Line v[N], products[N], bits{};
+    get_residual(v, source, prediction);
+    forward(v);
+    quantise_lines(v, multipliers, shift, rounding, 0, products);
+    for (const Line &line : v) {
+        const Line magnitude = line < 0 ? -line : line;
+        bits += line == 0 ? Line{} : magnitude + 2;  // estimated_level_bits()
+    }
+    scale_block(v, scales);
+    alignas(32) Sample reconstruction[N * N];
+    const uint32_t squares = inverse(v, source, prediction, bit_depth, {reconstruction, N});
+    return estimated_cost(squares, price, sum_of_lanes(bits));
+}
+
 }  // namespace
+
+CUDAENC_CLONES uint32_t estimate_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
+                                     const Rounding &rounding, int bit_depth, uint32_t price) {
+    return estimate_nxn<Row4, 4>(source, prediction, quantiser.multiplier_4x4, quantiser.shift_4x4, quantiser.scale_4x4,
+                                 rounding, bit_depth, price);
+}
+
+CUDAENC_CLONES uint32_t estimate_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
+                                     const Rounding &rounding, int bit_depth, uint32_t price) {
+    return estimate_nxn<Row8, 8>(source, prediction, quantiser.multiplier_8x8, quantiser.shift_8x8, quantiser.scale_8x8,
+                                 rounding, bit_depth, price);
+}
 
 CUDAENC_CLONES Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,

@@ -35,6 +35,9 @@ void rank_4x4(ConstBlock at, const Available &available, int bit_depth, ConstBlo
               uint32_t (&costs)[kModes]);
 void rank_8x8(ConstBlock at, const Available &available, int bit_depth, ConstBlock source, Predictions<8> &predictions,
               uint32_t (&costs)[kModes]);
+// The same predictions without ranks.
+void predict_4x4(ConstBlock at, const Available &available, int bit_depth, Predictions<4> &predictions);
+void predict_8x8(ConstBlock at, const Available &available, int bit_depth, Predictions<8> &predictions);
 
 // The predictions of a macroblock's component: Intra 16x16, or chroma, 8 wide.
 struct MacroblockPredictions {
@@ -59,6 +62,11 @@ Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quanti
                int bit_depth, int16_t *levels, Block reconstruction, Totals &totals, int x, int y);
 Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
                int bit_depth, int16_t *levels, Block reconstruction, Totals &totals, int x, int y);
+// What the block would cost without its mode, see estimated_cost().
+uint32_t estimate_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
+                      int bit_depth, uint32_t price);
+uint32_t estimate_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
+                      int bit_depth, uint32_t price);
 
 // A coded component of a macroblock with levels of DC and of AC.
 struct CodedMacroblock {

@@ -17,6 +17,18 @@ struct Rounding {
 // dropped again, more of AC are tried. A DC level that overshoots costs the blocks that are predicted from it as well.
 inline constexpr Rounding kRounding = {100, 96, 0}, kRoundingByRate = {100, 112, 11};
 
+// What a block costs, estimated, in 1/8 of squared errors: a level l takes |l| + 2 bits, the predicted mode 1 bit,
+// others
+// 3. Below 2^30 for a component.
+CUDAENC_HD constexpr uint32_t estimated_price(uint64_t lambda) {  // of a bit; lambda: in 2^-8
+    return static_cast<uint32_t>((lambda + 16) >> 5);
+}
+CUDAENC_HD constexpr uint32_t estimated_mode_bits(bool predicted) { return predicted ? 1 : 3; }
+CUDAENC_HD constexpr uint32_t estimated_level_bits(uint32_t magnitude) { return magnitude ? magnitude + 2 : 0; }
+CUDAENC_HD constexpr uint32_t estimated_cost(uint32_t squared_error, uint32_t price, uint32_t bits) {
+    return 8 * squared_error + price * bits;
+}
+
 // SATD of modes that are not available; others are below 2^27.
 inline constexpr uint32_t kNotAvailable = 1 << 26;
 

@@ -3,6 +3,7 @@
 // Each sample of each mode is one of these values. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "intra_modes.h"
@@ -11,11 +12,11 @@ namespace cudaenc::h264 {
 
 // Values of a block: neighbour i at i, (i, i + 1) filtered at pitch + i, (i - 1, i, i + 1) at 2 pitch + i; the mean
 // behind the last neighbour. At its ends the line repeats.
-constexpr int neighbours_in_line(int n) { return 3 * n + 1; }
-constexpr int line_pitch(int n) { return 4 * n; }
+CUDAENC_HD constexpr int neighbours_in_line(int n) { return 3 * n + 1; }
+CUDAENC_HD constexpr int line_pitch(int n) { return 4 * n; }
 
 // The value that a mode predicts for column x and row y.
-constexpr int predicted_value(int n, int mode, int x, int y) {
+CUDAENC_HD constexpr int predicted_value(int n, int mode, int x, int y) {
     const int two = line_pitch(n), three = 2 * line_pitch(n), corner = n;
     switch (mode) {
         case kVertical:

@@ -34,6 +34,14 @@ struct Available {
 // that depends on its neighbours, for the last column on the one above right.
 inline constexpr uint32_t kAboveRight4x4 = 0x5757, kAboveRight8x8 = 0x5;
 
+// The neighbours of block b of 6.4.3, in a macroblock with these.
+CUDAENC_HD constexpr Available available_4x4(const Available &a, int b) {
+    return {a.left || (b & 5), a.above || (b & 10), b == 5 ? a.above_right : (kAboveRight4x4 >> b & 1) != 0};
+}
+CUDAENC_HD constexpr Available available_8x8(const Available &a, int b) {
+    return {a.left || (b & 1), a.above || (b & 2), b == 1 ? a.above_right : (kAboveRight8x8 >> b & 1) != 0};
+}
+
 CUDAENC_HD constexpr bool mode_available(int mode, const Available &a) {
     switch (mode) {
         case kVertical:

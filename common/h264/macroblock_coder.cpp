@@ -45,16 +45,24 @@ template <>
 struct BlocksOf<4> {
     static constexpr int count = 16, parts = 1;
     static constexpr auto rank = rank_4x4;
+    static constexpr auto predict =
+        static_cast<void (&)(ConstBlock, const Available &, int, Predictions<4> &)>(predict_4x4);
+    static constexpr auto estimate = estimate_4x4;
     static constexpr auto code = code_4x4;
-    static constexpr uint32_t above_right = kAboveRight4x4;
+    static constexpr auto available = available_4x4;
+    static uint32_t ranked(const RankedModes &modes, int block) { return modes.of_4x4[block]; }
     static constexpr MacroblockType type = MacroblockType::i4x4;
 };
 template <>
 struct BlocksOf<8> {
     static constexpr int count = 4, parts = 4;
     static constexpr auto rank = rank_8x8;
+    static constexpr auto predict =
+        static_cast<void (&)(ConstBlock, const Available &, int, Predictions<8> &)>(predict_8x8);
+    static constexpr auto estimate = estimate_8x8;
     static constexpr auto code = code_8x8;
-    static constexpr uint32_t above_right = kAboveRight8x8;
+    static constexpr auto available = available_8x8;
+    static uint32_t ranked(const RankedModes &modes, int block) { return modes.of_8x8[block]; }
     static constexpr MacroblockType type = MacroblockType::i8x8;
 };
 
@@ -127,23 +135,46 @@ void MacroblockCoder::end(Luma &luma) const {
 
 // ---- Intra 4x4 and 8x8: block after block, each predicted from the reconstruction of those before.
 
+// Writes the predictions; returns the mode.
+template <int Size>
+int MacroblockCoder::estimate_best(int block, int predicted, const Available &available,
+                                   Predictions<Size> (&predictions)[3]) const {
+    using Blocks = BlocksOf<Size>;
+    const int first = block * Blocks::parts, x = 4 * luma_block_x(first), y = 4 * luma_block_y(first);
+    const int components = luma_components(f_.chroma);
+    for (int c = 0; c < components; c++)
+        Blocks::predict(place_->samples[c].at(x, y), available, f_.bit_depth, predictions[c]);
+    const uint32_t price = estimated_price(lambda_), ranked = Blocks::ranked(*place_->ranked, block);
+    int best = predicted;
+    uint64_t least = UINT64_MAX;
+    for (int i = -1; i < kRankedModes; i++) {
+        const int mode = i < 0 ? predicted : ranked_mode(ranked, i);
+        uint64_t cost = price * estimated_mode_bits(mode == predicted);
+        for (int c = 0; c < components; c++)
+            cost += Blocks::estimate(source(c).at(x, y), {predictions[c].of_mode[mode], Size}, quantiser(c), rounding_,
+                                     f_.bit_depth, price);
+        if (cost < least) least = cost, best = mode;
+    }
+    return best;
+}
+
 template <int Size>
 void MacroblockCoder::code_best(Luma &luma, int block) {
     using Blocks = BlocksOf<Size>;
     const int first = block * Blocks::parts, column = luma_block_x(first), row = luma_block_y(first);  // in 4x4 blocks
     const int x = 4 * column, y = 4 * row;
-    const Available available = {
-        x > 0 || place_->available.left, y > 0 || place_->available.above,
-        y == 0 && x + Size == 16 ? place_->available.above_right : (Blocks::above_right >> block & 1) != 0};
+    const Available available = Blocks::available(place_->available, block);
     const int left = luma.modes[1 + row][column], above = luma.modes[row][1 + column];
     const int predicted = left == kNone || above == kNone ? int{kDc} : std::min(left, above);
     const int components = luma_components(f_.chroma);
     Predictions<Size> predictions[3];
     Costs<kModes> costs((4 * satd_lambda_) >> 8);
     costs[predicted] = satd_lambda_ >> 8;
-    for (int c = 0; c < components; c++)
-        Blocks::rank(place_->samples[c].at(x, y), available, f_.bit_depth, source(c).at(x, y), predictions[c],
-                     costs.all());
+    const bool estimates = place_->effort == kAllTypes;
+    if (!estimates)
+        for (int c = 0; c < components; c++)
+            Blocks::rank(place_->samples[c].at(x, y), available, f_.bit_depth, source(c).at(x, y), predictions[c],
+                         costs.all());
 
     struct Attempt {
         int64_t cost;
@@ -166,7 +197,9 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     };
     const auto levels = [&](int c) { return luma.levels[c] + Size * Size * block; };
     const auto reconstruction = [&](int c) { return place_->samples[c].at(x, y); };
-    auto [mode, cost] = costs.take();
+    auto [mode, cost] =
+        estimates ? typename Costs<kModes>::Least{estimate_best<Size>(block, predicted, available, predictions), 0}
+                  : costs.take();
     luma.satd += cost;
     Attempt best = attempt(mode, levels, reconstruction);
     if (candidates_ > 1) {

@@ -4,6 +4,7 @@
 
 #include "block_cpu.h"
 #include "macroblock_layer.h"
+#include "rank.h"
 
 namespace cudaenc::h264 {
 
@@ -44,8 +45,9 @@ struct PictureFormat {
 };
 
 // The option `effort`.
-// kAllTypes codes each macroblock as all types with the best ranked modes, so that the types need not wait for each
-// other. The others code the likely type first, and give up on what is behind.
+// kAllTypes codes each macroblock as all types, so that the types need not wait for each other. A block's modes are the
+// predicted one and those that are likely from source samples; the one with the least estimated cost is coded. The
+// others rank all modes on reconstructed samples. They code the likely type first, and give up on what is behind.
 enum Effort { kAllTypes, kOneCandidate, kTwoCandidates, kRoundedByRate, kEfforts = kRoundedByRate };
 
 // What the macroblocks below and to the right need: the last row and column of 4x4 blocks.
@@ -66,6 +68,7 @@ class MacroblockCoder {
         int qp;         // QPY
         int drop_step;  // see kDropSteps; 0: all frequencies
         int effort;
+        const RankedModes *ranked;  // kAllTypes
     };
     struct Result {
         uint32_t bits;  // of macroblock_layer(), mb_qp_delta of 0 assumed
@@ -113,6 +116,8 @@ class MacroblockCoder {
 
     template <int Size>
     void try_blocks(Luma &luma, const Luma *other);
+    template <int Size>
+    int estimate_best(int block, int predicted, const Available &available, Predictions<Size> (&predictions)[3]) const;
     template <int Size>
     void code_best(Luma &luma, int block);
     void choose_16x16(Luma &luma);

@@ -6,6 +6,7 @@
 
 #include "../load_cpu.h"
 #include "adaptive_qp.h"
+#include "rank_cpu.h"
 
 namespace cudaenc::h264 {
 
@@ -41,6 +42,11 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     levels_ = levels;
     const size_t rows = order_.size();
     for (size_t y = 0; y < rows; y++) rows_[y].done.store(0, std::memory_order_relaxed);
+    if (quality.effort == kAllTypes) {
+        ranked_.resize(neighbours_.size());
+        pool.for_each(rows, [this](size_t y) { load_rows(static_cast<int>(y)); });
+        pool.for_each(rows, [this](size_t y) { rank_row(static_cast<int>(y)); });
+    }
     pool.for_each(rows, [this](size_t i) { encode_row(order_[i]); });
     bits_ = luma_distortion_ = 0;
     for (int s = 0; s < format_.slices; s++) write_qp_deltas(s);
@@ -57,7 +63,7 @@ void PictureCoder::encode_row(int y) {
         int columns;
         ~End() { row.done.store(columns, std::memory_order_release); }
     } end{row, columns};
-    load_rows(y);
+    if (quality_.effort != kAllTypes) load_rows(y);
     row.bits = row.luma_distortion = 0;
     const bool above = !row.first_in_slice;
     MacroblockCoder coder(format_);
@@ -78,6 +84,7 @@ void PictureCoder::encode_row(int y) {
         place.qp = macroblock_qp(x, y);
         place.drop_step = std::max(0, quality_.qp - kMaxQp);
         place.effort = quality_.effort;
+        if (quality_.effort == kAllTypes) place.ranked = &ranked_[at];
         Macroblock &macroblock = macroblocks_[at];
         const auto result =
             coder.code(place, macroblock, levels_ + at * 16 * blocks_per_macroblock(format_.chroma), neighbours_[at]);
@@ -88,6 +95,18 @@ void PictureCoder::encode_row(int y) {
         row.bits += result.bits;
         row.luma_distortion += result.luma_distortion;
         row.done.store(x + 1, std::memory_order_release);
+    }
+}
+
+void PictureCoder::rank_row(int y) {
+    const int columns = format_.macroblock_columns();
+    const bool above = !rows_[y].first_in_slice;
+    for (int x = 0; x < columns; x++) {
+        ConstBlock samples[3];
+        for (int c = 0; c < luma_components(format_.chroma); c++)
+            samples[c] = {planes_[c].at(16 * x, 16 * y), planes_[c].stride};
+        ranked_[static_cast<size_t>(y * columns + x)] = rank_modes(
+            samples, luma_components(format_.chroma), {x > 0, above, above && x + 1 < columns}, format_.bit_depth);
     }
 }
 

@@ -52,13 +52,15 @@ class PictureCoder {
     };
     void encode_row(int y);
     void load_rows(int y);
+    void rank_row(int y);
     int macroblock_qp(int x, int y) const;
     void write_qp_deltas(int slice);
 
     const PictureFormat format_;
     Plane planes_[3];  // source samples until a macroblock is coded, its reconstruction from then on
     std::vector<Neighbour> neighbours_;
-    std::vector<int8_t> qp_;  // QPY
+    std::vector<int8_t> qp_;           // QPY
+    std::vector<RankedModes> ranked_;  // kAllTypes
     std::unique_ptr<Row[]> rows_;
     std::vector<int> order_;  // of rows: slices advance side by side
     const SampleLayout *components_ = nullptr;

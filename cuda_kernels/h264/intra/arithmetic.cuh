@@ -105,17 +105,24 @@ DEVICE uint32_t pair_at(const uint16_t *samples) {
     __builtin_memcpy(&pair, __builtin_assume_aligned(samples, 4), sizeof pair);
     return pair;
 }
-// Stores N levels at a multiple of 8 bytes.
+// A line of levels of 16 bits, which goes to a multiple of 8 bytes.
 using AnyWord __attribute__((may_alias)) = uint32_t;
 using FourLevels __attribute__((may_alias)) = uint64_t;
 template <int N>
-DEVICE void store_levels(const int32_t (&v)[N], int16_t *to) {
-    const auto pair = [&](int i) {
-        return byte_permute(static_cast<uint32_t>(v[i]), static_cast<uint32_t>(v[i + 1]), 0x5410);
-    };
-    CUDAENC_UNROLL
-    for (int i = 0; i < N; i += 4) reinterpret_cast<FourLevels *>(to)[i / 4] = uint64_t{pair(i + 2)} << 32 | pair(i);
-}
+struct LevelLine {
+    uint64_t fours[N / 4];
+    DEVICE_MEMBER void pack(const int32_t (&v)[N]) {
+        const auto pair = [&](int i) {
+            return byte_permute(static_cast<uint32_t>(v[i]), static_cast<uint32_t>(v[i + 1]), 0x5410);
+        };
+        CUDAENC_UNROLL
+        for (int i = 0; i < N; i += 4) fours[i / 4] = uint64_t{pair(i + 2)} << 32 | pair(i);
+    }
+    DEVICE_MEMBER void store(int16_t *to) const {
+        CUDAENC_UNROLL
+        for (int i = 0; i < N / 4; i++) reinterpret_cast<FourLevels *>(to)[i] = fours[i];
+    }
+};
 // A row of a table of the quantiser.
 template <int N>
 DEVICE void load_row(const int32_t *table, int row, int32_t (&v)[N]) {
@@ -125,6 +132,12 @@ DEVICE void load_row(const int32_t *table, int row, int32_t (&v)[N]) {
         v[i] = static_cast<int32_t>(four.x), v[i + 1] = static_cast<int32_t>(four.y);
         v[i + 2] = static_cast<int32_t>(four.z), v[i + 3] = static_cast<int32_t>(four.w);
     }
+}
+// Of a picture, in column x of a row.
+DEVICE uint32_t sample_of(const SampleLayout &s, const uint8_t *row, int x) {
+    const uint8_t *at = row + x * s.step;
+    const uint32_t word = s.shift + s.depth > 8 ? *reinterpret_cast<const uint16_t *>(at) : *at;
+    return word >> s.shift & ((1u << s.depth) - 1);
 }
 // The sample at an offset in bytes.
 DEVICE uint32_t sample_at(const uint16_t *samples, uint32_t offset) {

@@ -1,95 +1,73 @@
-// I_4x4: a step codes the one or two blocks of a diagonal, a half of the warp each.
+// I_4x4: a step codes the one or two blocks of a diagonal, a half of the warp each: four candidates, four
+// lanes each.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "blocks_nxn.cuh"
-#include "lines.cuh"
-#include "neighbours.cuh"
 
 namespace cudaenc::h264 {
 
-// Stores the values that predictions of the block consist of. lane: of 16.
-DEVICE void make_values_4x4(const uint16_t *block, const Available &a, int bit_depth, int lane, uint16_t *values) {
-    // block: the corner, in rows of kLumaPitch.
-    const int last = a.above_right ? 12 : 8;
-    const auto neighbour = [&](int i) {
-        i = max_of(min_of(i, last), 0);
-        return uint32_t{block[i < 4 ? (4 - i) * kLumaPitch : i - 4]};
-    };
-    const uint32_t before = neighbour(lane - 1), own = neighbour(lane), after = neighbour(lane + 1);
-    uint32_t value = own;
-    if (lane == 13) {
-        uint32_t sum = 0;
-        CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) {
-            sum += a.above ? uint32_t{block[1 + i]} : 0;
-            sum += a.left ? uint32_t{block[(1 + i) * kLumaPitch]} : 0;
-        }
-        value = a.above && a.left ? (sum + 4) >> 3 : a.above || a.left ? (sum + 2) >> 2 : 1u << (bit_depth - 1);
-    }
-    values[lane] = static_cast<uint16_t>(value);
+// Where neighbour i of a block lies from the corner on; `last` is the last one that there is.
+DEVICE int neighbour_4x4(int i, int last) {
+    i = min_of(i, last);
+    return i < 4 ? (4 - i) * kLumaPitch : i - 4;
+}
+// Stores the values that predictions consist of, of two blocks. own: the lane's neighbour; lane: of 16. With a whole
+// warp.
+DEVICE void make_values_4x4(uint32_t own, const Available &a, int bit_depth, int lane, uint16_t *values) {
+    const uint32_t previous = warp_shuffle_up(own, 1), next = warp_shuffle_down(own, 1);
+    const uint32_t before = lane ? previous : own, after = lane < 12 ? next : own;
+    const bool counts = (a.left && lane < 4) || (a.above && lane > 4 && lane < 9);
+    const int shift = lane_id() & 16;  // both sums in a word
+    const uint32_t sum = warp_add(counts ? own << shift : 0) >> shift & 0xFFFF;
+    const uint32_t mean = a.above && a.left   ? (sum + 4) >> 3
+                          : a.above || a.left ? (sum + 2) >> 2
+                                              : 1u << (bit_depth - 1);
+    values[lane] = static_cast<uint16_t>(lane == 13 ? mean : own);
     values[16 + lane] = static_cast<uint16_t>((own + after + 1) >> 1);
     values[32 + lane] = static_cast<uint16_t>((before + 2 * own + after + 2) >> 2);
 }
+
+// Blocks of the halves by step, in the order of 6.4.3, 4 bits each. In the first and the last two steps both have the
+// same one, which the lower half codes.
+constexpr uint64_t kLowerBlocks = 0xFE'DC76'5410, kUpperBlocks = 0xFE'BA98'3210;
 
 template <class State>
 DEVICE void code_4x4(const Place &place, State &s) {
     Candidate &c = s.candidates[static_cast<int>(MacroblockType::i4x4)];
     begin_candidate(place, s, c);
-    const int lane = lane_id(), half = lane >> 4, in_half = lane & 15, column = lane & 3;
-    const int mode = min_of(in_half, 8);
+    const int lane = lane_id(), half = lane >> 4, in_half = lane & 15, candidate = in_half >> 2, column = lane & 3;
     const uint32_t half_offset = half ? 0x01010101u * sizeof s.values_4x4[0] : 0;
-    uint32_t own_values[4];
-    CUDAENC_UNROLL
-    for (int i = 0; i < 4; i++) own_values[i] = word_of(s.predicted_4x4, 4 * mode + i) + half_offset;
+    const uint64_t blocks = half ? kUpperBlocks : kLowerBlocks;
+    const int neighbour = neighbour_4x4(in_half, 12), neighbour_without_right = neighbour_4x4(in_half, 8);
     const QpChoice &qp = *place.qp;
-    uint16_t *values = s.values_4x4[half];
-    const auto value_at = [&](uint32_t offsets, int i) { return sample_at(s.values_4x4[0], byte_of(offsets, i)); };
+    const uint32_t price = estimated_price(qp.lambda);
     uint32_t distortion = 0, bits = 0;
     CUDAENC_NO_UNROLL
     for (int step = 0; step < 10; step++) {
-        const int first = step > 3 ? (step - 2) >> 1 : 0, last = min_of(3, step >> 1);
-        const bool coded = first + half <= last;
-        const int by = coded ? first + half : first, bx = step - 2 * by, b = luma_block(bx, by);
-        const Available a{bx > 0 || place.available.left, by > 0 || place.available.above,
-                          by == 0 && bx == 3 ? place.available.above_right : (kAboveRight4x4 >> b & 1) != 0};
+        const int b = static_cast<int>(blocks >> 4 * step & 15), bx = luma_block_x(b), by = luma_block_y(b);
+        const bool coded = half == 0 || (step > 1 && step < 8);
         uint16_t *block = c.samples + 4 * by * kLumaPitch + 4 * bx;
-        make_values_4x4(block, a, place.bit_depth, in_half, values);
+        const Available a = available_4x4(place.available, b);
+        make_values_4x4(block[a.above_right ? neighbour : neighbour_without_right], a, place.bit_depth, in_half,
+                        s.values_4x4[half]);
         const int predicted = predicted_mode(c, bx, by);
+        const int mode = mode_of_candidate(candidate, predicted, s.ranked.of_4x4[b]);
         warp_sync();
 
-        const uint16_t *source = s.source + 64 * by + 4 * bx;
-        uint32_t pairs[4][2];
-        CUDAENC_UNROLL
-        for (int y = 0; y < 4; y++) CUDAENC_UNROLL
-        for (int i = 0; i < 2; i++)
-            pairs[y][i] = pair_of(value_at(own_values[2 * i], y), value_at(own_values[2 * i + 1], y)) -
-                          pair_at(source + 16 * y + 2 * i);
-        const uint32_t cost =
-            mode_available(mode, a) ? mode_cost(qp, mode == predicted, half_satd(pairs)) : kNotAvailable;
-        const uint32_t key = in_half < kModes ? cost << 4 | static_cast<uint32_t>(mode) : ~0u;
-        const int best = static_cast<int>(least_of_lanes<15>(key) & 15);
-
-        const uint32_t of_column = word_of(s.predicted_4x4, 4 * best + column) + half_offset;
-        int32_t prediction[4], own[4], v[4];
-        CUDAENC_UNROLL
-        for (int y = 0; y < 4; y++) {
-            prediction[y] = static_cast<int32_t>(value_at(of_column, y));
-            own[y] = source[16 * y + column];
-            v[y] = own[y] - prediction[y];
-        }
-        forward_lines(v);
-        quantise_line(v, qp.luma.multiplier_4x4, qp.luma.shift_4x4, column);
-        const bool stores = coded && in_half < 4;
-        if (stores) store_levels(v, c.levels + 16 * b + 4 * column);
-        scale_line(v, qp.luma.scale_4x4, column);
-        inverse_lines(v);
-        const uint32_t squares =
-            reconstruct_column(v, prediction, own, place.most, stores, block + kLumaPitch + 1 + column, kLumaPitch);
-        if (stores) distortion += squares;
-        if (coded && in_half == 0) {
-            c.modes[kGrid * (1 + by) + 1 + bx] = static_cast<int8_t>(best);
-            c.syntax[b] = mode_syntax(best, predicted);
-            bits += best == predicted ? 1 : 4;
+        const uint32_t offsets[] = {word_of(s.predicted_4x4, 4 * mode + column) + half_offset};
+        CandidateColumn<4> of_candidate;
+        uint32_t cost = of_candidate.code(s.values_4x4[0], offsets, s.source + 64 * by + 4 * bx + column, qp.luma,
+                                          column, place.most, price);
+        cost += column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
+        if (is_best<4>(cost, candidate) && coded) {
+            of_candidate.levels.store(c.levels + 16 * b + 4 * column);
+            store_column(of_candidate.samples, block + kLumaPitch + 1 + column, kLumaPitch);
+            distortion += of_candidate.squares;
+            if (column == 0) {
+                c.modes[kGrid * (1 + by) + 1 + bx] = static_cast<int8_t>(mode);
+                c.syntax[b] = mode_syntax(mode, predicted);
+                bits += mode == predicted ? 1 : 4;
+            }
         }
         warp_sync();
     }

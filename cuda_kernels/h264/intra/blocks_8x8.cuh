@@ -1,9 +1,7 @@
-// I_8x8: a block after the other, with a warp.
+// I_8x8: a block after the other, with a warp: four candidates, eight lanes each.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "blocks_nxn.cuh"
-#include "lines.cuh"
-#include "neighbours.cuh"
 
 namespace cudaenc::h264 {
 
@@ -31,76 +29,42 @@ template <class State>
 DEVICE void code_8x8(const Place &place, State &s) {
     Candidate &c = s.candidates[static_cast<int>(MacroblockType::i8x8)];
     begin_candidate(place, s, c);
-    const int lane = lane_id(), column = lane & 7, lower = lane & 1, mode = min_of(lane >> 1, 8);
+    const int lane = lane_id(), candidate = lane >> 3, column = lane & 7;
     const QpChoice &qp = *place.qp;
-    const auto value_at = [&](uint32_t offsets, int i) { return sample_at(s.values_8x8, byte_of(offsets, i)); };
+    const uint32_t price = estimated_price(qp.lambda);
     uint32_t distortion = 0, bits = 0;
     CUDAENC_NO_UNROLL
     for (int b = 0; b < 4; b++) {
         const int bx = b & 1, by = b >> 1;
-        const Available a{bx > 0 || place.available.left, by > 0 || place.available.above,
-                          b == 1 ? place.available.above_right : (kAboveRight8x8 >> b & 1) != 0};
         uint16_t *block = c.samples + 8 * by * kLumaPitch + 8 * bx;
-        make_values_8x8(block, a, place.bit_depth, s.values_8x8);
+        make_values_8x8(block, available_8x8(place.available, b), place.bit_depth, s.values_8x8);
         const int predicted = predicted_mode(c, 2 * bx, 2 * by);
+        const int mode = mode_of_candidate(candidate, predicted, s.ranked.of_8x8[b]);
         warp_sync();
 
-        // A lane has four rows of a mode.
-        const uint16_t *source = s.source + 128 * by + 8 * bx;
-        uint32_t pairs[4][4];
-        CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const uint32_t even = word_of(s.predicted_8x8, (8 * mode + 2 * i) * 2 + lower),
-                           odd = word_of(s.predicted_8x8, (8 * mode + 2 * i + 1) * 2 + lower);
-            CUDAENC_UNROLL
-            for (int y = 0; y < 4; y++) {
-                const uint16_t *row = source + 16 * (4 * lower + y) + 2 * i;
-                pairs[y][i] = pair_of(value_at(even, y), value_at(odd, y)) - pair_at(row);
+        const uint32_t offsets[] = {word_of(s.predicted_8x8, (8 * mode + column) * 2),
+                                    word_of(s.predicted_8x8, (8 * mode + column) * 2 + 1)};
+        CandidateColumn<8> of_candidate;
+        uint32_t cost = of_candidate.code(s.values_8x8, offsets, s.source + 128 * by + 8 * bx + column, qp.luma, column,
+                                          place.most, price);
+        cost += column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
+        if (is_best<8>(cost, candidate)) {
+            of_candidate.levels.store(c.levels + 64 * b + 8 * column);
+            store_column(of_candidate.samples, block + kLumaPitch + 1 + column, kLumaPitch);
+            distortion += of_candidate.squares;
+            if (column < 4)
+                c.modes[kGrid * (1 + 2 * by + (column >> 1)) + 1 + 2 * bx + (column & 1)] = static_cast<int8_t>(mode);
+            if (column == 0) {
+                c.syntax[b] = mode_syntax(mode, predicted);
+                bits += mode == predicted ? 1 : 4;
             }
         }
-        hadamard_rows(pairs);
-        uint32_t sum = 0;
-        CUDAENC_UNROLL
-        for (int y = 0; y < 4; y++) CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const uint32_t other = warp_shuffle_xor(pairs[y][i], 1);
-            sum += larger_of_pair(lower ? other - pairs[y][i] : other + pairs[y][i]);
-        }
-        sum = (sum + warp_shuffle_xor(sum, 1)) / 2;
-        const uint32_t cost = mode_available(mode, a) ? mode_cost(qp, mode == predicted, sum) : kNotAvailable;
-        const uint32_t key = lane < 2 * kModes ? cost << 4 | static_cast<uint32_t>(mode) : ~0u;
-        const int best = static_cast<int>(warp_min(key) & 15);
-
-        int32_t prediction[8], own[8], v[8];
-        CUDAENC_UNROLL
-        for (int half = 0; half < 2; half++) {
-            const uint32_t of_column = word_of(s.predicted_8x8, (8 * best + column) * 2 + half);
-            CUDAENC_UNROLL
-            for (int i = 0; i < 4; i++) {
-                const int y = 4 * half + i;
-                prediction[y] = static_cast<int32_t>(value_at(of_column, i));
-                own[y] = source[16 * y + column];
-                v[y] = own[y] - prediction[y];
-            }
-        }
-        forward_lines(v);
-        quantise_line(v, qp.luma.multiplier_8x8, qp.luma.shift_8x8, column);
-        const bool stores = lane < 8;
-        if (stores) store_levels(v, c.levels + 64 * b + 8 * column);
-        scale_line(v, qp.luma.scale_8x8, column);
-        inverse_lines(v);
-        const uint32_t squares =
-            reconstruct_column(v, prediction, own, place.most, stores, block + kLumaPitch + 1 + column, kLumaPitch);
-        if (stores) distortion += squares;
-        if (lane < 4) c.modes[kGrid * (1 + 2 * by + (lane >> 1)) + 1 + 2 * bx + (lane & 1)] = static_cast<int8_t>(best);
-        if (lane == 0) c.syntax[b] = mode_syntax(best, predicted);
-        bits += best == predicted ? 1 : 4;
         warp_sync();
     }
-    const uint32_t all = warp_add(distortion);
+    const uint32_t all = warp_add(distortion), mode_bits = warp_add(bits);
     if (lane == 0) {
         c.distortion = all;
-        c.mode_bits = bits;
+        c.mode_bits = mode_bits;
     }
 }
 

@@ -1,7 +1,8 @@
 // Modes of I_4x4 and I_8x8.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include "arithmetic.cuh"
+#include "lines.cuh"
+#include "neighbours.cuh"
 
 namespace cudaenc::h264 {
 
@@ -12,9 +13,48 @@ DEVICE int predicted_mode(const Candidate &c, int column, int row) {
 DEVICE uint8_t mode_syntax(int mode, int predicted) {
     return static_cast<uint8_t>(mode == predicted ? kPredictedMode : mode < predicted ? mode : mode - 1);
 }
-// The cost of a mode without its SATD, and with it.
-DEVICE uint32_t mode_cost(const QpChoice &qp, bool predicted, uint32_t half_satd) {
-    return ((predicted ? qp.satd_lambda : 4 * qp.satd_lambda) >> 8) + half_satd;
+// The predicted mode, or one that is likely from source samples.
+DEVICE int mode_of_candidate(int candidate, int predicted, uint32_t ranked) {
+    return candidate ? ranked_mode(ranked, candidate - 1) : predicted;
+}
+constexpr int kModeCandidates = 1 + kRankedModes;
+static_assert(kModeCandidates == 4);
+
+// Column `column` of a block that is coded as one of its candidates, which have N lanes each.
+template <int N>
+struct CandidateColumn {
+    int32_t samples[N];
+    LevelLine<N> levels;
+    uint32_t squares;
+
+    // offsets: of the predicted values; source: of the column, in rows of 16. Returns the column's share of the cost.
+    DEVICE_MEMBER uint32_t code(const uint16_t *values, const uint32_t (&offsets)[N / 4], const uint16_t *source,
+                                const Quantiser &quantiser, int column, int32_t most, uint32_t price) {
+        int32_t prediction[N], own[N];
+        CUDAENC_UNROLL
+        for (int i = 0; i < N; i++) {
+            prediction[i] = static_cast<int32_t>(sample_at(values, byte_of(offsets[i / 4], i % 4)));
+            own[i] = source[16 * i];
+            samples[i] = own[i] - prediction[i];
+        }
+        forward_lines(samples);
+        quantise_line(samples, N == 4 ? quantiser.multiplier_4x4 : quantiser.multiplier_8x8,
+                      N == 4 ? quantiser.shift_4x4 : quantiser.shift_8x8, column);
+        uint32_t bits = 0;
+        CUDAENC_UNROLL
+        for (int i = 0; i < N; i++) bits += estimated_level_bits(magnitude_of(samples[i]));
+        levels.pack(samples);
+        scale_line(samples, N == 4 ? quantiser.scale_4x4 : quantiser.scale_8x8, column);
+        inverse_lines(samples);
+        squares = reconstruct_column(samples, prediction, own, most);
+        return estimated_cost(squares, price, bits);
+    }
+};
+// Whether the lane's candidate is the one of the least cost, of equal ones the first. With a whole warp.
+template <int N>
+DEVICE bool is_best(uint32_t cost, int candidate) {
+    const uint32_t key = sum_of_lanes<N - 1>(cost) << 2 | static_cast<uint32_t>(candidate);
+    return least_of_lanes<3 * N>(key) == key;
 }
 
 }  // namespace cudaenc::h264

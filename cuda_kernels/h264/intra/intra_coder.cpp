@@ -6,6 +6,7 @@
 #include "../../../common/h264/intra_lines.h"
 #include "../../../common/h264/qp_choice.h"
 #include "adaptive_qp_params.h"
+#include "rank_params.h"
 
 namespace cudaenc::h264 {
 
@@ -66,6 +67,7 @@ IntraBuffers DeviceIntraCoder::make_buffers() const {
     const size_t macroblocks = static_cast<size_t>(format_.macroblocks());
     return {.macroblocks = {device_, macroblocks},
             .levels = {device_, macroblocks * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma))},
+            .ranked = {device_, macroblocks},
             .records = {device_, macroblocks * kRecordWords},
             .tickets = {device_, 1},
             .rows = std::make_unique<PinnedArray<RowResult>>(device_, static_cast<size_t>(format_.macroblock_rows())),
@@ -93,6 +95,7 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
                                        .qp_choices = qp_choices_.data(),
                                        .qps = adaptive ? b.qps.data() : nullptr,
                                        .qp = qp,
+                                       .ranked = b.ranked.data(),
                                        .tables = tables_.data(),
                                        .records = b.records.data(),
                                        .serial = b.pictures % kRecordSerials + 1,
@@ -101,12 +104,28 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
                                        .levels = b.levels.data(),
                                        .results = b.rows->data()};
     b.pictures++;
+    queue_ranks(stream, b, components[0]);
     with_format(format_.chroma, [&]<ChromaFormat F>() {
         if constexpr (F != ChromaFormat::c444)
             device_->launch(stream, grid_, kWavefrontThreads, WavefrontParams<F>{arguments});
     });
     *b.host_delta_bits->data() = 0;
     if (adaptive) queue_qp_deltas(stream, b, qp);
+}
+
+void DeviceIntraCoder::queue_ranks(Device::Stream stream, const IntraBuffers &b, const SampleLayout &luma) const {
+    const RankArguments arguments{.luma = luma,
+                                  .picture_width = format_.width,
+                                  .picture_height = format_.height,
+                                  .columns = static_cast<uint32_t>(format_.macroblock_columns()),
+                                  .rows = rows_.data(),
+                                  .ranked = b.ranked.data()};
+    const auto grid = [&](int blocks) {
+        return Grid{static_cast<unsigned>(format_.macroblock_rows()),
+                    static_cast<unsigned>(ceil_div(blocks * format_.macroblock_columns(), kRankThreads))};
+    };
+    device_->launch(stream, grid(16), kRankThreads, RankParams<4>{arguments});
+    if (format_.transform_8x8) device_->launch(stream, grid(4), kRankThreads, RankParams<8>{arguments});
 }
 
 void DeviceIntraCoder::queue_qps(Device::Stream stream, const IntraBuffers &b, const SampleLayout &luma, int qp,

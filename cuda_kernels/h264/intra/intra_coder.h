@@ -14,6 +14,7 @@ namespace cudaenc::h264 {
 struct IntraBuffers {
     DeviceArray<Macroblock> macroblocks;
     DeviceArray<int16_t> levels;
+    DeviceArray<RankedModes> ranked;
     DeviceArray<uint64_t> records;
     DeviceArray<uint32_t> tickets;
     uint32_t pictures = 0;  // coded so far; 0, as after errors: the coder clears its buffers, nothing is in flight
@@ -38,6 +39,7 @@ class DeviceIntraCoder {
               int aq_strength) const;
 
   private:
+    void queue_ranks(Device::Stream stream, const IntraBuffers &buffers, const SampleLayout &luma) const;
     void queue_qps(Device::Stream stream, const IntraBuffers &buffers, const SampleLayout &luma, int qp,
                    int aq_strength) const;
     void queue_qp_deltas(Device::Stream stream, const IntraBuffers &buffers, int qp) const;

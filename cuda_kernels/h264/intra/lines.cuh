@@ -41,18 +41,23 @@ template <int N>
 DEVICE void inverse_lines(int32_t (&v)[N]) {
     both_ways(v, [](auto &line) __attribute__((always_inline)) { inverse_transform(line); });
 }
-// Stores a column of the reconstruction; returns the sum of squared differences to the source.
+// From a column of the residual to samples; returns the sum of squared differences to the source.
 template <int N>
-DEVICE uint32_t reconstruct_column(const int32_t (&v)[N], const int32_t (&prediction)[N], const int32_t (&source)[N],
-                                   int32_t most, bool stores, uint16_t *to, int pitch) {
+DEVICE uint32_t reconstruct_column(int32_t (&v)[N], const int32_t (&prediction)[N], const int32_t (&source)[N],
+                                   int32_t most) {
     uint32_t squares = 0;
     CUDAENC_UNROLL
     for (int i = 0; i < N; i++) {
-        const int32_t r = clip(((v[i] + 32) >> 6) + prediction[i], most), d = r - source[i];
+        v[i] = clip(((v[i] + 32) >> 6) + prediction[i], most);
+        const int32_t d = v[i] - source[i];
         squares += static_cast<uint32_t>(d * d);
-        if (stores) to[i * pitch] = static_cast<uint16_t>(r);
     }
     return squares;
+}
+template <int N>
+DEVICE void store_column(const int32_t (&v)[N], uint16_t *to, int pitch) {
+    CUDAENC_UNROLL
+    for (int i = 0; i < N; i++) to[i * pitch] = static_cast<uint16_t>(v[i]);
 }
 
 }  // namespace cudaenc::h264

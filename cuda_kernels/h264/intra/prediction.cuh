@@ -69,7 +69,9 @@ struct AcColumn {
         if (column == 0) dc = v[0];
         quantise_line(v, quantiser.multiplier_4x4, quantiser.shift_4x4, column);
         if (column == 0) v[0] = 0;
-        store_levels(v, levels + 4 * column);
+        LevelLine<4> line;
+        line.pack(v);
+        line.store(levels + 4 * column);
     }
     // From there, with the DC scaled, to the reconstruction; returns the sum of squared differences to the source.
     DEVICE_MEMBER uint32_t reconstruct(const Quantiser &quantiser, int32_t (&v)[4], int32_t dc, int32_t most,
@@ -83,7 +85,9 @@ struct AcColumn {
         }
         if (column == 0) v[0] = dc;
         inverse_lines(v);
-        return reconstruct_column(v, prediction, own, most, true, to + y * pitch + x, pitch);
+        const uint32_t squares = reconstruct_column(v, prediction, own, most);
+        store_column(v, to + y * pitch + x, pitch);
+        return squares;
     }
 };
 

@@ -1,26 +1,30 @@
-// Source samples of a macroblock: a thread has two of luma and some of chroma.
+// Source samples of a macroblock, and its ranked modes: a thread has two samples of luma and some of chroma.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include "state.cuh"
+#include "arithmetic.cuh"
 
 namespace cudaenc::h264 {
+
+constexpr int kRankedWords = sizeof(RankedModes) / 4;
 
 template <ChromaFormat F>
 struct SourceSamples {
     static constexpr int kChroma = chroma_blocks(F) / 4, kHeight = 2 * chroma_blocks(F);  // a thread has kChroma
     const uint8_t *luma_row, *chroma_rows[kChroma + 1];
     uint16_t luma[2], chroma[kChroma + 1];
+    const uint32_t *ranked_row;
+    uint32_t ranked;  // a word of RankedModes
 
     static DEVICE_MEMBER int chroma_item(int i) { return thread_x() + i * kWavefrontThreads; }
     static DEVICE_MEMBER uint16_t sample(const SampleLayout &s, const uint8_t *row, int x) {
-        const uint8_t *at = row + x * s.step;
-        const uint32_t word = s.shift + s.depth > 8 ? *reinterpret_cast<const uint16_t *>(at) : *at;
-        return static_cast<uint16_t>(word >> s.shift & ((1u << s.depth) - 1));
+        return static_cast<uint16_t>(sample_of(s, row, x));
     }
     // For row `row` of macroblocks.
     DEVICE_MEMBER void begin(const WavefrontArguments &p, uint32_t row) {
         const int y = 16 * static_cast<int>(row) + (thread_x() >> 3);
         luma_row = p.components[0].data + min_of(y, p.picture_height - 1) * p.components[0].stride;
+        const RankedModes *first = p.ranked + uint64_t{row} * static_cast<uint32_t>(p.format.width);
+        ranked_row = reinterpret_cast<const uint32_t *>(first) + min_of(thread_x(), kRankedWords - 1);
         if constexpr (kChroma > 0) {
             const int rows = F == ChromaFormat::c420 ? (p.picture_height + 1) / 2 : p.picture_height;
             CUDAENC_UNROLL
@@ -35,6 +39,7 @@ struct SourceSamples {
         const int x = 16 * static_cast<int>(column) + 2 * (thread_x() & 7), last = p.picture_width - 1;
         luma[0] = sample(p.components[0], luma_row, min_of(x, last));
         luma[1] = sample(p.components[0], luma_row, min_of(x + 1, last));
+        ranked = load_readonly(ranked_row + kRankedWords * column);
         if constexpr (kChroma > 0) {
             const int chroma_x = min_of(8 * static_cast<int>(column) + (thread_x() & 7), (p.picture_width + 1) / 2 - 1);
             CUDAENC_UNROLL
@@ -47,6 +52,7 @@ struct SourceSamples {
         const int thread = thread_x();
         s.source[2 * thread] = luma[0];
         s.source[2 * thread + 1] = luma[1];
+        if (thread < kRankedWords) reinterpret_cast<AnyWord *>(&s.ranked)[thread] = ranked;
         if constexpr (kChroma > 0) {
             CUDAENC_UNROLL
             for (int i = 0; i < kChroma; i++) {

@@ -35,6 +35,7 @@ template <ChromaFormat F>
 struct WavefrontState {
     static constexpr int kChromaHeight = 2 * chroma_blocks(F);
     alignas(16) uint16_t source[256];
+    RankedModes ranked;
     alignas(16) uint16_t chroma_source[2][8 * kChromaHeight + 8];
     Candidate candidates[3];  // by MacroblockType
     ChromaCandidate<F> chroma;

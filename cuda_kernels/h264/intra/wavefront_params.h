@@ -2,6 +2,7 @@
 #pragma once
 #include "../../../common/h264/decisions.h"
 #include "../../../common/h264/macroblock_layer.h"
+#include "../../../common/h264/rank.h"
 #include "../../../common/kernel_name.h"
 #include "../../../common/load.h"
 
@@ -49,6 +50,7 @@ struct WavefrontArguments {
     const QpChoice *qp_choices;  // of the QPYs from -QpBdOffset on
     const int8_t *qps;           // QPY of each macroblock; nullptr: all have `qp`
     int32_t qp;
+    const RankedModes *ranked;
     const WavefrontTables *tables;
     uint64_t *records;  // [kRecordWords * macroblock]
     uint32_t serial;    // of the picture, 1 to kRecordSerials; 0 before the first

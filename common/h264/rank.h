@@ -1,0 +1,42 @@
+// The likely modes of blocks: of Intra 4x4 and 8x8, ranked on source samples. So all blocks of a picture are ranked at
+// once. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+
+#include "../hd.h"
+
+namespace cudaenc::h264 {
+
+// Of a macroblock: kRankedModes modes a block, of 4 bits each, the best one lowest. Where fewer are available, the best
+// one again.
+inline constexpr int kRankedModes = 3;
+struct alignas(8) RankedModes {
+    uint16_t of_4x4[16], of_8x8[4];  // in the order of 6.4.3
+};
+static_assert(sizeof(RankedModes) == 40);
+CUDAENC_HD constexpr int ranked_mode(uint32_t modes, int rank) { return static_cast<int>(modes >> 4 * rank & 15); }
+
+// Keeps the modes of the least SATDs, and of equal ones the first.
+class LikelyModes {
+  public:
+    CUDAENC_HD void add(int mode, uint32_t satd) {  // below 2^27
+        uint32_t key = satd << 4 | static_cast<uint32_t>(mode);
+        CUDAENC_UNROLL
+        for (int i = 0; i < kRankedModes; i++) {
+            const uint32_t less = key < keys_[i] ? key : keys_[i];
+            key = key < keys_[i] ? keys_[i] : key;
+            keys_[i] = less;
+        }
+    }
+    CUDAENC_HD uint16_t packed() const {
+        uint32_t modes = 0;
+        CUDAENC_UNROLL
+        for (int i = 0; i < kRankedModes; i++) modes |= ((keys_[i] == ~0u ? keys_[0] : keys_[i]) & 15) << 4 * i;
+        return static_cast<uint16_t>(modes);
+    }
+
+  private:
+    uint32_t keys_[kRankedModes] = {~0u, ~0u, ~0u};
+};
+
+}  // namespace cudaenc::h264
