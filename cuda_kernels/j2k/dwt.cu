@@ -92,7 +92,7 @@ struct Strip {
 // the lane's column i in row y.
 template <class W, int N, class Source>
 DEVICE void transform(const DwtLevel &p, const TileComponent *t, const BandQuantiser (*quantiser)[4], const Strip<W> &s,
-                      const Source &source) {
+                      Source source) {
     using Sample = typename W::Sample;
     constexpr int kDelay = Column<W>::kDelay;
     const Extent e = s.e;
@@ -225,6 +225,11 @@ struct XyzPixels {
     int32_t stride[3], shift[3], depth[3];
     uint32_t right;  // weight of chroma right of the odd column
     int chroma_rows;
+    // Rows of chroma at the two columns, above and below the row that was read last: most are used four times.
+    struct ChromaRow {
+        int row = -1;
+        uint32_t sum[2][2];  // [component - 1][column]
+    } above, below;
 
     DEVICE_MEMBER XyzPixels(const LoadXyzDwtInput &input, LightCurve light, CodeCurve codes, const int (&x)[2])
         : p(input), to_light(light), to_code(codes) {
@@ -252,7 +257,18 @@ struct XyzPixels {
             {column + uint64_t{static_cast<uint32_t>(stride[c])} * static_cast<uint32_t>(y), 0, 0, shift[c], depth[c]},
             0, 0);
     }
-    DEVICE_MEMBER void read(int y, float (&v)[3][2]) const {
+    DEVICE_MEMBER ChromaRow read_chroma(int row) const {
+        ChromaRow made{row, {}};
+        const uint32_t left = (1u << p.conversion.log2_subsample_x) - right;
+        CUDAENC_UNROLL
+        for (int c = 1; c < 3; c++) {
+            const uint8_t *const(&k)[3] = chroma[c - 1];
+            made.sum[c - 1][0] = code(k[0], c, row) << p.conversion.log2_subsample_x;
+            made.sum[c - 1][1] = left * code(k[1], c, row) + right * code(k[2], c, row);
+        }
+        return made;
+    }
+    DEVICE_MEMBER void read(int y, float (&v)[3][2]) {
         float pixel[2][3];
         CUDAENC_UNROLL
         for (int c = 0; c < kFull; c++) {
@@ -261,20 +277,18 @@ struct XyzPixels {
         }
         if constexpr (kYuv) {
             const Between rows = between_rows(y, p.conversion.log2_subsample_y, chroma_rows);
+            if (rows.first == below.row)
+                above = below;
+            else if (rows.first != above.row)
+                above = read_chroma(rows.first);
+            if (rows.second != below.row) below = read_chroma(rows.second);
             CUDAENC_UNROLL
-            for (int c = 1; c < 3; c++) {
-                const uint8_t *const(&k)[3] = chroma[c - 1];
-                const auto even = [&](int row) { return code(k[0], c, row) << p.conversion.log2_subsample_x; };
-                const auto odd = [&](int row) {
-                    const uint32_t left = (1u << p.conversion.log2_subsample_x) - right;
-                    return left * code(k[1], c, row) + right * code(k[2], c, row);
-                };
-                const auto down = [&](const auto &across) {
-                    return float_of(rows.first_weight * across(rows.first) + rows.second_weight * across(rows.second)) *
-                           p.conversion.chroma_scale;
-                };
-                pixel[0][c] = down(even);
-                pixel[1][c] = down(odd);
+            for (int c = 0; c < 2; c++) {
+                CUDAENC_UNROLL
+                for (int i = 0; i < 2; i++)
+                    pixel[i][c + 1] =
+                        float_of(rows.first_weight * above.sum[c][i] + rows.second_weight * below.sum[c][i]) *
+                        p.conversion.chroma_scale;
             }
         }
         CUDAENC_UNROLL
