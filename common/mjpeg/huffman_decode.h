@@ -18,7 +18,7 @@ class Step {
     CUDAENC_HD constexpr bool empty() const { return packed_ == 0; }
     CUDAENC_HD constexpr int bits() const { return packed_ & 31; }  // 1 to 31, of code and magnitude
     CUDAENC_HD constexpr int magnitude_bits() const { return packed_ >> 5 & 15; }
-    CUDAENC_HD constexpr int places() const { return static_cast<int>(packed_ >> 9); }  // 1 to 64
+    CUDAENC_HD constexpr int places() const { return static_cast<int>(packed_ >> 9); }  // 1 to 64; of a run to 127
     CUDAENC_HD constexpr uint16_t packed() const { return static_cast<uint16_t>(packed_); }
 
   private:
@@ -67,6 +67,22 @@ struct DecodeTable {
     }
 };
 static_assert(sizeof(DecodeTable) % 4 == 0);  // copied by words
+
+// Several symbols of a block in one step, for those who ask only where blocks end: as many as the next kRunBits bits,
+// `number`, have the codes of. Its places are the sum of theirs, to which the end of the block adds 64. Empty where the
+// first code is longer. first: the table of the first symbol; then: of the others, which may have none.
+constexpr int kRunBits = 11;
+CUDAENC_HD Step run_of(const DecodeTable *first, const DecodeTable *then, uint32_t number) {
+    int bits = 0, places = 0;
+    for (const DecodeTable *table = first; table && bits < kRunBits && places < kBlockSamples; table = then) {
+        const Step step = table->find(number << (32 - kRunBits) << bits);
+        const int code_bits = step.bits() - step.magnitude_bits();
+        const bool fits = bits + code_bits <= kRunBits && bits + step.bits() <= kMaxStepBits;
+        if (!fits || (step.places() < kBlockSamples && places + step.places() >= kBlockSamples)) break;
+        bits += step.bits(), places += step.places();
+    }
+    return {bits, 0, places};
+}
 
 enum class TableUse { dc, ac, progressive_ac };
 DecodeTable make_decode_table(const StreamHuffman &huffman, TableUse use);

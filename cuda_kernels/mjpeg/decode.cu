@@ -8,6 +8,7 @@ namespace {
 
 // A sink of a walk that lists levels.
 struct LevelLister {
+    static constexpr bool kBlocksOnly = false;
     const CodedScan &scan;
     uint32_t components;  // ScanTables::block_components
     uint32_t subsequence;
@@ -74,7 +75,7 @@ KERNEL(kTileSubsequences, mjpeg_decode, DecodeParams)
     const uint32_t bits = 8 * p.scan.state->bytes, tile = static_cast<uint32_t>(block_x());
     const uint32_t own = tile * kTileSubsequences + static_cast<uint32_t>(thread_x());
     if (tile * tile_bits(p.scan) >= bits) return;
-    const DecodeTable *tables = load_tables(p.scan, table_memory);
+    const LookUps &tables = load_tables<kTableVectors>(p.scan, table_memory);
     LevelLister lister{.scan = p.scan,
                        .components = load_readonly(&p.scan.tables->block_components),
                        .subsequence = own,

@@ -36,7 +36,10 @@ constexpr int kMaxSpeculateThreads = 32 * kMaxMcuBlocks;
 constexpr int kReconstructThreads = 128, kTransformThreads = 128;
 constexpr int kBlockWords = kBlockSamples / 2 + 1;  // of coefficients, and one that spreads blocks over the banks
 
-constexpr int kScanTables = 4;                 // distinct Huffman tables of a scan that a device decodes
+constexpr int kScanTables = 4;        // distinct Huffman tables of a scan that a device decodes
+constexpr int kRunTables = 4;         // of run_of()
+constexpr int kRuns = 1 << kRunBits;  // of a table
+constexpr uint32_t kNoTable = ~0u;
 constexpr uint32_t kMaxCodedBytes = 1u << 28;  // of a scan: bits have numbers of 32 bits
 
 // ---- Data
@@ -46,10 +49,13 @@ struct alignas(16) ScanTables {
     DecodeTable table[kScanTables];
     uint16_t divisors[kBlockSamples][kMaxStreamComponents];  // by index
     uint32_t dc_tables, ac_tables;                           // 2 bits for each block of an MCU: its table
-    uint32_t block_components;                               // the same: its component's number in the scan
+    uint32_t dc_runs, ac_runs;                             // the same: the table of runs that begin with DC, or with AC
+    uint32_t run_first[kRunTables], run_then[kRunTables];  // of each: the tables of its symbols, or kNoTable
+    uint32_t block_components;                             // the same: its component's number in the scan
 };
 
 constexpr int kTableVectors = kScanTables * sizeof(DecodeTable) / 16;
+constexpr int kRunVectors = kRunTables * kRuns * sizeof(uint16_t) / 16;
 static_assert(kScanTables * sizeof(DecodeTable) % 16 == 0);
 
 // What a scan's kernels find out; 0 at first, but for the first two, which are ~0.
@@ -125,6 +131,7 @@ struct CodedScan {
     const uint32_t *words;     // coded data without stuffing, the first byte of a word the highest
     const uint32_t *restarts;  // [intervals], from 1 on: the byte at which each begins; ~0 where there is none
     const ScanTables *tables;
+    const uint16_t *runs;  // [kRunTables][kRuns]: Step::packed() of run_of()
     ScanState *state;
     uint32_t subsequence_bits;
     uint32_t intervals;
@@ -141,7 +148,8 @@ CUDAENC_HD uint32_t block_field(uint32_t fields, uint32_t number) { return field
 
 // ---- Kernels
 
-// Takes stuffed zeros, fill bytes and markers away. Grid: a tile of bytes each.
+// Takes stuffed zeros, fill bytes and markers away, and makes the tables of runs. Grid: a tile of bytes each, and at
+// least kRunBlocks.
 struct UnstuffParams {
     static constexpr KernelName kernel{"mjpeg/unstuff", "mjpeg_unstuff"};
     const uint8_t *data;  // aligned to 16
@@ -151,8 +159,12 @@ struct UnstuffParams {
     uint32_t intervals;
     ScanState *state;
     uint64_t *kept_words, *restart_words;  // [tiles], of look_back.cuh
-    uint32_t serial;
+    uint32_t tiles, serial;
+    const ScanTables *tables;
+    uint16_t *runs;  // CodedScan::runs
 };
+
+constexpr uint32_t kRunBlocks = kRunTables * kRuns / kUnstuffThreads;
 
 // Decodes each subsequence once for every number in the MCU that its first block may have. A decoder guesses one a lead
 // before the subsequence; mostly one of them soon reads the blocks that are there. Grid: 32 subsequences each; a
@@ -174,7 +186,7 @@ struct ChainParams {
     uint32_t rows;              // scan.mcu_blocks + 1, the last one of candidates that the chain adds
     Candidate *candidates;      // [rows][subsequences]
     BlockStart *starts;         // [subsequences]
-    uint64_t *ends;             // [kCorrections + 1][tiles]: packed(): where each tile ends, of look_back.cuh
+    uint64_t *ends;             // [kCorrections + 1][tiles]: the key of where each tile ends, of look_back.cuh
     uint32_t tiles, serial;     // of these words
     BlockCount *before;         // [subsequences]: of those before in the tile
     BlockCount *counts;         // [tiles]

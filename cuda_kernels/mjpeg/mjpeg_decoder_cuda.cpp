@@ -48,6 +48,7 @@ struct Slot : DeviceSlot<Decoded> {
     DeviceArray<uint8_t> data;   // the same
     DeviceArray<uint8_t> bytes;  // of a scan, without stuffing
     DeviceArray<uint32_t> restarts;
+    DeviceArray<uint16_t> runs;
     DeviceArray<uint64_t> look_back;  // words of both; cleared before serial 1
     uint32_t serial = 0;              // of look_back.cuh
     DeviceArray<Candidate> candidates;
@@ -192,6 +193,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         CodedScan coded{.words = nullptr,
                         .restarts = nullptr,
                         .tables = nullptr,
+                        .runs = nullptr,
                         .state = nullptr,
                         .subsequence_bits = 0,  // below
                         .intervals = static_cast<uint32_t>(layout.intervals()),
@@ -215,6 +217,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                 tables.divisors[k][i] = s.coded.components[static_cast<size_t>(layout.component[i])].divisors[k];
         }
         if (used.size() > kScanTables) return "scans of more than four Huffman tables";
+        plan_runs(tables, pattern);
         size_t period = 1;
         while (pattern.size() % period ||
                !std::equal(pattern.begin() + static_cast<ptrdiff_t>(period), pattern.end(), pattern.begin()))
@@ -236,8 +239,33 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         return nullptr;
     }
 
-    // By way of pinned memory, from which an upload neither waits nor copies again. A picture alone is uploaded piece
-    // by piece, while threads still copy others.
+    // The tables of runs: one for each table of AC, and one for each table of DC with the table of AC behind it. If
+    // that makes too many, runs of DC are single symbols. pattern: the tables of each block of an MCU.
+    static void plan_runs(ScanTables &tables, const std::vector<std::pair<uint32_t, uint32_t>> &pattern) {
+        std::vector<std::pair<uint32_t, uint32_t>> runs;
+        const auto plan = [&](bool alone) {
+            runs.clear();
+            tables.dc_runs = tables.ac_runs = 0;
+            const auto number_of = [&](uint32_t first, uint32_t then) {
+                const auto at = std::find(runs.begin(), runs.end(), std::pair(first, then));
+                const auto number = static_cast<uint32_t>(at - runs.begin());
+                if (at == runs.end()) runs.emplace_back(first, then);
+                return number;
+            };
+            for (size_t i = 0; i < pattern.size(); i++) {
+                const auto [dc, ac] = pattern[i];
+                tables.dc_runs |= number_of(dc, alone ? kNoTable : ac) << 2 * i;
+                tables.ac_runs |= number_of(ac, ac) << 2 * i;
+            }
+            return runs.size() <= kRunTables;
+        };
+        if (!plan(false)) plan(true);
+        runs.resize(kRunTables, {kNoTable, kNoTable});
+        for (size_t i = 0; i < kRunTables; i++)
+            tables.run_first[i] = runs[i].first, tables.run_then[i] = runs[i].second;
+    }
+
+    // By way of pinned memory, from which an upload neither waits nor copies again.
     void upload_scans(Slot &s) {
         const auto aligned = [](size_t bytes) { return (bytes + 15) / 16 * 16; };
         size_t bytes = aligned(s.scans.size() * sizeof(ScanHeader));
@@ -272,13 +300,14 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         coded.restarts = s.restarts.data();
         ScanHeader &header = reinterpret_cast<ScanHeader *>(s.data.data())[number];
         coded.tables = &header.tables;
+        coded.runs = s.runs.data();
         coded.state = &header.state;
         if (coded.intervals > 1) device_->fill(s.stream, s.restarts.data(), 0xFF, coded.intervals * sizeof(uint32_t));
         s.serial = (s.serial + 1) % 256;
         if (s.serial == 0) s.serial = 1;
         if (s.serial == 1) device_->fill(s.stream, s.look_back.data(), 0, s.look_back.bytes());
         if (number == 0) mark(s, kUnstuff);
-        device_->launch(s.stream, {scan.unstuff_tiles}, kUnstuffThreads,
+        device_->launch(s.stream, {std::max(scan.unstuff_tiles, kRunBlocks)}, kUnstuffThreads,
                         UnstuffParams{.data = s.data.data() + scan.data_at,
                                       .bytes = static_cast<uint32_t>(scan.data.size()),
                                       .out = s.bytes.data(),
@@ -287,7 +316,10 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                                       .state = coded.state,
                                       .kept_words = s.look_back.data(),
                                       .restart_words = s.look_back.data() + scan.unstuff_tiles,
-                                      .serial = s.serial});
+                                      .tiles = scan.unstuff_tiles,
+                                      .serial = s.serial,
+                                      .tables = coded.tables,
+                                      .runs = s.runs.data()});
         if (number == 0) mark(s, kSynchronise);
         synchronise(s, scan, coded);
         if (number == 0) mark(s, kDecode);
@@ -354,6 +386,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         const size_t subsequences = size_t{scan.tiles} * kTileSubsequences, words = s.look_back.count();
         grow(s.bytes, scan.data.size() + kCodedMargin);
         grow(s.restarts, scan.coded.intervals);
+        grow(s.runs, kRunTables * kRuns);
         grow(s.look_back, 2 * size_t{scan.unstuff_tiles} + (kCorrections + 1) * size_t{scan.tiles});
         if (s.look_back.count() != words) s.serial = 0;
         grow(s.candidates, subsequences * (scan.period + 1));

@@ -10,6 +10,7 @@ namespace {
 
 // A sink of a walk.
 struct BlockCounter {
+    static constexpr bool kBlocksOnly = true;
     BlockCount count{};
     DEVICE_MEMBER void symbol(uint32_t, bool, int, uint32_t, Step) {}
     DEVICE_MEMBER void end_block() { count.value[0]++; }
@@ -23,11 +24,26 @@ DEVICE Candidate walk_subsequence(const CodedScan &scan, uint32_t number, Walk &
     return {.begin = begin, .end = packed(walk.at()), .count = counter.count};
 }
 
+// Where a block begins, as a number of 32 bits among those of subsequences nearby: the phase, and the last bits of
+// where it begins.
+constexpr int kKeyBits = 32 - kPhaseBits;
+constexpr uint32_t kNoKey = ~0u;  // of a candidate that equals another: no such phase
+static_assert(kMaxMcuBlocks < 1 << kPhaseBits);
+DEVICE uint32_t key_of(uint64_t start) {
+    const BlockStart at = unpacked(start);
+    return start == kNoBegin ? kNoKey : at.phase << kKeyBits | (at.bit & ((1u << kKeyBits) - 1));
+}
+// near: a bit in the neighbourhood.
+DEVICE BlockStart start_of(uint32_t key, uint32_t near) {
+    const int32_t distance = static_cast<int32_t>((key - near) << kPhaseBits) >> kPhaseBits;
+    return {near + static_cast<uint32_t>(distance), key >> kKeyBits};
+}
+
 // The candidates of a thread-block's tile and of the subsequences before it, and which of them are chosen.
 struct TileChain {
     const ChainParams &p;
-    const DecodeTable *tables;
-    uint64_t *begins, *ends;  // [rows][kChainColumns]
+    const LookUps &tables;
+    uint32_t *begins, *ends;  // [rows][kChainColumns]: keys
     uint8_t *chosen;          // [kTileSubsequences]: row
     uint32_t first;           // subsequence of the tile
 
@@ -36,7 +52,7 @@ struct TileChain {
 
     // The row of the candidate of a subsequence that begins at a state, among the first `rows`; -1: none does. With a
     // warp.
-    DEVICE_MEMBER int find(int i, uint64_t state, int rows) const {
+    DEVICE_MEMBER int find(int i, uint32_t state, int rows) const {
         const bool is = lane_id() < rows && begins[lane_id() * kChainColumns + column(i)] == state;
         const uint32_t found = warp_ballot(is);
         return found ? find_first_set(found) : -1;
@@ -44,9 +60,9 @@ struct TileChain {
 
     // Where subsequence `i` may begin, by what the candidates of those before agree on. Others add theirs meanwhile,
     // which do not count. With a warp.
-    DEVICE_MEMBER uint64_t guess(int i) const {
+    DEVICE_MEMBER uint32_t guess(int i) const {
         int before = i - kLeadSubsequences;
-        uint64_t state = ends[column(before)];
+        uint32_t state = ends[column(before)];
         while (++before < i) {
             const int found = find(before, state, static_cast<int>(p.rows) - 1);
             state = ends[max_of(found, 0) * kChainColumns + column(before)];
@@ -58,7 +74,7 @@ struct TileChain {
     // one begins where it did. Where no candidate begins, the next subsequence begins with any of its own for now, so
     // that lanes decode all that are missing at once. Then the chain goes on behind the first of them. With a warp.
     // Returns where the last one ends.
-    DEVICE_MEMBER uint64_t choose(int first_of_warp, uint64_t state, bool again) const {
+    DEVICE_MEMBER uint32_t choose(int first_of_warp, uint32_t state, bool again) const {
         const int last = first_of_warp + 31, added = static_cast<int>(p.rows) - 1;
         for (int i = first_of_warp;; i++) {
             uint32_t missing = 0;
@@ -88,9 +104,9 @@ struct TileChain {
     DEVICE_MEMBER void decode(int row, int i) const {
         const uint32_t own = first + static_cast<uint32_t>(i);
         const int at = row * kChainColumns + column(i);
-        Walk walk(p.scan, tables, unpacked(begins[at]));
+        Walk walk(p.scan, tables, start_of(begins[at], own * p.scan.subsequence_bits));
         const Candidate found = walk_subsequence(p.scan, own, walk);
-        ends[at] = found.end;
+        ends[at] = key_of(found.end);
         p.candidates[static_cast<uint32_t>(row) * p.subsequences + own] = found;
     }
 };
@@ -100,13 +116,13 @@ struct TileChain {
 // A warp owns a number in the MCU, a lane a subsequence. Threads go through those that begin differently.
 KERNEL(kMaxSpeculateThreads, mjpeg_speculate, SpeculateParams)
 {
-    SHARED(TableVector, table_memory, kTableVectors);
+    SHARED(TableVector, table_memory, kLookUpVectors);
     SHARED(uint64_t, begins, kMaxSpeculateThreads);
     SHARED(uint16_t, distinct, kMaxSpeculateThreads);  // numbers of threads
     SHARED(int, counts, kMaxMcuBlocks);                // of each warp
     const uint32_t first = static_cast<uint32_t>(block_x()) * 32, own = first + static_cast<uint32_t>(lane_id());
     if (first / kTileSubsequences * tile_bits(p.scan) >= 8 * p.scan.state->bytes) return;  // the tile holds no data
-    const DecodeTable *tables = load_tables(p.scan, table_memory);
+    const LookUps &tables = load_tables<kLookUpVectors>(p.scan, table_memory);
     {
         const uint32_t phase = static_cast<uint32_t>(warp_id()), bit = own * p.scan.subsequence_bits;
         Walk walk(p.scan, tables, own ? BlockStart{bit - kLeadBits, phase} : BlockStart{0, 0});
@@ -140,11 +156,11 @@ KERNEL(kMaxSpeculateThreads, mjpeg_speculate, SpeculateParams)
 // A thread owns a subsequence, a warp the chain of 32.
 KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
 {
-    SHARED(TableVector, table_memory, kTableVectors);
-    SHARED(uint64_t, begins, kMaxCandidates *kChainColumns);
-    SHARED(uint64_t, ends, kMaxCandidates *kChainColumns);
-    SHARED(uint64_t, warp_ends, kTileSubsequences / 32);
-    SHARED(uint64_t, end_before, 1);
+    SHARED(TableVector, table_memory, kLookUpVectors);
+    SHARED(uint32_t, begins, kMaxCandidates *kChainColumns);
+    SHARED(uint32_t, ends, kMaxCandidates *kChainColumns);
+    SHARED(uint32_t, warp_ends, kTileSubsequences / 32);
+    SHARED(uint32_t, end_before, 1);
     SHARED(uint8_t, chosen, kTileSubsequences);
     const uint32_t tile = take_ticket(&p.scan.state->tickets), first = tile * kTileSubsequences;
     const uint32_t own = first + static_cast<uint32_t>(thread_x());
@@ -155,18 +171,18 @@ KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
         const uint32_t number = first + static_cast<uint32_t>(column) - kLeadSubsequences;
         for (uint32_t row = 0; row < p.rows - lead; row++) {
             const Candidate &candidate = p.candidates[row * p.subsequences + number];
-            begins[static_cast<int>(row) * kChainColumns + column] = candidate.begin;
-            ends[static_cast<int>(row) * kChainColumns + column] = candidate.end;
+            begins[static_cast<int>(row) * kChainColumns + column] = key_of(candidate.begin);
+            ends[static_cast<int>(row) * kChainColumns + column] = key_of(candidate.end);
         }
     }
     chosen[thread_x()] = 0;
-    const DecodeTable *const tables = load_tables(p.scan, table_memory);
-    uint64_t *const all_begins = begins, *const all_ends = ends;
+    const LookUps &tables = load_tables<kLookUpVectors>(p.scan, table_memory);
+    uint32_t *const all_begins = begins, *const all_ends = ends;
     uint8_t *const all_chosen = chosen;
     const TileChain chain{
         .p = p, .tables = tables, .begins = all_begins, .ends = all_ends, .chosen = all_chosen, .first = first};
     const int warp_first = 32 * warp_id();
-    uint64_t begin = own < 32 ? packed({0, 0}) : chain.guess(warp_first);
+    uint32_t begin = own < 32 ? 0 : chain.guess(warp_first);
     bool moved = true;
     CUDAENC_NO_UNROLL
     for (uint32_t correction = 0;; correction++) {
@@ -174,7 +190,7 @@ KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
         bool again = correction != 0;
         while (block_any(moved)) {
             if (moved) {
-                const uint64_t end = chain.choose(warp_first, begin, again);
+                const uint32_t end = chain.choose(warp_first, begin, again);
                 if (lane_id() == 0) warp_ends[warp_id()] = end;
             }
             block_sync();
@@ -185,7 +201,7 @@ KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
         uint64_t *words = p.ends + correction * p.tiles + tile;
         if (thread_x() == 0) {
             publish(words, p.serial, Published::own, warp_ends[kTileSubsequences / 32 - 1]);
-            end_before[0] = tile ? wait_for(words - 1, p.serial) : 0;
+            end_before[0] = tile ? static_cast<uint32_t>(wait_for(words - 1, p.serial)) : 0;
         }
         block_sync();
         if (warp_id() == 0) begin = end_before[0];
@@ -195,7 +211,7 @@ KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
     if (moved && lane_id() == 0) atomic_or(&p.scan.state->damaged, 1u);
     const RunSums<1> sums =
         sum_runs<kTileSubsequences / 32>(p.candidates[chosen[thread_x()] * p.subsequences + own].count);
-    p.starts[own] = unpacked(all_begins[chain.place(thread_x())]);
+    p.starts[own] = start_of(all_begins[chain.place(thread_x())], own * p.scan.subsequence_bits);
     p.before[own] = sums.before;
     if (thread_x() == 0) p.counts[tile] = sums.all;
     if (is_last_tile(p.scan, &p.scan.state->chained)) sum_tiles(p.counts, p.counts_before, tiles_of(p.scan));

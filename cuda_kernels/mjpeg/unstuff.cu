@@ -19,13 +19,19 @@ struct Bytes {
     DEVICE_MEMBER uint32_t byte(int i) const { return word[i / 4] >> 8 * (i % 4) & 0xFF; }
 };
 
+// With all threads. The data may lie in the host's memory, from which nothing is read twice but at a warp's ends.
 DEVICE Bytes load_bytes(const UnstuffParams &p, uint32_t place) {
     Bytes b{};
-    if (place >= p.bytes) return b;
-    const Uint4 four = load_readonly(reinterpret_cast<const Uint4 *>(p.data + place));
-    b.word[0] = four.x, b.word[1] = four.y, b.word[2] = four.z, b.word[3] = four.w;
+    const bool any = place < p.bytes;
+    if (any) {
+        const Uint4 four = load_readonly(reinterpret_cast<const Uint4 *>(p.data + place));
+        b.word[0] = four.x, b.word[1] = four.y, b.word[2] = four.z, b.word[3] = four.w;
+    }
+    uint32_t before = warp_shuffle_up(b.byte(kUnstuffBytes - 1), 1), behind = warp_shuffle_down(b.byte(0), 1);
+    if (!any) return b;
+    if (lane_id() == 0) before = place ? p.data[place - 1] : 0;
+    if (lane_id() == 31 && place + kUnstuffBytes < p.bytes) behind = p.data[place + kUnstuffBytes];
     const int count = static_cast<int>(min_of<uint32_t>(p.bytes - place, kUnstuffBytes));
-    uint32_t before = place ? p.data[place - 1] : 0;
     CUDAENC_UNROLL
     for (int i = 0; i < kUnstuffBytes; i++) {
         const uint32_t byte = b.byte(i);
@@ -33,7 +39,7 @@ DEVICE Bytes load_bytes(const UnstuffParams &p, uint32_t place) {
         // What follows the last byte is like another 0xFF, which keeps nothing.
         const uint32_t next = place + static_cast<uint32_t>(i) + 1 >= p.bytes ? 0xFF
                               : i + 1 < kUnstuffBytes                         ? b.byte(i + 1)
-                                                                              : p.data[place + kUnstuffBytes];
+                                                                              : behind;
         const bool code = here && before == 0xFF && byte != 0xFF && byte != 0;
         const bool restart = code && (byte & 0xF8) == 0xD0;
         b.kept |= static_cast<uint32_t>(here && (byte == 0xFF ? next == 0 : before != 0xFF)) << i;
@@ -62,14 +68,10 @@ DEVICE void copy_staged(const uint32_t *staged, uint8_t *out, uint32_t base, uin
     }
 }
 
-}  // namespace
-
 // A thread owns 16 bytes. Thread-blocks find their places by look-back.
-KERNEL(kUnstuffThreads, mjpeg_unstuff, UnstuffParams)
-{
+DEVICE void unstuff(const UnstuffParams &p, uint32_t tile) {
     SHARED(uint32_t, staged, kUnstuffTile / 4 + 1);
     SHARED(uint64_t, sums_before, 2);
-    const uint32_t tile = take_ticket(&p.state->tickets);
     const uint32_t place = tile * kUnstuffTile + static_cast<uint32_t>(thread_x()) * kUnstuffBytes;
     const Bytes b = load_bytes(p, place);
     const BlockSums<uint32_t> kept = block_sums<kWarps>(static_cast<uint32_t>(popcount(b.kept)));
@@ -97,9 +99,24 @@ KERNEL(kUnstuffThreads, mjpeg_unstuff, UnstuffParams)
         }
         if (b.ends >> i & 1) atomic_min(&p.state->bytes, base + local);
     }
-    if (tile == static_cast<uint32_t>(grid_x()) - 1 && thread_x() == 0) atomic_min(&p.state->bytes, base + kept.all);
+    if (tile == p.tiles - 1 && thread_x() == 0) atomic_min(&p.state->bytes, base + kept.all);
     block_sync();
     copy_staged(words, p.out, base, kept.all);
+}
+
+}  // namespace
+
+// A thread-block owns a tile, and some runs.
+KERNEL(kUnstuffThreads, mjpeg_unstuff, UnstuffParams)
+{
+    const uint32_t tile = take_ticket(&p.state->tickets);
+    if (tile < p.tiles) unstuff(p, tile);
+    if (tile >= kRunBlocks) return;
+    const uint32_t run = tile * kUnstuffThreads + static_cast<uint32_t>(thread_x()), table = run / kRuns;
+    const uint32_t first = p.tables->run_first[table], then = p.tables->run_then[table];
+    if (first == kNoTable) return;
+    const DecodeTable *const tables = p.tables->table;
+    p.runs[run] = run_of(tables + first, then == kNoTable ? nullptr : tables + then, run % kRuns).packed();
 }
 
 }  // namespace cudaenc::mjpeg

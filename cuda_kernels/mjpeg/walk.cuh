@@ -48,14 +48,24 @@ DEVICE Interval interval_at(const CodedScan &scan, uint32_t bit, uint32_t bytes)
     return {first, interval_end(scan, first, bytes)};
 }
 
+// What is looked up, in shared memory.
+struct LookUps {
+    DecodeTable decode[kScanTables];
+    uint16_t runs[kRunTables][kRuns];  // for sinks that want no symbols
+};
+constexpr int kLookUpVectors = sizeof(LookUps) / 16;
+static_assert(sizeof(LookUps) == 16 * (kTableVectors + kRunVectors));
+
 // A walk from block to block. Behind the last interval it stands at the last bit, with phase 0.
 class Walk {
   public:
-    DEVICE_MEMBER Walk(const CodedScan &scan, const DecodeTable *tables, const BlockStart &start)
+    DEVICE_MEMBER Walk(const CodedScan &scan, const LookUps &tables, const BlockStart &start)
         : scan_(scan),
           tables_(tables),
           dc_tables_(load_readonly(&scan.tables->dc_tables)),
           ac_tables_(load_readonly(&scan.tables->ac_tables)),
+          dc_runs_(load_readonly(&scan.tables->dc_runs)),
+          ac_runs_(load_readonly(&scan.tables->ac_runs)),
           window_(scan.words),
           bits_(8 * scan.state->bytes),
           at_(start) {
@@ -69,14 +79,18 @@ class Walk {
     DEVICE_MEMBER const BlockStart &at() const { return at_; }
 
     // Decodes whole blocks, until one begins at bit `end` or behind it. Symbols that an interval's end cuts are not
-    // decoded. The sink gets
+    // decoded. A sink that wants no symbols has kBlocksOnly. The sink gets
     //   symbol(phase, dc, place, bits, step)   place: behind it; above 64: it lies beyond the block's end
     //   end_block()
     //   end_interval(interval)                 before the next one begins; also with the last one
     template <class Sink>
     DEVICE_MEMBER void run(uint32_t end, Sink &sink) {
         end = min_of(end, bits_);
-        run_within(min_of(end, interval_.end - min_of(interval_.end, kMaxBlockBits)), sink);
+        const uint32_t safe_end = min_of(end, interval_.end - min_of(interval_.end, kMaxBlockBits));
+        if constexpr (Sink::kBlocksOnly)
+            run_over(safe_end, sink);
+        else
+            run_within(safe_end, sink);
         run_to(end, sink);
     }
 
@@ -85,7 +99,7 @@ class Walk {
 
     // Of the symbol at hand. twice: the phase.
     DEVICE_MEMBER const DecodeTable &table(bool dc, uint32_t twice) const {
-        return tables_[(dc ? dc_tables_ : ac_tables_) >> twice & 3];
+        return tables_.decode[(dc ? dc_tables_ : ac_tables_) >> twice & 3];
     }
     DEVICE_MEMBER uint32_t next_phase(uint32_t twice) const {
         return twice + 2 == 2 * scan_.mcu_blocks ? 0 : twice + 2;
@@ -105,6 +119,30 @@ class Walk {
             bit += static_cast<uint32_t>(step.bits());
             place += step.places();
             sink.symbol(twice / 2, dc, place, bits, step);
+            if (place >= kBlockSamples) {
+                sink.end_block();
+                twice = next_phase(twice);
+                place = 0;
+            }
+        } while (place || bit < end);
+        at_ = {bit, twice / 2};
+    }
+
+    // The same from run to run of symbols. A run that reaches a block's end in its midst begins with a single symbol.
+    template <class Sink>
+    DEVICE_MEMBER void run_over(uint32_t end, Sink &sink) {
+        uint32_t bit = at_.bit, twice = 2 * at_.phase;
+        if (bit >= end) return;
+        end = opaque(end);
+        int place = 0;
+        do {
+            const uint32_t bits = window_.at(bit);
+            const bool dc = place == 0;
+            Step step(tables_.runs[(dc ? dc_runs_ : ac_runs_) >> twice & 3][bits >> (32 - kRunBits)]);
+            const int most = step.empty() ? kBlockSamples : place + step.places() % kBlockSamples;
+            if (most >= kBlockSamples) step = table(dc, twice).find(bits);
+            bit += static_cast<uint32_t>(step.bits());
+            place += step.places();
             if (place >= kBlockSamples) {
                 sink.end_block();
                 twice = next_phase(twice);
@@ -148,8 +186,8 @@ class Walk {
     }
 
     const CodedScan &scan_;
-    const DecodeTable *tables_;
-    uint32_t dc_tables_, ac_tables_;
+    const LookUps &tables_;
+    uint32_t dc_tables_, ac_tables_, dc_runs_, ac_runs_;
     BitWindow window_;
     uint32_t bits_;
     BlockStart at_;
@@ -160,12 +198,16 @@ struct TableVector {
     alignas(16) uint32_t word[4];
 } __attribute__((may_alias));
 
-// Copies a scan's Huffman tables to shared memory. With all threads. Returns their address.
-DEVICE const DecodeTable *load_tables(const CodedScan &scan, TableVector *memory) {
+// Copies a scan's tables to shared memory, with its runs where there is room for them. With all threads. memory:
+// [kTableVectors], or [kLookUpVectors].
+template <int Vectors>
+DEVICE const LookUps &load_tables(const CodedScan &scan, TableVector *memory) {
     const TableVector *from = reinterpret_cast<const TableVector *>(scan.tables->table);
     for (int i = thread_x(); i < kTableVectors; i += block_threads()) memory[i] = load_readonly(from + i);
+    from = reinterpret_cast<const TableVector *>(scan.runs) - kTableVectors;
+    for (int i = kTableVectors + thread_x(); i < Vectors; i += block_threads()) memory[i] = load_readonly(from + i);
     block_sync();
-    return opaque_shared(reinterpret_cast<const DecodeTable *>(memory));
+    return *opaque_shared(reinterpret_cast<const LookUps *>(memory));
 }
 
 // The sum of two runs, the second behind the first.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../common/mjpeg/huffman_decode.h"
 #include "broken.h"
 #include "mjpeg_pictures.h"
 
@@ -394,6 +395,47 @@ START_TEST(refusals) {
 }
 END_TEST
 
+// A run is what single steps read one after the other, whatever bits follow those that it is looked up by.
+static void check_runs(Random &random, const mjpeg::DecodeTable &first, const mjpeg::DecodeTable *then) {
+    for (uint32_t number = 0; number < 1u << mjpeg::kRunBits; number++) {
+        const uint64_t bits = (uint64_t{number} << 32 | random.word()) << (32 - mjpeg::kRunBits);
+        const auto step_at = [&](int at) { return (at ? *then : first).find(static_cast<uint32_t>(bits << at >> 32)); };
+        const mjpeg::Step run = mjpeg::run_of(&first, then, number);
+        if (run.empty()) {
+            EXPECT(step_at(0).bits() - step_at(0).magnitude_bits() > mjpeg::kRunBits, "run %u is empty", number);
+            continue;
+        }
+        int at = 0, places = 0;
+        do {
+            EXPECT(places < mjpeg::kBlockSamples, "run %u goes on behind the block's end", number);
+            const mjpeg::Step step = step_at(at);
+            at += step.bits(), places += step.places();
+        } while (then && at < run.bits());
+        EXPECT(at == run.bits() && places == run.places(), "run %u: %d bits, %d places; steps: %d and %d", number,
+               run.bits(), run.places(), at, places);
+    }
+}
+
+START_TEST(runs_of_symbols) {
+    Random random(3);
+    Log log;
+    CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[3], 64, 48), "cpu", &log);
+    for (const int huffman : {CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL}) {
+        config.mjpeg.huffman = huffman;
+        const Bytes packet = encode_jpeg(config, make_picture(random, config.format).frame());
+        const mjpeg::CodedStream coded = mjpeg::read_stream(packet, mjpeg::StreamPart::all);
+        const mjpeg::StreamScan &scan = coded.scans[0];
+        for (int i = 0; i < scan.count; i++) {
+            const auto dc = make_decode_table(coded.huffman[static_cast<size_t>(scan.dc[i])], mjpeg::TableUse::dc),
+                       ac = make_decode_table(coded.huffman[static_cast<size_t>(scan.ac[i])], mjpeg::TableUse::ac);
+            check_runs(random, ac, &ac);
+            check_runs(random, dc, &ac);
+            check_runs(random, dc, nullptr);
+        }
+    }
+}
+END_TEST
+
 int main(int argc, char **argv) {
     take_arguments(argc, argv);
     Suite *suite = suite_create("mjpeg decoder");
@@ -404,6 +446,7 @@ int main(int argc, char **argv) {
                                                             {"reduced sizes", reduced_sizes},
                                                             {"pictures in flight", pictures_in_flight},
                                                             {"several pictures", several_pictures},
+                                                            {"runs of symbols", runs_of_symbols},
                                                             {"refusals", refusals}};
     for (const auto &[name, test] : tests) tcase_add_test(add_case(suite, name), test);
     const int parts = first_device().starts_with("cuda") ? 17 : 1;  // on a GPU more than 10,000 streams

@@ -1,6 +1,6 @@
-// Files that are broken at random, and every prefix of them: a device decodes the same samples as the CPU, with the
+// Files as they are, broken at random, and every prefix of them: a device decodes the same samples as the CPU, with the
 // same codes and flags. Usage: jpeg_broken DEVICE ROUNDS PREFIX_STEP FILE...   ROUNDS: of each file; PREFIX_STEP: bytes
-// by which prefixes differ. Ends in a line "N passed, N failed".   SPDX-License-Identifier: LGPL-2.1-or-later
+// by which prefixes differ; 0: none. Ends in a line "N passed, N failed".   SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -100,11 +100,12 @@ int main(int argc, char **argv) {
     for (int i = 4; i < argc; i++) {
         std::ifstream in(argv[i], std::ios::binary);
         const Bytes file((std::istreambuf_iterator<char>(in)), {});
+        compare(argv[i], "as it is", 0, file);
         for (int round = 0; round < rounds; round++) {
             Random random(static_cast<uint64_t>(i) << 32 | static_cast<uint64_t>(round));
             compare(argv[i], "round", round, cudaenc::testing::broken(random, file));
         }
-        for (size_t size = 0; size <= file.size(); size += static_cast<size_t>(step))
+        for (size_t size = 0; step && size < file.size(); size += static_cast<size_t>(step))
             compare(argv[i], "prefix", static_cast<int>(size),
                     Bytes(file.begin(), file.begin() + static_cast<ptrdiff_t>(size)));
     }
