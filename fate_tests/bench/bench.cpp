@@ -19,6 +19,7 @@
 #include "cavlc.h"
 #include "jpeg_decode.h"
 #include "jpeg_psnr.h"
+#include "jpeg_starts.h"
 #include "json.h"
 #include "measure.h"
 #include "memory.h"
@@ -129,11 +130,12 @@ class Bench {
         }
         // Some modes launch kernels here; else the session opens the emulator, and frames lie in host memory.
         const bool launches = o_.mode == Mode::kTier1 || o_.mode == Mode::kCibo || o_.mode == Mode::kCavlc ||
-                              o_.mode == Mode::kMemory || o_.mode == Mode::kSmoke;
+                              o_.mode == Mode::kMemory || o_.mode == Mode::kStarts || o_.mode == Mode::kSmoke;
         if (launches && !device_) {
             if (!open_emulator || o_.device.rfind("emu", 0) != 0)
-                throw Error(CUDAENC_ERR_INVALID,
-                            "-tier1, -cibo, -cavlc, -memory and -smoke need a device that runs kernels: cuda or emu");
+                throw Error(
+                    CUDAENC_ERR_INVALID,
+                    "-tier1, -cibo, -cavlc, -starts, -memory and -smoke need a device that runs kernels: cuda or emu");
             device_ = open_emulator(o_.device);
         }
         device_text_ = device_ ? device_->name() : o_.device;
@@ -214,8 +216,7 @@ class Bench {
         bool good = true;
         if (o_.mode == Mode::kCavlc) {
             using Size = std::pair<int, int>;
-            const std::vector<Size> sizes =
-                o_.width ? std::vector<Size>{{o_.width, o_.height}} : std::vector<Size>{{1280, 720}, {3840, 2160}};
+            const std::vector<Size> sizes = o_.sizes.empty() ? std::vector<Size>{{1280, 720}, {3840, 2160}} : o_.sizes;
             for (const auto &[width, height] : sizes)
                 good &= compare_cavlc(device_, pictures[0], width, height, {0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50},
                                       std::min(o_.frames, 4), o_.effort.runs, json_);
@@ -226,31 +227,40 @@ class Bench {
                 c.style = o_.style;
             else
                 c.trellis = o_.trellis;
-            if (o_.width) {
-                c.format.width = o_.width;
-                c.format.height = o_.height;
+            if (o_.sizes.empty()) good &= measure_size(pictures, c);
+            for (const auto &[width, height] : o_.sizes) {
+                c.format.width = width, c.format.height = height;
+                good &= measure_size(pictures, c);
             }
-            switch (o_.mode) {
-                case Mode::kTier1:
-                case Mode::kCibo:
-                    if (!c.is_j2k()) throw Error(CUDAENC_ERR_INVALID, "-tier1 and -cibo are of JPEG 2000's cases");
-                    good &= compare_tier1(device_, pictures[0], c, o_.mode == Mode::kCibo,
-                                          o_.qualities.empty() ? 0 : o_.qualities.front(), o_.effort.depths,
-                                          o_.effort.runs, json_);
-                    break;
-                case Mode::kMemory:
-                    print_session_memory(device_, c, o_.effort.depths.front(),
-                                         Frames(pictures, c.format, o_.frames, device_), json_);
-                    break;
-                case Mode::kDecode:
-                    decode(pictures, c);
-                    break;
-                case Mode::kEndurance:
-                    good &= endure(pictures, c);
-                    break;
-                default:
-                    measure_case(pictures, c);
-            }
+        }
+        return good;
+    }
+
+    bool measure_size(const Pictures &pictures, const Case &c) {
+        bool good = true;
+        switch (o_.mode) {
+            case Mode::kTier1:
+            case Mode::kCibo:
+                if (!c.is_j2k()) throw Error(CUDAENC_ERR_INVALID, "-tier1 and -cibo are of JPEG 2000's cases");
+                good &= compare_tier1(device_, pictures[0], c, o_.mode == Mode::kCibo,
+                                      o_.qualities.empty() ? 0 : o_.qualities.front(), o_.effort.depths, o_.effort.runs,
+                                      json_);
+                break;
+            case Mode::kMemory:
+                print_session_memory(device_, c, o_.effort.depths.front(),
+                                     Frames(pictures, c.format, o_.frames, device_), json_);
+                break;
+            case Mode::kDecode:
+                decode(pictures, c);
+                break;
+            case Mode::kStarts:
+                good &= decode_from_starts(pictures, c);
+                break;
+            case Mode::kEndurance:
+                good &= endure(pictures, c);
+                break;
+            default:
+                measure_case(pictures, c);
         }
         return good;
     }
@@ -285,11 +295,16 @@ class Bench {
             const bool streams_equal = streams[0] == streams[1];
             if (!streams_equal) std::printf("  %s: the streams of %s and cpu differ\n", c.name, o_.device.c_str());
             (streams_equal ? passed : failed)++;
+            if (c.name == std::string("mjpeg-4k-420")) {
+                Case small = c;
+                small.format.width = 32, small.format.height = 32;
+                (decode_from_starts({picture}, small) ? passed : failed)++;
+            }
             if (!c.is_j2k()) {
                 json_.open('{');
                 measure_decoding(nullptr, o_.device, streams[0],
                                  {.single_frames = 1, .runs = 1, .run_seconds = 0, .depths = {}, .sessions = {}}, {2},
-                                 {2}, {.nvjpeg = "no", .turbojpeg = ""}, json_);
+                                 {2}, {.nvjpeg = "no", .turbojpeg = "", .only = ""}, json_);
                 json_.close('}');
             }
             // Nothing that decodes is far from its picture.
@@ -336,9 +351,25 @@ class Bench {
             json_.put("height", c.format.height);
             json_.put("quality", quality);
             measure_decoding(config.device_frames ? device_ : nullptr, o_.device, code(config, frames), o_.effort,
-                             depths_of(c), sessions_of(c), {.nvjpeg = o_.nvjpeg, .turbojpeg = o_.turbojpeg}, json_);
+                             depths_of(c), sessions_of(c),
+                             {.nvjpeg = o_.nvjpeg, .turbojpeg = o_.turbojpeg, .only = o_.peers}, json_);
             json_.close('}');
         }
+    }
+
+    bool decode_from_starts(const Pictures &pictures, const Case &c) {
+        if (c.is_j2k()) throw Error(CUDAENC_ERR_INVALID, "-starts is of JPEG's cases");
+        const CudaencConfig config = make_config(c, "cpu");
+        const CodedPictures coded = code(config, Frames(pictures, c.format, 1, nullptr));
+        std::printf("\n%s: %s\n", c.name, c.text().c_str());
+        json_.open('{');
+        json_.put("case", c.name);
+        json_.put("picture", name_of(pictures));
+        json_.put("width", c.format.width);
+        json_.put("height", c.format.height);
+        const bool whole = measure_jpeg_starts(device_, coded[0], o_.effort.runs, json_);
+        json_.close('}');
+        return whole;
     }
 
     bool endure(const Pictures &pictures, const Case &c) {

@@ -126,6 +126,7 @@ Spread rate_of(int workers, int least, const Effort &effort, const std::function
 void report(const char *what, const std::string &in_flight, const Spread &fps, Json &json) {
     std::printf("  %-10s %-8s %9.1f pictures/s  (%.1f to %.1f)\n", what, in_flight.c_str(), fps.median, fps.least,
                 fps.most);
+    std::fflush(stdout);
     json.open('{');
     json.put("decoder", what);
     json.put("in_flight", in_flight);
@@ -211,19 +212,29 @@ class NvjpegWorker {
     size_t next_ = 0;
 };
 
-void measure_nvjpeg_decoding(const std::string &library, const CudaencFormat &format, const CodedPictures &pictures,
+void measure_nvjpeg_decoding(const DecodingPeers &peers, const CudaencFormat &format, const CodedPictures &pictures,
                              const Effort &effort, Json &json) {
-    static const NvjpegLibrary lib(library);
+    static const NvjpegLibrary lib(peers.nvjpeg);
     struct Way {
         const char *name;
         nvjpegBackend_t backend;
         int workers, batch;
     };
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    const auto batch = [&](int pictures_of_4k) {  // as many as fill the GPU; fewer where they are larger
+        return static_cast<int>(std::clamp<int64_t>(
+            int64_t{pictures_of_4k} * 3840 * 2160 / (int64_t{format.width} * format.height), 2, pictures_of_4k));
+    };
     const Way ways[] = {{"nvjpeg", NVJPEG_BACKEND_DEFAULT, 1, 1},
-                        {"gpu", NVJPEG_BACKEND_GPU_HYBRID, 1, 128},
-                        {"hardware", NVJPEG_BACKEND_HARDWARE, 1, 32},
-                        {"hardware", NVJPEG_BACKEND_HARDWARE, 1, 128}};
+                        {"hardware", NVJPEG_BACKEND_HARDWARE, 1, batch(32)},
+                        {"hardware", NVJPEG_BACKEND_HARDWARE, 1, batch(128)},
+                        {"hybrid", NVJPEG_BACKEND_HYBRID, 1, 1},
+                        {"hybrid", NVJPEG_BACKEND_HYBRID, cores, 1},
+                        {"gpu", NVJPEG_BACKEND_GPU_HYBRID, 1, 1},
+                        {"gpu", NVJPEG_BACKEND_GPU_HYBRID, cores, 1},
+                        {"gpu", NVJPEG_BACKEND_GPU_HYBRID, 1, batch(128)}};
     for (const Way &way : ways) {
+        if (!peers.has(way.name)) continue;
         const std::string in_flight = std::to_string(way.workers) + "x" + std::to_string(way.batch);
         try {
             const NvjpegHandle handle(lib, way.backend);
@@ -333,10 +344,11 @@ void measure_decoding(const std::shared_ptr<Device> &device, const std::string &
     for (const int workers : sessions) measure(workers, kSessionDepth);
     [[maybe_unused]] const CudaencFormat format = format_of(pictures[0]);
 #ifdef CUDAENC_HAS_NVJPEG
-    if (device && peers.nvjpeg != "no") measure_nvjpeg_decoding(peers.nvjpeg, format, pictures, effort, json);
+    if (device && peers.nvjpeg != "no") measure_nvjpeg_decoding(peers, format, pictures, effort, json);
 #endif
 #ifdef CUDAENC_HAS_TURBOJPEG
-    if (peers.turbojpeg != "no") measure_turbojpeg_decoding(peers.turbojpeg, format, pictures, effort, json);
+    if (peers.turbojpeg != "no" && peers.has("libjpeg-turbo"))
+        measure_turbojpeg_decoding(peers.turbojpeg, format, pictures, effort, json);
 #endif
     (void)peers;
     json.close(']');

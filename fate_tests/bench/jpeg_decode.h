@@ -15,6 +15,10 @@ using CodedPictures = std::vector<std::vector<uint8_t>>;
 // Libraries of peers; "": where the system has it; "no": not measured.
 struct DecodingPeers {
     std::string nvjpeg, turbojpeg;
+    std::string only;  // names of decoders with commas between them; "": all
+    bool has(const std::string &name) const {
+        return only.empty() || ("," + only + ",").find("," + name + ",") != std::string::npos;
+    }
 };
 
 // Prints rates over the pictures, which are of one size, and puts them into the open object of json. device: nullptr:

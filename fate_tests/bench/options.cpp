@@ -20,6 +20,7 @@ constexpr const char *kHelp =
     "  -cavlc           H.264's entropy coder alone, at QP 0 to 50, against CAVLC_SU, at 1280x720 and 3840x2160 or "
     "-size\n"
     "  -decode          JPEG decoding of what JPEG's cases code, against nvJPEG's and libjpeg-turbo's\n"
+    "  -starts          JPEG's Huffman decoding from each bit (Patel et al. 2009)\n"
     "  -memory          GPU memory of a session, buffer by buffer\n"
     "  -endurance N     codes N frames and looks whether memory stays as it was\n"
     "  -smoke           checks on a small picture that both give the same bytes, and the device the CPU's\n"
@@ -29,7 +30,7 @@ constexpr const char *kHelp =
     "  -trellis N       of JPEG, 0 or 1\n"
     "  -rotation        the pictures take turns, instead of each by itself\n"
     "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
-    "  -size WxH        this size in place of the cases' own\n"
+    "  -size WxH,WxH    these sizes in place of the cases' own\n"
     "  -quality A,B     of 9/7 in place of the one found for 1.23 bits/pixel, of JPEG in place of 90: a sweep\n"
     "  -rate_control R  of JPEG 2000: pcrd, pst, psb, bpi or psp, for 1.23 bits/pixel or\n"
     "  -frame_bytes A,B bytes of a frame: a sweep\n"
@@ -46,12 +47,14 @@ constexpr const char *kHelp =
     "  -openjpeg FILE   OpenJPEG's library, likewise (libopenjp2.so.7): PSNR, and an encoder beside the CPU's; no: "
     "neither\n"
     "  -turbojpeg FILE  libjpeg-turbo's TurboJPEG library, likewise (libturbojpeg.so.0); no: not measured\n"
+    "  -peers A,B       of -decode, only these: nvjpeg, hybrid, gpu, hardware, libjpeg-turbo\n"
     "  -save PREFIX     writes the first frame's codestreams to PREFIX-PICTURE-CASE-ENCODER.j2k or .jpg\n"
     "  -o FILE          the results as JSON\n";
 
-const std::map<std::string, Mode> kModes = {
-    {"-tier1", Mode::kTier1},   {"-cibo", Mode::kCibo},           {"-cavlc", Mode::kCavlc}, {"-memory", Mode::kMemory},
-    {"-decode", Mode::kDecode}, {"-endurance", Mode::kEndurance}, {"-smoke", Mode::kSmoke}};
+const std::map<std::string, Mode> kModes = {{"-tier1", Mode::kTier1},         {"-cibo", Mode::kCibo},
+                                            {"-cavlc", Mode::kCavlc},         {"-memory", Mode::kMemory},
+                                            {"-decode", Mode::kDecode},       {"-starts", Mode::kStarts},
+                                            {"-endurance", Mode::kEndurance}, {"-smoke", Mode::kSmoke}};
 
 std::vector<std::string> split(const std::string &list) {
     std::vector<std::string> parts;
@@ -142,6 +145,8 @@ Options parse_options(int argc, char **argv) {
             o.openjpeg = value;
         else if (name == "-turbojpeg")
             o.turbojpeg = value;
+        else if (name == "-peers")
+            o.peers = value;
         else if (name == "-quality")
             o.qualities = parse_numbers(value, 100, "-quality");
         else if (name == "-rate_control")
@@ -165,9 +170,15 @@ Options parse_options(int argc, char **argv) {
         else if (name == "-threads")
             o.threads = parse_numbers(value, 1024, "-threads");
         else if (name == "-size") {
-            if (std::sscanf(value.c_str(), "%dx%d", &o.width, &o.height) != 2 || o.width < 1 || o.height < 1 ||
-                o.width > 32768 || o.height > 32768)
-                throw Error(CUDAENC_ERR_INVALID, "-size '" + value + "' is not allowed: it is WxH, up to 32768x32768");
+            o.sizes.clear();
+            for (const std::string &size : split(value)) {
+                int width = 0, height = 0;
+                if (std::sscanf(size.c_str(), "%dx%d", &width, &height) != 2 || width < 1 || height < 1 ||
+                    width > 32768 || height > 32768)
+                    throw Error(CUDAENC_ERR_INVALID,
+                                "-size '" + size + "' is not allowed: it is WxH, up to 32768x32768");
+                o.sizes.emplace_back(width, height);
+            }
         } else
             throw Error(CUDAENC_ERR_INVALID, name + " is not an option; see -help");
     }

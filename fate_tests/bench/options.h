@@ -1,18 +1,20 @@
 // The command line of cudaenc_bench. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measure.h"
 
 namespace cudaenc::bench {
 
-enum class Mode { kRates, kTier1, kCibo, kCavlc, kDecode, kMemory, kEndurance, kSmoke };
+enum class Mode { kRates, kTier1, kCibo, kCavlc, kDecode, kStarts, kMemory, kEndurance, kSmoke };
 
 struct Options {
     Mode mode = Mode::kRates;
-    std::string device = "auto", cases, yuv, output, save, nvjpeg, nvjpeg2k, openjpeg, turbojpeg, command;
-    int width = 0, height = 0, frames = 16;
+    std::string device = "auto", cases, peers, yuv, output, save, nvjpeg, nvjpeg2k, openjpeg, turbojpeg, command;
+    int frames = 16;
+    std::vector<std::pair<int, int>> sizes;  // width, height; none: the cases' own
     int endurance_frames = 0;
     int style = 0;    // of JPEG 2000's code-blocks
     int trellis = 0;  // of JPEG
