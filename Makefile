@@ -54,7 +54,7 @@ help:
 	@echo "  make check-gpu           the tests that need one; leaves build/gpu-bundle/gpu-record.txt"
 	@echo "  make gpu-bundle          the same, to be carried to a machine that builds nothing: build/gpu-bundle/run.sh"
 	@echo "  make bench               all that docs/benchmarks.md tells of; BENCH=\"options\": one run of cudaenc_bench"
-	@echo "  make bench-report        its tables and plots, and README's, from what bench measured (RESULTS=build/bench)"
+	@echo "  make bench-report        its tables and plots, and README's, from what bench measured (RESULTS=build/bench, KEEP=1: only what it measured)"
 	@echo "  make bench-bundle        the same, to be carried: build/bench-bundle/bench.sh"
 	@echo "Others: install, uninstall [PREFIX=$(PREFIX)] [LIBDIR=] [DESTDIR=] [SHARED=1: FFmpeg's shared libraries too], clean (keeps build/cache), format (clang-format on all sources),"
 	@echo "        include-graph (draws docs/include-graph.svg), house (long functions, long sentences)"
@@ -467,9 +467,9 @@ else
 endif
 RESULTS ?= $(B)/bench
 bench-report:
-	@fate_tests/bench/report.py $(RESULTS) docs/benchmarks.md README.md
+	@fate_tests/bench/report.py $(KEEP:%=--keep) $(RESULTS) docs/benchmarks.md README.md
 	@for python in python3 /usr/bin/python3; do $$python -c 'import matplotlib' 2>/dev/null && break || true; done; \
-	    $$python fate_tests/bench/plot.py docs $(RESULTS)
+	    $$python fate_tests/bench/plot.py $(KEEP:%=--keep) docs $(RESULTS)
 do-bench-bundle: $(B)/bin/cudaenc_bench ffmpeg
 	@fate_tests/gpu/bench_bundle.sh $(B) '$(MEDIA)'
 

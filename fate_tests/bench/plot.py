@@ -2,14 +2,17 @@
 """Plots of what run.sh measured: frames/s beside the peers', shares of the stages, frames/s against frames in flight and against bits
 per pixel.
 
-Usage: plot.py FOLDER RESULTS   RESULTS: the output folder of run.sh. A plot without data is left out. Writes FOLDER/speed.svg and, where
-there is matplotlib, stages.png, in-flight.png, bits-per-pixel.png. SPDX-License-Identifier: LGPL-2.1-or-later
+Usage: plot.py [--keep] FOLDER RESULTS   RESULTS: the output folder of run.sh. A plot without data is left out. --keep: so is nothing that
+FOLDER/speed.svg has. Writes FOLDER/speed.svg and, where there is matplotlib, stages.png, in-flight.png, bits-per-pixel.png, decode-bytes.png,
+decode-sizes.png. SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import os
+import re
 import sys
+import xml.dom.minidom
 from xml.sax.saxutils import escape
 
-from report import NVJPEG_DECODERS, Results, decoding_rate, number, peer_of, stem
+from report import NVJPEG_DECODERS, Results, decoding_qualities, decoding_rate, decoding_rows, decoding_sizes, number, peer_of, stem
 
 try:
     import matplotlib
@@ -33,7 +36,7 @@ def speed_groups(results):
         peer = peer_of(row, 'nvJPEG')
         beside = (peer['name'].split()[0], peer['best_fps']) if peer else ('cudaenc, one frame', row['single_fps'])
         groups.append((f'{titles[row["case"]]}, {row["width"]}x{row["height"]}, {device}', [('cudaenc', row['best_fps']), beside]))
-    for row in results.rows('decode', 'decode.json'):
+    for row in decoding_rows(results):
         peer = decoding_rate(row, NVJPEG_DECODERS)
         if row['case'] == 'mjpeg-4k-420' and peer:
             groups.append((f'JPEG decoding, 4:2:0, quality {row["quality"]}, {row["width"]}x{row["height"]}, {device}',
@@ -51,10 +54,29 @@ def speed_groups(results):
     return groups
 
 
-def plot_speed(results, folder):
+def groups_of(path):
+    """What plot_speed() wrote."""
+    groups = []
+    for text in xml.dom.minidom.parse(path).getElementsByTagName('text') if os.path.exists(path) else []:
+        words = text.firstChild.data
+        if text.getAttribute('font-weight'):
+            groups.append((words, []))
+        elif text.getAttribute('text-anchor'):
+            groups[-1][1].append((words, 0))
+        else:
+            groups[-1][1][-1] = (groups[-1][1][-1][0], float(words.split()[0]))
+    return groups
+
+
+def plot_speed(results, folder, keep):
     groups = speed_groups(results)
     if not groups:
         return
+    if keep:
+        # A picture's name ends where its size begins.
+        new = {re.sub(r', \d+x\d+.*', '', title): (title, bars) for title, bars in groups}
+        old = groups_of(os.path.join(folder, 'speed.svg'))
+        groups = [new.pop(re.sub(r', \d+x\d+.*', '', title), (title, bars)) if 'CPU' not in title else (title, bars) for title, bars in old] + list(new.values())
     width, left, longest, bar, y = 760, 150, 500, 18, 0
     parts = []
     for title, bars in groups:
@@ -198,14 +220,47 @@ def plot_bits_per_pixel(rows, folder):
         return
 
 
+def plot_decoding(rows, folder, name, across, label, logarithmic):
+    """across(row): where it lies; label(row): what stands beside the best rate of it."""
+    rows = sorted(rows, key=across)
+    if not rows:
+        return
+    figure, axes = plt.subplots(figsize=(7.5, 5))
+    for decoders, text, mark, alone in ((['cudaenc'], 'cudaenc, many', 'o-', False), (['cudaenc'], 'cudaenc, one', 's-', True),
+                                        (NVJPEG_DECODERS, 'nvJPEG, best', 'o--', False), (['nvjpeg'], 'nvJPEG, one', 's--', True)):
+        points = [(across(row), decoding_rate(row, decoders, alone)) for row in rows]
+        points = [point for point in points if point[1]]
+        if points:
+            axes.plot(*zip(*points), mark, markersize=4, color='#76b900' if decoders == ['cudaenc'] else '#8a8f98', label=text)
+    for row in rows:
+        axes.annotate(label(row), (across(row), decoding_rate(row, ['cudaenc'])), textcoords='offset points', xytext=(0, 6), ha='center', fontsize=7)
+    axes.set_yscale('log')
+    if logarithmic:
+        axes.set_xscale('log')
+    axes.yaxis.set_major_formatter('{x:.0f}')
+    axes.grid(True, which='both', linewidth=0.3)
+    axes.set_xlabel('samples of luma' if logarithmic else 'MB a picture')
+    axes.set_ylabel('pictures/s')
+    axes.set_title(f'JPEG decoding, 4:2:0, {device_name(rows[0])}', fontsize=10)
+    axes.legend(fontsize=8)
+    write(figure, folder, name)
+
+
 def main():
-    folder, results = sys.argv[1], Results(sys.argv[2])
-    plot_speed(results, folder)
+    keep = sys.argv[1:2] == ['--keep']
+    folder, results = sys.argv[1 + keep], Results(sys.argv[2 + keep])
+    plot_speed(results, folder, keep)
     if not plt:
         print('no other plots: python3-matplotlib is not here')
         return
     def measured(*parts):
         return [dict(row, device=results.heads[0]['device']) for part in parts for row in results.rows(part, part + '.json')]
+    def with_device(rows):
+        return [dict(row, device=results.heads[0]['device']) for row in rows]
+    plot_decoding(with_device(decoding_qualities(results)), folder, 'decode-bytes.png', lambda row: row['bytes'] / 1e6,
+                  lambda row: f'quality {row["quality"]}', False)
+    plot_decoding(with_device(decoding_sizes(results)), folder, 'decode-sizes.png', lambda row: row['width'] * row['height'],
+                  lambda row: f'{row["width"]}x{row["height"]}', True)
     rows = measured('rates', 'formats', 'sweep')
     if not rows:
         print('no other plots: no rates in', sys.argv[2])

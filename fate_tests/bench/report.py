@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes the tables of docs/benchmarks.md and README.md from the results of run.sh.
 
-Usage: report.py RESULTS FILE...   RESULTS: the output folder of run.sh. In each FILE, what stands between a line
+Usage: report.py [--keep] RESULTS FILE...   RESULTS: the output folder of run.sh. In each FILE, what stands between a line
 "<!-- table NAME -->" and the next "<!-- end -->" becomes the table NAME. All parts must be of one commit and one device.
+--keep: tables of parts that are not in RESULTS stay, and the table of sets gets a row more.
 SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import glob
@@ -233,7 +234,11 @@ def decoding_rate(row, decoders, alone=False):
     return max((r['fps']['median'] for r in row['rates'] if r['decoder'] in decoders and (not alone or r['in_flight'] == '1x1')), default=0)
 
 
-NVJPEG_DECODERS = ['nvjpeg', 'gpu', 'hardware']
+NVJPEG_DECODERS = ['nvjpeg', 'hybrid', 'gpu', 'hardware']
+
+
+def decoding_rows(results):
+    return sorted(results.rows('decode', 'decode-mjpeg-*.json'), key=lambda row: row['case'])
 
 
 def decode(results):
@@ -241,13 +246,40 @@ def decode(results):
     def cells(row):
         fastest = max((r for r in row['rates'] if r['decoder'] == 'cudaenc'), key=lambda r: r['fps']['median'])
         alone = decoding_rate(row, ['cudaenc'], alone=True)
-        peers = [decoding_rate(row, ['nvjpeg'], alone=True)] + [decoding_rate(row, of) for of in (['nvjpeg', 'gpu'], ['hardware'], ['libjpeg-turbo'])]
+        peers = [decoding_rate(row, ['nvjpeg'], alone=True)] + [decoding_rate(row, [of]) for of in ('hybrid', 'gpu', 'hardware', 'libjpeg-turbo')]
         faster = f'{times(alone / peers[0])} / {times(fastest["fps"]["median"] / decoding_rate(row, NVJPEG_DECODERS))}' if peers[0] else '–'
         return [row['case'], str(row['quality']), f'{row["bytes"]:,.0f}', number(alone), spread(fastest['fps']), fastest['in_flight'],
                 *[number(peer) if peer else '–' for peer in peers], faster]
-    rows = results.rows('decode', 'decode.json')
-    return rows and table(['case', 'quality', 'bytes', 'pictures/s, single', 'many (least .. most)', 'in flight', 'nvJPEG: single', 'CUDA, best',
+    rows = decoding_rows(results)
+    return rows and table(['case', 'quality', 'bytes', 'pictures/s, single', 'many (least .. most)', 'in flight', 'nvJPEG: single', 'hybrid, best', 'CUDA, best',
                            'hardware, best', 'libjpeg-turbo, all cores', 'times as fast as nvJPEG: single / many'], map(cells, rows))
+
+
+def sweep_of_decoding(rows, what, name):
+    """A line for each of `rows`; name(row) is its cell under `what`."""
+    def cells(row):
+        own, theirs = (decoding_rate(row, ['cudaenc'], alone=True), decoding_rate(row, ['cudaenc'])), (
+            decoding_rate(row, ['nvjpeg'], alone=True), decoding_rate(row, NVJPEG_DECODERS))
+        return [name(row), f'{row["bytes"]:,.0f}', *map(number, own), f'{own[1] * row["width"] * row["height"] / 1e9:.2f}',
+                *[number(rate) if rate else '–' for rate in theirs], f'{times(own[0] / theirs[0])} / {times(own[1] / theirs[1])}' if theirs[0] else '–']
+    return rows and table([what, 'bytes', 'pictures/s, single', 'many', 'gigapixels/s', 'nvJPEG: single', 'best', 'times as fast: single / many'],
+                          map(cells, rows))
+
+
+def decoding_qualities(results):
+    return results.rows('decode_sweep', 'decode-qualities.json')
+
+
+def decoding_sizes(results):
+    return results.rows('decode_sweep', 'decode-sizes-*.json')
+
+
+def decode_qualities(results):
+    return sweep_of_decoding(decoding_qualities(results), 'quality', lambda row: str(row['quality']))
+
+
+def decode_sizes(results):
+    return sweep_of_decoding(decoding_sizes(results), 'size', lambda row: f'{row["width"]}x{row["height"]}')
 
 
 def decode_ffmpeg(results):
@@ -348,8 +380,9 @@ def headline(results):
     rows = [row for row in rows if row['case'] in names]
     beside = [row for row in rows if peer_of(row, 'nvJPEG')]
     rows = beside or rows
-    decoding = [row for row in results.rows('decode', 'decode.json') if row['case'] == 'mjpeg-4k-420' and decoding_rate(row, NVJPEG_DECODERS)]
-    if not rows:
+    decoding = [row for row in decoding_rows(results) if row['case'] == 'mjpeg-4k-420' and decoding_rate(row, NVJPEG_DECODERS)]
+    beside = beside or not rows
+    if not rows and not decoding:
         return ''
     device = re.sub(r'^cuda:\d+ |,.*', '', results.heads[0]['device'])
     return table([f'on one {device}', 'a frame', 'a frame alone', 'frames/s'] +
@@ -371,6 +404,8 @@ TABLES = {
     'mjpeg-in-flight': lambda results: in_flight_table(results.rows('mjpeg', 'mjpeg.json')),
     'mjpeg-stages': lambda results: stages_table(results.rows('mjpeg', 'mjpeg.json')),
     'decode': decode,
+    'decode-qualities': decode_qualities,
+    'decode-sizes': decode_sizes,
     'decode-ffmpeg': decode_ffmpeg,
     'memory': memory,
     'endurance': endurance,
@@ -390,30 +425,50 @@ PLOTS = {
     'in-flight': '![frames/s against frames in flight](in-flight.png)',
     'stages': '![shares of the stages](stages.png)',
     'sweep': '![frames/s against bits per pixel](bits-per-pixel.png)',
+    'decode-qualities': '![pictures/s against bytes](decode-bytes.png)',
+    'decode-sizes': '![pictures/s against size](decode-sizes.png)',
 }
 
 
-def fill(text, results, path):
+def merged(name, old, new):
+    """The rows of a table that stays, and those that are measured anew: sets of results follow each other, of the headline equal names."""
+    old, new = ([line for line in text.splitlines() if line.startswith('|')] for text in (old, new))
+    if name == 'set' and new[-1] not in old:
+        return '\n'.join(old + new[2:])
+    if name == 'headline' and old[:2] == new[:2]:
+        def what(line):
+            return line.split('|')[1]
+        return '\n'.join(next((row for row in new if what(row) == what(line)), line) for line in old)
+    return '\n'.join(old)
+
+
+def fill(text, results, path, keep=False):
     """The text with its tables of these results."""
     def replace(match):
         name = match[1]
         if name not in TABLES:
             raise SystemExit(f'report.py: {path}: no table is called {name}; they are {", ".join(TABLES)}')
         measured = TABLES[name](results)
+        if keep and not measured:
+            return match[0]
+        if keep and name in ('set', 'headline') and '|' in match[2]:
+            measured = merged(name, match[2], measured)
         plot = f'\n\n{PLOTS[name]}' if measured and name in PLOTS else ''
         return f'<!-- table {name} -->\n\n{measured or NOT_MEASURED}{plot}\n\n<!-- end -->'
     if len(re.findall('<!-- table ', text)) != len(re.findall('<!-- end -->', text)):
         raise SystemExit(f'report.py: {path}: a table without its <!-- end -->')
-    return re.sub(r'<!-- table (\S+) -->\n.*?<!-- end -->', replace, text, flags=re.DOTALL)
+    return re.sub(r'<!-- table (\S+) -->\n(.*?)<!-- end -->', replace, text, flags=re.DOTALL)
 
 
 def main():
-    if len(sys.argv) < 3:
+    keep = sys.argv[1:2] == ['--keep']
+    arguments = sys.argv[1 + keep:]
+    if len(arguments) < 2:
         raise SystemExit(__doc__)
-    results = Results(sys.argv[1])
-    for path in sys.argv[2:]:
+    results = Results(arguments[0])
+    for path in arguments[1:]:
         with open(path, encoding='utf-8') as file:
-            text = fill(file.read(), results, path)
+            text = fill(file.read(), results, path, keep)
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
         print('wrote the tables of', path)

@@ -5,6 +5,7 @@
 #   rates   single frame and many, with nvJPEG2000, equal bytes and PSNR, for each picture
 #   mjpeg   mjpeg_cuda, single frame and many, with nvJPEG, bytes and PSNR; all pictures in one rotation
 #   decode  JPEG decoding, one picture and many, with nvJPEG and libjpeg-turbo; then in ffmpeg, with FFmpeg's decoder
+#   decode_sweep  the same at qualities 50 to 98 and at sizes from 64x64 to 16384x16384
 #   targets frames of a target size, those of rates, by METHODS ("psp pcrd"); the pictures of rates, after it
 #   bypass  as rates, with the arithmetic coding bypass
 #   formats 12 and 16 bits, 4:2:2, larger code-blocks; the first picture
@@ -60,10 +61,22 @@ PYTHON
 bypass() { bench -nvjpeg2k no -style bypass -depths 2,4,8,16,32 -o "$out/bypass.json" "${pictures[@]}"; }
 mjpeg() { bench -case mjpeg -rotation -o "$out/mjpeg.json" "${pictures[@]}"; }
 decode() {
-    bench -decode -rotation -case mjpeg -o "$out/decode.json" "${pictures[@]}"
+    local case
+    for case in mjpeg-4k-420 mjpeg-4k-420-optimal mjpeg-4k-444 mjpeg-hd-420 mjpeg-hd-420-optimal; do
+        bench -decode -rotation -case $case -o "$out/decode-$case.json" "${pictures[@]}"
+    done
     if ! [ -x "$bin/ffmpeg" ] || [ ${#first[@]} = 0 ]; then echo "no ffmpeg or no picture: decoding in it is not measured"; return; fi
     rm -f "$out/decode.jsonl"
     ROWS=$out/decode.jsonl DEVICE=$device "$scripts/decode_rate.sh" "$bin/ffmpeg" "${first[0]}"
+}
+decode_sweep() {
+    bench -decode -rotation -case mjpeg-4k-420 -quality 50,70,80,90,95,98 -peers nvjpeg,hardware -depths 8 -sessions 4,8 \
+        -o "$out/decode-qualities.json" "${pictures[@]}"
+    # Many small pictures, few large ones: they take as much memory.
+    local sizes=(-decode -rotation -case mjpeg-hd-420 -peers nvjpeg,hardware -depths 8)
+    bench "${sizes[@]}" -sessions 4,8 -size 64x64,128x128,256x256,512x512,1024x1024,2048x2048 -o "$out/decode-sizes-1.json" "${pictures[@]}"
+    bench "${sizes[@]}" -sessions 4 -frames 4 -size 4096x4096 -o "$out/decode-sizes-2.json" "${pictures[@]}"
+    bench "${sizes[@]}" -sessions 2 -frames 2 -size 8192x8192,16384x16384 -o "$out/decode-sizes-3.json" "${first[@]}"
 }
 formats() {
     bench -case 4k-12bit-lossless,4k-12bit-lossy,4k-16bit-lossless,4k-16bit-lossy,4k-422p10-lossless,4k-422p10-lossy,4k-cblk64-lossless,4k-cblk64-lossy \
@@ -101,12 +114,12 @@ cpu_peers() { # PART of cpu_peers.sh
 cpu() { cpu_peers j2k; }
 cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates targets bypass mjpeg decode formats sweep memory chain h264 cpu cpu_mjpeg
+[ $# -gt 0 ] || set -- rates targets bypass mjpeg decode decode_sweep formats sweep memory chain h264 cpu cpu_mjpeg
 command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | targets | bypass | mjpeg | decode | formats | sweep | memory | tier1 | cibo | cavlc | chain | h264 | cpu | cpu_mjpeg) ;;
+    rates | targets | bypass | mjpeg | decode | decode_sweep | formats | sweep | memory | tier1 | cibo | cavlc | chain | h264 | cpu | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

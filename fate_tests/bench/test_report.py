@@ -13,6 +13,7 @@ import sys
 import tempfile
 import xml.dom.minidom
 
+import plot
 import report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -33,11 +34,11 @@ def measure(programs, out, parts, device, effort, **environment):
     check(done.returncode == 0, f'run.sh {" ".join(parts)}: {done.stdout[-2000:]}{done.stderr[-2000:]}')
 
 
-def render(results, text):
+def render(results, text, *options):
     with tempfile.NamedTemporaryFile('w+', suffix='.md', encoding='utf-8') as file:
         file.write(text)
         file.flush()
-        done = subprocess.run([os.path.join(HERE, 'report.py'), results, file.name], capture_output=True, text=True)
+        done = subprocess.run([os.path.join(HERE, 'report.py'), *options, results, file.name], capture_output=True, text=True)
         with open(file.name, encoding='utf-8') as written:
             return done.returncode, done.stderr, written.read()
 
@@ -92,10 +93,15 @@ def check_numbers(out, tables):
     sweep = rows_of(out, 'sweep.json')
     check(tables['sweep'][0][1:] == [f'{row["bits_per_pixel"]:.2f}' for row in sweep], 'sweep: bits a pixel')
     check([cells[2] for cells in tables['memory']] == [f'{row["allocated_mib"]:.1f}' for row in rows_of(out, 'memory.json')], 'memory: allocated')
-    for cells, row in zip(tables['decode'], rows_of(out, 'decode.json'), strict=True):
+    for cells, row in zip(tables['decode'], report.decoding_rows(report.Results(out)), strict=True):
         rates = [r['fps']['median'] for r in row['rates'] if r['decoder'] == 'cudaenc']
         check(cells[0] == row['case'] and cells[2] == f'{row["bytes"]:,.0f}', f'decode: {cells}')
         check(abs(float(cells[3]) / rates[0] - 1) < 0.006 and abs(float(cells[4].split()[0]) / max(rates) - 1) < 0.006, f'decode: {cells}')
+    for cells, row in zip(tables['decode-qualities'], rows_of(out, 'decode-qualities.json'), strict=True):
+        rates = [r['fps']['median'] for r in row['rates'] if r['decoder'] == 'cudaenc']
+        check(cells[:2] == [str(row['quality']), f'{row["bytes"]:,.0f}'] and cells[5:] == ['–'] * 3, f'decode-qualities: {cells}')
+        check(abs(float(cells[2]) / rates[0] - 1) < 0.006 and abs(float(cells[3]) / max(rates) - 1) < 0.006, f'decode-qualities: {cells}')
+    check([cells[0] for cells in tables['decode-sizes']] == ['64x48'] * 3, f'decode-sizes: {tables["decode-sizes"]}')
     check(len(tables['endurance']) == 4, 'endurance: two cases of two sizes')
     for cells, row in zip(tables['tier1'], rows_of(out, 'tier1.json'), strict=True):
         check(cells[0] == row['case'] and abs(float(cells[7]) - row['block_thread_ms']['median'] / row['sample_parallel_ms']['median']) < 0.06,
@@ -157,6 +163,29 @@ def check_refusals(out, work):
     check(not code and text.endswith(f'<!-- table sweep -->\n\n{report.NOT_MEASURED}\n\n<!-- end -->\n'), 'a part that was not measured says so')
 
 
+def check_keep(out, work, text):
+    """A later set has one part, of another commit."""
+    later = os.path.join(work, 'later')
+    shutil.copytree(out, later)
+    for name in os.listdir(later):
+        if name.endswith('.run.json') and name != 'decode.run.json':
+            os.remove(os.path.join(later, name))
+    run = report.read_json(os.path.join(later, 'decode.run.json'))
+    with open(os.path.join(later, 'decode.run.json'), 'w', encoding='utf-8') as file:
+        json.dump(dict(run, commit='later'), file)
+    path = os.path.join(later, 'decode-mjpeg-4k-420.json')
+    rates = report.read_json(path)
+    rates['rows'][0]['bytes'] = 12345
+    with open(path, 'w', encoding='utf-8') as file:
+        json.dump(rates, file)
+    code, error, both = render(later, text, '--keep')
+    check(code == 0, error)
+    before, after = tables_of(text), tables_of(both)
+    check([cells[4] for cells in after['set']] == [before['set'][0][4], '`later`'], f'keep, set: {after["set"]}')
+    check(after['decode'][0][2] == '12,345' and after['rates'] == before['rates'], f'keep: {after["decode"]}')
+    check(render(later, both, '--keep')[2] == both, 'keep: a second time changes nothing')
+
+
 def check_plots(out, work):
     """Bars as long as the rates are, of the peers of add_peers()."""
     done = subprocess.run([sys.executable, os.path.join(HERE, 'plot.py'), work, out], capture_output=True, text=True)
@@ -164,6 +193,8 @@ def check_plots(out, work):
     bars = xml.dom.minidom.parse(os.path.join(work, 'speed.svg')).getElementsByTagName('rect')
     lengths = [float(bar.getAttribute('width')) for bar in bars]
     check(lengths == [500, 100] * 2, f'speed.svg: {lengths}')
+    groups = plot.groups_of(os.path.join(work, 'speed.svg'))
+    check([len(bars) for _, bars in groups] == [2, 2] and all(bars[0][0] == 'cudaenc' for _, bars in groups), f'speed.svg: {groups}')
 
 
 def check_docs():
@@ -180,7 +211,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         out = os.path.join(work, 'results')
         frames = {'SMALL_FRAMES': '10', 'LARGE_FRAMES': '10'}
-        measure(programs, out, ['rates', 'targets', 'bypass', 'mjpeg', 'decode', 'formats', 'sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
+        measure(programs, out, ['rates', 'targets', 'bypass', 'mjpeg', 'decode', 'decode_sweep', 'formats', 'sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
         measure(programs, out, ['memory', 'tier1', 'cavlc'], 'emu', small + ' -depths 1', **frames)
         measure(programs, out, ['cibo'], 'emu', small + ' -depths 1 -case hd-lossy')
         add_peers(out)
@@ -189,6 +220,7 @@ def main():
         if code == 0:
             check_numbers(out, tables_of(text))
             check(render(out, text)[2] == text, 'a second time changes nothing')
+            check_keep(out, work, text)
         check_scripts(out, ffmpeg, work)
         check_refusals(out, work)
         check_plots(out, work)
