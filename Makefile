@@ -41,7 +41,7 @@ help:
 	@echo "  make check-packages      builds the library offline and twice, uses the packages in a clean chroot (as root, debootstrap)"
 	@echo "  make windows             build/windows/libcudaenc-0.dll, for the CPU, by mingw-w64"
 	@echo "  make check-windows       the library for Windows under Wine"
-	@echo "  make check-cluster       a clip over Slurm's jobs on this machine, one of which is killed (as root)"
+	@echo "  make check-cluster       a clip over Slurm's jobs and over hosts by ssh, all on this machine, some of which die (as root)"
 	@echo "  make ffmpeg              build/bin/ffmpeg and ffprobe"
 	@echo "  make check-versions      FFmpeg 5.1, 7.1, 8.1, 9.0: takes the codecs in, builds, makes the same streams"
 	@echo "  make series FFMPEG=9.0   patches for 'git am': build/series/9.0/fork and upstream (AUTHOR='you <you@example.org>')"
@@ -449,6 +449,7 @@ do-check-version: $(minimal)/built
 
 do-check-cluster: $(fate)/built
 	@fate_tests/cluster.sh $(fate)
+	@fate_tests/hosts.sh $(fate)
 
 do-fate: $(fate)/built
 	@fate_tests/fate.sh $(fate) cpu

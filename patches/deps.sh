@@ -15,7 +15,7 @@ for goal; do case $goal in demo | lib | ffmpeg | install) ;; *) tests=1 ;; esac;
 case "$*" in *bench*) packages="$packages python3-matplotlib libturbojpeg0-dev" ;; esac
 case "$*" in *check-packages*) packages="$packages debootstrap dpkg-dev" ;; esac
 case "$*" in *check-windows*) packages="$packages g++-mingw-w64-x86-64-posix wine wine64" ;; esac
-case "$*" in *check-cluster*) packages="$packages slurm-wlm munge" ;; esac
+case "$*" in *check-cluster*) packages="$packages slurm-wlm munge openssh-server openssh-client" ;; esac
 case "$*" in *fuzz-targets*) packages="$packages clang-19 libclang-rt-19-dev" ;; esac
 clang_versions="19 18 21 20 17 16" # any can compile the kernels
 
