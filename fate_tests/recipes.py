@@ -77,7 +77,7 @@ for block in re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S):
     expect(done.returncode == 0, f"{block}{done.stdout}{done.stderr}")
 
 for line in ("lossless", "gray10: lossless", "yuva12: lossless", "xyz12: lossless", "the same",
-             "5 files in 5 groups of one size and format, 0 failed"):
+             "5 files in 5 groups of one size and format, 0 failed", "no picture is broken"):
     expect(line in printed.splitlines(), f"nothing printed '{line}'")
 expect(len(re.findall(r"^\| in \| \d+ \| [\d.]+ \| [\d.]+ \| 0\.\d+ \| [\d.]* \|$", printed, re.M)) == 5, "the ladder's rows")
 decibels = run("ffmpeg -v error -i at_least_46_dB.mxf -i in.mkv -lavfi '[0:v]settb=1/25,setpts=N[a];[1:v]settb=1/25,setpts=N[b];"
@@ -99,6 +99,10 @@ for name in "master.mxf", "master.mov", "mezzanine.mxf":
     codec = run(f"ffprobe -v error -count_packets -show_entries stream=codec_name,nb_read_packets -of csv=p=0 {name}").stdout
     expect(codec.strip().strip(",") == "jpeg2000,24", f"{name}: {codec}")
 expect((WORK / "preview.jpg").read_bytes()[:2] == b"\xff\xd8", "preview.jpg")
+thumbnail = (WORK / "thumbnail001.png").read_bytes()
+expect(struct.unpack(">II", thumbnail[16:24]) == (40, 23), "an eighth of 320x180")
+expect(run("ffprobe -v error -count_packets -show_entries stream=codec_name,nb_read_packets -of csv=p=0 camera.mxf").stdout.strip().strip(",")
+       == "jpeg2000,24", "camera.mxf")
 # A segment whose job was killed is encoded again, and the others are not.
 kept = (WORK / "frames" / "00000000.j2c").stat().st_mtime_ns
 retried = run("rm frames/.segment-8-8 frames/0000000[89].j2c frames/0000001[0-5].j2c && mkdir frames/.work-8-dead && for n in 0 8 16; do tools/encode_segment.sh "
