@@ -146,9 +146,12 @@ int MacroblockCoder::estimate_best(int block, int predicted, const Available &av
         Blocks::predict(place_->samples[c].at(x, y), available, f_.bit_depth, predictions[c]);
     const uint32_t price = estimated_price(lambda_), ranked = Blocks::ranked(*place_->ranked, block);
     int best = predicted;
+    uint32_t tried = 0;
     uint64_t least = UINT64_MAX;
     for (int i = -1; i < kRankedModes; i++) {
         const int mode = i < 0 ? predicted : ranked_mode(ranked, i);
+        if (tried >> mode & 1) continue;
+        tried |= 1u << mode;
         uint64_t cost = price * estimated_mode_bits(mode == predicted);
         for (int c = 0; c < components; c++)
             cost += Blocks::estimate(source(c).at(x, y), {predictions[c].of_mode[mode], Size}, quantiser(c), rounding_,

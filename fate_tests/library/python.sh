@@ -7,7 +7,7 @@ build=$PWD/${1:?usage: python.sh BUILD}
 work=$build/check/python
 rm -rf "$work"
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" --quiet --disable-pip-version-check install build/python/*.whl pillow
+"$work/venv/bin/pip" --quiet --disable-pip-version-check install build/python/*.whl pillow av
 cp python/tests/test_cudaenc.py "$work/"
 cd "$work" # where no source of the package is
 status=0

@@ -1,15 +1,18 @@
-"""The package as its users have it; pictures are decoded by Pillow too. SPDX-License-Identifier: LGPL-2.1-or-later
+"""The package as its users have it; pictures are decoded by Pillow, films by FFmpeg (PyAV) too. SPDX-License-Identifier: LGPL-2.1-or-later
 
 CUDAENC_LIBRARY with the emulator in it: kernels too, on arrays that say they are in CUDA memory.
 """
 import ctypes
 import io
 import os
+import tempfile
 import threading
 import typing
 import unittest
 
+import av
 import cudaenc
+import cudaenc.mp4
 import numpy
 from PIL import Image
 
@@ -122,6 +125,63 @@ class Decode(unittest.TestCase):
         for data, one in zip(packets, decoded):
             self.assertTrue(numpy.array_equal(one.planes[0], cudaenc.decode(data).planes[0]))
         self.assertEqual(len(decoded), 9)
+
+
+class Mp4(unittest.TestCase):
+    def write(self, frames, **options):
+        """The stream and the frames that FFmpeg finds."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.mp4")
+            self.assertEqual(cudaenc.mp4.write_mp4(path, iter(frames), **options), len(frames))
+            with av.open(path) as film:
+                stream = film.streams.video[0]
+                packets = [bytes(packet) for packet in film.demux(stream) if packet.size]
+                film.seek(0)
+                return stream, packets, list(film.decode(stream))
+
+    def test_planes(self):
+        frames = [[picture(46, 68), picture(23, 34), picture(23, 34)] for _ in range(5)]
+        stream, packets, decoded = self.write(frames, format="yuv420p", qp=12, frame_rate="30000/1001", in_flight=2)
+        self.assertEqual((stream.codec_context.name, stream.width, stream.height, stream.frames), ("h264", 68, 46, 5))
+        self.assertEqual(float(stream.average_rate), 30000 / 1001)
+        self.assertEqual([frame.pts * frame.time_base for frame in decoded], [i * stream.time_base * 1001 for i in range(5)])
+        for frame, source in zip(decoded, frames):
+            luma = frame.to_ndarray()[:46].astype(int)
+            self.assertLess(abs(luma - source[0]).mean(), 4)
+        options = {"format": "yuv420p", "qp": 12, "effort": 0, "repeat_headers": 0, "frame_rate_num": 30000,
+                   "frame_rate_den": 1001}
+        for packet, expected in zip(packets, cudaenc.encode_batch(frames, "h264", **options)):
+            self.assertEqual(packet.split(b"\0\0\1")[-1][4:], expected[4:])
+
+    def test_rgb(self):
+        frames = [numpy.repeat(numpy.repeat(random.integers(0, 256, (6, 8, 3), numpy.uint8), 8, 0), 8, 1) for _ in range(2)]
+        for matrix, kr, kb in ("bt709", 0.2126, 0.0722), ("bt601", 0.299, 0.114):
+            red, green, blue = (frames[0][..., c].astype(float) for c in range(3))
+            y = kr * red + (1 - kr - kb) * green + kb * blue
+            exact = [16 + y * 219 / 255] + [128 + (c - y)[::2, ::2] / (2 - 2 * k) * 224 / 255 for c, k in ((blue, kb), (red, kr))]
+            for plane, expected in zip(cudaenc.mp4.yuv420p(frames[0], matrix), exact):
+                self.assertLess(abs(plane - expected).max(), 1)
+            stream, _, decoded = self.write(frames, matrix=matrix, qp=8)
+            self.assertEqual(len(decoded), 2)
+            self.assertEqual(int(decoded[0].colorspace), 1 if matrix == "bt709" else 6)
+            for frame, source in zip(decoded, frames):
+                self.assertLess(abs(frame.to_ndarray(format="rgb24").astype(int) - source).mean(), 6)
+
+    def test_formats(self):
+        for format, depth, shape in ("yuv422p10", 10, (32, 24)), ("yuv420p10", 10, (16, 24)), ("yuv444p", 8, (32, 48)):
+            luma = picture(32, 48, bits=depth)
+            frame = [luma, picture(*shape, bits=depth), picture(*shape, bits=depth)]
+            stream, _, decoded = self.write([frame], format=format, qp=10)
+            self.assertEqual((len(decoded), stream.codec_context.pix_fmt.replace("10le", "10")), (1, format))
+
+    def test_errors(self):
+        for text, frames, options in (("no frame", [], {}), ("both even", [picture(9, 9, 3)], {}),
+                                      ("frame_rate 0", [picture(8, 8, 3)], {"frame_rate": 0}),
+                                      ("matrix 'rgb'", [picture(8, 8, 3)], {"matrix": "rgb"}),
+                                      ("repeat_headers", [picture(8, 8, 3)], {"repeat_headers": 1})):
+            with self.assertRaises(ValueError) as caught, tempfile.TemporaryDirectory() as folder:
+                cudaenc.mp4.write_mp4(os.path.join(folder, "out.mp4"), frames, **options)
+            self.assertIn(text, str(caught.exception))
 
 
 class Errors(unittest.TestCase):
