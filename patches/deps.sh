@@ -12,7 +12,7 @@ case " $* " in *" demo "* | *" lib "* | *" ffmpeg "* | *" install "*) tests= ;; 
 for goal; do case $goal in demo | lib | ffmpeg | install) ;; *) tests=1 ;; esac; done
 [ -z "$tests" ] || packages="$packages patch git python3-venv libboost-context-dev check graphviz libopenjp2-tools
           libopenjp2-7-dev libjpeg-turbo-progs libjpeg-dev mediainfo parallel"
-case "$*" in *bench*) packages="$packages python3-matplotlib libturbojpeg0-dev" ;; esac
+case "$*" in *bench*) packages="$packages python3-matplotlib libturbojpeg0-dev libx264-dev" ;; esac
 case "$*" in *check-packages*) packages="$packages debootstrap dpkg-dev" ;; esac
 case "$*" in *check-windows*) packages="$packages g++-mingw-w64-x86-64-posix wine wine64" ;; esac
 case "$*" in *check-cluster*) packages="$packages slurm-wlm munge openssh-server openssh-client" ;; esac

@@ -17,6 +17,7 @@
 #include "../../common/error.h"
 #include "cases.h"
 #include "cavlc.h"
+#include "h264.h"
 #include "jpeg_decode.h"
 #include "jpeg_psnr.h"
 #include "jpeg_starts.h"
@@ -220,6 +221,16 @@ class Bench {
             for (const auto &[width, height] : sizes)
                 good &= compare_cavlc(device_, pictures[0], width, height, {0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50},
                                       std::min(o_.frames, 4), o_.effort.runs, json_);
+            return good;
+        }
+        if (o_.mode == Mode::kH264) {
+            using Size = std::pair<int, int>;
+            const std::vector<Size> sizes = o_.sizes.empty() ? std::vector<Size>{{1920, 1080}, {3840, 2160}} : o_.sizes;
+            const bool on_device = device_ && o_.device.rfind("cuda", 0) == 0;
+            for (const auto &[width, height] : sizes)
+                measure_h264(on_device ? device_ : nullptr, o_.device, pictures, width, height,
+                             o_.qualities.empty() ? std::vector<int>{17, 22, 27, 32, 37} : o_.qualities, o_.effort,
+                             o_.frames, o_.x264, json_);
             return good;
         }
         for (Case c : cases) {

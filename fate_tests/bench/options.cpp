@@ -19,6 +19,8 @@ constexpr const char *kHelp =
     "  -cibo            tier-1 alone, by bit-planes (Martinez-del-Amor 2017) against all planes at once\n"
     "  -cavlc           H.264's entropy coder alone, at QP 0 to 50, against CAVLC_SU, at 1280x720 and 3840x2160 or "
     "-size\n"
+    "  -h264            H.264 as a whole, effort 0, at the QPs of -quality (17,22,27,32,37), against x264's,\n"
+    "                   at 1920x1080 and 3840x2160 or -size\n"
     "  -decode          JPEG decoding of what JPEG's cases code, against nvJPEG's and libjpeg-turbo's\n"
     "  -starts          JPEG's Huffman decoding from each bit (Patel et al. 2009)\n"
     "  -memory          GPU memory of a session, buffer by buffer\n"
@@ -48,13 +50,14 @@ constexpr const char *kHelp =
     "neither\n"
     "  -turbojpeg FILE  libjpeg-turbo's TurboJPEG library, likewise (libturbojpeg.so.0); no: not measured\n"
     "  -peers A,B       of -decode, only these: nvjpeg, hybrid, gpu, hardware, libjpeg-turbo\n"
+    "  -x264 FILE       x264's library, likewise (libx264.so with its number); no: not measured\n"
     "  -save PREFIX     writes the first frame's codestreams to PREFIX-PICTURE-CASE-ENCODER.j2k or .jpg\n"
     "  -o FILE          the results as JSON\n";
 
-const std::map<std::string, Mode> kModes = {{"-tier1", Mode::kTier1},         {"-cibo", Mode::kCibo},
-                                            {"-cavlc", Mode::kCavlc},         {"-memory", Mode::kMemory},
-                                            {"-decode", Mode::kDecode},       {"-starts", Mode::kStarts},
-                                            {"-endurance", Mode::kEndurance}, {"-smoke", Mode::kSmoke}};
+const std::map<std::string, Mode> kModes = {
+    {"-tier1", Mode::kTier1},   {"-cibo", Mode::kCibo},           {"-cavlc", Mode::kCavlc},
+    {"-memory", Mode::kMemory}, {"-decode", Mode::kDecode},       {"-starts", Mode::kStarts},
+    {"-h264", Mode::kH264},     {"-endurance", Mode::kEndurance}, {"-smoke", Mode::kSmoke}};
 
 std::vector<std::string> split(const std::string &list) {
     std::vector<std::string> parts;
@@ -147,6 +150,8 @@ Options parse_options(int argc, char **argv) {
             o.turbojpeg = value;
         else if (name == "-peers")
             o.peers = value;
+        else if (name == "-x264")
+            o.x264 = value;
         else if (name == "-quality")
             o.qualities = parse_numbers(value, 100, "-quality");
         else if (name == "-rate_control")

@@ -8,11 +8,11 @@
 
 namespace cudaenc::bench {
 
-enum class Mode { kRates, kTier1, kCibo, kCavlc, kDecode, kStarts, kMemory, kEndurance, kSmoke };
+enum class Mode { kRates, kTier1, kCibo, kCavlc, kDecode, kH264, kStarts, kMemory, kEndurance, kSmoke };
 
 struct Options {
     Mode mode = Mode::kRates;
-    std::string device = "auto", cases, peers, yuv, output, save, nvjpeg, nvjpeg2k, openjpeg, turbojpeg, command;
+    std::string device = "auto", cases, peers, yuv, output, save, nvjpeg, nvjpeg2k, openjpeg, turbojpeg, x264, command;
     int frames = 16;
     std::vector<std::pair<int, int>> sizes;  // width, height; none: the cases' own
     int endurance_frames = 0;

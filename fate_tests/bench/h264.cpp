@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "h264.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "x264_library.h"
+
+namespace cudaenc::bench {
+
+namespace {
+
+void put_rates(Json &json, const char *encoder, int qp, const FrameFormat &f, double bytes, double fps) {
+    json.put("encoder", encoder);
+    json.put("qp", qp);
+    json.put("size", format_string("%dx%d", f.width, f.height));
+    json.put("bits_per_pixel", 8 * bytes / (static_cast<double>(f.width) * f.height));
+    json.put("fps", fps);
+}
+
+CudaencConfig make_config_of(const FrameFormat &format, const char *device, bool device_frames, int qp) {
+    CudaencConfig config;
+    cudaenc_config_init(&config, sizeof config, CUDAENC_CODEC_H264);
+    config.format = make_format(format);
+    config.device = device;
+    config.device_frames = device_frames;
+    config.h264.effort = 0;
+    config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
+    config.h264.qp = qp;
+    config.h264.frame_rate_num = 25;
+    config.h264.frame_rate_den = 1;
+    return config;
+}
+
+#ifdef CUDAENC_HAS_X264
+struct X264Rate {
+    double fps, bytes;
+};
+// Codes for as long as a run lasts, twice the threads at least.
+X264Rate measure_x264(const X264Library &lib, const char *preset, const FrameFormat &f, int qp, const Frames &frames,
+                      double seconds) {
+    const int threads = static_cast<int>(std::thread::hardware_concurrency());
+    x264_param_t p;
+    lib.default_preset(&p, preset, "psnr");
+    p.i_width = f.width;
+    p.i_height = f.height;
+    p.i_csp = X264_CSP_I420;
+    p.i_threads = threads;
+    p.i_keyint_max = 1;
+    p.b_cabac = 0;
+    p.i_log_level = X264_LOG_ERROR;
+    p.i_fps_num = 25;
+    p.i_fps_den = 1;
+    p.rc.i_rc_method = X264_RC_CQP;
+    p.rc.i_qp_constant = qp;
+    p.rc.f_ip_factor = 1;  // intra pictures have the QP itself
+    x264_t *encoder = lib.open(&p);
+    if (!encoder) throw Error(CUDAENC_ERR_DEVICE, "x264_encoder_open fails");
+    double bytes = 0;
+    int coded = 0, given = 0;
+    const auto encode = [&](bool flush) {
+        x264_picture_t picture, out;
+        lib.picture_init(&picture);
+        const CudaencFrame &frame = frames[static_cast<size_t>(given)];
+        picture.img.i_csp = X264_CSP_I420;
+        picture.img.i_plane = 3;
+        for (int c = 0; c < 3; c++) {
+            picture.img.plane[c] = static_cast<uint8_t *>(const_cast<void *>(static_cast<const void *>(frame.data[c])));
+            picture.img.i_stride[c] = static_cast<int>(frame.stride[c]);
+        }
+        picture.i_pts = given;
+        given += !flush;
+        x264_nal_t *units;
+        int count;
+        const int size = lib.encode(encoder, &units, &count, flush ? nullptr : &picture, &out);
+        if (size < 0) throw Error(CUDAENC_ERR_DEVICE, "x264_encoder_encode fails");
+        bytes += size;
+        coded += size > 0;
+    };
+    const auto start = Clock::now();
+    while (given < 2 * threads || seconds_since(start) < seconds) encode(false);
+    while (lib.delayed_frames(encoder)) encode(true);
+    const double all = seconds_since(start);
+    lib.close(encoder);
+    return {coded / all, bytes / coded};
+}
+#endif
+
+void measure_peers([[maybe_unused]] const std::vector<Picture> &pictures, [[maybe_unused]] const FrameFormat &format,
+                   [[maybe_unused]] int qp, [[maybe_unused]] const Effort &effort, [[maybe_unused]] int frame_count,
+                   [[maybe_unused]] const std::string &file, [[maybe_unused]] Json &json) {
+#ifdef CUDAENC_HAS_X264
+    const X264Library lib(file);
+    const Frames frames(pictures, format, frame_count, nullptr);
+    for (const char *preset : {"ultrafast", "superfast", "veryfast"}) {
+        const X264Rate rate = measure_x264(lib, preset, format, qp, frames, effort.run_seconds);
+        const std::string name = std::string(lib.name()) + " " + preset;
+        std::printf("  QP %2d  %-20s %24.0f frames/s  %9.0f bytes\n", qp, name.c_str(), rate.fps, rate.bytes);
+        json.open('{');
+        put_rates(json, name.c_str(), qp, format, rate.bytes, rate.fps);
+        json.close('}');
+    }
+#else
+    throw Error(CUDAENC_ERR_UNSUPPORTED, "this program was built without x264's header (libx264-dev)");
+#endif
+}
+
+}  // namespace
+
+void measure_h264(const std::shared_ptr<Device> &device, const std::string &device_name,
+                  const std::vector<Picture> &pictures, int width, int height, const std::vector<int> &qps,
+                  const Effort &effort, int frame_count, const std::string &x264, Json &json) {
+    const FrameFormat format{width, height, 8, Layout::kYuv420};
+    const Frames frames(pictures, format, frame_count, device);
+    bool peers = x264 != "no";
+    std::printf("\n%dx%d, 4:2:0, 8 bits; h264_cavlc_cuda: effort 0; x264: CAVLC, intra, tune psnr, all threads\n",
+                width, height);
+    for (const int qp : qps) {
+        const CudaencConfig config = make_config_of(format, device_name.c_str(), device != nullptr, qp);
+        const Single single = measure_single(config, frames, effort);
+        std::vector<int> depths = effort.depths;
+        if (depths.empty()) depths = {4, 8, 16};
+        Multi best;
+        for (const int depth : depths) {
+            const Multi multi = measure_multi(config, frames, 1, depth, effort);
+            if (multi.fps.median > best.fps.median) best = multi;
+        }
+        const double alone = 1e3 / single.milliseconds.median;
+        std::printf("  QP %2d  h264_cavlc_cuda  %8.0f alone, %8.0f frames/s  %9.0f bytes, %s in flight\n", qp, alone,
+                    best.fps.median, single.bytes_per_frame, best.in_flight().c_str());
+        json.open('{');
+        put_rates(json, "h264_cavlc_cuda", qp, format, single.bytes_per_frame, best.fps.median);
+        json.put("fps_alone", alone);
+        json.put("in_flight", best.in_flight());
+        json.close('}');
+        if (!peers) continue;
+        try {
+            measure_peers(pictures, format, qp, effort, frame_count, x264, json);
+        } catch (const Error &e) {
+            std::fprintf(stderr, "warning: x264 is not measured: %s\n", e.what());
+            peers = false;
+        }
+    }
+}
+
+}  // namespace cudaenc::bench
