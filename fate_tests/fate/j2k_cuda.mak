@@ -136,8 +136,6 @@ $(foreach r,pcrd psp,$(call J2K_CUDA,ht-rate-$(r),mix,gbrp12le,181x122,3,-cblk_s
 $(call J2K_CUDA,ht-rate-large-blocks,mix,yuv422p10le,530x270,1,-cblk_style ht -frame_bytes 80000 -cblk_width 64 -cblk_height 64)
 $(call J2K_CUDA,ht-rate-all,mix,gray12le,79x61,1,-cblk_style ht -frame_bytes 100000)
 $(call J2K_CUDA,ht-rate-ratio,vsynth1,yuv420p,352x288,2,-cblk_style ht -compression_ratio 10 -tile_width 128 -tile_height 128 -plt 1 -tlm 1)
-$(foreach d,25 40 60,$(call J2K_CUDA,ht-psnr-$(d),mix,yuv420p,181x122,1,-cblk_style ht -psnr $(d)))
-$(call J2K_CUDA,ht-psnr-40-lossless,mix,rgb24,181x122,1,-cblk_style ht -psnr 40 $(J2K_CUDA_LOSSLESS))
 $(call J2K_CUDA,cblk-4x1024-tall,mix,gray,9x1100,1,-cblk_width 4 -cblk_height 1024 -levels 0)
 $(call J2K_CUDA,cblk-1024x4-wide,mix,gray,1100x9,1,-cblk_width 1024 -cblk_height 4 -levels 0 $(J2K_CUDA_LOSSLESS))
 $(foreach t,79x61 64x64 32x32 33x17 79x16 16x61 100x100,\
@@ -198,6 +196,8 @@ $(foreach d,25 40 60,\
     $(call J2K_CUDA,rate-psnr-$(d)-lossless,mix,yuv420p10le,181x122,1,-psnr $(d) -tile_width 70 -tile_height 50 $(J2K_CUDA_LOSSLESS)))
 $(call J2K_CUDA,rate-psnr-styles,mix,rgba,181x122,1,-psnr 38 -cblk_style bypass+vsc+termall -cblk_width 16 -cblk_height 8)
 $(call J2K_CUDA,rate-psnr-frames,mix,yuv444p12le,79x61,5,-psnr 45 -mct 1)
+$(foreach d,25 40 60,$(call J2K_CUDA,ht-psnr-$(d),mix,yuv420p,181x122,1,-cblk_style ht -psnr $(d)))
+$(call J2K_CUDA,ht-psnr-40-lossless,mix,rgb24,181x122,1,-cblk_style ht -psnr 40 $(J2K_CUDA_LOSSLESS))
 endif
 $(call J2K_CUDA,profile-imf2k-rate,mix,yuv422p10le,530x270,1,-profile imf2k -b:v 2M)
 # $(call J2K_CUDA_ROI,name,x:y:width:height,options)
