@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <optional>
 
 #include "../cpu_encoder.h"
@@ -148,7 +149,7 @@ class J2kCpuEncoder : public CpuEncoder {
             Packets packets = assemble_packets(s);
             if (coding_.truncatable && !truncate_again(s, boxes, packets)) continue;
             early_stopping_.note(s.number, s.allocation.stop);
-            code_truncated(s);
+            find_codewords(s);
             return write_packet(s, packets);
         }
     }
@@ -291,22 +292,20 @@ class J2kCpuEncoder : public CpuEncoder {
                 j2k::code_blocks(blocks, s.coefficients.data(), coding_, g_.max_passes, points, s.batches[batch],
                                  &s.offsets[first], &s.coded[first], own_stops);
             else if (coding_.truncatable)
-                measure_ht_blocks(blocks, s.coefficients.data(), g_.max_passes, points, &s.coded[first], own_stops);
+                code_truncatable_ht_blocks(blocks, s.coefficients.data(), g_.max_passes, points, s.batches[batch],
+                                           &s.offsets[first], &s.coded[first], own_stops);
             else
-                code_ht_blocks(blocks, s.coefficients.data(), nullptr, s.batches[batch], &s.offsets[first],
-                               &s.coded[first]);
+                code_ht_blocks(blocks, s.coefficients.data(), s.batches[batch], &s.offsets[first], &s.coded[first]);
         });
     }
 
-    // Makes the codewords of blocks that were only measured.
-    void code_truncated(Slot &s) {
-        if (!coding_.truncatable || !(coding_.style & kHt)) return;
-        pool().for_each(s.batches.size(), [&](size_t batch) {
-            const size_t first = batch * batch_blocks_,
-                         count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
-            code_ht_blocks({&g_.blocks[first], count}, s.coefficients.data(), &s.layer_passes[first], s.batches[batch],
-                           &s.offsets[first], &s.coded[first]);
-        });
+    // Of passes that are alternatives, a block has the last one alone; their codewords lie one behind the other.
+    void find_codewords(Slot &s) {
+        if (!coding_.truncatable || !are_alternatives(coding_.style)) return;
+        for (size_t b = 0; b < g_.blocks.size(); b++) {
+            const uint32_t *const bytes = &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)];
+            s.offsets[b] = std::accumulate(bytes, bytes + std::max(s.layer_passes[b] - 1, 0), s.offsets[b]);
+        }
     }
 
     // Measures the headers of all that is coded.

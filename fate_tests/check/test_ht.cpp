@@ -88,7 +88,7 @@ std::vector<std::vector<uint8_t>> code_on_cpu(const Batch &batch) {
     std::vector<uint8_t> bytes;
     std::vector<uint32_t> offsets(batch.blocks.size());
     std::vector<CodedBlock> coded(batch.blocks.size());
-    code_ht_blocks(batch.blocks, batch.coefficients.data(), nullptr, bytes, offsets.data(), coded.data());
+    code_ht_blocks(batch.blocks, batch.coefficients.data(), bytes, offsets.data(), coded.data());
     std::vector<std::vector<uint8_t>> codewords;
     for (size_t i = 0; i < batch.blocks.size(); i++) {
         EXPECT(coded[i].planes == (coded[i].bytes ? 1 : 0) && coded[i].passes == coded[i].planes, "%s: record",
@@ -137,30 +137,31 @@ StopSlope some_slope(Random &random) {
 struct Records {
     Records(const Batch &batch, const StopSlope &stop)
         : coded(batch.blocks.size()),
+          offsets(coded.size()),
           bytes(coded.size() * kMaxPlanes, 7),
           terminations(bytes.size()),
           reductions(bytes.size(), 7) {
         const std::vector<StopRule> rules(coded.size(), stop_rule(stop, kWeight));
-        measure_ht_blocks(batch.blocks, batch.coefficients.data(), kMaxPlanes,
-                          {.bytes = bytes.data(), .terminations = terminations.data(), .reductions = reductions.data()},
-                          coded.data(), stop.slope ? rules.data() : nullptr);
+        code_truncatable_ht_blocks(
+            batch.blocks, batch.coefficients.data(), kMaxPlanes,
+            {.bytes = bytes.data(), .terminations = terminations.data(), .reductions = reductions.data()}, codewords,
+            offsets.data(), coded.data(), stop.slope ? rules.data() : nullptr);
     }
     std::vector<CodedBlock> coded;
-    std::vector<uint32_t> bytes, terminations;
+    std::vector<uint32_t> offsets, bytes, terminations;
     std::vector<int32_t> reductions;
+    std::vector<uint8_t> codewords;
 };
 
 // The codewords of some passes of the records; empty of none.
-std::vector<std::vector<uint8_t>> code_truncated_on_cpu(const Batch &batch, const Records &records,
-                                                        const std::vector<uint8_t> &passes) {
-    std::vector<uint8_t> bytes;
-    std::vector<uint32_t> offsets(batch.blocks.size());
-    std::vector<CodedBlock> coded = records.coded;
-    code_ht_blocks(batch.blocks, batch.coefficients.data(), passes.data(), bytes, offsets.data(), coded.data());
+std::vector<std::vector<uint8_t>> truncate(const Records &records, const std::vector<uint8_t> &passes) {
     std::vector<std::vector<uint8_t>> codewords;
-    for (size_t i = 0; i < offsets.size(); i++)
-        codewords.emplace_back(bytes.begin() + offsets[i],
-                               i + 1 < offsets.size() ? bytes.begin() + offsets[i + 1] : bytes.end());
+    for (size_t i = 0; i < passes.size(); i++) {
+        auto begin = records.codewords.begin() + records.offsets[i];
+        uint32_t count = 0;
+        for (size_t pass = 0; pass < passes[i]; pass++) begin += count, count = records.bytes[i * kMaxPlanes + pass];
+        codewords.emplace_back(begin, begin + count);
+    }
     return codewords;
 }
 
@@ -196,7 +197,7 @@ START_TEST(truncation_points) {
     for (int choice = 0; choice < kMaxPlanes; choice++) {
         std::vector<uint8_t> passes;
         for (const CodedBlock &coded : records.coded) passes.push_back(choice < coded.passes ? choice + 1 : 0);
-        const auto codewords = code_truncated_on_cpu(batch, records, passes);
+        const auto codewords = truncate(records, passes);
         for (size_t i = 0; i < passes.size(); i++) {
             const CodeBlock &b = batch.blocks[i];
             const CodedBlock &coded = records.coded[i];
@@ -382,7 +383,8 @@ START_TEST(truncated_blocks_on_the_device) {
             pass_bytes(device, points);
         const Guarded<int32_t> reductions(device, points);
         const Guarded<HtCodes> codes(device, std::vector<HtCodes>{kHtCodes});
-        const Guarded<uint8_t> slots(device, batch.slots), planes(device, count), passes(device, count);
+        const Guarded<uint8_t> slots(device, batch.slots), planes(device, count), passes(device, count),
+            slot_planes(device, count);
         HtTruncatedInput input{.input = {.blocks = blocks.data(),
                                          .coefficients = coefficients.data(),
                                          .codes = codes.data(),
@@ -391,6 +393,7 @@ START_TEST(truncated_blocks_on_the_device) {
                                .bands = bands.data(),
                                .stop = device_stop.data(),
                                .chosen = nullptr,
+                               .slot_planes = slot_planes.data(),
                                .max_passes = kMaxPlanes};
         input.input.coded.slots = slots.data();
         input.input.coded.planes = planes.data();
@@ -413,13 +416,16 @@ START_TEST(truncated_blocks_on_the_device) {
                 EXPECT(pass_bytes_read[at] == records.bytes[at] && reductions_read[at] == records.reductions[at],
                        "%s, pass %u: %u bytes, reduction %d, on the CPU %u, %d", name.c_str(), at % kMaxPlanes,
                        pass_bytes_read[at], reductions_read[at], records.bytes[at], records.reductions[at]);
-            choice.push_back(static_cast<uint8_t>(random.between(0, coded.passes)));
+            int pass = random.between(0, coded.passes);  // of those that are tried
+            while (pass && pass < coded.passes && !records.bytes[i * kMaxPlanes + static_cast<uint32_t>(pass) - 1])
+                pass++;
+            choice.push_back(static_cast<uint8_t>(pass));
         }
         const Guarded<uint8_t> chosen(device, choice);
         input.chosen = chosen.data();
         code_ht_blocks(*device, nullptr, input, side * side);
         const auto slots_read = slots.read("slots");
-        const auto codewords = code_truncated_on_cpu(batch, records, choice);
+        const auto codewords = truncate(records, choice);
         for (uint32_t i = 0; i < count; i++)
             EXPECT(std::equal(codewords[i].begin(), codewords[i].end(),
                               slots_read.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot)),

@@ -164,6 +164,7 @@ KNOWN = (
     ('openjpeg', lambda c: c.width == c.height == 1 and 'poc' in c.options, 'component transforms of one sample with progression order changes'),
     ('openjph', lambda c: min(c.width, c.height) <= 1 << c.levels, '0.9: resolutions of one row or column'),
     ('grok', lambda c: 'roi' in c.options, 'more than 24 bit-planes'),
+    ('grok', lambda c: c.style == 'ht' and c.reversible and not c.lossless, 'HT blocks of 5/3 without their lowest bit-planes'),
     ('grok', lambda c: c.overlapping_changes(), 'packets that two progression order changes have'),
     ('grok', lambda c: c.layers > 1 and 'tile_parts' in c.options and ('bypass' in c.style or 'termall' in c.style),
      'codewords of several segments of which several layers in several tile-parts have some'),

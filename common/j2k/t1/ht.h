@@ -178,32 +178,35 @@ struct LastBytes {
 // ---- Truncation. A block's cleanup pass ends with a bit-plane, which rate allocation chooses: a record has a pass for
 // each, in place of the one before. Near a slope only kHtPlanes are worth a trial.
 struct HtPlanes {
-    int lowest, highest;  // none where the lowest is above the highest
+    int lowest, highest;     // none where the lowest is above the highest
+    bool ends_with_highest;  // it is the last one that is tried, since it is the likelier one; else the lowest
+    // Of the planes, in the order in which they are tried.
+    CUDAENC_HD int plane(int i) const { return ends_with_highest ? lowest + i : highest - i; }
 };
-constexpr int kHtPlanes = 3;
+constexpr int kHtPlanes = 2;
 // Of a block with so many bit-planes. A plane that refines samples takes a quarter of a squared step off the error for
-// a bit, which is worth it from level 4 on; sparse ones are worth it sooner, or later. The lowest plane is at 2.5 to
-// 4.5. So the slope may turn out half an octave lower, or one and a half higher.
+// a bit, which is worth it from level 4 on; sparse ones are worth it sooner, or later. The lowest plane is at 3 to 5.
 CUDAENC_HD HtPlanes ht_planes(const StopRule &rule, int planes) {
-    if (rule.base == kNeverStop) return {0, planes - 1};
-    constexpr int kPlane = 2 * kSlopeOctave, kWorthIt = 5 * kSlopeOctave / 2;
-    const int lowest = max_of(kWorthIt - rule.base + kPlane - 1, 0) / kPlane;
-    return {lowest, min_of(lowest + kHtPlanes - 1, planes - 1)};
+    if (rule.base == kNeverStop) return {0, planes - 1, false};
+    constexpr int kPlane = 2 * kSlopeOctave, kTried = 3 * kSlopeOctave, kLikely = 4 * kSlopeOctave;
+    const int lowest = max_of(kTried - rule.base + kPlane - 1, 0) / kPlane;
+    return {lowest, min_of(lowest + kHtPlanes - 1, planes - 1), rule.level(lowest) < kLikely};
 }
 
 // What a bit-plane takes off a sample's squared error, in 1/64 of 4^plane squared steps: from the plane above on; or
 // `from_zero`, where more than kMostKnown counts as that. See reduction_of_significance(), reduction_of_refinement().
 constexpr uint32_t kMostKnown = 2047;
 CUDAENC_HD int32_t ht_reduction(uint32_t magnitude, int plane, bool from_zero, bool reversible) {
-    const uint32_t known = magnitude >> plane, rest = magnitude & ((1u << plane) - 1);
-    if (!known) return 0;
     const ReductionRounding r = reduction_rounding(plane, reversible);
-    const uint32_t parts =
-        plane > kReductionPlanes ? rest >> (plane - kReductionPlanes) : rest << (kReductionPlanes - plane);
+    const uint32_t known = magnitude >> plane,
+                   parts = (plane > kReductionPlanes ? magnitude >> (plane - kReductionPlanes)
+                                                     : magnitude << (kReductionPlanes - plane)) &
+                           ((1u << kReductionPlanes) - 1);
     const int below = static_cast<int>(2 * parts) + r.half;  // the plane, in 1/64
-    if (known > 1 && !from_zero) return r.whole + (known & 1 ? below - 16 : 48 - below);
     const int steps = static_cast<int>(min_of(known, kMostKnown));
-    return 16 * (4 * steps * steps - 1) + (2 * steps + 1) * below + r.whole;
+    const int refined = r.whole + (known & 1 ? below - 16 : 48 - below),
+              found = 16 * (4 * steps * steps - 1) + (2 * steps + 1) * below + r.whole;
+    return !known ? 0 : known > 1 && !from_zero ? refined : found;
 }
 // The sum of a block's samples, as records have it.
 CUDAENC_HD int32_t record_reduction(int64_t sum) { return static_cast<int32_t>(min_of<int64_t>(sum, 0x7FFFFFFF)); }

@@ -292,23 +292,24 @@ std::unique_ptr<HtBlockCoder> make_coder(std::span<const CodeBlock> blocks) {
 
 }  // namespace
 
-void code_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, const uint8_t *passes,
-                    std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded) {
+void code_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, std::vector<uint8_t> &bytes,
+                    uint32_t *offsets, CodedBlock *coded) {
     const auto coder = make_coder(blocks);
     bytes.clear();
     for (size_t i = 0; i < blocks.size(); i++) {
-        offsets[i] = static_cast<uint32_t>(bytes.size());
-        if (passes && !passes[i]) continue;
-        const uint32_t count = coder->code(coefficients, blocks[i], passes ? coded[i].planes - passes[i] : 0);
+        const uint32_t count = coder->code(coefficients, blocks[i], 0);
         const uint8_t some = count ? 1 : 0;
-        if (!passes) coded[i] = {.bytes = count, .planes = some, .passes = some};
+        coded[i] = {.bytes = count, .planes = some, .passes = some};
+        offsets[i] = static_cast<uint32_t>(bytes.size());
         bytes.insert(bytes.end(), coder->out(), coder->out() + count);
     }
 }
 
-void measure_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes,
-                       const TruncationPoints &points, CodedBlock *coded, const StopRule *stops) {
+void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes,
+                                const TruncationPoints &points, std::vector<uint8_t> &bytes, uint32_t *offsets,
+                                CodedBlock *coded, const StopRule *stops) {
     const auto coder = make_coder(blocks);
+    bytes.clear();
     for (size_t i = 0; i < blocks.size(); i++) {
         const CodeBlock &b = blocks[i];
         const TruncationPoints own = points.from(i * static_cast<size_t>(max_passes));
@@ -319,14 +320,16 @@ void measure_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coeffi
         const HtPlanes tried = ht_planes(stops ? stops[i] : StopRule(), planes);
         const int passes = std::max(planes - tried.lowest, 0);
         coded[i] = {.bytes = 0, .planes = static_cast<uint8_t>(planes), .passes = static_cast<uint8_t>(passes)};
+        offsets[i] = static_cast<uint32_t>(bytes.size());
         for (int pass = 0; pass < passes; pass++) {
             const int plane = planes - 1 - pass;
             const bool is_tried = plane <= tried.highest;
             int64_t reduction = 0;
             for (int y = 0; is_tried && y < b.height; y++)
                 reduction += reduction_of_row(row(y), b.width, plane, plane == tried.highest, b.reversible);
-            coded[i].bytes = own.bytes[pass] = is_tried ? coder->code(coefficients, b, plane) : 0;
             own.reductions[pass] = record_reduction(reduction);
+            const uint32_t count = own.bytes[pass] = is_tried ? coder->code(coefficients, b, plane) : 0;
+            bytes.insert(bytes.end(), coder->out(), coder->out() + count);
         }
     }
 }

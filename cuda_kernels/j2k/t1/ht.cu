@@ -579,23 +579,24 @@ DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared) {
         p.input.coded.reductions + static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes);
     for (int pass = lane_id(); pass < min_of(before, passes); pass += 32) pass_bytes[pass] = 0, reductions[pass] = 0;
     const int rounds = p.stop->slope ? kHtPlanes : p.max_passes;  // the same for all warps
-    uint32_t bytes = 0;
     CUDAENC_NO_UNROLL
     for (int round = 0; round < rounds; round++) {
-        const int pass = before + round, plane = planes - 1 - pass;
-        const bool is_tried = exists && plane >= tried.lowest;
-        const uint32_t own = code_block<kQuads, kWarps, true>(p.input, shared, block, is_tried, max_of(plane, 0));
+        const bool is_tried = exists && round <= tried.highest - tried.lowest;
+        const int plane = is_tried ? tried.plane(round) : 0, pass = planes - 1 - plane;
+        const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, block, is_tried, plane);
         if (!is_tried) continue;
         int64_t reduction = 0;
         for_each_magnitude(block, coefficients, [&](uint32_t magnitude) {
             reduction += ht_reduction(magnitude, plane, plane == tried.highest, block.reversible);
         });
         reduction = warp_add_wide(reduction);
-        bytes = own;
-        if (lane_id() == 0) pass_bytes[pass] = own, reductions[pass] = record_reduction(reduction);
+        if (lane_id() == 0) {
+            pass_bytes[pass] = bytes;
+            reductions[pass] = record_reduction(reduction);
+            p.slot_planes[index] = static_cast<uint8_t>(plane);
+        }
     }
     if (exists && lane_id() == 0) {
-        p.input.coded.bytes[index] = bytes;
         p.input.coded.planes[index] = static_cast<uint8_t>(planes);
         p.input.coded.passes[index] = static_cast<uint8_t>(passes);
     }
@@ -610,9 +611,13 @@ DEVICE void code_truncated_blocks(const HtTruncatedInput &p, const HtShared &sha
         return;
     }
     const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
-    const int passes = index < p.input.count ? p.chosen[index] : 0;
-    code_block<kQuads, kWarps, true>(p.input, shared, p.input.blocks[min_of(index, p.input.count - 1)], passes != 0,
-                                     passes ? p.input.coded.planes[index] - passes : 0);
+    const int passes = index < p.input.count ? p.chosen[index] : 0,
+              plane = passes ? p.input.coded.planes[index] - passes : 0;
+    const bool is_missing = passes && plane != p.slot_planes[index];
+    if (!block_any(is_missing)) return;
+    code_block<kQuads, kWarps, true>(p.input, shared, p.input.blocks[min_of(index, p.input.count - 1)], is_missing,
+                                     plane);
+    if (is_missing && lane_id() == 0) p.slot_planes[index] = static_cast<uint8_t>(plane);
 }
 
 KERNEL(kHtWarps * 32, j2k_t1_ht, HtParams)

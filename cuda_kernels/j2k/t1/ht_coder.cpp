@@ -44,6 +44,7 @@ HtCoder::HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_
         terminations_ = {device_, points};
         reductions_ = {device_, points};
         always_included_ = {device_, blocks.count};
+        slot_planes_ = {device_, blocks.count};
         // A codeword ends as it is, and none is always included.
         device_->fill(setup, terminations_.data(), 0, terminations_.bytes());
         device_->fill(setup, always_included_.data(), 0, always_included_.bytes());
@@ -79,6 +80,7 @@ void HtCoder::code_truncated(Device::Stream stream, const uint8_t *passes) {
                                         .bands = blocks_.bands,
                                         .stop = stop_,
                                         .chosen = passes,
+                                        .slot_planes = slot_planes_.data(),
                                         .max_passes = blocks_.max_passes},
                        blocks_.most_samples);
 }

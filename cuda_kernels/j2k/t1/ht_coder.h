@@ -38,7 +38,7 @@ class HtCoder : public BlockCoder {
     const std::shared_ptr<Device> device_;
     const HtBlocks blocks_;
     DeviceArray<HtCodes> codes_;
-    DeviceArray<uint8_t> slots_, planes_, passes_, always_included_;
+    DeviceArray<uint8_t> slots_, planes_, passes_, always_included_, slot_planes_;
     DeviceArray<uint32_t> bytes_, pass_bytes_, terminations_;
     DeviceArray<int32_t> reductions_;
     const uint32_t *coefficients_ = nullptr;  // of the frame, and where it stops

@@ -13,20 +13,20 @@ struct HtInput {
     const CodeBlock *blocks;       // [count]
     const uint32_t *coefficients;  // CodeBlock::coefficients
     const HtCodes *codes;
-    BlockRecords
-        coded;  // slots, planes, passes and bytes are written; of truncatable blocks also pass_bytes and reductions
+    BlockRecords coded;  // slots, planes, passes; bytes, of truncatable blocks pass_bytes and reductions
     uint32_t count;
 };
 using HtParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht">;
 using HtLargeParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_large">;
 
-// Of truncatable blocks. chosen: [block], nullptr: truncation points are measured, and the slots have nothing; else the
-// codewords of so many passes of the records go to the slots.
+// Of truncatable blocks. chosen: [block], nullptr: truncation points are measured, each codeword in place of the one
+// before; else the codewords of so many passes of the records go to the slots, where they are not there.
 struct HtTruncatedInput {
     HtInput input;
     const PrecinctBand *bands;
     const StopSlope *stop;
     const uint8_t *chosen;
+    uint8_t *slot_planes;  // [block]: the lowest bit-plane of what is in the slot
     int32_t max_passes;
 };
 using HtTruncatedParams = KernelOf<HtTruncatedInput, "j2k/t1/ht", "j2k_t1_ht_truncated">;
