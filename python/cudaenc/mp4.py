@@ -10,7 +10,7 @@ import fractions
 import itertools
 import os
 import struct
-from typing import Any, Iterable, Iterator, Union
+from typing import Any, Iterable, Iterator, Optional, Union
 
 from . import Encoder, InvalidError
 
@@ -101,16 +101,23 @@ def _movie(entry: bytes, sizes: list[int], first: int, rate: fractions.Fraction,
 
 
 def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, frame_rate: Union[int, str, float] = 25,
-              matrix: str = "bt709", format: str = "yuv420p", in_flight: int = 8, **options: Any) -> int:
+              crf: Optional[int] = None, matrix: str = "bt709", format: str = "yuv420p", in_flight: int = 8,
+              **options: Any) -> int:
     """Encodes frames to H.264 in an MP4 file; returns how many. A frame is an array of (height, width, 3), uint8, which
-    becomes yuv420p where it lies, or the sequence of planes of `format`. frame_rate: a number or "30000/1001". options:
-    the encoder's, as crf=20 or bit_rate=20_000_000; effort=0, which runs on a GPU as a whole, unless given. Raises
-    Encoder's errors; then the file is not complete."""
+    becomes yuv420p where it lies, or the sequence of planes of `format`. frame_rate: a number or "30000/1001". crf: constant
+    quality, a QP (20). Or bit_rate, on average. options: the encoder's; effort=0, which runs on a GPU as a whole, unless
+    given. Raises Encoder's errors; then the file is not complete."""
     rate = fractions.Fraction(frame_rate).limit_denominator(1001)
     if rate <= 0:
         raise InvalidError(f"frame_rate {frame_rate!r} is not allowed: it is above 0")
     if options.setdefault("repeat_headers", 0):
         raise InvalidError("repeat_headers is not allowed: the file has the parameter sets")
+    if crf is not None and {"bit_rate", "qp", "rate_control"} & options.keys():
+        raise InvalidError("crf is not allowed with bit_rate, qp or rate_control: one of them says what is kept")
+    if crf is not None:
+        options["qp"] = crf
+    elif "bit_rate" in options:
+        options.setdefault("rate_control", "bit_rate")
     options = {"effort": 0, "frame_rate_num": rate.numerator, "frame_rate_den": rate.denominator, **options}
     frames = iter(frames)
     head = next(frames, None)

@@ -167,6 +167,13 @@ class Mp4(unittest.TestCase):
             for frame, source in zip(decoded, frames):
                 self.assertLess(abs(frame.to_ndarray(format="rgb24").astype(int) - source).mean(), 6)
 
+    def test_rates(self):
+        frames = [picture(64, 96, 3) for _ in range(24)]
+        sizes = {crf: sum(map(len, self.write(frames, crf=crf)[1])) for crf in (20, 40)}
+        self.assertLess(sizes[40], sizes[20] / 2)
+        bits = 8 * sum(map(len, self.write(frames, bit_rate=400_000, frame_rate=24)[1]))
+        self.assertLess(abs(bits - 400_000), 40_000)
+
     def test_formats(self):
         for format, depth, shape in ("yuv422p10", 10, (32, 24)), ("yuv420p10", 10, (16, 24)), ("yuv444p", 8, (32, 48)):
             luma = picture(32, 48, bits=depth)
@@ -178,6 +185,7 @@ class Mp4(unittest.TestCase):
         for text, frames, options in (("no frame", [], {}), ("both even", [picture(9, 9, 3)], {}),
                                       ("frame_rate 0", [picture(8, 8, 3)], {"frame_rate": 0}),
                                       ("matrix 'rgb'", [picture(8, 8, 3)], {"matrix": "rgb"}),
+                                      ("crf is not", [picture(8, 8, 3)], {"crf": 20, "bit_rate": 1000000}),
                                       ("repeat_headers", [picture(8, 8, 3)], {"repeat_headers": 1})):
             with self.assertRaises(ValueError) as caught, tempfile.TemporaryDirectory() as folder:
                 cudaenc.mp4.write_mp4(os.path.join(folder, "out.mp4"), frames, **options)
