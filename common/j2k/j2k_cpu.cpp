@@ -303,7 +303,7 @@ class J2kCpuEncoder : public CpuEncoder {
     void find_codewords(Slot &s) {
         if (!coding_.truncatable || !are_alternatives(coding_.style)) return;
         for (size_t b = 0; b < g_.blocks.size(); b++) {
-            const uint32_t *const bytes = &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)];
+            const uint32_t *const bytes = s.pass_bytes.data() + b * static_cast<size_t>(g_.max_passes);
             s.offsets[b] = std::accumulate(bytes, bytes + std::max(s.layer_passes[b] - 1, 0), s.offsets[b]);
         }
     }
@@ -396,9 +396,10 @@ class J2kCpuEncoder : public CpuEncoder {
         uint8_t *codeword = s.batches[b / batch_blocks_].data() + s.offsets[b];
         const auto byte = [&](uint32_t, uint32_t i) -> uint8_t & { return codeword[i]; };
         const int before = again ? s.layer_passes[(p_.layers - 1) * g_.blocks.size() + b] : 0;
-        if (before) swap_termination(p_.style, before, &s.pass_bytes[first], s.terminations[first + before - 1], byte);
+        uint32_t *const pass_bytes = s.pass_bytes.data() + first;
+        if (before) swap_termination(p_.style, before, pass_bytes, s.terminations[first + before - 1], byte);
         truncate_block(s.allocation, group, p_.layers, p_.style, s.coded[b].always_included, s.coded[b].passes,
-                       s.hulls->slopes(b), &s.pass_bytes[first], &s.terminations[first], last, again, byte,
+                       s.hulls->slopes(b), pass_bytes, s.terminations.data() + first, last, again, byte,
                        [&](int layer, const LayerEnd &end) {
                            s.layer_passes[layer * g_.blocks.size() + b] = end.passes;
                            s.layer_bytes[layer * g_.blocks.size() + b] = end.bytes;
@@ -527,7 +528,7 @@ class J2kCpuEncoder : public CpuEncoder {
             const CodeBlock &block = g_.blocks[b];
             const PrecinctBand &band = g_.precinct_bands[block.precinct_band];
             put_block_header(sink, band, &s.nodes[band.nodes], block.x, block.y, layers_of(s, b), packet.layer,
-                             empty_before, p_.style, &s.pass_bytes[b * static_cast<size_t>(g_.max_passes)]);
+                             empty_before, p_.style, s.pass_bytes.data() + b * static_cast<size_t>(g_.max_passes));
         }
     }
 

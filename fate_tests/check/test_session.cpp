@@ -817,6 +817,26 @@ START_TEST(extreme_pictures) {
 }
 END_TEST
 
+// Steps so large that no block has a bit-plane to code.
+START_TEST(no_bit_planes) {
+    const CudaencFormat format = gray(20, 10, 1);
+    Random random(9);
+    Picture picture = make_picture(random, format);
+    fill(random, picture, Content::noise);
+    Log log;
+    CudaencConfig config = make_config(format, "cpu", &log);
+    config.j2k.quality = 1;
+    config.j2k.guard_bits = 1;
+    config.j2k.levels = 0;
+    config.j2k.rate_control = _i;
+    config.j2k.frame_bytes = 1000;
+    ck_assert_int_eq(j2k::make_geometry(j2k::make_params(format, config.j2k)).max_passes, 0);
+    const auto bytes = encode(config, picture.frame());
+    config.device = "emu:5";
+    EXPECT(encode(config, picture.frame()) == bytes, "rate_control %d", _i);
+}
+END_TEST
+
 START_TEST(small_sizes) {
     Random random(9);
     for (int width = 1; width <= 40; width++)
@@ -865,6 +885,7 @@ int main(int argc, char **argv) {
     tcase_add_test(pictures, targets_of_huge_pictures_are_refused);
     tcase_add_test(pictures, odd_addresses_of_two_bytes_are_refused);
     tcase_add_loop_test(pictures, extreme_pictures, 0, static_cast<int>(Content::kinds));
+    tcase_add_loop_test(pictures, no_bit_planes, CUDAENC_J2K_RATE_PCRD, CUDAENC_J2K_RATE_PSP + 1);
     tcase_add_test(pictures, small_sizes);
     return run_suite(suite);
 }

@@ -22,7 +22,7 @@ void HullTable::find_hulls(ThreadPool &pool, std::span<const CodedBlock> coded, 
                      .weight = g_.precinct_bands[g_.blocks[b].precinct_band].weight,
                      .style = style_,
                      .number = static_cast<uint32_t>(b)},
-                    {&slopes_[b * max_passes], 1});
+                    {slopes_.data() + b * max_passes, 1});
     });
     sum_bytes(coded, bytes, {});
 }

@@ -23,7 +23,7 @@ class HullTable {
     void sum_bytes(std::span<const CodedBlock> coded, const uint32_t *bytes, const TruncationChoice &choice);
 
     HullSlopes<const uint16_t> slopes(size_t block) const {
-        return {&slopes_[block * static_cast<size_t>(g_.max_passes)], 1};
+        return {slopes_.data() + block * static_cast<size_t>(g_.max_passes), 1};
     }
     // [group][slope].
     const uint32_t *bytes_at_or_above() const { return bytes_at_or_above_.data(); }
