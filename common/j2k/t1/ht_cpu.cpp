@@ -100,8 +100,11 @@ struct QuadRow {
     uint16_t states[kWidest / 2 + 2];   // quad_state()
 };
 
-// Exponents by conversion to float, which every level of x86-64 does eight or four at a time.
-CUDAENC_CLONES void load_row(const uint32_t *coefficients, int width, int plane, uint32_t *values, int32_t *exponents) {
+// Exponents by conversion to float, which every level of x86-64 does eight or four at a time. Returns all magnitudes'
+// bits.
+CUDAENC_CLONES uint32_t load_row(const uint32_t *coefficients, int width, int plane, uint32_t *__restrict values,
+                                 int32_t *__restrict exponents) {
+    uint32_t bits = 0;
     for (int x = 0; x < width; x++) {
         const uint32_t magnitude = (coefficients[x] & 0x7FFFFFFFu) >> plane, significant = magnitude ? ~0u : 0u;
         const uint32_t below = magnitude - 1;
@@ -110,7 +113,9 @@ CUDAENC_CLONES void load_row(const uint32_t *coefficients, int width, int plane,
         const int32_t width_of_below = (std::bit_cast<int32_t>(rounded) >> 23) - 126;
         values[x] = (2 * below + (coefficients[x] >> 31)) & significant;
         exponents[x] = ((width_of_below < 0 ? 0 : width_of_below) + 1) & static_cast<int32_t>(significant);
+        bits |= magnitude;
     }
+    return bits;
 }
 
 // What of each quad follows from its own exponents.
@@ -140,33 +145,53 @@ class HtBlockCoder {
         mel_ = {};
         vlc_.put((1u << kVlcFirstBits) - 1, kVlcFirstBits);
         std::memset(states_, 0, sizeof states_);
-        bool any = false;
+        bool any = false, above = false;  // whether any sample, and any of the row of quads above, is significant
         for (int y = 0; y < height; y += 2) {
             const uint32_t *row = coefficients + block.coefficients + static_cast<size_t>(y) * block.stride;
-            for (int lower = 0; lower < 2; lower++) {
-                uint32_t *values = row_.values[lower];
-                int32_t *exponents = row_.exponents[lower];
-                const int present = y + lower < height ? width : 0;
-                if (present) load_row(row + static_cast<size_t>(lower) * block.stride, width, plane, values, exponents);
-                std::fill(values + present, values + (width + 3) / 4 * 4, 0u);
-                std::fill(exponents + present, exponents + (width + 3) / 4 * 4, 0);
+            const bool own = load_rows(row, block.stride, width, std::min(height - y, 2), plane);
+            if (own || above) {
+                summarise_quads(row_, (width + 3) / 4 * 2);
+                y ? code_row<false>(width, y / 2) : code_row<true>(width, 0);
+            } else {
+                skip_row(width, y / 2);
             }
-            summarise_quads(row_, (width + 3) / 4 * 2);
-            any |= y ? code_row<false>(width, y / 2) : code_row<true>(width, 0);
+            any |= own;
+            above = own;
         }
         return any ? finish() : 0;
     }
     const uint8_t *out() const { return &memory_[3 * size_t{capacity_}]; }
 
   private:
-    // Codes a row of quads. Returns whether any sample is significant.
+    // A row of quads from up to two rows of samples. Returns whether any is significant.
+    bool load_rows(const uint32_t *coefficients, uint32_t stride, int width, int rows, int plane) {
+        uint32_t bits = 0;
+        for (int lower = 0; lower < 2; lower++) {
+            uint32_t *values = row_.values[lower];
+            int32_t *exponents = row_.exponents[lower];
+            const int present = lower < rows ? width : 0;
+            if (present) bits |= load_row(coefficients + size_t{stride} * lower, width, plane, values, exponents);
+            std::fill(values + present, values + (width + 3) / 4 * 4, 0u);
+            std::fill(exponents + present, exponents + (width + 3) / 4 * 4, 0);
+        }
+        return bits != 0;
+    }
+
+    // Codes a row of quads without a significant sample, below another such row, or the first one.
+    void skip_row(int width, int row) {
+        const int quads = (width + 1) / 2;
+        std::fill_n(states_[row & 1] + 1, quads + 1, uint16_t{0});
+        mel_.zeros(static_cast<uint32_t>(quads), mel_bits_);
+    }
+
+    // Codes a row of quads.
     template <bool kFirst>
-    bool code_row(int width, int row) {
+    void code_row(int width, int row) {
         const int quads = (width + 1) / 2;
         const uint16_t *above = states_[~row & 1] + 1;  // those left of the first and right of the last quad are 0
         uint16_t *own = states_[row & 1] + 1;
         const uint16_t *codes = kHtCodes.entries[kFirst ? 0 : 1];
-        uint32_t left = 0, any = 0;
+        uint32_t left = 0;
         for (int q = 0; q < quads; q += 2) {
             QuadCode pair[2]{};
             for (int i = q; i < std::min(q + 2, quads); i++) {
@@ -180,14 +205,12 @@ class HtBlockCoder {
                 if (!context) put_event(significant != 0);
                 if (significant) put_samples(&row_.values[0][2 * i], &row_.values[1][2 * i], significant, code);
                 left = own[i] = row_.states[i];
-                any |= significant;
             }
             if (kFirst && pair[0].excess && pair[1].excess) put_event(std::min(pair[0].excess, pair[1].excess) > 2);
             const CodeBits code = pair_code(kFirst, pair[0], pair[1]);
             vlc_.put(code.bits, code.count);
         }
         own[quads] = 0;
-        return any != 0;
     }
     void put_samples(const uint32_t *upper, const uint32_t *lower, uint32_t significant, const QuadCode &code) {
         const auto low_bits = [](uint32_t value, int bits) { return value & ((uint64_t{1} << bits) - 1); };
