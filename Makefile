@@ -38,7 +38,7 @@ help:
 	@echo "  make lib                 build/lib/libcudaenc.a, build/shared/libcudaenc.so, pkg-config file; no source of FFmpeg"
 	@echo "  make wheel               build/python/cudaenc-*.whl: the Python package with the library inside"
 	@echo "  make deb                 build/deb: libcudaenc0, libcudaenc-dev, ffmpeg-cudaenc"
-	@echo "  make check-packages      builds the library offline and twice, uses the packages in a clean chroot (as root, debootstrap)"
+	@echo "  make check-packages      builds the library offline and twice, uses the packages in a clean chroot, and PyAV on FFmpeg (as root, debootstrap)"
 	@echo "  make windows             build/windows/libcudaenc-0.dll, for the CPU, by mingw-w64"
 	@echo "  make check-windows       the library for Windows under Wine"
 	@echo "  make check-cluster       a clip over Slurm's jobs and over hosts by ssh, all on this machine, some of which die (as root)"
@@ -248,7 +248,7 @@ windows_objects := $(host_sources:%.cpp=$(B)/windows/obj/%.o)
 $(B)/windows/obj/%.o: %.cpp $(B)/obj/flags | build/src/headers
 	@mkdir -p $(@D)
 	@echo "MINGW   $<"
-	@$(mingw)g++-posix $(filter-out -fPIC -fvisibility=% -O3,$(cxxflags)) -O1 -DCUDAENC_ONE_TARGET= -Wno-format -Wno-format-extra-args -MMD -MP -c $< -o $@
+	@$(mingw)g++-posix $(filter-out -fPIC -fvisibility=% -O3,$(cxxflags)) -O2 -DCUDAENC_ONE_TARGET= -Wno-format -Wno-format-extra-args -MMD -MP -c $< -o $@
 $(B)/windows/libcudaenc-0.dll: $(windows_objects) $(B)/shared/libcudaenc.map
 	@echo "LINK    $@"
 	@printf '#include "images.h"\nextern const CudaencImage cudaenc_images[] = {{nullptr, nullptr, 0}};\n' >$(@D)/images.cpp
