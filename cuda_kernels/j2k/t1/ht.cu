@@ -519,7 +519,9 @@ DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeB
         vlc = own.stuff_vlc();
     }
     block_sync();
-    return own.any ? own.join(vlc, work[warp_id()].bits) : 0;
+    const uint32_t bytes = own.any ? own.join(vlc, work[warp_id()].bits) : 0;
+    warp_sync();  // the memory is free for the next one
+    return bytes;
 }
 
 template <int kQuads, int kWarps>
@@ -538,21 +540,29 @@ DEVICE void code_blocks(const HtInput &p, const HtShared &shared) {
 
 // ---- Truncation: see HtTruncatedInput.
 
-// Calls body(magnitude) for the lane's share of a block's samples.
+// Calls body(magnitude) for the lane's share of a block's samples, and for some that are 0.
 template <class Body>
 DEVICE void for_each_magnitude(const CodeBlock &block, const uint32_t *coefficients, const Body &body) {
     const uint32_t lane = static_cast<uint32_t>(lane_id()), width = block.width, more_rows = 32 / width,
                    more_columns = 32 % width;
     uint32_t row = lane / width, column = lane % width;
+    constexpr int kTogether = 4;  // loads that wait for each other's latency
     CUDAENC_NO_UNROLL
     while (row < block.height) {
-        body(load_readonly(coefficients + static_cast<size_t>(row) * block.stride + column) & 0x7FFFFFFFu);
-        column += more_columns;
-        row += more_rows;
-        if (column >= width) {
-            column -= width;
-            row++;
+        uint32_t magnitudes[kTogether];
+        CUDAENC_UNROLL
+        for (int i = 0; i < kTogether; i++) {
+            const uint32_t *const at = coefficients + static_cast<size_t>(row) * block.stride + column;
+            magnitudes[i] = row < block.height ? load_readonly(at) & 0x7FFFFFFFu : 0;
+            column += more_columns;
+            row += more_rows;
+            if (column >= width) {
+                column -= width;
+                row++;
+            }
         }
+        CUDAENC_UNROLL
+        for (int i = 0; i < kTogether; i++) body(magnitudes[i]);
     }
 }
 
@@ -583,6 +593,7 @@ DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared) {
     for (int round = 0; round < rounds; round++) {
         const bool is_tried = exists && round <= tried.highest - tried.lowest;
         const int plane = is_tried ? tried.plane(round) : 0, pass = planes - 1 - plane;
+        if (!block_any(is_tried)) break;
         const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, block, is_tried, plane);
         if (!is_tried) continue;
         int64_t reduction = 0;
