@@ -127,10 +127,11 @@ class J2kCpuEncoder : public CpuEncoder {
         begin_stage(slot, kTier1);
         const uint64_t boxes = s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         StopSlope stop = budget_.begin(boxes).stop;
-        if (coding_.truncatable)
-            stop.slope = p_.rate.predicts_slopes() ? find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(),
-                                                                     p_.style, budget_.codestream(boxes))
-                                                   : early_stopping_.slope(s.number);
+        if (coding_.truncatable && p_.rate.predicts_slopes())
+            stop = find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(), p_.style,
+                                   budget_.codestream(boxes), stop);
+        else if (coding_.truncatable)
+            stop.slope = early_stopping_.slope(s.number);
         for (bool again = false;; stop = next_try(s.allocation.stop, p_.style), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);

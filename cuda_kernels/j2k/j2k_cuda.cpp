@@ -188,7 +188,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         make(s.packet_bits, packets);
         make(s.packet_bytes, packets);
         make(s.measures_done, 1);
-        make(s.sample_table, kStopBins);
+        make(s.sample_table, 2 * kStopBins);
         make(s.samples_done, 1);
     }
     void clear(Slot &s) {
@@ -298,6 +298,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .coefficients = s.coefficients.data(),
                                 .sampled_blocks = sampled_blocks_.data(),
                                 .table = s.sample_table.data(),
+                                .held_back = s.sample_table.data() + kStopBins,
                                 .done = s.samples_done.data(),
                                 .allocation = s.device_allocation.data(),
                                 .count = count,

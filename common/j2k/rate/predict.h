@@ -9,7 +9,8 @@
 namespace cudaenc::j2k {
 
 // A sampled block is analysed bit-plane by bit-plane, in steps before which StopRule may end it. Each step has an
-// estimate of its bytes and the highest slope at which it is coded. A table of kStopBins adds up the bytes by slope.
+// estimate of its bytes and the highest slope at which it is coded. A table of kStopBins adds up the bytes by slope,
+// and another one those that are held back.
 
 // It stands for so many `blocks`.
 struct SampledBlock {
@@ -75,6 +76,12 @@ struct SampledStep {
         return highest_slope(!step, kind, plane, weight, reduction(plane, reversible), tested_bits(next())) /
                kSlopesOfBin;
     }
+    // Whether its own slope is half an octave or more above the bin at which a block gets there: tests end the block
+    // before something that is worth its bits.
+    CUDAENC_HD bool is_held_back(uint32_t bin, int plane, int weight, bool reversible) const {
+        return estimated_slope(plane, weight, reduction(plane, reversible), tested_bits(next())) >=
+               static_cast<int>(bin) * kSlopesOfBin + kSlopeOctave / 2;
+    }
 };
 
 // The classes of a bit-plane's samples.
@@ -133,9 +140,26 @@ CUDAENC_HD uint64_t sample_budget(uint64_t budget, uint32_t blocks) {
     if (!budget) return ~uint64_t{0};
     return (budget - min_of<uint64_t>(2 * blocks, budget / 16)) * 35 / 32;
 }
-// The slope to stop at, where the bytes from the bin on exceed the budget, which has room for `room` of its `bytes`.
-CUDAENC_HD uint32_t slope_in_bin(int bin, uint64_t bytes, uint64_t room) {
-    return static_cast<uint32_t>((bin + 1) * kSlopesOfBin) - static_cast<uint32_t>(room * kSlopesOfBin / bytes);
+// Where to stop, if the bytes from the bin on exceed the budget, which has room for `room` of the bin's. Where bins of
+// the octave below hold back a 256th of the budget, as on screens, tier-1 goes on for an octave and a quarter, and all
+// passes may be truncated. Where a bin from there to four octaves above has an eighth of the budget, and what four of
+// the `blocks` have, blocks are alike, as in regular patterns: a slope a little off would end them all, so none ends.
+// Both hold for blocks whose passes follow each other. bytes(bin), held_back(bin): of the tables.
+template <class Bytes, class HeldBack>
+CUDAENC_HD StopSlope stop_in_bin(int bin, uint64_t room, uint64_t budget, uint32_t blocks, uint32_t style,
+                                 const StopSlope &stop, const Bytes &bytes, const HeldBack &held_back) {
+    const uint32_t slope =
+        static_cast<uint32_t>((bin + 1) * kSlopesOfBin) - static_cast<uint32_t>(room * kSlopesOfBin / bytes(bin));
+    if (are_alternatives(style)) return {slope, stop.always_includes};
+    constexpr int kOctave = kSlopeOctave / kSlopesOfBin;
+    uint64_t most = 0, sum = 0;
+    for (int near = max_of(bin - kOctave, 0); near < min_of(bin + 4 * kOctave, kStopBins); near++) {
+        most = max_of<uint64_t>(most, bytes(near));
+        if (near < bin) sum += held_back(near);
+    }
+    if (most > budget / 8 + 4 * budget / blocks) return {0, 0};
+    if (sum <= budget / 256) return {slope, stop.always_includes};
+    return {slope - min_of<uint32_t>(slope, kSlopeOctave * 5 / 4), 0};
 }
 
 // Whether a frame's threshold takes passes that tier-1 did not code. Then the frame is coded again, with a lower slope.

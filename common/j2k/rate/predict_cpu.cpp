@@ -126,10 +126,10 @@ std::vector<SampledBlock> choose_sampled_blocks(const Params &p, const Geometry 
     return sampled_blocks;
 }
 
-uint32_t find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const SampledBlock> sampled_blocks,
-                         const uint32_t *coefficients, uint32_t style, uint64_t budget) {
+StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const SampledBlock> sampled_blocks,
+                          const uint32_t *coefficients, uint32_t style, uint64_t budget, const StopSlope &stop) {
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size());
-    std::array<std::atomic<uint64_t>, kStopBins> table{};
+    std::array<std::atomic<uint64_t>, kStopBins> table{}, held_back{};
     constexpr size_t kBatch = 16;
     pool.for_each((sampled_blocks.size() + kBatch - 1) / kBatch, [&](size_t batch) {
         size_t most_words = 0;
@@ -147,23 +147,28 @@ uint32_t find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const Sa
             uint32_t bits = 0, before = 0, lowest = kStopBins;
             for (int i = 0; i < seen.count; i++) {
                 const SampledStep &step = seen.steps[i];
+                const int weight = g.precinct_bands[b.precinct_band].weight;
                 const int plane = plane_of_step(seen.planes, i);
                 if (!step.is_worth_coding(plane, is_propagation(i), b.lossy)) break;
                 bits += step.bits(i, style);
                 const uint32_t bytes = step_bytes(bits);
-                lowest = std::min(lowest, step.bin(i, plane, g.precinct_bands[b.precinct_band].weight, b.reversible));
-                table[lowest] += uint64_t{bytes - before} * sample.blocks;
+                lowest = std::min(lowest, step.bin(i, plane, weight, b.reversible));
+                const uint64_t more = uint64_t{bytes - before} * sample.blocks;
+                table[lowest] += more;
+                if (step.is_held_back(lowest, plane, weight, b.reversible)) held_back[lowest] += more;
                 before = bytes;
             }
         }
     });
     uint64_t room = sample_budget(budget, blocks);
+    const auto entry_of = [](const auto &of) { return [&of](int bin) { return of[static_cast<size_t>(bin)].load(); }; };
     for (int bin = kStopBins - 1; bin >= 0; bin--) {
         const uint64_t bytes = table[static_cast<size_t>(bin)];
-        if (bytes > room) return slope_in_bin(bin, bytes, room);
+        if (bytes > room)
+            return stop_in_bin(bin, room, budget, blocks, style, stop, entry_of(table), entry_of(held_back));
         room -= bytes;
     }
-    return 0;  // all is needed
+    return {0, stop.always_includes};  // all is needed
 }
 
 }  // namespace cudaenc::j2k

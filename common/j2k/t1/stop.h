@@ -82,14 +82,19 @@ CUDAENC_HD StopRule stop_rule(const StopSlope &stop, int weight) {
     return rule;
 }
 
+// The slope by estimate: reduction, bits: as for should_stop().
+CUDAENC_HD int estimated_slope(int plane, int weight, int32_t reduction, uint32_t bits) {
+    if (reduction <= 0 || !bits) return 0;
+    return weight + 2 * plane * kSlopeOctave + kStopBase + log2_code(static_cast<uint32_t>(reduction)) -
+           log2_code(bits);
+}
 // The highest slope at which a block goes on where it may end. first: of the block's passes; kind: of the pass; weight:
 // of the sub-band; reduction, bits: as for should_stop().
 CUDAENC_HD uint32_t highest_slope(bool first, int kind, int plane, int weight, int32_t reduction, uint32_t bits) {
     const int most = weight + 2 * plane * kSlopeOctave + kStopBase;  // the level is this less the slope
     int slope = kSlopes - 1;
     if (bits >= kFewBits) {
-        slope = reduction > 0 ? most + log2_code(static_cast<uint32_t>(reduction)) - log2_code(bits) : 0;
-        slope = max_of(slope, most - StopRule::tested_below(first, kind));
+        slope = max_of(estimated_slope(plane, weight, reduction, bits), most - StopRule::tested_below(first, kind));
     }
     return static_cast<uint32_t>(max_of(min_of(min_of(slope, most - StopRule::skipped_below(kind)), kSlopes - 1), 0));
 }

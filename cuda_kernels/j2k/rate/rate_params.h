@@ -37,7 +37,7 @@ struct SampleInput {
     const PrecinctBand *bands;
     const uint32_t *coefficients;        // CodeBlock::coefficients
     const SampledBlock *sampled_blocks;  // [count]
-    uint64_t *table;                     // [kStopBins]: bytes; this and done: zero before, and after
+    uint64_t *table, *held_back;         // [kStopBins]: bytes; these and done: zero before, and after
     uint32_t *done;                      // thread-blocks
     RateAllocation *allocation;
     uint32_t count, block_count, layers;

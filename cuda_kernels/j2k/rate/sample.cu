@@ -69,12 +69,16 @@ DEVICE void sample_block(const SampleInput &p, const Tile &tile, uint32_t valid,
                is_coded = lane < steps && step.is_worth_coding(plane, propagation, b.lossy);
     const uint32_t bytes = step_bytes(warp_inclusive_add(is_coded ? step.bits(lane, p.style) : 0));
     const uint32_t before = warp_shuffle_up(bytes, 1), more = lane ? bytes - before : bytes;
-    uint32_t lowest = is_coded ? step.bin(lane, plane, p.bands[b.precinct_band].weight, b.reversible) : 0;
+    const int weight = p.bands[b.precinct_band].weight;
+    uint32_t lowest = is_coded ? step.bin(lane, plane, weight, b.reversible) : 0;
     for (int distance = 1; distance < 32; distance <<= 1) {
         const uint32_t earlier = warp_shuffle_up(lowest, distance);
         if (lane >= distance) lowest = min_of(lowest, earlier);
     }
-    if (is_coded) atomic_add(&p.table[lowest], uint64_t{more} * blocks);
+    if (!is_coded) return;
+    atomic_add(&p.table[lowest], uint64_t{more} * blocks);
+    if (step.is_held_back(lowest, plane, weight, b.reversible))
+        atomic_add(&p.held_back[lowest], uint64_t{more} * blocks);
 }
 
 // By each thread-block once it has added its estimates; the last one finds the slope. sums, is_last: shared, 32 and 1.
@@ -89,14 +93,18 @@ DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_l
     const int each = kStopBins / block_threads(), highest = kStopBins - 1 - thread_x() * each;
     uint64_t own = 0;
     for (int bin = highest; bin > highest - each; bin--) own += p.table[bin];
-    const uint64_t room = sample_budget(p.allocation->budget[p.layers - 1], p.block_count);
+    const uint64_t budget = p.allocation->budget[p.layers - 1], room = sample_budget(budget, p.block_count);
     uint64_t sum = block_inclusive_add<uint64_t>(own, sums) - own;
     for (int bin = highest; bin > highest - each; bin--) {
         const uint64_t bytes = p.table[bin];
-        if (sum <= room && sum + bytes > room) p.allocation->stop.slope = slope_in_bin(bin, bytes, room - sum);
+        if (sum <= room && sum + bytes > room)
+            static_cast<StopSlope &>(p.allocation->stop) = stop_in_bin(
+                bin, room - sum, budget, p.block_count, p.style, p.allocation->stop,
+                [&](int of) { return p.table[of]; }, [&](int of) { return p.held_back[of]; });
         sum += bytes;
-        p.table[bin] = 0;
     }
+    block_sync();
+    for (int bin = highest; bin > highest - each; bin--) p.table[bin] = p.held_back[bin] = 0;
     if (thread_x() == 0) *p.done = 0;
 }
 
