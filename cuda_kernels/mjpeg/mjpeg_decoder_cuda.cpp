@@ -45,6 +45,7 @@ struct Slot : DeviceSlot<Decoded> {
     PinnedArray<ScanState> states;                 // [scans], as the kernels leave them
     std::unique_ptr<PinnedArray<uint8_t>> staged;  // the headers, and all scans' data
     size_t staged_bytes = 0;
+    bool from_host = false;      // the data are read from there
     DeviceArray<uint8_t> data;   // the same
     DeviceArray<uint8_t> bytes;  // of a scan, without stuffing
     DeviceArray<uint32_t> restarts;
@@ -102,6 +103,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         for (size_t i = 0; i < s.coded.scans.size() && !s.fallback; i++)
             s.fallback = plan_scan(s, s.coded.scans[i], s.headers[i]);
         if (s.fallback) s.scans.clear();
+        s.from_host = alone();
     }
 
     void queue(BaseSlot &slot) override {
@@ -265,7 +267,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
             tables.run_first[i] = runs[i].first, tables.run_then[i] = runs[i].second;
     }
 
-    // By way of pinned memory, from which an upload neither waits nor copies again.
+    // By way of pinned memory, from which an upload neither waits nor copies again. The data of a picture alone are not
+    // uploaded: mjpeg_unstuff reads them there, which takes less time but more of the GPU.
     void upload_scans(Slot &s) {
         const auto aligned = [](size_t bytes) { return (bytes + 15) / 16 * 16; };
         size_t bytes = aligned(s.scans.size() * sizeof(ScanHeader));
@@ -281,13 +284,15 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         }
         grow(s.data, s.staged_bytes + kCodedMargin);
         uint8_t *const staged = s.staged->data();
-        std::memcpy(staged, s.headers.data(), s.scans.size() * sizeof(ScanHeader));
+        const size_t header_bytes = s.scans.size() * sizeof(ScanHeader);
+        std::memcpy(staged, s.headers.data(), header_bytes);
+        if (s.from_host) device_->upload(s.stream, s.data.data(), staged, header_bytes);
         for (const DeviceScan &scan : s.scans)
             pool_.for_each((scan.data.size() + kStageBytes - 1) / kStageBytes, [&](size_t i) {
                 const size_t at = i * kStageBytes, count = std::min(kStageBytes, scan.data.size() - at);
                 std::memcpy(staged + scan.data_at + at, scan.data.data() + at, count);
             });
-        device_->upload(s.stream, s.data.data(), staged, bytes);
+        if (!s.from_host) device_->upload(s.stream, s.data.data(), staged, bytes);
     }
 
     // ---- Kernels
@@ -308,7 +313,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         if (s.serial == 1) device_->fill(s.stream, s.look_back.data(), 0, s.look_back.bytes());
         if (number == 0) mark(s, kUnstuff);
         device_->launch(s.stream, {std::max(scan.unstuff_tiles, kRunBlocks)}, kUnstuffThreads,
-                        UnstuffParams{.data = s.data.data() + scan.data_at,
+                        UnstuffParams{.data = (s.from_host ? s.staged->data() : s.data.data()) + scan.data_at,
                                       .bytes = static_cast<uint32_t>(scan.data.size()),
                                       .out = s.bytes.data(),
                                       .restarts = s.restarts.data(),
