@@ -18,7 +18,7 @@ constexpr int kUnstuffTile = kUnstuffThreads * kUnstuffBytes;
 // Coded data are cut into subsequences, at whose begin decoding starts anywhere. A tile of them is a thread-block's.
 // Long ones save work, since guesses begin before them. Short ones take less time, as few data give as many threads as
 // a GPU has. guesses: numbers in the MCU. alone: no other picture is in flight.
-constexpr uint32_t kShortBytes = 1u << 20, kFewGuesses = 3;
+constexpr uint32_t kShortBytes = 1u << 22, kFewGuesses = 3;
 constexpr uint32_t subsequence_bits(uint32_t bytes, uint32_t guesses, bool alone) {
     if (alone) return bytes < kShortBytes ? 256 : 512;
     return guesses <= kFewGuesses ? 512 : 1024;
