@@ -48,6 +48,7 @@ help:
 	@echo "  make fate                the FATE tests, in FFmpeg's own harness, on the CPU and on the emulator"
 	@echo "  make fuzz                random options, formats and pictures (FUZZ=\"ROUNDS FIRST_SEED\" or \"soak FRAMES SEED\")"
 	@echo "  make fuzz-targets        libFuzzer's programs, build/fuzzer/bin/fuzz_*; clang and its runtime make them"
+	@echo "  make check-oss-fuzz      builds and runs them as OSS-Fuzz does, with its build script, under both of its sanitizers"
 	@echo "  make check-sanitize      make check under AddressSanitizer and UndefinedBehaviorSanitizer, in build/address"
 	@echo "  make check-tsan          the check programs on CPU threads under ThreadSanitizer, in build/thread"
 	@echo "On a machine with a GPU:"
@@ -66,7 +67,7 @@ help:
 	@echo "           NVJPEG2K_LIBRARY=file"
 
 # ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
-goals := demo check check-long check-versions check-packages check-cluster check-windows check-sanitize check-tsan fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
+goals := demo check check-long check-versions check-packages check-cluster check-windows check-sanitize check-tsan check-oss-fuzz fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
 .PHONY: series sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib wheel deb windows ffmpeg install uninstall clean format FORCE
 deps:
 	@patches/deps.sh $(filter-out deps,$(MAKECMDGOALS)) $(FOR)
@@ -293,7 +294,7 @@ series: build/src/state-$(FFMPEG)/hooks
 	    rm -rf build/series/$(FFMPEG)/$$kind; patches/series.py $(if $(AUTHOR),--author='$(AUTHOR)') $$kind $(TREE)/ build/series/$(FFMPEG)/$$kind; done
 	@ls build/series/$(FFMPEG)/*/*.patch
 
-ffmpeg_tools := $(if $(SANITIZE),$(if $(filter fuzzer,$(SANITIZE)),--cc='$(CC)' --cxx='$(CXX)' --ld='$(CXX)'),--extra-ldflags=-static-libgcc)
+ffmpeg_tools := $(if $(SANITIZE),$(if $(filter fuzzer,$(SANITIZE)),--cc='$(CC)' --cxx='$(CXX)' --ld='$(strip $(CXX) $(CXXFLAGS))'),--extra-ldflags=-static-libgcc)
 # Nothing is taken from the machine that the caller did not ask for: the binaries run elsewhere too.
 ffmpeg_common := --disable-doc --disable-debug --disable-autodetect --disable-ffplay --enable-zlib --enable-ffnvcodec \
     --enable-libcudaenc --pkg-config-flags=--static --extra-ldflags=-L$(CURDIR)/$(B)/static $(ffmpeg_tools) \
@@ -484,6 +485,8 @@ FUZZER ?= -fsanitize=fuzzer
 fuzz_targets := $(patsubst fate_tests/fuzz/targets/%.cpp,$(B)/bin/fuzz_%,$(wildcard fate_tests/fuzz/targets/*.cpp))
 do-fuzz-targets:
 	@$(MAKE) --no-print-directory SANITIZE=fuzzer fuzzer-programs
+do-check-oss-fuzz:
+	@for sanitizer in address undefined; do fate_tests/fuzz/oss-fuzz/check.sh $(B) $$sanitizer; done
 .PHONY: fuzzer-programs
 fuzzer-programs: $(fuzz_targets)
 $(B)/obj/fate_tests/fuzz/targets/frames.o: includes := -I$(fate) -I$(TREE)

@@ -16,7 +16,8 @@ case "$*" in *bench*) packages="$packages python3-matplotlib libturbojpeg0-dev l
 case "$*" in *check-packages*) packages="$packages debootstrap dpkg-dev" ;; esac
 case "$*" in *check-windows*) packages="$packages g++-mingw-w64-x86-64-posix wine wine64" ;; esac
 case "$*" in *check-cluster*) packages="$packages slurm-wlm munge openssh-server openssh-client" ;; esac
-case "$*" in *fuzz-targets*) packages="$packages clang-19 libclang-rt-19-dev" ;; esac
+case "$*" in *fuzz-targets* | *check-oss-fuzz*) packages="$packages clang-19 libclang-rt-19-dev" ;; esac
+case "$*" in *check-oss-fuzz*) packages="$packages libc++-19-dev libc++abi-19-dev zip unzip" ;; esac
 clang_versions="19 18 21 20 17 16" # any can compile the kernels
 
 if ! command -v apt-get >/dev/null; then

@@ -259,6 +259,7 @@ if [ -z "$branch" ]; then
     exit
 fi
 lay_tree
+lay_headers
 hook_in
 check_headers
 touch "$state/prepared"

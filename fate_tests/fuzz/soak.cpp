@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cinttypes>
 #include <csignal>
 #include <filesystem>
@@ -20,11 +21,14 @@ namespace cudaenc::testing {
 
 namespace {
 
-constexpr int kPictures = 4;        // of a session, in turn
-constexpr int kMostFrames = 800;    // of a session
-constexpr int kLargest = 1280;      // samples of a side, of one picture in 64
-constexpr int kSampled = 16;        // one session of so many is compared with the CPU's
-constexpr double kMostGrowth = 32;  // MiB: what allocators keep here and there
+constexpr int kPictures = 4;            // of a session, in turn
+constexpr int kMostFrames = 800;        // of a session
+constexpr int kFewFrames = 24;          // of one whose frames take long
+constexpr double kLongSeconds = 20;     // a session that takes longer is named
+constexpr int kLargest = 1280;          // samples of a side, of one picture in 64
+constexpr int kSampled = 16;            // one session of so many is compared with the CPU's
+constexpr int kSeedsApart = 1'000'000;  // of a process from the next one's
+constexpr double kMostGrowth = 32;      // MiB: what allocators keep here and there
 
 // Stands for a device, so that its objects are counted: the fault device aborts where some are left.
 Failures none_fails;
@@ -63,15 +67,21 @@ struct Counts {
 };
 volatile std::sig_atomic_t ended = 0;  // by SIGTERM
 
-// Whether a session of the round takes longer than others should wait for it.
-bool is_long(const Round &round) {
-    if (round.codec != CUDAENC_CODEC_J2K) return false;
+bool is_large(const CudaencFormat &format) { return int64_t{format.width} * format.height > 200 * 200; }
+
+// How many frames a session of the round has at most, so that none takes minutes for thousands of packets a frame.
+// 0: leaves the session out.
+int most_frames(const Round &round) {
+    int frames = is_large(round.config.format) ? kFewFrames : kMostFrames;
+    if (round.codec != CUDAENC_CODEC_J2K) return frames;
     const Work work(round.config.format, round.config.j2k);
-    return work.packets > Work::kMostPackets / 4 || work.warps > Work::kMostWarps;
+    if (work.packets > Work::kMostPackets / 4 || work.warps > Work::kMostWarps) return 0;
+    return std::max(kFewFrames, frames * 100 / std::max(100, static_cast<int>(work.packets)));
 }
 
 void run_session(Round &round, Counts &counts) {
     CudaencConfig &config = round.config;
+    if (is_large(config.format)) config.h264.slices = 0;  // levels want some
     std::vector<Picture> pictures;
     for (int i = 0; i < kPictures; i++) {
         pictures.push_back(make_picture(round.random, config.format));
@@ -80,8 +90,7 @@ void run_session(Round &round, Counts &counts) {
     }
     const bool sampled = counts.sessions++ % kSampled == 0;
     std::vector<CudaencFrame> input;
-    const bool large = int64_t{config.format.width} * config.format.height > 200 * 200;
-    for (int i = round.random.between(1, sampled || large ? 24 : kMostFrames); i > 0; i--)
+    for (int i = round.random.between(1, sampled ? kFewFrames : most_frames(round)); i > 0; i--)
         input.push_back(pictures[static_cast<size_t>(i % kPictures)].frame());
     config.async_depth = round.random.between(1, 16);
     config.threads = round.random.between(1, 4);
@@ -98,23 +107,29 @@ void run_session(Round &round, Counts &counts) {
 }
 
 // Sessions one after the other, until the threads have so many frames.
-void run_sessions(int64_t frames, std::atomic<int> &next_seed, int step, Counts &counts) {
+void run_sessions(int64_t frames, std::atomic<int> &next_seed, Counts &counts) {
     while (counts.frames < frames && !counts.failed && !ended) {
-        const int seed = next_seed.fetch_add(step);
+        const int seed = next_seed++;
         Round round(seed, seed % 32 < 4 ? kLargest : 200);
-        if (round.wild || is_long(round)) continue;
+        if (round.wild || !most_frames(round)) continue;
+        const auto began = std::chrono::steady_clock::now();
         try {
             run_session(round, counts);
         } catch (const std::exception &e) {
             std::printf("seed %d: %s: %s\n", seed, e.what(), round.text().c_str());
             counts.failed++;
         }
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+        if (took.count() > kLongSeconds) {
+            std::printf("seed %d: a session of %.0f s: %s\n", seed, took.count(), round.text().c_str());
+            std::fflush(stdout);
+        }
     }
 }
 
-// The seeds first_seed, first_seed + step, ... Ten times all threads end, and then nothing may be left. of_gpu: no
+// Of seeds from the first one on. Ten times all threads end, and then nothing may be left. of_gpu: no
 // other process uses the GPU.
-int soak_process(int64_t frames, int first_seed, int step, int threads, bool of_gpu) {
+int soak_process(int64_t frames, int first_seed, int threads, bool of_gpu) {
     open_real_emulator = std::exchange(open_emulator, open_counted);
     mallopt(M_TRIM_THRESHOLD, 1 << 17);  // fixed: else the C library keeps up to 64 MiB a thread of what was freed
     std::signal(SIGTERM, [](int) { ended = 1; });
@@ -124,8 +139,7 @@ int soak_process(int64_t frames, int first_seed, int step, int threads, bool of_
     int look = 0;
     while (look++ < 10 && !counts.failed && !ended) {
         std::vector<std::thread> workers;
-        for (int i = 0; i < threads; i++)
-            workers.emplace_back([&] { run_sessions(frames * look / 10, seed, step, counts); });
+        for (int i = 0; i < threads; i++) workers.emplace_back([&] { run_sessions(frames * look / 10, seed, counts); });
         for (std::thread &worker : workers) worker.join();
         now = Resources::now(of_gpu);
         if (look <= 2) settled = now;  // what the first fifth took stays: of a GPU's driver, 100 MiB
@@ -148,11 +162,11 @@ int soak_process(int64_t frames, int first_seed, int step, int threads, bool of_
 
 int soak(int64_t frames, int first_seed, const std::string &device, int processes, int threads) {
     device_spec = device;
-    if (processes <= 1) return soak_process(frames, first_seed, 1, threads, true);
+    if (processes <= 1) return soak_process(frames, first_seed, threads, true);
     for (int i = 0; i < processes; i++) {
         const pid_t child = fork();
         if (child < 0) throw Error(CUDAENC_ERR_MEMORY, "a process cannot be started");
-        if (!child) std::exit(soak_process(frames / processes, first_seed + i, processes, threads, false));
+        if (!child) std::exit(soak_process(frames / processes, first_seed + i * kSeedsApart, threads, false));
     }
     int failed = 0;
     for (int status = 0; wait(&status) > 0;) failed += !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;
