@@ -51,6 +51,8 @@ CASES = (
      'gray 4x8 noise 1 pred=dwt53 levels=1 layers=2 poc=0,0,1,1,1,lrcp/0,0,2,2,1,pcrl'),
     ('`bypass` or `termall` with layers in several tile-parts', 'grok', 'openjpeg',
      'gray 16x16 noise 1 pred=dwt53 levels=1 layers=3 tile_parts=resolution cblk_style=termall'),
+    ('5/3 with `cblk_style ht` and a target', 'grok', 'openjpeg',
+     'gray 32x32 smooth 1 pred=dwt53 levels=1 cblk_style=ht frame_bytes=400'),
     ('5/3 in tiles that begin at odd positions', 'grok', 'openjpeg', 'gray 3x11 noise 1 pred=dwt53 levels=1 tile_height=3'),
 )
 
