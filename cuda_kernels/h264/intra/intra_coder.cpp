@@ -48,7 +48,8 @@ std::vector<WavefrontTables> make_tables(ChromaFormat format) {
 // Of a picture. From half of the columns on, more would only wait: a row begins two steps after the one above, and a
 // thread-block's next row as many steps as there are columns after its last one. Pictures in flight share the device.
 unsigned thread_blocks_of(const Device &device, const PictureFormat &f, int in_flight) {
-    const int share = device.multiprocessors() * kWavefrontBlocks / in_flight;
+    constexpr int kConnections = 8;  // streams that run at once, unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise
+    const int share = device.multiprocessors() * kWavefrontBlocks / std::min(in_flight, kConnections);
     const int most = std::min(f.macroblock_rows(), f.slices * (f.macroblock_columns() + 1) / 2);
     return static_cast<unsigned>(std::max(1, std::min(share, most)));
 }

@@ -26,10 +26,10 @@ DEVICE void begin_candidate(const Place &place, State &s, Candidate &c) {
     warp_sync();
 }
 
-// Its last row for the row below, and its last column for the next one. With the last warp.
+// The last row, for the row below. With a whole warp.
 template <ChromaFormat F>
-DEVICE void leave_neighbours(const WavefrontArguments &p, const Place &place, WavefrontState<F> &s,
-                             const Decision &decision) {
+DEVICE void leave_record(const WavefrontArguments &p, const Place &place, WavefrontState<F> &s,
+                         const Decision &decision) {
     constexpr int kHeight = 2 * chroma_blocks(F);
     const int lane = lane_id();
     const Candidate &c = s.candidates[decision.type];
@@ -54,6 +54,15 @@ DEVICE void leave_neighbours(const WavefrontArguments &p, const Place &place, Wa
         atomic_store(p.records + uint64_t{place.address} * kRecordWords + static_cast<uint32_t>(lane),
                      uint64_t{p.serial} << 48 | uint64_t{s.record[3 * lane + 2]} << 32 |
                          uint64_t{s.record[3 * lane + 1]} << 16 | s.record[3 * lane]);
+}
+
+// The last column, for the next macroblock. With a whole warp.
+template <ChromaFormat F>
+DEVICE void leave_column(WavefrontState<F> &s, const Decision &decision) {
+    constexpr int kHeight = 2 * chroma_blocks(F);
+    const int lane = lane_id();
+    const Candidate &c = s.candidates[decision.type];
+    const bool pcm = decision.pcm;
     if (lane < 16) s.left[lane] = c.samples[(1 + lane) * kLumaPitch + 16];
     if (lane < 4) {
         s.left_totals[lane] = pcm ? int8_t{16} : c.totals[kGrid * (1 + lane) + 4];
@@ -70,19 +79,30 @@ DEVICE void leave_neighbours(const WavefrontArguments &p, const Place &place, Wa
     }
 }
 
-// Waits for what the macroblock in column x of the row above leaves. With a whole warp.
-template <class State>
-DEVICE void receive_record(const WavefrontArguments &p, uint32_t address, uint32_t x, State &s) {
-    const int lane = lane_id(), i = min_of(lane, kRecordWords - 1);
-    const uint64_t *from = p.records + uint64_t{address} * kRecordWords + static_cast<uint32_t>(i);
-    uint64_t word;
-    while (word = atomic_load(from), !warp_all(word >> 48 == p.serial)) back_off();
-    uint16_t *to = s.records[x & 3] + 3 * i;
-    if (lane < kRecordWords) {
-        to[0] = static_cast<uint16_t>(word);
-        to[1] = static_cast<uint16_t>(word >> 16);
-        to[2] = static_cast<uint16_t>(word >> 32);
+// Waits for what the macroblocks of the row above leave, from column 0 on. One warp has it.
+struct Receiver {
+    const uint64_t *records;  // of the row above
+    uint32_t serial, columns, next;
+
+    // Receives column x, if the row has it and it has not been received, unless gives_up() after a poll.
+    template <class State, class GivesUp>
+    DEVICE_MEMBER void receive(uint32_t x, State &s, const GivesUp &gives_up) {
+        if (x != next || x >= columns) return;
+        const int lane = lane_id(), i = min_of(lane, kRecordWords - 1);
+        const uint64_t *from = records + uint64_t{x} * kRecordWords + static_cast<uint32_t>(i);
+        uint64_t word;
+        while (word = atomic_load(from), !warp_all(word >> 48 == serial)) {
+            if (gives_up()) return;
+            back_off();
+        }
+        uint16_t *to = s.records[x & 3] + 3 * i;
+        if (lane < kRecordWords) {
+            to[0] = static_cast<uint16_t>(word);
+            to[1] = static_cast<uint16_t>(word >> 16);
+            to[2] = static_cast<uint16_t>(word >> 32);
+        }
+        next++;
     }
-}
+};
 
 }  // namespace cudaenc::h264

@@ -41,6 +41,7 @@ struct WavefrontState {
     ChromaCandidate<F> chroma;
     uint16_t records[4][kRecordNumbers + 1];  // of the row above, by column modulo 4
     uint16_t record[kRecordNumbers + 1];      // the own one
+    uint32_t longest_ends;                    // the warp that takes longest has coded its type
     // Of the macroblock to the left.
     uint16_t left[16], left_chroma[2][16];
     int8_t left_totals[4], left_chroma_totals[2][4], left_modes[4];

@@ -33,7 +33,10 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
     source.begin(p, row.y);
     source.load(p, 0);
     const bool above = row.first_in_slice == 0;
-    if (above && warp == kWarpChroma) receive_record(p, (row.y - 1) * columns, 0, s);
+    const auto never = [] { return false; };
+    const uint64_t row_above = above ? uint64_t{row.y - 1} * columns : 0;
+    Receiver receiver{p.records + row_above * kRecordWords, p.serial, above ? columns : 0, 0};
+    if (warp == kWarpChroma) receiver.receive(0, s, never);
     uint32_t bits = 0;
     uint64_t distortion = 0;
     Place place{};
@@ -45,8 +48,8 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
         place.address = row.y * columns + x;
         place.available = {x > 0, above, above && x + 1 < columns};
         place.qp = p.qp_choices + (p.qps ? p.qps[place.address] : p.qp) + qp_bd_offset(place.bit_depth);
-        if (place.available.above_right && warp == kWarpChroma)
-            receive_record(p, (row.y - 1) * columns + x + 1, x + 1, s);
+        if (warp == kWarpChroma) receiver.receive(x + 1, s, never);
+        if (thread == 0) s.longest_ends = 0;
         source.store(s);
         block_sync();
         if (x + 1 < columns) source.load(p, x + 1);
@@ -61,6 +64,10 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
         }
         warp_sync();
         count_candidate(warp, p.format.transform_8x8_mode, s);
+        // Polls while others code: one takes as long as a tenth of a macroblock.
+        if (warp == kWarp4x4 && lane_id() == 0) atomic_or(&s.longest_ends, 1u);
+        if (warp == kWarpChroma)
+            receiver.receive(x + 2, s, [&] { return warp_any(atomic_or(&s.longest_ends, 0u) != 0); });
         block_sync();
         const Decision decision = decide(p, place, s);
         bits += decision.bits;
@@ -73,12 +80,13 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
             distortion += thread == 0 ? c.distortion : 0;
             const bool dc = decision.type == static_cast<int>(MacroblockType::i16x16);
             if (warp == kWarp4x4) copy_levels(c.levels, levels, dc ? 272 : 256);
-            if (warp == kWarp8x8 && !dc && lane_id() < 16) levels[256 + lane_id()] = 0;
+            if (warp == kWarp4x4 && !dc && lane_id() < 16) levels[256 + lane_id()] = 0;
             if constexpr (chroma_blocks(F) > 0)
                 if (warp == kWarp8x8) copy_levels(s.chroma.levels, levels + 272, 16 * (kBlocks - 17));
         }
         if (warp == kWarp16x16 && lane_id() == 0) write_macroblock(p, place, s, decision, row);
-        if (warp == kWarpChroma) leave_neighbours(p, place, s, decision);
+        if (warp == kWarpChroma) leave_record(p, place, s, decision);
+        if (warp == kWarp8x8) leave_column(s, decision);
     }
     // The squared errors of I_PCM are the threads' own.
     SHARED(uint64_t, sums, kWavefrontThreads / 32);
