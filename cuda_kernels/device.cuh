@@ -96,8 +96,6 @@ namespace cudaenc {
 // atomic_add(p, v) atomic_or(p, v) atomic_max(p, v) atomic_min(p, v)          relaxed, in global or shared memory, of
 //                                                           uint32_t, atomic_add of uint64_t too; return the old value
 // thread_fence()                                            orders memory operations for all threads of the device
-// warp_slot()                                               int: the warp's place in its multiprocessor; no result may
-//                                                           depend on it
 // back_off()                                                between polls: pauses the warp for some 100 ns
 // atomic_load(const uint64_t *) atomic_store(uint64_t *, uint64_t)            relaxed, of global memory
 // load_coherent(const Uint4 *)                              of global memory that other blocks write meanwhile
@@ -300,11 +298,6 @@ DEVICE T *opaque_shared(T *address) {
 #undef CUDAENC_IS_GLOBAL
 #undef CUDAENC_IS_SHARED
 
-DEVICE int warp_slot() {
-    int slot;
-    asm volatile("mov.u32 %0, %%warpid;" : "=r"(slot));
-    return slot;
-}
 DEVICE void back_off() { asm volatile("nanosleep.u32 100;"); }
 DEVICE void thread_fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 DEVICE uint64_t atomic_load(const uint64_t *address) {

@@ -2,6 +2,7 @@
 #include "intra_coder.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "../../../common/h264/intra_lines.h"
 #include "../../../common/h264/qp_choice.h"
@@ -45,11 +46,17 @@ std::vector<WavefrontTables> make_tables(ChromaFormat format) {
     return tables;
 }
 
+// Streams that run side by side, as the driver decides.
+int connections() {
+    const char *text = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    const int number = text ? std::atoi(text) : 0;
+    return number >= 1 && number <= 32 ? number : 8;
+}
+
 // Of a picture. From half of the columns on, more would only wait: a row begins two steps after the one above, and a
 // thread-block's next row as many steps as there are columns after its last one. Pictures in flight share the device.
 unsigned thread_blocks_of(const Device &device, const PictureFormat &f, int in_flight) {
-    constexpr int kConnections = 8;  // streams that run at once, unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise
-    const int share = device.multiprocessors() * kWavefrontBlocks / std::min(in_flight, kConnections);
+    const int share = device.multiprocessors() * kWavefrontBlocks / std::min(in_flight, connections());
     const int most = std::min(f.macroblock_rows(), f.slices * (f.macroblock_columns() + 1) / 2);
     return static_cast<unsigned>(std::max(1, std::min(share, most)));
 }

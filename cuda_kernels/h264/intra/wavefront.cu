@@ -96,19 +96,11 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
     if (thread == 0) p.results[row.y] = {bits, sums[0] + sums[1] + sums[2] + sums[3]};
 }
 
-// Warps of a type on all schedulers of a multiprocessor: types differ in length. With all threads.
-DEVICE int choose_role() {
-    SHARED(int, slot, 1);
-    if (thread_x() == 0) slot[0] = warp_slot();
-    block_sync();
-    return (warp_shuffle(warp_id(), 0) + slot[0] / kWavefrontWarps) % kWavefrontWarps;  // the same in all lanes
-}
-
 template <ChromaFormat F>
 DEVICE void code_rows(const WavefrontArguments &p) {
     SHARED(WavefrontState<F>, state, 1);
     copy_tables(p, state[0]);
-    const int warp = choose_role();
+    const int warp = warp_shuffle(warp_id(), 0);  // the same in all lanes
     uint32_t row;
     CUDAENC_NO_UNROLL
     while ((row = take_ticket(p.tickets, p.row_count + static_cast<uint32_t>(grid_x()))) < p.row_count)
