@@ -1,6 +1,6 @@
 #!/bin/bash
 # `make install SHARED=minimal`: FFmpeg's shared libraries with the codecs on libcudaenc.so, found by pkg-config and used by a
-# program. Usage: shared.sh    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+# program and by PyAV, which pip builds. Usage: shared.sh    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$PWD/build/check/shared
@@ -20,6 +20,10 @@ for codec in j2k_cuda mjpeg_cuda h264_cavlc_cuda; do
     check "encode_hwframes, $codec" frames
 done
 check "the installed ffmpeg has the encoder" grep -q 'Encoder j2k_cuda' <("$work/installed/bin/ffmpeg" -hide_banner -h encoder=j2k_cuda)
+# A version of PyAV for FFmpeg 7, compiled without optimisation.
+pyav() { python3 -m venv "$work/venv" && CFLAGS='-O0 -g0' "$work/venv/bin/pip" --quiet install --no-cache-dir --no-binary av 'av==14.4.0' numpy; }
+check "PyAV is built on them" pyav
+check "PyAV's packets and frames" "$work/venv/bin/python" fate_tests/library/pyav.py "$work/installed/bin/ffmpeg"
 check "make uninstall SHARED=minimal" installs uninstall
 check "nothing is left" [ -z "$(find "$work/installed" \( -name '*.so*' -o -name '*.h' -o -name '*.pc' -o -path '*/bin/*' \))" ]
 echo "$passed passed, $failed failed"
