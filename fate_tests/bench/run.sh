@@ -63,7 +63,7 @@ mjpeg() { bench -case mjpeg -rotation -o "$out/mjpeg.json" "${pictures[@]}"; }
 decode() {
     local case
     for case in mjpeg-4k-420 mjpeg-4k-420-optimal mjpeg-4k-444 mjpeg-hd-420 mjpeg-hd-420-optimal; do
-        bench -decode -rotation -case $case -o "$out/decode-$case.json" "${pictures[@]}"
+        bench -decode -rotation -case "$case" -o "$out/decode-$case.json" "${pictures[@]}"
     done
     if ! [ -x "$bin/ffmpeg" ] || [ ${#first[@]} = 0 ]; then echo "no ffmpeg or no picture: decoding in it is not measured"; return; fi
     rm -f "$out/decode.jsonl"
@@ -73,7 +73,7 @@ decode_sweep() {
     bench -decode -rotation -case mjpeg-4k-420 -quality 50,70,80,90,95,98 -peers nvjpeg,hardware -depths 8 -sessions 4,8 \
         -o "$out/decode-qualities.json" "${pictures[@]}"
     # Many small pictures, few large ones: they take as much memory.
-    local sizes=(-decode -rotation -case mjpeg-hd-420 -peers nvjpeg,hardware -depths 8)
+    local sizes=(-decode -rotation -case mjpeg-hd-420 -peers "nvjpeg,hardware" -depths 8)
     bench "${sizes[@]}" -sessions 4,8 -size 64x64,128x128,256x256,512x512,1024x1024,2048x2048 -o "$out/decode-sizes-1.json" "${pictures[@]}"
     bench "${sizes[@]}" -sessions 4 -frames 4 -size 4096x4096 -o "$out/decode-sizes-2.json" "${pictures[@]}"
     bench "${sizes[@]}" -sessions 2 -frames 2 -size 8192x8192,16384x16384 -o "$out/decode-sizes-3.json" "${first[@]}"
