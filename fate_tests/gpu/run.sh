@@ -270,6 +270,9 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
         check $tool-layers sanitize $tool "$(picture 130x70 4 rgb24 2)" "-rate_control pcrd -layer_rates 40,20,10,5"
         check $tool-bpi sanitize $tool "$(picture 130x70 4 rgb24 2)" "-rate_control bpi -frame_bytes 2000 -cblk_style bypass+termall"
         check $tool-psp-64x64 sanitize $tool "$(picture 130x70 4 yuv444p 2)" "-rate_control psp -frame_bytes 1000 -cblk_width 64 -cblk_height 64"
+        check $tool-ht sanitize $tool "$(picture 130x70 4 rgb24 2)" "-cblk_style ht"
+        check $tool-ht-target sanitize $tool "$(picture 130x70 4 rgb24 2)" "-cblk_style ht -frame_bytes 1200"
+        check $tool-xyz sanitize $tool "$(picture 79x61 4 yuv420p10le 2)" "-xyz 1"
         codec=mjpeg_cuda
         check $tool-mjpeg-420 sanitize $tool "$(picture 79x61 4 yuvj420p 2)" ""
         check $tool-mjpeg-rgb-default sanitize $tool "$(picture 130x70 4 rgb24 2)" "-huffman default -restart_interval 3"
@@ -283,6 +286,7 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
         codec=h264_cavlc_cuda
         check $tool-h264-420 sanitize $tool "$(picture 79x61 4 yuv420p 2)" "-slices 2"
         check $tool-h264-422p10-pcm sanitize $tool "-f lavfi -i nullsrc=s=66x66,format=yuv422p10le,noise=alls=100:allf=t -frames:v 2" "-qp -12"
+        check $tool-h264-effort-0 sanitize $tool "$(picture 66x50 4 yuv420p 2)" "-effort 0"
         check $tool-h264-bitrate sanitize $tool "$(picture 66x50 4 yuv444p 3)" "-b:v 400k"
         codec=j2k_cuda
     done
