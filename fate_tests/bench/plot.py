@@ -242,7 +242,7 @@ def plot_decoding(rows, folder, name, across, label, logarithmic):
     axes.set_xlabel('samples of luma' if logarithmic else 'MB a picture')
     axes.set_ylabel('pictures/s')
     axes.set_title(f'JPEG decoding, 4:2:0, {device_name(rows[0])}', fontsize=10)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc='center left', bbox_to_anchor=(1.01, 0.5))
     write(figure, folder, name)
 
 
