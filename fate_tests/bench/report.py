@@ -398,6 +398,7 @@ TABLES = {
     'stages': lambda results: stages_table(of_first_picture(results.rows('rates', 'rates.json'))),
     'targets': targets,
     'bypass': bypass,
+    'ht': lambda results: rates_table(results.rows('ht', 'ht.json'), 'nvJPEG2000'),
     'formats': formats,
     'sweep': sweep,
     'mjpeg': lambda results: rates_table(results.rows('mjpeg', 'mjpeg.json'), 'nvJPEG'),

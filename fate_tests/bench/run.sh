@@ -8,6 +8,7 @@
 #   decode_sweep  the same at qualities 50 to 98 and at sizes from 64x64 to 16384x16384
 #   targets frames of a target size, those of rates, by METHODS ("psp pcrd"); the pictures of rates, after it
 #   bypass  as rates, with the arithmetic coding bypass
+#   ht      as rates, with the HT block coder, and nvJPEG2000's
 #   formats 12 and 16 bits, 4:2:2, larger code-blocks; the first picture
 #   sweep   9/7 from the smallest files to the largest; the first picture
 #   memory  GPU memory buffer by buffer, host memory over 10 000 small frames and 2000 of 3840x2160
@@ -59,6 +60,7 @@ PYTHON
     )
 }
 bypass() { bench -nvjpeg2k no -style bypass -depths 2,4,8,16,32 -o "$out/bypass.json" "${pictures[@]}"; }
+ht() { bench -style ht -depths 2,4,8,16,32 -o "$out/ht.json" "${pictures[@]}"; }
 mjpeg() { bench -case mjpeg -rotation -o "$out/mjpeg.json" "${pictures[@]}"; }
 decode() {
     local case
@@ -114,12 +116,12 @@ cpu_peers() { # PART of cpu_peers.sh
 cpu() { cpu_peers j2k; }
 cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates targets bypass mjpeg decode decode_sweep formats sweep memory chain h264 cpu cpu_mjpeg
+[ $# -gt 0 ] || set -- rates targets bypass ht mjpeg decode decode_sweep formats sweep memory chain h264 cpu cpu_mjpeg
 command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | targets | bypass | mjpeg | decode | decode_sweep | formats | sweep | memory | tier1 | cibo | cavlc | chain | h264 | cpu | cpu_mjpeg) ;;
+    rates | targets | bypass | ht | mjpeg | decode | decode_sweep | formats | sweep | memory | tier1 | cibo | cavlc | chain | h264 | cpu | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

@@ -74,7 +74,7 @@ def add_peers(out):
 
 def check_numbers(out, tables):
     """Cells of each part, worked out once more from its files."""
-    for name, file in (('rates', 'rates.json'), ('mjpeg', 'mjpeg.json')):
+    for name, file in (('rates', 'rates.json'), ('ht', 'ht.json'), ('mjpeg', 'mjpeg.json')):
         for cells, row in zip(tables[name], rows_of(out, file), strict=True):
             check(cells[1].startswith(row['case']) and cells[2] == f'{row["first_frame_bytes"]:,}', f'{name}: {cells}')
             check(float(cells[4]) == float(f'{row["single_ms"]["median"]:.{4 if row["single_ms"]["median"] < 0.1 else 3}f}'), f'{name}: {cells}')
@@ -211,7 +211,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         out = os.path.join(work, 'results')
         frames = {'SMALL_FRAMES': '10', 'LARGE_FRAMES': '10'}
-        measure(programs, out, ['rates', 'targets', 'bypass', 'mjpeg', 'decode', 'decode_sweep', 'formats', 'sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
+        measure(programs, out, ['rates', 'targets', 'bypass', 'ht', 'mjpeg', 'decode', 'decode_sweep', 'formats', 'sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
         measure(programs, out, ['memory', 'tier1', 'cavlc'], 'emu', small + ' -depths 1', **frames)
         measure(programs, out, ['cibo'], 'emu', small + ' -depths 1 -case hd-lossy')
         add_peers(out)
