@@ -349,6 +349,16 @@ def h264(results):
                            for row in rows])
 
 
+def h264_effort_0(results):
+    rows = results.rows('h264_effort_0', 'h264_effort_0.json')
+    peers = unique(row['encoder'] for row in rows if 'fps_alone' not in row)
+    rate = {(row['encoder'], row['size'], row['qp']): f'{number(row["fps"])} ({row["bits_per_pixel"]:.3f})' for row in rows}
+    return rows and table(['size', 'QP', 'bits/pixel', 'frames/s, single', 'many', 'in flight'] +
+                          [f'{peer}: frames/s (bits/pixel)' for peer in peers],
+                          [[row['size'], str(row['qp']), f'{row["bits_per_pixel"]:.3f}', number(row['fps_alone']), number(row['fps']), row['in_flight']] +
+                           [rate.get((peer, row['size'], row['qp']), '–') for peer in peers] for row in rows if 'fps_alone' in row])
+
+
 def cpu(results):
     def cells(row):
         peer = peer_of(row, 'OpenJPEG')
@@ -415,6 +425,7 @@ TABLES = {
     'cavlc': cavlc,
     'chain': chain,
     'h264': h264,
+    'h264-effort-0': h264_effort_0,
     'cpu': cpu,
     'cpu-ffmpeg': lambda results: cpu_peers(results.rows('cpu', 'cpu_peers_j2k.jsonl')),
     'cpu-mjpeg': lambda results: cpu_peers(results.rows('cpu_mjpeg', 'cpu_peers_mjpeg.jsonl')),

@@ -17,9 +17,10 @@
 #   cavlc   the H.264 entropy coder alone; the first picture
 #   chain   boundary B: NVDEC to the encoders in ffmpeg, for each clip
 #   h264    h264_cavlc_cuda in ffmpeg at constant QPs, for each clip
+#   h264_effort_0  all of it on the GPU, with x264 on all threads; the first picture
 #   cpu     JPEG 2000 on the CPU against OpenJPEG, FFmpeg's native encoder, Grok; the first picture
 #   cpu_mjpeg  JPEG on the CPU against FFmpeg's native encoder; the first picture
-# Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, TURBOJPEG, GRK_COMPRESS: files; EFFORT: options of
+# Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, TURBOJPEG, X264, GRK_COMPRESS: files; EFFORT: options of
 # cudaenc_bench such as "-seconds 0.3", which a part's own give way to; THREADS="1 2 4" of the parts for the CPU, H264_THREADS=16
 # shellcheck disable=SC2317 # parts are called by their names
 set -euo pipefail
@@ -109,6 +110,7 @@ h264() {
         ROWS=$out/h264.jsonl QPS=${QPS-12 22 32} THREADS=${H264_THREADS:-$(nproc)} "$scripts/h264_rate.sh" "$bin/ffmpeg" "$clip" -device "$device"
     done
 }
+h264_effort_0() { bench -h264 ${X264:+-x264 "$X264"} -o "$out/h264_effort_0.json" "${first[@]}"; }
 cpu_peers() { # PART of cpu_peers.sh
     if ! [ -x "$bin/ffmpeg" ] || [ ${#first[@]} = 0 ]; then echo "no ffmpeg or no picture: the CPU's peers are not measured"; return; fi
     "$scripts/cpu_peers.sh" "$bin" "${first[0]}" "$out" "$1"
@@ -116,12 +118,12 @@ cpu_peers() { # PART of cpu_peers.sh
 cpu() { cpu_peers j2k; }
 cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates targets bypass ht mjpeg decode decode_sweep formats sweep memory chain h264 cpu cpu_mjpeg
+[ $# -gt 0 ] || set -- rates targets bypass ht mjpeg decode decode_sweep formats sweep memory chain h264 h264_effort_0 cpu cpu_mjpeg
 command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | targets | bypass | ht | mjpeg | decode | decode_sweep | formats | sweep | memory | tier1 | cibo | cavlc | chain | h264 | cpu | cpu_mjpeg) ;;
+    rates | targets | bypass | ht | mjpeg | decode | decode_sweep | formats | sweep | memory | tier1 | cibo | cavlc | chain | h264 | h264_effort_0 | cpu | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

@@ -90,6 +90,9 @@ def check_numbers(out, tables):
     for cells in tables['bypass']:
         check(cells[5] == f'{bypass[cells[1]]["bytes_per_frame"] / free[cells[1]]["bytes_per_frame"]:.3f}', f'bypass: {cells}')
     check([cells[0] for cells in tables['formats']] == [row['case'] for row in rows_of(out, 'formats.json')], 'formats: cases')
+    check([(cells[0], int(cells[1]), cells[2]) for cells in tables['h264-effort-0']] ==
+          [(row['size'], row['qp'], f'{row["bits_per_pixel"]:.3f}') for row in rows_of(out, 'h264_effort_0.json') if 'fps_alone' in row],
+          'h264-effort-0: rows')
     sweep = rows_of(out, 'sweep.json')
     check(tables['sweep'][0][1:] == [f'{row["bits_per_pixel"]:.2f}' for row in sweep], 'sweep: bits a pixel')
     check([cells[2] for cells in tables['memory']] == [f'{row["allocated_mib"]:.1f}' for row in rows_of(out, 'memory.json')], 'memory: allocated')
@@ -214,6 +217,7 @@ def main():
         measure(programs, out, ['rates', 'targets', 'bypass', 'ht', 'mjpeg', 'decode', 'decode_sweep', 'formats', 'sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
         measure(programs, out, ['memory', 'tier1', 'cavlc'], 'emu', small + ' -depths 1', **frames)
         measure(programs, out, ['cibo'], 'emu', small + ' -depths 1 -case hd-lossy')
+        measure(programs, out, ['h264_effort_0'], 'cpu', small + ' -threads 2 -depths 2 -quality 22,37')
         add_peers(out)
         code, error, text = render(out, marked(*report.TABLES))
         check(code == 0, error)

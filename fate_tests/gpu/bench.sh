@@ -9,6 +9,7 @@ export PICTURES=${PICTURES-$(list pictures)} CLIPS=${CLIPS-$(list clips)}
 [ ! -f "$bundle/lib/libnvjpeg2k.so.0" ] || export NVJPEG2K_LIBRARY=${NVJPEG2K_LIBRARY-$bundle/lib/libnvjpeg2k.so.0}
 [ ! -f "$bundle/lib/libopenjp2.so.7" ] || export OPENJPEG=${OPENJPEG-$bundle/lib/libopenjp2.so.7}
 [ ! -f "$bundle/lib/libturbojpeg.so.0" ] || export TURBOJPEG=${TURBOJPEG-$bundle/lib/libturbojpeg.so.0}
+for x264 in "$bundle"/lib/libx264.so.*; do [ ! -f "$x264" ] || export X264=${X264-$x264}; done
 if [ -f "$bundle/bin/grk_compress" ] && [ -z "${GRK_COMPRESS-}" ]; then
     wrapper=$(mktemp)
     printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$bundle/lib/grok" "$bundle/bin/grk_compress" >"$wrapper"

@@ -22,6 +22,8 @@ openjpeg=$(ldconfig -p | awk '/libopenjp2\.so\.7/ && !found++ { print $NF }')
 if [ -n "$openjpeg" ]; then cp "$openjpeg" "$bundle/lib/"; else echo "bench-bundle: without OpenJPEG"; fi
 turbojpeg=$(ldconfig -p | awk '/libturbojpeg\.so\.0/ && !found++ { print $NF }')
 if [ -n "$turbojpeg" ]; then cp "$turbojpeg" "$bundle/lib/"; else echo "bench-bundle: without libjpeg-turbo"; fi
+x264=$(ldconfig -p | awk '/libx264\.so\./ && !found++ { print $NF }')
+if [ -n "$x264" ]; then cp "$x264" "$bundle/lib/"; else echo "bench-bundle: without x264"; fi
 if grok=$(command -v grk_compress); then
     cp "$grok" "$bundle/bin/"
     mkdir -p "$bundle/lib/grok" # apart, since a newer system's libraries suit its own programs
