@@ -614,7 +614,7 @@ DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared) {
 }
 
 template <int kQuads, int kWarps>
-DEVICE void code_truncated_blocks(const HtTruncatedInput &p, const HtShared &shared) {
+DEVICE void code_blocks(const HtTruncatedInput &p, const HtShared &shared) {
     load_codes<kWarps>(p.input, shared);
     block_sync();
     if (!p.chosen) {
@@ -631,36 +631,33 @@ DEVICE void code_truncated_blocks(const HtTruncatedInput &p, const HtShared &sha
     if (is_missing && lane_id() == 0) p.slot_planes[index] = static_cast<uint8_t>(plane);
 }
 
+// A kernel's thread-block: its shared memory, and its blocks by the input's kind.
+template <int kQuads, int kWarps, class Input>
+DEVICE void run_thread_block(const Input &p) {
+    SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
+    SHARED(uint32_t, memory, kWarps *HtLayout<kQuads>::kWords);
+    SHARED(MelWork, work, kWarps);
+    code_blocks<kQuads, kWarps>(p, {codes, memory, work});
+}
+
 KERNEL(kHtWarps * 32, j2k_t1_ht, HtParams)
 {
-    SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
-    SHARED(uint32_t, memory, kHtWarps *HtLayout<256>::kWords);
-    SHARED(MelWork, work, kHtWarps);
-    code_blocks<256, kHtWarps>(p, {codes, memory, work});
+    run_thread_block<256, kHtWarps>(p);
 }
 
 KERNEL(kHtLargeWarps * 32, j2k_t1_ht_large, HtLargeParams)
 {
-    SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
-    SHARED(uint32_t, memory, kHtLargeWarps *HtLayout<1024>::kWords);
-    SHARED(MelWork, work, kHtLargeWarps);
-    code_blocks<1024, kHtLargeWarps>(p, {codes, memory, work});
+    run_thread_block<1024, kHtLargeWarps>(p);
 }
 
 KERNEL(kHtWarps * 32, j2k_t1_ht_truncated, HtTruncatedParams)
 {
-    SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
-    SHARED(uint32_t, memory, kHtWarps *HtLayout<256>::kWords);
-    SHARED(MelWork, work, kHtWarps);
-    code_truncated_blocks<256, kHtWarps>(p, {codes, memory, work});
+    run_thread_block<256, kHtWarps>(p);
 }
 
 KERNEL(kHtLargeWarps * 32, j2k_t1_ht_truncated_large, HtTruncatedLargeParams)
 {
-    SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
-    SHARED(uint32_t, memory, kHtLargeWarps *HtLayout<1024>::kWords);
-    SHARED(MelWork, work, kHtLargeWarps);
-    code_truncated_blocks<1024, kHtLargeWarps>(p, {codes, memory, work});
+    run_thread_block<1024, kHtLargeWarps>(p);
 }
 
 }  // namespace cudaenc::j2k
