@@ -650,13 +650,12 @@ KERNEL(kHtLargeWarps * 32, j2k_t1_ht_large, HtLargeParams)
     run_thread_block<1024, kHtLargeWarps>(p);
 }
 
-KERNEL(kHtWarps * 32, j2k_t1_ht_truncated, HtTruncatedParams)
-{
+// 24 warps a multiprocessor fit 85 registers a thread.
+KERNEL_BLOCKS(kHtWarps * 32, 24 / kHtWarps, j2k_t1_ht_truncated, HtTruncatedParams) {
     run_thread_block<256, kHtWarps>(p);
 }
 
-KERNEL(kHtLargeWarps * 32, j2k_t1_ht_truncated_large, HtTruncatedLargeParams)
-{
+KERNEL_BLOCKS(kHtLargeWarps * 32, 24 / kHtLargeWarps, j2k_t1_ht_truncated_large, HtTruncatedLargeParams) {
     run_thread_block<1024, kHtLargeWarps>(p);
 }
 
