@@ -467,6 +467,7 @@ class Bench {
         if (c.is_j2k()) {
             json_.put("wavelet", c.lossless ? "5/3" : "9/7");
             json_.put("cblk", c.cblk);
+            json_.put("style", style_text(c.style));
         }
         json_.put("quality", quality);
         if (config.j2k.frame_bytes) json_.put("rate_control", config.j2k.rate_control);

@@ -3,8 +3,8 @@
 per pixel.
 
 Usage: plot.py [--keep] FOLDER RESULTS   RESULTS: the output folder of run.sh. A plot without data is left out. --keep: so is nothing that
-FOLDER/speed.svg has. Writes FOLDER/speed.svg and, where there is matplotlib, stages.png, in-flight.png, bits-per-pixel.png, decode-bytes.png,
-decode-sizes.png. SPDX-License-Identifier: LGPL-2.1-or-later
+FOLDER/speed.svg has. Writes FOLDER/speed.svg and, where there is matplotlib, stages.png, in-flight.png, bits-per-pixel.png,
+ht-bits-per-pixel.png, decode-bytes.png, decode-sizes.png. SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import os
 import re
@@ -220,6 +220,30 @@ def plot_bits_per_pixel(rows, folder):
         return
 
 
+def plot_block_coders(mq, ht, folder):
+    """9/7 at several qualities: frames/s and the first frame's PSNR of Part 1's block coder and of HT's."""
+    if not ht:
+        return
+    figure, (speed, quality) = plt.subplots(1, 2, figsize=(10, 4.5))
+    for k, (rows, name) in enumerate(((mq, 'MQ coder'), (ht, 'HT coder'))):
+        rows = sorted(rows, key=lambda row: row['bits_per_pixel'])
+        bits = [row['bits_per_pixel'] for row in rows]
+        for key, mark, mode in (('best_fps', 'o-', 'many frames'), ('single_fps', 's--', 'one frame')):
+            speed.plot(bits, [row[key] for row in rows], mark, color=plt.get_cmap('tab10')(k), markersize=4, label=f'{name}, {mode}')
+        known = [row for row in rows if row.get('psnr_db')]
+        quality.plot([row['bits_per_pixel'] for row in known], [row['psnr_db'] for row in known], 'o-', color=plt.get_cmap('tab10')(k),
+                     markersize=4, label=name)
+    speed.set_yscale('log')
+    speed.yaxis.set_major_formatter('{x:.0f}')
+    for axes, of in ((speed, 'frames/s'), (quality, 'PSNR of the first frame, dB')):
+        axes.grid(True, which='both', linewidth=0.3)
+        axes.set_xlabel('bits per pixel')
+        axes.set_ylabel(of)
+        axes.legend(fontsize=8)
+    figure.suptitle(f'{title(ht[0])}, {ht[0]["width"]}x{ht[0]["height"]} RGB, 9/7', fontsize=10)
+    write(figure, folder, 'ht-bits-per-pixel.png')
+
+
 def plot_decoding(rows, folder, name, across, label, logarithmic):
     """across(row): where it lies; label(row): what stands beside the best rate of it."""
     rows = sorted(rows, key=across)
@@ -261,6 +285,7 @@ def main():
                   lambda row: f'quality {row["quality"]}', False)
     plot_decoding(with_device(decoding_sizes(results)), folder, 'decode-sizes.png', lambda row: row['width'] * row['height'],
                   lambda row: f'{row["width"]}x{row["height"]}', True)
+    plot_block_coders(measured('sweep'), measured('ht_sweep'), folder)
     rows = measured('rates', 'formats', 'sweep')
     if not rows:
         print('no other plots: no rates in', sys.argv[2])

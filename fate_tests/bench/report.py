@@ -189,8 +189,8 @@ def formats(results):
     return rows and table(['case', 'bytes', 'bits/pixel', 'quality', 'single, ms', 'frames/s (least .. most)', 'in flight'], map(cells, rows))
 
 
-def sweep(results):
-    rows = results.rows('sweep', 'sweep.json')
+def sweep(results, part='sweep'):
+    rows = results.rows(part, part + '.json')
     return rows and table(['quality'] + [str(row['quality']) for row in rows],
                           [['bits/pixel'] + [f'{row["bits_per_pixel"]:.2f}' for row in rows],
                            ['PSNR of the first frame, dB'] + [psnr(row.get('psnr_db')) for row in rows],
@@ -411,6 +411,7 @@ TABLES = {
     'ht': lambda results: rates_table(results.rows('ht', 'ht.json'), 'nvJPEG2000'),
     'formats': formats,
     'sweep': sweep,
+    'ht-sweep': lambda results: sweep(results, 'ht_sweep'),
     'mjpeg': lambda results: rates_table(results.rows('mjpeg', 'mjpeg.json'), 'nvJPEG'),
     'mjpeg-in-flight': lambda results: in_flight_table(results.rows('mjpeg', 'mjpeg.json')),
     'mjpeg-stages': lambda results: stages_table(results.rows('mjpeg', 'mjpeg.json')),
@@ -437,6 +438,7 @@ PLOTS = {
     'in-flight': '![frames/s against frames in flight](in-flight.png)',
     'stages': '![shares of the stages](stages.png)',
     'sweep': '![frames/s against bits per pixel](bits-per-pixel.png)',
+    'ht-sweep': '![frames/s and PSNR of both block coders against bits per pixel](ht-bits-per-pixel.png)',
     'decode-qualities': '![pictures/s against bytes](decode-bytes.png)',
     'decode-sizes': '![pictures/s against size](decode-sizes.png)',
 }

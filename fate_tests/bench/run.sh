@@ -9,6 +9,7 @@
 #   targets frames of a target size, those of rates, by METHODS ("psp pcrd"); the pictures of rates, after it
 #   bypass  as rates, with the arithmetic coding bypass
 #   ht      as rates, with the HT block coder, and nvJPEG2000's
+#   ht_sweep  as sweep, with the HT block coder
 #   formats 12 and 16 bits, 4:2:2, larger code-blocks; the first picture
 #   sweep   9/7 from the smallest files to the largest; the first picture
 #   memory  GPU memory buffer by buffer, host memory over 10 000 small frames and 2000 of 3840x2160
@@ -85,7 +86,11 @@ formats() {
     bench -case 4k-12bit-lossless,4k-12bit-lossy,4k-16bit-lossless,4k-16bit-lossy,4k-422p10-lossless,4k-422p10-lossy,4k-cblk64-lossless,4k-cblk64-lossy \
         -runs 3 -seconds 0.2 -single 16 -depths 8,16 -o "$out/formats.json" "${first[@]}"
 }
-sweep() { bench -case 4k-lossy -quality 10,40,65,80,88,93,96,98,100 -runs 3 -seconds 0.2 -single 16 -depths 8,16 -o "$out/sweep.json" "${first[@]}"; }
+sweep_to() { # FILE [OPTIONS...]
+    bench "${@:2}" -case 4k-lossy -quality 10,40,65,80,88,93,96,98,100 -runs 3 -seconds 0.2 -single 16 -depths 8,16 -o "$1" "${first[@]}"
+}
+sweep() { sweep_to "$out/sweep.json"; }
+ht_sweep() { sweep_to "$out/ht_sweep.json" -style ht; }
 memory() {
     if has_gpu; then bench -memory -frames 2 -depths 4 -o "$out/memory.json" "${first[@]}"; else echo "no GPU: its memory is not measured"; fi
     bench -endurance "${SMALL_FRAMES:-10000}" -size 320x240 -case hd-lossless,hd-lossy -o "$out/endurance-small.json" "${first[@]}"
@@ -118,12 +123,12 @@ cpu_peers() { # PART of cpu_peers.sh
 cpu() { cpu_peers j2k; }
 cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates targets bypass ht mjpeg decode decode_sweep formats sweep memory chain h264 h264_effort_0 cpu cpu_mjpeg
+[ $# -gt 0 ] || set -- rates targets bypass ht mjpeg decode decode_sweep formats sweep ht_sweep memory chain h264 h264_effort_0 cpu cpu_mjpeg
 command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | targets | bypass | ht | mjpeg | decode | decode_sweep | formats | sweep | memory | tier1 | cibo | cavlc | chain | h264 | h264_effort_0 | cpu | cpu_mjpeg) ;;
+    rates | targets | bypass | ht | mjpeg | decode | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | chain | h264 | h264_effort_0 | cpu | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

@@ -93,8 +93,10 @@ def check_numbers(out, tables):
     check([(cells[0], int(cells[1]), cells[2]) for cells in tables['h264-effort-0']] ==
           [(row['size'], row['qp'], f'{row["bits_per_pixel"]:.3f}') for row in rows_of(out, 'h264_effort_0.json') if 'fps_alone' in row],
           'h264-effort-0: rows')
-    sweep = rows_of(out, 'sweep.json')
-    check(tables['sweep'][0][1:] == [f'{row["bits_per_pixel"]:.2f}' for row in sweep], 'sweep: bits a pixel')
+    for part in 'sweep', 'ht_sweep':
+        cells, rows = tables[part.replace('_', '-')], rows_of(out, part + '.json')
+        check(cells[0][1:] == [f'{row["bits_per_pixel"]:.2f}' for row in rows], f'{part}: bits a pixel')
+        check(all((row['style'] == 'ht') == (part == 'ht_sweep') for row in rows), f'{part}: the block coder')
     check([cells[2] for cells in tables['memory']] == [f'{row["allocated_mib"]:.1f}' for row in rows_of(out, 'memory.json')], 'memory: allocated')
     for cells, row in zip(tables['decode'], report.decoding_rows(report.Results(out)), strict=True):
         rates = [r['fps']['median'] for r in row['rates'] if r['decoder'] == 'cudaenc']
@@ -193,6 +195,7 @@ def check_plots(out, work):
     """Bars as long as the rates are, of the peers of add_peers()."""
     done = subprocess.run([sys.executable, os.path.join(HERE, 'plot.py'), work, out], capture_output=True, text=True)
     check(done.returncode == 0, f'plot.py: {done.stderr}')
+    check(not plot.plt or os.path.getsize(os.path.join(work, 'ht-bits-per-pixel.png')) > 10000, 'plot.py: both block coders')
     bars = xml.dom.minidom.parse(os.path.join(work, 'speed.svg')).getElementsByTagName('rect')
     lengths = [float(bar.getAttribute('width')) for bar in bars]
     check(lengths == [500, 100] * 2, f'speed.svg: {lengths}')
@@ -214,7 +217,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         out = os.path.join(work, 'results')
         frames = {'SMALL_FRAMES': '10', 'LARGE_FRAMES': '10'}
-        measure(programs, out, ['rates', 'targets', 'bypass', 'ht', 'mjpeg', 'decode', 'decode_sweep', 'formats', 'sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
+        measure(programs, out, ['rates', 'targets', 'bypass', 'ht', 'mjpeg', 'decode', 'decode_sweep', 'formats', 'sweep', 'ht_sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
         measure(programs, out, ['memory', 'tier1', 'cavlc'], 'emu', small + ' -depths 1', **frames)
         measure(programs, out, ['cibo'], 'emu', small + ' -depths 1 -case hd-lossy')
         measure(programs, out, ['h264_effort_0'], 'cpu', small + ' -threads 2 -depths 2 -quality 22,37')
