@@ -51,6 +51,16 @@ def jp2_size(jp2):
     return width, height, depth + 1
 
 
+def main_header(codestream):
+    """The marker segments of a codestream's main header, by marker, with their lengths."""
+    found, at = {}, 2
+    while codestream[at:at + 2] != b"\xff\x90":
+        marker, length = struct.unpack(">HH", codestream[at:at + 4])
+        found[marker] = codestream[at + 2:at + 2 + length]
+        at += 2 + length
+    return found
+
+
 # A profile that is whole as far as readers look: its size and signature.
 PROFILE = struct.pack(">I", 160) + b"test" + bytes(4) + b"mntrRGB XYZ " + bytes(12) + b"acsp" + bytes(120)
 
@@ -98,6 +108,26 @@ expect(broken.returncode and "z.png" in broken.stderr and (WORK / "broken" / "a.
 for name in "master.mxf", "master.mov", "mezzanine.mxf":
     codec = run(f"ffprobe -v error -count_packets -show_entries stream=codec_name,nb_read_packets -of csv=p=0 {name}").stdout
     expect(codec.strip().strip(",") == "jpeg2000,24", f"{name}: {codec}")
+for folder, rsiz in ("lossless", 0x0700), ("lossy", 0x0400):
+    files = sorted((WORK / "imf" / folder).iterdir())
+    expect(len(files) == 24 and all(struct.unpack(">H", file.read_bytes()[6:8])[0] & 0xFF00 == rsiz for file in files), f"imf/{folder}")
+expect(max(file.stat().st_size for file in (WORK / "imf/lossy").iterdir()) <= 10_000_000 / 8 / 24, "10 Mbit/s of IMF")
+for name, like, lossless in (("lossless", "jph ", True), ("lossy", "jph ", False)):
+    jph = (WORK / f"{name}.jph").read_bytes()
+    expect(jph[20:24] == like.encode() and jp2_size(jph) == (200, 100, 8), f"{name}.jph: {jph[:32]}")
+    pixels = [run(f"ffmpeg -v error {source} -pix_fmt rgb24 -f rawvideo - | md5sum") for source in (f"-f image2 -c:v jpeg2000 -i {name}.jph", "-i scans/a.png")]
+    expect(not any(p.returncode for p in pixels) and (pixels[0].stdout == pixels[1].stdout) == lossless, f"{name}.jph: {pixels}")
+for name, order, levels, reversible, has_tlm in ("lossless", 0, None, 1, False), ("rpcl", 2, 5, 1, True), ("any", 0, None, 0, False):
+    files = sorted((WORK / "dicom").glob(f"{name}*.j2c"))
+    expect(len(files) == 3, f"dicom: {files}")
+    for file in files:
+        found = main_header(file.read_bytes())
+        expect(found[0xFF51][2:4] >= b"\x40\0" and 0xFF50 in found, f"{file}: no HT in Rsiz, or no CAP")
+        cod = found[0xFF52]
+        expect(cod[3] == order and cod[10] == 64 and cod[11] == reversible and levels in (None, cod[7]), f"{file}: COD {cod.hex()}")
+        expect((0xFF55 in found) == has_tlm, f"{file}: TLM")
+    words = run(f"ffmpeg -v error -i dicom/{name}001.j2c -vf lut=c0=val/64 -f rawvideo - | md5sum; ffmpeg -v error -i gray10.nut -frames:v 1 -f rawvideo - | md5sum")
+    expect((len(set(words.stdout.split())) == 2) == bool(reversible), f"dicom/{name}: {words.stdout}{words.stderr}")
 expect((WORK / "preview.jpg").read_bytes()[:2] == b"\xff\xd8", "preview.jpg")
 thumbnail = (WORK / "thumbnail001.png").read_bytes()
 expect(struct.unpack(">II", thumbnail[16:24]) == (40, 23), "an eighth of 320x180")
