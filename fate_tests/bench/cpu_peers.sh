@@ -1,15 +1,16 @@
 #!/bin/bash
 # Encoders of the CPU, 1920x1080, for each number of threads. JPEG 2000: RGB, lossless and 9/7 at the same bytes; cudaenc and
-# OpenJPEG's library in cudaenc_bench, FFmpeg's native encoder and cudaenc in ffmpeg, Grok by its own clock. JPEG: 4:2:0, FFmpeg's
-# native encoder and cudaenc at its bytes.
-# Usage: cpu_peers.sh FOLDER_OF_PROGRAMS PHOTOGRAPH OUTPUT_FOLDER [j2k | mjpeg]...   SPDX-License-Identifier: LGPL-2.1-or-later
-# Environment: THREADS="1 2 4 8 16"; TILES="256x256" of FFmpeg's JPEG 2000, its default, 1920x1080 is none; OPENJPEG, GRK_COMPRESS: files (default: where the system finds them).
+# OpenJPEG's library in cudaenc_bench, FFmpeg's native encoder and cudaenc in ffmpeg, Grok by its own clock. HT: the same with the HT
+# block coder, cudaenc in ffmpeg, OpenJPH on its one thread by its own clock. JPEG: 4:2:0, FFmpeg's native encoder and cudaenc at its bytes.
+# Usage: cpu_peers.sh FOLDER_OF_PROGRAMS PHOTOGRAPH OUTPUT_FOLDER [j2k | ht | mjpeg]...   SPDX-License-Identifier: LGPL-2.1-or-later
+# Environment: THREADS="1 2 4 8 16"; TILES="256x256" of FFmpeg's JPEG 2000, its default, 1920x1080 is none; OPENJPEG, GRK_COMPRESS, OJPH_COMPRESS: files (default: where the system finds them).
 set -euo pipefail
 . "$(dirname "$0")/rows.sh"
 export LC_ALL=C # EPOCHREALTIME has a point
 bin=$1 photograph=$2 out=$3 threads=${THREADS:-1 2 4 8 16}
 shift 3
 grok=${GRK_COMPRESS:-$(command -v grk_compress || true)}
+openjph=${OJPH_COMPRESS:-$(command -v ojph_compress || true)}
 mkdir -p "$out"
 work=$(mktemp -d "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)/cpu_peers.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -26,6 +27,10 @@ make_frames() { # PIXEL_FORMAT BYTES_OF_A_FRAME: sets raw, how ffmpeg is told of
     "$bin/ffmpeg" -v error -nostdin -y -loop 1 -i "$photograph" -frames:v 16 \
         -vf "scale=1920:1080:flags=area,scroll=h=0.101:v=0.098,format=$1" -f rawvideo "$work/frames.raw"
     head -c "$2" "$work/frames.raw" >"$work/first.raw"
+}
+make_rgb_frames() {
+    make_frames rgb24 6220800
+    { printf 'P6\n1920 1080\n255\n'; cat "$work/first.raw"; } >"$work/first.ppm"
 }
 
 psnr() { # FILE FORMAT: by one decoder, over all samples of FORMAT
@@ -104,8 +109,7 @@ j2k() {
         ${OPENJPEG:+-openjpeg "$OPENJPEG"} -o "$out/cpu.json" "$photograph" | tee "$out/cpu.txt" | sed -n '/^case/,$p'
     # What lossy encoders shall reach: the first frame's size, which is the target of all.
     target=$(python3 -c "import json; print([r['first_frame_bytes'] for r in json.load(open('$out/cpu.json'))['rows'] if r['case'] == 'hd-lossy'][0])")
-    make_frames rgb24 6220800
-    { printf 'P6\n1920 1080\n255\n'; cat "$work/first.raw"; } >"$work/first.ppm"
+    make_rgb_frames
     ours=(j2k_cuda -device cpu -format j2k -async_depth 4)
     quality=$(python3 -c "import json; print([r['quality'] for r in json.load(open('$out/cpu.json'))['rows'] if r['case'] == 'hd-lossy'][0])")
     in_ffmpeg "cudaenc in ffmpeg" lossless 6 gbrp "${ours[@]}" -pred dwt53
@@ -121,6 +125,43 @@ j2k() {
     if ! [ -x "$grok" ]; then echo "Grok is not measured: no grk_compress here"; return; fi
     in_grok lossless
     in_grok lossy -I -r "$(awk "BEGIN { printf \"%.4f\", 6220800 / $target }")"
+}
+
+run_openjph() { # OPTIONS...: the first picture into $stream; sets size, and seconds as it prints them
+    seconds=$("$openjph" -i "$work/first.ppm" -o "$stream" -num_decomps 5 -block_size "{32,32}" "$@" 2>&1 | sed -n 's/.*Elapsed time = \([0-9.]*\).*/\1/p')
+    size=$(stat -c %s "$stream")
+}
+in_openjph() { # CASE OPTIONS...: the least time of seven
+    local case=$1 i least=1e9
+    shift
+    for ((i = 0; i < 7; i++)); do
+        run_openjph "$@"
+        least=$(awk "BEGIN { print $seconds < $least ? $seconds : $least }")
+    done
+    result "OpenJPH, one picture at a time" "$case" 1 "$size" "$(psnr "$stream" gbrp)" "$(awk "BEGIN { printf \"%.1f\", 1 / $least }")"
+}
+# Sets qstep: OpenJPH's, where more is worse, that is nearest below the target.
+find_qstep() {
+    local low=0.0001 high=0.2 middle i
+    for ((i = 0; i < 16; i++)); do
+        middle=$(awk "BEGIN { printf \"%.6f\", sqrt($low * $high) }")
+        run_openjph -qstep "$middle"
+        if [ "$size" -gt "$target" ]; then low=$middle; else high=$middle; fi
+    done
+    qstep=$high
+}
+
+ht() {
+    stream=$work/first.j2c # a name that OpenJPH knows
+    make_rgb_frames
+    ours=(j2k_cuda -device cpu -format j2k -async_depth 4 -cblk_style ht)
+    in_ffmpeg "cudaenc in ffmpeg" lossless 12 gbrp "${ours[@]}" -pred dwt53
+    in_ffmpeg "cudaenc in ffmpeg" lossy 12 gbrp "${ours[@]}" -pred dwt97 -quality 80
+    target=$size
+    if ! [ -x "$openjph" ]; then echo "OpenJPH is not measured: no ojph_compress here"; return; fi
+    in_openjph lossless -reversible true
+    find_qstep
+    in_openjph lossy -qstep "$qstep"
 }
 
 mjpeg() {
@@ -140,7 +181,7 @@ mjpeg() {
     done
 }
 
-[ $# -gt 0 ] || set -- j2k mjpeg
+[ $# -gt 0 ] || set -- j2k ht mjpeg
 for part in "$@"; do
     : >"$out/cpu_peers_$part.txt"
     rm -f "$out/cpu_peers_$part.jsonl"

@@ -429,6 +429,7 @@ TABLES = {
     'h264-effort-0': h264_effort_0,
     'cpu': cpu,
     'cpu-ffmpeg': lambda results: cpu_peers(results.rows('cpu', 'cpu_peers_j2k.jsonl')),
+    'cpu-ht': lambda results: cpu_peers(results.rows('cpu_ht', 'cpu_peers_ht.jsonl')),
     'cpu-mjpeg': lambda results: cpu_peers(results.rows('cpu_mjpeg', 'cpu_peers_mjpeg.jsonl')),
 }
 

@@ -20,8 +20,9 @@
 #   h264    h264_cavlc_cuda in ffmpeg at constant QPs, for each clip
 #   h264_effort_0  all of it on the GPU, with x264 on all threads; the first picture
 #   cpu     JPEG 2000 on the CPU against OpenJPEG, FFmpeg's native encoder, Grok; the first picture
+#   cpu_ht  the same with the HT block coder, against OpenJPH; the first picture
 #   cpu_mjpeg  JPEG on the CPU against FFmpeg's native encoder; the first picture
-# Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, TURBOJPEG, X264, GRK_COMPRESS: files; EFFORT: options of
+# Environment: PICTURES, CLIPS: files; DEVICE (auto); NVJPEG_LIBRARY, NVJPEG2K_LIBRARY, OPENJPEG, TURBOJPEG, X264, GRK_COMPRESS, OJPH_COMPRESS: files; EFFORT: options of
 # cudaenc_bench such as "-seconds 0.3", which a part's own give way to; THREADS="1 2 4" of the parts for the CPU, H264_THREADS=16
 # shellcheck disable=SC2317 # parts are called by their names
 set -euo pipefail
@@ -121,14 +122,15 @@ cpu_peers() { # PART of cpu_peers.sh
     "$scripts/cpu_peers.sh" "$bin" "${first[0]}" "$out" "$1"
 }
 cpu() { cpu_peers j2k; }
+cpu_ht() { cpu_peers ht; }
 cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates targets bypass ht mjpeg decode decode_sweep formats sweep ht_sweep memory chain h264 h264_effort_0 cpu cpu_mjpeg
+[ $# -gt 0 ] || set -- rates targets bypass ht mjpeg decode decode_sweep formats sweep ht_sweep memory chain h264 h264_effort_0 cpu cpu_ht cpu_mjpeg
 command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | targets | bypass | ht | mjpeg | decode | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | chain | h264 | h264_effort_0 | cpu | cpu_mjpeg) ;;
+    rates | targets | bypass | ht | mjpeg | decode | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | chain | h264 | h264_effort_0 | cpu | cpu_ht | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

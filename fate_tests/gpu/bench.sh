@@ -10,13 +10,16 @@ export PICTURES=${PICTURES-$(list pictures)} CLIPS=${CLIPS-$(list clips)}
 [ ! -f "$bundle/lib/libopenjp2.so.7" ] || export OPENJPEG=${OPENJPEG-$bundle/lib/libopenjp2.so.7}
 [ ! -f "$bundle/lib/libturbojpeg.so.0" ] || export TURBOJPEG=${TURBOJPEG-$bundle/lib/libturbojpeg.so.0}
 for x264 in "$bundle"/lib/libx264.so.*; do [ ! -f "$x264" ] || export X264=${X264-$x264}; done
-if [ -f "$bundle/bin/grk_compress" ] && [ -z "${GRK_COMPRESS-}" ]; then
-    wrapper=$(mktemp)
-    printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$bundle/lib/grok" "$bundle/bin/grk_compress" >"$wrapper"
-    chmod +x "$wrapper"
-    export GRK_COMPRESS=$wrapper
-fi
+wrap() { # PROGRAM VARIABLE: its libraries are beside it
+    [ -f "$bundle/bin/$1" ] && [ -z "${!2-}" ] || return 0
+    printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$bundle/lib/$1" "$bundle/bin/$1" >"$wrappers/$1"
+    chmod +x "$wrappers/$1"
+    export "$2=$wrappers/$1"
+}
+wrappers=$(mktemp -d)
+wrap grk_compress GRK_COMPRESS
+wrap ojph_compress OJPH_COMPRESS
 status=0
 "$bundle/scripts/run.sh" "$bundle/bin" "$@" || status=$?
-rm -f "${wrapper-}"
+rm -rf "$wrappers"
 exit $status

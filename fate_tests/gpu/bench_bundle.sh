@@ -24,13 +24,15 @@ turbojpeg=$(ldconfig -p | awk '/libturbojpeg\.so\.0/ && !found++ { print $NF }')
 if [ -n "$turbojpeg" ]; then cp "$turbojpeg" "$bundle/lib/"; else echo "bench-bundle: without libjpeg-turbo"; fi
 x264=$(ldconfig -p | awk '/libx264\.so\./ && !found++ { print $NF }')
 if [ -n "$x264" ]; then cp "$x264" "$bundle/lib/"; else echo "bench-bundle: without x264"; fi
-if grok=$(command -v grk_compress); then
-    cp "$grok" "$bundle/bin/"
-    mkdir -p "$bundle/lib/grok" # apart, since a newer system's libraries suit its own programs
-    libraries "$grok" | xargs -I{} cp -L {} "$bundle/lib/grok/"
-else
-    echo "bench-bundle: without Grok"
-fi
+for peer in grk_compress ojph_compress; do
+    if program=$(command -v "$peer"); then
+        cp "$program" "$bundle/bin/"
+        mkdir -p "$bundle/lib/$peer" # apart, since a newer system's libraries suit its own programs
+        libraries "$program" | xargs -I{} cp -L {} "$bundle/lib/$peer/"
+    else
+        echo "bench-bundle: without $peer"
+    fi
+done
 
 # Photographs. The first was never coded lossily; bench.sh names them in this order.
 if [ -d "$media" ]; then
