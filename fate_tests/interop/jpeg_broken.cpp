@@ -1,11 +1,15 @@
 // Files as they are, broken at random, and every prefix of them: a device decodes the same samples as the CPU, with the
-// same codes and flags. Usage: jpeg_broken DEVICE ROUNDS PREFIX_STEP FILE...   ROUNDS: of each file; PREFIX_STEP: bytes
-// by which prefixes differ; 0: none. Ends in a line "N passed, N failed".   SPDX-License-Identifier: LGPL-2.1-or-later
+// same codes and flags. A thread, with decoders of its own, takes a file. Usage: jpeg_broken DEVICE ROUNDS PREFIX_STEP
+// FILE...   ROUNDS: of each file; PREFIX_STEP: bytes by which prefixes differ; 0: none. Ends in a line "N passed, N
+// failed".   SPDX-License-Identifier: LGPL-2.1-or-later
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <cudaenc.h>
@@ -38,6 +42,7 @@ class DecoderOf {
         cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
         config.device = device;
         config.async_depth = 1;
+        config.threads = 2;  // of each file's decoders
         config.max_pixels = 1 << 22;
         config.log_opaque = this;
         config.log = [](void *opaque, CudaencLogLevel, const char *line) {
@@ -82,34 +87,51 @@ class DecoderOf {
     std::string line_;
 };
 
+// What all threads have compared.
+struct Tally {
+    std::atomic<int> passed = 0, failed = 0, decoded = 0, corrupt = 0;
+};
+
+// number: of the file, with which its random numbers begin.
+void compare_file(const char *device_name, const char *name, int number, int rounds, int step, Tally &tally) {
+    DecoderOf cpu("cpu"), device(device_name);
+    const auto compare = [&](const char *what, int which, const Bytes &packet) {
+        const DecoderOf::Outcome ours = cpu.decode(packet), theirs = device.decode(packet);
+        tally.decoded += ours.code == CUDAENC_OK, tally.corrupt += ours.corrupt;
+        if (ours == theirs)
+            tally.passed++;
+        else if (++tally.failed <= 10)
+            std::printf("%s, %s %d: codes %d and %d, corrupt %d and %d%s\n", name, what, which, ours.code, theirs.code,
+                        ours.corrupt, theirs.corrupt, ours.planes == theirs.planes ? "" : ", samples differ");
+    };
+    std::ifstream in(name, std::ios::binary);
+    const Bytes file((std::istreambuf_iterator<char>(in)), {});
+    if (file.empty()) std::printf("%s cannot be read\n", name), tally.failed++;
+    compare("as it is", 0, file);
+    for (int round = 0; round < rounds; round++) {
+        Random random(static_cast<uint64_t>(number) << 32 | static_cast<uint64_t>(round));
+        compare("round", round, cudaenc::testing::broken(random, file));
+    }
+    for (size_t size = 0; step && size < file.size(); size += static_cast<size_t>(step))
+        compare("prefix", static_cast<int>(size), Bytes(file.begin(), file.begin() + static_cast<ptrdiff_t>(size)));
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
     if (argc < 5) return std::fprintf(stderr, "usage: %s DEVICE ROUNDS PREFIX_STEP FILE...\n", argv[0]), 2;
     const int rounds = std::atoi(argv[2]), step = std::atoi(argv[3]);
-    DecoderOf cpu("cpu"), device(argv[1]);
-    int passed = 0, failed = 0, decoded = 0, corrupt = 0;
-    const auto compare = [&](const char *file, const char *what, int number, const Bytes &packet) {
-        const DecoderOf::Outcome ours = cpu.decode(packet), theirs = device.decode(packet);
-        ours == theirs ? passed++ : failed++;
-        decoded += ours.code == CUDAENC_OK, corrupt += ours.corrupt;
-        if (ours == theirs || failed > 10) return;
-        std::printf("%s, %s %d: codes %d and %d, corrupt %d and %d%s\n", file, what, number, ours.code, theirs.code,
-                    ours.corrupt, theirs.corrupt, ours.planes == theirs.planes ? "" : ", samples differ");
-    };
-    for (int i = 4; i < argc; i++) {
-        std::ifstream in(argv[i], std::ios::binary);
-        const Bytes file((std::istreambuf_iterator<char>(in)), {});
-        compare(argv[i], "as it is", 0, file);
-        for (int round = 0; round < rounds; round++) {
-            Random random(static_cast<uint64_t>(i) << 32 | static_cast<uint64_t>(round));
-            compare(argv[i], "round", round, cudaenc::testing::broken(random, file));
-        }
-        for (size_t size = 0; step && size < file.size(); size += static_cast<size_t>(step))
-            compare(argv[i], "prefix", static_cast<int>(size),
-                    Bytes(file.begin(), file.begin() + static_cast<ptrdiff_t>(size)));
-    }
-    std::printf("%s: %d broken streams, %d decoded, %d of them corrupt\n", argv[1], passed + failed, decoded, corrupt);
+    Tally tally;
+    std::atomic<int> next = 4;
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); t++)
+        threads.emplace_back([&] {
+            for (int i; (i = next++) < argc;) compare_file(argv[1], argv[i], i, rounds, step, tally);
+        });
+    threads.clear();
+    const int passed = tally.passed, failed = tally.failed;
+    std::printf("%s: %d broken streams, %d decoded, %d of them corrupt\n", argv[1], passed + failed,
+                tally.decoded.load(), tally.corrupt.load());
     std::printf("%d passed, %d failed\n", passed, failed);
     return failed != 0;
 }
