@@ -86,12 +86,8 @@ class Walk {
     template <class Sink>
     DEVICE_MEMBER void run(uint32_t end, Sink &sink) {
         end = min_of(end, bits_);
-        const uint32_t safe_end = min_of(end, interval_.end - min_of(interval_.end, kMaxBlockBits));
-        if constexpr (Sink::kBlocksOnly)
-            run_over(safe_end, sink);
-        else
-            run_within(safe_end, sink);
-        run_to(end, sink);
+        walk_to<false>(min_of(end, interval_.end - min_of(interval_.end, kMaxBlockBits)), sink);
+        walk_to<true>(end, sink);
     }
 
   private:
@@ -105,73 +101,43 @@ class Walk {
         return twice + 2 == 2 * scan_.mcu_blocks ? 0 : twice + 2;
     }
 
-    // The same, for blocks that surely end before their interval does.
-    template <class Sink>
-    DEVICE_MEMBER void run_within(uint32_t end, Sink &sink) {
+    // The step of the next bits: of a symbol, or of a run of them. A run that reaches a block's end in its midst begins
+    // with a single symbol.
+    template <bool Runs>
+    DEVICE_MEMBER Step next_step(uint32_t bits, int place, uint32_t twice) const {
+        const bool dc = place == 0;
+        if constexpr (Runs) {
+            const Step run(tables_.runs[(dc ? dc_runs_ : ac_runs_) >> twice & 3][bits >> (32 - kRunBits)]);
+            const int most = run.empty() ? kBlockSamples : place + run.places() % kBlockSamples;
+            if (most < kBlockSamples) return run;
+        }
+        return table(dc, twice).find(bits);
+    }
+
+    // Decodes whole blocks, until one begins at bit `end` or behind it. Cuts: they may reach the interval's end. Where
+    // they surely do not, nobody compares, and a sink that wants no symbols goes from run to run of them.
+    template <bool Cuts, class Sink>
+    DEVICE_MEMBER void walk_to(uint32_t end, Sink &sink) {
         uint32_t bit = at_.bit, twice = 2 * at_.phase;
         if (bit >= end) return;
-        end = opaque(end);
+        if constexpr (!Cuts) end = opaque(end);
         int place = 0;
         do {
             const uint32_t bits = window_.at(bit);
             const bool dc = place == 0;
-            const Step step = table(dc, twice).find(bits);
-            bit += static_cast<uint32_t>(step.bits());
-            place += step.places();
-            sink.symbol(twice / 2, dc, place, bits, step);
-            if (place >= kBlockSamples) {
-                sink.end_block();
-                twice = next_phase(twice);
-                place = 0;
-            }
-        } while (place || bit < end);
-        at_ = {bit, twice / 2};
-    }
-
-    // The same from run to run of symbols. A run that reaches a block's end in its midst begins with a single symbol.
-    template <class Sink>
-    DEVICE_MEMBER void run_over(uint32_t end, Sink &sink) {
-        uint32_t bit = at_.bit, twice = 2 * at_.phase;
-        if (bit >= end) return;
-        end = opaque(end);
-        int place = 0;
-        do {
-            const uint32_t bits = window_.at(bit);
-            const bool dc = place == 0;
-            Step step(tables_.runs[(dc ? dc_runs_ : ac_runs_) >> twice & 3][bits >> (32 - kRunBits)]);
-            const int most = step.empty() ? kBlockSamples : place + step.places() % kBlockSamples;
-            if (most >= kBlockSamples) step = table(dc, twice).find(bits);
-            bit += static_cast<uint32_t>(step.bits());
-            place += step.places();
-            if (place >= kBlockSamples) {
-                sink.end_block();
-                twice = next_phase(twice);
-                place = 0;
-            }
-        } while (place || bit < end);
-        at_ = {bit, twice / 2};
-    }
-
-    template <class Sink>
-    DEVICE_MEMBER void run_to(uint32_t end, Sink &sink) {
-        uint32_t bit = at_.bit, twice = 2 * at_.phase;
-        int place = 0;
-        while (place || bit < end) {
-            const uint32_t bits = window_.at(bit);
-            const Step step = table(place == 0, twice).find(bits);
+            const Step step = next_step < Sink::kBlocksOnly && !Cuts > (bits, place, twice);
             const uint32_t next = bit + static_cast<uint32_t>(step.bits());
-            if (next <= interval_.end) {
+            if (!Cuts || next <= interval_.end) {
                 bit = next;
-                const bool dc = place == 0;
                 place += step.places();
-                sink.symbol(twice / 2, dc, place, bits, step);
+                if constexpr (Cuts || !Sink::kBlocksOnly) sink.symbol(twice / 2, dc, place, bits, step);
                 if (place >= kBlockSamples) {
                     sink.end_block();
                     twice = next_phase(twice);
                     place = 0;
                 }
             }
-            if (next < interval_.end) continue;
+            if (!Cuts || next < interval_.end) continue;
             sink.end_interval(interval_.number);
             twice = 0, place = 0;
             if (++interval_.number >= scan_.intervals) {
@@ -181,7 +147,7 @@ class Walk {
             bit = interval_.end;
             interval_.end = interval_end(scan_, interval_.number, bits_ / 8);
             window_.seek(bit);
-        }
+        } while (place || bit < end);
         at_ = {bit, twice / 2};
     }
 
