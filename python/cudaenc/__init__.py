@@ -12,7 +12,8 @@ Arrays are NumPy's, or have __cuda_array_interface__ or __dlpack__ (CuPy, PyTorc
 encoded there, without a copy to the host; it must not change until its packet has come.
 
 Options are those of cudaenc.h, by name: quality=85, bit_rate=10_000_000, pred="dwt53", levels=6. The same input and
-options give the same bytes on every device. SPDX-License-Identifier: LGPL-2.1-or-later
+options give the same bytes on every device. What the library warns of, such as a target that is missed, goes to
+logging.getLogger("cudaenc"). SPDX-License-Identifier: LGPL-2.1-or-later
 """
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ __all__ = ["CudaencError", "Decoder", "DevicePacket", "Encoder", "InvalidError",
 
 ffi, lib = _native.ffi, _native.lib
 _CODECS = {"j2k": lib.CUDAENC_CODEC_J2K, "mjpeg": lib.CUDAENC_CODEC_MJPEG, "h264": lib.CUDAENC_CODEC_H264}
-_TARGETS = ("pred", "quality", "bit_rate", "frame_bytes", "compression_ratio", "psnr", "layer_rates", "profile")
+_TARGETS = ("quality", "bit_rate", "frame_bytes", "compression_ratio", "psnr", "layer_rates")
 
 
 class DevicePacket:
@@ -48,7 +49,7 @@ class Encoder:
     """A session: encodes pictures of one format with one set of options. One thread uses it at a time.
 
     sample: a picture that tells size, format and memory of all that follow; it is not encoded.
-    codec: "j2k", "mjpeg" or "h264".   lossless: of JPEG 2000; None: unless an option says how lossy it is.
+    codec: "j2k", "mjpeg" or "h264".   lossless: of JPEG 2000, without a target; None: unless an option says how lossy it is.
     format, layout, depth: see the module.   device: "auto", "cpu", "cuda", "cuda:N".
     in_flight: pictures that are encoded at a time, 1 to 64.   threads: of the CPU, 0: one per core.
     device_packets: they stay in CUDA memory, each a DevicePacket; with "mjpeg".
@@ -68,11 +69,16 @@ class Encoder:
             self._format.full_range = full_range
         self._key = _arrays.key(planes, self._format)
         if lossless is None:
-            lossless = codec == "j2k" and not any(name in options for name in _TARGETS)
-        if lossless and codec != "j2k":
-            raise InvalidError(f"lossless is not allowed with {codec}: it is for j2k")
+            lossless = codec == "j2k" and not any(options.get(name) is not None for name in (*_TARGETS, "pred", "profile"))
         if lossless:
-            options.setdefault("pred", "dwt53")
+            if codec != "j2k":
+                raise InvalidError(f"lossless is not allowed with {codec}: it is for j2k")
+            options["pred"] = "dwt53" if options.get("pred") is None else options["pred"]
+            lossy = [name for name in _TARGETS if options.get(name) is not None]
+            if str(options["pred"]).lower() not in ("dwt53", str(lib.CUDAENC_J2K_DWT53)):
+                lossy.append("pred")
+            if lossy:
+                raise InvalidError(f"lossless is not allowed with {lossy[0]} {options[lossy[0]]!r}")
         config = ffi.new("CudaencConfig *")
         lib.cudaenc_config_init(config, ffi.sizeof("CudaencConfig"), _CODECS[codec])
         config.format = self._format

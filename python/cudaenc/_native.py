@@ -1,12 +1,15 @@
 """The shared library, its errors and options. SPDX-License-Identifier: LGPL-2.1-or-later"""
 from __future__ import annotations
 
+import functools
+import logging
 import os
 import pathlib
 from typing import Any
 
 import cffi
 
+_LOGGER = logging.getLogger("cudaenc")
 _HERE = pathlib.Path(__file__).parent
 ffi = cffi.FFI()
 ffi.cdef((_HERE / "cudaenc.cdef").read_text(encoding="utf-8"))
@@ -29,7 +32,7 @@ def version() -> str:
 
 
 class Log:
-    """Lines of a session. check() raises what a code and the lines since the last one say."""
+    """Lines of a session. check() raises what a code and the errors since the last one say; the others are logged."""
 
     def __init__(self) -> None:
         self._errors: list[str] = []
@@ -47,10 +50,21 @@ class Log:
         raise kind(text)
 
 
+@functools.lru_cache(maxsize=256)
+def _warn(text: str) -> None:
+    """Once for each text: encode() opens a session for each picture."""
+    _LOGGER.warning("%s", text)
+
+
 @ffi.callback("CudaencLog")
 def _log(opaque: Any, level: int, line: Any) -> None:
+    text = ffi.string(line).decode(errors="replace")
     if level == lib.CUDAENC_LOG_ERROR:
-        ffi.from_handle(opaque).append(ffi.string(line).decode(errors="replace"))
+        ffi.from_handle(opaque).append(text)
+    elif level == lib.CUDAENC_LOG_WARNING:
+        _warn(text)
+    else:
+        _LOGGER.debug("%s", text)
 
 
 # Options whose values have names, and what those of the constants in cudaenc.h begin with.
@@ -67,18 +81,23 @@ def _constant(codec: str, option: str, text: str) -> int:
 
 
 def set_options(struct: Any, codec: str, options: dict[str, Any], keep: list[Any]) -> None:
-    """Sets members of CudaencJ2kOptions and its like. keep: gets what must live until the session is open."""
+    """Sets members of CudaencJ2kOptions and its like, but for those that are None. keep: gets what must live until the session is open."""
     members = dict(ffi.typeof(struct).fields)
     for name, value in options.items():
         member = members.get(name)
         if member is None or member.type.kind not in ("primitive", "pointer"):
             raise InvalidError(f"{name} is no option of {codec}: there are {', '.join(members)}")
-        if member.type is ffi.typeof("char *") and value is not None:
+        if value is None:  # not set
+            continue
+        if member.type is ffi.typeof("char *"):
             value = ffi.new("char[]", str(value).encode())
             keep.append(value)
-        elif member.type is ffi.typeof("uint16_t *") and value is not None:
+        elif member.type is ffi.typeof("uint16_t *"):
             value = ffi.new("uint16_t[64]", [int(v) for v in value])
             keep.append(value)
         elif isinstance(value, str):
             value = sum(_constant(codec, name, one) for one in value.split("+"))
-        setattr(struct, name, ffi.NULL if value is None else value)
+        try:
+            setattr(struct, name, value)
+        except (TypeError, OverflowError) as error:
+            raise InvalidError(f"{name} {value!r} is not allowed: {error}") from None

@@ -205,6 +205,11 @@ class Errors(unittest.TestCase):
         self.check("pred 'dwt99'", array, pred="dwt99")
         self.check("codec 'jxl'", array, "jxl")
         self.check("lossless is not allowed with mjpeg", array, "mjpeg", lossless=True)
+        self.check("lossless is not allowed with pred 'dwt97'", array, lossless=True, pred="dwt97")
+        for option in {"quality": 50}, {"frame_bytes": 2000}, {"psnr": 40}, {"compression_ratio": 8}, {"layer_rates": "10,5"}:
+            self.check("lossless is not allowed with " + next(iter(option)), array, lossless=True, **option)
+        self.check("quality 85.5 is not allowed", array, quality=85.5)
+        self.check("levels [5] is not allowed", array, levels=[5])
         self.check("5 channels", picture(8, 8, 5))
         self.check("4 dimensions", picture(8, 8, 3, 1))
         self.check("uint8 or uint16", array.astype(numpy.float32))
@@ -230,6 +235,19 @@ class Errors(unittest.TestCase):
         matrix = cudaenc.encode(array, "mjpeg", luma_matrix=range(1, 65))
         self.assertEqual([t[0] for t in Image.open(io.BytesIO(matrix)).quantization.values()], [1])
         self.assertLessEqual(len(cudaenc.encode(array, frame_bytes=2000, rate_control="psp")), 2000)
+
+    def test_none_is_the_default(self):
+        array = picture(64, 64, 3)
+        self.assertEqual(cudaenc.encode(array, quality=None, pred=None, comment=None, levels=None), cudaenc.encode(array))
+        self.assertEqual(cudaenc.encode(array, lossless=True, pred=None), cudaenc.encode(array, lossless=True, pred="DWT53"))
+
+    def test_warnings_are_logged(self):
+        broken = cudaenc.encode(picture(64, 64, 3), "mjpeg", device="cpu")
+        cudaenc._native._warn.cache_clear()
+        with self.assertLogs("cudaenc", "WARNING") as logged:
+            for n in range(3):
+                cudaenc.decode(broken[:-40 - n], device="cpu")
+        self.assertEqual(logged.output, ["WARNING:cudaenc:JPEG: the coded data are broken"])
 
     def test_hints_and_docstrings(self):
         for name in cudaenc.__all__:
