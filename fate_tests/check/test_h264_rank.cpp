@@ -58,35 +58,48 @@ START_TEST(devices) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 1);
     for (int content = 0; content < 6; content++)
-        for (const int depth : {8, 10}) {
-            PictureFormat f{
-                random.between(1, 120), random.between(1, 90), ChromaFormat::c400, depth, 1, true, true, false};
+        for (const int i : {0, 1, 2, 3}) {
+            const int depth = i & 1 ? 10 : 8;
+            PictureFormat f{.width = random.between(1, 120),
+                            .height = random.between(1, 90),
+                            .chroma = i & 2 ? ChromaFormat::c444 : ChromaFormat::c400,
+                            .bit_depth = depth,
+                            .slices = 1,
+                            .transform_8x8 = true,
+                            .long_level_prefix = true,
+                            .pcm_without_zeros = false};
             f.slices = random.between(1, std::min(3, f.macroblock_rows()));
             const Source source(random, f, static_cast<Content>(content));
             const DeviceIntraCoder coder(device, f, 1);
             IntraBuffers buffers = coder.make_buffers();
-            DeviceArray<uint8_t> plane(device, source.memory[0].size());
-            device->upload(nullptr, plane.data(), source.memory[0].data(), plane.bytes());
-            SampleLayout layout = source.layout[0];
-            layout.data = plane.data();
+            std::vector<DeviceArray<uint8_t>> planes;
+            std::array<SampleLayout, 3> layout{};
+            for (int c = 0; c < f.components(); c++) {
+                planes.emplace_back(device, source.memory[c].size());
+                device->upload(nullptr, planes.back().data(), source.memory[c].data(), planes.back().bytes());
+                layout[static_cast<size_t>(c)] = source.layout[c];
+                layout[static_cast<size_t>(c)].data = planes.back().data();
+            }
             device->fill(nullptr, buffers.ranked.data(), 0xA5, buffers.ranked.bytes());
-            coder.code(nullptr, buffers, {layout}, 30, 0);
+            coder.code(nullptr, buffers, layout, 30, 0);
             std::vector<RankedModes> ranked(static_cast<size_t>(f.macroblocks()));
             device->download(nullptr, ranked.data(), buffers.ranked.data(), buffers.ranked.bytes());
             device->synchronize(Device::Stream{});
 
             const int columns = f.macroblock_columns(), stride = 16 * columns;
-            std::vector<Sample> samples(static_cast<size_t>(256 * f.macroblocks()));
-            for (int y = 0; y < 16 * f.macroblock_rows(); y++)
-                for (int x = 0; x < stride; x++)
-                    samples[static_cast<size_t>(y * stride + x)] = static_cast<Sample>(source.sample(0, x, y));
+            std::vector<Sample> samples[3];
+            for (int c = 0; c < f.components(); c++)
+                for (int y = 0; y < 16 * f.macroblock_rows(); y++)
+                    for (int x = 0; x < stride; x++) samples[c].push_back(static_cast<Sample>(source.sample(c, x, y)));
             for (int slice = 0; slice < f.slices; slice++)
                 for (int y = f.first_row(slice); y < f.first_row(slice + 1); y++)
                     for (int x = 0; x < columns; x++) {
                         const bool above = y > f.first_row(slice);
-                        const ConstBlock at{samples.data() + 16 * (y * stride + x), stride};
+                        ConstBlock at[3];
+                        for (int c = 0; c < f.components(); c++)
+                            at[c] = {samples[c].data() + 16 * (y * stride + x), stride};
                         const RankedModes expected =
-                            rank_modes(&at, 1, {x > 0, above, above && x + 1 < columns}, depth);
+                            rank_modes(at, f.components(), {x > 0, above, above && x + 1 < columns}, depth);
                         const RankedModes &own = ranked[static_cast<size_t>(y * columns + x)];
                         for (int b = 0; b < 16; b++)
                             EXPECT(own.of_4x4[b] == expected.of_4x4[b], "%dx%d, macroblock (%d, %d), 4x4 block %d",

@@ -80,7 +80,8 @@ const PictureFormat formats[] = {
     {0, 0, ChromaFormat::c420, 8, 1, true, true, false},  {0, 0, ChromaFormat::c420, 8, 1, false, false, true},
     {0, 0, ChromaFormat::c420, 10, 1, true, true, false}, {0, 0, ChromaFormat::c422, 8, 1, true, true, false},
     {0, 0, ChromaFormat::c422, 10, 1, true, true, false}, {0, 0, ChromaFormat::c400, 8, 1, true, true, false},
-    {0, 0, ChromaFormat::c400, 10, 1, true, true, false},
+    {0, 0, ChromaFormat::c400, 10, 1, true, true, false}, {0, 0, ChromaFormat::c444, 8, 1, true, true, false},
+    {0, 0, ChromaFormat::c444, 10, 1, true, true, false}, {0, 0, ChromaFormat::c444, 8, 1, false, false, true},
 };
 
 // Every kind of content, small sizes, QPs from the least to beyond the largest.

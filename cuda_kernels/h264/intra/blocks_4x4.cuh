@@ -31,38 +31,43 @@ DEVICE void make_values_4x4(uint32_t own, const Available &a, int bit_depth, int
 // same one, which the lower half codes.
 constexpr uint64_t kLowerBlocks = 0xFE'DC76'5410, kUpperBlocks = 0xFE'BA98'3210;
 
-template <class State>
-DEVICE void code_4x4(const Place &place, State &s) {
-    Candidate &c = s.candidates[static_cast<int>(MacroblockType::i4x4)];
+template <ChromaFormat F>
+DEVICE void code_4x4(const Place &place, WavefrontState<F> &s) {
+    constexpr int kComponents = luma_components(F);
+    Candidate<F> &c = s.candidates[static_cast<int>(MacroblockType::i4x4)];
     begin_candidate(place, s, c);
     const int lane = lane_id(), half = lane >> 4, in_half = lane & 15, candidate = in_half >> 2, column = lane & 3;
-    const uint32_t half_offset = half ? 0x01010101u * sizeof s.values_4x4[0] : 0;
+    const uint32_t half_offset = half ? 0x01010101u * sizeof s.values_4x4[0][0] : 0;
     const uint64_t blocks = half ? kUpperBlocks : kLowerBlocks;
     const int neighbour = neighbour_4x4(in_half, 12), neighbour_without_right = neighbour_4x4(in_half, 8);
-    const QpChoice &qp = *place.qp;
-    const uint32_t price = estimated_price(qp.lambda);
+    const uint32_t price = estimated_price(place.qp->lambda);
     uint32_t distortion = 0, bits = 0;
     CUDAENC_NO_UNROLL
     for (int step = 0; step < 10; step++) {
         const int b = static_cast<int>(blocks >> 4 * step & 15), bx = luma_block_x(b), by = luma_block_y(b);
         const bool coded = half == 0 || (step > 1 && step < 8);
-        uint16_t *block = c.samples + 4 * by * kLumaPitch + 4 * bx;
+        const int corner = 4 * by * kLumaPitch + 4 * bx;
         const Available a = available_4x4(place.available, b);
-        make_values_4x4(block[a.above_right ? neighbour : neighbour_without_right], a, place.bit_depth, in_half,
-                        s.values_4x4[half]);
+        CUDAENC_UNROLL
+        for (int k = 0; k < kComponents; k++)
+            make_values_4x4(c.components[k].samples[corner + (a.above_right ? neighbour : neighbour_without_right)], a,
+                            place.bit_depth, in_half, s.values_4x4[k][half]);
         const int predicted = predicted_mode(c, bx, by);
         const int mode = mode_of_candidate(candidate, predicted, s.ranked.of_4x4[b]);
         warp_sync();
 
         const uint32_t offsets[] = {word_of(s.predicted_4x4, 4 * mode + column) + half_offset};
-        CandidateColumn<4> of_candidate;
-        uint32_t cost = of_candidate.code(s.values_4x4[0], offsets, s.source + 64 * by + 4 * bx + column, qp.luma,
-                                          column, place.most, price);
-        cost += column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
-        if (is_best<4>(cost, candidate) && coded) {
-            of_candidate.levels.store(c.levels + 16 * b + 4 * column);
-            store_column(of_candidate.samples, block + kLumaPitch + 1 + column, kLumaPitch);
-            distortion += of_candidate.squares;
+        CandidateColumn<4> of_candidate[kComponents];
+        uint32_t cost = column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
+        CUDAENC_UNROLL
+        for (int k = 0; k < kComponents; k++)
+            cost += of_candidate[k].code(s.values_4x4[k][0], offsets, s.source[k] + 64 * by + 4 * bx + column,
+                                         place.quantiser(k), column, place.most, price);
+        if (is_best<4, kComponents>(cost, candidate) && coded) {
+            CUDAENC_UNROLL
+            for (int k = 0; k < kComponents; k++)
+                distortion += of_candidate[k].store(c.components[k].levels + 16 * b + 4 * column,
+                                                    c.components[k].samples + corner + kLumaPitch + 1 + column);
             if (column == 0) {
                 c.modes[kGrid * (1 + by) + 1 + bx] = static_cast<int8_t>(mode);
                 c.syntax[b] = mode_syntax(mode, predicted);

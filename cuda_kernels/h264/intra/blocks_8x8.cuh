@@ -25,33 +25,38 @@ DEVICE void make_values_8x8(const uint16_t *block, const Available &a, int bit_d
     values[64 + lane] = static_cast<uint16_t>(filtered(before, own, after));
 }
 
-template <class State>
-DEVICE void code_8x8(const Place &place, State &s) {
-    Candidate &c = s.candidates[static_cast<int>(MacroblockType::i8x8)];
+template <ChromaFormat F>
+DEVICE void code_8x8(const Place &place, WavefrontState<F> &s) {
+    constexpr int kComponents = luma_components(F);
+    Candidate<F> &c = s.candidates[static_cast<int>(MacroblockType::i8x8)];
     begin_candidate(place, s, c);
     const int lane = lane_id(), candidate = lane >> 3, column = lane & 7;
-    const QpChoice &qp = *place.qp;
-    const uint32_t price = estimated_price(qp.lambda);
+    const uint32_t price = estimated_price(place.qp->lambda);
     uint32_t distortion = 0, bits = 0;
     CUDAENC_NO_UNROLL
     for (int b = 0; b < 4; b++) {
-        const int bx = b & 1, by = b >> 1;
-        uint16_t *block = c.samples + 8 * by * kLumaPitch + 8 * bx;
-        make_values_8x8(block, available_8x8(place.available, b), place.bit_depth, s.values_8x8);
+        const int bx = b & 1, by = b >> 1, corner = 8 * by * kLumaPitch + 8 * bx;
+        CUDAENC_UNROLL
+        for (int k = 0; k < kComponents; k++)
+            make_values_8x8(c.components[k].samples + corner, available_8x8(place.available, b), place.bit_depth,
+                            s.values_8x8[k]);
         const int predicted = predicted_mode(c, 2 * bx, 2 * by);
         const int mode = mode_of_candidate(candidate, predicted, s.ranked.of_8x8[b]);
         warp_sync();
 
         const uint32_t offsets[] = {word_of(s.predicted_8x8, (8 * mode + column) * 2),
                                     word_of(s.predicted_8x8, (8 * mode + column) * 2 + 1)};
-        CandidateColumn<8> of_candidate;
-        uint32_t cost = of_candidate.code(s.values_8x8, offsets, s.source + 128 * by + 8 * bx + column, qp.luma, column,
-                                          place.most, price);
-        cost += column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
-        if (is_best<8>(cost, candidate)) {
-            of_candidate.levels.store(c.levels + 64 * b + 8 * column);
-            store_column(of_candidate.samples, block + kLumaPitch + 1 + column, kLumaPitch);
-            distortion += of_candidate.squares;
+        CandidateColumn<8> of_candidate[kComponents];
+        uint32_t cost = column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
+        CUDAENC_UNROLL
+        for (int k = 0; k < kComponents; k++)
+            cost += of_candidate[k].code(s.values_8x8[k], offsets, s.source[k] + 128 * by + 8 * bx + column,
+                                         place.quantiser(k), column, place.most, price);
+        if (is_best<8, kComponents>(cost, candidate)) {
+            CUDAENC_UNROLL
+            for (int k = 0; k < kComponents; k++)
+                distortion += of_candidate[k].store(c.components[k].levels + 64 * b + 8 * column,
+                                                    c.components[k].samples + corner + kLumaPitch + 1 + column);
             if (column < 4)
                 c.modes[kGrid * (1 + 2 * by + (column >> 1)) + 1 + 2 * bx + (column & 1)] = static_cast<int8_t>(mode);
             if (column == 0) {

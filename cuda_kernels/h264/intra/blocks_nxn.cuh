@@ -6,7 +6,8 @@
 
 namespace cudaenc::h264 {
 
-DEVICE int predicted_mode(const Candidate &c, int column, int row) {
+template <ChromaFormat F>
+DEVICE int predicted_mode(const Candidate<F> &c, int column, int row) {
     const int left = c.modes[kGrid * (1 + row) + column], above = c.modes[kGrid * row + 1 + column];
     return left < 0 || above < 0 ? int{kDc} : min_of(left, above);
 }
@@ -17,7 +18,7 @@ DEVICE uint8_t mode_syntax(int mode, int predicted) {
 DEVICE int mode_of_candidate(int candidate, int predicted, uint32_t ranked) {
     return candidate ? ranked_mode(ranked, candidate - 1) : predicted;
 }
-constexpr int kModeCandidates = 1 + kRankedModes;
+constexpr uint32_t kModeCandidates = 1 + kRankedModes;
 static_assert(kModeCandidates == 4);
 
 // Column `column` of a block that is coded as one of its candidates, which have N lanes each.
@@ -49,12 +50,24 @@ struct CandidateColumn {
         squares = reconstruct_column(samples, prediction, own, most);
         return estimated_cost(squares, price, bits);
     }
+    // Returns the column's squared error.
+    DEVICE_MEMBER uint32_t store(int16_t *to_levels, uint16_t *to_samples) const {
+        levels.store(to_levels);
+        store_column(samples, to_samples, kLumaPitch);
+        return squares;
+    }
 };
 // Whether the lane's candidate is the one of the least cost, of equal ones the first. With a whole warp.
-template <int N>
+template <int N, int Components>
 DEVICE bool is_best(uint32_t cost, int candidate) {
-    const uint32_t key = sum_of_lanes<N - 1>(cost) << 2 | static_cast<uint32_t>(candidate);
-    return least_of_lanes<3 * N>(key) == key;
+    const uint32_t sum = sum_of_lanes<N - 1>(cost), own = static_cast<uint32_t>(candidate);
+    if constexpr (Components == 1) {  // below 2^30
+        const uint32_t key = sum << 2 | own;
+        return least_of_lanes<3 * N>(key) == key;
+    } else {
+        const bool least = least_of_lanes<3 * N>(sum) == sum;
+        return least_of_lanes<3 * N>(least ? own : kModeCandidates) == own;
+    }
 }
 
 }  // namespace cudaenc::h264

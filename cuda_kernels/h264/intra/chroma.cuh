@@ -43,7 +43,7 @@ DEVICE void begin_chroma(const Place &place, WavefrontState<F> &s) {
     if (lane < 4) {
         const int component = lane >> 1, i = lane & 1;
         c.totals[component][1 + i] =
-            place.available.above ? record_byte(above, kRecordTotals + 2 + component, i) : int8_t{-1};
+            place.available.above ? record_byte(above, record_totals(F) + 2 + component, i) : int8_t{-1};
     }
     if (lane < 2 * kHeight / 4) {
         const int component = lane / (kHeight / 4), i = lane % (kHeight / 4);

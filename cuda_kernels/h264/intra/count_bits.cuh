@@ -18,14 +18,15 @@ struct CountedBlock {
     DEVICE_MEMBER int32_t operator()(int k) const { return levels[places[step * k]]; }
 };
 
+// component: of those that are coded as luma.
 template <ChromaFormat F>
-DEVICE CountedBlock make_counted_block(int warp, bool has_8x8, WavefrontState<F> &s) {
+DEVICE CountedBlock make_counted_block(int warp, int component, bool has_8x8, WavefrontState<F> &s) {
     const int lane = lane_id(), b = lane & 15;
     CountedBlock block{};
     block.zeros = kZeros4x4;
     block.step = 1;
     if (warp != kWarpChroma) {
-        Candidate &c = s.candidates[warp];
+        CodedComponent &c = s.candidates[warp].components[component];
         const bool is_8x8 = warp == kWarp8x8, is_16x16 = warp == kWarp16x16;
         block.present = lane < 16 && (has_8x8 || !is_8x8);
         block.dc = is_16x16 && lane == 16;
@@ -39,53 +40,60 @@ DEVICE CountedBlock make_counted_block(int warp, bool has_8x8, WavefrontState<F>
         constexpr int kBlocks = chroma_blocks(F), kAc = 2 * kBlocks;
         block.present = lane < kAc;
         block.dc = block.chroma_dc = lane == kAc || lane == kAc + 1;
-        const int item = block.present ? lane : 0, component = block.dc ? lane - kAc : item / kBlocks,
-                  own = item % kBlocks;
-        block.levels = s.chroma.levels + (block.dc ? 8 * component : 16 * (1 + item));
+        const int item = block.present ? lane : 0, of = block.dc ? lane - kAc : item / kBlocks, own = item % kBlocks;
+        block.levels = s.chroma.levels + (block.dc ? 8 * of : 16 * (1 + item));
         block.places = s.scans + (block.dc ? kScanChromaDc : kScan4x4 + 1);
         block.count = block.dc ? kBlocks : 15;
         block.pitch = 3;
-        block.total = s.chroma.totals[component] + 3 * (1 + (own >> 1)) + 1 + (own & 1);
+        block.total = s.chroma.totals[of] + 3 * (1 + (own >> 1)) + 1 + (own & 1);
         const BlockCode dc = chroma_dc_code(kBlocks);
         block.tokens = dc.tokens;
         block.zeros = block.dc ? dc.zeros : kZeros4x4;
     } else {
-        block.levels = s.candidates[0].levels;
+        block.levels = s.candidates[0].components[0].levels;
         block.places = s.scans;
-        block.total = s.candidates[0].totals + kGrid + 1;
+        block.total = s.candidates[0].components[0].totals + kGrid + 1;
     }
     return block;
 }
 
 // What a warp's blocks have.
 struct CountedBits {
-    uint32_t bits, nonzero;  // bit l: the block of lane l has levels
+    uint32_t bits, nonzero;  // bit l: the block of lane l has levels, in any component that is coded as luma
     bool too_large;
 };
-template <class State>
-DEVICE CountedBits count_blocks(int warp, bool has_8x8, State &s) {
-    const CountedBlock block = make_counted_block(warp, has_8x8, s);
-    const bool counts = block.present || block.dc;
-    uint32_t nonzero = 0;
+template <ChromaFormat F>
+DEVICE CountedBits count_blocks(int warp, bool has_8x8, WavefrontState<F> &s) {
+    constexpr int kComponents = luma_components(F);
+    uint32_t nonzero[kComponents], all = 0;
     bool too_large = false;
     CUDAENC_UNROLL
-    for (int k = 0; k < 16; k++) {
-        const int32_t level = counts && k < block.count ? block(k) : 0;
-        nonzero |= static_cast<uint32_t>(level != 0) << k;
-        too_large |= static_cast<uint32_t>(level + kMaxLevelOfPrefix15) > 2 * kMaxLevelOfPrefix15;
+    for (int component = 0; component < kComponents; component++) {
+        const CountedBlock block = make_counted_block(warp, component, has_8x8, s);
+        const bool counts = block.present || block.dc;
+        nonzero[component] = 0;
+        CUDAENC_UNROLL
+        for (int k = 0; k < 16; k++) {
+            const int32_t level = counts && k < block.count ? block(k) : 0;
+            nonzero[component] |= static_cast<uint32_t>(level != 0) << k;
+            too_large |= static_cast<uint32_t>(level + kMaxLevelOfPrefix15) > 2 * kMaxLevelOfPrefix15;
+        }
+        if (block.present) *block.total = static_cast<int8_t>(count_ones(nonzero[component]));
+        all |= warp_ballot(nonzero[component] != 0);
     }
-    if (block.present) *block.total = static_cast<int8_t>(count_ones(nonzero));
     warp_sync();
-    const uint32_t all = warp_ballot(nonzero != 0);
-    // Which blocks are coded: of each 8x8 block, AC of all blocks, DC of I_16x16 always, DC of both components.
-    const uint32_t others =
-        warp == kWarpChroma || warp == kWarp16x16 ? all & warp_ballot(block.present) : all >> (lane_id() & ~3) & 15;
-    const bool coded = block.dc ? warp == kWarp16x16 || all != 0 : block.present && others != 0;
     BitCounter counter;
-    if (coded) {
+    CUDAENC_UNROLL
+    for (int component = 0; component < kComponents; component++) {
+        const CountedBlock block = make_counted_block(warp, component, has_8x8, s);
+        // Which blocks are coded: of each 8x8 block, AC of all blocks, DC of I_16x16 always, DC of both components.
+        const uint32_t others =
+            warp == kWarpChroma || warp == kWarp16x16 ? all & warp_ballot(block.present) : all >> (lane_id() & ~3) & 15;
+        const bool coded = block.dc ? warp == kWarp16x16 || all != 0 : block.present && others != 0;
+        if (!coded) continue;
         const int nc = predict_total(block.total[-1], block.total[-block.pitch]);
         const BlockCode code{block.chroma_dc ? block.tokens : token_table(nc), block.zeros, block.count};
-        code_block(s.cavlc, code, nonzero, block, 0, counter);
+        code_block(s.cavlc, code, nonzero[component], block, 0, counter);
     }
     return {warp_add(counter.bits), all, warp_any(too_large)};
 }
@@ -96,7 +104,7 @@ DEVICE void count_candidate(int warp, bool has_8x8, WavefrontState<F> &s) {
     const CountedBits counted = count_blocks(warp, has_8x8, s);
     if (lane_id() != 0) return;
     if (warp != kWarpChroma) {
-        Candidate &c = s.candidates[warp];
+        Candidate<F> &c = s.candidates[warp];
         const uint32_t eighths = counted.nonzero | counted.nonzero >> 1, quarters = eighths | eighths >> 2;
         c.residual_bits = counted.bits;
         c.too_large = counted.too_large;

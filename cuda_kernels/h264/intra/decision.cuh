@@ -31,7 +31,7 @@ DEVICE Decision decide(const WavefrontArguments &p, const Place &place, const Wa
     Decision best{0, false, 0};
     uint64_t least = ~uint64_t{0};
     const auto consider = [&](int type, uint32_t header) {
-        const Candidate &c = s.candidates[type];
+        const Candidate<F> &c = s.candidates[type];
         const uint32_t bits = c.residual_bits + header + chroma_mode_bits;
         const uint64_t cost = cost_of(lambda, c.distortion, bits);
         if (cost >= least) return;
@@ -47,7 +47,7 @@ DEVICE Decision decide(const WavefrontArguments &p, const Place &place, const Wa
     };
     if (p.format.transform_8x8_mode) consider_nxn(static_cast<int>(MacroblockType::i8x8));
     consider_nxn(static_cast<int>(MacroblockType::i4x4));
-    const Candidate &whole = s.candidates[static_cast<int>(MacroblockType::i16x16)];
+    const Candidate<F> &whole = s.candidates[static_cast<int>(MacroblockType::i16x16)];
     consider(static_cast<int>(MacroblockType::i16x16),
              mode_bits(1 + whole.mode + 4 * (chroma_pattern >> 4) + (whole.pattern ? 12 : 0)) + 1);
 

@@ -56,7 +56,7 @@ int connections() {
 // Of a picture. From half of the columns on, more would only wait: a row begins two steps after the one above, and a
 // thread-block's next row as many steps as there are columns after its last one. Pictures in flight share the device.
 unsigned thread_blocks_of(const Device &device, const PictureFormat &f, int in_flight) {
-    const int share = device.multiprocessors() * kWavefrontBlocks / std::min(in_flight, connections());
+    const int share = device.multiprocessors() * wavefront_blocks(f.chroma) / std::min(in_flight, connections());
     const int most = std::min(f.macroblock_rows(), f.slices * (f.macroblock_columns() + 1) / 2);
     return static_cast<unsigned>(std::max(1, std::min(share, most)));
 }
@@ -73,15 +73,16 @@ DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const Picture
 
 IntraBuffers DeviceIntraCoder::make_buffers() const {
     const size_t macroblocks = static_cast<size_t>(format_.macroblocks());
-    return {.macroblocks = {device_, macroblocks},
-            .levels = {device_, macroblocks * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma))},
-            .ranked = {device_, macroblocks},
-            .records = {device_, macroblocks * kRecordWords},
-            .tickets = {device_, 1},
-            .rows = std::make_unique<PinnedArray<RowResult>>(device_, static_cast<size_t>(format_.macroblock_rows())),
-            .qps = {device_, macroblocks},
-            .delta_bits = {device_, 1},
-            .host_delta_bits = std::make_unique<PinnedArray<uint64_t>>(device_, 1)};
+    return {
+        .macroblocks = {device_, macroblocks},
+        .levels = {device_, macroblocks * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma))},
+        .ranked = {device_, macroblocks},
+        .records = {device_, macroblocks * static_cast<size_t>(record_words(format_.chroma))},
+        .tickets = {device_, 1},
+        .row_bits = std::make_unique<PinnedArray<uint32_t>>(device_, static_cast<size_t>(format_.macroblock_rows())),
+        .qps = {device_, macroblocks},
+        .delta_bits = {device_, 1},
+        .host_delta_bits = std::make_unique<PinnedArray<uint64_t>>(device_, 1)};
 }
 
 void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::array<SampleLayout, 3> &components,
@@ -110,19 +111,19 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
                                        .tickets = b.tickets.data(),
                                        .macroblocks = b.macroblocks.data(),
                                        .levels = b.levels.data(),
-                                       .results = b.rows->data()};
+                                       .row_bits = b.row_bits->data()};
     b.pictures++;
-    queue_ranks(stream, b, components[0]);
+    queue_ranks(stream, b, components);
     with_format(format_.chroma, [&]<ChromaFormat F>() {
-        if constexpr (F != ChromaFormat::c444)
-            device_->launch(stream, grid_, kWavefrontThreads, WavefrontParams<F>{arguments});
+        device_->launch(stream, grid_, kWavefrontThreads, WavefrontParams<F>{arguments});
     });
     *b.host_delta_bits->data() = 0;
     if (adaptive) queue_qp_deltas(stream, b, qp);
 }
 
-void DeviceIntraCoder::queue_ranks(Device::Stream stream, const IntraBuffers &b, const SampleLayout &luma) const {
-    const RankArguments arguments{.luma = luma,
+void DeviceIntraCoder::queue_ranks(Device::Stream stream, const IntraBuffers &b,
+                                   const std::array<SampleLayout, 3> &components) const {
+    const RankArguments arguments{.components = {components[0], components[1], components[2]},
                                   .picture_width = format_.width,
                                   .picture_height = format_.height,
                                   .columns = static_cast<uint32_t>(format_.macroblock_columns()),
@@ -132,8 +133,14 @@ void DeviceIntraCoder::queue_ranks(Device::Stream stream, const IntraBuffers &b,
         return Grid{static_cast<unsigned>(format_.macroblock_rows()),
                     static_cast<unsigned>(ceil_div(blocks * format_.macroblock_columns(), kRankThreads))};
     };
-    device_->launch(stream, grid(16), kRankThreads, RankParams<4>{arguments});
-    if (format_.transform_8x8) device_->launch(stream, grid(4), kRankThreads, RankParams<8>{arguments});
+    const auto queue = [&]<int Components>() {
+        device_->launch(stream, grid(16), kRankThreads, RankParams<4, Components>{arguments});
+        if (format_.transform_8x8) device_->launch(stream, grid(4), kRankThreads, RankParams<8, Components>{arguments});
+    };
+    if (luma_components(format_.chroma) == 1)
+        queue.operator()<1>();
+    else
+        queue.operator()<3>();
 }
 
 void DeviceIntraCoder::queue_qps(Device::Stream stream, const IntraBuffers &b, const SampleLayout &luma, int qp,
@@ -165,7 +172,7 @@ void DeviceIntraCoder::queue_qp_deltas(Device::Stream stream, const IntraBuffers
 
 uint64_t intra_bits(const PictureFormat &format, const IntraBuffers &buffers) {
     uint64_t bits = *buffers.host_delta_bits->data();
-    for (int y = 0; y < format.macroblock_rows(); y++) bits += buffers.rows->data()[y].bits;
+    for (int y = 0; y < format.macroblock_rows(); y++) bits += buffers.row_bits->data()[y];
     return bits;
 }
 

@@ -18,7 +18,7 @@ struct IntraBuffers {
     DeviceArray<uint64_t> records;
     DeviceArray<uint32_t> tickets;
     uint32_t pictures = 0;  // coded so far; 0, as after errors: the coder clears its buffers, nothing is in flight
-    std::unique_ptr<PinnedArray<RowResult>> rows;
+    std::unique_ptr<PinnedArray<uint32_t>> row_bits;
     // With adaptive quantisation:
     DeviceArray<int8_t> qps;  // QPY of each macroblock
     DeviceArray<uint64_t> delta_bits;
@@ -27,9 +27,6 @@ struct IntraBuffers {
 
 class DeviceIntraCoder {
   public:
-    // What it has kernels for.
-    static bool takes(const PictureFormat &format) { return format.chroma != ChromaFormat::c444; }
-
     // in_flight: so many pictures are coded at once.
     DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format, int in_flight);
     IntraBuffers make_buffers() const;
@@ -39,7 +36,8 @@ class DeviceIntraCoder {
               int aq_strength) const;
 
   private:
-    void queue_ranks(Device::Stream stream, const IntraBuffers &buffers, const SampleLayout &luma) const;
+    void queue_ranks(Device::Stream stream, const IntraBuffers &buffers,
+                     const std::array<SampleLayout, 3> &components) const;
     void queue_qps(Device::Stream stream, const IntraBuffers &buffers, const SampleLayout &luma, int qp,
                    int aq_strength) const;
     void queue_qp_deltas(Device::Stream stream, const IntraBuffers &buffers, int qp) const;

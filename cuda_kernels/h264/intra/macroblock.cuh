@@ -17,7 +17,7 @@ DEVICE void copy_levels(const int16_t *from, int16_t *to, int count) {
 template <ChromaFormat F>
 DEVICE void write_macroblock(const WavefrontArguments &p, const Place &place, const WavefrontState<F> &s,
                              const Decision &decision, const MacroblockRow &row) {
-    const Candidate &c = s.candidates[decision.type];
+    const Candidate<F> &c = s.candidates[decision.type];
     Macroblock m{};
     m.type = decision.pcm ? MacroblockType::pcm : static_cast<MacroblockType>(decision.type);
     if (!decision.pcm) {
@@ -39,31 +39,27 @@ DEVICE void write_macroblock(const WavefrontArguments &p, const Place &place, co
     p.macroblocks[place.address] = m;
 }
 
-// I_PCM: the samples are the levels and the reconstruction. With all threads; returns the squared error of luma, of the
-// thread.
+// I_PCM: the samples are the levels and the reconstruction. With all threads.
 template <ChromaFormat F>
-DEVICE uint32_t write_pcm(const WavefrontArguments &p, WavefrontState<F> &s, const Decision &decision,
-                          int16_t *levels) {
-    constexpr int kChroma = 8 * 2 * chroma_blocks(F), kAll = 256 + 2 * kChroma;
-    uint32_t distortion = 0;
+DEVICE void write_pcm(const WavefrontArguments &p, WavefrontState<F> &s, const Decision &decision, int16_t *levels) {
+    constexpr int kLuma = 256 * luma_components(F), kChroma = 8 * 2 * chroma_blocks(F), kAll = kLuma + 2 * kChroma;
+    const auto allowed = [&](uint16_t sample) { return p.pcm_without_zeros ? max_of(sample, uint16_t{1}) : sample; };
     for (int i = thread_x(); i < 16 * blocks_per_macroblock(F); i += kWavefrontThreads) {
         uint16_t sample = 0;
-        if (i < 256) {
-            sample = p.pcm_without_zeros ? max_of(s.source[i], uint16_t{1}) : s.source[i];
-            distortion += sample != s.source[i];
-            s.candidates[decision.type].samples[(1 + i / 16) * kLumaPitch + 1 + i % 16] = sample;
+        if (i < kLuma) {
+            const int component = i / 256, k = i % 256;
+            sample = allowed(s.source[component][k]);
+            s.candidates[decision.type].components[component].samples[(1 + k / 16) * kLumaPitch + 1 + k % 16] = sample;
         }
         if constexpr (kChroma > 0) {
-            if (i >= 256 && i < kAll) {
-                const int component = (i - 256) / kChroma, k = (i - 256) % kChroma;
-                sample = s.chroma_source[component][k];
-                sample = p.pcm_without_zeros ? max_of(sample, uint16_t{1}) : sample;
+            if (i >= kLuma && i < kAll) {
+                const int component = (i - kLuma) / kChroma, k = (i - kLuma) % kChroma;
+                sample = allowed(s.chroma_source[component][k]);
                 s.chroma.samples[component][(1 + k / 8) * kChromaPitch + 1 + k % 8] = sample;
             }
         }
         levels[i] = static_cast<int16_t>(sample);
     }
-    return distortion;
 }
 
 }  // namespace cudaenc::h264

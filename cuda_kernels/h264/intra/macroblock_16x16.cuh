@@ -6,73 +6,100 @@
 
 namespace cudaenc::h264 {
 
-template <class State>
-DEVICE void code_16x16(const Place &place, State &s) {
-    Candidate &c = s.candidates[static_cast<int>(MacroblockType::i16x16)];
-    begin_candidate(place, s, c);
-    const int lane = lane_id(), column = lane & 3;
+// The predictions of component k but those that are its neighbours.
+template <ChromaFormat F>
+DEVICE void predict_16x16(const Place &place, WavefrontState<F> &s, int k, const uint16_t *samples) {
+    const int lane = lane_id();
     const Available &a = place.available;
-    const QpChoice &qp = *place.qp;
-    make_plane<16, 16>(c.samples, kLumaPitch, place.most, s.plane);
+    make_plane<16, 16>(samples, kLumaPitch, place.most, s.plane[k]);
     const bool counts = lane < 16 ? a.above : a.left;
-    const uint32_t sum = warp_add(counts ? uint32_t{c.samples[lane < 16 ? 1 + lane : (lane - 15) * kLumaPitch]} : 0);
+    const uint32_t sum = warp_add(counts ? uint32_t{samples[lane < 16 ? 1 + lane : (lane - 15) * kLumaPitch]} : 0);
     if (lane == 0)
-        s.mean = static_cast<uint16_t>(a.left && a.above   ? (sum + 16) >> 5
-                                       : a.left || a.above ? (sum + 8) >> 4
-                                                           : 1u << (place.bit_depth - 1));
-    warp_sync();
-    uint32_t least = ~0u;
-    CUDAENC_NO_UNROLL
-    for (int round = 0; round < 2; round++) {
-        const int mode = 2 * round + (lane >> 4), b = lane & 15;
-        uint32_t pairs[4][2];
-        get_pairs(make_prediction(mode, c.samples, kLumaPitch, &s.mean, s.plane, 16), s.source, 16, 4 * (b & 3),
-                  4 * (b >> 2), pairs);
-        const uint32_t satd = sum_of_lanes<15>(half_satd(pairs));
-        const uint32_t cost = mode_16x16_available(mode, a)
-                                  ? ((qp.satd_lambda * mode_bits(static_cast<uint32_t>(1 + mode))) >> 8) + satd
-                                  : kNotAvailable;
-        least = min_of(least, cost << 4 | static_cast<uint32_t>(mode));
-    }
-    const int mode = static_cast<int>(least_of_lanes<16>(least) & 15);
-    const MacroblockPrediction predict = make_prediction(mode, c.samples, kLumaPitch, &s.mean, s.plane, 16);
+        s.mean[k] = static_cast<uint16_t>(a.left && a.above   ? (sum + 16) >> 5
+                                          : a.left || a.above ? (sum + 8) >> 4
+                                                              : 1u << (place.bit_depth - 1));
+}
 
+// Codes component k as the mode that `predict` is of. Returns the squared error.
+template <ChromaFormat F>
+DEVICE uint32_t code_component_16x16(const Place &place, WavefrontState<F> &s, int k,
+                                     const MacroblockPrediction &predict, CodedComponent &c) {
+    const int lane = lane_id(), column = lane & 3;
+    const Quantiser &quantiser = place.quantiser(k);
+    int32_t *dc = s.dc[k];
     const auto column_of = [&](int bx, int by) {
-        return AcColumn{predict, s.source, 16, 4 * bx + column, 4 * by, column};
+        return AcColumn{predict, s.source[k], 16, 4 * bx + column, 4 * by, column};
     };
     int32_t rows[2][4];
     CUDAENC_UNROLL
     for (int round = 0; round < 2; round++) {
         const int b = 8 * round + (lane >> 2), bx = luma_block_x(b), by = luma_block_y(b);
-        column_of(bx, by).code(qp.luma, rows[round], s.dc[4 * by + bx], c.levels + 16 * b);
+        column_of(bx, by).code(quantiser, rows[round], dc[4 * by + bx], c.levels + 16 * b);
     }
     warp_sync();
     {
         const auto hadamard = [](auto &line) __attribute__((always_inline)) { hadamard_transform(line); };
         int32_t v[4];
         CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) v[i] = s.dc[4 * i + column];
+        for (int i = 0; i < 4; i++) v[i] = dc[4 * i + column];
         both_ways(v, hadamard);
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
-            v[i] = quantise_dc(v[i], load_readonly(qp.luma.multiplier_4x4), qp.luma.shift_4x4 + 2);
+            v[i] = quantise_dc(v[i], load_readonly(quantiser.multiplier_4x4), quantiser.shift_4x4 + 2);
             if (lane < 4) c.levels[256 + 4 * column + i] = static_cast<int16_t>(v[i]);
         }
         both_ways(v, hadamard);
         warp_sync();
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++)
-            if (lane < 4) s.dc[4 * i + column] = (v[i] * qp.luma.dc_scale + 32) >> 6;
+            if (lane < 4) dc[4 * i + column] = (v[i] * quantiser.dc_scale + 32) >> 6;
     }
     warp_sync();
     uint32_t distortion = 0;
     CUDAENC_UNROLL
     for (int round = 0; round < 2; round++) {
         const int b = 8 * round + (lane >> 2), bx = luma_block_x(b), by = luma_block_y(b);
-        distortion += column_of(bx, by).reconstruct(qp.luma, rows[round], s.dc[4 * by + bx], place.most,
+        distortion += column_of(bx, by).reconstruct(quantiser, rows[round], dc[4 * by + bx], place.most,
                                                     c.samples + kLumaPitch + 1, kLumaPitch);
     }
-    distortion = warp_add(distortion);
+    return warp_add(distortion);
+}
+
+template <ChromaFormat F>
+DEVICE void code_16x16(const Place &place, WavefrontState<F> &s) {
+    constexpr int kComponents = luma_components(F);
+    Candidate<F> &c = s.candidates[static_cast<int>(MacroblockType::i16x16)];
+    begin_candidate(place, s, c);
+    const int lane = lane_id();
+    const QpChoice &qp = *place.qp;
+    const auto prediction_of = [&](int mode, int k) {
+        return make_prediction(mode, c.components[k].samples, kLumaPitch, s.mean + k, s.plane[k], 16);
+    };
+    CUDAENC_NO_UNROLL
+    for (int k = 0; k < kComponents; k++) predict_16x16(place, s, k, c.components[k].samples);
+    warp_sync();
+    uint32_t least = ~0u;
+    CUDAENC_NO_UNROLL
+    for (int round = 0; round < 2; round++) {
+        const int mode = 2 * round + (lane >> 4), b = lane & 15;
+        uint32_t satd = 0;
+        CUDAENC_NO_UNROLL
+        for (int k = 0; k < kComponents; k++) {
+            uint32_t pairs[4][2];
+            get_pairs(prediction_of(mode, k), s.source[k], 16, 4 * (b & 3), 4 * (b >> 2), pairs);
+            satd += half_satd(pairs);
+        }
+        satd = sum_of_lanes<15>(satd);
+        const uint32_t cost = mode_16x16_available(mode, place.available)
+                                  ? ((qp.satd_lambda * mode_bits(static_cast<uint32_t>(1 + mode))) >> 8) + satd
+                                  : kNotAvailable;
+        least = min_of(least, cost << 4 | static_cast<uint32_t>(mode));
+    }
+    const int mode = static_cast<int>(least_of_lanes<16>(least) & 15);
+    uint32_t distortion = 0;
+    CUDAENC_NO_UNROLL
+    for (int k = 0; k < kComponents; k++)
+        distortion += code_component_16x16(place, s, k, prediction_of(mode, k), c.components[k]);
 
     if (lane < 16) c.modes[kGrid * (1 + (lane >> 2)) + 1 + (lane & 3)] = kDc;
     if (lane != 0) return;

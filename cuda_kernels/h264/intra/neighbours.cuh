@@ -10,17 +10,27 @@ DEVICE int8_t record_byte(const uint16_t *record, int first, int i) {
 }
 
 // Copies the neighbours of a macroblock. With a whole warp.
-template <class State>
-DEVICE void begin_candidate(const Place &place, State &s, Candidate &c) {
+template <ChromaFormat F>
+DEVICE void begin_candidate(const Place &place, WavefrontState<F> &s, Candidate<F> &c) {
     const int lane = lane_id();
     const uint16_t *above = s.records[place.x & 3], *before = s.records[(place.x + 3) & 3],
                    *after = s.records[(place.x + 1) & 3];
-    if (lane < 25) c.samples[lane] = lane == 0 ? before[15] : lane <= 16 ? above[lane - 1] : after[lane - 17];
-    if (lane < 16) c.samples[(1 + lane) * kLumaPitch] = s.left[lane];
+    CUDAENC_UNROLL
+    for (int k = 0; k < luma_components(F); k++) {
+        CodedComponent &component = c.components[k];
+        if (lane < 25)
+            component.samples[lane] = lane == 0    ? before[16 * k + 15]
+                                      : lane <= 16 ? above[16 * k + lane - 1]
+                                                   : after[16 * k + lane - 17];
+        if (lane < 16) component.samples[(1 + lane) * kLumaPitch] = s.left[k][lane];
+        if (lane < 4) {
+            component.totals[1 + lane] =
+                place.available.above ? record_byte(above, record_totals(F) + 2 * k, lane) : int8_t{-1};
+            component.totals[kGrid * (1 + lane)] = place.available.left ? s.left_totals[k][lane] : int8_t{-1};
+        }
+    }
     if (lane < 4) {
-        c.totals[1 + lane] = place.available.above ? record_byte(above, kRecordTotals, lane) : int8_t{-1};
-        c.modes[1 + lane] = place.available.above ? record_byte(above, kRecordModes, lane) : int8_t{-1};
-        c.totals[kGrid * (1 + lane)] = place.available.left ? s.left_totals[lane] : int8_t{-1};
+        c.modes[1 + lane] = place.available.above ? record_byte(above, record_modes(F), lane) : int8_t{-1};
         c.modes[kGrid * (1 + lane)] = place.available.left ? s.left_modes[lane] : int8_t{-1};
     }
     warp_sync();
@@ -30,28 +40,33 @@ DEVICE void begin_candidate(const Place &place, State &s, Candidate &c) {
 template <ChromaFormat F>
 DEVICE void leave_record(const WavefrontArguments &p, const Place &place, WavefrontState<F> &s,
                          const Decision &decision) {
-    constexpr int kHeight = 2 * chroma_blocks(F);
+    constexpr int kHeight = 2 * chroma_blocks(F), kTotals = record_totals(F), kWords = record_words(F);
     const int lane = lane_id();
-    const Candidate &c = s.candidates[decision.type];
+    const Candidate<F> &c = s.candidates[decision.type];
     const bool pcm = decision.pcm;
-    if (lane < 16)
-        s.record[lane] = c.samples[16 * kLumaPitch + 1 + lane];
-    else if constexpr (kHeight > 0)
+    if (lane < 16) {
+        CUDAENC_UNROLL
+        for (int k = 0; k < luma_components(F); k++)
+            s.record[16 * k + lane] = c.components[k].samples[16 * kLumaPitch + 1 + lane];
+    } else if constexpr (kHeight > 0) {
         s.record[lane] = s.chroma.samples[(lane - 16) >> 3][kHeight * kChromaPitch + 1 + (lane & 7)];
+    }
     const auto two = [&](const int8_t *bytes) {
         return static_cast<uint16_t>(static_cast<uint8_t>(bytes[0]) | static_cast<uint8_t>(bytes[1]) << 8);
     };
     if (lane < 2) {
-        s.record[kRecordTotals + lane] = pcm ? uint16_t{0x1010} : two(c.totals + 4 * kGrid + 1 + 2 * lane);
-        s.record[kRecordModes + lane] = pcm ? uint16_t{kDc | kDc << 8} : two(c.modes + 4 * kGrid + 1 + 2 * lane);
+        CUDAENC_UNROLL
+        for (int k = 0; k < luma_components(F); k++)
+            s.record[kTotals + 2 * k + lane] =
+                pcm ? uint16_t{0x1010} : two(c.components[k].totals + 4 * kGrid + 1 + 2 * lane);
+        s.record[record_modes(F) + lane] = pcm ? uint16_t{kDc | kDc << 8} : two(c.modes + 4 * kGrid + 1 + 2 * lane);
     }
     if constexpr (kHeight > 0)
         if (lane < 2)
-            s.record[kRecordTotals + 2 + lane] =
-                pcm ? uint16_t{0x1010} : two(s.chroma.totals[lane] + 3 * kHeight / 4 + 1);
+            s.record[kTotals + 2 + lane] = pcm ? uint16_t{0x1010} : two(s.chroma.totals[lane] + 3 * kHeight / 4 + 1);
     warp_sync();
-    if (lane < kRecordWords)
-        atomic_store(p.records + uint64_t{place.address} * kRecordWords + static_cast<uint32_t>(lane),
+    if (lane < kWords)
+        atomic_store(p.records + uint64_t{place.address} * kWords + static_cast<uint32_t>(lane),
                      uint64_t{p.serial} << 48 | uint64_t{s.record[3 * lane + 2]} << 32 |
                          uint64_t{s.record[3 * lane + 1]} << 16 | s.record[3 * lane]);
 }
@@ -61,13 +76,14 @@ template <ChromaFormat F>
 DEVICE void leave_column(WavefrontState<F> &s, const Decision &decision) {
     constexpr int kHeight = 2 * chroma_blocks(F);
     const int lane = lane_id();
-    const Candidate &c = s.candidates[decision.type];
+    const Candidate<F> &c = s.candidates[decision.type];
     const bool pcm = decision.pcm;
-    if (lane < 16) s.left[lane] = c.samples[(1 + lane) * kLumaPitch + 16];
-    if (lane < 4) {
-        s.left_totals[lane] = pcm ? int8_t{16} : c.totals[kGrid * (1 + lane) + 4];
-        s.left_modes[lane] = pcm ? int8_t{kDc} : c.modes[kGrid * (1 + lane) + 4];
+    CUDAENC_UNROLL
+    for (int k = 0; k < luma_components(F); k++) {
+        if (lane < 16) s.left[k][lane] = c.components[k].samples[(1 + lane) * kLumaPitch + 16];
+        if (lane < 4) s.left_totals[k][lane] = pcm ? int8_t{16} : c.components[k].totals[kGrid * (1 + lane) + 4];
     }
+    if (lane < 4) s.left_modes[lane] = pcm ? int8_t{kDc} : c.modes[kGrid * (1 + lane) + 4];
     if constexpr (kHeight > 0) {
         for (int i = lane; i < 2 * kHeight; i += 32)
             s.left_chroma[i / kHeight][i % kHeight] =
@@ -80,23 +96,25 @@ DEVICE void leave_column(WavefrontState<F> &s, const Decision &decision) {
 }
 
 // Waits for what the macroblocks of the row above leave, from column 0 on. One warp has it.
+template <ChromaFormat F>
 struct Receiver {
+    static constexpr int kWords = record_words(F);
     const uint64_t *records;  // of the row above
     uint32_t serial, columns, next;
 
     // Receives column x, if the row has it and it has not been received, unless gives_up() after a poll.
-    template <class State, class GivesUp>
-    DEVICE_MEMBER void receive(uint32_t x, State &s, const GivesUp &gives_up) {
+    template <class GivesUp>
+    DEVICE_MEMBER void receive(uint32_t x, WavefrontState<F> &s, const GivesUp &gives_up) {
         if (x != next || x >= columns) return;
-        const int lane = lane_id(), i = min_of(lane, kRecordWords - 1);
-        const uint64_t *from = records + uint64_t{x} * kRecordWords + static_cast<uint32_t>(i);
+        const int lane = lane_id(), i = min_of(lane, kWords - 1);
+        const uint64_t *from = records + uint64_t{x} * kWords + static_cast<uint32_t>(i);
         uint64_t word;
         while (word = atomic_load(from), !warp_all(word >> 48 == serial)) {
             if (gives_up()) return;
             back_off();
         }
         uint16_t *to = s.records[x & 3] + 3 * i;
-        if (lane < kRecordWords) {
+        if (lane < kWords) {
             to[0] = static_cast<uint16_t>(word);
             to[1] = static_cast<uint16_t>(word >> 16);
             to[2] = static_cast<uint16_t>(word >> 32);

@@ -61,7 +61,7 @@ DEVICE uint32_t satd_of(uint32_t (&v)[8][4]) {
     return sum / 2;
 }
 
-template <int N>
+template <int N, int Components>
 DEVICE void rank_blocks(const RankArguments &p) {
     constexpr int kBlocks = 256 / (N * N);
     const MacroblockRow row = p.rows[block_x()];
@@ -74,40 +74,48 @@ DEVICE void rank_blocks(const RankArguments &p) {
     const bool above = row.first_in_slice == 0;
     const Available of_macroblock{column > 0, above, above && column + 1 < p.columns};
     const Available a = N == 4 ? available_4x4(of_macroblock, b) : available_8x8(of_macroblock, b);
-    const auto sample_at = [&](int column, int row) {
-        const int64_t y_in = max_of(min_of(y + row, p.picture_height - 1), 0);
-        return sample_of(p.luma, p.luma.data + y_in * p.luma.stride,
-                         max_of(min_of(x + column, p.picture_width - 1), 0));
-    };
-    uint32_t source[N][N / 2];
-    CUDAENC_UNROLL
-    for (int j = 0; j < N; j++) CUDAENC_UNROLL
-    for (int i = 0; i < N / 2; i++) source[j][i] = pair_of(sample_at(2 * i, j), sample_at(2 * i + 1, j));
-    const BlockValues<N> values(sample_at, a, p.luma.depth);
     LikelyModes modes;
-    CUDAENC_UNROLL
-    for (int mode = 0; mode < kModes; mode++) {
-        uint32_t pairs[N][N / 2];
+    uint32_t satds[kModes]{};
+    CUDAENC_NO_UNROLL
+    for (int component = 0; component < Components; component++) {
+        const SampleLayout &layout = p.components[component];
+        const auto sample_at = [&](int column, int row) {
+            const int64_t y_in = max_of(min_of(y + row, p.picture_height - 1), 0);
+            return sample_of(layout, layout.data + y_in * layout.stride,
+                             max_of(min_of(x + column, p.picture_width - 1), 0));
+        };
+        uint32_t source[N][N / 2];
         CUDAENC_UNROLL
         for (int j = 0; j < N; j++) CUDAENC_UNROLL
-        for (int i = 0; i < N / 2; i++)
-            pairs[j][i] = pair_of(values.of[predicted_value(N, mode, 2 * i, j)],
-                                  values.of[predicted_value(N, mode, 2 * i + 1, j)]) -
-                          source[j][i];
-        const uint32_t satd = satd_of(pairs);
-        if (mode_available(mode, a)) modes.add(mode, satd);
+        for (int i = 0; i < N / 2; i++) source[j][i] = pair_of(sample_at(2 * i, j), sample_at(2 * i + 1, j));
+        const BlockValues<N> values(sample_at, a, layout.depth);
+        CUDAENC_UNROLL
+        for (int mode = 0; mode < kModes; mode++) {
+            uint32_t pairs[N][N / 2];
+            CUDAENC_UNROLL
+            for (int j = 0; j < N; j++) CUDAENC_UNROLL
+            for (int i = 0; i < N / 2; i++)
+                pairs[j][i] = pair_of(values.of[predicted_value(N, mode, 2 * i, j)],
+                                      values.of[predicted_value(N, mode, 2 * i + 1, j)]) -
+                              source[j][i];
+            satds[mode] += satd_of(pairs);
+            if (component == Components - 1 && mode_available(mode, a)) modes.add(mode, satds[mode]);
+        }
     }
     RankedModes &ranked = p.ranked[row.y * p.columns + column];
     (N == 4 ? ranked.of_4x4 : ranked.of_8x8)[b] = modes.packed();
 }
 
-KERNEL(kRankThreads, h264_rank_4x4, RankParams<4>)
-{
-    rank_blocks<4>(p);
-}
-KERNEL(kRankThreads, h264_rank_8x8, RankParams<8>)
-{
-    rank_blocks<8>(p);
-}
+#define RANK_KERNEL(n, components, name)             \
+    using name##_params = RankParams<n, components>; \
+    KERNEL(kRankThreads, name, name##_params)        \
+    {                                                \
+        rank_blocks<n, components>(p);               \
+    }
+RANK_KERNEL(4, 1, h264_rank_4x4)
+RANK_KERNEL(8, 1, h264_rank_8x8)
+RANK_KERNEL(4, 3, h264_rank_4x4_444)
+RANK_KERNEL(8, 3, h264_rank_8x8_444)
+#undef RANK_KERNEL
 
 }  // namespace cudaenc::h264

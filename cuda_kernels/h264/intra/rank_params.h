@@ -8,16 +8,18 @@ namespace cudaenc::h264 {
 
 constexpr int kRankThreads = 128;
 struct RankArguments {
-    SampleLayout luma;
+    SampleLayout components[3];  // those that are coded as luma count
     int32_t picture_width, picture_height;
     uint32_t columns;  // of macroblocks
     const MacroblockRow *rows;
     RankedModes *ranked;
 };
-// Grid: rows of macroblocks; their NxN blocks, kRankThreads each.
-template <int N>
+// Grid: rows of macroblocks; their NxN blocks, kRankThreads each. Components: luma_components().
+template <int N, int Components>
 struct RankParams : RankArguments {
-    static constexpr KernelName kernel{"h264/intra/rank", N == 4 ? "h264_rank_4x4" : "h264_rank_8x8"};
+    static constexpr KernelName kernel{"h264/intra/rank", Components == 1 ? N == 4 ? "h264_rank_4x4" : "h264_rank_8x8"
+                                                          : N == 4        ? "h264_rank_4x4_444"
+                                                                          : "h264_rank_8x8_444"};
 };
 
 }  // namespace cudaenc::h264

@@ -10,13 +10,18 @@ namespace cudaenc::h264 {
 constexpr int kLumaPitch = 26, kChromaPitch = 10;  // samples in a row
 constexpr int kGrid = 5;                           // 4x4 blocks in a row, with those to the left
 
-// A macroblock that is coded as one type. Row 0 and column 0 are of its neighbours; row 0 goes on above right.
-struct Candidate {
+// A component that is coded as luma. Row 0 and column 0 are of its neighbours; row 0 goes on above right.
+struct CodedComponent {
     alignas(16) int16_t levels[17 * 16];  // as in macroblock.h
     uint16_t samples[17 * kLumaPitch];    // the reconstruction
     int8_t totals[kGrid * kGrid];         // total_coeff; -1: not available
-    int8_t modes[kGrid * kGrid];          // likewise
-    uint8_t syntax[16];                   // Macroblock::pred_mode
+};
+// A macroblock that is coded as one type.
+template <ChromaFormat F>
+struct Candidate {
+    CodedComponent components[luma_components(F)];
+    int8_t modes[kGrid * kGrid];  // -1: not available
+    uint8_t syntax[16];           // Macroblock::pred_mode
     uint32_t mode_bits, residual_bits, distortion, pattern, mode;
     uint32_t too_large;  // for level_prefix 15
 };
@@ -33,24 +38,25 @@ struct ChromaCandidate {
 
 template <ChromaFormat F>
 struct WavefrontState {
-    static constexpr int kChromaHeight = 2 * chroma_blocks(F);
-    alignas(16) uint16_t source[256];
+    static constexpr int kComponents = luma_components(F), kChromaHeight = 2 * chroma_blocks(F);
+    alignas(16) uint16_t source[kComponents][256];
     RankedModes ranked;
     alignas(16) uint16_t chroma_source[2][8 * kChromaHeight + 8];
-    Candidate candidates[3];  // by MacroblockType
+    Candidate<F> candidates[3];  // by MacroblockType
     ChromaCandidate<F> chroma;
-    uint16_t records[4][kRecordNumbers + 1];  // of the row above, by column modulo 4
-    uint16_t record[kRecordNumbers + 1];      // the own one
-    uint32_t longest_ends;                    // the warp that takes longest has coded its type
+    uint16_t records[4][3 * record_words(F) + 1];  // of the row above, by column modulo 4
+    uint16_t record[3 * record_words(F) + 1];      // the own one
+    uint32_t longest_ends;                         // the warp that takes longest has coded its type
     // Of the macroblock to the left.
-    uint16_t left[16], left_chroma[2][16];
-    int8_t left_totals[4], left_chroma_totals[2][4], left_modes[4];
-    uint16_t values_4x4[2][48], values_8x8[96];                       // see intra_lines.h
-    alignas(4) uint8_t predicted_4x4[9 * 16], predicted_8x8[9 * 64];  // WavefrontTables
+    uint16_t left[kComponents][16], left_chroma[2][16];
+    int8_t left_totals[kComponents][4], left_chroma_totals[2][4], left_modes[4];
+    uint16_t values_4x4[kComponents][2][48], values_8x8[kComponents][96];  // see intra_lines.h
+    alignas(4) uint8_t predicted_4x4[9 * 16], predicted_8x8[9 * 64];       // WavefrontTables
     uint8_t scans[kScans];
     CavlcTables cavlc;
-    int32_t dc[16];             // of I_16x16
-    uint16_t plane[256], mean;  // its predictions
+    // Of I_16x16: coefficients, predictions.
+    int32_t dc[kComponents][16];
+    uint16_t plane[kComponents][256], mean[kComponents];
     uint16_t chroma_plane[2][8 * kChromaHeight + 8], chroma_means[4 * chroma_blocks(F) + 1];
 };
 
@@ -60,6 +66,7 @@ struct Place {
     Available available;
     const QpChoice *qp;
     int32_t bit_depth, most;  // the largest sample
+    DEVICE_MEMBER const Quantiser &quantiser(int component) const { return component ? qp->chroma : qp->luma; }
 };
 
 }  // namespace cudaenc::h264

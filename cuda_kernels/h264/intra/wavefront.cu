@@ -26,7 +26,7 @@ DEVICE void copy_tables(const WavefrontArguments &p, State &s) {
 
 template <ChromaFormat F>
 DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int warp, WavefrontState<F> &s) {
-    constexpr int kBlocks = blocks_per_macroblock(F);
+    constexpr int kBlocks = blocks_per_macroblock(F), kComponents = luma_components(F);
     const int thread = thread_x();
     const uint32_t columns = static_cast<uint32_t>(p.format.width);
     SourceSamples<F> source;
@@ -35,10 +35,9 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
     const bool above = row.first_in_slice == 0;
     const auto never = [] { return false; };
     const uint64_t row_above = above ? uint64_t{row.y - 1} * columns : 0;
-    Receiver receiver{p.records + row_above * kRecordWords, p.serial, above ? columns : 0, 0};
+    Receiver<F> receiver{p.records + row_above * record_words(F), p.serial, above ? columns : 0, 0};
     if (warp == kWarpChroma) receiver.receive(0, s, never);
     uint32_t bits = 0;
-    uint64_t distortion = 0;
     Place place{};
     place.bit_depth = p.format.luma_depth;
     place.most = (1 << place.bit_depth) - 1;
@@ -73,14 +72,15 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
         bits += decision.bits;
         int16_t *levels = p.levels + uint64_t{place.address} * (16 * kBlocks);
         if (decision.pcm) {
-            distortion += write_pcm(p, s, decision, levels);
+            write_pcm(p, s, decision, levels);
             block_sync();
         } else {
-            const Candidate &c = s.candidates[decision.type];
-            distortion += thread == 0 ? c.distortion : 0;
             const bool dc = decision.type == static_cast<int>(MacroblockType::i16x16);
-            if (warp == kWarp4x4) copy_levels(c.levels, levels, dc ? 272 : 256);
-            if (warp == kWarp4x4 && !dc && lane_id() < 16) levels[256 + lane_id()] = 0;
+            if (warp < kComponents) {
+                int16_t *to = levels + 16 * kLumaBlocks * warp;
+                copy_levels(s.candidates[decision.type].components[warp].levels, to, dc ? 272 : 256);
+                if (!dc && lane_id() < 16) to[256 + lane_id()] = 0;
+            }
             if constexpr (chroma_blocks(F) > 0)
                 if (warp == kWarp8x8) copy_levels(s.chroma.levels, levels + 272, 16 * (kBlocks - 17));
         }
@@ -88,12 +88,7 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
         if (warp == kWarpChroma) leave_record(p, place, s, decision);
         if (warp == kWarp8x8) leave_column(s, decision);
     }
-    // The squared errors of I_PCM are the threads' own.
-    SHARED(uint64_t, sums, kWavefrontThreads / 32);
-    const uint64_t all = warp_inclusive_add(distortion);
-    if (lane_id() == 31) sums[warp] = all;
-    block_sync();
-    if (thread == 0) p.results[row.y] = {bits, sums[0] + sums[1] + sums[2] + sums[3]};
+    if (thread == 0) p.row_bits[row.y] = bits;
 }
 
 template <ChromaFormat F>
@@ -107,13 +102,15 @@ DEVICE void code_rows(const WavefrontArguments &p) {
         code_row(p, p.rows[row], warp, state[0]);
 }
 
-#define WAVEFRONT_KERNEL(format, name)                                                                \
-    KERNEL_BLOCKS(kWavefrontThreads, kWavefrontBlocks, name, WavefrontParams<ChromaFormat::format>) { \
-        code_rows<ChromaFormat::format>(p);                                                           \
+#define WAVEFRONT_KERNEL(format, name)                                             \
+    KERNEL_BLOCKS(kWavefrontThreads, wavefront_blocks(ChromaFormat::format), name, \
+                  WavefrontParams<ChromaFormat::format>) {                         \
+        code_rows<ChromaFormat::format>(p);                                        \
     }
 WAVEFRONT_KERNEL(c400, h264_wavefront_400)
 WAVEFRONT_KERNEL(c420, h264_wavefront_420)
 WAVEFRONT_KERNEL(c422, h264_wavefront_422)
+WAVEFRONT_KERNEL(c444, h264_wavefront_444)
 #undef WAVEFRONT_KERNEL
 
 }  // namespace cudaenc::h264

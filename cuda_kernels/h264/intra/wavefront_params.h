@@ -8,10 +8,11 @@
 
 namespace cudaenc::h264 {
 
-// A warp codes a macroblock as I_4x4, one as I_8x8, one as I_16x16, and one its chroma.
+// A warp codes a macroblock as I_4x4, one as I_8x8, one as I_16x16, and one its chroma. All components of 4:4:4 are
+// coded as luma.
 enum WavefrontWarp { kWarp4x4, kWarp8x8, kWarp16x16, kWarpChroma, kWavefrontWarps };
 constexpr int kWavefrontThreads = 32 * kWavefrontWarps;
-constexpr int kWavefrontBlocks = 6;  // thread-blocks of a multiprocessor
+constexpr int wavefront_blocks(ChromaFormat f) { return f == ChromaFormat::c444 ? 4 : 6; }  // of a multiprocessor
 
 // A row of macroblocks, in an order in which the row above comes first.
 struct alignas(16) MacroblockRow {
@@ -20,11 +21,12 @@ struct alignas(16) MacroblockRow {
 
 // What a macroblock leaves to the row below: numbers of 16 bits, three a word of 64. The word's upper bits are the
 // picture's serial number, so each word tells by itself whether it is there.
-//   0 to 15   the last row of luma
-//   16 to 31  the last rows of Cb and Cr, 8 each
-//   32 to 35  total_coeff of the blocks below, two a number, the first in the low byte: luma, luma, Cb, Cr
-//   36, 37    their prediction modes, likewise
-constexpr int kRecordTotals = 32, kRecordModes = 36, kRecordNumbers = 39, kRecordWords = kRecordNumbers / 3;
+//   the last rows of luma, 16, and of Cb and Cr, 8 each, or 16 of 4:4:4
+//   record_totals()  total_coeff of their blocks, two a number, the first in the low byte
+//   record_modes()   the prediction modes of luma's, likewise
+CUDAENC_HD constexpr int record_totals(ChromaFormat f) { return f == ChromaFormat::c444 ? 48 : 32; }
+CUDAENC_HD constexpr int record_modes(ChromaFormat f) { return record_totals(f) + (f == ChromaFormat::c444 ? 6 : 4); }
+CUDAENC_HD constexpr int record_words(ChromaFormat f) { return (record_modes(f) + 2 + 2) / 3; }
 constexpr uint32_t kRecordSerials = 65535;
 
 // Places of scans: of 4x4 blocks, of 8x8 blocks, of chroma DC.
@@ -33,11 +35,6 @@ struct WavefrontTables {
     uint8_t predicted_4x4[9 * 16], predicted_8x8[9 * 64];  // kPredictedValues, offsets of 16-bit samples in bytes
     uint8_t scans[kScans];
     CavlcTables cavlc;
-};
-
-// What the host reads of a row.
-struct RowResult {
-    uint64_t bits, luma_distortion;
 };
 
 struct WavefrontArguments {
@@ -52,19 +49,20 @@ struct WavefrontArguments {
     int32_t qp;
     const RankedModes *ranked;
     const WavefrontTables *tables;
-    uint64_t *records;  // [kRecordWords * macroblock]
+    uint64_t *records;  // [record_words() * macroblock]
     uint32_t serial;    // of the picture, 1 to kRecordSerials; 0 before the first
     uint32_t *tickets;
     Macroblock *macroblocks;  // qp_delta is 0
     int16_t *levels;
-    RowResult *results;  // of each row, in pinned memory
+    uint32_t *row_bits;  // of each row's macroblock_layer(), in pinned memory
 };
 // Grid: thread-blocks of kWavefrontThreads, as many as there are rows or fewer.
 template <ChromaFormat F>
 struct WavefrontParams : WavefrontArguments {
     static constexpr KernelName kernel{"h264/intra/wavefront", F == ChromaFormat::c400   ? "h264_wavefront_400"
                                                                : F == ChromaFormat::c420 ? "h264_wavefront_420"
-                                                                                         : "h264_wavefront_422"};
+                                                               : F == ChromaFormat::c422 ? "h264_wavefront_422"
+                                                                                         : "h264_wavefront_444"};
 };
 
 }  // namespace cudaenc::h264
