@@ -271,10 +271,10 @@ build/python/built: $(B)/shared/libcudaenc.so $(wildcard python/* python/cudaenc
 # Debian packages. clang makes their kernels, since what nvcc makes depends on the folder.
 deb:
 	@$(MAKE) --no-print-directory $(if $(CLANG),KERNEL_COMPILER=clang) lib ffmpeg
-	@tools/deb.sh $(B) $(B)/deb
+	@MAKE='$(MAKE)' tools/deb.sh $(B) $(B)/deb
 do-check-packages: deb
-	@fate_tests/library/packages.sh
-	@fate_tests/library/shared.sh
+	@MAKE='$(MAKE)' fate_tests/library/packages.sh
+	@MAKE='$(MAKE)' fate_tests/library/shared.sh
 
 # The headers of NVIDIA's driver, without which nothing here is compiled.
 $(eval $(call stamp,build/src/headers_from,$(NVCODEC_SRC)))

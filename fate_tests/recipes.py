@@ -12,17 +12,11 @@ import subprocess
 import sys
 import zlib
 
+from tally import expect, finish
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 WORK = BUILD.parent / "check" / "recipes"
-passed, failed = 0, 0
-
-
-def expect(holds, what):
-    global passed, failed
-    passed, failed = passed + bool(holds), failed + (not holds)
-    if not holds:
-        print("FAILED", what)
 
 
 def run(script):
@@ -143,5 +137,4 @@ joined = run("for f in one_run joined; do ffmpeg -v error -i $f.mxf -c copy -f r
              "ffmpeg -v error -y -framerate 24 -i frames/%08d.j2c -c copy joined.mxf && "
              "ffmpeg -v error -i one_run.mxf -i joined.mxf -lavfi identity -f null -")
 expect(joined.returncode == 0 and joined.stdout.strip() == "1", f"the joined file: {joined.stdout}{joined.stderr}")
-print(f"{passed} passed, {failed} failed")
-sys.exit(failed != 0)
+finish()

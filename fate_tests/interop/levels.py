@@ -6,9 +6,11 @@
 import re, subprocess, sys, tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tally import expect, finish
+
 ffmpeg, device = f'{sys.argv[1]}/ffmpeg', sys.argv[2] if len(sys.argv) > 2 else 'cpu'
 folder = Path(tempfile.mkdtemp())
-counts = [0, 0]
 
 
 def run(*arguments):
@@ -24,12 +26,6 @@ def psnr(pixels, *options):
     return 99 if value == 'inf' else float(value)
 
 
-def expect(good, what):
-    counts[not good] += 1
-    if not good:
-        print('failed:', what)
-
-
 for pixels, ratio in ('rgb24', '8'), ('gray16le', '20'):
     for pred in 'dwt53', 'dwt97':
         options = '-pred', pred, '-compression_ratio', ratio
@@ -41,5 +37,4 @@ for target in '-frame_bytes', '-b:v':
     for size in 2**54, 2**55, 2**63 - 1:
         got = psnr('rgb24', '-pred', 'dwt53', target, str(size))
         expect(got == 99, f'{target} {size}: {got} dB')
-print(f'{counts[0]} passed, {counts[1]} failed')
-sys.exit(counts[1] > 0)
+finish()

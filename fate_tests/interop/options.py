@@ -12,6 +12,9 @@ import subprocess
 import sys
 import textwrap
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tally import expect, finish
+
 BUILD, WRITE = sys.argv[1], sys.argv[2:] == ['--write']
 ROOT = os.path.abspath(os.path.dirname(__file__) + '/../..')
 HEADER = ROOT + '/common/cudaenc.h'
@@ -37,18 +40,6 @@ OPEN = {('mjpeg_cuda', 'quality'): '; -1: as -q:v says, else 90',
 # Members that describe the input, or point to what no row can check.
 NO_OPTIONS = set('''struct_size codec format device_frames device_packets cuda_context log log_opaque j2k mjpeg h264
     frame_rate_num frame_rate_den sample_aspect_num sample_aspect_den luma_matrix chroma_matrix keystream keystream_opaque'''.split())
-
-failures = []
-passed = 0
-
-
-def expect(holds, what):
-    global passed
-    if holds:
-        passed += 1
-    else:
-        failures.append(what)
-        print('FAILED', what)
 
 
 class Option:
@@ -301,5 +292,4 @@ check_header(library, encoders)
 for name, documented in ('encoders', encoders), ('decoders', decoders):
     update(f'{ROOT}/docs/{name}.md', document_with(f'{ROOT}/docs/{name}.md', documented))
     update(f'{ROOT}/patches/doc/{name}.texi', texinfo_with(f'{ROOT}/patches/doc/{name}.texi', documented))
-print(f'{passed} passed, {len(failures)} failed')
-sys.exit(bool(failures))
+finish()

@@ -3,6 +3,7 @@
 
 Usage: pyav.py FFMPEG    Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
 """
+import pathlib
 import subprocess
 import sys
 from fractions import Fraction
@@ -10,17 +11,10 @@ from fractions import Fraction
 import av
 import numpy
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from tally import expect, finish
+
 WIDTH, HEIGHT, FRAMES = 176, 144, 12
-passed, failed = 0, 0
-
-
-def expect(holds, what):
-    global passed, failed
-    passed, failed = passed + bool(holds), failed + (not holds)
-    if not holds:
-        print("FAILED", what)
-
-
 rows, columns = numpy.mgrid[0:HEIGHT * 3 // 2, 0:WIDTH]
 planes = [((columns + 2 * rows + 5 * n) % 256).astype(numpy.uint8) for n in range(FRAMES)]
 raw = b"".join(frame.tobytes() for frame in planes)
@@ -72,5 +66,4 @@ try:
 except ValueError:
     expect(True, "a wrong value raises")
 
-print(f"{passed} passed, {failed} failed")
-sys.exit(failed != 0)
+finish()
