@@ -752,7 +752,7 @@ START_TEST(hulls_begin_behind_always_included_passes) {
         std::vector<uint16_t> slopes(static_cast<size_t>(passes), kUntouched), expected(slopes);
         const CodedBlock coded{0, static_cast<uint8_t>(planes), static_cast<uint8_t>(passes),
                                static_cast<uint8_t>(included)};
-        const BlockPasses block{coded, bytes, reductions, 0, 0, random.word()};
+        const BlockPasses block{coded, bytes, reductions, 0, 0, random.word(), random.one_in(2) ? kFewSamples : 4096};
         convex_hull(block, {slopes.data(), 1});
         // As if those passes gained more than all others.
         for (int i = 0; i < included; i++) reductions[i] = 1 << 30;
@@ -778,6 +778,26 @@ START_TEST(hulls_begin_behind_always_included_passes) {
                                          : some == 0,
                    "%d of %d passes, %d included, with threshold %d", some, passes, included, threshold);
         }
+    }
+}
+END_TEST
+
+// In a block of few samples estimated refinement counts as the most that it may be: the hull goes on to the last plane.
+START_TEST(hulls_of_few_samples_go_on_below_estimates) {
+    constexpr int kPlanes = 10, kPasses = coding_passes(kPlanes);
+    uint32_t bytes[kPasses];
+    int32_t reductions[kPasses];
+    for (int i = 0; i < kPasses; i++) {
+        bytes[i] = static_cast<uint32_t>(i) / 3 + 1;
+        const bool refines = pass_kind(i) == kMagnitudeRefinement;
+        reductions[i] = !i ? 64 : !refines ? 0 : plane_of_pass(0, kPlanes, i) > kReductionPlanes ? -1 : 16;
+    }
+    for (int samples : {1, kFewSamples, kFewSamples + 1}) {
+        uint16_t slopes[kPasses] = {};
+        convex_hull({CodedBlock{0, kPlanes, kPasses, 0}, bytes, reductions, 0, 0, 0, samples}, {slopes, 1});
+        const int last_refinement = kPasses - 2;
+        EXPECT(!slopes[last_refinement] == (samples > kFewSamples), "%d samples: slope %d", samples,
+               slopes[last_refinement]);
     }
 }
 END_TEST
@@ -1435,6 +1455,7 @@ int main(int argc, char **argv) {
     tcase_add_test(host, entropy_is_near);
     tcase_add_test(host, last_passes_are_judged_by_their_slope);
     tcase_add_test(host, hulls_begin_behind_always_included_passes);
+    tcase_add_test(host, hulls_of_few_samples_go_on_below_estimates);
     tcase_add_loop_test(host, blocks_on_the_cpu, 0, kKinds);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, small_blocks_on_the_device, 0, devices);

@@ -16,7 +16,11 @@ struct BlockPasses {
     int weight;                 // of the sub-band
     uint32_t style;
     uint32_t number;  // of the block. It dithers slopes: blocks that are all alike would else all end together
+    int samples;      // of the block
 };
+
+// In blocks of so few samples errors of estimated distortions do not cancel.
+constexpr int kFewSamples = 64;
 
 // The slopes of a block's hull, by pass; 0 where no truncation point of it lies.
 template <class T>
@@ -35,9 +39,14 @@ CUDAENC_HD void convex_hull(const BlockPasses &b, const HullSlopes<uint16_t> &sl
     const int lowest = max_of(planes - 20, 0);
     const int dither = static_cast<int>(b.number * 0x9E3779B1u >> 27);
     const int weight = b.weight + 2 * lowest * kSlopeOctave + dither;
+    // An estimated refinement is at most 1/64 a sample off (distortion.h). That can exceed all that planes from the
+    // third below on take off. With the most that it may be, the hull does not end above them.
+    const int error = b.samples <= kFewSamples ? b.samples : 0;
     const auto reduction_of = [&](int pass) {
-        const int plane = plane_of_pass(b.style, planes, pass) - lowest;
-        return plane >= 0 ? int64_t{b.reductions[pass]} << 2 * plane : int64_t{b.reductions[pass]} >> -2 * plane;
+        const int plane = plane_of_pass(b.style, planes, pass), shift = 2 * (plane - lowest);
+        const bool is_estimated = plane > kReductionPlanes && kind_of_pass(b.style, pass) == kMagnitudeRefinement;
+        const int64_t reduction = b.reductions[pass] + (is_estimated ? error : 0);
+        return shift >= 0 ? reduction << shift : reduction >> -shift;
     };
     int fixed = included - 1, top = fixed;  // the first point if it stays in any case, and the last
     int64_t reduction = 0;                  // from it on

@@ -21,7 +21,8 @@ void HullTable::find_hulls(ThreadPool &pool, std::span<const CodedBlock> coded, 
                      .reductions = reductions + b * max_passes,
                      .weight = g_.precinct_bands[g_.blocks[b].precinct_band].weight,
                      .style = style_,
-                     .number = static_cast<uint32_t>(b)},
+                     .number = static_cast<uint32_t>(b),
+                     .samples = g_.blocks[b].width * g_.blocks[b].height},
                     {slopes_.data() + b * max_passes, 1});
     });
     sum_bytes(coded, bytes, {});

@@ -38,7 +38,8 @@ KERNEL(kHullThreads, j2k_rate_hull, HullParams)
         }
     }
     if (!passes) return;
-    const PrecinctBand &band = rate.t2.bands[rate.t2.blocks[block].precinct_band];
+    const CodeBlock &code_block = rate.t2.blocks[block];
+    const PrecinctBand &band = rate.t2.bands[code_block.precinct_band];
     const uint32_t *bytes = staged ? &staged_bytes[thread * kStagedPitch] : rate.t2.coded.pass_bytes + first;
     const int32_t *reductions = staged ? &staged_reductions[thread * kStagedPitch] : rate.t2.coded.reductions + first;
     const HullSlopes<uint16_t> own = rate.slopes_of(block),
@@ -51,7 +52,8 @@ KERNEL(kHullThreads, j2k_rate_hull, HullParams)
                  .reductions = reductions,
                  .weight = band.weight,
                  .style = rate.t2.coding.style,
-                 .number = block},
+                 .number = block,
+                 .samples = code_block.width * code_block.height},
                 slopes);
     uint32_t *bytes_at = rate.bytes_at + rate.group_of(band) * kSlopes;
     for_each_truncation_point({slopes.first, slopes.stride}, included, passes, bytes,
