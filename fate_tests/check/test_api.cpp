@@ -1,10 +1,11 @@
-// The C API: structures of other versions, usual formats by name, packets that are polled or waited for.
+// The C API: structures of other versions, usual formats by name, packets that are polled or waited for; decoders too.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../../common/abi.h"
@@ -151,6 +152,83 @@ START_TEST(later_frames_and_packets_are_taken) {
 }
 END_TEST
 
+template <class Options>
+void check_growth(void (*init)(Options *, size_t), size_t before) {
+    Grown<Options> options;
+    std::memset(static_cast<void *>(&options), 0xEE, sizeof options);
+    init(&options.known, before);
+    const auto *bytes = reinterpret_cast<const uint8_t *>(&options);
+    for (size_t i = before; i < sizeof options; i++) ck_assert_uint_eq(bytes[i], 0xEE);
+    init(&options.known, sizeof options);
+    for (const uint8_t byte : options.tail) ck_assert_uint_eq(byte, 0);
+    Options defaults;
+    init(&defaults, sizeof defaults);
+    ck_assert(!std::memcmp(static_cast<void *>(&options), static_cast<void *>(&defaults), before));
+}
+
+START_TEST(options_of_other_versions_have_defaults) {
+    check_growth(cudaenc_j2k_init, offsetof(CudaencJ2kOptions, pred));
+    check_growth(cudaenc_mjpeg_init, offsetof(CudaencMjpegOptions, huffman));
+    check_growth(cudaenc_h264_init, offsetof(CudaencH264Options, effort));
+}
+END_TEST
+
+START_TEST(later_decoders_are_taken) {
+    Random random(3);
+    Log log;
+    CudaencConfig encoder = make_config(gray(20, 10), "cpu", &log);
+    encoder.codec = CUDAENC_CODEC_MJPEG;
+    encoder.format.full_range = 1;
+    const std::vector<uint8_t> jpeg = encode(encoder, make_picture(random, encoder.format).frame());
+    Grown<CudaencDecoderConfig> config;
+    std::memset(static_cast<void *>(&config), 0xEE, sizeof config);
+    cudaenc_decoder_init(&config.known, sizeof config, CUDAENC_CODEC_MJPEG);
+    ck_assert_uint_eq(config.known.struct_size, sizeof config);
+    config.known.device = "cpu";
+    config.known.log = Log::print;
+    config.known.log_opaque = &log;
+    CudaencDecoder *decoder;
+    config.tail[39] = 1;
+    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config.known), CUDAENC_ERR_INVALID);
+    ck_assert(!decoder && has_line(log, "the configuration has members that libcudaenc"));
+    log.lines.clear();
+    ck_assert_int_eq(cudaenc_decoder_open(&decoder, nullptr), CUDAENC_ERR_INVALID);
+    ck_assert(!decoder);
+    config.known.codec = CUDAENC_CODEC_J2K;
+    config.tail[39] = 0;
+    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config.known), CUDAENC_ERR_INVALID);
+    ck_assert(!decoder && has_line(log, "codec 1 is not decoded"));
+    log.lines.clear();
+    config.known.codec = CUDAENC_CODEC_MJPEG;
+    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config.known), CUDAENC_OK);
+
+    Grown<CudaencPictureInfo> info{};
+    info.known.struct_size = sizeof info;
+    info.tail[0] = 1;
+    ck_assert_int_eq(cudaenc_decoder_read_header(decoder, jpeg.data(), jpeg.size(), &info.known), CUDAENC_OK);
+    ck_assert(info.known.struct_size == sizeof info && info.known.width == 20 && !info.tail[0]);
+    uint8_t samples[200];
+    Grown<CudaencCodedPicture> coded{};
+    coded.known.struct_size = sizeof coded;
+    coded.known.data = jpeg.data();
+    coded.known.size = jpeg.size();
+    coded.known.planes[0] = samples;
+    coded.known.stride[0] = 20;
+    coded.tail[0] = 1;
+    ck_assert_int_eq(cudaenc_decoder_submit(decoder, &coded.known), CUDAENC_ERR_INVALID);
+    ck_assert(has_line(log, "the coded picture has members"));
+    coded.tail[0] = 0;
+    ck_assert_int_eq(cudaenc_decoder_submit(decoder, &coded.known), CUDAENC_OK);
+    Grown<CudaencDecodedPicture> decoded{};
+    decoded.known.struct_size = sizeof decoded;
+    decoded.tail[0] = 1;
+    ck_assert_int_eq(cudaenc_decoder_wait(decoder, &decoded.known), CUDAENC_OK);
+    ck_assert(decoded.known.struct_size == sizeof decoded && !decoded.known.corrupt && !decoded.tail[0]);
+    cudaenc_decoder_close(decoder);
+    cudaenc_decoder_close(nullptr);
+}
+END_TEST
+
 // ---- formats ----
 
 START_TEST(formats_have_names) {
@@ -190,8 +268,32 @@ START_TEST(formats_have_names) {
     CudaencFormat format;
     for (const char *name : {"", "rgb", "gray11", "yuv420p8", "nv1", "nv120", "p010le", "gbrp10be", "rgb24 "})
         EXPECT(cudaenc_format_by_name(&format, name, 8, 8) == CUDAENC_ERR_INVALID && !format.planes, "'%s'", name);
-    ck_assert_int_eq(cudaenc_format_by_name(&format, "gray", 0, 8), CUDAENC_ERR_INVALID);
     ck_assert_int_eq(cudaenc_format_by_name(&format, nullptr, 8, 8), CUDAENC_ERR_INVALID);
+    constexpr int longest = 1 << 30;
+    ck_assert_int_eq(cudaenc_format_by_name(&format, "gray", longest, longest), CUDAENC_OK);
+    const CudaencFormat zero{};
+    for (const auto &[width, height] : {std::pair{0, 8}, {8, 0}, {-1, 8}, {longest + 1, 8}, {8, longest + 1}}) {
+        std::memset(static_cast<void *>(&format), 0xEE, sizeof format);
+        ck_assert_int_eq(cudaenc_format_by_name(&format, "gray", width, height), CUDAENC_ERR_INVALID);
+        ck_assert(!std::memcmp(&format, &zero, sizeof zero));
+    }
+    size_t row_bytes = 1, rows = 1;
+    ck_assert_int_eq(cudaenc_plane_size(&zero, 0, &row_bytes, &rows), CUDAENC_ERR_INVALID);
+    ck_assert(!row_bytes && !rows);
+    ck_assert_int_eq(cudaenc_format_by_name(&format, "gray", 8, 8), CUDAENC_OK);
+    row_bytes = rows = 1;
+    ck_assert_int_eq(cudaenc_plane_size(&format, -1, &row_bytes, &rows), CUDAENC_ERR_INVALID);
+    ck_assert(!row_bytes && !rows);
+}
+END_TEST
+
+START_TEST(reserved_members_are_zero) {
+    Log log;
+    CudaencConfig config = make_config(gray(8, 8), "cpu", &log);
+    config.format.reserved[7] = 1;
+    CudaencSession *session;
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_ERR_INVALID);
+    ck_assert(has_line(log, "reserved 1 of the format"));
 }
 END_TEST
 
@@ -324,6 +426,81 @@ START_TEST(packets_are_polled_and_waited_for) {
 }
 END_TEST
 
+START_TEST(pictures_are_polled_and_waited_for) {
+    Random random(5);
+    Log log;
+    CudaencConfig encoder = make_config(gray(70, 50), "cpu", &log);
+    encoder.codec = CUDAENC_CODEC_MJPEG;
+    encoder.format.full_range = 1;
+    Picture source = make_picture(random, encoder.format);
+    fill(random, source, Content::smooth);
+    const std::vector<uint8_t> jpeg = encode(encoder, source.frame());
+    std::vector<uint8_t> expected;
+    std::vector<std::string> devices = {"cpu"};
+    devices.insert(devices.end(), device_specs.begin(), device_specs.end());
+    for (const std::string &spec : devices)
+        for (const int timed : {0, 1}) {
+            CudaencDecoderConfig config;
+            cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+            config.device = spec.c_str();
+            config.async_depth = 3;
+            config.threads = 2;
+            config.stage_times = timed;
+            CudaencDecoder *decoder;
+            ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+            const std::string name = cudaenc_decoder_device_name(decoder);
+            EXPECT(spec == "cpu" ? name == "cpu, 2 threads" : name.starts_with(spec.substr(0, spec.find(':'))),
+                   "%s: %s", spec.c_str(), name.c_str());
+            CudaencDecodedPicture decoded;
+            ck_assert_int_eq(cudaenc_decoder_poll(decoder, &decoded), CUDAENC_AGAIN);
+            ck_assert_int_eq(cudaenc_decoder_wait(decoder, &decoded), CUDAENC_AGAIN);
+            std::vector<uint8_t> planes[4];
+            const auto submit = [&](std::vector<uint8_t> &plane) {
+                plane.assign(70 * 50, 0);
+                CudaencCodedPicture coded{};
+                coded.struct_size = sizeof coded;
+                coded.data = jpeg.data();
+                coded.size = jpeg.size();
+                coded.planes[0] = plane.data();
+                coded.stride[0] = 70;
+                coded.opaque = &plane;
+                return cudaenc_decoder_submit(decoder, &coded);
+            };
+            const auto expect_picture = [&](int code, std::vector<uint8_t> &plane) {
+                if (expected.empty()) expected = plane;
+                EXPECT(code == CUDAENC_OK && decoded.opaque == &plane && plane == expected, "%s: %d", spec.c_str(),
+                       code);
+            };
+            const auto poll = [&](std::vector<uint8_t> &plane) {
+                int code;
+                while ((code = cudaenc_decoder_poll(decoder, &decoded)) == CUDAENC_AGAIN) std::this_thread::yield();
+                expect_picture(code, plane);
+            };
+            for (int round = 0; round < 2; round++) {  // a flush ends nothing
+                for (int i = 0; i < 3; i++) ck_assert_int_eq(submit(planes[i]), CUDAENC_OK);
+                ck_assert_int_eq(submit(planes[3]), CUDAENC_AGAIN);
+                poll(planes[0]);
+                expect_picture(cudaenc_decoder_wait(decoder, &decoded), planes[1]);
+                ck_assert_int_eq(cudaenc_decoder_receive(decoder, &decoded), CUDAENC_AGAIN);
+                cudaenc_decoder_flush(decoder);
+                poll(planes[2]);
+                ck_assert_int_eq(cudaenc_decoder_poll(decoder, &decoded), CUDAENC_EOF);
+                ck_assert_int_eq(cudaenc_decoder_wait(decoder, &decoded), CUDAENC_EOF);
+            }
+            CudaencStageTime times[33];
+            times[32].frames = -5;
+            const int stages = cudaenc_decoder_stage_times(decoder, times, 32);
+            EXPECT(timed ? stages > 0 && stages <= 32 : !stages, "%s: %d stages", spec.c_str(), stages);
+            for (int i = 0; i < stages; i++)
+                EXPECT(*times[i].name && times[i].milliseconds >= 0 && times[i].frames == 6, "%s: %s, %d frames",
+                       spec.c_str(), times[i].name, times[i].frames);
+            ck_assert_int_eq(cudaenc_decoder_stage_times(decoder, nullptr, 0), stages);
+            ck_assert_int_eq(times[32].frames, -5);
+            cudaenc_decoder_close(decoder);
+        }
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -333,11 +510,15 @@ int main(int argc, char **argv) {
     tcase_add_test(versions, structures_grow_at_their_ends);
     tcase_add_test(versions, later_configurations_are_taken);
     tcase_add_test(versions, later_frames_and_packets_are_taken);
+    tcase_add_test(versions, options_of_other_versions_have_defaults);
+    tcase_add_test(versions, later_decoders_are_taken);
     TCase *formats = add_case(suite, "formats");
     tcase_add_test(formats, formats_have_names);
     tcase_add_test(formats, strides_are_checked);
+    tcase_add_test(formats, reserved_members_are_zero);
     TCase *receiving = add_case(suite, "receiving");
     tcase_add_test(receiving, a_ring_is_received_from_when_asked);
     tcase_add_test(receiving, packets_are_polled_and_waited_for);
+    tcase_add_test(receiving, pictures_are_polled_and_waited_for);
     return run_suite(suite);
 }
