@@ -117,7 +117,7 @@ uint64_t PictureControl::slice_bytes(const PictureState &picture, uint64_t bits)
 bool PictureControl::again(PictureState &picture, uint64_t bits) {
     uint64_t likely_bytes = picture.prefix.size() + slice_bytes(picture, bits);
     // An upper estimate: emulation prevention is rare.
-    uint64_t bytes = likely_bytes + slice_bytes(picture, bits) / 512 + 16 + 2 * p_.slices.size();
+    uint64_t bytes = likely_bytes + slice_bytes(picture, bits) / 512 + 2 + 2 * p_.slices.size();
     if (p_.rate.cbr) likely_bytes = bytes += kLeastFillerBytes;  // so that any smaller size can be filled up
     if (picture.rate->again(picture.qp, bytes)) return true;
     picture.missed.clear();

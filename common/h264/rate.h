@@ -122,14 +122,15 @@ class RateControl {
         most_on_average_ = std::clamp<uint64_t>(to_bytes(most), 1, most_);
         if (t_.buffer_size) {
             // Within some frames the buffer returns to where it rests, lower where bits are left. What runs over is
-            // filled up with cbr, and is missed where max_rate is the average.
+            // filled up with cbr. It is missed where max_rate is the average: there the buffer does not stay full.
             const Bits in = incoming();
-            const Bits rest =
-                std::max(size_ / 4, std::max(size_ / 2, size_ / 10 * 9 - 6 * in) + std::min<Bits>(debt_, 0));
+            const Bits usual = std::max(size_ / 2, size_ / 10 * 9 - 6 * in);
+            const Bits rest = std::max({std::min(in, size_ / 2), size_ / 8, usual + std::min<Bits>(debt_, 0)});
             const Bits above = fullness_ - rest, frames = std::clamp<Bits>(size_ / in / 2, 1, 8);
             most = std::min({most, std::max(in + above / frames, in / 4 * 3), fullness_ / 16 * 15});
             most_beyond_ = std::clamp<uint64_t>(to_bytes(most + std::max<Bits>(above, 0) / 2), 1, most_);
-            if (t_.max_rate / 17 * 16 < t_.bit_rate) least = std::max(least, fullness_ + in - size_);
+            if (t_.max_rate / 17 * 16 < t_.bit_rate)
+                least = std::max(least, in + (t_.cbr ? fullness_ - size_ : (fullness_ - usual) / 8));
         }
         most_wanted_ = std::clamp<uint64_t>(to_bytes(most), 1, most_);
         least_wanted_ = std::min(to_bytes(least), most_wanted_);
