@@ -123,6 +123,22 @@ class DevicePipeline : public P {
         s.copying = true;
     }
 
+    // For finish(), after that of this class: the slot's output anew, behind what `work` queues.
+    Output complete_again(BaseSlot &s, const std::function<void()> &work) {
+        try {
+            work();
+            device_->synchronize(s.stream);
+            Output output;
+            complete(s, output);
+            device_->synchronize(s.stream);
+            s.copying = false;
+            return output;
+        } catch (...) {
+            settle(s);
+            throw;
+        }
+    }
+
     void mark(BaseSlot &s, int stage) {
         if (!s.times.empty()) device_->record(*s.times[static_cast<size_t>(stage)], s.stream);
     }
@@ -133,6 +149,7 @@ class DevicePipeline : public P {
         slots_.push_back(std::move(slot));
     }
     int slots() const { return static_cast<int>(slots_.size()); }
+    BaseSlot &slot(int i) const { return *slots_[static_cast<size_t>(i)]; }
     // For take(): whether no other slot holds work.
     bool alone() const {
         return std::none_of(slots_.begin(), slots_.end(), [](const auto &slot) { return slot->in_flight; });

@@ -29,13 +29,24 @@ class H264CpuEncoder : public PictureEncoder {
     }
     ~H264CpuEncoder() override { stop(); }
 
+    PooledBuffer finish(int slot) override {
+        PooledBuffer packet = PictureEncoder::finish(slot);
+        if (renumber(slot)) packet = code(slot);
+        left(slot);
+        return packet;
+    }
+
   private:
     PooledBuffer run(int slot) override {
-        Slot &s = slots_[static_cast<size_t>(slot)];
-        const Picture &picture = pictures_[static_cast<size_t>(slot)];
         begin_stage(slot, kAnalyse);
         analyse(slot);
         begin_stage(slot, kCode);
+        return code(slot);
+    }
+
+    PooledBuffer code(int slot) {
+        Slot &s = slots_[static_cast<size_t>(slot)];
+        const Picture &picture = pictures_[static_cast<size_t>(slot)];
         std::span<const uint8_t> slices;
         do slices = s.coder->code(pool(), picture.analysed(), picture.headers.data());
         while (analyse_again(slot, slices.size()));

@@ -65,7 +65,7 @@ PictureControl::PictureControl(const Params &params)
 void PictureControl::take(PictureState &picture, const CudaencFrame &frame) const {
     Sei sei = make_sei_of(frame, p_.timecodes);
     picture.number = pictures_taken_;
-    picture.idr_pic_id = picture.number % 2;  // 7.4.3: not that of the picture before
+    picture.idr_pic_id = picture.number % 2;  // not that of the picture before, see renumber()
     picture.prefix.clear();
     if (p_.aud) append(picture.prefix, make_aud());
     if (p_.repeat_headers) append(picture.prefix, parameter_sets_);
@@ -144,6 +144,13 @@ bool PictureControl::too_large(PictureState &picture, uint64_t slice_bytes) cons
 }
 
 // ---- Packets
+
+bool PictureControl::renumber(PictureState &picture) const {
+    if (picture.idr_pic_id != last_idr_pic_id_) return false;
+    picture.idr_pic_id = 2;  // no picture's own
+    make_headers(picture);
+    return true;
+}
 
 size_t PictureControl::packet_bytes(const PictureState &picture, uint64_t slice_bytes) const {
     const uint64_t slices =

@@ -44,6 +44,12 @@ class PictureControl {
     // If the slices exceed their limit: true, at a higher QP.
     bool too_large(PictureState &picture, uint64_t slice_bytes) const;
 
+    // Packets leave in the order of pictures. renumber() comes before: if a picture was lost, this one may have the
+    // idr_pic_id of the packet before, which 7.4.3 does not allow. Then it gets another one, in its headers as well,
+    // and its slices have to be coded once more.
+    bool renumber(PictureState &picture) const;
+    void left(const PictureState &picture) { last_idr_pic_id_ = picture.idr_pic_id; }
+
     // The size of the packet. All of its bytes but the slices, which begin at prefix.size(), and what it tells of
     // itself.
     size_t packet_bytes(const PictureState &picture, uint64_t slice_bytes) const;
@@ -60,6 +66,7 @@ class PictureControl {
     const Params &p_;
     std::vector<uint8_t> parameter_sets_;
     uint64_t pictures_taken_ = 0;
+    int last_idr_pic_id_ = -1;         // of the packet that left last
     std::optional<RateControl> rate_;  // behind the last picture that was analysed
 };
 

@@ -41,7 +41,9 @@ class PictureEncoder : public CpuEncoder {
     // If the slices exceed their limit, analyses the picture again at a higher QP and returns true.
     bool analyse_again(int slot, uint64_t slice_bytes);
 
-    // See PictureControl.
+    // See PictureControl. renumber() and left() are for finish().
+    bool renumber(int slot) { return control_.renumber(pictures_[slot]); }
+    void left(int slot) { control_.left(pictures_[slot]); }
     size_t packet_bytes(const Picture &picture, uint64_t slice_bytes) const {
         return control_.packet_bytes(picture, slice_bytes);
     }

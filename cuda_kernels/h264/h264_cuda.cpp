@@ -64,8 +64,11 @@ class H264DeviceEncoder : public PictureEncoder {
     PooledBuffer finish(int slot) override {
         CpuEncoder::finish(slot);  // the intra pipeline
         Slot &s = *slots_[static_cast<size_t>(slot)];
+        renumber(slot);
         try {
-            return code(slot, s);
+            PooledBuffer packet = code(slot, s);
+            left(slot);
+            return packet;
         } catch (...) {
             settle(s);
             throw;

@@ -51,6 +51,14 @@ class H264IntraEncoder : public DeviceEncoder {
     ~H264IntraEncoder() override { drain(); }
     std::span<const uint8_t> extradata() const override { return control_.parameter_sets(); }
 
+    PooledBuffer finish(int slot) override {
+        PooledBuffer packet = DeviceEncoder::finish(slot);
+        Slot &s = static_cast<Slot &>(this->slot(slot));
+        if (control_.renumber(s.picture)) packet = complete_again(s, [&] { code_slices(s); });
+        control_.left(s.picture);
+        return packet;
+    }
+
   private:
     void prepare(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
