@@ -56,6 +56,13 @@ def main_header(codestream):
 
 
 # A profile that is whole as far as readers look: its size and signature.
+def palette_png(alpha):
+    """A PNG file of 40x30 with a palette of four colours, of which some may let light through."""
+    rows = b"".join(b"\0" + bytes((7 * x + y) % 4 for x in range(40)) for y in range(30))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 40, 30, 8, 3, 0, 0, 0)) + chunk(b"PLTE", bytes(range(0, 240, 20)))
+            + (chunk(b"tRNS", alpha) if alpha else b"") + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
 PROFILE = struct.pack(">I", 160) + b"test" + bytes(4) + b"mntrRGB XYZ " + bytes(12) + b"acsp" + bytes(120)
 
 shutil.rmtree(WORK, ignore_errors=True)
@@ -99,6 +106,16 @@ twice = run("cp scans/e.tif scans/a.tif; tools/to_jp2.py twice scans/a.png scans
 expect(twice.returncode and "would be written twice" in twice.stderr, "two sources of one name")
 broken = run("echo nothing >scans/z.png; tools/to_jp2.py broken scans/z.png scans/a.png")
 expect(broken.returncode and "z.png" in broken.stderr and (WORK / "broken" / "a.jp2").is_file(), "a file that is no picture")
+# Bits, palettes, and a file that ends early among others.
+(WORK / "clear.png").write_bytes(palette_png(bytes([255, 128, 0])))
+(WORK / "opaque.png").write_bytes(palette_png(b""))
+rare = run("ffmpeg -v error -f lavfi -i testsrc2=s=60x42 -frames:v 1 -pix_fmt monob bits.png; tools/to_jp2.py --verify rare clear.png opaque.png bits.png; "
+           "for n in clear opaque bits; do ffprobe -v error -show_entries stream=pix_fmt -of csv=p=0 rare/$n.jp2; done")
+expect(rare.stdout.split("\n")[:4] == ["3 files in 3 groups of one size and format, 0 failed", "rgba", "rgb24", "gray"], f"{rare.stdout}{rare.stderr}")
+cut = run("head -c 5000 scans/c.png >cut.png; tools/to_jp2.py cut scans/a.png scans/c.png cut.png || ls cut")
+expect("1 failed" in cut.stdout and cut.stdout.endswith("a.jp2\nc.jp2\n"), f"a file that ends early: {cut.stdout}{cut.stderr}")
+wrong = run("tools/to_jp2.py wrong scans/a.png scans/c.png -- -levels 99 || ls wrong")
+expect(wrong.stdout.endswith(", 2 failed\n") and "Traceback" not in wrong.stderr, f"options that are refused: {wrong.stdout}{wrong.stderr}")
 for name in "master.mxf", "master.mov", "mezzanine.mxf":
     codec = run(f"ffprobe -v error -count_packets -show_entries stream=codec_name,nb_read_packets -of csv=p=0 {name}").stdout
     expect(codec.strip().strip(",") == "jpeg2000,24", f"{name}: {codec}")

@@ -17,9 +17,22 @@ import sys
 import tempfile
 
 
-def probe(ffprobe, file):
-    """(ending, width, height, pixel format, kinds of side data), or the error that ffprobe printed. A picture without an ICC
-    profile would get that of one before it in its process, so side data tells pictures apart too."""
+def pixels(ffmpeg, file, pixel_format):
+    return subprocess.run([ffmpeg, "-nostdin", "-v", "error", "-i", str(file), "-pix_fmt", pixel_format, "-f", "rawvideo", "-"],
+                          capture_output=True, check=True).stdout
+
+
+def coded_format(ffmpeg, file, pixel_format):
+    """What has all values of a pixel format: bits become bytes, a palette its colours, with alpha where it is not opaque."""
+    if pixel_format == "pal8":
+        return "rgb24" if set(pixels(ffmpeg, file, "rgba")[3::4]) <= {255} else "rgba"
+    return "gray" if pixel_format in ("monob", "monow") else pixel_format
+
+
+def probe(ffmpeg, file):
+    """(ending, width, height, pixel format to code, kinds of side data), or the error that ffprobe printed. A picture without
+    an ICC profile would get that of one before it in its process, so side data tells pictures apart too."""
+    ffprobe = os.path.join(os.path.dirname(ffmpeg), "ffprobe")
     run = subprocess.run([ffprobe, "-v", "error", "-select_streams", "v:0", "-read_intervals", "%+#1",
                           "-show_entries", "stream=width,height,pix_fmt:frame_side_data=side_data_type", "-of", "json",
                           str(file)], capture_output=True, text=True)
@@ -28,30 +41,29 @@ def probe(ffprobe, file):
         return f"{file}: {run.stderr.strip().splitlines()[-1] if run.stderr.strip() else 'no picture'}"
     stream = found["streams"][0]
     side_data = tuple(one["side_data_type"] for one in found["frames"][0].get("side_data_list", ()))
-    return file.suffix, stream["width"], stream["height"], stream.get("pix_fmt"), side_data
+    return file.suffix, stream["width"], stream["height"], coded_format(ffmpeg, file, stream.get("pix_fmt")), side_data
 
 
 def target_of(folder, file):
     return folder / (file.stem + ".jp2")
 
 
-def encode(ffmpeg, files, folder, options):
-    """Encodes files that are alike. They get numbers by links, since image2 takes patterns."""
+def encode(ffmpeg, files, folder, pixel_format, options):
+    """Encodes files that are alike. They get numbers by links, since image2 takes patterns. Returns those that ffmpeg cannot
+    encode, and has said why: one fails its process, so the files of a process that failed are tried alone."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=".to_jp2.") as work:
         for number, file in enumerate(files):
             os.symlink(file.resolve(), f"{work}/{number:08d}{file.suffix}")
-        subprocess.run([ffmpeg, "-nostdin", "-v", "error", "-i", f"{work}/%08d{files[0].suffix}", "-c:v", "j2k_cuda",
-                        *(options or ["-pred", "dwt53"]), "-fps_mode", "passthrough", "-start_number", "0",
-                        f"{work}/%08d.jp2"], check=True)
+        run = subprocess.run([ffmpeg, "-nostdin", "-v", "error", "-xerror", "-i",
+                              f"{work}/%08d{files[0].suffix}", "-c:v", "j2k_cuda", "-pix_fmt", pixel_format,
+                              *(options or ["-pred", "dwt53"]), "-fps_mode", "passthrough", "-start_number", "0", f"{work}/%08d.jp2"])
+        if run.returncode or not os.path.exists(f"{work}/{len(files) - 1:08d}.jp2"):
+            if len(files) == 1:
+                return files
+            return sum((encode(ffmpeg, [file], folder, pixel_format, options) for file in files), [])
         for number, file in enumerate(files):
             os.replace(f"{work}/{number:08d}.jp2", target_of(folder, file))
-
-
-def same_pixels(ffmpeg, file, target, pixel_format):
-    def pixels(path):
-        return subprocess.run([ffmpeg, "-nostdin", "-v", "error", "-i", str(path), "-pix_fmt", pixel_format, "-f", "rawvideo",
-                               "-"], capture_output=True, check=True).stdout
-    return pixels(file) == pixels(target)
+    return []
 
 
 def main():
@@ -63,7 +75,6 @@ def main():
     arguments = sys.argv[1:]
     split = arguments.index("--") if "--" in arguments else len(arguments)
     args, options = parser.parse_args(arguments[:split]), arguments[split + 1:]
-    ffprobe = os.path.join(os.path.dirname(args.ffmpeg), "ffprobe")
     args.folder.mkdir(parents=True, exist_ok=True)
 
     names = collections.Counter(target_of(args.folder, file) for file in args.files)
@@ -71,17 +82,20 @@ def main():
         sys.exit(f"to_jp2.py: {', '.join(twice)} would be written twice")
     groups, failed = collections.defaultdict(list), 0
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        for file, kind in zip(args.files, pool.map(lambda file: probe(ffprobe, file), args.files)):
+        for file, kind in zip(args.files, pool.map(lambda file: probe(args.ffmpeg, file), args.files)):
             if isinstance(kind, str):
                 print(f"to_jp2.py: {kind}", file=sys.stderr)
                 failed += 1
             elif not target_of(args.folder, file).exists():
                 groups[kind].append(file)
     for kind, files in groups.items():
-        encode(args.ffmpeg, files, args.folder, options)
+        pixel_format = kind[3]
+        broken = encode(args.ffmpeg, files, args.folder, pixel_format, options)
+        failed += len(broken)
         for file in files if args.verify else ():
-            if not same_pixels(args.ffmpeg, file, target_of(args.folder, file), kind[3]):
-                print(f"to_jp2.py: {target_of(args.folder, file)} differs from {file}", file=sys.stderr)
+            target = target_of(args.folder, file)
+            if file not in broken and pixels(args.ffmpeg, file, pixel_format) != pixels(args.ffmpeg, target, pixel_format):
+                print(f"to_jp2.py: {target} differs from {file}", file=sys.stderr)
                 failed += 1
     done = sum(map(len, groups.values()))
     print(f"{done} files in {len(groups)} groups of one size and format, {failed} failed")
@@ -89,4 +103,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except FileNotFoundError as error:
+        sys.exit(f"to_jp2.py: {error.filename} is not there; --ffmpeg names an ffmpeg with j2k_cuda, and ffprobe stands beside it")
