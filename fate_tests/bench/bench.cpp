@@ -182,8 +182,9 @@ class Bench {
         std::printf("cpu       %s\n", cpu_name().c_str());
         const std::string queues = device_ ? std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") : "";
         if (device_) std::printf("queues    CUDA_DEVICE_MAX_CONNECTIONS=%s\n", queues.c_str());
+        const char *const packets = !device_ ? "host" : o_.device_packets ? "GPU" : "pinned host";
         std::printf("boundary  A: pixels in %s memory to finished bytes in %s memory\n", device_ ? "GPU" : "host",
-                    device_ ? "pinned host" : "host");
+                    packets);
         std::printf(
             "frames    %d distinct in rotation: %s, and cyclic shifts by\n"
             "          odd numbers of columns and rows\n",
@@ -197,7 +198,7 @@ class Bench {
         json_.put("device", device_text_);
         json_.put("driver", driver);
         json_.put("cpu", cpu_name());
-        json_.put("boundary", device_ ? "A: GPU memory to pinned host memory" : "A: host memory to host memory");
+        json_.put("boundary", format_string("A: %s memory to %s memory", device_ ? "GPU" : "host", packets));
         if (device_) json_.put("cuda_device_max_connections", queues);
         json_.put("distinct_frames", o_.frames);
         json_.put("frames_made_by", "cyclic shifts of the picture by odd numbers of columns and rows");
@@ -329,11 +330,13 @@ class Bench {
     CudaencConfig config_of(const Case &c) const {
         CudaencConfig config = make_config(c, o_.device.c_str());
         config.device_frames = device_ != nullptr && o_.device.rfind("cuda", 0) == 0;
+        config.device_packets = o_.device_packets;
         return config;
     }
 
     // The streams of a JPEG case, as pictures that are decoded.
-    static CodedPictures code(const CudaencConfig &config, const Frames &frames) {
+    static CodedPictures code(CudaencConfig config, const Frames &frames) {
+        config.device_packets = 0;
         CodedPictures coded;
         Session session(config);
         for (int i = 0; i < frames.count(); i++) {
@@ -581,6 +584,7 @@ class Bench {
 
     static std::vector<uint8_t> code_first(CudaencConfig config, const Frames &frames) {
         config.async_depth = 1;
+        config.device_packets = 0;  // the bytes are the same
         Session session(config);
         session.submit(frames[0]);
         const CudaencPacket packet = session.receive();

@@ -30,6 +30,7 @@ constexpr const char *kHelp =
     "  -case A,B        cases, j2k, mjpeg, or all; -list names them\n"
     "  -style A+B       code-block styles of JPEG 2000\n"
     "  -trellis N       of JPEG, 0 or 1\n"
+    "  -device_packets  JPEG's packets stay in the GPU's memory\n"
     "  -rotation        the pictures take turns, instead of each by itself\n"
     "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
     "  -size WxH,WxH    these sizes in place of the cases' own\n"
@@ -115,6 +116,10 @@ Options parse_options(int argc, char **argv) {
         }
         if (name == "-rotation") {
             o.rotation = true;
+            continue;
+        }
+        if (name == "-device_packets") {
+            o.device_packets = true;
             continue;
         }
         if (name == "-list") {
