@@ -304,6 +304,10 @@ typedef enum CudaencH264RateControl {
     CUDAENC_H264_CONSTANT_QUALITY,
     CUDAENC_H264_BIT_RATE,
 } CudaencH264RateControl;
+typedef enum CudaencAvcIntraFlavor {
+    CUDAENC_AVC_INTRA_PANASONIC, /**< AVC-Intra: 10 slices, SEI messages, classes up to 200 */
+    CUDAENC_AVC_INTRA_SONY,      /**< XAVC Intra: 8 slices */
+} CudaencAvcIntraFlavor;
 
 /** Writes `size` bytes of a cipher's keystream, those of a picture, whose number is counted from 0 on: 2 bytes for each
  *  block of 16 levels that a picture of this format can have, filled up to 16. Called by cudaenc_submit(). */
@@ -334,6 +338,8 @@ typedef struct CudaencH264Options {
         keystream; /**< signs of levels turn by it, any decoder shows a scrambled picture; NULL (default): none */
     void *keystream_opaque; /**< passed to keystream */
     int chroma_location;    /**< chroma_sample_loc_type of 4:2:0; -1: not told; 0..5, default -1 */
+    int avc_intra_class;    /**< AVC-Intra or XAVC Intra: 100, 200, 300 or 480; 0: none; 50..480, default 0 */
+    int avc_intra_flavor;   /**< Whose AVC-Intra; CudaencAvcIntraFlavor, default 0 */
 } CudaencH264Options;
 /** Fills in the defaults. size: that of the caller's structure. */
 void cudaenc_h264_init(CudaencH264Options *options, size_t size);

@@ -113,6 +113,10 @@ static int set_rate(AVCodecContext *avctx, const H264CudaContext *s, CudaencH264
         qp = avctx->global_quality / FF_QP2LAMBDA;
     else if (qp == NOT_SET && s->crf == NOT_SET && avctx->global_quality)
         qp = avctx->global_quality;
+    if (h264->avc_intra_class && (qp != NOT_SET || s->crf != NOT_SET || avctx->bit_rate > 0)) {
+        av_log(avctx, AV_LOG_ERROR, "qp (or -q:v, -global_quality), crf and -b:v are not allowed with avcintra-class: it tells the size of frames\n");
+        return AVERROR(EINVAL);
+    }
     if ((qp != NOT_SET) + (s->crf != NOT_SET) + (avctx->bit_rate > 0) > 1) {
         av_log(avctx, AV_LOG_ERROR, "qp (or -q:v, -global_quality), crf and -b:v exclude each other: give one of them\n");
         return AVERROR(EINVAL);
@@ -133,7 +137,8 @@ static int set_rate(AVCodecContext *avctx, const H264CudaContext *s, CudaencH264
     if (avctx->qmax >= 0)
         h264->qp_max = avctx->qmax;
 
-    if ((rate.num <= 0 || rate.den <= 0) && (h264->bit_rate || h264->max_rate || h264->buffer_size))
+    if ((rate.num <= 0 || rate.den <= 0) &&
+        (h264->bit_rate || h264->max_rate || h264->buffer_size || h264->avc_intra_class))
         rate = av_inv_q(avctx->time_base);
     if (rate.num > 0 && rate.den > 0)
         av_reduce(&h264->frame_rate_num, &h264->frame_rate_den, rate.num, rate.den, 1 << 30);
@@ -142,6 +147,10 @@ static int set_rate(AVCodecContext *avctx, const H264CudaContext *s, CudaencH264
 
 static void describe_rate(const CudaencH264Options *h264, char *line, size_t size)
 {
+    if (h264->avc_intra_class) {
+        snprintf(line, size, "%s Intra class %d", h264->avc_intra_flavor ? "XAVC" : "AVC", h264->avc_intra_class);
+        return;
+    }
     switch (h264->rate_control) {
     case CUDAENC_H264_BIT_RATE:
         snprintf(line, size, "%lld bits/s%s", (long long)h264->bit_rate, h264->cbr ? ", constant" : "");
@@ -199,7 +208,10 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     config.h264.timecodes = s->common.s12m_tc;
     config.h264.aq        = s->aq < 0 ? -1 : lrintf(256 * s->aq);
     config.h264.repeat_headers = s->repeat_headers >= 0 ? s->repeat_headers
-                                                        : !(avctx->flags & AV_CODEC_FLAG_GLOBAL_HEADER);
+                                                        : !(avctx->flags & AV_CODEC_FLAG_GLOBAL_HEADER) ||
+                                                          s->h264.avc_intra_class;
+    config.h264.avc_intra_class  = s->h264.avc_intra_class;
+    config.h264.avc_intra_flavor = s->h264.avc_intra_flavor;
     ret = set_rate(avctx, s, &config.h264);
     if (ret < 0)
         return ret;
@@ -261,6 +273,10 @@ static const AVOption options[] = {
     { "a53cc", "Closed captions of frames as SEI messages", OFFSET(common.a53cc), AV_OPT_TYPE_BOOL, { .i64 = 1 }, 0, 1, VE },
     { "udu_sei", "Unregistered user data of frames as SEI messages", OFFSET(common.udu_sei), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "s12m_tc", "Timecodes of frames as SEI messages", OFFSET(common.s12m_tc), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "avcintra-class", "AVC-Intra or XAVC Intra: 100, 200, 300 or 480; 0: none", OFFSET(h264.avc_intra_class), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 480, VE },
+    { "avcintra-flavor", "Whose AVC-Intra", OFFSET(h264.avc_intra_flavor), AV_OPT_TYPE_INT, { .i64 = CUDAENC_AVC_INTRA_PANASONIC }, CUDAENC_AVC_INTRA_PANASONIC, CUDAENC_AVC_INTRA_SONY, VE, .unit = "avcintra_flavor" },
+    CONST("panasonic", "AVC-Intra: 10 slices, SEI messages, classes up to 200", CUDAENC_AVC_INTRA_PANASONIC, "avcintra_flavor"),
+    CONST("sony",      "XAVC Intra: 8 slices", CUDAENC_AVC_INTRA_SONY, "avcintra_flavor"),
     { "encrypt_key", "AES key in hex, 16, 24 or 32 bytes: signs of levels turn by it", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
     { "encrypt_iv", "First counter block in hex, 16 bytes; not set: 0", OFFSET(encrypt_iv), AV_OPT_TYPE_BINARY, .flags = VE },
     { NULL }

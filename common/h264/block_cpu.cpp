@@ -528,47 +528,50 @@ template <class Line, int N>
 }
 
 template <class Line, int N>
-[[gnu::always_inline]] inline void scale_block(Line (&v)[N], const int32_t *scales) {
+[[gnu::always_inline]] inline void scale_block(Line (&v)[N], const Quantiser &quantiser) {
+    const int32_t *scales = N == 4 ? quantiser.scale_4x4 : quantiser.scale_8x8;
+    const int32_t shift = N == 4 ? quantiser.scale_shift_4x4 : 6, half = 1 << shift >> 1;
     for (int i = 0; i < N; i++) {
         Line scale;
         load_table<Line, N>(scale, scales + N * i);
-        v[i] *= scale;
-        if constexpr (N == 8) v[i] = (v[i] + 32) >> 6;
+        v[i] = (v[i] * scale + half) >> shift;
     }
 }
 
 template <class Line, int N>
-[[gnu::always_inline]] inline Coded code_nxn(ConstBlock source, ConstBlock prediction, const int32_t *multipliers,
-                                             int32_t shift, const int32_t *scales, const Rounding &rounding,
-                                             int bit_depth, int16_t *levels, Block reconstruction, Totals &totals,
-                                             int x, int y) {
+[[gnu::always_inline]] inline Coded code_nxn(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
+                                             const Rounding &rounding, int bit_depth, int16_t *levels,
+                                             Block reconstruction, Totals &totals, int x, int y) {
     Line v[N];
     get_residual(v, source, prediction);
     forward(v);
-    const uint32_t bits = quantise_block(v, multipliers, shift, rounding, 0, levels, totals, x, y);
+    const uint32_t bits =
+        quantise_block(v, N == 4 ? quantiser.multiplier_4x4 : quantiser.multiplier_8x8,
+                       N == 4 ? quantiser.shift_4x4 : quantiser.shift_8x8, rounding, 0, levels, totals, x, y);
     int any = totals[1 + y][1 + x];
     if constexpr (N == 8) any |= totals[1 + y][2 + x] | totals[2 + y][1 + x] | totals[2 + y][2 + x];
     if (!any)
         return {reconstruct<Line, N>(source, prediction, reconstruction,
                                      [](int, const Line &p) __attribute__((always_inline)) { return p; }),
                 bits};
-    scale_block(v, scales);
+    scale_block(v, quantiser);
     return {inverse(v, source, prediction, bit_depth, reconstruction), bits};
 }
 
 template <class Line, int N>
 [[gnu::always_inline]] inline uint32_t estimate_nxn(ConstBlock source, ConstBlock prediction,
-                                                    const int32_t *multipliers, int32_t shift, const int32_t *scales,
-                                                    const Rounding &rounding, int bit_depth, uint32_t price) {
+                                                    const Quantiser &quantiser, const Rounding &rounding, int bit_depth,
+                                                    uint32_t price) {
     Line v[N], products[N], bits{};
     get_residual(v, source, prediction);
     forward(v);
-    quantise_lines(v, multipliers, shift, rounding, 0, products);
+    quantise_lines(v, N == 4 ? quantiser.multiplier_4x4 : quantiser.multiplier_8x8,
+                   N == 4 ? quantiser.shift_4x4 : quantiser.shift_8x8, rounding, 0, products);
     for (const Line &line : v) {
         const Line magnitude = line < 0 ? -line : line;
         bits += line == 0 ? Line{} : magnitude + 2;  // estimated_level_bits()
     }
-    scale_block(v, scales);
+    scale_block(v, quantiser);
     alignas(32) Sample reconstruction[N * N];
     const uint32_t squares = inverse(v, source, prediction, bit_depth, {reconstruction, N});
     return estimated_cost(squares, price, sum_of_lanes(bits));
@@ -578,28 +581,24 @@ template <class Line, int N>
 
 CUDAENC_CLONES uint32_t estimate_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                                      const Rounding &rounding, int bit_depth, uint32_t price) {
-    return estimate_nxn<Row4, 4>(source, prediction, quantiser.multiplier_4x4, quantiser.shift_4x4, quantiser.scale_4x4,
-                                 rounding, bit_depth, price);
+    return estimate_nxn<Row4, 4>(source, prediction, quantiser, rounding, bit_depth, price);
 }
 
 CUDAENC_CLONES uint32_t estimate_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                                      const Rounding &rounding, int bit_depth, uint32_t price) {
-    return estimate_nxn<Row8, 8>(source, prediction, quantiser.multiplier_8x8, quantiser.shift_8x8, quantiser.scale_8x8,
-                                 rounding, bit_depth, price);
+    return estimate_nxn<Row8, 8>(source, prediction, quantiser, rounding, bit_depth, price);
 }
 
 CUDAENC_CLONES Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
                               Totals &totals, int x, int y) {
-    return code_nxn<Row4, 4>(source, prediction, quantiser.multiplier_4x4, quantiser.shift_4x4, quantiser.scale_4x4,
-                             rounding, bit_depth, levels, reconstruction, totals, x, y);
+    return code_nxn<Row4, 4>(source, prediction, quantiser, rounding, bit_depth, levels, reconstruction, totals, x, y);
 }
 
 CUDAENC_CLONES Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
                               Totals &totals, int x, int y) {
-    return code_nxn<Row8, 8>(source, prediction, quantiser.multiplier_8x8, quantiser.shift_8x8, quantiser.scale_8x8,
-                             rounding, bit_depth, levels, reconstruction, totals, x, y);
+    return code_nxn<Row8, 8>(source, prediction, quantiser, rounding, bit_depth, levels, reconstruction, totals, x, y);
 }
 
 namespace {
@@ -657,7 +656,7 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
         const int x = luma_block_x(b), y = luma_block_y(b);
         Row8 two[4];
         reload(two, levels + 16 * b);
-        scale_block(two, quantiser.scale_4x4);
+        scale_block(two, quantiser);
         two[0][0] = dc[y][x], two[0][4] = dc[y][x + 1];
         coded.distortion += inverse(two, source.at(4 * x, 4 * y), prediction.at(4 * x, 4 * y), bit_depth,
                                     reconstruction.at(4 * x, 4 * y));
@@ -722,7 +721,7 @@ CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock predict
         const int y = b / 2 * 4;
         Row8 v[4];
         reload(v, ac + 16 * b);
-        scale_block(v, quantiser.scale_4x4);
+        scale_block(v, quantiser);
         for (int i = 0; i < 2; i++) {
             const int32_t scaled = dc[b + i] * dc_quantiser.dc_scale;
             v[0][4 * i] = height == 8 ? scaled >> 5 : (scaled + 32) >> 6;

@@ -64,6 +64,32 @@ class Rbsp {
     BitWriter bits_;
 };
 
+// 7.3.2.1.1.1. The last values are not sent where they are alike.
+void put_scaling_list(const uint8_t *list, std::span<const uint8_t> scan, Rbsp &out) {
+    size_t count = scan.size();
+    while (count > 1 && list[scan[count - 1]] == list[scan[count - 2]]) count--;
+    int last = 8;
+    const auto put = [&](int value) {  // delta_scale, modulo 256
+        out.se((value - last + 384) % 256 - 128);
+        last = value;
+    };
+    out.flag(true);  // scaling_list_present_flag
+    for (size_t i = 0; i < count; i++) put(list[scan[i]]);
+    if (count < scan.size()) put(0);
+}
+
+// Lists that are not sent follow from table 7-2; those of Inter are not used.
+void put_scaling_lists(const ScalingLists &lists, Rbsp &out) {
+    if (std::equal(std::begin(kDefault4x4Intra), std::end(kDefault4x4Intra), lists.luma_4x4))
+        out.flag(false);
+    else
+        put_scaling_list(lists.luma_4x4, kZigzag4x4, out);
+    for (int c = 0; c < 2; c++) put_scaling_list(lists.chroma_4x4, kZigzag4x4, out);
+    for (int inter = 0; inter < 3; inter++) out.flag(false);
+    put_scaling_list(lists.luma_8x8, kZigzag8x8, out);
+    out.flag(false);
+}
+
 // aspect_ratio_idc of Table E-1; 0: the table does not have it.
 uint32_t aspect_ratio_idc(int num, int den) {
     static constexpr int ratios[][2] = {{1, 1},   {12, 11}, {10, 11}, {16, 11}, {40, 33},  {24, 11}, {20, 11}, {32, 11},
@@ -239,12 +265,15 @@ std::vector<uint8_t> make_sps(const ParameterSets &s) {
         out.ue(f.luma_depth - 8);
         out.ue(f.chroma_depth - 8);
         out.flag(false);  // qpprime_y_zero_transform_bypass_flag
-        out.flag(false);  // seq_scaling_matrix_present_flag
+        const bool scaling = s.scaling && !s.scaling_in_pps;
+        out.flag(scaling);  // seq_scaling_matrix_present_flag
+        if (scaling) put_scaling_lists(*s.scaling, out);
     }
-    out.ue(0);        // log2_max_frame_num_minus4
-    out.ue(2);        // pic_order_cnt_type: output order is decoding order
-    out.ue(0);        // max_num_ref_frames
-    out.flag(false);  // gaps_in_frame_num_value_allowed_flag
+    out.ue(0);                             // log2_max_frame_num_minus4
+    out.ue(s.pic_order_cnt_type);          // 2: output order is decoding order
+    if (!s.pic_order_cnt_type) out.ue(0);  // log2_max_pic_order_cnt_lsb_minus4
+    out.ue(0);                             // max_num_ref_frames
+    out.flag(false);                       // gaps_in_frame_num_value_allowed_flag
     out.ue(f.width - 1);
     out.ue(f.height - 1);
     out.flag(true);  // frame_mbs_only_flag
@@ -282,7 +311,9 @@ std::vector<uint8_t> make_pps(const ParameterSets &s) {
     out.flag(false);  // redundant_pic_cnt_present_flag
     if (is_high_profile(s.profile_idc)) {
         out.flag(s.format.transform_8x8_mode);
-        out.flag(false);  // pic_scaling_matrix_present_flag
+        const bool scaling = s.scaling && s.scaling_in_pps;
+        out.flag(scaling);  // pic_scaling_matrix_present_flag
+        if (scaling) put_scaling_lists(*s.scaling, out);
         out.se(s.second_chroma_qp_index_offset);
     }
     out.trailing_bits();
@@ -321,6 +352,7 @@ SliceHeaderBits make_slice_header(const SliceParameters &s) {
     out.ue(0);    // pic_parameter_set_id
     out.u(0, 4);  // frame_num
     out.ue(s.idr_pic_id);
+    if (s.has_pic_order_cnt_lsb) out.u(0, 4);
     out.flag(false);  // no_output_of_prior_pics_flag
     out.flag(false);  // long_term_reference_flag
     out.se(s.qp_delta);

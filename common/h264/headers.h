@@ -8,6 +8,7 @@
 
 #include "macroblock_layer.h"
 #include "nal.h"
+#include "quantise.h"
 
 namespace cudaenc::h264 {
 
@@ -43,6 +44,9 @@ struct ParameterSets {
     Vui vui;
     int pic_init_qp;  // with QpBdOffset
     int chroma_qp_index_offset, second_chroma_qp_index_offset;
+    int pic_order_cnt_type = 2;             // or 0, with pic_order_cnt_lsb of 4 bits
+    const ScalingLists *scaling = nullptr;  // of Intra; nullptr: flat
+    bool scaling_in_pps = false;            // else in the SPS
 };
 // Whether the profile's parameter sets have chroma_format_idc and transform_8x8_mode_flag.
 bool is_high_profile(int profile_idc);
@@ -60,6 +64,7 @@ struct SliceParameters {
     int qp_delta;    // slice_qp_delta
     int disable_deblocking_filter_idc = 1;
     int alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
+    bool has_pic_order_cnt_lsb = false;  // with pic_order_cnt_type 0
 };
 // slice_header(), for the coders of slices.
 struct SliceHeaderBits {

@@ -27,7 +27,8 @@ enum ChromaMode { kChromaDc, kChromaHorizontal, kChromaVertical, kChromaPlane, k
 // The neighbours of a block in its slice that are decoded before it (6.4.11).
 struct Available {
     bool left, above, above_right;
-    CUDAENC_HD constexpr bool corner() const { return left && above; }  // since slices begin with a row of macroblocks
+    bool other_corner = false;  // above left is another slice, as may be where slices begin within a row of macroblocks
+    CUDAENC_HD constexpr bool corner() const { return left && above && !other_corner; }
 };
 
 // Bit b: the block above right of the 4x4 (8x8) block b of 6.4.3 is decoded before it. In the first row of a macroblock
@@ -36,10 +37,12 @@ inline constexpr uint32_t kAboveRight4x4 = 0x5757, kAboveRight8x8 = 0x5;
 
 // The neighbours of block b of 6.4.3, in a macroblock with these.
 CUDAENC_HD constexpr Available available_4x4(const Available &a, int b) {
-    return {a.left || (b & 5), a.above || (b & 10), b == 5 ? a.above_right : (kAboveRight4x4 >> b & 1) != 0};
+    return {a.left || (b & 5), a.above || (b & 10), b == 5 ? a.above_right : (kAboveRight4x4 >> b & 1) != 0,
+            a.other_corner && b == 0};
 }
 CUDAENC_HD constexpr Available available_8x8(const Available &a, int b) {
-    return {a.left || (b & 1), a.above || (b & 2), b == 1 ? a.above_right : (kAboveRight8x8 >> b & 1) != 0};
+    return {a.left || (b & 1), a.above || (b & 2), b == 1 ? a.above_right : (kAboveRight8x8 >> b & 1) != 0,
+            a.other_corner && b == 0};
 }
 
 CUDAENC_HD constexpr bool mode_available(int mode, const Available &a) {

@@ -128,8 +128,9 @@ template <class Consider>
     const auto first = [](const Half &v) __attribute__((always_inline)) {
         return __builtin_shufflevector(v, v, 0, 0, 0, 0, 0, 0, 0, 0);
     };
-    // 8.3.2.2.1: neighbours are filtered first.
-    const Half filtered_left = filter(window<7>(first(left), left), left, window<1>(left, corner));
+    // 8.3.2.2.1: neighbours are filtered first. Without a corner the ends of both lines repeat.
+    const Half end_of_left = available.corner() ? corner : last(left);
+    const Half filtered_left = filter(window<7>(first(left), left), left, window<1>(left, end_of_left));
     const Half filtered_above = filter(window<7>(corner, above), above, window<1>(above, right));
     right = filter(window<7>(above, right), right, window<1>(right, last(right)));
     corner = filter(last(left), corner, first(above));

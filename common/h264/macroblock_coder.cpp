@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "qp_choice.h"
-
 namespace cudaenc::h264 {
 
 namespace {
@@ -82,10 +80,11 @@ void copy(const ConstBlock &from, const Block &to, int width, int height) {
 
 void MacroblockCoder::begin(const Place &place) {
     place_ = &place;
-    const int qp = place.qp + qp_bd_offset(f_.bit_depth), of_chroma = chroma_qp(place.qp, f_.bit_depth);
+    const int qp = place.qp + qp_bd_offset(f_.bit_depth);
+    const int of_chroma = chroma_qp(place.qp, f_.bit_depth, f_.chroma_qp_index_offset);
     const int qps[3] = {qp, of_chroma, of_chroma + (f_.chroma == ChromaFormat::c422 ? 3 : 0)};  // QP', of table 8-15
     for (int i = 0; i < 3; i++) {
-        quantisers_[i] = &kQuantisers[static_cast<size_t>(qps[i])];
+        quantisers_[i] = (i ? all_quantisers_.chroma : all_quantisers_.luma) + qps[i];
         if (!place.drop_step) continue;
         without_frequencies_[i] = *quantisers_[i];
         drop_frequencies(without_frequencies_[i], place.drop_step);
@@ -358,7 +357,7 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
     const auto keep_better = [&](Luma &other) {
         if (!best || other.cost < best->cost) best = &other;
     };
-    choose_16x16(luma_[0]);
+    if (!f_.only_8x8) choose_16x16(luma_[0]);
     const auto try_4x4 = [&](const Luma *other) {
         try_blocks<4>(luma_[2], other);
         keep_better(luma_[2]);
@@ -370,7 +369,9 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
     // The likely type comes first: the other one mostly gives up after a quarter or two.
     const auto is_4x4 = [](const Neighbour *n) { return n && n->type == MacroblockType::i4x4; };
     const bool all = place.effort == kAllTypes;
-    if (!f_.transform_8x8) {
+    if (f_.only_8x8) {
+        try_8x8(nullptr);
+    } else if (!f_.transform_8x8) {
         try_4x4(nullptr);
     } else if (all) {
         try_8x8(nullptr);
@@ -382,7 +383,7 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
         try_8x8(nullptr);
         if (best->macroblock.coded_block_pattern & 15) try_4x4(best);
     }
-    if (all || luma_[0].satd < best->satd * 3 / 2) {
+    if (!f_.only_8x8 && (all || luma_[0].satd < best->satd * 3 / 2)) {
         try_16x16(luma_[0]);
         keep_better(luma_[0]);
     }
@@ -396,7 +397,8 @@ bool MacroblockCoder::must_be_pcm(const Luma &luma) const {
     const uint32_t most = most_macroblock_bits(coded_);
     const uint32_t bits = luma.bits + (f_.has_chroma_blocks() ? chroma_.bits : 0);
     if (bits + delta > most) return true;
-    if (luma.cost + (f_.has_chroma_blocks() ? chroma_.cost : 0) > cost_of(0, most - 128 + header)) return true;
+    const int64_t cost = luma.cost + (f_.has_chroma_blocks() ? chroma_.cost : 0);
+    if (!f_.only_8x8 && cost > cost_of(0, most - 128 + header)) return true;
     if (f_.long_level_prefix) return false;
     const auto too_large = [](const int16_t *first, int count) {
         return std::any_of(first, first + count, [](int16_t l) { return std::abs(l) > kMaxLevelOfPrefix15; });

@@ -4,6 +4,7 @@
 
 #include "block_cpu.h"
 #include "macroblock_layer.h"
+#include "qp_choice.h"
 #include "rank.h"
 
 namespace cudaenc::h264 {
@@ -17,11 +18,22 @@ struct PictureFormat {
     bool transform_8x8;      // High profiles
     bool long_level_prefix;  // level_prefix may exceed 15; not in Baseline, Main and Extended profile
     bool pcm_without_zeros;  // I_PCM samples of 0 become 1, as the profile demands
+    // Of AVC-Intra alone
+    bool even_slices = false;               // slices may begin within a row, and have as many macroblocks each
+    bool only_8x8 = false;                  // of the types only I_8x8 is tried
+    int lowest_qp = -2 * kMaxQp;            // QPY of macroblocks
+    int chroma_qp_index_offset = 0;         // of Cb and of Cr
+    const ScalingLists *scaling = nullptr;  // nullptr: flat lists
+    bool plain() const { return !even_slices && !only_8x8 && !chroma_qp_index_offset && !scaling; }
 
     int macroblock_columns() const { return (width + 15) / 16; }
     int macroblock_rows() const { return (height + 15) / 16; }
     int macroblocks() const { return macroblock_columns() * macroblock_rows(); }
     int first_row(int slice) const { return static_cast<int>(int64_t{slice} * macroblock_rows() / slices); }
+    int first_macroblock(int slice) const {
+        return even_slices ? static_cast<int>(int64_t{slice} * macroblocks() / slices)
+                           : first_row(slice) * macroblock_columns();
+    }
     int components() const { return chroma == ChromaFormat::c400 ? 1 : 3; }
     // 4:2:0 and 4:2:2; all components of 4:4:4 are coded as luma.
     bool has_chroma_blocks() const { return chroma_blocks(chroma) > 0; }
@@ -39,8 +51,8 @@ struct PictureFormat {
                 .height = macroblock_rows()};
     }
     Slice slice(int i) const {
-        const auto first = [&](int s) { return static_cast<uint32_t>(first_row(s) * macroblock_columns()); };
-        return {first(i), first(i + 1) - first(i)};
+        const int first = first_macroblock(i);
+        return {static_cast<uint32_t>(first), static_cast<uint32_t>(first_macroblock(i + 1) - first)};
     }
 };
 
@@ -59,7 +71,8 @@ struct Neighbour {
 
 class MacroblockCoder {
   public:
-    explicit MacroblockCoder(const PictureFormat &format) : f_(format), coded_(format.coded()) {}
+    MacroblockCoder(const PictureFormat &format, const Quantisers &quantisers)
+        : f_(format), coded_(format.coded()), all_quantisers_(quantisers) {}
 
     struct Place {
         Block samples[3];  // the source, then the reconstruction; around it are those of other macroblocks
@@ -129,6 +142,7 @@ class MacroblockCoder {
 
     const PictureFormat f_;
     const CodedFormat coded_;
+    const Quantisers all_quantisers_;
     const Place *place_ = nullptr;
     const Quantiser *quantisers_[3]{};  // of luma, chroma and the DC of chroma
     Quantiser without_frequencies_[3]{};

@@ -26,6 +26,8 @@ static constexpr Option<CudaencH264Options> rows[] = {
     {OPTION(repeat_headers), "Parameter sets in every packet", 1, 0, 1},
     {OPTION(timecodes), "Timecodes of frames as SEI messages", 0, 0, 1},
     {OPTION(chroma_location), "chroma_sample_loc_type of 4:2:0; -1: not told", -1, 0, 5},
+    {OPTION(avc_intra_class), "AVC-Intra or XAVC Intra: 100, 200, 300 or 480; 0: none", 0, 50, 480},
+    {OPTION(avc_intra_flavor), "Whose AVC-Intra", CUDAENC_AVC_INTRA_PANASONIC, 0, 1, "panasonic sony"},
 };
 const OptionTable<CudaencH264Options> kH264Options = rows;
 

@@ -9,6 +9,7 @@
 
 #include "../error.h"
 #include "../options.h"
+#include "avc_intra.h"
 #include "levels.h"
 
 namespace cudaenc::h264 {
@@ -246,6 +247,29 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
     return r;
 }
 
+void set_avc_intra(const AvcIntra &a, Params &p) {
+    p.rate.picture_bytes = a.picture_bytes;
+    p.rate.qp = 26;  // pic_init_qp
+    p.rate.qp_min = std::max(p.rate.qp_min, a.lowest_qp);
+    p.rate.qp_max = std::max(p.rate.qp_max, p.rate.qp_min);
+    p.picture.slices = a.slices;
+    p.picture.even_slices = a.even_slices;
+    p.picture.only_8x8 = true;
+    p.picture.lowest_qp = a.lowest_qp;
+    p.picture.scaling = p.sets.scaling = a.scaling;
+    p.sets.scaling_in_pps = a.scaling_in_pps;
+    p.picture.chroma_qp_index_offset = a.chroma_qp_index_offset;
+    p.sets.chroma_qp_index_offset = p.sets.second_chroma_qp_index_offset = a.chroma_qp_index_offset;
+    p.sets.pic_order_cnt_type = 0;
+}
+
+// The rate that a level has to allow.
+RateTarget rate_of_level(RateTarget rate) {
+    if (rate.picture_bytes)
+        rate.bit_rate = ceil_div(static_cast<int64_t>(8 * rate.picture_bytes) * rate.rate_num, rate.rate_den);
+    return rate;
+}
+
 }  // namespace
 
 Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
@@ -272,11 +296,19 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
                  .long_level_prefix = high,
                  .pcm_without_zeros = !high};
     p.rate = make_rate(o, -qp_bd_offset(depth));
-    const Level &level = choose_level(o.level, profile, p.picture, p.rate, p.warning);
-    p.picture.slices = choose_slices(o.slices, profile, level, p.picture, p.rate);
+    if (o.avc_intra_class) set_avc_intra(find_avc_intra(format, o), p);
+    const auto level_of = [&](int option) -> const Level & {
+        return choose_level(option, profile, p.picture, rate_of_level(p.rate), p.warning);
+    };
+    const Level &lowest = level_of(o.level);
+    const Level &level =
+        o.avc_intra_class && !o.level && lowest.idc < kLeastAvcIntraLevel ? level_of(kLeastAvcIntraLevel) : lowest;
+    if (!o.avc_intra_class) p.picture.slices = choose_slices(o.slices, profile, level, p.picture, p.rate);
     if (has_min_cr(profile)) std::tie(p.rate.most_first, p.rate.most) = largest_pictures(level, p.picture, p.rate);
     for (int i = 0; i < p.picture.slices; i++) p.slices.push_back(p.picture.slice(i));
     p.effort = o.effort;
+    p.avc_intra_class = o.avc_intra_class;
+    p.avc_intra_flavor = o.avc_intra_flavor;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
     p.deblock = o.deblock;
     p.keystream = o.keystream;
@@ -292,8 +324,9 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     sets.format = p.picture.coded();
     sets.width = format.width;
     sets.height = format.height;
-    sets.vui.sar_num = o.sample_aspect_num;
-    sets.vui.sar_den = o.sample_aspect_den;
+    const bool square = o.avc_intra_class && !o.sample_aspect_num;
+    sets.vui.sar_num = square ? 1 : o.sample_aspect_num;
+    sets.vui.sar_den = square ? 1 : o.sample_aspect_den;
     sets.vui.full_range = format.full_range;
     sets.vui.primaries = format.color_primaries;
     sets.vui.transfer = format.color_transfer;
@@ -302,7 +335,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     sets.vui.frame_rate_num = static_cast<uint32_t>(o.frame_rate_num);
     sets.vui.frame_rate_den = static_cast<uint32_t>(o.frame_rate_den);
     sets.vui.timecodes = o.timecodes;
-    sets.vui.fixed_frame_rate = o.hrd;
+    sets.vui.fixed_frame_rate = o.hrd || o.avc_intra_class;
     if (o.hrd) sets.vui.hrd = Hrd{.bit_rate = p.rate.max_rate, .size = p.rate.hrd_size, .cbr = p.rate.cbr};
     sets.pic_init_qp = p.rate.qp + qp_bd_offset(depth);
     return p;

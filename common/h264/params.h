@@ -19,9 +19,11 @@ struct RateTarget {
     int64_t buffer_size;         // bits; 0: none
     int64_t hrd_size;            // bits of the buffer in HRD parameters; 0: there are none
     bool cbr;                    // filler data keep the rate at bit_rate
+    uint64_t picture_bytes;      // of each packet, filled up with zeros; 0: sizes vary
     int64_t rate_num, rate_den;  // frames/s; 0/1: unknown
     uint64_t most_first, most;   // limits for the first picture, and for others (MinCR); UINT64_MAX: none
-    bool constant() const { return !bit_rate && !buffer_size; }  // pictures do not depend on those before
+    // Pictures do not depend on those before.
+    bool constant() const { return !bit_rate && !buffer_size && !picture_bytes; }
 };
 
 struct Params {
@@ -34,7 +36,8 @@ struct Params {
     CudaencKeystream keystream;  // nullptr: none
     void *keystream_opaque;
     bool deblock, aud, repeat_headers, timecodes;
-    std::string warning;  // what the options do that their user may not want; mostly empty
+    int avc_intra_class, avc_intra_flavor;  // of CudaencH264Options
+    std::string warning;                    // what the options do that their user may not want; mostly empty
 };
 
 // Checks options and format and derives the rest.

@@ -20,18 +20,29 @@ PictureCoder::PictureCoder(const PictureFormat &format)
         planes_[c].stride = (format.macroblock_columns() * format.columns(c) + 63) / 64 * 64 + 32;
         planes_[c].samples.resize(static_cast<size_t>(planes_[c].stride * format.macroblock_rows() * format.rows(c)));
     }
-    int most = 0;
-    for (int s = 0; s < format.slices; s++) {
-        const int first = format.first_row(s), end = format.first_row(s + 1);
-        most = std::max(most, end - first);
-        for (int y = first; y < end; y++) {
-            rows_[y].slice = s;
-            rows_[y].first_in_slice = y == first;
-        }
+    for (int s = 0; s < format.slices; s++)
+        slice_of_.resize(static_cast<size_t>(format.first_macroblock(s + 1)), static_cast<uint16_t>(s));
+    if (format.scaling) weighted_ = std::make_unique<WeightedQuantisers>(*format.scaling);
+    // Runs of rows that wait for each other advance side by side.
+    std::vector<int> begins;
+    for (int y = 0; y < format.macroblock_rows(); y++) {
+        rows_[y].begins_slice = !y || slice_of(0, y) != slice_of(format.macroblock_columns() - 1, y - 1);
+        if (rows_[y].begins_slice) begins.push_back(y);
     }
-    for (int i = 0; i < most; i++)
-        for (int s = 0; s < format.slices; s++)
-            if (format.first_row(s) + i < format.first_row(s + 1)) order_.push_back(format.first_row(s) + i);
+    begins.push_back(format.macroblock_rows());
+    for (int i = 0; i < format.macroblock_rows(); i++)
+        for (size_t r = 0; r + 1 < begins.size(); r++)
+            if (begins[r] + i < begins[r + 1]) order_.push_back(begins[r] + i);
+}
+
+// The macroblocks of the same slice around one (6.4.9).
+Available PictureCoder::available(int x, int y) const {
+    const int slice = slice_of(x, y), columns = format_.macroblock_columns();
+    const auto same = [&](int i, int j) { return i >= 0 && i < columns && j >= 0 && slice_of(i, j) == slice; };
+    return {.left = same(x - 1, y),
+            .above = same(x, y - 1),
+            .above_right = same(x + 1, y - 1),
+            .other_corner = !same(x - 1, y - 1)};
 }
 
 void PictureCoder::encode(const SampleLayout *components, const PictureQuality &quality, ThreadPool &pool,
@@ -65,9 +76,8 @@ void PictureCoder::encode_row(int y) {
     } end{row, columns};
     if (quality_.effort != kAllTypes) load_rows(y);
     row.bits = row.luma_distortion = 0;
-    const bool above = !row.first_in_slice;
-    MacroblockCoder coder(format_);
-    int ahead = above ? 0 : columns;  // macroblocks that the row above has coded
+    MacroblockCoder coder(format_, weighted_ ? *weighted_ : Quantisers{});
+    int ahead = row.begins_slice ? columns : 0;  // macroblocks that the row above has coded
     for (int x = 0; x < columns; x++) {
         const int wanted = std::min(x + 2, columns);
         while (ahead < wanted) {
@@ -78,9 +88,9 @@ void PictureCoder::encode_row(int y) {
         MacroblockCoder::Place place{};
         for (int c = 0; c < format_.components(); c++)
             place.samples[c] = {planes_[c].at(x * format_.columns(c), y * format_.rows(c)), planes_[c].stride};
-        place.available = {x > 0, above, above && x + 1 < columns};
-        place.left = x > 0 ? &neighbours_[at - 1] : nullptr;
-        place.above = above ? &neighbours_[at - columns] : nullptr;
+        place.available = available(x, y);
+        place.left = place.available.left ? &neighbours_[at - 1] : nullptr;
+        place.above = place.available.above ? &neighbours_[at - columns] : nullptr;
         place.qp = macroblock_qp(x, y);
         place.drop_step = std::max(0, quality_.qp - kMaxQp);
         place.effort = quality_.effort;
@@ -89,8 +99,8 @@ void PictureCoder::encode_row(int y) {
         const auto result =
             coder.code(place, macroblock, levels_ + at * 16 * blocks_per_macroblock(format_.chroma), neighbours_[at]);
         macroblock.qp_delta = 0;
-        macroblock.first_in_slice = row.first_in_slice && x == 0;
-        macroblock.slice = static_cast<uint16_t>(row.slice);
+        macroblock.first_in_slice = at == 0 || slice_of_[at] != slice_of_[at - 1];
+        macroblock.slice = slice_of_[at];
         qp_[at] = static_cast<int8_t>(place.qp);
         row.bits += result.bits;
         row.luma_distortion += result.luma_distortion;
@@ -100,13 +110,12 @@ void PictureCoder::encode_row(int y) {
 
 void PictureCoder::rank_row(int y) {
     const int columns = format_.macroblock_columns();
-    const bool above = !rows_[y].first_in_slice;
     for (int x = 0; x < columns; x++) {
         ConstBlock samples[3];
         for (int c = 0; c < luma_components(format_.chroma); c++)
             samples[c] = {planes_[c].at(16 * x, 16 * y), planes_[c].stride};
-        ranked_[static_cast<size_t>(y * columns + x)] = rank_modes(
-            samples, luma_components(format_.chroma), {x > 0, above, above && x + 1 < columns}, format_.bit_depth);
+        ranked_[static_cast<size_t>(y * columns + x)] =
+            rank_modes(samples, luma_components(format_.chroma), available(x, y), format_.bit_depth);
     }
 }
 
@@ -139,13 +148,12 @@ int PictureCoder::macroblock_qp(int x, int y) const {
         const Sample *row = planes_[0].at(16 * x, 16 * y + i);
         for (int j = 0; j < 16; j++) sum += row[j], squares += uint32_t{row[j]} * row[j];
     }
-    return adapted_qp(qp, quality_.aq_strength, sum, squares, format_.bit_depth);
+    return std::max(format_.lowest_qp, adapted_qp(qp, quality_.aq_strength, sum, squares, format_.bit_depth));
 }
 
 void PictureCoder::write_qp_deltas(int slice) {
-    const int columns = format_.macroblock_columns();
     int qp = std::min(quality_.qp, kMaxQp);
-    for (int i = format_.first_row(slice) * columns; i < format_.first_row(slice + 1) * columns; i++) {
+    for (int i = format_.first_macroblock(slice); i < format_.first_macroblock(slice + 1); i++) {
         Macroblock &m = macroblocks_[i];
         if (!has_qp_delta(m.type, m.coded_block_pattern)) continue;
         const int delta = qp_delta_of(qp_[static_cast<size_t>(i)], qp, format_.bit_depth);

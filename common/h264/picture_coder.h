@@ -45,11 +45,12 @@ class PictureCoder {
         const Sample *at(ptrdiff_t x, ptrdiff_t y) const { return samples.data() + y * stride + x; }
     };
     struct Row {
-        int slice;
-        bool first_in_slice;
+        bool begins_slice;
         std::atomic<int> done;  // macroblocks
         uint64_t bits, luma_distortion;
     };
+    int slice_of(int x, int y) const { return slice_of_[static_cast<size_t>(y * format_.macroblock_columns() + x)]; }
+    Available available(int x, int y) const;
     void encode_row(int y);
     void load_rows(int y);
     void rank_row(int y);
@@ -59,7 +60,9 @@ class PictureCoder {
     const PictureFormat format_;
     Plane planes_[3];  // source samples until a macroblock is coded, its reconstruction from then on
     std::vector<Neighbour> neighbours_;
-    std::vector<int8_t> qp_;           // QPY
+    std::vector<int8_t> qp_;          // QPY
+    std::vector<uint16_t> slice_of_;  // by macroblock
+    std::unique_ptr<WeightedQuantisers> weighted_;
     std::vector<RankedModes> ranked_;  // kAllTypes
     std::unique_ptr<Row[]> rows_;
     std::vector<int> order_;  // of rows: slices advance side by side

@@ -6,6 +6,7 @@
 
 #include "../error.h"
 #include "../option_checks.h"
+#include "avc_intra.h"
 
 namespace cudaenc::h264 {
 
@@ -60,15 +61,20 @@ Sei make_sei_of(const CudaencFrame &frame, bool timecodes) {
 PictureControl::PictureControl(const Params &params)
     : p_(params), parameter_sets_(make_sps(params.sets)), rate_(params.rate) {
     append(parameter_sets_, make_pps(p_.sets));
+    if (p_.avc_intra_class) {
+        prefix_ = make_avc_intra_prefix(p_.sets, p_.avc_intra_flavor);
+        return;
+    }
+    if (p_.aud) append(prefix_, make_aud());
+    if (p_.repeat_headers) append(prefix_, parameter_sets_);
 }
 
 void PictureControl::take(PictureState &picture, const CudaencFrame &frame) const {
     Sei sei = make_sei_of(frame, p_.timecodes);
     picture.number = pictures_taken_;
-    picture.idr_pic_id = picture.number % 2;  // not that of the picture before, see renumber()
-    picture.prefix.clear();
-    if (p_.aud) append(picture.prefix, make_aud());
-    if (p_.repeat_headers) append(picture.prefix, parameter_sets_);
+    // Not that of the picture before, see renumber().
+    picture.idr_pic_id = p_.avc_intra_class ? avc_intra_idr_pic_id(picture.number) : picture.number % 2;
+    picture.prefix = prefix_;
     picture.sei_at = picture.prefix.size();
     if (p_.sets.vui.hrd) {  // picture timing comes with buffering periods, in begin()
         picture.timecode = sei.timecode;
@@ -104,7 +110,8 @@ void PictureControl::make_headers(PictureState &picture) const {
         picture.headers.push_back(make_slice_header({.first_macroblock = slice.first,
                                                      .idr_pic_id = picture.idr_pic_id,
                                                      .qp_delta = std::min(picture.qp, kMaxQp) - p_.rate.qp,
-                                                     .disable_deblocking_filter_idc = p_.deblock ? 0 : 1}));
+                                                     .disable_deblocking_filter_idc = p_.deblock ? 0 : 1,
+                                                     .has_pic_order_cnt_lsb = !p_.sets.pic_order_cnt_type}));
     }
 }
 
@@ -132,7 +139,8 @@ bool PictureControl::again(PictureState &picture, uint64_t bits) {
     const bool constant = p_.rate.constant();
     if (!constant) rate_.emplace(*picture.rate);  // else a picture knows nothing of others
     const bool limited = !constant || p_.rate.most != std::numeric_limits<uint64_t>::max();
-    picture.most_slice_bytes = limited ? bytes - picture.prefix.size() : std::numeric_limits<uint64_t>::max();
+    picture.most_slice_bytes =
+        limited ? std::max(bytes, p_.rate.picture_bytes) - picture.prefix.size() : std::numeric_limits<uint64_t>::max();
     return false;
 }
 
@@ -155,7 +163,7 @@ bool PictureControl::renumber(PictureState &picture) const {
 size_t PictureControl::packet_bytes(const PictureState &picture, uint64_t slice_bytes) const {
     const uint64_t slices =
         p_.rate.cbr ? std::max(slice_bytes, picture.most_slice_bytes + picture.filler) : slice_bytes;
-    return picture.prefix.size() + static_cast<size_t>(slices);
+    return static_cast<size_t>(std::max(picture.prefix.size() + slices, p_.rate.picture_bytes));
 }
 
 void PictureControl::write_around(const PictureState &picture, uint64_t slice_bytes, CudaencBuffer &packet) const {
@@ -166,6 +174,10 @@ void PictureControl::write_around(const PictureState &picture, uint64_t slice_by
     const size_t begin = picture.prefix.size() + static_cast<size_t>(slice_bytes);
     const size_t end = packet_bytes(picture, slice_bytes);
     if (end == begin) return;
+    if (p_.rate.picture_bytes) {  // trailing_zero_8bits (B.1)
+        std::fill(packet.data + begin, packet.data + end, uint8_t{0});
+        return;
+    }
     const std::vector<uint8_t> filler = make_filler(end - begin);
     std::copy(filler.begin(), filler.end(), packet.data + begin);
 }

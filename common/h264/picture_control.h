@@ -65,6 +65,7 @@ class PictureControl {
 
     const Params &p_;
     std::vector<uint8_t> parameter_sets_;
+    std::vector<uint8_t> prefix_;  // NAL units before SEI messages, of each picture
     uint64_t pictures_taken_ = 0;
     int last_idr_pic_id_ = -1;         // of the packet that left last
     std::optional<RateControl> rate_;  // behind the last picture that was analysed

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "decisions.h"
 
@@ -16,6 +17,26 @@ inline constexpr auto kQuantisers = [] {
     for (int qp = 0; qp < static_cast<int>(q.size()); qp++) q[static_cast<size_t>(qp)] = make_quantiser(qp);
     return q;
 }();
+
+// Of luma and of chroma, by QP'.
+struct Quantisers {
+    const Quantiser *luma = kQuantisers.data(), *chroma = kQuantisers.data();
+};
+
+// Those of scaling lists.
+class WeightedQuantisers {
+  public:
+    explicit WeightedQuantisers(const ScalingLists &lists) {
+        for (int qp = 0; qp < static_cast<int>(kQuantisers.size()); qp++) {
+            luma_.push_back(make_quantiser(qp, lists.luma_4x4, lists.luma_8x8));
+            chroma_.push_back(make_quantiser(qp, lists.chroma_4x4));
+        }
+    }
+    operator Quantisers() const { return {luma_.data(), chroma_.data()}; }
+
+  private:
+    std::vector<Quantiser> luma_, chroma_;
+};
 
 // The Lagrange multipliers, in 2^-8: kLambda / 256 2^((QP' - 12) / 3) for squared errors, and
 // kSatdLambda / 256 2^((QP' - 12) / 6) for half a SATD.

@@ -1,6 +1,7 @@
-// Quantisation and scaling (H.264, 8.5.8 to 8.5.13) with flat scaling lists; QP' includes QpBdOffset.
+// Quantisation and scaling (H.264, 8.5.8 to 8.5.13); QP' includes QpBdOffset.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include "macroblock.h"
@@ -15,8 +16,9 @@ inline constexpr int kDropSteps = 15, kLastQp = kMaxQp + kDropSteps;
 inline constexpr int kMaxBitDepth = 10;
 CUDAENC_HD constexpr int qp_bd_offset(int bit_depth) { return 6 * (bit_depth - 8); }
 
-// QP'c of a luma QP (without QpBdOffset): table 8-15, chroma_qp_index_offset 0.
-constexpr int chroma_qp(int qp, int bit_depth) {
+// QP'c of a luma QP (without QpBdOffset): table 8-15. offset: chroma_qp_index_offset.
+constexpr int chroma_qp(int qp, int bit_depth, int offset = 0) {
+    qp = std::clamp(qp + offset, -qp_bd_offset(bit_depth), kMaxQp);
     constexpr uint8_t from_30[] = {29, 30, 31, 32, 32, 33, 34, 34, 35, 35, 36,
                                    36, 37, 37, 37, 38, 38, 38, 39, 39, 39, 39};
     return (qp < 30 ? qp : from_30[qp - 30]) + qp_bd_offset(bit_depth);
@@ -39,8 +41,15 @@ constexpr int norm_adjust_8x8(int m, int i, int j) {
     return v[m][4];
 }
 
+// Weights of frequencies (8.5.9), in raster order; 16: none. They are symmetric, as coders may transpose blocks; at
+// least 6 of 4x4 and 12 of 8x8 blocks, so that products fit 32 bits.
+struct ScalingLists {
+    uint8_t luma_4x4[16], chroma_4x4[16], luma_8x8[64];
+};
+inline constexpr uint8_t kDefault4x4Intra[16] = {6, 13, 20, 28, 13, 20, 28, 32, 20, 28, 32, 37, 28, 32, 37, 42};
+
 // A level is (|coefficient| multiplier + rounding) >> shift. Scaling, before the inverse transform:
-//   4x4:                  scale_4x4 level
+//   4x4:                  (scale_4x4 level + half) >> scale_shift_4x4, which is 0 with flat lists and 4 with others
 //   8x8:                  (scale_8x8 level + 32) >> 6
 //   DC of Intra 16x16:    (dc_scale f + 32) >> 6 of the transformed levels f, and so that of 4:2:2 chroma (of QP' + 3)
 //   DC of 4:2:0 chroma:   (dc_scale f) >> 5
@@ -49,28 +58,32 @@ struct Quantiser {
     alignas(32) int32_t multiplier_8x8[64], scale_8x8[64];
     int32_t dc_scale;
     int32_t shift_4x4, shift_8x8;  // chroma DC: shift_4x4 + 1; DC of Intra 16x16: shift_4x4 + 2
+    int32_t scale_shift_4x4;
 };
 
-// The multipliers invert the scale and the gain of the forward transform.
-constexpr Quantiser make_quantiser(int qp) {
+// The multipliers invert the scale and the gain of the forward transform. Weights in raster order; nullptr: flat lists.
+constexpr Quantiser make_quantiser(int qp, const uint8_t *weights_4x4 = nullptr, const uint8_t *weights_8x8 = nullptr) {
     Quantiser q{};
     const int m = qp % 6, k = qp / 6;
     q.shift_4x4 = 15 + k;
     q.shift_8x8 = 16 + k;
-    q.dc_scale = 16 * norm_adjust_4x4(m, 0, 0) << k;
+    q.scale_shift_4x4 = weights_4x4 ? 4 : 0;
+    q.dc_scale = (weights_4x4 ? weights_4x4[0] : 16) * norm_adjust_4x4(m, 0, 0) << k;
     const auto divide = [](int64_t a, int64_t b) { return static_cast<int32_t>((2 * a + b) / (2 * b)); };
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) {
             const int v = norm_adjust_4x4(m, i, j), gain = (i % 2 ? 5 : 4) * (j % 2 ? 5 : 4);
-            q.scale_4x4[4 * i + j] = v << k;
-            q.multiplier_4x4[4 * i + j] = divide(int64_t{16} << 17, v * gain);
+            const int weight = weights_4x4 ? weights_4x4[4 * i + j] : 1;
+            q.scale_4x4[4 * i + j] = weight * v << k;
+            q.multiplier_4x4[4 * i + j] = divide(int64_t{16} << (17 + q.scale_shift_4x4), weight * v * gain);
         }
     for (int i = 0; i < 8; i++)
         for (int j = 0; j < 8; j++) {
             const int v = norm_adjust_8x8(m, i, j);
             const auto gain = [](int u) -> int64_t { return u % 2 ? 289 : u % 4 ? 160 : 256; };  // in 1/32
-            q.scale_8x8[8 * i + j] = 16 * v << k;
-            q.multiplier_8x8[8 * i + j] = divide(int64_t{65536} << 18, v * gain(i) * gain(j));
+            const int weight = weights_8x8 ? weights_8x8[8 * i + j] : 16;
+            q.scale_8x8[8 * i + j] = weight * v << k;
+            q.multiplier_8x8[8 * i + j] = divide(int64_t{65536} << 22, weight * v * gain(i) * gain(j));
         }
     return q;
 }

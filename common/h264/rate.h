@@ -23,6 +23,7 @@ class RateControl {
     int begin() {
         most_ = first_ ? t_.most_first : t_.most;
         if (t_.buffer_size) most_ = std::min(most_, to_bytes(fullness_));
+        if (t_.picture_bytes) most_ = t_.picture_bytes;
         lowest_failed_ = t_.qp_min - 1;
         tries_ = 0;
         if (t_.constant()) {
@@ -30,7 +31,7 @@ class RateControl {
             return t_.qp;
         }
         set_wanted();
-        if (first_) return t_.qp;
+        if (first_) return clamp_qp(t_.qp);
         int qp = t_.bit_rate ? average_qp() : t_.qp;
         const uint64_t bytes = scaled(last_bytes_, last_qp_ - qp);
         const uint64_t wanted = std::clamp(bytes, least_wanted_, most_wanted_);
@@ -59,13 +60,13 @@ class RateControl {
             qp = std::clamp(better <= kMaxQp ? better : (better + std::max(qp, kMaxQp)) / 2, qp + 1, kLastQp);
             return true;
         }
-        if (t_.constant() || tries_ > 2) return false;
+        if (t_.constant() || tries_ > (t_.picture_bytes ? 4 : 2)) return false;
         uint64_t low = least_wanted_, high = most_wanted_;
         // The first picture's QP is a guess: it is to have the average size.
         if (first_ && t_.bit_rate) low = high = std::clamp(to_bytes(frame()), low, high);
         const int better = std::max(clamp_qp(qp_for(qp, bytes, std::clamp(bytes, low, high))), lowest_failed_ + 1);
         if (better == qp || (qp > kMaxQp && bytes > high)) return false;
-        if (bytes * 5 <= high * 6 && bytes * 6 >= low * 5) return false;
+        if (!t_.picture_bytes && bytes * 5 <= high * 6 && bytes * 6 >= low * 5) return false;
         qp = qp > kMaxQp ? std::max(better, qp - 1) : better;
         return true;
     }
@@ -81,7 +82,7 @@ class RateControl {
         first_ = false;
         last_qp_ = qp;
         last_bytes_ = std::max<uint64_t>(bytes, 1);
-        if (t_.constant()) return 0;
+        if (t_.constant() || t_.picture_bytes) return 0;
         const Bits byte = 8 * kClock * t_.rate_num;
         uint64_t filler = 0;
         if (t_.buffer_size) {
@@ -134,6 +135,7 @@ class RateControl {
         }
         most_wanted_ = std::clamp<uint64_t>(to_bytes(most), 1, most_);
         least_wanted_ = std::min(to_bytes(least), most_wanted_);
+        if (t_.picture_bytes) least_wanted_ = most_wanted_ = most_ / 32 * 31;
     }
 
     Bits frame() const { return t_.bit_rate * kClock * t_.rate_den; }

@@ -132,7 +132,7 @@ class H264IntraEncoder : public DeviceEncoder {
 
 }  // namespace
 
-bool takes_intra_pipeline(const Params &p) { return p.effort == kAllTypes; }
+bool takes_intra_pipeline(const Params &p) { return p.effort == kAllTypes && p.picture.plain(); }
 
 std::unique_ptr<Encoder> make_intra_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
                                             bool device_frames, bool stage_times) {

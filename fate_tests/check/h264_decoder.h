@@ -14,30 +14,36 @@ using h264::ChromaFormat;
 using h264::Macroblock;
 using h264::MacroblockType;
 
-// ---- 8.5: residuals. Flat scaling lists: weightScale is 16.
+// ---- 8.5: residuals. weights: weightScale of a component, in raster order.
 
-inline int level_scale_4x4(int m, int i, int j) {
+struct Weights {
+    std::vector<int> of_4x4 = std::vector<int>(16, 16), of_8x8 = std::vector<int>(64, 16);
+};
+
+inline int level_scale_4x4(const Weights &weights, int m, int i, int j) {
+    const int weight = weights.of_4x4[static_cast<size_t>(4 * i + j)];
     const int v[6][3] = {{10, 16, 13}, {11, 18, 14}, {13, 20, 16}, {14, 23, 18}, {16, 25, 20}, {18, 29, 23}};
-    if (i % 2 == 0 && j % 2 == 0) return 16 * v[m][0];
-    return 16 * (i % 2 == 1 && j % 2 == 1 ? v[m][1] : v[m][2]);
+    if (i % 2 == 0 && j % 2 == 0) return weight * v[m][0];
+    return weight * (i % 2 == 1 && j % 2 == 1 ? v[m][1] : v[m][2]);
 }
-inline int level_scale_8x8(int m, int i, int j) {
+inline int level_scale_8x8(const Weights &weights, int m, int i, int j) {
+    const int weight = weights.of_8x8[static_cast<size_t>(8 * i + j)];
     const int v[6][6] = {{20, 18, 32, 19, 25, 24}, {22, 19, 35, 21, 28, 26}, {26, 23, 42, 24, 33, 31},
                          {28, 25, 45, 26, 35, 33}, {32, 28, 51, 30, 40, 38}, {36, 32, 58, 34, 46, 43}};
-    if (i % 4 == 0 && j % 4 == 0) return 16 * v[m][0];
-    if (i % 2 == 1 && j % 2 == 1) return 16 * v[m][1];
-    if (i % 4 == 2 && j % 4 == 2) return 16 * v[m][2];
-    if ((i % 4 == 0 && j % 2 == 1) || (i % 2 == 1 && j % 4 == 0)) return 16 * v[m][3];
-    if ((i % 4 == 0 && j % 4 == 2) || (i % 4 == 2 && j % 4 == 0)) return 16 * v[m][4];
-    return 16 * v[m][5];
+    if (i % 4 == 0 && j % 4 == 0) return weight * v[m][0];
+    if (i % 2 == 1 && j % 2 == 1) return weight * v[m][1];
+    if (i % 4 == 2 && j % 4 == 2) return weight * v[m][2];
+    if ((i % 4 == 0 && j % 2 == 1) || (i % 2 == 1 && j % 4 == 0)) return weight * v[m][3];
+    if ((i % 4 == 0 && j % 4 == 2) || (i % 4 == 2 && j % 4 == 0)) return weight * v[m][4];
+    return weight * v[m][5];
 }
 
 // 8.5.12: `dc`: its place is taken by this, already scaled, or null.
-inline void residual_4x4(const int16_t *c, int qp, const int *dc, int32_t *r, int stride) {
+inline void residual_4x4(const Weights &weights, const int16_t *c, int qp, const int *dc, int32_t *r, int stride) {
     int d[4][4], f[4][4], h[4][4];
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) {
-            const int product = c[4 * i + j] * level_scale_4x4(qp % 6, i, j);
+            const int product = c[4 * i + j] * level_scale_4x4(weights, qp % 6, i, j);
             d[i][j] = qp >= 24 ? product * (1 << (qp / 6 - 4)) : (product + (1 << (3 - qp / 6))) >> (4 - qp / 6);
         }
     if (dc) d[0][0] = *dc;
@@ -56,11 +62,11 @@ inline void residual_4x4(const int16_t *c, int qp, const int *dc, int32_t *r, in
 }
 
 // 8.5.13.
-inline void residual_8x8(const int16_t *c, int qp, int32_t *r, int stride) {
+inline void residual_8x8(const Weights &weights, const int16_t *c, int qp, int32_t *r, int stride) {
     int d[8][8];
     for (int i = 0; i < 8; i++)
         for (int j = 0; j < 8; j++) {
-            const int product = c[8 * i + j] * level_scale_8x8(qp % 6, i, j);
+            const int product = c[8 * i + j] * level_scale_8x8(weights, qp % 6, i, j);
             d[i][j] = qp >= 36 ? product * (1 << (qp / 6 - 6)) : (product + (1 << (5 - qp / 6))) >> (6 - qp / 6);
         }
     const auto line = [](const int(&in)[8], int(&out)[8]) {
@@ -103,21 +109,22 @@ inline int block_x(int b) { return b % 4 % 2 * 4 + b / 4 % 2 * 8; }
 inline int block_y(int b) { return b % 4 / 2 * 4 + b / 8 * 8; }
 
 // 8.5.2, 8.5.10: AC levels of 16 blocks, then DC levels; 16 residuals a row.
-inline void residual_16x16(const int16_t *levels, int qp, int32_t *r) {
+inline void residual_16x16(const Weights &weights, const int16_t *levels, int qp, int32_t *r) {
     const int a[4][4] = {{1, 1, 1, 1}, {1, 1, -1, -1}, {1, -1, -1, 1}, {1, -1, 1, -1}};
     for (int b = 0; b < 16; b++) {
         const int y = block_y(b) / 4, x = block_x(b) / 4;
         int f = 0;
         for (int i = 0; i < 4; i++)
             for (int j = 0; j < 4; j++) f += a[y][i] * levels[256 + 4 * i + j] * a[j][x];
-        const int product = f * level_scale_4x4(qp % 6, 0, 0);
+        const int product = f * level_scale_4x4(weights, qp % 6, 0, 0);
         const int dc = qp >= 36 ? product * (1 << (qp / 6 - 6)) : (product + (1 << (5 - qp / 6))) >> (6 - qp / 6);
-        residual_4x4(levels + 16 * b, qp, &dc, r + 64 * y + 4 * x, 16);
+        residual_4x4(weights, levels + 16 * b, qp, &dc, r + 64 * y + 4 * x, 16);
     }
 }
 
 // 8.5.4, 8.5.11: one chroma component of 4:2:0 or 4:2:2; qp is QP'c.
-inline void residual_chroma(const int16_t *dc_levels, const int16_t *ac, int qp, int height, int32_t *r, int stride) {
+inline void residual_chroma(const Weights &weights, const int16_t *dc_levels, const int16_t *ac, int qp, int height,
+                            int32_t *r, int stride) {
     const int a[4][4] = {{1, 1, 1, 1}, {1, 1, -1, -1}, {1, -1, -1, 1}, {1, -1, 1, -1}};
     const int two[2][2] = {{1, 1}, {1, -1}};
     const int rows = height / 4, qp_dc = qp + 3;
@@ -128,12 +135,12 @@ inline void residual_chroma(const int16_t *dc_levels, const int16_t *ac, int qp,
                 for (int j = 0; j < 2; j++) f += (rows == 2 ? two[y][i] : a[y][i]) * dc_levels[2 * i + j] * two[j][x];
             int dc;
             if (rows == 2)
-                dc = (f * level_scale_4x4(qp % 6, 0, 0) * (1 << qp / 6)) >> 5;
+                dc = (f * level_scale_4x4(weights, qp % 6, 0, 0) * (1 << qp / 6)) >> 5;
             else if (qp_dc >= 36)
-                dc = f * level_scale_4x4(qp_dc % 6, 0, 0) * (1 << (qp_dc / 6 - 6));
+                dc = f * level_scale_4x4(weights, qp_dc % 6, 0, 0) * (1 << (qp_dc / 6 - 6));
             else
-                dc = (f * level_scale_4x4(qp_dc % 6, 0, 0) + (1 << (5 - qp_dc / 6))) >> (6 - qp_dc / 6);
-            residual_4x4(ac + 16 * (2 * y + x), qp, &dc, r + 4 * y * stride + 4 * x, stride);
+                dc = (f * level_scale_4x4(weights, qp_dc % 6, 0, 0) + (1 << (5 - qp_dc / 6))) >> (6 - qp_dc / 6);
+            residual_4x4(weights, ac + 16 * (2 * y + x), qp, &dc, r + 4 * y * stride + 4 * x, stride);
         }
 }
 
@@ -160,6 +167,12 @@ class Picture {
     int height(int c) const { return rows_ * mb_height(c); }
     uint16_t sample(int c, int x, int y) const { return planes_[c][static_cast<size_t>(y * width(c) + x)]; }
 
+    // Else lists are flat, and offsets 0.
+    void set_scaling(int component, const std::vector<int> &of_4x4, const std::vector<int> &of_8x8) {
+        weights_[component] = {of_4x4, of_8x8};
+    }
+    void set_chroma_qp_offsets(int of_cb, int of_cr) { chroma_qp_offsets_[0] = of_cb, chroma_qp_offsets_[1] = of_cr; }
+
     void decode(const Macroblock *macroblocks, const int16_t *levels) {
         const int blocks = h264::blocks_per_macroblock(format_);
         int qp = slice_qp_;
@@ -177,7 +190,8 @@ class Picture {
             const int offset = 6 * (bit_depth_ - 8);
             qp = (qp + m_->qp_delta + 52 + 2 * offset) % (52 + offset) - offset;
             for (int c = 0; c < components(); c++) {
-                const int qp_prime = c ? chroma_qp(qp) + offset : qp + offset;
+                const int of_chroma = std::clamp(qp + chroma_qp_offsets_[c ? c - 1 : 0], -offset, 51);
+                const int qp_prime = c ? chroma_qp(of_chroma) + offset : qp + offset;
                 if (luma_like(c))
                     luma(c, levels + 17 * 16 * c, qp_prime);
                 else
@@ -226,7 +240,7 @@ class Picture {
                                : m_->intra_16x16_pred_mode == 2 ? 'd'
                                                                 : 'p',
                                prediction);
-            residual_16x16(levels, qp, r);
+            residual_16x16(weights_[c], levels, qp, r);
             for (int i = 0; i < 256; i++) put(c, i % 16, i / 16, clip(prediction[i] + r[i]));
             return;
         }
@@ -239,9 +253,9 @@ class Picture {
             predict_block(c, x, y, n, mode(address_, eight ? 4 * b : b), prediction);
             int32_t block[64];
             if (eight)
-                residual_8x8(levels + 64 * b, qp, block, 8);
+                residual_8x8(weights_[c], levels + 64 * b, qp, block, 8);
             else
-                residual_4x4(levels + 16 * b, qp, nullptr, block, 4);
+                residual_4x4(weights_[c], levels + 16 * b, qp, nullptr, block, 4);
             for (int i = 0; i < n * n; i++) put(c, x + i % n, y + i / n, clip(prediction[i] + block[i]));
         }
     }
@@ -412,7 +426,7 @@ class Picture {
         int prediction[8 * 16];
         predict_macroblock(c, 8, h, "chvp"[m_->intra_chroma_pred_mode], prediction);
         int32_t r[8 * 16];
-        residual_chroma(levels + 8 * (c - 1), levels + 16 + 16 * blocks * (c - 1), qp, h, r, 8);
+        residual_chroma(weights_[c], levels + 8 * (c - 1), levels + 16 + 16 * blocks * (c - 1), qp, h, r, 8);
         for (int i = 0; i < 8 * h; i++) put(c, i % 8, i / 8, clip(prediction[i] + r[i]));
     }
 
@@ -420,6 +434,8 @@ class Picture {
     const ChromaFormat format_;
     const int bit_depth_, slice_qp_;
     int address_ = 0;
+    Weights weights_[3];
+    int chroma_qp_offsets_[2] = {};
     const Macroblock *m_ = nullptr;
     std::vector<uint16_t> planes_[3];
     std::vector<int> slice_of_[3];  // of samples that are decoded, else -1

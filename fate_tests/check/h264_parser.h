@@ -295,7 +295,8 @@ struct Nal {
 };
 
 // A byte stream of 4-byte start codes. Emulation prevention bytes have to be where 7.4.1 asks for them, and only there.
-inline std::vector<Nal> split_stream(const std::vector<uint8_t> &bytes) {
+// zeros_follow: NAL units may have trailing_zero_8bits (B.1).
+inline std::vector<Nal> split_stream(const std::vector<uint8_t> &bytes, bool zeros_follow = false) {
     std::vector<Nal> nals;
     size_t at = 0;
     while (at < bytes.size()) {
@@ -325,6 +326,7 @@ inline std::vector<Nal> split_stream(const std::vector<uint8_t> &bytes) {
             require(nal.rbsp.size() >= 2, "an empty NAL unit");
             nal.rbsp.resize(nal.rbsp.size() - 2);
         }
+        while (zeros_follow && at < bytes.size() && !bytes[at] && !(at + 3 < bytes.size() && bytes[at + 3] == 1)) at++;
         require(!nal.rbsp.empty() && nal.rbsp.back(), "the last byte of a NAL unit is 0");
         nals.push_back(std::move(nal));
     }
@@ -332,6 +334,36 @@ inline std::vector<Nal> split_stream(const std::vector<uint8_t> &bytes) {
 }
 
 // ---- Parameter sets and slice headers
+
+// Scaling lists of Intra in raster order (7.3.2.1.1.1): of Y, Cb, Cr, and of 8x8 luma; flat where there are none.
+struct ParsedScaling {
+    std::vector<int> of_4x4[3]{std::vector<int>(16, 16), std::vector<int>(16, 16), std::vector<int>(16, 16)};
+    std::vector<int> luma_8x8 = std::vector<int>(64, 16);
+};
+// Table 7-2, fall-back rule set A, for what is not there. chroma_format_idc below 3.
+inline ParsedScaling parse_scaling_lists(BitReader &in, bool transform_8x8) {
+    ParsedScaling lists;
+    lists.of_4x4[0] = {6, 13, 20, 28, 13, 20, 28, 32, 20, 28, 32, 37, 28, 32, 37, 42};
+    for (int i = 0; i < (transform_8x8 ? 8 : 6); i++) {
+        if (!in.u1()) {
+            require(i != 6, "an 8x8 list");
+            if (i == 1 || i == 2) lists.of_4x4[i] = lists.of_4x4[i - 1];
+            continue;
+        }
+        const int size = i < 6 ? 4 : 8;
+        const std::vector<int> scan = zigzag_scan(size);
+        std::vector<int> list(scan.size());
+        int last = 8, next = 8;
+        for (const int place : scan) {
+            if (next) next = (last + in.se() + 256) % 256;
+            require(next || place, "useDefaultScalingMatrixFlag");
+            last = list[static_cast<size_t>(place)] = next ? next : last;
+        }
+        if (i < 3) lists.of_4x4[i] = list;
+        if (i == 6) lists.luma_8x8 = list;
+    }
+    return lists;
+}
 
 struct ParsedSps {
     int profile_idc, constraint_sets, level_idc, chroma_format_idc = 1, luma_depth = 8, chroma_depth = 8;
@@ -343,6 +375,8 @@ struct ParsedSps {
     uint64_t hrd_bit_rate = 0, hrd_size = 0;
     int hrd_cbr = 0;
     uint32_t hrd_lengths[3] = {};  // of initial_cpb_removal_delay, cpb_removal_delay, dpb_output_delay
+    int pic_order_cnt_type = 2;
+    ParsedScaling scaling;
 };
 inline bool has_chroma_format(int profile) {
     return profile == 100 || profile == 110 || profile == 122 || profile == 244 || profile == 44;
@@ -360,9 +394,13 @@ inline ParsedSps parse_sps(const Nal &nal) {
         if (s.chroma_format_idc == 3) require(!in.u1(), "separate_colour_plane_flag");
         s.luma_depth = 8 + static_cast<int>(in.ue());
         s.chroma_depth = 8 + static_cast<int>(in.ue());
-        require(!in.u1() && !in.u1(), "bypass, scaling matrix");
+        require(!in.u1(), "qpprime_y_zero_transform_bypass_flag");
+        if (in.u1()) s.scaling = parse_scaling_lists(in, true);
     }
-    require(in.ue() == 0 && in.ue() == 2 && in.ue() == 0 && !in.u1(), "frame numbers, order, references");
+    require(in.ue() == 0, "frame numbers");
+    s.pic_order_cnt_type = static_cast<int>(in.ue());
+    require(s.pic_order_cnt_type == 2 || (s.pic_order_cnt_type == 0 && in.ue() == 0), "order");
+    require(in.ue() == 0 && !in.u1(), "references");
     s.width = 1 + static_cast<int>(in.ue());
     s.height = 1 + static_cast<int>(in.ue());
     require(in.u1() && in.u1(), "frames only, direct_8x8_inference_flag");
@@ -421,6 +459,8 @@ inline ParsedSps parse_sps(const Nal &nal) {
 struct ParsedPps {
     int pic_init_qp, chroma_qp_index_offset, second_chroma_qp_index_offset;  // pic_init_qp: without QpBdOffset
     bool transform_8x8_mode = false;
+    bool has_scaling = false;
+    ParsedScaling scaling;
 };
 inline ParsedPps parse_pps(const Nal &nal) {
     require(nal.type == 8 && nal.ref_idc, "a PPS");
@@ -434,7 +474,8 @@ inline ParsedPps parse_pps(const Nal &nal) {
     require(in.u1() && !in.u1() && !in.u1(), "deblocking_filter_control_present_flag, constrained, redundant");
     if (in.more_rbsp_data()) {
         p.transform_8x8_mode = in.u1();
-        require(!in.u1(), "scaling matrix");
+        p.has_scaling = in.u1();
+        if (p.has_scaling) p.scaling = parse_scaling_lists(in, p.transform_8x8_mode);
         p.second_chroma_qp_index_offset = in.se();
     }
     in.trailing_bits();
@@ -445,11 +486,12 @@ struct ParsedSliceHeader {
     uint32_t first_macroblock, idr_pic_id;
     int qp_delta, disable_deblocking_filter_idc, alpha_c0_offset_div2 = 0, beta_offset_div2 = 0;
 };
-inline ParsedSliceHeader parse_slice_header(BitReader &in) {
+inline ParsedSliceHeader parse_slice_header(BitReader &in, int pic_order_cnt_type = 2) {
     ParsedSliceHeader h;
     h.first_macroblock = in.ue();
     require(in.ue() == 7 && in.ue() == 0 && in.u(4) == 0, "slice_type, pic_parameter_set_id, frame_num");
     h.idr_pic_id = in.ue();
+    if (pic_order_cnt_type == 0) require(in.u(4) == 0, "pic_order_cnt_lsb");
     require(!in.u1() && !in.u1(), "dec_ref_pic_marking");
     h.qp_delta = in.se();
     h.disable_deblocking_filter_idc = static_cast<int>(in.ue());

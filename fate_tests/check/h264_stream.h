@@ -33,9 +33,9 @@ struct StreamPicture {
     int crop_unit_y() const { return sps.chroma_format_idc == 1 ? 2 : 1; }
 };
 
-// extradata: parameter sets, as a byte stream, for streams without.
+// extradata: parameter sets, as a byte stream, for streams without. zeros_follow: see split_stream().
 inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &bytes,
-                                                const std::vector<uint8_t> &extradata = {}) {
+                                                const std::vector<uint8_t> &extradata = {}, bool zeros_follow = false) {
     std::vector<StreamPicture> pictures;
     ParsedSps sps{};
     ParsedPps pps{};
@@ -45,12 +45,13 @@ inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &byte
     }
     bool in_slices = true;
     size_t next_macroblock = 0;
-    for (const Nal &nal : split_stream(bytes)) {
+    for (const Nal &nal : split_stream(bytes, zeros_follow)) {
         // A slice of macroblock 0 begins a picture, unless something before has; filler data ends one.
         BitReader in(nal.rbsp);
         ParsedSliceHeader header{};
-        if (nal.type == 5) header = parse_slice_header(in);
-        if (pictures.empty() || (in_slices && nal.type != 12 && (nal.type != 5 || !header.first_macroblock))) {
+        if (nal.type == 5) header = parse_slice_header(in, sps.pic_order_cnt_type);
+        if (pictures.empty() ||
+            (in_slices && (nal.type != 12 || zeros_follow) && (nal.type != 5 || !header.first_macroblock))) {
             pictures.emplace_back();
             in_slices = false;
             next_macroblock = 0;
@@ -82,6 +83,9 @@ inline std::vector<StreamPicture> decode_stream(const std::vector<uint8_t> &byte
                     "slices of one picture");
         p.decoded =
             std::make_unique<decoder::Picture>(p.sps.width, p.sps.height, p.parsed->format, p.sps.luma_depth, p.qp());
+        const ParsedScaling &scaling = p.pps.has_scaling ? p.pps.scaling : p.sps.scaling;
+        for (int c = 0; c < 3; c++) p.decoded->set_scaling(c, scaling.of_4x4[c], scaling.luma_8x8);
+        p.decoded->set_chroma_qp_offsets(p.pps.chroma_qp_index_offset, p.pps.second_chroma_qp_index_offset);
         p.decoded->decode(p.parsed->macroblocks.data(), p.parsed->levels.data());
     }
     return pictures;

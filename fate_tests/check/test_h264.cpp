@@ -594,6 +594,146 @@ START_TEST(encryption) {
 }
 END_TEST
 
+// AVC-Intra and XAVC Intra: packets of one size, the NAL units that decoders look for, the same bytes on a device.
+struct AvcIntraCase {
+    int number, flavor, width, height, num, den;
+    size_t bytes;
+    int level;
+    std::vector<int> types;
+};
+const std::vector<int> panasonic_types = {9, 7, 8, 12, 6, 6, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5};
+const std::vector<int> sony_types = {9, 7, 8, 5, 5, 5, 5, 5, 5, 5, 5};
+const AvcIntraCase avc_intra_cases[] = {
+    {100, 0, 1280, 720, 60000, 1001, 236544, 41, panasonic_types},
+    {100, 0, 1920, 1080, 25, 1, 568832, 41, panasonic_types},
+    {200, 0, 1280, 720, 50, 1, 572416, 41, panasonic_types},
+    {100, 1, 1920, 1080, 24000, 1001, 472576, 41, sony_types},
+    {200, 1, 2048, 1080, 50, 1, 1144320, 50, sony_types},
+    {300, 1, 3840, 2160, 60000, 1001, 1260032, 52, sony_types},
+    {480, 1, 4096, 2160, 25, 1, 2009600, 51, sony_types},
+};
+START_TEST(avc_intra) {
+    const AvcIntraCase &c = avc_intra_cases[_i];
+    const std::string what = format_string("class %d, %dx%d", c.number, c.width, c.height);
+    Random random(static_cast<uint64_t>(_i) + 500);
+    Log log;
+    const CudaencFormat format = make_h264_format(h264_inputs[5], c.width, c.height);
+    CudaencConfig config = make_h264_config(format, "cpu", &log);
+    config.h264.avc_intra_class = c.number;
+    config.h264.avc_intra_flavor = c.flavor;
+    config.h264.frame_rate_num = c.num;
+    config.h264.frame_rate_den = c.den;
+    config.h264.effort = 1;
+    config.async_depth = 2;
+    std::vector<Picture> pictures;
+    for (const Content content : {Content::smooth, Content::flat, Content::noise})
+        if (pictures.empty() || c.height == 720) pictures.push_back(make_content(random, format, content));
+    const auto packets = encode_all(config, frames_of(pictures));
+    if (c.height == 720) {
+        config.threads = 3;
+        config.async_depth = 5;
+        EXPECT(encode_all(config, frames_of(pictures)) == packets, "%s: threads", what.c_str());
+    }
+    if (_i == 0)
+        for (const std::string &device : device_specs) {
+            if (device == "emu:2" || device == "emu:77") continue;
+            config.device = device.c_str();
+            for (const int effort : {0, 1}) {
+                config.h264.effort = effort;
+                CudaencConfig on_cpu = config;
+                on_cpu.device = "cpu";
+                EXPECT(encode_all(config, {pictures[0].frame()}) == encode_all(on_cpu, {pictures[0].frame()}), "%s: %s",
+                       what.c_str(), device.c_str());
+            }
+            config.h264.effort = 1;
+        }
+    const unsigned idr_pic_ids[] = {5, 3, 4};
+    for (size_t i = 0; i < packets.size(); i++) {
+        EXPECT(packets[i].size() == c.bytes, "%s: %zu bytes", what.c_str(), packets[i].size());
+        const auto decoded = decode_stream(packets[i], {}, true);
+        const StreamPicture &p = decoded[0];
+        EXPECT(decoded.size() == 1 && p.nal_types == c.types, "%s: NAL units", what.c_str());
+        EXPECT(p.sps.profile_idc == 122 && p.sps.constraint_sets == 0x10 && p.sps.level_idc == c.level, "%s: level %d",
+               what.c_str(), p.sps.level_idc);
+        EXPECT(p.slices[0].idr_pic_id == idr_pic_ids[i] && p.slices[0].disable_deblocking_filter_idc == 1,
+               "%s: idr_pic_id %u", what.c_str(), p.slices[0].idr_pic_id);
+        EXPECT(p.pps.pic_init_qp == 26 && p.pps.transform_8x8_mode, "%s: PPS", what.c_str());
+        for (const size_t slice : p.slice_macroblocks)
+            EXPECT(c.flavor || slice == p.parsed->macroblocks.size() / 10, "%s: a slice of %zu macroblocks",
+                   what.c_str(), slice);
+        for (const h264::Macroblock &m : p.parsed->macroblocks)
+            EXPECT(m.type == h264::MacroblockType::i8x8 || m.type == h264::MacroblockType::pcm, "%s: a type",
+                   what.c_str());
+        check_limits(p, packets[i].size(), i == 0, static_cast<double>(c.num) / c.den, what);
+        check_reconstruction(config, pictures[i], p, what);
+        // Zeros fill the packet up only where QP is the lowest, or where another one is too large.
+        const size_t zeros = static_cast<size_t>(
+            std::find_if(packets[i].rbegin(), packets[i].rend(), [](uint8_t byte) { return byte; }) -
+            packets[i].rbegin());
+        EXPECT(zeros < c.bytes / 5 || p.qp() <= (c.flavor ? -12 : 1), "%s: %zu zeros, QP %d", what.c_str(), zeros,
+               p.qp());
+    }
+}
+END_TEST
+
+// The parameter sets that FFmpeg's demuxers give to files of Panasonic's cameras, which have none, up to the VUI.
+START_TEST(avc_intra_parameter_sets) {
+    const struct {
+        int width, height, fps;
+        std::vector<uint8_t> sps, pps;
+    } known[] = {
+        {1920,
+         1080,
+         25,
+         {0x67, 0x7a, 0x10, 0x29, 0xb6, 0xd4, 0x20, 0x22, 0x33, 0x19, 0xc6, 0x63, 0x23, 0x21, 0x01,
+          0x11, 0x98, 0xce, 0x33, 0x19, 0x18, 0x21, 0x02, 0x56, 0xb9, 0x3d, 0x7d, 0x7e, 0x4f, 0xe3,
+          0x3f, 0x11, 0xf1, 0x9e, 0x08, 0xb8, 0x8c, 0x54, 0x43, 0xc0, 0x78, 0x02, 0x27, 0xe2, 0x70},
+         {0x68, 0xce, 0x33, 0x48, 0xd0}},
+    };
+    for (const auto &k : known) {
+        Log log;
+        CudaencConfig config = make_h264_config(make_h264_format(h264_inputs[5], k.width, k.height), "cpu", &log);
+        config.h264.avc_intra_class = 100;
+        config.h264.frame_rate_num = k.fps;
+        const h264::Params p = h264::make_params(config.format, config.h264);
+        const std::vector<uint8_t> sps = h264::make_sps(p.sets), pps = h264::make_pps(p.sets);
+        EXPECT(sps.size() > k.sps.size() && std::equal(k.sps.begin(), k.sps.end(), sps.begin() + 4), "%dx%d: SPS",
+               k.width, k.height);
+        EXPECT(std::equal(pps.begin() + 4, pps.end(), k.pps.begin(), k.pps.end()), "%dx%d: PPS", k.width, k.height);
+    }
+}
+END_TEST
+
+START_TEST(avc_intra_refusals) {
+    Log log;
+    const auto refused = [&](const char *line, auto change) {
+        CudaencConfig config = make_h264_config(make_h264_format(h264_inputs[5], 1920, 1080), "cpu", &log);
+        config.h264.avc_intra_class = 100;
+        change(config);
+        const std::string said = refusal(config);
+        EXPECT(said.find(line) != std::string::npos, "'%s' instead of '%s'", said.c_str(), line);
+    };
+    using C = CudaencConfig;
+    refused("avc_intra_class 50 is not allowed: it is coded with CABAC", [](C &c) { c.h264.avc_intra_class = 50; });
+    refused("avc_intra_class 150 is not allowed", [](C &c) { c.h264.avc_intra_class = 150; });
+    refused("flavor panasonic", [](C &c) { c.h264.avc_intra_class = 300; });
+    refused("1920x1080 is not allowed with avc_intra_class 480",
+            [](C &c) { c.h264.avc_intra_class = 480, c.h264.avc_intra_flavor = CUDAENC_AVC_INTRA_SONY; });
+    refused("1920x1088 is not allowed", [](C &c) { c.format.height = 1088; });
+    refused("frame rate 30/1 is not allowed", [](C &c) { c.h264.frame_rate_num = 30; });
+    refused("frame rate 25/1 is not allowed with avc_intra_class 200",
+            [](C &c) { c.h264.avc_intra_class = 200, c.format.width = 1280, c.format.height = 720; });
+    refused("4:2:2 of 10 bits", [](C &c) { c.format = make_h264_format(h264_inputs[1], 1920, 1080); });
+    refused("4:2:2 of 10 bits", [](C &c) { c.format = make_h264_format(h264_inputs[4], 1920, 1080); });
+    refused("another profile", [](C &c) { c.h264.profile = CUDAENC_H264_CAVLC_444_INTRA; });
+    refused("a constant QP", [](C &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP; });
+    refused("a number of slices", [](C &c) { c.h264.slices = 4; });
+    refused("deblock 1", [](C &c) { c.h264.deblock = 1; });
+    refused("repeat_headers 0", [](C &c) { c.h264.repeat_headers = 0; });
+    refused("level 4.0 is not allowed", [](C &c) { c.h264.level = 40; });
+}
+END_TEST
+
 // What a frame brings is refused with that frame; the session goes on.
 START_TEST(bad_frames) {
     Random random(11);
@@ -660,6 +800,9 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(streams, threads_depths_and_devices, 0, kFormats);
     tcase_add_loop_test(streams, frames_in_device_memory, 0, kFormats);
     tcase_add_loop_test(streams, encryption, 0, kFormats);
+    TCase *classes = add_case(suite, "avc_intra");
+    tcase_add_loop_test(classes, avc_intra, 0, static_cast<int>(std::size(avc_intra_cases)));
+    for (const TTest *test : {avc_intra_parameter_sets, avc_intra_refusals}) tcase_add_test(classes, test);
     TCase *rate = add_case(suite, "rates");
     tcase_add_loop_test(rate, rates, 0, 7);
     tcase_add_test(rate, capped_quality);

@@ -48,6 +48,12 @@ Coded encode(const Source &source, const PictureQuality &quality, int threads) {
 void check(const Source &source, const PictureQuality &quality, const Coded &coded) {
     const PictureFormat &f = source.format;
     decoder::Picture decoded(f.macroblock_columns(), f.macroblock_rows(), f.chroma, f.bit_depth, quality.qp);
+    if (f.scaling) {
+        const ScalingLists &s = *f.scaling;
+        decoded.set_scaling(0, {s.luma_4x4, s.luma_4x4 + 16}, {s.luma_8x8, s.luma_8x8 + 64});
+        for (const int c : {1, 2}) decoded.set_scaling(c, {s.chroma_4x4, s.chroma_4x4 + 16}, std::vector<int>(64, 16));
+    }
+    decoded.set_chroma_qp_offsets(f.chroma_qp_index_offset, f.chroma_qp_index_offset);
     decoded.decode(coded.macroblocks.data(), coded.levels.data());
     size_t i = 0;
     uint64_t distortion = 0;
@@ -75,6 +81,7 @@ void check(const Source &source, const PictureQuality &quality, const Coded &cod
         const bool i16x16 = mb.type == MacroblockType::i16x16;
         EXPECT(!i16x16 || mb.coded_block_pattern % 16 == 0 || mb.coded_block_pattern % 16 == 15, "pattern");
         EXPECT(f.transform_8x8 || mb.type != MacroblockType::i8x8, "8x8 transform");
+        EXPECT(!f.only_8x8 || mb.type == MacroblockType::i8x8 || mb.type == MacroblockType::pcm, "another type");
         if (mb.type == MacroblockType::pcm) continue;
         // coded_block_pattern says which levels there are.
         const int16_t *levels = &coded.levels[m * 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma))];
@@ -105,14 +112,39 @@ PictureFormat random_picture_format(Random &random, int longest) {
     return f;
 }
 
+// What AVC-Intra has besides: slices that begin within a row, scaling lists, an offset of chroma's QP.
+PictureFormat random_avc_intra_format(Random &random, int longest) {
+    static constexpr ScalingLists lists = [] {
+        ScalingLists l{};
+        for (int i = 0; i < 8; i++)
+            for (int j = 0; j < 8; j++) {
+                if (i < 4 && j < 4) {
+                    l.luma_4x4[4 * i + j] = static_cast<uint8_t>(6 + 7 * (i + j));
+                    l.chroma_4x4[4 * i + j] = static_cast<uint8_t>(28 + 11 * (i + j) + i * j);
+                }
+                l.luma_8x8[8 * i + j] = static_cast<uint8_t>(12 + 3 * (i + j) + i * j);
+            }
+        return l;
+    }();
+    PictureFormat f = random_picture_format(random, longest);
+    if (f.chroma == ChromaFormat::c444) f.chroma = ChromaFormat::c422;
+    f.transform_8x8 = true;
+    f.even_slices = true;
+    f.slices = random.between(1, std::min(10, f.macroblocks()));
+    f.only_8x8 = random.one_in(2);
+    f.chroma_qp_index_offset = random.between(-12, 12);
+    if (random.one_in(2)) f.scaling = &lists;
+    return f;
+}
+
 START_TEST(reconstruction_is_the_decoders) {
     Random random(static_cast<uint64_t>(_i) + 1);
     int types[4] = {};
     for (int round = 0; round < 60; round++) {
-        const PictureFormat f = random_picture_format(random, 100);
+        const PictureFormat f = round % 3 ? random_picture_format(random, 100) : random_avc_intra_format(random, 100);
         const Source source(random, f, static_cast<Content>(random.between(0, 5)));
-        const PictureQuality quality{random.between(-qp_bd_offset(f.bit_depth), 51), random.between(1, kEfforts),
-                                     random.one_in(2) ? 0 : 400};
+        const PictureQuality quality{random.between(-qp_bd_offset(f.bit_depth), 51),
+                                     random.between(round % 3 ? 1 : 0, kEfforts), random.one_in(2) ? 0 : 400};
         const Coded coded = encode(source, quality, 1 + round % 2);
         check(source, quality, coded);
         for (const Macroblock &m : coded.macroblocks) types[static_cast<int>(m.type)]++;
@@ -167,7 +199,7 @@ END_TEST
 START_TEST(threads_do_not_matter) {
     Random random(11);
     for (int round = 0; round < 8; round++) {
-        PictureFormat f = random_picture_format(random, 150);
+        PictureFormat f = round % 2 ? random_picture_format(random, 150) : random_avc_intra_format(random, 150);
         f.height += 60;
         const Source source(random, f, Content::mixed);
         const PictureQuality quality{random.between(0, 51), random.between(1, kEfforts), 256};

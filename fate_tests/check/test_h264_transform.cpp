@@ -87,6 +87,9 @@ START_TEST(chroma_qp_is_table_8_15) {
     const int from_30[] = {29, 30, 31, 32, 32, 33, 34, 34, 35, 35, 36, 36, 37, 37, 37, 38, 38, 38, 39, 39, 39, 39};
     for (int qp = -12; qp <= 51; qp++) ck_assert_int_eq(chroma_qp(qp, 10), (qp < 30 ? qp : from_30[qp - 30]) + 12);
     ck_assert_int_eq(chroma_qp(51, 8), 39);
+    for (int qp = -12; qp <= 51; qp++)
+        for (const int offset : {-4, 3, 4})
+            ck_assert_int_eq(chroma_qp(qp, 10, offset), chroma_qp(std::clamp(qp + offset, -12, 51), 10));
 }
 END_TEST
 
@@ -106,13 +109,31 @@ void fill(Random &random, Picture16 &p, int bit_depth) {
     }
 }
 
+// Symmetric, within what ScalingLists allows.
+ScalingLists random_lists(Random &random) {
+    ScalingLists lists;
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j <= i; j++) {
+            if (i < 4)
+                lists.luma_4x4[4 * i + j] = lists.luma_4x4[4 * j + i] = static_cast<uint8_t>(random.between(6, 255));
+            lists.luma_8x8[8 * i + j] = lists.luma_8x8[8 * j + i] = static_cast<uint8_t>(random.between(12, 255));
+        }
+    return lists;
+}
+
 // What block_cpu.h codes: the reconstruction is the decoder's, the distortion is its own; levels invert where QP is
 // low.
 START_TEST(blocks_decode_to_their_reconstruction) {
     Random random(5);
     for (int round = 0; round < 6000; round++) {
         const int bit_depth = random.one_in(2) ? 8 : 10, qp = random.between(0, 51 + qp_bd_offset(bit_depth));
-        const Quantiser q = make_quantiser(qp);
+        const bool weighted = random.one_in(2);
+        const ScalingLists lists = random_lists(random);
+        const uint8_t *const of_4x4 = weighted ? lists.luma_4x4 : nullptr, *const of_8x8 =
+                                                                               weighted ? lists.luma_8x8 : nullptr;
+        decoder::Weights weights;
+        if (weighted) weights = {{of_4x4, of_4x4 + 16}, {of_8x8, of_8x8 + 64}};
+        const Quantiser q = make_quantiser(qp, of_4x4, of_8x8);
         Picture16 p;
         fill(random, p, bit_depth);
         const Rounding rounding{random.between(0, 128), random.between(0, 128), random.between(0, 20)};
@@ -126,19 +147,19 @@ START_TEST(blocks_decode_to_their_reconstruction) {
         uint32_t distortion;
         if (kind == 0) {
             distortion = code_4x4(source, prediction, q, rounding, bit_depth, levels, to, totals, 0, 0).distortion;
-            decoder::residual_4x4(levels, qp, nullptr, residual, 16);
+            decoder::residual_4x4(weights, levels, qp, nullptr, residual, 16);
         } else if (kind == 1) {
             distortion = code_8x8(source, prediction, q, rounding, bit_depth, levels, to, totals, 0, 0).distortion;
-            decoder::residual_8x8(levels, qp, residual, 16);
+            decoder::residual_8x8(weights, levels, qp, residual, 16);
         } else if (kind == 2) {
             distortion = code_16x16(source, prediction, q, rounding, bit_depth, levels, to, totals).distortion;
-            decoder::residual_16x16(levels, qp, residual);
+            decoder::residual_16x16(weights, levels, qp, residual);
         } else {
-            const Quantiser dc = make_quantiser(qp + (height == 16 ? 3 : 0));
+            const Quantiser dc = make_quantiser(qp + (height == 16 ? 3 : 0), of_4x4);
             distortion =
                 code_chroma(source, prediction, q, dc, rounding, bit_depth, height, levels, levels + 16, to, totals)
                     .distortion;
-            decoder::residual_chroma(levels, levels + 16, qp, height, residual, 16);
+            decoder::residual_chroma(weights, levels, levels + 16, qp, height, residual, 16);
         }
         uint64_t squares = 0;
         for (int y = 0; y < height; y++)
@@ -148,7 +169,7 @@ START_TEST(blocks_decode_to_their_reconstruction) {
                 EXPECT(p.reconstruction[i] == r, "kind %d, QP' %d, %d bits, (%d, %d): %d, decoded %d", kind, qp,
                        bit_depth, x, y, p.reconstruction[i], r);
                 squares += static_cast<uint64_t>(d * d);
-                if (rounding.ac == 128 && rounding.dc == 128 && !rounding.bits_per_step)
+                if (rounding.ac == 128 && rounding.dc == 128 && !rounding.bits_per_step && !weighted)
                     EXPECT(d * d <= 1 + (qp > 4) * 1e9, "kind %d, QP' %d: %d for %d", kind, qp, r, p.source[i]);
             }
         EXPECT(distortion == squares, "kind %d: distortion %u, not %llu", kind, distortion,

@@ -76,6 +76,9 @@ $(call H264_CAVLC_CUDA,color,mix,yuv420p,80x62,1,-vf setparams=color_primaries=b
 $(call H264_CAVLC_CUDA,encrypt,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f)
 $(call H264_CAVLC_CUDA,encrypt-iv,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f1011121314151617 -encrypt_iv fffffffffffffffffffffffffffffff0)
 
+# AVC-Intra and XAVC Intra: the least of their sizes.
+$(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v),mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v) -effort 1))
+
 # Rate control.
 $(foreach b,100k 400k 2M,$(call H264_CAVLC_CUDA,bitrate-$(b),vsynth3,yuv420p,34x34,25,-b:v $(b)))
 $(call H264_CAVLC_CUDA,bitrate-vbv,vsynth3,yuv420p,34x34,25,-b:v 300k -maxrate 400k -bufsize 40k)

@@ -27,8 +27,9 @@ fi
 # check STREAM [RECONSTRUCTIONS]: what is wrong with it. The deblocking filter comes after all that is predicted from: the reconstruction is
 # without.
 check() {
-    local profile chroma depth prefix format
-    "$work/own" "$1" "$work/own.yuv" ${2:+"$2"} >"$work/own.log" 2>&1 || { echo "the tests' decoder: $(head -n 1 "$work/own.log")"; return; }
+    local profile chroma depth prefix format zeros=()
+    [[ $1 != *avcintra* ]] || zeros=(-z)
+    "$work/own" "${zeros[@]}" "$1" "$work/own.yuv" ${2:+"$2"} >"$work/own.log" 2>&1 || { echo "the tests' decoder: $(head -n 1 "$work/own.log")"; return; }
     read -r profile chroma depth prefix <"$work/own.log"
     case $chroma in 0) format=gray ;; 1) format=yuv420p ;; 2) format=yuv422p ;; 3) format=yuv444p ;; esac
     [ "$depth" = 8 ] || format=${format}10le
@@ -79,6 +80,28 @@ done
 ffmpeg -f lavfi -i testsrc2=s=128x64 -vf format=yuv420p,crop=127:63:0:0:exact=1 -frames:v 1 "${encode[@]}" "$work/odd.mp4"
 size=$("$build/ffprobe" -v error -show_entries stream=width,height -of csv=p=0 "$work/odd.mp4")
 result "odd size in MP4" "$([ "$size" = 127,63 ] || echo "$size")"
+
+# ---- AVC-Intra and XAVC Intra: packets of one size, MXF's labels (SMPTE RP 2027), the same pictures again.
+while read -r class flavor size rate bytes label; do
+    ffmpeg -f lavfi -i "testsrc2=s=$size:r=$rate" -frames:v 2 -pix_fmt yuv422p10 "${encode[@]}" -effort 1 -avcintra-class "$class" \
+        -avcintra-flavor "$flavor" "$work/avcintra.mxf"
+    ffmpeg -i "$work/avcintra.mxf" -c copy -f h264 "$work/avcintra.h264"
+    message=$(check "$work/avcintra.h264")
+    sizes=$("$build/ffprobe" -v error -show_entries packet=size -of csv=p=0 "$work/avcintra.mxf" | sort | uniq -c | xargs)
+    [ "$sizes" = "2 $bytes" ] || message+=" packets: $sizes"
+    [ "$(od -An -v -tx1 "$work/avcintra.mxf" | tr -d ' \n' | grep -o '060e2b340401010a04010202[0-9a-f]\{8\}' | sort -u | head -n 1)" = "$label" ] || message+=" label"
+    [ "$(ffmpeg -i "$work/avcintra.mxf" -f rawvideo - | md5sum)" = "$(ffmpeg -f h264 -i "$work/avcintra.h264" -f rawvideo - | md5sum)" ] ||
+        message+=" other pictures"
+    result "class $class of $flavor, $size, $rate frames/s" "$message"
+done <<END
+100 panasonic 1280x720 60000/1001 236544 060e2b340401010a0401020201323108
+100 panasonic 1920x1080 30000/1001 472576 060e2b340401010a0401020201323103
+100 panasonic 1920x1080 25 568832 060e2b340401010a0401020201323104
+200 panasonic 1920x1080 25 1144320 060e2b340401010a0401020201323001
+100 sony 1920x1080 50 568832 060e2b340401010a0401020201323104
+300 sony 3840x2160 24000/1001 1260032 060e2b340401010a0401020201323001
+480 sony 3840x2160 25 2009600 060e2b340401010a0401020201323001
+END
 
 # ---- White noise and a flat picture at QP 0, and the largest picture (level 6; more than OpenH264 takes, hence High 10 Intra).
 noise="geq=lum=random(1)*255:cb=random(2)*255:cr=random(3)*255"
@@ -141,6 +164,10 @@ refused "encrypt_key of 3 bytes is not allowed" -encrypt_key 010203
 refused "encrypt_iv of 3 bytes is not allowed" -encrypt_key $key -encrypt_iv 010203
 refused "hrd 1 is not allowed without a buffer" -qp 20 -nal-hrd vbr
 refused "qp -5 is not allowed" -qp -5
+refused "coded with CABAC" -avcintra-class 50
+refused "4:2:2 of 10 bits" -avcintra-class 100
+refused "is not allowed with avc_intra_class 100: it has" -pix_fmt yuv422p10 -avcintra-class 100
+refused "not allowed with avcintra-class" -avcintra-class 100 -qp 20
 
 # ---- Real pictures
 for clip in ${media:+"$media"/*_yuv420p*.mkv}; do

@@ -1,8 +1,8 @@
 // Decodes a byte stream of h264_cavlc_cuda with the unit tests' own decoder, without the deblocking filter, to planes
 // of 8 bits, or 16 bits of the host's order. Prints profile_idc, chroma_format_idc, the bit depth and the
 // highest level_prefix. With RECONSTRUCTIONS each picture has to be one that the encoder wrote there
-// (fate_tests/emu/reconstruction.cpp). Usage: h264_decode IN OUT [RECONSTRUCTIONS]   SPDX-License-Identifier:
-// LGPL-2.1-or-later
+// (fate_tests/emu/reconstruction.cpp). Usage: h264_decode [-z] IN OUT [RECONSTRUCTIONS]; -z: zeros may follow NAL units
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -15,12 +15,14 @@
 using namespace cudaenc::testing;
 
 int main(int argc, char **argv) {
+    const bool zeros_follow = argc > 1 && std::string(argv[1]) == "-z";
+    if (zeros_follow) argc--, argv++;
     if (argc != 3 && argc != 4) return 2;
     try {
         std::ifstream in(argv[1], std::ios::binary);
         std::ofstream out(argv[2], std::ios::binary);
         const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-        const std::vector<StreamPicture> pictures = decode_stream(bytes);
+        const std::vector<StreamPicture> pictures = decode_stream(bytes, {}, zeros_follow);
         for (const StreamPicture &p : pictures)
             for (int c = 0; c < p.decoded->components(); c++)
                 for (int y = 0; y < p.height(c); y++)

@@ -25,7 +25,8 @@ ENUMS = {'CudaencJ2kOptions': {'profile': 'CudaencJ2kProfile', 'format': 'Cudaen
                                'xyz_range': 'CudaencXyzRange', 'xyz_matrix': 'CudaencXyzMatrix',
                                'xyz_transfer': 'CudaencXyzTransfer', 'xyz_primaries': 'CudaencXyzPrimaries'},
          'CudaencMjpegOptions': {'huffman': 'CudaencMjpegHuffman', 'matrix': 'CudaencMjpegMatrix'},
-         'CudaencH264Options': {'profile': 'CudaencH264Profile', 'rate_control': 'CudaencH264RateControl'}}
+         'CudaencH264Options': {'profile': 'CudaencH264Profile', 'rate_control': 'CudaencH264RateControl',
+                                'avc_intra_flavor': 'CudaencAvcIntraFlavor'}}
 # Members that FFmpeg's own options set (-b:v, -threads), or nobody.
 LIBRARY_ONLY = {'CudaencConfig': {'threads', 'stage_times'},
                 'CudaencDecoderConfig': {'threads', 'stage_times', 'lowres', 'max_pixels'}, 'CudaencJ2kOptions': {'bit_rate'},
@@ -33,7 +34,7 @@ LIBRARY_ONLY = {'CudaencConfig': {'threads', 'stage_times'},
                 'CudaencH264Options': {'slices', 'rate_control', 'qp', 'aq', 'bit_rate', 'max_rate', 'buffer_size', 'hrd', 'qp_min',
                                        'qp_max', 'chroma_location'}}
 GLUE_ONLY = {'h264_cavlc_cuda': {'qp', 'crf', 'aq-strength', 'nal-hrd', 'a53cc', 'udu_sei', 'encrypt_key', 'encrypt_iv'}}
-RENAMED = {'timecodes': 's12m_tc'}
+RENAMED = {'timecodes': 's12m_tc', 'avc_intra_class': 'avcintra-class', 'avc_intra_flavor': 'avcintra-flavor'}
 # Options that the glue leaves open, by -1, until it knows FFmpeg's own: what their text adds.
 OPEN = {('mjpeg_cuda', 'quality'): '; -1: as -q:v says, else 90',
         ('h264_cavlc_cuda', 'repeat_headers'): '; -1: unless they are global'}
