@@ -217,17 +217,17 @@ $(B)/shared/libcudaenc.so.$(version): $(library_parts) $(B)/shared/libcudaenc.ma
 $(B)/shared/libcudaenc.so: $(B)/shared/libcudaenc.so.$(version)
 	@ln -sf $(<F) $@.$(abi) && ln -sf libcudaenc.so.$(abi) $@
 
-define pkgconfig # $(call pkgconfig,include folder,library folder,options before the library,libraries it needs)
-	@mkdir -p $(@D)
-	@printf '%s\n' 'Name: libcudaenc' 'Description: GPU video encoders' 'Version: $(version)' 'Cflags: -I$(1)' \
-	    'Libs: -L$(2) $(3) $(sanitize) -lcudaenc $(strip $(4) -lstdc++ -lm -ldl -lpthread)' >$@
+define pkgconfig # $(call pkgconfig,file,include folder,library folder,options before the library,libraries it needs)
+	@printf '%s\n' 'Name: libcudaenc' 'Description: GPU video encoders' 'Version: $(version)' 'Cflags: -I$(2)' \
+	    'Libs: -L$(3) $(4) $(sanitize) -lcudaenc $(strip $(5) -lstdc++ -lm -ldl -lpthread)' >'$(1)'
 endef
-$(B)/lib/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
-	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/lib)
-$(B)/shared/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
-	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/shared)
-$(B)/emu/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h
-	$(call pkgconfig,$(CURDIR)/common,$(CURDIR)/$(B)/emu,-Wl$(,)-u$(,)cudaenc_emulator_anchor,-lboost_context)
+$(eval $(call stamp,$(B)/obj/folder,$(CURDIR)))
+$(B)/lib/pkgconfig/libcudaenc.pc $(B)/shared/pkgconfig/libcudaenc.pc: $(B)/%/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h $(B)/obj/folder
+	@mkdir -p $(@D)
+	$(call pkgconfig,$@,$(CURDIR)/common,$(CURDIR)/$(B)/$*)
+$(B)/emu/pkgconfig/libcudaenc.pc: Makefile common/cudaenc.h $(B)/obj/folder
+	@mkdir -p $(@D)
+	$(call pkgconfig,$@,$(CURDIR)/common,$(CURDIR)/$(B)/emu,-Wl$(,)-u$(,)cudaenc_emulator_anchor,-lboost_context)
 , := ,
 
 lib: $(B)/lib/libcudaenc.a $(B)/lib/pkgconfig/libcudaenc.pc $(B)/shared/libcudaenc.so
@@ -524,9 +524,7 @@ install: lib $(if $(SHARED),$(shared)/built)
 	install -m 644 common/cudaenc.h '$(installed_headers)/'
 	install -m 644 $(B)/lib/libcudaenc.a $(B)/shared/libcudaenc.so.$(version) '$(installed_libs)/'
 	cp -P $(B)/shared/libcudaenc.so.$(abi) $(B)/shared/libcudaenc.so '$(installed_libs)/'
-	sed 's|$(CURDIR)/common|$(PREFIX)/include|; s|$(CURDIR)/$(B)/lib|$(LIBDIR)|' $(B)/lib/pkgconfig/libcudaenc.pc \
-	    >'$(installed_libs)/pkgconfig/libcudaenc.pc'
-
+	$(call pkgconfig,$(installed_libs)/pkgconfig/libcudaenc.pc,$(PREFIX)/include,$(LIBDIR))
 	$(if $(SHARED),$(MAKE) --no-print-directory -C $(shared) install DESTDIR='$(DESTDIR)')
 
 uninstall:
