@@ -1,0 +1,57 @@
+// What h264_cavlc_cuda reconstructs, see emu/reconstruction.cpp, beside what a decoder shows.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "../../common/error.h"
+#include "checksum.h"
+#include "h264_stream.h"
+
+namespace cudaenc::testing {
+
+// While it lives, the process notes the reconstruction of each packet's picture.
+class Reconstructions {
+  public:
+    Reconstructions() { setenv("CUDAENC_RECONSTRUCTIONS", name_.c_str(), 1); }
+    ~Reconstructions() {
+        unsetenv("CUDAENC_RECONSTRUCTIONS");
+        std::remove(name_.c_str());
+    }
+    Reconstructions(const Reconstructions &) = delete;
+    Reconstructions &operator=(const Reconstructions &) = delete;
+
+    // The checksums of what was noted since the last call, sorted.
+    std::vector<std::string> take() {
+        std::vector<std::string> sums;
+        std::ifstream file(name_);
+        for (std::string line; file >> line;) sums.push_back(line);
+        std::remove(name_.c_str());
+        std::sort(sums.begin(), sums.end());
+        return sums;
+    }
+
+  private:
+    const std::string name_ = format_string("h264_reconstructions.%d", static_cast<int>(getpid()));
+};
+
+// The same of decoded pictures, with all of their macroblocks.
+inline void add_checksums(const std::vector<StreamPicture> &pictures, std::vector<std::string> &sums) {
+    for (const StreamPicture &p : pictures) {
+        Checksum sum;
+        for (int c = 0; c < p.decoded->components(); c++)
+            for (int y = 0; y < p.decoded->height(c); y++)
+                for (int x = 0; x < p.decoded->width(c); x++)
+                    sum.add(static_cast<uint16_t>(p.decoded->sample(c, x, y)));
+        sums.push_back(format_string("%016llx", static_cast<unsigned long long>(sum.value)));
+    }
+    std::sort(sums.begin(), sums.end());
+}
+
+}  // namespace cudaenc::testing
