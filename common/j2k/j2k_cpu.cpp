@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <numeric>
 #include <optional>
 
 #include "../cpu_encoder.h"
@@ -150,7 +149,6 @@ class J2kCpuEncoder : public CpuEncoder {
             Packets packets = assemble_packets(s);
             if (coding_.truncatable && !truncate_again(s, boxes, packets)) continue;
             early_stopping_.note(s.number, s.allocation.stop);
-            find_codewords(s);
             return write_packet(s, packets);
         }
     }
@@ -300,13 +298,19 @@ class J2kCpuEncoder : public CpuEncoder {
         });
     }
 
-    // Of passes that are alternatives, a block has the last one alone; their codewords lie one behind the other.
-    void find_codewords(Slot &s) {
-        if (!coding_.truncatable || !are_alternatives(coding_.style)) return;
-        for (size_t b = 0; b < g_.blocks.size(); b++) {
-            const uint32_t *const bytes = s.pass_bytes.data() + b * static_cast<size_t>(g_.max_passes);
-            s.offsets[b] = std::accumulate(bytes, bytes + std::max(s.layer_passes[b] - 1, 0), s.offsets[b]);
-        }
+    // Of passes that are alternatives, a block has the last one alone. Its codeword may not be there yet.
+    void code_chosen(Slot &s) {
+        if (!are_alternatives(coding_.style)) return;
+        pool().for_each(s.batches.size(), [&](size_t batch) {
+            const size_t first = batch * batch_blocks_,
+                         last = std::min<size_t>(first + batch_blocks_, g_.blocks.size());
+            code_chosen_ht_blocks({&g_.blocks[first], last - first}, s.coefficients.data(), &s.layer_passes[first],
+                                  s.batches[batch], &s.offsets[first], &s.coded[first]);
+            for (size_t b = first; b < last; b++)
+                if (const size_t passes = s.layer_passes[b])
+                    s.layer_bytes[b] = s.pass_bytes[b * static_cast<size_t>(g_.max_passes) + passes - 1] =
+                        s.coded[b].bytes;
+        });
     }
 
     // Measures the headers of all that is coded.
@@ -350,6 +354,7 @@ class J2kCpuEncoder : public CpuEncoder {
             truncate_at_thresholds(s, last, false);
             if (!last) measure(s, false);
         }
+        code_chosen(s);
         return !stopped_too_early(allocation.stop) && !stopped_too_late(allocation.stop);
     }
 
@@ -367,11 +372,14 @@ class J2kCpuEncoder : public CpuEncoder {
         for (;;) {
             const RateRevision next = budget_.revision(boxes, written(s, packets), revisions);
             if (next.layer < 0) return true;
+            if (are_alternatives(coding_.style))  // estimates gave way to bytes
+                s.hulls->find_hulls(pool(), s.coded, s.pass_bytes.data(), s.reductions.data());
             s.hulls->sum_bytes(s.coded, s.pass_bytes.data(), s.allocation.choice[next.layer]);
             revise_thresholds(s.allocation, s.hulls->bytes_at_or_above(), budget_.groups(), p_.layers, next,
                               LowestSlope{});
             if (stopped_too_early(s.allocation.stop)) return false;
             truncate_at_thresholds(s, true, true);
+            code_chosen(s);
             packets = assemble_packets(s);
         }
     }

@@ -307,8 +307,11 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .style = p_.style,
                                 .tiles_x = batch_.tiles_x,
                                 .tiles_y = batch_.tiles_y};
-        if (tiles == 1)
-            device_->launch(s.stream, {blocks_for(count, kSampleWarps)}, kSampleWarps * 32, SampleParams{input});
+        const unsigned groups = blocks_for(count, kSampleWarps);
+        if (are_alternatives(p_.style))
+            device_->launch(s.stream, {groups}, kSampleWarps * 32, SampleAlternativesParams{input});
+        else if (tiles == 1)
+            device_->launch(s.stream, {groups}, kSampleWarps * 32, SampleParams{input});
         else
             device_->launch(s.stream, {count}, static_cast<unsigned>(tiles * 32), SampleTiledParams{input});
     }
@@ -343,7 +346,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     void write_frame(Slot &s) {
-        if (coding_.truncatable) s.coder->code_truncated(s.stream, s.layer_passes.data() + last_layer());
+        if (coding_.truncatable)
+            s.coder->code_truncated(s.stream, s.layer_passes.data() + last_layer(),
+                                    s.layer_bytes.data() + last_layer());
         mark(s, kTier2);
         assemble_packets(s);
         mark(s, kGather);

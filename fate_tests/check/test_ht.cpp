@@ -127,9 +127,9 @@ void check_on_cpu(const Batch &batch) {
 
 // A weight, and a slope at which about the plane in the middle of 12 is the last that is worth its bytes; 0: none.
 constexpr int kWeight = 7 * kSlopeOctave;
-StopSlope some_slope(Random &random) {
+StopSlope some_slope(Random &random, bool or_none) {
     const int at = kWeight + kStopBase + (random.between(-12, 22) - 4) * kSlopeOctave + random.between(0, 400);
-    return {.slope = random.one_in(4) ? 0 : static_cast<uint32_t>(std::clamp(at, 1, kSlopes - 1)),
+    return {.slope = or_none && random.one_in(4) ? 0 : static_cast<uint32_t>(std::clamp(at, 1, kSlopes - 1)),
             .always_includes = 0};
 }
 
@@ -153,14 +153,14 @@ struct Records {
     std::vector<uint8_t> codewords;
 };
 
-// The codewords of some passes of the records; empty of none.
-std::vector<std::vector<uint8_t>> truncate(const Records &records, const std::vector<uint8_t> &passes) {
+// The codewords of blocks that have some passes of their records; empty of none.
+std::vector<std::vector<uint8_t>> truncate(const Batch &batch, Records records, const std::vector<uint8_t> &passes) {
+    code_chosen_ht_blocks(batch.blocks, batch.coefficients.data(), passes.data(), records.codewords,
+                          records.offsets.data(), records.coded.data());
     std::vector<std::vector<uint8_t>> codewords;
     for (size_t i = 0; i < passes.size(); i++) {
-        auto begin = records.codewords.begin() + records.offsets[i];
-        uint32_t count = 0;
-        for (size_t pass = 0; pass < passes[i]; pass++) begin += count, count = records.bytes[i * kMaxPlanes + pass];
-        codewords.emplace_back(begin, begin + count);
+        const auto begin = records.codewords.begin() + records.offsets[i];
+        codewords.emplace_back(begin, begin + (passes[i] ? records.coded[i].bytes : 0));
     }
     return codewords;
 }
@@ -181,66 +181,93 @@ double error_of(const Batch &batch, const CodeBlock &b, int plane) {
     return error;
 }
 
-// Records say what codewords take and bring, whichever pass is chosen; these decode to what is above the plane.
-START_TEST(truncation_points) {
-    Random random(static_cast<uint64_t>(_i) + 3000);
+// Decodes a codeword to what is above a bit-plane.
+void check_samples(const Batch &batch, size_t i, int plane, const std::vector<uint8_t> &codeword) {
+    const CodeBlock &b = batch.blocks[i];
+    HtDecoder decoder;
+    const auto samples = decoder.decode(codeword, b.width, b.height);
+    for (int y = 0; y < b.height; y++)
+        for (int x = 0; x < b.width; x++) {
+            const uint32_t
+                c = batch.coefficients[b.coefficients + static_cast<size_t>(y) * b.stride + static_cast<size_t>(x)],
+                m = (c & ~kSignBit) >> plane;
+            EXPECT(samples[static_cast<size_t>(y) * b.width + static_cast<size_t>(x)] ==
+                       (m ? uint64_t{m} * 2 - 1 + (c >> 31) : 0),
+                   "%s, plane %d: sample %d, %d", batch.describe(i).c_str(), plane, x, y);
+        }
+}
+
+Batch batch_of_many(Random &random) {
     Batch batch;
     for (int i = 0; i < 60; i++)
         batch.add(random, random.between(1, 64), random.between(1, 64), random.between(1, 14),
                   random.between(0, kKinds - 1));
     for (CodeBlock &b : batch.blocks) b.reversible = random.one_in(2);
-    const StopSlope stop = some_slope(random);
-    const Records records(batch, stop);
-    const StopRule rule = stop_rule(stop, kWeight);
-    HtDecoder decoder;
-    int tried = 0;
+    return batch;
+}
+
+// Without a slope records say what codewords take and bring, whichever pass is chosen.
+START_TEST(truncation_points) {
+    Random random(static_cast<uint64_t>(_i) + 3000);
+    const Batch batch = batch_of_many(random);
+    const Records records(batch, {});
     for (int choice = 0; choice < kMaxPlanes; choice++) {
         std::vector<uint8_t> passes;
         for (const CodedBlock &coded : records.coded) passes.push_back(choice < coded.passes ? choice + 1 : 0);
-        const auto codewords = truncate(records, passes);
+        const auto codewords = truncate(batch, records, passes);
         for (size_t i = 0; i < passes.size(); i++) {
             const CodeBlock &b = batch.blocks[i];
             const CodedBlock &coded = records.coded[i];
             const std::string described = batch.describe(i);
             const char *const name = described.c_str();
-            if (!passes[i]) {
-                EXPECT(codewords[i].empty(), "%s: a codeword without a pass", name);
-                continue;
-            }
+            EXPECT(coded.passes == coded.planes, "%s: %d passes of %d planes", name, coded.passes, coded.planes);
+            if (!passes[i]) continue;
             const int plane = coded.planes - passes[i];
-            const HtPlanes window = ht_planes(rule, coded.planes);
-            EXPECT(plane >= window.lowest, "%s: plane %d", name, plane);
             const size_t at = i * kMaxPlanes + static_cast<size_t>(choice);
-            if (plane > window.highest) {
-                EXPECT(!records.bytes[at] && !records.reductions[at], "%s: plane %d is not tried", name, plane);
-                continue;
-            }
-            tried++;
             EXPECT(records.bytes[at] == codewords[i].size(), "%s, plane %d: %u bytes, the codeword has %zu", name,
                    plane, records.bytes[at], codewords[i].size());
-            const auto samples = decoder.decode(codewords[i], b.width, b.height);
-            for (int y = 0; y < b.height; y++)
-                for (int x = 0; x < b.width; x++) {
-                    const uint32_t c = batch.coefficients[b.coefficients + static_cast<size_t>(y) * b.stride +
-                                                          static_cast<size_t>(x)],
-                                   m = (c & ~kSignBit) >> plane;
-                    EXPECT(samples[static_cast<size_t>(y) * b.width + static_cast<size_t>(x)] ==
-                               (m ? uint64_t{m} * 2 - 1 + (c >> 31) : 0),
-                           "%s, plane %d: sample %d, %d", name, plane, x, y);
-                }
-            // In 1/64 of 4^plane squared steps. Of magnitudes a 64th is not told, and of large ones all that is
-            // beyond what counts.
-            const double before = plane == window.highest ? error_of(batch, b, 31) : error_of(batch, b, plane + 1),
-                         reduction =
-                             std::min(std::ldexp(before - error_of(batch, b, plane), 6 - 2 * plane), 2147483647.0);
-            const double scale = std::ldexp(error_of(batch, b, 31), 6 - 2 * plane);
-            if (coded.planes - plane <= 11)
-                EXPECT(std::fabs(records.reductions[at] - reduction) <=
-                           0.07 * std::sqrt(scale * 64 * b.width * b.height) + 5.0 * b.width * b.height,
-                       "%s, plane %d: reduction %d, by the samples %g", name, plane, records.reductions[at], reduction);
+            check_samples(batch, i, plane, codewords[i]);
+            // In 1/64 of 4^plane squared steps. Of magnitudes a 64th is not told.
+            const double reduction =
+                std::ldexp(error_of(batch, b, plane + 1) - error_of(batch, b, plane), 6 - 2 * plane);
+            EXPECT(std::fabs(records.reductions[at] - reduction) <= 5.0 * b.width * b.height,
+                   "%s, plane %d: reduction %d, by the samples %g", name, plane, records.reductions[at], reduction);
         }
     }
-    EXPECT(tried > 0, "no plane is tried");
+}
+END_TEST
+
+// With a slope they have estimates of two passes, and the bytes of the one that is coded.
+START_TEST(truncation_points_near_a_slope) {
+    Random random(static_cast<uint64_t>(_i) + 5000);
+    const Batch batch = batch_of_many(random);
+    const StopSlope stop = some_slope(random, false);
+    const Records records(batch, stop);
+    const int lowest = lowest_ht_plane(stop_rule(stop, kWeight));
+    double estimated = 0, all = 0;
+    for (int lower = 0; lower < 2; lower++) {
+        std::vector<uint8_t> passes;
+        for (const CodedBlock &coded : records.coded)
+            passes.push_back(static_cast<uint8_t>(std::max(coded.planes - lowest - lower, 0)));
+        const auto codewords = truncate(batch, records, passes);
+        for (size_t i = 0; i < passes.size(); i++) {
+            const CodedBlock &coded = records.coded[i];
+            const std::string described = batch.describe(i);
+            const char *const name = described.c_str();
+            EXPECT(coded.passes == std::max(coded.planes - lowest, 0), "%s: %d passes", name, coded.passes);
+            for (size_t at = i * kMaxPlanes; at + 2 < i * kMaxPlanes + coded.passes; at++)
+                EXPECT(!records.bytes[at] && !records.reductions[at], "%s: a plane that is not tried", name);
+            if (!passes[i]) continue;
+            const size_t at = i * kMaxPlanes + passes[i] - 1;
+            EXPECT(records.bytes[at] && records.reductions[at] > 0, "%s: a plane that is tried", name);
+            if (passes[i] == coded.codeword_passes)
+                EXPECT(records.bytes[at] == codewords[i].size(), "%s: %u bytes, the codeword has %zu", name,
+                       records.bytes[at], codewords[i].size());
+            estimated += records.bytes[at], all += static_cast<double>(codewords[i].size());
+            check_samples(batch, i, coded.planes - passes[i], codewords[i]);
+        }
+    }
+    EXPECT(std::fabs(estimated - all) <= 0.15 * all, "%g bytes by estimate of %g", estimated, all);
 }
 END_TEST
 
@@ -371,7 +398,7 @@ START_TEST(truncated_blocks_on_the_device) {
             batch.add(random, random.between(1, side), random.between(1, side), random.between(1, 20),
                       random.between(0, kKinds - 1));
         for (CodeBlock &b : batch.blocks) b.reversible = random.one_in(2), b.precinct_band = 0;
-        const StopSlope stop = repeat < 2 ? StopSlope{} : some_slope(random);
+        const StopSlope stop = repeat < 2 ? StopSlope{} : some_slope(random, true);
         const Records records(batch, stop);
         const uint32_t count = static_cast<uint32_t>(batch.blocks.size()), points = count * kMaxPlanes;
         PrecinctBand band{};
@@ -385,6 +412,7 @@ START_TEST(truncated_blocks_on_the_device) {
         const Guarded<HtCodes> codes(device, std::vector<HtCodes>{kHtCodes});
         const Guarded<uint8_t> slots(device, batch.slots), planes(device, count), passes(device, count),
             slot_planes(device, count);
+        const Guarded<uint32_t> chosen_bytes(device, count);
         HtTruncatedInput input{.input = {.blocks = blocks.data(),
                                          .coefficients = coefficients.data(),
                                          .codes = codes.data(),
@@ -393,6 +421,7 @@ START_TEST(truncated_blocks_on_the_device) {
                                .bands = bands.data(),
                                .stop = device_stop.data(),
                                .chosen = nullptr,
+                               .chosen_bytes = chosen_bytes.data(),
                                .slot_planes = slot_planes.data(),
                                .max_passes = kMaxPlanes};
         input.input.coded.slots = slots.data();
@@ -425,11 +454,16 @@ START_TEST(truncated_blocks_on_the_device) {
         input.chosen = chosen.data();
         code_ht_blocks(*device, nullptr, input, side * side);
         const auto slots_read = slots.read("slots");
-        const auto codewords = truncate(records, choice);
-        for (uint32_t i = 0; i < count; i++)
+        const auto codewords = truncate(batch, records, choice);
+        const auto chosen_bytes_read = chosen_bytes.read("chosen_bytes");
+        for (uint32_t i = 0; i < count; i++) {
+            if (choice[i] && choice[i] != records.coded[i].codeword_passes)
+                EXPECT(chosen_bytes_read[i] == codewords[i].size(), "%s: %u bytes", batch.describe(i).c_str(),
+                       chosen_bytes_read[i]);
             EXPECT(std::equal(codewords[i].begin(), codewords[i].end(),
                               slots_read.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot)),
                    "%s, %d passes: the codeword", batch.describe(i).c_str(), choice[i]);
+        }
     }
 }
 END_TEST
@@ -444,6 +478,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(cpu, blocks_of_all_sizes, 0, 20);
     tcase_add_loop_test(cpu, largest_blocks, 0, 10);
     tcase_add_loop_test(cpu, truncation_points, 0, 20);
+    tcase_add_loop_test(cpu, truncation_points_near_a_slope, 0, 20);
     const int devices = static_cast<int>(device_specs.size());
     TCase *device = add_case(suite, "device");
     tcase_add_loop_test(device, small_blocks_on_the_device, 0, devices);

@@ -135,10 +135,26 @@ struct SampleLimit {
 CUDAENC_HD SampleLimit sample_limit(uint64_t budget, uint32_t blocks, int samples) {
     return {max_of(16 * 8 * budget / blocks, 2 * static_cast<uint64_t>(samples))};
 }
-// What codewords may take, and a tenth more, since blocks differ. budget: of the codestream, 0: no limit.
-CUDAENC_HD uint64_t sample_budget(uint64_t budget, uint32_t blocks) {
+// What codewords may take. Where tier-1 stops a tenth more, since blocks differ. budget: of the codestream, 0: no
+// limit.
+CUDAENC_HD uint64_t sample_budget(uint64_t budget, uint32_t blocks, uint32_t style) {
     if (!budget) return ~uint64_t{0};
-    return (budget - min_of<uint64_t>(2 * blocks, budget / 16)) * 35 / 32;
+    const uint64_t codewords = budget - min_of<uint64_t>(2 * blocks, budget / 16);
+    return are_alternatives(style) ? codewords : codewords * 35 / 32;
+}
+// Where all is needed. Of alternatives those near a slope are tried, so that there must be one.
+CUDAENC_HD constexpr StopSlope stop_nowhere(uint32_t style, const StopSlope &stop) {
+    return {are_alternatives(style) ? 1u : 0u, stop.always_includes};
+}
+
+// ---- The same where passes are alternatives. The steps of a sampled block are those from a bit-plane to the one
+// below.
+
+// The bin at which a plane is coded if those above are.
+CUDAENC_HD uint32_t ht_bin(const HtStep &step, int plane, int weight) {
+    return static_cast<uint32_t>(
+               max_of(min_of(estimated_slope(plane, weight, step.reduction, step.bits), kSlopes - 1), 0)) /
+           kSlopesOfBin;
 }
 // Where to stop, if the bytes from the bin on exceed the budget, which has room for `room` of the bin's. Where bins of
 // the octave below hold back a 256th of the budget, as on screens, tier-1 goes on for an octave and a quarter, and all

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "../../simd.h"
+#include "../quantise.h"
 #include "../t1/words_cpu.h"
 
 namespace cudaenc::j2k {
@@ -126,6 +127,45 @@ std::vector<SampledBlock> choose_sampled_blocks(const Params &p, const Geometry 
     return sampled_blocks;
 }
 
+// add(bin, bytes): what a step of a block takes.
+template <class Add>
+static void sample_alternatives(const uint32_t *coefficients, const CodeBlock &b, int weight, const SampleLimit &limit,
+                                const Add &add) {
+    std::array<HtWidths, kMaxPlanes + 2> widths{};  // [width]
+    coefficients += b.coefficients;
+    for (int y = 0; y < b.height; y += 2)
+        for (int x = 0; x < b.width; x += 2) {
+            int own[4], most = 0;
+            for (int i = 0; i < 4; i++) {
+                const int column = x + i / 2, row = y + i % 2;
+                const bool exists = column < b.width && row < b.height;
+                own[i] = exists ? bit_width(coefficients[static_cast<size_t>(row) * b.stride + column] & ~kSignBit) : 0;
+                most = std::max(most, own[i]);
+            }
+            for (const int width : own) {
+                widths[width].samples++;
+                widths[width].largest += most;
+            }
+            widths[most].quads++;
+        }
+    const uint32_t quads = quads_of(b.width, b.height);
+    HtWidths above{};
+    HtCounts high;
+    uint32_t lowest = kStopBins;
+    for (int plane = kMaxPlanes - 1; plane >= 0; plane--) {
+        above = above + widths[plane + 1];
+        const HtCounts low = above.from(plane);
+        if (low.samples) {
+            const uint32_t before = high.bits(quads);
+            const HtStep step = ht_step(quads, low, high);
+            lowest = std::min(lowest, ht_bin(step, plane, weight));
+            add(lowest, ht_bytes(before + step.bits) - ht_bytes(before));
+            if (before / 256 > limit.most) break;
+        }
+        high = low;
+    }
+}
+
 StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const SampledBlock> sampled_blocks,
                           const uint32_t *coefficients, uint32_t style, uint64_t budget, const StopSlope &stop) {
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size());
@@ -142,12 +182,17 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
         const auto memory = std::make_unique_for_overwrite<uint64_t[]>(most_words);
         for (const SampledBlock &sample : own) {
             const CodeBlock &b = g.blocks[sample.block];
-            const SampledSteps seen =
-                sample_block(coefficients, b, sample_limit(budget, blocks, b.width * b.height), memory.get());
+            const SampleLimit limit = sample_limit(budget, blocks, b.width * b.height);
+            const int weight = g.precinct_bands[b.precinct_band].weight;
+            if (are_alternatives(style)) {
+                sample_alternatives(coefficients, b, weight, limit,
+                                    [&](uint32_t bin, uint32_t more) { table[bin] += uint64_t{more} * sample.blocks; });
+                continue;
+            }
+            const SampledSteps seen = sample_block(coefficients, b, limit, memory.get());
             uint32_t bits = 0, before = 0, lowest = kStopBins;
             for (int i = 0; i < seen.count; i++) {
                 const SampledStep &step = seen.steps[i];
-                const int weight = g.precinct_bands[b.precinct_band].weight;
                 const int plane = plane_of_step(seen.planes, i);
                 if (!step.is_worth_coding(plane, is_propagation(i), b.lossy)) break;
                 bits += step.bits(i, style);
@@ -160,7 +205,7 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
             }
         }
     });
-    uint64_t room = sample_budget(budget, blocks);
+    uint64_t room = sample_budget(budget, blocks, style);
     const auto entry_of = [](const auto &of) { return [&of](int bin) { return of[static_cast<size_t>(bin)].load(); }; };
     for (int bin = kStopBins - 1; bin >= 0; bin--) {
         const uint64_t bytes = table[static_cast<size_t>(bin)];
@@ -168,7 +213,7 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
             return stop_in_bin(bin, room, budget, blocks, style, stop, entry_of(table), entry_of(held_back));
         room -= bytes;
     }
-    return {0, stop.always_includes};  // all is needed
+    return stop_nowhere(style, stop);
 }
 
 }  // namespace cudaenc::j2k

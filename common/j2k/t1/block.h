@@ -46,6 +46,7 @@ struct CodedBlock {
     uint8_t passes;                // coding passes
     uint8_t always_included = 0;   // of these, that truncation keeps: see StopRule
     uint32_t estimated_bytes = 0;  // of the codeword, before it is there
+    uint8_t codeword_passes = 0;   // of alternatives: the pass, counted from 1, whose codeword it is; 0: none
 };
 
 // What a block coder returns of truncation points, [block * max_passes + pass]. bytes: of the codeword up to the end of

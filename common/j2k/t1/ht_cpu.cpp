@@ -294,23 +294,69 @@ class HtBlockCoder {
     uint16_t states_[2][kWidest / 2 + 2];  // of the quads of this row and the one before
 };
 
-// The sum of ht_reduction(), and all magnitudes' bits.
-CUDAENC_CLONES int64_t reduction_of_row(const uint32_t *coefficients, int width, int plane, bool from_zero,
-                                        bool reversible) {
+// The sum of ht_reduction().
+CUDAENC_CLONES int64_t reduction_of_row(const uint32_t *coefficients, int width, int plane, bool reversible) {
     int64_t sum = 0;
-    for (int x = 0; x < width; x++) sum += ht_reduction(coefficients[x] & 0x7FFFFFFFu, plane, from_zero, reversible);
+    for (int x = 0; x < width; x++) sum += ht_reduction(coefficients[x] & 0x7FFFFFFFu, plane, reversible);
     return sum;
 }
-CUDAENC_CLONES uint32_t bits_of_row(const uint32_t *coefficients, int width) {
-    uint32_t bits = 0;
-    for (int x = 0; x < width; x++) bits |= coefficients[x];
-    return bits & 0x7FFFFFFFu;
+// Adds up the quads of two rows of samples, or of one and none, from a plane on and from the one above. Returns all
+// magnitudes' bits.
+CUDAENC_CLONES uint32_t count_quads(const uint32_t *upper, const uint32_t *lower, int width, int plane, HtCounts &low,
+                                    HtCounts &high) {
+    const uint32_t magnitude = 0x7FFFFFFFu, mask = lower ? magnitude : 0;
+    if (!lower) lower = upper;
+    uint32_t bits = 0, sums[2][3] = {};
+    for (int x = 0; x + 1 < width; x += 2) {
+        const uint32_t a = (upper[x] & magnitude) >> plane, b = (lower[x] & mask) >> plane,
+                       c = (upper[x + 1] & magnitude) >> plane, d = (lower[x + 1] & mask) >> plane;
+        bits |= upper[x] | (lower[x] & mask) | upper[x + 1] | (lower[x + 1] & mask);
+        for (int k = 0; k < 2; k++) {
+            const uint32_t all = (a | b | c | d) >> k,
+                           some = uint32_t{a >> k != 0} + (b >> k != 0) + (c >> k != 0) + (d >> k != 0);
+            // The width by conversion to float, as in load_row().
+            const float rounded = static_cast<float>(static_cast<int32_t>(all & ~(all >> 1)));
+            const int32_t exponent = (std::bit_cast<int32_t>(rounded) >> 23) - 126;
+            sums[k][0] += some;
+            sums[k][1] += all != 0;
+            sums[k][2] += some * static_cast<uint32_t>(exponent < 0 ? 0 : exponent);
+        }
+    }
+    for (HtCounts *const counts : {&low, &high}) {
+        const uint32_t *const sum = sums[counts == &high];
+        counts->samples += sum[0];
+        counts->quads += sum[1];
+        counts->magnitude += sum[2];
+    }
+    if (width % 2) {
+        const uint32_t a = upper[width - 1] & magnitude, b = lower[width - 1] & mask;
+        bits |= a | b;
+        low.add(a >> plane, b >> plane, 0, 0);
+        high.add(a >> plane >> 1, b >> plane >> 1, 0, 0);
+    }
+    return bits & magnitude;
 }
 
 std::unique_ptr<HtBlockCoder> make_coder(std::span<const CodeBlock> blocks) {
     uint32_t longest = 0;
     for (const CodeBlock &b : blocks) longest = std::max(longest, most_ht_bytes(b.width, b.height, b.planes));
     return std::make_unique<HtBlockCoder>(longest);
+}
+
+// Makes the records of all bit-planes of a block. Returns the codeword's bytes of the lowest.
+uint32_t measure_all_planes(HtBlockCoder &coder, const CodeBlock &b, const uint32_t *coefficients, int planes,
+                            const TruncationPoints &points) {
+    uint32_t bytes = 0;
+    for (int pass = 0; pass < planes; pass++) {
+        const int plane = planes - 1 - pass;
+        int64_t reduction = 0;
+        for (int y = 0; y < b.height; y++)
+            reduction += reduction_of_row(coefficients + b.coefficients + static_cast<size_t>(y) * b.stride, b.width,
+                                          plane, b.reversible);
+        points.reductions[pass] = record_reduction(reduction);
+        points.bytes[pass] = bytes = coder.code(coefficients, b, plane);
+    }
+    return bytes;
 }
 
 }  // namespace
@@ -336,24 +382,48 @@ void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_
     for (size_t i = 0; i < blocks.size(); i++) {
         const CodeBlock &b = blocks[i];
         const TruncationPoints own = points.from(i * static_cast<size_t>(max_passes));
-        const auto row = [&](int y) { return coefficients + b.coefficients + static_cast<size_t>(y) * b.stride; };
+        const StopRule rule = stops ? stops[i] : StopRule();
+        const int lowest = lowest_ht_plane(rule);
+        HtCounts low, high;
         uint32_t bits = 0;
-        for (int y = 0; y < b.height; y++) bits |= bits_of_row(row(y), b.width);
-        const int planes = bit_width(bits);
-        const HtPlanes tried = ht_planes(stops ? stops[i] : StopRule(), planes);
-        const int passes = std::max(planes - tried.lowest, 0);
-        coded[i] = {.bytes = 0, .planes = static_cast<uint8_t>(planes), .passes = static_cast<uint8_t>(passes)};
-        offsets[i] = static_cast<uint32_t>(bytes.size());
-        for (int pass = 0; pass < passes; pass++) {
-            const int plane = planes - 1 - pass;
-            const bool is_tried = plane <= tried.highest;
-            int64_t reduction = 0;
-            for (int y = 0; is_tried && y < b.height; y++)
-                reduction += reduction_of_row(row(y), b.width, plane, plane == tried.highest, b.reversible);
-            own.reductions[pass] = record_reduction(reduction);
-            const uint32_t count = own.bytes[pass] = is_tried ? coder->code(coefficients, b, plane) : 0;
-            bytes.insert(bytes.end(), coder->out(), coder->out() + count);
+        for (int y = 0; y < b.height; y += 2) {
+            const uint32_t *const row = coefficients + b.coefficients + static_cast<size_t>(y) * b.stride;
+            bits |= count_quads(row, y + 1 < b.height ? row + b.stride : nullptr, b.width, lowest, low, high);
         }
+        const int planes = bit_width(bits), passes = std::max(planes - lowest, 0);
+        uint32_t count = 0;
+        int plane = 0;
+        if (!stops) {
+            count = measure_all_planes(*coder, b, coefficients, planes, own);
+        } else {
+            const HtTrial trial = ht_trial(rule, planes, quads_of(b.width, b.height), low, high);
+            plane = trial.coded;
+            count = plane < planes ? coder->code(coefficients, b, plane) : 0;
+            for (int pass = 0; pass < passes; pass++) {
+                const int of = planes - 1 - pass;
+                own.bytes[pass] = of <= trial.highest ? trial.bytes(of, count) : 0;
+                own.reductions[pass] = of <= trial.highest ? trial.reduction(of) : 0;
+            }
+        }
+        coded[i] = {.bytes = count,
+                    .planes = static_cast<uint8_t>(planes),
+                    .passes = static_cast<uint8_t>(passes),
+                    .codeword_passes = static_cast<uint8_t>(std::max(planes - plane, 0))};
+        offsets[i] = static_cast<uint32_t>(bytes.size());
+        bytes.insert(bytes.end(), coder->out(), coder->out() + count);
+    }
+}
+
+void code_chosen_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, const uint8_t *passes,
+                           std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded) {
+    std::unique_ptr<HtBlockCoder> coder;
+    for (size_t i = 0; i < blocks.size(); i++) {
+        if (!passes[i] || passes[i] == coded[i].codeword_passes) continue;
+        if (!coder) coder = make_coder(blocks);
+        coded[i].bytes = coder->code(coefficients, blocks[i], coded[i].planes - passes[i]);
+        coded[i].codeword_passes = passes[i];
+        offsets[i] = static_cast<uint32_t>(bytes.size());
+        bytes.insert(bytes.end(), coder->out(), coder->out() + coded[i].bytes);
     }
 }
 

@@ -12,10 +12,16 @@ namespace cudaenc::j2k {
 void code_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, std::vector<uint8_t> &bytes,
                     uint32_t *offsets, CodedBlock *coded);
 
-// ... of truncatable blocks: the codewords of all passes of a record lie one behind the other. points, stops: see
-// code_blocks(). Passes above those that are worth a trial have no bytes and no reduction.
+// ... of truncatable blocks: the codeword of a pass that is likely to be chosen, or none. points, stops: see
+// code_blocks(). Without stops records have all passes as they are; else those near the slope, of which the codeword's
+// has its bytes and others have estimates; passes above have no bytes and no reduction.
 void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes,
                                 const TruncationPoints &points, std::vector<uint8_t> &bytes, uint32_t *offsets,
                                 CodedBlock *coded, const StopRule *stops);
+
+// Adds the codewords of blocks that have so many passes of their records, where they are not there. passes: [block];
+// coded: CodedBlock::bytes and codeword_passes change.
+void code_chosen_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, const uint8_t *passes,
+                           std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded);
 
 }  // namespace cudaenc::j2k

@@ -30,7 +30,8 @@ struct RateBuffers {
 
 // Finds the slope at which tier-1 stops, from sampled blocks (common/j2k/rate/predict.h): it goes to allocation->stop.
 // A block of at most 32x32 has a warp, kSampleWarps a thread-block. Grid: ceil(count / kSampleWarps). A larger one
-// ("tiled") has a thread-block of tiles_x * tiles_y * 32 threads. Grid: count.
+// ("tiled") has a thread-block of tiles_x * tiles_y * 32 threads. Grid: count. Where passes are
+// alternatives all are as small ones.
 constexpr int kSampleWarps = 4;
 struct SampleInput {
     const CodeBlock *blocks;
@@ -45,6 +46,7 @@ struct SampleInput {
     int32_t tiles_x, tiles_y;
 };
 using SampleParams = KernelOf<SampleInput, "j2k/rate/sample", "j2k_rate_sample">;
+using SampleAlternativesParams = KernelOf<SampleInput, "j2k/rate/sample", "j2k_rate_sample_alternatives">;
 using SampleTiledParams = KernelOf<SampleInput, "j2k/rate/sample", "j2k_rate_sample_tiled">;
 
 // Finds the hulls of all blocks, and adds up by slope the bytes of the truncation points that may be taken. A thread

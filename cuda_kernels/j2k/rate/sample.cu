@@ -1,5 +1,6 @@
 // Sampled blocks: estimates of what they take by slope, before any block is coded (parallel slope prediction).
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../../common/j2k/quantise.h"
 #include "../t1/tile.cuh"
 #include "rate_params.h"
 
@@ -93,7 +94,7 @@ DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_l
     const int each = kStopBins / block_threads(), highest = kStopBins - 1 - thread_x() * each;
     uint64_t own = 0;
     for (int bin = highest; bin > highest - each; bin--) own += p.table[bin];
-    const uint64_t budget = p.allocation->budget[p.layers - 1], room = sample_budget(budget, p.block_count);
+    const uint64_t budget = p.allocation->budget[p.layers - 1], room = sample_budget(budget, p.block_count, p.style);
     uint64_t sum = block_inclusive_add<uint64_t>(own, sums) - own;
     for (int bin = highest; bin > highest - each; bin--) {
         const uint64_t bytes = p.table[bin];
@@ -102,6 +103,8 @@ DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_l
                 bin, room - sum, budget, p.block_count, p.style, p.allocation->stop,
                 [&](int of) { return p.table[of]; }, [&](int of) { return p.held_back[of]; });
         sum += bytes;
+        if (!bin && sum <= room)
+            static_cast<StopSlope &>(p.allocation->stop) = stop_nowhere(p.style, p.allocation->stop);
     }
     block_sync();
     for (int bin = highest; bin > highest - each; bin--) p.table[bin] = p.held_back[bin] = 0;
@@ -136,6 +139,85 @@ KERNEL(1024, j2k_rate_sample_tiled, SampleTiledParams)
     const CodeBlock &b = p.blocks[sampled.block];
     const LargeBlock large = read_large_block(p.coefficients, b, p.tiles_x, p.tiles_y, words, totals);
     sample_block(p, large.tile, first_rows(large.rows), large.negative, large.planes, b, sampled.blocks);
+    find_stop_slope(p, sums, is_last);
+}
+
+// Adds up a block's quads by their widths, and its samples by theirs: of lane i those of width i + 1. columns: shared,
+// [2][32][32], a column for each lane.
+DEVICE HtWidths count_widths(const uint32_t *coefficients, const CodeBlock &b, uint32_t *columns) {
+    const uint32_t lane = static_cast<uint32_t>(lane_id()), across = (b.width + 1u) / 2, down = (b.height + 1u) / 2;
+    // Of samples their number above the sum of largest widths, 17 bits; of quads their number.
+    uint32_t *const samples = columns, *const quads = columns + 1024;
+    CUDAENC_NO_UNROLL
+    for (uint32_t i = lane; i < 2048; i += 32) columns[i] = 0;
+    warp_sync();
+    CUDAENC_NO_UNROLL
+    for (uint32_t i = lane; i < across * down; i += 32) {
+        const uint32_t x = i % across * 2, y = i / across * 2;
+        const uint32_t *const at = coefficients + b.coefficients + static_cast<size_t>(y) * b.stride + x;
+        const auto width_of = [&](bool exists, size_t from) {
+            return exists ? bit_width(load_readonly(at + from) & ~kSignBit) : 0;
+        };
+        const bool right = x + 1 < b.width, lower = y + 1 < b.height;
+        const int own[4] = {width_of(true, 0), width_of(lower, b.stride), width_of(right, 1),
+                            width_of(right && lower, b.stride + size_t{1})};
+        const int most = max_of(max_of(own[0], own[1]), max_of(own[2], own[3]));
+        CUDAENC_UNROLL
+        for (int k = 0; k < 4; k++) samples[own[k] * 32 + lane] += 1u << 17 | static_cast<uint32_t>(most);
+        quads[most * 32 + lane]++;
+    }
+    warp_sync();
+    // Lanes begin at different columns, which lie in different banks.
+    uint32_t of_samples = 0, of_quads = 0;
+    const uint32_t row = (lane + 1) % 32;
+    CUDAENC_NO_UNROLL
+    for (uint32_t i = 0; i < 32; i++) {
+        of_samples += samples[row * 32 + (lane + i) % 32];
+        of_quads += quads[row * 32 + (lane + i) % 32];
+    }
+    warp_sync();
+    if (lane == 31) return {};
+    return {of_quads, of_samples >> 17, of_samples & 0x1FFFF};
+}
+
+// As sample_block(), where passes are alternatives. A lane has the step to its bit-plane.
+DEVICE void sample_alternatives(const SampleInput &p, const CodeBlock &b, uint32_t blocks, uint32_t *columns) {
+    const int plane = lane_id();
+    const SampleLimit limit = sample_limit(p.allocation->budget[p.layers - 1], p.block_count, b.width * b.height);
+    HtWidths above = count_widths(p.coefficients, b, columns);
+    for (int distance = 1; distance < 32; distance <<= 1) {
+        const HtWidths more{warp_shuffle_down(above.quads, distance), warp_shuffle_down(above.samples, distance),
+                            warp_shuffle_down(above.largest, distance)};
+        if (plane + distance < 32) above = above + more;
+    }
+    const HtCounts low = above.from(plane);
+    HtCounts high;
+    high.samples = warp_shuffle_down(low.samples, 1);
+    high.quads = warp_shuffle_down(low.quads, 1);
+    high.magnitude = warp_shuffle_down(low.magnitude, 1);
+    if (plane == 31) high = {};
+    const uint32_t quads = quads_of(b.width, b.height), before = high.bits(quads);
+    const HtStep step = ht_step(quads, low, high);
+    const uint32_t higher = warp_shuffle_down(before, 1);
+    const bool is_sampled = low.samples && (plane == 31 || higher / 256 <= limit.most);
+    uint32_t lowest = low.samples ? ht_bin(step, plane, p.bands[b.precinct_band].weight) : kStopBins;
+    for (int distance = 1; distance < 32; distance <<= 1) {
+        const uint32_t earlier = warp_shuffle_down(lowest, distance);
+        if (plane + distance < 32) lowest = min_of(lowest, earlier);
+    }
+    if (is_sampled) atomic_add(&p.table[lowest], uint64_t{ht_bytes(before + step.bits) - ht_bytes(before)} * blocks);
+}
+
+KERNEL(kSampleWarps * 32, j2k_rate_sample_alternatives, SampleAlternativesParams)
+{
+    SHARED(uint32_t, columns, kSampleWarps * 2048);
+    SHARED(uint64_t, sums, 32);
+    SHARED(uint32_t, is_last, 1);
+    const uint32_t index = static_cast<uint32_t>(block_x()) * kSampleWarps + warp_id();
+    if (index < p.count) {
+        const SampledBlock sampled = p.sampled_blocks[index];
+        sample_alternatives(p, p.blocks[sampled.block], sampled.blocks, columns + warp_id() * 2048);
+    }
     find_stop_slope(p, sums, is_last);
 }
 

@@ -15,8 +15,11 @@ class BlockCoder {
     virtual void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) = 0;
     // Makes the codewords, and all else in the records.
     virtual void code(Device::Stream stream) = 0;
-    // Makes the codewords of blocks that have `passes` of their records, where code() does not. passes: [block].
-    virtual void code_truncated(Device::Stream, const uint8_t *passes) { static_cast<void>(passes); }
+    // Makes the codewords of blocks that have `passes` of their records, where code() does not. bytes: of what is made.
+    // Both are [block].
+    virtual void code_truncated(Device::Stream, const uint8_t *passes, uint32_t *bytes) {
+        static_cast<void>(passes), static_cast<void>(bytes);
+    }
     virtual void settle() noexcept {}  // waits for streams of its own, after an error
     virtual const BlockRecords &records() const = 0;
 };

@@ -2,6 +2,7 @@
 // Contexts and predictions come from the states of earlier quads; bits get their places from one scan of both
 // bit-streams' counts. Only MEL's events are coded one by one, those of all a thread-block's blocks side by side, while
 // the other warps stuff their bits. SPDX-License-Identifier: LGPL-2.1-or-later
+#include "../../../common/j2k/quantise.h"
 #include "../../../common/j2k/t1/ht.h"
 #include "../../device.cuh"
 #include "ht_params.h"
@@ -136,6 +137,34 @@ DEVICE uint32_t spread_half(uint32_t x) {
 
 using QuadState __attribute__((may_alias)) = uint16_t;  // quad_state() of each quad
 
+// Coefficients of a quad; those outside of the block are 0. kPaired: two at a time, of blocks that has_pairs() tells
+// of.
+struct Quad {
+    uint32_t sample[4];
+};
+DEVICE bool has_pairs(const CodeBlock &block, const uint32_t *coefficients) {
+    return ((reinterpret_cast<uintptr_t>(coefficients) / 4 | block.stride | block.width) & 1) == 0;
+}
+template <bool kPaired>
+DEVICE Quad load_quad(const CodeBlock &block, const uint32_t *coefficients, uint32_t column, uint32_t row) {
+    const uint32_t x = 2 * column, y = 2 * row;
+    const bool upper = x < block.width && y < block.height, lower = upper && y + 1 < block.height,
+               right = x + 1 < block.width;
+    const uint32_t *const at = coefficients + static_cast<size_t>(y) * block.stride + x;
+    if constexpr (kPaired) {
+        const auto pair = [](bool is, const uint32_t *from) {
+            return is ? load_readonly(reinterpret_cast<const uint64_t *>(from)) : 0;
+        };
+        const uint64_t above = pair(upper, at), below = pair(lower, at + block.stride);
+        return {{static_cast<uint32_t>(above), static_cast<uint32_t>(below), static_cast<uint32_t>(above >> 32),
+                 static_cast<uint32_t>(below >> 32)}};
+    } else {
+        const auto one = [](bool is, const uint32_t *from) { return is ? load_readonly(from) : 0; };
+        return {{one(upper, at), one(lower, at + block.stride), one(upper && right, at + 1),
+                 one(lower && right, at + block.stride + 1)}};
+    }
+}
+
 // A block in a warp. memory: shared, HtLayout<kQuads>::kWords.
 template <int kQuads, bool kTruncated>
 struct HtBlock {
@@ -158,31 +187,14 @@ struct HtBlock {
     DEVICE_MEMBER uint32_t *events() { return memory + Layout::kEvents; }
     DEVICE_MEMBER uint32_t *mel() { return memory + Layout::kMel; }
 
-    // Coefficients of a quad; those outside of the block are 0. kPaired: two at a time.
-    struct Quad {
-        uint32_t sample[4];
-    };
     template <bool kPaired>
     DEVICE_MEMBER Quad load(uint32_t column, uint32_t row) const {
-        const uint32_t x = 2 * column, y = 2 * row;
-        const bool upper = x < block.width && y < block.height, lower = upper && y + 1 < block.height,
-                   right = x + 1 < block.width;
-        const uint32_t *const at = coefficients + static_cast<size_t>(y) * block.stride + x;
-        const auto above_plane = [this](uint32_t x) {
-            return kTruncated ? (x & 0x80000000u) | (x & 0x7FFFFFFFu) >> plane : x;
-        };
-        if constexpr (kPaired) {
-            const auto pair = [](bool is, const uint32_t *from) {
-                return is ? load_readonly(reinterpret_cast<const uint64_t *>(from)) : 0;
-            };
-            const uint64_t above = pair(upper, at), below = pair(lower, at + block.stride);
-            return {{above_plane(static_cast<uint32_t>(above)), above_plane(static_cast<uint32_t>(below)),
-                     above_plane(static_cast<uint32_t>(above >> 32)), above_plane(static_cast<uint32_t>(below >> 32))}};
-        } else {
-            const auto one = [&](bool is, const uint32_t *from) { return is ? above_plane(load_readonly(from)) : 0; };
-            return {{one(upper, at), one(lower, at + block.stride), one(upper && right, at + 1),
-                     one(lower && right, at + block.stride + 1)}};
+        Quad quad = load_quad<kPaired>(block, coefficients, column, row);
+        if constexpr (kTruncated) {
+            CUDAENC_UNROLL
+            for (uint32_t &x : quad.sample) x = (x & kSignBit) | (x & ~kSignBit) >> plane;
         }
+        return quad;
     }
 
     DEVICE_MEMBER void code_quads() {
@@ -191,7 +203,7 @@ struct HtBlock {
         for (uint32_t i = lane; i < Layout::kEvents; i += 32) memory[i] = 0;
         warp_sync();
         if (lane == 0) vlc()[0] = (1u << kVlcFirstBits) - 1;
-        if (((reinterpret_cast<uintptr_t>(coefficients) / 4 | block.stride | block.width) & 1) == 0)
+        if (has_pairs(block, coefficients))
             code_all<true>();
         else
             code_all<false>();
@@ -572,63 +584,156 @@ DEVICE int64_t warp_add_wide(int64_t v) {
     return static_cast<int64_t>(static_cast<int32_t>(warp_add(static_cast<uint32_t>(v >> 20)))) * (1 << 20) + low;
 }
 
+// What a block's quads tell of it.
+struct QuadSums {
+    HtCounts low, high;  // from a bit-plane on, and from the one above
+    int planes;          // of all magnitudes
+};
+template <bool kPaired>
+DEVICE QuadSums count_quads(const CodeBlock &block, const uint32_t *coefficients, int plane) {
+    const uint32_t lane = static_cast<uint32_t>(lane_id()), columns = (block.width + 1u) / 2,
+                   rows = (block.height + 1u) / 2, more_rows = 32 / columns, more_columns = 32 % columns;
+    uint32_t row = lane / columns, column = lane % columns, bits = 0;
+    HtCounts low, high;
+    constexpr int kTogether = 2;  // quads that wait for each other's latency
+    CUDAENC_NO_UNROLL
+    while (row < rows) {
+        Quad quads[kTogether];
+        CUDAENC_UNROLL
+        for (int i = 0; i < kTogether; i++) {
+            quads[i] = load_quad<kPaired>(block, coefficients, column, row);
+            column += more_columns;
+            row += more_rows;
+            if (column >= columns) {
+                column -= columns;
+                row++;
+            }
+        }
+        CUDAENC_UNROLL
+        for (int i = 0; i < kTogether; i++) {
+            uint32_t m[4];
+            CUDAENC_UNROLL
+            for (int k = 0; k < 4; k++) {
+                m[k] = quads[i].sample[k] & ~kSignBit;
+                bits |= m[k];
+                m[k] >>= plane;
+            }
+            low.add(m[0], m[1], m[2], m[3]);
+            high.add(m[0] >> 1, m[1] >> 1, m[2] >> 1, m[3] >> 1);
+        }
+    }
+    const auto sum = [](const HtCounts &own) {
+        const uint32_t both = warp_add(own.samples | own.quads << 16);
+        return HtCounts{both & 0xFFFF, both >> 16, warp_add(own.magnitude)};
+    };
+    return {sum(low), sum(high), bit_width(warp_or(bits))};
+}
+
+constexpr uint8_t kNoPlane = 0xFF;  // in slot_planes: the slot has no codeword
+
+// Codes the likelier pass of each block, and makes its record.
 template <int kQuads, int kWarps>
-DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared) {
-    const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
-    const bool exists = index < p.input.count;
-    const CodeBlock block = p.input.blocks[exists ? index : p.input.count - 1];
+DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32_t index, bool exists,
+                       const CodeBlock &block) {
     const uint32_t *const coefficients = p.input.coefficients + block.coefficients;
+    const StopRule rule = stop_rule(*p.stop, p.bands[block.precinct_band].weight);
+    const int lowest = lowest_ht_plane(rule);
+    const QuadSums sums = has_pairs(block, coefficients) ? count_quads<true>(block, coefficients, lowest)
+                                                         : count_quads<false>(block, coefficients, lowest);
+    const HtTrial trial = ht_trial(rule, sums.planes, quads_of(block.width, block.height), sums.low, sums.high);
+    const bool is_coded = exists && trial.coded < sums.planes;
+    const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, block, is_coded, trial.coded);
+    if (!exists) return;
+    const int passes = max_of(sums.planes - lowest, 0);
+    const uint64_t first = static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes);
+    if (const int pass = lane_id(); pass < passes) {
+        const int plane = sums.planes - 1 - pass;
+        const bool is_tried = plane <= trial.highest;
+        p.input.coded.pass_bytes[first + static_cast<uint32_t>(pass)] = is_tried ? trial.bytes(plane, bytes) : 0;
+        p.input.coded.reductions[first + static_cast<uint32_t>(pass)] = is_tried ? trial.reduction(plane) : 0;
+    }
+    if (lane_id() == 0) {
+        p.input.coded.planes[index] = static_cast<uint8_t>(sums.planes);
+        p.input.coded.passes[index] = static_cast<uint8_t>(passes);
+        p.slot_planes[index] = is_coded ? static_cast<uint8_t>(trial.coded) : kNoPlane;
+    }
+}
+
+// Codes all passes of each block, one in place of the other, and makes its record.
+template <int kQuads, int kWarps>
+DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32_t index, bool exists,
+                           const CodeBlock &block) {
+    const uint32_t *const coefficients = p.input.coefficients + block.coefficients;
+    const uint64_t first = static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes);
     uint32_t bits = 0;
     if (exists) for_each_magnitude(block, coefficients, [&](uint32_t magnitude) { bits |= magnitude; });
     const int planes = bit_width(warp_or(bits));
-    const HtPlanes tried = ht_planes(stop_rule(*p.stop, p.bands[block.precinct_band].weight), planes);
-    const int passes = max_of(planes - tried.lowest, 0), before = planes - 1 - tried.highest;
-    uint32_t *const pass_bytes =
-        p.input.coded.pass_bytes + static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes);
-    int32_t *const reductions =
-        p.input.coded.reductions + static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes);
-    for (int pass = lane_id(); pass < min_of(before, passes); pass += 32) pass_bytes[pass] = 0, reductions[pass] = 0;
-    const int rounds = p.stop->slope ? kHtPlanes : p.max_passes;  // the same for all warps
     CUDAENC_NO_UNROLL
-    for (int round = 0; round < rounds; round++) {
-        const bool is_tried = exists && round <= tried.highest - tried.lowest;
-        const int plane = is_tried ? tried.plane(round) : 0, pass = planes - 1 - plane;
-        if (!block_any(is_tried)) break;
-        const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, block, is_tried, plane);
-        if (!is_tried) continue;
+    for (int pass = 0; pass < p.max_passes; pass++) {
+        const bool is_there = exists && pass < planes;
+        const int plane = is_there ? planes - 1 - pass : 0;
+        if (!block_any(is_there)) break;
+        const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, block, is_there, plane);
+        if (!is_there) continue;
         int64_t reduction = 0;
-        for_each_magnitude(block, coefficients, [&](uint32_t magnitude) {
-            reduction += ht_reduction(magnitude, plane, plane == tried.highest, block.reversible);
-        });
+        for_each_magnitude(block, coefficients,
+                           [&](uint32_t magnitude) { reduction += ht_reduction(magnitude, plane, block.reversible); });
         reduction = warp_add_wide(reduction);
         if (lane_id() == 0) {
-            pass_bytes[pass] = bytes;
-            reductions[pass] = record_reduction(reduction);
-            p.slot_planes[index] = static_cast<uint8_t>(plane);
+            p.input.coded.pass_bytes[first + static_cast<uint32_t>(pass)] = bytes;
+            p.input.coded.reductions[first + static_cast<uint32_t>(pass)] = record_reduction(reduction);
         }
     }
     if (exists && lane_id() == 0) {
-        p.input.coded.planes[index] = static_cast<uint8_t>(planes);
-        p.input.coded.passes[index] = static_cast<uint8_t>(passes);
+        p.input.coded.planes[index] = p.input.coded.passes[index] = static_cast<uint8_t>(planes);
+        p.slot_planes[index] = planes ? 0 : kNoPlane;
+    }
+}
+
+// Codes the passes that were chosen, where slots have others: first collects these blocks of the thread-block's.
+template <int kQuads, int kWarps>
+DEVICE void code_chosen_blocks(const HtTruncatedInput &p, const HtShared &shared) {
+    SHARED(uint32_t, missing, kHtChosenBlocks);
+    SHARED(uint32_t, count, 1);
+    const uint32_t own = static_cast<uint32_t>(block_x()) * kHtChosenBlocks + thread_x();
+    const auto plane_of = [&](uint32_t index) { return p.input.coded.planes[index] - p.chosen[index]; };
+    if (thread_x() == 0) count[0] = 0;
+    block_sync();
+    if (static_cast<uint32_t>(thread_x()) < kHtChosenBlocks && own < p.input.count && p.chosen[own] &&
+        plane_of(own) != p.slot_planes[own])
+        missing[atomic_add(&count[0], 1u)] = own;
+    block_sync();
+    if (!count[0]) return;
+    load_codes<kWarps>(p.input, shared);
+    block_sync();
+    CUDAENC_NO_UNROLL
+    for (uint32_t first = 0; first < count[0]; first += kWarps) {
+        const uint32_t i = first + static_cast<uint32_t>(warp_id());
+        const bool exists = i < count[0];
+        const uint32_t index = missing[exists ? i : 0];
+        const int plane = plane_of(index);
+        const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, p.input.blocks[index], exists, plane);
+        if (!exists || lane_id() != 0) continue;
+        p.slot_planes[index] = static_cast<uint8_t>(plane);
+        p.chosen_bytes[index] = bytes;
+        p.input.coded
+            .pass_bytes[static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes) + p.chosen[index] - 1u] =
+            bytes;
     }
 }
 
 template <int kQuads, int kWarps>
 DEVICE void code_blocks(const HtTruncatedInput &p, const HtShared &shared) {
+    if (p.chosen) return code_chosen_blocks<kQuads, kWarps>(p, shared);
+    const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
+    const bool exists = index < p.input.count;
+    const CodeBlock block = p.input.blocks[exists ? index : p.input.count - 1];
     load_codes<kWarps>(p.input, shared);
     block_sync();
-    if (!p.chosen) {
-        measure_blocks<kQuads, kWarps>(p, shared);
-        return;
-    }
-    const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
-    const int passes = index < p.input.count ? p.chosen[index] : 0,
-              plane = passes ? p.input.coded.planes[index] - passes : 0;
-    const bool is_missing = passes && plane != p.slot_planes[index];
-    if (!block_any(is_missing)) return;
-    code_block<kQuads, kWarps, true>(p.input, shared, p.input.blocks[min_of(index, p.input.count - 1)], is_missing,
-                                     plane);
-    if (is_missing && lane_id() == 0) p.slot_planes[index] = static_cast<uint8_t>(plane);
+    if (p.stop->slope)
+        try_blocks<kQuads, kWarps>(p, shared, index, exists, block);
+    else
+        measure_blocks<kQuads, kWarps>(p, shared, index, exists, block);
 }
 
 // A kernel's thread-block: its shared memory, and its blocks by the input's kind.

@@ -8,20 +8,23 @@ namespace cudaenc::j2k {
 namespace {
 
 template <class Small, class Large, class Input>
-void launch(Device &device, Device::Stream stream, const Input &input, uint32_t count, int most_samples) {
+void launch(Device &device, Device::Stream stream, const Input &input, uint32_t count, int most_samples,
+            uint32_t blocks_of_small, uint32_t blocks_of_large) {
     if (most_samples <= 1024)
-        device.launch(stream, {blocks_for(count, kHtWarps)}, kHtWarps * 32, Small{input});
+        device.launch(stream, {blocks_for(count, blocks_of_small)}, kHtWarps * 32, Small{input});
     else
-        device.launch(stream, {blocks_for(count, kHtLargeWarps)}, kHtLargeWarps * 32, Large{input});
+        device.launch(stream, {blocks_for(count, blocks_of_large)}, kHtLargeWarps * 32, Large{input});
 }
 
 }  // namespace
 
 void code_ht_blocks(Device &device, Device::Stream stream, const HtInput &input, int most_samples) {
-    launch<HtParams, HtLargeParams>(device, stream, input, input.count, most_samples);
+    launch<HtParams, HtLargeParams>(device, stream, input, input.count, most_samples, kHtWarps, kHtLargeWarps);
 }
 void code_ht_blocks(Device &device, Device::Stream stream, const HtTruncatedInput &input, int most_samples) {
-    launch<HtTruncatedParams, HtTruncatedLargeParams>(device, stream, input, input.input.count, most_samples);
+    launch<HtTruncatedParams, HtTruncatedLargeParams>(device, stream, input, input.input.count, most_samples,
+                                                      input.chosen ? kHtChosenBlocks : kHtWarps,
+                                                      input.chosen ? kHtChosenBlocks : kHtLargeWarps);
 }
 
 HtCoder::HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t slot_bytes)
@@ -68,18 +71,19 @@ void HtCoder::analyse(Device::Stream stream, const uint32_t *coefficients, const
     coefficients_ = coefficients;
     stop_ = stop;
     if (blocks_.truncatable)
-        code_truncated(stream, nullptr);
+        code_truncated(stream, nullptr, nullptr);
     else
         code_ht_blocks(*device_, stream, input(coefficients), blocks_.most_samples);
 }
 
-void HtCoder::code_truncated(Device::Stream stream, const uint8_t *passes) {
+void HtCoder::code_truncated(Device::Stream stream, const uint8_t *passes, uint32_t *bytes) {
     if (blocks_.truncatable)
         code_ht_blocks(*device_, stream,
                        HtTruncatedInput{.input = input(coefficients_),
                                         .bands = blocks_.bands,
                                         .stop = stop_,
                                         .chosen = passes,
+                                        .chosen_bytes = bytes,
                                         .slot_planes = slot_planes_.data(),
                                         .max_passes = blocks_.max_passes},
                        blocks_.most_samples);

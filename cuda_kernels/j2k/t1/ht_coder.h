@@ -26,10 +26,10 @@ class HtCoder : public BlockCoder {
   public:
     // slot_bytes: of all.
     HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t slot_bytes);
-    // Makes the codewords, or measures truncation points.
+    // Makes the codewords; of truncatable blocks records as well, see HtTruncatedInput.
     void analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) override;
     void code(Device::Stream) override {}
-    void code_truncated(Device::Stream stream, const uint8_t *passes) override;
+    void code_truncated(Device::Stream stream, const uint8_t *passes, uint32_t *bytes) override;
     const BlockRecords &records() const override { return records_; }
 
   private:

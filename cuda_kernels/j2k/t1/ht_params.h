@@ -19,14 +19,18 @@ struct HtInput {
 using HtParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht">;
 using HtLargeParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_large">;
 
-// Of truncatable blocks. chosen: [block], nullptr: truncation points are measured, each codeword in place of the one
-// before; else the codewords of so many passes of the records go to the slots, where they are not there.
+// Of truncatable blocks. chosen: [block], nullptr: codes the likelier pass of two, by stop->slope, or measures all,
+// each codeword in place of the one before; else the codewords of so many passes of the records go to the slots, where
+// they are not there, and their bytes to the records and to chosen_bytes.
+// Grid: as above; of chosen passes ceil(count / kHtChosenBlocks), since few are not there.
+constexpr uint32_t kHtChosenBlocks = 128;
 struct HtTruncatedInput {
     HtInput input;
     const PrecinctBand *bands;
     const StopSlope *stop;
     const uint8_t *chosen;
-    uint8_t *slot_planes;  // [block]: the lowest bit-plane of what is in the slot
+    uint32_t *chosen_bytes;  // [block]
+    uint8_t *slot_planes;    // [block]: the lowest bit-plane of what is in the slot
     int32_t max_passes;
 };
 using HtTruncatedParams = KernelOf<HtTruncatedInput, "j2k/t1/ht", "j2k_t1_ht_truncated">;
