@@ -23,9 +23,10 @@ class DeviceEncoder : public DevicePipeline<Encoder> {
     void add_slot(std::unique_ptr<FrameSlot> slot);
 
     // prepare() copies what the codec needs of a frame except its samples. code() is DevicePipeline::queue() after the
-    // upload. make_packet() is DevicePipeline::complete().
+    // upload. code_on() is DevicePipeline::go_on(), make_packet() complete().
     virtual void prepare(FrameSlot &) {}
     virtual void code(FrameSlot &) = 0;
+    virtual bool code_on(FrameSlot &) { return false; }
     virtual PooledBuffer make_packet(FrameSlot &) = 0;
 
     void reset(BaseSlot &slot) noexcept override { static_cast<FrameSlot &>(slot).layout_uploaded = false; }
@@ -36,6 +37,7 @@ class DeviceEncoder : public DevicePipeline<Encoder> {
   private:
     void take(BaseSlot &slot, const CudaencFrame &frame) final;
     void queue(BaseSlot &slot) final;
+    bool go_on(BaseSlot &slot) final { return code_on(static_cast<FrameSlot &>(slot)); }
     void complete(BaseSlot &slot, PooledBuffer &packet) final { packet = make_packet(static_cast<FrameSlot &>(slot)); }
     void place_pixels(FrameSlot &slot);
 

@@ -1,8 +1,10 @@
 // The base of device pipelines: slots for work in flight, the work of a slot as a graph, downloads, errors, stage
 // times. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <chrono>
 #include <exception>
 #include <optional>
+#include <thread>
 
 #include "../common/pipeline.h"
 #include "device_objects.h"
@@ -23,6 +25,7 @@ struct DeviceSlot {
     bool launched = false;                      // queue_as_graph() was called before
     std::vector<std::unique_ptr<Event>> times;  // one more than stages; none unless they are timed
     bool in_flight = false;
+    bool went_on = false;          // go_on() queued work that may not be done
     bool copying = false;          // downloads are queued
     bool copied_recorded = false;  // behind them
     std::optional<Output> output;  // of complete()
@@ -42,8 +45,7 @@ class DevicePipeline : public P {
             take(s, input);
             mark(s, 0);
             queue(s);
-            device_->record(s.worked, s.stream);
-            mark(s, static_cast<int>(this->timed_stages()) - 1);
+            record_worked(s);
             s.in_flight = true;
             submitted(s);
         } catch (...) {
@@ -55,16 +57,16 @@ class DevicePipeline : public P {
     Output finish(int slot) override {
         BaseSlot &s = *slots_[static_cast<size_t>(slot)];
         try {
-            if (!s.output && !s.error) {
-                device_->synchronize(s.worked);
-                begin_download(s);
+            while (!s.output && !s.error) {
+                wait_for_work(slot);
+                go_on_or_complete(s);
             }
-            if (s.copying) begin_later_downloads(slot);
+            if (s.copying) go_on_with_later(slot);
             if (s.error) std::rethrow_exception(s.error);
             if (s.copying || !s.times.empty()) device_->synchronize(s.stream);
             for (size_t i = 0; i < this->timed_stages(); i++)
                 this->add_time(i, device_->elapsed_ms(*s.times[i], *s.times[i + 1]));
-            s.in_flight = s.copying = s.copied_recorded = false;
+            s.in_flight = s.went_on = s.copying = s.copied_recorded = false;
             return *std::exchange(s.output, std::nullopt);
         } catch (...) {
             settle(s);
@@ -75,9 +77,9 @@ class DevicePipeline : public P {
     bool done(int slot) noexcept override {
         BaseSlot &s = *slots_[static_cast<size_t>(slot)];
         try {
-            if (!s.output && !s.error) {
+            while (!s.output && !s.error) {
                 if (!device_->done(s.worked)) return false;
-                begin_download(s);
+                go_on_or_complete(s);
             }
             if (s.error || !s.copying) return true;
             if (!std::exchange(s.copied_recorded, true)) device_->record(s.copied, s.stream);
@@ -96,11 +98,13 @@ class DevicePipeline : public P {
     }
 
     // take() copies the input. queue() queues the upload and the work of the slot on its stream, and calls mark() where
-    // a stage after the upload begins. complete() follows that work; it fills the output, which outlives the copies of
-    // queue_download() into it. submitted() follows a submit() that did not fail. reset() follows an error, once
-    // nothing runs: it makes the slot as new.
+    // a stage after the upload begins. go_on() follows that work: it returns false, or queues more of it and is called
+    // again. complete() comes last; it fills the output, which outlives the copies of queue_download() into it.
+    // submitted() follows a submit() that did not fail. reset() follows an error, once nothing runs: it makes the slot
+    // as new.
     virtual void take(BaseSlot &, const Input &) = 0;
     virtual void queue(BaseSlot &) = 0;
+    virtual bool go_on(BaseSlot &) { return false; }
     virtual void complete(BaseSlot &, Output &) = 0;
     virtual void submitted(BaseSlot &) noexcept {}
     virtual void reset(BaseSlot &) noexcept {}
@@ -169,8 +173,15 @@ class DevicePipeline : public P {
     const std::shared_ptr<Device> device_;
 
   private:
-    void begin_download(BaseSlot &s) noexcept {
+    void record_worked(BaseSlot &s) {
+        device_->record(s.worked, s.stream);
+        mark(s, static_cast<int>(this->timed_stages()) - 1);
+    }
+
+    // Of an input whose work is done.
+    void go_on_or_complete(BaseSlot &s) noexcept {
         try {
+            if ((s.went_on = go_on(s))) return record_worked(s);
             complete(s, s.output.emplace());
             mark(s, static_cast<int>(this->timed_stages()));
         } catch (...) {
@@ -178,26 +189,40 @@ class DevicePipeline : public P {
         }
     }
 
-    // Of the inputs after `slot` that are done: their copies need not wait until the caller asks for them.
-    void begin_later_downloads(int slot) noexcept {
+    // Where an input's work goes on, others are done in the meantime, and may have to go on too: they need not wait for
+    // each other.
+    void wait_for_work(int slot) {
+        BaseSlot &s = *slots_[static_cast<size_t>(slot)];
+        while (s.went_on && !device_->done(s.worked)) {
+            go_on_with_later(slot);
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+        }
+        device_->synchronize(s.worked);
+    }
+
+    // Of the inputs after `slot` that are done: what follows need not wait until the caller asks for them.
+    void go_on_with_later(int slot) noexcept {
         for (int i = 1; i < slots(); i++) {
             BaseSlot &s = *slots_[static_cast<size_t>((slot + i) % slots())];
             if (!s.in_flight) return;
             if (s.output || s.error) continue;
             try {
-                if (!device_->done(s.worked)) return;
+                if (!device_->done(s.worked)) {
+                    if (s.went_on) continue;
+                    return;
+                }
             } catch (...) {
                 s.error = std::current_exception();
                 continue;
             }
-            begin_download(s);
+            go_on_or_complete(s);
         }
     }
 
     // After an error: waits until nothing of the slot runs.
     void settle(BaseSlot &s) noexcept {
         s.stream.settle();
-        s.in_flight = s.copying = s.copied_recorded = false;
+        s.in_flight = s.went_on = s.copying = s.copied_recorded = false;
         s.output.reset();
         s.error = nullptr;
         reset(s);

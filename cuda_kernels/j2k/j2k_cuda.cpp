@@ -1,5 +1,6 @@
 // JPEG 2000 on a device, top to bottom: load, wavelet transform and quantisation -> context modelling -> MQ coding ->
-// tier-2 -> gather -> download. The host waits once a frame, at its end, to learn how long the codestream is.
+// tier-2 -> gather -> download. The host waits once a frame, at its end, to learn how long the codestream is, and
+// whether it is coded again.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
@@ -75,6 +76,9 @@ struct Slot : FrameSlot {
     PinnedArray<CodestreamResult> result;
     std::vector<uint8_t> icc_profile, exif;
     uint64_t box_bytes = 0, number = 0;  // of the frame
+    bool has_psnr = false;               // truncate_to_psnr() was called
+    double missed_psnr = 0;              // see PsnrThreshold
+    std::vector<int> revisions;          // of each layer; none before the first
 };
 
 // For a target of PSNR: the host decodes frames, one at a time, from copies as the CPU's slots have them.
@@ -96,7 +100,6 @@ struct PsnrTarget {
     std::vector<uint8_t> planes, passes;
     std::vector<CodedBlock> coded;
     std::vector<uint8_t> pixels[kMaxComponents];  // of frames in device memory
-    double missed = 0;                            // by the last frame, see PsnrThreshold
 };
 
 class J2kDeviceEncoder : public DeviceEncoder {
@@ -246,6 +249,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
         s.frame.exif = s.exif.data();
         s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         s.number = frames_++;
+        s.has_psnr = false;
+        s.revisions.clear();
         if (coding_.truncatable) *s.allocation.data() = budget_.begin(s.box_bytes);
         if (coding_.truncatable) s.allocation.data()->stop.slope = early_stopping_.slope(s.number);
     }
@@ -615,19 +620,33 @@ class J2kDeviceEncoder : public DeviceEncoder {
         device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
     }
 
-    PooledBuffer make_packet(FrameSlot &slot) override {
+    // A frame that tier-1 ended at the wrong slope is coded again, one that misses its budgets is truncated again.
+    bool code_on(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
-        if (psnr_) truncate_to_psnr(s);
-        check_tile_part_length(s.result.data()->longest);
-        const StopOutcome &stop = s.result.data()->allocation.stop;
-        while (coding_.truncatable && (stopped_too_early(stop) || stopped_too_late(stop) || !truncate_again(s))) {
+        if (!coding_.truncatable) return false;
+        if (psnr_ && !std::exchange(s.has_psnr, true)) truncate_to_psnr(s);
+        const StopOutcome stop = s.result.data()->allocation.stop;
+        if (stopped_too_early(stop) || (s.revisions.empty() && stopped_too_late(stop))) {
+            s.revisions.clear();
             *s.allocation.data() = budget_.begin(s.box_bytes);
-            s.allocation.data()->stop = {next_try(stop, p_.style), 0};
+            s.allocation.data()->stop = {next_try(stop, p_.style), 0, 0};
             upload_allocation(s, s.stream);
             code_from_coefficients(s, true);
-            finish_again(s);
+            return true;
         }
-        early_stopping_.note(s.number, stop);
+        s.revisions.resize(p_.layers);
+        const RateRevision next = budget_.revision(s.box_bytes, *s.result.data(), s.revisions);
+        if (next.layer < 0) return false;
+        allocate(s, false, next);
+        device_->launch(s.stream, {band_count()}, tag_tree_threads_, TruncateAgainParams{{rate(s), true}});
+        write_frame(s);
+        return true;
+    }
+
+    PooledBuffer make_packet(FrameSlot &slot) override {
+        Slot &s = static_cast<Slot &>(slot);
+        check_tile_part_length(s.result.data()->longest);
+        early_stopping_.note(s.number, s.result.data()->allocation.stop);
         const uint64_t bytes = s.result.data()->bytes;
         if (bytes > s.codestream.count()) {  // rare: more than the pixels took. Codewords still lie in their slots
             make_codestream(s, bytes + bytes / 4);
@@ -642,22 +661,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
         queue_download(s, out + before + filler.size(), s.codestream.data() + before, bytes - before);
         std::copy(filler.begin(), filler.end(), out + before);
         std::copy(boxes.begin(), boxes.end(), packet->data);
-        budget_.describe_packet(psnr_ ? psnr_->missed : 0, *packet);
+        budget_.describe_packet(s.missed_psnr, *packet);
         return packet;
-    }
-
-    // Truncates a frame again until it keeps its budgets. Returns false if that takes passes that tier-1 did not code.
-    bool truncate_again(Slot &s) {
-        std::vector<int> revisions(p_.layers);
-        for (;;) {
-            const RateRevision next = budget_.revision(s.box_bytes, *s.result.data(), revisions);
-            if (next.layer < 0) return true;
-            allocate(s, false, next);
-            device_->launch(s.stream, {band_count()}, tag_tree_threads_, TruncateAgainParams{{rate(s), true}});
-            write_frame(s);
-            finish_again(s);
-            if (stopped_too_early(s.result.data()->allocation.stop)) return false;
-        }
     }
 
     // Finds the threshold at which the frame has its PSNR, truncates and writes it.
@@ -695,14 +700,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const PsnrThreshold threshold = psnr_threshold(
             psnr.threads, p_, g_, {layouts, psnr.coefficients.data(), psnr.coded, psnr.hulls}, psnr.decoded.data());
         s.allocation.data()->least = threshold.slope;
-        psnr.missed = threshold.missed;
+        s.missed_psnr = threshold.missed;
         upload_allocation(s, s.stream);
         truncate_and_write(s, false);
-        finish_again(s);
-    }
-
-    // Waits for a frame that is coded again. The time goes to the stage from which on it is.
-    void finish_again(Slot &s) {
         mark(s, kDownload);
         device_->synchronize(s.stream);
     }

@@ -87,6 +87,7 @@ struct DecoderSlot : DeviceSlot<Planes> {
     PinnedArray<uint32_t> packet;
     DeviceArray<uint32_t> differences;
     DeviceArray<uint64_t> partials, samples[kPlanes];
+    size_t summed = 0;  // planes so far
 };
 
 class DeviceDecoder : public DevicePipeline<Decoder> {
@@ -106,11 +107,19 @@ class DeviceDecoder : public DevicePipeline<Decoder> {
         DecoderSlot &s = static_cast<DecoderSlot &>(slot);
         device_->upload(s.stream, s.differences.data(), s.packet.data(), s.differences.bytes());
         mark(s, kSum);
-        queue_as_graph(s, [this, &s] {
-            for (size_t p = 0; p < kPlanes; p++)
-                prefix_sum(*device_, s.stream, s.differences.data() + p * kDifferences, s.samples[p].data(),
-                           kDifferences, s.partials.data());
-        });
+        queue_as_graph(s, [this, &s] { sum(s, 0); });
+        s.summed = 1;
+    }
+    // The host lets other planes follow, one by one.
+    bool go_on(BaseSlot &slot) override {
+        DecoderSlot &s = static_cast<DecoderSlot &>(slot);
+        if (s.summed == kPlanes) return false;
+        sum(s, s.summed++);
+        return true;
+    }
+    void sum(DecoderSlot &s, size_t plane) {
+        prefix_sum(*device_, s.stream, s.differences.data() + plane * kDifferences, s.samples[plane].data(),
+                   kDifferences, s.partials.data());
     }
     void complete(BaseSlot &slot, Planes &planes) override {
         DecoderSlot &s = static_cast<DecoderSlot &>(slot);
