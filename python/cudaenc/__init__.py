@@ -18,7 +18,7 @@ logging.getLogger("cudaenc"). SPDX-License-Identifier: LGPL-2.1-or-later
 from __future__ import annotations
 
 import collections
-from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import Any, Iterable, Iterator, Literal, NamedTuple, Optional, Sequence, Union, overload
 
 import numpy
 
@@ -38,7 +38,7 @@ class DevicePacket:
 
     def __init__(self, packet: Any) -> None:
         self._buffer = ffi.gc(packet.buffer, lib.cudaenc_buffer_free)
-        self.__cuda_array_interface__ = {"shape": (packet.size,), "typestr": "|u1", "version": 3, "stream": None,
+        self.__cuda_array_interface__: dict[str, Any] = {"shape": (packet.size,), "typestr": "|u1", "version": 3, "stream": None,
                                          "data": (int(ffi.cast("uintptr_t", packet.data)), False)}
 
     def __len__(self) -> int:
@@ -179,14 +179,25 @@ class Encoder:
             self.close()
 
 
-def encode(picture: Any, codec: str = "j2k", lossless: Optional[bool] = None, **options: Any) -> bytes:
+@overload
+def encode(picture: Any, codec: str = ..., lossless: Optional[bool] = ..., *, device_packets: Literal[True],
+           **options: Any) -> DevicePacket: ...
+@overload
+def encode(picture: Any, codec: str = ..., lossless: Optional[bool] = ..., **options: Any) -> bytes: ...
+def encode(picture: Any, codec: str = "j2k", lossless: Optional[bool] = None, **options: Any) -> Union[bytes, DevicePacket]:
     """One picture's packet: a JP2 file, a JPEG file or an H.264 access unit. Arguments and errors are Encoder's."""
     with Encoder(picture, codec, lossless=lossless, **{"in_flight": 1, **options}) as encoder:
         return next(encoder.encode([picture]))
 
 
+@overload
+def encode_batch(pictures: Iterable[Any], codec: str = ..., lossless: Optional[bool] = ..., in_flight: int = ..., *,
+                 device_packets: Literal[True], **options: Any) -> Iterator[DevicePacket]: ...
+@overload
+def encode_batch(pictures: Iterable[Any], codec: str = ..., lossless: Optional[bool] = ..., in_flight: int = ...,
+                 **options: Any) -> Iterator[bytes]: ...
 def encode_batch(pictures: Iterable[Any], codec: str = "j2k", lossless: Optional[bool] = None, in_flight: int = 8,
-                 **options: Any) -> Iterator[bytes]:
+                 **options: Any) -> Iterator[Union[bytes, DevicePacket]]:
     """The packets of pictures of one size and format, in their order, `in_flight` at a time. A picture that the iterable
     gives is held until its packet has come. Arguments and errors are Encoder's."""
     rest = iter(pictures)

@@ -66,7 +66,7 @@ def _from_cuda_interface(array: Any) -> Plane:
                  number if isinstance(number, int) else None, interface.get("stream") or 0)
 
 
-def _from_dlpack(array: Any, device: tuple[int, int]) -> Plane:
+def _from_dlpack(array: Any, number: int) -> Plane:
     capsule = array.__dlpack__(stream=1)  # ready for the legacy default stream, which the session waits for
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     itemsize = tensor.bits // 8
@@ -75,18 +75,18 @@ def _from_dlpack(array: Any, device: tuple[int, int]) -> Plane:
     strides = tuple(tensor.strides[i] * itemsize for i in range(tensor.ndim)) if tensor.strides else _contiguous(
         shape, itemsize)
     # The capsule owns the tensor, and frees it with itself.
-    return Plane((array, capsule), tensor.data + tensor.byte_offset, shape, strides, itemsize, True, device[1], 0)
+    return Plane((array, capsule), tensor.data + tensor.byte_offset, shape, strides, itemsize, True, number, 0)
 
 
 def _plane(array: Any) -> Plane:
     if hasattr(array, "__cuda_array_interface__"):
         return _from_cuda_interface(array)
     if hasattr(array, "__dlpack_device__") and not isinstance(array, numpy.ndarray):
-        device = tuple(int(v) for v in array.__dlpack_device__())
-        if device[0] in (_CUDA, _CUDA_MANAGED):
-            return _from_dlpack(array, device)
-        if device[0] not in (1, _CUDA_HOST):
-            raise InvalidError(f"memory of DLPack's device type {device[0]} is not allowed: it is the host's or CUDA's")
+        kind, number = (int(v) for v in array.__dlpack_device__())
+        if kind in (_CUDA, _CUDA_MANAGED):
+            return _from_dlpack(array, number)
+        if kind not in (1, _CUDA_HOST):
+            raise InvalidError(f"memory of DLPack's device type {kind} is not allowed: it is the host's or CUDA's")
         array = numpy.from_dlpack(array)
     array = numpy.asarray(array)
     _check_type(array.dtype.kind, array.dtype.itemsize)

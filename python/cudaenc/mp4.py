@@ -138,6 +138,7 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
         begin = file.tell()
         file.write(struct.pack(">I4sQ", 1, b"mdat", 0))
         for packet in encoder.encode(itertools.chain([first], pictures)):
+            assert isinstance(packet, bytes)
             sample = b"".join(struct.pack(">I", len(unit)) + unit for unit in _units(packet))
             sizes.append(len(sample))
             file.write(sample)
