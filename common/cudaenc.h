@@ -310,7 +310,8 @@ typedef enum CudaencAvcIntraFlavor {
 } CudaencAvcIntraFlavor;
 
 /** Writes `size` bytes of a cipher's keystream, those of a picture, whose number is counted from 0 on: 2 bytes for each
- *  block of 16 levels that a picture of this format can have, filled up to 16. Called by cudaenc_submit(). */
+ *  block of 16 levels that a picture of this format can have, filled up to 16. Samples of I_PCM take them as levels do.
+ *  Called by cudaenc_submit(). */
 typedef void (*CudaencKeystream)(void *opaque, uint64_t picture, uint8_t *bytes, size_t size);
 
 typedef struct CudaencH264Options {
@@ -334,12 +335,12 @@ typedef struct CudaencH264Options {
     int timecodes;       /**< Timecodes of frames as SEI messages; 0 or 1, default 0 */
     int frame_rate_num, frame_rate_den;       /**< frames/s; 0/x (default): unknown, not allowed with rates */
     int sample_aspect_num, sample_aspect_den; /**< 0/x (default): unknown */
-    CudaencKeystream
-        keystream; /**< signs of levels turn by it, any decoder shows a scrambled picture; NULL (default): none */
-    void *keystream_opaque; /**< passed to keystream */
-    int chroma_location;    /**< chroma_sample_loc_type of 4:2:0; -1: not told; 0..5, default -1 */
-    int avc_intra_class;    /**< AVC-Intra or XAVC Intra: 100, 200, 300 or 480; 0: none; 50..480, default 0 */
-    int avc_intra_flavor;   /**< Whose AVC-Intra; CudaencAvcIntraFlavor, default 0 */
+    CudaencKeystream keystream; /**< signs of levels turn by it, and I_PCM samples; decoders show scrambled pictures;
+                                   NULL (default): none */
+    void *keystream_opaque;     /**< passed to keystream */
+    int chroma_location;        /**< chroma_sample_loc_type of 4:2:0; -1: not told; 0..5, default -1 */
+    int avc_intra_class;        /**< AVC-Intra or XAVC Intra: 100, 200, 300 or 480; 0: none; 50..480, default 0 */
+    int avc_intra_flavor;       /**< Whose AVC-Intra; CudaencAvcIntraFlavor, default 0 */
 } CudaencH264Options;
 /** Fills in the defaults. size: that of the caller's structure. */
 void cudaenc_h264_init(CudaencH264Options *options, size_t size);

@@ -67,8 +67,7 @@ static av_cold int h264_cuda_close(AVCodecContext *avctx)
 static void write_keystream(void *opaque, uint64_t picture, uint8_t *bytes, size_t size)
 {
     H264CudaContext *s = opaque;
-    const uint64_t high = (s->encrypt_iv ? AV_RB64(s->encrypt_iv) : 0) + picture;
-    const uint64_t low  = s->encrypt_iv ? AV_RB64(s->encrypt_iv + 8) : 0;
+    const uint64_t high = AV_RB64(s->encrypt_iv) + picture, low = AV_RB64(s->encrypt_iv + 8);
 
     for (size_t i = 0; i < size / 16; i++) {
         AV_WB64(bytes + 16 * i,     high + (low + i < low));
@@ -92,8 +91,10 @@ static int set_encryption(AVCodecContext *avctx, H264CudaContext *s, CudaencH264
         av_log(avctx, AV_LOG_ERROR, "encrypt_key of %d bytes is not allowed: it has 16, 24 or 32\n", size);
         return AVERROR(EINVAL);
     }
-    if (!s->encrypt_iv_size)
-        av_log(avctx, AV_LOG_WARNING, "encrypt_iv is not set: counting begins at 0, so use this key for one stream only\n");
+    if (!s->encrypt_iv_size) {
+        av_log(avctx, AV_LOG_ERROR, "encrypt_key is not allowed without encrypt_iv, 16 bytes that no other stream of this key has\n");
+        return AVERROR(EINVAL);
+    }
     s->aes = av_aes_alloc();
     if (!s->aes)
         return AVERROR(ENOMEM);
@@ -277,8 +278,8 @@ static const AVOption options[] = {
     { "avcintra-flavor", "Whose AVC-Intra", OFFSET(h264.avc_intra_flavor), AV_OPT_TYPE_INT, { .i64 = CUDAENC_AVC_INTRA_PANASONIC }, CUDAENC_AVC_INTRA_PANASONIC, CUDAENC_AVC_INTRA_SONY, VE, .unit = "avcintra_flavor" },
     CONST("panasonic", "AVC-Intra: 10 slices, SEI messages, classes up to 200", CUDAENC_AVC_INTRA_PANASONIC, "avcintra_flavor"),
     CONST("sony",      "XAVC Intra: 8 slices", CUDAENC_AVC_INTRA_SONY, "avcintra_flavor"),
-    { "encrypt_key", "AES key in hex, 16, 24 or 32 bytes: signs of levels turn by it", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
-    { "encrypt_iv", "First counter block in hex, 16 bytes; not set: 0", OFFSET(encrypt_iv), AV_OPT_TYPE_BINARY, .flags = VE },
+    { "encrypt_key", "AES key in hex, 16, 24 or 32 bytes: signs of levels turn by it, with encrypt_iv", OFFSET(encrypt_key), AV_OPT_TYPE_BINARY, .flags = VE },
+    { "encrypt_iv", "First counter block in hex, 16 bytes that no other stream of the key has", OFFSET(encrypt_iv), AV_OPT_TYPE_BINARY, .flags = VE },
     { NULL }
 };
 

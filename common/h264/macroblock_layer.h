@@ -17,7 +17,8 @@ struct CodedFormat {
     CUDAENC_HD constexpr int32_t macroblocks() const { return width * height; }
 };
 
-// The input of the CAVLC coder, see macroblock.h. sign_flips: a word a block of levels, see code_block(); of chroma DC
+// The input of the CAVLC coder, see macroblock.h. sign_flips: a word a block of levels, see code_block(), or of I_PCM
+// samples, see code_pcm_block(); of chroma DC
 // those of Cr begin at bit 8; nullptr: none.
 struct CodedPicture {
     const Macroblock *macroblocks;
@@ -113,10 +114,15 @@ CUDAENC_HD void code_macroblock_header(const CodedFormat &f, const Macroblock &m
 CUDAENC_HD constexpr int pcm_blocks(ChromaFormat f) {
     return 16 + 2 * chroma_blocks(f) + (luma_components(f) - 1) * 16;
 }
+// flips: bit i inverts sample i. 0 and the highest value stay: some profiles do not allow 0 (7.4.5).
 template <class Bits>
-CUDAENC_HD void code_pcm_block(const CodedFormat &f, int block, const int16_t *samples, Bits &out) {
-    const uint32_t depth = static_cast<uint32_t>(block < 16 ? f.luma_depth : f.chroma_depth);
-    for (int i = 0; i < 16; i++) out.put(static_cast<uint16_t>(samples[i]), depth);
+CUDAENC_HD void code_pcm_block(const CodedFormat &f, int block, const int16_t *samples, uint32_t flips, Bits &out) {
+    const uint32_t depth = static_cast<uint32_t>(block < 16 ? f.luma_depth : f.chroma_depth), most = (1u << depth) - 1;
+    for (int i = 0; i < 16; i++) {
+        const uint32_t sample = static_cast<uint16_t>(samples[i]);
+        const bool inverted = (flips >> i & 1) && sample != 0 && sample != most;
+        out.put(inverted ? sample ^ most : sample, depth);
+    }
 }
 
 // The limit for bits of macroblock_layer() (A.3.1 n, A.3.2 m, A.3.3 k): 128 + RawMbBits. I_PCM has fewer.
@@ -136,10 +142,13 @@ void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t
     const size_t begin = size_t{address} * static_cast<size_t>(blocks);
     const int16_t *levels = picture.levels + 16 * begin;
     uint8_t *own = totals + begin;
+    const auto flips_of = [&](int b) -> uint32_t {
+        return picture.sign_flips ? picture.sign_flips[begin + static_cast<size_t>(b)] : 0;
+    };
     code_macroblock_header(f, m, out);
     if (m.type == MacroblockType::pcm) {
         align();
-        for (int b = 0; b < pcm_blocks(f.chroma); b++) code_pcm_block(f, b, levels + 16 * b, out);
+        for (int b = 0; b < pcm_blocks(f.chroma); b++) code_pcm_block(f, b, levels + 16 * b, flips_of(b), out);
         for (int b = 0; b < blocks; b++) own[b] = 16;
         return;
     }
@@ -161,10 +170,6 @@ void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t
         const int nc = predict_total(total(n.left_outside, left, n.left), total(n.above_outside, above, n.above));
         return {token_table(nc), kZeros4x4, coefficients};
     };
-    const auto flips_of = [&](int b) -> uint32_t {
-        return picture.sign_flips ? picture.sign_flips[begin + static_cast<size_t>(b)] : 0;
-    };
-
     for (int base = 0; base < luma_components(f.chroma) * kLumaBlocks; base += kLumaBlocks) {
         if (const int b = base + kLumaDcBlock; m.type == MacroblockType::i16x16)
             code(b, scan_4x4(levels + 16 * b), nc_code(b, 16), flips_of(b));

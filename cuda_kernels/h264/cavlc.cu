@@ -222,22 +222,24 @@ struct ThreadUnit {
         return {token_table(predict_total(left, above)), kZeros4x4, ac ? 15 : 16};
     }
 
+    // Of the block's signs, or of samples of I_PCM.
+    DEVICE_MEMBER uint32_t flips() const {
+        return p.picture.sign_flips ? p.picture.sign_flips[address * kBlocks + static_cast<uint32_t>(unit.block)] : 0;
+    }
+
     // Writes the unit's bits to its slot and returns their number.
     DEVICE_MEMBER uint32_t code(auto &levels, auto &totals, uint32_t *slot) {
         WordWriter<StoredWords> bits{{slot}, 0, 0};
         if (coded) {
             const BlockCode tables = block_code(totals);
-            uint32_t sign_flips = 0;
-            if (p.picture.sign_flips)
-                sign_flips = uint32_t{p.picture.sign_flips[address * kBlocks + static_cast<uint32_t>(unit.block)]} >>
-                             8 * unit.component;
+            const uint32_t sign_flips = flips() >> 8 * unit.component;
             const SharedLevels scanned{halves_of(opaque_shared(&levels[level_place()])) + ac};
             code_block(*p.tables, tables, nonzero, scanned, sign_flips, bits);
         } else if (present && is_header) {
             if (begins_slice && unit.macroblock == 0) code_slice_header(p.headers[range.slice], bits);
             code_macroblock_header(p.format, load_macroblock(macroblock), bits);
         } else if (pcm && unit.component == 0 && unit.block < pcm_blocks(F)) {
-            code_pcm_block(p.format, unit.block, macroblock_levels + 16 * unit.block, bits);
+            code_pcm_block(p.format, unit.block, macroblock_levels + 16 * unit.block, flips(), bits);
         }
         if (bits.bits) bits.words.put(bits.pending);
         return bits.bits;

@@ -1,7 +1,8 @@
-// Turns the signs of a stream that h264_cavlc_cuda made with encrypt_key back. The stream, a byte stream (ffmpeg -c
-// copy -bsf:v h264_mp4toannexb -f h264), has to begin with the first picture and to lack none: they are counted.
+// Turns the signs and I_PCM samples of a stream that h264_cavlc_cuda made with encrypt_key back. The stream, a byte
+// stream (ffmpeg -c copy -bsf:v h264_mp4toannexb -f h264), has to begin with the first picture and to lack none: they
+// are counted.
 //   c++ -std=c++20 -O2 docs/examples/h264_decrypt.cpp -o h264_decrypt -Lbuild/lib -lcudaenc -lavutil -ldl -lpthread
-//   h264_decrypt KEY_IN_HEX IN OUT [IV_IN_HEX]
+//   h264_decrypt KEY_IN_HEX IN OUT IV_IN_HEX
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstdio>
 #include <cstdlib>
@@ -110,10 +111,10 @@ class Decrypter {
 }  // namespace
 
 int main(int argc, char **argv) {
-    const std::vector<uint8_t> key = argc == 4 || argc == 5 ? from_hex(argv[1]) : std::vector<uint8_t>();
-    const std::vector<uint8_t> iv = argc == 5 ? from_hex(argv[4]) : std::vector<uint8_t>(16);
+    const std::vector<uint8_t> key = argc == 5 ? from_hex(argv[1]) : std::vector<uint8_t>();
+    const std::vector<uint8_t> iv = argc == 5 ? from_hex(argv[4]) : std::vector<uint8_t>();
     if ((key.size() != 16 && key.size() != 24 && key.size() != 32) || iv.size() != 16) {
-        std::fprintf(stderr, "usage: h264_decrypt KEY_IN_HEX IN OUT [IV_IN_HEX]\n");
+        std::fprintf(stderr, "usage: h264_decrypt KEY_IN_HEX IN OUT IV_IN_HEX\n");
         return 2;
     }
     std::ifstream in(argv[2], std::ios::binary);

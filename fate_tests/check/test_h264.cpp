@@ -559,7 +559,8 @@ START_TEST(refusals) {
 }
 END_TEST
 
-// Encrypted streams have the same levels but for signs, and are the same everywhere.
+// Encrypted streams have the same levels but for signs, I_PCM samples are as they were or inverted, and they are the
+// same everywhere.
 START_TEST(encryption) {
     Random random(static_cast<uint64_t>(_i) + 400);
     Log log;
@@ -568,6 +569,7 @@ START_TEST(encryption) {
                                            make_content(random, format, Content::noise)};
     CudaencConfig config = make_h264_config(format, "cpu", &log);
     config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
+    if (_i % 2) config.h264.qp = h264_inputs[_i].depth == 10 ? -12 : 0;  // I_PCM of noise
     const auto clear = encode_all(config, frames_of(pictures));
     config.h264.keystream = [](void *opaque, uint64_t picture, uint8_t *bytes, size_t size) {
         EXPECT(*static_cast<const int *>(opaque) == 5 && picture < 2 && size % 16 == 0, "picture %llu, %zu bytes",
@@ -581,16 +583,30 @@ START_TEST(encryption) {
     config.device = "emu";
     config.async_depth = 2;
     EXPECT(encode_all(config, frames_of(pictures)) == secret, "%s on the emulator", h264_inputs[_i].name);
+    size_t samples = 0, turned_samples = 0;
     for (size_t i = 0; i < 2; i++) {
         const auto a = decode_stream(clear[i]), b = decode_stream(secret[i]);
         const auto &levels = a[0].parsed->levels, &turned = b[0].parsed->levels;
-        size_t flips = 0;
+        size_t flips = 0, inverted = 0;
+        const size_t of_macroblock = levels.size() / a[0].parsed->macroblocks.size();
+        const int most = (1 << a[0].sps.luma_depth) - 1;
         for (size_t k = 0; k < levels.size(); k++) {
-            EXPECT(std::abs(levels[k]) == std::abs(turned[k]), "level %zu: %d, %d", k, levels[k], turned[k]);
-            flips += levels[k] != turned[k];
+            const bool pcm = a[0].parsed->macroblocks[k / of_macroblock].type == h264::MacroblockType::pcm;
+            const int level = levels[k], other = turned[k];
+            if (pcm) {
+                EXPECT(other == level || (other == most - level && other != 0), "sample %zu: %d, %d", k, level, other);
+                samples++, inverted += other != level;
+            } else {
+                EXPECT(std::abs(level) == std::abs(other), "level %zu: %d, %d", k, level, other);
+            }
+            flips += !pcm && level != other;
         }
-        EXPECT(flips > 50, "%zu signs turned", flips);
+        turned_samples += inverted;
+        EXPECT(flips + inverted > 50, "%zu signs and %zu samples turned", flips, inverted);
     }
+    EXPECT(!samples || (turned_samples > samples / 3 && turned_samples < samples * 2 / 3), "%zu of %zu samples turned",
+           turned_samples, samples);
+    EXPECT(samples || _i % 2 == 0, "no I_PCM");
 }
 END_TEST
 

@@ -73,7 +73,8 @@ $(call H264_CAVLC_CUDA,deblock,mix,yuv420p,80x62,1,-deblock 1 -qp 36)
 $(call H264_CAVLC_CUDA,aud,mix,yuv420p,80x62,2,-aud 1)
 $(call H264_CAVLC_CUDA,sar,mix,yuv420p,80x62,1,-aspect 2.1)
 $(call H264_CAVLC_CUDA,color,mix,yuv420p,80x62,1,-vf setparams=color_primaries=bt2020:color_trc=smpte2084:colorspace=bt2020nc)
-$(call H264_CAVLC_CUDA,encrypt,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f)
+$(call H264_CAVLC_CUDA,encrypt,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f -encrypt_iv 00000000000000000000000000000000)
+$(call H264_CAVLC_CUDA,encrypt-pcm,mix,yuv420p10le,46x36,2,-qp -12 -encrypt_key 000102030405060708090a0b0c0d0e0f -encrypt_iv 0f0e0d0c0b0a09080706050403020100)
 $(call H264_CAVLC_CUDA,encrypt-iv,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102030405060708090a0b0c0d0e0f1011121314151617 -encrypt_iv fffffffffffffffffffffffffffffff0)
 
 # AVC-Intra and XAVC Intra: the least of their sizes.

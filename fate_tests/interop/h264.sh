@@ -129,14 +129,13 @@ result "side data, all kinds" "$([ "$(side_data "$work/sei.mkv" | grep -c '^side
 ${CXX:-g++} -std=c++20 -I"$build" -I"$build/src" -o "$work/decrypt" "$here/../../docs/examples/h264_decrypt.cpp" \
     $(pkg-config --static --cflags --libs libcudaenc) -L"$build/libavutil" -lavutil -lm
 key=000102030405060708090a0b0c0d0e0f
-iv=
-for options in "-qp 20" "-qp 20 -slices 3 -pix_fmt yuv422p10" "-qp 0 -pix_fmt yuv444p -encrypt_iv ffffffffffffffffffffffffffffffff"; do
-    source=(-f lavfi -i testsrc2=s=176x144:r=25 -frames:v 3 -pix_fmt yuv420p "${encode[@]}")
+for options in "-qp 20" "-qp 20 -slices 3 -pix_fmt yuv422p10" "-qp 0 -pix_fmt yuv444p" "-qp 0 -profile baseline" "-qp -12 -pix_fmt yuv420p10"; do
+    iv=00000000000000000000000000000000
+    [[ $options != *444* ]] || iv=ffffffffffffffffffffffffffffffff
+    source=(-f lavfi -i "testsrc2=s=176x144:r=25,noise=alls=60" -frames:v 3 -pix_fmt yuv420p "${encode[@]}")
     # shellcheck disable=SC2086 # words
-    ffmpeg "${source[@]}" ${options%-encrypt_iv*} "$work/clear.h264" && ffmpeg "${source[@]}" $options -encrypt_key $key "$work/secret.h264"
+    ffmpeg "${source[@]}" $options "$work/clear.h264" && ffmpeg "${source[@]}" $options -encrypt_key $key -encrypt_iv $iv "$work/secret.h264"
     message=$(check "$work/secret.h264")
-    [[ $options != *-encrypt_iv* ]] || iv=${options##* }
-    # shellcheck disable=SC2086 # none, or a word
     "$work/decrypt" $key "$work/secret.h264" "$work/restored.h264" $iv || true
     cmp -s "$work/clear.h264" "$work/secret.h264" && message+=" not encrypted"
     cmp -s "$work/clear.h264" "$work/restored.h264" || message+=" not restored"
@@ -161,6 +160,7 @@ refused "max_rate and buffer_size are not allowed" -qp 20 -maxrate 1M
 refused "max_rate 100000 is not allowed" -b:v 1M -maxrate 100k
 refused "buffer_size 1000 is not allowed" -b:v 1M -bufsize 1k
 refused "encrypt_key of 3 bytes is not allowed" -encrypt_key 010203
+refused "encrypt_key is not allowed without encrypt_iv" -encrypt_key $key
 refused "encrypt_iv of 3 bytes is not allowed" -encrypt_key $key -encrypt_iv 010203
 refused "hrd 1 is not allowed without a buffer" -qp 20 -nal-hrd vbr
 refused "qp -5 is not allowed" -qp -5
