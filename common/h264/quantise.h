@@ -1,7 +1,6 @@
 // Quantisation and scaling (H.264, 8.5.8 to 8.5.13); QP' includes QpBdOffset.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include <algorithm>
 #include <cstdint>
 
 #include "macroblock.h"
@@ -18,7 +17,8 @@ CUDAENC_HD constexpr int qp_bd_offset(int bit_depth) { return 6 * (bit_depth - 8
 
 // QP'c of a luma QP (without QpBdOffset): table 8-15. offset: chroma_qp_index_offset.
 constexpr int chroma_qp(int qp, int bit_depth, int offset = 0) {
-    qp = std::clamp(qp + offset, -qp_bd_offset(bit_depth), kMaxQp);
+    const int least = -qp_bd_offset(bit_depth), moved = qp + offset;
+    qp = moved < least ? least : moved > kMaxQp ? kMaxQp : moved;
     constexpr uint8_t from_30[] = {29, 30, 31, 32, 32, 33, 34, 34, 35, 35, 36,
                                    36, 37, 37, 37, 38, 38, 38, 39, 39, 39, 39};
     return (qp < 30 ? qp : from_30[qp - 30]) + qp_bd_offset(bit_depth);
