@@ -18,11 +18,12 @@ _MATRICES = {"bt709": (0.2126, 0.0722, 1), "bt601": (0.299, 0.114, 6)}  # Kr, Kb
 
 
 def yuv420p(frame: Any, matrix: str = "bt709") -> list[Any]:
-    """Planes of Y, Cb, Cr of a frame of (height, width, 3), R'G'B' of uint8 in limited range. NumPy's or PyTorch's, where
-    the frame lies. height and width are even. Values are within one of the exact ones."""
+    """Planes of Y, Cb, Cr of a frame of (height, width, 3), or of several of (n, height, width, 3), R'G'B' of uint8 in
+    limited range. NumPy's or PyTorch's, where the frame lies. height and width are even. Values are within one of the
+    exact ones."""
     if matrix not in _MATRICES:
         raise InvalidError(f"matrix {matrix!r} is not allowed: it is {', '.join(_MATRICES)}")
-    height, width, channels = frame.shape
+    height, width, channels = frame.shape[-3:]
     if channels != 3 or height % 2 or width % 2:
         raise InvalidError(f"a frame of shape {tuple(frame.shape)} is not allowed: it is (height, width, 3), both even")
     kr, kb, _ = _MATRICES[matrix]
@@ -36,7 +37,7 @@ def yuv420p(frame: Any, matrix: str = "bt709") -> list[Any]:
         return round(weight * span / 255 * 65536)
 
     def quarter(plane: Any) -> Any:
-        return plane[::2, ::2] + plane[::2, 1::2] + plane[1::2, ::2] + plane[1::2, 1::2]
+        return plane[..., ::2, ::2] + plane[..., ::2, 1::2] + plane[..., 1::2, ::2] + plane[..., 1::2, 1::2]
 
     luma = (scaled(kr, 219) * red + scaled(1 - kr - kb, 219) * green + scaled(kb, 219) * blue + (16 << 16) + 32768) >> 16
     red, green, blue = quarter(red), quarter(green), quarter(blue)
@@ -47,6 +48,16 @@ def yuv420p(frame: Any, matrix: str = "bt709") -> list[Any]:
                 - scaled(1 - kr - kb, span) * green + (128 << 18) + (1 << 17)) >> 18
         planes.append(narrow(sums))
     return planes
+
+
+def _pictures(frames: Iterable[Any], matrix: str) -> Iterator[list[Any]]:
+    """Planes of frames. Those of one array on a GPU are converted some at a time, as each operation takes its launch."""
+    if len(getattr(frames, "shape", ())) != 4 or not hasattr(frames, "__cuda_array_interface__"):
+        yield from (yuv420p(frame, matrix) for frame in frames)
+        return
+    count = max(1, (1 << 24) // max(1, frames.shape[1] * frames.shape[2]))
+    for first in range(0, len(frames), count):
+        yield from (list(planes) for planes in zip(*yuv420p(frames[first:first + count], matrix)))
 
 
 def _units(stream: bytes) -> Iterator[bytes]:
@@ -104,7 +115,8 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
               crf: Optional[int] = None, matrix: str = "bt709", format: str = "yuv420p", in_flight: int = 8,
               **options: Any) -> int:
     """Encodes frames to H.264 in an MP4 file; returns how many. A frame is an array of (height, width, 3), uint8, which
-    becomes yuv420p where it lies, or the sequence of planes of `format`. frame_rate: a number or "30000/1001". crf: constant
+    becomes yuv420p where it lies, or the sequence of planes of `format`. Where they are one
+    array on a GPU, some are converted at a time. frame_rate: a number or "30000/1001". crf: constant
     quality, a QP (20). Or bit_rate, on average. options: the encoder's; effort=0, which runs on a GPU as a whole, unless
     given. Raises Encoder's errors; then the file is not complete."""
     rate = fractions.Fraction(frame_rate).limit_denominator(1001)
@@ -119,14 +131,16 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
     elif "bit_rate" in options:
         options.setdefault("rate_control", "bit_rate")
     options = {"effort": 0, "frame_rate_num": rate.numerator, "frame_rate_den": rate.denominator, **options}
-    frames = iter(frames)
-    head = next(frames, None)
+    whole = len(getattr(frames, "shape", ())) == 4
+    items = iter(frames)
+    head = next(items, None)
     if head is None:
         raise InvalidError("no frame is not allowed: an MP4 file has one at least")
     converts = hasattr(head, "shape") and format == "yuv420p"
     colours = (_box(b"colr", b"nclx", struct.pack(">HHHB", *3 * [_MATRICES[matrix][2]], 0)) if converts and matrix in _MATRICES
                else b"")
-    pictures = (yuv420p(f, matrix) if converts else f for f in itertools.chain([head], frames))
+    items = itertools.chain([head], items)
+    pictures = _pictures(frames if whole else items, matrix) if converts else items
     first = next(pictures)
     sizes = []
     with Encoder(first, "h264", format=format, in_flight=in_flight, **options) as encoder, open(path, "wb") as file:

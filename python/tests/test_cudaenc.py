@@ -128,6 +128,26 @@ class Decode(unittest.TestCase):
 
 
 class Mp4(unittest.TestCase):
+    def test_one_array(self):
+        # More frames than are converted at once, as if they were on a GPU. The file of all is that of a list of them.
+        frames = numpy.stack([picture(1200, 1600, 3) for _ in range(10)])
+
+        class OnGpu(numpy.ndarray):
+            __cuda_array_interface__: dict[str, int] = {}
+
+        for planes, frame in zip(cudaenc.mp4._pictures(frames.view(OnGpu), "bt709"), frames):
+            for plane, expected in zip(planes, cudaenc.mp4.yuv420p(frame)):
+                self.assertTrue(numpy.array_equal(plane, expected))
+        frames = frames[:2]
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for source in (frames, list(frames)):
+                path = os.path.join(folder, "out.mp4")
+                self.assertEqual(cudaenc.mp4.write_mp4(path, source, crf=40), 2)
+                with open(path, "rb") as file:
+                    files.append(file.read())
+            self.assertEqual(*files)
+
     def write(self, frames, **options):
         """The stream and the frames that FFmpeg finds."""
         with tempfile.TemporaryDirectory() as folder:
