@@ -11,6 +11,9 @@
 namespace cudaenc::h264 {
 
 // The targets of the rate control. Rates are in bits/s, sizes of pictures in bytes.
+// RateTarget::delay of efforts that a device analyses pictures side by side with.
+inline constexpr uint64_t kRateDelay = 8;
+
 struct RateTarget {
     int qp;                      // the first, or the constant one
     int qp_min, qp_max;          // its range
@@ -22,6 +25,7 @@ struct RateTarget {
     uint64_t picture_bytes;      // of each packet, filled up with zeros; 0: sizes vary
     int64_t rate_num, rate_den;  // frames/s; 0/1: unknown
     uint64_t most_first, most;   // limits for the first picture, and for others (MinCR); UINT64_MAX: none
+    uint64_t delay;              // see PictureControl::plan(); at least 1
     // Pictures do not depend on those before.
     bool constant() const { return !bit_rate && !buffer_size && !picture_bytes; }
 };

@@ -85,9 +85,35 @@ void PictureControl::take(PictureState &picture, const CudaencFrame &frame) cons
 
 // ---- Analysis
 
+bool PictureControl::knows(const PictureState &picture, uint64_t other) const {
+    if (p_.rate.constant() || other >= picture.number) return false;
+    const uint64_t least = picture.number - std::min(picture.number, p_.rate.delay);
+    if (other <= least) return true;
+    const auto after = std::find_if(known_.begin(), known_.end(), [&](const Known &k) { return k.number > least; });
+    return after != known_.begin() && std::prev(after)->rate.beyond();
+}
+
+void PictureControl::plan(PictureState &picture) {
+    if (p_.rate.constant()) {
+        picture.qp = p_.rate.qp;
+        return;
+    }
+    const uint64_t least = picture.number - std::min(picture.number, p_.rate.delay);
+    while (known_.size() > 1 && known_[1].number <= least) known_.pop_front();
+    while (!planned_.empty() && planned_.front().number < least) planned_.pop_front();
+    while (!planned_.empty() && planned_.back().number >= picture.number) planned_.pop_back();  // one that was lost
+    const auto last =
+        std::find_if(known_.rbegin(), known_.rend(), [&](const Known &k) { return knows(picture, k.number); });
+    RateControl rate = last == known_.rend() ? RateControl(p_.rate) : last->rate;
+    for (const Planned &between : planned_)
+        if (last == known_.rend() || between.number > last->number) rate.assume(between.qp);
+    picture.qp = rate.begin();
+    planned_.push_back({picture.number, picture.qp});
+}
+
 void PictureControl::begin(PictureState &picture) const {
     picture.rate.emplace(*rate_);  // of a picture that fails nothing is kept
-    picture.qp = picture.rate->begin();
+    picture.rate->begin();
     if (p_.sets.vui.hrd) write_buffering_period(picture);
 }
 
@@ -137,7 +163,10 @@ bool PictureControl::again(PictureState &picture, uint64_t bits) {
         picture.missed = format_string("-b:v %lld is exceeded: at QP %d, the highest allowed, pictures have more",
                                        static_cast<long long>(p_.rate.bit_rate), picture.qp);
     const bool constant = p_.rate.constant();
-    if (!constant) rate_.emplace(*picture.rate);  // else a picture knows nothing of others
+    if (!constant) {  // else a picture knows nothing of others
+        rate_.emplace(*picture.rate);
+        known_.push_back({picture.number, *picture.rate});
+    }
     const bool limited = !constant || p_.rate.most != std::numeric_limits<uint64_t>::max();
     picture.most_slice_bytes =
         limited ? std::max(bytes, p_.rate.picture_bytes) - picture.prefix.size() : std::numeric_limits<uint64_t>::max();

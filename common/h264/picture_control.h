@@ -1,6 +1,7 @@
 // What all pipelines of H.264 share around the slices of a picture: NAL units before and after them, slice headers, and
 // the QP of the rate control. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,9 +36,17 @@ class PictureControl {
     void take(PictureState &picture, const CudaencFrame &frame) const;
     void taken() { pictures_taken_++; }
 
-    // begin() chooses a QP. After each analysis again() gets PictureCoder::bits() and tells whether the picture has to
-    // be analysed once more, at its new QP; make_headers() comes before. Pictures whose QPs depend on those before are
-    // analysed in order.
+    // plan() chooses the QP of the first analysis, in order. It knows the bits of the first picture and of those that
+    // are RateTarget::delay or more before; of all before where the last of these has a QP beyond kMaxQp, since sizes
+    // are hard to foresee there. Others count as if they were like the last known one, at their planned QPs. So
+    // pictures are analysed side by side, and their QPs do not depend on how many are.
+    void plan(PictureState &picture);
+    // Whether plan() needs the bits of a picture, by number. Those before it are known.
+    bool knows(const PictureState &picture, uint64_t other) const;
+
+    // Then, for a picture after the other: begin() finds what the decoder's buffer holds. After each analysis again()
+    // gets PictureCoder::bits() and tells whether the picture has to be analysed once more, at its new QP;
+    // make_headers() comes before.
     void begin(PictureState &picture) const;
     void make_headers(PictureState &picture) const;
     bool again(PictureState &picture, uint64_t bits);
@@ -68,7 +77,18 @@ class PictureControl {
     std::vector<uint8_t> prefix_;  // NAL units before SEI messages, of each picture
     uint64_t pictures_taken_ = 0;
     int last_idr_pic_id_ = -1;         // of the packet that left last
-    std::optional<RateControl> rate_;  // behind the last picture that was analysed
+    std::optional<RateControl> rate_;  // behind the last picture whose QP stands
+    // What plans go back to, in order.
+    struct Known {
+        uint64_t number;
+        RateControl rate;  // behind the picture
+    };
+    struct Planned {
+        uint64_t number;
+        int qp;
+    };
+    std::deque<Known> known_;
+    std::deque<Planned> planned_;
 };
 
 }  // namespace cudaenc::h264

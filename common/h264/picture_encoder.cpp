@@ -54,6 +54,7 @@ void PictureEncoder::analyse(int slot) {
             if (encoder) encoder->begin_after(slot);
         }
     } next{p_.rate.constant() ? nullptr : this, slot};
+    control_.plan(picture);
     control_.begin(picture);
     do encode_picture(picture);
     while (control_.again(picture, picture.coder.bits()));

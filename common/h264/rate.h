@@ -104,6 +104,14 @@ class RateControl {
         return filler;
     }
 
+    // Whether the last picture had a QP beyond kMaxQp.
+    bool beyond() const { return last_qp_ > kMaxQp; }
+    // end() of a picture whose bytes are not known: as if it were like the last one.
+    void assume(int qp) {
+        const uint64_t bytes = scaled(last_bytes_, last_qp_ - qp);
+        end(qp, bytes, bytes);
+    }
+
   private:
     using Bits = __int128;  // by 1 / (kClock rate_num)
     static constexpr Bits kClock = 90000;

@@ -3,6 +3,7 @@
 #include "h264_intra_cuda.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "../../common/h264/picture_control.h"
 #include "../device_encoder.h"
@@ -33,6 +34,7 @@ struct Slot : FrameSlot {
     DeviceArray<SliceHeaderBits> headers;
     PinnedArray<uint16_t> host_sign_flips;
     DeviceArray<uint16_t> sign_flips;  // empty: there is no keystream
+    std::exception_ptr failed;         // where its QP was to be fixed
 };
 
 class H264IntraEncoder : public DeviceEncoder {
@@ -68,12 +70,19 @@ class H264IntraEncoder : public DeviceEncoder {
 
     void code(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
-        control_.begin(s.picture);
+        while (!analysed_.empty() && (control_.knows(s.picture, analysed_.front()->picture.number) ||
+                                      device_->done(analysed_.front()->worked)))
+            fix_qp();
+        control_.plan(s.picture);
         mark(s, kIntra);
         analyse(s);
-        if (!p_.rate.constant()) wait_for_analysis(s);
-        mark(s, kCode);
-        code_slices(s);
+        if (p_.rate.constant()) {
+            control_.begin(s.picture);
+            mark(s, kCode);
+            code_slices(s);
+        } else {
+            analysed_.push_back(&s);
+        }
     }
 
     void analyse(Slot &s) {
@@ -83,9 +92,22 @@ class H264IntraEncoder : public DeviceEncoder {
         control_.make_headers(s.picture);
     }
 
-    // The next picture's QP depends on the bits of this one.
-    void wait_for_analysis(Slot &s) {
-        while (device_->synchronize(s.stream), control_.again(s.picture, intra_bits(p_.picture, s.intra))) analyse(s);
+    // Waits for the bits of the first picture whose QP may change, analyses it anew where it has to, and queues its
+    // slices. What fails is told of that picture alone.
+    void fix_qp() {
+        Slot &s = *analysed_.front();
+        analysed_.pop_front();
+        try {
+            control_.begin(s.picture);
+            while (device_->synchronize(s.stream), control_.again(s.picture, intra_bits(p_.picture, s.intra)))
+                analyse(s);
+            mark(s, kCode);
+            code_slices(s);
+            device_->record(s.worked, s.stream);
+            mark(s, kDownload);
+        } catch (...) {
+            s.failed = std::current_exception();
+        }
     }
 
     void code_slices(Slot &s) {
@@ -109,6 +131,12 @@ class H264IntraEncoder : public DeviceEncoder {
         };
         if (p_.rate.constant())
             while (control_.again(picture, intra_bits(p_.picture, s.intra))) repeat();
+        if (std::find(analysed_.begin(), analysed_.end(), &s) != analysed_.end()) {
+            while (!analysed_.empty() && analysed_.front() != &s) fix_qp();
+            fix_qp();
+            device_->synchronize(s.stream);
+        }
+        if (s.failed) std::rethrow_exception(std::exchange(s.failed, nullptr));
         uint64_t bytes;
         while (bytes = nal_bytes(s.coded), control_.too_large(picture, bytes)) repeat();
         PooledBuffer packet = packets_->take(control_.packet_bytes(picture, bytes));
@@ -121,13 +149,17 @@ class H264IntraEncoder : public DeviceEncoder {
 
     void reset(BaseSlot &slot) noexcept override {
         DeviceEncoder::reset(slot);
-        static_cast<Slot &>(slot).intra.pictures = static_cast<Slot &>(slot).coded.pictures = 0;
+        Slot &s = static_cast<Slot &>(slot);
+        s.intra.pictures = s.coded.pictures = 0;
+        s.failed = nullptr;
+        std::erase(analysed_, &s);
     }
 
     const Params p_;
     PictureControl control_;
     const DeviceIntraCoder intra_coder_;
     const DeviceSliceCoder slice_coder_;
+    std::deque<Slot *> analysed_;  // or being so, in order, where QPs depend on the bits of pictures before
 };
 
 }  // namespace

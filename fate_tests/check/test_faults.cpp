@@ -151,6 +151,8 @@ const Case kCases[] = {
      [](CudaencConfig &c) { set_h264_rate(c.h264, 100000, 0, false); }},
     {"h264 vbv", State::sizes, kYuv, Content::smooth,
      [](CudaencConfig &c) { set_h264_rate(c.h264, 100000, 150000, false), c.async_depth = 3; }},
+    {"h264 effort 0, vbv", State::sizes, kYuv, Content::smooth,
+     [](CudaencConfig &c) { set_h264_rate(c.h264, 100000, 150000, false), c.h264.effort = 0, c.async_depth = 3; }},
     {"h264 cbr", State::sizes, kYuv, Content::smooth, [](CudaencConfig &c) { set_h264_rate(c.h264, 100000, 0, true); }},
     {"h264 capped crf", State::sizes, kYuv, Content::smooth,
      [](CudaencConfig &c) { c.h264.max_rate = 100000, c.h264.buffer_size = 20000; }},

@@ -177,10 +177,13 @@ constexpr Mode kModes[] = {
     {"capped, tight", 0, 500, 100, 0, 14},
 };
 
-CudaencConfig make_rate_config(const Mode &mode, Log *log) {
+// Effort 0 plans QPs ahead.
+constexpr int kEfforts[] = {1, 0}, kEffortCount = 2;
+
+CudaencConfig make_rate_config(const Mode &mode, Log *log, int effort = 1) {
     CudaencConfig config = make_h264_config(kFormat, "cpu", log);
     CudaencH264Options &o = config.h264;
-    o.effort = 1;
+    o.effort = effort;
     o.frame_rate_num = kFps;
     if (mode.bit_rate > 0) o.rate_control = CUDAENC_H264_BIT_RATE, o.bit_rate = std::lround(1000 * mode.bit_rate);
     o.max_rate = std::lround(1000 * mode.max_rate);
@@ -193,9 +196,9 @@ CudaencConfig make_rate_config(const Mode &mode, Log *log) {
 
 // Within 5 % over 200 pictures and within 2 % over 1000; of capped quality, no more than that.
 START_TEST(averages_and_buffers) {
-    const Mode &mode = kModes[_i];
+    const Mode &mode = kModes[_i / kEffortCount];
     Log log;
-    const CudaencConfig config = make_rate_config(mode, &log);
+    const CudaencConfig config = make_rate_config(mode, &log, kEfforts[_i % kEffortCount]);
     const auto packets = encode(config, clip(), 1000);
     const double rate = 1000 * (mode.bit_rate > 0 ? mode.bit_rate : mode.max_rate);
     double bits = 0;
@@ -203,8 +206,8 @@ START_TEST(averages_and_buffers) {
         bits += 8 * static_cast<double>(packets[n].size());
         if (n != 199 && n != 999) continue;
         const double off = bits / rate / static_cast<double>(n + 1) * kFps - 1, most = n == 199 ? 0.05 : 0.02;
-        EXPECT(off <= most && (off >= -most || mode.bit_rate == 0), "%s: %+.2f %% over %zu pictures", mode.name,
-               100 * off, n + 1);
+        EXPECT(off <= most && (off >= -most || mode.bit_rate == 0), "%s, effort %d: %+.2f %% over %zu pictures",
+               mode.name, config.h264.effort, 100 * off, n + 1);
     }
     if (mode.buffer > 0) {
         const double into = 1000 * (mode.cbr ? mode.bit_rate : mode.max_rate), size = 1000 * mode.buffer;
@@ -223,7 +226,7 @@ START_TEST(noise_within_a_buffer) {
                 const Mode mode = {"noise", way < 2 ? rate : 0, way == 1 ? 0 : rate, rate * seconds, way == 1, 20};
                 Log log;
                 const std::string what = format_string("%.0f kbit/s, %.2f s, way %d", rate, seconds, way);
-                const auto packets = encode(make_rate_config(mode, &log), pictures, pictures.size());
+                const auto packets = encode(make_rate_config(mode, &log, kEfforts[_i]), pictures, pictures.size());
                 check_arrivals(packets, 1000 * rate, 1000 * mode.buffer, mode.cbr, 0.9 * seconds, kFps, what);
                 int most = 0;
                 for (const auto &packet : packets) most = std::max(most, look_at(packet).qp);
@@ -245,13 +248,14 @@ START_TEST(noise_on_average) {
         return bits / static_cast<double>(count) * kFps;
     };
     Log log;
-    CudaencConfig constant = make_rate_config({"", 0, 0, 0, 0, 51}, &log);
+    CudaencConfig constant = make_rate_config({"", 0, 0, 0, 0, 51}, &log, kEfforts[_i]);
     constant.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
     const double rate = rate_of(constant, 20) / 10;
     for (const double limit : {0.0, 1.0, 2.0, 5.0})
         for (const int cbr : {0, 1}) {
             if (cbr && limit != 0) continue;
-            CudaencConfig config = make_rate_config({"", rate / 1000, limit * rate / 1000, 0, cbr, 0}, &log);
+            CudaencConfig config =
+                make_rate_config({"", rate / 1000, limit * rate / 1000, 0, cbr, 0}, &log, kEfforts[_i]);
             const double off = rate_of(config, 200) / static_cast<double>(config.h264.bit_rate) - 1;
             EXPECT(std::abs(off) <= 0.05, "max_rate %.0f, cbr %d: %+.2f %%", limit, cbr, 100 * off);
             config.h264.qp_max = 50;
@@ -261,13 +265,34 @@ START_TEST(noise_on_average) {
 }
 END_TEST
 
+// Plans of effort 0 do not depend on how many pictures a device analyses side by side.
+START_TEST(plans) {
+    std::vector<Picture> pictures;
+    for (int i = 0; i < 44; i++) pictures.push_back(i / 2 == 14 ? noise(i) : draw(i < 15 || i > 35 ? 0 : 2, i, 1));
+    for (const Mode &mode : {Mode{"average", 400, 0, 0, 0, 0}, Mode{"constant, tight", 500, 0, 100, 1, 0},
+                             Mode{"capped quality", 0, 400, 400, 0, 10}}) {
+        Log log;
+        CudaencConfig config = make_rate_config(mode, &log, 0);
+        config.h264.hrd = mode.buffer > 0;
+        const auto expected = encode(config, pictures, pictures.size());
+        config.device = "emu";
+        for (const int depth : {1, 6, 12}) {
+            config.async_depth = depth;
+            const auto got = encode(config, pictures, pictures.size());
+            for (size_t i = 0; i < got.size(); i++)
+                EXPECT(got[i] == expected[i], "%s, %d in flight: picture %zu is another one", mode.name, depth, i);
+        }
+    }
+}
+END_TEST
+
 // The mean PSNR of luma is at most 0.2 dB below that of constant quality with as many bytes.
 START_TEST(quality) {
-    const Mode &mode = kModes[_i];
+    const Mode &mode = kModes[_i / kEffortCount];
     std::vector<Picture> pictures;
     for (int i = 0; i < 100; i++) pictures.push_back(draw(i / 25 % 2, i, 1));
     Log log;
-    const CudaencConfig config = make_rate_config(mode, &log);
+    const CudaencConfig config = make_rate_config(mode, &log, kEfforts[_i % kEffortCount]);
     const h264::Params p = h264::make_params(kFormat, config.h264);
     h264::PictureCoder coder(p.picture);
     ThreadPool pool(2);
@@ -305,7 +330,7 @@ END_TEST
 START_TEST(hrd_of_one_frame) {
     for (const int cbr : {0, 1}) {
         Log log;
-        CudaencConfig config = make_rate_config({"", 800, cbr ? 0.0 : 800, 32, cbr, 0}, &log);
+        CudaencConfig config = make_rate_config({"", 800, cbr ? 0.0 : 800, 32, cbr, 0}, &log, kEfforts[_i]);
         config.h264.hrd = 1;
         const auto packets = encode(config, clip(), 200);
         const SliceInfo first = look_at(packets[0]);
@@ -314,6 +339,7 @@ START_TEST(hrd_of_one_frame) {
                static_cast<unsigned long long>(first.sps.hrd_size));
         check_arrivals(packets, 800000, 32000, cbr, first.delay, kFps, cbr ? "cbr" : "vbr");
     }
+    if (_i) return;
     // What clocks of 90 kHz and 16 bits leave nothing of is refused.
     Log log;
     CudaencConfig config = make_rate_config({"", 1000000, 0, 16, 1, 0}, &log);
@@ -426,14 +452,14 @@ END_TEST
 int main(int argc, char **argv) {
     take_arguments(argc, argv);
     Suite *suite = suite_create("h264_rate");
-    constexpr int kCount = static_cast<int>(std::size(kModes));
+    constexpr int kCount = kEffortCount * static_cast<int>(std::size(kModes));
     TCase *rates = add_case(suite, "rates");
     tcase_add_loop_test(rates, averages_and_buffers, 0, kCount);
     tcase_add_loop_test(rates, quality, 0, kCount);
-    tcase_add_test(rates, noise_within_a_buffer);
-    tcase_add_test(rates, noise_on_average);
-    tcase_add_test(rates, hrd_of_one_frame);
+    for (const TTest *test : {noise_within_a_buffer, noise_on_average, hrd_of_one_frame})
+        tcase_add_loop_test(rates, test, 0, kEffortCount);
     tcase_add_test(rates, extreme_rates);
+    tcase_add_test(rates, plans);
     TCase *others = add_case(suite, "others");
     for (const TTest *test : {levels_do_not_harm, bitstream_restriction, reconstructions}) tcase_add_test(others, test);
     return run_suite(suite);
