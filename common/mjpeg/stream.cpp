@@ -6,6 +6,7 @@
 
 #include "../cudaenc.h"
 #include "../error.h"
+#include "../exif.h"
 #include "markers.h"
 
 namespace cudaenc::mjpeg {
@@ -45,27 +46,10 @@ class SegmentReader {
     std::span<const uint8_t> bytes_;
 };
 
-// The orientation of a TIFF structure: tag 0x0112 of its first directory; 1 if it tells none.
-int orientation_of(std::span<const uint8_t> tiff) {
-    constexpr size_t kEntry = 12;
-    if (tiff.size() < 8) return 1;
-    const bool little = tiff[0] == 'I';
-    const auto get16 = [&](size_t at) { return little ? tiff[at] | tiff[at + 1] << 8 : tiff[at] << 8 | tiff[at + 1]; };
-    const auto get32 = [&](size_t at) {
-        const size_t a = static_cast<size_t>(get16(at)), b = static_cast<size_t>(get16(at + 2));
-        return little ? b << 16 | a : a << 16 | b;
-    };
-    const size_t directory = get32(4);
-    if (directory + 2 > tiff.size()) return 1;
-    const int entries = get16(directory);
-    for (int i = 0; i < entries; i++) {
-        const size_t at = directory + 2 + static_cast<size_t>(i) * kEntry;
-        if (at + kEntry > tiff.size()) return 1;
-        if (get16(at) != 0x0112 || get16(at + 2) != 3) continue;
-        const int value = get16(at + 8);
-        return value >= 1 && value <= 8 ? value : 1;
-    }
-    return 1;
+// 1 where none is told.
+int orientation_of(std::span<const uint8_t> exif) {
+    const uint32_t value = Exif(exif).number(Exif::kOrientation).value_or(1);
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
 }
 
 class StreamReader {

@@ -525,6 +525,51 @@ START_TEST(colours_of_jp2) {
 }
 END_TEST
 
+// EXIF's resolution is the capture resolution: samples a metre, vertical first.
+START_TEST(capture_resolution_of_jp2) {
+    struct {
+        uint32_t x[2], y[2];
+        uint8_t unit;  // 0: none is told
+        std::string contents;
+    } const cases[] = {
+        {{300, 1}, {600, 1}, 2, {"\xEA\x60\x00\xFE\x75\x30\x00\xFE\x02\x02", 10}},
+        {{300, 1}, {300, 1}, 0, {"\x75\x30\x00\xFE\x75\x30\x00\xFE\x02\x02", 10}},
+        {{11811, 100}, {4000, 1}, 3, {"\x9C\x40\x00\x01\x2E\x23\x00\x01\x01\x00", 10}},
+        {{72, 1}, {72, 1}, 2, ""},  // unknown
+        {{300, 1}, {300, 0}, 2, ""},
+        {{300, 1}, {300, 1}, 1, ""},
+    };
+    Random random(10);
+    const CudaencFormat format = make_format(8, 8, 3, 8, true, CUDAENC_COLOR_RGB);
+    Picture picture = make_picture(random, format);
+    for (const auto &c : cases)
+        for (const bool little : {false, true}) {
+            std::vector<uint8_t> exif;
+            const auto put = [&](uint32_t value, int bytes) {
+                for (int i = 0; i < bytes; i++)
+                    exif.push_back(static_cast<uint8_t>(value >> 8 * (little ? i : bytes - 1 - i)));
+            };
+            put(little ? 0x4949 : 0x4D4D, 2), put(42, 2), put(8, 4), put(3, 2);
+            put(0x011A, 2), put(5, 2), put(1, 4), put(50, 4);
+            put(0x011B, 2), put(5, 2), put(1, 4), put(58, 4);
+            put(c.unit ? 0x0128 : 0x0129, 2), put(3, 2), put(1, 4), put(c.unit, 2), put(0, 2), put(0, 4);
+            for (const uint32_t value : {c.x[0], c.x[1], c.y[0], c.y[1]}) put(value, 4);
+            for (const size_t size : {exif.size(), exif.size() - 1, size_t{40}, size_t{9}}) {
+                CudaencFrame frame = picture.frame();
+                frame.exif = exif.data(), frame.exif_size = size;
+                Log log;
+                const std::vector<uint8_t> packet = encode(make_config(format, "cpu", &log), frame);
+                const std::string expected = std::string("\0\0\0\x1Ares \0\0\0\x12resc", 16) + c.contents,
+                                  name = "res ";
+                const bool told = size == exif.size() && !c.contents.empty();
+                const std::string content(packet.begin(), packet.end());
+                EXPECT((content.find(told ? expected : name) != std::string::npos) == told,
+                       "%u/%u, unit %d, %zu bytes of EXIF", c.x[0], c.x[1], c.unit, size);
+            }
+        }
+}
+END_TEST
+
 // Counters that wrap or overflow their marker segment, the same on a device.
 START_TEST(many_tiles_and_packets) {
     struct {
@@ -573,6 +618,7 @@ int main(int argc, char **argv) {
     TCase *headers = add_case(suite, "headers");
     tcase_add_loop_test(headers, random_pictures_say_what_they_are, 0, 8);
     tcase_add_test(headers, colours_of_jp2);
+    tcase_add_test(headers, capture_resolution_of_jp2);
     tcase_add_test(headers, many_tiles_and_packets);
     return run_suite(suite);
 }

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "../../bytes.h"
 #include "../../error.h"
+#include "../../exif.h"
 #include "../../icc_profile.h"
 #include "../block_coders.h"
 #include "codestream.h"
@@ -142,6 +144,57 @@ void check_tile_part_length(uint64_t bytes) {
                     "a tile-part of 4 GiB or more: cut the picture with tile_width and tile_height");
 }
 
+namespace {
+
+// Samples a metre in one direction (I.5.3.7): a numerator and a denominator of 16 bits each, and a power of ten.
+struct Resolution {
+    uint32_t numerator, denominator, exponent;
+};
+
+void put_resolution_box(Bytes &out, const char *type, const Resolution &vertical, const Resolution &horizontal) {
+    out.put32(18), out.put_text(type);
+    for (const Resolution &r : {vertical, horizontal}) out.put16(r.numerator), out.put16(r.denominator);
+    out.put8(vertical.exponent), out.put8(horizontal.exponent);
+}
+
+// The resolution that EXIF tells, samples a unit; nothing where it tells none.
+std::optional<Resolution> exif_resolution(const Exif &exif, Exif::Tag tag) {
+    constexpr uint32_t kInch = 2, kCentimetre = 3, kMost = 65535;
+    const std::optional<ExifRational> told = exif.rational(tag);
+    const uint32_t unit = exif.number(Exif::kResolutionUnit).value_or(kInch);
+    if (!told || (unit != kInch && unit != kCentimetre)) return {};
+    const uint64_t scaled = uint64_t{told->numerator} * (unit == kInch ? 10000 : 100);
+    uint64_t numerator = (scaled + told->denominator / 2) / told->denominator;
+    uint32_t exponent = 0;
+    for (; numerator > kMost; exponent++) numerator = (numerator + 5) / 10;
+    if (!numerator) return {};
+    return Resolution{static_cast<uint32_t>(numerator), unit == kInch ? 254u : 1u, exponent};
+}
+
+// Capture resolution from EXIF, but for 72 a unit, which EXIF has where it knows none (CIPA DC-008, 4.6.4). Display
+// resolution from the sample aspect ratio: samples a metre of which only the ratio is known.
+void put_resolutions(Bytes &out, const CudaencFrame &frame) {
+    const Exif exif({frame.exif, frame.exif_size});
+    std::optional<Resolution> vertical = exif_resolution(exif, Exif::kYResolution),
+                              horizontal = exif_resolution(exif, Exif::kXResolution);
+    const auto is_unknown = [](const Resolution &r) { return r.numerator == 7200 && r.exponent == 2; };
+    const bool captured =
+        vertical && horizontal && !(is_unknown(*vertical) && is_unknown(*horizontal) && vertical->denominator == 254);
+    const int64_t num = frame.sample_aspect_num, den = frame.sample_aspect_den;
+    const bool has_aspect = num > 0 && den > 0 && num != den;
+    if (!captured && !has_aspect) return;
+    out.put32(8 + (captured ? 18 : 0) + (has_aspect ? 18 : 0)), out.put_text("res ");
+    if (has_aspect) {  // first, since FFmpeg's decoder reads the aspect from the first one
+        // A term has 16 bits. A larger one is divided, and the divisor goes to the other direction.
+        const auto divisor = [](int64_t x) { return static_cast<uint32_t>((x + 65534) / 65535); };
+        const auto quotient = [&](int64_t x) { return static_cast<uint32_t>((x + divisor(x) / 2) / divisor(x)); };
+        put_resolution_box(out, "resd", {quotient(num), quotient(den), 0}, {divisor(den), divisor(num), 0});
+    }
+    if (captured) put_resolution_box(out, "resc", *vertical, *horizontal);
+}
+
+}  // namespace
+
 std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, uint64_t codestream) {
     if (!p.jp2) return {};
     Bytes out;
@@ -188,21 +241,7 @@ std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, 
                     out.put16(c), out.put16(alpha ? 1 : 0), out.put16(alpha ? 0 : c + 1);
                 }
             });
-        const int64_t num = frame.sample_aspect_num, den = frame.sample_aspect_den;
-        if (num <= 0 || den <= 0 || num == den) return;
-        // I.5.3.7: samples a metre, of which only the ratio is known. A term has 16 bits. A larger one is divided, and
-        // the divisor goes to the other direction.
-        const auto divisor = [](int64_t x) { return (x + 65534) / 65535; };
-        const auto put_quotient = [&](int64_t x) {
-            out.put16(static_cast<uint32_t>((x + divisor(x) / 2) / divisor(x)));
-        };
-        put_box("res ", [&] {
-            put_box("resd", [&] {
-                put_quotient(num), put_quotient(den);  // vertical
-                out.put16(static_cast<uint32_t>(divisor(den))), out.put16(static_cast<uint32_t>(divisor(num)));
-                out.put8(0), out.put8(0);
-            });
-        });
+        put_resolutions(out, frame);
     });
 
     if (frame.exif_size)  // I.7.2; the number is that of a TIFF structure of EXIF

@@ -1,0 +1,59 @@
+// What EXIF data tell in the first directory of their TIFF structure (TIFF 6.0, section 2). Any bytes may be given.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace cudaenc {
+
+struct ExifRational {
+    uint32_t numerator, denominator;
+};
+
+class Exif {
+  public:
+    enum Tag { kOrientation = 0x0112, kXResolution = 0x011A, kYResolution = 0x011B, kResolutionUnit = 0x0128 };
+    explicit Exif(std::span<const uint8_t> tiff) : tiff_(tiff), little_(!tiff.empty() && tiff[0] == 'I') {}
+
+    // Of type SHORT.
+    std::optional<uint32_t> number(Tag tag) const {
+        const size_t at = entry(tag, 3);
+        if (!at) return {};
+        return get16(at + 8);
+    }
+    // Of type RATIONAL; without those of denominator 0.
+    std::optional<ExifRational> rational(Tag tag) const {
+        const size_t entry_at = entry(tag, 5);
+        if (!entry_at) return {};
+        const size_t at = get32(entry_at + 8);
+        if (at + 8 > tiff_.size() || !get32(at + 4)) return {};
+        return ExifRational{get32(at), get32(at + 4)};
+    }
+
+  private:
+    // Where the entry of a tag lies; 0: there is none of this type.
+    size_t entry(Tag tag, uint32_t type) const {
+        constexpr size_t kEntry = 12;
+        if (tiff_.size() < 8) return 0;
+        const size_t directory = get32(4);
+        if (directory + 2 > tiff_.size()) return 0;
+        const size_t entries = get16(directory);
+        for (size_t at = directory + 2; at + kEntry <= tiff_.size() && at < directory + 2 + entries * kEntry;
+             at += kEntry)
+            if (get16(at) == static_cast<uint32_t>(tag) && get16(at + 2) == type) return at;
+        return 0;
+    }
+    uint32_t get16(size_t at) const {
+        const uint32_t first = tiff_[at], second = tiff_[at + 1];
+        return little_ ? first | second << 8 : first << 8 | second;
+    }
+    uint32_t get32(size_t at) const {
+        return little_ ? get16(at) | get16(at + 2) << 16 : get16(at) << 16 | get16(at + 2);
+    }
+
+    const std::span<const uint8_t> tiff_;
+    const bool little_;
+};
+
+}  // namespace cudaenc
