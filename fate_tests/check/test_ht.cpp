@@ -237,7 +237,7 @@ START_TEST(truncation_points) {
 }
 END_TEST
 
-// With a slope they have estimates of two passes, and the bytes of the one that is coded.
+// With a slope they have estimates of some passes, and the bytes of the one that is coded.
 START_TEST(truncation_points_near_a_slope) {
     Random random(static_cast<uint64_t>(_i) + 5000);
     const Batch batch = batch_of_many(random);
@@ -245,17 +245,17 @@ START_TEST(truncation_points_near_a_slope) {
     const Records records(batch, stop);
     const int lowest = lowest_ht_plane(stop_rule(stop, kWeight));
     double estimated = 0, all = 0;
-    for (int lower = 0; lower < 2; lower++) {
+    for (int above = 0; above < kHtTried; above++) {
         std::vector<uint8_t> passes;
         for (const CodedBlock &coded : records.coded)
-            passes.push_back(static_cast<uint8_t>(std::max(coded.planes - lowest - lower, 0)));
+            passes.push_back(static_cast<uint8_t>(std::max(coded.planes - lowest - above, 0)));
         const auto codewords = truncate(batch, records, passes);
         for (size_t i = 0; i < passes.size(); i++) {
             const CodedBlock &coded = records.coded[i];
             const std::string described = batch.describe(i);
             const char *const name = described.c_str();
             EXPECT(coded.passes == std::max(coded.planes - lowest, 0), "%s: %d passes", name, coded.passes);
-            for (size_t at = i * kMaxPlanes; at + 2 < i * kMaxPlanes + coded.passes; at++)
+            for (size_t at = i * kMaxPlanes; at + kHtTried < i * kMaxPlanes + coded.passes; at++)
                 EXPECT(!records.bytes[at] && !records.reductions[at], "%s: a plane that is not tried", name);
             if (!passes[i]) continue;
             const size_t at = i * kMaxPlanes + passes[i] - 1;

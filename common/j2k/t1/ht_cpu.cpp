@@ -300,18 +300,17 @@ CUDAENC_CLONES int64_t reduction_of_row(const uint32_t *coefficients, int width,
     for (int x = 0; x < width; x++) sum += ht_reduction(coefficients[x] & 0x7FFFFFFFu, plane, reversible);
     return sum;
 }
-// Adds up the quads of two rows of samples, or of one and none, from a plane on and from the one above. Returns all
-// magnitudes' bits.
-CUDAENC_CLONES uint32_t count_quads(const uint32_t *upper, const uint32_t *lower, int width, int plane, HtCounts &low,
-                                    HtCounts &high) {
+// Adds up the quads of two rows of samples, or of one and none, from a plane on. Returns all magnitudes' bits.
+CUDAENC_CLONES uint32_t count_quads(const uint32_t *upper, const uint32_t *lower, int width, int plane,
+                                    HtTriedCounts &counts) {
     const uint32_t magnitude = 0x7FFFFFFFu, mask = lower ? magnitude : 0;
     if (!lower) lower = upper;
-    uint32_t bits = 0, sums[2][3] = {};
+    uint32_t bits = 0, sums[kHtTried][3] = {};
     for (int x = 0; x + 1 < width; x += 2) {
         const uint32_t a = (upper[x] & magnitude) >> plane, b = (lower[x] & mask) >> plane,
                        c = (upper[x + 1] & magnitude) >> plane, d = (lower[x + 1] & mask) >> plane;
         bits |= upper[x] | (lower[x] & mask) | upper[x + 1] | (lower[x + 1] & mask);
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < kHtTried; k++) {
             const uint32_t all = (a | b | c | d) >> k,
                            some = uint32_t{a >> k != 0} + (b >> k != 0) + (c >> k != 0) + (d >> k != 0);
             // The width by conversion to float, as in load_row().
@@ -322,17 +321,15 @@ CUDAENC_CLONES uint32_t count_quads(const uint32_t *upper, const uint32_t *lower
             sums[k][2] += some * static_cast<uint32_t>(exponent < 0 ? 0 : exponent);
         }
     }
-    for (HtCounts *const counts : {&low, &high}) {
-        const uint32_t *const sum = sums[counts == &high];
-        counts->samples += sum[0];
-        counts->quads += sum[1];
-        counts->magnitude += sum[2];
+    for (int k = 0; k < kHtTried; k++) {
+        counts.from[k].samples += sums[k][0];
+        counts.from[k].quads += sums[k][1];
+        counts.from[k].magnitude += sums[k][2];
     }
     if (width % 2) {
         const uint32_t a = upper[width - 1] & magnitude, b = lower[width - 1] & mask;
         bits |= a | b;
-        low.add(a >> plane, b >> plane, 0, 0);
-        high.add(a >> plane >> 1, b >> plane >> 1, 0, 0);
+        counts.add(a >> plane, b >> plane, 0, 0);
     }
     return bits & magnitude;
 }
@@ -384,11 +381,11 @@ void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_
         const TruncationPoints own = points.from(i * static_cast<size_t>(max_passes));
         const StopRule rule = stops ? stops[i] : StopRule();
         const int lowest = lowest_ht_plane(rule);
-        HtCounts low, high;
+        HtTriedCounts counts;
         uint32_t bits = 0;
         for (int y = 0; y < b.height; y += 2) {
             const uint32_t *const row = coefficients + b.coefficients + static_cast<size_t>(y) * b.stride;
-            bits |= count_quads(row, y + 1 < b.height ? row + b.stride : nullptr, b.width, lowest, low, high);
+            bits |= count_quads(row, y + 1 < b.height ? row + b.stride : nullptr, b.width, lowest, counts);
         }
         const int planes = bit_width(bits), passes = std::max(planes - lowest, 0);
         uint32_t count = 0;
@@ -396,7 +393,7 @@ void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_
         if (!stops) {
             count = measure_all_planes(*coder, b, coefficients, planes, own);
         } else {
-            const HtTrial trial = ht_trial(rule, planes, quads_of(b.width, b.height), low, high);
+            const HtTrial trial = ht_trial(rule, planes, quads_of(b.width, b.height), counts);
             plane = trial.coded;
             count = plane < planes ? coder->code(coefficients, b, plane) : 0;
             for (int pass = 0; pass < passes; pass++) {

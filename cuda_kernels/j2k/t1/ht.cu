@@ -586,15 +586,15 @@ DEVICE int64_t warp_add_wide(int64_t v) {
 
 // What a block's quads tell of it.
 struct QuadSums {
-    HtCounts low, high;  // from a bit-plane on, and from the one above
-    int planes;          // of all magnitudes
+    HtTriedCounts counts;
+    int planes;  // of all magnitudes
 };
 template <bool kPaired>
 DEVICE QuadSums count_quads(const CodeBlock &block, const uint32_t *coefficients, int plane) {
     const uint32_t lane = static_cast<uint32_t>(lane_id()), columns = (block.width + 1u) / 2,
                    rows = (block.height + 1u) / 2, more_rows = 32 / columns, more_columns = 32 % columns;
     uint32_t row = lane / columns, column = lane % columns, bits = 0;
-    HtCounts low, high;
+    HtTriedCounts counts;
     constexpr int kTogether = 2;  // quads that wait for each other's latency
     CUDAENC_NO_UNROLL
     while (row < rows) {
@@ -618,20 +618,22 @@ DEVICE QuadSums count_quads(const CodeBlock &block, const uint32_t *coefficients
                 bits |= m[k];
                 m[k] >>= plane;
             }
-            low.add(m[0], m[1], m[2], m[3]);
-            high.add(m[0] >> 1, m[1] >> 1, m[2] >> 1, m[3] >> 1);
+            counts.add(m[0], m[1], m[2], m[3]);
         }
     }
-    const auto sum = [](const HtCounts &own) {
+    CUDAENC_UNROLL
+    for (HtCounts &own : counts.from) {
         const uint32_t both = warp_add(own.samples | own.quads << 16);
-        return HtCounts{both & 0xFFFF, both >> 16, warp_add(own.magnitude)};
-    };
-    return {sum(low), sum(high), bit_width(warp_or(bits))};
+        own.samples = both & 0xFFFF;
+        own.quads = both >> 16;
+        own.magnitude = warp_add(own.magnitude);
+    }
+    return {counts, bit_width(warp_or(bits))};
 }
 
 constexpr uint8_t kNoPlane = 0xFF;  // in slot_planes: the slot has no codeword
 
-// Codes the likelier pass of each block, and makes its record.
+// Codes the likeliest pass of each block, and makes its record.
 template <int kQuads, int kWarps>
 DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32_t index, bool exists,
                        const CodeBlock &block) {
@@ -640,7 +642,7 @@ DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32
     const int lowest = lowest_ht_plane(rule);
     const QuadSums sums = has_pairs(block, coefficients) ? count_quads<true>(block, coefficients, lowest)
                                                          : count_quads<false>(block, coefficients, lowest);
-    const HtTrial trial = ht_trial(rule, sums.planes, quads_of(block.width, block.height), sums.low, sums.high);
+    const HtTrial trial = ht_trial(rule, sums.planes, quads_of(block.width, block.height), sums.counts);
     const bool is_coded = exists && trial.coded < sums.planes;
     const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, block, is_coded, trial.coded);
     if (!exists) return;

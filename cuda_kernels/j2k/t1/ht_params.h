@@ -19,7 +19,7 @@ struct HtInput {
 using HtParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht">;
 using HtLargeParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_large">;
 
-// Of truncatable blocks. chosen: [block], nullptr: codes the likelier pass of two, by stop->slope, or measures all,
+// Of truncatable blocks. chosen: [block], nullptr: codes the likeliest pass of three, by stop->slope, or measures all,
 // each codeword in place of the one before; else the codewords of so many passes of the records go to the slots, where
 // they are not there, and their bytes to the records and to chosen_bytes.
 // Grid: as above; of chosen passes ceil(count / kHtChosenBlocks), since few are not there.
