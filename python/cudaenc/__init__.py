@@ -9,7 +9,8 @@ channels are 1 (gray), 3 (R, G, B) or 4 (R, G, B, alpha). Elements are uint8, or
 a picture is a sequence of planes of (height, width), as cudaenc.h names formats: "yuv420p", "yuv422p10", "gbrp12".
 
 Arrays are NumPy's, or have __cuda_array_interface__ or __dlpack__ (CuPy, PyTorch, JAX). What lies in CUDA memory is
-encoded there, without a copy to the host; it must not change until its packet has come.
+encoded there, without a copy to the host; it must not change until its packet has come. Work of PyTorch's
+current stream on a tensor's GPU is waited for.
 
 Options are those of cudaenc.h, by name: quality=85, bit_rate=10_000_000, pred="dwt53", levels=6. The same input and
 options give the same bytes on every device. What the library warns of, such as a target that is missed, goes to

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy
@@ -54,8 +55,15 @@ def _check_type(kind: str, itemsize: int) -> None:
         raise InvalidError(f"elements of kind {kind!r} and {itemsize} bytes are not allowed: they are uint8 or uint16")
 
 
-def _from_cuda_interface(array: Any) -> Plane:
-    interface = array.__cuda_array_interface__
+def _stream(array: Any, interface: dict[str, Any]) -> int:
+    """That whose work makes an array. PyTorch's interface does not tell it: it is the current one of the tensor's GPU."""
+    torch = sys.modules.get("torch")
+    if "stream" not in interface and torch is not None and isinstance(array, torch.Tensor):
+        return int(torch.cuda.current_stream(array.device).cuda_stream)
+    return interface.get("stream") or 0
+
+
+def _from_cuda_interface(array: Any, interface: dict[str, Any]) -> Plane:
     typestr, shape = interface["typestr"], tuple(interface["shape"])
     itemsize = int(typestr[2:])
     _check_type(typestr[1], itemsize)
@@ -63,7 +71,7 @@ def _from_cuda_interface(array: Any) -> Plane:
     number = getattr(getattr(array, "device", None), "index", None)
     number = getattr(getattr(array, "device", None), "id", None) if number is None else number
     return Plane(array, interface["data"][0], shape, tuple(strides), itemsize, True,
-                 number if isinstance(number, int) else None, interface.get("stream") or 0)
+                 number if isinstance(number, int) else None, _stream(array, interface))
 
 
 def _from_dlpack(array: Any, number: int) -> Plane:
@@ -79,8 +87,9 @@ def _from_dlpack(array: Any, number: int) -> Plane:
 
 
 def _plane(array: Any) -> Plane:
-    if hasattr(array, "__cuda_array_interface__"):
-        return _from_cuda_interface(array)
+    interface = getattr(array, "__cuda_array_interface__", None)
+    if interface is not None:
+        return _from_cuda_interface(array, interface)
     if hasattr(array, "__dlpack_device__") and not isinstance(array, numpy.ndarray):
         kind, number = (int(v) for v in array.__dlpack_device__())
         if kind in (_CUDA, _CUDA_MANAGED):

@@ -16,6 +16,11 @@ import cudaenc.mp4
 import numpy
 from PIL import Image
 
+try:
+    import torch
+except ImportError:
+    torch = None
+
 random = numpy.random.default_rng(1)
 
 
@@ -348,6 +353,48 @@ class Protocols(unittest.TestCase):
             cudaenc.encode(InCuda(picture(8, 8)), device="cpu")
         with self.assertRaises(ValueError):
             cudaenc.Encoder(picture(8, 8), "mjpeg", device="cpu", device_packets=True)
+
+
+@unittest.skipUnless(torch and torch.cuda.is_available(), "no PyTorch with a GPU")
+class Tensors(unittest.TestCase):
+    """PyTorch's, in the memory of every GPU that there is."""
+
+    def setUp(self):
+        self.array = picture(270, 480, 3)
+        self.packet = cudaenc.encode(self.array, device="cpu")
+
+    def test_they_stay_on_their_gpu(self):
+        for n in range(torch.cuda.device_count()):
+            tensor = torch.from_numpy(self.array).to(f"cuda:{n}")
+            self.assertEqual(cudaenc.encode(tensor), self.packet)
+            self.assertEqual(cudaenc.encode(tensor.permute(2, 0, 1).contiguous(), layout="chw"), self.packet)
+            self.assertEqual(cudaenc.encode(tensor[10:200, 20::2]), cudaenc.encode(self.array[10:200, 20::2], device="cpu"))
+            self.assertEqual(list(cudaenc.encode_batch([tensor] * 9)), [self.packet] * 9)
+            with cudaenc.Encoder(tensor) as encoder:
+                self.assertTrue(encoder.device.startswith(f"cuda:{n} "), encoder.device)
+                self.assertRaises(ValueError, encoder.submit, self.array)
+            with torch.cuda.device(n):
+                self.assertEqual(cudaenc.encode(HostOnly(tensor)), self.packet)
+
+    def test_work_of_the_current_stream_is_waited_for(self):
+        for n in range(torch.cuda.device_count()):
+            source = torch.from_numpy(self.array).to(f"cuda:{n}")
+            tensor = torch.zeros_like(source)
+            torch.cuda.synchronize(n)
+            # The session is open before, which takes longer than the work.
+            with cudaenc.Encoder(tensor) as encoder, torch.cuda.stream(torch.cuda.Stream(n)):
+                torch.cuda._sleep(100_000_000)
+                tensor.copy_(source)
+                self.assertEqual(next(encoder.encode([tensor])), self.packet)
+        # Another GPU's stream is the current one now and then.
+        with torch.cuda.device(0):
+            self.assertEqual(cudaenc.encode(tensor), self.packet)
+
+    def test_packets(self):
+        expected = cudaenc.encode(self.array, "mjpeg", device="cpu")
+        with cudaenc.Encoder(torch.from_numpy(self.array).cuda(), "mjpeg", device_packets=True) as encoder:
+            for packet in encoder.encode([torch.from_numpy(self.array).cuda()] * 5):
+                self.assertEqual(bytes(torch.as_tensor(packet, device="cuda").cpu().numpy()), expected)
 
 
 if __name__ == "__main__":
