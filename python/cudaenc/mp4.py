@@ -50,7 +50,7 @@ def yuv420p(frame: Any, matrix: str = "bt709") -> list[Any]:
     return planes
 
 
-def _pictures(frames: Iterable[Any], matrix: str) -> Iterator[list[Any]]:
+def _pictures(frames: Any, matrix: str) -> Iterator[list[Any]]:
     """Planes of frames. Those of one array on a GPU are converted some at a time, as each operation takes its launch."""
     if len(getattr(frames, "shape", ())) != 4 or not hasattr(frames, "__cuda_array_interface__"):
         yield from (yuv420p(frame, matrix) for frame in frames)
