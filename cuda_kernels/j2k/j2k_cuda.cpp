@@ -629,7 +629,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (stopped_too_early(stop) || (s.revisions.empty() && stopped_too_late(stop))) {
             s.revisions.clear();
             *s.allocation.data() = budget_.begin(s.box_bytes);
-            s.allocation.data()->stop = {next_try(stop, p_.style), 0, 0};
+            s.allocation.data()->stop = {next_try(stop, p_.style), 0};
             upload_allocation(s, s.stream);
             code_from_coefficients(s, true);
             return true;

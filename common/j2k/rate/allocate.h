@@ -104,7 +104,6 @@ CUDAENC_HD void end_at_threshold(RateAllocation &r, int layers, uint64_t reached
     const uint64_t budget = r.budget[layers - 1];
     const uint32_t threshold = r.threshold[layers - 1];
     r.stop.threshold = reached + budget / 256 >= budget ? max_of(threshold, r.stop.slope) : threshold;
-    r.stop.lacking = reached < budget ? static_cast<uint32_t>((budget - reached) / (budget / 256 + 1)) : 0;
 }
 
 // A round: the next thresholds from what was measured at the last ones. groups: 1 where no tile-part is limited. All

@@ -188,14 +188,9 @@ inline bool stopped_too_early(const StopOutcome &stop) {
 inline bool stopped_too_late(const StopOutcome &stop) {
     return stop.always_includes && stop.slope && stop.threshold > stop.slope + kSlopeOctave * 3 / 2;
 }
-// Where tier-1 stops in a frame that is coded again: half an octave lower where it lacks next to nothing of its budget,
-// two octaves where it lacks a fifth. An octave gives an eighth more bytes, or more. Alternatives are a bit-plane
-// apart, which is two octaves.
+// Where tier-1 stops in a frame that is coded again.
 inline StopSlope next_try(const StopOutcome &stop, uint32_t style) {
-    constexpr uint32_t kPlane = 2 * kSlopeOctave;
-    const uint32_t by =
-        are_alternatives(style) ? kPlane : min_of(kSlopeOctave / 2 + stop.lacking * kSlopeOctave / 32, kPlane);
-    const uint32_t lower = stop.slope > by ? stop.slope - by : 0;
+    const uint32_t lower = stop.slope > 2 * kSlopeOctave ? stop.slope - 2 * kSlopeOctave : 0;
     // Of alternatives none is always included: those near the threshold are tried.
     const uint32_t higher = are_alternatives(style) ? stop.threshold : stop.slope;
     return {.slope = stopped_too_early(stop) ? lower : higher, .always_includes = 0};

@@ -57,10 +57,9 @@ CUDAENC_HD uint32_t empty_packets_before(const LayerSet *sets, const Packet &pac
     return empty;
 }
 
-// How rate allocation ended: where tier-1 stopped, with the last layer's threshold, and what the frame lacks of its
-// budget, in 1/256; the thresholds of all layers.
+// How rate allocation ended: where tier-1 stopped, with the last layer's threshold; the thresholds of all layers.
 struct StopOutcome : StopSlope {
-    uint32_t threshold, lacking;
+    uint32_t threshold;
 };
 struct LayerThresholds {
     uint32_t threshold[kMaxLayers];
