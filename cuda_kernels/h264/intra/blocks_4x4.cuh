@@ -58,11 +58,12 @@ DEVICE void code_4x4(const Place &place, WavefrontState<F> &s) {
 
         const uint32_t offsets[] = {word_of(s.predicted_4x4, 4 * mode + column) + half_offset};
         CandidateColumn<4> of_candidate[kComponents];
-        uint32_t cost = column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
+        uint32_t cost = 0;
         CUDAENC_UNROLL
         for (int k = 0; k < kComponents; k++)
             cost += of_candidate[k].code(s.values_4x4[k][0], offsets, s.source[k] + 64 * by + 4 * bx + column,
                                          place.quantiser(k), column, place.most, price);
+        cost += column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
         if (is_best<4, kComponents>(cost, candidate) && coded) {
             CUDAENC_UNROLL
             for (int k = 0; k < kComponents; k++)

@@ -47,11 +47,12 @@ DEVICE void code_8x8(const Place &place, WavefrontState<F> &s) {
         const uint32_t offsets[] = {word_of(s.predicted_8x8, (8 * mode + column) * 2),
                                     word_of(s.predicted_8x8, (8 * mode + column) * 2 + 1)};
         CandidateColumn<8> of_candidate[kComponents];
-        uint32_t cost = column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
+        uint32_t cost = 0;
         CUDAENC_UNROLL
         for (int k = 0; k < kComponents; k++)
             cost += of_candidate[k].code(s.values_8x8[k], offsets, s.source[k] + 128 * by + 8 * bx + column,
                                          place.quantiser(k), column, place.most, price);
+        cost += column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
         if (is_best<8, kComponents>(cost, candidate)) {
             CUDAENC_UNROLL
             for (int k = 0; k < kComponents; k++)

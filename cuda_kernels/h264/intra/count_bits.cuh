@@ -65,11 +65,12 @@ struct CountedBits {
 template <ChromaFormat F>
 DEVICE CountedBits count_blocks(int warp, bool has_8x8, WavefrontState<F> &s) {
     constexpr int kComponents = luma_components(F);
+    CountedBlock blocks[kComponents];
     uint32_t nonzero[kComponents], all = 0;
     bool too_large = false;
     CUDAENC_UNROLL
     for (int component = 0; component < kComponents; component++) {
-        const CountedBlock block = make_counted_block(warp, component, has_8x8, s);
+        const CountedBlock &block = blocks[component] = make_counted_block(warp, component, has_8x8, s);
         const bool counts = block.present || block.dc;
         nonzero[component] = 0;
         CUDAENC_UNROLL
@@ -85,7 +86,7 @@ DEVICE CountedBits count_blocks(int warp, bool has_8x8, WavefrontState<F> &s) {
     BitCounter counter;
     CUDAENC_UNROLL
     for (int component = 0; component < kComponents; component++) {
-        const CountedBlock block = make_counted_block(warp, component, has_8x8, s);
+        const CountedBlock &block = blocks[component];
         // Which blocks are coded: of each 8x8 block, AC of all blocks, DC of I_16x16 always, DC of both components.
         const uint32_t others =
             warp == kWarpChroma || warp == kWarp16x16 ? all & warp_ballot(block.present) : all >> (lane_id() & ~3) & 15;

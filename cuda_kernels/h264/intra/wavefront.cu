@@ -77,8 +77,9 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
         } else {
             const bool dc = decision.type == static_cast<int>(MacroblockType::i16x16);
             if (warp < kComponents) {
-                int16_t *to = levels + 16 * kLumaBlocks * warp;
-                copy_levels(s.candidates[decision.type].components[warp].levels, to, dc ? 272 : 256);
+                const int component = kComponents > 1 ? warp : 0;
+                int16_t *to = levels + 16 * kLumaBlocks * component;
+                copy_levels(s.candidates[decision.type].components[component].levels, to, dc ? 272 : 256);
                 if (!dc && lane_id() < 16) to[256 + lane_id()] = 0;
             }
             if constexpr (chroma_blocks(F) > 0)
