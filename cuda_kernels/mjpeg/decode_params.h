@@ -44,34 +44,33 @@ constexpr uint32_t kMaxCodedBytes = 1u << 28;  // of a scan: bits have numbers o
 
 // ---- Data
 
-// What a scan's kernels look up; uploaded with its data.
-struct alignas(16) ScanTables {
-    DecodeTable table[kScanTables];
+// What a scan's kernels look up besides Huffman tables.
+struct TableUses {
     uint16_t divisors[kBlockSamples][kMaxStreamComponents];  // by index
     uint32_t dc_tables, ac_tables;                           // 2 bits for each block of an MCU: its table
     uint32_t dc_runs, ac_runs;                             // the same: the table of runs that begin with DC, or with AC
     uint32_t run_first[kRunTables], run_then[kRunTables];  // of each: the tables of its symbols, or kNoTable
     uint32_t block_components;                             // the same: its component's number in the scan
+    bool operator==(const TableUses &) const = default;
+};
+// All of it. It stays on the device for the pictures that follow.
+struct alignas(16) ScanTables : TableUses {
+    alignas(16) DecodeTable table[kScanTables];
 };
 
 constexpr int kTableVectors = kScanTables * sizeof(DecodeTable) / 16;
 constexpr int kRunVectors = kRunTables * kRuns * sizeof(uint16_t) / 16;
 static_assert(kScanTables * sizeof(DecodeTable) % 16 == 0);
 
-// What a scan's kernels find out; 0 at first, but for the first two, which are ~0.
+// What a scan's kernels find out.
 struct ScanState {
-    uint32_t bytes;    // of the coded data without stuffing
-    uint32_t excess;   // the byte at which a restart marker stands that is one too many; data that hold it are damaged
-    uint32_t damaged;  // whether anything is not as it should be: then the host decodes
-    uint32_t blocks;   // decoded, where they belong
-    uint32_t tickets;  // of thread-blocks
-    uint32_t chained, listed;  // tiles that mjpeg_chain and mjpeg_decode are done with
-};
-
-// Both, as the host uploads them in front of the scans' data.
-struct ScanHeader {
-    ScanTables tables;
-    ScanState state;
+    uint32_t bytes = ~0u;  // of the coded data without stuffing
+    uint32_t excess =
+        ~0u;  // the byte at which a restart marker stands that is one too many; data that hold it are damaged
+    uint32_t damaged = 0;              // whether anything is not as it should be: then the host decodes
+    uint32_t blocks = 0;               // decoded, where they belong
+    uint32_t tickets = 0;              // of thread-blocks
+    uint32_t chained = 0, listed = 0;  // tiles that mjpeg_chain and mjpeg_decode are done with
 };
 
 // Between two blocks: where the next one begins, and its number within the MCU.
@@ -148,8 +147,8 @@ CUDAENC_HD uint32_t block_field(uint32_t fields, uint32_t number) { return field
 
 // ---- Kernels
 
-// Takes stuffed zeros, fill bytes and markers away, and makes the tables of runs. Grid: a tile of bytes each, and at
-// least kRunBlocks.
+// Takes stuffed zeros, fill bytes and markers away. Where the tables are others than those of the picture before, keeps
+// them and makes their runs. Grid: a tile of bytes each, and then at least kRunBlocks.
 struct UnstuffParams {
     static constexpr KernelName kernel{"mjpeg/unstuff", "mjpeg_unstuff"};
     const uint8_t *data;  // aligned to 16
@@ -158,10 +157,12 @@ struct UnstuffParams {
     uint32_t *restarts;  // [intervals]; all ~0 at first
     uint32_t intervals;
     ScanState *state;
+    ScanState *next_state;                 // of the slot's next picture: becomes as new
     uint64_t *kept_words, *restart_words;  // [tiles], of look_back.cuh
     uint32_t tiles, serial;
-    const ScanTables *tables;
-    uint16_t *runs;  // CodedScan::runs
+    const ScanTables *uploaded;  // nullptr: those of the picture before
+    ScanTables *tables;          // CodedScan::tables
+    uint16_t *runs;              // CodedScan::runs
 };
 
 constexpr uint32_t kRunBlocks = kRunTables * kRuns / kUnstuffThreads;

@@ -26,10 +26,21 @@ constexpr const char *kBroken = "data that are broken, or do not synchronise";
 constexpr size_t kStageBytes = 1 << 17;  // that a thread copies at a time
 constexpr size_t kCodedMargin = 64;      // bytes that kernels may read behind the data
 
+// What a scan's tables are made from.
+struct TableSources {
+    int count = 0;  // Huffman tables
+    std::array<StreamHuffman, kScanTables> huffman{};
+    std::array<TableUse, kScanTables> use{};
+    TableUses uses{};
+    bool operator==(const TableSources &) const = default;
+};
+
 // A sequential scan on the device.
 struct DeviceScan {
     std::span<const uint8_t> data;
-    size_t data_at;  // in what is uploaded
+    TableSources tables;
+    size_t data_at;           // in what is uploaded
+    const ScanTables *fresh;  // uploaded; nullptr: the slot has them
     ScanLayout layout;
     uint32_t unstuff_tiles, tiles;
     uint32_t period;  // blocks of an MCU after which their tables repeat
@@ -40,16 +51,19 @@ struct Slot : DeviceSlot<Decoded> {
     explicit Slot(const std::shared_ptr<Device> &device) : DeviceSlot(device), states(device, kMaxStreamComponents) {}
     CudaencCodedPicture picture{};
     CodedStream coded;
-    std::vector<DeviceScan> scans;  // none: the host decodes
-    std::array<ScanHeader, kMaxStreamComponents> headers;
+    std::vector<DeviceScan> scans;                           // none: the host decodes
+    std::array<TableSources, kMaxStreamComponents> sources;  // of `tables`
+    DeviceArray<ScanTables> tables;                          // [scans], as the picture before left them
+    DeviceArray<uint16_t> runs;                              // [scans][kRunTables][kRuns], the same
+    DeviceArray<ScanState> scan_states;                      // [scans][2]: of this picture and of the next one, in turn
+    std::array<int, kMaxStreamComponents> turns;
     PinnedArray<ScanState> states;                 // [scans], as the kernels leave them
-    std::unique_ptr<PinnedArray<uint8_t>> staged;  // the headers, and all scans' data
+    std::unique_ptr<PinnedArray<uint8_t>> staged;  // tables that are new, and all scans' data
     size_t staged_bytes = 0;
     bool from_host = false;      // the data are read from there
     DeviceArray<uint8_t> data;   // the same
     DeviceArray<uint8_t> bytes;  // of a scan, without stuffing
     DeviceArray<uint32_t> restarts;
-    DeviceArray<uint16_t> runs;
     DeviceArray<uint64_t> look_back;  // words of both; cleared before serial 1
     uint32_t serial = 0;              // of look_back.cuh
     DeviceArray<Candidate> candidates;
@@ -100,8 +114,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         place_planes(s);
         s.scans.clear();
         s.fallback = s.coded.progressive ? "progressive coding" : !s.coded.damage.empty() ? kBroken : nullptr;
-        for (size_t i = 0; i < s.coded.scans.size() && !s.fallback; i++)
-            s.fallback = plan_scan(s, s.coded.scans[i], s.headers[i]);
+        for (size_t i = 0; i < s.coded.scans.size() && !s.fallback; i++) s.fallback = plan_scan(s, s.coded.scans[i]);
         if (s.fallback) s.scans.clear();
         s.from_host = alone();
     }
@@ -113,6 +126,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
             for (const Stage stage : {kUnstuff, kSynchronise, kDecode, kReconstruct}) mark(s, stage);
             return post_levels(s);
         }
+        if (!s.scan_states.count()) make_kept(s);
         upload_scans(s);
         for (size_t i = 0; i < s.scans.size(); i++) queue_scan(s, i);
     }
@@ -145,6 +159,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         std::unique_lock lock(mutex_);
         decoded_.wait(lock, [&] { return !s.decoding; });
         s.serial = 0;
+        s.scan_states = {};
         s.failure = nullptr;
         s.levels.clear();
     }
@@ -182,7 +197,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
 
     // Why the host decodes; nullptr: it does not. The state of decoding has a block's number in the MCU, which the
     // stream must tell: where blocks with equal tables follow each other in a shorter period, it does not.
-    const char *plan_scan(Slot &s, const StreamScan &from, ScanHeader &header) {
+    const char *plan_scan(Slot &s, const StreamScan &from) {
         const ScanLayout layout = make_scan_layout(s.coded, from);
         if (from.data.size() >= kMaxCodedBytes) return "scans of 256 MB and more";
         std::vector<std::pair<int, TableUse>> used;
@@ -204,8 +219,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
                         .mcu_blocks = static_cast<uint32_t>(layout.mcu_blocks)};
         coded.interval_blocks =
             coded.intervals > 1 ? static_cast<uint32_t>(layout.grid.restart_interval) * coded.mcu_blocks : coded.blocks;
-        ScanTables &tables = header.tables;
-        tables.dc_tables = tables.ac_tables = tables.block_components = 0;
+        TableSources sources;
+        TableUses &tables = sources.uses;
         std::vector<std::pair<uint32_t, uint32_t>> pattern;  // the tables of each block of an MCU
         for (int i = 0; i < layout.count; i++) {
             const uint32_t dc = number_of(from.dc[i], TableUse::dc), ac = number_of(from.ac[i], TableUse::ac);
@@ -226,13 +241,15 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
             period++;
         coded.subsequence_bits =
             subsequence_bits(static_cast<uint32_t>(from.data.size()), static_cast<uint32_t>(period), alone());
-        for (size_t i = 0; i < used.size(); i++)
-            tables.table[i] = make_decode_table(s.coded.huffman[static_cast<size_t>(used[i].first)], used[i].second);
-        header.state = {
-            .bytes = ~0u, .excess = ~0u, .damaged = 0, .blocks = 0, .tickets = 0, .chained = 0, .listed = 0};
+        for (const auto &[huffman, use] : used) {
+            const size_t number = static_cast<size_t>(sources.count++);
+            sources.huffman[number] = s.coded.huffman[static_cast<size_t>(huffman)], sources.use[number] = use;
+        }
         const uint32_t bytes = static_cast<uint32_t>(from.data.size());
         s.scans.push_back({.data = from.data,
+                           .tables = sources,
                            .data_at = 0,
+                           .fresh = nullptr,
                            .layout = layout,
                            .unstuff_tiles = blocks_for(std::max(bytes, 1u), kUnstuffTile),
                            .tiles = blocks_for(uint64_t{std::max(bytes, 1u)} * 8, tile_bits(coded)),
@@ -243,7 +260,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
 
     // The tables of runs: one for each table of AC, and one for each table of DC with the table of AC behind it. If
     // that makes too many, runs of DC are single symbols. pattern: the tables of each block of an MCU.
-    static void plan_runs(ScanTables &tables, const std::vector<std::pair<uint32_t, uint32_t>> &pattern) {
+    static void plan_runs(TableUses &tables, const std::vector<std::pair<uint32_t, uint32_t>> &pattern) {
         std::vector<std::pair<uint32_t, uint32_t>> runs;
         const auto plan = [&](bool alone) {
             runs.clear();
@@ -268,10 +285,15 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
     }
 
     // By way of pinned memory, from which an upload neither waits nor copies again. The data of a picture alone are not
-    // uploaded: mjpeg_unstuff reads them there, which takes less time but more of the GPU.
+    // uploaded: mjpeg_unstuff reads them there, which takes less time but more of the GPU. Tables that the slot's
+    // picture before had as well are on the device.
     void upload_scans(Slot &s) {
         const auto aligned = [](size_t bytes) { return (bytes + 15) / 16 * 16; };
-        size_t bytes = aligned(s.scans.size() * sizeof(ScanHeader));
+        std::vector<size_t> fresh;  // scans with new tables
+        for (size_t i = 0; i < s.scans.size(); i++)
+            if (s.scans[i].tables != s.sources[i]) fresh.push_back(i);
+        const size_t table_bytes = fresh.size() * sizeof(ScanTables);
+        size_t bytes = table_bytes;
         for (DeviceScan &scan : s.scans) {
             scan.data_at = bytes;
             bytes += aligned(scan.data.size());
@@ -284,15 +306,37 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         }
         grow(s.data, s.staged_bytes + kCodedMargin);
         uint8_t *const staged = s.staged->data();
-        const size_t header_bytes = s.scans.size() * sizeof(ScanHeader);
-        std::memcpy(staged, s.headers.data(), header_bytes);
-        if (s.from_host) device_->upload(s.stream, s.data.data(), staged, header_bytes);
+        for (size_t i = 0; i < fresh.size(); i++) {
+            DeviceScan &scan = s.scans[fresh[i]];
+            reinterpret_cast<ScanTables *>(staged)[i] = make_tables(scan.tables);
+            scan.fresh = reinterpret_cast<const ScanTables *>(s.data.data()) + i;
+            s.sources[fresh[i]] = scan.tables;
+        }
+        if (s.from_host) device_->upload(s.stream, s.data.data(), staged, table_bytes);
         for (const DeviceScan &scan : s.scans)
             pool_.for_each((scan.data.size() + kStageBytes - 1) / kStageBytes, [&](size_t i) {
                 const size_t at = i * kStageBytes, count = std::min(kStageBytes, scan.data.size() - at);
                 std::memcpy(staged + scan.data_at + at, scan.data.data() + at, count);
             });
         if (!s.from_host) device_->upload(s.stream, s.data.data(), staged, bytes);
+    }
+
+    static ScanTables make_tables(const TableSources &sources) {
+        ScanTables tables{sources.uses, {}};
+        for (size_t i = 0; i < static_cast<size_t>(sources.count); i++)
+            tables.table[i] = make_decode_table(sources.huffman[i], sources.use[i]);
+        return tables;
+    }
+
+    // Makes what a slot keeps between pictures. Then it has no tables.
+    void make_kept(Slot &s) {
+        static constexpr std::array<ScanState, 2 * kMaxStreamComponents> states{};
+        make(s.tables, kMaxStreamComponents);
+        make(s.runs, kMaxStreamComponents * size_t{kRunTables} * kRuns);
+        make(s.scan_states, states.size());
+        device_->upload(s.stream, s.scan_states.data(), states.data(), sizeof states);
+        s.sources = {};
+        s.turns = {};
     }
 
     // ---- Kernels
@@ -303,28 +347,33 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         make_room(s, scan);
         coded.words = reinterpret_cast<const uint32_t *>(s.bytes.data());
         coded.restarts = s.restarts.data();
-        ScanHeader &header = reinterpret_cast<ScanHeader *>(s.data.data())[number];
-        coded.tables = &header.tables;
-        coded.runs = s.runs.data();
-        coded.state = &header.state;
+        ScanTables *const tables = s.tables.data() + number;
+        uint16_t *const runs = s.runs.data() + number * kRunTables * kRuns;
+        coded.tables = tables;
+        coded.runs = runs;
+        ScanState *const states = s.scan_states.data() + 2 * number;
+        coded.state = states + s.turns[number];
+        s.turns[number] ^= 1;
         if (coded.intervals > 1) device_->fill(s.stream, s.restarts.data(), 0xFF, coded.intervals * sizeof(uint32_t));
         s.serial = (s.serial + 1) % 256;
         if (s.serial == 0) s.serial = 1;
         if (s.serial == 1) device_->fill(s.stream, s.look_back.data(), 0, s.look_back.bytes());
         if (number == 0) mark(s, kUnstuff);
-        device_->launch(s.stream, {std::max(scan.unstuff_tiles, kRunBlocks)}, kUnstuffThreads,
+        device_->launch(s.stream, {std::max(scan.unstuff_tiles, scan.fresh ? kRunBlocks : 0)}, kUnstuffThreads,
                         UnstuffParams{.data = (s.from_host ? s.staged->data() : s.data.data()) + scan.data_at,
                                       .bytes = static_cast<uint32_t>(scan.data.size()),
                                       .out = s.bytes.data(),
                                       .restarts = s.restarts.data(),
                                       .intervals = coded.intervals,
                                       .state = coded.state,
+                                      .next_state = states + s.turns[number],
                                       .kept_words = s.look_back.data(),
                                       .restart_words = s.look_back.data() + scan.unstuff_tiles,
                                       .tiles = scan.unstuff_tiles,
                                       .serial = s.serial,
-                                      .tables = coded.tables,
-                                      .runs = s.runs.data()});
+                                      .uploaded = scan.fresh,
+                                      .tables = tables,
+                                      .runs = runs});
         if (number == 0) mark(s, kSynchronise);
         synchronise(s, scan, coded);
         if (number == 0) mark(s, kDecode);
@@ -391,7 +440,6 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         const size_t subsequences = size_t{scan.tiles} * kTileSubsequences, words = s.look_back.count();
         grow(s.bytes, scan.data.size() + kCodedMargin);
         grow(s.restarts, scan.coded.intervals);
-        grow(s.runs, kRunTables * kRuns);
         grow(s.look_back, 2 * size_t{scan.unstuff_tiles} + (kCorrections + 1) * size_t{scan.tiles});
         if (s.look_back.count() != words) s.serial = 0;
         grow(s.candidates, subsequences * (scan.period + 1));

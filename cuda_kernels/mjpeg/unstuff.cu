@@ -104,19 +104,28 @@ DEVICE void unstuff(const UnstuffParams &p, uint32_t tile) {
     copy_staged(words, p.out, base, kept.all);
 }
 
+// Each of kRunBlocks thread-blocks copies some words of the tables and makes some runs.
+DEVICE void keep_tables(const UnstuffParams &p, uint32_t block) {
+    const uint32_t run = block * kUnstuffThreads + static_cast<uint32_t>(thread_x()), table = run / kRuns;
+    constexpr uint32_t kVectors = sizeof(ScanTables) / sizeof(Uint4);
+    static_assert(kVectors <= kRunBlocks * kUnstuffThreads);
+    if (run < kVectors)
+        reinterpret_cast<Uint4 *>(p.tables)[run] = load_readonly(reinterpret_cast<const Uint4 *>(p.uploaded) + run);
+    const uint32_t first = p.uploaded->run_first[table], then = p.uploaded->run_then[table];
+    if (first == kNoTable) return;
+    const DecodeTable *const tables = p.uploaded->table;
+    p.runs[run] = run_of(tables + first, then == kNoTable ? nullptr : tables + then, run % kRuns).packed();
+}
+
 }  // namespace
 
-// A thread-block owns a tile, and some runs.
+// A thread-block owns a tile.
 KERNEL(kUnstuffThreads, mjpeg_unstuff, UnstuffParams)
 {
     const uint32_t tile = take_ticket(&p.state->tickets);
+    if (tile == 0 && thread_x() == 0) *p.next_state = ScanState{};
     if (tile < p.tiles) unstuff(p, tile);
-    if (tile >= kRunBlocks) return;
-    const uint32_t run = tile * kUnstuffThreads + static_cast<uint32_t>(thread_x()), table = run / kRuns;
-    const uint32_t first = p.tables->run_first[table], then = p.tables->run_then[table];
-    if (first == kNoTable) return;
-    const DecodeTable *const tables = p.tables->table;
-    p.runs[run] = run_of(tables + first, then == kNoTable ? nullptr : tables + then, run % kRuns).packed();
+    if (p.uploaded && tile < kRunBlocks) keep_tables(p, tile);
 }
 
 }  // namespace cudaenc::mjpeg

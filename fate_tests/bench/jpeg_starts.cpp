@@ -76,8 +76,8 @@ bool measure_jpeg_starts(const std::shared_ptr<Device> &device, const std::vecto
     const std::vector<uint32_t> words = words_of(scan.data, bytes);
     std::vector<uint16_t> run_tables;
     const std::vector<ScanTables> tables = {tables_of(coded, scan, layout, run_tables)};
-    const std::vector<ScanState> state = {
-        {.bytes = bytes, .excess = ~0u, .damaged = 0, .blocks = 0, .tickets = 0, .chained = 0, .listed = 0}};
+    std::vector<ScanState> state(1);
+    state[0].bytes = bytes;
 
     const Stream stream(device);
     const auto device_words = upload_table(device, stream, words);

@@ -314,6 +314,30 @@ START_TEST(pictures_in_flight) {
 }
 END_TEST
 
+// Tables stay on a device from picture to picture: others take their place, come back, and outlive broken streams.
+START_TEST(tables_that_stay) {
+    Random random(11);
+    Log log;
+    std::vector<Bytes> streams;
+    for (const int format : {3, 0, 6})  // the last one in several scans
+        for (const int quality : {30, 90})
+            for (const int huffman : {CUDAENC_MJPEG_HUFFMAN_DEFAULT, CUDAENC_MJPEG_HUFFMAN_OPTIMAL}) {
+                CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[format], 70, 50), "cpu", &log);
+                config.mjpeg.quality = quality, config.mjpeg.huffman = huffman;
+                const Picture picture = make_picture(random, config.format);
+                streams.push_back(encode_jpeg(config, picture.frame()));
+            }
+    for (const int depth : {1, 2}) {
+        DecoderOf cpu("cpu"), device(first_device(), 0, 0, depth);
+        for (int i = 0; i < 60; i++) {
+            Bytes packet = streams[random.below(static_cast<uint32_t>(random.one_in(3) ? streams.size() : 2))];
+            if (random.one_in(6)) packet.resize(packet.size() / 2);
+            EXPECT(decode(cpu, packet).same(decode(device, packet)), "depth %d, picture %d", depth, i);
+        }
+    }
+}
+END_TEST
+
 // Pictures behind each other are told apart by their ends.
 START_TEST(several_pictures) {
     Bytes packet = progressive;
@@ -445,6 +469,7 @@ int main(int argc, char **argv) {
                                                             {"prefixes", prefixes},
                                                             {"reduced sizes", reduced_sizes},
                                                             {"pictures in flight", pictures_in_flight},
+                                                            {"tables that stay", tables_that_stay},
                                                             {"several pictures", several_pictures},
                                                             {"runs of symbols", runs_of_symbols},
                                                             {"refusals", refusals}};
