@@ -2,8 +2,10 @@
 // LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "../../common/device.h"
 #include "../../common/h264/picture_coder.h"
 #include "testing.h"
 
@@ -48,6 +50,21 @@ struct Source {
         const int64_t at = std::min(y, height(c) - 1) * layout[c].stride + std::min(x, width(c) - 1) * layout[c].step;
         return memory[c][static_cast<size_t>(at)] +
                (layout[c].step == 2 ? memory[c][static_cast<size_t>(at) + 1] << 8 : 0);
+    }
+};
+
+// A source in a device's memory.
+struct DeviceSource {
+    std::vector<DeviceArray<uint8_t>> planes;
+    std::array<SampleLayout, 3> layout{};
+
+    DeviceSource(const std::shared_ptr<Device> &device, const Source &source) {
+        for (int c = 0; c < source.format.components(); c++) {
+            planes.emplace_back(device, source.memory[c].size());
+            device->upload(nullptr, planes.back().data(), source.memory[c].data(), planes.back().bytes());
+            layout[static_cast<size_t>(c)] = source.layout[c];
+            layout[static_cast<size_t>(c)].data = planes.back().data();
+        }
     }
 };
 

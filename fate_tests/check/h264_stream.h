@@ -1,10 +1,13 @@
 // Whole streams of h264_cavlc_cuda, parsed and decoded by the tests' own parser and decoder.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <cstdio>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "checksum.h"
 #include "h264_decoder.h"
 #include "h264_parser.h"
 
@@ -26,6 +29,17 @@ struct StreamPicture {
     int width(int c) const { return decoded->width(c) - sps.crop_right * (decoded->luma_like(c) ? crop_unit_x() : 1); }
     int height(int c) const {
         return decoded->height(c) - sps.crop_bottom * (decoded->mb_height(c) == 16 ? crop_unit_y() : 1);
+    }
+
+    // Of all macroblocks, 16 hexadecimal digits: what emu/reconstruction.cpp notes.
+    std::string checksum() const {
+        Checksum sum;
+        for (int c = 0; c < decoded->components(); c++)
+            for (int y = 0; y < decoded->height(c); y++)
+                for (int x = 0; x < decoded->width(c); x++) sum.add(static_cast<uint16_t>(decoded->sample(c, x, y)));
+        char text[17];
+        std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(sum.value));
+        return text;
     }
 
   private:

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "../../common/error.h"
-#include "checksum.h"
 #include "h264_stream.h"
 
 namespace cudaenc::testing {
@@ -43,14 +42,7 @@ class Reconstructions {
 
 // The same of decoded pictures, with all of their macroblocks.
 inline void add_checksums(const std::vector<StreamPicture> &pictures, std::vector<std::string> &sums) {
-    for (const StreamPicture &p : pictures) {
-        Checksum sum;
-        for (int c = 0; c < p.decoded->components(); c++)
-            for (int y = 0; y < p.decoded->height(c); y++)
-                for (int x = 0; x < p.decoded->width(c); x++)
-                    sum.add(static_cast<uint16_t>(p.decoded->sample(c, x, y)));
-        sums.push_back(format_string("%016llx", static_cast<unsigned long long>(sum.value)));
-    }
+    for (const StreamPicture &p : pictures) sums.push_back(p.checksum());
     std::sort(sums.begin(), sums.end());
 }
 

@@ -72,16 +72,9 @@ START_TEST(devices) {
             const Source source(random, f, static_cast<Content>(content));
             const DeviceIntraCoder coder(device, f, 1);
             IntraBuffers buffers = coder.make_buffers();
-            std::vector<DeviceArray<uint8_t>> planes;
-            std::array<SampleLayout, 3> layout{};
-            for (int c = 0; c < f.components(); c++) {
-                planes.emplace_back(device, source.memory[c].size());
-                device->upload(nullptr, planes.back().data(), source.memory[c].data(), planes.back().bytes());
-                layout[static_cast<size_t>(c)] = source.layout[c];
-                layout[static_cast<size_t>(c)].data = planes.back().data();
-            }
+            const DeviceSource uploaded(device, source);
             device->fill(nullptr, buffers.ranked.data(), 0xA5, buffers.ranked.bytes());
-            coder.code(nullptr, buffers, layout, 30, 0);
+            coder.code(nullptr, buffers, uploaded.layout, 30, 0);
             std::vector<RankedModes> ranked(static_cast<size_t>(f.macroblocks()));
             device->download(nullptr, ranked.data(), buffers.ranked.data(), buffers.ranked.bytes());
             device->synchronize(Device::Stream{});

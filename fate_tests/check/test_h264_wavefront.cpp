@@ -37,18 +37,11 @@ void expect_same(const std::shared_ptr<Device> &device, const Source &source, in
     const Coded expected = code_on_cpu(source, qp, aq_strength);
     const DeviceIntraCoder coder(device, f, in_flight);
     IntraBuffers buffers = coder.make_buffers();
-    std::vector<DeviceArray<uint8_t>> planes;
-    std::array<SampleLayout, 3> layout{};
-    for (int c = 0; c < f.components(); c++) {
-        planes.emplace_back(device, source.memory[c].size());
-        device->upload(nullptr, planes.back().data(), source.memory[c].data(), planes.back().bytes());
-        layout[static_cast<size_t>(c)] = source.layout[c];
-        layout[static_cast<size_t>(c)].data = planes.back().data();
-    }
+    const DeviceSource uploaded(device, source);
     for (int round = 0; round < 2; round++) {
         device->fill(nullptr, buffers.macroblocks.data(), 0xA5, buffers.macroblocks.bytes());
         device->fill(nullptr, buffers.levels.data(), 0xA5, buffers.levels.bytes());
-        coder.code(nullptr, buffers, layout, qp, aq_strength);
+        coder.code(nullptr, buffers, uploaded.layout, qp, aq_strength);
         Coded coded;
         coded.macroblocks.resize(expected.macroblocks.size());
         coded.levels.resize(expected.levels.size());
