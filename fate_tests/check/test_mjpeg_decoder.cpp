@@ -3,12 +3,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "../../common/mjpeg/huffman_decode.h"
+#include "../../common/mjpeg/mjpeg.h"
 #include "broken.h"
+#include "fault_device.h"
 #include "mjpeg_pictures.h"
 
 using namespace cudaenc;
@@ -287,30 +291,112 @@ START_TEST(reduced_sizes) {
 }
 END_TEST
 
+// Pictures of all kinds, whole and cut.
 START_TEST(pictures_in_flight) {
-    for (const std::string &spec : {std::string("cpu"), first_device()}) {
-        DecoderOf one(spec), many(spec, 0, 0, 3);
-        std::vector<Bytes> packets;
-        for (int i = 0; i < 12; i++) {
-            Random random(static_cast<uint64_t>(i));
-            std::string what;
-            packets.push_back(i % 4 == 3 ? progressive : random_jpeg(random, i % 3 ? 30 : 200, what));
-            if (i % 5 == 4) packets.back().resize(packets.back().size() - 8);
-        }
-        std::vector<Flight> flights(packets.size());
-        size_t received = 0;
-        for (size_t i = 0; i < packets.size(); i++) {
-            if (i >= 3) finish(many, flights[received++]);
-            start(many, packets[i], flights[i]);
-            EXPECT(flights[i].outcome.code == CUDAENC_OK, "submit %zu: %d", i, flights[i].outcome.code);
-        }
-        cudaenc_decoder_flush(many.decoder);
-        while (received < packets.size()) finish(many, flights[received++]);
-        CudaencDecodedPicture none;
-        ck_assert_int_eq(cudaenc_decoder_receive(many.decoder, &none), CUDAENC_EOF);
-        for (size_t i = 0; i < packets.size(); i++)
-            EXPECT(flights[i].outcome.same(decode(one, packets[i])), "%s: packet %zu", spec.c_str(), i);
+    std::vector<Bytes> packets;
+    for (int i = 0; i < 30; i++) {
+        Random random(static_cast<uint64_t>(i));
+        std::string what;
+        packets.push_back(i % 7 == 3 ? progressive : random_jpeg(random, i % 3 ? 30 : 200, what));
+        if (i % 5 == 4) packets.back().resize(packets.back().size() - 8);
     }
+    for (const std::string &spec : {std::string("cpu"), first_device()})
+        for (const size_t depth : {3, 12}) {
+            DecoderOf one(spec), many(spec, 0, 0, static_cast<int>(depth));
+            std::vector<Flight> flights(packets.size());
+            size_t received = 0;
+            for (size_t i = 0; i < packets.size(); i++) {
+                if (i >= depth) finish(many, flights[received++]);
+                start(many, packets[i], flights[i]);
+                EXPECT(flights[i].outcome.code == CUDAENC_OK, "submit %zu: %d", i, flights[i].outcome.code);
+            }
+            cudaenc_decoder_flush(many.decoder);
+            while (received < packets.size()) finish(many, flights[received++]);
+            CudaencDecodedPicture none;
+            ck_assert_int_eq(cudaenc_decoder_receive(many.decoder, &none), CUDAENC_EOF);
+            for (size_t i = 0; i < packets.size(); i++)
+                EXPECT(flights[i].outcome.same(decode(one, packets[i])), "%s: packet %zu", spec.c_str(), i);
+        }
+}
+END_TEST
+
+// A ring of a device whose calls may fail. Returns how many packets are lost, each with an error of its own. The others
+// have the right samples. on_error() is called after each error.
+static int decode_packets(
+    Ring<Decoder> &ring, const std::vector<Bytes> &packets, const std::vector<Outcome> &expected,
+    const std::function<void()> &on_error = [] {}) {
+    std::vector<Outcome> outcomes = expected;  // their planes are overwritten
+    int lost = 0;
+    const auto failed = [&](const Error &e) {
+        EXPECT(e.code == CUDAENC_ERR_DEVICE || e.code == CUDAENC_ERR_MEMORY, "code %d: %s", e.code, e.what());
+        lost++;
+        on_error();
+    };
+    const auto receive = [&] {
+        Decoded decoded;
+        void *opaque = nullptr;
+        try {
+            const int code = ring.receive(decoded, opaque, Receive::when_due);
+            if (code != CUDAENC_OK) return code;
+            const auto number = static_cast<size_t>(static_cast<Outcome *>(opaque) - outcomes.data());
+            EXPECT(outcomes[number].planes == expected[number].planes, "the samples of packet %zu", number);
+        } catch (const Error &e) {
+            failed(e);
+        }
+        return static_cast<int>(CUDAENC_OK);
+    };
+    for (size_t i = 0; i < packets.size(); i++) {
+        while (ring.full()) receive();
+        CudaencCodedPicture coded{};
+        coded.data = packets[i].data(), coded.size = packets[i].size();
+        for (size_t c = 0; c < outcomes[i].planes.size(); c++) {
+            Plane &plane = outcomes[i].planes[c];
+            std::fill(plane.samples.begin(), plane.samples.end(), 0x5a);
+            coded.planes[c] = plane.samples.data();
+            coded.stride[c] = plane.stride();
+        }
+        try {
+            ring.submit(coded, &outcomes[i]);
+        } catch (const Error &e) {
+            failed(e);
+        }
+    }
+    ring.flush();
+    while (receive() != CUDAENC_EOF) {
+    }
+    return lost;
+}
+
+// From a call of the device on all fail, until a packet is lost. Of those whose launch fails each is. Then the slots
+// are as new.
+START_TEST(every_device_call_may_fail) {
+    DecoderOf cpu("cpu");
+    std::vector<Bytes> packets;
+    std::vector<Outcome> expected;
+    Random random(13);
+    Log log;
+    for (const int format : {3, 3, 3, 0, 6, 3}) {
+        CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[format], 20, 18), "cpu", &log);
+        config.mjpeg.restart_interval = packets.size() == 2;
+        packets.push_back(encode_jpeg(config, make_picture(random, config.format).frame()));
+    }
+    packets.push_back(progressive);
+    for (const Bytes &packet : packets) expected.push_back(decode(cpu, packet));
+    int reached = 0;
+    for (int call = 1;; call++) {
+        Failures failures;
+        Ring<Decoder> ring(
+            mjpeg::make_device_decoder({.lowres = 0, .max_pixels = 1 << 20}, 6, 1,
+                                       std::make_shared<FaultDevice>(open_test_device(0), failures), false, false),
+            6);
+        failures.begin(call, true);
+        const int lost = decode_packets(ring, packets, expected, [&] { failures.end(); });
+        EXPECT(failures.end() == (lost > 0) && lost <= 6, "call %d: %d packets are lost", call, lost);
+        EXPECT(decode_packets(ring, packets, expected) == 0, "a packet is lost after call %d", call);
+        if (!lost) break;
+        reached++;
+    }
+    ck_assert_int_gt(reached, 7 * 8);
 }
 END_TEST
 
@@ -469,6 +555,7 @@ int main(int argc, char **argv) {
                                                             {"prefixes", prefixes},
                                                             {"reduced sizes", reduced_sizes},
                                                             {"pictures in flight", pictures_in_flight},
+                                                            {"faults", every_device_call_may_fail},
                                                             {"tables that stay", tables_that_stay},
                                                             {"several pictures", several_pictures},
                                                             {"runs of symbols", runs_of_symbols},
