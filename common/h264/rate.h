@@ -139,7 +139,7 @@ class RateControl {
             most = std::min({most, std::max(in + above / frames, in / 4 * 3), fullness_ / 16 * 15});
             most_beyond_ = std::clamp<uint64_t>(to_bytes(most + std::max<Bits>(above, 0) / 2), 1, most_);
             if (t_.max_rate / 17 * 16 < t_.bit_rate)
-                least = std::max(least, in + (t_.cbr ? fullness_ - size_ : (fullness_ - usual) / 8));
+                least = std::max(least, in + (t_.cbr ? fullness_ - size_ : (fullness_ - rest) / 8));
         }
         most_wanted_ = std::clamp<uint64_t>(to_bytes(most), 1, most_);
         least_wanted_ = std::min(to_bytes(least), most_wanted_);
@@ -177,7 +177,7 @@ class RateControl {
     }
     // At which pictures have the average size, to the nearest QP, and some more or less, so that a debt is paid back.
     int average_qp() const {
-        const uint64_t wanted = to_bytes(std::max(frame() - debt_ / 12, frame() / 4) / 16 * 17);
+        const uint64_t wanted = to_bytes(std::max(frame() - debt_ / 32, frame() / 4) / 16 * 17);
         return qp_for(-24, static_cast<uint64_t>(complexity_ >> 16), std::max<uint64_t>(wanted, 1));
     }
 
