@@ -238,7 +238,7 @@ class Bench {
             if (c.is_j2k())
                 c.style = o_.style;
             else
-                c.trellis = o_.trellis;
+                c.trellis = o_.trellis, c.restart = o_.restart;
             if (o_.sizes.empty()) good &= measure_size(pictures, c);
             for (const auto &[width, height] : o_.sizes) {
                 c.format.width = width, c.format.height = height;
@@ -364,6 +364,7 @@ class Bench {
             json_.put("width", c.format.width);
             json_.put("height", c.format.height);
             json_.put("quality", quality);
+            json_.put("restart", c.restart);
             measure_decoding(config.device_frames ? device_ : nullptr, o_.device, code(config, frames), o_.effort,
                              depths_of(c), sessions_of(c),
                              {.nvjpeg = o_.nvjpeg, .turbojpeg = o_.turbojpeg, .only = o_.peers}, json_);

@@ -59,7 +59,7 @@ std::string Case::text() const {
     return picture +
            (huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL ? "JPEG, optimal Huffman tables"
                                                      : "JPEG, Annex K's Huffman tables") +
-           (trellis ? ", trellis" : "");
+           (trellis ? ", trellis" : "") + (restart ? ", restart markers" : "");
 }
 
 const std::vector<Case> &all_cases() {
@@ -111,6 +111,7 @@ CudaencConfig make_config(const Case &c, const char *device) {
     config.mjpeg.quality = kJpegQuality;
     config.mjpeg.huffman = c.huffman;
     config.mjpeg.trellis = c.trellis;
+    config.mjpeg.restart_interval = c.restart;
     return config;
 }
 

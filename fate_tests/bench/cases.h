@@ -19,6 +19,7 @@ struct Case {
     int huffman = 0;        // JPEG: CudaencMjpegHuffman
     int style = 0;          // JPEG 2000: cblk_style
     int trellis = 0;        // JPEG
+    int restart = 0;        // JPEG: restart_interval
 
     double pixels() const { return static_cast<double>(format.width) * format.height; }
     bool is_j2k() const { return codec == CUDAENC_CODEC_J2K; }

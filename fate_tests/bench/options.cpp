@@ -30,6 +30,7 @@ constexpr const char *kHelp =
     "  -case A,B        cases, j2k, mjpeg, or all; -list names them\n"
     "  -style A+B       code-block styles of JPEG 2000\n"
     "  -trellis N       of JPEG, 0 or 1\n"
+    "  -restart N       of JPEG: MCUs between restart markers\n"
     "  -device_packets  JPEG's packets stay in the GPU's memory\n"
     "  -rotation        the pictures take turns, instead of each by itself\n"
     "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
@@ -141,6 +142,8 @@ Options parse_options(int argc, char **argv) {
             o.style = parse_style(value);
         else if (name == "-trellis")
             o.trellis = parse_number(value, 0, 1, "-trellis");
+        else if (name == "-restart")
+            o.restart = parse_number(value, 0, 65535, "-restart");
         else if (name == "-yuv")
             o.yuv = value;
         else if (name == "-o")

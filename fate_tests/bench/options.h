@@ -18,6 +18,7 @@ struct Options {
     int endurance_frames = 0;
     int style = 0;    // of JPEG 2000's code-blocks
     int trellis = 0;  // of JPEG
+    int restart = 0;  // of JPEG: restart_interval
     bool rotation = false, device_packets = false;
     int rate_control = CUDAENC_J2K_RATE_NONE;
     std::vector<int> threads, qualities, frame_bytes;

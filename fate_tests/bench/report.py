@@ -238,7 +238,7 @@ NVJPEG_DECODERS = ['nvjpeg', 'hybrid', 'gpu', 'hardware']
 
 
 def decoding_rows(results):
-    return sorted(results.rows('decode', 'decode-mjpeg-*.json'), key=lambda row: row['case'])
+    return sorted(results.rows('decode', 'decode-mjpeg-*.json'), key=lambda row: (row['case'], row['restart']))
 
 
 def decode(results):
@@ -248,7 +248,7 @@ def decode(results):
         alone = decoding_rate(row, ['cudaenc'], alone=True)
         peers = [decoding_rate(row, ['nvjpeg'], alone=True)] + [decoding_rate(row, [of]) for of in ('hybrid', 'gpu', 'hardware', 'libjpeg-turbo')]
         faster = f'{times(alone / peers[0])} / {times(fastest["fps"]["median"] / decoding_rate(row, NVJPEG_DECODERS))}' if peers[0] else '–'
-        return [row['case'], str(row['quality']), f'{row["bytes"]:,.0f}', number(alone), spread(fastest['fps']), fastest['in_flight'],
+        return [row['case'] + (f', restart markers each {row["restart"]} MCUs' if row['restart'] else ''), str(row['quality']), f'{row["bytes"]:,.0f}', number(alone), spread(fastest['fps']), fastest['in_flight'],
                 *[number(peer) if peer else '–' for peer in peers], faster]
     rows = decoding_rows(results)
     return rows and table(['case', 'quality', 'bytes', 'pictures/s, single', 'many (least .. most)', 'in flight', 'nvJPEG: single', 'hybrid, best', 'CUDA, best',

@@ -70,6 +70,7 @@ decode() {
     for case in mjpeg-4k-420 mjpeg-4k-420-optimal mjpeg-4k-444 mjpeg-hd-420 mjpeg-hd-420-optimal; do
         bench -decode -rotation -case "$case" -o "$out/decode-$case.json" "${pictures[@]}"
     done
+    bench -decode -rotation -case mjpeg-4k-420,mjpeg-hd-420 -restart 60 -o "$out/decode-mjpeg-restart.json" "${pictures[@]}"
     if ! [ -x "$bin/ffmpeg" ] || [ ${#first[@]} = 0 ]; then echo "no ffmpeg or no picture: decoding in it is not measured"; return; fi
     rm -f "$out/decode.jsonl"
     ROWS=$out/decode.jsonl DEVICE=$device "$scripts/decode_rate.sh" "$bin/ffmpeg" "${first[0]}"
