@@ -535,7 +535,7 @@ typedef struct CudaencCodedPicture {
     uint8_t *planes[4];  /**< that the picture fills, of the format that its headers tell */
     ptrdiff_t stride[4]; /**< bytes, at least those of a row; may be negative for planes in host memory */
     void *cuda_stream;   /**< planes in device memory: CUstream whose queued work comes first; NULL: the default
-                              stream. The planes are complete once the picture was received. */
+                              stream. It must stay until the picture was received; then the planes are complete. */
     void *opaque;        /**< comes back with the picture */
 } CudaencCodedPicture;
 

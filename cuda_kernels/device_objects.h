@@ -25,15 +25,17 @@ class DeviceObject {
     T object_;
 };
 
+// Waits after an error. Further errors are dropped: the first one counts.
+inline void settle_stream(Device &device, Device::Stream stream) noexcept {
+    try {
+        device.synchronize(stream);
+    } catch (...) {
+    }
+}
+
 struct Stream : DeviceObject<Device::Stream, &Device::destroy_stream> {
     explicit Stream(const std::shared_ptr<Device> &device) : DeviceObject(device, device->create_stream()) {}
-    // Waits after an error. Further errors are dropped: the first one counts.
-    void settle() const noexcept {
-        try {
-            device_->synchronize(object_);
-        } catch (...) {
-        }
-    }
+    void settle() const noexcept { settle_stream(*device_, object_); }
 };
 
 struct Event : DeviceObject<Device::Event, &Device::destroy_event> {

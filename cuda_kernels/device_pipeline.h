@@ -20,6 +20,9 @@ struct DeviceSlot {
     virtual ~DeviceSlot() = default;
     Stream stream;
     Event worked;                               // all work but the download is done
+    bool deferred = false;                      // the work waits for queue_deferred()
+    Device::Stream queued_on = stream;          // the stream of that work: its own, or that of another slot
+    Device::Event awaited = nullptr;            // behind it: `worked`, or that of a later slot; nullptr: not recorded
     Event copied;                               // of done(): the download, too
     std::optional<Graph> graph;                 // of queue_as_graph()
     bool launched = false;                      // queue_as_graph() was called before
@@ -42,10 +45,12 @@ class DevicePipeline : public P {
     void submit(int slot, const Input &input) override {
         BaseSlot &s = *slots_[static_cast<size_t>(slot)];
         try {
+            s.queued_on = s.stream;
+            s.awaited = nullptr;
             take(s, input);
             mark(s, 0);
             queue(s);
-            record_worked(s);
+            if (!s.deferred && !s.awaited) record_worked(s);
             s.in_flight = true;
             submitted(s);
         } catch (...) {
@@ -57,6 +62,7 @@ class DevicePipeline : public P {
     Output finish(int slot) override {
         BaseSlot &s = *slots_[static_cast<size_t>(slot)];
         try {
+            if (s.deferred) queue_deferred();
             while (!s.output && !s.error) {
                 wait_for_work(slot);
                 go_on_or_complete(s);
@@ -67,6 +73,7 @@ class DevicePipeline : public P {
             for (size_t i = 0; i < this->timed_stages(); i++)
                 this->add_time(i, device_->elapsed_ms(*s.times[i], *s.times[i + 1]));
             s.in_flight = s.went_on = s.copying = s.copied_recorded = false;
+            queue_deferred_if_idle();
             return *std::exchange(s.output, std::nullopt);
         } catch (...) {
             settle(s);
@@ -77,8 +84,9 @@ class DevicePipeline : public P {
     bool done(int slot) noexcept override {
         BaseSlot &s = *slots_[static_cast<size_t>(slot)];
         try {
+            if (s.deferred) queue_deferred();
             while (!s.output && !s.error) {
-                if (!device_->done(s.worked)) return false;
+                if (!device_->done(s.awaited)) return false;
                 go_on_or_complete(s);
             }
             if (s.error || !s.copying) return true;
@@ -98,12 +106,14 @@ class DevicePipeline : public P {
     }
 
     // take() copies the input. queue() queues the upload and the work of the slot on its stream, and calls mark() where
-    // a stage after the upload begins. go_on() follows that work: it returns false, or queues more of it and is called
-    // again. complete() comes last; it fills the output, which outlives the copies of queue_download() into it.
-    // submitted() follows a submit() that did not fail. reset() follows an error, once nothing runs: it makes the slot
-    // as new.
+    // a stage after the upload begins. It may defer the work, to queue it with that of later inputs. Then
+    // queue_deferred() queues all that was deferred; where it fails, each of these slots has the error. go_on() follows
+    // that work: it returns false, or queues more of it and is called again. complete() comes last; it fills the
+    // output, which outlives the copies of queue_download() into it. submitted() follows a submit() that did not fail.
+    // reset() follows an error, once nothing runs: it makes the slot as new.
     virtual void take(BaseSlot &, const Input &) = 0;
     virtual void queue(BaseSlot &) = 0;
+    virtual void queue_deferred() {}
     virtual bool go_on(BaseSlot &) { return false; }
     virtual void complete(BaseSlot &, Output &) = 0;
     virtual void submitted(BaseSlot &) noexcept {}
@@ -175,7 +185,18 @@ class DevicePipeline : public P {
   private:
     void record_worked(BaseSlot &s) {
         device_->record(s.worked, s.stream);
+        s.awaited = s.worked;
         mark(s, static_cast<int>(this->timed_stages()) - 1);
+    }
+
+    // Where the device has no other work, what was deferred waits no longer. Errors are those of its slots.
+    void queue_deferred_if_idle() noexcept {
+        if (std::any_of(slots_.begin(), slots_.end(), [](const auto &s) { return s->in_flight && !s->deferred; }))
+            return;
+        try {
+            queue_deferred();
+        } catch (...) {
+        }
     }
 
     // Of an input whose work is done.
@@ -193,21 +214,21 @@ class DevicePipeline : public P {
     // each other.
     void wait_for_work(int slot) {
         BaseSlot &s = *slots_[static_cast<size_t>(slot)];
-        while (s.went_on && !device_->done(s.worked)) {
+        while (s.went_on && !device_->done(s.awaited)) {
             go_on_with_later(slot);
             std::this_thread::sleep_for(std::chrono::microseconds(20));
         }
-        device_->synchronize(s.worked);
+        device_->synchronize(s.awaited);
     }
 
     // Of the inputs after `slot` that are done: what follows need not wait until the caller asks for them.
     void go_on_with_later(int slot) noexcept {
         for (int i = 1; i < slots(); i++) {
             BaseSlot &s = *slots_[static_cast<size_t>((slot + i) % slots())];
-            if (!s.in_flight) return;
+            if (!s.in_flight || s.deferred) return;
             if (s.output || s.error) continue;
             try {
-                if (!device_->done(s.worked)) {
+                if (!device_->done(s.awaited)) {
                     if (s.went_on) continue;
                     return;
                 }
@@ -222,7 +243,8 @@ class DevicePipeline : public P {
     // After an error: waits until nothing of the slot runs.
     void settle(BaseSlot &s) noexcept {
         s.stream.settle();
-        s.in_flight = s.went_on = s.copying = s.copied_recorded = false;
+        if (s.queued_on != s.stream) settle_stream(*device_, s.queued_on);
+        s.in_flight = s.deferred = s.went_on = s.copying = s.copied_recorded = false;
         s.output.reset();
         s.error = nullptr;
         reset(s);

@@ -72,34 +72,35 @@ struct LevelLister {
 KERNEL(kTileSubsequences, mjpeg_decode, DecodeParams)
 {
     SHARED(TableVector, table_memory, kTableVectors);
-    const uint32_t bits = 8 * p.scan.state->bytes, tile = static_cast<uint32_t>(block_x());
+    const DecodePicture &picture = p.picture[block_y()];
+    const uint32_t bits = 8 * picture.scan.state->bytes, tile = static_cast<uint32_t>(block_x());
     const uint32_t own = tile * kTileSubsequences + static_cast<uint32_t>(thread_x());
-    if (tile * tile_bits(p.scan) >= bits) return;
-    const LookUps &tables = load_tables<kTableVectors>(p.scan, table_memory);
-    LevelLister lister{.scan = p.scan,
-                       .components = load_readonly(&p.scan.tables->block_components),
+    if (tile * tile_bits(picture.scan) >= bits) return;
+    const LookUps &tables = load_tables<kTableVectors>(picture.scan, table_memory);
+    LevelLister lister{.scan = picture.scan,
+                       .components = load_readonly(&picture.scan.tables->block_components),
                        .subsequence = own,
-                       .list = listed_at(p.scan.subsequence_bits, own, 0),
-                       .levels = p.levels,
-                       .blocks = p.blocks};
-    BlockStart start = p.starts[own];
+                       .list = listed_at(picture.scan.subsequence_bits, own, 0),
+                       .levels = picture.levels,
+                       .blocks = picture.blocks};
+    BlockStart start = picture.starts[own];
     if (start.bit < bits) {
-        const uint32_t before = joined(p.tiles_before[tile], p.before[own]).value[0];
-        start.phase = before % p.scan.mcu_blocks;
-        lister.begin_interval(interval_at(p.scan, start.bit, bits / 8).number, before);
-        Walk(p.scan, tables, start).run((own + 1) * p.scan.subsequence_bits, lister);
+        const uint32_t before = joined(picture.tiles_before[tile], picture.before[own]).value[0];
+        start.phase = before % picture.scan.mcu_blocks;
+        lister.begin_interval(interval_at(picture.scan, start.bit, bits / 8).number, before);
+        Walk(picture.scan, tables, start).run((own + 1) * picture.scan.subsequence_bits, lister);
     }
     const RunSums<kMaxStreamComponents> sums = sum_runs<kTileSubsequences / 32>(lister.differences);
-    p.differences_before[own] = sums.before;
-    if (thread_x() == 0) p.differences[tile] = sums.all;
+    picture.differences_before[own] = sums.before;
+    if (thread_x() == 0) picture.differences[tile] = sums.all;
     const uint32_t decoded = warp_add(lister.decoded), damaged = warp_or(lister.damaged);
     if (lane_id() == 0) {
-        atomic_add(&p.scan.state->blocks, decoded);
-        if (damaged) atomic_or(&p.scan.state->damaged, 1u);
+        atomic_add(&picture.scan.state->blocks, decoded);
+        if (damaged) atomic_or(&picture.scan.state->damaged, 1u);
     }
-    if (!is_last_tile(p.scan, &p.scan.state->listed)) return;
-    sum_tiles(p.differences, p.all_before, tiles_of(p.scan));
-    if (thread_x() == 0) *p.result = *p.scan.state;
+    if (!is_last_tile(picture.scan, &picture.scan.state->listed)) return;
+    sum_tiles(picture.differences, picture.all_before, tiles_of(picture.scan));
+    if (thread_x() == 0) *picture.result = *picture.scan.state;
 }
 
 }  // namespace cudaenc::mjpeg

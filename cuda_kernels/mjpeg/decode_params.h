@@ -146,11 +146,15 @@ CUDAENC_HD uint32_t tile_bits(const CodedScan &scan) { return scan.subsequence_b
 CUDAENC_HD uint32_t block_field(uint32_t fields, uint32_t number) { return fields >> 2 * number & 3; }
 
 // ---- Kernels
+//
+// A launch is of up to kLaunchPictures pictures. Row y of its grid is picture y's; the columns are as many as the
+// picture with most of them needs, and what is too much for others returns.
+constexpr int kLaunchPictures = 8;
+constexpr size_t kLaunchBytes = 3u << 19;  // of coded data, which are enough for a launch
 
 // Takes stuffed zeros, fill bytes and markers away. Where the tables are others than those of the picture before, keeps
 // them and makes their runs. Grid: a tile of bytes each, and then at least kRunBlocks.
-struct UnstuffParams {
-    static constexpr KernelName kernel{"mjpeg/unstuff", "mjpeg_unstuff"};
+struct UnstuffPicture {
     const uint8_t *data;  // aligned to 16
     uint32_t bytes;
     uint8_t *out;        // CodedScan::words, with room for `bytes` and 4 more
@@ -164,24 +168,30 @@ struct UnstuffParams {
     ScanTables *tables;          // CodedScan::tables
     uint16_t *runs;              // CodedScan::runs
 };
+struct UnstuffParams {
+    static constexpr KernelName kernel{"mjpeg/unstuff", "mjpeg_unstuff"};
+    UnstuffPicture picture[kLaunchPictures];
+};
 
 constexpr uint32_t kRunBlocks = kRunTables * kRuns / kUnstuffThreads;
 
 // Decodes each subsequence once for every number in the MCU that its first block may have. A decoder guesses one a lead
 // before the subsequence; mostly one of them soon reads the blocks that are there. Grid: 32 subsequences each; a
 // thread-block has scan.mcu_blocks warps.
-struct SpeculateParams {
-    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_speculate"};
+struct SpeculatePicture {
     CodedScan scan;
     uint32_t subsequences;
     Candidate *candidates;  // [scan.mcu_blocks + 1][subsequences]; the last row is made empty
+};
+struct SpeculateParams {
+    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_speculate"};
+    SpeculatePicture picture[kLaunchPictures];
 };
 
 // Chooses among the candidates, each where the one before ends; decodes where there is none. Tiles guess where they
 // begin, and correct that by where the one before ends. The last tile adds up the counts of all. Grid: a tile of
 // subsequences each.
-struct ChainParams {
-    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_chain"};
+struct ChainPicture {
     CodedScan scan;
     uint32_t subsequences;
     uint32_t rows;              // scan.mcu_blocks + 1, the last one of candidates that the chain adds
@@ -192,6 +202,10 @@ struct ChainParams {
     BlockCount *before;         // [subsequences]: of those before in the tile
     BlockCount *counts;         // [tiles]
     BlockCount *counts_before;  // [tiles]: of all tiles before
+};
+struct ChainParams {
+    static constexpr KernelName kernel{"mjpeg/synchronise", "mjpeg_chain"};
+    ChainPicture picture[kLaunchPictures];
 };
 
 // The plane of a component, in samples of the reduced size.
@@ -204,8 +218,7 @@ struct OutputPlane {
 // From coded data to levels. The last tile adds up the DC differences of all. Where the blocks of an MCU share tables
 // in a shorter period, subsequences synchronise within that period, and the number of blocks before tells each one's
 // number in the MCU. Grid: a tile of subsequences each.
-struct DecodeParams {
-    static constexpr KernelName kernel{"mjpeg/decode", "mjpeg_decode"};
+struct DecodePicture {
     CodedScan scan;
     const BlockStart *starts;  // [subsequences]
     const BlockCount *before;  // [subsequences], within its tile
@@ -217,10 +230,13 @@ struct DecodeParams {
     DcDifferences *all_before;          // [tiles]: of all tiles before
     ScanState *result;                  // in host memory: scan.state as it ends; not written where there are no data
 };
+struct DecodeParams {
+    static constexpr KernelName kernel{"mjpeg/decode", "mjpeg_decode"};
+    DecodePicture picture[kLaunchPictures];
+};
 
 // From levels to samples, where no data are damaged. Grid: kReconstructThreads blocks each.
-struct ReconstructParams {
-    static constexpr KernelName kernel{"mjpeg/reconstruct", "mjpeg_reconstruct", LaunchPriority::kHigh};
+struct ReconstructPicture {
     CodedScan scan;
     const uint32_t *levels;
     const BlockLevels *blocks;                // [scan.blocks]
@@ -232,6 +248,10 @@ struct ReconstructParams {
     uint32_t first_block[kMaxStreamComponents];  // of each component in an MCU
     OutputPlane planes[kMaxStreamComponents];
     int32_t lowres;
+};
+struct ReconstructParams {
+    static constexpr KernelName kernel{"mjpeg/reconstruct", "mjpeg_reconstruct", LaunchPriority::kHigh};
+    ReconstructPicture picture[kLaunchPictures];
 };
 
 // From levels that the host has decoded to samples. Grid: kTransformThreads blocks of a component each.

@@ -24,7 +24,9 @@ constexpr const char *kStageNames[kStages] = {"upload", "unstuff", "synchronise"
 constexpr const char *kBroken = "data that are broken, or do not synchronise";
 
 constexpr size_t kStageBytes = 1 << 17;  // that a thread copies at a time
-constexpr size_t kCodedMargin = 64;      // bytes that kernels may read behind the data
+// Of a picture in flight with others, whose copy is work for several threads. To wake them takes longer for less.
+constexpr size_t kSharedCopyBytes = 1 << 20;
+constexpr size_t kCodedMargin = 64;  // bytes that kernels may read behind the data
 
 // What a scan's tables are made from.
 struct TableSources {
@@ -47,11 +49,23 @@ struct DeviceScan {
     CodedScan coded;  // but for its memory
 };
 
+// The kernels' parameters for a scan.
+struct ScanWork {
+    uint32_t unstuff_blocks, tiles, blocks;  // of grids: of unstuff, of subsequences, of JPEG's blocks
+    uint32_t period;                         // DeviceScan::period
+    UnstuffPicture unstuff;
+    SpeculatePicture speculate;
+    ChainPicture chain;
+    DecodePicture decode;
+    ReconstructPicture reconstruct;
+};
+
 struct Slot : DeviceSlot<Decoded> {
     explicit Slot(const std::shared_ptr<Device> &device) : DeviceSlot(device), states(device, kMaxStreamComponents) {}
     CudaencCodedPicture picture{};
     CodedStream coded;
     std::vector<DeviceScan> scans;                           // none: the host decodes
+    ScanWork work;                                           // of the only one, while it is deferred
     std::array<TableSources, kMaxStreamComponents> sources;  // of `tables`
     DeviceArray<ScanTables> tables;                          // [scans], as the picture before left them
     DeviceArray<uint16_t> runs;                              // [scans][kRunTables][kRuns], the same
@@ -121,14 +135,60 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
 
     void queue(BaseSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
-        if (device_frames_) device_->wait_foreign(s.stream, s.picture.cuda_stream);
+        const bool joins = can_join(s);
+        if (!joins) queue_deferred();
+        if (!deferred_.empty()) s.queued_on = deferred_.front()->queued_on;
+        if (!joins) wait_for_planes(s);
         if (s.scans.empty()) {
             for (const Stage stage : {kUnstuff, kSynchronise, kDecode, kReconstruct}) mark(s, stage);
             return post_levels(s);
         }
         if (!s.scan_states.count()) make_kept(s);
         upload_scans(s);
-        for (size_t i = 0; i < s.scans.size(); i++) queue_scan(s, i);
+        if (!joins) {
+            for (size_t i = 0; i < s.scans.size(); i++) launch(s, std::array{plan_work(s, i)}, i == 0);
+            return;
+        }
+        s.work = plan_work(s, 0);
+        s.deferred = true;
+        deferred_.push_back(&s);
+        size_t bytes = 0;
+        for (const Slot *other : deferred_) bytes += other->scans[0].data.size();
+        const int most = std::clamp(slots() / 2, 1, kLaunchPictures);
+        if (s.from_host || bytes >= kLaunchBytes || std::ssize(deferred_) >= most) queue_deferred();
+    }
+
+    // What others have queued on the planes' stream.
+    void wait_for_planes(const Slot &s) {
+        if (device_frames_) device_->wait_foreign(s.queued_on, s.picture.cuda_stream);
+    }
+
+    // Pictures in flight share launches, of which the driver takes but so many a second. Several scans, and stages that
+    // are timed, have launches of their own.
+    bool can_join(const Slot &s) const {
+        if (s.scans.size() != 1 || !s.times.empty() || s.scans[0].data.size() >= kShortBytes) return false;
+        return deferred_.empty() || deferred_.front()->scans[0].period == s.scans[0].period;
+    }
+
+    void queue_deferred() override {
+        if (deferred_.empty()) return;
+        const std::vector<Slot *> all = std::exchange(deferred_, {});
+        for (Slot *s : all) s->deferred = false;
+        // The last of them is finished last, and only then used again.
+        Slot &last = *all.back();
+        try {
+            std::vector<ScanWork> works;
+            for (size_t i = 0; i < all.size(); i++) {
+                if (i == 0 || all[i]->picture.cuda_stream != all[i - 1]->picture.cuda_stream) wait_for_planes(*all[i]);
+                works.push_back(all[i]->work);
+            }
+            launch(last, works, false);
+            device_->record(last.worked, last.queued_on);
+            for (Slot *s : all) s->awaited = last.worked;
+        } catch (...) {
+            for (Slot *s : all) s->error = std::current_exception();
+            throw;
+        }
     }
 
     void complete(BaseSlot &slot, Decoded &decoded) override {
@@ -156,6 +216,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
 
     void reset(BaseSlot &slot) noexcept override {
         Slot &s = static_cast<Slot &>(slot);
+        std::erase(deferred_, &s);
         std::unique_lock lock(mutex_);
         decoded_.wait(lock, [&] { return !s.decoding; });
         s.serial = 0;
@@ -312,13 +373,15 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
             scan.fresh = reinterpret_cast<const ScanTables *>(s.data.data()) + i;
             s.sources[fresh[i]] = scan.tables;
         }
-        if (s.from_host) device_->upload(s.stream, s.data.data(), staged, table_bytes);
-        for (const DeviceScan &scan : s.scans)
-            pool_.for_each((scan.data.size() + kStageBytes - 1) / kStageBytes, [&](size_t i) {
-                const size_t at = i * kStageBytes, count = std::min(kStageBytes, scan.data.size() - at);
-                std::memcpy(staged + scan.data_at + at, scan.data.data() + at, count);
+        if (s.from_host) device_->upload(s.queued_on, s.data.data(), staged, table_bytes);
+        for (const DeviceScan &scan : s.scans) {
+            const size_t size = scan.data.size(), most = s.from_host || size >= kSharedCopyBytes ? kStageBytes : size;
+            pool_.for_each((size + most - 1) / std::max<size_t>(most, 1), [&](size_t i) {
+                const size_t at = i * most;
+                std::memcpy(staged + scan.data_at + at, scan.data.data() + at, std::min(most, size - at));
             });
-        if (!s.from_host) device_->upload(s.stream, s.data.data(), staged, bytes);
+        }
+        if (!s.from_host) device_->upload(s.queued_on, s.data.data(), staged, bytes);
     }
 
     static ScanTables make_tables(const TableSources &sources) {
@@ -341,7 +404,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
 
     // ---- Kernels
 
-    void queue_scan(Slot &s, size_t number) {
+    // What the kernels do with a scan. Queues what clears memory for them.
+    ScanWork plan_work(Slot &s, size_t number) {
         const DeviceScan &scan = s.scans[number];
         CodedScan coded = scan.coded;
         make_room(s, scan);
@@ -354,86 +418,107 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         ScanState *const states = s.scan_states.data() + 2 * number;
         coded.state = states + s.turns[number];
         s.turns[number] ^= 1;
-        if (coded.intervals > 1) device_->fill(s.stream, s.restarts.data(), 0xFF, coded.intervals * sizeof(uint32_t));
+        if (coded.intervals > 1)
+            device_->fill(s.queued_on, s.restarts.data(), 0xFF, coded.intervals * sizeof(uint32_t));
         s.serial = (s.serial + 1) % 256;
         if (s.serial == 0) s.serial = 1;
-        if (s.serial == 1) device_->fill(s.stream, s.look_back.data(), 0, s.look_back.bytes());
-        if (number == 0) mark(s, kUnstuff);
-        device_->launch(s.stream, {std::max(scan.unstuff_tiles, scan.fresh ? kRunBlocks : 0)}, kUnstuffThreads,
-                        UnstuffParams{.data = (s.from_host ? s.staged->data() : s.data.data()) + scan.data_at,
-                                      .bytes = static_cast<uint32_t>(scan.data.size()),
-                                      .out = s.bytes.data(),
-                                      .restarts = s.restarts.data(),
-                                      .intervals = coded.intervals,
-                                      .state = coded.state,
-                                      .next_state = states + s.turns[number],
-                                      .kept_words = s.look_back.data(),
-                                      .restart_words = s.look_back.data() + scan.unstuff_tiles,
-                                      .tiles = scan.unstuff_tiles,
-                                      .serial = s.serial,
-                                      .uploaded = scan.fresh,
-                                      .tables = tables,
-                                      .runs = runs});
-        if (number == 0) mark(s, kSynchronise);
-        synchronise(s, scan, coded);
-        if (number == 0) mark(s, kDecode);
+        if (s.serial == 1) device_->fill(s.queued_on, s.look_back.data(), 0, s.look_back.bytes());
         s.states.data()[number] = ScanState{};  // no blocks, unless a kernel writes it
-        queue_decode(s, scan, coded, number);
-    }
-
-    void synchronise(Slot &s, const DeviceScan &scan, const CodedScan &coded) {
         const uint32_t subsequences = scan.tiles * kTileSubsequences;
         CodedScan within_period = coded;
         within_period.mcu_blocks = scan.period;
-        device_->launch(
-            s.stream, {subsequences / 32}, 32 * scan.period,
-            SpeculateParams{.scan = within_period, .subsequences = subsequences, .candidates = s.candidates.data()});
-        device_->launch(s.stream, {scan.tiles}, kTileSubsequences,
-                        ChainParams{.scan = within_period,
-                                    .subsequences = subsequences,
-                                    .rows = scan.period + 1,
-                                    .candidates = s.candidates.data(),
-                                    .starts = s.starts.data(),
-                                    .ends = s.look_back.data() + 2 * size_t{scan.unstuff_tiles},
-                                    .tiles = scan.tiles,
-                                    .serial = s.serial,
-                                    .before = s.before.data(),
-                                    .counts = s.counts.data(),
-                                    .counts_before = s.counts_before.data()});
+        return {.unstuff_blocks = std::max(scan.unstuff_tiles, scan.fresh ? kRunBlocks : 0),
+                .tiles = scan.tiles,
+                .blocks = coded.blocks,
+                .period = scan.period,
+                .unstuff = {.data = (s.from_host ? s.staged->data() : s.data.data()) + scan.data_at,
+                            .bytes = static_cast<uint32_t>(scan.data.size()),
+                            .out = s.bytes.data(),
+                            .restarts = s.restarts.data(),
+                            .intervals = coded.intervals,
+                            .state = coded.state,
+                            .next_state = states + s.turns[number],
+                            .kept_words = s.look_back.data(),
+                            .restart_words = s.look_back.data() + scan.unstuff_tiles,
+                            .tiles = scan.unstuff_tiles,
+                            .serial = s.serial,
+                            .uploaded = scan.fresh,
+                            .tables = tables,
+                            .runs = runs},
+                .speculate = {.scan = within_period, .subsequences = subsequences, .candidates = s.candidates.data()},
+                .chain = {.scan = within_period,
+                          .subsequences = subsequences,
+                          .rows = scan.period + 1,
+                          .candidates = s.candidates.data(),
+                          .starts = s.starts.data(),
+                          .ends = s.look_back.data() + 2 * size_t{scan.unstuff_tiles},
+                          .tiles = scan.tiles,
+                          .serial = s.serial,
+                          .before = s.before.data(),
+                          .counts = s.counts.data(),
+                          .counts_before = s.counts_before.data()},
+                .decode = {.scan = coded,
+                           .starts = s.starts.data(),
+                           .before = s.before.data(),
+                           .tiles_before = s.counts_before.data(),
+                           .levels = s.listed_levels.data(),
+                           .blocks = s.blocks.data(),
+                           .differences_before = s.dc_before.data(),
+                           .differences = s.differences.data(),
+                           .all_before = s.differences_before.data(),
+                           .result = &s.states.data()[number]},
+                .reconstruct = plan_reconstruction(s, scan, coded)};
     }
 
-    void queue_decode(Slot &s, const DeviceScan &scan, const CodedScan &coded, size_t number) {
-        device_->launch(s.stream, {scan.tiles}, kTileSubsequences,
-                        DecodeParams{.scan = coded,
-                                     .starts = s.starts.data(),
-                                     .before = s.before.data(),
-                                     .tiles_before = s.counts_before.data(),
-                                     .levels = s.listed_levels.data(),
-                                     .blocks = s.blocks.data(),
-                                     .differences_before = s.dc_before.data(),
-                                     .differences = s.differences.data(),
-                                     .all_before = s.differences_before.data(),
-                                     .result = &s.states.data()[number]});
-        if (number == 0) mark(s, kReconstruct);
-        ReconstructParams params{.scan = coded,
-                                 .levels = s.listed_levels.data(),
-                                 .blocks = s.blocks.data(),
-                                 .differences_before = s.dc_before.data(),
-                                 .tiles_before = s.differences_before.data(),
-                                 .grid = scan.layout.grid,
-                                 .by_mcu_blocks = Divider(scan.layout.mcu_blocks),
-                                 .component_blocks = {},
-                                 .first_block = {},
-                                 .planes = {},
-                                 .lowres = options_.lowres};
+    ReconstructPicture plan_reconstruction(const Slot &s, const DeviceScan &scan, const CodedScan &coded) const {
+        ReconstructPicture work{.scan = coded,
+                                .levels = s.listed_levels.data(),
+                                .blocks = s.blocks.data(),
+                                .differences_before = s.dc_before.data(),
+                                .tiles_before = s.differences_before.data(),
+                                .grid = scan.layout.grid,
+                                .by_mcu_blocks = Divider(scan.layout.mcu_blocks),
+                                .component_blocks = {},
+                                .first_block = {},
+                                .planes = {},
+                                .lowres = options_.lowres};
         uint32_t first = 0;
         for (int i = 0; i < scan.layout.count; i++) {
-            params.component_blocks[i] = scan.layout.blocks[i];
-            params.first_block[i] = first;
-            params.planes[i] = s.planes[static_cast<size_t>(scan.layout.component[i])];
+            work.component_blocks[i] = scan.layout.blocks[i];
+            work.first_block[i] = first;
+            work.planes[i] = s.planes[static_cast<size_t>(scan.layout.component[i])];
             first += static_cast<uint32_t>(scan.layout.blocks[i].h * scan.layout.blocks[i].v);
         }
-        device_->launch(s.stream, {blocks_for(coded.blocks, kReconstructThreads)}, kReconstructThreads, params);
+        return work;
+    }
+
+    // One kernel for some scans, each of another picture. columns: of the grid.
+    template <class Params, class Picture>
+    void launch_one(const Slot &s, std::span<const ScanWork> works, Picture ScanWork::*picture, unsigned columns,
+                    unsigned threads) {
+        Params params{};
+        for (size_t i = 0; i < works.size(); i++) params.picture[i] = works[i].*picture;
+        device_->launch(s.queued_on, {columns, static_cast<unsigned>(works.size())}, threads, params);
+    }
+
+    // All kernels, for up to kLaunchPictures scans of one period. marks: whether they begin stages of `s`.
+    void launch(Slot &s, std::span<const ScanWork> works, bool marks) {
+        const auto begin = [&](Stage stage) {
+            if (marks) mark(s, stage);
+        };
+        const auto most = [&](uint32_t ScanWork::*of) { return std::ranges::max(works, {}, of).*of; };
+        const uint32_t tiles = most(&ScanWork::tiles);
+        begin(kUnstuff);
+        launch_one<UnstuffParams>(s, works, &ScanWork::unstuff, most(&ScanWork::unstuff_blocks), kUnstuffThreads);
+        begin(kSynchronise);
+        launch_one<SpeculateParams>(s, works, &ScanWork::speculate, tiles * (kTileSubsequences / 32),
+                                    32 * works[0].period);
+        launch_one<ChainParams>(s, works, &ScanWork::chain, tiles, kTileSubsequences);
+        begin(kDecode);
+        launch_one<DecodeParams>(s, works, &ScanWork::decode, tiles, kTileSubsequences);
+        begin(kReconstruct);
+        launch_one<ReconstructParams>(s, works, &ScanWork::reconstruct,
+                                      blocks_for(most(&ScanWork::blocks), kReconstructThreads), kReconstructThreads);
     }
 
     void make_room(Slot &s, const DeviceScan &scan) {
@@ -504,7 +589,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
 
     const DecoderOptions options_;
     const bool device_frames_;
-    std::mutex mutex_;  // of Slot::decoding
+    std::vector<Slot *> deferred_;  // what queue_deferred() launches
+    std::mutex mutex_;              // of Slot::decoding
     std::condition_variable decoded_;
     ThreadPool pool_;
 };

@@ -41,7 +41,7 @@ DEVICE BlockStart start_of(uint32_t key, uint32_t near) {
 
 // The candidates of a thread-block's tile and of the subsequences before it, and which of them are chosen.
 struct TileChain {
-    const ChainParams &p;
+    const ChainPicture &picture;
     const LookUps &tables;
     uint32_t *begins, *ends;  // [rows][kChainColumns]: keys
     uint8_t *chosen;          // [kTileSubsequences]: row
@@ -64,7 +64,7 @@ struct TileChain {
         int before = i - kLeadSubsequences;
         uint32_t state = ends[column(before)];
         while (++before < i) {
-            const int found = find(before, state, static_cast<int>(p.rows) - 1);
+            const int found = find(before, state, static_cast<int>(picture.rows) - 1);
             state = ends[max_of(found, 0) * kChainColumns + column(before)];
         }
         return state;
@@ -75,7 +75,7 @@ struct TileChain {
     // that lanes decode all that are missing at once. Then the chain goes on behind the first of them. With a warp.
     // Returns where the last one ends.
     DEVICE_MEMBER uint32_t choose(int first_of_warp, uint32_t state, bool again) const {
-        const int last = first_of_warp + 31, added = static_cast<int>(p.rows) - 1;
+        const int last = first_of_warp + 31, added = static_cast<int>(picture.rows) - 1;
         for (int i = first_of_warp;; i++) {
             uint32_t missing = 0;
             for (; i <= last && !(again && begins[place(i)] == state); i++) {
@@ -104,10 +104,10 @@ struct TileChain {
     DEVICE_MEMBER void decode(int row, int i) const {
         const uint32_t own = first + static_cast<uint32_t>(i);
         const int at = row * kChainColumns + column(i);
-        Walk walk(p.scan, tables, start_of(begins[at], own * p.scan.subsequence_bits));
-        const Candidate found = walk_subsequence(p.scan, own, walk);
+        Walk walk(picture.scan, tables, start_of(begins[at], own * picture.scan.subsequence_bits));
+        const Candidate found = walk_subsequence(picture.scan, own, walk);
         ends[at] = key_of(found.end);
-        p.candidates[static_cast<uint32_t>(row) * p.subsequences + own] = found;
+        picture.candidates[static_cast<uint32_t>(row) * picture.subsequences + own] = found;
     }
 };
 
@@ -120,17 +120,19 @@ KERNEL(kMaxSpeculateThreads, mjpeg_speculate, SpeculateParams)
     SHARED(uint64_t, begins, kMaxSpeculateThreads);
     SHARED(uint16_t, distinct, kMaxSpeculateThreads);  // numbers of threads
     SHARED(int, counts, kMaxMcuBlocks);                // of each warp
+    const SpeculatePicture &picture = p.picture[block_y()];
     const uint32_t first = static_cast<uint32_t>(block_x()) * 32, own = first + static_cast<uint32_t>(lane_id());
-    if (first / kTileSubsequences * tile_bits(p.scan) >= 8 * p.scan.state->bytes) return;  // the tile holds no data
-    const LookUps &tables = load_tables<kLookUpVectors>(p.scan, table_memory);
+    if (first / kTileSubsequences * tile_bits(picture.scan) >= 8 * picture.scan.state->bytes)
+        return;  // the tile holds no data
+    const LookUps &tables = load_tables<kLookUpVectors>(picture.scan, table_memory);
     {
-        const uint32_t phase = static_cast<uint32_t>(warp_id()), bit = own * p.scan.subsequence_bits;
-        Walk walk(p.scan, tables, own ? BlockStart{bit - kLeadBits, phase} : BlockStart{0, 0});
+        const uint32_t phase = static_cast<uint32_t>(warp_id()), bit = own * picture.scan.subsequence_bits;
+        Walk walk(picture.scan, tables, own ? BlockStart{bit - kLeadBits, phase} : BlockStart{0, 0});
         BlockCounter ignored;
         walk.run(bit, ignored);
         begins[thread_x()] = packed(walk.at());
     }
-    if (warp_id() == 0) p.candidates[p.scan.mcu_blocks * p.subsequences + own].begin = kNoBegin;
+    if (warp_id() == 0) picture.candidates[picture.scan.mcu_blocks * picture.subsequences + own].begin = kNoBegin;
     block_sync();
     bool is_first = true;
     for (int i = lane_id(); i < thread_x(); i += 32) is_first &= begins[i] != begins[thread_x()];
@@ -145,12 +147,12 @@ KERNEL(kMaxSpeculateThreads, mjpeg_speculate, SpeculateParams)
     if (is_first)
         distinct[before + popcount(firsts & ((1u << lane_id()) - 1))] = static_cast<uint16_t>(thread_x());
     else
-        p.candidates[static_cast<uint32_t>(warp_id()) * p.subsequences + own].begin = kNoBegin;
+        picture.candidates[static_cast<uint32_t>(warp_id()) * picture.subsequences + own].begin = kNoBegin;
     block_sync();
     if (thread_x() >= all) return;
     const uint32_t from = distinct[thread_x()], number = first + from % 32;
-    Walk walk(p.scan, tables, unpacked(begins[from]));
-    p.candidates[from / 32 * p.subsequences + number] = walk_subsequence(p.scan, number, walk);
+    Walk walk(picture.scan, tables, unpacked(begins[from]));
+    picture.candidates[from / 32 * picture.subsequences + number] = walk_subsequence(picture.scan, number, walk);
 }
 
 // A thread owns a subsequence, a warp the chain of 32.
@@ -162,25 +164,30 @@ KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
     SHARED(uint32_t, warp_ends, kTileSubsequences / 32);
     SHARED(uint32_t, end_before, 1);
     SHARED(uint8_t, chosen, kTileSubsequences);
-    const uint32_t tile = take_ticket(&p.scan.state->tickets), first = tile * kTileSubsequences;
+    const ChainPicture &picture = p.picture[block_y()];
+    const uint32_t tile = take_ticket(&picture.scan.state->tickets), first = tile * kTileSubsequences;
     const uint32_t own = first + static_cast<uint32_t>(thread_x());
-    if (tile >= tiles_of(p.scan)) return;
+    if (tile >= tiles_of(picture.scan)) return;
     for (int column = thread_x(); column < kChainColumns; column += kTileSubsequences) {
         const bool lead = column < kLeadSubsequences;  // in which another thread-block adds candidates
         if (tile == 0 && lead) continue;
         const uint32_t number = first + static_cast<uint32_t>(column) - kLeadSubsequences;
-        for (uint32_t row = 0; row < p.rows - lead; row++) {
-            const Candidate &candidate = p.candidates[row * p.subsequences + number];
+        for (uint32_t row = 0; row < picture.rows - lead; row++) {
+            const Candidate &candidate = picture.candidates[row * picture.subsequences + number];
             begins[static_cast<int>(row) * kChainColumns + column] = key_of(candidate.begin);
             ends[static_cast<int>(row) * kChainColumns + column] = key_of(candidate.end);
         }
     }
     chosen[thread_x()] = 0;
-    const LookUps &tables = load_tables<kLookUpVectors>(p.scan, table_memory);
+    const LookUps &tables = load_tables<kLookUpVectors>(picture.scan, table_memory);
     uint32_t *const all_begins = begins, *const all_ends = ends;
     uint8_t *const all_chosen = chosen;
-    const TileChain chain{
-        .p = p, .tables = tables, .begins = all_begins, .ends = all_ends, .chosen = all_chosen, .first = first};
+    const TileChain chain{.picture = picture,
+                          .tables = tables,
+                          .begins = all_begins,
+                          .ends = all_ends,
+                          .chosen = all_chosen,
+                          .first = first};
     const int warp_first = 32 * warp_id();
     uint32_t begin = own < 32 ? 0 : chain.guess(warp_first);
     bool moved = true;
@@ -198,23 +205,24 @@ KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
             moved = warp_id() && begin != all_begins[chain.place(warp_first)];
             again = true;
         }
-        uint64_t *words = p.ends + correction * p.tiles + tile;
+        uint64_t *words = picture.ends + correction * picture.tiles + tile;
         if (thread_x() == 0) {
-            publish(words, p.serial, Published::own, warp_ends[kTileSubsequences / 32 - 1]);
-            end_before[0] = tile ? static_cast<uint32_t>(wait_for(words - 1, p.serial)) : 0;
+            publish(words, picture.serial, Published::own, warp_ends[kTileSubsequences / 32 - 1]);
+            end_before[0] = tile ? static_cast<uint32_t>(wait_for(words - 1, picture.serial)) : 0;
         }
         block_sync();
         if (warp_id() == 0) begin = end_before[0];
         moved = warp_id() == 0 && tile && begin != all_begins[chain.place(0)];
         if (correction == kCorrections) break;
     }
-    if (moved && lane_id() == 0) atomic_or(&p.scan.state->damaged, 1u);
+    if (moved && lane_id() == 0) atomic_or(&picture.scan.state->damaged, 1u);
     const RunSums<1> sums =
-        sum_runs<kTileSubsequences / 32>(p.candidates[chosen[thread_x()] * p.subsequences + own].count);
-    p.starts[own] = start_of(all_begins[chain.place(thread_x())], own * p.scan.subsequence_bits);
-    p.before[own] = sums.before;
-    if (thread_x() == 0) p.counts[tile] = sums.all;
-    if (is_last_tile(p.scan, &p.scan.state->chained)) sum_tiles(p.counts, p.counts_before, tiles_of(p.scan));
+        sum_runs<kTileSubsequences / 32>(picture.candidates[chosen[thread_x()] * picture.subsequences + own].count);
+    picture.starts[own] = start_of(all_begins[chain.place(thread_x())], own * picture.scan.subsequence_bits);
+    picture.before[own] = sums.before;
+    if (thread_x() == 0) picture.counts[tile] = sums.all;
+    if (is_last_tile(picture.scan, &picture.scan.state->chained))
+        sum_tiles(picture.counts, picture.counts_before, tiles_of(picture.scan));
 }
 
 }  // namespace cudaenc::mjpeg

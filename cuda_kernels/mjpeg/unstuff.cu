@@ -20,7 +20,7 @@ struct Bytes {
 };
 
 // With all threads. The data may lie in the host's memory, from which nothing is read twice but at a warp's ends.
-DEVICE Bytes load_bytes(const UnstuffParams &p, uint32_t place) {
+DEVICE Bytes load_bytes(const UnstuffPicture &p, uint32_t place) {
     Bytes b{};
     const bool any = place < p.bytes;
     if (any) {
@@ -69,7 +69,7 @@ DEVICE void copy_staged(const uint32_t *staged, uint8_t *out, uint32_t base, uin
 }
 
 // A thread owns 16 bytes. Thread-blocks find their places by look-back.
-DEVICE void unstuff(const UnstuffParams &p, uint32_t tile) {
+DEVICE void unstuff(const UnstuffPicture &p, uint32_t tile) {
     SHARED(uint32_t, staged, kUnstuffTile / 4 + 1);
     SHARED(uint64_t, sums_before, 2);
     const uint32_t place = tile * kUnstuffTile + static_cast<uint32_t>(thread_x()) * kUnstuffBytes;
@@ -105,7 +105,7 @@ DEVICE void unstuff(const UnstuffParams &p, uint32_t tile) {
 }
 
 // Each of kRunBlocks thread-blocks copies some words of the tables and makes some runs.
-DEVICE void keep_tables(const UnstuffParams &p, uint32_t block) {
+DEVICE void keep_tables(const UnstuffPicture &p, uint32_t block) {
     const uint32_t run = block * kUnstuffThreads + static_cast<uint32_t>(thread_x()), table = run / kRuns;
     constexpr uint32_t kVectors = sizeof(ScanTables) / sizeof(Uint4);
     static_assert(kVectors <= kRunBlocks * kUnstuffThreads);
@@ -122,10 +122,11 @@ DEVICE void keep_tables(const UnstuffParams &p, uint32_t block) {
 // A thread-block owns a tile.
 KERNEL(kUnstuffThreads, mjpeg_unstuff, UnstuffParams)
 {
-    const uint32_t tile = take_ticket(&p.state->tickets);
-    if (tile == 0 && thread_x() == 0) *p.next_state = ScanState{};
-    if (tile < p.tiles) unstuff(p, tile);
-    if (p.uploaded && tile < kRunBlocks) keep_tables(p, tile);
+    const UnstuffPicture &picture = p.picture[block_y()];
+    const uint32_t tile = take_ticket(&picture.state->tickets);
+    if (tile == 0 && thread_x() == 0) *picture.next_state = ScanState{};
+    if (tile < picture.tiles) unstuff(picture, tile);
+    if (picture.uploaded && tile < kRunBlocks) keep_tables(picture, tile);
 }
 
 }  // namespace cudaenc::mjpeg
