@@ -31,7 +31,6 @@ struct CavlcTables {
     CodeWord coeff_token[kTokenTables][17 * 4];   // [4 * total_coeff + trailing ones]
     CodeWord total_zeros[kZerosTables][15 * 16];  // [16 * (total_coeff - 1) + total_zeros]
     CodeWord run_before[7 * 16];                  // [16 * (min(zerosLeft, 7) - 1) + run_before]
-    uint32_t zigzag_8x8[16];                      // byte i of word k: kZigzag8x8[4 * k + i]
 };
 
 namespace detail {
@@ -146,7 +145,6 @@ constexpr CavlcTables make_cavlc_tables() {
     detail::put_rows(t.total_zeros[kZerosDc420], detail::kTotalZerosDc420, 3);
     detail::put_rows(t.total_zeros[kZerosDc422], detail::kTotalZerosDc422, 7);
     detail::put_rows(t.run_before, detail::kRunBefore, 7);
-    for (int i = 0; i < 64; i++) t.zigzag_8x8[i / 4] |= uint32_t{kZigzag8x8[i]} << 8 * (i % 4);
     return t;
 }
 inline constexpr CavlcTables kCavlcTables = make_cavlc_tables();

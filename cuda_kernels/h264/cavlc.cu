@@ -1,7 +1,7 @@
 // Macroblocks to bits (H.264, 7.3.5, 9.2), after CAVLCU (Fuentes-Alventosa et al., 2021): one kernel, a thread a block.
 // A thread holds its levels in registers, reorders them to the scan, and marks the nonzero ones in a bit mask. Its nC
-// comes from total_coeff of the neighbours in the piece. Blocks beyond the piece are counted again from their levels,
-// so pieces wait for nobody. nal.cu joins their bits.
+// comes from total_coeff of its neighbours. Those beyond the piece are counted from their levels, by 8 lanes four
+// blocks, so pieces wait for nobody. nal.cu joins their bits.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <cstddef>
 
@@ -39,13 +39,6 @@ DEVICE uint32_t nonzero_mask(const BlockWords &b) {
     }
     return mask;
 }
-DEVICE int count_nonzero(const BlockWords &b) {
-    uint32_t halves = 0;
-    CUDAENC_UNROLL
-    for (int i = 0; i < 8; i++) halves |= nonzero_halves(b.words[i]) >> i;
-    return popcount(halves);
-}
-
 // kZigzag4x4 as a compile-time constant.
 DEVICE constexpr int zigzag_4x4(int k) { return static_cast<int>(0xFEB7ADC963258410u >> 4 * k & 15); }
 
@@ -71,22 +64,17 @@ DEVICE BlockWords scan_chroma_dc_words(const BlockWords &raster, int component) 
     return {{own.words[0], own.words[1]}};
 }
 
-// Words between blocks in shared memory; odd, against bank conflicts.
-constexpr int kLevelPitch = 9;
-
 // A part of an 8x8 block: every fourth level of its scan. Its four threads have stored the raster.
-DEVICE BlockWords gather_8x8(const CavlcTables *tables, const uint32_t *levels, int part) {
+DEVICE BlockWords gather_8x8(const PartTables *tables, const uint32_t *levels, int part) {
     BlockWords scanned;
-    const uint32_t *block = levels + (thread_x() - part) * kLevelPitch;
+    const SignedHalf *block = halves_of(opaque_shared(levels + (thread_x() - part) * kLevelPitch));
+    const Uint4 places = load_readonly(reinterpret_cast<const Uint4 *>(tables->places[part]));
+    const uint32_t words[4] = {places.x, places.y, places.z, places.w};
     CUDAENC_UNROLL
     for (int i = 0; i < 8; i++) {
-        uint32_t halves[2];
-        CUDAENC_UNROLL
-        for (int j = 0; j < 2; j++) {
-            const uint32_t at = load_readonly(&tables->zigzag_8x8[2 * i + j]) >> 8 * part & 63;
-            halves[j] = block[at / 16 * kLevelPitch + at % 16 / 2] >> (at & 1 ? 16 : 0);
-        }
-        scanned.words[i] = byte_permute(halves[0], halves[1], 0x5410);
+        const uint32_t two = words[i / 2] >> 16 * (i & 1);
+        scanned.words[i] =
+            byte_permute(static_cast<uint32_t>(block[two & 255]), static_cast<uint32_t>(block[two >> 8 & 255]), 0x5410);
     }
     return scanned;
 }
@@ -122,24 +110,61 @@ DEVICE Macroblock load_macroblock(const Macroblock *macroblock) {
     return loaded;
 }
 
-// total_coeff of a luma or chroma AC block, counted from the levels of its macroblock.
+// The number of ones of each byte.
+DEVICE uint32_t popcount_bytes(uint32_t x) {
+    x -= x >> 1 & 0x55555555;
+    x = (x & 0x33333333) + (x >> 2 & 0x33333333);
+    return (x + (x >> 4)) & 0x0F0F0F0F;
+}
+
+// Counts the levels of the blocks beyond the piece. A lane has 8 levels: half a block, or a row of an 8x8 block. With
+// all threads.
 template <ChromaFormat F>
-DEVICE int count_total(const CavlcTables *tables, const BlockSyntax &m, const int16_t *levels, int block) {
-    if (m.type == MacroblockType::pcm) return 16;
-    if (!is_coded(m.type, m.pattern, F, block)) return 0;
-    const bool chroma = F != ChromaFormat::c444 && block >= kChromaAcBlock;
-    if (m.type == MacroblockType::i8x8 && !chroma) {
-        const int part = (F == ChromaFormat::c444 ? block % kLumaBlocks : block) & 3;
-        const int16_t *from = levels + 16 * (block - part);
-        int total = 0;
+DEVICE void count_borders(const CavlcArguments &p, const PieceRange &range, auto &totals) {
+    constexpr int kBlocks = blocks_per_macroblock(F), kThreads = PieceThreads<F>::kThreads;
+    constexpr uint32_t kLanes = 8 * PieceTotals<F>::kBorders;
+    const uint32_t width = static_cast<uint32_t>(p.format.width);
+    const uint32_t within = static_cast<uint32_t>(thread_x()) & 7;
+    CUDAENC_UNROLL
+    for (uint32_t first = 0; first < kLanes; first += kThreads) {
+        const uint32_t i = first + static_cast<uint32_t>(thread_x());
+        uint32_t counts = 0;  // of the four blocks, a byte each
+        if (i < kLanes) {
+            const Border border = load_readonly(p.borders + i / 8);
+            const uint32_t without = border.left ? range.without_left : range.without_above;
+            if (border.macroblock < range.count && !(without >> border.macroblock & 1)) {
+                const uint32_t address = range.first + border.macroblock - (border.left ? 1 : width);
+                const BlockSyntax m = block_syntax(p.picture.macroblocks + address);
+                const int block = static_cast<int>(border.blocks >> 8 * (within / 2) & 255);
+                const bool chroma = F != ChromaFormat::c444 && block >= kChromaAcBlock;
+                if (m.type == MacroblockType::pcm) {
+                    counts = 16u << 8 * (within / 2);
+                    counts = within & 1 ? 0 : counts;
+                } else if (is_coded(m.type, m.pattern, F, block)) {
+                    const int16_t *levels = p.picture.levels + address * (16u * kBlocks) +
+                                            (16u * static_cast<uint32_t>(block) + 8 * (within & 1));
+                    const Uint4 four = load_readonly(reinterpret_cast<const Uint4 *>(levels));
+                    const uint32_t words[4] = {four.x, four.y, four.z, four.w};
+                    uint32_t nonzero = 0;
+                    CUDAENC_UNROLL
+                    for (int k = 0; k < 4; k++) {
+                        const uint32_t halves = nonzero_halves(words[k]);
+                        nonzero |= ((halves >> 15 | halves >> 30) & 3) << 2 * k;
+                    }
+                    const bool ac = chroma || m.type == MacroblockType::i16x16;
+                    if (m.type == MacroblockType::i8x8 && !chroma)
+                        counts = popcount_bytes(nonzero * 0x01010101u & load_readonly(&p.parts->rows[within]));
+                    else
+                        counts = static_cast<uint32_t>(popcount(ac && !(within & 1) ? nonzero & ~1u : nonzero))
+                                 << 8 * (within / 2);
+                }
+            }
+        }
         CUDAENC_UNROLL
-        for (int k = 0; k < 16; k++)
-            total += load_readonly(from + (load_readonly(&tables->zigzag_8x8[k]) >> 8 * part & 63)) != 0;
-        return total;
+        for (int distance = 1; distance < 8; distance *= 2) counts += warp_shuffle_xor(counts, distance);
+        if (i < kLanes && within < 4)
+            totals[PieceTotals<F>::kOwn + i / 8 * 4 + within] = static_cast<uint8_t>(counts >> 8 * within);
     }
-    BlockWords b = load_block(levels + 16 * block);
-    if (m.type == MacroblockType::i16x16 || chroma) b.words[0] &= 0xFFFF0000u;  // AC
-    return count_nonzero(b);
 }
 
 // ---- A thread's unit
@@ -158,15 +183,10 @@ struct ThreadUnit {
     const PieceRange range = load_readonly(p.ranges + block_x());
     const Unit unit = load_readonly(p.units + thread_x());
     const bool present = unit.macroblock < range.count;
-    const uint32_t address = range.first + (present ? unit.macroblock : 0),
-                   width = static_cast<uint32_t>(p.format.width);
-    const bool begins_slice = range.first == range.slice_first;
+    const uint32_t address = range.first + (present ? unit.macroblock : 0);
     const Macroblock *const macroblock = p.picture.macroblocks + address;
     const int16_t *const macroblock_levels = p.picture.levels + address * (16u * kBlocks);
-    // Whether the slice has the neighbour beyond the piece. To the left only the first macroblock has one.
-    const bool has_above = unit.above_outside && address >= range.slice_first + width;
-    const bool has_left = unit.left_outside && !begins_slice && address == range.first && address % width != 0;
-    const BlockSyntax m = block_syntax(macroblock), m_above = block_syntax(macroblock - (has_above ? width : 0));
+    const BlockSyntax m = block_syntax(macroblock);
     const bool is_header = unit.kind == UnitKind::header;
     const bool pcm = present && m.type == MacroblockType::pcm;
     const bool coded = present && !is_header && is_coded(m.type, m.pattern, F, unit.block);
@@ -177,25 +197,22 @@ struct ThreadUnit {
     const int order = unit.macroblock * kUnits + (pcm && !is_header ? 1 + unit.block : unit.order);
 
     // Then, what scan_levels() finds.
-    uint32_t nonzero = 0;       // bit k: level k of the scan is nonzero
-    int left = -1, above = -1;  // total_coeff of the neighbours; -1: not available
+    uint32_t nonzero = 0;  // bit k: level k of the scan is nonzero
 
     static DEVICE_MEMBER int level_place() { return min_of(thread_x(), kBlockThreads - 1) * kLevelPitch; }
 
-    // Stores the levels in scan order to `levels` and total_coeff to `totals`. With all threads.
-    DEVICE_MEMBER void scan_levels(auto &levels, auto &totals) {
-        BlockWords block{};
-        if (coded) block = load_block(macroblock_levels + 16 * unit.block);
-        if (coded && has_above)
-            above = count_total<F>(p.tables, m_above, macroblock_levels - width * (16u * kBlocks), unit.above);
-        if (coded && has_left)
-            left = count_total<F>(p.tables, block_syntax(macroblock - 1), macroblock_levels - 16 * kBlocks, unit.left);
+    DEVICE_MEMBER BlockWords load_levels() const {
+        return coded ? load_block(macroblock_levels + 16 * unit.block) : BlockWords{};
+    }
+    // Stores the levels in scan order to `levels` and total_coeff to `totals`. block: of load_levels(). With all
+    // threads.
+    DEVICE_MEMBER void scan_levels(BlockWords block, auto &levels, auto &totals) {
         uint32_t *own = &levels[level_place()];
         if (warp_any(part_of_8x8)) {
             const int part = (F == ChromaFormat::c444 ? unit.block % kLumaBlocks : unit.block) & 3;
             if (part_of_8x8) store_block(block, own);
             warp_sync();
-            if (part_of_8x8) block = gather_8x8(p.tables, levels, part);
+            if (part_of_8x8) block = gather_8x8(p.parts, levels, part);
             warp_sync();
         }
         if (coded) {
@@ -210,15 +227,12 @@ struct ThreadUnit {
             totals[unit.macroblock * kBlocks + unit.block] = static_cast<uint8_t>(pcm ? 16 : popcount(nonzero));
     }
 
-    // The tables of the block. totals: of all blocks of the piece.
+    // The tables of the block. totals: of the piece, and beyond.
     DEVICE_MEMBER BlockCode block_code(auto &totals) {
         if (unit.kind == UnitKind::chroma_dc) return chroma_dc_code(F == ChromaFormat::c422 ? 8 : 4);
-        const uint8_t *own_totals = &totals[unit.macroblock * kBlocks];
-        if (!unit.above_outside) above = own_totals[unit.above];
-        if (!unit.left_outside)
-            left = own_totals[unit.left];
-        else if (unit.macroblock > 0 && address % width)
-            left = own_totals[unit.left - kBlocks];
+        const bool no_left = unit.left_outside && range.without_left >> unit.macroblock & 1;
+        const bool no_above = unit.above_outside && range.without_above >> unit.macroblock & 1;
+        const int left = no_left ? -1 : totals[unit.left], above = no_above ? -1 : totals[unit.above];
         return {token_table(predict_total(left, above)), kZeros4x4, ac ? 15 : 16};
     }
 
@@ -236,7 +250,7 @@ struct ThreadUnit {
             const SharedLevels scanned{halves_of(opaque_shared(&levels[level_place()])) + ac};
             code_block(*p.tables, tables, nonzero, scanned, sign_flips, bits);
         } else if (present && is_header) {
-            if (begins_slice && unit.macroblock == 0) code_slice_header(p.headers[range.slice], bits);
+            if (range.begins_slice && unit.macroblock == 0) code_slice_header(p.headers[range.slice], bits);
             code_macroblock_header(p.format, load_macroblock(macroblock), bits);
         } else if (pcm && unit.component == 0 && unit.block < pcm_blocks(F)) {
             code_pcm_block(p.format, unit.block, macroblock_levels + 16 * unit.block, flips(), bits);
@@ -291,7 +305,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
     using Threads = ThreadUnit<F>;
     constexpr int kLaneUnits = (kPieceMacroblocks * Threads::kUnits + 31) / 32;  // odd, against bank conflicts
     constexpr uint32_t kWindowWords = most_piece_words(F);
-    SHARED(uint8_t, totals, kPieceMacroblocks *Threads::kBlocks);
+    SHARED(uint8_t, totals, PieceTotals<F>::kCount);
     SHARED(uint32_t, levels, Threads::kBlockThreads *kLevelPitch);  // later the window: the bits of the piece
     static_assert(kWindowWords <= Threads::kBlockThreads * kLevelPitch);
     SHARED(uint32_t, slots, kPieceMacroblocks *Threads::kUnits *kSlotWords);
@@ -301,7 +315,9 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const int thread = thread_x();
     if (thread < 32 * kLaneUnits) bits_before[thread] = 0;
     ThreadUnit<F> unit{p};
-    unit.scan_levels(levels, totals);
+    const BlockWords block = unit.load_levels();
+    count_borders<F>(p, unit.range, totals);
+    unit.scan_levels(block, levels, totals);
     if (unit.is_header) pcm_macroblocks[unit.unit.macroblock] = unit.pcm;
     const bool any_pcm = block_any(unit.pcm);
 
@@ -338,6 +354,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
     block_sync();
     const uint32_t words = (piece.head + 31) / 32 + (piece.tail + 31) / 32;
     uint32_t *piece_words = p.words + uint64_t{static_cast<uint32_t>(block_x())} * p.word_pitch;
+    CUDAENC_NO_UNROLL
     for (uint32_t i = static_cast<uint32_t>(thread); i < words; i += PieceThreads<F>::kThreads)
         piece_words[i] = window[i];
     if (thread == 0) {

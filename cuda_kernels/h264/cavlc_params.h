@@ -11,9 +11,11 @@ namespace cudaenc::h264 {
 // A piece is what a thread-block codes: consecutive macroblocks of one slice, at most so many.
 constexpr int kPieceMacroblocks = 8;
 struct alignas(16) PieceRange {
-    uint32_t first, count;
+    uint32_t first;
+    uint8_t count;
+    uint8_t begins_slice;                 // 1: with the first macroblock of its slice
+    uint8_t without_left, without_above;  // bit i: macroblock i has no such neighbour in its slice
     uint32_t slice;
-    uint32_t slice_first;  // the first macroblock of the slice
 };
 
 // The threads of a piece. A thread owns a unit: a block, or the header of a macroblock. Units of a kind are adjacent:
@@ -31,15 +33,41 @@ struct PieceThreads {
 enum class UnitKind : uint8_t { luma, chroma_ac, luma_dc, chroma_dc, header };
 struct alignas(8) Unit {
     UnitKind kind;
-    uint8_t macroblock;   // in the piece; kNoMacroblock: the thread has no unit
-    uint8_t block;        // its index among the levels of the macroblock
-    uint8_t component;    // of chroma DC: 0 or 1
-    uint8_t order;        // of its bits in the macroblock, 0 to kUnits - 1
-    uint8_t left, above;  // neighbours_of() a luma or chroma AC block
-    bool left_outside : 1, above_outside : 1;
+    uint8_t macroblock;                // in the piece; kNoMacroblock: the thread has no unit
+    uint8_t block;                     // its index among the levels of the macroblock
+    uint8_t component : 1, order : 7;  // of chroma DC: 0 or 1; of its bits in the macroblock, 0 to kUnits - 1
+    // The places of its neighbours' total_coeff, see PieceTotals. outside: they lie in another macroblock.
+    uint16_t left : 15, left_outside : 1;
+    uint16_t above : 15, above_outside : 1;
 };
 static_assert(sizeof(Unit) == 8);
 constexpr uint8_t kNoMacroblock = 255;
+
+// Four blocks of a macroblock beyond the piece that blocks of the piece have as neighbours: to the left of its first
+// macroblock, or above any one. 8 lanes count their levels. Of luma they are a whole 8x8 block.
+struct alignas(8) Border {
+    uint32_t blocks;      // a byte each
+    uint16_t macroblock;  // of the piece, that has the neighbour
+    uint16_t left;        // 1: to the left; 0: above
+};
+
+// The total_coeff of the blocks of a piece, [blocks_per_macroblock() * macroblock + block], and then those of borders,
+// [kOwn + 4 * border + i].
+template <ChromaFormat F>
+struct PieceTotals {
+    static constexpr int kOwn = kPieceMacroblocks * blocks_per_macroblock(F);
+    static constexpr int kAbove = 2 * luma_components(F) + (chroma_blocks(F) ? 1 : 0);  // borders of a macroblock
+    static constexpr int kLeft = 2 * luma_components(F) + chroma_blocks(F) / 4;
+    static constexpr int kBorders = kPieceMacroblocks * kAbove + kLeft;
+    static constexpr int kCount = kOwn + 4 * kBorders;
+};
+
+// Of an 8x8 block, whose level k of part i is level 4 k + i of its scan.
+constexpr int kLevelPitch = 9;  // words between blocks of 16 levels in shared memory; odd, against bank conflicts
+struct alignas(16) PartTables {
+    uint8_t places[4][16];  // of level k of part i, in 16-bit numbers, where the raster lies in blocks of that pitch
+    uint32_t rows[8];       // bit x of byte i of row y: the level in column x belongs to part i
+};
 
 // Words of a piece at most: macroblock_layer(), alignment, a slice header.
 CUDAENC_HD constexpr uint32_t most_piece_words(const CodedFormat &f) {
@@ -65,8 +93,10 @@ struct CavlcArguments {
     CodedPicture picture;            // levels begin at a multiple of 16 bytes
     const SliceHeaderBits *headers;  // of the slices
     const PieceRange *ranges;
-    const Unit *units;  // of the threads
+    const Unit *units;      // of the threads
+    const Border *borders;  // [PieceTotals::kBorders]
     const CavlcTables *tables;
+    const PartTables *parts;
     PieceBits *bits;      // of each piece
     uint32_t *words;      // [word_pitch * piece]
     uint32_t word_pitch;  // most_piece_words() of the format

@@ -53,7 +53,9 @@ class DeviceSliceCoder {
     DeviceArray<PieceRange> ranges_;
     DeviceArray<GroupRange> groups_;
     DeviceArray<Unit> units_;
+    DeviceArray<Border> borders_;
     DeviceArray<CavlcTables> tables_;
+    DeviceArray<PartTables> parts_;
 };
 
 // Bytes of the NAL units, once the stream has run. Throws Error if a macroblock exceeds most_macroblock_bits().

@@ -220,8 +220,10 @@ class Bench {
             using Size = std::pair<int, int>;
             const std::vector<Size> sizes = o_.sizes.empty() ? std::vector<Size>{{1280, 720}, {3840, 2160}} : o_.sizes;
             for (const auto &[width, height] : sizes)
-                good &= compare_cavlc(device_, pictures[0], width, height, {0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50},
-                                      std::min(o_.frames, 4), o_.effort.runs, json_);
+                good &= compare_cavlc(
+                    device_, pictures[0], width, height,
+                    o_.qualities.empty() ? std::vector<int>{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50} : o_.qualities,
+                    std::min(o_.frames, 4), o_.effort.runs, json_);
             return good;
         }
         if (o_.mode == Mode::kH264) {
