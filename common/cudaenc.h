@@ -158,18 +158,21 @@ typedef enum CudaencJ2kRateControl {
 } CudaencJ2kRateControl;
 
 /* Restrictions that an application makes (Rsiz). Options that are left open follow them, others are refused where they
- * do not comply; a frame that is larger than its profile and level allow is cut. */
+ * do not comply; a frame that is larger than its profile and level allow is cut. Profiles of libraries have no Rsiz:
+ * what is set beside them holds, but for what would lose data of a master. */
 typedef enum CudaencJ2kProfile {
-    CUDAENC_J2K_NO_PROFILE, /**< No restrictions */
-    CUDAENC_J2K_CINEMA_2K,  /**< Digital cinema (DCP), 2K: 9/7, XYZ */
-    CUDAENC_J2K_CINEMA_4K,  /**< Digital cinema (DCP), 4K, with a 2K portion */
-    CUDAENC_J2K_IMF_2K,     /**< IMF Application 2E, up to 2048x1556: 9/7 */
-    CUDAENC_J2K_IMF_4K,     /**< IMF Application 2E, up to 4096x3112: 9/7 */
-    CUDAENC_J2K_IMF_8K,     /**< IMF Application 2E, up to 8192x6224: 9/7 */
-    CUDAENC_J2K_IMF_2K_R,   /**< IMF Application 2E, up to 2048x1556: 5/3 */
-    CUDAENC_J2K_IMF_4K_R,   /**< IMF Application 2E, up to 4096x3112: 5/3 */
-    CUDAENC_J2K_IMF_8K_R,   /**< IMF Application 2E, up to 8192x6224: 5/3 */
-    CUDAENC_J2K_BROADCAST,  /**< Broadcast contribution: one or four tiles, 9/7 or 5/3 */
+    CUDAENC_J2K_NO_PROFILE,       /**< No restrictions */
+    CUDAENC_J2K_CINEMA_2K,        /**< Digital cinema (DCP), 2K: 9/7, XYZ */
+    CUDAENC_J2K_CINEMA_4K,        /**< Digital cinema (DCP), 4K, with a 2K portion */
+    CUDAENC_J2K_IMF_2K,           /**< IMF Application 2E, up to 2048x1556: 9/7 */
+    CUDAENC_J2K_IMF_4K,           /**< IMF Application 2E, up to 4096x3112: 9/7 */
+    CUDAENC_J2K_IMF_8K,           /**< IMF Application 2E, up to 8192x6224: 9/7 */
+    CUDAENC_J2K_IMF_2K_R,         /**< IMF Application 2E, up to 2048x1556: 5/3 */
+    CUDAENC_J2K_IMF_4K_R,         /**< IMF Application 2E, up to 4096x3112: 5/3 */
+    CUDAENC_J2K_IMF_8K_R,         /**< IMF Application 2E, up to 8192x6224: 5/3 */
+    CUDAENC_J2K_BROADCAST,        /**< Broadcast contribution: one or four tiles, 9/7 or 5/3 */
+    CUDAENC_J2K_ARCHIVE_LOSSLESS, /**< Masters of libraries, without loss: tiles, RPCL, 11 layers, 5/3 */
+    CUDAENC_J2K_ACCESS,           /**< Access copies of libraries, 20:1: tiles, RPCL, 8 layers, 9/7 */
 } CudaencJ2kProfile;
 
 /* What frames of RGB and YUV go through to become X'Y'Z' of digital cinema. */
@@ -211,9 +214,10 @@ typedef struct CudaencJ2kOptions {
     int hfr;        /**< Digital cinema at a high frame rate: 500 Mbit/s; 0 or 1, default 0 */
     int stereo;     /**< Digital cinema: frames of one eye, which has half of the bits; 0 or 1, default 0 */
     int frame_rate_num, frame_rate_den; /**< frames/s; 0/x (default): unknown, not allowed with a profile or bit_rate */
-    int format;       /**< File format of a packet; CudaencJ2kFileFormat, default -1: jp2, with a profile j2k */
-    int tile_width;   /**< Tile width in samples; 0: the picture's; 1..1073741824, default 0 */
-    int tile_height;  /**< Tile height in samples; 0: the picture's; 1..1073741824, default 0 */
+    int format;       /**< File format of a packet; CudaencJ2kFileFormat, default -1: jp2; j2k with a profile, but for
+                         archive_lossless and access */
+    int tile_width;   /**< Tile width in samples; 0: the picture's, or the profile's; 1..1073741824, default 0 */
+    int tile_height;  /**< Tile height in samples; 0: the picture's, or the profile's; 1..1073741824, default 0 */
     int pred;         /**< Wavelet; CudaencJ2kWavelet, default -1: dwt97, or the profile's */
     int quality;      /**< Quality of dwt97, best is 100; -1: 90, finer with a target; 1..100, default -1 */
     int rate_control; /**< How frames keep to a target; CudaencJ2kRateControl, default -1: psp; pcrd with psnr, none
@@ -227,22 +231,25 @@ typedef struct CudaencJ2kOptions {
     int64_t min_frame_bytes;  /**< Least bytes of a packet, smaller ones are filled up; 0: none; 1 or more, default 0 */
     const char *layer_rates;  /**< Targets R0,R1,...: compression ratios up to each layer, falling */
     int levels;               /**< Wavelet decompositions; -1: 5, or what the profile allows; 0..32, default -1 */
-    int cblk_width;        /**< Code-block width; width x height is at most 4096; powers of two, 4..1024, default 32 */
-    int cblk_height;       /**< Code-block height; width x height is at most 4096; powers of two, 4..1024, default 32 */
-    int cblk_style;        /**< Code-block style, any combination; sum of CudaencJ2kStyle, default 0 */
-    const char *precincts; /**< Precincts WxH[,WxH...], highest resolution first; not set: 32768x32768 */
-    int layers;            /**< Quality layers; 1..100, default 1 */
-    int prog;              /**< Progression order; CudaencJ2kProgression, default -1: lrcp, with a profile cprl */
+    int cblk_width;           /**< Code-block width; width x height is at most 4096; 0: 32, or the profile's; powers of
+                                 two, 4..1024, default 0 */
+    int cblk_height;          /**< Code-block height; width x height is at most 4096; 0: 32, or the profile's; powers of
+                                 two, 4..1024, default 0 */
+    int cblk_style; /**< Code-block style, any combination; 0: none or the profile's; sum of CudaencJ2kStyle, default 0
+                     */
+    const char *precincts; /**< Precincts WxH,..., highest resolution first; not set: 32768x32768, or the profile's */
+    int layers;            /**< Quality layers; -1: 1, or the profile's; 1..100, default -1 */
+    int prog;              /**< Progression order; CudaencJ2kProgression, default -1: lrcp, or the profile's */
     const char *roi;       /**< Region of interest X,Y,WIDTH,HEIGHT */
     const char *poc;       /**< Progression order changes RS,CS,LYE,RE,CE,ORDER[/...] */
     int tile_parts; /**< Where tiles are cut into tile-parts; 0: nowhere, or the profile's; sum of CudaencJ2kTileParts,
                        default 0 */
     int mct; /**< Transform of the first three components; 0 or 1, default -1: 1 for RGB and digital cinema, else 0 */
     int guard_bits;      /**< Guard bits of sub-bands; -1: 2, in cinema2k 1; 1..7, default -1 */
-    int sop;             /**< SOP marker segment before each packet; 0 or 1, default 0 */
-    int eph;             /**< EPH marker after each packet header; 0 or 1, default 0 */
+    int sop;             /**< SOP marker segment before each packet; -1: as the profile says; 0 or 1, default -1 */
+    int eph;             /**< EPH marker after each packet header; -1: as the profile says; 0 or 1, default -1 */
     int tlm;             /**< TLM marker segments, lengths of tile-parts; -1: with a profile; 0 or 1, default -1 */
-    int plt;             /**< PLT marker segments, lengths of packets; 0 or 1, default 0 */
+    int plt;             /**< PLT marker segments, lengths of packets; -1: as the profile says; 0 or 1, default -1 */
     const char *comment; /**< COM marker segment's text, empty: none; not set: name and version */
     int xyz; /**< Frames become X'Y'Z' of 12 bits; CudaencXyz, default -1: on with digital cinema, unless frames are
                 XYZ; else off */
@@ -253,6 +260,11 @@ typedef struct CudaencJ2kOptions {
     int xyz_primaries; /**< With xyz: colour primaries; CudaencXyzPrimaries, default -1: as the frames tell, else bt709;
                           with a LUT p3d65 */
     const char *xyz_lut; /**< With xyz: .cube file of a 3D LUT that R'G'B' goes through first */
+    const char *xmp;     /**< With format jp2: file of an XMP packet */
+    const char *iptc;    /**< With format jp2: file of IPTC-IIM or of Photoshop image resources */
+    double capture_ppi;  /**< With format jp2: capture resolution, samples an inch; 0: as EXIF tells; 1..100000, default
+                            0 */
+    double display_ppi;  /**< With format jp2: display resolution, samples an inch; 0: not told; 1..100000, default 0 */
 } CudaencJ2kOptions;
 /** Fills in the defaults. size: that of the caller's structure. */
 void cudaenc_j2k_init(CudaencJ2kOptions *options, size_t size);
@@ -422,6 +434,11 @@ typedef struct CudaencFrame {
     size_t captions_size;
     const CudaencUserData *user_data; /**< unregistered */
     int user_data_count;
+    /* Of JP2 files, in place of the files that the options xmp and iptc name; copied too. */
+    const uint8_t *xmp; /**< an XMP packet, UTF-8 */
+    size_t xmp_size;
+    const uint8_t *iptc; /**< IPTC-IIM, or Photoshop image resources ("8BIM") */
+    size_t iptc_size;
 } CudaencFrame;
 
 typedef struct CudaencBuffer CudaencBuffer;

@@ -226,9 +226,12 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
         // Of what is not there the size is 0.
         if (!known.icc_profile) known.icc_profile_size = 0;
         if (!known.exif) known.exif_size = 0;
+        if (!known.xmp) known.xmp_size = 0;
+        if (!known.iptc) known.iptc_size = 0;
         if (!known.captions) known.captions_size = 0;
         if (!known.user_data) known.user_data_count = 0;
-        if (known.icc_profile_size > 0x7FFFFFFF) refuse("the ICC profile is larger than 2 GiB");
+        for (const size_t size : {known.icc_profile_size, known.exif_size, known.xmp_size, known.iptc_size})
+            if (size > 0x7FFFFFFF) refuse("an ICC profile, EXIF, XMP or IPTC data are larger than 2 GiB");
         session->ring.submit(known, known.opaque);
         return CUDAENC_OK;
     });

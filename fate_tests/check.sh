@@ -93,6 +93,7 @@ step "interop-matrix-from-$seed" fate_tests/interop/matrix.sh "$FATE" "${combina
 step interop-misread fate_tests/interop/matrix.sh "$FATE" misread
 step interop-charts python3 fate_tests/interop/charts.py "$FATE"
 step interop-levels python3 fate_tests/interop/levels.py "$FATE"
+step interop-metadata python3 fate_tests/interop/metadata.py "$FATE"
 step interop-mxf fate_tests/interop/mxf.py "$FATE"
 step interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu
 step interop-h264 fate_tests/interop/h264.sh "$FATE" ${MEDIA:+"$MEDIA"}

@@ -40,7 +40,8 @@ static int is_lossless(const CudaencJ2kOptions *j2k)
 {
     if (j2k->pred >= 0)
         return j2k->pred == CUDAENC_J2K_DWT53;
-    return j2k->profile >= CUDAENC_J2K_IMF_2K_R && j2k->profile <= CUDAENC_J2K_IMF_8K_R;
+    return (j2k->profile >= CUDAENC_J2K_IMF_2K_R && j2k->profile <= CUDAENC_J2K_IMF_8K_R) ||
+           j2k->profile == CUDAENC_J2K_ARCHIVE_LOSSLESS;
 }
 
 /* What decides how large a frame is, in a few words. */
@@ -78,7 +79,9 @@ static const char *profile_name(void *s, int profile)
 static void describe(J2kCudaContext *s, const CudaencJ2kOptions *j2k, char *line, size_t size)
 {
     int profile = j2k->profile != CUDAENC_J2K_NO_PROFILE;
-    int jp2     = j2k->format >= 0 ? j2k->format == CUDAENC_J2K_JP2 : !profile;
+    int archive = j2k->profile >= CUDAENC_J2K_ARCHIVE_LOSSLESS;
+    int jp2     = j2k->format >= 0 ? j2k->format == CUDAENC_J2K_JP2 : !profile || archive;
+    int block   = archive ? 64 : 32;
     int target  = j2k->bit_rate || j2k->frame_bytes || j2k->compression_ratio || j2k->psnr ||
                   j2k->layer_rates;
     char coding[96], levels[32] = "";
@@ -87,8 +90,8 @@ static void describe(J2kCudaContext *s, const CudaencJ2kOptions *j2k, char *line
     if (j2k->levels >= 0 || !profile)
         snprintf(levels, sizeof(levels), "%d levels, ", j2k->levels >= 0 ? j2k->levels : 5);
     snprintf(line, size, "%s%s%s, %s, %s%dx%d blocks", jp2 ? "jp2" : "j2k", profile ? " " : "",
-             profile ? profile_name(s, j2k->profile) : "", coding, levels, j2k->cblk_width,
-             j2k->cblk_height);
+             profile ? profile_name(s, j2k->profile) : "", coding, levels,
+             j2k->cblk_width ? j2k->cblk_width : block, j2k->cblk_height ? j2k->cblk_height : block);
 }
 
 static av_cold int j2k_cuda_init(AVCodecContext *avctx)
@@ -137,7 +140,7 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
 #define CONST CUDAENC_CONST
 static const AVOption options[] = {
     CUDAENC_COMMON_OPTIONS,
-    { "profile", "Application whose rules the codestream follows", OFFSET(j2k.profile), AV_OPT_TYPE_INT, { .i64 = CUDAENC_J2K_NO_PROFILE }, CUDAENC_J2K_NO_PROFILE, CUDAENC_J2K_BROADCAST, VE, .unit = "profile" },
+    { "profile", "Application whose rules the codestream follows", OFFSET(j2k.profile), AV_OPT_TYPE_INT, { .i64 = CUDAENC_J2K_NO_PROFILE }, CUDAENC_J2K_NO_PROFILE, CUDAENC_J2K_ACCESS, VE, .unit = "profile" },
     CONST("none",      "No restrictions", CUDAENC_J2K_NO_PROFILE, "profile"),
     CONST("cinema2k",  "Digital cinema (DCP), 2K: 9/7, XYZ", CUDAENC_J2K_CINEMA_2K, "profile"),
     CONST("cinema4k",  "Digital cinema (DCP), 4K, with a 2K portion", CUDAENC_J2K_CINEMA_4K, "profile"),
@@ -148,16 +151,18 @@ static const AVOption options[] = {
     CONST("imf4k_r",   "IMF Application 2E, up to 4096x3112: 5/3", CUDAENC_J2K_IMF_4K_R, "profile"),
     CONST("imf8k_r",   "IMF Application 2E, up to 8192x6224: 5/3", CUDAENC_J2K_IMF_8K_R, "profile"),
     CONST("broadcast", "Broadcast contribution: one or four tiles, 9/7 or 5/3", CUDAENC_J2K_BROADCAST, "profile"),
+    CONST("archive_lossless", "Masters of libraries, without loss: tiles, RPCL, 11 layers, 5/3", CUDAENC_J2K_ARCHIVE_LOSSLESS, "profile"),
+    CONST("access", "Access copies of libraries, 20:1: tiles, RPCL, 8 layers, 9/7", CUDAENC_J2K_ACCESS, "profile"),
     { "main_level", "Main level of IMF, of broadcast up to 7; 0: the lowest that fits", OFFSET(j2k.main_level), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 11, VE },
     { "sub_level", "Sub level of IMF, limits the bit rate; -1: the lowest that the target fits", OFFSET(j2k.sub_level), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 9, VE },
     { "hfr", "Digital cinema at a high frame rate: 500 Mbit/s", OFFSET(j2k.hfr), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "stereo", "Digital cinema: frames of one eye, which has half of the bits", OFFSET(j2k.stereo), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "format", "File format of a packet", OFFSET(j2k.format), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, CUDAENC_J2K_JP2, VE, .unit = "format" },
-    CONST("auto", "jp2, with a profile j2k", -1, "format"),
+    CONST("auto", "jp2; j2k with a profile, but for archive_lossless and access", -1, "format"),
     CONST("j2k",  "Bare codestream, as MXF and digital cinema have it", CUDAENC_J2K_CODESTREAM, "format"),
     CONST("jp2",  "JP2 file, with colour space and ICC profile", CUDAENC_J2K_JP2, "format"),
-    { "tile_width", "Tile width in samples; 0: the picture's", OFFSET(j2k.tile_width), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1 << 30, VE },
-    { "tile_height", "Tile height in samples; 0: the picture's", OFFSET(j2k.tile_height), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1 << 30, VE },
+    { "tile_width", "Tile width in samples; 0: the picture's, or the profile's", OFFSET(j2k.tile_width), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1 << 30, VE },
+    { "tile_height", "Tile height in samples; 0: the picture's, or the profile's", OFFSET(j2k.tile_height), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1 << 30, VE },
     { "pred", "Wavelet", OFFSET(j2k.pred), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, CUDAENC_J2K_DWT53, VE, .unit = "pred" },
     CONST("auto",     "dwt97, or the profile's", -1, "pred"),
     CONST("dwt97",    "Irreversible 9/7: lossy", CUDAENC_J2K_DWT97, "pred"),
@@ -179,9 +184,9 @@ static const AVOption options[] = {
     { "psnr", "Target: dB of each frame, at least; 0: none", OFFSET(j2k.psnr), AV_OPT_TYPE_DOUBLE, { .dbl = 0 }, 0, 150, VE },
     { "layer_rates", "Targets R0,R1,...: compression ratios up to each layer, falling", OFFSET(j2k.layer_rates), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
     { "levels", "Wavelet decompositions; -1: 5, or what the profile allows", OFFSET(j2k.levels), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 32, VE },
-    { "cblk_width", "Code-block width; width x height is at most 4096", OFFSET(j2k.cblk_width), AV_OPT_TYPE_INT, { .i64 = 32 }, 4, 1024, VE },
-    { "cblk_height", "Code-block height; width x height is at most 4096", OFFSET(j2k.cblk_height), AV_OPT_TYPE_INT, { .i64 = 32 }, 4, 1024, VE },
-    { "cblk_style", "Code-block style, any combination", OFFSET(j2k.cblk_style), AV_OPT_TYPE_FLAGS, { .i64 = 0 }, 0, 127, VE, .unit = "cblk_style" },
+    { "cblk_width", "Code-block width; width x height is at most 4096; 0: 32, or the profile's", OFFSET(j2k.cblk_width), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1024, VE },
+    { "cblk_height", "Code-block height; width x height is at most 4096; 0: 32, or the profile's", OFFSET(j2k.cblk_height), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 1024, VE },
+    { "cblk_style", "Code-block style, any combination; 0: none or the profile's", OFFSET(j2k.cblk_style), AV_OPT_TYPE_FLAGS, { .i64 = 0 }, 0, 127, VE, .unit = "cblk_style" },
     CONST("bypass",  "From the fifth bit-plane on only clean-up passes are MQ coded", CUDAENC_J2K_BYPASS, "cblk_style"),
     CONST("reset",   "Contexts begin anew with each coding pass", CUDAENC_J2K_RESET, "cblk_style"),
     CONST("termall", "A codeword segment for each coding pass", CUDAENC_J2K_TERMALL, "cblk_style"),
@@ -189,10 +194,10 @@ static const AVOption options[] = {
     CONST("erterm",  "Predictable termination, by which decoders find errors", CUDAENC_J2K_ERTERM, "cblk_style"),
     CONST("segsym",  "Segmentation symbols, by which decoders find errors", CUDAENC_J2K_SEGSYM, "cblk_style"),
     CONST("ht",      "HT block coder (ITU-T T.814, HTJ2K) in place of the MQ coder; alone", CUDAENC_J2K_HT, "cblk_style"),
-    { "precincts", "Precincts WxH[,WxH...], highest resolution first; not set: 32768x32768", OFFSET(j2k.precincts), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
-    { "layers", "Quality layers", OFFSET(j2k.layers), AV_OPT_TYPE_INT, { .i64 = 1 }, 1, 100, VE },
+    { "precincts", "Precincts WxH,..., highest resolution first; not set: 32768x32768, or the profile's", OFFSET(j2k.precincts), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
+    { "layers", "Quality layers; -1: 1, or the profile's", OFFSET(j2k.layers), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 100, VE },
     { "prog", "Progression order", OFFSET(j2k.prog), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, CUDAENC_J2K_CPRL, VE, .unit = "prog" },
-    CONST("auto", "lrcp, with a profile cprl", -1, "prog"),
+    CONST("auto", "lrcp, or the profile's", -1, "prog"),
     CONST("lrcp", "Layer, resolution, component, position", CUDAENC_J2K_LRCP, "prog"),
     CONST("rlcp", "Resolution, layer, component, position", CUDAENC_J2K_RLCP, "prog"),
     CONST("rpcl", "Resolution, position, component, layer", CUDAENC_J2K_RPCL, "prog"),
@@ -206,10 +211,10 @@ static const AVOption options[] = {
     { "mct", "Transform of the first three components", OFFSET(j2k.mct), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 1, VE, .unit = "mct" },
     CONST("auto", "1 for RGB and digital cinema, else 0", -1, "mct"),
     { "guard_bits", "Guard bits of sub-bands; -1: 2, in cinema2k 1", OFFSET(j2k.guard_bits), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 7, VE },
-    { "sop", "SOP marker segment before each packet", OFFSET(j2k.sop), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
-    { "eph", "EPH marker after each packet header", OFFSET(j2k.eph), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "sop", "SOP marker segment before each packet; -1: as the profile says", OFFSET(j2k.sop), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
+    { "eph", "EPH marker after each packet header; -1: as the profile says", OFFSET(j2k.eph), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
     { "tlm", "TLM marker segments, lengths of tile-parts; -1: with a profile", OFFSET(j2k.tlm), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
-    { "plt", "PLT marker segments, lengths of packets", OFFSET(j2k.plt), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
+    { "plt", "PLT marker segments, lengths of packets; -1: as the profile says", OFFSET(j2k.plt), AV_OPT_TYPE_BOOL, { .i64 = -1 }, -1, 1, VE },
     { "xyz", "Frames become X'Y'Z' of 12 bits", OFFSET(j2k.xyz), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, CUDAENC_XYZ_ALREADY, VE, .unit = "xyz" },
     CONST("auto",    "on with digital cinema, unless frames are XYZ; else off", -1, "xyz"),
     CONST("off",     "Samples are coded as they are", CUDAENC_XYZ_OFF, "xyz"),
@@ -241,6 +246,10 @@ static const AVOption options[] = {
     CONST("bt2020", "BT.2020", CUDAENC_XYZ_PRIMARIES_BT2020, "xyz_primaries"),
     CONST("xyz",    "CIE 1931 XYZ", CUDAENC_XYZ_PRIMARIES_XYZ, "xyz_primaries"),
     { "xyz_lut", "With xyz: .cube file of a 3D LUT that R'G'B' goes through first", OFFSET(j2k.xyz_lut), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
+    { "xmp", "With format jp2: file of an XMP packet", OFFSET(j2k.xmp), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
+    { "iptc", "With format jp2: file of IPTC-IIM or of Photoshop image resources", OFFSET(j2k.iptc), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
+    { "capture_ppi", "With format jp2: capture resolution, samples an inch; 0: as EXIF tells", OFFSET(j2k.capture_ppi), AV_OPT_TYPE_DOUBLE, { .dbl = 0 }, 0, 100000, VE },
+    { "display_ppi", "With format jp2: display resolution, samples an inch; 0: not told", OFFSET(j2k.display_ppi), AV_OPT_TYPE_DOUBLE, { .dbl = 0 }, 0, 100000, VE },
     { "comment", "COM marker segment's text, empty: none; not set: name and version", OFFSET(j2k.comment), AV_OPT_TYPE_STRING, { .str = NULL }, 0, 0, VE },
     { NULL }
 };

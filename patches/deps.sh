@@ -11,7 +11,7 @@ case " $* " in *" ffmpeg "*) filters=1 ;; esac
 case " $* " in *" demo "* | *" lib "* | *" ffmpeg "* | *" install "*) tests= ;; esac
 for goal; do case $goal in demo | lib | ffmpeg | install) ;; *) tests=1 ;; esac; done
 [ -z "$tests" ] || packages="$packages patch git python3-venv libboost-context-dev check graphviz libopenjp2-tools
-          libopenjp2-7-dev libjpeg-turbo-progs libjpeg-dev mediainfo parallel"
+          libopenjp2-7-dev libjpeg-turbo-progs libjpeg-dev mediainfo parallel libimage-exiftool-perl imagemagick python3-pil"
 case "$*" in *bench*) packages="$packages python3-matplotlib libturbojpeg0-dev libx264-dev" ;; esac
 case "$*" in *check-packages*) packages="$packages debootstrap dpkg-dev" ;; esac
 case "$*" in *check-windows*) packages="$packages g++-mingw-w64-x86-64-posix wine wine64" ;; esac
@@ -37,9 +37,12 @@ clang() {
     echo clang-19
 }
 
+# What ImageMagick reads JPEG 2000 with, by its version.
+magick_codecs() { apt-cache search --names-only '^libmagickcore-[67]\.q16-[0-9]+-extra$' 2>/dev/null | awk '{ print $1 }'; }
+
 # Packages that some of these distributions do not have; the tests say what they skip without them.
 optional() {
-    for p in ${tests:+clang-format-19 grokj2k-tools openjph-tools libopenh264-dev}; do
+    for p in ${tests:+clang-format-19 grokj2k-tools openjph-tools libopenh264-dev $(magick_codecs)}; do
         if installed $p || offered $p; then echo $p; fi
     done
     # Older ones are of no use to FFmpeg; prepare.sh then finds a source package.

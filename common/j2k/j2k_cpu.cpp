@@ -11,6 +11,7 @@
 #include "dwt_cpu.h"
 #include "geometry.h"
 #include "j2k.h"
+#include "jp2_metadata.h"
 #include "rate/budget.h"
 #include "rate/hull_cpu.h"
 #include "rate/predict_cpu.h"
@@ -59,8 +60,8 @@ struct Slot {
     RateAllocation allocation{};
     uint64_t box_bytes = 0, number = 0;  // of the frame
     std::vector<TagNode> nodes;
-    std::vector<uint8_t> icc_profile, exif;
     CudaencFrame frame;
+    FrameMetadata metadata;  // that frame points to
 };
 
 class J2kCpuEncoder : public CpuEncoder {
@@ -104,10 +105,7 @@ class J2kCpuEncoder : public CpuEncoder {
         Slot &s = slots_[slot];
         s.frame = frame;
         s.number = frames_++;
-        s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
-        s.frame.icc_profile = s.icc_profile.data();
-        s.exif.assign(frame.exif, frame.exif + frame.exif_size);
-        s.frame.exif = s.exif.data();
+        s.metadata.keep(s.frame);
     }
 
     PooledBuffer run(int slot) override {

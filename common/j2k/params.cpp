@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 
 #include "../error.h"
 #include "../hd.h"
@@ -13,6 +15,7 @@
 #include "block_coders.h"
 #include "decoders.h"
 #include "dwt.h"
+#include "jp2_metadata.h"
 #include "profile.h"
 #include "slope.h"
 
@@ -374,12 +377,54 @@ void set_colours(Params &p, const CudaencFormat &format, const CudaencJ2kOptions
     p.color_model = p.xyz ? CUDAENC_COLOR_XYZ : p.input.color_model;
 }
 
+// The bytes of a file that an option names.
+std::vector<uint8_t> read_file(const char *option, const char *path) {
+    constexpr size_t kMost = 0x7FFFFFFF, kPiece = 1 << 20;
+    std::ifstream file(path, std::ios::binary);
+    std::vector<uint8_t> bytes;
+    while (file && bytes.size() <= kMost) {
+        const size_t before = bytes.size();
+        bytes.resize(before + kPiece);
+        file.read(reinterpret_cast<char *>(bytes.data()) + before, kPiece);
+        bytes.resize(before + static_cast<size_t>(file.gcount()));
+    }
+    const char *why = !file.is_open()        ? "it cannot be opened"
+                      : bytes.empty()        ? "it cannot be read, or is empty"
+                      : bytes.size() > kMost ? "it is larger than 2 GiB"
+                                             : nullptr;
+    if (why) refuse(format_string("%s '%s' is not allowed: %s", option, path, why));
+    return bytes;
+}
+
+bool has_text(const std::vector<uint8_t> &bytes, std::string_view text) {
+    return std::search(bytes.begin(), bytes.end(), text.begin(), text.end()) != bytes.end();
+}
+
+void set_metadata(Params &p, const CudaencJ2kOptions &options) {
+    const bool xmp = options.xmp && *options.xmp, iptc = options.iptc && *options.iptc;
+    if (xmp) p.xmp = read_file("xmp", options.xmp);
+    if (iptc) p.iptc = read_file("iptc", options.iptc);
+    if (xmp && !has_text(p.xmp, "rdf:RDF"))
+        refuse(
+            format_string("xmp '%s' is not allowed: it is no XMP, which has an element rdf:RDF in UTF-8", options.xmp));
+    if (iptc && !is_iptc(p.iptc))
+        refuse(
+            format_string("iptc '%s' is not allowed: it is neither IPTC-IIM, which begins with 1C hexadecimal, nor "
+                          "Photoshop image resources, which begin with 8BIM",
+                          options.iptc));
+    p.capture_ppi = options.capture_ppi;
+    p.display_ppi = options.display_ppi;
+    if (!p.jp2 && (xmp || iptc || p.capture_ppi != 0 || p.display_ppi != 0))
+        p.warn("xmp, iptc, capture_ppi and display_ppi have no effect: format j2k has no place for them");
+}
+
 }  // namespace
 
-Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options) {
+Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) {
     check_format(format, kMaxSize);
-    check_options(kJ2kOptions, options);
+    check_options(kJ2kOptions, given);
 
+    const CudaencJ2kOptions options = fill_in(given);
     Params p{};
     set_colours(p, format, options);
     p.width = format.width;
@@ -392,7 +437,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
 
     // Profiles check the options' tile sizes, also those larger than the picture.
     const auto tile_side = [&](int option, int side) {
-        return !option ? side : options.profile ? option : std::min(option, side);
+        return !option ? side : given.profile ? option : std::min(option, side);
     };
     p.tile_width = tile_side(options.tile_width, p.width);
     p.tile_height = tile_side(options.tile_height, p.height);
@@ -404,7 +449,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
                              static_cast<long long>(p.tiles_x) * p.tiles_y, kMaxTiles));
 
     // Options that are not set follow the profile.
-    const int profile = options.profile;
+    const int profile = has_rsiz(options.profile) ? options.profile : CUDAENC_J2K_NO_PROFILE;
     const auto or_else = [](int option, int otherwise) { return option < 0 ? otherwise : option; };
     p.levels = or_else(options.levels, default_levels(profile, p.tile_width));
     p.cblk_width_log2 = bit_width(static_cast<uint32_t>(options.cblk_width)) - 1;
@@ -443,6 +488,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options
     p.plt = options.plt;
     p.jp2 = or_else(options.format, profile ? CUDAENC_J2K_CODESTREAM : CUDAENC_J2K_JP2) == CUDAENC_J2K_JP2;
     if (p.jp2) p.colour = jp2_colour(p.input, p.color_model);
+    set_metadata(p, options);
     if (!p.colour.untrue.empty())
         p.warn("format jp2 cannot tell of " + p.colour.untrue + ": decoders of .jp2 files take samples for " +
                (p.colour.enumerated == 17   ? "full-range grey"

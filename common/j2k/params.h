@@ -99,6 +99,8 @@ struct Params {
     RateControl rate;
     std::string comment;
     Jp2Colour colour;
+    std::vector<uint8_t> xmp, iptc;   // of frames that bring none
+    double capture_ppi, display_ppi;  // samples an inch; 0: not told
     Roi roi;
     std::vector<std::vector<Quantiser>> quantisers;  // [component][band_index()]
     std::string warning;  // what the options do that their user may not want, in lines; mostly empty

@@ -2,6 +2,8 @@
 #include "profile.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 #include "../error.h"
 #include "../option_checks.h"
@@ -308,6 +310,73 @@ void apply_levels(const Profile &profile, const Rules &rules, Params &p, const C
 
 }  // namespace
 
+namespace {
+
+// What the National Library of the Netherlands asks for, as its jpylyzer schemas check it (KBNLresearch/jprofile:
+// KB_MASTER_LOSSLESS_01/01/2015, KB_ACCESS_LOSSY_01/01/2015). It does not speak of TLM and PLT. Readers of parts use
+// them; the Royal Danish Library asks for TLM, Digital Bodleian for PLT.
+struct LibraryProfile {
+    const char *name;
+    CudaencJ2kWavelet pred;
+    int layers;
+    const char *layer_rates;
+};
+constexpr LibraryProfile kLibraryProfiles[] = {
+    {"archive_lossless", CUDAENC_J2K_DWT53, 11, "2560,1280,640,320,160,80,40,20,10,5,1"},
+    {"access", CUDAENC_J2K_DWT97, 8, "2560,1280,640,320,160,80,40,20"},
+};
+static_assert(CUDAENC_J2K_ARCHIVE_LOSSLESS + std::size(kLibraryProfiles) == CUDAENC_J2K_ACCESS + 1);
+
+bool is_set(const char *text) { return text && *text; }
+
+// A master has all data: nothing cuts it, and no conversion comes first.
+void check_master(const LibraryProfile &profile, const CudaencJ2kOptions &o) {
+    const auto demand = [&](bool holds, const std::string &what) {
+        if (!holds) refuse(format_string("profile %s: %s is not allowed: it is lossless", profile.name, what.c_str()));
+    };
+    demand(o.pred < 0 || o.pred == CUDAENC_J2K_DWT53, "pred dwt97");
+    demand(!o.bit_rate, format_string("b %lld", static_cast<long long>(o.bit_rate)));
+    demand(!o.frame_bytes, format_string("frame_bytes %lld", static_cast<long long>(o.frame_bytes)));
+    demand(o.compression_ratio == 0, format_string("compression_ratio %g", o.compression_ratio));
+    demand(o.psnr == 0, format_string("psnr %g", o.psnr));
+    demand(o.xyz != CUDAENC_XYZ_ON, "xyz on");
+    if (!is_set(o.layer_rates)) return;
+    const char *last = std::strrchr(o.layer_rates, ',');
+    demand(std::strtod(last ? last + 1 : o.layer_rates, nullptr) <= 1,
+           format_string("layer_rates '%s', whose last one is not 1,", o.layer_rates));
+}
+
+void fill_in_library_profile(const LibraryProfile &profile, CudaencJ2kOptions &o) {
+    if (profile.pred == CUDAENC_J2K_DWT53) check_master(profile, o);
+    const auto set = [](int &option, int open, int value) {
+        if (option == open) option = value;
+    };
+    const bool targeted =
+        o.bit_rate || o.frame_bytes || o.compression_ratio != 0 || o.psnr != 0 || is_set(o.layer_rates);
+    if (!targeted && o.layers < 0 && o.rate_control != CUDAENC_J2K_RATE_NONE) o.layer_rates = profile.layer_rates;
+    if (!is_set(o.layer_rates)) set(o.layers, -1, profile.layers);
+    if (!is_set(o.precincts)) o.precincts = "256x256,256x256,128x128";
+    set(o.pred, -1, profile.pred);
+    set(o.levels, -1, 5);
+    set(o.prog, -1, CUDAENC_J2K_RPCL);
+    set(o.tile_width, 0, 1024), set(o.tile_height, 0, 1024);
+    set(o.cblk_width, 0, 64), set(o.cblk_height, 0, 64);
+    set(o.cblk_style, 0, CUDAENC_J2K_SEGSYM);
+    set(o.sop, -1, 1), set(o.eph, -1, 1), set(o.tlm, -1, 1), set(o.plt, -1, 1);
+}
+
+}  // namespace
+
+CudaencJ2kOptions fill_in(CudaencJ2kOptions o) {
+    if (o.profile && !has_rsiz(o.profile))
+        fill_in_library_profile(kLibraryProfiles[o.profile - CUDAENC_J2K_ARCHIVE_LOSSLESS], o);
+    if (!o.cblk_width) o.cblk_width = 32;
+    if (!o.cblk_height) o.cblk_height = 32;
+    for (int *segment : {&o.sop, &o.eph, &o.plt}) *segment = std::max(*segment, 0);
+    o.layers = std::max(o.layers, 1);
+    return o;
+}
+
 int default_levels(int profile, int tile_width) {
     const Profile &p = kProfiles[profile];
     return profile ? std::max(p.fewest_levels, std::min(5, most_levels(p, tile_width))) : 5;
@@ -326,13 +395,12 @@ std::string default_poc(int profile, int levels) {
 }
 
 void apply_profile(Params &p, const CudaencJ2kOptions &options) {
-    if (!options.profile) {
-        if (options.main_level || options.sub_level > 0)
-            refuse("main_level and sub_level are not allowed without profile");
-    }
-    if ((options.hfr || options.stereo) && (!options.profile || kProfiles[options.profile].family != kCinema))
+    const bool restricted = has_rsiz(options.profile);
+    if (!restricted && (options.main_level || options.sub_level > 0))
+        refuse("main_level and sub_level are not allowed without a profile of IMF or broadcast");
+    if ((options.hfr || options.stereo) && (!restricted || kProfiles[options.profile].family != kCinema))
         refuse("hfr and stereo are not allowed without profile cinema2k or cinema4k");
-    if (!options.profile) return;
+    if (!restricted) return;
     const Profile &profile = kProfiles[options.profile];
     const Rules rules(profile);
     p.rsiz = profile.rsiz;

@@ -10,6 +10,7 @@
 #include "../../common/error.h"
 #include "../../common/j2k/geometry.h"
 #include "../../common/j2k/j2k.h"
+#include "../../common/j2k/jp2_metadata.h"
 #include "../../common/j2k/rate/budget.h"
 #include "../../common/j2k/rate/predict_cpu.h"
 #include "../../common/j2k/rate/psnr_cpu.h"
@@ -74,7 +75,7 @@ struct Slot : FrameSlot {
     DeviceArray<uint8_t> codestream;
     DeviceArray<CodestreamResult> device_result;
     PinnedArray<CodestreamResult> result;
-    std::vector<uint8_t> icc_profile, exif;
+    FrameMetadata metadata;              // that frame points to
     uint64_t box_bytes = 0, number = 0;  // of the frame
     bool has_psnr = false;               // truncate_to_psnr() was called
     double missed_psnr = 0;              // see PsnrThreshold
@@ -241,12 +242,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     void prepare(FrameSlot &slot) override {
-        const CudaencFrame &frame = slot.frame;
         Slot &s = static_cast<Slot &>(slot);
-        s.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
-        s.frame.icc_profile = s.icc_profile.data();
-        s.exif.assign(frame.exif, frame.exif + frame.exif_size);
-        s.frame.exif = s.exif.data();
+        s.metadata.keep(s.frame);
         s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         s.number = frames_++;
         s.has_psnr = false;

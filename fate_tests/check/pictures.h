@@ -201,7 +201,7 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
     o.cblk_width = 1 << width_log2;
     o.cblk_height = 1 << random.between(2, std::min(10, 12 - width_log2));
     if (random.one_in(2)) o.cblk_style = random.between(0, 63);
-    if (random.one_in(2)) o.layers = random.one_in(8) ? 100 : random.between(2, 7);
+    o.layers = !random.one_in(2) ? 1 : random.one_in(8) ? 100 : random.between(2, 7);
     o.guard_bits = random.between(1, 7);
     o.sop = random.between(0, 1), o.eph = random.between(0, 1), o.tlm = random.between(0, 1),
     o.plt = random.between(0, 1);

@@ -11,6 +11,7 @@
 
 #include "../../common/cudaenc.h"
 #include "../../common/j2k/params.h"
+#include "../../common/j2k/profile.h"
 #include "pictures.h"
 
 using namespace cudaenc;
@@ -414,7 +415,9 @@ Reader parse_boxes(Reader in, const CudaencConfig &config, const CudaencFrame &f
 
 Parsed parse(const std::vector<uint8_t> &packet, const CudaencConfig &config, const CudaencFrame &frame) {
     const Reader all(packet.data(), packet.size());
-    return parse_codestream(config.j2k.format == CUDAENC_J2K_JP2 ? parse_boxes(all, config, frame) : all, config);
+    CudaencConfig filled = config;
+    filled.j2k = j2k::fill_in(config.j2k);
+    return parse_codestream(config.j2k.format == CUDAENC_J2K_JP2 ? parse_boxes(all, config, frame) : all, filled);
 }
 
 START_TEST(random_pictures_say_what_they_are) {
@@ -570,6 +573,67 @@ START_TEST(capture_resolution_of_jp2) {
 }
 END_TEST
 
+// What a frame brings along lies in a box of its own, once, before the codestream; options tell resolutions.
+START_TEST(metadata_of_jp2) {
+    const auto bytes = [](const std::string &text) { return std::vector<uint8_t>(text.begin(), text.end()); };
+    const std::string xmp_uuid = "\xBE\x7A\xCF\xCB\x97\xA9\x42\xE8\x9C\x71\x99\x94\x91\xE3\xAF\xAC",
+                      iptc_uuid = "\x33\xC7\xA4\xD2\xB8\x1D\x47\x23\xA0\xBA\xF1\xA3\xE0\x97\xAD\x38",
+                      resources_uuid{"\x2C\x4C\x01\x00\x85\x04\x40\xB9\xA0\x3E\x56\x21\x48\xD6\xDF\xEB", 16};
+    const std::vector<uint8_t> xmp = bytes("<rdf:RDF/>"), iim = bytes("\x1C\x02\x05"), resources = bytes("8BIM\4\4");
+    const std::vector<uint8_t> large(3000000, '<'), none;
+    struct {
+        const std::vector<uint8_t> &xmp, &iptc;
+        const std::string &uuid;  // of iptc
+    } const cases[] = {{xmp, iim, iptc_uuid}, {large, resources, resources_uuid}, {none, none, iptc_uuid}};
+    Random random(11);
+    const CudaencFormat format = make_format(8, 8, 3, 8, true, CUDAENC_COLOR_RGB);
+    Picture picture = make_picture(random, format);
+    for (const auto &c : cases)
+        for (const char *device : {"cpu", "emu"}) {
+            CudaencFrame frame = picture.frame();
+            frame.xmp = c.xmp.data(), frame.xmp_size = c.xmp.size();
+            frame.iptc = c.iptc.data(), frame.iptc_size = c.iptc.size();
+            Log log;
+            const std::vector<uint8_t> packet = encode(make_config(format, device, &log), frame);
+            const std::string content(packet.begin(), packet.end());
+            const auto has_box = [&](const std::string &uuid, const std::vector<uint8_t> &inside) {
+                const size_t at = content.find("uuid" + uuid);
+                if (inside.empty()) return at == std::string::npos;
+                Reader size(packet.data() + (at == std::string::npos ? 0 : at - 4), 4);
+                return at != std::string::npos && at < content.find("jp2c") && size.get(4) == 24 + inside.size() &&
+                       content.find("uuid" + uuid, at + 1) == std::string::npos &&
+                       std::equal(inside.begin(), inside.end(), packet.begin() + static_cast<ptrdiff_t>(at) + 20);
+            };
+            EXPECT(has_box(xmp_uuid, c.xmp), "%s: XMP of %zu bytes", device, c.xmp.size());
+            EXPECT(has_box(c.uuid, c.iptc), "%s: IPTC of %zu bytes", device, c.iptc.size());
+        }
+    struct {
+        double capture, display;
+        int num, den;
+        std::string box;  // resd, then resc: vertical, horizontal
+    } const resolutions[] = {
+        {600, 0, 1, 1, {"\0\0\0\x1Ares \0\0\0\x12resc\xEA\x60\0\xFE\xEA\x60\0\xFE\2\2", 26}},
+        {0, 300, 2, 1, {"\0\0\0\x1Ares \0\0\0\x12resd\x75\x30\0\xFE\x3A\x98\0\xFE\2\2", 26}},
+        {72,
+         96,
+         0,
+         1,
+         {"\0\0\0\x2Cres \0\0\0\x12resd\x25\x80\0\xFE\x25\x80\0\xFE\2\2\0\0\0\x12resc\x1C\x20\0\xFE\x1C\x20\0\xFE\2\2",
+          44}},
+    };
+    for (const auto &r : resolutions) {
+        CudaencFrame frame = picture.frame();
+        frame.sample_aspect_num = r.num, frame.sample_aspect_den = r.den;
+        Log log;
+        CudaencConfig config = make_config(format, "cpu", &log);
+        config.j2k.capture_ppi = r.capture, config.j2k.display_ppi = r.display;
+        const std::vector<uint8_t> packet = encode(config, frame);
+        const std::string content(packet.begin(), packet.end());
+        EXPECT(content.find(r.box) != std::string::npos, "%g and %g ppi", r.capture, r.display);
+    }
+}
+END_TEST
+
 // Counters that wrap or overflow their marker segment, the same on a device.
 START_TEST(many_tiles_and_packets) {
     struct {
@@ -619,6 +683,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(headers, random_pictures_say_what_they_are, 0, 8);
     tcase_add_test(headers, colours_of_jp2);
     tcase_add_test(headers, capture_resolution_of_jp2);
+    tcase_add_test(headers, metadata_of_jp2);
     tcase_add_test(headers, many_tiles_and_packets);
     return run_suite(suite);
 }

@@ -45,9 +45,10 @@ START_TEST(defaults_and_version) {
     ck_assert(o.format == -1 && o.pred == -1 && o.prog == -1 && o.tlm == -1);
     ck_assert(o.quality == -1 && o.rate_control == -1);
     ck_assert_int_eq(o.levels, -1);
-    ck_assert(o.cblk_width == 32 && o.cblk_height == 32 && o.mct == -1 && o.guard_bits == -1 && o.cblk_style == 0);
+    ck_assert(!o.cblk_width && !o.cblk_height && o.layers == -1 && o.mct == -1 && o.guard_bits == -1 &&
+              o.cblk_style == 0);
     ck_assert(!o.tile_width && !o.tile_height && !o.precincts && !o.comment);
-    ck_assert(!o.sop && !o.eph && !o.plt && !o.poc && !o.tile_parts);
+    ck_assert(o.sop == -1 && o.eph == -1 && o.plt == -1 && !o.poc && !o.tile_parts);
     std::set<std::string> sentences;
     for (int code = CUDAENC_ERR_INTERNAL; code <= CUDAENC_OK; code++) sentences.insert(cudaenc_error_string(code));
     ck_assert_uint_eq(sentences.size(), 8);
@@ -106,7 +107,7 @@ const std::vector<Refusal> &refusals() {
         {"mct 1 of gray", SET(j2k.mct = 1), {"mct", " 1 ", "auto and 0"}},
         {"guard_bits 0", SET(j2k.guard_bits = 0), {"guard_bits", " 0 ", "1 to 7"}},
         {"guard_bits 8", SET(j2k.guard_bits = 8), {"guard_bits", " 8 ", "1 to 7"}},
-        {"profile", SET(j2k.profile = 10), {"profile", " 10 ", "0 to 9"}},
+        {"profile", SET(j2k.profile = 12), {"profile", " 12 ", "0 to 11"}},
         {"main_level 12", SET(j2k.main_level = 12), {"main_level", " 12 ", "0 to 11"}},
         {"main_level alone", SET(j2k.main_level = 2), {"main_level", "profile"}},
         {"sub_level 10", SET(j2k.sub_level = 10), {"sub_level", " 10 ", "-1 to 9"}},
@@ -116,10 +117,10 @@ const std::vector<Refusal> &refusals() {
         {"poc x", SET(j2k.poc = "x"), {"poc", "'x'", "RS,CS,LYE,RE,CE,ORDER"}},
         {"poc with a gap", SET(j2k.poc = "1,0,1,6,1,lrcp"), {"poc", "'1,0,1,6,1,lrcp'", "leaves out resolution 0"}},
         {"poc of 9362 changes", SET(j2k.poc = long_poc.c_str()), {"poc", "9361"}},
-        {"sop", SET(j2k.sop = 2), {"sop", " 2 ", "0 or 1"}},
-        {"eph", SET(j2k.eph = -1), {"eph", "-1", "0 or 1"}},
+        {"sop", SET(j2k.sop = 2), {"sop", " 2 ", "-1 to 1"}},
+        {"eph", SET(j2k.eph = -2), {"eph", "-2", "-1 to 1"}},
         {"tlm", SET(j2k.tlm = 2), {"tlm", " 2 ", "-1 to 1"}},
-        {"plt", SET(j2k.plt = 2), {"plt", " 2 ", "0 or 1"}},
+        {"plt", SET(j2k.plt = 2), {"plt", " 2 ", "-1 to 1"}},
         {"tile_width", SET(j2k.tile_width = -1), {"tile_width", "-1", "0 to"}},
         {"tile_height", SET(j2k.tile_height = -7), {"tile_height", "-7", "0 to"}},
         {"many tiles",
@@ -132,6 +133,24 @@ const std::vector<Refusal> &refusals() {
         {"cblk_style 128", SET(j2k.cblk_style = 128), {"cblk_style", " 128 ", "0 to 127"}},
         {"layers 0", SET(j2k.layers = 0), {"layers", " 0 ", "1 to 100"}},
         {"layers 101", SET(j2k.layers = 101), {"layers", "101", "1 to 100"}},
+        {"a master that is lossy",
+         [](CudaencConfig &c) { c.j2k.profile = CUDAENC_J2K_ARCHIVE_LOSSLESS, c.j2k.pred = CUDAENC_J2K_DWT97; },
+         {"profile archive_lossless", "pred dwt97", "it is lossless"}},
+        {"a master of a size",
+         [](CudaencConfig &c) { c.j2k.profile = CUDAENC_J2K_ARCHIVE_LOSSLESS, c.j2k.frame_bytes = 5000; },
+         {"profile archive_lossless", "frame_bytes 5000", "it is lossless"}},
+        {"a master of layers that end early",
+         [](CudaencConfig &c) { c.j2k.profile = CUDAENC_J2K_ARCHIVE_LOSSLESS, c.j2k.layer_rates = "20,4"; },
+         {"profile archive_lossless", "layer_rates '20,4'", "it is lossless"}},
+        {"a level of a library's profile",
+         [](CudaencConfig &c) { c.j2k.profile = CUDAENC_J2K_ACCESS, c.j2k.main_level = 2; },
+         {"main_level", "IMF or broadcast"}},
+        {"xmp that is missing", SET(j2k.xmp = "/nowhere/x.xmp"), {"xmp '/nowhere/x.xmp'", "cannot be opened"}},
+        {"xmp that is none", SET(j2k.xmp = "/proc/version"), {"xmp '/proc/version'", "rdf:RDF"}},
+        {"xmp that is a folder", SET(j2k.xmp = "/"), {"xmp '/'", "cannot be read"}},
+        {"iptc that is empty", SET(j2k.iptc = "/dev/null"), {"iptc '/dev/null'", "is empty"}},
+        {"iptc that is none", SET(j2k.iptc = "/proc/version"), {"iptc '/proc/version'", "8BIM"}},
+        {"capture_ppi 0.5", SET(j2k.capture_ppi = 0.5), {"capture_ppi", " 0.5 ", "1 to 100000"}},
         {"psnr -1", SET(j2k.psnr = -1), {"psnr", " -1 ", "1 to 150"}},
         {"two targets", [](CudaencConfig &c) { c.j2k.psnr = 40, c.j2k.frame_bytes = 9000; }, {"psnr", "one of them"}},
         {"psnr that stops early",
@@ -738,7 +757,7 @@ START_TEST(sizes_of_nothing_are_zero) {
             config.codec = codec;
             CudaencFrame frame = picture.frame();
             const auto expected = encode(config, frame);
-            frame.icc_profile_size = frame.exif_size = 1000;
+            frame.icc_profile_size = frame.exif_size = frame.xmp_size = frame.iptc_size = 1000;
             frame.captions_size = 30;
             frame.user_data_count = 3;
             ck_assert(encode(config, frame) == expected);

@@ -111,10 +111,17 @@ def check_headers(jpylyzer, file, where):
         raise Failure('jpylyzer: not valid: ' + ' '.join(wrong))
 
 
+# What the profiles of libraries set.
+LIBRARY_PROFILE = {'prog': 'rpcl', 'tile_width': '1024', 'tile_height': '1024', 'precincts': '256x256,256x256,128x128',
+                   'cblk_style': 'segsym'}
+LIBRARY_PROFILES = {'archive_lossless': {**LIBRARY_PROFILE, 'pred': 'dwt53', 'layers': '11'}, 'access': {**LIBRARY_PROFILE, 'layers': '8'}}
+
+
 class Case:
     """What was encoded, and by which options (a dictionary of texts)."""
 
     def __init__(self, pix_fmt, size, options):
+        options = {**LIBRARY_PROFILES.get(options.get('profile'), {}), **options}
         self.pix_fmt, self.options = pix_fmt, options
         self.width, self.height = map(int, size.split('x'))
         coded = 'xyz12le' if options.get('profile', '').startswith('cinema') else pix_fmt  # what frames become

@@ -51,8 +51,8 @@ refuse $any "'levels' out of range \[-1 - 32\]" -levels 33
 refuse $any "'levels' out of range \[-1 - 32\]" -levels -2
 refuse $any "cblk_width 48 is not allowed: it is a power of two, 4 to 1024" -cblk_width 48
 refuse $any "cblk_height 5 is not allowed: it is a power of two, 4 to 1024" -cblk_height 5
-refuse $any "'cblk_width' out of range \[4 - 1024\]" -cblk_width 2
-refuse $any "'cblk_height' out of range \[4 - 1024\]" -cblk_height 2048
+refuse $any "cblk_width 2 is not allowed: it is a power of two, 4 to 1024, or 0 \(default\)" -cblk_width 2
+refuse $any "'cblk_height' out of range \[0 - 1024\]" -cblk_height 2048
 refuse $any "cblk_width 128 x cblk_height 64 is not allowed: .* at most 4096" -cblk_width 128 -cblk_height 64
 refuse $any "b, frame_bytes, compression_ratio, psnr and layer_rates are not allowed together" -b:v 1M -frame_bytes 1000
 refuse $any "b, frame_bytes, compression_ratio, psnr and layer_rates are not allowed together" -psnr 40 -compression_ratio 5
@@ -111,8 +111,8 @@ refuse $any "poc '0,2,1,6,2,lrcp': components 2 to 2 are not allowed: they are 0
 refuse $any "poc '0,0,2,6,3,lrcp': layers 0 to 2 are not allowed: they are 0 to 1" -poc 0,0,2,6,3,lrcp
 refuse $any "poc '0,0,1,5,3,lrcp' leaves out resolution 5 of component 0" -poc 0,0,1,5,3,lrcp
 refuse $any "poc '0,0,2,6,3,lrcp' leaves out resolution 0 of component 0 in layer 2" -layers 3 -poc 0,0,2,6,3,lrcp
-refuse $any "'layers' out of range \[1 - 100\]" -layers 0
-refuse $any "'layers' out of range \[1 - 100\]" -layers 101
+refuse $any "layers 0 is not allowed: it is 1 to 100, or -1 \(default\)" -layers 0
+refuse $any "'layers' out of range \[-1 - 100\]" -layers 101
 refuse $any "option tile_parts to value layer" -tile_parts layer
 refuse 256x256,gray "tile_parts cut a tile into [0-9]*: at most 255 are allowed" -tile_parts resolution -prog pcrl -precincts 8x8
 # Profiles.
@@ -183,7 +183,24 @@ profile imf2k_r 64x48,gray "sub_level 1 is not allowed: lossless streams have 0 
 profile broadcast 64x48,gray "main_level 8 is not allowed: it is 1 to 7 \(T.800 Table A.49\)" -main_level 8
 profile broadcast 64x48,gray "main_level 5 is not allowed: it is 6 to 7 \(T.800 Table A.50\)" -pred dwt53 -main_level 5
 profile broadcast 64x48,gray "sub_level 1 is not allowed: there is none" -sub_level 1
-refuse $any "main_level and sub_level are not allowed without profile" -main_level 1
+refuse $any "main_level and sub_level are not allowed without a profile of IMF or broadcast" -main_level 1
+refuse $any "main_level and sub_level are not allowed without a profile of IMF or broadcast" -profile access -main_level 1
+refuse $any "hfr and stereo are not allowed without profile cinema2k or cinema4k" -profile archive_lossless -hfr 1
+master=(-profile archive_lossless)
+refuse $any "profile archive_lossless: pred dwt97 is not allowed: it is lossless" "${master[@]}" -pred dwt97
+refuse $any "profile archive_lossless: b 900000 is not allowed: it is lossless" "${master[@]}" -b:v 900k
+refuse $any "profile archive_lossless: frame_bytes 9000 is not allowed: it is lossless" "${master[@]}" -frame_bytes 9000
+refuse $any "profile archive_lossless: compression_ratio 2 is not allowed: it is lossless" "${master[@]}" -compression_ratio 2
+refuse $any "profile archive_lossless: psnr 60 is not allowed: it is lossless" "${master[@]}" -psnr 60
+refuse 64x48,rgb24 "profile archive_lossless: xyz on is not allowed: it is lossless" "${master[@]}" -xyz on
+refuse $any "profile archive_lossless: layer_rates '9,3', whose last one is not 1, is not allowed: it is lossless" "${master[@]}" -layer_rates 9,3
+printf 'no RDF' >"$work/none"
+refuse $any "xmp '/nowhere' is not allowed: it cannot be opened" -xmp /nowhere
+refuse $any "xmp '.*' is not allowed: it is no XMP, which has an element rdf:RDF in UTF-8" -xmp "$work/none"
+refuse $any "xmp '/' is not allowed: it cannot be read, or is empty" -xmp /
+refuse $any "iptc '.*' is not allowed: it is neither IPTC-IIM, which .*, nor Photoshop image resources" -iptc "$work/none"
+refuse $any "capture_ppi 0.5 is not allowed: it is 1 to 100000, or 0 \(default\)" -capture_ppi 0.5
+refuse $any "'display_ppi' out of range" -display_ppi 100001
 refuse $any "option profile to value dcp" -profile dcp
 # Frames that are too large are cut, as a whole and by component, and no shorter than they have to be.
 shrink() {
@@ -231,6 +248,7 @@ warns 64x48,gray "profile imf4k: validators refuse pictures of 64 columns: it is
 warns 64x48,yuv420p "xyz: the frames do not tell all of their colours, taken are primaries bt709, transfer gamma24, matrix bt601: " \
     -profile cinema2k
 warns 64x48,gray "profile imf2k: validators refuse main level 7: it is 1 to 6" -profile imf2k -main_level 7
+warns 64x48,gray "xmp, iptc, capture_ppi and display_ppi have no effect: format j2k has no place for them" -format j2k -capture_ppi 300
 lines=1
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
 refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"

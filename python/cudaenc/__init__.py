@@ -32,6 +32,7 @@ __all__ = ["CudaencError", "Decoder", "DevicePacket", "Encoder", "InvalidError",
 ffi, lib = _native.ffi, _native.lib
 _CODECS = {"j2k": lib.CUDAENC_CODEC_J2K, "mjpeg": lib.CUDAENC_CODEC_MJPEG, "h264": lib.CUDAENC_CODEC_H264}
 _TARGETS = ("quality", "bit_rate", "frame_bytes", "compression_ratio", "psnr", "layer_rates")
+_METADATA = ("icc_profile", "exif", "xmp", "iptc")  # of frames
 
 
 class DevicePacket:
@@ -54,6 +55,7 @@ class Encoder:
     format, layout, depth: see the module.   device: "auto", "cpu", "cuda", "cuda:N".
     in_flight: pictures that are encoded at a time, 1 to 64.   threads: of the CPU, 0: one per core.
     device_packets: they stay in CUDA memory, each a DevicePacket; with "mjpeg".
+    icc_profile, exif, xmp, iptc: bytes that packets have, where the format has a place; names of files for xmp and iptc.
     Raises InvalidError (a ValueError) for an option, format or array that is not allowed, MemoryError, CudaencError.
     """
 
@@ -80,6 +82,7 @@ class Encoder:
                 lossy.append("pred")
             if lossy:
                 raise InvalidError(f"lossless is not allowed with {lossy[0]} {options[lossy[0]]!r}")
+        self._metadata = {name: options.pop(name) for name in _METADATA if isinstance(options.get(name), (bytes, bytearray))}
         config = ffi.new("CudaencConfig *")
         lib.cudaenc_config_init(config, ffi.sizeof("CudaencConfig"), _CODECS[codec])
         config.format = self._format
@@ -109,6 +112,10 @@ class Encoder:
             frame.data[i] = ffi.cast("uint8_t *", plane.address)
             frame.stride[i] = plane.strides[0]
         frame.cuda_stream = ffi.cast("void *", planes[0].stream)
+        metadata = {name: ffi.from_buffer("uint8_t[]", value) for name, value in self._metadata.items()}  # copied by submit
+        for name, value in metadata.items():
+            setattr(frame, name, value)
+            setattr(frame, name + "_size", len(value))
         code = lib.cudaenc_submit(self._session, frame)
         if code == lib.CUDAENC_AGAIN:
             return False

@@ -252,11 +252,24 @@ class Errors(unittest.TestCase):
         with self.assertRaises(cudaenc.CudaencError):
             cudaenc.encode(array, device="cuda:999")
 
+    def test_metadata(self):
+        array, xmp, iptc = picture(16, 16, 3), b"<rdf:RDF/>", b"\x1c\x02\x05\0\x01x"
+        made = cudaenc.encode(array, xmp=xmp, iptc=iptc, exif=b"II*\0\x08\0\0\0\0\0\0\0\0\0", icc_profile=bytes(16) + b"RGB " + bytes(200))
+        for part in (b"\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac" + xmp, iptc, b"JpgTiffExif->JP2II*", b"RGB " + bytes(200)):
+            self.assertEqual(made.count(part), 1)
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "a.xmp")
+            with open(name, "wb") as file:
+                file.write(xmp)
+            self.assertEqual(cudaenc.encode(array, xmp=name), cudaenc.encode(array, xmp=xmp))
+            self.assertEqual([p.count(xmp) for p in cudaenc.encode_batch([array] * 3, xmp=xmp)], [1] * 3)
+
     def test_options_have_names_and_numbers(self):
         array = picture(64, 64, 3)
         self.assertEqual(cudaenc.encode(array, pred="dwt53", prog="rpcl"), cudaenc.encode(array, pred=1, prog=2))
         self.assertEqual(cudaenc.encode(array, cblk_style="bypass+segsym"), cudaenc.encode(array, cblk_style=33))
         self.assertIn(b"written by me", cudaenc.encode(array, comment="written by me"))
+        self.assertEqual(cudaenc.encode(array, profile="archive_lossless"), cudaenc.encode(array, profile=10))
         matrix = cudaenc.encode(array, "mjpeg", luma_matrix=range(1, 65))
         self.assertEqual([t[0] for t in Image.open(io.BytesIO(matrix)).quantization.values()], [1])
         self.assertLessEqual(len(cudaenc.encode(array, frame_bytes=2000, rate_control="psp")), 2000)

@@ -2,6 +2,7 @@
 #include "headers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "../../exif.h"
 #include "../../icc_profile.h"
 #include "../block_coders.h"
+#include "../jp2_metadata.h"
 #include "codestream.h"
 
 namespace cudaenc::j2k {
@@ -151,6 +153,19 @@ struct Resolution {
     uint32_t numerator, denominator, exponent;
 };
 
+// A ratio with a numerator of any size; nothing where that is 0.
+std::optional<Resolution> rounded(uint64_t numerator, uint32_t denominator) {
+    uint32_t exponent = 0;
+    for (; numerator > 65535; exponent++) numerator = (numerator + 5) / 10;
+    if (!numerator) return {};
+    return Resolution{static_cast<uint32_t>(numerator), denominator, exponent};
+}
+
+// Of samples an inch, which is 254 / 10000 of a metre.
+std::optional<Resolution> resolution_of(double ppi) {
+    return rounded(static_cast<uint64_t>(std::llround(ppi * 10000)), 254);
+}
+
 void put_resolution_box(Bytes &out, const char *type, const Resolution &vertical, const Resolution &horizontal) {
     out.put32(18), out.put_text(type);
     for (const Resolution &r : {vertical, horizontal}) out.put16(r.numerator), out.put16(r.denominator);
@@ -159,38 +174,54 @@ void put_resolution_box(Bytes &out, const char *type, const Resolution &vertical
 
 // The resolution that EXIF tells, samples a unit; nothing where it tells none.
 std::optional<Resolution> exif_resolution(const Exif &exif, Exif::Tag tag) {
-    constexpr uint32_t kInch = 2, kCentimetre = 3, kMost = 65535;
+    constexpr uint32_t kInch = 2, kCentimetre = 3;
     const std::optional<ExifRational> told = exif.rational(tag);
     const uint32_t unit = exif.number(Exif::kResolutionUnit).value_or(kInch);
     if (!told || (unit != kInch && unit != kCentimetre)) return {};
     const uint64_t scaled = uint64_t{told->numerator} * (unit == kInch ? 10000 : 100);
-    uint64_t numerator = (scaled + told->denominator / 2) / told->denominator;
-    uint32_t exponent = 0;
-    for (; numerator > kMost; exponent++) numerator = (numerator + 5) / 10;
-    if (!numerator) return {};
-    return Resolution{static_cast<uint32_t>(numerator), unit == kInch ? 254u : 1u, exponent};
+    return rounded((scaled + told->denominator / 2) / told->denominator, unit == kInch ? 254 : 1);
 }
 
-// Capture resolution from EXIF, but for 72 a unit, which EXIF has where it knows none (CIPA DC-008, 4.6.4). Display
-// resolution from the sample aspect ratio: samples a metre of which only the ratio is known.
-void put_resolutions(Bytes &out, const CudaencFrame &frame) {
+struct Resolutions {
+    Resolution vertical, horizontal;
+};
+
+// By the option, else from EXIF, but for 72 a unit, which EXIF has where it knows none (CIPA DC-008, 4.6.4).
+std::optional<Resolutions> capture_resolutions(const Params &p, const CudaencFrame &frame) {
+    if (p.capture_ppi != 0) return Resolutions{*resolution_of(p.capture_ppi), *resolution_of(p.capture_ppi)};
     const Exif exif({frame.exif, frame.exif_size});
-    std::optional<Resolution> vertical = exif_resolution(exif, Exif::kYResolution),
-                              horizontal = exif_resolution(exif, Exif::kXResolution);
+    const std::optional<Resolution> vertical = exif_resolution(exif, Exif::kYResolution),
+                                    horizontal = exif_resolution(exif, Exif::kXResolution);
     const auto is_unknown = [](const Resolution &r) { return r.numerator == 7200 && r.exponent == 2; };
-    const bool captured =
-        vertical && horizontal && !(is_unknown(*vertical) && is_unknown(*horizontal) && vertical->denominator == 254);
-    const int64_t num = frame.sample_aspect_num, den = frame.sample_aspect_den;
-    const bool has_aspect = num > 0 && den > 0 && num != den;
-    if (!captured && !has_aspect) return;
-    out.put32(8 + (captured ? 18 : 0) + (has_aspect ? 18 : 0)), out.put_text("res ");
-    if (has_aspect) {  // first, since FFmpeg's decoder reads the aspect from the first one
-        // A term has 16 bits. A larger one is divided, and the divisor goes to the other direction.
-        const auto divisor = [](int64_t x) { return static_cast<uint32_t>((x + 65534) / 65535); };
-        const auto quotient = [&](int64_t x) { return static_cast<uint32_t>((x + divisor(x) / 2) / divisor(x)); };
-        put_resolution_box(out, "resd", {quotient(num), quotient(den), 0}, {divisor(den), divisor(num), 0});
+    if (!vertical || !horizontal || (is_unknown(*vertical) && is_unknown(*horizontal) && vertical->denominator == 254))
+        return {};
+    return Resolutions{*vertical, *horizontal};
+}
+
+// By the option, which counts rows. Samples that are wider than high are fewer along a row. Without the option only the
+// ratio is known.
+std::optional<Resolutions> display_resolutions(const Params &p, const CudaencFrame &frame) {
+    int64_t num = frame.sample_aspect_num, den = frame.sample_aspect_den;
+    if (num <= 0 || den <= 0) num = den = 1;
+    if (p.display_ppi != 0) {
+        const Resolution vertical = *resolution_of(p.display_ppi);
+        const double across = p.display_ppi * static_cast<double>(den) / static_cast<double>(num);
+        return Resolutions{vertical, resolution_of(std::min(across, 1e9)).value_or(Resolution{1, 254, 0})};
     }
-    if (captured) put_resolution_box(out, "resc", *vertical, *horizontal);
+    if (num == den) return {};
+    // A term has 16 bits. A larger one is divided, and the divisor goes to the other direction.
+    const auto divisor = [](int64_t x) { return static_cast<uint32_t>((x + 65534) / 65535); };
+    const auto quotient = [&](int64_t x) { return static_cast<uint32_t>((x + divisor(x) / 2) / divisor(x)); };
+    return Resolutions{{quotient(num), quotient(den), 0}, {divisor(den), divisor(num), 0}};
+}
+
+void put_resolutions(Bytes &out, const Params &p, const CudaencFrame &frame) {
+    const auto captured = capture_resolutions(p, frame), displayed = display_resolutions(p, frame);
+    if (!captured && !displayed) return;
+    out.put32(8 + (captured ? 18 : 0) + (displayed ? 18 : 0)), out.put_text("res ");
+    // First, since FFmpeg's decoder reads the aspect from the first one.
+    if (displayed) put_resolution_box(out, "resd", displayed->vertical, displayed->horizontal);
+    if (captured) put_resolution_box(out, "resc", captured->vertical, captured->horizontal);
 }
 
 }  // namespace
@@ -241,14 +272,22 @@ std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, 
                     out.put16(c), out.put16(alpha ? 1 : 0), out.put16(alpha ? 0 : c + 1);
                 }
             });
-        put_resolutions(out, frame);
+        put_resolutions(out, p, frame);
     });
 
-    if (frame.exif_size)  // I.7.2; the number is that of a TIFF structure of EXIF
+    using Contents = std::span<const uint8_t>;
+    const auto put_uuid = [&](const Uuid &uuid, Contents contents) {  // I.7.2
+        if (contents.empty()) return;
         put_box("uuid", [&] {
-            out.put_text("JpgTiffExif->JP2");
-            out.put_bytes(frame.exif, frame.exif_size);
+            out.put_bytes(uuid.data(), uuid.size());
+            out.put_bytes(contents.data(), contents.size());
         });
+    };
+    const Contents xmp = frame.xmp_size ? Contents(frame.xmp, frame.xmp_size) : p.xmp,
+                   iptc = frame.iptc_size ? Contents(frame.iptc, frame.iptc_size) : p.iptc;
+    put_uuid(kExifUuid, {frame.exif, frame.exif_size});
+    put_uuid(is_image_resources(iptc) ? kImageResourcesUuid : kIptcUuid, iptc);
+    put_uuid(kXmpUuid, xmp);
 
     // A box of more than 32 bits says 1 and gives its length after the type (I.4).
     const uint64_t size = codestream + 8;

@@ -1,0 +1,266 @@
+"""Other programs read what JP2 files say of their pictures: XMP, IPTC, ICC profiles, resolutions, depths and alpha; and the profiles of
+libraries have what those ask for. Read by ExifTool, OpenJPEG, jpylyzer, Pillow and ImageMagick, where they are.
+Ends in a line "N passed, N failed".
+
+usage: metadata.py FFMPEG_BUILD [DEVICE]   SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+import zlib
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from decoders import read
+from profile_rules import PLT, TLM, Codestream
+from tally import expect, finish
+
+FFMPEG, DEVICE = sys.argv[1] + '/ffmpeg', (sys.argv[2:] or ['cpu'])[0]
+XMP = '''<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/">
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">
+<dc:title><rdf:Alt><rdf:li xml:lang="x-default">Nachtwacht</rdf:li></rdf:Alt></dc:title></rdf:Description></rdf:RDF></x:xmpmeta>
+<?xpacket end="w"?>'''.encode()
+
+
+def data_set(number, text):
+    """Of record 2 of IPTC-IIM."""
+    return struct.pack('>BBBH', 0x1C, 2, number, len(text)) + text
+
+
+IIM = data_set(5, b'Militia') + data_set(80, b'Rembrandt') + data_set(25, b'canvas') + data_set(25, b'1642')
+RESOURCES = b'8BIM\x04\x04\0\0' + struct.pack('>I', len(IIM)) + IIM + bytes(len(IIM) % 2)
+
+
+def run(*command, check=True):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=check).stdout
+
+
+def find(*names):
+    """The first of these programs that is here, or None, of which a line tells."""
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    print(f'skipped: {names[0]}, which is not here')
+    return None
+
+
+def python_with_pillow():
+    for python in ('python3', '/usr/bin/python3'):
+        if not subprocess.run([python, '-c', 'from PIL import features; assert features.check("jpg_2000")'], stderr=subprocess.DEVNULL,
+                              check=False).returncode:
+            return python
+    print('skipped: Pillow, which is not here')
+    return None
+
+
+VENV = os.path.dirname(os.path.abspath(__file__)) + '/../../build/venv/bin/jpylyzer'
+EXIFTOOL, OPJ_DUMP, JPYLYZER = find('exiftool'), find('opj_dump'), find(VENV, 'jpylyzer')
+IDENTIFY, PILLOW = find('identify-im7.q16', 'identify-im6.q16', 'identify'), python_with_pillow()
+if IDENTIFY and not re.search(rb'(?m)^ *JP2\*? .*r', run(IDENTIFY, '-list', 'format')):
+    print('skipped: ImageMagick, which here does not read JPEG 2000')
+    IDENTIFY = None
+
+
+def exif(path, *tags):
+    """Values by ExifTool's group and name."""
+    return {k: v for k, v in json.loads(run(EXIFTOOL, '-j', '-G1', '-n', *tags, path))[0].items() if k != 'SourceFile'}
+
+
+def validate(path):
+    """By jpylyzer: a list of (name, text), without namespaces."""
+    said = run(JPYLYZER, path).decode()
+    root = xml.etree.ElementTree.fromstring(said[said.index('<?xml'):said.index('</jpylyzer>') + 11])
+    return [(e.tag.split('}')[-1], e.text) for e in root.iter()]
+
+
+def encode(path, source, *options):
+    run(FFMPEG, '-nostdin', '-y', '-v', 'error', *source, '-c:v', 'j2k_cuda', '-device', DEVICE, *options, '-frames:v', '1', '-f', 'image2',
+        '-update', '1', path)
+    return path
+
+
+def picture(pix_fmt, size='90x60'):
+    return '-f', 'lavfi', '-i', f'testsrc2=s={size}', '-vf', f'format={pix_fmt}'
+
+
+def check_texts(where):
+    """XMP and IPTC come back byte for byte."""
+    for name, contents in ('xmp', XMP), ('iim', IIM), ('8bim', RESOURCES):
+        with open(f'{where}/{name}', 'wb') as file:
+            file.write(contents)
+    options = '-xmp', where + '/xmp', '-pred', 'dwt53'
+    for name in 'iim', '8bim':
+        path = encode(f'{where}/{name}.jp2', picture('rgb24'), *options, '-iptc', f'{where}/{name}')
+        if EXIFTOOL:
+            found = exif(path, '-xmp:all', '-iptc:all')
+            expect(found == {'XMP-dc:Title': 'Nachtwacht', 'IPTC:ObjectName': 'Militia', 'IPTC:By-line': 'Rembrandt',
+                             'IPTC:Keywords': ['canvas', 1642]}, f'{name}: ExifTool finds {found}')
+            expect(run(EXIFTOOL, '-b', '-xmp', path) == XMP, f'{name}: XMP that ExifTool finds')
+            expect(b'Warning' not in run(EXIFTOOL, '-validate', '-warning', '-a', path), f'{name}: ExifTool warns')
+        if JPYLYZER:
+            found = validate(path)
+            expect(('isValid', 'True') in found, f'{name}: jpylyzer calls it invalid')
+            uuids = [text for tag, text in found if tag == 'uuid']
+            expect(uuids == [{'iim': '33c7a4d2-b81d-4723-a0ba-f1a3e097ad38', '8bim': '2c4c0100-8504-40b9-a03e-562148d6dfeb'}[name]],
+                   f'{name}: jpylyzer finds {uuids}')
+            expect(('li', 'Nachtwacht') in found, f'{name}: jpylyzer finds no XMP')  # whose contents it lists
+        check_pixels(path, 'rgb24', where, f'{name} and xmp')
+
+
+def check_resolutions(where):
+    for capture, display in (300, 0), (600, 96), (1200.5, 72), (0, 150):
+        path = encode(where + '/ppi.jp2', picture('gray'), *(('-capture_ppi', str(capture)) if capture else ()),
+                      *(('-display_ppi', str(display)) if display else ()))
+        if EXIFTOOL:
+            found = exif(path, '-Jpeg2000:all')
+            for kind, ppi in ('Capture', capture), ('Display', display):
+                for axis in 'XY':
+                    name = f'Jpeg2000:{kind}{axis}Resolution'  # a metre, less a power of ten
+                    value = found.get(name, 0) * 10 ** found.get(name + 'Unit', 0) * 0.0254
+                    expect(abs(value - ppi) < 0.02, f'{capture} and {display} ppi: ExifTool finds {value}')
+        if JPYLYZER:
+            found = dict(validate(path))
+            expect(found['isValid'] == 'True', f'{capture} and {display} ppi: jpylyzer calls it invalid')
+            for box, ppi in ('c', capture), ('d', display):
+                for axis in 'vh':
+                    value = found.get(f'{axis}Res{box}InPixelsPerInch')
+                    expect(abs(float(value or 0) - ppi) < 0.1, f'{ppi} ppi: jpylyzer finds {value}')
+        if PILLOW and capture:
+            said = run(PILLOW, '-c', 'import sys; from PIL import Image; print(*Image.open(sys.argv[1]).info.get("dpi", ()))', path)
+            expect([round(float(x)) for x in said.split()] == [round(capture)] * 2, f'{capture} ppi: Pillow finds {said}')
+
+
+def check_pixels(path, pix_fmt, where, what):
+    """Other programs make of a lossless file what it was made of; or show that they read it."""
+    depth = 16 if '48' in pix_fmt or '16' in pix_fmt or '64' in pix_fmt else 8
+    source = run(FFMPEG, '-nostdin', '-v', 'error', *picture(pix_fmt), '-frames:v', '1', '-f', 'rawvideo', '-')
+    channels = {'gray': 1, 'gray16le': 1, 'ya8': 2, 'rgb24': 3, 'rgb48le': 3, 'rgba': 4, 'rgba64le': 4}[pix_fmt]
+    if OPJ_DUMP:
+        said = run(OPJ_DUMP, '-i', path).decode()
+        expect(not re.search(r'\[(ERROR|WARNING)\]', said) and f'numcomps={channels}' in said, f'{what}: opj_dump says {said}')
+        expect(said.count(f'prec={depth}') == channels, f'{what}: opj_dump finds other depths')
+    if PILLOW and depth == 8:
+        run(PILLOW, '-c', 'import sys; from PIL import Image; image = Image.open(sys.argv[1])\n'
+            'open(sys.argv[2], "wb").write(image.mode.encode() + b" " + image.tobytes())', path, where + '/pillow')
+        mode, found = read(where + '/pillow').split(b' ', 1)
+        expect(mode.decode() == {1: 'L', 2: 'LA', 3: 'RGB', 4: 'RGBA'}[channels] and found == source, f'{what}: Pillow, mode {mode}')
+    if IDENTIFY:
+        said = run(IDENTIFY, '-format', '%m %w %h %[channels] %[bit-depth]', path).decode().lower().split()
+        alpha = channels in (2, 4)
+        expect(said[:3] == ['jp2', '90', '60'] and said[3].rstrip('0123456789.').endswith('a') == alpha and (depth > 8 or said[-1] == '8'),
+               f'{what}: ImageMagick finds {said}')
+        if channels > 2:
+            convert = os.path.join(os.path.dirname(IDENTIFY), os.path.basename(IDENTIFY).replace('identify', 'convert'))
+            found = run(convert, path, '-depth', str(depth), '-endian', 'LSB', ('rgba:' if alpha else 'rgb:') + '-')
+            expect(found == source, f'{what}: what ImageMagick decodes')
+
+
+def check_channels(where):
+    """Depths and alpha."""
+    for pix_fmt in 'gray', 'gray16le', 'ya8', 'rgb24', 'rgb48le', 'rgba', 'rgba64le':
+        path = encode(where + '/channels.jp2', picture(pix_fmt), '-pred', 'dwt53')
+        check_pixels(path, pix_fmt, where, pix_fmt)
+        if not JPYLYZER:
+            continue
+        found = validate(path)
+        expect(('isValid', 'True') in found, f'{pix_fmt}: jpylyzer calls it invalid')
+        types = [text for tag, text in found if tag == 'cTyp']
+        alpha = pix_fmt in ('ya8', 'rgba', 'rgba64le')
+        expect(types == (['colour'] * (len(types) - 1) + ['opacity'] if alpha else []), f'{pix_fmt}: jpylyzer finds channels {types}')
+
+
+def with_tag(profile, size):
+    """An ICC profile with a private tag of so many bytes at its end."""
+    count = struct.unpack('>I', profile[128:132])[0]
+    tags = [struct.unpack('>4sII', profile[132 + 12 * i:144 + 12 * i]) for i in range(count)]
+    tags = [(name, at + 12, length) for name, at, length in tags] + [(b'priv', len(profile) + 12, size)]
+    body = profile[132 + 12 * count:] + bytes(i * 37 & 255 for i in range(size))
+    whole = profile[4:128] + struct.pack('>I', count + 1) + b''.join(struct.pack('>4sII', *tag) for tag in tags) + body
+    return struct.pack('>I', len(whole) + 4) + whole
+
+
+def png(icc):
+    """A picture of 16x16 with a profile."""
+    def chunk(kind, data):
+        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+    rows = b''.join(b'\0' + bytes((x * 16, y * 16, 128)[i] for x in range(16) for i in range(3)) for y in range(16))
+    return (b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 16, 16, 8, 2, 0, 0, 0)) +
+            chunk(b'iCCP', b'icc\0\0' + zlib.compress(icc)) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))
+
+
+def check_profiles_of_any_size(where):
+    """ICC profiles come back byte for byte."""
+    path = encode(where + '/p3.jp2', (*picture('rgb24')[:-1], 'format=rgb24,setparams=color_primaries=smpte432:color_trc=iec61966-2-1'))
+    at = read(path).index(b'colr')
+    profile = read(path)[at + 7:at - 4 + struct.unpack('>I', read(path)[at - 4:at])[0]]
+    for size in (0, 65536, 3000000):
+        icc = with_tag(profile, size) if size else profile
+        with open(where + '/icc.png', 'wb') as file:
+            file.write(png(icc))
+        path = encode(where + '/icc.jp2', ('-i', where + '/icc.png'), '-pred', 'dwt53')
+        expect(icc in read(path), f'an ICC profile of {len(icc)} bytes is not in the file')
+        if EXIFTOOL:
+            expect(run(EXIFTOOL, '-b', '-icc_profile', path) == icc, f'an ICC profile of {len(icc)} bytes: ExifTool')
+        if JPYLYZER:
+            found = dict(validate(path))
+            expect(found['isValid'] == 'True' and found.get('meth') == 'Restricted ICC' and found.get('profileSize') == str(len(icc)),
+                   f'an ICC profile of {len(icc)} bytes: jpylyzer finds {found.get("meth")}, {found.get("profileSize")}')
+        if OPJ_DUMP:
+            expect(b'[ERROR]' not in run(OPJ_DUMP, '-i', path), f'an ICC profile of {len(icc)} bytes: opj_dump')
+        if IDENTIFY:
+            said = run(IDENTIFY, '-format', '%[profile:icc]', path)
+            expect(b'cudaenc' in said, f'an ICC profile of {len(icc)} bytes: ImageMagick finds {said}')
+
+
+# What the National Library of the Netherlands checks (KB_MASTER_LOSSLESS_01/01/2015, KB_ACCESS_LOSSY_01/01/2015), by jpylyzer's names.
+LIBRARY = {'xTsiz': '1024', 'yTsiz': '1024', 'order': 'RPCL', 'levels': '5', 'codeBlockWidth': '64', 'codeBlockHeight': '64', 'sop': 'yes',
+           'eph': 'yes', 'segmentationSymbols': 'yes', 'precincts': 'user defined', 'codingBypass': 'no', 'multipleComponentTransformation': 'yes'}
+LIBRARIES = {'archive_lossless': {**LIBRARY, 'layers': '11', 'transformation': '5-3 reversible'},
+             'access': {**LIBRARY, 'layers': '8', 'transformation': '9-7 irreversible'}}
+OVERRIDES = (
+    ('archive_lossless', ('-layers', '1', '-tile_width', '512', '-sop', '0', '-cblk_style', 'bypass', '-prog', 'rlcp'),
+     {'layers': '1', 'xTsiz': '512', 'sop': 'no', 'segmentationSymbols': 'no', 'codingBypass': 'yes', 'order': 'RLCP'}),
+    ('archive_lossless', ('-layer_rates', '8,4,1', '-levels', '6', '-mct', '0'),
+     {'layers': '3', 'levels': '6', 'multipleComponentTransformation': 'no'}),
+    ('access', ('-compression_ratio', '16', '-eph', '0', '-cblk_width', '32'), {'eph': 'no', 'codeBlockWidth': '32'}),
+)
+
+
+def check_libraries(where):
+    size = '1100x700'
+    for profile, options, changed in [(name, (), {}) for name in LIBRARIES] + list(OVERRIDES):
+        path = encode(where + '/library.jp2', picture('rgb24', size), '-profile:v', profile, *options)
+        what = f'{profile} {" ".join(options)}'.rstrip()
+        stream = Codestream(read(path)[read(path).index(b'jp2c') + 4:])
+        expect(stream.all(TLM) and all(any(s.code == PLT for s in part.segments) for part in stream.tile_parts), f'{what}: TLM and PLT')
+        if JPYLYZER:
+            found = validate(path)
+            expect(('isValid', 'True') in found, f'{what}: jpylyzer calls it invalid')
+            for name, value in {**LIBRARIES[profile], **changed}.items():
+                expect(dict(found).get(name) == value, f'{what}: {name} is {dict(found).get(name)}')
+            if 'levels' not in changed:
+                for axis in 'XY':  # the lowest resolution first
+                    sides = [text for tag, text in found if tag == 'precinctSize' + axis]
+                    expect(sides == ['128'] * 4 + ['256'] * 2, f'{what}: precincts of {sides}')
+            ratio = float(dict(found)['compressionRatio'])
+            wanted = {'archive_lossless': (1, 20), 'access': (16, 16.2) if '16' in options else (20, 20.2)}[profile]
+            expect(wanted[0] <= ratio <= wanted[1], f'{what}: compression ratio {ratio}')
+        if profile == 'archive_lossless':
+            source = run(FFMPEG, '-nostdin', '-v', 'error', *picture('rgb24', size), '-frames:v', '1', '-f', 'rawvideo', '-')
+            found = run(FFMPEG, '-nostdin', '-v', 'error', '-i', path, '-f', 'rawvideo', '-pix_fmt', 'rgb24', '-')
+            expect(found == source, f'{what}: not lossless')
+
+
+def main():
+    with tempfile.TemporaryDirectory() as where:
+        for check in check_texts, check_resolutions, check_channels, check_profiles_of_any_size, check_libraries:
+            check(where)
+    finish()
+
+
+main()
