@@ -46,6 +46,7 @@ uint32_t ht_capabilities(const Params &p) {
 constexpr BlockCoderTraits kMqCoder{
     .most_passes = [](int planes, bool) { return coding_passes(planes); },
     .quality_step = 0.8,
+    .frame_steps = false,
     .spare_planes = 0,
     .brand = "jp2 ",
     .part = 0,
@@ -55,6 +56,7 @@ constexpr BlockCoderTraits kMqCoder{
 constexpr BlockCoderTraits kHtCoder{
     .most_passes = [](int planes, bool truncatable) { return truncatable ? planes : std::min(planes, 1); },
     .quality_step = 1,
+    .frame_steps = true,
     .spare_planes = 1,  // it costs nothing, and FFmpeg's decoder refuses magnitudes that fill all
     .brand = "jph ",    // T.814 Annex D
     .part = 15,

@@ -10,6 +10,7 @@ namespace cudaenc::j2k {
 struct BlockCoderTraits {
     int (*most_passes)(int planes, bool truncatable);  // of the record of a block with so many bit-planes
     double quality_step;  // quantiser steps of a quality, relative to those whose passes are all coded
+    bool frame_steps;     // frames with a target choose their steps: see step.h
     int spare_planes;     // of reversible sub-bands: bit-planes beyond those that samples fill
     const char *brand;    // of a file: T.800 I.5.2 or the coder's own part
     int part;             // of the standard, whose capabilities a CAP marker segment tells; 0: none

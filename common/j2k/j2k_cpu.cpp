@@ -125,11 +125,11 @@ class J2kCpuEncoder : public CpuEncoder {
         const uint64_t boxes = s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         StopSlope stop = budget_.begin(boxes).stop;
         if (coding_.truncatable && p_.rate.predicts_slopes())
-            stop = find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(), p_.style,
+            stop = find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(), p_.style, p_.frame_steps,
                                    budget_.codestream(boxes), stop);
         else if (coding_.truncatable)
             stop.slope = early_stopping_.slope(s.number);
-        for (bool again = false;; stop = next_try(s.allocation.stop, p_.style), again = true) {
+        for (bool again = false;; stop = next_try(s.allocation.stop, p_.style, p_.frame_steps), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
             const bool ahead = !again && budget_.measures_ahead();
@@ -276,24 +276,33 @@ class J2kCpuEncoder : public CpuEncoder {
     }
 
     void code_blocks(Slot &s, const StopSlope &stop) {
-        std::vector<StopRule> stops(stop.slope ? g_.blocks.size() : 0);
+        const bool ht = coding_.style & kHt;
+        std::vector<StopRule> stops(stop.slope && !ht ? g_.blocks.size() : 0);
         for (size_t b = 0; b < stops.size(); b++)
             stops[b] = stop_rule(stop, g_.precinct_bands[g_.blocks[b].precinct_band].weight);
         pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          count = std::min<size_t>(batch_blocks_, g_.blocks.size() - first);
             const std::span<const CodeBlock> blocks{&g_.blocks[first], count};
-            const StopRule *const own_stops = stop.slope ? &stops[first] : nullptr;
             const TruncationPoints points = truncation_points(s).from(first * static_cast<size_t>(g_.max_passes));
-            if (!(coding_.style & kHt))
+            if (!ht)
                 j2k::code_blocks(blocks, s.coefficients.data(), coding_, g_.max_passes, points, s.batches[batch],
-                                 &s.offsets[first], &s.coded[first], own_stops);
+                                 &s.offsets[first], &s.coded[first], stop.slope ? &stops[first] : nullptr);
             else if (coding_.truncatable)
                 code_truncatable_ht_blocks(blocks, s.coefficients.data(), g_.max_passes, points, s.batches[batch],
-                                           &s.offsets[first], &s.coded[first], own_stops);
+                                           &s.offsets[first], &s.coded[first], ht_rules(blocks, stop).data());
             else
                 code_ht_blocks(blocks, s.coefficients.data(), s.batches[batch], &s.offsets[first], &s.coded[first]);
         });
+    }
+
+    std::vector<HtRule> ht_rules(std::span<const CodeBlock> blocks, const StopSlope &stop) const {
+        std::vector<HtRule> rules;
+        for (const CodeBlock &b : blocks) {
+            const PrecinctBand &band = g_.precinct_bands[b.precinct_band];
+            rules.push_back(ht_rule(stop, band.weight, band.step, b.planes));
+        }
+        return rules;
     }
 
     // Of passes that are alternatives, a block has the last one alone. Its codeword may not be there yet.
@@ -302,8 +311,9 @@ class J2kCpuEncoder : public CpuEncoder {
         pool().for_each(s.batches.size(), [&](size_t batch) {
             const size_t first = batch * batch_blocks_,
                          last = std::min<size_t>(first + batch_blocks_, g_.blocks.size());
-            code_chosen_ht_blocks({&g_.blocks[first], last - first}, s.coefficients.data(), &s.layer_passes[first],
-                                  s.batches[batch], &s.offsets[first], &s.coded[first]);
+            const std::span<const CodeBlock> blocks{&g_.blocks[first], last - first};
+            code_chosen_ht_blocks(blocks, s.coefficients.data(), &s.layer_passes[first], s.batches[batch],
+                                  &s.offsets[first], &s.coded[first], ht_rules(blocks, s.allocation.stop).data());
             for (size_t b = first; b < last; b++)
                 if (const size_t passes = s.layer_passes[b])
                     s.layer_bytes[b] = s.pass_bytes[b * static_cast<size_t>(g_.max_passes) + passes - 1] =
@@ -473,6 +483,8 @@ class J2kCpuEncoder : public CpuEncoder {
         std::copy(boxes.begin(), boxes.end(), packet->data);
         uint8_t *out = packet->data + boxes.size();
         std::copy(filler.begin(), filler.end(), std::copy(header_.bytes.begin(), header_.bytes.end(), out));
+        for (const ToldStep &step : header_.steps)
+            put_be16(out + step.at, frame_step(step.told, s.allocation.stop.step));
         pool().for_each(g_.tile_parts.size(), [&](size_t t) {
             const TilePart &part = g_.tile_parts[t];
             uint8_t *at = out + filler.size() + packets.part_at[t];

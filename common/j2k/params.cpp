@@ -497,6 +497,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
     p.comment = comment_of(options.comment, 65531);
     apply_profile(p, options);
     p.truncatable = p.rate.target() || p.limits.frame || p.limits.component || p.layers > 1;
+    p.frame_steps = block_coder_traits(p.style).frame_steps && !p.reversible && p.rate.predicts_slopes();
     if (p.reversible)
         set_reversible(p);
     else

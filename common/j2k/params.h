@@ -26,6 +26,8 @@ struct Quantiser {
     float inverse_step;  // 1 / Delta_b; 1 where reversible
     int planes;          // M_b = guard bits + epsilon_b - 1: magnitudes are below 2^planes
     int weight;          // log2_code() of a squared step's weight in the picture's squared error
+    // As QCD and QCC tell a step that is not reversible (T.800 A.6.4).
+    uint32_t told() const { return static_cast<uint32_t>(exponent << 11 | mantissa); }
 };
 
 struct Component {
@@ -81,6 +83,7 @@ struct Params {
     int cblk_width_log2, cblk_height_log2;
     uint32_t style;    // of code-blocks: the byte of the COD marker segment
     bool truncatable;  // rate allocation truncates codewords
+    bool frame_steps;  // frames choose their quantiser steps: see step.h
     std::array<int, kMaxLevels + 1> precinct_width_log2, precinct_height_log2;  // by resolution
     bool default_precincts;
     bool reversible;

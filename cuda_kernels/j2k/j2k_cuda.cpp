@@ -135,6 +135,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         packet_table_ = upload_table(device_, setup_, g_.packets);
         block_layers_ = upload_table(device_, setup_, g_.block_layers);
         tile_parts_ = upload_table(device_, setup_, g_.tile_parts);
+        if (!header_.steps.empty()) steps_ = upload_table(device_, setup_, header_.steps);
         for (int i = 0; i < slots; i++) add_slot(make_slot(slots));
         device_->synchronize(setup_);
     }
@@ -307,6 +308,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .block_count = block_count(),
                                 .layers = layers(),
                                 .style = p_.style,
+                                .frame_steps = p_.frame_steps,
                                 .tiles_x = batch_.tiles_x,
                                 .tiles_y = batch_.tiles_y};
         const unsigned groups = blocks_for(count, kSampleWarps);
@@ -604,6 +606,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
                              .capacity = s.codestream.count(),
                              .main_header = static_cast<uint32_t>(header_.bytes.size()),
                              .tlm = header_.tlm,
+                             .steps = steps_.data(),
+                             .step_count = static_cast<uint32_t>(steps_.count()),
                              .result = s.device_result.data(),
                              .allocation = coding_.truncatable ? s.device_allocation.data() : nullptr};
         device_->fill(s.stream, s.device_result.data(), 0, s.device_result.bytes());
@@ -626,7 +630,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (stopped_too_early(stop) || (s.revisions.empty() && stopped_too_late(stop))) {
             s.revisions.clear();
             *s.allocation.data() = budget_.begin(s.box_bytes);
-            s.allocation.data()->stop = {next_try(stop, p_.style), 0};
+            s.allocation.data()->stop = {next_try(stop, p_.style, p_.frame_steps), 0};
             upload_allocation(s, s.stream);
             code_from_coefficients(s, true);
             return true;
@@ -739,6 +743,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     DeviceArray<Packet> packet_table_;
     DeviceArray<uint32_t> block_layers_;
     DeviceArray<TilePart> tile_parts_;
+    DeviceArray<ToldStep> steps_;
 };
 
 }  // namespace

@@ -127,26 +127,35 @@ void check_on_cpu(const Batch &batch) {
 
 // A weight, and a slope at which about the plane in the middle of 12 is the last that is worth its bytes; 0: none.
 constexpr int kWeight = 7 * kSlopeOctave;
+constexpr uint32_t kTold = 9 << 11 | 1234;  // the session's step
 StopSlope some_slope(Random &random, bool or_none) {
     const int at = kWeight + kStopBase + (random.between(-12, 22) - 4) * kSlopeOctave + random.between(0, 400);
-    return {.slope = or_none && random.one_in(4) ? 0 : static_cast<uint32_t>(std::clamp(at, 1, kSlopes - 1)),
-            .always_includes = 0};
+    const bool none = or_none && random.one_in(4);
+    return {.slope = none ? 0 : static_cast<uint32_t>(std::clamp(at, 1, kSlopes - 1)),
+            .always_includes = 0,
+            .step = none || random.one_in(3) ? 0 : static_cast<uint32_t>(random.between(1, kFrameSteps - 1))};
+}
+std::vector<HtRule> rules_of(const Batch &batch, const StopSlope &stop) {
+    std::vector<HtRule> rules;
+    for (const CodeBlock &b : batch.blocks) rules.push_back(ht_rule(stop, kWeight, kTold, b.planes));
+    return rules;
 }
 
 // Records of a batch, [block * max_passes + pass].
 struct Records {
     Records(const Batch &batch, const StopSlope &stop)
-        : coded(batch.blocks.size()),
+        : rules(rules_of(batch, stop)),
+          coded(batch.blocks.size()),
           offsets(coded.size()),
           bytes(coded.size() * kMaxPlanes, 7),
           terminations(bytes.size()),
           reductions(bytes.size(), 7) {
-        const std::vector<StopRule> rules(coded.size(), stop_rule(stop, kWeight));
         code_truncatable_ht_blocks(
             batch.blocks, batch.coefficients.data(), kMaxPlanes,
             {.bytes = bytes.data(), .terminations = terminations.data(), .reductions = reductions.data()}, codewords,
-            offsets.data(), coded.data(), stop.slope ? rules.data() : nullptr);
+            offsets.data(), coded.data(), rules.data());
     }
+    std::vector<HtRule> rules;
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> offsets, bytes, terminations;
     std::vector<int32_t> reductions;
@@ -156,7 +165,7 @@ struct Records {
 // The codewords of blocks that have some passes of their records; empty of none.
 std::vector<std::vector<uint8_t>> truncate(const Batch &batch, Records records, const std::vector<uint8_t> &passes) {
     code_chosen_ht_blocks(batch.blocks, batch.coefficients.data(), passes.data(), records.codewords,
-                          records.offsets.data(), records.coded.data());
+                          records.offsets.data(), records.coded.data(), records.rules.data());
     std::vector<std::vector<uint8_t>> codewords;
     for (size_t i = 0; i < passes.size(); i++) {
         const auto begin = records.codewords.begin() + records.offsets[i];
@@ -181,19 +190,32 @@ double error_of(const Batch &batch, const CodeBlock &b, int plane) {
     return error;
 }
 
-// Decodes a codeword to what is above a bit-plane.
-void check_samples(const Batch &batch, size_t i, int plane, const std::vector<uint8_t> &codeword) {
+// Decodes a codeword to what is above a bit-plane of the frame's steps. With a slope magnitudes just above a power of
+// two may be that.
+void check_samples(const Batch &batch, size_t i, int plane, const std::vector<uint8_t> &codeword,
+                   const StopSlope &stop) {
     const CodeBlock &b = batch.blocks[i];
     HtDecoder decoder;
     const auto samples = decoder.decode(codeword, b.width, b.height);
+    const uint32_t own = 2048 + kTold % 2048, frames = 2048 + frame_step(kTold, stop.step) % 2048;
     for (int y = 0; y < b.height; y++)
         for (int x = 0; x < b.width; x++) {
             const uint32_t
                 c = batch.coefficients[b.coefficients + static_cast<size_t>(y) * b.stride + static_cast<size_t>(x)],
-                m = (c & ~kSignBit) >> plane;
-            EXPECT(samples[static_cast<size_t>(y) * b.width + static_cast<size_t>(x)] ==
-                       (m ? uint64_t{m} * 2 - 1 + (c >> 31) : 0),
-                   "%s, plane %d: sample %d, %d", batch.describe(i).c_str(), plane, x, y);
+                magnitude = c & ~kSignBit;
+            const uint64_t sample = samples[static_cast<size_t>(y) * b.width + static_cast<size_t>(x)],
+                           decoded = sample ? (sample + 1) / 2 : 0;
+            const double exact = std::min((magnitude + 0.5) * own / frames, std::ldexp(1, b.planes) - 1);
+            const uint64_t most = static_cast<uint64_t>(exact * (1 + 1e-9)) >> plane,
+                           least = static_cast<uint64_t>(exact * (1 - 1e-6)) >> plane;
+            const bool lowered = stop.slope && decoded && std::has_single_bit(decoded) && decoded + 1 <= most;
+            EXPECT((decoded >= least || (lowered && decoded + 1 >= least)) && decoded <= most &&
+                       (!sample || sample % 2 == 1 - (c >> 31)),
+                   "%s, plane %d: sample %d, %d: %d of %g", batch.describe(i).c_str(), plane, x, y,
+                   static_cast<int>(decoded), exact);
+            if (!stop.step && !stop.slope)
+                EXPECT(decoded == magnitude >> plane, "%s, plane %d: sample %d, %d", batch.describe(i).c_str(), plane,
+                       x, y);
         }
 }
 
@@ -226,7 +248,7 @@ START_TEST(truncation_points) {
             const size_t at = i * kMaxPlanes + static_cast<size_t>(choice);
             EXPECT(records.bytes[at] == codewords[i].size(), "%s, plane %d: %u bytes, the codeword has %zu", name,
                    plane, records.bytes[at], codewords[i].size());
-            check_samples(batch, i, plane, codewords[i]);
+            check_samples(batch, i, plane, codewords[i], {});
             // In 1/64 of 4^plane squared steps. Of magnitudes a 64th is not told.
             const double reduction =
                 std::ldexp(error_of(batch, b, plane + 1) - error_of(batch, b, plane), 6 - 2 * plane);
@@ -243,7 +265,7 @@ START_TEST(truncation_points_near_a_slope) {
     const Batch batch = batch_of_many(random);
     const StopSlope stop = some_slope(random, false);
     const Records records(batch, stop);
-    const int lowest = lowest_ht_plane(stop_rule(stop, kWeight));
+    const int lowest = records.rules[0].lowest_plane();
     double estimated = 0, all = 0;
     for (int above = 0; above < kHtTried; above++) {
         std::vector<uint8_t> passes;
@@ -264,7 +286,7 @@ START_TEST(truncation_points_near_a_slope) {
                 EXPECT(records.bytes[at] == codewords[i].size(), "%s: %u bytes, the codeword has %zu", name,
                        records.bytes[at], codewords[i].size());
             estimated += records.bytes[at], all += static_cast<double>(codewords[i].size());
-            check_samples(batch, i, coded.planes - passes[i], codewords[i]);
+            check_samples(batch, i, coded.planes - passes[i], codewords[i], stop);
         }
     }
     EXPECT(std::fabs(estimated - all) <= 0.15 * all, "%g bytes by estimate of %g", estimated, all);
@@ -403,6 +425,7 @@ START_TEST(truncated_blocks_on_the_device) {
         const uint32_t count = static_cast<uint32_t>(batch.blocks.size()), points = count * kMaxPlanes;
         PrecinctBand band{};
         band.weight = kWeight;
+        band.step = kTold;
         const Guarded<CodeBlock> blocks(device, batch.blocks);
         const Guarded<PrecinctBand> bands(device, std::vector<PrecinctBand>{band});
         const Guarded<StopSlope> device_stop(device, std::vector<StopSlope>{stop});

@@ -135,12 +135,13 @@ struct SampleLimit {
 CUDAENC_HD SampleLimit sample_limit(uint64_t budget, uint32_t blocks, int samples) {
     return {max_of(16 * 8 * budget / blocks, 2 * static_cast<uint64_t>(samples))};
 }
-// What codewords may take. Where tier-1 stops a tenth more, since blocks differ. budget: of the codestream, 0: no
+// What codewords may take. Where tier-1 stops a tenth more, since blocks differ. Where frames choose their steps small
+// budgets have few headers, and lower_largest() takes some 2 % off the estimates. budget: of the codestream, 0: no
 // limit.
-CUDAENC_HD uint64_t sample_budget(uint64_t budget, uint32_t blocks, uint32_t style) {
+CUDAENC_HD uint64_t sample_budget(uint64_t budget, uint32_t blocks, uint32_t style, bool frame_steps) {
     if (!budget) return ~uint64_t{0};
-    const uint64_t codewords = budget - min_of<uint64_t>(2 * blocks, budget / 16);
-    return are_alternatives(style) ? codewords : codewords * 35 / 32;
+    const uint64_t codewords = budget - min_of<uint64_t>(2 * blocks, budget / (frame_steps ? 32 : 16));
+    return frame_steps ? codewords * 51 / 50 : are_alternatives(style) ? codewords : codewords * 35 / 32;
 }
 // Where all is needed. Of alternatives those near a slope are tried, so that there must be one.
 CUDAENC_HD constexpr StopSlope stop_nowhere(uint32_t style, const StopSlope &stop) {
@@ -156,6 +157,43 @@ CUDAENC_HD uint32_t ht_bin(const HtStep &step, int plane, int weight) {
                max_of(min_of(estimated_slope(plane, weight, step.reduction, step.bits), kSlopes - 1), 0)) /
            kSlopesOfBin;
 }
+// Where a frame chooses its steps, bytes of the blocks are summed up at some of these, an octave apart. Slopes follow
+// the steps: StopSlope::slope with which a sub-band of the weight has its plane 0 at kFrameStepLevel, and with more
+// planes the others.
+constexpr int kStepSums = kMaxPlanes;
+CUDAENC_HD int slope_of_steps(int weight, int plane, uint32_t step) {
+    return weight + kStopBase - kFrameStepLevel + 2 * kSlopeOctave * plane +
+           2 * kSlopeOctave / static_cast<int>(kFrameSteps) * static_cast<int>(step);
+}
+// The rule of a sampled block at one of the sums. weight: of its sub-band.
+CUDAENC_HD HtRule sampled_rule(int reference, int plane, int weight) {
+    HtRule rule;
+    rule.stop.base = weight + kStopBase - slope_of_steps(reference, plane, 0);
+    return rule;
+}
+// The steps at which `room` is met, by interpolation between logarithms. bytes(plane): of the sums, falling.
+template <class Bytes>
+CUDAENC_HD StopSlope stop_at_steps(int weight, uint64_t room, const StopSlope &stop, const Bytes &bytes) {
+    int plane = -1;
+    while (plane + 1 < kStepSums && bytes(plane + 1) > room) plane++;
+    if (plane < 0) return {1, stop.always_includes};
+    const auto code = [&](int of) {
+        return log2_code(max_of<uint64_t>(bytes(of < kStepSums ? of : kStepSums - 1), 1));
+    };
+    const int goal = log2_code(max_of<uint64_t>(room, 1)), own = code(plane), next = code(plane + 1), fall = next - own,
+              after = code(plane + 2) - next, before = own - code(max_of(plane - 1, 0));
+    // Twice the mean of the second differences on both sides.
+    const int bend = (plane ? min_of(max_of(fall - before, -kSlopeOctave), kSlopeOctave) : 0) +
+                     min_of(max_of(after - fall, -kSlopeOctave), kSlopeOctave);
+    constexpr int kAll = kFrameSteps;
+    int step = 1;
+    while (step < kAll && own + (fall * step + bend * step * (step - kAll) / (4 * kAll)) / kAll > goal) step++;
+    if (!plane) step = step < kAll ? 0 : kAll;  // planes do not go on below it
+    if (step == kAll) plane++, step = 0;
+    const int slope = min_of(max_of(slope_of_steps(weight, plane, static_cast<uint32_t>(step)), 1), kSlopes - 1);
+    return {static_cast<uint32_t>(slope), stop.always_includes, static_cast<uint32_t>(step)};
+}
+
 // Where to stop, if the bytes from the bin on exceed the budget, which has room for `room` of the bin's. Where bins of
 // the octave below hold back a 256th of the budget, as on screens, tier-1 goes on for an octave and a quarter, and all
 // passes may be truncated. Where a bin from there to four octaves above has an eighth of the budget, and what four of
@@ -189,11 +227,17 @@ inline bool stopped_too_late(const StopOutcome &stop) {
     return stop.always_includes && stop.slope && stop.threshold > stop.slope + kSlopeOctave * 3 / 2;
 }
 // Where tier-1 stops in a frame that is coded again.
-inline StopSlope next_try(const StopOutcome &stop, uint32_t style) {
+inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_steps) {
+    if (frame_steps && stopped_too_early(stop) && stop.slope > 2 * kSlopeOctave) {
+        constexpr uint32_t kFiner = kFrameSteps / 8;  // some 6 % more bytes
+        return {.slope = stop.slope - kFiner * (2 * kSlopeOctave / kFrameSteps),
+                .always_includes = 0,
+                .step = (stop.step + kFrameSteps - kFiner) % kFrameSteps};
+    }
     const uint32_t lower = stop.slope > 2 * kSlopeOctave ? stop.slope - 2 * kSlopeOctave : 0;
     // Of alternatives none is always included: those near the threshold are tried.
     const uint32_t higher = are_alternatives(style) ? stop.threshold : stop.slope;
-    return {.slope = stopped_too_early(stop) ? lower : higher, .always_includes = 0};
+    return {.slope = stopped_too_early(stop) ? lower : higher, .always_includes = 0, .step = lower ? stop.step : 0};
 }
 
 }  // namespace cudaenc::j2k

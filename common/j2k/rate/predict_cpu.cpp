@@ -127,11 +127,9 @@ std::vector<SampledBlock> choose_sampled_blocks(const Params &p, const Geometry 
     return sampled_blocks;
 }
 
-// add(bin, bytes): what a step of a block takes.
-template <class Add>
-static void sample_alternatives(const uint32_t *coefficients, const CodeBlock &b, int weight, const SampleLimit &limit,
-                                const Add &add) {
-    std::array<HtWidths, kMaxPlanes + 2> widths{};  // [width]
+using BlockWidths = std::array<HtWidths, kMaxPlanes + 2>;  // [width]
+static BlockWidths count_widths(const uint32_t *coefficients, const CodeBlock &b) {
+    BlockWidths widths{};
     coefficients += b.coefficients;
     for (int y = 0; y < b.height; y += 2)
         for (int x = 0; x < b.width; x += 2) {
@@ -148,6 +146,13 @@ static void sample_alternatives(const uint32_t *coefficients, const CodeBlock &b
             }
             widths[most].quads++;
         }
+    return widths;
+}
+
+// add(bin, bytes): what a step of a block takes.
+template <class Add>
+static void sample_alternatives(const BlockWidths &widths, const CodeBlock &b, int weight, const SampleLimit &limit,
+                                const Add &add) {
     const uint32_t quads = quads_of(b.width, b.height);
     HtWidths above{};
     HtCounts high;
@@ -166,9 +171,34 @@ static void sample_alternatives(const uint32_t *coefficients, const CodeBlock &b
     }
 }
 
+// add(plane, bytes): what the block takes with the session's steps, by slopes of a plane.
+template <class Add>
+static void sample_frame_steps(const BlockWidths &widths, const CodeBlock &b, int weight, int reference,
+                               const Add &add) {
+    std::array<HtCounts, kMaxPlanes> from{};
+    HtWidths above{};
+    int planes = 0;
+    for (int plane = kMaxPlanes - 1; plane >= 0; plane--) {
+        above = above + widths[static_cast<size_t>(plane) + 1];
+        from[static_cast<size_t>(plane)] = above.from(plane);
+        if (!planes && above.samples) planes = plane + 1;
+    }
+    const uint32_t quads = quads_of(b.width, b.height);
+    for (int sum = 0; sum < kStepSums; sum++) {
+        const HtRule rule = sampled_rule(reference, sum, weight);
+        if (rule.lowest_plane() >= planes) break;
+        const auto counts = tried_counts(rule.lowest_plane(), [&](int plane) {
+            return plane < kMaxPlanes ? from[static_cast<size_t>(plane)] : HtCounts();
+        });
+        add(sum, ht_trial_bytes(ht_trial(rule, planes, quads, counts), quads, counts));
+    }
+}
+
 StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const SampledBlock> sampled_blocks,
-                          const uint32_t *coefficients, uint32_t style, uint64_t budget, const StopSlope &stop) {
+                          const uint32_t *coefficients, uint32_t style, bool frame_steps, uint64_t budget,
+                          const StopSlope &stop) {
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size());
+    const int reference = g.precinct_bands[0].weight;
     std::array<std::atomic<uint64_t>, kStopBins> table{}, held_back{};
     constexpr size_t kBatch = 16;
     pool.for_each((sampled_blocks.size() + kBatch - 1) / kBatch, [&](size_t batch) {
@@ -185,8 +215,12 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
             const SampleLimit limit = sample_limit(budget, blocks, b.width * b.height);
             const int weight = g.precinct_bands[b.precinct_band].weight;
             if (are_alternatives(style)) {
-                sample_alternatives(coefficients, b, weight, limit,
-                                    [&](uint32_t bin, uint32_t more) { table[bin] += uint64_t{more} * sample.blocks; });
+                const BlockWidths widths = count_widths(coefficients, b);
+                const auto add = [&](size_t at, uint32_t more) { table[at] += uint64_t{more} * sample.blocks; };
+                if (frame_steps)
+                    sample_frame_steps(widths, b, weight, reference, add);
+                else
+                    sample_alternatives(widths, b, weight, limit, add);
                 continue;
             }
             const SampledSteps seen = sample_block(coefficients, b, limit, memory.get());
@@ -205,8 +239,9 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
             }
         }
     });
-    uint64_t room = sample_budget(budget, blocks, style);
+    uint64_t room = sample_budget(budget, blocks, style, frame_steps);
     const auto entry_of = [](const auto &of) { return [&of](int bin) { return of[static_cast<size_t>(bin)].load(); }; };
+    if (frame_steps) return stop_at_steps(reference, room, stop, entry_of(table));
     for (int bin = kStopBins - 1; bin >= 0; bin--) {
         const uint64_t bytes = table[static_cast<size_t>(bin)];
         if (bytes > room)

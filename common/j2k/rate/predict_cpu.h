@@ -27,6 +27,7 @@ std::vector<SampledBlock> choose_sampled_blocks(const Params &params, const Geom
 // The slope at which tier-1 stops, from a frame's sampled blocks; 0: all is needed. style: of code-blocks; budget: in
 // bytes.
 StopSlope find_stop_slope(ThreadPool &pool, const Geometry &geometry, std::span<const SampledBlock> sampled_blocks,
-                          const uint32_t *coefficients, uint32_t style, uint64_t budget, const StopSlope &stop);
+                          const uint32_t *coefficients, uint32_t style, bool frame_steps, uint64_t budget,
+                          const StopSlope &stop);
 
 }  // namespace cudaenc::j2k

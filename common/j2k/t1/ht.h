@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "../../hd.h"
+#include "../step.h"
 #include "../tables.h"
 #include "stop.h"
 
@@ -241,6 +242,44 @@ CUDAENC_HD int lowest_ht_plane(const StopRule &rule) {
     constexpr int kPlane = 2 * kSlopeOctave, kTried = 2 * kSlopeOctave;
     return min_of(max_of(kTried - rule.base + kPlane - 1, 0) / kPlane, kMaxPlanes);
 }
+// Where a frame chooses its steps, the lowest plane is at this level, so that most blocks have the one above: by trial
+// the most PSNR at equal bytes.
+constexpr int kFrameStepLevel = 5 * kSlopeOctave / 2;
+
+// How a truncatable block is coded: where it ends, by bit-planes of the frame's steps.
+struct HtRule {
+    StopRule stop;
+    StepRatio step;
+    CUDAENC_HD int lowest_plane() const { return max_of(lowest_ht_plane(stop), step.lowest_plane); }
+    // Whether samples are changed where that pays; without a slope records tell of them as they are.
+    CUDAENC_HD bool lowers() const { return stop.base != kNeverStop; }
+};
+// weight, told, planes: of the sub-band.
+CUDAENC_HD HtRule ht_rule(const StopSlope &stop, int weight, uint32_t told, int planes) {
+    HtRule rule{stop_rule(stop, weight), step_ratio(told, stop.step, planes)};
+    if (stop.slope) rule.stop.base += rule.step.weight();
+    return rule;
+}
+
+// The exponent of a quad's largest magnitude costs each of its significant samples a bit. So where all of the largest
+// are just above a power of two, they become that. That adds 2 t squared steps to the error, t from 0 to 1 being where
+// a sample lies in its step, and is done where it adds less than 3/16 a bit. samples: of a quad, whose magnitudes from
+// the plane on are coded.
+CUDAENC_HD void lower_largest(uint32_t (&samples)[4], int plane) {
+    uint32_t most = 0, significant = 0, above = 0;
+    CUDAENC_UNROLL
+    for (const uint32_t x : samples) {
+        const uint32_t m = (x & 0x7FFFFFFFu) >> plane;
+        most = max_of(most, m);
+        significant += m != 0;
+    }
+    CUDAENC_UNROLL
+    for (const uint32_t x : samples)
+        above += (x & 0x7FFFFFFFu) >> plane == most ? 2 * (x & ((1u << plane) - 1)) + 1 : 0;
+    const bool lower = most > 1 && !((most - 1) & (most - 2)) && 16 * above < 3 * significant << plane;
+    CUDAENC_UNROLL
+    for (uint32_t &x : samples) x -= lower && (x & 0x7FFFFFFFu) >> plane == most ? 1u << plane : 0;
+}
 // A block's counts from the lowest plane that is tried on, and from those above it.
 struct HtTriedCounts {
     HtCounts from[kHtTried];
@@ -250,6 +289,17 @@ struct HtTriedCounts {
         for (int i = 0; i < kHtTried; i++) from[i].add(a >> i, b >> i, c >> i, d >> i);
     }
 };
+// of(plane): the counts from a plane on.
+template <class Counts>
+CUDAENC_HD HtTriedCounts tried_counts(int lowest, const Counts &of) {
+    HtTriedCounts counts;
+    CUDAENC_UNROLL
+    for (int i = 0; i < kHtTried; i++) counts.from[i] = of(lowest + i);
+    return counts;
+}
+
+// A block's reduction, as records have it.
+CUDAENC_HD int32_t record_reduction(int64_t sum) { return static_cast<int32_t>(min_of<int64_t>(sum, 0x7FFFFFFF)); }
 
 // A block's planes that are tried: kHtTried from the lowest one on, or as many as there are. None is where the lowest
 // is above the highest.
@@ -275,9 +325,9 @@ struct HtTrial {
     }
 };
 // Of a block with so many bit-planes.
-CUDAENC_HD HtTrial ht_trial(const StopRule &rule, int planes, uint32_t all_quads, const HtTriedCounts &counts) {
+CUDAENC_HD HtTrial ht_trial(const HtRule &rule, int planes, uint32_t all_quads, const HtTriedCounts &counts) {
     HtTrial t{};
-    t.lowest = lowest_ht_plane(rule);
+    t.lowest = rule.lowest_plane();
     t.highest = min_of(t.lowest + kHtTried - 1, planes - 1);
     t.coded = max_of(t.highest, t.lowest - 1) + 1;
     CUDAENC_UNROLL
@@ -286,16 +336,24 @@ CUDAENC_HD HtTrial ht_trial(const StopRule &rule, int planes, uint32_t all_quads
         const HtStep step =
             ht_step(all_quads, counts.from[i], is_top ? HtCounts{} : counts.from[min_of(i + 1, kHtTried - 1)]);
         t.more[i] = ht_bytes(step.bits);
-        t.reductions[i] = step.reduction;
         // From nothing on larger samples bring more.
         const uint32_t octaves = counts.from[i].magnitude / max_of(counts.from[i].samples, 1u);
-        if (is_top) t.reductions[i] <<= 2 * min_of(max_of(octaves, 1u) - 1, 5u);
+        const int64_t reduction = int64_t{step.reduction} << (is_top ? 2 * min_of(max_of(octaves, 1u) - 1, 5u) : 0);
+        t.reductions[i] = record_reduction(reduction * rule.step.square >> 12);
         const bool is_worth =
             step.reduction &&
-            rule.level(t.lowest + i) + log2_code(static_cast<uint32_t>(step.reduction)) >= log2_code(step.bits);
+            rule.stop.level(t.lowest + i) + log2_code(static_cast<uint32_t>(step.reduction)) >= log2_code(step.bits);
         if (t.coded == t.lowest + i + 1 && (is_top || is_worth)) t.coded = t.lowest + i;
     }
     return t;
+}
+
+// By estimate, the bytes of the plane that is coded.
+CUDAENC_HD uint32_t ht_trial_bytes(const HtTrial &trial, uint32_t all_quads, const HtTriedCounts &counts) {
+    uint32_t bits = 0;
+    CUDAENC_UNROLL
+    for (int i = 0; i < kHtTried; i++) bits = trial.coded == trial.lowest + i ? counts.from[i].bits(all_quads) : bits;
+    return ht_bytes(bits);
 }
 
 // What a bit-plane takes off a sample's squared error, in 1/64 of 4^plane squared steps: see
@@ -310,9 +368,6 @@ CUDAENC_HD int32_t ht_reduction(uint32_t magnitude, int plane, bool reversible) 
     const int refined = r.whole + (known & 1 ? below - 16 : 48 - below), found = r.whole + 48 + 3 * below;
     return !known ? 0 : known > 1 ? refined : found;
 }
-// The sum of a block's samples, as records have it.
-CUDAENC_HD int32_t record_reduction(int64_t sum) { return static_cast<int32_t>(min_of<int64_t>(sum, 0x7FFFFFFF)); }
-
 // The most bytes of a cleanup pass. A sample's bits are at most its bit-planes and one; a pair of quads has 30 VLC
 // bits; an event takes at most 1.5 MEL bits, and a quad of the first row makes up to 1.5 events. At most every other
 // byte has seven bits.

@@ -334,6 +334,44 @@ CUDAENC_CLONES uint32_t count_quads(const uint32_t *upper, const uint32_t *lower
     return bits & magnitude;
 }
 
+// Of a row of quads, see lower_largest(). rows: of samples, two.
+CUDAENC_CLONES void lower_row(uint32_t *upper, uint32_t *lower, int width, int plane) {
+    for (int x = 0; x < width; x += 2) {
+        uint32_t quad[4] = {upper[x], lower[x], upper[x + 1], lower[x + 1]};
+        lower_largest(quad, plane);
+        upper[x] = quad[0], lower[x] = quad[1], upper[x + 1] = quad[2], lower[x + 1] = quad[3];
+    }
+}
+CUDAENC_CLONES void scale_row(const uint32_t *from, int width, const StepRatio &step, uint32_t *to) {
+    for (int x = 0; x < width; x++) to[x] = (from[x] & 0x80000000u) | step.magnitude(from[x]);
+}
+
+// A block's coefficients by the steps of its frame. Both sides become even, with zeros.
+class FrameSamples {
+  public:
+    static constexpr size_t kMostSamples = 4096 + kWidest + 4096 / kWidest;
+    FrameSamples(const uint32_t *coefficients, const CodeBlock &block, const StepRatio &step) : block_(block) {
+        block_.coefficients = 0;
+        block_.stride = (block.width + 1) & ~1;
+        for (int y = 0; y < block.height; y++) {
+            scale_row(coefficients + block.coefficients + static_cast<size_t>(y) * block.stride, block.width, step,
+                      row(y));
+            if (block.width % 2) row(y)[block.width] = 0;
+        }
+        if (block.height % 2) std::fill_n(row(block.height), block_.stride, 0u);
+    }
+    void lower(int plane) {
+        for (int y = 0; y < block_.height; y += 2) lower_row(row(y), row(y + 1), block_.stride, plane);
+    }
+    uint32_t *row(int y) { return samples_ + static_cast<size_t>(y) * block_.stride; }
+    const uint32_t *samples() const { return samples_; }
+    const CodeBlock &block() const { return block_; }
+
+  private:
+    CodeBlock block_;
+    uint32_t samples_[kMostSamples];
+};
+
 std::unique_ptr<HtBlockCoder> make_coder(std::span<const CodeBlock> blocks) {
     uint32_t longest = 0;
     for (const CodeBlock &b : blocks) longest = std::max(longest, most_ht_bytes(b.width, b.height, b.planes));
@@ -373,29 +411,32 @@ void code_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficie
 
 void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes,
                                 const TruncationPoints &points, std::vector<uint8_t> &bytes, uint32_t *offsets,
-                                CodedBlock *coded, const StopRule *stops) {
+                                CodedBlock *coded, const HtRule *rules) {
     const auto coder = make_coder(blocks);
     bytes.clear();
     for (size_t i = 0; i < blocks.size(); i++) {
         const CodeBlock &b = blocks[i];
         const TruncationPoints own = points.from(i * static_cast<size_t>(max_passes));
-        const StopRule rule = stops ? stops[i] : StopRule();
-        const int lowest = lowest_ht_plane(rule);
+        const HtRule &rule = rules[i];
+        const int lowest = rule.lowest_plane();
+        FrameSamples samples(coefficients, b, rule.step);
         HtTriedCounts counts;
         uint32_t bits = 0;
-        for (int y = 0; y < b.height; y += 2) {
-            const uint32_t *const row = coefficients + b.coefficients + static_cast<size_t>(y) * b.stride;
-            bits |= count_quads(row, y + 1 < b.height ? row + b.stride : nullptr, b.width, lowest, counts);
-        }
+        for (int y = 0; y < b.height; y += 2)
+            bits |=
+                count_quads(samples.row(y), y + 1 < b.height ? samples.row(y + 1) : nullptr, b.width, lowest, counts);
         const int planes = bit_width(bits), passes = std::max(planes - lowest, 0);
         uint32_t count = 0;
         int plane = 0;
-        if (!stops) {
-            count = measure_all_planes(*coder, b, coefficients, planes, own);
+        if (!rule.lowers()) {
+            count = measure_all_planes(*coder, samples.block(), samples.samples(), planes, own);
         } else {
             const HtTrial trial = ht_trial(rule, planes, quads_of(b.width, b.height), counts);
             plane = trial.coded;
-            count = plane < planes ? coder->code(coefficients, b, plane) : 0;
+            if (plane < planes) {
+                samples.lower(plane);
+                count = coder->code(samples.samples(), samples.block(), plane);
+            }
             for (int pass = 0; pass < passes; pass++) {
                 const int of = planes - 1 - pass;
                 own.bytes[pass] = of <= trial.highest ? trial.bytes(of, count) : 0;
@@ -412,12 +453,15 @@ void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_
 }
 
 void code_chosen_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, const uint8_t *passes,
-                           std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded) {
+                           std::vector<uint8_t> &bytes, uint32_t *offsets, CodedBlock *coded, const HtRule *rules) {
     std::unique_ptr<HtBlockCoder> coder;
     for (size_t i = 0; i < blocks.size(); i++) {
         if (!passes[i] || passes[i] == coded[i].codeword_passes) continue;
         if (!coder) coder = make_coder(blocks);
-        coded[i].bytes = coder->code(coefficients, blocks[i], coded[i].planes - passes[i]);
+        FrameSamples samples(coefficients, blocks[i], rules[i].step);
+        const int plane = coded[i].planes - passes[i];
+        if (rules[i].lowers()) samples.lower(plane);
+        coded[i].bytes = coder->code(samples.samples(), samples.block(), plane);
         coded[i].codeword_passes = passes[i];
         offsets[i] = static_cast<uint32_t>(bytes.size());
         bytes.insert(bytes.end(), coder->out(), coder->out() + coded[i].bytes);

@@ -10,9 +10,10 @@
 
 namespace cudaenc::j2k {
 
-// The slope below which passes are not coded; 0: all are. always_includes: passes far above it are not measured.
+// The slope below which passes are not coded; 0: all are. always_includes: passes far above it are not measured. step:
+// of the frame, see step.h.
 struct StopSlope {
-    uint32_t slope, always_includes;
+    uint32_t slope, always_includes, step = 0;
 };
 
 // What the test counts, in 1/256 bits. Fewer than kFewBits do not stop a block: often the next plane has its energy.
@@ -63,10 +64,7 @@ struct StopRule {
         if (reduction <= 0) return true;
         // reduction 2^(level / kSlopeOctave) < bits; where a test is needed the level is positive and small.
         const int octaves = level(plane) >> 9, rest = level(plane) & (kSlopeOctave - 1);
-        static_assert(kSlopeOctave == 1 << 9);
-        // 2^(rest / kSlopeOctave), at most 0.3 % off.
-        const uint32_t factor = 32768u + 64u * rest - (static_cast<uint32_t>(rest * (kSlopeOctave - rest)) * 22 >> 9);
-        return (static_cast<uint64_t>(reduction) * factor >> (15 - octaves)) < bits;
+        return (static_cast<uint64_t>(reduction) * exp2_code(rest) >> (15 - octaves)) < bits;
     }
 };
 

@@ -56,16 +56,18 @@ void put_cod(Bytes &out, const Params &p) {  // A.6.1
 }
 
 // A.6.4 and A.6.5: QCD for the first component, QCC for each that differs from it.
-void put_quantisation(Bytes &out, const Params &p, int component) {
+void put_quantisation(Bytes &out, const Params &p, int component, std::vector<ToldStep> &steps) {
     const auto &bands = p.quantisers[component];
     begin_segment(out, component ? kQcc : kQcd, 3 + (component ? 1 : 0) + bands.size() * (p.reversible ? 1 : 2));
     if (component) out.put8(component);
     out.put8((p.reversible ? 0 : 2) | p.guard_bits << 5);
     for (const Quantiser &q : bands)
-        if (p.reversible)
+        if (p.reversible) {
             out.put8(q.exponent << 3);
-        else
-            out.put16(q.exponent << 11 | q.mantissa);
+        } else {
+            if (p.frame_steps) steps.push_back({static_cast<uint32_t>(out.data.size()), q.told()});
+            out.put16(q.told());
+        }
 }
 
 void put_poc(Bytes &out, const Params &p) {  // A.6.6
@@ -100,7 +102,8 @@ MainHeader make_main_header(const Params &p, std::span<const TilePart> tile_part
     if (const BlockCoderTraits &coder = block_coder_traits(p.style); coder.part) put_cap(out, coder, p);
     put_cod(out, p);
     for (size_t c = 0; c < p.components.size(); c++)
-        if (!c || !same_quantisation(p.quantisers[c], p.quantisers[0])) put_quantisation(out, p, static_cast<int>(c));
+        if (!c || !same_quantisation(p.quantisers[c], p.quantisers[0]))
+            put_quantisation(out, p, static_cast<int>(c), header.steps);
     for (size_t c = 0; p.roi.shift && c < p.components.size(); c++) {  // A.6.3
         begin_segment(out, kRgn, 5);
         out.put8(static_cast<uint32_t>(c)), out.put8(0), out.put8(p.roi.shift);

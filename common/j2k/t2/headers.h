@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "../params.h"
+#include "../step.h"
 
 namespace cudaenc::j2k {
 
 struct MainHeader {
-    std::vector<uint8_t> bytes;  // SOC to the end of the main header, lengths of tile-parts zero
-    uint32_t tlm = 0;            // where the first TLM marker segment begins; 0: there is none
+    std::vector<uint8_t> bytes;   // SOC to the end of the main header, lengths of tile-parts zero
+    uint32_t tlm = 0;             // where the first TLM marker segment begins; 0: there is none
+    std::vector<ToldStep> steps;  // where frames choose theirs
 };
 // tile_parts: Geometry::tile_parts.
 MainHeader make_main_header(const Params &params, std::span<const TilePart> tile_parts);

@@ -42,7 +42,8 @@ struct SampleInput {
     uint32_t *done;                      // thread-blocks
     RateAllocation *allocation;
     uint32_t count, block_count, layers;
-    uint32_t style;  // of code-blocks
+    uint32_t style;        // of code-blocks
+    uint32_t frame_steps;  // Params::frame_steps
     int32_t tiles_x, tiles_y;
 };
 using SampleParams = KernelOf<SampleInput, "j2k/rate/sample", "j2k_rate_sample">;

@@ -94,9 +94,13 @@ DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_l
     const int each = kStopBins / block_threads(), highest = kStopBins - 1 - thread_x() * each;
     uint64_t own = 0;
     for (int bin = highest; bin > highest - each; bin--) own += p.table[bin];
-    const uint64_t budget = p.allocation->budget[p.layers - 1], room = sample_budget(budget, p.block_count, p.style);
+    const uint64_t budget = p.allocation->budget[p.layers - 1],
+                   room = sample_budget(budget, p.block_count, p.style, p.frame_steps);
     uint64_t sum = block_inclusive_add<uint64_t>(own, sums) - own;
-    for (int bin = highest; bin > highest - each; bin--) {
+    if (p.frame_steps && thread_x() == 0)
+        static_cast<StopSlope &>(p.allocation->stop) =
+            stop_at_steps(p.bands[0].weight, room, p.allocation->stop, [&](int of) { return p.table[of]; });
+    for (int bin = highest; !p.frame_steps && bin > highest - each; bin--) {
         const uint64_t bytes = p.table[bin];
         if (sum <= room && sum + bytes > room)
             static_cast<StopSlope &>(p.allocation->stop) = stop_in_bin(
@@ -180,6 +184,23 @@ DEVICE HtWidths count_widths(const uint32_t *coefficients, const CodeBlock &b, u
     return {of_quads, of_samples >> 17, of_samples & 0x1FFFF};
 }
 
+// Adds the bytes of a block at each of the sums of steps, a lane each. low: the counts from the lane's bit-plane on.
+DEVICE void sample_frame_steps(const SampleInput &p, const CodeBlock &b, uint32_t blocks, const HtCounts &low) {
+    const int lane = lane_id(), planes = bit_width(warp_ballot(low.samples != 0));
+    const HtRule rule = sampled_rule(p.bands[0].weight, lane, p.bands[b.precinct_band].weight);
+    const HtTriedCounts counts = tried_counts(rule.lowest_plane(), [&](int plane) {
+        const int of = min_of(plane, 31);  // the last lane has none
+        HtCounts from;
+        from.samples = warp_shuffle(low.samples, of);
+        from.quads = warp_shuffle(low.quads, of);
+        from.magnitude = warp_shuffle(low.magnitude, of);
+        return from;
+    });
+    if (lane >= kStepSums || rule.lowest_plane() >= planes) return;
+    const uint32_t quads = quads_of(b.width, b.height);
+    atomic_add(&p.table[lane], uint64_t{ht_trial_bytes(ht_trial(rule, planes, quads, counts), quads, counts)} * blocks);
+}
+
 // As sample_block(), where passes are alternatives. A lane has the step to its bit-plane.
 DEVICE void sample_alternatives(const SampleInput &p, const CodeBlock &b, uint32_t blocks, uint32_t *columns) {
     const int plane = lane_id();
@@ -191,6 +212,7 @@ DEVICE void sample_alternatives(const SampleInput &p, const CodeBlock &b, uint32
         if (plane + distance < 32) above = above + more;
     }
     const HtCounts low = above.from(plane);
+    if (p.frame_steps) return sample_frame_steps(p, b, blocks, low);
     HtCounts high;
     high.samples = warp_shuffle_down(low.samples, 1);
     high.quads = warp_shuffle_down(low.quads, 1);

@@ -165,13 +165,21 @@ DEVICE Quad load_quad(const CodeBlock &block, const uint32_t *coefficients, uint
     }
 }
 
+// With which bit-plane of the frame's steps a truncatable block ends: see HtRule.
+struct HtLowest {
+    int plane = 0;
+    bool lowers = false;
+    StepRatio step;
+};
+DEVICE HtLowest lowest_of(const HtRule &rule, int plane) { return {plane, rule.lowers(), rule.step}; }
+
 // A block in a warp. memory: shared, HtLayout<kQuads>::kWords.
 template <int kQuads, bool kTruncated>
 struct HtBlock {
     using Layout = HtLayout<kQuads>;
     const CodeBlock block;
     const uint32_t *coefficients;  // of the block
-    const int plane;               // the lowest that is coded; 0 if not kTruncated
+    const HtLowest lowest;         // of what is coded; of kTruncated alone
     const HtCodes *all_codes;
     const uint16_t *codes;         // shared, of other rows than the first
     const uint16_t *excess_codes;  // shared, excess_code() of each excess
@@ -192,7 +200,10 @@ struct HtBlock {
         Quad quad = load_quad<kPaired>(block, coefficients, column, row);
         if constexpr (kTruncated) {
             CUDAENC_UNROLL
-            for (uint32_t &x : quad.sample) x = (x & kSignBit) | (x & ~kSignBit) >> plane;
+            for (uint32_t &x : quad.sample) x = (x & kSignBit) | lowest.step.magnitude(x);
+            if (lowest.lowers) lower_largest(quad.sample, lowest.plane);
+            CUDAENC_UNROLL
+            for (uint32_t &x : quad.sample) x = (x & kSignBit) | (x & ~kSignBit) >> lowest.plane;
         }
         return quad;
     }
@@ -501,14 +512,15 @@ DEVICE void load_codes(const HtInput &p, const HtShared &shared) {
             static_cast<uint16_t>(excess_code(excess_prefix(thread_x()), excess_suffix(thread_x())));
 }
 
-// Codes a thread-block's blocks, one a warp, where `exists`. plane: the warp's lowest. Returns the codeword's bytes, 0
+// Codes a thread-block's blocks, one a warp, where `exists`. lowest: of the warp. Returns the codeword's bytes, 0
 // if no sample is significant.
 template <int kQuads, int kWarps, bool kTruncated>
-DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeBlock &block, bool exists, int plane) {
+DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeBlock &block, bool exists,
+                           const HtLowest &lowest) {
     using Layout = HtLayout<kQuads>;
     HtBlock<kQuads, kTruncated> own{.block = block,
                                     .coefficients = p.coefficients + block.coefficients,
-                                    .plane = plane,
+                                    .lowest = lowest,
                                     .all_codes = p.codes,
                                     .codes = shared.codes,
                                     .excess_codes = shared.codes + 2048,
@@ -543,7 +555,7 @@ DEVICE void code_blocks(const HtInput &p, const HtShared &shared) {
     const bool exists = index < p.count;
     const CodeBlock block = p.blocks[exists ? index : p.count - 1];
     block_sync();
-    const uint32_t bytes = code_block<kQuads, kWarps, false>(p, shared, block, exists, 0);
+    const uint32_t bytes = code_block<kQuads, kWarps, false>(p, shared, block, exists, HtLowest{});
     if (exists && lane_id() == 0) {
         p.coded.bytes[index] = bytes;
         p.coded.planes[index] = p.coded.passes[index] = bytes ? 1 : 0;
@@ -590,7 +602,7 @@ struct QuadSums {
     int planes;  // of all magnitudes
 };
 template <bool kPaired>
-DEVICE QuadSums count_quads(const CodeBlock &block, const uint32_t *coefficients, int plane) {
+DEVICE QuadSums count_quads(const CodeBlock &block, const uint32_t *coefficients, const StepRatio &step, int plane) {
     const uint32_t lane = static_cast<uint32_t>(lane_id()), columns = (block.width + 1u) / 2,
                    rows = (block.height + 1u) / 2, more_rows = 32 / columns, more_columns = 32 % columns;
     uint32_t row = lane / columns, column = lane % columns, bits = 0;
@@ -614,7 +626,7 @@ DEVICE QuadSums count_quads(const CodeBlock &block, const uint32_t *coefficients
             uint32_t m[4];
             CUDAENC_UNROLL
             for (int k = 0; k < 4; k++) {
-                m[k] = quads[i].sample[k] & ~kSignBit;
+                m[k] = step.magnitude(quads[i].sample[k]);
                 bits |= m[k];
                 m[k] >>= plane;
             }
@@ -631,6 +643,11 @@ DEVICE QuadSums count_quads(const CodeBlock &block, const uint32_t *coefficients
     return {counts, bit_width(warp_or(bits))};
 }
 
+DEVICE HtRule rule_of(const HtTruncatedInput &p, const CodeBlock &block) {
+    const PrecinctBand &band = p.bands[block.precinct_band];
+    return ht_rule(*p.stop, band.weight, band.step, block.planes);
+}
+
 constexpr uint8_t kNoPlane = 0xFF;  // in slot_planes: the slot has no codeword
 
 // Codes the likeliest pass of each block, and makes its record.
@@ -638,13 +655,14 @@ template <int kQuads, int kWarps>
 DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32_t index, bool exists,
                        const CodeBlock &block) {
     const uint32_t *const coefficients = p.input.coefficients + block.coefficients;
-    const StopRule rule = stop_rule(*p.stop, p.bands[block.precinct_band].weight);
-    const int lowest = lowest_ht_plane(rule);
-    const QuadSums sums = has_pairs(block, coefficients) ? count_quads<true>(block, coefficients, lowest)
-                                                         : count_quads<false>(block, coefficients, lowest);
+    const HtRule rule = rule_of(p, block);
+    const int lowest = rule.lowest_plane();
+    const QuadSums sums = has_pairs(block, coefficients) ? count_quads<true>(block, coefficients, rule.step, lowest)
+                                                         : count_quads<false>(block, coefficients, rule.step, lowest);
     const HtTrial trial = ht_trial(rule, sums.planes, quads_of(block.width, block.height), sums.counts);
     const bool is_coded = exists && trial.coded < sums.planes;
-    const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, block, is_coded, trial.coded);
+    const uint32_t bytes =
+        code_block<kQuads, kWarps, true>(p.input, shared, block, is_coded, lowest_of(rule, trial.coded));
     if (!exists) return;
     const int passes = max_of(sums.planes - lowest, 0);
     const uint64_t first = static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes);
@@ -675,7 +693,7 @@ DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared, ui
         const bool is_there = exists && pass < planes;
         const int plane = is_there ? planes - 1 - pass : 0;
         if (!block_any(is_there)) break;
-        const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, block, is_there, plane);
+        const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, block, is_there, lowest_of({}, plane));
         if (!is_there) continue;
         int64_t reduction = 0;
         for_each_magnitude(block, coefficients,
@@ -714,7 +732,9 @@ DEVICE void code_chosen_blocks(const HtTruncatedInput &p, const HtShared &shared
         const bool exists = i < count[0];
         const uint32_t index = missing[exists ? i : 0];
         const int plane = plane_of(index);
-        const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, p.input.blocks[index], exists, plane);
+        const CodeBlock &block = p.input.blocks[index];
+        const uint32_t bytes =
+            code_block<kQuads, kWarps, true>(p.input, shared, block, exists, lowest_of(rule_of(p, block), plane));
         if (!exists || lane_id() != 0) continue;
         p.slot_planes[index] = static_cast<uint8_t>(plane);
         p.chosen_bytes[index] = bytes;

@@ -225,6 +225,8 @@ KERNEL(kStuffingThreads, j2k_t2_write_headers, WriteHeadersParams)
     const int layers = static_cast<int>(t2.layers);
     for (int k = thread_x(); !i && p.out.allocation && k < layers; k += kStuffingThreads)
         p.out.result->allocation.threshold[k] = p.out.allocation->threshold[k];
+    for (uint32_t k = static_cast<uint32_t>(thread_x()); !i && fits && k < p.out.step_count; k += kStuffingThreads)
+        put_be16(p.out.data + p.out.steps[k].at, frame_step(p.out.steps[k].told, p.out.allocation->stop.step));
     if (thread_x() == 0 && i < t2.tile_part_count) {
         const TilePart &part = t2.tile_parts[i];
         const uint64_t begin =

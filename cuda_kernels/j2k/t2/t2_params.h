@@ -63,7 +63,9 @@ struct Codestream {
     uint8_t *data;      // begins with the main header
     uint64_t capacity;  // a longer codestream is not written
     uint32_t main_header;
-    uint32_t tlm;  // MainHeader::tlm
+    uint32_t tlm;           // MainHeader::tlm
+    const ToldStep *steps;  // MainHeader::steps, [step_count]
+    uint32_t step_count;
     CodestreamResult *result;
     const LayerThresholds *allocation;  // goes into the result; nullptr: there is none
 };
