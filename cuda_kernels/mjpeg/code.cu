@@ -284,14 +284,49 @@ DEVICE void write_piece(const CodedBytes &out, const PieceLinks &links, const Sc
     }
 }
 
-// Codes the piece and writes it. codes: CodeTables. levels: of the thread's block. With all threads.
-DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
-                       const uint32_t *codes, const PieceBlock &block, const uint32_t *levels, LeadingZeroRuns runs,
-                       int32_t dc_difference) {
+// With which bit of a byte a piece of so many bits begins. With all threads.
+DEVICE uint32_t phase_of(const PieceLinks &links, const PieceMcus &mcus, uint32_t bits) {
+    SHARED(uint32_t, phase, 1);
+    if (warp_id() == 0) {
+        const uint64_t before = mcus.begins_interval ? 0 : look_back(links.bits, mcus.index, links.serial);
+        if (lane_id() == 0) {
+            if (!mcus.begins_interval) publish(links.bits + mcus.index, links.serial, Published::sum, before + bits);
+            phase[0] = static_cast<uint32_t>(before) & 7;
+        }
+    }
+    block_sync();
+    return phase[0];
+}
+
+// Stores the bits of a piece, whose first window is filled. With all threads.
+template <class Window>
+DEVICE void store_piece(const StoredBits &stored, const PieceMcus &mcus, Window &window, uint32_t bits) {
+    SHARED(uint32_t, first_word, 1);
+    if (thread_x() == 0) {
+        first_word[0] = atomic_add(stored.used, window.words);
+        stored.pieces[mcus.index] = {first_word[0], bits};
+    }
+    block_sync();
+    if (uint64_t{first_word[0]} + window.words > stored.capacity) return;
+    for (uint32_t first = 0; first < window.words; first += kWindowWords) {
+        if (first) {
+            block_sync();
+            window.fill(first);
+        }
+        const uint32_t count = min_of(kWindowWords, window.words - first);
+        for (uint32_t i = static_cast<uint32_t>(thread_x()); i < count; i += kPieceBlocks)
+            stored.words[first_word[0] + first + i] = window.window[i + 1];
+    }
+}
+
+// Codes the piece, and writes it or stores its bits. codes: CodeTables. levels: of the thread's block. With all
+// threads.
+DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const StoredBits &stored, const ScanPieces &scan,
+                       const PieceMcus &mcus, const uint32_t *codes, const PieceBlock &block, const uint32_t *levels,
+                       LeadingZeroRuns runs, int32_t dc_difference) {
     SHARED(uint32_t, slots, kPieceBlocks *kSlotPitch);  // later the window, and a stage behind it
     SHARED(uint32_t, bits_before, kPieceBlocks);        // by order: first of the block itself, then of all before it
-    SHARED(uint32_t, phase_of_piece, 1);
-    SHARED(uint32_t, stuffed, 1);  // zeros
+    SHARED(uint32_t, stuffed, 1);                       // zeros
     constexpr uint32_t kStage = (kWindowWords + 4) / 4 * 4;
     static_assert(4 * kStage + kStageBytes <= 4 * kPieceBlocks * kSlotPitch);
     const int thread = thread_x();
@@ -325,20 +360,51 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sca
     block_sync();
     if (block.coded) window.begin = bits_before[block.order];
     window.fill(0);
+    if (stored.words) return store_piece(stored, mcus, window, sums.all);
 
     // How many bits of the interval come before the piece: asked for late, as earlier pieces may still be coding.
-    if (warp_id() == 0) {
-        const uint64_t before = mcus.begins_interval ? 0 : look_back(links.bits, mcus.index, links.serial);
-        if (lane_id() == 0) {
-            if (!mcus.begins_interval)
-                publish(links.bits + mcus.index, links.serial, Published::sum, before + sums.all);
-            phase_of_piece[0] = static_cast<uint32_t>(before) & 7;
-        }
-    }
-    block_sync();
-    write_piece(out, links, scan, mcus, window, phase_of_piece[0], sums.all, stuffed,
-                reinterpret_cast<uint8_t *>(&slots[kStage]));
+    const uint32_t phase = phase_of(links, mcus, sums.all);
+    write_piece(out, links, scan, mcus, window, phase, sums.all, stuffed, reinterpret_cast<uint8_t *>(&slots[kStage]));
     send_group(out, links, scan, mcus);
+}
+
+// As PieceWindow, of stored bits.
+struct StoredWindow {
+    uint32_t *window;      // [kWindowWords + 1]
+    const uint32_t *from;  // nullptr: they had no room
+    uint32_t words;
+    const bool several = words >= kWindowWords;
+
+    DEVICE_MEMBER void fill(uint32_t first) {
+        const uint32_t count = min_of(kWindowWords + 1, words + 2 - first);
+        for (uint32_t i = static_cast<uint32_t>(thread_x()); i < count; i += kPieceBlocks) {
+            const uint32_t word = first + i;  // behind that of the window
+            window[i] = from && word && word <= words ? load_readonly(from + word - 1) : 0;
+        }
+        block_sync();
+    }
+};
+
+KERNEL(kPieceBlocks, mjpeg_join, JoinParams)
+{
+    SHARED(uint32_t, words, (kWindowWords + 4) / 4 * 4);
+    SHARED(uint8_t, stage, kStageBytes);
+    SHARED(uint32_t, stuffed, 1);
+    const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
+    const PieceBits piece = p.stored.pieces[mcus.index];
+    const uint32_t count = (piece.bits + 31) / 32;
+    const bool fits = uint64_t{piece.first_word} + count <= p.stored.capacity;
+    uint32_t *const all_words = words;
+    StoredWindow window{all_words, fits ? p.stored.words + piece.first_word : nullptr, count};
+    if (thread_x() == 0) {
+        stuffed[0] = 0;
+        if (mcus.ends_scan) *p.stored.used = 0;
+    }
+    window.fill(0);
+    const uint32_t phase = phase_of(p.links, mcus, piece.bits);
+    uint8_t *const bytes = stage;
+    write_piece(p.out, p.links, p.scan, mcus, window, phase, piece.bits, stuffed, bytes);
+    send_group(p.out, p.links, p.scan, mcus);
 }
 
 template <class P>
@@ -383,7 +449,7 @@ DEVICE void encode_piece(const P &p) {
     uint32_t *own = &levels[thread_x() * kLevelPitch];
     NonzeroPlaces nonzero{};
     const int32_t difference = transform_block(p, mcus, block, own, nonzero, [](const uint32_t *) {});
-    code_piece(p.out, p.links, p.scan, mcus, codes, block, own, nonzero.runs(), difference);
+    code_piece(p.out, p.links, p.stored, p.scan, mcus, codes, block, own, nonzero.runs(), difference);
 }
 KERNEL_BLOCKS(kPieceBlocks, 9, mjpeg_encode, EncodeParams) { encode_piece(p); }
 KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_encode_trellis, EncodeTrellisParams) { encode_piece(p); }
@@ -471,7 +537,7 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_code, CodeParams) {
         difference = *halves_of(own);
         nonzero = load_readonly(p.levels.nonzero + uint64_t{mcus.index} * kPieceBlocks + thread_x());
     }
-    code_piece(p.out, p.links, p.scan, mcus, codes, block, own, nonzero.runs(), difference);
+    code_piece(p.out, p.links, p.stored, p.scan, mcus, codes, block, own, nonzero.runs(), difference);
 }
 
 }  // namespace cudaenc::mjpeg

@@ -76,6 +76,19 @@ struct CodedBytes {
     FrameResult *result;  // in host memory
 };
 
+// The bits of pieces, which mjpeg_join makes bytes of. Pieces take words as they are coded, so their order varies.
+// Where the packet has room for the bytes, there is room for the words.
+struct PieceBits {
+    uint32_t first_word, bits;
+};
+struct StoredBits {
+    uint32_t *words;  // the first bit the highest; nullptr: each piece is joined where it is coded
+    uint64_t capacity;
+    uint32_t *used;     // words; 0 before, and behind mjpeg_join
+    PieceBits *pieces;  // [pieces]
+    static constexpr uint64_t words_for(uint64_t bytes, uint32_t pieces) { return bytes / 4 + pieces + 1; }
+};
+
 // Pieces whose bytes go to the host together: whole lines move at full speed, parts of them at a third of it.
 constexpr uint32_t kGroupPieces = 16;
 constexpr uint64_t kLineBytes = 128;
@@ -134,6 +147,7 @@ struct EncodeParams {  // samples to bytes
     const CodeTables *codes;
     CodedBytes out;
     PieceLinks links;
+    StoredBits stored;
     ScanPieces scan;
     SampleLayout layouts[kMaxComponents];
     WideQuantiser quantiser[kTables];
@@ -170,6 +184,14 @@ struct CodeParams {  // levels to bytes
     const CodeTables *codes;
     CodedBytes out;
     PieceLinks links;
+    StoredBits stored;
+    ScanPieces scan;
+};
+struct JoinParams {  // stored bits to bytes
+    static constexpr KernelName kernel{"mjpeg/code", "mjpeg_join", LaunchPriority::kHigh, kSharedMemoryPercent};
+    CodedBytes out;
+    PieceLinks links;
+    StoredBits stored;
     ScanPieces scan;
 };
 

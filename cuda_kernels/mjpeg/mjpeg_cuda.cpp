@@ -41,6 +41,8 @@ struct Slot : FrameSlot {
     DeviceArray<NonzeroPlaces> nonzero;
     DeviceArray<CodeTables> codes;
     DeviceArray<uint64_t> links;
+    DeviceArray<uint32_t> bit_words;  // these two where a kernel of its own joins them
+    DeviceArray<PieceBits> piece_bits;
     DeviceArray<uint8_t> bytes;
     uint32_t serial = 0;  // of the frame; 0: links and sums must be cleared
     PooledBuffer out;     // the packet; coded bytes begin at `room`
@@ -65,6 +67,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
           setup_(device_) {
         for (const Scan &scan : p_.scans) plan_scan(scan);
         copied_ = slots > 1 && pieces_ >= kCopiedPieces;
+        joined_ = device_packets_ || copied_;
         const std::vector<CodeTables> codes{make_codes(default_huffman(), p_.tables)};
         default_codes_ = upload_table(device_, setup_, codes);
         for (int i = 0; i < slots; i++) add_slot(make_slot());
@@ -128,7 +131,8 @@ class MjpegDeviceEncoder : public DeviceEncoder {
             make(s.nonzero, size_t{pieces_} * kPieceBlocks);
             make(s.codes, 1);
         }
-        make(s.links, 3 * size_t{pieces_} + groups_ / 2 + 1);
+        make(s.links, 3 * size_t{pieces_} + groups_ / 2 + 2);
+        if (joined_) make(s.piece_bits, pieces_);
         return slot;
     }
 
@@ -140,6 +144,11 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         }
         s.out.reset();
         s.out = packets_->take(s.room + bytes + kEndRoom);
+        const size_t words = StoredBits::words_for(s.out->capacity, pieces_);
+        if (joined_ && words > s.bit_words.count()) {
+            s.bit_words = {};
+            make(s.bit_words, words);
+        }
     }
 
     void prepare(FrameSlot &slot) override {
@@ -210,20 +219,31 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         uint64_t *words = s.links.data();
         uint32_t *counters = reinterpret_cast<uint32_t *>(words + 3 * size_t{pieces_});
         return {.tickets = counters,
-                .written = counters + 1,
+                .written = counters + 2,
                 .bits = words,
                 .tails = words + pieces_,
                 .bytes = words + 2 * size_t{pieces_},
                 .serial = s.serial};
     }
+    StoredBits stored_bits(Slot &s) const {
+        uint32_t *const counters = reinterpret_cast<uint32_t *>(s.links.data() + 3 * size_t{pieces_});
+        return {.words = joined_ ? s.bit_words.data() : nullptr,
+                .capacity = s.bit_words.count(),
+                .used = counters + 1,
+                .pieces = s.piece_bits.data()};
+    }
     StoredLevels levels(Slot &s) const { return {.words = s.level_words.data(), .nonzero = s.nonzero.data()}; }
 
-    // A launch for each scan.
+    // A launch for each scan, or two.
     template <class P>
     void launch_pieces(Slot &s, P params) {
-        for (size_t i = 0; i < scans_.size(); i++) {
-            params.scan = scans_[i];
-            device_->launch(s.stream, {scans_[i].pieces}, kPieceBlocks, params);
+        for (const ScanPieces &scan : scans_) {
+            params.scan = scan;
+            device_->launch(s.stream, {scan.pieces}, kPieceBlocks, params);
+            if constexpr (requires { params.stored; })
+                if (joined_)
+                    device_->launch(s.stream, {scan.pieces}, kPieceBlocks,
+                                    JoinParams{params.out, params.links, params.stored, scan});
         }
     }
 
@@ -252,6 +272,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         EncodeParams params{.codes = default_codes_.data(),
                             .out = coded(s),
                             .links = links(s),
+                            .stored = stored_bits(s),
                             .scan = {},
                             .layouts = {},
                             .quantiser = {}};
@@ -284,9 +305,12 @@ class MjpegDeviceEncoder : public DeviceEncoder {
                 .counts = &s.sums.data()->symbols, .specs = &s.result.data()->huffman, .codes = s.codes.data()});
     }
     void code_levels(Slot &s) {
-        launch_pieces(
-            s,
-            CodeParams{.levels = levels(s), .codes = s.codes.data(), .out = coded(s), .links = links(s), .scan = {}});
+        launch_pieces(s, CodeParams{.levels = levels(s),
+                                    .codes = s.codes.data(),
+                                    .out = coded(s),
+                                    .links = links(s),
+                                    .stored = stored_bits(s),
+                                    .scan = {}});
     }
 
     // Searches from the bins that the device has counted. Each trial transforms again: that is faster than to store
@@ -359,6 +383,8 @@ class MjpegDeviceEncoder : public DeviceEncoder {
     // frames/s against 66 900). Copies are faster for large frames in flight (3840x2160: 24 400 frames/s, as much as
     // the link carries, against 21 400).
     bool copied_ = false;
+    // Whether pieces are joined by a kernel of its own: then none waits for another while it is coded.
+    bool joined_ = false;
     uint64_t coded_bytes_;  // of the largest frame so far; at first an estimate
     Stream setup_;
     DeviceArray<CodeTables> default_codes_;

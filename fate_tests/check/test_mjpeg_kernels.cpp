@@ -245,6 +245,31 @@ START_TEST(packets_on_device) {
 }
 END_TEST
 
+// More than a thousand pieces, with two frames in flight: pieces are joined by a kernel of its own.
+START_TEST(many_pieces) {
+    const auto device = open_test_device(_i);
+    Random random(9);
+    Log log;
+    const CudaencFormat format = format_of(3, 516, 514);
+    for (const int kind : {0, 1, 2, 3}) {
+        CudaencConfig config = make_jpeg_config(format, "cpu", &log);
+        config.mjpeg.huffman = kind & 1, config.mjpeg.trellis = kind >> 1;
+        config.mjpeg.restart_interval = 1;
+        const auto encoder =
+            mjpeg::make_device_encoder(mjpeg::make_params(format, config.mjpeg), 2, device, false, false, false);
+        const Picture pictures[] = {make_picture(random, format), make_picture(random, format)};
+        for (int slot = 0; slot < 2; slot++) encoder->submit(slot, pictures[slot].frame());
+        for (int slot = 0; slot < 2; slot++) {
+            const std::vector<uint8_t> expected = encode_jpeg(config, pictures[slot].frame());
+            const PooledBuffer packet = encoder->finish(slot);
+            EXPECT(std::equal(expected.begin(), expected.end(), packet->data, packet->data + packet->size),
+                   "frame %d, huffman %d, trellis %d: %zu bytes, the CPU has %zu", slot, kind & 1, kind >> 1,
+                   packet->size, expected.size());
+        }
+    }
+}
+END_TEST
+
 START_TEST(large_pictures) {
     const auto device = open_test_device(_i);
     Random random(7);
@@ -287,6 +312,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, trellis, 0, devices);
     tcase_add_loop_test(c, frames, 0, devices);
     tcase_add_loop_test(c, packets_on_device, 0, devices);
+    tcase_add_loop_test(c, many_pieces, 0, devices);
     tcase_add_loop_test(c, large_pictures, 0, devices);
     return run_suite(suite);
 }
