@@ -435,9 +435,10 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
                                      : Component{1 << k.log2_subsample_x, 1 << k.log2_subsample_y, k.depth});
     }
 
-    // Profiles check the options' tile sizes, also those larger than the picture.
+    // Profiles check the options' tile sizes, also those larger than the picture. That of digital cinema is the
+    // picture, since libdcp's verifier refuses larger ones.
     const auto tile_side = [&](int option, int side) {
-        return !option ? side : given.profile ? option : std::min(option, side);
+        return !option ? side : given.profile && !is_cinema(given.profile) ? option : std::min(option, side);
     };
     p.tile_width = tile_side(options.tile_width, p.width);
     p.tile_height = tile_side(options.tile_height, p.height);

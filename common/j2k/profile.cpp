@@ -285,6 +285,9 @@ void apply_levels(const Profile &profile, const Rules &rules, Params &p, const C
             rules.demand(!options.main_level && options.sub_level <= 0, "main_level or sub_level",
                          "there are no levels");
             check_cinema_rates(profile, rules, options);
+            if (profile.rsiz == 0x0004 && p.width <= 2048)
+                p.warn(format_string("profile %s: validators refuse pictures of %d columns: it is for more than 2048",
+                                     profile.name, p.width));
             {
                 const int eyes = options.stereo ? 2 : 1, times = options.hfr ? 2 : 1;
                 p.limits = {bytes_a_frame(kCinemaRate * times / eyes, options),

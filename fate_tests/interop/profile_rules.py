@@ -295,6 +295,8 @@ class Rules:
 
     def rule_tiles(self):
         s = self.s
+        if self.cinema:  # libdcp's verifier takes no larger ones
+            return (s.tile_width, s.tile_height) == (s.width, s.height)
         if s.tile_width >= s.width and s.tile_height >= s.height:
             return True
         if self.family == 'broadcast':

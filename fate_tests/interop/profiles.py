@@ -128,6 +128,7 @@ MUTATIONS = {
 }
 CINEMA = {
     'colour_transform': [lambda m: m.put(m.body(COD) + 4, 0)],
+    'tiles': [lambda m: m.put(m.body(SIZ) + 18, m.stream.width + 1, 4), lambda m: m.put(m.body(SIZ) + 22, m.stream.height + 1, 4)],
     'guard_bits': [lambda m: m.put(m.body(QCD), m.data[m.body(QCD)] ^ 0x60)],
     'component_bytes': [lambda m, i=i: pad(m, i, 1000001) for i in range(3)],
     'levels': [lambda m: m.put(m.body(COD) + 5, m.stream.levels - 1)],
