@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Rules of JPEG 2000 profiles, checked on a codestream; written from the tables that docs/encoders.md names, and from nothing of
 the encoder. As a program: profile_rules.py PROFILE FRAMES_A_SECOND FILE...
 

@@ -5,6 +5,9 @@ CUDAENC_LIBRARY with the emulator in it: kernels too, on arrays that say they ar
 import ctypes
 import io
 import os
+import shutil
+import struct
+import subprocess
 import tempfile
 import threading
 import typing
@@ -263,6 +266,20 @@ class Errors(unittest.TestCase):
                 file.write(xmp)
             self.assertEqual(cudaenc.encode(array, xmp=name), cudaenc.encode(array, xmp=xmp))
             self.assertEqual([p.count(xmp) for p in cudaenc.encode_batch([array] * 3, xmp=xmp)], [1] * 3)
+
+    @unittest.skipUnless(shutil.which("exiftool"), "ExifTool is not here")
+    def test_exiftool_reads_metadata(self):
+        entries = struct.pack("<HHIIHHIIHHII", 0x0112, 3, 1, 6, 0x011A, 5, 1, 50, 0x011B, 5, 1, 58)
+        exif = b"II*\0\x08\0\0\0" + struct.pack("<H", 3) + entries + bytes(4) + struct.pack("<4I", 400, 1, 400, 1)
+        iptc = struct.pack(">BBBH", 0x1C, 2, 5, 5) + b"title"
+        with tempfile.TemporaryDirectory() as folder:
+            for codec, name in ("j2k", "a.jp2"), ("mjpeg", "a.jpg"):
+                path = os.path.join(folder, name)
+                with open(path, "wb") as file:
+                    file.write(cudaenc.encode(picture(16, 16, 3), codec, exif=exif, iptc=iptc))
+                said = subprocess.run(["exiftool", "-s3", "-n", "-Orientation", "-XResolution", "-ObjectName", "-CaptureXResolution", path],
+                                      stdout=subprocess.PIPE, check=True, text=True).stdout.split()
+                self.assertEqual(said, ["6", "400", "title", "157.4803"] if codec == "j2k" else ["6", "400"])
 
     def test_options_have_names_and_numbers(self):
         array = picture(64, 64, 3)
