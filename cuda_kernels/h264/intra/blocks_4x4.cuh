@@ -35,6 +35,7 @@ template <ChromaFormat F>
 DEVICE void code_4x4(const Place &place, WavefrontState<F> &s) {
     constexpr int kComponents = luma_components(F);
     Candidate<F> &c = s.candidates[static_cast<int>(MacroblockType::i4x4)];
+    const MacroblockSource<F> &source = s.sources[place.x & 1];
     begin_candidate(place, s, c);
     const int lane = lane_id(), half = lane >> 4, in_half = lane & 15, candidate = in_half >> 2, column = lane & 3;
     const uint32_t half_offset = half ? 0x01010101u * sizeof s.values_4x4[0][0] : 0;
@@ -53,7 +54,7 @@ DEVICE void code_4x4(const Place &place, WavefrontState<F> &s) {
             make_values_4x4(c.components[k].samples[corner + (a.above_right ? neighbour : neighbour_without_right)], a,
                             place.bit_depth, in_half, s.values_4x4[k][half]);
         const int predicted = predicted_mode(c, bx, by);
-        const int mode = mode_of_candidate(candidate, predicted, s.ranked.of_4x4[b]);
+        const int mode = mode_of_candidate(candidate, predicted, source.ranked.of_4x4[b]);
         warp_sync();
 
         const uint32_t offsets[] = {word_of(s.predicted_4x4, 4 * mode + column) + half_offset};
@@ -61,7 +62,7 @@ DEVICE void code_4x4(const Place &place, WavefrontState<F> &s) {
         uint32_t cost = 0;
         CUDAENC_UNROLL
         for (int k = 0; k < kComponents; k++)
-            cost += of_candidate[k].code(s.values_4x4[k][0], offsets, s.source[k] + 64 * by + 4 * bx + column,
+            cost += of_candidate[k].code(s.values_4x4[k][0], offsets, source.luma[k] + 64 * by + 4 * bx + column,
                                          place.quantiser(k), column, place.most, price);
         cost += column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
         if (is_best<4, kComponents>(cost, candidate) && coded) {

@@ -29,6 +29,7 @@ template <ChromaFormat F>
 DEVICE void code_8x8(const Place &place, WavefrontState<F> &s) {
     constexpr int kComponents = luma_components(F);
     Candidate<F> &c = s.candidates[static_cast<int>(MacroblockType::i8x8)];
+    const MacroblockSource<F> &source = s.sources[place.x & 1];
     begin_candidate(place, s, c);
     const int lane = lane_id(), candidate = lane >> 3, column = lane & 7;
     const uint32_t price = estimated_price(place.qp->lambda);
@@ -41,7 +42,7 @@ DEVICE void code_8x8(const Place &place, WavefrontState<F> &s) {
             make_values_8x8(c.components[k].samples + corner, available_8x8(place.available, b), place.bit_depth,
                             s.values_8x8[k]);
         const int predicted = predicted_mode(c, 2 * bx, 2 * by);
-        const int mode = mode_of_candidate(candidate, predicted, s.ranked.of_8x8[b]);
+        const int mode = mode_of_candidate(candidate, predicted, source.ranked.of_8x8[b]);
         warp_sync();
 
         const uint32_t offsets[] = {word_of(s.predicted_8x8, (8 * mode + column) * 2),
@@ -50,7 +51,7 @@ DEVICE void code_8x8(const Place &place, WavefrontState<F> &s) {
         uint32_t cost = 0;
         CUDAENC_UNROLL
         for (int k = 0; k < kComponents; k++)
-            cost += of_candidate[k].code(s.values_8x8[k], offsets, s.source[k] + 128 * by + 8 * bx + column,
+            cost += of_candidate[k].code(s.values_8x8[k], offsets, source.luma[k] + 128 * by + 8 * bx + column,
                                          place.quantiser(k), column, place.most, price);
         cost += column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
         if (is_best<8, kComponents>(cost, candidate)) {

@@ -71,6 +71,7 @@ template <ChromaFormat F>
 DEVICE void code_chroma(const Place &place, WavefrontState<F> &s) {
     constexpr int kBlocks = chroma_blocks(F), kHeight = 2 * kBlocks, kRounds = kBlocks / 4;
     ChromaCandidate<F> &c = s.chroma;
+    const MacroblockSource<F> &source = s.sources[place.x & 1];
     begin_chroma(place, s);
     const int lane = lane_id(), column = lane & 3;
     const Available &a = place.available;
@@ -94,7 +95,7 @@ DEVICE void code_chroma(const Place &place, WavefrontState<F> &s) {
     for (int round = 0; round < kRounds; round++) {
         const int item = 8 * round + (lane & 7), component = item / kBlocks, b = item % kBlocks;
         uint32_t pairs[4][2];
-        get_pairs(prediction_of(own_mode, item), s.chroma_source[component], 8, 4 * (b & 1), 4 * (b >> 1), pairs);
+        get_pairs(prediction_of(own_mode, item), source.chroma[component], 8, 4 * (b & 1), 4 * (b >> 1), pairs);
         satd += half_satd(pairs);
     }
     satd = sum_of_lanes<7>(satd);
@@ -107,7 +108,7 @@ DEVICE void code_chroma(const Place &place, WavefrontState<F> &s) {
     const auto column_of = [&](int item) {
         const int component = item / kBlocks, b = item % kBlocks;
         return AcColumn{
-            prediction_of(mode, item), s.chroma_source[component], 8, 4 * (b & 1) + column, 4 * (b >> 1), column};
+            prediction_of(mode, item), source.chroma[component], 8, 4 * (b & 1) + column, 4 * (b >> 1), column};
     };
     if (lane < 16) c.levels[lane] = 0;
     int32_t rows[kRounds][4];

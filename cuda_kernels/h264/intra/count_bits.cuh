@@ -20,14 +20,14 @@ struct CountedBlock {
 
 // component: of those that are coded as luma.
 template <ChromaFormat F>
-DEVICE CountedBlock make_counted_block(int warp, int component, bool has_8x8, WavefrontState<F> &s) {
+DEVICE CountedBlock make_counted_block(int part, int component, bool has_8x8, WavefrontState<F> &s) {
     const int lane = lane_id(), b = lane & 15;
     CountedBlock block{};
     block.zeros = kZeros4x4;
     block.step = 1;
-    if (warp != kWarpChroma) {
-        CodedComponent &c = s.candidates[warp].components[component];
-        const bool is_8x8 = warp == kWarp8x8, is_16x16 = warp == kWarp16x16;
+    if (part != kPartChroma) {
+        CodedComponent &c = s.candidates[part].components[component];
+        const bool is_8x8 = part == kPart8x8, is_16x16 = part == kPart16x16;
         block.present = lane < 16 && (has_8x8 || !is_8x8);
         block.dc = is_16x16 && lane == 16;
         block.levels = c.levels + (block.dc ? 256 : is_8x8 ? 64 * (b >> 2) : 16 * b);
@@ -57,20 +57,20 @@ DEVICE CountedBlock make_counted_block(int warp, int component, bool has_8x8, Wa
     return block;
 }
 
-// What a warp's blocks have.
+// What a part's blocks have.
 struct CountedBits {
     uint32_t bits, nonzero;  // bit l: the block of lane l has levels, in any component that is coded as luma
     bool too_large;
 };
 template <ChromaFormat F>
-DEVICE CountedBits count_blocks(int warp, bool has_8x8, WavefrontState<F> &s) {
+DEVICE CountedBits count_blocks(int part, bool has_8x8, WavefrontState<F> &s) {
     constexpr int kComponents = luma_components(F);
     CountedBlock blocks[kComponents];
     uint32_t nonzero[kComponents], all = 0;
     bool too_large = false;
     CUDAENC_UNROLL
     for (int component = 0; component < kComponents; component++) {
-        const CountedBlock &block = blocks[component] = make_counted_block(warp, component, has_8x8, s);
+        const CountedBlock &block = blocks[component] = make_counted_block(part, component, has_8x8, s);
         const bool counts = block.present || block.dc;
         nonzero[component] = 0;
         CUDAENC_UNROLL
@@ -89,8 +89,8 @@ DEVICE CountedBits count_blocks(int warp, bool has_8x8, WavefrontState<F> &s) {
         const CountedBlock &block = blocks[component];
         // Which blocks are coded: of each 8x8 block, AC of all blocks, DC of I_16x16 always, DC of both components.
         const uint32_t others =
-            warp == kWarpChroma || warp == kWarp16x16 ? all & warp_ballot(block.present) : all >> (lane_id() & ~3) & 15;
-        const bool coded = block.dc ? warp == kWarp16x16 || all != 0 : block.present && others != 0;
+            part == kPartChroma || part == kPart16x16 ? all & warp_ballot(block.present) : all >> (lane_id() & ~3) & 15;
+        const bool coded = block.dc ? part == kPart16x16 || all != 0 : block.present && others != 0;
         if (!coded) continue;
         const int nc = predict_total(block.total[-1], block.total[-block.pitch]);
         const BlockCode code{block.chroma_dc ? block.tokens : token_table(nc), block.zeros, block.count};
@@ -99,17 +99,17 @@ DEVICE CountedBits count_blocks(int warp, bool has_8x8, WavefrontState<F> &s) {
     return {warp_add(counter.bits), all, warp_any(too_large)};
 }
 
-// Counts the bits of the warp's candidate. With a whole warp.
+// Counts the bits of a macroblock as one type, or of its chroma. With a whole warp.
 template <ChromaFormat F>
-DEVICE void count_candidate(int warp, bool has_8x8, WavefrontState<F> &s) {
-    const CountedBits counted = count_blocks(warp, has_8x8, s);
+DEVICE void count_candidate(int part, bool has_8x8, WavefrontState<F> &s) {
+    const CountedBits counted = count_blocks(part, has_8x8, s);
     if (lane_id() != 0) return;
-    if (warp != kWarpChroma) {
-        Candidate<F> &c = s.candidates[warp];
+    if (part != kPartChroma) {
+        Candidate<F> &c = s.candidates[part];
         const uint32_t eighths = counted.nonzero | counted.nonzero >> 1, quarters = eighths | eighths >> 2;
         c.residual_bits = counted.bits;
         c.too_large = counted.too_large;
-        c.pattern = warp == kWarp16x16
+        c.pattern = part == kPart16x16
                         ? (counted.nonzero & 0xFFFF ? 15 : 0)
                         : (quarters & 1) | (quarters >> 3 & 2) | (quarters >> 6 & 4) | (quarters >> 9 & 8);
     } else if constexpr (chroma_blocks(F) > 0) {

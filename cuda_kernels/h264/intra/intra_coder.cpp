@@ -53,12 +53,23 @@ int connections() {
     return number >= 1 && number <= 32 ? number : 8;
 }
 
-// Of a picture. From half of the columns on, more would only wait: a row begins two steps after the one above, and a
-// thread-block's next row as many steps as there are columns after its last one. Pictures in flight share the device.
+// Thread-blocks of a picture. From half of the columns on, more would only wait: a row begins two steps after the one
+// above, and a thread-block's next row as many steps as there are columns after its last one.
+int useful_blocks(const PictureFormat &f) {
+    return std::min(f.macroblock_rows(), f.slices * (f.macroblock_columns() + 1) / 2);
+}
+
+// Of a thread-block. Three where there is no chroma to code apart, or where more thread-blocks are useful than fit.
+int warps_of(const Device &device, const PictureFormat &f, int in_flight) {
+    const int useful = useful_blocks(f) * std::min(in_flight, connections());
+    const bool fit = useful <= device.multiprocessors() * wavefront_blocks(f.chroma, kWavefrontParts);
+    return chroma_blocks(f.chroma) > 0 && fit ? kWavefrontParts : kWavefrontParts - 1;
+}
+
+// Of a picture. Pictures in flight share the device.
 unsigned thread_blocks_of(const Device &device, const PictureFormat &f, int in_flight) {
-    const int share = device.multiprocessors() * wavefront_blocks(f.chroma) / std::min(in_flight, connections());
-    const int most = std::min(f.macroblock_rows(), f.slices * (f.macroblock_columns() + 1) / 2);
-    return static_cast<unsigned>(std::max(1, std::min(share, most)));
+    const int all = device.multiprocessors() * wavefront_blocks(f.chroma, warps_of(device, f, in_flight));
+    return static_cast<unsigned>(std::max(1, std::min(all / std::min(in_flight, connections()), useful_blocks(f))));
 }
 
 }  // namespace
@@ -67,6 +78,7 @@ DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const Picture
     : device_(std::move(device)),
       format_(format),
       grid_{thread_blocks_of(*device_, format, in_flight)},
+      threads_(static_cast<unsigned>(32 * warps_of(*device_, format, in_flight))),
       rows_(upload_now(device_, make_rows(format))),
       qp_choices_(upload_now(device_, make_qp_choices(format))),
       tables_(upload_now(device_, make_tables(format.chroma))) {}
@@ -114,9 +126,8 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
                                        .row_bits = b.row_bits->data()};
     b.pictures++;
     queue_ranks(stream, b, components);
-    with_format(format_.chroma, [&]<ChromaFormat F>() {
-        device_->launch(stream, grid_, kWavefrontThreads, WavefrontParams<F>{arguments});
-    });
+    with_format(format_.chroma,
+                [&]<ChromaFormat F>() { device_->launch(stream, grid_, threads_, WavefrontParams<F>{arguments}); });
     *b.host_delta_bits->data() = 0;
     if (adaptive) queue_qp_deltas(stream, b, qp);
 }

@@ -44,6 +44,7 @@ class DeviceIntraCoder {
     const std::shared_ptr<Device> device_;
     const PictureFormat format_;
     const Grid grid_;
+    const unsigned threads_;  // of a thread-block
     DeviceArray<MacroblockRow> rows_;
     DeviceArray<QpChoice> qp_choices_;
     DeviceArray<WavefrontTables> tables_;

@@ -41,20 +41,22 @@ DEVICE void write_macroblock(const WavefrontArguments &p, const Place &place, co
 
 // I_PCM: the samples are the levels and the reconstruction. With all threads.
 template <ChromaFormat F>
-DEVICE void write_pcm(const WavefrontArguments &p, WavefrontState<F> &s, const Decision &decision, int16_t *levels) {
+DEVICE void write_pcm(const WavefrontArguments &p, const Place &place, WavefrontState<F> &s, const Decision &decision,
+                      int16_t *levels) {
     constexpr int kLuma = 256 * luma_components(F), kChroma = 8 * 2 * chroma_blocks(F), kAll = kLuma + 2 * kChroma;
+    const MacroblockSource<F> &source = s.sources[place.x & 1];
     const auto allowed = [&](uint16_t sample) { return p.pcm_without_zeros ? max_of(sample, uint16_t{1}) : sample; };
-    for (int i = thread_x(); i < 16 * blocks_per_macroblock(F); i += kWavefrontThreads) {
+    for (int i = thread_x(); i < 16 * blocks_per_macroblock(F); i += block_threads()) {
         uint16_t sample = 0;
         if (i < kLuma) {
             const int component = i / 256, k = i % 256;
-            sample = allowed(s.source[component][k]);
+            sample = allowed(source.luma[component][k]);
             s.candidates[decision.type].components[component].samples[(1 + k / 16) * kLumaPitch + 1 + k % 16] = sample;
         }
         if constexpr (kChroma > 0) {
             if (i >= kLuma && i < kAll) {
                 const int component = (i - kLuma) / kChroma, k = (i - kLuma) % kChroma;
-                sample = allowed(s.chroma_source[component][k]);
+                sample = allowed(source.chroma[component][k]);
                 s.chroma.samples[component][(1 + k / 8) * kChromaPitch + 1 + k % 8] = sample;
             }
         }

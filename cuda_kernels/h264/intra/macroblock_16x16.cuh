@@ -25,10 +25,11 @@ template <ChromaFormat F>
 DEVICE uint32_t code_component_16x16(const Place &place, WavefrontState<F> &s, int k,
                                      const MacroblockPrediction &predict, CodedComponent &c) {
     const int lane = lane_id(), column = lane & 3;
+    const MacroblockSource<F> &source = s.sources[place.x & 1];
     const Quantiser &quantiser = place.quantiser(k);
     int32_t *dc = s.dc[k];
     const auto column_of = [&](int bx, int by) {
-        return AcColumn{predict, s.source[k], 16, 4 * bx + column, 4 * by, column};
+        return AcColumn{predict, source.luma[k], 16, 4 * bx + column, 4 * by, column};
     };
     int32_t rows[2][4];
     CUDAENC_UNROLL
@@ -69,6 +70,7 @@ template <ChromaFormat F>
 DEVICE void code_16x16(const Place &place, WavefrontState<F> &s) {
     constexpr int kComponents = luma_components(F);
     Candidate<F> &c = s.candidates[static_cast<int>(MacroblockType::i16x16)];
+    const MacroblockSource<F> &source = s.sources[place.x & 1];
     begin_candidate(place, s, c);
     const int lane = lane_id();
     const QpChoice &qp = *place.qp;
@@ -86,7 +88,7 @@ DEVICE void code_16x16(const Place &place, WavefrontState<F> &s) {
         CUDAENC_NO_UNROLL
         for (int k = 0; k < kComponents; k++) {
             uint32_t pairs[4][2];
-            get_pairs(prediction_of(mode, k), s.source[k], 16, 4 * (b & 3), 4 * (b >> 2), pairs);
+            get_pairs(prediction_of(mode, k), source.luma[k], 16, 4 * (b & 3), 4 * (b >> 2), pairs);
             satd += half_satd(pairs);
         }
         satd = sum_of_lanes<15>(satd);

@@ -1,74 +1,76 @@
-// Source samples of a macroblock, and its ranked modes: a thread has two samples of each component that is coded as
-// luma, and some of chroma.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Source samples of a macroblock, and its ranked modes. A thread has four samples of a row in each round, of luma or of
+// a chroma component. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "arithmetic.cuh"
 
 namespace cudaenc::h264 {
 
+constexpr int kSourceThreads = 96;  // a fourth warp has none
 constexpr int kRankedWords = sizeof(RankedModes) / 4;
 
 template <ChromaFormat F>
 struct SourceSamples {
-    static constexpr int kComponents = luma_components(F);
-    static constexpr int kChroma = chroma_blocks(F) / 4, kHeight = 2 * chroma_blocks(F);  // a thread has kChroma
-    const uint8_t *luma_rows[kComponents], *chroma_rows[kChroma + 1];
-    uint16_t luma[kComponents][2], chroma[kChroma + 1];
-    const uint32_t *ranked_row;
+    static constexpr int kHeight = 2 * chroma_blocks(F);  // of a chroma component
+    static constexpr int kLuma = 64 * luma_components(F), kFours = kLuma + 2 * 2 * kHeight;
+    static constexpr int kRounds = ceil_div(kFours, kSourceThreads);
+    // Where four samples lie in the macroblock.
+    struct Four {
+        int component, x, y;
+        bool present;
+    };
+    const uint8_t *rows[kRounds];
+    uint32_t samples[kRounds][4];
+    const RankedModes *ranked_row;
     uint32_t ranked;  // a word of RankedModes
 
-    static DEVICE_MEMBER int chroma_item(int i) { return thread_x() + i * kWavefrontThreads; }
-    static DEVICE_MEMBER uint16_t sample(const SampleLayout &s, const uint8_t *row, int x) {
-        return static_cast<uint16_t>(sample_of(s, row, x));
+    static DEVICE_MEMBER Four four_of(int round) {
+        const int thread = thread_x(), item = thread < kSourceThreads ? thread + round * kSourceThreads : kFours;
+        if constexpr (kHeight > 0)
+            if (item >= kLuma) {
+                const int i = min_of(item, kFours - 1) - kLuma;
+                return {1 + i / (2 * kHeight), 4 * (i & 1), i / 2 % kHeight, item < kFours};
+            }
+        const int i = min_of(item, kLuma - 1);
+        return {i / 64, 4 * (i & 3), i / 4 % 16, item < kLuma};
     }
+    static DEVICE_MEMBER bool is_chroma(const Four &four) { return kHeight > 0 && four.component > 0; }
     // For row `row` of macroblocks.
     DEVICE_MEMBER void begin(const WavefrontArguments &p, uint32_t row) {
-        const int y = 16 * static_cast<int>(row) + (thread_x() >> 3);
+        ranked_row = p.ranked + uint64_t{row} * static_cast<uint32_t>(p.format.width);
         CUDAENC_UNROLL
-        for (int k = 0; k < kComponents; k++)
-            luma_rows[k] = p.components[k].data + min_of(y, p.picture_height - 1) * p.components[k].stride;
-        const RankedModes *first = p.ranked + uint64_t{row} * static_cast<uint32_t>(p.format.width);
-        ranked_row = reinterpret_cast<const uint32_t *>(first) + min_of(thread_x(), kRankedWords - 1);
-        if constexpr (kChroma > 0) {
-            const int rows = F == ChromaFormat::c420 ? (p.picture_height + 1) / 2 : p.picture_height;
-            CUDAENC_UNROLL
-            for (int i = 0; i < kChroma; i++) {
-                const int item = chroma_item(i), chroma_y = kHeight * static_cast<int>(row) + item / 8 % kHeight;
-                const SampleLayout &s = item / 8 < kHeight ? p.components[1] : p.components[2];
-                chroma_rows[i] = s.data + min_of(chroma_y, rows - 1) * s.stride;
-            }
+        for (int round = 0; round < kRounds; round++) {
+            const Four four = four_of(round);
+            const bool chroma = is_chroma(four);
+            const int height = F == ChromaFormat::c420 && chroma ? (p.picture_height + 1) / 2 : p.picture_height;
+            const int y = (chroma ? kHeight : 16) * static_cast<int>(row) + four.y;
+            rows[round] =
+                p.components[four.component].data + min_of(y, height - 1) * p.components[four.component].stride;
         }
     }
     DEVICE_MEMBER void load(const WavefrontArguments &p, uint32_t column) {
-        const int x = 16 * static_cast<int>(column) + 2 * (thread_x() & 7), last = p.picture_width - 1;
+        ranked = load_readonly(reinterpret_cast<const uint32_t *>(ranked_row + column) +
+                               min_of(thread_x(), kRankedWords - 1));
         CUDAENC_UNROLL
-        for (int k = 0; k < kComponents; k++) {
-            luma[k][0] = sample(p.components[k], luma_rows[k], min_of(x, last));
-            luma[k][1] = sample(p.components[k], luma_rows[k], min_of(x + 1, last));
-        }
-        ranked = load_readonly(ranked_row + kRankedWords * column);
-        if constexpr (kChroma > 0) {
-            const int chroma_x = min_of(8 * static_cast<int>(column) + (thread_x() & 7), (p.picture_width + 1) / 2 - 1);
+        for (int round = 0; round < kRounds; round++) {
+            const Four four = four_of(round);
+            const bool chroma = is_chroma(four);
+            const int x = (chroma ? 8 : 16) * static_cast<int>(column) + four.x;
+            const int last = (chroma ? (p.picture_width + 1) / 2 : p.picture_width) - 1;
             CUDAENC_UNROLL
-            for (int i = 0; i < kChroma; i++)
-                chroma[i] =
-                    sample(chroma_item(i) / 8 < kHeight ? p.components[1] : p.components[2], chroma_rows[i], chroma_x);
+            for (int i = 0; i < 4; i++)
+                samples[round][i] = sample_of(p.components[four.component], rows[round], min_of(x + i, last));
         }
     }
-    DEVICE_MEMBER void store(WavefrontState<F> &s) const {
-        const int thread = thread_x();
+    DEVICE_MEMBER void store(MacroblockSource<F> &s) const {
+        if (thread_x() < kRankedWords) reinterpret_cast<AnyWord *>(&s.ranked)[thread_x()] = ranked;
         CUDAENC_UNROLL
-        for (int k = 0; k < kComponents; k++) {
-            s.source[k][2 * thread] = luma[k][0];
-            s.source[k][2 * thread + 1] = luma[k][1];
-        }
-        if (thread < kRankedWords) reinterpret_cast<AnyWord *>(&s.ranked)[thread] = ranked;
-        if constexpr (kChroma > 0) {
-            CUDAENC_UNROLL
-            for (int i = 0; i < kChroma; i++) {
-                const int item = chroma_item(i);
-                s.chroma_source[item / (8 * kHeight)][item % (8 * kHeight)] = chroma[i];
-            }
+        for (int round = 0; round < kRounds; round++) {
+            const Four four = four_of(round);
+            if (!four.present) continue;
+            uint16_t *to = is_chroma(four) ? s.chroma[four.component - 1] + 8 * four.y + four.x
+                                           : s.luma[four.component] + 16 * four.y + four.x;
+            const uint32_t(&own)[4] = samples[round];
+            *reinterpret_cast<FourLevels *>(to) = uint64_t{pair_of(own[2], own[3])} << 32 | pair_of(own[0], own[1]);
         }
     }
 };

@@ -37,12 +37,17 @@ struct ChromaCandidate {
 };
 
 template <ChromaFormat F>
+struct MacroblockSource {
+    alignas(16) uint16_t luma[luma_components(F)][256];
+    RankedModes ranked;
+    alignas(16) uint16_t chroma[2][16 * chroma_blocks(F) + 8];
+};
+
+template <ChromaFormat F>
 struct WavefrontState {
     static constexpr int kComponents = luma_components(F), kChromaHeight = 2 * chroma_blocks(F);
-    alignas(16) uint16_t source[kComponents][256];
-    RankedModes ranked;
-    alignas(16) uint16_t chroma_source[2][8 * kChromaHeight + 8];
-    Candidate<F> candidates[3];  // by MacroblockType
+    MacroblockSource<F> sources[2];  // by column modulo 2
+    Candidate<F> candidates[3];      // by MacroblockType
     ChromaCandidate<F> chroma;
     uint16_t records[4][3 * record_words(F) + 1];  // of the row above, by column modulo 4
     uint16_t record[3 * record_words(F) + 1];      // the own one

@@ -8,11 +8,12 @@
 
 namespace cudaenc::h264 {
 
-// A warp codes a macroblock as I_4x4, one as I_8x8, one as I_16x16, and one its chroma. All components of 4:4:4 are
-// coded as luma.
-enum WavefrontWarp { kWarp4x4, kWarp8x8, kWarp16x16, kWarpChroma, kWavefrontWarps };
-constexpr int kWavefrontThreads = 32 * kWavefrontWarps;
-constexpr int wavefront_blocks(ChromaFormat f) { return f == ChromaFormat::c444 ? 4 : 6; }  // of a multiprocessor
+// A macroblock is coded as I_4x4, as I_8x8, as I_16x16, and its chroma. Each part has a warp, or the last two share
+// one: then more thread-blocks fit, but each takes longer. All components of 4:4:4 are coded as luma.
+enum WavefrontPart { kPart4x4, kPart8x8, kPart16x16, kPartChroma, kWavefrontParts };
+constexpr int kWavefrontThreads = 32 * kWavefrontParts;  // of a thread-block, at most
+// Thread-blocks of so many warps that a multiprocessor has registers for.
+constexpr int wavefront_blocks(ChromaFormat f, int warps) { return (f == ChromaFormat::c444 ? 16 : 24) / warps; }
 
 // A row of macroblocks, in an order in which the row above comes first.
 struct alignas(16) MacroblockRow {
@@ -56,7 +57,7 @@ struct WavefrontArguments {
     int16_t *levels;
     uint32_t *row_bits;  // of each row's macroblock_layer(), in pinned memory
 };
-// Grid: thread-blocks of kWavefrontThreads, as many as there are rows or fewer.
+// Grid: thread-blocks of 3 or 4 warps, as many as there are rows or fewer.
 template <ChromaFormat F>
 struct WavefrontParams : WavefrontArguments {
     static constexpr KernelName kernel{"h264/intra/wavefront", F == ChromaFormat::c400   ? "h264_wavefront_400"
