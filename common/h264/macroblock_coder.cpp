@@ -135,13 +135,12 @@ void MacroblockCoder::end(Luma &luma) const {
 // ---- Intra 4x4 and 8x8: block after block, each predicted from the reconstruction of those before.
 
 // Writes the predictions; returns the mode.
-template <int Size>
+template <int Size, int Components>
 int MacroblockCoder::estimate_best(int block, int predicted, const Available &available,
-                                   Predictions<Size> (&predictions)[3]) const {
+                                   Predictions<Size> (&predictions)[Components]) const {
     using Blocks = BlocksOf<Size>;
     const int first = block * Blocks::parts, x = 4 * luma_block_x(first), y = 4 * luma_block_y(first);
-    const int components = luma_components(f_.chroma);
-    for (int c = 0; c < components; c++)
+    for (int c = 0; c < Components; c++)
         Blocks::predict(place_->samples[c].at(x, y), available, f_.bit_depth, predictions[c]);
     const uint32_t price = estimated_price(lambda_), ranked = Blocks::ranked(*place_->ranked, block);
     int best = predicted;
@@ -152,7 +151,7 @@ int MacroblockCoder::estimate_best(int block, int predicted, const Available &av
         if (tried >> mode & 1) continue;
         tried |= 1u << mode;
         uint64_t cost = price * estimated_mode_bits(mode == predicted);
-        for (int c = 0; c < components; c++)
+        for (int c = 0; c < Components; c++)
             cost += Blocks::estimate(source(c).at(x, y), {predictions[c].of_mode[mode], Size}, quantiser(c), rounding_,
                                      f_.bit_depth, price);
         if (cost < least) least = cost, best = mode;
@@ -160,7 +159,7 @@ int MacroblockCoder::estimate_best(int block, int predicted, const Available &av
     return best;
 }
 
-template <int Size>
+template <int Size, int Components>
 void MacroblockCoder::code_best(Luma &luma, int block) {
     using Blocks = BlocksOf<Size>;
     const int first = block * Blocks::parts, column = luma_block_x(first), row = luma_block_y(first);  // in 4x4 blocks
@@ -168,25 +167,24 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     const Available available = Blocks::available(place_->available, block);
     const int left = luma.modes[1 + row][column], above = luma.modes[row][1 + column];
     const int predicted = left == kNone || above == kNone ? int{kDc} : std::min(left, above);
-    const int components = luma_components(f_.chroma);
-    Predictions<Size> predictions[3];
+    Predictions<Size> predictions[Components];
     Costs<kModes> costs((4 * satd_lambda_) >> 8);
     costs[predicted] = satd_lambda_ >> 8;
     const bool estimates = place_->effort == kAllTypes;
     if (!estimates)
-        for (int c = 0; c < components; c++)
+        for (int c = 0; c < Components; c++)
             Blocks::rank(place_->samples[c].at(x, y), available, f_.bit_depth, source(c).at(x, y), predictions[c],
                          costs.all());
 
     struct Attempt {
         int64_t cost;
-        uint32_t bits, distortion[3];
+        uint32_t bits, distortion[Components];
     };
     // Codes the block to levels(c) and reconstruction(c).
     const auto attempt = [&](int mode, auto levels, auto reconstruction) {
         Attempt a{};
         uint64_t distortion = 0;
-        for (int c = 0; c < components; c++) {
+        for (int c = 0; c < Components; c++) {
             const Coded coded =
                 Blocks::code(source(c).at(x, y), {predictions[c].of_mode[mode], Size}, quantiser(c), rounding_,
                              f_.bit_depth, levels(c), reconstruction(c), luma.totals[c], column, row);
@@ -200,26 +198,28 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     const auto levels = [&](int c) { return luma.levels[c] + Size * Size * block; };
     const auto reconstruction = [&](int c) { return place_->samples[c].at(x, y); };
     auto [mode, cost] =
-        estimates ? typename Costs<kModes>::Least{estimate_best<Size>(block, predicted, available, predictions), 0}
-                  : costs.take();
+        estimates
+            ? typename Costs<kModes>::Least{estimate_best<Size, Components>(block, predicted, available, predictions),
+                                            0}
+            : costs.take();
     luma.satd += cost;
     Attempt best = attempt(mode, levels, reconstruction);
     if (candidates_ > 1) {
         const auto [second_mode, second_cost] = costs.take();
         if (second_cost <= cost + cost / 8) {  // a worse one hardly ever wins
-            alignas(32) int16_t other_levels[3][Size * Size];
-            alignas(32) Sample other_reconstruction[3][Size * Size];
-            int8_t totals[3][Blocks::parts];
+            alignas(32) int16_t other_levels[Components][Size * Size];
+            alignas(32) Sample other_reconstruction[Components][Size * Size];
+            int8_t totals[Components][Blocks::parts];
             const auto total = [&](int c, int part) -> int8_t & {
                 return luma.totals[c][1 + row + part / 2][1 + column + part % 2];
             };
-            for (int c = 0; c < components; c++)
+            for (int c = 0; c < Components; c++)
                 for (int part = 0; part < Blocks::parts; part++) totals[c][part] = total(c, part);
             const Attempt second = attempt(
                 second_mode, [&](int c) { return other_levels[c]; },
                 [&](int c) { return Block{other_reconstruction[c], Size}; });
             const bool better = second.cost < best.cost;
-            for (int c = 0; c < components; c++) {
+            for (int c = 0; c < Components; c++) {
                 if (better) {
                     std::memcpy(levels(c), other_levels[c], sizeof other_levels[c]);
                     copy<Size>({other_reconstruction[c], Size}, reconstruction(c), Size);
@@ -241,7 +241,7 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
     luma.cost += best.cost;
     for (int part = 0; part < Blocks::parts; part++)
         luma.modes[1 + row + part / 2][1 + column + part % 2] = static_cast<int8_t>(mode);
-    for (int c = 0; c < components; c++) luma.distortion[c] += best.distortion[c];
+    for (int c = 0; c < Components; c++) luma.distortion[c] += best.distortion[c];
 }
 
 // Gives up once the cost exceeds that of `other` by more than the remaining quarters are likely to regain.
@@ -253,7 +253,10 @@ void MacroblockCoder::try_blocks(Luma &luma, const Luma *other) {
         return cost > others + others / 32 + 4 * static_cast<int64_t>(lambda_);
     };
     for (int block = 0; block < BlocksOf<Size>::count; block++) {
-        code_best<Size>(luma, block);
+        if (f_.chroma == ChromaFormat::c444)
+            code_best<Size, 3>(luma, block);
+        else
+            code_best<Size, 1>(luma, block);
         if ((block + 1) % quarter) continue;
         int64_t &cost = luma.quarters[block / quarter];
         cost = luma.cost;

@@ -127,11 +127,13 @@ class MacroblockCoder {
     void end(Luma &luma) const;
     void surround_totals(int component, Totals &totals) const;
 
+    // Components: that are coded as luma.
     template <int Size>
     void try_blocks(Luma &luma, const Luma *other);
-    template <int Size>
-    int estimate_best(int block, int predicted, const Available &available, Predictions<Size> (&predictions)[3]) const;
-    template <int Size>
+    template <int Size, int Components>
+    int estimate_best(int block, int predicted, const Available &available,
+                      Predictions<Size> (&predictions)[Components]) const;
+    template <int Size, int Components>
     void code_best(Luma &luma, int block);
     void choose_16x16(Luma &luma);
     void try_16x16(Luma &luma);
