@@ -323,10 +323,11 @@ struct LibraryProfile {
     CudaencJ2kWavelet pred;
     int layers;
     const char *layer_rates;
+    double compression_ratio;  // of all layers, where there are others; 0: no target
 };
 constexpr LibraryProfile kLibraryProfiles[] = {
-    {"archive_lossless", CUDAENC_J2K_DWT53, 11, "2560,1280,640,320,160,80,40,20,10,5,1"},
-    {"access", CUDAENC_J2K_DWT97, 8, "2560,1280,640,320,160,80,40,20"},
+    {"archive_lossless", CUDAENC_J2K_DWT53, 11, "2560,1280,640,320,160,80,40,20,10,5,1", 0},
+    {"access", CUDAENC_J2K_DWT97, 8, "2560,1280,640,320,160,80,40,20", 20},
 };
 static_assert(CUDAENC_J2K_ARCHIVE_LOSSLESS + std::size(kLibraryProfiles) == CUDAENC_J2K_ACCESS + 1);
 
@@ -356,11 +357,17 @@ void fill_in_library_profile(const LibraryProfile &profile, CudaencJ2kOptions &o
     };
     const bool targeted =
         o.bit_rate || o.frame_bytes || o.compression_ratio != 0 || o.psnr != 0 || is_set(o.layer_rates);
-    if (!targeted && o.layers < 0 && o.rate_control != CUDAENC_J2K_RATE_NONE) o.layer_rates = profile.layer_rates;
+    if (!targeted && o.rate_control != CUDAENC_J2K_RATE_NONE) {
+        if (o.layers < 0)
+            o.layer_rates = profile.layer_rates;
+        else
+            o.compression_ratio = profile.compression_ratio;
+    }
     if (!is_set(o.layer_rates)) set(o.layers, -1, profile.layers);
-    if (!is_set(o.precincts)) o.precincts = "256x256,256x256,128x128";
     set(o.pred, -1, profile.pred);
     set(o.levels, -1, 5);
+    constexpr const char *kPrecincts[] = {"256x256", "256x256,256x256", "256x256,256x256,128x128"};  // by levels
+    if (!is_set(o.precincts)) o.precincts = kPrecincts[std::min(o.levels, 2)];
     set(o.prog, -1, CUDAENC_J2K_RPCL);
     set(o.tile_width, 0, 1024), set(o.tile_height, 0, 1024);
     set(o.cblk_width, 0, 64), set(o.cblk_height, 0, 64);

@@ -227,6 +227,7 @@ OVERRIDES = (
      {'layers': '1', 'xTsiz': '512', 'sop': 'no', 'segmentationSymbols': 'no', 'codingBypass': 'yes', 'order': 'RLCP'}),
     ('archive_lossless', ('-layer_rates', '8,4,1', '-levels', '6', '-mct', '0'),
      {'layers': '3', 'levels': '6', 'multipleComponentTransformation': 'no'}),
+    ('access', ('-layers', '3', '-levels', '1'), {'layers': '3', 'levels': '1'}),
     ('access', ('-compression_ratio', '16', '-eph', '0', '-cblk_width', '32'), {'eph': 'no', 'codeBlockWidth': '32'}),
 )
 
