@@ -9,15 +9,22 @@ namespace cudaenc::j2k {
 
 constexpr uint32_t kSignBit = 0x80000000u;
 
-// Reversible: no step (T.800 E.1.2). `limit` is the largest magnitude the sub-band's bit-planes hold.
-CUDAENC_HD uint32_t quantise(int32_t x, float, float) {
-    return x < 0 ? kSignBit | static_cast<uint32_t>(-x) : static_cast<uint32_t>(x);
+// Quantisation indices. Reversible: no step (T.800 E.1.2). `limit` is the largest magnitude the sub-band's bit-planes
+// hold.
+CUDAENC_HD int32_t quantisation_index(int32_t x, float, float) { return x; }
+// The limit is below 2^24, which a float holds exactly (see kFloatPlanes in params.cpp). Conversion rounds towards 0.
+CUDAENC_HD int32_t quantisation_index(float x, float inverse_step, float limit) {
+    return static_cast<int32_t>(max_of(min_of(x * inverse_step, limit), -limit));
+}
+CUDAENC_HD uint32_t sign_and_magnitude(int32_t index) {
+    return index < 0 ? kSignBit | static_cast<uint32_t>(-index) : static_cast<uint32_t>(index);
+}
+template <class Sample>
+CUDAENC_HD uint32_t quantise(Sample x, float inverse_step, float limit) {
+    return sign_and_magnitude(quantisation_index(x, inverse_step, limit));
 }
 
-// The limit is below 2^24, which a float holds exactly (see kFloatPlanes in params.cpp). Conversion rounds towards 0.
-CUDAENC_HD uint32_t quantise(float x, float inverse_step, float limit) {
-    const float scaled = max_of(min_of(x * inverse_step, limit), -limit);
-    return quantise(static_cast<int32_t>(scaled), 0, limit);
-}
+// Indices of so many bit-planes fit int16_t.
+constexpr int kShortPlanes = 15;
 
 }  // namespace cudaenc::j2k

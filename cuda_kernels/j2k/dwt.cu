@@ -90,21 +90,23 @@ struct Strip {
 
 // Transforms a strip of N tile-components of the same extent. source.read(y, v) sets v[component][i] to the sample of
 // the lane's column i in row y.
-template <class W, int N, class Source>
-DEVICE void transform(const DwtLevel &p, const TileComponent *t, const BandQuantiser (*quantiser)[4], const Strip<W> &s,
-                      Source source) {
+// Coefficient: uint32_t as quantise() makes it, or int16_t, a quantisation index.
+template <class Coefficient, class W, int N, class Source>
+DEVICE void transform_to(const DwtLevel &p, const TileComponent *t, const BandQuantiser (*quantiser)[4],
+                         const Strip<W> &s, Source source) {
     using Sample = typename W::Sample;
     constexpr int kDelay = Column<W>::kDelay;
     const Extent e = s.e;
     // In the coefficients' rows, the low half of a resolution lies left of and above its high half.
     const int lows = low_begin(e.x1) - low_begin(e.x0), low_rows = low_begin(e.y1) - low_begin(e.y0);
     const uint32_t low_x = s.pair - low_begin(e.x0), high_x = lows + s.pair - high_begin(e.x0);
-    const uint32_t stride = t[0].x1 - t[0].x0, low_stride = p.last ? stride : lows;
-    uint32_t *coefficients[N], *low[N];
+    const uint32_t stride = t[0].x1 - t[0].x0, low_stride = lows;
+    Coefficient *coefficients[N];
+    uint32_t *low[N];  // where it is not coded
     CUDAENC_UNROLL
     for (int c = 0; c < N; c++) {
-        coefficients[c] = opaque(p.coefficients + t[c].samples);
-        low[c] = opaque(p.last ? coefficients[c] : p.low + (p.level & 1 ? t[c].ll_odd : t[c].ll_even));
+        coefficients[c] = opaque(reinterpret_cast<Coefficient *>(p.coefficients) + t[c].samples);
+        low[c] = opaque(p.low + (p.level & 1 ? t[c].ll_odd : t[c].ll_even));
     }
 
     struct Rows {
@@ -154,14 +156,20 @@ DEVICE void transform(const DwtLevel &p, const TileComponent *t, const BandQuant
         const bool odd_row = kInside || (2 * row_pair - 1 >= e.y0 && 2 * row_pair - 1 < e.y1);
         const bool even_row = kInside || (2 * row_pair >= e.y0 && 2 * row_pair < e.y1);
         const uint32_t high_y = low_rows + row_pair - 1 - high_begin(e.y0), low_y = row_pair - low_begin(e.y0);
-        const auto quantised = [&](Sample x, const BandQuantiser &q) { return quantise(x, q.inverse_step, q.limit); };
+        const auto quantised = [&](Sample x, const BandQuantiser &q) {
+            if constexpr (sizeof(Coefficient) == 2)
+                return static_cast<Coefficient>(quantisation_index(x, q.inverse_step, q.limit));
+            else
+                return quantise(x, q.inverse_step, q.limit);
+        };
         if (s.even_column) {
             CUDAENC_UNROLL
             for (int c = 0; c < N; c++) {
                 if (odd_row) coefficients[c][high_y * stride + low_x] = quantised(odd[c][0], quantiser[c][kLH]);
-                if (even_row)
-                    low[c][low_y * low_stride + low_x] =
-                        p.last ? quantised(even[c][0], quantiser[c][kLL]) : word_of(even[c][0]);
+                if (even_row && p.last)
+                    coefficients[c][low_y * stride + low_x] = quantised(even[c][0], quantiser[c][kLL]);
+                else if (even_row)
+                    low[c][low_y * low_stride + low_x] = word_of(even[c][0]);
             }
         }
         if (s.odd_column) {
@@ -180,6 +188,15 @@ DEVICE void transform(const DwtLevel &p, const TileComponent *t, const BandQuant
             do step.template operator()<true>(n++);
             while (n < beyond);
     }
+}
+
+template <class W, int N, class Source>
+DEVICE void transform(const DwtLevel &p, const TileComponent *t, const BandQuantiser (*quantiser)[4], const Strip<W> &s,
+                      const Source &source) {
+    if (p.is_short)
+        transform_to<int16_t, W, N>(p, t, quantiser, s, source);
+    else
+        transform_to<uint32_t, W, N>(p, t, quantiser, s, source);
 }
 
 // Two columns of pixels of N components: three with the component transform.

@@ -36,6 +36,7 @@ struct DwtLevel {
     int32_t last;               // the low half of this level is coded
     int32_t block_columns;      // thread-blocks across a tile-component
     int32_t segment_row_pairs;  // row pairs of a thread-block
+    bool is_short;              // coefficients are int16_t, quantisation indices, in the same places
 };
 
 // The first level, from pixels. Strides are below 2^32.

@@ -103,6 +103,14 @@ struct PsnrTarget {
     std::vector<uint8_t> pixels[kMaxComponents];  // of frames in device memory
 };
 
+// Whether coefficients can take 16 bits. Those of the MQ coder, of targets and of regions of interest have 32.
+bool fits_short(const Params &p) {
+    const auto fits = [](const Quantiser &q) { return q.planes <= kShortPlanes; };
+    return (p.style & kHt) && p.levels && !p.truncatable && !p.roi.shift &&
+           std::all_of(p.quantisers.begin(), p.quantisers.end(),
+                       [&](const auto &bands) { return std::all_of(bands.begin(), bands.end(), fits); });
+}
+
 class J2kDeviceEncoder : public DeviceEncoder {
   public:
     J2kDeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames,
@@ -119,6 +127,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
           tag_tree_threads_(tag_tree_threads(g_)),
           setup_(device_),
           device_frames_(device_frames),
+          is_short_(fits_short(p_)),
           xyz_planes_(p_.xyz && (p_.reversible || !p_.levels || p_.rate.error != 0 || !p_.xyz->cube.empty() ||
                                  p_.xyz->conversion.log2_subsample_x > 1)) {
         if (p_.rate.error != 0) psnr_.emplace(p_, g_);
@@ -148,7 +157,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (xyz_planes_) make_xyz(s);
         make(s.ll_odd, p_.levels > 1 ? g_.ll_odd : 0);
         make(s.ll_even, p_.levels > 2 ? g_.ll_even : 0);
-        make(s.coefficients, g_.samples);
+        make(s.coefficients, is_short_ ? (g_.samples + 1) / 2 : g_.samples);
         if (coding_.truncatable) make_allocation(s);
         s.coder = make_block_coder(s, slots);
         s.coded = s.coder->records();
@@ -169,7 +178,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                                       .count = block_count(),
                                                       .most_samples = 1 << (p_.cblk_width_log2 + p_.cblk_height_log2),
                                                       .max_passes = g_.max_passes,
-                                                      .truncatable = p_.truncatable},
+                                                      .truncatable = p_.truncatable,
+                                                      .is_short = is_short_},
                                              slot_bytes_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
@@ -475,7 +485,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
                      .level = level,
                      .last = level == p_.levels,
                      .block_columns = block_columns,
-                     .segment_row_pairs = std::max(kShortest, (row_pairs_at(level) + segments - 1) / segments)};
+                     .segment_row_pairs = std::max(kShortest, (row_pairs_at(level) + segments - 1) / segments),
+                     .is_short = is_short_};
         for (size_t c = 0; c < p_.components.size(); c++)
             for (int o = dwt.last ? kLL : kHL; o <= kHH; o++)
                 dwt.quantiser[c][o] = band_quantiser(c, o ? p_.levels + 1 - level : 0, o);
@@ -730,6 +741,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     const unsigned tag_tree_threads_;
     Stream setup_;
     const bool device_frames_;
+    const bool is_short_;    // coefficients take 16 bits
     const bool xyz_planes_;  // frames become planes of X'Y'Z' before they are loaded, not while they are
     std::optional<PsnrTarget> psnr_;
     XyzConversion xyz_{};  // with tables in device memory

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "../../common/j2k/dwt_cpu.h"
@@ -590,8 +591,16 @@ BandQuantiser band_quantiser(const Params &p, size_t component, int resolution, 
     return {q.inverse_step, static_cast<float>((1u << q.planes) - 1)};
 }
 
+// Whether all coefficients fit 16 bits.
+bool fits_short(const Params &p) {
+    bool fits = p.levels > 0;
+    for (const auto &bands : p.quantisers)
+        for (const Quantiser &q : bands) fits = fits && q.planes <= kShortPlanes;
+    return fits;
+}
+
 // The same on the device, from pixels in memory that ends where they do. `segment_row_pairs`:
-// DwtLevel::segment_row_pairs.
+// DwtLevel::segment_row_pairs. Coefficients have 16 bits where they fit.
 template <class W, class First, class Next>
 std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &device, const Case &k,
                                              const Picture &picture, int segment_row_pairs) {
@@ -612,7 +621,7 @@ std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &devi
     const Guarded<SampleLayout> layout(device, layouts);
     const Guarded<TileComponent> tile_components(device, g.tile_components);
     const Guarded<uint32_t> ll_odd(device, size_t{g.ll_odd}), ll_even(device, size_t{g.ll_even}),
-        coefficients(device, size_t{g.samples});
+        coefficients(device, fits_short(p) ? (size_t{g.samples} + 1) / 2 : size_t{g.samples});
     const int depth = static_cast<int>(components);
     if (!p.levels) {
         const int chunks = (g.widest + kLoadThreads - 1) / kLoadThreads;
@@ -638,7 +647,8 @@ std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &devi
                      .level = level,
                      .last = level == p.levels,
                      .block_columns = static_cast<int>(ceil_div(ceil_div(pairs, kStripPairs<W>), kDwtThreads / 32)),
-                     .segment_row_pairs = segment_row_pairs};
+                     .segment_row_pairs = segment_row_pairs,
+                     .is_short = fits_short(p)};
         for (size_t c = 0; c < components; c++)
             for (int o = dwt.last ? kLL : kHL; o <= kHH; o++)
                 dwt.quantiser[c][o] = band_quantiser(p, c, o ? p.levels + 1 - level : 0, o);
@@ -663,7 +673,14 @@ std::vector<uint32_t> coefficients_on_device(const std::shared_ptr<Device> &devi
     tile_components.read("tile-components");
     ll_odd.read("ll_odd");
     ll_even.read("ll_even");
-    return coefficients.read("coefficients");
+    std::vector<uint32_t> words = coefficients.read("coefficients");
+    if (!fits_short(p)) return words;
+    std::vector<int16_t> indices(2 * words.size());
+    std::memcpy(indices.data(), words.data(), 2 * indices.size());
+    std::vector<uint32_t> made(size_t{g.samples});
+    std::transform(indices.begin(), indices.begin() + static_cast<ptrdiff_t>(made.size()), made.begin(),
+                   sign_and_magnitude);
+    return made;
 }
 
 std::vector<uint32_t> on_device(const std::shared_ptr<Device> &device, const Case &k, const Picture &picture,
@@ -673,7 +690,12 @@ std::vector<uint32_t> on_device(const std::shared_ptr<Device> &device, const Cas
                : coefficients_on_device<Dwt97, LoadDwt97Params, Dwt97Params>(device, k, picture, segment_row_pairs);
 }
 std::vector<uint32_t> on_host(const Case &k, const Picture &picture) {
-    return k.params.reversible ? coefficients_on_host<Dwt53>(k, picture) : coefficients_on_host<Dwt97>(k, picture);
+    std::vector<uint32_t> made =
+        k.params.reversible ? coefficients_on_host<Dwt53>(k, picture) : coefficients_on_host<Dwt97>(k, picture);
+    constexpr uint32_t kUntouched = 0xA5A5A5A5;  // between tile-components
+    if (fits_short(k.params))
+        std::replace(made.begin(), made.end(), kUntouched, sign_and_magnitude(static_cast<int16_t>(0xA5A5)));
+    return made;
 }
 
 void check_coefficients(const Case &k, const std::vector<uint32_t> &is, const std::vector<uint32_t> &expected,
@@ -688,11 +710,12 @@ void check_coefficients(const Case &k, const std::vector<uint32_t> &is, const st
 
 void check_transform(const std::shared_ptr<Device> &device, Random &random, Case &k) {
     // A step of its own for every sub-band: what the encoder chooses is alike for HL and LH.
+    const bool few_planes = random.one_in(2);
     for (auto &bands : k.params.quantisers)
         for (Quantiser &q : bands)
             if (!k.params.reversible) {
                 q.inverse_step = static_cast<float>(random.between(1, 10000)) / 1000;
-                q.planes = random.between(1, 24);
+                q.planes = random.between(1, few_planes ? kShortPlanes : 24);
             }
     Picture picture = make_picture(random, k.format);
     fill(random, picture, random.one_in(3) ? Content::one_bit : Content::noise);

@@ -3,6 +3,7 @@
 // LGPL-2.1-or-later
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -341,19 +342,34 @@ END_TEST
 
 // ---- the device
 
+// Coefficients as quantisation indices of 16 bits, two in a word.
+std::vector<uint32_t> short_coefficients(const std::vector<uint32_t> &coefficients) {
+    std::vector<int16_t> indices((coefficients.size() + 1) / 2 * 2);
+    std::transform(coefficients.begin(), coefficients.end(), indices.begin(), [](uint32_t x) {
+        const int magnitude = static_cast<int>(x & ~kSignBit);
+        return static_cast<int16_t>(x & kSignBit ? -magnitude : magnitude);
+    });
+    std::vector<uint32_t> words(indices.size() / 2);
+    std::memcpy(words.data(), indices.data(), 2 * indices.size());
+    return words;
+}
+
 // All that the kernel leaves, against the CPU.
-void check_on_device(const std::shared_ptr<Device> &device, const Batch &batch, int most_samples) {
+void check_on_device(const std::shared_ptr<Device> &device, const Batch &batch, int most_samples, bool is_short) {
     const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
     const auto codewords = code_on_cpu(batch);
     const Guarded<CodeBlock> blocks(device, batch.blocks);
-    const Guarded<uint32_t> coefficients(device, batch.coefficients), bytes(device, count);
+    const Guarded<uint32_t> coefficients(device,
+                                         is_short ? short_coefficients(batch.coefficients) : batch.coefficients),
+        bytes(device, count);
     const Guarded<HtCodes> codes(device, std::vector<HtCodes>{kHtCodes});
     const Guarded<uint8_t> slots(device, batch.slots), planes(device, count), passes(device, count);
     HtInput input{.blocks = blocks.data(),
                   .coefficients = coefficients.data(),
                   .codes = codes.data(),
                   .coded = {},
-                  .count = count};
+                  .count = count,
+                  .is_short = is_short};
     input.coded.slots = slots.data();
     input.coded.planes = planes.data();
     input.coded.passes = passes.data();
@@ -381,16 +397,19 @@ void check_on_device(const std::shared_ptr<Device> &device, const Batch &batch, 
 START_TEST(small_blocks_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 1000);
-    for (int repeat = 0; repeat < 4; repeat++) {
+    for (int repeat = 0; repeat < 6; repeat++) {
+        const bool is_short = repeat % 3 == 2;
+        const int most = is_short ? kShortPlanes : 31;
         Batch batch;
-        for (int kind = 0; kind < kKinds; kind++) batch.add(random, 32, 32, random.between(1, 16), kind);
+        for (int kind = 0; kind < kKinds; kind++)
+            batch.add(random, 32, 32, random.between(1, std::min(most, 16)), kind);
         for (int i = 0; i < 20; i++)
-            batch.add(random, random.between(1, 32), random.between(1, 32), random.between(1, 20),
+            batch.add(random, random.between(1, 32), random.between(1, 32), random.between(1, std::min(most, 20)),
                       random.between(0, kKinds - 1));
         for (const auto &[width, height] :
              {std::pair{256, 4}, {4, 256}, {255, 3}, {250, 1}, {1, 250}, {64, 16}, {128, 8}})
-            batch.add(random, width, height, random.between(1, 31), random.between(1, kKinds - 1));
-        check_on_device(device, batch, 1024);
+            batch.add(random, width, height, random.between(1, most), random.between(1, kKinds - 1));
+        check_on_device(device, batch, 1024, is_short);
     }
 }
 END_TEST
@@ -398,13 +417,16 @@ END_TEST
 START_TEST(large_blocks_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 2000);
-    Batch batch;
-    for (const auto &[width, height] :
-         {std::pair{64, 64}, {1024, 4}, {4, 1024}, {1023, 3}, {1024, 1}, {3, 1021}, {33, 47}})
-        batch.add(random, width, height, random.between(1, 16), random.between(1, kKinds - 1));
-    for (const int kind : {1, 2, 4, 7}) batch.add(random, 64, 64, 31, kind);
-    batch.add(random, 64, 64, 3, 3);
-    check_on_device(device, batch, 4096);
+    for (const bool is_short : {false, true}) {
+        const int most = is_short ? kShortPlanes : 31;
+        Batch batch;
+        for (const auto &[width, height] :
+             {std::pair{64, 64}, {1024, 4}, {4, 1024}, {1023, 3}, {1024, 1}, {3, 1021}, {33, 47}})
+            batch.add(random, width, height, random.between(1, std::min(most, 16)), random.between(1, kKinds - 1));
+        for (const int kind : {1, 2, 4, 7}) batch.add(random, 64, 64, most, kind);
+        batch.add(random, 64, 64, 3, 3);
+        check_on_device(device, batch, 4096, is_short);
+    }
 }
 END_TEST
 
@@ -440,7 +462,8 @@ START_TEST(truncated_blocks_on_the_device) {
                                          .coefficients = coefficients.data(),
                                          .codes = codes.data(),
                                          .coded = {},
-                                         .count = count},
+                                         .count = count,
+                                         .is_short = false},
                                .bands = bands.data(),
                                .stop = device_stop.data(),
                                .chosen = nullptr,

@@ -7,6 +7,7 @@
 #include "../../hd.h"
 #include "../step.h"
 #include "../tables.h"
+#include "ht_codes.h"
 #include "stop.h"
 
 namespace cudaenc::j2k {
@@ -102,36 +103,35 @@ CUDAENC_HD CodeBits pair_code(bool first_row, const QuadCode &first, const QuadC
     return words.then(excess_prefix(a)).then(excess_prefix(b)).then(excess_suffix(a)).then(excess_suffix(b));
 }
 
-// Clause 7.3.3, MEL: an adaptive run-length code of events that are mostly 0. Sink: put(bits, count), first bit lowest.
+// Clause 7.3.3, MEL: an adaptive run-length code of events that are mostly 0. See mel_entry().
+// Sink: put(bits, count), first bit lowest. entries: HtCodes::mel.
 class MelCoder {
   public:
+    CUDAENC_HD void zeros(uint32_t count) { position_ += count; }
     template <class Sink>
-    CUDAENC_HD void zeros(uint32_t count, Sink &sink) {
-        run_ += count;
-        while (run_ >> log2()) {
-            run_ -= 1u << log2();
-            sink.put(1, 1);
-            state_ = min_of(state_ + 1, 12);
-        }
+    CUDAENC_HD void one(const uint32_t *entries, Sink &sink) {
+        const uint32_t entry = end_run(entries, sink);
+        sink.put(entry & 63, static_cast<int>(entry >> 6 & 7));
+        position_ = entry >> 13;
+        state_ = max_of(static_cast<int>(entry >> 9 & 15) - 1, 0);
     }
     template <class Sink>
-    CUDAENC_HD void one(Sink &sink) {
-        const int count = log2();
-        uint32_t reversed = 0;  // the run, highest bit first
-        for (int i = 0; i < count; i++) reversed |= (run_ >> i & 1) << (count - 1 - i);
-        sink.put(reversed << 1, count + 1);
-        run_ = 0;
-        state_ = max_of(state_ - 1, 0);
-    }
-    template <class Sink>
-    CUDAENC_HD void finish(Sink &sink) {
-        if (run_) sink.put(1, 1);
+    CUDAENC_HD void finish(const uint32_t *entries, Sink &sink) {
+        if (end_run(entries, sink) & 62) sink.put(1, 1);
     }
 
   private:
-    CUDAENC_HD int log2() const { return static_cast<int>(0x5433222111000ull >> 4 * state_ & 7); }  // of a full run
+    // Tells the full runs. Returns the entry of where it ends.
+    template <class Sink>
+    CUDAENC_HD uint32_t end_run(const uint32_t *entries, Sink &sink) {
+        for (; position_ >= kMelEnd; position_ -= kMelEnd - kMelRepeated) sink.put(1, 1);
+        const uint32_t entry = entries[position_];
+        const int passed = static_cast<int>(entry >> 9 & 15) - state_;
+        sink.put((1u << passed) - 1, passed);
+        return entry;
+    }
+    uint32_t position_ = 0;
     int state_ = 0;
-    uint32_t run_ = 0;
 };
 
 // Bit-stuffing: which bytes take seven bits. Bytes are taken from the bits, first bit lowest, as if all had eight; what

@@ -835,8 +835,12 @@ constexpr uint32_t kHtOtherRowCodes[] = {
 
 // The codeword for each context, significance and set of samples that reach the bound, which is empty without an
 // excess. entries[first row ? 0 : 1][context << 8 | significance << 4 | set]: see HtCode.
+//
+// mel: mel_entry() of each position.
+constexpr int kMelStates = 13, kMelRepeated = 53, kMelEnd = 85;
 struct HtCodes {
     uint16_t entries[2][8 << 8];
+    uint32_t mel[kMelEnd];
 };
 // An entry: the codeword in seven bits, its length in three, the known exponents in four. 0: no codeword.
 struct HtCode {
@@ -845,6 +849,24 @@ struct HtCode {
     constexpr int length() const { return static_cast<int>(entry >> 7 & 7); }
     constexpr uint32_t known() const { return entry >> 10; }
 };
+
+// MEL's state k, 0 to 12, is at a position: where a run of zeros is that began in state 0 and takes all bits of the
+// states before. So the position of a run's end tells its code: a 1 for each state passed, then a 0 and the zeros of
+// the last state, highest bit first. From kMelEnd on the last state, which begins at kMelRepeated, is passed again.
+//
+// An entry: the 0 and those zeros in six bits, their length in three, the last state in four, the position of the state
+// that follows in six.
+constexpr uint32_t mel_entry(int position) {
+    constexpr int kZeros[kMelStates] = {1, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8, 16, 32};  // of a full run
+    int state = 0, begin = 0, following = 0;
+    while (state + 1 < kMelStates && begin + kZeros[state] <= position) {
+        following = begin;
+        begin += kZeros[state++];
+    }
+    uint32_t code = 0, bits = 1;
+    for (int bit = 1; bit < kZeros[state]; bit *= 2) code = code << 1 | ((position - begin) & bit ? 1u : 0u), bits++;
+    return code << 1 | bits << 6 | static_cast<uint32_t>(state) << 9 | static_cast<uint32_t>(following) << 13;
+}
 
 // A known exponent saves a bit of MagSgn. So the codeword is taken that has the fewest bits less known exponents, of
 // equal ones the first.
@@ -866,6 +888,7 @@ constexpr HtCodes make_ht_codes() {
     };
     fill(kHtFirstRowCodes, codes.entries[0]);
     fill(kHtOtherRowCodes, codes.entries[1]);
+    for (int i = 0; i < kMelEnd; i++) codes.mel[i] = mel_entry(i);
     return codes;
 }
 inline constexpr HtCodes kHtCodes = make_ht_codes();

@@ -181,7 +181,7 @@ class HtBlockCoder {
     void skip_row(int width, int row) {
         const int quads = (width + 1) / 2;
         std::fill_n(states_[row & 1] + 1, quads + 1, uint16_t{0});
-        mel_.zeros(static_cast<uint32_t>(quads), mel_bits_);
+        mel_.zeros(static_cast<uint32_t>(quads));
     }
 
     // Codes a row of quads.
@@ -232,9 +232,9 @@ class HtBlockCoder {
     }
     void put_event(bool one) {
         if (one)
-            mel_.one(mel_bits_);
+            mel_.one(kHtCodes.mel, mel_bits_);
         else
-            mel_.zeros(1, mel_bits_);
+            mel_.zeros(1);
     }
 
     // Joins the three bit-streams.
@@ -251,7 +251,7 @@ class HtBlockCoder {
         if (to > begin && to[-1] == 0xFF) to--;
         uint8_t *const mel_begin = to;
 
-        mel_.finish(mel_bits_);
+        mel_.finish(kHtCodes.mel, mel_bits_);
         uint32_t last = 0;
         const Stuffed mel =
             stuff<Stuffing::kForward>(mel_bits_.memory(), mel_bits_.finish(0), 0, [&](uint64_t bytes, int count) {

@@ -1,7 +1,8 @@
-// HT block coding (ITU-T T.814), quad-parallel: a lane a quad, 32 quads at a time in the order in which they are coded.
-// Contexts and predictions come from the states of earlier quads; bits get their places from one scan of both
-// bit-streams' counts. Only MEL's events are coded one by one, those of all a thread-block's blocks side by side, while
-// the other warps stuff their bits. SPDX-License-Identifier: LGPL-2.1-or-later
+// HT block coding (ITU-T T.814), quad-parallel: a lane has a pair of quads. First all pairs leave what others read of
+// them, and their MEL events. Then those with a codeword, most often few, are coded, 32 at a time in the order of the
+// standard; bits get their places from one scan of both bit-streams' counts. Only MEL's events are coded one by one,
+// those of all a thread-block's blocks side by side, while the other warps stuff their bits.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../../common/j2k/quantise.h"
 #include "../../../common/j2k/t1/ht.h"
 #include "../../device.cuh"
@@ -62,18 +63,26 @@ struct SlotWriter {
     }
 };
 
+// Events of 32 pairs of quads, a bit a pair: of the quads with context 0, and whether they have a significant sample;
+// where both excesses of a pair in the first row count, whether both are above 2.
+constexpr int kEntryWords = 6;
+struct Events {
+    bool has[2], one[2], of_pair, large;
+};
+
 // A block's share of shared memory, in words. kQuads: the most that it has, those beside the block counted. States have
 // a row of zeros above, a column of them on the left, and one zero behind.
 template <int kQuads>
 struct HtLayout {
-    static constexpr int kStateWords = (kQuads * 3 / 2 + 8) / 2;  // later VLC's bytes
+    static constexpr int kStateWords = kQuads + 3;  // of a pair each; later VLC's bytes
     static constexpr int kVlcWords = (kQuads / 2 * kMostPairBits + kVlcFirstBits + 31) / 32 + 3;
-    static constexpr int kRing = 256;                      // of MagSgn
-    static constexpr int kEventWords = kQuads / 256 * 32;  // of a mask and its ones each
+    static constexpr int kRing = 256;  // of MagSgn
+    static constexpr int kEventWords = kQuads / 64 * kEntryWords;
     static constexpr int kMelWords = (kQuads * 5 / 4 * 3 / 2 + 31) / 32 + 2;
+    static constexpr int kCodedWords = kQuads / 4;  // of pairs two each
     static constexpr int kStates = 0, kVlc = kStates + kStateWords, kRingAt = kVlc + kVlcWords,
-                         kEvents = kRingAt + kRing, kMel = kEvents + kEventWords,
-                         kWords = (kMel + kMelWords + 3) / 4 * 4;
+                         kCleared = (kRingAt + kRing + 3) / 4 * 4, kEvents = kCleared, kMel = kEvents + kEventWords,
+                         kCoded = kMel + kMelWords, kWords = (kCoded + kCodedWords + 3) / 4 * 4;
 };
 
 // U-VLC of an excess in a word: the prefix in three bits and its length in two, the suffix in five and its length in
@@ -105,37 +114,50 @@ struct WordSink {
     }
 };
 
-// entries: pairs of a mask of quads with an event, and of those whose event is 1.
-DEVICE uint32_t code_events(const uint32_t *entries, uint32_t count, uint32_t *words) {
+// Bit i of eight at 4 i.
+DEVICE uint32_t spread_eight(uint32_t x) {
+    x = (x | x << 12) & 0x000F000F;
+    x = (x | x << 6) & 0x03030303;
+    return (x | x << 3) & 0x11111111;
+}
+
+// entries: Events of 32 pairs each, in kEntryWords ballots.
+DEVICE uint32_t code_events(const uint32_t *entries, uint32_t count, const uint32_t *mel_entries, uint32_t *words) {
     WordSink sink{words};
     MelCoder mel;
     CUDAENC_NO_UNROLL
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t events = entries[2 * i], ones = entries[2 * i + 1];
-        while (ones) {
-            const uint32_t lowest = ones & (0 - ones);
-            mel.zeros(static_cast<uint32_t>(popcount(events & (lowest - 1))), sink);
-            mel.one(sink);
-            events &= ~(lowest | (lowest - 1));
-            ones &= ones - 1;
+    for (uint32_t i = 0; i < count; i++, entries += kEntryWords) {
+        if (!(entries[2] | entries[3] | entries[4])) {
+            mel.zeros(static_cast<uint32_t>(popcount(entries[0]) + popcount(entries[1])));
+            continue;
         }
-        mel.zeros(static_cast<uint32_t>(popcount(events)), sink);
+        CUDAENC_NO_UNROLL
+        for (int shift = 0; shift < 32; shift += 8) {  // eight pairs
+            const auto eight = [entries, shift](int k) { return entries[k] >> shift & 0xFF; };
+            if (!(eight(2) | eight(3) | eight(4))) {
+                mel.zeros(static_cast<uint32_t>(popcount(eight(0) | eight(1) << 8)));
+                continue;
+            }
+            const auto join = [eight](int first, int second, int of_pair) {
+                return spread_eight(eight(first)) | spread_eight(eight(second)) << 1 |
+                       spread_eight(eight(of_pair)) << 2;
+            };
+            uint32_t events = join(0, 1, 4), ones = join(2, 3, 5);
+            while (ones) {
+                const uint32_t lowest = ones & (0 - ones);
+                mel.zeros(static_cast<uint32_t>(popcount(events & (lowest - 1))));
+                mel.one(mel_entries, sink);
+                events &= ~(lowest | (lowest - 1));
+                ones &= ones - 1;
+            }
+            mel.zeros(static_cast<uint32_t>(popcount(events)));
+        }
     }
-    mel.finish(sink);
+    mel.finish(mel_entries, sink);
     words[sink.bits / 32] = static_cast<uint32_t>(sink.pending);
     words[sink.bits / 32 + 1] = 0;
     return sink.bits;
 }
-
-// Bit i of a half word at 2 i.
-DEVICE uint32_t spread_half(uint32_t x) {
-    x = (x | x << 8) & 0x00FF00FF;
-    x = (x | x << 4) & 0x0F0F0F0F;
-    x = (x | x << 2) & 0x33333333;
-    return (x | x << 1) & 0x55555555;
-}
-
-using QuadState __attribute__((may_alias)) = uint16_t;  // quad_state() of each quad
 
 // Coefficients of a quad; those outside of the block are 0. kPaired: two at a time, of blocks that has_pairs() tells
 // of.
@@ -173,31 +195,112 @@ struct HtLowest {
 };
 DEVICE HtLowest lowest_of(const HtRule &rule, int plane) { return {plane, rule.lowers(), rule.step}; }
 
+// The pairs of a block that are coded, by number.
+using CodedPair __attribute__((may_alias)) = uint16_t;
+
+// Four coefficients side by side, of 32 or of 16 bits.
+template <class Coefficient>
+struct FourOf;
+template <>
+struct FourOf<uint32_t> {
+    using Type = Uint4;
+};
+template <>
+struct FourOf<int16_t> {
+    using Type = uint64_t;
+};
+DEVICE uint32_t coefficient(const Uint4 &four, int i) {
+    return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
+}
+DEVICE uint32_t coefficient(uint64_t four, int i) { return sign_and_magnitude(static_cast<int16_t>(four >> 16 * i)); }
+DEVICE bool has_significant(const Uint4 &four) { return ((four.x | four.y | four.z | four.w) & ~kSignBit) != 0; }
+DEVICE bool has_significant(uint64_t four) { return four != 0; }
+
+DEVICE bool has_significant(const Quad &quad) {
+    return ((quad.sample[0] | quad.sample[1] | quad.sample[2] | quad.sample[3]) & ~kSignBit) != 0;
+}
+
+// Two quads side by side. Missing samples are 0.
+template <class Coefficient>
+struct QuadPair {
+    using Four = typename FourOf<Coefficient>::Type;
+    Four upper, lower;
+    DEVICE_MEMBER bool is_significant() const { return has_significant(upper) || has_significant(lower); }
+    DEVICE_MEMBER Quad quad(int q) const {
+        return {{coefficient(upper, 2 * q), coefficient(lower, 2 * q), coefficient(upper, 2 * q + 1),
+                 coefficient(lower, 2 * q + 1)}};
+    }
+};
+// A block's coefficients. is_aligned: four at a time.
+template <class Coefficient>
+struct BlockSamples {
+    using Four = typename FourOf<Coefficient>::Type;
+    const Coefficient *at;
+    uint32_t stride, width, height;
+    bool is_aligned;
+
+    DEVICE_MEMBER BlockSamples(const CodeBlock &block, const uint32_t *coefficients)
+        : at(reinterpret_cast<const Coefficient *>(coefficients) + block.coefficients),
+          stride(block.stride),
+          width(block.width),
+          height(block.height),
+          is_aligned(((reinterpret_cast<uintptr_t>(at) / sizeof(Coefficient) | stride | width) & 3) == 0) {}
+    DEVICE_MEMBER Four four(uint32_t x, uint32_t y) const {
+        const uint32_t count = x < width && y < height ? width - x : 0;
+        const Coefficient *const from = at + static_cast<size_t>(y) * stride + x;
+        if (is_aligned) return count ? load_readonly(reinterpret_cast<const Four *>(from)) : Four{};
+        constexpr uint32_t kMask = sizeof(Coefficient) == 4 ? ~0u : 0xFFFF;
+        const auto one = [from, count](uint32_t i) {
+            return i < count ? static_cast<uint32_t>(load_readonly(from + i)) & kMask : 0;
+        };
+        if constexpr (sizeof(Coefficient) == 4)
+            return {one(0), one(1), one(2), one(3)};
+        else
+            return one(0) | one(1) << 16 | static_cast<uint64_t>(one(2) | one(3) << 16) << 32;
+    }
+    DEVICE_MEMBER QuadPair<Coefficient> pair(uint32_t column, uint32_t row) const {
+        return {four(4 * column, 2 * row), four(4 * column, 2 * row + 1)};
+    }
+};
+
+// Which pair of quads a lane has: the lane's, then every 32nd.
+struct PairPlace {
+    uint32_t row, column;
+    DEVICE_MEMBER void advance(uint32_t pairs_of_row, uint32_t more_rows, uint32_t more_columns) {
+        row += more_rows;
+        column += more_columns;
+        if (column >= pairs_of_row) {
+            column -= pairs_of_row;
+            row++;
+        }
+    }
+};
+
 // A block in a warp. memory: shared, HtLayout<kQuads>::kWords.
 template <int kQuads, bool kTruncated>
 struct HtBlock {
     using Layout = HtLayout<kQuads>;
     const CodeBlock block;
-    const uint32_t *coefficients;  // of the block
-    const HtLowest lowest;         // of what is coded; of kTruncated alone
+    const uint32_t *coefficients;  // of all blocks; of 16 bits where is_short
+    const bool is_short;
+    const HtLowest lowest;  // of what is coded; of kTruncated alone
     const HtCodes *all_codes;
     const uint16_t *codes;         // shared, of other rows than the first
     const uint16_t *excess_codes;  // shared, excess_code() of each excess
     uint32_t *memory;
     SlotWriter slot;
     ByteStream magsgn{0, 0, 0};
-    uint32_t magsgn_bits = 0, vlc_bits = kVlcFirstBits, entries = 0;
+    uint32_t magsgn_bits = 0, vlc_bits = kVlcFirstBits, entries = 0, coded = 0;
     bool any = false;
 
-    DEVICE_MEMBER QuadState *states() { return reinterpret_cast<QuadState *>(memory + Layout::kStates); }
+    DEVICE_MEMBER uint32_t *states() { return memory + Layout::kStates; }
     DEVICE_MEMBER uint32_t *vlc() { return memory + Layout::kVlc; }
     DEVICE_MEMBER uint32_t *ring() { return memory + Layout::kRingAt; }
     DEVICE_MEMBER uint32_t *events() { return memory + Layout::kEvents; }
     DEVICE_MEMBER uint32_t *mel() { return memory + Layout::kMel; }
+    DEVICE_MEMBER CodedPair *coded_pairs() { return reinterpret_cast<CodedPair *>(memory + Layout::kCoded); }
 
-    template <bool kPaired>
-    DEVICE_MEMBER Quad load(uint32_t column, uint32_t row) const {
-        Quad quad = load_quad<kPaired>(block, coefficients, column, row);
+    DEVICE_MEMBER Quad from_plane(Quad quad) const {
         if constexpr (kTruncated) {
             CUDAENC_UNROLL
             for (uint32_t &x : quad.sample) x = (x & kSignBit) | lowest.step.magnitude(x);
@@ -208,119 +311,195 @@ struct HtBlock {
         return quad;
     }
 
-    DEVICE_MEMBER void code_quads() {
-        const uint32_t lane = static_cast<uint32_t>(lane_id());
-        CUDAENC_NO_UNROLL
-        for (uint32_t i = lane; i < Layout::kEvents; i += 32) memory[i] = 0;
-        warp_sync();
-        if (lane == 0) vlc()[0] = (1u << kVlcFirstBits) - 1;
-        if (has_pairs(block, coefficients))
-            code_all<true>();
-        else
-            code_all<false>();
-    }
-
-    // Whether the quad is there.
-    DEVICE_MEMBER bool is_present(uint32_t column, uint32_t row) const {
-        return 2 * column < block.width && 2 * row < block.height;
-    }
-
     // Codes all quads. Events are left for code_events().
-    template <bool kPaired>
-    DEVICE_MEMBER void code_all() {
-        // Columns are even: a last, missing quad makes a pair with the last one.
-        const uint32_t lane = static_cast<uint32_t>(lane_id()), columns = (block.width + 3u) / 4 * 2,
-                       quads = columns * ((block.height + 1u) / 2), more_rows = 32 / columns,
-                       more_columns = 32 % columns;
-        // Contexts come from so many chunks of 32 quads: this one and those with the row above.
-        const uint32_t context_chunks = (2u << (columns + 32) / 32) - 1;
+    DEVICE_MEMBER void code_quads() {
+        if constexpr (!kTruncated)
+            if (is_short) return code_samples(BlockSamples<int16_t>(block, coefficients));
+        code_samples(BlockSamples<uint32_t>(block, coefficients));
+    }
+    template <class Coefficient>
+    DEVICE_MEMBER void code_samples(const BlockSamples<Coefficient> &samples) {
+        constexpr int kAtOnce = 4;  // loads of a lane
+        const uint32_t lane = static_cast<uint32_t>(lane_id()), pairs_of_row = (block.width + 3u) / 4,
+                       pairs = pairs_of_row * ((block.height + 1u) / 2), more_rows = 32 / pairs_of_row,
+                       more_columns = 32 % pairs_of_row;
+        PairPlace to_load{lane / pairs_of_row, lane % pairs_of_row}, at = to_load;
+        // Contexts come from so many chunks of 32 pairs: this one and those with the row above.
+        const uint32_t context_chunks = (2u << (pairs_of_row + 32) / 32) - 1;
         uint32_t quiet = ~0u;  // bit i: the chunk i before has no significant sample
-        uint32_t row = lane / columns, column = lane % columns;
-        Quad next = load<kPaired>(column, row);
         CUDAENC_NO_UNROLL
-        for (uint32_t first = 0; first < quads; first += 32) {
-            const Quad own = next;
-            const uint32_t own_row = row, own_column = column;
-            column += more_columns;
-            row += more_rows;
-            if (column >= columns) {
-                column -= columns;
-                row++;
+        for (uint32_t first = 0; first < pairs; first += 32 * kAtOnce) {
+            QuadPair<Coefficient> own[kAtOnce];
+            CUDAENC_UNROLL
+            for (QuadPair<Coefficient> &pair : own) {
+                pair = samples.pair(to_load.column, to_load.row);
+                to_load.advance(pairs_of_row, more_rows, more_columns);
             }
-            next = load<kPaired>(column, row);
-            const bool some =
-                warp_any(((own.sample[0] | own.sample[1] | own.sample[2] | own.sample[3]) & 0x7FFFFFFFu) != 0);
-            quiet = quiet << 1 | !some;
-            any |= some;
-            if ((quiet & context_chunks) == context_chunks) {
-                put_events(warp_any(own_row == 0), is_present(own_column, own_row), false, false, false);
-                continue;
+            CUDAENC_UNROLL
+            for (uint32_t i = 0; i < kAtOnce; i++) {
+                if (first + 32 * i >= pairs) break;
+                const Quad quads[2] = {from_plane(own[i].quad(0)), from_plane(own[i].quad(1))};
+                const bool some = warp_any(kTruncated ? has_significant(quads[0]) || has_significant(quads[1])
+                                                      : own[i].is_significant());
+                quiet = quiet << 1 | !some;
+                if (some && !any) clear();
+                any |= some;
+                if ((quiet & context_chunks) == context_chunks)
+                    put_events({{is_present(at, 0), is_present(at, 1)}, {false, false}, false, false});
+                else
+                    look_at(quads, at, pairs_of_row, first + 32 * i + lane);
+                at.advance(pairs_of_row, more_rows, more_columns);
             }
-            code_32(own, own_column, own_row, columns);
-            while (magsgn_bits - magsgn.at >= 33 * 32) take_magsgn(magsgn_bits, false);
+        }
+        const uint32_t reciprocal = (1u << 20) / pairs_of_row + 1;
+        CUDAENC_NO_UNROLL
+        for (uint32_t first = 0; first < coded; first += 32) {
+            const bool is_coded = first + lane < coded;
+            const uint32_t index = is_coded ? coded_pairs()[first + lane] : 0u, row = index * reciprocal >> 20;
+            const PairPlace pair{row, index - row * pairs_of_row};
+            const QuadPair<Coefficient> own = samples.pair(pair.column, pair.row);
+            code_32({from_plane(own.quad(0)), from_plane(own.quad(1))}, pair, pairs_of_row, is_coded);
+            take_whole_magsgn(magsgn_bits);
         }
     }
 
-    DEVICE_MEMBER void code_32(const Quad &own, uint32_t column, uint32_t row, uint32_t columns) {
-        const bool first_row = row == 0, present = is_present(column, row);
-        HtSample s[4];
+    DEVICE_MEMBER void clear() {
+        CUDAENC_NO_UNROLL
+        for (int i = lane_id(); i < Layout::kCleared / 4; i += 32) reinterpret_cast<Uint4 *>(memory)[i] = {0, 0, 0, 0};
+        warp_sync();
+        if (lane_id() == 0) vlc()[0] = (1u << kVlcFirstBits) - 1;
+    }
+
+    // Whether a quad is there.
+    DEVICE_MEMBER bool is_present(const PairPlace &at, int quad) const {
+        return 4 * at.column + 2 * static_cast<uint32_t>(quad) < block.width && 2 * at.row < block.height;
+    }
+    DEVICE_MEMBER static uint32_t significance(const Quad &quad) {
         uint32_t significant = 0;
         CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) {
-            s[i] = ht_sample(own.sample[i]);
-            significant |= static_cast<uint32_t>(own.sample[i] << 1 != 0) << i;
+        for (int i = 0; i < 4; i++) significant |= static_cast<uint32_t>(quad.sample[i] << 1 != 0) << i;
+        return significant;
+    }
+
+    // What is known around a pair.
+    struct PairNeighbours {
+        QuadNeighbours of[2];
+        // state: the pair's, of which that of the first quad is `first`.
+        DEVICE_MEMBER PairNeighbours(const uint32_t *state, uint32_t pairs_of_row, uint32_t first) {
+            const uint32_t *const above = state - (pairs_of_row + 1);
+            of[0] = {state[-1] >> 16, above[-1] >> 16, above[0] & 0xFFFF, above[0] >> 16};
+            of[1] = {first, above[0] & 0xFFFF, above[0] >> 16, above[1] & 0xFFFF};
         }
-        // Of lanes behind the last quad the state is nobody's.
-        QuadState *const state = states() + (present ? (row + 1) * (columns + 1) + column + 1 : columns + 2);
-        if (present) *state = static_cast<QuadState>(quad_state(significant, s[1].exponent, s[3].exponent));
+    };
+    DEVICE_MEMBER uint32_t *state_of(const PairPlace &at, uint32_t pairs_of_row) {
+        return states() + (at.row + 1) * (pairs_of_row + 1) + at.column + 1;
+    }
+
+    // Leaves the states and events of 32 pairs, and which of them are to be coded. index: of the lane's pair.
+    DEVICE_MEMBER void look_at(const Quad (&own)[2], const PairPlace &at, uint32_t pairs_of_row, uint32_t index) {
+        const bool first_row = at.row == 0, present[2] = {is_present(at, 0), is_present(at, 1)};
+        uint32_t significant[2], of[2];
+        CUDAENC_UNROLL
+        for (int q = 0; q < 2; q++) {
+            significant[q] = significance(own[q]);
+            of[q] =
+                quad_state(significant[q], ht_sample(own[q].sample[1]).exponent, ht_sample(own[q].sample[3]).exponent);
+        }
+        // Of lanes behind the last pair the state is nobody's.
+        uint32_t *const state = present[0] ? state_of(at, pairs_of_row) : states() + pairs_of_row + 2;
+        if (present[0]) *state = of[0] | of[1] << 16;
         warp_sync();
-        const QuadState *const above = state - (columns + 1);
-        const QuadNeighbours near{state[-1], above[-1], above[0], above[1]};
-        const uint32_t context = quad_context(first_row, near);
-        const int most = max_of(max_of(s[0].exponent, s[1].exponent), max_of(s[2].exponent, s[3].exponent));
-        uint32_t reaching = 0;
-        CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) reaching |= static_cast<uint32_t>(s[i].exponent == most) << i;
-        QuadCode code = code_quad(first_row ? all_codes->entries[0] : codes, context, significant, most, reaching,
-                                  predicted_exponent(significant, near));
-        code.entry = present ? code.entry : 0;
-        code.excess = significant ? code.excess : 0;
-
-        // U-VLC, which in the first row depends on the other quad of the pair.
-        uint32_t excess = excess_codes[code.excess];
+        const PairNeighbours near(state, pairs_of_row, of[0]);
+        const uint32_t context[2] = {quad_context(first_row, near.of[0]), quad_context(first_row, near.of[1])};
         bool both = false, large = false;
-        const bool any_first = warp_any(first_row);
-        if (any_first) {
-            const int other = warp_shuffle_xor(code.excess, 1);
-            both = first_row && code.excess && other;
-            large = both && min_of(code.excess, other) > 2;
-            if (large)
-                excess = excess_codes[code.excess - 2];
-            else if (both && other > 2 && lane_id() % 2)
-                excess = excess_code({static_cast<uint32_t>(code.excess - 1), 1}, {0, 0});
+        if (warp_any(first_row)) {
+            const int excess[2] = {largest_exponent(own[0]) - 1, largest_exponent(own[1]) - 1};
+            both = first_row && min_of(excess[0], excess[1]) > 0;
+            large = both && min_of(excess[0], excess[1]) > 2;
         }
-        put_events(any_first, present && !context, significant != 0, both && lane_id() % 2, large);
-
-        // The even lanes have the pairs' codewords.
-        const uint32_t word = (code.entry & 1023) | excess << 10, other_word = warp_shuffle_down(word, 1);
-        const CodeBits pair = lane_id() % 2 ? CodeBits{0, 0} : join_words(word, other_word);
-        int bits[4];
-        uint32_t all = 0;
+        put_events({{present[0] && !context[0], present[1] && !context[1]},
+                    {significant[0] != 0, significant[1] != 0},
+                    both,
+                    large});
+        const bool is_coded =
+            present[0] && (context[0] | (present[1] ? context[1] : 0) | significant[0] | significant[1]);
+        const uint32_t all = warp_ballot(is_coded);
+        if (is_coded)
+            coded_pairs()[coded + static_cast<uint32_t>(popcount(all & ((1u << lane_id()) - 1)))] =
+                static_cast<CodedPair>(index);
+        coded += static_cast<uint32_t>(popcount(all));
+        warp_sync();
+    }
+    DEVICE_MEMBER static int largest_exponent(const Quad &quad) {
+        uint32_t most = 0;
         CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) all += static_cast<uint32_t>(bits[i] = code.bits(significant, i));
+        for (const uint32_t x : quad.sample) most = max_of(most, x & ~kSignBit);
+        return ht_sample(most).exponent;
+    }
+
+    // Codes 32 pairs. Of lanes without one, which have some pair, nothing is coded.
+    DEVICE_MEMBER void code_32(const Quad (&own)[2], const PairPlace &at, uint32_t pairs_of_row, bool is_coded) {
+        const uint32_t *const state = state_of(at, pairs_of_row);
+        const PairNeighbours near(state, pairs_of_row, state[0] & 0xFFFF);
+        const bool first_row = at.row == 0;
+        HtSample s[2][4];
+        QuadCode code[2];
+        uint32_t significant[2];
+        CUDAENC_UNROLL
+        for (int q = 0; q < 2; q++) {
+            CUDAENC_UNROLL
+            for (int i = 0; i < 4; i++) s[q][i] = ht_sample(own[q].sample[i]);
+            significant[q] = is_coded ? significance(own[q]) : 0;
+            const int most =
+                max_of(max_of(s[q][0].exponent, s[q][1].exponent), max_of(s[q][2].exponent, s[q][3].exponent));
+            uint32_t reaching = 0;
+            CUDAENC_UNROLL
+            for (int i = 0; i < 4; i++) reaching |= static_cast<uint32_t>(s[q][i].exponent == most) << i;
+            code[q] = code_quad(first_row ? all_codes->entries[0] : codes, quad_context(first_row, near.of[q]),
+                                significant[q], most, reaching, predicted_exponent(significant[q], near.of[q]));
+            code[q].entry = is_coded && is_present(at, q) ? code[q].entry : 0;
+            code[q].excess = significant[q] ? code[q].excess : 0;
+        }
+        const CodeBits vlc_code = join_words(pair_words(warp_any(first_row), first_row, code));
+
+        int bits[2][4];
+        uint32_t count[2] = {0, 0};
+        CUDAENC_UNROLL
+        for (int q = 0; q < 2; q++) {
+            CUDAENC_UNROLL
+            for (int i = 0; i < 4; i++) count[q] += static_cast<uint32_t>(bits[q][i] = code[q].bits(significant[q], i));
+        }
         // Both streams' counts in one scan: of MagSgn below 2^13, of VLC above.
-        const uint32_t own_counts = all | static_cast<uint32_t>(pair.count) << 16,
+        const uint32_t own_counts = count[0] + count[1] + (static_cast<uint32_t>(vlc_code.count) << 16),
                        up_to = warp_inclusive_add(own_counts), before = up_to - own_counts,
                        total = warp_shuffle(up_to, 31);
-        put_vlc(vlc_bits + (before >> 16), pair);
-        put_samples(magsgn_bits + (before & 0xFFFF), s, bits);
+        put_vlc(vlc_bits + (before >> 16), vlc_code);
+        put_samples(magsgn_bits + (before & 0xFFFF), s, bits, count);
         vlc_bits += total >> 16;
         magsgn_bits += total & 0xFFFF;
         warp_sync();
     }
 
+    // Of each quad the codeword and the U-VLC code, which in the first row depends on the other quad.
+    struct PairWords {
+        uint32_t quad[2];
+    };
+    DEVICE_MEMBER PairWords pair_words(bool any_first, bool first_row, const QuadCode (&code)[2]) const {
+        uint32_t excess[2] = {excess_codes[code[0].excess], excess_codes[code[1].excess]};
+        if (any_first && first_row && code[0].excess && code[1].excess) {
+            if (min_of(code[0].excess, code[1].excess) > 2) {
+                excess[0] = excess_codes[code[0].excess - 2];
+                excess[1] = excess_codes[code[1].excess - 2];
+            } else if (code[0].excess > 2) {
+                excess[1] = excess_code({static_cast<uint32_t>(code[1].excess - 1), 1}, {0, 0});
+            }
+        }
+        return {{(code[0].entry & 1023) | excess[0] << 10, (code[1].entry & 1023) | excess[1] << 10}};
+    }
+
     // The VLC bits of a pair, from both quads' codewords and U-VLC codes.
-    DEVICE_MEMBER static CodeBits join_words(uint32_t a, uint32_t b) {
+    DEVICE_MEMBER static CodeBits join_words(const PairWords &pair) {
+        const uint32_t a = pair.quad[0], b = pair.quad[1];
         const auto field = [](uint32_t x, int at, int length_at, uint32_t most) {
             return CodeBits{x >> at & ((1u << (length_at - at)) - 1), static_cast<int>(x >> length_at & most)};
         };
@@ -330,58 +509,76 @@ struct HtBlock {
         return word(a).then(word(b)).then(prefix(a)).then(prefix(b)).then(suffix(a)).then(suffix(b));
     }
 
-    // Events of 32 quads: of each whether it has a significant sample; where some are in the first row, behind it, of a
-    // pair, whether both excesses are above 2.
-    DEVICE_MEMBER void put_events(bool any_first, bool has, bool one, bool of_pair, bool large) {
-        const uint32_t mask = warp_ballot(has), ones = warp_ballot(has && one);
-        uint32_t *const at = events() + 2 * entries;
-        if (!any_first) {
-            if (lane_id() == 0) at[0] = mask, at[1] = ones;
-            entries++;
-            return;
+    DEVICE_MEMBER void put_events(const Events &e) {
+        const uint32_t words[kEntryWords] = {warp_ballot(e.has[0]),
+                                             warp_ballot(e.has[1]),
+                                             warp_ballot(e.has[0] && e.one[0]),
+                                             warp_ballot(e.has[1] && e.one[1]),
+                                             warp_ballot(e.of_pair),
+                                             warp_ballot(e.large)};
+        if (lane_id() == 0) {
+            CUDAENC_UNROLL
+            for (uint32_t i = 0; i < kEntryWords; i++) events()[kEntryWords * entries + i] = words[i];
         }
-        const uint32_t pairs = warp_ballot(of_pair), larges = warp_ballot(of_pair && large);
-        if (lane_id() < 2) {
-            const int shift = 16 * lane_id();
-            const auto join = [shift](uint32_t quads, uint32_t of_pairs) {
-                return spread_half(quads >> shift & 0xFFFF) | spread_half(of_pairs >> shift & 0xFFFF) << 1;
-            };
-            at[2 * lane_id()] = join(mask, pairs);
-            at[2 * lane_id() + 1] = join(ones, larges);
-        }
-        entries += 2;
+        entries++;
     }
 
     DEVICE_MEMBER void put_vlc(uint32_t at, const CodeBits &code) {
         uint32_t *const words = vlc() + at / 32;
         if (!code.count) return;
         atomic_or(&words[0], code.bits << at % 32);
-        atomic_or(&words[1], funnel_shift_left(code.bits, 0, at % 32));
+        if (at % 32 + static_cast<uint32_t>(code.count) > 32)
+            atomic_or(&words[1], funnel_shift_left(code.bits, 0, at % 32));
     }
-    DEVICE_MEMBER void put_magsgn(uint32_t at, uint32_t bits) {
-        if (bits) atomic_or(&ring()[at % Layout::kRing], bits);
+    // At most 64 bits of MagSgn.
+    DEVICE_MEMBER void put_magsgn(uint32_t at, uint64_t bits, uint32_t count) {
+        if (!count) return;
+        const uint32_t low = static_cast<uint32_t>(bits), high = static_cast<uint32_t>(bits >> 32), word = at / 32,
+                       shift = at % 32;
+        atomic_or(&ring()[word % Layout::kRing], low << shift);
+        if (shift + count <= 32) return;
+        atomic_or(&ring()[(word + 1) % Layout::kRing], funnel_shift_left(low, high, shift));
+        if (shift + count > 64) atomic_or(&ring()[(word + 2) % Layout::kRing], funnel_shift_left(high, 0, shift));
     }
-    DEVICE_MEMBER void put_samples(uint32_t at, const HtSample (&s)[4], const int (&bits)[4]) {
-        const auto low_bits = [&](int i) { return bits[i] < 32 ? s[i].value & ((1u << bits[i]) - 1) : s[i].value; };
-        const int left = bits[0] + bits[1], right = bits[2] + bits[3];
-        if (warp_all(left < 32 && right < 32)) {
-            const uint32_t first = low_bits(0) | low_bits(1) << bits[0], second = low_bits(2) | low_bits(3) << bits[2];
-            const uint32_t low = first | second << left,
-                           high = funnel_shift_left(second, 0, static_cast<uint32_t>(left)), shift = at % 32;
-            if (left + right) atomic_or(&ring()[at / 32 % Layout::kRing], low << shift);
-            if (shift + static_cast<uint32_t>(left + right) > 32) {
-                atomic_or(&ring()[(at / 32 + 1) % Layout::kRing], funnel_shift_left(low, high, shift));
-                put_magsgn(at / 32 + 2, funnel_shift_left(high, 0, shift));
+    DEVICE_MEMBER void put_samples(uint32_t at, const HtSample (&s)[2][4], const int (&bits)[2][4],
+                                   const uint32_t (&count)[2]) {
+        bool fits = true;  // two samples in 31 bits
+        CUDAENC_UNROLL
+        for (int q = 0; q < 2; q++) fits = fits && bits[q][0] + bits[q][1] < 32 && bits[q][2] + bits[q][3] < 32;
+        if (warp_all(fits)) {
+            uint64_t quad[2];
+            CUDAENC_UNROLL
+            for (int q = 0; q < 2; q++) {
+                const auto low_bits = [&](int i) { return s[q][i].value & ~(~0u << bits[q][i]); };
+                const uint32_t left = low_bits(0) | low_bits(1) << bits[q][0], right = low_bits(2) | low_bits(3)
+                                                                                                         << bits[q][2];
+                quad[q] = left | static_cast<uint64_t>(right) << (bits[q][0] + bits[q][1]);
             }
+            if (warp_all(count[0] + count[1] <= 64))
+                return put_magsgn(at, quad[0] | quad[1] << count[0], count[0] + count[1]);
+            put_magsgn(at, quad[0], count[0]);
+            put_magsgn(at + count[0], quad[1], count[1]);
             return;
         }
-        CUDAENC_UNROLL
-        for (int i = 0; i < 4; i++) {
-            const uint32_t value = low_bits(i);
-            put_magsgn(at / 32, value << at % 32);
-            put_magsgn(at / 32 + 1, funnel_shift_left(value, 0, at % 32));
-            at += static_cast<uint32_t>(bits[i]);
+        // Half of the lanes at a time, which fit the ring.
+        const uint32_t end = at + count[0] + count[1];
+        CUDAENC_NO_UNROLL
+        for (int half = 0; half < 2; half++) {
+            if (lane_id() / 16 == half) {
+                CUDAENC_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    const int own = bits[i / 4][i % 4];
+                    put_magsgn(at, s[i / 4][i % 4].value & ((uint64_t{1} << own) - 1), static_cast<uint32_t>(own));
+                    at += static_cast<uint32_t>(own);
+                }
+            }
+            warp_sync();
+            take_whole_magsgn(warp_shuffle(end, 16 * half + 15));
         }
+    }
+    // All but the last words.
+    DEVICE_MEMBER void take_whole_magsgn(uint32_t bits) {
+        while (bits - magsgn.at >= 33 * 32) take_magsgn(bits, false);
     }
 
     // Moves up to 128 bytes from the ring to the slot.
@@ -493,11 +690,11 @@ struct HtBlock {
     }
 };
 
-// What a thread-block has in shared memory. codes: [2048], and excess_code() of each excess; memory:
-// HtLayout<kQuads>::kWords a warp; work: [kWarps].
+// What a thread-block has in shared memory. codes: [2048], and excess_code() of each excess; mel_entries: [kMelEnd];
+// memory: HtLayout<kQuads>::kWords a warp; work: [kWarps].
 struct HtShared {
     uint16_t *codes;
-    uint32_t *memory;
+    uint32_t *mel_entries, *memory;
     MelWork *work;
 };
 
@@ -507,6 +704,7 @@ DEVICE void load_codes(const HtInput &p, const HtShared &shared) {
     const Uint4 *const table = reinterpret_cast<const Uint4 *>(p.codes->entries[1]);
     for (int i = thread_x(); i < 2048 / 8; i += kWarps * 32)
         reinterpret_cast<Uint4 *>(shared.codes)[i] = load_readonly(table + i);
+    if (thread_x() < kMelEnd) shared.mel_entries[thread_x()] = load_readonly(p.codes->mel + thread_x());
     if (thread_x() <= kMostExcess)
         shared.codes[2048 + thread_x()] =
             static_cast<uint16_t>(excess_code(excess_prefix(thread_x()), excess_suffix(thread_x())));
@@ -519,7 +717,8 @@ DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeB
                            const HtLowest &lowest) {
     using Layout = HtLayout<kQuads>;
     HtBlock<kQuads, kTruncated> own{.block = block,
-                                    .coefficients = p.coefficients + block.coefficients,
+                                    .coefficients = p.coefficients,
+                                    .is_short = p.is_short,
                                     .lowest = lowest,
                                     .all_codes = p.codes,
                                     .codes = shared.codes,
@@ -534,7 +733,8 @@ DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeB
     if (thread_x() < kWarps) {
         uint32_t *const words = shared.memory + thread_x() * Layout::kWords;
         const uint32_t entries = work[thread_x()].entries;
-        work[thread_x()].bits = entries ? code_events(words + Layout::kEvents, entries, words + Layout::kMel) : 0;
+        work[thread_x()].bits =
+            entries ? code_events(words + Layout::kEvents, entries, shared.mel_entries, words + Layout::kMel) : 0;
     }
     warp_sync();
     ByteStream vlc{};
@@ -762,15 +962,13 @@ DEVICE void code_blocks(const HtTruncatedInput &p, const HtShared &shared) {
 template <int kQuads, int kWarps, class Input>
 DEVICE void run_thread_block(const Input &p) {
     SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
+    SHARED(uint32_t, mel_entries, kMelEnd);
     SHARED(uint32_t, memory, kWarps *HtLayout<kQuads>::kWords);
     SHARED(MelWork, work, kWarps);
-    code_blocks<kQuads, kWarps>(p, {codes, memory, work});
+    code_blocks<kQuads, kWarps>(p, {codes, mel_entries, memory, work});
 }
 
-KERNEL(kHtWarps * 32, j2k_t1_ht, HtParams)
-{
-    run_thread_block<256, kHtWarps>(p);
-}
+KERNEL_BLOCKS(kHtWarps * 32, 4, j2k_t1_ht, HtParams) { run_thread_block<256, kHtWarps>(p); }
 
 KERNEL(kHtLargeWarps * 32, j2k_t1_ht_large, HtLargeParams)
 {

@@ -64,7 +64,8 @@ HtInput HtCoder::input(const uint32_t *coefficients) const {
             .coefficients = coefficients,
             .codes = codes_.data(),
             .coded = records_,
-            .count = blocks_.count};
+            .count = blocks_.count,
+            .is_short = blocks_.is_short};
 }
 
 void HtCoder::analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) {

@@ -20,6 +20,7 @@ struct HtBlocks {
     int most_samples;  // of a block
     int max_passes;    // of a record
     bool truncatable;
+    bool is_short;  // see HtInput
 };
 
 class HtCoder : public BlockCoder {
