@@ -1,6 +1,7 @@
 // Samples to Huffman codes to bytes: run-length and Huffman coding, byte stuffing, restart markers. A thread owns a
 // block from its samples to its bits. Threads exchange DC levels and numbers of bits; thread-blocks exchange how many
-// bits and bytes come before. With optimal tables there are two kernels, and levels in memory between them.
+// bits and bytes come before. With optimal tables there are two kernels, and levels in memory between them. mjpeg_join
+// makes bytes of bits that either has stored.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../bits.cuh"
 #include "../device.cuh"
@@ -385,6 +386,7 @@ struct StoredWindow {
     }
 };
 
+// A thread-block owns a piece.
 KERNEL(kPieceBlocks, mjpeg_join, JoinParams)
 {
     SHARED(uint32_t, words, (kWindowWords + 4) / 4 * 4);
