@@ -183,8 +183,10 @@ class Bench {
         const std::string queues = device_ ? std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") : "";
         if (device_) std::printf("queues    CUDA_DEVICE_MAX_CONNECTIONS=%s\n", queues.c_str());
         const char *const packets = !device_ ? "host" : o_.device_packets ? "GPU" : "pinned host";
-        std::printf("boundary  A: pixels in %s memory to finished bytes in %s memory\n", device_ ? "GPU" : "host",
-                    packets);
+        const char *const frames = !device_ || o_.memory == Memory::kHost ? "host"
+                                   : o_.memory == Memory::kPinned         ? "pinned host"
+                                                                          : "GPU";
+        std::printf("boundary  A: pixels in %s memory to finished bytes in %s memory\n", frames, packets);
         std::printf(
             "frames    %d distinct in rotation: %s, and cyclic shifts by\n"
             "          odd numbers of columns and rows\n",
@@ -198,7 +200,7 @@ class Bench {
         json_.put("device", device_text_);
         json_.put("driver", driver);
         json_.put("cpu", cpu_name());
-        json_.put("boundary", format_string("A: %s memory to %s memory", device_ ? "GPU" : "host", packets));
+        json_.put("boundary", format_string("A: %s memory to %s memory", frames, packets));
         if (device_) json_.put("cuda_device_max_connections", queues);
         json_.put("distinct_frames", o_.frames);
         json_.put("frames_made_by", "cyclic shifts of the picture by odd numbers of columns and rows");
@@ -331,7 +333,7 @@ class Bench {
     // Frames in the memory that boundary A begins in, on the device that is measured.
     CudaencConfig config_of(const Case &c) const {
         CudaencConfig config = make_config(c, o_.device.c_str());
-        config.device_frames = device_ != nullptr && o_.device.rfind("cuda", 0) == 0;
+        config.device_frames = device_ != nullptr && o_.device.rfind("cuda", 0) == 0 && o_.memory == Memory::kDevice;
         config.device_packets = o_.device_packets;
         return config;
     }
@@ -407,8 +409,9 @@ class Bench {
 
     void measure_case(const Pictures &pictures, const Case &c) {
         CudaencConfig config = config_of(c);
-        const Frames frames(pictures, c.format, o_.frames, config.device_frames ? device_ : nullptr);
+        const Frames frames(pictures, c.format, o_.frames, device_, o_.memory);
         std::printf("\n%s: %s\n", c.name, c.text().c_str());
+        if (c.profile) return measure(name_of(pictures), c, config, frames);
         std::vector<int> qualities = {quality_of(config)};
         if (c.is_j2k() && o_.rate_control) {
             config.j2k.rate_control = o_.rate_control;
@@ -440,8 +443,14 @@ class Bench {
     }
 
     void measure(const std::string &picture, const Case &c, CudaencConfig config, const Frames &frames) {
-        const int quality = c.lossless ? 0 : quality_of(config);
+        const int quality = c.lossless || c.profile ? 0 : quality_of(config);
         if (config.threads) std::printf("  threads  %d\n", config.threads);
+        Spread copies;
+        if (device_ && o_.memory != Memory::kDevice) {
+            copies = measure_copies(*device_, frames, o_.effort);
+            std::printf("  copies   %9.1f fps to the GPU alone, %.1f GB/s  (%.1f .. %.1f fps)\n", copies.median,
+                        copies.median * static_cast<double>(frames.bytes()) * 1e-9, copies.least, copies.most);
+        }
         if (quality && (o_.qualities.size() > 1 || !c.is_j2k())) std::printf("  quality  %d\n", quality);
         const Single single = measure_single(config, frames, o_.effort);
         print_single(c, single);
@@ -480,6 +489,7 @@ class Bench {
         if (config.j2k.frame_bytes) json_.put("frame_bytes", static_cast<size_t>(config.j2k.frame_bytes));
         put_psnr(first.size(), psnr);
         if (config.threads) json_.put("threads", config.threads);
+        if (!copies.all.empty()) json_.put("copies_fps", copies);
         put_rates(c, single, multis);
         json_.open("stages", '[');
         for (const Stage &s : stages) {
@@ -494,8 +504,9 @@ class Bench {
                          c.lossless ? "-" : std::to_string(quality), first.size(), psnr, config.threads,
                          single.milliseconds.median, best.fps.median, best.in_flight()});
         json_.open("peers", '[');
-        measure_nvidia(picture, c, frames, quality, first.size(), single, best);
-        if (c.is_j2k()) measure_openjpeg(picture, c, frames, config.threads, first.size(), single);
+        if (!c.profile && o_.memory == Memory::kDevice)
+            measure_nvidia(picture, c, frames, quality, first.size(), single, best);
+        if (c.is_j2k() && !c.profile) measure_openjpeg(picture, c, frames, config.threads, first.size(), single);
         json_.close(']');
         json_.close('}');
     }
@@ -599,7 +610,7 @@ class Bench {
     // 0: not measured.
     double measure_psnr(const Case &c, const Frames &frames, const std::vector<uint8_t> &stream) const {
         if (!c.is_j2k()) return jpeg_psnr(c.format, frames.first_on_host(), stream);
-        return openjpeg_ && !c.lossless ? openjpeg_->psnr(c, frames.first_on_host(), stream) : 0;
+        return openjpeg_ && !c.lossless && !c.profile ? openjpeg_->psnr(c, frames.first_on_host(), stream) : 0;
     }
     static void print_psnr(size_t bytes, double psnr) {
         if (psnr > 0) std::printf("  psnr     %9.3f dB over all samples of the first frame, %zu bytes\n", psnr, bytes);

@@ -22,6 +22,13 @@ Case j2k(const char *name, const FrameFormat &format, bool lossless, int cblk = 
 Case mjpeg(const char *name, const FrameFormat &format, int huffman) {
     return {.name = name, .format = format, .codec = CUDAENC_CODEC_MJPEG, .huffman = huffman};
 }
+// At the profile's 250 Mbit/s and 24 frames/s.
+Case cinema(const char *name, int width, int height, int profile) {
+    return {.name = name,
+            .format = {width, height, 16, Layout::kRgbPacked},
+            .codec = CUDAENC_CODEC_J2K,
+            .profile = profile};
+}
 FrameFormat deep(int depth, Layout layout = Layout::kRgb) { return {3840, 2160, depth, layout}; }
 
 constexpr const char *kStyleNames[] = {"bypass", "reset", "termall", "vsc", "erterm", "segsym", "ht"};
@@ -50,9 +57,10 @@ int parse_style(const std::string &text) {
 }
 
 std::string Case::text() const {
-    const char *const layouts[] = {"RGB", "4:4:4", "4:2:2", "4:2:0"};
+    const char *const layouts[] = {"RGB", "packed RGB", "4:4:4", "4:2:2", "4:2:0"};
     const std::string picture = format_string("%dx%d %s %d bit, ", format.width, format.height,
                                               layouts[static_cast<int>(format.layout)], format.depth);
+    if (profile) return picture + "digital cinema, 24 frames/s, 250 Mbit/s";
     if (is_j2k())
         return picture + format_string("%s, blocks %dx%d", lossless ? "5/3 lossless" : "9/7", cblk, cblk) +
                (style ? ", " + style_text(style) : "");
@@ -76,6 +84,8 @@ const std::vector<Case> &all_cases() {
         j2k("4k-422p10-lossy", deep(10, Layout::kYuv422), false),
         j2k("4k-cblk64-lossless", kRgb4k, true, 64),
         j2k("4k-cblk64-lossy", kRgb4k, false, 64),
+        cinema("cinema2k", 2048, 1080, CUDAENC_J2K_CINEMA_2K),
+        cinema("cinema4k", 4096, 2160, CUDAENC_J2K_CINEMA_4K),
         mjpeg("mjpeg-4k-420", k420In4k, CUDAENC_MJPEG_HUFFMAN_DEFAULT),
         mjpeg("mjpeg-4k-420-optimal", k420In4k, CUDAENC_MJPEG_HUFFMAN_OPTIMAL),
         mjpeg("mjpeg-4k-444", k444In4k, CUDAENC_MJPEG_HUFFMAN_DEFAULT),
@@ -103,15 +113,22 @@ CudaencConfig make_config(const Case &c, const char *device) {
     cudaenc_config_defaults(&config, c.codec);
     config.format = make_format(c.format);
     config.device = device;
-    config.j2k.format = CUDAENC_J2K_CODESTREAM;
-    config.j2k.pred = c.lossless ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
-    if (c.is_j2k()) config.j2k.cblk_width = config.j2k.cblk_height = c.cblk;
-    config.j2k.cblk_style = c.style;
-    config.j2k.quality = 90;
     config.mjpeg.quality = kJpegQuality;
     config.mjpeg.huffman = c.huffman;
     config.mjpeg.trellis = c.trellis;
     config.mjpeg.restart_interval = c.restart;
+    config.j2k.format = CUDAENC_J2K_CODESTREAM;
+    config.j2k.profile = c.profile;
+    if (c.profile) {
+        config.j2k.frame_rate_num = 24;
+        config.j2k.frame_rate_den = 1;
+        config.format.color_primaries = config.format.color_transfer = 1;  // BT.709
+        return config;
+    }
+    config.j2k.pred = c.lossless ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
+    if (c.is_j2k()) config.j2k.cblk_width = config.j2k.cblk_height = c.cblk;
+    config.j2k.cblk_style = c.style;
+    config.j2k.quality = 90;
     return config;
 }
 

@@ -20,6 +20,7 @@ struct Case {
     int style = 0;          // JPEG 2000: cblk_style
     int trellis = 0;        // JPEG
     int restart = 0;        // JPEG: restart_interval
+    int profile = 0;        // JPEG 2000: CudaencJ2kProfile
 
     double pixels() const { return static_cast<double>(format.width) * format.height; }
     bool is_j2k() const { return codec == CUDAENC_CODEC_J2K; }

@@ -2,7 +2,7 @@
 # Boundary B: NVDEC to the encoders in one ffmpeg command, frames staying on the GPU, against its parts' own rates.
 # Usage: chain.sh FFMPEG CLIP...   a line of results each; SPDX-License-Identifier: LGPL-2.1-or-later
 # Environment: SECONDS_EACH=4 that a command is watched; DEPTHS="4 8 16"; QUEUES="default 32" (CUDA_DEVICE_MAX_CONNECTIONS);
-# CODERS="dwt53 dwt97 jpeg jpeg-default"; MUXERS="mxf nut" for JPEG 2000, MJPEG_MUXERS="mov nut"; WORK=folder for their files,
+# CODERS="dwt53 dwt97 jpeg jpeg-default", also cinema, the digital cinema profile that has room for the clip; MUXERS="mxf nut" for JPEG 2000, MJPEG_MUXERS="mov nut"; WORK=folder for their files,
 # best of memory; DEVICE=cpu: to try this script; ROWS=file: the lines as JSON, too.
 set -euo pipefail
 . "$(dirname "$0")/rate.sh"
@@ -29,6 +29,11 @@ choose() { # CODER: sets coder, how ffmpeg is told of it, and the muxers that ta
     muxers=${MUXERS-mxf nut}
     case $1 in
     dwt53 | dwt97) coder=(j2k_cuda -format j2k -pred "$1") ;;
+    cinema)
+        local width
+        width=$("$ffmpeg" -hide_banner -nostdin -i "$clip" 2>&1 | sed -n 's/.* Video: .* \([0-9]\{2,5\}\)x[0-9]\{2,5\}.*/\1/p' | head -n 1)
+        coder=(j2k_cuda -profile:v "cinema$([ "$width" -gt 2048 ] && echo 4k || echo 2k)") muxers=${CINEMA_MUXERS-}
+        ;;
     jpeg) coder=(mjpeg_cuda) muxers=${MJPEG_MUXERS-mov nut} ;;
     jpeg-default) coder=(mjpeg_cuda -huffman default) muxers=${MJPEG_MUXERS-mov nut} ;;
     *) echo "chain.sh: no coder is called $1" >&2 && exit 1 ;;
@@ -44,7 +49,7 @@ for clip in "$@"; do
         # Frames in flight are taken from the decoder's own.
         nvdec=(-stream_loop -1 "${decode[@]}" -extra_hw_frames 16 -i "$clip" -map 0:v -fps_mode passthrough)
         # The clip's first frames, from the CPU's decoder into GPU memory, then again and again from there: no part of NVDEC's is in it.
-        frames=("${upload[@]}" -i "$clip" -map 0:v -fps_mode passthrough -vf "format=nv12,${to_gpu}loop=loop=-1:size=32:start=0")
+        frames=("${upload[@]}" -i "$clip" -map 0:v -fps_mode passthrough -vf "format=nv12|p010,${to_gpu}loop=loop=-1:size=32:start=0")
         fps=0
         rate "$seconds" "$ffmpeg" "${nvdec[@]}" -f null - || true
         decoder=$fps

@@ -144,6 +144,27 @@ Multi measure_multi(CudaencConfig config, const Frames &frames, int sessions, in
     return multi;
 }
 
+Spread measure_copies(Device &device, const Frames &frames, const Effort &effort) {
+    constexpr size_t kBuffers = 4;
+    void *buffers[kBuffers];
+    for (void *&buffer : buffers) buffer = device.alloc(frames.bytes());
+    const Device::Stream stream = device.create_stream();
+    const auto copy = [&](size_t count) {
+        const auto start = Clock::now();
+        for (size_t i = 0; i < count; i++)
+            device.upload(stream, buffers[i % kBuffers], frames[i].data[0], frames.bytes());
+        device.synchronize(stream);
+        return static_cast<double>(count) / seconds_since(start);
+    };
+    copy(kBuffers);
+    const size_t count = static_cast<size_t>(copy(2 * kBuffers) * effort.run_seconds) + 2 * kBuffers;
+    std::vector<double> fps;
+    for (int i = 0; i < effort.runs; i++) fps.push_back(copy(count));
+    device.destroy_stream(stream);
+    for (void *buffer : buffers) device.free(buffer);
+    return make_spread(fps);
+}
+
 std::vector<Stage> measure_stages(CudaencConfig config, const Frames &frames) {
     config.async_depth = 1;
     config.stage_times = 1;

@@ -80,6 +80,9 @@ struct Stage {
 };
 std::vector<Stage> measure_stages(CudaencConfig config, const Frames &frames);
 
+// Copies of frames in host memory to the device, one after the other, frames/s.
+Spread measure_copies(Device &device, const Frames &frames, const Effort &effort);
+
 // The highest quality 1..100 at which the first frame takes no more than the target, or 1.
 int find_quality(CudaencConfig config, const Frames &frames, size_t target_bytes);
 

@@ -32,6 +32,7 @@ constexpr const char *kHelp =
     "  -trellis N       of JPEG, 0 or 1\n"
     "  -restart N       of JPEG: MCUs between restart markers\n"
     "  -device_packets  JPEG's packets stay in the GPU's memory\n"
+    "  -memory_of_frames M  gpu (default); pinned or host: copies to the GPU count, and are measured alone\n"
     "  -rotation        the pictures take turns, instead of each by itself\n"
     "  -yuv WxH:FORMAT  the files are raw video: yuv420p yuv422p yuv444p, or these with 10 appended\n"
     "  -size WxH,WxH    these sizes in place of the cases' own\n"
@@ -93,6 +94,15 @@ int parse_rate_control(const std::string &text) {
     if (found == names.end())
         throw Error(CUDAENC_ERR_INVALID,
                     "-rate_control '" + text + "' is not allowed: it is pcrd, pst, psb, bpi or psp");
+    return found->second;
+}
+
+Memory parse_memory(const std::string &text) {
+    const std::map<std::string, Memory> names = {
+        {"gpu", Memory::kDevice}, {"pinned", Memory::kPinned}, {"host", Memory::kHost}};
+    const auto found = names.find(text);
+    if (found == names.end())
+        throw Error(CUDAENC_ERR_INVALID, "-memory_of_frames '" + text + "' is not allowed: it is gpu, pinned or host");
     return found->second;
 }
 
@@ -164,6 +174,8 @@ Options parse_options(int argc, char **argv) {
             o.qualities = parse_numbers(value, 100, "-quality");
         else if (name == "-rate_control")
             o.rate_control = parse_rate_control(value);
+        else if (name == "-memory_of_frames")
+            o.memory = parse_memory(value);
         else if (name == "-frame_bytes")
             o.frame_bytes = parse_numbers(value, 1 << 30, "-frame_bytes");
         else if (name == "-save")

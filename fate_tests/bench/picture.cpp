@@ -274,13 +274,16 @@ CudaencFormat make_format(const FrameFormat &format) {
     CudaencFormat f{};
     f.width = format.width;
     f.height = format.height;
-    f.components = f.planes = 3;
-    f.color_model = format.layout == Layout::kRgb ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_YUV;
-    f.full_range = format.layout == Layout::kRgb || format.full_range;
+    const bool packed = format.layout == Layout::kRgbPacked, rgb = packed || format.layout == Layout::kRgb;
+    f.components = 3;
+    f.planes = packed ? 1 : 3;
+    f.color_model = rgb ? CUDAENC_COLOR_RGB : CUDAENC_COLOR_YUV;
+    f.full_range = rgb || format.full_range;
     f.color_primaries = f.color_transfer = f.color_matrix = 2;
     for (int c = 0; c < 3; c++) {
-        f.component[c].plane = c;
-        f.component[c].step = format.sample_bytes();
+        f.component[c].plane = packed ? 0 : c;
+        f.component[c].offset = packed ? c * format.sample_bytes() : 0;
+        f.component[c].step = format.sample_bytes() * (packed ? 3 : 1);
         f.component[c].depth = format.depth;
         f.component[c].log2_subsample_x = format.log2_subsample_x(c);
         f.component[c].log2_subsample_y = format.log2_subsample_y(c);
@@ -328,7 +331,7 @@ Picture fit_picture(const Picture &from, const FrameFormat &format) {
 
 namespace {
 
-// All planes one after the other.
+// All planes one after the other, or packed.
 std::vector<uint8_t> shifted_frame(const Picture &p, const FrameFormat &f, int dx, int dy) {
     size_t samples = 0;
     for (int c = 0; c < 3; c++) samples += static_cast<size_t>(f.component_width(c)) * f.component_height(c);
@@ -341,6 +344,12 @@ std::vector<uint8_t> shifted_frame(const Picture &p, const FrameFormat &f, int d
     const auto place = [&](int x, int y) {
         return static_cast<size_t>((y + dy) % p.height) * p.width + static_cast<size_t>((x + dx) % p.width);
     };
+    if (f.layout == Layout::kRgbPacked) {
+        for (int y = 0; y < f.height; y++)
+            for (int x = 0; x < f.width; x++)
+                for (const auto &plane : p.plane) put(plane[place(x, y)]);
+        return bytes;
+    }
     if (f.layout == Layout::kRgb) {
         for (const auto &plane : p.plane)
             for (int y = 0; y < f.height; y++)
@@ -377,7 +386,7 @@ std::vector<uint8_t> shifted_frame(const Picture &p, const FrameFormat &f, int d
 }  // namespace
 
 Frames::Frames(const std::vector<Picture> &pictures, const FrameFormat &format, int count,
-               std::shared_ptr<Device> device)
+               std::shared_ptr<Device> device, Memory memory)
     : frames_(static_cast<size_t>(count)), host_(static_cast<size_t>(count)) {
     std::vector<Picture> fitted;
     for (const Picture &picture : pictures) fitted.push_back(fit_picture(picture, format));
@@ -391,17 +400,28 @@ Frames::Frames(const std::vector<Picture> &pictures, const FrameFormat &format, 
     });
     const auto planes_at = [&](const uint8_t *data) {
         CudaencFrame frame{};
-        for (int c = 0; c < 3; c++) {
+        const bool packed = format.layout == Layout::kRgbPacked;
+        for (int c = 0; c < (packed ? 1 : 3); c++) {
             frame.data[c] = data;
-            frame.stride[c] = static_cast<ptrdiff_t>(format.component_width(c)) * format.sample_bytes();
+            frame.stride[c] =
+                static_cast<ptrdiff_t>(format.component_width(c)) * format.sample_bytes() * (packed ? 3 : 1);
             data += frame.stride[c] * format.component_height(c);
         }
         return frame;
     };
     first_on_host_ = planes_at(host_[0].data());
+    bytes_ = host_[0].size();
     for (size_t i = 0; i < frames_.size(); i++) {
         frames_[i] = planes_at(host_[i].data());
-        if (!device) continue;
+        if (!device || memory == Memory::kHost) continue;
+        if (memory == Memory::kPinned) {
+            void *const pinned = device->alloc_pinned(bytes_);
+            pinned_.emplace_back(pinned, [device](void *p) { device->free_pinned(p); });
+            std::memcpy(pinned, host_[i].data(), bytes_);
+            frames_[i] = planes_at(static_cast<const uint8_t *>(pinned));
+            if (i) host_[i] = {};
+            continue;
+        }
         device_.emplace_back(device, host_[i].size());
         const Device::Stream stream = device->create_stream();
         device->upload(stream, device_.back().data(), host_[i].data(), host_[i].size());

@@ -27,7 +27,7 @@ Picture read_picture(const std::string &file, const std::string &raw);
 // with edges, texture of several octaves on them, the blur of a lens and a sensor's noise.
 Picture generate_picture(int width, int height);
 
-enum class Layout { kRgb, kYuv444, kYuv422, kYuv420 };  // planar
+enum class Layout { kRgb, kRgbPacked, kYuv444, kYuv422, kYuv420 };  // planar but for kRgbPacked
 struct FrameFormat {
     int width, height, depth;
     Layout layout;
@@ -45,21 +45,28 @@ CudaencFormat make_format(const FrameFormat &format);
 // picture with reflections of it where it is smaller. Bits that the picture lacks become noise, as a sensor's would be.
 Picture fit_picture(const Picture &picture, const FrameFormat &format);
 
+// Where frames lie. Copies to a device reach pinned memory of the host at full speed.
+enum class Memory { kDevice, kPinned, kHost };
+
 // Distinct frames, of each picture in turn: the picture itself, then cyclic shifts of it by odd numbers of columns and
 // rows.
 class Frames {
   public:
     // In memory of `device`, which outlives the object, or of the host where it is null. Fits the pictures.
-    Frames(const std::vector<Picture> &pictures, const FrameFormat &format, int count, std::shared_ptr<Device> device);
+    Frames(const std::vector<Picture> &pictures, const FrameFormat &format, int count, std::shared_ptr<Device> device,
+           Memory memory = Memory::kDevice);
     const CudaencFrame &operator[](size_t i) const { return frames_[i % frames_.size()]; }
     const CudaencFrame &first_on_host() const { return first_on_host_; }
     int count() const { return static_cast<int>(frames_.size()); }
+    size_t bytes() const { return bytes_; }  // of a frame
 
   private:
+    size_t bytes_ = 0;
     std::vector<CudaencFrame> frames_;
     CudaencFrame first_on_host_{};
     std::vector<std::vector<uint8_t>> host_;
     std::vector<DeviceArray<uint8_t>> device_;
+    std::vector<std::shared_ptr<void>> pinned_;
 };
 
 // Runs job(i) for all i below count on all cores.
