@@ -203,7 +203,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         make(s.packet_bits, packets);
         make(s.packet_bytes, packets);
         make(s.measures_done, 1);
-        make(s.sample_table, 2 * kStopBins);
+        make(s.sample_table, 3 * kStopBins);
         make(s.samples_done, 1);
     }
     void clear(Slot &s) {
@@ -312,6 +312,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .sampled_blocks = sampled_blocks_.data(),
                                 .table = s.sample_table.data(),
                                 .held_back = s.sample_table.data() + kStopBins,
+                                .alike = s.sample_table.data() + 2 * kStopBins,
                                 .done = s.samples_done.data(),
                                 .allocation = s.device_allocation.data(),
                                 .count = count,
@@ -641,7 +642,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (stopped_too_early(stop) || (s.revisions.empty() && stopped_too_late(stop))) {
             s.revisions.clear();
             *s.allocation.data() = budget_.begin(s.box_bytes);
-            s.allocation.data()->stop = {next_try(stop, p_.style, p_.frame_steps), 0};
+            s.allocation.data()->stop = {next_try(stop, p_.style, p_.frame_steps), 0, 0};
             upload_allocation(s, s.stream);
             code_from_coefficients(s, true);
             return true;

@@ -103,6 +103,7 @@ CUDAENC_HD uint32_t next_threshold(uint64_t budget, const RateProgress &now, Rat
 CUDAENC_HD void end_at_threshold(RateAllocation &r, int layers, uint64_t reached) {
     const uint64_t budget = r.budget[layers - 1];
     const uint32_t threshold = r.threshold[layers - 1];
+    r.stop.lacks = budget ? static_cast<uint32_t>((budget - min_of(reached, budget)) / (budget / 256 + 1)) : 0;
     r.stop.threshold = reached + budget / 256 >= budget ? max_of(threshold, r.stop.slope) : threshold;
 }
 

@@ -10,7 +10,7 @@ namespace cudaenc::j2k {
 
 // A sampled block is analysed bit-plane by bit-plane, in steps before which StopRule may end it. Each step has an
 // estimate of its bytes and the highest slope at which it is coded. A table of kStopBins adds up the bytes by slope,
-// and another one those that are held back.
+// another one those that are held back, and a third one those that regular patterns save.
 
 // It stands for so many `blocks`.
 struct SampledBlock {
@@ -51,12 +51,22 @@ struct SampledStep {
         const uint32_t near = decisions[1] + decisions[2];
         return {refined >> 16, {{decisions[0] & 0xFFFF, near & 0xFFFF}, {decisions[0] >> 16, near >> 16}}};
     }
-    // Estimated bits, in 1/256: entropies; a quarter more for signs, whose contexts have to learn; 15/16 of a bit a
-    // refinement; six bits a plane. Raw passes take a bit a decision.
+    // Of refinement, in 1/256 bits: the entropy, at most 15/16 of a bit a decision, since contexts know a little.
+    CUDAENC_HD uint32_t refinement_bits() const {
+        return min_of(240 * (refined >> 16), entropy(refined & 0xFFFF, refined >> 16));
+    }
+    // What these lack of 15/16 of a bit where they are below 3/4. In photographs bits of refinement are nearly random.
+    // In regular patterns coefficients are alike, and so are their bits.
+    CUDAENC_HD uint32_t bits_of_likeness() const {
+        const uint32_t bits = refinement_bits(), all = refined >> 16;
+        return bits < 192 * all ? 240 * all - bits : 0;
+    }
+    // Estimated bits, in 1/256: entropies; a quarter more for signs, whose contexts have to learn; six bits a plane.
+    // Raw passes take a bit a decision.
     CUDAENC_HD uint32_t bits(int step, uint32_t style) const {
         const int first = first_pass_of_step(step), last = last_pass_of_step(step);
         const bool propagation = is_propagation(step), raw = is_raw(style, first);
-        uint32_t sum = (raw ? 256 : 240) * (refined >> 16) + (propagation ? 0 : 6 * 256);
+        uint32_t sum = (raw ? 256 * (refined >> 16) : refinement_bits()) + (propagation ? 0 : 6 * 256);
         for (int pass = first; pass <= last; pass++) sum += ends_segment(style, pass) ? 256 * kSegmentBits : 0;
         if (raw && propagation)
             return sum +
@@ -123,6 +133,8 @@ CUDAENC_HD SampledStep count_step(const SampledPlane<Word> &plane, bool propagat
 
 // Bytes up to the end of a step.
 CUDAENC_HD uint32_t step_bytes(uint32_t bits) { return ((bits + 1024) >> 11) + 1; }
+// bits: of bits_of_likeness(), for each of so many blocks.
+CUDAENC_HD uint64_t likeness_bytes(uint32_t bits, uint32_t blocks) { return uint64_t{bits} * blocks >> 11; }
 
 // The analysis of a block ends after so many steps. It ends with the plane where the bits exceed 16 times the mean of a
 // block's budget, and two a sample. A sample that becomes significant counts kSignificanceBits, a refined one a bit.
@@ -196,12 +208,14 @@ CUDAENC_HD StopSlope stop_at_steps(int weight, uint64_t room, const StopSlope &s
 
 // Where to stop, if the bytes from the bin on exceed the budget, which has room for `room` of the bin's. Where bins of
 // the octave below hold back a 256th of the budget, as on screens, tier-1 goes on for an octave and a quarter, and all
-// passes may be truncated. Where a bin from there to four octaves above has an eighth of the budget, and what four of
-// the `blocks` have, blocks are alike, as in regular patterns: a slope a little off would end them all, so none ends.
-// Both hold for blocks whose passes follow each other. bytes(bin), held_back(bin): of the tables.
+// passes may be truncated. In regular patterns none of the blocks ends: they are alike, and a slope a little off would
+// end them all. There `likeness`, bytes of bits_of_likeness() from the bin on, is a 32nd of the budget or more, in
+// photographs and on screens at most a 54th; or a bin from there to four octaves above has a quarter of the budget, and
+// what four of the `blocks` have. All this holds for blocks whose passes follow each other. bytes(bin), held_back(bin):
+// of the tables.
 template <class Bytes, class HeldBack>
-CUDAENC_HD StopSlope stop_in_bin(int bin, uint64_t room, uint64_t budget, uint32_t blocks, uint32_t style,
-                                 const StopSlope &stop, const Bytes &bytes, const HeldBack &held_back) {
+CUDAENC_HD StopSlope stop_in_bin(int bin, uint64_t room, uint64_t budget, uint32_t blocks, uint64_t likeness,
+                                 uint32_t style, const StopSlope &stop, const Bytes &bytes, const HeldBack &held_back) {
     const uint32_t slope =
         static_cast<uint32_t>((bin + 1) * kSlopesOfBin) - static_cast<uint32_t>(room * kSlopesOfBin / bytes(bin));
     if (are_alternatives(style)) return {slope, stop.always_includes};
@@ -211,7 +225,7 @@ CUDAENC_HD StopSlope stop_in_bin(int bin, uint64_t room, uint64_t budget, uint32
         most = max_of<uint64_t>(most, bytes(near));
         if (near < bin) sum += held_back(near);
     }
-    if (most > budget / 8 + 4 * budget / blocks) return {0, 0};
+    if (likeness > budget / 32 || most > budget / 4 + 4 * budget / blocks) return {0, 0};
     if (sum <= budget / 256) return {slope, stop.always_includes};
     return {slope - min_of<uint32_t>(slope, kSlopeOctave * 5 / 4), 0};
 }
@@ -226,7 +240,8 @@ inline bool stopped_too_early(const StopOutcome &stop) {
 inline bool stopped_too_late(const StopOutcome &stop) {
     return stop.always_includes && stop.slope && stop.threshold > stop.slope + kSlopeOctave * 3 / 2;
 }
-// Where tier-1 stops in a frame that is coded again.
+// Where tier-1 stops in a frame that is coded again. Where the first try lacks a little, the slope was right, and tests
+// ended blocks too early: half an octave is enough. Else nothing is known, and none of the blocks ends.
 inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_steps) {
     if (frame_steps && stopped_too_early(stop) && stop.slope > 2 * kSlopeOctave) {
         constexpr uint32_t kFiner = kFrameSteps / 8;  // some 6 % more bytes
@@ -234,7 +249,10 @@ inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_st
                 .always_includes = 0,
                 .step = (stop.step + kFrameSteps - kFiner) % kFrameSteps};
     }
-    const uint32_t lower = stop.slope > 2 * kSlopeOctave ? stop.slope - 2 * kSlopeOctave : 0;
+    const uint32_t less = are_alternatives(style)                         ? 2 * kSlopeOctave
+                          : stop.always_includes && stop.lacks <= 256 / 8 ? kSlopeOctave / 2
+                                                                          : stop.slope;
+    const uint32_t lower = stop.slope > less ? stop.slope - less : 0;
     // Of alternatives none is always included: those near the threshold are tried.
     const uint32_t higher = are_alternatives(style) ? stop.threshold : stop.slope;
     return {.slope = stopped_too_early(stop) ? lower : higher, .always_includes = 0, .step = lower ? stop.step : 0};

@@ -199,7 +199,7 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
                           const StopSlope &stop) {
     const uint32_t blocks = static_cast<uint32_t>(g.blocks.size());
     const int reference = g.precinct_bands[0].weight;
-    std::array<std::atomic<uint64_t>, kStopBins> table{}, held_back{};
+    std::array<std::atomic<uint64_t>, kStopBins> table{}, held_back{}, alike{};
     constexpr size_t kBatch = 16;
     pool.for_each((sampled_blocks.size() + kBatch - 1) / kBatch, [&](size_t batch) {
         size_t most_words = 0;
@@ -235,17 +235,19 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
                 const uint64_t more = uint64_t{bytes - before} * sample.blocks;
                 table[lowest] += more;
                 if (step.is_held_back(lowest, plane, weight, b.reversible)) held_back[lowest] += more;
+                alike[lowest] += likeness_bytes(step.bits_of_likeness(), sample.blocks);
                 before = bytes;
             }
         }
     });
-    uint64_t room = sample_budget(budget, blocks, style, frame_steps);
+    uint64_t room = sample_budget(budget, blocks, style, frame_steps), likeness = 0;
     const auto entry_of = [](const auto &of) { return [&of](int bin) { return of[static_cast<size_t>(bin)].load(); }; };
     if (frame_steps) return stop_at_steps(reference, room, stop, entry_of(table));
     for (int bin = kStopBins - 1; bin >= 0; bin--) {
         const uint64_t bytes = table[static_cast<size_t>(bin)];
+        likeness += alike[static_cast<size_t>(bin)];
         if (bytes > room)
-            return stop_in_bin(bin, room, budget, blocks, style, stop, entry_of(table), entry_of(held_back));
+            return stop_in_bin(bin, room, budget, blocks, likeness, style, stop, entry_of(table), entry_of(held_back));
         room -= bytes;
     }
     return stop_nowhere(style, stop);

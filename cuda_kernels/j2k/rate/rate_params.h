@@ -36,10 +36,10 @@ constexpr int kSampleWarps = 4;
 struct SampleInput {
     const CodeBlock *blocks;
     const PrecinctBand *bands;
-    const uint32_t *coefficients;        // CodeBlock::coefficients
-    const SampledBlock *sampled_blocks;  // [count]
-    uint64_t *table, *held_back;         // [kStopBins]: bytes; these and done: zero before, and after
-    uint32_t *done;                      // thread-blocks
+    const uint32_t *coefficients;         // CodeBlock::coefficients
+    const SampledBlock *sampled_blocks;   // [count]
+    uint64_t *table, *held_back, *alike;  // [kStopBins]: bytes; these and done: zero before, and after
+    uint32_t *done;                       // thread-blocks
     RateAllocation *allocation;
     uint32_t count, block_count, layers;
     uint32_t style;        // of code-blocks

@@ -80,6 +80,7 @@ DEVICE void sample_block(const SampleInput &p, const Tile &tile, uint32_t valid,
     atomic_add(&p.table[lowest], uint64_t{more} * blocks);
     if (step.is_held_back(lowest, plane, weight, b.reversible))
         atomic_add(&p.held_back[lowest], uint64_t{more} * blocks);
+    if (const uint32_t bits = step.bits_of_likeness()) atomic_add(&p.alike[lowest], likeness_bytes(bits, blocks));
 }
 
 // By each thread-block once it has added its estimates; the last one finds the slope. sums, is_last: shared, 32 and 1.
@@ -92,8 +93,10 @@ DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_l
     thread_fence();
     // A thread has some bins in turn, the first the highest.
     const int each = kStopBins / block_threads(), highest = kStopBins - 1 - thread_x() * each;
-    uint64_t own = 0;
-    for (int bin = highest; bin > highest - each; bin--) own += p.table[bin];
+    uint64_t own = 0, own_alike = 0;
+    for (int bin = highest; bin > highest - each; bin--) own += p.table[bin], own_alike += p.alike[bin];
+    uint64_t likeness = block_inclusive_add<uint64_t>(own_alike, sums) - own_alike;
+    block_sync();
     const uint64_t budget = p.allocation->budget[p.layers - 1],
                    room = sample_budget(budget, p.block_count, p.style, p.frame_steps);
     uint64_t sum = block_inclusive_add<uint64_t>(own, sums) - own;
@@ -102,16 +105,17 @@ DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_l
             stop_at_steps(p.bands[0].weight, room, p.allocation->stop, [&](int of) { return p.table[of]; });
     for (int bin = highest; !p.frame_steps && bin > highest - each; bin--) {
         const uint64_t bytes = p.table[bin];
+        likeness += p.alike[bin];
         if (sum <= room && sum + bytes > room)
             static_cast<StopSlope &>(p.allocation->stop) = stop_in_bin(
-                bin, room - sum, budget, p.block_count, p.style, p.allocation->stop,
+                bin, room - sum, budget, p.block_count, likeness, p.style, p.allocation->stop,
                 [&](int of) { return p.table[of]; }, [&](int of) { return p.held_back[of]; });
         sum += bytes;
         if (!bin && sum <= room)
             static_cast<StopSlope &>(p.allocation->stop) = stop_nowhere(p.style, p.allocation->stop);
     }
     block_sync();
-    for (int bin = highest; bin > highest - each; bin--) p.table[bin] = p.held_back[bin] = 0;
+    for (int bin = highest; bin > highest - each; bin--) p.table[bin] = p.held_back[bin] = p.alike[bin] = 0;
     if (thread_x() == 0) *p.done = 0;
 }
 
