@@ -228,7 +228,7 @@ struct ThreadUnit {
     }
 
     // The tables of the block. totals: of the piece, and beyond.
-    DEVICE_MEMBER BlockCode block_code(auto &totals) {
+    DEVICE_MEMBER BlockCode block_code(auto &totals) const {
         if (unit.kind == UnitKind::chroma_dc) return chroma_dc_code(F == ChromaFormat::c422 ? 8 : 4);
         const bool no_left = unit.left_outside && range.without_left >> unit.macroblock & 1;
         const bool no_above = unit.above_outside && range.without_above >> unit.macroblock & 1;
@@ -242,16 +242,20 @@ struct ThreadUnit {
     }
 
     // Writes the unit's bits to its slot and returns their number.
-    DEVICE_MEMBER uint32_t code(auto &levels, auto &totals, uint32_t *slot) {
+    DEVICE_MEMBER uint32_t code_header(uint32_t *slot) const {
+        WordWriter<StoredWords> bits{{slot}, 0, 0};
+        if (range.begins_slice && unit.macroblock == 0) code_slice_header(p.headers[range.slice], bits);
+        code_macroblock_header(p.format, load_macroblock(macroblock), bits);
+        if (bits.bits) bits.words.put(bits.pending);
+        return bits.bits;
+    }
+    DEVICE_MEMBER uint32_t code(auto &levels, auto &totals, uint32_t *slot) const {
         WordWriter<StoredWords> bits{{slot}, 0, 0};
         if (coded) {
             const BlockCode tables = block_code(totals);
             const uint32_t sign_flips = flips() >> 8 * unit.component;
             const SharedLevels scanned{halves_of(opaque_shared(&levels[level_place()])) + ac};
             code_block(*p.tables, tables, nonzero, scanned, sign_flips, bits);
-        } else if (present && is_header) {
-            if (range.begins_slice && unit.macroblock == 0) code_slice_header(p.headers[range.slice], bits);
-            code_macroblock_header(p.format, load_macroblock(macroblock), bits);
         } else if (pcm && unit.component == 0 && unit.block < pcm_blocks(F)) {
             code_pcm_block(p.format, unit.block, macroblock_levels + 16 * unit.block, flips(), bits);
         }
@@ -318,13 +322,17 @@ DEVICE void code_piece(const CavlcArguments &p) {
     const BlockWords block = unit.load_levels();
     count_borders<F>(p, unit.range, totals);
     unit.scan_levels(block, levels, totals);
-    if (unit.is_header) pcm_macroblocks[unit.unit.macroblock] = unit.pcm;
-    const bool any_pcm = block_any(unit.pcm);
-
     const int slot_number =
         unit.is_header ? Threads::kBlockThreads + unit.unit.macroblock : min_of(thread, Threads::kBlockThreads - 1);
     uint32_t *slot = opaque_shared(&slots[slot_number * kSlotWords]);
-    uint32_t bits = unit.code(levels, totals, slot);
+    uint32_t bits = 0;
+    if (unit.is_header) {  // while others wait for their levels
+        pcm_macroblocks[unit.unit.macroblock] = unit.pcm;
+        if (unit.present) bits = unit.code_header(slot);
+    }
+    const bool any_pcm = block_any(unit.pcm);
+
+    if (!unit.is_header) bits = unit.code(levels, totals, slot);
     if (bits) bits_before[unit.order] = bits;
     block_sync();
 

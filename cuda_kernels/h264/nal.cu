@@ -126,6 +126,11 @@ struct PiecePlaces {
 // Places the pieces of a group from bit `begin` on; tails begin a byte. Returns where the group ends. own: of the
 // lane's piece. With a whole warp.
 DEVICE uint32_t place_pieces(PieceBits own, uint32_t begin, PiecePlaces &places) {
+    if (!warp_any(own.tail != 0)) {
+        const uint32_t end = begin + warp_inclusive_add(own.head);
+        places = {end - own.head, end};
+        return warp_shuffle(end, 31);
+    }
     uint32_t at = begin;
     CUDAENC_UNROLL
     for (int i = 0; i < kGroupPieces; i++) {
@@ -154,8 +159,8 @@ DEVICE void put_bits(const uint32_t *from, uint32_t bits, int32_t begin, uint32_
         CUDAENC_UNROLL
         for (uint32_t k = 0; k < kLoads; k++) {
             const uint32_t at = i + 32 * k;
-            word[k] = at < count ? load_readonly(from + at) : 0;
-            last[k] = at && at <= count ? load_readonly(from + at - 1) : 0;
+            word[k] = at < count ? from[at] : 0;
+            last[k] = at && at <= count ? from[at - 1] : 0;
         }
         CUDAENC_UNROLL
         for (uint32_t k = 0; k < kLoads; k++)
@@ -203,6 +208,11 @@ DEVICE GroupBits place_group(const NalParams &p, uint32_t group, const GroupRang
     return {phase, group_end[0]};
 }
 
+// With all threads; block_sync() has to follow.
+DEVICE void clear(auto &window) {
+    for (int i = thread_x(); i <= kWindowWords; i += kGroupThreads) window[i] = 0;
+}
+
 // The bits of a group, a window at a time. Most groups fit one.
 template <class Window, class Pieces, class Places>
 struct GroupWindows {
@@ -223,11 +233,9 @@ struct GroupWindows {
         return is_last(number) ? bits.end - 32 * number * kWindowWords : 32u * kWindowWords;
     }
 
-    // Joins the bits of the pieces in that window. With all threads.
+    // Joins the bits of the pieces in that window, which is 0. With all threads.
     DEVICE_MEMBER void fill(uint32_t number) {
-        const uint32_t first = number * kWindowWords, words = min_of(bits.end / 32 + 1 - first, uint32_t{kWindowWords});
-        for (uint32_t i = static_cast<uint32_t>(thread_x()); i <= words; i += kGroupThreads) window[i] = 0;
-        block_sync();
+        const uint32_t first = number * kWindowWords;
         const int32_t origin = static_cast<int32_t>(32 * first);
         const uint32_t piece = static_cast<uint32_t>(warp_id());
         if (piece < range.count) {
@@ -250,7 +258,11 @@ struct GroupWindows {
         const bool first_thread = thread_x() == 0;
         if (first_thread) zeros_before[0] = end_before[0] >> 8;
         for (uint32_t number = 0; number < count; number++) {
-            if (count > 1) fill(number);
+            if (count > 1) {
+                clear(window);
+                block_sync();
+                fill(number);
+            }
             if (first_thread && number == 0 && bits.phase) window[0] |= (end_before[0] & 255) << (32 - bits.phase);
             block_sync();
             const uint32_t here = min_of(bytes - min_of(bytes, 4 * kWindowWords * number), 4u * kWindowWords);
@@ -279,6 +291,7 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
     const int thread = thread_x();
     const uint32_t group = take_ticket(p.links.tickets), serial = p.links.serial;
     const GroupRange range = p.ranges[group];
+    clear(window);
     const bool begins_slice = range.begins_slice != 0;
     const GroupBits bits = place_group(p, group, range, pieces, places);
     GroupWindows<decltype(window), decltype(pieces), decltype(places)> windows{p, range, bits, window, pieces, places};
