@@ -234,6 +234,7 @@ class Bench {
             const bool on_device = device_ && o_.device.rfind("cuda", 0) == 0;
             for (const auto &[width, height] : sizes)
                 measure_h264(on_device ? device_ : nullptr, o_.device, pictures, width, height,
+                             o_.yuv444 ? Layout::kYuv444 : Layout::kYuv420,
                              o_.qualities.empty() ? std::vector<int>{17, 22, 27, 32, 37} : o_.qualities, o_.effort,
                              o_.frames, o_.x264, json_);
             return good;

@@ -16,7 +16,7 @@ namespace {
 void put_rates(Json &json, const char *encoder, int qp, const FrameFormat &f, double bytes, double fps) {
     json.put("encoder", encoder);
     json.put("qp", qp);
-    json.put("size", format_string("%dx%d", f.width, f.height));
+    json.put("size", format_string("%dx%d%s", f.width, f.height, f.layout == Layout::kYuv444 ? " 4:4:4" : ""));
     json.put("bits_per_pixel", 8 * bytes / (static_cast<double>(f.width) * f.height));
     json.put("fps", fps);
 }
@@ -47,7 +47,8 @@ X264Rate measure_x264(const X264Library &lib, const char *preset, const FrameFor
     lib.default_preset(&p, preset, "psnr");
     p.i_width = f.width;
     p.i_height = f.height;
-    p.i_csp = X264_CSP_I420;
+    const int space = f.layout == Layout::kYuv444 ? X264_CSP_I444 : X264_CSP_I420;
+    p.i_csp = space;
     p.i_threads = threads;
     p.i_keyint_max = 1;
     p.b_cabac = 0;
@@ -65,7 +66,7 @@ X264Rate measure_x264(const X264Library &lib, const char *preset, const FrameFor
         x264_picture_t picture, out;
         lib.picture_init(&picture);
         const CudaencFrame &frame = frames[static_cast<size_t>(given)];
-        picture.img.i_csp = X264_CSP_I420;
+        picture.img.i_csp = space;
         picture.img.i_plane = 3;
         for (int c = 0; c < 3; c++) {
             picture.img.plane[c] = static_cast<uint8_t *>(const_cast<void *>(static_cast<const void *>(frame.data[c])));
@@ -111,13 +112,14 @@ void measure_peers([[maybe_unused]] const std::vector<Picture> &pictures, [[mayb
 }  // namespace
 
 void measure_h264(const std::shared_ptr<Device> &device, const std::string &device_name,
-                  const std::vector<Picture> &pictures, int width, int height, const std::vector<int> &qps,
-                  const Effort &effort, int frame_count, const std::string &x264, Json &json) {
-    const FrameFormat format{width, height, 8, Layout::kYuv420};
+                  const std::vector<Picture> &pictures, int width, int height, Layout layout,
+                  const std::vector<int> &qps, const Effort &effort, int frame_count, const std::string &x264,
+                  Json &json) {
+    const FrameFormat format{width, height, 8, layout};
     const Frames frames(pictures, format, frame_count, device);
     bool peers = x264 != "no";
-    std::printf("\n%dx%d, 4:2:0, 8 bits; h264_cavlc_cuda: effort 0; x264: CAVLC, intra, tune psnr, all threads\n",
-                width, height);
+    std::printf("\n%dx%d, %s, 8 bits; h264_cavlc_cuda: effort 0; x264: CAVLC, intra, tune psnr, all threads\n", width,
+                height, layout == Layout::kYuv444 ? "4:4:4" : "4:2:0");
     for (const int qp : qps) {
         const CudaencConfig config = make_config_of(format, device_name.c_str(), device != nullptr, qp);
         const Single single = measure_single(config, frames, effort);

@@ -31,6 +31,7 @@ constexpr const char *kHelp =
     "  -style A+B       code-block styles of JPEG 2000\n"
     "  -trellis N       of JPEG, 0 or 1\n"
     "  -restart N       of JPEG: MCUs between restart markers\n"
+    "  -yuv444          of -h264: 4:4:4 in place of 4:2:0\n"
     "  -device_packets  JPEG's packets stay in the GPU's memory\n"
     "  -memory_of_frames M  gpu (default); pinned or host: copies to the GPU count, and are measured alone\n"
     "  -rotation        the pictures take turns, instead of each by itself\n"
@@ -127,6 +128,10 @@ Options parse_options(int argc, char **argv) {
         }
         if (name == "-rotation") {
             o.rotation = true;
+            continue;
+        }
+        if (name == "-yuv444") {
+            o.yuv444 = true;
             continue;
         }
         if (name == "-device_packets") {

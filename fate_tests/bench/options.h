@@ -19,7 +19,7 @@ struct Options {
     int style = 0;    // of JPEG 2000's code-blocks
     int trellis = 0;  // of JPEG
     int restart = 0;  // of JPEG: restart_interval
-    bool rotation = false, device_packets = false;
+    bool rotation = false, device_packets = false, yuv444 = false;
     Memory memory = Memory::kDevice;  // of frames, where a GPU is
     int rate_control = CUDAENC_J2K_RATE_NONE;
     std::vector<int> threads, qualities, frame_bytes;
