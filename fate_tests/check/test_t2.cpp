@@ -116,7 +116,8 @@ void make_layers(Random &random, Band &band) {
 Band make_band(Random &random, uint32_t columns, uint32_t rows, uint32_t share, uint32_t layers) {
     Band band{};
     band.style = random.one_in(2) ? 0 : random.below(kStyles);
-    band.precinct_band = {0, columns, rows, 0, 0, 0, 0, 0};
+    band.precinct_band.columns = columns;
+    band.precinct_band.rows = rows;
     band.layers = layers;
     const int planes = random.between(1, kMaxPlanes);
     const bool alike = random.one_in(4);
@@ -645,6 +646,8 @@ void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const G
                              .capacity = data.count(),
                              .main_header = static_cast<uint32_t>(header.bytes.size()),
                              .tlm = header.tlm,
+                             .steps = nullptr,
+                             .step_count = 0,
                              .result = result.data(),
                              .allocation = nullptr};
         device->launch(nullptr, {std::max(packets, tile_parts)}, kStuffingThreads, WriteHeadersParams{t2, out});
