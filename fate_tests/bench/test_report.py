@@ -65,7 +65,7 @@ def add_peers(out):
     path = os.path.join(out, 'rates.json')
     rates = report.read_json(path)
     for row in rates['rows']:
-        peer = {key: row[key] for key in ('single_ms', 'single_fps', 'multi')}
+        peer = {key: row[key] for key in ('bits_per_pixel', 'single_ms', 'single_fps', 'multi')}
         ways = [{'asked_by': way, 'psnr_db': row['psnr_db'] - k} for k, way in enumerate(('Q-factor', 'target PSNR'))] if 'psnr_db' in row else []
         row['peers'] = [dict(peer, name='nvJPEG2000 0', best_fps=row['best_fps'] / 5, cudaenc_single_times=1, cudaenc_multi_times=5, first_frame=ways)]
     with open(path, 'w', encoding='utf-8') as file:
