@@ -99,6 +99,7 @@ step interop-styles python3 fate_tests/interop/styles.py "$FATE" cpu
 step interop-h264 fate_tests/interop/h264.sh "$FATE" ${MEDIA:+"$MEDIA"}
 step interop-mjpeg fate_tests/interop/mjpeg.sh "$FATE" ${MEDIA:+"$MEDIA"}
 step interop-jpeg-decode fate_tests/interop/jpeg_decode.sh "$FATE" ${MEDIA:+"$MEDIA"}
+step interop-jpeg-frames fate_tests/interop/jpeg_frames.py "$FATE"
 step api fate_tests/interop/api.sh "$FATE"
 step api-emu fate_tests/interop/api.sh "$FATE" emu
 step errors fate_tests/interop/errors.sh "$FATE"

@@ -243,12 +243,13 @@ static inline int cudaenc_new_side_data(const AVCodecContext *avctx, AVFrame *fr
 #endif
 }
 
-/** 5.1 gives a frame what it knows of the oldest packet in flight. */
+/** 5.1 gives a frame what it knows of the oldest packet in flight. No branch gives the decoding time to frames of
+ * receive_frame(), where a presentation time may be missing. */
 static inline void cudaenc_set_packet_props(AVFrame *frame, const AVPacket *pkt)
 {
+    frame->pkt_dts = pkt->dts;
 #if LIBAVCODEC_VERSION_MAJOR < 60
     frame->pts          = pkt->pts;
-    frame->pkt_dts      = pkt->dts;
     frame->pkt_pos      = pkt->pos;
     frame->pkt_duration = pkt->duration;
     frame->pkt_size     = pkt->size;

@@ -184,7 +184,8 @@ static int set_format(AVCodecContext *avctx, const CudaencPictureInfo *info)
             return ret;
         s->software = AV_PIX_FMT_NONE;
     }
-    avctx->color_range = info->format.full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
+    if (!(av_pix_fmt_desc_get(software)->flags & AV_PIX_FMT_FLAG_RGB) && info->format.components > 1) /* as the native decoder */
+        avctx->color_range = info->format.full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
     avctx->colorspace  = AVCOL_SPC_BT470BG; /* of RGB too, as the native decoder */
     avctx->chroma_sample_location = AVCHROMA_LOC_CENTER;
     if (info->sample_aspect_num > 0 && info->sample_aspect_den > 0)

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""What FFmpeg's frames say of a JPEG picture: mjpeg_cuda's are those of FFmpeg's mjpeg, field by field as ffprobe prints them. Samplings,
+colours, scans, marker segments, fields of interlaced frames, -lowres, -skip_frame; where the two differ, by purpose, and what is refused.
+
+Usage: jpeg_frames.py FFMPEG_BUILD [DEVICE]. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tally import expect, finish
+
+BUILD, DEVICE = Path(sys.argv[1]).resolve(), (sys.argv[2:] or ['cpu'])[0]
+HERE = Path(__file__).resolve().parent
+FOLDER = Path(tempfile.mkdtemp())
+PROGRAM = FOLDER / 'frame_fields'
+FEATURE = 'error=Not yet implemented in FFmpeg, patches welcome'
+INVALID = 'error=Invalid data found when processing input'
+
+
+def equal(got, wanted, what):
+    if got != wanted and isinstance(got, list):  # of lines what differs
+        got, wanted = [line for line in got if line not in wanted], [line for line in wanted if line not in got]
+        expect(False, f'{what}: {got}, not {wanted}')
+    else:
+        expect(got == wanted, f'{what}: {got}, not {wanted}')
+
+
+def run(*command, data=None):
+    return subprocess.run([str(part) for part in command], input=data, capture_output=True, check=True, timeout=120).stdout
+
+
+def build():
+    values = dict(line.split('=', 1) for line in (BUILD / 'ffbuild/config.mak').read_text().splitlines() if '=' in line)
+    names = ('avformat', 'avcodec', 'swresample', 'avutil')
+    extra = [flag for name in names for flag in values['EXTRALIBS-' + name].split()]
+    subprocess.run([*values['CC'].split(), '-Wall', '-I.', '-I' + values['SRC_PATH'], str(HERE / 'frame_fields.c'), '-o', str(PROGRAM),
+                    *values['LDFLAGS'].split(), *('-Llib' + name for name in names), *('-l' + name for name in names), *extra],
+                   cwd=BUILD, check=True)
+
+
+def fields(file, decoder, *options):
+    """The lines of frame_fields.c, and what the decoder logs. EXIF's tags are left out: rotation is what mjpeg_cuda has of them."""
+    own = ['device=' + DEVICE] if decoder == 'mjpeg_cuda' else []
+    done = subprocess.run([str(PROGRAM), str(file), decoder, *own, *options], capture_output=True, check=True, timeout=120)
+    lines = done.stdout.decode('latin-1').splitlines()
+    log = [line for line in done.stderr.decode('latin-1').splitlines() if line.startswith('[mjpeg_cuda')]
+    return [line for line in lines if line.startswith('[') or '=' in line and not line.startswith('TAG:')], log
+
+
+def save(name, data):
+    (FOLDER / name).write_bytes(data)
+    return FOLDER / name
+
+
+def same(name, data, *options, suffix='.jpg', but=()):
+    """Both decoders say the same but for the keys `but`."""
+    file = save(name + suffix, data)
+    def rest(lines):
+        return [line for line in lines if line.split('=')[0] not in but]
+    own, log = fields(file, 'mjpeg_cuda', *options)
+    equal(rest(own), rest(fields(file, 'mjpeg', *options)[0]), f'{name} {options}: {log}')
+    expect('[FRAME]' in own, f'{name} {options}: no frame')
+    return own
+
+
+def value(lines, key):
+    """Of the first frame."""
+    return next((line.split('=', 1)[1] for line in lines if line.startswith(key + '=')), None)
+
+
+def refused(name, data, error, word, *options):
+    file = save(name + '.jpg', data)
+    lines, log = fields(file, 'mjpeg_cuda', *options)
+    equal((error in lines, '[FRAME]' in lines, len(log)), (True, False, 1), f'{name}: {lines} {log}')
+    expect(word in ''.join(log), f'{name}: {log}')
+
+
+# ---- Marker segments
+
+def segments(data):
+    """[(marker, payload)] up to the first scan, whose payload has all the rest, coded data too."""
+    at, found = 2, []
+    while not found or found[-1][0] != 0xDA:
+        marker, length = data[at + 1], struct.unpack('>H', data[at + 2:at + 4])[0]
+        end = len(data) if marker == 0xDA else at + 2 + length
+        found.append((marker, data[at + 4:end]))
+        at = end
+    return found
+
+
+def joined(parts, before=b'\xff\xd8', fill=b''):
+    text = before
+    for marker, payload in parts:
+        length = struct.unpack('>H', HEAD_OF_SCAN)[0] if marker == 0xDA else len(payload) + 2
+        text += fill + bytes([0xFF, marker]) + struct.pack('>H', length) + payload
+    return text
+
+
+def with_segment(data, marker, payload):
+    parts = segments(data)
+    at = 1 if parts[0][0] == 0xE0 else 0
+    return joined(parts[:at] + [(marker, payload)] + parts[at:])
+
+
+def changed(data, marker, change):
+    return joined([(m, change(payload) if m == marker else payload) for m, payload in segments(data)])
+
+
+def exif(orientation, order):
+    text = b'II*\0' if order == '<' else b'MM\0*'
+    return b'Exif\0\0' + text + struct.pack(order + 'IHHHIHHI', 8, 1, 0x112, 3, 1, orientation, 0, 0)
+
+
+def icc(chunk, count, data):
+    return b'ICC_PROFILE\0' + bytes([chunk, count]) + data
+
+
+def sixteen_bits(payload):
+    """Tables of 8 bits as tables of 16."""
+    text = b''
+    for at in range(0, len(payload), 65):
+        text += bytes([0x10 | payload[at]]) + b''.join(bytes([0, value]) for value in payload[at + 1:at + 65])
+    return text
+
+
+HEAD_OF_SCAN = b'\0\x0c'  # length of a scan's header with three components
+
+
+def check_coding(picture):
+    for sampling in ('1x1', '2x1', '1x2', '2x2', '4x1'):
+        for kind in ((), ('-progressive',), ('-optimize',), ('-restart', '1B')):
+            same(f'{sampling}{"".join(kind)}', run('cjpeg', '-sample', sampling, *kind, data=picture))
+    scans, ten = save('scans', b'0;\n2;\n1;\n'), ('-sample', '4x4', '-scans', FOLDER / 'scans')
+    same('scans', run('cjpeg', '-scans', scans, data=picture))
+    same('gray', run('cjpeg', '-grayscale', data=picture))
+    same('rgb', run('cjpeg', '-rgb', data=picture))
+    four_to_one = save('410.jpg', run('cjpeg', *ten, data=picture))  # which FFmpeg's decoder refuses
+    equal(value(fields(four_to_one, 'mjpeg_cuda')[0], 'pix_fmt'), 'yuv410p', '4:1:0')
+    run('g++', '-O2', '-o', FOLDER / 'cmyk', HERE / 'cmyk.cpp', '-ljpeg')
+    for inks in (('cmyk', '1'), ('cmyk', '2'), ('ycck', '1', '7'), ('ycck', '2')):
+        same('-'.join(inks), run(FOLDER / 'cmyk', *inks, data=picture))
+
+
+def check_segments(jpeg):
+    own = same('limited', with_segment(jpeg, 0xFE, b'CS=ITU601\0'))
+    equal((value(own, 'pix_fmt'), value(own, 'color_range')), ('yuv420p', 'tv'), 'CS=ITU601')
+    for x, y in ((72, 72), (72, 36), (3, 4), (0, 0), (65535, 65534)):
+        same(f'density-{x}-{y}', changed(jpeg, 0xE0, lambda payload: payload[:8] + struct.pack('>HH', x, y) + payload[12:]))
+    for order in '<>':
+        for orientation in range(10):
+            own = same(f'orientation-{orientation}', with_segment(jpeg, 0xE1, exif(orientation, order)))
+            equal('side_data' in '\n'.join(own), orientation in range(2, 9), f'orientation {orientation}')
+    for order in ((1,), (1, 2, 3), (2, 3, 1), (1, 3)):
+        count, data = max(order), jpeg
+        for chunk in reversed(order):
+            data = with_segment(data, 0xE2, icc(chunk, count, bytes([chunk] * 100)))
+        own = same(f'icc-{order}', data)
+        equal('side_data=ICC profile' in '\n'.join(own), len(order) == count, f'ICC chunks {order}')
+    same('16-bit DQT', changed(jpeg, 0xDB, sixteen_bits))
+    same('no DHT', joined([part for part in segments(jpeg) if part[0] != 0xC4]))
+    same('junk', b'junk\xff\0\xff' + jpeg + b'behind EOI')
+    same('fill bytes', joined(segments(jpeg), fill=b'\xff\xff\xff'))
+    same('no EOI', jpeg[:-2])
+    same('tables before each scan', joined(sorted(segments(jpeg), key=lambda part: (part[0] == 0xDA, part[0] == 0xDB))))
+
+
+def check_options(jpeg, progressive):
+    for data in (jpeg, progressive):
+        for lowres in '123':
+            same('lowres', data, 'lowres=' + lowres)
+        for skip in ('none', 'default', 'noref', 'bidir', 'nointra', 'nokey'):
+            same('skip', data, 'skip_frame=' + skip)
+    lines, log = fields(save('skip.jpg', jpeg), 'mjpeg_cuda', 'skip_frame=all')
+    equal(('[FRAME]' in lines, log), (False, []), 'skip_frame=all')
+    done = subprocess.run([BUILD / 'ffmpeg', '-v', 'error', '-max_pixels', '1000', '-c:v', 'mjpeg_cuda', '-device', DEVICE, '-i',
+                           FOLDER / 'lowres.jpg', '-f', 'null', '-'], capture_output=True, check=False, timeout=120)
+    expect(b'max_pixels is 1000' in done.stderr, f'max_pixels: {done.stderr}')
+    for name, data in (('cut', jpeg[:len(jpeg) * 2 // 3]), ('broken', jpeg[:-900] + bytes(50) + jpeg[-850:])):
+        lines, log = fields(save(name + '.jpg', data), 'mjpeg_cuda')
+        equal((value(lines, 'corrupt'), value(lines, 'decode_error_flags')), ('1', '1'), f'{name}: {log}')
+        lines = fields(FOLDER / (name + '.jpg'), 'mjpeg_cuda', 'err_detect=explode')[0]
+        equal((INVALID in lines, '[FRAME]' in lines), (True, False), f'{name}, explode')
+
+
+def check_fields(picture):
+    """Two pictures a packet. FFmpeg's decoder loses the flags of interlaced frames."""
+    plain, capture = [], []
+    for number in range(6):
+        data = run('cjpeg', '-quality', 50 + 8 * number, data=picture)
+        plain.append(save(f'field-{number}', data))
+        parts = [(m, payload) for m, payload in segments(data) if m not in (0xE0, 0xC4)]
+        marker = (0xE0, b'AVI1' + bytes([1 + number % 2]) + bytes(9))
+        capture.append(save(f'capture-{number}', joined([marker] + parts)))
+    width, height = picture.split()[1:3]
+    for name, files in (('plain', plain), ('AVI1', capture)):
+        avi = run(HERE / 'fields.py', int(width), 2 * int(height), *files)
+        own = same('fields of ' + name, avi, suffix='.avi', but=('interlaced_frame', 'top_field_first'))
+        equal((own.count('[FRAME]'), value(own, 'height'), value(own, 'interlaced_frame'), value(own, 'top_field_first')),
+               (3, str(2 * int(height)), '1', '0'), f'fields of {name}')
+    same('a field alone', capture[0].read_bytes())
+
+
+def check_refusals(picture, jpeg):
+    refused('arithmetic', run('cjpeg', '-arithmetic', data=picture), FEATURE, 'arithmetic coding')
+    refused('arithmetic-progressive', run('cjpeg', '-arithmetic', '-progressive', data=picture), FEATURE, 'arithmetic coding')
+    for marker, word in ((0xC3, 'lossless'), (0xC5, 'hierarchical'), (0xC7, 'hierarchical'), (0xCB, 'arithmetic')):
+        refused(f'SOF {marker:x}', joined([(marker if m == 0xC0 else m, payload) for m, payload in segments(jpeg)]), FEATURE, word)
+    for marker in (0xC1, 0xC2):
+        parts = [(marker if m == 0xC0 else m, b'\x0c' + payload[1:] if m == 0xC0 else payload) for m, payload in segments(jpeg)]
+        refused(f'12 bit {marker:x}', joined(parts), FEATURE, 'depth of 12 bits')
+    refused('DNL', changed(jpeg, 0xC0, lambda payload: payload[:1] + b'\0\0' + payload[3:]), FEATURE, 'DNL')
+    for sampling in ('4x2', '1x4'):  # of which no format of FFmpeg is
+        refused(sampling, run('cjpeg', '-sample', sampling, data=picture), FEATURE, 'sampling')
+
+
+def main():
+    build()
+    ffmpeg = (BUILD / 'ffmpeg', '-nostdin', '-v', 'error', '-f', 'lavfi')
+    picture = run(*ffmpeg, '-i', 'testsrc2=s=238x171', '-frames:v', 1, '-pix_fmt', 'rgb24', '-c:v', 'ppm', '-f', 'image2pipe', '-')
+    jpeg = run('cjpeg', data=picture)
+    check_coding(picture)
+    check_segments(jpeg)
+    check_options(jpeg, run('cjpeg', '-progressive', data=picture))
+    check_fields(picture)
+    check_refusals(picture, jpeg)
+    finish()
+
+
+main()
