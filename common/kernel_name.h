@@ -17,6 +17,8 @@ struct KernelName {
     // The share of shared memory in the L1 memory. A multiprocessor changes it only when idle, so that kernels with
     // different shares do not run side by side: all kernels of a codec have one value.
     int shared_memory_percent = 58;
+    // Whether thread-blocks may start before the launch before it on the stream has ended: see allow_next_launch().
+    bool overlaps = false;
 };
 
 template <size_t kSize>

@@ -27,18 +27,19 @@ constexpr auto cuda_error_no_device = static_cast<CUresult>(100);
 constexpr auto cuda_error_not_ready = static_cast<CUresult>(600);
 constexpr unsigned host_alloc_portable = 1;
 constexpr int capture_thread_local = 1;
-constexpr int preferred_shared_memory_carveout = 9;
+constexpr int function_ptx_version = 5, preferred_shared_memory_carveout = 9;
 constexpr unsigned long long graph_use_node_priority = 8;
 
-// The parameters of cuLaunchKernelEx, with the one attribute that is used.
+// The parameters of cuLaunchKernelEx, with the attributes that are used.
 struct LaunchAttribute {
     int id, padding;
     union {
         char room[64];
         int priority;
+        int overlaps;
     };
 };
-constexpr int launch_attribute_priority = 8;
+constexpr int launch_attribute_programmatic_stream_serialization = 6, launch_attribute_priority = 8;
 struct LaunchConfig {
     Grid grid;
     unsigned threads[3];
@@ -62,6 +63,7 @@ struct Driver {
     CUresult CUDAAPI (*cuEventElapsedTime)(float *milliseconds, CUevent begin,
                                            CUevent end) = find("cuEventElapsedTime");
     CUresult CUDAAPI (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags) = find("cuStreamWaitEvent");
+    CUresult CUDAAPI (*cuFuncGetAttribute)(int *value, int attribute, CUfunction function) = find("cuFuncGetAttribute");
     CUresult CUDAAPI (*cuFuncSetAttribute)(CUfunction function, int attribute, int value) = find("cuFuncSetAttribute");
     CUresult CUDAAPI (*cuCtxGetStreamPriorityRange)(int *least, int *greatest) = find("cuCtxGetStreamPriorityRange");
     CUresult CUDAAPI (*cuLaunchKernelEx)(const LaunchConfig *config, CUfunction function, void **params,
@@ -359,16 +361,19 @@ class CudaDevice final : public Device {
                        size_t) override {
         const Current current(*this);
         void *arguments[] = {const_cast<void *>(params)};
-        LaunchAttribute attribute{};
-        attribute.id = launch_attribute_priority;
-        attribute.priority = name.priority == LaunchPriority::kHigh ? high_priority_ : 0;
+        const Function kernel = function(name);
+        LaunchAttribute attributes[2]{};
+        attributes[0].id = launch_attribute_priority;
+        attributes[0].priority = name.priority == LaunchPriority::kHigh ? high_priority_ : 0;
+        attributes[1].id = launch_attribute_programmatic_stream_serialization;
+        attributes[1].overlaps = 1;
         const LaunchConfig config{.grid = grid,
                                   .threads = {threads, 1, 1},
                                   .shared_memory = 0,
                                   .stream = native(stream),
-                                  .attributes = &attribute,
-                                  .attribute_count = 1};
-        const CUresult result = cu_.cuLaunchKernelEx(&config, function(name), arguments, nullptr);
+                                  .attributes = attributes,
+                                  .attribute_count = kernel.overlaps ? 2u : 1u};
+        const CUresult result = cu_.cuLaunchKernelEx(&config, kernel.handle, arguments, nullptr);
         if (result != CUDA_SUCCESS) {
             cu_.check(result, format_string("cuLaunchKernelEx of %s of %s, %u x %u x %u blocks of %u threads",
                                             name.function, name.module, grid.x, grid.y, grid.z, threads));
@@ -419,9 +424,13 @@ class CudaDevice final : public Device {
     static CUevent native(Event event) { return reinterpret_cast<CUevent>(event); }
     static CudaGraphExec native(Graph graph) { return reinterpret_cast<CudaGraphExec>(graph); }
 
+    struct Function {
+        CUfunction handle;
+        bool overlaps;
+    };
     // The kernel's function; its first launch loads the module. Each name is one constant, so its address identifies
     // it.
-    CUfunction function(const KernelName &name) {
+    Function function(const KernelName &name) {
         const std::lock_guard lock(modules_mutex_);
         const auto known = functions_.find(&name);
         if (known != functions_.end()) return known->second;
@@ -430,8 +439,9 @@ class CudaDevice final : public Device {
                   std::string("cuModuleGetFunction of ") + name.function + " of " + name.module);
         cu_.check(cu_.cuFuncSetAttribute(found, preferred_shared_memory_carveout, name.shared_memory_percent),
                   "cuFuncSetAttribute");
-        functions_[&name] = found;
-        return found;
+        int ptx_version = 0;  // code for older ones does not wait by itself
+        cu_.check(cu_.cuFuncGetAttribute(&ptx_version, function_ptx_version, found), "cuFuncGetAttribute");
+        return functions_[&name] = {found, name.overlaps && ptx_version >= 90};
     }
 
     CUmodule module(const std::string &name) {
@@ -458,7 +468,7 @@ class CudaDevice final : public Device {
     CUevent foreign_ = nullptr;
     std::mutex modules_mutex_;
     std::map<std::string, CUmodule> modules_;
-    std::unordered_map<const KernelName *, CUfunction> functions_;
+    std::unordered_map<const KernelName *, Function> functions_;
 };
 
 }  // namespace

@@ -96,6 +96,10 @@ namespace cudaenc {
 // atomic_add(p, v) atomic_or(p, v) atomic_max(p, v) atomic_min(p, v)          relaxed, in global or shared memory, of
 //                                                           uint32_t, atomic_add of uint64_t too; return the old value
 // thread_fence()                                            orders memory operations for all threads of the device
+// allow_next_launch() wait_for_launch_before()              programmatic dependent launch, from sm_90 on: thread-blocks
+//                                                           of a kernel that overlaps start once all of those before
+//                                                           have called the first. Before the second they touch nothing
+//                                                           that the kernel before writes
 // back_off()                                                between polls: pauses the warp for some 100 ns
 // atomic_load(const uint64_t *) atomic_store(uint64_t *, uint64_t)            relaxed, of global memory
 // load_coherent(const Uint4 *)                              of global memory that other blocks write meanwhile
@@ -299,6 +303,13 @@ DEVICE T *opaque_shared(T *address) {
 #undef CUDAENC_IS_SHARED
 
 DEVICE void back_off() { asm volatile("nanosleep.u32 100;"); }
+#if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ >= 900
+DEVICE void allow_next_launch() { asm volatile("griddepcontrol.launch_dependents;"); }
+DEVICE void wait_for_launch_before() { asm volatile("griddepcontrol.wait;" : : : "memory"); }
+#else
+DEVICE void allow_next_launch() {}
+DEVICE void wait_for_launch_before() {}
+#endif
 DEVICE void thread_fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 DEVICE uint64_t atomic_load(const uint64_t *address) {
     uint64_t value;

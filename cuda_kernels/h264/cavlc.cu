@@ -316,6 +316,7 @@ DEVICE void code_piece(const CavlcArguments &p) {
     SHARED(uint32_t, bits_before, 32 * kLaneUnits);  // by order: first of the unit itself, then of all before it
     SHARED(uint32_t, all_bits, 1);
     SHARED(uint8_t, pcm_macroblocks, kPieceMacroblocks);
+    allow_next_launch();
     const int thread = thread_x();
     if (thread < 32 * kLaneUnits) bits_before[thread] = 0;
     ThreadUnit<F> unit{p};

@@ -292,6 +292,7 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
     const uint32_t group = take_ticket(p.links.tickets), serial = p.links.serial;
     const GroupRange range = p.ranges[group];
     clear(window);
+    wait_for_launch_before();
     const bool begins_slice = range.begins_slice != 0;
     const GroupBits bits = place_group(p, group, range, pieces, places);
     GroupWindows<decltype(window), decltype(pieces), decltype(places)> windows{p, range, bits, window, pieces, places};

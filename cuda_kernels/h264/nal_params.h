@@ -22,7 +22,7 @@ struct GroupLinks {
 
 // Grid: a thread-block a group, of kGroupThreads.
 struct NalParams {
-    static constexpr KernelName kernel{"h264/nal", "h264_nal"};
+    static constexpr KernelName kernel{.module = "h264/nal", .function = "h264_nal", .overlaps = true};
     const GroupRange *ranges;
     const PieceBits *bits;  // of each piece
     const uint32_t *words;  // [word_pitch * piece]

@@ -267,6 +267,8 @@ inline uint32_t atomic_min(uint32_t *address, uint32_t value) {
 inline uint64_t atomic_load(const uint64_t *address) { return *address; }
 inline void atomic_store(uint64_t *address, uint64_t value) { *address = value; }
 inline void thread_fence() {}
+inline void allow_next_launch() {}
+inline void wait_for_launch_before() {}
 inline void back_off() {}
 
 inline int popcount(uint32_t x) { return __builtin_popcount(x); }
