@@ -27,4 +27,8 @@ CUDAENC_HD uint32_t quantise(Sample x, float inverse_step, float limit) {
 // Indices of so many bit-planes fit int16_t.
 constexpr int kShortPlanes = 15;
 
+// Of a coefficient as quantise() makes it, and of a quantisation index.
+CUDAENC_HD uint32_t magnitude(uint32_t coefficient) { return coefficient & ~kSignBit; }
+CUDAENC_HD uint32_t magnitude(int16_t index) { return static_cast<uint32_t>(index < 0 ? -index : index); }
+
 }  // namespace cudaenc::j2k

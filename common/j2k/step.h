@@ -36,6 +36,10 @@ struct StepRatio {
     CUDAENC_HD uint32_t magnitude(uint32_t coefficient) const {
         return min_of(static_cast<uint32_t>(uint64_t{coefficient << 8 | 128} * ratio >> 32), most);
     }
+    // Coefficients below it are 0 from the plane on; a few above it may be.
+    CUDAENC_HD uint32_t least(int plane) const {
+        return max_of((1u << (min_of(plane, 15) + 16)) / ((ratio >> 8) + 1), 1u);
+    }
     // log2_code() of the square.
     CUDAENC_HD int weight() const { return log2_code(square) - 12 * kSlopeOctave; }
 };

@@ -230,6 +230,45 @@ struct Pixels {
     }
 };
 
+// The same of 8-bit planes where all lanes have two neighbouring columns, which one load brings.
+template <class Sample, int N>
+struct PixelPairs {
+    const uint8_t *pair[N];
+    uint32_t stride[N];
+
+    // Of a warp, which takes one way.
+    DEVICE_MEMBER static bool fits(const SampleLayout *layout, const int (&x)[2]) {
+        bool all = x[1] == x[0] + 1;
+        CUDAENC_UNROLL
+        for (int c = 0; c < N; c++) {
+            const SampleLayout &l = layout[c];
+            all = all && l.step == 1 && l.depth == 8 && l.shift == 0 &&
+                  ((reinterpret_cast<uintptr_t>(l.data) + static_cast<uint32_t>(x[0])) | l.stride) % 2 == 0;
+        }
+        return warp_all(all);
+    }
+    DEVICE_MEMBER PixelPairs(const SampleLayout *layout, const int (&x)[2]) {
+        CUDAENC_UNROLL
+        for (int c = 0; c < N; c++) {
+            pair[c] = opaque(layout[c].data + x[0]);
+            stride[c] = static_cast<uint32_t>(layout[c].stride);
+        }
+    }
+    DEVICE_MEMBER void read(int y, Sample (&v)[N][2]) const {
+        CUDAENC_UNROLL
+        for (int c = 0; c < N; c++) {
+            const uint32_t two =
+                *reinterpret_cast<const uint16_t *>(pair[c] + uint64_t{stride[c]} * static_cast<uint32_t>(y));
+            v[c][0] = static_cast<Sample>(two & 0xFF) - 128;
+            v[c][1] = static_cast<Sample>(two >> 8) - 128;
+        }
+        if constexpr (N == 3) {
+            component_transform(v[0][0], v[1][0], v[2][0]);
+            component_transform(v[0][1], v[1][1], v[2][1]);
+        }
+    }
+};
+
 // Two columns of pixels of RGB or YUV, as X'Y'Z'. Columns are even and odd, also after symmetric extension.
 template <bool kYuv>
 struct XyzPixels {
@@ -343,8 +382,15 @@ DEVICE void load_and_transform(const LoadDwtInput &p, int component) {
     const TileComponent *t = tile_component(p.dwt, component);
     const Strip<W> strip(p.dwt, extent_at(*t, 0));
     if (strip.empty) return;
-    transform<W, N>(p.dwt, t, p.dwt.quantiser + component, strip,
-                    Pixels<typename W::Sample, N>(p.layout + component, strip.x));
+    using Sample = typename W::Sample;
+    const SampleLayout *const layout = p.layout + component;
+    const auto from = [&](const auto &source) {
+        transform<W, N>(p.dwt, t, p.dwt.quantiser + component, strip, source);
+    };
+    if (PixelPairs<Sample, N>::fits(layout, strip.x))
+        from(PixelPairs<Sample, N>(layout, strip.x));
+    else
+        from(Pixels<Sample, N>(layout, strip.x));
 }
 template <class W>
 DEVICE void load_and_transform(const LoadDwtInput &p) {
@@ -383,10 +429,8 @@ KERNEL(kDwtThreads, j2k_load_dwt53, LoadDwt53Params)
 {
     load_and_transform<Dwt53>(p);
 }
-KERNEL(kDwtThreads, j2k_load_dwt97, LoadDwt97Params)
-{
-    load_and_transform<Dwt97>(p);
-}
+// As many thread-blocks fit a multiprocessor as dwt_level() counts on.
+KERNEL_BLOCKS(kDwtThreads, 5, j2k_load_dwt97, LoadDwt97Params) { load_and_transform<Dwt97>(p); }
 KERNEL(kDwtThreads, j2k_load_rgb_xyz_dwt97, LoadRgbXyzDwt97Params)
 {
     load_xyz_and_transform<false>(p);

@@ -103,10 +103,10 @@ struct PsnrTarget {
     std::vector<uint8_t> pixels[kMaxComponents];  // of frames in device memory
 };
 
-// Whether coefficients can take 16 bits. Those of the MQ coder, of targets and of regions of interest have 32.
+// Whether coefficients can take 16 bits. Those of the MQ coder, of targets of PSNR and of regions of interest have 32.
 bool fits_short(const Params &p) {
     const auto fits = [](const Quantiser &q) { return q.planes <= kShortPlanes; };
-    return (p.style & kHt) && p.levels && !p.truncatable && !p.roi.shift &&
+    return (p.style & kHt) && p.levels && p.rate.error == 0 && !p.roi.shift &&
            std::all_of(p.quantisers.begin(), p.quantisers.end(),
                        [&](const auto &bands) { return std::all_of(bands.begin(), bands.end(), fits); });
 }
@@ -320,6 +320,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .layers = layers(),
                                 .style = p_.style,
                                 .frame_steps = p_.frame_steps,
+                                .is_short = is_short_,
                                 .tiles_x = batch_.tiles_x,
                                 .tiles_y = batch_.tiles_y};
         const unsigned groups = blocks_for(count, kSampleWarps);

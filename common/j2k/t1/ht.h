@@ -251,6 +251,8 @@ struct HtRule {
     StopRule stop;
     StepRatio step;
     CUDAENC_HD int lowest_plane() const { return max_of(lowest_ht_plane(stop), step.lowest_plane); }
+    // Of most blocks.
+    CUDAENC_HD int likeliest_plane() const { return lowest_plane() + 1; }
     // Whether samples are changed where that pays; without a slope records tell of them as they are.
     CUDAENC_HD bool lowers() const { return stop.base != kNeverStop; }
 };
@@ -266,20 +268,21 @@ CUDAENC_HD HtRule ht_rule(const StopSlope &stop, int weight, uint32_t told, int 
 // a sample lies in its step, and is done where it adds less than 3/16 a bit. samples: of a quad, whose magnitudes from
 // the plane on are coded.
 CUDAENC_HD void lower_largest(uint32_t (&samples)[4], int plane) {
-    uint32_t most = 0, significant = 0, above = 0;
+    const auto coded = [plane](uint32_t sample) { return (sample & 0x7FFFFFFFu) >> plane; };
+    const uint32_t most =
+        max_of(max_of(coded(samples[0]), coded(samples[1])), max_of(coded(samples[2]), coded(samples[3])));
+    if (most < 2 || ((most - 1) & (most - 2))) return;
+    uint32_t significant = 0, above = 0;
     CUDAENC_UNROLL
     for (const uint32_t x : samples) {
-        const uint32_t m = (x & 0x7FFFFFFFu) >> plane;
-        most = max_of(most, m);
-        significant += m != 0;
+        significant += coded(x) != 0;
+        above += coded(x) == most ? 2 * (x & ((1u << plane) - 1)) + 1 : 0;
     }
+    if (16 * above >= 3 * significant << plane) return;
     CUDAENC_UNROLL
-    for (const uint32_t x : samples)
-        above += (x & 0x7FFFFFFFu) >> plane == most ? 2 * (x & ((1u << plane) - 1)) + 1 : 0;
-    const bool lower = most > 1 && !((most - 1) & (most - 2)) && 16 * above < 3 * significant << plane;
-    CUDAENC_UNROLL
-    for (uint32_t &x : samples) x -= lower && (x & 0x7FFFFFFFu) >> plane == most ? 1u << plane : 0;
+    for (uint32_t &x : samples) x -= coded(x) == most ? 1u << plane : 0;
 }
+
 // A block's counts from the lowest plane that is tried on, and from those above it.
 struct HtTriedCounts {
     HtCounts from[kHtTried];
@@ -315,15 +318,19 @@ struct HtTrial {
         for (int i = 0; i < kHtTried; i++) of = plane == lowest + i ? reductions[i] : of;
         return of;
     }
-    // Of a plane. coded_bytes: of the one that is coded.
-    CUDAENC_HD uint32_t bytes(int plane, uint32_t coded_bytes) const {
-        uint32_t between = 0;
+    // By how many bytes a plane and the one that is coded differ.
+    CUDAENC_HD uint32_t between(int plane) const {
+        uint32_t sum = 0;
         CUDAENC_UNROLL
         for (int i = 0; i < kHtTried; i++)
-            between += lowest + i >= min_of(plane, coded) && lowest + i < max_of(plane, coded) ? more[i] : 0;
-        return plane <= coded ? coded_bytes + between : max_of(coded_bytes, between + 2) - between;
+            sum += lowest + i >= min_of(plane, coded) && lowest + i < max_of(plane, coded) ? more[i] : 0;
+        return sum;
     }
 };
+// The bytes of a plane. is_above: of the one that is coded, which has coded_bytes.
+CUDAENC_HD uint32_t ht_plane_bytes(bool is_above, uint32_t between, uint32_t coded_bytes) {
+    return is_above ? max_of(coded_bytes, between + 2) - between : coded_bytes + between;
+}
 // Of a block with so many bit-planes.
 CUDAENC_HD HtTrial ht_trial(const HtRule &rule, int planes, uint32_t all_quads, const HtTriedCounts &counts) {
     HtTrial t{};

@@ -439,12 +439,12 @@ void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_
             }
             for (int pass = 0; pass < passes; pass++) {
                 const int of = planes - 1 - pass;
-                own.bytes[pass] = of <= trial.highest ? trial.bytes(of, count) : 0;
+                own.bytes[pass] = of <= trial.highest ? ht_plane_bytes(of > plane, trial.between(of), count) : 0;
                 own.reductions[pass] = of <= trial.highest ? trial.reduction(of) : 0;
             }
         }
         coded[i] = {.bytes = count,
-                    .planes = static_cast<uint8_t>(planes),
+                    .planes = static_cast<uint8_t>(passes ? planes : 0),
                     .passes = static_cast<uint8_t>(passes),
                     .codeword_passes = static_cast<uint8_t>(std::max(planes - plane, 0))};
         offsets[i] = static_cast<uint32_t>(bytes.size());

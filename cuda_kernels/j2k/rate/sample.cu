@@ -100,9 +100,14 @@ DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_l
     const uint64_t budget = p.allocation->budget[p.layers - 1],
                    room = sample_budget(budget, p.block_count, p.style, p.frame_steps);
     uint64_t sum = block_inclusive_add<uint64_t>(own, sums) - own;
-    if (p.frame_steps && thread_x() == 0)
-        static_cast<StopSlope &>(p.allocation->stop) =
-            stop_at_steps(p.bands[0].weight, room, p.allocation->stop, [&](int of) { return p.table[of]; });
+    if (p.frame_steps) {
+        block_sync();
+        if (thread_x() < kStepSums) sums[thread_x()] = p.table[thread_x()];
+        block_sync();
+        if (thread_x() == 0)
+            static_cast<StopSlope &>(p.allocation->stop) =
+                stop_at_steps(p.bands[0].weight, room, p.allocation->stop, [&](int of) { return sums[of]; });
+    }
     for (int bin = highest; !p.frame_steps && bin > highest - each; bin--) {
         const uint64_t bytes = p.table[bin];
         likeness += p.alike[bin];
@@ -152,19 +157,21 @@ KERNEL(1024, j2k_rate_sample_tiled, SampleTiledParams)
 
 // Adds up a block's quads by their widths, and its samples by theirs: of lane i those of width i + 1. columns: shared,
 // [2][32][32], a column for each lane.
-DEVICE HtWidths count_widths(const uint32_t *coefficients, const CodeBlock &b, uint32_t *columns) {
-    const uint32_t lane = static_cast<uint32_t>(lane_id()), across = (b.width + 1u) / 2, down = (b.height + 1u) / 2;
+template <class Coefficient>
+DEVICE HtWidths count_widths(const Coefficient *coefficients, const CodeBlock &b, uint32_t *columns) {
+    const uint32_t lane = static_cast<uint32_t>(lane_id()), across = (b.width + 1u) / 2, more_rows = 32 / across * 2,
+                   more_columns = 32 % across * 2;
     // Of samples their number above the sum of largest widths, 17 bits; of quads their number.
     uint32_t *const samples = columns, *const quads = columns + 1024;
     CUDAENC_NO_UNROLL
     for (uint32_t i = lane; i < 2048; i += 32) columns[i] = 0;
     warp_sync();
+    uint32_t x = lane % across * 2, y = lane / across * 2;
     CUDAENC_NO_UNROLL
-    for (uint32_t i = lane; i < across * down; i += 32) {
-        const uint32_t x = i % across * 2, y = i / across * 2;
-        const uint32_t *const at = coefficients + b.coefficients + static_cast<size_t>(y) * b.stride + x;
+    while (y < b.height) {
+        const Coefficient *const at = coefficients + b.coefficients + static_cast<size_t>(y) * b.stride + x;
         const auto width_of = [&](bool exists, size_t from) {
-            return exists ? bit_width(load_readonly(at + from) & ~kSignBit) : 0;
+            return exists ? bit_width(magnitude(load_readonly(at + from))) : 0;
         };
         const bool right = x + 1 < b.width, lower = y + 1 < b.height;
         const int own[4] = {width_of(true, 0), width_of(lower, b.stride), width_of(right, 1),
@@ -173,6 +180,12 @@ DEVICE HtWidths count_widths(const uint32_t *coefficients, const CodeBlock &b, u
         CUDAENC_UNROLL
         for (int k = 0; k < 4; k++) samples[own[k] * 32 + lane] += 1u << 17 | static_cast<uint32_t>(most);
         quads[most * 32 + lane]++;
+        x += more_columns;
+        y += more_rows;
+        if (x >= 2 * across) {
+            x -= 2 * across;
+            y += 2;
+        }
     }
     warp_sync();
     // Lanes begin at different columns, which lie in different banks.
@@ -209,7 +222,8 @@ DEVICE void sample_frame_steps(const SampleInput &p, const CodeBlock &b, uint32_
 DEVICE void sample_alternatives(const SampleInput &p, const CodeBlock &b, uint32_t blocks, uint32_t *columns) {
     const int plane = lane_id();
     const SampleLimit limit = sample_limit(p.allocation->budget[p.layers - 1], p.block_count, b.width * b.height);
-    HtWidths above = count_widths(p.coefficients, b, columns);
+    HtWidths above = p.is_short ? count_widths(reinterpret_cast<const int16_t *>(p.coefficients), b, columns)
+                                : count_widths(p.coefficients, b, columns);
     for (int distance = 1; distance < 32; distance <<= 1) {
         const HtWidths more{warp_shuffle_down(above.quads, distance), warp_shuffle_down(above.samples, distance),
                             warp_shuffle_down(above.largest, distance)};

@@ -159,39 +159,29 @@ DEVICE uint32_t code_events(const uint32_t *entries, uint32_t count, const uint3
     return sink.bits;
 }
 
-// Coefficients of a quad; those outside of the block are 0. kPaired: two at a time, of blocks that has_pairs() tells
-// of.
+// Coefficients of a quad; those outside of the block are 0.
 struct Quad {
     uint32_t sample[4];
 };
-DEVICE bool has_pairs(const CodeBlock &block, const uint32_t *coefficients) {
-    return ((reinterpret_cast<uintptr_t>(coefficients) / 4 | block.stride | block.width) & 1) == 0;
-}
-template <bool kPaired>
-DEVICE Quad load_quad(const CodeBlock &block, const uint32_t *coefficients, uint32_t column, uint32_t row) {
-    const uint32_t x = 2 * column, y = 2 * row;
-    const bool upper = x < block.width && y < block.height, lower = upper && y + 1 < block.height,
-               right = x + 1 < block.width;
-    const uint32_t *const at = coefficients + static_cast<size_t>(y) * block.stride + x;
-    if constexpr (kPaired) {
-        const auto pair = [](bool is, const uint32_t *from) {
-            return is ? load_readonly(reinterpret_cast<const uint64_t *>(from)) : 0;
-        };
-        const uint64_t above = pair(upper, at), below = pair(lower, at + block.stride);
-        return {{static_cast<uint32_t>(above), static_cast<uint32_t>(below), static_cast<uint32_t>(above >> 32),
-                 static_cast<uint32_t>(below >> 32)}};
-    } else {
-        const auto one = [](bool is, const uint32_t *from) { return is ? load_readonly(from) : 0; };
-        return {{one(upper, at), one(lower, at + block.stride), one(upper && right, at + 1),
-                 one(lower && right, at + block.stride + 1)}};
-    }
-}
 
 // With which bit-plane of the frame's steps a truncatable block ends: see HtRule.
 struct HtLowest {
     int plane = 0;
     bool lowers = false;
     StepRatio step;
+    // Magnitudes of the frame's steps in place of the session's.
+    DEVICE_MEMBER Quad scaled(Quad quad) const {
+        CUDAENC_UNROLL
+        for (uint32_t &x : quad.sample) x = (x & kSignBit) | step.magnitude(x);
+        return quad;
+    }
+    // The coded samples of a quad that is scaled.
+    DEVICE_MEMBER Quad coded(Quad quad) const {
+        if (lowers) lower_largest(quad.sample, plane);
+        CUDAENC_UNROLL
+        for (uint32_t &x : quad.sample) x = (x & kSignBit) | (x & ~kSignBit) >> plane;
+        return quad;
+    }
 };
 DEVICE HtLowest lowest_of(const HtRule &rule, int plane) { return {plane, rule.lowers(), rule.step}; }
 
@@ -213,6 +203,8 @@ DEVICE uint32_t coefficient(const Uint4 &four, int i) {
     return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
 }
 DEVICE uint32_t coefficient(uint64_t four, int i) { return sign_and_magnitude(static_cast<int16_t>(four >> 16 * i)); }
+DEVICE uint32_t magnitude(const Uint4 &four, int i) { return magnitude(coefficient(four, i)); }
+DEVICE uint32_t magnitude(uint64_t four, int i) { return magnitude(static_cast<int16_t>(four >> 16 * i)); }
 DEVICE bool has_significant(const Uint4 &four) { return ((four.x | four.y | four.z | four.w) & ~kSignBit) != 0; }
 DEVICE bool has_significant(uint64_t four) { return four != 0; }
 
@@ -226,6 +218,12 @@ struct QuadPair {
     using Four = typename FourOf<Coefficient>::Type;
     Four upper, lower;
     DEVICE_MEMBER bool is_significant() const { return has_significant(upper) || has_significant(lower); }
+    DEVICE_MEMBER uint32_t largest_magnitude() const {
+        uint32_t most = 0;
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) most = max_of(most, max_of(magnitude(upper, i), magnitude(lower, i)));
+        return most;
+    }
     DEVICE_MEMBER Quad quad(int q) const {
         return {{coefficient(upper, 2 * q), coefficient(lower, 2 * q), coefficient(upper, 2 * q + 1),
                  coefficient(lower, 2 * q + 1)}};
@@ -263,6 +261,39 @@ struct BlockSamples {
     }
 };
 
+// What a block's quads tell of it.
+struct QuadSums {
+    HtTriedCounts counts;
+    int planes;  // of all magnitudes; 0 where none counts
+};
+// The lane's share of them.
+struct LaneSums {
+    HtTriedCounts counts;
+    uint32_t bits = 0;
+    // scaled: with HtLowest::scaled(). plane: from which on samples count.
+    DEVICE_MEMBER void add(const Quad &scaled, int plane) {
+        uint32_t m[4];
+        CUDAENC_UNROLL
+        for (int k = 0; k < 4; k++) {
+            m[k] = scaled.sample[k] & ~kSignBit;
+            bits |= m[k];
+            m[k] >>= plane;
+        }
+        counts.add(m[0], m[1], m[2], m[3]);
+    }
+    DEVICE_MEMBER QuadSums sums() const {
+        QuadSums all{counts, bit_width(warp_or(bits))};
+        CUDAENC_UNROLL
+        for (HtCounts &of : all.counts.from) {
+            const uint32_t both = warp_add(of.samples | of.quads << 16);
+            of.samples = both & 0xFFFF;
+            of.quads = both >> 16;
+            of.magnitude = warp_add(of.magnitude);
+        }
+        return all;
+    }
+};
+
 // Which pair of quads a lane has: the lane's, then every 32nd.
 struct PairPlace {
     uint32_t row, column;
@@ -283,7 +314,7 @@ struct HtBlock {
     const CodeBlock block;
     const uint32_t *coefficients;  // of all blocks; of 16 bits where is_short
     const bool is_short;
-    const HtLowest lowest;  // of what is coded; of kTruncated alone
+    HtLowest lowest;  // of what is coded; of kTruncated alone
     const HtCodes *all_codes;
     const uint16_t *codes;         // shared, of other rows than the first
     const uint16_t *excess_codes;  // shared, excess_code() of each excess
@@ -300,33 +331,42 @@ struct HtBlock {
     DEVICE_MEMBER uint32_t *mel() { return memory + Layout::kMel; }
     DEVICE_MEMBER CodedPair *coded_pairs() { return reinterpret_cast<CodedPair *>(memory + Layout::kCoded); }
 
-    DEVICE_MEMBER Quad from_plane(Quad quad) const {
-        if constexpr (kTruncated) {
-            CUDAENC_UNROLL
-            for (uint32_t &x : quad.sample) x = (x & kSignBit) | lowest.step.magnitude(x);
-            if (lowest.lowers) lower_largest(quad.sample, lowest.plane);
-            CUDAENC_UNROLL
-            for (uint32_t &x : quad.sample) x = (x & kSignBit) | (x & ~kSignBit) >> lowest.plane;
-        }
+    DEVICE_MEMBER Quad from_plane(const Quad &quad) const {
+        if constexpr (kTruncated) return lowest.coded(lowest.scaled(quad));
         return quad;
     }
 
-    // Codes all quads. Events are left for code_events().
-    DEVICE_MEMBER void code_quads() {
-        if constexpr (!kTruncated)
-            if (is_short) return code_samples(BlockSamples<int16_t>(block, coefficients));
-        code_samples(BlockSamples<uint32_t>(block, coefficients));
+    // Calls body(samples) with the coefficients of the block.
+    template <class Body>
+    DEVICE_MEMBER void with_samples(const Body &body) const {
+        if (is_short)
+            body(BlockSamples<int16_t>(block, coefficients));
+        else
+            body(BlockSamples<uint32_t>(block, coefficients));
     }
-    template <class Coefficient>
-    DEVICE_MEMBER void code_samples(const BlockSamples<Coefficient> &samples) {
-        constexpr int kAtOnce = 4;  // loads of a lane
+    // Leaves states of all quads, events for code_events(), and lists the pairs that are coded.
+    DEVICE_MEMBER void scan() {
+        with_samples([&](const auto &samples) { scan_samples<false>(samples, nullptr, 0); });
+    }
+    // As scan(), and counts what the block has from `plane` on, which is not above the one that is coded.
+    DEVICE_MEMBER QuadSums scan_and_count(int plane) {
+        LaneSums own;
+        with_samples([&](const auto &samples) { scan_samples<true>(samples, &own, plane); });
+        return own.sums();
+    }
+    template <bool kCounts, class Coefficient>
+    DEVICE_MEMBER void scan_samples(const BlockSamples<Coefficient> &samples, LaneSums *sums, int from) {
+        constexpr int kAtOnce = kTruncated ? 2 : 4;  // loads of a lane
         const uint32_t lane = static_cast<uint32_t>(lane_id()), pairs_of_row = (block.width + 3u) / 4,
                        pairs = pairs_of_row * ((block.height + 1u) / 2), more_rows = 32 / pairs_of_row,
                        more_columns = 32 % pairs_of_row;
         PairPlace to_load{lane / pairs_of_row, lane % pairs_of_row}, at = to_load;
         // Contexts come from so many chunks of 32 pairs: this one and those with the row above.
         const uint32_t context_chunks = (2u << (pairs_of_row + 32) / 32) - 1;
+        const uint32_t least = lowest.step.least(kCounts ? from : lowest.plane);
         uint32_t quiet = ~0u;  // bit i: the chunk i before has no significant sample
+        any = false;
+        entries = coded = 0;
         CUDAENC_NO_UNROLL
         for (uint32_t first = 0; first < pairs; first += 32 * kAtOnce) {
             QuadPair<Coefficient> own[kAtOnce];
@@ -338,9 +378,18 @@ struct HtBlock {
             CUDAENC_UNROLL
             for (uint32_t i = 0; i < kAtOnce; i++) {
                 if (first + 32 * i >= pairs) break;
-                const Quad quads[2] = {from_plane(own[i].quad(0)), from_plane(own[i].quad(1))};
-                const bool some = warp_any(kTruncated ? has_significant(quads[0]) || has_significant(quads[1])
-                                                      : own[i].is_significant());
+                Quad quads[2] = {};
+                bool some = warp_any(kTruncated ? own[i].largest_magnitude() >= least : own[i].is_significant());
+                if (!kTruncated || some) quads[0] = own[i].quad(0), quads[1] = own[i].quad(1);
+                if (kTruncated && some) {
+                    CUDAENC_UNROLL
+                    for (Quad &quad : quads) {
+                        quad = lowest.scaled(quad);
+                        if constexpr (kCounts) sums->add(quad, from);
+                        quad = lowest.coded(quad);
+                    }
+                    some = warp_any(has_significant(quads[0]) || has_significant(quads[1]));
+                }
                 quiet = quiet << 1 | !some;
                 if (some && !any) clear();
                 any |= some;
@@ -351,7 +400,16 @@ struct HtBlock {
                 at.advance(pairs_of_row, more_rows, more_columns);
             }
         }
-        const uint32_t reciprocal = (1u << 20) / pairs_of_row + 1;
+    }
+
+    // Codes the pairs of the list.
+    DEVICE_MEMBER void code_pairs() {
+        with_samples([&](const auto &samples) { code_pairs(samples); });
+    }
+    template <class Coefficient>
+    DEVICE_MEMBER void code_pairs(const BlockSamples<Coefficient> &samples) {
+        const uint32_t lane = static_cast<uint32_t>(lane_id()), pairs_of_row = (block.width + 3u) / 4,
+                       reciprocal = (1u << 20) / pairs_of_row + 1;
         CUDAENC_NO_UNROLL
         for (uint32_t first = 0; first < coded; first += 32) {
             const bool is_coded = first + lane < coded;
@@ -710,11 +768,11 @@ DEVICE void load_codes(const HtInput &p, const HtShared &shared) {
             static_cast<uint16_t>(excess_code(excess_prefix(thread_x()), excess_suffix(thread_x())));
 }
 
-// Codes a thread-block's blocks, one a warp, where `exists`. lowest: of the warp. Returns the codeword's bytes, 0
-// if no sample is significant.
-template <int kQuads, int kWarps, bool kTruncated>
-DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeBlock &block, bool exists,
-                           const HtLowest &lowest) {
+// Codes a thread-block's blocks, one a warp. scan(HtBlock &): scans the warp's block, or does nothing. lowest: of the
+// warp. Returns the codeword's bytes, 0 if no sample is significant.
+template <int kQuads, int kWarps, bool kTruncated, class Scan>
+DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeBlock &block, const HtLowest &lowest,
+                           const Scan &scan) {
     using Layout = HtLayout<kQuads>;
     HtBlock<kQuads, kTruncated> own{.block = block,
                                     .coefficients = p.coefficients,
@@ -726,7 +784,8 @@ DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeB
                                     .memory = shared.memory + warp_id() * Layout::kWords,
                                     .slot = {reinterpret_cast<uint32_t *>(p.coded.slots + block.slot), 0}};
     MelWork *const work = shared.work;
-    if (exists) own.code_quads();
+    scan(own);
+    if (own.any) own.code_pairs();
     if (lane_id() == 0) work[warp_id()].entries = own.any ? own.entries : 0;
     block_sync();
     // The first warp's lanes code the events of all.
@@ -755,7 +814,9 @@ DEVICE void code_blocks(const HtInput &p, const HtShared &shared) {
     const bool exists = index < p.count;
     const CodeBlock block = p.blocks[exists ? index : p.count - 1];
     block_sync();
-    const uint32_t bytes = code_block<kQuads, kWarps, false>(p, shared, block, exists, HtLowest{});
+    const uint32_t bytes = code_block<kQuads, kWarps, false>(p, shared, block, HtLowest{}, [exists](auto &own) {
+        if (exists) own.scan();
+    });
     if (exists && lane_id() == 0) {
         p.coded.bytes[index] = bytes;
         p.coded.planes[index] = p.coded.passes[index] = bytes ? 1 : 0;
@@ -765,8 +826,8 @@ DEVICE void code_blocks(const HtInput &p, const HtShared &shared) {
 // ---- Truncation: see HtTruncatedInput.
 
 // Calls body(magnitude) for the lane's share of a block's samples, and for some that are 0.
-template <class Body>
-DEVICE void for_each_magnitude(const CodeBlock &block, const uint32_t *coefficients, const Body &body) {
+template <class Coefficient, class Body>
+DEVICE void for_each_magnitude(const CodeBlock &block, const Coefficient *coefficients, const Body &body) {
     const uint32_t lane = static_cast<uint32_t>(lane_id()), width = block.width, more_rows = 32 / width,
                    more_columns = 32 % width;
     uint32_t row = lane / width, column = lane % width;
@@ -776,8 +837,8 @@ DEVICE void for_each_magnitude(const CodeBlock &block, const uint32_t *coefficie
         uint32_t magnitudes[kTogether];
         CUDAENC_UNROLL
         for (int i = 0; i < kTogether; i++) {
-            const uint32_t *const at = coefficients + static_cast<size_t>(row) * block.stride + column;
-            magnitudes[i] = row < block.height ? load_readonly(at) & 0x7FFFFFFFu : 0;
+            const Coefficient *const at = coefficients + static_cast<size_t>(row) * block.stride + column;
+            magnitudes[i] = row < block.height ? magnitude(load_readonly(at)) : 0;
             column += more_columns;
             row += more_rows;
             if (column >= width) {
@@ -796,53 +857,6 @@ DEVICE int64_t warp_add_wide(int64_t v) {
     return static_cast<int64_t>(static_cast<int32_t>(warp_add(static_cast<uint32_t>(v >> 20)))) * (1 << 20) + low;
 }
 
-// What a block's quads tell of it.
-struct QuadSums {
-    HtTriedCounts counts;
-    int planes;  // of all magnitudes
-};
-template <bool kPaired>
-DEVICE QuadSums count_quads(const CodeBlock &block, const uint32_t *coefficients, const StepRatio &step, int plane) {
-    const uint32_t lane = static_cast<uint32_t>(lane_id()), columns = (block.width + 1u) / 2,
-                   rows = (block.height + 1u) / 2, more_rows = 32 / columns, more_columns = 32 % columns;
-    uint32_t row = lane / columns, column = lane % columns, bits = 0;
-    HtTriedCounts counts;
-    constexpr int kTogether = 2;  // quads that wait for each other's latency
-    CUDAENC_NO_UNROLL
-    while (row < rows) {
-        Quad quads[kTogether];
-        CUDAENC_UNROLL
-        for (int i = 0; i < kTogether; i++) {
-            quads[i] = load_quad<kPaired>(block, coefficients, column, row);
-            column += more_columns;
-            row += more_rows;
-            if (column >= columns) {
-                column -= columns;
-                row++;
-            }
-        }
-        CUDAENC_UNROLL
-        for (int i = 0; i < kTogether; i++) {
-            uint32_t m[4];
-            CUDAENC_UNROLL
-            for (int k = 0; k < 4; k++) {
-                m[k] = step.magnitude(quads[i].sample[k]);
-                bits |= m[k];
-                m[k] >>= plane;
-            }
-            counts.add(m[0], m[1], m[2], m[3]);
-        }
-    }
-    CUDAENC_UNROLL
-    for (HtCounts &own : counts.from) {
-        const uint32_t both = warp_add(own.samples | own.quads << 16);
-        own.samples = both & 0xFFFF;
-        own.quads = both >> 16;
-        own.magnitude = warp_add(own.magnitude);
-    }
-    return {counts, bit_width(warp_or(bits))};
-}
-
 DEVICE HtRule rule_of(const HtTruncatedInput &p, const CodeBlock &block) {
     const PrecinctBand &band = p.bands[block.precinct_band];
     return ht_rule(*p.stop, band.weight, band.step, block.planes);
@@ -854,50 +868,68 @@ constexpr uint8_t kNoPlane = 0xFF;  // in slot_planes: the slot has no codeword
 template <int kQuads, int kWarps>
 DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32_t index, bool exists,
                        const CodeBlock &block) {
-    const uint32_t *const coefficients = p.input.coefficients + block.coefficients;
     const HtRule rule = rule_of(p, block);
-    const int lowest = rule.lowest_plane();
-    const QuadSums sums = has_pairs(block, coefficients) ? count_quads<true>(block, coefficients, rule.step, lowest)
-                                                         : count_quads<false>(block, coefficients, rule.step, lowest);
-    const HtTrial trial = ht_trial(rule, sums.planes, quads_of(block.width, block.height), sums.counts);
-    const bool is_coded = exists && trial.coded < sums.planes;
+    const int lowest = rule.lowest_plane(), pass = lane_id();
+    const uint64_t at =
+        static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes) + static_cast<uint32_t>(pass);
+    bool has_bytes = false, is_above = false;  // of the lane's pass
+    uint32_t between = 0;
+    // The record, but for its bytes; the codeword is coded behind it, since registers are few.
+    const auto scan = [&](HtBlock<kQuads, true> &own) {
+        if (!exists) return;
+        const QuadSums sums = own.scan_and_count(lowest);
+        const HtTrial trial = ht_trial(rule, sums.planes, quads_of(block.width, block.height), sums.counts);
+        const int passes = max_of(sums.planes - lowest, 0), plane = sums.planes - 1 - pass;
+        const bool is_coded = trial.coded < sums.planes;
+        has_bytes = pass < passes && plane <= trial.highest;
+        is_above = plane > trial.coded;
+        between = trial.between(plane);
+        if (pass < passes) p.input.coded.reductions[at] = has_bytes ? trial.reduction(plane) : 0;
+        if (pass < passes && !has_bytes) p.input.coded.pass_bytes[at] = 0;
+        if (pass == 0) {
+            p.input.coded.planes[index] = static_cast<uint8_t>(passes ? sums.planes : 0);
+            p.input.coded.passes[index] = static_cast<uint8_t>(passes);
+            p.slot_planes[index] = is_coded ? static_cast<uint8_t>(trial.coded) : kNoPlane;
+        }
+        if (!is_coded) {
+            own.any = false;
+        } else if (trial.coded != own.lowest.plane) {
+            own.lowest.plane = trial.coded;
+            own.scan();
+        }
+    };
     const uint32_t bytes =
-        code_block<kQuads, kWarps, true>(p.input, shared, block, is_coded, lowest_of(rule, trial.coded));
-    if (!exists) return;
-    const int passes = max_of(sums.planes - lowest, 0);
-    const uint64_t first = static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes);
-    if (const int pass = lane_id(); pass < passes) {
-        const int plane = sums.planes - 1 - pass;
-        const bool is_tried = plane <= trial.highest;
-        p.input.coded.pass_bytes[first + static_cast<uint32_t>(pass)] = is_tried ? trial.bytes(plane, bytes) : 0;
-        p.input.coded.reductions[first + static_cast<uint32_t>(pass)] = is_tried ? trial.reduction(plane) : 0;
-    }
-    if (lane_id() == 0) {
-        p.input.coded.planes[index] = static_cast<uint8_t>(sums.planes);
-        p.input.coded.passes[index] = static_cast<uint8_t>(passes);
-        p.slot_planes[index] = is_coded ? static_cast<uint8_t>(trial.coded) : kNoPlane;
-    }
+        code_block<kQuads, kWarps, true>(p.input, shared, block, lowest_of(rule, rule.likeliest_plane()), scan);
+    if (has_bytes) p.input.coded.pass_bytes[at] = ht_plane_bytes(is_above, between, bytes);
 }
 
 // Codes all passes of each block, one in place of the other, and makes its record.
 template <int kQuads, int kWarps>
 DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32_t index, bool exists,
                            const CodeBlock &block) {
-    const uint32_t *const coefficients = p.input.coefficients + block.coefficients;
+    const auto for_each = [&](const auto &body) {
+        const HtInput &in = p.input;
+        if (in.is_short)
+            for_each_magnitude(block, reinterpret_cast<const int16_t *>(in.coefficients) + block.coefficients, body);
+        else
+            for_each_magnitude(block, in.coefficients + block.coefficients, body);
+    };
     const uint64_t first = static_cast<uint64_t>(index) * static_cast<uint32_t>(p.max_passes);
     uint32_t bits = 0;
-    if (exists) for_each_magnitude(block, coefficients, [&](uint32_t magnitude) { bits |= magnitude; });
+    if (exists) for_each([&](uint32_t own) { bits |= own; });
     const int planes = bit_width(warp_or(bits));
     CUDAENC_NO_UNROLL
     for (int pass = 0; pass < p.max_passes; pass++) {
         const bool is_there = exists && pass < planes;
         const int plane = is_there ? planes - 1 - pass : 0;
         if (!block_any(is_there)) break;
-        const uint32_t bytes = code_block<kQuads, kWarps, true>(p.input, shared, block, is_there, lowest_of({}, plane));
+        const uint32_t bytes =
+            code_block<kQuads, kWarps, true>(p.input, shared, block, lowest_of({}, plane), [is_there](auto &own) {
+                if (is_there) own.scan();
+            });
         if (!is_there) continue;
         int64_t reduction = 0;
-        for_each_magnitude(block, coefficients,
-                           [&](uint32_t magnitude) { reduction += ht_reduction(magnitude, plane, block.reversible); });
+        for_each([&](uint32_t own) { reduction += ht_reduction(own, plane, block.reversible); });
         reduction = warp_add_wide(reduction);
         if (lane_id() == 0) {
             p.input.coded.pass_bytes[first + static_cast<uint32_t>(pass)] = bytes;
@@ -933,8 +965,10 @@ DEVICE void code_chosen_blocks(const HtTruncatedInput &p, const HtShared &shared
         const uint32_t index = missing[exists ? i : 0];
         const int plane = plane_of(index);
         const CodeBlock &block = p.input.blocks[index];
-        const uint32_t bytes =
-            code_block<kQuads, kWarps, true>(p.input, shared, block, exists, lowest_of(rule_of(p, block), plane));
+        const uint32_t bytes = code_block<kQuads, kWarps, true>(
+            p.input, shared, block, lowest_of(rule_of(p, block), plane), [exists](auto &own) {
+                if (exists) own.scan();
+            });
         if (!exists || lane_id() != 0) continue;
         p.slot_planes[index] = static_cast<uint8_t>(plane);
         p.chosen_bytes[index] = bytes;

@@ -15,7 +15,7 @@ struct HtInput {
     const HtCodes *codes;
     BlockRecords coded;  // slots, planes, passes; bytes, of truncatable blocks pass_bytes and reductions
     uint32_t count;
-    bool is_short;  // coefficients are int16_t, quantisation indices, in the same places; not of truncatable blocks
+    bool is_short;  // coefficients are int16_t, quantisation indices, in the same places
 };
 using HtParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht">;
 using HtLargeParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_large">;
