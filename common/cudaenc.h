@@ -157,22 +157,27 @@ typedef enum CudaencJ2kRateControl {
     CUDAENC_J2K_RATE_PSP,  /**< As pcrd, without passes that an estimated slope would cut */
 } CudaencJ2kRateControl;
 
-/* Restrictions that an application makes (Rsiz). Options that are left open follow them, others are refused where they
- * do not comply; a frame that is larger than its profile and level allow is cut. Profiles of libraries have no Rsiz:
- * what is set beside them holds, but for what would lose data of a master. */
+/* Restrictions that an application makes. Options that are left open follow them, others are refused where they do not
+ * comply; a frame that is larger than its profile and level allow is cut. Beside profiles of libraries what is set
+ * holds, but for what would lose data of a master. */
 typedef enum CudaencJ2kProfile {
-    CUDAENC_J2K_NO_PROFILE,       /**< No restrictions */
-    CUDAENC_J2K_CINEMA_2K,        /**< Digital cinema (DCP), 2K: 9/7, XYZ */
-    CUDAENC_J2K_CINEMA_4K,        /**< Digital cinema (DCP), 4K, with a 2K portion */
-    CUDAENC_J2K_IMF_2K,           /**< IMF Application 2E, up to 2048x1556: 9/7 */
-    CUDAENC_J2K_IMF_4K,           /**< IMF Application 2E, up to 4096x3112: 9/7 */
-    CUDAENC_J2K_IMF_8K,           /**< IMF Application 2E, up to 8192x6224: 9/7 */
-    CUDAENC_J2K_IMF_2K_R,         /**< IMF Application 2E, up to 2048x1556: 5/3 */
-    CUDAENC_J2K_IMF_4K_R,         /**< IMF Application 2E, up to 4096x3112: 5/3 */
-    CUDAENC_J2K_IMF_8K_R,         /**< IMF Application 2E, up to 8192x6224: 5/3 */
-    CUDAENC_J2K_BROADCAST,        /**< Broadcast contribution: one or four tiles, 9/7 or 5/3 */
-    CUDAENC_J2K_ARCHIVE_LOSSLESS, /**< Masters of libraries, without loss: tiles, RPCL, 11 layers, 5/3 */
-    CUDAENC_J2K_ACCESS,           /**< Access copies of libraries, 20:1: tiles, RPCL, 8 layers, 9/7 */
+    CUDAENC_J2K_NO_PROFILE,        /**< No restrictions */
+    CUDAENC_J2K_CINEMA_2K,         /**< Digital cinema (DCP), 2K: 9/7, XYZ */
+    CUDAENC_J2K_CINEMA_4K,         /**< Digital cinema (DCP), 4K, with a 2K portion */
+    CUDAENC_J2K_IMF_2K,            /**< IMF Application 2E, up to 2048x1556: 9/7 */
+    CUDAENC_J2K_IMF_4K,            /**< IMF Application 2E, up to 4096x3112: 9/7 */
+    CUDAENC_J2K_IMF_8K,            /**< IMF Application 2E, up to 8192x6224: 9/7 */
+    CUDAENC_J2K_IMF_2K_R,          /**< IMF Application 2E, up to 2048x1556: 5/3 */
+    CUDAENC_J2K_IMF_4K_R,          /**< IMF Application 2E, up to 4096x3112: 5/3 */
+    CUDAENC_J2K_IMF_8K_R,          /**< IMF Application 2E, up to 8192x6224: 5/3 */
+    CUDAENC_J2K_BROADCAST,         /**< Broadcast contribution: one or four tiles, 9/7 or 5/3 */
+    CUDAENC_J2K_ARCHIVE_LOSSLESS,  /**< Masters of libraries, without loss: tiles, RPCL, 11 layers, 5/3 */
+    CUDAENC_J2K_ACCESS,            /**< Access copies of libraries, 20:1: tiles, RPCL, 8 layers, 9/7 */
+    CUDAENC_J2K_IMF_HT,            /**< IMF Application 2E with the HT block coder, up to 8192x6224: 9/7 */
+    CUDAENC_J2K_IMF_HT_R,          /**< IMF Application 2E with the HT block coder, up to 8192x6224: 5/3 */
+    CUDAENC_J2K_DICOM_HT_LOSSLESS, /**< DICOM 1.2.840.10008.1.2.4.201: HT block coder, 5/3, lossless */
+    CUDAENC_J2K_DICOM_HT_RPCL,     /**< DICOM 1.2.840.10008.1.2.4.202: as dicom_ht_lossless, RPCL, TLM */
+    CUDAENC_J2K_DICOM_HT,          /**< DICOM 1.2.840.10008.1.2.4.203: HT block coder */
 } CudaencJ2kProfile;
 
 /* What frames of RGB and YUV go through to become X'Y'Z' of digital cinema. */

@@ -41,7 +41,8 @@ static int is_lossless(const CudaencJ2kOptions *j2k)
     if (j2k->pred >= 0)
         return j2k->pred == CUDAENC_J2K_DWT53;
     return (j2k->profile >= CUDAENC_J2K_IMF_2K_R && j2k->profile <= CUDAENC_J2K_IMF_8K_R) ||
-           j2k->profile == CUDAENC_J2K_ARCHIVE_LOSSLESS;
+           j2k->profile == CUDAENC_J2K_ARCHIVE_LOSSLESS || j2k->profile == CUDAENC_J2K_IMF_HT_R ||
+           j2k->profile == CUDAENC_J2K_DICOM_HT_LOSSLESS || j2k->profile == CUDAENC_J2K_DICOM_HT_RPCL;
 }
 
 /* What decides how large a frame is, in a few words. */
@@ -79,7 +80,7 @@ static const char *profile_name(void *s, int profile)
 static void describe(J2kCudaContext *s, const CudaencJ2kOptions *j2k, char *line, size_t size)
 {
     int profile = j2k->profile != CUDAENC_J2K_NO_PROFILE;
-    int archive = j2k->profile >= CUDAENC_J2K_ARCHIVE_LOSSLESS;
+    int archive = j2k->profile == CUDAENC_J2K_ARCHIVE_LOSSLESS || j2k->profile == CUDAENC_J2K_ACCESS;
     int jp2     = j2k->format >= 0 ? j2k->format == CUDAENC_J2K_JP2 : !profile || archive;
     int block   = archive ? 64 : 32;
     int target  = j2k->bit_rate || j2k->frame_bytes || j2k->compression_ratio || j2k->psnr ||
@@ -140,7 +141,7 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
 #define CONST CUDAENC_CONST
 static const AVOption options[] = {
     CUDAENC_COMMON_OPTIONS,
-    { "profile", "Application whose rules the codestream follows", OFFSET(j2k.profile), AV_OPT_TYPE_INT, { .i64 = CUDAENC_J2K_NO_PROFILE }, CUDAENC_J2K_NO_PROFILE, CUDAENC_J2K_ACCESS, VE, .unit = "profile" },
+    { "profile", "Application whose rules the codestream follows", OFFSET(j2k.profile), AV_OPT_TYPE_INT, { .i64 = CUDAENC_J2K_NO_PROFILE }, CUDAENC_J2K_NO_PROFILE, CUDAENC_J2K_DICOM_HT, VE, .unit = "profile" },
     CONST("none",      "No restrictions", CUDAENC_J2K_NO_PROFILE, "profile"),
     CONST("cinema2k",  "Digital cinema (DCP), 2K: 9/7, XYZ", CUDAENC_J2K_CINEMA_2K, "profile"),
     CONST("cinema4k",  "Digital cinema (DCP), 4K, with a 2K portion", CUDAENC_J2K_CINEMA_4K, "profile"),
@@ -153,6 +154,11 @@ static const AVOption options[] = {
     CONST("broadcast", "Broadcast contribution: one or four tiles, 9/7 or 5/3", CUDAENC_J2K_BROADCAST, "profile"),
     CONST("archive_lossless", "Masters of libraries, without loss: tiles, RPCL, 11 layers, 5/3", CUDAENC_J2K_ARCHIVE_LOSSLESS, "profile"),
     CONST("access", "Access copies of libraries, 20:1: tiles, RPCL, 8 layers, 9/7", CUDAENC_J2K_ACCESS, "profile"),
+    CONST("imf_ht", "IMF Application 2E with the HT block coder, up to 8192x6224: 9/7", CUDAENC_J2K_IMF_HT, "profile"),
+    CONST("imf_ht_r", "IMF Application 2E with the HT block coder, up to 8192x6224: 5/3", CUDAENC_J2K_IMF_HT_R, "profile"),
+    CONST("dicom_ht_lossless", "DICOM 1.2.840.10008.1.2.4.201: HT block coder, 5/3, lossless", CUDAENC_J2K_DICOM_HT_LOSSLESS, "profile"),
+    CONST("dicom_ht_rpcl", "DICOM 1.2.840.10008.1.2.4.202: as dicom_ht_lossless, RPCL, TLM", CUDAENC_J2K_DICOM_HT_RPCL, "profile"),
+    CONST("dicom_ht", "DICOM 1.2.840.10008.1.2.4.203: HT block coder", CUDAENC_J2K_DICOM_HT, "profile"),
     { "main_level", "Main level of IMF, of broadcast up to 7; 0: the lowest that fits", OFFSET(j2k.main_level), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 11, VE },
     { "sub_level", "Sub level of IMF, limits the bit rate; -1: the lowest that the target fits", OFFSET(j2k.sub_level), AV_OPT_TYPE_INT, { .i64 = -1 }, -1, 9, VE },
     { "hfr", "Digital cinema at a high frame rate: 500 Mbit/s", OFFSET(j2k.hfr), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },

@@ -16,7 +16,10 @@ void check_ht(const Params &params, const CudaencJ2kOptions &options) {
     const CudaencJ2kRateControl mode = params.rate.mode;
     if (mode != CUDAENC_J2K_RATE_NONE && mode != CUDAENC_J2K_RATE_PCRD && mode != CUDAENC_J2K_RATE_PSP)
         refuse("rate_control pst, psb and bpi are not allowed with cblk_style ht: allowed are psp, pcrd and auto");
-    if (params.layers > 1) refuse(format_string("layers %d is not allowed with cblk_style ht: it is 1", params.layers));
+    // A layer has whole blocks, so the last one has all.
+    if (params.layers > 1 && (params.rate.layers.back() || params.rate.error != 0))
+        refuse(format_string("layers %d is not allowed with cblk_style ht and a target: the last of layer_rates is 1",
+                             params.layers));
     if (options.roi && *options.roi)
         refuse(format_string("roi '%s' is not allowed with cblk_style ht: there is none", options.roi));
 }
@@ -36,7 +39,7 @@ int magnitude_bound(const Params &p) {
 
 // T.814 A.3: all code-blocks are HT ones of one HT set, with no region of interest, of one style.
 uint32_t ht_capabilities(const Params &p) {
-    const int bound = magnitude_bound(p);
+    const int bound = p.reversible ? std::max(magnitude_bound(p), p.magnitude_bound) : magnitude_bound(p);
     return (p.reversible ? 0u : 1u << 5) | static_cast<uint32_t>(bound <= 8   ? 0
                                                                  : bound < 28 ? bound - 8
                                                                               : 13 + (bound >> 2));
@@ -48,6 +51,7 @@ constexpr BlockCoderTraits kMqCoder{
     .quality_step = 0.8,
     .frame_steps = false,
     .spare_planes = 0,
+    .style = nullptr,
     .brand = "jp2 ",
     .part = 0,
     .capabilities = nullptr,
@@ -58,13 +62,16 @@ constexpr BlockCoderTraits kHtCoder{
     .quality_step = 1,
     .frame_steps = true,
     .spare_planes = 1,  // it costs nothing, and FFmpeg's decoder refuses magnitudes that fill all
-    .brand = "jph ",    // T.814 Annex D
+    .style = "ht",
+    .brand = "jph ",  // T.814 Annex D
     .part = 15,
     .capabilities = ht_capabilities,
     .check = check_ht,
 };
 
 }  // namespace
+
+uint32_t style_of_part(int part) { return part == kHtCoder.part ? CUDAENC_J2K_HT : 0; }
 
 const BlockCoderTraits &block_coder_traits(uint32_t style) { return style & CUDAENC_J2K_HT ? kHtCoder : kMqCoder; }
 

@@ -12,6 +12,7 @@ struct BlockCoderTraits {
     double quality_step;  // quantiser steps of a quality, relative to those whose passes are all coded
     bool frame_steps;     // frames with a target choose their steps: see step.h
     int spare_planes;     // of reversible sub-bands: bit-planes beyond those that samples fill
+    const char *style;    // the name of the style that asks for it, alone; nullptr: other styles, or none
     const char *brand;    // of a file: T.800 I.5.2 or the coder's own part
     int part;             // of the standard, whose capabilities a CAP marker segment tells; 0: none
     uint32_t (*capabilities)(const Params &params);                         // Ccap of that part
@@ -20,5 +21,8 @@ struct BlockCoderTraits {
 
 // Of the coder that a style asks for.
 const BlockCoderTraits &block_coder_traits(uint32_t style);
+
+// The style that asks for the coder of a part of the standard, BlockCoderTraits::part.
+uint32_t style_of_part(int part);
 
 }  // namespace cudaenc::j2k

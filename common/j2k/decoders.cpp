@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "../error.h"
+#include "block_coders.h"
 #include "geometry.h"
 
 namespace cudaenc::j2k {
@@ -123,6 +124,7 @@ std::string decoder_warning(const Params &p) {
               std::any_of(g.tile_parts.begin(), g.tile_parts.end(), [](const TilePart &t) { return t.parts > 32; }));
         fails("FFmpeg", "more than 255 tile-parts in a TLM marker segment", p.tlm && g.tile_parts.size() > 255);
     }
+    fails("OpenJPH", "more than one quality layer", p.layers > 1 && block_coder_traits(p.style).part);
     fails("OpenJPEG", "bypass with a region of interest", p.roi.shift && (p.style & CUDAENC_J2K_BYPASS));
     fails("OpenJPEG 2.5.0", "rpcl, pcrl and cprl of precincts of 2^31",
           any_position(p, {CUDAENC_J2K_RPCL, CUDAENC_J2K_PCRL, CUDAENC_J2K_CPRL},

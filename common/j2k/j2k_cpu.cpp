@@ -94,7 +94,7 @@ class J2kCpuEncoder : public CpuEncoder {
             if (!coding_.truncatable) continue;
             s.terminations.resize(s.pass_bytes.size());
             s.reductions.resize(s.pass_bytes.size());
-            s.hulls.emplace(g_, p_.style, budget_.groups());
+            s.hulls.emplace(g_, p_.style, budget_.groups(), are_whole(p_.style, p_.layers));
             if (p_.rate.error != 0) s.decoded.resize(g_.samples);
         }
     }

@@ -5,8 +5,9 @@ namespace cudaenc {
 
 #define OPTION(member) #member, &CudaencJ2kOptions::member
 static constexpr Option<CudaencJ2kOptions> rows[] = {
-    {OPTION(profile), "Application whose rules the codestream follows", 0, 0, 11,
-     "none cinema2k cinema4k imf2k imf4k imf8k imf2k_r imf4k_r imf8k_r broadcast archive_lossless access"},
+    {OPTION(profile), "Application whose rules the codestream follows", 0, 0, 16,
+     "none cinema2k cinema4k imf2k imf4k imf8k imf2k_r imf4k_r imf8k_r broadcast archive_lossless access imf_ht "
+     "imf_ht_r dicom_ht_lossless dicom_ht_rpcl dicom_ht"},
     {OPTION(main_level), "Main level of IMF, of broadcast up to 7; 0: the lowest that fits", 0, 1, 11},
     {OPTION(sub_level), "Sub level of IMF, limits the bit rate; -1: the lowest that the target fits", -1, 0, 9},
     {OPTION(hfr), "Digital cinema at a high frame rate: 500 Mbit/s", 0, 0, 1},

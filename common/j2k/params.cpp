@@ -186,9 +186,10 @@ void set_reversible(Params &params) {
         const double largest = std::ldexp(1.0, params.components[c].depth - (params.mct && (c == 1 || c == 2) ? 0 : 1));
         // Two more a level for the lifting steps' rounding; a single odd sample is doubled in each direction.
         const double bound = std::max(largest * analysis.band_sum(level, o), o != kLL ? largest * 4 : 0.0) + 2 * level;
-        const int fewest = bit_width(static_cast<uint32_t>(std::ceil(bound))) +
-                           block_coder_traits(params.style).spare_planes,
-                  planes = std::max(fewest, params.guard_bits - 1);
+        const int fewest = bit_width(static_cast<uint32_t>(std::ceil(bound))),
+                  spare = block_coder_traits(params.style).spare_planes,
+                  room = params.magnitude_bound ? std::max(params.magnitude_bound, fewest) : fewest + spare,
+                  planes = std::max(std::min(fewest + spare, room), params.guard_bits - 1);
         const double energy = synthesis.band_norm(level, o), norm = component_norm(params, c);
         return {.exponent = planes + 1 - params.guard_bits,
                 .mantissa = 0,
@@ -245,7 +246,8 @@ void set_irreversible(Params &params, int quality) {
         int exponent = nominal - (binary - 1);
         int mantissa = static_cast<int>((fraction - 1) * 2048 + 0.5);
         if (mantissa == 2048) mantissa = 0, exponent--;
-        const int highest = kFloatPlanes + 1 - params.guard_bits;
+        const int planes = params.magnitude_bound ? params.magnitude_bound + level - 1 : kFloatPlanes,
+                  highest = std::min(planes, kFloatPlanes) + 1 - params.guard_bits;
         if (exponent > highest) exponent = highest, mantissa = 0;
         if (exponent < 0) exponent = 0, mantissa = 2047;
         const double coded = std::ldexp(1 + mantissa / 2048.0, nominal - exponent);
@@ -424,7 +426,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
     check_format(format, kMaxSize);
     check_options(kJ2kOptions, given);
 
-    const CudaencJ2kOptions options = fill_in(given);
+    const CudaencJ2kOptions options = fill_in(given, format);
     Params p{};
     set_colours(p, format, options);
     p.width = format.width;
@@ -450,7 +452,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
                              static_cast<long long>(p.tiles_x) * p.tiles_y, kMaxTiles));
 
     // Options that are not set follow the profile.
-    const int profile = has_rsiz(options.profile) ? options.profile : CUDAENC_J2K_NO_PROFILE;
+    const int profile = is_strict(options.profile) ? options.profile : CUDAENC_J2K_NO_PROFILE;
     const auto or_else = [](int option, int otherwise) { return option < 0 ? otherwise : option; };
     p.levels = or_else(options.levels, default_levels(profile, p.tile_width));
     p.cblk_width_log2 = bit_width(static_cast<uint32_t>(options.cblk_width)) - 1;
@@ -467,11 +469,10 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
     };
     parse_precincts(p, text_or_else(options.precincts, default_precincts(profile, p.levels)).c_str());
     parse_poc(p, text_or_else(options.poc, default_poc(profile, p.levels)).c_str());
-    p.tile_parts = options.tile_parts || !profile ? options.tile_parts : CUDAENC_J2K_TILE_PART_COMPONENT;
+    p.tile_parts = options.tile_parts ? options.tile_parts : default_tile_parts(profile);
 
-    const bool imf_reversible = profile >= CUDAENC_J2K_IMF_2K_R && profile <= CUDAENC_J2K_IMF_8K_R,
-               cinema = is_cinema(profile);
-    p.reversible = or_else(options.pred, imf_reversible ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97) == CUDAENC_J2K_DWT53;
+    const bool cinema = is_cinema(profile);
+    p.reversible = or_else(options.pred, default_wavelet(profile)) == CUDAENC_J2K_DWT53;
     const bool alike =
         p.components.size() >= 3 &&
         std::all_of(p.components.begin() + 1, p.components.begin() + 3, [&](const Component &c) {
@@ -480,8 +481,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
     if (options.mct == 1 && !alike)
         refuse("mct 1 is not allowed: it needs three components of one size and depth; allowed are auto and 0");
     p.mct = options.mct == 1 || (options.mct == -1 && alike && (cinema || p.color_model == CUDAENC_COLOR_RGB));
-    p.progression =
-        static_cast<CudaencJ2kProgression>(or_else(options.prog, profile ? CUDAENC_J2K_CPRL : CUDAENC_J2K_LRCP));
+    p.progression = static_cast<CudaencJ2kProgression>(or_else(options.prog, default_progression(profile)));
     p.guard_bits = or_else(options.guard_bits, profile == CUDAENC_J2K_CINEMA_2K ? 1 : 2);
     p.sop = options.sop;
     p.eph = options.eph;

@@ -98,6 +98,7 @@ struct Params {
     int rsiz;                  // Rsiz, T.800 Table A.10
     const char *profile_name;  // of the option `profile`; nullptr: none
     SizeLimits limits;         // by the profile
+    int magnitude_bound;       // by the profile: B of T.814 A.3, with 5/3 what it is, with 9/7 at most; 0: none
     uint64_t least_bytes;      // of a packet
     RateControl rate;
     std::string comment;

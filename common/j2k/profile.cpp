@@ -7,12 +7,13 @@
 
 #include "../error.h"
 #include "../option_checks.h"
+#include "block_coders.h"
 
 namespace cudaenc::j2k {
 
 namespace {
 
-enum Family { kCinema, kImf, kBroadcast };
+enum Family { kCinema, kImf, kBroadcast, kImfHt };
 
 struct Profile {
     const char *name, *source;
@@ -26,6 +27,15 @@ struct Profile {
     int largest_tile;  // side of square tiles, from 1024; 0: one tile
 };
 
+// The part of the standard whose block coder IMF's and DICOM's HT profiles have. format: with a place for its style.
+constexpr int kPart15 = 15;
+std::string part15_style(const char *format) {
+    return format_string(format, block_coder_traits(style_of_part(kPart15)).style);
+}
+
+// What the HT profiles of IMF allow is said as Netflix's Photon checks it (validateHTConstraints).
+constexpr const char *kImfHtSource = "SMPTE ST 2067-21 Annex H";
+
 constexpr Profile kProfiles[] = {
     {},
     {"cinema2k", "T.800 Table A.46", kCinema, 0x0003, 2048, 1080, 5, 5, 3, 12, 12, 0, 0},
@@ -37,8 +47,12 @@ constexpr Profile kProfiles[] = {
     {"imf4k_r", "T.800 Table A.52", kImf, 0x0800, 4096, 3112, 1, 6, 3, 8, 16, 1, 2048},
     {"imf8k_r", "T.800 Table A.52", kImf, 0x0900, 8192, 6224, 1, 7, 3, 8, 16, 1, 4096},
     {"broadcast", "T.800 Table A.48", kBroadcast, 0x0100, 0, 0, 1, 5, 4, 8, 12, -1, 0},
+    {},
+    {},
+    {"imf_ht", kImfHtSource, kImfHt, 0, 8192, 6224, 1, 7, 4, 8, 16, 0, 0},
+    {"imf_ht_r", kImfHtSource, kImfHt, 0, 8192, 6224, 1, 7, 4, 8, 16, 1, 0},
 };
-static_assert(std::size(kProfiles) == CUDAENC_J2K_BROADCAST + 1);
+static_assert(std::size(kProfiles) == CUDAENC_J2K_IMF_HT_R + 1);
 
 // Tables A.53 and A.49: 10^6 samples/s of all components by main level; Tables A.54 and A.49: 10^6 bits/s by sub level,
 // of broadcast by main level. 0: not limited.
@@ -68,6 +82,9 @@ int lowest_main_level(int sub_level) { return sub_level > 1 ? sub_level + 2 : 1;
 int levels_of_tiles(int tile_width) {
     return tile_width < 2048 ? 4 : tile_width < 4096 ? 5 : tile_width < 8192 ? 6 : 7;
 }
+
+// The same of the HT profiles, by the picture's longer side.
+int most_levels_of_picture(int side) { return side <= 2048 ? 5 : side <= 4096 ? 6 : 7; }
 
 int most_levels(const Profile &profile, int tile_width) {
     return profile.family == kImf && profile.reversible ? std::min(profile.most_levels, levels_of_tiles(tile_width))
@@ -106,6 +123,9 @@ void check_picture(const Profile &profile, const Rules &rules, const Params &p) 
                      profile.fewest_bits == profile.most_bits
                          ? format_string("it is %d", profile.most_bits)
                          : format_string("it is %d to %d", profile.fewest_bits, profile.most_bits));
+        if (profile.family == kImfHt)
+            rules.demand(k.depth == p.components[0].depth, format_string("depth %d of component %d", k.depth, c),
+                         format_string("it is %d, as that of component 0", p.components[0].depth));
         const bool chroma = profile.family != kCinema && (c == 1 || c == 2) && count >= 3;
         rules.demand(k.dy == 1 && (k.dx == 1 || (chroma && k.dx == 2 && p.components[3 - c].dx == 2)),
                      format_string("component %d sub-sampled by %d, %d", c, k.dx, k.dy),
@@ -135,24 +155,34 @@ void check_tiles(const Profile &profile, const Rules &rules, const Params &p) {
 void check_coding(const Profile &profile, const Rules &rules, const Params &p, const CudaencJ2kOptions &options) {
     rules.demand(profile.reversible < 0 || p.reversible == (profile.reversible == 1),
                  p.reversible ? "pred dwt53" : "pred dwt97", p.reversible ? "it is dwt97" : "it is dwt53");
-    const int most = most_levels(profile, p.tile_width);
+    const bool part15 = profile.family == kImfHt;
+    const int most = part15 ? most_levels_of_picture(std::max(p.width, p.height)) : most_levels(profile, p.tile_width);
     if (profile.family == kCinema)
         rules.demand(p.levels == most, format_string("levels %d", p.levels), format_string("it is %d", most),
                      "SMPTE ST 429-2");
     else
         rules.demand(p.levels >= profile.fewest_levels && p.levels <= most, format_string("levels %d", p.levels),
-                     format_string(
-                         "it is %d to %d%s", profile.fewest_levels, most,
-                         most < profile.most_levels ? format_string(" with tiles %d wide", p.tile_width).c_str() : ""));
+                     format_string("it is %d to %d%s", profile.fewest_levels, most,
+                                   most == profile.most_levels ? ""
+                                   : part15                    ? " in a picture of this size"
+                                            : format_string(" with tiles %d wide", p.tile_width).c_str()));
     const int width = 1 << p.cblk_width_log2, height = 1 << p.cblk_height_log2;
     const std::string blocks = format_string("cblk_width %d, cblk_height %d", width, height);
-    if (profile.family == kBroadcast)
+    if (profile.family == kBroadcast || part15)
         rules.demand(width >= 32 && width <= 128 && height >= 32 && height <= 64, blocks,
                      "the width is 32 to 128, the height 32 or 64");
     else
         rules.demand(width == 32 && height == 32, blocks, "code-blocks are 32x32");
     rules.demand(!options.roi || !*options.roi, "roi", "there is no region of interest");
-    rules.demand(!p.style, "cblk_style", "code-blocks have no style");
+    const BlockCoderTraits &coder = block_coder_traits(p.style);
+    if (part15)
+        rules.demand(p.style == style_of_part(kPart15), part15_style("cblk_style other than %s"),
+                     part15_style("it is %s"));
+    else
+        rules.demand(
+            !p.style, coder.style ? format_string("cblk_style %s", coder.style) : "cblk_style",
+            format_string("code-blocks have no style%s",
+                          profile.family == kImf && coder.style ? "; profiles imf_ht and imf_ht_r have it" : ""));
     rules.demand(p.layers == 1, format_string("layers %d", p.layers), "there is one quality layer");
     for (int r = 0; r <= p.levels; r++) {
         const int side = r ? 8 : 7;
@@ -161,7 +191,8 @@ void check_coding(const Profile &profile, const Rules &rules, const Params &p, c
                                    1 << p.precinct_height_log2[r], r),
                      "they are 128x128 at the lowest resolution, else 256x256");
     }
-    rules.demand(p.progression == CUDAENC_J2K_CPRL, "prog other than cprl", "it is cprl");
+    rules.demand(p.progression == (part15 ? CUDAENC_J2K_RPCL : CUDAENC_J2K_CPRL),
+                 part15 ? "prog other than rpcl" : "prog other than cprl", part15 ? "it is rpcl" : "it is cprl");
     if (profile.rsiz == 0x0004)
         rules.demand(p.poc.size() == 2 && p.poc[0].last_resolution == p.levels && p.poc[0].last_component == 3 &&
                          p.poc[0].progression == CUDAENC_J2K_CPRL && p.poc[1].first_resolution == p.levels &&
@@ -170,7 +201,7 @@ void check_coding(const Profile &profile, const Rules &rules, const Params &p, c
                      "poc", "it puts the 2K picture first, then what 4K adds, both in cprl");
     else
         rules.demand(p.poc.empty(), "poc", "there are no progression order changes");
-    rules.demand(p.tile_parts == CUDAENC_J2K_TILE_PART_COMPONENT, "tile_parts resolution",
+    rules.demand(p.tile_parts == CUDAENC_J2K_TILE_PART_COMPONENT || part15, "tile_parts resolution",
                  "each component has a tile-part, and nothing else has");
     rules.demand(p.tlm, "tlm 0", "TLM marker segments are demanded");
     if (profile.family == kCinema) {
@@ -276,6 +307,12 @@ std::pair<int, int> imf_levels(const Profile &profile, const Rules &rules, Param
     return {level, sub};
 }
 
+// B, which the CAP marker segment tells: with 5/3 it is this, with 9/7 at most.
+int ht_magnitude_bound(const Params &p) {
+    const int depth = p.components[0].depth, transform = p.mct ? 1 : 0;
+    return p.reversible ? depth + 3 + transform + (p.levels > 5 ? 1 : 0) : depth + 1 + (depth > 10 ? transform : 0);
+}
+
 void apply_levels(const Profile &profile, const Rules &rules, Params &p, const CudaencJ2kOptions &options) {
     const auto limit = [&](int megabits) {
         p.limits.frame = megabits ? bytes_a_frame(megabits * int64_t{1000000}, options) : 0;
@@ -308,6 +345,11 @@ void apply_levels(const Profile &profile, const Rules &rules, Params &p, const C
             limit(kBroadcastRates[level]);
             break;
         }
+        case kImfHt:
+            rules.demand(!options.main_level && options.sub_level <= 0, "main_level or sub_level",
+                         "there are no levels");
+            p.magnitude_bound = ht_magnitude_bound(p);
+            break;
     }
 }
 
@@ -334,9 +376,9 @@ static_assert(CUDAENC_J2K_ARCHIVE_LOSSLESS + std::size(kLibraryProfiles) == CUDA
 bool is_set(const char *text) { return text && *text; }
 
 // A master has all data: nothing cuts it, and no conversion comes first.
-void check_master(const LibraryProfile &profile, const CudaencJ2kOptions &o) {
+void check_master(const char *profile, const CudaencJ2kOptions &o) {
     const auto demand = [&](bool holds, const std::string &what) {
-        if (!holds) refuse(format_string("profile %s: %s is not allowed: it is lossless", profile.name, what.c_str()));
+        if (!holds) refuse(format_string("profile %s: %s is not allowed: it is lossless", profile, what.c_str()));
     };
     demand(o.pred < 0 || o.pred == CUDAENC_J2K_DWT53, "pred dwt97");
     demand(!o.bit_rate, format_string("b %lld", static_cast<long long>(o.bit_rate)));
@@ -350,11 +392,12 @@ void check_master(const LibraryProfile &profile, const CudaencJ2kOptions &o) {
            format_string("layer_rates '%s', whose last one is not 1,", o.layer_rates));
 }
 
+void set(int &option, int open, int value) {
+    if (option == open) option = value;
+}
+
 void fill_in_library_profile(const LibraryProfile &profile, CudaencJ2kOptions &o) {
-    if (profile.pred == CUDAENC_J2K_DWT53) check_master(profile, o);
-    const auto set = [](int &option, int open, int value) {
-        if (option == open) option = value;
-    };
+    if (profile.pred == CUDAENC_J2K_DWT53) check_master(profile.name, o);
     const bool targeted =
         o.bit_rate || o.frame_bytes || o.compression_ratio != 0 || o.psnr != 0 || is_set(o.layer_rates);
     if (!targeted && o.rate_control != CUDAENC_J2K_RATE_NONE) {
@@ -375,10 +418,66 @@ void fill_in_library_profile(const LibraryProfile &profile, CudaencJ2kOptions &o
     set(o.sop, -1, 1), set(o.eph, -1, 1), set(o.tlm, -1, 1), set(o.plt, -1, 1);
 }
 
+// DICOM's transfer syntaxes of HTJ2K (PS3.5 10.18).
+struct DicomProfile {
+    const char *name;
+    bool lossless, rpcl;
+};
+constexpr DicomProfile kDicomProfiles[] = {
+    {"dicom_ht_lossless", true, false}, {"dicom_ht_rpcl", true, true}, {"dicom_ht", false, false}};
+static_assert(CUDAENC_J2K_DICOM_HT_LOSSLESS + std::size(kDicomProfiles) == CUDAENC_J2K_DICOM_HT + 1);
+
+// With RPCL readers find a thumbnail: the lowest resolution's width or height is at most 64.
+int fewest_dicom_levels(const CudaencFormat &format) {
+    int levels = 0;
+    while (ceil_div(std::min(format.width, format.height), 1 << levels) > 64) levels++;
+    return levels;
+}
+
+// PS3.5 Table 8.2.4-1 has pictures of one component, or of three that are not sub-sampled.
+void fill_in_dicom_profile(const DicomProfile &profile, const CudaencFormat &format, CudaencJ2kOptions &o) {
+    const auto demand = [&](bool holds, const std::string &what, const std::string &rule, const char *source) {
+        if (!holds)
+            refuse(format_string("profile %s: %s is not allowed: %s (DICOM %s)", profile.name, what.c_str(),
+                                 rule.c_str(), source));
+    };
+    constexpr const char *kSource = "PS3.5 10.18", *kPictures = "PS3.5 Table 8.2.4-1";
+    if (profile.lossless) check_master(profile.name, o);
+    demand(format.components == 1 || format.components == 3,
+           format_string("a picture of %d components", format.components), "there are 1 or 3", kPictures);
+    for (int c = 0; c < format.components; c++) {
+        const CudaencComponent &k = format.component[c];
+        demand(!k.log2_subsample_x && !k.log2_subsample_y, format_string("component %d, which is sub-sampled,", c),
+               "none is", kPictures);
+    }
+    demand(!o.cblk_style || static_cast<uint32_t>(o.cblk_style) == style_of_part(kPart15),
+           part15_style("cblk_style other than %s"), part15_style("it is %s"), kSource);
+    demand(o.format != CUDAENC_J2K_JP2, "format jp2", "frames are bare codestreams", "PS3.5 A.4.4");
+    o.cblk_style = static_cast<int>(style_of_part(kPart15));
+    set(o.format, -1, CUDAENC_J2K_CODESTREAM);
+    if (profile.lossless) set(o.pred, -1, CUDAENC_J2K_DWT53);
+    if (!profile.rpcl) return;
+    const int fewest = fewest_dicom_levels(format);
+    set(o.levels, -1, std::max(fewest, 5));
+    set(o.prog, -1, CUDAENC_J2K_RPCL);
+    set(o.tlm, -1, 1);
+    set(o.tile_parts, 0, CUDAENC_J2K_TILE_PART_RESOLUTION);  // which TLM then finds
+    demand(o.prog == CUDAENC_J2K_RPCL, "prog other than rpcl", "it is rpcl", kSource);
+    demand(!is_set(o.poc), "poc", "the order is rpcl", kSource);
+    demand(o.tlm, "tlm 0", "TLM marker segments are demanded", kSource);
+    demand(o.levels >= fewest, format_string("levels %d", o.levels),
+           format_string("it is %d or more, so that the lowest resolution has a width or height of at most 64", fewest),
+           kSource);
+}
+
 }  // namespace
 
-CudaencJ2kOptions fill_in(CudaencJ2kOptions o) {
-    if (o.profile && !has_rsiz(o.profile))
+CudaencJ2kOptions fill_in(CudaencJ2kOptions o, const CudaencFormat &format) {
+    if (o.profile >= CUDAENC_J2K_DICOM_HT_LOSSLESS)
+        fill_in_dicom_profile(kDicomProfiles[o.profile - CUDAENC_J2K_DICOM_HT_LOSSLESS], format, o);
+    else if (o.profile == CUDAENC_J2K_IMF_HT || o.profile == CUDAENC_J2K_IMF_HT_R)
+        set(o.cblk_style, 0, static_cast<int>(style_of_part(kPart15)));
+    else if (o.profile >= CUDAENC_J2K_ARCHIVE_LOSSLESS)
         fill_in_library_profile(kLibraryProfiles[o.profile - CUDAENC_J2K_ARCHIVE_LOSSLESS], o);
     if (!o.cblk_width) o.cblk_width = 32;
     if (!o.cblk_height) o.cblk_height = 32;
@@ -390,6 +489,18 @@ CudaencJ2kOptions fill_in(CudaencJ2kOptions o) {
 int default_levels(int profile, int tile_width) {
     const Profile &p = kProfiles[profile];
     return profile ? std::max(p.fewest_levels, std::min(5, most_levels(p, tile_width))) : 5;
+}
+
+CudaencJ2kWavelet default_wavelet(int profile) {
+    return profile && kProfiles[profile].reversible == 1 ? CUDAENC_J2K_DWT53 : CUDAENC_J2K_DWT97;
+}
+
+CudaencJ2kProgression default_progression(int profile) {
+    return !profile ? CUDAENC_J2K_LRCP : kProfiles[profile].family == kImfHt ? CUDAENC_J2K_RPCL : CUDAENC_J2K_CPRL;
+}
+
+int default_tile_parts(int profile) {
+    return profile && kProfiles[profile].family != kImfHt ? CUDAENC_J2K_TILE_PART_COMPONENT : 0;
 }
 
 std::string default_precincts(int profile, int levels) {
@@ -405,12 +516,12 @@ std::string default_poc(int profile, int levels) {
 }
 
 void apply_profile(Params &p, const CudaencJ2kOptions &options) {
-    const bool restricted = has_rsiz(options.profile);
-    if (!restricted && (options.main_level || options.sub_level > 0))
+    const bool strict = is_strict(options.profile);
+    if (!strict && (options.main_level || options.sub_level > 0))
         refuse("main_level and sub_level are not allowed without a profile of IMF or broadcast");
-    if ((options.hfr || options.stereo) && (!restricted || kProfiles[options.profile].family != kCinema))
+    if ((options.hfr || options.stereo) && (!strict || kProfiles[options.profile].family != kCinema))
         refuse("hfr and stereo are not allowed without profile cinema2k or cinema4k");
-    if (!restricted) return;
+    if (!strict) return;
     const Profile &profile = kProfiles[options.profile];
     const Rules rules(profile);
     p.rsiz = profile.rsiz;
@@ -418,8 +529,8 @@ void apply_profile(Params &p, const CudaencJ2kOptions &options) {
     check_picture(profile, rules, p);
     check_tiles(profile, rules, p);
     check_coding(profile, rules, p, options);
-    rules.demand(options.frame_rate_num > 0 && options.frame_rate_den > 0, "an unknown frame rate",
-                 "sizes are limited by the second");
+    rules.demand(profile.family == kImfHt || (options.frame_rate_num > 0 && options.frame_rate_den > 0),
+                 "an unknown frame rate", "sizes are limited by the second");
     apply_levels(profile, rules, p, options);
     warn_of_cut(profile, p, options);
 }

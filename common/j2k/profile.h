@@ -1,5 +1,5 @@
-// Profiles (Rsiz): what the codestreams of an application leave no choice about. The rules and where they stand are
-// listed in docs/encoders.md. SPDX-License-Identifier: LGPL-2.1-or-later
+// Profiles: what the codestreams of an application leave no choice about. The rules and where they stand are listed in
+// docs/encoders.md. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,19 +9,28 @@
 
 namespace cudaenc::j2k {
 
-// Profiles that have an Rsiz. The others are those of libraries, which only say what options stand for.
-inline bool has_rsiz(int profile) { return profile && profile < CUDAENC_J2K_ARCHIVE_LOSSLESS; }
+// Profiles of cinema, IMF and broadcast, which leave little open. The others, of libraries and DICOM, say what options
+// stand for.
+inline bool is_strict(int profile) {
+    return (profile && profile < CUDAENC_J2K_ARCHIVE_LOSSLESS) || profile == CUDAENC_J2K_IMF_HT ||
+           profile == CUDAENC_J2K_IMF_HT_R;
+}
 
 // Options with what those that are left open stand for: code-blocks, layers and marker segments; with a profile of
-// libraries all that it tells. Throws Error(CUDAENC_ERR_INVALID) where an option would lose data of a master.
-CudaencJ2kOptions fill_in(CudaencJ2kOptions options);
+// libraries or DICOM all that it tells. Throws Error(CUDAENC_ERR_INVALID) where an option would lose data of a master,
+// or the format or an option is not DICOM's.
+CudaencJ2kOptions fill_in(CudaencJ2kOptions options, const CudaencFormat &format);
 
-// The same of further options, by a profile with an Rsiz. Without one (0): the library's defaults.
+// The same of further options, by a strict profile. Without one (0): the library's defaults.
 int default_levels(int profile, int tile_width);
+CudaencJ2kWavelet default_wavelet(int profile);
+CudaencJ2kProgression default_progression(int profile);
+int default_tile_parts(int profile);                     // CudaencJ2kTileParts
 std::string default_precincts(int profile, int levels);  // as the option `precincts` has them
 std::string default_poc(int profile, int levels);        // as the option `poc` has them
 
-// Refuses what the profile does not allow, with a line that names its rule; sets Params::rsiz and Params::limits.
+// Refuses what the profile does not allow, with a line that names its rule; sets Params::rsiz, limits and
+// magnitude_bound.
 void apply_profile(Params &params, const CudaencJ2kOptions &options);
 
 }  // namespace cudaenc::j2k

@@ -86,7 +86,7 @@ struct Slot : FrameSlot {
 struct PsnrTarget {
     PsnrTarget(const Params &params, const Geometry &g)
         : threads(static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u))),
-          hulls(g, params.style, 1),
+          hulls(g, params.style, 1, are_whole(params.style, params.layers)),
           coefficients(g.samples),
           decoded(g.samples),
           pass_bytes(g.blocks.size() * static_cast<size_t>(g.max_passes)),

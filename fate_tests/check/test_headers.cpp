@@ -416,7 +416,7 @@ Reader parse_boxes(Reader in, const CudaencConfig &config, const CudaencFrame &f
 Parsed parse(const std::vector<uint8_t> &packet, const CudaencConfig &config, const CudaencFrame &frame) {
     const Reader all(packet.data(), packet.size());
     CudaencConfig filled = config;
-    filled.j2k = j2k::fill_in(config.j2k);
+    filled.j2k = j2k::fill_in(config.j2k, config.format);
     return parse_codestream(config.j2k.format == CUDAENC_J2K_JP2 ? parse_boxes(all, config, frame) : all, filled);
 }
 

@@ -107,7 +107,7 @@ const std::vector<Refusal> &refusals() {
         {"mct 1 of gray", SET(j2k.mct = 1), {"mct", " 1 ", "auto and 0"}},
         {"guard_bits 0", SET(j2k.guard_bits = 0), {"guard_bits", " 0 ", "1 to 7"}},
         {"guard_bits 8", SET(j2k.guard_bits = 8), {"guard_bits", " 8 ", "1 to 7"}},
-        {"profile", SET(j2k.profile = 12), {"profile", " 12 ", "0 to 11"}},
+        {"profile", SET(j2k.profile = 17), {"profile", " 17 ", "0 to 16"}},
         {"main_level 12", SET(j2k.main_level = 12), {"main_level", " 12 ", "0 to 11"}},
         {"main_level alone", SET(j2k.main_level = 2), {"main_level", "profile"}},
         {"sub_level 10", SET(j2k.sub_level = 10), {"sub_level", " 10 ", "-1 to 9"}},
@@ -145,6 +145,31 @@ const std::vector<Refusal> &refusals() {
         {"a level of a library's profile",
          [](CudaencConfig &c) { c.j2k.profile = CUDAENC_J2K_ACCESS, c.j2k.main_level = 2; },
          {"main_level", "IMF or broadcast"}},
+        {"another coder in a profile",
+         [](CudaencConfig &c) { c.j2k.profile = CUDAENC_J2K_IMF_HT, c.j2k.cblk_style = CUDAENC_J2K_SEGSYM; },
+         {"profile imf_ht", "cblk_style other than ht", "Annex H"}},
+        {"unlike depths in a profile",
+         [](CudaencConfig &c) {
+             c.format.components = 2;
+             c.format.component[1] = c.format.component[0];
+             c.format.component[1].depth = 7;
+             c.format.component[0].depth = 8;
+             c.j2k.profile = CUDAENC_J2K_IMF_HT_R;
+         },
+         {"profile imf_ht_r", "depth 7 of component 1", "8 to 16"}},
+        {"two components in DICOM",
+         [](CudaencConfig &c) {
+             c.format.components = 2;
+             c.format.component[1] = c.format.component[0];
+             c.j2k.profile = CUDAENC_J2K_DICOM_HT;
+         },
+         {"profile dicom_ht", "2 components", "1 or 3", "PS3.5"}},
+        {"few levels in DICOM",
+         [](CudaencConfig &c) {
+             c.format = gray(300, 300);
+             c.j2k.profile = CUDAENC_J2K_DICOM_HT_RPCL, c.j2k.levels = 2;
+         },
+         {"profile dicom_ht_rpcl", "levels 2", "3 or more", "PS3.5 10.18"}},
         {"xmp that is missing", SET(j2k.xmp = "/nowhere/x.xmp"), {"xmp '/nowhere/x.xmp'", "cannot be opened"}},
         {"xmp that is none", SET(j2k.xmp = "/proc/version"), {"xmp '/proc/version'", "rdf:RDF"}},
         {"xmp that is a folder", SET(j2k.xmp = "/"), {"xmp '/'", "cannot be read"}},

@@ -129,6 +129,15 @@ $(foreach p,lrcp rlcp rpcl pcrl cprl,$(call J2K_CUDA_OPTION,ht-prog-$(p),-cblk_s
 $(call J2K_CUDA_OPTION,ht-tiles,-cblk_style ht -tile_width 32 -tile_height 32 -sop 1 -eph 1 -plt 1 -tlm 1)
 $(call J2K_CUDA_OPTION,ht-codestream,-cblk_style ht -format j2k -tile_parts resolution -tlm 1)
 $(call J2K_CUDA_OPTION,ht-guard-bits,-cblk_style ht -guard_bits 1)
+# ... in layers, which have whole blocks.
+$(foreach p,lrcp rlcp rpcl pcrl cprl,\
+    $(call J2K_CUDA_OPTION,ht-layers-5-$(p),-cblk_style ht -layers 5 -prog $(p) -precincts 32x32 -cblk_width 16 -cblk_height 16))
+$(call J2K_CUDA_OPTION,ht-layers-100,-cblk_style ht -layers 100 -plt 1)
+$(call J2K_CUDA_OPTION,ht-layers-tiles,-cblk_style ht -layers 3 -prog rlcp -tile_width 50 -tile_height 31 -sop 1 -eph 1 -plt 1)
+$(call J2K_CUDA_OPTION,ht-layers-tile-parts,-cblk_style ht -layers 4 -tile_parts resolution -tlm 1 -sop 1)
+$(foreach r,5 1.5,$(call J2K_CUDA,ht-layer-rates-$(r),mix,rgb24,181x122,1,-cblk_style ht -layer_rates 60$$(J2K_CUDA_COMMA)20$$(J2K_CUDA_COMMA)$(r)$$(J2K_CUDA_COMMA)1)\
+    $(call J2K_CUDA,ht-layer-rates-$(r)-lossless,mix,gbrp12le,181x122,1,-cblk_style ht -layer_rates 60$$(J2K_CUDA_COMMA)20$$(J2K_CUDA_COMMA)$(r)$$(J2K_CUDA_COMMA)1 $(J2K_CUDA_LOSSLESS)))
+$(call J2K_CUDA,ht-layers-1x1,mix,rgb24,1x1,1,-cblk_style ht -layers 6)
 # ... with a target: the bit-plane that ends each block.
 $(foreach b,400 3000 9000 20000 90000,$(call J2K_CUDA,ht-rate-$(b),mix,rgb24,181x122,1,-cblk_style ht -frame_bytes $(b)))
 $(foreach r,pcrd psp,$(call J2K_CUDA,ht-rate-$(r),mix,gbrp12le,181x122,3,-cblk_style ht -rate_control $(r) -frame_bytes 9000 -format j2k)\
@@ -234,6 +243,19 @@ $(call J2K_CUDA,profile-broadcast-alpha,mix,yuva422p10le,79x61,1,-profile broadc
 $(call J2K_CUDA,profile-broadcast-2x2,mix,yuv422p10le,80x62,1,-profile broadcast -tile_width 40 -tile_height 31)
 $(call J2K_CUDA,profile-broadcast-1x4,mix,yuv444p12le,79x64,1,-profile broadcast -tile_height 16 -pred dwt53 -cblk_height 64)
 $(call J2K_CUDA,profile-broadcast-lossless,mix,gbrp,79x61,1,-profile broadcast -pred dwt53 -main_level 6)
+$(call J2K_CUDA,profile-imf_ht,mix,yuv422p10le,300x270,1,-profile imf_ht)
+$(call J2K_CUDA,profile-imf_ht-best,mix,gbrp12le,300x270,1,-profile imf_ht -quality 100)
+$(call J2K_CUDA,profile-imf_ht-rate,mix,yuv422p10le,530x270,1,-profile imf_ht -b:v 2M -tile_parts resolution)
+$(call J2K_CUDA,profile-imf_ht-alpha,mix,yuva422p10le,79x61,1,-profile imf_ht -cblk_width 128 -sop 1 -eph 1)
+$(call J2K_CUDA,profile-imf_ht_r,mix,yuv422p10le,300x270,1,-profile imf_ht_r)
+$(call J2K_CUDA,profile-imf_ht_r-gray,mix,gray,79x61,1,-profile imf_ht_r)
+$(call J2K_CUDA,profile-imf_ht_r-wide,mix,gbrp12le,2100x40,1,-profile imf_ht_r -levels 6 -cblk_width 64 -cblk_height 64)
+$(call J2K_CUDA,profile-imf_ht_r-deep,mix,rgb48le,79x61,1,-profile imf_ht_r -levels 1)
+$(call J2K_CUDA,profile-dicom_ht_lossless,mix,gray12le,79x61,1,-profile dicom_ht_lossless)
+$(call J2K_CUDA,profile-dicom_ht_rpcl,mix,gray10le,410x300,1,-profile dicom_ht_rpcl)
+$(call J2K_CUDA,profile-dicom_ht_rpcl-rgb,mix,rgb24,410x300,1,-profile dicom_ht_rpcl -levels 3 -plt 1)
+$(call J2K_CUDA,profile-dicom_ht,mix,rgb24,79x61,1,-profile dicom_ht -quality 80)
+$(call J2K_CUDA,profile-dicom_ht-ratio,mix,gray12le,181x122,1,-profile dicom_ht -compression_ratio 8 -cblk_width 64 -cblk_height 64)
 $(call J2K_CUDA,profile-archive_lossless,mix,rgb48le,79x61,2,-profile archive_lossless)
 $(call J2K_CUDA,profile-archive_lossless-tiles,mix,gray,1050x40,1,-profile archive_lossless -capture_ppi 400)
 $(call J2K_CUDA,profile-access,mix,rgb24,410x300,1,-profile access)

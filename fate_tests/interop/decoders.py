@@ -111,17 +111,21 @@ def check_headers(jpylyzer, file, where):
         raise Failure('jpylyzer: not valid: ' + ' '.join(wrong))
 
 
-# What the profiles of libraries set.
+# What profiles set, as far as decoders are asked by it.
 LIBRARY_PROFILE = {'prog': 'rpcl', 'tile_width': '1024', 'tile_height': '1024', 'precincts': '256x256,256x256,128x128',
                    'cblk_style': 'segsym'}
-LIBRARY_PROFILES = {'archive_lossless': {**LIBRARY_PROFILE, 'pred': 'dwt53', 'layers': '11'}, 'access': {**LIBRARY_PROFILE, 'layers': '8'}}
+PROFILE_OPTIONS = {
+    'archive_lossless': {**LIBRARY_PROFILE, 'pred': 'dwt53', 'layers': '11'}, 'access': {**LIBRARY_PROFILE, 'layers': '8'},
+    'imf_ht': {'cblk_style': 'ht', 'prog': 'rpcl'}, 'imf_ht_r': {'cblk_style': 'ht', 'prog': 'rpcl', 'pred': 'dwt53'},
+    'dicom_ht_lossless': {'cblk_style': 'ht', 'pred': 'dwt53'}, 'dicom_ht': {'cblk_style': 'ht'},
+    'dicom_ht_rpcl': {'cblk_style': 'ht', 'pred': 'dwt53', 'prog': 'rpcl', 'tile_parts': 'resolution'}}
 
 
 class Case:
     """What was encoded, and by which options (a dictionary of texts)."""
 
     def __init__(self, pix_fmt, size, options):
-        options = {**LIBRARY_PROFILES.get(options.get('profile'), {}), **options}
+        options = {**PROFILE_OPTIONS.get(options.get('profile'), {}), **options}
         self.pix_fmt, self.options = pix_fmt, options
         self.width, self.height = map(int, size.split('x'))
         coded = 'xyz12le' if options.get('profile', '').startswith('cinema') else pix_fmt  # what frames become
@@ -185,7 +189,7 @@ KNOWN = (
 def warned(lines):
     """The decoders that the encoder says will fail."""
     found = [line for line in lines if 'decoders that are known to fail' in line]
-    return {decoder for word, decoder in (('FFmpeg', 'jpeg2000'), ('OpenJPEG', 'openjpeg')) if any(word in line for line in found)}
+    return {decoder for word, decoder in (('FFmpeg', 'jpeg2000'), ('OpenJPEG', 'openjpeg'), ('OpenJPH', 'openjph')) if any(word in line for line in found)}
 
 
 def known(decoder, case):

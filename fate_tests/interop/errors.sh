@@ -76,8 +76,11 @@ refuse $any "cblk_style ht is not allowed with another style: it is ht alone" -c
 for mode in pst psb bpi; do
     refuse $any "rate_control pst, psb and bpi are not allowed with cblk_style ht: allowed are psp, pcrd and auto" -cblk_style ht -frame_bytes 5000 -rate_control $mode
 done
-refuse $any "layers 2 is not allowed with cblk_style ht: it is 1" -cblk_style ht -layer_rates 20,10
-refuse $any "layers 2 is not allowed with cblk_style ht: it is 1" -cblk_style ht -layers 2
+refuse $any "layers 2 is not allowed with cblk_style ht and a target: the last of layer_rates is 1" -cblk_style ht -layer_rates 20,10
+for target in "frame_bytes 5000" "b:v 900k" "compression_ratio 4" "psnr 40"; do
+    # shellcheck disable=SC2086 # two words
+    refuse $any "layers 2 is not allowed with cblk_style ht and a target: " -cblk_style ht -layers 2 -$target
+done
 refuse $any "roi '1,2,3,4' is not allowed with cblk_style ht: there is none" -cblk_style ht -roi 1,2,3,4
 for precincts in foo 32 32x 32x32, ,32x32 32x32x32 32x-32 99999999999x32; do
     refuse $any "precincts '$precincts'.* is not allowed: " -precincts "$precincts"
@@ -163,6 +166,8 @@ profile imf2k 64x48,gray "cblk_width 64, cblk_height 64 is not allowed: code-blo
 profile broadcast 64x48,gray "cblk_width 16, cblk_height 32 is not allowed" -cblk_width 16
 profile imf2k 64x48,gray "roi is not allowed: there is no region of interest" -roi 0,0,8,8
 profile imf2k 64x48,gray "cblk_style is not allowed: code-blocks have no style" -cblk_style segsym
+profile imf2k 64x48,gray "cblk_style ht is not allowed: code-blocks have no style; profiles imf_ht and imf_ht_r have it \(T.800 Table A.51\)" -cblk_style ht
+profile cinema2k $dcp "cblk_style ht is not allowed: code-blocks have no style \(T.800 Table A.46\)" -cblk_style ht
 profile imf2k 64x48,gray "layers 2 is not allowed: there is one quality layer" -layers 2
 profile cinema2k $dcp "layers 3 is not allowed: there is one quality layer" -layers 3
 profile broadcast 64x48,gray "layers 2 is not allowed: there is one quality layer" -layers 2
@@ -183,6 +188,35 @@ profile imf2k_r 64x48,gray "sub_level 1 is not allowed: lossless streams have 0 
 profile broadcast 64x48,gray "main_level 8 is not allowed: it is 1 to 7 \(T.800 Table A.49\)" -main_level 8
 profile broadcast 64x48,gray "main_level 5 is not allowed: it is 6 to 7 \(T.800 Table A.50\)" -pred dwt53 -main_level 5
 profile broadcast 64x48,gray "sub_level 1 is not allowed: there is none" -sub_level 1
+# IMF's profiles with the HT block coder.
+annex_h="\(SMPTE ST 2067-21 Annex H\)"
+profile imf_ht 8194x2,gray "picture size 8194x2 is not allowed: it is at most 8192x6224 $annex_h"
+profile imf_ht 64x48,yuv420p "component 1 sub-sampled by 2, 2 is not allowed: it is 4:4:4 or 4:2:2 $annex_h"
+profile imf_ht 64x48,gray "tile_width 32, tile_height 48 is not allowed: there is one tile $annex_h" -tile_width 32
+profile imf_ht 64x48,gray "pred dwt53 is not allowed: it is dwt97 $annex_h" -pred dwt53
+profile imf_ht_r 64x48,gray "pred dwt97 is not allowed: it is dwt53 $annex_h" -pred dwt97
+profile imf_ht 64x48,gray "levels 0 is not allowed: it is 1 to 5 in a picture of this size $annex_h" -levels 0
+profile imf_ht 2050x4,gray "levels 7 is not allowed: it is 1 to 6 in a picture of this size $annex_h" -levels 7
+profile imf_ht 64x48,gray "cblk_width 32, cblk_height 128 is not allowed: the width is 32 to 128, the height 32 or 64 $annex_h" -cblk_height 128
+profile imf_ht 64x48,gray "cblk_style other than ht is not allowed: it is ht $annex_h" -cblk_style segsym
+profile imf_ht 64x48,gray "layers 2 is not allowed: there is one quality layer $annex_h" -layers 2
+profile imf_ht 64x48,gray "precincts 128x128 of resolution 1 is not allowed: .* $annex_h" -precincts 128x128
+profile imf_ht 64x48,gray "prog other than rpcl is not allowed: it is rpcl $annex_h" -prog cprl
+profile imf_ht 64x48,gray "poc is not allowed: there are no progression order changes $annex_h" -poc 0,0,1,6,1,rpcl
+profile imf_ht 64x48,gray "tlm 0 is not allowed: TLM marker segments are demanded $annex_h" -tlm 0
+profile imf_ht 64x48,gray "main_level or sub_level is not allowed: there are no levels $annex_h" -main_level 2
+refuse 64x48,gray "roi '0,0,8,8' is not allowed with cblk_style ht: there is none" -profile imf_ht_r -roi 0,0,8,8
+# DICOM's transfer syntaxes of HTJ2K.
+profile dicom_ht_lossless 64x48,rgb24 "pred dwt97 is not allowed: it is lossless" -pred dwt97
+profile dicom_ht_rpcl 64x48,rgb24 "frame_bytes 5000 is not allowed: it is lossless" -frame_bytes 5000
+profile dicom_ht 64x48,rgba "a picture of 4 components is not allowed: there are 1 or 3 \(DICOM PS3.5 Table 8.2.4-1\)"
+profile dicom_ht 64x48,yuv422p "component 1, which is sub-sampled, is not allowed: none is \(DICOM PS3.5 Table 8.2.4-1\)"
+profile dicom_ht 64x48,gray "cblk_style other than ht is not allowed: it is ht \(DICOM PS3.5 10.18\)" -cblk_style bypass
+profile dicom_ht 64x48,gray "format jp2 is not allowed: frames are bare codestreams \(DICOM PS3.5 A.4.4\)" -format jp2
+profile dicom_ht_rpcl 64x48,gray "prog other than rpcl is not allowed: it is rpcl \(DICOM PS3.5 10.18\)" -prog lrcp
+profile dicom_ht_rpcl 64x48,gray "poc is not allowed: the order is rpcl \(DICOM PS3.5 10.18\)" -poc 0,0,1,6,1,rpcl
+profile dicom_ht_rpcl 64x48,gray "tlm 0 is not allowed: TLM marker segments are demanded \(DICOM PS3.5 10.18\)" -tlm 0
+profile dicom_ht_rpcl 400x300,gray "levels 2 is not allowed: it is 3 or more, so that the lowest resolution has a width or height of at most 64 " -levels 2
 refuse $any "main_level and sub_level are not allowed without a profile of IMF or broadcast" -main_level 1
 refuse $any "main_level and sub_level are not allowed without a profile of IMF or broadcast" -profile access -main_level 1
 refuse $any "hfr and stereo are not allowed without profile cinema2k or cinema4k" -profile archive_lossless -hfr 1

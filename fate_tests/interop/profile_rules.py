@@ -9,8 +9,8 @@ import sys
 
 SOC, SOT, SOD, EOC = 0xFF4F, 0xFF90, 0xFF93, 0xFFD9
 SIZ, COD, COC, QCD, QCC, RGN, POC = 0xFF51, 0xFF52, 0xFF53, 0xFF5C, 0xFF5D, 0xFF5E, 0xFF5F
-TLM, PLM, PLT, PPM, PPT = 0xFF55, 0xFF57, 0xFF58, 0xFF60, 0xFF61
-CPRL = 4
+CAP, TLM, PLM, PLT, PPM, PPT = 0xFF50, 0xFF55, 0xFF57, 0xFF58, 0xFF60, 0xFF61
+RPCL, CPRL = 2, 4
 
 
 class Malformed(Exception):
@@ -252,6 +252,8 @@ PROFILES = {
     'imf4k_r': ('imf', 0x0800, (4096, 3112), (1, 6), (1024, 2048)),
     'imf8k_r': ('imf', 0x0900, (8192, 6224), (1, 7), (1024, 2048, 4096)),
     'broadcast': ('broadcast', None, (1 << 32, 1 << 32), (1, 5), ()),
+    'imf_ht': ('imf_ht', 0x4000, (8192, 6224), (1, 7), ()),
+    'imf_ht_r': ('imf_ht', 0x4000, (8192, 6224), (1, 7), ()),
 }
 
 
@@ -264,7 +266,7 @@ class Rules:
     def __init__(self, stream, profile, rate, times):
         self.s, self.profile, self.rate, self.times = stream, profile, rate, times
         self.family, self.base, self.largest, self.level_range, self.tile_sides = PROFILES[profile]
-        self.cinema = self.family == 'cinema'
+        self.cinema, self.ht = self.family == 'cinema', self.family == 'imf_ht'
         self.reversible = profile.endswith('_r') or (self.family == 'broadcast' and stream.rsiz >> 8 == 3)
 
     def violated(self):
@@ -281,7 +283,7 @@ class Rules:
 
     def rule_rsiz(self):
         rsiz, main, sub = self.s.rsiz, self.s.rsiz & 15, self.s.rsiz >> 4 & 15
-        if self.cinema:
+        if self.cinema or self.ht:
             return rsiz == self.base
         if self.family == 'imf':
             highest = 0 if self.reversible else max(main - 2, 1)  # SMPTE ST 2067-21: lossy streams have a sub level
@@ -307,11 +309,12 @@ class Rules:
 
     def rule_components(self):
         count = len(self.s.components)
-        return count == 3 if self.cinema else count <= (4 if self.family == 'broadcast' else 3)
+        return count == 3 if self.cinema else count <= (4 if self.family == 'broadcast' or self.ht else 3)
 
     def rule_depth(self):
-        low, high = {'cinema': (11, 11), 'imf': (7, 15), 'broadcast': (7, 11)}[self.family]
-        return all(low <= depth <= high for depth, _, _ in self.s.components)
+        low, high = {'cinema': (11, 11), 'imf': (7, 15), 'broadcast': (7, 11), 'imf_ht': (7, 15)}[self.family]
+        depths = {depth for depth, _, _ in self.s.components}
+        return all(low <= depth <= high for depth in depths) and (not self.ht or len(depths) == 1)
 
     def rule_subsampling(self):
         steps = [(dx, dy) for _, dx, dy in self.s.components]
@@ -328,7 +331,7 @@ class Rules:
         return not self.anywhere(PPM) and not self.anywhere(PPT)
 
     def rule_coding_in_main_header(self):
-        return not any(s.code in (COD, COC, QCD, QCC) for part in self.s.tile_parts for s in part.segments)
+        return self.ht or not any(s.code in (COD, COC, QCD, QCC) for part in self.s.tile_parts for s in part.segments)
 
     def anywhere(self, code):
         return self.s.all(code) or any(s.code == code for part in self.s.tile_parts for s in part.segments)
@@ -342,18 +345,21 @@ class Rules:
         if self.family == 'imf' and self.reversible:  # Table A.52
             high = min(high, 4 if self.s.tile_width < 2048 else 5 if self.s.tile_width < 4096 else
                        6 if self.s.tile_width < 8192 else 7)
+        if self.ht:
+            side = max(self.s.width, self.s.height)
+            high = 5 if side <= 2048 else 6 if side <= 4096 else 7
         return all(low <= style[0] <= high and style[0] == self.s.levels for style in self.styles())
 
     def rule_one_layer(self):
         return self.s.layers == 1
 
     def rule_code_blocks(self):
-        if self.family == 'broadcast':
+        if self.family == 'broadcast' or self.ht:
             return all(5 <= style[1] + 2 <= 7 and 5 <= style[2] + 2 <= 6 for style in self.styles())
         return all(style[1] + 2 == style[2] + 2 == 5 for style in self.styles())
 
     def rule_code_block_style(self):
-        return all(style[3] == 0 for style in self.styles())
+        return all(style[3] == (0x40 if self.ht else 0) for style in self.styles())
 
     def rule_wavelet(self):
         return all(style[4] == (1 if self.reversible else 0) for style in self.styles())
@@ -363,7 +369,7 @@ class Rules:
         return all(sizes == [0x77] + [0x88] * self.s.levels for sizes in sets)
 
     def rule_progression(self):
-        return self.s.progression == CPRL
+        return self.s.progression == (RPCL if self.ht else CPRL)
 
     def rule_progression_changes(self):
         changes = [s.body for s in self.s.all(POC)]
@@ -377,6 +383,9 @@ class Rules:
     def rule_tile_parts(self):
         """One a component and tile; at 4K those of the 2K portion, then those of what is left."""
         s, everything = self.s, range(self.s.levels + 1)
+        if self.ht:  # nothing is said of how many
+            return all(part.tile == 0 and part.number == i and part.count in (0, len(s.tile_parts))
+                       for i, part in enumerate(s.tile_parts))
         portions = [range(s.levels), range(s.levels, s.levels + 1)] if self.profile == 'cinema4k' else [everything]
         expected = [(tile, c, part) for tile in range(s.tiles_across * s.tiles_down)
                     for part in portions for c in range(len(s.components))]
@@ -411,7 +420,7 @@ class Rules:
         return wanted is None or all(body[0] >> 5 == wanted for body in bodies)
 
     def rule_sampling_rate(self):
-        if self.cinema:
+        if self.cinema or self.ht:
             return True
         main = self.s.rsiz & 15
         most = BROADCAST.get(main, (0, 0))[0] if self.family == 'broadcast' else IMF_SAMPLES[main]
@@ -419,11 +428,31 @@ class Rules:
 
     def rule_frame_bytes(self):
         main, sub = self.s.rsiz & 15, self.s.rsiz >> 4 & 15
-        most = 250 if self.cinema else BROADCAST.get(main, (0, 0))[1] if self.family == 'broadcast' else IMF_BITS[sub]
+        most = None if self.ht else 250 if self.cinema else BROADCAST.get(main, (0, 0))[1] if self.family == 'broadcast' else IMF_BITS[sub]
         return most is None or len(self.s.data) <= most * 1e6 / 8 / self.rate * self.times
 
     def rule_component_bytes(self):
         return not self.cinema or all(part.length <= 200e6 / 8 / self.rate * self.times for part in self.s.tile_parts[:3])
+
+
+    def rule_capabilities(self):
+        """SMPTE ST 2067-21 Annex H of CAP: Part 15 alone; all code-blocks HT, one HT set, no region, alike; 5/3 or not; and B, which
+        with 5/3 has a value, with 9/7 a bound. Decoders need as many magnitude bit-planes."""
+        if not self.ht:
+            return True
+        body, s = self.s.one(CAP).body, self.s
+        pcap, ccap, depth, transform = be(body, 0, 4), be(body, 4, 2), s.components[0][0] + 1, s.mct
+        told = (ccap & 31) + 8
+        expected = depth + 3 + transform + (s.levels > 5) if self.reversible else depth + 1 + (depth > 10 and transform)
+        planes = 0
+        for q in [s.one(QCD).body] + [q.body[1:] for q in s.all(QCC)]:
+            for i in range(3 * s.levels + 1):
+                exponent = q[1 + i] >> 3 if self.reversible else q[1 + 2 * i] >> 3
+                level = s.levels - max(i - 1, 0) // 3
+                planes = max(planes, exponent + (q[0] >> 5) - (1 if self.reversible else level))
+        return (len(body) == 6 and pcap == 1 << 17 and not ccap >> 12 and not ccap >> 6 & 31 and
+                bool(ccap & 32) == (not self.reversible) and planes <= told and
+                (told == expected if self.reversible else told <= expected))
 
 
 def violated(data, profile, rate, times=1):

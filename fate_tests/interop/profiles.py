@@ -9,8 +9,8 @@ import struct
 import sys
 
 import pictures
-from decoders import LIBRARY_PROFILES, read
-from profile_rules import COD, COC, PLM, PLT, POC, PPM, PPT, QCC, QCD, RGN, SIZ, TLM, Codestream, violated
+from decoders import read
+from profile_rules import CAP, COD, COC, PLM, PLT, POC, PPM, PPT, QCC, QCD, RGN, SIZ, TLM, PROFILES, Codestream, violated
 
 BUILD = sys.argv[1]
 RATE = 25
@@ -141,16 +141,29 @@ LEVELS = {'sampling_rate': [lambda m: setattr(m, 'rate', 10 ** 9)]}
 IMF = {'rsiz': [lambda m: m.put(m.body(SIZ) + 1, m.stream.rsiz & 15 | (0 if m.stream.rsiz & 0xF0 else 0x10))]}
 CINEMA_4K = {'progression_changes': [lambda m: m.remove(POC), lambda m: m.put(m.body(POC) + 4, m.stream.levels - 1),
                                      lambda m: m.put(m.body(POC) + 13, 2)]}
+# The HT block coder's capabilities, of CAP; and what differs from the other profiles.
+IMF_HT = {
+    'capabilities': [lambda m: m.remove(CAP), lambda m: m.put(m.body(CAP), 3 << 16, 4), lambda m: m.put(m.body(CAP) + 4, 0x80),
+                     lambda m: m.put(m.body(CAP) + 4, 0x40), lambda m: m.put(m.body(CAP) + 4, 0x20), lambda m: m.put(m.body(CAP) + 4, 0x10),
+                     lambda m: m.put(m.body(CAP) + 5, m.data[m.body(CAP) + 5] ^ 0x20), lambda m: m.put(m.body(CAP) + 5, m.data[m.body(CAP) + 5] + 8)],
+    'depth': [lambda m: m.put(m.body(SIZ) + 36, 6), lambda m: m.put(m.body(SIZ) + 39, m.data[m.body(SIZ) + 36] + 1)],
+    'code_block_style': [lambda m: m.put(m.body(COD) + 8, 0), lambda m: m.put(m.body(COD) + 8, 0xC0), lambda m: own_style(m, (3, 8))],
+    'progression': [lambda m, order=order: m.put(m.body(COD) + 1, order) for order in (0, 1, 3, 4)],
+    'levels': [lambda m: m.put(m.body(COD) + 5, 0), lambda m: m.put(m.body(COD) + 5, 6 if m.stream.width <= 2048 else 7)],
+}
 # Pictures of one component have nothing to sub-sample or to join, one tile-part is dropped with all data; and some profiles leave
 # a thing open.
 OPEN = {
-    'broadcast': {'size'},
+    'broadcast': {'size'}, 'imf_ht': {'coding_in_main_header'}, 'imf_ht_r': {'coding_in_main_header'},
 }
 
 
 def mutations_of(profile):
-    sets = [MUTATIONS, CINEMA if profile.startswith('cinema') else LEVELS] + ([CINEMA_4K] if profile == 'cinema4k' else []) + (
-        [IMF] if profile.startswith('imf') else [])
+    if profile.startswith('imf_ht'):
+        sets = [{rule: changes for rule, changes in MUTATIONS.items() if rule not in IMF_HT}, IMF_HT]
+    else:
+        sets = [MUTATIONS, CINEMA if profile.startswith('cinema') else LEVELS] + ([CINEMA_4K] if profile == 'cinema4k' else []) + (
+            [IMF] if profile.startswith('imf') else [])
     return [(rule, change) for found in sets for rule, changes in found.items() for change in changes
             if rule not in OPEN.get(profile, ())]
 
@@ -183,7 +196,7 @@ def main():
     for line in sys.stdin:
         name = line.split(' ')[0]
         match = re.search(r'-profile (\w+)', line)
-        if not match or match[1] in LIBRARY_PROFILES:  # which have no Rsiz
+        if not match or match[1] not in PROFILES:
             continue
         profile = match[1]
         wrong = []

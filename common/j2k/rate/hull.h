@@ -15,9 +15,13 @@ struct BlockPasses {
     const int32_t *reductions;  // [pass]: of distortion, from the first that is not always included on
     int weight;                 // of the sub-band
     uint32_t style;
-    uint32_t number;  // of the block. It dithers slopes: blocks that are all alike would else all end together
-    int samples;      // of the block
+    uint32_t number;     // of the block. It dithers slopes: blocks that are all alike would else all end together
+    int samples;         // of the block
+    bool whole = false;  // see are_whole()
 };
+
+// Whether blocks are truncated nowhere: a block whose passes are alternatives is in one of several layers as a whole.
+CUDAENC_HD bool are_whole(uint32_t style, int layers) { return are_alternatives(style) && layers > 1; }
 
 // In blocks of so few samples errors of estimated distortions do not cancel.
 constexpr int kFewSamples = 64;
@@ -54,7 +58,7 @@ CUDAENC_HD void convex_hull(const BlockPasses &b, const HullSlopes<uint16_t> &sl
     for (int pass = included; pass < passes; pass++) {
         slopes[pass] = 0;
         reduction += reduction_of(pass);
-        if (!can_truncate(b.style, pass) && pass < passes - 1) continue;
+        if ((b.whole || !can_truncate(b.style, pass)) && pass < passes - 1) continue;
         while (reduction > 0) {
             const uint32_t bytes = b.bytes[pass], before = top < 0 ? 0 : b.bytes[top];
             const uint32_t slope =

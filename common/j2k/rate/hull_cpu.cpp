@@ -5,10 +5,11 @@
 
 namespace cudaenc::j2k {
 
-HullTable::HullTable(const Geometry &geometry, uint32_t style, int groups)
+HullTable::HullTable(const Geometry &geometry, uint32_t style, int groups, bool whole)
     : g_(geometry),
       style_(style),
       groups_(groups),
+      whole_(whole),
       slopes_(geometry.blocks.size() * static_cast<size_t>(geometry.max_passes)),
       bytes_at_or_above_(static_cast<size_t>(groups) * kSlopes) {}
 
@@ -22,7 +23,8 @@ void HullTable::find_hulls(ThreadPool &pool, std::span<const CodedBlock> coded, 
                      .weight = g_.precinct_bands[g_.blocks[b].precinct_band].weight,
                      .style = style_,
                      .number = static_cast<uint32_t>(b),
-                     .samples = g_.blocks[b].width * g_.blocks[b].height},
+                     .samples = g_.blocks[b].width * g_.blocks[b].height,
+                     .whole = whole_},
                     {slopes_.data() + b * max_passes, 1});
     });
     sum_bytes(coded, bytes, {});

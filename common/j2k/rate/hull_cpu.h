@@ -13,8 +13,8 @@ namespace cudaenc::j2k {
 // The convex hulls of a frame's blocks, and what their truncation points take by slope.
 class HullTable {
   public:
-    // groups: see allocate().
-    HullTable(const Geometry &geometry, uint32_t style, int groups);
+    // groups: see allocate(); whole: see are_whole().
+    HullTable(const Geometry &geometry, uint32_t style, int groups, bool whole);
 
     // bytes, reductions: [block * max_passes + pass], see TruncationPoints.
     void find_hulls(ThreadPool &pool, std::span<const CodedBlock> coded, const uint32_t *bytes,
@@ -32,6 +32,7 @@ class HullTable {
     const Geometry &g_;
     const uint32_t style_;
     const int groups_;
+    const bool whole_;
     std::vector<uint16_t> slopes_;  // [block * max_passes + pass]
     std::vector<uint32_t> bytes_at_or_above_;
 };

@@ -53,7 +53,8 @@ KERNEL(kHullThreads, j2k_rate_hull, HullParams)
                  .weight = band.weight,
                  .style = rate.t2.coding.style,
                  .number = block,
-                 .samples = code_block.width * code_block.height},
+                 .samples = code_block.width * code_block.height,
+                 .whole = are_whole(rate.t2.coding.style, static_cast<int>(rate.t2.layers))},
                 slopes);
     uint32_t *bytes_at = rate.bytes_at + rate.group_of(band) * kSlopes;
     for_each_truncation_point({slopes.first, slopes.stride}, included, passes, bytes,
