@@ -172,10 +172,21 @@ KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
         const bool lead = column < kLeadSubsequences;  // in which another thread-block adds candidates
         if (tile == 0 && lead) continue;
         const uint32_t number = first + static_cast<uint32_t>(column) - kLeadSubsequences;
-        for (uint32_t row = 0; row < picture.rows - lead; row++) {
-            const Candidate &candidate = picture.candidates[row * picture.subsequences + number];
-            begins[static_cast<int>(row) * kChainColumns + column] = key_of(candidate.begin);
-            ends[static_cast<int>(row) * kChainColumns + column] = key_of(candidate.end);
+        constexpr uint32_t kLoads = 4;  // under way at once
+        for (uint32_t first_row = 0; first_row < picture.rows - lead; first_row += kLoads) {
+            uint64_t begin[kLoads], end[kLoads];
+            CUDAENC_UNROLL
+            for (uint32_t k = 0; k < kLoads; k++) {
+                if (first_row + k >= picture.rows - lead) continue;
+                const Candidate &candidate = picture.candidates[(first_row + k) * picture.subsequences + number];
+                begin[k] = candidate.begin, end[k] = candidate.end;
+            }
+            CUDAENC_UNROLL
+            for (uint32_t k = 0; k < kLoads; k++) {
+                if (first_row + k >= picture.rows - lead) continue;
+                begins[static_cast<int>(first_row + k) * kChainColumns + column] = key_of(begin[k]);
+                ends[static_cast<int>(first_row + k) * kChainColumns + column] = key_of(end[k]);
+            }
         }
     }
     chosen[thread_x()] = 0;

@@ -168,10 +168,20 @@ struct TableVector {
 // [kTableVectors], or [kLookUpVectors].
 template <int Vectors>
 DEVICE const LookUps &load_tables(const CodedScan &scan, TableVector *memory) {
-    const TableVector *from = reinterpret_cast<const TableVector *>(scan.tables->table);
-    for (int i = thread_x(); i < kTableVectors; i += block_threads()) memory[i] = load_readonly(from + i);
-    from = reinterpret_cast<const TableVector *>(scan.runs) - kTableVectors;
-    for (int i = kTableVectors + thread_x(); i < Vectors; i += block_threads()) memory[i] = load_readonly(from + i);
+    const TableVector *const tables = reinterpret_cast<const TableVector *>(scan.tables->table);
+    const TableVector *const runs = reinterpret_cast<const TableVector *>(scan.runs) - kTableVectors;
+    constexpr int kLoads = 8;  // under way at once
+    for (int first = thread_x(); first < Vectors; first += kLoads * block_threads()) {
+        TableVector vectors[kLoads];
+        CUDAENC_UNROLL
+        for (int k = 0; k < kLoads; k++) {
+            const int i = first + k * block_threads();
+            if (i < Vectors) vectors[k] = load_readonly((i < kTableVectors ? tables : runs) + i);
+        }
+        CUDAENC_UNROLL
+        for (int k = 0; k < kLoads; k++)
+            if (first + k * block_threads() < Vectors) memory[first + k * block_threads()] = vectors[k];
+    }
     block_sync();
     return *opaque_shared(reinterpret_cast<const LookUps *>(memory));
 }
