@@ -27,13 +27,48 @@ constexpr uint32_t kWindowWords = 768;                       // words of a piece
 // Bit 8 i + 7: byte i is 0xFF, which a stuffed zero follows.
 DEVICE uint32_t bytes_of_ones(uint32_t word) { return ((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u; }
 
+// Who writes a piece: all threads of a thread-block, or a warp.
+struct BlockTeam {
+    static constexpr int kThreads = kPieceBlocks, kRun = 2;  // kRun: words that a thread stuffs at a time
+    DEVICE_MEMBER static int thread() { return thread_x(); }
+    DEVICE_MEMBER static void sync() { block_sync(); }
+    DEVICE_MEMBER static BlockSums<uint32_t> sums(uint32_t value) { return block_sums<kThreads / 32>(value); }
+    // What a warp computes, for all.
+    template <class T, class Compute>
+    DEVICE_MEMBER static T by_warp(const Compute &compute) {
+        SHARED(T, result, 1);
+        if (warp_id() == 0) {
+            const T own = compute();
+            if (lane_id() == 0) result[0] = own;
+        }
+        block_sync();
+        return result[0];
+    }
+};
+struct WarpTeam {
+    static constexpr int kThreads = kJoinThreads, kRun = 8;
+    DEVICE_MEMBER static int thread() { return lane_id(); }
+    DEVICE_MEMBER static void sync() { warp_sync(); }
+    DEVICE_MEMBER static BlockSums<uint32_t> sums(uint32_t value) {
+        const uint32_t scanned = warp_inclusive_add(value);
+        return {scanned - value, warp_shuffle(scanned, 31)};
+    }
+    template <class T, class Compute>
+    DEVICE_MEMBER static T by_warp(const Compute &compute) {
+        return warp_shuffle(compute(), 0);
+    }
+};
+
 // Writes the bytes of a piece with a zero stuffed after each 0xFF (F.1.2.3), in aligned groups of 16. An incomplete
 // group waits in `stage`.
-constexpr int kStuffedWords = 2 * kPieceBlocks;  // words that append() takes at most
-constexpr int kStageBytes = 2 * 4 * kStuffedWords + 32;
+template <class Team>
+constexpr int kStuffedWords = Team::kRun * Team::kThreads;  // words that append() takes at most
+template <class Team>
+constexpr int kStageBytes = 2 * 4 * kStuffedWords<Team> + 32;
+template <class Team>
 class ByteStuffer {
   public:
-    // With all threads. to: where the first byte goes.
+    // With all threads of the team, as all that follows. to: where the first byte goes.
     DEVICE_MEMBER ByteStuffer(uint8_t *stage, uint8_t *to)
         : stage_(stage),
           skipped_(static_cast<uint32_t>(reinterpret_cast<uint64_t>(to)) & 15),
@@ -43,21 +78,21 @@ class ByteStuffer {
     // all.
     template <class Word>
     DEVICE_MEMBER void append(const Word &word, uint32_t bytes, bool last, uint32_t marker) {
-        constexpr uint32_t kRun = kStuffedWords / kPieceBlocks;
-        const uint32_t thread = static_cast<uint32_t>(thread_x()), first = thread * kRun;
+        constexpr uint32_t kRun = Team::kRun;
+        const uint32_t thread = static_cast<uint32_t>(Team::thread()), first = thread * kRun;
         uint32_t own[kRun], zeros = 0;
         CUDAENC_UNROLL
         for (uint32_t i = 0; i < kRun; i++) {
             own[i] = 4 * (first + i) < bytes ? word(first + i) : 0;
             zeros += static_cast<uint32_t>(popcount(bytes_of_ones(own[i])));
         }
-        const BlockSums<uint32_t> sums = block_sums<kPieceBlocks / 32>(zeros);
+        const BlockSums<uint32_t> sums = Team::sums(zeros);
         uint8_t *to = stage_ + held_ + 4 * first + sums.before;
         CUDAENC_UNROLL
         for (uint32_t i = 0; i < kRun; i++) {
+            if (4 * (first + i) >= bytes) continue;
             CUDAENC_UNROLL
-            for (uint32_t k = 0; k < 4; k++) {
-                if (4 * (first + i) + k >= bytes) continue;
+            for (uint32_t k = 0; k < 4; k++) {  // bytes behind the last one are not 0xFF
                 const uint8_t byte = static_cast<uint8_t>(own[i] >> (24 - 8 * k));
                 *to++ = byte;
                 if (byte == 0xFF) *to++ = 0;
@@ -65,21 +100,22 @@ class ByteStuffer {
         }
         uint32_t end = held_ + bytes + sums.all;
         if (marker) {
+            Team::sync();
             if (thread == 0)
                 stage_[end] = static_cast<uint8_t>(marker >> 8), stage_[end + 1] = static_cast<uint8_t>(marker);
             end += 2;
         }
-        block_sync();
+        Team::sync();
         const uint32_t whole = end & ~15u;
         if (thread >= skipped_ && thread < min_of(end, 16u) && (skipped_ || !whole)) to_[thread] = stage_[thread];
-        for (uint32_t i = 16 * thread + (skipped_ ? 16 : 0); i < whole; i += 16 * kPieceBlocks)
+        for (uint32_t i = 16 * thread + (skipped_ ? 16 : 0); i < whole; i += 16 * Team::kThreads)
             *reinterpret_cast<Uint4 *>(to_ + i) = *reinterpret_cast<const Uint4 *>(stage_ + i);
         const uint8_t rest = whole + thread < end ? stage_[whole + thread] : 0;
         if (last) {
             if (whole && whole + thread < end) to_[whole + thread] = rest;
             return;
         }
-        block_sync();
+        Team::sync();
         if (whole + thread < end) stage_[thread] = rest;
         if (whole) skipped_ = 0;
         to_ += whole;
@@ -151,11 +187,11 @@ DEVICE void send_group(const CodedBytes &out, const PieceLinks &links, const Sca
 
 // ---- A piece
 
-// Where the `size` bytes of the piece go; nullptr: they do not fit. With all threads.
+// Where the `size` bytes of the piece go; nullptr: they do not fit. With all threads of the team.
+template <class Team>
 DEVICE uint8_t *place_of(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
                          uint32_t size) {
-    SHARED(uint64_t, place, 1);
-    if (warp_id() == 0) {
+    const uint64_t place = Team::template by_warp<uint64_t>([&] {
         const bool begins_scan = mcus.index == scan.first_piece;
         const uint32_t header = begins_scan ? scan.header_bytes : 0;
         uint64_t before = 0;
@@ -164,7 +200,6 @@ DEVICE uint8_t *place_of(const CodedBytes &out, const PieceLinks &links, const S
         else if (lane_id() == 0)
             publish(links.bytes, links.serial, Published::sum, size);
         if (lane_id() == 0) {
-            place[0] = before + header;
             if (begins_scan) out.result->scan[scan.number] = before + header;
             if (mcus.ends_scan) {
                 const uint64_t end = before + header + size;
@@ -172,9 +207,9 @@ DEVICE uint8_t *place_of(const CodedBytes &out, const PieceLinks &links, const S
                 if (end <= out.capacity) out.bytes[end] = kEoi >> 8, out.bytes[end + 1] = kEoi & 0xFF;
             }
         }
-    }
-    block_sync();
-    return place[0] + size <= out.capacity ? out.bytes + place[0] : nullptr;
+        return before + header;
+    });
+    return place + size <= out.capacity ? out.bytes + place : nullptr;
 }
 
 // CodeTables in shared memory, DC first.
@@ -207,7 +242,11 @@ struct PieceWindow {
     uint32_t begin, bits;  // of the thread's block
     uint32_t slot_words[kSlotWords];
     const bool several = words >= kWindowWords;  // windows
+    static constexpr uint32_t kWords = kWindowWords;
 
+    // The word before word `i` of the window.
+    DEVICE_MEMBER uint32_t before(uint32_t i) const { return window[i]; }
+    DEVICE_MEMBER void set_first(uint32_t word) { window[0] = word; }
     // Fills the window with the piece's words from `first` on. With all threads.
     DEVICE_MEMBER void fill(uint32_t first) {
         const uint32_t count = min_of(kWindowWords + 1, words + 2 - first);
@@ -233,70 +272,67 @@ struct PieceWindow {
 
 // Writes the bits of the piece as bytes, behind `phase` bits of the piece before. The end of a restart interval is
 // padded with ones. The place of the bytes depends on the stuffed zeros of earlier pieces, so one pass counts them and
-// another writes. stuffed: 0 before. With all threads.
+// another writes. stage: [kStageBytes<Team>]. With all threads of the team.
+template <class Team, class Window>
 DEVICE void write_piece(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
-                        auto &window, uint32_t phase, uint32_t piece_bits, auto &stuffed, uint8_t *stage) {
-    const int thread = thread_x();
+                        Window &window, uint32_t phase, uint32_t piece_bits, uint8_t *stage) {
+    constexpr uint32_t kWords = Window::kWords, kStuffed = kStuffedWords<Team>;
+    const int thread = Team::thread();
     const uint32_t bits = phase + piece_bits, words = (bits + 31) / 32;
     const uint32_t bytes = mcus.ends_interval ? (bits + 7) / 8 : bits / 8;
     const uint32_t padding =
         8 * bytes > bits ? (0xFFFFFFFFu >> (bits & 31)) & ~(0xFFFFFFFFu >> 1 >> ((8 * bytes - 1) & 31)) : 0;
     const uint32_t marker = mcus.ends_interval && !mcus.ends_scan ? kRst0 + mcus.interval % 8 : 0;
-    ByteStuffer to(stage, nullptr);
+    uint32_t stuffed = 0;  // zeros that the thread counts
+    ByteStuffer<Team> to(stage, nullptr);
     enum Pass { counting, writing };
     CUDAENC_NO_UNROLL
     for (int pass = counting; pass <= writing; pass++) {
         if (pass == writing) {
-            const uint32_t size = bytes + stuffed[0] + (marker ? 2 : 0);
-            uint8_t *place = place_of(out, links, scan, mcus, size);
+            const uint32_t size = bytes + Team::sums(stuffed).all + (marker ? 2 : 0);
+            uint8_t *place = place_of<Team>(out, links, scan, mcus, size);
             if (!place) break;
-            to = ByteStuffer(stage, place);
+            to = ByteStuffer<Team>(stage, place);
         }
-        for (uint32_t first = 0; first < words; first += kWindowWords) {
-            const uint32_t count = min_of(kWindowWords, words - first);
+        for (uint32_t first = 0; first < words; first += kWords) {
+            const uint32_t count = min_of(kWords, words - first);
             if (window.several && (first || pass == writing)) {
-                block_sync();
+                Team::sync();
                 window.fill(first);
             }
             const auto word = [&](uint32_t i) {
-                return funnel_shift_right(window.window[i + 1], window.window[i], phase) |
+                return funnel_shift_right(window.before(i + 1), window.before(i), phase) |
                        (first + i + 1 == words ? padding : 0);
             };
             // Only the first thread reads the first word.
             if (thread == 0 && first == 0 && phase)
-                window.window[0] = static_cast<uint32_t>(wait_for(links.tails + mcus.index - 1, links.serial));
+                window.set_first(static_cast<uint32_t>(wait_for(links.tails + mcus.index - 1, links.serial)));
             if (pass == counting) {
-                if (thread == kPieceBlocks - 1 && first + count == words && !mcus.ends_interval)
+                if (thread == Team::kThreads - 1 && first + count == words && !mcus.ends_interval)
                     publish(links.tails + mcus.index, links.serial, Published::own,
                             word(count - 1) >> ((0u - bits) & 31) & ((1u << bits % 8) - 1));
-                uint32_t own = 0;
-                for (uint32_t i = thread; i < count; i += kPieceBlocks)
-                    own += static_cast<uint32_t>(popcount(bytes_of_ones(word(i))));
-                own = warp_add(own);
-                if (lane_id() == 0 && own) atomic_add(&stuffed[0], own);
+                for (uint32_t i = thread; i < count; i += Team::kThreads)
+                    stuffed += static_cast<uint32_t>(popcount(bytes_of_ones(word(i))));
                 continue;
             }
-            for (uint32_t i = 0; i < count && 4 * (first + i) < bytes; i += kStuffedWords) {
-                const uint32_t left = bytes - 4 * (first + i), here = min_of(left, 4u * kStuffedWords);
+            for (uint32_t i = 0; i < count && 4 * (first + i) < bytes; i += kStuffed) {
+                const uint32_t left = bytes - 4 * (first + i), here = min_of(left, 4u * kStuffed);
                 to.append([&](uint32_t k) { return word(i + k); }, here, here == left, here == left ? marker : 0);
             }
         }
-        block_sync();
+        Team::sync();
     }
 }
 
-// With which bit of a byte a piece of so many bits begins. With all threads.
+// With which bit of a byte a piece of so many bits begins. With all threads of the team.
+template <class Team>
 DEVICE uint32_t phase_of(const PieceLinks &links, const PieceMcus &mcus, uint32_t bits) {
-    SHARED(uint32_t, phase, 1);
-    if (warp_id() == 0) {
+    return Team::template by_warp<uint32_t>([&] {
         const uint64_t before = mcus.begins_interval ? 0 : look_back(links.bits, mcus.index, links.serial);
-        if (lane_id() == 0) {
-            if (!mcus.begins_interval) publish(links.bits + mcus.index, links.serial, Published::sum, before + bits);
-            phase[0] = static_cast<uint32_t>(before) & 7;
-        }
-    }
-    block_sync();
-    return phase[0];
+        if (lane_id() == 0 && !mcus.begins_interval)
+            publish(links.bits + mcus.index, links.serial, Published::sum, before + bits);
+        return static_cast<uint32_t>(before) & 7;
+    });
 }
 
 // Stores the bits of a piece, whose first window is filled. With all threads.
@@ -327,11 +363,9 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sto
                        LeadingZeroRuns runs, int32_t dc_difference) {
     SHARED(uint32_t, slots, kPieceBlocks *kSlotPitch);  // later the window, and a stage behind it
     SHARED(uint32_t, bits_before, kPieceBlocks);        // by order: first of the block itself, then of all before it
-    SHARED(uint32_t, stuffed, 1);                       // zeros
     constexpr uint32_t kStage = (kWindowWords + 4) / 4 * 4;
-    static_assert(4 * kStage + kStageBytes <= 4 * kPieceBlocks * kSlotPitch);
+    static_assert(4 * kStage + kStageBytes<BlockTeam> <= 4 * kPieceBlocks * kSlotPitch);
     const int thread = thread_x();
-    if (thread == 0) stuffed[0] = 0;
     if (thread >= mcus.count * scan.mcu_blocks) bits_before[thread] = 0;
 
     // The block's bits, to its slot.
@@ -364,49 +398,40 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sto
     if (stored.words) return store_piece(stored, mcus, window, sums.all);
 
     // How many bits of the interval come before the piece: asked for late, as earlier pieces may still be coding.
-    const uint32_t phase = phase_of(links, mcus, sums.all);
-    write_piece(out, links, scan, mcus, window, phase, sums.all, stuffed, reinterpret_cast<uint8_t *>(&slots[kStage]));
+    const uint32_t phase = phase_of<BlockTeam>(links, mcus, sums.all);
+    write_piece<BlockTeam>(out, links, scan, mcus, window, phase, sums.all,
+                           reinterpret_cast<uint8_t *>(&slots[kStage]));
     send_group(out, links, scan, mcus);
 }
 
-// As PieceWindow, of stored bits.
+// As PieceWindow, of all stored bits of a piece.
 struct StoredWindow {
-    uint32_t *window;      // [kWindowWords + 1]
-    const uint32_t *from;  // nullptr: they had no room
-    uint32_t words;
-    const bool several = words >= kWindowWords;
+    const uint32_t *from;
+    uint32_t words;      // 0: they had no room
+    uint32_t first = 0;  // the word before them
+    static constexpr bool several = false;
+    static constexpr uint32_t kWords = 0x80000000u;
 
-    DEVICE_MEMBER void fill(uint32_t first) {
-        const uint32_t count = min_of(kWindowWords + 1, words + 2 - first);
-        for (uint32_t i = static_cast<uint32_t>(thread_x()); i < count; i += kPieceBlocks) {
-            const uint32_t word = first + i;  // behind that of the window
-            window[i] = from && word && word <= words ? load_readonly(from + word - 1) : 0;
-        }
-        block_sync();
+    DEVICE_MEMBER uint32_t before(uint32_t i) const {
+        return i - 1 < words ? load_readonly(from + i - 1) : i ? 0 : first;
     }
+    DEVICE_MEMBER void set_first(uint32_t word) { first = word; }
+    DEVICE_MEMBER void fill(uint32_t) {}
 };
 
-// A thread-block owns a piece.
-KERNEL(kPieceBlocks, mjpeg_join, JoinParams)
+// A thread-block, which is a warp, owns a piece.
+KERNEL(kJoinThreads, mjpeg_join, JoinParams)
 {
-    SHARED(uint32_t, words, (kWindowWords + 4) / 4 * 4);
-    SHARED(uint8_t, stage, kStageBytes);
-    SHARED(uint32_t, stuffed, 1);
+    SHARED(uint8_t, stage, kStageBytes<WarpTeam>);
     const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
     const PieceBits piece = p.stored.pieces[mcus.index];
-    const uint32_t count = (piece.bits + 31) / 32;
-    const bool fits = uint64_t{piece.first_word} + count <= p.stored.capacity;
-    uint32_t *const all_words = words;
-    StoredWindow window{all_words, fits ? p.stored.words + piece.first_word : nullptr, count};
-    if (thread_x() == 0) {
-        stuffed[0] = 0;
-        if (mcus.ends_scan) *p.stored.used = 0;
-    }
-    window.fill(0);
-    const uint32_t phase = phase_of(p.links, mcus, piece.bits);
+    const uint32_t words = (piece.bits + 31) / 32;
+    const bool fits = uint64_t{piece.first_word} + words <= p.stored.capacity;
+    if (mcus.ends_scan && thread_x() == 0) *p.stored.used = 0;
+    StoredWindow window{p.stored.words + piece.first_word, fits ? words : 0};
+    const uint32_t phase = phase_of<WarpTeam>(p.links, mcus, piece.bits);
     uint8_t *const bytes = stage;
-    write_piece(p.out, p.links, p.scan, mcus, window, phase, piece.bits, stuffed, bytes);
-    send_group(p.out, p.links, p.scan, mcus);
+    write_piece<WarpTeam>(p.out, p.links, p.scan, mcus, window, phase, piece.bits, bytes);
 }
 
 template <class P>

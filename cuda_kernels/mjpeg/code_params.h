@@ -187,6 +187,7 @@ struct CodeParams {  // levels to bytes
     StoredBits stored;
     ScanPieces scan;
 };
+constexpr int kJoinThreads = 32;
 struct JoinParams {  // bits that the kernels before have stored to bytes
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_join", LaunchPriority::kHigh, kSharedMemoryPercent};
     CodedBytes out;

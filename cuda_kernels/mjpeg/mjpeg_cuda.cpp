@@ -242,7 +242,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
             device_->launch(s.stream, {scan.pieces}, kPieceBlocks, params);
             if constexpr (requires { params.stored; })
                 if (joined_)
-                    device_->launch(s.stream, {scan.pieces}, kPieceBlocks,
+                    device_->launch(s.stream, {scan.pieces}, kJoinThreads,
                                     JoinParams{params.out, params.links, params.stored, scan});
         }
     }
