@@ -60,10 +60,11 @@ Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, c
         return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times), slots};
     } else if constexpr (std::is_same_v<Params, mjpeg::Params>) {
         hint_at_queues(session, c, *device);
-        return {make_device_encoder(params, slots, device, c.device_frames, c.stage_times, c.device_packets), slots};
+        return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times, c.device_packets),
+                slots};
     } else {
         hint_at_queues(session, c, *device);
-        return {make_device_encoder(params, slots, device, c.device_frames, c.stage_times), slots};
+        return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times), slots};
     }
 }
 

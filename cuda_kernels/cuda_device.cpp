@@ -26,6 +26,7 @@ constexpr auto cuda_error_out_of_memory = static_cast<CUresult>(2);
 constexpr auto cuda_error_no_device = static_cast<CUresult>(100);
 constexpr auto cuda_error_not_ready = static_cast<CUresult>(600);
 constexpr unsigned host_alloc_portable = 1;
+constexpr int pointer_attribute_memory_type = 2;
 constexpr int capture_thread_local = 1;
 constexpr int function_ptx_version = 5, preferred_shared_memory_carveout = 9;
 constexpr unsigned long long graph_use_node_priority = 8;
@@ -60,6 +61,8 @@ struct Driver {
     const std::unique_ptr<CudaFunctions, Unload> table{load()};
     CUresult CUDAAPI (*cuMemHostAlloc)(void **memory, size_t bytes, unsigned flags) = find("cuMemHostAlloc");
     CUresult CUDAAPI (*cuMemFreeHost)(void *memory) = find("cuMemFreeHost");
+    CUresult CUDAAPI (*cuPointerGetAttribute)(void *data, int attribute,
+                                              CUdeviceptr memory) = find("cuPointerGetAttribute");
     CUresult CUDAAPI (*cuEventElapsedTime)(float *milliseconds, CUevent begin,
                                            CUevent end) = find("cuEventElapsedTime");
     CUresult CUDAAPI (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags) = find("cuStreamWaitEvent");
@@ -218,6 +221,13 @@ class CudaDevice final : public Device {
     }
 
     void free_pinned(void *memory) noexcept override { drop(cu_.cuMemFreeHost, memory); }
+
+    bool pageable(const void *host) override {
+        const Current current(*this);
+        unsigned type = 0;
+        const CUresult result = cu_.cuPointerGetAttribute(&type, pointer_attribute_memory_type, pointer(host));
+        return result != CUDA_SUCCESS || !type;  // CUDA does not know the memory
+    }
 
     Stream create_stream() override {
         CUstream stream = nullptr;

@@ -4,15 +4,18 @@
 namespace cudaenc {
 
 constexpr int kMaxFormatComponents = 4;
+constexpr size_t kStagedBytes = 1 << 20;  // less is copied sooner than threads wake
 
 FrameSlot::FrameSlot(const std::shared_ptr<Device> &device)
     : DeviceSlot(device), layout(device, kMaxFormatComponents), device_layout(device, kMaxFormatComponents) {}
 
-DeviceEncoder::DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, bool device_frames,
-                             std::span<const char *const> stages, bool stage_times, bool device_packets)
+DeviceEncoder::DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, int threads,
+                             bool device_frames, std::span<const char *const> stages, bool stage_times,
+                             bool device_packets)
     : DevicePipeline(std::move(device), stages, stage_times),
       packets_(std::make_shared<PacketPool>(device_, device_packets)),
       format_(format),
+      threads_(threads),
       device_frames_(device_frames) {
     for (int plane = 0; plane < format_.planes; plane++) {
         const PlaneSize size = plane_size(format_, plane);
@@ -42,7 +45,7 @@ void DeviceEncoder::queue(BaseSlot &slot) {
 void DeviceEncoder::place_pixels(FrameSlot &s) {
     for (int c = 0; c < format_.components; c++) {
         const CudaencComponent &k = format_.component[c];
-        const Plane &plane = planes_[static_cast<size_t>(k.plane)];
+        const UploadedPlane &plane = planes_[static_cast<size_t>(k.plane)];
         const uint8_t *data = device_frames_ ? s.frame.data[k.plane] : s.pixels.data() + plane.offset;
         const int64_t stride = device_frames_ ? s.frame.stride[k.plane] : static_cast<int64_t>(plane.pitch);
         if (stride >> 32) throw Error(CUDAENC_ERR_INVALID, "a stride of 4 GiB or more is not allowed");
@@ -51,12 +54,24 @@ void DeviceEncoder::place_pixels(FrameSlot &s) {
         layout = layout_of(k, data, stride);
     }
     if (device_frames_) return device_->wait_foreign(s.stream, s.frame.cuda_stream);
+    if (is_staged(s.frame)) {
+        if (!staging_) staging_ = std::make_unique<FrameStaging>(device_, planes_, pixel_bytes_, threads_);
+        return staging_->upload(s.stream, s.pixels.data(), s.frame);
+    }
     for (size_t i = 0; i < planes_.size(); i++) {
-        const Plane &plane = planes_[i];
+        const UploadedPlane &plane = planes_[i];
         if (plane.size.rows)
             device_->upload_2d(s.stream, s.pixels.data() + plane.offset, plane.pitch, s.frame.data[i],
                                s.frame.stride[i], plane.size.row_bytes, plane.size.rows);
     }
+}
+
+// Whether threads copy the frame before its upload.
+bool DeviceEncoder::is_staged(const CudaencFrame &frame) const {
+    if (pixel_bytes_ < kStagedBytes) return false;
+    for (size_t i = 0; i < planes_.size(); i++)
+        if (planes_[i].size.rows && device_->pageable(frame.data[i])) return true;
+    return false;
 }
 
 void DeviceEncoder::upload_layout(FrameSlot &s) {

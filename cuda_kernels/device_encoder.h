@@ -4,6 +4,7 @@
 #include "../common/packet_pool.h"
 #include "../common/planes.h"
 #include "device_pipeline.h"
+#include "frame_staging.h"
 
 namespace cudaenc {
 
@@ -18,7 +19,8 @@ struct FrameSlot : DeviceSlot<PooledBuffer> {
 
 class DeviceEncoder : public DevicePipeline<Encoder> {
   protected:
-    DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, bool device_frames,
+    // threads: that copy frames; 0: one per core.
+    DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, int threads, bool device_frames,
                   std::span<const char *const> stages, bool stage_times, bool device_packets = false);
     void add_slot(std::unique_ptr<FrameSlot> slot);
 
@@ -40,16 +42,14 @@ class DeviceEncoder : public DevicePipeline<Encoder> {
     bool go_on(BaseSlot &slot) final { return code_on(static_cast<FrameSlot &>(slot)); }
     void complete(BaseSlot &slot, PooledBuffer &packet) final { packet = make_packet(static_cast<FrameSlot &>(slot)); }
     void place_pixels(FrameSlot &slot);
+    bool is_staged(const CudaencFrame &frame) const;
 
-    // The place of an uploaded plane.
-    struct Plane {
-        size_t offset, pitch;
-        PlaneSize size;
-    };
     const CudaencFormat format_;
+    const int threads_;
     const bool device_frames_;
-    std::vector<Plane> planes_;
+    std::vector<UploadedPlane> planes_;
     size_t pixel_bytes_ = 0;
+    std::unique_ptr<FrameStaging> staging_;  // from the first frame that takes that way
 };
 
 }  // namespace cudaenc

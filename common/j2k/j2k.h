@@ -17,7 +17,7 @@ inline int frames_in_flight(const Params &params, int async_depth) {
 std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times);
 
 // The pipeline on a device, implemented in cuda_kernels/j2k/j2k_cuda.cpp.
-std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
-                                             bool device_frames, bool stage_times);
+std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
+                                             std::shared_ptr<Device> device, bool device_frames, bool stage_times);
 
 }  // namespace cudaenc::j2k

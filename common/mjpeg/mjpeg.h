@@ -12,8 +12,9 @@ namespace cudaenc::mjpeg {
 std::unique_ptr<Encoder> make_cpu_encoder(const Params &params, int slots, int threads, bool stage_times);
 
 // The pipeline on a device, implemented in cuda_kernels/mjpeg/mjpeg_cuda.cpp. device_packets: they stay in its memory.
-std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
-                                             bool device_frames, bool stage_times, bool device_packets = false);
+std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
+                                             std::shared_ptr<Device> device, bool device_frames, bool stage_times,
+                                             bool device_packets = false);
 
 // The same for decoders.
 std::unique_ptr<Decoder> make_cpu_decoder(const DecoderOptions &options, int slots, int threads, bool stage_times);

@@ -153,7 +153,7 @@ class H264DeviceEncoder : public PictureEncoder {
 std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
                                              std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
     if (takes_intra_pipeline(params))
-        return make_intra_encoder(params, slots, std::move(device), device_frames, stage_times);
+        return make_intra_encoder(params, slots, threads, std::move(device), device_frames, stage_times);
     return std::make_unique<H264DeviceEncoder>(params, slots, threads, std::move(device), device_frames, stage_times);
 }
 

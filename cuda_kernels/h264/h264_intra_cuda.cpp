@@ -39,9 +39,9 @@ struct Slot : FrameSlot {
 
 class H264IntraEncoder : public DeviceEncoder {
   public:
-    H264IntraEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames,
+    H264IntraEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
                      bool stage_times)
-        : DeviceEncoder(std::move(device), params.input, device_frames, kStageNames, stage_times),
+        : DeviceEncoder(std::move(device), params.input, threads, device_frames, kStageNames, stage_times),
           p_(params),
           control_(p_),
           intra_coder_(device_, p_.picture, slots),
@@ -166,9 +166,9 @@ class H264IntraEncoder : public DeviceEncoder {
 
 bool takes_intra_pipeline(const Params &p) { return p.effort == kAllTypes && p.picture.plain(); }
 
-std::unique_ptr<Encoder> make_intra_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
-                                            bool device_frames, bool stage_times) {
-    return std::make_unique<H264IntraEncoder>(params, slots, std::move(device), device_frames, stage_times);
+std::unique_ptr<Encoder> make_intra_encoder(const Params &params, int slots, int threads,
+                                            std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
+    return std::make_unique<H264IntraEncoder>(params, slots, threads, std::move(device), device_frames, stage_times);
 }
 
 }  // namespace cudaenc::h264

@@ -113,9 +113,9 @@ bool fits_short(const Params &p) {
 
 class J2kDeviceEncoder : public DeviceEncoder {
   public:
-    J2kDeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames,
+    J2kDeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
                      bool stage_times)
-        : DeviceEncoder(std::move(device), params.input, device_frames, kStageNames, stage_times),
+        : DeviceEncoder(std::move(device), params.input, threads, device_frames, kStageNames, stage_times),
           p_(params),
           g_(make_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
@@ -762,9 +762,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
-                                             bool device_frames, bool stage_times) {
-    return std::make_unique<J2kDeviceEncoder>(params, slots, std::move(device), device_frames, stage_times);
+std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
+                                             std::shared_ptr<Device> device, bool device_frames, bool stage_times) {
+    return std::make_unique<J2kDeviceEncoder>(params, slots, threads, std::move(device), device_frames, stage_times);
 }
 
 }  // namespace cudaenc::j2k

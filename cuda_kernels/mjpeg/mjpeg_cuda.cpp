@@ -58,9 +58,10 @@ struct Slot : FrameSlot {
 
 class MjpegDeviceEncoder : public DeviceEncoder {
   public:
-    MjpegDeviceEncoder(const Params &params, int slots, std::shared_ptr<Device> device, bool device_frames,
+    MjpegDeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
                        bool stage_times, bool device_packets)
-        : DeviceEncoder(std::move(device), params.input, device_frames, kStageNames, stage_times, device_packets),
+        : DeviceEncoder(std::move(device), params.input, threads, device_frames, kStageNames, stage_times,
+                        device_packets),
           p_(params),
           device_packets_(device_packets),
           coded_bytes_(p_.blocks * (kBlockSamples / 4)),
@@ -392,9 +393,10 @@ class MjpegDeviceEncoder : public DeviceEncoder {
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, std::shared_ptr<Device> device,
-                                             bool device_frames, bool stage_times, bool device_packets) {
-    return std::make_unique<MjpegDeviceEncoder>(params, slots, std::move(device), device_frames, stage_times,
+std::unique_ptr<Encoder> make_device_encoder(const Params &params, int slots, int threads,
+                                             std::shared_ptr<Device> device, bool device_frames, bool stage_times,
+                                             bool device_packets) {
+    return std::make_unique<MjpegDeviceEncoder>(params, slots, threads, std::move(device), device_frames, stage_times,
                                                 device_packets);
 }
 

@@ -34,6 +34,7 @@ class MeteredDevice final : public Device {
         return device_->alloc_pinned(bytes);
     }
     void free_pinned(void *memory) noexcept override { device_->free_pinned(memory); }
+    bool pageable(const void *host) override { return device_->pageable(host); }
     Stream create_stream() override { return device_->create_stream(); }
     void destroy_stream(Stream stream) noexcept override { device_->destroy_stream(stream); }
     Event create_event(bool timing) override { return device_->create_event(timing); }
@@ -113,9 +114,9 @@ void print_session_memory(const std::shared_ptr<Device> &device, const Case &c, 
     json.put("async_depth", depth);
     const auto metered = std::make_shared<MeteredDevice>(device);
     if (c.is_j2k())
-        j2k::make_device_encoder(j2k::make_params(config.format, config.j2k), depth, metered, true, false);
+        j2k::make_device_encoder(j2k::make_params(config.format, config.j2k), depth, 0, metered, true, false);
     else
-        mjpeg::make_device_encoder(mjpeg::make_params(config.format, config.mjpeg), depth, metered, true, false);
+        mjpeg::make_device_encoder(mjpeg::make_params(config.format, config.mjpeg), depth, 0, metered, true, false);
     json.put("allocated_mib", print_buffers("device", metered->device_buffers, c, json));
     print_buffers("pinned", metered->pinned_buffers, c, json);
     if (config.device_frames) {

@@ -112,6 +112,10 @@ class FaultDevice final : public Device {
         living_ -= memory != nullptr;
         device_->free_pinned(memory);
     }
+    bool pageable(const void *host) override {
+        may_fail("pageable");
+        return device_->pageable(host);
+    }
     Stream create_stream() override {
         may_fail("create_stream");
         return made(device_->create_stream());

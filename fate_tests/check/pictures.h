@@ -376,7 +376,7 @@ inline void check_frame(const std::shared_ptr<Device> &device, const std::string
     config.threads = 0;
     config.j2k = options;
     const std::vector<uint8_t> expected = encode(config, picture.frame());
-    const auto encoder = j2k::make_device_encoder(j2k::make_params(format, options), 1, device, false, false);
+    const auto encoder = j2k::make_device_encoder(j2k::make_params(format, options), 1, 0, device, false, false);
     const auto code = [&] {
         encoder->submit(0, picture.frame());
         const PooledBuffer packet = encoder->finish(0);

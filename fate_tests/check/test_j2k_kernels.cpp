@@ -95,7 +95,7 @@ START_TEST(targets_of_psnr_are_alike) {
             frame.data[plane] = planes.back().data();
         }
         device->synchronize(Device::Stream{});
-        const auto encoder = make_device_encoder(make_params(format, config.j2k), 1, device, true, false);
+        const auto encoder = make_device_encoder(make_params(format, config.j2k), 1, 0, device, true, false);
         encoder->submit(0, frame);
         const PooledBuffer packet = encoder->finish(0);
         EXPECT(std::vector<uint8_t>(packet->data, packet->data + packet->size) == on_cpu,

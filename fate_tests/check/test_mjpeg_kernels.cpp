@@ -228,7 +228,7 @@ START_TEST(packets_on_device) {
         CudaencConfig config = make_jpeg_config(format, "cpu", &log);
         config.mjpeg = random_jpeg_options(random, format, texts);
         const auto encoder =
-            mjpeg::make_device_encoder(mjpeg::make_params(format, config.mjpeg), 2, device, false, false, true);
+            mjpeg::make_device_encoder(mjpeg::make_params(format, config.mjpeg), 2, 0, device, false, false, true);
         Picture picture = make_picture(random, format);
         for (const Content content : {Content::smooth, Content::noise}) {
             fill(random, picture, content);
@@ -256,7 +256,7 @@ START_TEST(many_pieces) {
         config.mjpeg.huffman = kind & 1, config.mjpeg.trellis = kind >> 1;
         config.mjpeg.restart_interval = 1;
         const auto encoder =
-            mjpeg::make_device_encoder(mjpeg::make_params(format, config.mjpeg), 2, device, false, false, false);
+            mjpeg::make_device_encoder(mjpeg::make_params(format, config.mjpeg), 2, 0, device, false, false, false);
         const Picture pictures[] = {make_picture(random, format), make_picture(random, format)};
         for (int slot = 0; slot < 2; slot++) encoder->submit(slot, pictures[slot].frame());
         for (int slot = 0; slot < 2; slot++) {
@@ -283,7 +283,7 @@ START_TEST(large_pictures) {
         const int huffman = config.mjpeg.huffman = kind & 1, trellis = config.mjpeg.trellis = kind >> 1;
         const std::vector<uint8_t> expected = encode_jpeg(config, picture.frame());
         const auto encoder =
-            mjpeg::make_device_encoder(mjpeg::make_params(format, config.mjpeg), 1, device, false, false);
+            mjpeg::make_device_encoder(mjpeg::make_params(format, config.mjpeg), 1, 0, device, false, false);
         const std::string what =
             format_string("mjpeg, %s%s", huffman ? "optimal tables" : "tables of Annex K", trellis ? ", trellis" : "");
         bench(what.c_str(), device, 1.5 * format.width * format.height, "samples", [&] {

@@ -771,6 +771,29 @@ START_TEST(rows_may_run_upwards) {
 }
 END_TEST
 
+// Threads copy frames of a megabyte and more to pinned memory; their rows have other places there.
+START_TEST(large_frames_take_memory_of_any_kind) {
+    Random random(8);
+    CudaencFormat format = make_format(1101, 701, 3, 8, false, CUDAENC_COLOR_YUV);
+    format.component[1].log2_subsample_x = format.component[2].log2_subsample_x = 1;
+    std::vector<Picture> pictures = make_pictures(random, format, 5);
+    pictures[1].upside_down = pictures[3].upside_down = true;
+    Log log;
+    CudaencConfig config = make_config(format, "cpu", &log);
+    cudaenc_config_defaults(&config, CUDAENC_CODEC_MJPEG);
+    config.format = format;
+    config.device = "cpu";
+    const auto expected = encode_all(config, pictures);
+    for (const std::string &device : device_specs) {
+        config.device = device.c_str();
+        for (config.async_depth = 1; config.async_depth <= 4; config.async_depth += 3)
+            for (config.threads = 0; config.threads <= 3; config.threads += 3)
+                EXPECT(encode_all(config, pictures) == expected, "%s, async_depth %d, %d threads", config.device,
+                       config.async_depth, config.threads);
+    }
+}
+END_TEST
+
 // A size or a count of nothing.
 START_TEST(sizes_of_nothing_are_zero) {
     Random random(1);
@@ -925,6 +948,7 @@ int main(int argc, char **argv) {
     tcase_add_test(protocol, stages_are_timed_when_asked);
     TCase *pictures = add_case(suite, "pictures");
     tcase_add_test(pictures, rows_may_run_upwards);
+    tcase_add_test(pictures, large_frames_take_memory_of_any_kind);
     tcase_add_test(pictures, sizes_of_nothing_are_zero);
     tcase_add_test(pictures, targets_of_huge_pictures_are_refused);
     tcase_add_test(pictures, odd_addresses_of_two_bytes_are_refused);

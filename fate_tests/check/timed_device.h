@@ -43,6 +43,7 @@ class TimedDevice final : public Device {
     void free(void *memory) noexcept override { device_->free(memory); }
     void *alloc_pinned(size_t bytes) override { return device_->alloc_pinned(bytes); }
     void free_pinned(void *memory) noexcept override { device_->free_pinned(memory); }
+    bool pageable(const void *host) override { return device_->pageable(host); }
 
     Stream create_stream() override { return stream_; }
     void destroy_stream(Stream) noexcept override {}

@@ -62,6 +62,7 @@ class EmulatedDevice final : public Device {
 
     void *alloc_pinned(size_t bytes) override { return allocate(bytes); }
     void free_pinned(void *memory) noexcept override { std::free(memory); }
+    bool pageable(const void *) override { return true; }  // all memory is alike
 
     Stream create_stream() override { return reinterpret_cast<Stream>(new EmulatedStream); }
     void destroy_stream(Stream stream) noexcept override { delete reinterpret_cast<EmulatedStream *>(stream); }
