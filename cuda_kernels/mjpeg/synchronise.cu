@@ -174,7 +174,7 @@ KERNEL(kTileSubsequences, mjpeg_chain, ChainParams)
         const uint32_t number = first + static_cast<uint32_t>(column) - kLeadSubsequences;
         constexpr uint32_t kLoads = 4;  // under way at once
         for (uint32_t first_row = 0; first_row < picture.rows - lead; first_row += kLoads) {
-            uint64_t begin[kLoads], end[kLoads];
+            uint64_t begin[kLoads] = {}, end[kLoads] = {};
             CUDAENC_UNROLL
             for (uint32_t k = 0; k < kLoads; k++) {
                 if (first_row + k >= picture.rows - lead) continue;
