@@ -1,7 +1,7 @@
 #!/bin/bash
 # The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing, needs NVIDIA's driver only.
 # Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
-# Environment: JOBS tests at a time; FUZZ=20 rounds; SOAK=20000 frames; PROCESSES=8 that share the GPU for as many again; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer.
+# Environment: JOBS tests at a time; FUZZ=20 rounds; SOAK=20000 frames; PROCESSES=8 that share the GPU for as many again; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer, SANITIZER_GPU=N: another GPU for it.
 # Writes gpu-record.txt, to be committed as fate_tests/gpu-record.txt, and logs/. Ends in a line "N passed, N failed".
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
@@ -240,20 +240,15 @@ survive() {
 check survives-kill-9 survive
 settle
 
-# ---- Uptime, alone, since it watches the GPU's memory
-check soak bin/cudaenc_fuzz soak "${SOAK:-20000}" 1 "$device"
-settle
-check soak-processes bin/cudaenc_fuzz soak "${SOAK:-20000}" 1000001 "$device" "${PROCESSES:-8}"
-settle
-
 # ---- compute-sanitizer, on a small frame of each kind
-sanitizer=${SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
+tool_path=${SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
+sanitizer=(${SANITIZER_GPU:+env CUDA_VISIBLE_DEVICES="$SANITIZER_GPU"} "$tool_path")
 sanitize() { # TOOL INPUT_OPTIONS ENCODER_OPTIONS
     # shellcheck disable=SC2086 # words
-    "$sanitizer" --tool "$1" --error-exitcode 9 --target-processes all \
+    "${sanitizer[@]}" --tool "$1" --error-exitcode 9 --target-processes all \
         ./ffmpeg -v error -nostdin $2 -c:v $codec -device "$device" $3 -f null -
 }
-if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x16 -frames:v 1 -c:v j2k_cuda -device "$device" -f null - \
+if [ -x "$tool_path" ] && "${sanitizer[@]}" ./ffmpeg -v error -f lavfi -i color=s=16x16 -frames:v 1 -c:v j2k_cuda -device "$device" -f null - \
     >logs/sanitizer.log 2>&1; then
     for tool in memcheck racecheck; do
         check $tool-lossy sanitize $tool "$(picture 79x61 4 rgb24 2)" ""
@@ -280,8 +275,8 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
         check $tool-mjpeg-trellis-default sanitize $tool "$(picture 130x70 4 rgb24 2)" "-trellis 1 -mct 1 -huffman default"
         check $tool-mjpeg-bitrate sanitize $tool "$(picture 130x70 40 yuvj444p 2)" "-b:v 800k"
         check $tool-mjpeg-410 sanitize $tool "$(picture 66x66 4 yuv410p 2)" "-strict unofficial"
-        CK_RUN_CASE="stays on the device" check $tool-mjpeg-decode "$sanitizer" --tool "$tool" --error-exitcode 9 check/test_mjpeg_decoder "$device"
-        check $tool-mjpeg-decode-cuda "$sanitizer" --tool "$tool" --error-exitcode 9 bin/ffmpeg -v error -nostdin "${into_gpu[@]}" \
+        CK_RUN_CASE="stays on the device" check $tool-mjpeg-decode "${sanitizer[@]}" --tool "$tool" --error-exitcode 9 check/test_mjpeg_decoder "$device"
+        check $tool-mjpeg-decode-cuda "${sanitizer[@]}" --tool "$tool" --error-exitcode 9 bin/ffmpeg -v error -nostdin "${into_gpu[@]}" \
             -i logs/yuvj420p.nut -frames:v 3 -f null -
         codec=h264_cavlc_cuda
         check $tool-h264-420 sanitize $tool "$(picture 79x61 4 yuv420p 2)" "-slices 2"
@@ -290,10 +285,16 @@ if [ -x "$sanitizer" ] && "$sanitizer" ./ffmpeg -v error -f lavfi -i color=s=16x
         check $tool-h264-bitrate sanitize $tool "$(picture 66x50 4 yuv444p 3)" "-b:v 400k"
         codec=j2k_cuda
     done
-    settle
+    [ -n "${SANITIZER_GPU-}" ] || settle # another GPU has them beside what follows
 else
     say "compute-sanitizer             not here, or it cannot be used on this machine"
 fi
+
+# ---- Uptime, alone, since it watches the GPU's memory
+check soak bin/cudaenc_fuzz soak "${SOAK:-20000}" 1 "$device"
+settle
+check soak-processes bin/cudaenc_fuzz soak "${SOAK:-20000}" 1000001 "$device" "${PROCESSES:-8}"
+settle
 
 # ---- Speed
 if [ "${BENCH-}" != no ] && [ -x bin/cudaenc_bench ]; then
