@@ -494,7 +494,7 @@ template <class Line, int N>
 template <class Line, int N>
 [[gnu::always_inline]] inline uint32_t quantise_block(Line (&v)[N], const int32_t *multipliers, int32_t shift,
                                                       const Rounding &rounding, int first, int16_t *levels,
-                                                      Totals &totals, int x, int y) {
+                                                      Totals *totals, int x, int y) {
     constexpr int blocks = kBlocks<Line, N>;
     const bool by_rate = rounding.bits_per_step;
     Line rows[N], products[N];
@@ -512,16 +512,17 @@ template <class Line, int N>
         narrow(products, exact);
     }
     std::memcpy(levels, level, sizeof level);
+    if (!totals) return 0;
     Rounded rounded{false, 0};
     if constexpr (N == 4) {
         for (int b = 0; b < blocks; b++) {
             const Rounded one =
-                round_4x4(levels + 16 * b, level[b], exact[b], first, rounding.bits_per_step, totals, x + b, y);
+                round_4x4(levels + 16 * b, level[b], exact[b], first, rounding.bits_per_step, *totals, x + b, y);
             rounded.changed |= one.changed;
             rounded.bits += one.bits;
         }
     } else {
-        rounded = round_8x8(levels, level, exact, rounding.bits_per_step, totals, x, y);
+        rounded = round_8x8(levels, level, exact, rounding.bits_per_step, *totals, x, y);
     }
     if (rounded.changed) reload(v, levels);
     return rounded.bits;
@@ -538,19 +539,23 @@ template <class Line, int N>
     }
 }
 
+[[gnu::always_inline]] inline bool any_of(const int16_t *levels, int count) {
+    int16_t any = 0;
+    for (int i = 0; i < count; i++) any |= levels[i];
+    return any != 0;
+}
+
 template <class Line, int N>
 [[gnu::always_inline]] inline Coded code_nxn(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                                              const Rounding &rounding, int bit_depth, int16_t *levels,
-                                             Block reconstruction, Totals &totals, int x, int y) {
+                                             Block reconstruction, Totals *totals, int x, int y) {
     Line v[N];
     get_residual(v, source, prediction);
     forward(v);
     const uint32_t bits =
         quantise_block(v, N == 4 ? quantiser.multiplier_4x4 : quantiser.multiplier_8x8,
                        N == 4 ? quantiser.shift_4x4 : quantiser.shift_8x8, rounding, 0, levels, totals, x, y);
-    int any = totals[1 + y][1 + x];
-    if constexpr (N == 8) any |= totals[1 + y][2 + x] | totals[2 + y][1 + x] | totals[2 + y][2 + x];
-    if (!any)
+    if (!any_of(levels, N * N))
         return {reconstruct<Line, N>(source, prediction, reconstruction,
                                      [](int, const Line &p) __attribute__((always_inline)) { return p; }),
                 bits};
@@ -591,23 +596,17 @@ CUDAENC_CLONES uint32_t estimate_8x8(ConstBlock source, ConstBlock prediction, c
 
 CUDAENC_CLONES Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
-                              Totals &totals, int x, int y) {
+                              Totals *totals, int x, int y) {
     return code_nxn<Row4, 4>(source, prediction, quantiser, rounding, bit_depth, levels, reconstruction, totals, x, y);
 }
 
 CUDAENC_CLONES Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                               const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
-                              Totals &totals, int x, int y) {
+                              Totals *totals, int x, int y) {
     return code_nxn<Row8, 8>(source, prediction, quantiser, rounding, bit_depth, levels, reconstruction, totals, x, y);
 }
 
 namespace {
-
-[[gnu::always_inline]] inline bool any_of(const int16_t *levels, int count) {
-    int16_t any = 0;
-    for (int i = 0; i < count; i++) any |= levels[i];
-    return any != 0;
-}
 
 [[gnu::always_inline]] inline void hadamard_4x4(Row4 (&v)[4]) {
     for (int i = 0; i < 2; i++) {
@@ -624,7 +623,7 @@ namespace {
 
 CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                                           const Rounding &rounding, int bit_depth, int16_t *levels,
-                                          Block reconstruction, Totals &totals) {
+                                          Block reconstruction, Totals *totals) {
     CodedMacroblock coded{};
     alignas(16) int32_t dc[4][4];
     for (int b = 0; b < 16; b += 2) {
@@ -663,8 +662,9 @@ CUDAENC_CLONES CodedMacroblock code_16x16(ConstBlock source, ConstBlock predicti
     }
     coded.dc = true;
     coded.ac = any_of(levels, 256);
-    coded.dc_bits =
-        count_dc(levels + 256, kZigzag4x4, {token_table(predict_total(totals[1][0], totals[0][1])), kZeros4x4, 16});
+    if (!totals) return coded;
+    coded.dc_bits = count_dc(levels + 256, kZigzag4x4,
+                             {token_table(predict_total((*totals)[1][0], (*totals)[0][1])), kZeros4x4, 16});
     return coded;
 }
 
@@ -691,7 +691,7 @@ template <int Height>
 CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                                            const Quantiser &dc_quantiser, const Rounding &rounding, int bit_depth,
                                            int height, int16_t *dc_levels, int16_t *ac, Block reconstruction,
-                                           Totals &totals) {
+                                           Totals *totals) {
     CodedMacroblock coded{};
     int32_t dc[8] = {};
     const int blocks = height / 2;
@@ -730,6 +730,7 @@ CUDAENC_CLONES CodedMacroblock code_chroma(ConstBlock source, ConstBlock predict
     }
     coded.dc = any_of(dc_levels, blocks);
     coded.ac = any_of(ac, 16 * blocks);
+    if (!totals) return coded;
     coded.dc_bits = count_dc(dc_levels, blocks == 4 ? kChromaDcScan420 : kChromaDcScan422, chroma_dc_code(blocks));
     return coded;
 }

@@ -51,17 +51,18 @@ void rank_chroma(ConstBlock at, const Available &available, int bit_depth, int h
 // total_coeff of 4x4 blocks; of neighbours in row 0 and column 0; -1: not available.
 using Totals = int8_t[5][5];
 
-// A coded block: the squared error of its reconstruction, and the bits of residual_block_cavlc().
+// A coded block: the squared error of its reconstruction, and the bits of residual_block_cavlc(), where total_coeff is
+// asked for.
 struct Coded {
     uint32_t distortion, bits;
 };
 
 // Codes a block, whose first 4x4 block is in column x and row y: writes levels in raster order, the reconstruction and
-// total_coeff.
+// total_coeff. totals: nullptr: nothing is counted.
 Coded code_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
-               int bit_depth, int16_t *levels, Block reconstruction, Totals &totals, int x, int y);
+               int bit_depth, int16_t *levels, Block reconstruction, Totals *totals, int x, int y);
 Coded code_8x8(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
-               int bit_depth, int16_t *levels, Block reconstruction, Totals &totals, int x, int y);
+               int bit_depth, int16_t *levels, Block reconstruction, Totals *totals, int x, int y);
 // What the block would cost without its mode, see estimated_cost().
 uint32_t estimate_4x4(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser, const Rounding &rounding,
                       int bit_depth, uint32_t price);
@@ -77,12 +78,12 @@ struct CodedMacroblock {
 // Luma of Intra 16x16: AC levels of block b of 6.4.3 from 16 b on, DC levels from 256 on, as in macroblock.h.
 CodedMacroblock code_16x16(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                            const Rounding &rounding, int bit_depth, int16_t *levels, Block reconstruction,
-                           Totals &totals);
+                           Totals *totals);
 
 // Chroma of 4:2:0 and 4:2:2, 8 wide and `height` high: DC levels, AC levels of blocks in raster order. dc_quantiser: of
 // QP'c; for 4:2:2 of QP'c + 3.
 CodedMacroblock code_chroma(ConstBlock source, ConstBlock prediction, const Quantiser &quantiser,
                             const Quantiser &dc_quantiser, const Rounding &rounding, int bit_depth, int height,
-                            int16_t *dc, int16_t *ac, Block reconstruction, Totals &totals);
+                            int16_t *dc, int16_t *ac, Block reconstruction, Totals *totals);
 
 }  // namespace cudaenc::h264

@@ -64,6 +64,16 @@ struct BlocksOf<8> {
     static constexpr MacroblockType type = MacroblockType::i8x8;
 };
 
+LevelSums sums_of(const int16_t *levels, int count) {
+    uint32_t bits = 0, nonzero = 0;
+    for (int i = 0; i < count; i++) {
+        const int32_t level = levels[i];
+        bits += estimated_level_bits(static_cast<uint32_t>(level < 0 ? -level : level));
+        nonzero += level != 0;
+    }
+    return {bits, nonzero};
+}
+
 template <int Width>
 void copy(const ConstBlock &from, const Block &to, int height) {
     for (int y = 0; y < height; y++) std::copy_n(from.data + y * from.stride, Width, to.data + y * to.stride);
@@ -130,6 +140,12 @@ void MacroblockCoder::end(Luma &luma) const {
     code_macroblock_header(coded_, luma.macroblock, header);
     luma.bits += header.bits;
     luma.cost = cost_of(distortion, luma.bits);
+    if (place_->effort != kAllTypes) return;
+    const MacroblockType type = luma.macroblock.type;
+    luma.sums = {};
+    for (int c = 0; c < luma_components(f_.chroma); c++)
+        luma.sums = luma.sums + sums_of(luma.levels[c], type == MacroblockType::i16x16 ? 272 : 256);
+    luma.cost = cost_of(distortion, header.bits + estimated_residual_bits(type, luma.sums));
 }
 
 // ---- Intra 4x4 and 8x8: block after block, each predicted from the reconstruction of those before.
@@ -187,7 +203,7 @@ void MacroblockCoder::code_best(Luma &luma, int block) {
         for (int c = 0; c < Components; c++) {
             const Coded coded =
                 Blocks::code(source(c).at(x, y), {predictions[c].of_mode[mode], Size}, quantiser(c), rounding_,
-                             f_.bit_depth, levels(c), reconstruction(c), luma.totals[c], column, row);
+                             f_.bit_depth, levels(c), reconstruction(c), counted(luma.totals[c]), column, row);
             a.distortion[c] = coded.distortion;
             a.bits += coded.bits;
             distortion += coded.distortion;
@@ -266,11 +282,13 @@ void MacroblockCoder::try_blocks(Luma &luma, const Luma *other) {
         }
     }
     // 8x8 blocks without levels are not coded: this subtracts their coeff_tokens.
+    const bool counts = place_->effort != kAllTypes;
     for (int b = 0; b < 4; b++) {
         bool coded = false;
         uint32_t bits = 0;
-        for (int c = 0; c < luma_components(f_.chroma); c++)
-            for (int i = 4 * b; i < 4 * b + 4; i++) {
+        for (int c = 0; c < luma_components(f_.chroma); c++) {
+            if (!counts) coded |= sums_of(luma.levels[c] + 64 * b, 64).nonzero != 0;
+            for (int i = 4 * b; i < 4 * b + 4 && counts; i++) {
                 const int x = luma_block_x(i), y = luma_block_y(i);
                 const Totals &totals = luma.totals[c];
                 coded |= totals[1 + y][1 + x] != 0;
@@ -278,6 +296,7 @@ void MacroblockCoder::try_blocks(Luma &luma, const Luma *other) {
                 bits += code_length(
                     kCavlcTables.coeff_token[token_table(predict_total(totals[1 + y][x], totals[y][1 + x]))][0]);
             }
+        }
         if (coded)
             luma.macroblock.coded_block_pattern |= static_cast<uint8_t>(1 << b);
         else
@@ -309,7 +328,7 @@ void MacroblockCoder::try_16x16(Luma &luma) {
     for (int c = 0; c < luma_components(f_.chroma); c++) {
         const CodedMacroblock coded =
             code_16x16(source(c), {predictions_16x16_[c].of_mode[mode], 16}, quantiser(c), rounding_, f_.bit_depth,
-                       luma.levels[c], {luma.reconstruction[c], 16}, luma.totals[c]);
+                       luma.levels[c], {luma.reconstruction[c], 16}, counted(luma.totals[c]));
         luma.distortion[c] = coded.distortion;
         luma.bits += coded.dc_bits;
         ac_bits += coded.ac_bits;
@@ -340,14 +359,15 @@ void MacroblockCoder::try_chroma() {
         const CodedMacroblock coded =
             code_chroma(source(1 + c), {predictions[c].of_mode[chroma_.mode], 8}, quantiser(1), *quantisers_[2],
                         rounding_, f_.bit_depth, height, chroma_.dc + 8 * c, chroma_.ac + 16 * blocks * c,
-                        {chroma_.reconstruction[c], 8}, chroma_.totals[c]);
+                        {chroma_.reconstruction[c], 8}, counted(chroma_.totals[c]));
         distortion += coded.distortion;
         dc_bits += coded.dc_bits, ac_bits += coded.ac_bits;
         any_dc |= coded.dc, any_ac |= coded.ac;
     }
     chroma_.coded = any_ac ? 2 : any_dc ? 1 : 0;
     chroma_.bits = (chroma_.coded > 0 ? dc_bits : 0) + (chroma_.coded > 1 ? ac_bits : 0);
-    chroma_.cost = cost_of(distortion, chroma_.bits);
+    chroma_.distortion = static_cast<uint32_t>(distortion);
+    if (place_->effort == kAllTypes) chroma_.sums = sums_of(chroma_.dc, 16) + sums_of(chroma_.ac, 32 * blocks);
 }
 
 // ---- A macroblock.
@@ -393,15 +413,46 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
     return must_be_pcm(*best) ? write_pcm(macroblock, levels, neighbour) : write(*best, macroblock, levels, neighbour);
 }
 
-// Whether I_PCM is cheaper, or the only type within the limits of the profile.
+// The bits of macroblock_layer() with the nCs that take most.
+uint32_t MacroblockCoder::most_bits(const Luma &luma) const {
+    BitCounter header;
+    code_macroblock_header(coded_, luma.macroblock, header);
+    uint32_t bits = header.bits;
+    const auto count = [&](const ScannedLevels &levels, int coefficients) {
+        bits += count_block(levels, {kTokens0, kZeros4x4, coefficients}).bits + kTokenBitsByNc;
+    };
+    const MacroblockType type = luma.macroblock.type;
+    for (int c = 0; c < luma_components(f_.chroma); c++) {
+        const int16_t *levels = luma.levels[c];
+        if (type == MacroblockType::i16x16) count(scan_4x4(levels + 256), 16);
+        for (int b = 0; b < 16; b++) {
+            if (!(luma.macroblock.coded_block_pattern >> (b >> 2) & 1)) continue;
+            if (type == MacroblockType::i16x16)
+                count(scan_ac(levels + 16 * b), 15);
+            else if (type == MacroblockType::i8x8)
+                count(scan_8x8(levels + 64 * (b / 4), b % 4), 16);
+            else
+                count(scan_4x4(levels + 16 * b), 16);
+        }
+    }
+    if (!f_.has_chroma_blocks()) return bits;
+    const int blocks = chroma_blocks(f_.chroma);
+    for (int c = 0; c < 2 && chroma_.coded > 0; c++)
+        bits += count_block(scan_chroma_dc(chroma_.dc + 8 * c, blocks), chroma_dc_code(blocks)).bits;
+    for (int b = 0; b < 2 * blocks && chroma_.coded > 1; b++) count(scan_ac(chroma_.ac + 16 * b), 15);
+    return bits;
+}
+
+// Whether I_PCM is cheaper, or the only type within the limits of the profile. With kAllTypes that is only asked where
+// there are many levels, and as if the nCs were the worst.
 bool MacroblockCoder::must_be_pcm(const Luma &luma) const {
-    constexpr uint32_t header = 16;  // mb_type and alignment
-    constexpr uint32_t delta = 12;   // mb_qp_delta may have so many bits more than that of 0
-    const uint32_t most = most_macroblock_bits(coded_);
-    const uint32_t bits = luma.bits + (f_.has_chroma_blocks() ? chroma_.bits : 0);
-    if (bits + delta > most) return true;
-    const int64_t cost = luma.cost + (f_.has_chroma_blocks() ? chroma_.cost : 0);
-    if (!f_.only_8x8 && cost > cost_of(0, most - 128 + header)) return true;
+    const bool estimates = place_->effort == kAllTypes, has_chroma = f_.has_chroma_blocks();
+    if (estimates && !may_be_pcm(coded_, has_chroma ? luma.sums + chroma_.sums : luma.sums)) return false;
+    const uint32_t bits = estimates ? most_bits(luma) : luma.bits + (has_chroma ? chroma_.bits : 0);
+    if (bits + kMostQpDeltaBits > most_macroblock_bits(coded_)) return true;
+    uint64_t distortion = has_chroma ? chroma_.distortion : 0;
+    for (int c = 0; c < luma_components(f_.chroma); c++) distortion += luma.distortion[c];
+    if (!f_.only_8x8 && cost_of(distortion, bits) > cost_of(0, pcm_bits(coded_))) return true;
     if (f_.long_level_prefix) return false;
     const auto too_large = [](const int16_t *first, int count) {
         return std::any_of(first, first + count, [](int16_t l) { return std::abs(l) > kMaxLevelOfPrefix15; });

@@ -57,9 +57,10 @@ struct PictureFormat {
 };
 
 // The option `effort`.
-// kAllTypes codes each macroblock as all types, so that the types need not wait for each other. A block's modes are the
-// predicted one and those that are likely from source samples; the one with the least estimated cost is coded. The
-// others rank all modes on reconstructed samples. They code the likely type first, and give up on what is behind.
+// kAllTypes codes each macroblock as all types, so that the types need not wait for each other, and keeps the one of
+// the least estimated cost. A block's modes are the predicted one and those that are likely from source samples;
+// likewise, the one with the least estimated cost is coded. The others rank all modes on reconstructed samples. They
+// code the likely type first, and give up on what is behind.
 enum Effort { kAllTypes, kOneCandidate, kTwoCandidates, kRoundedByRate, kEfforts = kRoundedByRate };
 
 // What the macroblocks below and to the right need: the last row and column of 4x4 blocks.
@@ -84,7 +85,7 @@ class MacroblockCoder {
         const RankedModes *ranked;  // kAllTypes
     };
     struct Result {
-        uint32_t bits;  // of macroblock_layer(), mb_qp_delta of 0 assumed
+        uint32_t bits;  // of macroblock_layer(), mb_qp_delta of 0 assumed; 0 with kAllTypes
         uint32_t luma_distortion;
     };
     // Writes all of `macroblock` but qp_delta and the members for slices.
@@ -99,6 +100,7 @@ class MacroblockCoder {
         Macroblock macroblock;
         uint32_t bits;  // of residual(); after end() of macroblock_layer(), without mb_qp_delta and levels of chroma
         uint32_t distortion[3];
+        LevelSums sums;  // kAllTypes
         int64_t cost;
         int64_t quarters[4];  // the cost after each 8x8 block
         uint32_t satd;        // the rank of its modes
@@ -109,8 +111,8 @@ class MacroblockCoder {
     };
     struct Chroma {
         int mode, coded;  // intra_chroma_pred_mode, CodedBlockPatternChroma
-        uint32_t bits;
-        int64_t cost;
+        uint32_t bits, distortion;
+        LevelSums sums;  // kAllTypes
         Totals totals[2];
         alignas(32) int16_t dc[16];
         alignas(32) int16_t ac[2 * 8 * 16];
@@ -125,6 +127,8 @@ class MacroblockCoder {
     }
     void begin(Luma &luma, MacroblockType type) const;
     void end(Luma &luma) const;
+    // Estimates need no total_coeff.
+    Totals *counted(Totals &totals) const { return place_->effort == kAllTypes ? nullptr : &totals; }
     void surround_totals(int component, Totals &totals) const;
 
     // Components: that are coded as luma.
@@ -138,6 +142,7 @@ class MacroblockCoder {
     void choose_16x16(Luma &luma);
     void try_16x16(Luma &luma);
     void try_chroma();
+    uint32_t most_bits(const Luma &luma) const;
     bool must_be_pcm(const Luma &luma) const;
     Result write_pcm(Macroblock &macroblock, int16_t *levels, Neighbour &neighbour) const;
     Result write(const Luma &luma, Macroblock &macroblock, int16_t *levels, Neighbour &neighbour) const;

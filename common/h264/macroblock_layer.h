@@ -130,6 +130,11 @@ CUDAENC_HD constexpr uint32_t most_macroblock_bits(const CodedFormat &f) {
     return 128 + 16u * static_cast<uint32_t>(16 * f.luma_depth + (pcm_blocks(f.chroma) - 16) * f.chroma_depth);
 }
 
+// Of I_PCM: mb_type, alignment at its most, samples.
+CUDAENC_HD constexpr uint32_t pcm_bits(const CodedFormat &f) { return most_macroblock_bits(f) - 128 + 16; }
+// mb_qp_delta has at most so many bits more than that of 0.
+constexpr uint32_t kMostQpDeltaBits = 12;
+
 // macroblock_layer() of a macroblock, on the host. totals: total_coeff, [macroblock * blocks_per_macroblock + block]:
 // reads those of macroblocks before in the slice, writes its own. first: the first macroblock of the slice. align():
 // pcm_alignment_zero_bits.

@@ -55,6 +55,7 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     for (size_t y = 0; y < rows; y++) rows_[y].done.store(0, std::memory_order_relaxed);
     if (quality.effort == kAllTypes) {
         ranked_.resize(neighbours_.size());
+        totals_.resize(neighbours_.size() * static_cast<size_t>(blocks_per_macroblock(format_.chroma)));
         pool.for_each(rows, [this](size_t y) { load_rows(static_cast<int>(y)); });
         pool.for_each(rows, [this](size_t y) { rank_row(static_cast<int>(y)); });
     }
@@ -102,10 +103,19 @@ void PictureCoder::encode_row(int y) {
         macroblock.first_in_slice = at == 0 || slice_of_[at] != slice_of_[at - 1];
         macroblock.slice = slice_of_[at];
         qp_[at] = static_cast<int8_t>(place.qp);
-        row.bits += result.bits;
+        row.bits += quality_.effort == kAllTypes ? count_bits(at) : result.bits;
         row.luma_distortion += result.luma_distortion;
         row.done.store(x + 1, std::memory_order_release);
     }
+}
+
+// Of macroblock_layer(), mb_qp_delta of 0 assumed. Estimates decide with kAllTypes, so bits are counted once.
+uint32_t PictureCoder::count_bits(size_t at) {
+    BitCounter counter;
+    code_macroblock(format_.coded(), {macroblocks_, levels_, nullptr}, static_cast<uint32_t>(at),
+                    static_cast<uint32_t>(format_.first_macroblock(slice_of_[at])), totals_.data(), counter, [] {});
+    constexpr uint32_t kMostAlignment = 7;
+    return counter.bits + (macroblocks_[at].type == MacroblockType::pcm ? kMostAlignment : 0);
 }
 
 void PictureCoder::rank_row(int y) {

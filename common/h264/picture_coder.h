@@ -55,6 +55,7 @@ class PictureCoder {
     void load_rows(int y);
     void rank_row(int y);
     int macroblock_qp(int x, int y) const;
+    uint32_t count_bits(size_t at);
     void write_qp_deltas(int slice);
 
     const PictureFormat format_;
@@ -64,6 +65,7 @@ class PictureCoder {
     std::vector<uint16_t> slice_of_;  // by macroblock
     std::unique_ptr<WeightedQuantisers> weighted_;
     std::vector<RankedModes> ranked_;  // kAllTypes
+    std::vector<uint8_t> totals_;      // total_coeff of all blocks, kAllTypes
     std::unique_ptr<Row[]> rows_;
     std::vector<int> order_;  // of rows: slices advance side by side
     const SampleLayout *components_ = nullptr;

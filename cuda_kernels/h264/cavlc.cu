@@ -368,6 +368,8 @@ DEVICE void code_piece(const CavlcArguments &p) {
         piece_words[i] = window[i];
     if (thread == 0) {
         p.bits[block_x()] = piece;
+        const uint32_t header = unit.range.begins_slice ? p.headers[unit.range.slice].count : 0;
+        atomic_add(p.layer_bits, uint64_t{all_bits[0] - header + 7 * static_cast<uint32_t>(popcount(pcm_mask))});
         if (!fits) p.result->failed = p.number;
     }
 }

@@ -85,6 +85,7 @@ struct alignas(8) PieceBits {
 // What the host reads of a picture.
 struct NalResult {
     uint64_t bytes;   // of all NAL units
+    uint64_t bits;    // PictureCoder::bits()
     uint32_t failed;  // number of the last picture with a macroblock beyond most_macroblock_bits()
 };
 
@@ -97,8 +98,10 @@ struct CavlcArguments {
     const Border *borders;  // [PieceTotals::kBorders]
     const CavlcTables *tables;
     const PartTables *parts;
-    PieceBits *bits;      // of each piece
-    uint32_t *words;      // [word_pitch * piece]
+    PieceBits *bits;  // of each piece
+    uint64_t
+        *layer_bits;  // of all macroblock_layer(), with 7 bits of alignment where there are samples of I_PCM; 0 before
+    uint32_t *words;  // [word_pitch * piece]
     uint32_t word_pitch;  // most_piece_words() of the format
     uint32_t number;      // of the picture, not 0
     NalResult *result;    // in pinned memory; the kernel writes `failed`

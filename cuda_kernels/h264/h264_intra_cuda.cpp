@@ -76,15 +76,19 @@ class H264IntraEncoder : public DeviceEncoder {
         control_.plan(s.picture);
         mark(s, kIntra);
         analyse(s);
-        if (p_.rate.constant()) {
+        mark(s, kCode);
+        code_slices(s);
+        if (p_.rate.constant())
             control_.begin(s.picture);
-            mark(s, kCode);
-            code_slices(s);
-        } else {
+        else
             analysed_.push_back(&s);
-        }
     }
 
+    // The slices' bits are those of rate control.
+    void analyse_and_code(Slot &s) {
+        analyse(s);
+        code_slices(s);
+    }
     void analyse(Slot &s) {
         std::array<SampleLayout, 3> components{};
         for (int c = 0; c < p_.input.components; c++) components[static_cast<size_t>(c)] = s.layout.data()[c];
@@ -92,19 +96,14 @@ class H264IntraEncoder : public DeviceEncoder {
         control_.make_headers(s.picture);
     }
 
-    // Waits for the bits of the first picture whose QP may change, analyses it anew where it has to, and queues its
-    // slices. What fails is told of that picture alone.
+    // Waits for the bits of the first picture whose QP may change, and codes it anew where it has to. What fails is
+    // told of that picture alone.
     void fix_qp() {
         Slot &s = *analysed_.front();
         analysed_.pop_front();
         try {
             control_.begin(s.picture);
-            while (device_->synchronize(s.stream), control_.again(s.picture, intra_bits(p_.picture, s.intra)))
-                analyse(s);
-            mark(s, kCode);
-            code_slices(s);
-            device_->record(s.worked, s.stream);
-            mark(s, kDownload);
+            while (device_->synchronize(s.stream), control_.again(s.picture, layer_bits(s.coded))) analyse_and_code(s);
         } catch (...) {
             s.failed = std::current_exception();
         }
@@ -125,16 +124,14 @@ class H264IntraEncoder : public DeviceEncoder {
         Slot &s = static_cast<Slot &>(slot);
         PictureState &picture = s.picture;
         const auto repeat = [&] {
-            analyse(s);
-            code_slices(s);
+            analyse_and_code(s);
             device_->synchronize(s.stream);
         };
         if (p_.rate.constant())
-            while (control_.again(picture, intra_bits(p_.picture, s.intra))) repeat();
+            while (control_.again(picture, layer_bits(s.coded))) repeat();
         if (std::find(analysed_.begin(), analysed_.end(), &s) != analysed_.end()) {
             while (!analysed_.empty() && analysed_.front() != &s) fix_qp();
             fix_qp();
-            device_->synchronize(s.stream);
         }
         if (s.failed) std::rethrow_exception(std::exchange(s.failed, nullptr));
         uint64_t bytes;

@@ -322,7 +322,11 @@ KERNEL(kGroupThreads, h264_nal, NalParams)
     const uint64_t bytes_before = block_look_back<kGroupThreads / 32>(p.links.bytes, group, serial);
     if (thread == 0) {
         if (group) publish(p.links.bytes + group, serial, Published::sum, bytes_before + size);
-        if (group + 1 == static_cast<uint32_t>(grid_x())) p.result->bytes = bytes_before + size;
+        if (group + 1 == static_cast<uint32_t>(grid_x())) {
+            p.result->bytes = bytes_before + size;
+            p.result->bits = *p.layer_bits;
+            *p.layer_bits = 0;
+        }
     }
     uint8_t *place = p.bytes + bytes_before;
     if (begins_slice) {

@@ -28,7 +28,8 @@ struct NalParams {
     const uint32_t *words;  // [word_pitch * piece]
     uint32_t word_pitch;
     GroupLinks links;
-    uint8_t *bytes;  // room for the NAL units of all slices
+    uint64_t *layer_bits;  // of h264_cavlc; becomes 0 for the next picture
+    uint8_t *bytes;        // room for the NAL units of all slices
     NalResult *result;
 };
 

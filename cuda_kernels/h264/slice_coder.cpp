@@ -151,6 +151,7 @@ PictureBuffers DeviceSliceCoder::make_buffers() const {
     const uint64_t bits = static_cast<uint64_t>(format_.macroblocks()) * (most_macroblock_bits(format_) + 7);
     return {.bits = {device_, ranges_.count()},
             .words = {device_, ranges_.count() * most_piece_words(format_)},
+            .layer_bits = {device_, 1},
             .links = {device_, 3 * groups_.count()},
             .tickets = {device_, 1},
             .bytes = {device_, slice_count_ * slice_bytes + most_nal_bytes(bits / 8 + 1)},
@@ -180,6 +181,7 @@ CodedPicture DeviceSliceCoder::upload(Device::Stream stream, const PictureUpload
 void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const CodedPicture &picture,
                             const SliceHeaderBits *headers) const {
     if (b.pictures == 0) {
+        device_->fill(stream, b.layer_bits.data(), 0, b.layer_bits.bytes());
         device_->fill(stream, b.links.data(), 0, b.links.bytes());
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
         *b.result->data() = {};
@@ -196,6 +198,7 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
                                    .tables = tables_.data(),
                                    .parts = parts_.data(),
                                    .bits = b.bits.data(),
+                                   .layer_bits = b.layer_bits.data(),
                                    .words = b.words.data(),
                                    .word_pitch = pitch,
                                    .number = b.pictures,
@@ -216,6 +219,7 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
                                         .bytes = links + 2 * groups,
                                         .tickets = b.tickets.data(),
                                         .serial = serial},
+                              .layer_bits = b.layer_bits.data(),
                               .bytes = b.bytes.data(),
                               .result = b.result->data()});
 }
@@ -225,5 +229,7 @@ uint64_t nal_bytes(const PictureBuffers &buffers) {
     if (result.failed == buffers.pictures) throw Error(CUDAENC_ERR_INTERNAL, "a macroblock has more bits than it may");
     return result.bytes;
 }
+
+uint64_t layer_bits(const PictureBuffers &buffers) { return buffers.result->data()->bits; }
 
 }  // namespace cudaenc::h264

@@ -13,6 +13,7 @@ namespace cudaenc::h264 {
 struct PictureBuffers {
     DeviceArray<PieceBits> bits;
     DeviceArray<uint32_t> words;
+    DeviceArray<uint64_t> layer_bits;
     DeviceArray<uint64_t> links;
     DeviceArray<uint32_t> tickets;
     uint32_t pictures = 0;       // coded so far; 0, as after errors: the coder clears its buffers, nothing is in flight
@@ -60,5 +61,7 @@ class DeviceSliceCoder {
 
 // Bytes of the NAL units, once the stream has run. Throws Error if a macroblock exceeds most_macroblock_bits().
 uint64_t nal_bytes(const PictureBuffers &buffers);
+// PictureCoder::bits() of the picture, likewise.
+uint64_t layer_bits(const PictureBuffers &buffers);
 
 }  // namespace cudaenc::h264

@@ -146,18 +146,18 @@ START_TEST(blocks_decode_to_their_reconstruction) {
         const Block to{p.reconstruction, 16};
         uint32_t distortion;
         if (kind == 0) {
-            distortion = code_4x4(source, prediction, q, rounding, bit_depth, levels, to, totals, 0, 0).distortion;
+            distortion = code_4x4(source, prediction, q, rounding, bit_depth, levels, to, &totals, 0, 0).distortion;
             decoder::residual_4x4(weights, levels, qp, nullptr, residual, 16);
         } else if (kind == 1) {
-            distortion = code_8x8(source, prediction, q, rounding, bit_depth, levels, to, totals, 0, 0).distortion;
+            distortion = code_8x8(source, prediction, q, rounding, bit_depth, levels, to, &totals, 0, 0).distortion;
             decoder::residual_8x8(weights, levels, qp, residual, 16);
         } else if (kind == 2) {
-            distortion = code_16x16(source, prediction, q, rounding, bit_depth, levels, to, totals).distortion;
+            distortion = code_16x16(source, prediction, q, rounding, bit_depth, levels, to, &totals).distortion;
             decoder::residual_16x16(weights, levels, qp, residual);
         } else {
             const Quantiser dc = make_quantiser(qp + (height == 16 ? 3 : 0), of_4x4);
             distortion =
-                code_chroma(source, prediction, q, dc, rounding, bit_depth, height, levels, levels + 16, to, totals)
+                code_chroma(source, prediction, q, dc, rounding, bit_depth, height, levels, levels + 16, to, &totals)
                     .distortion;
             decoder::residual_chroma(weights, levels, levels + 16, qp, height, residual, 16);
         }

@@ -11,7 +11,6 @@ namespace cudaenc::h264 {
 KERNEL(kQpThreads, h264_adaptive_qp, AdaptiveQpParams)
 {
     const uint32_t m = static_cast<uint32_t>(block_x()) * (kQpThreads / 32) + static_cast<uint32_t>(warp_id());
-    if (block_x() == 0 && thread_x() == 0) *p.delta_bits = 0;
     if (m >= p.macroblocks) return;
     const int lane = lane_id();
     const int y = min_of(16 * static_cast<int>(m / p.columns) + lane / 2, p.picture_height - 1);
@@ -66,14 +65,8 @@ KERNEL(kQpThreads, h264_qp_delta, QpDeltaParams)
     const int before = coded   ? p.qps[begin + static_cast<uint32_t>(floor_log2(coded))]
                        : first ? p.slice_qp
                                : before_warp;
-    uint32_t bits = 0;
-    if (own.coded >> lane & 1) {
-        const int delta = qp_delta_of(p.qps[m], before, p.bit_depth);
-        p.macroblocks[m].qp_delta = static_cast<int8_t>(delta);
-        bits = qp_delta_bits(delta);
-    }
-    bits = warp_add(bits);
-    if (lane == 0 && bits) atomic_add(p.delta_bits, uint64_t{bits});
+    if (own.coded >> lane & 1)
+        p.macroblocks[m].qp_delta = static_cast<int8_t>(qp_delta_of(p.qps[m], before, p.bit_depth));
 }
 
 }  // namespace cudaenc::h264

@@ -15,8 +15,7 @@ struct AdaptiveQpParams {
     int32_t picture_width, picture_height;  // samples
     uint32_t columns, macroblocks;
     int32_t qp, strength;
-    int8_t *qps;           // of each macroblock
-    uint64_t *delta_bits;  // becomes 0
+    int8_t *qps;  // of each macroblock
 };
 
 // Grid: a thread a macroblock, in thread-blocks of kQpThreads.
@@ -26,7 +25,6 @@ struct QpDeltaParams {
     uint32_t count;
     const int8_t *qps;
     int32_t slice_qp, bit_depth;
-    uint64_t *delta_bits;  // those of mb_qp_delta beyond its least are added
 };
 
 }  // namespace cudaenc::h264

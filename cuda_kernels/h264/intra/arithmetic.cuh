@@ -93,6 +93,12 @@ DEVICE int32_t quantise_dc(int32_t c, int32_t multiplier, int32_t shift) {
     const int32_t level = static_cast<int32_t>((magnitude * multiplier + rounding_of(kRounding.dc, shift)) >> shift);
     return c < 0 ? -level : level;
 }
+// The sums of a few levels in a word: bits low, nonzero levels high. The bits of a line of levels are below 2^16.
+DEVICE uint32_t packed_level(int32_t level) {
+    const uint32_t magnitude = magnitude_of(level);
+    return magnitude ? (1u << 16) + estimated_level_bits(magnitude) : 0;
+}
+DEVICE LevelSums unpacked_sums(uint32_t packed) { return {packed & 0xFFFF, packed >> 16}; }
 DEVICE int32_t clip(int32_t v, int32_t most) { return max_of(min_of(v, most), 0); }
 DEVICE uint32_t mode_bits(uint32_t code) { return 2 * static_cast<uint32_t>(floor_log2(code + 1)) + 1; }
 

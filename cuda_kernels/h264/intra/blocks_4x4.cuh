@@ -42,7 +42,7 @@ DEVICE void code_4x4(const Place &place, WavefrontState<F> &s) {
     const uint64_t blocks = half ? kUpperBlocks : kLowerBlocks;
     const int neighbour = neighbour_4x4(in_half, 12), neighbour_without_right = neighbour_4x4(in_half, 8);
     const uint32_t price = estimated_price(place.qp->lambda);
-    uint32_t distortion = 0, bits = 0;
+    ChosenColumns chosen;
     CUDAENC_NO_UNROLL
     for (int step = 0; step < 10; step++) {
         const int b = static_cast<int>(blocks >> 4 * step & 15), bx = luma_block_x(b), by = luma_block_y(b);
@@ -67,22 +67,20 @@ DEVICE void code_4x4(const Place &place, WavefrontState<F> &s) {
         cost += column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
         if (is_best<4, kComponents>(cost, candidate) && coded) {
             CUDAENC_UNROLL
-            for (int k = 0; k < kComponents; k++)
-                distortion += of_candidate[k].store(c.components[k].levels + 16 * b + 4 * column,
-                                                    c.components[k].samples + corner + kLumaPitch + 1 + column);
+            for (int k = 0; k < kComponents; k++) {
+                of_candidate[k].store(c.components[k].levels + 16 * b + 4 * column,
+                                      c.components[k].samples + corner + kLumaPitch + 1 + column);
+                chosen.add(of_candidate[k], b >> 2);
+            }
             if (column == 0) {
                 c.modes[kGrid * (1 + by) + 1 + bx] = static_cast<int8_t>(mode);
                 c.syntax[b] = mode_syntax(mode, predicted);
-                bits += mode == predicted ? 1 : 4;
+                chosen.mode_bits += mode == predicted ? 1 : 4;
             }
         }
         warp_sync();
     }
-    const uint32_t all = warp_add(distortion), mode_bits = warp_add(bits);
-    if (lane == 0) {
-        c.distortion = all;
-        c.mode_bits = mode_bits;
-    }
+    chosen.store(c);
 }
 
 }  // namespace cudaenc::h264

@@ -33,7 +33,7 @@ DEVICE void code_8x8(const Place &place, WavefrontState<F> &s) {
     begin_candidate(place, s, c);
     const int lane = lane_id(), candidate = lane >> 3, column = lane & 7;
     const uint32_t price = estimated_price(place.qp->lambda);
-    uint32_t distortion = 0, bits = 0;
+    ChosenColumns chosen;
     CUDAENC_NO_UNROLL
     for (int b = 0; b < 4; b++) {
         const int bx = b & 1, by = b >> 1, corner = 8 * by * kLumaPitch + 8 * bx;
@@ -56,23 +56,21 @@ DEVICE void code_8x8(const Place &place, WavefrontState<F> &s) {
         cost += column == 0 ? price * estimated_mode_bits(mode == predicted) : 0;
         if (is_best<8, kComponents>(cost, candidate)) {
             CUDAENC_UNROLL
-            for (int k = 0; k < kComponents; k++)
-                distortion += of_candidate[k].store(c.components[k].levels + 64 * b + 8 * column,
-                                                    c.components[k].samples + corner + kLumaPitch + 1 + column);
+            for (int k = 0; k < kComponents; k++) {
+                of_candidate[k].store(c.components[k].levels + 64 * b + 8 * column,
+                                      c.components[k].samples + corner + kLumaPitch + 1 + column);
+                chosen.add(of_candidate[k], b);
+            }
             if (column < 4)
                 c.modes[kGrid * (1 + 2 * by + (column >> 1)) + 1 + 2 * bx + (column & 1)] = static_cast<int8_t>(mode);
             if (column == 0) {
                 c.syntax[b] = mode_syntax(mode, predicted);
-                bits += mode == predicted ? 1 : 4;
+                chosen.mode_bits += mode == predicted ? 1 : 4;
             }
         }
         warp_sync();
     }
-    const uint32_t all = warp_add(distortion), mode_bits = warp_add(bits);
-    if (lane == 0) {
-        c.distortion = all;
-        c.mode_bits = mode_bits;
-    }
+    chosen.store(c);
 }
 
 }  // namespace cudaenc::h264

@@ -26,7 +26,7 @@ template <int N>
 struct CandidateColumn {
     int32_t samples[N];
     LevelLine<N> levels;
-    uint32_t squares;
+    uint32_t squares, sums;  // sums: packed_level() of all levels
 
     // offsets: of the predicted values; source: of the column, in rows of 16. Returns the column's share of the cost.
     DEVICE_MEMBER uint32_t code(const uint16_t *values, const uint32_t (&offsets)[N / 4], const uint16_t *source,
@@ -41,20 +41,43 @@ struct CandidateColumn {
         forward_lines(samples);
         quantise_line(samples, N == 4 ? quantiser.multiplier_4x4 : quantiser.multiplier_8x8,
                       N == 4 ? quantiser.shift_4x4 : quantiser.shift_8x8, column);
-        uint32_t bits = 0;
+        sums = 0;
         CUDAENC_UNROLL
-        for (int i = 0; i < N; i++) bits += estimated_level_bits(magnitude_of(samples[i]));
+        for (int i = 0; i < N; i++) sums += packed_level(samples[i]);
         levels.pack(samples);
         scale_line(samples, N == 4 ? quantiser.scale_4x4 : quantiser.scale_8x8, column);
         inverse_lines(samples);
         squares = reconstruct_column(samples, prediction, own, most);
-        return estimated_cost(squares, price, bits);
+        return estimated_cost(squares, price, unpacked_sums(sums).bits);
     }
-    // Returns the column's squared error.
-    DEVICE_MEMBER uint32_t store(int16_t *to_levels, uint16_t *to_samples) const {
+    DEVICE_MEMBER void store(int16_t *to_levels, uint16_t *to_samples) const {
         levels.store(to_levels);
         store_column(samples, to_samples, kLumaPitch);
-        return squares;
+    }
+};
+
+// What a lane's columns of the chosen candidates add up to.
+struct ChosenColumns {
+    uint32_t distortion = 0, mode_bits = 0, pattern = 0;
+    LevelSums sums{0, 0};
+
+    // quarter: the 8x8 block.
+    template <int N>
+    DEVICE_MEMBER void add(const CandidateColumn<N> &column, int quarter) {
+        distortion += column.squares;
+        sums = sums + unpacked_sums(column.sums);
+        pattern |= static_cast<uint32_t>(column.sums != 0) << quarter;
+    }
+    // With a whole warp.
+    template <ChromaFormat F>
+    DEVICE_MEMBER void store(Candidate<F> &c) const {
+        const uint32_t all_distortion = warp_add(distortion), all_bits = warp_add(sums.bits),
+                       two = warp_add(sums.nonzero << 16 | mode_bits), coded = warp_or(pattern);
+        if (lane_id() != 0) return;
+        c.distortion = all_distortion;
+        c.mode_bits = two & 0xFFFF;
+        c.pattern = coded;
+        c.sums = {all_bits, two >> 16};
     }
 };
 // Whether the lane's candidate is the one of the least cost, of equal ones the first. With a whole warp.

@@ -40,15 +40,6 @@ DEVICE void begin_chroma(const Place &place, WavefrontState<F> &s) {
         const int component = lane / kHeight, i = lane % kHeight;
         c.samples[component][(1 + i) * kChromaPitch] = s.left_chroma[component][i];
     }
-    if (lane < 4) {
-        const int component = lane >> 1, i = lane & 1;
-        c.totals[component][1 + i] =
-            place.available.above ? record_byte(above, record_totals(F) + 2 + component, i) : int8_t{-1};
-    }
-    if (lane < 2 * kHeight / 4) {
-        const int component = lane / (kHeight / 4), i = lane % (kHeight / 4);
-        c.totals[component][3 * (1 + i)] = place.available.left ? s.left_chroma_totals[component][i] : int8_t{-1};
-    }
     warp_sync();
 }
 
@@ -111,11 +102,13 @@ DEVICE void code_chroma(const Place &place, WavefrontState<F> &s) {
             prediction_of(mode, item), source.chroma[component], 8, 4 * (b & 1) + column, 4 * (b >> 1), column};
     };
     if (lane < 16) c.levels[lane] = 0;
+    LevelSums ac{0, 0}, dc_sums{0, 0};
     int32_t rows[kRounds][4];
     CUDAENC_UNROLL
     for (int round = 0; round < kRounds; round++) {
         const int item = 8 * round + (lane >> 2);
-        column_of(item).code(qp.chroma, rows[round], c.dc[item / kBlocks][item % kBlocks], c.levels + 16 * (1 + item));
+        ac = ac + unpacked_sums(column_of(item).code(qp.chroma, rows[round], c.dc[item / kBlocks][item % kBlocks],
+                                                     c.levels + 16 * (1 + item)));
     }
     warp_sync();
     if (lane < 2) {
@@ -127,6 +120,7 @@ DEVICE void code_chroma(const Place &place, WavefrontState<F> &s) {
         for (int i = 0; i < kBlocks; i++) {
             dc[i] = quantise_dc(dc[i], load_readonly(qp.chroma_dc.multiplier_4x4), qp.chroma_dc.shift_4x4 + 1);
             c.levels[8 * lane + i] = static_cast<int16_t>(dc[i]);
+            dc_sums = dc_sums + unpacked_sums(packed_level(dc[i]));
         }
         hadamard_chroma_dc<kBlocks / 2>(dc);
         CUDAENC_UNROLL
@@ -144,10 +138,12 @@ DEVICE void code_chroma(const Place &place, WavefrontState<F> &s) {
                                                   c.samples[component] + kChromaPitch + 1, kChromaPitch);
     }
     distortion = warp_add(distortion);
-
+    const uint32_t bits = warp_add(ac.bits + dc_sums.bits), two = warp_add(ac.nonzero << 16 | dc_sums.nonzero);
     if (lane == 0) {
         c.mode = static_cast<uint32_t>(chroma_mode);
         c.distortion = distortion;
+        c.coded = two >> 16 ? 2 : two ? 1 : 0;
+        c.sums = {bits, (two >> 16) + (two & 0xFFFF)};
     }
 }
 

@@ -85,16 +85,12 @@ DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const Picture
 
 IntraBuffers DeviceIntraCoder::make_buffers() const {
     const size_t macroblocks = static_cast<size_t>(format_.macroblocks());
-    return {
-        .macroblocks = {device_, macroblocks},
-        .levels = {device_, macroblocks * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma))},
-        .ranked = {device_, macroblocks},
-        .records = {device_, macroblocks * static_cast<size_t>(record_words(format_.chroma))},
-        .tickets = {device_, 1},
-        .row_bits = std::make_unique<PinnedArray<uint32_t>>(device_, static_cast<size_t>(format_.macroblock_rows())),
-        .qps = {device_, macroblocks},
-        .delta_bits = {device_, 1},
-        .host_delta_bits = std::make_unique<PinnedArray<uint64_t>>(device_, 1)};
+    return {.macroblocks = {device_, macroblocks},
+            .levels = {device_, macroblocks * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma))},
+            .ranked = {device_, macroblocks},
+            .records = {device_, macroblocks * static_cast<size_t>(record_words(format_.chroma))},
+            .tickets = {device_, 1},
+            .qps = {device_, macroblocks}};
 }
 
 void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::array<SampleLayout, 3> &components,
@@ -122,13 +118,11 @@ void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::a
                                        .serial = b.pictures % kRecordSerials + 1,
                                        .tickets = b.tickets.data(),
                                        .macroblocks = b.macroblocks.data(),
-                                       .levels = b.levels.data(),
-                                       .row_bits = b.row_bits->data()};
+                                       .levels = b.levels.data()};
     b.pictures++;
     queue_ranks(stream, b, components);
     with_format(format_.chroma,
                 [&]<ChromaFormat F>() { device_->launch(stream, grid_, threads_, WavefrontParams<F>{arguments}); });
-    *b.host_delta_bits->data() = 0;
     if (adaptive) queue_qp_deltas(stream, b, qp);
 }
 
@@ -165,8 +159,7 @@ void DeviceIntraCoder::queue_qps(Device::Stream stream, const IntraBuffers &b, c
                                      .macroblocks = macroblocks,
                                      .qp = qp,
                                      .strength = aq_strength,
-                                     .qps = b.qps.data(),
-                                     .delta_bits = b.delta_bits.data()});
+                                     .qps = b.qps.data()});
 }
 
 void DeviceIntraCoder::queue_qp_deltas(Device::Stream stream, const IntraBuffers &b, int qp) const {
@@ -176,15 +169,7 @@ void DeviceIntraCoder::queue_qp_deltas(Device::Stream stream, const IntraBuffers
                                   .count = macroblocks,
                                   .qps = b.qps.data(),
                                   .slice_qp = qp,
-                                  .bit_depth = format_.bit_depth,
-                                  .delta_bits = b.delta_bits.data()});
-    device_->download(stream, b.host_delta_bits->data(), b.delta_bits.data(), sizeof(uint64_t));
-}
-
-uint64_t intra_bits(const PictureFormat &format, const IntraBuffers &buffers) {
-    uint64_t bits = *buffers.host_delta_bits->data();
-    for (int y = 0; y < format.macroblock_rows(); y++) bits += buffers.row_bits->data()[y];
-    return bits;
+                                  .bit_depth = format_.bit_depth});
 }
 
 }  // namespace cudaenc::h264

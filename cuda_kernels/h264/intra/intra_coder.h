@@ -17,12 +17,8 @@ struct IntraBuffers {
     DeviceArray<RankedModes> ranked;
     DeviceArray<uint64_t> records;
     DeviceArray<uint32_t> tickets;
-    uint32_t pictures = 0;  // coded so far; 0, as after errors: the coder clears its buffers, nothing is in flight
-    std::unique_ptr<PinnedArray<uint32_t>> row_bits;
-    // With adaptive quantisation:
-    DeviceArray<int8_t> qps;  // QPY of each macroblock
-    DeviceArray<uint64_t> delta_bits;
-    std::unique_ptr<PinnedArray<uint64_t>> host_delta_bits;
+    uint32_t pictures = 0;    // coded so far; 0, as after errors: the coder clears its buffers, nothing is in flight
+    DeviceArray<int8_t> qps;  // QPY of each macroblock, with adaptive quantisation
 };
 
 class DeviceIntraCoder {
@@ -49,8 +45,5 @@ class DeviceIntraCoder {
     DeviceArray<QpChoice> qp_choices_;
     DeviceArray<WavefrontTables> tables_;
 };
-
-// PictureCoder::bits() of a picture that was coded.
-uint64_t intra_bits(const PictureFormat &format, const IntraBuffers &buffers);
 
 }  // namespace cudaenc::h264

@@ -20,10 +20,12 @@ DEVICE void predict_16x16(const Place &place, WavefrontState<F> &s, int k, const
                                                               : 1u << (place.bit_depth - 1));
 }
 
-// Codes component k as the mode that `predict` is of. Returns the squared error.
+// Codes component k as the mode that `predict` is of. Adds the lane's share of the levels to `ac` and `dc_sums`, and
+// returns that of the squared error.
 template <ChromaFormat F>
 DEVICE uint32_t code_component_16x16(const Place &place, WavefrontState<F> &s, int k,
-                                     const MacroblockPrediction &predict, CodedComponent &c) {
+                                     const MacroblockPrediction &predict, CodedComponent &c, LevelSums &ac,
+                                     LevelSums &dc_sums) {
     const int lane = lane_id(), column = lane & 3;
     const MacroblockSource<F> &source = s.sources[place.x & 1];
     const Quantiser &quantiser = place.quantiser(k);
@@ -35,7 +37,7 @@ DEVICE uint32_t code_component_16x16(const Place &place, WavefrontState<F> &s, i
     CUDAENC_UNROLL
     for (int round = 0; round < 2; round++) {
         const int b = 8 * round + (lane >> 2), bx = luma_block_x(b), by = luma_block_y(b);
-        column_of(bx, by).code(quantiser, rows[round], dc[4 * by + bx], c.levels + 16 * b);
+        ac = ac + unpacked_sums(column_of(bx, by).code(quantiser, rows[round], dc[4 * by + bx], c.levels + 16 * b));
     }
     warp_sync();
     {
@@ -47,7 +49,10 @@ DEVICE uint32_t code_component_16x16(const Place &place, WavefrontState<F> &s, i
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
             v[i] = quantise_dc(v[i], load_readonly(quantiser.multiplier_4x4), quantiser.shift_4x4 + 2);
-            if (lane < 4) c.levels[256 + 4 * column + i] = static_cast<int16_t>(v[i]);
+            if (lane < 4) {
+                c.levels[256 + 4 * column + i] = static_cast<int16_t>(v[i]);
+                dc_sums = dc_sums + unpacked_sums(packed_level(v[i]));
+            }
         }
         both_ways(v, hadamard);
         warp_sync();
@@ -63,7 +68,7 @@ DEVICE uint32_t code_component_16x16(const Place &place, WavefrontState<F> &s, i
         distortion += column_of(bx, by).reconstruct(quantiser, rows[round], dc[4 * by + bx], place.most,
                                                     c.samples + kLumaPitch + 1, kLumaPitch);
     }
-    return warp_add(distortion);
+    return distortion;
 }
 
 template <ChromaFormat F>
@@ -99,15 +104,20 @@ DEVICE void code_16x16(const Place &place, WavefrontState<F> &s) {
     }
     const int mode = static_cast<int>(least_of_lanes<16>(least) & 15);
     uint32_t distortion = 0;
+    LevelSums ac{0, 0}, dc{0, 0};
     CUDAENC_NO_UNROLL
     for (int k = 0; k < kComponents; k++)
-        distortion += code_component_16x16(place, s, k, prediction_of(mode, k), c.components[k]);
+        distortion += code_component_16x16(place, s, k, prediction_of(mode, k), c.components[k], ac, dc);
 
     if (lane < 16) c.modes[kGrid * (1 + (lane >> 2)) + 1 + (lane & 3)] = kDc;
+    distortion = warp_add(distortion);
+    const uint32_t bits = warp_add(ac.bits + dc.bits), two = warp_add(ac.nonzero << 16 | dc.nonzero);
     if (lane != 0) return;
     c.mode = static_cast<uint32_t>(mode);
     c.mode_bits = 0;
     c.distortion = distortion;
+    c.pattern = two >> 16 ? 15 : 0;
+    c.sums = {bits, (two >> 16) + (two & 0xFFFF)};
 }
 
 }  // namespace cudaenc::h264

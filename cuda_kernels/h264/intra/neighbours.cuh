@@ -5,8 +5,9 @@
 
 namespace cudaenc::h264 {
 
-DEVICE int8_t record_byte(const uint16_t *record, int first, int i) {
-    return static_cast<int8_t>(record[first + i / 2] >> 8 * (i & 1) & 255);
+template <ChromaFormat F>
+DEVICE int8_t recorded_mode(const uint16_t *record, int i) {
+    return static_cast<int8_t>(record[record_modes(F) + i / 2] >> 8 * (i & 1) & 255);
 }
 
 // Copies the neighbours of a macroblock. With a whole warp.
@@ -23,14 +24,9 @@ DEVICE void begin_candidate(const Place &place, WavefrontState<F> &s, Candidate<
                                       : lane <= 16 ? above[16 * k + lane - 1]
                                                    : after[16 * k + lane - 17];
         if (lane < 16) component.samples[(1 + lane) * kLumaPitch] = s.left[k][lane];
-        if (lane < 4) {
-            component.totals[1 + lane] =
-                place.available.above ? record_byte(above, record_totals(F) + 2 * k, lane) : int8_t{-1};
-            component.totals[kGrid * (1 + lane)] = place.available.left ? s.left_totals[k][lane] : int8_t{-1};
-        }
     }
     if (lane < 4) {
-        c.modes[1 + lane] = place.available.above ? record_byte(above, record_modes(F), lane) : int8_t{-1};
+        c.modes[1 + lane] = place.available.above ? recorded_mode<F>(above, lane) : int8_t{-1};
         c.modes[kGrid * (1 + lane)] = place.available.left ? s.left_modes[lane] : int8_t{-1};
     }
     warp_sync();
@@ -40,10 +36,9 @@ DEVICE void begin_candidate(const Place &place, WavefrontState<F> &s, Candidate<
 template <ChromaFormat F>
 DEVICE void leave_record(const WavefrontArguments &p, const Place &place, WavefrontState<F> &s,
                          const Decision &decision) {
-    constexpr int kHeight = 2 * chroma_blocks(F), kTotals = record_totals(F), kWords = record_words(F);
+    constexpr int kHeight = 2 * chroma_blocks(F), kWords = record_words(F);
     const int lane = lane_id();
     const Candidate<F> &c = s.candidates[decision.type];
-    const bool pcm = decision.pcm;
     if (lane < 16) {
         CUDAENC_UNROLL
         for (int k = 0; k < luma_components(F); k++)
@@ -51,19 +46,12 @@ DEVICE void leave_record(const WavefrontArguments &p, const Place &place, Wavefr
     } else if constexpr (kHeight > 0) {
         s.record[lane] = s.chroma.samples[(lane - 16) >> 3][kHeight * kChromaPitch + 1 + (lane & 7)];
     }
-    const auto two = [&](const int8_t *bytes) {
-        return static_cast<uint16_t>(static_cast<uint8_t>(bytes[0]) | static_cast<uint8_t>(bytes[1]) << 8);
-    };
     if (lane < 2) {
-        CUDAENC_UNROLL
-        for (int k = 0; k < luma_components(F); k++)
-            s.record[kTotals + 2 * k + lane] =
-                pcm ? uint16_t{0x1010} : two(c.components[k].totals + 4 * kGrid + 1 + 2 * lane);
-        s.record[record_modes(F) + lane] = pcm ? uint16_t{kDc | kDc << 8} : two(c.modes + 4 * kGrid + 1 + 2 * lane);
+        const int8_t *modes = c.modes + 4 * kGrid + 1 + 2 * lane;
+        s.record[record_modes(F) + lane] =
+            decision.pcm ? uint16_t{kDc | kDc << 8}
+                         : static_cast<uint16_t>(static_cast<uint8_t>(modes[0]) | static_cast<uint8_t>(modes[1]) << 8);
     }
-    if constexpr (kHeight > 0)
-        if (lane < 2)
-            s.record[kTotals + 2 + lane] = pcm ? uint16_t{0x1010} : two(s.chroma.totals[lane] + 3 * kHeight / 4 + 1);
     warp_sync();
     if (lane < kWords)
         atomic_store(p.records + uint64_t{place.address} * kWords + static_cast<uint32_t>(lane),
@@ -77,22 +65,14 @@ DEVICE void leave_column(WavefrontState<F> &s, const Decision &decision) {
     constexpr int kHeight = 2 * chroma_blocks(F);
     const int lane = lane_id();
     const Candidate<F> &c = s.candidates[decision.type];
-    const bool pcm = decision.pcm;
     CUDAENC_UNROLL
-    for (int k = 0; k < luma_components(F); k++) {
+    for (int k = 0; k < luma_components(F); k++)
         if (lane < 16) s.left[k][lane] = c.components[k].samples[(1 + lane) * kLumaPitch + 16];
-        if (lane < 4) s.left_totals[k][lane] = pcm ? int8_t{16} : c.components[k].totals[kGrid * (1 + lane) + 4];
-    }
-    if (lane < 4) s.left_modes[lane] = pcm ? int8_t{kDc} : c.modes[kGrid * (1 + lane) + 4];
-    if constexpr (kHeight > 0) {
+    if (lane < 4) s.left_modes[lane] = decision.pcm ? int8_t{kDc} : c.modes[kGrid * (1 + lane) + 4];
+    if constexpr (kHeight > 0)
         for (int i = lane; i < 2 * kHeight; i += 32)
             s.left_chroma[i / kHeight][i % kHeight] =
                 s.chroma.samples[i / kHeight][(1 + i % kHeight) * kChromaPitch + 8];
-        if (lane < 2 * kHeight / 4) {
-            const int component = lane / (kHeight / 4), i = lane % (kHeight / 4);
-            s.left_chroma_totals[component][i] = pcm ? int8_t{16} : s.chroma.totals[component][3 * (1 + i) + 2];
-        }
-    }
 }
 
 // Waits for what the macroblocks of the row above leave, from column 0 on. One warp has it.

@@ -61,8 +61,9 @@ struct AcColumn {
     int source_pitch, x, y, column;
     DEVICE_MEMBER int32_t sample(int i) const { return source[(y + i) * source_pitch + x]; }
 
-    // To row `column` of levels, in v and in memory, without that of DC; to its coefficient.
-    DEVICE_MEMBER void code(const Quantiser &quantiser, int32_t (&v)[4], int32_t &dc, int16_t *levels) const {
+    // To row `column` of levels, in v and in memory, without that of DC; to its coefficient. Returns packed_level() of
+    // all.
+    DEVICE_MEMBER uint32_t code(const Quantiser &quantiser, int32_t (&v)[4], int32_t &dc, int16_t *levels) const {
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) v[i] = sample(i) - predict(x, y + i);
         forward_lines(v);
@@ -72,6 +73,10 @@ struct AcColumn {
         LevelLine<4> line;
         line.pack(v);
         line.store(levels + 4 * column);
+        uint32_t sums = 0;
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) sums += packed_level(v[i]);
+        return sums;
     }
     // From there, with the DC scaled, to the reconstruction; returns the sum of squared differences to the source.
     DEVICE_MEMBER uint32_t reconstruct(const Quantiser &quantiser, int32_t (&v)[4], int32_t dc, int32_t most,

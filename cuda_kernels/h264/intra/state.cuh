@@ -14,7 +14,6 @@ constexpr int kGrid = 5;                           // 4x4 blocks in a row, with 
 struct CodedComponent {
     alignas(16) int16_t levels[17 * 16];  // as in macroblock.h
     uint16_t samples[17 * kLumaPitch];    // the reconstruction
-    int8_t totals[kGrid * kGrid];         // total_coeff; -1: not available
 };
 // A macroblock that is coded as one type.
 template <ChromaFormat F>
@@ -22,8 +21,8 @@ struct Candidate {
     CodedComponent components[luma_components(F)];
     int8_t modes[kGrid * kGrid];  // -1: not available
     uint8_t syntax[16];           // Macroblock::pred_mode
-    uint32_t mode_bits, residual_bits, distortion, pattern, mode;
-    uint32_t too_large;  // for level_prefix 15
+    LevelSums sums;
+    uint32_t mode_bits, distortion, pattern, mode;
 };
 
 template <ChromaFormat F>
@@ -31,9 +30,15 @@ struct ChromaCandidate {
     static constexpr int kBlocks = chroma_blocks(F), kHeight = 2 * kBlocks;  // of a component
     alignas(16) int16_t levels[(1 + 2 * kBlocks) * 16 + 16];
     uint16_t samples[2][(1 + kHeight) * kChromaPitch];
-    int8_t totals[2][5 * 3];
     int32_t dc[2][8];
-    uint32_t mode, coded, bits, distortion, too_large;
+    LevelSums sums;
+    uint32_t mode, coded, distortion;
+};
+
+// Of blocks, whatever their nC.
+struct MostBits {
+    uint32_t bits;
+    bool too_large;  // for level_prefix 15
 };
 
 template <ChromaFormat F>
@@ -52,13 +57,12 @@ struct WavefrontState {
     uint16_t records[4][3 * record_words(F) + 1];  // of the row above, by column modulo 4
     uint16_t record[3 * record_words(F) + 1];      // the own one
     uint32_t longest_ends;                         // the warp that takes longest has coded its type
+    MostBits most_bits[2];                         // of luma, of chroma; where a macroblock may have too many
     // Of the macroblock to the left.
     uint16_t left[kComponents][16], left_chroma[2][16];
-    int8_t left_totals[kComponents][4], left_chroma_totals[2][4], left_modes[4];
+    int8_t left_modes[4];
     uint16_t values_4x4[kComponents][2][48], values_8x8[kComponents][96];  // see intra_lines.h
     alignas(4) uint8_t predicted_4x4[9 * 16], predicted_8x8[9 * 64];       // WavefrontTables
-    uint8_t scans[kScans];
-    CavlcTables cavlc;
     // Of I_16x16: coefficients, predictions.
     int32_t dc[kComponents][16];
     uint16_t plane[kComponents][256], mean[kComponents];

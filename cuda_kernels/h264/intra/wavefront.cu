@@ -19,27 +19,46 @@ DEVICE void copy_tables(const WavefrontArguments &p, State &s) {
     const int thread = thread_x(), threads = block_threads();
     for (int i = thread; i < 9 * 16; i += threads) s.predicted_4x4[i] = p.tables->predicted_4x4[i];
     for (int i = thread; i < 9 * 64; i += threads) s.predicted_8x8[i] = p.tables->predicted_8x8[i];
-    for (int i = thread; i < kScans; i += threads) s.scans[i] = p.tables->scans[i];
-    for (int i = thread; i < static_cast<int>(sizeof(CavlcTables) / 4); i += threads)
-        reinterpret_cast<AnyWord *>(&s.cavlc)[i] = reinterpret_cast<const AnyWord *>(&p.tables->cavlc)[i];
+}
+
+// What a macroblock's decision leaves, by all warps.
+template <ChromaFormat F>
+DEVICE void leave_macroblock(const WavefrontArguments &p, const MacroblockRow &row, const Place &place,
+                             const Decision &decision, int warp, int last_warp, WavefrontState<F> &s) {
+    constexpr int kBlocks = blocks_per_macroblock(F), kComponents = luma_components(F);
+    int16_t *levels = p.levels + uint64_t{place.address} * (16 * kBlocks);
+    if (decision.pcm) {
+        write_pcm(p, place, s, decision, levels);
+        block_sync();
+    } else {
+        const bool dc = decision.type == static_cast<int>(MacroblockType::i16x16);
+        if (warp < kComponents) {
+            const int component = kComponents > 1 ? warp : 0;
+            int16_t *to = levels + 16 * kLumaBlocks * component;
+            copy_levels(s.candidates[decision.type].components[component].levels, to, dc ? 272 : 256);
+            if (!dc && lane_id() < 16) to[256 + lane_id()] = 0;
+        }
+        if constexpr (chroma_blocks(F) > 0)
+            if (warp == kPart8x8) copy_levels(s.chroma.levels, levels + 272, 16 * (kBlocks - 17));
+    }
+    if (warp == (last_warp > kPart16x16 ? kPart16x16 : kPart4x4) && lane_id() == 0)
+        write_macroblock(p, place, s, decision, row);
+    if (warp == last_warp) leave_record(p, place, s, decision);
+    if (warp == kPart8x8) leave_column(s, decision);
 }
 
 template <ChromaFormat F>
 DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int warp, WavefrontState<F> &s) {
-    constexpr int kBlocks = blocks_per_macroblock(F), kComponents = luma_components(F);
-    const int thread = thread_x(), warps = block_threads() / 32,
-              last_part = warp == warps - 1 ? int{kPartChroma} : warp;
+    const int thread = thread_x(), last_warp = block_threads() / 32 - 1;
+    // A warp that ends before the longest one loads what the next macroblock needs.
+    const int source_warp = last_warp > kPart16x16 ? kPart16x16 : kPart8x8;
     const uint32_t columns = static_cast<uint32_t>(p.format.width);
-    SourceSamples<F> source;
-    source.begin(p, row.y);
-    source.load(p, 0);
-    source.store(s.sources[0]);
+    if (warp == source_warp) load_source(p, row.y, 0, s.sources[0]);
     const bool above = row.first_in_slice == 0;
     const auto never = [] { return false; };
     const uint64_t row_above = above ? uint64_t{row.y - 1} * columns : 0;
     Receiver<F> receiver{p.records + row_above * record_words(F), p.serial, above ? columns : 0, 0};
-    if (last_part == kPartChroma) receiver.receive(0, s, never);
-    uint32_t bits = 0;
+    if (warp == last_warp) receiver.receive(0, s, never);
     Place place{};
     place.bit_depth = p.format.luma_depth;
     place.most = (1 << place.bit_depth) - 1;
@@ -49,7 +68,7 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
         place.address = row.y * columns + x;
         place.available = {x > 0, above, above && x + 1 < columns};
         place.qp = p.qp_choices + (p.qps ? p.qps[place.address] : p.qp) + qp_bd_offset(place.bit_depth);
-        if (last_part == kPartChroma) receiver.receive(x + 1, s, never);
+        if (warp == last_warp) receiver.receive(x + 1, s, never);
         if (thread == 0) s.longest_ends = 0;
         block_sync();
         if (warp == kPart4x4) {
@@ -59,40 +78,22 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
         } else {
             if (warp == kPart16x16) code_16x16(place, s);
             if constexpr (chroma_blocks(F) > 0)
-                if (last_part == kPartChroma) code_chroma(place, s);
+                if (warp == last_warp) code_chroma(place, s);
         }
         warp_sync();
-        source.load(p, min_of(x + 1, columns - 1));
-        CUDAENC_NO_UNROLL
-        for (int part = warp; part <= last_part; part++) count_candidate(part, p.format.transform_8x8_mode, s);
-        source.store(s.sources[(x + 1) & 1]);
+        if (warp == source_warp && x + 1 < columns) load_source(p, row.y, x + 1, s.sources[(x + 1) & 1]);
         // Polls while others code: one takes as long as a tenth of a macroblock.
         if (warp == kPart4x4 && lane_id() == 0) atomic_or(&s.longest_ends, 1u);
-        if (last_part == kPartChroma)
+        if (warp == last_warp)
             receiver.receive(x + 2, s, [&] { return warp_any(lane_id() == 0 && atomic_or(&s.longest_ends, 0u) != 0); });
         block_sync();
-        const Decision decision = decide(p, place, s);
-        bits += decision.bits;
-        int16_t *levels = p.levels + uint64_t{place.address} * (16 * kBlocks);
-        if (decision.pcm) {
-            write_pcm(p, place, s, decision, levels);
-            block_sync();
-        } else {
-            const bool dc = decision.type == static_cast<int>(MacroblockType::i16x16);
-            if (warp < kComponents) {
-                const int component = kComponents > 1 ? warp : 0;
-                int16_t *to = levels + 16 * kLumaBlocks * component;
-                copy_levels(s.candidates[decision.type].components[component].levels, to, dc ? 272 : 256);
-                if (!dc && lane_id() < 16) to[256 + lane_id()] = 0;
-            }
-            if constexpr (chroma_blocks(F) > 0)
-                if (warp == kPart8x8) copy_levels(s.chroma.levels, levels + 272, 16 * (kBlocks - 17));
+        Decision decision = decide(p, place, s);
+        if (decision.counts) {
+            count_decided(p, decision, warp, last_warp, s);
+            decision.pcm = must_be_pcm(p, place, s, decision);
         }
-        if (warp == (warps > 3 ? kPart16x16 : kPart4x4) && lane_id() == 0) write_macroblock(p, place, s, decision, row);
-        if (last_part == kPartChroma) leave_record(p, place, s, decision);
-        if (warp == kPart8x8) leave_column(s, decision);
+        leave_macroblock(p, row, place, decision, warp, last_warp, s);
     }
-    if (thread == 0) p.row_bits[row.y] = bits;
 }
 
 template <ChromaFormat F>

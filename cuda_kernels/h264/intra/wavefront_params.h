@@ -23,10 +23,8 @@ struct alignas(16) MacroblockRow {
 // What a macroblock leaves to the row below: numbers of 16 bits, three a word of 64. The word's upper bits are the
 // picture's serial number, so each word tells by itself whether it is there.
 //   the last rows of luma, 16, and of Cb and Cr, 8 each, or 16 of 4:4:4
-//   record_totals()  total_coeff of their blocks, two a number, the first in the low byte
-//   record_modes()   the prediction modes of luma's, likewise
-CUDAENC_HD constexpr int record_totals(ChromaFormat f) { return f == ChromaFormat::c444 ? 48 : 32; }
-CUDAENC_HD constexpr int record_modes(ChromaFormat f) { return record_totals(f) + (f == ChromaFormat::c444 ? 6 : 4); }
+//   record_modes()   the prediction modes of luma's blocks, two a number, the first in the low byte
+CUDAENC_HD constexpr int record_modes(ChromaFormat f) { return f == ChromaFormat::c444 ? 48 : 32; }
 CUDAENC_HD constexpr int record_words(ChromaFormat f) { return (record_modes(f) + 2 + 2) / 3; }
 constexpr uint32_t kRecordSerials = 65535;
 
@@ -55,7 +53,6 @@ struct WavefrontArguments {
     uint32_t *tickets;
     Macroblock *macroblocks;  // qp_delta is 0
     int16_t *levels;
-    uint32_t *row_bits;  // of each row's macroblock_layer(), in pinned memory
 };
 // Grid: thread-blocks of 3 or 4 warps, as many as there are rows or fewer.
 template <ChromaFormat F>
