@@ -888,8 +888,8 @@ void check_cpu(const Batch &batch) {
         EXPECT(wrong.first == symbols.end(), "block %zu, %d x %d, orientation %d: symbol %td of %zu is %d, not %d", i,
                b.width, b.height, b.orientation, wrong.first - symbols.begin(), symbols.size(), *wrong.first,
                *wrong.second);
-        const bool predicted = truncatable && !batch.coding.style;
-        if (predicted) check_sampled_block(batch.coefficients.data(), b, expected, memory.data());
+        if (truncatable && !batch.coding.style)
+            check_sampled_block(batch.coefficients.data(), b, expected, memory.data());
         EXPECT(symbol_ends.back() == 0xDEADBEEF, "more passes than there are");
         symbol_ends.pop_back();
         EXPECT(symbol_ends == expected.pass_ends, "block %zu, %d x %d: ends of passes", i, b.width, b.height);
@@ -904,7 +904,7 @@ void check_cpu(const Batch &batch) {
         std::copy(expected.pass_bytes.begin(), expected.pass_bytes.end(), now.begin());
         EXPECT(std::equal(now.begin(), now.end(), pass_bytes.begin() + static_cast<ptrdiff_t>(i * passes)),
                "bytes of the passes of block %zu, %d x %d", i, b.width, b.height);
-        if (predicted)
+        if (truncatable)
             EXPECT(!coded[i].passes || coded[i].estimated_bytes == estimated_codeword_bytes(static_cast<uint32_t>(
                                                                        expected.device_symbols.size())),
                    "block %zu, %d x %d: an estimate of %u for %zu symbols", i, b.width, b.height,
@@ -958,8 +958,7 @@ struct DeviceBlocks {
           all_passes(count * static_cast<size_t>(batch.max_passes)),
           max_passes(batch.max_passes),
           truncatable(batch.coding.truncatable),
-          predicted(truncatable && !batch.coding.style),
-          has_gaps(is_bypass_alone(batch.coding)),
+          has_gaps(batch.coding.style == kBypass),
           blocks(device, batch.blocks),
           coefficients(device, batch.coefficients),
           slots(device, size_t{batch.slots}),
@@ -975,7 +974,7 @@ struct DeviceBlocks {
           terminations(device, truncatable ? all_passes : 1),
           segment_begins(device, has_gaps ? all_passes : 1),
           reductions(device, truncatable ? all_passes : 1),
-          pass_coders(device, predicted ? all_passes : 1),
+          pass_coders(device, truncatable ? all_passes : 1),
           work(device, size_t{1}) {}
 
     Tier1Buffers buffers() const {
@@ -984,15 +983,15 @@ struct DeviceBlocks {
                           .planes = planes.data(),
                           .passes = passes.data(),
                           .bytes = bytes.data(),
-                          .estimated_bytes = predicted ? estimated_bytes.data() : nullptr,
-                          .always_included = predicted ? always_included.data() : nullptr,
+                          .estimated_bytes = truncatable ? estimated_bytes.data() : nullptr,
+                          .always_included = truncatable ? always_included.data() : nullptr,
                           .pass_bytes = pass_bytes.data(),
                           .terminations = truncatable ? terminations.data() : nullptr,
                           .reductions = truncatable ? reductions.data() : nullptr,
                           .segment_begins = has_gaps ? segment_begins.data() : nullptr},
                 .symbols = symbols.data(),
                 .pass_ends = pass_ends.data(),
-                .pass_coders = predicted ? pass_coders.data() : nullptr,
+                .pass_coders = truncatable ? pass_coders.data() : nullptr,
                 .work = work.data(),
                 .count = static_cast<uint32_t>(count),
                 .max_passes = max_passes};
@@ -1004,7 +1003,7 @@ struct DeviceBlocks {
 
     const size_t count, all_passes;
     const int max_passes;
-    const bool truncatable, predicted, has_gaps;
+    const bool truncatable, has_gaps;
     const Guarded<CodeBlock> blocks;
     const Guarded<uint32_t> coefficients;
     const Guarded<uint8_t> slots, planes, passes, always_included;
@@ -1047,7 +1046,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         for (size_t k = 0; k < c.device_ends.size(); k++) {
             const int pass = static_cast<int>(k);
             const bool last = k == c.device_ends.size() - 1, raw = is_raw(style, pass);
-            if (d.has_gaps && !last && !raw && !ends_segment(style, pass)) continue;
+            if (d.has_gaps && !d.truncatable && !last && !raw && !ends_segment(style, pass)) continue;
             // Behind the last pass symbols are filled up.
             ends_now[i * passes + k] = last && !raw ? static_cast<uint32_t>(c.device_symbols.size()) : c.device_ends[k];
         }
@@ -1061,7 +1060,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
         passes_now[i] = static_cast<uint8_t>(c.pass_ends.size());
         symbols_now[i] = static_cast<uint32_t>(c.device_symbols.size());
         work_now[work_class(symbols_now[i])]++;
-        if (d.predicted) estimated_now[i] = estimated_codeword_bytes(symbols_now[i]), always_included_now[i] = 0;
+        if (d.truncatable) estimated_now[i] = estimated_codeword_bytes(symbols_now[i]), always_included_now[i] = 0;
     }
     model_contexts(*device, nullptr, shape, t1, d.coefficients.data());
     const auto slots_read = d.slots.read("slots");
@@ -1118,7 +1117,7 @@ void check_kernels(const std::shared_ptr<Device> &device, Random &random, const 
             continue;
         }
         // What lies between segments, and bytes up to passes that end none, are anything.
-        for (size_t k = 0; k + 1 < c.pass_bytes.size(); k++)
+        for (size_t k = 0; k + 1 < c.pass_bytes.size() && !d.truncatable; k++)
             if (!ends_segment(style, static_cast<int>(k)))
                 bytes_of_passes_now[i * passes + k] = bytes_coded[i * passes + k];
         const auto slot = slots_coded.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot);
@@ -1318,14 +1317,63 @@ START_TEST(thirty_one_planes_on_the_device) {
 }
 END_TEST
 
-// Context modelling that stops: which passes are coded and which are always included, against the CPU's.
+// Codewords of blocks that stopped, and where they may be truncated, against the CPU's. To be called once contexts are
+// modelled.
+void check_stopped_codewords(const std::shared_ptr<Device> &device, const Batch &batch, const Tier1Batch &shape,
+                             const DeviceBlocks &d, const std::vector<StopRule> &rules) {
+    const size_t passes = static_cast<size_t>(batch.max_passes);
+    const uint32_t style = batch.coding.style;
+    std::vector<uint32_t> pass_bytes(d.all_passes), terminations(d.all_passes), offsets(d.count);
+    std::vector<int32_t> reductions(d.all_passes);
+    std::vector<uint8_t> bytes;
+    std::vector<CodedBlock> coded(d.count);
+    code_blocks(batch.blocks, batch.coefficients.data(), batch.coding, batch.max_passes,
+                {pass_bytes.data(), terminations.data(), reductions.data()}, bytes, offsets.data(), coded.data(),
+                rules.data());
+    code_symbols(*device, nullptr, shape, d.buffers(), d.order.data(), 32);
+    const auto bytes_made = d.bytes.read("bytes"), ends_made = d.pass_bytes.read("bytes of passes"),
+               terminations_made = d.terminations.read("terminations"),
+               begins = d.segment_begins.read("begins of segments");
+    const auto slots = d.slots.read("slots");
+    d.pass_coders.read("coders of passes");
+    for (size_t i = 0; i < d.count; i++) {
+        const CodeBlock &b = batch.blocks[i];
+        const uint32_t all = coded[i].passes ? coded[i].bytes : 0;
+        EXPECT(bytes_made[i] == all, "block %zu, %d x %d, style %u: %u bytes, not %u", i, b.width, b.height, style,
+               bytes_made[i], all);
+        for (size_t k = std::max(coded[i].always_included - 1, 0); k < coded[i].passes; k++)
+            EXPECT(ends_made[i * passes + k] == pass_bytes[i * passes + k] &&
+                       terminations_made[i * passes + k] == terminations[i * passes + k],
+                   "block %zu, style %u, pass %zu of %d, %d always included: %u bytes, termination %x, not %u, %x", i,
+                   style, k, coded[i].passes, coded[i].always_included, ends_made[i * passes + k],
+                   terminations_made[i * passes + k], pass_bytes[i * passes + k], terminations[i * passes + k]);
+        if (!all) continue;
+        auto mq = slots.begin() + static_cast<ptrdiff_t>(b.slot),
+             raw = mq + static_cast<ptrdiff_t>(slot_layout(b, batch.coding).raw);
+        const auto slot = mq;
+        auto expected = bytes.begin() + offsets[i];
+        for_each_segment(style, 0, coded[i].passes, 0, all, &ends_made[i * passes],
+                         [&](int first, int count, uint32_t size) {
+                             auto &from = is_raw(style, first) ? raw : mq;
+                             if (d.has_gaps && &from == &mq)
+                                 mq = slot + begins[i * passes + static_cast<size_t>(first + count) - 1];
+                             EXPECT(std::equal(from, from + size, expected),
+                                    "block %zu, %d x %d, style %u: segment of %d passes from %d on, %u bytes", i,
+                                    b.width, b.height, style, count, first, size);
+                             from += size;
+                             expected += size;
+                         });
+    }
+}
+
+// Blocks that stop: which passes are coded and which are always included, against the CPU's.
 START_TEST(stops_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 70);
     int left = 0, short_ones = 0, with_included = 0;  // blocks
-    for (int repeat = 0; repeat < 12; repeat++) {
-        const int side = repeat % 3 ? 32 : 64;
-        Batch batch({0, true});
+    for (int repeat = 0; repeat < 24; repeat++) {
+        const int side = repeat % 4 ? 32 : 64;
+        Batch batch({repeat % 3 == 1 ? kBypass : repeat % 3 == 2 ? random.below(kStyles) : 0, true});
         for (int i = 0; i < 12; i++)
             batch.add(random,
                       make_block(random, random.one_in(2) ? side : random.between(1, side),
@@ -1343,8 +1391,10 @@ START_TEST(stops_on_the_device) {
         const DeviceBlocks d(device, batch);
         const Guarded<PrecinctBand> device_bands(device, bands);
         const Guarded<StopSlope> device_stop(device, std::vector<StopSlope>{stop});
-        model_contexts(*device, nullptr, device_batch(batch, side / 32, side / 32), d.buffers(), d.coefficients.data(),
-                       device_bands.data(), device_stop.data());
+        const Tier1Batch shape = device_batch(batch, side / 32, side / 32);
+        std::vector<StopRule> rules;
+        model_contexts(*device, nullptr, shape, d.buffers(), d.coefficients.data(), device_bands.data(),
+                       device_stop.data());
         const auto planes_made = d.planes.read("planes"), passes_made = d.passes.read("passes"),
                    included_made = d.always_included.read("always included");
         const auto symbols_made = d.symbols.read("symbols"), estimated_made = d.estimated_bytes.read("estimated bytes");
@@ -1358,11 +1408,12 @@ START_TEST(stops_on_the_device) {
             std::vector<uint32_t> ends(passes);
             std::vector<int32_t> reductions(passes);
             const auto model = [&](const StopRule &rule) {
-                return model_block(batch.coefficients.data(), b, 0, room.data(), ends.data(), reductions.data(), rule,
-                                   memory.data());
+                return model_block(batch.coefficients.data(), b, batch.coding.style, room.data(), ends.data(),
+                                   reductions.data(), rule, memory.data());
             };
             const int all = model({}).passes;
-            const CodedBlock expected = model(stop_rule(stop, bands[b.precinct_band].weight));
+            rules.push_back(stop_rule(stop, bands[b.precinct_band].weight));
+            const CodedBlock expected = model(rules.back());
             EXPECT(passes_made[i] == expected.passes && planes_made[i] == expected.planes,
                    "block %zu, %d x %d: %d passes of %d, not %d", i, b.width, b.height, passes_made[i], all,
                    expected.passes);
@@ -1381,6 +1432,7 @@ START_TEST(stops_on_the_device) {
             short_ones += expected.passes && expected.passes < all;
             with_included += expected.always_included > 0;
         }
+        check_stopped_codewords(device, batch, shape, d, rules);
     }
     EXPECT(left >= 10 && short_ones >= 10 && with_included >= 10,
            "of blocks %d are left out, %d end early, %d have passes that are always included", left, short_ones,

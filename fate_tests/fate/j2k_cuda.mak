@@ -189,6 +189,9 @@ $(foreach r,pcrd pst psb bpi psp,\
     $(call J2K_CUDA,rate-$(r)-blocks,mix,yuv420p,181x122,1,-rate_control $(r) -b:v 700k -cblk_width 64 -cblk_height 64))
 $(foreach s,bypass termall bypass+reset+termall+vsc+erterm+segsym,\
     $(call J2K_CUDA,rate-$(subst +,-,$(s)),mix,gbrp12le,181x122,1,-frame_bytes 6000 -cblk_style $(s)))
+# Frames in which passes are always included.
+$(foreach s,bypass termall reset+segsym,\
+    $(call J2K_CUDA,rate-psp-$(subst +,-,$(s)),mix,yuv422p10le,530x270,1,-frame_bytes 80000 -cblk_style $(s)))
 # Frames large enough that headers are measured ahead, and with blocks enough that some are not looked at.
 $(call J2K_CUDA,rate-psp-ahead,mix,yuv422p10le,530x270,2,-rate_control psp -frame_bytes 80000)
 $(call J2K_CUDA,rate-psp-looks,mix,gbrp,530x270,1,-rate_control psp -frame_bytes 70000 -cblk_width 8 -cblk_height 8)

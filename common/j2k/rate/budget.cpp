@@ -73,7 +73,8 @@ RateAllocation RateBudget::begin(uint64_t boxes) const {
     std::fill(std::begin(allocation.group_threshold), std::end(allocation.group_threshold), 1u);
     allocation.floor = floor_;
     allocation.least = 1;
-    allocation.stop.always_includes = p_.rate.predicts_slopes() && !p_.style && p_.layers == 1 && groups() == 1;
+    allocation.stop.always_includes =
+        p_.rate.predicts_slopes() && !are_alternatives(p_.style) && p_.layers == 1 && groups() == 1;
     return allocation;
 }
 

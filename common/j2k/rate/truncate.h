@@ -90,7 +90,8 @@ CUDAENC_HD void truncate_block(const RateAllocation &allocation, uint32_t group,
                 count = min_of(count, pass_bytes[pass]);
                 break;
             }
-        const uint32_t mq = mq_bytes_of(style, some, count, pass_bytes);
+        // Where nothing is to be terminated, the last byte is the segment's, and not 0xFF.
+        const uint32_t mq = ending ? mq_bytes_of(style, some, count, pass_bytes) : 0;
         if (!mq) return count;
         const uint8_t end = count > first_of_termination ? termination_byte(count - 1) : byte(mq - 1, count - 1);
         return end == 0xFF ? count - 1 : count;

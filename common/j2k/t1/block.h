@@ -92,6 +92,13 @@ constexpr uint32_t kTerminationSlack = 3;
 // need not know passes without style and truncation; with the bypass alone it knows segments.
 constexpr uint32_t kPassAlignment = 16;
 
+// Whether symbols are filled up so behind a pass of the MQ coder: where the codeword may be truncated, which is from
+// `first_point` on; where its segment or the contexts end; behind symbols of segmentation.
+CUDAENC_HD constexpr bool is_filled_up(uint32_t style, int pass, int first_point) {
+    return pass >= first_point || (style & kReset) || ends_segment(style, pass) ||
+           ((style & kSegmentationSymbols) && pass_kind(pass) == kCleanUp);
+}
+
 // With the bypass alone an MQ segment begins at most so many bytes behind the last one's pending byte, at a multiple of
 // four. There is room to end that one later, and to keep what is needed for it.
 constexpr uint32_t kSegmentGap = 16;
@@ -113,8 +120,7 @@ CUDAENC_HD SlotLayout slot_layout(int width, int height, int planes, const Block
     if (coding.style || coding.truncatable) {
         // A codeword ends with up to five bytes more, with the bypass alone kSegmentGap lie between segments; passes
         // are filled up to kPassAlignment symbols and have four of segmentation.
-        const bool bypass_alone = coding.style == kBypass && !coding.truncatable;
-        slot.symbols = round_up(5 * passes + (bypass_alone ? passes / 3 * kSegmentGap : 0));
+        slot.symbols = round_up(5 * passes + (coding.style == kBypass ? passes / 3 * kSegmentGap : 0));
         slot.raw += slot.symbols + (kPassAlignment - 1) * passes +
                     4 * static_cast<uint32_t>(clean_up_passes(static_cast<int>(passes)));
     }

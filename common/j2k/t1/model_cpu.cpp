@@ -257,11 +257,13 @@ CUDAENC_CLONES int model_passes(const Words &words, const uint32_t *coefficients
 }
 
 // Symbols as the kernels count them, which fill up passes behind which a truncation point may lie.
-uint32_t symbols_filled_up(const uint32_t *ends, int passes, int always_included) {
+uint32_t symbols_filled_up(const uint32_t *ends, int passes, uint32_t style, int always_included) {
     uint32_t symbols = 0;
     for (int pass = 0; pass < passes; pass++) {
+        if (is_raw(style, pass)) continue;
         symbols += ends[pass] - (pass ? ends[pass - 1] : 0);
-        if (pass >= always_included - 1) symbols = (symbols + kPassAlignment - 1) / kPassAlignment * kPassAlignment;
+        if (is_filled_up(style, pass, always_included - 1))
+            symbols = (symbols + kPassAlignment - 1) / kPassAlignment * kPassAlignment;
     }
     return symbols;
 }
@@ -280,7 +282,8 @@ CodedBlock model_block(const uint32_t *coefficients, const CodeBlock &block, uin
                 .planes = static_cast<uint8_t>(passes ? planes : 0),
                 .passes = static_cast<uint8_t>(passes),
                 .always_included = static_cast<uint8_t>(always_included),
-                .estimated_bytes = estimated_codeword_bytes(symbols_filled_up(symbol_ends, passes, always_included))};
+                .estimated_bytes =
+                    estimated_codeword_bytes(symbols_filled_up(symbol_ends, passes, style, always_included))};
     });
     return made;
 }

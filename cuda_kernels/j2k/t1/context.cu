@@ -33,6 +33,12 @@ KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_bypass, BypassContextParams) {
     model_styled_block<StyleVariant::kBypass, KeepAll>(p, {kBypass, false}, planes, raw);
 }
 
+KERNEL_BLOCKS(kContextThreads, 7, j2k_t1_context_bypass_predicted, BypassPredictedContextParams) {
+    SHARED(uint32_t, planes, kPlanesWords);
+    SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
+    model_styled_block<StyleVariant::kBypass, Predict>(p, {kBypass, true}, planes, raw);
+}
+
 KERNEL_BLOCKS(kContextThreads, 8, j2k_t1_context_styled, StyledContextParams) {
     SHARED(uint32_t, planes, kPlanesWords);
     SHARED(uint32_t, raw, kContextWarps *kTileRawWords);
@@ -67,6 +73,14 @@ KERNEL(1024, j2k_t1_context_tiled_bypass, BypassContextTiledParams)
     SHARED(uint32_t, totals, 257);
     SHARED(uint32_t, raw, kRawWords);
     model_large_block<StyleVariant::kBypass, KeepAll>(p, kBypass, words, totals, raw);
+}
+
+KERNEL(1024, j2k_t1_context_tiled_bypass_predicted, BypassPredictedContextTiledParams)
+{
+    SHARED(uint32_t, words, 1024);
+    SHARED(uint32_t, totals, 257);
+    SHARED(uint32_t, raw, kRawWords);
+    model_large_block<StyleVariant::kBypass, Predict>(p, kBypass, words, totals, raw);
 }
 
 KERNEL(1024, j2k_t1_context_tiled_styled, StyledContextTiledParams)

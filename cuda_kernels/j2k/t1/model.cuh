@@ -400,8 +400,10 @@ struct PassModeller {
     }
 
     DEVICE_MEMBER void end_pass(const Pass &pass) {
-        const bool ends = kStyle == StyleVariant::kBypass ? pass.kind == kCleanUp && pass.number >= kFirstRawPass - 1
-                                                          : pass.number >= policy.always_included - 1;
+        // With the bypass alone it need not know passes that cannot be truncated.
+        constexpr bool kSegmentsAlone = kStyle == StyleVariant::kBypass && !Policy::kMeasures;
+        const bool ends =
+            is_filled_up(style, pass.number, kSegmentsAlone ? coding_passes(kMaxPlanes) : policy.always_included - 1);
         if (kAligned && ends) fill_up(kStyled && pass.kind == kCleanUp && (style & kSegmentationSymbols));
         if (writes_ends && ends) pass_ends[pass.number] = state.symbols;
     }

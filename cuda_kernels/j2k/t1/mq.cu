@@ -37,6 +37,12 @@ KERNEL(kMqThreads, j2k_t1_mq_bypass, BypassMqParams)
     code_blocks<StyleVariant::kBypass, false>(p, kBypass, memory);
 }
 
+KERNEL(kMqThreads, j2k_t1_mq_bypass_measured, BypassMeasuredMqParams)
+{
+    SHARED(MqState, memory, kMqWords);
+    code_blocks<StyleVariant::kBypass, true>(p, kBypass, memory);
+}
+
 KERNEL(kMqThreads, j2k_t1_mq_styled, StyledMqParams)
 {
     SHARED(MqState, memory, kMqWords);

@@ -24,8 +24,8 @@ struct WholeBlock {
 template <StyleVariant kStyle, bool kMeasures, class Part = WholeBlock>
 struct MqBlock {
     static constexpr bool kPart = Part::kPart, kPlain = kStyle == StyleVariant::kNone && !kMeasures,
-                          kKeepsPasses = kStyle == StyleVariant::kNone && kMeasures,
-                          kSegments = kStyle == StyleVariant::kBypass, kStyled = kStyle == StyleVariant::kAny;
+                          kStyled = kStyle == StyleVariant::kAny, kSegments = kStyle == StyleVariant::kBypass,
+                          kKeepsPasses = kMeasures && !kStyled;
 
     const Tier1Buffers &t1;
     const uint32_t block, style;
@@ -36,6 +36,7 @@ struct MqBlock {
     const uint64_t first;  // its first pass in the arrays
     const uint32_t *const ends;
     uint32_t *const pass_bytes;
+    const int first_point;  // the first pass behind which the codeword may be truncated
     MqEncoder mq;
     // The context to code next, read while the symbol before it is coded.
     MqState *own = nullptr, state = 0;
@@ -45,10 +46,11 @@ struct MqBlock {
     int pass = 0, passes = 0;
     uint32_t end = 0, later = 0;  // where the pass ends that is coded, and the one behind it
     bool last = true;
-    // Bytes of segments that have ended, of the MQ coder and raw ones; the first symbol and pass of the one that is
-    // coded.
+    // Bytes of segments that have ended, of the MQ coder and raw ones; of the one that is coded the first symbol and
+    // pass, with the bypass alone its number and where it ends.
     uint32_t coded = 0, raw = 0, segment_symbol = 0;
     int segment_pass = 0;
+    uint32_t segment_end = 0;
 
     DEVICE_MEMBER MqBlock(const Tier1Buffers &t1, uint32_t block, uint32_t style, const MqState *rows,
                           MqState *contexts, const Part &part)
@@ -62,6 +64,7 @@ struct MqBlock {
           first(static_cast<uint64_t>(block) * t1.max_passes),
           ends(t1.pass_ends + first),
           pass_bytes(t1.coded.pass_bytes + first),
+          first_point(kMeasures && !kPart ? max_of(int{t1.coded.always_included[block]} - 1, 0) : 0),
           mq(slot) {}
 
     DEVICE_MEMBER void run() {
@@ -71,13 +74,16 @@ struct MqBlock {
             pass = part.first_pass, passes = part.passes, count = part.symbols, last = part.last;
         else
             passes = t1.coded.passes[block], count = t1.symbols[block];
-        if constexpr (kKeepsPasses) pass = first_point();
+        if constexpr (kKeepsPasses) pass = first_point;
         if (!count) {
             t1.coded.bytes[block] = 0;
             return;
         }
-        end = kSegments ? ends[last_pass_of_segment(0)] : end_of(pass);
-        later = end_of(pass + 1);
+        if constexpr (kSegments) segment_end = ends[last_pass_of_segment(0)];
+        if constexpr (kStyled)
+            find_end();
+        else if constexpr (!kSegments || kKeepsPasses)
+            end = end_of(pass), later = end_of(pass + 1);
         if constexpr (kPart)
             if (pass) part.load(*this);
         code_symbols();
@@ -96,7 +102,7 @@ struct MqBlock {
         static_assert(kPassAlignment == 16);
         [[maybe_unused]] const uint32_t wait = !kPart && (kMeasures || (style & kTermAll)) ? kEndTurns : 1;
         for (uint32_t whole = (count - i) / 16, turn = 0; whole; turn++) {
-            if ((kStyled || kSegments) && end <= i) {
+            if (kStyled ? end <= i : kSegments && segment_end <= i) {
                 if (kStyled && turn % wait) continue;
                 append_pending();
                 pending = {};
@@ -161,7 +167,10 @@ struct MqBlock {
             later = end_of(pass + 1);
         }
     }
-    DEVICE_MEMBER uint32_t end_of(int of) const { return of < passes ? ends[of] : 0xFFFFFFFFu; }
+    DEVICE_MEMBER uint32_t end_of(int of) const { return of < last_end() ? ends[of] : 0xFFFFFFFFu; }
+    // Behind the last pass of which `end` tells. With the bypass alone it tells of those within the first segment: all
+    // others end one, or are raw.
+    DEVICE_MEMBER int last_end() const { return kSegments ? min_of(passes, kFirstRawPass) - 1 : passes; }
 
     // Behind the last symbol but, without style and policy, `rest`.
     DEVICE_MEMBER void finish(uint32_t rest) {
@@ -171,6 +180,7 @@ struct MqBlock {
             if constexpr (kPart) part.store(*this);
         } else if constexpr (kSegments) {
             keep_segments(i);
+            if constexpr (kKeepsPasses) work_out_ends();
             end_segments();
         } else if constexpr (kKeepsPasses) {
             keep_passes(i, mq.a);
@@ -219,19 +229,23 @@ struct MqBlock {
                 segment_pass = pass + 1;
                 continue;
             }
+            if (!has_end(pass)) continue;
             if (ends[pass] > i) break;
-            const bool predictable = (style & kPredictableTermination) != 0;
-            if (kMeasures) {
+            const bool predictable = (style & kPredictableTermination) != 0,
+                       is_last = ends_segment(style, pass) || (pass + 1 == passes && last);
+            if (is_last) {
+                // Its bytes are known below.
+            } else if (!kMeasures) {
+                pass_bytes[pass] = raw + mq.sufficient_bytes();
+            } else if (pass >= first_point) {
                 const CodewordEnd point = i > segment_symbol ? mq.end(predictable) : CodewordEnd{coded, 0};
                 set_end(pass, raw + point.bytes, point.termination);
-            } else {
-                pass_bytes[pass] = raw + mq.sufficient_bytes();
             }
             if (style & kReset) {
                 for (int k = 0; k < kContexts; k++) contexts[k * kMqThreads] = rows[mq_initial_row(k)];
                 state = *own;
             }
-            if ((pass + 1 < passes || !last) && !ends_segment(style, pass)) continue;
+            if (!is_last) continue;
             if (i > segment_symbol) coded = mq.flush(predictable);
             for (int k = segment_pass; k <= pass; k++)
                 if (k == pass || (!kMeasures && pass_bytes[k] >= raw + coded)) set_end(k, raw + coded, 0);
@@ -239,14 +253,18 @@ struct MqBlock {
             segment_pass = pass + 1;
             segment_symbol = i;
         }
+        find_end();
+    }
+    DEVICE_MEMBER bool has_end(int of) const { return is_filled_up(style, of, first_point); }
+    DEVICE_MEMBER void find_end() {
+        while (pass < passes && !has_end(pass)) pass++;
         end = end_of(pass);
     }
 
-    // ---- No style, measured: of passes that end at `at`, up to which all symbols are appended, the coder as it was
-    // there is kept, `a` its A register. What ends the codeword is worked out behind the last symbol, by all lanes at
-    // once.
+    // ---- No style or the bypass alone, measured: of passes that end at `at`, up to which all symbols are appended,
+    // the coder as it was there is kept, `a` its A register. What ends the codeword is worked out behind the last
+    // symbol, by all lanes at once.
 
-    DEVICE_MEMBER int first_point() const { return max_of(int{t1.coded.always_included[block]} - 1, 0); }
     DEVICE_MEMBER void keep_passes(uint32_t at, uint32_t a) {
         for (; end <= at; pass++) {
             t1.pass_coders[first + pass] = {static_cast<uint32_t>(mq.at), mq.c | 1u << (28 - mq.ct), a | mq.byte << 16,
@@ -257,8 +275,8 @@ struct MqBlock {
     }
     DEVICE_MEMBER void work_out_ends() const {
         const PassCoder *coders = t1.pass_coders + first;
-        PassCoder following = coders[first_point()];
-        for (int of = first_point(); of < passes; of++) {
+        PassCoder following = coders[first_point];
+        for (int of = first_point; of < last_end(); of++) {
             const PassCoder kept = following;
             following = coders[min_of(of + 1, passes - 1)];  // on its way meanwhile
             const CodewordEnd point = kept_coder(static_cast<int>(kept.at), kept.c, kept.rest).end(false);
@@ -287,13 +305,14 @@ struct MqBlock {
     }
     DEVICE_MEMBER int segments() const { return 1 + max_of(passes - kFirstRawPass, 0) / 3; }
     DEVICE_MEMBER void keep_segments(uint32_t up_to) {
-        for (; segment_pass < segments() && end <= up_to; segment_pass++) {
+        if constexpr (kKeepsPasses) keep_passes(up_to, mq.a);
+        for (; segment_pass < segments() && segment_end <= up_to; segment_pass++) {
             *kept_segment(mq.at) = {up_to > segment_symbol ? mq.c | 1u << (28 - mq.ct) : 0, mq.a | mq.byte << 16};
             mq.store_rest();
             pass_bytes[last_pass_of_segment(segment_pass)] = static_cast<uint32_t>(mq.at);
             segment_symbol = up_to;
             mq.begin_at(begin_behind_kept(mq.at));
-            end = segment_pass + 1 < segments() ? ends[last_pass_of_segment(segment_pass + 1)] : 0xFFFFFFFFu;
+            segment_end = segment_pass + 1 < segments() ? ends[last_pass_of_segment(segment_pass + 1)] : 0xFFFFFFFFu;
         }
     }
     DEVICE_MEMBER void end_segments() {
@@ -301,10 +320,7 @@ struct MqBlock {
         for (int k = 0, begin = 0; k < segments(); k++) {
             const int of = last_pass_of_segment(k), at = static_cast<int>(pass_bytes[of]);
             const KeptSegment kept = *kept_segment(at);
-            if (k) {  // raw passes come before it
-                raw = ends[of - 1];
-                pass_bytes[of - 1] = raw + coded;
-            }
+            if (k) end_raw_passes(of - 2, of);  // which come before it
             begins[of] = static_cast<uint32_t>(begin);
             if (kept.c) {
                 const CodewordEnd point = kept_coder(at, kept.c, kept.rest).end(false);
@@ -312,15 +328,17 @@ struct MqBlock {
                     slot[point.bytes - k] = static_cast<uint8_t>(rest);
                 coded += point.bytes - static_cast<uint32_t>(begin);
             }
-            pass_bytes[of] = raw + coded;
+            set_end(of, raw + coded, 0);
             begin = begin_behind_kept(at);
         }
-        // Raw passes behind the last one.
-        if (last_pass_of_segment(segments() - 1) < passes - 1) {
-            raw = ends[passes - 1];
-            pass_bytes[passes - 1] = raw + coded;
-        }
+        end_raw_passes(last_pass_of_segment(segments() - 1) + 1, passes);
         t1.coded.bytes[block] = raw + coded;
+    }
+    DEVICE_MEMBER void end_raw_passes(int from, int to) {
+        for (int of = from; of < to; of++) {
+            raw = ends[of];
+            set_end(of, raw + coded, 0);
+        }
     }
 };
 

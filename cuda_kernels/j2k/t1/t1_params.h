@@ -32,7 +32,7 @@ struct Tier1Buffers {
     BlockRecords coded;
     uint32_t *symbols;       // [block]: how many
     uint32_t *pass_ends;     // [pass]: symbols up to its end; of a raw pass, bytes of raw segments
-    PassCoder *pass_coders;  // [pass]: of truncatable blocks without a style
+    PassCoder *pass_coders;  // [pass]: of truncatable blocks without a style or with the bypass alone
     WorkOrder *work;
     uint32_t count;  // of blocks
     int32_t max_passes;
@@ -61,13 +61,17 @@ struct StyledContextInput : ContextInput {
 };
 using StyledContextParams = KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_styled">;
 using StyledContextTiledParams = KernelOf<StyledContextInput, "j2k/t1/context", "j2k_t1_context_tiled_styled">;
-// Truncatable blocks, without a style and with any. They end where the slope says.
+// Truncatable blocks, without a style, with the bypass alone, and with any. They end where the slope says.
 struct PredictedContextInput : ContextInput {
     const PrecinctBand *bands;
     const StopSlope *stop;  // nullptr: none ends before its last pass
 };
 using PredictedContextParams = KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_predicted">;
 using PredictedContextTiledParams = KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_tiled_predicted">;
+using BypassPredictedContextParams =
+    KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_bypass_predicted">;
+using BypassPredictedContextTiledParams =
+    KernelOf<PredictedContextInput, "j2k/t1/context", "j2k_t1_context_tiled_bypass_predicted">;
 struct StyledPredictedContextInput : PredictedContextInput {
     uint32_t style;
 };
@@ -103,5 +107,6 @@ struct StyledMqInput : MqInput {
 using StyledMqParams = KernelOf<StyledMqInput, "j2k/t1/mq", "j2k_t1_mq_styled">;
 using StyledMeasuredMqParams = KernelOf<StyledMqInput, "j2k/t1/mq", "j2k_t1_mq_styled_measured">;
 using MeasuredMqParams = KernelOf<MqInput, "j2k/t1/mq", "j2k_t1_mq_measured">;
+using BypassMeasuredMqParams = KernelOf<MqInput, "j2k/t1/mq", "j2k_t1_mq_bypass_measured", LaunchPriority::kHigh>;
 
 }  // namespace cudaenc::j2k

@@ -7,7 +7,8 @@ namespace cudaenc::j2k {
 
 namespace {
 
-bool is_bypass_alone(const BlockCoding &coding) { return coding.style == kBypass && !coding.truncatable; }
+// Neither a style but the bypass. Its MQ segments have gaps between them.
+bool is_bypass_alone(const BlockCoding &coding) { return coding.style == kBypass; }
 
 }  // namespace
 
@@ -29,7 +30,7 @@ Tier1Memory::Tier1Memory(const std::shared_ptr<Device> &device, const Tier1Batch
     make(estimated_bytes, blocks);
     make(terminations, all_passes);
     make(reductions, all_passes);
-    if (!styled) make(pass_coders, all_passes);
+    if (!styled || is_bypass_alone(batch.coding)) make(pass_coders, all_passes);
 }
 
 Tier1Buffers Tier1Memory::buffers(const CodeBlock *blocks) const {
@@ -68,6 +69,8 @@ void model_contexts(Device &device, Device::Stream stream, const Tier1Batch &bat
     const BlockCoding &coding = batch.coding;
     if (coding.truncatable && !coding.style)
         launch(PredictedContextParams{predicted}, PredictedContextTiledParams{predicted});
+    else if (coding.truncatable && coding.style == kBypass)
+        launch(BypassPredictedContextParams{predicted}, BypassPredictedContextTiledParams{predicted});
     else if (coding.truncatable)
         launch(StyledPredictedContextParams{{predicted, coding.style}},
                StyledPredictedContextTiledParams{{predicted, coding.style}});
@@ -91,6 +94,8 @@ void code_symbols(Device &device, Device::Stream stream, const Tier1Batch &batch
     const BlockCoding &coding = batch.coding;
     if (coding.truncatable && !coding.style)
         launch(MeasuredMqParams{input});
+    else if (coding.truncatable && coding.style == kBypass)
+        launch(BypassMeasuredMqParams{input});
     else if (coding.truncatable)
         launch(StyledMeasuredMqParams{{input, coding.style}});
     else if (coding.style == kBypass)

@@ -56,6 +56,7 @@ class CiboCoder : public BlockCoder {
           options_(options),
           other_(device),
           planes_(device, batch) {
+        t1_.coded.segment_begins = nullptr;  // its segments follow each other
         device->fill(other_, memory_.always_included.data(), 0, memory_.always_included.bytes());
         device->synchronize(other_);
     }
@@ -68,7 +69,7 @@ class CiboCoder : public BlockCoder {
 
   private:
     const Tier1Memory memory_;
-    const Tier1Buffers t1_;
+    Tier1Buffers t1_;
     const CiboTier1::Options options_;
     Stream other_;
     CiboTier1 planes_;
