@@ -141,7 +141,7 @@ in_openjph() { # CASE OPTIONS...: the best of seven rounds, in which so many pro
             wait
             rate=$(cat "$work"/*.seconds | awk '{ sum += 1 / $1 } END { print sum }')
             rm "$work"/*.seconds
-            best=$(awk "BEGIN { print $rate > $best ? $rate : $best }")
+            best=$(awk "BEGIN { print ($rate > $best ? $rate : $best) }")
         done
         size=$(stat -c %s "$work/0.j2c")
         result "OpenJPH, a process a thread" "$case" "$n" "$size" "$(psnr "$work/0.j2c" gbrp)" "$(printf %.1f "$best")"

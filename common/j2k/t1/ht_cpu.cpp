@@ -90,14 +90,16 @@ inline Stuffed stuff(const uint8_t *memory, uint32_t bits, uint32_t last, const 
     }
 }
 
-// A row of quads. Missing samples, where the width is no multiple of four, and the height none of two, are 0.
+// A row of quads. Missing samples, where a side is odd, are 0.
 struct QuadRow {
     uint32_t values[2][kWidest + 4];  // of upper and lower samples
     int32_t exponents[2][kWidest + 4];
-    uint8_t significant[kWidest / 2 + 2];
-    uint8_t reaching[kWidest / 2 + 2];  // samples that have the largest exponent
-    uint8_t most[kWidest / 2 + 2];      // the largest exponent
-    uint16_t states[kWidest / 2 + 2];   // quad_state()
+    uint16_t significant[kWidest / 2 + 2];
+    uint16_t reaching[kWidest / 2 + 2];  // samples that have the largest exponent
+    uint16_t most[kWidest / 2 + 2];      // the largest exponent
+    uint16_t bound[kWidest / 2 + 2];     // QuadCode::bound
+    uint16_t excess[kWidest / 2 + 2];    // QuadCode::excess
+    uint16_t entry[kWidest / 2 + 2];  // where HtCodes::entries has its codeword; the highest three of 11 bits: context
 };
 
 // Exponents by conversion to float, which every level of x86-64 does eight or four at a time. Returns all magnitudes'
@@ -118,20 +120,61 @@ CUDAENC_CLONES uint32_t load_row(const uint32_t *coefficients, int width, int pl
     return bits;
 }
 
-// What of each quad follows from its own exponents.
-CUDAENC_CLONES void summarise_quads(QuadRow &row, int quads) {
+// What of each quad follows from its own exponents. states: quad_state() of each.
+CUDAENC_CLONES void summarise_quads(QuadRow &__restrict row, int quads, uint16_t *__restrict states) {
     for (int q = 0; q < quads; q++) {
         const int32_t e0 = row.exponents[0][2 * q], e1 = row.exponents[1][2 * q], e2 = row.exponents[0][2 * q + 1],
                       e3 = row.exponents[1][2 * q + 1];
         const int32_t left = e0 > e1 ? e0 : e1, right = e2 > e3 ? e2 : e3, most = left > right ? left : right;
         const int32_t significant = (e0 != 0) | (e1 != 0) << 1 | (e2 != 0) << 2 | (e3 != 0) << 3;
-        row.significant[q] = static_cast<uint8_t>(significant);
+        row.significant[q] = static_cast<uint16_t>(significant);
         row.reaching[q] =
-            static_cast<uint8_t>((e0 == most) | (e1 == most) << 1 | (e2 == most) << 2 | (e3 == most) << 3);
-        row.most[q] = static_cast<uint8_t>(most);
-        row.states[q] = static_cast<uint16_t>(significant | e1 << 4 | e3 << 10);
+            static_cast<uint16_t>((e0 == most) | (e1 == most) << 1 | (e2 == most) << 2 | (e3 == most) << 3);
+        row.most[q] = static_cast<uint16_t>(most);
+        states[q] = static_cast<uint16_t>(significant | e1 << 4 | e3 << 10);
     }
 }
+
+// What follows from its neighbours' states, too: those of its row, and of the row above, where quads -1 and `quads` are
+// none. There are no rows above the first one.
+template <bool kFirst>
+inline void predict(QuadRow &__restrict row, int quads, const uint16_t *__restrict states,
+                    const uint16_t *__restrict above) {
+    for (int q = 0; q < quads; q++) {
+        const QuadNeighbours near{states[q - 1], above[q - 1], above[q], above[q + 1]};
+        const uint32_t significant = row.significant[q], reaching = row.reaching[q];
+        const int most = row.most[q], predicted = kFirst ? 1 : predicted_exponent(significant, near),
+                  excess = most > predicted ? most - predicted : 0;
+        row.bound[q] = static_cast<uint16_t>(predicted + excess);
+        row.excess[q] = static_cast<uint16_t>(excess);
+        row.entry[q] = static_cast<uint16_t>(quad_context(kFirst, near) << 8 | significant << 4 |
+                                             (reaching & (excess ? ~0u : 0u)));
+    }
+}
+CUDAENC_CLONES void predict_quads(QuadRow &row, int quads, const uint16_t *states, const uint16_t *above) {
+    predict<false>(row, quads, states, above);
+}
+CUDAENC_CLONES void predict_first_quads(QuadRow &row, int quads, const uint16_t *states) {
+    predict<true>(row, quads, states, states);
+}
+
+// The U-VLC bits of two quads that are not in the first row, by their excesses.
+class ExcessCodes {
+  public:
+    ExcessCodes() {
+        for (int a = 0; a <= kMost; a++)
+            for (int b = 0; b <= kMost; b++) {
+                const CodeBits code = pair_code(false, {0, a, 0}, {0, b, 0});
+                codes_[a][b] = code.bits | static_cast<uint32_t>(code.count) << 16;  // up to 16 bits
+            }
+    }
+    CodeBits of(int a, int b) const { return {codes_[a][b] & 0xFFFF, static_cast<int>(codes_[a][b] >> 16)}; }
+
+  private:
+    static constexpr int kMost = 32;
+    uint32_t codes_[kMost + 1][kMost + 1];
+};
+const ExcessCodes kExcessCodes;
 
 class HtBlockCoder {
   public:
@@ -139,7 +182,7 @@ class HtBlockCoder {
     explicit HtBlockCoder(uint32_t longest) : capacity_(longest + 16), memory_(new uint8_t[4 * size_t{capacity_}]) {}
 
     // Writes the block's codeword to out(), down to a bit-plane. Returns its bytes, 0 if no sample is significant.
-    uint32_t code(const uint32_t *coefficients, const CodeBlock &block, int plane) {
+    CUDAENC_CLONES uint32_t code(const uint32_t *coefficients, const CodeBlock &block, int plane) {
         const int width = block.width, height = block.height;
         magsgn_.begin(&memory_[0]), vlc_.begin(&memory_[capacity_]), mel_bits_.begin(&memory_[2 * size_t{capacity_}]);
         mel_ = {};
@@ -150,8 +193,17 @@ class HtBlockCoder {
             const uint32_t *row = coefficients + block.coefficients + static_cast<size_t>(y) * block.stride;
             const bool own = load_rows(row, block.stride, width, std::min(height - y, 2), plane);
             if (own || above) {
-                summarise_quads(row_, (width + 3) / 4 * 2);
-                y ? code_row<false>(width, y / 2) : code_row<true>(width, 0);
+                uint16_t *const states = states_[y / 2 & 1] + 1;  // those left of the first and right of the last are 0
+                const int quads = (width + 1) / 2;
+                summarise_quads(row_, quads, states);
+                states[quads] = 0;
+                if (y) {
+                    predict_quads(row_, quads, states, states_[(y / 2 + 1) & 1] + 1);
+                    code_row<false>(quads);
+                } else {
+                    predict_first_quads(row_, quads, states);
+                    code_row<true>(quads);
+                }
             } else {
                 skip_row(width, y / 2);
             }
@@ -171,8 +223,8 @@ class HtBlockCoder {
             int32_t *exponents = row_.exponents[lower];
             const int present = lower < rows ? width : 0;
             if (present) bits |= load_row(coefficients + size_t{stride} * lower, width, plane, values, exponents);
-            std::fill(values + present, values + (width + 3) / 4 * 4, 0u);
-            std::fill(exponents + present, exponents + (width + 3) / 4 * 4, 0);
+            std::fill(values + present, values + (width + 1) / 2 * 2, 0u);
+            std::fill(exponents + present, exponents + (width + 1) / 2 * 2, 0);
         }
         return bits != 0;
     }
@@ -186,41 +238,51 @@ class HtBlockCoder {
 
     // Codes a row of quads.
     template <bool kFirst>
-    void code_row(int width, int row) {
-        const int quads = (width + 1) / 2;
-        const uint16_t *above = states_[~row & 1] + 1;  // those left of the first and right of the last quad are 0
-        uint16_t *own = states_[row & 1] + 1;
+    void code_row(int quads) {
         const uint16_t *codes = kHtCodes.entries[kFirst ? 0 : 1];
-        uint32_t left = 0;
         for (int q = 0; q < quads; q += 2) {
             QuadCode pair[2]{};
+            SampleBits bits{};
             for (int i = q; i < std::min(q + 2, quads); i++) {
-                const uint32_t significant = row_.significant[i];
-                const QuadNeighbours near =
-                    kFirst ? QuadNeighbours{left, 0, 0, 0} : QuadNeighbours{left, above[i - 1], above[i], above[i + 1]};
-                const uint32_t context = quad_context(kFirst, near);
-                const QuadCode code = pair[i - q] =
-                    code_quad(codes, context, significant, row_.most[i], row_.reaching[i],
-                              kFirst ? 1 : predicted_exponent(significant, near));
-                if (!context) put_event(significant != 0);
-                if (significant) put_samples(&row_.values[0][2 * i], &row_.values[1][2 * i], significant, code);
-                left = own[i] = row_.states[i];
+                const uint32_t significant = row_.significant[i], entry = row_.entry[i];
+                const QuadCode code = pair[i - q] = {row_.bound[i], row_.excess[i], codes[entry]};
+                if (!(entry >> 8)) put_event(significant != 0);
+                if (significant) put_samples(&row_.values[0][2 * i], &row_.values[1][2 * i], significant, code, bits);
             }
-            if (kFirst && pair[0].excess && pair[1].excess) put_event(std::min(pair[0].excess, pair[1].excess) > 2);
-            const CodeBits code = pair_code(kFirst, pair[0], pair[1]);
-            vlc_.put(code.bits, code.count);
+            magsgn_.put(bits.bits, bits.count);
+            if (kFirst) {
+                if (pair[0].excess && pair[1].excess) put_event(std::min(pair[0].excess, pair[1].excess) > 2);
+                const CodeBits code = pair_code(true, pair[0], pair[1]);
+                vlc_.put(code.bits, code.count);
+            } else {
+                const auto word = [](uint32_t entry) {
+                    return CodeBits{entry & 127, static_cast<int>(entry >> 7 & 7)};
+                };
+                const CodeBits code =
+                    word(pair[0].entry).then(word(pair[1].entry)).then(kExcessCodes.of(pair[0].excess, pair[1].excess));
+                vlc_.put(code.bits, code.count);
+            }
         }
-        own[quads] = 0;
     }
-    void put_samples(const uint32_t *upper, const uint32_t *lower, uint32_t significant, const QuadCode &code) {
+    struct SampleBits {
+        uint64_t bits;
+        int count;
+    };
+    // before: bits that are not put yet, of another quad.
+    void put_samples(const uint32_t *upper, const uint32_t *lower, uint32_t significant, const QuadCode &code,
+                     SampleBits &before) {
         const auto low_bits = [](uint32_t value, int bits) { return value & ((uint64_t{1} << bits) - 1); };
         const int b0 = code.bits(significant, 0), b1 = code.bits(significant, 1), b2 = code.bits(significant, 2),
-                  b3 = code.bits(significant, 3);
+                  b3 = code.bits(significant, 3), count = b0 + b1 + b2 + b3;
         const uint64_t left = low_bits(upper[0], b0) | low_bits(lower[0], b1) << b0,
                        right = low_bits(upper[1], b2) | low_bits(lower[1], b3) << b2;
-        if (code.bound <= 14) {
-            magsgn_.put(left | right << (b0 + b1), b0 + b1 + b2 + b3);
-        } else if (code.bound <= 28) {
+        if (before.count + count <= 56) {
+            before = {before.bits | (left | right << (b0 + b1)) << before.count, before.count + count};
+            return;
+        }
+        magsgn_.put(before.bits, before.count);
+        before = {};
+        if (code.bound <= 28) {
             magsgn_.put(left, b0 + b1);
             magsgn_.put(right, b2 + b3);
         } else {
