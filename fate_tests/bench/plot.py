@@ -12,7 +12,7 @@ import sys
 import xml.dom.minidom
 from xml.sax.saxutils import escape
 
-from report import NVJPEG_DECODERS, Results, decoding_qualities, decoding_rate, decoding_rows, decoding_sizes, number, peer_of, stem
+from report import NVJPEG_DECODERS, Results, decoding_headline, decoding_qualities, decoding_rate, decoding_sizes, number, peer_of, stem
 
 try:
     import matplotlib
@@ -36,11 +36,9 @@ def speed_groups(results):
         peer = peer_of(row, 'nvJPEG')
         beside = (peer['name'].split()[0], peer['best_fps']) if peer else ('cudaenc, one frame', row['single_fps'])
         groups.append((f'{titles[row["case"]]}, {row["width"]}x{row["height"]}, {device}', [('cudaenc', row['best_fps']), beside]))
-    for row in decoding_rows(results):
-        peer = decoding_rate(row, NVJPEG_DECODERS)
-        if row['case'] == 'mjpeg-4k-420' and peer:
-            groups.append((f'JPEG decoding, 4:2:0, quality {row["quality"]}, {row["width"]}x{row["height"]}, {device}',
-                           [('cudaenc', decoding_rate(row, ['cudaenc'])), ('nvJPEG', peer)]))
+    for row in decoding_headline(results):
+        groups.append((f'JPEG decoding, 4:2:0, quality {row["quality"]}, {row["width"]}x{row["height"]}, {device}',
+                       [('cudaenc', decoding_rate(row, ['cudaenc'])), ('nvJPEG', decoding_rate(row, NVJPEG_DECODERS))]))
     for part, coder, cases in (('cpu', 'JPEG 2000', {'lossless': 'lossless', 'lossy': '9/7'}),
                                ('cpu_mjpeg', 'JPEG, 4:2:0', {'default': "Annex K's tables", 'optimal': 'optimal tables'})):
         rows = results.rows(part, f'cpu_peers_{"j2k" if part == "cpu" else "mjpeg"}.jsonl')

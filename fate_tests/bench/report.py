@@ -241,6 +241,12 @@ def decoding_rows(results):
     return sorted(results.rows('decode', 'decode-mjpeg-*.json'), key=lambda row: (row['case'], row['restart']))
 
 
+def decoding_headline(results):
+    """The row that the headline and the plot of speed have: without restart markers, beside nvJPEG."""
+    return [row for row in decoding_rows(results)
+            if row['case'] == 'mjpeg-4k-420' and not row['restart'] and decoding_rate(row, NVJPEG_DECODERS)]
+
+
 def decode(results):
     """JPEG decoding: NVIDIA's library one at a time and at its best, on its CUDA cores and on its hardware; libjpeg-turbo on all cores."""
     def cells(row):
@@ -390,7 +396,7 @@ def headline(results):
     rows = [row for row in rows if row['case'] in names]
     beside = [row for row in rows if peer_of(row, 'nvJPEG')]
     rows = beside or rows
-    decoding = [row for row in decoding_rows(results) if row['case'] == 'mjpeg-4k-420' and decoding_rate(row, NVJPEG_DECODERS)]
+    decoding = decoding_headline(results)
     beside = beside or not rows
     if not rows and not decoding:
         return ''
