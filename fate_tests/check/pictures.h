@@ -253,11 +253,10 @@ inline CudaencJ2kOptions random_options(Random &random, const CudaencFormat &for
     return o;
 }
 
-// The same with the HT block coder, which has one pass a block.
+// The same with the HT block coder.
 inline CudaencJ2kOptions random_ht_options(Random &random, const CudaencFormat &format, std::string &text) {
     CudaencJ2kOptions o = random_options(random, format, text);
     o.cblk_style = CUDAENC_J2K_HT;
-    if (o.layers > 1) o.layers = 1, o.poc = nullptr;
     o.roi = nullptr;
     return o;
 }

@@ -105,14 +105,18 @@ def combination(seed, ht=False):
                                               [m for m in RATE_CONTROLS if m != 'none'])
     if 'poc' in options:
         options['poc'] = re.sub(r'^(\d+,\d+),1,(.*/\d+,\d+),1,', rf'\1,{dice.randint(1, layers)},\2,{layers},', options['poc'])
-    if one_in(5) or ht:  # the HT block coder has one pass a block, and so one layer
-        for name in 'layers', 'roi', 'layer_rates':
-            options.pop(name, None)
+    if one_in(5) or ht:  # the HT block coder: of several layers the last one has all
+        options.pop('roi', None)
+        if 'layer_rates' in options:
+            options['layer_rates'] = re.sub(r'[^,]+$', '1', options['layer_rates'])
+        elif layers > 1 and set(targets) & set(options):
+            options.pop('layers')
+            layers = 1
         if options.get('rate_control') not in ('psp', 'pcrd') or not set(targets) & set(options):
             options.pop('rate_control', None)
         options['cblk_style'] = 'ht'
         if 'poc' in options:
-            options['poc'] = re.sub(r'^(\d+,\d+),\d+,(.*/\d+,\d+),\d+,', r'\1,1,\2,1,', options['poc'])
+            options['poc'] = re.sub(r'^(\d+,\d+),(\d+),(.*/\d+,\d+),\d+,', lambda m: f'{m[1]},{min(int(m[2]), layers)},{m[3]},{layers},', options['poc'])
     return f'{seed} {pix_fmt} {width}x{height} {dice.choice(CONTENTS)} {seed} ' + \
         ' '.join(f'{name}={value}' for name, value in options.items())
 
