@@ -290,7 +290,8 @@ class J2kCpuEncoder : public CpuEncoder {
                                  &s.offsets[first], &s.coded[first], stop.slope ? &stops[first] : nullptr);
             else if (coding_.truncatable)
                 code_truncatable_ht_blocks(blocks, s.coefficients.data(), g_.max_passes, points, s.batches[batch],
-                                           &s.offsets[first], &s.coded[first], ht_rules(blocks, stop).data());
+                                           &s.offsets[first], &s.coded[first], ht_rules(blocks, stop).data(),
+                                           are_whole(coding_.style, p_.layers));
             else
                 code_ht_blocks(blocks, s.coefficients.data(), s.batches[batch], &s.offsets[first], &s.coded[first]);
         });

@@ -154,7 +154,7 @@ struct Records {
         code_truncatable_ht_blocks(
             batch.blocks, batch.coefficients.data(), kMaxPlanes,
             {.bytes = bytes.data(), .terminations = terminations.data(), .reductions = reductions.data()}, codewords,
-            offsets.data(), coded.data(), rules.data());
+            offsets.data(), coded.data(), rules.data(), false);
     }
     std::vector<HtRule> rules;
     std::vector<CodedBlock> coded;

@@ -440,9 +440,10 @@ std::unique_ptr<HtBlockCoder> make_coder(std::span<const CodeBlock> blocks) {
     return std::make_unique<HtBlockCoder>(longest);
 }
 
-// Makes the records of all bit-planes of a block. Returns the codeword's bytes of the lowest.
+// Makes the records of all bit-planes of a block; whole: those above the lowest have no bytes. Returns the codeword's
+// bytes of the lowest.
 uint32_t measure_all_planes(HtBlockCoder &coder, const CodeBlock &b, const uint32_t *coefficients, int planes,
-                            const TruncationPoints &points) {
+                            const TruncationPoints &points, bool whole) {
     uint32_t bytes = 0;
     for (int pass = 0; pass < planes; pass++) {
         const int plane = planes - 1 - pass;
@@ -451,7 +452,8 @@ uint32_t measure_all_planes(HtBlockCoder &coder, const CodeBlock &b, const uint3
             reduction += reduction_of_row(coefficients + b.coefficients + static_cast<size_t>(y) * b.stride, b.width,
                                           plane, b.reversible);
         points.reductions[pass] = record_reduction(reduction);
-        points.bytes[pass] = bytes = coder.code(coefficients, b, plane);
+        if (!whole || !plane) bytes = coder.code(coefficients, b, plane);
+        points.bytes[pass] = bytes;
     }
     return bytes;
 }
@@ -473,7 +475,7 @@ void code_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficie
 
 void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_t *coefficients, int max_passes,
                                 const TruncationPoints &points, std::vector<uint8_t> &bytes, uint32_t *offsets,
-                                CodedBlock *coded, const HtRule *rules) {
+                                CodedBlock *coded, const HtRule *rules, bool whole) {
     const auto coder = make_coder(blocks);
     bytes.clear();
     for (size_t i = 0; i < blocks.size(); i++) {
@@ -491,7 +493,7 @@ void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_
         uint32_t count = 0;
         int plane = 0;
         if (!rule.lowers()) {
-            count = measure_all_planes(*coder, samples.block(), samples.samples(), planes, own);
+            count = measure_all_planes(*coder, samples.block(), samples.samples(), planes, own, whole);
         } else {
             const HtTrial trial = ht_trial(rule, planes, quads_of(b.width, b.height), counts);
             plane = trial.coded;
