@@ -161,6 +161,7 @@ find_qstep() {
 
 ht() {
     stream=$work/first.j2c # a name that OpenJPH knows
+    repeats=7 # as of OpenJPH
     make_rgb_frames
     ours=(j2k_cuda -device cpu -format j2k -async_depth 4 -cblk_style ht)
     in_ffmpeg "cudaenc in ffmpeg" lossless 12 gbrp "${ours[@]}" -pred dwt53

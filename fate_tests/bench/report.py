@@ -125,7 +125,8 @@ def unique(values):
 
 def set_table(results):
     head = results.heads[0] if results.heads else {'device': '–', 'driver': ''}
-    processors = ', '.join(unique(head['cpu'] for head in results.heads)) or '–'
+    # FFmpeg's and others' parts have no heads.
+    processors = ', '.join(unique(head['cpu'] for head in results.heads or results.runs.values() if 'cpu' in head)) or '–'
     dates = sorted({run['date'] for run in results.runs.values()})
     commands = unique(run['command'] for run in results.runs.values())
     return table(['date', 'device', 'driver', 'CPU', 'commit', 'command'],

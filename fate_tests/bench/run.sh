@@ -1,6 +1,6 @@
 #!/bin/bash
 # All that docs/benchmarks.md tells of, part by part; what is missing for one says so in a line. Each part leaves its results as JSON,
-# and PART.run.json: the commit, the date, the command. report.py makes the tables of them.
+# and PART.run.json: the commit, the date, the command, the CPU. report.py makes the tables of them.
 # Usage: run.sh FOLDER_OF_PROGRAMS OUTPUT_FOLDER [PART...]   SPDX-License-Identifier: LGPL-2.1-or-later
 #   rates   single frame and many, with nvJPEG2000, equal bytes and PSNR, for each picture
 #   mjpeg   mjpeg_cuda, single frame and many, with nvJPEG, bytes and PSNR; all pictures in one rotation
@@ -140,7 +140,8 @@ for part in "$@"; do
     set +e
     (set -e; "$part") 2>&1 | tee "$out/$part.txt"
     if [ "${PIPESTATUS[0]}" = 0 ]; then
-        row "$out/$part.run.json" part "$part" commit "$commit" date "$(date -u +%F)" command "$command"
+        row "$out/$part.run.json" part "$part" commit "$commit" date "$(date -u +%F)" command "$command" \
+            cpu "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores"
     else
         echo "run.sh: $part failed"
         status=1
