@@ -163,7 +163,7 @@ ht() {
     stream=$work/first.j2c # a name that OpenJPH knows
     repeats=7 # as of OpenJPH
     make_rgb_frames
-    ours=(j2k_cuda -device cpu -format j2k -async_depth 4 -cblk_style ht)
+    ours=(j2k_cuda -device cpu -format j2k -async_depth 16 -cblk_style ht) # as many frames at once as OpenJPH has pictures
     in_ffmpeg "cudaenc in ffmpeg" lossless 12 gbrp "${ours[@]}" -pred dwt53
     in_ffmpeg "cudaenc in ffmpeg" lossy 12 gbrp "${ours[@]}" -pred dwt97 -quality 80
     target=$size
