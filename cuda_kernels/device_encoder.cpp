@@ -53,15 +53,15 @@ void DeviceEncoder::place_pixels(FrameSlot &s) {
         s.layout_uploaded = s.layout_uploaded && layout.data == data + k.offset && layout.stride == stride;
         layout = layout_of(k, data, stride);
     }
-    if (device_frames_) return device_->wait_foreign(s.stream, s.frame.cuda_stream);
+    if (device_frames_) return device_->wait_foreign(s.queued_on, s.frame.cuda_stream);
     if (is_staged(s.frame)) {
         if (!staging_) staging_ = std::make_unique<FrameStaging>(device_, planes_, pixel_bytes_, threads_);
-        return staging_->upload(s.stream, s.pixels.data(), s.frame);
+        return staging_->upload(s.queued_on, s.pixels.data(), s.frame);
     }
     for (size_t i = 0; i < planes_.size(); i++) {
         const UploadedPlane &plane = planes_[i];
         if (plane.size.rows)
-            device_->upload_2d(s.stream, s.pixels.data() + plane.offset, plane.pitch, s.frame.data[i],
+            device_->upload_2d(s.queued_on, s.pixels.data() + plane.offset, plane.pitch, s.frame.data[i],
                                s.frame.stride[i], plane.size.row_bytes, plane.size.rows);
     }
 }

@@ -46,6 +46,11 @@ class H264IntraEncoder : public DeviceEncoder {
           control_(p_),
           intra_coder_(device_, p_.picture, slots),
           slice_coder_(device_, p_.sets.format, p_.slices) {
+        // Before those of slots: the driver runs streams side by side that are made one after the other.
+        // With rate control a picture waits for the bits of others before.
+        if (const int pictures = intra_coder_.launch_pictures(); pictures > 1 && !stage_times && p_.rate.constant())
+            for (int i = 0; i < (slots + pictures - 1) / pictures; i++)
+                launch_streams_.push_back(std::make_unique<Stream>(device_));
         for (int i = 0; i < slots; i++)
             add_slot(std::make_unique<Slot>(device_, intra_coder_, slice_coder_, p_.slices.size(),
                                             control_.sign_flip_words()));
@@ -56,7 +61,7 @@ class H264IntraEncoder : public DeviceEncoder {
     PooledBuffer finish(int slot) override {
         PooledBuffer packet = DeviceEncoder::finish(slot);
         Slot &s = static_cast<Slot &>(this->slot(slot));
-        if (control_.renumber(s.picture)) packet = complete_again(s, [&] { code_slices(s); });
+        if (control_.renumber(s.picture)) packet = complete_again(s, [&] { code_slices(s.stream, s); });
         control_.left(s.picture);
         return packet;
     }
@@ -65,6 +70,9 @@ class H264IntraEncoder : public DeviceEncoder {
     void prepare(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         control_.take(s.picture, s.frame);
+        if (!launch_streams_.empty())
+            s.queued_on = deferred_.empty() ? Device::Stream(*launch_streams_[launches_ % launch_streams_.size()])
+                                            : deferred_.front()->queued_on;
         if (s.sign_flips.count()) control_.make_sign_flips(s.picture, s.host_sign_flips.data());
     }
 
@@ -74,26 +82,49 @@ class H264IntraEncoder : public DeviceEncoder {
                                       device_->done(analysed_.front()->worked)))
             fix_qp();
         control_.plan(s.picture);
-        mark(s, kIntra);
-        analyse(s);
-        mark(s, kCode);
-        code_slices(s);
         if (p_.rate.constant())
             control_.begin(s.picture);
         else
             analysed_.push_back(&s);
+        if (launch_streams_.empty()) return encode(s.stream, std::array{&s});
+        s.deferred = true;
+        deferred_.push_back(&s);
+        if (alone() || std::ssize(deferred_) >= intra_coder_.launch_pictures()) queue_deferred();
     }
 
-    // The slices' bits are those of rate control.
-    void analyse_and_code(Slot &s) {
-        analyse(s);
-        code_slices(s);
+    // Pictures in flight share launches of the wavefront where there are more of them than the driver runs streams side
+    // by side.
+    void queue_deferred() override {
+        if (deferred_.empty()) return;
+        const std::vector<Slot *> all = std::exchange(deferred_, {});
+        for (Slot *s : all) s->deferred = false;
+        launches_++;
+        try {
+            const Device::Stream stream = all.front()->queued_on;
+            encode(stream, all);
+            for (Slot *s : all) {
+                device_->record(s->worked, stream);
+                s->awaited = s->worked;
+            }
+        } catch (...) {
+            for (Slot *s : all) s->error = std::current_exception();
+            throw;
+        }
     }
-    void analyse(Slot &s) {
-        std::array<SampleLayout, 3> components{};
-        for (int c = 0; c < p_.input.components; c++) components[static_cast<size_t>(c)] = s.layout.data()[c];
-        intra_coder_.code(s.stream, s.intra, components, s.picture.qp, p_.aq_strength);
-        control_.make_headers(s.picture);
+
+    // Queues the coding of pictures, whose bits rate control gets.
+    void encode(Device::Stream stream, std::span<Slot *const> slots) {
+        std::vector<DeviceIntraCoder::Picture> pictures;
+        for (Slot *s : slots) {
+            std::array<SampleLayout, 3> components{};
+            for (int c = 0; c < p_.input.components; c++) components[static_cast<size_t>(c)] = s->layout.data()[c];
+            pictures.push_back({.buffers = &s->intra, .components = components, .qp = s->picture.qp});
+            control_.make_headers(s->picture);
+        }
+        mark(*slots.front(), kIntra);
+        intra_coder_.code(stream, pictures, p_.aq_strength);
+        mark(*slots.front(), kCode);
+        for (Slot *s : slots) code_slices(stream, *s);
     }
 
     // Waits for the bits of the first picture whose QP may change, and codes it anew where it has to. What fails is
@@ -103,19 +134,25 @@ class H264IntraEncoder : public DeviceEncoder {
         analysed_.pop_front();
         try {
             control_.begin(s.picture);
-            while (device_->synchronize(s.stream), control_.again(s.picture, layer_bits(s.coded))) analyse_and_code(s);
+            while (device_->synchronize(s.stream), control_.again(s.picture, layer_bits(s.coded)))
+                encode(s.stream, std::array{&s});
         } catch (...) {
             s.failed = std::current_exception();
         }
     }
 
-    void code_slices(Slot &s) {
+    void encode_again(Slot &s) {
+        encode(s.stream, std::array{&s});
+        device_->synchronize(s.stream);
+    }
+
+    void code_slices(Device::Stream stream, Slot &s) {
         std::copy(s.picture.headers.begin(), s.picture.headers.end(), s.host_headers.data());
-        device_->upload(s.stream, s.headers.data(), s.host_headers.data(), s.headers.bytes());
+        device_->upload(stream, s.headers.data(), s.host_headers.data(), s.headers.bytes());
         if (s.sign_flips.count())
-            device_->upload(s.stream, s.sign_flips.data(), s.host_sign_flips.data(), s.sign_flips.bytes());
+            device_->upload(stream, s.sign_flips.data(), s.host_sign_flips.data(), s.sign_flips.bytes());
         slice_coder_.code(
-            s.stream, s.coded,
+            stream, s.coded,
             {s.intra.macroblocks.data(), s.intra.levels.data(), s.sign_flips.count() ? s.sign_flips.data() : nullptr},
             s.headers.data());
     }
@@ -123,19 +160,15 @@ class H264IntraEncoder : public DeviceEncoder {
     PooledBuffer make_packet(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         PictureState &picture = s.picture;
-        const auto repeat = [&] {
-            analyse_and_code(s);
-            device_->synchronize(s.stream);
-        };
         if (p_.rate.constant())
-            while (control_.again(picture, layer_bits(s.coded))) repeat();
+            while (control_.again(picture, layer_bits(s.coded))) encode_again(s);
         if (std::find(analysed_.begin(), analysed_.end(), &s) != analysed_.end()) {
             while (!analysed_.empty() && analysed_.front() != &s) fix_qp();
             fix_qp();
         }
         if (s.failed) std::rethrow_exception(std::exchange(s.failed, nullptr));
         uint64_t bytes;
-        while (bytes = nal_bytes(s.coded), control_.too_large(picture, bytes)) repeat();
+        while (bytes = nal_bytes(s.coded), control_.too_large(picture, bytes)) encode_again(s);
         PooledBuffer packet = packets_->take(control_.packet_bytes(picture, bytes));
         queue_download(s, packet->data + picture.prefix.size(), s.coded.bytes.data(), static_cast<size_t>(bytes));
         control_.write_around(picture, bytes, *packet);
@@ -150,13 +183,17 @@ class H264IntraEncoder : public DeviceEncoder {
         s.intra.pictures = s.coded.pictures = 0;
         s.failed = nullptr;
         std::erase(analysed_, &s);
+        std::erase(deferred_, &s);
     }
 
     const Params p_;
     PictureControl control_;
     const DeviceIntraCoder intra_coder_;
     const DeviceSliceCoder slice_coder_;
-    std::deque<Slot *> analysed_;  // or being so, in order, where QPs depend on the bits of pictures before
+    std::vector<std::unique_ptr<Stream>> launch_streams_;  // taken in turn; none where each picture has a launch
+    size_t launches_ = 0;
+    std::vector<Slot *> deferred_;  // what queue_deferred() launches
+    std::deque<Slot *> analysed_;   // or being so, in order, where QPs depend on the bits of pictures before
 };
 
 }  // namespace

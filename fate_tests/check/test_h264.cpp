@@ -215,9 +215,11 @@ START_TEST(threads_depths_and_devices) {
         for (const std::string &device : device_specs) {
             if (device == "emu:2" || device == "emu:77") continue;
             config.device = device.c_str();
-            config.async_depth = 2;
-            EXPECT(encode_all(config, frames_of(pictures)) == expected, "%s, mode %d: %s", of.name, mode,
-                   device.c_str());
+            for (const int depth : {2, 12}) {  // the latter shares launches
+                config.async_depth = depth;
+                EXPECT(encode_all(config, frames_of(pictures)) == expected, "%s, mode %d: %s, %d in flight", of.name,
+                       mode, device.c_str(), depth);
+            }
         }
     }
 }

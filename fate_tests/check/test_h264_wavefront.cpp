@@ -31,50 +31,68 @@ Coded code_on_cpu(const Source &source, int qp, int aq_strength) {
 
 const char *const type_names[] = {"I_4x4", "I_8x8", "I_16x16", "I_PCM"};
 
-// Codes the source twice, into garbage.
-void expect_same(const std::shared_ptr<Device> &device, const Source &source, int qp, int in_flight,
+void expect_same(const Coded &coded, const Coded &expected, const PictureFormat &f, int qp, const std::string &device) {
+    const size_t size = coded.levels.size() / coded.macroblocks.size();
+    for (size_t m = 0; m < coded.macroblocks.size(); m++) {
+        const Macroblock &own = coded.macroblocks[m], &other = expected.macroblocks[m];
+        const std::string what =
+            format_string("%s, %dx%d, format %d, %d bits, 8x8 %d, %d slices, QP %d, macroblock %zu, %s on the CPU",
+                          device.c_str(), f.width, f.height, static_cast<int>(f.chroma), f.bit_depth, f.transform_8x8,
+                          f.slices, qp, m, type_names[static_cast<int>(other.type)]);
+        EXPECT(own.type == other.type, "%s: %s", what.c_str(),
+               static_cast<int>(own.type) < 4 ? type_names[static_cast<int>(own.type)] : "nothing");
+        EXPECT(!std::memcmp(&own, &other, sizeof own), "%s: another macroblock", what.c_str());
+        for (size_t i = 0; i < size; i++)
+            EXPECT(coded.levels[m * size + i] == expected.levels[m * size + i], "%s: block %zu, level %zu: %d, not %d",
+                   what.c_str(), i / 16, i % 16, coded.levels[m * size + i], expected.levels[m * size + i]);
+    }
+    EXPECT(coded.bits == expected.bits, "%s, QP %d: %llu bits, not %llu", device.c_str(), qp,
+           static_cast<unsigned long long>(coded.bits), static_cast<unsigned long long>(expected.bits));
+}
+
+// Codes sources of one format in a launch, twice, into garbage; the QPs are qp and those that follow.
+void expect_same(const std::shared_ptr<Device> &device, const std::vector<Source> &sources, int qp, int in_flight,
                  int aq_strength = 0) {
-    const PictureFormat &f = source.format;
-    const Coded expected = code_on_cpu(source, qp, aq_strength);
+    const PictureFormat &f = sources[0].format;
     const DeviceIntraCoder coder(device, f, in_flight);
-    IntraBuffers buffers = coder.make_buffers();
     std::vector<Slice> slices;
     for (int i = 0; i < f.slices; i++) slices.push_back(f.slice(i));
     const DeviceSliceCoder slice_coder(device, f.coded(), slices);
-    PictureBuffers coded_slices = slice_coder.make_buffers();
     const DeviceArray<SliceHeaderBits> headers =
         upload_now(device, std::vector(slices.size(), SliceHeaderBits{{}, 37}));
-    const DeviceSource uploaded(device, source);
+    struct InFlight {
+        IntraBuffers intra;
+        PictureBuffers slices;
+        DeviceSource uploaded;
+    };
+    std::vector<std::unique_ptr<InFlight>> all;
+    std::vector<DeviceIntraCoder::Picture> pictures;
+    for (const Source &source : sources) {
+        all.push_back(std::unique_ptr<InFlight>(
+            new InFlight{coder.make_buffers(), slice_coder.make_buffers(), DeviceSource(device, source)}));
+        pictures.push_back({.buffers = &all.back()->intra,
+                            .components = all.back()->uploaded.layout,
+                            .qp = std::min(qp + static_cast<int>(pictures.size()), kLastQp)});
+    }
     for (int round = 0; round < 2; round++) {
-        device->fill(nullptr, buffers.macroblocks.data(), 0xA5, buffers.macroblocks.bytes());
-        device->fill(nullptr, buffers.levels.data(), 0xA5, buffers.levels.bytes());
-        coder.code(nullptr, buffers, uploaded.layout, qp, aq_strength);
-        slice_coder.code(nullptr, coded_slices, {buffers.macroblocks.data(), buffers.levels.data(), nullptr},
-                         headers.data());
-        Coded coded;
-        coded.macroblocks.resize(expected.macroblocks.size());
-        coded.levels.resize(expected.levels.size());
-        device->download(nullptr, coded.macroblocks.data(), buffers.macroblocks.data(), buffers.macroblocks.bytes());
-        device->download(nullptr, coded.levels.data(), buffers.levels.data(), buffers.levels.bytes());
-        device->synchronize(Device::Stream{});
-        const size_t size = coded.levels.size() / coded.macroblocks.size();
-        for (size_t m = 0; m < coded.macroblocks.size(); m++) {
-            const Macroblock &own = coded.macroblocks[m], &other = expected.macroblocks[m];
-            const std::string what =
-                format_string("%s, %dx%d, format %d, %d bits, 8x8 %d, %d slices, QP %d, macroblock %zu, %s on the CPU",
-                              device->name().c_str(), f.width, f.height, static_cast<int>(f.chroma), f.bit_depth,
-                              f.transform_8x8, f.slices, qp, m, type_names[static_cast<int>(other.type)]);
-            EXPECT(own.type == other.type, "%s: %s", what.c_str(),
-                   static_cast<int>(own.type) < 4 ? type_names[static_cast<int>(own.type)] : "nothing");
-            EXPECT(!std::memcmp(&own, &other, sizeof own), "%s: another macroblock", what.c_str());
-            for (size_t i = 0; i < size; i++)
-                EXPECT(coded.levels[m * size + i] == expected.levels[m * size + i],
-                       "%s: block %zu, level %zu: %d, not %d", what.c_str(), i / 16, i % 16, coded.levels[m * size + i],
-                       expected.levels[m * size + i]);
+        for (const auto &one : all) {
+            device->fill(nullptr, one->intra.macroblocks.data(), 0xA5, one->intra.macroblocks.bytes());
+            device->fill(nullptr, one->intra.levels.data(), 0xA5, one->intra.levels.bytes());
         }
-        const uint64_t bits = layer_bits(coded_slices);
-        EXPECT(bits == expected.bits, "%s, QP %d: %llu bits, not %llu", device->name().c_str(), qp,
-               static_cast<unsigned long long>(bits), static_cast<unsigned long long>(expected.bits));
+        coder.code(nullptr, pictures, aq_strength);
+        for (size_t i = 0; i < all.size(); i++) {
+            const IntraBuffers &buffers = all[i]->intra;
+            slice_coder.code(nullptr, all[i]->slices, {buffers.macroblocks.data(), buffers.levels.data(), nullptr},
+                             headers.data());
+            const Coded expected = code_on_cpu(sources[i], pictures[i].qp, aq_strength);
+            Coded coded = expected;
+            device->download(nullptr, coded.macroblocks.data(), buffers.macroblocks.data(),
+                             buffers.macroblocks.bytes());
+            device->download(nullptr, coded.levels.data(), buffers.levels.data(), buffers.levels.bytes());
+            device->synchronize(Device::Stream{});
+            coded.bits = layer_bits(all[i]->slices);
+            expect_same(coded, expected, f, pictures[i].qp, device->name());
+        }
     }
 }
 
@@ -98,7 +116,7 @@ START_TEST(pictures) {
                 f.slices = random.between(1, std::min(3, f.macroblock_rows()));
                 const int lowest = -qp_bd_offset(f.bit_depth);
                 const int qp = round == 0 ? random.between(lowest, 12) : random.between(lowest, kLastQp);
-                expect_same(device, Source(random, f, static_cast<Content>(content)), qp, random.between(1, 24));
+                expect_same(device, {Source(random, f, static_cast<Content>(content))}, qp, random.between(1, 24));
             }
 }
 END_TEST
@@ -112,9 +130,24 @@ START_TEST(adaptive_quantisation) {
             f.width = random.between(1, 300), f.height = random.between(1, 150);
             f.slices = random.between(1, std::min(5, f.macroblock_rows()));
             const Content content = random.one_in(2) ? Content::mixed : Content::flat;
-            expect_same(device, Source(random, f, content), random.between(-qp_bd_offset(f.bit_depth), 54),
+            expect_same(device, {Source(random, f, content)}, random.between(-qp_bd_offset(f.bit_depth), 54),
                         random.between(1, 12), strength);
         }
+}
+END_TEST
+
+START_TEST(shared_launches) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 90);
+    for (const PictureFormat &format : formats) {
+        PictureFormat f = format;
+        f.width = random.between(1, 120), f.height = random.between(1, 90);
+        f.slices = random.between(1, std::min(3, f.macroblock_rows()));
+        std::vector<Source> sources;
+        for (int i = random.between(2, kLaunchPictures); i > 0; i--) sources.emplace_back(random, f, Content::mixed);
+        expect_same(device, sources, random.between(-qp_bd_offset(f.bit_depth), kMaxQp), random.between(1, 64),
+                    random.one_in(2) ? 256 : 0);
+    }
 }
 END_TEST
 
@@ -122,7 +155,7 @@ START_TEST(large_pictures) {
     const auto device = open_test_device(_i);
     Random random(60);
     const PictureFormat f{benching ? 3840 : 336, benching ? 2160 : 208, ChromaFormat::c420, 8, 1, true, true, false};
-    for (const int qp : {17, 26, 37}) expect_same(device, Source(random, f, Content::mixed), qp, qp - 16);
+    for (const int qp : {17, 26, 37}) expect_same(device, {Source(random, f, Content::mixed)}, qp, qp - 16);
 }
 END_TEST
 
@@ -134,6 +167,7 @@ int main(int argc, char **argv) {
     TCase *c = add_case(suite, "wavefront");
     tcase_add_loop_test(c, pictures, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, adaptive_quantisation, 0, static_cast<int>(device_specs.size()));
+    tcase_add_loop_test(c, shared_launches, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, large_pictures, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }

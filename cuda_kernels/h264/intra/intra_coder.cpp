@@ -59,26 +59,41 @@ int useful_blocks(const PictureFormat &f) {
     return std::min(f.macroblock_rows(), f.slices * (f.macroblock_columns() + 1) / 2);
 }
 
+// Launches in flight, and the pictures that share one. More of them than connections would wait for each other. Four
+// keep the device busy where one of them ends.
+struct Launches {
+    int count, pictures;
+};
+Launches launches_of(int in_flight) {
+    if (in_flight <= connections()) return {in_flight, 1};
+    const int pictures = std::min((in_flight + 3) / 4, kLaunchPictures);
+    return {std::min((in_flight + pictures - 1) / pictures, connections()), pictures};
+}
+
 // Of a thread-block. Three where there is no chroma to code apart, or where more thread-blocks are useful than fit.
 int warps_of(const Device &device, const PictureFormat &f, int in_flight) {
-    const int useful = useful_blocks(f) * std::min(in_flight, connections());
+    const Launches launches = launches_of(in_flight);
+    const int useful = useful_blocks(f) * std::min(in_flight, launches.count * launches.pictures);
     const bool fit = useful <= device.multiprocessors() * wavefront_blocks(f.chroma, kWavefrontParts);
     return chroma_blocks(f.chroma) > 0 && fit ? kWavefrontParts : kWavefrontParts - 1;
 }
 
-// Of a picture. Pictures in flight share the device.
-unsigned thread_blocks_of(const Device &device, const PictureFormat &f, int in_flight) {
+// Of a launch. Those in flight share the device.
+int blocks_of(const Device &device, const PictureFormat &f, int in_flight) {
     const int all = device.multiprocessors() * wavefront_blocks(f.chroma, warps_of(device, f, in_flight));
-    return static_cast<unsigned>(std::max(1, std::min(all / std::min(in_flight, connections()), useful_blocks(f))));
+    return std::max(1, all / launches_of(in_flight).count);
 }
+
+bool is_adaptive(int qp, int aq_strength) { return aq_strength && qp <= kMaxQp; }
 
 }  // namespace
 
 DeviceIntraCoder::DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format, int in_flight)
     : device_(std::move(device)),
       format_(format),
-      grid_{thread_blocks_of(*device_, format, in_flight)},
+      launch_pictures_(launches_of(in_flight).pictures),
       threads_(static_cast<unsigned>(32 * warps_of(*device_, format, in_flight))),
+      blocks_(blocks_of(*device_, format, in_flight)),
       rows_(upload_now(device_, make_rows(format))),
       qp_choices_(upload_now(device_, make_qp_choices(format))),
       tables_(upload_now(device_, make_tables(format.chroma))) {}
@@ -93,37 +108,47 @@ IntraBuffers DeviceIntraCoder::make_buffers() const {
             .qps = {device_, macroblocks}};
 }
 
-void DeviceIntraCoder::code(Device::Stream stream, IntraBuffers &b, const std::array<SampleLayout, 3> &components,
-                            int qp, int aq_strength) const {
-    const bool adaptive = aq_strength && qp <= kMaxQp;
-    if (adaptive) queue_qps(stream, b, components[0], qp, aq_strength);
+void DeviceIntraCoder::code(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const {
+    WavefrontArguments arguments{.format = format_.coded(),
+                                 .picture_width = format_.width,
+                                 .picture_height = format_.height,
+                                 .long_level_prefix = format_.long_level_prefix,
+                                 .pcm_without_zeros = format_.pcm_without_zeros,
+                                 .rows = rows_.data(),
+                                 .row_count = static_cast<uint32_t>(format_.macroblock_rows()),
+                                 .qp_choices = qp_choices_.data(),
+                                 .tables = tables_.data(),
+                                 .tickets = pictures.front().buffers->tickets.data(),
+                                 .picture_count = static_cast<uint32_t>(pictures.size()),
+                                 .pictures = {}};
+    for (size_t i = 0; i < pictures.size(); i++) arguments.pictures[i] = prepare(stream, pictures[i], aq_strength);
+    const int useful = useful_blocks(format_) * static_cast<int>(pictures.size());
+    const Grid grid{static_cast<unsigned>(std::min(blocks_, useful))};
+    with_format(format_.chroma,
+                [&]<ChromaFormat F>() { device_->launch(stream, grid, threads_, WavefrontParams<F>{arguments}); });
+    for (const Picture &picture : pictures)
+        if (is_adaptive(picture.qp, aq_strength)) queue_qp_deltas(stream, *picture.buffers, picture.qp);
+}
+
+// Queues what comes before the wavefront.
+WavefrontPicture DeviceIntraCoder::prepare(Device::Stream stream, const Picture &picture, int aq_strength) const {
+    IntraBuffers &b = *picture.buffers;
+    const bool adaptive = is_adaptive(picture.qp, aq_strength);
+    if (adaptive) queue_qps(stream, b, picture.components[0], picture.qp, aq_strength);
     if (b.pictures == 0) {
         device_->fill(stream, b.records.data(), 0, b.records.bytes());
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
     }
-    const WavefrontArguments arguments{.format = format_.coded(),
-                                       .picture_width = format_.width,
-                                       .picture_height = format_.height,
-                                       .long_level_prefix = format_.long_level_prefix,
-                                       .pcm_without_zeros = format_.pcm_without_zeros,
-                                       .components = {components[0], components[1], components[2]},
-                                       .rows = rows_.data(),
-                                       .row_count = static_cast<uint32_t>(format_.macroblock_rows()),
-                                       .qp_choices = qp_choices_.data(),
-                                       .qps = adaptive ? b.qps.data() : nullptr,
-                                       .qp = qp,
-                                       .ranked = b.ranked.data(),
-                                       .tables = tables_.data(),
-                                       .records = b.records.data(),
-                                       .serial = b.pictures % kRecordSerials + 1,
-                                       .tickets = b.tickets.data(),
-                                       .macroblocks = b.macroblocks.data(),
-                                       .levels = b.levels.data()};
-    b.pictures++;
-    queue_ranks(stream, b, components);
-    with_format(format_.chroma,
-                [&]<ChromaFormat F>() { device_->launch(stream, grid_, threads_, WavefrontParams<F>{arguments}); });
-    if (adaptive) queue_qp_deltas(stream, b, qp);
+    queue_ranks(stream, b, picture.components);
+    const auto &[first, second, third] = picture.components;
+    return {.components = {first, second, third},
+            .qps = adaptive ? b.qps.data() : nullptr,
+            .ranked = b.ranked.data(),
+            .records = b.records.data(),
+            .macroblocks = b.macroblocks.data(),
+            .levels = b.levels.data(),
+            .qp = picture.qp,
+            .serial = b.pictures++ % kRecordSerials + 1};
 }
 
 void DeviceIntraCoder::queue_ranks(Device::Stream stream, const IntraBuffers &b,

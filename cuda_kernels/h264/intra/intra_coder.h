@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <span>
 
 #include "../../../common/h264/picture_coder.h"
 #include "../../device_objects.h"
@@ -26,12 +27,21 @@ class DeviceIntraCoder {
     // in_flight: so many pictures are coded at once.
     DeviceIntraCoder(std::shared_ptr<Device> device, const PictureFormat &format, int in_flight);
     IntraBuffers make_buffers() const;
-    // Queues the coding of a picture; components lie in device memory. qp, aq_strength: see PictureQuality. The results
-    // lie in `buffers` once the stream has run. Not for graphs: parameters change with pictures.
-    void code(Device::Stream stream, IntraBuffers &buffers, const std::array<SampleLayout, 3> &components, int qp,
-              int aq_strength) const;
+    // Pictures that are to share a launch: 1 where a driver runs as many launches side by side as there are pictures.
+    int launch_pictures() const { return launch_pictures_; }
+
+    // A picture, whose components lie in device memory. qp: see PictureQuality.
+    struct Picture {
+        IntraBuffers *buffers;
+        std::array<SampleLayout, 3> components;
+        int qp;
+    };
+    // Queues the coding of at most kLaunchPictures. aq_strength: see PictureQuality. The results lie in their buffers
+    // once the stream has run. Not for graphs: parameters change with pictures.
+    void code(Device::Stream stream, std::span<const Picture> pictures, int aq_strength) const;
 
   private:
+    WavefrontPicture prepare(Device::Stream stream, const Picture &picture, int aq_strength) const;
     void queue_ranks(Device::Stream stream, const IntraBuffers &buffers,
                      const std::array<SampleLayout, 3> &components) const;
     void queue_qps(Device::Stream stream, const IntraBuffers &buffers, const SampleLayout &luma, int qp,
@@ -39,8 +49,9 @@ class DeviceIntraCoder {
     void queue_qp_deltas(Device::Stream stream, const IntraBuffers &buffers, int qp) const;
     const std::shared_ptr<Device> device_;
     const PictureFormat format_;
-    const Grid grid_;
+    const int launch_pictures_;
     const unsigned threads_;  // of a thread-block
+    const int blocks_;        // that a launch has at most
     DeviceArray<MacroblockRow> rows_;
     DeviceArray<QpChoice> qp_choices_;
     DeviceArray<WavefrontTables> tables_;

@@ -15,8 +15,8 @@ DEVICE void copy_levels(const int16_t *from, int16_t *to, int count) {
 }
 
 template <ChromaFormat F>
-DEVICE void write_macroblock(const WavefrontArguments &p, const Place &place, const WavefrontState<F> &s,
-                             const Decision &decision, const MacroblockRow &row) {
+DEVICE void write_macroblock(const Place &place, const WavefrontState<F> &s, const Decision &decision,
+                             const MacroblockRow &row) {
     const Candidate<F> &c = s.candidates[decision.type];
     Macroblock m{};
     m.type = decision.pcm ? MacroblockType::pcm : static_cast<MacroblockType>(decision.type);
@@ -36,7 +36,7 @@ DEVICE void write_macroblock(const WavefrontArguments &p, const Place &place, co
     }
     m.first_in_slice = row.first_in_slice && place.x == 0;
     m.slice = static_cast<uint16_t>(row.slice);
-    p.macroblocks[place.address] = m;
+    s.picture.macroblocks[place.address] = m;
 }
 
 // I_PCM: the samples are the levels and the reconstruction. With all threads.

@@ -34,8 +34,7 @@ DEVICE void begin_candidate(const Place &place, WavefrontState<F> &s, Candidate<
 
 // The last row, for the row below. With a whole warp.
 template <ChromaFormat F>
-DEVICE void leave_record(const WavefrontArguments &p, const Place &place, WavefrontState<F> &s,
-                         const Decision &decision) {
+DEVICE void leave_record(const Place &place, WavefrontState<F> &s, const Decision &decision) {
     constexpr int kHeight = 2 * chroma_blocks(F), kWords = record_words(F);
     const int lane = lane_id();
     const Candidate<F> &c = s.candidates[decision.type];
@@ -54,8 +53,8 @@ DEVICE void leave_record(const WavefrontArguments &p, const Place &place, Wavefr
     }
     warp_sync();
     if (lane < kWords)
-        atomic_store(p.records + uint64_t{place.address} * kWords + static_cast<uint32_t>(lane),
-                     uint64_t{p.serial} << 48 | uint64_t{s.record[3 * lane + 2]} << 32 |
+        atomic_store(s.picture.records + uint64_t{place.address} * kWords + static_cast<uint32_t>(lane),
+                     uint64_t{s.picture.serial} << 48 | uint64_t{s.record[3 * lane + 2]} << 32 |
                          uint64_t{s.record[3 * lane + 1]} << 16 | s.record[3 * lane]);
 }
 

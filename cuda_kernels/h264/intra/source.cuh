@@ -7,7 +7,8 @@ namespace cudaenc::h264 {
 
 // Loads those of column `column` and row `row` of macroblocks. With a whole warp.
 template <ChromaFormat F>
-DEVICE void load_source(const WavefrontArguments &p, uint32_t row, uint32_t column, MacroblockSource<F> &s) {
+DEVICE void load_source(const WavefrontArguments &p, const WavefrontPicture &picture, uint32_t row, uint32_t column,
+                        MacroblockSource<F> &s) {
     constexpr int kHeight = 2 * chroma_blocks(F);  // of a chroma component
     constexpr int kLuma = 64 * luma_components(F), kFours = kLuma + 2 * 2 * kHeight, kRounds = kFours / 32;
     static_assert(kFours % 32 == 0);
@@ -15,9 +16,10 @@ DEVICE void load_source(const WavefrontArguments &p, uint32_t row, uint32_t colu
     const int lane = lane_id();
     uint32_t samples[kRounds][4];
     uint16_t *to[kRounds];
-    const uint32_t ranked = load_readonly(
-        reinterpret_cast<const uint32_t *>(p.ranked + uint64_t{row} * static_cast<uint32_t>(p.format.width) + column) +
-        min_of(lane, kRankedWords - 1));
+    const uint32_t ranked =
+        load_readonly(reinterpret_cast<const uint32_t *>(
+                          picture.ranked + uint64_t{row} * static_cast<uint32_t>(p.format.width) + column) +
+                      min_of(lane, kRankedWords - 1));
     CUDAENC_UNROLL
     for (int round = 0; round < kRounds; round++) {
         const int item = 32 * round + lane;
@@ -33,7 +35,7 @@ DEVICE void load_source(const WavefrontArguments &p, uint32_t row, uint32_t colu
         const int last = (chroma ? (p.picture_width + 1) / 2 : p.picture_width) - 1;
         x += (chroma ? 8 : 16) * static_cast<int>(column);
         y += (chroma ? kHeight : 16) * static_cast<int>(row);
-        const SampleLayout &layout = p.components[component];
+        const SampleLayout &layout = picture.components[component];
         const uint8_t *samples_row = layout.data + min_of(y, height - 1) * layout.stride;
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) samples[round][i] = sample_of(layout, samples_row, min_of(x + i, last));

@@ -51,6 +51,7 @@ struct MacroblockSource {
 template <ChromaFormat F>
 struct WavefrontState {
     static constexpr int kComponents = luma_components(F), kChromaHeight = 2 * chroma_blocks(F);
+    WavefrontPicture picture;        // of the row
     MacroblockSource<F> sources[2];  // by column modulo 2
     Candidate<F> candidates[3];      // by MacroblockType
     ChromaCandidate<F> chroma;

@@ -26,7 +26,7 @@ template <ChromaFormat F>
 DEVICE void leave_macroblock(const WavefrontArguments &p, const MacroblockRow &row, const Place &place,
                              const Decision &decision, int warp, int last_warp, WavefrontState<F> &s) {
     constexpr int kBlocks = blocks_per_macroblock(F), kComponents = luma_components(F);
-    int16_t *levels = p.levels + uint64_t{place.address} * (16 * kBlocks);
+    int16_t *levels = s.picture.levels + uint64_t{place.address} * (16 * kBlocks);
     if (decision.pcm) {
         write_pcm(p, place, s, decision, levels);
         block_sync();
@@ -42,8 +42,8 @@ DEVICE void leave_macroblock(const WavefrontArguments &p, const MacroblockRow &r
             if (warp == kPart8x8) copy_levels(s.chroma.levels, levels + 272, 16 * (kBlocks - 17));
     }
     if (warp == (last_warp > kPart16x16 ? kPart16x16 : kPart4x4) && lane_id() == 0)
-        write_macroblock(p, place, s, decision, row);
-    if (warp == last_warp) leave_record(p, place, s, decision);
+        write_macroblock(place, s, decision, row);
+    if (warp == last_warp) leave_record(place, s, decision);
     if (warp == kPart8x8) leave_column(s, decision);
 }
 
@@ -53,11 +53,11 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
     // A warp that ends before the longest one loads what the next macroblock needs.
     const int source_warp = last_warp > kPart16x16 ? kPart16x16 : kPart8x8;
     const uint32_t columns = static_cast<uint32_t>(p.format.width);
-    if (warp == source_warp) load_source(p, row.y, 0, s.sources[0]);
+    if (warp == source_warp) load_source(p, s.picture, row.y, 0, s.sources[0]);
     const bool above = row.first_in_slice == 0;
     const auto never = [] { return false; };
     const uint64_t row_above = above ? uint64_t{row.y - 1} * columns : 0;
-    Receiver<F> receiver{p.records + row_above * record_words(F), p.serial, above ? columns : 0, 0};
+    Receiver<F> receiver{s.picture.records + row_above * record_words(F), s.picture.serial, above ? columns : 0, 0};
     if (warp == last_warp) receiver.receive(0, s, never);
     Place place{};
     place.bit_depth = p.format.luma_depth;
@@ -67,7 +67,8 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
         place.x = x;
         place.address = row.y * columns + x;
         place.available = {x > 0, above, above && x + 1 < columns};
-        place.qp = p.qp_choices + (p.qps ? p.qps[place.address] : p.qp) + qp_bd_offset(place.bit_depth);
+        place.qp = p.qp_choices + (s.picture.qps ? s.picture.qps[place.address] : s.picture.qp) +
+                   qp_bd_offset(place.bit_depth);
         if (warp == last_warp) receiver.receive(x + 1, s, never);
         if (thread == 0) s.longest_ends = 0;
         block_sync();
@@ -81,7 +82,7 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
                 if (warp == last_warp) code_chroma(place, s);
         }
         warp_sync();
-        if (warp == source_warp && x + 1 < columns) load_source(p, row.y, x + 1, s.sources[(x + 1) & 1]);
+        if (warp == source_warp && x + 1 < columns) load_source(p, s.picture, row.y, x + 1, s.sources[(x + 1) & 1]);
         // Polls while others code: one takes as long as a tenth of a macroblock.
         if (warp == kPart4x4 && lane_id() == 0) atomic_or(&s.longest_ends, 1u);
         if (warp == last_warp)
@@ -101,10 +102,17 @@ DEVICE void code_rows(const WavefrontArguments &p) {
     SHARED(WavefrontState<F>, state, 1);
     copy_tables(p, state[0]);
     const int warp = warp_shuffle(warp_id(), 0);  // the same in all lanes
-    uint32_t row;
+    const uint32_t rows = p.row_count * p.picture_count;
+    uint32_t ticket;
     CUDAENC_NO_UNROLL
-    while ((row = take_ticket(p.tickets, p.row_count + static_cast<uint32_t>(grid_x()))) < p.row_count)
-        code_row(p, p.rows[row], warp, state[0]);
+    while ((ticket = take_ticket(p.tickets, rows + static_cast<uint32_t>(grid_x()))) < rows) {
+        constexpr int kWords = sizeof(WavefrontPicture) / 4;
+        static_assert(kWords <= 96, "each word has a thread");
+        const AnyWord *from = reinterpret_cast<const AnyWord *>(p.pictures + ticket % p.picture_count);
+        if (thread_x() < kWords) reinterpret_cast<AnyWord *>(&state[0].picture)[thread_x()] = from[thread_x()];
+        block_sync();
+        code_row(p, p.rows[ticket / p.picture_count], warp, state[0]);
+    }
 }
 
 #define WAVEFRONT_KERNEL(format, name)                                                              \

@@ -36,25 +36,31 @@ struct WavefrontTables {
     CavlcTables cavlc;
 };
 
+// A picture of a launch.
+struct WavefrontPicture {
+    SampleLayout components[3];
+    const int8_t *qps;  // QPY of each macroblock; nullptr: all have `qp`
+    const RankedModes *ranked;
+    uint64_t *records;        // [record_words() * macroblock]
+    Macroblock *macroblocks;  // qp_delta is 0
+    int16_t *levels;
+    int32_t qp;
+    uint32_t serial;  // 1 to kRecordSerials; 0 before the first
+};
+constexpr int kLaunchPictures = 8;  // at most
 struct WavefrontArguments {
     CodedFormat format;
     int32_t picture_width, picture_height;
     uint32_t long_level_prefix, pcm_without_zeros;  // PictureFormat
-    SampleLayout components[3];
-    const MacroblockRow *rows;
+    const MacroblockRow *rows;                      // the same of all pictures
     uint32_t row_count;
     const QpChoice *qp_choices;  // of the QPYs from -QpBdOffset on
-    const int8_t *qps;           // QPY of each macroblock; nullptr: all have `qp`
-    int32_t qp;
-    const RankedModes *ranked;
     const WavefrontTables *tables;
-    uint64_t *records;  // [record_words() * macroblock]
-    uint32_t serial;    // of the picture, 1 to kRecordSerials; 0 before the first
     uint32_t *tickets;
-    Macroblock *macroblocks;  // qp_delta is 0
-    int16_t *levels;
+    uint32_t picture_count;
+    WavefrontPicture pictures[kLaunchPictures];
 };
-// Grid: thread-blocks of 3 or 4 warps, as many as there are rows or fewer.
+// Grid: thread-blocks of 3 or 4 warps, as many as there are rows of all pictures or fewer.
 template <ChromaFormat F>
 struct WavefrontParams : WavefrontArguments {
     static constexpr KernelName kernel{"h264/intra/wavefront", F == ChromaFormat::c400   ? "h264_wavefront_400"
