@@ -222,10 +222,12 @@ def targets(results):
 
 
 def bypass(results):
-    plain = {(row['picture'], row['case']): row for row in results.rows('rates', 'rates.json')}
-    rows = [(plain[key], row) for row in results.rows('bypass', 'bypass.json') if (key := (row['picture'], row['case'])) in plain]
-    return rows and table(['picture', 'case', 'no style: single / many', 'bypass', 'times as fast: single / many', 'times as many bytes'],
-                          [[stem(row['picture']), row['case'], rates_of(base), rates_of(row),
+    plain = {row['case']: row for row in results.rows('bypass', 'bypass-none.json')}
+    rows = [(plain[row['case']], row) for row in results.rows('bypass', 'bypass.json')]
+    def rates(row):
+        return f'{number(row["single_fps"])} / {spread(best(row)["fps"])}'
+    return rows and table(['pictures', 'case', 'bytes', 'no style: single / many (least .. most)', 'bypass', 'times as fast: single / many', 'times as many bytes'],
+                          [[stem(row['picture']), row['case'], f'{row["bytes_per_frame"]:,.0f}', rates(base), rates(row),
                             f'{row["single_fps"] / base["single_fps"]:.2f} / {row["best_fps"] / base["best_fps"]:.2f}',
                             f'{row["bytes_per_frame"] / base["bytes_per_frame"]:.3f}'] for base, row in rows])
 

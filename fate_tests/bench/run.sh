@@ -7,7 +7,7 @@
 #   decode  JPEG decoding, one picture and many, with nvJPEG and libjpeg-turbo; then in ffmpeg, with FFmpeg's decoder
 #   decode_sweep  the same at qualities 50 to 98 and at sizes from 64x64 to 16384x16384
 #   targets frames of a target size, those of rates, by METHODS ("psp pcrd"); the pictures of rates, after it
-#   bypass  as rates, with the arithmetic coding bypass
+#   bypass  the cases of rates without and with the arithmetic coding bypass; all pictures in one rotation, none shifted
 #   ht      as rates, with the HT block coder, and nvJPEG2000's
 #   ht_sweep  as sweep, with the HT block coder
 #   formats 12 and 16 bits, 4:2:2, larger code-blocks; the first picture
@@ -62,7 +62,11 @@ for row in json.load(open(sys.argv[1]))['rows']:
 PYTHON
     )
 }
-bypass() { bench -nvjpeg2k no -style bypass -depths 2,4,8,16,32 -o "$out/bypass.json" "${pictures[@]}"; }
+bypass() {
+    local rotation=(-nvjpeg2k no -rotation -frames "$((${#pictures[@]} ? ${#pictures[@]} : 16))" -depths 2,4,8,16,32)
+    bench "${rotation[@]}" -o "$out/bypass-none.json" "${pictures[@]}"
+    bench "${rotation[@]}" -style bypass -o "$out/bypass.json" "${pictures[@]}"
+}
 ht() { bench -style ht -depths 2,4,8,16,32 -o "$out/ht.json" "${pictures[@]}"; }
 mjpeg() { bench -case mjpeg -rotation -o "$out/mjpeg.json" "${pictures[@]}"; }
 decode() {
