@@ -30,8 +30,8 @@ int magnitude_bound(const Params &p) {
     for (const auto &bands : p.quantisers)
         for (int r = 0; r <= p.levels; r++)
             for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) {
-                const int level = r ? p.levels + 1 - r : p.levels,
-                          planes = bands[static_cast<size_t>(band_index(r, o))].planes;
+                const Quantiser &q = bands[static_cast<size_t>(band_index(r, o))];
+                const int level = r ? p.levels + 1 - r : p.levels, planes = q.planes - q.spare;
                 bound = std::max(bound, p.reversible ? planes : planes + 1 - level);
             }
     return bound;

@@ -283,7 +283,8 @@ class Builder {
             .group = std::min<uint32_t>(static_cast<uint32_t>(g_.tile_parts.size()) - 1, kLimitedTileParts),
             .component = static_cast<uint16_t>(c),
             .band = static_cast<uint16_t>(index),
-            .step = p_.reversible ? 0 : q.told()};
+            .step = static_cast<uint16_t>(p_.reversible ? 0 : q.told()),
+            .spare = static_cast<uint16_t>(q.spare)};
         for (int level = 0; level < tag_tree_levels(band.columns, band.rows); level++)
             g_.tag_tree_nodes += tag_tree_columns(band.columns, level) * tag_tree_columns(band.rows, level);
 

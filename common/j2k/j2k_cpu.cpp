@@ -129,7 +129,8 @@ class J2kCpuEncoder : public CpuEncoder {
                                    budget_.codestream(boxes), stop);
         else if (coding_.truncatable)
             stop.slope = early_stopping_.slope(s.number);
-        for (bool again = false;; stop = next_try(s.allocation.stop, p_.style, p_.frame_steps), again = true) {
+        for (bool again = false;;
+             stop = next_try(s.allocation.stop, p_.style, p_.frame_steps, g_.precinct_bands[0]), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
             const bool ahead = !again && budget_.measures_ahead();
@@ -299,10 +300,9 @@ class J2kCpuEncoder : public CpuEncoder {
 
     std::vector<HtRule> ht_rules(std::span<const CodeBlock> blocks, const StopSlope &stop) const {
         std::vector<HtRule> rules;
-        for (const CodeBlock &b : blocks) {
-            const PrecinctBand &band = g_.precinct_bands[b.precinct_band];
-            rules.push_back(ht_rule(stop, band.weight, band.step, b.planes));
-        }
+        for (const CodeBlock &b : blocks)
+            rules.push_back(
+                ht_rule(stop, g_.precinct_bands[b.precinct_band], b.planes, static_cast<uint32_t>(g_.blocks.size())));
         return rules;
     }
 
@@ -364,7 +364,8 @@ class J2kCpuEncoder : public CpuEncoder {
             if (!last) measure(s, false);
         }
         code_chosen(s);
-        return !stopped_too_early(allocation.stop) && !stopped_too_late(allocation.stop);
+        return !stopped_too_early(allocation.stop) && !stopped_too_late(allocation.stop) &&
+               !(p_.frame_steps && steps_too_fine(allocation.stop));
     }
 
     // A codestream but for its bytes.

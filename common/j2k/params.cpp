@@ -17,6 +17,7 @@
 #include "dwt.h"
 #include "jp2_metadata.h"
 #include "profile.h"
+#include "quantise.h"
 #include "slope.h"
 
 namespace cudaenc::j2k {
@@ -222,10 +223,12 @@ FilterBank synthesis_97() {
 // An error of a step weighs the same in the picture's mean square error in all sub-bands and components. So a step is
 // the base step over the norms of the synthesis filters and of the inverse component transform. The base step, as a
 // share of the samples' range, falls with quality as JPEG's tables do. At 100 it is below half of a code value. The
-// block coder scales it. Quality 0 is for blocks that are truncated to a target: half of a code value. No sub-band has
-// more bit-planes than a float's significand has bits: the transform would not fill them, and decoders need not hold
-// them.
+// block coder scales it. Quality 0 is for blocks that are truncated to a target: half of a code value; three fifths
+// where frames choose their steps, so that coefficients of 8 bits and 5 levels fit 16 bits. No sub-band has more
+// bit-planes than a float's significand has bits: the transform would not fill them, and decoders need not hold them.
 constexpr int kFloatPlanes = 24;
+// Where frames choose their steps, the session's are a quarter of that, if coefficients still fit 16 bits.
+constexpr int kMostSparePlanes = 2;
 void set_irreversible(Params &params, int quality) {
     static const FilterBank synthesis = synthesis_97();
     const double scale = !quality ? 0 : quality < 50 ? 50.0 / quality : 2.0 * (1.0 - quality / 100.0);
@@ -233,7 +236,8 @@ void set_irreversible(Params &params, int quality) {
         const Component &component = params.components[c];
         double base = quality ? (0.04 * scale * std::ldexp(1.0, component.depth) + 0.5) *
                                     block_coder_traits(params.style).quality_step
-                              : 0.5;
+                      : params.frame_steps ? 0.6
+                                           : 0.5;
         // With all passes coded, the error is a small part of what the target allows.
         if (!quality && params.rate.error != 0)
             base = std::min(base, std::sqrt(params.rate.error * squared_peak(component)) / 6);
@@ -250,12 +254,17 @@ void set_irreversible(Params &params, int quality) {
                   highest = std::min(planes, kFloatPlanes) + 1 - params.guard_bits;
         if (exponent > highest) exponent = highest, mantissa = 0;
         if (exponent < 0) exponent = 0, mantissa = 2047;
+        // A frame's steps are not smaller, but thresholds of the session's fall between those of the frame's.
+        const int spare =
+            params.frame_steps ? std::clamp(kShortPlanes - (params.guard_bits + exponent - 1), 0, kMostSparePlanes) : 0;
+        exponent += spare;
         const double coded = std::ldexp(1 + mantissa / 2048.0, nominal - exponent);
         return {.exponent = exponent,
                 .mantissa = mantissa,
                 .inverse_step = static_cast<float>(1 / coded),
                 .planes = params.guard_bits + exponent - 1,
-                .weight = weight_code(coded * coded * energy * energy * norm * norm)};
+                .weight = weight_code(coded * coded * energy * energy * norm * norm),
+                .spare = spare};
     });
 }
 

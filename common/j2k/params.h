@@ -26,8 +26,9 @@ struct Quantiser {
     float inverse_step;  // 1 / Delta_b; 1 where reversible
     int planes;          // M_b = guard bits + epsilon_b - 1: magnitudes are below 2^planes
     int weight;          // log2_code() of a squared step's weight in the picture's squared error
-    // As QCD and QCC tell a step that is not reversible (T.800 A.6.4).
-    uint32_t told() const { return static_cast<uint32_t>(exponent << 11 | mantissa); }
+    int spare = 0;       // lowest bit-planes that no frame has, where frames choose their steps
+    // As QCD and QCC tell a step that is not reversible (T.800 A.6.4): that of the lowest bit-plane which is not spare.
+    uint32_t told() const { return static_cast<uint32_t>((exponent - spare) << 11 | mantissa); }
 };
 
 struct Component {

@@ -30,7 +30,7 @@ struct StepRatio {
     uint32_t ratio = 1 << 24;       // of magnitudes, in 2^-24
     uint32_t square = 1 << 12;      // of a squared step of theirs to one of the session's, in 2^-12
     uint32_t most = (1 << 24) - 1;  // the largest magnitude
-    int lowest_plane = 0;           // 1 where magnitudes are doubled
+    int lowest_plane = 0;           // that may be coded; one more where magnitudes are doubled
 
     // coefficient: as quantise() makes it, of at most 24 bit-planes. It lies in the middle of its step, on average.
     CUDAENC_HD uint32_t magnitude(uint32_t coefficient) const {
@@ -43,16 +43,17 @@ struct StepRatio {
     // log2_code() of the square.
     CUDAENC_HD int weight() const { return log2_code(square) - 12 * kSlopeOctave; }
 };
-// planes: of the sub-band.
-CUDAENC_HD StepRatio step_ratio(uint32_t told, uint32_t step, int planes) {
+// planes: of the sub-band; spare: of these the lowest ones, which no frame has.
+CUDAENC_HD StepRatio step_ratio(uint32_t told, uint32_t step, int planes, int spare) {
     StepRatio r;
+    r.lowest_plane = spare;
     r.most = (1u << planes) - 1;
     if (!step) return r;
     const uint32_t own = 2048 + (told & 2047), frames = 2048 + (frame_step(told, step) & 2047),
                    inverse = (frames << 12) / own;
     r.ratio = (own << 20) / frames << 4;
     r.square = inverse * inverse >> 12;
-    r.lowest_plane = frames < own;
+    r.lowest_plane += frames < own;
     return r;
 }
 

@@ -66,7 +66,8 @@ struct PrecinctBand {
     int32_t weight;            // log2_code() of what a squared step weighs in the picture's squared error
     uint32_t group;            // its tile-part, up to kLimitedTileParts
     uint16_t component, band;  // band: band_index()
-    uint32_t step;             // as QCD tells it, see step.h; 0 where reversible
+    uint16_t step;             // as QCD tells it, see step.h; 0 where reversible
+    uint16_t spare;            // Quantiser::spare
 };
 
 // A layer of a precinct. A block layer is a code-block's part of a packet, of its header and of its codewords. Block

@@ -362,7 +362,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     void write_frame(Slot &s) {
-        if (coding_.truncatable)
+        if (coding_.truncatable && !(p_.frame_steps && block_count() >= kManyHtBlocks))  // else none is coded again
             s.coder->code_truncated(s.stream, s.layer_passes.data() + last_layer(),
                                     s.layer_bytes.data() + last_layer());
         mark(s, kTier2);
@@ -640,10 +640,11 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (!coding_.truncatable) return false;
         if (psnr_ && !std::exchange(s.has_psnr, true)) truncate_to_psnr(s);
         const StopOutcome stop = s.result.data()->allocation.stop;
-        if (stopped_too_early(stop) || (s.revisions.empty() && stopped_too_late(stop))) {
+        if (stopped_too_early(stop) ||
+            (s.revisions.empty() && (stopped_too_late(stop) || (p_.frame_steps && steps_too_fine(stop))))) {
             s.revisions.clear();
             *s.allocation.data() = budget_.begin(s.box_bytes);
-            s.allocation.data()->stop = {next_try(stop, p_.style, p_.frame_steps), 0, 0};
+            s.allocation.data()->stop = {next_try(stop, p_.style, p_.frame_steps, g_.precinct_bands[0]), 0, 0, 0};
             upload_allocation(s, s.stream);
             code_from_coefficients(s, true);
             return true;

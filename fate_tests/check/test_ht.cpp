@@ -136,9 +136,16 @@ StopSlope some_slope(Random &random, bool or_none) {
             .always_includes = 0,
             .step = none || random.one_in(3) ? 0 : static_cast<uint32_t>(random.between(1, kFrameSteps - 1))};
 }
+PrecinctBand make_band() {
+    PrecinctBand band{};
+    band.weight = kWeight;
+    band.step = kTold;
+    return band;
+}
 std::vector<HtRule> rules_of(const Batch &batch, const StopSlope &stop) {
+    const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
     std::vector<HtRule> rules;
-    for (const CodeBlock &b : batch.blocks) rules.push_back(ht_rule(stop, kWeight, kTold, b.planes));
+    for (const CodeBlock &b : batch.blocks) rules.push_back(ht_rule(stop, make_band(), b.planes, count));
     return rules;
 }
 
@@ -441,15 +448,15 @@ START_TEST(truncated_blocks_on_the_device) {
         for (int i = 0; i < 14; i++)
             batch.add(random, random.between(1, side), random.between(1, side), random.between(1, 20),
                       random.between(0, kKinds - 1));
+        // Of so many one plane is tried.
+        for (uint32_t i = 0; repeat == 3 && i < kManyHtBlocks; i++)
+            batch.add(random, 4, random.between(1, 4), random.between(1, 14), random.between(0, kKinds - 1));
         for (CodeBlock &b : batch.blocks) b.reversible = random.one_in(2), b.precinct_band = 0;
         const StopSlope stop = repeat < 2 ? StopSlope{} : some_slope(random, true);
         const Records records(batch, stop);
         const uint32_t count = static_cast<uint32_t>(batch.blocks.size()), points = count * kMaxPlanes;
-        PrecinctBand band{};
-        band.weight = kWeight;
-        band.step = kTold;
         const Guarded<CodeBlock> blocks(device, batch.blocks);
-        const Guarded<PrecinctBand> bands(device, std::vector<PrecinctBand>{band});
+        const Guarded<PrecinctBand> bands(device, std::vector<PrecinctBand>{make_band()});
         const Guarded<StopSlope> device_stop(device, std::vector<StopSlope>{stop});
         const Guarded<uint32_t> coefficients(device, batch.coefficients), bytes(device, count),
             pass_bytes(device, points);

@@ -144,6 +144,8 @@ CUDAENC_HD void allocate(RateAllocation &r, const uint32_t *bytes_at_or_above, i
     for (int g = 0; g < groups; g++) r.group_threshold[g] = limits[g];
     for (int layer = 0; last && layer < layers; layer++) r.choice[layer].all_from = r.threshold[layer];
     end_at_threshold(r, layers, r.measured[layers - 1] + bytes(limits, r.threshold[layers - 1]) - last_before);
+    const uint64_t budget = r.budget[layers - 1], all = r.measured[layers - 1] + bytes(limits, 1) - last_before;
+    r.stop.surplus = budget ? static_cast<uint32_t>((max_of(all, budget) - budget) / (budget / 256 + 1)) : 0;
 }
 
 // Where headers were measured ahead, of all that is coded and in one layer, `measured` has them alone. Adds the

@@ -148,12 +148,12 @@ CUDAENC_HD SampleLimit sample_limit(uint64_t budget, uint32_t blocks, int sample
     return {max_of(16 * 8 * budget / blocks, 2 * static_cast<uint64_t>(samples))};
 }
 // What codewords may take. Where tier-1 stops a tenth more, since blocks differ. Where frames choose their steps small
-// budgets have few headers, and lower_largest() takes some 2 % off the estimates. budget: of the codestream, 0: no
-// limit.
+// budgets have few headers, and lower_largest() takes some 2 % off the estimates. Blocks that are worth least are left
+// out of what is too much; too little would be coded again. budget: of the codestream, 0: no limit.
 CUDAENC_HD uint64_t sample_budget(uint64_t budget, uint32_t blocks, uint32_t style, bool frame_steps) {
     if (!budget) return ~uint64_t{0};
     const uint64_t codewords = budget - min_of<uint64_t>(2 * blocks, budget / (frame_steps ? 32 : 16));
-    return frame_steps ? codewords * 51 / 50 : are_alternatives(style) ? codewords : codewords * 35 / 32;
+    return frame_steps ? codewords * 16 / 15 : are_alternatives(style) ? codewords : codewords * 35 / 32;
 }
 // Where all is needed. Of alternatives those near a slope are tried, so that there must be one.
 CUDAENC_HD constexpr StopSlope stop_nowhere(uint32_t style, const StopSlope &stop) {
@@ -177,10 +177,12 @@ CUDAENC_HD int slope_of_steps(int weight, int plane, uint32_t step) {
     return weight + kStopBase - kFrameStepLevel + 2 * kSlopeOctave * plane +
            2 * kSlopeOctave / static_cast<int>(kFrameSteps) * static_cast<int>(step);
 }
-// The rule of a sampled block at one of the sums. weight: of its sub-band.
-CUDAENC_HD HtRule sampled_rule(int reference, int plane, int weight) {
+// The rule of a sampled block at one of the sums. band: its own; blocks: of the frame.
+CUDAENC_HD HtRule sampled_rule(int reference, int plane, const PrecinctBand &band, uint32_t blocks) {
     HtRule rule;
-    rule.stop.base = weight + kStopBase - slope_of_steps(reference, plane, 0);
+    rule.stop.base = band.weight + kStopBase - slope_of_steps(reference, plane, 0);
+    rule.step.lowest_plane = band.spare;
+    rule.one = blocks >= kManyHtBlocks;
     return rule;
 }
 // The steps at which `room` is met, by interpolation between logarithms. bytes(plane): of the sums, falling.
@@ -200,7 +202,6 @@ CUDAENC_HD StopSlope stop_at_steps(int weight, uint64_t room, const StopSlope &s
     constexpr int kAll = kFrameSteps;
     int step = 1;
     while (step < kAll && own + (fall * step + bend * step * (step - kAll) / (4 * kAll)) / kAll > goal) step++;
-    if (!plane) step = step < kAll ? 0 : kAll;  // planes do not go on below it
     if (step == kAll) plane++, step = 0;
     const int slope = min_of(max_of(slope_of_steps(weight, plane, static_cast<uint32_t>(step)), 1), kSlopes - 1);
     return {static_cast<uint32_t>(slope), stop.always_includes, static_cast<uint32_t>(step)};
@@ -240,14 +241,29 @@ inline bool stopped_too_early(const StopOutcome &stop) {
 inline bool stopped_too_late(const StopOutcome &stop) {
     return stop.always_includes && stop.slope && stop.threshold > stop.slope + kSlopeOctave * 3 / 2;
 }
+// Whether a frame's steps are so fine that blocks are left out which are worth more than what coarser steps would lose.
+inline bool steps_too_fine(const StopOutcome &stop) {
+    return stop.slope > 1 && !stop.again && stop.surplus >= 5 && stop.threshold > stop.slope + kSlopeOctave;
+}
 // Where tier-1 stops in a frame that is coded again. Where the first try lacks a little, the slope was right, and tests
 // ended blocks too early: half an octave is enough. Else nothing is known, and none of the blocks ends.
-inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_steps) {
-    if (frame_steps && stopped_too_early(stop) && stop.slope > 2 * kSlopeOctave) {
-        constexpr uint32_t kFiner = kFrameSteps / 8;  // some 6 % more bytes
-        return {.slope = stop.slope - kFiner * (2 * kSlopeOctave / kFrameSteps),
+// first: the first sub-band.
+inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_steps, const PrecinctBand &first) {
+    if (frame_steps && stopped_too_early(stop)) {
+        // A step takes some 1.5 % more bytes than the next one.
+        const uint32_t finer = min_of(2 + stop.lacks / 4, kFrameSteps - 1);
+        if (static_cast<int>(stop.slope) < slope_of_steps(first.weight, first.spare, finer)) return {1, 0, 0, 1};
+        return {.slope = stop.slope - finer * (2 * kSlopeOctave / kFrameSteps),
                 .always_includes = 0,
-                .step = (stop.step + kFrameSteps - kFiner) % kFrameSteps};
+                .step = (stop.step + kFrameSteps - finer) % kFrameSteps,
+                .again = 1};
+    }
+    if (frame_steps && steps_too_fine(stop)) {
+        const uint32_t coarser = min_of(max_of(stop.surplus / 5, 1u), kFrameSteps - 1);
+        return {.slope = stop.slope + coarser * (2 * kSlopeOctave / kFrameSteps),
+                .always_includes = 0,
+                .step = (stop.step + coarser) % kFrameSteps,
+                .again = 1};
     }
     const uint32_t less = are_alternatives(style)                         ? 2 * kSlopeOctave
                           : stop.always_includes && stop.lacks <= 256 / 8 ? kSlopeOctave / 2

@@ -173,8 +173,8 @@ static void sample_alternatives(const BlockWidths &widths, const CodeBlock &b, i
 
 // add(plane, bytes): what the block takes with the session's steps, by slopes of a plane.
 template <class Add>
-static void sample_frame_steps(const BlockWidths &widths, const CodeBlock &b, int weight, int reference,
-                               const Add &add) {
+static void sample_frame_steps(const BlockWidths &widths, const CodeBlock &b, const PrecinctBand &band, int reference,
+                               uint32_t blocks, const Add &add) {
     std::array<HtCounts, kMaxPlanes> from{};
     HtWidths above{};
     int planes = 0;
@@ -185,7 +185,7 @@ static void sample_frame_steps(const BlockWidths &widths, const CodeBlock &b, in
     }
     const uint32_t quads = quads_of(b.width, b.height);
     for (int sum = 0; sum < kStepSums; sum++) {
-        const HtRule rule = sampled_rule(reference, sum, weight);
+        const HtRule rule = sampled_rule(reference, sum, band, blocks);
         if (rule.lowest_plane() >= planes) break;
         const auto counts = tried_counts(rule.lowest_plane(), [&](int plane) {
             return plane < kMaxPlanes ? from[static_cast<size_t>(plane)] : HtCounts();
@@ -218,7 +218,7 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
                 const BlockWidths widths = count_widths(coefficients, b);
                 const auto add = [&](size_t at, uint32_t more) { table[at] += uint64_t{more} * sample.blocks; };
                 if (frame_steps)
-                    sample_frame_steps(widths, b, weight, reference, add);
+                    sample_frame_steps(widths, b, g.precinct_bands[b.precinct_band], reference, blocks, add);
                 else
                     sample_alternatives(widths, b, weight, limit, add);
                 continue;

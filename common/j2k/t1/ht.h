@@ -234,31 +234,39 @@ CUDAENC_HD HtStep ht_step(uint32_t all_quads, const HtCounts &low, const HtCount
 }
 CUDAENC_HD uint32_t ht_bytes(uint32_t bits) { return (bits + 1024) >> 11; }
 
-// The lowest bit-plane that is worth a trial. A plane that refines samples takes a quarter of a squared step off the
-// error for a bit, which is worth it from level 4 on; sparse ones are worth it sooner, or later. The lowest plane is at
-// 2 to 4, so that the slope may be an octave off.
+// Three bit-planes are worth a trial, the lowest one from a level on. A plane that refines samples takes a quarter of a
+// squared step off the error for a bit, which is worth it from level 4 on; sparse ones are worth it sooner, or later.
+// The lowest plane is at 2 to 4, so that the slope may be an octave off. Where a frame chooses its steps, it is the one
+// that the steps are for, which most blocks have: by trial the most PSNR at equal bytes.
 constexpr int kHtTried = 3;
-CUDAENC_HD int lowest_ht_plane(const StopRule &rule) {
-    constexpr int kPlane = 2 * kSlopeOctave, kTried = 2 * kSlopeOctave;
-    return min_of(max_of(kTried - rule.base + kPlane - 1, 0) / kPlane, kMaxPlanes);
-}
-// Where a frame chooses its steps, the lowest plane is at this level, so that most blocks have the one above: by trial
-// the most PSNR at equal bytes.
-constexpr int kFrameStepLevel = 5 * kSlopeOctave / 2;
+constexpr int kTriedLevel = 2 * kSlopeOctave, kRefinedLevel = 4 * kSlopeOctave, kFrameStepLevel = 9 * kSlopeOctave / 2;
+
+// Where a frame chooses its steps and has so many code-blocks, they have that plane or none: leaving out the sparsest
+// is fine enough to meet the budget, and no block is coded twice.
+constexpr uint32_t kManyHtBlocks = 1024;
 
 // How a truncatable block is coded: where it ends, by bit-planes of the frame's steps.
 struct HtRule {
     StopRule stop;
     StepRatio step;
-    CUDAENC_HD int lowest_plane() const { return max_of(lowest_ht_plane(stop), step.lowest_plane); }
+    int tried = kRefinedLevel;  // the level from which on planes are tried
+    bool one = false;           // it is one plane
+    CUDAENC_HD int lowest_plane() const { return plane_from(tried); }
     // Of most blocks.
-    CUDAENC_HD int likeliest_plane() const { return lowest_plane() + 1; }
+    CUDAENC_HD int likeliest_plane() const { return plane_from(kRefinedLevel); }
     // Whether samples are changed where that pays; without a slope records tell of them as they are.
     CUDAENC_HD bool lowers() const { return stop.base != kNeverStop; }
+
+  private:
+    CUDAENC_HD int plane_from(int level) const {
+        constexpr int kPlane = 2 * kSlopeOctave;
+        return max_of(min_of(max_of(level - stop.base + kPlane - 1, 0) / kPlane, kMaxPlanes), step.lowest_plane);
+    }
 };
-// weight, told, planes: of the sub-band.
-CUDAENC_HD HtRule ht_rule(const StopSlope &stop, int weight, uint32_t told, int planes) {
-    HtRule rule{stop_rule(stop, weight), step_ratio(told, stop.step, planes)};
+// planes: of the sub-band; blocks: of the frame.
+CUDAENC_HD HtRule ht_rule(const StopSlope &stop, const PrecinctBand &band, int planes, uint32_t blocks) {
+    HtRule rule{stop_rule(stop, band.weight), step_ratio(band.step, stop.step, planes, band.spare),
+                band.step ? kRefinedLevel : kTriedLevel, band.step && blocks >= kManyHtBlocks};
     if (stop.slope) rule.stop.base += rule.step.weight();
     return rule;
 }
@@ -283,13 +291,25 @@ CUDAENC_HD void lower_largest(uint32_t (&samples)[4], int plane) {
     for (uint32_t &x : samples) x -= coded(x) == most ? 1u << plane : 0;
 }
 
+// By how many squared steps a sample's error is less when it is coded, but for a sixth, if it lies in the middle of its
+// step. Large magnitudes count as 511: their blocks are not left out.
+CUDAENC_HD uint32_t ht_energy(uint32_t magnitude) {
+    const uint32_t m = min_of(magnitude, 511u);
+    return m * m + m;
+}
 // A block's counts from the lowest plane that is tried on, and from those above it.
 struct HtTriedCounts {
     HtCounts from[kHtTried];
-    // a, b, c, d: a quad's magnitudes, from the lowest plane on.
-    CUDAENC_HD void add(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    uint32_t energy = 0;  // where one plane is tried: what ht_energy() makes of each sample
+    // a, b, c, d: a quad's magnitudes, from the lowest plane on. one: see HtRule.
+    CUDAENC_HD void add(uint32_t a, uint32_t b, uint32_t c, uint32_t d, bool one = false) {
+        from[0].add(a, b, c, d);
+        if (one) {
+            energy += ht_energy(a) + ht_energy(b) + ht_energy(c) + ht_energy(d);
+            return;
+        }
         CUDAENC_UNROLL
-        for (int i = 0; i < kHtTried; i++) from[i].add(a >> i, b >> i, c >> i, d >> i);
+        for (int i = 1; i < kHtTried; i++) from[i].add(a >> i, b >> i, c >> i, d >> i);
     }
 };
 // of(plane): the counts from a plane on.
@@ -331,8 +351,26 @@ struct HtTrial {
 CUDAENC_HD uint32_t ht_plane_bytes(bool is_above, uint32_t between, uint32_t coded_bytes) {
     return is_above ? max_of(coded_bytes, between + 2) - between : coded_bytes + between;
 }
+// Of a block with so many bit-planes, where one is tried. Only blocks whose magnitudes are 1 may be left out before
+// they are coded.
+CUDAENC_HD HtTrial ht_one_plane(const HtRule &rule, int planes, uint32_t all_quads, const HtTriedCounts &counts) {
+    HtTrial t{};
+    t.lowest = t.highest = rule.lowest_plane();
+    const HtStep step = ht_step(all_quads, counts.from[0], {});
+    t.more[0] = ht_bytes(step.bits);
+    const int64_t reduction = int64_t{64} * counts.energy + 11 * counts.from[0].samples;
+    t.reductions[0] = record_reduction(reduction * rule.step.square >> 12);
+    const bool is_worth =
+        planes > t.lowest + 1 ||
+        (step.reduction &&
+         rule.stop.level(t.lowest) + log2_code(static_cast<uint32_t>(step.reduction)) >= log2_code(step.bits));
+    t.coded = t.lowest + (planes <= t.lowest || !is_worth);
+    if (t.coded > t.lowest) t.highest = t.lowest - 1;
+    return t;
+}
 // Of a block with so many bit-planes.
 CUDAENC_HD HtTrial ht_trial(const HtRule &rule, int planes, uint32_t all_quads, const HtTriedCounts &counts) {
+    if (rule.one) return ht_one_plane(rule, planes, all_quads, counts);
     HtTrial t{};
     t.lowest = rule.lowest_plane();
     t.highest = min_of(t.lowest + kHtTried - 1, planes - 1);
@@ -353,6 +391,11 @@ CUDAENC_HD HtTrial ht_trial(const HtRule &rule, int planes, uint32_t all_quads, 
         if (t.coded == t.lowest + i + 1 && (is_top || is_worth)) t.coded = t.lowest + i;
     }
     return t;
+}
+
+// Of a record. A block that is left out has none where one plane is tried.
+CUDAENC_HD int ht_passes(const HtTrial &trial, int planes) {
+    return trial.highest < trial.lowest ? 0 : max_of(planes - trial.lowest, 0);
 }
 
 // By estimate, the bytes of the plane that is coded.

@@ -367,11 +367,12 @@ CUDAENC_CLONES uint32_t count_quads(const uint32_t *upper, const uint32_t *lower
                                     HtTriedCounts &counts) {
     const uint32_t magnitude = 0x7FFFFFFFu, mask = lower ? magnitude : 0;
     if (!lower) lower = upper;
-    uint32_t bits = 0, sums[kHtTried][3] = {};
+    uint32_t bits = 0, energy = 0, sums[kHtTried][3] = {};
     for (int x = 0; x + 1 < width; x += 2) {
         const uint32_t a = (upper[x] & magnitude) >> plane, b = (lower[x] & mask) >> plane,
                        c = (upper[x + 1] & magnitude) >> plane, d = (lower[x + 1] & mask) >> plane;
         bits |= upper[x] | (lower[x] & mask) | upper[x + 1] | (lower[x + 1] & mask);
+        energy += ht_energy(a) + ht_energy(b) + ht_energy(c) + ht_energy(d);
         for (int k = 0; k < kHtTried; k++) {
             const uint32_t all = (a | b | c | d) >> k,
                            some = uint32_t{a >> k != 0} + (b >> k != 0) + (c >> k != 0) + (d >> k != 0);
@@ -388,10 +389,12 @@ CUDAENC_CLONES uint32_t count_quads(const uint32_t *upper, const uint32_t *lower
         counts.from[k].quads += sums[k][1];
         counts.from[k].magnitude += sums[k][2];
     }
+    counts.energy += energy;
     if (width % 2) {
         const uint32_t a = upper[width - 1] & magnitude, b = lower[width - 1] & mask;
         bits |= a | b;
         counts.add(a >> plane, b >> plane, 0, 0);
+        counts.energy += ht_energy(a >> plane) + ht_energy(b >> plane);
     }
     return bits & magnitude;
 }
@@ -489,7 +492,8 @@ void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_
         for (int y = 0; y < b.height; y += 2)
             bits |=
                 count_quads(samples.row(y), y + 1 < b.height ? samples.row(y + 1) : nullptr, b.width, lowest, counts);
-        const int planes = bit_width(bits), passes = std::max(planes - lowest, 0);
+        const int planes = bit_width(bits);
+        int passes = std::max(planes - lowest, 0);
         uint32_t count = 0;
         int plane = 0;
         if (!rule.lowers()) {
@@ -497,7 +501,8 @@ void code_truncatable_ht_blocks(std::span<const CodeBlock> blocks, const uint32_
         } else {
             const HtTrial trial = ht_trial(rule, planes, quads_of(b.width, b.height), counts);
             plane = trial.coded;
-            if (plane < planes) {
+            passes = ht_passes(trial, planes);
+            if (passes && plane < planes) {
                 samples.lower(plane);
                 count = coder->code(samples.samples(), samples.block(), plane);
             }

@@ -60,7 +60,8 @@ CUDAENC_HD uint32_t empty_packets_before(const LayerSet *sets, const Packet &pac
 // How rate allocation ended: where tier-1 stopped, with the last layer's threshold; the thresholds of all layers.
 struct StopOutcome : StopSlope {
     uint32_t threshold;
-    uint32_t lacks;  // what all that was coded leaves of the budget, in 1/256 of it
+    uint32_t lacks;    // what all that was coded leaves of the budget, in 1/256 of it
+    uint32_t surplus;  // what of all that was coded the budget has no room for, likewise
 };
 struct LayerThresholds {
     uint32_t threshold[kMaxLayers];

@@ -271,7 +271,7 @@ struct LaneSums {
     HtTriedCounts counts;
     uint32_t bits = 0;
     // scaled: with HtLowest::scaled(). plane: from which on samples count.
-    DEVICE_MEMBER void add(const Quad &scaled, int plane) {
+    DEVICE_MEMBER void add(const Quad &scaled, int plane, bool one) {
         uint32_t m[4];
         CUDAENC_UNROLL
         for (int k = 0; k < 4; k++) {
@@ -279,7 +279,7 @@ struct LaneSums {
             bits |= m[k];
             m[k] >>= plane;
         }
-        counts.add(m[0], m[1], m[2], m[3]);
+        counts.add(m[0], m[1], m[2], m[3], one);
     }
     DEVICE_MEMBER QuadSums sums() const {
         QuadSums all{counts, bit_width(warp_or(bits))};
@@ -290,6 +290,7 @@ struct LaneSums {
             of.quads = both >> 16;
             of.magnitude = warp_add(of.magnitude);
         }
+        all.counts.energy = warp_add(counts.energy);
         return all;
     }
 };
@@ -346,16 +347,17 @@ struct HtBlock {
     }
     // Leaves states of all quads, events for code_events(), and lists the pairs that are coded.
     DEVICE_MEMBER void scan() {
-        with_samples([&](const auto &samples) { scan_samples<false>(samples, nullptr, 0); });
+        with_samples([&](const auto &samples) { scan_samples<false>(samples, nullptr, 0, false); });
     }
-    // As scan(), and counts what the block has from `plane` on, which is not above the one that is coded.
-    DEVICE_MEMBER QuadSums scan_and_count(int plane) {
+    // As scan(), and counts what the block has from `plane` on, which is not above the one that is coded. one: see
+    // HtRule.
+    DEVICE_MEMBER QuadSums scan_and_count(int plane, bool one) {
         LaneSums own;
-        with_samples([&](const auto &samples) { scan_samples<true>(samples, &own, plane); });
+        with_samples([&](const auto &samples) { scan_samples<true>(samples, &own, plane, one); });
         return own.sums();
     }
     template <bool kCounts, class Coefficient>
-    DEVICE_MEMBER void scan_samples(const BlockSamples<Coefficient> &samples, LaneSums *sums, int from) {
+    DEVICE_MEMBER void scan_samples(const BlockSamples<Coefficient> &samples, LaneSums *sums, int from, bool one) {
         constexpr int kAtOnce = kTruncated ? 2 : 4;  // loads of a lane
         const uint32_t lane = static_cast<uint32_t>(lane_id()), pairs_of_row = (block.width + 3u) / 4,
                        pairs = pairs_of_row * ((block.height + 1u) / 2), more_rows = 32 / pairs_of_row,
@@ -385,7 +387,7 @@ struct HtBlock {
                     CUDAENC_UNROLL
                     for (Quad &quad : quads) {
                         quad = lowest.scaled(quad);
-                        if constexpr (kCounts) sums->add(quad, from);
+                        if constexpr (kCounts) sums->add(quad, from, one);
                         quad = lowest.coded(quad);
                     }
                     some = warp_any(has_significant(quads[0]) || has_significant(quads[1]));
@@ -858,8 +860,7 @@ DEVICE int64_t warp_add_wide(int64_t v) {
 }
 
 DEVICE HtRule rule_of(const HtTruncatedInput &p, const CodeBlock &block) {
-    const PrecinctBand &band = p.bands[block.precinct_band];
-    return ht_rule(*p.stop, band.weight, band.step, block.planes);
+    return ht_rule(*p.stop, p.bands[block.precinct_band], block.planes, p.input.count);
 }
 
 constexpr uint8_t kNoPlane = 0xFF;  // in slot_planes: the slot has no codeword
@@ -877,10 +878,10 @@ DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32
     // The record, but for its bytes; the codeword is coded behind it, since registers are few.
     const auto scan = [&](HtBlock<kQuads, true> &own) {
         if (!exists) return;
-        const QuadSums sums = own.scan_and_count(lowest);
+        const QuadSums sums = own.scan_and_count(lowest, rule.one);
         const HtTrial trial = ht_trial(rule, sums.planes, quads_of(block.width, block.height), sums.counts);
-        const int passes = max_of(sums.planes - lowest, 0), plane = sums.planes - 1 - pass;
-        const bool is_coded = trial.coded < sums.planes;
+        const int passes = ht_passes(trial, sums.planes), plane = sums.planes - 1 - pass;
+        const bool is_coded = trial.coded < sums.planes && passes;
         has_bytes = pass < passes && plane <= trial.highest;
         is_above = plane > trial.coded;
         between = trial.between(plane);
