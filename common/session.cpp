@@ -29,6 +29,7 @@ struct CudaencSession {
     CudaencFormat format;
     bool device_frames;
     bool told_above = false, told_below = false;  // of a target that is missed
+    bool told_refusable = false;                  // of metadata
     Ring<Encoder> ring;
 };
 
@@ -113,12 +114,17 @@ void check_planes(const CudaencSession &session, const CudaencFrame &frame) {
     }
 }
 
-// Says once that packets are larger than a target asks for, and once that they are smaller.
-void tell_missed(CudaencSession &session, const CudaencBuffer &buffer) {
-    if (buffer.missed.empty()) return;
-    if (!std::exchange(buffer.missed_above ? session.told_above : session.told_below, true))
-        session.log.print(buffer.missed_above ? CUDAENC_LOG_WARNING : CUDAENC_LOG_INFO,
-                          (buffer.missed + " (said once)").c_str());
+// Says once that packets are larger than a target asks for, once that they are smaller, and once that readers may
+// refuse their files.
+void tell_of_packet(CudaencSession &session, const CudaencBuffer &buffer) {
+    const auto tell = [&](const std::string &line, bool &told, CudaencLogLevel level) {
+        if (!line.empty() && !std::exchange(told, true)) session.log.print(level, (line + " (said once)").c_str());
+    };
+    if (buffer.missed_above)
+        tell(buffer.missed, session.told_above, CUDAENC_LOG_WARNING);
+    else
+        tell(buffer.missed, session.told_below, CUDAENC_LOG_INFO);
+    tell(buffer.refusable, session.told_refusable, CUDAENC_LOG_WARNING);
 }
 
 int receive(CudaencSession *session, CudaencPacket *packet, Receive when) {
@@ -127,7 +133,7 @@ int receive(CudaencSession *session, CudaencPacket *packet, Receive when) {
         PooledBuffer buffer;
         const int code = session->ring.receive(buffer, result->opaque, when);
         if (code != CUDAENC_OK) return code;
-        tell_missed(*session, *buffer);
+        tell_of_packet(*session, *buffer);
         result->data = buffer->data;
         result->size = buffer->size;
         result->quality = buffer->quality;

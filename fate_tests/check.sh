@@ -92,6 +92,7 @@ step interop-profiles fate_tests/interop/profiles.sh "$FATE"
 step "interop-matrix-from-$seed" fate_tests/interop/matrix.sh "$FATE" "${combinations:-2000}" "$seed"
 step interop-misread fate_tests/interop/matrix.sh "$FATE" misread
 step interop-charts python3 fate_tests/interop/charts.py "$FATE"
+step interop-quality python3 fate_tests/interop/quality.py "$FATE" ${MEDIA:+"$MEDIA"}
 step interop-levels python3 fate_tests/interop/levels.py "$FATE"
 step interop-metadata python3 fate_tests/interop/metadata.py "$FATE"
 step interop-mxf fate_tests/interop/mxf.py "$FATE"

@@ -183,8 +183,10 @@ void set_reversible(Params &params) {
     static const FilterBank analysis({-0.125, 0.25, 0.75, 0.25, -0.125}, {-0.5, 1.0, -0.5});
     static const FilterBank synthesis({0.5, 1.0, 0.5}, {-0.125, -0.25, 0.75, -0.25, -0.125});
     set_quantisers(params, [&](size_t c, int level, int o) -> Quantiser {
-        // The RCT's differences have one bit more than the samples.
-        const double largest = std::ldexp(1.0, params.components[c].depth - (params.mct && (c == 1 || c == 2) ? 0 : 1));
+        // The RCT's differences have one bit more than the samples. With a target all components have their planes,
+        // which takes less than QCC marker segments.
+        const bool differs = params.mct && (c == 1 || c == 2 || (c == 0 && params.rate.target()));
+        const double largest = std::ldexp(1.0, params.components[c].depth - (differs ? 0 : 1));
         // Two more a level for the lifting steps' rounding; a single odd sample is doubled in each direction.
         const double bound = std::max(largest * analysis.band_sum(level, o), o != kLL ? largest * 4 : 0.0) + 2 * level;
         const int fewest = bit_width(static_cast<uint32_t>(std::ceil(bound))),
@@ -242,7 +244,10 @@ void set_irreversible(Params &params, int quality) {
         if (!quality && params.rate.error != 0)
             base = std::min(base, std::sqrt(params.rate.error * squared_peak(component)) / 6);
         const double norm = component_norm(params, c), energy = synthesis.band_norm(level, o);
-        const double weight = c < 3 ? norm / component_norm(params, 0) : 1;
+        // Where blocks are truncated, components have the same steps: QCC marker segments would take 76 bytes, and say
+        // a tenth of a step.
+        const bool by_component = c < 3 && (quality || block_coder_traits(params.style).frame_steps);
+        const double weight = by_component ? norm / component_norm(params, 0) : 1;
         const double step = base / (weight * energy);
         const int nominal = component.depth + (o == kLL ? 0 : o == kHH ? 2 : 1);  // R_b
         int binary;

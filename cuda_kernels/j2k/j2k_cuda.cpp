@@ -677,6 +677,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         std::copy(filler.begin(), filler.end(), out + before);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         budget_.describe_packet(s.missed_psnr, *packet);
+        packet->refusable = refusable_profile(p_, s.frame);
         return packet;
     }
 

@@ -184,12 +184,12 @@ def with_tag(profile, size):
     return struct.pack('>I', len(whole) + 4) + whole
 
 
-def png(icc):
+def png(icc, gray=False):
     """A picture of 16x16 with a profile."""
     def chunk(kind, data):
         return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
-    rows = b''.join(b'\0' + bytes((x * 16, y * 16, 128)[i] for x in range(16) for i in range(3)) for y in range(16))
-    return (b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 16, 16, 8, 2, 0, 0, 0)) +
+    rows = b''.join(b'\0' + bytes((x * 16, y * 16, 128)[i] for x in range(16) for i in range(1 if gray else 3)) for y in range(16))
+    return (b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 16, 16, 8, 0 if gray else 2, 0, 0, 0)) +
             chunk(b'iCCP', b'icc\0\0' + zlib.compress(icc)) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))
 
 
@@ -215,6 +215,45 @@ def check_profiles_of_any_size(where):
         if IDENTIFY:
             said = run(IDENTIFY, '-format', '%[profile:icc]', path)
             expect(b'cudaenc' in said, f'an ICC profile of {len(icc)} bytes: ImageMagick finds {said}')
+
+
+def profile_of(kind, space, tags):
+    """An ICC profile of version 2: class, data colour space, {signature: data}."""
+    body, table, at = b'', b'', 132 + 12 * len(tags)
+    for name, data in tags.items():
+        table += struct.pack('>4sII', name, at + len(body), len(data))
+        body += data + b'\0' * (-len(data) % 4)
+    head = struct.pack('>III4s4s4s6H4s', at + len(body), 0, 0x02200000, kind, space, b'XYZ ', 1998, 9, 1, 0, 0, 0, b'acsp')
+    return head.ljust(68, b'\0') + struct.pack('>3I', 0xF6D6, 0x10000, 0xD32D) + b'\0' * 48 + struct.pack('>I', len(tags)) + table + body
+
+
+def check_profile_kinds(where):
+    """JP2 takes profiles of a matrix and curves, and of a curve for grey. Of others the session warns, once, as jpylyzer does."""
+    texts = {b'desc': b'desc\0\0\0\0\0\0\0\x08cudaenc\0'.ljust(98, b'\0'), b'cprt': b'text\0\0\0\0cudaenc\0',
+             b'wtpt': b'XYZ \0\0\0\0' + struct.pack('>3I', 0xF6D6, 0x10000, 0xD32D)}
+    gamma = b'curv\0\0\0\0\0\0\0\1' + struct.pack('>H', int(2.2 * 256))
+    third = b'XYZ \0\0\0\0' + struct.pack('>3I', 0xF6D6 // 3, 0x10000 // 3, 0xD32D // 3)
+    matrix = {**texts, **{c + b'XYZ': third for c in (b'r', b'g', b'b')}, **{c + b'TRC': gamma for c in (b'r', b'g', b'b')}}
+    tables = {**texts, b'A2B0': b'mft1\0\0\0\0' + bytes((3, 3, 2, 0)) + bytes(36) + bytes(3 * 256 + 24 + 3 * 256)}
+    for name, kind, space, tags, fits in (
+            ('matrix of an input device', b'scnr', b'RGB ', matrix, True), ('matrix of a display', b'mntr', b'RGB ', matrix, True),
+            ('matrix of a colour space', b'spac', b'RGB ', matrix, False), ('tables', b'scnr', b'RGB ', tables, False),
+            ('tables behind a matrix', b'scnr', b'RGB ', {**matrix, b'A2B0': tables[b'A2B0']}, False),
+            ('grey with a gamma', b'scnr', b'GRAY', {**texts, b'kTRC': gamma}, True),
+            ('grey of a printer', b'prtr', b'GRAY', {**texts, b'kTRC': gamma}, False)):
+        icc = profile_of(kind, space, tags)
+        source, path = where + '/kind.png', where + '/kind.jp2'
+        with open(source, 'wb') as file:
+            file.write(png(icc, space == b'GRAY'))
+        for form in ('jp2', 'j2k'):
+            done = subprocess.run([FFMPEG, '-nostdin', '-y', '-v', 'warning', '-loop', '1', '-i', source, '-frames:v', '3', '-c:v', 'j2k_cuda',
+                                   '-device', DEVICE, '-format', form, '-f', 'image2', '-update', '1', path], capture_output=True, check=True)
+            said = done.stderr.count(b'JP2 takes ICC profiles')
+            expect(said == (form == 'jp2' and not fits), f'{name}, {form}: warned {said} times')
+            expect((icc in read(path)) == (form == 'jp2'), f'{name}, {form}: the profile is not as expected')
+            if JPYLYZER and form == 'jp2':
+                found = dict(validate(path))
+                expect((found['isValid'] == 'True') == fits, f'{name}: jpylyzer says {found["isValid"]}')
 
 
 # What the National Library of the Netherlands checks (KB_MASTER_LOSSLESS_01/01/2015, KB_ACCESS_LOSSY_01/01/2015), by jpylyzer's names.
@@ -259,7 +298,7 @@ def check_libraries(where):
 
 def main():
     with tempfile.TemporaryDirectory() as where:
-        for check in check_texts, check_resolutions, check_channels, check_profiles_of_any_size, check_libraries:
+        for check in check_texts, check_resolutions, check_channels, check_profiles_of_any_size, check_profile_kinds, check_libraries:
             check(where)
     finish()
 

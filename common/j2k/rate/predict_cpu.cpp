@@ -247,7 +247,8 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
         const uint64_t bytes = table[static_cast<size_t>(bin)];
         likeness += alike[static_cast<size_t>(bin)];
         if (bytes > room)
-            return stop_in_bin(bin, room, budget, blocks, likeness, style, stop, entry_of(table), entry_of(held_back));
+            return stop_in_bin(bin, room, budget, blocks, likeness, style, g.blocks.front().reversible, stop,
+                               entry_of(table), entry_of(held_back));
         room -= bytes;
     }
     return stop_nowhere(style, stop);

@@ -54,9 +54,9 @@ CUDAENC_HD bool worth_coding(const NextSamples<Decisions> &next, const Entropy &
 
 // ---- Distortion reduction of a pass, in 1/64 of 4^plane squared steps. It is exact where decoders reconstruct to the
 // middle of what they know. It is linear in a sample's bits below the plane. kReductionPlanes of these count, as parts
-// of 2^-kReductionPlanes; the bits below are taken to be half. Over many samples their errors cancel. Where all samples
-// are alike they do not: with three planes they hid what the planes below those give.
-constexpr int kReductionPlanes = 5;
+// of 2^-kReductionPlanes; the bits below are taken to be half, of the sixth plane none. Over many samples their errors
+// cancel. Where all samples are alike they do not: with fewer planes they hid what the planes below those give.
+constexpr int kReductionPlanes = 6;
 
 struct ReductionRounding {
     int half;   // of a sample: what no bit says

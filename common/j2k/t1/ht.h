@@ -414,7 +414,7 @@ CUDAENC_HD int32_t ht_reduction(uint32_t magnitude, int plane, bool reversible) 
                    parts = (plane > kReductionPlanes ? magnitude >> (plane - kReductionPlanes)
                                                      : magnitude << (kReductionPlanes - plane)) &
                            ((1u << kReductionPlanes) - 1);
-    const int below = static_cast<int>(2 * parts) + r.half;  // the plane, in 1/64
+    const int below = static_cast<int>((64 >> kReductionPlanes) * parts) + r.half;  // the plane, in 1/64
     const int refined = r.whole + (known & 1 ? below - 16 : 48 - below), found = r.whole + 48 + 3 * below;
     return !known ? 0 : known > 1 ? refined : found;
 }

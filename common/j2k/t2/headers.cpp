@@ -229,6 +229,17 @@ void put_resolutions(Bytes &out, const Params &p, const CudaencFrame &frame) {
 
 }  // namespace
 
+std::string refusable_profile(const Params &p, const CudaencFrame &frame) {  // I.5.3.3
+    if (!p.jp2 || !has_profile(frame, p.color_model) ||
+        icc_profile_is_matrix_based(frame.icc_profile, frame.icc_profile_size))
+        return {};
+    return "readers may refuse the file: JP2 takes ICC profiles of an input device or a display with a curve for grey, "
+           "or "
+           "a matrix and curves for RGB; this frame's is of another class or has tables, and is written as it is. "
+           "format "
+           "j2k has no profile";
+}
+
 std::vector<uint8_t> make_jp2_boxes(const Params &p, const CudaencFrame &frame, uint64_t codestream) {
     if (!p.jp2) return {};
     Bytes out;

@@ -113,7 +113,7 @@ DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_l
         likeness += p.alike[bin];
         if (sum <= room && sum + bytes > room)
             static_cast<StopSlope &>(p.allocation->stop) = stop_in_bin(
-                bin, room - sum, budget, p.block_count, likeness, p.style, p.allocation->stop,
+                bin, room - sum, budget, p.block_count, likeness, p.style, p.blocks->reversible, p.allocation->stop,
                 [&](int of) { return p.table[of]; }, [&](int of) { return p.held_back[of]; });
         sum += bytes;
         if (!bin && sum <= room)

@@ -1,0 +1,83 @@
+"""Screens and photographs at ten sizes, from 0.1 bit/pixel to lossless: more bytes never give less PSNR, slopes that are predicted lose
+next to nothing, and at equal bytes and blocks PSNR is OpenJPEG's or more.
+
+usage: quality.py FFMPEG_BUILD [MEDIA]. MEDIA: a folder of real pictures; without one, FFmpeg makes some.
+Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+from targets import Picture, code, with_openjpeg
+
+FFMPEG = sys.argv[1] + '/ffmpeg'
+MEDIA = sys.argv[2] if len(sys.argv) > 2 else None
+BITS_PER_PIXEL = (0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6)
+FALL = 0.01  # dB: what a truncation point more may take by chance
+LOSS = 0.05  # dB: of psp against pcrd
+BELOW = 0.05  # dB: below OpenJPEG
+WIDTH, HEIGHT = 384, 256
+
+# Sources of FFmpeg, and parts of files, with what is cut out from the upper left corner on.
+MADE = {
+    'test pattern': 'testsrc2=s=384x256',
+    'screen': "color=0xece9d8:s=384x256,drawgrid=w=96:h=24:c=0x808080,drawbox=0:0:384:20:0x0a246a:fill,"
+              "drawbox=40:60:200:120:white:fill,drawgrid=x=40:y=60:w=6:h=9:t=2:c=black@0.8",
+    'fractal': 'mandelbrot=s=384x256:start_scale=0.02',
+    'bars': 'smptehdbars=s=384x256',
+}
+FILES = {
+    'screen_gnome': ('screen_gnome_1024x768_rgb8.png', 0, 0),
+    'screen_wireshark': ('screen_wireshark_1024x741_rgb8.png', 200, 100),
+    'kodim08': ('kodim08_768x512_rgb8.png', 200, 150),
+    'kodim13': ('kodim13_768x512_rgb8.png', 200, 150),
+    'kodim23': ('kodim23_768x512_rgb8.png', 100, 50),
+    'tulips': ('tulips_2048x878_rgb8.png', 900, 300),
+    'manchester': ('manchester_3840x2160_rgb8.png', 1700, 900),
+}
+
+
+def picture(name):
+    if name in MADE:
+        source = ['-f', 'lavfi', '-i', MADE[name]]
+    else:
+        file, x, y = FILES[name]
+        source = ['-i', f'{MEDIA}/{file}', '-vf', f'crop={WIDTH}:{HEIGHT}:{x}:{y}']
+    samples = subprocess.run([FFMPEG, '-nostdin', '-v', 'error', *source, '-frames:v', '1', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'],
+                             stdout=subprocess.PIPE, check=True).stdout
+    return Picture(samples, WIDTH, HEIGHT)
+
+
+def check(job):
+    name, pred = job
+    source = picture(name)
+    failures, last = [], {'pcrd': 0, 'psp': 0}
+    for bits in (*BITS_PER_PIXEL, 24):
+        size, theirs = with_openjpeg(source, source.size(bits), pred)
+        what = f'{name}, {pred}, {bits} bits/pixel, {size} bytes'
+        found = {}
+        for control in last:
+            took, found[control] = code(FFMPEG, source, size, pred, control)
+            if took > size:
+                failures.append(f'{what}: {control} takes {took}')
+            if found[control] < last[control] - FALL:
+                failures.append(f'{what}: {control} has {found[control]:.2f} dB, {last[control]:.2f} with less')
+            last[control] = max(last[control], found[control])
+        if found['psp'] < found['pcrd'] - LOSS:
+            failures.append(f"{what}: psp has {found['psp']:.3f} dB, pcrd {found['pcrd']:.3f}")
+        if found['psp'] < theirs - BELOW:
+            failures.append(f"{what}: psp has {found['psp']:.3f} dB, OpenJPEG {theirs:.3f}")
+    return failures
+
+
+jobs = [(name, pred) for name in [*MADE, *(name for name in FILES if MEDIA and os.path.exists(f'{MEDIA}/{FILES[name][0]}'))]
+        for pred in ('dwt97', 'dwt53')]
+failed = 0
+with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    for failures in pool.map(check, jobs):
+        failed += bool(failures)
+        for failure in failures:
+            print('FAILED', failure)
+print(f'{len(jobs) - failed} passed, {failed} failed')
+sys.exit(bool(failed))
