@@ -74,7 +74,8 @@ START_TEST(devices) {
             IntraBuffers buffers = coder.make_buffers();
             const DeviceSource uploaded(device, source);
             device->fill(nullptr, buffers.ranked.data(), 0xA5, buffers.ranked.bytes());
-            coder.code(nullptr, buffers, uploaded.layout, 30, 0);
+            const DeviceIntraCoder::Picture picture{.buffers = &buffers, .components = uploaded.layout, .qp = 30};
+            coder.code(nullptr, {&picture, 1}, 0);
             std::vector<RankedModes> ranked(static_cast<size_t>(f.macroblocks()));
             device->download(nullptr, ranked.data(), buffers.ranked.data(), buffers.ranked.bytes());
             device->synchronize(Device::Stream{});
