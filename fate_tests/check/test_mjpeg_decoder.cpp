@@ -382,6 +382,7 @@ START_TEST(every_device_call_may_fail) {
     }
     packets.push_back(progressive);
     for (const Bytes &packet : packets) expected.push_back(decode(cpu, packet));
+    const std::shared_ptr<Device> keeps_context = open_test_device(0);  // else each call makes it anew
     int reached = 0;
     for (int call = 1;; call++) {
         Failures failures;
