@@ -377,8 +377,7 @@ typedef struct CudaencConfig {
     void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names.
                              The caller keeps it alive until the session is closed and its buffers are freed. */
     int async_depth;    /**< Frames in flight: more fill a GPU better and take more memory; 1..64, default 4 */
-    int threads;        /**< Threads of the CPU, of which a GPU's frames in host memory take at most eight; 0: one per
-                             core; 1..1024, default 0 */
+    int threads;        /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
     int stage_times;    /**< Measure every stage, see cudaenc_stage_times(); 0 or 1, default 0 */
     CudaencLog log;     /**< may be NULL */
     void *log_opaque;
