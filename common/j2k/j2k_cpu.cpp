@@ -350,7 +350,7 @@ class J2kCpuEncoder : public CpuEncoder {
             add_codewords(allocation, s.hulls->bytes_at_or_above(), budget_.groups());
         else
             allocation = budget_.begin(boxes);
-        allocation.stop = {stop, 0, 0};
+        allocation.stop = {stop, 0, 0, 0};
         if (p_.rate.error != 0) {
             s.psnr =
                 psnr_threshold(pool(), p_, g_, {s.layouts, s.coefficients.data(), s.coded, *s.hulls}, s.decoded.data());

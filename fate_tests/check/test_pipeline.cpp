@@ -1,5 +1,6 @@
 // Pipelines in the other direction: a small decoder takes packets and gives planes through the base classes that the
 // encoders have, on CPU threads and on devices: order, errors of one packet, stage times, and device calls that fail.
+// Frames that pinned memory stages, and uploads that fail.
 // With arguments ("cuda:0") on those devices too.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <array>
@@ -13,6 +14,7 @@
 #include "../../common/cpu_pipeline.h"
 #include "../../cuda_kernels/compact.h"
 #include "../../cuda_kernels/device_pipeline.h"
+#include "../../cuda_kernels/frame_staging.h"
 #include "fault_device.h"
 #include "testing.h"
 
@@ -292,6 +294,63 @@ START_TEST(every_device_call_may_fail) {
 }
 END_TEST
 
+// ---- Frames by way of pinned memory
+
+// From a call on all fail, also while buffers are made; then frames come whole, rows that run upwards too.
+START_TEST(frames_outlive_failed_uploads) {
+    const std::array<UploadedPlane, 2> planes{
+        {{.offset = 0, .pitch = 256, .size = {.row_bytes = 200, .rows = 31}},
+         {.offset = 256 * 31, .pitch = 512, .size = {.row_bytes = 301, .rows = 17}}}};
+    constexpr size_t kBytes = 256 * 31 + 512 * 17;
+    constexpr ptrdiff_t kStride = 320;
+    Random random(11);
+    std::vector<uint8_t> samples(4 * 31 * kStride), there(kBytes);
+    for (uint8_t &s : samples) s = static_cast<uint8_t>(random.word());
+    const auto frame_at = [&](int i) {
+        CudaencFrame frame{};
+        frame.data[0] = samples.data() + i * kStride;
+        frame.data[1] = samples.data() + (i + 16) * kStride;
+        frame.stride[0] = kStride, frame.stride[1] = -kStride;
+        return frame;
+    };
+    int reached = 0;
+    for (int call = 1;; call++) {
+        Failures failures;
+        const auto device = std::make_shared<FaultDevice>(open_test_device(_i), failures);
+        DeviceArray<uint8_t> pixels(device, kBytes);
+        const Stream stream(device);
+        std::unique_ptr<FrameStaging> staging;
+        const auto upload = [&](int i) {
+            if (!staging) staging = std::make_unique<FrameStaging>(device, planes, kBytes, 3);
+            staging->upload(stream, pixels.data(), frame_at(i));
+        };
+        failures.begin(call, true);
+        int lost = 0;
+        for (int i = 0; i < 4; i++) try {
+                upload(i);
+            } catch (const Error &) {
+                lost++;
+            }
+        failures.end();
+        for (int i = 4; i < 8; i++) {
+            upload(i);
+            device->download(stream, there.data(), pixels.data(), kBytes);
+            device->synchronize(static_cast<Device::Stream>(stream));
+            const CudaencFrame frame = frame_at(i);
+            for (size_t p = 0; p < planes.size(); p++)
+                for (size_t y = 0; y < planes[p].size.rows; y++)
+                    EXPECT(!std::memcmp(there.data() + planes[p].offset + y * planes[p].pitch,
+                                        frame.data[p] + static_cast<ptrdiff_t>(y) * frame.stride[p],
+                                        planes[p].size.row_bytes),
+                           "row %zu of plane %zu, after call %d", y, p, call);
+        }
+        if (!lost) break;
+        reached++;
+    }
+    ck_assert_int_eq(reached, 4 + 4 * 3);  // two buffers and two events; a frame's wait, upload and event
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -303,5 +362,6 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(decoder, an_error_is_of_one_packet, kCpu, devices);
     tcase_add_loop_test(decoder, what_is_in_flight_may_be_dropped, kCpu, devices);
     tcase_add_loop_test(decoder, every_device_call_may_fail, 0, 2);
+    tcase_add_loop_test(add_case(suite, "frames"), frames_outlive_failed_uploads, 0, devices);
     return run_suite(suite);
 }
