@@ -5,12 +5,11 @@ clamp what overshoots, which is chance (docs/experiments/2026-11-25-checks-besid
 
 usage: charts.py FFMPEG_BUILD. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
 """
-import concurrent.futures
 import math
-import os
 import random
 import sys
 
+from cases import check_all
 from targets import Picture, code, with_openjpeg
 
 FFMPEG = sys.argv[1] + '/ffmpeg'
@@ -92,11 +91,4 @@ def check(job):
 
 
 jobs = [(name, pred) for name in CHARTS for pred in ('dwt97', 'dwt53')]
-failed = 0
-with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-    for failures in pool.map(check, jobs):
-        failed += bool(failures)
-        for failure in failures:
-            print('FAILED', failure)
-print(f'{len(jobs) - failed} passed, {failed} failed')
-sys.exit(bool(failed))
+sys.exit(check_all(check, jobs))

@@ -38,8 +38,7 @@ def with_ffmpeg(ffmpeg, path, where, depth):
     said = run(ffmpeg, '-nostdin', '-y', '-threads', '1', '-f', 'j2k_pipe', '-i', path, '-fps_mode', 'passthrough',
                '-f', 'rawvideo', raw)
     output = said[said.index('Output #0'):]
-    pix_fmt, width, height = re.search(r'Video: rawvideo.*?, (\w+)(?:\(.*?\))?, (\d+)x(\d+)',
-                                       said[said.index('Output #0'):]).groups()
+    pix_fmt, width, height = re.search(r'Video: rawvideo.*?, (\w+)(?:\(.*?\))?, (\d+)x(\d+)', output).groups()
     found = pictures.raw_pictures(read(raw), pix_fmt, int(width), int(height))
     return [[pictures.to_depth(c, depth, pix_fmt) for c in picture] for picture in found]
 

@@ -6,7 +6,6 @@ mxf_cuda.c. Warnings where a file's name and its contents disagree.
 Usage: mxf.py FFMPEG_BUILD. Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import json
-import os
 import shutil
 import struct
 import subprocess

@@ -4,11 +4,11 @@ next to nothing, and at equal bytes and blocks PSNR is OpenJPEG's or more.
 usage: quality.py FFMPEG_BUILD [MEDIA]. MEDIA: a folder of real pictures; without one, FFmpeg makes some.
 Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
 """
-import concurrent.futures
 import os
 import subprocess
 import sys
 
+from cases import check_all
 from targets import Picture, code, with_openjpeg
 
 FFMPEG = sys.argv[1] + '/ffmpeg'
@@ -74,11 +74,4 @@ def check(job):
 
 jobs = [(name, pred) for name in [*MADE, *(name for name in FILES if MEDIA and os.path.exists(f'{MEDIA}/{FILES[name][0]}'))]
         for pred in ('dwt97', 'dwt53')]
-failed = 0
-with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-    for failures in pool.map(check, jobs):
-        failed += bool(failures)
-        for failure in failures:
-            print('FAILED', failure)
-print(f'{len(jobs) - failed} passed, {failed} failed')
-sys.exit(bool(failed))
+sys.exit(check_all(check, jobs))

@@ -4,12 +4,11 @@ usage: streams.py FFMPEG_BUILD JPYLYZER <list of streams
 A line of the list: name, pixel format, WxH, frames, source file, encoder options.
 SPDX-License-Identifier: LGPL-2.1-or-later
 """
-import concurrent.futures
-import os
 import sys
 import tempfile
 
 import pictures
+from cases import check_all
 from decoders import HAVE_GROK, Case, Failure, check_headers, known, openjph_reads, read, run, tolerance, warned, with_ffmpeg, with_grok, \
     with_openjpeg, with_openjph
 
@@ -94,14 +93,7 @@ def check(line):
 
 def main():
     lines = [line.rstrip('\n') for line in sys.stdin if line.strip()]
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for failures in pool.map(check, lines):
-            failed += bool(failures)
-            for failure in failures:
-                print('FAILED', failure)
-    print(f'{len(lines) - failed} passed, {failed} failed')
-    return 1 if failed or not lines else 0
+    return check_all(check, lines)
 
 
 sys.exit(main())

@@ -5,14 +5,13 @@ usage: styles.py FFMPEG_BUILD DEVICE
 SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import array
-import concurrent.futures
-import os
 import random
 import re
 import sys
 import tempfile
 
 import pictures
+from cases import check_all
 from decoders import HAVE_GROK, Failure, read, run, with_ffmpeg, with_grok, with_openjpeg
 
 BUILD, DEVICE = sys.argv[1:3]
@@ -81,14 +80,7 @@ def check(case):
 def main():
     cases = [(style, lossless, block) for style in range(1, 64) for lossless in (True, False)
              for block in ('32x32', '64x64', '4x16') if block == '32x32' or style % 3 == (block == '64x64')]
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for failures in pool.map(check, cases):
-            failed += bool(failures)
-            for failure in failures:
-                print('FAILED', failure)
-    print(f'{len(cases) - failed} passed, {failed} failed')
-    return 1 if failed else 0
+    return check_all(check, cases)
 
 
 sys.exit(main())
