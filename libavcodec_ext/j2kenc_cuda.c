@@ -28,43 +28,13 @@
 #include "cudaenc_compat.h"
 #include "cudaenc_glue.h"
 
+#include "libavutil/bprint.h"
 #include "libavutil/opt.h"
 
 typedef struct J2kCudaContext {
     FFCudaencContext common;
     CudaencJ2kOptions j2k;
 } J2kCudaContext;
-
-/* Whether the library codes without loss: by the option, else by the profile. */
-static int is_lossless(const CudaencJ2kOptions *j2k)
-{
-    if (j2k->pred >= 0)
-        return j2k->pred == CUDAENC_J2K_DWT53;
-    return (j2k->profile >= CUDAENC_J2K_IMF_2K_R && j2k->profile <= CUDAENC_J2K_IMF_8K_R) ||
-           j2k->profile == CUDAENC_J2K_ARCHIVE_LOSSLESS || j2k->profile == CUDAENC_J2K_IMF_HT_R ||
-           j2k->profile == CUDAENC_J2K_DICOM_HT_LOSSLESS || j2k->profile == CUDAENC_J2K_DICOM_HT_RPCL;
-}
-
-/* What decides how large a frame is, in a few words. */
-static void describe_rate(const CudaencJ2kOptions *j2k, int target, char *line, size_t size)
-{
-    char quality[32] = "9/7";
-
-    if (is_lossless(j2k))
-        snprintf(quality, sizeof(quality), target ? "5/3" : "5/3 lossless");
-    else if (j2k->quality > 0 || !target)
-        snprintf(quality, sizeof(quality), "9/7 quality %d", j2k->quality > 0 ? j2k->quality : 90);
-    if (j2k->bit_rate)
-        snprintf(line, size, "%s, %lld bits/s", quality, (long long)j2k->bit_rate);
-    else if (j2k->frame_bytes)
-        snprintf(line, size, "%s, %lld bytes a frame", quality, (long long)j2k->frame_bytes);
-    else if (j2k->compression_ratio)
-        snprintf(line, size, "%s, %g:1", quality, j2k->compression_ratio);
-    else if (j2k->psnr)
-        snprintf(line, size, "%s, %g dB", quality, j2k->psnr);
-    else
-        snprintf(line, size, "%s", quality);
-}
 
 static const char *profile_name(void *s, int profile)
 {
@@ -76,23 +46,39 @@ static const char *profile_name(void *s, int profile)
     return "";
 }
 
-/* The options in a few words. */
+/* The options in a few words. With a profile: those that are given, since it decides on the others. */
 static void describe(J2kCudaContext *s, const CudaencJ2kOptions *j2k, char *line, size_t size)
 {
-    int profile = j2k->profile != CUDAENC_J2K_NO_PROFILE;
-    int archive = j2k->profile == CUDAENC_J2K_ARCHIVE_LOSSLESS || j2k->profile == CUDAENC_J2K_ACCESS;
-    int jp2     = j2k->format >= 0 ? j2k->format == CUDAENC_J2K_JP2 : !profile || archive;
-    int block   = archive ? 64 : 32;
-    int target  = j2k->bit_rate || j2k->frame_bytes || j2k->compression_ratio || j2k->psnr ||
-                  j2k->layer_rates;
-    char coding[96], levels[32] = "";
+    int open    = j2k->profile == CUDAENC_J2K_NO_PROFILE;
+    int target  = j2k->bit_rate || j2k->frame_bytes || j2k->compression_ratio || j2k->psnr || j2k->layer_rates;
+    int levels  = j2k->levels < 0 && open ? 5 : j2k->levels;
+    int width   = j2k->cblk_width || !open ? j2k->cblk_width : 32;
+    int height  = j2k->cblk_height || !open ? j2k->cblk_height : 32;
+    int quality = j2k->quality < 0 && open && !target ? 90 : j2k->quality;
+    AVBPrint b;
 
-    describe_rate(j2k, target, coding, sizeof(coding));
-    if (j2k->levels >= 0 || !profile)
-        snprintf(levels, sizeof(levels), "%d levels, ", j2k->levels >= 0 ? j2k->levels : 5);
-    snprintf(line, size, "%s%s%s, %s, %s%dx%d blocks", jp2 ? "jp2" : "j2k", profile ? " " : "",
-             profile ? profile_name(s, j2k->profile) : "", coding, levels,
-             j2k->cblk_width ? j2k->cblk_width : block, j2k->cblk_height ? j2k->cblk_height : block);
+    av_bprint_init_for_buffer(&b, line, size);
+    av_bprintf(&b, "%s", open ? "" : profile_name(s, j2k->profile));
+    if (open || j2k->format >= 0)
+        av_bprintf(&b, "%s%s", open ? "" : ", ", j2k->format == CUDAENC_J2K_CODESTREAM ? "j2k" : "jp2");
+    if (j2k->pred == CUDAENC_J2K_DWT53)
+        av_bprintf(&b, ", 5/3%s", target ? "" : " lossless");
+    else if (open || j2k->pred >= 0)
+        av_bprintf(&b, ", 9/7");
+    if (j2k->pred != CUDAENC_J2K_DWT53 && quality >= 0)
+        av_bprintf(&b, ", quality %d", quality);
+    if (j2k->bit_rate)
+        av_bprintf(&b, ", %"PRId64" bits/s", j2k->bit_rate);
+    else if (j2k->frame_bytes)
+        av_bprintf(&b, ", %"PRId64" bytes a frame", j2k->frame_bytes);
+    else if (j2k->compression_ratio)
+        av_bprintf(&b, ", %g:1", j2k->compression_ratio);
+    else if (j2k->psnr)
+        av_bprintf(&b, ", %g dB", j2k->psnr);
+    if (levels >= 0)
+        av_bprintf(&b, ", %d levels", levels);
+    if (width && height)
+        av_bprintf(&b, ", %dx%d blocks", width, height);
 }
 
 static av_cold int j2k_cuda_init(AVCodecContext *avctx)
@@ -121,8 +107,6 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
     if (rate.num > 0 && rate.den > 0)
         av_reduce(&config.j2k.frame_rate_num, &config.j2k.frame_rate_den, rate.num, rate.den, 1 << 30);
 
-    if (is_lossless(&config.j2k) && quality < INT_MAX)
-        av_log(avctx, AV_LOG_WARNING, "pred dwt53 has no quality: %d has no effect\n", quality);
     if (config.j2k.profile == CUDAENC_J2K_CINEMA_2K)
         avctx->profile = AV_PROFILE_JPEG2000_DCINEMA_2K;
     else if (config.j2k.profile == CUDAENC_J2K_CINEMA_4K)

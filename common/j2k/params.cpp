@@ -513,6 +513,8 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
     apply_profile(p, options);
     p.truncatable = p.rate.target() || p.limits.frame || p.limits.component || p.layers > 1;
     p.frame_steps = block_coder_traits(p.style).frame_steps && !p.reversible && p.rate.predicts_slopes();
+    if (p.reversible && options.quality >= 0)
+        p.warn(format_string("pred dwt53 has no quality: %d has no effect", options.quality));
     if (p.reversible)
         set_reversible(p);
     else

@@ -284,6 +284,8 @@ warns 64x48,yuv420p "xyz: the frames do not tell all of their colours, taken are
     -profile cinema2k
 warns 64x48,gray "profile imf2k: validators refuse main level 7: it is 1 to 6" -profile imf2k -main_level 7
 warns 64x48,gray "xmp, iptc, capture_ppi and display_ppi have no effect: format j2k has no place for them" -format j2k -capture_ppi 300
+warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -format j2k -pred dwt53 -quality 40
+warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -profile:v archive_lossless -quality 40
 lines=1
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
 refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"
