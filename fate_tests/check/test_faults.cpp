@@ -73,7 +73,7 @@ bool at_every_point = false;
 
 // ---- Sessions
 
-constexpr int kPictures = 3;  // of a slot: launches, a graph that is made, a graph that runs
+constexpr int kPictures = 3;  // of a slot: launches, a graph that is made, a graph that runs; frames take turns
 
 // What later packets depend on.
 enum class State {
@@ -89,6 +89,7 @@ struct Case {
     CudaencFormat format;
     Content content;
     void (*set)(CudaencConfig &);
+    int launch_pictures = 1;  // that share a launch: a failed call of the device loses as many at most
 };
 
 const CudaencFormat kGray = make_format(36, 34, 1, 8, false, CUDAENC_COLOR_GRAY),
@@ -146,6 +147,8 @@ const Case kCases[] = {
      [](CudaencConfig &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.slices = 2, c.async_depth = 2; }},
     {"h264 effort 0", State::parity, kYuv, Content::smooth,
      [](CudaencConfig &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.effort = 0, c.async_depth = 2; }},
+    {"h264 effort 0, shared launches", State::parity, kYuv, Content::smooth,
+     [](CudaencConfig &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.effort = 0, c.async_depth = 9; }, 3},
     {"h264 crf", State::parity, kYuv, Content::smooth, [](CudaencConfig &c) { c.h264.timecodes = 1; }},
     {"h264 bit rate", State::sizes, kYuv, Content::smooth,
      [](CudaencConfig &c) { set_h264_rate(c.h264, 100000, 0, false); }},
@@ -189,13 +192,16 @@ CudaencConfig config_of(const Case &c, const std::string &device) {
     return config;
 }
 
+// Of a session, twice.
+int pictures_of(const CudaencConfig &config) { return std::max(kPictures, config.async_depth); }
+
 using Packets = std::vector<std::vector<uint8_t>>;
 
 // Pictures, and what their packets may be.
 struct Material {
     std::vector<Picture> pictures;
     std::vector<CudaencFrame> frames;
-    Packets in_order;                 // of all pictures twice
+    Packets in_order;                 // of pictures_of(), twice
     std::vector<Packets> of_picture;  // [picture]: what State says
 };
 
@@ -249,7 +255,8 @@ Material make_material(const Case &c, const CudaencConfig &config) {
         add_metadata(m.frames.back());
     }
     std::vector<int> twice;
-    for (int i = 0; i < 2 * kPictures; i++) twice.push_back(i % kPictures);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < pictures_of(config); i++) twice.push_back(i % kPictures);
     m.in_order = encode_these(config, m, twice);
     for (int i = 0; i < kPictures; i++) {
         Packets &own = m.of_picture.emplace_back();
@@ -333,10 +340,10 @@ struct Run {
             EXPECT_HERE(is_allowed(opened) && !session && lines <= 1, "open: %d, %d lines", opened, lines);
             return true;
         }
-        pass(kPictures);
+        pass(pictures_of(config));
         const bool reached = failures.end();
         failures.note(false);
-        EXPECT_HERE(delivered + errors == kPictures, "%d packets and %d errors", delivered, errors);
+        EXPECT_HERE(delivered + errors == pictures_of(config), "%d packets and %d errors", delivered, errors);
         EXPECT_HERE(lines == errors, "%d lines for %d errors", lines, errors);
         const int before = errors;
         delivered = 0;
@@ -348,8 +355,8 @@ struct Run {
 
     void pass(int pictures) {
         for (int i = 0; i < pictures; i++) {
-            CudaencFrame frame = m.frames[static_cast<size_t>(i)];
-            frame.opaque = reinterpret_cast<void *>(static_cast<size_t>(accepted * kPictures + i + 1));
+            CudaencFrame frame = m.frames[static_cast<size_t>(i % kPictures)];
+            frame.opaque = reinterpret_cast<void *>(static_cast<size_t>(accepted * kPictures + i % kPictures + 1));
             int code;
             while ((code = cudaenc_submit(session, &frame)) == CUDAENC_AGAIN) receive();
             if (code == CUDAENC_OK) {
@@ -422,12 +429,15 @@ START_TEST(every_call_may_fail) {
 
     const char *const slow = std::getenv("CK_TIMEOUT_MULTIPLIER");  // an instrumented program, or a busy machine
     const unsigned seconds = 30 * static_cast<unsigned>(slow ? std::max(1, std::atoi(slow)) : 1);
+    int most_lost = 0;  // by one failed call
     const auto run = [&](long call, bool onwards) {
         point = {c.name, device.c_str(), kKindNames[kind], call, onwards};
         const long before = living_allocations;
         alarm(seconds);
-        const bool reached = Run{c, config, m, failures, kind == kDeviceCalls}.all();
+        Run session{c, config, m, failures, kind == kDeviceCalls};
+        const bool reached = session.all();
         alarm(0);
+        if (!onwards) most_lost = std::max(most_lost, session.errors);
         EXPECT_HERE(living_allocations == before, "%ld allocations are left", living_allocations - before);
         return reached;
     };
@@ -446,6 +456,8 @@ START_TEST(every_call_may_fail) {
     std::printf("%s on %s: %ld of %ld points where a %s fails\n", c.name, device.c_str(), reached, tried,
                 kKindNames[kind]);
     std::fflush(stdout);
+    if (kind == kDeviceCalls)
+        EXPECT(most_lost == c.launch_pictures, "%s: a failed call loses %d pictures", c.name, most_lost);
     if (!(kind == kThreads && points.empty())) ck_assert_int_gt(reached, 0);  // a device without threads of the host
 }
 END_TEST

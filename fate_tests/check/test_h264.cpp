@@ -12,6 +12,7 @@
 #include "../../common/thread_pool.h"
 #include "h264_inputs.h"
 #include "h264_stream.h"
+#include "timed_device.h"
 
 using namespace cudaenc;
 using namespace cudaenc::testing;
@@ -262,6 +263,41 @@ START_TEST(frames_in_device_memory) {
                            "%s on %s", h264_inputs[_i].name, spec.c_str());
                 }
             }
+    }
+}
+END_TEST
+
+// Pictures share launches of the wavefront where more than 8 are in flight: the first one is alone, then a quarter of
+// them at a time, at most 8.
+START_TEST(pictures_share_launches) {
+    unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    Random random(310);
+    Log log;
+    const CudaencFormat format = make_h264_format(h264_inputs[0], 40, 24);
+    const Picture picture = make_content(random, format, Content::smooth);
+    const auto device = std::make_shared<TimedDevice>(open_test_device(0));
+    struct {
+        int depth, launch_pictures;
+    } const cases[] = {{8, 1}, {9, 3}, {16, 4}, {40, 8}};
+    for (const auto &[depth, launch_pictures] : cases) {
+        CudaencConfig config = make_h264_config(format, "cpu", &log);
+        config.h264.effort = 0;
+        Ring<Encoder> ring(
+            h264::make_device_encoder(h264::make_params(format, config.h264), depth, 1, device, false, false), depth);
+        device->begin();
+        PooledBuffer packet;
+        void *opaque;
+        const int pictures = 1 + 6 * launch_pictures;
+        for (int i = 0; i < pictures; i++) {
+            if (ring.full()) ring.receive(packet, opaque, Receive::when_due);
+            ring.submit(picture.frame(), nullptr);
+        }
+        ring.flush();
+        while (ring.receive(packet, opaque, Receive::when_due) == CUDAENC_OK) {
+        }
+        int launches = 0;
+        for (const auto &launch : device->end()) launches += launch.module == "h264/intra/wavefront";
+        EXPECT(launches == 7, "%d in flight: %d launches of %d pictures", depth, launches, pictures);
     }
 }
 END_TEST
@@ -817,6 +853,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(streams, streams_show_the_reconstruction, 0, kFormats);
     tcase_add_loop_test(streams, threads_depths_and_devices, 0, kFormats);
     tcase_add_loop_test(streams, frames_in_device_memory, 0, kFormats);
+    tcase_add_test(streams, pictures_share_launches);
     tcase_add_loop_test(streams, encryption, 0, kFormats);
     TCase *classes = add_case(suite, "avc_intra");
     tcase_add_loop_test(classes, avc_intra, 0, static_cast<int>(std::size(avc_intra_cases)));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "broken.h"
 #include "fault_device.h"
 #include "mjpeg_pictures.h"
+#include "timed_device.h"
 
 using namespace cudaenc;
 using namespace cudaenc::testing;
@@ -401,6 +403,50 @@ START_TEST(every_device_call_may_fail) {
 }
 END_TEST
 
+// Pictures in flight share launches, of every kernel: the first one is alone, then three at a time are half of the
+// slots. A failed call loses those of its launch at most, and each has the error.
+START_TEST(shared_launches) {
+    constexpr int kSlots = 6, kShare = kSlots / 2, kLaunches = 3;
+    const auto open_ring = [](const std::shared_ptr<Device> &device) {
+        return Ring<Decoder>(
+            mjpeg::make_device_decoder({.lowres = 0, .max_pixels = 1 << 20}, kSlots, 1, device, false, false), kSlots);
+    };
+    DecoderOf cpu("cpu");
+    std::vector<Bytes> packets;
+    std::vector<Outcome> expected;
+    Random random(14);
+    Log log;
+    const CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[3], 20, 18), "cpu", &log);
+    for (int i = 0; i < 1 + (kLaunches - 1) * kShare; i++) {
+        packets.push_back(encode_jpeg(config, make_picture(random, config.format).frame()));
+        expected.push_back(decode(cpu, packets.back()));
+    }
+    const std::shared_ptr<Device> device = open_test_device(0);
+    {
+        const auto timed = std::make_shared<TimedDevice>(device);
+        Ring<Decoder> ring = open_ring(timed);
+        timed->begin();
+        ck_assert_int_eq(decode_packets(ring, packets, expected), 0);
+        std::map<std::string, int> launches;
+        for (const auto &launch : timed->end()) launches[launch.kernel]++;
+        ck_assert_uint_eq(launches.size(), 5);
+        for (const auto &[kernel, count] : launches) EXPECT(count == kLaunches, "%d of %s", count, kernel.c_str());
+    }
+    int most = 0;
+    for (int call = 1;; call++) {
+        Failures failures;
+        Ring<Decoder> ring = open_ring(std::make_shared<FaultDevice>(device, failures));
+        failures.begin(call, false);
+        const int lost = decode_packets(ring, packets, expected);
+        if (!failures.end()) break;
+        EXPECT(lost >= 1, "call %d: nothing is said of it", call);
+        EXPECT(decode_packets(ring, packets, expected) == 0, "a packet is lost after call %d", call);
+        most = std::max(most, lost);
+    }
+    ck_assert_int_eq(most, kShare);
+}
+END_TEST
+
 // Tables stay on a device from picture to picture: others take their place, come back, and outlive broken streams.
 START_TEST(tables_that_stay) {
     Random random(11);
@@ -557,6 +603,7 @@ int main(int argc, char **argv) {
                                                             {"reduced sizes", reduced_sizes},
                                                             {"pictures in flight", pictures_in_flight},
                                                             {"faults", every_device_call_may_fail},
+                                                            {"shared launches", shared_launches},
                                                             {"tables that stay", tables_that_stay},
                                                             {"several pictures", several_pictures},
                                                             {"runs of symbols", runs_of_symbols},

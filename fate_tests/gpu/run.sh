@@ -195,6 +195,7 @@ if part pictures; then
     check equal-h264-noise same "-f lavfi -i nullsrc=s=640x360,geq=random(1)*255:random(2)*255:random(3)*255,format=yuv422p -frames:v 2" "-qp 0"
     check equal-h264-bitrate same "$(picture 1280x720 4 yuv420p 12)" "-b:v 20M -bufsize 2M -cbr 1 -slices 4"
     check equal-h264-depth-16 same "$(picture 640x360 4 yuv420p 40)" "-async_depth 16"
+    check equal-h264-shared-launches same "$(picture 1280x720 4 yuv420p 40)" "-effort 0 -qp 22 -async_depth 24"
     codec=j2k_cuda
     settle
 
@@ -297,6 +298,8 @@ if part sanitizer; then
             check $tool-mjpeg-trellis-default sanitize $tool "$(picture 130x70 4 rgb24 2)" "-trellis 1 -mct 1 -huffman default"
             check $tool-mjpeg-bitrate sanitize $tool "$(picture 130x70 40 yuvj444p 2)" "-b:v 800k"
             check $tool-mjpeg-410 sanitize $tool "$(picture 66x66 4 yuv410p 2)" "-strict unofficial"
+            CK_RUN_CASE="pictures in flight" check $tool-mjpeg-decode-in-flight "$sanitizer" --tool "$tool" --error-exitcode 9 \
+                check/test_mjpeg_decoder "$device"
             CK_RUN_CASE="stays on the device" check $tool-mjpeg-decode "$sanitizer" --tool "$tool" --error-exitcode 9 check/test_mjpeg_decoder "$device"
             check $tool-mjpeg-decode-cuda "$sanitizer" --tool "$tool" --error-exitcode 9 bin/ffmpeg -v error -nostdin "${into_gpu[@]}" \
                 -i logs/yuvj420p.nut -frames:v 3 -f null -
@@ -304,6 +307,9 @@ if part sanitizer; then
             check $tool-h264-420 sanitize $tool "$(picture 79x61 4 yuv420p 2)" "-slices 2"
             check $tool-h264-422p10-pcm sanitize $tool "-f lavfi -i nullsrc=s=66x66,format=yuv422p10le,noise=alls=100:allf=t -frames:v 2" "-qp -12"
             check $tool-h264-effort-0 sanitize $tool "$(picture 66x50 4 yuv420p 2)" "-effort 0"
+            check $tool-h264-shared-launches sanitize $tool "$(picture 130x98 4 yuv420p 20)" "-effort 0 -qp 24 -async_depth 16"
+            check $tool-h264-shared-launches-444 sanitize $tool "$(picture 66x50 4 yuv444p10le 13)" "-effort 0 -qp 24 -async_depth 12"
+            check $tool-h264-planned-qps sanitize $tool "$(picture 130x98 4 yuv420p 12)" "-effort 0 -b:v 1M -async_depth 12"
             check $tool-h264-bitrate sanitize $tool "$(picture 66x50 4 yuv444p 3)" "-b:v 400k"
             codec=j2k_cuda
         done
