@@ -152,8 +152,8 @@ def rates(results):
     return rates_table(results.rows('rates', 'rates.json'), 'nvJPEG2000')
 
 
-def equal_bytes(results):
-    rows = [(row, peer_of(row, 'nvJPEG2000')) for row in results.rows('rates', 'rates.json') if row['wavelet'] == '9/7']
+def equal_bytes(results, part='rates'):
+    rows = [(row, peer_of(row, 'nvJPEG2000')) for row in results.rows(part, part + '.json') if row['wavelet'] == '9/7']
     rows = [(row, {stream['asked_by']: stream['psnr_db'] for stream in peer['first_frame'] if 'psnr_db' in stream}) for row, peer in rows if peer]
     ways = unique(way for _, streams in rows for way in streams)
     return rows and table(['picture', 'case', 'bytes', 'cudaenc'] + [f'nvJPEG2000, {way}' for way in ways],
@@ -203,14 +203,17 @@ def rates_of(row):
     return f'{number(row["single_fps"])} / {number(row["best_fps"])}'
 
 
+def share(row, of):
+    """Of the rates of another row, %."""
+    return f'{100 * row["single_fps"] / of["single_fps"]:.0f} / {100 * row["best_fps"] / of["best_fps"]:.0f}'
+
+
 def targets(results):
     free = {(row['picture'], row['case']): row for row in results.rows('rates', 'rates.json')}
     found = {}
     for row in results.rows('targets', 'targets-*.json'):
         found.setdefault((row['picture'], row['case']), {})[option(row, '-rate_control')] = row
     methods = unique(method for of in found.values() for method in of)
-    def share(row, of):
-        return f'{100 * row["single_fps"] / of["single_fps"]:.0f} / {100 * row["best_fps"] / of["best_fps"]:.0f}'
     def cells(key, of):
         base = free.get(key)
         row = [stem(key[0]), key[1], f'{next(iter(of.values()))["frame_bytes"]:,}', rates_of(base) if base else '–']
@@ -219,6 +222,19 @@ def targets(results):
         return row
     return found and table(['picture', 'case', 'target, bytes', 'no target: single / many'] + [text for method in methods for text in (method, 'of it, %')],
                            [cells(key, of) for key, of in found.items()])
+
+
+def ht_targets(results):
+    free = {(row['picture'], row['case']): row for row in results.rows('ht', 'ht.json')}
+    mq = {(row['picture'], row['case']): row for row in results.rows('ht_targets', 'ht_targets_mq-*.json')}
+    def cells(row):
+        key = row['picture'], row['case']
+        base, other = free.get(key), mq[key]
+        return [stem(row['picture']), row['case'], f'{row["frame_bytes"]:,}', rates_of(base) if base else '–', rates_of(row),
+                share(row, base) if base else '–', psnr(row.get('psnr_db')), rates_of(other), psnr(other.get('psnr_db'))]
+    rows = results.rows('ht_targets', 'ht_targets-*.json')
+    return rows and table(['picture', 'case', 'target, bytes', 'HT, no target: single / many', 'HT, psp', 'of it, %', 'PSNR, dB', 'MQ, psp', 'PSNR, dB'],
+                          map(cells, rows))
 
 
 def bypass(results):
@@ -418,6 +434,8 @@ TABLES = {
     'targets': targets,
     'bypass': bypass,
     'ht': lambda results: rates_table(results.rows('ht', 'ht.json'), 'nvJPEG2000'),
+    'ht-equal-bytes': lambda results: equal_bytes(results, 'ht'),
+    'ht-targets': ht_targets,
     'formats': formats,
     'sweep': sweep,
     'ht-sweep': lambda results: sweep(results, 'ht_sweep'),

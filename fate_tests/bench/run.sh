@@ -9,6 +9,7 @@
 #   targets frames of a target size, those of rates, by METHODS ("psp pcrd"); the pictures of rates, after it
 #   bypass  the cases of rates without and with the arithmetic coding bypass; all pictures in one rotation, none shifted
 #   ht      as rates, with the HT block coder, and nvJPEG2000's
+#   ht_targets  frames of ht's sizes by psp, with both block coders; the pictures of ht, after it
 #   ht_sweep  as sweep, with the HT block coder
 #   formats 12 and 16 bits, 4:2:2, larger code-blocks; the first picture
 #   sweep   9/7 from the smallest files to the largest; the first picture
@@ -44,16 +45,17 @@ bench() { "$bin/cudaenc_bench" -device "$device" "${libraries[@]}" "$@" "${effor
 has_gpu() { [ "$device" != cpu ] && { [ -e /dev/nvidiactl ] || [[ $device = emu* ]]; }; }
 
 rates() { bench -depths 2,4,8,16,32 -o "$out/rates.json" "${pictures[@]}"; }
-targets() {
-    if ! [ -f "$out/rates.json" ]; then echo "no rates.json in $out: its frames' sizes are the targets"; return 1; fi
-    local picture case bytes method n=0
-    rm -f "$out"/targets-*.json
+targets_of() { # PART RESULTS OPTIONS...: PART's lossy frames' sizes are the targets; a file RESULTS-N.json each
+    local part=$1 results=$2 picture case bytes method n=0
+    shift 2
+    if ! [ -f "$out/$part.json" ]; then echo "no $part.json in $out: its frames' sizes are the targets"; return 1; fi
+    rm -f "$out/$results"-*.json
     while read -r case bytes picture; do
         for method in ${METHODS:-psp pcrd}; do
-            bench -nvjpeg2k no -case "$case" -rate_control "$method" -frame_bytes "$bytes" -depths 2,4,8,16,32 \
-                -o "$out/targets-$((++n)).json" ${picture:+"$picture"}
+            bench -nvjpeg2k no -case "$case" -rate_control "$method" -frame_bytes "$bytes" -depths 2,4,8,16,32 "$@" \
+                -o "$out/$results-$((++n)).json" ${picture:+"$picture"}
         done
-    done < <(python3 - "$out/rates.json" "${pictures[@]}" <<'PYTHON'
+    done < <(python3 - "$out/$part.json" "${pictures[@]}" <<'PYTHON'
 import json, os, sys
 files = {os.path.basename(file): file for file in sys.argv[2:]}
 for row in json.load(open(sys.argv[1]))['rows']:
@@ -62,12 +64,18 @@ for row in json.load(open(sys.argv[1]))['rows']:
 PYTHON
     )
 }
+targets() { targets_of rates targets; }
 bypass() {
     local rotation=(-nvjpeg2k no -rotation -frames "$((${#pictures[@]} ? ${#pictures[@]} : 16))" -depths 2,4,8,16,32)
     bench "${rotation[@]}" -o "$out/bypass-none.json" "${pictures[@]}"
     bench "${rotation[@]}" -style bypass -o "$out/bypass.json" "${pictures[@]}"
 }
 ht() { bench -style ht -depths 2,4,8,16,32 -o "$out/ht.json" "${pictures[@]}"; }
+ht_targets() {
+    local METHODS=psp
+    targets_of ht ht_targets -style ht
+    targets_of ht ht_targets_mq
+}
 mjpeg() { bench -case mjpeg -rotation -o "$out/mjpeg.json" "${pictures[@]}"; }
 decode() {
     local case
@@ -130,12 +138,12 @@ cpu() { cpu_peers j2k; }
 cpu_ht() { cpu_peers ht; }
 cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates targets bypass ht mjpeg decode decode_sweep formats sweep ht_sweep memory chain h264 h264_effort_0 cpu cpu_ht cpu_mjpeg
+[ $# -gt 0 ] || set -- rates targets bypass ht ht_targets mjpeg decode decode_sweep formats sweep ht_sweep memory chain h264 h264_effort_0 cpu cpu_ht cpu_mjpeg
 command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | targets | bypass | ht | mjpeg | decode | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | chain | h264 | h264_effort_0 | cpu | cpu_ht | cpu_mjpeg) ;;
+    rates | targets | bypass | ht | ht_targets | mjpeg | decode | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | chain | h264 | h264_effort_0 | cpu | cpu_ht | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"

@@ -62,14 +62,15 @@ def rows_of(out, file):
 
 def add_peers(out):
     """NVIDIA's library, as a GPU's results have it: a fifth as fast."""
-    path = os.path.join(out, 'rates.json')
-    rates = report.read_json(path)
-    for row in rates['rows']:
-        peer = {key: row[key] for key in ('bits_per_pixel', 'single_ms', 'single_fps', 'multi')}
-        ways = [{'asked_by': way, 'psnr_db': row['psnr_db'] - k} for k, way in enumerate(('Q-factor', 'target PSNR'))] if 'psnr_db' in row else []
-        row['peers'] = [dict(peer, name='nvJPEG2000 0', best_fps=row['best_fps'] / 5, cudaenc_single_times=1, cudaenc_multi_times=5, first_frame=ways)]
-    with open(path, 'w', encoding='utf-8') as file:
-        json.dump(rates, file)
+    for file in 'rates.json', 'ht.json':
+        path = os.path.join(out, file)
+        rates = report.read_json(path)
+        for row in rates['rows']:
+            peer = {key: row[key] for key in ('bits_per_pixel', 'single_ms', 'single_fps', 'multi')}
+            ways = [{'asked_by': way, 'psnr_db': row['psnr_db'] - k} for k, way in enumerate(('Q-factor', 'target PSNR'))] if 'psnr_db' in row else []
+            row['peers'] = [dict(peer, name='nvJPEG2000 0', best_fps=row['best_fps'] / 5, cudaenc_single_times=1, cudaenc_multi_times=5, first_frame=ways)]
+        with open(path, 'w', encoding='utf-8') as stream:
+            json.dump(rates, stream)
 
 
 def check_numbers(out, tables):
@@ -87,6 +88,13 @@ def check_numbers(out, tables):
         rates = [float(x) for x in cells[4].split('/')]
         check(abs(rates[1] / free[cells[1]]['best_fps'] * 100 - shares[1]) < 1, f'targets: {cells}')
     check(len(tables['targets']) == 2, 'targets: two sizes')
+    ht = {row['case']: row for row in rows_of(out, 'ht.json')}
+    for n, cells in enumerate(tables['ht-targets'], 1):
+        coders = [rows_of(out, f'{name}-{n}.json')[0] for name in ('ht_targets', 'ht_targets_mq')]
+        check([row['style'] for row in coders] == ['ht', ''], f'ht-targets: {cells}')
+        check([int(cells[2].replace(',', ''))] * 3 == [round(ht[cells[1]]['bytes_per_frame'])] + [row['frame_bytes'] for row in coders], f'ht-targets: {cells}')
+        check([cells[6], cells[8]] == [report.psnr(row.get('psnr_db')) for row in coders], f'ht-targets: {cells}')
+    check(len(tables['ht-targets']) == 2, 'ht-targets: two sizes')
     for cells in tables['bypass']:
         check(cells[6] == f'{bypass[cells[1]]["bytes_per_frame"] / plain[cells[1]]["bytes_per_frame"]:.3f}', f'bypass: {cells}')
     check([cells[0] for cells in tables['formats']] == [row['case'] for row in rows_of(out, 'formats.json')], 'formats: cases')
@@ -117,9 +125,10 @@ def check_numbers(out, tables):
     check(tables['set'][0][4] == f'`{report.read_json(os.path.join(out, "rates.run.json"))["commit"]}`', 'set: commit')
     check(len(tables['headline']) == 2 and tables['headline'][0][1:3] + tables['headline'][0][6:] == [
         f'{free["4k-lossless"]["first_frame_bytes"] / 1e6:.2f} MB', f'{tables["rates"][0][4]} ms', '5.00'], f'headline: {tables["headline"]}')
-    for cells in tables['equal-bytes'] if 'psnr_db' in free['4k-lossy'] else []:  # else OpenJPEG's library is not here
-        decibel = f'{free[cells[1]]["psnr_db"]:.3f}'
-        check(cells[3:] == [decibel, decibel, f'{free[cells[1]]["psnr_db"] - 1:.3f}'], f'equal-bytes: {cells}')
+    for name, rows in (('equal-bytes', free), ('ht-equal-bytes', ht)):
+        for cells in tables[name] if 'psnr_db' in rows['4k-lossy'] else []:  # else OpenJPEG's library is not here
+            decibel = f'{rows[cells[1]]["psnr_db"]:.3f}'
+            check(cells[3:] == [decibel, decibel, f'{rows[cells[1]]["psnr_db"] - 1:.3f}'], f'{name}: {cells}')
 
 
 def check_scripts(out, ffmpeg, work):
@@ -217,7 +226,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         out = os.path.join(work, 'results')
         frames = {'SMALL_FRAMES': '10', 'LARGE_FRAMES': '10'}
-        measure(programs, out, ['rates', 'targets', 'bypass', 'ht', 'mjpeg', 'decode', 'decode_sweep', 'formats', 'sweep', 'ht_sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
+        measure(programs, out, ['rates', 'targets', 'bypass', 'ht', 'ht_targets', 'mjpeg', 'decode', 'decode_sweep', 'formats', 'sweep', 'ht_sweep'], 'cpu', small + ' -threads 2 -depths 2,4')
         measure(programs, out, ['memory', 'tier1', 'cavlc'], 'emu', small + ' -depths 1', **frames)
         measure(programs, out, ['cibo'], 'emu', small + ' -depths 1 -case hd-lossy')
         measure(programs, out, ['h264_effort_0'], 'cpu', small + ' -threads 2 -depths 2 -quality 22,37')
