@@ -384,14 +384,13 @@ START_TEST(every_device_call_may_fail) {
     }
     packets.push_back(progressive);
     for (const Bytes &packet : packets) expected.push_back(decode(cpu, packet));
-    const std::shared_ptr<Device> keeps_context = open_test_device(0);  // else each call makes it anew
+    const std::shared_ptr<Device> device = open_test_device(0);  // one context, and one load of the kernels
     int reached = 0;
     for (int call = 1;; call++) {
         Failures failures;
-        Ring<Decoder> ring(
-            mjpeg::make_device_decoder({.lowres = 0, .max_pixels = 1 << 20}, 6, 1,
-                                       std::make_shared<FaultDevice>(open_test_device(0), failures), false, false),
-            6);
+        Ring<Decoder> ring(mjpeg::make_device_decoder({.lowres = 0, .max_pixels = 1 << 20}, 6, 1,
+                                                      std::make_shared<FaultDevice>(device, failures), false, false),
+                           6);
         failures.begin(call, true);
         const int lost = decode_packets(ring, packets, expected, [&] { failures.end(); });
         EXPECT(failures.end() == (lost > 0) && lost <= 6, "call %d: %d packets are lost", call, lost);
