@@ -219,18 +219,21 @@ def plot_bits_per_pixel(rows, folder):
 
 
 def plot_block_coders(mq, ht, folder):
-    """9/7 at several qualities: frames/s and the first frame's PSNR of Part 1's block coder and of HT's."""
+    """9/7 at several qualities: frames/s and the first frame's PSNR of Part 1's block coder, of HT's and of nvJPEG2000's HT coder."""
     if not ht:
         return
     figure, (speed, quality) = plt.subplots(1, 2, figsize=(10, 4.5))
-    for k, (rows, name) in enumerate(((mq, 'MQ coder'), (ht, 'HT coder'))):
+    peers = [dict(peer, psnr_db=max((stream.get('psnr_db', 0) for stream in peer['first_frame']), default=0))
+             for peer in (peer_of(row, 'nvJPEG2000') for row in ht) if peer]
+    for k, (rows, name) in enumerate(((mq, 'MQ coder'), (ht, 'HT coder'), (peers, 'nvJPEG2000, HT coder'))):
         rows = sorted(rows, key=lambda row: row['bits_per_pixel'])
-        bits = [row['bits_per_pixel'] for row in rows]
+        colour = plt.get_cmap('tab10')(k)
         for key, mark, mode in (('best_fps', 'o-', 'many frames'), ('single_fps', 's--', 'one frame')):
-            speed.plot(bits, [row[key] for row in rows], mark, color=plt.get_cmap('tab10')(k), markersize=4, label=f'{name}, {mode}')
+            if rows:
+                speed.plot([row['bits_per_pixel'] for row in rows], [row[key] for row in rows], mark, color=colour, markersize=4, label=f'{name}, {mode}')
         known = [row for row in rows if row.get('psnr_db')]
-        quality.plot([row['bits_per_pixel'] for row in known], [row['psnr_db'] for row in known], 'o-', color=plt.get_cmap('tab10')(k),
-                     markersize=4, label=name)
+        if known:
+            quality.plot([row['bits_per_pixel'] for row in known], [row['psnr_db'] for row in known], 'o-', color=colour, markersize=4, label=name)
     speed.set_yscale('log')
     speed.yaxis.set_major_formatter('{x:.0f}')
     for axes, of in ((speed, 'frames/s'), (quality, 'PSNR of the first frame, dB')):

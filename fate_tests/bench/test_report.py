@@ -62,7 +62,7 @@ def rows_of(out, file):
 
 def add_peers(out):
     """NVIDIA's library, as a GPU's results have it: a fifth as fast."""
-    for file in 'rates.json', 'ht.json':
+    for file in 'rates.json', 'ht.json', 'ht_sweep.json':
         path = os.path.join(out, file)
         rates = report.read_json(path)
         for row in rates['rows']:
