@@ -60,14 +60,25 @@ def _pictures(frames: Any, matrix: str) -> Iterator[list[Any]]:
         yield from (list(planes) for planes in zip(*yuv420p(frames[first:first + count], matrix)))
 
 
-def _units(stream: bytes) -> Iterator[bytes]:
-    """The NAL units of a byte stream (H.264, annex B)."""
+def _units(stream: bytes, slices: Optional[int] = None) -> Iterator[memoryview]:
+    """The NAL units of a byte stream (H.264, annex B). slices: how many it has; nothing follows the last one, which is not
+    searched then."""
+    view = memoryview(stream)
     begin = stream.find(b"\0\0\1")
     while begin >= 0:
-        end = stream.find(b"\0\0\1", begin + 3)
-        unit = stream[begin + 3:end if end >= 0 else len(stream)]
-        yield unit.rstrip(b"\0")
-        begin = end
+        begin += 3
+        if slices is not None and _is_slice(view[begin:]):
+            slices -= 1
+        following = -1 if slices == 0 else stream.find(b"\0\0\1", begin)
+        end = following if following >= 0 else len(stream)
+        while end > begin and not stream[end - 1]:
+            end -= 1
+        yield view[begin:end]
+        begin = following
+
+
+def _is_slice(unit: memoryview) -> bool:
+    return unit[0] & 31 in (1, 5)
 
 
 def _box(kind: bytes, *parts: bytes) -> bytes:
@@ -80,7 +91,7 @@ def _full_box(kind: bytes, *parts: bytes, flags: int = 0) -> bytes:
 
 
 def _sample_entry(extradata: bytes, width: int, height: int, chroma: int, depth: int, colours: bytes) -> bytes:
-    sets = list(_units(extradata))
+    sets = [bytes(unit) for unit in _units(extradata)]
     sps = [unit for unit in sets if unit[0] & 31 == 7]
     pps = [unit for unit in sets if unit[0] & 31 == 8]
     config = bytes([1, *sps[0][1:4], 0xFF, 0xE0 | len(sps)]) + b"".join(struct.pack(">H", len(s)) + s for s in sps)
@@ -143,6 +154,7 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
     pictures = _pictures(frames if whole else items, matrix) if converts else items
     first = next(pictures)
     sizes = []
+    slices = None
     with Encoder(first, "h264", format=format, in_flight=in_flight, **options) as encoder, open(path, "wb") as file:
         layout = encoder._format
         chroma = (0 if layout.components == 1 else 1 if layout.component[1].log2_subsample_y
@@ -153,9 +165,13 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
         file.write(struct.pack(">I4sQ", 1, b"mdat", 0))
         for packet in encoder.encode(itertools.chain([first], pictures)):
             assert isinstance(packet, bytes)
-            sample = b"".join(struct.pack(">I", len(unit)) + unit for unit in _units(packet))
-            sizes.append(len(sample))
-            file.write(sample)
+            units = list(_units(packet, slices))
+            for unit in units:
+                file.write(struct.pack(">I", len(unit)))
+                file.write(unit)
+            sizes.append(sum(4 + len(unit) for unit in units))
+            if not options.get("cbr"):  # else filler data follow
+                slices = sum(map(_is_slice, units))
         end = file.tell()
         file.write(_movie(entry, sizes, begin + 16, rate, layout.width, layout.height))
         file.seek(begin + 8)

@@ -202,6 +202,23 @@ class Mp4(unittest.TestCase):
         bits = 8 * sum(map(len, self.write(frames, bit_rate=400_000, frame_rate=24)[1]))
         self.assertLess(abs(bits - 400_000), 40_000)
 
+    def test_units(self):
+        frames = [picture(64, 96, 3) for _ in range(3)]
+        for options in ({}, {"slices": 3}, {"repeat_headers": 1}, {"slices": 2, "timecodes": 1},
+                        {"rate_control": "bit_rate", "bit_rate": 400_000, "buffer_size": 100_000, "cbr": 1, "frame_rate_num": 25,
+                         "frame_rate_den": 1}):
+            with self.subTest(options=options):
+                planes = [cudaenc.mp4.yuv420p(frame) for frame in frames]
+                for packet in cudaenc.encode_batch(planes, "h264", format="yuv420p", **options):
+                    parts = [part.rstrip(b"\0") for part in packet.split(b"\0\0\1")[1:]]
+                    self.assertEqual([bytes(unit) for unit in cudaenc.mp4._units(packet)], parts)
+                    if "cbr" not in options:
+                        slices = options.get("slices", 1)
+                        self.assertEqual([bytes(unit) for unit in cudaenc.mp4._units(packet, slices)], parts)
+        # The file of several slices, and with filler data, decodes.
+        for options in {"slices": 3, "qp": 20}, {"bit_rate": 400_000, "buffer_size": 100_000, "cbr": 1}:
+            self.assertEqual(len(self.write(frames, **options)[2]), 3)
+
     def test_formats(self):
         for format, depth, shape in ("yuv422p10", 10, (32, 24)), ("yuv420p10", 10, (16, 24)), ("yuv444p", 8, (32, 48)):
             luma = picture(32, 48, bits=depth)
