@@ -6,6 +6,7 @@
 
 #include "../load_cpu.h"
 #include "adaptive_qp.h"
+#include "macroblock_lanes.h"
 #include "rank_cpu.h"
 
 namespace cudaenc::h264 {
@@ -59,7 +60,12 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
         pool.for_each(rows, [this](size_t y) { load_rows(static_cast<int>(y)); });
         pool.for_each(rows, [this](size_t y) { rank_row(static_cast<int>(y)); });
     }
-    pool.for_each(rows, [this](size_t i) { encode_row(order_[i]); });
+    if (quality.effort == kAllTypes && MacroblockLanes::takes(format_) && quality.qp <= kMaxQp) {
+        std::atomic<int> next = 0;
+        pool.for_each((rows + kLanes - 1) / kLanes, [&](size_t) { encode_rows(next); });
+    } else {
+        pool.for_each(rows, [this](size_t i) { encode_row(order_[i]); });
+    }
     bits_ = luma_distortion_ = 0;
     for (int s = 0; s < format_.slices; s++) write_qp_deltas(s);
     for (size_t y = 0; y < rows; y++) bits_ += rows_[y].bits, luma_distortion_ += rows_[y].luma_distortion;
@@ -85,27 +91,95 @@ void PictureCoder::encode_row(int y) {
             ahead = rows_[y - 1].done.load(std::memory_order_acquire);
             if (ahead < wanted) std::this_thread::yield();
         }
-        const size_t at = static_cast<size_t>(y) * columns + x;
-        MacroblockCoder::Place place{};
-        for (int c = 0; c < format_.components(); c++)
-            place.samples[c] = {planes_[c].at(x * format_.columns(c), y * format_.rows(c)), planes_[c].stride};
-        place.available = available(x, y);
-        place.left = place.available.left ? &neighbours_[at - 1] : nullptr;
-        place.above = place.available.above ? &neighbours_[at - columns] : nullptr;
-        place.qp = macroblock_qp(x, y);
-        place.drop_step = std::max(0, quality_.qp - kMaxQp);
-        place.effort = quality_.effort;
-        if (quality_.effort == kAllTypes) place.ranked = &ranked_[at];
-        Macroblock &macroblock = macroblocks_[at];
-        const auto result =
-            coder.code(place, macroblock, levels_ + at * 16 * blocks_per_macroblock(format_.chroma), neighbours_[at]);
-        macroblock.qp_delta = 0;
-        macroblock.first_in_slice = at == 0 || slice_of_[at] != slice_of_[at - 1];
-        macroblock.slice = slice_of_[at];
-        qp_[at] = static_cast<int8_t>(place.qp);
-        row.bits += quality_.effort == kAllTypes ? count_bits(at) : result.bits;
-        row.luma_distortion += result.luma_distortion;
+        const MacroblockCoder::Place place = place_of(x, y);
+        const size_t at = index_of(x, y);
+        const auto result = coder.code(place, macroblocks_[at], levels_of(at), neighbours_[at]);
+        keep(row, at, place.qp, result);
         row.done.store(x + 1, std::memory_order_release);
+    }
+}
+
+MacroblockCoder::Place PictureCoder::place_of(int x, int y) {
+    const size_t at = index_of(x, y);
+    MacroblockCoder::Place place{};
+    for (int c = 0; c < format_.components(); c++)
+        place.samples[c] = {planes_[c].at(x * format_.columns(c), y * format_.rows(c)), planes_[c].stride};
+    place.available = available(x, y);
+    place.left = place.available.left ? &neighbours_[at - 1] : nullptr;
+    place.above =
+        place.available.above ? &neighbours_[at - static_cast<size_t>(format_.macroblock_columns())] : nullptr;
+    place.qp = macroblock_qp(x, y);
+    place.drop_step = std::max(0, quality_.qp - kMaxQp);
+    place.effort = quality_.effort;
+    if (quality_.effort == kAllTypes) place.ranked = &ranked_[at];
+    return place;
+}
+
+void PictureCoder::keep(Row &row, size_t at, int qp, const MacroblockCoder::Result &result) {
+    Macroblock &macroblock = macroblocks_[at];
+    macroblock.qp_delta = 0;
+    macroblock.first_in_slice = at == 0 || slice_of_[at] != slice_of_[at - 1];
+    macroblock.slice = slice_of_[at];
+    qp_[at] = static_cast<int8_t>(qp);
+    row.bits += quality_.effort == kAllTypes ? count_bits(at) : result.bits;
+    row.luma_distortion += result.luma_distortion;
+}
+
+// Rows side by side. One that is free is taken where a lane is, and the row above is far enough or there is nothing
+// else to do. next: the first one that nobody has, of order_.
+void PictureCoder::encode_rows(std::atomic<int> &next) {
+    struct Lane {
+        int y = -1, x = 0;
+    } lanes[kLanes];
+    MacroblockLanes coder(format_);
+    const int columns = format_.macroblock_columns();
+    const auto is_ready = [&](int x, int y) {
+        return rows_[y].begins_slice || rows_[y - 1].done.load(std::memory_order_acquire) >= std::min(x + 2, columns);
+    };
+    const auto take = [&](bool waits) {
+        int i = next.load(std::memory_order_relaxed);
+        do {
+            if (i == static_cast<int>(order_.size()) || (!waits && !is_ready(0, order_[i]))) return -1;
+        } while (!next.compare_exchange_weak(i, i + 1, std::memory_order_relaxed));
+        Row &row = rows_[order_[i]];
+        row.bits = row.luma_distortion = 0;
+        return order_[i];
+    };
+    for (;;) {
+        MacroblockLanes::Task tasks[kLanes]{};
+        bool any_row = false, any_task = false;
+        for (const Lane &lane : lanes) any_row |= lane.y >= 0;
+        for (int i = 0; i < kLanes; i++) {
+            Lane &lane = lanes[i];
+            if (lane.y < 0) lane = {take(!any_row), 0};
+            if (lane.y < 0) continue;
+            any_row = true;
+            if (!is_ready(lane.x, lane.y)) continue;
+            any_task = true;
+            const size_t at = index_of(lane.x, lane.y);
+            tasks[i] = {.place = place_of(lane.x, lane.y),
+                        .macroblock = &macroblocks_[at],
+                        .levels = levels_of(at),
+                        .neighbour = &neighbours_[at],
+                        .result = {}};
+        }
+        if (!any_row) return;
+        if (!any_task) {
+            std::this_thread::yield();
+            continue;
+        }
+        coder.code(tasks);
+        for (int i = 0; i < kLanes; i++) {
+            MacroblockLanes::Task &t = tasks[i];
+            if (!t.macroblock) continue;
+            Lane &lane = lanes[i];
+            Row &row = rows_[lane.y];
+            if (t.macroblock->type == MacroblockType::pcm)
+                t.result = MacroblockCoder(format_, Quantisers{}).code(t.place, *t.macroblock, t.levels, *t.neighbour);
+            keep(row, index_of(lane.x, lane.y), t.place.qp, t.result);
+            row.done.store(++lane.x, std::memory_order_release);
+            if (lane.x == columns) lane.y = -1;
+        }
     }
 }
 
@@ -120,6 +194,21 @@ uint32_t PictureCoder::count_bits(size_t at) {
 
 void PictureCoder::rank_row(int y) {
     const int columns = format_.macroblock_columns();
+    if (MacroblockLanes::takes(format_)) {
+        for (int first = 0; first < columns; first += kLanes) {
+            const Sample *at[kLanes];
+            Available neighbours[kLanes];
+            RankedModes modes[kLanes];
+            for (int i = 0; i < kLanes; i++) {
+                const int x = std::min(first + i, columns - 1);
+                at[i] = planes_[0].at(16 * x, 16 * y);
+                neighbours[i] = available(x, y);
+            }
+            rank_lanes(at, planes_[0].stride, neighbours, modes);
+            std::copy_n(modes, std::min(kLanes, columns - first), &ranked_[index_of(first, y)]);
+        }
+        return;
+    }
     for (int x = 0; x < columns; x++) {
         ConstBlock samples[3];
         for (int c = 0; c < luma_components(format_.chroma); c++)

@@ -51,7 +51,14 @@ class PictureCoder {
     };
     int slice_of(int x, int y) const { return slice_of_[static_cast<size_t>(y * format_.macroblock_columns() + x)]; }
     Available available(int x, int y) const;
+    size_t index_of(int x, int y) const { return static_cast<size_t>(y * format_.macroblock_columns() + x); }
+    int16_t *levels_of(size_t at) const {
+        return levels_ + at * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma));
+    }
+    MacroblockCoder::Place place_of(int x, int y);
+    void keep(Row &row, size_t at, int qp, const MacroblockCoder::Result &result);
     void encode_row(int y);
+    void encode_rows(std::atomic<int> &next);
     void load_rows(int y);
     void rank_row(int y);
     int macroblock_qp(int x, int y) const;

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "../../common/h264/cavlc.h"
+#include "../../common/h264/macroblock_lanes.h"
 #include "../../common/h264/picture_coder.h"
+#include "../../common/h264/rank_cpu.h"
 #include "h264_decoder.h"
 #include "h264_sources.h"
 #include "testing.h"
@@ -202,7 +204,7 @@ START_TEST(threads_do_not_matter) {
         PictureFormat f = round % 2 ? random_picture_format(random, 150) : random_avc_intra_format(random, 150);
         f.height += 60;
         const Source source(random, f, Content::mixed);
-        const PictureQuality quality{random.between(0, 51), random.between(1, kEfforts), 256};
+        const PictureQuality quality{random.between(0, 51), random.between(0, kEfforts), 256};
         const Coded one = encode(source, quality, 1);
         for (const int threads : {2, 4, 7}) {
             const Coded other = encode(source, quality, threads);
@@ -296,6 +298,84 @@ START_TEST(large_pictures) {
 }
 END_TEST
 
+// Macroblocks side by side are those of MacroblockCoder, wherever they lie and whatever surrounds them.
+START_TEST(lanes_are_macroblocks) {
+    constexpr int kStride = 512, kRows = 64;
+    const PictureFormat f{kStride, kRows, ChromaFormat::c420, 8, 1, true, true, false};
+    Random random(23);
+    MacroblockLanes lanes(f);
+    int types[4] = {};
+    for (int round = 0; round < 400; round++) {
+        std::vector<Sample> planes[2][3];
+        for (int c = 0; c < 3; c++) {
+            const int kind = random.between(0, 2), base = random.between(0, 255), range = 1 << random.between(0, 8);
+            for (int i = 0; i < kStride * kRows; i++) {
+                const int slope = kind == 1 ? i % kStride / 4 + i / kStride : 0;
+                const int sample = kind == 0 ? random.between(0, 255) : base + slope + random.between(0, range - 1);
+                planes[0][c].push_back(static_cast<Sample>(std::min(sample, 255)));
+            }
+            planes[1][c] = planes[0][c];
+        }
+        MacroblockLanes::Task tasks[kLanes]{};
+        RankedModes ranked[kLanes];
+        Neighbour left[kLanes]{}, above[kLanes]{}, own[2][kLanes]{};
+        Macroblock macroblocks[2][kLanes]{};
+        std::vector<int16_t> levels[2][kLanes];
+        const int idle = random.between(0, kLanes - 1);
+        for (int i = 0; i < kLanes; i++) {
+            MacroblockLanes::Task &t = tasks[i];
+            for (int c = 0; c < 3; c++)
+                t.place.samples[c] = {planes[0][c].data() + 20 * kStride + 32 + i * (c ? 12 : 24), kStride};
+            const bool has_left = !random.one_in(4), has_above = !random.one_in(4);
+            t.place.available = {has_left, has_above, has_above && random.one_in(2)};
+            for (Neighbour *n : {&left[i], &above[i]})
+                for (int k = 0; k < 4; k++) {
+                    n->mode_right[k] = static_cast<int8_t>(has_left && has_above ? random.between(0, 8) : int{kDc});
+                    n->mode_below[k] = n->mode_right[k];
+                }
+            t.place.left = has_left ? &left[i] : nullptr;
+            t.place.above = has_above ? &above[i] : nullptr;
+            t.place.qp = random.between(0, 51);
+            t.place.effort = kAllTypes;
+            const ConstBlock luma = t.place.samples[0];
+            ranked[i] = rank_modes(&luma, 1, t.place.available, 8);
+            t.place.ranked = &ranked[i];
+            for (std::vector<int16_t> &l : {std::ref(levels[0][i]), std::ref(levels[1][i])}) l.assign(26 * 16, 0x5A5A);
+            if (i == idle) continue;
+            t.macroblock = &macroblocks[0][i];
+            t.levels = levels[0][i].data();
+            t.neighbour = &own[0][i];
+        }
+        lanes.code(tasks);
+        for (int i = 0; i < kLanes; i++) {
+            if (i == idle || macroblocks[0][i].type == MacroblockType::pcm) continue;
+            MacroblockCoder coder(f, Quantisers{});
+            MacroblockCoder::Place place = tasks[i].place;
+            for (int c = 0; c < 3; c++)
+                place.samples[c].data = planes[1][c].data() + (place.samples[c].data - planes[0][c].data());
+            const auto result = coder.code(place, macroblocks[1][i], levels[1][i].data(), own[1][i]);
+            types[static_cast<int>(macroblocks[1][i].type)]++;
+            const std::string what = format_string("round %d, lane %d, QP %d, type %d", round, i, place.qp,
+                                                   static_cast<int>(macroblocks[1][i].type));
+            EXPECT(!std::memcmp(&macroblocks[0][i], &macroblocks[1][i], sizeof(Macroblock)), "%s: modes", what.c_str());
+            EXPECT(levels[0][i] == levels[1][i], "%s: levels", what.c_str());
+            EXPECT(tasks[i].result.luma_distortion == result.luma_distortion, "%s: distortion", what.c_str());
+            for (int k = 0; k < 4; k++)
+                EXPECT(own[0][i].mode_right[k] == own[1][i].mode_right[k] &&
+                           own[0][i].mode_below[k] == own[1][i].mode_below[k],
+                       "%s: mode %d of neighbours", what.c_str(), k);
+            for (int c = 0; c < 3; c++)
+                for (int y = 0; y < f.rows(c); y++)
+                    EXPECT(std::equal(place.samples[c].data + y * kStride,
+                                      place.samples[c].data + y * kStride + f.columns(c),
+                                      tasks[i].place.samples[c].data + y * kStride),
+                           "%s: row %d of component %d", what.c_str(), y, c);
+        }
+    }
+    for (int t = 0; t < 3; t++) EXPECT(types[t] > 100, "type %d is hardly used", t);
+}
+END_TEST
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -310,5 +390,6 @@ int main(int argc, char **argv) {
     tcase_add_test(c, noise_at_qp_0);
     tcase_add_test(c, adaptive_qp_reaches_the_decoder);
     tcase_add_test(c, large_pictures);
+    tcase_add_test(c, lanes_are_macroblocks);
     return run_suite(suite);
 }
