@@ -853,8 +853,8 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(streams, streams_show_the_reconstruction, 0, kFormats);
     tcase_add_loop_test(streams, threads_depths_and_devices, 0, kFormats);
     tcase_add_loop_test(streams, frames_in_device_memory, 0, kFormats);
-    tcase_add_test(streams, pictures_share_launches);
     tcase_add_loop_test(streams, encryption, 0, kFormats);
+    tcase_add_test(add_case(suite, "shared launches"), pictures_share_launches);
     TCase *classes = add_case(suite, "avc_intra");
     tcase_add_loop_test(classes, avc_intra, 0, static_cast<int>(std::size(avc_intra_cases)));
     for (const TTest *test : {avc_intra_parameter_sets, avc_intra_refusals}) tcase_add_test(classes, test);
