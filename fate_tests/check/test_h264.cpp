@@ -788,6 +788,31 @@ START_TEST(avc_intra_refusals) {
 }
 END_TEST
 
+// What is slower than it was asked for is said once, where it is.
+START_TEST(avc_intra_on_devices) {
+    for (const std::string &device : device_specs)
+        for (const int effort : {0, 1})
+            for (const int number : {0, 100}) {
+                CudaencConfig config = make_h264_config(make_h264_format(h264_inputs[5], 1280, 720), "cpu", nullptr);
+                config.device = device.c_str();
+                config.h264.effort = effort;
+                config.h264.avc_intra_class = number;
+                config.h264.frame_rate_num = 50, config.h264.frame_rate_den = 1;
+                int lines = 0;
+                config.log = [](void *opaque, CudaencLogLevel level, const char *line) {
+                    if (level == CUDAENC_LOG_WARNING && !std::strncmp(line, "slow: avcintra-class", 20))
+                        (*static_cast<int *>(opaque))++;
+                };
+                config.log_opaque = &lines;
+                CudaencSession *session;
+                EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open");
+                cudaenc_close(session);
+                EXPECT(lines == (number && effort == 0), "%s: class %d, effort %d: %d lines", device.c_str(), number,
+                       effort, lines);
+            }
+}
+END_TEST
+
 // What a frame brings is refused with that frame; the session goes on.
 START_TEST(bad_frames) {
     Random random(11);
@@ -857,7 +882,8 @@ int main(int argc, char **argv) {
     tcase_add_test(add_case(suite, "shared launches"), pictures_share_launches);
     TCase *classes = add_case(suite, "avc_intra");
     tcase_add_loop_test(classes, avc_intra, 0, static_cast<int>(std::size(avc_intra_cases)));
-    for (const TTest *test : {avc_intra_parameter_sets, avc_intra_refusals}) tcase_add_test(classes, test);
+    for (const TTest *test : {avc_intra_parameter_sets, avc_intra_refusals, avc_intra_on_devices})
+        tcase_add_test(classes, test);
     TCase *rate = add_case(suite, "rates");
     tcase_add_loop_test(rate, rates, 0, 7);
     tcase_add_test(rate, capped_quality);
