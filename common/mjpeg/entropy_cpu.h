@@ -34,6 +34,8 @@ class BitReader {
         held_ -= count;
         return left_ >= 0;
     }
+    // Whether bytes follow that none of the bits taken is in. Behind the last block of a segment there are none.
+    bool has_bytes() const { return left_ >= 8; }
 
   private:
     const uint8_t *next_;

@@ -60,7 +60,7 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
         for (const StreamScan &scan : s.stream.scans) decode_scan(s, scan, damaged);
         for (size_t c = 0; c < s.stream.components.size(); c++)
             if (!s.stream.components[c].scanned) fill_gray(s, c);
-        if (damaged && decoded.damage.empty()) decoded.damage = "JPEG: the coded data are broken";
+        if (damaged && decoded.damage.empty()) decoded.damage = kBrokenData;
         return decoded;
     }
 
@@ -106,7 +106,7 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
             transform_run(s, scan.layout, mcu, count, levels.data(), last.data());
             mcu += count;
         }
-        return !ended && !damaged;
+        return !ended && !damaged && !reader.has_bytes();
     }
 
     // MCU m of a run of `count`. The run's blocks lie by component, then by row.

@@ -167,7 +167,7 @@ class CoefficientDecoder {
             CodedData data;
             for (const StreamScan *scan : chains[i]) decode_scan(*scan, data);
         });
-        if (damaged_ && damage.empty()) damage = "JPEG: the coded data are broken";
+        if (damaged_ && damage.empty()) damage = kBrokenData;
         return std::move(planes_);
     }
 
@@ -209,7 +209,7 @@ class CoefficientDecoder {
                         return false;
                 }
             }
-        return !state.damaged;
+        return !state.damaged && !state.reader.has_bytes();
     }
 
     const CodedStream &stream_;

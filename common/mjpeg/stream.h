@@ -54,6 +54,9 @@ struct StreamMetadata {
     int orientation = 1;         // of EXIF: 1 to 8
 };
 
+// What is said of coded data that hold less or more than their blocks, or codes that are none.
+constexpr const char *kBrokenData = "JPEG: the coded data are broken";
+
 struct CodedStream {
     int width, height;
     bool progressive;

@@ -22,6 +22,7 @@ struct LevelLister {
     DcDifferences differences{};
     uint32_t decoded = 0;
     uint32_t damaged = 0;
+    bool extra = false;  // bytes behind an interval's last block
 
     // Blocks of broken data may have none.
     DEVICE_MEMBER bool has_place() const { return block < limit; }
@@ -44,8 +45,9 @@ struct LevelLister {
         levels[next] = listed_level(place - 1, level);
         next += kListPitch;
     }
-    DEVICE_MEMBER void end_block() {
+    DEVICE_MEMBER void end_block(uint32_t bits) {
         if (has_place()) {
+            extra |= block + 1 == limit && bits >= 8;
             blocks[block] = {.subsequence = subsequence,
                              .first = static_cast<uint16_t>((first - list) / kListPitch),
                              .count = static_cast<uint8_t>((next - first) / kListPitch),
@@ -94,9 +96,11 @@ KERNEL(kTileSubsequences, mjpeg_decode, DecodeParams)
     picture.differences_before[own] = sums.before;
     if (thread_x() == 0) picture.differences[tile] = sums.all;
     const uint32_t decoded = warp_add(lister.decoded), damaged = warp_or(lister.damaged);
+    const bool extra = warp_any(lister.extra);
     if (lane_id() == 0) {
         atomic_add(&picture.scan.state->blocks, decoded);
         if (damaged) atomic_or(&picture.scan.state->damaged, 1u);
+        if (extra) atomic_or(&picture.scan.state->extra, 1u);
     }
     if (!is_last_tile(picture.scan, &picture.scan.state->listed)) return;
     sum_tiles(picture.differences, picture.all_before, tiles_of(picture.scan));

@@ -197,6 +197,8 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
             const ScanState &state = s.states.data()[i];
             if (state.damaged || state.excess < state.bytes || state.blocks != s.scans[i].coded.blocks)
                 s.fallback = kBroken;
+            else if (state.extra && s.damage.empty())
+                s.damage = kBrokenData;
         }
         if (s.fallback) {
             if (!s.scans.empty()) post_levels(s);

@@ -13,7 +13,7 @@ struct BlockCounter {
     static constexpr bool kBlocksOnly = true;
     BlockCount count{};
     DEVICE_MEMBER void symbol(uint32_t, bool, int, uint32_t, Step) {}
-    DEVICE_MEMBER void end_block() { count.value[0]++; }
+    DEVICE_MEMBER void end_block(uint32_t) { count.value[0]++; }
     DEVICE_MEMBER void end_interval(uint32_t) { count = {.restarted = 1, .value = {}}; }
 };
 

@@ -81,7 +81,7 @@ class Walk {
     // Decodes whole blocks, until one begins at bit `end` or behind it. Symbols that an interval's end cuts are not
     // decoded. A sink that wants no symbols has kBlocksOnly. The sink gets
     //   symbol(phase, dc, place, bits, step)   place: behind it; above 64: it lies beyond the block's end
-    //   end_block()
+    //   end_block(bits)                        that follow it in the interval
     //   end_interval(interval)                 before the next one begins; also with the last one
     template <class Sink>
     DEVICE_MEMBER void run(uint32_t end, Sink &sink) {
@@ -132,7 +132,7 @@ class Walk {
                 place += step.places();
                 if constexpr (Cuts || !Sink::kBlocksOnly) sink.symbol(twice / 2, dc, place, bits, step);
                 if (place >= kBlockSamples) {
-                    sink.end_block();
+                    sink.end_block(interval_.end - bit);
                     twice = next_phase(twice);
                     place = 0;
                 }

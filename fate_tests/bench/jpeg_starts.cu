@@ -12,7 +12,7 @@ struct StartCounter {
     static constexpr bool kBlocksOnly = true;
     uint64_t blocks = 0;
     DEVICE_MEMBER void symbol(uint32_t, bool, int, uint32_t, Step) {}
-    DEVICE_MEMBER void end_block() { blocks++; }
+    DEVICE_MEMBER void end_block(uint32_t) { blocks++; }
     DEVICE_MEMBER void end_interval(uint32_t) {}
 };
 

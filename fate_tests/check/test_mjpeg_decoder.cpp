@@ -264,6 +264,35 @@ START_TEST(prefixes) {
 }
 END_TEST
 
+// A picture has bytes behind the last block of its scan, or of a restart interval: it is corrupt, and has its samples.
+START_TEST(bytes_too_many) {
+    Random random(17);
+    Log log;
+    CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[3], 40, 40), "cpu", &log);
+    config.mjpeg.restart_interval = 4;
+    const Bytes baseline = encode_jpeg(config, make_picture(random, config.format).frame());
+    for (const std::string &spec : {std::string("cpu"), first_device()}) {
+        DecoderOf device(spec);
+        for (const Bytes *whole : {&baseline, &progressive}) {
+            const Outcome expected = decode(device, *whole);
+            EXPECT(expected.code == CUDAENC_OK && !expected.corrupt, "%s: the picture as it is", spec.c_str());
+            for (const uint8_t marker : {0xD0, 0xD9})
+                for (const uint8_t byte : {0x00, 0x55, 0xFE}) {
+                    const uint8_t end[] = {0xFF, marker};
+                    const auto at = std::search(whole->begin(), whole->end(), std::begin(end), std::end(end));
+                    if (at == whole->end()) continue;  // no restart marker
+                    Bytes packet(whole->begin(), at);
+                    packet.push_back(byte);
+                    packet.insert(packet.end(), at, whole->end());
+                    const Outcome outcome = decode(device, packet);
+                    EXPECT(outcome.corrupt && outcome.planes == expected.planes, "%s: byte %02x before marker %02x: %d",
+                           spec.c_str(), byte, marker, outcome.corrupt);
+                }
+        }
+    }
+}
+END_TEST
+
 // The mean of a block is that of its samples at each size; at the smallest, the DC coefficient is the sample.
 START_TEST(reduced_sizes) {
     Random random(5);
@@ -599,6 +628,7 @@ int main(int argc, char **argv) {
                                                             {"devices", devices},
                                                             {"stays on the device", stays_on_device},
                                                             {"prefixes", prefixes},
+                                                            {"bytes too many", bytes_too_many},
                                                             {"reduced sizes", reduced_sizes},
                                                             {"pictures in flight", pictures_in_flight},
                                                             {"faults", every_device_call_may_fail},
