@@ -400,17 +400,18 @@ def cpu_peers(rows):
 
 
 def headline(results):
-    """Of the first picture, for README; those beside NVIDIA's libraries where these ran."""
+    """Of the first picture, for README; those beside NVIDIA's libraries where these ran. Rows of several sets have the device of each."""
+    device = re.sub(r'^cuda:\d+ |,.*', '', results.heads[0]['device']) if results.heads else ''
     names = {'4k-lossless': 'JPEG 2000, lossless', '4k-lossy': 'JPEG 2000, 9/7', 'mjpeg-4k-420': 'JPEG, 4:2:0, quality 90'}
     rows = of_first_picture(results.rows('rates', 'rates.json')) + results.rows('mjpeg', 'mjpeg.json')
     def cells(row):
-        own = [f'{names[row["case"]]}, {row["width"]}x{row["height"]}', f'{row["first_frame_bytes"] / 1e6:.2f} MB', f'{ms(single(row))} ms',
+        own = [f'{names[row["case"]]}, {row["width"]}x{row["height"]}', device, f'{row["first_frame_bytes"] / 1e6:.2f} MB', f'{ms(single(row))} ms',
                number(row['best_fps'])]
         peer = peer_of(row, 'nvJPEG')
         return own if not peer else own + [peer['name'].split()[0], number(peer['best_fps']), times(row['best_fps'] / peer['best_fps'])]
     def cells_of_decoding(row):
         peer, many = decoding_rate(row, NVJPEG_DECODERS), decoding_rate(row, ['cudaenc'])
-        return [f'JPEG decoding, 4:2:0, quality {row["quality"]}, {row["width"]}x{row["height"]}', f'{row["bytes"] / 1e6:.2f} MB',
+        return [f'JPEG decoding, 4:2:0, quality {row["quality"]}, {row["width"]}x{row["height"]}', device, f'{row["bytes"] / 1e6:.2f} MB',
                 f'{ms(1000 / decoding_rate(row, ["cudaenc"], alone=True))} ms', number(many), 'nvJPEG', number(peer), times(many / peer)]
     rows = [row for row in rows if row['case'] in names]
     beside = [row for row in rows if peer_of(row, 'nvJPEG')]
@@ -419,8 +420,7 @@ def headline(results):
     beside = beside or not rows
     if not rows and not decoding:
         return ''
-    device = re.sub(r'^cuda:\d+ |,.*', '', results.heads[0]['device'])
-    return table([f'on one {device}', 'a frame', 'a frame alone', 'frames/s'] +
+    return table(['', 'on one', 'a frame', 'a frame alone', 'frames/s'] +
                  ["NVIDIA's library", 'frames/s', 'times as fast'] * bool(beside), [*map(cells, rows), *map(cells_of_decoding, decoding if beside else [])])
 
 

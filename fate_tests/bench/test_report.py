@@ -123,7 +123,7 @@ def check_numbers(out, tables):
     for cells, row in zip(tables['cavlc'], rows_of(out, 'cavlc.json'), strict=True):
         check(cells[1] == str(row['qp']) and abs(float(cells[4]) - row['times_as_fast']) < 0.06, f'cavlc: {cells}')
     check(tables['set'][0][4] == f'`{report.read_json(os.path.join(out, "rates.run.json"))["commit"]}`', 'set: commit')
-    check(len(tables['headline']) == 2 and tables['headline'][0][1:3] + tables['headline'][0][6:] == [
+    check(len(tables['headline']) == 2 and tables['headline'][0][2:4] + tables['headline'][0][7:] == [
         f'{free["4k-lossless"]["first_frame_bytes"] / 1e6:.2f} MB', f'{tables["rates"][0][4]} ms', '5.00'], f'headline: {tables["headline"]}')
     for name, rows in (('equal-bytes', free), ('ht-equal-bytes', ht)):
         for cells in tables[name] if 'psnr_db' in rows['4k-lossy'] else []:  # else OpenJPEG's library is not here
