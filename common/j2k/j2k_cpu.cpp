@@ -365,7 +365,7 @@ class J2kCpuEncoder : public CpuEncoder {
         }
         code_chosen(s);
         return !stopped_too_early(allocation.stop) && !stopped_too_late(allocation.stop) &&
-               !(p_.frame_steps && steps_too_fine(allocation.stop));
+               !(p_.frame_steps && steps_too_fine(allocation.stop, g_.precinct_bands[0]));
     }
 
     // A codestream but for its bytes.

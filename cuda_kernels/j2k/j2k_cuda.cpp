@@ -641,7 +641,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (psnr_ && !std::exchange(s.has_psnr, true)) truncate_to_psnr(s);
         const StopOutcome stop = s.result.data()->allocation.stop;
         if (stopped_too_early(stop) ||
-            (s.revisions.empty() && (stopped_too_late(stop) || (p_.frame_steps && steps_too_fine(stop))))) {
+            (s.revisions.empty() &&
+             (stopped_too_late(stop) || (p_.frame_steps && steps_too_fine(stop, g_.precinct_bands[0]))))) {
             s.revisions.clear();
             *s.allocation.data() = budget_.begin(s.box_bytes);
             s.allocation.data()->stop = {next_try(stop, p_.style, p_.frame_steps, g_.precinct_bands[0]), 0, 0, 0};

@@ -249,29 +249,36 @@ inline bool stopped_too_early(const StopOutcome &stop) {
 inline bool stopped_too_late(const StopOutcome &stop) {
     return stop.always_includes && stop.slope && stop.threshold > stop.slope + kSlopeOctave * 3 / 2;
 }
+// The slope of a frame's steps; of slope 1, where all is coded, that of its lowest plane. first: the first sub-band.
+inline uint32_t slope_of_frame(const StopOutcome &stop, const PrecinctBand &first) {
+    return max_of(stop.slope, static_cast<uint32_t>(max_of(slope_of_steps(first.weight, first.spare, stop.step), 1)));
+}
 // Whether a frame's steps are so fine that blocks are left out which are worth more than what coarser steps would lose.
-inline bool steps_too_fine(const StopOutcome &stop) {
-    return stop.slope > 1 && !stop.again && stop.surplus >= 5 && stop.threshold > stop.slope + kSlopeOctave;
+constexpr uint32_t kMostCoarser = 3;  // so often; never where they became finer
+inline bool steps_too_fine(const StopOutcome &stop, const PrecinctBand &first) {
+    return stop.slope && stop.again < kMostCoarser && stop.surplus >= 5 &&
+           stop.threshold > slope_of_frame(stop, first) + kSlopeOctave;
 }
 // Where tier-1 stops in a frame that is coded again. Where the first try lacks a little, the slope was right, and tests
 // ended blocks too early: half an octave is enough. Else nothing is known, and none of the blocks ends.
-// first: the first sub-band.
 inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_steps, const PrecinctBand &first) {
     if (frame_steps && stopped_too_early(stop)) {
         // A step takes some 1.5 % more bytes than the next one.
         const uint32_t finer = min_of(2 + stop.lacks / 4, kFrameSteps - 1);
-        if (static_cast<int>(stop.slope) < slope_of_steps(first.weight, first.spare, finer)) return {1, 0, 0, 1};
+        if (static_cast<int>(stop.slope) < slope_of_steps(first.weight, first.spare, finer))
+            return {1, 0, 0, kMostCoarser};
         return {.slope = stop.slope - finer * (2 * kSlopeOctave / kFrameSteps),
                 .always_includes = 0,
                 .step = (stop.step + kFrameSteps - finer) % kFrameSteps,
-                .again = 1};
+                .again = kMostCoarser};
     }
-    if (frame_steps && steps_too_fine(stop)) {
-        const uint32_t coarser = min_of(max_of(stop.surplus / 5, 1u), kFrameSteps - 1);
-        return {.slope = stop.slope + coarser * (2 * kSlopeOctave / kFrameSteps),
+    if (frame_steps && steps_too_fine(stop, first)) {
+        // Where that was not enough, a step takes less.
+        const uint32_t coarser = min_of(max_of(stop.surplus / (stop.again ? 3 : 5), 1u), kFrameSteps - 1);
+        return {.slope = slope_of_frame(stop, first) + coarser * (2 * kSlopeOctave / kFrameSteps),
                 .always_includes = 0,
                 .step = (stop.step + coarser) % kFrameSteps,
-                .again = 1};
+                .again = stop.again + 1};
     }
     const uint32_t less = are_alternatives(style)                         ? 2 * kSlopeOctave
                           : stop.always_includes && stop.lacks <= 256 / 8 ? kSlopeOctave / 2

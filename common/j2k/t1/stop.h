@@ -11,7 +11,7 @@
 namespace cudaenc::j2k {
 
 // The slope below which passes are not coded; 0: all are. always_includes: passes far above it are not measured. step:
-// of the frame, see step.h. again: 1 where it was coded before.
+// of the frame, see step.h. again: of a frame that chooses its steps, how often it was coded with coarser ones.
 struct StopSlope {
     uint32_t slope, always_includes, step = 0, again = 0;
 };
