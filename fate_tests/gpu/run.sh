@@ -32,13 +32,18 @@ start() {
     echo $status >"logs/$name.status"
 }
 
-# check NAME COMMAND...: one test, beside others, since each waits for the GPU most of the time. Results, in order, are settle's.
-checks=()
-check() {
+# beside NAME COMMAND...: start, beside others, since each waits for the GPU most of the time.
+beside() {
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
-    checks+=("$1")
     start "$@" &
     turn=$((turn + 1))
+}
+
+# check NAME COMMAND...: one test. Results, in order, are settle's.
+checks=()
+check() {
+    checks+=("$1")
+    beside "$@"
 }
 settle() {
     local name
@@ -116,7 +121,7 @@ if part fate; then
     fi
 fi
 
-# ---- The check programs, on the GPU and on the emulator: all at once but for the one that fills the GPU's memory; their
+# ---- The check programs, on the GPU and on the emulator, beside each other but for the one that fills the GPU's memory; their
 # results in order
 if part programs; then
     # unit NAME: a program on libcheck, which ends in "100%: Checks: 12, Failures: 0, Errors: 0".
@@ -130,16 +135,14 @@ if part programs; then
     }
     for program in check/test_*; do
         case ${program##*/} in test_faults | test_driver_faults) continue ;; esac
-        start "${program##*/}" "$program" "$device" emu &
-        turn=$((turn + 1))
+        beside "${program##*/}" "$program" "$device" emu
     done
     check/test_faults --list >logs/faults
     while read -r case; do
-        CK_RUN_CASE=$case start "faults-${case// /-}" check/test_faults "$device" &
-        turn=$((turn + 1))
+        CK_RUN_CASE=$case beside "faults-${case// /-}" check/test_faults "$device"
     done <logs/faults
-    start fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device" & # random options and pictures, a process each
-    start api bin/api "$device" &
+    beside fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device" # random options and pictures, a process each
+    beside api bin/api "$device"
     wait
     cat logs/faults-*.log >logs/test_faults.log
     sort -n logs/faults-*.status | tail -n 1 >logs/test_faults.status
