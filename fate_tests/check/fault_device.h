@@ -83,7 +83,8 @@ class Failures {
     std::array<uint64_t, 1 << 16> sites_{};
 };
 
-// Any device, but for the calls that fail. Such a call does nothing. It also counts what it made and did not destroy.
+// Any device, but for the calls that fail. Such a call does nothing, but a wait. It also counts what it made and did
+// not destroy.
 class FaultDevice final : public Device {
   public:
     FaultDevice(std::shared_ptr<Device> device, Failures &failures) : device_(std::move(device)), failures_(failures) {}
@@ -148,13 +149,14 @@ class FaultDevice final : public Device {
         may_fail("done");
         return device_->done(event);
     }
+    // After a wait that fails nothing runs: a real one fails where the device's context is lost.
     void synchronize(Event event) override {
-        may_fail("synchronize");
         device_->synchronize(event);
+        may_fail("synchronize");
     }
     void synchronize(Stream stream) override {
-        may_fail("synchronize");
         device_->synchronize(stream);
+        may_fail("synchronize");
     }
     float elapsed_ms(Event begin, Event end) override {
         may_fail("elapsed_ms");
