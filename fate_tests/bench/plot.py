@@ -12,7 +12,7 @@ import sys
 import xml.dom.minidom
 from xml.sax.saxutils import escape
 
-from report import NVJPEG_DECODERS, Results, decoding_headline, decoding_qualities, decoding_rate, decoding_sizes, number, peer_of, stem
+from report import NVJPEG_DECODERS, Results, decoding_headline, decoding_qualities, decoding_rate, decoding_sizes, number, nvjpeg2000_rows, peer_of, stem
 
 try:
     import matplotlib
@@ -223,9 +223,7 @@ def plot_block_coders(mq, ht, folder):
     if not ht:
         return
     figure, (speed, quality) = plt.subplots(1, 2, figsize=(10, 4.5))
-    peers = [dict(peer, psnr_db=max((stream.get('psnr_db', 0) for stream in peer['first_frame']), default=0))
-             for peer in (peer_of(row, 'nvJPEG2000') for row in ht) if peer]
-    for k, (rows, name) in enumerate(((mq, 'MQ coder'), (ht, 'HT coder'), (peers, 'nvJPEG2000, HT coder'))):
+    for k, (rows, name) in enumerate(((mq, 'MQ coder'), (ht, 'HT coder'), (nvjpeg2000_rows(ht), 'nvJPEG2000, HT coder'))):
         rows = sorted(rows, key=lambda row: row['bits_per_pixel'])
         colour = plt.get_cmap('tab10')(k)
         for key, mark, mode in (('best_fps', 'o-', 'many frames'), ('single_fps', 's--', 'one frame')):
@@ -236,6 +234,7 @@ def plot_block_coders(mq, ht, folder):
             quality.plot([row['bits_per_pixel'] for row in known], [row['psnr_db'] for row in known], 'o-', color=colour, markersize=4, label=name)
     speed.set_yscale('log')
     speed.yaxis.set_major_formatter('{x:.0f}')
+    speed.yaxis.set_minor_formatter('{x:.0f}')
     for axes, of in ((speed, 'frames/s'), (quality, 'PSNR of the first frame, dB')):
         axes.grid(True, which='both', linewidth=0.3)
         axes.set_xlabel('bits per pixel')
@@ -286,7 +285,7 @@ def main():
                   lambda row: f'quality {row["quality"]}', False)
     plot_decoding(with_device(decoding_sizes(results)), folder, 'decode-sizes.png', lambda row: row['width'] * row['height'],
                   lambda row: f'{row["width"]}x{row["height"]}', True)
-    plot_block_coders(measured('sweep'), measured('ht_sweep'), folder)
+    plot_block_coders(with_device(results.rows('ht_sweep', 'ht_sweep_mq.json')), measured('ht_sweep'), folder)
     rows = measured('rates', 'formats', 'sweep')
     if not rows:
         print('no other plots: no rates in', sys.argv[2])

@@ -190,13 +190,30 @@ def formats(results):
     return rows and table(['case', 'bytes', 'bits/pixel', 'quality', 'single, ms', 'frames/s (least .. most)', 'in flight'], map(cells, rows))
 
 
-def sweep(results, part='sweep'):
-    rows = results.rows(part, part + '.json')
+def sweep(results):
+    rows = results.rows('sweep', 'sweep.json')
+    return rows and table(['quality'] + [str(row['quality']) for row in rows], sweep_rows(rows))
+
+
+def sweep_rows(rows):
+    return [['bits/pixel'] + [f'{row["bits_per_pixel"]:.2f}' for row in rows],
+            ['PSNR of the first frame, dB'] + [psnr(row.get('psnr_db')) for row in rows],
+            ['frames/s, single'] + [number(row['single_fps']) for row in rows],
+            ['frames/s, many'] + [number(row['best_fps']) for row in rows]]
+
+
+def nvjpeg2000_rows(rows):
+    """nvJPEG2000 beside each of the rows, where it is beside all; its PSNR by the best way to ask for the bytes."""
+    peers = [peer_of(row, 'nvJPEG2000') for row in rows]
+    return [dict(peer, psnr_db=max((stream['psnr_db'] for stream in peer['first_frame'] if 'psnr_db' in stream), default=None))
+            for peer in peers] if all(peers) else []
+
+
+def ht_sweep(results):
+    rows = results.rows('ht_sweep', 'ht_sweep.json')
+    coders = ('HT', rows), ('MQ', results.rows('ht_sweep', 'ht_sweep_mq.json')), ("nvJPEG2000's HT", nvjpeg2000_rows(rows))
     return rows and table(['quality'] + [str(row['quality']) for row in rows],
-                          [['bits/pixel'] + [f'{row["bits_per_pixel"]:.2f}' for row in rows],
-                           ['PSNR of the first frame, dB'] + [psnr(row.get('psnr_db')) for row in rows],
-                           ['frames/s, single'] + [number(row['single_fps']) for row in rows],
-                           ['frames/s, many'] + [number(row['best_fps']) for row in rows]])
+                          [[f'{coder}: {cells[0]}'] + cells[1:] for coder, of in coders if of for cells in sweep_rows(of)])
 
 
 def rates_of(row):
@@ -438,7 +455,7 @@ TABLES = {
     'ht-targets': ht_targets,
     'formats': formats,
     'sweep': sweep,
-    'ht-sweep': lambda results: sweep(results, 'ht_sweep'),
+    'ht-sweep': ht_sweep,
     'mjpeg': lambda results: rates_table(results.rows('mjpeg', 'mjpeg.json'), 'nvJPEG'),
     'mjpeg-in-flight': lambda results: in_flight_table(results.rows('mjpeg', 'mjpeg.json')),
     'mjpeg-stages': lambda results: stages_table(results.rows('mjpeg', 'mjpeg.json')),

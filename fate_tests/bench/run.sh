@@ -10,7 +10,7 @@
 #   bypass  the cases of rates without and with the arithmetic coding bypass; all pictures in one rotation, none shifted
 #   ht      as rates, with the HT block coder, and nvJPEG2000's
 #   ht_targets  frames of ht's sizes by psp, with both block coders; the pictures of ht, after it
-#   ht_sweep  as sweep, with the HT block coder
+#   ht_sweep  as sweep, with the HT block coder and nvJPEG2000's, and with Part 1's
 #   formats 12 and 16 bits, 4:2:2, larger code-blocks; the first picture
 #   sweep   9/7 from the smallest files to the largest; the first picture
 #   memory  GPU memory buffer by buffer, host memory over 10 000 small frames and 2000 of 3840x2160
@@ -104,7 +104,10 @@ sweep_to() { # FILE [OPTIONS...]
     bench "${@:2}" -case 4k-lossy -quality 10,40,65,80,88,93,96,98,100 -runs 3 -seconds 0.2 -single 16 -depths 8,16 -o "$1" "${first[@]}"
 }
 sweep() { sweep_to "$out/sweep.json"; }
-ht_sweep() { sweep_to "$out/ht_sweep.json" -style ht; }
+ht_sweep() {
+    sweep_to "$out/ht_sweep.json" -style ht
+    sweep_to "$out/ht_sweep_mq.json" -nvjpeg2k no
+}
 memory() {
     if has_gpu; then bench -memory -frames 2 -depths 4 -o "$out/memory.json" "${first[@]}"; else echo "no GPU: its memory is not measured"; fi
     bench -endurance "${SMALL_FRAMES:-10000}" -size 320x240 -case hd-lossless,hd-lossy -o "$out/endurance-small.json" "${first[@]}"

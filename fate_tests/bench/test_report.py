@@ -101,10 +101,13 @@ def check_numbers(out, tables):
     check([(cells[0], int(cells[1]), cells[2]) for cells in tables['h264-effort-0']] ==
           [(row['size'], row['qp'], f'{row["bits_per_pixel"]:.3f}') for row in rows_of(out, 'h264_effort_0.json') if 'fps_alone' in row],
           'h264-effort-0: rows')
-    for part in 'sweep', 'ht_sweep':
-        cells, rows = tables[part.replace('_', '-')], rows_of(out, part + '.json')
+    for name, part, at in (('sweep', 'sweep', 0), ('ht-sweep', 'ht_sweep', 0), ('ht-sweep', 'ht_sweep_mq', 4)):
+        cells, rows = tables[name][at:], rows_of(out, part + '.json')
         check(cells[0][1:] == [f'{row["bits_per_pixel"]:.2f}' for row in rows], f'{part}: bits a pixel')
+        check(cells[3][1:] == [report.number(row['best_fps']) for row in rows], f'{part}: frames/s')
         check(all((row['style'] == 'ht') == (part == 'ht_sweep') for row in rows), f'{part}: the block coder')
+    many = [report.number(row['best_fps'] / 5) for row in rows_of(out, 'ht_sweep.json')]  # see add_peers()
+    check([cells[0].split(':')[0] for cells in tables['ht-sweep'][::4]] == ['HT', 'MQ', "nvJPEG2000's HT"] and tables['ht-sweep'][11][1:] == many, 'ht_sweep: peer')
     check([cells[2] for cells in tables['memory']] == [f'{row["allocated_mib"]:.1f}' for row in rows_of(out, 'memory.json')], 'memory: allocated')
     for cells, row in zip(tables['decode'], report.decoding_rows(report.Results(out)), strict=True):
         rates = [r['fps']['median'] for r in row['rates'] if r['decoder'] == 'cudaenc']
