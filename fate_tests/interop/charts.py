@@ -14,9 +14,9 @@ from targets import Picture, code, with_openjpeg
 
 FFMPEG = sys.argv[1] + '/ffmpeg'
 SIDE = 256
-BITS_PER_PIXEL = (0.1, 0.25, 0.5, 1, 1.5, 2, 2.55, 3, 3.27, 4, 5, 6)
+BITS_PER_PIXEL = (0.1, 0.25, 0.35, 0.5, 0.7, 1, 1.5, 2, 2.55, 3, 3.27, 4, 5, 6)
 FALL = 0.01  # dB: what a truncation point more may take by chance
-LOSS = 0.1  # dB: of psp against pcrd
+LOSS = 0.05  # dB: of psp against pcrd
 BELOW = 0.05  # dB: of the mean below OpenJPEG's
 
 numbers = random.Random(1)

@@ -16,7 +16,6 @@ MEDIA = sys.argv[2] if len(sys.argv) > 2 else None
 BITS_PER_PIXEL = (0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6)
 FALL = 0.01  # dB: what a truncation point more may take by chance
 LOSS = 0.05  # dB: of psp against pcrd
-LOSS_OF = {('bars', 'dwt97', 0.1): 0.12}  # at one point more, see docs/experiments/2026-11-25-checks-beside-openjpeg.md
 BELOW = 0.05  # dB: below OpenJPEG
 WIDTH, HEIGHT = 384, 256
 
@@ -65,7 +64,7 @@ def check(job):
             if found[control] < last[control] - FALL:
                 failures.append(f'{what}: {control} has {found[control]:.2f} dB, {last[control]:.2f} with less')
             last[control] = max(last[control], found[control])
-        if found['psp'] < found['pcrd'] - LOSS_OF.get((*job, bits), LOSS):
+        if found['psp'] < found['pcrd'] - LOSS:
             failures.append(f"{what}: psp has {found['psp']:.3f} dB, pcrd {found['pcrd']:.3f}")
         if found['psp'] < theirs - BELOW:
             failures.append(f"{what}: psp has {found['psp']:.3f} dB, OpenJPEG {theirs:.3f}")
