@@ -33,29 +33,14 @@ struct BlockTeam {
     DEVICE_MEMBER static int thread() { return thread_x(); }
     DEVICE_MEMBER static void sync() { block_sync(); }
     DEVICE_MEMBER static BlockSums<uint32_t> sums(uint32_t value) { return block_sums<kThreads / 32>(value); }
-    // What a warp computes, for all.
-    template <class T, class Compute>
-    DEVICE_MEMBER static T by_warp(const Compute &compute) {
-        SHARED(T, result, 1);
-        if (warp_id() == 0) {
-            const T own = compute();
-            if (lane_id() == 0) result[0] = own;
-        }
-        block_sync();
-        return result[0];
-    }
 };
 struct WarpTeam {
-    static constexpr int kThreads = kJoinThreads, kRun = 8;
+    static constexpr int kThreads = 32, kRun = 4;
     DEVICE_MEMBER static int thread() { return lane_id(); }
     DEVICE_MEMBER static void sync() { warp_sync(); }
     DEVICE_MEMBER static BlockSums<uint32_t> sums(uint32_t value) {
         const uint32_t scanned = warp_inclusive_add(value);
         return {scanned - value, warp_shuffle(scanned, 31)};
-    }
-    template <class T, class Compute>
-    DEVICE_MEMBER static T by_warp(const Compute &compute) {
-        return warp_shuffle(compute(), 0);
     }
 };
 
@@ -74,25 +59,21 @@ class ByteStuffer {
           skipped_(static_cast<uint32_t>(reinterpret_cast<uint64_t>(to)) & 15),
           held_(skipped_),
           to_(to - skipped_) {}
-    // Appends the first `bytes` bytes of word(0), word(1) and so on, then a marker if it is not 0. The last call writes
-    // all.
-    template <class Word>
-    DEVICE_MEMBER void append(const Word &word, uint32_t bytes, bool last, uint32_t marker) {
+    // Appends the first `bytes` bytes of words, then a marker if it is not 0. The last call writes all. own: the words
+    // of the thread, behind those of the threads before. Bytes behind the last one are not 0xFF.
+    DEVICE_MEMBER void append(const uint32_t (&own)[Team::kRun], uint32_t bytes, bool last, uint32_t marker) {
         constexpr uint32_t kRun = Team::kRun;
         const uint32_t thread = static_cast<uint32_t>(Team::thread()), first = thread * kRun;
-        uint32_t own[kRun], zeros = 0;
+        uint32_t zeros = 0;
         CUDAENC_UNROLL
-        for (uint32_t i = 0; i < kRun; i++) {
-            own[i] = 4 * (first + i) < bytes ? word(first + i) : 0;
-            zeros += static_cast<uint32_t>(popcount(bytes_of_ones(own[i])));
-        }
+        for (uint32_t i = 0; i < kRun; i++) zeros += static_cast<uint32_t>(popcount(bytes_of_ones(own[i])));
         const BlockSums<uint32_t> sums = Team::sums(zeros);
         uint8_t *to = stage_ + held_ + 4 * first + sums.before;
         CUDAENC_UNROLL
         for (uint32_t i = 0; i < kRun; i++) {
             if (4 * (first + i) >= bytes) continue;
             CUDAENC_UNROLL
-            for (uint32_t k = 0; k < 4; k++) {  // bytes behind the last one are not 0xFF
+            for (uint32_t k = 0; k < 4; k++) {
                 const uint8_t byte = static_cast<uint8_t>(own[i] >> (24 - 8 * k));
                 *to++ = byte;
                 if (byte == 0xFF) *to++ = 0;
@@ -187,29 +168,45 @@ DEVICE void send_group(const CodedBytes &out, const PieceLinks &links, const Sca
 
 // ---- A piece
 
-// Where the `size` bytes of the piece go; nullptr: they do not fit. With all threads of the team.
-template <class Team>
+// The bytes of a piece of so many bits, behind `phase` bits of the piece before. The end of a restart interval is
+// padded with ones.
+struct PieceBytes {
+    uint32_t words, bytes;
+    uint32_t padding;  // of the last word
+    uint32_t marker;   // behind them; 0: none
+};
+DEVICE PieceBytes bytes_of_piece(const PieceMcus &mcus, uint32_t phase, uint32_t piece_bits) {
+    const uint32_t bits = phase + piece_bits, bytes = mcus.ends_interval ? (bits + 7) / 8 : bits / 8;
+    return {(bits + 31) / 32, bytes,
+            8 * bytes > bits ? (0xFFFFFFFFu >> (bits & 31)) & ~(0xFFFFFFFFu >> 1 >> ((8 * bytes - 1) & 31)) : 0,
+            mcus.ends_interval && !mcus.ends_scan ? static_cast<uint32_t>(kRst0 + mcus.interval % 8) : 0};
+}
+
+// Notes where the bytes of a scan begin, and where they end, with EOI behind them. before: bytes of the pieces before,
+// and of the headers up to this scan's. size: of the piece. With one thread.
+DEVICE void note_bytes(const CodedBytes &out, const ScanPieces &scan, const PieceMcus &mcus, uint64_t before,
+                       uint32_t size) {
+    if (mcus.index == scan.first_piece) out.result->scan[scan.number] = before;
+    if (!mcus.ends_scan) return;
+    const uint64_t end = before + size;
+    out.result->bytes = end;
+    if (end <= out.capacity) out.bytes[end] = kEoi >> 8, out.bytes[end + 1] = kEoi & 0xFF;
+}
+
+// Where the `size` bytes of the piece go; nullptr: they do not fit. With all threads.
 DEVICE uint8_t *place_of(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
                          uint32_t size) {
-    const uint64_t place = Team::template by_warp<uint64_t>([&] {
-        const bool begins_scan = mcus.index == scan.first_piece;
-        const uint32_t header = begins_scan ? scan.header_bytes : 0;
-        uint64_t before = 0;
-        if (mcus.index)
-            before = sum_before(links.bytes, mcus.index, links.serial, header + size);
-        else if (lane_id() == 0)
-            publish(links.bytes, links.serial, Published::sum, size);
+    SHARED(uint64_t, place, 1);
+    if (warp_id() == 0) {
+        const uint32_t header = mcus.index == scan.first_piece ? scan.header_bytes : 0;
+        const uint64_t before = sum_before(links.bytes, mcus.index, links.serial, header + size) + header;
         if (lane_id() == 0) {
-            if (begins_scan) out.result->scan[scan.number] = before + header;
-            if (mcus.ends_scan) {
-                const uint64_t end = before + header + size;
-                out.result->bytes = end;
-                if (end <= out.capacity) out.bytes[end] = kEoi >> 8, out.bytes[end + 1] = kEoi & 0xFF;
-            }
+            note_bytes(out, scan, mcus, before, size);
+            place[0] = before;
         }
-        return before + header;
-    });
-    return place + size <= out.capacity ? out.bytes + place : nullptr;
+    }
+    block_sync();
+    return place[0] + size <= out.capacity ? out.bytes + place[0] : nullptr;
 }
 
 // CodeTables in shared memory, DC first.
@@ -242,11 +239,6 @@ struct PieceWindow {
     uint32_t begin, bits;  // of the thread's block
     uint32_t slot_words[kSlotWords];
     const bool several = words >= kWindowWords;  // windows
-    static constexpr uint32_t kWords = kWindowWords;
-
-    // The word before word `i` of the window.
-    DEVICE_MEMBER uint32_t before(uint32_t i) const { return window[i]; }
-    DEVICE_MEMBER void set_first(uint32_t word) { window[0] = word; }
     // Fills the window with the piece's words from `first` on. With all threads.
     DEVICE_MEMBER void fill(uint32_t first) {
         const uint32_t count = min_of(kWindowWords + 1, words + 2 - first);
@@ -270,90 +262,113 @@ struct PieceWindow {
     }
 };
 
-// Writes the bits of the piece as bytes, behind `phase` bits of the piece before. The end of a restart interval is
-// padded with ones. The place of the bytes depends on the stuffed zeros of earlier pieces, so one pass counts them and
-// another writes. stage: [kStageBytes<Team>]. With all threads of the team.
-template <class Team, class Window>
+// Writes the bits of the piece as bytes, behind `phase` bits of the piece before. The place of the bytes depends on the
+// stuffed zeros of earlier pieces, so one pass counts them and another writes. stage: [kStageBytes<BlockTeam>]. With
+// all threads.
+template <class Window>
 DEVICE void write_piece(const CodedBytes &out, const PieceLinks &links, const ScanPieces &scan, const PieceMcus &mcus,
                         Window &window, uint32_t phase, uint32_t piece_bits, uint8_t *stage) {
-    constexpr uint32_t kWords = Window::kWords, kStuffed = kStuffedWords<Team>;
-    const int thread = Team::thread();
-    const uint32_t bits = phase + piece_bits, words = (bits + 31) / 32;
-    const uint32_t bytes = mcus.ends_interval ? (bits + 7) / 8 : bits / 8;
-    const uint32_t padding =
-        8 * bytes > bits ? (0xFFFFFFFFu >> (bits & 31)) & ~(0xFFFFFFFFu >> 1 >> ((8 * bytes - 1) & 31)) : 0;
-    const uint32_t marker = mcus.ends_interval && !mcus.ends_scan ? kRst0 + mcus.interval % 8 : 0;
+    constexpr uint32_t kStuffed = kStuffedWords<BlockTeam>, kRun = BlockTeam::kRun;
+    const int thread = thread_x();
+    const PieceBytes piece = bytes_of_piece(mcus, phase, piece_bits);
     uint32_t stuffed = 0;  // zeros that the thread counts
-    ByteStuffer<Team> to(stage, nullptr);
+    ByteStuffer<BlockTeam> to(stage, nullptr);
     enum Pass { counting, writing };
     CUDAENC_NO_UNROLL
     for (int pass = counting; pass <= writing; pass++) {
         if (pass == writing) {
-            const uint32_t size = bytes + Team::sums(stuffed).all + (marker ? 2 : 0);
-            uint8_t *place = place_of<Team>(out, links, scan, mcus, size);
+            const uint32_t size = piece.bytes + BlockTeam::sums(stuffed).all + (piece.marker ? 2 : 0);
+            uint8_t *place = place_of(out, links, scan, mcus, size);
             if (!place) break;
-            to = ByteStuffer<Team>(stage, place);
+            to = ByteStuffer<BlockTeam>(stage, place);
         }
-        for (uint32_t first = 0; first < words; first += kWords) {
-            const uint32_t count = min_of(kWords, words - first);
+        for (uint32_t first = 0; first < piece.words; first += kWindowWords) {
+            const uint32_t count = min_of(kWindowWords, piece.words - first);
             if (window.several && (first || pass == writing)) {
-                Team::sync();
+                block_sync();
                 window.fill(first);
             }
             const auto word = [&](uint32_t i) {
-                return funnel_shift_right(window.before(i + 1), window.before(i), phase) |
-                       (first + i + 1 == words ? padding : 0);
+                return funnel_shift_right(window.window[i + 1], window.window[i], phase) |
+                       (first + i + 1 == piece.words ? piece.padding : 0);
             };
             // Only the first thread reads the first word.
             if (thread == 0 && first == 0 && phase)
-                window.set_first(static_cast<uint32_t>(wait_for(links.tails + mcus.index - 1, links.serial)));
+                window.window[0] = static_cast<uint32_t>(wait_for(links.tails + mcus.index - 1, links.serial));
             if (pass == counting) {
-                if (thread == Team::kThreads - 1 && first + count == words && !mcus.ends_interval)
+                if (thread == kPieceBlocks - 1 && first + count == piece.words && !mcus.ends_interval) {
+                    const uint32_t bits = phase + piece_bits;
                     publish(links.tails + mcus.index, links.serial, Published::own,
                             word(count - 1) >> ((0u - bits) & 31) & ((1u << bits % 8) - 1));
-                for (uint32_t i = thread; i < count; i += Team::kThreads)
+                }
+                for (uint32_t i = thread; i < count; i += kPieceBlocks)
                     stuffed += static_cast<uint32_t>(popcount(bytes_of_ones(word(i))));
                 continue;
             }
-            for (uint32_t i = 0; i < count && 4 * (first + i) < bytes; i += kStuffed) {
-                const uint32_t left = bytes - 4 * (first + i), here = min_of(left, 4u * kStuffed);
-                to.append([&](uint32_t k) { return word(i + k); }, here, here == left, here == left ? marker : 0);
+            for (uint32_t i = 0; i < count && 4 * (first + i) < piece.bytes; i += kStuffed) {
+                const uint32_t left = piece.bytes - 4 * (first + i), here = min_of(left, 4u * kStuffed);
+                uint32_t own[kRun];
+                CUDAENC_UNROLL
+                for (uint32_t k = 0; k < kRun; k++) {
+                    const uint32_t at = kRun * static_cast<uint32_t>(thread) + k;
+                    own[k] = 4 * at < here ? word(i + at) : 0;
+                }
+                to.append(own, here, here == left, here == left ? piece.marker : 0);
             }
         }
-        Team::sync();
+        block_sync();
     }
 }
 
-// With which bit of a byte a piece of so many bits begins. With all threads of the team.
-template <class Team>
+// With which bit of a byte a piece of so many bits begins. With all threads.
 DEVICE uint32_t phase_of(const PieceLinks &links, const PieceMcus &mcus, uint32_t bits) {
-    return Team::template by_warp<uint32_t>([&] {
+    SHARED(uint32_t, phase, 1);
+    if (warp_id() == 0) {
         const uint64_t before = mcus.begins_interval ? 0 : look_back(links.bits, mcus.index, links.serial);
-        if (lane_id() == 0 && !mcus.begins_interval)
-            publish(links.bits + mcus.index, links.serial, Published::sum, before + bits);
-        return static_cast<uint32_t>(before) & 7;
-    });
+        if (lane_id() == 0) {
+            if (!mcus.begins_interval) publish(links.bits + mcus.index, links.serial, Published::sum, before + bits);
+            phase[0] = static_cast<uint32_t>(before) & 7;
+        }
+    }
+    block_sync();
+    return phase[0];
 }
 
 // Stores the bits of a piece, whose first window is filled. With all threads.
 template <class Window>
 DEVICE void store_piece(const StoredBits &stored, const PieceMcus &mcus, Window &window, uint32_t bits) {
     SHARED(uint32_t, first_word, 1);
+    const uint32_t words = StoredBits::words_of(bits);
     if (thread_x() == 0) {
-        first_word[0] = atomic_add(stored.used, window.words);
+        first_word[0] = atomic_add(stored.used, words);
         stored.pieces[mcus.index] = {first_word[0], bits};
     }
     block_sync();
-    if (uint64_t{first_word[0]} + window.words > stored.capacity) return;
-    for (uint32_t first = 0; first < window.words; first += kWindowWords) {
+    if (uint64_t{first_word[0]} + words > stored.capacity) return;
+    for (uint32_t first = 0; first < words; first += kWindowWords) {
         if (first) {
             block_sync();
             window.fill(first);
         }
-        const uint32_t count = min_of(kWindowWords, window.words - first);
+        const uint32_t count = min_of(kWindowWords, words - first);
         for (uint32_t i = static_cast<uint32_t>(thread_x()); i < count; i += kPieceBlocks)
-            stored.words[first_word[0] + first + i] = window.window[i + 1];
+            stored.words[first_word[0] + first + i] = first + i < window.words ? window.window[i + 1] : 0;
     }
+}
+
+// The thread-block's piece. Those that only store their bits wait for none, so their order is free. A barrier of all
+// threads.
+DEVICE uint32_t number_of_piece(const PieceLinks &links, const StoredBits &stored) {
+    if (!stored.words) return take_ticket(links.tickets);
+    block_sync();
+    return static_cast<uint32_t>(block_x());
+}
+
+// The bits that a piece ends with, the last one the lowest. It has more than 32.
+DEVICE uint32_t last_bits(const StoredBits &stored, const PieceBits &piece) {
+    const uint32_t last = piece.first_word + (piece.bits - 1) / 32;
+    if (last >= stored.capacity) return 0;
+    return funnel_shift_right(stored.words[last], stored.words[last - 1], 0u - piece.bits);
 }
 
 // Codes the piece, and writes it or stores its bits. codes: CodeTables. levels: of the thread's block. With all
@@ -389,7 +404,7 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sto
     PieceWindow<decltype(slots)> window{slots, symbols, (sums.all + 31) / 32, 0, block_bits, {}};
     CUDAENC_UNROLL
     for (uint32_t i = 0; i < kSlotWords; i++) window.slot_words[i] = 32 * i < block_bits ? slot[i] : 0;
-    if (thread == 0)
+    if (thread == 0 && !stored.words)
         publish(links.bits + mcus.index, links.serial, mcus.begins_interval ? Published::sum : Published::own,
                 sums.all);
     block_sync();
@@ -398,40 +413,113 @@ DEVICE void code_piece(const CodedBytes &out, const PieceLinks &links, const Sto
     if (stored.words) return store_piece(stored, mcus, window, sums.all);
 
     // How many bits of the interval come before the piece: asked for late, as earlier pieces may still be coding.
-    const uint32_t phase = phase_of<BlockTeam>(links, mcus, sums.all);
-    write_piece<BlockTeam>(out, links, scan, mcus, window, phase, sums.all,
-                           reinterpret_cast<uint8_t *>(&slots[kStage]));
+    const uint32_t phase = phase_of(links, mcus, sums.all);
+    write_piece(out, links, scan, mcus, window, phase, sums.all, reinterpret_cast<uint8_t *>(&slots[kStage]));
     send_group(out, links, scan, mcus);
 }
 
-// As PieceWindow, of all stored bits of a piece.
-struct StoredWindow {
-    const uint32_t *from;
-    uint32_t words;      // 0: they had no room
-    uint32_t first = 0;  // the word before them
-    static constexpr bool several = false;
-    static constexpr uint32_t kWords = 0x80000000u;
-
-    DEVICE_MEMBER uint32_t before(uint32_t i) const {
-        return i - 1 < words ? load_readonly(from + i - 1) : i ? 0 : first;
+// The words of a piece behind `phase` bits of the piece before, as many as a warp stuffs at a time.
+class PieceWords {
+  public:
+    // before: its last bits are those of the piece before. words: StoredBits::words_of().
+    DEVICE_MEMBER PieceWords(const uint32_t *from, uint32_t words, uint32_t before, uint32_t phase,
+                             const PieceBytes &piece)
+        : from_(from), words_(words), before_(before), phase_(phase), last_(piece.words - 1), padding_(piece.padding) {}
+    // The lane's. With a whole warp.
+    DEVICE_MEMBER void next(uint32_t (&own)[WarpTeam::kRun]) {
+        const uint32_t at = first_ + WarpTeam::kRun * static_cast<uint32_t>(lane_id());
+        Uint4 stored{};
+        if (at < words_) stored = load_readonly(reinterpret_cast<const Uint4 *>(from_ + at));
+        const uint32_t above = warp_shuffle_up(stored.w, 1), before = lane_id() ? above : before_;
+        before_ = warp_shuffle(stored.w, 31);
+        own[0] = funnel_shift_right(stored.x, before, phase_);
+        own[1] = funnel_shift_right(stored.y, stored.x, phase_);
+        own[2] = funnel_shift_right(stored.z, stored.y, phase_);
+        own[3] = funnel_shift_right(stored.w, stored.z, phase_);
+        if (padding_) {
+            CUDAENC_UNROLL
+            for (uint32_t i = 0; i < WarpTeam::kRun; i++) own[i] |= at + i == last_ ? padding_ : 0;
+        }
+        first_ += kStuffedWords<WarpTeam>;
     }
-    DEVICE_MEMBER void set_first(uint32_t word) { first = word; }
-    DEVICE_MEMBER void fill(uint32_t) {}
+
+  private:
+    const uint32_t *from_;
+    uint32_t words_, before_, phase_, last_, padding_, first_ = 0;
 };
 
-// A thread-block, which is a warp, owns a piece.
+// A thread-block owns a group of pieces, a warp one of them. So one warp looks back for all of them.
 KERNEL(kJoinThreads, mjpeg_join, JoinParams)
 {
-    SHARED(uint8_t, stage, kStageBytes<WarpTeam>);
-    const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
-    const PieceBits piece = p.stored.pieces[mcus.index];
-    const uint32_t words = (piece.bits + 31) / 32;
-    const bool fits = uint64_t{piece.first_word} + words <= p.stored.capacity;
-    if (mcus.ends_scan && thread_x() == 0) *p.stored.used = 0;
-    StoredWindow window{p.stored.words + piece.first_word, fits ? words : 0};
-    const uint32_t phase = phase_of<WarpTeam>(p.links, mcus, piece.bits);
-    uint8_t *const bytes = stage;
-    write_piece<WarpTeam>(p.out, p.links, p.scan, mcus, window, phase, piece.bits, bytes);
+    constexpr int kStage = kStageBytes<WarpTeam>;
+    SHARED(uint8_t, stages, kGroupPieces *kStage);
+    SHARED(uint32_t, sizes, kGroupPieces);  // bytes
+    SHARED(uint64_t, before_group, 2);      // bits, bytes
+    const uint32_t group = take_ticket(p.links.tickets), index = p.scan.first_group + group;
+    const uint32_t first = group * kGroupPieces, pieces = min_of(kGroupPieces, p.scan.pieces - first);
+    const uint32_t lane = static_cast<uint32_t>(lane_id()), warp = static_cast<uint32_t>(warp_id());
+
+    // With which bit of a byte the pieces begin. A lane has the bits of a piece.
+    const PieceBits *stored = p.stored.pieces + p.scan.first_piece + first;
+    const uint32_t own_bits = lane < pieces ? stored[lane].bits : 0, up_to = warp_inclusive_add(own_bits);
+    const uint32_t begun = warp_ballot(lane < pieces && begins_interval(p.scan, first + lane));
+    if (warp == 0) {
+        // Since the last interval began.
+        const uint32_t all = warp_shuffle(up_to, 31);
+        const uint32_t since = begun ? all - warp_shuffle(up_to - own_bits, floor_log2(begun)) : all;
+        if (lane == 0) publish(p.links.bits + index, p.links.serial, begun ? Published::sum : Published::own, since);
+        const uint64_t before = begun & 1 ? 0 : look_back(p.links.bits, index, p.links.serial);
+        if (lane == 0) {
+            if (!begun) publish(p.links.bits + index, p.links.serial, Published::sum, before + since);
+            before_group[0] = before;
+        }
+    }
+    block_sync();
+    const uint32_t nearest = begun & ((2u << warp) - 1), begin = nearest ? floor_log2(nearest) : 0;
+    const uint32_t since = warp_shuffle(up_to - own_bits, warp) - warp_shuffle(up_to - own_bits, begin);
+    const uint32_t phase = (since + (nearest ? 0 : static_cast<uint32_t>(before_group[0]))) & 7;
+
+    // How many bytes the own piece has.
+    const bool exists = warp < pieces;
+    const PieceMcus mcus = mcus_of_piece(p.scan, first + (exists ? warp : 0));
+    const PieceBits bits = exists ? stored[warp] : PieceBits{0, 0};
+    const PieceBytes piece = bytes_of_piece(mcus, phase, bits.bits);
+    const uint32_t stored_words = StoredBits::words_of(bits.bits);
+    const bool fits = uint64_t{bits.first_word} + stored_words <= p.stored.capacity;
+    if (exists && mcus.ends_scan && lane == 0) *p.stored.used = 0;
+    const uint32_t tail = exists && phase ? last_bits(p.stored, stored[static_cast<int>(warp) - 1]) : 0;
+    const PieceWords begin_words(p.stored.words + bits.first_word, fits ? stored_words : 0, tail, phase, piece);
+    PieceWords words = begin_words;
+    uint32_t own[WarpTeam::kRun], zeros = 0;
+    for (uint32_t i = 0; i < piece.words; i += kStuffedWords<WarpTeam>) {
+        words.next(own);
+        CUDAENC_UNROLL
+        for (int k = 0; k < WarpTeam::kRun; k++) zeros += static_cast<uint32_t>(popcount(bytes_of_ones(own[k])));
+    }
+    const uint32_t header = mcus.index == p.scan.first_piece ? p.scan.header_bytes : 0;
+    const uint32_t size = piece.bytes + warp_add(zeros) + (piece.marker ? 2 : 0);
+    if (lane == 0) sizes[warp] = exists ? header + size : 0;
+    block_sync();
+
+    // Where they go.
+    const uint32_t own_size = lane < kGroupPieces ? sizes[lane] : 0, sizes_up_to = warp_inclusive_add(own_size);
+    if (warp == 0) {
+        const uint64_t before = sum_before(p.links.bytes, index, p.links.serial, warp_shuffle(sizes_up_to, 31));
+        if (lane == 0) before_group[1] = before;
+    }
+    block_sync();
+    const uint64_t place = before_group[1] + warp_shuffle(sizes_up_to - own_size, warp) + header;
+    if (!exists) return;
+    if (lane == 0) note_bytes(p.out, p.scan, mcus, place, size);
+    if (place + size > p.out.capacity) return;
+    words = begin_words;
+    ByteStuffer<WarpTeam> to(&stages[warp * kStage], p.out.bytes + place);
+    for (uint32_t left = piece.bytes; left;) {
+        const uint32_t here = min_of(left, 4u * kStuffedWords<WarpTeam>);
+        left -= here;
+        words.next(own);
+        to.append(own, here, left == 0, left ? 0 : piece.marker);
+    }
 }
 
 template <class P>
@@ -471,7 +559,7 @@ DEVICE void encode_piece(const P &p) {
     SHARED(uint32_t, codes, kCodeWords);
     SHARED(uint32_t, levels, kPieceBlocks *kLevelPitch);
     load_codes(p.codes, codes);
-    const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
+    const PieceMcus mcus = mcus_of_piece(p.scan, number_of_piece(p.links, p.stored));
     const PieceBlock block = block_of_thread(p.scan, mcus);
     uint32_t *own = &levels[thread_x() * kLevelPitch];
     NonzeroPlaces nonzero{};
@@ -552,7 +640,7 @@ KERNEL_BLOCKS(kPieceBlocks, 8, mjpeg_code, CodeParams) {
     SHARED(uint32_t, codes, kCodeWords);
     SHARED(uint32_t, levels, kPieceBlocks *kLevelPitch);
     load_codes(p.codes, codes);
-    const PieceMcus mcus = mcus_of_piece(p.scan, take_ticket(p.links.tickets));
+    const PieceMcus mcus = mcus_of_piece(p.scan, number_of_piece(p.links, p.stored));
     const PieceBlock block = block_of_thread(p.scan, mcus);
     uint32_t *own = &levels[thread_x() * kLevelPitch];
     const uint32_t *words = p.levels.words + uint64_t{mcus.index} * kPieceLevelWords + thread_x();

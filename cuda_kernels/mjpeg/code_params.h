@@ -77,7 +77,8 @@ struct CodedBytes {
 };
 
 // The bits of pieces, which mjpeg_join makes bytes of. Pieces take words as they are coded, so their order varies.
-// Where the packet has room for the bytes, there is room for the words.
+// Each begins at a multiple of 16 bytes, and zero words are behind it. Where the packet has room for the bytes, there
+// is room for the words.
 struct PieceBits {
     uint32_t first_word, bits;
 };
@@ -86,10 +87,12 @@ struct StoredBits {
     uint64_t capacity;
     uint32_t *used;     // words; 0 before, and behind mjpeg_join
     PieceBits *pieces;  // [pieces]
-    static constexpr uint64_t words_for(uint64_t bytes, uint32_t pieces) { return bytes / 4 + pieces + 1; }
+    CUDAENC_HD static uint32_t words_of(uint32_t bits) { return (bits + 127) / 128 * 4; }  // of a piece
+    static constexpr uint64_t words_for(uint64_t bytes, uint32_t pieces) { return bytes / 4 + 4 * uint64_t{pieces}; }
 };
 
-// Pieces whose bytes go to the host together: whole lines move at full speed, parts of them at a third of it.
+// Pieces whose bytes go to the host together: whole lines move at full speed, parts of them at a third of it. Or those
+// that a thread-block joins.
 constexpr uint32_t kGroupPieces = 16;
 constexpr uint64_t kLineBytes = 128;
 
@@ -187,7 +190,7 @@ struct CodeParams {  // levels to bytes
     StoredBits stored;
     ScanPieces scan;
 };
-constexpr int kJoinThreads = 32;
+constexpr int kJoinThreads = 32 * kGroupPieces;
 struct JoinParams {  // bits that the kernels before have stored to bytes
     static constexpr KernelName kernel{"mjpeg/code", "mjpeg_join", LaunchPriority::kHigh, kSharedMemoryPercent};
     CodedBytes out;

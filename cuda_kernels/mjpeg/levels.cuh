@@ -27,6 +27,12 @@ DEVICE PieceMcus mcus_of_piece(const ScanPieces &scan, uint32_t piece) {
     return {scan.first_piece + piece, interval, first, count, within == 0, first + count == end, first + count == all};
 }
 
+// The same of a piece.
+DEVICE bool begins_interval(const ScanPieces &scan, uint32_t piece) {
+    const int32_t number = static_cast<int32_t>(piece);
+    return number == scan.by_interval_pieces.quotient(number) * scan.interval_pieces;
+}
+
 // The thread's block. Threads are ordered by component, then as the blocks are coded.
 struct PieceBlock {
     int component;  // in the scan

@@ -243,7 +243,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
             device_->launch(s.stream, {scan.pieces}, kPieceBlocks, params);
             if constexpr (requires { params.stored; })
                 if (joined_)
-                    device_->launch(s.stream, {scan.pieces}, kJoinThreads,
+                    device_->launch(s.stream, {(scan.pieces + kGroupPieces - 1) / kGroupPieces}, kJoinThreads,
                                     JoinParams{params.out, params.links, params.stored, scan});
         }
     }
