@@ -256,15 +256,17 @@ inline uint32_t slope_of_frame(const StopOutcome &stop, const PrecinctBand &firs
 // Whether a frame's steps are so fine that blocks are left out which are worth more than what coarser steps would lose.
 constexpr uint32_t kMostCoarser = 3;  // so often; never where they became finer
 inline bool steps_too_fine(const StopOutcome &stop, const PrecinctBand &first) {
-    return stop.slope && stop.again < kMostCoarser && stop.surplus >= 5 &&
-           stop.threshold > slope_of_frame(stop, first) + kSlopeOctave;
+    const uint32_t slope = slope_of_frame(stop, first);
+    return stop.slope && stop.again < kMostCoarser &&
+           stop.surplus >= (stop.threshold > slope + 2 * kSlopeOctave ? 2 : 5) && stop.threshold > slope + kSlopeOctave;
 }
 // Where tier-1 stops in a frame that is coded again. Where the first try lacks a little, the slope was right, and tests
 // ended blocks too early: half an octave is enough. Else nothing is known, and none of the blocks ends.
 inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_steps, const PrecinctBand &first) {
     if (frame_steps && stopped_too_early(stop)) {
-        // A step takes some 1.5 % more bytes than the next one.
-        const uint32_t finer = min_of(2 + stop.lacks / 4, kFrameSteps - 1);
+        // A step takes some 1.5 % more bytes than the next one. Between two tries one step is enough.
+        const bool between = stop.again && stop.again < kMostCoarser;
+        const uint32_t finer = min_of((between ? 1 : 2) + stop.lacks / 4, kFrameSteps - 1);
         if (static_cast<int>(stop.slope) < slope_of_steps(first.weight, first.spare, finer))
             return {1, 0, 0, kMostCoarser};
         return {.slope = stop.slope - finer * (2 * kSlopeOctave / kFrameSteps),
