@@ -564,7 +564,8 @@ typedef struct CudaencCodedPicture {
 typedef struct CudaencDecodedPicture {
     size_t struct_size CUDAENC_SIZE_OF(CudaencDecodedPicture);
     void *opaque; /**< of the packet */
-    int corrupt;  /**< 1: parts of the packet were broken or missing, and are gray; the log says what */
+    int corrupt;  /**< 1: parts of the packet were broken or missing, and are gray, or data were left over; the log
+                       says what */
 } CudaencDecodedPicture;
 
 typedef struct CudaencDecoder CudaencDecoder;

@@ -227,7 +227,7 @@ class Picture(NamedTuple):
     full_range: bool
     orientation: int  # of EXIF, 1 to 8; 1: as it is
     icc_profile: Optional[bytes]
-    corrupt: bool  # parts were broken or missing, and are gray
+    corrupt: bool  # parts were broken or missing, and are gray, or data were left over
 
 
 class Decoder:
