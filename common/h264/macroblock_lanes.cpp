@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "../simd.h"
 #include "../vectors.h"
@@ -323,28 +324,14 @@ CUDAENC_CLONES void rank_lanes(const Sample *const (&at)[kLanes], ptrdiff_t stri
 
 namespace {
 
-// Of a lane's quantiser. Frequencies of a 4x4 block are of 3 kinds, of an 8x8 block of 6 (8.5.9).
+// Of a lane's quantiser. Without scaling lists frequencies repeat (8.5.9): every 2 of a 4x4, every 4 of an 8x8 block.
 template <int N>
 struct LaneQuantiser {
-    static constexpr int kinds = N == 4 ? 3 : 6;
-    Wide multipliers[kinds], scales[kinds], shift, round, round_dc;
+    static constexpr int period = N / 2;
+    Wide multipliers[period * period], shift, round, round_dc;
+    Lanes scales[period * period];
+    static constexpr int place(int x, int y) { return y % period * period + x % period; }
 };
-template <int N>
-constexpr int kind_of(int i) {
-    const int x = i % N, y = i / N;
-    if (N == 4) return x % 2 && y % 2 ? 1 : x % 2 || y % 2 ? 2 : 0;
-    if (x % 4 == 0 && y % 4 == 0) return 0;
-    if (x % 2 && y % 2) return 1;
-    if (x % 4 == 2 && y % 4 == 2) return 2;
-    if (x % 2 || y % 2) return x % 4 == 2 || y % 4 == 2 ? 5 : 3;
-    return 4;
-}
-template <int N>
-constexpr auto kPlaceOfKind = [] {  // one of each
-    std::array<int, static_cast<size_t>(LaneQuantiser<N>::kinds)> places{};
-    for (int i = N * N - 1; i >= 0; i--) places[static_cast<size_t>(kind_of<N>(i))] = i;
-    return places;
-}();
 
 [[gnu::always_inline]] inline int32_t &lane_of(Wide &w, int lane) {
     return reinterpret_cast<int32_t *>(lane % 2 ? &w.odd : &w.even)[lane / 2];
@@ -371,6 +358,7 @@ struct MacroblockLanes::Work {
     LaneQuantiser<8> quantiser_8x8;
     Wide dc_scale, chroma_dc_scale;
     Wide price, satd_lambda;
+    int qps[kLanes];  // of these tables
     Candidate candidates[3];
     Lanes ranked_4x4[16], ranked_8x8[4];
     Lanes chroma_mode, chroma_coded;
@@ -385,10 +373,12 @@ using Work = MacroblockLanes::Work;
 
 template <int N>
 [[gnu::always_inline]] inline void set_quantiser(LaneQuantiser<N> &to, int lane, const Quantiser &q) {
-    for (size_t k = 0; k < kPlaceOfKind<N>.size(); k++) {
-        const int place = kPlaceOfKind<N>[k];
-        lane_of(to.multipliers[k], lane) = N == 4 ? q.multiplier_4x4[place] : q.multiplier_8x8[place];
-        lane_of(to.scales[k], lane) = N == 4 ? q.scale_4x4[place] : q.scale_8x8[place];
+    constexpr int period = LaneQuantiser<N>::period;
+    for (int i = 0; i < period * period; i++) {
+        const int at = i / period * N + i % period;
+        lane_of(to.multipliers[i], lane) = N == 4 ? q.multiplier_4x4[at] : q.multiplier_8x8[at];
+        // (scale level + 32) >> 6 of an 8x8 block: scales are multiples of 64 from kLeastLaneQp on.
+        to.scales[i][lane] = static_cast<int16_t>(N == 4 ? q.scale_4x4[at] : q.scale_8x8[at] >> 6);
     }
     const int32_t shift = N == 4 ? q.shift_4x4 : q.shift_8x8;
     lane_of(to.shift, lane) = shift;
@@ -427,25 +417,22 @@ template <int N>
 }
 // From scaled levels to the reconstruction; returns the squared error.
 template <int N>
-[[gnu::always_inline]] inline Wide reconstruct(Wide (&v)[N * N], const Lanes *prediction, const Lanes *source,
+[[gnu::always_inline]] inline Wide reconstruct(Lanes (&v)[N * N], const Lanes *prediction, const Lanes *source,
                                                int pitch, Lanes *to, int to_pitch) {
     for (int y = 0; y < N; y++) {
-        Wide line[N];
-#pragma GCC unroll 8
-        for (int i = 0; i < N; i++) line[i] = v[N * y + i];
+        Lanes line[N];
+        get_line<N>(v + N * y, 1, line);
         inverse_transform(line);
-#pragma GCC unroll 8
-        for (int i = 0; i < N; i++) v[N * y + i] = line[i];
+        put_line<N>(line, v + N * y, 1);
     }
     Wide squares = all_wide(0);
     for (int x = 0; x < N; x++) {
-        Wide line[N];
-#pragma GCC unroll 8
-        for (int i = 0; i < N; i++) line[i] = v[N * i + x];
+        Lanes line[N];
+        get_line<N>(v + x, N, line);
         inverse_transform(line);
 #pragma GCC unroll 8
         for (int y = 0; y < N; y++) {
-            const Lanes r = narrow((line[y] + 32) >> 6) + prediction[y * pitch + x];
+            const Lanes r = ((line[y] + 32) >> 6) + prediction[y * pitch + x];
             const Lanes clipped = smaller(larger(r, Lanes{}), all(255)), error = clipped - source[y * pitch + x];
             to[y * to_pitch + x] = clipped;
             squares += widen_unsigned(error * error);
@@ -456,20 +443,21 @@ template <int N>
 
 // ---- Intra 4x4 and 8x8
 
-// The mode that each lane names.
-template <int N>
-[[gnu::always_inline]] inline void predict(const Values<N> &values, const Lanes &mode, Lanes (&prediction)[N * N]) {
-    Lanes masks[kModes];
-    for (int m = 1; m < kModes; m++) masks[m] = is(mode, m);
-    const auto &places = kPredictedValues<N>;
-#pragma GCC unroll 1
-    for (int i = 0; i < N * N; i++) {
-        const size_t at = static_cast<size_t>(i % N * N + i / N);
-        Lanes p = values[places[at]];
-#pragma GCC unroll 8
-        for (int m = 1; m < kModes; m++) p = masks[m] ? values[places[static_cast<size_t>(m * N * N) + at]] : p;
-        prediction[i] = p;
-    }
+// The sample that each lane's mode predicts. is_mode: masks of modes.
+template <int N, int I, size_t... Mode>
+[[gnu::always_inline]] inline Lanes predict_sample(const Values<N> &values, const Lanes (&is_mode)[kModes],
+                                                   std::index_sequence<Mode...>) {
+    Lanes p = values[value_of<N>(0, I)];
+    ((p = Mode ? (is_mode[Mode] ? values[value_of<N>(Mode, I)] : p) : p), ...);
+    return p;
+}
+template <int N, size_t... I>
+[[gnu::always_inline]] inline void predict(const Values<N> &values, const Lanes &mode, Lanes (&prediction)[N * N],
+                                           std::index_sequence<I...>) {
+    Lanes is_mode[kModes];
+#pragma GCC unroll 9
+    for (int m = 0; m < kModes; m++) is_mode[m] = is(mode, m);
+    ((prediction[I] = predict_sample<N, I>(values, is_mode, std::make_index_sequence<kModes>())), ...);
 }
 
 template <int N>
@@ -493,18 +481,18 @@ template <int N>
     for (int i = 0; i <= kRankedModes; i++) {
         const Lanes mode = i ? (ranked >> 4 * (i - 1)) & 15 : predicted;
         Lanes prediction[N * N], v[N * N], reconstruction[N * N];
-        predict<N>(values, mode, prediction);
+        predict<N>(values, mode, prediction, std::make_index_sequence<N * N>());
         for (int k = 0; k < N * N; k++) v[k] = source[k] - prediction[k];
         forward<N>(v);
         Sums sums;
-        Wide scaled[N * N];
-#pragma GCC unroll 1
-        for (int k = 0; k < N * N; k++) {
-            const int kind = kind_of<N>(k);
-            v[k] = quantise(v[k], q.multipliers[kind], k ? q.round : q.round_dc, q.shift, sums);
-            scaled[k] = widen(v[k]) * q.scales[kind];
-            if (N == 8) scaled[k] = (scaled[k] + 32) >> 6;
-        }
+        Lanes scaled[N * N];
+        for (int y = 0; y < N; y++)
+#pragma GCC unroll 8
+            for (int x = 0; x < N; x++) {
+                const int k = N * y + x, place = LaneQuantiser<N>::place(x, y);
+                v[k] = quantise(v[k], q.multipliers[place], k ? q.round : q.round_dc, q.shift, sums);
+                scaled[k] = v[k] * q.scales[place];
+            }
         const Wide distortion = reconstruct<N>(scaled, prediction, source, N, reconstruction, N);
         const Lanes bits = sums.magnitudes + sums.nonzero + sums.nonzero + (mode == predicted ? all(1) : all(3));
         const Wide cost = distortion * 8 + w.price * widen(bits);
@@ -589,6 +577,7 @@ template <class Satd>
                                                 const Satd &satd) {
     Wide least = all_wide(INT32_MAX);
     Lanes best{};
+#pragma GCC unroll 4
     for (int mode = 0; mode < 4; mode++) {
         const Wide bits = (w.satd_lambda * ue_bits(first_value + mode)) >> 8;
         const Wide cost = select(widen(available[mode]), satd(mode) + bits, all_wide(INT32_MAX));
@@ -631,16 +620,17 @@ template <int Count, class Transform>
     forward<4>(v);
     const Lanes dc = v[0];
     levels[0] = Lanes{};
-#pragma GCC unroll 1
-    for (int k = 1; k < 16; k++) levels[k] = quantise(v[k], q.multipliers[kind_of<4>(k)], q.round, q.shift, sums);
+#pragma GCC unroll 16
+    for (int k = 1; k < 16; k++)
+        levels[k] = quantise(v[k], q.multipliers[q.place(k % 4, k / 4)], q.round, q.shift, sums);
     return dc;
 }
-[[gnu::always_inline]] inline Wide reconstruct_ac(const Lanes *levels, const Wide &dc, const LaneQuantiser<4> &q,
+[[gnu::always_inline]] inline Wide reconstruct_ac(const Lanes *levels, const Lanes &dc, const LaneQuantiser<4> &q,
                                                   const Lanes *prediction, const Lanes *source, int pitch, Lanes *to) {
-    Wide scaled[16];
+    Lanes scaled[16];
     scaled[0] = dc;
-#pragma GCC unroll 1
-    for (int k = 1; k < 16; k++) scaled[k] = widen(levels[k]) * q.scales[kind_of<4>(k)];
+#pragma GCC unroll 16
+    for (int k = 1; k < 16; k++) scaled[k] = levels[k] * q.scales[q.place(k % 4, k / 4)];
     return reconstruct<4>(scaled, prediction, source, pitch, to, pitch);
 }
 
@@ -697,7 +687,7 @@ template <int Count, class Transform>
     code_dc(dc, w.quantiser_4x4, 2, transform, c.levels + 256, c.bits, c.nonzero);
     for (int b = 0; b < 16; b++) {
         const int x = luma_block_x(b), y = luma_block_y(b), at = 64 * y + 4 * x;
-        const Wide scaled = (dc[4 * y + x] * w.dc_scale + 32) >> 6;
+        const Lanes scaled = narrow((dc[4 * y + x] * w.dc_scale + 32) >> 6);
         c.distortion += reconstruct_ac(c.levels + 16 * b, scaled, w.quantiser_4x4, prediction + at, w.source + at, 16,
                                        c.reconstruction + at);
     }
@@ -763,7 +753,7 @@ template <int Count, class Transform>
         code_dc(dc, w.chroma_quantiser, 1, transform, w.chroma_levels + 8 * c, w.chroma_bits, any_dc);
         for (int b = 0; b < 4; b++) {
             const int at = b / 2 * 32 + b % 2 * 4;
-            reconstruct_ac(ac + 16 * b, (dc[b] * w.chroma_dc_scale) >> 5, w.chroma_quantiser, prediction + at,
+            reconstruct_ac(ac + 16 * b, narrow((dc[b] * w.chroma_dc_scale) >> 5), w.chroma_quantiser, prediction + at,
                            w.chroma_source[c] + at, 8, w.chroma_reconstruction[c] + at);
         }
     }
@@ -853,29 +843,46 @@ MacroblockLanes::MacroblockLanes(const PictureFormat &format) : work_(std::make_
 }
 MacroblockLanes::~MacroblockLanes() = default;
 
+namespace {
+
+void set_qp(Work &w, int lane, int qp) {
+    if (w.qps[lane] == qp) return;
+    w.qps[lane] = qp;
+    const Quantiser &luma = kQuantisers[static_cast<size_t>(qp)];
+    const Quantiser &chroma = kQuantisers[static_cast<size_t>(chroma_qp(qp, w.coded.luma_depth))];
+    set_quantiser(w.quantiser_4x4, lane, luma);
+    set_quantiser(w.quantiser_8x8, lane, luma);
+    set_quantiser(w.chroma_quantiser, lane, chroma);
+    lane_of(w.dc_scale, lane) = luma.dc_scale;
+    lane_of(w.chroma_dc_scale, lane) = chroma.dc_scale;
+    lane_of(w.price, lane) = static_cast<int32_t>(estimated_price(lambda_of(qp)));
+    lane_of(w.satd_lambda, lane) = static_cast<int32_t>(satd_lambda_of(qp));
+}
+
+}  // namespace
+
 void MacroblockLanes::code(Task (&tasks)[kLanes]) {
     Work &w = *work_;
-    int first = 0;
-    while (!tasks[first].macroblock) first++;
+    bool taken[kLanes];
+    int first = -1;
+    for (int i = 0; i < kLanes; i++) {
+        const Task &t = tasks[i];
+        taken[i] = t.macroblock && t.place.qp >= kLeastLaneQp && t.place.qp <= kMostLaneQp;
+        if (t.macroblock) t.macroblock->type = MacroblockType::pcm;
+        if (taken[i] && first < 0) first = i;
+    }
+    if (first < 0) return;
     const Sample *from[3][kLanes];
     ptrdiff_t strides[3];
     Available available[kLanes];
     uint64_t lambdas[kLanes];
     for (int c = 0; c < 3; c++) strides[c] = tasks[first].place.samples[c].stride;
     for (int i = 0; i < kLanes; i++) {
-        const MacroblockCoder::Place &p = tasks[tasks[i].macroblock ? i : first].place;  // idle lanes do the same again
+        const MacroblockCoder::Place &p = tasks[taken[i] ? i : first].place;  // others do the same again
         for (int c = 0; c < 3; c++) from[c][i] = p.samples[c].data;
         available[i] = p.available;
-        const Quantiser &luma = kQuantisers[static_cast<size_t>(p.qp)];
-        const Quantiser &chroma = kQuantisers[static_cast<size_t>(chroma_qp(p.qp, w.coded.luma_depth))];
-        set_quantiser(w.quantiser_4x4, i, luma);
-        set_quantiser(w.quantiser_8x8, i, luma);
-        set_quantiser(w.chroma_quantiser, i, chroma);
-        lane_of(w.dc_scale, i) = luma.dc_scale;
-        lane_of(w.chroma_dc_scale, i) = chroma.dc_scale;
         lambdas[i] = lambda_of(p.qp);
-        lane_of(w.price, i) = static_cast<int32_t>(estimated_price(lambdas[i]));
-        lane_of(w.satd_lambda, i) = static_cast<int32_t>(satd_lambda_of(p.qp));
+        set_qp(w, i, p.qp);
         for (int b = 0; b < 16; b++) w.ranked_4x4[b][i] = static_cast<int16_t>(p.ranked->of_4x4[b]);
         for (int b = 0; b < 4; b++) w.ranked_8x8[b][i] = static_cast<int16_t>(p.ranked->of_8x8[b]);
         for (int t = 0; t < 2; t++)
@@ -891,7 +898,7 @@ void MacroblockLanes::code(Task (&tasks)[kLanes]) {
     int16_t *levels[kLanes]{};
     for (int i = 0; i < kLanes; i++) {
         Task &t = tasks[i];
-        if (!t.macroblock) continue;
+        if (!taken[i]) continue;
         int64_t least = INT64_MAX;
         const LevelSums chroma = {static_cast<uint32_t>(lane_of(w.chroma_bits, i)),
                                   static_cast<uint32_t>(lane_of(w.chroma_nonzero, i))};

@@ -13,6 +13,10 @@ inline constexpr int kLanes = 16;
 void rank_lanes(const Sample *const (&at)[kLanes], ptrdiff_t stride, const Available (&available)[kLanes],
                 RankedModes (&modes)[kLanes]);
 
+// QPs at which 16 bits hold scaled levels, and a residual while it is transformed back: 64 times 255, and the most that
+// rounding adds.
+inline constexpr int kLeastLaneQp = 12, kMostLaneQp = 39;
+
 // Codes macroblocks as MacroblockCoder does.
 class MacroblockLanes {
   public:
@@ -29,7 +33,8 @@ class MacroblockLanes {
         Neighbour *neighbour;
         MacroblockCoder::Result result;
     };
-    // One may become I_PCM where it stays as it was, with macroblock->type pcm: MacroblockCoder has to decide.
+    // Where macroblock->type is pcm then, nothing else was written, and MacroblockCoder has to code it: it may become
+    // I_PCM, or has another QP.
     void code(Task (&tasks)[kLanes]);
 
     struct Work;

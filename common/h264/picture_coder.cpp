@@ -8,6 +8,7 @@
 #include "adaptive_qp.h"
 #include "macroblock_lanes.h"
 #include "rank_cpu.h"
+#include "slice_cpu.h"
 
 namespace cudaenc::h264 {
 
@@ -60,7 +61,8 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
         pool.for_each(rows, [this](size_t y) { load_rows(static_cast<int>(y)); });
         pool.for_each(rows, [this](size_t y) { rank_row(static_cast<int>(y)); });
     }
-    if (quality.effort == kAllTypes && MacroblockLanes::takes(format_) && quality.qp <= kMaxQp) {
+    if (quality.effort == kAllTypes && MacroblockLanes::takes(format_) && quality.qp >= kLeastLaneQp &&
+        quality.qp <= kMostLaneQp) {
         std::atomic<int> next = 0;
         pool.for_each((rows + kLanes - 1) / kLanes, [&](size_t) { encode_rows(next); });
     } else {
@@ -121,7 +123,7 @@ void PictureCoder::keep(Row &row, size_t at, int qp, const MacroblockCoder::Resu
     macroblock.first_in_slice = at == 0 || slice_of_[at] != slice_of_[at - 1];
     macroblock.slice = slice_of_[at];
     qp_[at] = static_cast<int8_t>(qp);
-    row.bits += quality_.effort == kAllTypes ? count_bits(at) : result.bits;
+    if (quality_.counts) row.bits += quality_.effort == kAllTypes ? count_bits(at) : result.bits;
     row.luma_distortion += result.luma_distortion;
 }
 
@@ -132,6 +134,7 @@ void PictureCoder::encode_rows(std::atomic<int> &next) {
         int y = -1, x = 0;
     } lanes[kLanes];
     MacroblockLanes coder(format_);
+    MacroblockCoder alone(format_, Quantisers{});
     const int columns = format_.macroblock_columns();
     const auto is_ready = [&](int x, int y) {
         return rows_[y].begins_slice || rows_[y - 1].done.load(std::memory_order_acquire) >= std::min(x + 2, columns);
@@ -157,11 +160,12 @@ void PictureCoder::encode_rows(std::atomic<int> &next) {
             if (!is_ready(lane.x, lane.y)) continue;
             any_task = true;
             const size_t at = index_of(lane.x, lane.y);
-            tasks[i] = {.place = place_of(lane.x, lane.y),
-                        .macroblock = &macroblocks_[at],
-                        .levels = levels_of(at),
-                        .neighbour = &neighbours_[at],
-                        .result = {}};
+            MacroblockLanes::Task &t = tasks[i];
+            t = {.place = place_of(lane.x, lane.y),
+                 .macroblock = &macroblocks_[at],
+                 .levels = levels_of(at),
+                 .neighbour = &neighbours_[at],
+                 .result = {}};
         }
         if (!any_row) return;
         if (!any_task) {
@@ -175,7 +179,7 @@ void PictureCoder::encode_rows(std::atomic<int> &next) {
             Lane &lane = lanes[i];
             Row &row = rows_[lane.y];
             if (t.macroblock->type == MacroblockType::pcm)
-                t.result = MacroblockCoder(format_, Quantisers{}).code(t.place, *t.macroblock, t.levels, *t.neighbour);
+                t.result = alone.code(t.place, *t.macroblock, t.levels, *t.neighbour);
             keep(row, index_of(lane.x, lane.y), t.place.qp, t.result);
             row.done.store(++lane.x, std::memory_order_release);
             if (lane.x == columns) lane.y = -1;
@@ -185,11 +189,14 @@ void PictureCoder::encode_rows(std::atomic<int> &next) {
 
 // Of macroblock_layer(), mb_qp_delta of 0 assumed. Estimates decide with kAllTypes, so bits are counted once.
 uint32_t PictureCoder::count_bits(size_t at) {
-    BitCounter counter;
-    code_macroblock(format_.coded(), {macroblocks_, levels_, nullptr}, static_cast<uint32_t>(at),
-                    static_cast<uint32_t>(format_.first_macroblock(slice_of_[at])), totals_.data(), counter, [] {});
-    constexpr uint32_t kMostAlignment = 7;
-    return counter.bits + (macroblocks_[at].type == MacroblockType::pcm ? kMostAlignment : 0);
+    return count_macroblock(format_.coded(), {macroblocks_, levels_, nullptr}, static_cast<uint32_t>(at),
+                            static_cast<uint32_t>(format_.first_macroblock(slice_of_[at])), totals_.data());
+}
+
+void PictureCoder::count() {
+    totals_.resize(neighbours_.size() * static_cast<size_t>(blocks_per_macroblock(format_.chroma)));
+    bits_ = 0;
+    for (size_t at = 0; at < neighbours_.size(); at++) bits_ += count_bits(at);
 }
 
 void PictureCoder::rank_row(int y) {

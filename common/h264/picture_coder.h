@@ -14,9 +14,10 @@
 namespace cudaenc::h264 {
 
 struct PictureQuality {
-    int qp;           // QPY: from -QpBdOffset to 51, or up to kLastQp
-    int effort;       // of Effort
-    int aq_strength;  // change of QP, in 1/256, where the variance doubles; 0: no adaptive quantisation
+    int qp;              // QPY: from -QpBdOffset to 51, or up to kLastQp
+    int effort;          // of Effort
+    int aq_strength;     // change of QP, in 1/256, where the variance doubles; 0: no adaptive quantisation
+    bool counts = true;  // bits() are asked for
 };
 
 // Codes pictures of a format, one at a time.
@@ -32,6 +33,7 @@ class PictureCoder {
     // Of the last encode(): bits of all macroblock_layer(), those of I_PCM at their limit; squared errors of luma, over
     // whole macroblocks.
     uint64_t bits() const { return bits_; }
+    void count();  // makes bits() where quality.counts was false
     uint64_t luma_distortion() const { return luma_distortion_; }
 
     // The reconstruction, of whole macroblocks.

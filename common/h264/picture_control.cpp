@@ -147,10 +147,14 @@ uint64_t PictureControl::slice_bytes(const PictureState &picture, uint64_t bits)
     return bits / 8;
 }
 
+// An upper estimate of the same: emulation prevention is rare.
+uint64_t PictureControl::most_bytes(uint64_t slice_bytes) const {
+    return slice_bytes + slice_bytes / 512 + 2 + 2 * p_.slices.size();
+}
+
 bool PictureControl::again(PictureState &picture, uint64_t bits) {
     uint64_t likely_bytes = picture.prefix.size() + slice_bytes(picture, bits);
-    // An upper estimate: emulation prevention is rare.
-    uint64_t bytes = likely_bytes + slice_bytes(picture, bits) / 512 + 2 + 2 * p_.slices.size();
+    uint64_t bytes = picture.prefix.size() + most_bytes(slice_bytes(picture, bits));
     if (p_.rate.cbr) likely_bytes = bytes += kLeastFillerBytes;  // so that any smaller size can be filled up
     if (picture.rate->again(picture.qp, bytes)) return true;
     picture.missed.clear();
@@ -167,10 +171,16 @@ bool PictureControl::again(PictureState &picture, uint64_t bits) {
         rate_.emplace(*picture.rate);
         known_.push_back({picture.number, *picture.rate});
     }
-    const bool limited = !constant || p_.rate.most != std::numeric_limits<uint64_t>::max();
     picture.most_slice_bytes =
-        limited ? std::max(bytes, p_.rate.picture_bytes) - picture.prefix.size() : std::numeric_limits<uint64_t>::max();
+        std::max(bytes, constant ? picture.rate->most() : p_.rate.picture_bytes) - picture.prefix.size();
     return false;
+}
+
+bool PictureControl::fits(PictureState &picture, uint64_t slice_bytes) const {
+    picture.missed.clear();
+    picture.filler = 0;
+    picture.most_slice_bytes = slice_bytes;
+    return picture.prefix.size() + most_bytes(slice_bytes) <= picture.rate->most();
 }
 
 bool PictureControl::too_large(PictureState &picture, uint64_t slice_bytes) const {

@@ -50,6 +50,9 @@ class PictureControl {
     void begin(PictureState &picture) const;
     void make_headers(PictureState &picture) const;
     bool again(PictureState &picture, uint64_t bits);
+    // In place of again() with a constant QP, once the slices are coded: whether again() would be false.
+    bool needs_bits() const { return !p_.rate.constant(); }
+    bool fits(PictureState &picture, uint64_t slice_bytes) const;
     // If the slices exceed their limit: true, at a higher QP.
     bool too_large(PictureState &picture, uint64_t slice_bytes) const;
 
@@ -71,6 +74,7 @@ class PictureControl {
   private:
     void write_buffering_period(PictureState &picture) const;
     uint64_t slice_bytes(const PictureState &picture, uint64_t bits) const;
+    uint64_t most_bytes(uint64_t slice_bytes) const;
 
     const Params &p_;
     std::vector<uint8_t> parameter_sets_;

@@ -56,18 +56,32 @@ void PictureEncoder::analyse(int slot) {
     } next{p_.rate.constant() ? nullptr : this, slot};
     control_.plan(picture);
     control_.begin(picture);
-    do encode_picture(picture);
-    while (control_.again(picture, picture.coder.bits()));
+    picture.counted = control_.needs_bits();
+    encode_picture(picture);
+    if (picture.counted) settle_qp(picture);
+}
+
+void PictureEncoder::settle_qp(Picture &picture) {
+    while (control_.again(picture, picture.coder.bits())) encode_picture(picture);
 }
 
 void PictureEncoder::encode_picture(Picture &picture) {
-    picture.coder.encode(picture.layouts.data(), {.qp = picture.qp, .effort = p_.effort, .aq_strength = p_.aq_strength},
-                         pool(), picture.macroblocks, picture.levels);
+    const PictureQuality quality = {
+        .qp = picture.qp, .effort = p_.effort, .aq_strength = p_.aq_strength, .counts = picture.counted};
+    picture.coder.encode(picture.layouts.data(), quality, pool(), picture.macroblocks, picture.levels);
     control_.make_headers(picture);
 }
 
 bool PictureEncoder::analyse_again(int slot, uint64_t slice_bytes) {
     Picture &picture = pictures_[slot];
+    if (!picture.counted) {
+        if (control_.fits(picture, slice_bytes)) return false;
+        picture.counted = true;
+        picture.coder.count();
+        const int qp = picture.qp;
+        settle_qp(picture);
+        if (picture.qp != qp) return true;
+    }
     if (!control_.too_large(picture, slice_bytes)) return false;
     encode_picture(picture);
     return true;

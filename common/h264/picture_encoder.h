@@ -24,6 +24,7 @@ class PictureEncoder : public CpuEncoder {
     struct Picture : PictureState {
         explicit Picture(const PictureFormat &format) : PictureState(), coder(format) {}
         PictureCoder coder;
+        bool counted;  // again() knows its bits
         CodedPicture analysed() const { return {macroblocks, levels, sign_flips}; }
         std::array<SampleLayout, 3> layouts;  // the input of analyse()
         Macroblock *macroblocks;              // its output, see set_output()
@@ -62,6 +63,7 @@ class PictureEncoder : public CpuEncoder {
 
   private:
     void encode_picture(Picture &picture);
+    void settle_qp(Picture &picture);
     void begin_after(int slot) noexcept;
 
     PictureControl control_;

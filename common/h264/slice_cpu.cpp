@@ -17,6 +17,14 @@ CUDAENC_CLONES void code_macroblock_of_slice(const CodedFormat &format, const Co
 
 }  // namespace
 
+CUDAENC_CLONES uint32_t count_macroblock(const CodedFormat &format, const CodedPicture &picture, uint32_t address,
+                                         uint32_t first, uint8_t *totals) {
+    BitCounter counter;
+    code_macroblock(format, picture, address, first, totals, counter, [] {});
+    constexpr uint32_t kMostAlignment = 7;
+    return counter.bits + (picture.macroblocks[address].type == MacroblockType::pcm ? kMostAlignment : 0);
+}
+
 SliceCoder::SliceCoder(const CodedFormat &format, std::vector<Slice> slices)
     : format_(format),
       slices_(std::move(slices)),

@@ -11,6 +11,11 @@
 
 namespace cudaenc::h264 {
 
+// Bits of macroblock_layer(), mb_qp_delta as it is, pcm_alignment_zero_bits at their most. totals: see
+// code_macroblock().
+uint32_t count_macroblock(const CodedFormat &format, const CodedPicture &picture, uint32_t address, uint32_t first,
+                          uint8_t *totals);
+
 class SliceCoder {
   public:
     SliceCoder(const CodedFormat &format, std::vector<Slice> slices);
