@@ -399,7 +399,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         make(s.tables, kMaxStreamComponents);
         make(s.runs, kMaxStreamComponents * size_t{kRunTables} * kRuns);
         make(s.scan_states, states.size());
-        device_->upload(s.stream, s.scan_states.data(), states.data(), sizeof states);
+        device_->upload(s.queued_on, s.scan_states.data(), states.data(), sizeof states);
         s.sources = {};
         s.turns = {};
     }
