@@ -42,7 +42,7 @@ def with_openjpeg(picture, size, pred):
         return os.path.getsize(path), picture.psnr(path)
 
 
-def code(ffmpeg, picture, size, pred, control):
+def code(ffmpeg, picture, size, pred, control, options=()):
     """The bytes of j2k_cuda's codestream, and its PSNR."""
     with tempfile.TemporaryDirectory() as where:
         path = where + '/frame.j2k'
@@ -50,5 +50,5 @@ def code(ffmpeg, picture, size, pred, control):
             subprocess.run([ffmpeg, '-nostdin', '-v', 'error', '-f', 'rawvideo', '-pixel_format',
                             'gray' if picture.components == 1 else 'rgb24', '-video_size', f'{picture.width}x{picture.height}', '-i',
                             'pipe:0', '-c:v', 'j2k_cuda', '-device', 'cpu', '-pred', pred, '-rate_control', control, '-frame_bytes',
-                            str(size), '-format', 'j2k', '-f', 'image2pipe', 'pipe:1'], input=picture.samples, stdout=file, check=True)
+                            str(size), *options, '-format', 'j2k', '-f', 'image2pipe', 'pipe:1'], input=picture.samples, stdout=file, check=True)
         return os.path.getsize(path), picture.psnr(path)
