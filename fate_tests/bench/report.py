@@ -490,15 +490,16 @@ PLOTS = {
 
 
 def merged(name, old, new):
-    """The rows of a table that stays, and those that are measured anew: sets of results follow each other, of the headline equal names."""
+    """The rows of a table that stays, and those that are measured anew: sets of results follow each other; of headline and decoding
+    the rows with equal names change."""
     old, new = ([line for line in text.splitlines() if line.startswith('|')] for text in (old, new))
     if name == 'set' and new[-1] not in old:
         return '\n'.join(old + new[2:])
-    if name == 'headline' and old[:2] == new[:2]:
+    if name != 'set' and old[:2] == new[:2]:
         def what(line):
             return line.split('|')[1]
         return '\n'.join(next((row for row in new if what(row) == what(line)), line) for line in old)
-    return '\n'.join(old)
+    return '\n'.join(new if name == 'decode' else old)
 
 
 def fill(text, results, path, keep=False):
@@ -510,7 +511,7 @@ def fill(text, results, path, keep=False):
         measured = TABLES[name](results)
         if keep and not measured:
             return match[0]
-        if keep and name in ('set', 'headline') and '|' in match[2]:
+        if keep and name in ('set', 'headline', 'decode') and '|' in match[2]:
             measured = merged(name, match[2], measured)
         plot = f'\n\n{PLOTS[name]}' if measured and name in PLOTS else ''
         return f'<!-- table {name} -->\n\n{measured or NOT_MEASURED}{plot}\n\n<!-- end -->'

@@ -193,6 +193,7 @@ def check_keep(out, work, text):
     path = os.path.join(later, 'decode-mjpeg-4k-420.json')
     rates = report.read_json(path)
     rates['rows'][0]['bytes'] = 12345
+    os.remove(os.path.join(later, 'decode-mjpeg-hd-420.json'))
     with open(path, 'w', encoding='utf-8') as file:
         json.dump(rates, file)
     code, error, both = render(later, text, '--keep')
@@ -200,6 +201,7 @@ def check_keep(out, work, text):
     before, after = tables_of(text), tables_of(both)
     check([cells[4] for cells in after['set']] == [before['set'][0][4], '`later`'], f'keep, set: {after["set"]}')
     check(after['decode'][0][2] == '12,345' and after['rates'] == before['rates'], f'keep: {after["decode"]}')
+    check(after['decode'][1:] == before['decode'][1:], f'keep: rows of decoding that were not measured: {after["decode"]}')
     check(render(later, both, '--keep')[2] == both, 'keep: a second time changes nothing')
 
 
