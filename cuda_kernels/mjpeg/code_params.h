@@ -51,7 +51,8 @@ struct FrameSums {
     uint32_t bins[kRateBins];  // of rate_bin(), for a target size
 };
 
-// What pieces publish for later ones (look_back.cuh), [pieces] each; 0 before the first frame.
+// What pieces publish for later ones (look_back.cuh), or groups of them for later groups where mjpeg_join does;
+// [pieces] each; 0 before the first frame.
 struct PieceLinks {
     uint32_t *tickets;
     uint32_t *written;  // [groups of pieces]: written pieces of the group
