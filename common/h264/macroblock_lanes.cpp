@@ -49,6 +49,11 @@ struct Wide {
 [[gnu::always_inline]] inline Lanes larger(const Lanes &a, const Lanes &b) { return a > b ? a : b; }
 [[gnu::always_inline]] inline Lanes smaller(const Lanes &a, const Lanes &b) { return a < b ? a : b; }
 
+[[gnu::always_inline]] inline bool any_of(const Lanes &x) {
+    const Longs words = (Longs)x;
+    return (words[0] | words[1] | words[2] | words[3]) != 0;
+}
+
 // Number i of lane j becomes number j of lane i.
 [[gnu::always_inline]] inline void transpose(Lanes (&m)[16]) {
     Lanes t[16];
@@ -441,6 +446,20 @@ template <int N>
     return squares;
 }
 
+// The same without levels.
+template <int N>
+[[gnu::always_inline]] inline Wide keep_prediction(const Lanes (&prediction)[N * N], const Lanes (&source)[N * N],
+                                                   Lanes (&to)[N * N]) {
+    Wide squares = all_wide(0);
+#pragma GCC unroll 16
+    for (int i = 0; i < N * N; i++) {
+        const Lanes error = prediction[i] - source[i];
+        to[i] = prediction[i];
+        squares += widen_unsigned(error * error);
+    }
+    return squares;
+}
+
 // ---- Intra 4x4 and 8x8
 
 // The sample that each lane's mode predicts. is_mode: masks of modes.
@@ -469,7 +488,7 @@ template <int N>
     Values<N> values;
     make_values<N>(w.luma, x0, y0, neighbours_of_block<N>(w.available, b), values);
     Lanes source[N * N];
-    for (int i = 0; i < N * N; i++) source[i] = w.source[(y0 + i / N) * 16 + x0 + i % N];
+    for (int y = 0; y < N; y++) std::memcpy(source + N * y, w.source + (y0 + y) * 16 + x0, N * sizeof *source);
     const Lanes least_mode = smaller(c.modes[1 + row][column], c.modes[row][1 + column]);
     const Lanes predicted = least_mode < 0 ? all(kDc) : least_mode;
 
@@ -482,6 +501,7 @@ template <int N>
         const Lanes mode = i ? (ranked >> 4 * (i - 1)) & 15 : predicted;
         Lanes prediction[N * N], v[N * N], reconstruction[N * N];
         predict<N>(values, mode, prediction, std::make_index_sequence<N * N>());
+#pragma GCC unroll 16
         for (int k = 0; k < N * N; k++) v[k] = source[k] - prediction[k];
         forward<N>(v);
         Sums sums;
@@ -493,7 +513,8 @@ template <int N>
                 v[k] = quantise(v[k], q.multipliers[place], k ? q.round : q.round_dc, q.shift, sums);
                 scaled[k] = v[k] * q.scales[place];
             }
-        const Wide distortion = reconstruct<N>(scaled, prediction, source, N, reconstruction, N);
+        const Wide distortion = any_of(sums.nonzero) ? reconstruct<N>(scaled, prediction, source, N, reconstruction, N)
+                                                     : keep_prediction<N>(prediction, source, reconstruction);
         const Lanes bits = sums.magnitudes + sums.nonzero + sums.nonzero + (mode == predicted ? all(1) : all(3));
         const Wide cost = distortion * 8 + w.price * widen(bits);
         const Wide is_less = cost < least;
@@ -503,10 +524,14 @@ template <int N>
         best_mode = better ? mode : best_mode;
         best_sums.magnitudes = better ? sums.magnitudes : best_sums.magnitudes;
         best_sums.nonzero = better ? sums.nonzero : best_sums.nonzero;
-        for (int k = 0; k < N * N; k++) {
-            levels[k] = better ? v[k] : levels[k];
-            Lanes &best = *w.luma.at(x0 + k % N, y0 + k / N);
-            best = better ? reconstruction[k] : best;
+        for (int y = 0; y < N; y++) {
+            Lanes *const best = w.luma.at(x0, y0 + y);
+#pragma GCC unroll 8
+            for (int x = 0; x < N; x++) {
+                const int k = N * y + x;
+                levels[k] = better ? v[k] : levels[k];
+                best[x] = better ? reconstruction[k] : best[x];
+            }
         }
     }
     c.distortion += best_distortion;
@@ -526,7 +551,7 @@ template <int N>
     for (Lanes &m : c.pred_modes) m = Lanes{};
 }
 [[gnu::always_inline]] inline void keep_reconstruction(Work &w, Candidate &c) {
-    for (int i = 0; i < 256; i++) c.reconstruction[i] = *w.luma.at(i % 16, i / 16);
+    for (int y = 0; y < 16; y++) std::memcpy(c.reconstruction + 16 * y, w.luma.at(0, y), 16 * sizeof(Lanes));
 }
 
 // ---- Intra 16x16 and chroma
