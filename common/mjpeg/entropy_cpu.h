@@ -34,8 +34,8 @@ class BitReader {
         held_ -= count;
         return left_ >= 0;
     }
-    // Whether bytes follow that none of the bits taken is in. Behind the last block of a segment there are none.
-    bool has_bytes() const { return left_ >= 8; }
+    // Whether more follows than may stand behind the last block of a scan.
+    bool has_excess() const { return left_ >= kExcessBits; }
 
   private:
     const uint8_t *next_;

@@ -7,6 +7,10 @@
 
 namespace cudaenc::mjpeg {
 
+// So many bits behind the last block of a scan mean that blocks were lost. Cameras leave up to three bytes there, and
+// more before restart markers.
+constexpr int kExcessBits = 32;
+
 // What a code does. DC and AC take the same step: read so many bits, the last ones the magnitude, and advance so many
 // places of the zig-zag sequence. A level belongs to the last of these. A block ends at place 64.
 class Step {

@@ -106,7 +106,7 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
             transform_run(s, scan.layout, mcu, count, levels.data(), last.data());
             mcu += count;
         }
-        return !ended && !damaged && !reader.has_bytes();
+        return !ended && !damaged && !(end == grid.mcus() && reader.has_excess());
     }
 
     // MCU m of a run of `count`. The run's blocks lie by component, then by row.

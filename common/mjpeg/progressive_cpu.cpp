@@ -209,7 +209,7 @@ class CoefficientDecoder {
                         return false;
                 }
             }
-        return !state.damaged && !state.reader.has_bytes();
+        return !state.damaged && !(end == grid.mcus() && state.reader.has_excess());
     }
 
     const CodedStream &stream_;

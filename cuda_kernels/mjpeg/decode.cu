@@ -22,7 +22,7 @@ struct LevelLister {
     DcDifferences differences{};
     uint32_t decoded = 0;
     uint32_t damaged = 0;
-    bool extra = false;  // bytes behind an interval's last block
+    bool extra = false;  // more behind the scan's last block than may be there
 
     // Blocks of broken data may have none.
     DEVICE_MEMBER bool has_place() const { return block < limit; }
@@ -47,7 +47,7 @@ struct LevelLister {
     }
     DEVICE_MEMBER void end_block(uint32_t bits) {
         if (has_place()) {
-            extra |= block + 1 == limit && bits >= 8;
+            extra |= block + 1 == scan.blocks && bits >= kExcessBits;
             blocks[block] = {.subsequence = subsequence,
                              .first = static_cast<uint16_t>((first - list) / kListPitch),
                              .count = static_cast<uint8_t>((next - first) / kListPitch),
