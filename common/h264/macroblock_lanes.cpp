@@ -271,7 +271,7 @@ template <int N, int Mode>
 }
 
 template <int N>
-[[gnu::always_inline]] inline Lanes rank_block(LumaSamples &s, int x0, int y0, const Neighbours &n) {
+[[gnu::always_inline]] inline void rank_block(LumaSamples &s, int x0, int y0, const Neighbours &n, Lanes &ranked) {
     constexpr int32_t kNone = INT32_MAX;
     Values<N> values;
     make_values<N>(s, x0, y0, n, values);
@@ -299,7 +299,7 @@ template <int N>
         const Wide k = select(keys[i] < all_wide(kNone), keys[i], keys[0]);
         packed = packed * 16 + Wide{k.even & 15, k.odd & 15};
     }
-    return narrow(packed);
+    ranked = narrow(packed);
 }
 
 }  // namespace
@@ -316,11 +316,12 @@ CUDAENC_CLONES void rank_lanes(const Sample *const (&at)[kLanes], ptrdiff_t stri
     const Neighbours n = neighbours_of(available);
     Lanes ranked[16];
     for (int b = 0; b < 16; b++)
-        ranked[b] = rank_block<4>(s, 4 * luma_block_x(b), 4 * luma_block_y(b), neighbours_of_block<4>(n, b));
+        rank_block<4>(s, 4 * luma_block_x(b), 4 * luma_block_y(b), neighbours_of_block<4>(n, b), ranked[b]);
     transpose(ranked);
     for (int i = 0; i < kLanes; i++) std::memcpy(modes[i].of_4x4, &ranked[i], sizeof modes[i].of_4x4);
     for (int b = 0; b < 4; b++) {
-        const Lanes of_8x8 = rank_block<8>(s, 8 * (b & 1), 8 * (b >> 1), neighbours_of_block<8>(n, b));
+        Lanes of_8x8;
+        rank_block<8>(s, 8 * (b & 1), 8 * (b >> 1), neighbours_of_block<8>(n, b), of_8x8);
         for (int i = 0; i < kLanes; i++) modes[i].of_8x8[b] = static_cast<uint16_t>(of_8x8[i]);
     }
 }
@@ -495,7 +496,7 @@ template <int N>
     Lanes *const levels = c.levels + N * N * b;
     Lanes best_mode = predicted;
     Wide least = all_wide(INT32_MAX), best_distortion = all_wide(0);
-    Sums best_sums;
+    Sums best_sums{};
 #pragma GCC unroll 1
     for (int i = 0; i <= kRankedModes; i++) {
         const Lanes mode = i ? (ranked >> 4 * (i - 1)) & 15 : predicted;
@@ -504,7 +505,7 @@ template <int N>
 #pragma GCC unroll 16
         for (int k = 0; k < N * N; k++) v[k] = source[k] - prediction[k];
         forward<N>(v);
-        Sums sums;
+        Sums sums{};
         Lanes scaled[N * N];
         for (int y = 0; y < N; y++)
 #pragma GCC unroll 8
@@ -690,7 +691,7 @@ template <int Count, class Transform>
     Lanes coded{};
     for (int b = 0; b < 16; b++) {
         const int x = luma_block_x(b), y = luma_block_y(b), at = 64 * y + 4 * x;
-        Sums sums;
+        Sums sums{};
         dc[4 * y + x] = widen(code_ac(w.source + at, prediction + at, 16, w.quantiser_4x4, c.levels + 16 * b, sums));
         c.bits += widen(sums.magnitudes + sums.nonzero + sums.nonzero);
         c.nonzero += widen(sums.nonzero);
@@ -765,7 +766,7 @@ template <int Count, class Transform>
         Lanes *const ac = w.chroma_levels + 16 + 64 * c;
         for (int b = 0; b < 4; b++) {
             const int at = b / 2 * 32 + b % 2 * 4;
-            Sums sums;
+            Sums sums{};
             dc[b] = widen(code_ac(w.chroma_source[c] + at, prediction + at, 8, w.chroma_quantiser, ac + 16 * b, sums));
             w.chroma_bits += widen(sums.magnitudes + sums.nonzero + sums.nonzero);
             w.chroma_nonzero += widen(sums.nonzero);
@@ -823,8 +824,8 @@ CUDAENC_CLONES void code_lanes(Work &w, const Sample *const (&at)[kLanes], const
 CUDAENC_CLONES void store_lanes(const Work &w, const Lanes &type, Sample *const (&at)[kLanes],
                                 Sample *const (&cb)[kLanes], Sample *const (&cr)[kLanes], const ptrdiff_t (&strides)[3],
                                 int16_t *const (&levels)[kLanes]) {
-    const Lanes is_8x8 = is(type, static_cast<int>(MacroblockType::i8x8));
-    const Lanes is_16x16 = is(type, static_cast<int>(MacroblockType::i16x16));
+    const Lanes is_8x8 = type == static_cast<int16_t>(MacroblockType::i8x8);
+    const Lanes is_16x16 = type == static_cast<int16_t>(MacroblockType::i16x16);
     const Candidate *const c = w.candidates;
     Lanes row[16];
     for (int y = 0; y < 16; y++) {
