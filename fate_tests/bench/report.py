@@ -220,25 +220,29 @@ def rates_of(row):
     return f'{number(row["single_fps"])} / {number(row["best_fps"])}'
 
 
+def rates_with_spread(row):
+    return f'{number(row["single_fps"])} / {spread(best(row)["fps"])}'
+
+
 def share(row, of):
     """Of the rates of another row, %."""
     return f'{100 * row["single_fps"] / of["single_fps"]:.0f} / {100 * row["best_fps"] / of["best_fps"]:.0f}'
 
 
 def targets(results):
-    free = {(row['picture'], row['case']): row for row in results.rows('rates', 'rates.json')}
+    free = {(row['style'], row['case']): row for file in ('bypass-none.json', 'bypass.json') for row in results.rows('bypass', file)}
     found = {}
-    for row in results.rows('targets', 'targets-*.json'):
-        found.setdefault((row['picture'], row['case']), {})[option(row, '-rate_control')] = row
+    for row in results.rows('targets', 'targets-*.json') + results.rows('targets', 'targets_bypass-*.json'):
+        found.setdefault((row['style'], row['case']), {})[option(row, '-rate_control')] = row
     methods = unique(method for of in found.values() for method in of)
     def cells(key, of):
-        base = free.get(key)
-        row = [stem(key[0]), key[1], f'{next(iter(of.values()))["frame_bytes"]:,}', rates_of(base) if base else '–']
+        base, some = free.get(key), next(iter(of.values()))
+        row = [stem(some['picture']), key[1], key[0] or 'none', f'{some["frame_bytes"]:,}', rates_with_spread(base) if base else '–']
         for method in methods:
-            row += [rates_of(of[method]) if method in of else '–', share(of[method], base) if method in of and base else '–']
+            row += [rates_with_spread(of[method]) if method in of else '–', share(of[method], base) if method in of and base else '–']
         return row
-    return found and table(['picture', 'case', 'target, bytes', 'no target: single / many'] + [text for method in methods for text in (method, 'of it, %')],
-                           [cells(key, of) for key, of in found.items()])
+    return found and table(['pictures', 'case', 'style', 'target, bytes', 'no target: single / many (least .. most)'] +
+                           [text for method in methods for text in (method, 'of it, %')], [cells(key, of) for key, of in found.items()])
 
 
 def ht_targets(results):
@@ -257,10 +261,8 @@ def ht_targets(results):
 def bypass(results):
     plain = {row['case']: row for row in results.rows('bypass', 'bypass-none.json')}
     rows = [(plain[row['case']], row) for row in results.rows('bypass', 'bypass.json')]
-    def rates(row):
-        return f'{number(row["single_fps"])} / {spread(best(row)["fps"])}'
     return rows and table(['pictures', 'case', 'bytes', 'no style: single / many (least .. most)', 'bypass', 'times as fast: single / many', 'times as many bytes'],
-                          [[stem(row['picture']), row['case'], f'{row["bytes_per_frame"]:,.0f}', rates(base), rates(row),
+                          [[stem(row['picture']), row['case'], f'{row["bytes_per_frame"]:,.0f}', rates_with_spread(base), rates_with_spread(row),
                             f'{row["single_fps"] / base["single_fps"]:.2f} / {row["best_fps"] / base["best_fps"]:.2f}',
                             f'{row["bytes_per_frame"] / base["bytes_per_frame"]:.3f}'] for base, row in rows])
 

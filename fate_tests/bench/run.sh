@@ -6,8 +6,8 @@
 #   mjpeg   mjpeg_cuda, single frame and many, with nvJPEG, bytes and PSNR; all pictures in one rotation
 #   decode  JPEG decoding, one picture and many, with nvJPEG and libjpeg-turbo; then in ffmpeg, with FFmpeg's decoder
 #   decode_sweep  the same at qualities 50 to 98 and at sizes from 64x64 to 16384x16384
-#   targets frames of a target size, those of rates, by METHODS ("psp pcrd"); the pictures of rates, after it
 #   bypass  the cases of rates without and with the arithmetic coding bypass; all pictures in one rotation, none shifted
+#   targets frames of a target size, those of bypass, by METHODS ("psp pcrd"), likewise; the pictures of bypass, after it
 #   ht      as rates, with the HT block coder, and nvJPEG2000's
 #   ht_targets  frames of ht's sizes by psp, with both block coders; the pictures of ht, after it
 #   ht_sweep  as sweep, with the HT block coder and nvJPEG2000's, and with Part 1's
@@ -46,14 +46,16 @@ has_gpu() { [ "$device" != cpu ] && { [ -e /dev/nvidiactl ] || [[ $device = emu*
 
 rates() { bench -depths 2,4,8,16,32 -o "$out/rates.json" "${pictures[@]}"; }
 targets_of() { # PART RESULTS OPTIONS...: PART's lossy frames' sizes are the targets; a file RESULTS-N.json each
-    local part=$1 results=$2 picture case bytes method n=0
+    local part=$1 results=$2 picture case bytes method n=0 of
     shift 2
     if ! [ -f "$out/$part.json" ]; then echo "no $part.json in $out: its frames' sizes are the targets"; return 1; fi
     rm -f "$out/$results"-*.json
     while read -r case bytes picture; do
+        of=("${pictures[@]}")
+        [ -z "$picture" ] || of=("$picture")
         for method in ${METHODS:-psp pcrd}; do
             bench -nvjpeg2k no -case "$case" -rate_control "$method" -frame_bytes "$bytes" -depths 2,4,8,16,32 "$@" \
-                -o "$out/$results-$((++n)).json" ${picture:+"$picture"}
+                -o "$out/$results-$((++n)).json" "${of[@]}"
         done
     done < <(python3 - "$out/$part.json" "${pictures[@]}" <<'PYTHON'
 import json, os, sys
@@ -64,11 +66,15 @@ for row in json.load(open(sys.argv[1]))['rows']:
 PYTHON
     )
 }
-targets() { targets_of rates targets; }
+rotation=(-rotation -frames "$((${#pictures[@]} ? ${#pictures[@]} : 16))")
 bypass() {
-    local rotation=(-nvjpeg2k no -rotation -frames "$((${#pictures[@]} ? ${#pictures[@]} : 16))" -depths 2,4,8,16,32)
-    bench "${rotation[@]}" -o "$out/bypass-none.json" "${pictures[@]}"
-    bench "${rotation[@]}" -style bypass -o "$out/bypass.json" "${pictures[@]}"
+    local options=(-nvjpeg2k no -depths 2,4,8,16,32 "${rotation[@]}")
+    bench "${options[@]}" -o "$out/bypass-none.json" "${pictures[@]}"
+    bench "${options[@]}" -style bypass -o "$out/bypass.json" "${pictures[@]}"
+}
+targets() {
+    targets_of bypass-none targets "${rotation[@]}"
+    targets_of bypass targets_bypass "${rotation[@]}" -style bypass
 }
 ht() { bench -style ht -depths 2,4,8,16,32 -o "$out/ht.json" "${pictures[@]}"; }
 ht_targets() {
@@ -141,12 +147,12 @@ cpu() { cpu_peers j2k; }
 cpu_ht() { cpu_peers ht; }
 cpu_mjpeg() { cpu_peers mjpeg; }
 
-[ $# -gt 0 ] || set -- rates targets bypass ht ht_targets mjpeg decode decode_sweep formats sweep ht_sweep memory chain h264 h264_effort_0 cpu cpu_ht cpu_mjpeg
+[ $# -gt 0 ] || set -- rates bypass targets ht ht_targets mjpeg decode decode_sweep formats sweep ht_sweep memory chain h264 h264_effort_0 cpu cpu_ht cpu_mjpeg
 command="${EFFORT:+EFFORT=\"$EFFORT\" }run.sh $*"
 status=0
 for part in "$@"; do
     case $part in
-    rates | targets | bypass | ht | ht_targets | mjpeg | decode | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | chain | h264 | h264_effort_0 | cpu | cpu_ht | cpu_mjpeg) ;;
+    rates | bypass | targets | ht | ht_targets | mjpeg | decode | decode_sweep | formats | sweep | ht_sweep | memory | tier1 | cibo | cavlc | chain | h264 | h264_effort_0 | cpu | cpu_ht | cpu_mjpeg) ;;
     *) echo "run.sh: no part is called $part" >&2 && exit 1 ;;
     esac
     echo "==== $part, $(date -u +%H:%M:%S)"
