@@ -375,9 +375,12 @@ START_TEST(emulator_reports_broken_rules) {
     const std::shared_ptr<Device> device = open_emulator("emu:" + std::to_string(_i));
     const DeviceArray<uint32_t> out(device, 64);
     for (const Case &c : cases) {
-        const std::string error =
-            error_of([&] { device->launch(nullptr, {3}, 64, BrokenParams{.rule = c.rule, .out = out.data()}); },
-                     CUDAENC_ERR_INTERNAL);
+        const std::string error = error_of(
+            [&] {
+                device->launch(nullptr, {3}, 64, BrokenParams{.rule = c.rule, .out = out.data()});
+                device->synchronize(Device::Stream{});
+            },
+            CUDAENC_ERR_INTERNAL);
         ck_assert_msg(!error.empty(), "rule %d", c.rule);
         check_contains(error, "kernel broken of primitives, block (");
         for (const std::string &part : c.parts) check_contains(error, part);
@@ -398,6 +401,7 @@ START_TEST(emulator_reports_broken_rules) {
                 device->launch(
                     nullptr, {1}, 40,
                     PrimitivesParams{.values = values.data(), .results = results.data(), .counters = counters.data()});
+                device->synchronize(Device::Stream{});
             },
             CUDAENC_ERR_INTERNAL),
         "takes all 32 lanes");
@@ -459,6 +463,7 @@ START_TEST(emulator_serves_many_host_threads) {
                 try {
                     device->launch(nullptr, {2}, 64,
                                    BrokenParams{.rule = i % 5 ? 0 : BrokenParams::shared_index, .out = out.data()});
+                    device->synchronize(Device::Stream{});
                     good[t] += i % 5 != 0;
                 } catch (const Error &) {
                     good[t] += i % 5 == 0;
