@@ -475,6 +475,7 @@ int main(int argc, char **argv) {
         } else
             arguments.push_back(argv[i]);
     }
+    unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");  // with more of them pictures share no launches
     take_arguments(static_cast<int>(arguments.size()), arguments.data());
     // The CPU and one emulator, or what the arguments name.
     const std::string beneath = device_specs.empty() ? "cpu" : device_specs[0];
