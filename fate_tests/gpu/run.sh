@@ -1,7 +1,7 @@
 #!/bin/bash
 # The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing, needs NVIDIA's driver only.
 # Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
-# Environment: JOBS tests at a time; GPUS=N: in turn on the first N GPUs; FUZZ=20 rounds; SOAK=20000 frames; PROCESSES=8 that share the GPU for as many again; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer;
+# Environment: JOBS tests at a time; GPUS=N: in turn on the first N GPUs; FUZZ=20 rounds; LIMIT=900 seconds of a check program; SOAK=20000 frames; PROCESSES=8 that share the GPU for as many again; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer;
 # PARTS="fate programs pictures sanitizer soak": these alone, added to the record that is there if it is of the same sources.
 # Writes gpu-record.txt, to be committed as fate_tests/gpu-record.txt, and logs/. Ends in a line "N passed, N failed".
 # SPDX-License-Identifier: LGPL-2.1-or-later
@@ -135,11 +135,11 @@ if part programs; then
     }
     for program in check/test_*; do
         case ${program##*/} in test_faults | test_driver_faults) continue ;; esac
-        beside "${program##*/}" "$program" "$device" emu
+        beside "${program##*/}" timeout "${LIMIT:-900}" "$program" "$device" emu
     done
     check/test_faults --list >logs/faults
     while read -r case; do
-        CK_RUN_CASE=$case beside "faults-${case// /-}" check/test_faults "$device"
+        CK_RUN_CASE=$case beside "faults-${case// /-}" timeout "${LIMIT:-900}" check/test_faults "$device"
     done <logs/faults
     beside fuzz bin/cudaenc_fuzz "${FUZZ:-20}" 1 "$device" # random options and pictures, a process each
     beside api bin/api "$device"
