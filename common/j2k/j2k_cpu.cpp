@@ -364,7 +364,7 @@ class J2kCpuEncoder : public CpuEncoder {
             if (!last) measure(s, false);
         }
         code_chosen(s);
-        return !stopped_too_early(allocation.stop) && !stopped_too_late(allocation.stop) &&
+        return !stopped_too_early(allocation.stop, p_.frame_steps) && !stopped_too_late(allocation.stop) &&
                !(p_.frame_steps && steps_too_fine(allocation.stop, g_.precinct_bands[0]));
     }
 
@@ -387,7 +387,7 @@ class J2kCpuEncoder : public CpuEncoder {
             s.hulls->sum_bytes(s.coded, s.pass_bytes.data(), s.allocation.choice[next.layer]);
             revise_thresholds(s.allocation, s.hulls->bytes_at_or_above(), budget_.groups(), p_.layers, next,
                               LowestSlope{});
-            if (stopped_too_early(s.allocation.stop)) return false;
+            if (stopped_too_early(s.allocation.stop, p_.frame_steps)) return false;
             truncate_at_thresholds(s, true, true);
             code_chosen(s);
             packets = assemble_packets(s);

@@ -640,7 +640,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (!coding_.truncatable) return false;
         if (psnr_ && !std::exchange(s.has_psnr, true)) truncate_to_psnr(s);
         const StopOutcome stop = s.result.data()->allocation.stop;
-        if (stopped_too_early(stop) ||
+        if (stopped_too_early(stop, p_.frame_steps) ||
             (s.revisions.empty() &&
              (stopped_too_late(stop) || (p_.frame_steps && steps_too_fine(stop, g_.precinct_bands[0]))))) {
             s.revisions.clear();

@@ -148,12 +148,12 @@ CUDAENC_HD SampleLimit sample_limit(uint64_t budget, uint32_t blocks, int sample
     return {max_of(16 * 8 * budget / blocks, 2 * static_cast<uint64_t>(samples))};
 }
 // What codewords may take. Where tier-1 stops a tenth more, since blocks differ. Where frames choose their steps small
-// budgets have few headers, and lower_largest() takes some 2 % off the estimates. Blocks that are worth least are left
-// out of what is too much; too little would be coded again. budget: of the codestream, 0: no limit.
+// budgets have few headers. There estimates are mostly within 3 %. Blocks that are worth least are left out of what is
+// too much; too little would be coded again. budget: of the codestream, 0: no limit.
 CUDAENC_HD uint64_t sample_budget(uint64_t budget, uint32_t blocks, uint32_t style, bool frame_steps) {
     if (!budget) return ~uint64_t{0};
     const uint64_t codewords = budget - min_of<uint64_t>(2 * blocks, budget / (frame_steps ? 32 : 16));
-    return frame_steps ? codewords * 16 / 15 : are_alternatives(style) ? codewords : codewords * 35 / 32;
+    return frame_steps ? codewords * 23 / 22 : are_alternatives(style) ? codewords : codewords * 35 / 32;
 }
 // Where all is needed. Of alternatives those near a slope are tried, so that there must be one.
 CUDAENC_HD constexpr StopSlope stop_nowhere(uint32_t style, const StopSlope &stop) {
@@ -244,9 +244,10 @@ CUDAENC_HD StopSlope stop_in_bin(int bin, uint64_t room, uint64_t budget, uint32
 }
 
 // Whether a frame's threshold takes passes that tier-1 did not code. Then the frame is coded again, with a lower slope.
-// Half an octave is no reason, since next to nothing is lost.
-inline bool stopped_too_early(const StopOutcome &stop) {
-    return stop.slope && stop.threshold + kSlopeOctave / 2 < stop.slope;
+// Half an octave is no reason, since next to nothing is lost. Nor is, where frames choose their steps, less than a
+// 128th of the budget.
+inline bool stopped_too_early(const StopOutcome &stop, bool frame_steps) {
+    return stop.slope && stop.threshold + kSlopeOctave / 2 < stop.slope && !(frame_steps && stop.lacks < 2);
 }
 // Whether a frame's threshold is so far above the slope that it would truncate passes that are always included. An
 // octave and a half is no reason, since those passes are mostly worth that much more.
@@ -257,17 +258,20 @@ inline bool stopped_too_late(const StopOutcome &stop) {
 inline uint32_t slope_of_frame(const StopOutcome &stop, const PrecinctBand &first) {
     return max_of(stop.slope, static_cast<uint32_t>(max_of(slope_of_steps(first.weight, first.spare, stop.step), 1)));
 }
-// Whether a frame's steps are so fine that blocks are left out which are worth more than what coarser steps would lose.
+// Whether a frame's steps are so fine that what is left out is worth much more than what coarser steps would lose. At
+// first 5 % of the budget are, an octave above the slope, or fewer bytes further above: what is less is some 0.05 dB,
+// and a frame that is coded again takes half as long again. Then steps come nearer.
 constexpr uint32_t kMostCoarser = 3;  // so often; never where they became finer
 inline bool steps_too_fine(const StopOutcome &stop, const PrecinctBand &first) {
-    const uint32_t slope = slope_of_frame(stop, first);
-    return stop.slope && stop.again < kMostCoarser &&
-           stop.surplus >= (stop.threshold > slope + 2 * kSlopeOctave ? 2 : 5) && stop.threshold > slope + kSlopeOctave;
+    const uint32_t slope = slope_of_frame(stop, first), above = max_of(stop.threshold, slope) - slope;
+    if (!stop.slope || stop.again >= kMostCoarser) return false;
+    if (!stop.again) return uint64_t{stop.surplus} * above > 12 * kSlopeOctave;
+    return stop.surplus >= (above > 2 * kSlopeOctave ? 2 : 5) && above > kSlopeOctave;
 }
 // Where tier-1 stops in a frame that is coded again. Where the first try lacks a little, the slope was right, and tests
 // ended blocks too early: half an octave is enough. Else nothing is known, and none of the blocks ends.
 inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_steps, const PrecinctBand &first) {
-    if (frame_steps && stopped_too_early(stop)) {
+    if (frame_steps && stopped_too_early(stop, true)) {
         // A step takes some 1.5 % more bytes than the next one. Between two tries one step is enough.
         const bool between = stop.again && stop.again < kMostCoarser;
         const uint32_t finer = min_of((between ? 1 : 2) + stop.lacks / 4, kFrameSteps - 1);
@@ -292,7 +296,9 @@ inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_st
     const uint32_t lower = stop.slope > less ? stop.slope - less : 0;
     // Of alternatives none is always included: those near the threshold are tried.
     const uint32_t higher = are_alternatives(style) ? stop.threshold : stop.slope;
-    return {.slope = stopped_too_early(stop) ? lower : higher, .always_includes = 0, .step = lower ? stop.step : 0};
+    return {.slope = stopped_too_early(stop, frame_steps) ? lower : higher,
+            .always_includes = 0,
+            .step = lower ? stop.step : 0};
 }
 
 }  // namespace cudaenc::j2k
