@@ -11,6 +11,12 @@
 
 namespace cudaenc {
 
+// Work that queue_as_graph() queues.
+struct QueuedGraph {
+    std::optional<Graph> graph;
+    bool launched = false;  // it was queued before
+};
+
 // The memory of an input in flight. Codecs derive theirs with the buffers of their stages. Members are destroyed in
 // reverse order: buffers before the stream that uses them.
 template <class Output>
@@ -24,8 +30,7 @@ struct DeviceSlot {
     Device::Stream queued_on = stream;          // the stream of that work: its own, or that of another slot
     Device::Event awaited = nullptr;            // behind it: `worked`, or that of a later slot; nullptr: not recorded
     Event copied;                               // of done(): the download, too
-    std::optional<Graph> graph;                 // of queue_as_graph()
-    bool launched = false;                      // queue_as_graph() was called before
+    QueuedGraph graph;                          // of its work
     std::vector<std::unique_ptr<Event>> times;  // one more than stages; none unless they are timed
     bool in_flight = false;
     bool went_on = false;          // go_on() queued work that may not be done
@@ -119,16 +124,16 @@ class DevicePipeline : public P {
     virtual void submitted(BaseSlot &) noexcept {}
     virtual void reset(BaseSlot &) noexcept {}
 
-    // For queue(). `work` must queue the same for each input; else reset `graph`. From the second input on it is one
+    // For queue(). `work` must queue the same for each input; else reset the graph. From the second time on it is one
     // graph, which takes less host time than many launches.
-    void queue_as_graph(BaseSlot &s, const std::function<void()> &work) {
-        if (!s.launched || !s.times.empty()) {  // a graph has no events within
+    void queue_as_graph(BaseSlot &s, QueuedGraph &queued, const std::function<void()> &work) {
+        if (!queued.launched || !s.times.empty()) {  // a graph has no events within
             work();
-            s.launched = true;
+            queued.launched = true;
             return;
         }
-        if (!s.graph) s.graph.emplace(device_, s.stream, work);
-        device_->run(s.stream, *s.graph);
+        if (!queued.graph) queued.graph.emplace(device_, s.stream, work);
+        device_->run(s.stream, *queued.graph);
     }
 
     // For complete().

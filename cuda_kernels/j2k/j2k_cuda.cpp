@@ -80,6 +80,7 @@ struct Slot : FrameSlot {
     bool has_psnr = false;               // truncate_to_psnr() was called
     double missed_psnr = 0;              // see PsnrThreshold
     std::vector<int> revisions;          // of each layer; none before the first
+    QueuedGraph graph_again;             // where it is coded again
 };
 
 // For a target of PSNR: the host decodes frames, one at a time, from copies as the CPU's slots have them.
@@ -245,7 +246,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
     // A codestream's memory, with the main header: only TLM entries change in it.
     void make_codestream(Slot &s, size_t bytes) const {
-        s.graph.reset();
+        s.graph.graph.reset();
+        s.graph_again.graph.reset();
         s.codestream = {};  // both might not fit
         DeviceArray<uint8_t> memory(device_, bytes);
         device_->upload(s.stream, memory.data(), header_.bytes.data(), header_.bytes.size());
@@ -267,7 +269,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         Slot &s = static_cast<Slot &>(slot);
         upload_layout(s);
         if (coding_.truncatable && !s.cleared) clear(s);
-        queue_as_graph(s, [this, &s] { queue_stages(s); });
+        queue_as_graph(s, s.graph, [this, &s] { queue_stages(s); });
     }
 
     void upload_allocation(Slot &s, Device::Stream stream) {
@@ -646,8 +648,10 @@ class J2kDeviceEncoder : public DeviceEncoder {
             s.revisions.clear();
             *s.allocation.data() = budget_.begin(s.box_bytes);
             s.allocation.data()->stop = {next_try(stop, p_.style, p_.frame_steps, g_.precinct_bands[0]), 0, 0, 0};
-            upload_allocation(s, s.stream);
-            code_from_coefficients(s, true);
+            queue_as_graph(s, s.graph_again, [this, &s] {
+                upload_allocation(s, s.stream);
+                code_from_coefficients(s, true);
+            });
             return true;
         }
         s.revisions.resize(p_.layers);

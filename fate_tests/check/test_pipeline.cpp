@@ -109,7 +109,7 @@ class DeviceDecoder : public DevicePipeline<Decoder> {
         DecoderSlot &s = static_cast<DecoderSlot &>(slot);
         device_->upload(s.stream, s.differences.data(), s.packet.data(), s.differences.bytes());
         mark(s, kSum);
-        queue_as_graph(s, [this, &s] { sum(s, 0); });
+        queue_as_graph(s, s.graph, [this, &s] { sum(s, 0); });
         s.summed = 1;
     }
     // The host lets other planes follow, one by one.
