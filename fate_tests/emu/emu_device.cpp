@@ -73,6 +73,7 @@ class EmulatedDevice final : public Device {
 
     void *alloc_pinned(size_t bytes) override { return allocate(bytes, pinned_); }
     void free_pinned(void *memory) noexcept override {
+        if (memory) run_all();
         {
             std::lock_guard lock(mutex_);
             pinned_.erase(static_cast<const char *>(memory));
