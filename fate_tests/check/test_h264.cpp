@@ -187,6 +187,7 @@ END_TEST
 
 // Threads, frames in flight and devices change no byte; with and without rate control.
 START_TEST(threads_depths_and_devices) {
+    const auto held = open_test_devices();
     const H264Format &of = h264_inputs[_i];
     Random random(static_cast<uint64_t>(_i) + 100);
     Log log;
@@ -790,6 +791,7 @@ END_TEST
 
 // What is slower than it was asked for is said once, where it is.
 START_TEST(avc_intra_on_devices) {
+    const auto held = open_test_devices();
     for (const std::string &device : device_specs)
         for (const int effort : {0, 1})
             for (const int number : {0, 100}) {

@@ -16,6 +16,7 @@ using namespace cudaenc::testing;
 namespace {
 
 START_TEST(pictures_are_alike_on_device_and_cpu) {
+    const auto held = open_test_devices();
     const std::string &spec = device_specs[static_cast<size_t>(_i)];
     Random random(static_cast<uint64_t>(_i) + 1000);
     for (int done = 0; done < 35;) {
@@ -39,6 +40,7 @@ END_TEST
 // Tier-1 that stops early: the CPU codes all and sees where it would have stopped.
 constexpr int kEarlyStops[] = {CUDAENC_J2K_RATE_PSB, CUDAENC_J2K_RATE_BPI};
 START_TEST(early_stops_are_alike) {
+    const auto held = open_test_devices();
     const std::string &spec = device_specs[static_cast<size_t>(_i)];
     Random random(static_cast<uint64_t>(_i) + 3000);
     for (int done = 0; done < 20;) {
@@ -106,6 +108,7 @@ END_TEST
 
 // Resolutions that begin at an odd position and end where strips do take one strip more.
 START_TEST(tiles_that_begin_at_odd_places) {
+    const auto held = open_test_devices();
     const std::string &spec = device_specs[static_cast<size_t>(_i)];
     Random random(static_cast<uint64_t>(_i) + 2000);
     for (const bool wide : {false, true})

@@ -117,6 +117,14 @@ inline std::shared_ptr<Device> open_test_device(int index) {
     return benching && (!emulated || spec == "emu") ? std::make_shared<TimedDevice>(device) : device;
 }
 
+// All of device_specs, for tests of many sessions: while one is open, a session on a GPU need not make its context,
+// which takes longer than its pictures.
+inline std::vector<std::shared_ptr<Device>> open_test_devices() {
+    std::vector<std::shared_ptr<Device>> devices;
+    for (size_t i = 0; i < device_specs.size(); i++) devices.push_back(open_test_device(static_cast<int>(i)));
+    return devices;
+}
+
 // Device memory between guard bytes. `count` elements of known garbage, or given values.
 template <class T>
 class Guarded {
