@@ -24,7 +24,7 @@ class PictureEncoder : public CpuEncoder {
     struct Picture : PictureState {
         explicit Picture(const PictureFormat &format) : PictureState(), coder(format) {}
         PictureCoder coder;
-        bool counted;  // again() knows its bits
+        bool counted = false;  // again() knows its bits
         CodedPicture analysed() const { return {macroblocks, levels, sign_flips}; }
         std::array<SampleLayout, 3> layouts;  // the input of analyse()
         Macroblock *macroblocks;              // its output, see set_output()
