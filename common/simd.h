@@ -19,6 +19,7 @@
 #elif defined(__clang__)
 #define CUDAENC_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #elif __GNUC__ >= 12
+#define CUDAENC_LEVELS  // a part of a file may be compiled for a level
 #define CUDAENC_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), flatten))
 #else
 #define CUDAENC_CLONES __attribute__((target_clones("avx2", "default"), flatten))

@@ -2,16 +2,13 @@
 // so nothing is shuffled. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <memory>
+#include <span>
 
 #include "macroblock_coder.h"
 
 namespace cudaenc::h264 {
 
-inline constexpr int kLanes = 16;
-
-// Ranks modes as rank_modes() does, of kLanes macroblocks of 16x16 samples. at: their first samples.
-void rank_lanes(const Sample *const (&at)[kLanes], ptrdiff_t stride, const Available (&available)[kLanes],
-                RankedModes (&modes)[kLanes]);
+inline constexpr int kMostLanes = 32;
 
 // QPs at which 16 bits hold scaled levels, and a residual while it is transformed back: 64 times 255, and the most that
 // rounding adds.
@@ -20,8 +17,7 @@ inline constexpr int kLeastLaneQp = 12, kMostLaneQp = 39;
 // Codes macroblocks as MacroblockCoder does.
 class MacroblockLanes {
   public:
-    explicit MacroblockLanes(const PictureFormat &format);
-    ~MacroblockLanes();
+    virtual ~MacroblockLanes() = default;
     static bool takes(const PictureFormat &format) {
         return format.plain() && format.bit_depth == 8 && format.chroma == ChromaFormat::c420 && format.transform_8x8;
     }
@@ -33,14 +29,19 @@ class MacroblockLanes {
         Neighbour *neighbour;
         MacroblockCoder::Result result;
     };
-    // Where macroblock->type is pcm then, nothing else was written, and MacroblockCoder has to code it: it may become
-    // I_PCM, or has another QP.
-    void code(Task (&tasks)[kLanes]);
-
-    struct Work;
-
-  private:
-    std::unique_ptr<Work> work_;
+    // As many tasks as there are lanes. Where macroblock->type is pcm then, nothing else was written, and
+    // MacroblockCoder has to code it: it may become I_PCM, or has another QP.
+    virtual void code(Task *tasks) = 0;
 };
+
+// What a processor's vectors hold.
+struct LaneVectors {
+    int lanes;  // at most kMostLanes
+    // Ranks modes as rank_modes() does, of a macroblock of 16x16 samples a lane. at: their first samples.
+    void (*rank)(const Sample *const *at, ptrdiff_t stride, const Available *available, RankedModes *modes);
+    std::unique_ptr<MacroblockLanes> (*make)(const PictureFormat &format);
+};
+// All that this processor can use, those with the most lanes first.
+std::span<const LaneVectors> lane_vectors();
 
 }  // namespace cudaenc::h264

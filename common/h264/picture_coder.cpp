@@ -63,8 +63,9 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     }
     if (quality.effort == kAllTypes && MacroblockLanes::takes(format_) && quality.qp >= kLeastLaneQp &&
         quality.qp <= kMostLaneQp) {
-        std::atomic<int> next = 0;
-        pool.for_each((rows + kLanes - 1) / kLanes, [&](size_t) { encode_rows(next); });
+        for (size_t y = 0; y < rows; y++) rows_[y].bits = rows_[y].luma_distortion = 0;
+        const size_t lanes = static_cast<size_t>(lane_vectors().front().lanes);
+        pool.for_each((rows + lanes - 1) / lanes, [this](size_t) { encode_rows(); });
     } else {
         pool.for_each(rows, [this](size_t i) { encode_row(order_[i]); });
     }
@@ -127,62 +128,57 @@ void PictureCoder::keep(Row &row, size_t at, int qp, const MacroblockCoder::Resu
     row.luma_distortion += result.luma_distortion;
 }
 
-// Rows side by side. One that is free is taken where a lane is, and the row above is far enough or there is nothing
-// else to do. next: the first one that nobody has, of order_.
-void PictureCoder::encode_rows(std::atomic<int> &next) {
-    struct Lane {
-        int y = -1, x = 0;
-    } lanes[kLanes];
-    MacroblockLanes coder(format_);
+// Macroblocks of several rows side by side. The lowest rows go first: their macroblocks have the longest way to go.
+void PictureCoder::encode_rows() {
+    const std::span<const LaneVectors> vectors = lane_vectors();
+    const std::unique_ptr<MacroblockLanes> coder = vectors[0].make(format_);
+    std::unique_ptr<MacroblockLanes> narrow;  // where it has fewer lanes, for few macroblocks
+    if (vectors.size() > 1 && vectors[1].lanes < vectors[0].lanes) narrow = vectors[1].make(format_);
     MacroblockCoder alone(format_, Quantisers{});
-    const int columns = format_.macroblock_columns();
-    const auto is_ready = [&](int x, int y) {
-        return rows_[y].begins_slice || rows_[y - 1].done.load(std::memory_order_acquire) >= std::min(x + 2, columns);
-    };
-    const auto take = [&](bool waits) {
-        int i = next.load(std::memory_order_relaxed);
-        do {
-            if (i == static_cast<int>(order_.size()) || (!waits && !is_ready(0, order_[i]))) return -1;
-        } while (!next.compare_exchange_weak(i, i + 1, std::memory_order_relaxed));
-        Row &row = rows_[order_[i]];
-        row.bits = row.luma_distortion = 0;
-        return order_[i];
-    };
+    const int columns = format_.macroblock_columns(), lanes = vectors[0].lanes;
+    int first = 0;  // those before are coded
     for (;;) {
-        MacroblockLanes::Task tasks[kLanes]{};
-        bool any_row = false, any_task = false;
-        for (const Lane &lane : lanes) any_row |= lane.y >= 0;
-        for (int i = 0; i < kLanes; i++) {
-            Lane &lane = lanes[i];
-            if (lane.y < 0) lane = {take(!any_row), 0};
-            if (lane.y < 0) continue;
-            any_row = true;
-            if (!is_ready(lane.x, lane.y)) continue;
-            any_task = true;
-            const size_t at = index_of(lane.x, lane.y);
-            MacroblockLanes::Task &t = tasks[i];
-            t = {.place = place_of(lane.x, lane.y),
-                 .macroblock = &macroblocks_[at],
-                 .levels = levels_of(at),
-                 .neighbour = &neighbours_[at],
-                 .result = {}};
+        const auto done = [&](int y) { return rows_[y].done.load(std::memory_order_acquire); };
+        const int rows = static_cast<int>(order_.size());
+        while (first < rows && done(order_[first]) == columns) first++;
+        if (first == rows) return;
+        MacroblockLanes::Task tasks[kMostLanes]{};
+        int taken[kMostLanes], count = 0;
+        for (int i = rows - 1; i >= first && count < lanes; i--) {
+            const int y = order_[i];
+            Row &row = rows_[y];
+            const auto is_ready = [&] {
+                const int x = done(y);
+                return x < columns && (row.begins_slice || done(y - 1) >= std::min(x + 2, columns));
+            };
+            if (!is_ready() || row.taken.exchange(true, std::memory_order_acquire)) continue;
+            if (!is_ready()) {
+                row.taken.store(false, std::memory_order_release);
+                continue;
+            }
+            const int x = done(y);
+            const size_t at = index_of(x, y);
+            tasks[count] = {.place = place_of(x, y),
+                            .macroblock = &macroblocks_[at],
+                            .levels = levels_of(at),
+                            .neighbour = &neighbours_[at],
+                            .result = {}};
+            taken[count++] = y;
         }
-        if (!any_row) return;
-        if (!any_task) {
+        if (!count) {
             std::this_thread::yield();
             continue;
         }
-        coder.code(tasks);
-        for (int i = 0; i < kLanes; i++) {
+        (narrow && count <= vectors[1].lanes ? narrow : coder)->code(tasks);
+        for (int i = 0; i < count; i++) {
             MacroblockLanes::Task &t = tasks[i];
-            if (!t.macroblock) continue;
-            Lane &lane = lanes[i];
-            Row &row = rows_[lane.y];
+            Row &row = rows_[taken[i]];
             if (t.macroblock->type == MacroblockType::pcm)
                 t.result = alone.code(t.place, *t.macroblock, t.levels, *t.neighbour);
-            keep(row, index_of(lane.x, lane.y), t.place.qp, t.result);
-            row.done.store(++lane.x, std::memory_order_release);
-            if (lane.x == columns) lane.y = -1;
+            const int x = done(taken[i]);
+            keep(row, index_of(x, taken[i]), t.place.qp, t.result);
+            row.done.store(x + 1, std::memory_order_release);
+            row.taken.store(false, std::memory_order_release);
         }
     }
 }
@@ -202,17 +198,18 @@ void PictureCoder::count() {
 void PictureCoder::rank_row(int y) {
     const int columns = format_.macroblock_columns();
     if (MacroblockLanes::takes(format_)) {
-        for (int first = 0; first < columns; first += kLanes) {
-            const Sample *at[kLanes];
-            Available neighbours[kLanes];
-            RankedModes modes[kLanes];
-            for (int i = 0; i < kLanes; i++) {
+        const LaneVectors &vectors = lane_vectors().front();
+        for (int first = 0; first < columns; first += vectors.lanes) {
+            const Sample *at[kMostLanes];
+            Available neighbours[kMostLanes];
+            RankedModes modes[kMostLanes];
+            for (int i = 0; i < vectors.lanes; i++) {
                 const int x = std::min(first + i, columns - 1);
                 at[i] = planes_[0].at(16 * x, 16 * y);
                 neighbours[i] = available(x, y);
             }
-            rank_lanes(at, planes_[0].stride, neighbours, modes);
-            std::copy_n(modes, std::min(kLanes, columns - first), &ranked_[index_of(first, y)]);
+            vectors.rank(at, planes_[0].stride, neighbours, modes);
+            std::copy_n(modes, std::min(vectors.lanes, columns - first), &ranked_[index_of(first, y)]);
         }
         return;
     }

@@ -48,7 +48,8 @@ class PictureCoder {
     };
     struct Row {
         bool begins_slice;
-        std::atomic<int> done;  // macroblocks
+        std::atomic<int> done;            // macroblocks
+        std::atomic<bool> taken = false;  // a thread codes one of them
         uint64_t bits, luma_distortion;
     };
     int slice_of(int x, int y) const { return slice_of_[static_cast<size_t>(y * format_.macroblock_columns() + x)]; }
@@ -60,7 +61,7 @@ class PictureCoder {
     MacroblockCoder::Place place_of(int x, int y);
     void keep(Row &row, size_t at, int qp, const MacroblockCoder::Result &result);
     void encode_row(int y);
-    void encode_rows(std::atomic<int> &next);
+    void encode_rows();
     void load_rows(int y);
     void rank_row(int y);
     int macroblock_qp(int x, int y) const;
