@@ -1,5 +1,6 @@
 """Screens and photographs at ten sizes, from 0.1 bit/pixel to lossless: more bytes never give less PSNR, slopes that are predicted lose
-next to nothing, and at equal bytes and blocks PSNR is OpenJPEG's or more. With the HT block coder frames that choose their steps are as
+next to nothing, and at equal bytes and blocks PSNR is OpenJPEG's or more. Whole screens lose little at five sizes
+between these, where their parts do not show it. With the HT block coder frames that choose their steps are as
 good as a bit-plane for each block.
 
 usage: quality.py FFMPEG_BUILD [MEDIA]. MEDIA: a folder of real pictures; without one, FFmpeg makes some.
@@ -17,10 +18,13 @@ MEDIA = sys.argv[2] if len(sys.argv) > 2 else None
 BITS_PER_PIXEL = (0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6)
 FALL = 0.01  # dB: what a truncation point more may take by chance
 LOSS = 0.05  # dB: of psp against pcrd
+BETWEEN = (0.15, 0.35, 0.7, 1.4, 3)  # bits/pixel of whole screens
+LOSS_BETWEEN = {'dwt97': LOSS, 'dwt53': 0.12}  # dB: screen_gnome loses 0.112 at 0.7 with 5/3, others 0.042 at most
 BELOW = 0.05  # dB: below OpenJPEG
 HT = ('-cblk_style', 'ht', '-cblk_width', '16', '-cblk_height', '16')  # so many blocks that all have the plane of the frame's steps
 HT_LOSS = {'photograph': 0, 'screen': 0.45, 'made': 1.2}  # dB: of psp against pcrd
 WIDTH, HEIGHT = 384, 256
+WHOLE = {'screen_gnome, whole': (1024, 768), 'screen_wireshark, whole': (1024, 741)}
 
 # Sources of FFmpeg, and parts of files, with what is cut out from the upper left corner on.
 MADE = {
@@ -42,14 +46,15 @@ FILES = {
 
 
 def picture(name):
+    width, height = WHOLE.get(name, (WIDTH, HEIGHT))
     if name in MADE:
         source = ['-f', 'lavfi', '-i', MADE[name]]
     else:
-        file, x, y = FILES[name]
-        source = ['-i', f'{MEDIA}/{file}', '-vf', f'crop={WIDTH}:{HEIGHT}:{x}:{y}']
+        file, x, y = (FILES[name.split(',')[0]][0], 0, 0) if name in WHOLE else FILES[name]
+        source = ['-i', f'{MEDIA}/{file}', '-vf', f'crop={width}:{height}:{x}:{y}']
     samples = subprocess.run([FFMPEG, '-nostdin', '-v', 'error', *source, '-frames:v', '1', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'],
                              stdout=subprocess.PIPE, check=True).stdout
-    return Picture(samples, WIDTH, HEIGHT)
+    return Picture(samples, width, height)
 
 
 def check_ht(name):
@@ -65,8 +70,20 @@ def check_ht(name):
     return failures
 
 
+def check_whole(name, pred):
+    source, failures = picture(name), []
+    for bits in BETWEEN:
+        size = source.size(bits)
+        (_, psp), (_, pcrd) = (code(FFMPEG, source, size, pred, control) for control in ('psp', 'pcrd'))
+        if psp < pcrd - LOSS_BETWEEN[pred]:
+            failures.append(f'{name}, {pred}, {bits} bits/pixel, {size} bytes: psp has {psp:.3f} dB, pcrd {pcrd:.3f}')
+    return failures
+
+
 def check(job):
     name, pred = job
+    if name in WHOLE:
+        return check_whole(name, pred)
     if pred == 'ht':
         return check_ht(name)
     source = picture(name)
@@ -89,6 +106,10 @@ def check(job):
     return failures
 
 
-jobs = [(name, pred) for name in [*MADE, *(name for name in FILES if MEDIA and os.path.exists(f'{MEDIA}/{FILES[name][0]}'))]
-        for pred in ('dwt97', 'dwt53', 'ht')]
+def is_there(name):
+    return MEDIA and os.path.exists(f"{MEDIA}/{FILES[name.split(',')[0]][0]}")
+
+
+jobs = [(name, pred) for name in [*MADE, *filter(is_there, FILES)] for pred in ('dwt97', 'dwt53', 'ht')]
+jobs += [(name, pred) for name in filter(is_there, WHOLE) for pred in ('dwt97', 'dwt53')]
 sys.exit(check_all(check, jobs))
