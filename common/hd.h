@@ -120,6 +120,22 @@ CUDAENC_HD constexpr T max_of(T a, T b) {
 CUDAENC_HD float min_of(float a, float b) { return __builtin_fminf(a, b); }
 CUDAENC_HD float max_of(float a, float b) { return __builtin_fmaxf(a, b); }
 #endif
+
+// a b + c, rounded once. See has_multiply_add() of simd.h.
+CUDAENC_HD float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+// The same without the instruction. The product is exact. The sum is rounded to odd, so that rounding it again is
+// exact.
+CUDAENC_HD float multiply_add_by_double(float a, float b, float c) {
+    const double product = static_cast<double>(a) * static_cast<double>(b), addend = static_cast<double>(c);
+    double sum = product + addend;
+    const double added = sum - product, error = (product - (sum - added)) + (addend - added);
+    uint64_t bits;
+    __builtin_memcpy(&bits, &sum, sizeof bits);
+    if (error != 0 && !(bits & 1)) bits += (error > 0) == (sum > 0) ? 1 : -1;
+    __builtin_memcpy(&sum, &bits, sizeof sum);
+    return static_cast<float>(sum);
+}
+
 CUDAENC_HD constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace cudaenc

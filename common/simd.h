@@ -14,6 +14,20 @@
 #define CUDAENC_ONE_TARGET
 #endif
 
+namespace cudaenc {
+// Whether multiply_add() is an instruction, of a clone or behind the C library's call. Else that call is slow, or
+// mingw-w64's, which may round twice.
+inline bool has_multiply_add() {
+#if !defined(__x86_64__)
+    return true;
+#elif defined(__GLIBC__)
+    return __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+}  // namespace cudaenc
+
 #if !defined(__x86_64__) || !defined(__GLIBC__) || defined(CUDAENC_ONE_TARGET)
 #define CUDAENC_CLONES
 #elif defined(__clang__)

@@ -24,8 +24,15 @@ CUDAENC_HD int mirror(int i, int begin, int end) {
     return i;
 }
 
+// Factors of a row's even and odd columns.
+template <class Sample>
+struct RowScale {
+    Sample low, high;
+};
+
 // A wavelet: its sample type, its lifting steps in order (odd samples first, then even, ...), its final scaling, and
-// how far an output reaches. `centre` is the sample to update, `before` and `after` its neighbours.
+// how far an output reaches. `centre` is the sample to update, `before` and `after` its neighbours. Scaling is that of
+// both directions at once, behind both; `across`, `down`: whether rows and columns have more than one sample.
 struct Dwt53 {  // reversible, T.800 F.4.8.1
     using Sample = int32_t;
     static constexpr int kSteps = 2;
@@ -34,8 +41,7 @@ struct Dwt53 {  // reversible, T.800 F.4.8.1
     CUDAENC_HD static Sample lift(Sample centre, Sample before, Sample after) {
         return Step == 0 ? centre - ((before + after) >> 1) : centre + ((before + after + 2) >> 2);
     }
-    CUDAENC_HD static Sample scale_low(Sample x) { return x; }
-    CUDAENC_HD static Sample scale_high(Sample x) { return x; }
+    CUDAENC_HD static RowScale<Sample> row_scale(bool, bool, bool) { return {1, 1}; }
 };
 
 struct Dwt97 {  // irreversible, T.800 F.4.8.2
@@ -43,15 +49,36 @@ struct Dwt97 {  // irreversible, T.800 F.4.8.2
     static constexpr int kSteps = 4;
     static constexpr int kReach = 4;
     template <int Step>
+    static constexpr float kWeight = static_cast<float>(Step == 0   ? kAlpha
+                                                        : Step == 1 ? kBeta
+                                                        : Step == 2 ? kGamma
+                                                                    : kDelta);
+    template <int Step>
     CUDAENC_HD static Sample lift(Sample centre, Sample before, Sample after) {
-        constexpr float weight = static_cast<float>(Step == 0   ? kAlpha
-                                                    : Step == 1 ? kBeta
-                                                    : Step == 2 ? kGamma
-                                                                : kDelta);
-        return centre + weight * (before + after);
+        return multiply_add(kWeight<Step>, before + after, centre);
     }
-    CUDAENC_HD static Sample scale_low(Sample x) { return x * static_cast<float>(1 / kScale); }
-    CUDAENC_HD static Sample scale_high(Sample x) { return x * static_cast<float>(kScale); }
+    // 1/K for each low half, K for each high half: they cancel in HL and LH.
+    CUDAENC_HD static RowScale<Sample> row_scale(bool odd_row, bool across, bool down) {
+        const int power = down ? odd_row ? 1 : -1 : 0;
+        return {power_of_scale(power - (across ? 1 : 0)), power_of_scale(power + (across ? 1 : 0))};
+    }
+
+  private:
+    CUDAENC_HD static Sample power_of_scale(int power) {
+        return static_cast<float>(power == -2   ? 1 / (kScale * kScale)
+                                  : power == -1 ? 1 / kScale
+                                  : power == 0  ? 1
+                                  : power == 1  ? kScale
+                                                : kScale * kScale);
+    }
+};
+
+// The same samples where a processor has no instruction for multiply_add().
+struct Dwt97ByDouble : Dwt97 {
+    template <int Step>
+    CUDAENC_HD static Sample lift(Sample centre, Sample before, Sample after) {
+        return multiply_add_by_double(kWeight<Step>, before + after, centre);
+    }
 };
 
 // Lengths of the low and high halves of a signal on [begin, end): even positions are low.

@@ -21,15 +21,16 @@ template <class W, int Step, class Sample>
 }
 
 template <class W, class Sample = typename W::Sample>
-[[gnu::always_inline]] inline void transform(const Sample *__restrict row, int x0, int x1, Sample *__restrict low,
+[[gnu::always_inline]] inline void transform(const Sample *__restrict row, int x0, int x1,
+                                             const RowScale<Sample> &scale, Sample *__restrict low,
                                              Sample *__restrict high) {
     const int odd = x0 & 1;
     const int lows = low_begin(x1) - low_begin(x0), highs = high_begin(x1) - high_begin(x0);
     if (x1 - x0 == 1) {  // T.800 F.4.6: a single odd sample is doubled
         if (odd)
-            high[0] = row[0] * 2;
+            high[0] = row[0] * 2 * scale.high;
         else
-            low[0] = row[0];
+            low[0] = row[0] * scale.low;
         return;
     }
     for (int i = 0; i < lows; i++) low[i] = row[2 * i + odd];
@@ -47,8 +48,8 @@ template <class W, class Sample = typename W::Sample>
         lift_half<W, 2>(high, low - odd, highs);
         extend(high, highs);
         const Sample *before = high - 1 + odd;  // the last step and the scaling in one pass
-        for (int i = 0; i < lows; i++) low[i] = W::scale_low(W::template lift<3>(low[i], before[i], before[i + 1]));
-        for (int i = 0; i < highs; i++) high[i] = W::scale_high(high[i]);
+        for (int i = 0; i < lows; i++) low[i] = W::template lift<3>(low[i], before[i], before[i + 1]) * scale.low;
+        for (int i = 0; i < highs; i++) high[i] *= scale.high;
     }
 }
 
@@ -63,18 +64,19 @@ template <class W, class Sample = typename W::Sample>
     }
 }
 
+template <class W>
 [[gnu::always_inline]] inline void lift_columns(const float *__restrict even, const float *__restrict odd,
                                                 const float *__restrict next, float *__restrict once,
                                                 float *__restrict twice, float *__restrict thrice, int width,
                                                 float *__restrict low, float *__restrict high) {
     for (int x = 0; x < width; x++) {
-        const float step0 = Dwt97::lift<0>(odd[x], even[x], next[x]);
-        const float step1 = Dwt97::lift<1>(even[x], once[x], step0);
-        const float step2 = Dwt97::lift<2>(once[x], twice[x], step1);
-        const float step3 = Dwt97::lift<3>(twice[x], thrice[x], step2);
+        const float step0 = W::template lift<0>(odd[x], even[x], next[x]);
+        const float step1 = W::template lift<1>(even[x], once[x], step0);
+        const float step2 = W::template lift<2>(once[x], twice[x], step1);
+        const float step3 = W::template lift<3>(twice[x], thrice[x], step2);
         once[x] = step0, twice[x] = step1, thrice[x] = step2;
-        low[x] = Dwt97::scale_low(step3);
-        high[x] = Dwt97::scale_high(step2);
+        low[x] = step3;
+        high[x] = step2;
     }
 }
 
@@ -96,12 +98,16 @@ CUDAENC_CLONES void component_transform_rows(float *c0, float *c1, float *c2, in
     transform_components(c0, c1, c2, count);
 }
 
-CUDAENC_CLONES void transform_row(const int32_t *row, int x0, int x1, int32_t *low, int32_t *high) {
-    transform<Dwt53>(row, x0, x1, low, high);
+CUDAENC_CLONES void transform_row(const int32_t *row, int x0, int x1, RowScale<int32_t> scale, int32_t *low,
+                                  int32_t *high) {
+    transform<Dwt53>(row, x0, x1, scale, low, high);
 }
 
-CUDAENC_CLONES void transform_row(const float *row, int x0, int x1, float *low, float *high) {
-    transform<Dwt97>(row, x0, x1, low, high);
+CUDAENC_CLONES void transform_row(const float *row, int x0, int x1, RowScale<float> scale, float *low, float *high) {
+    if (has_multiply_add())
+        transform<Dwt97>(row, x0, x1, scale, low, high);
+    else
+        transform<Dwt97ByDouble>(row, x0, x1, scale, low, high);
 }
 
 CUDAENC_CLONES void lift_row_pair(const int32_t *even, const int32_t *odd, const int32_t *next,
@@ -111,7 +117,10 @@ CUDAENC_CLONES void lift_row_pair(const int32_t *even, const int32_t *odd, const
 
 CUDAENC_CLONES void lift_row_pair(const float *even, const float *odd, const float *next,
                                   const std::array<float *, 3> &lifted, int width, float *low, float *high) {
-    lift_columns(even, odd, next, lifted[0], lifted[1], lifted[2], width, low, high);
+    if (has_multiply_add())
+        lift_columns<Dwt97>(even, odd, next, lifted[0], lifted[1], lifted[2], width, low, high);
+    else
+        lift_columns<Dwt97ByDouble>(even, odd, next, lifted[0], lifted[1], lifted[2], width, low, high);
 }
 
 CUDAENC_CLONES void quantise_row(const int32_t *row, int count, const Quantiser &quantiser, uint32_t *out) {

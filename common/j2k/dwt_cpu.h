@@ -18,14 +18,14 @@ namespace cudaenc::j2k {
 void component_transform_rows(int32_t *c0, int32_t *c1, int32_t *c2, int count);
 void component_transform_rows(float *c0, float *c1, float *c2, int count);
 
-// Splits a row at positions [x0, x1) into its low and high halves, by 5/3 or 9/7. Both arrays have room for one sample
-// before and one after: the symmetric extension.
-void transform_row(const int32_t *row, int x0, int x1, int32_t *low, int32_t *high);
-void transform_row(const float *row, int x0, int x1, float *low, float *high);
+// Splits a row at positions [x0, x1) into its low and high halves, by 5/3 or 9/7, and scales them. Both arrays have
+// room for one sample before and one after: the symmetric extension.
+void transform_row(const int32_t *row, int x0, int x1, RowScale<int32_t>, int32_t *low, int32_t *high);
+void transform_row(const float *row, int x0, int x1, RowScale<float> scale, float *low, float *high);
 
-// The vertical filter's next step, `width` columns wide. Takes the rows at positions 2k, 2k + 1 and 2k + 2. Gives the
-// low and the high row at 2(k - d) and 2(k - d) + 1; d is 0 for 5/3 and 1 for 9/7. lifted: the last row of each lifting
-// step but the last, of the rows before; becomes that of these rows.
+// The vertical filter's next step, `width` columns wide, without scaling. Takes the rows at positions 2k, 2k + 1 and 2k
+// + 2. Gives the low and the high row at 2(k - d) and 2(k - d) + 1; d is 0 for 5/3 and 1 for 9/7. lifted: the last row
+// of each lifting step but the last, of the rows before; becomes that of these rows.
 void lift_row_pair(const int32_t *even, const int32_t *odd, const int32_t *next, const std::array<int32_t *, 1> &lifted,
                    int width, int32_t *low, int32_t *high);
 void lift_row_pair(const float *even, const float *odd, const float *next, const std::array<float *, 3> &lifted,
@@ -63,7 +63,7 @@ void transform_row_pairs(const Extent &e, int count, int from, int to, Load load
     Sample *const low = take(lows + 2) + 1, *const high = take(width - lows + 2) + 1;
 
     const auto store_row = [&](int component, int y, const Sample *row) {
-        transform_row(row, e.x0, e.x1, low, high);
+        transform_row(row, e.x0, e.x1, W::row_scale(y & 1, width > 1, e.height() > 1), low, high);
         store(component, y, low, high);
     };
     if (e.height() == 1) {  // T.800 F.4.6: a single odd sample is doubled

@@ -16,12 +16,12 @@ CUDAENC_HD void component_transform(int32_t &c0, int32_t &c1, int32_t &c2) {
     c2 = r - g;
 }
 
-// ICT, T.800 G.3.1.
+// ICT, T.800 G.3.1: Cb and Cr by what G.3.2 takes back.
 CUDAENC_HD void component_transform(float &c0, float &c1, float &c2) {
     const float r = c0, g = c1, b = c2;
     c0 = 0.299f * r + 0.587f * g + 0.114f * b;
-    c1 = -0.16875f * r - 0.33126f * g + 0.5f * b;
-    c2 = 0.5f * r - 0.41869f * g - 0.08131f * b;
+    c1 = (b - c0) * static_cast<float>(1 / 1.772);
+    c2 = (r - c0) * static_cast<float>(1 / 1.402);
 }
 
 }  // namespace cudaenc::j2k

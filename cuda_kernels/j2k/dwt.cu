@@ -29,8 +29,6 @@ class Column {
     DEVICE_MEMBER void push(Sample &odd, Sample &even) {
         lift<0>(odd, even);
         if constexpr (W::kSteps == 4) lift<2>(odd, even);
-        odd = W::scale_high(odd);
-        even = W::scale_low(even);
     }
 
   private:
@@ -56,8 +54,6 @@ template <class W>
 DEVICE void transform_row(typename W::Sample &even, typename W::Sample &odd) {
     lift_row<W, 0>(even, odd);
     if constexpr (W::kSteps == 4) lift_row<W, 2>(even, odd);
-    even = W::scale_low(even);
-    odd = W::scale_high(odd);
 }
 
 // A warp's part of the resolution `e`.
@@ -88,8 +84,8 @@ struct Strip {
     }
 };
 
-// Transforms a strip of N tile-components of the same extent. source.read(y, v) sets v[component][i] to the sample of
-// the lane's column i in row y.
+// Transforms a strip of N tile-components of the same extent. source.fetch(y) gives what it has of row y in memory;
+// source.convert(row, v) sets v[component][i] to the sample of the lane's column i in it.
 // Coefficient: uint32_t as quantise() makes it, or int16_t, a quantisation index.
 template <class Coefficient, class W, int N, class Source>
 DEVICE void transform_to(const DwtLevel &p, const TileComponent *t, const BandQuantiser (*quantiser)[4],
@@ -110,26 +106,25 @@ DEVICE void transform_to(const DwtLevel &p, const TileComponent *t, const BandQu
     }
 
     struct Rows {
-        Sample odd[N][2], even[N][2];
+        typename Source::Row odd, even;
     };
-    const auto read = [&]<bool kInside>(int n) {
-        Rows rows;
-        source.read(kInside ? 2 * n - 1 : mirror(2 * n - 1, e.y0, e.y1), rows.odd);
-        source.read(kInside ? 2 * n : mirror(2 * n, e.y0, e.y1), rows.even);
-        return rows;
+    const auto fetch = [&]<bool kInside>(int n) {
+        return Rows{source.fetch(kInside ? 2 * n - 1 : mirror(2 * n - 1, e.y0, e.y1)),
+                    source.fetch(kInside ? 2 * n : mirror(2 * n, e.y0, e.y1))};
     };
-    // In small levels a multiprocessor has few warps. So the next rows are read while these are filtered.
-    constexpr bool kAhead = N == 1;
+    // A multiprocessor has few warps. So the next rows are fetched while these are filtered.
     const int begin = s.first - kDelay, end = s.last + kDelay;
-    Rows next;
-    if constexpr (kAhead) next = read.template operator()<false>(begin);
+    Rows next = fetch.template operator()<false>(begin);
     Column<W> column[N][2];
 
     // Reads the nth row pair and writes the one kDelay above. kInside: all rows exist, and a row and a column have more
     // than one sample.
     const auto step = [&]<bool kInside>(int n) {
-        auto [odd, even] = kAhead ? next : read.template operator()<kInside>(n);
-        if constexpr (kAhead) next = read.template operator()<kInside>(min_of(n + 1, end - 1));
+        const Rows rows = next;
+        next = fetch.template operator()<kInside>(min_of(n + 1, end - 1));
+        Sample odd[N][2], even[N][2];
+        source.convert(rows.odd, odd);
+        source.convert(rows.even, even);
         // A signal of one sample passes, doubled at an odd position (T.800 F.4.6).
         CUDAENC_UNROLL
         for (int c = 0; c < N; c++) {
@@ -153,6 +148,13 @@ DEVICE void transform_to(const DwtLevel &p, const TileComponent *t, const BandQu
             }
         }
 
+        const bool across = kInside || e.width() > 1, down = kInside || e.height() > 1;
+        const auto odd_scale = W::row_scale(true, across, down), even_scale = W::row_scale(false, across, down);
+        CUDAENC_UNROLL
+        for (int c = 0; c < N; c++) {
+            odd[c][0] *= odd_scale.low, odd[c][1] *= odd_scale.high;
+            even[c][0] *= even_scale.low, even[c][1] *= even_scale.high;
+        }
         const bool odd_row = kInside || (2 * row_pair - 1 >= e.y0 && 2 * row_pair - 1 < e.y1);
         const bool even_row = kInside || (2 * row_pair >= e.y0 && 2 * row_pair < e.y1);
         const uint32_t high_y = low_rows + row_pair - 1 - high_begin(e.y0), low_y = row_pair - low_begin(e.y0);
@@ -217,14 +219,26 @@ struct Pixels {
             depth[c] = l.depth;
         }
     }
-    DEVICE_MEMBER void read(int y, Sample (&v)[N][2]) const {
+    struct Row {
+        int32_t sample[N][2];
+    };
+    DEVICE_MEMBER Row fetch(int y) const {
+        Row row;
         CUDAENC_UNROLL
         for (int i = 0; i < 2; i++) {
             CUDAENC_UNROLL
             for (int c = 0; c < N; c++) {
                 const uint8_t *pixel = column[c][i] + uint64_t{stride[c]} * static_cast<uint32_t>(y);
-                v[c][i] = static_cast<Sample>(load_sample({pixel, 0, 0, shift[c], depth[c]}, 0, 0));
+                row.sample[c][i] = load_sample({pixel, 0, 0, shift[c], depth[c]}, 0, 0);
             }
+        }
+        return row;
+    }
+    DEVICE_MEMBER void convert(const Row &row, Sample (&v)[N][2]) const {
+        CUDAENC_UNROLL
+        for (int i = 0; i < 2; i++) {
+            CUDAENC_UNROLL
+            for (int c = 0; c < N; c++) v[c][i] = static_cast<Sample>(row.sample[c][i]);
             if constexpr (N == 3) component_transform(v[0][i], v[1][i], v[2][i]);
         }
     }
@@ -254,13 +268,21 @@ struct PixelPairs {
             stride[c] = static_cast<uint32_t>(layout[c].stride);
         }
     }
-    DEVICE_MEMBER void read(int y, Sample (&v)[N][2]) const {
+    struct Row {
+        uint32_t two[N];
+    };
+    DEVICE_MEMBER Row fetch(int y) const {
+        Row row;
+        CUDAENC_UNROLL
+        for (int c = 0; c < N; c++)
+            row.two[c] = *reinterpret_cast<const uint16_t *>(pair[c] + uint64_t{stride[c]} * static_cast<uint32_t>(y));
+        return row;
+    }
+    DEVICE_MEMBER void convert(const Row &row, Sample (&v)[N][2]) const {
         CUDAENC_UNROLL
         for (int c = 0; c < N; c++) {
-            const uint32_t two =
-                *reinterpret_cast<const uint16_t *>(pair[c] + uint64_t{stride[c]} * static_cast<uint32_t>(y));
-            v[c][0] = static_cast<Sample>(two & 0xFF) - 128;
-            v[c][1] = static_cast<Sample>(two >> 8) - 128;
+            v[c][0] = static_cast<Sample>(row.two[c] & 0xFF) - 128;
+            v[c][1] = static_cast<Sample>(row.two[c] >> 8) - 128;
         }
         if constexpr (N == 3) {
             component_transform(v[0][0], v[1][0], v[2][0]);
@@ -324,7 +346,13 @@ struct XyzPixels {
         }
         return made;
     }
-    DEVICE_MEMBER void read(int y, float (&v)[3][2]) {
+    // Its many values would take too many registers: they are read when they are converted.
+    struct Row {
+        int y;
+    };
+    DEVICE_MEMBER Row fetch(int y) const { return {y}; }
+    DEVICE_MEMBER void convert(const Row &row, float (&v)[3][2]) {
+        const int y = row.y;
         float pixel[2][3];
         CUDAENC_UNROLL
         for (int c = 0; c < kFull; c++) {
@@ -367,8 +395,15 @@ struct LowSamples {
     DEVICE_MEMBER LowSamples(const Sample *samples, const Extent &e, const int (&x)[2]) : y0(e.y0), width(e.width()) {
         for (int i = 0; i < 2; i++) column[i] = opaque(samples + (x[i] - e.x0));
     }
-    DEVICE_MEMBER void read(int y, Sample (&v)[1][2]) const {
-        for (int i = 0; i < 2; i++) v[0][i] = column[i][static_cast<uint32_t>((y - y0) * width)];
+    struct Row {
+        Sample sample[2];
+    };
+    DEVICE_MEMBER Row fetch(int y) const {
+        const uint32_t at = static_cast<uint32_t>((y - y0) * width);
+        return {{column[0][at], column[1][at]}};
+    }
+    DEVICE_MEMBER void convert(const Row &row, Sample (&v)[1][2]) const {
+        for (int i = 0; i < 2; i++) v[0][i] = row.sample[i];
     }
 };
 
