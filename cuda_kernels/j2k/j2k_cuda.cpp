@@ -180,7 +180,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                                       .most_samples = 1 << (p_.cblk_width_log2 + p_.cblk_height_log2),
                                                       .max_passes = g_.max_passes,
                                                       .truncatable = p_.truncatable,
-                                                      .is_short = is_short_},
+                                                      .is_short = is_short_,
+                                                      .one_plane = is_short_ && has_one_plane()},
                                              slot_bytes_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
@@ -364,7 +365,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     void write_frame(Slot &s) {
-        if (coding_.truncatable && !(p_.frame_steps && block_count() >= kManyHtBlocks))  // else none is coded again
+        if (coding_.truncatable && !has_one_plane())  // else none is coded again
             s.coder->code_truncated(s.stream, s.layer_passes.data() + last_layer(),
                                     s.layer_bytes.data() + last_layer());
         mark(s, kTier2);
@@ -728,6 +729,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
         device_->synchronize(s.stream);
     }
 
+    // Whether all blocks have the plane of the frame's steps, or none: see kManyHtBlocks.
+    bool has_one_plane() const { return p_.frame_steps && block_count() >= kManyHtBlocks; }
     uint32_t block_count() const { return static_cast<uint32_t>(g_.blocks.size()); }
     uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
     size_t last_layer() const { return size_t{layers() - 1} * block_count(); }

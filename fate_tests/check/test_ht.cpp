@@ -441,25 +441,27 @@ END_TEST
 START_TEST(truncated_blocks_on_the_device) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 4000);
-    for (int repeat = 0; repeat < 4; repeat++) {
+    for (int repeat = 0; repeat < 6; repeat++) {
         const int side = repeat % 2 ? 64 : 32;
+        const bool one_plane = repeat > 3;  // by the kernel for it
         Batch batch;
         for (int kind = 0; kind < kKinds; kind++) batch.add(random, side, side, random.between(1, 14), kind);
         for (int i = 0; i < 14; i++)
-            batch.add(random, random.between(1, side), random.between(1, side), random.between(1, 20),
-                      random.between(0, kKinds - 1));
+            batch.add(random, random.between(1, side), random.between(1, side),
+                      random.between(1, one_plane ? kShortPlanes : 20), random.between(0, kKinds - 1));
         // Of so many one plane is tried.
-        for (uint32_t i = 0; repeat == 3 && i < kManyHtBlocks; i++)
+        for (uint32_t i = 0; repeat >= 3 && i < kManyHtBlocks; i++)
             batch.add(random, 4, random.between(1, 4), random.between(1, 14), random.between(0, kKinds - 1));
         for (CodeBlock &b : batch.blocks) b.reversible = random.one_in(2), b.precinct_band = 0;
-        const StopSlope stop = repeat < 2 ? StopSlope{} : some_slope(random, true);
+        const StopSlope stop = repeat < 2 ? StopSlope{} : some_slope(random, !one_plane);
         const Records records(batch, stop);
         const uint32_t count = static_cast<uint32_t>(batch.blocks.size()), points = count * kMaxPlanes;
         const Guarded<CodeBlock> blocks(device, batch.blocks);
         const Guarded<PrecinctBand> bands(device, std::vector<PrecinctBand>{make_band()});
         const Guarded<StopSlope> device_stop(device, std::vector<StopSlope>{stop});
-        const Guarded<uint32_t> coefficients(device, batch.coefficients), bytes(device, count),
-            pass_bytes(device, points);
+        const Guarded<uint32_t> coefficients(device,
+                                             one_plane ? short_coefficients(batch.coefficients) : batch.coefficients),
+            bytes(device, count), pass_bytes(device, points);
         const Guarded<int32_t> reductions(device, points);
         const Guarded<HtCodes> codes(device, std::vector<HtCodes>{kHtCodes});
         const Guarded<uint8_t> slots(device, batch.slots), planes(device, count), passes(device, count),
@@ -470,7 +472,7 @@ START_TEST(truncated_blocks_on_the_device) {
                                          .codes = codes.data(),
                                          .coded = {},
                                          .count = count,
-                                         .is_short = false},
+                                         .is_short = one_plane},
                                .bands = bands.data(),
                                .stop = device_stop.data(),
                                .chosen = nullptr,
@@ -483,7 +485,10 @@ START_TEST(truncated_blocks_on_the_device) {
         input.input.coded.bytes = bytes.data();
         input.input.coded.pass_bytes = pass_bytes.data();
         input.input.coded.reductions = reductions.data();
-        code_ht_blocks(*device, nullptr, input, side * side);
+        if (one_plane)
+            code_ht_blocks(*device, nullptr, HtOnePlaneInput{input}, side * side);
+        else
+            code_ht_blocks(*device, nullptr, input, side * side);
         const auto pass_bytes_read = pass_bytes.read("pass_bytes");
         const auto reductions_read = reductions.read("reductions");
         const auto planes_read = planes.read("planes"), passes_read = passes.read("passes");

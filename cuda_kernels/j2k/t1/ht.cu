@@ -169,17 +169,17 @@ struct HtLowest {
     int plane = 0;
     bool lowers = false;
     StepRatio step;
-    // Magnitudes of the frame's steps in place of the session's.
+    // Magnitudes of the frame's steps, of coefficients or magnitudes of the session's.
     DEVICE_MEMBER Quad scaled(Quad quad) const {
         CUDAENC_UNROLL
-        for (uint32_t &x : quad.sample) x = (x & kSignBit) | step.magnitude(x);
+        for (uint32_t &x : quad.sample) x = step.magnitude(x);
         return quad;
     }
-    // The coded samples of a quad that is scaled.
+    // What is coded of magnitudes that are scaled.
     DEVICE_MEMBER Quad coded(Quad quad) const {
         if (lowers) lower_largest(quad.sample, plane);
         CUDAENC_UNROLL
-        for (uint32_t &x : quad.sample) x = (x & kSignBit) | (x & ~kSignBit) >> plane;
+        for (uint32_t &x : quad.sample) x >>= plane;
         return quad;
     }
 };
@@ -223,6 +223,10 @@ struct QuadPair {
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) most = max_of(most, max_of(magnitude(upper, i), magnitude(lower, i)));
         return most;
+    }
+    DEVICE_MEMBER Quad magnitudes(int q) const {
+        return {{magnitude(upper, 2 * q), magnitude(lower, 2 * q), magnitude(upper, 2 * q + 1),
+                 magnitude(lower, 2 * q + 1)}};
     }
     DEVICE_MEMBER Quad quad(int q) const {
         return {{coefficient(upper, 2 * q), coefficient(lower, 2 * q), coefficient(upper, 2 * q + 1),
@@ -275,22 +279,23 @@ struct LaneSums {
         uint32_t m[4];
         CUDAENC_UNROLL
         for (int k = 0; k < 4; k++) {
-            m[k] = scaled.sample[k] & ~kSignBit;
-            bits |= m[k];
-            m[k] >>= plane;
+            bits |= scaled.sample[k];
+            m[k] = scaled.sample[k] >> plane;
         }
         counts.add(m[0], m[1], m[2], m[3], one);
     }
-    DEVICE_MEMBER QuadSums sums() const {
+    DEVICE_MEMBER QuadSums sums(bool one) const {
         QuadSums all{counts, bit_width(warp_or(bits))};
         CUDAENC_UNROLL
-        for (HtCounts &of : all.counts.from) {
+        for (int i = 0; i < kHtTried; i++) {
+            if (one && i) break;
+            HtCounts &of = all.counts.from[i];
             const uint32_t both = warp_add(of.samples | of.quads << 16);
             of.samples = both & 0xFFFF;
             of.quads = both >> 16;
             of.magnitude = warp_add(of.magnitude);
         }
-        all.counts.energy = warp_add(counts.energy);
+        if (one) all.counts.energy = warp_add(counts.energy);
         return all;
     }
 };
@@ -308,10 +313,15 @@ struct PairPlace {
     }
 };
 
+// How blocks are coded: with all bit-planes; as a truncatable block's rule says; or, with coefficients of 16 bits, by
+// such a rule of one plane.
+enum class HtKind { kWhole, kTruncated, kOnePlane };
+
 // A block in a warp. memory: shared, HtLayout<kQuads>::kWords.
-template <int kQuads, bool kTruncated>
+template <int kQuads, HtKind kKind>
 struct HtBlock {
     using Layout = HtLayout<kQuads>;
+    static constexpr bool kTruncated = kKind != HtKind::kWhole;
     const CodeBlock block;
     const uint32_t *coefficients;  // of all blocks; of 16 bits where is_short
     const bool is_short;
@@ -333,14 +343,17 @@ struct HtBlock {
     DEVICE_MEMBER CodedPair *coded_pairs() { return reinterpret_cast<CodedPair *>(memory + Layout::kCoded); }
 
     DEVICE_MEMBER Quad from_plane(const Quad &quad) const {
-        if constexpr (kTruncated) return lowest.coded(lowest.scaled(quad));
-        return quad;
+        if constexpr (!kTruncated) return quad;
+        Quad coded = lowest.coded(lowest.scaled(quad));
+        CUDAENC_UNROLL
+        for (int i = 0; i < 4; i++) coded.sample[i] |= quad.sample[i] & kSignBit;
+        return coded;
     }
 
     // Calls body(samples) with the coefficients of the block.
     template <class Body>
     DEVICE_MEMBER void with_samples(const Body &body) const {
-        if (is_short)
+        if (kKind == HtKind::kOnePlane || is_short)
             body(BlockSamples<int16_t>(block, coefficients));
         else
             body(BlockSamples<uint32_t>(block, coefficients));
@@ -354,7 +367,7 @@ struct HtBlock {
     DEVICE_MEMBER QuadSums scan_and_count(int plane, bool one) {
         LaneSums own;
         with_samples([&](const auto &samples) { scan_samples<true>(samples, &own, plane, one); });
-        return own.sums();
+        return own.sums(one);
     }
     template <bool kCounts, class Coefficient>
     DEVICE_MEMBER void scan_samples(const BlockSamples<Coefficient> &samples, LaneSums *sums, int from, bool one) {
@@ -382,11 +395,12 @@ struct HtBlock {
                 if (first + 32 * i >= pairs) break;
                 Quad quads[2] = {};
                 bool some = warp_any(kTruncated ? own[i].largest_magnitude() >= least : own[i].is_significant());
-                if (!kTruncated || some) quads[0] = own[i].quad(0), quads[1] = own[i].quad(1);
-                if (kTruncated && some) {
+                if (!kTruncated) quads[0] = own[i].quad(0), quads[1] = own[i].quad(1);
+                if (kTruncated && some) {  // signs tell nothing here
                     CUDAENC_UNROLL
-                    for (Quad &quad : quads) {
-                        quad = lowest.scaled(quad);
+                    for (int q = 0; q < 2; q++) {
+                        Quad &quad = quads[q];
+                        quad = lowest.scaled(own[i].magnitudes(q));
                         if constexpr (kCounts) sums->add(quad, from, one);
                         quad = lowest.coded(quad);
                     }
@@ -772,19 +786,19 @@ DEVICE void load_codes(const HtInput &p, const HtShared &shared) {
 
 // Codes a thread-block's blocks, one a warp. scan(HtBlock &): scans the warp's block, or does nothing. lowest: of the
 // warp. Returns the codeword's bytes, 0 if no sample is significant.
-template <int kQuads, int kWarps, bool kTruncated, class Scan>
+template <int kQuads, int kWarps, HtKind kKind, class Scan>
 DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeBlock &block, const HtLowest &lowest,
                            const Scan &scan) {
     using Layout = HtLayout<kQuads>;
-    HtBlock<kQuads, kTruncated> own{.block = block,
-                                    .coefficients = p.coefficients,
-                                    .is_short = p.is_short,
-                                    .lowest = lowest,
-                                    .all_codes = p.codes,
-                                    .codes = shared.codes,
-                                    .excess_codes = shared.codes + 2048,
-                                    .memory = shared.memory + warp_id() * Layout::kWords,
-                                    .slot = {reinterpret_cast<uint32_t *>(p.coded.slots + block.slot), 0}};
+    HtBlock<kQuads, kKind> own{.block = block,
+                               .coefficients = p.coefficients,
+                               .is_short = p.is_short,
+                               .lowest = lowest,
+                               .all_codes = p.codes,
+                               .codes = shared.codes,
+                               .excess_codes = shared.codes + 2048,
+                               .memory = shared.memory + warp_id() * Layout::kWords,
+                               .slot = {reinterpret_cast<uint32_t *>(p.coded.slots + block.slot), 0}};
     MelWork *const work = shared.work;
     scan(own);
     if (own.any) own.code_pairs();
@@ -816,9 +830,10 @@ DEVICE void code_blocks(const HtInput &p, const HtShared &shared) {
     const bool exists = index < p.count;
     const CodeBlock block = p.blocks[exists ? index : p.count - 1];
     block_sync();
-    const uint32_t bytes = code_block<kQuads, kWarps, false>(p, shared, block, HtLowest{}, [exists](auto &own) {
-        if (exists) own.scan();
-    });
+    const uint32_t bytes =
+        code_block<kQuads, kWarps, HtKind::kWhole>(p, shared, block, HtLowest{}, [exists](auto &own) {
+            if (exists) own.scan();
+        });
     if (exists && lane_id() == 0) {
         p.coded.bytes[index] = bytes;
         p.coded.planes[index] = p.coded.passes[index] = bytes ? 1 : 0;
@@ -866,7 +881,7 @@ DEVICE HtRule rule_of(const HtTruncatedInput &p, const CodeBlock &block) {
 constexpr uint8_t kNoPlane = 0xFF;  // in slot_planes: the slot has no codeword
 
 // Codes the likeliest pass of each block, and makes its record.
-template <int kQuads, int kWarps>
+template <int kQuads, int kWarps, HtKind kKind>
 DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32_t index, bool exists,
                        const CodeBlock &block) {
     const HtRule rule = rule_of(p, block);
@@ -876,10 +891,13 @@ DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32
     bool has_bytes = false, is_above = false;  // of the lane's pass
     uint32_t between = 0;
     // The record, but for its bytes; the codeword is coded behind it, since registers are few.
-    const auto scan = [&](HtBlock<kQuads, true> &own) {
+    const auto scan = [&](HtBlock<kQuads, kKind> &own) {
         if (!exists) return;
-        const QuadSums sums = own.scan_and_count(lowest, rule.one);
-        const HtTrial trial = ht_trial(rule, sums.planes, quads_of(block.width, block.height), sums.counts);
+        constexpr bool kOne = kKind == HtKind::kOnePlane;
+        const QuadSums sums = own.scan_and_count(lowest, kOne || rule.one);
+        const uint32_t quads = quads_of(block.width, block.height);
+        const HtTrial trial = kOne ? ht_one_plane(rule, sums.planes, quads, sums.counts)
+                                   : ht_trial(rule, sums.planes, quads, sums.counts);
         const int passes = ht_passes(trial, sums.planes), plane = sums.planes - 1 - pass;
         const bool is_coded = trial.coded < sums.planes && passes;
         has_bytes = pass < passes && plane <= trial.highest;
@@ -894,13 +912,13 @@ DEVICE void try_blocks(const HtTruncatedInput &p, const HtShared &shared, uint32
         }
         if (!is_coded) {
             own.any = false;
-        } else if (trial.coded != own.lowest.plane) {
+        } else if (!kOne && trial.coded != own.lowest.plane) {
             own.lowest.plane = trial.coded;
             own.scan();
         }
     };
     const uint32_t bytes =
-        code_block<kQuads, kWarps, true>(p.input, shared, block, lowest_of(rule, rule.likeliest_plane()), scan);
+        code_block<kQuads, kWarps, kKind>(p.input, shared, block, lowest_of(rule, rule.likeliest_plane()), scan);
     if (has_bytes) p.input.coded.pass_bytes[at] = ht_plane_bytes(is_above, between, bytes);
 }
 
@@ -924,8 +942,8 @@ DEVICE void measure_blocks(const HtTruncatedInput &p, const HtShared &shared, ui
         const bool is_there = exists && pass < planes;
         const int plane = is_there ? planes - 1 - pass : 0;
         if (!block_any(is_there)) break;
-        const uint32_t bytes =
-            code_block<kQuads, kWarps, true>(p.input, shared, block, lowest_of({}, plane), [is_there](auto &own) {
+        const uint32_t bytes = code_block<kQuads, kWarps, HtKind::kTruncated>(
+            p.input, shared, block, lowest_of({}, plane), [is_there](auto &own) {
                 if (is_there) own.scan();
             });
         if (!is_there) continue;
@@ -966,7 +984,7 @@ DEVICE void code_chosen_blocks(const HtTruncatedInput &p, const HtShared &shared
         const uint32_t index = missing[exists ? i : 0];
         const int plane = plane_of(index);
         const CodeBlock &block = p.input.blocks[index];
-        const uint32_t bytes = code_block<kQuads, kWarps, true>(
+        const uint32_t bytes = code_block<kQuads, kWarps, HtKind::kTruncated>(
             p.input, shared, block, lowest_of(rule_of(p, block), plane), [exists](auto &own) {
                 if (exists) own.scan();
             });
@@ -988,9 +1006,19 @@ DEVICE void code_blocks(const HtTruncatedInput &p, const HtShared &shared) {
     load_codes<kWarps>(p.input, shared);
     block_sync();
     if (p.stop->slope)
-        try_blocks<kQuads, kWarps>(p, shared, index, exists, block);
+        try_blocks<kQuads, kWarps, HtKind::kTruncated>(p, shared, index, exists, block);
     else
         measure_blocks<kQuads, kWarps>(p, shared, index, exists, block);
+}
+
+template <int kQuads, int kWarps>
+DEVICE void code_blocks(const HtOnePlaneInput &p, const HtShared &shared) {
+    const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
+    const bool exists = index < p.all.input.count;
+    const CodeBlock block = p.all.input.blocks[exists ? index : p.all.input.count - 1];
+    load_codes<kWarps>(p.all.input, shared);
+    block_sync();
+    try_blocks<kQuads, kWarps, HtKind::kOnePlane>(p.all, shared, index, exists, block);
 }
 
 // A kernel's thread-block: its shared memory, and its blocks by the input's kind.
@@ -1016,6 +1044,13 @@ KERNEL_BLOCKS(kHtWarps * 32, 24 / kHtWarps, j2k_t1_ht_truncated, HtTruncatedPara
 }
 
 KERNEL_BLOCKS(kHtLargeWarps * 32, 24 / kHtLargeWarps, j2k_t1_ht_truncated_large, HtTruncatedLargeParams) {
+    run_thread_block<1024, kHtLargeWarps>(p);
+}
+
+// 32 warps a multiprocessor fit 64, of which few are spilled.
+KERNEL_BLOCKS(kHtWarps * 32, 4, j2k_t1_ht_one_plane, HtOnePlaneParams) { run_thread_block<256, kHtWarps>(p); }
+
+KERNEL_BLOCKS(kHtLargeWarps * 32, 24 / kHtLargeWarps, j2k_t1_ht_one_plane_large, HtOnePlaneLargeParams) {
     run_thread_block<1024, kHtLargeWarps>(p);
 }
 

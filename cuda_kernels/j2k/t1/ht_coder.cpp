@@ -26,6 +26,10 @@ void code_ht_blocks(Device &device, Device::Stream stream, const HtTruncatedInpu
                                                       input.chosen ? kHtChosenBlocks : kHtWarps,
                                                       input.chosen ? kHtChosenBlocks : kHtLargeWarps);
 }
+void code_ht_blocks(Device &device, Device::Stream stream, const HtOnePlaneInput &input, int most_samples) {
+    launch<HtOnePlaneParams, HtOnePlaneLargeParams>(device, stream, input, input.all.input.count, most_samples,
+                                                    kHtWarps, kHtLargeWarps);
+}
 
 HtCoder::HtCoder(std::shared_ptr<Device> device, const HtBlocks &blocks, uint64_t slot_bytes)
     : device_(std::move(device)),
@@ -71,23 +75,26 @@ HtInput HtCoder::input(const uint32_t *coefficients) const {
 void HtCoder::analyse(Device::Stream stream, const uint32_t *coefficients, const StopSlope *stop) {
     coefficients_ = coefficients;
     stop_ = stop;
-    if (blocks_.truncatable)
+    if (blocks_.one_plane)
+        code_ht_blocks(*device_, stream, HtOnePlaneInput{truncated(nullptr, nullptr)}, blocks_.most_samples);
+    else if (blocks_.truncatable)
         code_truncated(stream, nullptr, nullptr);
     else
         code_ht_blocks(*device_, stream, input(coefficients), blocks_.most_samples);
 }
 
 void HtCoder::code_truncated(Device::Stream stream, const uint8_t *passes, uint32_t *bytes) {
-    if (blocks_.truncatable)
-        code_ht_blocks(*device_, stream,
-                       HtTruncatedInput{.input = input(coefficients_),
-                                        .bands = blocks_.bands,
-                                        .stop = stop_,
-                                        .chosen = passes,
-                                        .chosen_bytes = bytes,
-                                        .slot_planes = slot_planes_.data(),
-                                        .max_passes = blocks_.max_passes},
-                       blocks_.most_samples);
+    if (blocks_.truncatable) code_ht_blocks(*device_, stream, truncated(passes, bytes), blocks_.most_samples);
+}
+
+HtTruncatedInput HtCoder::truncated(const uint8_t *passes, uint32_t *bytes) const {
+    return {.input = input(coefficients_),
+            .bands = blocks_.bands,
+            .stop = stop_,
+            .chosen = passes,
+            .chosen_bytes = bytes,
+            .slot_planes = slot_planes_.data(),
+            .max_passes = blocks_.max_passes};
 }
 
 }  // namespace cudaenc::j2k

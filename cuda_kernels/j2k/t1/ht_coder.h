@@ -11,6 +11,7 @@ namespace cudaenc::j2k {
 // Queues the kernel. most_samples: of a block.
 void code_ht_blocks(Device &device, Device::Stream stream, const HtInput &input, int most_samples);
 void code_ht_blocks(Device &device, Device::Stream stream, const HtTruncatedInput &input, int most_samples);
+void code_ht_blocks(Device &device, Device::Stream stream, const HtOnePlaneInput &input, int most_samples);
 
 // The blocks of a session's frames, in device memory.
 struct HtBlocks {
@@ -20,7 +21,8 @@ struct HtBlocks {
     int most_samples;  // of a block
     int max_passes;    // of a record
     bool truncatable;
-    bool is_short;  // see HtInput
+    bool is_short;   // see HtInput
+    bool one_plane;  // see HtOnePlaneInput
 };
 
 class HtCoder : public BlockCoder {
@@ -35,6 +37,7 @@ class HtCoder : public BlockCoder {
 
   private:
     HtInput input(const uint32_t *coefficients) const;
+    HtTruncatedInput truncated(const uint8_t *passes, uint32_t *bytes) const;
 
     const std::shared_ptr<Device> device_;
     const HtBlocks blocks_;

@@ -37,4 +37,11 @@ struct HtTruncatedInput {
 using HtTruncatedParams = KernelOf<HtTruncatedInput, "j2k/t1/ht", "j2k_t1_ht_truncated">;
 using HtTruncatedLargeParams = KernelOf<HtTruncatedInput, "j2k/t1/ht", "j2k_t1_ht_truncated_large">;
 
+// The likeliest pass of each, by a rule of one plane (HtRule::one) and a slope; coefficients are short.
+struct HtOnePlaneInput {
+    HtTruncatedInput all;
+};
+using HtOnePlaneParams = KernelOf<HtOnePlaneInput, "j2k/t1/ht", "j2k_t1_ht_one_plane">;
+using HtOnePlaneLargeParams = KernelOf<HtOnePlaneInput, "j2k/t1/ht", "j2k_t1_ht_one_plane_large">;
+
 }  // namespace cudaenc::j2k
