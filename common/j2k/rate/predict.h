@@ -286,9 +286,13 @@ inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_st
                 .again = kMostCoarser};
     }
     if (frame_steps && steps_too_fine(stop, first)) {
-        // Where that was not enough, a step takes less.
-        const uint32_t coarser = min_of(max_of(stop.surplus / (stop.again ? 3 : 5), 1u), kFrameSteps - 1);
-        return {.slope = slope_of_frame(stop, first) + coarser * (2 * kSlopeOctave / kFrameSteps),
+        // Where that was not enough, a step takes less; and where blocks are worth much more, as on screens.
+        const uint32_t slope = slope_of_frame(stop, first),
+                       by_surplus = stop.again                                  ? stop.surplus / 3
+                                    : stop.threshold > slope + 2 * kSlopeOctave ? (stop.surplus + 2) / 3
+                                                                                : stop.surplus / 5,
+                       coarser = min_of(max_of(by_surplus, 1u), kFrameSteps - 1);
+        return {.slope = slope + coarser * (2 * kSlopeOctave / kFrameSteps),
                 .always_includes = 0,
                 .step = (stop.step + coarser) % kFrameSteps,
                 .again = stop.again + 1};
