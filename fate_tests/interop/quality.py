@@ -19,7 +19,6 @@ BITS_PER_PIXEL = (0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6)
 FALL = 0.01  # dB: what a truncation point more may take by chance
 LOSS = 0.05  # dB: of psp against pcrd
 BETWEEN = (0.15, 0.35, 0.7, 1.4, 3)  # bits/pixel of whole screens
-LOSS_BETWEEN = {'dwt97': LOSS, 'dwt53': 0.12}  # dB: screen_gnome loses 0.112 at 0.7 with 5/3, others 0.042 at most
 BELOW = 0.05  # dB: below OpenJPEG
 HT = ('-cblk_style', 'ht', '-cblk_width', '16', '-cblk_height', '16')  # so many blocks that all have the plane of the frame's steps
 HT_LOSS = {'photograph': 0, 'screen': 0.45, 'made': 1.2}  # dB: of psp against pcrd
@@ -75,7 +74,7 @@ def check_whole(name, pred):
     for bits in BETWEEN:
         size = source.size(bits)
         (_, psp), (_, pcrd) = (code(FFMPEG, source, size, pred, control) for control in ('psp', 'pcrd'))
-        if psp < pcrd - LOSS_BETWEEN[pred]:
+        if psp < pcrd - LOSS:
             failures.append(f'{name}, {pred}, {bits} bits/pixel, {size} bytes: psp has {psp:.3f} dB, pcrd {pcrd:.3f}')
     return failures
 

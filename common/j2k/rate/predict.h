@@ -212,16 +212,16 @@ constexpr uint32_t kLastPlanes = 19 * kSlopeOctave;
 
 // Where to stop, if the bytes from the bin on exceed the budget, which has room for `room` of the bin's. Tier-1 goes on
 // below that, and all passes may be truncated, where one of four cases says so; what they say adds up. An octave and a
-// quarter where tests end blocks too early: bins of the octave below hold back a 256th of the budget, or a 2048th where
+// quarter where tests end blocks too early: bins of the octave below hold back a 256th of the budget, or a 4096th where
 // `likeness`, bytes of bits_of_likeness() from the bin on, is a 120th, as on screens; blocks have less than five bytes
 // each; or there are fewer than 512. Half an octave where slopes are sparse. Then half an octave above the bin has less
 // than a tenth of the budget, so that the threshold may lie far above the slope. With 9/7, where nothing ends early,
 // photographs at high rates have that as well: only from a 14th on the slope is lower. Half an octave where fewer than
-// 2048 blocks tell little. Half an octave with 5/3 in each of these, and below kLastPlanes, since its last planes take
-// off all that is left. In regular patterns none of the blocks ends: they are alike, and a slope a little off would end
-// them all. There `likeness` is a 40th of the budget or more, in photographs and on screens at most a 54th; or a bin
-// from there to four octaves above has a quarter of the budget, and what four of the `blocks` have. All this holds for
-// blocks whose passes follow each other. bytes(bin), held_back(bin): of the tables.
+// 2048 blocks tell little, and on screens. Half an octave with 5/3 in each of these, and below kLastPlanes, since its
+// last planes take off all that is left. In regular patterns none of the blocks ends: they are alike, and a slope a
+// little off would end them all. There `likeness` is a 40th of the budget or more, in photographs and on screens at
+// most a 54th; or a bin from there to four octaves above has a quarter of the budget, and what four of the `blocks`
+// have. All this holds for blocks whose passes follow each other. bytes(bin), held_back(bin): of the tables.
 template <class Bytes, class HeldBack>
 CUDAENC_HD StopSlope stop_in_bin(int bin, uint64_t room, uint64_t budget, uint32_t blocks, uint64_t likeness,
                                  uint32_t style, bool reversible, const StopSlope &stop, const Bytes &bytes,
@@ -238,8 +238,8 @@ CUDAENC_HD StopSlope stop_in_bin(int bin, uint64_t room, uint64_t budget, uint32
     }
     if (likeness > budget / 40 || most > budget / 4 + 4 * budget / blocks) return {0, 0};
     const bool is_screen = likeness > budget / 120,
-               ends_early = held > budget / (is_screen ? 2048 : 256) || budget < 5 * uint64_t{blocks} || blocks < 512,
-               few = blocks < 2048, sparse = above < budget * 3 / 32,
+               ends_early = held > budget / (is_screen ? 4096 : 256) || budget < 5 * uint64_t{blocks} || blocks < 512,
+               few = blocks < 2048 || is_screen, sparse = above < budget * 3 / 32,
                is_lower = sparse && (ends_early || reversible || above < budget / 14);
     uint32_t lower = kSlopeOctave / 2 * (uint32_t{is_lower} + uint32_t{few}) + (ends_early ? kSlopeOctave * 5 / 4 : 0);
     if (reversible && (lower || slope < kLastPlanes)) lower += kSlopeOctave / 2;
