@@ -478,9 +478,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
         constexpr int kBlockPairs = kDwtThreads / 32 * kStripPairs<W>;
         const int block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
         // A segment reads rows beyond its own. So there are only as many as give each multiprocessor all the
-        // thread-blocks that run on it together.
+        // thread-blocks that run on it together; of small levels half as many, which leave room for other frames.
         constexpr int kShortest = 4;
-        const int together = device_->multiprocessors() * (level == 1 ? 5 : 8);
+        const int together = device_->multiprocessors() * (level == 1 ? 5 : 4);
         const int segments = std::max(together / (block_columns * depth * static_cast<int>(tiles())), 1);
         DwtLevel dwt{.tile_components = tile_components_.data(),
                      .low = level & 1 ? s.ll_odd.data() : s.ll_even.data(),

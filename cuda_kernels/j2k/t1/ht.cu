@@ -1,7 +1,7 @@
 // HT block coding (ITU-T T.814), quad-parallel: a lane has a pair of quads. First all pairs leave what others read of
 // them, and their MEL events. Then those with a codeword, most often few, are coded, 32 at a time in the order of the
 // standard; bits get their places from one scan of both bit-streams' counts. Only MEL's events are coded one by one,
-// those of all a thread-block's blocks side by side, while the other warps stuff their bits.
+// those of all a thread-block's blocks side by side in the warp with the fewest pairs, while others code theirs.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../../common/j2k/quantise.h"
 #include "../../../common/j2k/t1/ht.h"
@@ -96,6 +96,7 @@ DEVICE uint32_t excess_code(const CodeBits &prefix, const CodeBits &suffix) {
 // What a warp leaves for the lane that codes its MEL events.
 struct MelWork {
     uint32_t entries;  // of events
+    uint32_t pairs;    // that the warp codes itself
     uint32_t bits;     // that come out
 };
 
@@ -384,23 +385,26 @@ struct HtBlock {
         entries = coded = 0;
         CUDAENC_NO_UNROLL
         for (uint32_t first = 0; first < pairs; first += 32 * kAtOnce) {
-            QuadPair<Coefficient> own[kAtOnce];
+            QuadPair<Coefficient> loaded[kAtOnce];
             CUDAENC_UNROLL
-            for (QuadPair<Coefficient> &pair : own) {
+            for (QuadPair<Coefficient> &pair : loaded) {
                 pair = samples.pair(to_load.column, to_load.row);
                 to_load.advance(pairs_of_row, more_rows, more_columns);
             }
-            CUDAENC_UNROLL
-            for (uint32_t i = 0; i < kAtOnce; i++) {
-                if (first + 32 * i >= pairs) break;
+            // Not unrolled: code that misses the instruction cache costs more than the moves.
+            CUDAENC_NO_UNROLL
+            for (uint32_t i = 0; i < kAtOnce && first + 32 * i < pairs; i++) {
+                const QuadPair<Coefficient> own = loaded[0];
+                CUDAENC_UNROLL
+                for (int k = 1; k < kAtOnce; k++) loaded[k - 1] = loaded[k];
                 Quad quads[2] = {};
-                bool some = warp_any(kTruncated ? own[i].largest_magnitude() >= least : own[i].is_significant());
-                if (!kTruncated) quads[0] = own[i].quad(0), quads[1] = own[i].quad(1);
+                bool some = warp_any(kTruncated ? own.largest_magnitude() >= least : own.is_significant());
+                if (!kTruncated) quads[0] = own.quad(0), quads[1] = own.quad(1);
                 if (kTruncated && some) {  // signs tell nothing here
                     CUDAENC_UNROLL
                     for (int q = 0; q < 2; q++) {
                         Quad &quad = quads[q];
-                        quad = lowest.scaled(own[i].magnitudes(q));
+                        quad = lowest.scaled(own.magnitudes(q));
                         if constexpr (kCounts) sums->add(quad, from, one);
                         quad = lowest.coded(quad);
                     }
@@ -801,19 +805,25 @@ DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeB
                                .slot = {reinterpret_cast<uint32_t *>(p.coded.slots + block.slot), 0}};
     MelWork *const work = shared.work;
     scan(own);
-    if (own.any) own.code_pairs();
-    if (lane_id() == 0) work[warp_id()].entries = own.any ? own.entries : 0;
+    const int lane = lane_id();
+    if (lane == 0) {
+        work[warp_id()].entries = own.any ? own.entries : 0;
+        work[warp_id()].pairs = own.any ? own.coded : 0;
+    }
     block_sync();
-    // The first warp's lanes code the events of all.
-    if (thread_x() < kWarps) {
-        uint32_t *const words = shared.memory + thread_x() * Layout::kWords;
-        const uint32_t entries = work[thread_x()].entries;
-        work[thread_x()].bits =
+    // Lanes of the warp with the fewest pairs code the events of all, while other warps code their pairs.
+    const uint32_t fewest =
+        warp_min(lane < kWarps ? work[lane].pairs * kWarps + static_cast<uint32_t>(lane) : ~uint32_t{0});
+    if (warp_id() == static_cast<int>(fewest % kWarps) && lane < kWarps) {
+        uint32_t *const words = shared.memory + lane * Layout::kWords;
+        const uint32_t entries = work[lane].entries;
+        work[lane].bits =
             entries ? code_events(words + Layout::kEvents, entries, shared.mel_entries, words + Layout::kMel) : 0;
     }
     warp_sync();
     ByteStream vlc{};
     if (own.any) {
+        own.code_pairs();
         own.finish_magsgn();
         vlc = own.stuff_vlc();
     }
