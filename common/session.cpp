@@ -58,9 +58,6 @@ Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, c
     const std::shared_ptr<Device> device = choose_device(session.log, c.device, in_device, c.cuda_context, "encoding");
     if (!device) return {make_cpu_encoder(params, slots, c.threads, c.stage_times), slots};
     if constexpr (std::is_same_v<Params, h264::Params>) {
-        if (params.effort == h264::kAllTypes && !params.picture.plain())
-            session.log.print(CUDAENC_LOG_WARNING,
-                              "slow: avcintra-class leaves modes and transforms to the CPU, with effort 0 too");
         return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times), slots};
     } else if constexpr (std::is_same_v<Params, mjpeg::Params>) {
         hint_at_queues(session, c, *device);

@@ -27,7 +27,9 @@ enum ChromaMode { kChromaDc, kChromaHorizontal, kChromaVertical, kChromaPlane, k
 // The neighbours of a block in its slice that are decoded before it (6.4.11).
 struct Available {
     bool left, above, above_right;
-    bool other_corner = false;  // above left is another slice, as may be where slices begin within a row of macroblocks
+    // Above left is another slice, as may be where slices begin within a row of macroblocks. The predicted mode does
+    // not need that corner: the block to the left has none above, and the one above has none to the left.
+    bool other_corner = false;
     CUDAENC_HD constexpr bool corner() const { return left && above && !other_corner; }
 };
 

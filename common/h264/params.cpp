@@ -309,7 +309,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     p.effort = o.effort;
     p.avc_intra_class = o.avc_intra_class;
     p.avc_intra_flavor = o.avc_intra_flavor;
-    p.rate.delay = p.effort == kAllTypes && !p.rate.picture_bytes ? kRateDelay : 1;
+    p.rate.delay = p.effort == kAllTypes ? kRateDelay : 1;
     p.aq_strength = o.aq >= 0 ? o.aq : o.rate_control == CUDAENC_H264_CONSTANT_QP ? 0 : 256;
     p.deblock = o.deblock;
     p.keystream = o.keystream;

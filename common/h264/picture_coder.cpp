@@ -12,11 +12,24 @@
 
 namespace cudaenc::h264 {
 
+std::vector<int> order_rows(const PictureFormat &f) {
+    std::vector<int> begins;  // of runs
+    for (int s = 0; s <= f.slices; s++)
+        if (const int first = f.first_macroblock(s); first % f.macroblock_columns() == 0)
+            begins.push_back(first / f.macroblock_columns());
+    std::vector<int> order;
+    for (int i = 0; i < f.macroblock_rows(); i++)
+        for (size_t r = 0; r + 1 < begins.size(); r++)
+            if (begins[r] + i < begins[r + 1]) order.push_back(begins[r] + i);
+    return order;
+}
+
 PictureCoder::PictureCoder(const PictureFormat &format)
     : format_(format),
       neighbours_(static_cast<size_t>(format.macroblocks())),
       qp_(static_cast<size_t>(format.macroblocks())),
-      rows_(std::make_unique<Row[]>(static_cast<size_t>(format.macroblock_rows()))) {
+      rows_(std::make_unique<Row[]>(static_cast<size_t>(format.macroblock_rows()))),
+      order_(order_rows(format)) {
     for (int c = 0; c < format.components(); c++) {
         // Rows of a macroblock must not share cache sets.
         planes_[c].stride = (format.macroblock_columns() * format.columns(c) + 63) / 64 * 64 + 32;
@@ -25,16 +38,8 @@ PictureCoder::PictureCoder(const PictureFormat &format)
     for (int s = 0; s < format.slices; s++)
         slice_of_.resize(static_cast<size_t>(format.first_macroblock(s + 1)), static_cast<uint16_t>(s));
     if (format.scaling) weighted_ = std::make_unique<WeightedQuantisers>(*format.scaling);
-    // Runs of rows that wait for each other advance side by side.
-    std::vector<int> begins;
-    for (int y = 0; y < format.macroblock_rows(); y++) {
+    for (int y = 0; y < format.macroblock_rows(); y++)
         rows_[y].begins_slice = !y || slice_of(0, y) != slice_of(format.macroblock_columns() - 1, y - 1);
-        if (rows_[y].begins_slice) begins.push_back(y);
-    }
-    begins.push_back(format.macroblock_rows());
-    for (int i = 0; i < format.macroblock_rows(); i++)
-        for (size_t r = 0; r + 1 < begins.size(); r++)
-            if (begins[r] + i < begins[r + 1]) order_.push_back(begins[r] + i);
 }
 
 // The macroblocks of the same slice around one (6.4.9).

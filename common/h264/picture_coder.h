@@ -20,6 +20,9 @@ struct PictureQuality {
     bool counts = true;  // bits() are asked for
 };
 
+// Rows of macroblocks, the one above first. Runs of rows that wait for each other advance side by side.
+std::vector<int> order_rows(const PictureFormat &format);
+
 // Codes pictures of a format, one at a time.
 class PictureCoder {
   public:
@@ -77,7 +80,7 @@ class PictureCoder {
     std::vector<RankedModes> ranked_;  // kAllTypes
     std::vector<uint8_t> totals_;      // total_coeff of all blocks, kAllTypes
     std::unique_ptr<Row[]> rows_;
-    std::vector<int> order_;  // of rows: slices advance side by side
+    std::vector<int> order_;  // of rows
     const SampleLayout *components_ = nullptr;
     PictureQuality quality_{};
     Macroblock *macroblocks_ = nullptr;

@@ -50,13 +50,15 @@ constexpr uint32_t satd_lambda_of(int qp) {
     return static_cast<uint32_t>((sixths[qp % 6] * kSatdLambda << qp / 6) >> 10);
 }
 
-inline QpChoice make_qp_choice(int qp, int bit_depth, ChromaFormat format) {
+inline QpChoice make_qp_choice(int qp, int bit_depth, ChromaFormat format, int chroma_qp_index_offset,
+                               const Quantisers &quantisers) {
     const int drop_step = qp > kMaxQp ? qp - kMaxQp : 0;
     qp -= drop_step;
-    const int luma = qp + qp_bd_offset(bit_depth), chroma = chroma_qp(qp, bit_depth);  // QP', of table 8-15
-    QpChoice q{.luma = kQuantisers[static_cast<size_t>(luma)],
-               .chroma = kQuantisers[static_cast<size_t>(chroma)],
-               .chroma_dc = kQuantisers[static_cast<size_t>(chroma + (format == ChromaFormat::c422 ? 3 : 0))],
+    // QP', of table 8-15
+    const int luma = qp + qp_bd_offset(bit_depth), chroma = chroma_qp(qp, bit_depth, chroma_qp_index_offset);
+    QpChoice q{.luma = quantisers.luma[luma],
+               .chroma = quantisers.chroma[chroma],
+               .chroma_dc = quantisers.chroma[chroma + (format == ChromaFormat::c422 ? 3 : 0)],
                .lambda = lambda_of(luma + drop_step),
                .satd_lambda = satd_lambda_of(luma + drop_step)};
     if (!drop_step) return q;

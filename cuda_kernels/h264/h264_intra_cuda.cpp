@@ -198,7 +198,7 @@ class H264IntraEncoder : public DeviceEncoder {
 
 }  // namespace
 
-bool takes_intra_pipeline(const Params &p) { return p.effort == kAllTypes && p.picture.plain(); }
+bool takes_intra_pipeline(const Params &p) { return p.effort == kAllTypes; }
 
 std::unique_ptr<Encoder> make_intra_encoder(const Params &params, int slots, int threads,
                                             std::shared_ptr<Device> device, bool device_frames, bool stage_times) {

@@ -13,6 +13,19 @@ namespace cudaenc::testing {
 
 using h264::PictureFormat;
 
+inline constexpr h264::ScalingLists test_scaling_lists = [] {
+    h264::ScalingLists l{};
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) {
+            if (i < 4 && j < 4) {
+                l.luma_4x4[4 * i + j] = static_cast<uint8_t>(6 + 7 * (i + j));
+                l.chroma_4x4[4 * i + j] = static_cast<uint8_t>(28 + 11 * (i + j) + i * j);
+            }
+            l.luma_8x8[8 * i + j] = static_cast<uint8_t>(12 + 3 * (i + j) + i * j);
+        }
+    return l;
+}();
+
 enum class Content { noise, flat, extremes, smooth, stripes, mixed };
 
 struct Source {

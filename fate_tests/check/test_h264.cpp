@@ -667,66 +667,58 @@ const AvcIntraCase avc_intra_cases[] = {
     {300, 1, 3840, 2160, 60000, 1001, 1260032, 52, sony_types},
     {480, 1, 4096, 2160, 25, 1, 2009600, 51, sony_types},
 };
+void check_avc_intra(const AvcIntraCase &c, const std::vector<uint8_t> &packet, size_t number,
+                     const CudaencConfig &config, const Picture &picture, const std::string &what) {
+    EXPECT(packet.size() == c.bytes, "%s: %zu bytes", what.c_str(), packet.size());
+    const auto decoded = decode_stream(packet, {}, true);
+    const StreamPicture &p = decoded[0];
+    EXPECT(decoded.size() == 1 && p.nal_types == c.types, "%s: NAL units", what.c_str());
+    EXPECT(p.sps.profile_idc == 122 && p.sps.constraint_sets == 0x10 && p.sps.level_idc == c.level, "%s: level %d",
+           what.c_str(), p.sps.level_idc);
+    const unsigned idr_pic_ids[] = {5, 3, 4};
+    EXPECT(p.slices[0].idr_pic_id == idr_pic_ids[number] && p.slices[0].disable_deblocking_filter_idc == 1,
+           "%s: idr_pic_id %u", what.c_str(), p.slices[0].idr_pic_id);
+    EXPECT(p.pps.pic_init_qp == 26 && p.pps.transform_8x8_mode, "%s: PPS", what.c_str());
+    for (const size_t slice : p.slice_macroblocks)
+        EXPECT(c.flavor || slice == p.parsed->macroblocks.size() / 10, "%s: a slice of %zu macroblocks", what.c_str(),
+               slice);
+    for (const h264::Macroblock &m : p.parsed->macroblocks)
+        EXPECT(m.type == h264::MacroblockType::i8x8 || m.type == h264::MacroblockType::pcm, "%s: a type", what.c_str());
+    check_limits(p, packet.size(), number == 0, static_cast<double>(c.num) / c.den, what);
+    check_reconstruction(config, picture, p, what);
+    // Zeros fill the packet up only where QP is the lowest, or where another one is too large.
+    const size_t zeros = static_cast<size_t>(
+        std::find_if(packet.rbegin(), packet.rend(), [](uint8_t byte) { return byte; }) - packet.rbegin());
+    EXPECT(zeros < c.bytes / 5 || p.qp() <= (c.flavor ? -12 : 1), "%s: %zu zeros, QP %d", what.c_str(), zeros, p.qp());
+}
 START_TEST(avc_intra) {
     const AvcIntraCase &c = avc_intra_cases[_i];
-    const std::string what = format_string("class %d, %dx%d", c.number, c.width, c.height);
-    Random random(static_cast<uint64_t>(_i) + 500);
-    Log log;
-    const CudaencFormat format = make_h264_format(h264_inputs[5], c.width, c.height);
-    CudaencConfig config = make_h264_config(format, "cpu", &log);
-    config.h264.avc_intra_class = c.number;
-    config.h264.avc_intra_flavor = c.flavor;
-    config.h264.frame_rate_num = c.num;
-    config.h264.frame_rate_den = c.den;
-    config.h264.effort = 1;
-    config.async_depth = 2;
-    std::vector<Picture> pictures;
-    for (const Content content : {Content::smooth, Content::flat, Content::noise})
-        if (pictures.empty() || c.height == 720) pictures.push_back(make_content(random, format, content));
-    const auto packets = encode_all(config, frames_of(pictures));
-    if (c.height == 720) {
-        config.threads = 3;
+    for (const int effort : {0, 1}) {
+        const std::string what = format_string("class %d, %dx%d, effort %d", c.number, c.width, c.height, effort);
+        Random random(static_cast<uint64_t>(_i) + 500);
+        Log log;
+        const CudaencFormat format = make_h264_format(h264_inputs[5], c.width, c.height);
+        CudaencConfig config = make_h264_config(format, "cpu", &log);
+        config.h264.avc_intra_class = c.number;
+        config.h264.avc_intra_flavor = c.flavor;
+        config.h264.frame_rate_num = c.num;
+        config.h264.frame_rate_den = c.den;
+        config.h264.effort = effort;
+        config.async_depth = 2;
+        std::vector<Picture> pictures;
+        for (const Content content : {Content::smooth, Content::flat, Content::noise})
+            if (pictures.empty() || c.height == 720) pictures.push_back(make_content(random, format, content));
+        const auto packets = encode_all(config, frames_of(pictures));
+        for (size_t i = 0; i < packets.size(); i++) check_avc_intra(c, packets[i], i, config, pictures[i], what);
+        if (c.height > 720) continue;
         config.async_depth = 5;
+        config.threads = 3;
         EXPECT(encode_all(config, frames_of(pictures)) == packets, "%s: threads", what.c_str());
-    }
-    if (_i == 0)
         for (const std::string &device : device_specs) {
             if (device == "emu:2" || device == "emu:77") continue;
             config.device = device.c_str();
-            for (const int effort : {0, 1}) {
-                config.h264.effort = effort;
-                CudaencConfig on_cpu = config;
-                on_cpu.device = "cpu";
-                EXPECT(encode_all(config, {pictures[0].frame()}) == encode_all(on_cpu, {pictures[0].frame()}), "%s: %s",
-                       what.c_str(), device.c_str());
-            }
-            config.h264.effort = 1;
+            EXPECT(encode_all(config, frames_of(pictures)) == packets, "%s: %s", what.c_str(), device.c_str());
         }
-    const unsigned idr_pic_ids[] = {5, 3, 4};
-    for (size_t i = 0; i < packets.size(); i++) {
-        EXPECT(packets[i].size() == c.bytes, "%s: %zu bytes", what.c_str(), packets[i].size());
-        const auto decoded = decode_stream(packets[i], {}, true);
-        const StreamPicture &p = decoded[0];
-        EXPECT(decoded.size() == 1 && p.nal_types == c.types, "%s: NAL units", what.c_str());
-        EXPECT(p.sps.profile_idc == 122 && p.sps.constraint_sets == 0x10 && p.sps.level_idc == c.level, "%s: level %d",
-               what.c_str(), p.sps.level_idc);
-        EXPECT(p.slices[0].idr_pic_id == idr_pic_ids[i] && p.slices[0].disable_deblocking_filter_idc == 1,
-               "%s: idr_pic_id %u", what.c_str(), p.slices[0].idr_pic_id);
-        EXPECT(p.pps.pic_init_qp == 26 && p.pps.transform_8x8_mode, "%s: PPS", what.c_str());
-        for (const size_t slice : p.slice_macroblocks)
-            EXPECT(c.flavor || slice == p.parsed->macroblocks.size() / 10, "%s: a slice of %zu macroblocks",
-                   what.c_str(), slice);
-        for (const h264::Macroblock &m : p.parsed->macroblocks)
-            EXPECT(m.type == h264::MacroblockType::i8x8 || m.type == h264::MacroblockType::pcm, "%s: a type",
-                   what.c_str());
-        check_limits(p, packets[i].size(), i == 0, static_cast<double>(c.num) / c.den, what);
-        check_reconstruction(config, pictures[i], p, what);
-        // Zeros fill the packet up only where QP is the lowest, or where another one is too large.
-        const size_t zeros = static_cast<size_t>(
-            std::find_if(packets[i].rbegin(), packets[i].rend(), [](uint8_t byte) { return byte; }) -
-            packets[i].rbegin());
-        EXPECT(zeros < c.bytes / 5 || p.qp() <= (c.flavor ? -12 : 1), "%s: %zu zeros, QP %d", what.c_str(), zeros,
-               p.qp());
     }
 }
 END_TEST
@@ -786,32 +778,6 @@ START_TEST(avc_intra_refusals) {
     refused("deblock 1", [](C &c) { c.h264.deblock = 1; });
     refused("repeat_headers 0", [](C &c) { c.h264.repeat_headers = 0; });
     refused("level 4.0 is not allowed", [](C &c) { c.h264.level = 40; });
-}
-END_TEST
-
-// What is slower than it was asked for is said once, where it is.
-START_TEST(avc_intra_on_devices) {
-    const auto held = open_test_devices();
-    for (const std::string &device : device_specs)
-        for (const int effort : {0, 1})
-            for (const int number : {0, 100}) {
-                CudaencConfig config = make_h264_config(make_h264_format(h264_inputs[5], 1280, 720), "cpu", nullptr);
-                config.device = device.c_str();
-                config.h264.effort = effort;
-                config.h264.avc_intra_class = number;
-                config.h264.frame_rate_num = 50, config.h264.frame_rate_den = 1;
-                int lines = 0;
-                config.log = [](void *opaque, CudaencLogLevel level, const char *line) {
-                    if (level == CUDAENC_LOG_WARNING && !std::strncmp(line, "slow: avcintra-class", 20))
-                        (*static_cast<int *>(opaque))++;
-                };
-                config.log_opaque = &lines;
-                CudaencSession *session;
-                EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open");
-                cudaenc_close(session);
-                EXPECT(lines == (number && effort == 0), "%s: class %d, effort %d: %d lines", device.c_str(), number,
-                       effort, lines);
-            }
 }
 END_TEST
 
@@ -884,8 +850,7 @@ int main(int argc, char **argv) {
     tcase_add_test(add_case(suite, "shared launches"), pictures_share_launches);
     TCase *classes = add_case(suite, "avc_intra");
     tcase_add_loop_test(classes, avc_intra, 0, static_cast<int>(std::size(avc_intra_cases)));
-    for (const TTest *test : {avc_intra_parameter_sets, avc_intra_refusals, avc_intra_on_devices})
-        tcase_add_test(classes, test);
+    for (const TTest *test : {avc_intra_parameter_sets, avc_intra_refusals}) tcase_add_test(classes, test);
     TCase *rate = add_case(suite, "rates");
     tcase_add_loop_test(rate, rates, 0, 7);
     tcase_add_test(rate, capped_quality);

@@ -116,18 +116,6 @@ PictureFormat random_picture_format(Random &random, int longest) {
 
 // What AVC-Intra has besides: slices that begin within a row, scaling lists, an offset of chroma's QP.
 PictureFormat random_avc_intra_format(Random &random, int longest) {
-    static constexpr ScalingLists lists = [] {
-        ScalingLists l{};
-        for (int i = 0; i < 8; i++)
-            for (int j = 0; j < 8; j++) {
-                if (i < 4 && j < 4) {
-                    l.luma_4x4[4 * i + j] = static_cast<uint8_t>(6 + 7 * (i + j));
-                    l.chroma_4x4[4 * i + j] = static_cast<uint8_t>(28 + 11 * (i + j) + i * j);
-                }
-                l.luma_8x8[8 * i + j] = static_cast<uint8_t>(12 + 3 * (i + j) + i * j);
-            }
-        return l;
-    }();
     PictureFormat f = random_picture_format(random, longest);
     if (f.chroma == ChromaFormat::c444) f.chroma = ChromaFormat::c422;
     f.transform_8x8 = true;
@@ -135,7 +123,7 @@ PictureFormat random_avc_intra_format(Random &random, int longest) {
     f.slices = random.between(1, std::min(10, f.macroblocks()));
     f.only_8x8 = random.one_in(2);
     f.chroma_qp_index_offset = random.between(-12, 12);
-    if (random.one_in(2)) f.scaling = &lists;
+    if (random.one_in(2)) f.scaling = &test_scaling_lists;
     return f;
 }
 

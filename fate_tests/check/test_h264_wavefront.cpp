@@ -136,6 +136,35 @@ START_TEST(adaptive_quantisation) {
 }
 END_TEST
 
+// Slices that begin within rows, I_8x8 alone, scaling lists, an offset of chroma's QP, a lowest QP.
+START_TEST(avc_intra) {
+    const auto device = open_test_device(_i);
+    Random random(static_cast<uint64_t>(_i) + 120);
+    for (int round = 0; round < 40; round++) {
+        PictureFormat f{random.between(1, 150),
+                        random.between(1, 120),
+                        ChromaFormat::c422,
+                        random.one_in(4) ? 8 : 10,
+                        1,
+                        true,
+                        true,
+                        false};
+        f.slices = random.between(1, std::min(10, f.macroblock_rows()));
+        f.even_slices = !random.one_in(4);
+        f.only_8x8 = true;
+        f.chroma_qp_index_offset = random.between(-12, 12);
+        f.scaling = random.one_in(4) ? nullptr : &test_scaling_lists;
+        const int lowest = -qp_bd_offset(f.bit_depth);
+        if (random.one_in(2)) f.lowest_qp = random.between(lowest, 20);
+        std::vector<Source> sources;
+        for (int i = random.between(1, 3); i > 0; i--)
+            sources.emplace_back(random, f, static_cast<Content>(random.between(0, 5)));
+        const int qp = random.between(std::max(lowest, f.lowest_qp), round % 4 ? kMaxQp : kLastQp);
+        expect_same(device, sources, qp, random.between(1, 24), random.one_in(2) ? 256 : 0);
+    }
+}
+END_TEST
+
 START_TEST(shared_launches) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 90);
@@ -167,6 +196,7 @@ int main(int argc, char **argv) {
     TCase *c = add_case(suite, "wavefront");
     tcase_add_loop_test(c, pictures, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, adaptive_quantisation, 0, static_cast<int>(device_specs.size()));
+    tcase_add_loop_test(c, avc_intra, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, shared_launches, 0, static_cast<int>(device_specs.size()));
     tcase_add_loop_test(c, large_pictures, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);

@@ -79,6 +79,7 @@ $(call H264_CAVLC_CUDA,encrypt-iv,mix,yuv420p,80x62,2,-qp 24 -encrypt_key 000102
 
 # AVC-Intra and XAVC Intra: the least of their sizes.
 $(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v),mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v) -effort 1))
+$(foreach v,panasonic sony,$(call H264_CAVLC_CUDA,avcintra-$(v)-effort0,mix,yuv422p10le,1280x720,1,-avcintra-class 100 -avcintra-flavor $(v) -effort 0))
 
 # Rate control.
 $(foreach b,100k 400k 2M,$(call H264_CAVLC_CUDA,bitrate-$(b),vsynth3,yuv420p,34x34,25,-b:v $(b)))

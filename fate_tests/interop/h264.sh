@@ -82,8 +82,8 @@ size=$("$build/ffprobe" -v error -show_entries stream=width,height -of csv=p=0 "
 result "odd size in MP4" "$([ "$size" = 127,63 ] || echo "$size")"
 
 # ---- AVC-Intra and XAVC Intra: packets of one size, MXF's labels (SMPTE RP 2027), the same pictures again.
-while read -r class flavor size rate bytes label; do
-    ffmpeg -f lavfi -i "testsrc2=s=$size:r=$rate" -frames:v 2 -pix_fmt yuv422p10 "${encode[@]}" -effort 1 -avcintra-class "$class" \
+while read -r class flavor size rate bytes label effort; do
+    ffmpeg -f lavfi -i "testsrc2=s=$size:r=$rate" -frames:v 2 -pix_fmt yuv422p10 "${encode[@]}" -effort "$effort" -avcintra-class "$class" \
         -avcintra-flavor "$flavor" "$work/avcintra.mxf"
     ffmpeg -i "$work/avcintra.mxf" -c copy -f h264 "$work/avcintra.h264"
     message=$(check "$work/avcintra.h264")
@@ -92,15 +92,15 @@ while read -r class flavor size rate bytes label; do
     [ "$(od -An -v -tx1 "$work/avcintra.mxf" | tr -d ' \n' | grep -o '060e2b340401010a04010202[0-9a-f]\{8\}' | sort -u | head -n 1)" = "$label" ] || message+=" label"
     [ "$(ffmpeg -i "$work/avcintra.mxf" -f rawvideo - | md5sum)" = "$(ffmpeg -f h264 -i "$work/avcintra.h264" -f rawvideo - | md5sum)" ] ||
         message+=" other pictures"
-    result "class $class of $flavor, $size, $rate frames/s" "$message"
+    result "class $class of $flavor, $size, $rate frames/s, effort $effort" "$message"
 done <<END
-100 panasonic 1280x720 60000/1001 236544 060e2b340401010a0401020201323108
-100 panasonic 1920x1080 30000/1001 472576 060e2b340401010a0401020201323103
-100 panasonic 1920x1080 25 568832 060e2b340401010a0401020201323104
-200 panasonic 1920x1080 25 1144320 060e2b340401010a0401020201323001
-100 sony 1920x1080 50 568832 060e2b340401010a0401020201323104
-300 sony 3840x2160 24000/1001 1260032 060e2b340401010a0401020201323001
-480 sony 3840x2160 25 2009600 060e2b340401010a0401020201323001
+100 panasonic 1280x720 60000/1001 236544 060e2b340401010a0401020201323108 0
+100 panasonic 1920x1080 30000/1001 472576 060e2b340401010a0401020201323103 1
+100 panasonic 1920x1080 25 568832 060e2b340401010a0401020201323104 0
+200 panasonic 1920x1080 25 1144320 060e2b340401010a0401020201323001 1
+100 sony 1920x1080 50 568832 060e2b340401010a0401020201323104 0
+300 sony 3840x2160 24000/1001 1260032 060e2b340401010a0401020201323001 1
+480 sony 3840x2160 25 2009600 060e2b340401010a0401020201323001 0
 END
 
 # ---- White noise and a flat picture at QP 0, and the largest picture (level 6; more than OpenH264 takes, hence High 10 Intra).

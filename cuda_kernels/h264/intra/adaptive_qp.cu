@@ -25,7 +25,8 @@ KERNEL(kQpThreads, h264_adaptive_qp, AdaptiveQpParams)
     }
     sum = warp_add(sum);
     squares = warp_add(squares);
-    if (lane == 0) p.qps[m] = static_cast<int8_t>(adapted_qp(p.qp, p.strength, sum, squares, p.luma.depth));
+    if (lane == 0)
+        p.qps[m] = static_cast<int8_t>(max_of(p.lowest_qp, adapted_qp(p.qp, p.strength, sum, squares, p.luma.depth)));
 }
 
 // What the 32 macroblocks of a warp are. Bits beyond the picture are 0.

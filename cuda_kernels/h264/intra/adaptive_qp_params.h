@@ -14,7 +14,7 @@ struct AdaptiveQpParams {
     SampleLayout luma;
     int32_t picture_width, picture_height;  // samples
     uint32_t columns, macroblocks;
-    int32_t qp, strength;
+    int32_t qp, strength, lowest_qp;
     int8_t *qps;  // of each macroblock
 };
 

@@ -8,14 +8,15 @@ namespace cudaenc::h264 {
 // The same of an 8x8 block. With a whole warp.
 DEVICE void make_values_8x8(const uint16_t *block, const Available &a, int bit_depth, uint16_t *values) {
     const int lane = lane_id();
-    int i = min_of(lane, a.above_right ? 24 : 16);
+    int i = min_of(a.other_corner && lane == 8 ? 9 : lane, a.above_right ? 24 : 16);
     if (!a.above) i = min_of(i, 7);
     if (!a.left) i = max_of(i, 9);
     const uint32_t raw = block[i < 8 ? (8 - i) * kLumaPitch : i - 8];
     const auto filtered = [&](uint32_t before, uint32_t own, uint32_t after) {
         return (before + 2 * own + after + 2) >> 2;
     };
-    const uint32_t own = filtered(warp_shuffle_up(raw, 1), raw, warp_shuffle_down(raw, 1));
+    const uint32_t next_raw = warp_shuffle_down(raw, 1);
+    const uint32_t own = filtered(warp_shuffle_up(raw, 1), raw, a.other_corner && lane == 7 ? raw : next_raw);
     const uint32_t before = warp_shuffle_up(own, 1), next = warp_shuffle_down(own, 1), after = lane >= 24 ? own : next;
     const bool counts = (a.left && lane < 8) || (a.above && lane > 8 && lane < 17);
     const uint32_t sum = warp_add(counts ? own : 0);

@@ -45,7 +45,7 @@ struct CandidateColumn {
         CUDAENC_UNROLL
         for (int i = 0; i < N; i++) sums += packed_level(samples[i]);
         levels.pack(samples);
-        scale_line(samples, N == 4 ? quantiser.scale_4x4 : quantiser.scale_8x8, column);
+        scale_line(samples, N == 4 ? quantiser.scale_4x4 : quantiser.scale_8x8, N == 4 ? 0 : 6, column);
         inverse_lines(samples);
         squares = reconstruct_column(samples, prediction, own, most);
         return estimated_cost(squares, price, unpacked_sums(sums).bits);

@@ -57,8 +57,8 @@ DEVICE int32_t chroma_dc(const uint16_t *samples, const Available &a, int bit_de
                                                 : 1u << (bit_depth - 1));
 }
 
-// Chroma of 4:2:0 or 4:2:2. Items are the 4x4 blocks of Cb, then of Cr, 8 a round.
-template <ChromaFormat F>
+// Chroma of 4:2:0 or 4:2:2. Items are the 4x4 blocks of Cb, then of Cr, 8 a round. Scaled: there are scaling lists.
+template <bool Scaled, ChromaFormat F>
 DEVICE void code_chroma(const Place &place, WavefrontState<F> &s) {
     constexpr int kBlocks = chroma_blocks(F), kHeight = 2 * kBlocks, kRounds = kBlocks / 4;
     ChromaCandidate<F> &c = s.chroma;
@@ -134,7 +134,8 @@ DEVICE void code_chroma(const Place &place, WavefrontState<F> &s) {
     CUDAENC_UNROLL
     for (int round = 0; round < kRounds; round++) {
         const int item = 8 * round + (lane >> 2), component = item / kBlocks;
-        distortion += column_of(item).reconstruct(qp.chroma, rows[round], c.dc[component][item % kBlocks], place.most,
+        distortion += column_of(item).reconstruct(qp.chroma, Scaled ? qp.chroma.scale_shift_4x4 : 0, rows[round],
+                                                  c.dc[component][item % kBlocks], place.most,
                                                   c.samples[component] + kChromaPitch + 1, kChromaPitch);
     }
     distortion = warp_add(distortion);

@@ -76,9 +76,9 @@ DEVICE MostBits count_most(const WavefrontArguments &p, const CountedBlock &bloc
 
 // Counts the decided type's blocks with one warp, those of chroma with another one. With all threads.
 template <ChromaFormat F>
-DEVICE void count_decided(const WavefrontArguments &p, const Decision &decision, int warp, int chroma_warp,
-                          WavefrontState<F> &s) {
-    if (warp == kPart4x4) {
+DEVICE void count_decided(const WavefrontArguments &p, const Decision &decision, int warp, int luma_warp,
+                          int chroma_warp, WavefrontState<F> &s) {
+    if (warp == luma_warp) {
         MostBits sum{0, false};
         CUDAENC_NO_UNROLL
         for (int component = 0; component < luma_components(F); component++) {

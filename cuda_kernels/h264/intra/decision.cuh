@@ -17,7 +17,7 @@ DEVICE uint64_t cost_of(uint64_t lambda, uint64_t distortion, uint64_t bits) {
     return (distortion << 8) + lambda * bits;
 }
 
-template <ChromaFormat F>
+template <bool Only8x8, ChromaFormat F>
 DEVICE Decision decide(const WavefrontArguments &p, const Place &place, const WavefrontState<F> &s) {
     constexpr bool has_chroma = chroma_blocks(F) > 0;
     const uint64_t lambda = place.qp->lambda;
@@ -46,17 +46,19 @@ DEVICE Decision decide(const WavefrontArguments &p, const Place &place, const Wa
             const uint32_t code = has_chroma ? kCodedBlockPatternCodes[pattern] : kCodedBlockPatternCodesLuma[pattern];
             consider(type, 1 + p.format.transform_8x8_mode + c.mode_bits + mode_bits(code) + (pattern ? 1 : 0));
         };
-    if (p.format.transform_8x8_mode) consider_nxn(MacroblockType::i8x8);
-    consider_nxn(MacroblockType::i4x4);
-    const Candidate<F> &whole = s.candidates[static_cast<int>(MacroblockType::i16x16)];
-    consider(MacroblockType::i16x16,
-             mode_bits(1 + whole.mode + 4 * (chroma_pattern >> 4) + (whole.pattern ? 12 : 0)) + 1);
+    if (Only8x8 || p.format.transform_8x8_mode) consider_nxn(MacroblockType::i8x8);
+    if constexpr (!Only8x8) {
+        consider_nxn(MacroblockType::i4x4);
+        const Candidate<F> &whole = s.candidates[static_cast<int>(MacroblockType::i16x16)];
+        consider(MacroblockType::i16x16,
+                 mode_bits(1 + whole.mode + 4 * (chroma_pattern >> 4) + (whole.pattern ? 12 : 0)) + 1);
+    }
     best.counts = may_be_pcm(p.format, s.candidates[best.type].sums + chroma_sums);
     return best;
 }
 
 // See MacroblockCoder::must_be_pcm().
-template <ChromaFormat F>
+template <bool Only8x8, ChromaFormat F>
 DEVICE bool must_be_pcm(const WavefrontArguments &p, const Place &place, const WavefrontState<F> &s,
                         const Decision &decision) {
     const uint32_t most = most_macroblock_bits(p.format);
@@ -68,7 +70,8 @@ DEVICE bool must_be_pcm(const WavefrontArguments &p, const Place &place, const W
         too_large |= s.most_bits[1].too_large;
     }
     return bits + kMostQpDeltaBits > most ||
-           cost_of(place.qp->lambda, distortion, bits) > cost_of(place.qp->lambda, 0, pcm_bits(p.format)) ||
+           (!Only8x8 &&
+            cost_of(place.qp->lambda, distortion, bits) > cost_of(place.qp->lambda, 0, pcm_bits(p.format))) ||
            (too_large && !p.long_level_prefix);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "../../../common/h264/intra_lines.h"
 #include "../../../common/h264/qp_choice.h"
@@ -13,23 +14,32 @@ namespace cudaenc::h264 {
 
 namespace {
 
-// Slices advance side by side.
+// At most one slice begins in each.
 std::vector<MacroblockRow> make_rows(const PictureFormat &f) {
-    std::vector<MacroblockRow> rows;
-    for (int i = 0; i < f.macroblock_rows(); i++)
-        for (int s = 0; s < f.slices; s++)
-            if (f.first_row(s) + i < f.first_row(s + 1))
-                rows.push_back({.y = static_cast<uint32_t>(f.first_row(s) + i),
-                                .slice = static_cast<uint32_t>(s),
-                                .first_in_slice = i == 0,
-                                .reserved = 0});
-    return rows;
+    const int columns = f.macroblock_columns();
+    std::vector<MacroblockRow> rows;  // from top to bottom
+    for (int y = 0, slice = 0; y < f.macroblock_rows(); y++) {
+        const int first = y * columns;
+        const int above = y && rows.back().next < columns ? rows.back().next : 0;
+        while (f.first_macroblock(slice + 1) <= first) slice++;
+        rows.push_back({.y = static_cast<uint32_t>(y),
+                        .slice = static_cast<uint32_t>(slice),
+                        .first_in_slice = f.first_macroblock(slice) == first,
+                        .next = static_cast<uint16_t>(std::min(f.first_macroblock(slice + 1) - first, columns)),
+                        .above = static_cast<uint16_t>(above)});
+    }
+    std::vector<MacroblockRow> ordered;
+    for (const int y : order_rows(f)) ordered.push_back(rows[static_cast<size_t>(y)]);
+    return ordered;
 }
 
 std::vector<QpChoice> make_qp_choices(const PictureFormat &f) {
+    std::optional<WeightedQuantisers> weighted;
+    if (f.scaling) weighted.emplace(*f.scaling);
+    const Quantisers quantisers = weighted ? *weighted : Quantisers{};
     std::vector<QpChoice> choices;
     for (int qp = -qp_bd_offset(f.bit_depth); qp <= kLastQp; qp++)
-        choices.push_back(make_qp_choice(qp, f.bit_depth, f.chroma));
+        choices.push_back(make_qp_choice(qp, f.bit_depth, f.chroma, f.chroma_qp_index_offset, quantisers));
     return choices;
 }
 
@@ -70,8 +80,10 @@ Launches launches_of(int in_flight) {
     return {std::min((in_flight + pictures - 1) / pictures, connections()), pictures};
 }
 
-// Of a thread-block. Three where there is no chroma to code apart, or where more thread-blocks are useful than fit.
+// Of a thread-block. Of formats other than AVC-Intra three where there is no chroma to code apart, or where more
+// thread-blocks are useful than fit.
 int warps_of(const Device &device, const PictureFormat &f, int in_flight) {
+    if (f.only_8x8) return kAvcIntraWarps;
     const Launches launches = launches_of(in_flight);
     const int useful = useful_blocks(f) * std::min(in_flight, launches.count * launches.pictures);
     const bool fit = useful <= device.multiprocessors() * wavefront_blocks(f.chroma, kWavefrontParts);
@@ -124,8 +136,11 @@ void DeviceIntraCoder::code(Device::Stream stream, std::span<const Picture> pict
     for (size_t i = 0; i < pictures.size(); i++) arguments.pictures[i] = prepare(stream, pictures[i], aq_strength);
     const int useful = useful_blocks(format_) * static_cast<int>(pictures.size());
     const Grid grid{static_cast<unsigned>(std::min(blocks_, useful))};
-    with_format(format_.chroma,
-                [&]<ChromaFormat F>() { device_->launch(stream, grid, threads_, WavefrontParams<F>{arguments}); });
+    if (format_.only_8x8)
+        device_->launch(stream, grid, threads_, WavefrontParams<ChromaFormat::c422, true>{arguments});
+    else
+        with_format(format_.chroma,
+                    [&]<ChromaFormat F>() { device_->launch(stream, grid, threads_, WavefrontParams<F>{arguments}); });
     for (const Picture &picture : pictures)
         if (is_adaptive(picture.qp, aq_strength)) queue_qp_deltas(stream, *picture.buffers, picture.qp);
 }
@@ -164,7 +179,7 @@ void DeviceIntraCoder::queue_ranks(Device::Stream stream, const IntraBuffers &b,
                     static_cast<unsigned>(ceil_div(blocks * format_.macroblock_columns(), kRankThreads))};
     };
     const auto queue = [&]<int Components>() {
-        device_->launch(stream, grid(16), kRankThreads, RankParams<4, Components>{arguments});
+        if (!format_.only_8x8) device_->launch(stream, grid(16), kRankThreads, RankParams<4, Components>{arguments});
         if (format_.transform_8x8) device_->launch(stream, grid(4), kRankThreads, RankParams<8, Components>{arguments});
     };
     if (luma_components(format_.chroma) == 1)
@@ -184,6 +199,7 @@ void DeviceIntraCoder::queue_qps(Device::Stream stream, const IntraBuffers &b, c
                                      .macroblocks = macroblocks,
                                      .qp = qp,
                                      .strength = aq_strength,
+                                     .lowest_qp = format_.lowest_qp,
                                      .qps = b.qps.data()});
 }
 

@@ -22,6 +22,7 @@ struct IntraBuffers {
     DeviceArray<int8_t> qps;  // QPY of each macroblock, with adaptive quantisation
 };
 
+// Formats are plain(), or those of AVC-Intra: 4:2:2 with only_8x8, slices of a row of macroblocks or more.
 class DeviceIntraCoder {
   public:
     // in_flight: so many pictures are coded at once.

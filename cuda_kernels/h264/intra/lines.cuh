@@ -28,13 +28,13 @@ DEVICE void quantise_line(int32_t (&v)[N], const int32_t *multipliers, int32_t s
         v[i] = quantise(v[i], multiplier[i], rounding_of(fraction, shift), shift);
     }
 }
-// Row `row` of levels, scaled.
+// Row `row` of levels, scaled. shift: see Quantiser.
 template <int N>
-DEVICE void scale_line(int32_t (&v)[N], const int32_t *scales, int row) {
+DEVICE void scale_line(int32_t (&v)[N], const int32_t *scales, int32_t shift, int row) {
     int32_t scale[N];
     load_row(scales, row, scale);
     CUDAENC_UNROLL
-    for (int i = 0; i < N; i++) v[i] = N == 8 ? (v[i] * scale[i] + 32) >> 6 : v[i] * scale[i];
+    for (int i = 0; i < N; i++) v[i] = (v[i] * scale[i] + (1 << shift >> 1)) >> shift;
 }
 // Row `row` of scaled levels to a column of the residual, in 1/64.
 template <int N>

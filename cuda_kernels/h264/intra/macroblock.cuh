@@ -14,7 +14,7 @@ DEVICE void copy_levels(const int16_t *from, int16_t *to, int count) {
     }
 }
 
-template <ChromaFormat F>
+template <bool AvcIntra, ChromaFormat F>
 DEVICE void write_macroblock(const Place &place, const WavefrontState<F> &s, const Decision &decision,
                              const MacroblockRow &row) {
     const Candidate<F> &c = s.candidates[decision.type];
@@ -36,6 +36,10 @@ DEVICE void write_macroblock(const Place &place, const WavefrontState<F> &s, con
     }
     m.first_in_slice = row.first_in_slice && place.x == 0;
     m.slice = static_cast<uint16_t>(row.slice);
+    if constexpr (AvcIntra) {
+        m.first_in_slice |= place.x == row.next;
+        m.slice += place.x >= row.next;
+    }
     s.picture.macroblocks[place.address] = m;
 }
 

@@ -65,7 +65,7 @@ DEVICE uint32_t code_component_16x16(const Place &place, WavefrontState<F> &s, i
     CUDAENC_UNROLL
     for (int round = 0; round < 2; round++) {
         const int b = 8 * round + (lane >> 2), bx = luma_block_x(b), by = luma_block_y(b);
-        distortion += column_of(bx, by).reconstruct(quantiser, rows[round], dc[4 * by + bx], place.most,
+        distortion += column_of(bx, by).reconstruct(quantiser, 0, rows[round], dc[4 * by + bx], place.most,
                                                     c.samples + kLumaPitch + 1, kLumaPitch);
     }
     return distortion;

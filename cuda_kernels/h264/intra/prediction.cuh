@@ -79,10 +79,11 @@ struct AcColumn {
         return sums;
     }
     // From there, with the DC scaled, to the reconstruction; returns the sum of squared differences to the source.
-    DEVICE_MEMBER uint32_t reconstruct(const Quantiser &quantiser, int32_t (&v)[4], int32_t dc, int32_t most,
-                                       uint16_t *to, int pitch) const {
+    // scale_shift: that of the quantiser.
+    DEVICE_MEMBER uint32_t reconstruct(const Quantiser &quantiser, int32_t scale_shift, int32_t (&v)[4], int32_t dc,
+                                       int32_t most, uint16_t *to, int pitch) const {
         int32_t prediction[4], own[4];
-        scale_line(v, quantiser.scale_4x4, column);
+        scale_line(v, quantiser.scale_4x4, scale_shift, column);
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) {
             prediction[i] = predict(x, y + i);

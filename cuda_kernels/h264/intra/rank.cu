@@ -39,9 +39,13 @@ struct BlockValues {
         CUDAENC_UNROLL
         for (int i = 0; i < kNeighbours; i++)
             raw[i] = i <= N && !a.left ? of[N + 1] : i >= N && !a.above ? of[N - 1] : of[i];
+        if (a.other_corner && a.above) raw[N] = raw[N + 1];
         CUDAENC_UNROLL
-        for (int i = 0; i < kNeighbours; i++)
-            of[i] = (raw[i ? i - 1 : 0] + 2 * raw[i] + raw[i + 1 < kNeighbours ? i + 1 : i] + 2) >> 2;
+        for (int i = 0; i < kNeighbours; i++) {
+            const uint32_t next = raw[i + 1 < kNeighbours ? i + 1 : i];
+            const uint32_t after = i == N - 1 && a.other_corner ? raw[i] : next;
+            of[i] = (raw[i ? i - 1 : 0] + 2 * raw[i] + after + 2) >> 2;
+        }
     }
 };
 
@@ -71,8 +75,7 @@ DEVICE void rank_blocks(const RankArguments &p) {
     const int b = static_cast<int>(item % kBlocks);
     const int x = 16 * static_cast<int>(column) + (N == 4 ? 4 * luma_block_x(b) : 8 * (b & 1));
     const int y = 16 * static_cast<int>(row.y) + (N == 4 ? 4 * luma_block_y(b) : 8 * (b >> 1));
-    const bool above = row.first_in_slice == 0;
-    const Available of_macroblock{column > 0, above, above && column + 1 < p.columns};
+    const Available of_macroblock = available_in(row, column, p.columns);
     const Available a = N == 4 ? available_4x4(of_macroblock, b) : available_8x8(of_macroblock, b);
     LikelyModes modes;
     uint32_t satds[kModes]{};

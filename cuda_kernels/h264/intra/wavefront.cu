@@ -21,10 +21,27 @@ DEVICE void copy_tables(const WavefrontArguments &p, State &s) {
     for (int i = thread; i < 9 * 64; i += threads) s.predicted_8x8[i] = p.tables->predicted_8x8[i];
 }
 
+// Who does what, by the parts that warps code.
+template <bool AvcIntra>
+struct Warps {
+    int own;   // the part of the calling one
+    int last;  // codes chroma, in place of luma or after it
+    DEVICE_MEMBER static Warps here() {
+        const int warp = warp_shuffle(warp_id(), 0);  // the same in all lanes
+        if constexpr (AvcIntra) return {warp ? kPartChroma : kPart8x8, kPartChroma};
+        return {warp, block_threads() / 32 - 1};
+    }
+    DEVICE_MEMBER static int first() { return AvcIntra ? kPart8x8 : kPart4x4; }  // takes longest
+    DEVICE_MEMBER static int chroma_levels() { return AvcIntra ? kPartChroma : kPart8x8; }
+    // One that ends before the longest one loads what the next macroblock needs.
+    DEVICE_MEMBER int source() const { return AvcIntra ? kPartChroma : last > kPart16x16 ? kPart16x16 : kPart8x8; }
+    DEVICE_MEMBER int syntax() const { return AvcIntra ? kPartChroma : last > kPart16x16 ? kPart16x16 : kPart4x4; }
+};
+
 // What a macroblock's decision leaves, by all warps.
-template <ChromaFormat F>
+template <bool AvcIntra, ChromaFormat F>
 DEVICE void leave_macroblock(const WavefrontArguments &p, const MacroblockRow &row, const Place &place,
-                             const Decision &decision, int warp, int last_warp, WavefrontState<F> &s) {
+                             const Decision &decision, const Warps<AvcIntra> &warp, WavefrontState<F> &s) {
     constexpr int kBlocks = blocks_per_macroblock(F), kComponents = luma_components(F);
     int16_t *levels = s.picture.levels + uint64_t{place.address} * (16 * kBlocks);
     if (decision.pcm) {
@@ -32,33 +49,31 @@ DEVICE void leave_macroblock(const WavefrontArguments &p, const MacroblockRow &r
         block_sync();
     } else {
         const bool dc = decision.type == static_cast<int>(MacroblockType::i16x16);
-        if (warp < kComponents) {
-            const int component = kComponents > 1 ? warp : 0;
+        if (warp.own >= warp.first() && warp.own < warp.first() + kComponents) {
+            const int component = kComponents > 1 ? warp.own : 0;
             int16_t *to = levels + 16 * kLumaBlocks * component;
             copy_levels(s.candidates[decision.type].components[component].levels, to, dc ? 272 : 256);
             if (!dc && lane_id() < 16) to[256 + lane_id()] = 0;
         }
         if constexpr (chroma_blocks(F) > 0)
-            if (warp == kPart8x8) copy_levels(s.chroma.levels, levels + 272, 16 * (kBlocks - 17));
+            if (warp.own == warp.chroma_levels()) copy_levels(s.chroma.levels, levels + 272, 16 * (kBlocks - 17));
     }
-    if (warp == (last_warp > kPart16x16 ? kPart16x16 : kPart4x4) && lane_id() == 0)
-        write_macroblock(place, s, decision, row);
-    if (warp == last_warp) leave_record(place, s, decision);
-    if (warp == kPart8x8) leave_column(s, decision);
+    if (warp.own == warp.syntax() && lane_id() == 0) write_macroblock<AvcIntra>(place, s, decision, row);
+    if (warp.own == warp.last) leave_record(place, s, decision);
+    if (warp.own == kPart8x8) leave_column(s, decision);
 }
 
-template <ChromaFormat F>
-DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int warp, WavefrontState<F> &s) {
-    const int thread = thread_x(), last_warp = block_threads() / 32 - 1;
-    // A warp that ends before the longest one loads what the next macroblock needs.
-    const int source_warp = last_warp > kPart16x16 ? kPart16x16 : kPart8x8;
+template <bool AvcIntra, ChromaFormat F>
+DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, const Warps<AvcIntra> &warp,
+                     WavefrontState<F> &s) {
+    const int thread = thread_x();
     const uint32_t columns = static_cast<uint32_t>(p.format.width);
-    if (warp == source_warp) load_source(p, s.picture, row.y, 0, s.sources[0]);
+    if (warp.own == warp.source()) load_source(p, s.picture, row.y, 0, s.sources[0]);
     const bool above = row.first_in_slice == 0;
     const auto never = [] { return false; };
     const uint64_t row_above = above ? uint64_t{row.y - 1} * columns : 0;
     Receiver<F> receiver{s.picture.records + row_above * record_words(F), s.picture.serial, above ? columns : 0, 0};
-    if (warp == last_warp) receiver.receive(0, s, never);
+    if (warp.own == warp.last) receiver.receive(0, s, never);
     Place place{};
     place.bit_depth = p.format.luma_depth;
     place.most = (1 << place.bit_depth) - 1;
@@ -66,48 +81,52 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, int 
     for (uint32_t x = 0; x < columns; x++) {
         place.x = x;
         place.address = row.y * columns + x;
-        place.available = {x > 0, above, above && x + 1 < columns};
+        if constexpr (AvcIntra)
+            place.available = available_in(row, x, columns);
+        else
+            place.available = {x > 0, above, above && x + 1 < columns};
         place.qp = p.qp_choices + (s.picture.qps ? s.picture.qps[place.address] : s.picture.qp) +
                    qp_bd_offset(place.bit_depth);
-        if (warp == last_warp) receiver.receive(x + 1, s, never);
+        if (warp.own == warp.last) receiver.receive(x + 1, s, never);
         if (thread == 0) s.longest_ends = 0;
         block_sync();
-        if (warp == kPart4x4) {
+        if (!AvcIntra && warp.own == kPart4x4) {
             code_4x4(place, s);
-        } else if (warp == kPart8x8) {
-            if (p.format.transform_8x8_mode) code_8x8(place, s);
+        } else if (warp.own == kPart8x8) {
+            if (AvcIntra || p.format.transform_8x8_mode) code_8x8(place, s);
         } else {
-            if (warp == kPart16x16) code_16x16(place, s);
+            if (!AvcIntra && warp.own == kPart16x16) code_16x16(place, s);
             if constexpr (chroma_blocks(F) > 0)
-                if (warp == last_warp) code_chroma(place, s);
+                if (warp.own == warp.last) code_chroma<AvcIntra>(place, s);
         }
         warp_sync();
-        if (warp == source_warp && x + 1 < columns) load_source(p, s.picture, row.y, x + 1, s.sources[(x + 1) & 1]);
+        if (warp.own == warp.source() && x + 1 < columns)
+            load_source(p, s.picture, row.y, x + 1, s.sources[(x + 1) & 1]);
         // Polls while others code: one takes as long as a tenth of a macroblock.
-        if (warp == kPart4x4 && lane_id() == 0) atomic_or(&s.longest_ends, 1u);
-        if (warp == last_warp)
+        if (warp.own == warp.first() && lane_id() == 0) atomic_or(&s.longest_ends, 1u);
+        if (warp.own == warp.last)
             receiver.receive(x + 2, s, [&] { return warp_any(lane_id() == 0 && atomic_or(&s.longest_ends, 0u) != 0); });
         block_sync();
-        Decision decision = decide(p, place, s);
+        Decision decision = decide<AvcIntra>(p, place, s);
         if (decision.counts) {
-            count_decided(p, decision, warp, last_warp, s);
-            decision.pcm = must_be_pcm(p, place, s, decision);
+            count_decided(p, decision, warp.own, warp.first(), warp.last, s);
+            decision.pcm = must_be_pcm<AvcIntra>(p, place, s, decision);
         }
-        leave_macroblock(p, row, place, decision, warp, last_warp, s);
+        leave_macroblock(p, row, place, decision, warp, s);
     }
 }
 
-template <ChromaFormat F>
+template <ChromaFormat F, bool AvcIntra>
 DEVICE void code_rows(const WavefrontArguments &p) {
     SHARED(WavefrontState<F>, state, 1);
     copy_tables(p, state[0]);
-    const int warp = warp_shuffle(warp_id(), 0);  // the same in all lanes
+    const Warps<AvcIntra> warp = Warps<AvcIntra>::here();
     const uint32_t rows = p.row_count * p.picture_count;
     uint32_t ticket;
     CUDAENC_NO_UNROLL
     while ((ticket = take_ticket(p.tickets, rows + static_cast<uint32_t>(grid_x()))) < rows) {
         constexpr int kWords = sizeof(WavefrontPicture) / 4;
-        static_assert(kWords <= 96, "each word has a thread");
+        static_assert(kWords <= 32 * kAvcIntraWarps, "each word has a thread");
         const AnyWord *from = reinterpret_cast<const AnyWord *>(p.pictures + ticket % p.picture_count);
         if (thread_x() < kWords) reinterpret_cast<AnyWord *>(&state[0].picture)[thread_x()] = from[thread_x()];
         block_sync();
@@ -118,12 +137,17 @@ DEVICE void code_rows(const WavefrontArguments &p) {
 #define WAVEFRONT_KERNEL(format, name)                                                              \
     KERNEL_BLOCKS(kWavefrontThreads, wavefront_blocks(ChromaFormat::format, kWavefrontParts), name, \
                   WavefrontParams<ChromaFormat::format>) {                                          \
-        code_rows<ChromaFormat::format>(p);                                                         \
+        code_rows<ChromaFormat::format, false>(p);                                                  \
     }
 WAVEFRONT_KERNEL(c400, h264_wavefront_400)
 WAVEFRONT_KERNEL(c420, h264_wavefront_420)
 WAVEFRONT_KERNEL(c422, h264_wavefront_422)
 WAVEFRONT_KERNEL(c444, h264_wavefront_444)
 #undef WAVEFRONT_KERNEL
+using AvcIntraParams = WavefrontParams<ChromaFormat::c422, true>;
+KERNEL_BLOCKS(32 * kAvcIntraWarps, wavefront_blocks(ChromaFormat::c422, kAvcIntraWarps), h264_wavefront_avc_intra,
+              AvcIntraParams) {
+    code_rows<ChromaFormat::c422, true>(p);
+}
 
 }  // namespace cudaenc::h264

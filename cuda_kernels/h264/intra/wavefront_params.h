@@ -1,6 +1,7 @@
 // Parameters of wavefront.cu. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include "../../../common/h264/decisions.h"
+#include "../../../common/h264/intra_modes.h"
 #include "../../../common/h264/macroblock_layer.h"
 #include "../../../common/h264/rank.h"
 #include "../../../common/kernel_name.h"
@@ -14,11 +15,23 @@ enum WavefrontPart { kPart4x4, kPart8x8, kPart16x16, kPartChroma, kWavefrontPart
 constexpr int kWavefrontThreads = 32 * kWavefrontParts;  // of a thread-block, at most
 // Thread-blocks of so many warps that a multiprocessor has registers for.
 constexpr int wavefront_blocks(ChromaFormat f, int warps) { return (f == ChromaFormat::c444 ? 16 : 24) / warps; }
+// AVC-Intra has 4:2:2 and I_8x8 alone: a warp codes luma, another one chroma.
+constexpr int kAvcIntraWarps = 2;
 
 // A row of macroblocks, in an order in which the row above comes first.
 struct alignas(16) MacroblockRow {
-    uint32_t y, slice, first_in_slice, reserved;
+    uint32_t y, slice, first_in_slice;  // the slice of its first macroblock; 1: which begins there
+    uint16_t next;                      // the column that the next slice begins with; none: the number of columns
+    uint16_t above;                     // the column from which on the row above is of `slice`
 };
+// The neighbours of the macroblock in column x.
+CUDAENC_HD constexpr Available available_in(const MacroblockRow &row, uint32_t x, uint32_t columns) {
+    const bool above = !row.first_in_slice && x < row.next && x >= row.above;
+    return {.left = x > 0 && x != row.next,
+            .above = above,
+            .above_right = above && x + 1 < columns,
+            .other_corner = x <= row.above};
+}
 
 // What a macroblock leaves to the row below: numbers of 16 bits, three a word of 64. The word's upper bits are the
 // picture's serial number, so each word tells by itself whether it is there.
@@ -60,10 +73,11 @@ struct WavefrontArguments {
     uint32_t picture_count;
     WavefrontPicture pictures[kLaunchPictures];
 };
-// Grid: thread-blocks of 3 or 4 warps, as many as there are rows of all pictures or fewer.
-template <ChromaFormat F>
+// Grid: thread-blocks of 3 or 4 warps, kAvcIntraWarps of AVC-Intra, as many as there are rows of all pictures or fewer.
+template <ChromaFormat F, bool AvcIntra = false>
 struct WavefrontParams : WavefrontArguments {
-    static constexpr KernelName kernel{"h264/intra/wavefront", F == ChromaFormat::c400   ? "h264_wavefront_400"
+    static constexpr KernelName kernel{"h264/intra/wavefront", AvcIntra                  ? "h264_wavefront_avc_intra"
+                                                               : F == ChromaFormat::c400 ? "h264_wavefront_400"
                                                                : F == ChromaFormat::c420 ? "h264_wavefront_420"
                                                                : F == ChromaFormat::c422 ? "h264_wavefront_422"
                                                                                          : "h264_wavefront_444"};
