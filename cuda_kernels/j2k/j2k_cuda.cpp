@@ -40,6 +40,8 @@ unsigned tag_tree_threads(const Geometry &g) {
 
 // A second stream measures headers ahead and uploads the allocation. With more frames in flight it does not pay.
 constexpr int kForkedFrames = 2;
+// So many in flight fill the device where the small levels of each take little of it.
+constexpr int kManyFrames = 8;
 
 enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq", "rate control",
@@ -478,9 +480,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
         constexpr int kBlockPairs = kDwtThreads / 32 * kStripPairs<W>;
         const int block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
         // A segment reads rows beyond its own. So there are only as many as give each multiprocessor all the
-        // thread-blocks that run on it together; of small levels half as many, which leave room for other frames.
+        // thread-blocks that run on it together; of small levels fewer, which leave room for other frames.
         constexpr int kShortest = 4;
-        const int together = device_->multiprocessors() * (level == 1 ? 5 : 4);
+        const int together = device_->multiprocessors() * (level == 1 ? 5 : slots() < kManyFrames ? 4 : 2);
         const int segments = std::max(together / (block_columns * depth * static_cast<int>(tiles())), 1);
         DwtLevel dwt{.tile_components = tile_components_.data(),
                      .low = level & 1 ? s.ll_odd.data() : s.ll_even.data(),
