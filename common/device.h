@@ -36,8 +36,8 @@ class Device {
     virtual void *alloc(size_t bytes) = 0;         // device memory, aligned to 256 bytes, contents undefined
     virtual void free(void *memory) noexcept = 0;  // waits for work that uses it; nullptr does nothing
     virtual void *alloc_pinned(size_t bytes) = 0;  // host memory that copies reach at full speed, aligned to 256 bytes
-    virtual void free_pinned(void *memory) noexcept = 0;
-    virtual bool pageable(const void *host) = 0;  // whether this host memory is not pinned
+    virtual void free_pinned(void *memory) noexcept = 0;  // waits as free() does
+    virtual bool pageable(const void *host) = 0;          // whether this host memory is not pinned
 
     virtual Stream create_stream() = 0;
     virtual void destroy_stream(Stream) noexcept = 0;
