@@ -203,10 +203,10 @@ def sweep_rows(rows):
 
 
 def nvjpeg2000_rows(rows):
-    """nvJPEG2000 beside each of the rows, where it is beside all; its PSNR by the best way to ask for the bytes."""
+    """nvJPEG2000 beside each of the rows, where it is beside all; its PSNR by the first way to ask for the bytes.
+    Its rates and sizes are of that, the Q-factor, which does not reach all sizes."""
     peers = [peer_of(row, 'nvJPEG2000') for row in rows]
-    return [dict(peer, psnr_db=max((stream['psnr_db'] for stream in peer['first_frame'] if 'psnr_db' in stream), default=None))
-            for peer in peers] if all(peers) else []
+    return [dict(peer, psnr_db=next((stream.get('psnr_db') for stream in peer['first_frame']), None)) for peer in peers] if all(peers) else []
 
 
 def ht_sweep(results):

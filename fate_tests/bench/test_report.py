@@ -67,7 +67,7 @@ def add_peers(out):
         rates = report.read_json(path)
         for row in rates['rows']:
             peer = {key: row[key] for key in ('bits_per_pixel', 'single_ms', 'single_fps', 'multi')}
-            ways = [{'asked_by': way, 'psnr_db': row['psnr_db'] - k} for k, way in enumerate(('Q-factor', 'target PSNR'))] if 'psnr_db' in row else []
+            ways = [{'asked_by': way, 'psnr_db': row['psnr_db'] + (k if 'sweep' in file else -k)} for k, way in enumerate(('Q-factor', 'target PSNR'))] if 'psnr_db' in row else []
             row['peers'] = [dict(peer, name='nvJPEG2000 0', best_fps=row['best_fps'] / 5, cudaenc_single_times=1, cudaenc_multi_times=5, first_frame=ways)]
         with open(path, 'w', encoding='utf-8') as stream:
             json.dump(rates, stream)
@@ -109,6 +109,7 @@ def check_numbers(out, tables):
         check(cells[3][1:] == [report.number(row['best_fps']) for row in rows], f'{part}: frames/s')
         check(all((row['style'] == 'ht') == (part == 'ht_sweep') for row in rows), f'{part}: the block coder')
     many = [report.number(row['best_fps'] / 5) for row in rows_of(out, 'ht_sweep.json')]  # see add_peers()
+    check(tables['ht-sweep'][9][1:] == tables['ht-sweep'][1][1:], 'ht_sweep: PSNR of the way that sizes are of')
     check([cells[0].split(':')[0] for cells in tables['ht-sweep'][::4]] == ['HT', 'MQ', "nvJPEG2000's HT"] and tables['ht-sweep'][11][1:] == many, 'ht_sweep: peer')
     check([cells[2] for cells in tables['memory']] == [f'{row["allocated_mib"]:.1f}' for row in rows_of(out, 'memory.json')], 'memory: allocated')
     for cells, row in zip(tables['decode'], report.decoding_rows(report.Results(out)), strict=True):
