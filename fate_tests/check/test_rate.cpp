@@ -262,6 +262,37 @@ START_TEST(sampled_blocks_lie_apart) {
 }
 END_TEST
 
+// A frame with a surplus is coded again where blocks are worth much that have no room.
+START_TEST(steps_become_coarser) {
+    const PrecinctBand first{};
+    const auto too_fine = [&](uint32_t surplus, double octaves, uint32_t again) {
+        constexpr uint32_t kSlope = 20 * kSlopeOctave;
+        StopOutcome stop{};
+        stop.slope = kSlope, stop.again = again, stop.surplus = surplus;
+        stop.threshold = kSlope + static_cast<uint32_t>(octaves * kSlopeOctave);
+        const bool is = steps_too_fine(stop, first);
+        if (is) {
+            const StopSlope next = next_try(stop, CUDAENC_J2K_HT, true, first);
+            EXPECT(next.slope > kSlope && next.again == again + 1, "from slope %u to %u, try %u", kSlope, next.slope,
+                   next.again);
+        }
+        return is;
+    };
+    struct {
+        uint32_t surplus;
+        double octaves;
+        uint32_t again;
+        bool coarser;
+    } const outcomes[] = {
+        {12, 0.9, 0, false}, {12, 1.1, 0, true}, {6, 1.9, 0, false},  {3, 1.9, 0, false},           {2, 2.1, 0, true},
+        {1, 4, 0, false},    {2, 1.1, 1, true},  {20, 0.9, 1, false}, {20, 4, kMostCoarser, false},
+    };
+    for (const auto &o : outcomes)
+        EXPECT(too_fine(o.surplus, o.octaves, o.again) == o.coarser,
+               "surplus of %u/256, %.1f octaves above, coded again %u times", o.surplus, o.octaves, o.again);
+}
+END_TEST
+
 START_TEST(frames) {
     const auto device = open_test_device(_i);
     for (const bool predicts : {false, true}) {
@@ -287,6 +318,7 @@ int main(int argc, char **argv) {
     TCase *samples = add_case(suite, "sampled blocks");
     tcase_add_test(samples, sampled_blocks_stand_for_all);
     tcase_add_test(samples, sampled_blocks_lie_apart);
+    tcase_add_test(samples, steps_become_coarser);
     TCase *kernels = add_case(suite, "kernels");
     tcase_add_loop_test(kernels, frames, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);

@@ -262,14 +262,15 @@ inline uint32_t slope_of_frame(const StopOutcome &stop, const PrecinctBand &firs
     return max_of(stop.slope, static_cast<uint32_t>(max_of(slope_of_steps(first.weight, first.spare, stop.step), 1)));
 }
 // Whether a frame's steps are so fine that what is left out is worth much more than what coarser steps would lose. At
-// first 5 % of the budget are, an octave above the slope, or fewer bytes further above: what is less is some 0.05 dB,
-// and a frame that is coded again takes half as long again. Then steps come nearer.
+// first 5 % of the budget are, an octave above the slope, or fewer bytes further above: what is less is some 0.05 dB in
+// photographs, and a frame that is coded again takes half as long again. Then steps come nearer. On screens a hundredth
+// of the bytes is worth up to 0.3 dB; their thresholds are two octaves above the slope, those of few photographs are.
 constexpr uint32_t kMostCoarser = 3;  // so often; never where they became finer
 inline bool steps_too_fine(const StopOutcome &stop, const PrecinctBand &first) {
     const uint32_t slope = slope_of_frame(stop, first), above = max_of(stop.threshold, slope) - slope;
     if (!stop.slope || stop.again >= kMostCoarser) return false;
-    if (!stop.again) return uint64_t{stop.surplus} * above > 12 * kSlopeOctave;
-    return stop.surplus >= (above > 2 * kSlopeOctave ? 2 : 5) && above > kSlopeOctave;
+    if (stop.again) return stop.surplus >= 2 && above > kSlopeOctave;
+    return uint64_t{stop.surplus} * above > 12 * kSlopeOctave || (stop.surplus >= 2 && above > 2 * kSlopeOctave);
 }
 // Where tier-1 stops in a frame that is coded again. Where the first try lacks a little, the slope was right, and tests
 // ended blocks too early: half an octave is enough. Else nothing is known, and none of the blocks ends.

@@ -248,7 +248,7 @@ constexpr int kTriedLevel = 2 * kSlopeOctave, kRefinedLevel = 4 * kSlopeOctave, 
 
 // Where a frame chooses its steps and has so many code-blocks, they have that plane or none: leaving out the sparsest
 // is fine enough to meet the budget, and no block is coded twice.
-constexpr uint32_t kManyHtBlocks = 1024;
+constexpr uint32_t kManyHtBlocks = 256;
 
 // How a truncatable block is coded: where it ends, by bit-planes of the frame's steps.
 struct HtRule {
