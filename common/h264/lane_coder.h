@@ -44,6 +44,9 @@ struct Wide {
 }
 [[gnu::always_inline]] inline Wide least_of(const Wide &a, const Wide &b) { return select(a < b, a, b); }
 [[gnu::always_inline]] inline Wide most_of(const Wide &a, const Wide &b) { return select(a < b, b, a); }
+[[gnu::always_inline]] inline int32_t &lane_of(Wide &w, int lane) {
+    return reinterpret_cast<int32_t *>(lane % 2 ? &w.odd : &w.even)[lane / 2];
+}
 [[gnu::always_inline]] inline Lanes all(int x) { return Lanes{} + static_cast<int16_t>(x); }
 [[gnu::always_inline]] inline Wide all_wide(int32_t x) { return {Ints{} + x, Ints{} + x}; }
 [[gnu::always_inline]] inline Lanes is(const Lanes &x, int value) { return x == all(value); }
@@ -365,7 +368,8 @@ template <int N, int Mode>
 }
 
 template <int N>
-[[gnu::always_inline]] inline void rank_block(LumaSamples &s, int x0, int y0, const Neighbours &n, Lanes &ranked) {
+[[gnu::always_inline]] inline void rank_block(LumaSamples &s, int x0, int y0, const Neighbours &n, Lanes &ranked,
+                                              Wide &satds) {
     constexpr int32_t kNone = INT32_MAX;
     Values<N> values;
     make_values<N>(s, x0, y0, n, values);
@@ -388,6 +392,7 @@ template <int N>
     add(rank_mode<N, kHorizontalDown>(s, x0, y0, values), n.corner);
     add(rank_mode<N, kVerticalLeft>(s, x0, y0, values), n.above);
     add(rank_mode<N, kHorizontalUp>(s, x0, y0, values), n.left);
+    satds += keys[0] >> 4;
     Wide packed = all_wide(0);
     for (int i = kRankedModes - 1; i >= 0; i--) {
         const Wide k = select(keys[i] < all_wide(kNone), keys[i], keys[0]);
@@ -397,7 +402,7 @@ template <int N>
 }
 
 CUDAENC_LANE_FUNCTION void rank(const Sample *const *first, ptrdiff_t stride, const Available *available,
-                                RankedModes *modes) {
+                                const uint32_t *satd_lambdas, RankedModes *modes) {
     const Sample *at[kLanes];
     std::copy_n(first, kLanes, at);
     LumaSamples s;
@@ -408,16 +413,25 @@ CUDAENC_LANE_FUNCTION void rank(const Sample *const *first, ptrdiff_t stride, co
         std::memcpy(s.at(0, y), row, sizeof row);
     }
     const Neighbours n = neighbours_of(available);
-    Lanes ranked[16];
-    for (int b = 0; b < 16; b++)
-        rank_block<4>(s, 4 * luma_block_x(b), 4 * luma_block_y(b), neighbours_of_block<4>(n, b), ranked[b]);
-    to_rows(ranked, [&](int lane, const Row &row)
-                        __attribute__((always_inline)) { std::memcpy(modes[lane].of_4x4, &row, sizeof row); });
+    Wide satd_4x4 = all_wide(0), satd_8x8 = all_wide(0);
     for (int b = 0; b < 4; b++) {
         Lanes of_8x8;
-        rank_block<8>(s, 8 * (b & 1), 8 * (b >> 1), neighbours_of_block<8>(n, b), of_8x8);
+        rank_block<8>(s, 8 * (b & 1), 8 * (b >> 1), neighbours_of_block<8>(n, b), of_8x8, satd_8x8);
         for (int i = 0; i < kLanes; i++) modes[i].of_8x8[b] = static_cast<uint16_t>(of_8x8[i]);
     }
+    bool any_likely_4x4 = false;
+    for (int i = 0; i < kLanes; i++) {
+        modes[i].satd_4x4 = 0;
+        modes[i].satd_8x8 = static_cast<uint32_t>(lane_of(satd_8x8, i));
+        any_likely_4x4 |= modes[i].likely_4x4(satd_lambdas[i]);
+    }
+    if (!any_likely_4x4) return;
+    Lanes ranked[16];
+    for (int b = 0; b < 16; b++)
+        rank_block<4>(s, 4 * luma_block_x(b), 4 * luma_block_y(b), neighbours_of_block<4>(n, b), ranked[b], satd_4x4);
+    to_rows(ranked, [&](int lane, const Row &row)
+                        __attribute__((always_inline)) { std::memcpy(modes[lane].of_4x4, &row, sizeof row); });
+    for (int i = 0; i < kLanes; i++) modes[i].satd_4x4 = static_cast<uint32_t>(lane_of(satd_4x4, i));
 }
 
 // ---- Coding
@@ -440,10 +454,6 @@ struct LaneQuantiser {
     Wide hadamard_multiplier, shift, hadamard_round;  // of DC that is transformed again
     static constexpr int place(int x, int y) { return y % period * period + x % period; }
 };
-
-[[gnu::always_inline]] inline int32_t &lane_of(Wide &w, int lane) {
-    return reinterpret_cast<int32_t *>(lane % 2 ? &w.odd : &w.even)[lane / 2];
-}
 
 // A macroblock as one of its types.
 struct Candidate {
@@ -928,7 +938,7 @@ template <class Number>
 
 CUDAENC_LANE_FUNCTION void code_lanes(Work &w, const Sample *const (&at)[kLanes], const Sample *const (&cb)[kLanes],
                                       const Sample *const (&cr)[kLanes], const ptrdiff_t (&strides)[3],
-                                      const Available (&available)[kLanes]) {
+                                      const Available (&available)[kLanes], bool any_likely_4x4) {
     load_source<16>(at, strides[0], w.source);
     load_neighbours<16>(at, strides[0], available, w.luma);
     load_source<8>(cb, strides[1], w.chroma_source[0]);
@@ -943,6 +953,7 @@ CUDAENC_LANE_FUNCTION void code_lanes(Work &w, const Sample *const (&at)[kLanes]
 #pragma GCC unroll 1
     for (int b = 0; b < 4; b++) code_block<8>(w, of_8x8, w.quantiser_8x8, b, w.ranked_8x8[b]);
     keep_reconstruction(w, of_8x8);
+    if (!any_likely_4x4) return;
     Candidate &of_4x4 = w.candidates[static_cast<int>(MacroblockType::i4x4)];
     begin(of_4x4);
 #pragma GCC unroll 1
@@ -1024,16 +1035,22 @@ void Coder::code(Task *tasks) {
         if (taken[i] && first < 0) first = i;
     }
     if (first < 0) return;
+    // No cache has the memory that levels go to: it comes while macroblocks are coded.
+    for (int i = 0; i < kLanes; i++)
+        for (int k = 0; taken[i] && k < 16 * blocks_per_macroblock(ChromaFormat::c420); k += 32)
+            __builtin_prefetch(tasks[i].levels + k, 1, 2);
     const Sample *from[3][kLanes];
     ptrdiff_t strides[3];
     Available available[kLanes];
     uint64_t lambdas[kLanes];
+    bool any_likely_4x4 = false;
     for (int c = 0; c < 3; c++) strides[c] = tasks[first].place.samples[c].stride;
     for (int i = 0; i < kLanes; i++) {
         const MacroblockCoder::Place &p = tasks[taken[i] ? i : first].place;  // others do the same again
         for (int c = 0; c < 3; c++) from[c][i] = p.samples[c].data;
         available[i] = p.available;
         lambdas[i] = lambda_of(p.qp);
+        any_likely_4x4 |= p.likely_4x4;
         set_qp(w, i, p.qp);
         for (int b = 0; b < 16; b++) w.ranked_4x4[b][i] = static_cast<int16_t>(p.ranked->of_4x4[b]);
         for (int b = 0; b < 4; b++) w.ranked_8x8[b][i] = static_cast<int16_t>(p.ranked->of_8x8[b]);
@@ -1043,7 +1060,7 @@ void Coder::code(Task *tasks) {
                 w.candidates[t].modes[1 + k][0][i] = p.left ? p.left->mode_right[k] : int8_t{-1};
             }
     }
-    code_lanes(w, from[0], from[1], from[2], strides, available);
+    code_lanes(w, from[0], from[1], from[2], strides, available, any_likely_4x4);
 
     Lanes types{};
     Sample *to[3][kLanes]{};
@@ -1056,6 +1073,7 @@ void Coder::code(Task *tasks) {
                                   static_cast<uint32_t>(lane_of(w.chroma_nonzero, i))};
         LevelSums sums{};
         for (const MacroblockType type : {MacroblockType::i8x8, MacroblockType::i4x4, MacroblockType::i16x16}) {
+            if (type == MacroblockType::i4x4 && !t.place.likely_4x4) continue;
             Candidate &c = w.candidates[static_cast<int>(type)];
             Macroblock m{};
             m.type = type;

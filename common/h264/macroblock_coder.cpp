@@ -398,7 +398,7 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
         try_4x4(nullptr);
     } else if (all) {
         try_8x8(nullptr);
-        try_4x4(nullptr);
+        if (place.likely_4x4) try_4x4(nullptr);
     } else if (is_4x4(place.left) || is_4x4(place.above)) {
         try_4x4(nullptr);
         try_8x8(best);

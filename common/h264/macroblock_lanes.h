@@ -37,8 +37,10 @@ class MacroblockLanes {
 // What a processor's vectors hold.
 struct LaneVectors {
     int lanes;  // at most kMostLanes
-    // Ranks modes as rank_modes() does, of a macroblock of 16x16 samples a lane. at: their first samples.
-    void (*rank)(const Sample *const *at, ptrdiff_t stride, const Available *available, RankedModes *modes);
+    // Ranks modes as rank_modes() does, of a macroblock of 16x16 samples a lane. at: their first samples. Where I_4x4
+    // is unlikely whatever its SATD, that may become 0, without modes.
+    void (*rank)(const Sample *const *at, ptrdiff_t stride, const Available *available, const uint32_t *satd_lambdas,
+                 RankedModes *modes);
     std::unique_ptr<MacroblockLanes> (*make)(const PictureFormat &format);
 };
 // All that this processor can use, those with the most lanes first.

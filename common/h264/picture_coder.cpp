@@ -62,6 +62,7 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     for (size_t y = 0; y < rows; y++) rows_[y].done.store(0, std::memory_order_relaxed);
     if (quality.effort == kAllTypes) {
         ranked_.resize(neighbours_.size());
+        likely_4x4_.resize(neighbours_.size());
         totals_.resize(neighbours_.size() * static_cast<size_t>(blocks_per_macroblock(format_.chroma)));
         pool.for_each(rows, [this](size_t y) { load_rows(static_cast<int>(y)); });
         pool.for_each(rows, [this](size_t y) { rank_row(static_cast<int>(y)); });
@@ -116,10 +117,13 @@ MacroblockCoder::Place PictureCoder::place_of(int x, int y) {
     place.left = place.available.left ? &neighbours_[at - 1] : nullptr;
     place.above =
         place.available.above ? &neighbours_[at - static_cast<size_t>(format_.macroblock_columns())] : nullptr;
-    place.qp = macroblock_qp(x, y);
+    place.qp = quality_.effort == kAllTypes ? qp_[at] : macroblock_qp(x, y);
     place.drop_step = std::max(0, quality_.qp - kMaxQp);
     place.effort = quality_.effort;
-    if (quality_.effort == kAllTypes) place.ranked = &ranked_[at];
+    if (quality_.effort == kAllTypes) {
+        place.ranked = &ranked_[at];
+        place.likely_4x4 = likely_4x4_[at];
+    }
     return place;
 }
 
@@ -134,6 +138,7 @@ void PictureCoder::keep(Row &row, size_t at, int qp, const MacroblockCoder::Resu
 }
 
 // Macroblocks of several rows side by side. The lowest rows go first: their macroblocks have the longest way to go.
+// Where more are ready than there are lanes, those that are not tried as I_4x4 are coded apart, if they are the most.
 void PictureCoder::encode_rows() {
     const std::span<const LaneVectors> vectors = lane_vectors();
     const std::unique_ptr<MacroblockLanes> coder = vectors[0].make(format_);
@@ -147,29 +152,43 @@ void PictureCoder::encode_rows() {
         const int rows = static_cast<int>(order_.size());
         while (first < rows && done(order_[first]) == columns) first++;
         if (first == rows) return;
+        // Whether a row's next macroblock is ready, and which: 1: it is tried as I_4x4.
+        constexpr int kNotReady = -1;
+        const auto kind_of = [&](int y) -> int {
+            const int x = done(y);
+            const bool ready = x < columns && (rows_[y].begins_slice || done(y - 1) >= std::min(x + 2, columns));
+            return ready ? likely_4x4_[index_of(x, y)] : kNotReady;
+        };
+        int ready[2]{};
+        for (int i = first; i < rows; i++) {
+            const int y = order_[i];
+            const int kind = rows_[y].taken.load(std::memory_order_relaxed) ? kNotReady : kind_of(y);
+            if (kind != kNotReady) ready[kind]++;
+        }
         MacroblockLanes::Task tasks[kMostLanes]{};
         int taken[kMostLanes], count = 0;
-        for (int i = rows - 1; i >= first && count < lanes; i--) {
-            const int y = order_[i];
-            Row &row = rows_[y];
-            const auto is_ready = [&] {
+        const auto take = [&](int kind) {
+            for (int i = rows - 1; i >= first && count < lanes; i--) {
+                const int y = order_[i];
+                Row &row = rows_[y];
+                if (kind_of(y) != kind || row.taken.exchange(true, std::memory_order_acquire)) continue;
+                if (kind_of(y) != kind) {
+                    row.taken.store(false, std::memory_order_release);
+                    continue;
+                }
                 const int x = done(y);
-                return x < columns && (row.begins_slice || done(y - 1) >= std::min(x + 2, columns));
-            };
-            if (!is_ready() || row.taken.exchange(true, std::memory_order_acquire)) continue;
-            if (!is_ready()) {
-                row.taken.store(false, std::memory_order_release);
-                continue;
+                const size_t at = index_of(x, y);
+                tasks[count] = {.place = place_of(x, y),
+                                .macroblock = &macroblocks_[at],
+                                .levels = levels_of(at),
+                                .neighbour = &neighbours_[at],
+                                .result = {}};
+                taken[count++] = y;
             }
-            const int x = done(y);
-            const size_t at = index_of(x, y);
-            tasks[count] = {.place = place_of(x, y),
-                            .macroblock = &macroblocks_[at],
-                            .levels = levels_of(at),
-                            .neighbour = &neighbours_[at],
-                            .result = {}};
-            taken[count++] = y;
-        }
+        };
+        const bool apart = ready[0] > ready[1] && ready[0] + ready[1] > lanes;
+        if (!apart) take(1);
+        take(0);
         if (!count) {
             std::this_thread::yield();
             continue;
@@ -200,30 +219,41 @@ void PictureCoder::count() {
     for (size_t at = 0; at < neighbours_.size(); at++) bits_ += count_bits(at);
 }
 
+uint32_t PictureCoder::satd_lambda(size_t at) const {
+    return satd_lambda_of(qp_[at] + qp_bd_offset(format_.bit_depth) + std::max(0, quality_.qp - kMaxQp));
+}
+
 void PictureCoder::rank_row(int y) {
     const int columns = format_.macroblock_columns();
+    for (int x = 0; x < columns; x++) qp_[index_of(x, y)] = static_cast<int8_t>(macroblock_qp(x, y));
     if (MacroblockLanes::takes(format_)) {
         const LaneVectors &vectors = lane_vectors().front();
         for (int first = 0; first < columns; first += vectors.lanes) {
             const Sample *at[kMostLanes];
             Available neighbours[kMostLanes];
-            RankedModes modes[kMostLanes];
+            uint32_t satd_lambdas[kMostLanes];
+            RankedModes modes[kMostLanes]{};
             for (int i = 0; i < vectors.lanes; i++) {
                 const int x = std::min(first + i, columns - 1);
                 at[i] = planes_[0].at(16 * x, 16 * y);
                 neighbours[i] = available(x, y);
+                satd_lambdas[i] = satd_lambda(index_of(x, y));
             }
-            vectors.rank(at, planes_[0].stride, neighbours, modes);
+            vectors.rank(at, planes_[0].stride, neighbours, satd_lambdas, modes);
             std::copy_n(modes, std::min(vectors.lanes, columns - first), &ranked_[index_of(first, y)]);
         }
-        return;
+    } else {
+        for (int x = 0; x < columns; x++) {
+            ConstBlock samples[3];
+            for (int c = 0; c < luma_components(format_.chroma); c++)
+                samples[c] = {planes_[c].at(16 * x, 16 * y), planes_[c].stride};
+            ranked_[index_of(x, y)] =
+                rank_modes(samples, luma_components(format_.chroma), available(x, y), format_.bit_depth);
+        }
     }
     for (int x = 0; x < columns; x++) {
-        ConstBlock samples[3];
-        for (int c = 0; c < luma_components(format_.chroma); c++)
-            samples[c] = {planes_[c].at(16 * x, 16 * y), planes_[c].stride};
-        ranked_[static_cast<size_t>(y * columns + x)] =
-            rank_modes(samples, luma_components(format_.chroma), available(x, y), format_.bit_depth);
+        const size_t at = index_of(x, y);
+        likely_4x4_[at] = ranked_[at].likely_4x4(satd_lambda(at));
     }
 }
 

@@ -68,6 +68,7 @@ class PictureCoder {
     void load_rows(int y);
     void rank_row(int y);
     int macroblock_qp(int x, int y) const;
+    uint32_t satd_lambda(size_t at) const;
     uint32_t count_bits(size_t at);
     void write_qp_deltas(int slice);
 
@@ -78,6 +79,7 @@ class PictureCoder {
     std::vector<uint16_t> slice_of_;  // by macroblock
     std::unique_ptr<WeightedQuantisers> weighted_;
     std::vector<RankedModes> ranked_;  // kAllTypes
+    std::vector<uint8_t> likely_4x4_;  // by macroblock, kAllTypes
     std::vector<uint8_t> totals_;      // total_coeff of all blocks, kAllTypes
     std::unique_ptr<Row[]> rows_;
     std::vector<int> order_;  // of rows

@@ -12,8 +12,15 @@ namespace cudaenc::h264 {
 inline constexpr int kRankedModes = 3;
 struct alignas(8) RankedModes {
     uint16_t of_4x4[16], of_8x8[4];  // in the order of 6.4.3
+    uint32_t satd_4x4, satd_8x8;     // of all blocks as their best modes
+
+    // Whether I_4x4 may be the cheapest type: where its SATD is not less by more than so many bits, it hardly ever is.
+    static constexpr uint32_t kBitsOf4x4 = 36;
+    CUDAENC_HD constexpr bool likely_4x4(uint32_t satd_lambda) const {
+        return satd_8x8 > satd_4x4 + (kBitsOf4x4 * satd_lambda >> 8);
+    }
 };
-static_assert(sizeof(RankedModes) == 40);
+static_assert(sizeof(RankedModes) == 48);
 CUDAENC_HD constexpr int ranked_mode(uint32_t modes, int rank) { return static_cast<int>(modes >> 4 * rank & 15); }
 
 // Keeps the modes of the least SATDs, and of equal ones the first.
@@ -34,6 +41,7 @@ class LikelyModes {
         for (int i = 0; i < kRankedModes; i++) modes |= ((keys_[i] == ~0u ? keys_[0] : keys_[i]) & 15) << 4 * i;
         return static_cast<uint16_t>(modes);
     }
+    CUDAENC_HD uint32_t least_satd() const { return keys_[0] >> 4; }
 
   private:
     uint32_t keys_[kRankedModes] = {~0u, ~0u, ~0u};

@@ -8,8 +8,8 @@ namespace cudaenc::h264 {
 namespace {
 
 template <int N>
-uint16_t rank_block(const ConstBlock *samples, int components, int x, int y, const Available &available,
-                    int bit_depth) {
+LikelyModes rank_block(const ConstBlock *samples, int components, int x, int y, const Available &available,
+                       int bit_depth) {
     Predictions<N> predictions;
     uint32_t satds[kModes]{};
     for (int c = 0; c < components; c++) {
@@ -22,20 +22,25 @@ uint16_t rank_block(const ConstBlock *samples, int components, int x, int y, con
     LikelyModes modes;
     for (int mode = 0; mode < kModes; mode++)
         if (mode_available(mode, available)) modes.add(mode, satds[mode]);
-    return modes.packed();
+    return modes;
 }
 
 }  // namespace
 
 RankedModes rank_modes(const ConstBlock *samples, int components, const Available &available, int bit_depth) {
-    RankedModes modes;
+    RankedModes modes{};
     for (int b = 0; b < 16; b++) {
         const int x = 4 * luma_block_x(b), y = 4 * luma_block_y(b);
-        modes.of_4x4[b] = rank_block<4>(samples, components, x, y, available_4x4(available, b), bit_depth);
+        const LikelyModes of_block = rank_block<4>(samples, components, x, y, available_4x4(available, b), bit_depth);
+        modes.of_4x4[b] = of_block.packed();
+        modes.satd_4x4 += of_block.least_satd();
     }
-    for (int b = 0; b < 4; b++)
-        modes.of_8x8[b] =
+    for (int b = 0; b < 4; b++) {
+        const LikelyModes of_block =
             rank_block<8>(samples, components, 8 * (b & 1), 8 * (b >> 1), available_8x8(available, b), bit_depth);
+        modes.of_8x8[b] = of_block.packed();
+        modes.satd_8x8 += of_block.least_satd();
+    }
     return modes;
 }
 

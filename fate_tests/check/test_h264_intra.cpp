@@ -331,6 +331,7 @@ START_TEST(lanes_are_macroblocks) {
             const ConstBlock luma = t.place.samples[0];
             ranked[i] = rank_modes(&luma, 1, t.place.available, 8);
             t.place.ranked = &ranked[i];
+            t.place.likely_4x4 = !random.one_in(3);
             for (std::vector<int16_t> &l : {std::ref(levels[0][i]), std::ref(levels[1][i])}) l.assign(26 * 16, 0x5A5A);
             if (i == idle) continue;
             t.macroblock = &macroblocks[0][i];

@@ -54,6 +54,19 @@ START_TEST(missing_neighbours) {
 }
 END_TEST
 
+// I_4x4 is likely where 4x4 blocks differ from those around, at low QPs, and not on a ramp.
+START_TEST(likely_4x4) {
+    const RankedModes ramp = rank_one([](int x, int y) { return 2 * x + y; }, kAll);
+    const RankedModes spots = rank_one([](int x, int y) { return x % 8 > 3 && y % 16 / 4 == 1 ? 220 : 40; }, kAll);
+    for (const int qp : {0, 20, 40}) EXPECT(!ramp.likely_4x4(satd_lambda_of(qp)), "a ramp at QP %d", qp);
+    for (const int qp : {0, 20, 30})
+        EXPECT(spots.likely_4x4(satd_lambda_of(qp)), "spots at QP %d, SATDs of %u and %u", qp, spots.satd_4x4,
+               spots.satd_8x8);
+    EXPECT(!spots.likely_4x4(satd_lambda_of(kLastQp)), "spots at the last QP, SATDs of %u and %u", spots.satd_4x4,
+           spots.satd_8x8);
+}
+END_TEST
+
 START_TEST(devices) {
     const auto device = open_test_device(_i);
     Random random(static_cast<uint64_t>(_i) + 1);
@@ -101,6 +114,9 @@ START_TEST(devices) {
                         for (int b = 0; b < 4; b++)
                             EXPECT(own.of_8x8[b] == expected.of_8x8[b], "%dx%d, macroblock (%d, %d), 8x8 block %d",
                                    f.width, f.height, x, y, b);
+                        EXPECT(own.satd_4x4 == expected.satd_4x4 && own.satd_8x8 == expected.satd_8x8,
+                               "%dx%d, macroblock (%d, %d): SATDs of %u and %u, not %u and %u", f.width, f.height, x, y,
+                               own.satd_4x4, own.satd_8x8, expected.satd_4x4, expected.satd_8x8);
                     }
         }
 }
@@ -114,6 +130,7 @@ int main(int argc, char **argv) {
     TCase *c = add_case(suite, "rank");
     tcase_add_test(c, directions);
     tcase_add_test(c, missing_neighbours);
+    tcase_add_test(c, likely_4x4);
     tcase_add_loop_test(c, devices, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }

@@ -70,8 +70,7 @@ DEVICE void rank_blocks(const RankArguments &p) {
     constexpr int kBlocks = 256 / (N * N);
     const MacroblockRow row = p.rows[block_x()];
     const uint32_t item = static_cast<uint32_t>(block_y() * kRankThreads + thread_x());
-    const uint32_t column = item / kBlocks;
-    if (column >= p.columns) return;
+    const uint32_t column = min_of(item / kBlocks, p.columns - 1);  // beyond it the last one is ranked again
     const int b = static_cast<int>(item % kBlocks);
     const int x = 16 * static_cast<int>(column) + (N == 4 ? 4 * luma_block_x(b) : 8 * (b & 1));
     const int y = 16 * static_cast<int>(row.y) + (N == 4 ? 4 * luma_block_y(b) : 8 * (b >> 1));
@@ -107,6 +106,8 @@ DEVICE void rank_blocks(const RankArguments &p) {
     }
     RankedModes &ranked = p.ranked[row.y * p.columns + column];
     (N == 4 ? ranked.of_4x4 : ranked.of_8x8)[b] = modes.packed();
+    const uint32_t satd = sum_of_lanes<kBlocks - 1>(modes.least_satd());
+    if (b == 0) (N == 4 ? ranked.satd_4x4 : ranked.satd_8x8) = satd;
 }
 
 #define RANK_KERNEL(n, components, name)             \

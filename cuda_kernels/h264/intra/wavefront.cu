@@ -1,7 +1,7 @@
 // Intra coding (H.264, 8.3 and 8.5, inverted): samples to macroblocks and levels, with the decisions of effort 0. A
 // thread-block owns a row of macroblocks and stays two behind the one above. A macroblock is coded as all types at
-// once, a warp each; then the cheapest one is kept. The last rows of its reconstruction go to the row below through
-// memory, in words that tell whether they are there.
+// once, a warp each, I_4x4 where it is likely; then the cheapest one is kept. The last rows of its reconstruction go to
+// the row below through memory, in words that tell whether they are there.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../look_back.cuh"
 #include "blocks_4x4.cuh"
@@ -31,7 +31,8 @@ struct Warps {
         if constexpr (AvcIntra) return {warp ? kPartChroma : kPart8x8, kPartChroma};
         return {warp, block_threads() / 32 - 1};
     }
-    DEVICE_MEMBER static int first() { return AvcIntra ? kPart8x8 : kPart4x4; }  // takes longest
+    DEVICE_MEMBER static int first() { return AvcIntra ? kPart8x8 : kPart4x4; }
+    DEVICE_MEMBER static int longest(const Place &place) { return place.likely_4x4 ? kPart4x4 : kPart8x8; }
     DEVICE_MEMBER static int chroma_levels() { return AvcIntra ? kPartChroma : kPart8x8; }
     // One that ends before the longest one loads what the next macroblock needs.
     DEVICE_MEMBER int source() const { return AvcIntra ? kPartChroma : last > kPart16x16 ? kPart16x16 : kPart8x8; }
@@ -90,8 +91,11 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, cons
         if (warp.own == warp.last) receiver.receive(x + 1, s, never);
         if (thread == 0) s.longest_ends = 0;
         block_sync();
+        if constexpr (!AvcIntra)
+            place.likely_4x4 =
+                !p.format.transform_8x8_mode || s.sources[x & 1].ranked.likely_4x4(place.qp->satd_lambda);
         if (!AvcIntra && warp.own == kPart4x4) {
-            code_4x4(place, s);
+            if (place.likely_4x4) code_4x4(place, s);
         } else if (warp.own == kPart8x8) {
             if (AvcIntra || p.format.transform_8x8_mode) code_8x8(place, s);
         } else {
@@ -103,7 +107,7 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, cons
         if (warp.own == warp.source() && x + 1 < columns)
             load_source(p, s.picture, row.y, x + 1, s.sources[(x + 1) & 1]);
         // Polls while others code: one takes as long as a tenth of a macroblock.
-        if (warp.own == warp.first() && lane_id() == 0) atomic_or(&s.longest_ends, 1u);
+        if (warp.own == warp.longest(place) && lane_id() == 0) atomic_or(&s.longest_ends, 1u);
         if (warp.own == warp.last)
             receiver.receive(x + 2, s, [&] { return warp_any(lane_id() == 0 && atomic_or(&s.longest_ends, 0u) != 0); });
         block_sync();
