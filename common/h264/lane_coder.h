@@ -78,8 +78,8 @@ struct Wide {
     return (words[0] | words[1] | words[2] | words[3]) != 0;
 }
 [[gnu::always_inline]] inline Lanes multiply_high(const Lanes &a, const Lanes &b) {
-    const Wide product = widen_unsigned(a) * widen_unsigned(b);
-    return narrow({(Ints)((Words)product.even >> 16), (Ints)((Words)product.odd >> 16)});
+    const Wide x = widen_unsigned(a), y = widen_unsigned(b);
+    return narrow({(Ints)((Words)x.even * (Words)y.even >> 16), (Ints)((Words)x.odd * (Words)y.odd >> 16)});
 }
 [[gnu::always_inline]] inline Lanes with_sign_of(const Lanes &sign, const Lanes &x) {
     const Lanes negative = sign >> 15;
