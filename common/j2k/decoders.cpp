@@ -74,17 +74,20 @@ bool has_far_positions(const Params &p, const ProgressionChange &change) {
     return far(p.precinct_width_log2) || far(p.precinct_height_log2);
 }
 
-// FFmpeg multiplies a step by the filters' gains that its transform leaves out.
+// FFmpeg multiplies a step by the filters' gains that its transform leaves out. A frame may choose steps of nearly
+// twice the session's.
 bool has_large_step(const Params &p) {
-    constexpr double kLowGain = 1.230174104914001, kHighGain = 1.625786132, kMost = 65535;
+    constexpr double kLowGain = 1.230174104914001, kHighGain = 1.625786132;
+    const double most = p.frame_steps ? 65535 / 2. : 65535;
     if (p.reversible) return false;
     for (const auto &bands : p.quantisers)
         for (int r = 0; r <= p.levels; r++)
             for (int o = r ? kHL : kLL; o <= (r ? kHH : kLL); o++) {
                 const int highs = o == kLL ? 0 : o == kHH ? 2 : 1;
                 const int lows = 2 * (p.levels + 1 - r) - (highs == 1 ? 1 : 2);
-                const double step = 1 / bands[static_cast<size_t>(band_index(r, o))].inverse_step;
-                if (std::ldexp(step, -highs) * std::pow(kHighGain, highs) * std::pow(kLowGain, lows) > kMost)
+                const Quantiser &q = bands[static_cast<size_t>(band_index(r, o))];
+                const double step = std::ldexp(1 / q.inverse_step, q.spare);
+                if (std::ldexp(step, -highs) * std::pow(kHighGain, highs) * std::pow(kLowGain, lows) > most)
                     return true;
             }
     return false;

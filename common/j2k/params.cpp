@@ -258,7 +258,9 @@ void set_irreversible(Params &params, int quality) {
         const int planes = params.magnitude_bound ? params.magnitude_bound + level - 1 : kFloatPlanes,
                   highest = std::min(planes, kFloatPlanes) + 1 - params.guard_bits;
         if (exponent > highest) exponent = highest, mantissa = 0;
-        if (exponent < 0) exponent = 0, mantissa = 2047;
+        // A frame's larger steps may have an exponent less by one.
+        const int least = params.frame_steps ? 1 : 0;
+        if (exponent < least) exponent = least, mantissa = 2047;
         // A frame's steps are not smaller, but thresholds of the session's fall between those of the frame's.
         const int spare =
             params.frame_steps ? std::clamp(kShortPlanes - (params.guard_bits + exponent - 1), 0, kMostSparePlanes) : 0;

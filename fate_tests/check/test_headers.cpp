@@ -12,6 +12,7 @@
 #include "../../common/cudaenc.h"
 #include "../../common/j2k/params.h"
 #include "../../common/j2k/profile.h"
+#include "../../common/j2k/step.h"
 #include "pictures.h"
 
 using namespace cudaenc;
@@ -455,6 +456,34 @@ START_TEST(random_pictures_say_what_they_are) {
 END_TEST
 
 // Colours that no enumerated space has: a restricted ICC profile of RGB, or a warning. EXIF lies in a box of its own.
+// Steps grow with the frame's choice, below twice the session's, in what the header tells: 2^-exponent (1 + mantissa /
+// 2048).
+START_TEST(steps_that_frames_choose) {
+    const auto size = [](uint32_t told) { return std::ldexp(1 + told % 2048 / 2048., -static_cast<int>(told >> 11)); };
+    for (int depth : {8, 16})
+        for (int quality : {1, 2, 5, 50, 100})
+            for (int levels : {0, 1, 5, 32}) {
+                CudaencJ2kOptions o = default_options();
+                o.pred = CUDAENC_J2K_DWT97, o.cblk_style = CUDAENC_J2K_HT;
+                o.quality = quality, o.levels = levels, o.guard_bits = 1, o.frame_bytes = 1000;
+                const j2k::Params p = j2k::make_params(make_format(64, 64, 3, depth, true, CUDAENC_COLOR_RGB), o);
+                ck_assert(p.frame_steps);
+                for (const auto &bands : p.quantisers)
+                    for (size_t b = 0; b < static_cast<size_t>(3 * levels + 1); b++) {
+                        const uint32_t told = bands[b].told();
+                        double before = size(told);
+                        for (uint32_t step = 1; step < j2k::kFrameSteps; step++) {
+                            const uint32_t frames = j2k::frame_step(told, step);
+                            EXPECT(frames >> 16 == 0 && size(frames) > before && size(frames) < 2 * size(told),
+                                   "depth %d, quality %d, %d levels, sub-band %d: step %u of %04x is %04x", depth,
+                                   quality, levels, static_cast<int>(b), step, told, frames);
+                            before = size(frames);
+                        }
+                    }
+            }
+}
+END_TEST
+
 START_TEST(colours_of_jp2) {
     struct {
         CudaencColorModel model;
@@ -680,6 +709,7 @@ int main(int argc, char **argv) {
     Suite *suite = suite_create("headers");
     TCase *headers = add_case(suite, "headers");
     tcase_add_loop_test(headers, random_pictures_say_what_they_are, 0, 8);
+    tcase_add_test(headers, steps_that_frames_choose);
     tcase_add_test(headers, colours_of_jp2);
     tcase_add_test(headers, capture_resolution_of_jp2);
     tcase_add_test(headers, metadata_of_jp2);

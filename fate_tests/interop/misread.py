@@ -29,6 +29,8 @@ CASES = (
     ('4:4:0 of more than 8 bits', 'jpeg2000', 'openjpeg', 'yuv440p10le 8x8 noise 1 pred=dwt53'),
     ('XYZ without a profile of digital cinema', 'jpeg2000', 'openjpeg', 'xyz12le 8x8 noise 1 pred=dwt53'),
     ('quantiser steps above 65535', 'jpeg2000', 'openjpeg', 'gray16le 33x33 extremes 1 pred=dwt97 quality=2 levels=1'),
+    ('quantiser steps above 65535', 'jpeg2000', 'openjpeg',
+     'gray16le 33x33 extremes 1 pred=dwt97 quality=3 levels=1 cblk_style=ht compression_ratio=8'),
     ('a component without a sample in a tile', 'jpeg2000', 'openjpeg', 'yuv420p 3x2 noise 1 pred=dwt53 levels=0 tile_width=1'),
     ('CPRL where a resolution begins with a precinct and its tile before it', 'jpeg2000', 'openjpeg',
      'gray 8x8 noise 1 pred=dwt53 levels=1 prog=cprl tile_width=3 precincts=4x4,2x2'),
