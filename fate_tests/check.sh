@@ -1,6 +1,7 @@
 #!/bin/bash
 # What `make check` runs, after it built everything; ends in one line, the sum: "N passed, N failed".
-# LONG=1 runs more at random. SEED: of what is random, another one each time; steps have it in their names.
+# LONG=1 runs more at random. SEED: of what is random; steps have it in their names. Without it a commit has its own, so that
+# a check of it can be repeated, and a long run another one each time.
 # Environment: B and FATE, folders of what was built; SANITIZE, what it is instrumented for; MEDIA; JOBS
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -euo pipefail
@@ -8,7 +9,9 @@ cd "$(dirname "$0")/.."
 logs=$B/check/logs
 mkdir -p "$logs"
 passed=0 failed=0
-seed=${SEED:-$((1000 + RANDOM * 32768 + RANDOM))}
+commit=$(git rev-parse HEAD 2>/dev/null || true)
+[ -z "${LONG-}" ] && [ "$commit" ] && of_commit=$((0x${commit:0:7}))
+seed=${SEED:-$((1000 + ${of_commit:-RANDOM * 32768 + RANDOM}))}
 rounds=${LONG:+2000} combinations=${LONG:+10000}
 export MAKEFLAGS="-j${JOBS:-$(nproc)}" # of the makes below, which share no jobs with the one above
 unset MAKELEVEL
