@@ -1,0 +1,151 @@
+// SATDs of macroblocks side by side, and the modes they make likely: see rank_4x4() and LikelyModes.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// No include guard, no includes: see lane_coder.h.
+
+namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
+
+namespace {
+
+// Butterflies of numbers whose indices differ in bits below Bits.
+template <int N, int Bits>
+[[gnu::always_inline]] inline void butterflies(Lanes (&v)[N]) {
+#pragma GCC unroll 4
+    for (int bit = 1; bit < Bits; bit *= 2)
+#pragma GCC unroll 8
+        for (int i = 0; i < N; i++)
+            if (!(i & bit)) {
+                const Lanes a = v[i], b = v[i + bit];
+                v[i] = a + b;
+                v[i + bit] = a - b;
+            }
+}
+template <int N>
+[[gnu::always_inline]] inline void get_line(const Lanes *from, int step, Lanes (&v)[N]) {
+#pragma GCC unroll 8
+    for (int i = 0; i < N; i++) v[i] = from[i * step];
+}
+template <int N>
+[[gnu::always_inline]] inline void put_line(const Lanes (&v)[N], Lanes *to, int step) {
+#pragma GCC unroll 8
+    for (int i = 0; i < N; i++) to[i * step] = v[i];
+}
+// The rest of half the SATD, or of a quarter of an 8x8 block's, where columns are transformed.
+template <int N>
+[[gnu::always_inline]] inline Wide half_satd(const Lanes (&columns)[N * N]) {
+    Wide sum = all_wide(0);
+    for (int y = 0; y < N; y++) {
+        Lanes v[N], sums{};
+        get_line<N>(columns + N * y, 1, v);
+        butterflies<N, N / 2>(v);
+#pragma GCC unroll 4
+        for (int i = 0; i < N / 2; i++) sums += larger(magnitude(v[i]), magnitude(v[i + N / 2]));
+        sum += widen(sums);
+    }
+    return N == 8 ? sum >> 1 : sum;
+}
+
+// Adds half the SATDs of 4x4 blocks. prediction(x, y)
+template <int Size, class Prediction>
+[[gnu::always_inline]] inline Wide half_satds(const Lanes *source, const Prediction &prediction) {
+    Wide sum = all_wide(0);
+    for (int b = 0; b < Size * Size / 16; b++) {
+        const int x0 = 4 * (b % (Size / 4)), y0 = 4 * (b / (Size / 4));
+        Lanes d[16];
+        for (int x = 0; x < 4; x++) {
+            Lanes v[4];
+#pragma GCC unroll 4
+            for (int y = 0; y < 4; y++) v[y] = source[(y0 + y) * Size + x0 + x] - prediction(x0 + x, y0 + y);
+            butterflies<4, 4>(v);
+            put_line<4>(v, d + x, 4);
+        }
+        sum += half_satd<4>(d);
+    }
+    return sum;
+}
+
+// ---- Ranking of source samples.
+
+template <int N, int Mode>
+[[gnu::always_inline]] inline Wide rank_mode(LumaSamples &s, int x0, int y0, const Values<N> &values) {
+    Lanes d[N * N];
+#pragma GCC unroll 8
+    for (int x = 0; x < N; x++) {
+        Lanes v[N];
+#pragma GCC unroll 8
+        for (int y = 0; y < N; y++) v[y] = values[value_of<N>(Mode, N * y + x)] - *s.at(x0 + x, y0 + y);
+        butterflies<N, N>(v);
+        put_line<N>(v, d + x, N);
+    }
+    return half_satd<N>(d) * 16 + Mode;
+}
+
+template <int N>
+[[gnu::always_inline]] inline void rank_block(LumaSamples &s, int x0, int y0, const Neighbours &n, Lanes &ranked,
+                                              Wide &satds) {
+    constexpr int32_t kNone = INT32_MAX;
+    Values<N> values;
+    make_values<N>(s, x0, y0, n, values);
+    Wide keys[kRankedModes];
+    for (Wide &k : keys) k = all_wide(kNone);
+    const auto add = [&](const Wide &of_mode, const Lanes &available) __attribute__((always_inline)) {
+        Wide key = select(widen(available), of_mode, all_wide(kNone));
+        for (Wide &k : keys) {
+            const Wide less = least_of(key, k);
+            key = most_of(key, k);
+            k = less;
+        }
+    };
+    add(rank_mode<N, kVertical>(s, x0, y0, values), n.above);
+    add(rank_mode<N, kHorizontal>(s, x0, y0, values), n.left);
+    add(rank_mode<N, kDc>(s, x0, y0, values), all(-1));
+    add(rank_mode<N, kDownLeft>(s, x0, y0, values), n.above);
+    add(rank_mode<N, kDownRight>(s, x0, y0, values), n.corner);
+    add(rank_mode<N, kVerticalRight>(s, x0, y0, values), n.corner);
+    add(rank_mode<N, kHorizontalDown>(s, x0, y0, values), n.corner);
+    add(rank_mode<N, kVerticalLeft>(s, x0, y0, values), n.above);
+    add(rank_mode<N, kHorizontalUp>(s, x0, y0, values), n.left);
+    satds += keys[0] >> 4;
+    Wide packed = all_wide(0);
+    for (int i = kRankedModes - 1; i >= 0; i--) {
+        const Wide k = select(keys[i] < all_wide(kNone), keys[i], keys[0]);
+        packed = packed * 16 + Wide{k.even & 15, k.odd & 15};
+    }
+    ranked = narrow(packed);
+}
+
+CUDAENC_LANE_FUNCTION void rank(const Sample *const *first, ptrdiff_t stride, const Available *available,
+                                const uint32_t *satd_lambdas, RankedModes *modes) {
+    const Sample *at[kLanes];
+    std::copy_n(first, kLanes, at);
+    LumaSamples s;
+    load_neighbours<16>(at, stride, available, s);
+    for (int y = 0; y < 16; y++) {
+        Lanes row[16];
+        load_row(at, y * stride, row);
+        std::memcpy(s.at(0, y), row, sizeof row);
+    }
+    const Neighbours n = neighbours_of(available);
+    Wide satd_4x4 = all_wide(0), satd_8x8 = all_wide(0);
+    for (int b = 0; b < 4; b++) {
+        Lanes of_8x8;
+        rank_block<8>(s, 8 * (b & 1), 8 * (b >> 1), neighbours_of_block<8>(n, b), of_8x8, satd_8x8);
+        for (int i = 0; i < kLanes; i++) modes[i].of_8x8[b] = static_cast<uint16_t>(of_8x8[i]);
+    }
+    bool any_likely_4x4 = false;
+    for (int i = 0; i < kLanes; i++) {
+        modes[i].satd_4x4 = 0;
+        modes[i].satd_8x8 = static_cast<uint32_t>(lane_of(satd_8x8, i));
+        any_likely_4x4 |= modes[i].likely_4x4(satd_lambdas[i]);
+    }
+    if (!any_likely_4x4) return;
+    Lanes ranked[16];
+    for (int b = 0; b < 16; b++)
+        rank_block<4>(s, 4 * luma_block_x(b), 4 * luma_block_y(b), neighbours_of_block<4>(n, b), ranked[b], satd_4x4);
+    to_rows(ranked, [&](int lane, const Row &row)
+                        __attribute__((always_inline)) { std::memcpy(modes[lane].of_4x4, &row, sizeof row); });
+    for (int i = 0; i < kLanes; i++) modes[i].satd_4x4 = static_cast<uint32_t>(lane_of(satd_4x4, i));
+}
+
+}  // namespace
+
+}  // namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE
