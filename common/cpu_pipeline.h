@@ -16,6 +16,11 @@
 
 namespace cudaenc {
 
+// Slots where the caller leaves async_depth open.
+constexpr int kUsualDepth = 4;
+// The same on CPUs, for codecs whose pictures keep few threads busy: each thread has its own.
+inline int depth_of_threads(int threads) { return std::clamp(thread_count(threads), kUsualDepth, 16); }
+
 // P: a Pipeline, such as Encoder.
 template <class P>
 class CpuPipeline : public P {
@@ -47,7 +52,7 @@ class CpuPipeline : public P {
     // runs the last stages; empty: none.
     CpuPipeline(int slots, int threads, std::span<const char *const> stage_names, bool stage_times,
                 const std::string &device = {})
-        : tasks_(slots), pool_(threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
+        : tasks_(slots), pool_(thread_count(threads)) {
         for (int slot = 0; slot < slots; slot++) {
             tasks_[slot].began.resize(stage_names.size() + 1);
             tasks_[slot].work = std::make_shared<ThreadPool::Task>([this, slot] { execute(slot); });

@@ -376,10 +376,11 @@ typedef struct CudaencConfig {
                              follow their data. */
     void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names.
                              The caller keeps it alive until the session is closed and its buffers are freed. */
-    int async_depth;    /**< Frames in flight: more fill a GPU better and take more memory; 1..64, default 4 */
-    int threads;        /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
-    int stage_times;    /**< Measure every stage, see cudaenc_stage_times(); 0 or 1, default 0 */
-    CudaencLog log;     /**< may be NULL */
+    int async_depth; /**< Frames in flight: more fill a GPU better and take more memory; 0: 4, of H.264 on a CPU one a
+                        thread; 1..64, default 0 */
+    int threads;     /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
+    int stage_times; /**< Measure every stage, see cudaenc_stage_times(); 0 or 1, default 0 */
+    CudaencLog log;  /**< may be NULL */
     void *log_opaque;
     union {
         CudaencJ2kOptions j2k; /**< of CUDAENC_CODEC_J2K */
@@ -473,6 +474,9 @@ int cudaenc_open(CudaencSession **session, const CudaencConfig *config);
 /** "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90": what runs. Valid until the session is closed. */
 const char *cudaenc_device_name(const CudaencSession *session);
 
+/** Frames that may be in flight: async_depth, and what 0 stands for; with pst at most pst_lag. */
+int cudaenc_async_depth(const CudaencSession *session);
+
 /** What decoders need before the first packet: parameter sets of H.264, as a byte stream. NULL: nothing. Valid until
  * the session is closed. */
 const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size);
@@ -523,7 +527,8 @@ typedef struct CudaencDecoderConfig {
     const char *device; /**< Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N; default "auto" */
     int device_frames;  /**< 1: planes are in CUDA device memory of cuda_context */
     void *cuda_context; /**< CUcontext to run in, NULL: the primary context of the device that `device` names */
-    int async_depth;    /**< Pictures in flight: more fill a GPU better and take more memory; 1..64, default 4 */
+    int async_depth;    /**< Pictures in flight: more fill a GPU better and take more memory; 0: 4, on a CPU one a
+                           thread; 1..64, default 0 */
     int threads;        /**< Threads of the CPU; 0: one per core; 1..1024, default 0 */
     int stage_times;    /**< Measure every stage, see cudaenc_decoder_stage_times(); 0 or 1, default 0 */
     int lowres;         /**< Pictures are 1/2^lowres as large; 0..3, default 0 */
@@ -575,6 +580,8 @@ int cudaenc_decoder_open(CudaencDecoder **decoder, const CudaencDecoderConfig *c
 
 /** As cudaenc_device_name(). */
 const char *cudaenc_decoder_device_name(const CudaencDecoder *decoder);
+/** Pictures that may be in flight. */
+int cudaenc_decoder_async_depth(const CudaencDecoder *decoder);
 
 /** Reads the headers of a packet, which needs no device. @return CUDAENC_OK; CUDAENC_ERR_INVALID: this is no picture,
  *  or too large a one; CUDAENC_ERR_UNSUPPORTED */

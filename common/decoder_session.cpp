@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "abi.h"
+#include "cpu_pipeline.h"
 #include "cudaenc.h"
 #include "mjpeg/mjpeg.h"
 #include "option_checks.h"
@@ -32,11 +33,10 @@ Ring<Decoder> make_ring(const CudaencDecoder &decoder, const CudaencDecoderConfi
     if (codec != CUDAENC_CODEC_MJPEG) refuse(format_string("codec %d is not decoded", codec));
     const std::shared_ptr<Device> device =
         choose_device(decoder.log, c.device, c.device_frames ? "frames" : nullptr, c.cuda_context, "decoding");
-    if (!device)
-        return {mjpeg::make_cpu_decoder(decoder.options, c.async_depth, c.threads, c.stage_times), c.async_depth};
-    return {
-        mjpeg::make_device_decoder(decoder.options, c.async_depth, c.threads, device, c.device_frames, c.stage_times),
-        c.async_depth};
+    const int slots = c.async_depth ? c.async_depth : device ? kUsualDepth : depth_of_threads(c.threads);
+    if (!device) return {mjpeg::make_cpu_decoder(decoder.options, slots, c.threads, c.stage_times), slots};
+    return {mjpeg::make_device_decoder(decoder.options, slots, c.threads, device, c.device_frames, c.stage_times),
+            slots};
 }
 
 int receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture, Receive when) {
@@ -83,6 +83,8 @@ int cudaenc_decoder_open(CudaencDecoder **out, const CudaencDecoderConfig *confi
     if (code == CUDAENC_OK) *out = decoder.release();
     return code;
 }
+
+int cudaenc_decoder_async_depth(const CudaencDecoder *decoder) { return decoder->ring.slots(); }
 
 const char *cudaenc_decoder_device_name(const CudaencDecoder *decoder) {
     return decoder->ring.pipeline().device_name().c_str();

@@ -65,6 +65,7 @@ class Ring {
     Ring() = default;
     Ring(std::unique_ptr<P> pipeline, int slots) : pipeline_(std::move(pipeline)), opaque_(slots) {}
     const P &pipeline() const { return *pipeline_; }
+    int slots() const { return static_cast<int>(opaque_.size()); }
     bool full() const { return in_flight_ == opaque_.size(); }
 
     // The ring must not be full. Throws as P::submit() does; then this input is not in flight.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "abi.h"
+#include "cpu_pipeline.h"
 #include "cudaenc.h"
 #include "error.h"
 #include "h264/h264.h"
@@ -47,17 +48,18 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
 
 template <class Params>
 Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, const Params &params) {
-    int slots = c.async_depth;
+    constexpr bool kIsH264 = std::is_same_v<Params, h264::Params>;
     std::string line;
     for (std::istringstream lines(params.warning); std::getline(lines, line);)
         session.log.print(CUDAENC_LOG_WARNING, line.c_str());
-    if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
     if constexpr (!std::is_same_v<Params, mjpeg::Params>)
         if (c.device_packets) refuse("device_packets 1 is not allowed: it is 0 with codecs other than JPEG");
     const char *const in_device = c.device_frames ? "frames" : c.device_packets ? "packets" : nullptr;
     const std::shared_ptr<Device> device = choose_device(session.log, c.device, in_device, c.cuda_context, "encoding");
+    int slots = c.async_depth ? c.async_depth : !device && kIsH264 ? depth_of_threads(c.threads) : kUsualDepth;
+    if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
     if (!device) return {make_cpu_encoder(params, slots, c.threads, c.stage_times), slots};
-    if constexpr (std::is_same_v<Params, h264::Params>) {
+    if constexpr (kIsH264) {
         return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times), slots};
     } else if constexpr (std::is_same_v<Params, mjpeg::Params>) {
         hint_at_queues(session, c, *device);
@@ -218,6 +220,8 @@ int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
 const char *cudaenc_device_name(const CudaencSession *session) {
     return session->ring.pipeline().device_name().c_str();
 }
+
+int cudaenc_async_depth(const CudaencSession *session) { return session->ring.slots(); }
 
 const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size) {
     const std::span<const uint8_t> extradata = session->ring.pipeline().extradata();

@@ -14,6 +14,11 @@
 
 namespace cudaenc {
 
+// threads 0: one per core.
+inline int thread_count(int threads) {
+    return threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 class ThreadPool {
   public:
     explicit ThreadPool(int threads);  // throws Error(CUDAENC_ERR_MEMORY) where one of them cannot begin

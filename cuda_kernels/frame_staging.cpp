@@ -11,10 +11,7 @@ namespace {
 
 constexpr size_t kPieceBytes = 1 << 17;
 
-int copying_threads(int threads) {
-    const int all = threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    return std::min(all, FrameStaging::kMostThreads);
-}
+int copying_threads(int threads) { return std::min(thread_count(threads), FrameStaging::kMostThreads); }
 
 }  // namespace
 

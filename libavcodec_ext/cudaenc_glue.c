@@ -659,12 +659,6 @@ int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *su
     if (ret < 0)
         return ret;
 
-    for (int i = 0; i < ctx->async_depth; i++) {
-        ctx->frames[i] = av_frame_alloc();
-        if (!ctx->frames[i])
-            return AVERROR(ENOMEM);
-    }
-
     config->async_depth = ctx->async_depth;
     config->threads     = avctx->thread_count;
     config->log         = ff_cudaenc_log;
@@ -674,6 +668,13 @@ int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *su
         return AVERROR(ENODEV); /* the command line's last lines tell of it */
     if (ret < 0)
         return ff_cudaenc_error(ret);
+
+    ctx->async_depth = cudaenc_async_depth(ctx->session);
+    for (int i = 0; i < ctx->async_depth; i++) {
+        ctx->frames[i] = av_frame_alloc();
+        if (!ctx->frames[i])
+            return AVERROR(ENOMEM);
+    }
 
     av_log(avctx, AV_LOG_INFO, "%s: %dx%d %s%s, %s, async depth %d\n",
            cudaenc_device_name(ctx->session), avctx->width, avctx->height,

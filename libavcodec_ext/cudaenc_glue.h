@@ -65,8 +65,9 @@ typedef struct FFCudaencContext {
     { "device", "Where to encode: auto (a GPU, else the CPU), cpu, cuda or cuda:N",               \
       offsetof(FFCudaencContext, device), AV_OPT_TYPE_STRING, { .str = "auto" }, 0, 0,            \
       CUDAENC_OPTION_FLAGS },                                                                     \
-    { "async_depth", "Frames in flight: more fill a GPU better and take more memory",             \
-      offsetof(FFCudaencContext, async_depth), AV_OPT_TYPE_INT, { .i64 = 4 }, 1,                  \
+    { "async_depth", "Frames in flight: more fill a GPU better and take more memory; "            \
+      "0: 4, of H.264 on a CPU one a thread",                                                     \
+      offsetof(FFCudaencContext, async_depth), AV_OPT_TYPE_INT, { .i64 = 0 }, 0,                  \
       CUDAENC_MAX_ASYNC_DEPTH, CUDAENC_OPTION_FLAGS }
 
 #define CUDAENC_CONST(name, help, value, unit_) \

@@ -249,7 +249,7 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
         return ff_cudaenc_error(ret);
     s->device_frames  = device_frames;
     s->decoder_fields = s->fields;
-    s->depth         = FFMAX(config.async_depth / s->fields, 1);
+    s->depth          = FFMAX(cudaenc_decoder_async_depth(s->decoder) / s->fields, 1);
     av_log(avctx, AV_LOG_VERBOSE, "%s, async depth %d\n", cudaenc_decoder_device_name(s->decoder), s->depth);
     return 0;
 }
@@ -355,7 +355,7 @@ static void drop_frames(MjpegCudaDecContext *s)
     for (; s->nb_frames; s->nb_frames--) {
         av_frame_unref(s->frames[s->first]);
         av_packet_unref(s->packets[s->first]);
-        s->first = (s->first + 1) % s->async_depth;
+        s->first = (s->first + 1) % CUDAENC_MAX_ASYNC_DEPTH;
     }
 }
 
@@ -405,7 +405,7 @@ static int submit_pictures(AVCodecContext *avctx, const CudaencPictureInfo *info
 static int submit_packet(AVCodecContext *avctx)
 {
     MjpegCudaDecContext *s = avctx->priv_data;
-    const int slot = (s->first + s->nb_frames) % s->async_depth;
+    const int slot = (s->first + s->nb_frames) % CUDAENC_MAX_ASYNC_DEPTH;
     AVFrame *frame = s->frames[slot];
     CudaencPictureInfo info = { .struct_size = sizeof(info) };
     int ret;
@@ -539,7 +539,7 @@ static int mjpeg_cuda_receive_frame(AVCodecContext *avctx, AVFrame *frame)
     slot     = s->first;
     oldest   = s->frames[slot];
     av_packet_unref(s->packets[slot]);
-    s->first = (s->first + 1) % s->async_depth;
+    s->first = (s->first + 1) % CUDAENC_MAX_ASYNC_DEPTH;
     s->nb_frames--;
     if (ret < 0) {
         av_frame_unref(oldest);
@@ -586,7 +586,7 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
     s->pkt              = av_packet_alloc();
     if (!s->pkt)
         return AVERROR(ENOMEM);
-    for (int i = 0; i < s->async_depth; i++) {
+    for (int i = 0; i < CUDAENC_MAX_ASYNC_DEPTH; i++) {
         s->frames[i]  = av_frame_alloc();
         s->packets[i] = av_packet_alloc();
         if (!s->frames[i] || !s->packets[i])
@@ -615,7 +615,7 @@ static av_cold int mjpeg_cuda_close(AVCodecContext *avctx)
 #define VD AV_OPT_FLAG_VIDEO_PARAM | AV_OPT_FLAG_DECODING_PARAM
 static const AVOption options[] = {
     { "device", "Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N", OFFSET(device), AV_OPT_TYPE_STRING, { .str = "auto" }, 0, 0, VD },
-    { "async_depth", "Pictures in flight: more fill a GPU better and take more memory", OFFSET(async_depth), AV_OPT_TYPE_INT, { .i64 = 4 }, 1, CUDAENC_MAX_ASYNC_DEPTH, VD },
+    { "async_depth", "Pictures in flight: more fill a GPU better and take more memory; 0: 4, on a CPU one a thread", OFFSET(async_depth), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, CUDAENC_MAX_ASYNC_DEPTH, VD },
     { NULL }
 };
 

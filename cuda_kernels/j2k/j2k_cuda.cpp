@@ -88,7 +88,7 @@ struct Slot : FrameSlot {
 // For a target of PSNR: the host decodes frames, one at a time, from copies as the CPU's slots have them.
 struct PsnrTarget {
     PsnrTarget(const Params &params, const Geometry &g)
-        : threads(static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u))),
+        : threads(thread_count(0)),
           hulls(g, params.style, 1, are_whole(params.style, params.layers)),
           coefficients(g.samples),
           decoded(g.samples),

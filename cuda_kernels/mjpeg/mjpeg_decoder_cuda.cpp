@@ -106,7 +106,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         : DevicePipeline(std::move(device), kStageNames, stage_times),
           options_(options),
           device_frames_(device_frames),
-          pool_(threads ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {
+          pool_(thread_count(threads)) {
         for (int i = 0; i < slots; i++) {
             auto slot = std::make_unique<Slot>(device_);
             slot->task = std::make_shared<ThreadPool::Task>([this, s = slot.get()] { decode_levels(*s); });

@@ -448,6 +448,7 @@ START_TEST(pictures_are_polled_and_waited_for) {
             config.stage_times = timed;
             CudaencDecoder *decoder;
             ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+            ck_assert_int_eq(cudaenc_decoder_async_depth(decoder), 3);
             const std::string name = cudaenc_decoder_device_name(decoder);
             EXPECT(spec == "cpu" ? name == "cpu, 2 threads" : name.starts_with(spec.substr(0, spec.find(':'))),
                    "%s: %s", spec.c_str(), name.c_str());

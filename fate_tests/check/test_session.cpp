@@ -36,7 +36,7 @@ START_TEST(defaults_and_version) {
     ck_assert_uint_eq(config.struct_size, sizeof config);
     ck_assert_int_eq(config.codec, CUDAENC_CODEC_J2K);
     ck_assert_str_eq(config.device, "auto");
-    ck_assert_int_eq(config.async_depth, 4);
+    ck_assert_int_eq(config.async_depth, 0);
     ck_assert_int_eq(config.threads, 0);
     ck_assert_int_eq(config.stage_times, 0);
     ck_assert(!config.log && !config.cuda_context && !config.device_frames);
@@ -79,8 +79,8 @@ void set_color_model(CudaencConfig &config) {
 const std::vector<Refusal> &refusals() {
 #define SET(expression) [](CudaencConfig &c) { c.expression; }
     static const std::vector<Refusal> all = {
-        {"async_depth 0", SET(async_depth = 0), {"async_depth", " 0 ", "1 to 64"}},
-        {"async_depth 65", SET(async_depth = 65), {"async_depth", " 65 ", "1 to 64"}},
+        {"async_depth -1", SET(async_depth = -1), {"async_depth", " -1 ", "0 to 64"}},
+        {"async_depth 65", SET(async_depth = 65), {"async_depth", " 65 ", "0 to 64"}},
         {"color_model 4", set_color_model<4>, {"color_model", " 4 ", "0 to 3"}},
         {"color_model -1", set_color_model<-1>, {"color_model", " -1 ", "0 to 3"}},
         {"threads -1", SET(threads = -1), {"threads", "-1", "0", "1024"}},
@@ -652,6 +652,44 @@ START_TEST(bytes_do_not_depend_on_what_runs) {
 }
 END_TEST
 
+// async_depth as it is given, or what 0 stands for; pst_lag where it is less.
+START_TEST(frames_in_flight) {
+    struct {
+        CudaencCodec codec;
+        const char *device;
+        int async_depth, threads, frames;
+    } const cases[] = {
+        {CUDAENC_CODEC_J2K, "cpu", 0, 6, 4},    {CUDAENC_CODEC_J2K, "cpu", 7, 2, 7},
+        {CUDAENC_CODEC_MJPEG, "cpu", 0, 6, 4},  {CUDAENC_CODEC_H264, "cpu", 0, 1, 4},
+        {CUDAENC_CODEC_H264, "cpu", 0, 6, 6},   {CUDAENC_CODEC_H264, "cpu", 0, 20, 16},
+        {CUDAENC_CODEC_H264, "cpu", 64, 1, 64}, {CUDAENC_CODEC_H264, "emu", 0, 20, 4},
+        {CUDAENC_CODEC_J2K, "pst", 8, 2, 3},
+    };
+    for (const auto &c : cases) {
+        Random random(5);
+        Log log;
+        const bool pst = !std::strcmp(c.device, "pst");
+        const Picture picture = make_picture(random, make_format(32, 32, 1, 8, false, CUDAENC_COLOR_GRAY));
+        CudaencConfig config = make_config(picture.format, pst ? "cpu" : c.device, &log);
+        config.codec = c.codec, config.async_depth = c.async_depth, config.threads = c.threads;
+        if (pst) {
+            config.j2k.rate_control = CUDAENC_J2K_RATE_PST;
+            config.j2k.compression_ratio = 2, config.j2k.pst_lag = c.frames;
+        }
+        CudaencSession *session;
+        EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "%s, async_depth %d: %s", c.device, c.async_depth,
+               log.lines.empty() ? "" : log.lines.back().c_str());
+        EXPECT(cudaenc_async_depth(session) == c.frames, "%s, async_depth %d, %d threads: %d", c.device, c.async_depth,
+               c.threads, cudaenc_async_depth(session));
+        const CudaencFrame frame = picture.frame();
+        int submitted = 0;
+        while (submitted <= c.frames && cudaenc_submit(session, &frame) == CUDAENC_OK) submitted++;
+        EXPECT(submitted == c.frames, "%s: %d frames are taken", c.device, submitted);
+        cudaenc_close(session);
+    }
+}
+END_TEST
+
 // A frame takes the slope of an earlier one, a fixed number of frames before.
 START_TEST(slopes_of_earlier_frames_have_a_fixed_lag) {
     Random random(static_cast<uint64_t>(_i) + 3);
@@ -943,6 +981,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(protocol, missed_targets_are_told_once, 0, static_cast<int>(std::size(missed_targets)));
     tcase_add_test(protocol, packets_outlive_the_session);
     tcase_add_loop_test(protocol, bytes_do_not_depend_on_what_runs, 0, 2);
+    tcase_add_test(protocol, frames_in_flight);
     tcase_add_loop_test(protocol, slopes_of_earlier_frames_have_a_fixed_lag, 0, 3);
     tcase_add_test(protocol, sessions_run_side_by_side);
     tcase_add_test(protocol, stages_are_timed_when_asked);

@@ -187,6 +187,7 @@ $(foreach r,pcrd pst psb bpi psp,\
     $(call J2K_CUDA,rate-$(r),mix,gbrp,181x122,5,-rate_control $(r) -frame_bytes 5000)\
     $(call J2K_CUDA,rate-$(r)-lossless,mix,yuv422p10le,181x122,1,-rate_control $(r) -compression_ratio 6 $(J2K_CUDA_LOSSLESS))\
     $(call J2K_CUDA,rate-$(r)-blocks,mix,yuv420p,181x122,1,-rate_control $(r) -b:v 700k -cblk_width 64 -cblk_height 64))
+$(call J2K_CUDA,rate-pst-lag,mix,gbrp,181x122,5,-rate_control pst -pst_lag 2 -async_depth 6 -frame_bytes 5000)
 $(foreach s,bypass termall bypass+reset+termall+vsc+erterm+segsym,\
     $(call J2K_CUDA,rate-$(subst +,-,$(s)),mix,gbrp12le,181x122,1,-frame_bytes 6000 -cblk_style $(s)))
 # Frames in which passes are always included.

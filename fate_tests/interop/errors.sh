@@ -297,8 +297,8 @@ for encoder in j2k_cuda mjpeg_cuda; do
     refuse $any "device 'foo' is not allowed: it is auto, cpu, cuda or cuda:N" -device foo
     refuse $any "device 'cuda:x' is not allowed: it is auto, cpu, cuda or cuda:N" -device cuda:x
     refuse $any "[Cc][Uu][Dd][Aa]" -device cuda:99
-    refuse $any "'async_depth' out of range \[1 - 64\]" -async_depth 0
-    refuse $any "'async_depth' out of range \[1 - 64\]" -async_depth 65
+    refuse $any "'async_depth' out of range \[0 - 64\]" -async_depth -1
+    refuse $any "'async_depth' out of range \[0 - 64\]" -async_depth 65
     refuse $any "threads 2000 is not allowed: it is 0 to 1024" -threads 2000
     refuse $any "comment of 70000 bytes is not allowed: .* at most" -comment "$(printf '%070000d' 1)"
     status=0

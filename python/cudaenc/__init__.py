@@ -53,14 +53,14 @@ class Encoder:
     sample: a picture that tells size, format and memory of all that follow; it is not encoded.
     codec: "j2k", "mjpeg" or "h264".   lossless: of JPEG 2000, without a target; None: unless an option says how lossy it is.
     format, layout, depth: see the module.   device: "auto", "cpu", "cuda", "cuda:N".
-    in_flight: pictures that are encoded at a time, 1 to 64.   threads: of the CPU, 0: one per core.
+    in_flight: pictures that are encoded at a time, 1 to 64; 0: 4, of H.264 on a CPU one a thread.   threads: of the CPU, 0: one per core.
     device_packets: they stay in CUDA memory, each a DevicePacket; with "mjpeg".
     icc_profile, exif, xmp, iptc: bytes that packets have, where the format has a place; names of files for xmp and iptc.
     Raises InvalidError (a ValueError) for an option, format or array that is not allowed, MemoryError, CudaencError.
     """
 
     def __init__(self, sample: Any, codec: str = "j2k", *, lossless: Optional[bool] = None, format: Optional[str] = None,
-                 layout: str = "hwc", depth: Optional[int] = None, device: str = "auto", in_flight: int = 4,
+                 layout: str = "hwc", depth: Optional[int] = None, device: str = "auto", in_flight: int = 0,
                  threads: int = 0, full_range: Optional[bool] = None, device_packets: bool = False,
                  **options: Any) -> None:
         self._session = ffi.NULL
@@ -238,7 +238,7 @@ class Decoder:
     Raises InvalidError (a ValueError), MemoryError, CudaencError; NotImplementedError for what is valid, but not decoded.
     """
 
-    def __init__(self, *, device: str = "auto", in_flight: int = 4, threads: int = 0, lowres: int = 0,
+    def __init__(self, *, device: str = "auto", in_flight: int = 0, threads: int = 0, lowres: int = 0,
                  max_pixels: Optional[int] = None) -> None:
         self._decoder = ffi.NULL
         config = ffi.new("CudaencDecoderConfig *")
