@@ -637,6 +637,20 @@ static int add_cpb_properties(AVCodecContext *avctx, const CudaencConfig *config
     return 0;
 }
 
+/* Options of FFmpeg for rates that users may rely on, and that do nothing here. */
+static void warn_of_ignored(AVCodecContext *avctx, const CudaencConfig *config)
+{
+    const int h264 = config->codec == CUDAENC_CODEC_H264;
+
+    if (avctx->flags & (AV_CODEC_FLAG_PASS1 | AV_CODEC_FLAG_PASS2))
+        av_log(avctx, AV_LOG_WARNING, "-pass has no effect: frames are coded in one pass\n");
+    if (avctx->rc_min_rate && !(h264 && config->h264.cbr))
+        av_log(avctx, AV_LOG_WARNING, "-minrate has no effect%s\n",
+               h264 ? ": -cbr 1 fills the stream up to its bit rate" : "");
+    if (!h264 && avctx->rc_max_rate && (!avctx->bit_rate || avctx->rc_max_rate < avctx->bit_rate))
+        av_log(avctx, AV_LOG_WARNING, "-maxrate has no effect: no frame exceeds -b:v\n");
+}
+
 int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *summary)
 {
     FFCudaencContext *ctx = avctx->priv_data;
@@ -647,6 +661,7 @@ int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *su
                "progressive frames\n");
         return AVERROR(ENOSYS);
     }
+    warn_of_ignored(avctx, config);
     if (avctx->flags & AV_CODEC_FLAG_LOW_DELAY) /* each frame's packet before the next frame */
         ctx->async_depth = 1;
     ret = add_cpb_properties(avctx, config);

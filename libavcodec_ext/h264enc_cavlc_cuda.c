@@ -213,6 +213,8 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
                                                           s->h264.avc_intra_class;
     config.h264.avc_intra_class  = s->h264.avc_intra_class;
     config.h264.avc_intra_flavor = s->h264.avc_intra_flavor;
+    if (avctx->gop_size > 1 || avctx->max_b_frames > 0)
+        av_log(avctx, AV_LOG_WARNING, "-g and -bf have no effect: all pictures are intra\n");
     ret = set_rate(avctx, s, &config.h264);
     if (ret < 0)
         return ret;
@@ -287,6 +289,7 @@ static const FFCodecDefault h264_cuda_defaults[] = {
     { "b",    "0" },
     { "qmin", "-1" },
     { "qmax", "-1" },
+    { "g",    "-1" },
     { NULL },
 };
 

@@ -260,13 +260,13 @@ shrink "cinema2k, 60 frames/s, HFR" 1041666 -framerate 60 -pixel_format xyz12le 
 shrink "cinema2k, an eye's, 24 frames/s" 651041 -framerate 24 -pixel_format xyz12le "${noise[@]}" -stereo 1
 options=(-profile imf2k -quality 99 -sub_level 1)
 shrink "imf2k, sub level 1" 1000000 -pixel_format gbrp12le "${noise[@]}"
-# What a profile cuts, and what validators refuse, is said once.
+# What a profile cuts, what validators refuse, and which of FFmpeg's options do nothing, is said once.
 warns() { # SIZE,FORMAT PATTERN OPTION...
     local input=$1 pattern=$2
     shift 2
-    "${checker[@]}" "$ffmpeg" -nostdin -v warning -f lavfi -i "color=s=${input%%,*}:r=24:d=0.2" -vf "format=${input#*,}" -c:v j2k_cuda \
+    "${checker[@]}" "$ffmpeg" -nostdin -v warning -f lavfi -i "color=s=${input%%,*}:r=24:d=0.2" -vf "format=${input#*,}" -c:v $encoder \
         -device cpu "$@" -f null - >"$work/log" 2>&1
-    if [ "$(grep -c '^\[j2k_cuda @ ' "$work/log")" = 1 ] && grep -qE -e "$pattern" "$work/log"; then
+    if [ "$(grep -c "^\[$encoder @ " "$work/log")" = 1 ] && grep -qE -e "$pattern" "$work/log"; then
         passed=$((passed + 1))
     else
         echo "FAILED warning '$pattern'"
@@ -286,7 +286,16 @@ warns 64x48,gray "profile imf2k: validators refuse main level 7: it is 1 to 6" -
 warns 64x48,gray "xmp, iptc, capture_ppi and display_ppi have no effect: format j2k has no place for them" -format j2k -capture_ppi 300
 warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -format j2k -pred dwt53 -quality 40
 warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -profile:v archive_lossless -quality 40
-lines=1
+warns 64x48,gray "-maxrate has no effect: no frame exceeds -b:v" -maxrate 1M
+warns 64x48,gray "-maxrate has no effect: no frame exceeds -b:v" -b:v 2M -maxrate 1M
+warns 64x48,gray "-minrate has no effect$" -b:v 2M -maxrate 2M -minrate 2M
+for encoder in j2k_cuda mjpeg_cuda h264_cavlc_cuda; do
+    warns 64x48,gray "-pass has no effect: frames are coded in one pass" -pass 1 -passlogfile "$work/pass"
+done
+warns 64x48,gray "-g and -bf have no effect: all pictures are intra" -g 250
+warns 64x48,gray "-g and -bf have no effect: all pictures are intra" -bf 2
+warns 64x48,gray "-minrate has no effect: -cbr 1 fills the stream up to its bit rate" -b:v 2M -minrate 2M
+encoder=j2k_cuda lines=1
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
 refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"
 

@@ -87,7 +87,7 @@ bool open(Input &in, AVCodecContext *context) {
     AVDictionary *options = nullptr;
     av_dict_parse_string(&options, in.text(160), "=", ":", 0);
     av_dict_set(&options, "device", "cpu", 0);
-    av_dict_set_int(&options, "async_depth", in.between(1, 3), 0);
+    av_dict_set_int(&options, "async_depth", in.between(0, 9), 0);
     av_dict_set(&options, "threads", "1", 0);
     const bool opened = !is_long(options) && avcodec_open2(context, context->codec, &options) >= 0;
     av_dict_free(&options);
