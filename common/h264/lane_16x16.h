@@ -24,44 +24,22 @@ template <class Satd>
     return best;
 }
 
-[[gnu::always_inline]] inline void code_16x16(Work &w, Candidate &c) {
-    const Neighbours &n = w.available;
-    Lanes left{}, above{}, plane[256], prediction[256];
-    for (int i = 0; i < 16; i++) left += *w.luma.at(-1, i), above += *w.luma.at(i, -1);
-    const Lanes mean = mean_of<16>(left & n.left, above & n.above, n);
-    predict_plane<16>(w.luma, plane);
-    const Lanes available[4] = {n.above, n.left, all(-1), n.corner};
-    const Lanes mode = choose_mode(w, 1, available, [&](int m) __attribute__((always_inline)) {
-        return half_satds<16>(w.source, [&](int x, int y) __attribute__((always_inline)) {
-            return m == k16x16Vertical     ? *w.luma.at(x, -1)
-                   : m == k16x16Horizontal ? *w.luma.at(-1, y)
-                   : m == k16x16Dc         ? mean
-                                           : plane[16 * y + x];
-        });
-    });
-    const Lanes is_vertical = is(mode, k16x16Vertical), is_horizontal = is(mode, k16x16Horizontal),
-                is_dc = is(mode, k16x16Dc);
-    for (int y = 0; y < 16; y++) {
-        const Lanes from_left = *w.luma.at(-1, y);
-        for (int x = 0; x < 16; x++) {
-            Lanes p = is_dc ? mean : plane[16 * y + x];
-            p = is_horizontal ? from_left : p;
-            prediction[16 * y + x] = is_vertical ? *w.luma.at(x, -1) : p;
-        }
-    }
-    begin(c);
-    c.pred_modes[0] = mode;
+// A component as Intra 16x16. Returns the squared error; adds masks of nonzero AC levels to `coded`.
+[[gnu::always_inline]] inline Wide code_component_16x16(Work &w, Candidate &c, int component,
+                                                        const Lanes (&prediction)[256], Lanes &coded) {
+    const int kind = component ? 1 : 0;
+    const LaneQuantiser<4> &q = w.quantisers_4x4[kind];
+    const Lanes *const source = w.source[component];
+    Lanes *const levels = c.levels[component];
     Wide dc[16];
-    Lanes coded{};
     for (int b = 0; b < 16; b++) {
         const int x = luma_block_x(b), y = luma_block_y(b), at = 64 * y + 4 * x;
         Sums sums{};
-        dc[4 * y + x] = widen(code_ac(w.source + at, prediction + at, 16, w.quantiser_4x4, c.levels + 16 * b, sums));
+        dc[4 * y + x] = widen(code_ac(source + at, prediction + at, 16, q, levels + 16 * b, sums));
         c.bits += widen(sums.magnitudes + sums.nonzero + sums.nonzero);
         c.nonzero += widen(sums.nonzero);
         coded |= sums.nonzero;
     }
-    c.coded = coded != 0 ? all(15) : Lanes{};
     const auto transform = [](Wide(&v)[16]) __attribute__((always_inline)) {
         for (int x = 0; x < 4; x++) {
             Wide line[4] = {v[x], v[4 + x], v[8 + x], v[12 + x]};
@@ -74,13 +52,61 @@ template <class Satd>
             for (int i = 0; i < 4; i++) v[4 * y + i] = line[i];
         }
     };
-    code_dc(dc, w.quantiser_4x4, 2, transform, c.levels + 256, c.bits, c.nonzero);
+    code_dc(dc, q, 2, transform, levels + 256, c.bits, c.nonzero);
+    Wide distortion = all_wide(0);
     for (int b = 0; b < 16; b++) {
         const int x = luma_block_x(b), y = luma_block_y(b), at = 64 * y + 4 * x;
-        const Lanes scaled = narrow((dc[4 * y + x] * w.dc_scale + 32) >> 6);
-        c.distortion += reconstruct_ac(c.levels + 16 * b, scaled, w.quantiser_4x4, prediction + at, w.source + at, 16,
-                                       c.reconstruction + at);
+        const Lanes scaled = narrow((dc[4 * y + x] * w.dc_scales[kind] + 32) >> 6);
+        distortion += reconstruct_ac(levels + 16 * b, scaled, q, prediction + at, source + at, 16,
+                                     c.reconstruction[component] + at);
     }
+    return distortion;
+}
+
+template <int Components>
+[[gnu::always_inline]] inline void code_16x16(Work &w, Candidate &c) {
+    const Neighbours &n = w.available;
+    Lanes means[Components], planes[Components][256];
+#pragma GCC unroll 1
+    for (int i = 0; i < Components; i++) {
+        Lanes left{}, above{};
+        for (int k = 0; k < 16; k++) left += *w.luma[i].at(-1, k), above += *w.luma[i].at(k, -1);
+        means[i] = mean_of<16>(left & n.left, above & n.above, n);
+        predict_plane<16>(w.luma[i], planes[i]);
+    }
+    const Lanes available[4] = {n.above, n.left, all(-1), n.corner};
+    const Lanes mode = choose_mode(w, 1, available, [&](int m) __attribute__((always_inline)) {
+        Wide sum = all_wide(0);
+#pragma GCC unroll 1
+        for (int i = 0; i < Components; i++)
+            sum += half_satds<16>(w.source[i], [&](int x, int y) __attribute__((always_inline)) {
+                return m == k16x16Vertical     ? *w.luma[i].at(x, -1)
+                       : m == k16x16Horizontal ? *w.luma[i].at(-1, y)
+                       : m == k16x16Dc         ? means[i]
+                                               : planes[i][16 * y + x];
+            });
+        return sum;
+    });
+    const Lanes is_vertical = is(mode, k16x16Vertical), is_horizontal = is(mode, k16x16Horizontal),
+                is_dc = is(mode, k16x16Dc);
+    begin(c);
+    c.pred_modes[0] = mode;
+    Lanes coded{};
+#pragma GCC unroll 1
+    for (int i = 0; i < Components; i++) {
+        Lanes prediction[256];
+        for (int y = 0; y < 16; y++) {
+            const Lanes from_left = *w.luma[i].at(-1, y);
+            for (int x = 0; x < 16; x++) {
+                Lanes p = is_dc ? means[i] : planes[i][16 * y + x];
+                p = is_horizontal ? from_left : p;
+                prediction[16 * y + x] = is_vertical ? *w.luma[i].at(x, -1) : p;
+            }
+        }
+        c.distortion += code_component_16x16(w, c, i, prediction, coded);
+        if (!i) c.of_luma = c.distortion;
+    }
+    c.coded = coded != 0 ? all(15) : Lanes{};
 }
 
 [[gnu::always_inline]] inline void code_chroma(Work &w) {
@@ -131,7 +157,7 @@ template <class Satd>
         for (int b = 0; b < 4; b++) {
             const int at = b / 2 * 32 + b % 2 * 4;
             Sums sums{};
-            dc[b] = widen(code_ac(w.chroma_source[c] + at, prediction + at, 8, w.chroma_quantiser, ac + 16 * b, sums));
+            dc[b] = widen(code_ac(w.chroma_source[c] + at, prediction + at, 8, w.quantisers_4x4[1], ac + 16 * b, sums));
             w.chroma_bits += widen(sums.magnitudes + sums.nonzero + sums.nonzero);
             w.chroma_nonzero += widen(sums.nonzero);
             any_ac |= sums.nonzero;
@@ -140,10 +166,10 @@ template <class Satd>
             const Wide a = v[0] + v[1], b = v[0] - v[1], c = v[2] + v[3], d = v[2] - v[3];
             v[0] = a + c, v[1] = b + d, v[2] = a - c, v[3] = b - d;
         };
-        code_dc(dc, w.chroma_quantiser, 1, transform, w.chroma_levels + 8 * c, w.chroma_bits, any_dc);
+        code_dc(dc, w.quantisers_4x4[1], 1, transform, w.chroma_levels + 8 * c, w.chroma_bits, any_dc);
         for (int b = 0; b < 4; b++) {
             const int at = b / 2 * 32 + b % 2 * 4;
-            reconstruct_ac(ac + 16 * b, narrow((dc[b] * w.chroma_dc_scale) >> 5), w.chroma_quantiser, prediction + at,
+            reconstruct_ac(ac + 16 * b, narrow((dc[b] * w.dc_scales[1]) >> 5), w.quantisers_4x4[1], prediction + at,
                            w.chroma_source[c] + at, 8, w.chroma_reconstruction[c] + at);
         }
     }

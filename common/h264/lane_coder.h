@@ -17,77 +17,108 @@ namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 
 namespace {
 
-CUDAENC_LANE_FUNCTION void code_lanes(Work &w, const Sample *const (&at)[kLanes], const Sample *const (&cb)[kLanes],
-                                      const Sample *const (&cr)[kLanes], const ptrdiff_t (&strides)[3],
-                                      const Available (&available)[kLanes], bool any_likely_4x4) {
-    load_source<16>(at, strides[0], w.source);
-    load_neighbours<16>(at, strides[0], available, w.luma);
-    load_source<8>(cb, strides[1], w.chroma_source[0]);
-    load_neighbours<8>(cb, strides[1], available, w.chroma[0]);
-    load_source<8>(cr, strides[2], w.chroma_source[1]);
-    load_neighbours<8>(cr, strides[2], available, w.chroma[1]);
-    w.available = neighbours_of(available);
-    code_chroma(w);
-    code_16x16(w, w.candidates[static_cast<int>(MacroblockType::i16x16)]);
+// Per component: the first sample of each lane's macroblock, and the stride.
+template <class Number>
+struct Places {
+    Number *at[3][kLanes];
+    ptrdiff_t strides[3];
+};
+
+// As each type.
+template <int Components>
+[[gnu::always_inline]] inline void code_luma(Work &w, bool any_likely_4x4) {
+    code_16x16<Components>(w, w.candidates[static_cast<int>(MacroblockType::i16x16)]);
     Candidate &of_8x8 = w.candidates[static_cast<int>(MacroblockType::i8x8)];
     begin(of_8x8);
 #pragma GCC unroll 1
-    for (int b = 0; b < 4; b++) code_block<8>(w, of_8x8, w.quantiser_8x8, b, w.ranked_8x8[b]);
+    for (int b = 0; b < 4; b++) code_block<8, Components>(w, of_8x8, w.quantisers_8x8, b, w.ranked_8x8[b]);
     keep_reconstruction(w, of_8x8);
     if (!any_likely_4x4) return;
     Candidate &of_4x4 = w.candidates[static_cast<int>(MacroblockType::i4x4)];
     begin(of_4x4);
 #pragma GCC unroll 1
-    for (int b = 0; b < 16; b++) code_block<4>(w, of_4x4, w.quantiser_4x4, b, w.ranked_4x4[b]);
+    for (int b = 0; b < 16; b++) code_block<4, Components>(w, of_4x4, w.quantisers_4x4, b, w.ranked_4x4[b]);
     keep_reconstruction(w, of_4x4);
 }
 
-CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Lanes &type, Sample *const (&at)[kLanes],
-                                       Sample *const (&cb)[kLanes], Sample *const (&cr)[kLanes],
-                                       const ptrdiff_t (&strides)[3], int16_t *const (&levels)[kLanes]) {
+CUDAENC_LANE_FUNCTION void code_lanes(Work &w, const Places<const Sample> &from, const Available (&available)[kLanes],
+                                      bool any_likely_4x4) {
+    w.available = neighbours_of(available);
+#pragma GCC unroll 1
+    for (int i = 0; i < w.components; i++) {
+        load_source<16>(from.at[i], from.strides[i], w.source[i]);
+        load_neighbours<16>(from.at[i], from.strides[i], available, w.luma[i]);
+    }
+    w.chroma_bits = w.chroma_nonzero = all_wide(0);
+    w.chroma_mode = w.chroma_coded = Lanes{};
+    if (chroma_blocks(w.coded.chroma)) {
+#pragma GCC unroll 1
+        for (int i = 0; i < 2; i++) {
+            load_source<8>(from.at[1 + i], from.strides[1 + i], w.chroma_source[i]);
+            load_neighbours<8>(from.at[1 + i], from.strides[1 + i], available, w.chroma[i]);
+        }
+        code_chroma(w);
+    }
+    if (w.components == 3)
+        code_luma<3>(w, any_likely_4x4);
+    else
+        code_luma<1>(w, any_likely_4x4);
+}
+
+CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Lanes &type, const Places<Sample> &to,
+                                       int16_t *const (&levels)[kLanes]) {
     const Lanes is_8x8 = type == static_cast<int16_t>(MacroblockType::i8x8);
     const Lanes is_16x16 = type == static_cast<int16_t>(MacroblockType::i16x16);
     const Candidate *const c = w.candidates;
     Lanes row[16];
-    for (int y = 0; y < 16; y++) {
-        for (int x = 0; x < 16; x++) {
-            const int i = 16 * y + x;
-            const Lanes p = is_8x8 ? c[1].reconstruction[i] : c[0].reconstruction[i];
-            row[x] = is_16x16 ? c[2].reconstruction[i] : p;
+#pragma GCC unroll 1
+    for (int i = 0; i < w.components; i++) {
+        for (int y = 0; y < 16; y++) {
+            for (int x = 0; x < 16; x++) {
+                const int k = 16 * y + x;
+                const Lanes p = is_8x8 ? c[1].reconstruction[i][k] : c[0].reconstruction[i][k];
+                row[x] = is_16x16 ? c[2].reconstruction[i][k] : p;
+            }
+            store_row(row, to.at[i], y * to.strides[i]);
         }
-        store_row(row, at, y * strides[0]);
-    }
-    for (int b = 0; b < 17; b++) {
-        for (int k = 0; k < 16; k++) {
-            const int i = 16 * b + k;
-            const Lanes l = b == 16 ? Lanes{} : is_8x8 ? c[1].levels[i] : c[0].levels[i];
-            row[k] = is_16x16 ? c[2].levels[i] : l;
+        for (int b = 0; b < kLumaBlocks; b++) {
+            for (int x = 0; x < 16; x++) {
+                const int k = 16 * b + x;
+                const Lanes l = b == kLumaDcBlock ? Lanes{} : is_8x8 ? c[1].levels[i][k] : c[0].levels[i][k];
+                row[x] = is_16x16 ? c[2].levels[i][k] : l;
+            }
+            store_row(row, levels, 16 * (kLumaBlocks * i + b));
         }
-        store_row(row, levels, 16 * b);
     }
+    if (!chroma_blocks(w.coded.chroma)) return;
     for (int b = 0; b < 9; b++) {
         std::memcpy(row, w.chroma_levels + 16 * b, sizeof row);
         store_row(row, levels, 16 * (kChromaDcBlock + b));
     }
-    for (int k = 0; k < 2; k++)
+    for (int i = 0; i < 2; i++)
         for (int y = 0; y < 8; y += 2) {
-            std::memcpy(row, w.chroma_reconstruction[k] + 8 * y, sizeof row);
+            const ptrdiff_t stride = to.strides[1 + i];
+            std::memcpy(row, w.chroma_reconstruction[i] + 8 * y, sizeof row);
             to_rows(row, [&](int lane, const Row &r) __attribute__((always_inline)) {
-                Sample *const to = k ? cr[lane] : cb[lane];
-                if (!to) return;
+                Sample *const at = to.at[1 + i][lane];
+                if (!at) return;
                 const Half first = low(r), second = high(r);
-                std::memcpy(to + y * strides[1 + k], &first, sizeof first);
-                std::memcpy(to + (y + 1) * strides[1 + k], &second, sizeof second);
+                std::memcpy(at + y * stride, &first, sizeof first);
+                std::memcpy(at + (y + 1) * stride, &second, sizeof second);
             });
         }
 }
 
 class Coder final : public MacroblockLanes {
   public:
-    explicit Coder(const PictureFormat &format) : work_() { work_.coded = format.coded(); }
+    explicit Coder(const PictureFormat &format) : planes_(format.components()), work_() {
+        work_.coded = format.coded();
+        work_.components = luma_components(format.chroma);
+    }
     void code(Task *tasks) override;
 
   private:
+    const int planes_;
     Work work_;
 };
 
@@ -104,17 +135,17 @@ void Coder::code(Task *tasks) {
     if (first < 0) return;
     // No cache has the memory that levels go to: it comes while macroblocks are coded.
     for (int i = 0; i < kLanes; i++)
-        for (int k = 0; taken[i] && k < 16 * blocks_per_macroblock(ChromaFormat::c420); k += 32)
+        for (int k = 0; taken[i] && k < 16 * blocks_per_macroblock(w.coded.chroma); k += 32)
             __builtin_prefetch(tasks[i].levels + k, 1, 2);
-    const Sample *from[3][kLanes];
-    ptrdiff_t strides[3];
+    Places<const Sample> from;
     Available available[kLanes];
     uint64_t lambdas[kLanes];
     bool any_likely_4x4 = false;
-    for (int c = 0; c < 3; c++) strides[c] = tasks[first].place.samples[c].stride;
+    Places<Sample> to{};
+    for (int c = 0; c < planes_; c++) from.strides[c] = to.strides[c] = tasks[first].place.samples[c].stride;
     for (int i = 0; i < kLanes; i++) {
         const MacroblockCoder::Place &p = tasks[taken[i] ? i : first].place;  // others do the same again
-        for (int c = 0; c < 3; c++) from[c][i] = p.samples[c].data;
+        for (int c = 0; c < planes_; c++) from.at[c][i] = p.samples[c].data;
         available[i] = p.available;
         lambdas[i] = lambda_of(p.qp);
         any_likely_4x4 |= p.likely_4x4;
@@ -127,10 +158,9 @@ void Coder::code(Task *tasks) {
                 w.candidates[t].modes[1 + k][0][i] = p.left ? p.left->mode_right[k] : int8_t{-1};
             }
     }
-    code_lanes(w, from[0], from[1], from[2], strides, available, any_likely_4x4);
+    code_lanes(w, from, available, any_likely_4x4);
 
     Lanes types{};
-    Sample *to[3][kLanes]{};
     int16_t *levels[kLanes]{};
     for (int i = 0; i < kLanes; i++) {
         Task &t = tasks[i];
@@ -161,7 +191,7 @@ void Coder::code(Task *tasks) {
             least = cost;
             sums = of_type;
             *t.macroblock = m;
-            t.result = {0, distortion};
+            t.result = {0, static_cast<uint32_t>(lane_of(c.of_luma, i))};
         }
         if (may_be_pcm(w.coded, sums + chroma)) {
             t.macroblock->type = MacroblockType::pcm;
@@ -176,10 +206,10 @@ void Coder::code(Task *tasks) {
             t.neighbour->mode_right[k] = dc ? int8_t{kDc} : static_cast<int8_t>(c.modes[1 + k][4][i]);
             t.neighbour->mode_below[k] = dc ? int8_t{kDc} : static_cast<int8_t>(c.modes[4][1 + k][i]);
         }
-        for (int k = 0; k < 3; k++) to[k][i] = t.place.samples[k].data;
+        for (int k = 0; k < planes_; k++) to.at[k][i] = t.place.samples[k].data;
         levels[i] = t.levels;
     }
-    store_lanes(w, types, to[0], to[1], to[2], strides, levels);
+    store_lanes(w, types, to, levels);
 }
 
 constexpr LaneVectors kVectors = {kLanes, rank, [](const PictureFormat &f) -> std::unique_ptr<MacroblockLanes> {

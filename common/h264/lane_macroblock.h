@@ -7,22 +7,24 @@ namespace {
 
 // A macroblock as one of its types.
 struct Candidate {
-    Lanes levels[17 * 16], reconstruction[256];
-    Lanes pred_modes[16];            // the syntax; Intra16x16PredMode
-    Lanes modes[5][5];               // of 4x4 blocks, with neighbours
-    Lanes coded;                     // bits of coded_block_pattern
-    Wide distortion, bits, nonzero;  // see LevelSums
+    Lanes levels[3][16 * kLumaBlocks], reconstruction[3][256];  // of the components that are coded as luma
+    Lanes pred_modes[16];                                       // the syntax; Intra16x16PredMode
+    Lanes modes[5][5];                                          // of 4x4 blocks, with neighbours
+    Lanes coded;                                                // bits of coded_block_pattern
+    Wide distortion, of_luma, bits, nonzero;  // squared errors, and those of luma alone; see LevelSums
 };
 
 struct Work {
     CodedFormat coded;
-    LumaSamples luma;
+    int components;  // that are coded as luma
+    LumaSamples luma[3];
     ChromaSamples chroma[2];
-    Lanes source[256], chroma_source[2][64];
+    Lanes source[3][256], chroma_source[2][64];
     Neighbours available;
-    LaneQuantiser<4> quantiser_4x4, chroma_quantiser;
-    LaneQuantiser<8> quantiser_8x8;
-    Wide dc_scale, chroma_dc_scale;
+    // Of luma and of chroma.
+    LaneQuantiser<4> quantisers_4x4[2];
+    LaneQuantiser<8> quantisers_8x8[2];
+    Wide dc_scales[2];
     Wide price, satd_lambda;
     int qps[kLanes];  // of these tables
     Candidate candidates[3];
@@ -35,23 +37,23 @@ struct Work {
 
 [[gnu::always_inline]] inline void begin(Candidate &c) {
     c.coded = Lanes{};
-    c.distortion = c.bits = c.nonzero = all_wide(0);
+    c.distortion = c.of_luma = c.bits = c.nonzero = all_wide(0);
     for (Lanes &m : c.pred_modes) m = Lanes{};
 }
 [[gnu::always_inline]] inline void keep_reconstruction(Work &w, Candidate &c) {
-    for (int y = 0; y < 16; y++) std::memcpy(c.reconstruction + 16 * y, w.luma.at(0, y), 16 * sizeof(Lanes));
+    for (int i = 0; i < w.components; i++)
+        for (int y = 0; y < 16; y++) std::memcpy(c.reconstruction[i] + 16 * y, w.luma[i].at(0, y), 16 * sizeof(Lanes));
 }
 
 void set_qp(Work &w, int lane, int qp) {
     if (w.qps[lane] == qp) return;
     w.qps[lane] = qp;
-    const Quantiser &luma = kQuantisers[static_cast<size_t>(qp)];
-    const Quantiser &chroma = kQuantisers[static_cast<size_t>(chroma_qp(qp, w.coded.luma_depth))];
-    set_quantiser(w.quantiser_4x4, lane, luma);
-    set_quantiser(w.quantiser_8x8, lane, luma);
-    set_quantiser(w.chroma_quantiser, lane, chroma);
-    lane_of(w.dc_scale, lane) = luma.dc_scale;
-    lane_of(w.chroma_dc_scale, lane) = chroma.dc_scale;
+    for (int i = 0; i < 2; i++) {
+        const Quantiser &q = kQuantisers[static_cast<size_t>(i ? chroma_qp(qp, w.coded.luma_depth) : qp)];
+        set_quantiser(w.quantisers_4x4[i], lane, q);
+        set_quantiser(w.quantisers_8x8[i], lane, q);
+        lane_of(w.dc_scales[i], lane) = q.dc_scale;
+    }
     lane_of(w.price, lane) = static_cast<int32_t>(estimated_price(lambda_of(qp)));
     lane_of(w.satd_lambda, lane) = static_cast<int32_t>(satd_lambda_of(qp));
 }

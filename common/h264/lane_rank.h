@@ -66,7 +66,7 @@ template <int Size, class Prediction>
 // ---- Ranking of source samples.
 
 template <int N, int Mode>
-[[gnu::always_inline]] inline Wide rank_mode(LumaSamples &s, int x0, int y0, const Values<N> &values) {
+[[gnu::always_inline]] inline Wide satd_of_mode(LumaSamples &s, int x0, int y0, const Values<N> &values) {
     Lanes d[N * N];
 #pragma GCC unroll 8
     for (int x = 0; x < N; x++) {
@@ -76,35 +76,45 @@ template <int N, int Mode>
         butterflies<N, N>(v);
         put_line<N>(v, d + x, N);
     }
-    return half_satd<N>(d) * 16 + Mode;
+    return half_satd<N>(d);
+}
+
+// Adds the SATDs of a component's modes.
+template <int N, size_t... Mode>
+[[gnu::always_inline]] inline void add_satds(LumaSamples &s, int x0, int y0, const Neighbours &n, Wide (&satds)[kModes],
+                                             std::index_sequence<Mode...>) {
+    Values<N> values;
+    make_values<N>(s, x0, y0, n, values);
+    ((satds[Mode] += satd_of_mode<N, Mode>(s, x0, y0, values)), ...);
 }
 
 template <int N>
-[[gnu::always_inline]] inline void rank_block(LumaSamples &s, int x0, int y0, const Neighbours &n, Lanes &ranked,
-                                              Wide &satds) {
+[[gnu::always_inline]] inline void rank_block(LumaSamples *components, int count, int x0, int y0, const Neighbours &n,
+                                              Lanes &ranked, Wide &sum) {
     constexpr int32_t kNone = INT32_MAX;
-    Values<N> values;
-    make_values<N>(s, x0, y0, n, values);
-    Wide keys[kRankedModes];
+    Wide satds[kModes], keys[kRankedModes];
+    for (Wide &s : satds) s = all_wide(0);
     for (Wide &k : keys) k = all_wide(kNone);
-    const auto add = [&](const Wide &of_mode, const Lanes &available) __attribute__((always_inline)) {
-        Wide key = select(widen(available), of_mode, all_wide(kNone));
+#pragma GCC unroll 1
+    for (int i = 0; i < count; i++) add_satds<N>(components[i], x0, y0, n, satds, std::make_index_sequence<kModes>());
+    const auto add = [&](int mode, const Lanes &available) __attribute__((always_inline)) {
+        Wide key = select(widen(available), satds[mode] * 16 + mode, all_wide(kNone));
         for (Wide &k : keys) {
             const Wide less = least_of(key, k);
             key = most_of(key, k);
             k = less;
         }
     };
-    add(rank_mode<N, kVertical>(s, x0, y0, values), n.above);
-    add(rank_mode<N, kHorizontal>(s, x0, y0, values), n.left);
-    add(rank_mode<N, kDc>(s, x0, y0, values), all(-1));
-    add(rank_mode<N, kDownLeft>(s, x0, y0, values), n.above);
-    add(rank_mode<N, kDownRight>(s, x0, y0, values), n.corner);
-    add(rank_mode<N, kVerticalRight>(s, x0, y0, values), n.corner);
-    add(rank_mode<N, kHorizontalDown>(s, x0, y0, values), n.corner);
-    add(rank_mode<N, kVerticalLeft>(s, x0, y0, values), n.above);
-    add(rank_mode<N, kHorizontalUp>(s, x0, y0, values), n.left);
-    satds += keys[0] >> 4;
+    add(kVertical, n.above);
+    add(kHorizontal, n.left);
+    add(kDc, all(-1));
+    add(kDownLeft, n.above);
+    add(kDownRight, n.corner);
+    add(kVerticalRight, n.corner);
+    add(kHorizontalDown, n.corner);
+    add(kVerticalLeft, n.above);
+    add(kHorizontalUp, n.left);
+    sum += keys[0] >> 4;
     Wide packed = all_wide(0);
     for (int i = kRankedModes - 1; i >= 0; i--) {
         const Wide k = select(keys[i] < all_wide(kNone), keys[i], keys[0]);
@@ -113,22 +123,24 @@ template <int N>
     ranked = narrow(packed);
 }
 
-CUDAENC_LANE_FUNCTION void rank(const Sample *const *first, ptrdiff_t stride, const Available *available,
-                                const uint32_t *satd_lambdas, RankedModes *modes) {
-    const Sample *at[kLanes];
-    std::copy_n(first, kLanes, at);
-    LumaSamples s;
-    load_neighbours<16>(at, stride, available, s);
-    for (int y = 0; y < 16; y++) {
-        Lanes row[16];
-        load_row(at, y * stride, row);
-        std::memcpy(s.at(0, y), row, sizeof row);
+CUDAENC_LANE_FUNCTION void rank(const Sample *const (*first)[kMostLanes], int components, ptrdiff_t stride,
+                                const Available *available, const uint32_t *satd_lambdas, RankedModes *modes) {
+    LumaSamples s[3];
+    for (int i = 0; i < components; i++) {
+        const Sample *at[kLanes];
+        std::copy_n(first[i], kLanes, at);
+        load_neighbours<16>(at, stride, available, s[i]);
+        for (int y = 0; y < 16; y++) {
+            Lanes row[16];
+            load_row(at, y * stride, row);
+            std::memcpy(s[i].at(0, y), row, sizeof row);
+        }
     }
     const Neighbours n = neighbours_of(available);
     Wide satd_4x4 = all_wide(0), satd_8x8 = all_wide(0);
     for (int b = 0; b < 4; b++) {
         Lanes of_8x8;
-        rank_block<8>(s, 8 * (b & 1), 8 * (b >> 1), neighbours_of_block<8>(n, b), of_8x8, satd_8x8);
+        rank_block<8>(s, components, 8 * (b & 1), 8 * (b >> 1), neighbours_of_block<8>(n, b), of_8x8, satd_8x8);
         for (int i = 0; i < kLanes; i++) modes[i].of_8x8[b] = static_cast<uint16_t>(of_8x8[i]);
     }
     bool any_likely_4x4 = false;
@@ -140,7 +152,8 @@ CUDAENC_LANE_FUNCTION void rank(const Sample *const *first, ptrdiff_t stride, co
     if (!any_likely_4x4) return;
     Lanes ranked[16];
     for (int b = 0; b < 16; b++)
-        rank_block<4>(s, 4 * luma_block_x(b), 4 * luma_block_y(b), neighbours_of_block<4>(n, b), ranked[b], satd_4x4);
+        rank_block<4>(s, components, 4 * luma_block_x(b), 4 * luma_block_y(b), neighbours_of_block<4>(n, b), ranked[b],
+                      satd_4x4);
     to_rows(ranked, [&](int lane, const Row &row)
                         __attribute__((always_inline)) { std::memcpy(modes[lane].of_4x4, &row, sizeof row); });
     for (int i = 0; i < kLanes; i++) modes[i].satd_4x4 = static_cast<uint32_t>(lane_of(satd_4x4, i));

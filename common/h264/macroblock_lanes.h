@@ -1,5 +1,5 @@
-// Macroblocks side by side, a lane of the vectors each: kAllTypes with 8 bits. No lane waits for another one's samples,
-// so nothing is shuffled. SPDX-License-Identifier: LGPL-2.1-or-later
+// Macroblocks side by side, a lane of the vectors each: kAllTypes with 8 bits, all formats but 4:2:2. No lane waits for
+// another one's samples, so nothing is shuffled. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <memory>
 #include <span>
@@ -19,7 +19,7 @@ class MacroblockLanes {
   public:
     virtual ~MacroblockLanes() = default;
     static bool takes(const PictureFormat &format) {
-        return format.plain() && format.bit_depth == 8 && format.chroma == ChromaFormat::c420 && format.transform_8x8;
+        return format.plain() && format.bit_depth == 8 && format.chroma != ChromaFormat::c422 && format.transform_8x8;
     }
 
     struct Task {
@@ -37,10 +37,10 @@ class MacroblockLanes {
 // What a processor's vectors hold.
 struct LaneVectors {
     int lanes;  // at most kMostLanes
-    // Ranks modes as rank_modes() does, of a macroblock of 16x16 samples a lane. at: their first samples. Where I_4x4
-    // is unlikely whatever its SATD, that may become 0, without modes.
-    void (*rank)(const Sample *const *at, ptrdiff_t stride, const Available *available, const uint32_t *satd_lambdas,
-                 RankedModes *modes);
+    // Ranks modes as rank_modes() does, of a macroblock a lane. at: the first samples of each component that is coded
+    // as luma. Where I_4x4 is unlikely whatever its SATD, that may become 0, without modes.
+    void (*rank)(const Sample *const (*at)[kMostLanes], int components, ptrdiff_t stride, const Available *available,
+                 const uint32_t *satd_lambdas, RankedModes *modes);
     std::unique_ptr<MacroblockLanes> (*make)(const PictureFormat &format);
 };
 // All that this processor can use, those with the most lanes first.

@@ -224,31 +224,29 @@ uint32_t PictureCoder::satd_lambda(size_t at) const {
 }
 
 void PictureCoder::rank_row(int y) {
-    const int columns = format_.macroblock_columns();
+    const int columns = format_.macroblock_columns(), components = luma_components(format_.chroma);
     for (int x = 0; x < columns; x++) qp_[index_of(x, y)] = static_cast<int8_t>(macroblock_qp(x, y));
     if (MacroblockLanes::takes(format_)) {
         const LaneVectors &vectors = lane_vectors().front();
         for (int first = 0; first < columns; first += vectors.lanes) {
-            const Sample *at[kMostLanes];
+            const Sample *at[3][kMostLanes];
             Available neighbours[kMostLanes];
             uint32_t satd_lambdas[kMostLanes];
             RankedModes modes[kMostLanes]{};
             for (int i = 0; i < vectors.lanes; i++) {
                 const int x = std::min(first + i, columns - 1);
-                at[i] = planes_[0].at(16 * x, 16 * y);
+                for (int c = 0; c < components; c++) at[c][i] = planes_[c].at(16 * x, 16 * y);
                 neighbours[i] = available(x, y);
                 satd_lambdas[i] = satd_lambda(index_of(x, y));
             }
-            vectors.rank(at, planes_[0].stride, neighbours, satd_lambdas, modes);
+            vectors.rank(at, components, planes_[0].stride, neighbours, satd_lambdas, modes);
             std::copy_n(modes, std::min(vectors.lanes, columns - first), &ranked_[index_of(first, y)]);
         }
     } else {
         for (int x = 0; x < columns; x++) {
             ConstBlock samples[3];
-            for (int c = 0; c < luma_components(format_.chroma); c++)
-                samples[c] = {planes_[c].at(16 * x, 16 * y), planes_[c].stride};
-            ranked_[index_of(x, y)] =
-                rank_modes(samples, luma_components(format_.chroma), available(x, y), format_.bit_depth);
+            for (int c = 0; c < components; c++) samples[c] = {planes_[c].at(16 * x, 16 * y), planes_[c].stride};
+            ranked_[index_of(x, y)] = rank_modes(samples, components, available(x, y), format_.bit_depth);
         }
     }
     for (int x = 0; x < columns; x++) {
