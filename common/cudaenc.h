@@ -332,15 +332,16 @@ typedef enum CudaencAvcIntraFlavor {
 typedef void (*CudaencKeystream)(void *opaque, uint64_t picture, uint8_t *bytes, size_t size);
 
 typedef struct CudaencH264Options {
-    int profile;         /**< Profile; CudaencH264Profile, default 0 */
-    int level;           /**< Ten times the level; 0: the lowest that fits; 10..62, default 0 */
-    int slices;          /**< Slices of a picture; 0: as few as the level allows; 1..16880, default 0 */
-    int rate_control;    /**< What the rate control keeps; CudaencH264RateControl, default 1 */
-    int qp;              /**< Constant QP, or the middle one of constant quality; 8 bits: from 0; -12..51, default 20 */
-    int aq;              /**< 1/256 QP more where variance doubles; -1: 256, with constant QP 0; 0..1024, default -1 */
-    int effort;          /**< How modes are looked for: 0 (on a GPU), 1 (fast on a CPU) to 3 (small); 0..3, default 2 */
-    int64_t bit_rate;    /**< Bits/s on average; 1..4000000000, default 0 */
-    int64_t max_rate;    /**< Bits/s into the decoder's buffer; 0: bit_rate, or no buffer; 1..4000000000, default 0 */
+    int profile;      /**< Profile; CudaencH264Profile, default 0 */
+    int level;        /**< Ten times the level; 0: the lowest that fits; 10..62, default 0 */
+    int slices;       /**< Slices of a picture; 0: as few as the level allows; 1..16880, default 0 */
+    int rate_control; /**< What the rate control keeps; CudaencH264RateControl, default 1 */
+    int qp;           /**< Constant QP, or the middle one of constant quality; 8 bits: from 0; -12..51, default 20 */
+    int aq;           /**< 1/256 QP more where variance doubles; -1: 256, with constant QP 0; 0..1024, default -1 */
+    int effort;       /**< How modes are looked for: 0 (on a GPU as a whole), 1 and 2 (by CPU threads), 3 (small); 0..3,
+                         default 0 */
+    int64_t bit_rate; /**< Bits/s on average; 1..4000000000, default 0 */
+    int64_t max_rate; /**< Bits/s into the decoder's buffer; 0: bit_rate, or no buffer; 1..4000000000, default 0 */
     int64_t buffer_size; /**< Bits of the decoder's buffer; 0: a second of max_rate; 1..4000000000, default 0 */
     int cbr;             /**< Fill the stream up to its bit rate; 0 or 1, default 0 */
     int hrd;             /**< HRD parameters, buffering periods and picture timing; 0 or 1, default 0 */

@@ -264,7 +264,7 @@ static const AVOption options[] = {
     { "qp", "Constant QP, -12 (8 bits: 0) to 51; -13: not set", OFFSET(qp), AV_OPT_TYPE_INT, { .i64 = NOT_SET }, NOT_SET, 51, VE },
     { "crf", "Constant quality, a QP as qp's; -13: 20 unless qp or -b:v is set", OFFSET(crf), AV_OPT_TYPE_INT, { .i64 = NOT_SET }, NOT_SET, 51, VE },
     { "aq-strength", "QP more where variance doubles; -1: 1, with constant QP 0", OFFSET(aq), AV_OPT_TYPE_FLOAT, { .dbl = -1 }, -1, 4, VE },
-    { "effort", "How modes are looked for: 0 (on a GPU), 1 (fast on a CPU) to 3 (small)", OFFSET(h264.effort), AV_OPT_TYPE_INT, { .i64 = 2 }, 0, 3, VE },
+    { "effort", "How modes are looked for: 0 (on a GPU as a whole), 1 and 2 (by CPU threads), 3 (small)", OFFSET(h264.effort), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 3, VE },
     { "cbr", "Fill the stream up to its bit rate", OFFSET(h264.cbr), AV_OPT_TYPE_BOOL, { .i64 = 0 }, 0, 1, VE },
     { "nal-hrd", "HRD parameters, buffering periods and picture timing", OFFSET(nal_hrd), AV_OPT_TYPE_INT, { .i64 = HRD_NONE }, HRD_NONE, HRD_CBR, VE, .unit = "nal_hrd" },
     CONST("none", "None", HRD_NONE, "nal_hrd"),

@@ -13,7 +13,7 @@ static constexpr Option<CudaencH264Options> rows[] = {
     {OPTION(rate_control), "What the rate control keeps", CUDAENC_H264_CONSTANT_QUALITY, 0, CUDAENC_H264_BIT_RATE},
     {OPTION(qp), "Constant QP, or the middle one of constant quality; 8 bits: from 0", 20, -12, 51},
     {OPTION(aq), "1/256 QP more where variance doubles; -1: 256, with constant QP 0", -1, 0, 1024},
-    {OPTION(effort), "How modes are looked for: 0 (on a GPU), 1 (fast on a CPU) to 3 (small)", 2, 0, 3},
+    {OPTION(effort), "How modes are looked for: 0 (on a GPU as a whole), 1 and 2 (by CPU threads), 3 (small)", 0, 0, 3},
     {OPTION(bit_rate), "Bits/s on average", 0, 1, kMostRate},
     {OPTION(max_rate), "Bits/s into the decoder's buffer; 0: bit_rate, or no buffer", 0, 1, kMostRate},
     {OPTION(buffer_size), "Bits of the decoder's buffer; 0: a second of max_rate", 0, 1, kMostRate},

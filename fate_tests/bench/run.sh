@@ -18,7 +18,7 @@
 #   cibo    tier-1 by bit-planes; the first picture
 #   cavlc   the H.264 entropy coder alone; the first picture
 #   chain   boundary B: NVDEC to the encoders in ffmpeg, for each clip
-#   h264    h264_cavlc_cuda in ffmpeg at constant QPs, for each clip
+#   h264    h264_cavlc_cuda in ffmpeg at constant QPs, effort 2, for each clip
 #   h264_effort_0  all of it on the GPU, with x264 on all threads; the first picture
 #   cpu     JPEG 2000 on the CPU against OpenJPEG, FFmpeg's native encoder, Grok; the first picture
 #   cpu_ht  the same with the HT block coder, against OpenJPH; the first picture
@@ -135,7 +135,7 @@ h264() {
     rm -f "$out/h264.jsonl"
     for clip in "${clips[@]}"; do
         echo "$clip"
-        ROWS=$out/h264.jsonl QPS=${QPS-12 22 32} THREADS=${H264_THREADS:-$(nproc)} "$scripts/h264_rate.sh" "$bin/ffmpeg" "$clip" -device "$device"
+        ROWS=$out/h264.jsonl QPS=${QPS-12 22 32} THREADS=${H264_THREADS:-$(nproc)} "$scripts/h264_rate.sh" "$bin/ffmpeg" "$clip" -device "$device" -effort 2
     done
 }
 h264_effort_0() { bench -h264 ${X264:+-x264 "$X264"} -o "$out/h264_effort_0.json" "${first[@]}"; }

@@ -45,6 +45,7 @@ inline CudaencFormat make_h264_format(const H264Format &of, int width, int heigh
 inline CudaencConfig make_h264_config(const CudaencFormat &format, const char *device, Log *log) {
     CudaencConfig config = make_config(format, device, log);
     config.codec = CUDAENC_CODEC_H264;
+    config.h264.effort = 2;  // tests of a device's analysis say 0
     config.h264.frame_rate_num = 25;
     config.h264.frame_rate_den = 1;
     return config;

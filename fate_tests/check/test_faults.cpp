@@ -187,6 +187,7 @@ CudaencConfig config_of(const Case &c, const std::string &device) {
     config.async_depth = 1;
     config.log = count_line;
     config.j2k.levels = 2;
+    config.h264.effort = 2;  // of cases that do not say another one
     config.h264.frame_rate_num = 25, config.h264.frame_rate_den = 1;
     c.set(config);
     return config;

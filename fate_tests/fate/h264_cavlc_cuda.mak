@@ -29,7 +29,8 @@ fate-h264_cavlc_cuda-$(1)-decoded: CMD = enc_dec "rawvideo -pixel_format $(3) -v
     "-c:v h264_cavlc_cuda -device $$(CUDAENC_FATE_DEVICE) $(6)" \
     rawvideo "-pix_fmt $(3) -vf crop=$(subst x,:,$(4)):0:0:exact=1 -sws_dither none" "-f h264"
 endef
-H264_CAVLC_CUDA = $(eval $(call H264_CAVLC_CUDA_TEST,$(1),$(2),$(3),$(4),$(5),$(6)))
+# Without an effort it is 2.
+H264_CAVLC_CUDA = $(eval $(call H264_CAVLC_CUDA_TEST,$(1),$(2),$(3),$(4),$(5),$(if $(findstring -effort ,$(6)),,-effort 2 )$(6)))
 
 # Every pixel format.
 H264_CAVLC_CUDA_FMT = \
@@ -64,6 +65,8 @@ $(foreach p,baseline high,$(call H264_CAVLC_CUDA,effort-0-$(p),mix,yuv420p,80x62
 $(call H264_CAVLC_CUDA,effort-0-vsynth1,vsynth1,yuv420p,352x288,1,-qp 26 -slices 3 -effort 0)
 $(call H264_CAVLC_CUDA,effort-0-vsynth3,vsynth3,yuv420p,34x34,7,-crf 22 -effort 0)
 $(call H264_CAVLC_CUDA,effort-0-bitrate,vsynth3,yuv420p,34x34,7,-b:v 200k -effort 0)
+$(call H264_CAVLC_CUDA,effort-0-hrd-cbr,vsynth3,yuv420p,34x34,25,-b:v 400k -bufsize 40k -nal-hrd cbr -effort 0)
+$(call H264_CAVLC_CUDA,effort-0-crf-capped,vsynth3,yuv420p,34x34,25,-crf 10 -maxrate 300k -bufsize 60k -effort 0)
 $(foreach p,baseline main high high10 high422 cavlc444,\
     $(call H264_CAVLC_CUDA,profile-$(p),mix,yuv420p,80x62,1,-profile $(p))\
     $(call H264_CAVLC_CUDA,profile-$(p)-qp0,mix,yuv420p,80x62,1,-profile $(p) -qp 0))

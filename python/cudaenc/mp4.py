@@ -128,8 +128,8 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
     """Encodes frames to H.264 in an MP4 file; returns how many. A frame is an array of (height, width, 3), uint8, which
     becomes yuv420p where it lies, or the sequence of planes of `format`. Where they are one
     array on a GPU, some are converted at a time. frame_rate: a number or "30000/1001". crf: constant
-    quality, a QP (20). Or bit_rate, on average. options: the encoder's; effort=0, which runs on a GPU as a whole, unless
-    given. Raises Encoder's errors; then the file is not complete."""
+    quality, a QP (20). Or bit_rate, on average. options: the encoder's. Raises
+    Encoder's errors; then the file is not complete."""
     rate = fractions.Fraction(frame_rate).limit_denominator(1001)
     if rate <= 0:
         raise InvalidError(f"frame_rate {frame_rate!r} is not allowed: it is above 0")
@@ -141,7 +141,7 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
         options["qp"] = crf
     elif "bit_rate" in options:
         options.setdefault("rate_control", "bit_rate")
-    options = {"effort": 0, "frame_rate_num": rate.numerator, "frame_rate_den": rate.denominator, **options}
+    options = {"frame_rate_num": rate.numerator, "frame_rate_den": rate.denominator, **options}
     whole = len(getattr(frames, "shape", ())) == 4
     items = iter(frames)
     head = next(items, None)
