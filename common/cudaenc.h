@@ -475,6 +475,9 @@ int cudaenc_open(CudaencSession **session, const CudaencConfig *config);
 /** "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90": what runs. Valid until the session is closed. */
 const char *cudaenc_device_name(const CudaencSession *session);
 
+/** "jp2, 9/7, quality 90, 5 levels, 32x32 blocks": what is coded, for logs. Valid until the session is closed. */
+const char *cudaenc_summary(const CudaencSession *session);
+
 /** Frames that may be in flight: async_depth, and what 0 stands for; with pst at most pst_lag. */
 int cudaenc_async_depth(const CudaencSession *session);
 

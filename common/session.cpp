@@ -31,6 +31,7 @@ struct CudaencSession {
     bool device_frames;
     bool told_above = false, told_below = false;  // of a target that is missed
     bool told_refusable = false;                  // of metadata
+    std::string summary;
     Ring<Encoder> ring;
 };
 
@@ -46,9 +47,11 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
             "more than 4 frames in flight overlap better with CUDA_DEVICE_MAX_CONNECTIONS=32 in the environment");
 }
 
+// The pipeline and its slots; and what the session says of itself.
 template <class Params>
-Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, const Params &params) {
+Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &c, const Params &params) {
     constexpr bool kIsH264 = std::is_same_v<Params, h264::Params>;
+    session.summary = summary(params);
     std::string line;
     for (std::istringstream lines(params.warning); std::getline(lines, line);)
         session.log.print(CUDAENC_LOG_WARNING, line.c_str());
@@ -71,7 +74,7 @@ Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &c, c
     }
 }
 
-Ring<Encoder> make_ring(const CudaencSession &session, const CudaencConfig &config) {
+Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &config) {
     int codec;  // may be anything
     std::memcpy(&codec, &config.codec, sizeof codec);
     switch (codec) {
@@ -220,6 +223,8 @@ int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
 const char *cudaenc_device_name(const CudaencSession *session) {
     return session->ring.pipeline().device_name().c_str();
 }
+
+const char *cudaenc_summary(const CudaencSession *session) { return session->summary.c_str(); }
 
 int cudaenc_async_depth(const CudaencSession *session) { return session->ring.slots(); }
 

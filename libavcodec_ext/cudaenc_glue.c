@@ -651,7 +651,7 @@ static void warn_of_ignored(AVCodecContext *avctx, const CudaencConfig *config)
         av_log(avctx, AV_LOG_WARNING, "-maxrate has no effect: no frame exceeds -b:v\n");
 }
 
-int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *summary)
+int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config)
 {
     FFCudaencContext *ctx = avctx->priv_data;
     int ret;
@@ -694,7 +694,7 @@ int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *su
     av_log(avctx, AV_LOG_INFO, "%s: %dx%d %s%s, %s, async depth %d\n",
            cudaenc_device_name(ctx->session), avctx->width, avctx->height,
            av_get_pix_fmt_name(config->device_frames ? avctx->sw_pix_fmt : avctx->pix_fmt),
-           config->device_frames ? " in GPU memory" : "", summary, ctx->async_depth);
+           config->device_frames ? " in GPU memory" : "", cudaenc_summary(ctx->session), ctx->async_depth);
     return 0;
 }
 

@@ -98,11 +98,10 @@ void ff_cudaenc_log(void *avctx, CudaencLogLevel level, const char *line);
 /**
  * Open the session.
  *
- * @param config  from cudaenc_config_defaults(), with the codec's options set;
- *                the rest is filled in here
- * @param summary the options in a few words, for the log
+ * @param config from cudaenc_config_defaults(), with the codec's options set;
+ *               the rest is filled in here
  */
-int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config, const char *summary);
+int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config);
 
 int ff_cudaenc_receive_packet(AVCodecContext *avctx, AVPacket *pkt);
 

@@ -23,7 +23,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cudaenc_compat.h"
@@ -146,24 +145,6 @@ static int set_rate(AVCodecContext *avctx, const H264CudaContext *s, CudaencH264
     return 0;
 }
 
-static void describe_rate(const CudaencH264Options *h264, char *line, size_t size)
-{
-    if (h264->avc_intra_class) {
-        snprintf(line, size, "%s Intra class %d", h264->avc_intra_flavor ? "XAVC" : "AVC", h264->avc_intra_class);
-        return;
-    }
-    switch (h264->rate_control) {
-    case CUDAENC_H264_BIT_RATE:
-        snprintf(line, size, "%lld bits/s%s", (long long)h264->bit_rate, h264->cbr ? ", constant" : "");
-        break;
-    case CUDAENC_H264_CONSTANT_QP:
-        snprintf(line, size, "qp %d", h264->qp);
-        break;
-    default:
-        snprintf(line, size, "crf %d", h264->qp);
-    }
-}
-
 /* What muxers and callers ask for: taken from the parameter sets themselves. */
 static int take_parameter_sets(AVCodecContext *avctx, const CudaencSession *session)
 {
@@ -193,7 +174,6 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     H264CudaContext *s = avctx->priv_data;
     CudaencConfig config;
     AVRational sar = avctx->sample_aspect_ratio;
-    char summary[128];
     int ret;
 
     cudaenc_config_defaults(&config, CUDAENC_CODEC_H264);
@@ -227,8 +207,7 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     if (avctx->chroma_sample_location != AVCHROMA_LOC_UNSPECIFIED)
         config.h264.chroma_location = avctx->chroma_sample_location - 1;
 
-    describe_rate(&config.h264, summary, sizeof(summary));
-    ret = ff_cudaenc_init(avctx, &config, summary);
+    ret = ff_cudaenc_init(avctx, &config);
     if (ret < 0)
         return ret;
     return take_parameter_sets(avctx, s->common.session);

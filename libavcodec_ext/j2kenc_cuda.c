@@ -22,13 +22,10 @@
  */
 
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "cudaenc_compat.h"
 #include "cudaenc_glue.h"
 
-#include "libavutil/bprint.h"
 #include "libavutil/opt.h"
 
 typedef struct J2kCudaContext {
@@ -36,57 +33,11 @@ typedef struct J2kCudaContext {
     CudaencJ2kOptions j2k;
 } J2kCudaContext;
 
-static const char *profile_name(void *s, int profile)
-{
-    const AVOption *o = NULL;
-
-    while ((o = av_opt_next(s, o)))
-        if (o->type == AV_OPT_TYPE_CONST && !strcmp(o->unit, "profile") && o->default_val.i64 == profile)
-            return o->name;
-    return "";
-}
-
-/* The options in a few words. With a profile: those that are given, since it decides on the others. */
-static void describe(J2kCudaContext *s, const CudaencJ2kOptions *j2k, char *line, size_t size)
-{
-    int open    = j2k->profile == CUDAENC_J2K_NO_PROFILE;
-    int target  = j2k->bit_rate || j2k->frame_bytes || j2k->compression_ratio || j2k->psnr || j2k->layer_rates;
-    int levels  = j2k->levels < 0 && open ? 5 : j2k->levels;
-    int width   = j2k->cblk_width || !open ? j2k->cblk_width : 32;
-    int height  = j2k->cblk_height || !open ? j2k->cblk_height : 32;
-    int quality = j2k->quality < 0 && open && !target ? 90 : j2k->quality;
-    AVBPrint b;
-
-    av_bprint_init_for_buffer(&b, line, size);
-    av_bprintf(&b, "%s", open ? "" : profile_name(s, j2k->profile));
-    if (open || j2k->format >= 0)
-        av_bprintf(&b, "%s%s", open ? "" : ", ", j2k->format == CUDAENC_J2K_CODESTREAM ? "j2k" : "jp2");
-    if (j2k->pred == CUDAENC_J2K_DWT53)
-        av_bprintf(&b, ", 5/3%s", target ? "" : " lossless");
-    else if (open || j2k->pred >= 0)
-        av_bprintf(&b, ", 9/7");
-    if (j2k->pred != CUDAENC_J2K_DWT53 && quality >= 0)
-        av_bprintf(&b, ", quality %d", quality);
-    if (j2k->bit_rate)
-        av_bprintf(&b, ", %"PRId64" bits/s", j2k->bit_rate);
-    else if (j2k->frame_bytes)
-        av_bprintf(&b, ", %"PRId64" bytes a frame", j2k->frame_bytes);
-    else if (j2k->compression_ratio)
-        av_bprintf(&b, ", %g:1", j2k->compression_ratio);
-    else if (j2k->psnr)
-        av_bprintf(&b, ", %g dB", j2k->psnr);
-    if (levels >= 0)
-        av_bprintf(&b, ", %d levels", levels);
-    if (width && height)
-        av_bprintf(&b, ", %dx%d blocks", width, height);
-}
-
 static av_cold int j2k_cuda_init(AVCodecContext *avctx)
 {
     J2kCudaContext *s = avctx->priv_data;
     AVRational rate   = avctx->framerate;
     CudaencConfig config;
-    char summary[256];
     int quality, ret;
 
     cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
@@ -111,8 +62,7 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
         avctx->profile = AV_PROFILE_JPEG2000_DCINEMA_2K;
     else if (config.j2k.profile == CUDAENC_J2K_CINEMA_4K)
         avctx->profile = AV_PROFILE_JPEG2000_DCINEMA_4K;
-    describe(s, &config.j2k, summary, sizeof(summary));
-    ret = ff_cudaenc_init(avctx, &config, summary);
+    ret = ff_cudaenc_init(avctx, &config);
     /* muxers see no more of CUDA frames */
     if (config.device_frames && config.format.color_model == CUDAENC_COLOR_RGB &&
         avctx->colorspace == AVCOL_SPC_UNSPECIFIED)

@@ -22,7 +22,6 @@
  */
 
 
-#include <stdio.h>
 
 #include "cudaenc_compat.h"
 #include "cudaenc_glue.h"
@@ -64,7 +63,6 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
     MjpegCudaContext *s = avctx->priv_data;
     const enum AVPixelFormat fmt = avctx->pix_fmt == AV_PIX_FMT_CUDA ? avctx->sw_pix_fmt : avctx->pix_fmt;
     CudaencConfig config;
-    char summary[128], size[64];
     int quality, ret;
 
     /* The native encoder's rule. Decoders leave frames in GPU memory as they
@@ -100,14 +98,7 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
     if (!config.mjpeg.comment && avctx->flags & AV_CODEC_FLAG_BITEXACT)
         config.mjpeg.comment = "cudaenc";
 
-    if (s->mjpeg.frame_bytes)
-        snprintf(size, sizeof(size), "%lld bytes a frame", (long long)s->mjpeg.frame_bytes);
-    else
-        snprintf(size, sizeof(size), "quality %d", quality);
-    snprintf(summary, sizeof(summary), "%s, %s Huffman tables", size,
-             s->mjpeg.huffman == CUDAENC_MJPEG_HUFFMAN_OPTIMAL ? "optimal" : "default");
-
-    ret = ff_cudaenc_init(avctx, &config, summary);
+    ret = ff_cudaenc_init(avctx, &config);
     if (ret < 0)
         return ret;
     avctx->profile = AV_PROFILE_MJPEG_HUFFMAN_BASELINE_DCT;

@@ -342,4 +342,13 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     return p;
 }
 
+std::string summary(const Params &p) {
+    const char *const maker = p.avc_intra_flavor == CUDAENC_AVC_INTRA_SONY ? "XAVC" : "AVC";
+    const std::string rate = p.avc_intra_class ? format_string("%s Intra class %d", maker, p.avc_intra_class)
+                             : p.rate.bit_rate ? format_string("%lld bits/s%s", static_cast<long long>(p.rate.bit_rate),
+                                                               p.rate.cbr ? ", constant" : "")
+                                               : format_string("QP %d", p.rate.qp);
+    return rate + format_string(", adaptive quantisation %g, effort %d", p.aq_strength / 256., p.effort);
+}
+
 }  // namespace cudaenc::h264

@@ -48,4 +48,7 @@ struct Params {
 // Throws Error(CUDAENC_ERR_INVALID) with a line that names the option, its value and what is allowed.
 Params make_params(const CudaencFormat &format, const CudaencH264Options &options);
 
+// What is coded, in a few words for logs.
+std::string summary(const Params &params);
+
 }  // namespace cudaenc::h264

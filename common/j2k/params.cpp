@@ -527,4 +527,16 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
     return p;
 }
 
+std::string summary(const Params &p) {
+    const uint64_t bytes = p.rate.layers.back();
+    const bool target = bytes || p.rate.error != 0;
+    std::string line = p.profile_name ? p.profile_name + std::string(", ") : "";
+    line += std::string(p.jp2 ? "jp2, " : "j2k, ") + (!p.reversible ? "9/7" : target ? "5/3" : "5/3 lossless");
+    if (const char *coder = block_coder_traits(p.style).style) line += std::string(", ") + coder;
+    if (!p.reversible && p.quality) line += format_string(", quality %d", p.quality);
+    if (bytes) line += format_string(", %llu bytes a frame", static_cast<unsigned long long>(bytes));
+    if (p.rate.error != 0) line += format_string(", %g dB", -10 * std::log10(p.rate.error));
+    return line + format_string(", %d levels, %dx%d blocks", p.levels, 1 << p.cblk_width_log2, 1 << p.cblk_height_log2);
+}
+
 }  // namespace cudaenc::j2k

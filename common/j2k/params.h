@@ -125,4 +125,7 @@ struct Params {
 // Throws Error(CUDAENC_ERR_INVALID) with a line that names the option, its value and what is allowed.
 Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &options);
 
+// What is coded, in a few words for logs.
+std::string summary(const Params &params);
+
 }  // namespace cudaenc::j2k

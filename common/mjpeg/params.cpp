@@ -205,4 +205,10 @@ void describe_packet(const Params &params, int32_t scale, CudaencBuffer &packet)
         scale == (bytes > target ? params.max_scale : params.min_scale) ? ": no other quality is allowed" : "");
 }
 
+std::string summary(const Params &p) {
+    const std::string size = p.frame_bytes ? format_string("%lld bytes a frame", static_cast<long long>(p.frame_bytes))
+                                           : format_string("quality %.0f", quality_of_scale(p.scale));
+    return size + (p.optimal ? ", optimal Huffman tables" : ", default Huffman tables");
+}
+
 }  // namespace cudaenc::mjpeg

@@ -53,6 +53,9 @@ struct Params {
 // Throws Error(CUDAENC_ERR_INVALID) with a line that names the option, its value and what is allowed.
 Params make_params(const CudaencFormat &format, const CudaencMjpegOptions &options);
 
+// What is coded, in a few words for logs.
+std::string summary(const Params &params);
+
 // The quantisation tables at a scale, by index.
 struct Divisors {
     uint8_t of[kTables][kBlockSamples];

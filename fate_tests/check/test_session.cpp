@@ -652,6 +652,54 @@ START_TEST(bytes_do_not_depend_on_what_runs) {
 }
 END_TEST
 
+// What a session says of itself: defaults and what a profile decides, too.
+START_TEST(summaries) {
+    const struct {
+        CudaencCodec codec;
+        void (*set)(CudaencConfig &);
+        const char *summary;
+    } cases[] = {
+        {CUDAENC_CODEC_J2K, [](CudaencConfig &) {}, "jp2, 9/7, quality 90, 5 levels, 32x32 blocks"},
+        {CUDAENC_CODEC_J2K, [](CudaencConfig &c) { c.j2k.pred = CUDAENC_J2K_DWT53, c.j2k.cblk_style = CUDAENC_J2K_HT; },
+         "jp2, 5/3 lossless, ht, 5 levels, 32x32 blocks"},
+        {CUDAENC_CODEC_J2K, [](CudaencConfig &c) { c.j2k.pred = CUDAENC_J2K_DWT53, c.j2k.frame_bytes = 3000; },
+         "jp2, 5/3, 3000 bytes a frame, 5 levels, 32x32 blocks"},
+        {CUDAENC_CODEC_J2K, [](CudaencConfig &c) { c.j2k.psnr = 42.5, c.j2k.levels = 2, c.j2k.cblk_width = 64; },
+         "jp2, 9/7, 42.5 dB, 2 levels, 64x32 blocks"},
+        {CUDAENC_CODEC_J2K, [](CudaencConfig &c) { c.j2k.profile = CUDAENC_J2K_ACCESS; },
+         "jp2, 9/7, 9830 bytes a frame, 5 levels, 64x64 blocks"},
+        {CUDAENC_CODEC_J2K,
+         [](CudaencConfig &c) {
+             c.j2k.profile = CUDAENC_J2K_BROADCAST, c.j2k.frame_rate_num = c.j2k.frame_rate_den = 1;
+         },
+         "broadcast, j2k, 9/7, quality 90, 5 levels, 32x32 blocks"},
+        {CUDAENC_CODEC_MJPEG, [](CudaencConfig &) {}, "quality 90, optimal Huffman tables"},
+        {CUDAENC_CODEC_MJPEG,
+         [](CudaencConfig &c) { c.mjpeg.frame_bytes = 9000, c.mjpeg.huffman = CUDAENC_MJPEG_HUFFMAN_DEFAULT; },
+         "9000 bytes a frame, default Huffman tables"},
+        {CUDAENC_CODEC_H264, [](CudaencConfig &) {}, "QP 20, adaptive quantisation 1, effort 0"},
+        {CUDAENC_CODEC_H264,
+         [](CudaencConfig &c) {
+             c.h264.rate_control = CUDAENC_H264_BIT_RATE, c.h264.bit_rate = 1000000, c.h264.cbr = 1, c.h264.effort = 3;
+             c.h264.frame_rate_num = 25, c.h264.frame_rate_den = 1;
+         },
+         "1000000 bits/s, constant, adaptive quantisation 1, effort 3"},
+    };
+    for (const auto &c : cases) {
+        Log log;
+        CudaencConfig config = make_config(make_format(256, 256, 3, 8, true, CUDAENC_COLOR_YUV), "cpu", &log);
+        config.codec = c.codec;
+        c.set(config);
+        CudaencSession *session;
+        EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "%s: %s", c.summary,
+               log.lines.empty() ? "" : log.lines.back().c_str());
+        EXPECT(!std::strcmp(cudaenc_summary(session), c.summary), "'%s' instead of '%s'", cudaenc_summary(session),
+               c.summary);
+        cudaenc_close(session);
+    }
+}
+END_TEST
+
 // async_depth as it is given, or what 0 stands for; pst_lag where it is less.
 START_TEST(frames_in_flight) {
     struct {
@@ -981,6 +1029,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(protocol, missed_targets_are_told_once, 0, static_cast<int>(std::size(missed_targets)));
     tcase_add_test(protocol, packets_outlive_the_session);
     tcase_add_loop_test(protocol, bytes_do_not_depend_on_what_runs, 0, 2);
+    tcase_add_test(protocol, summaries);
     tcase_add_test(protocol, frames_in_flight);
     tcase_add_loop_test(protocol, slopes_of_earlier_frames_have_a_fixed_lag, 0, 3);
     tcase_add_test(protocol, sessions_run_side_by_side);
