@@ -125,12 +125,12 @@ class J2kCpuEncoder : public CpuEncoder {
         const uint64_t boxes = s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         StopSlope stop = budget_.begin(boxes).stop;
         if (coding_.truncatable && p_.rate.predicts_slopes())
-            stop = find_stop_slope(pool(), g_, sampled_blocks_, s.coefficients.data(), p_.style, p_.frame_steps,
-                                   budget_.codestream(boxes), stop);
+            stop = find_stop_slope(pool(), p_, g_, sampled_blocks_, s.coefficients.data(), budget_.codestream(boxes),
+                                   stop);
         else if (coding_.truncatable)
             stop.slope = early_stopping_.slope(s.number);
         for (bool again = false;;
-             stop = next_try(s.allocation.stop, p_.style, p_.frame_steps, g_.precinct_bands[0]), again = true) {
+             stop = next_try(s.allocation.stop, p_.style, p_.frame_steps, p_.step_weights), again = true) {
             code_blocks(s, stop);
             begin_stage(slot, kRate);
             const bool ahead = !again && budget_.measures_ahead();
@@ -365,7 +365,7 @@ class J2kCpuEncoder : public CpuEncoder {
         }
         code_chosen(s);
         return !stopped_too_early(allocation.stop, p_.frame_steps) && !stopped_too_late(allocation.stop) &&
-               !(p_.frame_steps && steps_too_fine(allocation.stop, g_.precinct_bands[0]));
+               !(p_.frame_steps && steps_too_fine(allocation.stop, p_.step_weights));
     }
 
     // A codestream but for its bytes.

@@ -225,12 +225,14 @@ FilterBank synthesis_97() {
 // An error of a step weighs the same in the picture's mean square error in all sub-bands and components. So a step is
 // the base step over the norms of the synthesis filters and of the inverse component transform. The base step, as a
 // share of the samples' range, falls with quality as JPEG's tables do. At 100 it is below half of a code value. The
-// block coder scales it. Quality 0 is for blocks that are truncated to a target: half of a code value; three fifths
-// where frames choose their steps, so that coefficients of 8 bits and 5 levels fit 16 bits. No sub-band has more
-// bit-planes than a float's significand has bits: the transform would not fill them, and decoders need not hold them.
+// block coder scales it. Quality 0 is for blocks that are truncated to a target: half of a code value; where frames
+// choose their steps see fit_frame_steps(). No sub-band has more bit-planes than a float's significand has bits: the
+// transform would not fill them, and decoders need not hold them.
 constexpr int kFloatPlanes = 24;
-// Where frames choose their steps, the session's are a quarter of that, if coefficients still fit 16 bits.
-constexpr int kMostSparePlanes = 2;
+// Of frames that choose their steps the finest, with which next to no sample of 8 bits is wrong. The session's have
+// more bit-planes, so that thresholds of the frame's fall between those of the session's.
+constexpr double kFinestStep = 0.15, kExactStep = 1.2;
+constexpr int kSparePlanes = 2;
 void set_irreversible(Params &params, int quality) {
     static const FilterBank synthesis = synthesis_97();
     const double scale = !quality ? 0 : quality < 50 ? 50.0 / quality : 2.0 * (1.0 - quality / 100.0);
@@ -238,7 +240,7 @@ void set_irreversible(Params &params, int quality) {
         const Component &component = params.components[c];
         double base = quality ? (0.04 * scale * std::ldexp(1.0, component.depth) + 0.5) *
                                     block_coder_traits(params.style).quality_step
-                      : params.frame_steps ? 0.6
+                      : params.frame_steps ? kFinestStep
                                            : 0.5;
         // With all passes coded, the error is a small part of what the target allows.
         if (!quality && params.rate.error != 0)
@@ -257,13 +259,11 @@ void set_irreversible(Params &params, int quality) {
         if (mantissa == 2048) mantissa = 0, exponent--;
         const int planes = params.magnitude_bound ? params.magnitude_bound + level - 1 : kFloatPlanes,
                   highest = std::min(planes, kFloatPlanes) + 1 - params.guard_bits;
+        const int spare = params.frame_steps ? kSparePlanes + std::max(exponent - highest, 0) : 0;
         if (exponent > highest) exponent = highest, mantissa = 0;
         // A frame's larger steps may have an exponent less by one.
         const int least = params.frame_steps ? 1 : 0;
         if (exponent < least) exponent = least, mantissa = 2047;
-        // A frame's steps are not smaller, but thresholds of the session's fall between those of the frame's.
-        const int spare =
-            params.frame_steps ? std::clamp(kShortPlanes - (params.guard_bits + exponent - 1), 0, kMostSparePlanes) : 0;
         exponent += spare;
         const double coded = std::ldexp(1 + mantissa / 2048.0, nominal - exponent);
         return {.exponent = exponent,
@@ -273,6 +273,29 @@ void set_irreversible(Params &params, int quality) {
                 .weight = weight_code(coded * coded * energy * energy * norm * norm),
                 .spare = spare};
     });
+}
+
+// Where frames choose their steps, coefficients have 16 bits if steps of four times the finest fit these, as those of 8
+// bits and 5 levels do. Then lower resolutions, whose sub-bands have the most bit-planes, leave out the lowest ones.
+constexpr int kCoarserPlanes = 2;
+void fit_frame_steps(Params &params) {
+    const Quantiser &first = params.quantisers[0][0];
+    const double exact = kExactStep * component_norm(params, 0);
+    params.step_weights = {.finest = first.weight + 2 * kSlopeOctave * first.spare,
+                           .exact = weight_code(exact * exact)};
+    bool is_short = true;
+    for (const auto &bands : params.quantisers)
+        for (const Quantiser &q : bands)
+            is_short = is_short && q.planes - std::max(q.spare, kSparePlanes + kCoarserPlanes) <= kShortPlanes;
+    for (auto &bands : params.quantisers)
+        for (Quantiser &q : bands) {
+            const int less = std::max(q.planes - (is_short ? kShortPlanes : kFloatPlanes), 0);
+            q.exponent -= less;
+            q.planes -= less;
+            q.inverse_step = std::ldexp(q.inverse_step, -less);
+            q.weight += 2 * kSlopeOctave * less;
+            q.spare = std::max(q.spare - less, 0);
+        }
 }
 
 // "X,Y,WIDTH,HEIGHT"; T.800 H.1.2: shifted by all bit-planes of coefficients without it. One more is for decoders that
@@ -521,6 +544,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
         set_reversible(p);
     else
         set_irreversible(p, p.quality = or_else(options.quality, p.rate.target() ? 0 : 90));
+    if (p.frame_steps) fit_frame_steps(p);
     parse_roi(p, options.roi);
     p.least_bytes = least_bytes(p, options);
     p.warn(decoder_warning(p));

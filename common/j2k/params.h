@@ -10,6 +10,7 @@
 
 #include "../cudaenc.h"
 #include "jp2_colour.h"
+#include "step.h"
 #include "tables.h"
 #include "xyz_tables.h"
 
@@ -85,6 +86,7 @@ struct Params {
     uint32_t style;    // of code-blocks: the byte of the COD marker segment
     bool truncatable;  // rate allocation truncates codewords
     bool frame_steps;  // frames choose their quantiser steps: see step.h
+    StepWeights step_weights;
     std::array<int, kMaxLevels + 1> precinct_width_log2, precinct_height_log2;  // by resolution
     bool default_precincts;
     bool reversible;

@@ -11,6 +11,12 @@ namespace cudaenc::j2k {
 // A frame's steps are those of the session times 2^(step / kFrameSteps).
 constexpr uint32_t kFrameSteps = 32;
 
+// Weights of such steps in the picture's squared error, as Quantiser::weight.
+struct StepWeights {
+    int32_t finest;  // of the finest that a frame may have
+    int32_t exact;   // of those below which most samples are exact once they are rounded
+};
+
 // A step as QCD and QCC tell it (T.800 A.6.4): its exponent, and a mantissa of 11 bits. told: of the session; its
 // exponent is not 0.
 CUDAENC_HD uint32_t frame_step(uint32_t told, uint32_t step) {

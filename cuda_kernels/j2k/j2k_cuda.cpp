@@ -325,6 +325,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .layers = layers(),
                                 .style = p_.style,
                                 .frame_steps = p_.frame_steps,
+                                .step_weights = p_.step_weights,
                                 .is_short = is_short_,
                                 .tiles_x = batch_.tiles_x,
                                 .tiles_y = batch_.tiles_y};
@@ -647,10 +648,10 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const StopOutcome stop = s.result.data()->allocation.stop;
         if (stopped_too_early(stop, p_.frame_steps) ||
             (s.revisions.empty() &&
-             (stopped_too_late(stop) || (p_.frame_steps && steps_too_fine(stop, g_.precinct_bands[0]))))) {
+             (stopped_too_late(stop) || (p_.frame_steps && steps_too_fine(stop, p_.step_weights))))) {
             s.revisions.clear();
             *s.allocation.data() = budget_.begin(s.box_bytes);
-            s.allocation.data()->stop = {next_try(stop, p_.style, p_.frame_steps, g_.precinct_bands[0]), 0, 0, 0};
+            s.allocation.data()->stop = {next_try(stop, p_.style, p_.frame_steps, p_.step_weights), 0, 0, 0};
             queue_as_graph(s, s.graph_again, [this, &s] {
                 upload_allocation(s, s.stream);
                 code_from_coefficients(s, true);

@@ -264,15 +264,16 @@ END_TEST
 
 // A frame with a surplus is coded again where blocks are worth much that have no room.
 START_TEST(steps_become_coarser) {
-    const PrecinctBand first{};
-    const auto too_fine = [&](uint32_t surplus, double octaves, uint32_t again) {
-        constexpr uint32_t kSlope = 20 * kSlopeOctave;
+    constexpr uint32_t kSlope = 20 * kSlopeOctave;
+    constexpr int32_t kOwn = kSlope - kStopBase + kFrameStepLevel;  // the weight of steps with this slope
+    const auto too_fine = [&](uint32_t surplus, double octaves, uint32_t again, bool exact) {
+        const StepWeights weights{.finest = kOwn - 20 * kSlopeOctave, .exact = exact ? kOwn + 1 : kOwn};
         StopOutcome stop{};
         stop.slope = kSlope, stop.again = again, stop.surplus = surplus;
         stop.threshold = kSlope + static_cast<uint32_t>(octaves * kSlopeOctave);
-        const bool is = steps_too_fine(stop, first);
+        const bool is = steps_too_fine(stop, weights);
         if (is) {
-            const StopSlope next = next_try(stop, CUDAENC_J2K_HT, true, first);
+            const StopSlope next = next_try(stop, CUDAENC_J2K_HT, true, weights);
             EXPECT(next.slope > kSlope && next.again == again + 1, "from slope %u to %u, try %u", kSlope, next.slope,
                    next.again);
         }
@@ -283,12 +284,25 @@ START_TEST(steps_become_coarser) {
         double octaves;
         uint32_t again;
         bool coarser;
+        bool exact = false;
     } const outcomes[] = {
-        {12, 0.9, 0, false}, {12, 1.1, 0, true}, {6, 1.9, 0, false},  {3, 1.9, 0, false},           {2, 2.1, 0, true},
-        {1, 4, 0, false},    {2, 1.1, 1, true},  {20, 0.9, 1, false}, {20, 4, kMostCoarser, false},
+        {12, 0.9, 0, false},
+        {12, 1.1, 0, true},
+        {6, 1.7, 0, false},
+        {3, 1.7, 0, false},
+        {2, 1.8, 0, true},
+        {1, 4, 0, false},
+        {2, 1.1, 1, true},
+        {20, 0.9, 1, false},
+        {20, 4, kMostCoarser, false},
+        {1, 1.1, 0, true, true},
+        {0, 4, 0, false, true},
+        {20, 0.9, 0, false, true},
+        {1, 1.1, 2, true, true},
+        {20, 4, kMostCoarser, false, true},
     };
     for (const auto &o : outcomes)
-        EXPECT(too_fine(o.surplus, o.octaves, o.again) == o.coarser,
+        EXPECT(too_fine(o.surplus, o.octaves, o.again, o.exact) == o.coarser,
                "surplus of %u/256, %.1f octaves above, coded again %u times", o.surplus, o.octaves, o.again);
 }
 END_TEST

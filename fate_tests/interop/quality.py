@@ -1,7 +1,7 @@
 """Screens and photographs at ten sizes, from 0.1 bit/pixel to lossless: more bytes never give less PSNR, slopes that are predicted lose
 next to nothing, and at equal bytes and blocks PSNR is OpenJPEG's or more. Whole screens lose little at five sizes
 between these, where their parts do not show it. With the HT block coder frames that choose their steps are as
-good as a bit-plane for each block.
+good as a bit-plane for each block, and as one step for all at the bytes of a `quality`, up to 9 to 16 bits/pixel.
 
 usage: quality.py FFMPEG_BUILD [MEDIA]. MEDIA: a folder of real pictures; without one, FFmpeg makes some.
 Ends in a line "N passed, N failed". SPDX-License-Identifier: LGPL-2.1-or-later
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from cases import check_all
-from targets import Picture, code, with_openjpeg
+from targets import Picture, code, encode, with_openjpeg
 
 FFMPEG = sys.argv[1] + '/ffmpeg'
 MEDIA = sys.argv[2] if len(sys.argv) > 2 else None
@@ -22,6 +22,9 @@ BETWEEN = (0.15, 0.35, 0.7, 1.4, 3)  # bits/pixel of whole screens
 BELOW = 0.05  # dB: below OpenJPEG
 HT = ('-cblk_style', 'ht', '-cblk_width', '16', '-cblk_height', '16')  # so many blocks that all have the plane of the frame's steps
 HT_LOSS = {'photograph': 0, 'screen': 0.45, 'made': 1.2}  # dB: of psp against pcrd
+QUALITIES = (75, 90, 95, 97, 98, 99, 100)
+QUALITY_LOSS = {'photograph': 0.15, 'screen': 0.35, 'made': 0.75}  # dB: of psp with HT against a quality of that size
+FULL = 0.99  # what psp with HT takes of it at least
 WIDTH, HEIGHT = 384, 256
 WHOLE = {'screen_gnome, whole': (1024, 768), 'screen_wireshark, whole': (1024, 741)}
 
@@ -58,14 +61,23 @@ def picture(name):
 
 def check_ht(name):
     source, failures = picture(name), []
+    kind = 'made' if name in MADE else 'screen' if name.startswith('screen') else 'photograph'
     for bits in (0.25, 0.5, 1, 2, 3, 4, 6):
         size = source.size(bits)
         (took, psp), (_, pcrd) = (code(FFMPEG, source, size, 'dwt97', control, HT) for control in ('psp', 'pcrd'))
         what = f'{name}, HT, {bits} bits/pixel, {size} bytes'
         if took > size:
             failures.append(f'{what}: psp takes {took}')
-        if psp < pcrd - HT_LOSS['made' if name in MADE else 'screen' if name.startswith('screen') else 'photograph']:
+        if psp < pcrd - HT_LOSS[kind]:
             failures.append(f'{what}: psp has {psp:.3f} dB, pcrd {pcrd:.3f}')
+    for quality in QUALITIES:
+        size, whole = encode(FFMPEG, source, 'dwt97', ('-quality', str(quality), *HT))
+        took, psp = code(FFMPEG, source, size, 'dwt97', 'psp', HT)
+        what = f'{name}, HT, quality {quality}, {size} bytes'
+        if not FULL * size <= took <= size:
+            failures.append(f'{what}: psp takes {took}')
+        if psp < whole - QUALITY_LOSS[kind]:
+            failures.append(f'{what}: psp has {psp:.3f} dB, one step {whole:.3f}')
     return failures
 
 

@@ -42,13 +42,18 @@ def with_openjpeg(picture, size, pred):
         return os.path.getsize(path), picture.psnr(path)
 
 
-def code(ffmpeg, picture, size, pred, control, options=()):
+def encode(ffmpeg, picture, pred, options):
     """The bytes of j2k_cuda's codestream, and its PSNR."""
     with tempfile.TemporaryDirectory() as where:
         path = where + '/frame.j2k'
         with open(path, 'wb') as file:
             subprocess.run([ffmpeg, '-nostdin', '-v', 'error', '-f', 'rawvideo', '-pixel_format',
                             'gray' if picture.components == 1 else 'rgb24', '-video_size', f'{picture.width}x{picture.height}', '-i',
-                            'pipe:0', '-c:v', 'j2k_cuda', '-device', 'cpu', '-pred', pred, '-rate_control', control, '-frame_bytes',
-                            str(size), *options, '-format', 'j2k', '-f', 'image2pipe', 'pipe:1'], input=picture.samples, stdout=file, check=True)
+                            'pipe:0', '-c:v', 'j2k_cuda', '-device', 'cpu', '-pred', pred, *options, '-format', 'j2k', '-f',
+                            'image2pipe', 'pipe:1'], input=picture.samples, stdout=file, check=True)
         return os.path.getsize(path), picture.psnr(path)
+
+
+def code(ffmpeg, picture, size, pred, control, options=()):
+    """The same with a target."""
+    return encode(ffmpeg, picture, pred, ('-rate_control', control, '-frame_bytes', str(size), *options))

@@ -177,23 +177,31 @@ CUDAENC_HD int slope_of_steps(int weight, int plane, uint32_t step) {
     return weight + kStopBase - kFrameStepLevel + 2 * kSlopeOctave * plane +
            2 * kSlopeOctave / static_cast<int>(kFrameSteps) * static_cast<int>(step);
 }
+// Whether a frame with steps of the slope has most samples exact once they are rounded. Then most of the error is that
+// of blocks which are left out.
+CUDAENC_HD bool is_nearly_exact(int slope, const StepWeights &weights) {
+    return slope < slope_of_steps(weights.exact, 0, 0);
+}
 // The rule of a sampled block at one of the sums. band: its own; blocks: of the frame.
-CUDAENC_HD HtRule sampled_rule(int reference, int plane, const PrecinctBand &band, uint32_t blocks) {
+CUDAENC_HD HtRule sampled_rule(const StepWeights &weights, int plane, const PrecinctBand &band, uint32_t blocks) {
     HtRule rule;
-    rule.stop.base = band.weight + kStopBase - slope_of_steps(reference, plane, 0);
+    rule.stop.base = band.weight + kStopBase - slope_of_steps(weights.finest, plane, 0);
     rule.step.lowest_plane = band.spare;
     rule.one = blocks >= kManyHtBlocks;
     return rule;
 }
-// The steps at which `room` is met, by interpolation between logarithms. bytes(plane): of the sums, falling.
+// The steps at which `room` is met, by interpolation between logarithms. Little is left out of nearly exact frames: see
+// steps_too_fine(). So their steps aim at half of what is above the budget. bytes(plane): of the sums, falling.
 template <class Bytes>
-CUDAENC_HD StopSlope stop_at_steps(int weight, uint64_t room, const StopSlope &stop, const Bytes &bytes) {
+CUDAENC_HD StopSlope stop_at_steps(const StepWeights &weights, uint64_t room, const StopSlope &stop,
+                                   const Bytes &bytes) {
     int plane = -1;
     while (plane + 1 < kStepSums && bytes(plane + 1) > room) plane++;
     if (plane < 0) return {1, stop.always_includes};
     const auto code = [&](int of) {
         return log2_code(max_of<uint64_t>(bytes(of < kStepSums ? of : kStepSums - 1), 1));
     };
+    if (is_nearly_exact(slope_of_steps(weights.finest, plane, 0), weights)) room -= room / 40;
     const int goal = log2_code(max_of<uint64_t>(room, 1)), own = code(plane), next = code(plane + 1), fall = next - own,
               after = code(plane + 2) - next, before = own - code(max_of(plane - 1, 0));
     // Twice the mean of the second differences on both sides.
@@ -203,7 +211,8 @@ CUDAENC_HD StopSlope stop_at_steps(int weight, uint64_t room, const StopSlope &s
     int step = 1;
     while (step < kAll && own + (fall * step + bend * step * (step - kAll) / (4 * kAll)) / kAll > goal) step++;
     if (step == kAll) plane++, step = 0;
-    const int slope = min_of(max_of(slope_of_steps(weight, plane, static_cast<uint32_t>(step)), 1), kSlopes - 1);
+    const int slope =
+        min_of(max_of(slope_of_steps(weights.finest, plane, static_cast<uint32_t>(step)), 1), kSlopes - 1);
     return {static_cast<uint32_t>(slope), stop.always_includes, static_cast<uint32_t>(step)};
 }
 
@@ -257,41 +266,45 @@ inline bool stopped_too_early(const StopOutcome &stop, bool frame_steps) {
 inline bool stopped_too_late(const StopOutcome &stop) {
     return stop.always_includes && stop.slope && stop.threshold > stop.slope + kSlopeOctave * 3 / 2;
 }
-// The slope of a frame's steps; of slope 1, where all is coded, that of its lowest plane. first: the first sub-band.
-inline uint32_t slope_of_frame(const StopOutcome &stop, const PrecinctBand &first) {
-    return max_of(stop.slope, static_cast<uint32_t>(max_of(slope_of_steps(first.weight, first.spare, stop.step), 1)));
+// The slope of a frame's steps; of slope 1, where all is coded, that of the finest.
+inline uint32_t slope_of_frame(const StopOutcome &stop, const StepWeights &weights) {
+    return max_of(stop.slope, static_cast<uint32_t>(max_of(slope_of_steps(weights.finest, 0, stop.step), 1)));
 }
 // Whether a frame's steps are so fine that what is left out is worth much more than what coarser steps would lose. At
 // first 5 % of the budget are, an octave above the slope, or fewer bytes further above: what is less is some 0.05 dB in
 // photographs, and a frame that is coded again takes half as long again. Then steps come nearer. On screens a hundredth
-// of the bytes is worth up to 0.3 dB; their thresholds are two octaves above the slope, those of few photographs are.
+// of the bytes is worth up to 0.3 dB; their thresholds are some two octaves above the slope, those of few photographs
+// are. In nearly exact frames a 256th of the budget is too much.
 constexpr uint32_t kMostCoarser = 3;  // so often; never where they became finer
-inline bool steps_too_fine(const StopOutcome &stop, const PrecinctBand &first) {
-    const uint32_t slope = slope_of_frame(stop, first), above = max_of(stop.threshold, slope) - slope;
+inline bool steps_too_fine(const StopOutcome &stop, const StepWeights &weights) {
+    const uint32_t slope = slope_of_frame(stop, weights), above = max_of(stop.threshold, slope) - slope;
     if (!stop.slope || stop.again >= kMostCoarser) return false;
+    if (is_nearly_exact(static_cast<int>(slope), weights)) return stop.surplus && above > kSlopeOctave;
     if (stop.again) return stop.surplus >= 2 && above > kSlopeOctave;
-    return uint64_t{stop.surplus} * above > 12 * kSlopeOctave || (stop.surplus >= 2 && above > 2 * kSlopeOctave);
+    return uint64_t{stop.surplus} * above > 12 * kSlopeOctave || (stop.surplus >= 2 && above > 7 * kSlopeOctave / 4);
 }
 // Where tier-1 stops in a frame that is coded again. Where the first try lacks a little, the slope was right, and tests
 // ended blocks too early: half an octave is enough. Else nothing is known, and none of the blocks ends.
-inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_steps, const PrecinctBand &first) {
+inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_steps, const StepWeights &weights) {
     if (frame_steps && stopped_too_early(stop, true)) {
-        // A step takes some 1.5 % more bytes than the next one. Between two tries one step is enough.
+        // A step takes some 1.5 % more bytes than the next one, 1.1 % in nearly exact frames. Between two tries one
+        // step is enough.
         const bool between = stop.again && stop.again < kMostCoarser;
-        const uint32_t finer = min_of((between ? 1 : 2) + stop.lacks / 4, kFrameSteps - 1);
-        if (static_cast<int>(stop.slope) < slope_of_steps(first.weight, first.spare, finer))
-            return {1, 0, 0, kMostCoarser};
+        const bool exact = is_nearly_exact(static_cast<int>(stop.slope), weights);
+        const uint32_t finer = min_of((between || exact ? 1 : 2) + stop.lacks / (exact ? 3 : 4), kFrameSteps - 1);
+        if (static_cast<int>(stop.slope) < slope_of_steps(weights.finest, 0, finer)) return {1, 0, 0, kMostCoarser};
         return {.slope = stop.slope - finer * (2 * kSlopeOctave / kFrameSteps),
                 .always_includes = 0,
                 .step = (stop.step + kFrameSteps - finer) % kFrameSteps,
                 .again = kMostCoarser};
     }
-    if (frame_steps && steps_too_fine(stop, first)) {
+    if (frame_steps && steps_too_fine(stop, weights)) {
         // Where that was not enough, a step takes less; and where blocks are worth much more, as on screens.
-        const uint32_t slope = slope_of_frame(stop, first),
-                       by_surplus = stop.again                                  ? stop.surplus / 3
-                                    : stop.threshold > slope + 2 * kSlopeOctave ? (stop.surplus + 2) / 3
-                                                                                : stop.surplus / 5,
+        const uint32_t slope = slope_of_frame(stop, weights),
+                       by_surplus = is_nearly_exact(static_cast<int>(slope), weights) ? (stop.surplus + 2) / 3
+                                    : stop.again                                      ? stop.surplus / 3
+                                    : stop.threshold > slope + 2 * kSlopeOctave       ? (stop.surplus + 2) / 3
+                                                                                      : stop.surplus / 5,
                        coarser = min_of(max_of(by_surplus, 1u), kFrameSteps - 1);
         return {.slope = slope + coarser * (2 * kSlopeOctave / kFrameSteps),
                 .always_includes = 0,

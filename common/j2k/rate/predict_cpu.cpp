@@ -173,8 +173,8 @@ static void sample_alternatives(const BlockWidths &widths, const CodeBlock &b, i
 
 // add(plane, bytes): what the block takes with the session's steps, by slopes of a plane.
 template <class Add>
-static void sample_frame_steps(const BlockWidths &widths, const CodeBlock &b, const PrecinctBand &band, int reference,
-                               uint32_t blocks, const Add &add) {
+static void sample_frame_steps(const BlockWidths &widths, const CodeBlock &b, const PrecinctBand &band,
+                               const StepWeights &weights, uint32_t blocks, const Add &add) {
     std::array<HtCounts, kMaxPlanes> from{};
     HtWidths above{};
     int planes = 0;
@@ -185,7 +185,7 @@ static void sample_frame_steps(const BlockWidths &widths, const CodeBlock &b, co
     }
     const uint32_t quads = quads_of(b.width, b.height);
     for (int sum = 0; sum < kStepSums; sum++) {
-        const HtRule rule = sampled_rule(reference, sum, band, blocks);
+        const HtRule rule = sampled_rule(weights, sum, band, blocks);
         if (rule.lowest_plane() >= planes) break;
         const auto counts = tried_counts(rule.lowest_plane(), [&](int plane) {
             return plane < kMaxPlanes ? from[static_cast<size_t>(plane)] : HtCounts();
@@ -194,11 +194,10 @@ static void sample_frame_steps(const BlockWidths &widths, const CodeBlock &b, co
     }
 }
 
-StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const SampledBlock> sampled_blocks,
-                          const uint32_t *coefficients, uint32_t style, bool frame_steps, uint64_t budget,
+StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const Geometry &g,
+                          std::span<const SampledBlock> sampled_blocks, const uint32_t *coefficients, uint64_t budget,
                           const StopSlope &stop) {
-    const uint32_t blocks = static_cast<uint32_t>(g.blocks.size());
-    const int reference = g.precinct_bands[0].weight;
+    const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), style = params.style;
     std::array<std::atomic<uint64_t>, kStopBins> table{}, held_back{}, alike{};
     constexpr size_t kBatch = 16;
     pool.for_each((sampled_blocks.size() + kBatch - 1) / kBatch, [&](size_t batch) {
@@ -217,8 +216,8 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
             if (are_alternatives(style)) {
                 const BlockWidths widths = count_widths(coefficients, b);
                 const auto add = [&](size_t at, uint32_t more) { table[at] += uint64_t{more} * sample.blocks; };
-                if (frame_steps)
-                    sample_frame_steps(widths, b, g.precinct_bands[b.precinct_band], reference, blocks, add);
+                if (params.frame_steps)
+                    sample_frame_steps(widths, b, g.precinct_bands[b.precinct_band], params.step_weights, blocks, add);
                 else
                     sample_alternatives(widths, b, weight, limit, add);
                 continue;
@@ -240,9 +239,9 @@ StopSlope find_stop_slope(ThreadPool &pool, const Geometry &g, std::span<const S
             }
         }
     });
-    uint64_t room = sample_budget(budget, blocks, style, frame_steps), likeness = 0;
+    uint64_t room = sample_budget(budget, blocks, style, params.frame_steps), likeness = 0;
     const auto entry_of = [](const auto &of) { return [&of](int bin) { return of[static_cast<size_t>(bin)].load(); }; };
-    if (frame_steps) return stop_at_steps(reference, room, stop, entry_of(table));
+    if (params.frame_steps) return stop_at_steps(params.step_weights, room, stop, entry_of(table));
     for (int bin = kStopBins - 1; bin >= 0; bin--) {
         const uint64_t bytes = table[static_cast<size_t>(bin)];
         likeness += alike[static_cast<size_t>(bin)];

@@ -24,10 +24,9 @@ SampledSteps sample_block(const uint32_t *coefficients, const CodeBlock &block, 
 // resolution, whose blocks have more bytes, has twice as many; HH and chroma have a third as many.
 std::vector<SampledBlock> choose_sampled_blocks(const Params &params, const Geometry &geometry);
 
-// The slope at which tier-1 stops, from a frame's sampled blocks; 0: all is needed. style: of code-blocks; budget: in
-// bytes.
-StopSlope find_stop_slope(ThreadPool &pool, const Geometry &geometry, std::span<const SampledBlock> sampled_blocks,
-                          const uint32_t *coefficients, uint32_t style, bool frame_steps, uint64_t budget,
+// The slope at which tier-1 stops, from a frame's sampled blocks; 0: all is needed. budget: in bytes.
+StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const Geometry &geometry,
+                          std::span<const SampledBlock> sampled_blocks, const uint32_t *coefficients, uint64_t budget,
                           const StopSlope &stop);
 
 }  // namespace cudaenc::j2k

@@ -44,7 +44,8 @@ struct SampleInput {
     uint32_t count, block_count, layers;
     uint32_t style;        // of code-blocks
     uint32_t frame_steps;  // Params::frame_steps
-    bool is_short;         // coefficients are int16_t, see HtInput
+    StepWeights step_weights;
+    bool is_short;  // coefficients are int16_t, see HtInput
     int32_t tiles_x, tiles_y;
 };
 using SampleParams = KernelOf<SampleInput, "j2k/rate/sample", "j2k_rate_sample">;

@@ -106,7 +106,7 @@ DEVICE void find_stop_slope(const SampleInput &p, uint64_t *sums, uint32_t *is_l
         block_sync();
         if (thread_x() == 0)
             static_cast<StopSlope &>(p.allocation->stop) =
-                stop_at_steps(p.bands[0].weight, room, p.allocation->stop, [&](int of) { return sums[of]; });
+                stop_at_steps(p.step_weights, room, p.allocation->stop, [&](int of) { return sums[of]; });
     }
     for (int bin = highest; !p.frame_steps && bin > highest - each; bin--) {
         const uint64_t bytes = p.table[bin];
@@ -204,7 +204,7 @@ DEVICE HtWidths count_widths(const Coefficient *coefficients, const CodeBlock &b
 // Adds the bytes of a block at each of the sums of steps, a lane each. low: the counts from the lane's bit-plane on.
 DEVICE void sample_frame_steps(const SampleInput &p, const CodeBlock &b, uint32_t blocks, const HtCounts &low) {
     const int lane = lane_id(), planes = bit_width(warp_ballot(low.samples != 0));
-    const HtRule rule = sampled_rule(p.bands[0].weight, lane, p.bands[b.precinct_band], p.block_count);
+    const HtRule rule = sampled_rule(p.step_weights, lane, p.bands[b.precinct_band], p.block_count);
     const HtTriedCounts counts = tried_counts(rule.lowest_plane(), [&](int plane) {
         const int of = min_of(plane, 31);  // the last lane has none
         HtCounts from;
