@@ -1,5 +1,6 @@
 // Intra 16x16 and chroma of macroblocks side by side. SPDX-License-Identifier: LGPL-2.1-or-later
-// No include guard, no includes: see lane_coder.h.
+// No includes: see lane_coder.h.
+#pragma once
 
 namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 
@@ -25,6 +26,7 @@ template <class Satd>
 }
 
 // A component as Intra 16x16. Returns the squared error; adds masks of nonzero AC levels to `coded`.
+template <int Depth>
 [[gnu::always_inline]] inline Wide code_component_16x16(Work &w, Candidate &c, int component,
                                                         const Lanes (&prediction)[256], Lanes &coded) {
     const int kind = component ? 1 : 0;
@@ -35,7 +37,7 @@ template <class Satd>
     for (int b = 0; b < 16; b++) {
         const int x = luma_block_x(b), y = luma_block_y(b), at = 64 * y + 4 * x;
         Sums sums{};
-        dc[4 * y + x] = widen(code_ac(source + at, prediction + at, 16, q, levels + 16 * b, sums));
+        dc[4 * y + x] = widen(code_ac<Depth>(source + at, prediction + at, 16, q, levels + 16 * b, sums));
         c.bits += widen(sums.magnitudes + sums.nonzero + sums.nonzero);
         c.nonzero += widen(sums.nonzero);
         coded |= sums.nonzero;
@@ -43,27 +45,27 @@ template <class Satd>
     const auto transform = [](Wide(&v)[16]) __attribute__((always_inline)) {
         for (int x = 0; x < 4; x++) {
             Wide line[4] = {v[x], v[4 + x], v[8 + x], v[12 + x]};
-            hadamard(line);
+            apply(line, hadamard_line);
             for (int i = 0; i < 4; i++) v[4 * i + x] = line[i];
         }
         for (int y = 0; y < 4; y++) {
             Wide line[4] = {v[4 * y], v[4 * y + 1], v[4 * y + 2], v[4 * y + 3]};
-            hadamard(line);
+            apply(line, hadamard_line);
             for (int i = 0; i < 4; i++) v[4 * y + i] = line[i];
         }
     };
-    code_dc(dc, q, 2, transform, levels + 256, c.bits, c.nonzero);
+    code_dc(dc, w.dc_quantisers[kind], 2, transform, levels + 256, c.bits, c.nonzero);
     Wide distortion = all_wide(0);
     for (int b = 0; b < 16; b++) {
         const int x = luma_block_x(b), y = luma_block_y(b), at = 64 * y + 4 * x;
-        const Lanes scaled = narrow((dc[4 * y + x] * w.dc_scales[kind] + 32) >> 6);
-        distortion += reconstruct_ac(levels + 16 * b, scaled, q, prediction + at, source + at, 16,
-                                     c.reconstruction[component] + at);
+        const Wide scaled = (dc[4 * y + x] * w.dc_quantisers[kind].scale + 32) >> 6;
+        distortion += reconstruct_ac<Depth>(levels + 16 * b, scaled, q, prediction + at, source + at, 16,
+                                            c.reconstruction[component] + at);
     }
     return distortion;
 }
 
-template <int Components>
+template <int Components, int Depth>
 [[gnu::always_inline]] inline void code_16x16(Work &w, Candidate &c) {
     const Neighbours &n = w.available;
     Lanes means[Components], planes[Components][256];
@@ -71,15 +73,15 @@ template <int Components>
     for (int i = 0; i < Components; i++) {
         Lanes left{}, above{};
         for (int k = 0; k < 16; k++) left += *w.luma[i].at(-1, k), above += *w.luma[i].at(k, -1);
-        means[i] = mean_of<16>(left & n.left, above & n.above, n);
-        predict_plane<16>(w.luma[i], planes[i]);
+        means[i] = mean_of<16, Depth>(left & n.left, above & n.above, n);
+        predict_plane<16, 16, Depth>(w.luma[i], planes[i]);
     }
     const Lanes available[4] = {n.above, n.left, all(-1), n.corner};
     const Lanes mode = choose_mode(w, 1, available, [&](int m) __attribute__((always_inline)) {
         Wide sum = all_wide(0);
 #pragma GCC unroll 1
         for (int i = 0; i < Components; i++)
-            sum += half_satds<16>(w.source[i], [&](int x, int y) __attribute__((always_inline)) {
+            sum += half_satds<16, 16>(w.source[i], [&](int x, int y) __attribute__((always_inline)) {
                 return m == k16x16Vertical     ? *w.luma[i].at(x, -1)
                        : m == k16x16Horizontal ? *w.luma[i].at(-1, y)
                        : m == k16x16Dc         ? means[i]
@@ -103,33 +105,84 @@ template <int Components>
                 prediction[16 * y + x] = is_vertical ? *w.luma[i].at(x, -1) : p;
             }
         }
-        c.distortion += code_component_16x16(w, c, i, prediction, coded);
+        c.distortion += code_component_16x16<Depth>(w, c, i, prediction, coded);
         if (!i) c.of_luma = c.distortion;
     }
     c.coded = coded != 0 ? all(15) : Lanes{};
 }
 
+// The DC predictions of 4x4 blocks of chroma, in raster order.
+template <int Rows, int Depth>
+[[gnu::always_inline]] inline void predict_chroma_dc(ChromaSamples &s, const Neighbours &n, Lanes (&dcs)[Rows / 2]) {
+    Lanes left[Rows / 4]{}, above[2]{};
+    for (int i = 0; i < Rows; i++) left[i / 4] += *s.at(-1, i);
+    for (int i = 0; i < 8; i++) above[i / 4] += *s.at(i, -1);
+    const auto only = [](const Lanes &sum) __attribute__((always_inline)) { return (sum + 2) >> 2; };
+    for (int b = 0; b < Rows / 2; b++) {
+        const int x = b % 2, y = b / 2;
+        const Lanes mean = mean_of<4, Depth>(left[y] & n.left, above[x] & n.above, n);
+        dcs[b] = !x == !y ? mean : x ? (n.above ? only(above[1]) : mean) : (n.left ? only(left[y]) : mean);
+    }
+}
+
+// 8.5.11.1: 2 columns, 2 or 4 rows.
+[[gnu::always_inline]] inline void hadamard_chroma_dc(Wide (&v)[4]) {
+    const Wide a = v[0] + v[1], b = v[0] - v[1], c = v[2] + v[3], d = v[2] - v[3];
+    v[0] = a + c, v[1] = b + d, v[2] = a - c, v[3] = b - d;
+}
+[[gnu::always_inline]] inline void hadamard_chroma_dc(Wide (&v)[8]) {
+    Wide columns[2][4];
+    for (int y = 0; y < 4; y++) {
+        columns[0][y] = v[2 * y] + v[2 * y + 1];
+        columns[1][y] = v[2 * y] - v[2 * y + 1];
+    }
+    apply(columns[0], hadamard_line);
+    apply(columns[1], hadamard_line);
+    for (int i = 0; i < 8; i++) v[i] = columns[i % 2][i / 2];
+}
+
+// Levels of Cb or Cr from its prediction, and the reconstruction. Adds masks of nonzero AC levels, and how many DC
+// levels are nonzero.
+template <int Rows, int Depth>
+[[gnu::always_inline]] inline void code_chroma_component(Work &w, int component, const Lanes (&prediction)[8 * Rows],
+                                                         Lanes &any_ac, Wide &any_dc) {
+    constexpr int blocks = Rows / 2;
+    const LaneQuantiser<4> &q = w.quantisers_4x4[1];
+    const LaneDcQuantiser &dc_quantiser = w.dc_quantisers[1];
+    const Lanes *const source = w.chroma_source[component];
+    Wide dc[blocks];
+    Lanes *const ac = w.chroma_levels + 16 + 16 * blocks * component;
+    for (int b = 0; b < blocks; b++) {
+        const int at = b / 2 * 32 + b % 2 * 4;
+        Sums sums{};
+        dc[b] = widen(code_ac<Depth>(source + at, prediction + at, 8, q, ac + 16 * b, sums));
+        w.chroma_bits += widen(sums.magnitudes + sums.nonzero + sums.nonzero);
+        w.chroma_nonzero += widen(sums.nonzero);
+        any_ac |= sums.nonzero;
+    }
+    const auto transform = [](Wide(&v)[blocks]) __attribute__((always_inline)) { hadamard_chroma_dc(v); };
+    code_dc(dc, dc_quantiser, 1, transform, w.chroma_levels + 8 * component, w.chroma_bits, any_dc);
+    for (int b = 0; b < blocks; b++) {
+        const int at = b / 2 * 32 + b % 2 * 4;
+        const Wide product = dc[b] * dc_quantiser.scale;
+        reconstruct_ac<Depth>(ac + 16 * b, Rows == 8 ? product >> 5 : (product + 32) >> 6, q, prediction + at,
+                              source + at, 8, w.chroma_reconstruction[component] + at);
+    }
+}
+
+template <int Rows, int Depth>
 [[gnu::always_inline]] inline void code_chroma(Work &w) {
     const Neighbours &n = w.available;
     const Lanes available[4] = {all(-1), n.left, n.above, n.corner};
-    Lanes dcs[2][4], planes[2][64];
+    Lanes dcs[2][Rows / 2], planes[2][8 * Rows];
     for (int c = 0; c < 2; c++) {
-        ChromaSamples &s = w.chroma[c];
-        Lanes left[2]{}, above[2]{};
-        for (int i = 0; i < 8; i++) left[i / 4] += *s.at(-1, i), above[i / 4] += *s.at(i, -1);
-        const auto only = [](const Lanes &sum) __attribute__((always_inline)) { return (sum + 2) >> 2; };
-        const auto mean = [&](int x, int y) __attribute__((always_inline)) {
-            return mean_of<4>(left[y] & n.left, above[x] & n.above, n);
-        };
-        dcs[c][0] = mean(0, 0), dcs[c][3] = mean(1, 1);
-        dcs[c][1] = n.above ? only(above[1]) : mean(1, 0);
-        dcs[c][2] = n.left ? only(left[1]) : mean(0, 1);
-        predict_plane<8>(s, planes[c]);
+        predict_chroma_dc<Rows, Depth>(w.chroma[c], n, dcs[c]);
+        predict_plane<8, Rows, Depth>(w.chroma[c], planes[c]);
     }
     const Lanes mode = choose_mode(w, 0, available, [&](int m) __attribute__((always_inline)) {
         Wide sum = all_wide(0);
         for (int c = 0; c < 2; c++)
-            sum += half_satds<8>(w.chroma_source[c], [&](int x, int y) __attribute__((always_inline)) {
+            sum += half_satds<8, Rows>(w.chroma_source[c], [&](int x, int y) __attribute__((always_inline)) {
                 return m == kChromaVertical     ? *w.chroma[c].at(x, -1)
                        : m == kChromaHorizontal ? *w.chroma[c].at(-1, y)
                        : m == kChromaDc         ? dcs[c][y / 4 * 2 + x / 4]
@@ -140,38 +193,18 @@ template <int Components>
     w.chroma_mode = mode;
     const Lanes is_vertical = is(mode, kChromaVertical), is_horizontal = is(mode, kChromaHorizontal),
                 is_dc = is(mode, kChromaDc);
-    w.chroma_bits = w.chroma_nonzero = all_wide(0);
     Lanes any_ac{};
     Wide any_dc = all_wide(0);
-    for (Lanes &l : w.chroma_levels) l = Lanes{};
+    for (int i = 0; i < 16; i++) w.chroma_levels[i] = Lanes{};  // DC; all of AC is written
     for (int c = 0; c < 2; c++) {
-        Lanes prediction[64];
-        for (int i = 0; i < 64; i++) {
+        Lanes prediction[8 * Rows];
+        for (int i = 0; i < 8 * Rows; i++) {
             const int x = i % 8, y = i / 8;
             Lanes p = is_dc ? dcs[c][y / 4 * 2 + x / 4] : planes[c][i];
             p = is_horizontal ? *w.chroma[c].at(-1, y) : p;
             prediction[i] = is_vertical ? *w.chroma[c].at(x, -1) : p;
         }
-        Wide dc[4];
-        Lanes *const ac = w.chroma_levels + 16 + 64 * c;
-        for (int b = 0; b < 4; b++) {
-            const int at = b / 2 * 32 + b % 2 * 4;
-            Sums sums{};
-            dc[b] = widen(code_ac(w.chroma_source[c] + at, prediction + at, 8, w.quantisers_4x4[1], ac + 16 * b, sums));
-            w.chroma_bits += widen(sums.magnitudes + sums.nonzero + sums.nonzero);
-            w.chroma_nonzero += widen(sums.nonzero);
-            any_ac |= sums.nonzero;
-        }
-        const auto transform = [](Wide(&v)[4]) __attribute__((always_inline)) {
-            const Wide a = v[0] + v[1], b = v[0] - v[1], c = v[2] + v[3], d = v[2] - v[3];
-            v[0] = a + c, v[1] = b + d, v[2] = a - c, v[3] = b - d;
-        };
-        code_dc(dc, w.quantisers_4x4[1], 1, transform, w.chroma_levels + 8 * c, w.chroma_bits, any_dc);
-        for (int b = 0; b < 4; b++) {
-            const int at = b / 2 * 32 + b % 2 * 4;
-            reconstruct_ac(ac + 16 * b, narrow((dc[b] * w.dc_scales[1]) >> 5), w.quantisers_4x4[1], prediction + at,
-                           w.chroma_source[c] + at, 8, w.chroma_reconstruction[c] + at);
-        }
+        code_chroma_component<Rows, Depth>(w, c, prediction, any_ac, any_dc);
     }
     w.chroma_coded = any_ac != 0 ? all(2) : narrow(all_wide(0) < any_dc) ? all(1) : Lanes{};
     w.chroma_nonzero += any_dc;

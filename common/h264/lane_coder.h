@@ -1,7 +1,40 @@
-// The coder of macroblocks side by side, which macroblock_lanes.cpp compiles for several levels of x86-64:
-// CUDAENC_LANE_LEVEL is 4 or 3, where the compiler's intrinsics of it are there, or 0, in a namespace of its own. A
-// stage has a file. SPDX-License-Identifier: LGPL-2.1-or-later
-// No include guard.
+// The coder of macroblocks side by side, which is compiled for several levels of x86-64, a file each:
+// CUDAENC_LANE_LEVEL is 4 or 3, where the compiler's intrinsics of it are there, or 0. A stage has a file, lane_*.h,
+// without includes. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "../simd.h"
+#include "../vectors.h"
+#include "intra_lines.h"
+#include "intra_nxn.h"
+#include "macroblock_lanes.h"
+#include "transform.h"
+
+#ifdef CUDAENC_LEVELS
+#define CUDAENC_LANE_FUNCTION [[gnu::flatten]]
+#pragma GCC diagnostic ignored "-Wuninitialized"  // where intrinsics leave something undefined
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#else
+#define CUDAENC_LANE_FUNCTION CUDAENC_CLONES
+#endif
+
+#pragma GCC push_options
+#if CUDAENC_LANE_LEVEL == 4
+#pragma GCC target("arch=x86-64-v4")
+#define CUDAENC_LANE_NAMESPACE level_4
+#elif CUDAENC_LANE_LEVEL == 3
+#pragma GCC target("arch=x86-64-v3")
+#define CUDAENC_LANE_NAMESPACE level_3
+#else
+#define CUDAENC_LANE_NAMESPACE level_0
+#endif
+
 // clang-format off: a file needs those before it
 #include "lane_vectors.h"
 #include "lane_samples.h"
@@ -24,46 +57,55 @@ struct Places {
     ptrdiff_t strides[3];
 };
 
+CUDAENC_LANE_FUNCTION void load_lanes(Work &w, const Places<const Sample> &from, const Available (&available)[kLanes]) {
+    w.available = neighbours_of(available);
+#pragma GCC unroll 1
+    for (int i = 0; i < w.components; i++) {
+        load_source<16, 16>(from.at[i], from.strides[i], w.source[i]);
+        load_neighbours<16, 16>(from.at[i], from.strides[i], available, w.luma[i]);
+    }
+    for (int i = 0; i < 2 && chroma_blocks(w.coded.chroma); i++) {
+        const ptrdiff_t stride = from.strides[1 + i];
+        if (w.coded.chroma == ChromaFormat::c420) {
+            load_source<8, 8>(from.at[1 + i], stride, w.chroma_source[i]);
+            load_neighbours<8, 8>(from.at[1 + i], stride, available, w.chroma[i]);
+        } else {
+            load_source<8, 16>(from.at[1 + i], stride, w.chroma_source[i]);
+            load_neighbours<8, 16>(from.at[1 + i], stride, available, w.chroma[i]);
+        }
+    }
+}
+
 // As each type.
-template <int Components>
+template <int Components, int Depth>
 [[gnu::always_inline]] inline void code_luma(Work &w, bool any_likely_4x4) {
-    code_16x16<Components>(w, w.candidates[static_cast<int>(MacroblockType::i16x16)]);
+    code_16x16<Components, Depth>(w, w.candidates[static_cast<int>(MacroblockType::i16x16)]);
     Candidate &of_8x8 = w.candidates[static_cast<int>(MacroblockType::i8x8)];
     begin(of_8x8);
 #pragma GCC unroll 1
-    for (int b = 0; b < 4; b++) code_block<8, Components>(w, of_8x8, w.quantisers_8x8, b, w.ranked_8x8[b]);
+    for (int b = 0; b < 4; b++) code_block<8, Components, Depth>(w, of_8x8, w.quantisers_8x8, b, w.ranked_8x8[b]);
     keep_reconstruction(w, of_8x8);
     if (!any_likely_4x4) return;
     Candidate &of_4x4 = w.candidates[static_cast<int>(MacroblockType::i4x4)];
     begin(of_4x4);
 #pragma GCC unroll 1
-    for (int b = 0; b < 16; b++) code_block<4, Components>(w, of_4x4, w.quantisers_4x4, b, w.ranked_4x4[b]);
+    for (int b = 0; b < 16; b++) code_block<4, Components, Depth>(w, of_4x4, w.quantisers_4x4, b, w.ranked_4x4[b]);
     keep_reconstruction(w, of_4x4);
 }
 
-CUDAENC_LANE_FUNCTION void code_lanes(Work &w, const Places<const Sample> &from, const Available (&available)[kLanes],
-                                      bool any_likely_4x4) {
-    w.available = neighbours_of(available);
-#pragma GCC unroll 1
-    for (int i = 0; i < w.components; i++) {
-        load_source<16>(from.at[i], from.strides[i], w.source[i]);
-        load_neighbours<16>(from.at[i], from.strides[i], available, w.luma[i]);
-    }
+template <int Depth>
+[[gnu::always_inline]] inline void code_lanes(Work &w, bool any_likely_4x4) {
     w.chroma_bits = w.chroma_nonzero = all_wide(0);
     w.chroma_mode = w.chroma_coded = Lanes{};
-    if (chroma_blocks(w.coded.chroma)) {
-#pragma GCC unroll 1
-        for (int i = 0; i < 2; i++) {
-            load_source<8>(from.at[1 + i], from.strides[1 + i], w.chroma_source[i]);
-            load_neighbours<8>(from.at[1 + i], from.strides[1 + i], available, w.chroma[i]);
-        }
-        code_chroma(w);
-    }
+    if (w.coded.chroma == ChromaFormat::c420) code_chroma<8, Depth>(w);
+    if (w.coded.chroma == ChromaFormat::c422) code_chroma<16, Depth>(w);
     if (w.components == 3)
-        code_luma<3>(w, any_likely_4x4);
+        code_luma<3, Depth>(w, any_likely_4x4);
     else
-        code_luma<1>(w, any_likely_4x4);
+        code_luma<1, Depth>(w, any_likely_4x4);
 }
+CUDAENC_LANE_FUNCTION void code_lanes_of_8_bits(Work &w, bool any_likely_4x4) { code_lanes<8>(w, any_likely_4x4); }
+CUDAENC_LANE_FUNCTION void code_lanes_of_10_bits(Work &w, bool any_likely_4x4) { code_lanes<10>(w, any_likely_4x4); }
 
 CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Lanes &type, const Places<Sample> &to,
                                        int16_t *const (&levels)[kLanes]) {
@@ -90,13 +132,14 @@ CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Lanes &type, const P
             store_row(row, levels, 16 * (kLumaBlocks * i + b));
         }
     }
-    if (!chroma_blocks(w.coded.chroma)) return;
-    for (int b = 0; b < 9; b++) {
+    const int blocks = chroma_blocks(w.coded.chroma);
+    if (!blocks) return;
+    for (int b = 0; b < 1 + 2 * blocks; b++) {
         std::memcpy(row, w.chroma_levels + 16 * b, sizeof row);
         store_row(row, levels, 16 * (kChromaDcBlock + b));
     }
     for (int i = 0; i < 2; i++)
-        for (int y = 0; y < 8; y += 2) {
+        for (int y = 0; y < 2 * blocks; y += 2) {
             const ptrdiff_t stride = to.strides[1 + i];
             std::memcpy(row, w.chroma_reconstruction[i] + 8 * y, sizeof row);
             to_rows(row, [&](int lane, const Row &r) __attribute__((always_inline)) {
@@ -147,7 +190,7 @@ void Coder::code(Task *tasks) {
         const MacroblockCoder::Place &p = tasks[taken[i] ? i : first].place;  // others do the same again
         for (int c = 0; c < planes_; c++) from.at[c][i] = p.samples[c].data;
         available[i] = p.available;
-        lambdas[i] = lambda_of(p.qp);
+        lambdas[i] = lambda_of(p.qp + qp_bd_offset(w.coded.luma_depth));
         any_likely_4x4 |= p.likely_4x4;
         set_qp(w, i, p.qp);
         for (int b = 0; b < 16; b++) w.ranked_4x4[b][i] = static_cast<int16_t>(p.ranked->of_4x4[b]);
@@ -158,7 +201,8 @@ void Coder::code(Task *tasks) {
                 w.candidates[t].modes[1 + k][0][i] = p.left ? p.left->mode_right[k] : int8_t{-1};
             }
     }
-    code_lanes(w, from, available, any_likely_4x4);
+    load_lanes(w, from, available);
+    (w.coded.luma_depth == 8 ? code_lanes_of_8_bits : code_lanes_of_10_bits)(w, any_likely_4x4);
 
     Lanes types{};
     int16_t *levels[kLanes]{};
@@ -212,10 +256,13 @@ void Coder::code(Task *tasks) {
     store_lanes(w, types, to, levels);
 }
 
+}  // namespace
+
+extern const LaneVectors kVectors;
 constexpr LaneVectors kVectors = {kLanes, rank, [](const PictureFormat &f) -> std::unique_ptr<MacroblockLanes> {
                                       return std::make_unique<Coder>(f);
                                   }};
 
-}  // namespace
-
 }  // namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE
+
+#pragma GCC pop_options

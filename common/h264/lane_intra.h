@@ -1,5 +1,6 @@
 // Intra prediction of macroblocks side by side (H.264, 8.3). SPDX-License-Identifier: LGPL-2.1-or-later
-// No include guard, no includes: see lane_coder.h.
+// No includes: see lane_coder.h.
+#pragma once
 
 namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 
@@ -9,16 +10,16 @@ namespace {
 template <int N>
 using Values = Lanes[3 * line_pitch(N)];
 
-template <int N>
+template <int N, int Depth>
 [[gnu::always_inline]] inline Lanes mean_of(const Lanes &left, const Lanes &above, const Neighbours &n) {
-    // Sums of N neighbours each, 0 where they are missing.
+    // Sums of N neighbours each, 0 where they are missing: at most 2 * 16 * 1023 together.
     const Lanes both = n.left & n.above, sum = left + above;
     constexpr int shift = N == 4 ? 2 : N == 8 ? 3 : 4;
     const Lanes two = (sum + all(N)) >> (shift + 1), one = (sum + all(N / 2)) >> shift;
-    return both ? two : (n.left | n.above) ? one : all(128);
+    return both ? two : (n.left | n.above) ? one : all(1 << (Depth - 1));
 }
 
-template <int N, class S>
+template <int N, int Depth, class S>
 [[gnu::always_inline]] inline void make_values(S &s, int x0, int y0, const Neighbours &n, Values<N> &values) {
     constexpr int count = neighbours_in_line(N), pitch = line_pitch(N);
     Lanes e[count];
@@ -40,7 +41,7 @@ template <int N, class S>
     }
     Lanes left{}, above{};
     for (int i = 0; i < N; i++) left += e[i], above += e[N + 1 + i];
-    values[count] = mean_of<N>(left & n.left, above & n.above, n);
+    values[count] = mean_of<N, Depth>(left & n.left, above & n.above, n);
     for (int i = 0; i < count; i++) {
         const Lanes before = e[i ? i - 1 : 0], after = e[i < count - 1 ? i + 1 : i];
         values[i] = e[i];
@@ -84,14 +85,16 @@ template <int Size>
         sum += widen(line[(Size / 2 + 1 + i) * step] - line[(Size / 2 - 1 - i) * step]) * (i + 1);
     return narrow((sum * (Size == 16 ? 5 : 34) + 32) >> 6);
 }
-template <int Size, class S>
+template <int Width, int Height, int Depth, class S>
 [[gnu::always_inline]] inline void predict_plane(S &s, Lanes *prediction) {
-    const Lanes b = slope<Size>(s.at(-1, -1), 1), c = slope<Size>(s.at(-1, -1), S::pitch);
-    const Lanes a = (*s.at(-1, Size - 1) + *s.at(Size - 1, -1) + 1) * 16;
-    Lanes row = a - (b + c) * all(Size / 2 - 1);
-    for (int y = 0; y < Size; y++, row += c) {
-        Lanes p = row;
-        for (int x = 0; x < Size; x++, p += b) prediction[Size * y + x] = smaller(larger(p >> 5, Lanes{}), all(255));
+    using T = Number<Depth>;
+    const T b = convert<T>(slope<Width>(s.at(-1, -1), 1)), c = convert<T>(slope<Height>(s.at(-1, -1), S::pitch));
+    const T a = convert<T>((*s.at(-1, Height - 1) + *s.at(Width - 1, -1) + 1) * 16);
+    T row = a - b * int16_t{Width / 2 - 1} - c * int16_t{Height / 2 - 1};
+    for (int y = 0; y < Height; y++, row += c) {
+        T p = row;
+        for (int x = 0; x < Width; x++, p += b)
+            prediction[Width * y + x] = smaller(larger(convert<Lanes>(p >> 5), Lanes{}), all((1 << Depth) - 1));
     }
 }
 

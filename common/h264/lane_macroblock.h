@@ -1,5 +1,6 @@
 // A macroblock of each lane while it is coded. SPDX-License-Identifier: LGPL-2.1-or-later
-// No include guard, no includes: see lane_coder.h.
+// No includes: see lane_coder.h.
+#pragma once
 
 namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 
@@ -19,19 +20,19 @@ struct Work {
     int components;  // that are coded as luma
     LumaSamples luma[3];
     ChromaSamples chroma[2];
-    Lanes source[3][256], chroma_source[2][64];
+    Lanes source[3][256], chroma_source[2][128];
     Neighbours available;
     // Of luma and of chroma.
     LaneQuantiser<4> quantisers_4x4[2];
     LaneQuantiser<8> quantisers_8x8[2];
-    Wide dc_scales[2];
+    LaneDcQuantiser dc_quantisers[2];
     Wide price, satd_lambda;
     int qps[kLanes];  // of these tables
     Candidate candidates[3];
     Lanes ranked_4x4[16], ranked_8x8[4];
     Lanes chroma_mode, chroma_coded;
-    Lanes chroma_levels[9 * 16];  // DC first
-    Lanes chroma_reconstruction[2][64];
+    Lanes chroma_levels[17 * 16];  // DC first
+    Lanes chroma_reconstruction[2][128];
     Wide chroma_bits, chroma_nonzero;
 };
 
@@ -48,14 +49,15 @@ struct Work {
 void set_qp(Work &w, int lane, int qp) {
     if (w.qps[lane] == qp) return;
     w.qps[lane] = qp;
+    const int depth = w.coded.luma_depth, qp_of[2] = {qp + qp_bd_offset(depth), chroma_qp(qp, depth)};  // QP'
     for (int i = 0; i < 2; i++) {
-        const Quantiser &q = kQuantisers[static_cast<size_t>(i ? chroma_qp(qp, w.coded.luma_depth) : qp)];
-        set_quantiser(w.quantisers_4x4[i], lane, q);
-        set_quantiser(w.quantisers_8x8[i], lane, q);
-        lane_of(w.dc_scales[i], lane) = q.dc_scale;
+        const Quantiser *const q = &kQuantisers[static_cast<size_t>(qp_of[i])];
+        set_quantiser(w.quantisers_4x4[i], lane, *q, depth);
+        set_quantiser(w.quantisers_8x8[i], lane, *q, depth);
+        set_quantiser(w.dc_quantisers[i], lane, q[i && w.coded.chroma == ChromaFormat::c422 ? 3 : 0]);
     }
-    lane_of(w.price, lane) = static_cast<int32_t>(estimated_price(lambda_of(qp)));
-    lane_of(w.satd_lambda, lane) = static_cast<int32_t>(satd_lambda_of(qp));
+    lane_of(w.price, lane) = static_cast<int32_t>(estimated_price(lambda_of(qp_of[0])));
+    lane_of(w.satd_lambda, lane) = static_cast<int32_t>(satd_lambda_of(qp_of[0]));
 }
 
 }  // namespace

@@ -1,34 +1,31 @@
 // Intra 4x4 and 8x8 of macroblocks side by side: a block of each, with the mode of the least estimated cost.
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// No include guard, no includes: see lane_coder.h.
+// No includes: see lane_coder.h.
+#pragma once
 
 namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 
 namespace {
 
 // A component of a block as one of its modes. Returns the squared error.
-template <int N>
+template <int N, int Depth>
 [[gnu::always_inline]] inline Wide try_mode(const Values<N> &values, const Lanes &mode, const Lanes (&source)[N * N],
                                             const LaneQuantiser<N> &q, Lanes (&levels)[N * N],
                                             Lanes (&reconstruction)[N * N], Sums &sums) {
-    Lanes prediction[N * N];
+    Lanes prediction[N * N], v[N * N];
     predict<N>(values, mode, prediction, std::make_index_sequence<N * N>());
 #pragma GCC unroll 16
-    for (int k = 0; k < N * N; k++) levels[k] = source[k] - prediction[k];
-    forward<N>(levels);
-    Lanes scaled[N * N];
-    for (int y = 0; y < N; y++)
-#pragma GCC unroll 8
-        for (int x = 0; x < N; x++) {
-            const int k = N * y + x, place = LaneQuantiser<N>::place(x, y);
-            levels[k] = quantise<N>(levels[k], q, k, sums);
-            scaled[k] = levels[k] * q.scales[place];
-        }
-    return any_of(sums.nonzero) ? reconstruct<N>(scaled, prediction, source, N, reconstruction, N)
-                                : keep_prediction<N>(prediction, source, reconstruction);
+    for (int k = 0; k < N * N; k++) v[k] = source[k] - prediction[k];
+    Number<Depth> scaled[N * N];
+    forward<N, Depth>(v, [&](int k, const Number<Depth> &c) __attribute__((always_inline)) {
+        levels[k] = quantise<N, Depth>(c, q, k, sums);
+        scaled[k] = scale<Depth>(levels[k], q.scales[q.place(k % N, k / N)]);
+    });
+    return any_of(sums.nonzero) ? reconstruct<N, Depth>(scaled, prediction, source, N, reconstruction, N)
+                                : keep_prediction<N, Depth>(prediction, source, reconstruction);
 }
 
-template <int N, int Components>
+template <int N, int Components, int Depth>
 [[gnu::always_inline]] inline void code_block(Work &w, Candidate &c, const LaneQuantiser<N> (&quantisers)[2], int b,
                                               const Lanes &ranked) {
     constexpr int parts = N == 4 ? 1 : 2;  // across
@@ -39,7 +36,7 @@ template <int N, int Components>
     const Neighbours neighbours = neighbours_of_block<N>(w.available, b);
 #pragma GCC unroll 1
     for (int i = 0; i < Components; i++) {
-        make_values<N>(w.luma[i], x0, y0, neighbours, values[i]);
+        make_values<N, Depth>(w.luma[i], x0, y0, neighbours, values[i]);
         for (int y = 0; y < N; y++) std::memcpy(source[i] + N * y, w.source[i] + (y0 + y) * 16 + x0, N * sizeof(Lanes));
     }
     const Lanes least_mode = smaller(c.modes[1 + row][column], c.modes[row][1 + column]);
@@ -57,8 +54,8 @@ template <int N, int Components>
 #pragma GCC unroll 1
         for (int i = 0; i < Components; i++) {
             Sums of_component{};
-            distortion += try_mode<N>(values[i], mode, source[i], quantisers[i ? 1 : 0], levels[i], reconstruction[i],
-                                      of_component);
+            distortion += try_mode<N, Depth>(values[i], mode, source[i], quantisers[i ? 1 : 0], levels[i],
+                                             reconstruction[i], of_component);
             if (!i) of_luma = distortion;
             sums.magnitudes += of_component.magnitudes;
             sums.nonzero += of_component.nonzero;

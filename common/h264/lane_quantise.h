@@ -1,6 +1,7 @@
 // Transforms, quantisation and reconstruction of macroblocks side by side (H.264, 8.5, inverted).
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// No include guard, no includes: see lane_coder.h.
+// No includes: see lane_coder.h.
+#pragma once
 
 namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 
@@ -15,18 +16,24 @@ template <int N>
 struct LaneQuantiser {
     static constexpr int period = N / 2;
     // b, at kLeastLaneQp: that of AC, where rounding is 3 2^(shift - 3), and of DC, where it is 25 2^(shift - 6). Of 16
-    // bits, those that multipliers and magnitudes have to spare make up for the rest.
-    static constexpr int dropped = N == 4 ? 14 : 15, dropped_of_dc = N == 4 ? 11 : 12;
-    static constexpr int multiplier_bits = 16 - dropped, dc_multiplier_bits = 2,
-                         dc_bits = 16 - dropped_of_dc - dc_multiplier_bits;
+    // bits, those that multipliers and magnitudes have to spare make up for the rest. With 10 bits QP' is 12 more: the
+    // shift is 2 more, and magnitudes are four times as large.
+    static constexpr int dropped(int depth) { return depth > 8 ? 16 : N == 4 ? 14 : 15; }
+    static constexpr int dropped_of_dc(int depth) { return (N == 4 ? 11 : 12) + depth - 8; }
+    static constexpr int dc_multiplier_bits = 2;
+    static constexpr int dc_bits(int depth) { return 16 - dropped_of_dc(depth) - dc_multiplier_bits; }
     Lanes multipliers[period * period], round, power, dc_multiplier, dc_round, dc_power;
     Lanes scales[period * period];
-    Wide hadamard_multiplier, shift, hadamard_round;  // of DC that is transformed again
     static constexpr int place(int x, int y) { return y % period * period + x % period; }
 };
 
+// That of DC which is transformed again.
+struct LaneDcQuantiser {
+    Wide multiplier, shift, round, scale;
+};
+
 template <int N>
-[[gnu::always_inline]] inline void set_quantiser(LaneQuantiser<N> &to, int lane, const Quantiser &q) {
+[[gnu::always_inline]] inline void set_quantiser(LaneQuantiser<N> &to, int lane, const Quantiser &q, int depth) {
     using Q = LaneQuantiser<N>;
     constexpr int period = Q::period;
     const int32_t shift = N == 4 ? q.shift_4x4 : q.shift_8x8;
@@ -34,20 +41,21 @@ template <int N>
     for (int i = 0; i < period * period; i++) {
         const int at = i / period * N + i % period;
         const int32_t multiplier = N == 4 ? q.multiplier_4x4[at] : q.multiplier_8x8[at];
-        to.multipliers[i][lane] = static_cast<int16_t>(multiplier << Q::multiplier_bits);
-        if (!i) {
-            to.dc_multiplier[lane] = static_cast<int16_t>(multiplier << Q::dc_multiplier_bits);
-            lane_of(to.hadamard_multiplier, lane) = multiplier;
-        }
+        to.multipliers[i][lane] = static_cast<int16_t>(multiplier << (16 - Q::dropped(depth)));
+        if (!i) to.dc_multiplier[lane] = static_cast<int16_t>(multiplier << Q::dc_multiplier_bits);
         // (scale level + 32) >> 6 of an 8x8 block: scales are multiples of 64 from kLeastLaneQp on.
         to.scales[i][lane] = static_cast<int16_t>(N == 4 ? q.scale_4x4[at] : q.scale_8x8[at] >> 6);
     }
-    to.round[lane] = static_cast<int16_t>(round >> Q::dropped);
-    to.power[lane] = static_cast<int16_t>(1 << (16 + Q::dropped - shift));
-    to.dc_round[lane] = static_cast<int16_t>(dc_round >> Q::dropped_of_dc);
-    to.dc_power[lane] = static_cast<int16_t>(1 << (16 + Q::dropped_of_dc - shift));
-    lane_of(to.shift, lane) = shift;
-    lane_of(to.hadamard_round, lane) = dc_round;
+    to.round[lane] = static_cast<int16_t>(round >> Q::dropped(depth));
+    to.power[lane] = static_cast<int16_t>(1 << (16 + Q::dropped(depth) - shift));
+    to.dc_round[lane] = static_cast<int16_t>(dc_round >> Q::dropped_of_dc(depth));
+    to.dc_power[lane] = static_cast<int16_t>(1 << (16 + Q::dropped_of_dc(depth) - shift));
+}
+inline void set_quantiser(LaneDcQuantiser &to, int lane, const Quantiser &q) {
+    lane_of(to.multiplier, lane) = q.multiplier_4x4[0];
+    lane_of(to.shift, lane) = q.shift_4x4;
+    lane_of(to.round, lane) = kRounding.dc << (q.shift_4x4 - 8);
+    lane_of(to.scale, lane) = q.dc_scale;
 }
 
 // Sums of levels: of magnitudes, and how many are nonzero.
@@ -55,33 +63,78 @@ struct Sums {
     Lanes magnitudes{}, nonzero{};
 };
 
-// From a residual to coefficients.
-template <int N>
-[[gnu::always_inline]] inline void forward(Lanes (&v)[N * N]) {
+// A transform of vectors, of a line.
+template <int N, class Transform>
+[[gnu::always_inline]] inline void apply(Lanes (&v)[N], const Transform &transform) {
+    transform(v);
+}
+template <int N, class Transform>
+[[gnu::always_inline]] inline void apply(Wide (&v)[N], const Transform &transform) {
+    Ints even[N], odd[N];
+#pragma GCC unroll 8
+    for (int i = 0; i < N; i++) even[i] = v[i].even, odd[i] = v[i].odd;
+    transform(even);
+    transform(odd);
+#pragma GCC unroll 8
+    for (int i = 0; i < N; i++) v[i] = {even[i], odd[i]};
+}
+constexpr auto forward_line = [](auto &v) __attribute__((always_inline)) { forward_transform(v); };
+constexpr auto inverse_line = [](auto &v) __attribute__((always_inline)) { inverse_transform(v); };
+constexpr auto hadamard_line = [](auto &v) __attribute__((always_inline)) { hadamard_transform(v); };
+
+// From a residual to coefficients: use(k, coefficient). With 10 bits columns fit 16 bits, 8 times 1023, and rows do
+// not.
+template <int N, int Depth, class Use>
+[[gnu::always_inline]] inline void forward(Lanes (&v)[N * N], const Use &use) {
     for (int x = 0; x < N; x++) {
         Lanes line[N];
         get_line<N>(v + x, N, line);
-        forward_transform(line);
+        apply(line, forward_line);
         put_line<N>(line, v + x, N);
     }
     for (int y = 0; y < N; y++) {
-        Lanes line[N];
-        get_line<N>(v + N * y, 1, line);
-        forward_transform(line);
-        put_line<N>(line, v + N * y, 1);
+        Number<Depth> line[N];
+#pragma GCC unroll 8
+        for (int x = 0; x < N; x++) line[x] = convert<Number<Depth>>(v[N * y + x]);
+        apply(line, forward_line);
+#pragma GCC unroll 8
+        for (int x = 0; x < N; x++) use(N * y + x, line[x]);
     }
 }
-template <int N>
-[[gnu::always_inline]] inline Lanes quantise(const Lanes &c, const LaneQuantiser<N> &q, int k, Sums &sums) {
-    const Lanes product = k ? multiply_high(magnitude(c), q.multipliers[q.place(k % N, k / N)]) + q.round
-                            : multiply_high(magnitude(c) << q.dc_bits, q.dc_multiplier) + q.dc_round;
-    const Lanes level = multiply_high(product, k ? q.power : q.dc_power);
+// Of a coefficient: the magnitude, below 2^16, and what has its sign and is not 0 where it is not.
+[[gnu::always_inline]] inline Lanes magnitude_of(const Lanes &c) { return magnitude(c); }
+[[gnu::always_inline]] inline Lanes magnitude_of(const Wide &c) { return narrow(magnitude(c)); }
+[[gnu::always_inline]] inline Lanes sign_of(const Lanes &c) { return c; }
+[[gnu::always_inline]] inline Lanes sign_of(const Wide &c) { return narrow(c >> 16) | all(1); }
+
+template <int N, int Depth>
+[[gnu::always_inline]] inline Lanes quantise(const Number<Depth> &c, const LaneQuantiser<N> &q, int k, Sums &sums) {
+    const Lanes m = magnitude_of(c);
+    const Lanes product = k ? multiply_high(m, q.multipliers[q.place(k % N, k / N)])
+                            : multiply_high(m << q.dc_bits(Depth), q.dc_multiplier);
+    const Shorts rounded = (Shorts)product + (Shorts)(k ? q.round : q.dc_round);  // below 2^16
+    const Lanes level = multiply_high((Lanes)rounded, k ? q.power : q.dc_power);
     sums.magnitudes += level;
     sums.nonzero -= level > 0;
-    return with_sign_of(c, level);
+    return with_sign_of(sign_of(c), level);
 }
-// Sums of squares below 2^16, at most 256 of them.
+template <int Depth>
+[[gnu::always_inline]] inline Number<Depth> scale(const Lanes &level, const Lanes &scale) {
+    if constexpr (Depth == 8)
+        return level * scale;
+    else
+        return multiply(level, scale);
+}
+
+template <int Depth>
 struct Squares {
+    Wide sum{};
+    [[gnu::always_inline]] void add(const Lanes &error) { sum += multiply(error, error); }
+    [[gnu::always_inline]] Wide total() const { return sum; }
+};
+// Sums of squares below 2^16, at most 256 of them.
+template <>
+struct Squares<8> {
     Shorts sums{}, highs{};  // modulo 2^16; of squares >> 8
     [[gnu::always_inline]] void add(const Lanes &error) {
         const Shorts square = (Shorts)error * (Shorts)error;
@@ -93,24 +146,25 @@ struct Squares {
     }
 };
 // From scaled levels to the reconstruction; returns the squared error.
-template <int N>
-[[gnu::always_inline]] inline Wide reconstruct(Lanes (&v)[N * N], const Lanes *prediction, const Lanes *source,
+template <int N, int Depth>
+[[gnu::always_inline]] inline Wide reconstruct(Number<Depth> (&v)[N * N], const Lanes *prediction, const Lanes *source,
                                                int pitch, Lanes *to, int to_pitch) {
     for (int y = 0; y < N; y++) {
-        Lanes line[N];
+        Number<Depth> line[N];
         get_line<N>(v + N * y, 1, line);
-        inverse_transform(line);
+        apply(line, inverse_line);
         put_line<N>(line, v + N * y, 1);
     }
-    Squares squares;
+    Squares<Depth> squares;
     for (int x = 0; x < N; x++) {
-        Lanes line[N];
+        Number<Depth> line[N];
         get_line<N>(v + x, N, line);
-        inverse_transform(line);
+        apply(line, inverse_line);
 #pragma GCC unroll 8
         for (int y = 0; y < N; y++) {
-            const Lanes r = ((line[y] + 32) >> 6) + prediction[y * pitch + x];
-            const Lanes clipped = smaller(larger(r, Lanes{}), all(255)), error = clipped - source[y * pitch + x];
+            const Lanes r = convert<Lanes>((line[y] + 32) >> 6) + prediction[y * pitch + x];
+            const Lanes clipped = smaller(larger(r, Lanes{}), all((1 << Depth) - 1)),
+                        error = clipped - source[y * pitch + x];
             to[y * to_pitch + x] = clipped;
             squares.add(error);
         }
@@ -119,10 +173,10 @@ template <int N>
 }
 
 // The same without levels.
-template <int N>
+template <int N, int Depth>
 [[gnu::always_inline]] inline Wide keep_prediction(const Lanes (&prediction)[N * N], const Lanes (&source)[N * N],
                                                    Lanes (&to)[N * N]) {
-    Squares squares;
+    Squares<Depth> squares;
 #pragma GCC unroll 16
     for (int i = 0; i < N * N; i++) {
         const Lanes error = prediction[i] - source[i];
@@ -136,18 +190,17 @@ template <int N>
 
 // DC levels in place of `v`, and what they are scaled to. transform(v)
 template <int Count, class Transform>
-[[gnu::always_inline]] inline void code_dc(Wide (&v)[Count], const LaneQuantiser<4> &q, int more_shift,
+[[gnu::always_inline]] inline void code_dc(Wide (&v)[Count], const LaneDcQuantiser &q, int more_shift,
                                            const Transform &transform, Lanes *levels, Wide &bits, Wide &nonzero) {
     transform(v);
     const Wide shift = q.shift + more_shift;
     for (int i = 0; i < Count; i++) {
-        const Wide sign = v[i] >> 31;
-        const Wide magnitude = {(v[i].even ^ sign.even) - sign.even, (v[i].odd ^ sign.odd) - sign.odd};
-        Wide level = magnitude * q.hadamard_multiplier;
-        for (int k = 0; k < 2; k++) {
-            Ints &l = k ? level.odd : level.even;
-            const Ints &s = k ? shift.odd : shift.even, &r = k ? q.hadamard_round.odd : q.hadamard_round.even;
-            l = (l + (r << more_shift)) >> s;
+        const Wide sign = v[i] >> 31, magnitude_of_dc = magnitude(v[i]);
+        Wide level;
+        for (int k = 0; k < 2; k++) {  // products with 10 bits need all 32 bits
+            const auto half = [k](const Wide &w) __attribute__((always_inline)) { return (Words)(k ? w.odd : w.even); };
+            const Words product = half(magnitude_of_dc) * half(q.multiplier) + (half(q.round) << more_shift);
+            (k ? level.odd : level.even) = (Ints)(product >> half(shift));
         }
         const Wide is_coded = all_wide(0) < level;
         bits += level - is_coded - is_coded;
@@ -159,31 +212,29 @@ template <int Count, class Transform>
 }
 
 // AC levels of a 4x4 block; returns the coefficient of DC.
+template <int Depth>
 [[gnu::always_inline]] inline Lanes code_ac(const Lanes *source, const Lanes *prediction, int pitch,
                                             const LaneQuantiser<4> &q, Lanes *levels, Sums &sums) {
     Lanes v[16];
     for (int i = 0; i < 16; i++) v[i] = source[i / 4 * pitch + i % 4] - prediction[i / 4 * pitch + i % 4];
-    forward<4>(v);
-    const Lanes dc = v[0];
+    Lanes dc{};
+    forward<4, Depth>(v, [&](int k, const Number<Depth> &c) __attribute__((always_inline)) {
+        if (k)
+            levels[k] = quantise<4, Depth>(c, q, k, sums);
+        else
+            dc = convert<Lanes>(c);  // 16 times 1023 at most
+    });
     levels[0] = Lanes{};
-#pragma GCC unroll 16
-    for (int k = 1; k < 16; k++) levels[k] = quantise<4>(v[k], q, k, sums);
     return dc;
 }
-[[gnu::always_inline]] inline Wide reconstruct_ac(const Lanes *levels, const Lanes &dc, const LaneQuantiser<4> &q,
+template <int Depth>
+[[gnu::always_inline]] inline Wide reconstruct_ac(const Lanes *levels, const Wide &dc, const LaneQuantiser<4> &q,
                                                   const Lanes *prediction, const Lanes *source, int pitch, Lanes *to) {
-    Lanes scaled[16];
-    scaled[0] = dc;
+    Number<Depth> scaled[16];
+    scaled[0] = convert<Number<Depth>>(dc);
 #pragma GCC unroll 16
-    for (int k = 1; k < 16; k++) scaled[k] = levels[k] * q.scales[q.place(k % 4, k / 4)];
-    return reconstruct<4>(scaled, prediction, source, pitch, to, pitch);
-}
-
-[[gnu::always_inline]] inline void hadamard(Wide (&v)[4]) {
-    Ints even[4] = {v[0].even, v[1].even, v[2].even, v[3].even}, odd[4] = {v[0].odd, v[1].odd, v[2].odd, v[3].odd};
-    hadamard_transform(even);
-    hadamard_transform(odd);
-    for (int i = 0; i < 4; i++) v[i] = {even[i], odd[i]};
+    for (int k = 1; k < 16; k++) scaled[k] = scale<Depth>(levels[k], q.scales[q.place(k % 4, k / 4)]);
+    return reconstruct<4, Depth>(scaled, prediction, source, pitch, to, pitch);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Samples of macroblocks side by side, from and to planes. SPDX-License-Identifier: LGPL-2.1-or-later
-// No include guard, no includes: see lane_coder.h.
+// No includes: see lane_coder.h.
+#pragma once
 
 namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 
@@ -13,7 +14,7 @@ struct Samples {
     [[gnu::always_inline]] Lanes *at(int x, int y) { return lanes + (y + 1) * pitch + x + 1; }
 };
 using LumaSamples = Samples<16, 16, 8>;
-using ChromaSamples = Samples<8, 8, 0>;
+using ChromaSamples = Samples<8, 16, 0>;  // in 4:2:0 the upper half
 
 // Masks of neighbours.
 struct Neighbours {
@@ -50,10 +51,10 @@ template <int N>
         return r;
     });
 }
-template <int Width>
+template <int Width, int Height>
 [[gnu::always_inline]] inline void load_source(const Sample *const (&at)[kLanes], ptrdiff_t stride, Lanes *to) {
     Lanes rows[16];
-    for (int y = 0; y < Width; y += 16 / Width) {
+    for (int y = 0; y < Height; y += 16 / Width) {
         if constexpr (Width == 16) {
             load_row(at, y * stride, rows);
         } else {
@@ -68,7 +69,7 @@ template <int Width>
     }
 }
 // Those above, to the left and in the corner. Where they are missing any number is.
-template <int Width, class S>
+template <int Width, int Height, class S>
 [[gnu::always_inline]] inline void load_neighbours(const Sample *const (&at)[kLanes], ptrdiff_t stride,
                                                    const Available *available, S &s) {
     const Sample *above[kLanes];
@@ -77,7 +78,7 @@ template <int Width, class S>
         above[i] = available[i].above ? at[i] - stride : at[i];
         const Sample *const to_the_left = available[i].left ? at[i] - 1 : at[i];
         left[0][i] = static_cast<int16_t>(available[i].corner() ? at[i][-stride - 1] : 0);
-        for (int y = 0; y < Width; y++) left[1 + y][i] = static_cast<int16_t>(to_the_left[y * stride]);
+        for (int y = 0; y < Height; y++) left[1 + y][i] = static_cast<int16_t>(to_the_left[y * stride]);
     }
     Lanes row[16];
     load_row(above, 0, row);
@@ -86,7 +87,7 @@ template <int Width, class S>
         load_row(above, 16, row);
         std::memcpy(s.at(16, -1), row, sizeof(Lanes) * 8);
     }
-    for (int y = -1; y < Width; y++) std::memcpy(s.at(-1, y), left[1 + y], sizeof(Lanes));
+    for (int y = -1; y < Height; y++) std::memcpy(s.at(-1, y), left[1 + y], sizeof(Lanes));
 }
 
 // Rows of 16 numbers to each lane that has a pointer, `offset` from it on.

@@ -1,6 +1,7 @@
 // The vectors of lane_coder.h. A lane is a macroblock. Wide: numbers of 32 bits, those of even and of odd lanes. Row:
 // 16 numbers of one lane. SPDX-License-Identifier: LGPL-2.1-or-later
-// No include guard, no includes: see lane_coder.h.
+// No includes: see lane_coder.h.
+#pragma once
 
 namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 
@@ -36,6 +37,20 @@ struct Wide {
 [[gnu::always_inline]] inline Wide widen(const Lanes &x) { return {(Ints)x << 16 >> 16, (Ints)x >> 16}; }
 [[gnu::always_inline]] inline Wide widen_unsigned(const Lanes &x) { return {(Ints)x & 0xFFFF, (Ints)((Words)x >> 16)}; }
 [[gnu::always_inline]] inline Lanes narrow(const Wide &x) { return (Lanes)((x.even & 0xFFFF) | (x.odd << 16)); }
+// As numbers of another width.
+template <class To, class From>
+[[gnu::always_inline]] inline To convert(const From &x) {
+    if constexpr (std::is_same_v<To, From>)
+        return x;
+    else if constexpr (std::is_same_v<To, Wide>)
+        return widen(x);
+    else
+        return narrow(x);
+}
+// What holds a residual of so many bits while it is transformed.
+template <int Depth>
+using Number = std::conditional_t<Depth == 8, Lanes, Wide>;
+
 [[gnu::always_inline]] inline Wide select(const Wide &mask, const Wide &a, const Wide &b) {
     return {mask.even ? a.even : b.even, mask.odd ? a.odd : b.odd};
 }
@@ -48,6 +63,9 @@ struct Wide {
 [[gnu::always_inline]] inline Wide all_wide(int32_t x) { return {Ints{} + x, Ints{} + x}; }
 [[gnu::always_inline]] inline Lanes is(const Lanes &x, int value) { return x == all(value); }
 [[gnu::always_inline]] inline Lanes magnitude(const Lanes &x) { return x < 0 ? -x : x; }
+[[gnu::always_inline]] inline Wide magnitude(const Wide &x) {
+    return {x.even < 0 ? -x.even : x.even, x.odd < 0 ? -x.odd : x.odd};
+}
 [[gnu::always_inline]] inline Lanes larger(const Lanes &a, const Lanes &b) { return a > b ? a : b; }
 [[gnu::always_inline]] inline Lanes smaller(const Lanes &a, const Lanes &b) { return a < b ? a : b; }
 
@@ -57,6 +75,10 @@ struct Wide {
 [[gnu::always_inline]] inline Lanes multiply_high(const Lanes &a, const Lanes &b) {
     return (Lanes)_mm512_mulhi_epu16((__m512i)a, (__m512i)b);
 }
+[[gnu::always_inline]] inline Wide multiply(const Lanes &a, const Lanes &b) {
+    return {(Ints)_mm512_madd_epi16((__m512i)((Ints)a & 0xFFFF), (__m512i)b),
+            (Ints)_mm512_madd_epi16((__m512i)((Ints)a & ~0xFFFF), (__m512i)b)};
+}
 [[gnu::always_inline]] inline Lanes with_sign_of(const Lanes &sign, const Lanes &x) {
     return (Lanes)_mm512_mask_sub_epi16((__m512i)x, _mm512_movepi16_mask((__m512i)sign), (__m512i)Lanes{}, (__m512i)x);
 }
@@ -64,6 +86,10 @@ struct Wide {
 [[gnu::always_inline]] inline bool any_of(const Lanes &x) { return !_mm256_testz_si256((__m256i)x, (__m256i)x); }
 [[gnu::always_inline]] inline Lanes multiply_high(const Lanes &a, const Lanes &b) {
     return (Lanes)_mm256_mulhi_epu16((__m256i)a, (__m256i)b);
+}
+[[gnu::always_inline]] inline Wide multiply(const Lanes &a, const Lanes &b) {
+    return {(Ints)_mm256_madd_epi16((__m256i)((Ints)a & 0xFFFF), (__m256i)b),
+            (Ints)_mm256_madd_epi16((__m256i)((Ints)a & ~0xFFFF), (__m256i)b)};
 }
 // 0 where sign is 0.
 [[gnu::always_inline]] inline Lanes with_sign_of(const Lanes &sign, const Lanes &x) {
@@ -78,6 +104,7 @@ struct Wide {
     const Wide x = widen_unsigned(a), y = widen_unsigned(b);
     return narrow({(Ints)((Words)x.even * (Words)y.even >> 16), (Ints)((Words)x.odd * (Words)y.odd >> 16)});
 }
+[[gnu::always_inline]] inline Wide multiply(const Lanes &a, const Lanes &b) { return widen(a) * widen(b); }
 [[gnu::always_inline]] inline Lanes with_sign_of(const Lanes &sign, const Lanes &x) {
     const Lanes negative = sign >> 15;
     return (x ^ negative) - negative;

@@ -1,5 +1,5 @@
-// Macroblocks side by side, a lane of the vectors each: kAllTypes with 8 bits, all formats but 4:2:2. No lane waits for
-// another one's samples, so nothing is shuffled. SPDX-License-Identifier: LGPL-2.1-or-later
+// Macroblocks side by side, a lane of the vectors each: kAllTypes. No lane waits for another one's samples, so nothing
+// is shuffled. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <memory>
 #include <span>
@@ -10,17 +10,15 @@ namespace cudaenc::h264 {
 
 inline constexpr int kMostLanes = 32;
 
-// QPs at which 16 bits hold scaled levels, and a residual while it is transformed back: 64 times 255, and the most that
-// rounding adds.
+// QPs at which 16 bits hold scaled levels, and a residual of 8 bits while it is transformed back: 64 times 255, and the
+// most that rounding adds. With 10 bits 16 hold levels alone.
 inline constexpr int kLeastLaneQp = 12, kMostLaneQp = 39;
 
 // Codes macroblocks as MacroblockCoder does.
 class MacroblockLanes {
   public:
     virtual ~MacroblockLanes() = default;
-    static bool takes(const PictureFormat &format) {
-        return format.plain() && format.bit_depth == 8 && format.chroma != ChromaFormat::c422 && format.transform_8x8;
-    }
+    static bool takes(const PictureFormat &format) { return format.plain() && format.transform_8x8; }
 
     struct Task {
         MacroblockCoder::Place place;  // drop_step: 0
@@ -39,8 +37,8 @@ struct LaneVectors {
     int lanes;  // at most kMostLanes
     // Ranks modes as rank_modes() does, of a macroblock a lane. at: the first samples of each component that is coded
     // as luma. Where I_4x4 is unlikely whatever its SATD, that may become 0, without modes.
-    void (*rank)(const Sample *const (*at)[kMostLanes], int components, ptrdiff_t stride, const Available *available,
-                 const uint32_t *satd_lambdas, RankedModes *modes);
+    void (*rank)(const PictureFormat &format, const Sample *const (*at)[kMostLanes], ptrdiff_t stride,
+                 const Available *available, const uint32_t *satd_lambdas, RankedModes *modes);
     std::unique_ptr<MacroblockLanes> (*make)(const PictureFormat &format);
 };
 // All that this processor can use, those with the most lanes first.

@@ -239,7 +239,7 @@ void PictureCoder::rank_row(int y) {
                 neighbours[i] = available(x, y);
                 satd_lambdas[i] = satd_lambda(index_of(x, y));
             }
-            vectors.rank(at, components, planes_[0].stride, neighbours, satd_lambdas, modes);
+            vectors.rank(format_, at, planes_[0].stride, neighbours, satd_lambdas, modes);
             std::copy_n(modes, std::min(vectors.lanes, columns - first), &ranked_[index_of(first, y)]);
         }
     } else {

@@ -287,22 +287,24 @@ START_TEST(large_pictures) {
 END_TEST
 
 // Macroblocks side by side are those of MacroblockCoder, wherever they lie and whatever surrounds them.
-void check_lanes(const LaneVectors &vectors, ChromaFormat chroma) {
+void check_lanes(const LaneVectors &vectors, ChromaFormat chroma, int bit_depth) {
     const int count = vectors.lanes;
     constexpr int kStride = 1024, kRows = 64;
-    const PictureFormat f{kStride, kRows, chroma, 8, 1, true, true, false};
-    if (!MacroblockLanes::takes(f)) return;
+    const PictureFormat f{kStride, kRows, chroma, bit_depth, 1, true, true, false};
+    EXPECT(MacroblockLanes::takes(f), "format %d, %d bits", static_cast<int>(chroma), bit_depth);
+    const int most = (1 << bit_depth) - 1;
     Random random(23);
     const std::unique_ptr<MacroblockLanes> lanes = vectors.make(f);
     int types[4] = {};
     for (int round = 0; round < 200; round++) {
         std::vector<Sample> planes[2][3];
         for (int c = 0; c < f.components(); c++) {
-            const int kind = random.between(0, 2), base = random.between(0, 255), range = 1 << random.between(0, 8);
+            const int kind = random.between(0, 2), base = random.between(0, most),
+                      range = 1 << random.between(0, bit_depth);
             for (int i = 0; i < kStride * kRows; i++) {
                 const int slope = kind == 1 ? i % kStride / 4 + i / kStride : 0;
-                const int sample = kind == 0 ? random.between(0, 255) : base + slope + random.between(0, range - 1);
-                planes[0][c].push_back(static_cast<Sample>(std::min(sample, 255)));
+                const int sample = kind == 0 ? random.between(0, most) : base + slope + random.between(0, range - 1);
+                planes[0][c].push_back(static_cast<Sample>(std::min(sample, most)));
             }
             planes[1][c] = planes[0][c];
         }
@@ -344,10 +346,11 @@ void check_lanes(const LaneVectors &vectors, ChromaFormat chroma) {
         }
         RankedModes by_lanes[kMostLanes];
         const uint32_t no_lambdas[kMostLanes]{};  // so I_4x4 is ranked
-        vectors.rank(at, luma_components(chroma), kStride, available, no_lambdas, by_lanes);
+        vectors.rank(f, at, kStride, available, no_lambdas, by_lanes);
         for (int i = 0; i < count; i++)
             EXPECT(!std::memcmp(&by_lanes[i], &ranked[i], sizeof ranked[i]) || !ranked[i].satd_8x8,
-                   "format %d, round %d, lane %d: likely modes", static_cast<int>(chroma), round, i);
+                   "format %d, %d bits, round %d, lane %d: likely modes", static_cast<int>(chroma), bit_depth, round,
+                   i);
         lanes->code(tasks);
         for (int i = 0; i < count; i++) {
             if (i == idle || macroblocks[0][i].type == MacroblockType::pcm) continue;
@@ -358,8 +361,8 @@ void check_lanes(const LaneVectors &vectors, ChromaFormat chroma) {
             const auto result = coder.code(place, macroblocks[1][i], levels[1][i].data(), own[1][i]);
             types[static_cast<int>(macroblocks[1][i].type)]++;
             const std::string what =
-                format_string("format %d, round %d, lane %d, QP %d, type %d", static_cast<int>(chroma), round, i,
-                              place.qp, static_cast<int>(macroblocks[1][i].type));
+                format_string("format %d, %d bits, round %d, lane %d, QP %d, type %d", static_cast<int>(chroma),
+                              bit_depth, round, i, place.qp, static_cast<int>(macroblocks[1][i].type));
             EXPECT(!std::memcmp(&macroblocks[0][i], &macroblocks[1][i], sizeof(Macroblock)), "%s: modes", what.c_str());
             EXPECT(levels[0][i] == levels[1][i], "%s: levels", what.c_str());
             EXPECT(tasks[i].result.luma_distortion == result.luma_distortion, "%s: distortion", what.c_str());
@@ -382,7 +385,8 @@ START_TEST(lanes_are_macroblocks) {
     const std::span<const LaneVectors> vectors = lane_vectors();
     if (static_cast<size_t>(_i) >= vectors.size()) return;
     for (int chroma = 0; chroma < 4; chroma++)
-        check_lanes(vectors[static_cast<size_t>(_i)], static_cast<ChromaFormat>(chroma));
+        for (const int bit_depth : {8, 10})
+            check_lanes(vectors[static_cast<size_t>(_i)], static_cast<ChromaFormat>(chroma), bit_depth);
 }
 END_TEST
 
