@@ -172,7 +172,7 @@ KNOWN = (
     ('jpeg2000', lambda c: c.style == 'ht' and c.frames > 1, "up to 7.1 takes a second frame's COD for one in a tile's header"),
     ('jpeg2000', lambda c: c.style == 'ht' and not c.reversible and int(c.options.get('guard_bits', 2)) < 2,
      'refuses magnitudes that fill all bit-planes'),
-    ('openjpeg', lambda c: c.width == c.height == 1 and 'poc' in c.options, 'component transforms of one sample with progression order changes'),
+    ('openjpeg', lambda c: c.tile == (1, 1) and 'poc' in c.options, 'component transforms of one sample with progression order changes'),
     ('openjph', lambda c: min(c.width, c.height) <= 1 << c.levels, '0.9: resolutions of one row or column'),
     ('grok', lambda c: 'roi' in c.options, 'more than 24 bit-planes'),
     ('grok', lambda c: c.style == 'ht' and c.reversible and not c.lossless, 'HT blocks of 5/3 without their lowest bit-planes'),
