@@ -110,18 +110,24 @@ template <class RowOf>
     return sum_of(sum) / 2;
 }
 
-// Half the SATD of four 4x4 blocks in four rows. Each lane of the last step occurs twice, which doubles the sum.
-[[gnu::always_inline]] inline uint32_t half_satd_4x16(Lanes (&x)[4]) {
-    hadamard_columns(x);
-    Row4 sum{};
+// The rest of the SATD of four 4x4 blocks in four rows, whose columns are transformed: each number occurs twice.
+[[gnu::always_inline]] inline void rows_of_satd_4x16(Lanes (&x)[4]) {
 #pragma GCC unroll 4
     for (Lanes &v : x) {
         hadamard_step<1>(v);
         v = magnitude(v);
         v = larger(v, partner<2>(v));
-        add_pairs(sum, low(v));
-        add_pairs(sum, high(v));
     }
+}
+[[gnu::always_inline]] inline void add_lanes(Row4 &sum, const Lanes &v) {
+    add_pairs(sum, low(v));
+    add_pairs(sum, high(v));
+}
+[[gnu::always_inline]] inline uint32_t half_satd_4x16(Lanes (&x)[4]) {
+    hadamard_columns(x);
+    rows_of_satd_4x16(x);
+    Row4 sum{};
+    for (const Lanes &v : x) add_lanes(sum, v);
     return sum_of(sum) / 2;
 }
 
@@ -219,6 +225,22 @@ template <int Width, class ModeOf>
 }
 
 }  // namespace
+
+CUDAENC_CLONES uint32_t texture_of(ConstBlock source) {
+    Row4 texture{};
+#pragma GCC unroll 1
+    for (int y = 0; y < 16; y += 4) {
+        Lanes x[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) get(x[i], source.data + (y + i) * source.stride);
+        hadamard_columns(x);
+        const Lanes means = x[0];
+        rows_of_satd_4x16(x);
+        add_lanes(texture, x[0] + x[1] - means);
+        add_lanes(texture, x[2] + x[3]);
+    }
+    return sum_of(texture);
+}
 
 CUDAENC_CLONES void rank_16x16(ConstBlock at, const Available &available, int bit_depth, ConstBlock source,
                                MacroblockPredictions &predictions, uint32_t (&costs)[4]) {

@@ -39,6 +39,9 @@ void rank_8x8(ConstBlock at, const Available &available, int bit_depth, ConstBlo
 void predict_4x4(ConstBlock at, const Available &available, int bit_depth, Predictions<4> &predictions);
 void predict_8x8(ConstBlock at, const Available &available, int bit_depth, Predictions<8> &predictions);
 
+// The SATD over 4x4 blocks of a macroblock's component, without what the blocks' means have.
+uint32_t texture_of(ConstBlock source);
+
 // The predictions of a macroblock's component: Intra 16x16, or chroma, 8 wide.
 struct MacroblockPredictions {
     alignas(32) Sample of_mode[4][256];

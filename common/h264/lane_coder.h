@@ -78,14 +78,15 @@ CUDAENC_LANE_FUNCTION void load_lanes(Work &w, const Places<const Sample> &from,
 
 // As each type.
 template <int Components, int Depth>
-[[gnu::always_inline]] inline void code_luma(Work &w, bool any_likely_4x4) {
+[[gnu::always_inline]] inline void code_luma(Work &w, LikelyTypes likely) {
     code_16x16<Components, Depth>(w, w.candidates[static_cast<int>(MacroblockType::i16x16)]);
+    if (likely < kAlso8x8) return;
     Candidate &of_8x8 = w.candidates[static_cast<int>(MacroblockType::i8x8)];
     begin(of_8x8);
 #pragma GCC unroll 1
     for (int b = 0; b < 4; b++) code_block<8, Components, Depth>(w, of_8x8, w.quantisers_8x8, b, w.ranked_8x8[b]);
     keep_reconstruction(w, of_8x8);
-    if (!any_likely_4x4) return;
+    if (likely < kAlso4x4) return;
     Candidate &of_4x4 = w.candidates[static_cast<int>(MacroblockType::i4x4)];
     begin(of_4x4);
 #pragma GCC unroll 1
@@ -94,18 +95,18 @@ template <int Components, int Depth>
 }
 
 template <int Depth>
-[[gnu::always_inline]] inline void code_lanes(Work &w, bool any_likely_4x4) {
+[[gnu::always_inline]] inline void code_lanes(Work &w, LikelyTypes likely) {
     w.chroma_bits = w.chroma_nonzero = all_wide(0);
     w.chroma_mode = w.chroma_coded = Lanes{};
     if (w.coded.chroma == ChromaFormat::c420) code_chroma<8, Depth>(w);
     if (w.coded.chroma == ChromaFormat::c422) code_chroma<16, Depth>(w);
     if (w.components == 3)
-        code_luma<3, Depth>(w, any_likely_4x4);
+        code_luma<3, Depth>(w, likely);
     else
-        code_luma<1, Depth>(w, any_likely_4x4);
+        code_luma<1, Depth>(w, likely);
 }
-CUDAENC_LANE_FUNCTION void code_lanes_of_8_bits(Work &w, bool any_likely_4x4) { code_lanes<8>(w, any_likely_4x4); }
-CUDAENC_LANE_FUNCTION void code_lanes_of_10_bits(Work &w, bool any_likely_4x4) { code_lanes<10>(w, any_likely_4x4); }
+CUDAENC_LANE_FUNCTION void code_lanes_of_8_bits(Work &w, LikelyTypes likely) { code_lanes<8>(w, likely); }
+CUDAENC_LANE_FUNCTION void code_lanes_of_10_bits(Work &w, LikelyTypes likely) { code_lanes<10>(w, likely); }
 
 CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Lanes &type, const Places<Sample> &to,
                                        int16_t *const (&levels)[kLanes]) {
@@ -183,7 +184,7 @@ void Coder::code(Task *tasks) {
     Places<const Sample> from;
     Available available[kLanes];
     uint64_t lambdas[kLanes];
-    bool any_likely_4x4 = false;
+    LikelyTypes likely = kOnly16x16;
     Places<Sample> to{};
     for (int c = 0; c < planes_; c++) from.strides[c] = to.strides[c] = tasks[first].place.samples[c].stride;
     for (int i = 0; i < kLanes; i++) {
@@ -191,7 +192,7 @@ void Coder::code(Task *tasks) {
         for (int c = 0; c < planes_; c++) from.at[c][i] = p.samples[c].data;
         available[i] = p.available;
         lambdas[i] = lambda_of(p.qp + qp_bd_offset(w.coded.luma_depth));
-        any_likely_4x4 |= p.likely_4x4;
+        likely = std::max(likely, p.likely);
         set_qp(w, i, p.qp);
         for (int b = 0; b < 16; b++) w.ranked_4x4[b][i] = static_cast<int16_t>(p.ranked->of_4x4[b]);
         for (int b = 0; b < 4; b++) w.ranked_8x8[b][i] = static_cast<int16_t>(p.ranked->of_8x8[b]);
@@ -202,7 +203,7 @@ void Coder::code(Task *tasks) {
             }
     }
     load_lanes(w, from, available);
-    (w.coded.luma_depth == 8 ? code_lanes_of_8_bits : code_lanes_of_10_bits)(w, any_likely_4x4);
+    (w.coded.luma_depth == 8 ? code_lanes_of_8_bits : code_lanes_of_10_bits)(w, likely);
 
     Lanes types{};
     int16_t *levels[kLanes]{};
@@ -214,7 +215,8 @@ void Coder::code(Task *tasks) {
                                   static_cast<uint32_t>(lane_of(w.chroma_nonzero, i))};
         LevelSums sums{};
         for (const MacroblockType type : {MacroblockType::i8x8, MacroblockType::i4x4, MacroblockType::i16x16}) {
-            if (type == MacroblockType::i4x4 && !t.place.likely_4x4) continue;
+            if (type == MacroblockType::i8x8 && t.place.likely < kAlso8x8) continue;
+            if (type == MacroblockType::i4x4 && t.place.likely < kAlso4x4) continue;
             Candidate &c = w.candidates[static_cast<int>(type)];
             Macroblock m{};
             m.type = type;

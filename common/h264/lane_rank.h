@@ -144,7 +144,7 @@ template <int Depth>
     for (int i = 0; i < kLanes; i++) {
         modes[i].satd_4x4 = 0;
         modes[i].satd_8x8 = static_cast<uint32_t>(lane_of(satd_8x8, i));
-        any_likely_4x4 |= modes[i].likely_4x4(satd_lambdas[i]);
+        any_likely_4x4 |= modes[i].likely_types(satd_lambdas[i], true) == kAlso4x4;
     }
     if (!any_likely_4x4) return;
     Lanes ranked[16];

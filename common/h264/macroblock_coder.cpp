@@ -394,11 +394,11 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
     const bool all = place.effort == kAllTypes;
     if (f_.only_8x8) {
         try_8x8(nullptr);
+    } else if (all) {
+        if (f_.transform_8x8 && place.likely >= kAlso8x8) try_8x8(nullptr);
+        if (place.likely >= kAlso4x4) try_4x4(nullptr);
     } else if (!f_.transform_8x8) {
         try_4x4(nullptr);
-    } else if (all) {
-        try_8x8(nullptr);
-        if (place.likely_4x4) try_4x4(nullptr);
     } else if (is_4x4(place.left) || is_4x4(place.above)) {
         try_4x4(nullptr);
         try_8x8(best);

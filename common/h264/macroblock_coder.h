@@ -58,10 +58,10 @@ struct PictureFormat {
 
 // The option `effort`.
 // kAllTypes codes each macroblock as all types, so that the types need not wait for each other, and keeps the one of
-// the least estimated cost. Only I_4x4 is left out, where source samples tell that it is unlikely. A block's modes are
-// the predicted one and those that are likely from source samples; likewise, the one with the least estimated cost is
-// coded. The others rank all modes on reconstructed samples. They code the likely type first, and give up on what is
-// behind.
+// the least estimated cost. I_4x4 and I_8x8 are left out where source samples tell that they are unlikely. A block's
+// modes are the predicted one and those that are likely from source samples; likewise, the one with the least estimated
+// cost is coded. The others rank all modes on reconstructed samples. They code the likely type first, and give up on
+// what is behind.
 enum Effort { kAllTypes, kOneCandidate, kTwoCandidates, kRoundedByRate, kEfforts = kRoundedByRate };
 
 // What the macroblocks below and to the right need: the last row and column of 4x4 blocks.
@@ -84,7 +84,7 @@ class MacroblockCoder {
         int drop_step;  // see kDropSteps; 0: all frequencies
         int effort;
         const RankedModes *ranked;  // kAllTypes
-        bool likely_4x4;            // kAllTypes: else I_4x4 is not tried where I_8x8 is
+        LikelyTypes likely;         // kAllTypes
     };
     struct Result {
         uint32_t bits;  // of macroblock_layer(), mb_qp_delta of 0 assumed; 0 with kAllTypes

@@ -62,9 +62,12 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     for (size_t y = 0; y < rows; y++) rows_[y].done.store(0, std::memory_order_relaxed);
     if (quality.effort == kAllTypes) {
         ranked_.resize(neighbours_.size());
-        likely_4x4_.resize(neighbours_.size());
+        likely_.resize(neighbours_.size());
         totals_.resize(neighbours_.size() * static_cast<size_t>(blocks_per_macroblock(format_.chroma)));
-        pool.for_each(rows, [this](size_t y) { load_rows(static_cast<int>(y)); });
+        pool.for_each(rows, [this](size_t y) {
+            load_rows(static_cast<int>(y));
+            measure_row(static_cast<int>(y));
+        });
         pool.for_each(rows, [this](size_t y) { rank_row(static_cast<int>(y)); });
     }
     if (quality.effort == kAllTypes && MacroblockLanes::takes(format_) && quality.qp >= kLeastLaneQp &&
@@ -122,7 +125,7 @@ MacroblockCoder::Place PictureCoder::place_of(int x, int y) {
     place.effort = quality_.effort;
     if (quality_.effort == kAllTypes) {
         place.ranked = &ranked_[at];
-        place.likely_4x4 = likely_4x4_[at];
+        place.likely = likely_[at];
     }
     return place;
 }
@@ -138,7 +141,8 @@ void PictureCoder::keep(Row &row, size_t at, int qp, const MacroblockCoder::Resu
 }
 
 // Macroblocks of several rows side by side. The lowest rows go first: their macroblocks have the longest way to go.
-// Where more are ready than there are lanes, those that are not tried as I_4x4 are coded apart, if they are the most.
+// Where more are ready than there are lanes, those that are coded as the types that most of them have come before those
+// of fewer types, and those of more types wait.
 void PictureCoder::encode_rows() {
     const std::span<const LaneVectors> vectors = lane_vectors();
     const std::unique_ptr<MacroblockLanes> coder = vectors[0].make(format_);
@@ -147,32 +151,33 @@ void PictureCoder::encode_rows() {
     MacroblockCoder alone(format_, Quantisers{});
     const int columns = format_.macroblock_columns(), lanes = vectors[0].lanes;
     int first = 0;  // those before are coded
+    std::vector<int8_t> types(order_.size());
     for (;;) {
         const auto done = [&](int y) { return rows_[y].done.load(std::memory_order_acquire); };
         const int rows = static_cast<int>(order_.size());
         while (first < rows && done(order_[first]) == columns) first++;
         if (first == rows) return;
-        // Whether a row's next macroblock is ready, and which: 1: it is tried as I_4x4.
+        // The types of a row's next macroblock, where it is ready.
         constexpr int kNotReady = -1;
-        const auto kind_of = [&](int y) -> int {
+        const auto types_of = [&](int y) -> int {
             const int x = done(y);
             const bool ready = x < columns && (rows_[y].begins_slice || done(y - 1) >= std::min(x + 2, columns));
-            return ready ? likely_4x4_[index_of(x, y)] : kNotReady;
+            return ready ? likely_[index_of(x, y)] : kNotReady;
         };
-        int ready[2]{};
+        int ready[kLikelyTypes]{}, all_ready = 0;
         for (int i = first; i < rows; i++) {
             const int y = order_[i];
-            const int kind = rows_[y].taken.load(std::memory_order_relaxed) ? kNotReady : kind_of(y);
-            if (kind != kNotReady) ready[kind]++;
+            types[i] = static_cast<int8_t>(rows_[y].taken.load(std::memory_order_relaxed) ? kNotReady : types_of(y));
+            if (types[i] != kNotReady) ready[types[i]]++, all_ready++;
         }
         MacroblockLanes::Task tasks[kMostLanes]{};
         int taken[kMostLanes], count = 0;
-        const auto take = [&](int kind) {
+        const auto take = [&](int wanted) {
             for (int i = rows - 1; i >= first && count < lanes; i--) {
                 const int y = order_[i];
                 Row &row = rows_[y];
-                if (kind_of(y) != kind || row.taken.exchange(true, std::memory_order_acquire)) continue;
-                if (kind_of(y) != kind) {
+                if (types[i] != wanted || row.taken.exchange(true, std::memory_order_acquire)) continue;
+                if (types_of(y) != wanted) {
                     row.taken.store(false, std::memory_order_release);
                     continue;
                 }
@@ -186,9 +191,10 @@ void PictureCoder::encode_rows() {
                 taken[count++] = y;
             }
         };
-        const bool apart = ready[0] > ready[1] && ready[0] + ready[1] > lanes;
-        if (!apart) take(1);
-        take(0);
+        int most = kAlso4x4;
+        for (int t = kAlso8x8; t >= kOnly16x16 && all_ready > lanes; t--)
+            if (ready[t] > ready[most]) most = t;
+        for (int wanted = most; wanted >= kOnly16x16; wanted--) take(wanted);
         if (!count) {
             std::this_thread::yield();
             continue;
@@ -223,35 +229,60 @@ uint32_t PictureCoder::satd_lambda(size_t at) const {
     return satd_lambda_of(qp_[at] + qp_bd_offset(format_.bit_depth) + std::max(0, quality_.qp - kMaxQp));
 }
 
-void PictureCoder::rank_row(int y) {
-    const int columns = format_.macroblock_columns(), components = luma_components(format_.chroma);
-    for (int x = 0; x < columns; x++) qp_[index_of(x, y)] = static_cast<int8_t>(macroblock_qp(x, y));
-    if (MacroblockLanes::takes(format_)) {
-        const LaneVectors &vectors = lane_vectors().front();
-        for (int first = 0; first < columns; first += vectors.lanes) {
-            const Sample *at[3][kMostLanes];
-            Available neighbours[kMostLanes];
-            uint32_t satd_lambdas[kMostLanes];
-            RankedModes modes[kMostLanes]{};
-            for (int i = 0; i < vectors.lanes; i++) {
-                const int x = std::min(first + i, columns - 1);
-                for (int c = 0; c < components; c++) at[c][i] = planes_[c].at(16 * x, 16 * y);
-                neighbours[i] = available(x, y);
-                satd_lambdas[i] = satd_lambda(index_of(x, y));
-            }
-            vectors.rank(format_, at, planes_[0].stride, neighbours, satd_lambdas, modes);
-            std::copy_n(modes, std::min(vectors.lanes, columns - first), &ranked_[index_of(first, y)]);
-        }
-    } else {
-        for (int x = 0; x < columns; x++) {
-            ConstBlock samples[3];
-            for (int c = 0; c < components; c++) samples[c] = {planes_[c].at(16 * x, 16 * y), planes_[c].stride};
-            ranked_[index_of(x, y)] = rank_modes(samples, components, available(x, y), format_.bit_depth);
-        }
-    }
-    for (int x = 0; x < columns; x++) {
+// What needs no neighbours, while the row's samples are in a cache.
+void PictureCoder::measure_row(int y) {
+    for (int x = 0; x < format_.macroblock_columns(); x++) {
         const size_t at = index_of(x, y);
-        likely_4x4_[at] = ranked_[at].likely_4x4(satd_lambda(at));
+        qp_[at] = static_cast<int8_t>(macroblock_qp(x, y));
+        ranked_[at] = {};
+        for (int c = 0; c < luma_components(format_.chroma); c++)
+            ranked_[at].texture += texture_of({planes_[c].at(16 * x, 16 * y), planes_[c].stride});
+    }
+}
+
+void PictureCoder::rank_row(int y) {
+    const bool in_lanes = MacroblockLanes::takes(format_);
+    std::vector<int> textured;  // columns
+    for (int x = 0; x < format_.macroblock_columns(); x++) {
+        const size_t at = index_of(x, y);
+        likely_[at] = kOnly16x16;
+        if (ranked_[at].likely_16x16(satd_lambda(at)) && !format_.only_8x8) continue;
+        if (in_lanes) {
+            textured.push_back(x);
+            continue;
+        }
+        const int components = luma_components(format_.chroma);
+        ConstBlock samples[3];
+        for (int c = 0; c < components; c++) samples[c] = {planes_[c].at(16 * x, 16 * y), planes_[c].stride};
+        ranked_[at] = rank_modes(samples, components, available(x, y), format_.bit_depth);
+        likely_[at] = ranked_[at].likely_types(satd_lambda(at), format_.transform_8x8);
+    }
+    rank_in_lanes(y, textured);
+}
+
+void PictureCoder::rank_in_lanes(int y, std::span<const int> columns) {
+    const LaneVectors &vectors = lane_vectors().front();
+    const int components = luma_components(format_.chroma);
+    while (!columns.empty()) {
+        const size_t count = std::min(columns.size(), static_cast<size_t>(vectors.lanes));
+        const Sample *at[3][kMostLanes];
+        Available neighbours[kMostLanes];
+        uint32_t satd_lambdas[kMostLanes];
+        RankedModes modes[kMostLanes];
+        for (size_t i = 0; i < static_cast<size_t>(vectors.lanes); i++) {
+            const int x = columns[std::min(i, count - 1)];
+            for (int c = 0; c < components; c++) at[c][i] = planes_[c].at(16 * x, 16 * y);
+            neighbours[i] = available(x, y);
+            satd_lambdas[i] = satd_lambda(index_of(x, y));
+            modes[i] = ranked_[index_of(x, y)];
+        }
+        vectors.rank(format_, at, planes_[0].stride, neighbours, satd_lambdas, modes);
+        for (size_t i = 0; i < count; i++) {
+            const size_t macroblock = index_of(columns[i], y);
+            ranked_[macroblock] = modes[i];
+            likely_[macroblock] = modes[i].likely_types(satd_lambdas[i], format_.transform_8x8);
+        }
+        columns = columns.subspan(count);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "../load.h"
@@ -66,7 +67,9 @@ class PictureCoder {
     void encode_row(int y);
     void encode_rows();
     void load_rows(int y);
+    void measure_row(int y);
     void rank_row(int y);
+    void rank_in_lanes(int y, std::span<const int> columns);
     int macroblock_qp(int x, int y) const;
     uint32_t satd_lambda(size_t at) const;
     uint32_t count_bits(size_t at);
@@ -79,7 +82,7 @@ class PictureCoder {
     std::vector<uint16_t> slice_of_;  // by macroblock
     std::unique_ptr<WeightedQuantisers> weighted_;
     std::vector<RankedModes> ranked_;  // kAllTypes
-    std::vector<uint8_t> likely_4x4_;  // by macroblock, kAllTypes
+    std::vector<LikelyTypes> likely_;  // by macroblock, kAllTypes
     std::vector<uint8_t> totals_;      // total_coeff of all blocks, kAllTypes
     std::unique_ptr<Row[]> rows_;
     std::vector<int> order_;  // of rows

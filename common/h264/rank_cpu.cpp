@@ -41,6 +41,7 @@ RankedModes rank_modes(const ConstBlock *samples, int components, const Availabl
         modes.of_8x8[b] = of_block.packed();
         modes.satd_8x8 += of_block.least_satd();
     }
+    for (int c = 0; c < components; c++) modes.texture += texture_of(samples[c]);
     return modes;
 }
 

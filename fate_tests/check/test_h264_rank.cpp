@@ -54,16 +54,24 @@ START_TEST(missing_neighbours) {
 }
 END_TEST
 
-// I_4x4 is likely where 4x4 blocks differ from those around, at low QPs, and not on a ramp.
-START_TEST(likely_4x4) {
+// I_4x4 is likely where 4x4 blocks differ from those around, at low QPs, and not on a ramp. Where blocks are flat, or
+// the QP is high, neither it nor I_8x8 is.
+START_TEST(likely_types) {
+    const auto expect = [](const char *what, const RankedModes &modes, int qp, LikelyTypes likely,
+                           bool transform_8x8 = true) {
+        const LikelyTypes types = modes.likely_types(satd_lambda_of(qp), transform_8x8);
+        EXPECT(types == likely, "%s at QP %d: %d, not %d; SATDs of %u and %u, texture %u", what, qp, types, likely,
+               modes.satd_4x4, modes.satd_8x8, modes.texture);
+    };
     const RankedModes ramp = rank_one([](int x, int y) { return 2 * x + y; }, kAll);
-    const RankedModes spots = rank_one([](int x, int y) { return x % 8 > 3 && y % 16 / 4 == 1 ? 220 : 40; }, kAll);
-    for (const int qp : {0, 20, 40}) EXPECT(!ramp.likely_4x4(satd_lambda_of(qp)), "a ramp at QP %d", qp);
-    for (const int qp : {0, 20, 30})
-        EXPECT(spots.likely_4x4(satd_lambda_of(qp)), "spots at QP %d, SATDs of %u and %u", qp, spots.satd_4x4,
-               spots.satd_8x8);
-    EXPECT(!spots.likely_4x4(satd_lambda_of(kLastQp)), "spots at the last QP, SATDs of %u and %u", spots.satd_4x4,
-           spots.satd_8x8);
+    for (const int qp : {0, 20}) expect("a ramp", ramp, qp, kAlso8x8);
+    expect("a ramp without I_8x8", ramp, 20, kAlso4x4, false);
+    for (const bool transform_8x8 : {false, true}) expect("a ramp", ramp, 51, kOnly16x16, transform_8x8);
+    const RankedModes spots = rank_one([](int x, int y) { return x % 8 > 4 && y % 16 / 4 == 1 ? 220 : 40; }, kAll);
+    for (const int qp : {0, 20, 30}) expect("spots", spots, qp, kAlso4x4);
+    const RankedModes squares = rank_one([](int x, int y) { return 40 + (x / 4 + y / 4) % 2 * 80; }, kAll);
+    EXPECT(squares.texture == 0, "flat blocks have a texture of %u", squares.texture);
+    expect("flat blocks", squares, 0, kOnly16x16);
 }
 END_TEST
 
@@ -117,6 +125,8 @@ START_TEST(devices) {
                         EXPECT(own.satd_4x4 == expected.satd_4x4 && own.satd_8x8 == expected.satd_8x8,
                                "%dx%d, macroblock (%d, %d): SATDs of %u and %u, not %u and %u", f.width, f.height, x, y,
                                own.satd_4x4, own.satd_8x8, expected.satd_4x4, expected.satd_8x8);
+                        EXPECT(own.texture == expected.texture, "%dx%d, macroblock (%d, %d): texture %u, not %u",
+                               f.width, f.height, x, y, own.texture, expected.texture);
                     }
         }
 }
@@ -130,7 +140,7 @@ int main(int argc, char **argv) {
     TCase *c = add_case(suite, "rank");
     tcase_add_test(c, directions);
     tcase_add_test(c, missing_neighbours);
-    tcase_add_test(c, likely_4x4);
+    tcase_add_test(c, likely_types);
     tcase_add_loop_test(c, devices, 0, static_cast<int>(device_specs.size()));
     return run_suite(suite);
 }

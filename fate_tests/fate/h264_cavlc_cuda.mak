@@ -63,6 +63,7 @@ $(foreach e,0 1 2 3,$(call H264_CAVLC_CUDA,effort-$(e),mix,yuv420p,80x62,1,-qp 2
 $(foreach f,$(H264_CAVLC_CUDA_FMT),$(call H264_CAVLC_CUDA,effort-0-$(f),mix,$(f),46x36,2,-qp 16 -effort 0))
 $(foreach p,baseline high,$(call H264_CAVLC_CUDA,effort-0-$(p),mix,yuv420p,80x62,1,-profile $(p) -qp 0 -effort 0))
 $(call H264_CAVLC_CUDA,effort-0-vsynth1,vsynth1,yuv420p,352x288,1,-qp 26 -slices 3 -effort 0)
+$(call H264_CAVLC_CUDA,effort-0-3x5,mix,yuv420p,3x5,1,-qp 36 -effort 0)
 $(call H264_CAVLC_CUDA,effort-0-vsynth3,vsynth3,yuv420p,34x34,7,-crf 22 -effort 0)
 $(call H264_CAVLC_CUDA,effort-0-bitrate,vsynth3,yuv420p,34x34,7,-b:v 200k -effort 0)
 $(call H264_CAVLC_CUDA,effort-0-hrd-cbr,vsynth3,yuv420p,34x34,25,-b:v 400k -bufsize 40k -nal-hrd cbr -effort 0)

@@ -46,9 +46,9 @@ DEVICE Decision decide(const WavefrontArguments &p, const Place &place, const Wa
             const uint32_t code = has_chroma ? kCodedBlockPatternCodes[pattern] : kCodedBlockPatternCodesLuma[pattern];
             consider(type, 1 + p.format.transform_8x8_mode + c.mode_bits + mode_bits(code) + (pattern ? 1 : 0));
         };
-    if (Only8x8 || p.format.transform_8x8_mode) consider_nxn(MacroblockType::i8x8);
+    if (Only8x8 || (p.format.transform_8x8_mode && place.likely >= kAlso8x8)) consider_nxn(MacroblockType::i8x8);
     if constexpr (!Only8x8) {
-        if (place.likely_4x4) consider_nxn(MacroblockType::i4x4);
+        if (place.likely >= kAlso4x4) consider_nxn(MacroblockType::i4x4);
         const Candidate<F> &whole = s.candidates[static_cast<int>(MacroblockType::i16x16)];
         consider(MacroblockType::i16x16,
                  mode_bits(1 + whole.mode + 4 * (chroma_pattern >> 4) + (whole.pattern ? 12 : 0)) + 1);

@@ -65,6 +65,15 @@ DEVICE uint32_t satd_of(uint32_t (&v)[8][4]) {
     return sum / 2;
 }
 
+// The SATD of a block of pairs of samples less its mean.
+DEVICE uint32_t texture_of(const uint32_t (&source)[4][2]) {
+    uint32_t v[4][2], sum = 0;
+    CUDAENC_UNROLL
+    for (int y = 0; y < 4; y++) CUDAENC_UNROLL
+    for (int i = 0; i < 2; i++) v[y][i] = source[y][i], sum += source[y][i];
+    return 2 * half_satd(v) - (sum & 0xFFFF) - (sum >> 16);
+}
+
 template <int N, int Components>
 DEVICE void rank_blocks(const RankArguments &p) {
     constexpr int kBlocks = 256 / (N * N);
@@ -77,7 +86,7 @@ DEVICE void rank_blocks(const RankArguments &p) {
     const Available of_macroblock = available_in(row, column, p.columns);
     const Available a = N == 4 ? available_4x4(of_macroblock, b) : available_8x8(of_macroblock, b);
     LikelyModes modes;
-    uint32_t satds[kModes]{};
+    uint32_t satds[kModes]{}, texture = 0;
     CUDAENC_NO_UNROLL
     for (int component = 0; component < Components; component++) {
         const SampleLayout &layout = p.components[component];
@@ -90,6 +99,7 @@ DEVICE void rank_blocks(const RankArguments &p) {
         CUDAENC_UNROLL
         for (int j = 0; j < N; j++) CUDAENC_UNROLL
         for (int i = 0; i < N / 2; i++) source[j][i] = pair_of(sample_at(2 * i, j), sample_at(2 * i + 1, j));
+        if constexpr (N == 4) texture += texture_of(source);
         const BlockValues<N> values(sample_at, a, layout.depth);
         CUDAENC_UNROLL
         for (int mode = 0; mode < kModes; mode++) {
@@ -108,6 +118,10 @@ DEVICE void rank_blocks(const RankArguments &p) {
     (N == 4 ? ranked.of_4x4 : ranked.of_8x8)[b] = modes.packed();
     const uint32_t satd = sum_of_lanes<kBlocks - 1>(modes.least_satd());
     if (b == 0) (N == 4 ? ranked.satd_4x4 : ranked.satd_8x8) = satd;
+    if constexpr (N == 4) {
+        texture = sum_of_lanes<kBlocks - 1>(texture);
+        if (b == 0) ranked.texture = texture;
+    }
 }
 
 #define RANK_KERNEL(n, components, name)             \

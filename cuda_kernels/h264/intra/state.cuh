@@ -76,7 +76,7 @@ struct Place {
     Available available;
     const QpChoice *qp;
     int32_t bit_depth, most;  // the largest sample
-    bool likely_4x4;          // I_4x4 is tried
+    LikelyTypes likely;       // not of AVC-Intra
     DEVICE_MEMBER const Quantiser &quantiser(int component) const { return component ? qp->chroma : qp->luma; }
 };
 

@@ -1,7 +1,7 @@
 // Intra coding (H.264, 8.3 and 8.5, inverted): samples to macroblocks and levels, with the decisions of effort 0. A
 // thread-block owns a row of macroblocks and stays two behind the one above. A macroblock is coded as all types at
-// once, a warp each, I_4x4 where it is likely; then the cheapest one is kept. The last rows of its reconstruction go to
-// the row below through memory, in words that tell whether they are there.
+// once, a warp each, I_4x4 and I_8x8 where they are likely; then the cheapest one is kept. The last rows of its
+// reconstruction go to the row below through memory, in words that tell whether they are there.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../look_back.cuh"
 #include "blocks_4x4.cuh"
@@ -32,7 +32,9 @@ struct Warps {
         return {warp, block_threads() / 32 - 1};
     }
     DEVICE_MEMBER static int first() { return AvcIntra ? kPart8x8 : kPart4x4; }
-    DEVICE_MEMBER static int longest(const Place &place) { return place.likely_4x4 ? kPart4x4 : kPart8x8; }
+    DEVICE_MEMBER static int longest(const Place &place) {
+        return AvcIntra || place.likely == kAlso8x8 ? kPart8x8 : place.likely == kAlso4x4 ? kPart4x4 : kPart16x16;
+    }
     DEVICE_MEMBER static int chroma_levels() { return AvcIntra ? kPartChroma : kPart8x8; }
     // One that ends before the longest one loads what the next macroblock needs.
     DEVICE_MEMBER int source() const { return AvcIntra ? kPartChroma : last > kPart16x16 ? kPart16x16 : kPart8x8; }
@@ -92,12 +94,11 @@ DEVICE void code_row(const WavefrontArguments &p, const MacroblockRow &row, cons
         if (thread == 0) s.longest_ends = 0;
         block_sync();
         if constexpr (!AvcIntra)
-            place.likely_4x4 =
-                !p.format.transform_8x8_mode || s.sources[x & 1].ranked.likely_4x4(place.qp->satd_lambda);
+            place.likely = s.sources[x & 1].ranked.likely_types(place.qp->satd_lambda, p.format.transform_8x8_mode);
         if (!AvcIntra && warp.own == kPart4x4) {
-            if (place.likely_4x4) code_4x4(place, s);
+            if (place.likely >= kAlso4x4) code_4x4(place, s);
         } else if (warp.own == kPart8x8) {
-            if (AvcIntra || p.format.transform_8x8_mode) code_8x8(place, s);
+            if (AvcIntra || (p.format.transform_8x8_mode && place.likely >= kAlso8x8)) code_8x8(place, s);
         } else {
             if (!AvcIntra && warp.own == kPart16x16) code_16x16(place, s);
             if constexpr (chroma_blocks(F) > 0)
