@@ -4,6 +4,13 @@
 
 #include <span>
 
+#include "../simd.h"
+
+// Where there are levels, this one is for processors of before 2013. GCC takes more than two minutes at its full
+// effort.
+#if defined(CUDAENC_LEVELS) && !defined(__clang__)
+#pragma GCC optimize("O1")
+#endif
 #define CUDAENC_LANE_LEVEL 0
 #include "lane_coder.h"
 
