@@ -64,7 +64,7 @@ says_what_is_missing() {
     printf '%s\n' 'Name: libcudaenc' 'Description: old' 'Version: 0.0.9' 'Libs:' 'Cflags:' >"$work/old/libcudaenc.pc"
     (cd "$work/old" && ! PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR=$work/old "$work/hooked/configure" --disable-everything \
         --disable-autodetect --disable-x86asm --disable-doc --enable-libcudaenc) >"$work/refused" 2>&1 &&
-        grep -q '^ERROR: libcudaenc >= 0.1.0 not found' "$work/refused"
+        grep -q '^ERROR: libcudaenc >= 0.2.0 not found' "$work/refused"
 }
 of_another_branch() {
     ! prepare 4.4 >"$work/refused" 2>&1 && grep -q "is FFmpeg $branch, not 4.4" "$work/refused"

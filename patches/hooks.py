@@ -48,7 +48,7 @@ BUILD = [
         'mjpeg_cuda_decoder_deps="libcudaenc"',
         'mjpeg_cuda_encoder_deps="libcudaenc"')),
     Hook('configure', r'enabled libdav1d +&&', lines(
-        'enabled libcudaenc        && require_pkg_config libcudaenc "libcudaenc >= 0.1.0" cudaenc.h cudaenc_poll')),
+        'enabled libcudaenc        && require_pkg_config libcudaenc "libcudaenc >= 0.2.0" cudaenc.h cudaenc_summary')),
     Hook('libavcodec/Makefile', r'OBJS-\$\(CONFIG_LIBDAV1D_DECODER\)', lines(
         'OBJS-$(CONFIG_H264_CAVLC_CUDA_ENCODER)    += h264enc_cavlc_cuda.o cudaenc_glue.o',
         'OBJS-$(CONFIG_J2K_CUDA_ENCODER)           += j2kenc_cuda.o cudaenc_glue.o',

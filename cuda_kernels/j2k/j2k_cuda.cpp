@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <thread>
 
 #include "../../common/error.h"
 #include "../../common/j2k/geometry.h"
