@@ -266,23 +266,23 @@ END_TEST
 START_TEST(steps_become_coarser) {
     constexpr uint32_t kSlope = 20 * kSlopeOctave;
     constexpr int32_t kOwn = kSlope - kStopBase + kFrameStepLevel;  // the weight of steps with this slope
-    const auto too_fine = [&](uint32_t surplus, double octaves, uint32_t again, bool exact) {
+    const auto too_fine = [&](uint32_t surplus, double octaves, uint32_t coarser_tries, bool exact) {
         const StepWeights weights{.finest = kOwn - 20 * kSlopeOctave, .exact = exact ? kOwn + 1 : kOwn};
         StopOutcome stop{};
-        stop.slope = kSlope, stop.again = again, stop.surplus = surplus;
+        stop.slope = kSlope, stop.coarser_tries = coarser_tries, stop.surplus = surplus;
         stop.threshold = kSlope + static_cast<uint32_t>(octaves * kSlopeOctave);
         const bool is = steps_too_fine(stop, weights);
         if (is) {
             const StopSlope next = next_try(stop, CUDAENC_J2K_HT, true, weights);
-            EXPECT(next.slope > kSlope && next.again == again + 1, "from slope %u to %u, try %u", kSlope, next.slope,
-                   next.again);
+            EXPECT(next.slope > kSlope && next.coarser_tries == coarser_tries + 1, "from slope %u to %u, try %u",
+                   kSlope, next.slope, next.coarser_tries);
         }
         return is;
     };
     struct {
         uint32_t surplus;
         double octaves;
-        uint32_t again;
+        uint32_t coarser_tries;
         bool coarser;
         bool exact = false;
     } const outcomes[] = {
@@ -294,16 +294,16 @@ START_TEST(steps_become_coarser) {
         {1, 4, 0, false},
         {2, 1.1, 1, true},
         {20, 0.9, 1, false},
-        {20, 4, kMostCoarser, false},
+        {20, 4, kCoarserTries, false},
         {1, 1.1, 0, true, true},
         {0, 4, 0, false, true},
         {20, 0.9, 0, false, true},
         {1, 1.1, 2, true, true},
-        {20, 4, kMostCoarser, false, true},
+        {20, 4, kCoarserTries, false, true},
     };
     for (const auto &o : outcomes)
-        EXPECT(too_fine(o.surplus, o.octaves, o.again, o.exact) == o.coarser,
-               "surplus of %u/256, %.1f octaves above, coded again %u times", o.surplus, o.octaves, o.again);
+        EXPECT(too_fine(o.surplus, o.octaves, o.coarser_tries, o.exact) == o.coarser,
+               "surplus of %u/256, %.1f octaves above, coarser %u times before", o.surplus, o.octaves, o.coarser_tries);
 }
 END_TEST
 

@@ -270,17 +270,19 @@ inline bool stopped_too_late(const StopOutcome &stop) {
 inline uint32_t slope_of_frame(const StopOutcome &stop, const StepWeights &weights) {
     return max_of(stop.slope, static_cast<uint32_t>(max_of(slope_of_steps(weights.finest, 0, stop.step), 1)));
 }
+// So often a frame is coded with coarser steps; not after its steps became finer, which takes all tries that are left.
+constexpr uint32_t kCoarserTries = 3;
+inline bool may_become_coarser(const StopSlope &stop) { return stop.coarser_tries < kCoarserTries; }
 // Whether a frame's steps are so fine that what is left out is worth much more than what coarser steps would lose. At
 // first 5 % of the budget are, an octave above the slope, or fewer bytes further above: what is less is some 0.05 dB in
 // photographs, and a frame that is coded again takes half as long again. Then steps come nearer. On screens a hundredth
 // of the bytes is worth up to 0.3 dB; their thresholds are some two octaves above the slope, those of few photographs
 // are. In nearly exact frames a 256th of the budget is too much.
-constexpr uint32_t kMostCoarser = 3;  // so often; never where they became finer
 inline bool steps_too_fine(const StopOutcome &stop, const StepWeights &weights) {
     const uint32_t slope = slope_of_frame(stop, weights), above = max_of(stop.threshold, slope) - slope;
-    if (!stop.slope || stop.again >= kMostCoarser) return false;
+    if (!stop.slope || !may_become_coarser(stop)) return false;
     if (is_nearly_exact(static_cast<int>(slope), weights)) return stop.surplus && above > kSlopeOctave;
-    if (stop.again) return stop.surplus >= 2 && above > kSlopeOctave;
+    if (stop.coarser_tries) return stop.surplus >= 2 && above > kSlopeOctave;
     return uint64_t{stop.surplus} * above > 12 * kSlopeOctave || (stop.surplus >= 2 && above > 7 * kSlopeOctave / 4);
 }
 // Where tier-1 stops in a frame that is coded again. Where the first try lacks a little, the slope was right, and tests
@@ -289,27 +291,28 @@ inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_st
     if (frame_steps && stopped_too_early(stop, true)) {
         // A step takes some 1.5 % more bytes than the next one, 1.1 % in nearly exact frames. Between two tries one
         // step is enough.
-        const bool between = stop.again && stop.again < kMostCoarser;
+        const bool between = stop.coarser_tries && may_become_coarser(stop);
         const bool exact = is_nearly_exact(static_cast<int>(stop.slope), weights);
         const uint32_t finer = min_of((between || exact ? 1 : 2) + stop.lacks / (exact ? 3 : 4), kFrameSteps - 1);
-        if (static_cast<int>(stop.slope) < slope_of_steps(weights.finest, 0, finer)) return {1, 0, 0, kMostCoarser};
+        if (static_cast<int>(stop.slope) < slope_of_steps(weights.finest, 0, finer))
+            return {.slope = 1, .always_includes = 0, .coarser_tries = kCoarserTries};
         return {.slope = stop.slope - finer * (2 * kSlopeOctave / kFrameSteps),
                 .always_includes = 0,
                 .step = (stop.step + kFrameSteps - finer) % kFrameSteps,
-                .again = kMostCoarser};
+                .coarser_tries = kCoarserTries};
     }
     if (frame_steps && steps_too_fine(stop, weights)) {
         // Where that was not enough, a step takes less; and where blocks are worth much more, as on screens.
         const uint32_t slope = slope_of_frame(stop, weights),
                        by_surplus = is_nearly_exact(static_cast<int>(slope), weights) ? (stop.surplus + 2) / 3
-                                    : stop.again                                      ? stop.surplus / 3
+                                    : stop.coarser_tries                              ? stop.surplus / 3
                                     : stop.threshold > slope + 2 * kSlopeOctave       ? (stop.surplus + 2) / 3
                                                                                       : stop.surplus / 5,
                        coarser = min_of(max_of(by_surplus, 1u), kFrameSteps - 1);
         return {.slope = slope + coarser * (2 * kSlopeOctave / kFrameSteps),
                 .always_includes = 0,
                 .step = (stop.step + coarser) % kFrameSteps,
-                .again = stop.again + 1};
+                .coarser_tries = stop.coarser_tries + 1};
     }
     const uint32_t less = are_alternatives(style)                         ? 2 * kSlopeOctave
                           : stop.always_includes && stop.lacks <= 256 / 8 ? kSlopeOctave / 2

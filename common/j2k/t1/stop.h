@@ -11,9 +11,9 @@
 namespace cudaenc::j2k {
 
 // The slope below which passes are not coded; 0: all are. always_includes: passes far above it are not measured. step:
-// of the frame, see step.h. again: of a frame that chooses its steps, how often it was coded with coarser ones.
+// of the frame, see step.h. coarser_tries: how often a frame that chooses its steps was coded with coarser ones.
 struct StopSlope {
-    uint32_t slope, always_includes, step = 0, again = 0;
+    uint32_t slope, always_includes, step = 0, coarser_tries = 0;
 };
 
 // What the test counts, in 1/256 bits. Fewer than kFewBits do not stop a block: often the next plane has its energy.
