@@ -46,7 +46,7 @@ typedef struct MjpegCudaDecContext {
     int decoder_fields;   /**< for which the decoder was opened */
     int bottom_first;     /**< the first picture of two is the bottom field */
     int container_height; /**< 0: not known */
-    int depth;            /**< packets in flight */
+    int depth;            /**< packets in flight; 0: the library chooses */
     /** Of the pictures, as software frames have it. FFmpeg overwrites avctx->sw_pix_fmt. */
     enum AVPixelFormat software;
     AVBufferRef *device_ref;
@@ -236,7 +236,7 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
     }
 #endif
     config.device_frames = device_frames;
-    config.async_depth   = FFMIN(s->async_depth * s->fields, CUDAENC_MAX_ASYNC_DEPTH);
+    config.async_depth   = FFMIN(s->depth * s->fields, CUDAENC_MAX_ASYNC_DEPTH);
     config.threads       = avctx->thread_count;
     config.lowres        = avctx->lowres;
     config.max_pixels    = FFMIN(avctx->max_pixels, config.max_pixels);
@@ -249,7 +249,7 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
         return ff_cudaenc_error(ret);
     s->device_frames  = device_frames;
     s->decoder_fields = s->fields;
-    s->depth          = FFMAX(cudaenc_decoder_async_depth(s->decoder) / s->fields, 1);
+    s->depth          = cudaenc_decoder_async_depth(s->decoder) / s->fields;
     av_log(avctx, AV_LOG_VERBOSE, "%s, async depth %d\n", cudaenc_decoder_device_name(s->decoder), s->depth);
     return 0;
 }
@@ -582,6 +582,7 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
     MjpegCudaDecContext *s = avctx->priv_data;
 
     s->software         = AV_PIX_FMT_NONE;
+    s->depth            = s->async_depth;
     s->container_height = avctx->coded_height;
     s->pkt              = av_packet_alloc();
     if (!s->pkt)

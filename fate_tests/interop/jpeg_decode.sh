@@ -137,7 +137,11 @@ for sampling in 1x1 2x1 2x2; do # frames of two fields
         files+=("$work/field$field")
     done
     "$here/fields.py" 256 288 "${files[@]}" >"$work/fields-$sampling.avi"
-    for depth in 1 2 64; do alike "fields, $sampling, depth $depth" $depth "$work/fields-$sampling.avi"; done
+    for depth in 0 1 2 64; do alike "fields, $sampling, depth $depth" $depth "$work/fields-$sampling.avi"; done
+    # The decoder opens for a picture, then for two fields: as many frames are in flight.
+    depths=$("$build/ffmpeg" -nostdin -v repeat+verbose -c:v mjpeg_cuda -device "$device" -i "$work/fields-$sampling.avi" -f null - 2>&1 |
+        sed -n 's/.*, async depth //p')
+    result "fields, $sampling: frames in flight" "$([ "$(wc -l <<<"$depths")/$(uniq <<<"$depths" | wc -l)" = 2/1 ] || echo "$depths")"
     # FFmpeg's decoder forgets that they are interlaced.
     result "fields, $sampling: frames" "$(diff <(shown mjpeg -i "$work/fields-$sampling.avi" | sed 's/, progressive)/)/') \
         <(shown mjpeg_cuda -device "$device" -i "$work/fields-$sampling.avi" | sed 's/, bottom coded first (swapped))/)/') || true)"
