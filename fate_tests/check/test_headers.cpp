@@ -11,7 +11,6 @@
 
 #include "../../common/cudaenc.h"
 #include "../../common/j2k/params.h"
-#include "../../common/j2k/profile.h"
 #include "../../common/j2k/step.h"
 #include "pictures.h"
 
@@ -414,10 +413,19 @@ Reader parse_boxes(Reader in, const CudaencConfig &config, const CudaencFrame &f
     return codestream;
 }
 
+// What an option means that is left open, where no profile tells: as docs/encoders.md has it.
+CudaencJ2kOptions with_defaults(CudaencJ2kOptions o) {
+    const auto set = [](int &option, int open, int value) { option = option == open ? value : option; };
+    set(o.cblk_width, 0, 32), set(o.cblk_height, 0, 32);
+    set(o.sop, -1, 0), set(o.eph, -1, 0), set(o.plt, -1, 0);
+    set(o.layers, -1, 1);
+    return o;
+}
+
 Parsed parse(const std::vector<uint8_t> &packet, const CudaencConfig &config, const CudaencFrame &frame) {
     const Reader all(packet.data(), packet.size());
     CudaencConfig filled = config;
-    filled.j2k = j2k::fill_in(config.j2k, config.format);
+    filled.j2k = with_defaults(config.j2k);
     return parse_codestream(config.j2k.format == CUDAENC_J2K_JP2 ? parse_boxes(all, config, frame) : all, filled);
 }
 
