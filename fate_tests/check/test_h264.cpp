@@ -715,7 +715,9 @@ START_TEST(avc_intra) {
         config.threads = 3;
         EXPECT(encode_all(config, frames_of(pictures)) == packets, "%s: threads", what.c_str());
         for (const std::string &device : device_specs) {
-            if (device == "emu:2" || device == "emu:77") continue;
+            // An emulated session takes seconds: each has another order of threads. test_h264_wavefront has them all.
+            const std::string &one = device_specs[static_cast<size_t>(_i + effort) % device_specs.size()];
+            if (device.rfind("emu", 0) == 0 && device != one) continue;
             config.device = device.c_str();
             EXPECT(encode_all(config, frames_of(pictures)) == packets, "%s: %s", what.c_str(), device.c_str());
         }
