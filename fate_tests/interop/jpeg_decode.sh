@@ -130,6 +130,13 @@ PYTHON
     )"
 }
 for file in "$work"/synthetic-inks-*.jpg; do alike "$(basename "$file"): light" 3 "$file"; done
+for format in yuvj420p yuvj422p yuvj444p yuvj440p yuvj411p; do # JPEG 2000 without loss has the decoded samples
+    ffmpeg -f lavfi -i testsrc2=s=237x171 -frames:v 2 -pix_fmt $format -c:v mjpeg_cuda -device cpu "$work/camera.avi"
+    ffmpeg -c:v mjpeg_cuda -device "$device" -i "$work/camera.avi" -f rawvideo "$work/camera.raw"
+    ffmpeg -c:v mjpeg_cuda -device "$device" -i "$work/camera.avi" -c:v j2k_cuda -device cpu -pred dwt53 "$work/camera.mkv"
+    ffmpeg -i "$work/camera.mkv" -f rawvideo "$work/archive.raw"
+    result "$format, archived" "$(cmp "$work/camera.raw" "$work/archive.raw" 2>&1 || true)"
+done
 for sampling in 1x1 2x1 2x2; do # frames of two fields
     files=()
     for field in 1 2 3 4 5 6; do

@@ -45,13 +45,13 @@ def components_of(pix_fmt, width, height):
         for _ in range(4 if m[1] else 3):
             plane(width, height, 1 + (depth > 8), depth, 0)
         out[:3] = out[2], out[0], out[1]
-    elif m := re.fullmatch(r'yuv(a?)(4\d\d)p(\d*)', name):
+    elif m := re.fullmatch(r'yuv([aj]?)(4\d\d)p(\d*)', name):
         depth = int(m[3] or 8)
         word = 1 + (depth > 8)
         plane(width, height, word, depth, 0)
         plane(*chroma(m[2]), word, depth, 0)
         plane(*chroma(m[2]), word, depth, 0)
-        if m[1]:
+        if m[1] == 'a':
             plane(width, height, word, depth, 0)
     elif m := re.fullmatch(r'nv1([26])|p([02])1([026])', name):
         layout = '420' if m[1] == '2' or m[2] == '0' else '422'
