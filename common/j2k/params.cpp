@@ -534,6 +534,8 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
                (p.colour.enumerated == 17   ? "full-range grey"
                 : p.colour.enumerated == 18 ? "sYCC"
                                             : "sRGB"));
+    if (!p.jp2 && alike && p.color_model == CUDAENC_COLOR_YUV)
+        p.warn("format j2k cannot tell of YUV 4:4:4: FFmpeg's decoder takes it for RGB");
     p.comment = comment_of(options.comment, 65531);
     apply_profile(p, options);
     p.truncatable = p.rate.target() || p.limits.frame || p.limits.component || p.layers > 1;

@@ -284,6 +284,7 @@ warns 64x48,yuv420p "xyz: the frames do not tell all of their colours, taken are
     -profile cinema2k
 warns 64x48,gray "profile imf2k: validators refuse main level 7: it is 1 to 6" -profile imf2k -main_level 7
 warns 64x48,gray "xmp, iptc, capture_ppi and display_ppi have no effect: format j2k has no place for them" -format j2k -capture_ppi 300
+warns 64x48,yuv444p "format j2k cannot tell of YUV 4:4:4: FFmpeg's decoder takes it for RGB" -format j2k
 warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -format j2k -pred dwt53 -quality 40
 warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -profile:v archive_lossless -quality 40
 warns 64x48,gray "-maxrate has no effect: no frame exceeds -b:v" -maxrate 1M

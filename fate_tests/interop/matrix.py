@@ -167,7 +167,7 @@ def from_grok(words, case, reference, program):
 
 def told(line):
     """Whether the encoder warns of decoders, or that it cannot give what options ask for; the stream is right then."""
-    return warned([line]) or re.search('codes all passes of blocks|format jp2 cannot tell of|psnr .* is not reached', line)
+    return warned([line]) or re.search('codes all passes of blocks|format j(?:p2|2k) cannot tell of|psnr .* is not reached', line)
 
 
 def judge(line, program):
