@@ -463,7 +463,6 @@ START_TEST(random_pictures_say_what_they_are) {
 }
 END_TEST
 
-// Colours that no enumerated space has: a restricted ICC profile of RGB, or a warning. EXIF lies in a box of its own.
 // Steps grow with the frame's choice, below twice the session's, in what the header tells: 2^-exponent (1 + mantissa /
 // 2048).
 START_TEST(steps_that_frames_choose) {
@@ -492,6 +491,7 @@ START_TEST(steps_that_frames_choose) {
 }
 END_TEST
 
+// Colours that no enumerated space has: a restricted ICC profile of RGB, or a warning. EXIF lies in a box of its own.
 START_TEST(colours_of_jp2) {
     struct {
         CudaencColorModel model;
