@@ -120,6 +120,9 @@ std::string warning_of(const Params &p) {
     const long long least = least_bytes(p), bytes = p.frame_bytes;
     add(bytes && bytes < least,
         format_string("frame_bytes %lld is low: a picture of one colour has %lld", bytes, least));
+    const int matrix = p.input.color_matrix;  // H.273: 0 of RGB, 2 not told, 5 and 6 BT.601
+    add(p.input.color_model == CUDAENC_COLOR_YUV && matrix != 0 && matrix != 2 && matrix != 5 && matrix != 6,
+        format_string("JPEG cannot tell of colour matrix %d: decoders take samples for those of BT.601", matrix));
     add(!has_sampling_of_ffmpeg(p), "FFmpeg's decoder refuses this sub-sampling, or resamples it");
     add(std::max(p.width, p.height) > 65500, "libjpeg refuses more than 65500 columns or rows");
     return line;

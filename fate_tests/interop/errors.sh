@@ -319,6 +319,7 @@ done
 encoder=mjpeg_cuda
 any=64x48,yuvj420p
 matrix() { printf "$1%s" "$(printf ',16%.0s' {1..63})"; } # its first divisor
+warns $any "JPEG cannot tell of colour matrix 1: decoders take samples for those of BT.601" -vf format=yuvj420p,setparams=colorspace=bt709
 refuse $any "quality 0 is not allowed: it is 1 to 100" -quality 0
 refuse $any "'quality' out of range" -quality 101
 refuse $any "q:v 0 is out of range: the quality is 1 .* to 100" -q:v 0
