@@ -169,6 +169,24 @@ static int take_parameter_sets(AVCodecContext *avctx, const CudaencSession *sess
     return 0;
 }
 
+/* What FFmpeg's MOV muxer takes for AVC-Intra, whoever coded it: then it leaves out the parameter sets of the stream. */
+static int is_avc_intra_of_mov(const AVCodecContext *avctx)
+{
+    static const struct {
+        enum AVPixelFormat pix_fmt;
+        int width, height;
+    } formats[] = {
+        { AV_PIX_FMT_YUV420P10, 960,  720 },  { AV_PIX_FMT_YUV420P10, 1440, 1080 }, { AV_PIX_FMT_YUV422P10, 1280, 720 },
+        { AV_PIX_FMT_YUV422P10, 1920, 1080 }, { AV_PIX_FMT_YUV422P10, 2048, 1080 }, { AV_PIX_FMT_YUV422P10, 3840, 2160 },
+        { AV_PIX_FMT_YUV422P10, 4096, 2160 },
+    };
+
+    for (int i = 0; i < FF_ARRAY_ELEMS(formats); i++)
+        if (avctx->pix_fmt == formats[i].pix_fmt && avctx->width == formats[i].width && avctx->height == formats[i].height)
+            return 1;
+    return 0;
+}
+
 static av_cold int h264_cuda_init(AVCodecContext *avctx)
 {
     H264CudaContext *s = avctx->priv_data;
@@ -190,7 +208,7 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     config.h264.aq        = s->aq < 0 ? -1 : lrintf(256 * s->aq);
     config.h264.repeat_headers = s->repeat_headers >= 0 ? s->repeat_headers
                                                         : !(avctx->flags & AV_CODEC_FLAG_GLOBAL_HEADER) ||
-                                                          s->h264.avc_intra_class;
+                                                          s->h264.avc_intra_class || is_avc_intra_of_mov(avctx);
     config.h264.avc_intra_class  = s->h264.avc_intra_class;
     config.h264.avc_intra_flavor = s->h264.avc_intra_flavor;
     if (avctx->gop_size > 1 || avctx->max_b_frames > 0)
