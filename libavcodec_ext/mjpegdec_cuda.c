@@ -42,7 +42,7 @@ typedef struct MjpegCudaDecContext {
 
     CudaencDecoder *decoder;
     int device_frames;    /* the decoder's mode */
-    int fields;           /**< pictures of a packet: 1, or 2 of half the container's height; 0: not known yet */
+    int fields;           /**< pictures of a packet: 1, or 2 of half the container's height */
     int decoder_fields;   /**< for which the decoder was opened */
     int bottom_first;     /**< the first picture of two is the bottom field */
     int container_height; /**< 0: not known */
@@ -410,7 +410,6 @@ static int submit_packet(AVCodecContext *avctx)
     CudaencPictureInfo info = { .struct_size = sizeof(info) };
     int ret;
 
-    s->fields = FFMAX(s->fields, 1);
     if (!s->decoder && (ret = open_decoder(avctx, 0)) < 0)
         return ret;
     ret = cudaenc_decoder_read_header(s->decoder, s->pkt->data, s->pkt->size, &info);
@@ -593,7 +592,8 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
         if (!s->frames[i] || !s->packets[i])
             return AVERROR(ENOMEM);
     }
-    return 0;
+    s->fields = 1;
+    return open_decoder(avctx, 0); /* a device that is not there is an error here, not one a packet */
 }
 
 static av_cold int mjpeg_cuda_close(AVCodecContext *avctx)

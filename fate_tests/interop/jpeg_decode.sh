@@ -137,6 +137,8 @@ for format in yuvj420p yuvj422p yuvj444p yuvj440p yuvj411p; do # JPEG 2000 witho
     ffmpeg -i "$work/camera.mkv" -f rawvideo "$work/archive.raw"
     result "$format, archived" "$(cmp "$work/camera.raw" "$work/archive.raw" 2>&1 || true)"
 done
+result "a wrong device" "$([ "$("$build/ffmpeg" -nostdin -c:v mjpeg_cuda -device foo -i "$work/camera.avi" -f null - 2>&1 |
+    grep -c "device 'foo' is not allowed")" = 1 ] || echo "is not told of once")"
 for sampling in 1x1 2x1 2x2; do # frames of two fields
     files=()
     for field in 1 2 3 4 5 6; do
