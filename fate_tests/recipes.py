@@ -116,6 +116,8 @@ cut = run("head -c 5000 scans/c.png >cut.png; tools/to_jp2.py cut scans/a.png sc
 expect("1 failed" in cut.stdout and cut.stdout.endswith("a.jp2\nc.jp2\n"), f"a file that ends early: {cut.stdout}{cut.stderr}")
 wrong = run("tools/to_jp2.py wrong scans/a.png scans/c.png -- -levels 99 || ls wrong")
 expect(wrong.stdout.endswith(", 2 failed\n") and "Traceback" not in wrong.stderr, f"options that are refused: {wrong.stdout}{wrong.stderr}")
+nowhere = run("tools/to_jp2.py scans/a.png/jp2 scans/a.png")
+expect(nowhere.stderr == "to_jp2.py: scans/a.png/jp2: Not a directory\n", f"a folder that cannot be: {nowhere.stderr}")
 for name in "master.mxf", "master.mov", "mezzanine.mxf":
     codec = run(f"ffprobe -v error -count_packets -show_entries stream=codec_name,nb_read_packets -of csv=p=0 {name}").stdout
     expect(codec.strip().strip(",") == "jpeg2000,24", f"{name}: {codec}")
@@ -152,6 +154,8 @@ retried = run("rm frames/.segment-8-8 frames/0000000[89].j2c frames/0000001[0-5]
               "in.mkv $n 8 frames j2c -c:v j2k_cuda -device cpu -q:v 90 -format j2k; done; rm -r frames/.work-8-dead; ls frames | wc -l")
 expect(retried.stdout.strip() == "24", f"segments: {retried.stdout}{retried.stderr}")
 expect((WORK / "frames" / "00000000.j2c").stat().st_mtime_ns == kept, "a segment that is there is kept")
+no_video = run("tools/encode_segment.sh nothing.mkv 0 8 none j2c -c:v j2k_cuda")
+expect(no_video.returncode == 1 and no_video.stderr.endswith("\nencode_segment.sh: nothing.mkv has no video\n"), f"no input: {no_video.stderr}")
 joined = run("for f in one_run joined; do ffmpeg -v error -i $f.mxf -c copy -f rawvideo - | md5sum; done | uniq | wc -l; "
              "ffmpeg -v error -y -framerate 24 -i frames/%08d.j2c -c copy joined.mxf && "
              "ffmpeg -v error -i one_run.mxf -i joined.mxf -lavfi identity -f null -")

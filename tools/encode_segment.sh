@@ -14,6 +14,7 @@ mkdir -p "$folder"
 work=$(mktemp -d "$folder/.work-$first-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 rate=$("${FFPROBE:-ffprobe}" -v error -select_streams v:0 -show_entries stream=r_frame_rate -of csv=p=0 "$input" | head -n 1)
+[ -n "$rate" ] || { echo "encode_segment.sh: $input has no video" >&2; exit 1; }
 # Seeks to between two frames; what lies before is dropped after decoding.
 seek=$(awk -v n="$first" -v rate="${rate%,}" 'BEGIN { split(rate, r, "/"); s = (n - 0.5) * r[2] / r[1]; printf "%.6f", s < 0 ? 0 : s }')
 # shellcheck disable=SC2086 # options are words

@@ -75,7 +75,10 @@ def main():
     arguments = sys.argv[1:]
     split = arguments.index("--") if "--" in arguments else len(arguments)
     args, options = parser.parse_args(arguments[:split]), arguments[split + 1:]
-    args.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        args.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        sys.exit(f"to_jp2.py: {args.folder}: {error.strerror}")
 
     names = collections.Counter(target_of(args.folder, file) for file in args.files)
     if twice := [str(name) for name, count in names.items() if count > 1]:
