@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Rules of JPEG 2000 profiles, checked on a codestream; written from the tables that docs/encoders.md names, and from nothing of
-the encoder. As a program: profile_rules.py PROFILE FRAMES_A_SECOND FILE...
+the encoder. As a program: profile_rules.py [--hfr] [--stereo] PROFILE FRAMES_A_SECOND FILE...
 
 SPDX-License-Identifier: LGPL-2.1-or-later
 """
@@ -464,11 +464,22 @@ def violated(data, profile, rate, times=1):
     return Rules(stream, profile, rate, times).violated()
 
 
-if __name__ == '__main__':
+def limits(hfr, stereo):
+    """How many times digital cinema's sizes are allowed."""
+    return (2 if hfr else 1) / (2 if stereo else 1)
+
+
+def main():
+    flags = {word for word in sys.argv[1:] if word in ('--hfr', '--stereo')}
+    profile, rate, *files = [word for word in sys.argv[1:] if word not in flags]
     broken = False
-    for name in sys.argv[3:]:
+    for name in files:
         with open(name, 'rb') as file:
-            rules = violated(file.read(), sys.argv[1], float(sys.argv[2]))
+            rules = violated(file.read(), profile, float(rate), limits('--hfr' in flags, '--stereo' in flags))
         print(f'{name}: {" ".join(rules) or "valid"}')
         broken |= bool(rules)
-    sys.exit(broken)
+    return broken
+
+
+if __name__ == '__main__':
+    sys.exit(main())

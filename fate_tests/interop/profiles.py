@@ -6,11 +6,13 @@ A line of the list: name, pixel format, WxH, frames, source file, encoder option
 """
 import re
 import struct
+import subprocess
 import sys
 
 import pictures
+import profile_rules
 from decoders import read
-from profile_rules import CAP, COD, COC, PLM, PLT, POC, PPM, PPT, QCC, QCD, RGN, SIZ, TLM, PROFILES, Codestream, violated
+from profile_rules import CAP, COD, COC, PLM, PLT, POC, PPM, PPT, QCC, QCD, RGN, SIZ, TLM, PROFILES, Codestream, limits, violated
 
 BUILD = sys.argv[1]
 RATE = 25
@@ -204,8 +206,7 @@ def main():
             for file in pictures.split_files(read(f'{BUILD}/tests/data/fate/j2k_cuda-{name}.image2pipe')):
                 data = codestream(file)
                 rate = int(match[1]) if (match := re.search(r'-r (\d+)', line)) else RATE
-                times = (2 if '-hfr 1' in line else 1) / (2 if '-stereo 1' in line else 1)
-                found = violated(data, profile, rate, times)
+                found = violated(data, profile, rate, limits('-hfr 1' in line, '-stereo 1' in line))
                 wrong += [f'{name}: {rule}' for rule in found]
                 if match := re.search(r'-min_frame_bytes (\d+)', line):
                     wrong += [f'{name}: {len(file)} bytes'] * (len(file) < int(match[1]))
@@ -218,6 +219,14 @@ def main():
         wrong, count = check_mutations(name, data, profile)
         passed += count - len(wrong)
         failures += wrong
+    file = f'{BUILD}/tests/data/fate/j2k_cuda-profile-cinema2k-hfr.image2pipe'
+    rate = 1.5 * 250e6 / 8 / len(read(file))  # too many frames of this size, and not with twice the bits
+    for flags, too_many in (['--hfr'], False), ([], True), (['--hfr', '--stereo'], True):
+        command = [sys.executable, profile_rules.__file__, *flags, 'cinema2k', str(rate), file]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        right = ' frame_bytes' in said if too_many else said == f'{file}: frame_rate\n'
+        failures += [f'profile_rules.py {flags}: {said}'] * (not right)
+        passed += right
     for failure in failures:
         print('FAILED', failure)
     print(f'{passed} passed, {len(failures)} failed')
