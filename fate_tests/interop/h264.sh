@@ -48,8 +48,8 @@ check() {
     grep -q 'slice_data\|Slice Header' "$work/trace.log" || echo "trace_headers saw no slice"
 }
 
-while read -r name _; do
-    [ "$name" != GEN ] || continue # a source that was not there yet
+while IFS=' ' read -r name format _; do
+    [ -n "$format" ] || continue # make tells of a new source, by a tab
     stream=$build/tests/data/fate/h264_cavlc_cuda-$name.h264
     reconstructions=$work/reconstructions
     [[ $name != encrypt* ]] || reconstructions= # decoders show other pictures

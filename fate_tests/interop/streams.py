@@ -92,7 +92,7 @@ def check(line):
 
 
 def main():
-    lines = [line.rstrip('\n') for line in sys.stdin if line.strip()]
+    lines = [line.rstrip('\n') for line in sys.stdin if ' ' in line]  # make tells of a new source by a tab
     return check_all(check, lines)
 
 
