@@ -4,6 +4,7 @@
              XYZ have the RGBA descriptor; of JP2 files the codestream becomes essence
   img2enc.c  a warning where a file's name and its contents disagree, as JP2 in .j2k
   opt.c      where an option has no such value, those that it has
+  jpeg2000dec.c  with HT blocks, the main header of a second frame is not taken for a tile's, as up to 7.1
 """
 import os
 
@@ -11,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MXF = 'libavformat/mxfenc.c'
 IMAGE = 'libavformat/img2enc.c'
 OPTIONS = 'libavutil/opt.c'
+DECODER = 'libavcodec/jpeg2000dec.c'
 
 
 def read(path):
@@ -99,6 +101,9 @@ def hooks(text_in_tree, hook):
              text_of('mxf_describe_jpeg2000.c').replace('@SET@', set_format)),
         hook(MXF, r'    if \(st->codecpar->codec_id == AV_CODEC_ID_MPEG2VIDEO\) \{\n        if \(!mxf_parse', CALL),
     ]
+    decoder = text_in_tree(DECODER)
+    if 's->isHT = 0;' in decoder and 's->in_tile_headers = 0;' not in decoder:  # 6.1 to 7.1
+        result.append(hook(DECODER, r'    s->isHT = 0;\n', '    s->in_tile_headers = 0;\n'))
     if newest:
         return result + [hook(MXF, r'        // pixel layout\n',
                               '        if (sc->pixel_layout[0])\n            memcpy(rgb_layout, sc->pixel_layout, 16);\n\n')]

@@ -24,11 +24,11 @@ CODECS = ('avcodec: add CUDA codecs that use libcudaenc',
           'make CUDA frames and software frames, and run on the CPU where there is no GPU.')
 TESTS = ('fate: add tests of the CUDA codecs',
          'The references hold for the GPU and for the CPU.')
-EXTRAS = ('avformat, avutil: describe JPEG 2000 in MXF, name values',
+EXTRAS = ('avcodec, avformat, avutil: JPEG 2000 in MXF, clips of HTJ2K',
           'Packed and CUDA frames, RGB and XYZ have right descriptors, and the label of the\n'
           'essence follows the profile. Of JP2 files the codestream becomes essence. Files\n'
           'whose name and contents disagree are warned of. An option without such a value\n'
-          'says which it has. Optional: the codecs need none of it.')
+          'says which it has. The decoder reads all frames of HTJ2K clips. Optional: the codecs need none of it.')
 NEWS = '- JPEG 2000, Motion JPEG and H.264 encoders and a JPEG decoder on CUDA, via libcudaenc\n'
 
 
@@ -52,14 +52,15 @@ def steps(kind, tree, before):
     """Of each patch its subject, its message, and the contents of the files that it changes or adds."""
     codecs, _ = hooks.edited(tree, hooks.BUILD + hooks.DOC, before)
     tests, _ = hooks.edited(tree, hooks.TESTS, before)
-    extras, _ = hooks.edited(tree, hooks.extras_of(tree, hooks.noted(tree)), before)
+    optional = hooks.extras_of(tree, hooks.noted(tree))
+    extras, _ = hooks.edited(tree, optional, before)
     codecs = {file: codecs[file] for file in {hook.file for hook in hooks.BUILD + hooks.DOC}}
     tests = {file: tests[file] for file in {hook.file for hook in hooks.TESTS}}
     codecs |= {file: hooks.read(source) for file, source in hooks.glue().items()} | {'Changelog': changelog(tree)}
     if kind == 'upstream':
         return [(*CODECS, codecs | {'libavcodec/version.h': version_bump(tree)})]
     return [(*CODECS, codecs), (*TESTS, tests | {file: hooks.read(source) for file, source in hooks.tests().items()}),
-            (*EXTRAS, {file: text for file, text in extras.items() if file.startswith(('libavformat/', 'libavutil/'))})]
+            (*EXTRAS, {file: extras[file] for file in {hook.file for hook in optional}})]
 
 
 def write_series(kind, tree, folder, author):

@@ -169,7 +169,6 @@ class Case:
 # Where decoders that the encoder does not warn of are known to be wrong, not always, while others agree with the source.
 KNOWN = (
     ('jpylyzer', lambda c: c.options.get('profile') == 'imf4k_r', 'fails within itself on that Rsiz'),
-    ('jpeg2000', lambda c: c.style == 'ht' and c.frames > 1, "up to 7.1 takes a second frame's COD for one in a tile's header"),
     ('jpeg2000', lambda c: c.style == 'ht' and not c.reversible and int(c.options.get('guard_bits', 2)) < 2,
      'refuses magnitudes that fill all bit-planes'),
     ('openjpeg', lambda c: c.tile == (1, 1) and 'poc' in c.options, 'component transforms of one sample with progression order changes'),
