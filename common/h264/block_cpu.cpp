@@ -9,6 +9,7 @@
 #include "../vectors.h"
 #include "intra_nxn.h"
 #include "macroblock_layer.h"
+#include "nonzero.h"
 #include "transform.h"
 
 namespace cudaenc::h264 {
@@ -255,19 +256,6 @@ CUDAENC_CLONES void rank_chroma(ConstBlock at, const Available &available, int b
 namespace {
 
 // ---- Bits of blocks.
-
-// Bit i: lane i is not 0.
-[[gnu::always_inline]] inline uint32_t nonzero_of(const Lanes &x) {
-    constexpr Lanes bits = {1,      1 << 1, 1 << 2,  1 << 3,  1 << 4,  1 << 5,  1 << 6,  1 << 7,
-                            1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, INT16_MIN};
-    const Lanes marked = (x != 0) & bits;
-    Half v = low(marked) | high(marked);
-    v |= __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
-    uint64_t four;
-    std::memcpy(&four, &v, sizeof four);
-    four |= four >> 32;
-    return static_cast<uint32_t>(four | four >> 16) & 0xFFFF;
-}
 
 // The levels of a 4x4 block in scan order, and the same before rounding, in 2^-8.
 struct Scanned {

@@ -52,7 +52,7 @@ struct BlockNeighbours {
     int left, above;
     bool left_outside, above_outside;
 };
-CUDAENC_HD BlockNeighbours neighbours_of(ChromaFormat f, int block) {
+CUDAENC_HD constexpr BlockNeighbours neighbours_of(ChromaFormat f, int block) {
     if (f != ChromaFormat::c444 && block >= kChromaAcBlock) {
         const int count = chroma_blocks(f), within = block - kChromaAcBlock, of_component = within & (count - 1);
         const bool left_outside = !(within & 1), above_outside = of_component < 2;
@@ -134,68 +134,5 @@ CUDAENC_HD constexpr uint32_t most_macroblock_bits(const CodedFormat &f) {
 CUDAENC_HD constexpr uint32_t pcm_bits(const CodedFormat &f) { return most_macroblock_bits(f) - 128 + 16; }
 // mb_qp_delta has at most so many bits more than that of 0.
 constexpr uint32_t kMostQpDeltaBits = 12;
-
-// macroblock_layer() of a macroblock, on the host. totals: total_coeff, [macroblock * blocks_per_macroblock + block]:
-// reads those of macroblocks before in the slice, writes its own. first: the first macroblock of the slice. align():
-// pcm_alignment_zero_bits.
-template <class Bits, class Align>
-void code_macroblock(const CodedFormat &f, const CodedPicture &picture, uint32_t address, uint32_t first,
-                     uint8_t *totals, Bits &out, const Align &align) {
-    const int blocks = blocks_per_macroblock(f.chroma);
-    const uint32_t width = static_cast<uint32_t>(f.width);
-    const Macroblock &m = picture.macroblocks[address];
-    const size_t begin = size_t{address} * static_cast<size_t>(blocks);
-    const int16_t *levels = picture.levels + 16 * begin;
-    uint8_t *own = totals + begin;
-    const auto flips_of = [&](int b) -> uint32_t {
-        return picture.sign_flips ? picture.sign_flips[begin + static_cast<size_t>(b)] : 0;
-    };
-    code_macroblock_header(f, m, out);
-    if (m.type == MacroblockType::pcm) {
-        align();
-        for (int b = 0; b < pcm_blocks(f.chroma); b++) code_pcm_block(f, b, levels + 16 * b, flips_of(b), out);
-        for (int b = 0; b < blocks; b++) own[b] = 16;
-        return;
-    }
-    for (int b = 0; b < blocks; b++) own[b] = 0;
-    if (m.type != MacroblockType::i16x16 && !m.coded_block_pattern) return;
-
-    const uint8_t *left = address % width && address > first ? own - blocks : nullptr;
-    const uint8_t *above = address >= first + width ? own - size_t{width} * static_cast<size_t>(blocks) : nullptr;
-    const auto code = [&](int b, const ScannedLevels &scanned, const BlockCode &block_code, uint32_t flips) {
-        const uint32_t nonzero = nonzero_of(scanned, block_code.coefficients);
-        code_block(kCavlcTables, block_code, nonzero, scanned, flips, out);
-        own[b] = static_cast<uint8_t>(count_ones(nonzero));
-    };
-    const auto nc_code = [&](int b, int coefficients) -> BlockCode {
-        const BlockNeighbours n = neighbours_of(f.chroma, b);
-        const auto total = [&](bool outside, const uint8_t *there, int block) {
-            return !outside ? own[block] : there ? there[block] : -1;
-        };
-        const int nc = predict_total(total(n.left_outside, left, n.left), total(n.above_outside, above, n.above));
-        return {token_table(nc), kZeros4x4, coefficients};
-    };
-    for (int base = 0; base < luma_components(f.chroma) * kLumaBlocks; base += kLumaBlocks) {
-        if (const int b = base + kLumaDcBlock; m.type == MacroblockType::i16x16)
-            code(b, scan_4x4(levels + 16 * b), nc_code(b, 16), flips_of(b));
-        for (int b = base; b < base + 16; b++) {
-            if (!is_coded(m, f.chroma, b)) continue;
-            if (m.type == MacroblockType::i16x16)
-                code(b, scan_ac(levels + 16 * b), nc_code(b, 15), flips_of(b));
-            else if (m.type == MacroblockType::i8x8)
-                code(b, scan_8x8(levels + 16 * (b - (b - base) % 4), (b - base) % 4), nc_code(b, 16), flips_of(b));
-            else
-                code(b, scan_4x4(levels + 16 * b), nc_code(b, 16), flips_of(b));
-        }
-    }
-    if (const int count = chroma_blocks(f.chroma); count && is_coded(m, f.chroma, kChromaDcBlock)) {
-        for (int c = 0; c < 2; c++)
-            code(kChromaDcBlock, scan_chroma_dc(levels + 16 * kChromaDcBlock + 8 * c, count), chroma_dc_code(count),
-                 flips_of(kChromaDcBlock) >> 8 * c);
-        if (is_coded(m, f.chroma, kChromaAcBlock))
-            for (int b = kChromaAcBlock; b < kChromaAcBlock + 2 * count; b++)
-                code(b, scan_ac(levels + 16 * b), nc_code(b, 15), flips_of(b));
-    }
-}
 
 }  // namespace cudaenc::h264

@@ -2,6 +2,7 @@
 #include "slice_cpu.h"
 
 #include "../simd.h"
+#include "code_macroblock.h"
 
 namespace cudaenc::h264 {
 
@@ -31,16 +32,26 @@ SliceCoder::SliceCoder(const CodedFormat &format, std::vector<Slice> slices)
       totals_(static_cast<size_t>(format.macroblocks() * blocks_per_macroblock(format.chroma))),
       coded_(slices_.size()) {}
 
+// No cache has the levels any more. Of those that are not coded none are read.
+void SliceCoder::prefetch_levels(const CodedPicture &picture, uint32_t address) const {
+    const Macroblock &m = picture.macroblocks[address];
+    if (m.type != MacroblockType::i16x16 && !m.coded_block_pattern) return;
+    const size_t count = 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma));
+    for (size_t i = 0; i < count; i += 32) __builtin_prefetch(picture.levels + count * address + i);
+}
+
 void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &header, const Slice &slice,
                             Coded &coded) {
     BitWriter &out = coded.bits;
     out.clear();
     out.reserve(sizeof header.words * 8);
     code_slice_header(header, out);
+    constexpr uint32_t kAhead = 3;  // macroblocks
     // Room for any levels: each takes 36 bits at most.
     const size_t most = static_cast<size_t>(blocks_per_macroblock(format_.chroma)) * 16 * 40 + 256;
     for (uint32_t i = 0; i < slice.count; i++) {
         out.reserve(most);
+        if (i + kAhead < slice.count) prefetch_levels(picture, slice.first + i + kAhead);
         code_macroblock_of_slice(format_, picture, slice.first + i, slice.first, totals_.data(), out);
     }
     out.put(1, 1);  // rbsp_stop_one_bit

@@ -27,6 +27,7 @@ class SliceCoder {
         BitWriter bits;
         std::vector<uint8_t> nal;
     };
+    void prefetch_levels(const CodedPicture &picture, uint32_t address) const;
     void code_slice(const CodedPicture &picture, const SliceHeaderBits &header, const Slice &slice, Coded &coded);
 
     const CodedFormat format_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "../../common/h264/code_macroblock.h"
 #include "../../common/h264/headers.h"
 #include "testing.h"
 
