@@ -8,16 +8,15 @@ namespace {
 
 inline int32_t ue_bits(int v) { return 2 * floor_log2(static_cast<uint32_t>(v + 1)) + 1; }
 
-// The mode of the least cost, the first of equals: satd(mode), and masks of those that are available.
-template <class Satd>
-[[gnu::always_inline]] inline Lanes choose_mode(const Work &w, int first_value, const Lanes (&available)[4],
-                                                const Satd &satd) {
+// The mode of the least cost, the first of equals. order: the modes. available: masks, by mode.
+[[gnu::always_inline]] inline Lanes choose_mode(const Work &w, int first_value, const SharedMode (&order)[4],
+                                                const Lanes (&available)[4], const Wide (&satds)[kSharedModes]) {
     Wide least = all_wide(INT32_MAX);
     Lanes best{};
 #pragma GCC unroll 4
     for (int mode = 0; mode < 4; mode++) {
         const Wide bits = (w.satd_lambda * ue_bits(first_value + mode)) >> 8;
-        const Wide cost = select(widen(available[mode]), satd(mode) + bits, all_wide(INT32_MAX));
+        const Wide cost = select(widen(available[mode]), satds[order[mode]] + bits, all_wide(INT32_MAX));
         const Wide less = cost < least;
         least = select(less, cost, least);
         best = narrow(less) ? all(mode) : best;
@@ -77,18 +76,13 @@ template <int Components, int Depth>
         predict_plane<16, 16, Depth>(w.luma[i], planes[i]);
     }
     const Lanes available[4] = {n.above, n.left, all(-1), n.corner};
-    const Lanes mode = choose_mode(w, 1, available, [&](int m) __attribute__((always_inline)) {
-        Wide sum = all_wide(0);
+    Wide satds[kSharedModes] = {all_wide(0), all_wide(0), all_wide(0), all_wide(0)};
 #pragma GCC unroll 1
-        for (int i = 0; i < Components; i++)
-            sum += half_satds<16, 16>(w.source[i], [&](int x, int y) __attribute__((always_inline)) {
-                return m == k16x16Vertical     ? *w.luma[i].at(x, -1)
-                       : m == k16x16Horizontal ? *w.luma[i].at(-1, y)
-                       : m == k16x16Dc         ? means[i]
-                                               : planes[i][16 * y + x];
-            });
-        return sum;
-    });
+    for (int i = 0; i < Components; i++)
+        add_half_satds<16, 16>(
+            w.source[i], w.luma[i], [&](int, int) __attribute__((always_inline)) { return means[i]; }, planes[i],
+            satds);
+    const Lanes mode = choose_mode(w, 1, {kFromAbove, kFromLeft, kMean, kPlane}, available, satds);
     const Lanes is_vertical = is(mode, k16x16Vertical), is_horizontal = is(mode, k16x16Horizontal),
                 is_dc = is(mode, k16x16Dc);
     begin(c);
@@ -179,17 +173,12 @@ template <int Rows, int Depth>
         predict_chroma_dc<Rows, Depth>(w.chroma[c], n, dcs[c]);
         predict_plane<8, Rows, Depth>(w.chroma[c], planes[c]);
     }
-    const Lanes mode = choose_mode(w, 0, available, [&](int m) __attribute__((always_inline)) {
-        Wide sum = all_wide(0);
-        for (int c = 0; c < 2; c++)
-            sum += half_satds<8, Rows>(w.chroma_source[c], [&](int x, int y) __attribute__((always_inline)) {
-                return m == kChromaVertical     ? *w.chroma[c].at(x, -1)
-                       : m == kChromaHorizontal ? *w.chroma[c].at(-1, y)
-                       : m == kChromaDc         ? dcs[c][y / 4 * 2 + x / 4]
-                                                : planes[c][8 * y + x];
-            });
-        return sum;
-    });
+    Wide satds[kSharedModes] = {all_wide(0), all_wide(0), all_wide(0), all_wide(0)};
+    for (int c = 0; c < 2; c++)
+        add_half_satds<8, Rows>(
+            w.chroma_source[c], w.chroma[c],
+            [&](int x, int y) __attribute__((always_inline)) { return dcs[c][2 * y + x]; }, planes[c], satds);
+    const Lanes mode = choose_mode(w, 0, {kMean, kFromLeft, kFromAbove, kPlane}, available, satds);
     w.chroma_mode = mode;
     const Lanes is_vertical = is(mode, kChromaVertical), is_horizontal = is(mode, kChromaHorizontal),
                 is_dc = is(mode, kChromaDc);

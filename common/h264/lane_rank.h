@@ -30,44 +30,139 @@ template <int N, class T>
 #pragma GCC unroll 8
     for (int i = 0; i < N; i++) to[i * step] = v[i];
 }
-// The rest of half the SATD, or of a quarter of an 8x8 block's, where columns are transformed.
+// Adds magnitudes. 16 bits hold two of 8x8 blocks with 10 bits, 32 times 1023 each, and eight others.
+template <int N, int Depth, int Count>
+[[gnu::always_inline]] inline Wide sum_of(const Lanes (&magnitudes)[Count]) {
+    constexpr int held = std::min(Count, N == 8 && Depth > 8 ? 2 : 8);
+    static_assert(Count % held == 0);
+    Wide sum = all_wide(0);
+#pragma GCC unroll 4
+    for (int i = 0; i < Count; i += held) {
+        Shorts sums{};
+#pragma GCC unroll 8
+        for (int k = i; k < i + held; k++) sums += (Shorts)magnitudes[k];
+        sum += widen_unsigned((Lanes)sums);
+    }
+    return sum;
+}
+// The last butterfly gives two numbers, whose magnitudes are twice the larger one of these.
+[[gnu::always_inline]] inline Lanes half_sum(const Lanes &a, const Lanes &b) {
+    return larger(magnitude(a), magnitude(b));
+}
+
+// Of half an SATD, or of a quarter of an 8x8 block's. columns: their transforms.
 template <int N, int Depth>
 [[gnu::always_inline]] inline Wide half_satd(const Lanes (&columns)[N * N]) {
     Wide sum = all_wide(0);
-    for (int y = 0; y < N; y++) {
-        Lanes v[N];
-        get_line<N>(columns + N * y, 1, v);
-        butterflies<N, N / 2>(v);
-        // 16 bits hold two magnitudes of 8x8 blocks with 10 bits, 32 times 1023 each, and four others.
-        constexpr int held = N == 8 && Depth > 8 ? 2 : N / 2;
+    for (int y = 0; y < N; y += 2) {
+        Lanes sums[N];
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; i++) {
+            Lanes v[N];
+            get_line<N>(columns + N * (y + i), 1, v);
+            butterflies<N, N / 2>(v);
 #pragma GCC unroll 4
-        for (int i = 0; i < N / 2; i += held) {
-            Shorts sums{};
-#pragma GCC unroll 4
-            for (int k = i; k < i + held; k++) sums += (Shorts)larger(magnitude(v[k]), magnitude(v[k + N / 2]));
-            sum += widen_unsigned((Lanes)sums);
+            for (int k = 0; k < N / 2; k++) sums[i * N / 2 + k] = half_sum(v[k], v[k + N / 2]);
         }
+        sum += sum_of<N, Depth>(sums);
     }
     return N == 8 ? sum >> 1 : sum;
 }
+template <int N>
+[[gnu::always_inline]] inline void transform_column(const Lanes (&column)[N], Lanes *to) {
+    Lanes v[N];
+    get_line<N>(column, 1, v);
+    butterflies<N, N>(v);
+    put_line<N>(v, to, N);
+}
 
-// Adds half the SATDs of 4x4 blocks. prediction(x, y)
-template <int Width, int Height, class Prediction>
-[[gnu::always_inline]] inline Wide half_satds(const Lanes *source, const Prediction &prediction) {
-    Wide sum = all_wide(0);
+// The source's transform but for the last butterfly of its rows, less that of a prediction, gives a residual's.
+// Vertical prediction has numbers in the first row alone, horizontal prediction in the two columns that make the first
+// one, the mean in what is in both.
+template <int N, int Depth>
+struct SourceTransform {
+    Lanes v[N * N];
+    Wide rest, of_row, of_column;  // sums: of neither, of the rest of the first row, and of the first column
+
+    // get(x, y)
+    template <class Get>
+    [[gnu::always_inline]] explicit SourceTransform(const Get &get) {
+        for (int x = 0; x < N; x++) {
+            Lanes column[N];
+#pragma GCC unroll 8
+            for (int y = 0; y < N; y++) column[y] = get(x, y);
+            transform_column<N>(column, v + x);
+        }
+        rest = of_row = all_wide(0);
+        Lanes first[N];
+        for (int y = 0; y < N; y++) {
+            Lanes line[N], sums[N / 2];
+            get_line<N>(v + N * y, 1, line);
+            butterflies<N, N / 2>(line);
+            put_line<N>(line, v + N * y, 1);
+#pragma GCC unroll 4
+            for (int k = 0; k < N / 2; k++) sums[k] = half_sum(line[k], line[k + N / 2]);
+            first[y] = sums[0];
+            sums[0] = Lanes{};
+            (y ? rest : of_row) += sum_of<N, Depth>(sums);
+        }
+        first[0] = Lanes{};
+        of_column = sum_of<N, Depth>(first);
+    }
+    [[gnu::always_inline]] static Wide half(const Wide &sum) { return N == 8 ? sum >> 1 : sum; }
+    [[gnu::always_inline]] Wide vertical(const Lanes (&above)[N]) const {
+        Lanes line[N], sums[N / 2];
+        get_line<N>(above, 1, line);
+        butterflies<N, N / 2>(line);
+#pragma GCC unroll 4
+        for (int k = 0; k < N / 2; k++)
+            sums[k] = half_sum(line[k] * int16_t{N} - v[k], line[k + N / 2] * int16_t{N} - v[k + N / 2]);
+        return half(rest + of_column + sum_of<N, Depth>(sums));
+    }
+    [[gnu::always_inline]] Wide horizontal(const Lanes (&left)[N]) const {
+        Lanes line[N], sums[N];
+        get_line<N>(left, 1, line);
+        butterflies<N, N>(line);
+#pragma GCC unroll 8
+        for (int y = 0; y < N; y++) {
+            const Lanes l = line[y] * int16_t{N / 2};
+            sums[y] = half_sum(l - v[N * y], l - v[N * y + N / 2]);
+        }
+        return half(rest + of_row + sum_of<N, Depth>(sums));
+    }
+    [[gnu::always_inline]] Wide mean(const Lanes &mean) const {
+        const Lanes m = mean * int16_t{N * N / 2};
+        const Lanes sums[1] = {half_sum(m - v[0], m - v[N / 2])};
+        return half(rest + of_row + of_column + sum_of<N, Depth>(sums));
+    }
+};
+
+// Adds half the SATDs of 4x4 blocks as predicted by the line above, the line to the left, a mean and a plane.
+// mean_of_block(x, y)
+enum SharedMode { kFromAbove, kFromLeft, kMean, kPlane, kSharedModes };
+template <int Width, int Height, class S, class MeanOfBlock>
+[[gnu::always_inline]] inline void add_half_satds(const Lanes *source, S &s, const MeanOfBlock &mean_of_block,
+                                                  const Lanes *plane, Wide (&satds)[kSharedModes]) {
+#pragma GCC unroll 1
     for (int b = 0; b < Width * Height / 16; b++) {
         const int x0 = 4 * (b % (Width / 4)), y0 = 4 * (b / (Width / 4));
-        Lanes d[16];
+        const Lanes *const at = source + y0 * Width + x0;
+        const SourceTransform<4, 10> t(
+            [&](int x, int y) __attribute__((always_inline)) { return at[Width * y + x]; });  // the same with 8 bits
+        Lanes above[4], left[4], d[16];
+        get_line<4>(s.at(x0, -1), 1, above);
+        get_line<4>(s.at(-1, y0), S::pitch, left);
+        satds[kFromAbove] += t.vertical(above);
+        satds[kFromLeft] += t.horizontal(left);
+        satds[kMean] += t.mean(mean_of_block(x0 / 4, y0 / 4));
         for (int x = 0; x < 4; x++) {
-            Lanes v[4];
+            Lanes column[4];
 #pragma GCC unroll 4
-            for (int y = 0; y < 4; y++) v[y] = source[(y0 + y) * Width + x0 + x] - prediction(x0 + x, y0 + y);
-            butterflies<4, 4>(v);
-            put_line<4>(v, d + x, 4);
+            for (int y = 0; y < 4; y++) column[y] = at[Width * y + x] - plane[(y0 + y) * Width + x0 + x];
+            transform_column<4>(column, d + x);
         }
-        sum += half_satd<4, 10>(d);  // the same with 8 bits
+        satds[kPlane] += half_satd<4, 10>(d);
     }
-    return sum;
 }
 
 // ---- Ranking of source samples.
@@ -77,22 +172,29 @@ template <int N, int Depth, int Mode>
     Lanes d[N * N];
 #pragma GCC unroll 8
     for (int x = 0; x < N; x++) {
-        Lanes v[N];
+        Lanes column[N];
 #pragma GCC unroll 8
-        for (int y = 0; y < N; y++) v[y] = values[value_of<N>(Mode, N * y + x)] - *s.at(x0 + x, y0 + y);
-        butterflies<N, N>(v);
-        put_line<N>(v, d + x, N);
+        for (int y = 0; y < N; y++) column[y] = values[value_of<N>(Mode, N * y + x)] - *s.at(x0 + x, y0 + y);
+        transform_column<N>(column, d + x);
     }
     return half_satd<N, Depth>(d);
 }
 
-// Adds the SATDs of a component's modes.
+// Adds the SATDs of a component's modes. Mode: those from kDc + 1 on.
 template <int N, int Depth, size_t... Mode>
 [[gnu::always_inline]] inline void add_satds(LumaSamples &s, int x0, int y0, const Neighbours &n, Wide (&satds)[kModes],
                                              std::index_sequence<Mode...>) {
     Values<N> values;
     make_values<N, Depth>(s, x0, y0, n, values);
-    ((satds[Mode] += satd_of_mode<N, Depth, Mode>(s, x0, y0, values)), ...);
+    const SourceTransform<N, Depth> t([&](int x, int y)
+                                          __attribute__((always_inline)) { return *s.at(x0 + x, y0 + y); });
+    Lanes above[N], left[N];
+#pragma GCC unroll 8
+    for (int i = 0; i < N; i++) above[i] = values[N + 1 + i], left[i] = values[N - 1 - i];
+    satds[kVertical] += t.vertical(above);
+    satds[kHorizontal] += t.horizontal(left);
+    satds[kDc] += t.mean(values[neighbours_in_line(N)]);
+    ((satds[kDc + 1 + Mode] += satd_of_mode<N, Depth, kDc + 1 + Mode>(s, x0, y0, values)), ...);
 }
 
 template <int N, int Depth>
@@ -104,7 +206,7 @@ template <int N, int Depth>
     for (Wide &k : keys) k = all_wide(kNone);
 #pragma GCC unroll 1
     for (int i = 0; i < count; i++)
-        add_satds<N, Depth>(components[i], x0, y0, n, satds, std::make_index_sequence<kModes>());
+        add_satds<N, Depth>(components[i], x0, y0, n, satds, std::make_index_sequence<kModes - kDc - 1>());
     const auto add = [&](int mode, const Lanes &available) __attribute__((always_inline)) {
         Wide key = select(widen(available), satds[mode] * 16 + mode, all_wide(kNone));
         for (Wide &k : keys) {
