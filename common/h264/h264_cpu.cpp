@@ -3,6 +3,7 @@
 // LGPL-2.1-or-later
 #include <algorithm>
 
+#include "../lines.h"
 #include "h264.h"
 #include "picture_encoder.h"
 #include "slice_cpu.h"
@@ -58,7 +59,7 @@ class H264CpuEncoder : public PictureEncoder {
 
     struct Slot {
         std::vector<Macroblock> macroblocks;
-        std::vector<int16_t> levels;
+        LineVector<int16_t> levels;
         std::vector<uint16_t> sign_flips;
         std::unique_ptr<SliceCoder> coder;
     };

@@ -50,30 +50,65 @@ namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 
 namespace {
 
-// Per component: the first sample of each lane's macroblock, and the stride.
-template <class Number>
-struct Places {
-    Number *at[3][kLanes];
-    ptrdiff_t strides[3];
-};
+// The modes of neighbours, and those that are likely.
+[[gnu::always_inline]] inline void load_modes(Work &w, const MacroblockCoder::Place *const (&places)[kLanes],
+                                              LikelyTypes likely) {
+    using Modes = int8_t __attribute__((vector_size(8)));
+    Lanes rows[16];
+    from_rows(rows, [&](int lane) __attribute__((always_inline)) {
+        const MacroblockCoder::Place &p = *places[lane];
+        int8_t modes[8] = {-1, -1, -1, -1, -1, -1, -1, -1};  // above, then left
+        if (p.above) std::memcpy(modes, p.above->mode_below, 4);
+        if (p.left) std::memcpy(modes + 4, p.left->mode_right, 4);
+        Modes eight;
+        std::memcpy(&eight, modes, sizeof eight);
+        Half ranked;  // and what is behind them
+        static_assert(offsetof(RankedModes, of_8x8) + sizeof ranked <= sizeof(RankedModes));
+        std::memcpy(&ranked, p.ranked->of_8x8, sizeof ranked);
+        return join(__builtin_convertvector(eight, Half), ranked);
+    });
+    for (int k = 0; k < 4; k++) {
+        for (int t = 0; t < 2; t++) {
+            w.candidates[t].modes[0][1 + k] = rows[k];
+            w.candidates[t].modes[1 + k][0] = rows[4 + k];
+        }
+        w.ranked_8x8[k] = rows[8 + k];
+    }
+    if (likely < kAlso4x4) return;
+    from_rows(w.ranked_4x4, [&](int lane) __attribute__((always_inline)) {
+        Row ranked;
+        std::memcpy(&ranked, places[lane]->ranked->of_4x4, sizeof ranked);
+        return ranked;
+    });
+}
 
-CUDAENC_LANE_FUNCTION void load_lanes(Work &w, const Places<const Sample> &from, const Available (&available)[kLanes]) {
+CUDAENC_LANE_FUNCTION void load_lanes(Work &w, const MacroblockCoder::Place *const (&places)[kLanes],
+                                      LikelyTypes likely) {
+    Available available[kLanes];
+    for (int i = 0; i < kLanes; i++) available[i] = places[i]->available;
     w.available = neighbours_of(available);
+    const Sample *at[kLanes];
+    const auto find = [&](int component) __attribute__((always_inline)) {
+        for (int i = 0; i < kLanes; i++) at[i] = places[i]->samples[component].data;
+        return places[0]->samples[component].stride;
+    };
 #pragma GCC unroll 1
     for (int i = 0; i < w.components; i++) {
-        load_source<16, 16>(from.at[i], from.strides[i], w.source[i]);
-        load_neighbours<16, 16>(from.at[i], from.strides[i], available, w.luma[i]);
+        const ptrdiff_t stride = find(i);
+        load_source<16, 16>(at, stride, w.source[i]);
+        load_neighbours<16, 16>(at, stride, available, w.luma[i]);
     }
     for (int i = 0; i < 2 && chroma_blocks(w.coded.chroma); i++) {
-        const ptrdiff_t stride = from.strides[1 + i];
+        const ptrdiff_t stride = find(1 + i);
         if (w.coded.chroma == ChromaFormat::c420) {
-            load_source<8, 8>(from.at[1 + i], stride, w.chroma_source[i]);
-            load_neighbours<8, 8>(from.at[1 + i], stride, available, w.chroma[i]);
+            load_source<8, 8>(at, stride, w.chroma_source[i]);
+            load_neighbours<8, 8>(at, stride, available, w.chroma[i]);
         } else {
-            load_source<8, 16>(from.at[1 + i], stride, w.chroma_source[i]);
-            load_neighbours<8, 16>(from.at[1 + i], stride, available, w.chroma[i]);
+            load_source<8, 16>(at, stride, w.chroma_source[i]);
+            load_neighbours<8, 16>(at, stride, available, w.chroma[i]);
         }
     }
+    if (likely >= kAlso8x8) load_modes(w, places, likely);
 }
 
 // As each type.
@@ -108,43 +143,95 @@ template <int Depth>
 CUDAENC_LANE_FUNCTION void code_lanes_of_8_bits(Work &w, LikelyTypes likely) { code_lanes<8>(w, likely); }
 CUDAENC_LANE_FUNCTION void code_lanes_of_10_bits(Work &w, LikelyTypes likely) { code_lanes<10>(w, likely); }
 
-CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Lanes &type, const Places<Sample> &to,
-                                       int16_t *const (&levels)[kLanes]) {
-    const Lanes is_8x8 = type == static_cast<int16_t>(MacroblockType::i8x8);
-    const Lanes is_16x16 = type == static_cast<int16_t>(MacroblockType::i16x16);
+// What is stored of each lane.
+struct Stored {
+    Lanes type;
+    LikelyTypes likely;     // the most types of a lane
+    Sample *to[3][kLanes];  // of each component; nullptr: nothing is stored
+    ptrdiff_t strides[3];
+    int16_t *levels[kLanes];   // likewise
+    uint8_t patterns[kLanes];  // coded_block_pattern
+};
+
+// A row of numbers, of each lane's type. of(candidate): the first of 16.
+template <class Of>
+[[gnu::always_inline]] inline void get_row(const Work &w, const Stored &s, Lanes (&row)[16], const Of &of) {
     const Candidate *const c = w.candidates;
+    const Lanes *const of_16x16 = of(c[static_cast<int>(MacroblockType::i16x16)]);
+    std::memcpy(row, of_16x16, sizeof row);
+    for (const MacroblockType t : {MacroblockType::i8x8, MacroblockType::i4x4}) {
+        if (s.likely < (t == MacroblockType::i8x8 ? kAlso8x8 : kAlso4x4)) return;
+        const Lanes is_type = s.type == static_cast<int16_t>(t);
+        const Lanes *const of_type = of(c[static_cast<int>(t)]);
+#pragma GCC unroll 16
+        for (int x = 0; x < 16; x++) row[x] = is_type ? of_type[x] : row[x];
+    }
+}
+
+// Levels of `count` blocks, of the lanes in which they are coded. is_coded_in(lane); get(block, row)
+template <class IsCoded, class GetRow>
+[[gnu::always_inline]] inline void store_levels(const Stored &s, int first, int count, const IsCoded &is_coded_in,
+                                                const GetRow &get) {
+    int16_t *levels[kLanes];
+    bool any = false;
+    for (int i = 0; i < kLanes; i++) {
+        const bool coded = s.levels[i] && is_coded_in(i);
+        levels[i] = coded ? s.levels[i] : nullptr;
+        any |= coded;
+    }
+    if (!any) return;
+#pragma GCC unroll 1
+    for (int b = first; b < first + count; b++) {
+        Lanes row[16];
+        get(b, row);
+        store_row(row, levels, 16 * b);
+    }
+}
+
+CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Stored &s) {
     Lanes row[16];
 #pragma GCC unroll 1
     for (int i = 0; i < w.components; i++) {
+        const int base = kLumaBlocks * i;
+#pragma GCC unroll 1
         for (int y = 0; y < 16; y++) {
-            for (int x = 0; x < 16; x++) {
-                const int k = 16 * y + x;
-                const Lanes p = is_8x8 ? c[1].reconstruction[i][k] : c[0].reconstruction[i][k];
-                row[x] = is_16x16 ? c[2].reconstruction[i][k] : p;
-            }
-            store_row(row, to.at[i], y * to.strides[i]);
+            get_row(w, s, row,
+                    [&](const Candidate &c) __attribute__((always_inline)) { return c.reconstruction[i] + 16 * y; });
+            store_row(row, s.to[i], y * s.strides[i]);
         }
-        for (int b = 0; b < kLumaBlocks; b++) {
-            for (int x = 0; x < 16; x++) {
-                const int k = 16 * b + x;
-                const Lanes l = b == kLumaDcBlock ? Lanes{} : is_8x8 ? c[1].levels[i][k] : c[0].levels[i][k];
-                row[x] = is_16x16 ? c[2].levels[i][k] : l;
-            }
-            store_row(row, levels, 16 * (kLumaBlocks * i + b));
-        }
+#pragma GCC unroll 1
+        for (int b = 0; b < 16; b += 4)
+            store_levels(
+                s, base + b, 4, [&](int lane) __attribute__((always_inline)) { return s.patterns[lane] >> b / 4 & 1; },
+                [&](int block, Lanes(&r)[16]) __attribute__((always_inline)) {
+                    get_row(w, s, r, [&](const Candidate &c) __attribute__((always_inline)) {
+                        return c.levels[i] + 16 * (block - base);
+                    });
+                });
+        store_levels(
+            s, base + kLumaDcBlock, 1,
+            [&](int lane)
+                __attribute__((always_inline)) { return s.type[lane] == static_cast<int16_t>(MacroblockType::i16x16); },
+            [&](int, Lanes(&r)[16]) __attribute__((always_inline)) {
+                const Candidate &c = w.candidates[static_cast<int>(MacroblockType::i16x16)];
+                std::memcpy(r, c.levels[i] + 16 * kLumaDcBlock, sizeof r);
+            });
     }
     const int blocks = chroma_blocks(w.coded.chroma);
     if (!blocks) return;
-    for (int b = 0; b < 1 + 2 * blocks; b++) {
-        std::memcpy(row, w.chroma_levels + 16 * b, sizeof row);
-        store_row(row, levels, 16 * (kChromaDcBlock + b));
-    }
+    for (int ac = 0; ac < 2; ac++)
+        store_levels(
+            s, ac ? kChromaAcBlock : kChromaDcBlock, ac ? 2 * blocks : 1,
+            [&](int lane) __attribute__((always_inline)) { return s.patterns[lane] >> 4 > ac; },
+            [&](int block, Lanes(&r)[16]) __attribute__((always_inline)) {
+                std::memcpy(r, w.chroma_levels + 16 * (block - kChromaDcBlock), sizeof r);
+            });
     for (int i = 0; i < 2; i++)
         for (int y = 0; y < 2 * blocks; y += 2) {
-            const ptrdiff_t stride = to.strides[1 + i];
+            const ptrdiff_t stride = s.strides[1 + i];
             std::memcpy(row, w.chroma_reconstruction[i] + 8 * y, sizeof row);
             to_rows(row, [&](int lane, const Row &r) __attribute__((always_inline)) {
-                Sample *const at = to.at[1 + i][lane];
+                Sample *const at = s.to[1 + i][lane];
                 if (!at) return;
                 const Half first = low(r), second = high(r);
                 std::memcpy(at + y * stride, &first, sizeof first);
@@ -153,109 +240,140 @@ CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Lanes &type, const P
         }
 }
 
+// Bits of code_macroblock_header() where all modes are the predicted ones. Another one has kOtherModeBits more.
+constexpr uint32_t kOtherModeBits = 3;
+class HeaderBits {
+  public:
+    explicit HeaderBits(const CodedFormat &f) : bits_() {
+        for (size_t i = 0; i < sizeof bits_; i++) {
+            const size_t modes = i / kPatterns, pattern = i % kPatterns;
+            Macroblock m{};
+            m.type = static_cast<MacroblockType>(modes / 16);
+            m.intra_chroma_pred_mode = static_cast<uint8_t>(modes / 4 % 4);
+            m.intra_16x16_pred_mode = static_cast<uint8_t>(modes % 4);
+            m.coded_block_pattern = static_cast<uint8_t>(chroma_blocks(f.chroma) ? pattern : pattern % 16);
+            std::fill_n(m.pred_mode, 16, kPredictedMode);
+            BitCounter counter;
+            code_macroblock_header(f, m, counter);
+            bits_[i] = static_cast<uint8_t>(counter.bits);
+        }
+    }
+    uint32_t of(MacroblockType type, int intra_chroma_pred_mode, int intra_16x16_pred_mode, int pattern) const {
+        const int modes = (static_cast<int>(type) * 4 + intra_chroma_pred_mode) * 4 + intra_16x16_pred_mode;
+        return bits_[modes * kPatterns + pattern];
+    }
+
+  private:
+    static constexpr int kPatterns = 48;
+    uint8_t bits_[3 * 4 * 4 * kPatterns];
+};
+
 class Coder final : public MacroblockLanes {
   public:
-    explicit Coder(const PictureFormat &format) : planes_(format.components()), work_() {
+    explicit Coder(const PictureFormat &format) : planes_(format.components()), header_bits_(format.coded()), work_() {
         work_.coded = format.coded();
         work_.components = luma_components(format.chroma);
     }
     void code(Task *tasks) override;
 
   private:
+    int pattern_of(const Candidate &c, int lane) const { return c.coded[lane] | work_.chroma_coded[lane] << 4; }
+    void decide(Task &task, int lane) const;
+    void finish(Task &task, int lane, Stored &stored) const;
+
     const int planes_;
+    const HeaderBits header_bits_;
     Work work_;
 };
 
 void Coder::code(Task *tasks) {
-    Work &w = work_;
-    bool taken[kLanes];
-    int first = -1;
+    const MacroblockCoder::Place *places[kLanes]{}, *first = nullptr;
+    LikelyTypes likely = kOnly16x16;
     for (int i = 0; i < kLanes; i++) {
         const Task &t = tasks[i];
-        taken[i] = t.macroblock && t.place.qp >= kLeastLaneQp && t.place.qp <= kMostLaneQp;
-        if (t.macroblock) t.macroblock->type = MacroblockType::pcm;
-        if (taken[i] && first < 0) first = i;
+        if (!t.macroblock) continue;
+        t.macroblock->type = MacroblockType::pcm;
+        if (t.place.qp < kLeastLaneQp || t.place.qp > kMostLaneQp) continue;
+        places[i] = &t.place;
+        likely = std::max(likely, t.place.likely);
+        if (!first) first = places[i];
     }
-    if (first < 0) return;
-    // No cache has the memory that levels go to: it comes while macroblocks are coded.
-    for (int i = 0; i < kLanes; i++)
-        for (int k = 0; taken[i] && k < 16 * blocks_per_macroblock(w.coded.chroma); k += 32)
-            __builtin_prefetch(tasks[i].levels + k, 1, 2);
-    Places<const Sample> from;
-    Available available[kLanes];
-    uint64_t lambdas[kLanes];
-    LikelyTypes likely = kOnly16x16;
-    Places<Sample> to{};
-    for (int c = 0; c < planes_; c++) from.strides[c] = to.strides[c] = tasks[first].place.samples[c].stride;
+    if (!first) return;
     for (int i = 0; i < kLanes; i++) {
-        const MacroblockCoder::Place &p = tasks[taken[i] ? i : first].place;  // others do the same again
-        for (int c = 0; c < planes_; c++) from.at[c][i] = p.samples[c].data;
-        available[i] = p.available;
-        lambdas[i] = lambda_of(p.qp + qp_bd_offset(w.coded.luma_depth));
-        likely = std::max(likely, p.likely);
-        set_qp(w, i, p.qp);
-        for (int b = 0; b < 16; b++) w.ranked_4x4[b][i] = static_cast<int16_t>(p.ranked->of_4x4[b]);
-        for (int b = 0; b < 4; b++) w.ranked_8x8[b][i] = static_cast<int16_t>(p.ranked->of_8x8[b]);
-        for (int t = 0; t < 2; t++)
-            for (int k = 0; k < 4; k++) {
-                w.candidates[t].modes[0][1 + k][i] = p.above ? p.above->mode_below[k] : int8_t{-1};
-                w.candidates[t].modes[1 + k][0][i] = p.left ? p.left->mode_right[k] : int8_t{-1};
-            }
+        if (!places[i]) places[i] = first;  // it does the same again
+        set_qp(work_, i, places[i]->qp);
     }
-    load_lanes(w, from, available);
-    (w.coded.luma_depth == 8 ? code_lanes_of_8_bits : code_lanes_of_10_bits)(w, likely);
+    load_lanes(work_, places, likely);
+    (work_.coded.luma_depth == 8 ? code_lanes_of_8_bits : code_lanes_of_10_bits)(work_, likely);
 
-    Lanes types{};
-    int16_t *levels[kLanes]{};
+    Stored stored{};
+    stored.likely = likely;
+    for (int c = 0; c < planes_; c++) stored.strides[c] = first->samples[c].stride;
     for (int i = 0; i < kLanes; i++) {
-        Task &t = tasks[i];
-        if (!taken[i]) continue;
-        int64_t least = INT64_MAX;
-        const LevelSums chroma = {static_cast<uint32_t>(lane_of(w.chroma_bits, i)),
-                                  static_cast<uint32_t>(lane_of(w.chroma_nonzero, i))};
-        LevelSums sums{};
-        for (const MacroblockType type : {MacroblockType::i8x8, MacroblockType::i4x4, MacroblockType::i16x16}) {
-            if (type == MacroblockType::i8x8 && t.place.likely < kAlso8x8) continue;
-            if (type == MacroblockType::i4x4 && t.place.likely < kAlso4x4) continue;
-            Candidate &c = w.candidates[static_cast<int>(type)];
-            Macroblock m{};
-            m.type = type;
-            m.intra_chroma_pred_mode = static_cast<uint8_t>(w.chroma_mode[i]);
-            m.coded_block_pattern = static_cast<uint8_t>(c.coded[i] | w.chroma_coded[i] << 4);
-            if (type == MacroblockType::i16x16)
-                m.intra_16x16_pred_mode = static_cast<uint8_t>(c.pred_modes[0][i]);
-            else
-                for (int b = 0; b < 16; b++) m.pred_mode[b] = static_cast<uint8_t>(c.pred_modes[b][i]);
-            BitCounter header;
-            code_macroblock_header(w.coded, m, header);
-            const LevelSums of_type = {static_cast<uint32_t>(lane_of(c.bits, i)),
-                                       static_cast<uint32_t>(lane_of(c.nonzero, i))};
-            const uint32_t distortion = static_cast<uint32_t>(lane_of(c.distortion, i));
-            const int64_t cost = static_cast<int64_t>(
-                (uint64_t{distortion} << 8) + lambdas[i] * (header.bits + estimated_residual_bits(type, of_type)));
-            if (cost >= least) continue;
-            least = cost;
-            sums = of_type;
-            *t.macroblock = m;
-            t.result = {0, static_cast<uint32_t>(lane_of(c.of_luma, i))};
-        }
-        if (may_be_pcm(w.coded, sums + chroma)) {
-            t.macroblock->type = MacroblockType::pcm;
-            continue;
-        }
-        const MacroblockType type = t.macroblock->type;
-        types[i] = static_cast<int16_t>(type);
-        t.neighbour->type = type;
-        const Candidate &c = w.candidates[static_cast<int>(type)];
-        for (int k = 0; k < 4; k++) {
-            const bool dc = type == MacroblockType::i16x16;
-            t.neighbour->mode_right[k] = dc ? int8_t{kDc} : static_cast<int8_t>(c.modes[1 + k][4][i]);
-            t.neighbour->mode_below[k] = dc ? int8_t{kDc} : static_cast<int8_t>(c.modes[4][1 + k][i]);
-        }
-        for (int k = 0; k < planes_; k++) to.at[k][i] = t.place.samples[k].data;
-        levels[i] = t.levels;
+        if (places[i] != &tasks[i].place) continue;
+        decide(tasks[i], i);
+        if (tasks[i].macroblock->type != MacroblockType::pcm) finish(tasks[i], i, stored);
     }
-    store_lanes(w, types, to, levels);
+    store_lanes(work_, stored);
+}
+
+// The cheapest type, and its syntax.
+void Coder::decide(Task &task, int lane) const {
+    const Work &w = work_;
+    const uint64_t lambda = lambda_of(task.place.qp + qp_bd_offset(w.coded.luma_depth));
+    const auto sums_of = [lane](const Wide &bits, const Wide &nonzero) -> LevelSums {
+        return {static_cast<uint32_t>(lane_of(bits, lane)), static_cast<uint32_t>(lane_of(nonzero, lane))};
+    };
+    MacroblockType best = MacroblockType::i16x16;
+    LevelSums sums{};
+    int64_t least = INT64_MAX;
+    for (const MacroblockType type : {MacroblockType::i8x8, MacroblockType::i4x4, MacroblockType::i16x16}) {
+        if (type == MacroblockType::i8x8 && task.place.likely < kAlso8x8) continue;
+        if (type == MacroblockType::i4x4 && task.place.likely < kAlso4x4) continue;
+        const Candidate &c = w.candidates[static_cast<int>(type)];
+        const int mode = type == MacroblockType::i16x16 ? c.pred_modes[0][lane] : 0;
+        const uint32_t header = header_bits_.of(type, w.chroma_mode[lane], mode, pattern_of(c, lane)) +
+                                kOtherModeBits * static_cast<uint32_t>(c.other_modes[lane]);
+        const LevelSums of_type = sums_of(c.bits, c.nonzero);
+        const uint64_t distortion = static_cast<uint32_t>(lane_of(c.distortion, lane));
+        const int64_t cost =
+            static_cast<int64_t>((distortion << 8) + lambda * (header + estimated_residual_bits(type, of_type)));
+        if (cost >= least) continue;
+        least = cost;
+        sums = of_type;
+        best = type;
+    }
+    const Candidate &c = w.candidates[static_cast<int>(best)];
+    task.result = {0, static_cast<uint32_t>(lane_of(c.of_luma, lane))};
+    Macroblock &m = *task.macroblock;
+    m = {};
+    m.type = may_be_pcm(w.coded, sums + sums_of(w.chroma_bits, w.chroma_nonzero)) ? MacroblockType::pcm : best;
+    m.intra_chroma_pred_mode = static_cast<uint8_t>(w.chroma_mode[lane]);
+    m.coded_block_pattern = static_cast<uint8_t>(pattern_of(c, lane));
+    if (best == MacroblockType::i16x16) m.intra_16x16_pred_mode = static_cast<uint8_t>(c.pred_modes[0][lane]);
+    const int blocks = best == MacroblockType::i4x4 ? 16 : best == MacroblockType::i8x8 ? 4 : 0;
+    for (int b = 0; b < blocks; b++) m.pred_mode[b] = static_cast<uint8_t>(c.pred_modes[b][lane]);
+}
+
+// What neighbours need, and where to store.
+void Coder::finish(Task &task, int lane, Stored &stored) const {
+    const Macroblock &m = *task.macroblock;
+    const Candidate &c = work_.candidates[static_cast<int>(m.type)];
+    Neighbour &n = *task.neighbour;
+    n.type = m.type;
+    for (int k = 0; k < 4; k++) {
+        const bool dc = m.type == MacroblockType::i16x16;
+        n.mode_right[k] = dc ? int8_t{kDc} : static_cast<int8_t>(c.modes[1 + k][4][lane]);
+        n.mode_below[k] = dc ? int8_t{kDc} : static_cast<int8_t>(c.modes[4][1 + k][lane]);
+    }
+    stored.type[lane] = static_cast<int16_t>(m.type);
+    for (int k = 0; k < planes_; k++) stored.to[k][lane] = task.place.samples[k].data;
+    stored.levels[lane] = task.levels;
+    stored.patterns[lane] = m.coded_block_pattern;
+    // No cache has the memory that levels go to: it comes while samples are stored.
+    const int16_t *const levels = task.levels;
+    for (int b = 0; b < 16; b += 2)
+        if (m.coded_block_pattern >> b / 4 & 1) __builtin_prefetch(levels + 16 * b, 1, 2);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace {
 struct Candidate {
     Lanes levels[3][16 * kLumaBlocks], reconstruction[3][256];  // of the components that are coded as luma
     Lanes pred_modes[16];                                       // the syntax; Intra16x16PredMode
+    Lanes other_modes;                                          // blocks whose mode is not the predicted one
     Lanes modes[5][5];                                          // of 4x4 blocks, with neighbours
     Lanes coded;                                                // bits of coded_block_pattern
     Wide distortion, of_luma, bits, nonzero;  // squared errors, and those of luma alone; see LevelSums
@@ -37,7 +38,7 @@ struct Work {
 };
 
 [[gnu::always_inline]] inline void begin(Candidate &c) {
-    c.coded = Lanes{};
+    c.coded = c.other_modes = Lanes{};
     c.distortion = c.of_luma = c.bits = c.nonzero = all_wide(0);
     for (Lanes &m : c.pred_modes) m = Lanes{};
 }

@@ -89,6 +89,7 @@ template <int N, int Components, int Depth>
     c.nonzero += widen(best_sums.nonzero);
     const Lanes quarter = all(1 << (N == 4 ? b / 4 : b));
     c.coded |= best_sums.nonzero > 0 ? quarter : Lanes{};
+    c.other_modes -= best_mode != predicted;
     c.pred_modes[b] = best_mode == predicted  ? all(kPredictedMode)
                       : best_mode < predicted ? best_mode
                                               : best_mode - all(1);

@@ -145,10 +145,11 @@ struct Squares<8> {
         return widen_unsigned((Lanes)highs) * 256 + widen_unsigned((Lanes)(sums - (highs << 8)));
     }
 };
-// From scaled levels to the reconstruction; returns the squared error.
+// From scaled levels, which it changes, to the reconstruction; returns the squared error.
 template <int N, int Depth>
 [[gnu::always_inline]] inline Wide reconstruct(Number<Depth> (&v)[N * N], const Lanes *prediction, const Lanes *source,
                                                int pitch, Lanes *to, int to_pitch) {
+    v[0] = v[0] + 32;  // reaches all samples: rounds them
     for (int y = 0; y < N; y++) {
         Number<Depth> line[N];
         get_line<N>(v + N * y, 1, line);
@@ -162,7 +163,7 @@ template <int N, int Depth>
         apply(line, inverse_line);
 #pragma GCC unroll 8
         for (int y = 0; y < N; y++) {
-            const Lanes r = convert<Lanes>((line[y] + 32) >> 6) + prediction[y * pitch + x];
+            const Lanes r = convert<Lanes>(line[y] >> 6) + prediction[y * pitch + x];
             const Lanes clipped = smaller(larger(r, Lanes{}), all((1 << Depth) - 1)),
                         error = clipped - source[y * pitch + x];
             to[y * to_pitch + x] = clipped;

@@ -59,6 +59,7 @@ using Number = std::conditional_t<Depth == 8, Lanes, Wide>;
 [[gnu::always_inline]] inline int32_t &lane_of(Wide &w, int lane) {
     return reinterpret_cast<int32_t *>(lane % 2 ? &w.odd : &w.even)[lane / 2];
 }
+[[gnu::always_inline]] inline int32_t lane_of(const Wide &w, int lane) { return lane_of(const_cast<Wide &>(w), lane); }
 [[gnu::always_inline]] inline Lanes all(int x) { return Lanes{} + static_cast<int16_t>(x); }
 [[gnu::always_inline]] inline Wide all_wide(int32_t x) { return {Ints{} + x, Ints{} + x}; }
 [[gnu::always_inline]] inline Lanes is(const Lanes &x, int value) { return x == all(value); }

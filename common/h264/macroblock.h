@@ -49,6 +49,7 @@ static_assert(sizeof(Macroblock) == 24);
 //   17        4:2:0 and 4:2:2: DC levels of Cb from element 0, of Cr from element 8, in raster order (2 wide)
 //   18 ...    4:2:0 and 4:2:2: AC of Cb, then of Cr, 4x4 blocks in raster order (2 wide), 4 or 8 each
 // 4:4:4: Cb has 17 to 33, as luma has 0 to 16, and Cr 34 to 50.
+// Blocks that are not coded, see is_coded(), have any levels.
 // I_PCM: the samples, Y, Cb, Cr, each in raster order, from the first block on; they fill 24, 32 or 48 blocks.
 constexpr CUDAENC_HD int blocks_per_macroblock(ChromaFormat format) {
     return format == ChromaFormat::c400   ? 17

@@ -59,16 +59,21 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     macroblocks_ = macroblocks;
     levels_ = levels;
     const size_t rows = order_.size();
-    for (size_t y = 0; y < rows; y++) rows_[y].done.store(0, std::memory_order_relaxed);
+    for (size_t y = 0; y < rows; y++) {
+        rows_[y].done.store(0, std::memory_order_relaxed);
+        rows_[y].loaded.store(false, std::memory_order_relaxed);
+    }
     if (quality.effort == kAllTypes) {
         ranked_.resize(neighbours_.size());
         likely_.resize(neighbours_.size());
         totals_.resize(neighbours_.size() * static_cast<size_t>(blocks_per_macroblock(format_.chroma)));
         pool.for_each(rows, [this](size_t y) {
             load_rows(static_cast<int>(y));
+            rows_[y].loaded.store(true, std::memory_order_release);
             measure_row(static_cast<int>(y));
+            while (y && !rows_[y - 1].loaded.load(std::memory_order_acquire)) std::this_thread::yield();
+            rank_row(static_cast<int>(y));
         });
-        pool.for_each(rows, [this](size_t y) { rank_row(static_cast<int>(y)); });
     }
     if (quality.effort == kAllTypes && MacroblockLanes::takes(format_) && quality.qp >= kLeastLaneQp &&
         quality.qp <= kMostLaneQp) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "../lines.h"
 #include "../load.h"
 #include "../thread_pool.h"
 #include "macroblock_coder.h"
@@ -45,13 +46,14 @@ class PictureCoder {
 
   private:
     struct Plane {
-        std::vector<Sample> samples;
+        LineVector<Sample> samples;
         ptrdiff_t stride = 0;
         Sample *at(ptrdiff_t x, ptrdiff_t y) { return samples.data() + y * stride + x; }
         const Sample *at(ptrdiff_t x, ptrdiff_t y) const { return samples.data() + y * stride + x; }
     };
     struct Row {
         bool begins_slice;
+        std::atomic<bool> loaded;         // the source samples are there
         std::atomic<int> done;            // macroblocks
         std::atomic<bool> taken = false;  // a thread codes one of them
         uint64_t bits, luma_distortion;

@@ -26,6 +26,12 @@ inline constexpr h264::ScalingLists test_scaling_lists = [] {
     return l;
 }();
 
+// Blocks that are not coded have any levels; this gives them none. levels: of a macroblock.
+inline void clear_uncoded(h264::ChromaFormat f, const h264::Macroblock &m, int16_t *levels) {
+    for (int b = 0; b < h264::blocks_per_macroblock(f) && m.type != h264::MacroblockType::pcm; b++)
+        if (!h264::is_coded(m, f, b)) std::fill_n(levels + 16 * b, 16, int16_t{0});
+}
+
 enum class Content { noise, flat, extremes, smooth, stripes, mixed };
 
 struct Source {

@@ -25,6 +25,9 @@ Coded code_on_cpu(const Source &source, int qp, int aq_strength) {
     PictureCoder coder(f);
     coder.encode(source.layout, {.qp = qp, .effort = kAllTypes, .aq_strength = aq_strength}, pool,
                  coded.macroblocks.data(), coded.levels.data());
+    for (size_t m = 0; m < coded.macroblocks.size(); m++)
+        clear_uncoded(f.chroma, coded.macroblocks[m],
+                      &coded.levels[m * 16 * static_cast<size_t>(blocks_per_macroblock(f.chroma))]);
     coded.bits = coder.bits();
     return coded;
 }
