@@ -16,7 +16,7 @@ struct KernelName {
     LaunchPriority priority = LaunchPriority::kNormal;
     // The share of shared memory in the L1 memory. A multiprocessor changes it only when idle, so that kernels with
     // different shares do not run side by side: all kernels of a codec have one value.
-    int shared_memory_percent = 58;
+    int shared_memory_percent = 72;
     // Whether thread-blocks may start before the launch before it on the stream has ended: see allow_next_launch().
     bool overlaps = false;
 };

@@ -278,22 +278,20 @@ CUDAENC_HD HtRule ht_rule(const StopSlope &stop, const PrecinctBand &band, int p
 
 // The exponent of a quad's largest magnitude costs each of its significant samples a bit. So where all of the largest
 // are just above a power of two, they become that. That adds 2 t squared steps to the error, t from 0 to 1 being where
-// a sample lies in its step, and is done where it adds less than 3/16 a bit. samples: of a quad, whose magnitudes from
-// the plane on are coded.
-CUDAENC_HD void lower_largest(uint32_t (&samples)[4], int plane) {
-    const auto coded = [plane](uint32_t sample) { return (sample & 0x7FFFFFFFu) >> plane; };
-    const uint32_t most =
-        max_of(max_of(coded(samples[0]), coded(samples[1])), max_of(coded(samples[2]), coded(samples[3])));
+// a sample lies in its step, and is done where it adds less than 3/16 a bit. magnitudes: of a quad; coded: these from
+// the plane on.
+CUDAENC_HD void lower_largest(const uint32_t (&magnitudes)[4], int plane, uint32_t (&coded)[4]) {
+    const uint32_t most = max_of(max_of(coded[0], coded[1]), max_of(coded[2], coded[3]));
     if (most < 2 || ((most - 1) & (most - 2))) return;
     uint32_t significant = 0, above = 0;
     CUDAENC_UNROLL
-    for (const uint32_t x : samples) {
-        significant += coded(x) != 0;
-        above += coded(x) == most ? 2 * (x & ((1u << plane) - 1)) + 1 : 0;
+    for (int i = 0; i < 4; i++) {
+        significant += coded[i] != 0;
+        above += coded[i] == most ? 2 * (magnitudes[i] & ((1u << plane) - 1)) + 1 : 0;
     }
     if (16 * above >= 3 * significant << plane) return;
     CUDAENC_UNROLL
-    for (uint32_t &x : samples) x -= coded(x) == most ? 1u << plane : 0;
+    for (uint32_t &x : coded) x -= x == most;
 }
 
 // By how many squared steps a sample's error is less when it is coded, but for a sixth, if it lies in the middle of its
@@ -302,7 +300,8 @@ CUDAENC_HD uint32_t ht_energy(uint32_t magnitude) {
     const uint32_t m = min_of(magnitude, 511u);
     return m * m + m;
 }
-// A block's counts from the lowest plane that is tried on, and from those above it.
+// A block's counts from the lowest plane that is tried on, and from those above it. Where one plane is tried, those of
+// samples and quads from it on are enough.
 struct HtTriedCounts {
     HtCounts from[kHtTried];
     uint32_t energy = 0;  // where one plane is tried: what ht_energy() makes of each sample
@@ -361,9 +360,10 @@ CUDAENC_HD uint32_t ht_plane_bytes(bool is_above, uint32_t between, uint32_t cod
 CUDAENC_HD HtTrial ht_one_plane(const HtRule &rule, int planes, uint32_t all_quads, const HtTriedCounts &counts) {
     HtTrial t{};
     t.lowest = t.highest = rule.lowest_plane();
-    const HtStep step = ht_step(all_quads, counts.from[0], {});
-    t.more[0] = ht_bytes(step.bits);
-    const int64_t reduction = int64_t{64} * counts.energy + 11 * counts.from[0].samples;
+    HtCounts ones = counts.from[0];
+    ones.magnitude = ones.samples;
+    const HtStep step = ht_step(all_quads, ones, {});
+    const int64_t reduction = int64_t{64} * counts.energy + 11 * ones.samples;
     t.reductions[0] = record_reduction(reduction * rule.step.square >> 12);
     const bool is_worth =
         planes > t.lowest + 1 ||

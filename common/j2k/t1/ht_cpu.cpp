@@ -402,9 +402,13 @@ CUDAENC_CLONES uint32_t count_quads(const uint32_t *upper, const uint32_t *lower
 // Of a row of quads, see lower_largest(). rows: of samples, two.
 CUDAENC_CLONES void lower_row(uint32_t *upper, uint32_t *lower, int width, int plane) {
     for (int x = 0; x < width; x += 2) {
-        uint32_t quad[4] = {upper[x], lower[x], upper[x + 1], lower[x + 1]};
-        lower_largest(quad, plane);
-        upper[x] = quad[0], lower[x] = quad[1], upper[x + 1] = quad[2], lower[x + 1] = quad[3];
+        const uint32_t magnitude = 0x7FFFFFFFu, quad[4] = {upper[x] & magnitude, lower[x] & magnitude,
+                                                           upper[x + 1] & magnitude, lower[x + 1] & magnitude};
+        const uint32_t before[4] = {quad[0] >> plane, quad[1] >> plane, quad[2] >> plane, quad[3] >> plane};
+        uint32_t coded[4] = {before[0], before[1], before[2], before[3]};
+        lower_largest(quad, plane, coded);
+        const auto less = [&](int i) { return (before[i] - coded[i]) << plane; };
+        upper[x] -= less(0), lower[x] -= less(1), upper[x + 1] -= less(2), lower[x + 1] -= less(3);
     }
 }
 CUDAENC_CLONES void scale_row(const uint32_t *from, int width, const StepRatio &step, uint32_t *to) {

@@ -4,17 +4,16 @@
 
 namespace cudaenc::j2k {
 
-template <int kQuads, int kWarps>
+template <int kQuads, int kWarps, HtKind kKind>
 DEVICE void code_blocks(const HtInput &p, const HtShared &shared) {
     load_codes<kWarps>(p, shared);
     const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
     const bool exists = index < p.count;
     const CodeBlock block = p.blocks[exists ? index : p.count - 1];
     block_sync();
-    const uint32_t bytes =
-        code_block<kQuads, kWarps, HtKind::kWhole>(p, shared, block, HtLowest{}, [exists](auto &own) {
-            if (exists) own.scan();
-        });
+    const uint32_t bytes = code_block<kQuads, kWarps, kKind>(p, shared, block, HtLowest{}, [exists](auto &own) {
+        if (exists) own.scan();
+    });
     if (exists && lane_id() == 0) {
         p.coded.bytes[index] = bytes;
         p.coded.planes[index] = p.coded.passes[index] = bytes ? 1 : 0;
@@ -178,7 +177,7 @@ DEVICE void code_chosen_blocks(const HtTruncatedInput &p, const HtShared &shared
     }
 }
 
-template <int kQuads, int kWarps>
+template <int kQuads, int kWarps, HtKind>
 DEVICE void code_blocks(const HtTruncatedInput &p, const HtShared &shared) {
     if (p.chosen) return code_chosen_blocks<kQuads, kWarps>(p, shared);
     const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
@@ -192,47 +191,57 @@ DEVICE void code_blocks(const HtTruncatedInput &p, const HtShared &shared) {
         measure_blocks<kQuads, kWarps>(p, shared, index, exists, block);
 }
 
-template <int kQuads, int kWarps>
+template <int kQuads, int kWarps, HtKind kKind>
 DEVICE void code_blocks(const HtOnePlaneInput &p, const HtShared &shared) {
     const uint32_t index = static_cast<uint32_t>(block_x() * kWarps + warp_id());
     const bool exists = index < p.all.input.count;
     const CodeBlock block = p.all.input.blocks[exists ? index : p.all.input.count - 1];
     load_codes<kWarps>(p.all.input, shared);
     block_sync();
-    try_blocks<kQuads, kWarps, HtKind::kOnePlane>(p.all, shared, index, exists, block);
+    try_blocks<kQuads, kWarps, kKind>(p.all, shared, index, exists, block);
 }
 
 // A kernel's thread-block: its shared memory, and its blocks by the input's kind.
-template <int kQuads, int kWarps, class Input>
+template <int kQuads, int kWarps, HtKind kKind, class Input>
 DEVICE void run_thread_block(const Input &p) {
     SHARED(uint16_t, codes, 2048 + kMostExcess + 1);
     SHARED(uint32_t, mel_entries, kMelEnd);
-    SHARED(uint32_t, memory, kWarps *HtLayout<kQuads>::kWords);
+    using Layout = typename HtBlock<kQuads, kKind>::Layout;
+    SHARED(uint32_t, memory, kWarps *Layout::kWords);
     SHARED(MelWork, work, kWarps);
-    code_blocks<kQuads, kWarps>(p, {codes, mel_entries, memory, work});
+    code_blocks<kQuads, kWarps, kKind>(p, {codes, mel_entries, memory, work});
 }
 
-KERNEL_BLOCKS(kHtWarps * 32, 4, j2k_t1_ht, HtParams) { run_thread_block<256, kHtWarps>(p); }
+KERNEL_BLOCKS(kHtWarps * 32, 4, j2k_t1_ht, HtParams) { run_thread_block<256, kHtWarps, HtKind::kWhole>(p); }
 
 KERNEL(kHtLargeWarps * 32, j2k_t1_ht_large, HtLargeParams)
 {
-    run_thread_block<1024, kHtLargeWarps>(p);
+    run_thread_block<1024, kHtLargeWarps, HtKind::kWhole>(p);
+}
+
+KERNEL_BLOCKS(kHtWarps * 32, 4, j2k_t1_ht_short, HtShortParams) { run_thread_block<256, kHtWarps, HtKind::kShort>(p); }
+
+KERNEL(kHtLargeWarps * 32, j2k_t1_ht_short_large, HtShortLargeParams)
+{
+    run_thread_block<1024, kHtLargeWarps, HtKind::kShort>(p);
 }
 
 // 24 warps a multiprocessor fit 85 registers a thread.
 KERNEL_BLOCKS(kHtWarps * 32, 24 / kHtWarps, j2k_t1_ht_truncated, HtTruncatedParams) {
-    run_thread_block<256, kHtWarps>(p);
+    run_thread_block<256, kHtWarps, HtKind::kTruncated>(p);
 }
 
 KERNEL_BLOCKS(kHtLargeWarps * 32, 24 / kHtLargeWarps, j2k_t1_ht_truncated_large, HtTruncatedLargeParams) {
-    run_thread_block<1024, kHtLargeWarps>(p);
+    run_thread_block<1024, kHtLargeWarps, HtKind::kTruncated>(p);
 }
 
 // 32 warps a multiprocessor fit 64, of which few are spilled.
-KERNEL_BLOCKS(kHtWarps * 32, 4, j2k_t1_ht_one_plane, HtOnePlaneParams) { run_thread_block<256, kHtWarps>(p); }
+KERNEL_BLOCKS(kHtWarps * 32, 4, j2k_t1_ht_one_plane, HtOnePlaneParams) {
+    run_thread_block<256, kHtWarps, HtKind::kOnePlane>(p);
+}
 
 KERNEL_BLOCKS(kHtLargeWarps * 32, 24 / kHtLargeWarps, j2k_t1_ht_one_plane_large, HtOnePlaneLargeParams) {
-    run_thread_block<1024, kHtLargeWarps>(p);
+    run_thread_block<1024, kHtLargeWarps, HtKind::kOnePlane>(p);
 }
 
 }  // namespace cudaenc::j2k

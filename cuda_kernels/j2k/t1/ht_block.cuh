@@ -27,10 +27,11 @@ struct HtLowest {
         return quad;
     }
     // What is coded of magnitudes that are scaled.
-    DEVICE_MEMBER Quad coded(Quad quad) const {
-        if (lowers) lower_largest(quad.sample, plane);
+    DEVICE_MEMBER Quad coded(const Quad &scaled) const {
+        Quad quad;
         CUDAENC_UNROLL
-        for (uint32_t &x : quad.sample) x >>= plane;
+        for (int i = 0; i < 4; i++) quad.sample[i] = scaled.sample[i] >> plane;
+        if (lowers) lower_largest(scaled.sample, plane, quad.sample);
         return quad;
     }
 };
@@ -84,6 +85,27 @@ struct QuadPair {
                  coefficient(lower, 2 * q + 1)}};
     }
 };
+
+// A pair's samples as they are coded: those in the left columns of its quads, and in their right ones, are halves of a
+// word, with their signs on top.
+struct __attribute__((may_alias, aligned(16))) PackedPair {
+    uint32_t upper[2], lower[2];  // [quad]
+    // magnitudes: of at most 15 bits; signs: of whom they are.
+    DEVICE_MEMBER PackedPair(const Quad (&magnitudes)[2], const QuadPair<int16_t> &signs) {
+        constexpr uint32_t kSigns = 0x80008000u;
+        CUDAENC_UNROLL
+        for (int q = 0; q < 2; q++) {
+            const uint32_t(&m)[4] = magnitudes[q].sample;
+            upper[q] = m[0] | m[2] << 16 | (static_cast<uint32_t>(signs.upper >> 32 * q) & kSigns);
+            lower[q] = m[1] | m[3] << 16 | (static_cast<uint32_t>(signs.lower >> 32 * q) & kSigns);
+        }
+    }
+    DEVICE_MEMBER Quad quad(int q) const {
+        const auto left = [](uint32_t word) { return (word & 0x7FFF) | (word << 16 & kSignBit); };
+        const auto right = [](uint32_t word) { return (word >> 16 & 0x7FFF) | (word & kSignBit); };
+        return {{left(upper[q]), left(lower[q]), right(upper[q]), right(lower[q])}};
+    }
+};
 // A block's coefficients. is_aligned: four at a time.
 template <class Coefficient>
 struct BlockSamples {
@@ -135,6 +157,18 @@ struct LaneSums {
         }
         counts.add(m[0], m[1], m[2], m[3], one);
     }
+    // The same where one plane is tried, in two parts. significant: SeenPair's.
+    DEVICE_MEMBER void add_energy(const Quad &scaled, int plane) {
+        CUDAENC_UNROLL
+        for (const uint32_t x : scaled.sample) {
+            bits |= x;
+            counts.energy += ht_energy(x >> plane);
+        }
+    }
+    DEVICE_MEMBER void add_significant(uint32_t significant) {
+        counts.from[0].samples += static_cast<uint32_t>(popcount(significant));
+        counts.from[0].quads += uint32_t{(significant & 15) != 0} + (significant > 15);
+    }
     DEVICE_MEMBER QuadSums sums(bool one) const {
         QuadSums all{counts, bit_width(warp_or(bits))};
         CUDAENC_UNROLL
@@ -144,7 +178,7 @@ struct LaneSums {
             const uint32_t both = warp_add(of.samples | of.quads << 16);
             of.samples = both & 0xFFFF;
             of.quads = both >> 16;
-            of.magnitude = warp_add(of.magnitude);
+            if (!one) of.magnitude = warp_add(of.magnitude);
         }
         if (one) all.counts.energy = warp_add(counts.energy);
         return all;
@@ -164,15 +198,19 @@ struct PairPlace {
     }
 };
 
-// How blocks are coded: with all bit-planes; as a truncatable block's rule says; or, with coefficients of 16 bits, by
-// such a rule of one plane.
-enum class HtKind { kWhole, kTruncated, kOnePlane };
+// How blocks are coded: with all bit-planes, of coefficients of 32 or of 16 bits; as a truncatable block's rule says;
+// or, with coefficients of 16 bits, by such a rule of one plane.
+enum class HtKind { kWhole, kShort, kTruncated, kOnePlane };
 
-// A block in a warp. memory: shared, HtLayout<kQuads>::kWords.
+// A block in a warp. memory: shared, HtLayout::kWords.
 template <int kQuads, HtKind kKind>
 struct HtBlock {
-    using Layout = HtLayout<kQuads>;
-    static constexpr bool kTruncated = kKind != HtKind::kWhole;
+    static constexpr bool kTruncated = kKind == HtKind::kTruncated || kKind == HtKind::kOnePlane,
+                          kShort = kKind == HtKind::kShort || kKind == HtKind::kOnePlane;
+    // Samples of coded pairs stay in shared memory, where a multiprocessor has 164 kB of it or more: then it has 2048
+    // threads. With 100 kB only two thread-blocks would fit.
+    static constexpr bool kKeeps = kKind == HtKind::kOnePlane && kQuads <= 256 && blocks_that_fit(32, 64) == 64;
+    using Layout = HtLayout<kQuads, kKeeps>;
     const CodeBlock block;
     const uint32_t *coefficients;  // of all blocks; of 16 bits where is_short
     const bool is_short;
@@ -192,9 +230,10 @@ struct HtBlock {
     DEVICE_MEMBER uint32_t *events() { return memory + Layout::kEvents; }
     DEVICE_MEMBER uint32_t *mel() { return memory + Layout::kMel; }
     DEVICE_MEMBER CodedPair *coded_pairs() { return reinterpret_cast<CodedPair *>(memory + Layout::kCoded); }
+    DEVICE_MEMBER PackedPair *kept_pairs() { return reinterpret_cast<PackedPair *>(memory + Layout::kKept); }
 
     DEVICE_MEMBER Quad from_plane(const Quad &quad) const {
-        if constexpr (!kTruncated) return quad;
+        if constexpr (!kTruncated || kKeeps) return quad;
         Quad coded = lowest.coded(lowest.scaled(quad));
         CUDAENC_UNROLL
         for (int i = 0; i < 4; i++) coded.sample[i] |= quad.sample[i] & kSignBit;
@@ -204,7 +243,9 @@ struct HtBlock {
     // Calls body(samples) with the coefficients of the block.
     template <class Body>
     DEVICE_MEMBER void with_samples(const Body &body) const {
-        if (kKind == HtKind::kOnePlane || is_short)
+        if constexpr (kShort)
+            body(BlockSamples<int16_t>(block, coefficients));
+        else if (kTruncated && is_short)
             body(BlockSamples<int16_t>(block, coefficients));
         else
             body(BlockSamples<uint32_t>(block, coefficients));
@@ -249,13 +290,16 @@ struct HtBlock {
                 for (int k = 1; k < kAtOnce; k++) loaded[k - 1] = loaded[k];
                 Quad quads[2] = {};
                 bool some = warp_any(kTruncated ? own.largest_magnitude() >= least : own.is_significant());
-                if (!kTruncated) quads[0] = own.quad(0), quads[1] = own.quad(1);
+                if (!kTruncated) quads[0] = own.magnitudes(0), quads[1] = own.magnitudes(1);
                 if (kTruncated && some) {  // signs tell nothing here
                     CUDAENC_UNROLL
                     for (int q = 0; q < 2; q++) {
                         Quad &quad = quads[q];
                         quad = lowest.scaled(own.magnitudes(q));
-                        if constexpr (kCounts) sums->add(quad, from, one);
+                        if constexpr (kCounts && kKind == HtKind::kOnePlane)
+                            sums->add_energy(quad, lowest.plane);
+                        else if constexpr (kCounts)
+                            sums->add(quad, from, one);
                         quad = lowest.coded(quad);
                     }
                     some = warp_any(has_significant(quads[0]) || has_significant(quads[1]));
@@ -263,10 +307,15 @@ struct HtBlock {
                 quiet = quiet << 1 | !some;
                 if (some && !any) clear();
                 any |= some;
-                if ((quiet & context_chunks) == context_chunks)
+                if ((quiet & context_chunks) == context_chunks) {
                     put_events({{is_present(at, 0), is_present(at, 1)}, {false, false}, false, false});
-                else
-                    look_at(quads, at, pairs_of_row, first + 32 * i + lane);
+                } else {
+                    const SeenPair seen = look_at(quads, at, pairs_of_row, first + 32 * i + lane);
+                    if constexpr (kCounts && kKind == HtKind::kOnePlane) sums->add_significant(seen.significant);
+                    if constexpr (kKeeps) {
+                        if (seen.is_coded) kept_pairs()[seen.number] = PackedPair(quads, own);
+                    }
+                }
                 at.advance(pairs_of_row, more_rows, more_columns);
             }
         }
@@ -274,18 +323,25 @@ struct HtBlock {
 
     // Codes the pairs of the list.
     DEVICE_MEMBER void code_pairs() {
-        with_samples([&](const auto &samples) { code_pairs(samples); });
+        if constexpr (kKeeps)
+            code_pairs([this](uint32_t number, const PairPlace &) { return kept_pairs()[number]; });
+        else
+            with_samples([this](const auto &samples) {
+                code_pairs([&samples](uint32_t, const PairPlace &at) { return samples.pair(at.column, at.row); });
+            });
     }
-    template <class Coefficient>
-    DEVICE_MEMBER void code_pairs(const BlockSamples<Coefficient> &samples) {
+    // pair_of(number, place): a pair of the list.
+    template <class PairOf>
+    DEVICE_MEMBER void code_pairs(const PairOf &pair_of) {
         const uint32_t lane = static_cast<uint32_t>(lane_id()), pairs_of_row = (block.width + 3u) / 4,
                        reciprocal = (1u << 20) / pairs_of_row + 1;
         CUDAENC_NO_UNROLL
         for (uint32_t first = 0; first < coded; first += 32) {
             const bool is_coded = first + lane < coded;
-            const uint32_t index = is_coded ? coded_pairs()[first + lane] : 0u, row = index * reciprocal >> 20;
+            const uint32_t number = is_coded ? first + lane : 0, index = is_coded ? coded_pairs()[number] : 0u,
+                           row = index * reciprocal >> 20;
             const PairPlace pair{row, index - row * pairs_of_row};
-            const QuadPair<Coefficient> own = samples.pair(pair.column, pair.row);
+            const auto own = pair_of(number, pair);
             code_32({from_plane(own.quad(0)), from_plane(own.quad(1))}, pair, pairs_of_row, is_coded);
             take_whole_magsgn(magsgn_bits);
         }
@@ -323,8 +379,13 @@ struct HtBlock {
         return states() + (at.row + 1) * (pairs_of_row + 1) + at.column + 1;
     }
 
+    // The lane's pair: its significant samples, those of the second quad from bit 4 on; its number in the list.
+    struct SeenPair {
+        uint32_t significant, number;
+        bool is_coded;
+    };
     // Leaves the states and events of 32 pairs, and which of them are to be coded. index: of the lane's pair.
-    DEVICE_MEMBER void look_at(const Quad (&own)[2], const PairPlace &at, uint32_t pairs_of_row, uint32_t index) {
+    DEVICE_MEMBER SeenPair look_at(const Quad (&own)[2], const PairPlace &at, uint32_t pairs_of_row, uint32_t index) {
         const bool first_row = at.row == 0, present[2] = {is_present(at, 0), is_present(at, 1)};
         uint32_t significant[2], of[2];
         CUDAENC_UNROLL
@@ -351,12 +412,12 @@ struct HtBlock {
                     large});
         const bool is_coded =
             present[0] && (context[0] | (present[1] ? context[1] : 0) | significant[0] | significant[1]);
-        const uint32_t all = warp_ballot(is_coded);
-        if (is_coded)
-            coded_pairs()[coded + static_cast<uint32_t>(popcount(all & ((1u << lane_id()) - 1)))] =
-                static_cast<CodedPair>(index);
+        const uint32_t all = warp_ballot(is_coded),
+                       number = coded + static_cast<uint32_t>(popcount(all & ((1u << lane_id()) - 1)));
+        if (is_coded) coded_pairs()[number] = static_cast<CodedPair>(index);
         coded += static_cast<uint32_t>(popcount(all));
         warp_sync();
+        return {significant[0] | significant[1] << 4, number, is_coded};
     }
     DEVICE_MEMBER static int largest_exponent(const Quad &quad) {
         uint32_t most = 0;
@@ -619,7 +680,7 @@ struct HtBlock {
 };
 
 // What a thread-block has in shared memory. codes: [2048], and excess_code() of each excess; mel_entries: [kMelEnd];
-// memory: HtLayout<kQuads>::kWords a warp; work: [kWarps].
+// memory: HtLayout::kWords a warp; work: [kWarps].
 struct HtShared {
     uint16_t *codes;
     uint32_t *mel_entries, *memory;
@@ -643,7 +704,7 @@ DEVICE void load_codes(const HtInput &p, const HtShared &shared) {
 template <int kQuads, int kWarps, HtKind kKind, class Scan>
 DEVICE uint32_t code_block(const HtInput &p, const HtShared &shared, const CodeBlock &block, const HtLowest &lowest,
                            const Scan &scan) {
-    using Layout = HtLayout<kQuads>;
+    using Layout = typename HtBlock<kQuads, kKind>::Layout;
     HtBlock<kQuads, kKind> own{.block = block,
                                .coefficients = p.coefficients,
                                .is_short = p.is_short,

@@ -19,7 +19,11 @@ void launch(Device &device, Device::Stream stream, const Input &input, uint32_t 
 }  // namespace
 
 void code_ht_blocks(Device &device, Device::Stream stream, const HtInput &input, int most_samples) {
-    launch<HtParams, HtLargeParams>(device, stream, input, input.count, most_samples, kHtWarps, kHtLargeWarps);
+    if (input.is_short)
+        launch<HtShortParams, HtShortLargeParams>(device, stream, input, input.count, most_samples, kHtWarps,
+                                                  kHtLargeWarps);
+    else
+        launch<HtParams, HtLargeParams>(device, stream, input, input.count, most_samples, kHtWarps, kHtLargeWarps);
 }
 void code_ht_blocks(Device &device, Device::Stream stream, const HtTruncatedInput &input, int most_samples) {
     launch<HtTruncatedParams, HtTruncatedLargeParams>(device, stream, input, input.input.count, most_samples,

@@ -19,6 +19,8 @@ struct HtInput {
 };
 using HtParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht">;
 using HtLargeParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_large">;
+using HtShortParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_short">;  // where is_short
+using HtShortLargeParams = KernelOf<HtInput, "j2k/t1/ht", "j2k_t1_ht_short_large">;
 
 // Of truncatable blocks. chosen: [block], nullptr: codes the likeliest pass of three, by stop->slope, or measures all,
 // each codeword in place of the one before; else the codewords of so many passes of the records go to the slots, where

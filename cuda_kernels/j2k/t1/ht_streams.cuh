@@ -67,8 +67,8 @@ struct Events {
 };
 
 // A block's share of shared memory, in words. kQuads: the most that it has, those beside the block counted. States have
-// a row of zeros above, a column of them on the left, and one zero behind.
-template <int kQuads>
+// a row of zeros above, a column of them on the left, and one zero behind. kKeeps: samples of coded pairs stay there.
+template <int kQuads, bool kKeeps>
 struct HtLayout {
     static constexpr int kStateWords = kQuads + 3;  // of a pair each; later VLC's bytes
     static constexpr int kVlcWords = (kQuads / 2 * kMostPairBits + kVlcFirstBits + 31) / 32 + 3;
@@ -76,9 +76,11 @@ struct HtLayout {
     static constexpr int kEventWords = kQuads / 64 * kEntryWords;
     static constexpr int kMelWords = (kQuads * 5 / 4 * 3 / 2 + 31) / 32 + 2;
     static constexpr int kCodedWords = kQuads / 4;  // of pairs two each
+    static constexpr int kKeptWords = kKeeps ? 2 * kQuads : 0;
     static constexpr int kStates = 0, kVlc = kStates + kStateWords, kRingAt = kVlc + kVlcWords,
                          kCleared = (kRingAt + kRing + 3) / 4 * 4, kEvents = kCleared, kMel = kEvents + kEventWords,
-                         kCoded = kMel + kMelWords, kWords = (kCoded + kCodedWords + 3) / 4 * 4;
+                         kCoded = kMel + kMelWords, kKept = (kCoded + kCodedWords + 3) / 4 * 4,
+                         kWords = kKept + kKeptWords;
 };
 
 // U-VLC of an excess in a word: the prefix in three bits and its length in two, the suffix in five and its length in
