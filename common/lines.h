@@ -1,4 +1,5 @@
-// Memory that begins with a cache line: what is aligned in it lies in as few as can be. SPDX-License-Identifier: LGPL-2.1-or-later
+// Memory that begins with a cache line: what is aligned in it lies in as few as can be.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstddef>
 #include <new>
