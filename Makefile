@@ -58,7 +58,7 @@ help:
 	@echo "  make bench-report        its tables and plots, and README's, from what bench measured (RESULTS=build/bench, KEEP=1: only what it measured)"
 	@echo "  make bench-bundle        the same, to be carried: build/bench-bundle/bench.sh"
 	@echo "Others: install, uninstall [PREFIX=$(PREFIX)] [LIBDIR=] [DESTDIR=] [SHARED=1: FFmpeg's shared libraries too], clean (keeps build/cache), format (clang-format on all sources),"
-	@echo "        include-graph (draws docs/include-graph.svg), house (long functions, long sentences, what names a block coder)"
+	@echo "        include-graph (draws docs/include-graph.svg), house (long functions and sentences, dead links, what names a block coder)"
 	@echo "Variables: FFMPEG=$(FFMPEG) (branch)  FFMPEG_SRC=tree  FFMPEG_URL=tarball  NONFREE=1 (CUDA filters built by nvcc)"
 	@echo "           NVCODEC_SRC=tree or tarball of nv-codec-headers"
 	@echo "           KERNEL_COMPILER=nvcc|clang|none (for the CPU only)  GPU_ARCHS='90' (nvcc: only these, to build faster)  JOBS=$(JOBS)"

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Rules that keep the house readable: functions of at most 120 lines, sentences of at most 40 words, and a seam for block
-coders: what names the HT coder outside its own files is in the table of docs/adding-a-stage.md, at most seven files.
+"""Rules that keep the house readable: functions of at most 120 lines, sentences of at most 40 words, links that lead
+somewhere, and a seam for block coders: what names the HT coder outside its own files is in the table of
+docs/adding-a-stage.md, at most seven files.
 
 Usage: house.py [ROOT]   Ends in "N passed, N failed".
-Functions are those of the product, lambdas within them counted; sentences are those of *.md here and below docs, without
-code, headings and tables. SPDX-License-Identifier: LGPL-2.1-or-later
+Functions are those of the product, lambdas within them counted; sentences and links are those of *.md here and below docs
+and python, sentences without code, headings and tables. SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import os
 import pathlib
@@ -78,6 +79,22 @@ def sentences(text):
     return found
 
 
+def anchor(heading):
+    """What a heading is linked by, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.strip("# ").lower()).replace(" ", "-")
+
+
+def links(path, text):
+    """[(link within the repository, whether it leads to a file and, if it names one, to a heading)]"""
+    found = []
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        name, _, heading = link.partition("#")
+        target = path.parent / name if name else path
+        found.append((link, target.exists() and (not heading or heading in map(anchor, re.findall(
+            r"^#+ .*", target.read_text(encoding="utf-8"), re.M)))))
+    return found
+
+
 def coder_files(root, sources):
     """What is wrong with the files that name the HT coder, in lines."""
     text = pathlib.Path(root, "docs/adding-a-stage.md").read_text(encoding="utf-8")
@@ -102,8 +119,13 @@ def main(root):
             checked += 1
             if lines > LONGEST_FUNCTION:
                 wrong.append(f"{path.relative_to(root)}:{line}: {lines} lines, at most {LONGEST_FUNCTION}: {head[:60]}...")
-    for path in sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md")]):
-        for line, sentence in sentences(path.read_text(encoding="utf-8")):
+    for path in sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "python").glob("*.md")]):
+        text = path.read_text(encoding="utf-8")
+        for link, leads in links(path, text):
+            checked += 1
+            if not leads:
+                wrong.append(f"{path.relative_to(root)}: {link} leads nowhere")
+        for line, sentence in sentences(text):
             checked += 1
             if (words := len(sentence.split())) > LONGEST_SENTENCE:
                 wrong.append(f"{path.relative_to(root)}:{line}: {words} words, at most {LONGEST_SENTENCE}: "

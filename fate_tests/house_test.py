@@ -122,6 +122,13 @@ class Lengths(House):
         self.write("docs/experiments/one.md", f"Not so\nshort\n{words}\n")
         self.expect("docs/j2k.md:1: 82 words", "docs/experiments/one.md:1: 43 words")
 
+    def test_links(self):
+        self.write("docs/j2k.md", "# Tier-1, by `warps`\n[self](#tier-1-by-warps) [up](../README.md) [out](https://a.b/c#d)\n")
+        self.write("README.md", "[page](docs/j2k.md#tier-1-by-warps) [folder](docs)\n")
+        self.expect()
+        self.write("README.md", "[page](docs/j2c.md) [heading](docs/j2k.md#tier-2)\n")
+        self.expect("README.md: docs/j2c.md leads nowhere", "README.md: docs/j2k.md#tier-2 leads nowhere")
+
     def table(self, *files):
         self.write("docs/adding-a-stage.md", "\n".join([house.CODER_TABLE, "|---|---|", *(f"| `{f}` | x |" for f in files)]))
 
