@@ -1,5 +1,5 @@
-// Whole pictures: device = CPU. The kernels of each stage are checked alone in the stage's own test. With arguments
-// ("cuda:0") on those devices too. SPDX-License-Identifier: LGPL-2.1-or-later
+// JPEG 2000 of whole pictures: device = CPU. The kernels of each stage are checked alone in the stage's own test.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,8 +1,6 @@
-// Pipelines in the other direction: a small decoder takes packets and gives planes through the base classes that the
-// encoders have, on CPU threads and on devices: order, errors of one packet, stage times, and device calls that fail.
-// Frames that pinned memory stages, and uploads that fail.
-// With arguments ("cuda:0") on those devices too.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// The base classes of pipelines: a small decoder takes packets and gives planes through them, on CPU threads and on
+// devices: order, errors of one packet, stage times, and device calls that fail. Frames that pinned memory stages, and
+// uploads that fail. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <array>
 #include <cstring>
 #include <functional>

@@ -1,6 +1,5 @@
-// The C API: what it refuses and how it says so, the protocol of submit and receive, packets that outlive the session,
-// and the same bytes whatever runs them.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// Sessions: what they refuse and how they say so, the protocol of submit and receive, packets that outlive the session,
+// and the same bytes whatever runs them. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <atomic>
 #include <chrono>

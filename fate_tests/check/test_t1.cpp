@@ -1,7 +1,6 @@
 // Tier-1: contexts against the standard's tables; the sequential coder against a decoder of the tests' own; the
 // bit-sliced context modelling and the MQ coding of the CPU device and of the kernels against the sequential coder,
-// with every byte of every buffer accounted for. With arguments ("cuda:0") the kernels run on those devices too.
-// SPDX-License-Identifier: LGPL-2.1-or-later
+// with every byte of every buffer accounted for. SPDX-License-Identifier: LGPL-2.1-or-later
 #include <algorithm>
 #include <array>
 #include <cmath>
