@@ -12,7 +12,7 @@ constexpr uint32_t kSignBit = 0x80000000u;
 // Quantisation indices. Reversible: no step (T.800 E.1.2). `limit` is the largest magnitude the sub-band's bit-planes
 // hold.
 CUDAENC_HD int32_t quantisation_index(int32_t x, float, float) { return x; }
-// The limit is below 2^24, which a float holds exactly (see kFloatPlanes in params.cpp). Conversion rounds towards 0.
+// The limit is below 2^24, exact as a float (see kFloatPlanes in quantisers.cpp). Conversion rounds towards 0.
 CUDAENC_HD int32_t quantisation_index(float x, float inverse_step, float limit) {
     return static_cast<int32_t>(max_of(min_of(x * inverse_step, limit), -limit));
 }
