@@ -64,7 +64,7 @@ constexpr BlockCoderTraits kHtCoder{
     .spare_planes = 1,  // it costs nothing, and FFmpeg's decoder refuses magnitudes that fill all
     .style = "ht",
     .brand = "jph ",  // T.814 Annex D
-    .part = 15,
+    .part = kPart15,
     .capabilities = ht_capabilities,
     .check = check_ht,
 };

@@ -24,5 +24,6 @@ const BlockCoderTraits &block_coder_traits(uint32_t style);
 
 // The style that asks for the coder of a part of the standard, BlockCoderTraits::part.
 uint32_t style_of_part(int part);
+constexpr int kPart15 = 15;  // T.814, whose coder IMF's and DICOM's HT profiles have
 
 }  // namespace cudaenc::j2k

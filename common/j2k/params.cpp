@@ -15,6 +15,7 @@
 #include "block_coders.h"
 #include "decoders.h"
 #include "jp2_metadata.h"
+#include "presets.h"
 #include "profile.h"
 #include "quantisers.h"
 

@@ -1,5 +1,6 @@
-// Profiles: what the codestreams of an application leave no choice about. The rules and where they stand are listed in
-// docs/encoders.md. SPDX-License-Identifier: LGPL-2.1-or-later
+// Strict profiles, those of cinema, IMF and broadcast: what the codestreams of an application leave no choice about.
+// The rules and where they stand are listed in docs/encoders.md. presets.h has the other profiles.
+// SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,19 +10,12 @@
 
 namespace cudaenc::j2k {
 
-// Profiles of cinema, IMF and broadcast, which leave little open. The others, of libraries and DICOM, say what options
-// stand for.
 inline bool is_strict(int profile) {
     return (profile && profile < CUDAENC_J2K_ARCHIVE_LOSSLESS) || profile == CUDAENC_J2K_IMF_HT ||
            profile == CUDAENC_J2K_IMF_HT_R;
 }
 
-// Options with what those that are left open stand for: code-blocks, layers and marker segments; with a profile of
-// libraries or DICOM all that it tells. Throws Error(CUDAENC_ERR_INVALID) where an option would lose data of a master,
-// or the format or an option is not DICOM's.
-CudaencJ2kOptions fill_in(CudaencJ2kOptions options, const CudaencFormat &format);
-
-// The same of further options, by a strict profile. Without one (0): the library's defaults.
+// What options that are left open stand for by a strict profile. Without one (0): the library's defaults.
 int default_levels(int profile, int tile_width);
 CudaencJ2kWavelet default_wavelet(int profile);
 CudaencJ2kProgression default_progression(int profile);
