@@ -85,26 +85,109 @@ std::vector<int> parse_numbers(const std::string &text, int most, const char *op
     return numbers;
 }
 
-int parse_rate_control(const std::string &text) {
-    const std::map<std::string, int> names = {{"pcrd", CUDAENC_J2K_RATE_PCRD},
-                                              {"psb", CUDAENC_J2K_RATE_PSB},
-                                              {"bpi", CUDAENC_J2K_RATE_BPI},
-                                              {"pst", CUDAENC_J2K_RATE_PST},
-                                              {"psp", CUDAENC_J2K_RATE_PSP}};
+// The value of a name. allowed: for the message.
+template <class T>
+T parse_name(const std::string &text, const std::map<std::string, T> &names, const char *option, const char *allowed) {
     const auto found = names.find(text);
     if (found == names.end())
         throw Error(CUDAENC_ERR_INVALID,
-                    "-rate_control '" + text + "' is not allowed: it is pcrd, pst, psb, bpi or psp");
+                    format_string("%s '%s' is not allowed: it is %s", option, text.c_str(), allowed));
     return found->second;
 }
 
+int parse_rate_control(const std::string &text) {
+    return parse_name<int>(text,
+                           {{"pcrd", CUDAENC_J2K_RATE_PCRD},
+                            {"psb", CUDAENC_J2K_RATE_PSB},
+                            {"bpi", CUDAENC_J2K_RATE_BPI},
+                            {"pst", CUDAENC_J2K_RATE_PST},
+                            {"psp", CUDAENC_J2K_RATE_PSP}},
+                           "-rate_control", "pcrd, pst, psb, bpi or psp");
+}
+
 Memory parse_memory(const std::string &text) {
-    const std::map<std::string, Memory> names = {
-        {"gpu", Memory::kDevice}, {"pinned", Memory::kPinned}, {"host", Memory::kHost}};
-    const auto found = names.find(text);
-    if (found == names.end())
-        throw Error(CUDAENC_ERR_INVALID, "-memory_of_frames '" + text + "' is not allowed: it is gpu, pinned or host");
-    return found->second;
+    return parse_name<Memory>(text, {{"gpu", Memory::kDevice}, {"pinned", Memory::kPinned}, {"host", Memory::kHost}},
+                              "-memory_of_frames", "gpu, pinned or host");
+}
+
+std::vector<std::pair<int, int>> parse_sizes(const std::string &list) {
+    std::vector<std::pair<int, int>> sizes;
+    for (const std::string &size : split(list)) {
+        int width = 0, height = 0;
+        if (std::sscanf(size.c_str(), "%dx%d", &width, &height) != 2 || width < 1 || height < 1 || width > 32768 ||
+            height > 32768)
+            throw Error(CUDAENC_ERR_INVALID, "-size '" + size + "' is not allowed: it is WxH, up to 32768x32768");
+        sizes.emplace_back(width, height);
+    }
+    return sizes;
+}
+
+// Options that stand alone. Whether `name` is one. -help and -list end the program.
+bool take_flag(Options &o, const std::string &name) {
+    if (name == "-h" || name == "-help" || name == "--help") {
+        std::fputs(kHelp, stdout);
+        std::exit(0);
+    }
+    if (name == "-list") {
+        for (const Case &c : all_cases()) std::printf("%-20s %s\n", c.name, c.text().c_str());
+        std::exit(0);
+    }
+    const std::map<std::string, bool *> flags = {
+        {"-rotation", &o.rotation}, {"-yuv444", &o.yuv444}, {"-device_packets", &o.device_packets}};
+    if (const auto flag = flags.find(name); flag != flags.end()) {
+        *flag->second = true;
+        return true;
+    }
+    const auto mode = kModes.find(name);
+    if (mode == kModes.end()) return false;
+    o.mode = mode->second;
+    return o.mode != Mode::kEndurance;  // which has a value
+}
+
+// Options with a value. Whether `name` is one.
+bool take_value(Options &o, const std::string &name, const std::string &value) {
+    const std::map<std::string, std::string *> texts = {
+        {"-device", &o.device},       {"-case", &o.cases},  {"-yuv", &o.yuv},           {"-o", &o.output},
+        {"-nvjpeg", &o.nvjpeg},       {"-save", &o.save},   {"-nvjpeg2k", &o.nvjpeg2k}, {"-openjpeg", &o.openjpeg},
+        {"-turbojpeg", &o.turbojpeg}, {"-peers", &o.peers}, {"-x264", &o.x264}};
+    struct Number {
+        int *to;
+        int least, most;
+    };
+    const std::map<std::string, Number> numbers = {{"-endurance", {&o.endurance_frames, 10, 10000000}},
+                                                   {"-trellis", {&o.trellis, 0, 1}},
+                                                   {"-restart", {&o.restart, 0, 65535}},
+                                                   {"-frames", {&o.frames, 1, 1000}},
+                                                   {"-single", {&o.effort.single_frames, 1, 100000}},
+                                                   {"-runs", {&o.effort.runs, 1, 1000}}};
+    struct Numbers {
+        std::vector<int> *to;
+        int most;
+    };
+    const std::map<std::string, Numbers> lists = {{"-quality", {&o.qualities, 100}},
+                                                  {"-frame_bytes", {&o.frame_bytes, 1 << 30}},
+                                                  {"-depths", {&o.effort.depths, 64}},
+                                                  {"-sessions", {&o.effort.sessions, 64}},
+                                                  {"-threads", {&o.threads, 1024}}};
+    if (const auto text = texts.find(name); text != texts.end())
+        *text->second = value;
+    else if (const auto number = numbers.find(name); number != numbers.end())
+        *number->second.to = parse_number(value, number->second.least, number->second.most, name.c_str());
+    else if (const auto list = lists.find(name); list != lists.end())
+        *list->second.to = parse_numbers(value, list->second.most, name.c_str());
+    else if (name == "-style")
+        o.style = parse_style(value);
+    else if (name == "-rate_control")
+        o.rate_control = parse_rate_control(value);
+    else if (name == "-memory_of_frames")
+        o.memory = parse_memory(value);
+    else if (name == "-seconds")
+        o.effort.run_seconds = std::atof(value.c_str());
+    else if (name == "-size")
+        o.sizes = parse_sizes(value);
+    else
+        return false;
+    return true;
 }
 
 }  // namespace
@@ -118,99 +201,10 @@ Options parse_options(int argc, char **argv) {
             o.files.push_back(name);
             continue;
         }
-        if (name == "-h" || name == "-help" || name == "--help") {
-            std::fputs(kHelp, stdout);
-            std::exit(0);
-        }
-        if (const auto mode = kModes.find(name); mode != kModes.end()) {
-            o.mode = mode->second;
-            if (o.mode != Mode::kEndurance) continue;
-        }
-        if (name == "-rotation") {
-            o.rotation = true;
-            continue;
-        }
-        if (name == "-yuv444") {
-            o.yuv444 = true;
-            continue;
-        }
-        if (name == "-device_packets") {
-            o.device_packets = true;
-            continue;
-        }
-        if (name == "-list") {
-            for (const Case &c : all_cases()) std::printf("%-20s %s\n", c.name, c.text().c_str());
-            std::exit(0);
-        }
+        if (take_flag(o, name)) continue;
         if (i + 1 == argc)
             throw Error(CUDAENC_ERR_INVALID, name + ": not an option, or its value is missing; see -help");
-        const std::string value = argv[++i];
-        if (name == "-endurance")
-            o.endurance_frames = parse_number(value, 10, 10000000, "-endurance");
-        else if (name == "-device")
-            o.device = value;
-        else if (name == "-case")
-            o.cases = value;
-        else if (name == "-i")
-            o.files.push_back(value);
-        else if (name == "-style")
-            o.style = parse_style(value);
-        else if (name == "-trellis")
-            o.trellis = parse_number(value, 0, 1, "-trellis");
-        else if (name == "-restart")
-            o.restart = parse_number(value, 0, 65535, "-restart");
-        else if (name == "-yuv")
-            o.yuv = value;
-        else if (name == "-o")
-            o.output = value;
-        else if (name == "-nvjpeg")
-            o.nvjpeg = value;
-        else if (name == "-nvjpeg2k")
-            o.nvjpeg2k = value;
-        else if (name == "-openjpeg")
-            o.openjpeg = value;
-        else if (name == "-turbojpeg")
-            o.turbojpeg = value;
-        else if (name == "-peers")
-            o.peers = value;
-        else if (name == "-x264")
-            o.x264 = value;
-        else if (name == "-quality")
-            o.qualities = parse_numbers(value, 100, "-quality");
-        else if (name == "-rate_control")
-            o.rate_control = parse_rate_control(value);
-        else if (name == "-memory_of_frames")
-            o.memory = parse_memory(value);
-        else if (name == "-frame_bytes")
-            o.frame_bytes = parse_numbers(value, 1 << 30, "-frame_bytes");
-        else if (name == "-save")
-            o.save = value;
-        else if (name == "-frames")
-            o.frames = parse_number(value, 1, 1000, "-frames");
-        else if (name == "-single")
-            o.effort.single_frames = parse_number(value, 1, 100000, "-single");
-        else if (name == "-runs")
-            o.effort.runs = parse_number(value, 1, 1000, "-runs");
-        else if (name == "-seconds")
-            o.effort.run_seconds = std::atof(value.c_str());
-        else if (name == "-depths")
-            o.effort.depths = parse_numbers(value, 64, "-depths");
-        else if (name == "-sessions")
-            o.effort.sessions = parse_numbers(value, 64, "-sessions");
-        else if (name == "-threads")
-            o.threads = parse_numbers(value, 1024, "-threads");
-        else if (name == "-size") {
-            o.sizes.clear();
-            for (const std::string &size : split(value)) {
-                int width = 0, height = 0;
-                if (std::sscanf(size.c_str(), "%dx%d", &width, &height) != 2 || width < 1 || height < 1 ||
-                    width > 32768 || height > 32768)
-                    throw Error(CUDAENC_ERR_INVALID,
-                                "-size '" + size + "' is not allowed: it is WxH, up to 32768x32768");
-                o.sizes.emplace_back(width, height);
-            }
-        } else
-            throw Error(CUDAENC_ERR_INVALID, name + " is not an option; see -help");
+        if (!take_value(o, name, argv[++i])) throw Error(CUDAENC_ERR_INVALID, name + " is not an option; see -help");
     }
     return o;
 }
