@@ -32,6 +32,23 @@ inline void clear_uncoded(h264::ChromaFormat f, const h264::Macroblock &m, int16
         if (!h264::is_coded(m, f, b)) std::fill_n(levels + 16 * b, 16, int16_t{0});
 }
 
+// The coded_block_pattern that levels ask for (7.4.5); those of blocks that are not coded are zeros. Not of I_PCM.
+inline int pattern_of_levels(h264::ChromaFormat f, h264::MacroblockType type, const int16_t *levels) {
+    const auto any = [levels](int first, int last) {
+        return std::any_of(levels + 16 * first, levels + 16 * last, [](int16_t level) { return level != 0; });
+    };
+    int pattern = 0;
+    for (int c = 0; c < h264::luma_components(f); c++)
+        for (int b = 0; b < 4; b++) {
+            const int first = h264::kLumaBlocks * c + 4 * b;
+            pattern |= any(first, first + 4) << b;
+        }
+    if (type == h264::MacroblockType::i16x16 && pattern) pattern = 15;
+    if (!h264::chroma_blocks(f)) return pattern;
+    if (any(h264::kChromaAcBlock, h264::blocks_per_macroblock(f))) return pattern | 2 << 4;
+    return pattern | any(h264::kChromaDcBlock, h264::kChromaAcBlock) << 4;
+}
+
 enum class Content { noise, flat, extremes, smooth, stripes, mixed };
 
 struct Source {
