@@ -84,7 +84,7 @@ class Failures {
 };
 
 // Any device, but for the calls that fail. Such a call does nothing, but a wait. It also counts what it made and did
-// not destroy.
+// not destroy, and graphs.
 class FaultDevice final : public Device {
   public:
     FaultDevice(std::shared_ptr<Device> device, Failures &failures) : device_(std::move(device)), failures_(failures) {}
@@ -94,6 +94,9 @@ class FaultDevice final : public Device {
             std::abort();
         }
     }
+
+    long graphs_made() const { return graphs_made_; }
+    long graphs_run() const { return graphs_run_; }
 
     std::string name() const override { return device_->name(); }
     int multiprocessors() const override { return device_->multiprocessors(); }
@@ -186,10 +189,12 @@ class FaultDevice final : public Device {
     }
     Graph create_graph(Stream stream, const std::function<void()> &work) override {
         may_fail("create_graph");
+        graphs_made_++;
         return made(device_->create_graph(stream, work));
     }
     void run(Stream stream, Graph graph) override {
         may_fail("run");
+        graphs_run_++;
         device_->run(stream, graph);
     }
     void destroy_graph(Graph graph) noexcept override {
@@ -222,7 +227,7 @@ class FaultDevice final : public Device {
     }
     const std::shared_ptr<Device> device_;
     Failures &failures_;
-    std::atomic<long> living_{0};
+    std::atomic<long> living_{0}, graphs_made_{0}, graphs_run_{0};
 };
 
 }  // namespace cudaenc::testing

@@ -7,6 +7,7 @@
 #include "../../common/j2k/j2k.h"
 #include "../../common/j2k/params.h"
 #include "../../cuda_kernels/j2k/dwt_params.h"
+#include "fault_device.h"
 #include "pictures.h"
 
 using namespace cudaenc;
@@ -106,6 +107,39 @@ START_TEST(targets_of_psnr_are_alike) {
 }
 END_TEST
 
+// The first frame of a slot is queued kernel by kernel. The second makes a graph, which runs for all that follow. So it
+// is where frames are coded again: here noise is, since the slope is that of the smooth picture before it.
+START_TEST(frames_that_are_coded_again_run_a_graph) {
+    Failures none;
+    const auto device = std::make_shared<FaultDevice>(open_test_device(_i), none);
+    Random random(5);
+    const CudaencFormat format = make_format(96, 96, 1, 8, false, CUDAENC_COLOR_GRAY);
+    Log log;
+    CudaencConfig config = make_config(format, "cpu", &log);
+    config.j2k.format = CUDAENC_J2K_CODESTREAM;
+    config.j2k.rate_control = CUDAENC_J2K_RATE_PST;
+    config.j2k.pst_lag = 1;
+    config.j2k.compression_ratio = 5;
+    Picture pictures[] = {make_picture(random, format), make_picture(random, format)};
+    fill(random, pictures[0], Content::noise);
+    fill(random, pictures[1], Content::smooth);
+    const Params params = make_params(format, config.j2k);
+    const auto encoder = make_device_encoder(params, 1, 0, device, false, false),
+               on_cpu = make_cpu_encoder(params, 1, 1, false);
+    long again = 0;
+    for (int i = 0; i < 10; i++) {
+        const long before = device->graphs_run();
+        for (const auto &e : {std::ref(encoder), std::ref(on_cpu)}) e.get()->submit(0, pictures[i % 2].frame());
+        const PooledBuffer own = encoder->finish(0), expected = on_cpu->finish(0);
+        EXPECT(std::equal(own->data, own->data + own->size, expected->data, expected->data + expected->size),
+               "packet %d", i);
+        again += device->graphs_run() - before > 1;
+    }
+    EXPECT(device->graphs_made() == 2, "%ld graphs", device->graphs_made());
+    EXPECT(again == 3, "%ld frames were coded again by a graph", again);
+}
+END_TEST
+
 // Resolutions that begin at an odd position and end where strips do take one strip more.
 START_TEST(tiles_that_begin_at_odd_places) {
     const auto held = open_test_devices();
@@ -144,6 +178,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(pictures, pictures_are_alike_on_device_and_cpu, 0, devices);
     tcase_add_loop_test(pictures, early_stops_are_alike, 0, devices);
     tcase_add_loop_test(pictures, targets_of_psnr_are_alike, 0, devices);
+    tcase_add_loop_test(pictures, frames_that_are_coded_again_run_a_graph, 0, devices);
     tcase_add_loop_test(pictures, tiles_that_begin_at_odd_places, 0, devices);
     return run_suite(suite);
 }
