@@ -46,7 +46,7 @@ typedef struct MjpegCudaDecContext {
     int decoder_fields;   /**< for which the decoder was opened */
     int bottom_first;     /**< the first picture of two is the bottom field */
     int container_height; /**< 0: not known */
-    int depth;            /**< packets in flight; 0: the library chooses */
+    int depth;            /**< packets in flight of the decoder that was opened last */
     /** Of the pictures, as software frames have it. FFmpeg overwrites avctx->sw_pix_fmt. */
     enum AVPixelFormat software;
     AVBufferRef *device_ref;
@@ -236,7 +236,7 @@ static int open_decoder(AVCodecContext *avctx, int device_frames)
     }
 #endif
     config.device_frames = device_frames;
-    config.async_depth   = FFMIN(s->depth * s->fields, CUDAENC_MAX_ASYNC_DEPTH);
+    config.async_depth   = FFMIN((s->async_depth ? s->async_depth : s->depth) * s->fields, CUDAENC_MAX_ASYNC_DEPTH);
     config.threads       = avctx->thread_count;
     config.lowres        = avctx->lowres;
     config.max_pixels    = FFMIN(avctx->max_pixels, config.max_pixels);
@@ -581,7 +581,6 @@ static av_cold int mjpeg_cuda_init(AVCodecContext *avctx)
     MjpegCudaDecContext *s = avctx->priv_data;
 
     s->software         = AV_PIX_FMT_NONE;
-    s->depth            = s->async_depth;
     s->container_height = avctx->coded_height;
     s->pkt              = av_packet_alloc();
     if (!s->pkt)
