@@ -79,6 +79,22 @@ for format in 960x720,yuv420p10 1440x1080,yuv420p10 1920x1080,yuv422p10 2048x108
     ffmpeg -f lavfi -i color=gray:s=${format%,*}:r=25 -frames:v 1 -pix_fmt ${format#*,} "${encode[@]}" "$work/out.mov"
     result "MOV, $format" "$(ffmpeg -i "$work/out.mov" -f null - 2>&1 | head -n 1)"
 done
+# What was copied has the same pictures. To a MOV file of these sizes it needs start codes, or a tag that is not AVC-Intra's.
+ffmpeg -f lavfi -i testsrc2=s=1280x720:r=25 -frames:v 2 -pix_fmt yuv422p10 "${encode[@]}" "$work/from.mp4"
+wanted=$(ffmpeg -i "$work/from.mp4" -f rawvideo - | md5sum)
+while read -r from to options; do
+    # shellcheck disable=SC2086 # words
+    ffmpeg -i "$work/from.$from" -c copy $options "$work/from.$to"
+    result "$from to $to $options" "$([ "$(ffmpeg -i "$work/from.$to" -fps_mode passthrough -f rawvideo - 2>&1 | md5sum)" = "$wanted" ] || echo "other pictures")"
+done <<END
+mp4 mkv
+mkv ts
+ts mxf
+mkv mov -bsf:v h264_mp4toannexb
+mkv mov -strict unofficial
+mxf mkv
+mov mp4
+END
 # A container tells the odd size that the stream cannot.
 ffmpeg -f lavfi -i testsrc2=s=128x64 -vf format=yuv420p,crop=127:63:0:0:exact=1 -frames:v 1 "${encode[@]}" "$work/odd.mp4"
 size=$("$build/ffprobe" -v error -show_entries stream=width,height -of csv=p=0 "$work/odd.mp4")
