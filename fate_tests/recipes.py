@@ -87,7 +87,7 @@ for block in re.findall(r"^```sh\n(.*?)^```$", page, re.M | re.S):
     printed += done.stdout
     expect(done.returncode == 0, f"{block}{done.stdout}{done.stderr}")
 
-for line in ("lossless", "gray10: lossless", "yuva12: lossless", "xyz12: lossless", "the same",
+for line in ("lossless", "gray10: lossless", "yuva12: lossless", "xyz12: lossless", "yuv444: lossless", "the same",
              "5 files in 5 groups of one size and format, 0 failed", "no picture is broken"):
     expect(line in printed.splitlines(), f"nothing printed '{line}'")
 expect(len(re.findall(r"^\| in \| \d+ \| [\d.]+ \| [\d.]+ \| 0\.\d+ \| [\d.]* \|$", printed, re.M)) == 5, "the ladder's rows")
