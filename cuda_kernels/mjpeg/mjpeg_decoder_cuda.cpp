@@ -13,6 +13,7 @@
 #include "../../common/thread_pool.h"
 #include "../device_pipeline.h"
 #include "decode_params.h"
+#include "scan_plan.h"
 
 namespace cudaenc::mjpeg {
 
@@ -28,31 +29,17 @@ constexpr size_t kStageBytes = 1 << 17;  // that a thread copies at a time
 constexpr size_t kSharedCopyBytes = 1 << 20;
 constexpr size_t kCodedMargin = 64;  // bytes that kernels may read behind the data
 
-// What a scan's tables are made from.
-struct TableSources {
-    int count = 0;  // Huffman tables
-    std::array<StreamHuffman, kScanTables> huffman{};
-    std::array<TableUse, kScanTables> use{};
-    TableUses uses{};
-    bool operator==(const TableSources &) const = default;
-};
-
 // A sequential scan on the device.
-struct DeviceScan {
-    std::span<const uint8_t> data;
-    TableSources tables;
-    size_t data_at;           // in what is uploaded
-    const ScanTables *fresh;  // uploaded; nullptr: the slot has them
-    ScanLayout layout;
-    uint32_t unstuff_tiles, tiles;
-    uint32_t period;  // blocks of an MCU after which their tables repeat
-    CodedScan coded;  // but for its memory
+struct DeviceScan : ScanPlan {
+    explicit DeviceScan(const ScanPlan &plan) : ScanPlan(plan) {}
+    size_t data_at = 0;                 // in what is uploaded
+    const ScanTables *fresh = nullptr;  // uploaded; nullptr: the slot has them
 };
 
 // The kernels' parameters for a scan.
 struct ScanWork {
     uint32_t unstuff_blocks, tiles, blocks;  // of grids: of unstuff, of subsequences, of JPEG's blocks
-    uint32_t period;                         // DeviceScan::period
+    uint32_t period;                         // ScanPlan::period
     UnstuffPicture unstuff;
     SpeculatePicture speculate;
     ChainPicture chain;
@@ -128,9 +115,13 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         place_planes(s);
         s.scans.clear();
         s.fallback = s.coded.progressive ? "progressive coding" : !s.coded.damage.empty() ? kBroken : nullptr;
-        for (size_t i = 0; i < s.coded.scans.size() && !s.fallback; i++) s.fallback = plan_scan(s, s.coded.scans[i]);
-        if (s.fallback) s.scans.clear();
         s.from_host = alone();
+        for (size_t i = 0; i < s.coded.scans.size() && !s.fallback; i++) {
+            ScanPlan plan;
+            s.fallback = plan_scan(s.coded, s.coded.scans[i], s.from_host, plan);
+            s.scans.emplace_back(plan);
+        }
+        if (s.fallback) s.scans.clear();
     }
 
     void queue(BaseSlot &slot) override {
@@ -227,8 +218,6 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         s.levels.clear();
     }
 
-    // ---- Plans
-
     void place_planes(Slot &s) {
         size_t bytes = 0;
         for (size_t c = 0; c < s.coded.components.size(); c++) {
@@ -258,94 +247,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         make(array, count + count / 4);
     }
 
-    // Why the host decodes; nullptr: it does not. The state of decoding has a block's number in the MCU, which the
-    // stream must tell: where blocks with equal tables follow each other in a shorter period, it does not.
-    const char *plan_scan(Slot &s, const StreamScan &from) {
-        const ScanLayout layout = make_scan_layout(s.coded, from);
-        if (from.data.size() >= kMaxCodedBytes) return "scans of 256 MB and more";
-        std::vector<std::pair<int, TableUse>> used;
-        const auto number_of = [&](int huffman, TableUse use) {
-            const auto at = std::find(used.begin(), used.end(), std::pair(huffman, use));
-            const auto number = static_cast<uint32_t>(at - used.begin());
-            if (at == used.end()) used.emplace_back(huffman, use);
-            return number;
-        };
-        CodedScan coded{.words = nullptr,
-                        .restarts = nullptr,
-                        .tables = nullptr,
-                        .runs = nullptr,
-                        .state = nullptr,
-                        .subsequence_bits = 0,  // below
-                        .intervals = static_cast<uint32_t>(layout.intervals()),
-                        .interval_blocks = 0,
-                        .blocks = static_cast<uint32_t>(layout.grid.mcus() * layout.mcu_blocks),
-                        .mcu_blocks = static_cast<uint32_t>(layout.mcu_blocks)};
-        coded.interval_blocks =
-            coded.intervals > 1 ? static_cast<uint32_t>(layout.grid.restart_interval) * coded.mcu_blocks : coded.blocks;
-        TableSources sources;
-        TableUses &tables = sources.uses;
-        std::vector<std::pair<uint32_t, uint32_t>> pattern;  // the tables of each block of an MCU
-        for (int i = 0; i < layout.count; i++) {
-            const uint32_t dc = number_of(from.dc[i], TableUse::dc), ac = number_of(from.ac[i], TableUse::ac);
-            for (int b = 0; b < layout.blocks[i].h * layout.blocks[i].v; b++) {
-                const size_t at = 2 * pattern.size();
-                tables.dc_tables |= dc << at, tables.ac_tables |= ac << at;
-                tables.block_components |= static_cast<uint32_t>(i) << at;
-                pattern.emplace_back(dc, ac);
-            }
-            for (int k = 0; k < kBlockSamples; k++)
-                tables.divisors[k][i] = s.coded.components[static_cast<size_t>(layout.component[i])].divisors[k];
-        }
-        if (used.size() > kScanTables) return "scans of more than four Huffman tables";
-        plan_runs(tables, pattern);
-        size_t period = 1;
-        while (pattern.size() % period ||
-               !std::equal(pattern.begin() + static_cast<ptrdiff_t>(period), pattern.end(), pattern.begin()))
-            period++;
-        coded.subsequence_bits =
-            subsequence_bits(static_cast<uint32_t>(from.data.size()), static_cast<uint32_t>(period), alone());
-        for (const auto &[huffman, use] : used) {
-            const size_t number = static_cast<size_t>(sources.count++);
-            sources.huffman[number] = s.coded.huffman[static_cast<size_t>(huffman)], sources.use[number] = use;
-        }
-        const uint32_t bytes = static_cast<uint32_t>(from.data.size());
-        s.scans.push_back({.data = from.data,
-                           .tables = sources,
-                           .data_at = 0,
-                           .fresh = nullptr,
-                           .layout = layout,
-                           .unstuff_tiles = blocks_for(std::max(bytes, 1u), kUnstuffTile),
-                           .tiles = blocks_for(uint64_t{std::max(bytes, 1u)} * 8, tile_bits(coded)),
-                           .period = static_cast<uint32_t>(period),
-                           .coded = coded});
-        return nullptr;
-    }
-
-    // The tables of runs: one for each table of AC, and one for each table of DC with the table of AC behind it. If
-    // that makes too many, runs of DC are single symbols. pattern: the tables of each block of an MCU.
-    static void plan_runs(TableUses &tables, const std::vector<std::pair<uint32_t, uint32_t>> &pattern) {
-        std::vector<std::pair<uint32_t, uint32_t>> runs;
-        const auto plan = [&](bool alone) {
-            runs.clear();
-            tables.dc_runs = tables.ac_runs = 0;
-            const auto number_of = [&](uint32_t first, uint32_t then) {
-                const auto at = std::find(runs.begin(), runs.end(), std::pair(first, then));
-                const auto number = static_cast<uint32_t>(at - runs.begin());
-                if (at == runs.end()) runs.emplace_back(first, then);
-                return number;
-            };
-            for (size_t i = 0; i < pattern.size(); i++) {
-                const auto [dc, ac] = pattern[i];
-                tables.dc_runs |= number_of(dc, alone ? kNoTable : ac) << 2 * i;
-                tables.ac_runs |= number_of(ac, ac) << 2 * i;
-            }
-            return runs.size() <= kRunTables;
-        };
-        if (!plan(false)) plan(true);
-        runs.resize(kRunTables, {kNoTable, kNoTable});
-        for (size_t i = 0; i < kRunTables; i++)
-            tables.run_first[i] = runs[i].first, tables.run_then[i] = runs[i].second;
-    }
+    // ---- Uploads
 
     // By way of pinned memory, from which an upload neither waits nor copies again. The data of a picture alone are not
     // uploaded: mjpeg_unstuff reads them there, which takes less time but more of the GPU. Tables that the slot's
@@ -384,13 +286,6 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
             });
         }
         if (!s.from_host) device_->upload(s.queued_on, s.data.data(), staged, bytes);
-    }
-
-    static ScanTables make_tables(const TableSources &sources) {
-        ScanTables tables{sources.uses, {}};
-        for (size_t i = 0; i < static_cast<size_t>(sources.count); i++)
-            tables.table[i] = make_decode_table(sources.huffman[i], sources.use[i]);
-        return tables;
     }
 
     // Makes what a slot keeps between pictures. Then it has no tables.
