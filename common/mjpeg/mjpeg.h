@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "../pipeline.h"
-#include "decode_params.h"
+#include "decoder_params.h"
 #include "params.h"
 
 namespace cudaenc::mjpeg {

@@ -5,7 +5,7 @@
 #include <array>
 #include <atomic>
 
-#include "decode_params.h"
+#include "decoder_params.h"
 #include "entropy_cpu.h"
 
 namespace cudaenc::mjpeg {

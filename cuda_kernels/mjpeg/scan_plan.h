@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "../../common/mjpeg/decode_params.h"
+#include "../../common/mjpeg/decoder_params.h"
 #include "../../common/mjpeg/huffman_decode.h"
 #include "../../common/mjpeg/stream.h"
 #include "decode_params.h"

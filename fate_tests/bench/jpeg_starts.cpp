@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "../../common/error.h"
-#include "../../common/mjpeg/decode_params.h"
+#include "../../common/mjpeg/decoder_params.h"
 #include "../../common/mjpeg/stream.h"
 #include "../../cuda_kernels/device_objects.h"
 #include "../../cuda_kernels/device_pipeline.h"

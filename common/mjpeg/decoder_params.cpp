@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "decode_params.h"
+#include "decoder_params.h"
 
 #include <algorithm>
 
