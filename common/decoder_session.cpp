@@ -1,7 +1,5 @@
 // The C API of decoders: checks arguments, chooses the pipeline. SPDX-License-Identifier: LGPL-2.1-or-later
-#include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -64,24 +62,15 @@ void cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, Cuda
 }
 
 int cudaenc_decoder_open(CudaencDecoder **out, const CudaencDecoderConfig *config) {
-    *out = nullptr;
-    if (!config || config->struct_size < CUDAENC_END_OF(CudaencDecoderConfig, log_opaque)) return CUDAENC_ERR_INVALID;
-    std::unique_ptr<CudaencDecoder> decoder(new (std::nothrow) CudaencDecoder{});
-    if (!decoder && config->log) config->log(config->log_opaque, CUDAENC_LOG_ERROR, "out of host memory");
-    if (!decoder) return CUDAENC_ERR_MEMORY;
-    decoder->log = {.log = config->log, .opaque = config->log_opaque};
-    const int code = guarded(decoder->log, [&] {
+    return open_session(out, config, [&](CudaencDecoder &decoder) {
         CudaencDecoderConfig defaults;
         cudaenc_decoder_defaults(&defaults, CUDAENC_CODEC_MJPEG);
         const CudaencDecoderConfig known = read_struct("the configuration", *config, defaults);
         check_options(kDecoderOptions, known);
-        decoder->device_frames = known.device_frames;
-        decoder->options = {.lowres = known.lowres, .max_pixels = known.max_pixels};
-        decoder->ring = make_ring(*decoder, known);
-        return CUDAENC_OK;
+        decoder.device_frames = known.device_frames;
+        decoder.options = {.lowres = known.lowres, .max_pixels = known.max_pixels};
+        decoder.ring = make_ring(decoder, known);
     });
-    if (code == CUDAENC_OK) *out = decoder.release();
-    return code;
 }
 
 int cudaenc_decoder_async_depth(const CudaencDecoder *decoder) { return decoder->ring.slots(); }
@@ -141,7 +130,5 @@ void cudaenc_decoder_flush(CudaencDecoder *decoder) { decoder->ring.flush(); }
 void cudaenc_decoder_close(CudaencDecoder *decoder) { delete decoder; }
 
 int cudaenc_decoder_stage_times(const CudaencDecoder *decoder, CudaencStageTime *times, int capacity) {
-    const std::span<const CudaencStageTime> all = decoder->ring.pipeline().stage_times();
-    std::copy_n(all.begin(), std::min<size_t>(all.size(), static_cast<size_t>(std::max(capacity, 0))), times);
-    return static_cast<int>(all.size());
+    return copy_times(decoder->ring.pipeline().stage_times(), times, capacity);
 }

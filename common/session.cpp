@@ -1,9 +1,7 @@
 // The C API of encoders: checks arguments, chooses the pipeline.
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <algorithm>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <span>
 #include <sstream>
 #include <string>
@@ -62,16 +60,12 @@ Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &c, const P
     int slots = c.async_depth ? c.async_depth : !device && kIsH264 ? depth_of_threads(c.threads) : kUsualDepth;
     if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
     if (!device) return {make_cpu_encoder(params, slots, c.threads, c.stage_times), slots};
-    if constexpr (kIsH264) {
-        return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times), slots};
-    } else if constexpr (std::is_same_v<Params, mjpeg::Params>) {
-        hint_at_queues(session, c, *device);
+    if (!kIsH264) hint_at_queues(session, c, *device);
+    if constexpr (std::is_same_v<Params, mjpeg::Params>)
         return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times, c.device_packets),
                 slots};
-    } else {
-        hint_at_queues(session, c, *device);
+    else
         return {make_device_encoder(params, slots, c.threads, device, c.device_frames, c.stage_times), slots};
-    }
 }
 
 Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &config) {
@@ -202,22 +196,13 @@ void cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec
 }
 
 int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
-    *out = nullptr;
-    if (!config || config->struct_size < CUDAENC_END_OF(CudaencConfig, log_opaque)) return CUDAENC_ERR_INVALID;
-    std::unique_ptr<CudaencSession> session(new (std::nothrow) CudaencSession{});
-    if (!session && config->log) config->log(config->log_opaque, CUDAENC_LOG_ERROR, "out of host memory");
-    if (!session) return CUDAENC_ERR_MEMORY;
-    session->log = {.log = config->log, .opaque = config->log_opaque};
-    const int code = guarded(session->log, [&] {
+    return open_session(out, config, [&](CudaencSession &session) {
         const CudaencConfig known = read_config(*config);
         check_options(kSharedOptions, known);
-        session->format = known.format;
-        session->device_frames = known.device_frames;
-        session->ring = make_ring(*session, known);
-        return CUDAENC_OK;
+        session.format = known.format;
+        session.device_frames = known.device_frames;
+        session.ring = make_ring(session, known);
     });
-    if (code == CUDAENC_OK) *out = session.release();
-    return code;
 }
 
 const char *cudaenc_device_name(const CudaencSession *session) {
@@ -270,7 +255,5 @@ void cudaenc_buffer_free(CudaencBuffer *buffer) {
 }
 
 int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, int capacity) {
-    const std::span<const CudaencStageTime> all = session->ring.pipeline().stage_times();
-    std::copy_n(all.begin(), std::min<size_t>(all.size(), static_cast<size_t>(std::max(capacity, 0))), times);
-    return static_cast<int>(all.size());
+    return copy_times(session->ring.pipeline().stage_times(), times, capacity);
 }

@@ -1,12 +1,15 @@
 // What sessions of both directions share: the log, errors as codes, the choice of a device.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
 
+#include "abi.h"
 #include "cudaenc.h"
 #include "device.h"
 #include "error.h"
@@ -42,6 +45,30 @@ int guarded(const SessionLog &log, F body) noexcept {
         std::snprintf(line, sizeof line, "internal error: %s", e.what());
         return fail(CUDAENC_ERR_INTERNAL, line);
     }
+}
+
+// cudaenc_open() and its like: a Session with the log of the configuration, which begin(session) makes ready. *out is
+// nullptr where that fails.
+template <class Session, class Config, class F>
+int open_session(Session **out, const Config *config, F begin) {
+    *out = nullptr;
+    if (!config || config->struct_size < CUDAENC_END_OF(Config, log_opaque)) return CUDAENC_ERR_INVALID;
+    std::unique_ptr<Session> session(new (std::nothrow) Session{});
+    if (!session && config->log) config->log(config->log_opaque, CUDAENC_LOG_ERROR, "out of host memory");
+    if (!session) return CUDAENC_ERR_MEMORY;
+    session->log = {.log = config->log, .opaque = config->log_opaque};
+    const int code = guarded(session->log, [&] {
+        begin(*session);
+        return CUDAENC_OK;
+    });
+    if (code == CUDAENC_OK) *out = session.release();
+    return code;
+}
+
+// As many as there is room for. Returns how many there are.
+inline int copy_times(std::span<const CudaencStageTime> all, CudaencStageTime *times, int capacity) {
+    std::copy_n(all.begin(), std::min<size_t>(all.size(), static_cast<size_t>(std::max(capacity, 0))), times);
+    return static_cast<int>(all.size());
 }
 
 // The device of the options `device` and `cuda_context`; nullptr: the CPU. in_device: what has to be in its memory,
