@@ -1012,135 +1012,160 @@ struct DeviceBlocks {
     const Guarded<WorkOrder> work;
 };
 
-// Runs the kernels of tier-1 and compares all that they leave. tiles_x 0: the kernel for small blocks.
-void check_kernels(const std::shared_ptr<Device> &device, Random &random, const Batch &batch, int tiles_x,
-                   int tiles_y) {
-    const uint32_t count = static_cast<uint32_t>(batch.blocks.size());
-    const size_t passes = static_cast<size_t>(batch.max_passes);
-    const uint32_t style = batch.coding.style;
-    const Tier1Batch shape = device_batch(batch, tiles_x, tiles_y);
-    const DeviceBlocks d(device, batch);
-    const Tier1Buffers t1 = d.buffers();
+// What the kernels of tier-1 leave, against the sequential coder: all buffers, as they are after each kernel. Members
+// are what a buffer has now, garbage where no kernel wrote yet. tiles_x 0: the kernel for small blocks.
+class KernelCheck {
+  public:
+    KernelCheck(const std::shared_ptr<Device> &device, const Batch &batch, int tiles_x, int tiles_y)
+        : device_(device),
+          batch_(batch),
+          style_(batch.coding.style),
+          shape_(device_batch(batch, tiles_x, tiles_y)),
+          d_(device, batch),
+          t1_(d_.buffers()) {}
 
-    // Everything as it was, but for what the kernels are to write.
-    auto slots_now = Guarded<uint8_t>::garbage(d.slots.count()), planes_now = Guarded<uint8_t>::garbage(count),
-         passes_now = planes_now;
-    auto symbols_now = Guarded<uint32_t>::garbage(count), ends_now = Guarded<uint32_t>::garbage(d.all_passes),
-         bytes_of_passes_now = ends_now;
-    std::vector<uint32_t> work_now(kWorkClasses);
-    auto terminations_now = Guarded<uint32_t>::garbage(d.terminations.count());
-    auto reductions_now = Guarded<int32_t>::garbage(d.reductions.count());
-    auto estimated_now = Guarded<uint32_t>::garbage(count);
-    auto always_included_now = Guarded<uint8_t>::garbage(count);
-    std::vector<Coded> coded;
-    const auto put = [&](uint32_t block, uint64_t at, const std::vector<uint8_t> &what) {
-        std::copy(what.begin(), what.end(), slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[block].slot + at));
-    };
-    const auto slot_of = [&](uint32_t block) { return slot_layout(batch.blocks[block], batch.coding); };
-    for (uint32_t i = 0; i < count; i++) {
-        coded.push_back(code(batch.content[i], batch.coding, batch.blocks[i].lossy, batch.blocks[i].reversible));
-        const Coded &c = coded.back();
+    // Context modelling: symbols and raw segments in the slots, ends of passes.
+    void model() {
+        for (uint32_t i = 0; i < d_.count; i++) expect_modelled(i);
+        model_contexts(*device_, nullptr, shape_, t1_, d_.coefficients.data());
+        const auto slots = d_.slots.read("slots");
+        const auto ends = d_.pass_ends.read("pass ends");
+        EXPECT(d_.estimated_bytes.read("estimated bytes") == estimated_, "estimated bytes");
+        EXPECT(d_.always_included.read("always included") == always_included_, "passes that are always included");
+        for (uint32_t i = 0; i < d_.count; i++) compare_block(i, slots, ends);
+        EXPECT(d_.planes.read("planes") == planes_, "planes");
+        EXPECT(d_.passes.read("passes") == passes_, "passes");
+        EXPECT(d_.symbols.read("symbols") == symbols_, "numbers of symbols");
+        EXPECT(d_.work_counts() == work_, "classes of work");
+        EXPECT(d_.bytes.read("bytes") == Guarded<uint32_t>::garbage(d_.count), "bytes are not yet known");
+    }
+
+    // The order of work and the MQ coder, by so many lanes a warp: codewords in place of symbols.
+    void code_modelled(int lanes) {
+        code_symbols(*device_, nullptr, shape_, t1_, d_.order.data(), lanes);
+        compare_order();
+        const auto slots = d_.slots.read("slots");
+        const auto pass_bytes = d_.pass_bytes.read("bytes of passes"), begins = d_.segment_begins.read("begins");
+        for (uint32_t i = 0; i < d_.count; i++) expect_coded(i, slots, pass_bytes, begins);
+        EXPECT(slots == slots_, "codewords, %d lanes, style %u", lanes, style_);
+        EXPECT(pass_bytes == pass_bytes_, "bytes of passes, %d lanes, style %u", lanes, style_);
+        EXPECT(d_.pass_ends.read("pass ends") == ends_, "ends of passes after the MQ coder");
+        EXPECT(d_.bytes.read("bytes") == bytes_, "bytes, %d lanes", lanes);
+        EXPECT(d_.terminations.read("terminations") == terminations_, "terminations, %d lanes, style %u", lanes,
+               style_);
+        EXPECT(d_.reductions.read("reductions") == reductions_, "reductions, style %u", style_);
+        EXPECT(d_.symbols.read("symbols") == symbols_ && d_.planes.read("planes") == planes_,
+               "what the MQ kernel only reads");
+        EXPECT(d_.coefficients.read("coefficients") == batch_.coefficients, "coefficients");
+        d_.pass_coders.read("coders of passes");
+        d_.blocks.read("blocks");
+    }
+
+  private:
+    SlotLayout slot_of(uint32_t block) const { return slot_layout(batch_.blocks[block], batch_.coding); }
+    ptrdiff_t slot_begin(uint32_t block) const { return static_cast<ptrdiff_t>(batch_.blocks[block].slot); }
+    ptrdiff_t first_pass(uint32_t block) const { return static_cast<ptrdiff_t>(block) * d_.max_passes; }
+    void put(uint32_t block, uint64_t at, const std::vector<uint8_t> &what) {
+        std::copy(what.begin(), what.end(), slots_.begin() + slot_begin(block) + static_cast<ptrdiff_t>(at));
+    }
+
+    void expect_modelled(uint32_t i) {
+        coded_.push_back(code(batch_.content[i], batch_.coding, batch_.blocks[i].lossy, batch_.blocks[i].reversible));
+        const Coded &c = coded_.back();
         put(i, slot_of(i).symbols, c.device_symbols);
         put(i, slot_of(i).raw, c.parts.raw);
         for (size_t k = 0; k < c.device_ends.size(); k++) {
             const int pass = static_cast<int>(k);
-            const bool last = k == c.device_ends.size() - 1, raw = is_raw(style, pass);
-            if (d.has_gaps && !d.truncatable && !last && !raw && !ends_segment(style, pass)) continue;
+            const bool last = k == c.device_ends.size() - 1, raw = is_raw(style_, pass);
+            if (d_.has_gaps && !d_.truncatable && !last && !raw && !ends_segment(style_, pass)) continue;
             // Behind the last pass symbols are filled up.
-            ends_now[i * passes + k] = last && !raw ? static_cast<uint32_t>(c.device_symbols.size()) : c.device_ends[k];
+            ends_[static_cast<size_t>(first_pass(i)) + k] =
+                last && !raw ? static_cast<uint32_t>(c.device_symbols.size()) : c.device_ends[k];
         }
-        if (d.truncatable) {
-            std::copy(c.terminations.begin(), c.terminations.end(),
-                      terminations_now.begin() + static_cast<ptrdiff_t>(i * passes));
-            std::copy(c.reductions.begin(), c.reductions.end(),
-                      reductions_now.begin() + static_cast<ptrdiff_t>(i * passes));
-        }
-        planes_now[i] = static_cast<uint8_t>(c.planes);
-        passes_now[i] = static_cast<uint8_t>(c.pass_ends.size());
-        symbols_now[i] = static_cast<uint32_t>(c.device_symbols.size());
-        work_now[work_class(symbols_now[i])]++;
-        if (d.truncatable) estimated_now[i] = estimated_codeword_bytes(symbols_now[i]), always_included_now[i] = 0;
+        planes_[i] = static_cast<uint8_t>(c.planes);
+        passes_[i] = static_cast<uint8_t>(c.pass_ends.size());
+        symbols_[i] = static_cast<uint32_t>(c.device_symbols.size());
+        work_[work_class(symbols_[i])]++;
+        if (!d_.truncatable) return;
+        std::copy(c.terminations.begin(), c.terminations.end(), terminations_.begin() + first_pass(i));
+        std::copy(c.reductions.begin(), c.reductions.end(), reductions_.begin() + first_pass(i));
+        estimated_[i] = estimated_codeword_bytes(symbols_[i]), always_included_[i] = 0;
     }
-    model_contexts(*device, nullptr, shape, t1, d.coefficients.data());
-    const auto slots_read = d.slots.read("slots");
-    const auto ends_read = d.pass_ends.read("pass ends");
-    EXPECT(d.estimated_bytes.read("estimated bytes") == estimated_now, "estimated bytes");
-    EXPECT(d.always_included.read("always included") == always_included_now, "passes that are always included");
-    for (uint32_t i = 0; i < count; i++) {
-        const Block &b = batch.content[i];
-        const auto begin = static_cast<ptrdiff_t>(batch.blocks[i].slot);
-        const auto end =
-            i + 1 < count ? static_cast<ptrdiff_t>(batch.blocks[i + 1].slot) : static_cast<ptrdiff_t>(batch.slots);
-        const auto wrong =
-            std::mismatch(slots_read.begin() + begin, slots_read.begin() + end, slots_now.begin() + begin);
-        EXPECT(wrong.first == slots_read.begin() + end,
+
+    void compare_block(uint32_t i, const std::vector<uint8_t> &slots, const std::vector<uint32_t> &ends) const {
+        const Block &b = batch_.content[i];
+        const auto begin = slots.begin() + slot_begin(i),
+                   end = i + 1 < d_.count ? slots.begin() + slot_begin(i + 1)
+                                          : slots.begin() + static_cast<ptrdiff_t>(batch_.slots);
+        const auto wrong = std::mismatch(begin, end, slots_.begin() + slot_begin(i));
+        EXPECT(wrong.first == end,
                "block %u, %d x %d, orientation %d, style %u: byte %td of the slot, %zu symbols, is %d, not %d", i,
-               b.width, b.height, b.orientation, style, wrong.first - slots_read.begin() - begin,
-               coded[i].device_symbols.size(), *wrong.first, *wrong.second);
-        EXPECT(std::equal(ends_read.begin() + static_cast<ptrdiff_t>(i * passes),
-                          ends_read.begin() + static_cast<ptrdiff_t>((i + 1) * passes),
-                          ends_now.begin() + static_cast<ptrdiff_t>(i * passes)),
-               "block %u, %d x %d, style %u: ends of passes", i, b.width, b.height, style);
+               b.width, b.height, b.orientation, style_, wrong.first - begin, coded_[i].device_symbols.size(),
+               *wrong.first, *wrong.second);
+        EXPECT(
+            std::equal(ends.begin() + first_pass(i), ends.begin() + first_pass(i + 1), ends_.begin() + first_pass(i)),
+            "block %u, %d x %d, style %u: ends of passes", i, b.width, b.height, style_);
     }
-    EXPECT(d.planes.read("planes") == planes_now, "planes");
-    EXPECT(d.passes.read("passes") == passes_now, "passes");
-    EXPECT(d.symbols.read("symbols") == symbols_now, "numbers of symbols");
-    EXPECT(d.work_counts() == work_now, "classes of work");
-    EXPECT(d.bytes.read("bytes") == Guarded<uint32_t>::garbage(count), "bytes are not yet known");
 
-    const int lane_counts[] = {1, 2, 5, 8, 32};
-    const int lanes = random.of(lane_counts);
-    code_symbols(*device, nullptr, shape, t1, d.order.data(), lanes);
-    const auto order_now = d.order.read("order");
-    std::vector<uint32_t> all = order_now;
-    std::sort(all.begin(), all.end());
-    for (uint32_t i = 0; i < count; i++) {
-        EXPECT(all[i] == i, "block %u is coded never or twice", i);
-        EXPECT(!i || work_class(symbols_now[order_now[i - 1]]) <= work_class(symbols_now[order_now[i]]),
-               "the order of work at %u", i);
-    }
-    const WorkOrder work = d.work.read("work")[0];
-    EXPECT(std::equal(work_now.begin(), work_now.end(), work.taken) && d.work_counts() == work_now,
-           "classes of work after the order");
-
-    std::vector<uint32_t> bytes_now(count);
-    const auto slots_coded = d.slots.read("slots");
-    const auto bytes_coded = d.pass_bytes.read("bytes of passes"), begins = d.segment_begins.read("begins of segments");
-    for (uint32_t i = 0; i < count; i++) {
-        const Coded &c = coded[i];
-        bytes_now[i] = static_cast<uint32_t>(c.bytes.size());
-        std::copy(c.pass_bytes.begin(), c.pass_bytes.end(),
-                  bytes_of_passes_now.begin() + static_cast<ptrdiff_t>(i * passes));
-        if (!d.has_gaps) {
-            put(i, 0, c.parts.mq);
-            continue;
+    // All blocks once, those with most symbols first.
+    void compare_order() const {
+        const auto order = d_.order.read("order");
+        std::vector<uint32_t> all = order;
+        std::sort(all.begin(), all.end());
+        for (uint32_t i = 0; i < d_.count; i++) {
+            EXPECT(all[i] == i, "block %u is coded never or twice", i);
+            EXPECT(!i || work_class(symbols_[order[i - 1]]) <= work_class(symbols_[order[i]]),
+                   "the order of work at %u", i);
         }
+        const WorkOrder work = d_.work.read("work")[0];
+        EXPECT(std::equal(work_.begin(), work_.end(), work.taken) && d_.work_counts() == work_,
+               "classes of work after the order");
+    }
+
+    void expect_coded(uint32_t i, const std::vector<uint8_t> &slots, const std::vector<uint32_t> &pass_bytes,
+                      const std::vector<uint32_t> &begins) {
+        const Coded &c = coded_[i];
+        const size_t first = static_cast<size_t>(first_pass(i));
+        bytes_[i] = static_cast<uint32_t>(c.bytes.size());
+        std::copy(c.pass_bytes.begin(), c.pass_bytes.end(), pass_bytes_.begin() + first_pass(i));
+        if (!d_.has_gaps) return put(i, 0, c.parts.mq);
         // What lies between segments, and bytes up to passes that end none, are anything.
-        for (size_t k = 0; k + 1 < c.pass_bytes.size() && !d.truncatable; k++)
-            if (!ends_segment(style, static_cast<int>(k)))
-                bytes_of_passes_now[i * passes + k] = bytes_coded[i * passes + k];
-        const auto slot = slots_coded.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot);
-        const auto used = static_cast<ptrdiff_t>(slot_of(i).symbols + c.device_symbols.size());
-        std::copy(slot, slot + used, slots_now.begin() + static_cast<ptrdiff_t>(batch.blocks[i].slot));
+        for (size_t k = 0; k + 1 < c.pass_bytes.size() && !d_.truncatable; k++)
+            if (!ends_segment(style_, static_cast<int>(k))) pass_bytes_[first + k] = pass_bytes[first + k];
+        const auto slot = slots.begin() + slot_begin(i);
+        std::copy(slot, slot + static_cast<ptrdiff_t>(slot_of(i).symbols + c.device_symbols.size()),
+                  slots_.begin() + slot_begin(i));
         for (const Segment &s : c.mq_segments) {
-            const auto begin = static_cast<ptrdiff_t>(begins[i * passes + s.last_pass]);
+            const auto begin = static_cast<ptrdiff_t>(begins[first + s.last_pass]);
             EXPECT(begin + static_cast<ptrdiff_t>(s.bytes.size()) <=
                            static_cast<ptrdiff_t>(slot_of(i).symbols + c.device_ends[s.last_pass]) &&
                        std::equal(s.bytes.begin(), s.bytes.end(), slot + begin),
                    "segment of block %u up to pass %zu, at %td, %zu bytes", i, s.last_pass, begin, s.bytes.size());
         }
     }
-    EXPECT(slots_coded == slots_now, "codewords, %d lanes, style %u", lanes, style);
-    EXPECT(bytes_coded == bytes_of_passes_now, "bytes of passes, %d lanes, style %u", lanes, style);
-    EXPECT(d.pass_ends.read("pass ends") == ends_now, "ends of passes after the MQ coder");
-    EXPECT(d.bytes.read("bytes") == bytes_now, "bytes, %d lanes", lanes);
-    EXPECT(d.terminations.read("terminations") == terminations_now, "terminations, %d lanes, style %u", lanes, style);
-    EXPECT(d.reductions.read("reductions") == reductions_now, "reductions, style %u", style);
-    EXPECT(d.symbols.read("symbols") == symbols_now && d.planes.read("planes") == planes_now,
-           "what the MQ kernel only reads");
-    EXPECT(d.coefficients.read("coefficients") == batch.coefficients, "coefficients");
-    d.pass_coders.read("coders of passes");
-    d.blocks.read("blocks");
+
+    const std::shared_ptr<Device> device_;
+    const Batch &batch_;
+    const uint32_t style_;
+    const Tier1Batch shape_;
+    const DeviceBlocks d_;
+    const Tier1Buffers t1_;
+    std::vector<Coded> coded_;
+    std::vector<uint8_t> slots_ = Guarded<uint8_t>::garbage(d_.slots.count()),
+                         planes_ = Guarded<uint8_t>::garbage(d_.count), passes_ = planes_, always_included_ = planes_;
+    std::vector<uint32_t> symbols_ = Guarded<uint32_t>::garbage(d_.count), estimated_ = symbols_, bytes_ = symbols_,
+                          ends_ = Guarded<uint32_t>::garbage(d_.all_passes), pass_bytes_ = ends_,
+                          terminations_ = Guarded<uint32_t>::garbage(d_.terminations.count()),
+                          work_ = std::vector<uint32_t>(kWorkClasses);
+    std::vector<int32_t> reductions_ = Guarded<int32_t>::garbage(d_.reductions.count());
+};
+
+void check_kernels(const std::shared_ptr<Device> &device, Random &random, const Batch &batch, int tiles_x,
+                   int tiles_y) {
+    const int lane_counts[] = {1, 2, 5, 8, 32};
+    KernelCheck check(device, batch, tiles_x, tiles_y);
+    check.model();
+    check.code_modelled(random.of(lane_counts));
 }
 
 // All that is known of truncatable blocks, by bit-planes, and up to where they stop early.
