@@ -104,14 +104,19 @@ START_TEST(tables_are_complete) {
 }
 END_TEST
 
+std::vector<int16_t> random_levels(Random &random, const Kind &kind) {
+    const int density = random.between(0, 8), range = random.of({1, 1, 2, 3, 10, 100, 3000, 32767});
+    std::vector<int16_t> levels(static_cast<size_t>(kind.size));
+    for (int16_t &level : levels)
+        if (random.between(0, 7) < density) level = static_cast<int16_t>(random.between(-range, range));
+    return levels;
+}
+
 START_TEST(random_blocks) {
     Random random(1);
     for (int i = 0; i < 300000; i++) {
         const Kind kind = random.of(kinds);
-        const int density = random.between(0, 8), range = random.of({1, 1, 2, 3, 10, 100, 3000, 32767});
-        std::vector<int16_t> levels(static_cast<size_t>(kind.size));
-        for (int16_t &level : levels)
-            if (random.between(0, 7) < density) level = static_cast<int16_t>(random.between(-range, range));
+        const std::vector<int16_t> levels = random_levels(random, kind);
         expect_round_trip(levels, kind.nc);
     }
 }
@@ -156,10 +161,7 @@ START_TEST(sign_flips) {
     Random random(2);
     for (int i = 0; i < 100000; i++) {
         const Kind kind = random.of(kinds);
-        const int density = random.between(0, 8), range = random.of({1, 1, 2, 3, 10, 100, 3000, 32767});
-        std::vector<int16_t> levels(static_cast<size_t>(kind.size));
-        for (int16_t &level : levels)
-            if (random.between(0, 7) < density) level = static_cast<int16_t>(random.between(-range, range));
+        const std::vector<int16_t> levels = random_levels(random, kind);
         const uint32_t flips = random.word() & 0xFFFF;
         const std::string plain = code_levels(levels, kind.nc), flipped = code_levels(levels, kind.nc, flips);
         EXPECT(plain.size() == flipped.size(), "%zu bits, %zu with flips", plain.size(), flipped.size());

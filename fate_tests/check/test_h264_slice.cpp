@@ -1,6 +1,5 @@
 // Slices that the CPU codes, read back by a parser of its own; emulation prevention; headers.
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <cstdio>
 
 #include "../../common/h264/picture_coder.h"
 #include "../../common/h264/slice_cpu.h"
@@ -305,45 +304,6 @@ START_TEST(sei_and_others) {
 }
 END_TEST
 
-// A whole stream in a file, for other decoders: CUDAENC_H264_FILE names it.
-START_TEST(stream_for_decoders) {
-    const char *file = std::getenv("CUDAENC_H264_FILE");
-    if (!file) return;
-    Random random(static_cast<uint64_t>(_i) + 6);
-    const CodedFormat format = h264_format(static_cast<size_t>(_i), 20, 15);
-    ParameterSets s{};
-    s.profile_idc = format.chroma == ChromaFormat::c444   ? 44
-                    : format.chroma == ChromaFormat::c422 ? 122
-                    : format.luma_depth > 8               ? 110
-                    : format.transform_8x8_mode           ? 100
-                                                          : 77;
-    s.level_idc = 40;
-    s.format = format;
-    s.width = 16 * format.width;
-    s.height = 16 * format.height;
-    s.pic_init_qp = 30;
-    const std::string name = std::string(file) + std::to_string(_i) + ".h264";
-    FILE *out = std::fopen(name.c_str(), "wb");
-    const auto write = [&](const std::vector<uint8_t> &bytes) { std::fwrite(bytes.data(), 1, bytes.size(), out); };
-    write(make_sps(s));
-    write(make_pps(s));
-    for (int frame = 0; frame < 6; frame++) {
-        write(make_aud());
-        CodedMacroblocks p = random_picture(random, format, 4, mixes[static_cast<size_t>(frame) % std::size(mixes)]);
-        for (Macroblock &m : p.macroblocks) {  // prediction that every macroblock has: DC, predicted or told
-            m.qp_delta = 0;
-            m.intra_chroma_pred_mode = 0;
-            m.intra_16x16_pred_mode = 2;
-            for (uint8_t &mode : m.pred_mode) mode = kPredictedMode;
-        }
-        for (size_t i = 0; i < p.slices.size(); i++)
-            p.headers[i] = make_slice_header({p.slices[i].first, frame & 1, 0});
-        write(code_slices(p, 1));
-    }
-    std::fclose(out);
-}
-END_TEST
-
 START_TEST(large_pictures) {
     Random random(8);
     const CodedMacroblocks p =
@@ -368,6 +328,5 @@ int main(int argc, char **argv) {
     tcase_add_test(c, parameter_sets);
     tcase_add_test(c, slice_headers);
     tcase_add_test(c, sei_and_others);
-    tcase_add_loop_test(c, stream_for_decoders, 0, static_cast<int>(std::size(h264_formats)) - 1);
     return run_suite(suite);
 }

@@ -39,14 +39,18 @@ refuse() {
     report "$encoder $input $(echo "$*" | cut -c 1-60)" "$pattern" $status
 }
 
+refuse_qualities_and_fields() {
+    refuse $any "quality 0 is not allowed: it is 1 to 100" -quality 0
+    refuse $any "'quality' out of range" -quality 101
+    refuse $any "q:v 0 is out of range: the quality is 1 .* to 100" -q:v 0
+    refuse $any "q:v 101 is out of range: the quality is 1 .* to 100" -q:v 101
+    refuse $any "global_quality 101 is out of range: the quality is 1 .* to 100" -global_quality 101
+    refuse $any "an interlaced frame: this encoder codes progressive ones" -vf setparams=field_mode=tff
+    refuse $any "flags ildct and ilme are not supported" -flags +ildct
+}
+
 any=64x48,yuv420p
-refuse $any "quality 0 is not allowed: it is 1 to 100" -quality 0
-refuse $any "'quality' out of range" -quality 101
-refuse $any "q:v 0 is out of range: the quality is 1 .* to 100" -q:v 0
-refuse $any "q:v 101 is out of range: the quality is 1 .* to 100" -q:v 101
-refuse $any "global_quality 101 is out of range: the quality is 1 .* to 100" -global_quality 101
-refuse $any "an interlaced frame: this encoder codes progressive ones" -vf setparams=field_mode=tff
-refuse $any "flags ildct and ilme are not supported" -flags +ildct
+refuse_qualities_and_fields
 refuse $any "'levels' out of range \[-1 - 32\]" -levels 33
 refuse $any "'levels' out of range \[-1 - 32\]" -levels -2
 refuse $any "cblk_width 48 is not allowed: it is a power of two, 4 to 1024" -cblk_width 48
@@ -320,13 +324,7 @@ encoder=mjpeg_cuda
 any=64x48,yuvj420p
 matrix() { printf "$1%s" "$(printf ',16%.0s' {1..63})"; } # its first divisor
 warns $any "JPEG cannot tell of colour matrix 1: decoders take samples for those of BT.601" -vf format=yuvj420p,setparams=colorspace=bt709
-refuse $any "quality 0 is not allowed: it is 1 to 100" -quality 0
-refuse $any "'quality' out of range" -quality 101
-refuse $any "q:v 0 is out of range: the quality is 1 .* to 100" -q:v 0
-refuse $any "q:v 101 is out of range: the quality is 1 .* to 100" -q:v 101
-refuse $any "global_quality 101 is out of range: the quality is 1 .* to 100" -global_quality 101
-refuse $any "an interlaced frame: this encoder codes progressive ones" -vf setparams=field_mode=tff
-refuse $any "flags ildct and ilme are not supported" -flags +ildct
+refuse_qualities_and_fields
 refuse $any "option huffman to value xyz" -huffman xyz
 refuse $any "option matrix to value xyz" -matrix xyz
 refuse $any "'matrix' out of range \[0 - 2\]" -matrix 3
