@@ -47,6 +47,22 @@ class DevicePacket:
         return int(self.__cuda_array_interface__["shape"][0])
 
 
+def _set_wavelet(options: dict[str, Any], codec: str, lossless: Optional[bool]) -> None:
+    """`lossless` as an option of the codec. None: JPEG 2000 is, unless a target, a wavelet or a profile is given."""
+    if lossless is None:
+        lossless = codec == "j2k" and not any(options.get(name) is not None for name in (*_TARGETS, "pred", "profile"))
+    if not lossless:
+        return
+    if codec != "j2k":
+        raise InvalidError(f"lossless is not allowed with {codec}: it is for j2k")
+    options["pred"] = "dwt53" if options.get("pred") is None else options["pred"]
+    lossy = [name for name in _TARGETS if options.get(name) is not None]
+    if str(options["pred"]).lower() not in ("dwt53", str(lib.CUDAENC_J2K_DWT53)):
+        lossy.append("pred")
+    if lossy:
+        raise InvalidError(f"lossless is not allowed with {lossy[0]} {options[lossy[0]]!r}")
+
+
 class Encoder:
     """A session: encodes pictures of one format with one set of options. One thread uses it at a time.
 
@@ -71,17 +87,7 @@ class Encoder:
         if full_range is not None:
             self._format.full_range = full_range
         self._key = _arrays.key(planes, self._format)
-        if lossless is None:
-            lossless = codec == "j2k" and not any(options.get(name) is not None for name in (*_TARGETS, "pred", "profile"))
-        if lossless:
-            if codec != "j2k":
-                raise InvalidError(f"lossless is not allowed with {codec}: it is for j2k")
-            options["pred"] = "dwt53" if options.get("pred") is None else options["pred"]
-            lossy = [name for name in _TARGETS if options.get(name) is not None]
-            if str(options["pred"]).lower() not in ("dwt53", str(lib.CUDAENC_J2K_DWT53)):
-                lossy.append("pred")
-            if lossy:
-                raise InvalidError(f"lossless is not allowed with {lossy[0]} {options[lossy[0]]!r}")
+        _set_wavelet(options, codec, lossless)
         self._metadata = {name: options.pop(name) for name in _METADATA if isinstance(options.get(name), (bytes, bytearray))}
         config = ffi.new("CudaencConfig *")
         lib.cudaenc_config_init(config, ffi.sizeof("CudaencConfig"), _CODECS[codec])
