@@ -8,6 +8,7 @@
 #include "../../common/error.h"
 #include "../../common/h264/picture_coder.h"
 #include "../../cuda_kernels/compact.h"
+#include "../../cuda_kernels/device_pipeline.h"
 #include "../../cuda_kernels/h264/slice_coder.h"
 #include "cavlc_su_params.h"
 #include "measure.h"
@@ -66,8 +67,6 @@ struct DeviceFrame {
     DeviceArray<int16_t> levels;
     CodedPicture picture() const { return {macroblocks.data(), levels.data(), nullptr}; }
 };
-
-unsigned blocks_for(uint64_t work, uint64_t threads) { return static_cast<unsigned>((work + threads - 1) / threads); }
 
 // CAVLC_SU with all its buffers allocated once.
 class SuCoder {

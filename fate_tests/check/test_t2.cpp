@@ -10,6 +10,7 @@
 #include "../../common/j2k/t2/headers.h"
 #include "../../common/j2k/t2/packet_header.h"
 #include "../../cuda_kernels/compact.h"
+#include "../../cuda_kernels/device_pipeline.h"
 #include "../../cuda_kernels/j2k/t2/t2_params.h"
 #include "j2k_case.h"
 #include "packet_header.h"
@@ -559,121 +560,160 @@ std::vector<uint8_t> assemble_on_host(const Params &p, const Geometry &g, const 
     return out;
 }
 
-unsigned blocks_for(size_t work, size_t threads) { return static_cast<unsigned>((work + threads - 1) / threads); }
+// What tier-2 works on, between guards, and its kernels.
+class DeviceTier2 {
+  public:
+    DeviceTier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded)
+        : device_(device),
+          p_(p),
+          g_(g),
+          coded_(coded),
+          count_(g.block_layers.size()),
+          packets_(g.packets.size()),
+          segments_(packets_ + g.tile_parts.size()) {}
 
-// expected: of assemble_on_host().
-void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded,
-                 const std::vector<uint8_t> &expected) {
-    const uint32_t blocks = static_cast<uint32_t>(g.blocks.size()), packets = static_cast<uint32_t>(g.packets.size()),
-                   block_layers = static_cast<uint32_t>(g.block_layers.size()),
-                   layers = static_cast<uint32_t>(p.layers), tile_parts = static_cast<uint32_t>(g.tile_parts.size());
-    const Guarded<CodeBlock> block_table(device, g.blocks);
-    const Guarded<PrecinctBand> bands(device, g.precinct_bands);
-    const Guarded<Packet> packet_table(device, g.packets);
-    const Guarded<TilePart> tile_part_table(device, g.tile_parts);
-    const Guarded<uint32_t> block_layer_table(device, g.block_layers);
-    const Guarded<uint8_t> slots(device, coded.slots), planes(device, coded.planes),
-        layer_passes(device, coded.layer_passes);
-    const Guarded<uint32_t> layer_bytes(device, coded.layer_bytes), bytes(device, size_t{block_layers}),
-        header_bits(device, size_t{block_layers}),
-        raw(device, std::vector<uint32_t>(blocks * ((most_block_header_bits(p.style, g.max_passes, layers) + 31) / 32) +
-                                          packets + 2)),
-        pass_bytes(device, coded.pass_bytes), segment_bytes(device, size_t{packets} + tile_parts),
-        plt_bytes(device, size_t{p.plt ? packets : 0});
-    const Guarded<uint32_t> raw_states(device, raw.count());
-    const Guarded<TagNode> nodes(device, size_t{g.tag_tree_nodes});
-    const Guarded<LayerSet> layer_sets(device, g.precinct_bands.size());
-    const Guarded<uint64_t> header_bits_before(device, size_t{block_layers} + 1),
-        segments_before(device, size_t{packets} + tile_parts + 1), bytes_before(device, size_t{block_layers} + 1),
-        plt_before(device, size_t{packets} + 1),
-        partials(device, prefix_sum_partials(std::max(block_layers, packets + tile_parts)));
-    const Guarded<CodestreamResult> result(device, std::vector<CodestreamResult>(1));
-    BlockRecords coded_blocks{};
-    coded_blocks.slots = slots.data();
-    coded_blocks.planes = planes.data();
-    coded_blocks.pass_bytes = pass_bytes.data();
-    const Tier2Buffers t2{.blocks = block_table.data(),
-                          .bands = bands.data(),
-                          .packets = packet_table.data(),
-                          .tile_parts = tile_part_table.data(),
-                          .block_layers = block_layer_table.data(),
-                          .coded = coded_blocks,
-                          .layer_passes = layer_passes.data(),
-                          .layer_bytes = layer_bytes.data(),
-                          .nodes = nodes.data(),
-                          .layer_sets = layer_sets.data(),
-                          .header_bits = header_bits.data(),
-                          .header_bits_before = header_bits_before.data(),
-                          .raw_states = raw_states.data(),
-                          .raw = raw.data(),
-                          .segment_bytes = segment_bytes.data(),
-                          .segments_before = segments_before.data(),
-                          .bytes = bytes.data(),
-                          .bytes_before = bytes_before.data(),
-                          .plt_bytes = p.plt ? plt_bytes.data() : nullptr,
-                          .plt_before = p.plt ? plt_before.data() : nullptr,
-                          .block_count = blocks,
-                          .layers = layers,
-                          .block_layer_count = block_layers,
-                          .band_count = static_cast<uint32_t>(g.precinct_bands.size()),
-                          .packet_count = packets,
-                          .tile_part_count = tile_parts,
-                          .sop = p.sop,
-                          .eph = p.eph,
-                          .coding = coding_of(p),
-                          .max_passes = g.max_passes};
-    const auto sum = [&](const uint32_t *sizes, const Guarded<uint64_t> &before, uint32_t count) {
-        prefix_sum(*device, nullptr, sizes, before.data(), count, partials.data());
-    };
-    const unsigned by_block_layer = blocks_for(block_layers, kTier2Threads);
-    device->launch(nullptr, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
-    device->launch(nullptr, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
-    sum(bytes.data(), bytes_before, block_layers);
-    sum(header_bits.data(), header_bits_before, block_layers);
-    device->launch(nullptr, {by_block_layer}, kTier2Threads, WriteBitsParams{t2});
-    device->launch(nullptr, {packets}, kStuffingThreads, PacketSizesParams{t2});
-    if (p.plt) sum(plt_bytes.data(), plt_before, packets);
-    device->launch(nullptr, {blocks_for(tile_parts, kTier2Threads)}, kTier2Threads, TilePartSizesParams{t2});
-    sum(segment_bytes.data(), segments_before, packets + tile_parts);
+    // Sizes of all packets and tile-parts, and their sums.
+    void size() const {
+        const Tier2Buffers t2 = buffers();
+        const auto sum = [&](const Guarded<uint32_t> &sizes, const Guarded<uint64_t> &before) {
+            prefix_sum(*device_, nullptr, sizes.data(), before.data(), static_cast<uint32_t>(sizes.count()),
+                       partials_.data());
+        };
+        const unsigned by_block_layer = blocks_for(count_, kTier2Threads);
+        device_->launch(nullptr, {t2.band_count}, kTier2Threads, TagTreesParams{t2});
+        device_->launch(nullptr, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
+        sum(bytes_, bytes_before_);
+        sum(header_bits_, header_bits_before_);
+        device_->launch(nullptr, {by_block_layer}, kTier2Threads, WriteBitsParams{t2});
+        device_->launch(nullptr, {t2.packet_count}, kStuffingThreads, PacketSizesParams{t2});
+        if (p_.plt) sum(plt_bytes_, plt_before_);
+        device_->launch(nullptr, {blocks_for(t2.tile_part_count, kTier2Threads)}, kTier2Threads,
+                        TilePartSizesParams{t2});
+        sum(segment_bytes_, segments_before_);
+    }
 
-    // Into memory of just the size; then one byte less, where nothing may be written.
-    const MainHeader header = make_main_header(p, g.tile_parts);
-    for (const size_t less : {0, 1}) {
+    // The codestream into memory of so many bytes less than it has: then nothing is written there.
+    void expect_codestream(const std::vector<uint8_t> &expected, size_t less) const {
+        const Tier2Buffers t2 = buffers();
+        const MainHeader header = make_main_header(p_, g_.tile_parts);
         auto stream = Guarded<uint8_t>::garbage(expected.size() - less);
         std::copy(header.bytes.begin(), header.bytes.end(), stream.begin());
-        const Guarded<uint8_t> data(device, stream);
+        const Guarded<uint8_t> data(device_, stream);
         const Codestream out{.data = data.data(),
                              .capacity = data.count(),
                              .main_header = static_cast<uint32_t>(header.bytes.size()),
                              .tlm = header.tlm,
                              .steps = nullptr,
                              .step_count = 0,
-                             .result = result.data(),
+                             .result = result_.data(),
                              .allocation = nullptr};
-        device->launch(nullptr, {std::max(packets, tile_parts)}, kStuffingThreads, WriteHeadersParams{t2, out});
-        const unsigned by_warp = blocks_for(size_t{block_layers} * 32, kTier2Threads);
-        if (p.style & kBypass)
-            device->launch(nullptr, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
+        device_->launch(nullptr, {std::max(t2.packet_count, t2.tile_part_count)}, kStuffingThreads,
+                        WriteHeadersParams{t2, out});
+        const unsigned by_warp = blocks_for(count_ * 32, kTier2Threads);
+        if (p_.style & kBypass)
+            device_->launch(nullptr, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
         else
-            device->launch(nullptr, {by_warp}, kTier2Threads, GatherParams{t2, out});
+            device_->launch(nullptr, {by_warp}, kTier2Threads, GatherParams{t2, out});
         const auto is = data.read("codestream");
-        EXPECT(result.read("result")[0].bytes == expected.size(), "%llu bytes, not %zu",
-               static_cast<unsigned long long>(result.read("result")[0].bytes), expected.size());
-        EXPECT(result.read("result")[0].longest == 0, "no tile-part is that long");
+        const CodestreamResult result = result_.read("result")[0];
+        EXPECT(result.bytes == expected.size(), "%llu bytes, not %zu", static_cast<unsigned long long>(result.bytes),
+               expected.size());
+        EXPECT(result.longest == 0, "no tile-part is that long");
         const auto &should = less ? stream : expected;
         const auto wrong = std::mismatch(is.begin(), is.end(), should.begin());
         EXPECT(wrong.first == is.end(), "byte %td of %zu, %zu too few: %02x, not %02x", wrong.first - is.begin(),
                is.size(), less, *wrong.first, *wrong.second);
     }
-    header_bits.read("header bits"), raw.read("raw headers"), raw_states.read("states of raw headers"),
-        segment_bytes.read("segments"), nodes.read("nodes");
-    plt_bytes.read("PLT"), header_bits_before.read("header bits before"), segments_before.read("segments before");
-    bytes_before.read("bytes before"), plt_before.read("PLT before"), partials.read("partial sums");
-    EXPECT(pass_bytes.read("bytes of passes") == coded.pass_bytes, "bytes of passes");
-    bytes.read("bytes"), layer_sets.read("layers of sub-bands");
-    EXPECT(slots.read("slots") == coded.slots && layer_bytes.read("bytes of layers") == coded.layer_bytes &&
-               planes.read("planes") == coded.planes && layer_passes.read("passes of layers") == coded.layer_passes,
-           "what tier-2 only reads");
+
+    // Guards are there, and what is only read is what it was.
+    void expect_no_other_write() const {
+        header_bits_.read("header bits"), raw_.read("raw headers"), raw_states_.read("states of raw headers"),
+            segment_bytes_.read("segments"), nodes_.read("nodes");
+        plt_bytes_.read("PLT"), header_bits_before_.read("header bits before"),
+            segments_before_.read("segments before");
+        bytes_before_.read("bytes before"), plt_before_.read("PLT before"), partials_.read("partial sums");
+        bytes_.read("bytes"), layer_sets_.read("layers of sub-bands");
+        EXPECT(pass_bytes_.read("bytes of passes") == coded_.pass_bytes, "bytes of passes");
+        EXPECT(slots_.read("slots") == coded_.slots && layer_bytes_.read("bytes of layers") == coded_.layer_bytes &&
+                   planes_.read("planes") == coded_.planes &&
+                   layer_passes_.read("passes of layers") == coded_.layer_passes,
+               "what tier-2 only reads");
+    }
+
+  private:
+    Tier2Buffers buffers() const {
+        BlockRecords coded_blocks{};
+        coded_blocks.slots = slots_.data();
+        coded_blocks.planes = planes_.data();
+        coded_blocks.pass_bytes = pass_bytes_.data();
+        return {.blocks = blocks_.data(),
+                .bands = bands_.data(),
+                .packets = packet_table_.data(),
+                .tile_parts = tile_parts_.data(),
+                .block_layers = block_layers_.data(),
+                .coded = coded_blocks,
+                .layer_passes = layer_passes_.data(),
+                .layer_bytes = layer_bytes_.data(),
+                .nodes = nodes_.data(),
+                .layer_sets = layer_sets_.data(),
+                .header_bits = header_bits_.data(),
+                .header_bits_before = header_bits_before_.data(),
+                .raw_states = raw_states_.data(),
+                .raw = raw_.data(),
+                .segment_bytes = segment_bytes_.data(),
+                .segments_before = segments_before_.data(),
+                .bytes = bytes_.data(),
+                .bytes_before = bytes_before_.data(),
+                .plt_bytes = p_.plt ? plt_bytes_.data() : nullptr,
+                .plt_before = p_.plt ? plt_before_.data() : nullptr,
+                .block_count = static_cast<uint32_t>(g_.blocks.size()),
+                .layers = static_cast<uint32_t>(p_.layers),
+                .block_layer_count = static_cast<uint32_t>(count_),
+                .band_count = static_cast<uint32_t>(g_.precinct_bands.size()),
+                .packet_count = static_cast<uint32_t>(packets_),
+                .tile_part_count = static_cast<uint32_t>(g_.tile_parts.size()),
+                .sop = p_.sop,
+                .eph = p_.eph,
+                .coding = coding_of(p_),
+                .max_passes = g_.max_passes};
+    }
+    size_t raw_words() const {
+        const size_t of_block =
+            (most_block_header_bits(p_.style, g_.max_passes, static_cast<uint32_t>(p_.layers)) + 31) / 32;
+        return g_.blocks.size() * of_block + packets_ + 2;
+    }
+
+    const std::shared_ptr<Device> device_;
+    const Params &p_;
+    const Geometry &g_;
+    const CodedPicture &coded_;
+    const size_t count_, packets_, segments_;  // blocks in layers; packets; packets and tile-parts
+    const Guarded<CodeBlock> blocks_{device_, g_.blocks};
+    const Guarded<PrecinctBand> bands_{device_, g_.precinct_bands};
+    const Guarded<Packet> packet_table_{device_, g_.packets};
+    const Guarded<TilePart> tile_parts_{device_, g_.tile_parts};
+    const Guarded<uint32_t> block_layers_{device_, g_.block_layers};
+    const Guarded<uint8_t> slots_{device_, coded_.slots}, planes_{device_, coded_.planes},
+        layer_passes_{device_, coded_.layer_passes};
+    const Guarded<uint32_t> layer_bytes_{device_, coded_.layer_bytes}, pass_bytes_{device_, coded_.pass_bytes},
+        bytes_{device_, count_}, header_bits_{device_, count_}, raw_{device_, std::vector<uint32_t>(raw_words())},
+        raw_states_{device_, raw_words()}, segment_bytes_{device_, segments_},
+        plt_bytes_{device_, p_.plt ? packets_ : 0};
+    const Guarded<TagNode> nodes_{device_, size_t{g_.tag_tree_nodes}};
+    const Guarded<LayerSet> layer_sets_{device_, g_.precinct_bands.size()};
+    const Guarded<uint64_t> header_bits_before_{device_, count_ + 1}, segments_before_{device_, segments_ + 1},
+        bytes_before_{device_, count_ + 1}, plt_before_{device_, packets_ + 1},
+        partials_{device_, prefix_sum_partials(static_cast<uint32_t>(std::max(count_, segments_)))};
+    const Guarded<CodestreamResult> result_{device_, std::vector<CodestreamResult>(1)};
+};
+
+// expected: of assemble_on_host().
+void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded,
+                 const std::vector<uint8_t> &expected) {
+    const DeviceTier2 tier2(device, p, g, coded);
+    tier2.size();
+    for (const size_t less : {0, 1}) tier2.expect_codestream(expected, less);
+    tier2.expect_no_other_write();
 }
 
 void check_tier2(const std::shared_ptr<Device> &device, const Params &p, const Geometry &g, const CodedPicture &coded) {
