@@ -15,6 +15,9 @@ import zlib
 from tally import expect, finish
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import to_jp2  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 WORK = BUILD.parent / "check" / "recipes"
 
@@ -60,6 +63,16 @@ def palette_png(alpha):
     rows = b"".join(b"\0" + bytes((7 * x + y) % 4 for x in range(40)) for y in range(30))
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 40, 30, 8, 3, 0, 0, 0)) + chunk(b"PLTE", bytes(range(0, 240, 20)))
             + (chunk(b"tRNS", alpha) if alpha else b"") + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def add_page(tiff):
+    """Another page with the samples of the first; ffmpeg writes one, in little endian."""
+    data = bytearray(tiff.read_bytes())
+    at, = struct.unpack_from("<I", data, 4)
+    size = 2 + 12 * struct.unpack_from("<H", data, at)[0]
+    data += bytes(len(data) % 2)
+    struct.pack_into("<I", data, at + size, len(data))
+    tiff.write_bytes(data + data[at:at + size] + bytes(4))
 
 
 # An ICC profile that is whole as far as readers look: its size and signature.
@@ -138,6 +151,21 @@ def check_to_jp2():
     expect(nowhere.stderr == "to_jp2.py: scans/a.png/jp2: Not a directory\n", f"a folder that cannot be: {nowhere.stderr}")
 
 
+def check_odd_sources():
+    """Full range; names that FFmpeg takes for patterns, protocols and options; pages; formats that the encoder has not."""
+    many = run("ffmpeg -v error -f lavfi -i testsrc2=s=60x42 -frames:v 1 -pix_fmt yuvj420p full.jpg; "
+               "for n in %d 50% x:y -i; do cp scans/c.png ./$n.png; done; tools/to_jp2.py --verify many%d:1 full.jpg ./*%*.png ./x:y.png ./-i.png; ls many%d:1")
+    expect(many.stdout.splitlines() == ["5 files in 2 groups of one size and format, 0 failed", "%d.jp2", "-i.jp2", "50%.jp2", "full.jp2", "x:y.jp2"],
+           f"{many.stdout}{many.stderr}")
+    shutil.copy(WORK / "scans" / "e.tif", WORK / "pages.tif")
+    add_page(WORK / "pages.tif")
+    pages = run("tools/to_jp2.py pages scans/e.tif pages.tif || true")
+    expect(pages.stdout.startswith("1 files in 1 groups") and pages.stderr == "to_jp2.py: pages.tif: has several pictures\n", f"{pages.stdout}{pages.stderr}")
+    for own, coded in ("rgb565le", "rgb24"), ("bgr8", "rgb24"), ("rgb48be", "rgb48be"), ("monow", "gray"), ("gbrpf32le", None), ("grayf16le", None):
+        found = to_jp2.coded_format("ffmpeg", "", own)
+        expect(found == coded, f"{own} becomes {found}")
+
+
 def check_video():
     for name in "master.mxf", "master.mov", "mezzanine.mxf":
         codec = run(f"ffprobe -v error -count_packets -show_entries stream=codec_name,nb_read_packets -of csv=p=0 {name}").stdout
@@ -203,6 +231,7 @@ check_printed(run_page())
 check_psnr()
 check_jp2_files()
 check_to_jp2()
+check_odd_sources()
 check_video()
 check_imf()
 check_htj2k()
