@@ -279,102 +279,113 @@ class Picture {
             modes_[static_cast<size_t>(16 * address_ + (eight ? 4 * b + i : b))] = mode;
     }
 
+    // The samples around an NxN block: above[x] is p[x, -1], left[y] is p[-1, y], from -1 on. 0 where none is there.
+    struct BlockNeighbours {
+        int n;
+        bool has_left, has_above, has_corner;
+        int memory[2][18] = {};
+        int *above() { return memory[0] + 1; }
+        int *left() { return memory[1] + 1; }
+    };
+
+    BlockNeighbours neighbours_of(int c, int x0, int y0, int n) const {
+        BlockNeighbours b{n, there(c, x0 - 1, y0), there(c, x0, y0 - 1), there(c, x0 - 1, y0 - 1)};
+        const bool right = there(c, x0 + n, y0 - 1);
+        int *const t = b.above(), *const l = b.left();
+        for (int i = 0; i < n; i++) {
+            if (b.has_left) l[i] = p(c, x0 - 1, y0 + i);
+            if (b.has_above) t[i] = p(c, x0 + i, y0 - 1);
+        }
+        for (int i = n; i < 2 * n && b.has_above; i++) t[i] = right ? p(c, x0 + i, y0 - 1) : t[n - 1];
+        if (b.has_corner) t[-1] = l[-1] = p(c, x0 - 1, y0 - 1);
+        return b;
+    }
+
+    // 8.3.2.2.1, of 8x8 blocks.
+    static BlockNeighbours filtered(BlockNeighbours b) {
+        BlockNeighbours to{8, b.has_left, b.has_above, b.has_corner};
+        const int *const t = b.above(), *const l = b.left();
+        int *const ft = to.above(), *const fl = to.left();
+        if (b.has_above) {
+            ft[0] = b.has_corner ? (t[-1] + 2 * t[0] + t[1] + 2) >> 2 : (3 * t[0] + t[1] + 2) >> 2;
+            for (int i = 1; i < 15; i++) ft[i] = (t[i - 1] + 2 * t[i] + t[i + 1] + 2) >> 2;
+            ft[15] = (t[14] + 3 * t[15] + 2) >> 2;
+        }
+        if (b.has_corner)
+            ft[-1] = !b.has_above  ? (3 * t[-1] + l[0] + 2) >> 2
+                     : !b.has_left ? (3 * t[-1] + t[0] + 2) >> 2
+                                   : (t[0] + 2 * t[-1] + l[0] + 2) >> 2;
+        if (b.has_left) {
+            fl[0] = b.has_corner ? (l[-1] + 2 * l[0] + l[1] + 2) >> 2 : (3 * l[0] + l[1] + 2) >> 2;
+            for (int i = 1; i < 7; i++) fl[i] = (l[i - 1] + 2 * l[i] + l[i + 1] + 2) >> 2;
+            fl[7] = (l[6] + 3 * l[7] + 2) >> 2;
+        }
+        fl[-1] = ft[-1];
+        return to;
+    }
+
+    // 8.3.1.2.1 to 8.3.1.2.9, and the same of 8.3.2.2, but for DC: t and l from -1 on.
+    static int predicted_sample(int mode, int n, int x, int y, const int *t, const int *l) {
+        const auto three = [](int a, int b, int c) { return (a + 2 * b + c + 2) >> 2; };
+        const auto two = [](int a, int b) { return (a + b + 1) >> 1; };
+        switch (mode) {
+            case 0:
+                return t[x];
+            case 1:
+                return l[y];
+            case 3:
+                return x == n - 1 && y == n - 1 ? (t[2 * n - 2] + 3 * t[2 * n - 1] + 2) >> 2
+                                                : three(t[x + y], t[x + y + 1], t[x + y + 2]);
+            case 4:
+                return x > y   ? three(t[x - y - 2], t[x - y - 1], t[x - y])
+                       : x < y ? three(l[y - x - 2], l[y - x - 1], l[y - x])
+                               : three(t[0], t[-1], l[0]);
+            case 5: {
+                const int z = 2 * x - y, k = x - (y >> 1);
+                return z >= 0 && z % 2 == 0 ? two(t[k - 1], t[k])
+                       : z >= 0             ? three(t[k - 2], t[k - 1], t[k])
+                       : z == -1            ? three(l[0], l[-1], t[0])
+                                            : three(l[y - 2 * x - 1], l[y - 2 * x - 2], l[y - 2 * x - 3]);
+            }
+            case 6: {
+                const int z = 2 * y - x, k = y - (x >> 1);
+                return z >= 0 && z % 2 == 0 ? two(l[k - 1], l[k])
+                       : z >= 0             ? three(l[k - 2], l[k - 1], l[k])
+                       : z == -1            ? three(l[0], l[-1], t[0])
+                                            : three(t[x - 2 * y - 1], t[x - 2 * y - 2], t[x - 2 * y - 3]);
+            }
+            case 7: {
+                const int k = x + (y >> 1);
+                return y % 2 == 0 ? two(t[k], t[k + 1]) : three(t[k], t[k + 1], t[k + 2]);
+            }
+            default: {
+                const int z = x + 2 * y, k = y + (x >> 1), last = 2 * n - 3;
+                return z > last     ? l[n - 1]
+                       : z == last  ? (l[n - 2] + 3 * l[n - 1] + 2) >> 2
+                       : z % 2 == 0 ? two(l[k], l[k + 1])
+                                    : three(l[k], l[k + 1], l[k + 2]);
+            }
+        }
+    }
+
     // 8.3.1.2 and 8.3.2.2, by their formulas.
     void predict_block(int c, int x0, int y0, int n, int mode, int *to) const {
-        const bool left = there(c, x0 - 1, y0), above = there(c, x0, y0 - 1), corner = there(c, x0 - 1, y0 - 1);
-        const bool right = there(c, x0 + n, y0 - 1);
-        int memory[2][18] = {};  // p[x, -1] and p[-1, y] from -1 on
-        int *const t = memory[0] + 1, *const l = memory[1] + 1;
-        for (int i = 0; i < n; i++) {
-            if (left) l[i] = p(c, x0 - 1, y0 + i);
-            if (above) t[i] = p(c, x0 + i, y0 - 1);
-        }
-        for (int i = n; i < 2 * n && above; i++) t[i] = right ? p(c, x0 + i, y0 - 1) : t[n - 1];
-        if (corner) t[-1] = l[-1] = p(c, x0 - 1, y0 - 1);
-        if (n == 8) {  // 8.3.2.2.1
-            int f[2][18] = {};
-            int *const ft = f[0] + 1, *const fl = f[1] + 1;
-            if (above) {
-                ft[0] = corner ? (t[-1] + 2 * t[0] + t[1] + 2) >> 2 : (3 * t[0] + t[1] + 2) >> 2;
-                for (int i = 1; i < 15; i++) ft[i] = (t[i - 1] + 2 * t[i] + t[i + 1] + 2) >> 2;
-                ft[15] = (t[14] + 3 * t[15] + 2) >> 2;
-            }
-            if (corner)
-                ft[-1] = !above  ? (3 * t[-1] + l[0] + 2) >> 2
-                         : !left ? (3 * t[-1] + t[0] + 2) >> 2
-                                 : (t[0] + 2 * t[-1] + l[0] + 2) >> 2;
-            if (left) {
-                fl[0] = corner ? (l[-1] + 2 * l[0] + l[1] + 2) >> 2 : (3 * l[0] + l[1] + 2) >> 2;
-                for (int i = 1; i < 7; i++) fl[i] = (l[i - 1] + 2 * l[i] + l[i + 1] + 2) >> 2;
-                fl[7] = (l[6] + 3 * l[7] + 2) >> 2;
-            }
-            fl[-1] = ft[-1];
-            std::copy_n(&f[0][0], 36, &memory[0][0]);
-        }
-        const bool needs_above = mode == 0 || mode >= 3,
+        BlockNeighbours b = neighbours_of(c, x0, y0, n);
+        if (n == 8) b = filtered(b);
+        const bool needs_above = mode == 0 || (mode >= 3 && mode != 8),
                    needs_left = mode == 1 || mode == 8 || (mode >= 4 && mode <= 6);
-        if ((needs_above && mode != 8 && !above) || (needs_left && !left) || (mode >= 4 && mode <= 6 && !corner)) {
+        if ((needs_above && !b.has_above) || (needs_left && !b.has_left) || (mode >= 4 && mode <= 6 && !b.has_corner)) {
             std::fill_n(to, n * n, -100000);  // not allowed: no reconstruction is like that
             return;
         }
+        const int *const t = b.above(), *const l = b.left();
         int sum = 0;
-        for (int i = 0; i < n; i++) sum += (above ? t[i] : 0) + (left ? l[i] : 0);
-        const int dc = above && left ? (sum + n) / (2 * n) : above || left ? (sum + n / 2) / n : middle();
-        const auto three = [](int a, int b, int c) { return (a + 2 * b + c + 2) >> 2; };
-        const auto two = [](int a, int b) { return (a + b + 1) >> 1; };
+        for (int i = 0; i < n; i++) sum += t[i] + l[i];
+        const int dc = b.has_above && b.has_left   ? (sum + n) / (2 * n)
+                       : b.has_above || b.has_left ? (sum + n / 2) / n
+                                                   : middle();
         for (int y = 0; y < n; y++)
-            for (int x = 0; x < n; x++) {
-                int v = 0;
-                switch (mode) {
-                    case 0:
-                        v = t[x];
-                        break;
-                    case 1:
-                        v = l[y];
-                        break;
-                    case 2:
-                        v = dc;
-                        break;
-                    case 3:
-                        v = x == n - 1 && y == n - 1 ? (t[2 * n - 2] + 3 * t[2 * n - 1] + 2) >> 2
-                                                     : three(t[x + y], t[x + y + 1], t[x + y + 2]);
-                        break;
-                    case 4:
-                        v = x > y   ? three(t[x - y - 2], t[x - y - 1], t[x - y])
-                            : x < y ? three(l[y - x - 2], l[y - x - 1], l[y - x])
-                                    : three(t[0], t[-1], l[0]);
-                        break;
-                    case 5: {
-                        const int z = 2 * x - y, k = x - (y >> 1);
-                        v = z >= 0 && z % 2 == 0 ? two(t[k - 1], t[k])
-                            : z >= 0             ? three(t[k - 2], t[k - 1], t[k])
-                            : z == -1            ? three(l[0], l[-1], t[0])
-                                                 : three(l[y - 2 * x - 1], l[y - 2 * x - 2], l[y - 2 * x - 3]);
-                        break;
-                    }
-                    case 6: {
-                        const int z = 2 * y - x, k = y - (x >> 1);
-                        v = z >= 0 && z % 2 == 0 ? two(l[k - 1], l[k])
-                            : z >= 0             ? three(l[k - 2], l[k - 1], l[k])
-                            : z == -1            ? three(l[0], l[-1], t[0])
-                                                 : three(t[x - 2 * y - 1], t[x - 2 * y - 2], t[x - 2 * y - 3]);
-                        break;
-                    }
-                    case 7: {
-                        const int k = x + (y >> 1);
-                        v = y % 2 == 0 ? two(t[k], t[k + 1]) : three(t[k], t[k + 1], t[k + 2]);
-                        break;
-                    }
-                    default: {
-                        const int z = x + 2 * y, k = y + (x >> 1), last = 2 * n - 3;
-                        v = z > last     ? l[n - 1]
-                            : z == last  ? (l[n - 2] + 3 * l[n - 1] + 2) >> 2
-                            : z % 2 == 0 ? two(l[k], l[k + 1])
-                                         : three(l[k], l[k + 1], l[k + 2]);
-                    }
-                }
-                to[n * y + x] = v;
-            }
+            for (int x = 0; x < n; x++) to[n * y + x] = mode == 2 ? dc : predicted_sample(mode, n, x, y, t, l);
     }
 
     // 8.3.3, 8.3.4: vertical, horizontal, DC of luma or of chroma, plane.
