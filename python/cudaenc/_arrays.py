@@ -103,6 +103,10 @@ def _plane(array: Any) -> Plane:
         array = array.astype(array.dtype.newbyteorder("="))
     if any(stride <= 0 for stride in array.strides[1:]):
         array = numpy.ascontiguousarray(array)
+    return _host_plane(array)
+
+
+def _host_plane(array: numpy.ndarray) -> Plane:
     return Plane(array, array.ctypes.data, array.shape, array.strides, array.dtype.itemsize, False, None, 0)
 
 
@@ -120,6 +124,11 @@ def _describe_array(array: Any, layout: str, depth: Optional[int]) -> tuple[list
         raise InvalidError(f"layout {layout!r} is not allowed: it is 'hwc' or 'chw'")
     if len(plane.shape) not in (2, 3):
         raise InvalidError(f"an array of {len(plane.shape)} dimensions is not allowed: it has 2 or 3")
+    row, column = plane.strides[-2:] if layout == "chw" or len(plane.shape) == 2 else plane.strides[:2]
+    if abs(row) < column and min(plane.shape) > 0:  # columns instead of rows lie together, as in what was transposed or turned
+        if plane.on_device:
+            raise InvalidError("an array of columns is not allowed in CUDA memory: make it contiguous")
+        plane = _host_plane(numpy.ascontiguousarray(plane.owner))
     shape, strides = plane.shape, plane.strides
     if len(shape) == 2:
         shape, strides = (*shape, 1), (*strides, 0)

@@ -90,6 +90,8 @@ def set_options(struct: Any, codec: str, options: dict[str, Any], keep: list[Any
         if value is None:  # not set
             continue
         if member.type is ffi.typeof("char *"):
+            if "\0" in str(value):
+                raise InvalidError(f"{name} {value!r} is not allowed: a text has no zeros within")
             value = ffi.new("char[]", str(value).encode())
             keep.append(value)
         elif member.type is ffi.typeof("uint16_t *"):

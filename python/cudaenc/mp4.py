@@ -23,9 +23,11 @@ def yuv420p(frame: Any, matrix: str = "bt709") -> list[Any]:
     exact ones."""
     if matrix not in _MATRICES:
         raise InvalidError(f"matrix {matrix!r} is not allowed: it is {', '.join(_MATRICES)}")
-    height, width, channels = frame.shape[-3:]
-    if channels != 3 or height % 2 or width % 2:
-        raise InvalidError(f"a frame of shape {tuple(frame.shape)} is not allowed: it is (height, width, 3), both even")
+    shape = tuple(frame.shape)
+    if len(shape) < 3 or shape[-1] != 3 or shape[-3] % 2 or shape[-2] % 2:
+        raise InvalidError(f"a frame of shape {shape} is not allowed: it is (height, width, 3), both even")
+    if not str(frame.dtype).endswith("uint8"):  # PyTorch's begins with "torch."
+        raise InvalidError(f"a frame of {frame.dtype} is not allowed: it is of uint8, 0 to 255")
     kr, kb, _ = _MATRICES[matrix]
     wide = frame.int() if hasattr(frame, "int") else frame.astype("int32")
     red, green, blue = wide[..., 0], wide[..., 1], wide[..., 2]

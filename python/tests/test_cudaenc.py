@@ -57,6 +57,9 @@ class Lossless(unittest.TestCase):
         self.assertEqual(cudaenc.encode(wide[::2, 60:194:2, :3]), expected)
         self.assertEqual(cudaenc.encode(array[::-1][::-1]), expected)
         self.assertEqual(cudaenc.encode(array[:, ::-1][:, ::-1]), expected)
+        self.assertEqual(cudaenc.encode(numpy.rot90(array)), cudaenc.encode(numpy.rot90(array).copy()))
+        self.assertEqual(cudaenc.encode(array[..., 0].T), cudaenc.encode(array[..., 0].T.copy()))
+        self.assertEqual(cudaenc.encode(planes.transpose(0, 2, 1), layout="chw"), cudaenc.encode(array.transpose(1, 0, 2).copy()))
         upside_down = array[::-1].copy()
         self.assertEqual(cudaenc.encode(upside_down[::-1]), expected)
         swapped = picture(9, 9, bits=16)
@@ -228,6 +231,7 @@ class Mp4(unittest.TestCase):
 
     def test_errors(self):
         for text, frames, options in (("no frame", [], {}), ("both even", [picture(9, 9, 3)], {}),
+                                      ("shape (8, 8)", [picture(8, 8)], {}), ("float64", [picture(8, 8, 3) / 255], {}),
                                       ("frame_rate 0", [picture(8, 8, 3)], {"frame_rate": 0}),
                                       ("matrix 'rgb'", [picture(8, 8, 3)], {"matrix": "rgb"}),
                                       ("crf is not", [picture(8, 8, 3)], {"crf": 20, "bit_rate": 1000000}),
@@ -254,6 +258,7 @@ class Errors(unittest.TestCase):
         for option in {"quality": 50}, {"frame_bytes": 2000}, {"psnr": 40}, {"compression_ratio": 8}, {"layer_rates": "10,5"}:
             self.check("lossless is not allowed with " + next(iter(option)), array, lossless=True, **option)
         self.check("quality 85.5 is not allowed", array, quality=85.5)
+        self.check("comment 'a\\x00b' is not allowed", array, comment="a\0b")
         self.check("levels [5] is not allowed", array, levels=[5])
         self.check("5 channels", picture(8, 8, 5))
         self.check("4 dimensions", picture(8, 8, 3, 1))
