@@ -4,8 +4,8 @@ somewhere, and a seam for block coders: what names the HT coder outside its own 
 docs/adding-a-stage.md, at most seven files.
 
 Usage: house.py [ROOT]   Ends in "N passed, N failed".
-Functions are those of the product, lambdas within them counted; sentences and links are those of *.md here and below docs
-and python, sentences without code, headings and tables. SPDX-License-Identifier: LGPL-2.1-or-later
+Functions are those of product, tests and examples, lambdas within them counted. Sentences and links are those of *.md here
+and below docs and python, sentences without code, headings and tables. SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import os
 import pathlib
@@ -14,7 +14,7 @@ import sys
 
 LONGEST_FUNCTION = 120  # lines
 LONGEST_SENTENCE = 40  # words
-PRODUCT = ("common", "cuda_kernels", "libavcodec_ext")
+PRODUCT, OTHERS = ("common", "cuda_kernels", "libavcodec_ext"), ("fate_tests", "examples")
 MOST_CODER_FILES = 7  # that name a block coder, beside its own
 CODER = re.compile(r"\b(?:kHt\w*|\w*J2K_HT|HtCoder|code_ht_blocks)\b|\bht\b(?=[ |\"])|\bht_\w+\.h\b")
 CODER_TABLE, CODER_ROW = "| file | what it has for the coder |", re.compile(r"\| `([^`]+)` \|")
@@ -95,11 +95,11 @@ def links(path, text):
     return found
 
 
-def coder_files(root, sources):
+def coder_files(root, files):
     """What is wrong with the files that name the HT coder, in lines."""
     text = pathlib.Path(root, "docs/adding-a-stage.md").read_text(encoding="utf-8")
     table = set(CODER_ROW.findall(text.partition(CODER_TABLE)[2].partition("\n\n")[0]))
-    naming = {str(path.relative_to(root)) for path in sources if not path.name.startswith(("ht.", "ht_"))
+    naming = {str(path.relative_to(root)) for path in files if not path.name.startswith(("ht.", "ht_"))
               and CODER.search(path.read_text(encoding="utf-8"))}
     wrong = [f"{path}: names the HT coder, but docs/adding-a-stage.md does not have it" for path in naming - table]
     wrong += [f"{path}: does not name the HT coder, as docs/adding-a-stage.md has it" for path in table - naming]
@@ -108,13 +108,15 @@ def coder_files(root, sources):
     return sorted(wrong)
 
 
+def sources(root, rooms):
+    return sorted(p for room in rooms for p in (root / room).rglob("*") if p.suffix in (".h", ".c", ".cpp", ".cu", ".cuh"))
+
+
 def main(root):
     root = pathlib.Path(root).resolve()
-    sources = sorted(p for room in PRODUCT for p in (root / room).rglob("*") if p.suffix in
-                     (".h", ".c", ".cpp", ".cu", ".cuh"))
-    wrong = coder_files(root, sources)
+    wrong = coder_files(root, sources(root, PRODUCT))
     checked = max(len(wrong), 1)
-    for path in sources:
+    for path in sources(root, PRODUCT + OTHERS):
         for head, line, lines in functions(path.read_text(encoding="utf-8")):
             checked += 1
             if lines > LONGEST_FUNCTION:

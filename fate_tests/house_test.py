@@ -110,8 +110,9 @@ class Lengths(House):
                    '#include "x.h"\n' * 9 + self.function(121))
         self.write("common/long.h", "struct A : B {\n" + "    int x;\n" * 200 +
                    self.function(121, "void f() const override {") + "};")
+        self.write("fate_tests/check/long.cpp", self.function(121, "START_TEST(f) {"))
         self.expect("cuda_kernels/long.cu:1: 121 lines", "libavcodec_ext/long.c:212: 121 lines",
-                    "common/long.h:202: 121 lines")
+                    "common/long.h:202: 121 lines", "fate_tests/check/long.cpp:1: 121 lines")
 
     def test_sentences(self):
         words = ("word " * 40).strip()
