@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "xyz_tables.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -177,7 +178,8 @@ void set_rgb(XyzConversion &x, const CudaencFormat &format, const Colours &c) {
     x.to_rgb[2][1] = static_cast<float>(cb * scale[1]);
 }
 
-// A .cube file of Adobe's: LUT_3D_SIZE, DOMAIN_MIN, DOMAIN_MAX, then lines of three values, red fastest.
+// A .cube file of Adobe's: LUT_3D_SIZE, DOMAIN_MIN, DOMAIN_MAX, then lines of three values, red fastest. DaVinci
+// Resolve has LUT_3D_INPUT_RANGE in place of the domain. A byte order mark may come first.
 void read_cube(XyzTables &tables, const char *path) {
     const auto fail = [&](const std::string &why) {
         refuse(format_string("xyz_lut '%s' is not allowed: %s", path, why.c_str()));
@@ -188,6 +190,7 @@ void read_cube(XyzTables &tables, const char *path) {
     float low[3] = {0, 0, 0}, high[3] = {1, 1, 1};
     std::string line;
     while (std::getline(file, line)) {
+        if (line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
         std::istringstream words(line);
         words.imbue(std::locale::classic());
         std::string word;
@@ -201,6 +204,10 @@ void read_cube(XyzTables &tables, const char *path) {
             three(low);
         } else if (word == "DOMAIN_MAX") {
             three(high);
+        } else if (word == "LUT_3D_INPUT_RANGE") {
+            if (!(words >> low[0] >> high[0])) fail("'" + line + "' has not two numbers");
+            std::fill(low + 1, low + 3, low[0]);
+            std::fill(high + 1, high + 3, high[0]);
         } else if (word[0] == '-' || word[0] == '+' || word[0] == '.' || (word[0] >= '0' && word[0] <= '9')) {
             words.seekg(0);
             float value[3];
@@ -211,7 +218,9 @@ void read_cube(XyzTables &tables, const char *path) {
             }
             if (tables.cube.size() > size_t{3} * 129 * 129 * 129) fail("it has more lines than 129 x 129 x 129");
         } else {
-            fail("'" + word + "' is not known: it is LUT_3D_SIZE, DOMAIN_MIN, DOMAIN_MAX, TITLE or three numbers");
+            fail("'" + word +
+                 "' is not known: it is LUT_3D_SIZE, DOMAIN_MIN, DOMAIN_MAX, LUT_3D_INPUT_RANGE, TITLE or three "
+                 "numbers");
         }
     }
     if (!size) fail("it has no LUT_3D_SIZE");
@@ -221,7 +230,7 @@ void read_cube(XyzTables &tables, const char *path) {
     ColorCube &cube = tables.conversion.cube;
     cube = {.values = tables.cube.data(), .size = size, .low = {}, .scale = {}};
     for (int i = 0; i < 3; i++) {
-        if (!(high[i] > low[i]) || !std::isfinite(high[i] - low[i])) fail("DOMAIN_MAX is not above DOMAIN_MIN");
+        if (!(high[i] > low[i]) || !std::isfinite(high[i] - low[i])) fail("its domain ends where it begins, or before");
         cube.low[i] = low[i];
         cube.scale[i] = static_cast<float>((size - 1) / (static_cast<double>(high[i]) - low[i]));
     }

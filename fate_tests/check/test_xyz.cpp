@@ -297,6 +297,30 @@ START_TEST(luts_are_interpolated) {
 }
 END_TEST
 
+// What Resolve and editors of Windows write is the same LUT.
+START_TEST(luts_have_several_headers) {
+    const CudaencFormat format = format_of({false, true, 10, 0, 100, 12}, 40, 30);
+    Random random(8);
+    Picture picture = make_picture(random, format);
+    fill(random, picture, Content::noise);
+    std::string values;
+    for (int i = 0; i < 3 * 8; i++) values += format_string("%d.%d%s", i % 2, i % 7, i % 3 == 2 ? "\r\n" : " ");
+    CudaencJ2kOptions options;
+    cudaenc_j2k_defaults(&options);
+    options.xyz = CUDAENC_XYZ_ON;
+    std::vector<std::vector<uint16_t>> planes;
+    for (const char *header : {"LUT_3D_SIZE 2\nDOMAIN_MIN -0.5 -0.5 -0.5\nDOMAIN_MAX 2 2 2\n",
+                               "LUT_3D_SIZE 2\nLUT_3D_INPUT_RANGE -0.5 2.0\n",
+                               "\xEF\xBB\xBFLUT_3D_SIZE 2\r\nLUT_3D_INPUT_RANGE -0.5 2.0\r\n"}) {
+        const std::string name = write_cube((header + values).c_str());
+        options.xyz_lut = name.c_str();
+        planes.push_back(convert(picture, make_params(format, options)));
+        std::remove(name.c_str());
+        EXPECT(planes.back() == planes.front(), "%s", header);
+    }
+}
+END_TEST
+
 START_TEST(what_cannot_be_converted_is_refused) {
     struct {
         const char *text, *says;
@@ -306,7 +330,8 @@ START_TEST(what_cannot_be_converted_is_refused) {
                       {"LUT_3D_SIZE 2\n0 0\n", "'0 0' has not three numbers"},
                       {"LUT_1D_SIZE 2\n", "'LUT_1D_SIZE' is not known"},
                       {"LUT_3D_SIZE 2\nDOMAIN_MAX 0 1 1\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n0 0 0\n",
-                       "DOMAIN_MAX is not above DOMAIN_MIN"}};
+                       "its domain ends where it begins, or before"},
+                      {"LUT_3D_SIZE 2\nLUT_3D_INPUT_RANGE 0\n", "'LUT_3D_INPUT_RANGE 0' has not two numbers"}};
     const auto refused = [](const CudaencFormat &format, const CudaencJ2kOptions &options) -> std::string {
         try {
             make_params(format, options);
@@ -527,6 +552,7 @@ int main(int argc, char **argv) {
     tcase_add_test(formulas, chroma_lies_between_its_samples);
     TCase *colours = add_case(suite, "colours");
     tcase_add_test(colours, luts_are_interpolated);
+    tcase_add_test(colours, luts_have_several_headers);
     tcase_add_test(colours, what_cannot_be_converted_is_refused);
     tcase_add_test(colours, what_frames_do_not_tell_is_said);
     tcase_add_loop_test(add_case(suite, "frames"), frames_are_alike_on_device_and_cpu, 0, devices);
