@@ -218,6 +218,11 @@ void set_colours(Params &p, const CudaencFormat &format, const CudaencJ2kOptions
     if (xyz == CUDAENC_XYZ_ALREADY && !is_xyz) take_as_xyz(p.input);
     if (xyz == CUDAENC_XYZ_ON && !is_xyz) p.xyz = make_xyz_tables(format, options, assumed);
     p.warn(assumed);
+    if (!p.xyz && (options.xyz_range >= 0 || options.xyz_matrix >= 0 || options.xyz_transfer >= 0 ||
+                   options.xyz_primaries >= 0 || (options.xyz_lut && *options.xyz_lut)))
+        p.warn(
+            "xyz_range, xyz_matrix, xyz_transfer, xyz_primaries and xyz_lut have no effect: frames do not become "
+            "X'Y'Z'");
     p.color_model = p.xyz ? CUDAENC_COLOR_XYZ : p.input.color_model;
     for (int c = 0; c < format.components; c++) {
         const CudaencComponent &k = p.input.component[c];

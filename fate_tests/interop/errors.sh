@@ -286,6 +286,7 @@ warns 64x48,gray "profile imf2k: b 250000000 is not reached: .* 1041666 bytes \(
 warns 64x48,gray "profile imf4k: validators refuse pictures of 64 columns: it is for more than 2048" -profile imf4k
 warns 64x48,yuv420p "xyz: the frames do not tell all of their colours, taken are primaries bt709, transfer gamma24, matrix bt601: " \
     -profile cinema2k
+warns 64x48,rgb24 "xyz_range, .* and xyz_lut have no effect: frames do not become X'Y'Z'" -format j2k -xyz_primaries p3d65
 warns 64x48,gray "profile imf2k: validators refuse main level 7: it is 1 to 6" -profile imf2k -main_level 7
 warns 64x48,gray "xmp, iptc, capture_ppi and display_ppi have no effect: format j2k has no place for them" -format j2k -capture_ppi 300
 warns 64x48,yuv444p "format j2k cannot tell of YUV 4:4:4: FFmpeg's decoder takes it for RGB" -format j2k
