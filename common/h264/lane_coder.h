@@ -51,12 +51,12 @@ namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 namespace {
 
 // The modes of neighbours, and those that are likely.
-[[gnu::always_inline]] inline void load_modes(Work &w, const MacroblockCoder::Place *const (&places)[kLanes],
+[[gnu::always_inline]] inline void load_modes(Work &w, const MacroblockLanes::Task *const (&tasks)[kLanes],
                                               LikelyTypes likely) {
     using Modes = int8_t __attribute__((vector_size(8)));
     Lanes rows[16];
     from_rows(rows, [&](int lane) __attribute__((always_inline)) {
-        const MacroblockCoder::Place &p = *places[lane];
+        const MacroblockCoder::Place &p = tasks[lane]->place;
         int8_t modes[8] = {-1, -1, -1, -1, -1, -1, -1, -1};  // above, then left
         if (p.above) std::memcpy(modes, p.above->mode_below, 4);
         if (p.left) std::memcpy(modes + 4, p.left->mode_right, 4);
@@ -77,38 +77,59 @@ namespace {
     if (likely < kAlso4x4) return;
     from_rows(w.ranked_4x4, [&](int lane) __attribute__((always_inline)) {
         Row ranked;
-        std::memcpy(&ranked, places[lane]->ranked->of_4x4, sizeof ranked);
+        std::memcpy(&ranked, tasks[lane]->place.ranked->of_4x4, sizeof ranked);
         return ranked;
     });
 }
 
-CUDAENC_LANE_FUNCTION void load_lanes(Work &w, const MacroblockCoder::Place *const (&places)[kLanes],
-                                      LikelyTypes likely) {
+template <int Depth>
+[[gnu::always_inline]] inline void load_samples(Work &w, const MacroblockLanes::Task *const (&tasks)[kLanes]) {
     Available available[kLanes];
-    for (int i = 0; i < kLanes; i++) available[i] = places[i]->available;
+    const uint8_t *source[kLanes];
+    for (int i = 0; i < kLanes; i++) {
+        available[i] = tasks[i]->place.available;
+        source[i] = tasks[i]->source;
+    }
     w.available = neighbours_of(available);
     const Sample *at[kLanes];
     const auto find = [&](int component) __attribute__((always_inline)) {
-        for (int i = 0; i < kLanes; i++) at[i] = places[i]->samples[component].data;
-        return places[0]->samples[component].stride;
+        for (int i = 0; i < kLanes; i++) at[i] = tasks[i]->place.samples[component].data;
+        return tasks[0]->place.samples[component].stride;
     };
+    const int chroma_rows = 2 * chroma_blocks(w.coded.chroma);
+    Lanes left[kMostColumnSamples];
+    const int count = 16 * w.components + 2 * chroma_rows;
+#pragma GCC unroll 1
+    for (int i = 0; i < count; i += 16) {
+        Lanes column[16];
+        from_rows(column, [&](int lane) __attribute__((always_inline)) {
+            Row r;
+            std::memcpy(&r, tasks[lane]->columns->samples + i, sizeof r);
+            return r;
+        });
+        std::memcpy(left + i, column, sizeof column);
+    }
 #pragma GCC unroll 1
     for (int i = 0; i < w.components; i++) {
-        const ptrdiff_t stride = find(i);
-        load_source<16, 16>(at, stride, w.source[i]);
-        load_neighbours<16, 16>(at, stride, available, w.luma[i]);
+        load_source<Depth>(source, 256, w.source[i]);
+        load_above<16>(at, find(i), available, w.luma[i]);
+        for (int y = 0; y < 16; y++) *w.luma[i].at(-1, y) = left[16 * i + y];
     }
-    for (int i = 0; i < 2 && chroma_blocks(w.coded.chroma); i++) {
-        const ptrdiff_t stride = find(1 + i);
-        if (w.coded.chroma == ChromaFormat::c420) {
-            load_source<8, 8>(at, stride, w.chroma_source[i]);
-            load_neighbours<8, 8>(at, stride, available, w.chroma[i]);
-        } else {
-            load_source<8, 16>(at, stride, w.chroma_source[i]);
-            load_neighbours<8, 16>(at, stride, available, w.chroma[i]);
-        }
+#pragma GCC unroll 1
+    for (int i = 0; i < 2 && chroma_rows; i++) {
+        load_source<Depth>(source, 8 * chroma_rows, w.chroma_source[i]);
+        load_above<8>(at, find(1 + i), available, w.chroma[i]);
+        for (int y = 0; y < chroma_rows; y++) *w.chroma[i].at(-1, y) = left[16 + chroma_rows * i + y];
     }
-    if (likely >= kAlso8x8) load_modes(w, places, likely);
+}
+
+CUDAENC_LANE_FUNCTION void load_lanes(Work &w, const MacroblockLanes::Task *const (&tasks)[kLanes],
+                                      LikelyTypes likely) {
+    if (w.coded.luma_depth == 8)
+        load_samples<8>(w, tasks);
+    else
+        load_samples<10>(w, tasks);
+    if (likely >= kAlso8x8) load_modes(w, tasks, likely);
 }
 
 // As each type.
@@ -149,22 +170,22 @@ struct Stored {
     LikelyTypes likely;     // the most types of a lane
     Sample *to[3][kLanes];  // of each component; nullptr: nothing is stored
     ptrdiff_t strides[3];
+    Sample *columns[kLanes];   // likewise
     int16_t *levels[kLanes];   // likewise
     uint8_t patterns[kLanes];  // coded_block_pattern
 };
 
-// A row of numbers, of each lane's type. of(candidate): the first of 16.
-template <class Of>
+// 16 numbers of each lane's type. of(candidate): the first one
+template <int Step = 1, class Of>
 [[gnu::always_inline]] inline void get_row(const Work &w, const Stored &s, Lanes (&row)[16], const Of &of) {
     const Candidate *const c = w.candidates;
-    const Lanes *const of_16x16 = of(c[static_cast<int>(MacroblockType::i16x16)]);
-    std::memcpy(row, of_16x16, sizeof row);
+    get_line<16>(of(c[static_cast<int>(MacroblockType::i16x16)]), Step, row);
     for (const MacroblockType t : {MacroblockType::i8x8, MacroblockType::i4x4}) {
         if (s.likely < (t == MacroblockType::i8x8 ? kAlso8x8 : kAlso4x4)) return;
         const Lanes is_type = s.type == static_cast<int16_t>(t);
         const Lanes *const of_type = of(c[static_cast<int>(t)]);
 #pragma GCC unroll 16
-        for (int x = 0; x < 16; x++) row[x] = is_type ? of_type[x] : row[x];
+        for (int x = 0; x < 16; x++) row[x] = is_type ? of_type[Step * x] : row[x];
     }
 }
 
@@ -194,11 +215,14 @@ CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Stored &s) {
     for (int i = 0; i < w.components; i++) {
         const int base = kLumaBlocks * i;
 #pragma GCC unroll 1
-        for (int y = 0; y < 16; y++) {
+        for (int y = w.all_rows ? 0 : 15; y < 16; y++) {
             get_row(w, s, row,
                     [&](const Candidate &c) __attribute__((always_inline)) { return c.reconstruction[i] + 16 * y; });
             store_row(row, s.to[i], y * s.strides[i]);
         }
+        get_row<16>(w, s, row,
+                    [&](const Candidate &c) __attribute__((always_inline)) { return c.reconstruction[i] + 15; });
+        store_row(row, s.columns, 16 * i);
 #pragma GCC unroll 1
         for (int b = 0; b < 16; b += 4)
             store_levels(
@@ -226,8 +250,13 @@ CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Stored &s) {
             [&](int block, Lanes(&r)[16]) __attribute__((always_inline)) {
                 std::memcpy(r, w.chroma_levels + 16 * (block - kChromaDcBlock), sizeof r);
             });
+    const int rows = 2 * blocks;
+    for (int i = 0; i < 2 * rows; i += 16) {
+        for (int k = 0; k < 16; k++) row[k] = w.chroma_reconstruction[(i + k) / rows][(i + k) % rows * 8 + 7];
+        store_row(row, s.columns, 16 + i);
+    }
     for (int i = 0; i < 2; i++)
-        for (int y = 0; y < 2 * blocks; y += 2) {
+        for (int y = w.all_rows ? 0 : rows - 2; y < rows; y += 2) {
             const ptrdiff_t stride = s.strides[1 + i];
             std::memcpy(row, w.chroma_reconstruction[i] + 8 * y, sizeof row);
             to_rows(row, [&](int lane, const Row &r) __attribute__((always_inline)) {
@@ -270,11 +299,12 @@ class HeaderBits {
 
 class Coder final : public MacroblockLanes {
   public:
-    explicit Coder(const PictureFormat &format) : planes_(format.components()), header_bits_(format.coded()), work_() {
+    explicit Coder(const PictureFormat &format)
+        : planes_(format.components()), source_bytes_(source_bytes(format)), header_bits_(format.coded()), work_() {
         work_.coded = format.coded();
         work_.components = luma_components(format.chroma);
     }
-    void code(Task *tasks) override;
+    void code(Task *tasks, bool all_rows) override;
 
   private:
     int pattern_of(const Candidate &c, int lane) const { return c.coded[lane] | work_.chroma_coded[lane] << 4; }
@@ -282,35 +312,37 @@ class Coder final : public MacroblockLanes {
     void finish(Task &task, int lane, Stored &stored) const;
 
     const int planes_;
+    const size_t source_bytes_;
     const HeaderBits header_bits_;
     Work work_;
 };
 
-void Coder::code(Task *tasks) {
-    const MacroblockCoder::Place *places[kLanes]{}, *first = nullptr;
+void Coder::code(Task *tasks, bool all_rows) {
+    const Task *of_lanes[kLanes]{}, *first = nullptr;
     LikelyTypes likely = kOnly16x16;
     for (int i = 0; i < kLanes; i++) {
         const Task &t = tasks[i];
         if (!t.macroblock) continue;
         t.macroblock->type = MacroblockType::pcm;
         if (t.place.qp < kLeastLaneQp || t.place.qp > kMostLaneQp) continue;
-        places[i] = &t.place;
+        of_lanes[i] = &t;
         likely = std::max(likely, t.place.likely);
-        if (!first) first = places[i];
+        if (!first) first = &t;
     }
     if (!first) return;
     for (int i = 0; i < kLanes; i++) {
-        if (!places[i]) places[i] = first;  // it does the same again
-        set_qp(work_, i, places[i]->qp);
+        if (!of_lanes[i]) of_lanes[i] = first;  // it does the same again
+        set_qp(work_, i, of_lanes[i]->place.qp);
     }
-    load_lanes(work_, places, likely);
+    work_.all_rows = all_rows;
+    load_lanes(work_, of_lanes, likely);
     (work_.coded.luma_depth == 8 ? code_lanes_of_8_bits : code_lanes_of_10_bits)(work_, likely);
 
     Stored stored{};
     stored.likely = likely;
-    for (int c = 0; c < planes_; c++) stored.strides[c] = first->samples[c].stride;
+    for (int c = 0; c < planes_; c++) stored.strides[c] = first->place.samples[c].stride;
     for (int i = 0; i < kLanes; i++) {
-        if (places[i] != &tasks[i].place) continue;
+        if (of_lanes[i] != &tasks[i]) continue;
         decide(tasks[i], i);
         if (tasks[i].macroblock->type != MacroblockType::pcm) finish(tasks[i], i, stored);
     }
@@ -368,10 +400,13 @@ void Coder::finish(Task &task, int lane, Stored &stored) const {
     }
     stored.type[lane] = static_cast<int16_t>(m.type);
     for (int k = 0; k < planes_; k++) stored.to[k][lane] = task.place.samples[k].data;
+    stored.columns[lane] = task.columns->samples;
     stored.levels[lane] = task.levels;
     stored.patterns[lane] = m.coded_block_pattern;
-    // No cache has the memory that levels go to: it comes while samples are stored.
+    // No cache has the memory that levels go to, nor the row's next source: they come while samples are stored.
     const int16_t *const levels = task.levels;
+    const uint8_t *const next = task.source + source_bytes_;
+    for (size_t i = 0; i < source_bytes_; i += 64) __builtin_prefetch(next + i, 0, 2);
     for (int b = 0; b < 16; b += 2)
         if (m.coded_block_pattern >> b / 4 & 1) __builtin_prefetch(levels + 16 * b, 1, 2);
 }

@@ -19,6 +19,7 @@ struct Candidate {
 struct Work {
     CodedFormat coded;
     int components;  // that are coded as luma
+    bool all_rows;   // of the reconstruction are stored; else the last one
     LumaSamples luma[3];
     ChromaSamples chroma[2];
     Lanes source[3][256], chroma_source[2][128];
@@ -42,9 +43,13 @@ struct Work {
     c.distortion = c.of_luma = c.bits = c.nonzero = all_wide(0);
     for (Lanes &m : c.pred_modes) m = Lanes{};
 }
+// What is stored of it.
 [[gnu::always_inline]] inline void keep_reconstruction(Work &w, Candidate &c) {
-    for (int i = 0; i < w.components; i++)
-        for (int y = 0; y < 16; y++) std::memcpy(c.reconstruction[i] + 16 * y, w.luma[i].at(0, y), 16 * sizeof(Lanes));
+    for (int i = 0; i < w.components; i++) {
+        for (int y = w.all_rows ? 0 : 15; y < 16; y++)
+            std::memcpy(c.reconstruction[i] + 16 * y, w.luma[i].at(0, y), 16 * sizeof(Lanes));
+        for (int y = 0; y < 16; y++) c.reconstruction[i][16 * y + 15] = *w.luma[i].at(15, y);
+    }
 }
 
 void set_qp(Work &w, int lane, int qp) {

@@ -115,7 +115,7 @@ template <int N, int Depth>
     const Shorts rounded = (Shorts)product + (Shorts)(k ? q.round : q.dc_round);  // below 2^16
     const Lanes level = multiply_high((Lanes)rounded, k ? q.power : q.dc_power);
     sums.magnitudes += level;
-    sums.nonzero -= level > 0;
+    sums.nonzero += smaller(level, all(1));
     return with_sign_of(sign_of(c), level);
 }
 template <int Depth>

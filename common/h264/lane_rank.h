@@ -265,11 +265,13 @@ CUDAENC_LANE_FUNCTION void rank(const PictureFormat &format, const Sample *const
     for (int i = 0; i < components; i++) {
         const Sample *at[kLanes];
         std::copy_n(first[i], kLanes, at);
-        load_neighbours<16, 16>(at, stride, available, s[i]);
+        load_above<16>(at, stride, available, s[i]);
         for (int y = 0; y < 16; y++) {
             Lanes row[16];
             load_row(at, y * stride, row);
             std::memcpy(s[i].at(0, y), row, sizeof row);
+            Lanes &left = *s[i].at(-1, y);
+            for (int k = 0; k < kLanes; k++) left[k] = static_cast<int16_t>(at[k][y * stride - available[k].left]);
         }
     }
     const Neighbours n = neighbours_of(available);

@@ -51,34 +51,36 @@ template <int N>
         return r;
     });
 }
-template <int Width, int Height>
-[[gnu::always_inline]] inline void load_source(const Sample *const (&at)[kLanes], ptrdiff_t stride, Lanes *to) {
-    Lanes rows[16];
-    for (int y = 0; y < Height; y += 16 / Width) {
-        if constexpr (Width == 16) {
-            load_row(at, y * stride, rows);
-        } else {
-            from_rows(rows, [&](int lane) __attribute__((always_inline)) {
-                Half a, b;
-                std::memcpy(&a, at[lane] + y * stride, sizeof a);
-                std::memcpy(&b, at[lane] + (y + 1) * stride, sizeof b);
-                return join(a, b);
-            });
+// `count` samples of each lane's source, from the first one on, which it moves on. Two samples of 8 bits move as one
+// number, the first one in its lower half.
+template <int Depth>
+[[gnu::always_inline]] inline void load_source(const uint8_t *(&at)[kLanes], int count, Lanes *to) {
+    constexpr int held = Depth == 8 ? 32 : 16;  // by a row of 16 numbers
+    for (; count; count -= held, to += held) {
+        Lanes row[16];
+        from_rows(row, [&](int lane) __attribute__((always_inline)) {
+            Row r;
+            std::memcpy(&r, at[lane], sizeof r);
+            at[lane] += sizeof r;
+            return r;
+        });
+        for (int i = 0; i < 16; i++) {
+            if (Depth == 8)
+                to[2 * i] = row[i] & int16_t{0xFF}, to[2 * i + 1] = (Lanes)((Shorts)row[i] >> 8);
+            else
+                to[i] = row[i];
         }
-        std::memcpy(to + y * Width, rows, sizeof rows);
     }
 }
-// Those above, to the left and in the corner. Where they are missing any number is.
-template <int Width, int Height, class S>
-[[gnu::always_inline]] inline void load_neighbours(const Sample *const (&at)[kLanes], ptrdiff_t stride,
-                                                   const Available *available, S &s) {
+// Neighbours above, with the corner. Where they are missing any number is.
+template <int Width, class S>
+[[gnu::always_inline]] inline void load_above(const Sample *const (&at)[kLanes], ptrdiff_t stride,
+                                              const Available *available, S &s) {
     const Sample *above[kLanes];
-    alignas(Lanes) int16_t left[17][kLanes];  // the corner first
+    alignas(Lanes) int16_t corner[kLanes];
     for (int i = 0; i < kLanes; i++) {
         above[i] = available[i].above ? at[i] - stride : at[i];
-        const Sample *const to_the_left = available[i].left ? at[i] - 1 : at[i];
-        left[0][i] = static_cast<int16_t>(available[i].corner() ? at[i][-stride - 1] : 0);
-        for (int y = 0; y < Height; y++) left[1 + y][i] = static_cast<int16_t>(to_the_left[y * stride]);
+        corner[i] = static_cast<int16_t>(available[i].corner() ? at[i][-stride - 1] : 0);
     }
     Lanes row[16];
     load_row(above, 0, row);
@@ -87,7 +89,7 @@ template <int Width, int Height, class S>
         load_row(above, 16, row);
         std::memcpy(s.at(16, -1), row, sizeof(Lanes) * 8);
     }
-    for (int y = -1; y < Height; y++) std::memcpy(s.at(-1, y), left[1 + y], sizeof(Lanes));
+    std::memcpy(s.at(-1, -1), corner, sizeof corner);
 }
 
 // Rows of 16 numbers to each lane that has a pointer, `offset` from it on.

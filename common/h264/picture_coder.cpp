@@ -2,11 +2,13 @@
 #include "picture_coder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include "../load_cpu.h"
+#include "../simd.h"
 #include "adaptive_qp.h"
-#include "macroblock_lanes.h"
+#include "intra_nxn.h"
 #include "rank_cpu.h"
 #include "slice_cpu.h"
 
@@ -24,11 +26,43 @@ std::vector<int> order_rows(const PictureFormat &f) {
     return order;
 }
 
+namespace {
+
+// A macroblock's component, 8 or 16 wide: see source_bytes().
+CUDAENC_CLONES void keep_samples(ConstBlock from, int columns, int rows, int bit_depth, uint8_t *to) {
+    using Bytes = uint8_t __attribute__((vector_size(16)));
+    const auto get = [](auto &vector, const Sample *at)
+                         __attribute__((always_inline)) { std::memcpy(&vector, at, sizeof vector); };
+    for (int y = 0; y < rows; y += 16 / columns) {
+        const Sample *const at = from.at(0, y).data;
+        Lanes samples;
+        if (columns == 16) {
+            get(samples, at);
+        } else {
+            Half first, second;
+            get(first, at);
+            get(second, at + from.stride);
+            samples = join(first, second);
+        }
+        if (bit_depth > 8) {
+            std::memcpy(to, &samples, sizeof samples);
+            to += sizeof samples;
+        } else {
+            const Bytes bytes = __builtin_convertvector(samples, Bytes);
+            std::memcpy(to, &bytes, sizeof bytes);
+            to += sizeof bytes;
+        }
+    }
+}
+
+}  // namespace
+
 PictureCoder::PictureCoder(const PictureFormat &format)
     : format_(format),
       neighbours_(static_cast<size_t>(format.macroblocks())),
       qp_(static_cast<size_t>(format.macroblocks())),
       rows_(std::make_unique<Row[]>(static_cast<size_t>(format.macroblock_rows()))),
+      coded_rows_(std::make_unique<CodedRow[]>(static_cast<size_t>(format.macroblock_rows()))),
       order_(order_rows(format)) {
     for (int c = 0; c < format.components(); c++) {
         // Rows of a macroblock must not share cache sets.
@@ -61,23 +95,20 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     const size_t rows = order_.size();
     for (size_t y = 0; y < rows; y++) {
         rows_[y].done.store(0, std::memory_order_relaxed);
-        rows_[y].loaded.store(false, std::memory_order_relaxed);
+        coded_rows_[y].bits = coded_rows_[y].luma_distortion = 0;
     }
+    const bool in_lanes = quality.effort == kAllTypes && MacroblockLanes::takes(format_) &&
+                          quality.qp >= kLeastLaneQp && quality.qp <= kMostLaneQp;
     if (quality.effort == kAllTypes) {
         ranked_.resize(neighbours_.size());
         likely_.resize(neighbours_.size());
         totals_.resize(neighbours_.size() * static_cast<size_t>(blocks_per_macroblock(format_.chroma)));
-        pool.for_each(rows, [this](size_t y) {
-            load_rows(static_cast<int>(y));
-            rows_[y].loaded.store(true, std::memory_order_release);
-            measure_row(static_cast<int>(y));
-            while (y && !rows_[y - 1].loaded.load(std::memory_order_acquire)) std::this_thread::yield();
-            rank_row(static_cast<int>(y));
-        });
+        if (in_lanes) source_.resize(neighbours_.size() * source_bytes(format_));
+        std::atomic<int> next = 0;
+        pool.for_each(std::min(rows, static_cast<size_t>(pool.threads())),
+                      [&](size_t) { analyse_rows(next, in_lanes); });
     }
-    if (quality.effort == kAllTypes && MacroblockLanes::takes(format_) && quality.qp >= kLeastLaneQp &&
-        quality.qp <= kMostLaneQp) {
-        for (size_t y = 0; y < rows; y++) rows_[y].bits = rows_[y].luma_distortion = 0;
+    if (in_lanes) {
         const size_t lanes = static_cast<size_t>(lane_vectors().front().lanes);
         pool.for_each((rows + lanes - 1) / lanes, [this](size_t) { encode_rows(); });
     } else {
@@ -85,7 +116,7 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     }
     bits_ = luma_distortion_ = 0;
     for (int s = 0; s < format_.slices; s++) write_qp_deltas(s);
-    for (size_t y = 0; y < rows; y++) bits_ += rows_[y].bits, luma_distortion_ += rows_[y].luma_distortion;
+    for (size_t y = 0; y < rows; y++) bits_ += coded_rows_[y].bits, luma_distortion_ += coded_rows_[y].luma_distortion;
 }
 
 // A row stays two macroblocks behind the one above, as blocks are predicted from above right. Rows begin in order, so
@@ -98,8 +129,8 @@ void PictureCoder::encode_row(int y) {
         int columns;
         ~End() { row.done.store(columns, std::memory_order_release); }
     } end{row, columns};
-    if (quality_.effort != kAllTypes) load_rows(y);
-    row.bits = row.luma_distortion = 0;
+    for (int c = 0; c < format_.components(); c++)
+        load_lines(c, y * format_.rows(c), format_.rows(c), planes_[c].at(0, y * format_.rows(c)));
     MacroblockCoder coder(format_, weighted_ ? *weighted_ : Quantisers{});
     int ahead = row.begins_slice ? columns : 0;  // macroblocks that the row above has coded
     for (int x = 0; x < columns; x++) {
@@ -111,7 +142,7 @@ void PictureCoder::encode_row(int y) {
         const MacroblockCoder::Place place = place_of(x, y);
         const size_t at = index_of(x, y);
         const auto result = coder.code(place, macroblocks_[at], levels_of(at), neighbours_[at]);
-        keep(row, at, place.qp, result);
+        keep(coded_rows_[y], at, place.qp, result);
         row.done.store(x + 1, std::memory_order_release);
     }
 }
@@ -125,7 +156,7 @@ MacroblockCoder::Place PictureCoder::place_of(int x, int y) {
     place.left = place.available.left ? &neighbours_[at - 1] : nullptr;
     place.above =
         place.available.above ? &neighbours_[at - static_cast<size_t>(format_.macroblock_columns())] : nullptr;
-    place.qp = quality_.effort == kAllTypes ? qp_[at] : macroblock_qp(x, y);
+    place.qp = quality_.effort == kAllTypes ? qp_[at] : macroblock_qp(place.samples[0]);
     place.drop_step = std::max(0, quality_.qp - kMaxQp);
     place.effort = quality_.effort;
     if (quality_.effort == kAllTypes) {
@@ -135,7 +166,7 @@ MacroblockCoder::Place PictureCoder::place_of(int x, int y) {
     return place;
 }
 
-void PictureCoder::keep(Row &row, size_t at, int qp, const MacroblockCoder::Result &result) {
+void PictureCoder::keep(CodedRow &row, size_t at, int qp, const MacroblockCoder::Result &result) {
     Macroblock &macroblock = macroblocks_[at];
     macroblock.qp_delta = 0;
     macroblock.first_in_slice = at == 0 || slice_of_[at] != slice_of_[at - 1];
@@ -170,15 +201,17 @@ void PictureCoder::encode_rows() {
             return ready ? likely_[index_of(x, y)] : kNotReady;
         };
         int ready[kLikelyTypes]{}, all_ready = 0;
-        for (int i = first; i < rows; i++) {
-            const int y = order_[i];
-            types[i] = static_cast<int8_t>(rows_[y].taken.load(std::memory_order_relaxed) ? kNotReady : types_of(y));
-            if (types[i] != kNotReady) ready[types[i]]++, all_ready++;
+        int end = first;  // rows from there on wait
+        for (bool waits = false; end < rows && !waits; end++) {
+            const int y = order_[end], t = rows_[y].taken.load(std::memory_order_relaxed) ? kNotReady : types_of(y);
+            types[end] = static_cast<int8_t>(t);
+            if (t != kNotReady) ready[t]++, all_ready++;
+            waits = t == kNotReady && !done(y) && format_.slices == 1;
         }
         MacroblockLanes::Task tasks[kMostLanes]{};
         int taken[kMostLanes], count = 0;
         const auto take = [&](int wanted) {
-            for (int i = rows - 1; i >= first && count < lanes; i--) {
+            for (int i = end - 1; i >= first && count < lanes; i--) {
                 const int y = order_[i];
                 Row &row = rows_[y];
                 if (types[i] != wanted || row.taken.exchange(true, std::memory_order_acquire)) continue;
@@ -189,6 +222,8 @@ void PictureCoder::encode_rows() {
                 const int x = done(y);
                 const size_t at = index_of(x, y);
                 tasks[count] = {.place = place_of(x, y),
+                                .source = source_.data() + at * source_bytes(format_),
+                                .columns = &coded_rows_[y].columns,
                                 .macroblock = &macroblocks_[at],
                                 .levels = levels_of(at),
                                 .neighbour = &neighbours_[at],
@@ -204,18 +239,41 @@ void PictureCoder::encode_rows() {
             std::this_thread::yield();
             continue;
         }
-        (narrow && count <= vectors[1].lanes ? narrow : coder)->code(tasks);
+        (narrow && count <= vectors[1].lanes ? narrow : coder)->code(tasks, quality_.reconstructs);
         for (int i = 0; i < count; i++) {
             MacroblockLanes::Task &t = tasks[i];
             Row &row = rows_[taken[i]];
-            if (t.macroblock->type == MacroblockType::pcm)
-                t.result = alone.code(t.place, *t.macroblock, t.levels, *t.neighbour);
+            if (t.macroblock->type == MacroblockType::pcm) encode_alone(alone, t);
             const int x = done(taken[i]);
-            keep(row, index_of(x, taken[i]), t.place.qp, t.result);
+            keep(coded_rows_[taken[i]], index_of(x, taken[i]), t.place.qp, t.result);
             row.done.store(x + 1, std::memory_order_release);
             row.taken.store(false, std::memory_order_release);
         }
     }
+}
+
+// A macroblock that lanes do not take. MacroblockCoder finds its source and its neighbours to the left in the planes.
+// The last of these is there already.
+void PictureCoder::encode_alone(MacroblockCoder &coder, MacroblockLanes::Task &task) const {
+    const uint8_t *source = task.source;
+    Sample *column = task.columns->samples;
+    for (int c = 0; c < format_.components(); c++) {
+        const Block &samples = task.place.samples[c];
+        for (int y = 0; y < format_.rows(c); y++) {
+            Sample *const row = samples.at(0, y).data;
+            if (task.place.left && y + 1 < format_.rows(c)) row[-1] = column[y];
+            for (int x = 0; x < format_.columns(c); x++, source += format_.bit_depth > 8 ? 2 : 1)
+                if (format_.bit_depth > 8)
+                    std::memcpy(row + x, source, sizeof *row);
+                else
+                    row[x] = *source;
+        }
+        column += format_.rows(c);
+    }
+    task.result = coder.code(task.place, *task.macroblock, task.levels, *task.neighbour);
+    column = task.columns->samples;
+    for (int c = 0; c < format_.components(); c++)
+        for (int y = 0; y < format_.rows(c); y++) *column++ = *task.place.samples[c].at(format_.columns(c) - 1, y).data;
 }
 
 // Of macroblock_layer(), mb_qp_delta of 0 assumed. Estimates decide with kAllTypes, so bits are counted once.
@@ -234,18 +292,37 @@ uint32_t PictureCoder::satd_lambda(size_t at) const {
     return satd_lambda_of(qp_[at] + qp_bd_offset(format_.bit_depth) + std::max(0, quality_.qp - kMaxQp));
 }
 
-// What needs no neighbours, while the row's samples are in a cache.
-void PictureCoder::measure_row(int y) {
-    for (int x = 0; x < format_.macroblock_columns(); x++) {
-        const size_t at = index_of(x, y);
-        qp_[at] = static_cast<int8_t>(macroblock_qp(x, y));
-        ranked_[at] = {};
-        for (int c = 0; c < luma_components(format_.chroma); c++)
-            ranked_[at].texture += texture_of({planes_[c].at(16 * x, 16 * y), planes_[c].stride});
+// What is known of macroblocks before they are coded: rows that no other thread takes. A cache has a row, with the line
+// above.
+void PictureCoder::analyse_rows(std::atomic<int> &next, bool in_lanes) {
+    LineVector<Sample> lines[3];
+    for (int c = 0; c < format_.components(); c++)
+        lines[c].resize(static_cast<size_t>(planes_[c].stride * (format_.rows(c) + 1)));
+    for (int y; (y = next++) < format_.macroblock_rows();) {
+        ConstBlock samples[3];
+        for (int c = 0; c < format_.components(); c++) {
+            const int first = y * format_.rows(c), above = y > 0 && c < luma_components(format_.chroma);
+            Sample *const at = lines[c].data() + planes_[c].stride;
+            load_lines(c, first - above, format_.rows(c) + above, at - above * planes_[c].stride);
+            samples[c] = {at, planes_[c].stride};
+        }
+        measure_row(y, samples);
+        rank_row(y, samples);
+        if (in_lanes) keep_source(y, samples);
     }
 }
 
-void PictureCoder::rank_row(int y) {
+void PictureCoder::measure_row(int y, const ConstBlock *samples) {
+    for (int x = 0; x < format_.macroblock_columns(); x++) {
+        const size_t at = index_of(x, y);
+        qp_[at] = static_cast<int8_t>(macroblock_qp(samples[0].at(16 * x, 0)));
+        ranked_[at] = {};
+        for (int c = 0; c < luma_components(format_.chroma); c++)
+            ranked_[at].texture += texture_of(samples[c].at(16 * x, 0));
+    }
+}
+
+void PictureCoder::rank_row(int y, const ConstBlock *samples) {
     const bool in_lanes = MacroblockLanes::takes(format_);
     std::vector<int> textured;  // columns
     for (int x = 0; x < format_.macroblock_columns(); x++) {
@@ -257,15 +334,15 @@ void PictureCoder::rank_row(int y) {
             continue;
         }
         const int components = luma_components(format_.chroma);
-        ConstBlock samples[3];
-        for (int c = 0; c < components; c++) samples[c] = {planes_[c].at(16 * x, 16 * y), planes_[c].stride};
-        ranked_[at] = rank_modes(samples, components, available(x, y), format_.bit_depth);
+        ConstBlock places[3];
+        for (int c = 0; c < components; c++) places[c] = samples[c].at(16 * x, 0);
+        ranked_[at] = rank_modes(places, components, available(x, y), format_.bit_depth);
         likely_[at] = ranked_[at].likely_types(satd_lambda(at), format_.transform_8x8);
     }
-    rank_in_lanes(y, textured);
+    rank_in_lanes(y, samples, textured);
 }
 
-void PictureCoder::rank_in_lanes(int y, std::span<const int> columns) {
+void PictureCoder::rank_in_lanes(int y, const ConstBlock *samples, std::span<const int> columns) {
     const LaneVectors &vectors = lane_vectors().front();
     const int components = luma_components(format_.chroma);
     while (!columns.empty()) {
@@ -276,12 +353,12 @@ void PictureCoder::rank_in_lanes(int y, std::span<const int> columns) {
         RankedModes modes[kMostLanes];
         for (size_t i = 0; i < static_cast<size_t>(vectors.lanes); i++) {
             const int x = columns[std::min(i, count - 1)];
-            for (int c = 0; c < components; c++) at[c][i] = planes_[c].at(16 * x, 16 * y);
+            for (int c = 0; c < components; c++) at[c][i] = samples[c].at(16 * x, 0).data;
             neighbours[i] = available(x, y);
             satd_lambdas[i] = satd_lambda(index_of(x, y));
             modes[i] = ranked_[index_of(x, y)];
         }
-        vectors.rank(format_, at, planes_[0].stride, neighbours, satd_lambdas, modes);
+        vectors.rank(format_, at, samples[0].stride, neighbours, satd_lambdas, modes);
         for (size_t i = 0; i < count; i++) {
             const size_t macroblock = index_of(columns[i], y);
             ranked_[macroblock] = modes[i];
@@ -291,33 +368,38 @@ void PictureCoder::rank_in_lanes(int y, std::span<const int> columns) {
     }
 }
 
-// Source samples of a row of macroblocks.
-void PictureCoder::load_rows(int y) {
-    for (int c = 0; c < format_.components(); c++) {
-        Plane &plane = planes_[c];
-        const bool half_x = format_.columns(c) == 8, half_y = format_.rows(c) == 8;
-        const int width = half_x ? (format_.width + 1) / 2 : format_.width;
-        const int height = half_y ? (format_.height + 1) / 2 : format_.height;
-        const int whole = format_.macroblock_columns() * format_.columns(c);
-        const int first = y * format_.rows(c);
-        for (int i = first; i < first + format_.rows(c); i++) {
-            Sample *row = plane.at(0, i);
-            if (i < height) {
-                load_row(components_[c], 0, i, width, row);
-                std::fill(row + width, row + whole, row[width - 1]);
-            } else {
-                std::copy_n(row - plane.stride, whole, row);
-            }
+// Lines of source samples of whole macroblocks.
+void PictureCoder::load_lines(int component, int first, int count, Sample *to) const {
+    const bool half_x = format_.columns(component) == 8, half_y = format_.rows(component) == 8;
+    const int width = half_x ? (format_.width + 1) / 2 : format_.width;
+    const int height = half_y ? (format_.height + 1) / 2 : format_.height;
+    const int whole = format_.macroblock_columns() * format_.columns(component);
+    for (int y = first; y < first + count; y++, to += planes_[component].stride) {
+        if (y < height) {
+            load_row(components_[component], 0, y, width, to);
+            std::fill(to + width, to + whole, to[width - 1]);
+        } else {
+            std::copy_n(to - planes_[component].stride, whole, to);
         }
     }
 }
 
-int PictureCoder::macroblock_qp(int x, int y) const {
+void PictureCoder::keep_source(int y, const ConstBlock *samples) {
+    uint8_t *to = source_.data() + index_of(0, y) * source_bytes(format_);
+    for (int x = 0; x < format_.macroblock_columns(); x++)
+        for (int c = 0; c < format_.components(); c++) {
+            const int columns = format_.columns(c), rows = format_.rows(c);
+            keep_samples(samples[c].at(columns * x, 0), columns, rows, format_.bit_depth, to);
+            to += columns * rows * (format_.bit_depth > 8 ? 2 : 1);
+        }
+}
+
+int PictureCoder::macroblock_qp(const ConstBlock &luma) const {
     const int qp = quality_.qp;
     if (!quality_.aq_strength || qp > kMaxQp) return std::min(qp, kMaxQp);
     uint32_t sum = 0, squares = 0;
     for (int i = 0; i < 16; i++) {
-        const Sample *row = planes_[0].at(16 * x, 16 * y + i);
+        const Sample *row = luma.at(0, i).data;
         for (int j = 0; j < 16; j++) sum += row[j], squares += uint32_t{row[j]} * row[j];
     }
     return std::max(format_.lowest_qp, adapted_qp(qp, quality_.aq_strength, sum, squares, format_.bit_depth));

@@ -12,14 +12,16 @@
 #include "../load.h"
 #include "../thread_pool.h"
 #include "macroblock_coder.h"
+#include "macroblock_lanes.h"
 
 namespace cudaenc::h264 {
 
 struct PictureQuality {
-    int qp;              // QPY: from -QpBdOffset to 51, or up to kLastQp
-    int effort;          // of Effort
-    int aq_strength;     // change of QP, in 1/256, where the variance doubles; 0: no adaptive quantisation
-    bool counts = true;  // bits() are asked for
+    int qp;                    // QPY: from -QpBdOffset to 51, or up to kLastQp
+    int effort;                // of Effort
+    int aq_strength;           // change of QP, in 1/256, where the variance doubles; 0: no adaptive quantisation
+    bool counts = true;        // bits() are asked for
+    bool reconstructs = true;  // reconstruction() is
 };
 
 // Rows of macroblocks, the one above first. Runs of rows that wait for each other advance side by side.
@@ -51,12 +53,15 @@ class PictureCoder {
         Sample *at(ptrdiff_t x, ptrdiff_t y) { return samples.data() + y * stride + x; }
         const Sample *at(ptrdiff_t x, ptrdiff_t y) const { return samples.data() + y * stride + x; }
     };
+    // What threads look for work by; of many rows, so it is small.
     struct Row {
-        bool begins_slice;
-        std::atomic<bool> loaded;         // the source samples are there
         std::atomic<int> done;            // macroblocks
         std::atomic<bool> taken = false;  // a thread codes one of them
+        bool begins_slice;
+    };
+    struct CodedRow {
         uint64_t bits, luma_distortion;
+        LastColumns columns;  // of the last macroblock coded, in lanes
     };
     int slice_of(int x, int y) const { return slice_of_[static_cast<size_t>(y * format_.macroblock_columns() + x)]; }
     Available available(int x, int y) const;
@@ -65,20 +70,26 @@ class PictureCoder {
         return levels_ + at * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma));
     }
     MacroblockCoder::Place place_of(int x, int y);
-    void keep(Row &row, size_t at, int qp, const MacroblockCoder::Result &result);
+    void keep(CodedRow &row, size_t at, int qp, const MacroblockCoder::Result &result);
     void encode_row(int y);
     void encode_rows();
-    void load_rows(int y);
-    void measure_row(int y);
-    void rank_row(int y);
-    void rank_in_lanes(int y, std::span<const int> columns);
-    int macroblock_qp(int x, int y) const;
+    void encode_alone(MacroblockCoder &coder, MacroblockLanes::Task &task) const;
+    void load_lines(int component, int first, int count, Sample *to) const;
+    void analyse_rows(std::atomic<int> &next, bool in_lanes);
+    void measure_row(int y, const ConstBlock *samples);
+    void rank_row(int y, const ConstBlock *samples);
+    void rank_in_lanes(int y, const ConstBlock *samples, std::span<const int> columns);
+    void keep_source(int y, const ConstBlock *samples);
+    int macroblock_qp(const ConstBlock &luma) const;
     uint32_t satd_lambda(size_t at) const;
     uint32_t count_bits(size_t at);
     void write_qp_deltas(int slice);
 
     const PictureFormat format_;
-    Plane planes_[3];  // source samples until a macroblock is coded, its reconstruction from then on
+    // Source samples until a macroblock is coded, its reconstruction from then on. In lanes the latter only, of the
+    // last row alone where it is not asked for.
+    Plane planes_[3];
+    LineVector<uint8_t> source_;  // source_bytes() of each macroblock, in lanes
     std::vector<Neighbour> neighbours_;
     std::vector<int8_t> qp_;          // QPY
     std::vector<uint16_t> slice_of_;  // by macroblock
@@ -87,6 +98,7 @@ class PictureCoder {
     std::vector<LikelyTypes> likely_;  // by macroblock, kAllTypes
     std::vector<uint8_t> totals_;      // total_coeff of all blocks, kAllTypes
     std::unique_ptr<Row[]> rows_;
+    std::unique_ptr<CodedRow[]> coded_rows_;
     std::vector<int> order_;  // of rows
     const SampleLayout *components_ = nullptr;
     PictureQuality quality_{};

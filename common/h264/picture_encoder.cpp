@@ -66,8 +66,11 @@ void PictureEncoder::settle_qp(Picture &picture) {
 }
 
 void PictureEncoder::encode_picture(Picture &picture) {
-    const PictureQuality quality = {
-        .qp = picture.qp, .effort = p_.effort, .aq_strength = p_.aq_strength, .counts = picture.counted};
+    const PictureQuality quality = {.qp = picture.qp,
+                                    .effort = p_.effort,
+                                    .aq_strength = p_.aq_strength,
+                                    .counts = picture.counted,
+                                    .reconstructs = reconstructed != nullptr};
     picture.coder.encode(picture.layouts.data(), quality, pool(), picture.macroblocks, picture.levels);
     control_.make_headers(picture);
 }

@@ -36,8 +36,10 @@ SliceCoder::SliceCoder(const CodedFormat &format, std::vector<Slice> slices)
 void SliceCoder::prefetch_levels(const CodedPicture &picture, uint32_t address) const {
     const Macroblock &m = picture.macroblocks[address];
     if (m.type != MacroblockType::i16x16 && !m.coded_block_pattern) return;
-    const size_t count = 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma));
-    for (size_t i = 0; i < count; i += 32) __builtin_prefetch(picture.levels + count * address + i);
+    const int blocks = blocks_per_macroblock(format_.chroma);
+    const int16_t *const levels = picture.levels + 16 * size_t{address} * static_cast<size_t>(blocks);
+    for (int b = 0; b < blocks; b += 2)  // a cache line
+        if (is_coded(m, format_.chroma, b) || is_coded(m, format_.chroma, b + 1)) __builtin_prefetch(levels + 16 * b);
 }
 
 void SliceCoder::code_slice(const CodedPicture &picture, const SliceHeaderBits &header, const Slice &slice,
