@@ -619,6 +619,18 @@ static int select_device(AVCodecContext *avctx, FFCudaencContext *ctx, CudaencCo
     return 0;
 }
 
+AVRational ff_cudaenc_frame_rate(AVCodecContext *avctx)
+{
+    const AVRational finest = { 1, 300 }; /* of time bases that are a frame's duration */
+
+    if (avctx->framerate.num > 0 && avctx->framerate.den > 0)
+        return avctx->framerate;
+    if (avctx->time_base.num > 0 && av_cmp_q(avctx->time_base, finest) >= 0)
+        return av_inv_q(avctx->time_base);
+    av_log(avctx, AV_LOG_WARNING, "the frame rate is not known, and taken for 25: -r sets it\n");
+    return (AVRational) { 25, 1 };
+}
+
 /* What -b:v, -maxrate and -bufsize promise, for muxers. Packets of JPEG 2000 and
  * JPEG keep to the bit rate one by one. */
 static int add_cpb_properties(AVCodecContext *avctx, const CudaencConfig *config)

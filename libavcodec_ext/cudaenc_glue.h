@@ -118,4 +118,11 @@ int ff_cudaenc_close(AVCodecContext *avctx);
  */
 int ff_cudaenc_quality(AVCodecContext *avctx, int option, int fallback);
 
+/**
+ * Frames a second, for what -b:v and its like give a frame. Where filters such
+ * as setpts have lost them and no time base tells, they are 25, as FFmpeg takes
+ * them; a warning says so.
+ */
+AVRational ff_cudaenc_frame_rate(AVCodecContext *avctx);
+
 #endif /* AVCODEC_CUDAENC_GLUE_H */

@@ -139,7 +139,7 @@ static int set_rate(AVCodecContext *avctx, const H264CudaContext *s, CudaencH264
 
     if ((rate.num <= 0 || rate.den <= 0) &&
         (h264->bit_rate || h264->max_rate || h264->buffer_size || h264->avc_intra_class))
-        rate = av_inv_q(avctx->time_base);
+        rate = ff_cudaenc_frame_rate(avctx);
     if (rate.num > 0 && rate.den > 0)
         av_reduce(&h264->frame_rate_num, &h264->frame_rate_den, rate.num, rate.den, 1 << 30);
     return 0;

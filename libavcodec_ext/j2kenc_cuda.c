@@ -53,8 +53,8 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
     if (!config.j2k.comment && avctx->flags & AV_CODEC_FLAG_BITEXACT)
         config.j2k.comment = "cudaenc";
 
-    if (rate.num <= 0 || rate.den <= 0)
-        rate = av_inv_q(avctx->time_base);
+    if (rate.num <= 0 || rate.den <= 0) /* profiles want the right one */
+        rate = avctx->bit_rate && !s->j2k.profile ? ff_cudaenc_frame_rate(avctx) : av_inv_q(avctx->time_base);
     if (rate.num > 0 && rate.den > 0)
         av_reduce(&config.j2k.frame_rate_num, &config.j2k.frame_rate_den, rate.num, rate.den, 1 << 30);
 

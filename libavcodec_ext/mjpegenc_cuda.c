@@ -37,7 +37,7 @@ typedef struct MjpegCudaContext {
 /* -b:v as a size for each packet. */
 static int set_frame_bytes(AVCodecContext *avctx, CudaencMjpegOptions *mjpeg)
 {
-    AVRational rate = avctx->framerate;
+    AVRational rate;
 
     if (!avctx->bit_rate)
         return 0;
@@ -46,8 +46,7 @@ static int set_frame_bytes(AVCodecContext *avctx, CudaencMjpegOptions *mjpeg)
                "packets have one size\n");
         return AVERROR(ENOSYS);
     }
-    if (rate.num <= 0 || rate.den <= 0)
-        rate = av_inv_q(avctx->time_base);
+    rate = ff_cudaenc_frame_rate(avctx);
     mjpeg->frame_bytes = av_rescale(avctx->bit_rate, rate.den, 8LL * rate.num);
     if (mjpeg->frame_bytes < 1)  /* or more than 64 bits hold, which is refused */
         mjpeg->frame_bytes = mjpeg->frame_bytes < 0 ? INT64_MAX : 1;

@@ -297,6 +297,7 @@ warns 64x48,gray "-maxrate has no effect: no frame exceeds -b:v" -b:v 2M -maxrat
 warns 64x48,gray "-minrate has no effect$" -b:v 2M -maxrate 2M -minrate 2M
 for encoder in j2k_cuda mjpeg_cuda h264_cavlc_cuda; do
     warns 64x48,gray "-pass has no effect: frames are coded in one pass" -pass 1 -passlogfile "$work/pass"
+    warns 64x48,gray "the frame rate is not known, and taken for 25: -r sets it" -b:v 100k -vf "format=gray,settb=1/1000,setpts=N*40" -fps_mode vfr
 done
 warns 64x48,gray "-g and -bf have no effect: all pictures are intra" -g 250
 warns 64x48,gray "-g and -bf have no effect: all pictures are intra" -bf 2
