@@ -619,7 +619,7 @@ static int select_device(AVCodecContext *avctx, FFCudaencContext *ctx, CudaencCo
     return 0;
 }
 
-AVRational ff_cudaenc_frame_rate(AVCodecContext *avctx)
+AVRational ff_cudaenc_known_frame_rate(const AVCodecContext *avctx)
 {
     const AVRational finest = { 1, 300 }; /* of time bases that are a frame's duration */
 
@@ -627,6 +627,15 @@ AVRational ff_cudaenc_frame_rate(AVCodecContext *avctx)
         return avctx->framerate;
     if (avctx->time_base.num > 0 && av_cmp_q(avctx->time_base, finest) >= 0)
         return av_inv_q(avctx->time_base);
+    return (AVRational) { 0, 1 };
+}
+
+AVRational ff_cudaenc_frame_rate(AVCodecContext *avctx)
+{
+    const AVRational rate = ff_cudaenc_known_frame_rate(avctx);
+
+    if (rate.num)
+        return rate;
     av_log(avctx, AV_LOG_WARNING, "the frame rate is not known, and taken for 25: -r sets it\n");
     return (AVRational) { 25, 1 };
 }

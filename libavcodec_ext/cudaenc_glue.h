@@ -118,6 +118,9 @@ int ff_cudaenc_close(AVCodecContext *avctx);
  */
 int ff_cudaenc_quality(AVCodecContext *avctx, int option, int fallback);
 
+/** Frames a second; 0/1 where neither the frame rate nor the time base tells. */
+AVRational ff_cudaenc_known_frame_rate(const AVCodecContext *avctx);
+
 /**
  * Frames a second, for what -b:v and its like give a frame. Where filters such
  * as setpts have lost them and no time base tells, they are 25, as FFmpeg takes

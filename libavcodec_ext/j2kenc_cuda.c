@@ -36,8 +36,8 @@ typedef struct J2kCudaContext {
 static av_cold int j2k_cuda_init(AVCodecContext *avctx)
 {
     J2kCudaContext *s = avctx->priv_data;
-    AVRational rate   = avctx->framerate;
     CudaencConfig config;
+    AVRational rate;
     int quality, ret;
 
     cudaenc_config_defaults(&config, CUDAENC_CODEC_J2K);
@@ -53,9 +53,9 @@ static av_cold int j2k_cuda_init(AVCodecContext *avctx)
     if (!config.j2k.comment && avctx->flags & AV_CODEC_FLAG_BITEXACT)
         config.j2k.comment = "cudaenc";
 
-    if (rate.num <= 0 || rate.den <= 0) /* profiles want the right one */
-        rate = avctx->bit_rate && !s->j2k.profile ? ff_cudaenc_frame_rate(avctx) : av_inv_q(avctx->time_base);
-    if (rate.num > 0 && rate.den > 0)
+    /* profiles refuse one that is not known */
+    rate = avctx->bit_rate && !s->j2k.profile ? ff_cudaenc_frame_rate(avctx) : ff_cudaenc_known_frame_rate(avctx);
+    if (rate.num)
         av_reduce(&config.j2k.frame_rate_num, &config.j2k.frame_rate_den, rate.num, rate.den, 1 << 30);
 
     if (config.j2k.profile == CUDAENC_J2K_CINEMA_2K)

@@ -163,6 +163,7 @@ profile cinema2k $dcp "hfr 1 at 48 frames/s is not allowed: it begins at 60" -hf
 profile cinema4k $dcp "hfr 1 at 30 frames/s is not allowed: it begins at 48" -hfr 1 -r 30
 refuse $any "hfr and stereo are not allowed without profile cinema2k or cinema4k" -hfr 1
 refuse $any "hfr and stereo are not allowed without profile cinema2k or cinema4k" -stereo 1 -profile broadcast
+refuse 64x48,gray "profile imf2k: an unknown frame rate is not allowed" -profile imf2k -vf "format=gray,settb=1/1000,setpts=N*40" -fps_mode vfr
 refuse $dcp "min_frame_bytes 1250000 is not allowed: with these options it is at most 1249994" -profile cinema2k -min_frame_bytes 1250000
 refuse $any "min_frame_bytes 5000 is not allowed: with these options it is at most 3994" -frame_bytes 4000 -min_frame_bytes 5000
 profile imf2k_r 64x48,gray "levels 5 is not allowed: it is 1 to 4 with tiles 64 wide" -levels 5
