@@ -320,30 +320,6 @@ std::vector<uint8_t> make_pps(const ParameterSets &s) {
     return out.nal(kNalPps);
 }
 
-std::vector<uint8_t> make_avcc(const ParameterSets &sets) {
-    const std::vector<uint8_t> sps = make_sps(sets), pps = make_pps(sets);
-    Rbsp out;
-    const auto put_unit = [&](const std::vector<uint8_t> &nal) {
-        const std::span<const uint8_t> unit = std::span(nal).subspan(kNalPrefixBytes - 1);
-        out.u(unit.size(), 16);
-        out.bytes(unit);
-    };
-    out.u(1, 8);                                            // configurationVersion
-    out.bytes(std::span(sps).subspan(kNalPrefixBytes, 3));  // profile, constraint sets, level
-    out.u(0xFF, 8);                                         // lengthSizeMinusOne 3
-    out.u(0xE1, 8);                                         // a sequence parameter set
-    put_unit(sps);
-    out.u(1, 8);  // a picture parameter set
-    put_unit(pps);
-    if (is_high_profile(sets.profile_idc)) {
-        out.u(0xFC | static_cast<uint32_t>(sets.format.chroma), 8);
-        out.u(0xF8 | static_cast<uint32_t>(sets.format.luma_depth - 8), 8);
-        out.u(0xF8 | static_cast<uint32_t>(sets.format.chroma_depth - 8), 8);
-        out.u(0, 8);  // numOfSequenceParameterSetExt
-    }
-    return out.raw();
-}
-
 // 7.3.3, with nal_unit_type 5
 SliceHeaderBits make_slice_header(const SliceParameters &s) {
     Rbsp out;

@@ -53,8 +53,6 @@ bool is_high_profile(int profile_idc);
 
 std::vector<uint8_t> make_sps(const ParameterSets &sets);
 std::vector<uint8_t> make_pps(const ParameterSets &sets);
-// Both in avcC (ISO/IEC 14496-15, 5.3.3.1), with 4 bytes of length before NAL units.
-std::vector<uint8_t> make_avcc(const ParameterSets &sets);
 
 // ---- Slices
 

@@ -209,15 +209,6 @@ START_TEST(parameter_sets) {
                    pps.second_chroma_qp_index_offset == s.second_chroma_qp_index_offset &&
                    pps.transform_8x8_mode == s.format.transform_8x8_mode,
                "picture parameter set");
-        // avcC: the same NAL units after 2 bytes of length.
-        const std::vector<uint8_t> avcc = make_avcc(s);
-        const size_t sps_size = sps_nal.size() - 4, pps_size = pps_nal.size() - 4;
-        EXPECT(avcc.size() == 11 + sps_size + pps_size + (high ? 4 : 0) && avcc[0] == 1 && avcc[1] == sps_nal[5] &&
-                   avcc[2] == sps_nal[6] && avcc[3] == sps_nal[7] && avcc[5] == 0xE1,
-               "avcC");
-        EXPECT(std::equal(sps_nal.begin() + 4, sps_nal.end(), avcc.begin() + 8) &&
-                   std::equal(pps_nal.begin() + 4, pps_nal.end(), avcc.begin() + 8 + static_cast<long>(sps_size) + 3),
-               "avcC's NAL units");
     }
 }
 END_TEST
