@@ -263,7 +263,7 @@ CUDAENC_LANE_FUNCTION void store_lanes(const Work &w, const Stored &s) {
                 Sample *const at = s.to[1 + i][lane];
                 if (!at) return;
                 const Half first = low(r), second = high(r);
-                std::memcpy(at + y * stride, &first, sizeof first);
+                if (w.all_rows) std::memcpy(at + y * stride, &first, sizeof first);
                 std::memcpy(at + (y + 1) * stride, &second, sizeof second);
             });
         }

@@ -72,14 +72,15 @@ template <int Depth>
         }
     }
 }
-// Neighbours above, with the corner. Where they are missing any number is.
+// Neighbours above, with the corner; zeros where they are missing.
+constexpr Sample kMissing[32]{};
 template <int Width, class S>
 [[gnu::always_inline]] inline void load_above(const Sample *const (&at)[kLanes], ptrdiff_t stride,
                                               const Available *available, S &s) {
     const Sample *above[kLanes];
     alignas(Lanes) int16_t corner[kLanes];
     for (int i = 0; i < kLanes; i++) {
-        above[i] = available[i].above ? at[i] - stride : at[i];
+        above[i] = available[i].above ? at[i] - stride : kMissing;
         corner[i] = static_cast<int16_t>(available[i].corner() ? at[i][-stride - 1] : 0);
     }
     Lanes row[16];

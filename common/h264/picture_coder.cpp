@@ -64,11 +64,8 @@ PictureCoder::PictureCoder(const PictureFormat &format)
       rows_(std::make_unique<Row[]>(static_cast<size_t>(format.macroblock_rows()))),
       coded_rows_(std::make_unique<CodedRow[]>(static_cast<size_t>(format.macroblock_rows()))),
       order_(order_rows(format)) {
-    for (int c = 0; c < format.components(); c++) {
-        // Rows of a macroblock must not share cache sets.
+    for (int c = 0; c < format.components(); c++)  // rows of a macroblock must not share cache sets
         planes_[c].stride = (format.macroblock_columns() * format.columns(c) + 63) / 64 * 64 + 32;
-        planes_[c].samples.resize(static_cast<size_t>(planes_[c].stride * format.macroblock_rows() * format.rows(c)));
-    }
     for (int s = 0; s < format.slices; s++)
         slice_of_.resize(static_cast<size_t>(format.first_macroblock(s + 1)), static_cast<uint16_t>(s));
     if (format.scaling) weighted_ = std::make_unique<WeightedQuantisers>(*format.scaling);
@@ -92,13 +89,19 @@ void PictureCoder::encode(const SampleLayout *components, const PictureQuality &
     quality_ = quality;
     macroblocks_ = macroblocks;
     levels_ = levels;
+    const bool in_lanes = quality.effort == kAllTypes && MacroblockLanes::takes(format_) &&
+                          quality.qp >= kLeastLaneQp && quality.qp <= kMostLaneQp;
+    only_last_rows_ = in_lanes && !quality.reconstructs;
     const size_t rows = order_.size();
+    for (int c = 0; c < format_.components(); c++) {
+        const size_t lines = only_last_rows_ ? rows + 1 : rows * static_cast<size_t>(format_.rows(c));
+        const size_t samples = lines * static_cast<size_t>(planes_[c].stride);
+        if (planes_[c].samples.size() < samples) planes_[c].samples.resize(samples);
+    }
     for (size_t y = 0; y < rows; y++) {
         rows_[y].done.store(0, std::memory_order_relaxed);
         coded_rows_[y].bits = coded_rows_[y].luma_distortion = 0;
     }
-    const bool in_lanes = quality.effort == kAllTypes && MacroblockLanes::takes(format_) &&
-                          quality.qp >= kLeastLaneQp && quality.qp <= kMostLaneQp;
     if (quality.effort == kAllTypes) {
         ranked_.resize(neighbours_.size());
         likely_.resize(neighbours_.size());
@@ -147,11 +150,20 @@ void PictureCoder::encode_row(int y) {
     }
 }
 
+// Where a line is a row's last samples alone, a macroblock's rows are that much closer: its last one is on a line, the
+// one above it on the line before.
+Block PictureCoder::samples_of(int component, int x, int y) {
+    Plane &plane = planes_[component];
+    const int first = x * format_.columns(component), rows = format_.rows(component);
+    if (!only_last_rows_) return {plane.at(first, y * rows), plane.stride};
+    const ptrdiff_t stride = plane.stride / rows;
+    return {plane.at(first, y + 1) - (rows - 1) * stride, stride};
+}
+
 MacroblockCoder::Place PictureCoder::place_of(int x, int y) {
     const size_t at = index_of(x, y);
     MacroblockCoder::Place place{};
-    for (int c = 0; c < format_.components(); c++)
-        place.samples[c] = {planes_[c].at(x * format_.columns(c), y * format_.rows(c)), planes_[c].stride};
+    for (int c = 0; c < format_.components(); c++) place.samples[c] = samples_of(c, x, y);
     place.available = available(x, y);
     place.left = place.available.left ? &neighbours_[at - 1] : nullptr;
     place.above =
@@ -252,28 +264,38 @@ void PictureCoder::encode_rows() {
     }
 }
 
-// A macroblock that lanes do not take. MacroblockCoder finds its source and its neighbours to the left in the planes.
-// The last of these is there already.
+// A macroblock that lanes do not take, in samples of its own: as MacroblockCoder wants them.
 void PictureCoder::encode_alone(MacroblockCoder &coder, MacroblockLanes::Task &task) const {
+    constexpr ptrdiff_t kStride = 48, kFirst = kStride + 16;  // a line above, a column to the left, 8 above right
+    alignas(64) Sample samples[3][17 * kStride]{};
+    MacroblockCoder::Place place = task.place;
     const uint8_t *source = task.source;
     Sample *column = task.columns->samples;
     for (int c = 0; c < format_.components(); c++) {
-        const Block &samples = task.place.samples[c];
-        for (int y = 0; y < format_.rows(c); y++) {
-            Sample *const row = samples.at(0, y).data;
-            if (task.place.left && y + 1 < format_.rows(c)) row[-1] = column[y];
-            for (int x = 0; x < format_.columns(c); x++, source += format_.bit_depth > 8 ? 2 : 1)
+        const int columns = format_.columns(c), rows = format_.rows(c);
+        const Block own = place.samples[c] = {samples[c] + kFirst, kStride};
+        if (place.above) std::copy_n(task.place.samples[c].at(-1, -1).data, 1 + columns + 8, own.at(-1, -1).data);
+        for (int y = 0; y < rows; y++) {
+            Sample *const row = own.at(0, y).data;
+            if (place.left) row[-1] = column[y];
+            for (int x = 0; x < columns; x++, source += format_.bit_depth > 8 ? 2 : 1)
                 if (format_.bit_depth > 8)
                     std::memcpy(row + x, source, sizeof *row);
                 else
                     row[x] = *source;
         }
-        column += format_.rows(c);
+        column += rows;
     }
-    task.result = coder.code(task.place, *task.macroblock, task.levels, *task.neighbour);
+    task.result = coder.code(place, *task.macroblock, task.levels, *task.neighbour);
     column = task.columns->samples;
-    for (int c = 0; c < format_.components(); c++)
-        for (int y = 0; y < format_.rows(c); y++) *column++ = *task.place.samples[c].at(format_.columns(c) - 1, y).data;
+    for (int c = 0; c < format_.components(); c++) {
+        const int columns = format_.columns(c), rows = format_.rows(c);
+        for (int y = 0; y < rows; y++) {
+            const Sample *const row = place.samples[c].at(0, y).data;
+            *column++ = row[columns - 1];
+            if (quality_.reconstructs || y + 1 == rows) std::copy_n(row, columns, task.place.samples[c].at(0, y).data);
+        }
+    }
 }
 
 // Of macroblock_layer(), mb_qp_delta of 0 assumed. Estimates decide with kAllTypes, so bits are counted once.

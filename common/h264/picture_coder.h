@@ -21,7 +21,7 @@ struct PictureQuality {
     int effort;                // of Effort
     int aq_strength;           // change of QP, in 1/256, where the variance doubles; 0: no adaptive quantisation
     bool counts = true;        // bits() are asked for
-    bool reconstructs = true;  // reconstruction() is
+    bool reconstructs = true;  // reconstruction() is asked for
 };
 
 // Rows of macroblocks, the one above first. Runs of rows that wait for each other advance side by side.
@@ -69,6 +69,7 @@ class PictureCoder {
     int16_t *levels_of(size_t at) const {
         return levels_ + at * 16 * static_cast<size_t>(blocks_per_macroblock(format_.chroma));
     }
+    Block samples_of(int component, int x, int y);
     MacroblockCoder::Place place_of(int x, int y);
     void keep(CodedRow &row, size_t at, int qp, const MacroblockCoder::Result &result);
     void encode_row(int y);
@@ -86,10 +87,10 @@ class PictureCoder {
     void write_qp_deltas(int slice);
 
     const PictureFormat format_;
-    // Source samples until a macroblock is coded, its reconstruction from then on. In lanes the latter only, of the
-    // last row alone where it is not asked for.
+    // Source samples until a macroblock is coded, its reconstruction from then on. In lanes the latter only.
     Plane planes_[3];
-    LineVector<uint8_t> source_;  // source_bytes() of each macroblock, in lanes
+    bool only_last_rows_ = false;  // of macroblocks are in planes_, a line each behind an empty one
+    LineVector<uint8_t> source_;   // source_bytes() of each macroblock, in lanes
     std::vector<Neighbour> neighbours_;
     std::vector<int8_t> qp_;          // QPY
     std::vector<uint16_t> slice_of_;  // by macroblock
