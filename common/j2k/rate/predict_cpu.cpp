@@ -85,10 +85,21 @@ static uint32_t lattice_step(uint32_t each) {
     return best;
 }
 
+// Every fourth run, or fewer; other ones from block to block.
+static SampledRuns choose_runs(const CodeBlock &b, uint32_t block) {
+    const uint32_t quads = quads_of(b.width, b.height), runs = (quads + kRunQuads - 1) / kRunQuads,
+                   step = std::max((runs + kMostRuns - 1) / kMostRuns, 4u), first = block % std::min(step, runs);
+    uint32_t counted = 0;
+    for (uint32_t run = first; run < runs; run += step) counted += std::min(quads - run * kRunQuads, kRunQuads);
+    return {first, step, (quads << 12) / counted};
+}
+
 std::vector<SampledBlock> choose_sampled_blocks(const Params &p, const Geometry &g) {
     const bool has_chroma = p.components.size() >= 3 && (p.mct || p.color_model == CUDAENC_COLOR_YUV);
     // In the highest resolution one of so many is sampled: the more blocks there are, the fewer.
-    const double all = static_cast<double>(g.blocks.size()), sparsest = std::min(std::sqrt(all) / 15, all / 1067);
+    // Of HT blocks twice as many, but fewer quads: see SampledRuns.
+    const double all = static_cast<double>(g.blocks.size()),
+                 sparsest = std::min(std::sqrt(all) / 15, all / 1067) / (are_alternatives(p.style) ? 2 : 1);
     struct Band {  // of a component, in all precincts and tiles
         uint32_t each, step, rows = 0, blocks = 0;
         std::vector<uint32_t> sampled = {};
@@ -120,7 +131,9 @@ std::vector<SampledBlock> choose_sampled_blocks(const Params &p, const Geometry 
         uint64_t sampled = 0, stand_for = 0;
         for (const uint32_t block : band.sampled) {
             const uint64_t so_far = ++sampled * band.blocks / band.sampled.size();
-            sampled_blocks.push_back({block, static_cast<uint32_t>(so_far - stand_for)});
+            sampled_blocks.push_back({.block = block,
+                                      .blocks = static_cast<uint32_t>(so_far - stand_for),
+                                      .runs = choose_runs(g.blocks[block], block)});
             stand_for = so_far;
         }
     }
@@ -128,14 +141,15 @@ std::vector<SampledBlock> choose_sampled_blocks(const Params &p, const Geometry 
 }
 
 using BlockWidths = std::array<HtWidths, kMaxPlanes + 2>;  // [width]
-static BlockWidths count_widths(const uint32_t *coefficients, const CodeBlock &b) {
+static BlockWidths count_widths(const uint32_t *coefficients, const CodeBlock &b, const SampledRuns &runs) {
     BlockWidths widths{};
     coefficients += b.coefficients;
-    for (int y = 0; y < b.height; y += 2)
-        for (int x = 0; x < b.width; x += 2) {
+    const uint32_t across = (b.width + 1u) / 2, quads = quads_of(b.width, b.height);
+    for (uint32_t from = runs.first * kRunQuads; from < quads; from += runs.step * kRunQuads)
+        for (uint32_t quad = from; quad < std::min(from + kRunQuads, quads); quad++) {
             int own[4], most = 0;
-            for (int i = 0; i < 4; i++) {
-                const int column = x + i / 2, row = y + i % 2;
+            for (uint32_t i = 0; i < 4; i++) {
+                const uint32_t column = quad % across * 2 + i / 2, row = quad / across * 2 + i % 2;
                 const bool exists = column < b.width && row < b.height;
                 own[i] = exists ? bit_width(coefficients[static_cast<size_t>(row) * b.stride + column] & ~kSignBit) : 0;
                 most = std::max(most, own[i]);
@@ -149,17 +163,16 @@ static BlockWidths count_widths(const uint32_t *coefficients, const CodeBlock &b
     return widths;
 }
 
-// add(bin, bytes): what a step of a block takes.
+// scale: see SampledRuns; quads: of the block; add(bin, bytes): what a step of it takes.
 template <class Add>
-static void sample_alternatives(const BlockWidths &widths, const CodeBlock &b, int weight, const SampleLimit &limit,
-                                const Add &add) {
-    const uint32_t quads = quads_of(b.width, b.height);
+static void sample_alternatives(const BlockWidths &widths, uint32_t scale, uint32_t quads, int weight,
+                                const SampleLimit &limit, const Add &add) {
     HtWidths above{};
     HtCounts high;
     uint32_t lowest = kStopBins;
     for (int plane = kMaxPlanes - 1; plane >= 0; plane--) {
         above = above + widths[plane + 1];
-        const HtCounts low = above.from(plane);
+        const HtCounts low = above.from(plane).times(scale);
         if (low.samples) {
             const uint32_t before = high.bits(quads);
             const HtStep step = ht_step(quads, low, high);
@@ -173,24 +186,24 @@ static void sample_alternatives(const BlockWidths &widths, const CodeBlock &b, i
 
 // add(plane, bytes): what the block takes with the session's steps, by slopes of a plane.
 template <class Add>
-static void sample_frame_steps(const BlockWidths &widths, const CodeBlock &b, const PrecinctBand &band,
+static void sample_frame_steps(const BlockWidths &widths, uint32_t scale, uint32_t quads, const PrecinctBand &band,
                                const StepWeights &weights, uint32_t blocks, const Add &add) {
     std::array<HtCounts, kMaxPlanes> from{};
     HtWidths above{};
     int planes = 0;
     for (int plane = kMaxPlanes - 1; plane >= 0; plane--) {
         above = above + widths[static_cast<size_t>(plane) + 1];
-        from[static_cast<size_t>(plane)] = above.from(plane);
+        from[static_cast<size_t>(plane)] = above.from(plane).times(scale);
         if (!planes && above.samples) planes = plane + 1;
     }
-    const uint32_t quads = quads_of(b.width, b.height);
+    const auto counts_from = [&](int plane) {
+        return plane < kMaxPlanes ? from[static_cast<size_t>(plane)] : HtCounts();
+    };
     for (int sum = 0; sum < kStepSums; sum++) {
         const HtRule rule = sampled_rule(weights, sum, band, blocks);
         if (rule.lowest_plane() >= planes) break;
-        const auto counts = tried_counts(rule.lowest_plane(), [&](int plane) {
-            return plane < kMaxPlanes ? from[static_cast<size_t>(plane)] : HtCounts();
-        });
-        add(sum, ht_trial_bytes(ht_trial(rule, planes, quads, counts), quads, counts));
+        const HtTriedCounts counts = tried_counts(rule.lowest_plane(), counts_from);
+        add(sum, ht_trial_bytes(ht_trial(rule, planes, quads, counts), quads, counts_from));
     }
 }
 
@@ -214,12 +227,14 @@ StopSlope find_stop_slope(ThreadPool &pool, const Params &params, const Geometry
             const SampleLimit limit = sample_limit(budget, blocks, b.width * b.height);
             const int weight = g.precinct_bands[b.precinct_band].weight;
             if (are_alternatives(style)) {
-                const BlockWidths widths = count_widths(coefficients, b);
+                const BlockWidths widths = count_widths(coefficients, b, sample.runs);
+                const uint32_t quads = quads_of(b.width, b.height), scale = sample.runs.scale;
                 const auto add = [&](size_t at, uint32_t more) { table[at] += uint64_t{more} * sample.blocks; };
                 if (params.frame_steps)
-                    sample_frame_steps(widths, b, g.precinct_bands[b.precinct_band], params.step_weights, blocks, add);
+                    sample_frame_steps(widths, scale, quads, g.precinct_bands[b.precinct_band], params.step_weights,
+                                       blocks, add);
                 else
-                    sample_alternatives(widths, b, weight, limit, add);
+                    sample_alternatives(widths, scale, quads, weight, limit, add);
                 continue;
             }
             const SampledSteps seen = sample_block(coefficients, b, limit, memory.get());

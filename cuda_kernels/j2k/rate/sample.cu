@@ -155,20 +155,29 @@ KERNEL(1024, j2k_rate_sample_tiled, SampleTiledParams)
     find_stop_slope(p, sums, is_last);
 }
 
-// Adds up a block's quads by their widths, and its samples by theirs: of lane i those of width i + 1. columns: shared,
-// [2][32][32], a column for each lane.
+// HtWidths of at most kMostRuns runs in a word: 8 bits of quads, 10 of samples, 14 of the largest widths' sum.
+constexpr uint32_t kOneQuad = 1u << 24, kOneSample = 1u << 14;
+static_assert(kMostRuns * kRunQuads < 1u << 8 && 4 * kMostRuns * kRunQuads * 31 < kOneSample);
+DEVICE HtWidths unpack_widths(uint32_t word) {
+    return {word / kOneQuad, word / kOneSample & 1023, word & (kOneSample - 1)};
+}
+
+// Adds up a block's quads by their widths, and its samples by theirs: of lane i those above width i, as a word.
+// columns: shared, [32][32], a column for each lane.
 template <class Coefficient>
-DEVICE HtWidths count_widths(const Coefficient *coefficients, const CodeBlock &b, uint32_t *columns) {
-    const uint32_t lane = static_cast<uint32_t>(lane_id()), across = (b.width + 1u) / 2, more_rows = 32 / across * 2,
-                   more_columns = 32 % across * 2;
-    // Of samples their number above the sum of largest widths, 17 bits; of quads their number.
-    uint32_t *const samples = columns, *const quads = columns + 1024;
-    CUDAENC_NO_UNROLL
-    for (uint32_t i = lane; i < 2048; i += 32) columns[i] = 0;
+DEVICE uint32_t count_widths(const Coefficient *coefficients, const CodeBlock &b, const SampledRuns &runs,
+                             uint32_t *columns) {
+    constexpr uint32_t kWidths = sizeof(Coefficient) == 2 ? kShortPlanes + 1 : 32, kRowFours = 8;
+    const uint32_t lane = static_cast<uint32_t>(lane_id()), across = (b.width + 1u) / 2,
+                   quads = quads_of(b.width, b.height);
+    Uint4 *const fours = reinterpret_cast<Uint4 *>(columns);
+    CUDAENC_UNROLL
+    for (uint32_t i = 0; i < kWidths * kRowFours; i += 32) fours[i + lane] = {};
     warp_sync();
-    uint32_t x = lane % across * 2, y = lane / across * 2;
     CUDAENC_NO_UNROLL
-    while (y < b.height) {
+    for (uint32_t run = runs.first; run * kRunQuads < quads; run += runs.step) {
+        const uint32_t quad = run * kRunQuads + lane, row = quad / across, y = row * 2, x = (quad - row * across) * 2;
+        if (quad >= quads) break;
         const Coefficient *const at = coefficients + b.coefficients + static_cast<size_t>(y) * b.stride + x;
         const auto width_of = [&](bool exists, size_t from) {
             return exists ? bit_width(magnitude(load_readonly(at + from))) : 0;
@@ -178,65 +187,63 @@ DEVICE HtWidths count_widths(const Coefficient *coefficients, const CodeBlock &b
                             width_of(right && lower, b.stride + size_t{1})};
         const int most = max_of(max_of(own[0], own[1]), max_of(own[2], own[3]));
         CUDAENC_UNROLL
-        for (int k = 0; k < 4; k++) samples[own[k] * 32 + lane] += 1u << 17 | static_cast<uint32_t>(most);
-        quads[most * 32 + lane]++;
-        x += more_columns;
-        y += more_rows;
-        if (x >= 2 * across) {
-            x -= 2 * across;
-            y += 2;
-        }
+        for (int k = 0; k < 4; k++) columns[own[k] * 32 + lane] += kOneSample + static_cast<uint32_t>(most);
+        columns[most * 32 + lane] += kOneQuad;
     }
     warp_sync();
     // Lanes begin at different columns, which lie in different banks.
-    uint32_t of_samples = 0, of_quads = 0;
-    const uint32_t row = (lane + 1) % 32;
-    CUDAENC_NO_UNROLL
-    for (uint32_t i = 0; i < 32; i++) {
-        of_samples += samples[row * 32 + (lane + i) % 32];
-        of_quads += quads[row * 32 + (lane + i) % 32];
+    uint32_t above = 0;
+    const uint32_t row = (lane + 1) % kWidths;
+    CUDAENC_UNROLL
+    for (uint32_t i = 0; i < kRowFours; i++) {
+        const Uint4 four = fours[row * kRowFours + (lane + i) % kRowFours];
+        above += four.x + four.y + four.z + four.w;
     }
     warp_sync();
-    if (lane == 31) return {};
-    return {of_quads, of_samples >> 17, of_samples & 0x1FFFF};
+    if (lane + 1 >= kWidths) above = 0;
+    for (int distance = 1; distance < 32; distance <<= 1) {
+        const uint32_t more = warp_shuffle_down(above, distance);
+        if (lane_id() + distance < 32) above += more;
+    }
+    return above;
 }
 
 // Adds the bytes of a block at each of the sums of steps, a lane each. low: the counts from the lane's bit-plane on.
-DEVICE void sample_frame_steps(const SampleInput &p, const CodeBlock &b, uint32_t blocks, const HtCounts &low) {
+DEVICE void sample_frame_steps(const SampleInput &p, const CodeBlock &b, uint32_t quads, uint32_t blocks,
+                               const HtCounts &low) {
     const int lane = lane_id(), planes = bit_width(warp_ballot(low.samples != 0));
     const HtRule rule = sampled_rule(p.step_weights, lane, p.bands[b.precinct_band], p.block_count);
-    const HtTriedCounts counts = tried_counts(rule.lowest_plane(), [&](int plane) {
+    const auto from = [&](int plane) {
         const int of = min_of(plane, 31);  // the last lane has none
-        HtCounts from;
-        from.samples = warp_shuffle(low.samples, of);
-        from.quads = warp_shuffle(low.quads, of);
-        from.magnitude = warp_shuffle(low.magnitude, of);
-        return from;
-    });
-    if (lane >= kStepSums || rule.lowest_plane() >= planes) return;
-    const uint32_t quads = quads_of(b.width, b.height);
-    atomic_add(&p.table[lane], uint64_t{ht_trial_bytes(ht_trial(rule, planes, quads, counts), quads, counts)} * blocks);
+        HtCounts counts;
+        counts.samples = warp_shuffle(low.samples, of);
+        counts.quads = warp_shuffle(low.quads, of);
+        counts.magnitude = warp_shuffle(low.magnitude, of);
+        return counts;
+    };
+    const HtTriedCounts counts = tried_counts(rule.lowest_plane(), from);
+    const uint32_t bytes = ht_trial_bytes(ht_trial(rule, planes, quads, counts), quads, from);
+    if (lane < kStepSums && rule.lowest_plane() < planes) atomic_add(&p.table[lane], uint64_t{bytes} * blocks);
 }
 
 // As sample_block(), where passes are alternatives. A lane has the step to its bit-plane.
-DEVICE void sample_alternatives(const SampleInput &p, const CodeBlock &b, uint32_t blocks, uint32_t *columns) {
+DEVICE void sample_alternatives(const SampleInput &p, const SampledBlock &sampled, uint32_t *columns) {
     const int plane = lane_id();
+    const CodeBlock &b = p.blocks[sampled.block];
+    const SampledRuns &runs = sampled.runs;
+    const uint32_t quads = quads_of(b.width, b.height),
+                   above = p.is_short
+                               ? count_widths(reinterpret_cast<const int16_t *>(p.coefficients), b, runs, columns)
+                               : count_widths(p.coefficients, b, runs, columns);
+    const HtCounts low = unpack_widths(above).from(plane).times(runs.scale);
+    if (p.frame_steps) return sample_frame_steps(p, b, quads, sampled.blocks, low);
     const SampleLimit limit = sample_limit(p.allocation->budget[p.layers - 1], p.block_count, b.width * b.height);
-    HtWidths above = p.is_short ? count_widths(reinterpret_cast<const int16_t *>(p.coefficients), b, columns)
-                                : count_widths(p.coefficients, b, columns);
-    for (int distance = 1; distance < 32; distance <<= 1) {
-        const HtWidths more{warp_shuffle_down(above.quads, distance), warp_shuffle_down(above.samples, distance),
-                            warp_shuffle_down(above.largest, distance)};
-        if (plane + distance < 32) above = above + more;
-    }
-    const HtCounts low = above.from(plane);
-    if (p.frame_steps) return sample_frame_steps(p, b, blocks, low);
     HtCounts high;
     high.samples = warp_shuffle_down(low.samples, 1);
     high.quads = warp_shuffle_down(low.quads, 1);
     high.magnitude = warp_shuffle_down(low.magnitude, 1);
     if (plane == 31) high = {};
-    const uint32_t quads = quads_of(b.width, b.height), before = high.bits(quads);
+    const uint32_t before = high.bits(quads);
     const HtStep step = ht_step(quads, low, high);
     const uint32_t higher = warp_shuffle_down(before, 1);
     const bool is_sampled = low.samples && (plane == 31 || higher / 256 <= limit.most);
@@ -245,19 +252,18 @@ DEVICE void sample_alternatives(const SampleInput &p, const CodeBlock &b, uint32
         const uint32_t earlier = warp_shuffle_down(lowest, distance);
         if (plane + distance < 32) lowest = min_of(lowest, earlier);
     }
-    if (is_sampled) atomic_add(&p.table[lowest], uint64_t{ht_bytes(before + step.bits) - ht_bytes(before)} * blocks);
+    if (is_sampled)
+        atomic_add(&p.table[lowest], uint64_t{ht_bytes(before + step.bits) - ht_bytes(before)} * sampled.blocks);
 }
 
 KERNEL(kSampleWarps * 32, j2k_rate_sample_alternatives, SampleAlternativesParams)
 {
-    SHARED(uint32_t, columns, kSampleWarps * 2048);
+    SHARED(Uint4, columns, kSampleWarps * 256);
     SHARED(uint64_t, sums, 32);
     SHARED(uint32_t, is_last, 1);
     const uint32_t index = static_cast<uint32_t>(block_x()) * kSampleWarps + warp_id();
-    if (index < p.count) {
-        const SampledBlock sampled = p.sampled_blocks[index];
-        sample_alternatives(p, p.blocks[sampled.block], sampled.blocks, columns + warp_id() * 2048);
-    }
+    if (index < p.count)
+        sample_alternatives(p, p.sampled_blocks[index], reinterpret_cast<uint32_t *>(columns + warp_id() * 256));
     find_stop_slope(p, sums, is_last);
 }
 
