@@ -12,8 +12,8 @@ namespace cudaenc::j2k {
 // estimate of its bytes and the highest slope at which it is coded. A table of kStopBins adds up the bytes by slope,
 // another one those that are held back, and a third one those that regular patterns save.
 
-// The quads of a block by which an HT block is estimated: runs of 32, row by row, from `first` on each `step`th. They
-// are 1/scale of its quads, in 2^-12. Twice the blocks with a quarter of their quads tell more than all of their quads.
+// The quads of a block by which an HT block is estimated: runs of 32, row by row, from `first` on each `step`th. The
+// block has scale/4096 times as many. Twice the blocks with a quarter of their quads tell more than all of their quads.
 constexpr uint32_t kRunQuads = 32, kMostRuns = 4;
 struct SampledRuns {
     uint32_t first, step, scale;
@@ -309,11 +309,12 @@ inline StopSlope next_try(const StopOutcome &stop, uint32_t style, bool frame_st
     }
     if (frame_steps && steps_too_fine(stop, weights)) {
         // Where that was not enough, a step takes less; and where blocks are worth much more, as on screens.
-        const uint32_t slope = slope_of_frame(stop, weights),
-                       by_surplus = is_nearly_exact(static_cast<int>(slope), weights) ? (stop.surplus + 2) / 3
-                                    : stop.coarser_tries                              ? stop.surplus / 3
-                                    : stop.threshold > slope + 2 * kSlopeOctave       ? (stop.surplus + 2) / 3
-                                                                                      : stop.surplus / 5,
+        const uint32_t slope = slope_of_frame(stop, weights);
+        const bool exact = is_nearly_exact(static_cast<int>(slope), weights);
+        const bool again = stop.coarser_tries, worth_more = stop.threshold > slope + 2 * kSlopeOctave;
+        const uint32_t by_surplus = exact && again                 ? (stop.surplus + 1) / 2
+                                    : exact || again || worth_more ? (stop.surplus + 2) / 3
+                                                                   : stop.surplus / 5,
                        coarser = min_of(max_of(by_surplus, 1u), kFrameSteps - 1);
         return {.slope = slope + coarser * (2 * kSlopeOctave / kFrameSteps),
                 .always_includes = 0,
