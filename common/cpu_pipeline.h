@@ -17,8 +17,10 @@ namespace cudaenc {
 
 // Slots where the caller leaves async_depth open.
 constexpr int kUsualDepth = 4;
-// The same on CPUs, for codecs whose pictures keep few threads busy: each thread has its own.
-inline int depth_of_threads(int threads) { return std::clamp(thread_count(threads), kUsualDepth, 16); }
+constexpr int kMostDepth = 64;
+// The same on CPUs, for codecs whose pictures keep few threads busy: each thread has its own, and every second one has
+// another while a picture that is ready waits for those before it.
+inline int depth_of_threads(int threads) { return std::clamp(thread_count(threads) * 3 / 2, kUsualDepth, kMostDepth); }
 
 // P: a Pipeline, such as Encoder.
 template <class P>

@@ -8,7 +8,7 @@ static constexpr Option<CudaencConfig> rows[] = {
     {OPTION(device), "Where to encode: auto (a GPU, else the CPU), cpu, cuda or cuda:N", 0, 0, 0, nullptr, false,
      "auto"},
     {OPTION(async_depth),
-     "Frames in flight: more fill a GPU better and take more memory; 0: 4, of H.264 on a CPU one a thread", 0, 1, 64},
+     "Frames in flight: more fill a GPU better and take more memory; 0: 4, of H.264 on a CPU 1.5 a thread", 0, 1, 64},
     {OPTION(threads), "Threads of the CPU; 0: one per core", 0, 1, 1024},
     {OPTION(stage_times), "Measure every stage, see cudaenc_stage_times()", 0, 0, 1},
 };
@@ -20,7 +20,7 @@ static constexpr Option<CudaencDecoderConfig> decoder_rows[] = {
     {OPTION(device), "Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N", 0, 0, 0, nullptr, false,
      "auto"},
     {OPTION(async_depth),
-     "Pictures in flight: more fill a GPU better and take more memory; 0: 4, on a CPU one a thread", 0, 1, 64},
+     "Pictures in flight: more fill a GPU better and take more memory; 0: 4, on a CPU 1.5 a thread", 0, 1, 64},
     {OPTION(threads), "Threads of the CPU; 0: one per core", 0, 1, 1024},
     {OPTION(stage_times), "Measure every stage, see cudaenc_decoder_stage_times()", 0, 0, 1},
     {OPTION(lowres), "Pictures are 1/2^lowres as large", 0, 0, 3},

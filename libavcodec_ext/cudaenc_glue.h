@@ -66,7 +66,7 @@ typedef struct FFCudaencContext {
       offsetof(FFCudaencContext, device), AV_OPT_TYPE_STRING, { .str = "auto" }, 0, 0,            \
       CUDAENC_OPTION_FLAGS },                                                                     \
     { "async_depth", "Frames in flight: more fill a GPU better and take more memory; "            \
-      "0: 4, of H.264 on a CPU one a thread",                                                     \
+      "0: 4, of H.264 on a CPU 1.5 a thread",                                                     \
       offsetof(FFCudaencContext, async_depth), AV_OPT_TYPE_INT, { .i64 = 0 }, 0,                  \
       CUDAENC_MAX_ASYNC_DEPTH, CUDAENC_OPTION_FLAGS }
 

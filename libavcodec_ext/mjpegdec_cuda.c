@@ -615,7 +615,7 @@ static av_cold int mjpeg_cuda_close(AVCodecContext *avctx)
 #define VD AV_OPT_FLAG_VIDEO_PARAM | AV_OPT_FLAG_DECODING_PARAM
 static const AVOption options[] = {
     { "device", "Where to decode: auto (a GPU, else the CPU), cpu, cuda or cuda:N", OFFSET(device), AV_OPT_TYPE_STRING, { .str = "auto" }, 0, 0, VD },
-    { "async_depth", "Pictures in flight: more fill a GPU better and take more memory; 0: 4, on a CPU one a thread", OFFSET(async_depth), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, CUDAENC_MAX_ASYNC_DEPTH, VD },
+    { "async_depth", "Pictures in flight: more fill a GPU better and take more memory; 0: 4, on a CPU 1.5 a thread", OFFSET(async_depth), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, CUDAENC_MAX_ASYNC_DEPTH, VD },
     { NULL }
 };
 

@@ -705,7 +705,7 @@ START_TEST(frames_in_flight) {
     } const cases[] = {
         {CUDAENC_CODEC_J2K, "cpu", 0, 6, 4},    {CUDAENC_CODEC_J2K, "cpu", 7, 2, 7},
         {CUDAENC_CODEC_MJPEG, "cpu", 0, 6, 4},  {CUDAENC_CODEC_H264, "cpu", 0, 1, 4},
-        {CUDAENC_CODEC_H264, "cpu", 0, 6, 6},   {CUDAENC_CODEC_H264, "cpu", 0, 20, 16},
+        {CUDAENC_CODEC_H264, "cpu", 0, 6, 9},   {CUDAENC_CODEC_H264, "cpu", 0, 50, 64},
         {CUDAENC_CODEC_H264, "cpu", 64, 1, 64}, {CUDAENC_CODEC_H264, "emu", 0, 20, 4},
         {CUDAENC_CODEC_J2K, "pst", 8, 2, 3},
     };

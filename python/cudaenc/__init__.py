@@ -69,7 +69,7 @@ class Encoder:
     sample: a picture that tells size, format and memory of all that follow; it is not encoded.
     codec: "j2k", "mjpeg" or "h264".   lossless: of JPEG 2000, without a target; None: unless an option says how lossy it is.
     format, layout, depth: see the module.   device: "auto", "cpu", "cuda", "cuda:N".
-    in_flight: pictures that are encoded at a time, 1 to 64; 0: 4, of H.264 on a CPU one a thread.   threads: of the CPU, 0: one per core.
+    in_flight: pictures that are encoded at a time, 1 to 64; 0: 4, of H.264 on a CPU 1.5 a thread.   threads: of the CPU, 0: one per core.
     device_packets: they stay in CUDA memory, each a DevicePacket; with "mjpeg".
     icc_profile, exif, xmp, iptc: bytes that packets have, where the format has a place; names of files for xmp and iptc.
     Raises InvalidError (a ValueError) for an option, format or array that is not allowed, MemoryError, CudaencError.
