@@ -446,6 +446,8 @@ typedef struct CudaencFrame {
     size_t xmp_size;
     const uint8_t *iptc; /**< IPTC-IIM, or Photoshop image resources ("8BIM") */
     size_t iptc_size;
+    uint64_t skipped; /**< frames of the frame rate that are left out before this one, where it varies: H.264's rate
+                           control has their time for others, up to a second; not with hrd */
 } CudaencFrame;
 
 typedef struct CudaencBuffer CudaencBuffer;

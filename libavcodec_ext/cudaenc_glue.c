@@ -237,6 +237,18 @@ static void add_messages(const AVCodecContext *avctx, const FFCudaencContext *ct
     }
 }
 
+/* Frames of the frame rate that are left out before this one, where that varies. */
+static uint64_t skipped_frames(const AVCodecContext *avctx, const FFCudaencContext *ctx, const AVFrame *frame)
+{
+    int64_t frames;
+
+    if (ctx->frame_rate.num <= 0 || ctx->last_pts == AV_NOPTS_VALUE || frame->pts == AV_NOPTS_VALUE ||
+        frame->pts <= ctx->last_pts)
+        return 0;
+    frames = av_rescale_q(av_sat_sub64(frame->pts, ctx->last_pts), avctx->time_base, av_inv_q(ctx->frame_rate));
+    return FFMAX(frames, 1) - 1;
+}
+
 static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *frame)
 {
     CudaencFrame f = { .struct_size = sizeof(f), .opaque = frame };
@@ -280,6 +292,7 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
         sar = avctx->sample_aspect_ratio;
     f.sample_aspect_num = sar.num;
     f.sample_aspect_den = sar.den;
+    f.skipped = skipped_frames(avctx, ctx, frame);
 
     add_messages(avctx, ctx, frame, &f, &messages);
 
@@ -287,6 +300,8 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     /* the caller counts frames, so the ring has room */
     if (ret == CUDAENC_AGAIN)
         return AVERROR_BUG;
+    if (ret == CUDAENC_OK)
+        ctx->last_pts = frame->pts;
     return ff_cudaenc_error(ret);
 }
 
@@ -506,6 +521,7 @@ void ff_cudaenc_flush(AVCodecContext *avctx)
         }
     }
     ctx->draining = 0;
+    ctx->last_pts = AV_NOPTS_VALUE;
 }
 
 /* ---- opening and closing ------------------------------------------------ */
@@ -695,6 +711,9 @@ int ff_cudaenc_init(AVCodecContext *avctx, CudaencConfig *config)
     if (ret < 0)
         return ret;
 
+    if (config->codec == CUDAENC_CODEC_H264)
+        ctx->frame_rate = (AVRational) { config->h264.frame_rate_num, config->h264.frame_rate_den };
+    ctx->last_pts = AV_NOPTS_VALUE;
     config->async_depth = ctx->async_depth;
     config->threads     = avctx->thread_count;
     config->log         = ff_cudaenc_log;

@@ -56,6 +56,9 @@ typedef struct FFCudaencContext {
     int first_frame;
     int nb_frames;
     int draining;
+    /** What a rate control counts frames by; 0/x: nothing does. */
+    AVRational frame_rate;
+    int64_t last_pts;
     int roi_warned;
 } FFCudaencContext;
 

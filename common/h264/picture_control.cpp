@@ -72,6 +72,7 @@ PictureControl::PictureControl(const Params &params)
 void PictureControl::take(PictureState &picture, const CudaencFrame &frame) const {
     Sei sei = make_sei_of(frame, p_.timecodes);
     picture.number = pictures_taken_;
+    picture.skipped = p_.sets.vui.hrd ? 0 : frame.skipped;  // HRD parameters tell of a fixed frame rate
     // Not that of the picture before, see renumber().
     picture.idr_pic_id = p_.avc_intra_class ? avc_intra_idr_pic_id(picture.number) : picture.number % 2;
     picture.prefix = prefix_;
@@ -105,14 +106,19 @@ void PictureControl::plan(PictureState &picture) {
     const auto last =
         std::find_if(known_.rbegin(), known_.rend(), [&](const Known &k) { return knows(picture, k.number); });
     RateControl rate = last == known_.rend() ? RateControl(p_.rate) : last->rate;
-    for (const Planned &between : planned_)
-        if (last == known_.rend() || between.number > last->number) rate.assume(between.qp);
+    for (const Planned &between : planned_) {
+        if (last != known_.rend() && between.number <= last->number) continue;
+        rate.skip(between.skipped);
+        rate.assume(between.qp);
+    }
+    rate.skip(picture.skipped);
     picture.qp = rate.begin();
-    planned_.push_back({picture.number, picture.qp});
+    planned_.push_back({picture.number, picture.skipped, picture.qp});
 }
 
 void PictureControl::begin(PictureState &picture) const {
     picture.rate.emplace(*rate_);  // of a picture that fails nothing is kept
+    picture.rate->skip(picture.skipped);
     picture.rate->begin();
     if (p_.sets.vui.hrd) write_buffering_period(picture);
 }

@@ -20,6 +20,7 @@ struct PictureState {
     std::optional<Timecode> timecode;
     std::optional<RateControl> rate;  // while it is analysed
     uint64_t number;                  // of the stream's pictures
+    uint64_t skipped;                 // frames that are left out before it
     int idr_pic_id;
     int qp;
     std::string missed;         // a target that it misses, see CudaencBuffer
@@ -89,6 +90,7 @@ class PictureControl {
     };
     struct Planned {
         uint64_t number;
+        uint64_t skipped;
         int qp;
     };
     std::deque<Known> known_;

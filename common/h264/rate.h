@@ -19,6 +19,16 @@ class RateControl {
         fullness_ = size_ / 10 * 9 / tick * tick;
     }
 
+    // Before the next picture so many frames of a variable rate are left out. Their time counts, up to a second of it.
+    void skip(uint64_t skipped) {
+        if (first_ || t_.constant() || t_.picture_bytes) return;
+        const Bits frames = std::min<Bits>(skipped, t_.rate_num / t_.rate_den);
+        fullness_ = std::min(fullness_ + frames * max_bits(), size_);
+        debt_ = std::max(debt_ - frames * mean_bits(), -4 * kDebtFrames * frame());
+        intervals_ = std::min(intervals_ + 1, kIntervals);
+        interval_ += ((frames + 1) * kOne - interval_) / intervals_;
+    }
+
     // The QP to try for the next picture.
     int begin() {
         most_ = first_ ? t_.most_first : t_.most;
@@ -86,7 +96,7 @@ class RateControl {
         const Bits byte = 8 * kClock * t_.rate_num;
         uint64_t filler = 0;
         if (t_.buffer_size) {
-            fullness_ = std::max<Bits>(fullness_ - bytes * byte, 0) + incoming();
+            fullness_ = std::max<Bits>(fullness_ - bytes * byte, 0) + max_bits();
             if (t_.cbr && fullness_ > size_) {
                 filler = static_cast<uint64_t>((fullness_ - size_ + byte - 1) / byte);
                 fullness_ -= filler * byte;
@@ -95,7 +105,7 @@ class RateControl {
         }
         if (!t_.bit_rate) return 0;
         // What cannot be spent for long is not to be spent later.
-        debt_ = std::clamp(debt_ + (likely_bytes + filler) * byte - frame(), -4 * kDebtFrames * frame(),
+        debt_ = std::clamp(debt_ + (likely_bytes + filler) * byte - mean_bits(), -4 * kDebtFrames * frame(),
                            20 * kDebtFrames * frame());
         // What pictures would have at QP 0, on average.
         const Bits complexity = Bits{scaled(last_bytes_, qp + 24)};
@@ -115,8 +125,9 @@ class RateControl {
   private:
     using Bits = __int128;  // by 1 / (kClock rate_num)
     static constexpr Bits kClock = 90000;
-    // Frames of debt that halve what pictures may have; frames that the average QP is of.
-    static constexpr int kDebtFrames = 8, kWindow = 128;
+    static constexpr Bits kOne = 1 << 16;
+    // Frames of debt that halve what pictures may have; frames that the average QP is of, and the average interval.
+    static constexpr int kDebtFrames = 8, kWindow = 128, kIntervals = 16;
 
     // Sizes of the next picture that are welcome.
     void set_wanted() {
@@ -146,8 +157,12 @@ class RateControl {
         if (t_.picture_bytes) least_wanted_ = most_wanted_ = most_ / 32 * 31;
     }
 
-    Bits frame() const { return t_.bit_rate * kClock * t_.rate_den; }
-    Bits incoming() const { return t_.max_rate * kClock * t_.rate_den; }
+    // In the time of a frame, at the average rate and into the buffer.
+    Bits mean_bits() const { return t_.bit_rate * kClock * t_.rate_den; }
+    Bits max_bits() const { return t_.max_rate * kClock * t_.rate_den; }
+    // The same between two pictures, as they have come.
+    Bits frame() const { return mean_bits() * interval_ / kOne; }
+    Bits incoming() const { return max_bits() * interval_ / kOne; }
     uint64_t to_bytes(Bits bits) const {
         return static_cast<uint64_t>(std::clamp<Bits>(bits / (8 * kClock * t_.rate_num), 0, Bits{1} << 40));
     }
@@ -189,7 +204,9 @@ class RateControl {
     int last_qp_;
     uint64_t last_bytes_ = 1;
     Bits complexity_ = 0;
-    int pictures_ = 0;  // that it is the average of
+    int pictures_ = 0;      // that it is the average of
+    Bits interval_ = kOne;  // from picture to picture, on average, by 1 / kOne frames
+    int intervals_ = 1;     // that it is the average of
     // Of the picture that was begun: bytes
     uint64_t most_ = 0, least_wanted_ = 0, most_wanted_ = 0;
     uint64_t most_beyond_ = 0, most_on_average_ = 0;  // of QPs beyond qp_max, and beyond kMaxQp

@@ -83,8 +83,12 @@ struct AnyLog : Log {
     }
 };
 
+// Frames of a variable rate that are left out before the nth.
+using Skipped = uint64_t (*)(size_t n);
+uint64_t none_skipped(size_t) { return 0; }
+
 std::vector<std::vector<uint8_t>> encode(const CudaencConfig &config, const std::vector<Picture> &pictures,
-                                         size_t count) {
+                                         size_t count, Skipped skipped = none_skipped) {
     std::vector<std::vector<uint8_t>> packets;
     CudaencSession *session;
     EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open: %s",
@@ -99,7 +103,8 @@ std::vector<std::vector<uint8_t>> encode(const CudaencConfig &config, const std:
         }
     };
     for (size_t i = 0; i < count; i++) {
-        const CudaencFrame frame = pictures[i % pictures.size()].frame();
+        CudaencFrame frame = pictures[i % pictures.size()].frame();
+        frame.skipped = skipped(i);
         EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
         receive();
     }
@@ -140,10 +145,11 @@ SliceInfo look_at(const std::vector<uint8_t> &packet) {
 // has arrived when it is removed, and with cbr, where bits come all the time, the buffer never holds more than its
 // size.
 void check_arrivals(const std::vector<std::vector<uint8_t>> &packets, double rate, double size, bool cbr, double delay,
-                    double fps, const std::string &what) {
-    double arrived = 0, held_before = 0;
-    for (size_t n = 0; n < packets.size(); n++) {
-        const double removal = delay + static_cast<double>(n) / fps, bits = 8 * static_cast<double>(packets[n].size());
+                    double fps, const std::string &what, Skipped skipped = none_skipped) {
+    double arrived = 0, held_before = 0, frames = 0;
+    for (size_t n = 0; n < packets.size(); n++, frames++) {
+        frames += static_cast<double>(skipped(n));
+        const double removal = delay + frames / fps, bits = 8 * static_cast<double>(packets[n].size());
         // (C-2): not before the buffer has room, which is the whole buffer's time before the removal.
         const double begin = cbr ? arrived : std::max(arrived, removal - size / rate);
         arrived = begin + bits / rate;
@@ -216,6 +222,48 @@ START_TEST(averages_and_buffers) {
 }
 END_TEST
 
+// Of a variable rate the average counts the time of frames that are left out, and so does the buffer.
+START_TEST(variable_rate) {
+    struct Pattern {
+        const char *name;
+        Skipped skipped;
+    };
+    const Pattern patterns[] = {
+        {"every fifth", [](size_t n) -> uint64_t { return n ? 4 : 0; }},
+        {"still parts", [](size_t n) -> uint64_t { return n % 50 == 49 ? 20 : 0; }},
+        {"at random", [](size_t n) -> uint64_t { return n ? Random(n).word() >> 30 : 0; }},
+    };
+    const Mode modes[] = {{"average", 150, 0, 0, 0, 0},
+                          {"capped", 150, 300, 300, 0, 0},
+                          {"at it", 150, 150, 300, 0, 0},
+                          {"capped quality", 0, 150, 150, 0, 10}};
+    for (const Pattern &p : patterns)
+        for (const Mode &mode : modes) {
+            Log log;
+            const CudaencConfig config = make_rate_config(mode, &log, kEfforts[_i]);
+            const auto packets = encode(config, clip(), 400, p.skipped);
+            const std::string what = format_string("%s, %s", mode.name, p.name);
+            double bits = 0, frames = 0;
+            for (size_t n = 0; n < packets.size(); n++) {
+                bits += 8 * static_cast<double>(packets[n].size());
+                frames += 1 + static_cast<double>(p.skipped(n));
+            }
+            const double rate = mode.bit_rate > 0 ? mode.bit_rate : mode.max_rate;
+            const double off = bits / rate / 1000 / frames * kFps - 1;
+            EXPECT(off <= 0.05 && (off >= -0.05 || mode.bit_rate == 0), "%s, effort %d: %+.2f %%", what.c_str(),
+                   config.h264.effort, 100 * off);
+            if (mode.buffer > 0)
+                check_arrivals(packets, 1000 * mode.max_rate, 1000 * mode.buffer, false,
+                               0.9 * mode.buffer / mode.max_rate, kFps, what, p.skipped);
+        }
+    // HRD parameters tell of a fixed frame rate.
+    Log log;
+    CudaencConfig config = make_rate_config(kModes[3], &log, kEfforts[_i]);
+    config.h264.hrd = 1;
+    EXPECT(encode(config, clip(), 20, patterns[0].skipped) == encode(config, clip(), 20), "hrd: other packets");
+}
+END_TEST
+
 // Noise that QP 51 cannot make small enough: C.3 holds all the same, and decoders show what was reconstructed.
 START_TEST(noise_within_a_buffer) {
     std::vector<Picture> pictures;
@@ -274,11 +322,12 @@ START_TEST(plans) {
         Log log;
         CudaencConfig config = make_rate_config(mode, &log, 0);
         config.h264.hrd = mode.buffer > 0;
-        const auto expected = encode(config, pictures, pictures.size());
+        const Skipped skipped = [](size_t n) -> uint64_t { return n % 3; };
+        const auto expected = encode(config, pictures, pictures.size(), skipped);
         config.device = "emu";
         for (const int depth : {1, 6, 12}) {
             config.async_depth = depth;
-            const auto got = encode(config, pictures, pictures.size());
+            const auto got = encode(config, pictures, pictures.size(), skipped);
             for (size_t i = 0; i < got.size(); i++)
                 EXPECT(got[i] == expected[i], "%s, %d in flight: picture %zu is another one", mode.name, depth, i);
         }
@@ -456,7 +505,7 @@ int main(int argc, char **argv) {
     TCase *rates = add_case(suite, "rates");
     tcase_add_loop_test(rates, averages_and_buffers, 0, kCount);
     tcase_add_loop_test(rates, quality, 0, kCount);
-    for (const TTest *test : {noise_within_a_buffer, noise_on_average, hrd_of_one_frame})
+    for (const TTest *test : {variable_rate, noise_within_a_buffer, noise_on_average, hrd_of_one_frame})
         tcase_add_loop_test(rates, test, 0, kEffortCount);
     tcase_add_test(rates, extreme_rates);
     tcase_add_test(rates, plans);

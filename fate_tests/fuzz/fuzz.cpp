@@ -55,6 +55,7 @@ static void encode_and_check(Round &round) {
         if (round.random.one_in(4)) frame.exif = metadata.data(), frame.exif_size = metadata.size();
         frame.sample_aspect_num = round.random.between(0, 100000);
         frame.sample_aspect_den = round.random.between(0, 100000);
+        if (round.random.one_in(4)) frame.skipped = round.random.below(100);
         input.push_back(frame);
     }
     const Outcome expected = encode_on_cpu(round, input);

@@ -166,6 +166,9 @@ md5() { ffmpeg -f lavfi -i testsrc2=s=203x117:r=25 -frames:v 3 -pix_fmt yuv420p 
 result "-q:v" "$([ "$(md5 -q:v 30)" = "$(md5 -qp 30)" ] || echo "is not the QP")"
 result "-threads" "$([ "$(md5 -threads 1 -b:v 400k)" = "$(md5 -threads 5 -b:v 400k)" ] || echo "changes bytes")"
 result "-async_depth" "$([ "$(md5 -async_depth 1 -b:v 400k)" = "$(md5 -async_depth 9 -b:v 400k)" ] || echo "changes bytes")"
+bytes=$(ffmpeg -f lavfi -i "testsrc2=s=352x288:r=25:d=20,noise=alls=20,select='not(mod(n,5))'" -fps_mode vfr -pix_fmt yuv420p "${encode[@]}" \
+    -b:v 800k -f h264 - | wc -c)
+result "-b:v of a variable rate" "$([ "$bytes" -gt 1900000 ] && [ "$bytes" -lt 2100000 ] || echo "$bytes bytes in 20 s")"
 refused() { # refused LINE OPTIONS...
     local said
     said=$(md5 "${@:2}" 2>&1 || true)

@@ -153,6 +153,7 @@ class Pictures {
         if (in_.one_in(2)) some(frame.captions, frame.captions_size);
         frame.sample_aspect_num = in_.any();
         frame.sample_aspect_den = in_.any();
+        if (in_.one_in(4)) frame.skipped = in_.ConsumeIntegral<uint64_t>();
         if (in_.one_in(2)) {
             timecodes_.push_back({in_.any(), in_.any(), in_.any(), in_.any(), in_.any()});
             frame.timecode = &timecodes_.back();
