@@ -264,7 +264,10 @@ class Decoder:
         """Starts to decode a packet. Returns False when in_flight of them are in flight: receive first."""
         if not self._decoder:
             raise InvalidError("the decoder is closed")
-        buffer = ffi.from_buffer(data)
+        try:
+            buffer = ffi.from_buffer(data)
+        except TypeError:
+            raise InvalidError(f"data of type {type(data).__name__} are not allowed: they are bytes") from None
         info = ffi.new("CudaencPictureInfo *", {"struct_size": ffi.sizeof("CudaencPictureInfo")})
         address = ffi.cast("uint8_t *", buffer)
         self._log.check(lib.cudaenc_decoder_read_header(self._decoder, address, len(buffer), info))

@@ -270,6 +270,9 @@ class Errors(unittest.TestCase):
         self.check("device 'gpu'", array, device="gpu")
         with self.assertRaises(ValueError):
             cudaenc.decode(b"no JPEG")
+        with self.assertRaises(ValueError) as caught:
+            cudaenc.decode("a.jpg")
+        self.assertIn("data of type str", str(caught.exception))
         with cudaenc.Encoder(array) as encoder:
             self.assertRaises(ValueError, encoder.submit, picture(8, 9))
             self.assertRaises(ValueError, encoder.submit, picture(8, 8, bits=16))
