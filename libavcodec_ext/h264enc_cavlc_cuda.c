@@ -138,7 +138,7 @@ static int set_rate(AVCodecContext *avctx, const H264CudaContext *s, CudaencH264
         h264->qp_max = avctx->qmax;
 
     if ((rate.num <= 0 || rate.den <= 0) &&
-        (h264->bit_rate || h264->max_rate || h264->buffer_size || h264->avc_intra_class))
+        (h264->bit_rate || h264->max_rate || h264->avc_intra_class))
         rate = ff_cudaenc_frame_rate(avctx);
     if (rate.num > 0 && rate.den > 0)
         av_reduce(&h264->frame_rate_num, &h264->frame_rate_den, rate.num, rate.den, 1 << 30);

@@ -64,18 +64,14 @@ class Rbsp {
     BitWriter bits_;
 };
 
-// 7.3.2.1.1.1. The last values are not sent where they are alike.
+// 7.3.2.1.1.1
 void put_scaling_list(const uint8_t *list, std::span<const uint8_t> scan, Rbsp &out) {
-    size_t count = scan.size();
-    while (count > 1 && list[scan[count - 1]] == list[scan[count - 2]]) count--;
-    int last = 8;
-    const auto put = [&](int value) {  // delta_scale, modulo 256
-        out.se((value - last + 384) % 256 - 128);
-        last = value;
-    };
     out.flag(true);  // scaling_list_present_flag
-    for (size_t i = 0; i < count; i++) put(list[scan[i]]);
-    if (count < scan.size()) put(0);
+    int last = 8;
+    for (const uint8_t place : scan) {
+        out.se(list[place] - last);  // delta_scale
+        last = list[place];
+    }
 }
 
 // Lists that are not sent follow from table 7-2; those of Inter are not used.

@@ -194,10 +194,9 @@ class Builder {
             int component, resolution, precinct;
             auto operator<=>(const Corner &) const = default;
         };
-        // A precinct that the tile's edge cuts begins there. Large shifts saturate.
+        // A precinct that the tile's edge cuts begins there.
         const auto on_grid = [](int64_t index, int shift, int d, int64_t edge) {
-            const int64_t at = !index ? 0 : shift > 40 ? int64_t{1} << 55 : index << shift;
-            return std::max(at * d, edge);
+            return std::max((index << shift) * d, edge);
         };
         std::vector<Corner> corners;
         for (int c = c0; c < c1; c++)

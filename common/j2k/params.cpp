@@ -50,8 +50,8 @@ void parse_precincts(Params &params, const char *text) {
             width = bit_width(static_cast<uint32_t>(w)) - 1;
             height = bit_width(static_cast<uint32_t>(h)) - 1;
         }
-        params.precinct_width_log2[resolution] = std::max(width, resolution ? 1 : 0);
-        params.precinct_height_log2[resolution] = std::max(height, resolution ? 1 : 0);
+        params.precinct_width_log2[resolution] = width;
+        params.precinct_height_log2[resolution] = height;
     }
     if (*at)
         refuse(format_string("precincts '%s' has more sizes than levels %d has resolutions (%d)", text, params.levels,
@@ -356,7 +356,7 @@ Params make_params(const CudaencFormat &format, const CudaencJ2kOptions &given) 
     set_colour_box(p);
     p.comment = comment_of(options.comment, 65531);
     apply_profile(p, options);
-    p.truncatable = p.rate.target() || p.limits.frame || p.limits.component || p.layers > 1;
+    p.truncatable = p.rate.target() || p.limits.frame || p.layers > 1;
     p.frame_steps = block_coder_traits(p.style).frame_steps && !p.reversible && p.rate.predicts_slopes();
     if (p.reversible && options.quality >= 0)
         p.warn(format_string("pred dwt53 has no quality: %d has no effect", options.quality));

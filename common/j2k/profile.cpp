@@ -129,12 +129,12 @@ void check_tiles(const Profile &profile, const Rules &rules, const Params &p) {
     if (p.tiles() == 1) return;
     const std::string what = format_string("tile_width %d, tile_height %d", p.tile_width, p.tile_height);
     if (profile.family == kBroadcast)
-        rules.demand(p.tiles() == 4 && p.tiles_x <= 2 && p.width % p.tiles_x == 0 && p.height % p.tiles_y == 0 &&
-                         p.tile_width * p.tiles_x == p.width && p.tile_height * p.tiles_y == p.height,
+        rules.demand(p.tiles() == 4 && p.tiles_x <= 2 && p.tile_width * p.tiles_x == p.width &&
+                         p.tile_height * p.tiles_y == p.height,
                      what, "there is one tile, or four equal ones, 2x2 or 1x4");
     else if (profile.largest_tile)
-        rules.demand(p.tile_width == p.tile_height && p.tile_width >= 1024 && p.tile_width <= profile.largest_tile &&
-                         !(p.tile_width & (p.tile_width - 1)),
+        // The next larger one has the whole of the largest picture.
+        rules.demand(p.tile_width == p.tile_height && p.tile_width >= 1024 && !(p.tile_width & (p.tile_width - 1)),
                      what,
                      format_string("there is one tile, or they are 1024x1024%s", profile.largest_tile == 1024 ? ""
                                                                                  : profile.largest_tile == 2048
@@ -187,10 +187,10 @@ void check_coding(const Profile &profile, const Rules &rules, const Params &p, c
     rules.demand(p.progression == (part15 ? CUDAENC_J2K_RPCL : CUDAENC_J2K_CPRL),
                  part15 ? "prog other than rpcl" : "prog other than cprl", part15 ? "it is rpcl" : "it is cprl");
     if (profile.rsiz == 0x0004)
-        rules.demand(p.poc.size() == 2 && p.poc[0].last_resolution == p.levels && p.poc[0].last_component == 3 &&
+        // No packet is left out, as parse_poc() has seen to it: the other fields follow from these.
+        rules.demand(p.poc.size() == 2 && p.poc[0].last_resolution == p.levels &&
                          p.poc[0].progression == CUDAENC_J2K_CPRL && p.poc[1].first_resolution == p.levels &&
-                         p.poc[1].first_component == 0 && p.poc[1].progression == CUDAENC_J2K_CPRL &&
-                         !p.poc[0].first_resolution,
+                         p.poc[1].progression == CUDAENC_J2K_CPRL,
                      "poc", "it puts the 2K picture first, then what 4K adds, both in cprl");
     else
         rules.demand(p.poc.empty(), "poc", "there are no progression order changes");
@@ -308,7 +308,7 @@ int ht_magnitude_bound(const Params &p) {
 
 void apply_levels(const Profile &profile, const Rules &rules, Params &p, const CudaencJ2kOptions &options) {
     const auto limit = [&](int megabits) {
-        p.limits.frame = megabits ? bytes_a_frame(megabits * int64_t{1000000}, options) : 0;
+        p.limits.frame = bytes_a_frame(megabits * int64_t{1000000}, options);  // 0: not limited
     };
     switch (profile.family) {
         case kCinema: {

@@ -212,7 +212,7 @@ CUDAENC_HD void limit_code_lengths(uint32_t *lengths, uint8_t (&codes)[16]) {
     for (int length = kDeepest + 1; length > 16; length--)
         while (lengths[length] > 0) {
             int shorter = length - 2;
-            while (lengths[shorter] == 0 || shorter == 0) shorter--;
+            while (lengths[shorter] == 0) shorter--;
             lengths[length] -= 2;
             lengths[length - 1]++;
             lengths[shorter + 1] += 2;

@@ -105,10 +105,10 @@ struct PsnrTarget {
     std::vector<uint8_t> pixels[kMaxComponents];  // of frames in device memory
 };
 
-// Whether coefficients can take 16 bits. Those of the MQ coder, of targets of PSNR and of regions of interest have 32.
+// Whether coefficients can take 16 bits. Those of the MQ coder and of targets of PSNR have 32.
 bool fits_short(const Params &p) {
     const auto fits = [](const Quantiser &q) { return q.planes <= kShortPlanes; };
-    return (p.style & kHt) && p.levels && p.rate.error == 0 && !p.roi.shift &&
+    return (p.style & kHt) && p.levels && p.rate.error == 0 &&
            std::all_of(p.quantisers.begin(), p.quantisers.end(),
                        [&](const auto &bands) { return std::all_of(bands.begin(), bands.end(), fits); });
 }

@@ -33,9 +33,7 @@ class RateBudget {
 
     int groups() const { return p_.limits.component ? kRateGroups : 1; }
     // Nothing needs to be measured where there is no limit at all.
-    int rounds() const {
-        return p_.rate.limits_bytes() || p_.limits.frame || p_.limits.component ? kAllocationRounds : 1;
-    }
+    int rounds() const { return p_.rate.limits_bytes() || p_.limits.frame ? kAllocationRounds : 1; }
     // Whether headers are measured while the MQ coder works. With layers they depend on its bytes. Blocks with a style
     // do not stop early. In small frames a block's last pass counts, so that what is truncated must be measured.
     bool measures_ahead() const {
