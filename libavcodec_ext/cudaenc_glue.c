@@ -582,7 +582,7 @@ static int fill_format(AVCodecContext *avctx, CudaencFormat *format)
     /* libavutil's values are those of H.273 */
     /* gray is of full range, as FFmpeg's filters have it */
     format->full_range      = avctx->color_range == AVCOL_RANGE_JPEG ||
-                              (format->components == 1 && avctx->color_range == AVCOL_RANGE_UNSPECIFIED);
+                              (format->color_model == CUDAENC_COLOR_GRAY && avctx->color_range == AVCOL_RANGE_UNSPECIFIED);
     format->color_primaries = avctx->color_primaries;
     format->color_transfer  = avctx->color_trc;
     format->color_matrix    = avctx->colorspace;

@@ -11,12 +11,15 @@
 #include <libavutil/intreadwrite.h>
 #include <libavutil/mastering_display_metadata.h>
 #include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
 #include <libavutil/time.h>
+#include <libavutil/timecode.h>
 
 /* FFmpeg does not upload the last chroma row of an odd height. */
 enum { WIDTH = 63, HEIGHT = 48, FRAMES = 10, SPECIAL = 3 };
 static const char *device = "cpu", *encoder, *options = "";
 static int most_bytes; /* of a packet, by these options; 0: any */
+static int rate = 25; /* frames/s */
 static int passed, failed, own_buffers;
 
 static void check(int good, const char *what, int depth)
@@ -47,6 +50,7 @@ static AVCodecContext *open_encoder(const char *device, int depth, int own, AVBu
     avctx->pix_fmt     = frames_ref ? AV_PIX_FMT_CUDA : AV_PIX_FMT_YUV420P;
     avctx->color_range = AVCOL_RANGE_JPEG;
     avctx->time_base   = (AVRational) { 1, 25 };
+    avctx->framerate   = (AVRational) { rate, 1 };
     avctx->flags      |= AV_CODEC_FLAG_COPY_OPAQUE | AV_CODEC_FLAG_FRAME_DURATION;
     if (frames_ref)
         avctx->hw_frames_ctx = av_buffer_ref(frames_ref);
@@ -65,18 +69,18 @@ static AVCodecContext *open_encoder(const char *device, int depth, int own, AVBu
     return avctx;
 }
 
-/* Sends frame number i. */
-static int send(AVCodecContext *avctx, int i, int width)
+/* Sends frame number i, of a format with planes of 8 bits. */
+static int send_as(AVCodecContext *avctx, int i, enum AVPixelFormat format, int width, int height)
 {
     AVFrame *frame = av_frame_alloc(), *uploaded = NULL;
     int ret;
 
-    frame->format   = AV_PIX_FMT_YUV420P;
+    frame->format   = format;
     frame->width    = width;
-    frame->height   = HEIGHT;
+    frame->height   = height;
     av_frame_get_buffer(frame, 0);
-    for (int p = 0; p < 3; p++)
-        for (int y = 0; y < (p ? (HEIGHT + 1) / 2 : HEIGHT); y++)
+    for (int p = 0; p < av_pix_fmt_count_planes(format); p++)
+        for (int y = 0; y < (p ? (height + 1) / 2 : height); y++)
             for (int x = 0; x < (p ? (width + 1) / 2 : width); x++)
                 frame->data[p][y * frame->linesize[p] + x] = x * (i + 1) + y * 3 + p * 50;
     frame->pts      = i * 10;
@@ -100,6 +104,11 @@ static int send(AVCodecContext *avctx, int i, int width)
     av_frame_free(&uploaded);
     av_frame_free(&frame);
     return ret;
+}
+
+static int send(AVCodecContext *avctx, int i)
+{
+    return send_as(avctx, i, AV_PIX_FMT_YUV420P, WIDTH, HEIGHT);
 }
 
 /* Takes all packets that are due; returns what ended that. */
@@ -161,7 +170,7 @@ static void test(int depth, int own)
 
     check(take(avctx, packets, &count) == AVERROR(EAGAIN), "nothing is due at first", depth);
     for (int i = 0; i < FRAMES; i++) {
-        check(send(avctx, i, WIDTH) == 0, "takes a frame", depth);
+        check(send(avctx, i) == 0, "takes a frame", depth);
         check(take(avctx, packets, &count) == AVERROR(EAGAIN), "wants another frame", depth);
     }
     check(count >= FFMAX(0, FRAMES - depth + 1), "no more frames in flight than asked for", depth);
@@ -180,16 +189,18 @@ static void test(int depth, int own)
     avcodec_flush_buffers(avctx);
     check(take(avctx, dropped, &after) == AVERROR(EAGAIN), "nothing is due after a flush", depth);
     for (int i = 0; i < depth / 2; i++)
-        send(avctx, i, WIDTH);
+        send(avctx, i);
     avcodec_flush_buffers(avctx);
-    send(avctx, 5, WIDTH);
+    send(avctx, 5);
 
-    /* A frame of another size is refused, and the encoder goes on. */
+    /* A frame of another size or format is refused, and the encoder goes on. */
     take(avctx, dropped, &after);
-    ret = send(avctx, 6, WIDTH + 1);
-    if (ret >= 0)
-        ret = take(avctx, dropped, &after);
-    check(ret == AVERROR(EINVAL), "refuses another size", depth);
+    for (int i = 0; i < 3; i++) {
+        ret = send_as(avctx, 6, i == 2 ? AV_PIX_FMT_YUV444P : AV_PIX_FMT_YUV420P, WIDTH + (i == 0), HEIGHT + (i == 1));
+        if (ret >= 0)
+            ret = take(avctx, dropped, &after);
+        check(ret == AVERROR(EINVAL), i == 2 ? "refuses another format" : "refuses another size", depth);
+    }
     avcodec_send_frame(avctx, NULL);
     check(take(avctx, dropped, &after) == AVERROR_EOF, "ends again", depth);
     check(after == 1 && dropped[0]->pts == 50, "one packet after the flush", depth);
@@ -197,7 +208,7 @@ static void test(int depth, int own)
     /* Closed with frames in flight. */
     avcodec_flush_buffers(avctx);
     for (int i = 0; i < depth; i++)
-        send(avctx, i, WIDTH);
+        send(avctx, i);
     avcodec_free_context(&avctx);
 
     /* The packets are still there. */
@@ -222,7 +233,7 @@ static int encode_all(const char *device, int depth, AVBufferRef *device_ref, AV
     if (!avctx)
         return 0;
     for (int i = 0; i < FRAMES; i++) {
-        send(avctx, i, WIDTH);
+        send(avctx, i);
         take(avctx, packets, &count);
     }
     avcodec_send_frame(avctx, NULL);
@@ -285,17 +296,17 @@ static void test_mjpeg(void)
     static const int strict[] = { FF_COMPLIANCE_NORMAL, FF_COMPLIANCE_UNOFFICIAL };
 
     encoder = "mjpeg_cuda";
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         const AVCodec *codec  = avcodec_find_encoder_by_name(encoder);
         AVCodecContext *avctx = avcodec_alloc_context3(codec);
         AVPacket *packets[2 * FRAMES];
-        const int limited = i < 3, accepted = i != 0;
+        const int gray = i == 4, limited = i < 3, accepted = i != 0;
         int count = 0, ret;
 
         avctx->width                 = WIDTH;
         avctx->height                = HEIGHT;
-        avctx->pix_fmt               = AV_PIX_FMT_YUV420P;
-        avctx->color_range           = i < 2 ? AVCOL_RANGE_MPEG : i == 2 ? AVCOL_RANGE_UNSPECIFIED : AVCOL_RANGE_JPEG;
+        avctx->pix_fmt               = gray ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_YUV420P;
+        avctx->color_range           = i < 2 ? AVCOL_RANGE_MPEG : i == 3 ? AVCOL_RANGE_JPEG : AVCOL_RANGE_UNSPECIFIED;
         avctx->time_base             = (AVRational) { 1, 25 };
         avctx->strict_std_compliance = strict[i == 1 || i == 2];
         avctx->intra_matrix          = av_malloc_array(64, sizeof(*avctx->intra_matrix));
@@ -309,16 +320,175 @@ static void test_mjpeg(void)
         ret = avcodec_open2(avctx, codec, NULL);
         check(accepted ? ret >= 0 : ret == AVERROR(EINVAL), accepted ? "accepts the range" : "refuses limited range", i);
         if (ret >= 0) {
-            send(avctx, 0, WIDTH);
+            send_as(avctx, 0, avctx->pix_fmt, WIDTH, HEIGHT);
             avcodec_send_frame(avctx, NULL);
             take(avctx, packets, &count);
             check(count == 1, "a packet", i);
             for (int k = 0; k < count; k++) {
                 check(holds(packets[k], "CS=ITU601", 10) == limited, "the mark of limited range", i);
-                check(holds(packets[k], "MMMMMMMMMMMMMMMM", 16) && holds(packets[k], "XXXXXXXXXXXXXXXX", 16), "the matrices", i);
+                check(holds(packets[k], "MMMMMMMMMMMMMMMM", 16) && holds(packets[k], "XXXXXXXXXXXXXXXX", 16) == !gray, "the matrices", i);
                 av_packet_free(&packets[k]);
             }
         }
+        avcodec_free_context(&avctx);
+    }
+}
+
+static int warnings;
+
+static void count_warnings(void *avcl, int level, const char *format, va_list arguments)
+{
+    warnings += level == AV_LOG_WARNING;
+}
+
+/* Gray without a range, with alpha too, has the full one, of which there is nothing to say. That regions of interest have no effect
+ * is said once. */
+static void test_warnings(void)
+{
+    static const enum AVPixelFormat formats[] = { AV_PIX_FMT_GRAY8, AV_PIX_FMT_YA8 };
+
+    encoder = "j2k_cuda";
+    av_log_set_callback(count_warnings);
+    for (int i = 0; i < 2; i++) {
+        const AVCodec *codec  = avcodec_find_encoder_by_name(encoder);
+        AVCodecContext *avctx = avcodec_alloc_context3(codec);
+
+        avctx->width     = WIDTH;
+        avctx->height    = HEIGHT;
+        avctx->pix_fmt   = formats[i];
+        avctx->time_base = (AVRational) { 1, 25 };
+        av_opt_set(avctx->priv_data, "device", device, 0);
+        warnings = 0;
+        check(avcodec_open2(avctx, codec, NULL) >= 0 && !warnings, "gray without a range", i);
+        for (int frames = 0; frames < 2; frames++) {
+            AVFrame *frame = av_frame_alloc();
+
+            frame->format = formats[i];
+            frame->width  = WIDTH;
+            frame->height = HEIGHT;
+            av_frame_get_buffer(frame, 0);
+            memset(frame->data[0], 0, frame->linesize[0] * HEIGHT);
+            av_frame_new_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST, sizeof(AVRegionOfInterest));
+            check(avcodec_send_frame(avctx, frame) >= 0 && warnings == 1, "regions of interest", frames);
+            av_frame_free(&frame);
+        }
+        avcodec_free_context(&avctx);
+    }
+    av_log_set_callback(av_log_default_callback);
+}
+
+/* A flush of the decoder drops what is in flight, and it goes on; as often as asked. */
+static void test_decoder(void)
+{
+    const AVCodec *codec  = avcodec_find_decoder_by_name("mjpeg_cuda");
+    AVCodecContext *avctx = avcodec_alloc_context3(codec);
+    AVFrame *frame        = av_frame_alloc();
+    AVPacket *packets[2 * FRAMES];
+    int count;
+
+    encoder = "mjpeg_cuda";
+    count   = encode_all("cpu", 4, NULL, NULL, packets);
+    check(count == FRAMES, "a packet a frame", 4);
+    av_opt_set(avctx->priv_data, "device", device, 0);
+    av_opt_set_int(avctx->priv_data, "async_depth", 4, 0);
+    check(avcodec_open2(avctx, codec, NULL) >= 0, "the decoder opens", 4);
+    for (int round = 0; round < 3; round++) {
+        int frames = 0, ret;
+
+        for (int i = 0; i < 3; i++)
+            avcodec_send_packet(avctx, packets[i]);
+        avcodec_flush_buffers(avctx);
+        avcodec_send_packet(avctx, packets[5 + round]);
+        avcodec_send_packet(avctx, NULL);
+        while ((ret = avcodec_receive_frame(avctx, frame)) >= 0)
+            frames += frame->pts == 10 * (5 + round) ? 1 : 100;
+        check(ret == AVERROR_EOF && frames == 1, "one frame after a flush of the decoder", round);
+        avcodec_flush_buffers(avctx);
+    }
+    while (count)
+        av_packet_free(&packets[--count]);
+    av_frame_free(&frame);
+    avcodec_free_context(&avctx);
+}
+
+/* With low_delay a packet leaves before the next frame. */
+static void test_low_delay(void)
+{
+    AVCodecContext *avctx;
+    AVPacket *packets[2 * FRAMES];
+    int count = 0;
+
+    encoder = "j2k_cuda";
+    options = "flags=+low_delay";
+    avctx   = open_encoder(device, 16, 0, NULL, NULL);
+    check(!!avctx, "opens", 16);
+    for (int i = 0; avctx && i < 3; i++) {
+        send(avctx, i);
+        take(avctx, packets, &count);
+        check(count == i + 1, "a packet before the next frame", 16);
+    }
+    while (count)
+        av_packet_free(&packets[--count]);
+    avcodec_free_context(&avctx);
+}
+
+static uint8_t *add_side_data(AVFrame *frame, enum AVFrameSideDataType type, size_t size)
+{
+    uint8_t *data = av_frame_new_side_data(frame, type, size)->data;
+
+    memset(data, 0, size);
+    return data;
+}
+
+/* The SEI messages of H.264: what frames have too much or too little of; and timecodes above 30 frames/s, where the bit that tells
+ * two frames of a number apart depends on the rate. */
+static void test_messages(void)
+{
+    static const struct {
+        int rate, frame;
+    } timecodes[] = { { 25, 24 }, { 50, 37 }, { 50, 48 }, { 60, 59 }, { 60, 58 } };
+
+    encoder = "h264_cavlc_cuda";
+    for (int i = 0; i < FF_ARRAY_ELEMS(timecodes); i++) {
+        const char picture_timing[3] = { 0x09, 0x04, timecodes[i].frame };
+        AVFrame *frame = av_frame_alloc();
+        AVCodecContext *avctx;
+        AVMasteringDisplayMetadata *display;
+        AVPacket *packets[2 * FRAMES];
+        uint32_t *timecode;
+        int count = 0;
+
+        options = "s12m_tc=1:udu_sei=1";
+        rate    = timecodes[i].rate;
+        avctx   = open_encoder(device, 1, 0, NULL, NULL);
+        check(!!avctx, "opens", 1);
+        if (!avctx)
+            return;
+        frame->format = AV_PIX_FMT_YUV420P;
+        frame->width  = WIDTH;
+        frame->height = HEIGHT;
+        av_frame_get_buffer(frame, 0);
+        for (int p = 0; p < 3; p++)
+            memset(frame->data[p], 128, frame->linesize[p] * (p ? HEIGHT / 2 : HEIGHT));
+        timecode    = (uint32_t *)add_side_data(frame, AV_FRAME_DATA_S12M_TIMECODE, 16);
+        timecode[0] = 1;
+        timecode[1] = av_timecode_get_smpte(avctx->framerate, 0, 1, 2, 3, timecodes[i].frame);
+        add_side_data(frame, AV_FRAME_DATA_A53_CC, 100); /* 33 triples and a byte */
+        add_side_data(frame, AV_FRAME_DATA_SEI_UNREGISTERED, 5);
+        display = (AVMasteringDisplayMetadata *)add_side_data(frame, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA, sizeof(*display));
+        display->has_primaries = 1;
+        display->has_luminance = i; /* half of it cannot be told */
+        avcodec_send_frame(avctx, frame);
+        avcodec_send_frame(avctx, NULL);
+        take(avctx, packets, &count);
+        check(count == 1, "takes all side data", 1);
+        if (count) {
+            check(holds(packets[0], picture_timing, 3), "the timecode", timecodes[i].frame);
+            check(holds(packets[0], "GA94\3\x5F", 6), "31 captions", 1);
+            check(holds(packets[0], "\x89\x18", 2) == !!i, "the mastering display", i);
+            av_packet_free(&packets[0]);
+        }
+        av_frame_free(&frame);
         avcodec_free_context(&avctx);
     }
 }
@@ -351,6 +521,10 @@ int main(int argc, char **argv)
     options    = "";
     most_bytes = 0;
     test_mjpeg();
+    test_warnings();
+    test_decoder();
+    test_low_delay();
+    test_messages();
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }
