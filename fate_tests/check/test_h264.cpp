@@ -490,6 +490,20 @@ START_TEST(profiles_and_levels) {
         EXPECT(p.sets.level_idc == c.level && p.picture.slices == c.slices, "%s %dx%d, %d/s: level %d, %d slices",
                h264_inputs[c.format].name, c.width, c.height, c.fps, p.sets.level_idc, p.picture.slices);
     }
+    // Where no level has the bits that are expected, the highest one is told.
+    CudaencConfig config = make_h264_config(make_h264_format(h264_inputs[0], 8192, 4320), "cpu", &log);
+    config.h264.qp = 0;
+    config.h264.frame_rate_num = 120;
+    ck_assert_int_eq(h264::make_params(config.format, config.h264).sets.level_idc, 62);
+    // SliceRate limits slices of narrow pictures, but in Baseline (A.3.3).
+    config = make_h264_config(make_h264_format(h264_inputs[0], 640, 1088), "cpu", &log);
+    config.h264.qp = 51;
+    config.h264.slices = 68;
+    config.h264.profile = CUDAENC_H264_CONSTRAINED_BASELINE;
+    ck_assert_int_eq(h264::make_params(config.format, config.h264).picture.slices, 68);
+    config.h264.profile = CUDAENC_H264_MAIN;
+    const std::string said = refusal(config);
+    EXPECT(said.find("slices 68 is not allowed: level 3.1 has 1 to 45") == 0, "'%s'", said.c_str());
 }
 END_TEST
 
@@ -550,6 +564,18 @@ START_TEST(headers) {
     for (size_t i = 0; i < expected.size(); i++)
         EXPECT(messages[i].first == expected[i].first && (i == 0 || messages[i].second == expected[i].second),
                "message %zu: type %d, %d bytes", i, messages[i].first, messages[i].second);
+    // One code point is enough for a description of colours.
+    for (int CudaencFormat::*const told :
+         {&CudaencFormat::color_primaries, &CudaencFormat::color_transfer, &CudaencFormat::color_matrix}) {
+        CudaencFormat &f = config.format;
+        f.full_range = 0;
+        f.color_primaries = f.color_transfer = f.color_matrix = 2;
+        f.*told = 6;
+        const StreamPicture described = std::move(decode_stream(encode_all(config, {picture.frame()})[0])[0]);
+        const auto &colours = described.sps.colours;
+        EXPECT(colours[0] == f.color_primaries && colours[1] == f.color_transfer && colours[2] == f.color_matrix,
+               "colours %d, %d, %d", f.color_primaries, f.color_transfer, f.color_matrix);
+    }
 }
 END_TEST
 
@@ -578,6 +604,7 @@ START_TEST(refusals) {
     refused("bit_rate 0", [](C &c) { c.h264.rate_control = CUDAENC_H264_BIT_RATE; });
     refused("cbr 1", [](C &c) { c.h264.cbr = 1; });
     refused("constant QP", [](C &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.max_rate = 1; });
+    refused("constant QP", [](C &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.buffer_size = 1; });
     refused("without a frame rate", [](C &c) {
         c.h264.rate_control = CUDAENC_H264_BIT_RATE, c.h264.bit_rate = 1000000, c.h264.frame_rate_num = 0;
     });
@@ -590,9 +617,22 @@ START_TEST(refusals) {
     refused("depth 9", [](C &c) {
         for (CudaencComponent &k : c.format.component) k.depth = 9, k.step = 2;
     });
+    refused("component 1: depth 10", [](C &c) { c.format.component[1].depth = 10, c.format.component[1].step = 2; });
     refused("RGB", [](C &c) { c.format.color_model = CUDAENC_COLOR_RGB; });
-    refused("sub-sampling",
-            [](C &c) { c.format.component[1].log2_subsample_x = c.format.component[2].log2_subsample_x = 0; });
+    refused("2 components", [](C &c) { c.format.components = 2; });
+    const auto subsampled = [&](const char *line, int luma, int cb_x, int cb_y, int cr_x, int cr_y) {
+        refused(line, [=](C &c) {
+            CudaencComponent *const k = c.format.component;
+            k[0].log2_subsample_x = luma;
+            k[1].log2_subsample_x = cb_x, k[1].log2_subsample_y = cb_y;
+            k[2].log2_subsample_x = cr_x, k[2].log2_subsample_y = cr_y;
+        });
+    };
+    subsampled("component 0: sub-sampling by 2^1, 2^0", 1, 1, 1, 1, 1);
+    subsampled("component 1: sub-sampling by 2^0, 2^1", 0, 0, 1, 0, 1);
+    subsampled("component 1: sub-sampling by 2^2, 2^0", 0, 2, 0, 2, 0);
+    subsampled("component 2: sub-sampling by 2^0, 2^0", 0, 1, 0, 0, 0);
+    subsampled("component 2: sub-sampling by 2^1, 2^0", 0, 1, 1, 1, 0);
     refused("hrd 1 is not allowed without a buffer", [](C &c) { c.h264.hrd = 1; });
     refused("aq 1025", [](C &c) { c.h264.aq = 1025; });
 }
@@ -772,10 +812,11 @@ START_TEST(avc_intra_refusals) {
     refused("frame rate 30/1 is not allowed", [](C &c) { c.h264.frame_rate_num = 30; });
     refused("frame rate 25/1 is not allowed with avc_intra_class 200",
             [](C &c) { c.h264.avc_intra_class = 200, c.format.width = 1280, c.format.height = 720; });
-    refused("4:2:2 of 10 bits", [](C &c) { c.format = make_h264_format(h264_inputs[1], 1920, 1080); });
-    refused("4:2:2 of 10 bits", [](C &c) { c.format = make_h264_format(h264_inputs[4], 1920, 1080); });
+    for (const int format : {1, 4, 6})
+        refused("4:2:2 of 10 bits", [=](C &c) { c.format = make_h264_format(h264_inputs[format], 1920, 1080); });
     refused("another profile", [](C &c) { c.h264.profile = CUDAENC_H264_CAVLC_444_INTRA; });
     refused("a constant QP", [](C &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP; });
+    refused("a constant QP", [](C &c) { c.h264.max_rate = 100000000; });
     refused("a number of slices", [](C &c) { c.h264.slices = 4; });
     refused("deblock 1", [](C &c) { c.h264.deblock = 1; });
     refused("repeat_headers 0", [](C &c) { c.h264.repeat_headers = 0; });
@@ -795,8 +836,10 @@ START_TEST(bad_frames) {
     CudaencFrame frame = picture.frame();
     const uint8_t captions[96] = {};
     frame.captions = captions;
-    frame.captions_size = sizeof captions;
-    EXPECT(cudaenc_submit(session, &frame) == CUDAENC_ERR_INVALID, "captions");
+    for (const size_t size : {96, 92}) {
+        frame.captions_size = size;
+        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_ERR_INVALID, "captions of %zu bytes", size);
+    }
     frame.captions_size = 93;
     EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
     cudaenc_flush(session);

@@ -10,6 +10,8 @@
 #include "../../common/cudaenc.h"
 #include "../../common/j2k/params.h"
 #include "../../common/j2k/step.h"
+#include "../../common/j2k/t2/codestream.h"
+#include "../../common/j2k/t2/headers.h"
 #include "codestream_parser.h"
 #include "pictures.h"
 
@@ -111,9 +113,13 @@ START_TEST(colours_of_jp2) {
         {CUDAENC_COLOR_RGB, 12, 13, 0, 1, 0, ""},
         {CUDAENC_COLOR_RGB, 9, 14, 0, 1, 2.4, ""},
         {CUDAENC_COLOR_RGB, 1, 8, 0, 1, 1, ""},
+        {CUDAENC_COLOR_RGB, 2, 8, 0, 1, 1, ""},
+        {CUDAENC_COLOR_RGB, 1, 4, 0, 1, 2.2, ""},
+        {CUDAENC_COLOR_RGB, 1, 5, 0, 1, 2.8, ""},
         {CUDAENC_COLOR_RGB, 9, 16, 0, 1, -1,
          "colour primaries 9 with transfer 16: decoders of .jp2 files take samples for sRGB"},
         {CUDAENC_COLOR_YUV, 1, 13, 5, 1, -1, ""},
+        {CUDAENC_COLOR_YUV, 1, 6, 6, 1, -1, ""},
         {CUDAENC_COLOR_YUV, 1, 1, 1, 0, -1,
          "limited range, colour matrix 1: decoders of .jp2 files take samples for sYCC"},
         {CUDAENC_COLOR_XYZ, 2, 2, 2, 0, -1, "XYZ: decoders of .jp2 files take samples for sRGB"},
@@ -181,7 +187,9 @@ START_TEST(capture_resolution_of_jp2) {
         {{300, 1}, {300, 1}, 0, {"\x75\x30\x00\xFE\x75\x30\x00\xFE\x02\x02", 10}},
         {{11811, 100}, {4000, 1}, 3, {"\x9C\x40\x00\x01\x2E\x23\x00\x01\x01\x00", 10}},
         {{72, 1}, {72, 1}, 2, ""},  // unknown
+        {{7200, 1}, {7200, 1}, 3, {"\x1C\x20\x00\x01\x1C\x20\x00\x01\x02\x02", 10}},
         {{300, 1}, {300, 0}, 2, ""},
+        {{300, 0}, {300, 1}, 2, ""},
         {{300, 1}, {300, 1}, 1, ""},
     };
     Random random(10);
@@ -276,6 +284,146 @@ START_TEST(metadata_of_jp2) {
 }
 END_TEST
 
+// Rsiz of profiles with levels: the lowest main level whose samples a second the picture has, the lowest sub level
+// whose bits a second the target has, and what these ask of each other (T.800 Tables A.49, A.50, A.53 and A.54).
+START_TEST(levels_of_profiles) {
+    const struct {
+        int profile, width, height, components, fps;
+        int64_t bit_rate;
+        int tiles, pred, rsiz, megabits;  // a second, at most; 0: any
+    } cases[] = {
+        {CUDAENC_J2K_IMF_2K, 1300, 1000, 1, 50, 0, 1, -1, 0x0411, 200},
+        {CUDAENC_J2K_IMF_2K, 1300, 1001, 1, 50, 0, 1, -1, 0x0412, 200},
+        {CUDAENC_J2K_IMF_2K, 1300, 1000, 1, 50, 200000000, 1, -1, 0x0411, 200},
+        {CUDAENC_J2K_IMF_2K, 1300, 1000, 1, 50, 200000400, 1, -1, 0x0424, 400},
+        {CUDAENC_J2K_IMF_2K, 1300, 1000, 1, 50, 700000000, 1, -1, 0x0435, 800},
+        {CUDAENC_J2K_IMF_2K, 2048, 1080, 3, 60, 200000000, 1, -1, 0x0415, 200},
+        {CUDAENC_J2K_IMF_4K, 3840, 2160, 3, 24, 0, 1, -1, 0x0546, 1600},
+        {CUDAENC_J2K_IMF_8K, 8192, 4320, 3, 60, 0, 1, -1, 0x0679, 12800},
+        {CUDAENC_J2K_IMF_2K_R, 1300, 1000, 1, 50, 0, 1, -1, 0x0701, 0},
+        {CUDAENC_J2K_BROADCAST, 1300, 1000, 1, 50, 0, 1, -1, 0x0101, 200},
+        {CUDAENC_J2K_BROADCAST, 1920, 1080, 2, 60, 0, 1, -1, 0x0104, 400},
+        {CUDAENC_J2K_BROADCAST, 1920, 1080, 2, 60, 0, 4, -1, 0x0204, 400},
+        {CUDAENC_J2K_BROADCAST, 1920, 1080, 2, 60, 0, 1, CUDAENC_J2K_DWT53, 0x0306, 1600},
+    };
+    for (const auto &c : cases) {
+        CudaencJ2kOptions o = default_options();
+        o.profile = c.profile, o.pred = c.pred, o.bit_rate = c.bit_rate;
+        o.frame_rate_num = c.fps, o.frame_rate_den = 1;
+        if (c.tiles > 1) o.tile_height = c.height / c.tiles;
+        const j2k::Params p =
+            j2k::make_params(make_format(c.width, c.height, c.components, 10, false, CUDAENC_COLOR_GRAY), o);
+        EXPECT(p.rsiz == c.rsiz, "profile %d, %dx%d, %d/s, %lld bits/s: Rsiz %04x, not %04x", c.profile, c.width,
+               c.height, c.fps, static_cast<long long>(c.bit_rate), p.rsiz, c.rsiz);
+        ck_assert_uint_eq(p.limits.frame, static_cast<uint64_t>(c.megabits) * 125000 / static_cast<uint64_t>(c.fps));
+    }
+    // Above these SMPTE ST 2067-21 has no level of the profile.
+    for (const auto &[profile, highest] : {std::pair{CUDAENC_J2K_IMF_2K, 6},
+                                           {CUDAENC_J2K_IMF_4K, 8},
+                                           {CUDAENC_J2K_IMF_8K, 10},
+                                           {CUDAENC_J2K_IMF_2K_R, 6},
+                                           {CUDAENC_J2K_IMF_4K_R, 8},
+                                           {CUDAENC_J2K_IMF_8K_R, 10}})
+        for (const int level : {highest, highest + 1}) {
+            CudaencJ2kOptions o = default_options();
+            o.profile = profile, o.main_level = level, o.frame_rate_num = 25, o.frame_rate_den = 1;
+            const j2k::Params p = j2k::make_params(make_format(64, 48, 1, 10, false, CUDAENC_COLOR_GRAY), o);
+            EXPECT((p.warning.find("validators refuse main level") != std::string::npos) == (level > highest),
+                   "profile %d, main level %d: '%s'", profile, level, p.warning.c_str());
+        }
+}
+END_TEST
+
+// Pictures that a smaller profile has.
+START_TEST(profiles_of_smaller_pictures) {
+    for (const auto &[profile, width] :
+         {std::pair{CUDAENC_J2K_CINEMA_4K, 2048}, {CUDAENC_J2K_IMF_4K, 2048}, {CUDAENC_J2K_IMF_8K, 4096}})
+        for (const int more : {0, 1}) {
+            CudaencJ2kOptions o = default_options();
+            o.profile = profile, o.frame_rate_num = 24, o.frame_rate_den = 1;
+            const j2k::Params p =
+                j2k::make_params(make_format(width + more, 4, 3, 12, true,
+                                             profile == CUDAENC_J2K_CINEMA_4K ? CUDAENC_COLOR_XYZ : CUDAENC_COLOR_RGB),
+                                 o);
+            EXPECT((p.warning.find("validators refuse pictures of") != std::string::npos) == !more,
+                   "profile %d, %d columns: '%s'", profile, width + more, p.warning.c_str());
+        }
+}
+END_TEST
+
+// The frame rates of digital cinema, and what a frame and a component of it have at most.
+START_TEST(frames_of_cinema) {
+    for (const auto &[num, den] : {std::pair{16, 1},
+                                   {200, 11},
+                                   {20, 1},
+                                   {240, 11},
+                                   {24, 1},
+                                   {25, 1},
+                                   {30, 1},
+                                   {48, 1},
+                                   {50, 1},
+                                   {60, 1},
+                                   {96, 1}})
+        for (const bool half : {false, true}) {  // of the bits: an eye's
+            CudaencJ2kOptions o = default_options();
+            const bool fast = num >= (half ? 48 : 60) * den;
+            o.profile = CUDAENC_J2K_CINEMA_2K, o.stereo = half, o.hfr = fast;
+            o.frame_rate_num = num, o.frame_rate_den = den;
+            if (half && num == 96) continue;
+            const j2k::Params p = j2k::make_params(make_format(64, 48, 3, 12, true, CUDAENC_COLOR_XYZ), o);
+            const int64_t times = fast ? 2 : 1, eyes = half ? 2 : 1, frame = times * 250000000 / 8 * den / num / eyes,
+                          component = times * 200000000 / 8 * den / num / eyes;
+            EXPECT(
+                static_cast<int64_t>(p.limits.frame) == frame && static_cast<int64_t>(p.limits.component) == component,
+                "%d/%d frames/s: %llu and %llu bytes", num, den, static_cast<unsigned long long>(p.limits.frame),
+                static_cast<unsigned long long>(p.limits.component));
+        }
+}
+END_TEST
+
+// COM marker segments of 7 to 65537 bytes fill a frame up to its least size, exactly where they can.
+START_TEST(fillers_have_their_size) {
+    j2k::Params p{};
+    p.least_bytes = 400000;
+    for (const uint64_t lack : {1, 6, 7, 65537, 65538, 65543, 65544, 131075, 399000}) {
+        const std::vector<uint8_t> filler = j2k::make_filler(p, p.least_bytes - lack);
+        ck_assert_uint_eq(filler.size(), std::max<uint64_t>(lack, 7));
+        size_t at = 0;
+        while (at < filler.size()) {
+            Reader segment(filler.data() + at, filler.size() - at);
+            ck_assert_uint_eq(segment.get(2), j2k::kCom);
+            const size_t size = segment.get(2);
+            EXPECT(size >= 5, "a segment of %zu bytes", size);
+            at += 2 + size;
+        }
+        ck_assert_uint_eq(at, filler.size());
+    }
+    ck_assert(j2k::make_filler(p, p.least_bytes).empty());
+}
+END_TEST
+
+// A codestream beyond 4 GiB has a box with a length of 64 bits.
+START_TEST(boxes_of_huge_codestreams) {
+    const j2k::Params p = j2k::make_params(make_format(8, 8, 1, 8, false, CUDAENC_COLOR_GRAY), default_options());
+    const std::pair<uint64_t, std::string> cases[] = {
+        {0xFFFFFFF7, {"\xFF\xFF\xFF\xFFjp2c", 8}},
+        {0xFFFFFFF8, {"\0\0\0\1jp2c\0\0\0\1\0\0\0\x08", 16}},
+    };
+    for (const auto &[bytes, head] : cases) {
+        const std::vector<uint8_t> boxes = j2k::make_jp2_boxes(p, {}, bytes);
+        EXPECT(std::string(boxes.begin(), boxes.end()).ends_with(head), "%llu bytes",
+               static_cast<unsigned long long>(bytes));
+    }
+    j2k::check_tile_part_length(0xFFFFFFFF);
+    try {
+        j2k::check_tile_part_length(0x100000000);
+        ck_abort_msg("a tile-part of 4 GiB");
+    } catch (const Error &e) {
+        ck_assert_int_eq(e.code, CUDAENC_ERR_UNSUPPORTED);
+    }
+}
+END_TEST
+
 // Counters that wrap or overflow their marker segment, the same on a device.
 START_TEST(many_tiles_and_packets) {
     struct {
@@ -327,6 +475,11 @@ int main(int argc, char **argv) {
     tcase_add_test(headers, colours_of_jp2);
     tcase_add_test(headers, capture_resolution_of_jp2);
     tcase_add_test(headers, metadata_of_jp2);
+    tcase_add_test(headers, levels_of_profiles);
+    tcase_add_test(headers, profiles_of_smaller_pictures);
+    tcase_add_test(headers, frames_of_cinema);
+    tcase_add_test(headers, fillers_have_their_size);
+    tcase_add_test(headers, boxes_of_huge_codestreams);
     tcase_add_test(headers, many_tiles_and_packets);
     return run_suite(suite);
 }

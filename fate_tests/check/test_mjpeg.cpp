@@ -150,7 +150,8 @@ START_TEST(samplings_of_the_api_only) {
     struct Sampling {
         int cb_x, cb_y, cr_x, cr_y;
     };
-    constexpr Sampling samplings[] = {{0, 2, 0, 2}, {1, 2, 1, 2}, {2, 1, 2, 1}, {2, 2, 2, 2}, {1, 0, 0, 0}};
+    constexpr Sampling samplings[] = {{0, 2, 0, 2}, {1, 2, 1, 2}, {2, 1, 2, 1},
+                                      {2, 2, 2, 2}, {1, 0, 0, 0}, {2, 1, 1, 1}};
     Random random(11);
     for (const Sampling &s : samplings) {
         CudaencFormat format = make_jpeg_format(jpeg_formats[1], 40, 40);
@@ -432,6 +433,9 @@ START_TEST(refusals) {
         {"restart_interval", SET(mjpeg.restart_interval = 65536), {"restart_interval", "65536", "65535"}},
         {"mct 2", SET(mjpeg.mct = 2), {"mct", " 2 ", "0 or 1"}},
         {"mct of YUV", SET(mjpeg.mct = 1), {"mct", "RGB"}},
+        {"mct of planes of two sizes",
+         SET(mjpeg.mct = 1; c.format.color_model = CUDAENC_COLOR_RGB; c.format.component[2].log2_subsample_y = 1),
+         {"mct", "of one size"}},
         {"frame_bytes", SET(mjpeg.frame_bytes = -1), {"frame_bytes", "-1", "0"}},
         {"frame_bytes", SET(mjpeg.frame_bytes = int64_t{1} << 31), {"frame_bytes", "2147483648", "2147483647"}},
         {"luma", SET(mjpeg.luma_matrix = broken_matrix()), {"luma_matrix", "256", "row 2, column 3", "1 to 255"}},
@@ -441,6 +445,9 @@ START_TEST(refusals) {
         {"matrix twice",
          SET(mjpeg.matrix = 1; static uint16_t ones[64] = {1}; c.mjpeg.luma_matrix = ones),
          {"matrix 1", "luma_matrix", "0"}},
+        {"matrix and chroma_matrix",
+         SET(mjpeg.matrix = 1; static uint16_t ones[64] = {1}; c.mjpeg.chroma_matrix = ones),
+         {"matrix 1", "chroma_matrix", "0"}},
         {"trellis", SET(mjpeg.trellis = 2), {"trellis", " 2 ", "0 or 1"}},
         {"comment", SET(mjpeg.comment = long_comment.c_str()), {"comment", "65534", "65533"}},
         {"width 0", SET(format.width = 0), {"0x", "1 to 65535"}},
@@ -450,11 +457,16 @@ START_TEST(refusals) {
         {"alpha", SET(format.has_alpha = 1), {"alpha"}},
         {"two components", SET(format.components = 2), {"2 components", "3"}},
         {"sub-sampling by 8", SET(format.component[1].log2_subsample_x = 3), {"2^3", "0 to 2"}},
+        {"sub-sampling of rows by 8", SET(format.component[1].log2_subsample_y = 3), {"2^0, 2^3", "0 to 2"}},
+        {"no densest in height",
+         SET(format.component[0].log2_subsample_y = 1; c.format.component[1].log2_subsample_y = 1;
+             c.format.component[2].log2_subsample_y = 1),
+         {"densest"}},
         {"no densest",
          SET(format.component[0].log2_subsample_x = 1; c.format.component[1].log2_subsample_x = 1;
              c.format.component[2].log2_subsample_x = 1),
          {"densest"}},
-        {"too large", SET(format.width = c.format.height = 65535), {"65535x65535", "2^31"}},
+        {"too large", SET(format.width = c.format.height = 26760), {"26760x26760", "2^31"}},
     };
 #undef SET
     for (const Refusal &refusal : all) {

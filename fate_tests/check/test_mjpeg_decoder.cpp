@@ -521,6 +521,12 @@ START_TEST(several_pictures) {
     ck_assert_uint_eq(cudaenc_decoder_picture_size(packet.data(), packet.size()), 0);
     for (size_t size = 0; size < progressive.size(); size++)
         ck_assert_uint_eq(cudaenc_decoder_picture_size(progressive.data(), size), size);
+    Bytes marked = progressive;
+    const uint8_t tem[] = {0xFF, 0x01};  // which has no length
+    marked.insert(marked.begin() + 2, tem, tem + 2);
+    const size_t first = marked.size();
+    marked.insert(marked.end(), progressive.begin(), progressive.end());
+    ck_assert_uint_eq(cudaenc_decoder_picture_size(marked.data(), marked.size()), first);
 }
 END_TEST
 
@@ -530,6 +536,115 @@ static void check_refused(const Bytes &packet, int code, const std::string &line
     EXPECT(outcome.code == code && cpu.lines.size() == 1 && cpu.lines[0].find(line) != std::string::npos,
            "'%s': code %d, '%s'", line.c_str(), outcome.code, cpu.lines.empty() ? "" : cpu.lines[0].c_str());
 }
+
+// Where the header of a scan begins.
+static size_t find_scan(const Bytes &packet, int number) {
+    const uint8_t sos[] = {0xFF, 0xDA};
+    auto at = packet.begin() - 1;
+    for (int i = 0; i <= number; i++) at = std::search(at + 1, packet.end(), std::begin(sos), std::end(sos));
+    return static_cast<size_t>(at - packet.begin());
+}
+
+// Up to a scan's header.
+static Bytes cut_at(const Bytes &packet, int scan, size_t more = 0) {
+    return Bytes(packet.begin(), packet.begin() + static_cast<ptrdiff_t>(find_scan(packet, scan) + more));
+}
+static Bytes joined(std::initializer_list<Bytes> parts) {
+    Bytes all;
+    for (const Bytes &part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
+// Scans that cannot be, or are not there: the picture has what the others tell.
+START_TEST(scans_that_cannot_be) {
+    Random random(1);
+    Log log;
+    CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[6], 40, 40), "cpu", &log);
+    const Bytes sequential = encode_jpeg(config, make_picture(random, config.format).frame()), end = {0xFF, 0xD9};
+    Bytes repeated = sequential;
+    repeated[find_scan(repeated, 1) + 5] = repeated[find_scan(repeated, 0) + 5];  // the component
+    const Bytes twice = joined({cut_at(progressive, 2),
+                                Bytes(progressive.begin() + static_cast<ptrdiff_t>(find_scan(progressive, 1)),
+                                      progressive.begin() + static_cast<ptrdiff_t>(find_scan(progressive, 2))),
+                                end});
+    Bytes interleaved = joined({cut_at(progressive, 2), end});  // DC, then AC
+    const size_t ac = find_scan(interleaved, 1);
+    interleaved[ac + 3] += 2, interleaved[ac + 4] = 2;
+    const uint8_t other[] = {2, 0};
+    interleaved.insert(interleaved.begin() + static_cast<ptrdiff_t>(ac + 7), other, other + 2);
+    const std::pair<Bytes, const char *> cases[] = {
+        {repeated, "a component is in two scans"},
+        {joined({cut_at(sequential, 2), end}), "a component is in no scan"},
+        {cut_at(progressive, 2, 3), "the stream ends within a marker segment"},
+        {twice, "a scan refines bits that are not there, or repeats them"},
+        {interleaved, "spectral selection or successive approximation is not allowed"}};
+    for (const auto &[packet, line] : cases) {
+        DecoderOf cpu("cpu"), device(first_device());
+        const Outcome outcome = decode(cpu, packet);
+        EXPECT(outcome.code == CUDAENC_OK && outcome.corrupt && cpu.lines.size() == 1 &&
+                   cpu.lines[0].find(line) != std::string::npos,
+               "%s: code %d, '%s'", line, outcome.code, cpu.lines.empty() ? "" : cpu.lines[0].c_str());
+        EXPECT(decode(device, packet).same(outcome), "%s: on a device", line);
+    }
+}
+END_TEST
+
+// The first EXIF is the picture's; an ICC profile has all of its chunks, each of the same count.
+START_TEST(segments_before_the_frame) {
+    using namespace std::string_literals;
+    const auto read = [](std::initializer_list<std::string> segments, DecoderOf &cpu, Bytes &packet) {
+        packet = progressive;
+        auto at = packet.begin() + 2;
+        for (const std::string &segment : segments) {
+            const size_t size = segment.size() + 1;
+            const uint8_t head[] = {0xFF, static_cast<uint8_t>(segment[0]), static_cast<uint8_t>(size >> 8),
+                                    static_cast<uint8_t>(size)};
+            at = packet.insert(at, head, head + 4) + 4;
+            at = packet.insert(at, segment.begin() + 1, segment.end()) + static_cast<ptrdiff_t>(segment.size() - 1);
+        }
+        CudaencPictureInfo info;
+        info.struct_size = sizeof info;
+        ck_assert_int_eq(cudaenc_decoder_read_header(cpu.decoder, packet.data(), packet.size(), &info), CUDAENC_OK);
+        return info;
+    };
+    const auto exif = [](char orientation) {
+        return "\xE1"s + "Exif\0\0MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0"s + orientation + "\0\0"s;
+    };
+    const auto chunk = [](char number, char count) { return "\xE2ICC_PROFILE\0"s + number + count + "part"; };
+    DecoderOf cpu("cpu");
+    Bytes packet;
+    ck_assert_int_eq(read({exif(6), exif(3)}, cpu, packet).orientation, 6);
+    ck_assert_uint_eq(read({chunk(2, 2), chunk(1, 2)}, cpu, packet).icc_profile_size, 8);
+    ck_assert_uint_eq(read({chunk(1, 2), chunk(3, 2)}, cpu, packet).icc_profile_size, 0);
+    ck_assert_uint_eq(read({chunk(1, 2), chunk(2, 3)}, cpu, packet).icc_profile_size, 0);
+}
+END_TEST
+
+// TEM has no length; tables behind a component's first scan are not its own; factors of a single component mean
+// nothing.
+START_TEST(what_does_not_matter) {
+    Random random(1);
+    Log log;
+    const CudaencConfig config = make_jpeg_config(make_jpeg_format(jpeg_formats[0], 40, 40), "cpu", &log);
+    const Bytes gray = encode_jpeg(config, make_picture(random, config.format).frame());
+    Bytes marked = progressive, divisors = {0xFF, 0xDB, 0, 67, 0}, retold = progressive, sampled = gray;
+    marked.insert(marked.begin() + 2, {0xFF, 0x01});
+    divisors.resize(69, 1);
+    retold.insert(retold.begin() + static_cast<ptrdiff_t>(find_scan(retold, 3)), divisors.begin(), divisors.end());
+    const uint8_t sof0[] = {0xFF, 0xC0};
+    std::search(sampled.begin(), sampled.end(), std::begin(sof0), std::end(sof0))[11] = 0x31;
+    const struct {
+        const Bytes &packet, &like;
+        const char *what;
+    } cases[] = {{marked, progressive, "TEM"}, {retold, progressive, "tables"}, {sampled, gray, "factors"}};
+    for (const auto &c : cases) {
+        DecoderOf cpu("cpu"), device(first_device());
+        const Outcome outcome = decode(cpu, c.packet);
+        EXPECT(outcome.code == CUDAENC_OK && outcome.same(decode(cpu, c.like)), "%s", c.what);
+        EXPECT(decode(device, c.packet).same(outcome), "%s: on a device", c.what);
+    }
+}
+END_TEST
 
 static void check_plane_refused(const std::string &spec, const Bytes &packet) {
     DecoderOf d(spec);
@@ -565,9 +680,48 @@ START_TEST(refusals) {
     check_refused(with(1, 0xC3), CUDAENC_ERR_UNSUPPORTED, "lossless coding");
     check_refused(with(1, 0xC5), CUDAENC_ERR_UNSUPPORTED, "hierarchical coding");
     check_refused(with(1, 0xC9), CUDAENC_ERR_UNSUPPORTED, "arithmetic coding");
+    check_refused(with(3, 1), CUDAENC_ERR_INVALID, "a marker segment of length 1");
     check_refused(with(4, 12), CUDAENC_ERR_UNSUPPORTED, "12 bits");
+    check_refused(with(6, 0), CUDAENC_ERR_UNSUPPORTED, "a height that DNL tells");
+    check_refused(with(8, 0), CUDAENC_ERR_INVALID, "a width of 0");
     check_refused(with(11, 0x31), CUDAENC_ERR_UNSUPPORTED, "sampling factors of 3 and 1");
     check_refused(with(11, 0x50), CUDAENC_ERR_INVALID, "sampling factors 50");
+    Bytes twice = packet;
+    twice.insert(twice.begin() + (sof - packet.begin()), sof, sof + 19);
+    check_refused(twice, CUDAENC_ERR_INVALID, "a second frame header");
+    enum : uint8_t { kSof = 0xC0, kDht = 0xC4, kSos = 0xDA, kDqt = 0xDB };
+    const struct {
+        uint8_t marker;  // of the first such segment
+        size_t at;       // of the byte that changes
+        uint8_t value;
+        const char *line;
+    } changes[] = {
+        {kDqt, 4, 0x20, "a quantisation table of Pq and Tq 20"},
+        {kDqt, 4, 0x04, "a quantisation table of Pq and Tq 04"},
+        {kSof, 11, 0x15, "sampling factors 15"},
+        {kSof, 11, 0x51, "sampling factors 51"},
+        {kSof, 11, 0x43, "an MCU of 14 blocks"},
+        {kSof, 12, 4, "quantisation table 4"},
+        {kSof, 12, 3, "quantisation table 3 is missing"},
+        {kDht, 4, 0x20, "a Huffman table of Tc and Th 20"},
+        {kDht, 4, 0x04, "a Huffman table of Tc and Th 04"},
+        {kDht, 5, 3, "a Huffman table with too many codes of 1 bits"},
+        {kDht, 20, 255, "a Huffman table of 2"},
+        {kDht, 21, 16, "a DC category of 16"},
+        {kSos, 4, 0, "a scan of 0 components"},
+        {kSos, 4, 4, "a scan of 4 components"},
+        {kSos, 5, 9, "a scan of component 9, which the frame does not have"},
+        {kSos, 6, 0x40, "a scan with Huffman table 4"},
+        {kSos, 6, 0x22, "Huffman table 2 is missing"},
+    };
+    for (const auto &c : changes) {
+        const uint8_t marker[] = {0xFF, c.marker};
+        Bytes changed = packet;
+        std::search(changed.begin(), changed.end(), marker, marker + 2)[static_cast<ptrdiff_t>(c.at)] = c.value;
+        check_refused(changed, CUDAENC_ERR_INVALID, c.line);
+    }
+    check_refused(Bytes(packet.begin(), sof + 3), CUDAENC_ERR_INVALID, "the stream ends within a marker segment");
+    check_refused(Bytes(packet.begin(), sof + 18), CUDAENC_ERR_INVALID, "of length 17 with 16 bytes left");
     check_refused(packet, CUDAENC_ERR_INVALID, "max_pixels is 3", 3);
     check_plane_refused("cpu", packet);
     for (const std::string &spec : device_specs) check_plane_refused(spec, packet);
@@ -639,7 +793,10 @@ int main(int argc, char **argv) {
                                                             {"tables that stay", tables_that_stay},
                                                             {"several pictures", several_pictures},
                                                             {"runs of symbols", runs_of_symbols},
-                                                            {"refusals", refusals}};
+                                                            {"refusals", refusals},
+                                                            {"scans", scans_that_cannot_be},
+                                                            {"segments", segments_before_the_frame},
+                                                            {"does not matter", what_does_not_matter}};
     for (const auto &[name, test] : tests) tcase_add_test(add_case(suite, name), test);
     const int parts = first_device().starts_with("cuda") ? 17 : 1;  // on a GPU more than 10,000 streams
     tcase_add_loop_test(add_case(suite, "broken streams"), broken_streams, 0, parts);

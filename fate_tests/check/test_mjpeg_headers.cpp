@@ -160,6 +160,13 @@ START_TEST(icc_profiles) {
         }
         EXPECT(joined == profile && chunks.size() == (size + 65518) / 65519, "a profile of %zu bytes", size);
     }
+    // On a device headers have room beside the coded bytes.
+    Stream large(kYuv420);
+    const std::vector<uint8_t> profile = make_profile(9000000, "RGB ");
+    large.frame.icc_profile = profile.data(), large.frame.icc_profile_size = profile.size();
+    const std::vector<uint8_t> expected = encode_jpeg(large.config, large.frame);
+    large.config.device = "emu";
+    ck_assert(encode_jpeg(large.config, large.frame) == expected);
     // Of other colours.
     for (const int format : {kGray, kYuv444, kRgb})
         for (const char *space : {"RGB ", "GRAY", "CMYK"}) {

@@ -68,6 +68,12 @@ const std::string long_poc = [] {
     return text;
 }();
 
+const std::string many_rates = [] {
+    std::string text = "200";
+    for (int rate = 199; rate > 99; rate--) text += format_string(",%d", rate);
+    return text;
+}();
+
 // An enumeration's member may have any number in memory.
 template <int model>
 void set_color_model(CudaencConfig &config) {
@@ -123,14 +129,17 @@ const std::vector<Refusal> kRefusals = {
     {"tile_height", SET(j2k.tile_height = -7), {"tile_height", "-7", "0 to"}},
     {"many tiles",
      [](CudaencConfig &c) {
-         c.format = gray(300, 300);
+         c.format = gray(256, 256);
          c.j2k.tile_width = c.j2k.tile_height = 1;
      },
-     {"tile_width 1", "tile_height 1", "90000", "65535"}},
+     {"tile_width 1", "tile_height 1", "65536 tiles", "65535"}},
+    {"min_frame_bytes", SET(j2k.min_frame_bytes = 1 << 24), {"min_frame_bytes 16777216", "at most 16777210"}},
     {"cblk_width 3", SET(j2k.cblk_width = 3), {"cblk_width", " 3 ", "power of two", "4 to 1024"}},
     {"cblk_style 128", SET(j2k.cblk_style = 128), {"cblk_style", " 128 ", "0 to 127"}},
     {"layers 0", SET(j2k.layers = 0), {"layers", " 0 ", "1 to 100"}},
     {"layers 101", SET(j2k.layers = 101), {"layers", "101", "1 to 100"}},
+    {"layer_rates of 101 layers", SET(j2k.layer_rates = many_rates.c_str()), {"has 101 layers", "at most 100"}},
+    {"a bit rate without a frame rate", SET(j2k.bit_rate = 1000000), {"b is not allowed", "frame rate"}},
     {"a master that is lossy",
      [](CudaencConfig &c) { c.j2k.profile = CUDAENC_J2K_ARCHIVE_LOSSLESS, c.j2k.pred = CUDAENC_J2K_DWT97; },
      {"profile archive_lossless", "pred dwt97", "it is lossless"}},
@@ -155,6 +164,20 @@ const std::vector<Refusal> kRefusals = {
          c.j2k.profile = CUDAENC_J2K_IMF_HT_R;
      },
      {"profile imf_ht_r", "depth 7 of component 1", "8 to 16"}},
+    {"unlike chroma in a profile",
+     [](CudaencConfig &c) {
+         c.format = make_format(8, 8, 3, 8, false, CUDAENC_COLOR_YUV);
+         c.format.component[1].log2_subsample_x = 1;
+         c.j2k.profile = CUDAENC_J2K_IMF_2K;
+     },
+     {"profile imf2k", "component 1 sub-sampled by 2, 1"}},
+    {"sub-sampled alpha in a profile",
+     [](CudaencConfig &c) {
+         c.format = make_format(8, 8, 2, 8, false, CUDAENC_COLOR_GRAY);
+         c.format.component[1].log2_subsample_x = 1;
+         c.j2k.profile = CUDAENC_J2K_BROADCAST;
+     },
+     {"profile broadcast", "component 1 sub-sampled by 2, 1"}},
     {"two components in DICOM",
      [](CudaencConfig &c) {
          c.format.components = 2;
@@ -490,15 +513,17 @@ struct LogOfTargets {
     }
 };
 
-// The qualities of all packets.
-std::vector<double> qualities(CudaencConfig config, const std::vector<Picture> &pictures, LogOfTargets &log) {
+// The qualities of all packets. icc: of each frame.
+std::vector<double> qualities(CudaencConfig config, const std::vector<Picture> &pictures, LogOfTargets &log,
+                              const std::vector<uint8_t> &icc = {}) {
     config.log = LogOfTargets::print;
     config.log_opaque = &log;
     CudaencSession *session;
     EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open");
     std::vector<double> result;
     for (size_t i = 0; i < pictures.size(); i++) {
-        const CudaencFrame frame = tagged(pictures[i], i);
+        CudaencFrame frame = tagged(pictures[i], i);
+        frame.icc_profile = icc.data(), frame.icc_profile_size = icc.size();
         CudaencPacket packet;
         EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
         EXPECT(cudaenc_receive(session, &packet) == CUDAENC_OK, "receive");
@@ -581,6 +606,31 @@ START_TEST(missed_targets_are_told_once) {
         ck_assert_msg(targets.lines[missed.level][0].rfind(missed.line, 0) == 0, "%s",
                       targets.lines[missed.level][0].c_str());
     }
+}
+END_TEST
+
+// A target that is missed in both directions, or beside metadata that readers may refuse.
+START_TEST(each_notice_is_told_once) {
+    Random random(13);
+    auto pictures = noises(64, 48, 4);
+    for (const size_t i : {1, 3}) fill(random, pictures[i], Content::flat);
+    Log log;
+    LogOfTargets both, beside;
+    CudaencConfig config = make_config(pictures[0].format, "cpu", &log);
+    config.codec = CUDAENC_CODEC_MJPEG;
+    config.mjpeg.frame_bytes = 2000, config.mjpeg.quality_min = 90;
+    qualities(config, pictures, both);
+    ck_assert_uint_eq(both.lines[CUDAENC_LOG_WARNING].size(), 1);
+    ck_assert_uint_eq(both.lines[CUDAENC_LOG_INFO].size(), 1);
+    config = make_config(pictures[0].format, "cpu", &log);
+    config.j2k.psnr = 60, config.j2k.quality = 10;
+    std::vector<uint8_t> icc(200);  // of no class
+    std::memcpy(&icc[16], "GRAY", 4);
+    qualities(config, pictures, beside, icc);
+    const std::vector<std::string> &lines = beside.lines[CUDAENC_LOG_WARNING];
+    ck_assert_uint_eq(lines.size(), 2);
+    EXPECT(lines[0].rfind("psnr 60 is not reached", 0) == 0, "%s", lines[0].c_str());
+    EXPECT(lines[1].rfind("readers may refuse the file", 0) == 0, "%s", lines[1].c_str());
 }
 END_TEST
 #undef SET
@@ -778,10 +828,12 @@ END_TEST
 START_TEST(stages_are_timed_when_asked) {
     Random random(6);
     const auto pictures = make_pictures(random, gray(40, 40), 5);
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 12; kind++) {
         const bool asked = kind & 1;
+        constexpr CudaencCodec codecs[] = {CUDAENC_CODEC_J2K, CUDAENC_CODEC_MJPEG, CUDAENC_CODEC_H264};
         Log log;
         CudaencConfig config = make_config(pictures[0].format, kind & 2 ? "emu" : "cpu", &log);
+        config.codec = codecs[kind / 4];
         config.stage_times = asked;
         config.async_depth = 2;
         CudaencSession *session;
@@ -800,7 +852,7 @@ START_TEST(stages_are_timed_when_asked) {
         ck_assert_int_eq(stages, before);
         ck_assert_int_eq(cudaenc_stage_times(session, nullptr, -1), stages);
         if (asked) {
-            ck_assert_int_ge(stages, 3);
+            ck_assert_int_ge(stages, 2);
             ck_assert_int_le(stages, 32);
             std::set<std::string> names;
             double sum = 0;
@@ -854,6 +906,55 @@ START_TEST(rows_may_run_upwards) {
 END_TEST
 
 // Threads copy frames of a megabyte and more to pinned memory; their rows have other places there.
+// Frames may lie in one place of device memory with rows of other strides, but not with those of 4 GiB.
+START_TEST(strides_in_device_memory_may_change) {
+    Random random(9);
+    const Picture picture = make_picture(random, gray(40, 30));
+    Log log;
+    CudaencConfig config = make_config(picture.format, "cpu", &log);
+    const auto expected = encode(config, picture.frame());
+    config.device = "emu";  // whose memory is the host's
+    config.device_frames = 1;
+    CudaencSession *session;
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    std::vector<uint8_t> memory(64 * 30);
+    CudaencFrame frame = picture.frame();
+    frame.data[0] = memory.data();
+    for (const int stride : {40, 64, 48, 48}) {
+        for (int y = 0; y < 30; y++)
+            for (int x = 0; x < 40; x++)
+                memory[static_cast<size_t>(y * stride + x)] = static_cast<uint8_t>(picture.get(0, x, y));
+        frame.stride[0] = stride;
+        ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+        CudaencPacket packet;
+        ck_assert_int_eq(cudaenc_wait(session, &packet), CUDAENC_OK);
+        EXPECT(std::vector<uint8_t>(packet.data, packet.data + packet.size) == expected, "stride %d", stride);
+        cudaenc_buffer_free(packet.buffer);
+    }
+    frame.stride[0] = ptrdiff_t{1} << 32;
+    ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_ERR_INVALID);
+    ck_assert(log.lines.size() == 1 && log.lines[0].find("4 GiB") != std::string::npos);
+    cudaenc_close(session);
+}
+END_TEST
+
+// Noise without loss takes more than its samples: a slot's codestream grows.
+START_TEST(codestreams_larger_than_their_pictures) {
+    Random random(10);
+    const CudaencFormat format = make_format(256, 256, 3, 8, false, CUDAENC_COLOR_RGB);
+    std::vector<Picture> pictures = make_pictures(random, format, 3);
+    for (Picture &picture : pictures) fill(random, picture, Content::noise);
+    Log log;
+    CudaencConfig config = make_config(format, "cpu", &log);
+    config.j2k.pred = CUDAENC_J2K_DWT53;
+    config.async_depth = 1;
+    const auto expected = encode_all(config, pictures);
+    EXPECT(expected[0].size() > 210000, "%zu bytes", expected[0].size());
+    config.device = "emu";
+    ck_assert(encode_all(config, pictures) == expected);
+}
+END_TEST
+
 START_TEST(large_frames_take_memory_of_any_kind) {
     Random random(8);
     CudaencFormat format = make_format(1101, 701, 3, 8, false, CUDAENC_COLOR_YUV);
@@ -912,6 +1013,43 @@ START_TEST(targets_of_huge_pictures_are_refused) {
         }
         ck_assert_int_eq(code, targeted ? CUDAENC_ERR_UNSUPPORTED : CUDAENC_OK);
     }
+}
+END_TEST
+
+START_TEST(frames_are_checked) {
+    Random random(1);
+    const Picture picture = make_picture(random, make_format(8, 8, 3, 8, false, CUDAENC_COLOR_YUV));
+    Log log;
+    const CudaencConfig config = make_config(picture.format, "cpu", &log);
+    CudaencSession *session;
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    const auto refused = [&](const CudaencFrame &frame, const std::string &line) {
+        log.lines.clear();
+        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_ERR_INVALID && log.lines.size() == 1 &&
+                   log.lines[0].find(line) == 0,
+               "%s", line.c_str());
+    };
+    for (int plane = 0; plane < 3; plane++) {
+        CudaencFrame frame = picture.frame();
+        frame.data[plane] = nullptr;
+        refused(frame, format_string("plane %d of the frame is missing", plane));
+    }
+    const struct {
+        const uint8_t *CudaencFrame::*data;
+        size_t CudaencFrame::*size;
+    } metadata[] = {{&CudaencFrame::icc_profile, &CudaencFrame::icc_profile_size},
+                    {&CudaencFrame::exif, &CudaencFrame::exif_size},
+                    {&CudaencFrame::xmp, &CudaencFrame::xmp_size},
+                    {&CudaencFrame::iptc, &CudaencFrame::iptc_size}};
+    for (const auto &m : metadata) {
+        CudaencFrame frame = picture.frame();
+        frame.*m.data = picture.memory[0].data();
+        frame.*m.size = size_t{1} << 31;
+        refused(frame, "an ICC profile, EXIF, XMP or IPTC data are larger than 2 GiB");
+    }
+    size_t size = 1;
+    ck_assert(!cudaenc_extradata(session, &size) && !size);
+    cudaenc_close(session);
 }
 END_TEST
 
@@ -1022,6 +1160,7 @@ int main(int argc, char **argv) {
     tcase_add_test(protocol, submit_and_receive_take_turns);
     tcase_add_loop_test(protocol, finished_packets_are_polled, 0, 3);
     tcase_add_test(protocol, packets_tell_their_quality);
+    tcase_add_test(protocol, each_notice_is_told_once);
     tcase_add_loop_test(protocol, missed_targets_are_told_once, 0, static_cast<int>(std::size(missed_targets)));
     tcase_add_test(protocol, packets_outlive_the_session);
     tcase_add_loop_test(protocol, bytes_do_not_depend_on_what_runs, 0, 2);
@@ -1033,8 +1172,11 @@ int main(int argc, char **argv) {
     TCase *pictures = add_case(suite, "pictures");
     tcase_add_test(pictures, rows_may_run_upwards);
     tcase_add_test(pictures, large_frames_take_memory_of_any_kind);
+    tcase_add_test(pictures, strides_in_device_memory_may_change);
+    tcase_add_test(pictures, codestreams_larger_than_their_pictures);
     tcase_add_test(pictures, sizes_of_nothing_are_zero);
     tcase_add_test(pictures, targets_of_huge_pictures_are_refused);
+    tcase_add_test(pictures, frames_are_checked);
     tcase_add_test(pictures, odd_addresses_of_two_bytes_are_refused);
     tcase_add_loop_test(pictures, extreme_pictures, 0, static_cast<int>(Content::kinds));
     tcase_add_loop_test(pictures, no_bit_planes, CUDAENC_J2K_RATE_PCRD, CUDAENC_J2K_RATE_PSP + 1);
