@@ -118,9 +118,11 @@ refuse $any "poc '0,2,1,6,2,lrcp': components 2 to 2 are not allowed: they are 0
 refuse $any "poc '0,0,2,6,3,lrcp': layers 0 to 2 are not allowed: they are 0 to 1" -poc 0,0,2,6,3,lrcp
 refuse $any "poc '0,0,1,5,3,lrcp' leaves out resolution 5 of component 0" -poc 0,0,1,5,3,lrcp
 refuse $any "poc '0,0,2,6,3,lrcp' leaves out resolution 0 of component 0 in layer 2" -layers 3 -poc 0,0,2,6,3,lrcp
+refuse $any "a frame of 1 bytes is not possible" -b:v 1 -format j2k
 refuse $any "layers 0 is not allowed: it is 1 to 100, or -1 \(default\)" -layers 0
 refuse $any "'layers' out of range \[-1 - 100\]" -layers 101
 refuse $any "option tile_parts to value layer" -tile_parts layer
+refuse 64x48,gray "tile_parts cut a tile into 256: at most 255 are allowed" -tile_parts resolution -layers 64 -levels 3
 refuse 256x256,gray "tile_parts cut a tile into [0-9]*: at most 255 are allowed" -tile_parts resolution -prog pcrl -precincts 8x8
 # Profiles.
 profile() { # PROFILE SIZE,FORMAT PATTERN OPTION...
@@ -138,6 +140,7 @@ profile cinema2k 64x48,gbrp12le "a format other than XYZ is not allowed: .*\(SMP
 profile cinema2k 64x48,gbrap12le "a format other than XYZ is not allowed"
 refuse 64x48,gray "xyz 1 is not allowed: it takes RGB and YUV without alpha" -xyz on
 refuse 64x48,gbrp10le "xyz 2 is not allowed with depth 10: it is 12 or 16" -xyz already
+refuse 64x48,rgba64 "xyz 2 is not allowed: it takes RGB without alpha, of 12 or 16 bits" -xyz already
 refuse 64x48,gbrp "xyz: frames of transfer 16 are not converted: xyz_transfer names another, or xyz_lut is given" \
     -xyz on -vf setparams=color_trc=smpte2084
 refuse 64x48,gbrp "xyz_lut '/nonexistent.cube' is not allowed: it cannot be opened" -xyz on -xyz_lut /nonexistent.cube
@@ -147,11 +150,19 @@ profile imf2k 64x48,yuv420p "component 1 sub-sampled by 2, 2 is not allowed: it 
 profile broadcast 64x48,yuv411p "component 1 sub-sampled by 4, 1 is not allowed"
 profile cinema2k $dcp "tile_width 32, tile_height 48 is not allowed: there is one tile" -tile_width 32
 profile imf4k_r 1500x48,gray "tile_width 1024, tile_height 48 is not allowed: .* 1024x1024 or 2048x2048" -tile_width 1024
-profile broadcast 64x48,gray "tile_width 32, tile_height 48 is not allowed: .* four equal ones" -tile_width 32
+for tile in 512 1536; do
+    profile imf4k_r 1600x1600,gray "tile_width $tile, tile_height $tile is not allowed" -tile_width $tile -tile_height $tile
+done
+for tile in 32x48 16x48 40x24 32x30; do
+    profile broadcast 64x48,gray "tile_width ${tile%x*}, tile_height ${tile#*x} is not allowed: .* four equal ones" \
+        -tile_width ${tile%x*} -tile_height ${tile#*x}
+done
 profile cinema2k $dcp "pred dwt53 is not allowed: it is dwt97" -pred dwt53
 profile imf2k_r 64x48,gray "pred dwt97 is not allowed: it is dwt53" -pred dwt97
 profile cinema2k $dcp "levels 4 is not allowed: it is 5 \(SMPTE ST 429-2\)" -levels 4
-profile cinema4k $dcp "levels 5 is not allowed: it is 6 \(SMPTE ST 429-2\)" -levels 5
+for levels in 0 5; do
+    profile cinema4k $dcp "levels $levels is not allowed: it is 6 \(SMPTE ST 429-2\)" -levels $levels
+done
 for segment in plt sop eph; do
     profile cinema2k $dcp "$segment 1 is not allowed: there is no such marker segment \(SMPTE ST 429-4\)" -$segment 1
 done
@@ -166,7 +177,16 @@ refuse $any "hfr and stereo are not allowed without profile cinema2k or cinema4k
 refuse 64x48,gray "profile imf2k: an unknown frame rate is not allowed" -profile imf2k -vf "format=gray,settb=1/1000,setpts=N*40" -fps_mode vfr
 refuse $dcp "min_frame_bytes 1250000 is not allowed: with these options it is at most 1249994" -profile cinema2k -min_frame_bytes 1250000
 refuse $any "min_frame_bytes 5000 is not allowed: with these options it is at most 3994" -frame_bytes 4000 -min_frame_bytes 5000
-profile imf2k_r 64x48,gray "levels 5 is not allowed: it is 1 to 4 with tiles 64 wide" -levels 5
+while read -r width most; do
+    profile imf8k_r "${width}x2,gray" "levels $((most + 1)) is not allowed: it is 1 to $most with tiles $width wide" -levels $((most + 1))
+done <<'END'
+64 4
+2047 4
+2048 5
+4095 5
+4096 6
+8191 6
+END
 profile imf2k 64x48,gray "cblk_width 64, cblk_height 64 is not allowed: code-blocks are 32x32" -cblk_width 64 -cblk_height 64
 profile broadcast 64x48,gray "cblk_width 16, cblk_height 32 is not allowed" -cblk_width 16
 profile imf2k 64x48,gray "roi is not allowed: there is no region of interest" -roi 0,0,8,8
@@ -179,7 +199,10 @@ profile broadcast 64x48,gray "layers 2 is not allowed: there is one quality laye
 profile imf2k 64x48,gray "precincts 128x128 of resolution 1 is not allowed" -precincts 128x128
 profile imf2k 64x48,gray "prog other than cprl is not allowed: it is cprl" -prog rpcl
 profile imf2k 64x48,gray "poc is not allowed: there are no progression order changes" -poc 0,0,1,6,1,cprl
-profile cinema4k $dcp "poc is not allowed: it puts the 2K picture first" -poc 0,0,1,7,3,cprl
+for poc in 0,0,1,7,3,cprl 0,0,1,7,3,cprl/6,0,1,7,3,cprl 0,0,1,6,3,cprl/0,0,1,7,3,cprl 0,0,1,6,3,rpcl/6,0,1,7,3,cprl \
+    0,0,1,6,3,cprl/6,0,1,7,3,lrcp; do
+    profile cinema4k $dcp "poc is not allowed: it puts the 2K picture first" -poc $poc
+done
 profile imf2k 64x48,gray "tile_parts resolution is not allowed" -tile_parts resolution
 profile imf2k 64x48,gray "tlm 0 is not allowed" -tlm 0
 profile cinema2k $dcp "mct 0 is not allowed: it is 1 \(DCI DCSS 4.3.1\)" -mct 0
@@ -291,6 +314,7 @@ warns 64x48,rgb24 "xyz_range, .* and xyz_lut have no effect: frames do not becom
 warns 64x48,gray "profile imf2k: validators refuse main level 7: it is 1 to 6" -profile imf2k -main_level 7
 warns 64x48,gray "xmp, iptc, capture_ppi and display_ppi have no effect: format j2k has no place for them" -format j2k -capture_ppi 300
 warns 64x48,yuv444p "format j2k cannot tell of YUV 4:4:4: FFmpeg's decoder takes it for RGB" -format j2k
+warns 64x48,gray "format jp2 cannot tell of limited range: decoders of .jp2 files take samples for full-range grey" -vf format=gray,setparams=range=tv
 warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -format j2k -pred dwt53 -quality 40
 warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -profile:v archive_lossless -quality 40
 warns 64x48,gray "-maxrate has no effect: no frame exceeds -b:v" -maxrate 1M
@@ -302,6 +326,8 @@ for encoder in j2k_cuda mjpeg_cuda h264_cavlc_cuda; do
 done
 warns 64x48,gray "-g and -bf have no effect: all pictures are intra" -g 250
 warns 64x48,gray "-g and -bf have no effect: all pictures are intra" -bf 2
+warns 1280x720,yuv422p10le "the frame rate is not known, and taken for 25: -r sets it" -avcintra-class 100 \
+    -vf "format=yuv422p10le,settb=1/1000,setpts=N*40" -fps_mode vfr
 warns 64x48,gray "-minrate has no effect: -cbr 1 fills the stream up to its bit rate" -b:v 2M -minrate 2M
 encoder=j2k_cuda lines=1
 refuse 32769x2,gray "size 32769x2 is not allowed: .* 1 to 32768"
@@ -309,7 +335,6 @@ refuse 2x32769,gray "size 2x32769 is not allowed: .* 1 to 32768"
 
 # Of both encoders: devices, and a picture of another size or format within a stream.
 "$ffmpeg" -nostdin -v error -f lavfi -i color=s=64x48 -frames:v 1 -pix_fmt rgb24 "$work/1.ppm"
-"$ffmpeg" -nostdin -v error -f lavfi -i color=s=48x64 -frames:v 1 -pix_fmt rgb24 "$work/2.ppm"
 for encoder in j2k_cuda mjpeg_cuda; do
     refuse $any "device 'foo' is not allowed: it is auto, cpu, cuda or cuda:N" -device foo
     refuse $any "device 'cuda:x' is not allowed: it is auto, cpu, cuda or cuda:N" -device cuda:x
@@ -318,9 +343,12 @@ for encoder in j2k_cuda mjpeg_cuda; do
     refuse $any "'async_depth' out of range \[0 - 64\]" -async_depth 65
     refuse $any "threads 2000 is not allowed: it is 0 to 1024" -threads 2000
     refuse $any "comment of 70000 bytes is not allowed: .* at most" -comment "$(printf '%070000d' 1)"
-    status=0
-    "${checker[@]}" "$ffmpeg" -nostdin -v error -i "$work/%d.ppm" -noautoscale -c:v $encoder -device cpu -f null - >"$work/log" 2>&1 || status=$?
-    report "$encoder: another size" "48x64 rgb24 in a stream of 64x48 rgb24: size and format cannot change" $status
+    for size in 48x48 64x64; do
+        "$ffmpeg" -nostdin -y -v error -f lavfi -i color=s=$size -frames:v 1 -pix_fmt rgb24 "$work/2.ppm"
+        status=0
+        "${checker[@]}" "$ffmpeg" -nostdin -v error -i "$work/%d.ppm" -noautoscale -c:v $encoder -device cpu -f null - >"$work/log" 2>&1 || status=$?
+        report "$encoder: another size" "$size rgb24 in a stream of 64x48 rgb24: size and format cannot change" $status
+    done
 done
 
 encoder=mjpeg_cuda

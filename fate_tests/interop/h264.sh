@@ -147,7 +147,14 @@ result "side data, all kinds" "$([ "$(side_data "$work/sei.mkv" | grep -c '^side
 # shellcheck disable=SC2046 # words
 ${CXX:-g++} -std=c++20 -I"$build" -I"$build/src" -o "$work/decrypt" "$here/../../docs/examples/h264_decrypt.cpp" \
     $(pkg-config --static --cflags --libs libcudaenc) -L"$build/libavutil" -lavutil -lm
-key=000102030405060708090a0b0c0d0e0f
+keys=(000102030405060708090a0b0c0d0e0f{,1011121314151617{,18191a1b1c1d1e1f}})
+key=${keys[0]}
+for number in 1 2; do # of 24 and 32 bytes
+    source=(-f lavfi -i testsrc2=s=64x48 -frames:v 2 -pix_fmt yuv420p "${encode[@]}" -qp 20)
+    ffmpeg "${source[@]}" "$work/clear.h264" && ffmpeg "${source[@]}" -encrypt_key ${keys[number]} -encrypt_iv ${keys[0]} "$work/secret.h264"
+    "$work/decrypt" ${keys[number]} "$work/secret.h264" "$work/restored.h264" ${keys[0]} || true
+    result "a key of $((8 * number + 16)) bytes" "$(cmp "$work/clear.h264" "$work/restored.h264" 2>&1 || true)"
+done
 for options in "-qp 20" "-qp 20 -slices 3 -pix_fmt yuv422p10" "-qp 0 -pix_fmt yuv444p" "-qp 0 -profile baseline" "-qp -12 -pix_fmt yuv420p10"; do
     iv=00000000000000000000000000000000
     [[ $options != *444* ]] || iv=ffffffffffffffffffffffffffffffff
@@ -162,8 +169,13 @@ for options in "-qp 20" "-qp 20 -slices 3 -pix_fmt yuv422p10" "-qp 0 -pix_fmt yu
 done
 
 # ---- FFmpeg's own options
-md5() { ffmpeg -f lavfi -i testsrc2=s=203x117:r=25 -frames:v 3 -pix_fmt yuv420p "${encode[@]}" "$@" -f md5 -; }
+md5() { ffmpeg -f lavfi -i testsrc2=s=204x118:r=25,crop=203:117:exact=1 -frames:v 3 -pix_fmt yuv420p "${encode[@]}" "$@" -f md5 -; }
 result "-q:v" "$([ "$(md5 -q:v 30)" = "$(md5 -qp 30)" ] || echo "is not the QP")"
+for limit in "-b:v 50M -qmin 0" "-b:v 10k -qmax 0"; do
+    # shellcheck disable=SC2086 # words
+    result "$limit" "$([ "$(md5 -pix_fmt yuv420p10 $limit -level 5.2)" != "$(md5 -pix_fmt yuv420p10 ${limit% -q*} -level 5.2)" ] ||
+        echo "does nothing")"
+done
 result "-threads" "$([ "$(md5 -threads 1 -b:v 400k)" = "$(md5 -threads 5 -b:v 400k)" ] || echo "changes bytes")"
 result "-async_depth" "$([ "$(md5 -async_depth 1 -b:v 400k)" = "$(md5 -async_depth 9 -b:v 400k)" ] || echo "changes bytes")"
 bytes=$(ffmpeg -f lavfi -i "testsrc2=s=352x288:r=25:d=20,noise=alls=20,select='not(mod(n,5))'" -fps_mode vfr -pix_fmt yuv420p "${encode[@]}" \
@@ -190,6 +202,7 @@ refused "coded with CABAC" -avcintra-class 50
 refused "4:2:2 of 10 bits" -avcintra-class 100
 refused "is not allowed with avc_intra_class 100: it has" -pix_fmt yuv422p10 -avcintra-class 100
 refused "not allowed with avcintra-class" -avcintra-class 100 -qp 20
+refused "not allowed with avcintra-class" -avcintra-class 100 -b:v 1M
 
 # ---- Real pictures
 for clip in ${media:+"$media"/*_yuv420p*.mkv}; do

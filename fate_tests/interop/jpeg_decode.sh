@@ -34,13 +34,14 @@ compare() {
 }
 
 # ---- cjpeg's and jpegtran's streams: samplings, qualities, tables, restart intervals, scans, scripts of progressive coding
-ffmpeg -f lavfi -i testsrc2=s=237x171 -frames:v 1 -pix_fmt rgb24 "$work/synthetic.ppm"
+odd=testsrc2=s=238x172,format=rgb24,crop=237:171 # testsrc2 itself has even sizes only
+ffmpeg -f lavfi -i $odd -frames:v 1 -pix_fmt rgb24 "$work/synthetic.ppm"
 ffmpeg -f lavfi -i mandelbrot=s=256x144 -frames:v 1 -pix_fmt rgb24 "$work/mandelbrot.ppm"
 for picture in ${media:+"$media"/kodim*.png "$media"/screen*.png}; do
     ffmpeg -i "$picture" -pix_fmt rgb24 "$work/$(basename "$picture" .png).ppm"
 done
 printf '0;\n2;\n1;\n' >"$work/scans"
-printf '0,1,2: 0-0, 0, 2;\n0: 1-63, 0, 1;\n0,1,2: 0-0, 2, 1;\n2: 1-63, 0, 0;\n0: 1-63, 1, 0;\n0,1,2: 0-0, 1, 0;\n1: 1-5, 0, 0;\n1: 6-63, 0, 0;\n' \
+printf '0,1,2: 0-0, 0, 2;\n0: 1-63, 0, 1;\n0,1,2: 0-0, 2, 1;\n2: 1-63, 0, 0;\n0: 1-63, 1, 0;\n0,1,2: 0-0, 1, 0;\n1: 6-63, 0, 0;\n1: 1-5, 0, 0;\n' \
     >"$work/script"
 for picture in "$work"/*.ppm; do
     to=${picture%.ppm}
@@ -131,7 +132,7 @@ PYTHON
 }
 for file in "$work"/synthetic-inks-*.jpg; do alike "$(basename "$file"): light" 3 "$file"; done
 for format in yuvj420p yuvj422p yuvj444p yuvj440p yuvj411p; do # JPEG 2000 without loss has the decoded samples
-    ffmpeg -f lavfi -i testsrc2=s=237x171 -frames:v 2 -pix_fmt $format -c:v mjpeg_cuda -device cpu "$work/camera.avi"
+    ffmpeg -f lavfi -i $odd -frames:v 2 -pix_fmt $format -c:v mjpeg_cuda -device cpu "$work/camera.avi"
     ffmpeg -c:v mjpeg_cuda -device "$device" -i "$work/camera.avi" -f rawvideo "$work/camera.raw"
     ffmpeg -c:v mjpeg_cuda -device "$device" -i "$work/camera.avi" -c:v j2k_cuda -device cpu -pred dwt53 "$work/camera.mkv"
     ffmpeg -i "$work/camera.mkv" -f rawvideo "$work/archive.raw"

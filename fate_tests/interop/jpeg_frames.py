@@ -72,8 +72,8 @@ def value(lines, key):
     return next((line.split('=', 1)[1] for line in lines if line.startswith(key + '=')), None)
 
 
-def refused(name, data, error, word, *options):
-    file = save(name + '.jpg', data)
+def refused(name, data, error, word, *options, suffix='.jpg'):
+    file = save(name + suffix, data)
     lines, log = fields(file, 'mjpeg_cuda', *options)
     equal((error in lines, '[FRAME]' in lines, len(log)), (True, False, 1), f'{name}: {lines} {log}')
     expect(word in ''.join(log), f'{name}: {log}')
@@ -95,7 +95,7 @@ def segments(data):
 def joined(parts, before=b'\xff\xd8', fill=b''):
     text = before
     for marker, payload in parts:
-        length = struct.unpack('>H', HEAD_OF_SCAN)[0] if marker == 0xDA else len(payload) + 2
+        length = 6 + 2 * payload[0] if marker == 0xDA else len(payload) + 2  # of a scan's header
         text += fill + bytes([0xFF, marker]) + struct.pack('>H', length) + payload
     return text
 
@@ -125,9 +125,6 @@ def sixteen_bits(payload):
     for at in range(0, len(payload), 65):
         text += bytes([0x10 | payload[at]]) + b''.join(bytes([0, value]) for value in payload[at + 1:at + 65])
     return text
-
-
-HEAD_OF_SCAN = b'\0\x0c'  # length of a scan's header with three components
 
 
 def check_coding(picture):
@@ -160,6 +157,7 @@ def check_segments(jpeg):
             data = with_segment(data, 0xE2, icc(chunk, count, bytes([chunk] * 100)))
         own = same(f'icc-{order}', data)
         equal('side_data=ICC profile' in '\n'.join(own), len(order) == count, f'ICC chunks {order}')
+    same('another height', jpeg + cropped(jpeg, '238x90') + cropped(jpeg, '96x90'), suffix='.mjpeg')
     same('16-bit DQT', changed(jpeg, 0xDB, sixteen_bits))
     same('no DHT', joined([part for part in segments(jpeg) if part[0] != 0xC4]))
     same('junk', b'junk\xff\0\xff' + jpeg + b'behind EOI')
@@ -186,6 +184,11 @@ def check_options(jpeg, progressive):
         equal((INVALID in lines, '[FRAME]' in lines), (True, False), f'{name}, explode')
 
 
+def cropped(jpeg, size):
+    """Its upper left corner."""
+    return run('jpegtran', '-crop', size + '+0+0', data=jpeg)
+
+
 def check_fields(picture):
     """Two pictures a packet. FFmpeg's decoder loses the flags of interlaced frames."""
     plain, capture = [], []
@@ -203,6 +206,21 @@ def check_fields(picture):
                (3, str(2 * int(height)), '1', '0'), f'fields of {name}')
     same('a field alone', capture[0].read_bytes())
 
+    def frames_of(*fields_of_frames):
+        files = [save(f'of-frames-{i}', data) for i, data in enumerate(fields_of_frames)]
+        return run(HERE / 'fields.py', int(width), 2 * int(height), *files)
+    first = plain[0].read_bytes()
+    others = {'of another height': cropped(first, f'{int(width)}x{int(height) - 16}'), 'with more chroma': run('cjpeg', '-sample', '1x1', data=picture)}
+    for name, second in others.items():
+        lines, log = fields(save('second.avi', frames_of(first, first, first, second)), 'mjpeg_cuda')
+        equal([line for line in lines if line.startswith('corrupt=')], ['corrupt=0', 'corrupt=1'], f'a second field {name}')
+        expect('second field is missing' in ''.join(log), f'a second field {name}: {log}')
+    refused('fields of half the size', frames_of(first, first), FEATURE, 'Fields with -lowres', 'lowres=1', suffix='.avi')
+    inks = run(FOLDER / 'cmyk', 'cmyk', '1', data=picture)
+    refused('fields of inks', frames_of(inks, inks), FEATURE, 'of four components', suffix='.avi')
+    odd = cropped(first, f'{width.decode()}x33')
+    refused('fields of an odd height', run(HERE / 'fields.py', int(width), 66, *2 * [save('odd', odd)]), FEATURE, 'of odd heights', suffix='.avi')
+
 
 def check_refusals(picture, jpeg):
     refused('arithmetic', run('cjpeg', '-arithmetic', data=picture), FEATURE, 'arithmetic coding')
@@ -216,11 +234,24 @@ def check_refusals(picture, jpeg):
     for sampling in ('4x2', '1x4'):  # of which no format of FFmpeg is
         refused(sampling, run('cjpeg', '-sample', sampling, data=picture), FEATURE, 'sampling')
 
+    def sampled(data, *factors):
+        """With these sampling factors in the frame header."""
+        def change(payload):
+            payload = bytearray(payload)
+            payload[7:7 + 3 * len(factors):3] = bytes(factors)
+            return bytes(payload)
+        return changed(data, 0xC0, change)
+    inks = run(FOLDER / 'cmyk', 'cmyk', '1', data=picture)
+    refused('chroma of two heights', sampled(jpeg, 0x22, 0x12, 0x11), FEATURE, 'sampling')
+    refused('sub-sampled RGB', sampled(run('cjpeg', '-rgb', data=picture), 0x21, 0x11, 0x11), FEATURE, 'sampling')
+    refused('sub-sampled black', sampled(inks, 0x21, 0x21, 0x21, 0x11), FEATURE, 'sampling')
+    refused('inks in half of the columns', sampled(inks, 0x21, 0x11, 0x11, 0x21), FEATURE, 'sampling')
+
 
 def main():
     build()
     ffmpeg = (BUILD / 'ffmpeg', '-nostdin', '-v', 'error', '-f', 'lavfi')
-    picture = run(*ffmpeg, '-i', 'testsrc2=s=238x171', '-frames:v', 1, '-pix_fmt', 'rgb24', '-c:v', 'ppm', '-f', 'image2pipe', '-')
+    picture = run(*ffmpeg, '-i', 'testsrc2=s=238x170', '-frames:v', 1, '-pix_fmt', 'rgb24', '-c:v', 'ppm', '-f', 'image2pipe', '-')
     jpeg = run('cjpeg', data=picture)
     check_coding(picture)
     check_segments(jpeg)

@@ -106,7 +106,7 @@ for size in 65535x17 17x65535; do
 done
 
 # ---- Containers: the same pictures come out as of the stream alone
-source=(-f lavfi -i "testsrc2=s=203x117:r=25,format=yuvj422p" -frames:v 6)
+source=(-f lavfi -i "testsrc2=s=204x118:r=25,crop=203:117:exact=1,format=yuvj422p" -frames:v 6)
 ffmpeg "${source[@]}" "${encode[@]}" -f image2pipe "$work/stream.mjpeg"
 pictures() { ffmpeg "$@" -pix_fmt yuvj422p -f framemd5 - | grep -v '^#' | awk '{ print $NF }'; }
 expected=$(pictures -f jpeg_pipe -i "$work/stream.mjpeg")
@@ -125,12 +125,15 @@ for format in yuvj420p yuvj422p; do result "RTP, $format" "$(rtp $format default
 result "RTP, optimal tables" "$([[ $(rtp yuvj420p optimal) == *"standard Huffman tables"* ]] || echo "were sent")"
 
 # ---- FFmpeg's own options
-md5() { ffmpeg -f lavfi -i testsrc2=s=203x117 -frames:v 2 -pix_fmt yuvj420p "${encode[@]}" "$@" -f md5 -; }
+md5() { ffmpeg -f lavfi -i testsrc2=s=204x118,crop=203:117:exact=1 -frames:v 2 -pix_fmt yuvj420p "${encode[@]}" "$@" -f md5 -; }
 result "-q:v" "$([ "$(md5 -q:v 30)" = "$(md5 -quality 30)" ] || echo "is not the quality")"
 result "-global_quality" "$([ "$(md5 -global_quality 30)" = "$(md5 -quality 30)" ] || echo "is not the quality")"
-said() { "$build/ffmpeg" -nostdin -hide_banner -f lavfi -i testsrc2=s=203x117 -frames:v 2 "$@" -f null - 2>&1; }
+said() { "$build/ffmpeg" -nostdin -hide_banner -f lavfi -i testsrc2=s=204x118,crop=203:117:exact=1 -frames:v 2 "$@" -f null - 2>&1; }
 result "-q:v 2" "$([ "$(said -pix_fmt yuvj420p "${encode[@]}" -q:v 2 | grep -c '1 is the worst and 100 the best')" = 1 ] || echo "is not warned of once")"
 result "-q:v 90" "$(said -pix_fmt yuvj420p "${encode[@]}" -q:v 90 | grep '1 is the worst')"
+for matrix in bt470bg smpte170m; do
+    result "colour matrix $matrix" "$(said -vf format=yuvj420p,setparams=colorspace=$matrix "${encode[@]}" | grep 'cannot tell of colour matrix')"
+done
 result "RGB" "$([ "$(said -pix_fmt rgb24 "${encode[@]}" | grep -c 'RGB stays RGB')" = 1 ] || echo "is not told of once")"
 result "-q:v beside -quality" "$([ "$(md5 -q:v 30 -quality 70)" = "$(md5 -quality 70)" ] || echo "wins")"
 result "-qmin" "$([ "$(md5 -b:v 1 -qmin 40)" = "$(md5 -quality 40)" ] || echo "is not the least quality")"
