@@ -369,6 +369,9 @@ END_TEST
 // Annex C with what the stream tells: every picture is there when it is removed, the buffer never runs over, and
 // initial_cpb_removal_delay is what D.2.2 and C.3 ask for.
 START_TEST(hrd) {
+    // Numbers of 16 bits and a scale.
+    for (const int64_t units : {65535, 65536}) ck_assert_int_eq(h264::hrd_rate(units << 6), units << 6);
+    ck_assert_int_eq(h264::hrd_rate(65537 << 6), 65536 << 6);
     Random random(300);
     Log log;
     const CudaencFormat format = make_h264_format(h264_inputs[0], 96, 80);
@@ -528,14 +531,14 @@ START_TEST(headers) {
     const CudaencContentLight light{1000, 400};
     const uint8_t captions[6] = {0xFC, 1, 2, 0xFD, 3, 4};
     std::vector<uint8_t> user(300, 0);
-    const CudaencUserData user_data[2] = {{user.data(), 16}, {user.data(), user.size()}};
+    const CudaencUserData user_data[3] = {{user.data(), 16}, {user.data(), 255}, {user.data(), user.size()}};
     frame.timecode = &timecode;
     frame.mastering_display = &display;
     frame.content_light = &light;
     frame.captions = captions;
     frame.captions_size = sizeof captions;
     frame.user_data = user_data;
-    frame.user_data_count = 2;
+    frame.user_data_count = 3;
     const StreamPicture p = std::move(decode_stream(encode_all(config, {frame})[0])[0]);
     EXPECT(p.sps.crop_right == 1 && p.sps.crop_bottom == 6, "cropping by %d, %d", p.sps.crop_right, p.sps.crop_bottom);
     EXPECT(p.sps.sar_idc == 255 && p.sps.sar_width == 7 && p.sps.sar_height == 5, "sample aspect ratio");
@@ -559,7 +562,8 @@ START_TEST(headers) {
         }
         at += static_cast<size_t>(values[1]);
     }
-    const std::vector<std::pair<int, int>> expected = {{1, 10}, {4, 17}, {5, 16}, {5, 300}, {137, 24}, {144, 4}};
+    const std::vector<std::pair<int, int>> expected = {{1, 10},  {4, 17},   {5, 16}, {5, 255},
+                                                       {5, 300}, {137, 24}, {144, 4}};
     EXPECT(messages.size() == expected.size(), "%zu messages", messages.size());
     for (size_t i = 0; i < expected.size(); i++)
         EXPECT(messages[i].first == expected[i].first && (i == 0 || messages[i].second == expected[i].second),
@@ -601,6 +605,15 @@ START_TEST(refusals) {
     refused("slices 3", [](C &c) { c.h264.slices = 3, c.h264.profile = CUDAENC_H264_HIGH_422_INTRA; });
     refused("color_primaries 256", [](C &c) { c.format.color_primaries = 256; });
     refused("color_matrix -1", [](C &c) { c.format.color_matrix = -1; });
+    refused("color_matrix 256", [](C &c) { c.format.color_matrix = 256; });
+    refused("sample_aspect_den 0", [](C &c) { c.h264.sample_aspect_num = 1, c.h264.sample_aspect_den = 0; });
+    refused("frame_rate_den 0", [](C &c) { c.h264.frame_rate_den = 0; });
+    refused("level 4.0 is not allowed: the stream has 30000001 bits/s, at most 30000000",
+            [](C &c) { c.h264.level = 40, c.h264.max_rate = 30000001; });
+    refused("level 1.0 is not allowed: the stream has 173 pictures/s, at most 172", [](C &c) {
+        c.format.width = c.format.height = 16;
+        c.h264.level = 10, c.h264.frame_rate_num = 173;
+    });
     refused("bit_rate 0", [](C &c) { c.h264.rate_control = CUDAENC_H264_BIT_RATE; });
     refused("cbr 1", [](C &c) { c.h264.cbr = 1; });
     refused("constant QP", [](C &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.max_rate = 1; });
@@ -608,6 +621,7 @@ START_TEST(refusals) {
     refused("without a frame rate", [](C &c) {
         c.h264.rate_control = CUDAENC_H264_BIT_RATE, c.h264.bit_rate = 1000000, c.h264.frame_rate_num = 0;
     });
+    refused("without a frame rate", [](C &c) { c.h264.max_rate = 1000000, c.h264.frame_rate_num = 0; });
     refused("max_rate 1000", [](C &c) {
         c.h264.rate_control = CUDAENC_H264_BIT_RATE, c.h264.bit_rate = 1000000, c.h264.max_rate = 1000;
     });
@@ -829,7 +843,8 @@ START_TEST(bad_frames) {
     Random random(11);
     Log log;
     const CudaencFormat format = make_h264_format(h264_inputs[0], 40, 40);
-    const CudaencConfig config = make_h264_config(format, "cpu", &log);
+    CudaencConfig config = make_h264_config(format, "cpu", &log);
+    config.h264.timecodes = 1;
     const Picture picture = make_content(random, format, Content::smooth);
     CudaencSession *session;
     EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open");
@@ -841,6 +856,20 @@ START_TEST(bad_frames) {
         EXPECT(cudaenc_submit(session, &frame) == CUDAENC_ERR_INVALID, "captions of %zu bytes", size);
     }
     frame.captions_size = 93;
+    for (const size_t size : {15, 0x1000000}) {
+        const CudaencUserData data{captions, size};
+        frame.user_data = &data, frame.user_data_count = 1;
+        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_ERR_INVALID, "user data of %zu bytes", size);
+    }
+    frame.user_data_count = 0;
+    for (const CudaencTimecode &timecode : {CudaencTimecode{24, 0, 0, 0, 0}, CudaencTimecode{0, 60, 0, 0, 0},
+                                            CudaencTimecode{0, 0, 60, 0, 0}, CudaencTimecode{0, 0, 0, 256, 0}}) {
+        frame.timecode = &timecode;
+        EXPECT(cudaenc_submit(session, &frame) == CUDAENC_ERR_INVALID, "timecode %d:%d:%d:%d", timecode.hours,
+               timecode.minutes, timecode.seconds, timecode.frames);
+    }
+    const CudaencTimecode last{23, 59, 59, 255, 0};
+    frame.timecode = &last;
     EXPECT(cudaenc_submit(session, &frame) == CUDAENC_OK, "submit");
     cudaenc_flush(session);
     CudaencPacket packet;

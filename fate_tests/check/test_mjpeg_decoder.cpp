@@ -696,6 +696,7 @@ START_TEST(refusals) {
         uint8_t value;
         const char *line;
     } changes[] = {
+        {kDqt, 3, 3, "a marker segment is too short"},
         {kDqt, 4, 0x20, "a quantisation table of Pq and Tq 20"},
         {kDqt, 4, 0x04, "a quantisation table of Pq and Tq 04"},
         {kSof, 11, 0x15, "sampling factors 15"},
