@@ -213,6 +213,9 @@ RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
     r.most = r.most_first = std::numeric_limits<uint64_t>::max();
     const bool bit_rate = o.rate_control == CUDAENC_H264_BIT_RATE;
     if (bit_rate && !o.bit_rate) refuse("bit_rate 0 is not allowed with rate control by bit rate: it is 1 or more");
+    if (o.bit_rate && !bit_rate)
+        refuse(format_string("bit_rate %lld is not allowed with rate_control %d: it goes with CUDAENC_H264_BIT_RATE",
+                             static_cast<long long>(o.bit_rate), o.rate_control));
     if (o.cbr && !bit_rate) refuse("cbr 1 is not allowed without a bit rate");
     if (o.rate_control == CUDAENC_H264_CONSTANT_QP && (o.max_rate || o.buffer_size))
         refuse("max_rate and buffer_size are not allowed with constant QP: they go with constant quality and bit_rate");

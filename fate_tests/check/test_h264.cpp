@@ -615,6 +615,7 @@ START_TEST(refusals) {
         c.h264.level = 10, c.h264.frame_rate_num = 173;
     });
     refused("bit_rate 0", [](C &c) { c.h264.rate_control = CUDAENC_H264_BIT_RATE; });
+    refused("bit_rate 1000000 is not allowed with rate_control 1", [](C &c) { c.h264.bit_rate = 1000000; });
     refused("cbr 1", [](C &c) { c.h264.cbr = 1; });
     refused("constant QP", [](C &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.max_rate = 1; });
     refused("constant QP", [](C &c) { c.h264.rate_control = CUDAENC_H264_CONSTANT_QP, c.h264.buffer_size = 1; });

@@ -88,6 +88,8 @@ class Encoder:
             self._format.full_range = full_range
         self._key = _arrays.key(planes, self._format)
         _set_wavelet(options, codec, lossless)
+        if codec == "h264" and options.get("bit_rate") is not None and options.get("rate_control") is None:
+            options["rate_control"] = "bit_rate"
         self._metadata = {name: options.pop(name) for name in _METADATA if isinstance(options.get(name), (bytes, bytearray))}
         config = ffi.new("CudaencConfig *")
         lib.cudaenc_config_init(config, ffi.sizeof("CudaencConfig"), _CODECS[codec])

@@ -141,8 +141,6 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
         raise InvalidError("crf is not allowed with bit_rate, qp or rate_control: one of them says what is kept")
     if crf is not None:
         options["qp"] = crf
-    elif "bit_rate" in options:
-        options.setdefault("rate_control", "bit_rate")
     options = {"frame_rate_num": rate.numerator, "frame_rate_den": rate.denominator, **options}
     whole = len(getattr(frames, "shape", ())) == 4
     items = iter(frames)

@@ -204,6 +204,9 @@ class Mp4(unittest.TestCase):
         self.assertLess(sizes[40], sizes[20] / 2)
         bits = 8 * sum(map(len, self.write(frames, bit_rate=400_000, frame_rate=24)[1]))
         self.assertLess(abs(bits - 400_000), 40_000)
+        planes = [cudaenc.mp4.yuv420p(frame) for frame in frames]
+        packets = cudaenc.encode_batch(planes, "h264", format="yuv420p", bit_rate=400_000, frame_rate_num=24, frame_rate_den=1)
+        self.assertLess(abs(8 * sum(map(len, packets)) - 400_000), 40_000)
 
     def test_units(self):
         frames = [picture(64, 96, 3) for _ in range(3)]
