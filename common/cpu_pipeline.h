@@ -68,8 +68,9 @@ class CpuPipeline : public P {
     // Calls start(): at once, unless the codec waits for other slots. Neither fails, so that a slot that was taken
     // ends.
     virtual void begin(int slot) noexcept { start(slot); }
-    // Does the slot's work on a thread of the pool. It may use for_each() of the pool.
-    virtual Output run(int slot) = 0;
+    // Does the slot's work on a thread of the pool. It may use for_each() of the pool. Nothing: it goes on in another
+    // run, which another slot start()s; from there on this one does not touch the slot.
+    virtual std::optional<Output> run(int slot) = 0;
 
     void start(int slot) noexcept { pool_.post(tasks_[slot].work); }
 
@@ -92,7 +93,9 @@ class CpuPipeline : public P {
     void execute(int slot) noexcept {
         Task &task = tasks_[slot];
         try {
-            task.output = run(slot);
+            std::optional<Output> output = run(slot);
+            if (!output) return;
+            task.output = std::move(output);
             begin_stage(slot, static_cast<int>(task.began.size()) - 1);
         } catch (...) {
             task.error = std::current_exception();

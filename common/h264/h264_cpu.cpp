@@ -38,9 +38,8 @@ class H264CpuEncoder : public PictureEncoder {
     }
 
   private:
-    PooledBuffer run(int slot) override {
-        begin_stage(slot, kAnalyse);
-        analyse(slot);
+    std::optional<PooledBuffer> run(int slot) override {
+        if (!analyse(slot)) return std::nullopt;
         begin_stage(slot, kCode);
         return code(slot);
     }

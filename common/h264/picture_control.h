@@ -52,7 +52,6 @@ class PictureControl {
     void make_headers(PictureState &picture) const;
     bool again(PictureState &picture, uint64_t bits);
     // In place of again() with a constant QP, once the slices are coded: whether again() would be false.
-    bool needs_bits() const { return !p_.rate.constant(); }
     bool fits(PictureState &picture, uint64_t slice_bytes) const;
     // If the slices exceed their limit: true, at a higher QP.
     bool too_large(PictureState &picture, uint64_t slice_bytes) const;

@@ -9,6 +9,8 @@ PictureEncoder::PictureEncoder(const Params &params, int slots, int threads, std
                                bool stage_times, const std::shared_ptr<Device> &device)
     : CpuEncoder(slots, threads, stage_names, stage_times, device), p_(params), control_(p_) {
     for (int i = 0; i < slots; i++) pictures_.emplace_back(p_.picture);
+    waiting_.reserve(slots);
+    planned_.reserve(slots);
 }
 
 void PictureEncoder::set_output(int slot, Macroblock *macroblocks, int16_t *levels, uint16_t *sign_flips) {
@@ -30,39 +32,85 @@ void PictureEncoder::take(int slot, const CudaencFrame &frame) {
 void PictureEncoder::begin(int slot) noexcept {
     control_.taken();
     if (p_.rate.constant()) return start(slot);
-    {
-        const std::lock_guard lock(mutex_);
-        if (waiting_++) return;
-    }
-    start(slot);
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(slot);
+    start_waiting();
 }
 
-void PictureEncoder::begin_after(int slot) noexcept {
-    {
-        const std::lock_guard lock(mutex_);
-        if (!--waiting_) return;
+// Those whose plan needs no bits but known ones.
+void PictureEncoder::start_waiting() noexcept {
+    while (!waiting_.empty()) {
+        const int slot = waiting_.front();
+        Picture &picture = pictures_[slot];
+        if (!planned_.empty() && control_.knows(picture, pictures_[planned_.front()].number)) return;
+        waiting_.erase(waiting_.begin());
+        planned_.push_back(slot);
+        try {
+            control_.plan(picture);
+        } catch (...) {
+            picture.failed = std::current_exception();
+        }
+        start(slot);
     }
-    start((slot + 1) % static_cast<int>(pictures_.size()));
 }
 
-void PictureEncoder::analyse(int slot) {
+bool PictureEncoder::analyse(int slot) {
     Picture &picture = pictures_[slot];
-    struct Next {  // also after an exception
+    if (p_.rate.constant()) {
+        begin_stage(slot, 0);
+        picture.counted = false;
+        control_.plan(picture);
+        control_.begin(picture);
+        encode_picture(picture);
+        return true;
+    }
+    struct Leave {  // also after an exception
         PictureEncoder *encoder;
         int slot;
-        ~Next() {
-            if (encoder) encoder->begin_after(slot);
+        ~Leave() {
+            if (encoder) encoder->leave(slot);
         }
-    } next{p_.rate.constant() ? nullptr : this, slot};
-    control_.plan(picture);
-    control_.begin(picture);
-    picture.counted = control_.needs_bits();
-    encode_picture(picture);
-    if (picture.counted) settle_qp(picture);
+    } leave{this, slot};
+    if (picture.failed) std::rethrow_exception(std::exchange(picture.failed, nullptr));
+    if (!picture.analysed_once) {
+        begin_stage(slot, 0);
+        picture.counted = true;
+        encode_picture(picture);
+        if (!is_first(slot)) {
+            leave.encoder = nullptr;
+            return false;
+        }
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        control_.begin(picture);
+    }
+    settle_qp(picture);
+    return true;
+}
+
+// Whether the QPs of all pictures before are settled. If not, leave() of the one before goes on with this one.
+bool PictureEncoder::is_first(int slot) noexcept {
+    const std::lock_guard lock(mutex_);
+    pictures_[slot].analysed_once = true;
+    return planned_.front() == slot;
+}
+
+void PictureEncoder::leave(int slot) noexcept {
+    const std::lock_guard lock(mutex_);
+    pictures_[slot].analysed_once = false;
+    const bool first = planned_.front() == slot;
+    std::erase(planned_, slot);
+    if (first && !planned_.empty() && pictures_[planned_.front()].analysed_once) start(planned_.front());
+    start_waiting();
 }
 
 void PictureEncoder::settle_qp(Picture &picture) {
-    while (control_.again(picture, picture.coder.bits())) encode_picture(picture);
+    const auto again = [&] {
+        const std::lock_guard lock(mutex_);
+        return control_.again(picture, picture.coder.bits());
+    };
+    while (again()) encode_picture(picture);
 }
 
 void PictureEncoder::encode_picture(Picture &picture) {

@@ -24,7 +24,9 @@ class PictureEncoder : public CpuEncoder {
     struct Picture : PictureState {
         explicit Picture(const PictureFormat &format) : PictureState(), coder(format) {}
         PictureCoder coder;
-        bool counted = false;  // again() knows its bits
+        bool counted = false;        // again() knows its bits
+        bool analysed_once = false;  // its QP waits for those of pictures before
+        std::exception_ptr failed;   // where its QP was planned
         CodedPicture analysed() const { return {macroblocks, levels, sign_flips}; }
         std::array<SampleLayout, 3> layouts;  // the input of analyse()
         Macroblock *macroblocks;              // its output, see set_output()
@@ -37,8 +39,9 @@ class PictureEncoder : public CpuEncoder {
 
     // Where analyse() writes: macroblocks(), levels() and sign_flip_words() elements.
     void set_output(int slot, Macroblock *macroblocks, int16_t *levels, uint16_t *sign_flips);
-    // On a thread of the pool: samples to macroblocks, levels and slice headers.
-    void analyse(int slot);
+    // In run(), as its first stage: samples to macroblocks, levels and slice headers. False: its QP may change with the
+    // bits of pictures before; run() follows again once they are known.
+    bool analyse(int slot);
     // If the slices exceed their limit, analyses the picture again at a higher QP and returns true.
     bool analyse_again(int slot, uint64_t slice_bytes);
 
@@ -64,12 +67,14 @@ class PictureEncoder : public CpuEncoder {
   private:
     void encode_picture(Picture &picture);
     void settle_qp(Picture &picture);
-    void begin_after(int slot) noexcept;
+    void start_waiting() noexcept;
+    bool is_first(int slot) noexcept;
+    void leave(int slot) noexcept;
 
-    PictureControl control_;
-    // Where pictures depend on those before, they are analysed in order.
+    // Where QPs depend on the bits of pictures before, they are planned and settled in order: PictureControl::plan().
     std::mutex mutex_;  // of what follows
-    int waiting_ = 0;   // slots, one after the other; the first one is being analysed
+    PictureControl control_;
+    std::vector<int> waiting_, planned_;  // slots in order: before plan(), and until their QPs are settled
 };
 
 }  // namespace cudaenc::h264

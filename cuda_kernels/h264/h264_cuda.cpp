@@ -112,10 +112,9 @@ class H264DeviceEncoder : public PictureEncoder {
         }
     }
 
-    PooledBuffer run(int slot) override {
-        begin_stage(slot, kAnalyse);
-        analyse(slot);
-        return {};
+    std::optional<PooledBuffer> run(int slot) override {
+        if (!analyse(slot)) return std::nullopt;
+        return PooledBuffer();
     }
 
     PooledBuffer code(int slot, Slot &s) {

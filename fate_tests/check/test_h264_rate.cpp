@@ -313,23 +313,28 @@ START_TEST(noise_on_average) {
 }
 END_TEST
 
-// Plans of effort 0 do not depend on how many pictures a device analyses side by side.
+// QPs do not depend on threads, nor on how many pictures are analysed side by side.
 START_TEST(plans) {
     std::vector<Picture> pictures;
     for (int i = 0; i < 44; i++) pictures.push_back(i / 2 == 14 ? noise(i) : draw(i < 15 || i > 35 ? 0 : 2, i, 1));
+    const struct {
+        const char *device;
+        int threads, depth;
+    } ways[] = {{"cpu", 1, 6}, {"cpu", 5, 12}, {"cpu", 3, 24}, {"emu", 2, 1}, {"emu", 2, 6}, {"emu", 2, 12}};
     for (const Mode &mode : {Mode{"average", 400, 0, 0, 0, 0}, Mode{"constant, tight", 500, 0, 100, 1, 0},
                              Mode{"capped quality", 0, 400, 400, 0, 10}}) {
         Log log;
-        CudaencConfig config = make_rate_config(mode, &log, 0);
+        CudaencConfig config = make_rate_config(mode, &log, kEfforts[_i]);
         config.h264.hrd = mode.buffer > 0;
         const Skipped skipped = [](size_t n) -> uint64_t { return n % 3; };
+        config.async_depth = config.threads = 1;
         const auto expected = encode(config, pictures, pictures.size(), skipped);
-        config.device = "emu";
-        for (const int depth : {1, 6, 12}) {
-            config.async_depth = depth;
+        for (const auto &way : ways) {
+            config.device = way.device, config.threads = way.threads, config.async_depth = way.depth;
             const auto got = encode(config, pictures, pictures.size(), skipped);
             for (size_t i = 0; i < got.size(); i++)
-                EXPECT(got[i] == expected[i], "%s, %d in flight: picture %zu is another one", mode.name, depth, i);
+                EXPECT(got[i] == expected[i], "%s, %s, %d threads, %d in flight: picture %zu is another one", mode.name,
+                       way.device, way.threads, way.depth, i);
         }
     }
 }
@@ -505,10 +510,9 @@ int main(int argc, char **argv) {
     TCase *rates = add_case(suite, "rates");
     tcase_add_loop_test(rates, averages_and_buffers, 0, kCount);
     tcase_add_loop_test(rates, quality, 0, kCount);
-    for (const TTest *test : {variable_rate, noise_within_a_buffer, noise_on_average, hrd_of_one_frame})
+    for (const TTest *test : {variable_rate, noise_within_a_buffer, noise_on_average, plans, hrd_of_one_frame})
         tcase_add_loop_test(rates, test, 0, kEffortCount);
     tcase_add_test(rates, extreme_rates);
-    tcase_add_test(rates, plans);
     TCase *others = add_case(suite, "others");
     for (const TTest *test : {levels_do_not_harm, bitstream_restriction, reconstructions}) tcase_add_test(others, test);
     return run_suite(suite);

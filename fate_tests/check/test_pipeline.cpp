@@ -60,7 +60,7 @@ class CpuDecoder : public CpuPipeline<Decoder> {
         check_size(packet);
         packets_[slot] = packet;
     }
-    Planes run(int slot) override {
+    std::optional<Planes> run(int slot) override {
         begin_stage(slot, kUpload);
         check_begin(packets_[slot][0]);
         begin_stage(slot, kSum);
