@@ -33,6 +33,7 @@ template <int Depth>
     const Lanes *const source = w.source[component];
     Lanes *const levels = c.levels[component];
     Wide dc[16];
+    bool any_ac[16];
     for (int b = 0; b < 16; b++) {
         const int x = luma_block_x(b), y = luma_block_y(b), at = 64 * y + 4 * x;
         Sums sums{};
@@ -40,6 +41,7 @@ template <int Depth>
         c.bits += widen(sums.magnitudes + sums.nonzero + sums.nonzero);
         c.nonzero += widen(sums.nonzero);
         coded |= sums.nonzero;
+        any_ac[b] = any_of(sums.nonzero);
     }
     const auto transform = [](Wide(&v)[16]) __attribute__((always_inline)) {
         for (int x = 0; x < 4; x++) {
@@ -58,7 +60,7 @@ template <int Depth>
     for (int b = 0; b < 16; b++) {
         const int x = luma_block_x(b), y = luma_block_y(b), at = 64 * y + 4 * x;
         const Wide scaled = (dc[4 * y + x] * w.dc_quantisers[kind].scale + 32) >> 6;
-        distortion += reconstruct_ac<Depth>(levels + 16 * b, scaled, q, prediction + at, source + at, 16,
+        distortion += reconstruct_ac<Depth>(levels + 16 * b, any_ac[b], scaled, q, prediction + at, source + at, 16,
                                             c.reconstruction[component] + at);
     }
     return distortion;
@@ -135,16 +137,17 @@ template <int Rows, int Depth>
     for (int i = 0; i < 8; i++) v[i] = columns[i % 2][i / 2];
 }
 
-// Levels of Cb or Cr from its prediction, and the reconstruction. Adds masks of nonzero AC levels, and how many DC
-// levels are nonzero.
+// Levels of Cb or Cr from its prediction, and the reconstruction. Adds masks of nonzero AC levels to `coded`, and how
+// many DC levels are nonzero.
 template <int Rows, int Depth>
 [[gnu::always_inline]] inline void code_chroma_component(Work &w, int component, const Lanes (&prediction)[8 * Rows],
-                                                         Lanes &any_ac, Wide &any_dc) {
+                                                         Lanes &coded, Wide &any_dc) {
     constexpr int blocks = Rows / 2;
     const LaneQuantiser<4> &q = w.quantisers_4x4[1];
     const LaneDcQuantiser &dc_quantiser = w.dc_quantisers[1];
     const Lanes *const source = w.chroma_source[component];
     Wide dc[blocks];
+    bool any_ac[blocks];
     Lanes *const ac = w.chroma_levels + 16 + 16 * blocks * component;
     for (int b = 0; b < blocks; b++) {
         const int at = b / 2 * 32 + b % 2 * 4;
@@ -152,15 +155,16 @@ template <int Rows, int Depth>
         dc[b] = widen(code_ac<Depth>(source + at, prediction + at, 8, q, ac + 16 * b, sums));
         w.chroma_bits += widen(sums.magnitudes + sums.nonzero + sums.nonzero);
         w.chroma_nonzero += widen(sums.nonzero);
-        any_ac |= sums.nonzero;
+        coded |= sums.nonzero;
+        any_ac[b] = any_of(sums.nonzero);
     }
     const auto transform = [](Wide(&v)[blocks]) __attribute__((always_inline)) { hadamard_chroma_dc(v); };
     code_dc(dc, dc_quantiser, 1, transform, w.chroma_levels + 8 * component, w.chroma_bits, any_dc);
     for (int b = 0; b < blocks; b++) {
         const int at = b / 2 * 32 + b % 2 * 4;
         const Wide product = dc[b] * dc_quantiser.scale;
-        reconstruct_ac<Depth>(ac + 16 * b, Rows == 8 ? product >> 5 : (product + 32) >> 6, q, prediction + at,
-                              source + at, 8, w.chroma_reconstruction[component] + at);
+        reconstruct_ac<Depth>(ac + 16 * b, any_ac[b], Rows == 8 ? product >> 5 : (product + 32) >> 6, q,
+                              prediction + at, source + at, 8, w.chroma_reconstruction[component] + at);
     }
 }
 

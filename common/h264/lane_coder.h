@@ -1,6 +1,6 @@
-// The coder of macroblocks side by side, which is compiled for several levels of x86-64, a file each:
-// CUDAENC_LANE_LEVEL is 4 or 3, where the compiler's intrinsics of it are there, or 0. A stage has a file, lane_*.h,
-// without includes. SPDX-License-Identifier: LGPL-2.1-or-later
+// The coder of macroblocks side by side, which is compiled for several levels of x86-64 and numbers of lanes, a file
+// each: CUDAENC_LANE_LEVEL is 4 or 3, where the compiler's intrinsics of it are there, or 0; CUDAENC_LANES is 32 with
+// level 4, or 16. A stage has a file, lane_*.h, without includes. SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -27,7 +27,11 @@
 #pragma GCC push_options
 #if CUDAENC_LANE_LEVEL == 4
 #pragma GCC target("arch=x86-64-v4")
+#if CUDAENC_LANES == 32
 #define CUDAENC_LANE_NAMESPACE level_4
+#else
+#define CUDAENC_LANE_NAMESPACE level_4_narrow
+#endif
 #elif CUDAENC_LANE_LEVEL == 3
 #pragma GCC target("arch=x86-64-v3")
 #define CUDAENC_LANE_NAMESPACE level_3

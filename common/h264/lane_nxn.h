@@ -17,11 +17,15 @@ template <int N, int Depth>
 #pragma GCC unroll 16
     for (int k = 0; k < N * N; k++) v[k] = source[k] - prediction[k];
     Number<Depth> scaled[N * N];
-    forward<N, Depth>(v, [&](int k, const Number<Depth> &c) __attribute__((always_inline)) {
-        levels[k] = quantise<N, Depth>(c, q, k, sums);
-        scaled[k] = scale<Depth>(levels[k], q.scales[q.place(k % N, k / N)]);
+    uint32_t rows = 0;  // with levels
+    forward<N, Depth>(v, [&](int y, const Number<Depth>(&row)[N]) __attribute__((always_inline)) {
+        Lanes *const of_row = levels + N * y;
+        const bool any = quantise_row<N, Depth, true>(row, q, y, of_row, sums);
+        rows |= uint32_t{any} << y;
+        for (int x = 0; x < N; x++)
+            scaled[N * y + x] = any ? scale<Depth>(of_row[x], q.scales[q.place(x, y)]) : Number<Depth>{};
     });
-    return any_of(sums.nonzero) ? reconstruct<N, Depth>(scaled, prediction, source, N, reconstruction, N)
+    return any_of(sums.nonzero) ? reconstruct<N, Depth>(scaled, rows, prediction, source, N, reconstruction, N)
                                 : keep_prediction<N, Depth>(prediction, source, reconstruction);
 }
 
@@ -73,13 +77,13 @@ template <int N, int Components, int Depth>
         for (int i = 0; i < Components; i++) {
             Lanes *const best_levels = c.levels[i] + N * N * b;
             for (int y = 0; y < N; y++) {
-                Lanes *const best = w.luma[i].at(x0, y0 + y);
+                const int first = N * y;
 #pragma GCC unroll 8
-                for (int x = 0; x < N; x++) {
-                    const int k = N * y + x;
-                    best_levels[k] = better ? levels[i][k] : best_levels[k];
-                    best[x] = better ? reconstruction[i][k] : best[x];
-                }
+                for (int k = first; k < first + N; k++) best_levels[k] = better ? levels[i][k] : best_levels[k];
+                // Neighbours need the last row and the last column.
+                Lanes *const best = w.luma[i].at(x0, y0 + y);
+                for (int x = w.all_rows || y == N - 1 ? 0 : N - 1; x < N; x++)
+                    best[x] = better ? reconstruction[i][first + x] : best[x];
             }
         }
     }

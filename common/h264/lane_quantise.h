@@ -82,8 +82,7 @@ constexpr auto forward_line = [](auto &v) __attribute__((always_inline)) { forwa
 constexpr auto inverse_line = [](auto &v) __attribute__((always_inline)) { inverse_transform(v); };
 constexpr auto hadamard_line = [](auto &v) __attribute__((always_inline)) { hadamard_transform(v); };
 
-// From a residual to coefficients: use(k, coefficient). With 10 bits columns fit 16 bits, 8 times 1023, and rows do
-// not.
+// From a residual to coefficients: use(y, row). With 10 bits columns fit 16 bits, 8 times 1023, and rows do not.
 template <int N, int Depth, class Use>
 [[gnu::always_inline]] inline void forward(Lanes (&v)[N * N], const Use &use) {
     for (int x = 0; x < N; x++) {
@@ -97,8 +96,7 @@ template <int N, int Depth, class Use>
 #pragma GCC unroll 8
         for (int x = 0; x < N; x++) line[x] = convert<Number<Depth>>(v[N * y + x]);
         apply(line, forward_line);
-#pragma GCC unroll 8
-        for (int x = 0; x < N; x++) use(N * y + x, line[x]);
+        use(y, line);
     }
 }
 // Of a coefficient: the magnitude, below 2^16, and what has its sign and is not 0 where it is not.
@@ -107,16 +105,34 @@ template <int N, int Depth, class Use>
 [[gnu::always_inline]] inline Lanes sign_of(const Lanes &c) { return c; }
 [[gnu::always_inline]] inline Lanes sign_of(const Wide &c) { return narrow(c >> 16) | all(1); }
 
-template <int N, int Depth>
-[[gnu::always_inline]] inline Lanes quantise(const Number<Depth> &c, const LaneQuantiser<N> &q, int k, Sums &sums) {
-    const Lanes m = magnitude_of(c);
-    const Lanes product = k ? multiply_high(m, q.multipliers[q.place(k % N, k / N)])
-                            : multiply_high(m << q.dc_bits(Depth), q.dc_multiplier);
-    const Shorts rounded = (Shorts)product + (Shorts)(k ? q.round : q.dc_round);  // below 2^16
-    const Lanes level = multiply_high((Lanes)rounded, k ? q.power : q.dc_power);
-    sums.magnitudes += level;
-    sums.nonzero += smaller(level, all(1));
-    return with_sign_of(sign_of(c), level);
+// Levels of row y of coefficients. Returns whether any lane has any: high frequencies seldom do. Dc: DC is among them;
+// else its level is 0.
+template <int N, int Depth, bool Dc>
+[[gnu::always_inline]] inline bool quantise_row(const Number<Depth> (&c)[N], const LaneQuantiser<N> &q, int y,
+                                                Lanes *levels, Sums &sums) {
+    Shorts products[N], all_bits{};  // rounded: below 2^16
+    for (int x = 0; x < N; x++) {
+        products[x] = (Shorts)multiply_high(magnitude_of(c[x]), q.multipliers[q.place(x, y)]) + (Shorts)q.round;
+        all_bits |= products[x];
+    }
+    if (y && !any_of(multiply_high((Lanes)all_bits, q.power))) {  // a shift
+        for (int x = 0; x < N; x++) levels[x] = Lanes{};
+        return false;
+    }
+    if (!y && Dc)
+        products[0] =
+            (Shorts)multiply_high(magnitude_of(c[0]) << q.dc_bits(Depth), q.dc_multiplier) + (Shorts)q.dc_round;
+    for (int x = 0; x < N; x++) {
+        if (!y && !x && !Dc) {
+            levels[0] = Lanes{};
+            continue;
+        }
+        const Lanes level = multiply_high((Lanes)products[x], y || x ? q.power : q.dc_power);
+        sums.magnitudes += level;
+        sums.nonzero += smaller(level, all(1));
+        levels[x] = with_sign_of(sign_of(c[x]), level);
+    }
+    return true;
 }
 template <int Depth>
 [[gnu::always_inline]] inline Number<Depth> scale(const Lanes &level, const Lanes &scale) {
@@ -126,31 +142,62 @@ template <int Depth>
         return multiply(level, scale);
 }
 
+// Squared errors, a column of a block at a time.
 template <int Depth>
 struct Squares {
     Wide sum{};
-    [[gnu::always_inline]] void add(const Lanes &error) { sum += multiply(error, error); }
+    template <int N>
+    [[gnu::always_inline]] void add(const Lanes (&column)[N]) {
+#pragma GCC unroll 8
+        for (const Lanes &error : column) sum += multiply(error, error);
+    }
     [[gnu::always_inline]] Wide total() const { return sum; }
 };
-// Sums of squares below 2^16, at most 256 of them.
+// The sum modulo 2^16, and the upper bytes of sums of four. Quantisation changes no coefficient by more than 5/8 of a
+// step. So these four of a column of 8 are 62,900 together at most, at kMostLaneQp, and 16 bits hold them.
 template <>
 struct Squares<8> {
-    Shorts sums{}, highs{};  // modulo 2^16; of squares >> 8
-    [[gnu::always_inline]] void add(const Lanes &error) {
-        const Shorts square = (Shorts)error * (Shorts)error;
-        sums += square;
-        highs += square >> 8;
+    Shorts sums{}, highs{};
+    template <int N>
+    [[gnu::always_inline]] void add(const Lanes (&column)[N]) {
+        constexpr int rows[2][4] = {{0, N == 8 ? 3 : 1, N == 8 ? 4 : 2, N - 1}, {1, 2, 5, 6}};
+#pragma GCC unroll 2
+        for (int i = 0; i < N / 4; i++) {
+            Shorts four{};
+#pragma GCC unroll 4
+            for (const int y : rows[i]) four += (Shorts)column[y] * (Shorts)column[y];
+            sums += four;
+            highs += four >> 8;
+        }
     }
     [[gnu::always_inline]] Wide total() const {
         return widen_unsigned((Lanes)highs) * 256 + widen_unsigned((Lanes)(sums - (highs << 8)));
     }
 };
-// From scaled levels, which it changes, to the reconstruction; returns the squared error.
+
+// A column from its residual.
 template <int N, int Depth>
-[[gnu::always_inline]] inline Wide reconstruct(Number<Depth> (&v)[N * N], const Lanes *prediction, const Lanes *source,
-                                               int pitch, Lanes *to, int to_pitch) {
+[[gnu::always_inline]] inline void reconstruct_column(const Lanes (&residual)[N], const Lanes *prediction,
+                                                      const Lanes *source, int pitch, Lanes *to, int to_pitch,
+                                                      Squares<Depth> &squares) {
+    Lanes errors[N];
+#pragma GCC unroll 8
+    for (int y = 0; y < N; y++) {
+        const Lanes r = residual[y] + prediction[y * pitch];
+        const Lanes clipped = smaller(larger(r, Lanes{}), all((1 << Depth) - 1));
+        to[y * to_pitch] = clipped;
+        errors[y] = clipped - source[y * pitch];
+    }
+    squares.add(errors);
+}
+// From scaled levels, which it changes, to the reconstruction; returns the squared error. rows: bits of those that are
+// not zero; the first one is.
+template <int N, int Depth>
+[[gnu::always_inline]] inline Wide reconstruct(Number<Depth> (&v)[N * N], uint32_t rows, const Lanes *prediction,
+                                               const Lanes *source, int pitch, Lanes *to, int to_pitch) {
     v[0] = v[0] + 32;  // reaches all samples: rounds them
     for (int y = 0; y < N; y++) {
+        if (!(rows >> y & 1)) continue;
         Number<Depth> line[N];
         get_line<N>(v + N * y, 1, line);
         apply(line, inverse_line);
@@ -161,14 +208,10 @@ template <int N, int Depth>
         Number<Depth> line[N];
         get_line<N>(v + x, N, line);
         apply(line, inverse_line);
+        Lanes residual[N];
 #pragma GCC unroll 8
-        for (int y = 0; y < N; y++) {
-            const Lanes r = convert<Lanes>(line[y] >> 6) + prediction[y * pitch + x];
-            const Lanes clipped = smaller(larger(r, Lanes{}), all((1 << Depth) - 1)),
-                        error = clipped - source[y * pitch + x];
-            to[y * to_pitch + x] = clipped;
-            squares.add(error);
-        }
+        for (int y = 0; y < N; y++) residual[y] = convert<Lanes>(line[y] >> 6);
+        reconstruct_column<N>(residual, prediction + x, source + x, pitch, to + x, to_pitch, squares);
     }
     return squares.total();
 }
@@ -178,11 +221,15 @@ template <int N, int Depth>
 [[gnu::always_inline]] inline Wide keep_prediction(const Lanes (&prediction)[N * N], const Lanes (&source)[N * N],
                                                    Lanes (&to)[N * N]) {
     Squares<Depth> squares;
-#pragma GCC unroll 16
-    for (int i = 0; i < N * N; i++) {
-        const Lanes error = prediction[i] - source[i];
-        to[i] = prediction[i];
-        squares.add(error);
+    for (int x = 0; x < N; x++) {
+        Lanes errors[N];
+#pragma GCC unroll 8
+        for (int y = 0; y < N; y++) {
+            const int i = N * y + x;
+            to[i] = prediction[i];
+            errors[y] = prediction[i] - source[i];
+        }
+        squares.add(errors);
     }
     return squares.total();
 }
@@ -219,23 +266,28 @@ template <int Depth>
     Lanes v[16];
     for (int i = 0; i < 16; i++) v[i] = source[i / 4 * pitch + i % 4] - prediction[i / 4 * pitch + i % 4];
     Lanes dc{};
-    forward<4, Depth>(v, [&](int k, const Number<Depth> &c) __attribute__((always_inline)) {
-        if (k)
-            levels[k] = quantise<4, Depth>(c, q, k, sums);
-        else
-            dc = convert<Lanes>(c);  // 16 times 1023 at most
+    forward<4, Depth>(v, [&](int y, const Number<Depth>(&row)[4]) __attribute__((always_inline)) {
+        if (!y) dc = convert<Lanes>(row[0]);  // 16 times 1023 at most
+        quantise_row<4, Depth, false>(row, q, y, levels + 4 * y, sums);
     });
-    levels[0] = Lanes{};
     return dc;
 }
 template <int Depth>
-[[gnu::always_inline]] inline Wide reconstruct_ac(const Lanes *levels, const Wide &dc, const LaneQuantiser<4> &q,
-                                                  const Lanes *prediction, const Lanes *source, int pitch, Lanes *to) {
+[[gnu::always_inline]] inline Wide reconstruct_ac(const Lanes *levels, bool any_ac, const Wide &dc,
+                                                  const LaneQuantiser<4> &q, const Lanes *prediction,
+                                                  const Lanes *source, int pitch, Lanes *to) {
     Number<Depth> scaled[16];
     scaled[0] = convert<Number<Depth>>(dc);
+    if (!any_ac) {
+        const Lanes r = convert<Lanes>((scaled[0] + 32) >> 6), residual[4] = {r, r, r, r};
+        Squares<Depth> squares;
+        for (int x = 0; x < 4; x++)
+            reconstruct_column<4>(residual, prediction + x, source + x, pitch, to + x, pitch, squares);
+        return squares.total();
+    }
 #pragma GCC unroll 16
     for (int k = 1; k < 16; k++) scaled[k] = scale<Depth>(levels[k], q.scales[q.place(k % 4, k / 4)]);
-    return reconstruct<4, Depth>(scaled, prediction, source, pitch, to, pitch);
+    return reconstruct<4, Depth>(scaled, 15, prediction, source, pitch, to, pitch);
 }
 
 }  // namespace

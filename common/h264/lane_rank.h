@@ -50,24 +50,6 @@ template <int N, int Depth, int Count>
     return larger(magnitude(a), magnitude(b));
 }
 
-// Of half an SATD, or of a quarter of an 8x8 block's. columns: their transforms.
-template <int N, int Depth>
-[[gnu::always_inline]] inline Wide half_satd(const Lanes (&columns)[N * N]) {
-    Wide sum = all_wide(0);
-    for (int y = 0; y < N; y += 2) {
-        Lanes sums[N];
-#pragma GCC unroll 2
-        for (int i = 0; i < 2; i++) {
-            Lanes v[N];
-            get_line<N>(columns + N * (y + i), 1, v);
-            butterflies<N, N / 2>(v);
-#pragma GCC unroll 4
-            for (int k = 0; k < N / 2; k++) sums[i * N / 2 + k] = half_sum(v[k], v[k + N / 2]);
-        }
-        sum += sum_of<N, Depth>(sums);
-    }
-    return N == 8 ? sum >> 1 : sum;
-}
 template <int N>
 [[gnu::always_inline]] inline void transform_column(const Lanes (&column)[N], Lanes *to) {
     Lanes v[N];
@@ -135,6 +117,34 @@ struct SourceTransform {
         const Lanes sums[1] = {half_sum(m - v[0], m - v[N / 2])};
         return half(rest + of_row + of_column + sum_of<N, Depth>(sums));
     }
+    // Of any prediction. get(x, y). Columns that have samples in common have sums in common, which the compiler finds.
+    template <class Get>
+    [[gnu::always_inline]] Wide any(const Get &get) const {
+        Lanes columns[N * N];
+#pragma GCC unroll 8
+        for (int x = 0; x < N; x++) {
+            Lanes column[N];
+#pragma GCC unroll 8
+            for (int y = 0; y < N; y++) column[y] = get(x, y);
+            transform_column<N>(column, columns + x);
+        }
+        Wide sum = all_wide(0);
+        for (int y = 0; y < N; y += 2) {
+            Lanes sums[N];
+#pragma GCC unroll 2
+            for (int i = 0; i < 2; i++) {
+                const int first = N * (y + i);
+                Lanes line[N];
+                get_line<N>(columns + first, 1, line);
+                butterflies<N, N / 2>(line);
+#pragma GCC unroll 4
+                for (int k = 0; k < N / 2; k++)
+                    sums[i * N / 2 + k] = half_sum(line[k] - v[first + k], line[k + N / 2] - v[first + k + N / 2]);
+            }
+            sum += sum_of<N, Depth>(sums);
+        }
+        return half(sum);
+    }
 };
 
 // Adds half the SATDs of 4x4 blocks as predicted by the line above, the line to the left, a mean and a plane.
@@ -149,35 +159,23 @@ template <int Width, int Height, class S, class MeanOfBlock>
         const Lanes *const at = source + y0 * Width + x0;
         const SourceTransform<4, 10> t(
             [&](int x, int y) __attribute__((always_inline)) { return at[Width * y + x]; });  // the same with 8 bits
-        Lanes above[4], left[4], d[16];
+        Lanes above[4], left[4];
         get_line<4>(s.at(x0, -1), 1, above);
         get_line<4>(s.at(-1, y0), S::pitch, left);
         satds[kFromAbove] += t.vertical(above);
         satds[kFromLeft] += t.horizontal(left);
         satds[kMean] += t.mean(mean_of_block(x0 / 4, y0 / 4));
-        for (int x = 0; x < 4; x++) {
-            Lanes column[4];
-#pragma GCC unroll 4
-            for (int y = 0; y < 4; y++) column[y] = at[Width * y + x] - plane[(y0 + y) * Width + x0 + x];
-            transform_column<4>(column, d + x);
-        }
-        satds[kPlane] += half_satd<4, 10>(d);
+        satds[kPlane] +=
+            t.any([&](int x, int y) __attribute__((always_inline)) { return plane[(y0 + y) * Width + x0 + x]; });
     }
 }
 
 // ---- Ranking of source samples.
 
+// Of a mode from kDc + 1 on.
 template <int N, int Depth, int Mode>
-[[gnu::always_inline]] inline Wide satd_of_mode(LumaSamples &s, int x0, int y0, const Values<N> &values) {
-    Lanes d[N * N];
-#pragma GCC unroll 8
-    for (int x = 0; x < N; x++) {
-        Lanes column[N];
-#pragma GCC unroll 8
-        for (int y = 0; y < N; y++) column[y] = values[value_of<N>(Mode, N * y + x)] - *s.at(x0 + x, y0 + y);
-        transform_column<N>(column, d + x);
-    }
-    return half_satd<N, Depth>(d);
+[[gnu::always_inline]] inline Wide satd_of_mode(const SourceTransform<N, Depth> &t, const Values<N> &values) {
+    return t.any([&](int x, int y) __attribute__((always_inline)) { return values[value_of<N>(Mode, N * y + x)]; });
 }
 
 // Adds the SATDs of a component's modes. Mode: those from kDc + 1 on.
@@ -194,7 +192,7 @@ template <int N, int Depth, size_t... Mode>
     satds[kVertical] += t.vertical(above);
     satds[kHorizontal] += t.horizontal(left);
     satds[kDc] += t.mean(values[neighbours_in_line(N)]);
-    ((satds[kDc + 1 + Mode] += satd_of_mode<N, Depth, kDc + 1 + Mode>(s, x0, y0, values)), ...);
+    ((satds[kDc + 1 + Mode] += satd_of_mode<N, Depth, kDc + 1 + Mode>(t, values)), ...);
 }
 
 template <int N, int Depth>

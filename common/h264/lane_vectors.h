@@ -7,11 +7,7 @@ namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE {
 
 namespace {
 
-#if CUDAENC_LANE_LEVEL == 4
-constexpr int kLanes = 32;
-#else
-constexpr int kLanes = 16;
-#endif
+constexpr int kLanes = CUDAENC_LANES;
 
 using Row = h264::Lanes;
 using Lanes = int16_t __attribute__((vector_size(2 * kLanes)));
@@ -70,7 +66,7 @@ using Number = std::conditional_t<Depth == 8, Lanes, Wide>;
 [[gnu::always_inline]] inline Lanes larger(const Lanes &a, const Lanes &b) { return a > b ? a : b; }
 [[gnu::always_inline]] inline Lanes smaller(const Lanes &a, const Lanes &b) { return a < b ? a : b; }
 
-#if CUDAENC_LANE_LEVEL == 4
+#if CUDAENC_LANES == 32
 [[gnu::always_inline]] inline bool any_of(const Lanes &x) { return _mm512_test_epi16_mask((__m512i)x, (__m512i)x); }
 // The upper half of an unsigned product.
 [[gnu::always_inline]] inline Lanes multiply_high(const Lanes &a, const Lanes &b) {
@@ -83,7 +79,7 @@ using Number = std::conditional_t<Depth == 8, Lanes, Wide>;
 [[gnu::always_inline]] inline Lanes with_sign_of(const Lanes &sign, const Lanes &x) {
     return (Lanes)_mm512_mask_sub_epi16((__m512i)x, _mm512_movepi16_mask((__m512i)sign), (__m512i)Lanes{}, (__m512i)x);
 }
-#elif CUDAENC_LANE_LEVEL == 3
+#elif CUDAENC_LANE_LEVEL >= 3
 [[gnu::always_inline]] inline bool any_of(const Lanes &x) { return !_mm256_testz_si256((__m256i)x, (__m256i)x); }
 [[gnu::always_inline]] inline Lanes multiply_high(const Lanes &a, const Lanes &b) {
     return (Lanes)_mm256_mulhi_epu16((__m256i)a, (__m256i)b);
@@ -113,7 +109,7 @@ using Number = std::conditional_t<Depth == 8, Lanes, Wide>;
 #endif
 
 // Number i of lane j becomes number j of lane i, of 16 lanes, or of twice as many side by side.
-#if CUDAENC_LANE_LEVEL == 4
+#if CUDAENC_LANES == 32
 // The lane whose row is a half of vector i.
 constexpr int lane_of_row(int i, int half) { return i % 8 + 8 * half + i / 8 * 16; }
 [[gnu::always_inline]] inline void transpose_eighths(Lanes (&m)[16]) {

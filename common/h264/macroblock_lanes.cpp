@@ -12,6 +12,7 @@
 #pragma GCC optimize("O1")
 #endif
 #define CUDAENC_LANE_LEVEL 0
+#define CUDAENC_LANES 16
 #include "lane_coder.h"
 
 namespace cudaenc::h264 {
@@ -23,12 +24,16 @@ extern const LaneVectors kVectors;
 namespace level_4 {
 extern const LaneVectors kVectors;
 }
+namespace level_4_narrow {
+extern const LaneVectors kVectors;
+}
 #endif
 
 std::span<const LaneVectors> lane_vectors() {
 #ifdef CUDAENC_LEVELS
-    static const LaneVectors vectors[] = {level_4::kVectors, level_3::kVectors, level_0::kVectors};
-    static const size_t first = __builtin_cpu_supports("x86-64-v4") ? 0 : __builtin_cpu_supports("x86-64-v3") ? 1 : 2;
+    static const LaneVectors vectors[] = {level_4::kVectors, level_4_narrow::kVectors, level_3::kVectors,
+                                          level_0::kVectors};
+    static const size_t first = __builtin_cpu_supports("x86-64-v4") ? 0 : __builtin_cpu_supports("x86-64-v3") ? 2 : 3;
 #else
     static const LaneVectors vectors[] = {level_0::kVectors};
     constexpr size_t first = 0;

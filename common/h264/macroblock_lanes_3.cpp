@@ -3,5 +3,6 @@
 
 #ifdef CUDAENC_LEVELS
 #define CUDAENC_LANE_LEVEL 3
+#define CUDAENC_LANES 16
 #include "lane_coder.h"
 #endif

@@ -3,5 +3,6 @@
 
 #ifdef CUDAENC_LEVELS
 #define CUDAENC_LANE_LEVEL 4
+#define CUDAENC_LANES 32
 #include "lane_coder.h"
 #endif

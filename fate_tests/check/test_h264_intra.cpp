@@ -464,6 +464,6 @@ int main(int argc, char **argv) {
     tcase_add_test(c, noise_at_qp_0);
     tcase_add_test(c, adaptive_qp_reaches_the_decoder);
     tcase_add_test(c, large_pictures);
-    tcase_add_loop_test(c, lanes_are_macroblocks, 0, 3);
+    tcase_add_loop_test(c, lanes_are_macroblocks, 0, 4);
     return run_suite(suite);
 }
