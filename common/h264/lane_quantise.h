@@ -154,7 +154,8 @@ struct Squares {
     [[gnu::always_inline]] Wide total() const { return sum; }
 };
 // The sum modulo 2^16, and the upper bytes of sums of four. Quantisation changes no coefficient by more than 5/8 of a
-// step. So these four of a column of 8 are 62,900 together at most, at kMostLaneQp, and 16 bits hold them.
+// step. So these four of a column of 8 are 62,900 together at most, at QP 39, and 16 bits hold them.
+static_assert(kMostLaneQp <= 39 && kRounding.ac >= 3 * 256 / 8);
 template <>
 struct Squares<8> {
     Shorts sums{}, highs{};
