@@ -1,5 +1,7 @@
 // What a packet says about itself: marker segments, lengths of tile-parts and packets, boxes, read by a parser of the
 // tests' own. SPDX-License-Identifier: LGPL-2.1-or-later
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -281,6 +283,40 @@ START_TEST(metadata_of_jp2) {
         const std::string content(packet.begin(), packet.end());
         EXPECT(content.find(r.box) != std::string::npos, "%g and %g ppi", r.capture, r.display);
     }
+    // A frame's own come in place of the files that options name.
+    char path[] = "/tmp/metadata-XXXXXX";
+    const int file = mkstemp(path);
+    const std::string text = "\x1C of a file, <rdf:RDF/>";
+    ck_assert_int_eq(write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    close(file);
+    Log log;
+    CudaencConfig config = make_config(format, "cpu", &log);
+    config.j2k.xmp = config.j2k.iptc = path;
+    CudaencFrame frame = picture.frame();
+    for (const size_t times : {2, 1, 0}) {  // that the file's text is there
+        const std::vector<uint8_t> packet = encode(config, frame);
+        size_t found = 0;
+        for (auto at = packet.begin(); (at = std::search(at, packet.end(), text.begin(), text.end())) != packet.end();
+             at++)
+            found++;
+        ck_assert_uint_eq(found, times);
+        if (frame.xmp) frame.iptc = iim.data(), frame.iptc_size = iim.size();
+        frame.xmp = xmp.data(), frame.xmp_size = xmp.size();
+    }
+    unlink(path);
+    // Boxes that leave nothing of a target: an error, and no frame without a limit.
+    config = make_config(format, "cpu", &log);
+    config.j2k.frame_bytes = 1000000;
+    frame.xmp = large.data(), frame.xmp_size = large.size();
+    CudaencSession *session;
+    CudaencPacket packet;
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    int code = cudaenc_submit(session, &frame);
+    if (code == CUDAENC_OK) code = cudaenc_wait(session, &packet);
+    EXPECT(code == CUDAENC_ERR_INVALID && log.lines.size() == 1 &&
+               log.lines[0].find("is not possible") != std::string::npos,
+           "%d", code);
+    cudaenc_close(session);
 }
 END_TEST
 

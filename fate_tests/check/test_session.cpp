@@ -631,6 +631,10 @@ START_TEST(each_notice_is_told_once) {
     ck_assert_uint_eq(lines.size(), 2);
     EXPECT(lines[0].rfind("psnr 60 is not reached", 0) == 0, "%s", lines[0].c_str());
     EXPECT(lines[1].rfind("readers may refuse the file", 0) == 0, "%s", lines[1].c_str());
+    config.j2k.format = CUDAENC_J2K_CODESTREAM;  // which has no profile
+    LogOfTargets alone;
+    qualities(config, pictures, alone, icc);
+    ck_assert_uint_eq(alone.lines[CUDAENC_LOG_WARNING].size(), 1);
 }
 END_TEST
 #undef SET
