@@ -17,10 +17,11 @@ namespace cudaenc {
 
 // Slots where the caller leaves async_depth open.
 constexpr int kUsualDepth = 4;
-constexpr int kMostDepth = 64;
 // The same on CPUs, for codecs whose pictures keep few threads busy: each thread has its own, and every second one has
 // another while a picture that is ready waits for those before it.
-inline int depth_of_threads(int threads) { return std::clamp(thread_count(threads) * 3 / 2, kUsualDepth, kMostDepth); }
+inline int depth_of_threads(int threads) {
+    return std::clamp(thread_count(threads) * 3 / 2, kUsualDepth, CUDAENC_MAX_ASYNC_DEPTH);
+}
 
 // P: a Pipeline, such as Encoder.
 template <class P>

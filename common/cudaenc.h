@@ -367,6 +367,9 @@ static inline void cudaenc_h264_defaults(CudaencH264Options *options) { cudaenc_
 /** Bytes that a CudaencConfig has for the options of a codec, so that they can grow. */
 #define CUDAENC_OPTIONS_ROOM 1024
 
+/** The most that async_depth may be, and that its 0 stands for: a caller's arrays of that size hold all in flight. */
+#define CUDAENC_MAX_ASYNC_DEPTH 64
+
 typedef struct CudaencConfig {
     size_t struct_size; /**< the caller's sizeof(CudaencConfig), set by cudaenc_config_defaults() */
     CudaencCodec codec;

@@ -35,8 +35,6 @@
 #include "avcodec.h"
 #include "hwconfig.h"
 
-#define CUDAENC_MAX_ASYNC_DEPTH 64
-
 /** What every encoder has; the first member of its private context. */
 typedef struct FFCudaencContext {
     const AVClass *class;
