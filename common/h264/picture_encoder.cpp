@@ -58,7 +58,6 @@ bool PictureEncoder::analyse(int slot) {
     Picture &picture = pictures_[slot];
     if (p_.rate.constant()) {
         begin_stage(slot, 0);
-        picture.counted = false;
         control_.plan(picture);
         control_.begin(picture);
         encode_picture(picture);
@@ -74,7 +73,6 @@ bool PictureEncoder::analyse(int slot) {
     if (picture.failed) std::rethrow_exception(std::exchange(picture.failed, nullptr));
     if (!picture.analysed_once) {
         begin_stage(slot, 0);
-        picture.counted = true;
         encode_picture(picture);
         if (!is_first(slot)) {
             leave.encoder = nullptr;
@@ -117,7 +115,7 @@ void PictureEncoder::encode_picture(Picture &picture) {
     const PictureQuality quality = {.qp = picture.qp,
                                     .effort = p_.effort,
                                     .aq_strength = p_.aq_strength,
-                                    .counts = picture.counted,
+                                    .counts = counts(picture),
                                     .reconstructs = reconstructed != nullptr};
     picture.coder.encode(picture.layouts.data(), quality, pool(), picture.macroblocks, picture.levels);
     control_.make_headers(picture);
@@ -125,9 +123,8 @@ void PictureEncoder::encode_picture(Picture &picture) {
 
 bool PictureEncoder::analyse_again(int slot, uint64_t slice_bytes) {
     Picture &picture = pictures_[slot];
-    if (!picture.counted) {
+    if (!counts(picture)) {
         if (control_.fits(picture, slice_bytes)) return false;
-        picture.counted = true;
         picture.coder.count();
         const int qp = picture.qp;
         settle_qp(picture);

@@ -24,7 +24,6 @@ class PictureEncoder : public CpuEncoder {
     struct Picture : PictureState {
         explicit Picture(const PictureFormat &format) : PictureState(), coder(format) {}
         PictureCoder coder;
-        bool counted = false;        // again() knows its bits
         bool analysed_once = false;  // its QP waits for those of pictures before
         std::exception_ptr failed;   // where its QP was planned
         CodedPicture analysed() const { return {macroblocks, levels, sign_flips}; }
@@ -65,6 +64,8 @@ class PictureEncoder : public CpuEncoder {
     std::vector<Picture> pictures_;  // [slot]
 
   private:
+    // Whether again() needs the picture's bits. At a constant QP slices are coded first, see PictureControl::fits().
+    bool counts(const Picture &picture) const { return !p_.rate.constant() || picture.qp != p_.rate.qp; }
     void encode_picture(Picture &picture);
     void settle_qp(Picture &picture);
     void start_waiting() noexcept;
