@@ -10,10 +10,10 @@
 
 namespace cudaenc::h264 {
 
-// The targets of the rate control. Rates are in bits/s, sizes of pictures in bytes.
-// RateTarget::delay of efforts that a device analyses pictures side by side with.
+// RateTarget::delay of efforts that analyse pictures side by side.
 inline constexpr uint64_t kRateDelay = 8;
 
+// The targets of the rate control. Rates are in bits/s, sizes of pictures in bytes.
 struct RateTarget {
     int qp;                      // the first, or the constant one
     int qp_min, qp_max;          // its range

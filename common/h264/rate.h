@@ -23,8 +23,8 @@ class RateControl {
     void skip(uint64_t skipped) {
         if (first_ || t_.constant() || t_.picture_bytes) return;
         const Bits frames = std::min<Bits>(skipped, t_.rate_num / t_.rate_den);
-        fullness_ = std::min(fullness_ + frames * max_bits(), size_);
-        debt_ = std::max(debt_ - frames * mean_bits(), -4 * kDebtFrames * frame());
+        fullness_ = std::min(fullness_ + frames * max_per_frame(), size_);
+        debt_ = std::max(debt_ - frames * mean_per_frame(), -4 * kDebtFrames * mean_per_picture());
         intervals_ = std::min(intervals_ + 1, kIntervals);
         interval_ += ((frames + 1) * kOne - interval_) / intervals_;
     }
@@ -73,7 +73,7 @@ class RateControl {
         if (t_.constant() || tries_ > (t_.picture_bytes ? 4 : 2)) return false;
         uint64_t low = least_wanted_, high = most_wanted_;
         // The first picture's QP is a guess: it is to have the average size.
-        if (first_ && t_.bit_rate) low = high = std::clamp(to_bytes(frame()), low, high);
+        if (first_ && t_.bit_rate) low = high = std::clamp(to_bytes(mean_per_picture()), low, high);
         const int better = std::max(clamp_qp(qp_for(qp, bytes, std::clamp(bytes, low, high))), lowest_failed_ + 1);
         if (better == qp || (qp > kMaxQp && bytes > high)) return false;
         if (!t_.picture_bytes && bytes * 5 <= high * 6 && bytes * 6 >= low * 5) return false;
@@ -84,7 +84,8 @@ class RateControl {
     uint64_t most() const { return most_; }  // bytes of the picture that was begun
     // Whether the average is exceeded, and pictures cannot become smaller: QPs are at their highest.
     bool exceeds_average() const {
-        return t_.bit_rate && debt_ > kDebtFrames * frame() && last_qp_ >= (t_.qp_max < kMaxQp ? t_.qp_max : kLastQp);
+        return t_.bit_rate && debt_ > kDebtFrames * mean_per_picture() &&
+               last_qp_ >= (t_.qp_max < kMaxQp ? t_.qp_max : kLastQp);
     }
 
     // The picture that was begun has so many bytes at most, and likely_bytes. Returns how many are filled up after it.
@@ -96,7 +97,7 @@ class RateControl {
         const Bits byte = 8 * kClock * t_.rate_num;
         uint64_t filler = 0;
         if (t_.buffer_size) {
-            fullness_ = std::max<Bits>(fullness_ - bytes * byte, 0) + max_bits();
+            fullness_ = std::max<Bits>(fullness_ - bytes * byte, 0) + max_per_frame();
             if (t_.cbr && fullness_ > size_) {
                 filler = static_cast<uint64_t>((fullness_ - size_ + byte - 1) / byte);
                 fullness_ -= filler * byte;
@@ -105,8 +106,8 @@ class RateControl {
         }
         if (!t_.bit_rate) return 0;
         // What cannot be spent for long is not to be spent later.
-        debt_ = std::clamp(debt_ + (likely_bytes + filler) * byte - mean_bits(), -4 * kDebtFrames * frame(),
-                           20 * kDebtFrames * frame());
+        debt_ = std::clamp(debt_ + (likely_bytes + filler) * byte - mean_per_frame(),
+                           -4 * kDebtFrames * mean_per_picture(), 20 * kDebtFrames * mean_per_picture());
         // What pictures would have at QP 0, on average.
         const Bits complexity = Bits{scaled(last_bytes_, qp + 24)};
         complexity_ += ((complexity << 16) - complexity_) / ++pictures_;
@@ -134,16 +135,17 @@ class RateControl {
         Bits least = 0, most = Bits{1} << 96;
         if (t_.bit_rate) {
             // From half to twice the average, so that scenes share a QP; less where too much was spent.
-            const int sixths = static_cast<int>(std::clamp<Bits>(6 * debt_ / (kDebtFrames * frame()), -18, 18));
-            least = scaled(frame(), -6 - sixths);
-            most = scaled(frame(), 6 - sixths);
+            const Bits mean = mean_per_picture();
+            const int sixths = static_cast<int>(std::clamp<Bits>(6 * debt_ / (kDebtFrames * mean), -18, 18));
+            least = scaled(mean, -6 - sixths);
+            most = scaled(mean, 6 - sixths);
         }
         most_beyond_ = most_;
         most_on_average_ = std::clamp<uint64_t>(to_bytes(most), 1, most_);
         if (t_.buffer_size) {
             // Within some frames the buffer returns to where it rests, lower where bits are left. What runs over is
             // filled up with cbr. It is missed where max_rate is the average: there the buffer does not stay full.
-            const Bits in = incoming();
+            const Bits in = max_per_picture();
             const Bits usual = std::max(size_ / 2, size_ / 10 * 9 - 6 * in);
             const Bits rest = std::max({std::min(in, size_ / 2), size_ / 8, usual + std::min<Bits>(debt_, 0)});
             const Bits above = fullness_ - rest, frames = std::clamp<Bits>(size_ / in / 2, 1, 8);
@@ -157,12 +159,13 @@ class RateControl {
         if (t_.picture_bytes) least_wanted_ = most_wanted_ = most_ / 32 * 31;
     }
 
-    // In the time of a frame, at the average rate and into the buffer.
-    Bits mean_bits() const { return t_.bit_rate * kClock * t_.rate_den; }
-    Bits max_bits() const { return t_.max_rate * kClock * t_.rate_den; }
-    // The same between two pictures, as they have come.
-    Bits frame() const { return mean_bits() * interval_ / kOne; }
-    Bits incoming() const { return max_bits() * interval_ / kOne; }
+    // What comes in the time of a frame, at the average rate and into the buffer. fullness_ and debt_ go by it: skip()
+    // adds the frames that are left out.
+    Bits mean_per_frame() const { return t_.bit_rate * kClock * t_.rate_den; }
+    Bits max_per_frame() const { return t_.max_rate * kClock * t_.rate_den; }
+    // The same in the mean time between pictures, which has frames that are left out. Wanted sizes go by it.
+    Bits mean_per_picture() const { return mean_per_frame() * interval_ / kOne; }
+    Bits max_per_picture() const { return max_per_frame() * interval_ / kOne; }
     uint64_t to_bytes(Bits bits) const {
         return static_cast<uint64_t>(std::clamp<Bits>(bits / (8 * kClock * t_.rate_num), 0, Bits{1} << 40));
     }
@@ -192,7 +195,7 @@ class RateControl {
     }
     // At which pictures have the average size, to the nearest QP, and some more or less, so that a debt is paid back.
     int average_qp() const {
-        const uint64_t wanted = to_bytes(std::max(frame() - debt_ / 32, frame() / 4) / 16 * 17);
+        const uint64_t wanted = to_bytes(std::max(mean_per_picture() - debt_ / 32, mean_per_picture() / 4) / 16 * 17);
         return qp_for(-24, static_cast<uint64_t>(complexity_ >> 16), std::max<uint64_t>(wanted, 1));
     }
 
