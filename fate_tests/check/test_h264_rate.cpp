@@ -2,13 +2,16 @@
 // parts and noise; what it costs against constant quality; levels; reconstructions. SPDX-License-Identifier:
 // LGPL-2.1-or-later
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "../../common/h264/levels.h"
-#include "../../common/h264/params.h"
+#include "../../common/h264/picture_encoder.h"
 #include "../../common/thread_pool.h"
 #include "h264_inputs.h"
 #include "h264_stream.h"
@@ -340,6 +343,58 @@ START_TEST(plans) {
 }
 END_TEST
 
+// Holds the second picture until those that are planned with it have been tried.
+class HeldPicture : public h264::PictureEncoder {
+  public:
+    HeldPicture(const h264::Params &params, int slots)
+        : PictureEncoder(params, slots, 2, kStageNames, false),
+          macroblocks_(static_cast<size_t>(slots) * macroblocks()),
+          levels_(static_cast<size_t>(slots) * levels()) {
+        for (int slot = 0; slot < slots; slot++) {
+            const size_t i = static_cast<size_t>(slot);
+            set_output(slot, &macroblocks_[i * macroblocks()], &levels_[i * levels()], nullptr);
+        }
+    }
+    ~HeldPicture() override { stop(); }
+    int tried_meanwhile() const { return tried_meanwhile_; }
+
+  private:
+    std::optional<PooledBuffer> run(int slot) override {
+        const bool held = pictures_[static_cast<size_t>(slot)].number == 1;
+        if (held) {
+            std::unique_lock lock(mutex_);
+            const int others = static_cast<int>(pictures_.size()) - 2;
+            changed_.wait_for(lock, std::chrono::seconds(20), [&] { return tried_ == others; });
+            tried_meanwhile_ = tried_;
+        }
+        if (analyse(slot)) return PooledBuffer();
+        const std::lock_guard lock(mutex_);
+        tried_++;
+        changed_.notify_all();
+        return std::nullopt;
+    }
+
+    static constexpr const char *kStageNames[] = {"intra pipeline", "cavlc"};
+    std::vector<h264::Macroblock> macroblocks_;
+    std::vector<int16_t> levels_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int tried_ = 0, tried_meanwhile_ = 0;
+};
+
+// Pictures that are planned without each other's bits are tried side by side: here all but the first, which plans know.
+START_TEST(first_tries_side_by_side) {
+    constexpr int kPictures = h264::kRateDelay + 1;
+    Log log;
+    const CudaencConfig config = make_rate_config(kModes[_i], &log, 0);
+    HeldPicture encoder(h264::make_params(kFormat, config.h264), kPictures);
+    for (int i = 0; i < kPictures; i++) encoder.submit(i, clip()[static_cast<size_t>(i)].frame());
+    for (int i = 0; i < kPictures; i++) encoder.finish(i);
+    EXPECT(encoder.tried_meanwhile() == kPictures - 2, "%s: %d pictures were tried beside the second", kModes[_i].name,
+           encoder.tried_meanwhile());
+}
+END_TEST
+
 // The mean PSNR of luma is at most 0.2 dB below that of constant quality with as many bytes.
 START_TEST(quality) {
     const Mode &mode = kModes[_i / kEffortCount];
@@ -512,6 +567,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(rates, quality, 0, kCount);
     for (const TTest *test : {variable_rate, noise_within_a_buffer, noise_on_average, plans, hrd_of_one_frame})
         tcase_add_loop_test(rates, test, 0, kEffortCount);
+    tcase_add_loop_test(rates, first_tries_side_by_side, 0, static_cast<int>(std::size(kModes)));
     tcase_add_test(rates, extreme_rates);
     TCase *others = add_case(suite, "others");
     for (const TTest *test : {levels_do_not_harm, bitstream_restriction, reconstructions}) tcase_add_test(others, test);
