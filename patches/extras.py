@@ -42,7 +42,7 @@ WARNING = '''    if (par->codec_id == AV_CODEC_ID_JPEG2000 && img->img_number ==
 VALUES = '''                    if (o->unit) {
                         char names[1024] = "";
 
-                        for (int k = 0; strcmp(const_names[k], "default"); k++)
+                        for (int k = 0; k < ci - 5; k++) // the last five are of any option
                             av_strlcatf(names, sizeof(names), "%s%s", k ? ", " : "", const_names[k]);
                         av_log(obj, AV_LOG_ERROR, "%s has the values: %s\\n", o->name, names);
                     }

@@ -356,7 +356,7 @@ any=64x48,yuvj420p
 matrix() { printf "$1%s" "$(printf ',16%.0s' {1..63})"; } # its first divisor
 warns $any "JPEG cannot tell of colour matrix 1: decoders take samples for those of BT.601" -vf format=yuvj420p,setparams=colorspace=bt709
 refuse_qualities_and_fields
-refuse $any "option huffman to value xyz" -huffman xyz
+refuse $any "huffman has the values: default, optimal$" -huffman xyz
 refuse $any "option matrix to value xyz" -matrix xyz
 refuse $any "'matrix' out of range \[0 - 2\]" -matrix 3
 refuse $any "matrix 1 is not allowed with luma_matrix or chroma_matrix" -matrix flat -intra_matrix "$(matrix 16)"
