@@ -684,7 +684,9 @@ static void warn_of_ignored(AVCodecContext *avctx, const CudaencConfig *config)
     if (avctx->rc_min_rate && !(h264 && config->h264.cbr))
         av_log(avctx, AV_LOG_WARNING, "-minrate has no effect%s\n",
                h264 ? ": -cbr 1 fills the stream up to its bit rate" : "");
-    if (!h264 && avctx->rc_max_rate && (!avctx->bit_rate || avctx->rc_max_rate < avctx->bit_rate))
+    if (!h264 && (avctx->rc_max_rate || avctx->rc_buffer_size) && !avctx->bit_rate)
+        av_log(avctx, AV_LOG_WARNING, "-maxrate and -bufsize have no effect: -b:v limits each frame\n");
+    else if (!h264 && avctx->rc_max_rate && avctx->rc_max_rate < avctx->bit_rate)
         av_log(avctx, AV_LOG_WARNING, "-maxrate has no effect: no frame exceeds -b:v\n");
 }
 

@@ -317,7 +317,11 @@ warns 64x48,yuv444p "format j2k cannot tell of YUV 4:4:4: FFmpeg's decoder takes
 warns 64x48,gray "format jp2 cannot tell of limited range: decoders of .jp2 files take samples for full-range grey" -vf format=gray,setparams=range=tv
 warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -format j2k -pred dwt53 -quality 40
 warns 64x48,gray "pred dwt53 has no quality: 40 has no effect" -profile:v archive_lossless -quality 40
-warns 64x48,gray "-maxrate has no effect: no frame exceeds -b:v" -maxrate 1M
+for encoder in j2k_cuda mjpeg_cuda; do
+    warns 64x48,gray "-maxrate and -bufsize have no effect: -b:v limits each frame" -maxrate 1M
+    warns 64x48,gray "-maxrate and -bufsize have no effect: -b:v limits each frame" -bufsize 1M
+done
+encoder=j2k_cuda
 warns 64x48,gray "-maxrate has no effect: no frame exceeds -b:v" -b:v 2M -maxrate 1M
 warns 64x48,gray "-minrate has no effect$" -b:v 2M -maxrate 2M -minrate 2M
 for encoder in j2k_cuda mjpeg_cuda h264_cavlc_cuda; do
