@@ -171,7 +171,7 @@ bool PictureControl::again(PictureState &picture, uint64_t bits) {
     picture.filler = picture.rate->end(picture.qp, bytes, likely_bytes);
     if (picture.rate->exceeds_average())
         picture.missed = format_string("-b:v %lld is exceeded: at QP %d, the highest allowed, pictures have more",
-                                       static_cast<long long>(p_.rate.bit_rate), picture.qp);
+                                       static_cast<long long>(p_.rate.bit_rate), std::min(picture.qp, kMaxQp));
     const bool constant = p_.rate.constant();
     if (!constant) {  // else a picture knows nothing of others
         rate_.emplace(*picture.rate);
@@ -212,7 +212,7 @@ size_t PictureControl::packet_bytes(const PictureState &picture, uint64_t slice_
 }
 
 void PictureControl::write_around(const PictureState &picture, uint64_t slice_bytes, CudaencBuffer &packet) const {
-    packet.quality = picture.qp;
+    packet.quality = std::min(picture.qp, kMaxQp);  // beyond it frequencies are lost
     packet.missed = picture.missed;
     packet.missed_above = true;
     std::copy(picture.prefix.begin(), picture.prefix.end(), packet.data);

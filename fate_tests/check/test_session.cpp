@@ -586,6 +586,8 @@ const MissedTarget missed_targets[] = {
     {CUDAENC_CODEC_H264,
      SET(h264.rate_control = CUDAENC_H264_BIT_RATE; c.h264.bit_rate = 100000; c.h264.qp_max = 20; c.h264.qp_min = 0),
      CUDAENC_LOG_WARNING, "-b:v 100000 is exceeded: at QP 20"},
+    {CUDAENC_CODEC_H264, SET(h264.rate_control = CUDAENC_H264_BIT_RATE; c.h264.bit_rate = 1000), CUDAENC_LOG_WARNING,
+     "-b:v 1000 is exceeded: at QP 51"},  // beyond it pictures lose frequencies
     {CUDAENC_CODEC_H264, SET(h264.max_rate = 1000; c.h264.buffer_size = 1000), CUDAENC_LOG_WARNING, "a picture has "},
 };
 
@@ -600,7 +602,8 @@ START_TEST(missed_targets_are_told_once) {
         config.h264.frame_rate_num = 25;
         config.h264.frame_rate_den = 1;
         missed.change(config);
-        qualities(config, pictures, targets);
+        for (const double quality : qualities(config, pictures, targets))
+            ck_assert(quality <= (missed.codec == CUDAENC_CODEC_H264 ? 51 : 100));
         for (int level = 0; level <= CUDAENC_LOG_VERBOSE; level++)
             ck_assert_uint_eq(targets.lines[level].size(), level == missed.level);
         ck_assert_msg(targets.lines[missed.level][0].rfind(missed.line, 0) == 0, "%s",
