@@ -138,6 +138,9 @@ $(B)/obj/%.o: %.cpp $(B)/obj/flags | build/src/headers
 	@mkdir -p $(@D)
 	@echo "CXX     $<"
 	@$(CXX) $(cxxflags) $(includes) -MMD -MP -c $< -o $@
+ifdef SANITIZE # functions of lanes take minutes to instrument once they are inlined into each other
+$(B)/obj/common/h264/macroblock_lanes.o: private cxxflags += -Dalways_inline=noinline
+endif
 # NVIDIA's libraries that the tests know where their headers are there; a CUDA toolkit has nvJPEG's, and what it includes.
 toolkit := $(if $(NVCC),$(abspath $(dir $(NVCC))../include))
 NVJPEG  ?= $(if $(wildcard $(toolkit)/nvjpeg.h),$(toolkit))
