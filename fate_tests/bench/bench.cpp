@@ -233,10 +233,13 @@ class Bench {
             const std::vector<Size> sizes = o_.sizes.empty() ? std::vector<Size>{{1920, 1080}, {3840, 2160}} : o_.sizes;
             const bool on_device = device_ && o_.device.rfind("cuda", 0) == 0;
             for (const auto &[width, height] : sizes)
-                measure_h264(on_device ? device_ : nullptr, o_.device, pictures, width, height,
-                             o_.yuv444 ? Layout::kYuv444 : Layout::kYuv420,
-                             o_.qualities.empty() ? std::vector<int>{17, 22, 27, 32, 37} : o_.qualities, o_.effort,
-                             o_.frames, o_.x264, json_);
+                measure_h264(on_device ? device_ : nullptr, o_.device, pictures,
+                             {.width = width,
+                              .height = height,
+                              .layout = o_.yuv444 ? Layout::kYuv444 : Layout::kYuv420,
+                              .qps = o_.qualities.empty() ? std::vector<int>{17, 22, 27, 32, 37} : o_.qualities,
+                              .slices = o_.slices.empty() ? std::vector<int>{1} : o_.slices},
+                             o_.effort, o_.frames, o_.x264, json_);
             return good;
         }
         for (Case c : cases) {

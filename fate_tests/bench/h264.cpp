@@ -21,7 +21,7 @@ void put_rates(Json &json, const char *encoder, int qp, const FrameFormat &f, do
     json.put("fps", fps);
 }
 
-CudaencConfig make_config_of(const FrameFormat &format, const char *device, bool device_frames, int qp) {
+CudaencConfig make_config_of(const FrameFormat &format, const char *device, bool device_frames, int qp, int slices) {
     CudaencConfig config;
     cudaenc_config_init(&config, sizeof config, CUDAENC_CODEC_H264);
     config.format = make_format(format);
@@ -30,6 +30,7 @@ CudaencConfig make_config_of(const FrameFormat &format, const char *device, bool
     config.h264.effort = 0;
     config.h264.rate_control = CUDAENC_H264_CONSTANT_QP;
     config.h264.qp = qp;
+    config.h264.slices = slices;
     config.h264.frame_rate_num = 25;
     config.h264.frame_rate_den = 1;
     return config;
@@ -90,6 +91,29 @@ X264Rate measure_x264(const X264Library &lib, const char *preset, const FrameFor
 }
 #endif
 
+// One frame and many, in so many slices.
+void measure_ours(const std::string &device, bool device_frames, const Frames &frames, const FrameFormat &format,
+                  int qp, int slices, const Effort &effort, Json &json) {
+    const CudaencConfig config = make_config_of(format, device.c_str(), device_frames, qp, slices);
+    const Single single = measure_single(config, frames, effort);
+    std::vector<int> depths = effort.depths;
+    if (depths.empty()) depths = {4, 8, 16};
+    Multi best;
+    for (const int depth : depths) {
+        const Multi multi = measure_multi(config, frames, 1, depth, effort);
+        if (multi.fps.median > best.fps.median) best = multi;
+    }
+    const double alone = 1e3 / single.milliseconds.median;
+    std::printf("  QP %2d, %d slices  h264_cavlc_cuda %8.0f alone, %8.0f frames/s  %9.0f bytes, %s in flight\n", qp,
+                slices, alone, best.fps.median, single.bytes_per_frame, best.in_flight().c_str());
+    json.open('{');
+    put_rates(json, "h264_cavlc_cuda", qp, format, single.bytes_per_frame, best.fps.median);
+    json.put("slices", slices);
+    json.put("fps_alone", alone);
+    json.put("in_flight", best.in_flight());
+    json.close('}');
+}
+
 void measure_peers([[maybe_unused]] const std::vector<Picture> &pictures, [[maybe_unused]] const FrameFormat &format,
                    [[maybe_unused]] int qp, [[maybe_unused]] const Effort &effort, [[maybe_unused]] int frame_count,
                    [[maybe_unused]] const std::string &file, [[maybe_unused]] Json &json) {
@@ -112,32 +136,16 @@ void measure_peers([[maybe_unused]] const std::vector<Picture> &pictures, [[mayb
 }  // namespace
 
 void measure_h264(const std::shared_ptr<Device> &device, const std::string &device_name,
-                  const std::vector<Picture> &pictures, int width, int height, Layout layout,
-                  const std::vector<int> &qps, const Effort &effort, int frame_count, const std::string &x264,
-                  Json &json) {
-    const FrameFormat format{width, height, 8, layout};
+                  const std::vector<Picture> &pictures, const H264Cases &cases, const Effort &effort, int frame_count,
+                  const std::string &x264, Json &json) {
+    const FrameFormat format{cases.width, cases.height, 8, cases.layout};
     const Frames frames(pictures, format, frame_count, device);
     bool peers = x264 != "no";
-    std::printf("\n%dx%d, %s, 8 bits; h264_cavlc_cuda: effort 0; x264: CAVLC, intra, tune psnr, all threads\n", width,
-                height, layout == Layout::kYuv444 ? "4:4:4" : "4:2:0");
-    for (const int qp : qps) {
-        const CudaencConfig config = make_config_of(format, device_name.c_str(), device != nullptr, qp);
-        const Single single = measure_single(config, frames, effort);
-        std::vector<int> depths = effort.depths;
-        if (depths.empty()) depths = {4, 8, 16};
-        Multi best;
-        for (const int depth : depths) {
-            const Multi multi = measure_multi(config, frames, 1, depth, effort);
-            if (multi.fps.median > best.fps.median) best = multi;
-        }
-        const double alone = 1e3 / single.milliseconds.median;
-        std::printf("  QP %2d  h264_cavlc_cuda  %8.0f alone, %8.0f frames/s  %9.0f bytes, %s in flight\n", qp, alone,
-                    best.fps.median, single.bytes_per_frame, best.in_flight().c_str());
-        json.open('{');
-        put_rates(json, "h264_cavlc_cuda", qp, format, single.bytes_per_frame, best.fps.median);
-        json.put("fps_alone", alone);
-        json.put("in_flight", best.in_flight());
-        json.close('}');
+    std::printf("\n%dx%d, %s, 8 bits; h264_cavlc_cuda: effort 0; x264: CAVLC, intra, tune psnr, all threads\n",
+                cases.width, cases.height, cases.layout == Layout::kYuv444 ? "4:4:4" : "4:2:0");
+    for (const int qp : cases.qps) {
+        for (const int slices : cases.slices)
+            measure_ours(device_name, device != nullptr, frames, format, qp, slices, effort, json);
         if (!peers) continue;
         try {
             measure_peers(pictures, format, qp, effort, frame_count, x264, json);

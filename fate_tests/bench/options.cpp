@@ -32,6 +32,7 @@ constexpr const char *kHelp =
     "  -trellis N       of JPEG, 0 or 1\n"
     "  -restart N       of JPEG: MCUs between restart markers\n"
     "  -yuv444          of -h264: 4:4:4 in place of 4:2:0\n"
+    "  -slices A,B      of -h264: slices of a picture (1)\n"
     "  -device_packets  JPEG's packets stay in the GPU's memory\n"
     "  -memory_of_frames M  gpu (default); pinned or host: copies to the GPU count, and are measured alone\n"
     "  -rotation        the pictures take turns, instead of each by itself\n"
@@ -164,11 +165,10 @@ bool take_value(Options &o, const std::string &name, const std::string &value) {
         std::vector<int> *to;
         int most;
     };
-    const std::map<std::string, Numbers> lists = {{"-quality", {&o.qualities, 100}},
-                                                  {"-frame_bytes", {&o.frame_bytes, 1 << 30}},
-                                                  {"-depths", {&o.effort.depths, 64}},
-                                                  {"-sessions", {&o.effort.sessions, 64}},
-                                                  {"-threads", {&o.threads, 1024}}};
+    const std::map<std::string, Numbers> lists = {
+        {"-quality", {&o.qualities, 100}},           {"-slices", {&o.slices, 64}},
+        {"-frame_bytes", {&o.frame_bytes, 1 << 30}}, {"-depths", {&o.effort.depths, 64}},
+        {"-sessions", {&o.effort.sessions, 64}},     {"-threads", {&o.threads, 1024}}};
     if (const auto text = texts.find(name); text != texts.end())
         *text->second = value;
     else if (const auto number = numbers.find(name); number != numbers.end())

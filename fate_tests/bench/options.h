@@ -22,7 +22,7 @@ struct Options {
     bool rotation = false, device_packets = false, yuv444 = false;
     Memory memory = Memory::kDevice;  // of frames, where a GPU is
     int rate_control = CUDAENC_J2K_RATE_NONE;
-    std::vector<int> threads, qualities, frame_bytes;
+    std::vector<int> threads, qualities, frame_bytes, slices;
     Effort effort;
     std::vector<std::string> files;
 };

@@ -396,11 +396,12 @@ def h264(results):
 def h264_effort_0(results):
     rows = results.rows('h264_effort_0', 'h264_effort_0.json')
     peers = unique(row['encoder'] for row in rows if 'fps_alone' not in row)
+    fewest = min((row['slices'] for row in rows if 'slices' in row), default=1)  # peers stand beside these alone
     rate = {(row['encoder'], row['size'], row['qp']): f'{number(row["fps"])} ({row["bits_per_pixel"]:.3f})' for row in rows}
-    return rows and table(['size', 'QP', 'bits/pixel', 'frames/s, single', 'many', 'in flight'] +
+    return rows and table(['size', 'QP', 'slices', 'bits/pixel', 'frames/s, single', 'many', 'in flight'] +
                           [f'{peer}: frames/s (bits/pixel)' for peer in peers],
-                          [[row['size'], str(row['qp']), f'{row["bits_per_pixel"]:.3f}', number(row['fps_alone']), number(row['fps']), row['in_flight']] +
-                           [rate.get((peer, row['size'], row['qp']), '–') for peer in peers] for row in rows if 'fps_alone' in row])
+                          [[row['size'], str(row['qp']), str(row['slices']), f'{row["bits_per_pixel"]:.3f}', number(row['fps_alone']), number(row['fps']), row['in_flight']] +
+                           [rate.get((peer, row['size'], row['qp']), '–') if row['slices'] == fewest else '' for peer in peers] for row in rows if 'fps_alone' in row])
 
 
 def cpu(results):

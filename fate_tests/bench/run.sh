@@ -138,7 +138,7 @@ h264() {
         ROWS=$out/h264.jsonl QPS=${QPS-12 22 32} THREADS=${H264_THREADS:-$(nproc)} "$scripts/h264_rate.sh" "$bin/ffmpeg" "$clip" -device "$device" -effort 2
     done
 }
-h264_effort_0() { bench -h264 ${X264:+-x264 "$X264"} -o "$out/h264_effort_0.json" "${first[@]}"; }
+h264_effort_0() { bench -h264 -slices 1,2,4 ${X264:+-x264 "$X264"} -o "$out/h264_effort_0.json" "${first[@]}"; }
 cpu_peers() { # PART of cpu_peers.sh
     if ! [ -x "$bin/ffmpeg" ] || [ ${#first[@]} = 0 ]; then echo "no ffmpeg or no picture: the CPU's peers are not measured"; return; fi
     "$scripts/cpu_peers.sh" "$bin" "${first[0]}" "$out" "$1"
