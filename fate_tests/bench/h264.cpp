@@ -139,13 +139,15 @@ void measure_h264(const std::shared_ptr<Device> &device, const std::string &devi
                   const std::vector<Picture> &pictures, const H264Cases &cases, const Effort &effort, int frame_count,
                   const std::string &x264, Json &json) {
     const FrameFormat format{cases.width, cases.height, 8, cases.layout};
+    const int rows_of_macroblocks = (cases.height + 15) / 16;
     const Frames frames(pictures, format, frame_count, device);
     bool peers = x264 != "no";
     std::printf("\n%dx%d, %s, 8 bits; h264_cavlc_cuda: effort 0; x264: CAVLC, intra, tune psnr, all threads\n",
                 cases.width, cases.height, cases.layout == Layout::kYuv444 ? "4:4:4" : "4:2:0");
     for (const int qp : cases.qps) {
         for (const int slices : cases.slices)
-            measure_ours(device_name, device != nullptr, frames, format, qp, slices, effort, json);
+            if (slices <= rows_of_macroblocks)
+                measure_ours(device_name, device != nullptr, frames, format, qp, slices, effort, json);
         if (!peers) continue;
         try {
             measure_peers(pictures, format, qp, effort, frame_count, x264, json);

@@ -100,9 +100,9 @@ def check_numbers(out, tables):
     for cells in tables['bypass']:
         check(cells[6] == f'{bypass[cells[1]]["bytes_per_frame"] / plain[cells[1]]["bytes_per_frame"]:.3f}', f'bypass: {cells}')
     check([cells[0] for cells in tables['formats']] == [row['case'] for row in rows_of(out, 'formats.json')], 'formats: cases')
-    check([(cells[0], int(cells[1]), cells[2]) for cells in tables['h264-effort-0']] ==
-          [(row['size'], row['qp'], f'{row["bits_per_pixel"]:.3f}') for row in rows_of(out, 'h264_effort_0.json') if 'fps_alone' in row],
-          'h264-effort-0: rows')
+    effort_0 = [(row['size'], row['qp'], row['slices'], f'{row["bits_per_pixel"]:.3f}') for row in rows_of(out, 'h264_effort_0.json') if 'fps_alone' in row]
+    check([(cells[0], int(cells[1]), int(cells[2]), cells[3]) for cells in tables['h264-effort-0']] == effort_0, 'h264-effort-0: rows')
+    check({slices for _, _, slices, _ in effort_0} == {1, 2}, 'h264-effort-0: slices that three rows of macroblocks have')
     for name, part, at in (('sweep', 'sweep', 0), ('ht-sweep', 'ht_sweep', 0), ('ht-sweep', 'ht_sweep_mq', 4)):
         cells, rows = tables[name][at:], rows_of(out, part + '.json')
         check(cells[0][1:] == [f'{row["bits_per_pixel"]:.2f}' for row in rows], f'{part}: bits a pixel')
