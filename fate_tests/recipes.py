@@ -220,6 +220,8 @@ def check_segments():
     expect((WORK / "frames" / "00000000.j2c").stat().st_mtime_ns == kept, "a segment that is there is kept")
     no_video = run("tools/encode_segment.sh nothing.mkv 0 8 none j2c -c:v j2k_cuda")
     expect(no_video.returncode == 1 and no_video.stderr.endswith("\nencode_segment.sh: nothing.mkv has no video\n"), f"no input: {no_video.stderr}")
+    beyond = run("! tools/encode_segment.sh in.mkv 100 8 frames j2c -c:v j2k_cuda -device cpu && [ ! -e frames/.segment-100-8 ]")
+    expect(beyond.returncode == 0 and beyond.stderr == "encode_segment.sh: in.mkv has no frame 100\n", f"beyond the clip: {beyond.stderr}")
     joined = run("for f in one_run joined; do ffmpeg -v error -i $f.mxf -c copy -f rawvideo - | md5sum; done | uniq | wc -l; "
                  "ffmpeg -v error -y -framerate 24 -i frames/%08d.j2c -c copy joined.mxf && "
                  "ffmpeg -v error -i one_run.mxf -i joined.mxf -lavfi identity -f null -")

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Encodes some frames of a clip to files, one a frame, that are named by the frame's number in the clip. Pictures are
-# independent, so segments may be encoded anywhere, at a time, and again: a segment is whole or not there.
+# independent, so segments may be encoded anywhere, at a time, and again: a segment is whole or not there. Frames are found
+# by timestamps, so the clip has a constant frame rate.
 # Usage: encode_segment.sh INPUT FIRST COUNT FOLDER ENDING OPTION...    ENDING: j2c, jp2 or jpg
 # Environment: FFMPEG, FFPROBE: programs; INPUT_OPTIONS: what stands before -i, such as "-hwaccel cuda -hwaccel_output_format cuda"
 # SPDX-License-Identifier: LGPL-2.1-or-later
@@ -20,5 +21,6 @@ seek=$(awk -v n="$first" -v rate="${rate%,}" 'BEGIN { split(rate, r, "/"); s = (
 # shellcheck disable=SC2086 # options are words
 "${FFMPEG:-ffmpeg}" -nostdin -v error ${INPUT_OPTIONS-} -ss "$seek" -i "$input" -map 0:v:0 -frames:v "$count" -fps_mode passthrough "$@" \
     -bsf:v setts=pts=N:dts=N -f image2 -start_number "$first" "$work/%08d.$ending"
+[ -n "$(find "$work" -name "*.$ending")" ] || { echo "encode_segment.sh: $input has no frame $first" >&2; exit 1; }
 find "$work" -name "*.$ending" -exec mv -t "$folder" {} + # of one file system: each at once
 : >"$done"
