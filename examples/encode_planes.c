@@ -3,6 +3,7 @@
  *   encode_planes IN.yuv yuvj420p WIDTH HEIGHT OUT [DEVICE]     makes OUT0000.jp2, OUT0000.jpg, OUT0001.jp2, ...
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <cudaenc.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +45,10 @@ static int write_packet(Job *job, CudaencSession *session) {
     char name[4096];
     snprintf(name, sizeof(name), "%s%04d.%s", job->arguments[5], job->packets++, job->ending);
     FILE *file = fopen(name, "wb");
-    if (!file || fwrite(packet.data, 1, packet.size, file) != packet.size) job->failed = 1;
-    if (!file || fclose(file)) job->failed = 1;
+    int failed = !file || fwrite(packet.data, 1, packet.size, file) != packet.size;
+    if (file) failed |= fclose(file) != 0;
+    if (failed && !job->failed) fprintf(stderr, "%s: %s\n", name, strerror(errno));
+    job->failed |= failed;
     cudaenc_buffer_free(packet.buffer);
     return code;
 }
@@ -93,7 +96,9 @@ static void *run(void *argument) {
         const int code = encode(job, session, &config.format, input, memory);
         if (code != CUDAENC_EOF) job->failed = 1;
         printf("%s: %d packets on %s: %s\n", job->ending, job->packets, cudaenc_device_name(session),
-               job->failed ? cudaenc_error_string(code) : "done");
+               code != CUDAENC_EOF ? cudaenc_error_string(code)
+               : job->failed       ? "not all were written"
+                                   : "done");
     }
     cudaenc_close(session);
     for (int i = 0; i < DEPTH; i++) free(memory[i]);

@@ -52,6 +52,8 @@ check "ffmpeg, JPEG 2000" ffmpeg_encodes jp2 -c:v j2k_cuda -pred dwt53
 check "ffmpeg, JPEG" ffmpeg_encodes jpg -c:v mjpeg_cuda -q:v 90
 check "ffmpeg's bytes" diff -r "$work/shared.out" "$work/ffmpeg.out"
 check "encode_planes refuses a format" bash -c "! '$work/encode_planes' '$work/in.yuv' yuv999 100 60 '$work/none' cpu"
+check "encode_planes tells of a file that it cannot write" \
+    bash -c "! '$work/encode_planes' '$work/in.yuv' yuvj420p 100 60 '$work/none/' cpu 2>'$work/errors' && grep -c 'none/0000.jp2: No such file' '$work/errors' | grep -qx 1"
 
 value() { sed -n "s/^$1=//p" "$fate/ffbuild/config.mak"; }
 on_ffmpeg() { # SOURCE OUTPUT FLAGS...
