@@ -96,9 +96,10 @@ class Encoder:
         config.format = self._format
         config.device_frames, config.device_packets = planes[0].on_device, device_packets
         self._device_packets = device_packets
-        keep = [ffi.new("char[]", planes[0].device_name(device).encode())]
+        keep = [_native.text_of("device", planes[0].device_name(device))]
         config.device = keep[0]
-        config.async_depth, config.threads = in_flight, threads
+        _native.set_member(config, "async_depth", "in_flight", in_flight)
+        _native.set_member(config, "threads", "threads", threads)
         self._log = _native.Log()
         config.log, config.log_opaque = self._log.callback, self._log.handle
         _native.set_options(getattr(config, codec), codec, options, keep)
@@ -251,10 +252,13 @@ class Decoder:
         self._decoder = ffi.NULL
         config = ffi.new("CudaencDecoderConfig *")
         lib.cudaenc_decoder_init(config, ffi.sizeof("CudaencDecoderConfig"), lib.CUDAENC_CODEC_MJPEG)
-        name = ffi.new("char[]", device.encode())
-        config.device, config.async_depth, config.threads, config.lowres = name, in_flight, threads, lowres
+        name = _native.text_of("device", device)
+        config.device = name
+        _native.set_member(config, "async_depth", "in_flight", in_flight)
+        _native.set_member(config, "threads", "threads", threads)
+        _native.set_member(config, "lowres", "lowres", lowres)
         if max_pixels is not None:
-            config.max_pixels = max_pixels
+            _native.set_member(config, "max_pixels", "max_pixels", max_pixels)
         self._log = _native.Log()
         config.log, config.log_opaque = self._log.callback, self._log.handle
         decoder = ffi.new("CudaencDecoder **")

@@ -80,6 +80,21 @@ def _constant(codec: str, option: str, text: str) -> int:
     raise InvalidError(f"{option} {text!r} is not allowed: cudaenc.h has the names")
 
 
+def set_member(struct: Any, member: str, name: str, value: Any) -> None:
+    """name: what the caller knows it by."""
+    try:
+        setattr(struct, member, value)
+    except (TypeError, OverflowError) as error:
+        raise InvalidError(f"{name} {value!r} is not allowed: {error}") from None
+
+
+def text_of(name: str, value: Any) -> Any:
+    """A string for C."""
+    if not isinstance(value, str) or "\0" in value:
+        raise InvalidError(f"{name} {value!r} is not allowed: it is a text without zeros")
+    return ffi.new("char[]", value.encode())
+
+
 def set_options(struct: Any, codec: str, options: dict[str, Any], keep: list[Any]) -> None:
     """Sets members of CudaencJ2kOptions and its like, but for those that are None. keep: gets what must live until the session is open."""
     members = dict(ffi.typeof(struct).fields)
@@ -95,11 +110,10 @@ def set_options(struct: Any, codec: str, options: dict[str, Any], keep: list[Any
             value = ffi.new("char[]", str(value).encode())
             keep.append(value)
         elif member.type is ffi.typeof("uint16_t *"):
+            if isinstance(value, str) or len(value) != 64:
+                raise InvalidError(f"{name} of {len(value)} values is not allowed: it has 64")
             value = ffi.new("uint16_t[64]", [int(v) for v in value])
             keep.append(value)
         elif isinstance(value, str):
             value = sum(_constant(codec, name, one) for one in value.split("+"))
-        try:
-            setattr(struct, name, value)
-        except (TypeError, OverflowError) as error:
-            raise InvalidError(f"{name} {value!r} is not allowed: {error}") from None
+        set_member(struct, name, name, value)

@@ -271,6 +271,13 @@ class Errors(unittest.TestCase):
         self.check("1 planes are not allowed: nv12 has 2", array, format="nv12")
         self.check("plane 1 of shape (8, 8)", [array, array, array], format="yuv420p")
         self.check("device 'gpu'", array, device="gpu")
+        self.check("device 3 is not allowed", array, device=3)
+        self.check("in_flight '2' is not allowed", array, in_flight="2")
+        self.check("threads 1099511627776 is not allowed", array, threads=2**40)
+        self.check("luma_matrix of 63 values is not allowed: it has 64", array, "mjpeg", luma_matrix=[16] * 63)
+        with self.assertRaises(ValueError) as caught:
+            cudaenc.decode(b"", max_pixels=2**70)
+        self.assertIn("max_pixels", str(caught.exception))
         with self.assertRaises(ValueError):
             cudaenc.decode(b"no JPEG")
         with self.assertRaises(ValueError) as caught:
