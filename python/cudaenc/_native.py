@@ -105,14 +105,16 @@ def set_options(struct: Any, codec: str, options: dict[str, Any], keep: list[Any
         if value is None:  # not set
             continue
         if member.type is ffi.typeof("char *"):
-            if "\0" in str(value):
-                raise InvalidError(f"{name} {value!r} is not allowed: a text has no zeros within")
-            value = ffi.new("char[]", str(value).encode())
+            value = text_of(name, str(value))
             keep.append(value)
         elif member.type is ffi.typeof("uint16_t *"):
-            if isinstance(value, str) or len(value) != 64:
-                raise InvalidError(f"{name} of {len(value)} values is not allowed: it has 64")
-            value = ffi.new("uint16_t[64]", [int(v) for v in value])
+            try:
+                divisors = ffi.new("uint16_t[]", [int(v) for v in value])
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InvalidError(f"{name} {value!r} is not allowed: {error}") from None
+            if len(divisors) != 64:
+                raise InvalidError(f"{name} of {len(divisors)} values is not allowed: it has 64")
+            value = divisors
             keep.append(value)
         elif isinstance(value, str):
             value = sum(_constant(codec, name, one) for one in value.split("+"))

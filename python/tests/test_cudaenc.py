@@ -274,6 +274,9 @@ class Errors(unittest.TestCase):
         self.check("device 3 is not allowed", array, device=3)
         self.check("in_flight '2' is not allowed", array, in_flight="2")
         self.check("threads 1099511627776 is not allowed", array, threads=2**40)
+        self.check("luma_matrix 16 is not allowed", array, "mjpeg", luma_matrix=16)
+        self.check("luma_matrix [70000] is not allowed", array, "mjpeg", luma_matrix=[70000])
+        self.check("xmp 'a\\x00b' is not allowed: it is a text without zeros", array, "j2k", xmp="a\0b")
         self.check("luma_matrix of 63 values is not allowed: it has 64", array, "mjpeg", luma_matrix=[16] * 63)
         with self.assertRaises(ValueError) as caught:
             cudaenc.decode(b"", max_pixels=2**70)
