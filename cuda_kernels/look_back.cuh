@@ -75,31 +75,6 @@ DEVICE uint64_t look_back(const uint64_t *words, uint32_t index, uint32_t serial
     for (uint32_t end = index; !all; end -= 32) sum += look_back_window(words, end, serial, all);
     return sum;
 }
-// The same with all threads: each round trip to memory covers `Warps` times as many words.
-template <int Warps>
-DEVICE uint64_t block_look_back(const uint64_t *words, uint32_t index, uint32_t serial) {
-    SHARED(uint64_t, sums, Warps);
-    SHARED(uint32_t, all_before, Warps);
-    uint64_t sum = 0;
-    for (uint32_t end = index; end; end -= min_of(end, 32u * Warps)) {
-        const uint32_t nearer = 32 * static_cast<uint32_t>(warp_id());
-        if (end > nearer) {
-            bool all;
-            const uint64_t own = look_back_window(words, end - nearer, serial, all);
-            if (lane_id() == 0) {
-                sums[warp_id()] = own;
-                all_before[warp_id()] = all;
-            }
-        }
-        block_sync();
-        for (uint32_t i = 0; i < Warps && 32 * i < end; i++) {
-            sum += sums[i];
-            if (all_before[i]) return sum;
-        }
-        block_sync();
-    }
-    return sum;
-}
 
 // Publishes the own value, and returns the sum of all before it. With a whole warp. Word 0 is a sum.
 DEVICE uint64_t sum_before(uint64_t *words, uint32_t index, uint32_t serial, uint32_t own) {

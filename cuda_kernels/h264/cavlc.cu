@@ -88,7 +88,7 @@ struct SharedLevels {
 // The syntax elements of a macroblock that decide how its blocks are coded.
 struct BlockSyntax {
     MacroblockType type;
-    uint32_t pattern;  // coded_block_pattern
+    uint32_t pattern;  // coded_pattern()
 };
 DEVICE BlockSyntax block_syntax(const Macroblock *macroblock) {
     struct alignas(4) Begin {
@@ -97,7 +97,7 @@ DEVICE BlockSyntax block_syntax(const Macroblock *macroblock) {
     };
     static_assert(offsetof(Macroblock, coded_block_pattern) == offsetof(Begin, pattern));
     const Begin begin = load_readonly(reinterpret_cast<const Begin *>(macroblock));
-    return {begin.type, begin.pattern};
+    return {begin.type, coded_pattern(begin.type, begin.pattern)};
 }
 
 DEVICE Macroblock load_macroblock(const Macroblock *macroblock) {
@@ -117,55 +117,56 @@ DEVICE uint32_t popcount_bytes(uint32_t x) {
     return (x + (x >> 4)) & 0x0F0F0F0F;
 }
 
-// Counts the levels of the blocks beyond the piece. A lane has 8 levels: half a block, or a row of an 8x8 block. With
-// all threads.
+// A lane's 8 levels beyond the piece. They are loaded along with those of the lane's own unit, so that both wait once.
 template <ChromaFormat F>
-DEVICE void count_borders(const CavlcArguments &p, const PieceRange &range, auto &totals) {
-    constexpr int kBlocks = blocks_per_macroblock(F), kThreads = PieceThreads<F>::kThreads;
-    constexpr uint32_t kLanes = 8 * PieceTotals<F>::kBorders;
-    const uint32_t width = static_cast<uint32_t>(p.format.width);
-    const uint32_t within = static_cast<uint32_t>(thread_x()) & 7;
-    CUDAENC_UNROLL
-    for (uint32_t first = 0; first < kLanes; first += kThreads) {
-        const uint32_t i = first + static_cast<uint32_t>(thread_x());
+struct BorderLevels {
+    const BorderShare share;
+    BlockSyntax m{};
+    Uint4 levels{};
+    bool present = false, coded = false;
+
+    DEVICE_MEMBER BorderLevels(const CavlcArguments &p, int lane) : share(load_readonly(p.borders + lane)) {}
+    DEVICE_MEMBER uint32_t address(const PieceRange &range) const {
+        return range.first + static_cast<uint32_t>(share.macroblock);
+    }
+    DEVICE_MEMBER void load_macroblock(const CavlcArguments &p, const PieceRange &range) {
+        present = !(range.without_border >> share.outside & 1);
+        if (present) m = block_syntax(p.picture.macroblocks + address(range));
+    }
+    DEVICE_MEMBER void load_levels(const CavlcArguments &p, const PieceRange &range) {
+        coded = present && m.pattern & share.coded_by;
+        if (!coded) return;
+        const int16_t *from = p.picture.levels + address(range) * (16u * blocks_per_macroblock(F)) + share.level;
+        levels = load_readonly(reinterpret_cast<const Uint4 *>(from));
+    }
+    // Stores total_coeff of the blocks. With all threads.
+    DEVICE_MEMBER void count(const CavlcArguments &p, int lane, auto &totals) const {
+        const uint32_t within = static_cast<uint32_t>(lane) & 7;
         uint32_t counts = 0;  // of the four blocks, a byte each
-        if (i < kLanes) {
-            const Border border = load_readonly(p.borders + i / 8);
-            const uint32_t without = border.left ? range.without_left : range.without_above;
-            if (border.macroblock < range.count && !(without >> border.macroblock & 1)) {
-                const uint32_t address = range.first + border.macroblock - (border.left ? 1 : width);
-                const BlockSyntax m = block_syntax(p.picture.macroblocks + address);
-                const int block = static_cast<int>(border.blocks >> 8 * (within / 2) & 255);
-                const bool chroma = F != ChromaFormat::c444 && block >= kChromaAcBlock;
-                if (m.type == MacroblockType::pcm) {
-                    counts = 16u << 8 * (within / 2);
-                    counts = within & 1 ? 0 : counts;
-                } else if (is_coded(m.type, m.pattern, F, block)) {
-                    const int16_t *levels = p.picture.levels + address * (16u * kBlocks) +
-                                            (16u * static_cast<uint32_t>(block) + 8 * (within & 1));
-                    const Uint4 four = load_readonly(reinterpret_cast<const Uint4 *>(levels));
-                    const uint32_t words[4] = {four.x, four.y, four.z, four.w};
-                    uint32_t nonzero = 0;
-                    CUDAENC_UNROLL
-                    for (int k = 0; k < 4; k++) {
-                        const uint32_t halves = nonzero_halves(words[k]);
-                        nonzero |= ((halves >> 15 | halves >> 30) & 3) << 2 * k;
-                    }
-                    const bool ac = chroma || m.type == MacroblockType::i16x16;
-                    if (m.type == MacroblockType::i8x8 && !chroma)
-                        counts = popcount_bytes(nonzero * 0x01010101u & load_readonly(&p.parts->rows[within]));
-                    else
-                        counts = static_cast<uint32_t>(popcount(ac && !(within & 1) ? nonzero & ~1u : nonzero))
-                                 << 8 * (within / 2);
-                }
+        if (coded) {
+            const uint32_t words[4] = {levels.x, levels.y, levels.z, levels.w};
+            uint32_t nonzero = 0;
+            CUDAENC_UNROLL
+            for (int k = 0; k < 4; k++) {
+                const uint32_t halves = nonzero_halves(words[k]);
+                nonzero |= ((halves >> 15 | halves >> 30) & 3) << 2 * k;
             }
+            const bool ac = share.chroma || m.type == MacroblockType::i16x16;
+            if (m.type == MacroblockType::i8x8 && !share.chroma)
+                counts = popcount_bytes(nonzero * 0x01010101u & load_readonly(&p.parts->rows[within]));
+            else
+                counts = static_cast<uint32_t>(popcount(ac && !(within & 1) ? nonzero & ~1u : nonzero))
+                         << 8 * (within / 2);
+        } else if (present && m.type == MacroblockType::pcm && !(within & 1)) {
+            counts = 16u << 8 * (within / 2);
         }
         CUDAENC_UNROLL
         for (int distance = 1; distance < 8; distance *= 2) counts += warp_shuffle_xor(counts, distance);
-        if (i < kLanes && within < 4)
-            totals[PieceTotals<F>::kOwn + i / 8 * 4 + within] = static_cast<uint8_t>(counts >> 8 * within);
+        if (lane < 8 * PieceTotals<F>::kBorders && within < 4)
+            totals[PieceTotals<F>::kOwn + lane / 8 * 4 + static_cast<int>(within)] =
+                static_cast<uint8_t>(counts >> 8 * within);
     }
-}
+};
 
 // ---- A thread's unit
 
@@ -180,7 +181,7 @@ struct ThreadUnit {
     static constexpr int kBlockThreads = kPieceMacroblocks * (kUnits - 1);
 
     const CavlcArguments &p;
-    const PieceRange range = load_readonly(p.ranges + block_x());
+    const PieceRange &range;
     const Unit unit = load_readonly(p.units + thread_x());
     const bool present = unit.macroblock < range.count;
     const uint32_t address = range.first + (present ? unit.macroblock : 0);
@@ -189,7 +190,7 @@ struct ThreadUnit {
     const BlockSyntax m = block_syntax(macroblock);
     const bool is_header = unit.kind == UnitKind::header;
     const bool pcm = present && m.type == MacroblockType::pcm;
-    const bool coded = present && !is_header && is_coded(m.type, m.pattern, F, unit.block);
+    const bool coded = present && m.pattern & unit.coded_by;
     const bool part_of_8x8 = coded && unit.kind == UnitKind::luma && m.type == MacroblockType::i8x8;
     const bool ac =
         unit.kind == UnitKind::chroma_ac || (unit.kind == UnitKind::luma && m.type == MacroblockType::i16x16);
@@ -266,23 +267,20 @@ struct ThreadUnit {
 
 // ---- A piece
 
-// Replaces the number of bits of each unit by the number of bits before it, and clears the words of the window that
-// they take. Returns the sum. With one warp.
-template <int LaneUnits, uint32_t WindowWords>
-DEVICE uint32_t sum_bits(auto &bits, auto &window) {
+// Replaces the number of bits of each unit by the number of bits before it. Returns the sum. With one warp.
+template <int LaneUnits>
+DEVICE uint32_t sum_bits(auto &bits) {
     uint32_t own[LaneUnits], sum = 0;
     CUDAENC_UNROLL
     for (int i = 0; i < LaneUnits; i++) sum += own[i] = bits[lane_id() * LaneUnits + i];
-    const uint32_t scanned = warp_inclusive_add(sum), all = warp_shuffle(scanned, 31);
+    const uint32_t scanned = warp_inclusive_add(sum);
     uint32_t before = scanned - sum;
     CUDAENC_UNROLL
     for (int i = 0; i < LaneUnits; i++) {
         bits[lane_id() * LaneUnits + i] = before;
         before += own[i];
     }
-    const uint32_t words = min_of((all + 8 * kPieceMacroblocks) / 32 + 3, WindowWords);
-    for (uint32_t i = static_cast<uint32_t>(lane_id()); i < words; i += 32) window[i] = 0;
-    return all;
+    return scanned;
 }
 
 // Splits the `all` bits of the piece at the samples of its first I_PCM macroblock, which begin a byte. In this tail,
@@ -304,6 +302,27 @@ DEVICE PieceBits align_pcm(uint32_t pcm_mask, auto &bits_before, uint32_t all, i
     return {head, all - head + padding};
 }
 
+// An emulation_prevention_three_byte goes after two bytes of 0, before a third below 4: in a run of so many zeros.
+constexpr int kZeroRun = 22;
+constexpr uint32_t kFirstZeros = 4;  // a piece within a slice begins with at most so many: mb_type of 16 to 25
+// Whether such a run begins in the first of two words.
+DEVICE bool begins_zero_run(uint32_t word, uint32_t next) {
+    uint64_t zeros = ~(uint64_t{word} << 32 | next);
+    for (int run = 1; run < 16; run *= 2) zeros &= zeros << run;
+    return (zeros & zeros << (kZeroRun - 16)) != 0;
+}
+// Whether word i of a piece of `bits` bits has a part of such a run, with zeros that the next piece may begin with.
+DEVICE bool has_zero_run(const uint32_t *window, uint32_t i, uint32_t bits) {
+    const uint32_t all = bits + kFirstZeros;
+    const auto word_then_ones = [&](uint32_t k) {
+        return 32 * k >= all ? ~0u : 32 * (k + 1) > all ? window[k] | ~0u >> all % 32 : window[k];
+    };
+    // Of a run over the end of a word, eleven zeros are on one side. Any other one takes the middle of its word.
+    const uint32_t word = word_then_ones(i);
+    if ((word & 0x7FF) && word >> 21 && (word & 0x003FFC00)) return false;
+    return begins_zero_run(word, word_then_ones(i + 1)) || (i && begins_zero_run(window[i - 1], word));
+}
+
 template <ChromaFormat F>
 DEVICE void code_piece(const CavlcArguments &p) {
     using Threads = ThreadUnit<F>;
@@ -319,28 +338,44 @@ DEVICE void code_piece(const CavlcArguments &p) {
     allow_next_launch();
     const int thread = thread_x();
     if (thread < 32 * kLaneUnits) bits_before[thread] = 0;
-    ThreadUnit<F> unit{p};
+    const PieceRange range = load_readonly(p.ranges + block_x());
+    BorderLevels<F> border(p, thread);
+    border.load_macroblock(p, range);
+    ThreadUnit<F> unit{p, range};
     const BlockWords block = unit.load_levels();
-    count_borders<F>(p, unit.range, totals);
+    border.load_levels(p, range);
+    border.count(p, thread, totals);
+    for (int round = 1; round * PieceThreads<F>::kThreads < border_lanes<F>(); round++) {
+        const int lane = round * PieceThreads<F>::kThreads + thread;
+        BorderLevels<F> more(p, lane);
+        more.load_macroblock(p, range);
+        more.load_levels(p, range);
+        more.count(p, lane, totals);
+    }
     unit.scan_levels(block, levels, totals);
     const int slot_number =
         unit.is_header ? Threads::kBlockThreads + unit.unit.macroblock : min_of(thread, Threads::kBlockThreads - 1);
     uint32_t *slot = opaque_shared(&slots[slot_number * kSlotWords]);
     uint32_t bits = 0;
-    if (unit.is_header) {  // while others wait for their levels
-        pcm_macroblocks[unit.unit.macroblock] = unit.pcm;
-        if (unit.present) bits = unit.code_header(slot);
-    }
+    if (unit.is_header) pcm_macroblocks[unit.unit.macroblock] = unit.pcm;
     const bool any_pcm = block_any(unit.pcm);
 
-    if (!unit.is_header) bits = unit.code(levels, totals, slot);
+    if (!unit.is_header)
+        bits = unit.code(levels, totals, slot);
+    else if (unit.present)
+        bits = unit.code_header(slot);
     if (bits) bits_before[unit.order] = bits;
     block_sync();
 
     uint32_t *window = levels;
     if (warp_id() == 0) {
-        const uint32_t all = sum_bits<kLaneUnits, kWindowWords>(bits_before, levels);
-        if (lane_id() == 0) all_bits[0] = all;
+        const uint32_t all = sum_bits<kLaneUnits>(bits_before);
+        if (lane_id() == 31) all_bits[0] = all;
+    } else {
+        constexpr uint32_t kOthers = PieceThreads<F>::kThreads - 32, kRounds = (kWindowWords + kOthers - 1) / kOthers;
+        static_assert(kRounds * kOthers <= Threads::kBlockThreads * kLevelPitch);
+        CUDAENC_UNROLL
+        for (uint32_t i = 0; i < kRounds; i++) window[i * kOthers + static_cast<uint32_t>(thread) - 32] = 0;
     }
     block_sync();
     const bool fits = all_bits[0] + 8 * kPieceMacroblocks + 32 * 2 < 32 * p.word_pitch;
@@ -363,20 +398,27 @@ DEVICE void code_piece(const CavlcArguments &p) {
     block_sync();
     const uint32_t words = (piece.head + 31) / 32 + (piece.tail + 31) / 32;
     uint32_t *piece_words = p.words + uint64_t{static_cast<uint32_t>(block_x())} * p.word_pitch;
+    bool zero_run = thread == 0 && piece.tail;
     CUDAENC_NO_UNROLL
-    for (uint32_t i = static_cast<uint32_t>(thread); i < words; i += PieceThreads<F>::kThreads)
+    for (uint32_t i = static_cast<uint32_t>(thread); i < words; i += PieceThreads<F>::kThreads) {
         piece_words[i] = window[i];
+        if (!piece.tail) zero_run |= has_zero_run(window, i, piece.head);
+    }
+    uint64_t *group_sum = p.sums + range.group;
+    if (zero_run) atomic_add(group_sum, GroupSum::kZeroRun);
     if (thread == 0) {
         p.bits[block_x()] = piece;
-        const uint32_t header = unit.range.begins_slice ? p.headers[unit.range.slice].count : 0;
+        atomic_add(group_sum, (piece.tail ? GroupSum::kTail : 0) + piece.head + piece.tail);
+        const uint32_t header = range.begins_slice ? p.headers[range.slice].count : 0;
         atomic_add(p.layer_bits, uint64_t{all_bits[0] - header + 7 * static_cast<uint32_t>(popcount(pcm_mask))});
         if (!fits) p.result->failed = p.number;
     }
 }
 
-// Threads of a multiprocessor that set how many registers a thread has. More threads with fewer registers each were no
-// faster. Turing has fewer threads.
-#if CUDAENC_DEVICE_CODE && __CUDA_ARCH__ < 800
+// Threads of a multiprocessor at most, which set how many registers a thread has.
+#if !CUDAENC_DEVICE_CODE || __CUDA_ARCH__ == 800 || (__CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100)
+constexpr int kMultiprocessorThreads = 2048;
+#elif __CUDA_ARCH__ < 800
 constexpr int kMultiprocessorThreads = 1024;
 #else
 constexpr int kMultiprocessorThreads = 1536;

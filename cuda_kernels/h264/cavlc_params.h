@@ -15,8 +15,10 @@ struct alignas(16) PieceRange {
     uint8_t count;
     uint8_t begins_slice;                 // 1: with the first macroblock of its slice
     uint8_t without_left, without_above;  // bit i: macroblock i has no such neighbour in its slice
-    uint32_t slice;
+    uint16_t slice, group;                // group: of nal_params.h
+    uint16_t without_border;              // bit i: BorderShare::outside has no macroblock
 };
+static_assert(sizeof(PieceRange) == 16);
 
 // The threads of a piece. A thread owns a unit: a block, or the header of a macroblock. Units of a kind are adjacent:
 // luma, chroma AC, luma DC, chroma DC, headers. Headers have their own warp where shared memory allows it.
@@ -30,26 +32,40 @@ struct PieceThreads {
     static constexpr int kThreads = (kHeaders + kPieceMacroblocks + 31) / 32 * 32;
 };
 
-enum class UnitKind : uint8_t { luma, chroma_ac, luma_dc, chroma_dc, header };
+enum class UnitKind : uint32_t { luma, chroma_ac, luma_dc, chroma_dc, header };
 struct alignas(8) Unit {
-    UnitKind kind;
-    uint8_t macroblock;                // in the piece; kNoMacroblock: the thread has no unit
-    uint8_t block;                     // its index among the levels of the macroblock
-    uint8_t component : 1, order : 7;  // of chroma DC: 0 or 1; of its bits in the macroblock, 0 to kUnits - 1
+    uint32_t block : 6;  // its index among the levels of the macroblock
+    uint32_t : 2;
+    uint32_t coded_by : 8;    // the bits of coded_pattern() of which any one says that it has levels
+    uint32_t order : 6;       // of its bits in the macroblock, 0 to kUnits - 1
+    uint32_t : 2;
+    uint32_t macroblock : 4;  // in the piece; kNoMacroblock: the thread has no unit
+    uint32_t component : 1;   // of chroma DC: 0 or 1
+    UnitKind kind : 3;
     // The places of its neighbours' total_coeff, see PieceTotals. outside: they lie in another macroblock.
     uint16_t left : 15, left_outside : 1;
     uint16_t above : 15, above_outside : 1;
 };
 static_assert(sizeof(Unit) == 8);
-constexpr uint8_t kNoMacroblock = 255;
+constexpr uint32_t kNoMacroblock = 15;
 
-// Four blocks of a macroblock beyond the piece that blocks of the piece have as neighbours: to the left of its first
-// macroblock, or above any one. 8 lanes count their levels. Of luma they are a whole 8x8 block.
-struct alignas(8) Border {
-    uint32_t blocks;      // a byte each
-    uint16_t macroblock;  // of the piece, that has the neighbour
-    uint16_t left;        // 1: to the left; 0: above
+// coded_block_pattern with a bit for luma DC, so that one mask says whether a block has levels (is_coded()).
+constexpr uint32_t kLumaDcPattern = 64;
+CUDAENC_HD constexpr uint32_t coded_pattern(MacroblockType type, uint32_t pattern) {
+    return type == MacroblockType::pcm ? 0 : pattern | (type == MacroblockType::i16x16 ? kLumaDcPattern : 0);
+}
+
+// Beyond the piece, blocks of the piece have neighbours: to the left of its first macroblock, or above any one. They
+// come by four; of luma these are a whole 8x8 block. 8 lanes count their levels, each one half a block, or a row of an
+// 8x8 block.
+struct alignas(8) BorderShare {
+    int32_t macroblock;     // from the first one of the piece on
+    uint32_t level : 10;    // its first one within the macroblock
+    uint32_t coded_by : 8;  // as in Unit
+    uint32_t chroma : 1;
+    uint32_t outside : 5;  // 0 to 7: above that macroblock of the piece; 8: to the left; kNoBorder: the lane has none
 };
+constexpr uint32_t kNoBorder = 9;
 
 // The total_coeff of the blocks of a piece, [blocks_per_macroblock() * macroblock + block], and then those of borders,
 // [kOwn + 4 * border + i].
@@ -61,6 +77,13 @@ struct PieceTotals {
     static constexpr int kBorders = kPieceMacroblocks * kAbove + kLeft;
     static constexpr int kCount = kOwn + 4 * kBorders;
 };
+
+// Lanes for borders: whole rounds of all threads.
+template <ChromaFormat F>
+CUDAENC_HD constexpr int border_lanes() {
+    constexpr int kThreads = PieceThreads<F>::kThreads;
+    return (8 * PieceTotals<F>::kBorders + kThreads - 1) / kThreads * kThreads;
+}
 
 // Of an 8x8 block, whose level k of part i is level 4 k + i of its scan.
 constexpr int kLevelPitch = 9;  // words between blocks of 16 levels in shared memory; odd, against bank conflicts
@@ -82,6 +105,16 @@ struct alignas(8) PieceBits {
     uint32_t head, tail;
 };
 
+// What nal.cu has to know of a group of pieces before it joins them, as one number to which pieces add: the sum of
+// their bits, pieces with a tail, and places that may need an emulation_prevention_three_byte (has_zero_run()).
+struct GroupSum {
+    static constexpr uint64_t kTail = 1 << 24, kZeroRun = uint64_t{1} << 32;
+    uint64_t sum;
+    CUDAENC_HD uint32_t bits() const { return static_cast<uint32_t>(sum % kTail); }
+    CUDAENC_HD bool has_tails() const { return sum % kZeroRun >= kTail; }
+    CUDAENC_HD bool has_zero_runs() const { return sum >= kZeroRun; }
+};
+
 // What the host reads of a picture.
 struct NalResult {
     uint64_t bytes;   // of all NAL units
@@ -94,11 +127,12 @@ struct CavlcArguments {
     CodedPicture picture;            // levels begin at a multiple of 16 bytes
     const SliceHeaderBits *headers;  // of the slices
     const PieceRange *ranges;
-    const Unit *units;      // of the threads
-    const Border *borders;  // [PieceTotals::kBorders]
+    const Unit *units;           // of the threads
+    const BorderShare *borders;  // of lanes, see border_lanes()
     const CavlcTables *tables;
     const PartTables *parts;
     PieceBits *bits;  // of each piece
+    uint64_t *sums;   // GroupSum of each group, 0 before
     uint64_t
         *layer_bits;  // of all macroblock_layer(), with 7 bits of alignment where there are samples of I_PCM; 0 before
     uint32_t *words;  // [word_pitch * piece]

@@ -1,5 +1,6 @@
 // Bits of pieces to NAL units (H.264, 7.3.4, 7.4.1, Annex B): joined, trailing bits, emulation prevention, start codes.
-// A thread-block joins a group of pieces. Groups tell those after them how many bits and bytes come before.
+// A thread-block joins a group of pieces. The sums of h264_cavlc say where it begins, and that few groups have runs of
+// zeros. Only these count their emulation_prevention_three_bytes, and tell them to all groups after.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "../../common/h264/nal.h"
 #include "../bits.cuh"
@@ -104,20 +105,73 @@ DEVICE void write_bytes(const WindowBytes &b, const Preventions &preventions, ui
     }
 }
 
-// What `bits` bits leave to those after them: zeros_state() of their bytes, above the bits after the last whole byte.
-// Returns whether that depends on the bits before, also on those of the first byte, which `words` may lack.
-DEVICE bool end_of_bits(const uint32_t *words, uint32_t bits, uint32_t zeros_before, uint32_t &end) {
-    const uint32_t bytes = bits / 8, left = bits % 8;
-    const WindowBytes b{words, zeros_word(zeros_before), bytes};
+// Zeros that the bytes end with, as zeros_state(). Returns whether there is nothing else, so that zeros before count.
+DEVICE bool zeros_at_end(const WindowBytes &b, uint32_t state_before, uint32_t &state) {
     uint32_t zeros = 0;
-    while (zeros < bytes && b.byte(static_cast<int32_t>(bytes - 1 - zeros)) == 0) zeros++;
-    const bool all = zeros == bytes;
-    end = zeros_state(all ? zeros + zeros_before : zeros) << 8;
-    if (left) end |= b.byte(static_cast<int32_t>(bytes)) >> (8 - left);
+    while (zeros < b.count && b.byte(static_cast<int32_t>(b.count - 1 - zeros)) == 0) zeros++;
+    const bool all = zeros == b.count;
+    state = zeros_state(all ? zeros + state_before : zeros);
     return all;
 }
 
-// ---- The kernel
+// ---- Where a group begins
+
+// What bits do to the place where the next ones go. It moves on by `before` and, where `aligns`, to a whole byte and by
+// `after`.
+struct Advance {
+    uint32_t before, after;
+    bool aligns;
+};
+DEVICE uint32_t whole_byte(uint32_t bits) { return (bits + 7) & ~7u; }
+DEVICE uint32_t advanced(uint32_t place, const Advance &a) {
+    return a.aligns ? whole_byte(place + a.before) + a.after : place + a.before;
+}
+// a, then b.
+DEVICE Advance joined(const Advance &a, const Advance &b) {
+    if (a.aligns) return {a.before, advanced(a.after, b), true};
+    return {a.before + b.before, b.after, b.aligns};
+}
+// With a whole warp; in lane 0, of all lanes in turn.
+DEVICE Advance warp_joined(Advance a) {
+    for (int distance = 1; distance < 32; distance *= 2)
+        a = joined(a, {warp_shuffle_down(a.before, distance), warp_shuffle_down(a.after, distance),
+                       warp_shuffle_down(uint32_t{a.aligns}, distance) != 0});
+    return a;
+}
+// Of a whole group, before emulation prevention.
+DEVICE Advance advance_of(const NalParams &p, uint32_t group) {
+    const GroupSum sum{p.links.sums[group]};
+    const GroupRange range = load_readonly(p.ranges + group);
+    Advance a{range.begins_slice ? 8 * kNalPrefixBytes : 0u, 0, false};
+    if (!sum.has_tails()) {
+        a.before += sum.bits();
+    } else {
+        for (uint32_t i = 0; i < range.count; i++) {
+            const PieceBits piece = p.bits[range.first + i];
+            a = joined(a, {piece.head, piece.tail, piece.tail != 0});
+        }
+    }
+    return range.ends_slice ? joined(a, {1, 0, true}) : a;  // rbsp_trailing_bits()
+}
+constexpr uint32_t kSerial = 1;  // of what groups publish, as their words are cleared between pictures
+
+// Whether a group counts its emulation_prevention_three_bytes. A run may end in the group after.
+DEVICE bool counts_preventions(const NalParams &p, uint32_t group) {
+    return GroupSum{p.links.sums[group]}.has_zero_runs() ||
+           (group && GroupSum{p.links.sums[group - 1]}.has_zero_runs());
+}
+
+// The groups before that a thread looks at: consecutive ones.
+struct GroupShare {
+    uint32_t first, end;
+};
+DEVICE GroupShare share_of_thread(uint32_t group) {
+    const uint32_t share = (group + kGroupThreads - 1) / kGroupThreads;
+    const uint32_t first = min_of(static_cast<uint32_t>(thread_x()) * share, group);
+    return {first, min_of(first + share, group)};
+}
+
+// ---- Windows
 
 // Where the head and the tail of a piece begin, in bits.
 struct PiecePlaces {
@@ -168,44 +222,53 @@ DEVICE void put_bits(const uint32_t *from, uint32_t bits, int32_t begin, uint32_
     }
 }
 
-// A group counts its bits from the beginning of a byte: `phase` bits of that come before the group.
-struct GroupBits {
-    uint32_t phase, end;
+// In bits before emulation prevention. begin: from the beginning of the first NAL unit. The group counts its own from
+// the byte in which it begins, up to `end`.
+struct GroupPlace {
+    uint32_t begin, end;
+    bool counts_before;  // a group before counts emulation_prevention_three_bytes
+    DEVICE_MEMBER uint32_t phase() const { return begin % 8; }
 };
 // Stores the pieces of the group and their places. With all threads.
-DEVICE GroupBits place_group(const NalParams &p, uint32_t group, const GroupRange &range, auto &pieces, auto &places) {
-    SHARED(uint32_t, group_end, 1);
-    const bool begins_slice = range.begins_slice != 0;
-    const uint32_t serial = p.links.serial, lane = static_cast<uint32_t>(lane_id());
+DEVICE GroupPlace place_group(const NalParams &p, uint32_t group, const GroupRange &range, auto &pieces, auto &places) {
+    SHARED(uint32_t, begins, 2 * (kGroupThreads / 32));
+    SHARED(uint32_t, aligns, kGroupThreads / 32);
+    SHARED(uint32_t, begin_and_end, 2);
+    const uint32_t lane = static_cast<uint32_t>(lane_id()), warp = static_cast<uint32_t>(warp_id());
     PieceBits own{0, 0};
-    if (warp_id() == 0) {
-        if (lane < range.count) own = p.bits[range.first + lane];
-        PiecePlaces unused;
-        const uint32_t end = place_pieces(own, 0, unused);
-        // A tail begins a byte, whatever comes before the group.
-        const bool known = warp_any(own.tail != 0) || begins_slice;
-        if (lane == 0) {
-            publish(p.links.phases + group, serial, known ? Published::sum : Published::own, end);
-            group_end[0] = known;
-        }
+    if (warp == 0 && lane < range.count) own = p.bits[range.first + lane];
+    const GroupShare share = share_of_thread(group);
+    Advance before{0, 0, false};
+    bool counts = false;
+    for (uint32_t i = share.first; i < share.end; i++) {
+        before = joined(before, advance_of(p, i));
+        counts |= counts_preventions(p, i);
     }
-    const uint64_t bits_before = begins_slice ? 0 : block_look_back<kGroupThreads / 32>(p.links.phases, group, serial);
-    const uint32_t phase = static_cast<uint32_t>(bits_before) & 7;
-    if (warp_id() == 0) {
+    before = warp_joined(before);
+    if (lane == 0) {
+        begins[2 * warp] = before.before;
+        begins[2 * warp + 1] = before.after;
+        aligns[warp] = before.aligns;
+    }
+    counts = block_any(counts);
+    if (warp == 0) {
+        const bool present = lane < kGroupThreads / 32;
+        const uint32_t at = present ? lane : 0;
+        before = warp_joined(present ? Advance{begins[2 * at], begins[2 * at + 1], aligns[at] != 0} : Advance{});
+        const uint32_t begin = warp_shuffle(advanced(0, before), 0);
         PiecePlaces own_places;
-        const uint32_t end = place_pieces(own, phase, own_places);
+        const uint32_t end = place_pieces(own, begin % 8, own_places);
         if (lane < kGroupPieces) {
             pieces[lane] = own;
             places[lane] = own_places;
         }
-        warp_sync();
         if (lane == 0) {
-            if (!group_end[0]) publish(p.links.phases + group, serial, Published::sum, bits_before - phase + end);
-            group_end[0] = end;
+            begin_and_end[0] = begin;
+            begin_and_end[1] = end;
         }
     }
     block_sync();
-    return {phase, group_end[0]};
+    return {begin_and_end[0], begin_and_end[1], counts};
 }
 
 // With all threads; block_sync() has to follow.
@@ -218,129 +281,151 @@ template <class Window, class Pieces, class Places>
 struct GroupWindows {
     const NalParams &p;
     GroupRange range;
-    GroupBits bits;
+    GroupPlace place;
     Window &window;
     Pieces &pieces;
     Places &places;
-    const bool ends_slice = range.ends_slice != 0;
-    const uint32_t count = (bits.end / 32 + kWindowWords) / kWindowWords;
+    const uint32_t count = (place.end / 32 + kWindowWords) / kWindowWords;
     // Bytes that end in the group; rbsp_trailing_bits() complete the last one of a slice.
-    const uint32_t bytes = ends_slice ? bits.end / 8 + 1 : bits.end / 8;
+    const uint32_t bytes = place.end / 8 + (range.ends_slice ? 1 : 0);
 
-    DEVICE_MEMBER bool is_last(uint32_t number) const { return number + 1 == count; }
-    // Bits of the group in window `number`.
-    DEVICE_MEMBER uint32_t bits_in(uint32_t number) const {
-        return is_last(number) ? bits.end - 32 * number * kWindowWords : 32u * kWindowWords;
+    // Of window `number`. before: zeros_state() of the bytes before.
+    DEVICE_MEMBER WindowBytes window_bytes(uint32_t number, uint32_t before) const {
+        return {window, zeros_word(before),
+                min_of(bytes - min_of(bytes, 4 * kWindowWords * number), 4u * kWindowWords)};
     }
 
     // Joins the bits of the pieces in that window, which is 0. With all threads.
     DEVICE_MEMBER void fill(uint32_t number) {
-        const uint32_t first = number * kWindowWords;
-        const int32_t origin = static_cast<int32_t>(32 * first);
-        const uint32_t piece = static_cast<uint32_t>(warp_id());
-        if (piece < range.count) {
-            const uint32_t *from = p.words + uint64_t{range.first + piece} * p.word_pitch;
-            put_bits(from, pieces[piece].head, static_cast<int32_t>(places[piece].head) - origin, window);
-            put_bits(from + (pieces[piece].head + 31) / 32, pieces[piece].tail,
-                     static_cast<int32_t>(places[piece].tail) - origin, window);
+        const uint32_t first = number * kWindowWords, piece = static_cast<uint32_t>(warp_id());
+        CUDAENC_NO_UNROLL
+        for (int part = 0; part < 3; part++) {
+            // The head of the warp's piece, its tail; and the last bits of the piece before the group.
+            const bool before = part == 2;
+            if (before ? piece || number || !place.phase() : piece >= range.count) continue;
+            const PieceBits bits = before ? p.bits[range.first - 1] : pieces[piece];
+            const bool tail = before ? bits.tail != 0 : part == 1;
+            const uint32_t *from = p.words + uint64_t{before ? range.first - 1 : range.first + piece} * p.word_pitch;
+            const uint32_t begin = before ? place.phase() - (tail ? bits.tail : bits.head)
+                                   : tail ? places[piece].tail
+                                          : places[piece].head;
+            put_bits(from + (tail ? (bits.head + 31) / 32 : 0), tail ? bits.tail : bits.head,
+                     static_cast<int32_t>(begin - 32 * first), window);
         }
-        if (thread_x() == 0 && is_last(number) && ends_slice)
-            atomic_or(&window[bits.end / 32 - first], 0x80000000u >> bits.end % 32);  // rbsp_stop_one_bit
+        if (thread_x() == 0 && number + 1 == count && range.ends_slice)
+            atomic_or(&window[place.end / 32 - first], 0x80000000u >> place.end % 32);  // rbsp_stop_one_bit
         block_sync();
     }
 
-    // Hands the bytes of each window to use(). end_before: what end_of_bits() says of the group before. published_end:
-    // whether this group has published the same of itself; the last window does. zeros_before: shared. With all
-    // threads.
+    // Hands the bytes of each window to use(). zeros: zeros_state() before the group. state: shared, becomes that at
+    // its end where there are several windows; a single one has been filled. With all threads.
     template <class Use>
-    DEVICE_MEMBER void for_each(uint32_t group, auto &end_before, auto &zeros_before, bool &published_end,
-                                const Use &use) {
-        const bool first_thread = thread_x() == 0;
-        if (first_thread) zeros_before[0] = end_before[0] >> 8;
+    DEVICE_MEMBER void for_each(uint32_t zeros, auto &state, const Use &use) {
+        const bool several = count > 1;
+        if (several && thread_x() == 0) state[0] = zeros;
         for (uint32_t number = 0; number < count; number++) {
-            if (count > 1) {
+            if (several) {
                 clear(window);
                 block_sync();
                 fill(number);
+                zeros = state[0];
             }
-            if (first_thread && number == 0 && bits.phase) window[0] |= (end_before[0] & 255) << (32 - bits.phase);
+            const WindowBytes here = window_bytes(number, zeros);
+            use(here);
+            if (!several) return;
             block_sync();
-            const uint32_t here = min_of(bytes - min_of(bytes, 4 * kWindowWords * number), 4u * kWindowWords);
-            use(WindowBytes{window, zeros_word(zeros_before[0]), here});
-            if (count > 1) block_sync();
-            if (first_thread && (count > 1 || !published_end)) {
-                uint32_t own_end;
-                end_of_bits(window, bits_in(number), zeros_before[0], own_end);
-                if (is_last(number) && !published_end)
-                    publish(p.links.ends + group, p.links.serial, Published::own, own_end);
-                published_end |= is_last(number);
-                zeros_before[0] = own_end >> 8;
-            }
-            if (count > 1) block_sync();
+            if (thread_x() == 0) zeros_at_end(here, zeros, state[0]);
+            block_sync();
         }
     }
 };
+
+// ---- Emulation prevention of groups
+
+// Of the emulation_prevention_three_bytes of a group.
+struct GroupPreventions {
+    Preventions of_window;  // of a single window
+    uint32_t all;
+    uint32_t zeros;  // zeros_state() before the group
+};
+// Counts them for the groups after, and tells the next one the zeros at the end. state: shared. With all threads, which
+// have filled the last window.
+DEVICE GroupPreventions count_in_group(const NalParams &p, uint32_t group, auto &windows, auto &state) {
+    const bool first_thread = thread_x() == 0;
+    GroupPreventions preventions{};
+    uint32_t end = 0;
+    bool depends = false;  // on the zeros before, as hardly ever
+    if (first_thread) {
+        depends = zeros_at_end(windows.window_bytes(windows.count - 1, 0), 0, end);
+        if (!depends) publish(p.links.ends + group, kSerial, Published::own, end);
+    }
+    if (!windows.range.begins_slice && GroupSum{p.links.sums[group - 1]}.has_zero_runs()) {
+        if (first_thread) state[0] = static_cast<uint32_t>(wait_for(p.links.ends + group - 1, kSerial));
+        block_sync();
+        preventions.zeros = state[0];
+        block_sync();
+    }
+    windows.for_each(preventions.zeros, state, [&](const WindowBytes &bytes) {
+        preventions.of_window = count_preventions(bytes);
+        preventions.all += preventions.of_window.all;
+    });
+    if (first_thread) {
+        publish(p.links.preventions + group, kSerial, Published::own, preventions.all);
+        if (windows.count > 1)
+            end = state[0];
+        else if (depends)
+            zeros_at_end(windows.window_bytes(0, preventions.zeros), preventions.zeros, end);
+        if (depends) publish(p.links.ends + group, kSerial, Published::own, end);
+    }
+    return preventions;
+}
+
+// In the groups before. With all threads.
+DEVICE uint32_t count_before(const NalParams &p, uint32_t group) {
+    const GroupShare share = share_of_thread(group);
+    uint32_t own = 0;
+    for (uint32_t i = share.first; i < share.end; i++)
+        if (counts_preventions(p, i)) own += static_cast<uint32_t>(wait_for(p.links.preventions + i, kSerial));
+    return block_sums<kGroupThreads / 32>(own).all;
+}
+
+// ---- The kernel
 
 KERNEL(kGroupThreads, h264_nal, NalParams)
 {
     SHARED(uint32_t, window, kWindowWords + 1);
     SHARED(PieceBits, pieces, kGroupPieces);
     SHARED(PiecePlaces, places, kGroupPieces);
-    SHARED(uint32_t, end_before, 1);    // of the group before: what end_of_bits() says
-    SHARED(uint32_t, zeros_before, 1);  // zeros_state() before the window
-    const int thread = thread_x();
-    const uint32_t group = take_ticket(p.links.tickets), serial = p.links.serial;
-    const GroupRange range = p.ranges[group];
+    SHARED(uint32_t, state, 1);
+    const uint32_t group = take_ticket(p.tickets);
+    const GroupRange range = load_readonly(p.ranges + group);
     clear(window);
     wait_for_launch_before();
-    const bool begins_slice = range.begins_slice != 0;
-    const GroupBits bits = place_group(p, group, range, pieces, places);
-    GroupWindows<decltype(window), decltype(pieces), decltype(places)> windows{p, range, bits, window, pieces, places};
-    windows.fill(windows.count - 1);
+    const bool counts = counts_preventions(p, group);
+    const GroupPlace place = place_group(p, group, range, pieces, places);
+    GroupWindows<decltype(window), decltype(pieces), decltype(places)> windows{p, range, place, window, pieces, places};
+    if (windows.count == 1 || counts) windows.fill(windows.count - 1);
+    GroupPreventions preventions{};
+    if (counts) preventions = count_in_group(p, group, windows, state);
 
-    // What this group leaves to the next, and what the one before left. Most groups need not know the latter to tell
-    // the former.
-    bool published_end = windows.ends_slice;
-    if (thread == 0) {
-        uint32_t own_end;
-        if (!published_end && !end_of_bits(window, windows.bits_in(windows.count - 1), 0, own_end)) {
-            publish(p.links.ends + group, serial, Published::own, own_end);
-            published_end = true;
-        }
-        end_before[0] = begins_slice ? 0 : static_cast<uint32_t>(wait_for(p.links.ends + group - 1, serial));
-    }
-    block_sync();
-
-    // The bytes, counted and then written.
-    Preventions preventions{};
-    uint32_t size = (begins_slice ? kNalPrefixBytes : 0) + windows.bytes;
-    windows.for_each(group, end_before, zeros_before, published_end, [&](const WindowBytes &bytes) {
-        preventions = count_preventions(bytes);
-        size += preventions.all;
-    });
-    if (thread == 0) publish(p.links.bytes + group, serial, group ? Published::own : Published::sum, size);
-    const uint64_t bytes_before = block_look_back<kGroupThreads / 32>(p.links.bytes, group, serial);
-    if (thread == 0) {
-        if (group) publish(p.links.bytes + group, serial, Published::sum, bytes_before + size);
+    const uint32_t prefix = range.begins_slice ? kNalPrefixBytes : 0;
+    const uint64_t bytes_before = place.begin / 8 + (place.counts_before ? count_before(p, group) : 0);
+    if (thread_x() == 0) {
+        p.next_links.sums[group] = p.next_links.ends[group] = p.next_links.preventions[group] = 0;
         if (group + 1 == static_cast<uint32_t>(grid_x())) {
-            p.result->bytes = bytes_before + size;
+            p.result->bytes = bytes_before + prefix + windows.bytes + preventions.all;
             p.result->bits = *p.layer_bits;
             *p.layer_bits = 0;
         }
     }
-    uint8_t *place = p.bytes + bytes_before;
-    if (begins_slice) {
-        if (thread < kNalPrefixBytes) place[thread] = thread < 3 ? 0 : thread == 3 ? 1 : nal_header(kNalIdrSlice);
-        place += kNalPrefixBytes;
-    }
-    if (windows.count == 1) {
-        write_bytes({window, zeros_word(end_before[0] >> 8), windows.bytes}, preventions, place);
-        return;
-    }
-    windows.for_each(group, end_before, zeros_before, published_end, [&](const WindowBytes &bytes) {
-        preventions = count_preventions(bytes);
-        write_bytes(bytes, preventions, place);
-        place += bytes.count + preventions.all;
+    uint8_t *to = p.bytes + bytes_before;
+    if (thread_x() < static_cast<int>(prefix))
+        to[thread_x()] = thread_x() < 3 ? 0 : thread_x() == 3 ? 1 : nal_header(kNalIdrSlice);
+    to += prefix;
+    windows.for_each(preventions.zeros, state, [&](const WindowBytes &bytes) {
+        if (counts && windows.count > 1) preventions.of_window = count_preventions(bytes);
+        write_bytes(bytes, preventions.of_window, to);
+        to += bytes.count + preventions.of_window.all;
     });
 }
 

@@ -11,13 +11,12 @@ struct alignas(16) GroupRange {
     uint32_t begins_slice, ends_slice;
 };
 
-// What groups publish for later ones (look_back.cuh), a word each.
+// What later groups know of each group, a word each, 0 before the picture.
 struct GroupLinks {
-    uint64_t *phases;  // bits up to the end of the group, counted from the beginning of a byte
-    uint64_t *ends;    // what end_of_bits() says
-    uint64_t *bytes;   // written for the group
-    uint32_t *tickets;
-    uint32_t serial;  // of the picture, 1..255 in turn
+    uint64_t *sums;  // GroupSum, of h264_cavlc
+    // What groups publish (look_back.cuh) that may need emulation prevention.
+    uint64_t *ends;         // zeros_state() of the bytes that end in the group
+    uint64_t *preventions;  // emulation_prevention_three_bytes
 };
 
 // Grid: a thread-block a group, of kGroupThreads.
@@ -27,7 +26,8 @@ struct NalParams {
     const PieceBits *bits;  // of each piece
     const uint32_t *words;  // [word_pitch * piece]
     uint32_t word_pitch;
-    GroupLinks links;
+    GroupLinks links, next_links;  // those of the next picture become 0
+    uint32_t *tickets;
     uint64_t *layer_bits;  // of h264_cavlc; becomes 0 for the next picture
     uint8_t *bytes;        // room for the NAL units of all slices
     NalResult *result;

@@ -2,6 +2,7 @@
 #include "slice_coder.h"
 
 #include <algorithm>
+#include <array>
 
 #include "../../common/error.h"
 
@@ -11,7 +12,9 @@ namespace {
 
 std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices, uint32_t width) {
     std::vector<PieceRange> ranges;
-    for (uint32_t s = 0; s < slices.size(); s++)
+    uint32_t groups = 0;
+    for (uint32_t s = 0; s < slices.size(); s++) {
+        const uint32_t first_group = groups;
         for (uint32_t i = 0; i < slices[s].count; i += kPieceMacroblocks) {
             PieceRange range{
                 .first = slices[s].first + i,
@@ -19,54 +22,85 @@ std::vector<PieceRange> make_ranges(const std::vector<Slice> &slices, uint32_t w
                 .begins_slice = i == 0,
                 .without_left = 0,
                 .without_above = 0,
-                .slice = s,
+                .slice = static_cast<uint16_t>(s),
+                .group = static_cast<uint16_t>(first_group + i / (kPieceMacroblocks * kGroupPieces)),
+                .without_border = 1 << kNoBorder,
             };
+            groups = range.group + 1u;
             for (uint32_t m = 0; m < range.count; m++) {
                 const bool left = i + m > 0 && (range.first + m) % width, above = i + m >= width;
                 range.without_left |= static_cast<uint8_t>(!left << m);
                 range.without_above |= static_cast<uint8_t>(!above << m);
             }
+            range.without_border |= static_cast<uint16_t>((0xFF << range.count & 0xFF) | range.without_above |
+                                                          (range.without_left & 1) << 8);
             ranges.push_back(range);
         }
+    }
     return ranges;
 }
 
 std::vector<GroupRange> make_groups(const std::vector<PieceRange> &pieces) {
     std::vector<GroupRange> groups;
     for (uint32_t i = 0; i < pieces.size(); i++) {
-        const bool begins_slice = pieces[i].begins_slice;
-        if (begins_slice || groups.back().count == kGroupPieces)
-            groups.push_back({.first = i, .count = 0, .begins_slice = begins_slice, .ends_slice = 0});
+        if (pieces[i].group == groups.size())
+            groups.push_back({.first = i, .count = 0, .begins_slice = pieces[i].begins_slice, .ends_slice = 0});
         groups.back().count++;
         groups.back().ends_slice = i + 1 == pieces.size() || pieces[i + 1].begins_slice;
     }
     return groups;
 }
 
+// Four blocks beyond the piece: above a macroblock of it, or to the left of the first.
+struct Border {
+    int macroblock;
+    bool left;
+    std::array<int, 4> blocks;
+};
 // Above each macroblock, then to the left of the first.
 template <ChromaFormat F>
 std::vector<Border> make_borders() {
     constexpr int kChroma = chroma_blocks(F);
     std::vector<Border> borders;
-    const auto add = [&](int macroblock, bool left, int a, int b, int c, int d) {
-        borders.push_back({.blocks = static_cast<uint32_t>(a | b << 8 | c << 16 | d << 24),
-                           .macroblock = static_cast<uint16_t>(macroblock),
-                           .left = left});
-    };
     const auto add_luma = [&](int macroblock, bool left, int first) {  // of two 8x8 blocks
         for (int c = 0; c < luma_components(F); c++)
             for (const int at : {c * kLumaBlocks + first, c * kLumaBlocks + 12})
-                add(macroblock, left, at, at + 1, at + 2, at + 3);
+                borders.push_back({macroblock, left, {at, at + 1, at + 2, at + 3}});
     };
     for (int m = 0; m < kPieceMacroblocks; m++) {
         add_luma(m, false, 8);
         const int cb = kChromaAcBlock + kChroma - 2, cr = cb + kChroma;
-        if (kChroma) add(m, false, cb, cb + 1, cr, cr + 1);
+        if (kChroma) borders.push_back({m, false, {cb, cb + 1, cr, cr + 1}});
     }
     add_luma(0, true, 4);
     for (int b = kChromaAcBlock + 1; b < kChromaAcBlock + kChroma; b += 4)
-        add(0, true, b, b + 2, b + kChroma, b + kChroma + 2);
+        borders.push_back({0, true, {b, b + 2, b + kChroma, b + kChroma + 2}});
     return borders;
+}
+
+// See Unit::coded_by.
+uint8_t coded_by(ChromaFormat f, int block) {
+    uint32_t bits = is_coded(MacroblockType::i16x16, 0, f, block) ? kLumaDcPattern : 0;
+    for (uint32_t bit = 1; bit < kLumaDcPattern; bit *= 2)
+        if (is_coded(MacroblockType::i4x4, bit, f, block)) bits |= bit;
+    return static_cast<uint8_t>(bits);
+}
+
+// width: of the picture, in macroblocks.
+template <ChromaFormat F>
+std::vector<BorderShare> make_border_shares(int width) {
+    std::vector<BorderShare> shares;
+    for (const Border &border : make_borders<F>())
+        for (uint32_t i = 0; i < 8; i++) {
+            const int block = border.blocks[i / 2];
+            shares.push_back({.macroblock = border.macroblock - (border.left ? 1 : width),
+                              .level = (16 * static_cast<uint32_t>(block) + 8 * (i & 1)) & 1023,
+                              .coded_by = coded_by(F, block),
+                              .chroma = F != ChromaFormat::c444 && block >= kChromaAcBlock,
+                              .outside = (border.left ? 8 : static_cast<uint32_t>(border.macroblock)) & 31});
+        }
+    shares.resize(border_lanes<F>(), {.macroblock = 0, .level = 0, .coded_by = 0, .chroma = 0, .outside = kNoBorder});
+    return shares;
 }
 
 template <ChromaFormat F>
@@ -78,8 +112,7 @@ std::vector<Unit> make_units() {
     const auto border_of = [&](int macroblock, bool left, int block) {
         for (size_t i = 0; i < borders.size(); i++)
             for (size_t k = 0; k < 4 && borders[i].macroblock == macroblock && borders[i].left == left; k++)
-                if (static_cast<int>(borders[i].blocks >> 8 * k & 255) == block)
-                    return Totals::kOwn + 4 * static_cast<int>(i) + static_cast<int>(k);
+                if (borders[i].blocks[k] == block) return Totals::kOwn + 4 * static_cast<int>(i) + static_cast<int>(k);
         throw Error(CUDAENC_ERR_INTERNAL, "a block is not on the border of a piece");
     };
     std::vector<Unit> units;
@@ -91,15 +124,18 @@ std::vector<Unit> make_units() {
                          : n.left_outside              ? own - blocks_per_macroblock(F) + n.left
                                                        : own + n.left;
         const int above = n.above_outside ? border_of(macroblock, false, n.above) : own + n.above;
-        units.push_back({.kind = kind,
-                         .macroblock = static_cast<uint8_t>(macroblock),
-                         .block = static_cast<uint8_t>(block),
-                         .component = static_cast<uint8_t>(component & 1),
-                         .order = static_cast<uint8_t>(order & 127),
-                         .left = static_cast<uint16_t>(left & 0x7FFF),
-                         .left_outside = n.left_outside,
-                         .above = static_cast<uint16_t>(above & 0x7FFF),
-                         .above_outside = n.above_outside});
+        const bool has_levels = kind != UnitKind::header && macroblock < kPieceMacroblocks;
+        const Unit unit{.block = static_cast<uint32_t>(block & 63),
+                        .coded_by = has_levels ? coded_by(F, block) : uint8_t{0},
+                        .order = static_cast<uint32_t>(order & 63),
+                        .macroblock = static_cast<uint32_t>(macroblock & 15),
+                        .component = static_cast<uint32_t>(component & 1),
+                        .kind = kind,
+                        .left = static_cast<uint16_t>(left & 0x7FFF),
+                        .left_outside = n.left_outside,
+                        .above = static_cast<uint16_t>(above & 0x7FFF),
+                        .above_outside = n.above_outside};
+        units.push_back(unit);
     };
     const auto fill_up = [&](size_t count) {
         while (units.size() < count) add(UnitKind::chroma_dc, kNoMacroblock, 0, 0, 0);
@@ -132,6 +168,8 @@ PartTables make_part_tables() {
     return t;
 }
 
+constexpr size_t kGroupLinks = 3;  // words of a group
+
 }  // namespace
 
 DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFormat &format,
@@ -142,7 +180,8 @@ DeviceSliceCoder::DeviceSliceCoder(std::shared_ptr<Device> device, const CodedFo
       ranges_(upload_now(device_, make_ranges(slices, static_cast<uint32_t>(format.width)))),
       groups_(upload_now(device_, make_groups(make_ranges(slices, static_cast<uint32_t>(format.width))))),
       units_(upload_now(device_, with_format(format.chroma, []<ChromaFormat F>() { return make_units<F>(); }))),
-      borders_(upload_now(device_, with_format(format.chroma, []<ChromaFormat F>() { return make_borders<F>(); }))),
+      borders_(upload_now(
+          device_, with_format(format.chroma, [&]<ChromaFormat F>() { return make_border_shares<F>(format.width); }))),
       tables_(upload_now(device_, std::vector<CavlcTables>{kCavlcTables})),
       parts_(upload_now(device_, std::vector<PartTables>{make_part_tables()})) {}
 
@@ -152,7 +191,7 @@ PictureBuffers DeviceSliceCoder::make_buffers() const {
     return {.bits = {device_, ranges_.count()},
             .words = {device_, ranges_.count() * most_piece_words(format_)},
             .layer_bits = {device_, 1},
-            .links = {device_, 3 * groups_.count()},
+            .links = {device_, 2 * kGroupLinks * groups_.count()},
             .tickets = {device_, 1},
             .bytes = {device_, slice_count_ * slice_bytes + most_nal_bytes(bits / 8 + 1)},
             .result = std::make_unique<PinnedArray<NalResult>>(device_, 1)};
@@ -186,8 +225,13 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
         device_->fill(stream, b.tickets.data(), 0, b.tickets.bytes());
         *b.result->data() = {};
     }
-    const uint32_t serial = b.pictures % 255 + 1;
+    const size_t groups = groups_.count();
+    const auto links_of = [&](uint32_t number) {
+        uint64_t *words = b.links.data() + number % 2 * kGroupLinks * groups;
+        return GroupLinks{.sums = words, .ends = words + groups, .preventions = words + 2 * groups};
+    };
     b.pictures++;
+    const GroupLinks links = links_of(b.pictures);
     const uint32_t pitch = most_piece_words(format_);
     const CavlcArguments arguments{.format = format_,
                                    .picture = picture,
@@ -198,6 +242,7 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
                                    .tables = tables_.data(),
                                    .parts = parts_.data(),
                                    .bits = b.bits.data(),
+                                   .sums = links.sums,
                                    .layer_bits = b.layer_bits.data(),
                                    .words = b.words.data(),
                                    .word_pitch = pitch,
@@ -207,18 +252,14 @@ void DeviceSliceCoder::code(Device::Stream stream, PictureBuffers &b, const Code
         device_->launch(stream, {static_cast<unsigned>(ranges_.count())}, PieceThreads<F>::kThreads,
                         CavlcParams<F>{arguments});
     });
-    const size_t groups = groups_.count();
-    uint64_t *links = b.links.data();
     device_->launch(stream, {static_cast<unsigned>(groups)}, kGroupThreads,
                     NalParams{.ranges = groups_.data(),
                               .bits = b.bits.data(),
                               .words = b.words.data(),
                               .word_pitch = pitch,
-                              .links = {.phases = links,
-                                        .ends = links + groups,
-                                        .bytes = links + 2 * groups,
-                                        .tickets = b.tickets.data(),
-                                        .serial = serial},
+                              .links = links,
+                              .next_links = links_of(b.pictures + 1),
+                              .tickets = b.tickets.data(),
                               .layer_bits = b.layer_bits.data(),
                               .bytes = b.bytes.data(),
                               .result = b.result->data()});

@@ -14,7 +14,7 @@ struct PictureBuffers {
     DeviceArray<PieceBits> bits;
     DeviceArray<uint32_t> words;
     DeviceArray<uint64_t> layer_bits;
-    DeviceArray<uint64_t> links;
+    DeviceArray<uint64_t> links;  // GroupLinks, in each half those of every other picture
     DeviceArray<uint32_t> tickets;
     uint32_t pictures = 0;       // coded so far; 0, as after errors: the coder clears its buffers, nothing is in flight
     DeviceArray<uint8_t> bytes;  // the NAL units of all slices, nal_bytes() of them
@@ -54,7 +54,7 @@ class DeviceSliceCoder {
     DeviceArray<PieceRange> ranges_;
     DeviceArray<GroupRange> groups_;
     DeviceArray<Unit> units_;
-    DeviceArray<Border> borders_;
+    DeviceArray<BorderShare> borders_;
     DeviceArray<CavlcTables> tables_;
     DeviceArray<PartTables> parts_;
 };

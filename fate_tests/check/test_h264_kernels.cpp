@@ -137,6 +137,53 @@ START_TEST(emulation_prevention) {
 }
 END_TEST
 
+// Zeros in runs without I_PCM: level_suffix of zeros before a long level_prefix, in few pieces and in many.
+START_TEST(zeros_between_levels) {
+    const auto device = open_test_device(_i);
+    Random random(31);
+    size_t preventions = 0;
+    for (int round = 0; round < 24; round++) {
+        const size_t f = random.below(std::size(h264_formats));
+        CodedMacroblocks p = random_picture(random, h264_format(f, random.between(20, 40), random.between(3, 9)),
+                                            1 + random.below(3), {random.between(1, 8), 2, 0, 0});
+        // Escaped levels (9.2.2.1) whose suffix is 0 for one suffixLength or the other.
+        const int rare = random.of({1, 1, 10, 300});
+        for (int16_t &level : p.levels)
+            if (level && random.one_in(rare))
+                level = static_cast<int16_t>((level < 0 ? -1 : 1) * random.of({16, 17, 31, 32, 61, 121, 241, 481}));
+        const std::vector<uint8_t> bytes = expect_same(device, p);
+        for (size_t k = 2; k < bytes.size(); k++) preventions += !bytes[k - 2] && !bytes[k - 1] && bytes[k] == 3;
+    }
+    EXPECT(preventions > 1000, "%zu emulation_prevention_three_bytes", preventions);
+}
+END_TEST
+
+// Zeros over the ends of pieces alone: level_suffix of 15 and total_zeros of 4 in the last block, then mb_type with 4.
+START_TEST(zeros_between_pieces) {
+    const auto device = open_test_device(_i);
+    Random random(32);
+    for (const int columns : {8, 31, 40}) {
+        CodedMacroblocks p = random_picture(random, h264_format(0, columns, 20), 1, {0, 1, 0, 0});
+        std::fill(p.levels.begin(), p.levels.end(), int16_t{0});
+        const size_t per_macroblock = p.levels.size() / p.macroblocks.size();
+        for (size_t i = 0; i < p.macroblocks.size(); i++) {
+            Macroblock &m = p.macroblocks[i];
+            m.type = MacroblockType::i16x16;
+            m.coded_block_pattern = 15;
+            m.intra_16x16_pred_mode = 2;
+            m.qp_delta = static_cast<int8_t>(random.between(-9, 9));
+            int16_t *last = &p.levels[i * per_macroblock + 15 * 16];
+            for (int k = 1; i % kPieceMacroblocks == kPieceMacroblocks - 1 && k <= 12; k++)
+                last[kZigzag4x4[k]] = static_cast<int16_t>(k == 1 ? 14817 : 600);
+        }
+        const std::vector<uint8_t> bytes = expect_same(device, p);
+        size_t preventions = 0;
+        for (size_t k = 2; k < bytes.size(); k++) preventions += !bytes[k - 2] && !bytes[k - 1] && bytes[k] == 3;
+        EXPECT(preventions > 0, "%zu emulation_prevention_three_bytes", preventions);
+    }
+}
+END_TEST
+
 START_TEST(sign_flips) {
     const auto device = open_test_device(_i);
     Random random(25);
@@ -267,6 +314,8 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(c, many_pieces, 0, devices);
     tcase_add_loop_test(c, long_groups, 0, devices);
     tcase_add_loop_test(c, emulation_prevention, 0, devices);
+    tcase_add_loop_test(c, zeros_between_levels, 0, devices);
+    tcase_add_loop_test(c, zeros_between_pieces, 0, devices);
     tcase_add_loop_test(c, sign_flips, 0, devices);
     tcase_add_loop_test(c, pictures_in_turn, 0, devices);
     tcase_add_loop_test(c, uploads, 0, devices);
