@@ -48,6 +48,12 @@ std::vector<uint8_t> expect_same(const std::shared_ptr<Device> &device, const Co
     return bytes;
 }
 
+size_t count_preventions(const std::vector<uint8_t> &bytes) {
+    size_t count = 0;
+    for (size_t k = 2; k < bytes.size(); k++) count += !bytes[k - 2] && !bytes[k - 1] && bytes[k] == 3;
+    return count;
+}
+
 const Mix mixes[] = {{0, 1, 0, 0},     {1, 1, 0, 0},    {3, 2, 10, 255},   {5, 8, 0, 0},
                      {8, 100, 5, 255}, {8, 2063, 0, 0}, {8, 32767, 9, 16}, {2, 1, 2, 1},
                      {1, 3000, 3, 0},  {8, 1, 0, 0},    {4, 4, 3, 0},      {6, 30, 1, 4},
@@ -130,8 +136,7 @@ START_TEST(emulation_prevention) {
             for (size_t k = 0; k < samples; k += 1 + random.below(40))
                 p.levels[i * per_macroblock + k] = static_cast<int16_t>(random.of({1, 2, 3, 4, 64, 128, 255}));
         }
-        const std::vector<uint8_t> bytes = expect_same(device, p);
-        for (size_t k = 2; k < bytes.size(); k++) preventions += !bytes[k - 2] && !bytes[k - 1] && bytes[k] == 3;
+        preventions += count_preventions(expect_same(device, p));
     }
     EXPECT(preventions > 10000, "%zu emulation_prevention_three_bytes", preventions);
 }
@@ -151,8 +156,7 @@ START_TEST(zeros_between_levels) {
         for (int16_t &level : p.levels)
             if (level && random.one_in(rare))
                 level = static_cast<int16_t>((level < 0 ? -1 : 1) * random.of({16, 17, 31, 32, 61, 121, 241, 481}));
-        const std::vector<uint8_t> bytes = expect_same(device, p);
-        for (size_t k = 2; k < bytes.size(); k++) preventions += !bytes[k - 2] && !bytes[k - 1] && bytes[k] == 3;
+        preventions += count_preventions(expect_same(device, p));
     }
     EXPECT(preventions > 1000, "%zu emulation_prevention_three_bytes", preventions);
 }
@@ -176,9 +180,7 @@ START_TEST(zeros_between_pieces) {
             for (int k = 1; i % kPieceMacroblocks == kPieceMacroblocks - 1 && k <= 12; k++)
                 last[kZigzag4x4[k]] = static_cast<int16_t>(k == 1 ? 14817 : 600);
         }
-        const std::vector<uint8_t> bytes = expect_same(device, p);
-        size_t preventions = 0;
-        for (size_t k = 2; k < bytes.size(); k++) preventions += !bytes[k - 2] && !bytes[k - 1] && bytes[k] == 3;
+        const size_t preventions = count_preventions(expect_same(device, p));
         EXPECT(preventions > 0, "%zu emulation_prevention_three_bytes", preventions);
     }
 }
