@@ -12,12 +12,12 @@
 #include "../../common/j2k/jp2_metadata.h"
 #include "../../common/j2k/rate/budget.h"
 #include "../../common/j2k/rate/predict_cpu.h"
-#include "../../common/j2k/rate/psnr_cpu.h"
 #include "../../common/j2k/rate/research/early_stop_cpu.h"
 #include "../../common/j2k/t2/headers.h"
 #include "../compact.h"
 #include "../device_encoder.h"
 #include "dwt_params.h"
+#include "rate/psnr_target.h"
 #include "rate/rate_params.h"
 #include "rate/research/cibo.h"
 #include "roi_params.h"
@@ -84,27 +84,6 @@ struct Slot : FrameSlot {
     QueuedGraph graph_again;             // where it is coded again
 };
 
-// For a target of PSNR: the host decodes frames, one at a time, from copies as the CPU's slots have them.
-struct PsnrTarget {
-    PsnrTarget(const Params &params, const Geometry &g)
-        : threads(thread_count(0)),
-          hulls(g, params.style, 1, are_whole(params.style, params.layers)),
-          coefficients(g.samples),
-          decoded(g.samples),
-          pass_bytes(g.blocks.size() * static_cast<size_t>(g.max_passes)),
-          reductions(pass_bytes.size()),
-          planes(g.blocks.size()),
-          passes(g.blocks.size()),
-          coded(g.blocks.size()) {}
-    ThreadPool threads;
-    HullTable hulls;
-    std::vector<uint32_t> coefficients, decoded, pass_bytes;
-    std::vector<int32_t> reductions;
-    std::vector<uint8_t> planes, passes;
-    std::vector<CodedBlock> coded;
-    std::vector<uint8_t> pixels[kMaxComponents];  // of frames in device memory
-};
-
 // Whether coefficients can take 16 bits. Those of the MQ coder and of targets of PSNR have 32.
 bool fits_short(const Params &p) {
     const auto fits = [](const Quantiser &q) { return q.planes <= kShortPlanes; };
@@ -132,7 +111,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
           is_short_(fits_short(p_)),
           xyz_planes_(p_.xyz && (p_.reversible || !p_.levels || p_.rate.error != 0 || !p_.xyz->cube.empty() ||
                                  p_.xyz->conversion.log2_subsample_x > 1)) {
-        if (p_.rate.error != 0) psnr_.emplace(p_, g_);
+        if (p_.rate.error != 0) psnr_.emplace(device_, p_, g_);
         if (g_.block_layers.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
             throw Error(
                 CUDAENC_ERR_MEMORY,
@@ -691,38 +670,17 @@ class J2kDeviceEncoder : public DeviceEncoder {
 
     // Finds the threshold at which the frame has its PSNR, truncates and writes it.
     void truncate_to_psnr(Slot &s) {
-        PsnrTarget &psnr = *psnr_;
-        const auto fetch = [&](auto &to, const auto *from) {
-            device_->download(s.stream, to.data(), from, to.size() * sizeof(to[0]));
-        };
-        fetch(psnr.coefficients, s.coefficients.data());
-        fetch(psnr.pass_bytes, s.coded.pass_bytes);
-        fetch(psnr.reductions, s.coded.reductions);
-        fetch(psnr.planes, s.coded.planes);
-        fetch(psnr.passes, s.coded.passes);
         std::array<SampleLayout, kMaxComponents> layouts{};
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];
-            layouts[c] =
-                p_.xyz ? xyz_plane(s.xyz.data(), p_.width, p_.height, static_cast<int>(c)) : s.layout.data()[c];
-            if (device_frames_ || p_.xyz) {
-                std::vector<uint8_t> &pixels = psnr.pixels[c];
-                pixels.resize(static_cast<size_t>(layouts[c].stride * (ceil_div(p_.height, p_.components[c].dy) - 1) +
-                                                  layouts[c].step * (ceil_div(p_.width, p_.components[c].dx) - 1) +
-                                                  (layouts[c].shift + layouts[c].depth > 8 ? 2 : 1)));
-                device_->download(s.stream, pixels.data(), layouts[c].data, pixels.size());
-                layouts[c].data = pixels.data();
-            } else {
-                layouts[c].data = s.frame.data[k.plane] + k.offset;
-                layouts[c].stride = s.frame.stride[k.plane];
-            }
+            layouts[c] = s.layout.data()[c];
+            if (p_.xyz)
+                layouts[c] = xyz_plane(s.xyz.data(), p_.width, p_.height, static_cast<int>(c));
+            else if (!device_frames_)
+                layouts[c].data = s.frame.data[k.plane] + k.offset, layouts[c].stride = s.frame.stride[k.plane];
         }
-        device_->synchronize(s.stream);
-        for (size_t b = 0; b < g_.blocks.size(); b++)
-            psnr.coded[b] = {.bytes = 0, .planes = psnr.planes[b], .passes = psnr.passes[b]};
-        psnr.hulls.find_hulls(psnr.threads, psnr.coded, psnr.pass_bytes.data(), psnr.reductions.data());
-        const PsnrThreshold threshold = psnr_threshold(
-            psnr.threads, p_, g_, {layouts, psnr.coefficients.data(), psnr.coded, psnr.hulls}, psnr.decoded.data());
+        const PsnrThreshold threshold =
+            psnr_->find(s.stream, s.coefficients.data(), s.coded, layouts, device_frames_ || p_.xyz);
         s.allocation.data()->least = threshold.slope;
         s.missed_psnr = threshold.missed;
         upload_allocation(s, s.stream);
