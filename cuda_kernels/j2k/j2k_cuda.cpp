@@ -16,15 +16,13 @@
 #include "../../common/j2k/t2/headers.h"
 #include "../compact.h"
 #include "../device_encoder.h"
-#include "dwt_params.h"
 #include "rate/psnr_target.h"
 #include "rate/rate_params.h"
 #include "rate/research/cibo.h"
-#include "roi_params.h"
 #include "t1/ht_coder.h"
 #include "t1/tier1.h"
 #include "t2/t2_params.h"
-#include "xyz_params.h"
+#include "transform.h"
 
 namespace cudaenc::j2k {
 
@@ -39,9 +37,6 @@ unsigned tag_tree_threads(const Geometry &g) {
 
 // A second stream measures headers ahead and uploads the allocation. With more frames in flight it does not pay.
 constexpr int kForkedFrames = 2;
-// So many in flight fill the device where the small levels of each take little of it.
-constexpr int kManyFrames = 8;
-
 enum Stage { kUpload, kDwt, kContext, kMq, kRate, kTier2, kGather, kDownload, kStages };
 constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context modelling", "mq", "rate control",
                                               "tier-2", "gather",       "download"};
@@ -50,9 +45,7 @@ constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context
 struct Slot : FrameSlot {
     explicit Slot(const std::shared_ptr<Device> &device)
         : FrameSlot(device), allocation(device, 1), result(device, 1) {}
-    DeviceArray<uint16_t> xyz;  // planes of X'Y'Z', where xyz_planes_ asks for them, and where they lie
-    DeviceArray<SampleLayout> xyz_layout;
-    DeviceArray<uint32_t> ll_odd, ll_even, coefficients;  // see TileComponent
+    Transform::Buffers transformed;
     std::unique_ptr<BlockCoder> coder;
     BlockRecords coded{};
     // Rate allocation: see RateBuffers and SampleInput.
@@ -84,14 +77,6 @@ struct Slot : FrameSlot {
     QueuedGraph graph_again;             // where it is coded again
 };
 
-// Whether coefficients can take 16 bits. Those of the MQ coder and of targets of PSNR have 32.
-bool fits_short(const Params &p) {
-    const auto fits = [](const Quantiser &q) { return q.planes <= kShortPlanes; };
-    return (p.style & kHt) && p.levels && p.rate.error == 0 &&
-           std::all_of(p.quantisers.begin(), p.quantisers.end(),
-                       [&](const auto &bands) { return std::all_of(bands.begin(), bands.end(), fits); });
-}
-
 class J2kDeviceEncoder : public DeviceEncoder {
   public:
     J2kDeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
@@ -107,19 +92,14 @@ class J2kDeviceEncoder : public DeviceEncoder {
           early_stopping_(p_.rate),
           tag_tree_threads_(tag_tree_threads(g_)),
           setup_(device_),
-          device_frames_(device_frames),
-          is_short_(fits_short(p_)),
-          xyz_planes_(p_.xyz && (p_.reversible || !p_.levels || p_.rate.error != 0 || !p_.xyz->cube.empty() ||
-                                 p_.xyz->conversion.log2_subsample_x > 1)) {
+          transform_(device_, p_, g_, setup_, slots),
+          device_frames_(device_frames) {
         if (p_.rate.error != 0) psnr_.emplace(device_, p_, g_);
         if (g_.block_layers.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
             throw Error(
                 CUDAENC_ERR_MEMORY,
                 "the picture has more code-blocks than a device session holds: choose larger ones, or fewer layers");
-        if (p_.xyz) upload_xyz();
-        tile_components_ = upload_table(device_, setup_, g_.tile_components);
         blocks_ = upload_table(device_, setup_, g_.blocks);
-        roi_blocks_ = upload_table(device_, setup_, g_.roi_blocks);
         if (p_.rate.predicts_slopes()) sampled_blocks_ = upload_table(device_, setup_, choose_sampled_blocks(p_, g_));
         bands_ = upload_table(device_, setup_, g_.precinct_bands);
         packet_table_ = upload_table(device_, setup_, g_.packets);
@@ -135,10 +115,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     std::unique_ptr<Slot> make_slot(int slots) {
         auto slot = std::make_unique<Slot>(device_);
         Slot &s = *slot;
-        if (xyz_planes_) make_xyz(s);
-        make(s.ll_odd, p_.levels > 1 ? g_.ll_odd : 0);
-        make(s.ll_even, p_.levels > 2 ? g_.ll_even : 0);
-        make(s.coefficients, is_short_ ? (g_.samples + 1) / 2 : g_.samples);
+        s.transformed = transform_.make_buffers(setup_);
         if (coding_.truncatable) make_allocation(s);
         s.coder = make_block_coder(s, slots);
         s.coded = s.coder->records();
@@ -160,8 +137,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                                       .most_samples = 1 << (p_.cblk_width_log2 + p_.cblk_height_log2),
                                                       .max_passes = g_.max_passes,
                                                       .truncatable = p_.truncatable,
-                                                      .is_short = is_short_,
-                                                      .one_plane = is_short_ && has_one_plane()},
+                                                      .is_short = transform_.is_short(),
+                                                      .one_plane = transform_.is_short() && has_one_plane()},
                                              slot_bytes_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
@@ -276,9 +253,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
             fork(s);
             upload_allocation(s, beside(s));
         }
-        if (xyz_planes_) convert(s);
-        transform(s);
-        shift_region(s);
+        transform_.queue(s.stream, s.transformed, s.device_layout.data(), blocks_.data());
         if (coding_.truncatable) join(s);
         mark(s, kContext);
         if (coding_.truncatable && p_.rate.predicts_slopes()) sample_blocks(s);
@@ -291,7 +266,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const uint32_t count = static_cast<uint32_t>(sampled_blocks_.count());
         const SampleInput input{.blocks = blocks_.data(),
                                 .bands = bands_.data(),
-                                .coefficients = s.coefficients.data(),
+                                .coefficients = s.transformed.coefficients.data(),
                                 .sampled_blocks = sampled_blocks_.data(),
                                 .table = s.sample_table.data(),
                                 .held_back = s.sample_table.data() + kStopBins,
@@ -304,7 +279,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .style = p_.style,
                                 .frame_steps = p_.frame_steps,
                                 .step_weights = p_.step_weights,
-                                .is_short = is_short_,
+                                .is_short = transform_.is_short(),
                                 .tiles_x = batch_.tiles_x,
                                 .tiles_y = batch_.tiles_y};
         const unsigned groups = blocks_for(count, kSampleWarps);
@@ -319,7 +294,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     // again: the slope to stop at is known.
     void code_from_coefficients(Slot &s, bool again) {
         const bool ahead = !again && budget_.measures_ahead();
-        s.coder->analyse(s.stream, s.coefficients.data(),
+        s.coder->analyse(s.stream, s.transformed.coefficients.data(),
                          coding_.truncatable ? &s.device_allocation.data()->stop : nullptr);
         if (ahead) fork(s);
         mark(s, kMq);
@@ -353,140 +328,6 @@ class J2kDeviceEncoder : public DeviceEncoder {
         assemble_packets(s);
         mark(s, kGather);
         write_codestream(s);
-    }
-
-    void upload_xyz() {
-        xyz_ = p_.xyz->conversion;
-        to_light_ = upload_table(device_, setup_, p_.xyz->to_light);
-        to_code_ = upload_table(device_, setup_, p_.xyz->to_code);
-        xyz_.to_light.piece = to_light_.data();
-        xyz_.to_code.piece = to_code_.data();
-        if (p_.xyz->cube.empty()) return;
-        cube_ = upload_table(device_, setup_, p_.xyz->cube);
-        xyz_.cube.values = cube_.data();
-    }
-
-    void make_xyz(Slot &s) const {
-        make(s.xyz, 3 * static_cast<size_t>(xyz_stride(p_.width) * p_.height));
-        std::vector<SampleLayout> planes;
-        for (int c = 0; c < 3; c++) planes.push_back(xyz_plane(s.xyz.data(), p_.width, p_.height, c));
-        s.xyz_layout = upload_table(device_, setup_, planes);
-    }
-
-    void convert(Slot &s) {
-        device_->launch(s.stream, {blocks_for(p_.width, kXyzThreads * kXyzPixels), static_cast<unsigned>(p_.height)},
-                        kXyzThreads,
-                        XyzParams{.layout = s.device_layout.data(),
-                                  .conversion = xyz_,
-                                  .planes = s.xyz.data(),
-                                  .width = p_.width,
-                                  .height = p_.height});
-    }
-
-    // Whether conversion to X'Y'Z' is part of the load.
-    bool loads_xyz() const { return p_.xyz && !xyz_planes_; }
-    // Of what is coded.
-    const SampleLayout *layout(const Slot &s) const {
-        return xyz_planes_ ? s.xyz_layout.data() : s.device_layout.data();
-    }
-
-    void transform(Slot &s) {
-        if (!p_.levels)
-            load(s);
-        else if (p_.reversible)
-            transform_levels<Dwt53, LoadDwt53Params, Dwt53Params>(s);
-        else
-            transform_levels<Dwt97, LoadDwt97Params, Dwt97Params>(s);
-    }
-
-    BandQuantiser band_quantiser(size_t component, int resolution, int orientation) const {
-        const Quantiser &q = p_.quantisers[component][band_index(resolution, orientation)];
-        return {q.inverse_step, static_cast<float>((1u << q.planes) - 1)};
-    }
-
-    void load(Slot &s) {
-        const int chunks = (g_.widest + kLoadThreads - 1) / kLoadThreads;
-        LoadParams load{.layout = layout(s),
-                        .tile_components = tile_components_.data(),
-                        .coefficients = s.coefficients.data(),
-                        .quantiser = {},
-                        .components = components(),
-                        .column_chunks = chunks,
-                        .mct = p_.mct,
-                        .reversible = p_.reversible};
-        for (size_t c = 0; c < p_.components.size(); c++) load.quantiser[c] = band_quantiser(c, 0, kLL);
-        device_->launch(s.stream, {static_cast<unsigned>(chunks * g_.highest), tiles()}, kLoadThreads, load);
-    }
-
-    template <class W, class First, class Next>
-    void transform_levels(Slot &s) {
-        for (int level = 1; level <= p_.levels; level++) {
-            const int depth = level == 1 && (p_.mct || loads_xyz()) ? components() - 2 : components(),
-                      row_pairs = row_pairs_at(level);
-            const DwtLevel dwt = dwt_level<W>(s, level, depth);
-            const auto launch = [&](const auto &params) {
-                device_->launch(s.stream,
-                                {dwt.block_columns * tiles(), blocks_for(row_pairs, dwt.segment_row_pairs),
-                                 static_cast<unsigned>(depth)},
-                                kDwtThreads, params);
-            };
-            if (level == 1)
-                launch_first<First>({.dwt = dwt, .layout = layout(s), .mct = p_.mct}, launch);
-            else
-                launch(Next{{.dwt = dwt, .in = level & 1 ? s.ll_even.data() : s.ll_odd.data()}});
-        }
-    }
-
-    // Conversion to X'Y'Z' is part of the load where no LUT and no target of PSNR asks for its planes.
-    template <class First, class Launch>
-    void launch_first(const LoadDwtInput &load, const Launch &launch) {
-        if (!loads_xyz()) return launch(First{load});
-        const LoadXyzDwtInput xyz{.load = load, .conversion = xyz_, .width = p_.width, .height = p_.height};
-        if (xyz_.is_yuv)
-            launch(LoadYuvXyzDwt97Params{xyz});
-        else
-            launch(LoadRgbXyzDwt97Params{xyz});
-    }
-
-    // The most row pairs of the resolution that a level takes.
-    int row_pairs_at(int level) const { return ceil_shift(g_.highest, level - 1) / 2 + 1; }
-
-    // depth: of the grid.
-    template <class W>
-    DwtLevel dwt_level(Slot &s, int level, int depth) const {
-        // A tile that begins between the columns of a pair has one pair more.
-        const int pairs = (ceil_shift(g_.widest, level - 1) + (p_.tiles_x > 1 ? 2 : 1)) / 2;
-        constexpr int kBlockPairs = kDwtThreads / 32 * kStripPairs<W>;
-        const int block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
-        // A segment reads rows beyond its own. So there are only as many as give each multiprocessor all the
-        // thread-blocks that run on it together; of small levels fewer, which leave room for other frames.
-        constexpr int kShortest = 4;
-        const int together = device_->multiprocessors() * (level == 1 ? 5 : slots() < kManyFrames ? 4 : 2);
-        const int segments = std::max(together / (block_columns * depth * static_cast<int>(tiles())), 1);
-        DwtLevel dwt{.tile_components = tile_components_.data(),
-                     .low = level & 1 ? s.ll_odd.data() : s.ll_even.data(),
-                     .coefficients = s.coefficients.data(),
-                     .quantiser = {},
-                     .components = components(),
-                     .level = level,
-                     .last = level == p_.levels,
-                     .block_columns = block_columns,
-                     .segment_row_pairs = std::max(kShortest, (row_pairs_at(level) + segments - 1) / segments),
-                     .is_short = is_short_};
-        for (size_t c = 0; c < p_.components.size(); c++)
-            for (int o = dwt.last ? kLL : kHL; o <= kHH; o++)
-                dwt.quantiser[c][o] = band_quantiser(c, o ? p_.levels + 1 - level : 0, o);
-        return dwt;
-    }
-
-    void shift_region(Slot &s) {
-        const unsigned count = static_cast<unsigned>(g_.roi_blocks.size());
-        if (count)
-            device_->launch(s.stream, {count}, kRoiThreads,
-                            RoiParams{.roi_blocks = roi_blocks_.data(),
-                                      .blocks = blocks_.data(),
-                                      .coefficients = s.coefficients.data(),
-                                      .shift = p_.roi.shift});
     }
 
     // Lanes of a warp that code a block. Fewer diverge less. So they are as few as keep the device full.
@@ -675,12 +516,12 @@ class J2kDeviceEncoder : public DeviceEncoder {
             const CudaencComponent &k = p_.input.component[c];
             layouts[c] = s.layout.data()[c];
             if (p_.xyz)
-                layouts[c] = xyz_plane(s.xyz.data(), p_.width, p_.height, static_cast<int>(c));
+                layouts[c] = xyz_plane(s.transformed.xyz.data(), p_.width, p_.height, static_cast<int>(c));
             else if (!device_frames_)
                 layouts[c].data = s.frame.data[k.plane] + k.offset, layouts[c].stride = s.frame.stride[k.plane];
         }
         const PsnrThreshold threshold =
-            psnr_->find(s.stream, s.coefficients.data(), s.coded, layouts, device_frames_ || p_.xyz);
+            psnr_->find(s.stream, s.transformed.coefficients.data(), s.coded, layouts, device_frames_ || p_.xyz);
         s.allocation.data()->least = threshold.slope;
         s.missed_psnr = threshold.missed;
         upload_allocation(s, s.stream);
@@ -712,16 +553,10 @@ class J2kDeviceEncoder : public DeviceEncoder {
     uint64_t frames_ = 0;  // so far
     const unsigned tag_tree_threads_;
     Stream setup_;
+    const Transform transform_;
     const bool device_frames_;
-    const bool is_short_;    // coefficients take 16 bits
-    const bool xyz_planes_;  // frames become planes of X'Y'Z' before they are loaded, not while they are
     std::optional<PsnrTarget> psnr_;
-    XyzConversion xyz_{};  // with tables in device memory
-    DeviceArray<CurvePiece> to_light_, to_code_;
-    DeviceArray<float> cube_;
-    DeviceArray<TileComponent> tile_components_;
     DeviceArray<CodeBlock> blocks_;
-    DeviceArray<RoiBlock> roi_blocks_;
     DeviceArray<SampledBlock> sampled_blocks_;
     DeviceArray<PrecinctBand> bands_;
     DeviceArray<Packet> packet_table_;

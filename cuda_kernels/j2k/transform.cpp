@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "transform.h"
+
+#include <algorithm>
+
+#include "../../common/j2k/t1/block.h"
+#include "../device_pipeline.h"
+#include "roi_params.h"
+#include "xyz_params.h"
+
+namespace cudaenc::j2k {
+
+namespace {
+
+// So many frames in flight fill the device where the small levels of each take little of it.
+constexpr int kManyFrames = 8;
+
+// Whether coefficients can take 16 bits. Those of the MQ coder and of targets of PSNR have 32.
+bool fits_short(const Params &p) {
+    const auto fits = [](const Quantiser &q) { return q.planes <= kShortPlanes; };
+    return (p.style & kHt) && p.levels && p.rate.error == 0 &&
+           std::all_of(p.quantisers.begin(), p.quantisers.end(),
+                       [&](const auto &bands) { return std::all_of(bands.begin(), bands.end(), fits); });
+}
+
+// Whether a LUT, a target of PSNR or the transform asks for planes of X'Y'Z'. Else conversion is part of the load.
+bool needs_xyz_planes(const Params &p) {
+    return p.xyz && (p.reversible || !p.levels || p.rate.error != 0 || !p.xyz->cube.empty() ||
+                     p.xyz->conversion.log2_subsample_x > 1);
+}
+
+}  // namespace
+
+Transform::Transform(std::shared_ptr<Device> device, const Params &params, const Geometry &geometry,
+                     Device::Stream setup, int slots)
+    : device_(std::move(device)),
+      params_(params),
+      geometry_(geometry),
+      slots_(slots),
+      is_short_(fits_short(params)),
+      xyz_planes_(needs_xyz_planes(params)),
+      tile_components_(upload_table(device_, setup, geometry.tile_components)),
+      roi_blocks_(upload_table(device_, setup, geometry.roi_blocks)) {
+    if (params_.xyz) upload_xyz(setup);
+}
+
+void Transform::upload_xyz(Device::Stream setup) {
+    const XyzTables &tables = *params_.xyz;
+    xyz_ = tables.conversion;
+    to_light_ = upload_table(device_, setup, tables.to_light);
+    to_code_ = upload_table(device_, setup, tables.to_code);
+    xyz_.to_light.piece = to_light_.data();
+    xyz_.to_code.piece = to_code_.data();
+    if (tables.cube.empty()) return;
+    cube_ = upload_table(device_, setup, tables.cube);
+    xyz_.cube.values = cube_.data();
+}
+
+Transform::Buffers Transform::make_buffers(Device::Stream setup) const {
+    const auto elements = [](size_t count) { return std::max<size_t>(count, 1); };
+    Buffers b{.xyz = {},
+              .xyz_layout = {},
+              .ll_odd = {device_, elements(params_.levels > 1 ? geometry_.ll_odd : 0)},
+              .ll_even = {device_, elements(params_.levels > 2 ? geometry_.ll_even : 0)},
+              .coefficients = {device_, elements(is_short_ ? (geometry_.samples + 1) / 2 : geometry_.samples)}};
+    if (!xyz_planes_) return b;
+    b.xyz = {device_, elements(3 * static_cast<size_t>(xyz_stride(params_.width) * params_.height))};
+    std::vector<SampleLayout> planes;
+    for (int c = 0; c < 3; c++) planes.push_back(xyz_plane(b.xyz.data(), params_.width, params_.height, c));
+    b.xyz_layout = upload_table(device_, setup, planes);
+    return b;
+}
+
+void Transform::queue(Device::Stream stream, const Buffers &buffers, const SampleLayout *layout,
+                      const CodeBlock *blocks) const {
+    if (xyz_planes_) {
+        convert(stream, buffers, layout);
+        layout = buffers.xyz_layout.data();
+    }
+    if (!params_.levels)
+        load(stream, buffers, layout);
+    else if (params_.reversible)
+        transform_levels<Dwt53, LoadDwt53Params, Dwt53Params>(stream, buffers, layout);
+    else
+        transform_levels<Dwt97, LoadDwt97Params, Dwt97Params>(stream, buffers, layout);
+    shift_region(stream, buffers, blocks);
+}
+
+void Transform::convert(Device::Stream stream, const Buffers &buffers, const SampleLayout *layout) const {
+    device_->launch(stream,
+                    {blocks_for(params_.width, kXyzThreads * kXyzPixels), static_cast<unsigned>(params_.height)},
+                    kXyzThreads,
+                    XyzParams{.layout = layout,
+                              .conversion = xyz_,
+                              .planes = buffers.xyz.data(),
+                              .width = params_.width,
+                              .height = params_.height});
+}
+
+BandQuantiser Transform::band_quantiser(size_t component, int resolution, int orientation) const {
+    const Quantiser &q = params_.quantisers[component][band_index(resolution, orientation)];
+    return {q.inverse_step, static_cast<float>((1u << q.planes) - 1)};
+}
+
+void Transform::load(Device::Stream stream, const Buffers &buffers, const SampleLayout *layout) const {
+    const int chunks = (geometry_.widest + kLoadThreads - 1) / kLoadThreads;
+    LoadParams load{.layout = layout,
+                    .tile_components = tile_components_.data(),
+                    .coefficients = buffers.coefficients.data(),
+                    .quantiser = {},
+                    .components = components(),
+                    .column_chunks = chunks,
+                    .mct = params_.mct,
+                    .reversible = params_.reversible};
+    for (size_t c = 0; c < params_.components.size(); c++) load.quantiser[c] = band_quantiser(c, 0, kLL);
+    device_->launch(stream, {static_cast<unsigned>(chunks * geometry_.highest), tiles()}, kLoadThreads, load);
+}
+
+template <class W, class First, class Next>
+void Transform::transform_levels(Device::Stream stream, const Buffers &buffers, const SampleLayout *layout) const {
+    for (int level = 1; level <= params_.levels; level++) {
+        const int depth = level == 1 && (params_.mct || loads_xyz()) ? components() - 2 : components(),
+                  row_pairs = row_pairs_at(level);
+        const DwtLevel dwt = dwt_level<W>(buffers, level, depth);
+        const auto launch = [&](const auto &params) {
+            device_->launch(stream,
+                            {dwt.block_columns * tiles(), blocks_for(row_pairs, dwt.segment_row_pairs),
+                             static_cast<unsigned>(depth)},
+                            kDwtThreads, params);
+        };
+        if (level == 1)
+            launch_first<First>({.dwt = dwt, .layout = layout, .mct = params_.mct}, launch);
+        else
+            launch(Next{{.dwt = dwt, .in = level & 1 ? buffers.ll_even.data() : buffers.ll_odd.data()}});
+    }
+}
+
+template <class First, class Launch>
+void Transform::launch_first(const LoadDwtInput &load, const Launch &launch) const {
+    if (!loads_xyz()) return launch(First{load});
+    const LoadXyzDwtInput xyz{.load = load, .conversion = xyz_, .width = params_.width, .height = params_.height};
+    if (xyz_.is_yuv)
+        launch(LoadYuvXyzDwt97Params{xyz});
+    else
+        launch(LoadRgbXyzDwt97Params{xyz});
+}
+
+// The most row pairs of the resolution that a level takes.
+int Transform::row_pairs_at(int level) const { return ceil_shift(geometry_.highest, level - 1) / 2 + 1; }
+
+// depth: of the grid.
+template <class W>
+DwtLevel Transform::dwt_level(const Buffers &buffers, int level, int depth) const {
+    // A tile that begins between the columns of a pair has one pair more.
+    const int pairs = (ceil_shift(geometry_.widest, level - 1) + (params_.tiles_x > 1 ? 2 : 1)) / 2;
+    constexpr int kBlockPairs = kDwtThreads / 32 * kStripPairs<W>;
+    const int block_columns = (pairs + kBlockPairs - 1) / kBlockPairs;
+    // A segment reads rows beyond its own. So there are only as many as give each multiprocessor all the
+    // thread-blocks that run on it together; of small levels fewer, which leave room for other frames.
+    constexpr int kShortest = 4;
+    const int together = device_->multiprocessors() * (level == 1 ? 5 : slots_ < kManyFrames ? 4 : 2);
+    const int segments = std::max(together / (block_columns * depth * static_cast<int>(tiles())), 1);
+    DwtLevel dwt{.tile_components = tile_components_.data(),
+                 .low = level & 1 ? buffers.ll_odd.data() : buffers.ll_even.data(),
+                 .coefficients = buffers.coefficients.data(),
+                 .quantiser = {},
+                 .components = components(),
+                 .level = level,
+                 .last = level == params_.levels,
+                 .block_columns = block_columns,
+                 .segment_row_pairs = std::max(kShortest, (row_pairs_at(level) + segments - 1) / segments),
+                 .is_short = is_short_};
+    for (size_t c = 0; c < params_.components.size(); c++)
+        for (int o = dwt.last ? kLL : kHL; o <= kHH; o++)
+            dwt.quantiser[c][o] = band_quantiser(c, o ? params_.levels + 1 - level : 0, o);
+    return dwt;
+}
+
+void Transform::shift_region(Device::Stream stream, const Buffers &buffers, const CodeBlock *blocks) const {
+    const unsigned count = static_cast<unsigned>(geometry_.roi_blocks.size());
+    if (count)
+        device_->launch(stream, {count}, kRoiThreads,
+                        RoiParams{.roi_blocks = roi_blocks_.data(),
+                                  .blocks = blocks,
+                                  .coefficients = buffers.coefficients.data(),
+                                  .shift = params_.roi.shift});
+}
+
+}  // namespace cudaenc::j2k
