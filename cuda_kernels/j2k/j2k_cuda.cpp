@@ -21,19 +21,12 @@
 #include "rate/research/cibo.h"
 #include "t1/ht_coder.h"
 #include "t1/tier1.h"
-#include "t2/t2_params.h"
+#include "t2/tier2.h"
 #include "transform.h"
 
 namespace cudaenc::j2k {
 
 namespace {
-
-// As many threads as the largest precinct's sub-band has code-blocks.
-unsigned tag_tree_threads(const Geometry &g) {
-    uint32_t most = 1;
-    for (const PrecinctBand &band : g.precinct_bands) most = std::max(most, band.columns * band.rows);
-    return std::min<unsigned>((most + 31) / 32 * 32, kTagTreeThreads);
-}
 
 // A second stream measures headers ahead and uploads the allocation. With more frames in flight it does not pay.
 constexpr int kForkedFrames = 2;
@@ -43,8 +36,7 @@ constexpr const char *kStageNames[kStages] = {"upload", "load and dwt", "context
 
 // A frame in flight, stage by stage.
 struct Slot : FrameSlot {
-    explicit Slot(const std::shared_ptr<Device> &device)
-        : FrameSlot(device), allocation(device, 1), result(device, 1) {}
+    explicit Slot(const std::shared_ptr<Device> &device) : FrameSlot(device), allocation(device, 1), tier2(device) {}
     Transform::Buffers transformed;
     std::unique_ptr<BlockCoder> coder;
     BlockRecords coded{};
@@ -61,14 +53,7 @@ struct Slot : FrameSlot {
     bool cleared = false;                   // what kernels of rate allocation need as zero, and leave so
     std::unique_ptr<Stream> second_stream;  // beside tier-1
     std::unique_ptr<Event> forks, joins;
-    // Tier-2: see Tier2Buffers.
-    DeviceArray<LayerSet> layer_sets;
-    DeviceArray<TagNode> nodes;
-    DeviceArray<uint32_t> added_bytes, header_bits, raw, raw_states, segment_bytes, plt_bytes;
-    DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
-    DeviceArray<uint8_t> codestream;
-    DeviceArray<CodestreamResult> device_result;
-    PinnedArray<CodestreamResult> result;
+    Tier2::Buffers tier2;
     FrameMetadata metadata;              // that frame points to
     uint64_t box_bytes = 0, number = 0;  // of the frame
     bool has_psnr = false;               // truncate_to_psnr() was called
@@ -77,35 +62,37 @@ struct Slot : FrameSlot {
     QueuedGraph graph_again;             // where it is coded again
 };
 
+// Throws Error where it has more than kernels count.
+Geometry make_checked_geometry(const Params &params) {
+    Geometry g = make_geometry(params);
+    constexpr size_t kMost = size_t{1} << 26;
+    if (g.block_layers.size() >= kMost || g.packets.size() + g.tile_parts.size() >= kMost)
+        throw Error(
+            CUDAENC_ERR_MEMORY,
+            "the picture has more code-blocks than a device session holds: choose larger ones, or fewer layers");
+    return g;
+}
+
 class J2kDeviceEncoder : public DeviceEncoder {
   public:
     J2kDeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
                      bool stage_times)
         : DeviceEncoder(std::move(device), params.input, threads, device_frames, kStageNames, stage_times),
           p_(params),
-          g_(make_geometry(params)),
+          g_(make_checked_geometry(params)),
           header_(make_main_header(params, g_.tile_parts)),
           coding_{.style = params.style, .truncatable = params.truncatable},
           batch_(tier1_batch(g_.blocks.size(), g_.max_passes, p_.cblk_width_log2, p_.cblk_height_log2, coding_)),
           slot_bytes_(place_slots(g_.blocks, coding_)),
           budget_(p_, g_, header_.bytes.size()),
           early_stopping_(p_.rate),
-          tag_tree_threads_(tag_tree_threads(g_)),
           setup_(device_),
           transform_(device_, p_, g_, setup_, slots),
+          tier2_(device_, p_, g_, header_, coding_, setup_),
           device_frames_(device_frames) {
         if (p_.rate.error != 0) psnr_.emplace(device_, p_, g_);
-        if (g_.block_layers.size() >= size_t{1} << 26 || g_.packets.size() + g_.tile_parts.size() >= size_t{1} << 26)
-            throw Error(
-                CUDAENC_ERR_MEMORY,
-                "the picture has more code-blocks than a device session holds: choose larger ones, or fewer layers");
         blocks_ = upload_table(device_, setup_, g_.blocks);
         if (p_.rate.predicts_slopes()) sampled_blocks_ = upload_table(device_, setup_, choose_sampled_blocks(p_, g_));
-        bands_ = upload_table(device_, setup_, g_.precinct_bands);
-        packet_table_ = upload_table(device_, setup_, g_.packets);
-        block_layers_ = upload_table(device_, setup_, g_.block_layers);
-        tile_parts_ = upload_table(device_, setup_, g_.tile_parts);
-        if (!header_.steps.empty()) steps_ = upload_table(device_, setup_, header_.steps);
         for (int i = 0; i < slots; i++) add_slot(make_slot(slots));
         device_->synchronize(setup_);
     }
@@ -124,7 +111,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
             s.forks = std::make_unique<Event>(device_, false);
             s.joins = std::make_unique<Event>(device_, false);
         }
-        make_tier2(s);
+        tier2_.allocate(s.stream, s.tier2);
         return slot;
     }
 
@@ -132,7 +119,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (p_.style & kHt)
             return std::make_unique<HtCoder>(device_,
                                              HtBlocks{.blocks = blocks_.data(),
-                                                      .bands = bands_.data(),
+                                                      .bands = tier2_.band_table(),
                                                       .count = block_count(),
                                                       .most_samples = 1 << (p_.cblk_width_log2 + p_.cblk_height_log2),
                                                       .max_passes = g_.max_passes,
@@ -142,13 +129,13 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                              slot_bytes_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
-            return std::make_unique<MqCoder>(device_, batch_, slot_bytes_, blocks_.data(), bands_.data(), lanes);
+            return std::make_unique<MqCoder>(device_, batch_, slot_bytes_, blocks_.data(), tier2_.band_table(), lanes);
         return std::make_unique<CiboCoder>(
             device_, batch_, slot_bytes_, blocks_.data(),
             CiboTier1::Options{.lanes = lanes,
                                .stop = early_stopping_.by_planes(),
                                .budget = &s.device_allocation.data()->budget[p_.layers - 1],
-                               .bands = bands_.data()});
+                               .bands = tier2_.band_table()});
     }
 
     void make_allocation(Slot &s) const {
@@ -177,39 +164,6 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (s.second_stream) s.second_stream->settle();
         s.coder->settle();
         s.cleared = false;
-    }
-
-    void make_tier2(Slot &s) const {
-        const size_t blocks = g_.blocks.size(), block_layers = g_.block_layers.size(), packets = g_.packets.size(),
-                     segments = packets + g_.tile_parts.size();
-        make(s.layer_sets, g_.precinct_bands.size());
-        make(s.nodes, g_.tag_tree_nodes);
-        make(s.added_bytes, block_layers);
-        make(s.header_bits, block_layers);
-        make(s.header_bits_before, block_layers + 1);
-        make(s.raw, blocks * ((most_block_header_bits(p_.style, g_.max_passes, layers()) + 31) / 32) + packets + 2);
-        make(s.raw_states, s.raw.count());
-        make(s.segment_bytes, segments);
-        make(s.segments_before, segments + 1);
-        make(s.bytes_before, block_layers + 1);
-        if (p_.plt) {
-            make(s.plt_bytes, packets);
-            make(s.plt_before, packets + 1);
-        }
-        make(s.partials, prefix_sum_partials(static_cast<uint32_t>(std::max(block_layers, segments))));
-        make(s.device_result, 1);
-        make_codestream(
-            s, static_cast<size_t>(p_.sample_bytes()) + segments * 32 + block_layers * 8 + header_.bytes.size() + 4096);
-    }
-
-    // A codestream's memory, with the main header: only TLM entries change in it.
-    void make_codestream(Slot &s, size_t bytes) const {
-        s.graph.graph.reset();
-        s.graph_again.graph.reset();
-        s.codestream = {};  // both might not fit
-        DeviceArray<uint8_t> memory(device_, bytes);
-        device_->upload(s.stream, memory.data(), header_.bytes.data(), header_.bytes.size());
-        s.codestream = std::move(memory);
     }
 
     void prepare(FrameSlot &slot) override {
@@ -265,7 +219,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         const int tiles = batch_.tiles_x * batch_.tiles_y;
         const uint32_t count = static_cast<uint32_t>(sampled_blocks_.count());
         const SampleInput input{.blocks = blocks_.data(),
-                                .bands = bands_.data(),
+                                .bands = tier2_.band_table(),
                                 .coefficients = s.transformed.coefficients.data(),
                                 .sampled_blocks = sampled_blocks_.data(),
                                 .table = s.sample_table.data(),
@@ -325,7 +279,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
             s.coder->code_truncated(s.stream, s.layer_passes.data() + last_layer(),
                                     s.layer_bytes.data() + last_layer());
         mark(s, kTier2);
-        assemble_packets(s);
+        tier2_.assemble_packets(s.stream, s.tier2, tier2(s));
         mark(s, kGather);
         write_codestream(s);
     }
@@ -339,36 +293,14 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     Tier2Buffers tier2(Slot &s) const {
-        return {.blocks = blocks_.data(),
-                .bands = bands_.data(),
-                .packets = packet_table_.data(),
-                .tile_parts = tile_parts_.data(),
-                .block_layers = block_layers_.data(),
-                .coded = s.coded,
-                .layer_passes = coding_.truncatable ? s.layer_passes.data() : s.coded.passes,
-                .layer_bytes = coding_.truncatable ? s.layer_bytes.data() : s.coded.bytes,
-                .nodes = s.nodes.data(),
-                .layer_sets = s.layer_sets.data(),
-                .header_bits = s.header_bits.data(),
-                .header_bits_before = s.header_bits_before.data(),
-                .raw_states = s.raw_states.data(),
-                .raw = s.raw.data(),
-                .segment_bytes = s.segment_bytes.data(),
-                .segments_before = s.segments_before.data(),
-                .bytes = s.added_bytes.data(),
-                .bytes_before = s.bytes_before.data(),
-                .plt_bytes = s.plt_bytes.data(),
-                .plt_before = s.plt_before.data(),
-                .block_count = block_count(),
-                .layers = layers(),
-                .block_layer_count = block_layer_count(),
-                .band_count = band_count(),
-                .packet_count = packet_count(),
-                .tile_part_count = tile_part_count(),
-                .sop = p_.sop,
-                .eph = p_.eph,
-                .coding = coding_,
-                .max_passes = g_.max_passes};
+        const bool truncatable = coding_.truncatable;
+        return tier2_.parameters(s.tier2, blocks_.data(), s.coded, truncatable ? s.layer_passes.data() : s.coded.passes,
+                                 truncatable ? s.layer_bytes.data() : s.coded.bytes);
+    }
+
+    void write_codestream(Slot &s) {
+        tier2_.write_codestream(s.stream, s.tier2, tier2(s),
+                                coding_.truncatable ? s.device_allocation.data() : nullptr);
     }
 
     RateBuffers rate(Slot &s) const { return rate(s, tier2(s)); }
@@ -399,12 +331,12 @@ class J2kDeviceEncoder : public DeviceEncoder {
         Tier2Buffers t2 = tier2(s);
         t2.layer_passes = s.coded.passes;
         t2.layer_bytes = s.coded.estimated_bytes;
-        device_->launch(stream, {band_count()}, tag_tree_threads_, TagTreesParams{t2});
+        tier2_.make_tag_trees(stream, t2);
         measure(s, stream, t2, false, true);
     }
 
     void truncate(Slot &s, bool last) {
-        device_->launch(s.stream, {band_count()}, tag_tree_threads_, TruncateParams{{rate(s), last}});
+        device_->launch(s.stream, {tier2_.bands()}, tier2_.tag_tree_threads(), TruncateParams{{rate(s), last}});
     }
 
     // See MeasureParams.
@@ -417,54 +349,12 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                       .ahead = ahead});
     }
 
-    void assemble_packets(Slot &s) {
-        const Tier2Buffers t2 = tier2(s);
-        const unsigned by_block_layer = blocks_for(block_layer_count(), kTier2Threads);
-        device_->fill(s.stream, s.raw.data(), 0, s.raw.bytes());
-        if (!coding_.truncatable)  // else truncation built them
-            device_->launch(s.stream, {band_count()}, tag_tree_threads_, TagTreesParams{t2});
-        device_->launch(s.stream, {by_block_layer}, kTier2Threads, HeaderBitsParams{t2});
-        sum(s, s.added_bytes.data(), s.bytes_before, block_layer_count());
-        sum(s, s.header_bits.data(), s.header_bits_before, block_layer_count());
-        device_->launch(s.stream, {by_block_layer}, kTier2Threads, WriteBitsParams{t2});
-        device_->launch(s.stream, {packet_count()}, kStuffingThreads, PacketSizesParams{t2});
-        if (p_.plt) sum(s, s.plt_bytes.data(), s.plt_before, packet_count());
-        device_->launch(s.stream, {blocks_for(tile_part_count(), kTier2Threads)}, kTier2Threads,
-                        TilePartSizesParams{t2});
-        sum(s, s.segment_bytes.data(), s.segments_before, packet_count() + tile_part_count());
-    }
-
-    void sum(Slot &s, const uint32_t *sizes, DeviceArray<uint64_t> &before, uint32_t count) {
-        prefix_sum(*device_, s.stream, sizes, before.data(), count, s.partials.data());
-    }
-
-    void write_codestream(Slot &s) {
-        const Tier2Buffers t2 = tier2(s);
-        const Codestream out{.data = s.codestream.data(),
-                             .capacity = s.codestream.count(),
-                             .main_header = static_cast<uint32_t>(header_.bytes.size()),
-                             .tlm = header_.tlm,
-                             .steps = steps_.data(),
-                             .step_count = static_cast<uint32_t>(steps_.count()),
-                             .result = s.device_result.data(),
-                             .allocation = coding_.truncatable ? s.device_allocation.data() : nullptr};
-        device_->fill(s.stream, s.device_result.data(), 0, s.device_result.bytes());
-        device_->launch(s.stream, {std::max(packet_count(), tile_part_count())}, kStuffingThreads,
-                        WriteHeadersParams{t2, out});
-        const unsigned by_warp = blocks_for(uint64_t{block_layer_count()} * 32, kTier2Threads);
-        if (p_.style & kBypass)
-            device_->launch(s.stream, {by_warp}, kTier2Threads, GatherWithRawParams{{t2, out}});
-        else
-            device_->launch(s.stream, {by_warp}, kTier2Threads, GatherParams{t2, out});
-        device_->download(s.stream, s.result.data(), s.device_result.data(), sizeof(CodestreamResult));
-    }
-
     // A frame that tier-1 ended at the wrong slope is coded again, one that misses its budgets is truncated again.
     bool code_on(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
         if (!coding_.truncatable) return false;
         if (psnr_ && !std::exchange(s.has_psnr, true)) truncate_to_psnr(s);
-        const StopOutcome stop = s.result.data()->allocation.stop;
+        const StopOutcome stop = s.tier2.result.data()->allocation.stop;
         if (stopped_too_early(stop, p_.frame_steps) ||
             (s.revisions.empty() &&
              (stopped_too_late(stop) || (p_.frame_steps && steps_too_fine(stop, p_.step_weights))))) {
@@ -478,21 +368,24 @@ class J2kDeviceEncoder : public DeviceEncoder {
             return true;
         }
         s.revisions.resize(p_.layers);
-        const RateRevision next = budget_.revision(s.box_bytes, *s.result.data(), s.revisions);
+        const RateRevision next = budget_.revision(s.box_bytes, *s.tier2.result.data(), s.revisions);
         if (next.layer < 0) return false;
         allocate(s, false, next);
-        device_->launch(s.stream, {band_count()}, tag_tree_threads_, TruncateAgainParams{{rate(s), true}});
+        device_->launch(s.stream, {tier2_.bands()}, tier2_.tag_tree_threads(), TruncateAgainParams{{rate(s), true}});
         write_frame(s);
         return true;
     }
 
     PooledBuffer make_packet(FrameSlot &slot) override {
         Slot &s = static_cast<Slot &>(slot);
-        check_tile_part_length(s.result.data()->longest);
-        early_stopping_.note(s.number, s.result.data()->allocation.stop);
-        const uint64_t bytes = s.result.data()->bytes;
-        if (bytes > s.codestream.count()) {  // rare: more than the pixels took. Codewords still lie in their slots
-            make_codestream(s, bytes + bytes / 4);
+        check_tile_part_length(s.tier2.result.data()->longest);
+        early_stopping_.note(s.number, s.tier2.result.data()->allocation.stop);
+        const uint64_t bytes = s.tier2.result.data()->bytes;
+        if (bytes >
+            s.tier2.codestream.count()) {  // rare: more than the pixels took. Codewords still lie in their slots
+            s.graph.graph.reset();
+            s.graph_again.graph.reset();
+            tier2_.allocate_codestream(s.stream, s.tier2, bytes + bytes / 4);
             write_codestream(s);
         }
         const std::vector<uint8_t> filler = make_filler(p_, s.box_bytes + bytes),
@@ -500,8 +393,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
         PooledBuffer packet = packets_->take(boxes.size() + bytes + filler.size());
         uint8_t *out = packet->data + boxes.size();
         const size_t before = filler.empty() ? 0 : header_.bytes.size();
-        if (before) queue_download(s, out, s.codestream.data(), before);
-        queue_download(s, out + before + filler.size(), s.codestream.data() + before, bytes - before);
+        if (before) queue_download(s, out, s.tier2.codestream.data(), before);
+        queue_download(s, out + before + filler.size(), s.tier2.codestream.data() + before, bytes - before);
         std::copy(filler.begin(), filler.end(), out + before);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         budget_.describe_packet(s.missed_psnr, *packet);
@@ -536,10 +429,6 @@ class J2kDeviceEncoder : public DeviceEncoder {
     uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
     size_t last_layer() const { return size_t{layers() - 1} * block_count(); }
     uint32_t block_layer_count() const { return static_cast<uint32_t>(g_.block_layers.size()); }
-    uint32_t band_count() const { return static_cast<uint32_t>(g_.precinct_bands.size()); }
-    uint32_t packet_count() const { return static_cast<uint32_t>(g_.packets.size()); }
-    int components() const { return static_cast<int>(p_.components.size()); }
-    uint32_t tile_part_count() const { return static_cast<uint32_t>(g_.tile_parts.size()); }
     unsigned tiles() const { return static_cast<unsigned>(p_.tiles()); }
 
     const Params p_;
@@ -551,18 +440,13 @@ class J2kDeviceEncoder : public DeviceEncoder {
     const RateBudget budget_;
     EarlyStopping early_stopping_;
     uint64_t frames_ = 0;  // so far
-    const unsigned tag_tree_threads_;
     Stream setup_;
     const Transform transform_;
+    const Tier2 tier2_;
     const bool device_frames_;
     std::optional<PsnrTarget> psnr_;
     DeviceArray<CodeBlock> blocks_;
     DeviceArray<SampledBlock> sampled_blocks_;
-    DeviceArray<PrecinctBand> bands_;
-    DeviceArray<Packet> packet_table_;
-    DeviceArray<uint32_t> block_layers_;
-    DeviceArray<TilePart> tile_parts_;
-    DeviceArray<ToldStep> steps_;
 };
 
 }  // namespace

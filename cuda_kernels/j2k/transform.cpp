@@ -18,7 +18,7 @@ constexpr int kManyFrames = 8;
 // Whether coefficients can take 16 bits. Those of the MQ coder and of targets of PSNR have 32.
 bool fits_short(const Params &p) {
     const auto fits = [](const Quantiser &q) { return q.planes <= kShortPlanes; };
-    return (p.style & kHt) && p.levels && p.rate.error == 0 &&
+    return are_alternatives(p.style) && p.levels && p.rate.error == 0 &&
            std::all_of(p.quantisers.begin(), p.quantisers.end(),
                        [&](const auto &bands) { return std::all_of(bands.begin(), bands.end(), fits); });
 }

@@ -1,0 +1,71 @@
+// Tier-2 on a device: packet headers, and the codestream from codewords in their slots.
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <memory>
+
+#include "../../../common/j2k/geometry.h"
+#include "../../../common/j2k/t2/headers.h"
+#include "../../device_objects.h"
+#include "t2_params.h"
+
+namespace cudaenc::j2k {
+
+class Tier2 {
+  public:
+    // Of a frame in flight: see Tier2Buffers.
+    struct Buffers {
+        explicit Buffers(const std::shared_ptr<Device> &device) : result(device, 1) {}
+        DeviceArray<LayerSet> layer_sets;
+        DeviceArray<TagNode> nodes;
+        DeviceArray<uint32_t> added_bytes, header_bits, raw, raw_states, segment_bytes, plt_bytes;
+        DeviceArray<uint64_t> header_bits_before, segments_before, bytes_before, plt_before, partials;
+        DeviceArray<uint8_t> codestream;  // with the main header: only TLM entries change in it
+        DeviceArray<CodestreamResult> device_result;
+        PinnedArray<CodestreamResult> result;
+    };
+
+    // params, geometry and header live longer. setup: the stream of uploads, to be waited for.
+    Tier2(std::shared_ptr<Device> device, const Params &params, const Geometry &geometry, const MainHeader &header,
+          const BlockCoding &coding, Device::Stream setup);
+    // For codestreams that are about as long as the samples.
+    void allocate(Device::Stream stream, Buffers &buffers) const;
+    // For one of at most `bytes`. The one before is lost.
+    void allocate_codestream(Device::Stream stream, Buffers &buffers, size_t bytes) const;
+
+    // blocks: Geometry::blocks. The others are in device memory, too.
+    Tier2Buffers parameters(const Buffers &buffers, const CodeBlock *blocks, const BlockRecords &coded,
+                            uint8_t *layer_passes, uint32_t *layer_bytes) const;
+
+    // Each one queues kernels.
+    void make_tag_trees(Device::Stream stream, const Tier2Buffers &t2) const;
+    // Where blocks are truncated, tag trees have been made.
+    void assemble_packets(Device::Stream stream, const Buffers &buffers, const Tier2Buffers &t2) const;
+    // buffers.result tells what has been written, once the stream has run. thresholds: go into it; may be nullptr.
+    void write_codestream(Device::Stream stream, const Buffers &buffers, const Tier2Buffers &t2,
+                          const LayerThresholds *thresholds) const;
+
+    const PrecinctBand *band_table() const { return band_table_.data(); }
+    uint32_t bands() const { return static_cast<uint32_t>(geometry_.precinct_bands.size()); }
+    unsigned tag_tree_threads() const { return tag_tree_threads_; }
+
+  private:
+    void sum(Device::Stream stream, const Buffers &buffers, const uint32_t *sizes, const DeviceArray<uint64_t> &before,
+             uint32_t count) const;
+    uint32_t block_layers() const { return static_cast<uint32_t>(geometry_.block_layers.size()); }
+    uint32_t packets() const { return static_cast<uint32_t>(geometry_.packets.size()); }
+    uint32_t tile_parts() const { return static_cast<uint32_t>(geometry_.tile_parts.size()); }
+
+    const std::shared_ptr<Device> device_;
+    const Params &params_;
+    const Geometry &geometry_;
+    const MainHeader &header_;
+    const BlockCoding coding_;
+    const unsigned tag_tree_threads_;
+    DeviceArray<PrecinctBand> band_table_;
+    DeviceArray<Packet> packet_table_;
+    DeviceArray<uint32_t> block_layer_table_;
+    DeviceArray<TilePart> tile_part_table_;
+    DeviceArray<ToldStep> steps_;
+};
+
+}  // namespace cudaenc::j2k
