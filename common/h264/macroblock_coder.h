@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "block_cpu.h"
+#include "block_rank_cpu.h"
 #include "macroblock_layer.h"
 #include "qp_choice.h"
 #include "rank.h"

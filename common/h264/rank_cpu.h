@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
-#include "block_cpu.h"
+#include "block_rank_cpu.h"
 #include "macroblock.h"
 #include "rank.h"
 

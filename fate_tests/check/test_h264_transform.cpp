@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "../../common/h264/block_cpu.h"
+#include "../../common/h264/block_rank_cpu.h"
 #include "../../common/h264/transform.h"
 #include "h264_decoder.h"
 #include "testing.h"

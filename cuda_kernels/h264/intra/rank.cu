@@ -49,7 +49,7 @@ struct BlockValues {
     }
 };
 
-// In the units of block_cpu.h.
+// In the units of block_rank_cpu.h.
 DEVICE uint32_t satd_of(uint32_t (&v)[4][2]) { return half_satd(v); }
 DEVICE uint32_t satd_of(uint32_t (&v)[8][4]) {
     uint32_t upper[4][4], lower[4][4], sum = 0;
