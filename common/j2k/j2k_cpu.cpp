@@ -6,9 +6,7 @@
 #include <optional>
 
 #include "../cpu_encoder.h"
-#include "../load_cpu.h"
 #include "../planes.h"
-#include "dwt_cpu.h"
 #include "geometry.h"
 #include "j2k.h"
 #include "jp2_metadata.h"
@@ -23,16 +21,12 @@
 #include "t2/codestream.h"
 #include "t2/headers.h"
 #include "t2/packet_header.h"
-#include "xyz_cpu.h"
+#include "transform_cpu.h"
 
 namespace cudaenc::j2k {
 
 namespace {
 
-// The least row pairs and samples of a strip of the wavelet transform. A strip lifts 1 (5/3) or 3 (9/7) row pairs that
-// are not its own. So many samples are some 30 microseconds' work.
-constexpr int kStripPairs = 16;
-constexpr int kStripSamples = 1 << 15;
 // Samples and code-blocks of a batch that tier-1 codes in one go. Batches are so large that tier-1 nearly always has
 // two blocks in hand, and so small that the last ones end at about the same time.
 constexpr int kBatchSamplesLog2 = 14, kLeastBatchLog2 = 2;
@@ -43,8 +37,7 @@ constexpr const char *kStageNames[kStages] = {"load and dwt", "tier-1", "rate co
 // A frame in flight.
 struct Slot {
     std::array<SampleLayout, kMaxComponents> layouts;
-    std::vector<uint16_t> xyz;                            // planes of Params::xyz
-    std::vector<uint32_t> ll_odd, ll_even, coefficients;  // see TileComponent
+    TransformBuffers transformed;
     std::vector<CodedBlock> coded;
     std::vector<uint32_t> offsets;              // of each block's bytes in its batch
     std::vector<std::vector<uint8_t>> batches;  // codewords of batch_blocks_ blocks each
@@ -79,10 +72,7 @@ class J2kCpuEncoder : public CpuEncoder {
           batch_blocks_(
               1u << std::max(kBatchSamplesLog2 - params.cblk_width_log2 - params.cblk_height_log2, kLeastBatchLog2)) {
         for (Slot &s : slots_) {
-            if (p_.xyz) s.xyz.resize(3 * static_cast<size_t>(xyz_stride(p_.width) * p_.height));
-            s.ll_odd.resize(g_.ll_odd);
-            s.ll_even.resize(g_.ll_even);
-            s.coefficients.resize(g_.samples);
+            s.transformed = TransformBuffers(p_, g_);
             s.coded.resize(g_.blocks.size());
             s.offsets.resize(g_.blocks.size());
             s.batches.resize((g_.blocks.size() + batch_blocks_ - 1) / batch_blocks_);
@@ -115,18 +105,13 @@ class J2kCpuEncoder : public CpuEncoder {
             s.layouts[c] = layout_of(k, s.frame.data[k.plane], s.frame.stride[k.plane]);
         }
         begin_stage(slot, kDwt);
-        if (p_.xyz) convert(s);
-        if (p_.reversible)
-            transform<Dwt53>(s);
-        else
-            transform<Dwt97>(s);
-        shift_region(s);
+        transform(pool(), p_, g_, s.layouts, s.transformed);
         begin_stage(slot, kTier1);
         const uint64_t boxes = s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         StopSlope stop = budget_.begin(boxes).stop;
         if (coding_.truncatable && p_.rate.predicts_slopes())
-            stop = find_stop_slope(pool(), p_, g_, sampled_blocks_, s.coefficients.data(), budget_.codestream(boxes),
-                                   stop);
+            stop = find_stop_slope(pool(), p_, g_, sampled_blocks_, s.transformed.coefficients.data(),
+                                   budget_.codestream(boxes), stop);
         else if (coding_.truncatable)
             stop.slope = early_stopping_.slope(s.number);
         for (bool again = false;;
@@ -152,130 +137,6 @@ class J2kCpuEncoder : public CpuEncoder {
         }
     }
 
-    // Frames become planes of X'Y'Z', which are loaded instead.
-    void convert(Slot &s) {
-        const auto source = s.layouts;
-        pool().for_each(static_cast<size_t>(p_.height), [&](size_t y) {
-            load_xyz_row(p_.xyz->conversion, source.data(), p_.width, p_.height, static_cast<int>(y), s.xyz.data());
-        });
-        for (int c = 0; c < 3; c++) s.layouts[c] = xyz_plane(s.xyz.data(), p_.width, p_.height, c);
-    }
-
-    // Load, component transform, wavelet transform and quantisation. A strip of rows goes through all of them at once.
-    template <class W>
-    void transform(Slot &s) {
-        pool().for_each(static_cast<size_t>(p_.tiles()),
-                        [&](size_t tile) { transform_tile<W>(s, &g_.tile_components[tile * p_.components.size()]); });
-    }
-
-    // Row pairs of one level, of components [component, component + count) of a tile; see transform_row_pairs().
-    struct Strip {
-        int component, count, from, to;
-    };
-    static Strip whole(const Extent &e, int component, int count) {
-        return {component, count, e.y0 >> 1, (e.y1 + 1) >> 1};
-    }
-
-    template <class W>
-    void transform_tile(Slot &s, const TileComponent *tile) {
-        const int components = static_cast<int>(p_.components.size()), levels = std::max(p_.levels, 1);
-        const int tiles = p_.tiles();
-        const auto large = [&](int level) {
-            const Extent e = extent_at(*tile, level - 1);
-            return int64_t{e.width()} * e.height() >= 2 * kStripSamples;
-        };
-        int level = 1;
-        do {
-            std::vector<Strip> strips;
-            for (int c = 0, count; c < components; c += count) {
-                count = level == 1 && p_.mct && c == 0 ? 3 : 1;
-                const Extent e = extent_at(tile[c], level - 1);
-                const Strip all = whole(e, c, count);
-                const int64_t pairs = all.to - all.from, samples = int64_t{e.width()} * e.height() * count;
-                if (!samples) continue;
-                const int64_t parts = std::max<int64_t>(
-                    1, std::min({samples / kStripSamples, pairs / kStripPairs, ceil_div(2 * pool().threads(), tiles)}));
-                for (int64_t i = 0; i < parts; i++)
-                    strips.push_back({c, count, all.from + static_cast<int>(pairs * i / parts),
-                                      all.from + static_cast<int>(pairs * (i + 1) / parts)});
-            }
-            pool().for_each(strips.size(), [&](size_t i) { transform_strip<W>(s, tile, level, strips[i]); });
-        } while (++level <= levels && large(level));
-        // The other levels are too small for more than a thread a component, or a tile where these are many.
-        const auto transform_rest = [&](size_t c) {
-            for (int i = level; i <= levels; i++) {
-                const Extent e = extent_at(tile[c], i - 1);
-                if (e.width() && e.height()) transform_strip<W>(s, tile, i, whole(e, static_cast<int>(c), 1));
-            }
-        };
-        if (tiles < pool().threads())
-            pool().for_each(components, transform_rest);
-        else
-            for (int c = 0; c < components; c++) transform_rest(c);
-    }
-
-    template <class W>
-    void transform_strip(Slot &s, const TileComponent *tile, int level, const Strip &strip) {
-        using Sample = typename W::Sample;
-        const Extent e = extent_at(tile[strip.component], level - 1);
-        const auto low_half = [&](int component, int of_level) {
-            const TileComponent &t = tile[component];
-            return reinterpret_cast<Sample *>(of_level & 1 ? &s.ll_odd[t.ll_odd] : &s.ll_even[t.ll_even]);
-        };
-        const auto load = [&](int y, const auto &memory, auto &rows) {
-            if (level > 1) {
-                rows[0] = low_half(strip.component, level - 1) + static_cast<size_t>(y - e.y0) * e.width();
-                return;
-            }
-            for (int i = 0; i < strip.count; i++) {
-                load_row(s.layouts[strip.component + i], e.x0, y, e.width(), memory[i]);
-                rows[i] = memory[i];
-            }
-            if (strip.count == 3) component_transform_rows(memory[0], memory[1], memory[2], e.width());
-        };
-        const int lows = low_begin(e.x1) - low_begin(e.x0), low_rows = low_begin(e.y1) - low_begin(e.y0);
-        const auto store = [&](int i, int y, const Sample *low, const Sample *high) {
-            const int component = strip.component + i;
-            const TileComponent &t = tile[component];
-            const auto &quantisers = p_.quantisers[component];
-            const Quantiser *q = &quantisers[band_index(p_.levels + 1 - level, kHL)];
-            const bool odd = y & 1;
-            const size_t row = odd ? low_rows + high_begin(y) - high_begin(e.y0) : low_begin(y) - low_begin(e.y0);
-            uint32_t *out = s.coefficients.data() + t.samples + row * (t.x1 - t.x0);
-            quantise_row(high, e.width() - lows, q[(odd ? kHH : kHL) - kHL], out + lows);
-            if (odd)
-                quantise_row(low, lows, q[kLH - kHL], out);
-            else if (level == p_.levels)
-                quantise_row(low, lows, quantisers[0], out);
-            else
-                std::copy_n(low, lows, low_half(component, level) + row * lows);
-        };
-        if (p_.levels) return transform_row_pairs<W>(e, strip.count, strip.from, strip.to, load, store);
-        std::vector<Sample> samples(static_cast<size_t>(e.width()) * strip.count);
-        std::array<Sample *, kMaxComponents> memory{};
-        std::array<const Sample *, kMaxComponents> rows{};
-        for (int i = 0; i < strip.count; i++) memory[i] = &samples[static_cast<size_t>(e.width()) * i];
-        for (int y = std::max(2 * strip.from, e.y0); y < std::min(2 * strip.to, e.y1); y++) {
-            load(y, memory, rows);
-            for (int i = 0; i < strip.count; i++) {
-                const TileComponent &t = tile[strip.component + i];
-                quantise_row(rows[i], e.width(), p_.quantisers[strip.component + i][0],
-                             s.coefficients.data() + t.samples + static_cast<size_t>(y - e.y0) * e.width());
-            }
-        }
-    }
-
-    void shift_region(Slot &s) {
-        pool().for_each(g_.roi_blocks.size(), [&](size_t i) {
-            const RoiBlock &roi = g_.roi_blocks[i];
-            const CodeBlock &block = g_.blocks[roi.block];
-            for (int y = roi.y0; y < roi.y1; y++) {
-                uint32_t *row = &s.coefficients[block.coefficients + static_cast<size_t>(y) * block.stride];
-                for (int x = roi.x0; x < roi.x1; x++) row[x] = shift_up(row[x], p_.roi.shift);
-            }
-        });
-    }
-
     void code_blocks(Slot &s, const StopSlope &stop) {
         const bool ht = coding_.style & kHt;
         std::vector<StopRule> stops(stop.slope && !ht ? g_.blocks.size() : 0);
@@ -287,14 +148,16 @@ class J2kCpuEncoder : public CpuEncoder {
             const std::span<const CodeBlock> blocks{&g_.blocks[first], count};
             const TruncationPoints points = truncation_points(s).from(first * static_cast<size_t>(g_.max_passes));
             if (!ht)
-                j2k::code_blocks(blocks, s.coefficients.data(), coding_, g_.max_passes, points, s.batches[batch],
-                                 &s.offsets[first], &s.coded[first], stop.slope ? &stops[first] : nullptr);
+                j2k::code_blocks(blocks, s.transformed.coefficients.data(), coding_, g_.max_passes, points,
+                                 s.batches[batch], &s.offsets[first], &s.coded[first],
+                                 stop.slope ? &stops[first] : nullptr);
             else if (coding_.truncatable)
-                code_truncatable_ht_blocks(blocks, s.coefficients.data(), g_.max_passes, points, s.batches[batch],
-                                           &s.offsets[first], &s.coded[first], ht_rules(blocks, stop).data(),
-                                           are_whole(coding_.style, p_.layers));
+                code_truncatable_ht_blocks(blocks, s.transformed.coefficients.data(), g_.max_passes, points,
+                                           s.batches[batch], &s.offsets[first], &s.coded[first],
+                                           ht_rules(blocks, stop).data(), are_whole(coding_.style, p_.layers));
             else
-                code_ht_blocks(blocks, s.coefficients.data(), s.batches[batch], &s.offsets[first], &s.coded[first]);
+                code_ht_blocks(blocks, s.transformed.coefficients.data(), s.batches[batch], &s.offsets[first],
+                               &s.coded[first]);
         });
     }
 
@@ -313,7 +176,7 @@ class J2kCpuEncoder : public CpuEncoder {
             const size_t first = batch * batch_blocks_,
                          last = std::min<size_t>(first + batch_blocks_, g_.blocks.size());
             const std::span<const CodeBlock> blocks{&g_.blocks[first], last - first};
-            code_chosen_ht_blocks(blocks, s.coefficients.data(), &s.layer_passes[first], s.batches[batch],
+            code_chosen_ht_blocks(blocks, s.transformed.coefficients.data(), &s.layer_passes[first], s.batches[batch],
                                   &s.offsets[first], &s.coded[first], ht_rules(blocks, s.allocation.stop).data());
             for (size_t b = first; b < last; b++)
                 if (const size_t passes = s.layer_passes[b])
@@ -352,8 +215,8 @@ class J2kCpuEncoder : public CpuEncoder {
             allocation = budget_.begin(boxes);
         allocation.stop = {stop, 0, 0, 0};
         if (p_.rate.error != 0) {
-            s.psnr =
-                psnr_threshold(pool(), p_, g_, {s.layouts, s.coefficients.data(), s.coded, *s.hulls}, s.decoded.data());
+            s.psnr = psnr_threshold(pool(), p_, g_, {s.layouts, s.transformed.coefficients.data(), s.coded, *s.hulls},
+                                    s.decoded.data());
             allocation.least = s.psnr.slope;
         }
         const int rounds = budget_.rounds();
