@@ -222,6 +222,12 @@ def check_segments():
     expect(no_video.returncode == 1 and no_video.stderr.endswith("\nencode_segment.sh: nothing.mkv has no video\n"), f"no input: {no_video.stderr}")
     beyond = run("! tools/encode_segment.sh in.mkv 100 8 frames j2c -c:v j2k_cuda -device cpu && [ ! -e frames/.segment-100-8 ]")
     expect(beyond.returncode == 0 and beyond.stderr == "encode_segment.sh: in.mkv has no frame 100\n", f"beyond the clip: {beyond.stderr}")
+    short = run("tools/encode_segment.sh in.mkv 20 8 short j2c -c:v j2k_cuda -device cpu; ls short | wc -l; ls short/.segment-20-8")
+    expect(short.stdout.split("\n")[0] == "4" and not short.returncode, f"the last segment: {short.stdout}{short.stderr}")
+    cut = run("head -c $(($(stat -c %s in.mkv) * 19 / 20)) in.mkv >cut.mkv; ! tools/encode_segment.sh cut.mkv 20 8 torn j2c -c:v j2k_cuda -device cpu "
+              "&& [ ! -e torn/.segment-20-8 ] && ls torn | wc -l")
+    expect(cut.stdout == "0\n" and re.search(r"\nencode_segment.sh: cut.mkv is cut or broken: [1-3] of 8 frames from 20 on\n$", cut.stderr),
+           f"a clip that is cut: {cut.stdout}{cut.stderr}")
     joined = run("for f in one_run joined; do ffmpeg -v error -i $f.mxf -c copy -f rawvideo - | md5sum; done | uniq | wc -l; "
                  "ffmpeg -v error -y -framerate 24 -i frames/%08d.j2c -c copy joined.mxf && "
                  "ffmpeg -v error -i one_run.mxf -i joined.mxf -lavfi identity -f null -")
