@@ -147,6 +147,8 @@ def check_to_jp2():
     expect("1 failed" in cut.stdout and cut.stdout.endswith("a.jp2\nc.jp2\n"), f"a file that ends early: {cut.stdout}{cut.stderr}")
     wrong = run("tools/to_jp2.py wrong scans/a.png scans/c.png -- -levels 99 || ls wrong")
     expect(wrong.stdout.endswith(", 2 failed\n") and "Traceback" not in wrong.stderr, f"options that are refused: {wrong.stdout}{wrong.stderr}")
+    bare = run("tools/to_jp2.py bare scans/a.png -- -format j2k || ls -A bare")
+    expect(bare.stdout == "" and bare.stderr == "to_jp2.py: these options make no JP2 files: -format j2k\n", f"codestreams: {bare.stdout}{bare.stderr}")
     nowhere = run("tools/to_jp2.py scans/a.png/jp2 scans/a.png")
     expect(nowhere.stderr == "to_jp2.py: scans/a.png/jp2: Not a directory\n", f"a folder that cannot be: {nowhere.stderr}")
 

@@ -4,6 +4,7 @@
 Usage: to_jp2.py [--ffmpeg PATH] [--verify] OUTPUT_FOLDER FILE... [-- OPTION...]
 Files of one size and pixel format go through one process, so that frames are in flight; the others have their own.
 Options are ffmpeg's, such as -q:v 90; without them the files are lossless. A file that exists is kept.
+Options that make bare codestreams are refused, such as -format j2k.
 --verify decodes each file and compares its pixels with the source's. Files of several pictures, and samples that are
 floats, are refused. SPDX-License-Identifier: LGPL-2.1-or-later
 """
@@ -105,6 +106,9 @@ def encode(ffmpeg, files, names, folder, pixel_format, options):
             if len(files) == 1:
                 return files
             return sum((encode(ffmpeg, [file], names, folder, pixel_format, options) for file in files), [])
+        with open(f"{work}/{0:08d}.jp2", "rb") as first:
+            if first.read(8)[4:] != b"jP  ":
+                sys.exit(f"to_jp2.py: these options make no JP2 files: {' '.join(options)}")
         for number, file in enumerate(files):
             os.replace(f"{work}/{number:08d}.jp2", target_of(folder, file))
     return []
