@@ -19,6 +19,7 @@ logging.getLogger("cudaenc"). SPDX-License-Identifier: LGPL-2.1-or-later
 from __future__ import annotations
 
 import collections
+import os
 from typing import Any, Iterable, Iterator, Literal, NamedTuple, Optional, Sequence, Union, overload
 
 import numpy
@@ -33,6 +34,7 @@ ffi, lib = _native.ffi, _native.lib
 _CODECS = {"j2k": lib.CUDAENC_CODEC_J2K, "mjpeg": lib.CUDAENC_CODEC_MJPEG, "h264": lib.CUDAENC_CODEC_H264}
 _TARGETS = ("quality", "bit_rate", "frame_bytes", "compression_ratio", "psnr", "layer_rates")
 _METADATA = ("icc_profile", "exif", "xmp", "iptc")  # of frames
+_OF_FILES = ("xmp", "iptc")  # or the names of files
 
 
 class DevicePacket:
@@ -63,6 +65,21 @@ def _set_wavelet(options: dict[str, Any], codec: str, lossless: Optional[bool]) 
         raise InvalidError(f"lossless is not allowed with {lossy[0]} {options[lossy[0]]!r}")
 
 
+def _metadata_of(options: dict[str, Any]) -> dict[str, Union[bytes, bytearray]]:
+    """Takes the bytes for frames out of the options. Names of files stay: they are options of the codec."""
+    metadata = {}
+    for name in _METADATA:
+        value, of_file = options.get(name), name in _OF_FILES
+        if of_file and isinstance(value, (str, os.PathLike)):
+            continue
+        options.pop(name, None)
+        if isinstance(value, (bytes, bytearray)):
+            metadata[name] = value
+        elif value is not None:
+            raise InvalidError(f"{name} of type {type(value).__name__} is not allowed: it is bytes{', or the name of a file' if of_file else ''}")
+    return metadata
+
+
 class Encoder:
     """A session: encodes pictures of one format with one set of options. One thread uses it at a time.
 
@@ -90,7 +107,7 @@ class Encoder:
         _set_wavelet(options, codec, lossless)
         if codec == "h264" and options.get("bit_rate") is not None and options.get("rate_control") is None:
             options["rate_control"] = "bit_rate"
-        self._metadata = {name: options.pop(name) for name in _METADATA if isinstance(options.get(name), (bytes, bytearray))}
+        self._metadata = _metadata_of(options)
         config = ffi.new("CudaencConfig *")
         lib.cudaenc_config_init(config, ffi.sizeof("CudaencConfig"), _CODECS[codec])
         config.format = self._format

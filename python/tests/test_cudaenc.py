@@ -5,6 +5,7 @@ CUDAENC_LIBRARY with the emulator in it: kernels too, on arrays that say they ar
 import ctypes
 import io
 import os
+import pathlib
 import shutil
 import struct
 import subprocess
@@ -277,6 +278,10 @@ class Errors(unittest.TestCase):
         self.check("luma_matrix 16 is not allowed", array, "mjpeg", luma_matrix=16)
         self.check("luma_matrix [70000] is not allowed", array, "mjpeg", luma_matrix=[70000])
         self.check("xmp 'a\\x00b' is not allowed: it is a text without zeros", array, "j2k", xmp="a\0b")
+        self.check("exif of type str is not allowed: it is bytes", array, exif="II*")
+        self.check("icc_profile of type int is not allowed: it is bytes", array, "mjpeg", icc_profile=5)
+        self.check("xmp of type int is not allowed: it is bytes, or the name of a file", array, xmp=5)
+        self.check("iptc of type list is not allowed", array, iptc=[1, 2])
         self.check("luma_matrix of 63 values is not allowed: it has 64", array, "mjpeg", luma_matrix=[16] * 63)
         with self.assertRaises(ValueError) as caught:
             cudaenc.decode(b"", max_pixels=2**70)
@@ -303,6 +308,7 @@ class Errors(unittest.TestCase):
             with open(name, "wb") as file:
                 file.write(xmp)
             self.assertEqual(cudaenc.encode(array, xmp=name), cudaenc.encode(array, xmp=xmp))
+            self.assertEqual(cudaenc.encode(array, xmp=pathlib.Path(name), exif=None), cudaenc.encode(array, xmp=xmp))
             self.assertEqual([p.count(xmp) for p in cudaenc.encode_batch([array] * 3, xmp=xmp)], [1] * 3)
 
     @unittest.skipUnless(shutil.which("exiftool"), "ExifTool is not here")
