@@ -189,8 +189,12 @@ def check_htj2k():
     for name, like, lossless in (("lossless", "jph ", True), ("lossy", "jph ", False)):
         jph = (WORK / f"{name}.jph").read_bytes()
         expect(jph[20:24] == like.encode() and jp2_size(jph) == (200, 100, 8), f"{name}.jph: {jph[:32]}")
-        pixels = [run(f"ffmpeg -v error {source} -pix_fmt rgb24 -f rawvideo - | md5sum") for source in (f"-f image2 -c:v jpeg2000 -i {name}.jph", "-i scans/a.png")]
+        pixels = [run(f"ffmpeg -v error {source} -pix_fmt rgb24 -f rawvideo - | md5sum") for source in (f"-i {name}.jph", "-i scans/a.png")]
         expect(not any(p.returncode for p in pixels) and (pixels[0].stdout == pixels[1].stdout) == lossless, f"{name}.jph: {pixels}")
+    names = run("for name in a.jhc b.jph; do for format in j2k jp2; do ffmpeg -y -v warning -i scans/a.png -c:v j2k_cuda -device cpu -cblk_style ht "
+                "-format $format -update 1 $name; done; done; ffprobe -v error -show_entries stream=codec_name -of csv=p=0 a.jhc")
+    expect(re.findall(r"(\S+) has (.*);", names.stderr) == [("a.jhc", "the boxes of JP2"), ("b.jph", "a bare codestream")] and names.stdout.startswith("jpeg2000"),
+           f"names of HTJ2K: {names.stdout}{names.stderr}")
 
 
 def check_dicom():

@@ -3,14 +3,19 @@
   mxfenc.c   descriptors and the label of the essence follow the codestream, also of packed and of CUDA frames; RGB and
              XYZ have the RGBA descriptor; of JP2 files the codestream becomes essence
   img2enc.c  a warning where a file's name and its contents disagree, as JP2 in .j2k
+  img2.c     .jph and .jhc, the names of HTJ2K, are JPEG 2000 too; so in img2enc.c
+  mov.c      a JPH file is no film, as a JP2 file is none
   opt.c      where an option has no such value, those that it has
   jpeg2000dec.c  with HT blocks, the main header of a second frame is not taken for a tile's, as up to 7.1
 """
 import os
+import re
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MXF = 'libavformat/mxfenc.c'
 IMAGE = 'libavformat/img2enc.c'
+NAMES = 'libavformat/img2.c'
+PROBE = 'libavformat/mov.c'
 OPTIONS = 'libavutil/opt.c'
 DECODER = 'libavcodec/jpeg2000dec.c'
 
@@ -34,7 +39,7 @@ CALL = '''    if (st->codecpar->codec_id == AV_CODEC_ID_JPEG2000 && (err = mxf_d
 WARNING = '''    if (par->codec_id == AV_CODEC_ID_JPEG2000 && img->img_number == img->start_img_number && pkt->size >= 8) {
         const int jp2 = !memcmp(pkt->data + 4, "jP  ", 4);
 
-        if (av_match_ext(@NAME@, jp2 ? "j2c,j2k,jpc" : "jp2"))
+        if (av_match_ext(@NAME@, jp2 ? "j2c,j2k,jpc,jhc" : "jp2,jph"))
             av_log(s, AV_LOG_WARNING, "%s has %s; -format %s of the encoder makes what its name says\\n", @NAME@,
                    jp2 ? "the boxes of JP2" : "a bare codestream", jp2 ? "j2k" : "jp2");
     }
@@ -82,7 +87,14 @@ SUBDESCRIPTOR = '''    if (st->codecpar->codec_id == AV_CODEC_ID_JPEG2000) {
     }
 
 '''
+ENDINGS = ' ' * 22 + '"png,ppm,sgi,tga,tif,tiff,jp2,j2c,j2k,'
+BRAND = ' ' * 24 + "|| AV_RL32(p->buf + offset + 8) == MKTAG('j','p','%s',' ')\n"
 BEFORE_SIGNAL = r'    if \(sc->signal_standard\) \{\n        mxf_write_local_tag'
+
+
+def name_in(text, name):
+    """A line of the names of JPEG 2000, as they are written in this tree."""
+    return re.search(r'.*JPEG2000,.*\bj2k\b.*\n', text)[0].replace('j2k', name)
 
 
 def hooks(text_in_tree, hook):
@@ -96,6 +108,9 @@ def hooks(text_in_tree, hook):
     result = [
         hook(OPTIONS, r' +av_log\(obj, AV_LOG_ERROR, "Unable to parse (\\"%s\\" )?option value \\"%s\\"\\n"', VALUES),
         hook(IMAGE, r'    for \(i = 0; i < 4; i\+\+\) \{\n        av_dict_copy', WARNING.replace('@NAME@', file_name)),
+        hook(IMAGE, ENDINGS, ENDINGS + 'jph,jhc,', True),
+        hook(NAMES, r'    (TAG\(|\{ AV_CODEC_ID_)DPX,', ''.join(name_in(text_in_tree(NAMES), name) for name in ('jph', 'jhc'))),
+        hook(PROBE, re.escape(BRAND % 'x'), BRAND % 'h'),
         hook(MXF, r'    AVRational aspect_ratio; ///< display', FIELDS),
         hook(MXF, r'static const UID mxf_mpeg2_codec_uls\[\] = ',
              text_of('mxf_describe_jpeg2000.c').replace('@SET@', set_format)),

@@ -27,8 +27,9 @@ TESTS = ('fate: add tests of the CUDA codecs',
 EXTRAS = ('avcodec, avformat, avutil: JPEG 2000 in MXF, clips of HTJ2K',
           'Packed and CUDA frames, RGB and XYZ have right descriptors, and the label of the\n'
           'essence follows the profile. Of JP2 files the codestream becomes essence. Files\n'
-          'whose name and contents disagree are warned of. An option without such a value\n'
-          'says which it has. The decoder reads all frames of HTJ2K clips. Optional: the codecs need none of it.')
+          'whose name and contents disagree are warned of. .jph and .jhc are names of\n'
+          'JPEG 2000. An option without such a value says which it has. The decoder\n'
+          'reads all frames of HTJ2K clips. Optional: the codecs need none of it.')
 NEWS = '- JPEG 2000, Motion JPEG and H.264 encoders and a JPEG decoder on CUDA, via libcudaenc\n'
 
 
