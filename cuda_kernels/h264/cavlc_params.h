@@ -36,8 +36,8 @@ enum class UnitKind : uint32_t { luma, chroma_ac, luma_dc, chroma_dc, header };
 struct alignas(8) Unit {
     uint32_t block : 6;  // its index among the levels of the macroblock
     uint32_t : 2;
-    uint32_t coded_by : 8;    // the bits of coded_pattern() of which any one says that it has levels
-    uint32_t order : 6;       // of its bits in the macroblock, 0 to kUnits - 1
+    uint32_t coded_by : 8;  // the bits of coded_pattern() of which any one says that it has levels
+    uint32_t order : 6;     // of its bits in the macroblock, 0 to kUnits - 1
     uint32_t : 2;
     uint32_t macroblock : 4;  // in the piece; kNoMacroblock: the thread has no unit
     uint32_t component : 1;   // of chroma DC: 0 or 1

@@ -62,6 +62,14 @@ struct Slot : FrameSlot {
     QueuedGraph graph_again;             // where it is coded again
 };
 
+// Whether coefficients can take 16 bits. Those of the MQ coder and of targets of PSNR have 32.
+bool fits_short(const Params &p) {
+    const auto fits = [](const Quantiser &q) { return q.planes <= kShortPlanes; };
+    return (p.style & kHt) && p.levels && p.rate.error == 0 &&
+           std::all_of(p.quantisers.begin(), p.quantisers.end(),
+                       [&](const auto &bands) { return std::all_of(bands.begin(), bands.end(), fits); });
+}
+
 // Throws Error where it has more than kernels count.
 Geometry make_checked_geometry(const Params &params) {
     Geometry g = make_geometry(params);
@@ -87,7 +95,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
           budget_(p_, g_, header_.bytes.size()),
           early_stopping_(p_.rate),
           setup_(device_),
-          transform_(device_, p_, g_, setup_, slots),
+          is_short_(fits_short(p_)),
+          transform_(device_, p_, g_, setup_, slots, is_short_),
           tier2_(device_, p_, g_, header_, coding_, setup_),
           device_frames_(device_frames) {
         if (p_.rate.error != 0) psnr_.emplace(device_, p_, g_);
@@ -124,8 +133,8 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                                       .most_samples = 1 << (p_.cblk_width_log2 + p_.cblk_height_log2),
                                                       .max_passes = g_.max_passes,
                                                       .truncatable = p_.truncatable,
-                                                      .is_short = transform_.is_short(),
-                                                      .one_plane = transform_.is_short() && has_one_plane()},
+                                                      .is_short = is_short_,
+                                                      .one_plane = is_short_ && has_one_plane()},
                                              slot_bytes_);
         const int lanes = mq_lanes(slots);
         if (early_stopping_.by_planes() == EarlyStop::kNone)
@@ -233,7 +242,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
                                 .style = p_.style,
                                 .frame_steps = p_.frame_steps,
                                 .step_weights = p_.step_weights,
-                                .is_short = transform_.is_short(),
+                                .is_short = is_short_,
                                 .tiles_x = batch_.tiles_x,
                                 .tiles_y = batch_.tiles_y};
         const unsigned groups = blocks_for(count, kSampleWarps);
@@ -441,6 +450,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     EarlyStopping early_stopping_;
     uint64_t frames_ = 0;  // so far
     Stream setup_;
+    const bool is_short_;  // coefficients take 16 bits
     const Transform transform_;
     const Tier2 tier2_;
     const bool device_frames_;

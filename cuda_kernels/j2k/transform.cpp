@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "../../common/j2k/t1/block.h"
 #include "../device_pipeline.h"
 #include "roi_params.h"
 #include "xyz_params.h"
@@ -15,14 +14,6 @@ namespace {
 // So many frames in flight fill the device where the small levels of each take little of it.
 constexpr int kManyFrames = 8;
 
-// Whether coefficients can take 16 bits. Those of the MQ coder and of targets of PSNR have 32.
-bool fits_short(const Params &p) {
-    const auto fits = [](const Quantiser &q) { return q.planes <= kShortPlanes; };
-    return are_alternatives(p.style) && p.levels && p.rate.error == 0 &&
-           std::all_of(p.quantisers.begin(), p.quantisers.end(),
-                       [&](const auto &bands) { return std::all_of(bands.begin(), bands.end(), fits); });
-}
-
 // Whether a LUT, a target of PSNR or the transform asks for planes of X'Y'Z'. Else conversion is part of the load.
 bool needs_xyz_planes(const Params &p) {
     return p.xyz && (p.reversible || !p.levels || p.rate.error != 0 || !p.xyz->cube.empty() ||
@@ -32,12 +23,12 @@ bool needs_xyz_planes(const Params &p) {
 }  // namespace
 
 Transform::Transform(std::shared_ptr<Device> device, const Params &params, const Geometry &geometry,
-                     Device::Stream setup, int slots)
+                     Device::Stream setup, int slots, bool is_short)
     : device_(std::move(device)),
       params_(params),
       geometry_(geometry),
       slots_(slots),
-      is_short_(fits_short(params)),
+      is_short_(is_short),
       xyz_planes_(needs_xyz_planes(params)),
       tile_components_(upload_table(device_, setup, geometry.tile_components)),
       roi_blocks_(upload_table(device_, setup, geometry.roi_blocks)) {

@@ -19,17 +19,15 @@ class Transform {
     };
 
     // params and geometry live longer. setup: the stream of uploads, to be waited for. slots: frames in flight.
+    // is_short: coefficients take 16 bits.
     Transform(std::shared_ptr<Device> device, const Params &params, const Geometry &geometry, Device::Stream setup,
-              int slots);
+              int slots, bool is_short);
     Buffers make_buffers(Device::Stream setup) const;
 
     // Queues the transform of a frame. layout: of its samples, of each component; blocks: Geometry::blocks; both in
     // device memory.
     void queue(Device::Stream stream, const Buffers &buffers, const SampleLayout *layout,
                const CodeBlock *blocks) const;
-
-    // Whether coefficients take 16 bits.
-    bool is_short() const { return is_short_; }
 
   private:
     void upload_xyz(Device::Stream setup);
