@@ -117,7 +117,7 @@ def hooks(text_in_tree, hook):
         hook(MXF, r'    if \(st->codecpar->codec_id == AV_CODEC_ID_MPEG2VIDEO\) \{\n        if \(!mxf_parse', CALL),
     ]
     decoder = text_in_tree(DECODER)
-    if 's->isHT = 0;' in decoder and 's->in_tile_headers = 0;' not in decoder:  # 6.1 to 7.1
+    if 's->in_tile_headers == 1' in decoder and 's->in_tile_headers = 0;' not in decoder:  # 6.1 to 7.1; later it is a variable
         result.append(hook(DECODER, r'    s->isHT = 0;\n', '    s->in_tile_headers = 0;\n'))
     if newest:
         return result + [hook(MXF, r'        // pixel layout\n',
