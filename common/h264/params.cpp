@@ -2,9 +2,9 @@
 #include "params.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 #include <limits>
+#include <span>
 #include <tuple>
 
 #include "../error.h"

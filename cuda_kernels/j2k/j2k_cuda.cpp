@@ -14,7 +14,6 @@
 #include "../../common/j2k/rate/predict_cpu.h"
 #include "../../common/j2k/rate/research/early_stop_cpu.h"
 #include "../../common/j2k/t2/headers.h"
-#include "../compact.h"
 #include "../device_encoder.h"
 #include "rate/psnr_target.h"
 #include "rate/rate_params.h"
@@ -438,7 +437,6 @@ class J2kDeviceEncoder : public DeviceEncoder {
     uint32_t layers() const { return static_cast<uint32_t>(p_.layers); }
     size_t last_layer() const { return size_t{layers() - 1} * block_count(); }
     uint32_t block_layer_count() const { return static_cast<uint32_t>(g_.block_layers.size()); }
-    unsigned tiles() const { return static_cast<unsigned>(p_.tiles()); }
 
     const Params p_;
     Geometry g_;
