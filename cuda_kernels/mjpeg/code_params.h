@@ -17,6 +17,10 @@ namespace cudaenc::mjpeg {
 // thread owns a block.
 constexpr int kPieceBlocks = 96;
 
+// Pieces whose bytes go to the host together: whole lines move at full speed, parts of them at a third of it. Or those
+// that a thread-block joins.
+constexpr uint32_t kGroupPieces = 16;
+
 // So that eight thread-blocks of mjpeg_encode fit a multiprocessor.
 constexpr int kSharedMemoryPercent = 86;
 
@@ -43,6 +47,7 @@ struct ScanPieces {
     uint32_t number;        // of the scan
     uint32_t header_bytes;  // of the marker segments before the scan, which the host writes; 0 for scan 0
     bool rgb_to_ycbcr;
+    CUDAENC_HD uint32_t groups() const { return (pieces + kGroupPieces - 1) / kGroupPieces; }
 };
 
 // Counts over a frame; 0 before.
@@ -92,9 +97,6 @@ struct StoredBits {
     static constexpr uint64_t words_for(uint64_t bytes, uint32_t pieces) { return bytes / 4 + 4 * uint64_t{pieces}; }
 };
 
-// Pieces whose bytes go to the host together: whole lines move at full speed, parts of them at a third of it. Or those
-// that a thread-block joins.
-constexpr uint32_t kGroupPieces = 16;
 constexpr uint64_t kLineBytes = 128;
 
 // The nonzero levels of a block: bit 31 - k of `low` is place k of the zig-zag sequence, of `high` place 32 + k.

@@ -10,7 +10,7 @@
 #include "../../common/mjpeg/mjpeg.h"
 #include "../../common/mjpeg/rate.h"
 #include "../device_encoder.h"
-#include "code_params.h"
+#include "scan_pieces.h"
 #include "tables_params.h"
 
 namespace cudaenc::mjpeg {
@@ -64,9 +64,12 @@ class MjpegDeviceEncoder : public DeviceEncoder {
                         device_packets),
           p_(params),
           device_packets_(device_packets),
+          scans_(cut_scans(p_)),
+          pieces_(scans_.back().first_piece + scans_.back().pieces),
+          groups_(scans_.back().first_group + scans_.back().groups()),
           coded_bytes_(p_.blocks * (kBlockSamples / 4)),
           setup_(device_) {
-        for (const Scan &scan : p_.scans) plan_scan(scan);
+        for (const Scan &scan : p_.scans) scan_headers_.push_back(make_scan_header(p_, scan));
         copied_ = slots > 1 && pieces_ >= kCopiedPieces;
         joined_ = device_packets_ || copied_;
         const std::vector<CodeTables> codes{make_codes(default_huffman(), p_.tables)};
@@ -77,50 +80,6 @@ class MjpegDeviceEncoder : public DeviceEncoder {
     ~MjpegDeviceEncoder() override { drain(); }
 
   private:
-    void plan_scan(const Scan &scan) {
-        const std::span<const Component> components(&p_.components[static_cast<size_t>(scan.first)],
-                                                    static_cast<size_t>(scan.count));
-        int32_t mcu_blocks = 0;
-        for (const Component &c : components) mcu_blocks += c.grid.h * c.grid.v;
-        const int32_t piece_mcus = kPieceBlocks / mcu_blocks;
-        const int64_t mcus = scan.grid.mcus();
-        const int64_t interval =
-            scan.grid.restart_interval ? std::min<int64_t>(scan.grid.restart_interval, mcus) : mcus;
-        const int32_t interval_pieces = static_cast<int32_t>(ceil_div(interval, piece_mcus));
-        const uint32_t number = static_cast<uint32_t>(scans_.size());
-        scan_headers_.push_back(make_scan_header(p_, scan));
-        ScanPieces s{
-            .grid = scan.grid,
-            .components = scan.count,
-            .component = {},
-            .mcu_blocks = mcu_blocks,
-            .mcus = piece_mcus,
-            .interval_pieces = interval_pieces,
-            .by_interval_pieces = Divider(interval_pieces),
-            .first_piece = pieces_,
-            .pieces = static_cast<uint32_t>(mcus / interval * interval_pieces + ceil_div(mcus % interval, piece_mcus)),
-            .first_group = groups_,
-            .number = number,
-            .header_bytes = number ? static_cast<uint32_t>(scan_headers_.back().size()) : 0,
-            .rgb_to_ycbcr = p_.transform == ColorTransform::rgb_to_ycbcr,
-        };
-        int32_t first_block = 0;
-        for (int i = 0; i < scan.count; i++) {
-            const Component &c = components[static_cast<size_t>(i)];
-            s.component[i] = {.grid = c.grid,
-                              .width = c.width,
-                              .height = c.height,
-                              .table = c.table,
-                              .layout = scan.first + i,
-                              .first_block = first_block,
-                              .first_thread = piece_mcus * first_block};
-            first_block += c.grid.h * c.grid.v;
-        }
-        scans_.push_back(s);
-        pieces_ += s.pieces;
-        groups_ += (s.pieces + kGroupPieces - 1) / kGroupPieces;
-    }
-
     std::unique_ptr<Slot> make_slot() {
         auto slot = std::make_unique<Slot>(device_);
         Slot &s = *slot;
@@ -243,7 +202,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
             device_->launch(s.stream, {scan.pieces}, kPieceBlocks, params);
             if constexpr (requires { params.stored; })
                 if (joined_)
-                    device_->launch(s.stream, {(scan.pieces + kGroupPieces - 1) / kGroupPieces}, kJoinThreads,
+                    device_->launch(s.stream, {scan.groups()}, kJoinThreads,
                                     JoinParams{params.out, params.links, params.stored, scan});
         }
     }
@@ -376,9 +335,9 @@ class MjpegDeviceEncoder : public DeviceEncoder {
 
     const Params p_;
     const bool device_packets_;  // the kernels write them where they stay
-    std::vector<ScanPieces> scans_;
+    const std::vector<ScanPieces> scans_;
+    const uint32_t pieces_, groups_;  // of all scans
     std::vector<std::vector<uint8_t>> scan_headers_;
-    uint32_t pieces_ = 0, groups_ = 0;
     // Whether a frame is copied to the host after it is coded, or the kernels write it there. The kernels are faster
     // for one frame in flight, and for small frames, where each call of the driver counts (1920x1080, one H200: 83 200
     // frames/s against 66 900). Copies are faster for large frames in flight (3840x2160: 24 400 frames/s, as much as

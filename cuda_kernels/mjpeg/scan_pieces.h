@@ -1,0 +1,13 @@
+// How the MCUs of scans are cut into pieces, which thread-blocks code. SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+#include <vector>
+
+#include "../../common/mjpeg/params.h"
+#include "code_params.h"
+
+namespace cudaenc::mjpeg {
+
+// Of all scans, in the order of the stream. A scan's pieces and groups of them follow those of the scan before.
+std::vector<ScanPieces> cut_scans(const Params &params);
+
+}  // namespace cudaenc::mjpeg
