@@ -79,6 +79,20 @@ git_am() {
     git_here checkout --quiet fork
     diff -r --no-dereference -x .git -x .cudaenc -x Changelog "$work/hooked" "$work/repository"
 }
+# For upstream each patch builds its codec without a warning, and leaves no condition on FFmpeg's versions.
+each_patch_builds() {
+    local patch object
+    for patch in 3 2 1 0; do
+        git_here checkout --quiet --force "upstream~$patch" && rm -rf "$work/object" && mkdir "$work/object" || return 1
+        ! grep -E '^#.*(LIBAV|ndef AV_|ndef FF_)' "$work"/repository/libavcodec/*cuda*.[ch] | grep -v cuvid || return 1
+        (cd "$work/object" && PKG_CONFIG_PATH=$root/build/lib/pkgconfig:$root/build/src/ffnvcodec/lib/pkgconfig \
+            "$work/repository/configure" --disable-everything --disable-autodetect --disable-x86asm --disable-doc --disable-programs \
+            --enable-ffnvcodec --enable-libcudaenc --enable-encoder=j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-decoder=mjpeg_cuda) || return 1
+        for object in $(git_here diff --name-only base "upstream~$patch" -- 'libavcodec/*.c' | grep cuda | sed 's/c$/o/'); do
+            "$make" --no-print-directory -C "$work/object" "$object" >"$work/made" 2>&1 && ! grep warning: "$work/made" || return 1
+        done
+    done
+}
 no_warnings() { ! grep -A 2 -E '^(src/|.*/)?((libavcodec|tests)/[a-z0-9_]*cuda[a-z0-9_]*|libavformat/mxfenc)\.[ch]:.*warning' "$root/build/ffmpeg-$branch-minimal/make.log"; }
 # A camera's frames: limited range becomes full, as JPEG has it, without a word of the user's.
 takes_yuv420p() {
@@ -104,6 +118,7 @@ for branch; do
     git_here init --quiet --initial-branch=base
     git_here add --all --force && git_here commit --quiet --message=FFmpeg
     check "$branch: git am" git_am
+    check "$branch: each patch builds" each_patch_builds
 done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

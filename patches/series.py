@@ -4,7 +4,8 @@
 Usage: series.py [--author="NAME <ADDRESS>"] fork|upstream TREE FOLDER
 
   fork      all of it: the codecs with their documentation; the tests with their references; what goes beyond the codecs
-  upstream  what FFmpeg itself would take: the codecs, without the references; a version bump
+  upstream  what FFmpeg itself would review: a patch a codec, each with its documentation, a version bump and the rates
+            that docs/benchmarks.md has; without conditions on other versions, and without the references
 
 The same tree gives the same patches. SPDX-License-Identifier: LGPL-2.1-or-later
 """
@@ -13,7 +14,10 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
+from typing import NamedTuple
 
+import conditions
 import hooks
 
 AUTHOR = 'cudaenc <cudaenc@example.org>'
@@ -33,33 +37,110 @@ EXTRAS = ('avcodec, avformat, avutil: JPEG 2000 in MXF, clips of HTJ2K',
 NEWS = '- JPEG 2000, Motion JPEG and H.264 encoders and a JPEG decoder on CUDA, via libcudaenc\n'
 
 
-def changelog(tree):
-    """The line of news at the end of the next version's, or in a section for it."""
+class Codec(NamedTuple):
+    """A patch of the series for upstream. Files that no codec names are the first one's."""
+    name: str  # with its kind, as configure has it
+    subject: str
+    message: str
+    news: str
+    files: tuple
+    rates: str  # a regular expression of rows of README's first table, or of benchmarks.md
+
+
+UPSTREAM = [
+    Codec('j2k_cuda_encoder', 'avcodec: add JPEG 2000 encoder on CUDA via libcudaenc',
+          'It codes Part 1 and Part 15 (HTJ2K) of ISO/IEC 15444. CUDA frames stay in GPU\n'
+          'memory. Where there is no GPU it runs on the CPU, with the same bytes. libcudaenc\n'
+          'opens the driver at run time, so that nothing links with CUDA.',
+          'JPEG 2000 encoder on CUDA via libcudaenc (j2k_cuda)', ('j2kenc_cuda.c',), r'JPEG 2000, .*'),
+    Codec('mjpeg_cuda_encoder', 'avcodec: add MJPEG encoder on CUDA via libcudaenc',
+          'Baseline JPEG with optimal or standard Huffman tables.',
+          'MJPEG encoder on CUDA via libcudaenc (mjpeg_cuda)', ('mjpegenc_cuda.c',), r'JPEG, .*'),
+    Codec('h264_cavlc_cuda_encoder', 'avcodec: add H.264 intra encoder on CUDA via libcudaenc',
+          'All-intra H.264 with CAVLC, for GPUs that have no encoder of their own.',
+          'all-intra H.264 encoder on CUDA via libcudaenc (h264_cavlc_cuda)', ('h264enc_cavlc_cuda.c',), r'H\.264.*'),
+    Codec('mjpeg_cuda_decoder', 'avcodec: add MJPEG decoder on CUDA via libcudaenc',
+          'Baseline, extended and progressive JPEG, sample for sample as libjpeg decodes it.',
+          'MJPEG decoder on CUDA via libcudaenc (mjpeg_cuda)', ('mjpegdec_cuda.c', 'cudadec_glue.c', 'cudadec_glue.h'),
+          r'JPEG decoding, .*'),
+]
+
+
+def changelog(tree, news):
+    """Lines of news at the end of the next version's, or in a section for it."""
     text = hooks.read(f'{tree}/Changelog')
     first = re.search(r'^version (\S+):\n', text, re.MULTILINE)
     if first[1] != '<next>':
-        return text[:first.start()] + f'version <next>:\n{NEWS}\n\n' + text[first.start():]
+        return text[:first.start()] + f'version <next>:\n{news}\n\n' + text[first.start():]
     end = text.index('\n\n', first.end()) + 1
-    return text[:end] + NEWS + text[end:]
+    return text[:end] + news + text[end:]
 
 
-def version_bump(tree):
+def version_bump(tree, by):
     text = hooks.read(f'{tree}/libavcodec/version.h')
-    text = re.sub(r'(LIBAVCODEC_VERSION_MINOR +)(\d+)', lambda m: f'{m[1]}{int(m[2]) + 1:>{len(m[2])}}', text, count=1)
+    text = re.sub(r'(LIBAVCODEC_VERSION_MINOR +)(\d+)', lambda m: f'{m[1]}{int(m[2]) + by:>{len(m[2])}}', text, count=1)
     return re.sub(r'(LIBAVCODEC_VERSION_MICRO +)\d+', r'\g<1>100', text, count=1)
+
+
+def rates(codec):
+    """What was measured of it, from README's first table, or from the rates of H.264 in benchmarks.md."""
+    lines = []
+    for row in re.findall(r'^\| (.*) \|$', hooks.read(f'{hooks.ROOT}/README.md'), re.MULTILINE):
+        cells = row.split(' | ')
+        if len(cells) == 8 and re.fullmatch(codec.rates, cells[0]):
+            lines.append(f'{cells[0]}: {cells[4]} frames/s on one {cells[1]}, {cells[5]} {cells[6]}.')
+    table = re.search(r'<!-- table h264-effort-0 -->([\s\S]*?)<!-- end -->', hooks.read(f'{hooks.ROOT}/docs/benchmarks.md'))
+    if re.fullmatch(codec.rates, 'H.264') and table:
+        for size, single, many in re.findall(r'^\| (\S+) \| 22 \| 1 \| \S+ \| (\S+) \| (\S+) \|', table[1], re.MULTILINE):
+            lines.append(f'QP 22, {size}: {single} frames/s alone, {many} with many in flight, on one NVIDIA H200.')
+    return '\n'.join(textwrap.fill(line, 80) for line in lines)
+
+
+def upstream(tree, before):
+    """A patch a codec. A hook's lines that name no codec, or one that is there, are in; so are sections of documentation."""
+    sources = conditions.without_compat({file: hooks.read(source) for file, source in hooks.glue().items()}, tree, hooks.read)
+    of_codecs = {name for codec in UPSTREAM for name in codec.files}
+    for number, codec in enumerate(UPSTREAM, 1):
+        there = UPSTREAM[:number]
+
+        def is_there(line):
+            named = re.search(r'(h264_cavlc|j2k|mjpeg)_cuda_(?:en|de)coder', line, re.IGNORECASE)
+            return not named or named[0].lower() in {c.name for c in there}
+
+        def part(hook):
+            text = hook.text
+            if hook in hooks.DOC:
+                kind = hook.file.removeprefix('doc/').removesuffix('s.texi')
+                sections = re.split(r'(?=^@section )', text, flags=re.MULTILINE)
+                text = ''.join(s for s in sections if f'{s.split(chr(10))[0].removeprefix("@section ")}_{kind}' in
+                               {c.name for c in there})
+            else:
+                text = ''.join(line for line in text.splitlines(True) if is_there(line)).replace('cudaenc_compat.h ', '')
+            return hook._replace(text=text)
+
+        parts = [part(hook) for hook in hooks.BUILD + hooks.DOC]
+        contents, _ = hooks.edited(tree, [hook for hook in parts if hook.text], before)
+        contents = {file: contents[file] for file in {hook.file for hook in parts if hook.text}}
+        for file, text in sources.items():
+            name = os.path.basename(file)
+            if name in codec.files or (number == 1 and name not in of_codecs):
+                contents[file] = text
+        contents |= {'Changelog': changelog(tree, ''.join(f'- {c.news}\n' for c in there)),
+                     'libavcodec/version.h': version_bump(tree, number)}
+        yield codec.subject, f'{codec.message}\n\n{rates(codec)}'.strip(), contents
 
 
 def steps(kind, tree, before):
     """Of each patch its subject, its message, and the contents of the files that it changes or adds."""
+    if kind == 'upstream':
+        return list(upstream(tree, before))
     codecs, _ = hooks.edited(tree, hooks.BUILD + hooks.DOC, before)
     tests, _ = hooks.edited(tree, hooks.TESTS, before)
     optional = hooks.extras_of(tree, hooks.noted(tree))
     extras, _ = hooks.edited(tree, optional, before)
     codecs = {file: codecs[file] for file in {hook.file for hook in hooks.BUILD + hooks.DOC}}
     tests = {file: tests[file] for file in {hook.file for hook in hooks.TESTS}}
-    codecs |= {file: hooks.read(source) for file, source in hooks.glue().items()} | {'Changelog': changelog(tree)}
-    if kind == 'upstream':
-        return [(*CODECS, codecs | {'libavcodec/version.h': version_bump(tree)})]
+    codecs |= {file: hooks.read(source) for file, source in hooks.glue().items()} | {'Changelog': changelog(tree, NEWS)}
     return [(*CODECS, codecs), (*TESTS, tests | {file: hooks.read(source) for file, source in hooks.tests().items()}),
             (*EXTRAS, {file: extras[file] for file in {hook.file for hook in optional}})]
 
