@@ -31,7 +31,7 @@ class CpuPipeline : public P {
     void submit(int slot, const Input &input) override {
         take(slot, input);
         tasks_[slot].done = false;
-        begin(slot);
+        queue(slot);
     }
 
     Output finish(int slot) override {
@@ -64,18 +64,17 @@ class CpuPipeline : public P {
                        stage_times ? stage_names : stage_names.first(0));
     }
 
-    // Copies the input, on the caller's thread; samples of a frame stay where they are.
+    // The life of an input, as on a device. take() copies it but for samples, on the caller's thread. queue() calls
+    // start(): at once, unless the codec waits for other slots. Neither fails, so that a slot that was taken ends.
+    // complete() does the slot's work on a thread of the pool, whose for_each() it may use, and gives the output.
+    // Nothing: it goes on in another call, which another slot start()s; from there on this one does not touch the slot.
     virtual void take(int slot, const Input &input) = 0;
-    // Calls start(): at once, unless the codec waits for other slots. Neither fails, so that a slot that was taken
-    // ends.
-    virtual void begin(int slot) noexcept { start(slot); }
-    // Does the slot's work on a thread of the pool. It may use for_each() of the pool. Nothing: it goes on in another
-    // run, which another slot start()s; from there on this one does not touch the slot.
-    virtual std::optional<Output> run(int slot) = 0;
+    virtual void queue(int slot) noexcept { start(slot); }
+    virtual std::optional<Output> complete(int slot) = 0;
 
     void start(int slot) noexcept { pool_.post(tasks_[slot].work); }
 
-    // For run(), where a stage begins.
+    // For complete(), where a stage begins.
     void begin_stage(int slot, int stage) { tasks_[slot].began[stage] = Clock::now(); }
     ThreadPool &pool() { return pool_; }
 
@@ -94,7 +93,7 @@ class CpuPipeline : public P {
     void execute(int slot) noexcept {
         Task &task = tasks_[slot];
         try {
-            std::optional<Output> output = run(slot);
+            std::optional<Output> output = complete(slot);
             if (!output) return;
             task.output = std::move(output);
             begin_stage(slot, static_cast<int>(task.began.size()) - 1);

@@ -9,14 +9,8 @@ constexpr size_t kStagedBytes = 1 << 20;  // less is copied sooner than threads 
 FrameSlot::FrameSlot(const std::shared_ptr<Device> &device)
     : DeviceSlot(device), layout(device, kMaxFormatComponents), device_layout(device, kMaxFormatComponents) {}
 
-DeviceEncoder::DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, int threads,
-                             bool device_frames, std::span<const char *const> stages, bool stage_times,
-                             bool device_packets)
-    : DevicePipeline(std::move(device), stages, stage_times),
-      packets_(std::make_shared<PacketPool>(device_, device_packets)),
-      format_(format),
-      threads_(threads),
-      device_frames_(device_frames) {
+FrameUpload::FrameUpload(std::shared_ptr<Device> device, const CudaencFormat &format, int threads, bool device_frames)
+    : device_(std::move(device)), format_(format), threads_(threads), device_frames_(device_frames) {
     for (int plane = 0; plane < format_.planes; plane++) {
         const PlaneSize size = plane_size(format_, plane);
         const size_t pitch = (size.row_bytes + 255) / 256 * 256;
@@ -25,24 +19,7 @@ DeviceEncoder::DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat
     }
 }
 
-void DeviceEncoder::add_slot(std::unique_ptr<FrameSlot> slot) {
-    if (!device_frames_) make(slot->pixels, pixel_bytes_);
-    DevicePipeline::add_slot(std::move(slot));
-}
-
-void DeviceEncoder::take(BaseSlot &slot, const CudaencFrame &frame) {
-    FrameSlot &s = static_cast<FrameSlot &>(slot);
-    s.frame = frame;
-    prepare(s);
-}
-
-void DeviceEncoder::queue(BaseSlot &slot) {
-    FrameSlot &s = static_cast<FrameSlot &>(slot);
-    place_pixels(s);
-    code(s);
-}
-
-void DeviceEncoder::place_pixels(FrameSlot &s) {
+void FrameUpload::queue(FrameSlot &s) {
     for (int c = 0; c < format_.components; c++) {
         const CudaencComponent &k = format_.component[c];
         const UploadedPlane &plane = planes_[static_cast<size_t>(k.plane)];
@@ -67,14 +44,14 @@ void DeviceEncoder::place_pixels(FrameSlot &s) {
 }
 
 // Whether threads copy the frame before its upload.
-bool DeviceEncoder::is_staged(const CudaencFrame &frame) const {
+bool FrameUpload::is_staged(const CudaencFrame &frame) const {
     if (pixel_bytes_ < kStagedBytes) return false;
     for (size_t i = 0; i < planes_.size(); i++)
         if (planes_[i].size.rows && device_->pageable(frame.data[i])) return true;
     return false;
 }
 
-void DeviceEncoder::upload_layout(FrameSlot &s) {
+void FrameUpload::queue_layout(FrameSlot &s) const {
     if (!s.layout_uploaded)
         device_->upload(s.stream, s.device_layout.data(), s.layout.data(),
                         static_cast<size_t>(format_.components) * sizeof(SampleLayout));

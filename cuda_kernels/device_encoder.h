@@ -12,44 +12,56 @@ struct FrameSlot : DeviceSlot<PooledBuffer> {
     explicit FrameSlot(const std::shared_ptr<Device> &device);
     CudaencFrame frame{};
     PinnedArray<SampleLayout> layout;         // of each component
-    DeviceArray<SampleLayout> device_layout;  // the same in device memory, after upload_layout()
+    DeviceArray<SampleLayout> device_layout;  // the same in device memory, after FrameUpload::queue_layout()
     bool layout_uploaded = false;
     DeviceArray<uint8_t> pixels;  // planes of a frame from host memory
 };
 
-class DeviceEncoder : public DevicePipeline<Encoder> {
-  protected:
+// Brings the planes of frames where kernels read them. Frames in device memory stay where they are.
+class FrameUpload {
+  public:
     // threads: that copy frames; 0: one per core.
-    DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, int threads, bool device_frames,
-                  std::span<const char *const> stages, bool stage_times, bool device_packets = false);
-    void add_slot(std::unique_ptr<FrameSlot> slot);
-
-    // prepare() copies what the codec needs of a frame except its samples. code() is DevicePipeline::queue() after the
-    // upload. code_on() is DevicePipeline::go_on(), make_packet() complete().
-    virtual void prepare(FrameSlot &) {}
-    virtual void code(FrameSlot &) = 0;
-    virtual bool code_on(FrameSlot &) { return false; }
-    virtual PooledBuffer make_packet(FrameSlot &) = 0;
-
-    void reset(BaseSlot &slot) noexcept override { static_cast<FrameSlot &>(slot).layout_uploaded = false; }
-    void upload_layout(FrameSlot &slot);  // for code()
-
-    const std::shared_ptr<PacketPool> packets_;
+    FrameUpload(std::shared_ptr<Device> device, const CudaencFormat &format, int threads, bool device_frames);
+    size_t pixel_bytes() const { return device_frames_ ? 0 : pixel_bytes_; }  // FrameSlot::pixels
+    // Fills the slot's layout, and queues the upload on `queued_on`, or the wait for the frame's producer.
+    void queue(FrameSlot &slot);
+    // Queues the upload of the layout, where it has changed.
+    void queue_layout(FrameSlot &slot) const;
 
   private:
-    void take(BaseSlot &slot, const CudaencFrame &frame) final;
-    void queue(BaseSlot &slot) final;
-    bool go_on(BaseSlot &slot) final { return code_on(static_cast<FrameSlot &>(slot)); }
-    void complete(BaseSlot &slot, PooledBuffer &packet) final { packet = make_packet(static_cast<FrameSlot &>(slot)); }
-    void place_pixels(FrameSlot &slot);
     bool is_staged(const CudaencFrame &frame) const;
 
+    const std::shared_ptr<Device> device_;
     const CudaencFormat format_;
     const int threads_;
     const bool device_frames_;
     std::vector<UploadedPlane> planes_;
     size_t pixel_bytes_ = 0;
     std::unique_ptr<FrameStaging> staging_;  // from the first frame that takes that way
+};
+
+// S: a FrameSlot.
+template <class S>
+class DeviceEncoder : public DevicePipeline<Encoder, S> {
+  protected:
+    using Pipeline = DevicePipeline<Encoder, S>;
+    // threads: that copy frames; 0: one per core.
+    DeviceEncoder(std::shared_ptr<Device> device, const CudaencFormat &format, int threads, bool device_frames,
+                  std::span<const char *const> stages, bool stage_times, bool device_packets = false)
+        : Pipeline(std::move(device), stages, stage_times),
+          packets_(std::make_shared<PacketPool>(this->device_, device_packets)),
+          upload_(this->device_, format, threads, device_frames) {}
+    void add_slot(std::unique_ptr<S> slot) {
+        if (upload_.pixel_bytes()) this->make(slot->pixels, upload_.pixel_bytes());
+        Pipeline::add_slot(std::move(slot));
+    }
+
+    // Codecs that need more of a frame than its samples call it first.
+    void take(S &s, const CudaencFrame &frame) override { s.frame = frame; }
+    void reset(S &s) noexcept override { s.layout_uploaded = false; }
+
+    const std::shared_ptr<PacketPool> packets_;
+    FrameUpload upload_;  // queue() begins with it
 };
 
 }  // namespace cudaenc

@@ -40,15 +40,14 @@ struct DeviceSlot {
     std::exception_ptr error;      // of complete()
 };
 
-// P: a Pipeline, such as Encoder.
-template <class P>
+// P: a Pipeline, such as Encoder. S: a DeviceSlot of its output, with the buffers of the codec's stages.
+template <class P, class S>
 class DevicePipeline : public P {
   public:
     using typename P::Input, typename P::Output;
-    using BaseSlot = DeviceSlot<Output>;
 
     void submit(int slot, const Input &input) override {
-        BaseSlot &s = *slots_[static_cast<size_t>(slot)];
+        S &s = *slots_[static_cast<size_t>(slot)];
         try {
             s.queued_on = s.stream;
             s.awaited = nullptr;
@@ -65,7 +64,7 @@ class DevicePipeline : public P {
     }
 
     Output finish(int slot) override {
-        BaseSlot &s = *slots_[static_cast<size_t>(slot)];
+        S &s = *slots_[static_cast<size_t>(slot)];
         try {
             if (s.deferred) queue_deferred();
             while (!s.output && !s.error) {
@@ -87,7 +86,7 @@ class DevicePipeline : public P {
     }
 
     bool done(int slot) noexcept override {
-        BaseSlot &s = *slots_[static_cast<size_t>(slot)];
+        S &s = *slots_[static_cast<size_t>(slot)];
         try {
             if (s.deferred) queue_deferred();
             while (!s.output && !s.error) {
@@ -110,23 +109,24 @@ class DevicePipeline : public P {
         this->describe(device_->name(), stage_times ? stages : stages.first(0));
     }
 
-    // take() copies the input. queue() queues the upload and the work of the slot on its stream, and calls mark() where
-    // a stage after the upload begins. It may defer the work, to queue it with that of later inputs. Then
-    // queue_deferred() queues all that was deferred; where it fails, each of these slots has the error. go_on() follows
-    // that work: it returns false, or queues more of it and is called again. complete() comes last; it fills the
-    // output, which outlives the copies of queue_download() into it. submitted() follows a submit() that did not fail.
-    // reset() follows an error, once nothing runs: it makes the slot as new.
-    virtual void take(BaseSlot &, const Input &) = 0;
-    virtual void queue(BaseSlot &) = 0;
+    // The life of an input, as on the CPU. take() copies it but for samples. queue() queues the upload and the work of
+    // the slot on its stream, and calls mark() where a stage after the upload begins. It may defer the work, to queue
+    // it with that of later inputs. Then queue_deferred() queues all that was deferred; where it fails, each of these
+    // slots has the error. go_on() follows that work: it returns false, or queues more of it and is called again.
+    // complete() comes last and fills the output, which outlives the copies that it may queue_download() into it.
+    // submitted() follows a submit() that did not fail. reset() follows an error, once nothing runs: it makes the slot
+    // as new.
+    virtual void take(S &, const Input &) = 0;
+    virtual void queue(S &) = 0;
     virtual void queue_deferred() {}
-    virtual bool go_on(BaseSlot &) { return false; }
-    virtual void complete(BaseSlot &, Output &) = 0;
-    virtual void submitted(BaseSlot &) noexcept {}
-    virtual void reset(BaseSlot &) noexcept {}
+    virtual bool go_on(S &) { return false; }
+    virtual void complete(S &, Output &) = 0;
+    virtual void submitted(S &) noexcept {}
+    virtual void reset(S &) noexcept {}
 
     // For queue(). `work` must queue the same for each input; else reset the graph. From the second time on it is one
     // graph, which takes less host time than many launches.
-    void queue_as_graph(BaseSlot &s, QueuedGraph &queued, const std::function<void()> &work) {
+    void queue_as_graph(S &s, QueuedGraph &queued, const std::function<void()> &work) {
         if (!queued.launched || !s.times.empty()) {  // a graph has no events within
             work();
             queued.launched = true;
@@ -137,13 +137,13 @@ class DevicePipeline : public P {
     }
 
     // For complete().
-    void queue_download(BaseSlot &s, void *host, const void *device, size_t bytes) {
+    void queue_download(S &s, void *host, const void *device, size_t bytes) {
         device_->download(s.stream, host, device, bytes);
         s.copying = true;
     }
 
     // For finish(), after that of this class: the slot's output anew, behind what `work` queues.
-    Output complete_again(BaseSlot &s, const std::function<void()> &work) {
+    Output complete_again(S &s, const std::function<void()> &work) {
         try {
             work();
             device_->synchronize(s.stream);
@@ -158,17 +158,17 @@ class DevicePipeline : public P {
         }
     }
 
-    void mark(BaseSlot &s, int stage) {
+    void mark(S &s, int stage) {
         if (!s.times.empty()) device_->record(*s.times[static_cast<size_t>(stage)], s.stream);
     }
 
-    void add_slot(std::unique_ptr<BaseSlot> slot) {
+    void add_slot(std::unique_ptr<S> slot) {
         const size_t stages = this->timed_stages();
         for (size_t i = 0; stages && i <= stages; i++) slot->times.push_back(std::make_unique<Event>(device_, true));
         slots_.push_back(std::move(slot));
     }
     int slots() const { return static_cast<int>(slots_.size()); }
-    BaseSlot &slot(int i) const { return *slots_[static_cast<size_t>(i)]; }
+    S &slot(int i) const { return *slots_[static_cast<size_t>(i)]; }
     // For take(): whether no other slot holds work.
     bool alone() const {
         return std::none_of(slots_.begin(), slots_.end(), [](const auto &slot) { return slot->in_flight; });
@@ -188,7 +188,7 @@ class DevicePipeline : public P {
     const std::shared_ptr<Device> device_;
 
   private:
-    void record_worked(BaseSlot &s) {
+    void record_worked(S &s) {
         device_->record(s.worked, s.stream);
         s.awaited = s.worked;
         mark(s, static_cast<int>(this->timed_stages()) - 1);
@@ -205,7 +205,7 @@ class DevicePipeline : public P {
     }
 
     // Of an input whose work is done.
-    void go_on_or_complete(BaseSlot &s) noexcept {
+    void go_on_or_complete(S &s) noexcept {
         try {
             if ((s.went_on = go_on(s))) return record_worked(s);
             complete(s, s.output.emplace());
@@ -218,7 +218,7 @@ class DevicePipeline : public P {
     // Where an input's work goes on, others are done in the meantime, and may have to go on too: they need not wait for
     // each other.
     void wait_for_work(int slot) {
-        BaseSlot &s = *slots_[static_cast<size_t>(slot)];
+        S &s = *slots_[static_cast<size_t>(slot)];
         while (s.went_on && !device_->done(s.awaited)) {
             go_on_with_later(slot);
             std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -229,7 +229,7 @@ class DevicePipeline : public P {
     // Of the inputs after `slot` that are done: what follows need not wait until the caller asks for them.
     void go_on_with_later(int slot) noexcept {
         for (int i = 1; i < slots(); i++) {
-            BaseSlot &s = *slots_[static_cast<size_t>((slot + i) % slots())];
+            S &s = *slots_[static_cast<size_t>((slot + i) % slots())];
             if (!s.in_flight || s.deferred) return;
             if (s.output || s.error) continue;
             try {
@@ -246,7 +246,7 @@ class DevicePipeline : public P {
     }
 
     // After an error: waits until nothing of the slot runs.
-    void settle(BaseSlot &s) noexcept {
+    void settle(S &s) noexcept {
         s.stream.settle();
         if (s.queued_on != s.stream) settle_stream(*device_, s.queued_on);
         s.in_flight = s.deferred = s.went_on = s.copying = s.copied_recorded = false;
@@ -255,7 +255,7 @@ class DevicePipeline : public P {
         reset(s);
     }
 
-    std::vector<std::unique_ptr<BaseSlot>> slots_;
+    std::vector<std::unique_ptr<S>> slots_;
 };
 
 // The thread-blocks for `work` items, so many `threads` a block.

@@ -38,7 +38,7 @@ class H264CpuEncoder : public PictureEncoder {
     }
 
   private:
-    std::optional<PooledBuffer> run(int slot) override {
+    std::optional<PooledBuffer> complete(int slot) override {
         if (!analyse(slot)) return std::nullopt;
         begin_stage(slot, kCode);
         return code(slot);

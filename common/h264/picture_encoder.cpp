@@ -29,7 +29,7 @@ void PictureEncoder::take(int slot, const CudaencFrame &frame) {
     }
 }
 
-void PictureEncoder::begin(int slot) noexcept {
+void PictureEncoder::queue(int slot) noexcept {
     control_.taken();
     if (p_.rate.constant()) return start(slot);
     const std::lock_guard lock(mutex_);

@@ -38,8 +38,8 @@ class PictureEncoder : public CpuEncoder {
 
     // Where analyse() writes: macroblocks(), levels() and sign_flip_words() elements.
     void set_output(int slot, Macroblock *macroblocks, int16_t *levels, uint16_t *sign_flips);
-    // In run(), as its first stage: samples to macroblocks, levels and slice headers. False: its QP may change with the
-    // bits of pictures before; run() follows again once they are known.
+    // In complete(), as its first stage: samples to macroblocks, levels and slice headers. False: its QP may change
+    // with the bits of pictures before; complete() follows again once they are known.
     bool analyse(int slot);
     // If the slices exceed their limit, analyses the picture again at a higher QP and returns true.
     bool analyse_again(int slot, uint64_t slice_bytes);
@@ -58,7 +58,7 @@ class PictureEncoder : public CpuEncoder {
     size_t sign_flip_words() const { return control_.sign_flip_words(); }
 
     void take(int slot, const CudaencFrame &frame) override;
-    void begin(int slot) noexcept override;
+    void queue(int slot) noexcept override;
 
     const Params p_;
     std::vector<Picture> pictures_;  // [slot]

@@ -98,7 +98,7 @@ class J2kCpuEncoder : public CpuEncoder {
         s.metadata.keep(s.frame);
     }
 
-    std::optional<PooledBuffer> run(int slot) override {
+    std::optional<PooledBuffer> complete(int slot) override {
         Slot &s = slots_[slot];
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];

@@ -86,7 +86,7 @@ class MjpegCpuEncoder : public CpuEncoder {
         slots_[slot].frame = frame;
     }
 
-    std::optional<PooledBuffer> run(int slot) override {
+    std::optional<PooledBuffer> complete(int slot) override {
         Slot &s = slots_[slot];
         for (size_t c = 0; c < p_.components.size(); c++) {
             const CudaencComponent &k = p_.input.component[c];

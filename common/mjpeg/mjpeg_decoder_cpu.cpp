@@ -44,7 +44,7 @@ class MjpegCpuDecoder : public CpuPipeline<Decoder> {
   private:
     void take(int slot, const CudaencCodedPicture &coded) override { slots_[static_cast<size_t>(slot)].coded = coded; }
 
-    std::optional<Decoded> run(int slot) override {
+    std::optional<Decoded> complete(int slot) override {
         Slot &s = slots_[static_cast<size_t>(slot)];
         begin_stage(slot, kHeaders);
         s.stream = read_stream({s.coded.data, s.coded.size}, StreamPart::all);

@@ -112,7 +112,7 @@ class H264DeviceEncoder : public PictureEncoder {
         }
     }
 
-    std::optional<PooledBuffer> run(int slot) override {
+    std::optional<PooledBuffer> complete(int slot) override {
         if (!analyse(slot)) return std::nullopt;
         return PooledBuffer();
     }

@@ -37,7 +37,7 @@ struct Slot : FrameSlot {
     std::exception_ptr failed;         // where its QP was to be fixed
 };
 
-class H264IntraEncoder : public DeviceEncoder {
+class H264IntraEncoder : public DeviceEncoder<Slot> {
   public:
     H264IntraEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
                      bool stage_times)
@@ -60,15 +60,15 @@ class H264IntraEncoder : public DeviceEncoder {
 
     PooledBuffer finish(int slot) override {
         PooledBuffer packet = DeviceEncoder::finish(slot);
-        Slot &s = static_cast<Slot &>(this->slot(slot));
+        Slot &s = this->slot(slot);
         if (control_.renumber(s.picture)) packet = complete_again(s, [&] { code_slices(s.stream, s); });
         control_.left(s.picture);
         return packet;
     }
 
   private:
-    void prepare(FrameSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void take(Slot &s, const CudaencFrame &frame) override {
+        DeviceEncoder::take(s, frame);
         control_.take(s.picture, s.frame);
         if (!launch_streams_.empty())
             s.queued_on = deferred_.empty() ? Device::Stream(*launch_streams_[launches_ % launch_streams_.size()])
@@ -76,8 +76,8 @@ class H264IntraEncoder : public DeviceEncoder {
         if (s.sign_flips.count()) control_.make_sign_flips(s.picture, s.host_sign_flips.data());
     }
 
-    void code(FrameSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void queue(Slot &s) override {
+        upload_.queue(s);
         while (!analysed_.empty() && (control_.knows(s.picture, analysed_.front()->picture.number) ||
                                       device_->done(analysed_.front()->worked)))
             fix_qp();
@@ -157,8 +157,7 @@ class H264IntraEncoder : public DeviceEncoder {
             s.headers.data());
     }
 
-    PooledBuffer make_packet(FrameSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void complete(Slot &s, PooledBuffer &packet) override {
         PictureState &picture = s.picture;
         if (p_.rate.constant())
             while (control_.again(picture, layer_bits(s.coded))) encode_again(s);
@@ -169,17 +168,15 @@ class H264IntraEncoder : public DeviceEncoder {
         if (s.failed) std::rethrow_exception(std::exchange(s.failed, nullptr));
         uint64_t bytes;
         while (bytes = nal_bytes(s.coded), control_.too_large(picture, bytes)) encode_again(s);
-        PooledBuffer packet = packets_->take(control_.packet_bytes(picture, bytes));
+        packet = packets_->take(control_.packet_bytes(picture, bytes));
         queue_download(s, packet->data + picture.prefix.size(), s.coded.bytes.data(), static_cast<size_t>(bytes));
         control_.write_around(picture, bytes, *packet);
-        return packet;
     }
 
-    void submitted(BaseSlot &) noexcept override { control_.taken(); }
+    void submitted(Slot &) noexcept override { control_.taken(); }
 
-    void reset(BaseSlot &slot) noexcept override {
-        DeviceEncoder::reset(slot);
-        Slot &s = static_cast<Slot &>(slot);
+    void reset(Slot &s) noexcept override {
+        DeviceEncoder::reset(s);
         s.intra.pictures = s.coded.pictures = 0;
         s.failed = nullptr;
         std::erase(analysed_, &s);

@@ -80,7 +80,7 @@ Geometry make_checked_geometry(const Params &params) {
     return g;
 }
 
-class J2kDeviceEncoder : public DeviceEncoder {
+class J2kDeviceEncoder : public DeviceEncoder<Slot> {
   public:
     J2kDeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
                      bool stage_times)
@@ -166,16 +166,15 @@ class J2kDeviceEncoder : public DeviceEncoder {
         s.cleared = true;
     }
 
-    void reset(BaseSlot &slot) noexcept override {
-        DeviceEncoder::reset(slot);
-        Slot &s = static_cast<Slot &>(slot);
+    void reset(Slot &s) noexcept override {
+        DeviceEncoder::reset(s);
         if (s.second_stream) s.second_stream->settle();
         s.coder->settle();
         s.cleared = false;
     }
 
-    void prepare(FrameSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void take(Slot &s, const CudaencFrame &frame) override {
+        DeviceEncoder::take(s, frame);
         s.metadata.keep(s.frame);
         s.box_bytes = make_jp2_boxes(p_, s.frame, 0).size();
         s.number = frames_++;
@@ -185,9 +184,9 @@ class J2kDeviceEncoder : public DeviceEncoder {
         if (coding_.truncatable) s.allocation.data()->stop.slope = early_stopping_.slope(s.number);
     }
 
-    void code(FrameSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
-        upload_layout(s);
+    void queue(Slot &s) override {
+        upload_.queue(s);
+        upload_.queue_layout(s);
         if (coding_.truncatable && !s.cleared) clear(s);
         queue_as_graph(s, s.graph, [this, &s] { queue_stages(s); });
     }
@@ -266,7 +265,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
             join(s);
         }
         mark(s, kRate);
-        if (!psnr_) truncate_and_write(s, ahead);  // else make_packet() does so, with the threshold that it finds
+        if (!psnr_) truncate_and_write(s, ahead);  // else go_on() does so, with the threshold that it finds
     }
 
     // measured: headers were, ahead.
@@ -358,8 +357,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
     }
 
     // A frame that tier-1 ended at the wrong slope is coded again, one that misses its budgets is truncated again.
-    bool code_on(FrameSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
+    bool go_on(Slot &s) override {
         if (!coding_.truncatable) return false;
         if (psnr_ && !std::exchange(s.has_psnr, true)) truncate_to_psnr(s);
         const StopOutcome stop = s.tier2.result.data()->allocation.stop;
@@ -384,8 +382,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         return true;
     }
 
-    PooledBuffer make_packet(FrameSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void complete(Slot &s, PooledBuffer &packet) override {
         check_tile_part_length(s.tier2.result.data()->longest);
         early_stopping_.note(s.number, s.tier2.result.data()->allocation.stop);
         const uint64_t bytes = s.tier2.result.data()->bytes;
@@ -398,7 +395,7 @@ class J2kDeviceEncoder : public DeviceEncoder {
         }
         const std::vector<uint8_t> filler = make_filler(p_, s.box_bytes + bytes),
                                    boxes = make_jp2_boxes(p_, s.frame, bytes + filler.size());
-        PooledBuffer packet = packets_->take(boxes.size() + bytes + filler.size());
+        packet = packets_->take(boxes.size() + bytes + filler.size());
         uint8_t *out = packet->data + boxes.size();
         const size_t before = filler.empty() ? 0 : header_.bytes.size();
         if (before) queue_download(s, out, s.tier2.codestream.data(), before);
@@ -407,7 +404,6 @@ class J2kDeviceEncoder : public DeviceEncoder {
         std::copy(boxes.begin(), boxes.end(), packet->data);
         budget_.describe_packet(s.missed_psnr, *packet);
         packet->refusable = refusable_profile(p_, s.frame);
-        return packet;
     }
 
     // Finds the threshold at which the frame has its PSNR, truncates and writes it.

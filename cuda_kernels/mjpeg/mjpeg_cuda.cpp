@@ -56,7 +56,7 @@ struct Slot : FrameSlot {
     std::vector<uint8_t> header;
 };
 
-class MjpegDeviceEncoder : public DeviceEncoder {
+class MjpegDeviceEncoder : public DeviceEncoder<Slot> {
   public:
     MjpegDeviceEncoder(const Params &params, int slots, int threads, std::shared_ptr<Device> device, bool device_frames,
                        bool stage_times, bool device_packets)
@@ -111,8 +111,8 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         }
     }
 
-    void prepare(FrameSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void take(Slot &s, const CudaencFrame &frame) override {
+        DeviceEncoder::take(s, frame);
         s.metadata = take_metadata(p_, s.frame);
         const size_t icc = s.metadata.icc_profile.size();
         s.room = (kHeaderRoom + p_.comment.size() + s.metadata.exif.size() + icc + icc / 1024 + kLineBytes - 1) /
@@ -120,8 +120,8 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         make_room(s, coded_bytes_);
     }
 
-    void code(FrameSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void queue(Slot &s) override {
+        upload_.queue(s);
         mark(s, kTransform);
         if (p_.frame_bytes || (p_.optimal && s.serial == 0))
             device_->fill(s.stream, s.sums.data(), 0, sizeof(FrameSums));
@@ -160,9 +160,9 @@ class MjpegDeviceEncoder : public DeviceEncoder {
             std::copy(bytes.begin(), bytes.end(), to);
     }
 
-    void reset(BaseSlot &slot) noexcept override {
-        DeviceEncoder::reset(slot);
-        static_cast<Slot &>(slot).serial = 0;
+    void reset(Slot &s) noexcept override {
+        DeviceEncoder::reset(s);
+        s.serial = 0;
     }
 
     CodedBytes coded(Slot &s) const {
@@ -299,8 +299,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         device_->synchronize(s.stream);
     }
 
-    PooledBuffer make_packet(FrameSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void complete(Slot &s, PooledBuffer &packet) override {
         const FrameResult &result = *s.result.data();
         const bool headed = !p_.frame_bytes && !p_.optimal;  // since code()
         if (p_.frame_bytes) meet_size(s);
@@ -330,7 +329,7 @@ class MjpegDeviceEncoder : public DeviceEncoder {
         if (device_packets_ && (!headed || scans_.size() > 1)) s.copying = true;
         s.out->set_packet(s.room - s.header.size(), s.header.size() + result.bytes + 2);
         describe_packet(p_, s.scale, *s.out);
-        return std::move(s.out);
+        packet = std::move(s.out);
     }
 
     const Params p_;

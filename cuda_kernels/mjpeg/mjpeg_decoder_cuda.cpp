@@ -86,7 +86,7 @@ struct Slot : DeviceSlot<Decoded> {
     std::exception_ptr failure;
 };
 
-class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
+class MjpegDeviceDecoder : public DevicePipeline<Decoder, Slot> {
   public:
     MjpegDeviceDecoder(const DecoderOptions &options, int slots, int threads, std::shared_ptr<Device> device,
                        bool device_frames, bool stage_times)
@@ -106,8 +106,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
     }
 
   private:
-    void take(BaseSlot &slot, const CudaencCodedPicture &picture) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void take(Slot &s, const CudaencCodedPicture &picture) override {
         s.picture = picture;
         s.coded = read_stream({picture.data, picture.size}, StreamPart::all);
         s.damage = s.coded.damage;
@@ -124,8 +123,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         if (s.fallback) s.scans.clear();
     }
 
-    void queue(BaseSlot &slot) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void queue(Slot &s) override {
         const bool joins = can_join(s);
         if (!joins) queue_deferred();
         if (!deferred_.empty()) s.queued_on = deferred_.front()->queued_on;
@@ -182,8 +180,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         }
     }
 
-    void complete(BaseSlot &slot, Decoded &decoded) override {
-        Slot &s = static_cast<Slot &>(slot);
+    void complete(Slot &s, Decoded &decoded) override {
         for (size_t i = 0; i < s.scans.size(); i++) {
             const ScanState &state = s.states.data()[i];
             if (state.damaged || state.excess < state.bytes || state.blocks != s.scans[i].coded.blocks)
@@ -207,8 +204,7 @@ class MjpegDeviceDecoder : public DevicePipeline<Decoder> {
         decoded = {.damage = std::move(s.damage), .fallback = s.fallback};
     }
 
-    void reset(BaseSlot &slot) noexcept override {
-        Slot &s = static_cast<Slot &>(slot);
+    void reset(Slot &s) noexcept override {
         std::erase(deferred_, &s);
         std::unique_lock lock(mutex_);
         decoded_.wait(lock, [&] { return !s.decoding; });

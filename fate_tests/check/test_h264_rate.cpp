@@ -359,7 +359,7 @@ class HeldPicture : public h264::PictureEncoder {
     int tried_meanwhile() const { return tried_meanwhile_; }
 
   private:
-    std::optional<PooledBuffer> run(int slot) override {
+    std::optional<PooledBuffer> complete(int slot) override {
         const bool held = pictures_[static_cast<size_t>(slot)].number == 1;
         if (held) {
             std::unique_lock lock(mutex_);

@@ -60,7 +60,7 @@ class CpuDecoder : public CpuPipeline<Decoder> {
         check_size(packet);
         packets_[slot] = packet;
     }
-    std::optional<Planes> run(int slot) override {
+    std::optional<Planes> complete(int slot) override {
         begin_stage(slot, kUpload);
         check_begin(packets_[slot][0]);
         begin_stage(slot, kSum);
@@ -90,7 +90,7 @@ struct DecoderSlot : DeviceSlot<Planes> {
     size_t summed = 0;  // planes so far
 };
 
-class DeviceDecoder : public DevicePipeline<Decoder> {
+class DeviceDecoder : public DevicePipeline<Decoder, DecoderSlot> {
   public:
     DeviceDecoder(int slots, std::shared_ptr<Device> device, bool stage_times)
         : DevicePipeline(std::move(device), kStageNames, stage_times) {
@@ -99,20 +99,18 @@ class DeviceDecoder : public DevicePipeline<Decoder> {
     ~DeviceDecoder() override { drain(); }
 
   private:
-    void take(BaseSlot &slot, const Packet &packet) override {
+    void take(DecoderSlot &slot, const Packet &packet) override {
         check_size(packet);
-        std::memcpy(static_cast<DecoderSlot &>(slot).packet.data(), packet.data(), kPacketWords * sizeof packet[0]);
+        std::memcpy(slot.packet.data(), packet.data(), kPacketWords * sizeof packet[0]);
     }
-    void queue(BaseSlot &slot) override {
-        DecoderSlot &s = static_cast<DecoderSlot &>(slot);
+    void queue(DecoderSlot &s) override {
         device_->upload(s.stream, s.differences.data(), s.packet.data(), s.differences.bytes());
         mark(s, kSum);
         queue_as_graph(s, s.graph, [this, &s] { sum(s, 0); });
         s.summed = 1;
     }
     // The host lets other planes follow, one by one.
-    bool go_on(BaseSlot &slot) override {
-        DecoderSlot &s = static_cast<DecoderSlot &>(slot);
+    bool go_on(DecoderSlot &s) override {
         if (s.summed == kPlanes) return false;
         sum(s, s.summed++);
         return true;
@@ -121,8 +119,7 @@ class DeviceDecoder : public DevicePipeline<Decoder> {
         prefix_sum(*device_, s.stream, s.differences.data() + plane * kDifferences, s.samples[plane].data(),
                    kDifferences, s.partials.data());
     }
-    void complete(BaseSlot &slot, Planes &planes) override {
-        DecoderSlot &s = static_cast<DecoderSlot &>(slot);
+    void complete(DecoderSlot &s, Planes &planes) override {
         for (size_t p = 0; p < kPlanes; p++) {
             planes[p].resize(s.samples[p].count());
             queue_download(s, planes[p].data(), s.samples[p].data(), s.samples[p].bytes());
