@@ -18,7 +18,7 @@ constexpr int kCostFraction = 6;
 
 // What a bit is worth, lambda. The squared error of a uniform quantiser is q^2 / 12, and a bit more divides it by 4, so
 // that a bit is worth 2 ln 2 q^2 / 12: over q that is ln 2 / 6 q. Two thirds of it keep more of what the eye sees
-// (docs/experiments/2026-11-24-jpeg-matrices.md). q is the harmonic mean of the AC divisors of luma (by index, 1..255),
+// (docs/experiments/jpeg-matrices.md). q is the harmonic mean of the AC divisors of luma (by index, 1..255),
 // since most bits are in the finest. In units of fdct.h, 8 times as large. 39..10055.
 inline int32_t lambda_of(const uint8_t (&luma)[kBlockSamples]) {
     constexpr int64_t kOne = int64_t{1} << 32;
