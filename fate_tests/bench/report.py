@@ -349,25 +349,6 @@ def endurance(results):
     return rows and table(['case', 'size', 'after frames', 'resident, MiB', 'after frames', 'resident, MiB'], map(cells, rows))
 
 
-def tier1(results):
-    def cells(row):
-        own = row['sample_parallel_ms']['median']
-        return [row['case'], str(row['frames']), ms(row['block_thread_ms']['median']), ms(row['context_ms']), ms(row['order_mq_ms']),
-                number(row['symbols'] / own / 1e3), number(row['sample_parallel_fps']), times(row['block_thread_ms']['median'] / own)]
-    rows = results.rows('tier1', 'tier1.json')
-    return rows and table(['case', 'frames at once', 'a thread a block, ms', 'context modelling, ms', 'order and MQ, ms', 'Msymbols/s',
-                           'frames/s', 'times as fast'], map(cells, rows))
-
-
-def cibo(results):
-    names = ('plain_ms', 'measured_ms', 'all_ms', 'compact_ms', 'overlap_all_ms', 'overlap_compact_ms')
-    rows = results.rows('cibo', 'cibo*.json')
-    return rows and table(['picture', 'case', 'quality', 'frames at once', 'all planes at once, ms', 'measured', 'one after another: all blocks',
-                           'active blocks', 'overlapping: all', 'active'],
-                          [[stem(row['picture']), row['case'], str(row['quality'] or '–'), str(row['frames'])] +
-                           [ms(row[name]['median']) for name in names] for row in rows])
-
-
 def cavlc(results):
     rows = results.rows('cavlc', 'cavlc.json')
     return rows and table(['size', 'QP', 'CAVLC_SU, ms', 'cudaenc, ms', 'times as fast', 'moved, MB', 'GB/s'],
@@ -440,7 +421,7 @@ def headline(results):
     beside = beside or not rows
     if not rows and not decoding:
         return ''
-    return table(['', 'on one', 'a frame', 'a frame alone', 'frames/s'] +
+    return table(['case', 'on one', 'a frame', 'a frame alone', 'frames/s'] +
                  ["NVIDIA's library", 'frames/s', 'times as fast'] * bool(beside), [*map(cells, rows), *map(cells_of_decoding, decoding if beside else [])])
 
 
@@ -468,8 +449,6 @@ TABLES = {
     'decode-ffmpeg': decode_ffmpeg,
     'memory': memory,
     'endurance': endurance,
-    'tier1': tier1,
-    'cibo': cibo,
     'cavlc': cavlc,
     'chain': chain,
     'h264': h264,

@@ -122,12 +122,9 @@ def check_numbers(out, tables):
         check(abs(float(cells[2]) / rates[0] - 1) < 0.006 and abs(float(cells[3]) / max(rates) - 1) < 0.006, f'decode-qualities: {cells}')
     check([cells[0] for cells in tables['decode-sizes']] == ['64x48'] * 3, f'decode-sizes: {tables["decode-sizes"]}')
     check(len(tables['endurance']) == 4, 'endurance: two cases of two sizes')
-    for cells, row in zip(tables['tier1'], rows_of(out, 'tier1.json'), strict=True):
-        check(cells[0] == row['case'] and abs(float(cells[7]) - row['block_thread_ms']['median'] / row['sample_parallel_ms']['median']) < 0.06,
-              f'tier1: {cells}')
-    check(len(tables['cibo']) == len(rows_of(out, 'cibo.json')) + len(rows_of(out, 'cibo-90.json')), 'cibo: rows')
     for cells, row in zip(tables['cavlc'], rows_of(out, 'cavlc.json'), strict=True):
         check(cells[1] == str(row['qp']) and abs(float(cells[4]) - row['times_as_fast']) < 0.06, f'cavlc: {cells}')
+    check(all(rows_of(out, file) for file in ('tier1.json', 'cibo.json', 'cibo-90.json')), 'tier1, cibo: parts of run.sh without a table')
     check(tables['set'][0][4] == f'`{report.read_json(os.path.join(out, "rates.run.json"))["commit"]}`', 'set: commit')
     check(len(tables['headline']) == 2 and tables['headline'][0][2:4] + tables['headline'][0][7:] == [
         f'{free["4k-lossless"]["first_frame_bytes"] / 1e6:.2f} MB', f'{tables["rates"][0][4]} ms', '5.00'], f'headline: {tables["headline"]}')
