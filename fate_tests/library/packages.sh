@@ -20,7 +20,7 @@ fi
 offline() { # FOLDER
     rm -rf "$1"
     mkdir -p "$1"
-    git ls-files -z --cached --others --exclude-standard Makefile common cuda_kernels patches examples tools fate_tests/tally.sh docs/library.md LICENSE |
+    git ls-files -z --cached --others --exclude-standard Makefile make common cuda_kernels patches examples tools fate_tests/tally.sh docs/library.md LICENSE |
         xargs -0 cp --parents -t "$1"
     [ -z "$headers" ] || cp -r "$headers" "$1/"
     # The compilers of kernels are out of sight; no interface is up in a new network namespace.

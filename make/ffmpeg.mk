@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# FFmpeg: its source tree, and builds of it.
+
+$(eval $(call stamp,build/src/links,$(FFMPEG) $(FFMPEG_SRC) $(FFMPEG_URL) of \
+    $(shell find libavcodec_ext fate_tests/fate fate_tests/ref -type f | sort | md5sum)))
+build/src/state-$(FFMPEG)/prepared: patches/prepare.sh $(wildcard patches/*.py) patches/sources.txt $(wildcard patches/doc/* patches/extras/*) build/src/links | build/src/headers
+	@FFMPEG_SRC='$(FFMPEG_SRC)' FFMPEG_URL='$(FFMPEG_URL)' patches/prepare.sh $(FFMPEG)
+build/src/state-$(FFMPEG)/hooks: build/src/state-$(FFMPEG)/prepared ; @:
+
+ffmpeg_tools := $(if $(SANITIZE),$(if $(filter fuzzer,$(SANITIZE)),--cc='$(CC)' --cxx='$(CXX)' --ld='$(strip $(CXX) $(CXXFLAGS))'),--extra-ldflags=-static-libgcc)
+# Nothing is taken from the machine that the caller did not ask for: the binaries run elsewhere too.
+ffmpeg_common := --disable-doc --disable-debug --disable-autodetect --disable-ffplay --enable-zlib --enable-ffnvcodec \
+    --enable-libcudaenc --pkg-config-flags=--static --extra-ldflags=-L$(CURDIR)/$(B)/static $(ffmpeg_tools) \
+    --extra-version=cudaenc
+# CUDA filters such as scale_cuda: clang compiles them without NVIDIA's toolkit; with nvcc the result is not redistributable.
+ffmpeg_filters := $(if $(NONFREE),--enable-nonfree --enable-cuda-nvcc --nvcc=$(NVCC) \
+        --nvccflags="-gencode arch=compute_75$(,)code=sm_75 -O2", \
+    --enable-cuda-llvm --nvcc=$(CLANG) --nvccflags="--cuda-gpu-arch=sm_75 --cuda-feature=+ptx70 --cuda-path=/nonexistent -O2")
+ffmpeg_options := $(ffmpeg_common) --enable-cuvid --enable-nvdec --enable-nvenc $(ffmpeg_filters)
+
+# The smallest FFmpeg that FATE's tests of the encoders, the interop tests and the media tests run with.
+fate_decoders := rawvideo jpeg2000 mjpeg mjpeg_cuda h264 ffv1 png ppm pgm pam pgx tiff wrapped_avframe
+fate_encoders := rawvideo j2k_cuda mjpeg_cuda h264_cavlc_cuda jpeg2000 mjpeg ffv1 png ppm pgm pam tiff wrapped_avframe
+fate_demuxers := rawvideo image2 image2pipe image_j2k_pipe image_jpeg_pipe image_png_pipe h264 mpegts mxf mov matroska avi nut yuv4mpegpipe
+fate_muxers   := rawvideo image2 image2pipe h264 mpegts mxf mov mp4 matroska avi nut yuv4mpegpipe framecrc framemd5 framehash crc md5 rtp \
+                 hash null
+fate_filters  := alphaextract alphamerge blend color colorspectrum copy crop drawbox drawgrid extractplanes format fps framestep \
+                 geq gradients hstack hwdownload hwupload hwupload_cuda identity loop lut lutrgb lutyuv mandelbrot mergeplanes noise \
+                 null nullsrc pad psnr rgbtestsrc scale select setparams setpts setrange setsar settb smptehdbars split ssim testsrc \
+                 testsrc2 tile trim vstack yuvtestsrc zoompan
+fate_options  := $(ffmpeg_common) --disable-everything --disable-network --enable-protocol=file,pipe,md5 --enable-indev=lavfi \
+    --enable-parser=jpeg2000,mjpeg,png,h264 --enable-bsf=null,setts,trace_headers,h264_mp4toannexb,h264_metadata,extract_extradata \
+    $(foreach kind,decoder encoder demuxer muxer filter,$(foreach name,$(fate_$(kind)s),--enable-$(kind)=$(name)))
+
+# The smallest that the same streams come out of, which is compared between FFmpeg's branches, and that has all files with hooks.
+minimal_options := $(filter-out --pkg-config-flags=--static,$(ffmpeg_common)) --disable-everything --disable-network --enable-protocol=file,pipe --enable-filter=setparams,scale \
+    --enable-decoder=rawvideo,mjpeg_cuda,jpeg2000 --enable-demuxer=rawvideo,image_jpeg_pipe,mov --enable-parser=mjpeg \
+    --enable-encoder=rawvideo,j2k_cuda,mjpeg_cuda,h264_cavlc_cuda --enable-muxer=rawvideo,framemd5,image2pipe,framecrc,image2,mxf
+
+# What the demo needs, and to read most files that a user may give it.
+demo_decoders := av1 dnxhd ffv1 h264 hevc huffyuv jpeg2000 mjpeg mpeg1video mpeg2video mpeg4 png ppm prores rawvideo tiff v210 vp8 vp9 \
+                 wrapped_avframe
+demo_demuxers := avi h264 hevc image2 image_j2k_pipe image_jpeg_pipe image_png_pipe matroska mov mpegps mpegts mxf nut rawvideo \
+                 yuv4mpegpipe
+demo_filters  := blend crop format hstack lut lutrgb mergeplanes noise null overlay perlin psnr scale select setpts settb split testsrc2 \
+                 trim vstack
+demo_options  := $(ffmpeg_common) --disable-everything --disable-network --enable-protocol=file,pipe --enable-indev=lavfi \
+    --enable-parser=av1,dnxhd,h264,hevc,jpeg2000,mjpeg,mpeg4video,mpegvideo,png,vp8,vp9 --enable-bsf=null \
+    --enable-encoder=j2k_cuda,mjpeg_cuda,h264_cavlc_cuda,jpeg2000,mjpeg,rawvideo,png,wrapped_avframe \
+    --enable-muxer=avi,framehash,image2,mov,mxf,null,nut \
+    $(foreach kind,decoder demuxer filter,$(foreach name,$(demo_$(kind)s),--enable-$(kind)=$(name)))
+
+# Of FFmpeg's own code only the glue is instrumented.
+glue_flags := $(if $(sanitize),--eval='$(patsubst libavcodec_ext/%.c,libavcodec/%.o,$(wildcard libavcodec_ext/*.c)): CFLAGS += -g $(sanitize)')
+
+# $(call ffmpeg,folder,library folder,variable with the options,further goals): the rules of one build of FFmpeg.
+define ffmpeg
+$$(eval $$(call stamp,$(1)/options,$$($(3))))
+$(1)/configured: $(1)/options build/src/state-$(FFMPEG)/hooks | $(2)/libcudaenc.a $(2)/pkgconfig/libcudaenc.pc $(B)/static
+	@echo "CONFIGURE $(1)"
+	@cd $(1) && PKG_CONFIG_PATH=$(CURDIR)/$(2)/pkgconfig:$(CURDIR)/build/src/ffnvcodec/lib/pkgconfig \
+	    $(CURDIR)/$(TREE)/configure $$($(3)) >configure.log 2>&1 || { tail -n 20 configure.log; exit 1; }
+	@touch $$@
+# FFmpeg's Makefile does not know that the programs are made of libcudaenc.a too.
+$(1)/built: $(1)/configured $(2)/libcudaenc.a FORCE
+	@[ -f $$@ ] || echo "BUILD   $(1) (minutes; $(1)/make.log)"
+	@[ $(1)/ffmpeg_g -nt $(2)/libcudaenc.a ] || rm -f $(1)/ffmpeg_g $(1)/ffprobe_g
+	@files=$$$$($$(MAKE) -n -C $(1) ffmpeg ffprobe $(4) 2>/dev/null | grep -cE '^printf "(CC|X86ASM)' || true); \
+	    $$(MAKE) --no-print-directory -C $(1) $$(glue_flags) ffmpeg ffprobe $(4) 2>&1 | tee $(1)/make.log | \
+	    awk -v files="$$$$files" '/^(CC|X86ASM)\t/ && ++n % 100 == 0 { print "        " n " of " files " files"; fflush() }' || \
+	    { grep -v '^\(CC\|AR\|X86ASM\)' $(1)/make.log | tail -n 40; exit 1; }
+	@[ $$@ -nt $(1)/ffprobe ] || touch $$@
+endef
+# As shared libraries, on the shared library: what 'make install SHARED=1' installs. SHARED=minimal: the tests' small one.
+shared := $(B)/ffmpeg-$(FFMPEG)-shared$(patsubst %,-%,$(filter minimal,$(SHARED)))
+shared_options = $(filter-out --pkg-config-flags=% --extra-ldflags=%,$(if $(filter minimal,$(SHARED)),$(minimal_options),$(ffmpeg_options))) \
+    --enable-shared --disable-static --prefix=$(PREFIX) --libdir=$(LIBDIR) --shlibdir=$(LIBDIR)
+$(eval $(call stamp,$(shared)/options,$$(shared_options)))
+$(shared)/configured: $(shared)/options build/src/state-$(FFMPEG)/hooks | $(B)/shared/libcudaenc.so $(B)/shared/pkgconfig/libcudaenc.pc
+	@echo "CONFIGURE $(@D)"
+	@cd $(@D) && LD_LIBRARY_PATH=$(CURDIR)/$(B)/shared PKG_CONFIG_PATH=$(CURDIR)/$(B)/shared/pkgconfig:$(CURDIR)/build/src/ffnvcodec/lib/pkgconfig \
+	    $(CURDIR)/$(TREE)/configure $(shared_options) >configure.log 2>&1 || { tail -n 20 configure.log; exit 1; }
+	@touch $@
+$(shared)/built: $(shared)/configured $(B)/shared/libcudaenc.so FORCE
+	@[ -f $@ ] || echo "BUILD   $(@D) (minutes; $(@D)/make.log)"
+	@$(MAKE) --no-print-directory -C $(@D) all >$(@D)/make.log 2>&1 || { grep -v '^\(CC\|AR\|X86ASM\)' $(@D)/make.log | tail -n 40; exit 1; }
+	@[ $@ -nt $(@D)/ffprobe ] || touch $@
+
+full := $(B)/ffmpeg-$(FFMPEG)
+fate := $(B)/ffmpeg-$(FFMPEG)-fate
+minimal := $(B)/ffmpeg-$(FFMPEG)-minimal
+demo := $(B)/ffmpeg-$(FFMPEG)-demo
+$(eval $(call ffmpeg,$(full),$(B)/lib,ffmpeg_options))
+$(eval $(call ffmpeg,$(minimal),$(B)/lib,minimal_options,tests/tiny_psnr))
+$(eval $(call ffmpeg,$(demo),$(B)/lib,demo_options))
+$(eval $(call ffmpeg,$(fate),$(B)/$(if $(filter fuzzer,$(SANITIZE)),lib,emu),fate_options,tests/tiny_psnr))
+
+$(B)/bin/%: $(full)/built
+	@mkdir -p $(@D)
+	@cp $(full)/$* $@

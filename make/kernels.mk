@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Kernels, by nvcc or by clang, and their embedding.
+
+kernels        := $(shell find cuda_kernels -name "*.cu" | sort)
+test_kernels   := $(wildcard fate_tests/emu/*.cu fate_tests/bench/*.cu)
+
+# nvcc: machine code for these GPUs, of which it may not know all, and PTX of the newest for those that come later. The
+# smallest compression wants a driver of CUDA 12.4, which is more than what nvcc 12 makes wants otherwise.
+GPU_ARCHS ?= 75 80 86 89 90 100 120
+archs := $(filter $(patsubst sm_%,%,$(if $(NVCC),$(shell $(NVCC) --list-gpu-code))),$(GPU_ARCHS))
+nvccflags := -fatbin -std=c++20 -O3 --fmad=false -Wno-deprecated-gpu-targets -Icommon -Icuda_kernels \
+            $(if $(shell $(or $(NVCC),true) --version | grep -E 'release (1[3-9]|[2-9][0-9])'),--compress-mode=size) \
+            $(foreach a,$(archs),-gencode arch=compute_$(a),code=sm_$(a)) \
+            -gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
+
+# clang: PTX for the oldest, with nothing of NVIDIA's, and the same whether a CUDA toolkit is there or not.
+clangflags := -x cuda -S --cuda-device-only --cuda-gpu-arch=sm_75 --cuda-feature=+ptx70 --cuda-path=/nonexistent \
+              -nocudalib -nocudainc -std=c++20 -O3 -ffp-contract=off -Wall -Wextra -Icommon -Icuda_kernels
+
+# Kernels, into images that the driver loads, all embedded by one assembly file. A module's name is the path of its source
+# below cuda_kernels, or the file's name in the tests.
+kernel_version := $(shell $(or $(if $(filter nvcc,$(KERNEL_COMPILER)),$(NVCC),$(CLANG)),false) --version 2>/dev/null | tr -d "'" | tr '\n' ' ')
+image_ending   := $(if $(filter nvcc,$(KERNEL_COMPILER)),fatbin,ptx)
+compiled        = $(if $(filter none,$(KERNEL_COMPILER)),,$(1:%.cu=build/kernels/%.$(image_ending)))
+images         := $(call compiled,$(kernels))
+test_images    := $(images) $(call compiled,$(test_kernels))
+$(eval $(call stamp,build/kernels/flags,$(kernel_version) $(nvccflags) $(clangflags)))
+
+build/kernels/%.fatbin: %.cu build/kernels/flags
+	@mkdir -p $(@D)
+	@echo "NVCC    $<"
+	@$(NVCC) $(nvccflags) -MD -MP -MF $@.d $< -o $@
+build/kernels/%.ptx: %.cu build/kernels/flags
+	@mkdir -p $(@D)
+	@echo "CLANG   $<"
+	@$(CLANG) $(clangflags) -MMD -MP -MF $@.d $< -o $@
+
+define embed # $(call embed,images): struct CudaencImage { const char *module; const unsigned char *data; size_t size; } of each
+	{ i=0; \
+	  for image in $(1); do i=$$((i + 1)); module=$${image#build/kernels/}; module=$${module#cuda_kernels/}; \
+	    module=$${module#fate_tests/*/}; \
+	    echo ".section .rodata"; echo ".balign 64"; echo "data$$i: .incbin \"$$image\""; echo "end$$i: .byte 0"; \
+	    echo "name$$i: .asciz \"$${module%.*}\""; done; \
+	  echo '.section .data.rel.ro.local,"aw"'; echo ".balign 8"; echo ".globl cudaenc_images"; echo "cudaenc_images:"; \
+	  for n in $$(seq $$i); do echo ".quad name$$n, data$$n, end$$n - data$$n"; done; \
+	  echo ".quad 0, 0, 0"; echo '.section .note.GNU-stack,"",@progbits'; } >$@
+endef
+$(eval $(call stamp,build/kernels/list,$(test_images)))
+build/kernels/images.S: $(images) build/kernels/list
+	@$(call embed,$(images))
+build/kernels/no_images.S:
+	@mkdir -p $(@D)
+	@$(call embed)
+build/kernels/test_images.S: $(test_images) build/kernels/list
+	@$(call embed,$(test_images))
+%.o: %.S
+	@$(CXX) -c $< -o $@
+
+# The compiler that did not make the images compiles the kernels as well; where there is a ptxas it reads clang's.
+other_ptx := $(patsubst %.cu,build/kernels/%.ptx,$(kernels) $(test_kernels))
+do-kernels: do-kernel-size $(test_images) $(if $(CLANG),$(other_ptx))
+	@$(if $(CLANG),:,echo "no clang >= 16 here: the kernels were not compiled with it"; exit 1)
+	@$(if $(NVCC),for ptx in $(other_ptx); do $(dir $(NVCC))ptxas -arch=sm_75 $$ptx -o /dev/null; done)
+
+# What the library's kernels take in a program, at most 12 MB.
+do-kernel-size: $(images)
+	@size=$$(cat $(images) | wc -c); echo "embedded kernels: $(words $(images)) images, $$size bytes"; [ $$size -le 12000000 ]
+

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Tests, benchmarks, fuzzing: their programs, on the tests' variant of the library.
+
+emu_sources    := $(wildcard fate_tests/emu/*.cpp)
+check_sources  := $(wildcard fate_tests/check/test_*.cpp)
+bench_sources  := $(wildcard fate_tests/bench/*.cpp)
+fuzz_sources   := $(wildcard fate_tests/fuzz/*.cpp)
+check_programs := $(check_sources:fate_tests/check/%.cpp=$(B)/check/%)
+
+# NVIDIA's libraries that the tests know where their headers are there; a CUDA toolkit has nvJPEG's, and what it includes.
+toolkit := $(if $(NVCC),$(abspath $(dir $(NVCC))../include))
+NVJPEG  ?= $(if $(wildcard $(toolkit)/nvjpeg.h),$(toolkit))
+$(B)/obj/fate_tests/%.o: includes := -Ifate_tests/emu $(NVJPEG2K:%=-I%) $(if $(NVJPEG),-I$(NVJPEG) $(toolkit:%=-I%))
+$(eval $(call stamp,$(B)/obj/nvidia,$(NVJPEG2K) $(NVJPEG)))
+$(addprefix $(B)/obj/fate_tests/,bench/jpeg_decode.o bench/peer_nvjpeg2k.o bench/peer_nvjpeg.o check/test_nvjpeg.o): $(B)/obj/nvidia
+$(addprefix $(B)/obj/fate_tests/,bench/peer_openjpeg.o fuzz/fuzz.o fuzz/soak.o): includes += $(shell pkg-config --cflags libopenjp2 2>/dev/null)
+
+# The library, with the emulator and the tests' kernels.
+$(B)/emu/libcudaenc.a: $(objects) build/kernels/test_images.o $(B)/emu/emulator.o
+	$(archive)
+
+$(B)/emu/obj/%.o: %.cu $(B)/obj/flags
+	@mkdir -p $(@D)
+	@echo "EMU     $<"
+	@$(CXX) $(cxxflags) -DCUDAENC_EMU -Ifate_tests/emu -MMD -MP -x c++ -c $< -o $@
+# One object, since kernels register themselves: nobody asks an archive for them by name.
+$(B)/emu/emulator.o: $(emu_sources:%.cpp=$(B)/obj/%.o) $(patsubst %.cu,$(B)/emu/obj/%.o,$(kernels) $(test_kernels))
+	@$(LD) -r -o $@ $^
+
+# The tests' library for Python.
+$(B)/emu/shared/libcudaenc.so: $(B)/emu/libcudaenc.a
+	@mkdir -p $(@D)
+	@echo "LINK    $@"
+	@$(CXX) -shared -pthread -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive -lboost_context -lm -ldl
+
+$(B)/emu/pkgconfig/libcudaenc.pc: make/library.mk common/cudaenc.h $(B)/obj/folder
+	@mkdir -p $(@D)
+	$(call pkgconfig,$@,$(CURDIR)/common,$(CURDIR)/$(B)/emu,-Wl$(,)-u$(,)cudaenc_emulator_anchor,-lboost_context)
+
+define link # $(call link,further libraries)
+	@mkdir -p $(@D)
+	@echo "LINK    $@"
+	@$(CXX) -pthread $(filter %.o,$^) -o $@ $(static) -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a -lboost_context $(1) -lm -ldl
+endef
+check_libraries := -lcheck_pic -lsubunit -lrt
+$(B)/check/%: $(B)/obj/fate_tests/check/%.o $(B)/emu/libcudaenc.a | $(B)/static
+	$(call link,$(check_libraries))
+
+build/venv/bin/jpylyzer:
+	@python3 -m venv build/venv && build/venv/bin/pip --quiet install jpylyzer
+
+$(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a | $(B)/static
+	$(call link,-lz)
+
+$(B)/bin/cudaenc_fuzz: $(fuzz_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a | $(B)/static
+	$(call link,$(check_libraries))
+
+# libFuzzer's targets, or those of the engine that FUZZER names; on the CPU.
+FUZZER ?= -fsanitize=fuzzer
+fuzz_targets := $(patsubst fate_tests/fuzz/targets/%.cpp,$(B)/bin/fuzz_%,$(wildcard fate_tests/fuzz/targets/*.cpp))
+$(B)/obj/fate_tests/fuzz/targets/frames.o: includes := -I$(fate) -I$(TREE)
+$(B)/obj/fate_tests/fuzz/targets/frames.o: | $(fate)/configured
+$(B)/bin/fuzz_frames: libraries = $(foreach l,avcodec swresample avutil,$(fate)/lib$l/lib$l.a) -lz
+$(B)/bin/fuzz_frames: $(fate)/built
+$(fuzz_targets): $(B)/bin/fuzz_%: $(B)/obj/fate_tests/fuzz/targets/%.o $(B)/lib/libcudaenc.a
+	@mkdir -p $(@D)
+	@echo "LINK    $@"
+	@$(CXX) -pthread $< -o $@ $(sanitize) $(CXXFLAGS) $(FUZZER) $(libraries) $(B)/lib/libcudaenc.a -lm -ldl
+
+# FATE's ffmpeg once more, with clang's kernels in it.
+$(eval $(call stamp,build/kernels/ptx_list,$(other_ptx)))
+build/kernels/ptx_images.S: $(other_ptx) build/kernels/ptx_list
+	@$(call embed,$(other_ptx))
+$(B)/emu/ptx/libcudaenc.a: $(objects) build/kernels/ptx_images.o $(B)/emu/emulator.o
+	$(archive)
+$(B)/ffmpeg-ptx: $(fate)/built $(B)/emu/ptx/libcudaenc.a
+	@echo "LINK    $@"
+	@cd $(fate) && link=$$($(MAKE) -n V=1 -W fftools/ffmpeg.o ffmpeg_g | grep -- '-o ffmpeg_g') && \
+	    link=$${link/-o ffmpeg_g/-o ../ffmpeg-ptx} && eval "$${link//$(B)\/emu /$(B)\/emu\/ptx }"
