@@ -80,8 +80,8 @@ do-test: $(B)/check/test_$(T)
 do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(if $(filter thread,$(SANITIZE)),,$(B)/bin/cudaenc_bench $(fate)/built)
 # A part of check-sanitize, after what both builds share.
 sanitized-programs: do-check-programs
-	@$(MAKE) --no-print-directory SANITIZE=address build/address/bin/cudaenc_fuzz build/address/check/test_session
-do-check: do-check-programs build/venv/bin/jpylyzer $(if $(SANITIZE),,sanitized-programs lib wheel $(B)/emu/shared/libcudaenc.so)
+	@$(MAKE) --no-print-directory SANITIZE=address lib build/address/bin/cudaenc_fuzz build/address/check/test_session
+do-check: do-check-programs build/venv/bin/jpylyzer $(if $(SANITIZE),,sanitized-programs lib wheel)
 	@B=$(B) SANITIZE=$(SANITIZE) FATE=$(fate) MEDIA='$(MEDIA)' SEED='$(SEED)' LONG='$(LONG)' MAKE='$(MAKE)' fate_tests/check.sh
 do-check-long: LONG := 1
 do-check-long: do-check
@@ -138,7 +138,7 @@ fuzzer-programs: $(fuzz_targets)
 
 # ---- With a GPU
 do-gpu-bundle: do-check-programs ffmpeg $(if $(bench_sources),$(B)/bin/cudaenc_bench) \
-               $(if $(filter nvcc,$(KERNEL_COMPILER)),$(if $(CLANG),$(B)/ffmpeg-ptx))
+               $(if $(filter nvcc,$(KERNEL_COMPILER)),$(if $(CLANG),$(B)/emu-ptx/libcudaenc_emu.so))
 	@fate_tests/gpu/bundle.sh $(B) $(fate)
 do-check-gpu: do-gpu-bundle
 	@$(B)/gpu-bundle/run.sh

@@ -49,6 +49,17 @@ formatting() {
     fi
 }
 
+# The tests' programs as a GPU's bundle has them: they share a library, and run without those of this folder.
+carried() {
+    local folder=$B/check/carried programs
+    mapfile -t programs < <(cd fate_tests && printf '%s\n' check/test_*.cpp | sed 's/\.cpp$//')
+    rm -rf "$folder"
+    fate_tests/gpu/carry.sh "$B" "$folder" "${programs[@]}" bin/cudaenc_fuzz bin/cudaenc_bench || return 1
+    env -i "$folder/check/test_mq" emu --case=coder || return 1
+    ! env -i ldd "$folder"/{check,bin}/* | grep "$PWD/$B/\(emu\|lib\)" || return 1
+    du -sk "$folder"/{check,bin}/* "$folder" | awk '{ print } $1 > 2048 && !/carried$/ || $1 > 40960 { bad = 1 } END { exit bad }'
+}
+
 # What 'make test BENCH=1' prints.
 bench_lines() {
     "$B/check/test_rate" emu --case=frames --bench | tee "$logs/times" && grep -q '^bench pcrd: .* ms .* emulated$' "$logs/times"
@@ -75,6 +86,7 @@ for source in fate_tests/check/test_*.cpp; do
     program=$(basename "$source" .cpp)
     step "$program" unit "$B/check/$program" "${devices[@]}"
 done
+[ -n "${SANITIZE-}" ] || step carried carried
 step fuzz unit "$B/bin/cudaenc_fuzz" 100 1 "${devices[@]}"
 step "fuzz-from-$seed" unit "$B/bin/cudaenc_fuzz" "${rounds:-100}" "$seed" "${devices[@]}"
 [ "${SANITIZE-}" != thread ] || finish

@@ -8,6 +8,13 @@ build/src/state-$(FFMPEG)/prepared: patches/prepare.sh $(wildcard patches/*.py) 
 build/src/state-$(FFMPEG)/hooks: build/src/state-$(FFMPEG)/prepared ; @:
 
 ffmpeg_tools := $(if $(SANITIZE),$(if $(filter fuzzer,$(SANITIZE)),--cc='$(CC)' --cxx='$(CXX)' --ld='$(strip $(CXX) $(CXXFLAGS))'),--extra-ldflags=-static-libgcc)
+# FFmpeg's programs find these before the shared ones, so that they need nothing but the C library where they run; not the
+# instrumented ones, since sanitizers intercept what the shared ones have. The links follow what the machine has.
+static_libraries := $(if $(SANITIZE),,$(filter /%,$(foreach l,z stdc++,$(shell $(CXX) -print-file-name=lib$(l).a))))
+$(eval $(call stamp,$(B)/static/list,$(static_libraries)))
+$(B)/static/linked: $(B)/static/list
+	@rm -f $(@D)/*.a; for file in $(static_libraries); do ln -s $$file $(@D)/; done; touch $@
+
 # Nothing is taken from the machine that the caller did not ask for: the binaries run elsewhere too.
 ffmpeg_common := --disable-doc --disable-debug --disable-autodetect --disable-ffplay --enable-zlib --enable-ffnvcodec \
     --enable-libcudaenc --pkg-config-flags=--static --extra-ldflags=-L$(CURDIR)/$(B)/static $(ffmpeg_tools) \
@@ -53,18 +60,18 @@ demo_options  := $(ffmpeg_common) --disable-everything --disable-network --enabl
 # Of FFmpeg's own code only the glue is instrumented.
 glue_flags := $(if $(sanitize),--eval='$(patsubst libavcodec_ext/%.c,libavcodec/%.o,$(wildcard libavcodec_ext/*.c)): CFLAGS += -g $(sanitize)')
 
-# $(call ffmpeg,folder,library folder,variable with the options,further goals): the rules of one build of FFmpeg.
+# $(call ffmpeg,folder,library,variable with the options,further goals): the rules of one build of FFmpeg.
 define ffmpeg
 $$(eval $$(call stamp,$(1)/options,$$($(3))))
-$(1)/configured: $(1)/options build/src/state-$(FFMPEG)/hooks | $(2)/libcudaenc.a $(2)/pkgconfig/libcudaenc.pc $(B)/static
+$(1)/configured: $(1)/options build/src/state-$(FFMPEG)/hooks $(dir $(2))pkgconfig/libcudaenc.pc | $(2) $(B)/static/linked
 	@echo "CONFIGURE $(1)"
-	@cd $(1) && PKG_CONFIG_PATH=$(CURDIR)/$(2)/pkgconfig:$(CURDIR)/build/src/ffnvcodec/lib/pkgconfig \
+	@cd $(1) && PKG_CONFIG_PATH=$(CURDIR)/$(dir $(2))pkgconfig:$(CURDIR)/build/src/ffnvcodec/lib/pkgconfig \
 	    $(CURDIR)/$(TREE)/configure $$($(3)) >configure.log 2>&1 || { tail -n 20 configure.log; exit 1; }
 	@touch $$@
-# FFmpeg's Makefile does not know that the programs are made of libcudaenc.a too.
-$(1)/built: $(1)/configured $(2)/libcudaenc.a FORCE
+# FFmpeg's Makefile does not know that the programs are made of these too.
+$(1)/built: $(1)/configured $(2) $(B)/static/linked FORCE
 	@[ -f $$@ ] || echo "BUILD   $(1) (minutes; $(1)/make.log)"
-	@[ $(1)/ffmpeg_g -nt $(2)/libcudaenc.a ] || rm -f $(1)/ffmpeg_g $(1)/ffprobe_g
+	@for part in $$(filter-out FORCE,$$^); do [ $(1)/ffmpeg_g -nt $$$$part ] || rm -f $(1)/ffmpeg_g $(1)/ffprobe_g; done
 	@files=$$$$($$(MAKE) -n -C $(1) ffmpeg ffprobe $(4) 2>/dev/null | grep -cE '^printf "(CC|X86ASM)' || true); \
 	    $$(MAKE) --no-print-directory -C $(1) $$(glue_flags) ffmpeg ffprobe $(4) 2>&1 | tee $(1)/make.log | \
 	    awk -v files="$$$$files" '/^(CC|X86ASM)\t/ && ++n % 100 == 0 { print "        " n " of " files " files"; fflush() }' || \
@@ -90,10 +97,10 @@ full := $(B)/ffmpeg-$(FFMPEG)
 fate := $(B)/ffmpeg-$(FFMPEG)-fate
 minimal := $(B)/ffmpeg-$(FFMPEG)-minimal
 demo := $(B)/ffmpeg-$(FFMPEG)-demo
-$(eval $(call ffmpeg,$(full),$(B)/lib,ffmpeg_options))
-$(eval $(call ffmpeg,$(minimal),$(B)/lib,minimal_options,tests/tiny_psnr))
-$(eval $(call ffmpeg,$(demo),$(B)/lib,demo_options))
-$(eval $(call ffmpeg,$(fate),$(B)/$(if $(filter fuzzer,$(SANITIZE)),lib,emu),fate_options,tests/tiny_psnr))
+$(eval $(call ffmpeg,$(full),$(B)/lib/libcudaenc.a,ffmpeg_options))
+$(eval $(call ffmpeg,$(minimal),$(B)/lib/libcudaenc.a,minimal_options,tests/tiny_psnr))
+$(eval $(call ffmpeg,$(demo),$(B)/lib/libcudaenc.a,demo_options))
+$(eval $(call ffmpeg,$(fate),$(B)/$(if $(filter fuzzer,$(SANITIZE)),lib/libcudaenc.a,emu/libcudaenc_emu.so),fate_options,tests/tiny_psnr))
 
 $(B)/bin/%: $(full)/built
 	@mkdir -p $(@D)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The library, and with what everything is compiled.
 
+, := ,
+
 # ---- Compilers
 CXX ?= g++
 CXXFLAGS ?=
@@ -55,34 +57,25 @@ $(B)/lib/libcudaenc.a: $(library_parts)
 	$(archive)
 
 version := $(shell awk '/define CUDAENC_VERSION_(MAJOR|MINOR|PATCH) / { v = v (v ? "." : "") $$3 } END { print v }' common/cudaenc.h)
-# The shared library exports what cudaenc.h declares. Its soname has the number of the ABI.
+# The shared library exports what cudaenc.h declares. Its soname has the number of the ABI. clang's sanitizers are in the
+# program that loads it.
 abi := 0
 $(B)/shared/libcudaenc.map: common/cudaenc.h make/library.mk
 	@mkdir -p $(@D)
 	@{ echo 'CUDAENC_$(abi) { global:'; grep -v '^static inline' $< | grep -o '^[a-z].*\bcudaenc_[a-z0-9_]*(' | grep -o 'cudaenc_[a-z0-9_]*($$' | tr '(' ';' | sort; echo 'local: *; };'; } >$@
 $(B)/shared/libcudaenc.so.$(version): $(library_parts) $(B)/shared/libcudaenc.map $(B)/obj/flags
 	@echo "LINK    $@"
-	@$(CXX) $(CXXFLAGS) -shared -pthread -o $@ $(library_parts) -Wl,-soname,libcudaenc.so.$(abi) -Wl,--version-script=$(B)/shared/libcudaenc.map \
-	    -Wl,-z,defs,-z,relro,-z,now,--as-needed,--build-id=sha1 $(LDFLAGS) -lm -ldl
+	@$(CXX) $(CXXFLAGS) -shared -pthread -o $@ $(library_parts) $(sanitize) -Wl,-soname,libcudaenc.so.$(abi) -Wl,--version-script=$(B)/shared/libcudaenc.map \
+	    $(if $(and $(SANITIZE),$(findstring clang,$(CXX))),,-Wl$(,)-z$(,)defs) -Wl,-z,relro,-z,now,--as-needed,--build-id=sha1 $(LDFLAGS) -lm -ldl
 $(B)/shared/libcudaenc.so: $(B)/shared/libcudaenc.so.$(version)
 	@ln -sf $(<F) $@.$(abi) && ln -sf libcudaenc.so.$(abi) $@
 
-define pkgconfig # $(call pkgconfig,file,include folder,library folder,options before the library,libraries it needs)
+define pkgconfig # $(call pkgconfig,file,include folder,library folder,options before the library,the end of its name)
 	@printf '%s\n' 'Name: libcudaenc' 'Description: GPU video encoders' 'Version: $(version)' 'Cflags: -I$(2)' \
-	    'Libs: -L$(3) $(4) $(sanitize) -lcudaenc $(strip $(5) -lstdc++ -lm -ldl -lpthread)' >'$(1)'
+	    'Libs: -L$(3) $(strip $(4) $(sanitize) -lcudaenc$(5)) -lstdc++ -lm -ldl -lpthread' >'$(1).new'
+	@if cmp -s '$(1).new' '$(1)'; then rm '$(1).new'; else mv '$(1).new' '$(1)'; fi # the same stays as old as it is
 endef
 $(eval $(call stamp,$(B)/obj/folder,$(CURDIR)))
 $(B)/lib/pkgconfig/libcudaenc.pc $(B)/shared/pkgconfig/libcudaenc.pc: $(B)/%/pkgconfig/libcudaenc.pc: make/library.mk common/cudaenc.h $(B)/obj/folder
 	@mkdir -p $(@D)
 	$(call pkgconfig,$@,$(CURDIR)/common,$(CURDIR)/$(B)/$*)
-, := ,
-
-# Programs find these before the shared ones, so that they need nothing but the C library where they run. Sanitizers want
-# to intercept what the shared ones have.
-static_libraries := boost_context check_pic subunit $(if $(SANITIZE),,z stdc++)
-static           := -L$(B)/static $(if $(SANITIZE),$(sanitize),-static-libgcc)
-$(B)/static:
-	@mkdir -p $@.new
-	@for library in $(static_libraries); do \
-	    file=$$($(CXX) -print-file-name=lib$$library.a); [ ! -f "$$file" ] || ln -sf "$$file" $@.new/; done
-	@mv $@.new $@

@@ -15,44 +15,43 @@ $(eval $(call stamp,$(B)/obj/nvidia,$(NVJPEG2K) $(NVJPEG)))
 $(addprefix $(B)/obj/fate_tests/,bench/jpeg_decode.o bench/peer_nvjpeg2k.o bench/peer_nvjpeg.o check/test_nvjpeg.o): $(B)/obj/nvidia
 $(addprefix $(B)/obj/fate_tests/,bench/peer_openjpeg.o fuzz/fuzz.o fuzz/soak.o): includes += $(shell pkg-config --cflags libopenjp2 2>/dev/null)
 
-# The library, with the emulator and the tests' kernels.
-$(B)/emu/libcudaenc.a: $(objects) build/kernels/test_images.o $(B)/emu/emulator.o
-	$(archive)
+# The library with the emulator and the tests' kernels. All programs of the tests, FATE's ffmpeg and Python's tests share
+# it, so that the kernels are there once. In it calls go straight to its own functions. Programs find it in ../emu, and in
+# ../lib what gpu/carry.sh takes along.
+emulated := $(objects) $(emu_sources:%.cpp=$(B)/obj/%.o) $(patsubst %.cu,$(B)/emu/obj/%.o,$(kernels) $(test_kernels))
+define emulator
+	@mkdir -p $(@D)
+	@echo "LINK    $@"
+	@$(CXX) $(CXXFLAGS) -shared -pthread -o $@ $(filter %.o,$^) $(sanitize) -Wl,-soname,$(@F),-Bsymbolic-functions,--enable-new-dtags,-rpath,'$$ORIGIN/../lib' \
+	    -lboost_context -lm -ldl
+endef
+$(B)/emu/libcudaenc_emu.so: $(emulated) build/kernels/test_images.o make/tests.mk
+	$(emulator)
 
 $(B)/emu/obj/%.o: %.cu $(B)/obj/flags
 	@mkdir -p $(@D)
 	@echo "EMU     $<"
 	@$(CXX) $(cxxflags) -DCUDAENC_EMU -Ifate_tests/emu -MMD -MP -x c++ -c $< -o $@
-# One object, since kernels register themselves: nobody asks an archive for them by name.
-$(B)/emu/emulator.o: $(emu_sources:%.cpp=$(B)/obj/%.o) $(patsubst %.cu,$(B)/emu/obj/%.o,$(kernels) $(test_kernels))
-	@$(LD) -r -o $@ $^
-
-# The tests' library for Python.
-$(B)/emu/shared/libcudaenc.so: $(B)/emu/libcudaenc.a
+$(B)/emu/pkgconfig/libcudaenc.pc: make/tests.mk make/library.mk common/cudaenc.h $(B)/obj/folder
 	@mkdir -p $(@D)
-	@echo "LINK    $@"
-	@$(CXX) -shared -pthread -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive -lboost_context -lm -ldl
-
-$(B)/emu/pkgconfig/libcudaenc.pc: make/library.mk common/cudaenc.h $(B)/obj/folder
-	@mkdir -p $(@D)
-	$(call pkgconfig,$@,$(CURDIR)/common,$(CURDIR)/$(B)/emu,-Wl$(,)-u$(,)cudaenc_emulator_anchor,-lboost_context)
+	$(call pkgconfig,$@,$(CURDIR)/common,$(CURDIR)/$(B)/emu,-Wl$(,)--enable-new-dtags$(,)-rpath$(,)$(CURDIR)/$(B)/emu,_emu)
 
 define link # $(call link,further libraries)
 	@mkdir -p $(@D)
 	@echo "LINK    $@"
-	@$(CXX) -pthread $(filter %.o,$^) -o $@ $(static) -Wl,-u,cudaenc_emulator_anchor $(B)/emu/libcudaenc.a -lboost_context $(1) -lm -ldl
+	@$(CXX) $(CXXFLAGS) -pthread $(filter %.o,$^) -o $@ $(sanitize) -L$(B)/emu -lcudaenc_emu -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../emu:$$ORIGIN/../lib' $(1) -lm -ldl
 endef
 check_libraries := -lcheck_pic -lsubunit -lrt
-$(B)/check/%: $(B)/obj/fate_tests/check/%.o $(B)/emu/libcudaenc.a | $(B)/static
+$(B)/check/%: $(B)/obj/fate_tests/check/%.o $(B)/emu/libcudaenc_emu.so make/tests.mk
 	$(call link,$(check_libraries))
 
 build/venv/bin/jpylyzer:
 	@python3 -m venv build/venv && build/venv/bin/pip --quiet install jpylyzer
 
-$(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a | $(B)/static
+$(B)/bin/cudaenc_bench: $(bench_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc_emu.so make/tests.mk
 	$(call link,-lz)
 
-$(B)/bin/cudaenc_fuzz: $(fuzz_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc.a | $(B)/static
+$(B)/bin/cudaenc_fuzz: $(fuzz_sources:%.cpp=$(B)/obj/%.o) $(B)/emu/libcudaenc_emu.so make/tests.mk
 	$(call link,$(check_libraries))
 
 # libFuzzer's targets, or those of the engine that FUZZER names; on the CPU.
@@ -67,13 +66,9 @@ $(fuzz_targets): $(B)/bin/fuzz_%: $(B)/obj/fate_tests/fuzz/targets/%.o $(B)/lib/
 	@echo "LINK    $@"
 	@$(CXX) -pthread $< -o $@ $(sanitize) $(CXXFLAGS) $(FUZZER) $(libraries) $(B)/lib/libcudaenc.a -lm -ldl
 
-# FATE's ffmpeg once more, with clang's kernels in it.
+# The same with clang's kernels, for FATE once more on a GPU.
 $(eval $(call stamp,build/kernels/ptx_list,$(other_ptx)))
 build/kernels/ptx_images.S: $(other_ptx) build/kernels/ptx_list
 	@$(call embed,$(other_ptx))
-$(B)/emu/ptx/libcudaenc.a: $(objects) build/kernels/ptx_images.o $(B)/emu/emulator.o
-	$(archive)
-$(B)/ffmpeg-ptx: $(fate)/built $(B)/emu/ptx/libcudaenc.a
-	@echo "LINK    $@"
-	@cd $(fate) && link=$$($(MAKE) -n V=1 -W fftools/ffmpeg.o ffmpeg_g | grep -- '-o ffmpeg_g') && \
-	    link=$${link/-o ffmpeg_g/-o ../ffmpeg-ptx} && eval "$${link//$(B)\/emu /$(B)\/emu\/ptx }"
+$(B)/emu-ptx/libcudaenc_emu.so: $(emulated) build/kernels/ptx_images.o make/tests.mk
+	$(emulator)

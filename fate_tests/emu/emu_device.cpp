@@ -317,9 +317,3 @@ struct Hook {
 }  // namespace
 
 }  // namespace cudaenc::emu
-
-// Programs that link the emulator from an archive pull it in with -Wl,-u,cudaenc_emulator_anchor.
-extern "C" {
-extern const int cudaenc_emulator_anchor;
-const int cudaenc_emulator_anchor = 1;
-}

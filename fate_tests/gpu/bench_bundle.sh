@@ -6,10 +6,9 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$1 media=${2:-} bundle=$1/bench-bundle
 mkdir -p "$bundle"
-rm -rf "${bundle:?}"/{bin,scripts,lib,pictures,bench.sh}
+rm -rf "${bundle:?}"/{bin,emu,scripts,lib,pictures,bench.sh}
 mkdir -p "$bundle"/{bin,scripts,lib,pictures,clips}
-strip -o "$bundle/bin/cudaenc_bench" "$build/bin/cudaenc_bench"
-strip -o "$bundle/bin/ffmpeg" "$build/bin/ffmpeg"
+fate_tests/gpu/carry.sh "$build" "$bundle" bin/cudaenc_bench bin/ffmpeg
 cp fate_tests/bench/{rate,rows,run,chain,cpu_peers,decode_rate,h264_rate}.sh "$bundle/scripts/"
 git describe --always --dirty --exclude '*' >"$bundle/scripts/commit" 2>/dev/null || echo unknown >"$bundle/scripts/commit"
 cp fate_tests/gpu/bench.sh "$bundle/"

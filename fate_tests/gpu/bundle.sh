@@ -11,18 +11,16 @@ unset MAKEFLAGS MAKELEVEL
 fate_tests/fate.sh "$fate" cpu
 
 rm -rf "$bundle"
-mkdir -p "$bundle/bin" "$bundle/check" "$bundle/tests/data/fate" "$bundle/tests/ref/fate"
-strip -o "$bundle/ffmpeg" "$fate/ffmpeg" # FATE's; "bin" has the full one
-strip -o "$bundle/bin/ffmpeg" "$build/bin/ffmpeg"
-[ ! -f "$build/ffmpeg-ptx" ] || strip -o "$bundle/ffmpeg-ptx" "$build/ffmpeg-ptx" # FATE's, with clang's kernels
-[ ! -f "$build/bin/cudaenc_bench" ] || strip -o "$bundle/bin/cudaenc_bench" "$build/bin/cudaenc_bench"
-for source in fate_tests/check/test_*.cpp; do
-    program=$(basename "$source" .cpp)
-    strip -o "$bundle/check/$program" "$build/check/$program"
-done
-strip -o "$bundle/bin/cudaenc_fuzz" "$build/bin/cudaenc_fuzz"
+mkdir -p "$bundle/tests/data/fate" "$bundle/tests/ref/fate"
 fate_tests/interop/api.sh "$fate" # makes the program, and runs it on the CPU
-strip -o "$bundle/bin/api" "$fate/tests/data/api"
+mapfile -t programs < <(cd fate_tests && printf '%s\n' check/test_*.cpp | sed 's/\.cpp$//')
+fate_tests/gpu/carry.sh "$build" "$bundle" "${programs[@]}" bin/cudaenc_fuzz bin/cudaenc_bench bin/ffmpeg # the full one
+fate_tests/gpu/carry.sh "$fate" "$bundle" ffmpeg tests/data/api
+mv "$bundle/tests/data/api" "$bundle/bin/"
+if [ -d "$build/emu-ptx" ]; then # clang's kernels
+    mkdir "$bundle/emu-ptx"
+    strip --strip-unneeded -o "$bundle/emu-ptx/libcudaenc_emu.so" "$build/emu-ptx/libcudaenc_emu.so"
+fi
 cp fate_tests/gpu/run.sh "$bundle/"
 
 # The commands of our FATE tests, one a line; run.sh puts the device in. What FFmpeg decodes from the same streams is the same.
@@ -41,5 +39,6 @@ done
 fate_tests/gpu/trees.sh >"$bundle/trees"
 
 size=$(du -sm "$bundle" | cut -f1)
-echo "$bundle: $size MB, ${#tests[@]} FATE tests; run $bundle/run.sh where the GPU is"
-[ "$size" -le 500 ] || { echo "gpu-bundle: more than 500 MB"; exit 1; }
+packed=$(tar -C "$bundle" -c . | gzip -1 | wc -c)
+echo "$bundle: $size MB, $((packed >> 20)) MiB compressed, ${#tests[@]} FATE tests; run $bundle/run.sh where the GPU is"
+[ "$size" -le 100 ] || { echo "gpu-bundle: more than 100 MB"; exit 1; }

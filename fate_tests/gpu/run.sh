@@ -1,5 +1,6 @@
 #!/bin/bash
-# The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing, needs NVIDIA's driver only.
+# The tests that need a GPU, from a bundle (make gpu-bundle): builds nothing. Needs NVIDIA's driver and a C library as late
+# as gpu-bundle says; all others are in the bundle.
 # Usage: run.sh [DEVICE]   DEVICE: cuda (default), cuda:N
 # Environment: JOBS tests at a time; GPUS=N: in turn on the first N GPUs; FUZZ=20 rounds; LIMIT=900 seconds of a check program; SOAK=20000 frames; PROCESSES=8 that share the GPU for as many again; BENCH="options" of cudaenc_bench, BENCH=no: none; SANITIZER=path of compute-sanitizer;
 # PARTS="fate programs pictures sanitizer soak": these alone, added to the record that is there if it is of the same sources.
@@ -13,6 +14,7 @@ record=gpu-record.txt
 parts=${PARTS:-fate programs pictures sanitizer soak}
 rm -rf logs
 mkdir -p logs
+export LD_LIBRARY_PATH=$PWD/emu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # FATE's ffmpeg looks where it was built
 
 part() { [[ " $parts " = *" $1 "* ]]; }
 say() { echo "$*" | tee -a "$record"; }
@@ -114,11 +116,8 @@ if part fate; then
     }
     fate cpu cpu
     fate gpu "$device"
-    if [ -f ffmpeg-ptx ]; then # the same kernels, by the other compiler
-        mv ffmpeg ffmpeg-fatbin && cp ffmpeg-ptx ffmpeg
-        fate gpu-kernels-by-clang "$device"
-        mv ffmpeg-fatbin ffmpeg
-    fi
+    # The same kernels, by the other compiler.
+    [ ! -d emu-ptx ] || LD_LIBRARY_PATH=$PWD/emu-ptx:$LD_LIBRARY_PATH fate gpu-kernels-by-clang "$device"
 fi
 
 # ---- The check programs, on the GPU and on the emulator, beside each other but for the one that fills the GPU's memory; their

@@ -12,7 +12,7 @@ cp python/tests/test_cudaenc.py "$work/"
 cd "$work" # where no source of the package is
 status=0
 if venv/bin/mypy --ignore-missing-imports -p cudaenc >log.types 2>&1; then types="1 passed, 0"; else types="0 passed, 1"; status=1; cat log.types; fi
-for library in "" "$build/emu/shared/libcudaenc.so"; do
+for library in "" "$build/emu/libcudaenc_emu.so"; do
     env ${library:+CUDAENC_LIBRARY="$library"} venv/bin/python test_cudaenc.py >"log${library:+.emu}" 2>&1 || status=1
     cat "log${library:+.emu}"
 done
