@@ -132,7 +132,7 @@ def check_jp2_files():
 def check_to_jp2():
     """What the page does not try."""
     again = run("tools/to_jp2.py jp2 scans/*.png scans/*.tif")
-    expect("0 files in 0 groups" in again.stdout, f"files that exist are kept: {again.stdout}")
+    expect(again.stdout == "0 files in 0 groups of one size and format, 5 kept unverified, 0 failed\n", f"files that exist are kept: {again.stdout}")
     twice = run("cp scans/e.tif scans/a.tif; tools/to_jp2.py twice scans/a.png scans/a.tif")
     expect(twice.returncode and "would be written twice" in twice.stderr, "two sources of one name")
     broken = run("echo nothing >scans/z.png; tools/to_jp2.py broken scans/z.png scans/a.png")
@@ -147,10 +147,98 @@ def check_to_jp2():
     expect("1 failed" in cut.stdout and cut.stdout.endswith("a.jp2\nc.jp2\n"), f"a file that ends early: {cut.stdout}{cut.stderr}")
     wrong = run("tools/to_jp2.py wrong scans/a.png scans/c.png -- -levels 99 || ls wrong")
     expect(wrong.stdout.endswith(", 2 failed\n") and "Traceback" not in wrong.stderr, f"options that are refused: {wrong.stdout}{wrong.stderr}")
+    kinds = run("tools/to_jp2.py --verify cpu scans/a.png -- -device cpu; tools/to_jp2.py --verify ht scans/a.png -- -cblk_style ht; ls cpu ht")
+    expect(kinds.stdout.split() == (["1", *"files in 1 groups of one size and format, 0 failed".split()] * 2 + "cpu: a.jp2 ht: a.jph".split()),
+           f"options add to lossless, HT makes JPH files: {kinds.stdout}{kinds.stderr}")
+    misnamed = run("tools/to_jp2.py misnamed scans/a.png -- -cblk_style 64 || ls -A misnamed")
+    expect(misnamed.stdout == "" and misnamed.stderr == "to_jp2.py: these options make files that are not .jp2: -cblk_style 64\n", f"{misnamed.stdout}{misnamed.stderr}")
+    lossy = run("tools/to_jp2.py --verify lossy scans/a.png -- -pred dwt97 || ls -A lossy")
+    expect(lossy.stdout.endswith(", 1 failed\n") and "it has other pixels" in lossy.stderr, f"a name before the file is right: {lossy.stdout}{lossy.stderr}")
     bare = run("tools/to_jp2.py bare scans/a.png -- -format j2k || ls -A bare")
     expect(bare.stdout == "" and bare.stderr == "to_jp2.py: these options make no JP2 files: -format j2k\n", f"codestreams: {bare.stdout}{bare.stderr}")
     nowhere = run("tools/to_jp2.py scans/a.png/jp2 scans/a.png")
     expect(nowhere.stderr == "to_jp2.py: scans/a.png/jp2: Not a directory\n", f"a folder that cannot be: {nowhere.stderr}")
+
+
+def check_existing():
+    """Files that exist are verified too: another picture, one of other metadata, a part of a file, nothing."""
+    run("mkdir exist; cp jp2/*.jp2 exist; cp exist/c.jp2 exist/a.jp2; truncate -s -1 exist/b.jp2; : >exist/d.jp2; "
+        "ffmpeg -v error -y -i jp2/c.jp2 -vf hflip -c:v j2k_cuda -device cpu -pred dwt53 -update 1 exist/c.jp2")
+    verified = run("tools/to_jp2.py --verify exist scans/a.png scans/[bcd].png scans/e.tif || true")
+    expect(verified.stdout == "0 files in 0 groups of one size and format, 1 kept, 4 failed\n" and verified.stderr.splitlines() == [
+        f"to_jp2.py: scans/{name}.png: exist/{name}.jp2, which exists, is not like it: it {how}"
+        for name, how in (("a", "lacks its ICC profile"), ("b", "is no whole JP2 file"), ("c", "has other pixels"), ("d", "is no whole JP2 file"))],
+           f"{verified.stdout}{verified.stderr}")
+    kept = run("tools/to_jp2.py exist scans/a.png scans/[bcd].png scans/e.tif || true")
+    expect(kept.stdout == "0 files in 0 groups of one size and format, 3 kept unverified, 2 failed\n", f"{kept.stdout}{kept.stderr}")
+
+
+def tiff_directory(entries, at):
+    """In little endian, {tag: (type, count, value)}, with its values behind it."""
+    table, values = struct.pack("<H", len(entries)), b""
+    for tag, (kind, count, value) in sorted(entries.items()):
+        if len(value) > 4:
+            value, values = struct.pack("<I", at + 6 + 12 * len(entries) + len(values)), values + value + bytes(len(value) % 2)
+        table += struct.pack("<HHI", tag, kind, count) + value.ljust(4, b"\0")
+    return table + bytes(4) + values
+
+
+DESCRIPTION = {274: (3, 1, b"\6\0"), 282: (5, 1, struct.pack("<II", 300, 1)), 283: (5, 1, struct.pack("<II", 600, 1)),
+               296: (3, 1, b"\2\0"), 305: (2, 8, b"scanner\0")}
+XMP = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'/>"
+IPTC = b"\x1c\2\5\0\4scan"
+
+
+def make_tiff(path, photometric=2, samples=3, extra=()):
+    """A picture of 8x8 that tells all that is kept."""
+    at = 8
+    entries = {256: (3, 1, b"\x08\0"), 257: (3, 1, b"\x08\0"), 258: (3, samples, struct.pack("<H", 8) * samples), 259: (3, 1, b"\1\0"),
+               262: (3, 1, struct.pack("<H", photometric)), 273: (4, 1, bytes(4)), 277: (3, 1, struct.pack("<H", samples)), 278: (3, 1, b"\x08\0"),
+               279: (4, 1, struct.pack("<I", 64 * samples)), 700: (1, len(XMP), XMP), 33723: (7, len(IPTC), IPTC), **DESCRIPTION}
+    if extra:
+        entries[338] = (3, len(extra), struct.pack(f"<{len(extra)}H", *extra))
+    entries[273] = (4, 1, struct.pack("<I", at + len(tiff_directory(entries, at))))
+    path.write_bytes(b"II*\0" + struct.pack("<I", at) + tiff_directory(entries, at) + bytes(range(64)) * samples)
+
+
+def check_metadata():
+    """Resolution, EXIF, XMP and IPTC of TIFF, PNG and JPEG; alpha of each kind; what is refused, and what is said."""
+    folder = WORK / "told"
+    folder.mkdir()
+    exif = b"II*\0" + struct.pack("<I", 8) + tiff_directory(DESCRIPTION, 8)
+    make_tiff(folder / "tiff.tif")
+    png = (WORK / "scans" / "c.png").read_bytes()
+    (folder / "png.png").write_bytes(png[:33] + chunk(b"eXIf", exif) + chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + XMP) + chunk(
+        b"zTXt", b"Raw profile type iptc\0\0" + zlib.compress(b"\niptc\n%8d\n%s\n" % (len(IPTC), IPTC.hex().encode()))) + chunk(b"tEXt", b"Title\0a") + png[33:])
+    made = run("ffmpeg -v error -f lavfi -i testsrc2=s=60x42 -frames:v 1 -pix_fmt yuvj420p -bitexact told/jpeg.jpg")
+    jpeg = (folder / "jpeg.jpg").read_bytes()
+    resources = b"8BIM\4\4\0\0" + struct.pack(">I", len(IPTC)) + IPTC + bytes(len(IPTC) % 2)
+    segments = ((0xE1, b"Exif\0\0" + exif), (0xE1, b"http://ns.adobe.com/xap/1.0/\0" + XMP), (0xED, b"Photoshop 3.0\0" + resources),
+                (0xE2, b"ICC_PROFILE\0\1\1" + PROFILE), (0xFE, b"by hand"))
+    (folder / "jpeg.jpg").write_bytes(jpeg[:2] + b"".join(struct.pack(">BBH", 255, code, len(data) + 2) + data for code, data in segments) + jpeg[2:])
+    told = run("tools/to_jp2.py --verify told/jp2 told/tiff.tif told/png.png told/jpeg.jpg")
+    expect(not made.returncode and not told.returncode and told.stderr.splitlines() == [
+        "to_jp2.py: told/png.png: left out are text 'Title'",
+        "to_jp2.py: told/jpeg.jpg: left out are a comment, its ICC profile of 160 bytes, colour space 'RGB', for YUV samples"], f"{told.stdout}{told.stderr}")
+    for name, iptc in ("tiff", IPTC), ("png", IPTC), ("jpeg", resources):
+        file = (folder / "jp2" / f"{name}.jp2").read_bytes()
+        found = list(to_jp2.picture_metadata.boxes(file))
+        uuids = {contents[:16]: contents[16:] for kind, contents in found if kind == b"uuid"}
+        expect(uuids.pop(b"JpgTiffExif->JP2", None) == exif, f"{name}: EXIF")
+        expect(sorted(uuids.values()) == sorted((XMP, iptc)), f"{name}: XMP and IPTC are {uuids}")
+        # T.800 I.5.3.7.1: samples a metre of a column, then of a row, ratios with powers of ten
+        at = file.index(b"resc") + 4
+        values = struct.unpack(">HHHHbb", file[at:at + 10])
+        expect([round(values[i] / values[i + 1] * 10 ** values[4 + i // 2] * 0.0254, 2) for i in (0, 2)] == [600, 300], f"{name}: {values}")
+    for extra, definition in ((0,), (65535, 65535)), ((1,), (2, 0)), ((2,), (1, 0)):
+        make_tiff(folder / "alpha.tif", samples=4, extra=extra)
+        alpha = run("rm -f told/jp2/alpha.jp2; tools/to_jp2.py --verify told/jp2 told/alpha.tif")
+        file = (folder / "jp2" / "alpha.jp2").read_bytes()
+        at = file.index(b"cdef") + 4 + 2 + 3 * 6
+        expect(not alpha.returncode and struct.unpack(">HHH", file[at:at + 6]) == (3, *definition), f"ExtraSamples {extra}: {alpha.stderr}{file[at:at + 6]}")
+    make_tiff(folder / "cmyk.tif", photometric=5, samples=4)
+    cmyk = run("tools/to_jp2.py told/jp2 told/cmyk.tif || ls told/jp2/cmyk.jp2")
+    expect(cmyk.stderr.startswith("to_jp2.py: told/cmyk.tif: has samples of CMYK, which FFmpeg would convert\n") and cmyk.returncode, f"{cmyk.stdout}{cmyk.stderr}")
 
 
 def check_odd_sources():
@@ -163,7 +251,7 @@ def check_odd_sources():
     add_page(WORK / "pages.tif")
     pages = run("tools/to_jp2.py pages scans/e.tif pages.tif || true")
     expect(pages.stdout.startswith("1 files in 1 groups") and pages.stderr == "to_jp2.py: pages.tif: has several pictures\n", f"{pages.stdout}{pages.stderr}")
-    for own, coded in ("rgb565le", "rgb24"), ("bgr8", "rgb24"), ("rgb48be", "rgb48be"), ("monow", "gray"), ("gbrpf32le", None), ("grayf16le", None):
+    for own, coded in ("rgb565le", "rgb24"), ("bgr8", "rgb24"), ("rgb48be", "rgb48le"), ("monow", "gray"), ("gbrpf32le", None), ("grayf16le", None):
         found = to_jp2.coded_format("ffmpeg", "", own)
         expect(found == coded, f"{own} becomes {found}")
 
@@ -245,6 +333,8 @@ check_printed(run_page())
 check_psnr()
 check_jp2_files()
 check_to_jp2()
+check_existing()
+check_metadata()
 check_odd_sources()
 check_video()
 check_imf()
