@@ -318,14 +318,41 @@ def check_segments():
     expect(beyond.returncode == 0 and beyond.stderr == "encode_segment.sh: in.mkv has no frame 100\n", f"beyond the clip: {beyond.stderr}")
     short = run("tools/encode_segment.sh in.mkv 20 8 short j2c -c:v j2k_cuda -device cpu; ls short | wc -l; ls short/.segment-20-8")
     expect(short.stdout.split("\n")[0] == "4" and not short.returncode, f"the last segment: {short.stdout}{short.stderr}")
-    cut = run("head -c $(($(stat -c %s in.mkv) * 19 / 20)) in.mkv >cut.mkv; ! tools/encode_segment.sh cut.mkv 20 8 torn j2c -c:v j2k_cuda -device cpu "
-              "&& [ ! -e torn/.segment-20-8 ] && ls torn | wc -l")
-    expect(cut.stdout == "0\n" and re.search(r"\nencode_segment.sh: cut.mkv is cut or broken: [1-3] of 8 frames from 20 on\n$", cut.stderr),
-           f"a clip that is cut: {cut.stdout}{cut.stderr}")
+    other = run("! tools/encode_segment.sh in.mkv 0 8 frames j2c -c:v j2k_cuda -q:v 50 -format j2k; cp in.mkv other.mkv; ! tools/encode_segment.sh other.mkv 0 8 frames "
+                "j2c -c:v j2k_cuda -q:v 90 -format j2k; ! tools/encode_segment.sh other.mkv 4 4 frames j2c -c:v j2k_cuda -q:v 90 -format j2k")
+    expect(other.returncode == 0 and [line.split(": ")[1] for line in other.stderr.splitlines()] ==
+           ["frames has this segment of another clip or of other options"] * 2 + ["frames has frames of another clip"], f"another job's folder: {other.stderr}")
     joined = run("for f in one_run joined; do ffmpeg -v error -i $f.mxf -c copy -f rawvideo - | md5sum; done | uniq | wc -l; "
                  "ffmpeg -v error -y -framerate 24 -i frames/%08d.j2c -c copy joined.mxf && "
                  "ffmpeg -v error -i one_run.mxf -i joined.mxf -lavfi identity -f null -")
     expect(joined.returncode == 0 and joined.stdout.strip() == "1", f"the joined file: {joined.stdout}{joined.stderr}")
+
+
+def check_cut_clips():
+    """A clip that ends before its container says is refused, whether FFmpeg tells of it or not; a container that does not say is named."""
+    run("mkdir cut; for f in avi mkv mxf 'mov -movflags faststart'; do ffmpeg -v error -i in.mkv -c:v j2k_cuda -device cpu -format j2k -f ${f/mkv/matroska} cut/in.${f%% *}; done; "
+        "ffmpeg -v error -i in.mkv -pix_fmt yuv420p -c:v h264_cavlc_cuda -device cpu cut/in.ts")
+    for ending in "avi", "mkv", "mxf", "mov":
+        for first in 0, 20:
+            cut = run(f"head -c $(($(stat -c %s cut/in.{ending}) * 18 / 20)) cut/in.{ending} >cut/cut.{ending}; "
+                      f"! tools/encode_segment.sh cut/cut.{ending} {first} 8 torn j2c -c:v j2k_cuda -device cpu && ls torn | wc -l")
+            expect(cut.stdout == "0\n" and f"\nencode_segment.sh: cut/cut.{ending} is cut or broken: " in "\n" + cut.stderr, f"{ending}, {first}: {cut.stdout}{cut.stderr}")
+    silent = run("tools/encode_segment.sh cut/in.ts 16 8 ts j2c -c:v j2k_cuda -device cpu; FRAMES=24 tools/encode_segment.sh cut/in.ts 16 9 ts j2c -c:v j2k_cuda -device cpu; "
+                 "! FRAMES=25 tools/encode_segment.sh cut/in.ts 16 10 ts j2c -c:v j2k_cuda -device cpu; ls ts | wc -l")
+    expect(silent.stdout == "8\n" and silent.stderr.splitlines() == [
+        "encode_segment.sh: mpegts does not tell its length: FRAMES= says how many frames cut/in.ts has, here 24",
+        "encode_segment.sh: cut/in.ts is cut or broken: it has 24 frames of 25"], f"{silent.stdout}{silent.stderr}")
+
+
+def check_varying_rates():
+    """Segments are the frames of one run where the frame rate varies, where the clip begins late, and where seeks fail."""
+    run("mkdir rates; ffmpeg -v error -i in.mkv -c copy -bsf:v setts=pts=N*N*3+700:dts=N*N*3+700 rates/in.mkv; "
+        "ffmpeg -v error -i in.mkv -pix_fmt yuv420p -c:v h264_cavlc_cuda -device cpu -bsf:v setts=pts=N*N*300+90000:dts=N*N*300+90000 rates/in.ts")
+    for name in "in.mkv", "in.ts":
+        found = run(f"for n in 0 8 16; do tools/encode_segment.sh rates/{name} $n 8 rates/{name}.d j2c -c:v j2k_cuda -device cpu -format j2k; done; mkdir rates/{name}.one; "
+                    f"ffmpeg -v fatal -i rates/{name} -fps_mode passthrough -c:v j2k_cuda -device cpu -format j2k -bsf:v setts=pts=N:dts=N -start_number 0 rates/{name}.one/%08d.j2c; "
+                    f"diff -r -x '.*' rates/{name}.d rates/{name}.one && ls rates/{name}.one | wc -l")
+        expect(found.stdout == "24\n", f"{name}: {found.stdout}{found.stderr}")
 
 
 make_inputs()
@@ -342,4 +369,6 @@ check_htj2k()
 check_dicom()
 check_thumbnails()
 check_segments()
+check_cut_clips()
+check_varying_rates()
 finish()
