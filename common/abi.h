@@ -73,9 +73,10 @@ class Result {
     T value_{};
 };
 
-// Fills the structure of a caller, of `size` bytes.
+// Fills the structure of a caller, of `size` bytes. Throws Error(CUDAENC_ERR_INVALID).
 template <class T>
-void give_defaults(T *callers, size_t size, const T &defaults) {
+void give_defaults(const char *name, T *callers, size_t size, size_t least, const T &defaults) {
+    check_struct_size(name, size, least);
     std::memset(static_cast<void *>(callers), 0, size);
     std::memcpy(callers, &defaults, std::min(size, sizeof defaults));
 }

@@ -5,9 +5,11 @@
  * A session encodes frames of one format with one set of options. cudaenc_open() -> { cudaenc_submit() ->
  * cudaenc_receive() }* -> cudaenc_flush() -> cudaenc_receive() until CUDAENC_EOF -> cudaenc_close().
  * Up to async_depth frames are in flight; packets leave in the order in which frames came in.
- * A session is used by one thread at a time; different sessions are independent. Buffers of packets may be freed by any
- * thread, also after cudaenc_close().
- * The same input and options give the same bytes on every device, for every thread count and async depth.
+ * A session is used by one thread at a time, which may change ("the session's thread" below); a log or a keystream must
+ * not call functions of its session. Different sessions are independent. All else may be called by any thread.
+ * A pointer must not be NULL unless its function says so: CUDAENC_ERR_INVALID. A function that returns no code says
+ * what it returns then. Why a call failed goes to the session's log, and to cudaenc_last_error(). The same input and
+ * options give the same bytes on every device, for every thread count and async depth.
  *
  * A program that was built with an older or a newer header of the same soname works with this library. Structures begin
  * with struct_size, the caller's sizeof; C++ sets it by itself. Members that the caller's header lacks have their
@@ -36,7 +38,7 @@ extern "C" {
 #define CUDAENC_SIZE_OF(type)
 #endif
 
-/** The version of the library that is linked, in the form of CUDAENC_VERSION. */
+/** The version of the library that is linked, in the form of CUDAENC_VERSION. Any thread. */
 unsigned cudaenc_version(void);
 
 enum {
@@ -49,8 +51,11 @@ enum {
     CUDAENC_ERR_UNSUPPORTED = -6, /**< valid, but this library cannot do it. */
     CUDAENC_ERR_INTERNAL = -7,    /**< a bug of the library. */
 };
-/** A short English sentence for an error code. */
+/** A short English sentence for an error code. Any thread. */
 const char *cudaenc_error_string(int code);
+/** The line of the last call that failed on this thread, also where there was no log; empty: none has. Valid until the
+ *  next one fails. Any thread. */
+const char *cudaenc_last_error(void);
 
 typedef enum CudaencCodec {
     CUDAENC_CODEC_J2K = 1,   /**< JPEG 2000 Part 1, ITU-T T.800; with CUDAENC_J2K_HT HTJ2K, ITU-T T.814. */
@@ -96,9 +101,9 @@ typedef struct CudaencFormat {
     int planes;        /**< 1 to 4 */
     CudaencComponent component[4];
     CudaencColorModel color_model;
-    int has_alpha;       /**< the last component is alpha */
+    int has_alpha;       /**< 1: the last component is alpha; else 0 */
     int full_range;      /**< of YUV and gray: 1 full (JPEG), 0 limited */
-    int color_primaries; /**< ITU-T H.273 code points, 2 unspecified */
+    int color_primaries; /**< ITU-T H.273 code points, 0 to 255, 2 unspecified */
     int color_transfer;
     int color_matrix;
     int reserved[8]; /**< 0 */
@@ -109,10 +114,12 @@ typedef struct CudaencFormat {
  * p410, xyz12; planar ones and gray also of 9, 10, 12, 14 or 16 bits (yuv422p10). Words of two bytes have the host's
  * order. RGB, XYZ and gray are of full range, YUV of limited range, or of full range as yuvj420p, yuvj422p and
  * yuvj444p.
+ *  Any thread. Neither pointer may be NULL.
  *  @return CUDAENC_OK, or CUDAENC_ERR_INVALID: no such name, or a side that is not 1 to 2^30; *format is 0 then */
 int cudaenc_format_by_name(CudaencFormat *format, const char *name, int width, int height);
 
-/** The bytes of a row and the rows of a plane that its components use; the least stride is *row_bytes.
+/** The bytes of a row and the rows of a plane that its components use; the least stride is *row_bytes. Any thread. No
+ *  pointer may be NULL.
  *  @return CUDAENC_OK, or CUDAENC_ERR_INVALID: no such plane, or a format that is none; both are 0 then */
 int cudaenc_plane_size(const CudaencFormat *format, int plane, size_t *row_bytes, size_t *rows);
 
@@ -271,9 +278,12 @@ typedef struct CudaencJ2kOptions {
                             0 */
     double display_ppi;  /**< With format jp2: display resolution, samples an inch; 0: not told; 1..100000, default 0 */
 } CudaencJ2kOptions;
-/** Fills in the defaults. size: that of the caller's structure. */
-void cudaenc_j2k_init(CudaencJ2kOptions *options, size_t size);
-static inline void cudaenc_j2k_defaults(CudaencJ2kOptions *options) { cudaenc_j2k_init(options, sizeof(*options)); }
+/** Fills in the defaults. size: that of the caller's structure. Any thread. options may not be NULL.
+ *  @return CUDAENC_OK, or CUDAENC_ERR_INVALID */
+int cudaenc_j2k_init(CudaencJ2kOptions *options, size_t size);
+static inline int cudaenc_j2k_defaults(CudaencJ2kOptions *options) {
+    return cudaenc_j2k_init(options, sizeof(*options));
+}
 
 /* Of CUDAENC_CODEC_MJPEG. Formats: 8 bits; gray, YUV or RGB, no alpha. */
 typedef enum CudaencMjpegHuffman {
@@ -300,10 +310,10 @@ typedef struct CudaencMjpegOptions {
     int matrix;          /**< Quantisation matrices, which quality scales; CudaencMjpegMatrix, default 0 */
     int trellis;         /**< Levels whose bits cost more than they give become smaller; 0 or 1, default 0 */
 } CudaencMjpegOptions;
-/** Fills in the defaults. size: that of the caller's structure. */
-void cudaenc_mjpeg_init(CudaencMjpegOptions *options, size_t size);
-static inline void cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {
-    cudaenc_mjpeg_init(options, sizeof(*options));
+/** As cudaenc_j2k_init(). */
+int cudaenc_mjpeg_init(CudaencMjpegOptions *options, size_t size);
+static inline int cudaenc_mjpeg_defaults(CudaencMjpegOptions *options) {
+    return cudaenc_mjpeg_init(options, sizeof(*options));
 }
 
 /* Of CUDAENC_CODEC_H264. Formats: 8 or 10 bits; gray, or YUV of 4:2:0, 4:2:2 or 4:4:4, no alpha. */
@@ -360,9 +370,11 @@ typedef struct CudaencH264Options {
     int avc_intra_class;        /**< AVC-Intra or XAVC Intra: 100, 200, 300 or 480; 0: none; 50..480, default 0 */
     int avc_intra_flavor;       /**< Whose AVC-Intra; CudaencAvcIntraFlavor, default 0 */
 } CudaencH264Options;
-/** Fills in the defaults. size: that of the caller's structure. */
-void cudaenc_h264_init(CudaencH264Options *options, size_t size);
-static inline void cudaenc_h264_defaults(CudaencH264Options *options) { cudaenc_h264_init(options, sizeof(*options)); }
+/** As cudaenc_j2k_init(). */
+int cudaenc_h264_init(CudaencH264Options *options, size_t size);
+static inline int cudaenc_h264_defaults(CudaencH264Options *options) {
+    return cudaenc_h264_init(options, sizeof(*options));
+}
 
 /** Bytes that a CudaencConfig has for the options of a codec, so that they can grow. */
 #define CUDAENC_OPTIONS_ROOM 1024
@@ -399,16 +411,17 @@ typedef struct CudaencConfig {
         char h264_room[CUDAENC_OPTIONS_ROOM];
     };
 } CudaencConfig;
-/** Fills in the defaults, and 0 where this library knows none. struct_size: that of the caller's structure. */
-void cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec codec);
-static inline void cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
-    cudaenc_config_init(config, sizeof(*config), codec);
+/** Fills in the defaults, and 0 where this library knows none. struct_size: that of the caller's structure. Any thread.
+ *  config may not be NULL. @return CUDAENC_OK, or CUDAENC_ERR_INVALID */
+int cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec codec);
+static inline int cudaenc_config_defaults(CudaencConfig *config, CudaencCodec codec) {
+    return cudaenc_config_init(config, sizeof(*config), codec);
 }
 
 /* What CUDAENC_CODEC_H264 writes as SEI messages. */
-typedef struct CudaencTimecode { /**< SMPTE ST 12-1 */
-    int hours, minutes, seconds, frames;
-    int drop_frame;
+typedef struct CudaencTimecode {         /**< SMPTE ST 12-1 */
+    int hours, minutes, seconds, frames; /**< frames: less than the frame rate */
+    int drop_frame;                      /**< 0 or 1 */
 } CudaencTimecode;
 typedef struct CudaencMasteringDisplay {
     uint16_t primaries[3][2]; /**< red, green, blue; x and y in units of 0.00002 */
@@ -472,29 +485,35 @@ typedef struct CudaencPacket {
 
 typedef struct CudaencSession CudaencSession;
 
-/** Opens a session: checks options and format, takes the device, allocates what all frames in flight need.
+/** Opens a session: checks options and format, takes the device, allocates what all frames in flight need. Any thread,
+ *  which becomes the session's. Neither pointer may be NULL.
  *  @return CUDAENC_OK, or an error and *session NULL. The log has said why, but for a config that is NULL or whose
- *  struct_size has no room for a log: CUDAENC_ERR_INVALID. */
+ *  struct_size has no room for a log. CUDAENC_ERR_MEMORY, too, where the frames in flight need more than is free. */
 int cudaenc_open(CudaencSession **session, const CudaencConfig *config);
 
-/** "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90": what runs. Valid until the session is closed. */
+/** "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90": what runs. Valid until the session is closed. By the
+ *  session's thread. Of NULL "". */
 const char *cudaenc_device_name(const CudaencSession *session);
 
-/** "jp2, 9/7, quality 90, 5 levels, 32x32 blocks": what is coded, for logs. Valid until the session is closed. */
+/** "jp2, 9/7, quality 90, 5 levels, 32x32 blocks": what is coded, for logs. Valid until the session is
+ *  closed. By the session's thread. Of NULL "". */
 const char *cudaenc_summary(const CudaencSession *session);
 
-/** Frames that may be in flight: async_depth, and what 0 stands for; with pst at most pst_lag. */
+/** Frames that may be in flight: async_depth, and what 0 stands for; with pst at most pst_lag. By the session's thread.
+ *  Of NULL CUDAENC_ERR_INVALID. */
 int cudaenc_async_depth(const CudaencSession *session);
 
 /** What decoders need before the first packet: parameter sets of H.264, as a byte stream. NULL: nothing. Valid until
- * the session is closed. */
+ *  the session is closed. By the session's thread. Neither pointer may be NULL; else it returns NULL. */
 const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size);
 
 /** Starts encoding a frame; does not wait for it. @return CUDAENC_OK, CUDAENC_AGAIN when async_depth frames are in
- * flight, or an error of this frame. */
+ *  flight, or an error of this frame. By the session's thread. Neither pointer may be NULL, nor a plane of the frame;
+ *  its other pointers may, their sizes are 0 then. */
 int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame);
 
-/** Takes the oldest frame's packet and waits for it when the ring is full or the session is flushed.
+/** Takes the oldest frame's packet and waits for it when the ring is full or the session is flushed. By the session's
+ *  thread. Neither pointer may be NULL.
  *  @return CUDAENC_OK, CUDAENC_AGAIN, CUDAENC_EOF, or an error of the oldest frame, which leaves the ring with
  *  packet->opaque set and packet->buffer NULL. */
 int cudaenc_receive(CudaencSession *session, CudaencPacket *packet);
@@ -507,12 +526,15 @@ int cudaenc_poll(CudaencSession *session, CudaencPacket *packet);
  */
 int cudaenc_wait(CudaencSession *session, CudaencPacket *packet);
 
-/** No frame follows: receive gives the packets in flight, then CUDAENC_EOF. The next submit starts anew. */
-void cudaenc_flush(CudaencSession *session);
+/** No frame follows: receive gives the packets in flight, then CUDAENC_EOF. The next submit starts anew. By the
+ *  session's thread. The session may not be NULL. @return CUDAENC_OK, or CUDAENC_ERR_INVALID */
+int cudaenc_flush(CudaencSession *session);
 
-/** Drops the frames in flight (after waiting for the device) and frees the session. NULL does nothing. */
+/** Drops the frames in flight (after waiting for the device) and frees the session. By the session's thread, the last
+ *  call of it. NULL does nothing. */
 void cudaenc_close(CudaencSession *session);
 
+/** Frees a packet's bytes, also after cudaenc_close(). Any thread. NULL does nothing. */
 void cudaenc_buffer_free(CudaencBuffer *buffer);
 
 typedef struct CudaencStageTime {
@@ -520,7 +542,8 @@ typedef struct CudaencStageTime {
     double milliseconds; /**< sum over the frames received since the session was opened */
     int frames;
 } CudaencStageTime;
-/** Copies at most `capacity` rows. @return how many stages there are; 0 unless CudaencConfig.stage_times was set. */
+/** Copies at most `capacity` rows. By the session's thread. times may be NULL where capacity is 0.
+ *  @return how many stages there are, 0 unless CudaencConfig.stage_times was set; or CUDAENC_ERR_INVALID */
 int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, int capacity);
 
 /* ---- Decoding
@@ -528,7 +551,8 @@ int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, 
  * A decoder takes packets of one codec, of any format and size, and fills planes of the caller.
  * cudaenc_decoder_open() -> { cudaenc_decoder_read_header() -> cudaenc_decoder_submit() -> cudaenc_decoder_receive() }*
  * -> cudaenc_decoder_flush() -> cudaenc_decoder_receive() until CUDAENC_EOF -> cudaenc_decoder_close().
- * What holds for sessions holds for decoders. Packets may come from strangers: any bytes give a picture or an error. */
+ * What holds for sessions and their threads holds for decoders. Packets may come from strangers: any bytes give a
+ * picture or an error. */
 
 typedef struct CudaencDecoderConfig {
     size_t struct_size; /**< the caller's sizeof(CudaencDecoderConfig), set by cudaenc_decoder_defaults() */
@@ -546,9 +570,9 @@ typedef struct CudaencDecoderConfig {
     void *log_opaque;
 } CudaencDecoderConfig;
 /** As cudaenc_config_init(). */
-void cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec);
-static inline void cudaenc_decoder_defaults(CudaencDecoderConfig *config, CudaencCodec codec) {
-    cudaenc_decoder_init(config, sizeof(*config), codec);
+int cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec);
+static inline int cudaenc_decoder_defaults(CudaencDecoderConfig *config, CudaencCodec codec) {
+    return cudaenc_decoder_init(config, sizeof(*config), codec);
 }
 
 /** What the headers of a packet say. */
@@ -584,28 +608,30 @@ typedef struct CudaencDecodedPicture {
 
 typedef struct CudaencDecoder CudaencDecoder;
 
-/** Opens a decoder. @return as cudaenc_open() */
+/** Opens a decoder. Any thread, which becomes the decoder's. Neither pointer may be NULL. @return as cudaenc_open() */
 int cudaenc_decoder_open(CudaencDecoder **decoder, const CudaencDecoderConfig *config);
 
 /** As cudaenc_device_name(). */
 const char *cudaenc_decoder_device_name(const CudaencDecoder *decoder);
-/** Pictures that may be in flight. */
+/** Pictures that may be in flight. By the decoder's thread. Of NULL CUDAENC_ERR_INVALID. */
 int cudaenc_decoder_async_depth(const CudaencDecoder *decoder);
 
-/** Reads the headers of a packet, which needs no device. @return CUDAENC_OK; CUDAENC_ERR_INVALID: this is no picture,
+/** Reads the headers of a packet, which needs no device. By the decoder's thread. No pointer may be NULL.
+ *  @return CUDAENC_OK; CUDAENC_ERR_INVALID: this is no picture,
  *  or too large a one; CUDAENC_ERR_UNSUPPORTED */
 int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, size_t size, CudaencPictureInfo *info);
 
 /** The bytes of a packet up to the end of its first picture. What follows may be another picture, such as the second
- *  field in AVI; it is a packet of its own for the decoder. */
+ *  field in AVI; it is a packet of its own for the decoder. Any thread. Of data NULL 0. */
 size_t cudaenc_decoder_picture_size(const uint8_t *data, size_t size);
 
-/** Starts decoding a packet; does not wait for it. @return CUDAENC_OK, CUDAENC_AGAIN when async_depth pictures are in
- *  flight, or an error of this packet */
+/** Starts decoding a packet; does not wait for it. By the decoder's thread. No pointer may be NULL, nor the data, nor a
+ *  plane that the picture has.
+ *  @return CUDAENC_OK, CUDAENC_AGAIN when async_depth pictures are in flight, or an error of this packet */
 int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *coded);
 
-/** Takes the oldest picture, and waits for it when the ring is full or the decoder is flushed.
- *  @return as cudaenc_receive() */
+/** Takes the oldest picture, and waits for it when the ring is full or the decoder is flushed. By the decoder's thread.
+ *  Neither pointer may be NULL. @return as cudaenc_receive() */
 int cudaenc_decoder_receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
 
 /** As cudaenc_poll() and cudaenc_wait(). */
@@ -613,9 +639,10 @@ int cudaenc_decoder_poll(CudaencDecoder *decoder, CudaencDecodedPicture *picture
 int cudaenc_decoder_wait(CudaencDecoder *decoder, CudaencDecodedPicture *picture);
 
 /** No packet follows, as cudaenc_flush(). */
-void cudaenc_decoder_flush(CudaencDecoder *decoder);
+int cudaenc_decoder_flush(CudaencDecoder *decoder);
 
-/** Drops the pictures in flight, after waiting for them, and frees the decoder. NULL does nothing. */
+/** Drops the pictures in flight, after waiting for them, and frees the decoder. By the decoder's thread, the last call
+ *  of it. NULL does nothing. */
 void cudaenc_decoder_close(CudaencDecoder *decoder);
 
 /** As cudaenc_stage_times(). */

@@ -38,7 +38,7 @@ Ring<Decoder> make_ring(const CudaencDecoder &decoder, const CudaencDecoderConfi
 }
 
 int receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture, Receive when) {
-    return guarded(decoder->log, [&] {
+    return guarded(log_of(decoder), {{"decoder", decoder}, {"picture", picture}}, [&] {
         Result<CudaencDecodedPicture> result("the picture", *picture);
         Decoded decoded;
         const int code = decoder->ring.receive(decoded, result->opaque, when);
@@ -53,35 +53,38 @@ int receive(CudaencDecoder *decoder, CudaencDecodedPicture *picture, Receive whe
 
 }  // namespace
 
-void cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec) {
+int cudaenc_decoder_init(CudaencDecoderConfig *config, size_t struct_size, CudaencCodec codec) {
     CudaencDecoderConfig defaults;
     set_defaults(kDecoderOptions, defaults);
     defaults.struct_size = struct_size;
     defaults.codec = codec;
-    give_defaults(config, struct_size, defaults);
+    return init_struct("config", config, struct_size, first_size(config), defaults);
 }
 
 int cudaenc_decoder_open(CudaencDecoder **out, const CudaencDecoderConfig *config) {
-    return open_session(out, config, [&](CudaencDecoder &decoder) {
+    return open_session("decoder", out, config, [&](CudaencDecoder &decoder) {
         CudaencDecoderConfig defaults;
         cudaenc_decoder_defaults(&defaults, CUDAENC_CODEC_MJPEG);
         const CudaencDecoderConfig known = read_struct("the configuration", *config, defaults);
         check_options(kDecoderOptions, known);
+        check_range("device_frames", known.device_frames, 0, 1);
         decoder.device_frames = known.device_frames;
         decoder.options = {.lowres = known.lowres, .max_pixels = known.max_pixels};
         decoder.ring = make_ring(decoder, known);
     });
 }
 
-int cudaenc_decoder_async_depth(const CudaencDecoder *decoder) { return decoder->ring.slots(); }
+int cudaenc_decoder_async_depth(const CudaencDecoder *decoder) {
+    return ask("decoder", decoder, int{CUDAENC_ERR_INVALID}, [](const auto &d) { return d.ring.slots(); });
+}
 
 const char *cudaenc_decoder_device_name(const CudaencDecoder *decoder) {
-    return decoder->ring.pipeline().device_name().c_str();
+    return ask("decoder", decoder, "", [](const auto &d) { return d.ring.pipeline().device_name().c_str(); });
 }
 
 int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, size_t size,
                                 CudaencPictureInfo *callers) {
-    return guarded(decoder->log, [&] {
+    return guarded(log_of(decoder), {{"decoder", decoder}, {"data", data}, {"info", callers}}, [&] {
         Result<CudaencPictureInfo> info("the picture's information", *callers);
         const mjpeg::CodedStream stream = mjpeg::read_stream({data, size}, mjpeg::StreamPart::header);
         info->width = stream.width, info->height = stream.height;
@@ -101,12 +104,18 @@ int cudaenc_decoder_read_header(CudaencDecoder *decoder, const uint8_t *data, si
     });
 }
 
-size_t cudaenc_decoder_picture_size(const uint8_t *data, size_t size) { return mjpeg::picture_size({data, size}); }
+size_t cudaenc_decoder_picture_size(const uint8_t *data, size_t size) {
+    size_t bytes = 0;
+    guarded({}, {{"data", data}}, [&] { bytes = mjpeg::picture_size({data, size}); });
+    return bytes;
+}
 
 int cudaenc_decoder_submit(CudaencDecoder *decoder, const CudaencCodedPicture *coded) {
-    if (decoder->ring.full()) return CUDAENC_AGAIN;
-    return guarded(decoder->log, [&] {
+    return guarded(log_of(decoder), {{"decoder", decoder}, {"coded", coded}}, [&]() -> int {
+        if (decoder->ring.full()) return CUDAENC_AGAIN;
         const CudaencCodedPicture known = read_struct("the coded picture", *coded);
+        if (!known.data)
+            refuse(format_string("data NULL of the coded picture is not allowed, of size %zu", known.size));
         if (decoder->device_frames)
             for (const ptrdiff_t stride : known.stride)
                 if (stride < 0) refuse("a negative stride is not allowed for planes in CUDA memory");
@@ -125,10 +134,12 @@ int cudaenc_decoder_wait(CudaencDecoder *decoder, CudaencDecodedPicture *picture
     return receive(decoder, picture, Receive::now);
 }
 
-void cudaenc_decoder_flush(CudaencDecoder *decoder) { decoder->ring.flush(); }
+int cudaenc_decoder_flush(CudaencDecoder *decoder) {
+    return guarded(log_of(decoder), {{"decoder", decoder}}, [&] { decoder->ring.flush(); });
+}
 
 void cudaenc_decoder_close(CudaencDecoder *decoder) { delete decoder; }
 
 int cudaenc_decoder_stage_times(const CudaencDecoder *decoder, CudaencStageTime *times, int capacity) {
-    return copy_times(decoder->ring.pipeline().stage_times(), times, capacity);
+    return stage_times("decoder", decoder, times, capacity);
 }

@@ -33,6 +33,7 @@ class Device {
     virtual ~Device() = default;
     virtual std::string name() const = 0;  // "cuda:0 NVIDIA H200, sm_90"
     virtual int multiprocessors() const = 0;
+    virtual uint64_t free_memory() = 0;            // bytes, of all programs' on this device
     virtual void *alloc(size_t bytes) = 0;         // device memory, aligned to 256 bytes, contents undefined
     virtual void free(void *memory) noexcept = 0;  // waits for work that uses it; nullptr does nothing
     virtual void *alloc_pinned(size_t bytes) = 0;  // host memory that copies reach at full speed, aligned to 256 bytes

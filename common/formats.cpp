@@ -90,28 +90,30 @@ CudaencFormat make_format(const NamedFormat &named, int depth, int width, int he
 }  // namespace
 
 int cudaenc_format_by_name(CudaencFormat *format, const char *name, int width, int height) {
-    *format = {};
-    if (!name || width < 1 || height < 1 || width > kLargestSide || height > kLargestSide) return CUDAENC_ERR_INVALID;
-    const std::string_view wanted = name;
-    for (const NamedFormat &named : kFormats) {
-        if (wanted.substr(0, named.name.size()) != named.name) continue;
-        const std::string_view rest = wanted.substr(named.name.size());
-        const int depth = !named.depth ? depth_of(rest) : rest.empty() ? named.depth : 0;
-        if (!depth) continue;
-        *format = make_format(named, depth, width, height);
-        return CUDAENC_OK;
-    }
-    return CUDAENC_ERR_INVALID;
+    if (format) *format = {};
+    return guarded({}, {{"format", format}, {"name", name}}, [&] {
+        check_size(width, height, kLargestSide);
+        const std::string_view wanted = name;
+        for (const NamedFormat &named : kFormats) {
+            if (wanted.substr(0, named.name.size()) != named.name) continue;
+            const std::string_view rest = wanted.substr(named.name.size());
+            const int depth = !named.depth ? depth_of(rest) : rest.empty() ? named.depth : 0;
+            if (!depth) continue;
+            *format = make_format(named, depth, width, height);
+            return;
+        }
+        refuse(format_string("format '%s' is not known: cudaenc.h has the names", name));
+    });
 }
 
 int cudaenc_plane_size(const CudaencFormat *format, int plane, size_t *row_bytes, size_t *rows) {
-    *row_bytes = *rows = 0;
-    return guarded({}, [&] {
-        check_format(*format, kLargestSide);
+    if (row_bytes) *row_bytes = 0;
+    if (rows) *rows = 0;
+    return guarded({}, {{"format", format}, {"row_bytes", row_bytes}, {"rows", rows}}, [&] {
+        check_format(*format, kLargestSide, CUDAENC_COLOR_YCCK);
         check_range("plane", plane, 0, format->planes - 1);
         const PlaneSize size = plane_size(*format, plane);
         *row_bytes = size.row_bytes;
         *rows = size.rows;
-        return CUDAENC_OK;
     });
 }

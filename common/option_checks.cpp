@@ -42,10 +42,13 @@ std::string comment_of(const char *comment, size_t longest) {
     return text;
 }
 
-void check_format(const CudaencFormat &format, int largest_side) {
-    if (format.width < 1 || format.height < 1 || format.width > largest_side || format.height > largest_side)
-        refuse(format_string("picture size %dx%d is not allowed: each side is 1 to %d", format.width, format.height,
-                             largest_side));
+void check_size(int width, int height, int largest_side) {
+    if (width < 1 || height < 1 || width > largest_side || height > largest_side)
+        refuse(format_string("picture size %dx%d is not allowed: each side is 1 to %d", width, height, largest_side));
+}
+
+void check_format(const CudaencFormat &format, int largest_side, CudaencColorModel last) {
+    check_size(format.width, format.height, largest_side);
     if (format.components < 1 || format.components > 4 || format.planes < 1 || format.planes > 4)
         refuse(format_string("a format of %d components in %d planes is not allowed: both are 1 to 4",
                              format.components, format.planes));
@@ -53,7 +56,13 @@ void check_format(const CudaencFormat &format, int largest_side) {
         if (reserved) refuse(format_string("reserved %d of the format is not allowed: it is 0", reserved));
     int model;  // may be anything
     std::memcpy(&model, &format.color_model, sizeof model);
-    check_range("color_model", model, CUDAENC_COLOR_GRAY, CUDAENC_COLOR_XYZ);
+    check_range("color_model", model, CUDAENC_COLOR_GRAY, last);
+    check_range("has_alpha", format.has_alpha, 0, 1);
+    if (format.has_alpha && format.components == 1) refuse("has_alpha 1 is not allowed with one component");
+    check_range("full_range", format.full_range, 0, 1);
+    check_range("color_primaries", format.color_primaries, 0, 255);
+    check_range("color_transfer", format.color_transfer, 0, 255);
+    check_range("color_matrix", format.color_matrix, 0, 255);
     for (int c = 0; c < format.components; c++) {
         const CudaencComponent &s = format.component[c];
         if (s.depth < 1 || s.depth > 16 || s.shift < 0 || s.shift > 16 - s.depth)

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "cudaenc.h"
 #include "error.h"
@@ -30,6 +31,17 @@ inline PlaneSize plane_size(const CudaencFormat &format, int plane) {
         size.rows = std::max(size.rows, height);
     }
     return size;
+}
+
+// The samples of all components.
+inline uint64_t sample_count(const CudaencFormat &format) {
+    uint64_t count = 0;
+    for (int c = 0; c < format.components; c++) {
+        const CudaencComponent &k = format.component[c];
+        count += ((static_cast<uint64_t>(format.width - 1) >> k.log2_subsample_x) + 1) *
+                 ((static_cast<uint64_t>(format.height - 1) >> k.log2_subsample_y) + 1);
+    }
+    return count;
 }
 
 // Throws Error(CUDAENC_ERR_INVALID) where rows of a plane would lie in each other.

@@ -1,5 +1,6 @@
 // The C API of encoders: checks arguments, chooses the pipeline.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <climits>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -45,6 +46,17 @@ void hint_at_queues(const CudaencSession &session, const CudaencConfig &config, 
             "more than 4 frames in flight overlap better with CUDA_DEVICE_MAX_CONNECTIONS=32 in the environment");
 }
 
+// The least bytes that pipelines have for each sample of a frame in flight: coefficients with LL bands, which may be
+// short on a device; levels; coded data, where levels are not kept.
+struct SampleBytes {
+    double host, device;
+};
+constexpr SampleBytes sample_bytes(const j2k::Params &) { return {.host = 5, .device = 3}; }
+constexpr SampleBytes sample_bytes(const mjpeg::Params &p) {
+    return {.host = 2, .device = p.optimal || p.frame_bytes ? 2 : 0.25};
+}
+constexpr SampleBytes sample_bytes(const h264::Params &) { return {.host = 2, .device = 2}; }
+
 // The pipeline and its slots; and what the session says of itself.
 template <class Params>
 Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &c, const Params &params) {
@@ -59,6 +71,8 @@ Ring<Encoder> make_ring(CudaencSession &session, const CudaencConfig &c, const P
     const std::shared_ptr<Device> device = choose_device(session.log, c.device, in_device, c.cuda_context, "encoding");
     int slots = c.async_depth ? c.async_depth : !device && kIsH264 ? depth_of_threads(c.threads) : kUsualDepth;
     if constexpr (std::is_same_v<Params, j2k::Params>) slots = j2k::frames_in_flight(params, slots);
+    const SampleBytes bytes = sample_bytes(params);
+    check_memory(c.format, device ? bytes.device : bytes.host, slots, device.get());
     if (!device) return {make_cpu_encoder(params, slots, c.threads, c.stage_times), slots};
     if (!kIsH264) hint_at_queues(session, c, *device);
     if constexpr (std::is_same_v<Params, mjpeg::Params>)
@@ -113,6 +127,46 @@ void check_planes(const CudaencSession &session, const CudaencFrame &frame) {
     }
 }
 
+void check_timecode(const CudaencTimecode &t) {
+    check_range("timecode hours", t.hours, 0, 23);
+    check_range("timecode minutes", t.minutes, 0, 59);
+    check_range("timecode seconds", t.seconds, 0, 59);
+    check_range("timecode frames", t.frames, 0, 255);
+    check_range("timecode drop_frame", t.drop_frame, 0, 1);
+}
+
+// What a frame brings beside its samples. A codec checks what depends on its options.
+void check_metadata(const CudaencFrame &frame) {
+    const struct {
+        const char *name;
+        const void *data;
+        size_t size;
+    } parts[] = {{"icc_profile", frame.icc_profile, frame.icc_profile_size},
+                 {"exif", frame.exif, frame.exif_size},
+                 {"xmp", frame.xmp, frame.xmp_size},
+                 {"iptc", frame.iptc, frame.iptc_size},
+                 {"captions", frame.captions, frame.captions_size}};
+    for (const auto &[name, data, size] : parts) {
+        if (size && !data) refuse(format_string("%s NULL is not allowed with %s_size %zu", name, name, size));
+        if (size > 0x7FFFFFFF) refuse(format_string("%s_size %zu is not allowed: it is less than 2 GiB", name, size));
+    }
+    if (frame.captions_size % 3 || frame.captions_size > 31 * 3)
+        refuse(format_string("captions_size %zu is not allowed: captions are 3 bytes each, and at most 31",
+                             frame.captions_size));
+    check_range("user_data_count", frame.user_data_count, 0, INT_MAX);
+    if (frame.user_data_count && !frame.user_data)
+        refuse(format_string("user_data NULL is not allowed with user_data_count %d", frame.user_data_count));
+    for (int i = 0; i < frame.user_data_count; i++) {
+        const CudaencUserData &data = frame.user_data[i];
+        if (!data.data || data.size < 16 || data.size > 0xFFFFFF)
+            refuse(format_string("user data of %zu bytes%s is not allowed: it has 16 bytes of UUID, and at most %d",
+                                 data.size, data.data ? "" : " at NULL", 0xFFFFFF));
+    }
+    if (frame.timecode) check_timecode(*frame.timecode);
+    check_range("sample_aspect_num", frame.sample_aspect_num, 0, INT_MAX);
+    if (frame.sample_aspect_num) check_range("sample_aspect_den", frame.sample_aspect_den, 1, INT_MAX);
+}
+
 // Says once that packets are larger than a target asks for, once that they are smaller, and once that readers may
 // refuse their files.
 void tell_of_packet(CudaencSession &session, const CudaencBuffer &buffer) {
@@ -127,7 +181,7 @@ void tell_of_packet(CudaencSession &session, const CudaencBuffer &buffer) {
 }
 
 int receive(CudaencSession *session, CudaencPacket *packet, Receive when) {
-    return guarded(session->log, [&] {
+    return guarded(log_of(session), {{"session", session}, {"packet", packet}}, [&] {
         Result<CudaencPacket> result("the packet", *packet);
         PooledBuffer buffer;
         const int code = session->ring.receive(buffer, result->opaque, when);
@@ -142,6 +196,12 @@ int receive(CudaencSession *session, CudaencPacket *packet, Receive when) {
 }
 
 }  // namespace
+
+static thread_local char last_error[1024];  // no heap memory: it may have run out
+
+void cudaenc::keep_last_error(const char *line) noexcept { std::snprintf(last_error, sizeof last_error, "%s", line); }
+
+const char *cudaenc_last_error(void) { return last_error; }
 
 unsigned cudaenc_version(void) { return CUDAENC_VERSION; }
 
@@ -161,25 +221,18 @@ const char *cudaenc_error_string(int code) {
     return "unknown error";
 }
 
-void cudaenc_j2k_init(CudaencJ2kOptions *options, size_t size) {
-    CudaencJ2kOptions defaults;
-    set_defaults(kJ2kOptions, defaults);
-    give_defaults(options, size, defaults);
+template <class Options>
+static int init_options(Options *options, size_t size, OptionTable<Options> table) {
+    Options defaults;
+    set_defaults(table, defaults);
+    return init_struct("options", options, size, sizeof(int), defaults);
 }
 
-void cudaenc_mjpeg_init(CudaencMjpegOptions *options, size_t size) {
-    CudaencMjpegOptions defaults;
-    set_defaults(kMjpegOptions, defaults);
-    give_defaults(options, size, defaults);
-}
+int cudaenc_j2k_init(CudaencJ2kOptions *options, size_t size) { return init_options(options, size, kJ2kOptions); }
+int cudaenc_mjpeg_init(CudaencMjpegOptions *options, size_t size) { return init_options(options, size, kMjpegOptions); }
+int cudaenc_h264_init(CudaencH264Options *options, size_t size) { return init_options(options, size, kH264Options); }
 
-void cudaenc_h264_init(CudaencH264Options *options, size_t size) {
-    CudaencH264Options defaults;
-    set_defaults(kH264Options, defaults);
-    give_defaults(options, size, defaults);
-}
-
-void cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec codec) {
+int cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec codec) {
     CudaencConfig defaults;
     set_defaults(kSharedOptions, defaults);
     defaults.struct_size = struct_size;
@@ -192,13 +245,15 @@ void cudaenc_config_init(CudaencConfig *config, size_t struct_size, CudaencCodec
     cudaenc_j2k_defaults(&defaults.j2k);
     cudaenc_mjpeg_defaults(&defaults.mjpeg);
     cudaenc_h264_defaults(&defaults.h264);
-    give_defaults(config, struct_size, defaults);
+    return init_struct("config", config, struct_size, first_size(config), defaults);
 }
 
 int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
-    return open_session(out, config, [&](CudaencSession &session) {
+    return open_session("session", out, config, [&](CudaencSession &session) {
         const CudaencConfig known = read_config(*config);
         check_options(kSharedOptions, known);
+        check_range("device_frames", known.device_frames, 0, 1);
+        check_range("device_packets", known.device_packets, 0, 1);
         session.format = known.format;
         session.device_frames = known.device_frames;
         session.ring = make_ring(session, known);
@@ -206,33 +261,33 @@ int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
 }
 
 const char *cudaenc_device_name(const CudaencSession *session) {
-    return session->ring.pipeline().device_name().c_str();
+    return ask("session", session, "", [](const auto &s) { return s.ring.pipeline().device_name().c_str(); });
 }
 
-const char *cudaenc_summary(const CudaencSession *session) { return session->summary.c_str(); }
+const char *cudaenc_summary(const CudaencSession *session) {
+    return ask("session", session, "", [](const auto &s) { return s.summary.c_str(); });
+}
 
-int cudaenc_async_depth(const CudaencSession *session) { return session->ring.slots(); }
+int cudaenc_async_depth(const CudaencSession *session) {
+    return ask("session", session, int{CUDAENC_ERR_INVALID}, [](const auto &s) { return s.ring.slots(); });
+}
 
 const uint8_t *cudaenc_extradata(const CudaencSession *session, size_t *size) {
-    const std::span<const uint8_t> extradata = session->ring.pipeline().extradata();
-    *size = extradata.size();
+    std::span<const uint8_t> extradata;
+    if (size) *size = 0;
+    guarded(log_of(session), {{"session", session}, {"size", size}}, [&] {
+        extradata = session->ring.pipeline().extradata();
+        *size = extradata.size();
+    });
     return extradata.empty() ? nullptr : extradata.data();
 }
 
 int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
-    if (session->ring.full()) return CUDAENC_AGAIN;
-    return guarded(session->log, [&] {
-        CudaencFrame known = read_struct("the frame", *frame);
+    return guarded(log_of(session), {{"session", session}, {"frame", frame}}, [&]() -> int {
+        if (session->ring.full()) return CUDAENC_AGAIN;
+        const CudaencFrame known = read_struct("the frame", *frame);
         check_planes(*session, known);
-        // Of what is not there the size is 0.
-        if (!known.icc_profile) known.icc_profile_size = 0;
-        if (!known.exif) known.exif_size = 0;
-        if (!known.xmp) known.xmp_size = 0;
-        if (!known.iptc) known.iptc_size = 0;
-        if (!known.captions) known.captions_size = 0;
-        if (!known.user_data) known.user_data_count = 0;
-        for (const size_t size : {known.icc_profile_size, known.exif_size, known.xmp_size, known.iptc_size})
-            if (size > 0x7FFFFFFF) refuse("an ICC profile, EXIF, XMP or IPTC data are larger than 2 GiB");
+        check_metadata(known);
         session->ring.submit(known, known.opaque);
         return CUDAENC_OK;
     });
@@ -246,7 +301,9 @@ int cudaenc_poll(CudaencSession *session, CudaencPacket *packet) {
 }
 int cudaenc_wait(CudaencSession *session, CudaencPacket *packet) { return receive(session, packet, Receive::now); }
 
-void cudaenc_flush(CudaencSession *session) { session->ring.flush(); }
+int cudaenc_flush(CudaencSession *session) {
+    return guarded(log_of(session), {{"session", session}}, [&] { session->ring.flush(); });
+}
 
 void cudaenc_close(CudaencSession *session) { delete session; }
 
@@ -255,5 +312,5 @@ void cudaenc_buffer_free(CudaencBuffer *buffer) {
 }
 
 int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, int capacity) {
-    return copy_times(session->ring.pipeline().stage_times(), times, capacity);
+    return stage_times("session", session, times, capacity);
 }

@@ -1,13 +1,16 @@
-// What sessions of both directions share: the log, errors as codes, the choice of a device.
+// What sessions of both directions share: the boundary of the C API, which makes codes of errors, and the choice of a
+// device.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "abi.h"
 #include "cudaenc.h"
@@ -25,15 +28,40 @@ struct SessionLog {
     }
 };
 
-// Returns the code of body(), or that of its exception, which is logged without heap memory.
+// Of a session or decoder, which may be nullptr.
+template <class Handle>
+SessionLog log_of(const Handle *handle) {
+    return handle ? handle->log : SessionLog{};
+}
+
+// A pointer of the caller that must not be NULL.
+struct Needed {
+    const char *name;
+    const void *pointer;
+};
+
+// What cudaenc_last_error() tells, on this thread.
+void keep_last_error(const char *line) noexcept;
+
+// The boundary of the C API: a public function that can fail is a body within it. Refuses NULL where a pointer is
+// needed. Returns the code of body(), CUDAENC_OK where it has none, or the code of its exception, whose line goes to
+// the log and to cudaenc_last_error() without heap memory.
 template <class F>
-int guarded(const SessionLog &log, F body) noexcept {
+int guarded(const SessionLog &log, std::initializer_list<Needed> needed, F body) noexcept {
     const auto fail = [&](int code, const char *line) {
+        keep_last_error(line);
         log.print(CUDAENC_LOG_ERROR, line);
         return code;
     };
     try {
-        return body();
+        for (const auto &[name, pointer] : needed)
+            if (!pointer) refuse(format_string("%s NULL is not allowed", name));
+        if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
+            body();
+            return CUDAENC_OK;
+        } else {
+            return body();
+        }
     } catch (const Error &e) {
         return fail(e.code, e.what());
     } catch (const std::bad_alloc &) {
@@ -47,29 +75,51 @@ int guarded(const SessionLog &log, F body) noexcept {
     }
 }
 
-// cudaenc_open() and its like: a Session with the log of the configuration, which begin(session) makes ready. *out is
-// nullptr where that fails.
-template <class Session, class Config, class F>
-int open_session(Session **out, const Config *config, F begin) {
-    *out = nullptr;
-    if (!config || config->struct_size < CUDAENC_END_OF(Config, log_opaque)) return CUDAENC_ERR_INVALID;
-    std::unique_ptr<Session> session(new (std::nothrow) Session{});
-    if (!session && config->log) config->log(config->log_opaque, CUDAENC_LOG_ERROR, "out of host memory");
-    if (!session) return CUDAENC_ERR_MEMORY;
-    session->log = {.log = config->log, .opaque = config->log_opaque};
-    const int code = guarded(session->log, [&] {
-        begin(*session);
-        return CUDAENC_OK;
-    });
-    if (code == CUDAENC_OK) *out = session.release();
-    return code;
+// cudaenc_config_init() and its like.
+template <class T>
+int init_struct(const char *name, T *callers, size_t size, size_t least, const T &defaults) {
+    return guarded({}, {{name, callers}}, [&] { give_defaults(name, callers, size, least, defaults); });
 }
 
-// As many as there is room for. Returns how many there are.
-inline int copy_times(std::span<const CudaencStageTime> all, CudaencStageTime *times, int capacity) {
-    std::copy_n(all.begin(), std::min<size_t>(all.size(), static_cast<size_t>(std::max(capacity, 0))), times);
-    return static_cast<int>(all.size());
+// cudaenc_open() and its like: a Session with the log of the configuration, which begin(session) makes ready. *out is
+// nullptr where that fails. name: of the parameter `out`.
+template <class Session, class Config, class F>
+int open_session(const char *name, Session **out, const Config *config, F begin) {
+    if (out) *out = nullptr;
+    SessionLog log;
+    if (config && config->struct_size >= CUDAENC_END_OF(Config, log_opaque))
+        log = {.log = config->log, .opaque = config->log_opaque};
+    return guarded(log, {{name, out}, {"config", config}}, [&] {
+        auto session = std::make_unique<Session>();
+        session->log = log;
+        begin(*session);
+        *out = session.release();
+    });
 }
+
+// cudaenc_stage_times() and its like.
+template <class Session>
+int stage_times(const char *name, const Session *session, CudaencStageTime *times, int capacity) {
+    return guarded(log_of(session), {{name, session}}, [&] {
+        if (capacity < 0) refuse(format_string("capacity %d is not allowed: it is 0 or more", capacity));
+        if (capacity && !times) refuse(format_string("times NULL is not allowed with capacity %d", capacity));
+        const std::span<const CudaencStageTime> all = session->ring.pipeline().stage_times();
+        std::copy_n(all.begin(), std::min<size_t>(all.size(), static_cast<size_t>(capacity)), times);
+        return static_cast<int>(all.size());
+    });
+}
+
+// What a function of a session gives: of(*session), or `none` where there is no session.
+template <class Session, class T, class F>
+T ask(const char *name, const Session *session, T none, F of) {
+    guarded(log_of(session), {{name, session}}, [&] { none = of(*session); });
+    return none;
+}
+
+// Throws Error(CUDAENC_ERR_MEMORY) where `slots` frames of so many samples need more than is free, at the least bytes
+// that a pipeline has for a sample. So a session that cannot be fails before it takes memory, which takes long and
+// ends other programs. device: whose memory it is; nullptr: the host's.
+void check_memory(const CudaencFormat &format, double sample_bytes, int slots, Device *device);
 
 // The device of the options `device` and `cuda_context`; nullptr: the CPU. in_device: what has to be in its memory,
 // such as "frames"; nullptr: nothing. task: what the CPU would do ("encoding"), for a warning.

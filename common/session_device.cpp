@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "host_memory.h"
 #include "option_checks.h"
+#include "planes.h"
 #include "session.h"
 
 namespace cudaenc {
@@ -40,6 +42,18 @@ std::shared_ptr<Device> choose_device(const SessionLog &log, const char *device,
         log.print(CUDAENC_LOG_WARNING, format_string("no CUDA device, %s on the CPU: %s", task, e.what()).c_str());
         return nullptr;
     }
+}
+
+void check_memory(const CudaencFormat &format, double sample_bytes, int slots, Device *device) {
+    constexpr double kGiB = 1 << 30;
+    const double need = sample_bytes * static_cast<double>(sample_count(format)) * slots,
+                 free = static_cast<double>(device ? device->free_memory() : available_host_memory());
+    if (need > free)
+        throw Error(
+            CUDAENC_ERR_MEMORY,
+            format_string("%d frames in flight of %dx%d need %.1f GiB of %s memory at least, and %.1f GiB are "
+                          "free: a smaller async_depth needs less",
+                          slots, format.width, format.height, need / kGiB, device ? "device" : "host", free / kGiB));
 }
 
 }  // namespace cudaenc

@@ -59,6 +59,7 @@ struct Driver {
         void operator()(CudaFunctions *table) const { cuda_free_functions(&table); }
     };
     const std::unique_ptr<CudaFunctions, Unload> table{load()};
+    CUresult CUDAAPI (*cuMemGetInfo)(size_t *free, size_t *total) = find("cuMemGetInfo_v2");
     CUresult CUDAAPI (*cuMemHostAlloc)(void **memory, size_t bytes, unsigned flags) = find("cuMemHostAlloc");
     CUresult CUDAAPI (*cuMemFreeHost)(void *memory) = find("cuMemFreeHost");
     CUresult CUDAAPI (*cuPointerGetAttribute)(void *data, int attribute,
@@ -204,6 +205,11 @@ class CudaDevice final : public Device {
 
     std::string name() const override { return name_; }
     int multiprocessors() const override { return multiprocessors_; }
+    uint64_t free_memory() override {
+        size_t free = 0, total = 0;
+        call("cuMemGetInfo", cu_.cuMemGetInfo, &free, &total);
+        return free;
+    }
 
     void *alloc(size_t bytes) override {
         CUdeviceptr memory = 0;

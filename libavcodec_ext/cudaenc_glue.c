@@ -178,7 +178,14 @@ static uint32_t in_units(AVRational value, int units, uint32_t most)
     return av_clip64(scaled, 0, most);
 }
 
-static void add_messages(const AVCodecContext *avctx, const FFCudaencContext *ctx,
+/* whether there is such a time at this frame rate */
+static int is_timecode(const CudaencTimecode *t, AVRational rate)
+{
+    return t->hours < 24 && t->minutes < 60 && t->seconds < 60 &&
+           (rate.num <= 0 || t->frames * (int64_t)rate.den < rate.num);
+}
+
+static void add_messages(const AVCodecContext *avctx, FFCudaencContext *ctx,
                          const AVFrame *frame, CudaencFrame *f, FrameMessages *m)
 {
     const AVFrameSideData *sd;
@@ -186,7 +193,14 @@ static void add_messages(const AVCodecContext *avctx, const FFCudaencContext *ct
     sd = frame_side_data(frame, AV_FRAME_DATA_S12M_TIMECODE, 4 * sizeof(uint32_t));
     if (sd && ctx->s12m_tc && ((const uint32_t *)sd->data)[0] > 0) {
         m->timecode = timecode_from(((const uint32_t *)sd->data)[1], avctx->framerate);
-        f->timecode = &m->timecode;
+        if (is_timecode(&m->timecode, ctx->frame_rate)) {
+            f->timecode = &m->timecode;
+        } else if (!ctx->timecode_warned) {
+            av_log((void *)avctx, AV_LOG_WARNING, "timecode %02d:%02d:%02d:%02d is none at %d/%d frames/s, "
+                   "and is left out (said once)\n", m->timecode.hours, m->timecode.minutes, m->timecode.seconds,
+                   m->timecode.frames, ctx->frame_rate.num, ctx->frame_rate.den);
+            ctx->timecode_warned = 1;
+        }
     }
     sd = av_frame_get_side_data(frame, AV_FRAME_DATA_A53_CC);
     if (sd && ctx->a53cc) {
@@ -290,7 +304,7 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
 
     if (!sar.num)
         sar = avctx->sample_aspect_ratio;
-    f.sample_aspect_num = sar.num;
+    f.sample_aspect_num = sar.den > 0 ? FFMAX(sar.num, 0) : 0;
     f.sample_aspect_den = sar.den;
     f.skipped = skipped_frames(avctx, ctx, frame);
 
@@ -526,6 +540,15 @@ void ff_cudaenc_flush(AVCodecContext *avctx)
 
 /* ---- opening and closing ------------------------------------------------ */
 
+/* libavutil's values are those of H.273, and from 256 on its own */
+static int h273_code_point(AVCodecContext *avctx, const char *name, int value)
+{
+    if (value >= 0 && value < 256)
+        return value;
+    av_log(avctx, AV_LOG_WARNING, "%s %d is none of H.273, and is not told\n", name, value);
+    return 2; /* unspecified */
+}
+
 static int fill_format(AVCodecContext *avctx, CudaencFormat *format)
 {
     const enum AVPixelFormat fmt   = avctx->pix_fmt == AV_PIX_FMT_CUDA ? avctx->sw_pix_fmt
@@ -579,13 +602,12 @@ static int fill_format(AVCodecContext *avctx, CudaencFormat *format)
         };
     }
 
-    /* libavutil's values are those of H.273 */
     /* gray is of full range, as FFmpeg's filters have it */
     format->full_range      = avctx->color_range == AVCOL_RANGE_JPEG ||
                               (format->color_model == CUDAENC_COLOR_GRAY && avctx->color_range == AVCOL_RANGE_UNSPECIFIED);
-    format->color_primaries = avctx->color_primaries;
-    format->color_transfer  = avctx->color_trc;
-    format->color_matrix    = avctx->colorspace;
+    format->color_primaries = h273_code_point(avctx, "color_primaries", avctx->color_primaries);
+    format->color_transfer  = h273_code_point(avctx, "color_trc", avctx->color_trc);
+    format->color_matrix    = h273_code_point(avctx, "colorspace", avctx->colorspace);
     return 0;
 }
 

@@ -58,6 +58,7 @@ typedef struct FFCudaencContext {
     AVRational frame_rate;
     int64_t last_pts;
     int roi_warned;
+    int timecode_warned;
 } FFCudaencContext;
 
 #define CUDAENC_OPTION_FLAGS (AV_OPT_FLAG_VIDEO_PARAM | AV_OPT_FLAG_ENCODING_PARAM)

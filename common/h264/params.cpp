@@ -284,9 +284,6 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
     const bool high = is_high_profile(profile.idc);
     check_range("sample_aspect_num", o.sample_aspect_num, 0, 65535);
     if (o.sample_aspect_num) check_range("sample_aspect_den", o.sample_aspect_den, 1, 65535);
-    check_range("color_primaries", format.color_primaries, 0, 255);
-    check_range("color_transfer", format.color_transfer, 0, 255);
-    check_range("color_matrix", format.color_matrix, 0, 255);
 
     Params p{};
     p.input = format;

@@ -16,15 +16,15 @@ void append(std::vector<uint8_t> &to, const std::vector<uint8_t> &bytes) {
     to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-Sei make_sei_of(const CudaencFrame &frame, bool timecodes) {
+// The session has checked what does not depend on options.
+Sei make_sei_of(const CudaencFrame &frame, const Params &p) {
     Sei sei;
-    sei.pic_struct = timecodes;
-    if (timecodes && frame.timecode) {
+    sei.pic_struct = p.timecodes;
+    if (p.timecodes && frame.timecode) {
         const CudaencTimecode &t = *frame.timecode;
-        check_range("timecode hours", t.hours, 0, 23);
-        check_range("timecode minutes", t.minutes, 0, 59);
-        check_range("timecode seconds", t.seconds, 0, 59);
-        check_range("timecode frames", t.frames, 0, 255);
+        if (const Vui &vui = p.sets.vui; vui.frame_rate_num)  // n_frames is less than MaxFPS (D.2.3)
+            check_range("timecode frames", t.frames, 0,
+                        static_cast<int>(std::min((vui.frame_rate_num - 1) / vui.frame_rate_den, 255u)));
         sei.timecode = {.hours = t.hours,
                         .minutes = t.minutes,
                         .seconds = t.seconds,
@@ -42,17 +42,9 @@ Sei make_sei_of(const CudaencFrame &frame, bool timecodes) {
     if (frame.content_light)
         sei.content_light = {.max_content = frame.content_light->max_content,
                              .max_average = frame.content_light->max_average};
-    if (frame.captions_size % 3 || frame.captions_size > 31 * 3)
-        refuse(format_string("captions of %zu bytes are not allowed: they are 3 bytes each, and at most 31",
-                             frame.captions_size));
     sei.captions = {frame.captions, frame.captions_size};
-    for (int i = 0; i < frame.user_data_count; i++) {
-        const CudaencUserData &data = frame.user_data[i];
-        if (!data.data || data.size < 16 || data.size > 0xFFFFFF)
-            refuse(format_string("user data of %zu bytes is not allowed: it has 16 bytes of UUID, and at most %d",
-                                 data.size, 0xFFFFFF));
-        sei.unregistered.emplace_back(data.data, data.size);
-    }
+    for (int i = 0; i < frame.user_data_count; i++)
+        sei.unregistered.emplace_back(frame.user_data[i].data, frame.user_data[i].size);
     return sei;
 }
 
@@ -70,7 +62,7 @@ PictureControl::PictureControl(const Params &params)
 }
 
 void PictureControl::take(PictureState &picture, const CudaencFrame &frame) const {
-    Sei sei = make_sei_of(frame, p_.timecodes);
+    Sei sei = make_sei_of(frame, p_);
     picture.number = pictures_taken_;
     picture.skipped = p_.sets.vui.hrd ? 0 : frame.skipped;  // HRD parameters tell of a fixed frame rate
     // Not that of the picture before, see renumber().

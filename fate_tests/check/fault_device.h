@@ -100,6 +100,7 @@ class FaultDevice final : public Device {
 
     std::string name() const override { return device_->name(); }
     int multiprocessors() const override { return device_->multiprocessors(); }
+    uint64_t free_memory() override { return device_->free_memory(); }
     void *alloc(size_t bytes) override {
         may_fail("alloc", CUDAENC_ERR_MEMORY);
         return made(device_->alloc(bytes));

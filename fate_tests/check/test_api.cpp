@@ -1,5 +1,6 @@
 // The C API: structures of other versions, usual formats by name, packets that are polled or waited for; decoders too.
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "../../common/abi.h"
 #include "../../common/cudaenc.h"
+#include "../../common/host_memory.h"
 #include "../../common/pipeline.h"
 #include "pictures.h"
 
@@ -153,7 +155,7 @@ START_TEST(later_frames_and_packets_are_taken) {
 END_TEST
 
 template <class Options>
-void check_growth(void (*init)(Options *, size_t), size_t before) {
+void check_growth(int (*init)(Options *, size_t), size_t before) {
     Grown<Options> options;
     std::memset(static_cast<void *>(&options), 0xEE, sizeof options);
     init(&options.known, before);
@@ -226,6 +228,256 @@ START_TEST(later_decoders_are_taken) {
     ck_assert(decoded.known.struct_size == sizeof decoded && !decoded.known.corrupt && !decoded.tail[0]);
     cudaenc_decoder_close(decoder);
     cudaenc_decoder_close(nullptr);
+}
+END_TEST
+
+// ---- what callers give ----
+
+// A call that is refused, with a line in the log and for cudaenc_last_error().
+bool refused(int code, Log &log, const char *part) {
+    const bool line = has_line(log, part) && log.lines[0] == cudaenc_last_error();
+    log.lines.clear();
+    return code == CUDAENC_ERR_INVALID && line;
+}
+// The same where there is no log.
+bool refused(int code, const char *part) {
+    return code == CUDAENC_ERR_INVALID && std::string(cudaenc_last_error()).find(part) != std::string::npos;
+}
+bool told(const char *part) { return refused(CUDAENC_ERR_INVALID, part); }
+
+START_TEST(null_is_refused_by_encoders) {
+    Log log;
+    const CudaencConfig config = make_config(gray(20, 10), "cpu", &log);
+    CudaencSession *session;
+    ck_assert(refused(cudaenc_open(nullptr, &config), log, "session NULL is not allowed"));
+    ck_assert(refused(cudaenc_open(&session, nullptr), "config NULL is not allowed") && !session);
+    ck_assert(refused(cudaenc_config_init(nullptr, sizeof config, CUDAENC_CODEC_J2K), "config NULL"));
+    ck_assert(refused(cudaenc_j2k_init(nullptr, sizeof config.j2k), "options NULL"));
+    ck_assert(refused(cudaenc_mjpeg_init(nullptr, sizeof config.mjpeg), "options NULL"));
+    ck_assert(refused(cudaenc_h264_init(nullptr, sizeof config.h264), "options NULL"));
+    CudaencJ2kOptions options;
+    ck_assert(refused(cudaenc_j2k_init(&options, size_t{1} << 40), "struct_size 1099511627776 of options"));
+
+    const CudaencFrame frame{};
+    CudaencPacket packet;
+    CudaencStageTime time;
+    size_t size = 1;
+    ck_assert(refused(cudaenc_submit(nullptr, &frame), "session NULL is not allowed"));
+    ck_assert(refused(cudaenc_receive(nullptr, &packet), "session NULL"));
+    ck_assert(refused(cudaenc_poll(nullptr, &packet), "session NULL"));
+    ck_assert(refused(cudaenc_wait(nullptr, &packet), "session NULL"));
+    ck_assert(refused(cudaenc_flush(nullptr), "session NULL"));
+    ck_assert(refused(cudaenc_async_depth(nullptr), "session NULL"));
+    ck_assert(refused(cudaenc_stage_times(nullptr, &time, 1), "session NULL"));
+    ck_assert(!*cudaenc_device_name(nullptr) && told("session NULL"));
+    ck_assert(!*cudaenc_summary(nullptr) && told("session NULL"));
+    ck_assert(!cudaenc_extradata(nullptr, &size) && !size && told("session NULL"));
+    cudaenc_close(nullptr);
+    cudaenc_buffer_free(nullptr);
+
+    ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+    ck_assert(refused(cudaenc_submit(session, nullptr), log, "frame NULL is not allowed"));
+    ck_assert(refused(cudaenc_receive(session, nullptr), log, "packet NULL is not allowed"));
+    ck_assert(refused(cudaenc_poll(session, nullptr), log, "packet NULL"));
+    ck_assert(refused(cudaenc_wait(session, nullptr), log, "packet NULL"));
+    ck_assert(!cudaenc_extradata(session, nullptr) && refused(CUDAENC_ERR_INVALID, log, "size NULL is not allowed"));
+    ck_assert(refused(cudaenc_stage_times(session, nullptr, 1), log, "times NULL is not allowed with capacity 1"));
+    ck_assert(refused(cudaenc_stage_times(session, &time, -1), log, "capacity -1 is not allowed"));
+    ck_assert_int_eq(cudaenc_stage_times(session, nullptr, 0), 0);
+    cudaenc_close(session);
+}
+END_TEST
+
+START_TEST(null_is_refused_by_decoders) {
+    Log log;
+    CudaencDecoderConfig config;
+    cudaenc_decoder_defaults(&config, CUDAENC_CODEC_MJPEG);
+    config.device = "cpu";
+    config.log = Log::print;
+    config.log_opaque = &log;
+    CudaencDecoder *decoder;
+    ck_assert(refused(cudaenc_decoder_open(nullptr, &config), log, "decoder NULL is not allowed"));
+    ck_assert(refused(cudaenc_decoder_open(&decoder, nullptr), "config NULL is not allowed") && !decoder);
+    ck_assert(refused(cudaenc_decoder_init(nullptr, sizeof config, CUDAENC_CODEC_MJPEG), "config NULL"));
+
+    const uint8_t data[2]{};
+    CudaencPictureInfo info;
+    const CudaencCodedPicture coded{};
+    CudaencDecodedPicture picture;
+    CudaencStageTime time;
+    ck_assert(refused(cudaenc_decoder_read_header(nullptr, data, 2, &info), "decoder NULL"));
+    ck_assert(refused(cudaenc_decoder_submit(nullptr, &coded), "decoder NULL"));
+    ck_assert(refused(cudaenc_decoder_receive(nullptr, &picture), "decoder NULL"));
+    ck_assert(refused(cudaenc_decoder_poll(nullptr, &picture), "decoder NULL"));
+    ck_assert(refused(cudaenc_decoder_wait(nullptr, &picture), "decoder NULL"));
+    ck_assert(refused(cudaenc_decoder_flush(nullptr), "decoder NULL"));
+    ck_assert(refused(cudaenc_decoder_async_depth(nullptr), "decoder NULL"));
+    ck_assert(refused(cudaenc_decoder_stage_times(nullptr, &time, 1), "decoder NULL"));
+    ck_assert(!*cudaenc_decoder_device_name(nullptr) && told("decoder NULL"));
+    ck_assert(!cudaenc_decoder_picture_size(nullptr, 2) && told("data NULL"));
+    cudaenc_decoder_close(nullptr);
+
+    ck_assert_int_eq(cudaenc_decoder_open(&decoder, &config), CUDAENC_OK);
+    ck_assert(refused(cudaenc_decoder_read_header(decoder, nullptr, 2, &info), log, "data NULL is not allowed"));
+    ck_assert(refused(cudaenc_decoder_read_header(decoder, data, 2, nullptr), log, "info NULL is not allowed"));
+    ck_assert(refused(cudaenc_decoder_submit(decoder, nullptr), log, "coded NULL is not allowed"));
+    CudaencCodedPicture nothing{};
+    nothing.size = 100;
+    ck_assert(refused(cudaenc_decoder_submit(decoder, &nothing), log, "data NULL of the coded picture"));
+    ck_assert(refused(cudaenc_decoder_receive(decoder, nullptr), log, "picture NULL is not allowed"));
+    ck_assert(refused(cudaenc_decoder_poll(decoder, nullptr), log, "picture NULL"));
+    ck_assert(refused(cudaenc_decoder_wait(decoder, nullptr), log, "picture NULL"));
+    ck_assert(refused(cudaenc_decoder_stage_times(decoder, nullptr, 3), log, "times NULL"));
+    cudaenc_decoder_close(decoder);
+    config.device_frames = 2;
+    ck_assert(refused(cudaenc_decoder_open(&decoder, &config), log, "device_frames 2 is not allowed"));
+}
+END_TEST
+
+START_TEST(null_is_refused_for_formats) {
+    CudaencFormat format;
+    size_t row_bytes = 1, rows = 1;
+    ck_assert(refused(cudaenc_format_by_name(nullptr, "gray", 8, 8), "format NULL is not allowed"));
+    ck_assert(refused(cudaenc_format_by_name(&format, nullptr, 8, 8), "name NULL is not allowed"));
+    ck_assert(refused(cudaenc_format_by_name(&format, "gray7", 8, 8), "format 'gray7' is not known"));
+    ck_assert(refused(cudaenc_format_by_name(&format, "gray", 0, 8), "picture size 0x8 is not allowed"));
+    ck_assert(refused(cudaenc_plane_size(nullptr, 0, &row_bytes, &rows), "format NULL") && !row_bytes && !rows);
+    format = gray(8, 8);
+    ck_assert(refused(cudaenc_plane_size(&format, 0, nullptr, &rows), "row_bytes NULL"));
+    ck_assert(refused(cudaenc_plane_size(&format, 0, &row_bytes, nullptr), "rows NULL"));
+    ck_assert(refused(cudaenc_plane_size(&format, 1, &row_bytes, &rows), "plane 1 is not allowed"));
+    // Each thread has its own last error.
+    std::string other = "none";
+    std::thread([&] { other = cudaenc_last_error(); }).join();
+    ck_assert(other.empty() && told("plane 1"));
+}
+END_TEST
+
+START_TEST(formats_are_checked_for_all_codecs) {
+    const struct {
+        int CudaencFormat::*member;
+        int value;
+        const char *line;
+    } cases[] = {{&CudaencFormat::full_range, 7, "full_range 7 is not allowed: it is 0 to 1"},
+                 {&CudaencFormat::full_range, -1, "full_range -1"},
+                 {&CudaencFormat::has_alpha, 2, "has_alpha 2"},
+                 {&CudaencFormat::has_alpha, 1, "has_alpha 1 is not allowed with one component"},
+                 {&CudaencFormat::color_primaries, -7, "color_primaries -7 is not allowed: it is 0 to 255"},
+                 {&CudaencFormat::color_transfer, 399, "color_transfer 399"},
+                 {&CudaencFormat::color_matrix, 256, "color_matrix 256"}};
+    for (const CudaencCodec codec : {CUDAENC_CODEC_J2K, CUDAENC_CODEC_MJPEG, CUDAENC_CODEC_H264})
+        for (const auto &[member, value, line] : cases) {
+            Log log;
+            CudaencConfig config = make_config(gray(16, 16), "cpu", &log);
+            config.codec = codec;
+            config.format.full_range = 1;
+            CudaencSession *session;
+            ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+            cudaenc_close(session);
+            config.format.*member = value;
+            EXPECT(refused(cudaenc_open(&session, &config), log, line), "codec %d: %s", codec, line);
+            size_t row_bytes, rows;
+            EXPECT(refused(cudaenc_plane_size(&config.format, 0, &row_bytes, &rows), line), "%s", line);
+        }
+    Log log;
+    CudaencConfig config = make_config(gray(16, 16), "cpu", &log);
+    CudaencSession *session;
+    config.device_packets = -1;
+    ck_assert(refused(cudaenc_open(&session, &config), log, "device_packets -1 is not allowed: it is 0 to 1"));
+    config.device_frames = 3;
+    ck_assert(refused(cudaenc_open(&session, &config), log, "device_frames 3 is not allowed: it is 0 to 1"));
+}
+END_TEST
+
+START_TEST(what_frames_bring_is_checked) {
+    Random random(4);
+    for (const CudaencCodec codec : {CUDAENC_CODEC_J2K, CUDAENC_CODEC_MJPEG, CUDAENC_CODEC_H264}) {
+        Log log;
+        CudaencConfig config = make_config(gray(16, 16), "cpu", &log);
+        config.codec = codec;
+        config.format.full_range = 1;
+        config.h264.timecodes = 1;
+        config.h264.frame_rate_num = 25, config.h264.frame_rate_den = 1;
+        CudaencSession *session;
+        ck_assert_int_eq(cudaenc_open(&session, &config), CUDAENC_OK);
+        const Picture picture = make_picture(random, config.format);
+        const CudaencFrame good = picture.frame();
+        CudaencFrame frame = good;
+        const auto refuses = [&](const char *line) {
+            EXPECT(refused(cudaenc_submit(session, &frame), log, line), "codec %d: %s", codec, line);
+            frame = good;
+        };
+        frame.data[0] = nullptr;
+        refuses("plane 0 of the frame is missing");
+        frame.captions_size = 4;
+        refuses("captions NULL is not allowed with captions_size 4");
+        frame.icc_profile_size = 200;
+        refuses("icc_profile NULL is not allowed with icc_profile_size 200");
+        frame.exif_size = frame.xmp_size = 1;
+        refuses("exif NULL is not allowed");
+        frame.xmp_size = frame.iptc_size = 1;
+        refuses("xmp NULL is not allowed");
+        frame.iptc_size = 1;
+        refuses("iptc NULL is not allowed");
+        const uint8_t bytes[96]{};
+        frame.xmp = bytes, frame.xmp_size = size_t{1} << 31;
+        refuses("xmp_size 2147483648 is not allowed");
+        for (const size_t size : {4, 96}) {
+            frame.captions = bytes, frame.captions_size = size;
+            refuses("captions are 3 bytes each, and at most 31");
+        }
+        frame.user_data_count = -3;
+        refuses("user_data_count -3 is not allowed");
+        frame.user_data_count = 1;
+        refuses("user_data NULL is not allowed with user_data_count 1");
+        for (const CudaencUserData &data : {CudaencUserData{bytes, 15}, {nullptr, 20}}) {
+            frame.user_data = &data, frame.user_data_count = 1;
+            refuses(data.data ? "user data of 15 bytes is not" : "user data of 20 bytes at NULL is not");
+        }
+        for (const CudaencTimecode &timecode : {CudaencTimecode{24, 0, 0, 0, 0},
+                                                {0, 60, 0, 0, 0},
+                                                {0, 0, -1, 0, 0},
+                                                {0, 0, 0, 256, 0},
+                                                {0, 0, 0, 0, 2}}) {
+            frame.timecode = &timecode;
+            refuses("timecode ");
+        }
+        frame.sample_aspect_num = -1;
+        refuses("sample_aspect_num -1 is not allowed");
+        frame.sample_aspect_num = 1;
+        refuses("sample_aspect_den 0 is not allowed");
+        const CudaencTimecode last{23, 59, 59, 24, 0}, after{23, 59, 59, 25, 0};
+        frame.timecode = &after;
+        if (codec == CUDAENC_CODEC_H264) refuses("timecode frames 25 is not allowed: it is 0 to 24");
+        frame.timecode = &last;
+        ck_assert_int_eq(cudaenc_submit(session, &frame), CUDAENC_OK);
+        cudaenc_close(session);
+    }
+}
+END_TEST
+
+START_TEST(memory_is_checked_before_it_is_taken) {
+    std::vector<std::string> devices = device_specs;
+    devices.push_back("cpu");
+    for (const std::string &spec : devices)
+        for (const CudaencCodec codec : {CUDAENC_CODEC_J2K, CUDAENC_CODEC_MJPEG}) {
+            Log log;
+            CudaencConfig config = make_config(gray(32768, 32768), spec.c_str(), &log);
+            config.codec = codec;
+            config.format.full_range = 1;
+            config.async_depth = 64;
+            if (codec == CUDAENC_CODEC_J2K)  // more than any machine of today has
+                config.format = make_format(32768, 32768, 3, 16, false, CUDAENC_COLOR_RGB);
+            else if (available_host_memory() >> 37)
+                continue;
+            CudaencSession *session;
+            const auto begin = std::chrono::steady_clock::now();
+            const int code = cudaenc_open(&session, &config);
+            const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+            EXPECT(code == CUDAENC_ERR_MEMORY && has_line(log, "64 frames in flight of 32768x32768 need "), "%s: %s",
+                   spec.c_str(), cudaenc_last_error());
+            EXPECT(!session && seconds.count() < 5, "%s: %.1f s", spec.c_str(), seconds.count());
+        }
 }
 END_TEST
 
@@ -518,6 +770,13 @@ int main(int argc, char **argv) {
     tcase_add_test(versions, later_frames_and_packets_are_taken);
     tcase_add_test(versions, options_of_other_versions_have_defaults);
     tcase_add_test(versions, later_decoders_are_taken);
+    TCase *given = add_case(suite, "given");
+    tcase_add_test(given, null_is_refused_by_encoders);
+    tcase_add_test(given, null_is_refused_by_decoders);
+    tcase_add_test(given, null_is_refused_for_formats);
+    tcase_add_test(given, formats_are_checked_for_all_codecs);
+    tcase_add_test(given, what_frames_bring_is_checked);
+    tcase_add_test(given, memory_is_checked_before_it_is_taken);
     TCase *formats = add_case(suite, "formats");
     tcase_add_test(formats, formats_have_names);
     tcase_add_test(formats, strides_are_checked);

@@ -39,6 +39,7 @@ class TimedDevice final : public Device {
 
     std::string name() const override { return device_->name(); }
     int multiprocessors() const override { return device_->multiprocessors(); }
+    uint64_t free_memory() override { return device_->free_memory(); }
     void *alloc(size_t bytes) override { return device_->alloc(bytes); }
     void free(void *memory) noexcept override { device_->free(memory); }
     void *alloc_pinned(size_t bytes) override { return device_->alloc_pinned(bytes); }

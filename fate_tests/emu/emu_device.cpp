@@ -18,6 +18,7 @@
 
 #include "../../common/device.h"
 #include "../../common/error.h"
+#include "../../common/host_memory.h"
 #include "emu_launch.h"
 
 namespace cudaenc::emu {
@@ -56,6 +57,7 @@ class EmulatedDevice final : public Device {
 
     std::string name() const override { return "emu, seed " + std::to_string(seed_); }
     int multiprocessors() const override { return 4; }
+    uint64_t free_memory() override { return available_host_memory(); }
 
     void *alloc(size_t bytes) override { return allocate(bytes, sizes_); }
     void free(void *memory) noexcept override {
