@@ -8,9 +8,13 @@ A picture is an array of (height, width), (height, width, channels) or, with lay
 channels are 1 (gray), 3 (R, G, B) or 4 (R, G, B, alpha). Elements are uint8, or uint16 with `depth` bits. With `format`
 a picture is a sequence of planes of (height, width), as cudaenc.h names formats: "yuv420p", "yuv422p10", "gbrp12".
 
-Arrays are NumPy's, or have __cuda_array_interface__ or __dlpack__ (CuPy, PyTorch, JAX). What lies in CUDA memory is
+Arrays are NumPy's, or have __cuda_array_interface__ or __dlpack__ (CuPy, PyTorch, JAX). Those in the host's memory are
+copied, so that they may change after the call that takes them; copy=False saves that. What lies in CUDA memory is
 encoded there, without a copy to the host; it must not change until its packet has come. Work of PyTorch's
 current stream on a tensor's GPU is waited for.
+
+A sample that has more than `depth` bits, or than those of the format, is an error. In CUDA memory arrays of PyTorch and
+CuPy are checked, on the GPU; of others the bits above are left out.
 
 Options are those of cudaenc.h, by name: quality=85, bit_rate=10_000_000, pred="dwt53", levels=6. The same input and
 options give the same bytes on every device. What the library warns of, such as a target that is missed, goes to
@@ -20,7 +24,8 @@ from __future__ import annotations
 
 import collections
 import os
-from typing import Any, Iterable, Iterator, Literal, NamedTuple, Optional, Sequence, Union, overload
+import threading
+from typing import Any, Callable, Iterable, Iterator, Literal, NamedTuple, Optional, Sequence, Union, overload
 
 import numpy
 
@@ -65,7 +70,7 @@ def _set_wavelet(options: dict[str, Any], codec: str, lossless: Optional[bool]) 
         raise InvalidError(f"lossless is not allowed with {lossy[0]} {options[lossy[0]]!r}")
 
 
-def _metadata_of(options: dict[str, Any]) -> dict[str, Union[bytes, bytearray]]:
+def _metadata_of(options: dict[str, Any]) -> dict[str, bytes]:
     """Takes the bytes for frames out of the options. Names of files stay: they are options of the codec."""
     metadata = {}
     for name in _METADATA:
@@ -74,19 +79,126 @@ def _metadata_of(options: dict[str, Any]) -> dict[str, Union[bytes, bytearray]]:
             continue
         options.pop(name, None)
         if isinstance(value, (bytes, bytearray)):
-            metadata[name] = value
+            metadata[name] = bytes(value)  # the caller may change its own
         elif value is not None:
             raise InvalidError(f"{name} of type {type(value).__name__} is not allowed: it is bytes{', or the name of a file' if of_file else ''}")
     return metadata
 
 
-class Encoder:
-    """A session: encodes pictures of one format with one set of options. One thread uses it at a time.
+class _Series:
+    """The results of one encode() or decode(), whose tokens it is: others may use the session too."""
+
+    def __init__(self) -> None:
+        self.awaited = 0  # of what was submitted
+        self.results: collections.deque[Any] = collections.deque()  # errors too
+
+
+class _Session:
+    """What encoders and decoders share. Any thread may use one: calls wait for each other, without Python's own lock."""
+
+    def __init__(self) -> None:
+        self._handle = ffi.NULL
+        self._log = _native.Log()
+        self._lock = threading.Lock()
+        self._in_flight: collections.deque[tuple[Any, Any]] = collections.deque()  # token, what is kept for it
+        self._results: collections.deque[tuple[Any, Any]] = collections.deque()  # token, result or error: for receive()
+
+    # The oldest result, after its code; a result that is lost; the end. The first two are called with the lock.
+    def _take(self, wait: bool) -> tuple[int, Any]:
+        raise NotImplementedError
+
+    def _release(self, kept: Any) -> None:
+        pass
+
+    def _close(self, handle: Any) -> None:
+        raise NotImplementedError
+
+    def _check_open(self) -> None:
+        if not self._handle:
+            raise InvalidError("the session is closed")
+
+    def _advance(self, wait: bool) -> bool:
+        """Takes the oldest result to whom it belongs. False: none is in flight, or without `wait` it is not done."""
+        with self._lock:
+            self._check_open()
+            if not self._in_flight:
+                return False
+            code, result = self._take(wait)
+            outcome = self._log.outcome(code)
+            if code in (lib.CUDAENC_AGAIN, lib.CUDAENC_EOF):
+                return False
+            token, kept = self._in_flight.popleft()
+            self._release(kept)
+            result = outcome.error() or result
+            if isinstance(token, _Series):
+                token.results.append(result)
+            else:
+                self._results.append((token, result))
+        outcome.tell()
+        return True
+
+    def _receive(self, wait: bool) -> Optional[tuple[Any, Any]]:
+        """A token and its result. None: as _advance()."""
+        self._check_open()
+        going = True
+        while True:
+            try:
+                token, result = self._results.popleft()
+            except IndexError:
+                if not going:
+                    return None
+                going = self._advance(wait)
+                continue
+            if isinstance(result, Exception):
+                raise result
+            return token, result
+
+    def _series(self, inputs: Iterable[Any], submit: Callable[[Any, Any], bool]) -> Iterator[Any]:
+        """The results of inputs, in their order, with as many in flight as the session has room for."""
+        series = _Series()
+        for one in inputs:
+            while not submit(one, series):
+                if series.awaited:
+                    yield self._next(series)
+                else:  # what fills the session is others'
+                    self._advance(True)
+            series.awaited += 1
+        while series.awaited:
+            yield self._next(series)
+
+    def _next(self, series: _Series) -> Any:
+        while not series.results:
+            self._advance(True)
+        series.awaited -= 1
+        result = series.results.popleft()
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def close(self) -> None:
+        """Drops what is in flight."""
+        with self._lock:
+            handle, self._handle = self._handle, ffi.NULL
+            self._close(handle)
+            self._in_flight.clear()
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", ffi.NULL):
+            self.close()
+
+
+class Encoder(_Session):
+    """A session: encodes pictures of one format with one set of options. Threads may share it: each encode() gives the
+    packets of its own pictures, receive() those of submit().
 
     sample: a picture that tells size, format and memory of all that follow; it is not encoded.
     codec: "j2k", "mjpeg" or "h264".   lossless: of JPEG 2000, without a target; None: unless an option says how lossy it is.
     format, layout, depth: see the module.   device: "auto", "cpu", "cuda", "cuda:N".
     in_flight: pictures that are encoded at a time, 1 to 64; 0: 4, of H.264 on a CPU 1.5 a thread.   threads: of the CPU, 0: one per core.
+    copy: of pictures in the host's memory; False: they must not change until their packet has come.
     device_packets: they stay in CUDA memory, each a DevicePacket; with "mjpeg".
     icc_profile, exif, xmp, iptc: bytes that packets have, where the format has a place; names of files for xmp and iptc.
     Raises InvalidError (a ValueError) for an option, format or array that is not allowed, MemoryError, CudaencError.
@@ -94,15 +206,15 @@ class Encoder:
 
     def __init__(self, sample: Any, codec: str = "j2k", *, lossless: Optional[bool] = None, format: Optional[str] = None,
                  layout: str = "hwc", depth: Optional[int] = None, device: str = "auto", in_flight: int = 0,
-                 threads: int = 0, full_range: Optional[bool] = None, device_packets: bool = False,
+                 threads: int = 0, full_range: Optional[bool] = None, copy: bool = True, device_packets: bool = False,
                  **options: Any) -> None:
-        self._session = ffi.NULL
+        super().__init__()
         if codec not in _CODECS:
             raise InvalidError(f"codec {codec!r} is not allowed: it is {', '.join(_CODECS)}")
         self._format_of = lambda picture: _arrays.describe(picture, format, layout, depth)
         planes, self._format = self._format_of(sample)
         if full_range is not None:
-            self._format.full_range = full_range
+            _native.set_member(self._format, "full_range", "full_range", full_range)
         self._key = _arrays.key(planes, self._format)
         _set_wavelet(options, codec, lossless)
         if codec == "h264" and options.get("bit_rate") is not None and options.get("rate_control") is None:
@@ -111,28 +223,34 @@ class Encoder:
         config = ffi.new("CudaencConfig *")
         lib.cudaenc_config_init(config, ffi.sizeof("CudaencConfig"), _CODECS[codec])
         config.format = self._format
-        config.device_frames, config.device_packets = planes[0].on_device, device_packets
+        config.device_frames = planes[0].on_device
+        _native.set_member(config, "device_packets", "device_packets", device_packets)
         self._device_packets = device_packets
+        self._copy = copy and not planes[0].on_device
+        self._spare: list[numpy.ndarray] = []  # memory of copies
         keep = [_native.text_of("device", planes[0].device_name(device))]
         config.device = keep[0]
         _native.set_member(config, "async_depth", "in_flight", in_flight)
         _native.set_member(config, "threads", "threads", threads)
-        self._log = _native.Log()
         config.log, config.log_opaque = self._log.callback, self._log.handle
         _native.set_options(getattr(config, codec), codec, options, keep)
         session = ffi.new("CudaencSession **")
-        self._log.check(lib.cudaenc_open(session, config))
-        self._session = session[0]
-        self._in_flight: collections.deque[Any] = collections.deque()  # (token, the memory that is read)
+        self._log.outcome(lib.cudaenc_open(session, config)).check()
+        self._handle = session[0]
+        self._slots = lib.cudaenc_async_depth(self._handle)
 
     def submit(self, picture: Any, token: Any = None) -> bool:
-        """Starts to encode a picture, and keeps a reference to it. Returns False when in_flight of them are in flight:
-        receive first. token comes back with the packet."""
+        """Starts to encode a picture: a copy, or with a reference to it. Returns False when in_flight of them are in
+        flight: receive first. token comes back with the packet."""
         self._check_open()
+        if len(self._in_flight) >= self._slots:
+            return False
         planes, format = self._format_of(picture)
         format.full_range = self._format.full_range
         if _arrays.key(planes, format) != self._key:
             raise InvalidError("size, format, strides of channels and memory cannot change within a session")
+        if self._copy:
+            planes = _arrays.copied(planes, self._format, self._spare)
         frame = ffi.new("CudaencFrame *", {"struct_size": ffi.sizeof("CudaencFrame")})
         for i, plane in enumerate(planes):
             frame.data[i] = ffi.cast("uint8_t *", plane.address)
@@ -142,75 +260,64 @@ class Encoder:
         for name, value in metadata.items():
             setattr(frame, name, value)
             setattr(frame, name + "_size", len(value))
-        code = lib.cudaenc_submit(self._session, frame)
-        if code == lib.CUDAENC_AGAIN:
+        with self._lock:
+            self._check_open()
+            outcome = self._log.outcome(lib.cudaenc_submit(self._handle, frame))
+            if outcome.code == lib.CUDAENC_OK:
+                self._in_flight.append((token, planes))
+            else:
+                self._release(planes)
+        if outcome.code == lib.CUDAENC_AGAIN:
             return False
-        self._log.check(code)
-        self._in_flight.append((token, planes))
+        outcome.check()
         return True
+
+    def _release(self, kept: Any) -> None:
+        if self._copy:
+            self._spare.append(kept[0].owner)
+
+    def _take(self, wait: bool) -> tuple[int, Any]:
+        packet = ffi.new("CudaencPacket *", {"struct_size": ffi.sizeof("CudaencPacket")})
+        code = (lib.cudaenc_wait if wait else lib.cudaenc_poll)(self._handle, packet)
+        if code != lib.CUDAENC_OK:
+            return code, None
+        if self._device_packets:
+            return code, DevicePacket(packet)
+        try:
+            return code, bytes(ffi.buffer(packet.data, packet.size))
+        finally:
+            lib.cudaenc_buffer_free(packet.buffer)
+
+    def _close(self, handle: Any) -> None:
+        lib.cudaenc_close(handle)
 
     def receive(self, wait: bool = True) -> Optional[tuple[Any, Union[bytes, DevicePacket]]]:
         """The oldest picture's token and packet. None: none is in flight, or without `wait` it is not done. Raises what
         became of that picture."""
-        self._check_open()
-        packet = ffi.new("CudaencPacket *", {"struct_size": ffi.sizeof("CudaencPacket")})
-        code = (lib.cudaenc_wait if wait else lib.cudaenc_poll)(self._session, packet)
-        if code in (lib.CUDAENC_AGAIN, lib.CUDAENC_EOF):
-            return None
-        token, _ = self._in_flight.popleft()
-        self._log.check(code)
-        if self._device_packets:
-            return token, DevicePacket(packet)
-        try:
-            return token, bytes(ffi.buffer(packet.data, packet.size))
-        finally:
-            lib.cudaenc_buffer_free(packet.buffer)
+        return self._receive(wait)
 
     def encode(self, pictures: Iterable[Any]) -> Iterator[Union[bytes, DevicePacket]]:
         """The packets of pictures, in their order, with as many in flight as the session has room for."""
-        for picture in pictures:
-            while not self.submit(picture):
-                yield self._packet()
-        while self._in_flight:
-            yield self._packet()
-
-    def _packet(self) -> Union[bytes, DevicePacket]:
-        received = self.receive()
-        assert received is not None
-        return received[1]
+        return self._series(pictures, self.submit)
 
     @property
     def device(self) -> str:
         """What runs: "cpu, 16 threads" or "cuda:0 NVIDIA H200, sm_90"."""
-        self._check_open()
-        return ffi.string(lib.cudaenc_device_name(self._session)).decode()
+        with self._lock:
+            self._check_open()
+            return ffi.string(lib.cudaenc_device_name(self._handle)).decode()
 
     @property
     def extradata(self) -> bytes:
         """What decoders need before the first packet: the parameter sets of H.264; else empty."""
-        self._check_open()
-        size = ffi.new("size_t *")
-        data = lib.cudaenc_extradata(self._session, size)
-        return bytes(ffi.buffer(data, size[0])) if data else b""
-
-    def _check_open(self) -> None:
-        if not self._session:
-            raise InvalidError("the session is closed")
-
-    def close(self) -> None:
-        """Drops what is in flight."""
-        session, self._session = self._session, ffi.NULL
-        lib.cudaenc_close(session)
+        with self._lock:
+            self._check_open()
+            size = ffi.new("size_t *")
+            data = lib.cudaenc_extradata(self._handle, size)
+            return bytes(ffi.buffer(data, size[0])) if data else b""
 
     def __enter__(self) -> "Encoder":
         return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_session", ffi.NULL):
-            self.close()
 
 
 @overload
@@ -220,7 +327,7 @@ def encode(picture: Any, codec: str = ..., lossless: Optional[bool] = ..., *, de
 def encode(picture: Any, codec: str = ..., lossless: Optional[bool] = ..., **options: Any) -> bytes: ...
 def encode(picture: Any, codec: str = "j2k", lossless: Optional[bool] = None, **options: Any) -> Union[bytes, DevicePacket]:
     """One picture's packet: a JP2 file, a JPEG file or an H.264 access unit. Arguments and errors are Encoder's."""
-    with Encoder(picture, codec, lossless=lossless, **{"in_flight": 1, **options}) as encoder:
+    with Encoder(picture, codec, lossless=lossless, **{"in_flight": 1, "copy": False, **options}) as encoder:
         return next(encoder.encode([picture]))
 
 
@@ -233,7 +340,8 @@ def encode_batch(pictures: Iterable[Any], codec: str = ..., lossless: Optional[b
 def encode_batch(pictures: Iterable[Any], codec: str = "j2k", lossless: Optional[bool] = None, in_flight: int = 8,
                  **options: Any) -> Iterator[Union[bytes, DevicePacket]]:
     """The packets of pictures of one size and format, in their order, `in_flight` at a time. A picture that the iterable
-    gives is held until its packet has come. Arguments and errors are Encoder's."""
+    gives may change when the next one is asked for, but for one in CUDA memory or with copy=False: that is held, and must
+    not change, until its packet has come. Arguments and errors are Encoder's."""
     rest = iter(pictures)
     for first in rest:
         with Encoder(first, codec, lossless=lossless, in_flight=in_flight, **options) as encoder:
@@ -256,8 +364,9 @@ class Picture(NamedTuple):
     corrupt: bool  # parts were broken or missing, and are gray, or data were left over
 
 
-class Decoder:
-    """Decodes JPEG: baseline, extended and progressive, 8 bits. Packets may be of any size and format.
+class Decoder(_Session):
+    """Decodes JPEG: baseline, extended and progressive, 8 bits. Packets may be of any size and format. Threads may share
+    it, as an Encoder.
 
     device, in_flight, threads: as Encoder's.   lowres: pictures are 1/2**lowres as large, 0 to 3.
     max_pixels: larger pictures are refused; None: as JPEG allows.
@@ -266,7 +375,7 @@ class Decoder:
 
     def __init__(self, *, device: str = "auto", in_flight: int = 0, threads: int = 0, lowres: int = 0,
                  max_pixels: Optional[int] = None) -> None:
-        self._decoder = ffi.NULL
+        super().__init__()
         config = ffi.new("CudaencDecoderConfig *")
         lib.cudaenc_decoder_init(config, ffi.sizeof("CudaencDecoderConfig"), lib.CUDAENC_CODEC_MJPEG)
         name = _native.text_of("device", device)
@@ -276,24 +385,40 @@ class Decoder:
         _native.set_member(config, "lowres", "lowres", lowres)
         if max_pixels is not None:
             _native.set_member(config, "max_pixels", "max_pixels", max_pixels)
-        self._log = _native.Log()
         config.log, config.log_opaque = self._log.callback, self._log.handle
         decoder = ffi.new("CudaencDecoder **")
-        self._log.check(lib.cudaenc_decoder_open(decoder, config))
-        self._decoder = decoder[0]
-        self._in_flight: collections.deque[Any] = collections.deque()
+        self._log.outcome(lib.cudaenc_decoder_open(decoder, config)).check()
+        self._handle = decoder[0]
+        self._slots = lib.cudaenc_decoder_async_depth(self._handle)
 
     def submit(self, data: Union[bytes, bytearray, memoryview]) -> bool:
-        """Starts to decode a packet. Returns False when in_flight of them are in flight: receive first."""
-        if not self._decoder:
-            raise InvalidError("the decoder is closed")
+        """Starts to decode a packet, which may change after the call. Returns False when in_flight of them are in flight:
+        receive first."""
+        return self._start(data, None)
+
+    def _start(self, data: Union[bytes, bytearray, memoryview], token: Any) -> bool:
+        self._check_open()
+        if len(self._in_flight) >= self._slots:
+            return False
         try:
-            buffer = ffi.from_buffer(data)
+            data = data if isinstance(data, bytes) else bytes(memoryview(data))
         except TypeError:
             raise InvalidError(f"data of type {type(data).__name__} are not allowed: they are bytes") from None
+        with self._lock:
+            self._check_open()
+            outcome = self._submit(data, token)
+        if outcome.code == lib.CUDAENC_AGAIN:
+            return False
+        outcome.check()
+        return True
+
+    def _submit(self, data: bytes, token: Any) -> _native.Outcome:
+        buffer = ffi.from_buffer(data)
         info = ffi.new("CudaencPictureInfo *", {"struct_size": ffi.sizeof("CudaencPictureInfo")})
         address = ffi.cast("uint8_t *", buffer)
-        self._log.check(lib.cudaenc_decoder_read_header(self._decoder, address, len(buffer), info))
+        code = lib.cudaenc_decoder_read_header(self._handle, address, len(buffer), info)
+        if code != lib.CUDAENC_OK:
+            return self._log.outcome(code)
         coded = ffi.new("CudaencCodedPicture *", {"struct_size": ffi.sizeof("CudaencCodedPicture")})
         coded.data, coded.size = address, len(buffer)
         planes = []
@@ -303,57 +428,37 @@ class Decoder:
             planes.append(numpy.empty((rows[0], row_bytes[0]), numpy.uint8))
             coded.planes[i] = ffi.cast("uint8_t *", planes[i].ctypes.data)
             coded.stride[i] = row_bytes[0]
-        code = lib.cudaenc_decoder_submit(self._decoder, coded)
-        if code == lib.CUDAENC_AGAIN:
-            return False
-        self._log.check(code)
+        code = lib.cudaenc_decoder_submit(self._handle, coded)
+        if code != lib.CUDAENC_OK:
+            return self._log.outcome(code)
         icc = bytes(ffi.buffer(info.icc_profile, info.icc_profile_size)) if info.icc_profile else None
         models = {lib.CUDAENC_COLOR_GRAY: "gray", lib.CUDAENC_COLOR_YUV: "yuv", lib.CUDAENC_COLOR_CMYK: "cmyk",
                   lib.CUDAENC_COLOR_YCCK: "ycck"}
         model = models.get(info.format.color_model, "rgb")
         picture = Picture(planes, model, bool(info.format.full_range), info.orientation, icc, False)
-        self._in_flight.append((picture, buffer))
-        return True
+        self._in_flight.append((token, (picture, buffer)))
+        return self._log.outcome(code)
 
     def receive(self, wait: bool = True) -> Optional[Picture]:
         """The oldest picture. None: none is in flight, or without `wait` it is not done."""
-        if not self._decoder:
-            raise InvalidError("the decoder is closed")
+        received = self._receive(wait)
+        return received[1] if received else None
+
+    def _take(self, wait: bool) -> tuple[int, Any]:
         decoded = ffi.new("CudaencDecodedPicture *", {"struct_size": ffi.sizeof("CudaencDecodedPicture")})
-        code = (lib.cudaenc_decoder_wait if wait else lib.cudaenc_decoder_poll)(self._decoder, decoded)
-        if code in (lib.CUDAENC_AGAIN, lib.CUDAENC_EOF):
-            return None
-        picture, _ = self._in_flight.popleft()
-        self._log.check(code)
-        return picture._replace(corrupt=bool(decoded.corrupt))
+        code = (lib.cudaenc_decoder_wait if wait else lib.cudaenc_decoder_poll)(self._handle, decoded)
+        picture = self._in_flight[0][1][0]
+        return code, picture._replace(corrupt=bool(decoded.corrupt))
+
+    def _close(self, handle: Any) -> None:
+        lib.cudaenc_decoder_close(handle)
 
     def decode(self, packets: Iterable[Union[bytes, bytearray, memoryview]]) -> Iterator[Picture]:
         """The pictures of packets, in their order, with as many in flight as the decoder has room for."""
-        for data in packets:
-            while not self.submit(data):
-                yield self._picture()
-        while self._in_flight:
-            yield self._picture()
-
-    def _picture(self) -> Picture:
-        picture = self.receive()
-        assert picture is not None
-        return picture
-
-    def close(self) -> None:
-        """Drops what is in flight."""
-        decoder, self._decoder = self._decoder, ffi.NULL
-        lib.cudaenc_decoder_close(decoder)
+        return self._series(packets, self._start)
 
     def __enter__(self) -> "Decoder":
         return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_decoder", ffi.NULL):
-            self.close()
 
 
 def decode(data: Union[bytes, bytearray, memoryview], **options: Any) -> Picture:

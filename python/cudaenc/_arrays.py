@@ -110,6 +110,62 @@ def _host_plane(array: numpy.ndarray) -> Plane:
     return Plane(array, array.ctypes.data, array.shape, array.strides, array.dtype.itemsize, False, None, 0)
 
 
+class _Memory:
+    """Rows of a plane, for NumPy."""
+
+    def __init__(self, plane: Plane, rows: int, row_bytes: int) -> None:
+        self._owner = plane.owner
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (rows, row_bytes),
+                                    "strides": (plane.strides[0], 1), "data": (plane.address, True)}
+
+
+def copied(planes: Sequence[Plane], format: Any, spare: list[numpy.ndarray]) -> list[Plane]:
+    """The planes in memory of their own, which is taken from `spare` where there is some."""
+    sizes, begins, end = [], [], 0
+    row_bytes, rows = ffi.new("size_t *"), ffi.new("size_t *")
+    for i in range(len(planes)):
+        lib.cudaenc_plane_size(ffi.addressof(format), i, row_bytes, rows)
+        sizes.append((rows[0], row_bytes[0]))
+        begins.append(end)
+        end += -(-rows[0] * row_bytes[0] // 64) * 64
+    memory = spare.pop() if spare else numpy.empty(end, numpy.uint8)
+    copies = []
+    for plane, (count, size), begin in zip(planes, sizes, begins):
+        rows_of_copy = memory[begin:begin + count * size].reshape(count, size)
+        rows_of_copy[...] = numpy.asarray(_Memory(plane, count, size))
+        copies.append(plane._replace(owner=memory, address=rows_of_copy.ctypes.data, strides=(size,)))
+    return copies
+
+
+def _check_samples(plane: Plane, depth: int, what: str) -> None:
+    """That samples have no more than `depth` bits: in CUDA memory on the GPU, by PyTorch or CuPy where the array is theirs."""
+    limit = (1 << depth) - 1
+    if limit >= (1 << 8 * plane.itemsize) - 1 or 0 in plane.shape:
+        return
+    array, torch = plane.owner, sys.modules.get("torch")
+    if not plane.on_device:
+        if array.max() <= limit:
+            return
+        above = array > limit
+        first = int(numpy.argmax(above))
+    elif torch is not None and isinstance(array, torch.Tensor):
+        array = array.view(torch.int16) if plane.itemsize == 2 else array  # which has more operations than uint16
+        above = ((array & (~limit if plane.itemsize == 2 else ~limit & 255)) != 0).flatten()
+        if not bool(above.any()):
+            return
+        first = int(above.nonzero()[0])
+    elif type(array).__module__.split(".")[0] == "cupy":
+        above = (array > limit).ravel()
+        if not bool(above.any()):
+            return
+        first = int(above.argmax())
+    else:
+        return
+    place = tuple(int(i) for i in numpy.unravel_index(first, plane.shape))
+    sample = int(array[place]) & (1 << 8 * plane.itemsize) - 1
+    raise InvalidError(f"sample {sample} at {place} is not allowed with {what}: samples of {depth} bits are 0 to {limit}")
+
+
 def _new_format(width: int, height: int) -> Any:
     format = ffi.new("CudaencFormat *")
     format.width, format.height = width, height
@@ -137,11 +193,16 @@ def _describe_array(array: Any, layout: str, depth: Optional[int]) -> tuple[list
     height, width, channels = shape
     if channels not in _MODELS:
         raise InvalidError(f"{channels} channels are not allowed: there are 1, 3 or 4 of them, {layout!r}")
+    if depth is not None:
+        if not hasattr(depth, "__index__") or not 1 <= depth <= 16 or (depth > 8) != (plane.itemsize > 1):
+            raise InvalidError(f"depth {depth!r} is not allowed with elements of {plane.itemsize} bytes: uint8 has 1 "
+                               "to 8 bits, uint16 9 to 16")
+        _check_samples(plane, int(depth), f"depth {depth}")
     format = _new_format(width, height)
     format.components = channels
     format.color_model = getattr(lib, _MODELS[channels])
     format.has_alpha = channels == 4
-    inside = strides[2] * (channels - 1) + plane.itemsize <= strides[1]  # channels lie between two columns
+    inside = 0 < strides[2] and strides[2] * (channels - 1) + plane.itemsize <= strides[1]  # channels lie between two columns
     format.planes = 1 if inside or channels == 1 else channels
     for c in range(channels):
         component = format.component[c]
@@ -149,9 +210,6 @@ def _describe_array(array: Any, layout: str, depth: Optional[int]) -> tuple[list
         component.offset = strides[2] * c if format.planes == 1 else 0
         component.step = strides[1] if width > 1 else plane.itemsize * (channels if format.planes == 1 else 1)
         component.depth = depth or 8 * plane.itemsize
-        if (component.depth > 8) != (plane.itemsize > 1):
-            raise InvalidError(f"depth {component.depth} is not allowed with elements of {plane.itemsize} bytes: uint8 has 1 "
-                               "to 8 bits, uint16 9 to 16")
     planes = [plane._replace(address=plane.address + strides[2] * c, strides=(strides[0],)) for c in range(format.planes)]
     return planes, format[0]
 
@@ -176,6 +234,7 @@ def _describe_planes(arrays: Any, name: str) -> tuple[list[Plane], Any]:
         if plane.shape[0] != rows[0] or inner != row_bytes[0] or plane.itemsize != 1 + wide:
             raise InvalidError(f"plane {i} of shape {plane.shape}, {plane.itemsize} bytes each, is not allowed: {name} of "
                                f"{width}x{height} has {rows[0]} rows of {row_bytes[0] // (1 + wide)} uint{8 << wide}")
+        _check_samples(plane, format.component[0].depth + format.component[0].shift, f"plane {i} of {name}")
     return planes, format[0]
 
 

@@ -5,7 +5,7 @@ import functools
 import logging
 import os
 import pathlib
-from typing import Any
+from typing import Any, Optional
 
 import cffi
 
@@ -31,23 +31,48 @@ def version() -> str:
     return f"{number >> 16}.{number >> 8 & 255}.{number & 255}"
 
 
+class Outcome:
+    """What became of a call: its code and the lines that the session logged."""
+
+    def __init__(self, code: int, lines: list[tuple[int, str]]) -> None:
+        self.code = code
+        self._lines = lines
+
+    def error(self) -> Optional[Exception]:
+        if self.code == lib.CUDAENC_OK:
+            return None
+        errors = [text for level, text in self._lines if level == lib.CUDAENC_LOG_ERROR]
+        kind = {lib.CUDAENC_ERR_INVALID: InvalidError, lib.CUDAENC_ERR_MEMORY: MemoryError,
+                lib.CUDAENC_ERR_UNSUPPORTED: NotImplementedError}.get(self.code, CudaencError)
+        return kind("; ".join(errors) or ffi.string(lib.cudaenc_error_string(self.code)).decode())
+
+    def tell(self) -> None:
+        """Logs the lines that are no errors. Handlers may do as they like, so that nothing is locked by the caller."""
+        for level, text in self._lines:
+            if level == lib.CUDAENC_LOG_WARNING:
+                _warn(text)
+            elif level != lib.CUDAENC_LOG_ERROR:
+                _LOGGER.debug("%s", text)
+
+    def check(self) -> None:
+        self.tell()
+        error = self.error()
+        if error is not None:
+            raise error
+
+
 class Log:
-    """Lines of a session. check() raises what a code and the errors since the last one say; the others are logged."""
+    """Keeps the lines of a session until a call ends."""
 
     def __init__(self) -> None:
-        self._errors: list[str] = []
-        self.handle = ffi.new_handle(self._errors)
+        self._lines: list[tuple[int, str]] = []
+        self.handle = ffi.new_handle(self._lines)
         self.callback = _log
 
-    def check(self, code: int) -> None:
-        errors = self._errors[:]
-        self._errors.clear()
-        if code == lib.CUDAENC_OK:
-            return
-        text = "; ".join(errors) or ffi.string(lib.cudaenc_error_string(code)).decode()
-        kind = {lib.CUDAENC_ERR_INVALID: InvalidError, lib.CUDAENC_ERR_MEMORY: MemoryError,
-                lib.CUDAENC_ERR_UNSUPPORTED: NotImplementedError}.get(code, CudaencError)
-        raise kind(text)
+    def outcome(self, code: int) -> Outcome:
+        lines = self._lines[:]
+        self._lines.clear()
+        return Outcome(code, lines)
 
 
 @functools.lru_cache(maxsize=256)
@@ -58,13 +83,7 @@ def _warn(text: str) -> None:
 
 @ffi.callback("CudaencLog")
 def _log(opaque: Any, level: int, line: Any) -> None:
-    text = ffi.string(line).decode(errors="replace")
-    if level == lib.CUDAENC_LOG_ERROR:
-        ffi.from_handle(opaque).append(text)
-    elif level == lib.CUDAENC_LOG_WARNING:
-        _warn(text)
-    else:
-        _LOGGER.debug("%s", text)
+    ffi.from_handle(opaque).append((level, ffi.string(line).decode(errors="replace")))
 
 
 # Options whose values have names, and what those of the constants in cudaenc.h begin with.

@@ -6,11 +6,13 @@ SPDX-License-Identifier: LGPL-2.1-or-later
 """
 from __future__ import annotations
 
+import contextlib
 import fractions
 import itertools
 import os
+import secrets
 import struct
-from typing import Any, Iterable, Iterator, Optional, Union
+from typing import Any, BinaryIO, Iterable, Iterator, Optional, Union
 
 from . import Encoder, InvalidError
 
@@ -124,6 +126,21 @@ def _movie(entry: bytes, sizes: list[int], first: int, rate: fractions.Fraction,
                                    bytes(24), struct.pack(">I", 2)), track)
 
 
+@contextlib.contextmanager
+def _named_when_whole(path: Union[str, "os.PathLike[str]"]) -> Iterator[BinaryIO]:
+    """A file that gets its name where nothing raises, and else is removed."""
+    name = os.path.realpath(os.fsdecode(path))
+    partial = f"{name}.{secrets.token_hex(4)}.part"
+    try:
+        with open(partial, "xb") as file:
+            yield file
+        os.replace(partial, name)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(partial)
+        raise
+
+
 def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, frame_rate: Union[int, str, float] = 25,
               crf: Optional[int] = None, matrix: str = "bt709", format: str = "yuv420p", in_flight: int = 8,
               **options: Any) -> int:
@@ -131,10 +148,13 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
     becomes yuv420p where it lies, or the sequence of planes of `format`. Where they are one
     array on a GPU, some are converted at a time. frame_rate: a number or "30000/1001". crf: constant
     quality, a QP (20). Or bit_rate, on average. options: the encoder's. Raises
-    Encoder's errors; then the file is not complete."""
-    rate = fractions.Fraction(frame_rate).limit_denominator(1001)
+    Encoder's errors, and those of frames. The file gets its name when it is whole; until then that has a suffix."""
+    try:
+        rate = fractions.Fraction(frame_rate).limit_denominator(1001)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        rate = fractions.Fraction(0)
     if rate <= 0:
-        raise InvalidError(f"frame_rate {frame_rate!r} is not allowed: it is above 0")
+        raise InvalidError(f'frame_rate {frame_rate!r} is not allowed: it is a number above 0, or a text such as "30000/1001"')
     if options.setdefault("repeat_headers", 0):
         raise InvalidError("repeat_headers is not allowed: the file has the parameter sets")
     if crf is not None and {"bit_rate", "qp", "rate_control"} & options.keys():
@@ -152,10 +172,12 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
                else b"")
     items = itertools.chain([head], items)
     pictures = _pictures(frames if whole else items, matrix) if converts else items
+    if converts:  # what is encoded is nobody else's
+        options = {"copy": False, **options}
     first = next(pictures)
     sizes = []
     slices = None
-    with Encoder(first, "h264", format=format, in_flight=in_flight, **options) as encoder, open(path, "wb") as file:
+    with Encoder(first, "h264", format=format, in_flight=in_flight, **options) as encoder, _named_when_whole(path) as file:
         layout = encoder._format
         chroma = (0 if layout.components == 1 else 1 if layout.component[1].log2_subsample_y
                   else 2 if layout.component[1].log2_subsample_x else 3)

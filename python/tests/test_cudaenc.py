@@ -4,6 +4,7 @@ CUDAENC_LIBRARY with the emulator in it: kernels too, on arrays that say they ar
 """
 import ctypes
 import io
+import logging
 import os
 import pathlib
 import shutil
@@ -53,6 +54,7 @@ class Lossless(unittest.TestCase):
         planes = numpy.ascontiguousarray(array.transpose(2, 0, 1))
         self.assertEqual(cudaenc.encode(planes, layout="chw"), expected)
         self.assertEqual(cudaenc.encode(planes.transpose(1, 2, 0)), expected)
+        self.assertEqual(cudaenc.encode(planes[::-1].copy()[::-1], layout="chw"), expected)
         wide = picture(90, 200, 4)
         wide[::2, 60:194:2, :3] = array
         self.assertEqual(cudaenc.encode(wide[::2, 60:194:2, :3]), expected)
@@ -116,6 +118,187 @@ class Batch(unittest.TestCase):
         self.assertEqual(results, [expected] * 4)
 
 
+class Changing(unittest.TestCase):
+    """What the caller changes after a call that took it."""
+
+    VALUES = range(10, 100, 10)
+
+    def pictures(self, array):
+        """One array, filled again and again."""
+        for value in self.VALUES:
+            array[...] = value
+            yield array
+
+    def test_batches(self):
+        expected = [pillow(cudaenc.encode(numpy.full((24, 32), value, numpy.uint8))).tolist() for value in self.VALUES]
+        for wrap in (lambda array: array), HostOnly:
+            pictures = (wrap(array) for array in self.pictures(numpy.zeros((24, 32), numpy.uint8)))
+            for options in {"in_flight": 4}, {"in_flight": 64, "format": "gray"}:
+                packets = list(cudaenc.encode_batch(pictures, **options))
+                self.assertEqual([pillow(packet).tolist() for packet in packets], expected[:len(packets)])
+                pictures = (wrap(array) for array in self.pictures(numpy.zeros((24, 32), numpy.uint8)))
+
+    def test_all_layouts(self):
+        for shape, options in ((24, 32, 3), {}), ((3, 24, 32), {"layout": "chw"}), ((24, 32, 4), {}), ((24, 64, 3), {"step": 2}):
+            step = options.pop("step", 1)
+            memory = numpy.zeros(shape, numpy.uint8)
+            view = memory[:, ::step] if step > 1 else memory[::-1]
+            contents = [picture(*view.shape) for _ in range(5)]
+
+            def refilled():
+                for content in contents:
+                    view[...] = content
+                    yield view
+
+            packets = list(cudaenc.encode_batch(refilled(), in_flight=5, **options))
+            self.assertEqual(packets, [cudaenc.encode(content, **options) for content in contents])
+
+    def test_planes_and_sessions(self):
+        planes = [numpy.zeros((16, 16), numpy.uint16), numpy.zeros((8, 8), numpy.uint16), numpy.zeros((8, 8), numpy.uint16)]
+        expected = []
+        with cudaenc.Encoder(planes, format="yuv420p10", in_flight=3) as encoder:
+            for value in (100, 500, 1023):
+                for plane in planes:
+                    plane[...] = value
+                expected.append(cudaenc.encode([plane.copy() for plane in planes], format="yuv420p10"))
+                self.assertTrue(encoder.submit(planes, value))
+            self.assertEqual([encoder.receive() for _ in expected], list(zip((100, 500, 1023), expected)))
+            self.assertEqual(list(encoder.encode([planes] * 7)), expected[-1:] * 7)
+
+    def test_without_a_copy(self):
+        arrays = [picture(24, 32, 3) for _ in range(9)]
+        self.assertEqual(list(cudaenc.encode_batch(arrays, copy=False)), [cudaenc.encode(array) for array in arrays])
+
+    def test_films(self):
+        planes = [numpy.zeros((32, 32), numpy.uint8) for _ in range(3)]
+        rgb = numpy.zeros((32, 32, 3), numpy.uint8)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.mp4")
+            for memory, options in (planes, {"format": "yuv444p"}), (rgb, {}):
+                frames = (memory for value in self.VALUES for plane in memory for _ in [plane.fill(value)] if plane is memory[-1]) \
+                    if memory is planes else self.pictures(rgb)
+                cudaenc.mp4.write_mp4(path, frames, qp=8, **options)
+                with av.open(path) as film:
+                    values = [frame.to_ndarray(format="gray")[0, 0] for frame in film.decode(video=0)]
+                for value, expected in zip(values, self.VALUES):
+                    self.assertLess(abs(int(value) - expected), 16, options)
+                self.assertEqual(len(values), len(self.VALUES))
+
+    def test_packets(self):
+        packets = [cudaenc.encode(numpy.full((16, 16), value, numpy.uint8), "mjpeg", comment="") for value in self.VALUES]
+        memory = bytearray(max(map(len, packets)))
+
+        def refilled(view):
+            for packet in packets:
+                memory[:] = packet.ljust(len(memory), b"\0")
+                yield view(packet)
+
+        for view in (lambda packet: memory), (lambda packet: memoryview(memory)[:len(packet)]):
+            decoded = list(cudaenc.decode_batch(refilled(view), in_flight=8))
+            self.assertEqual([int(one.planes[0][0, 0]) for one in decoded], list(self.VALUES))
+
+    def test_metadata(self):
+        xmp = bytearray(b"<rdf:RDF/>")
+        with cudaenc.Encoder(picture(8, 8), xmp=xmp) as encoder:
+            xmp[1:2] = b"XXX"
+            self.assertIn(b"<rdf:RDF/>", next(encoder.encode([picture(8, 8)])))
+
+
+class Sharing(unittest.TestCase):
+    """Threads that use one session; iterations that others come between."""
+
+    def run_threads(self, *works):
+        failures = []
+
+        def run(work):
+            try:
+                work()
+            except BaseException as error:  # pylint: disable=broad-except
+                failures.append(error)
+
+        threads = [threading.Thread(target=run, args=(work,)) for work in works]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_threads_encode(self):
+        pictures = [[picture(64, 64) for _ in range(40)] for _ in range(4)]
+        expected = [[cudaenc.encode(one, "mjpeg") for one in series] for series in pictures]
+        results = [[] for _ in range(4)]
+        with cudaenc.Encoder(pictures[0][0], "mjpeg", in_flight=3) as encoder:
+            self.run_threads(*(lambda i=i: results[i].extend(encoder.encode(pictures[i])) for i in range(4)))
+            self.assertIsNone(encoder.receive())
+        self.assertEqual(results, expected)
+
+    def test_threads_submit_and_receive(self):
+        array, received = picture(64, 64), []
+
+        def work(first):
+            for token in range(first, first + 50):
+                while not encoder.submit(array, token):
+                    one = encoder.receive()
+                    if one is not None:
+                        received.append(one)
+                encoder.receive(wait=False) is None or received.append((None, None))
+
+        with cudaenc.Encoder(array, "mjpeg", in_flight=2) as encoder:
+            packet = next(encoder.encode([array]))
+            self.run_threads(*(lambda i=i: work(50 * i) for i in range(4)))
+            while (one := encoder.receive()) is not None:
+                received.append(one)
+        self.assertEqual(len(received), 200)
+        self.assertEqual({data for _, data in received} - {None}, {packet})
+
+    def test_threads_decode(self):
+        packets = [cudaenc.encode(numpy.full((32, 32), value, numpy.uint8), "mjpeg") for value in range(0, 200, 5)]
+        results = [[] for _ in range(4)]
+        with cudaenc.Decoder(in_flight=3) as decoder:
+            self.run_threads(*(lambda i=i: results[i].extend(decoder.decode(packets[i:] + packets[:i])) for i in range(4)))
+        for i, pictures in enumerate(results):
+            self.assertEqual([int(one.planes[0][0, 0]) for one in pictures], [*range(5 * i, 200, 5), *range(0, 5 * i, 5)])
+
+    def test_closed_by_another_thread(self):
+        array = picture(64, 64)
+        encoder = cudaenc.Encoder(array, "mjpeg")
+
+        def work():
+            with self.assertRaisesRegex(ValueError, "the session is closed"):
+                for _ in range(10**6):
+                    list(encoder.encode([array] * 8))
+
+        self.run_threads(work, work, work, encoder.close)
+
+    def test_iterations_have_their_own_packets(self):
+        one, other = numpy.full((16, 16), 10, numpy.uint8), numpy.full((16, 16), 200, numpy.uint8)
+        with cudaenc.Encoder(one, in_flight=4) as encoder:
+            left = encoder.encode([one] * 9)
+            first = next(left)
+            self.assertEqual(list(encoder.encode([other] * 6)), [cudaenc.encode(other)] * 6)
+            encoder.submit(other, "mine")
+            self.assertEqual(list(left), [first] * 8)
+            self.assertEqual(encoder.receive(), ("mine", cudaenc.encode(other)))
+            next(encoder.encode([one] * 9))  # and never asked again
+            self.assertEqual(list(encoder.encode([other])), [cudaenc.encode(other)])
+
+    def test_handlers_use_the_session(self):
+        class Handler(logging.Handler):
+            def emit(self, record):
+                said.append((record.getMessage(), decoder.receive(wait=False)))
+
+        said, handler = [], Handler()
+        broken = cudaenc.encode(picture(64, 64), "mjpeg", device="cpu")[:-60]
+        cudaenc._native._warn.cache_clear()
+        logging.getLogger("cudaenc").addHandler(handler)
+        try:
+            with cudaenc.Decoder(device="cpu") as decoder:
+                self.assertTrue(next(decoder.decode([broken])).corrupt)
+        finally:
+            logging.getLogger("cudaenc").removeHandler(handler)
+        self.assertEqual(len(said), 1)
+
+
 class Decode(unittest.TestCase):
     def test_jpeg(self):
         array = picture(45, 67)
@@ -137,6 +320,13 @@ class Decode(unittest.TestCase):
         for data, one in zip(packets, decoded):
             self.assertTrue(numpy.array_equal(one.planes[0], cudaenc.decode(data).planes[0]))
         self.assertEqual(len(decoded), 9)
+
+
+    def test_cmyk(self):
+        stream = io.BytesIO()
+        Image.fromarray(picture(45, 67, 4), "CMYK").save(stream, "jpeg", quality=95)
+        decoded = cudaenc.decode(stream.getvalue())
+        self.assertEqual((decoded.color_model, [p.shape for p in decoded.planes]), ("cmyk", [(45, 67)] * 4))
 
 
 class Mp4(unittest.TestCase):
@@ -237,12 +427,33 @@ class Mp4(unittest.TestCase):
         for text, frames, options in (("no frame", [], {}), ("both even", [picture(9, 9, 3)], {}),
                                       ("shape (8, 8)", [picture(8, 8)], {}), ("float64", [picture(8, 8, 3) / 255], {}),
                                       ("frame_rate 0", [picture(8, 8, 3)], {"frame_rate": 0}),
+                                      ("frame_rate inf", [picture(8, 8, 3)], {"frame_rate": float("inf")}),
+                                      ("frame_rate 'fast'", [picture(8, 8, 3)], {"frame_rate": "fast"}),
+                                      ("frame_rate None", [picture(8, 8, 3)], {"frame_rate": None}),
                                       ("matrix 'rgb'", [picture(8, 8, 3)], {"matrix": "rgb"}),
                                       ("crf is not", [picture(8, 8, 3)], {"crf": 20, "bit_rate": 1000000}),
                                       ("repeat_headers", [picture(8, 8, 3)], {"repeat_headers": 1})):
             with self.assertRaises(ValueError) as caught, tempfile.TemporaryDirectory() as folder:
                 cudaenc.mp4.write_mp4(os.path.join(folder, "out.mp4"), frames, **options)
             self.assertIn(text, str(caught.exception))
+
+    def test_no_partial_file(self):
+        def failing():
+            yield picture(16, 16, 3)
+            yield picture(16, 16, 3)
+            raise KeyboardInterrupt
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "out.mp4")
+            for frames, error in (failing(), KeyboardInterrupt), ([picture(16, 16, 3), picture(8, 8, 3)], ValueError), (
+                    [picture(9, 9, 3)], ValueError):
+                with self.assertRaises(error):
+                    cudaenc.mp4.write_mp4(path, frames)
+                self.assertEqual(os.listdir(folder), [])
+            cudaenc.mp4.write_mp4(path, [picture(16, 16, 3)])
+            whole = path.read_bytes()
+            self.assertRaises(KeyboardInterrupt, cudaenc.mp4.write_mp4, path, failing())
+            self.assertEqual((os.listdir(folder), path.read_bytes()), (["out.mp4"], whole))
 
 
 class Errors(unittest.TestCase):
@@ -297,6 +508,38 @@ class Errors(unittest.TestCase):
         self.assertRaises(ValueError, encoder.submit, array)
         with self.assertRaises(cudaenc.CudaencError):
             cudaenc.encode(array, device="cuda:999")
+
+    def test_samples_beyond_their_depth(self):
+        array = picture(8, 9, 3, bits=12)
+        array[5, 7, 1] = array[6, 0, 0] = 4096
+        self.check("sample 4096 at (5, 7, 1) is not allowed with depth 12: samples of 12 bits are 0 to 4095", array, depth=12)
+        self.check("sample 65535 at (0, 2) is not allowed with depth 9", numpy.array([[0, 511, 65535]], numpy.uint16), depth=9)
+        self.check("sample 8 at (0, 1) is not allowed with depth 3", numpy.array([[7, 8]], numpy.uint8), depth=3)
+        self.check("sample 4096 at (5, 7) is not allowed with depth 12", HostOnly(array[..., 1]), depth=12)
+        planes = [numpy.zeros((4, 4), numpy.uint16) for _ in range(3)]
+        planes[2][3, 1] = 1024
+        self.check("sample 1024 at (3, 1) is not allowed with plane 2 of yuv444p10", planes, format="yuv444p10")
+        with cudaenc.Encoder(array % 4096, depth=12) as encoder:
+            self.assertRaises(ValueError, encoder.submit, array)
+            self.assertEqual(len(list(encoder.encode([array % 4096]))), 1)
+        self.assertEqual(len(cudaenc.encode(array, depth=16)), len(cudaenc.encode(array)))
+        for wrong in 0, -3, 17, 12.5, "12":
+            self.check(f"depth {wrong!r} is not allowed", array, depth=wrong)
+        for kind in numpy.int8, numpy.int16, numpy.uint32, numpy.int64, numpy.float16, numpy.float64, bool, complex:
+            self.check("uint8 or uint16", (array % 2).astype(kind))
+
+    @unittest.skipUnless(torch, "no PyTorch")
+    def test_samples_of_tensors(self):
+        array = picture(8, 9, bits=12)
+        array[5, 7] = 4096
+        self.check("sample 4096 at (5, 7) is not allowed with depth 12", torch.from_numpy(array), depth=12)
+        if torch.cuda.is_available():
+            for depth, sample in (12, 4096), (12, 65535), (15, 32768):
+                array[5, 7] = sample
+                tensor = torch.from_numpy(array).cuda()
+                self.check(f"sample {sample} at (5, 7) is not allowed with depth {depth}", tensor, depth=depth)
+            self.assertEqual(cudaenc.encode(tensor), cudaenc.encode(array))
+            self.check("sample 9 at (0, 1)", torch.tensor([[7, 9]], dtype=torch.uint8).cuda(), depth=3)
 
     def test_metadata(self):
         array, xmp, iptc = picture(16, 16, 3), b"<rdf:RDF/>", b"\x1c\x02\x05\0\x01x"
