@@ -342,13 +342,30 @@ static void count_warnings(void *avcl, int level, const char *format, va_list ar
 }
 
 /* Gray without a range, with alpha too, has the full one, of which there is nothing to say. That regions of interest have no effect
- * is said once. */
+ * is said once; and that a colour of libavutil's own, which H.273 does not have, is not told. */
 static void test_warnings(void)
 {
     static const enum AVPixelFormat formats[] = { AV_PIX_FMT_GRAY8, AV_PIX_FMT_YA8 };
 
-    encoder = "j2k_cuda";
+    static const char *const encoders[] = { "j2k_cuda", "mjpeg_cuda", "h264_cavlc_cuda" };
+
     av_log_set_callback(count_warnings);
+    for (int i = 0; i < FF_ARRAY_ELEMS(encoders); i++) {
+        const AVCodec *codec  = avcodec_find_encoder_by_name(encoders[i]);
+        AVCodecContext *avctx = avcodec_alloc_context3(codec);
+
+        avctx->width       = WIDTH;
+        avctx->height      = HEIGHT;
+        avctx->pix_fmt     = AV_PIX_FMT_YUV420P;
+        avctx->color_range = AVCOL_RANGE_JPEG;
+        avctx->color_trc   = 256;
+        avctx->time_base   = (AVRational) { 1, 25 };
+        av_opt_set(avctx->priv_data, "device", device, 0);
+        warnings = 0;
+        check(avcodec_open2(avctx, codec, NULL) >= 0 && warnings == 1, "a transfer function of libavutil's own", i);
+        avcodec_free_context(&avctx);
+    }
+    encoder = "j2k_cuda";
     for (int i = 0; i < 2; i++) {
         const AVCodec *codec  = avcodec_find_encoder_by_name(encoder);
         AVCodecContext *avctx = avcodec_alloc_context3(codec);
@@ -441,12 +458,12 @@ static uint8_t *add_side_data(AVFrame *frame, enum AVFrameSideDataType type, siz
 }
 
 /* The SEI messages of H.264: what frames have too much or too little of; and timecodes above 30 frames/s, where the bit that tells
- * two frames of a number apart depends on the rate. */
+ * two frames of a number apart depends on the rate. One that the rate does not have is left out. */
 static void test_messages(void)
 {
     static const struct {
         int rate, frame;
-    } timecodes[] = { { 25, 24 }, { 50, 37 }, { 50, 48 }, { 60, 59 }, { 60, 58 } };
+    } timecodes[] = { { 25, 24 }, { 50, 37 }, { 50, 48 }, { 60, 59 }, { 60, 58 }, { 25, 25 } };
 
     encoder = "h264_cavlc_cuda";
     for (int i = 0; i < FF_ARRAY_ELEMS(timecodes); i++) {
@@ -483,7 +500,7 @@ static void test_messages(void)
         take(avctx, packets, &count);
         check(count == 1, "takes all side data", 1);
         if (count) {
-            check(holds(packets[0], picture_timing, 3), "the timecode", timecodes[i].frame);
+            check(holds(packets[0], picture_timing, 3) == (timecodes[i].frame < rate), "the timecode", timecodes[i].frame);
             check(holds(packets[0], "GA94\3\x5F", 6), "31 captions", 1);
             check(holds(packets[0], "\x89\x18", 2) == !!i, "the mastering display", i);
             av_packet_free(&packets[0]);

@@ -55,6 +55,21 @@ check "encode_planes refuses a format" bash -c "! '$work/encode_planes' '$work/i
 check "encode_planes tells of a file that it cannot write" \
     bash -c "! '$work/encode_planes' '$work/in.yuv' yuvj420p 100 60 '$work/none/' cpu 2>'$work/errors' && grep -c 'none/0000.jp2: No such file' '$work/errors' | grep -qx 1"
 
+# ---- the programs of docs/library.md, which free what they have
+documented() { # NUMBER OUTPUT
+    awk -v number="$1" '/^    #include <cudaenc.h>/ { n++ } /^[^ ]/ { inside = 0 } /^    #include/ { inside = 1 }
+        inside && n == number { print substr($0, 5) }' docs/library.md >"$2.c"
+    # shellcheck disable=SC2046,SC2086 # flags are many words
+    cc $flags -fsanitize=address "$2.c" -o "$2" $(pkg-config --cflags --libs libcudaenc)
+}
+check "docs/library.md, a session" documented 1 "$work/documented_session"
+check "docs/library.md, a decoder" documented 2 "$work/documented_decoder"
+check "it writes a picture" bash -c "'$work/documented_session' >'$work/black.jp2' 2>'$work/black.log'"
+check "a black one" cmp <("$fate/ffmpeg" -v error -i "$work/black.jp2" -f rawvideo -) <(head -c $((1920 * 1080 * 6)) /dev/zero)
+check "it reads a picture" bash -c "'$work/documented_decoder' <'$work/shared.out/0000.jpg' >'$work/decoded.yuv' 2>'$work/decoded.log'"
+check "that of the codec of FFmpeg" cmp "$work/decoded.yuv" <("$fate/ffmpeg" -v error -c:v mjpeg_cuda -i "$work/shared.out/0000.jpg" -f rawvideo -)
+check "it refuses what is none" bash -c "! '$work/documented_decoder' <'$work/black.jp2' 2>'$work/none.log' && grep -q . '$work/none.log'"
+
 value() { sed -n "s/^$1=//p" "$fate/ffbuild/config.mak"; }
 on_ffmpeg() { # SOURCE OUTPUT FLAGS...
     # shellcheck disable=SC2046,SC2086 # flags are many words
