@@ -24,6 +24,7 @@ class MeteredDevice final : public Device {
 
     std::string name() const override { return device_->name(); }
     int multiprocessors() const override { return device_->multiprocessors(); }
+    uint64_t free_memory() override { return device_->free_memory(); }
     void *alloc(size_t bytes) override {
         device_buffers[bytes]++;
         return device_->alloc(bytes);
