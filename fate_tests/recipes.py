@@ -355,6 +355,16 @@ def check_varying_rates():
         expect(found.stdout == "24\n", f"{name}: {found.stdout}{found.stderr}")
 
 
+def check_cinema_rates():
+    """README's command makes a film of every frame, whatever the source's rate; dcp.md's other way keeps the time."""
+    command = re.search(r"`(ffmpeg [^`]*cinema2k[^`]*)`", (ROOT / "README.md").read_text(encoding="utf-8"))[1]
+    for rate, kept_time in ("24000/1001", 48), ("25", 46), ("30000/1001", 38):
+        made = run(f"rm -rf film && mkdir film && cd film && ffmpeg -v error -f lavfi -i testsrc2=s=64x48:r={rate} -frames:v 48 -c:v ffv1 in.mov && "
+                   f"{command.replace('-c:v j2k_cuda', '-c:v j2k_cuda -device cpu')} && ls *.j2c | wc -l && "
+                   "ffmpeg -v error -i in.mov -vf fps=24 -c:v rawvideo -f framecrc - | grep -c ^0,")
+        expect(made.stdout == f"48\n{kept_time}\n", f"a film from {rate} frames/s: {made.stdout}{made.stderr}")
+
+
 make_inputs()
 check_printed(run_page())
 check_psnr()
@@ -371,4 +381,5 @@ check_thumbnails()
 check_segments()
 check_cut_clips()
 check_varying_rates()
+check_cinema_rates()
 finish()

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "jp2_colour.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <span>
 
 #include "../bytes.h"
 #include "../error.h"
@@ -27,42 +30,87 @@ void put_fixed(Bytes &out, double x) {
     out.put32(static_cast<uint32_t>(static_cast<int32_t>(std::floor(x * 65536 + 0.5))));
 }
 
-void put_xyz(Bytes &out, const double (&v)[3]) {
-    out.put_text("XYZ "), out.put32(0);
-    for (const double x : v) put_fixed(out, x);
-}
-
-// A profile of three components with a matrix and one curve for all (ICC.1:1998-09, as T.800 I.5.3.3 restricts it).
-// gamma: of the curve, 0: that of sRGB.
-std::vector<uint8_t> matrix_profile(const Chromaticities &xy, double gamma) {
-    constexpr uint32_t kEntries = 1024;  // of a curve that is no power
-    const uint32_t curve = 12 + 2 * (gamma > 0 ? 1 : kEntries);
-    constexpr const char *kText = "cudaenc";
-    constexpr const char *kTags[] = {"desc", "cprt", "wtpt", "rXYZ", "gXYZ", "bXYZ", "rTRC", "gTRC", "bTRC"};
-    const uint32_t sizes[] = {98, 16, 20, 20, 20, 20, curve, curve, curve};  // of their data, which is padded to four
-    constexpr uint32_t kCount = 9, kCurve = 6;
-    uint32_t at[kCount], size = 128 + 4 + 12 * kCount;
-    for (uint32_t i = 0; i < kCount; i++) {
-        at[i] = i > kCurve ? at[kCurve] : size;  // one curve for all
-        if (i <= kCurve) size += (sizes[i] + 3) / 4 * 4;
+// What tags of a profile point to, one behind the other, each padded to four bytes.
+class TagData {
+  public:
+    // put(out): appends a tag's data.
+    template <class Put>
+    void add(const Put &put) {
+        const size_t begin = bytes.data.size();
+        put(bytes);
+        ranges.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(bytes.data.size() - begin)});
+        bytes.data.resize((bytes.data.size() + 3) / 4 * 4);
     }
+    void add_texts() {
+        add([](Bytes &out) {
+            out.put_text("desc"), out.put32(0), out.put32(8), out.put_text(kText);
+            out.data.resize(out.data.size() + 98 - 12 - std::strlen(kText));
+        });
+        add([](Bytes &out) {
+            out.put_text("text"), out.put32(0), out.put_text(kText);
+            out.data.push_back(0);
+        });
+    }
+    void add_xyz(const double (&v)[3]) {
+        add([&](Bytes &out) {
+            out.put_text("XYZ "), out.put32(0);
+            for (const double x : v) put_fixed(out, x);
+        });
+    }
+    // gamma 0: the curve of sRGB.
+    void add_curve(double gamma) {
+        add([&](Bytes &out) {
+            constexpr uint32_t kEntries = 1024;  // of a curve that is no power
+            out.put_text("curv"), out.put32(0), out.put32(gamma > 0 ? 1 : kEntries);
+            if (gamma > 0) out.put16(static_cast<uint32_t>(gamma * 256 + 0.5));
+            for (uint32_t i = 0; gamma <= 0 && i < kEntries; i++)
+                out.put16(static_cast<uint32_t>(65535 * light_of(CUDAENC_XYZ_SRGB, i / (kEntries - 1.0)) + 0.5));
+        });
+    }
+
+    Bytes bytes;
+    struct Range {
+        uint32_t at, size;
+    };
+    std::vector<Range> ranges;
+
+  private:
+    static constexpr const char *kText = "cudaenc";
+};
+
+// An input profile (ICC.1:1998-09, as T.800 I.5.3.3 restricts it). space: of its samples. Tags that are more than the
+// data share the last.
+std::vector<uint8_t> input_profile(const char *space, std::span<const char *const> tags, const TagData &data) {
+    const auto count = static_cast<uint32_t>(tags.size()), first = 128 + 4 + 12 * count;
     Bytes out;
-    out.put32(size), out.put32(0), out.put32(0x02200000);
-    out.put_text("scnrRGB XYZ ");
+    out.put32(first + static_cast<uint32_t>(data.bytes.data.size())), out.put32(0), out.put32(0x02200000);
+    out.put_text("scnr"), out.put_text(space), out.put_text("XYZ ");
     for (const int x : {1998, 9, 1, 0, 0, 0}) out.put16(static_cast<uint32_t>(x));
     out.put_text("acsp");
     for (int i = 0; i < 7; i++) out.put32(0);
     for (const double x : kD50) put_fixed(out, x);
     out.data.resize(128);
-    out.put32(kCount);
-    for (uint32_t i = 0; i < kCount; i++) out.put_text(kTags[i]), out.put32(at[i]), out.put32(sizes[i]);
+    out.put32(count);
+    for (size_t i = 0; i < tags.size(); i++) {
+        const TagData::Range &of = data.ranges[std::min(i, data.ranges.size() - 1)];
+        out.put_text(tags[i]), out.put32(first + of.at), out.put32(of.size);
+    }
+    out.put_bytes(data.bytes.data.data(), data.bytes.data.size());
+    return std::move(out.data);
+}
 
-    out.put_text("desc"), out.put32(0), out.put32(8), out.put_text(kText);
-    out.data.resize(at[1]);
-    out.put_text("text"), out.put32(0), out.put_text(kText);
-    out.data.resize(at[2]);
-    const double white[3] = {xy[6] / xy[7], 1, (1 - xy[6] - xy[7]) / xy[7]};
-    put_xyz(out, white);
+using White = double[3];
+void white_of(const Chromaticities &xy, White &white) {
+    white[0] = xy[6] / xy[7], white[1] = 1, white[2] = (1 - xy[6] - xy[7]) / xy[7];
+}
+
+// Of three components, with a matrix and one curve for all.
+std::vector<uint8_t> matrix_profile(const Chromaticities &xy, double gamma) {
+    White white;
+    white_of(xy, white);
+    TagData data;
+    data.add_texts();
+    data.add_xyz(white);
     double cone[3], wanted[3];
     apply(kBradford, white, cone), apply(kBradford, kD50, wanted);
     const Matrix rgb = rgb_to_xyz(xy);
@@ -78,14 +126,23 @@ std::vector<uint8_t> matrix_profile(const Chromaticities &xy, double gamma) {
             adapted[k] = std::floor(adapted[k] * 65536 + 0.5) / 65536;
             sum[k] += adapted[k];
         }
-        put_xyz(out, adapted);
+        data.add_xyz(adapted);
     }
-    out.put_text("curv"), out.put32(0), out.put32(gamma > 0 ? 1 : kEntries);
-    if (gamma > 0) out.put16(static_cast<uint32_t>(gamma * 256 + 0.5));
-    for (uint32_t i = 0; gamma <= 0 && i < kEntries; i++)
-        out.put16(static_cast<uint32_t>(65535 * light_of(CUDAENC_XYZ_SRGB, i / (kEntries - 1.0)) + 0.5));
-    out.data.resize(size);
-    return std::move(out.data);
+    data.add_curve(gamma);
+    constexpr const char *kTags[] = {"desc", "cprt", "wtpt", "rXYZ", "gXYZ", "bXYZ", "rTRC", "gTRC", "bTRC"};
+    return input_profile("RGB ", kTags, data);
+}
+
+// Of grey.
+std::vector<uint8_t> curve_profile(const Chromaticities &xy, double gamma) {
+    White white;
+    white_of(xy, white);
+    TagData data;
+    data.add_texts();
+    data.add_xyz(white);
+    data.add_curve(gamma);
+    constexpr const char *kTags[] = {"desc", "cprt", "wtpt", "kTRC"};
+    return input_profile("GRAY", kTags, data);
 }
 
 // Of H.273 Table 3, as displays have it; 0: the curve of sRGB.
@@ -142,6 +199,8 @@ Jp2Colour jp2_colour(const CudaencFormat &f, CudaencColorModel model) {
     const auto xy = chromaticities(f.color_primaries == 2 ? 1 : f.color_primaries);
     if (model == CUDAENC_COLOR_RGB && xy && gamma)
         colour.icc = matrix_profile(*xy, *gamma);
+    else if (model == CUDAENC_COLOR_GRAY && xy && gamma)
+        colour.icc = curve_profile(*xy, *gamma);
     else
         say(format_string("colour primaries %d with transfer %d", f.color_primaries, f.color_transfer));
     return colour;

@@ -57,12 +57,13 @@ constexpr int kBroadcastRates[] = {0, 200, 200, 200, 400, 800, 1600, 0};
 // have twice that (DCI HFR RP 3).
 constexpr int64_t kCinemaRate = 250000000, kCinemaComponentRate = 200000000;
 
-// SMPTE ST 428-21 (archives) up to 240/11; ST 429-13, ST 428-11.
+// SMPTE ST 428-21 (archives) up to 240/11; ST 429-13, ST 428-11. 4K has the rates above 30 as HFR alone.
 struct FrameRate {
     int num, den;
 };
 constexpr FrameRate kCinemaFrameRates[] = {{16, 1}, {200, 11}, {20, 1}, {240, 11}, {24, 1}, {25, 1},
                                            {30, 1}, {48, 1},   {50, 1}, {60, 1},   {96, 1}};
+constexpr int kMost4kRate = 30;
 
 // SMPTE ST 2067-21: the highest main level of imf2k, imf4k and imf8k, by Rsiz without levels.
 int highest_imf_level(int rsiz) { return 6 + 2 * ((rsiz >> 8) - 4) % 6; }
@@ -96,6 +97,15 @@ class Rules {
   private:
     const Profile &profile_;
 };
+
+// The option that asks for a size or quality; empty: none does.
+std::string target_of(const CudaencJ2kOptions &options) {
+    return options.bit_rate      ? format_string("b %lld", static_cast<long long>(options.bit_rate))
+           : options.frame_bytes ? format_string("frame_bytes %lld", static_cast<long long>(options.frame_bytes))
+           : options.compression_ratio != 0 ? format_string("compression_ratio %g", options.compression_ratio)
+           : options.psnr != 0              ? format_string("psnr %g", options.psnr)
+                                            : format_string("layer_rates '%s'", options.layer_rates);
+}
 
 void check_picture(const Profile &profile, const Rules &rules, const Params &p) {
     const int count = static_cast<int>(p.components.size());
@@ -147,6 +157,10 @@ void check_tiles(const Profile &profile, const Rules &rules, const Params &p) {
 void check_coding(const Profile &profile, const Rules &rules, const Params &p, const CudaencJ2kOptions &options) {
     rules.demand(profile.reversible < 0 || p.reversible == (profile.reversible == 1),
                  p.reversible ? "pred dwt53" : "pred dwt97", p.reversible ? "it is dwt97" : "it is dwt53");
+    if (profile.reversible == 1) {
+        rules.demand(!p.rate.target(), target_of(options), "it is lossless");
+        rules.demand(!p.xyz, "xyz on", "it is lossless");
+    }
     const bool part15 = profile.family == kImfHt;
     const int most = part15 ? most_levels_of_picture(std::max(p.width, p.height)) : most_levels(profile, p.tile_width);
     if (profile.family == kCinema)
@@ -204,6 +218,7 @@ void check_coding(const Profile &profile, const Rules &rules, const Params &p, c
                      format_string("it is %d", guard_bits), "SMPTE ST 429-4");
         const char *segment = p.plt ? "plt 1" : p.sop ? "sop 1" : "eph 1";
         rules.demand(!p.plt && !p.sop && !p.eph, segment, "there is no such marker segment", "SMPTE ST 429-4");
+        rules.demand(!p.jp2, "format jp2", "frames are bare codestreams", "SMPTE ST 429-4");
     }
 }
 
@@ -218,14 +233,16 @@ double frames_a_second(const CudaencJ2kOptions &options) {
 // ClairMeta and libdcp's verifier list these rates, and the ones from which on HFR is.
 void check_cinema_rates(const Profile &profile, const Rules &rules, const CudaencJ2kOptions &options) {
     const bool is_4k = profile.rsiz == 0x0004;
-    const int highest = is_4k || options.stereo ? 60 : 96;
+    const int highest = is_4k && !options.hfr ? kMost4kRate : is_4k || options.stereo ? 60 : 96;
     bool known = false;
     for (const FrameRate &rate : kCinemaFrameRates)
         known |= int64_t{rate.num} * options.frame_rate_den == int64_t{options.frame_rate_num} * rate.den &&
                  rate.num <= highest * rate.den;
     rules.demand(
         known, format_string("a frame rate of %d/%d", options.frame_rate_num, options.frame_rate_den),
-        format_string("it is 16, 200/11, 20, 240/11, 24, 25, 30, 48, 50%s", highest == 60 ? " or 60" : ", 60 or 96"),
+        std::string("it is 16, 200/11, 20, 240/11, 24, 25") + (highest == kMost4kRate ? " or 30, with hfr 48, 50 or 60"
+                                                               : highest == 60        ? ", 30, 48, 50 or 60"
+                                                                                      : ", 30, 48, 50, 60 or 96"),
         "SMPTE ST 429-13, ST 428-11, ST 428-21");
     rules.demand(!options.stereo || !is_4k, "stereo 1", "stereoscopic pictures are 2K", "DCI DCSS 3.2.1");
     const int hfr = is_4k || options.stereo ? 48 : 60;
@@ -239,14 +256,8 @@ void warn_of_cut(const Profile &profile, Params &p, const CudaencJ2kOptions &opt
     const uint64_t limit = p.limits.frame;
     const bool by_psnr = options.psnr != 0;
     if (!limit || (!by_psnr && p.rate.layers.back() <= limit)) return;
-    const std::string target =
-        options.bit_rate      ? format_string("b %lld", static_cast<long long>(options.bit_rate))
-        : options.frame_bytes ? format_string("frame_bytes %lld", static_cast<long long>(options.frame_bytes))
-        : options.compression_ratio != 0 ? format_string("compression_ratio %g", options.compression_ratio)
-        : by_psnr                        ? format_string("psnr %g", options.psnr)
-                                         : format_string("layer_rates '%s'", options.layer_rates);
     p.warn(format_string("profile %s: %s %s: frames have at most %llu bytes (%.0f Mbit/s)", profile.name,
-                         target.c_str(), by_psnr ? "is missed where it takes more" : "is not reached",
+                         target_of(options).c_str(), by_psnr ? "is missed where it takes more" : "is not reached",
                          static_cast<unsigned long long>(limit),
                          static_cast<double>(limit) * 8 * frames_a_second(options) / 1e6));
 }

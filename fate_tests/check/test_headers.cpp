@@ -59,7 +59,7 @@ START_TEST(random_pictures_say_what_they_are) {
         if (profile.size() >= 20) std::memcpy(profile.data() + 16, random.of(spaces), 4);
         if (random.one_in(2)) frame.icc_profile = profile.data(), frame.icc_profile_size = profile.size();
         frame.sample_aspect_num = random.between(0, 3) * (random.one_in(9) ? 100001 : 1);
-        frame.sample_aspect_den = random.between(0, 3) * (random.one_in(9) ? 99999 : 1);
+        frame.sample_aspect_den = random.between(1, 3) * (random.one_in(9) ? 99999 : 1);
         const Parsed parsed = parse(encode(config, frame), config, frame);
         if (!config.j2k.comment) {
             EXPECT(parsed.comment == format_string("cudaenc %d.%d.%d", CUDAENC_VERSION_MAJOR, CUDAENC_VERSION_MINOR,
@@ -120,6 +120,12 @@ START_TEST(colours_of_jp2) {
         {CUDAENC_COLOR_RGB, 1, 5, 0, 1, 2.8, ""},
         {CUDAENC_COLOR_RGB, 9, 16, 0, 1, -1,
          "colour primaries 9 with transfer 16: decoders of .jp2 files take samples for sRGB"},
+        {CUDAENC_COLOR_GRAY, 2, 13, 2, 1, -1, ""},
+        {CUDAENC_COLOR_GRAY, 2, 4, 2, 1, 2.2, ""},  // as FFmpeg takes TIFF files
+        {CUDAENC_COLOR_GRAY, 9, 14, 2, 1, 2.4, ""},
+        {CUDAENC_COLOR_GRAY, 12, 13, 2, 1, 0, ""},
+        {CUDAENC_COLOR_GRAY, 9, 16, 2, 1, -1,
+         "primaries 9 with transfer 16: decoders of .jp2 files take samples for full"},
         {CUDAENC_COLOR_YUV, 1, 13, 5, 1, -1, ""},
         {CUDAENC_COLOR_YUV, 1, 6, 6, 1, -1, ""},
         {CUDAENC_COLOR_YUV, 1, 1, 1, 0, -1,
@@ -127,7 +133,8 @@ START_TEST(colours_of_jp2) {
         {CUDAENC_COLOR_XYZ, 2, 2, 2, 0, -1, "XYZ: decoders of .jp2 files take samples for sRGB"},
     };
     for (const auto &c : cases) {
-        CudaencFormat format = make_format(8, 8, 3, 8, true, c.model);
+        const bool gray = c.model == CUDAENC_COLOR_GRAY;
+        CudaencFormat format = make_format(8, 8, gray ? 1 : 3, 8, true, c.model);
         format.color_primaries = c.primaries, format.color_transfer = c.transfer, format.color_matrix = c.matrix;
         format.full_range = c.full_range;
         CudaencJ2kOptions options = default_options();
@@ -140,7 +147,8 @@ START_TEST(colours_of_jp2) {
         const auto word = [&](size_t at) {
             return static_cast<uint32_t>(icc[at] << 24 | icc[at + 1] << 16 | icc[at + 2] << 8 | icc[at + 3]);
         };
-        EXPECT(word(0) == icc.size() && !std::memcmp(&icc[12], "scnrRGB XYZ ", 12) && !std::memcmp(&icc[36], "acsp", 4),
+        EXPECT(word(0) == icc.size() && !std::memcmp(&icc[12], gray ? "scnrGRAYXYZ " : "scnrRGB XYZ ", 12) &&
+                   !std::memcmp(&icc[36], "acsp", 4),
                "its header");
         const auto tag = [&](const char *name) -> size_t {
             for (uint32_t i = 0; i < word(128); i++)
@@ -152,12 +160,12 @@ START_TEST(colours_of_jp2) {
             return 0;
         };
         const double white[] = {0.9642, 1, 0.8249};
-        for (size_t k = 0; k < 3; k++) {
+        for (size_t k = 0; !gray && k < 3; k++) {
             int64_t sum = 0;
             for (const char *name : {"rXYZ", "gXYZ", "bXYZ"}) sum += static_cast<int32_t>(word(tag(name) + 8 + 4 * k));
             EXPECT(std::fabs(static_cast<double>(sum) / 65536 - white[k]) < 2e-5, "white is not D50");
         }
-        const size_t curve = tag("gTRC");
+        const size_t curve = tag(gray ? "kTRC" : "gTRC");
         EXPECT(word(curve + 8) == (c.gamma > 0 ? 1 : 1024), "entries of the curve");
         const auto entry = [&](size_t i) { return icc[curve + 12 + 2 * i] << 8 | icc[curve + 13 + 2 * i]; };
         if (c.gamma > 0)

@@ -167,7 +167,10 @@ for segment in plt sop eph; do
     profile cinema2k $dcp "$segment 1 is not allowed: there is no such marker segment \(SMPTE ST 429-4\)" -$segment 1
 done
 profile cinema2k $dcp "a frame rate of 24000/1001 is not allowed: it is 16, 200/11, 20, 240/11, 24, 25, 30, 48, 50, 60 or 96 " -r 24000/1001
-profile cinema4k $dcp "a frame rate of 96/1 is not allowed: it is .* 50 or 60" -r 96
+profile cinema4k $dcp "a frame rate of 96/1 is not allowed: it is .* 25 or 30, with hfr 48, 50 or 60" -r 96
+profile cinema4k $dcp "a frame rate of 48/1 is not allowed: it is .* 25 or 30, with hfr 48, 50 or 60" -r 48
+profile cinema4k $dcp "a frame rate of 96/1 is not allowed: it is .* 50 or 60" -r 96 -hfr 1
+profile cinema2k $dcp "format jp2 is not allowed: frames are bare codestreams \(SMPTE ST 429-4\)" -format jp2
 profile cinema2k $dcp "a frame rate of 96/1 is not allowed: it is .* 50 or 60" -r 96 -stereo 1
 profile cinema4k $dcp "stereo 1 is not allowed: stereoscopic pictures are 2K" -stereo 1
 profile cinema2k $dcp "hfr 1 at 48 frames/s is not allowed: it begins at 60" -hfr 1 -r 48
@@ -212,6 +215,14 @@ profile cinema2k $dcp "main_level or sub_level is not allowed" -main_level 1
 profile imf2k 2048x1556,yuv422p10le "159.3 million samples/s with main_level 2 is not allowed: there are at most 130 \(T.800 Table A.53\)" -main_level 2
 profile imf2k 64x48,gray "sub_level 2 is not allowed: it is 1 to 1 with main_level 1 \(T.800 Table A.54\)" -sub_level 2 -main_level 1
 profile imf2k 64x48,gray "sub_level 0 is not allowed: lossy streams have 1 or more \(SMPTE ST 2067-21\)" -sub_level 0
+for lossless in imf2k_r imf4k_r imf8k_r imf_ht_r; do
+    profile $lossless 64x48,gray "b 50000000 is not allowed: it is lossless" -b:v 50M
+    profile $lossless 64x48,gray "frame_bytes 2000 is not allowed: it is lossless" -frame_bytes 2000
+    profile $lossless 64x48,gray "compression_ratio 4 is not allowed: it is lossless" -compression_ratio 4
+    profile $lossless 64x48,gray "psnr 50 is not allowed: it is lossless" -psnr 50
+    profile $lossless 64x48,gray "layer_rates '4' is not allowed: it is lossless" -layer_rates 4
+done
+profile imf2k_r 64x48,gbrp12le "xyz on is not allowed: it is lossless" -xyz on
 profile imf2k_r 64x48,gray "sub_level 1 is not allowed: lossless streams have 0 \(SMPTE ST 2067-21\)" -sub_level 1
 profile broadcast 64x48,gray "main_level 8 is not allowed: it is 1 to 7 \(T.800 Table A.49\)" -main_level 8
 profile broadcast 64x48,gray "main_level 5 is not allowed: it is 6 to 7 \(T.800 Table A.50\)" -pred dwt53 -main_level 5
