@@ -542,7 +542,7 @@ typedef struct CudaencStageTime {
     double milliseconds; /**< sum over the frames received since the session was opened */
     int frames;
 } CudaencStageTime;
-/** Copies at most `capacity` rows. By the session's thread. times may be NULL where capacity is 0.
+/** Copies at most `capacity` rows. By the session's thread. times may be NULL where capacity is 0 or less.
  *  @return how many stages there are, 0 unless CudaencConfig.stage_times was set; or CUDAENC_ERR_INVALID */
 int cudaenc_stage_times(const CudaencSession *session, CudaencStageTime *times, int capacity);
 

@@ -101,7 +101,7 @@ int open_session(const char *name, Session **out, const Config *config, F begin)
 template <class Session>
 int stage_times(const char *name, const Session *session, CudaencStageTime *times, int capacity) {
     return guarded(log_of(session), {{name, session}}, [&] {
-        if (capacity < 0) refuse(format_string("capacity %d is not allowed: it is 0 or more", capacity));
+        capacity = std::max(capacity, 0);
         if (capacity && !times) refuse(format_string("times NULL is not allowed with capacity %d", capacity));
         const std::span<const CudaencStageTime> all = session->ring.pipeline().stage_times();
         std::copy_n(all.begin(), std::min<size_t>(all.size(), static_cast<size_t>(capacity)), times);

@@ -846,6 +846,7 @@ START_TEST(bad_frames) {
     const CudaencFormat format = make_h264_format(h264_inputs[0], 40, 40);
     CudaencConfig config = make_h264_config(format, "cpu", &log);
     config.h264.timecodes = 1;
+    config.h264.frame_rate_num = 0;  // frames up to 255
     const Picture picture = make_content(random, format, Content::smooth);
     CudaencSession *session;
     EXPECT(cudaenc_open(&session, &config) == CUDAENC_OK, "open");
