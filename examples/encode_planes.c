@@ -60,7 +60,10 @@ static int encode(Job *job, CudaencSession *session, const CudaencFormat *format
     for (int n = 0; code == CUDAENC_OK; n++) {
         CudaencFrame frame = {.struct_size = sizeof(frame)};
         if (n >= DEPTH && (code = write_packet(job, session)) != CUDAENC_OK) break;
-        if (fread(memory[n % DEPTH], 1, bytes, input) != bytes) break;
+        const size_t got = fread(memory[n % DEPTH], 1, bytes, input);
+        if (got && got != bytes) fprintf(stderr, "the input ends within frame %d, which is left out\n", n);
+        job->failed |= ferror(input) || (got && got != bytes);
+        if (got != bytes) break;
         lay_planes(format, memory[n % DEPTH], &frame);
         code = cudaenc_submit(session, &frame);
     }
@@ -97,7 +100,7 @@ static void *run(void *argument) {
         if (code != CUDAENC_EOF) job->failed = 1;
         printf("%s: %d packets on %s: %s\n", job->ending, job->packets, cudaenc_device_name(session),
                code != CUDAENC_EOF ? cudaenc_error_string(code)
-               : job->failed       ? "not all were written"
+               : job->failed       ? "not all frames were read and written"
                                    : "done");
     }
     cudaenc_close(session);

@@ -52,6 +52,9 @@ check "ffmpeg, JPEG 2000" ffmpeg_encodes jp2 -c:v j2k_cuda -pred dwt53
 check "ffmpeg, JPEG" ffmpeg_encodes jpg -c:v mjpeg_cuda -q:v 90
 check "ffmpeg's bytes" diff -r "$work/shared.out" "$work/ffmpeg.out"
 check "encode_planes refuses a format" bash -c "! '$work/encode_planes' '$work/in.yuv' yuv999 100 60 '$work/none' cpu"
+head -c 20000 "$work/in.yuv" >"$work/cut.yuv"
+check "encode_planes tells of an input that is cut" \
+    bash -c "! '$work/encode_planes' '$work/cut.yuv' yuvj420p 100 60 '$work/cut.' cpu 2>'$work/errors' && grep -q 'within frame 2' '$work/errors'"
 check "encode_planes tells of a file that it cannot write" \
     bash -c "! '$work/encode_planes' '$work/in.yuv' yuvj420p 100 60 '$work/none/' cpu 2>'$work/errors' && grep -c 'none/0000.jp2: No such file' '$work/errors' | grep -qx 1"
 

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy
 
-from ._native import InvalidError, ffi, lib
+from ._native import InvalidError, ffi, lib, text_of
 
 _CUDA, _CUDA_HOST, _CUDA_MANAGED = 2, 3, 13  # DLDeviceType
+_PILLOW_MODES = ("L", "RGB", "RGBA", "I;16", "I;16B", "I;16L", "I;16N")
 _MODELS = {1: "CUDAENC_COLOR_GRAY", 3: "CUDAENC_COLOR_RGB", 4: "CUDAENC_COLOR_RGB"}
 
 
@@ -86,7 +87,15 @@ def _from_dlpack(array: Any, number: int) -> Plane:
     return Plane((array, capsule), tensor.data + tensor.byte_offset, shape, strides, itemsize, True, number, 0)
 
 
+def check_mode(image: Any) -> None:
+    """That the channels of a Pillow image are what an array's are: not a palette's numbers or inks."""
+    mode = getattr(image, "mode", None)
+    if hasattr(image, "getbands") and mode not in _PILLOW_MODES:
+        raise InvalidError(f"a Pillow image of mode {mode!r} is not allowed: convert() makes {', '.join(_PILLOW_MODES)} of it")
+
+
 def _plane(array: Any) -> Plane:
+    check_mode(array)
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
         return _from_cuda_interface(array, interface)
@@ -218,7 +227,7 @@ def _describe_planes(arrays: Any, name: str) -> tuple[list[Plane], Any]:
     planes = [_plane(array) for array in (arrays if isinstance(arrays, (list, tuple)) else [arrays])]
     height, width = planes[0].shape[:2] if len(planes[0].shape) >= 2 else (0, 0)
     format = ffi.new("CudaencFormat *")
-    if lib.cudaenc_format_by_name(format, name.encode(), width, height) != lib.CUDAENC_OK:
+    if lib.cudaenc_format_by_name(format, text_of("format", name), width, height) != lib.CUDAENC_OK:
         raise InvalidError(f"format {name!r} of {width}x{height} is not allowed: cudaenc.h has the names")
     if len(planes) != format.planes:
         raise InvalidError(f"{len(planes)} planes are not allowed: {name} has {format.planes}")
@@ -241,6 +250,9 @@ def _describe_planes(arrays: Any, name: str) -> tuple[list[Plane], Any]:
 def describe(picture: Any, format: Optional[str], layout: str, depth: Optional[int]) -> tuple[list[Plane], Any]:
     """Planes and CudaencFormat of a picture. Raises InvalidError."""
     if format is not None:
+        if depth is not None or layout != "hwc":
+            raise InvalidError(f"{f'layout {layout!r}' if depth is None else f'depth {depth}'} is not allowed with format {format!r}, "
+                               "which has its own")
         return _describe_planes(picture, format)
     return _describe_array(picture, layout, depth)
 

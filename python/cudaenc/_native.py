@@ -83,7 +83,8 @@ def _warn(text: str) -> None:
 
 @ffi.callback("CudaencLog")
 def _log(opaque: Any, level: int, line: Any) -> None:
-    ffi.from_handle(opaque).append((level, ffi.string(line).decode(errors="replace")))
+    text = ffi.string(line).decode(errors="replace").replace("async_depth", "in_flight")  # as it is called here
+    ffi.from_handle(opaque).append((level, text))
 
 
 # Options whose values have names, and what those of the constants in cudaenc.h begin with.

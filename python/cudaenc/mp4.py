@@ -14,7 +14,9 @@ import secrets
 import struct
 from typing import Any, BinaryIO, Iterable, Iterator, Optional, Union
 
-from . import Encoder, InvalidError
+import numpy
+
+from . import Encoder, InvalidError, _arrays
 
 _MATRICES = {"bt709": (0.2126, 0.0722, 1), "bt601": (0.299, 0.114, 6)}  # Kr, Kb, matrix_coefficients
 
@@ -25,6 +27,9 @@ def yuv420p(frame: Any, matrix: str = "bt709") -> list[Any]:
     exact ones."""
     if matrix not in _MATRICES:
         raise InvalidError(f"matrix {matrix!r} is not allowed: it is {', '.join(_MATRICES)}")
+    if not hasattr(frame, "shape"):  # such as a Pillow image
+        _arrays.check_mode(frame)
+        frame = numpy.asarray(frame)
     shape = tuple(frame.shape)
     if len(shape) < 3 or shape[-1] != 3 or shape[-3] % 2 or shape[-2] % 2:
         raise InvalidError(f"a frame of shape {shape} is not allowed: it is (height, width, 3), both even")
@@ -165,9 +170,10 @@ def write_mp4(path: Union[str, "os.PathLike[str]"], frames: Iterable[Any], *, fr
     whole = len(getattr(frames, "shape", ())) == 4
     items = iter(frames)
     head = next(items, None)
+    is_array = hasattr(head, "shape") or hasattr(head, "__array_interface__")
     if head is None:
         raise InvalidError("no frame is not allowed: an MP4 file has one at least")
-    converts = hasattr(head, "shape") and format == "yuv420p"
+    converts = is_array and format == "yuv420p"
     colours = (_box(b"colr", b"nclx", struct.pack(">HHHB", *3 * [_MATRICES[matrix][2]], 0)) if converts and matrix in _MATRICES
                else b"")
     items = itertools.chain([head], items)

@@ -44,6 +44,7 @@ class Lossless(unittest.TestCase):
         for shape in (45, 67), (45, 67, 1), (45, 67, 3), (45, 67, 4):
             array = picture(*shape)
             self.assertTrue(numpy.array_equal(pillow(cudaenc.encode(array, lossless=True)), array.squeeze()), shape)
+            self.assertEqual(cudaenc.encode(Image.fromarray(array.squeeze())), cudaenc.encode(array))
         array = picture(33, 20, bits=16)
         self.assertTrue(numpy.array_equal(pillow(cudaenc.encode(array)), array))
         self.assertEqual(cudaenc.encode(array[:1, :1]), cudaenc.encode(array[:1, :1].copy()))
@@ -389,6 +390,12 @@ class Mp4(unittest.TestCase):
             for frame, source in zip(decoded, frames):
                 self.assertLess(abs(frame.to_ndarray(format="rgb24").astype(int) - source).mean(), 6)
 
+    def test_pillow(self):
+        arrays = [picture(32, 48, 3) for _ in range(2)]
+        self.assertEqual(self.write([Image.fromarray(array) for array in arrays])[1], self.write(arrays)[1])
+        with self.assertRaisesRegex(ValueError, "mode 'HSV'"):
+            self.write([Image.new("HSV", (32, 48))])
+
     def test_rates(self):
         frames = [picture(64, 96, 3) for _ in range(24)]
         sizes = {crf: sum(map(len, self.write(frames, crf=crf)[1])) for crf in (20, 40)}
@@ -482,6 +489,15 @@ class Errors(unittest.TestCase):
         self.check("format 'yuv'", array, format="yuv")
         self.check("1 planes are not allowed: nv12 has 2", array, format="nv12")
         self.check("plane 1 of shape (8, 8)", [array, array, array], format="yuv420p")
+        self.check("format 5 is not allowed", array, format=5)
+        self.check("format 'gray\\x00' is not allowed", array, format="gray\0")
+        self.check("depth 12 is not allowed with format 'gray16'", picture(8, 8, bits=16), format="gray16", depth=12)
+        self.check("layout 'chw' is not allowed with format 'gray'", array, format="gray", layout="chw")
+        self.check("in_flight 65 is not allowed", array, in_flight=65)
+        self.check("full_range 7 is not allowed", array, full_range=7)
+        self.check("full_range 'full' is not allowed", array, full_range="full")
+        for mode in "P", "CMYK", "YCbCr", "HSV", "1", "LA":
+            self.check(f"Pillow image of mode '{mode}' is not allowed", Image.new(mode, (8, 8)))
         self.check("device 'gpu'", array, device="gpu")
         self.check("device 3 is not allowed", array, device=3)
         self.check("in_flight '2' is not allowed", array, in_flight="2")
@@ -620,6 +636,16 @@ class InCuda:
         self.__cuda_array_interface__ = {**array.__array_interface__, "version": 3, "stream": None}
 
 
+class LikeCupy(numpy.ndarray):
+    """The same of an array with the operations of CuPy's."""
+
+    __module__ = "cupy"
+
+    @property
+    def __cuda_array_interface__(self):
+        return {**self.__array_interface__, "version": 3, "stream": None}
+
+
 class InCudaByDlpack:
     def __init__(self, array):
         self.array = array
@@ -652,6 +678,11 @@ class Protocols(unittest.TestCase):
                              [cudaenc.encode(array, "mjpeg")] * 5)
         with cudaenc.Encoder(array, device="emu") as encoder:
             self.assertRaises(ValueError, encoder.submit, InCuda(array))
+        deep = picture(8, 9, bits=12)
+        self.assertEqual(cudaenc.encode(deep.view(LikeCupy), depth=12, device="emu"), cudaenc.encode(deep, depth=12))
+        deep[5, 7] = 4096
+        with self.assertRaisesRegex(ValueError, r"sample 4096 at \(5, 7\) is not allowed with depth 12"):
+            cudaenc.encode(deep.view(LikeCupy), depth=12, device="emu")
 
     @unittest.skipUnless("emu" in os.environ.get("CUDAENC_LIBRARY", ""), "no emulator in this library")
     def test_packets_in_cuda_memory(self):
