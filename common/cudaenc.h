@@ -446,7 +446,7 @@ typedef struct CudaencFrame {
     void *opaque;           /**< comes back with the packet */
     const uint8_t *icc_profile; /**< embedded where the file format can hold it; copied by cudaenc_submit() */
     size_t icc_profile_size;
-    int sample_aspect_num, sample_aspect_den; /**< 0/x: unknown */
+    int sample_aspect_num, sample_aspect_den; /**< 0/x, x/0: unknown */
     const uint8_t *exif; /**< a TIFF structure, embedded where the codec has a place for it; copied as the profile is */
     size_t exif_size;
     /* These are copied too; NULL or 0: none. */

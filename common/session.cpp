@@ -164,7 +164,7 @@ void check_metadata(const CudaencFrame &frame) {
     }
     if (frame.timecode) check_timecode(*frame.timecode);
     check_range("sample_aspect_num", frame.sample_aspect_num, 0, INT_MAX);
-    if (frame.sample_aspect_num) check_range("sample_aspect_den", frame.sample_aspect_den, 1, INT_MAX);
+    check_range("sample_aspect_den", frame.sample_aspect_den, 0, INT_MAX);
 }
 
 // Says once that packets are larger than a target asks for, once that they are smaller, and once that readers may

@@ -304,8 +304,10 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
 
     if (!sar.num)
         sar = avctx->sample_aspect_ratio;
-    f.sample_aspect_num = sar.den > 0 ? FFMAX(sar.num, 0) : 0;
-    f.sample_aspect_den = sar.den;
+    if (sar.num > 0 && sar.den > 0) {
+        f.sample_aspect_num = sar.num;
+        f.sample_aspect_den = sar.den;
+    }
     f.skipped = skipped_frames(avctx, ctx, frame);
 
     add_messages(avctx, ctx, frame, &f, &messages);

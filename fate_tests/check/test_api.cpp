@@ -443,8 +443,8 @@ START_TEST(what_frames_bring_is_checked) {
         }
         frame.sample_aspect_num = -1;
         refuses("sample_aspect_num -1 is not allowed");
-        frame.sample_aspect_num = 1;
-        refuses("sample_aspect_den 0 is not allowed");
+        frame.sample_aspect_num = 1, frame.sample_aspect_den = -1;
+        refuses("sample_aspect_den -1 is not allowed");
         const CudaencTimecode last{23, 59, 59, 24, 0}, after{23, 59, 59, 25, 0};
         frame.timecode = &after;
         if (codec == CUDAENC_CODEC_H264) refuses("timecode frames 25 is not allowed: it is 0 to 24");
