@@ -30,35 +30,38 @@ include make/help.mk
 help:
 	@:$(info $(help_text))
 
-# ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers.
-goals := demo check check-long check-versions check-packages check-cluster check-windows check-sanitize check-tsan check-oss-fuzz fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
-.PHONY: series sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size lib wheel deb windows ffmpeg install uninstall clean format FORCE
+# ---- Goals that need the distribution's packages. They start anew after 'deps', since what follows looks for compilers, one
+# after the other.
+goals := lib wheel deb windows ffmpeg install demo check check-long check-versions check-packages check-cluster check-windows check-sanitize check-tsan check-oss-fuzz fate fuzz fuzz-targets bench bench-bundle gpu-bundle check-gpu
+.PHONY: series sanitized-programs help deps $(goals) $(goals:%=do-%) bench-report do-kernels do-kernel-size uninstall clean format FORCE
+wanted := $(filter $(goals),$(MAKECMDGOALS))
 deps:
 	@patches/deps.sh $(filter-out deps,$(MAKECMDGOALS)) $(FOR)
 $(goals): deps
-	@$(MAKE) --no-print-directory do-$@
+	@$(if $(filter $@,$(firstword $(wanted))),$(foreach goal,$(wanted),$(MAKE) --no-print-directory do-$(goal);))
 
 include make/library.mk make/kernels.mk make/ffmpeg.mk make/tests.mk make/packages.mk
 
 # ---- The library and its packages
-lib: $(B)/lib/libcudaenc.a $(B)/lib/pkgconfig/libcudaenc.pc $(B)/shared/libcudaenc.so
+do-lib: $(B)/lib/libcudaenc.a $(B)/lib/pkgconfig/libcudaenc.pc $(B)/shared/libcudaenc.so
 	@$(if $(images),:,echo "note: $(if $(NVCC)$(CLANG),KERNEL_COMPILER=none,neither nvcc nor clang >= 16 is here): the library has no kernels and runs on the CPU only")
-wheel: build/python/built
-windows: $(B)/windows/libcudaenc-0.dll
+do-wheel: build/python/built
+do-windows: $(B)/windows/libcudaenc-0.dll
 # Debian packages. clang makes their kernels, since what nvcc makes depends on the folder.
-deb:
-	@$(MAKE) --no-print-directory $(if $(CLANG),KERNEL_COMPILER=clang) lib ffmpeg
+do-deb:
+	@$(MAKE) --no-print-directory $(if $(CLANG),KERNEL_COMPILER=clang) do-lib do-ffmpeg
 	@MAKE='$(MAKE)' tools/deb.sh $(B) $(B)/deb
 
 # ---- FFmpeg
-ffmpeg: $(B)/bin/ffmpeg $(B)/bin/ffprobe
+do-ffmpeg: $(B)/bin/ffmpeg $(B)/bin/ffprobe
+	@$(if $(NONFREE)$(CLANG),:,echo "note: no clang >= 16 is here: FFmpeg has none of its CUDA filters such as scale_cuda")
 # Patches for 'git am', with and without the references of the tests.
 series: build/src/state-$(FFMPEG)/hooks
 	@for kind in fork upstream; do \
 	    rm -rf build/series/$(FFMPEG)/$$kind; patches/series.py $(if $(AUTHOR),--author='$(AUTHOR)') $$kind $(TREE)/ build/series/$(FFMPEG)/$$kind; done
 	@ls build/series/$(FFMPEG)/*/*.patch
 # With the whole FFmpeg where it was built, else with what the demo needs of it.
-do-demo: $(if $(wildcard $(full)/built),ffmpeg,$(demo)/built)
+do-demo: $(if $(wildcard $(full)/built),do-ffmpeg,$(demo)/built)
 	@fate_tests/demo.sh $(if $(wildcard $(full)/built),$(B)/bin,$(demo)) $(B)/demo "$(INPUT)"
 
 # ---- Tests. What each prints ends in "N passed, N failed"; fate_tests/check.sh adds them up.
@@ -80,8 +83,8 @@ do-test: $(B)/check/test_$(T)
 do-check-programs: $(B)/bin/cudaenc_fuzz $(check_programs) $(if $(filter thread,$(SANITIZE)),,$(B)/bin/cudaenc_bench $(fate)/built)
 # A part of check-sanitize, after what both builds share.
 sanitized-programs: do-check-programs
-	@$(MAKE) --no-print-directory SANITIZE=address lib build/address/bin/cudaenc_fuzz build/address/check/test_session
-do-check: do-check-programs build/venv/bin/jpylyzer $(if $(SANITIZE),,sanitized-programs lib wheel)
+	@$(MAKE) --no-print-directory SANITIZE=address do-lib build/address/bin/cudaenc_fuzz build/address/check/test_session
+do-check: do-check-programs build/venv/bin/jpylyzer $(if $(SANITIZE),,sanitized-programs do-lib do-wheel)
 	@B=$(B) SANITIZE=$(SANITIZE) FATE=$(fate) MEDIA='$(MEDIA)' SEED='$(SEED)' LONG='$(LONG)' MAKE='$(MAKE)' fate_tests/check.sh
 do-check-long: LONG := 1
 do-check-long: do-check
@@ -104,16 +107,16 @@ do-fate: $(fate)/built
 	@fate_tests/fate.sh $(fate) cpu
 	@fate_tests/fate.sh $(fate) emu
 
-do-check-windows: windows $(B)/shared/libcudaenc.so
+do-check-windows: do-windows $(B)/shared/libcudaenc.so
 	@fate_tests/library/windows.sh $(B)
-do-check-packages: deb
+do-check-packages: do-deb
 	@MAKE='$(MAKE)' fate_tests/library/packages.sh
 	@MAKE='$(MAKE)' fate_tests/library/shared.sh
 
 # ---- Benchmarks, fuzzing
 # One run of the program where BENCH has its options; else all parts.
 export PICTURES CLIPS NVJPEG_LIBRARY NVJPEG2K_LIBRARY
-do-bench: do-kernel-size $(B)/bin/cudaenc_bench $(if $(BENCH),,ffmpeg)
+do-bench: do-kernel-size $(B)/bin/cudaenc_bench $(if $(BENCH),,do-ffmpeg)
 ifdef BENCH
 	@$(B)/bin/cudaenc_bench $(BENCH)
 else
@@ -124,7 +127,7 @@ bench-report:
 	@fate_tests/bench/report.py $(KEEP:%=--keep) $(RESULTS) docs/benchmarks.md README.md
 	@for python in python3 /usr/bin/python3; do $$python -c 'import matplotlib' 2>/dev/null && break || true; done; \
 	    $$python fate_tests/bench/plot.py $(KEEP:%=--keep) docs $(RESULTS)
-do-bench-bundle: $(B)/bin/cudaenc_bench ffmpeg
+do-bench-bundle: $(B)/bin/cudaenc_bench do-ffmpeg
 	@fate_tests/gpu/bench_bundle.sh $(B) '$(MEDIA)'
 
 do-fuzz: $(B)/bin/cudaenc_fuzz
@@ -137,7 +140,7 @@ do-check-oss-fuzz:
 fuzzer-programs: $(fuzz_targets)
 
 # ---- With a GPU
-do-gpu-bundle: do-check-programs ffmpeg $(if $(bench_sources),$(B)/bin/cudaenc_bench) \
+do-gpu-bundle: do-check-programs do-ffmpeg $(if $(bench_sources),$(B)/bin/cudaenc_bench) \
                $(if $(filter nvcc,$(KERNEL_COMPILER)),$(if $(CLANG),$(B)/emu-ptx/libcudaenc_emu.so))
 	@fate_tests/gpu/bundle.sh $(B) $(fate)
 do-check-gpu: do-gpu-bundle

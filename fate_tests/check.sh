@@ -95,6 +95,7 @@ if [ -z "${SANITIZE-}" ]; then # a part of 'make check-sanitize'
     CK_TIMEOUT_MULTIPLIER=10 step sanitize-fuzz unit build/address/bin/cudaenc_fuzz 100
 fi
 [ -n "${SANITIZE-}" ] || step library fate_tests/library/run.sh "$B" "$FATE"
+[ -n "${SANITIZE-}" ] || step goals fate_tests/library/goals.sh
 [ -n "${SANITIZE-}" ] || step recipes python3 fate_tests/recipes.py "$FATE"
 [ -n "${SANITIZE-}" ] || step python fate_tests/library/python.sh "$B"
 step bench-lines bench_lines

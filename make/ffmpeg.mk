@@ -20,9 +20,10 @@ ffmpeg_common := --disable-doc --disable-debug --disable-autodetect --disable-ff
     --enable-libcudaenc --pkg-config-flags=--static --extra-ldflags=-L$(CURDIR)/$(B)/static $(ffmpeg_tools) \
     --extra-version=cudaenc
 # CUDA filters such as scale_cuda: clang compiles them without NVIDIA's toolkit; with nvcc the result is not redistributable.
+# Without either they are left out.
 ffmpeg_filters := $(if $(NONFREE),--enable-nonfree --enable-cuda-nvcc --nvcc=$(NVCC) \
         --nvccflags="-gencode arch=compute_75$(,)code=sm_75 -O2", \
-    --enable-cuda-llvm --nvcc=$(CLANG) --nvccflags="--cuda-gpu-arch=sm_75 --cuda-feature=+ptx70 --cuda-path=/nonexistent -O2")
+    $(if $(CLANG),--enable-cuda-llvm --nvcc=$(CLANG) --nvccflags="--cuda-gpu-arch=sm_75 --cuda-feature=+ptx70 --cuda-path=/nonexistent -O2"))
 ffmpeg_options := $(ffmpeg_common) --enable-cuvid --enable-nvdec --enable-nvenc $(ffmpeg_filters)
 
 # The smallest FFmpeg that FATE's tests of the encoders, the interop tests and the media tests run with.

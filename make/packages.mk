@@ -24,7 +24,7 @@ build/python/built: $(B)/shared/libcudaenc.so $(wildcard python/* python/cudaenc
 
 installed_headers := $(DESTDIR)$(PREFIX)/include
 installed_libs    := $(DESTDIR)$(LIBDIR)
-install: lib $(if $(SHARED),$(shared)/built)
+do-install: do-lib $(if $(SHARED),$(shared)/built)
 	install -d '$(installed_headers)' '$(installed_libs)/pkgconfig'
 	install -m 644 common/cudaenc.h '$(installed_headers)/'
 	install -m 644 $(B)/lib/libcudaenc.a $(B)/shared/libcudaenc.so.$(version) '$(installed_libs)/'

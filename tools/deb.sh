@@ -51,7 +51,7 @@ package() { # NAME SECTION DEPENDS DESCRIPTION; files are in $work/NAME
 
 mkdir -p "$output"
 rm -f "$output"/*.deb
-"${MAKE:-make}" --no-print-directory -o lib install B="${build#"$PWD/"}" DESTDIR="$work/all" PREFIX=/usr LIBDIR="$libraries" >/dev/null
+"${MAKE:-make}" --no-print-directory -o do-lib do-install B="${build#"$PWD/"}" DESTDIR="$work/all" PREFIX=/usr LIBDIR="$libraries" >/dev/null
 
 lib=$work/libcudaenc0
 mkdir -p "$lib$libraries" "$lib/DEBIAN"

@@ -13,7 +13,7 @@ rm -rf "$work"
 mkdir -p "$work"
 . fate_tests/tally.sh
 
-check "make install" "${MAKE:-make}" --no-print-directory -o lib install PREFIX="$prefix"
+check "make install" "${MAKE:-make}" --no-print-directory -o do-lib do-install PREFIX="$prefix"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 so=$prefix/lib/libcudaenc.so
 
