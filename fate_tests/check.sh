@@ -80,6 +80,7 @@ devices=()
 step include-graph fate_tests/include_graph.py
 step house fate_tests/house.py
 step house-test python3 -B fate_tests/house_test.py
+step hooks python3 -B fate_tests/hooks_test.py "$FATE/src"
 step formatting formatting
 step kernels-both-compilers "$MAKE" --no-print-directory do-kernels
 for source in fate_tests/check/test_*.cpp; do

@@ -94,7 +94,10 @@ BEFORE_SIGNAL = r'    if \(sc->signal_standard\) \{\n        mxf_write_local_tag
 
 def name_in(text, name):
     """A line of the names of JPEG 2000, as they are written in this tree."""
-    return re.search(r'.*JPEG2000,.*\bj2k\b.*\n', text)[0].replace('j2k', name)
+    line = re.search(r'.*JPEG2000,.*\bj2k\b.*\n', text)
+    if not line:
+        raise ValueError(f'{NAMES} has no line of j2k')
+    return line[0].replace('j2k', name)
 
 
 def hooks(text_in_tree, hook):

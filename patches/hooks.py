@@ -5,10 +5,12 @@ Usage: hooks.py [--branch | --dry-run | --undo | --link] [--codecs-only] TREE
 
 Lines go into the lists of FFmpeg's own files; the glue, the tests and their references become files of the tree, with
 --link links to them. --branch prints which FFmpeg it is. All of it goes in, or nothing: where a list is not found, one
-line says which. A second run changes nothing. What went in is noted in TREE/.cudaenc, which --undo reads. --codecs-only
-leaves out what is optional, see extras.py. SPDX-License-Identifier: LGPL-2.1-or-later
+line says which. A second run changes nothing. What went in is noted in TREE/.cudaenc, which --undo reads. A file of ours
+that was edited there is kept: --undo says so, and a second run refuses. --codecs-only leaves out what is optional, see
+extras.py; of it, what a tree has no place for is left out with a warning. SPDX-License-Identifier: LGPL-2.1-or-later
 """
 import glob
+import hashlib
 import json
 import os
 import re
@@ -100,10 +102,10 @@ def branch_of(tree):
         raise Refused(f'{tree} is no FFmpeg source tree')
     major = re.search(r'LIBAVCODEC_VERSION_MAJOR +(\d+)', read(f'{tree}/libavcodec/version_major.h')
                       if os.path.isfile(f'{tree}/libavcodec/version_major.h') else '')
-    by_library = {'59': '5.1', '60': '6.1', '61': '7.1', '62': '8.1', '63': '9.0'}.get(major and major[1])
-    if by_library is None:
+    if not major or int(major[1]) < 59:
         raise Refused(f'{tree}: libavcodec {major[1] if major else "before 59"} is not supported; there are FFmpeg '
                       f'{BRANCHES[0]} to {BRANCHES[-1]}')
+    by_library = {'59': '5.1', '60': '6.1', '61': '7.1', '62': '8.1'}.get(major[1], BRANCHES[-1])
     release = re.match(r'\d+\.\d+', read(f'{tree}/RELEASE')) if os.path.isfile(f'{tree}/RELEASE') else None
     return release[0] if release else by_library
 
@@ -117,8 +119,7 @@ def edited(tree, hooks, contents):
         if hook.text not in text:
             found = list(re.finditer('^' + hook.before, text, re.MULTILINE))
             if len(found) != 1:
-                raise Refused(f'{hook.file} has {len(found)} lines /{hook.before}/, and one is needed' +
-                              ('' if hook in BUILD + DOC + TESTS else '; --codecs-only leaves this file alone'))
+                raise Refused(f'{hook.file} has {len(found)} lines /{hook.before}/, and one is needed')
             start = found[0].start()
             replaced = found[0][0] if hook.replaces else ''
             text = text[:start] + hook.text + text[start + len(replaced):]
@@ -153,7 +154,22 @@ def place(path, source, link):
 
 
 def noted(tree):
-    return json.loads(read(f'{tree}/{NOTE}')) if os.path.isfile(f'{tree}/{NOTE}') else {'hooks': [], 'files': []}
+    return json.loads(read(f'{tree}/{NOTE}')) if os.path.isfile(f'{tree}/{NOTE}') else {'hooks': [], 'files': {}}
+
+
+def digest(path):
+    with open(path, 'rb') as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def edited_files(tree, note):
+    """Files that went in and have other contents now. A note of an earlier version has no digests: then those that are not
+    as ours are today."""
+    ours = glue() | tests()
+    digests = note['files'] if isinstance(note['files'], dict) else {
+        file: digest(ours[file]) if file in ours else None for file in note['files']}
+    return [file for file, was in digests.items()
+            if os.path.isfile(f'{tree}/{file}') and not os.path.islink(f'{tree}/{file}') and digest(f'{tree}/{file}') != was]
 
 
 def without_hooks(tree, note):
@@ -174,30 +190,56 @@ def remove(tree, files):
 
 
 def undo(tree):
+    """Returns the files that are kept, since they were edited."""
     note = noted(tree)
     for file, text in without_hooks(tree, note).items():
         write(f'{tree}/{file}', text)
-    remove(tree, note['files'] + [NOTE])
+    kept = edited_files(tree, note)
+    remove(tree, set(note['files']) - set(kept) | {NOTE})
+    return kept
 
 
-def extras_of(tree, note):
-    """The optional hooks, for the tree as it was before any."""
-    return extras.hooks(lambda file: without_hooks(tree, note).get(file) or read(f'{tree}/{file}'), Hook)
+def optional(tree, before):
+    """The optional hooks that fit the tree, file by file, and why others do not. before: contents without any hooks."""
+    fit, misfits = [], []
+    try:
+        hooks = extras.hooks(lambda file: before.get(file) or read(f'{tree}/{file}'), Hook)
+    except (OSError, ValueError) as error:
+        return [], [str(error)]
+    for file in dict.fromkeys(hook.file for hook in hooks):
+        of_file = [hook for hook in hooks if hook.file == file]
+        try:
+            edited(tree, of_file, before)
+            fit += of_file
+        except Refused as error:
+            misfits.append(str(error))
+    return fit, misfits
 
 
-def all_hooks(tree, note, with_extras):
-    return BUILD + DOC + TESTS + (extras_of(tree, note) if with_extras else [])
+def plan(tree, with_extras):
+    """What apply() would write and note."""
+    old = noted(tree)
+    kept = edited_files(tree, old) if isinstance(old['files'], dict) else []
+    if kept:
+        raise Refused(f'{", ".join(kept)} in {tree}: edited since it went in; move it away, or put the changes into cudaenc')
+    before = without_hooks(tree, old)
+    hooks, misfits = optional(tree, before) if with_extras else ([], [])
+    changed, notes = edited(tree, BUILD + DOC + TESTS + hooks, before)
+    if misfits:
+        print(f'hooks: warning: a part beyond the codecs is left out: {"; ".join(misfits)}', file=sys.stderr)
+    return old, before | changed, notes, len(changed)
 
 
 def apply(tree, link, with_extras):
-    files, old = glue() | tests(), noted(tree)
-    changed, notes = edited(tree, all_hooks(tree, old, with_extras), without_hooks(tree, old))
-    for file, text in (without_hooks(tree, old) | changed).items():
+    files = glue() | tests()
+    old, contents, notes, _ = plan(tree, with_extras)
+    for file, text in contents.items():
         write(f'{tree}/{file}', text)
     remove(tree, set(old['files']) - set(files))
     for file, source in files.items():
         place(f'{tree}/{file}', source, link)
-    write(f'{tree}/{NOTE}', json.dumps({'hooks': notes, 'files': list(files)}))
+    digests = {file: '' if link else digest(source) for file, source in files.items()}
+    write(f'{tree}/{NOTE}', json.dumps({'hooks': notes, 'files': digests}))
 
 
 def main():
@@ -214,12 +256,10 @@ def main():
         elif '--undo' in options:
             if not os.path.isfile(f'{tree}/{NOTE}'):
                 raise Refused(f'{tree} has no {NOTE}: nothing is to be undone')
-            undo(tree)
-            print(f'hooks: FFmpeg {branch}: {tree} is as it was')
+            kept = undo(tree)
+            print(f'hooks: FFmpeg {branch}: {tree} is as it was' + (f', but for {", ".join(kept)}: edited, so kept' if kept else ''))
         elif '--dry-run' in options:
-            note = noted(tree)
-            changed, _ = edited(tree, all_hooks(tree, note, with_extras), without_hooks(tree, note))
-            print(f'hooks: FFmpeg {branch}: {len(changed)} files would be edited, {len(glue() | tests())} added')
+            print(f'hooks: FFmpeg {branch}: {plan(tree, with_extras)[-1]} files would be edited, {len(glue() | tests())} added')
         else:
             apply(tree, '--link' in options, with_extras)
             print(f'hooks: FFmpeg {branch}: the codecs are in {tree}')

@@ -9,7 +9,8 @@
 #       else installed ones, else of the distribution's source package.
 #   FFMPEG_SRC=/your/tree patches/prepare.sh [--dry-run | --undo] [--codecs-only] [BRANCH]
 #       The same with your tree, which gets files that you can commit. Its branch is recognised. --codecs-only leaves
-#       libavformat, libavutil and FFmpeg's own decoders as they are.
+#       libavformat, libavutil and FFmpeg's own decoders as they are. Where a tree has no place for what goes there, it is
+#       left out with a warning. --undo keeps files that you edited.
 #
 # Without FFMPEG_SRC the tree comes from the first of these that has it:
 #   build/cache             what an earlier run fetched

@@ -136,7 +136,7 @@ def steps(kind, tree, before):
         return list(upstream(tree, before))
     codecs, _ = hooks.edited(tree, hooks.BUILD + hooks.DOC, before)
     tests, _ = hooks.edited(tree, hooks.TESTS, before)
-    optional = hooks.extras_of(tree, hooks.noted(tree))
+    optional, _ = hooks.optional(tree, before)
     extras, _ = hooks.edited(tree, optional, before)
     codecs = {file: codecs[file] for file in {hook.file for hook in hooks.BUILD + hooks.DOC}}
     tests = {file: tests[file] for file in {hook.file for hook in hooks.TESTS}}
