@@ -60,7 +60,7 @@ PooledBuffer PacketPool::take(size_t size) {
     buffer->pool = shared_from_this();
     buffer->quality = CUDAENC_NO_QUALITY;
     buffer->missed.clear();
-    buffer->refusable.clear();
+    buffer->metadata_warning.clear();
     buffer->set_packet(0, size);
     return PooledBuffer(buffer);
 }

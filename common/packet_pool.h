@@ -25,8 +25,8 @@ struct CudaencBuffer {
     // A target that the packet misses, in a line; mostly empty. above: its user asked for less, and may want to know.
     std::string missed;
     bool missed_above;
-    // What of the frame's metadata readers of the file may refuse, in a line; mostly empty.
-    std::string refusable;
+    // What of the frame's metadata is left out, or readers of the file may refuse, in a line; mostly empty.
+    std::string metadata_warning;
     std::shared_ptr<cudaenc::PacketPool> pool;
     // Makes `bytes` bytes from `begin` on the packet.
     void set_packet(size_t begin, size_t bytes);

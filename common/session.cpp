@@ -29,7 +29,9 @@ struct CudaencSession {
     CudaencFormat format;
     bool device_frames;
     bool told_above = false, told_below = false;  // of a target that is missed
-    bool told_refusable = false;                  // of metadata
+    bool told_metadata = false;                   // of what is left out, or may be refused
+    bool told_placeless = false;
+    CudaencCodec codec;
     std::string summary;
     Ring<Encoder> ring;
 };
@@ -167,8 +169,8 @@ void check_metadata(const CudaencFrame &frame) {
     check_range("sample_aspect_den", frame.sample_aspect_den, 0, INT_MAX);
 }
 
-// Says once that packets are larger than a target asks for, once that they are smaller, and once that readers may
-// refuse their files.
+// Says once that packets are larger than a target asks for, once that they are smaller, and once that metadata is left
+// out or may be refused.
 void tell_of_packet(CudaencSession &session, const CudaencBuffer &buffer) {
     const auto tell = [&](const std::string &line, bool &told, CudaencLogLevel level) {
         if (!line.empty() && !std::exchange(told, true)) session.log.print(level, (line + " (said once)").c_str());
@@ -177,7 +179,27 @@ void tell_of_packet(CudaencSession &session, const CudaencBuffer &buffer) {
         tell(buffer.missed, session.told_above, CUDAENC_LOG_WARNING);
     else
         tell(buffer.missed, session.told_below, CUDAENC_LOG_INFO);
-    tell(buffer.refusable, session.told_refusable, CUDAENC_LOG_WARNING);
+    tell(buffer.metadata_warning, session.told_metadata, CUDAENC_LOG_WARNING);
+}
+
+// Says once what of a frame the codec has no place for. A container may have one.
+void tell_of_placeless(CudaencSession &session, const CudaencFrame &f) {
+    const bool j2k = session.codec == CUDAENC_CODEC_J2K, h264 = session.codec == CUDAENC_CODEC_H264;
+    std::string names;
+    for (const auto &[is_there, name] : {std::pair{h264 && f.icc_profile_size, "ICC profiles"},
+                                         {h264 && f.exif_size, "EXIF"},
+                                         {!j2k && f.xmp_size, "XMP"},
+                                         {!j2k && f.iptc_size, "IPTC"},
+                                         {!h264 && f.captions_size, "captions"},
+                                         {!h264 && f.user_data_count, "user data"},
+                                         {!h264 && f.timecode, "timecodes"},
+                                         {!h264 && f.mastering_display, "mastering displays"},
+                                         {!h264 && f.content_light, "content light levels"}})
+        if (is_there) names += std::string(names.empty() ? "" : ", ") + name;
+    if (!names.empty() && !std::exchange(session.told_placeless, true))
+        session.log.print(
+            CUDAENC_LOG_INFO,
+            ("packets of this codec have no place for, and leave out: " + names + " (said once)").c_str());
 }
 
 int receive(CudaencSession *session, CudaencPacket *packet, Receive when) {
@@ -255,6 +277,7 @@ int cudaenc_open(CudaencSession **out, const CudaencConfig *config) {
         check_range("device_frames", known.device_frames, 0, 1);
         check_range("device_packets", known.device_packets, 0, 1);
         session.format = known.format;
+        session.codec = known.codec;
         session.device_frames = known.device_frames;
         session.ring = make_ring(session, known);
     });
@@ -289,6 +312,7 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
         check_planes(*session, known);
         check_metadata(known);
         session->ring.submit(known, known.opaque);
+        tell_of_placeless(*session, known);
         return CUDAENC_OK;
     });
 }

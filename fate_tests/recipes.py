@@ -279,6 +279,9 @@ def check_htj2k():
         expect(jph[20:24] == like.encode() and jp2_size(jph) == (200, 100, 8), f"{name}.jph: {jph[:32]}")
         pixels = [run(f"ffmpeg -v error {source} -pix_fmt rgb24 -f rawvideo - | md5sum") for source in (f"-i {name}.jph", "-i scans/a.png")]
         expect(not any(p.returncode for p in pixels) and (pixels[0].stdout == pixels[1].stdout) == lossless, f"{name}.jph: {pixels}")
+    like = run("for style in 0 ht; do for name in like.jph like.jp2; do ffmpeg -y -v warning -i scans/a.png -c:v j2k_cuda -device cpu -cblk_style $style "
+               "-update 1 $name; done; done")
+    expect(re.findall(r"(\S+) has the content of a (\w+) file;", like.stderr) == [("like.jph", "JP2"), ("like.jp2", "JPH")], f"JP2 in JPH: {like.stderr}")
     names = run("for name in a.jhc b.jph; do for format in j2k jp2; do ffmpeg -y -v warning -i scans/a.png -c:v j2k_cuda -device cpu -cblk_style ht "
                 "-format $format -update 1 $name; done; done; ffprobe -v error -show_entries stream=codec_name -of csv=p=0 a.jhc")
     expect(re.findall(r"(\S+) has (.*);", names.stderr) == [("a.jhc", "the boxes of JP2"), ("b.jph", "a bare codestream")] and names.stdout.startswith("jpeg2000"),
@@ -330,18 +333,18 @@ def check_segments():
 
 def check_cut_clips():
     """A clip that ends before its container says is refused, whether FFmpeg tells of it or not; a container that does not say is named."""
-    run("mkdir cut; for f in avi mkv mxf 'mov -movflags faststart'; do ffmpeg -v error -i in.mkv -c:v j2k_cuda -device cpu -format j2k -f ${f/mkv/matroska} cut/in.${f%% *}; done; "
-        "ffmpeg -v error -i in.mkv -pix_fmt yuv420p -c:v h264_cavlc_cuda -device cpu cut/in.ts")
+    run("mkdir ends; for f in avi mkv mxf 'mov -movflags faststart'; do ffmpeg -v error -i in.mkv -c:v j2k_cuda -device cpu -format j2k -f ${f/mkv/matroska} ends/in.${f%% *}; done; "
+        "ffmpeg -v error -i in.mkv -pix_fmt yuv420p -c:v h264_cavlc_cuda -device cpu ends/in.ts")
     for ending in "avi", "mkv", "mxf", "mov":
         for first in 0, 20:
-            cut = run(f"head -c $(($(stat -c %s cut/in.{ending}) * 18 / 20)) cut/in.{ending} >cut/cut.{ending}; "
-                      f"! tools/encode_segment.sh cut/cut.{ending} {first} 8 torn j2c -c:v j2k_cuda -device cpu && ls torn | wc -l")
-            expect(cut.stdout == "0\n" and f"\nencode_segment.sh: cut/cut.{ending} is cut or broken: " in "\n" + cut.stderr, f"{ending}, {first}: {cut.stdout}{cut.stderr}")
-    silent = run("tools/encode_segment.sh cut/in.ts 16 8 ts j2c -c:v j2k_cuda -device cpu; FRAMES=24 tools/encode_segment.sh cut/in.ts 16 9 ts j2c -c:v j2k_cuda -device cpu; "
-                 "! FRAMES=25 tools/encode_segment.sh cut/in.ts 16 10 ts j2c -c:v j2k_cuda -device cpu; ls ts | wc -l")
+            cut = run(f"head -c $(($(stat -c %s ends/in.{ending}) * 18 / 20)) ends/in.{ending} >ends/cut.{ending}; "
+                      f"! tools/encode_segment.sh ends/cut.{ending} {first} 8 torn j2c -c:v j2k_cuda -device cpu && ls torn | wc -l")
+            expect(cut.stdout == "0\n" and f"\nencode_segment.sh: ends/cut.{ending} is cut or broken: " in "\n" + cut.stderr, f"{ending}, {first}: {cut.stdout}{cut.stderr}")
+    silent = run("tools/encode_segment.sh ends/in.ts 16 8 ts j2c -c:v j2k_cuda -device cpu; FRAMES=24 tools/encode_segment.sh ends/in.ts 16 9 ts j2c -c:v j2k_cuda -device cpu; "
+                 "! FRAMES=25 tools/encode_segment.sh ends/in.ts 16 10 ts j2c -c:v j2k_cuda -device cpu; ls ts | wc -l")
     expect(silent.stdout == "8\n" and silent.stderr.splitlines() == [
-        "encode_segment.sh: mpegts does not tell its length: FRAMES= says how many frames cut/in.ts has, here 24",
-        "encode_segment.sh: cut/in.ts is cut or broken: it has 24 frames of 25"], f"{silent.stdout}{silent.stderr}")
+        "encode_segment.sh: mpegts does not tell its length: FRAMES= says how many frames ends/in.ts has, here 24",
+        "encode_segment.sh: ends/in.ts is cut or broken: it has 24 frames of 25"], f"{silent.stdout}{silent.stderr}")
 
 
 def check_varying_rates():

@@ -23,13 +23,18 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cudaenc_compat.h"
 #include "cudaenc_glue.h"
 
+#include "bytestream.h"
+
 #include "libavutil/avstring.h"
 #include "libavutil/common.h"
+#include "libavutil/dict.h"
 #include "libavutil/hwcontext.h"
 #include "libavutil/mastering_display_metadata.h"
 #include "libavutil/mathematics.h"
@@ -263,10 +268,65 @@ static uint64_t skipped_frames(const AVCodecContext *avctx, const FFCudaencConte
     return FFMAX(frames, 1) - 1;
 }
 
+/* Three entries of TIFF in big endian, and two rational numbers. */
+#define EXIF_OF_RESOLUTION_SIZE (8 + 2 + 3 * 12 + 4 + 2 * 8)
+
+/* What branches without EXIF in frames tell of it in their metadata, as text: the
+ * resolution. Returns whether they do. */
+static int exif_of_resolution(const AVFrame *frame, uint8_t exif[EXIF_OF_RESOLUTION_SIZE])
+{
+    static const struct { const char *name; int tag, type, value; } entries[] = {
+        { "XResolution",    0x11A, 5, EXIF_OF_RESOLUTION_SIZE - 16 },
+        { "YResolution",    0x11B, 5, EXIF_OF_RESOLUTION_SIZE - 8 },
+        { "ResolutionUnit", 0x128, 3, 2 << 16 }, /* an inch, where it is not told */
+    };
+    uint8_t *at = exif, *rationals = exif + EXIF_OF_RESOLUTION_SIZE - 16;
+
+    bytestream_put_be32(&at, MKBETAG('M', 'M', 0, 42));
+    bytestream_put_be32(&at, 8);
+    bytestream_put_be16(&at, FF_ARRAY_ELEMS(entries));
+    for (int i = 0; i < FF_ARRAY_ELEMS(entries); i++) {
+        const AVDictionaryEntry *e = av_dict_get(frame->metadata, entries[i].name, NULL, 0);
+        int value = entries[i].value, num, den;
+
+        if (entries[i].type == 5) {
+            if (!e || sscanf(e->value, "%d :%d", &num, &den) != 2 || num <= 0 || den <= 0)
+                return 0;
+            bytestream_put_be32(&rationals, num);
+            bytestream_put_be32(&rationals, den);
+        } else if (e) {
+            value = atoi(e->value) << 16;
+        }
+        bytestream_put_be16(&at, entries[i].tag);
+        bytestream_put_be16(&at, entries[i].type);
+        bytestream_put_be32(&at, 1);
+        bytestream_put_be32(&at, value);
+    }
+    bytestream_put_be32(&at, 0);
+    return 1;
+}
+
+static void warn_of_frame(AVCodecContext *avctx, FFCudaencContext *ctx, const AVFrame *frame)
+{
+    const AVFrameSideData *matrix = frame_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX, 9 * sizeof(int32_t));
+    static const int32_t upright[9] = { 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30 };
+
+    if (!ctx->roi_warned && av_frame_get_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST)) {
+        av_log(avctx, AV_LOG_WARNING, "regions of interest in frames' side data have no effect\n");
+        ctx->roi_warned = 1;
+    }
+    if (!ctx->matrix_warned && matrix && memcmp(matrix->data, upright, sizeof(upright))) {
+        av_log(avctx, AV_LOG_WARNING, "frames are to be turned or mirrored when they are shown, which packets "
+               "do not tell: containers may. Without -noautorotate ffmpeg turns them\n");
+        ctx->matrix_warned = 1;
+    }
+}
+
 static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *frame)
 {
     CudaencFrame f = { .struct_size = sizeof(f), .opaque = frame };
     FrameMessages messages;
+    uint8_t resolution[EXIF_OF_RESOLUTION_SIZE];
     const AVFrameSideData *icc, *exif;
     AVRational sar = frame->sample_aspect_ratio;
     int ret;
@@ -274,10 +334,7 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     ret = check_frame(avctx, frame);
     if (ret < 0)
         return ret;
-    if (!ctx->roi_warned && av_frame_get_side_data(frame, AV_FRAME_DATA_REGIONS_OF_INTEREST)) {
-        av_log(avctx, AV_LOG_WARNING, "regions of interest in frames' side data have no effect\n");
-        ctx->roi_warned = 1;
-    }
+    warn_of_frame(avctx, ctx, frame);
 
     for (int i = 0; i < FF_ARRAY_ELEMS(f.data); i++) {
         f.data[i]   = frame->data[i];
@@ -300,6 +357,9 @@ static int submit_frame(AVCodecContext *avctx, FFCudaencContext *ctx, AVFrame *f
     if (exif) {
         f.exif      = exif->data;
         f.exif_size = exif->size;
+    } else if (exif_of_resolution(frame, resolution)) {
+        f.exif      = resolution;
+        f.exif_size = sizeof(resolution);
     }
 
     if (!sar.num)

@@ -58,6 +58,7 @@ typedef struct FFCudaencContext {
     AVRational frame_rate;
     int64_t last_pts;
     int roi_warned;
+    int matrix_warned;
     int timecode_warned;
 } FFCudaencContext;
 

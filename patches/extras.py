@@ -42,6 +42,9 @@ WARNING = '''    if (par->codec_id == AV_CODEC_ID_JPEG2000 && img->img_number ==
         if (av_match_ext(@NAME@, jp2 ? "j2c,j2k,jpc,jhc" : "jp2,jph"))
             av_log(s, AV_LOG_WARNING, "%s has %s; -format %s of the encoder makes what its name says\\n", @NAME@,
                    jp2 ? "the boxes of JP2" : "a bare codestream", jp2 ? "j2k" : "jp2");
+        if (jp2 && pkt->size >= 24 && av_match_ext(@NAME@, memcmp(pkt->data + 20, "jph ", 4) ? "jph" : "jp2"))
+            av_log(s, AV_LOG_WARNING, "%s has the content of a %s file; -cblk_style ht of the encoder makes JPH files\\n",
+                   @NAME@, av_match_ext(@NAME@, "jph") ? "JP2" : "JPH");
     }
 '''
 VALUES = '''                    if (o->unit) {

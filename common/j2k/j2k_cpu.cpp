@@ -371,7 +371,7 @@ class J2kCpuEncoder : public CpuEncoder {
         });
         put_be16(out + codestream - 2, kEoc);
         budget_.describe_packet(s.psnr.missed, *packet);
-        packet->refusable = refusable_profile(p_, s.frame);
+        packet->metadata_warning = metadata_warning(p_, s.frame);
         return packet;
     }
 

@@ -6,6 +6,7 @@
 
 #include "../bytes.h"
 #include "../error.h"
+#include "../exif.h"
 #include "../icc_profile.h"
 #include "../option_checks.h"
 #include "markers.h"
@@ -39,6 +40,20 @@ void put_jfif(Bytes &out, int aspect_num, int aspect_den) {
     out.put8(0), out.put8(0);  // no thumbnail
 }
 
+// The densities of TIFF 6.0 without a unit, for RGB, which JFIF does not know: EXIF with one directory.
+std::vector<uint8_t> aspect_exif(int aspect_num, int aspect_den) {
+    constexpr uint32_t kShort = 3, kRational = 5, kNoUnit = 1, kValues = 8 + 2 + 3 * 12 + 4;
+    Bytes out;
+    out.put_text("MM"), out.put16(42), out.put32(8);
+    out.put16(3);
+    out.put16(Exif::kXResolution), out.put16(kRational), out.put32(1), out.put32(kValues);
+    out.put16(Exif::kYResolution), out.put16(kRational), out.put32(1), out.put32(kValues + 8);
+    out.put16(Exif::kResolutionUnit), out.put16(kShort), out.put32(1), out.put16(kNoUnit), out.put16(0);
+    out.put32(0);
+    for (const int density : {aspect_den, aspect_num}) out.put32(static_cast<uint32_t>(density)), out.put32(1);
+    return std::move(out.data);
+}
+
 // ICC.1 B.4: chunks, numbered from 1.
 void put_icc_profile(Bytes &out, const std::vector<uint8_t> &profile) {
     constexpr size_t longest = kMaxSegment - kIccHead;
@@ -61,7 +76,10 @@ Metadata take_metadata(const Params &p, const CudaencFrame &frame) {
     const char *space = p.input.color_model == CUDAENC_COLOR_GRAY ? "GRAY" : "RGB ";
     if (icc_profile_is_of(frame.icc_profile, frame.icc_profile_size, space))
         m.icc_profile.assign(frame.icc_profile, frame.icc_profile + frame.icc_profile_size);
+    m.warning = icc_profile_left_out(frame.icc_profile, frame.icc_profile_size, space);
     m.exif.assign(frame.exif, frame.exif + frame.exif_size);
+    if (p.coded_rgb && m.exif.empty() && m.aspect_num > 0 && m.aspect_den > 0 && m.aspect_num != m.aspect_den)
+        m.exif = aspect_exif(m.aspect_num, m.aspect_den);
     if (m.icc_profile.size() > 255 * (kMaxSegment - kIccHead))
         refuse(format_string("an ICC profile of %zu bytes is not allowed: it has at most %zu", m.icc_profile.size(),
                              255 * (kMaxSegment - kIccHead)));

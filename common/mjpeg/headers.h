@@ -1,6 +1,7 @@
 // Marker segments (T.81 Annex B, ITU-T T.871). SPDX-License-Identifier: LGPL-2.1-or-later
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "huffman.h"
@@ -12,6 +13,7 @@ namespace cudaenc::mjpeg {
 struct Metadata {
     int aspect_num = 0, aspect_den = 0;  // 0/x: unknown
     std::vector<uint8_t> icc_profile, exif;
+    std::string warning;  // of a profile that is left out, in a line; mostly empty
 };
 // Copies the metadata that the stream can hold. Profiles of a colour space that decoders do not show are left out.
 // Throws Error(CUDAENC_ERR_INVALID) where a segment would be too large.

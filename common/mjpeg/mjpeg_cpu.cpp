@@ -342,6 +342,7 @@ class MjpegCpuEncoder : public CpuEncoder {
         PooledBuffer packet = take_packet(size);
         std::copy_n(s.bytes.data(), size, packet->data);
         describe_packet(p_, s.scale, *packet);
+        packet->metadata_warning = s.metadata.warning;
         return packet;
     }
 

@@ -129,6 +129,7 @@ class StreamReader {
                 if (segment.skip("Exif\0") && s_.metadata.exif.empty()) {
                     s_.metadata.exif = segment.rest();
                     s_.metadata.orientation = orientation_of(segment.rest());
+                    read_aspect(segment.rest());
                 }
                 break;
             case kApp2:
@@ -203,6 +204,18 @@ class StreamReader {
         segment.get16(), segment.get8();  // version, unit
         s_.metadata.density_num = segment.get16();
         s_.metadata.density_den = segment.get16();
+    }
+
+    // Densities without a unit (TIFF 6.0), where there is no JFIF: RGB pictures of this library have them.
+    void read_aspect(std::span<const uint8_t> tiff) {
+        constexpr uint32_t kNoUnit = 1;
+        const Exif exif(tiff);
+        const auto x = exif.rational(Exif::kXResolution), y = exif.rational(Exif::kYResolution);
+        if (s_.metadata.jfif || !x || !y || exif.number(Exif::kResolutionUnit) != kNoUnit) return;
+        const uint64_t num = uint64_t{y->numerator} * x->denominator, den = uint64_t{x->numerator} * y->denominator;
+        if (num > INT32_MAX || den > INT32_MAX) return;
+        s_.metadata.density_num = static_cast<int>(num);
+        s_.metadata.density_den = static_cast<int>(den);
     }
 
     void read_app14(SegmentReader &segment) {

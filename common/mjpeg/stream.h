@@ -47,7 +47,7 @@ struct StreamScan {
 struct StreamMetadata {
     std::span<const uint8_t> exif;                     // a TIFF structure
     std::vector<std::span<const uint8_t>> icc_chunks;  // in their order; none if one is missing
-    int density_num = 0, density_den = 0;              // of JFIF, width to height; 0: not told
+    int density_num = 0, density_den = 0;              // of JFIF, or of EXIF without a unit; 0: not told
     int adobe_transform = -1;                          // of Adobe's marker; -1: there is none
     bool jfif = false;
     bool limited_range = false;  // the comment "CS=ITU601"

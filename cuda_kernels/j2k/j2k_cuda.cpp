@@ -403,7 +403,7 @@ class J2kDeviceEncoder : public DeviceEncoder<Slot> {
         std::copy(filler.begin(), filler.end(), out + before);
         std::copy(boxes.begin(), boxes.end(), packet->data);
         budget_.describe_packet(s.missed_psnr, *packet);
-        packet->refusable = refusable_profile(p_, s.frame);
+        packet->metadata_warning = metadata_warning(p_, s.frame);
     }
 
     // Finds the threshold at which the frame has its PSNR, truncates and writes it.

@@ -329,6 +329,7 @@ class MjpegDeviceEncoder : public DeviceEncoder<Slot> {
         if (device_packets_ && (!headed || scans_.size() > 1)) s.copying = true;
         s.out->set_packet(s.room - s.header.size(), s.header.size() + result.bytes + 2);
         describe_packet(p_, s.scale, *s.out);
+        s.out->metadata_warning = s.metadata.warning;
         packet = std::move(s.out);
     }
 

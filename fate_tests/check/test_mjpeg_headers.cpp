@@ -4,12 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "exif.h"
+#include "mjpeg/stream.h"
 #include "mjpeg_pictures.h"
 
 using namespace cudaenc;
 using namespace cudaenc::testing;
 
 namespace {
+
+struct Warnings {
+    std::vector<std::string> lines;
+    static void print(void *opaque, CudaencLogLevel level, const char *line) {
+        if (level == CUDAENC_LOG_WARNING) static_cast<Warnings *>(opaque)->lines.push_back(line);
+    }
+};
 
 struct Stream {
     Log log;
@@ -108,6 +117,17 @@ START_TEST(adobe) {
     ck_assert_uint_eq(segments_of(jpeg, 0xEE).size(), 1);
     EXPECT(segments_of(jpeg, 0xEE)[0]->data == expected, "APP14");
     ck_assert(segments_of(jpeg, 0xE0).empty());
+    ck_assert(segments_of(jpeg, 0xE1).empty());
+    s.frame.sample_aspect_num = 16, s.frame.sample_aspect_den = 11;  // EXIF's densities, as JFIF has no place here
+    jpeg = s.decode();
+    ck_assert_uint_eq(segments_of(jpeg, 0xE1).size(), 1);
+    const std::vector<uint8_t> &exif = segments_of(jpeg, 0xE1)[0]->data;
+    const Exif tiff({exif.data() + 6, exif.size() - 6});
+    ck_assert(tiff.number(Exif::kResolutionUnit) == 1 && tiff.rational(Exif::kXResolution)->numerator == 11 &&
+              tiff.rational(Exif::kYResolution)->numerator == 16);
+    const std::vector<uint8_t> packet = encode_jpeg(s.config, s.frame);
+    const mjpeg::CodedStream read = mjpeg::read_stream(packet, mjpeg::StreamPart::header);
+    ck_assert(read.metadata.density_num == 16 && read.metadata.density_den == 11);
     s.config.mjpeg.mct = 1;
     jpeg = s.decode();
     ck_assert(segments_of(jpeg, 0xEE).empty() && segments_of(jpeg, 0xE0).size() == 1 && jpeg.components[1].tq == 1);
@@ -174,8 +194,24 @@ START_TEST(icc_profiles) {
             const std::vector<uint8_t> profile = make_profile(500, space);
             s.frame.icc_profile = profile.data(), s.frame.icc_profile_size = profile.size();
             const bool fits = std::string(space) == (format == kGray ? "GRAY" : "RGB ");
+            Warnings warnings;
+            s.config.log = Warnings::print, s.config.log_opaque = &warnings;
             EXPECT(segments_of(s.decode(), 0xE2).size() == fits, "a profile of %s in format %d", space, format);
+            ck_assert_uint_eq(warnings.lines.size(), !fits);
+            if (!fits)
+                ck_assert(warnings.lines[0].find(format_string("its colour space is '%s'", space)) !=
+                          std::string::npos);
         }
+    for (const char *device : {"cpu", "emu"}) {  // zeros
+        Stream s(kYuv420);
+        Warnings warnings;
+        s.config.device = device, s.config.log = Warnings::print, s.config.log_opaque = &warnings;
+        const std::vector<uint8_t> zeros(100);
+        s.frame.icc_profile = zeros.data(), s.frame.icc_profile_size = zeros.size();
+        EXPECT(segments_of(s.decode(), 0xE2).empty(), "a profile of zeros");
+        ck_assert_str_eq(warnings.lines.at(0).c_str(),
+                         "the frame's ICC profile of 100 bytes is left out: its header alone has 128 (said once)");
+    }
 }
 END_TEST
 

@@ -637,7 +637,36 @@ START_TEST(each_notice_is_told_once) {
     config.j2k.format = CUDAENC_J2K_CODESTREAM;  // which has no profile
     LogOfTargets alone;
     qualities(config, pictures, alone, icc);
-    ck_assert_uint_eq(alone.lines[CUDAENC_LOG_WARNING].size(), 1);
+    ck_assert_uint_eq(alone.lines[CUDAENC_LOG_WARNING].size(), 2);
+    ck_assert(alone.lines[CUDAENC_LOG_WARNING][1].find("are left out: format jp2") != std::string::npos);
+}
+END_TEST
+
+// Profiles that JP2 has no place for, and what a codec has none for.
+START_TEST(metadata_that_is_left_out_is_told) {
+    const auto pictures = noises(20, 12, 2);
+    for (const char *device : {"cpu", "emu"}) {
+        Log log;
+        CudaencConfig config = make_config(pictures[0].format, device, &log);
+        std::vector<uint8_t> icc(100);
+        LogOfTargets zeros, other, placeless;
+        qualities(config, pictures, zeros, icc);
+        ck_assert_uint_eq(zeros.lines[CUDAENC_LOG_WARNING].size(), 1);
+        ck_assert_str_eq(zeros.lines[CUDAENC_LOG_WARNING][0].c_str(),
+                         "the frame's ICC profile of 100 bytes is left out: its header alone has 128 (said once)");
+        icc.resize(200);
+        std::memcpy(&icc[16], "RGB ", 4);
+        qualities(config, pictures, other, icc);
+        ck_assert_uint_eq(other.lines[CUDAENC_LOG_WARNING].size(), 1);
+        ck_assert(other.lines[CUDAENC_LOG_WARNING][0].find("its colour space is 'RGB ', that of the samples 'GRAY'") !=
+                  std::string::npos);
+        config.codec = CUDAENC_CODEC_H264;
+        config.h264.frame_rate_num = 25, config.h264.frame_rate_den = 1;
+        qualities(config, pictures, placeless, icc);
+        ck_assert_uint_eq(placeless.lines[CUDAENC_LOG_INFO].size(), 1);
+        ck_assert_str_eq(placeless.lines[CUDAENC_LOG_INFO][0].c_str(),
+                         "packets of this codec have no place for, and leave out: ICC profiles (said once)");
+    }
 }
 END_TEST
 #undef SET
@@ -1150,6 +1179,7 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(protocol, finished_packets_are_polled, 0, 3);
     tcase_add_test(protocol, packets_tell_their_quality);
     tcase_add_test(protocol, each_notice_is_told_once);
+    tcase_add_test(protocol, metadata_that_is_left_out_is_told);
     tcase_add_loop_test(protocol, missed_targets_are_told_once, 0, static_cast<int>(std::size(missed_targets)));
     tcase_add_test(protocol, packets_outlive_the_session);
     tcase_add_loop_test(protocol, bytes_do_not_depend_on_what_runs, 0, 2);

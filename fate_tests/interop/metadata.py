@@ -256,6 +256,48 @@ def check_profile_kinds(where):
                 expect((found['isValid'] == 'True') == fits, f'{name}: jpylyzer says {found["isValid"]}')
 
 
+def check_left_out(where):
+    """What JP2 and JPEG have no place for is said, once, and the files are valid. What they have one for is kept."""
+    third = struct.pack('>III4s4s4s', 200, 0, 0x02200000, b'mntr', b'RGB ', b'XYZ ').ljust(200, b'\0')
+    for name, icc, gray, line in (('zeros', bytes(100), False, b'of 100 bytes is left out: its header alone has 128'),
+                                  ('RGB of gray', third, True, b"its colour space is 'RGB ', that of the samples 'GRAY'")):
+        source = where + '/left.png'
+        with open(source, 'wb') as file:
+            file.write(png(icc, gray))
+        for encoder, ending in ('j2k_cuda', 'jp2'), ('mjpeg_cuda', 'jpg'):
+            path = f'{where}/left.{ending}'
+            said = run(FFMPEG, '-nostdin', '-y', '-v', 'warning', '-i', source, '-c:v', encoder, '-device', DEVICE, '-f', 'image2', '-update', '1', path)
+            expect(said.count(line) == 1, f'{name}, {encoder}: {said.decode()}')
+            if JPYLYZER and ending == 'jp2':
+                expect(('isValid', 'True') in validate(path), f'{name}: jpylyzer calls it invalid')
+    tiff = b'II*\0' + struct.pack('<IH', 8, 3) + b''.join(struct.pack('<HHII', *entry) for entry in (
+        (0x11A, 5, 1, 50), (0x11B, 5, 1, 58), (0x128, 3, 1, 2))) + struct.pack('<5I', 0, 300, 1, 600, 1)
+    exif = b'Exif\0\0' + tiff
+    jpeg = f'{where}/exif.jpg'
+    run(FFMPEG, '-nostdin', '-y', '-v', 'error', *picture('yuvj420p'), '-c:v', 'mjpeg_cuda', '-device', DEVICE, '-frames:v', '1', '-update', '1', jpeg)
+    data = read(jpeg)
+    with open(jpeg, 'wb') as file:
+        file.write(data[:2] + struct.pack('>HH', 0xFFE1, len(exif) + 2) + exif + data[2:])
+    path = encode(where + '/exif.jp2', ('-i', jpeg))
+    at = read(path).index(b'resc') + 4
+    found = struct.unpack('>HHHHbb', read(path)[at:at + 10])
+    dpi = [found[i] / found[i + 1] * 10 ** found[4 + i // 2] * 0.0254 for i in (0, 2)]
+    expect(abs(dpi[0] - 600) < 0.1 and abs(dpi[1] - 300) < 0.1, f'300 and 600 dpi of EXIF become {dpi[::-1]}')
+    run(FFMPEG, '-nostdin', '-y', '-v', 'error', '-i', jpeg, '-c:v', 'mjpeg_cuda', '-device', DEVICE, '-update', '1', where + '/kept.jpg')
+    expect(struct.pack('>4I', 300, 1, 600, 1) in read(where + '/kept.jpg') or tiff in read(where + '/kept.jpg'), 'EXIF resolution in JPEG')
+    aspect = where + '/aspect.jpg'
+    run(FFMPEG, '-nostdin', '-y', '-v', 'error', *picture('gbrp')[:-1], 'format=gbrp,setsar=16/11', '-c:v', 'mjpeg_cuda', '-device', DEVICE, '-frames:v', '1',
+        '-update', '1', aspect)
+    if EXIFTOOL:
+        found = exif_of(aspect)
+        expect(found == {'IFD0:XResolution': 11, 'IFD0:YResolution': 16, 'IFD0:ResolutionUnit': 'None'}, f'the aspect of RGB: {found}')
+
+
+def exif_of(path):
+    found = json.loads(run(EXIFTOOL, '-json', '-G1', '-IFD0:all', path))[0]
+    return {name: value for name, value in found.items() if name.startswith('IFD0:') and not name.startswith('IFD0:YCbCr')}
+
+
 # What the National Library of the Netherlands checks (KB_MASTER_LOSSLESS_01/01/2015, KB_ACCESS_LOSSY_01/01/2015), by jpylyzer's names.
 LIBRARY = {'xTsiz': '1024', 'yTsiz': '1024', 'order': 'RPCL', 'levels': '5', 'codeBlockWidth': '64', 'codeBlockHeight': '64', 'sop': 'yes',
            'eph': 'yes', 'segmentationSymbols': 'yes', 'precincts': 'user defined', 'codingBypass': 'no', 'multipleComponentTransformation': 'yes'}
@@ -298,7 +340,7 @@ def check_libraries(where):
 
 def main():
     with tempfile.TemporaryDirectory() as where:
-        for check in check_texts, check_resolutions, check_channels, check_profiles_of_any_size, check_profile_kinds, check_libraries:
+        for check in check_texts, check_resolutions, check_channels, check_profiles_of_any_size, check_profile_kinds, check_left_out, check_libraries:
             check(where)
     finish()
 

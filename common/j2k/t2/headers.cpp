@@ -87,8 +87,12 @@ bool same_quantisation(const std::vector<Quantiser> &a, const std::vector<Quanti
 }
 
 // A profile would say what is not so of YUV samples, or of grey ones from an RGB picture.
+const char *profile_space(CudaencColorModel model) {
+    return model == CUDAENC_COLOR_RGB ? "RGB " : model == CUDAENC_COLOR_GRAY ? "GRAY" : nullptr;
+}
+
 bool has_profile(const CudaencFrame &frame, CudaencColorModel model) {
-    const char *space = model == CUDAENC_COLOR_RGB ? "RGB " : model == CUDAENC_COLOR_GRAY ? "GRAY" : nullptr;
+    const char *space = profile_space(model);
     return space && icc_profile_is_of(frame.icc_profile, frame.icc_profile_size, space);
 }
 
@@ -229,10 +233,15 @@ void put_resolutions(Bytes &out, const Params &p, const CudaencFrame &frame) {
 
 }  // namespace
 
-std::string refusable_profile(const Params &p, const CudaencFrame &frame) {  // I.5.3.3
-    if (!p.jp2 || !has_profile(frame, p.color_model) ||
-        icc_profile_is_matrix_based(frame.icc_profile, frame.icc_profile_size))
-        return {};
+std::string metadata_warning(const Params &p, const CudaencFrame &frame) {  // I.5.3.3
+    if (!p.jp2) {
+        const bool any = frame.icc_profile_size || frame.exif_size || frame.xmp_size || frame.iptc_size;
+        return any ? "the frame's ICC profile, EXIF, XMP and IPTC data are left out: format jp2 has a place for them"
+                   : "";
+    }
+    if (!has_profile(frame, p.color_model))
+        return icc_profile_left_out(frame.icc_profile, frame.icc_profile_size, profile_space(p.color_model));
+    if (icc_profile_is_matrix_based(frame.icc_profile, frame.icc_profile_size)) return {};
     return "readers may refuse the file: JP2 takes ICC profiles of an input device or a display with a curve for grey, "
            "or "
            "a matrix and curves for RGB; this frame's is of another class or has tables, and is written as it is. "

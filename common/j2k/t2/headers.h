@@ -25,8 +25,8 @@ void check_tile_part_length(uint64_t bytes);
 // The boxes before a codestream of `codestream` bytes: signature, file type, header with colour, and the head of the
 // codestream's box. Empty unless params.jp2. Ignores a profile of other colours.
 std::vector<uint8_t> make_jp2_boxes(const Params &params, const CudaencFrame &frame, uint64_t codestream);
-// A line where the boxes have a profile that a JP2 file must not have; mostly empty.
-std::string refusable_profile(const Params &params, const CudaencFrame &frame);
+// What of the frame's metadata the packet has not, or has and a JP2 file must not have, in a line; mostly empty.
+std::string metadata_warning(const Params &params, const CudaencFrame &frame);
 
 // COM marker segments that fill a packet of `bytes` bytes up to Params::least_bytes; they end the main header. Empty
 // where it has as many.
