@@ -100,7 +100,10 @@ class FaultDevice final : public Device {
 
     std::string name() const override { return device_->name(); }
     int multiprocessors() const override { return device_->multiprocessors(); }
-    uint64_t free_memory() override { return device_->free_memory(); }
+    uint64_t free_memory() override {
+        may_fail("free_memory");
+        return device_->free_memory();
+    }
     void *alloc(size_t bytes) override {
         may_fail("alloc", CUDAENC_ERR_MEMORY);
         return made(device_->alloc(bytes));
