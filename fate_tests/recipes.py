@@ -114,6 +114,18 @@ def check_printed(printed):
     expect(len(re.findall(r"^\| in \| \d+ \| [\d.]+ \| [\d.]+ \| 0\.\d+ \| [\d.]* \|$", printed, re.M)) == 5, "the ladder's rows")
 
 
+def check_ladder():
+    """Lossless has no end of decibels; a row that cannot be measured is no row."""
+    lossless = run("QUALITIES=90 FRAMES=1 OPTIONS='-pred dwt53' tools/ladder.sh j2k_cuda in.mkv | tail -n 1")
+    expect(re.match(r"\| in \| 90 \| [\d.]+ \| inf \| 1\.0000 \|", lossless.stdout), f"{lossless.stdout}{lossless.stderr}")
+    (WORK / "unmeasured").mkdir()
+    wrapper = WORK / "unmeasured" / "ffmpeg"
+    wrapper.write_text(f'#!/bin/sh\nfor x; do case $x in *psnr=*) exit 1 ;; esac; done\nexec "{BUILD}/ffmpeg" "$@"\n', encoding="utf-8")
+    wrapper.chmod(0o755)
+    wrong = run("! PATH=$PWD/unmeasured:$PATH QUALITIES=90 FRAMES=1 tools/ladder.sh j2k_cuda in.mkv")
+    expect(wrong.returncode == 0 and "| 90 |" not in wrong.stdout and "cannot be measured" in wrong.stderr, f"{wrong.stdout}{wrong.stderr}")
+
+
 def check_psnr():
     decibels = run("ffmpeg -v error -i at_least_46_dB.mxf -i in.mkv -lavfi '[0:v]settb=1/25,setpts=N[a];[1:v]settb=1/25,setpts=N[b];"
                    "[a][b]psnr=stats_file=-' -f null -").stdout
@@ -370,6 +382,7 @@ def check_cinema_rates():
 
 make_inputs()
 check_printed(run_page())
+check_ladder()
 check_psnr()
 check_jp2_files()
 check_to_jp2()

@@ -45,12 +45,13 @@ package() { # NAME SECTION DEPENDS DESCRIPTION; files are in $work/NAME
     } >"$root/DEBIAN/control"
     (cd "$root" && find . -type f ! -path './DEBIAN/*' -printf '%P\n' | LC_ALL=C sort | xargs md5sum) >"$root/DEBIAN/md5sums"
     find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-    dpkg-deb --root-owner-group -Zxz --build "$root" "$output/$1_$version-1_$architecture.deb" >/dev/null
+    dpkg-deb --root-owner-group -Zxz --build "$root" "$work/package.deb" >/dev/null
+    mv "$work/package.deb" "$output/$1_$version-1_$architecture.deb" # it has its name when it is whole
     echo "$output/$1_$version-1_$architecture.deb"
 }
 
 mkdir -p "$output"
-rm -f "$output"/*.deb
+rm -f "$output"/libcudaenc0_*.deb "$output"/libcudaenc-dev_*.deb "$output"/ffmpeg-cudaenc_*.deb
 "${MAKE:-make}" --no-print-directory -o do-lib do-install B="${build#"$PWD/"}" DESTDIR="$work/all" PREFIX=/usr LIBDIR="$libraries" >/dev/null
 
 lib=$work/libcudaenc0

@@ -13,7 +13,7 @@ grep -q ' libvmaf ' <("$vmaf" -hide_banner -filters 2>/dev/null) || vmaf=
 # measure PROGRAM FILTER FORMAT FILE: what the filter says of the coded frames beside the file's.
 measure() {
     local frame=settb=1/25,setpts=N$3
-    "$1" -nostdin -hide_banner -i "$work/coded.mkv" -i "$4" -lavfi "[0:v]${frame}[a];[1:v]${frame}[b];[a][b]$2=shortest=1" -f null - 2>&1
+    "$1" -nostdin -hide_banner -i "$work/coded.mkv" -i "$4" -lavfi "[0:v]${frame}[a];[1:v]${frame}[b];[a][b]$2=shortest=1" -f null - 2>&1 || true # then there is no value
 }
 echo "| $codec | quality | bits/pixel | PSNR, dB | SSIM | VMAF |"
 echo "| --- | --- | --- | --- | --- | --- |"
@@ -22,11 +22,16 @@ for file; do
     for quality in ${QUALITIES:-60 70 80 90 95}; do
         # shellcheck disable=SC2086 # options are words
         ffmpeg -nostdin -v error -y -i "$file" -frames:v "${FRAMES:-3}" -c:v "$codec" -q:v "$quality" ${OPTIONS-} "$work/coded.mkv"
+        psnr=$(measure ffmpeg psnr ",format=$format" "$file" | sed -n 's/.*PSNR .*average:\([0-9.a-z]*\).*/\1/p')
+        ssim=$(measure ffmpeg ssim ",format=$format" "$file" | sed -n 's/.*SSIM .*All:\([0-9.]*\).*/\1/p')
+        score=$([ -z "$vmaf" ] || measure "$vmaf" libvmaf ,format=yuv420p "$file" | sed -n 's/.*VMAF score: \([0-9]*\.[0-9]\).*/\1/p')
+        if [ -z "$psnr" ] || [ -z "$ssim" ] || [[ -n $vmaf && -z $score ]]; then
+            echo "ladder.sh: $file at quality $quality cannot be measured" >&2
+            exit 1
+        fi
         ffprobe -v error -show_entries packet=size -of csv=p=0 "$work/coded.mkv" |
-            awk -F, -v pixels=$((width * height)) -v name="$(basename "${file%.*}")" -v quality="$quality" \
-                -v psnr="$(measure ffmpeg psnr ",format=$format" "$file" | sed -n 's/.*PSNR .*average:\([0-9.a-z]*\).*/\1/p')" \
-                -v ssim="$(measure ffmpeg ssim ",format=$format" "$file" | sed -n 's/.*SSIM .*All:\([0-9.]*\).*/\1/p')" \
-                -v vmaf="$([ -z "$vmaf" ] || measure "$vmaf" libvmaf ,format=yuv420p "$file" | sed -n 's/.*VMAF score: \([0-9]*\.[0-9]\).*/\1/p')" \
-                '{ bytes += $1; n++ } END { printf "| %s | %s | %.2f | %.2f | %.4f | %s |\n", name, quality, 8 * bytes / n / pixels, psnr, ssim, vmaf }'
+            awk -F, -v pixels=$((width * height)) -v name="$(basename "${file%.*}")" -v quality="$quality" -v psnr="$psnr" -v ssim="$ssim" -v vmaf="$score" \
+                '{ bytes += $1; n++ } END { printf "| %s | %s | %.2f | %s | %.4f | %s |\n", name, quality, 8 * bytes / n / pixels,
+                                            psnr == "inf" ? psnr : sprintf("%.2f", psnr), ssim, vmaf }'
     done
 done
