@@ -303,12 +303,13 @@ END_TEST
 
 // All codewords of the standard's are told apart by their first bits, and the encoder's are among them.
 START_TEST(codewords_are_prefix_free) {
-    for (const std::span<const uint32_t> list : {std::span<const uint32_t>(kHtFirstRowCodes), {kHtOtherRowCodes}})
-        for (const uint32_t a : list)
-            for (const uint32_t b : list) {
-                if (&a == &b || a >> 28 != b >> 28 || a == b) continue;
-                const uint32_t shorter = std::min(a & 15, b & 15), mask = (1u << shorter) - 1;
-                EXPECT((a >> 4 & mask) != (b >> 4 & mask), "%08x and %08x", a, b);
+    for (const std::span<const HtCodeRow> list : {std::span<const HtCodeRow>(kHtFirstRowCodes), {kHtOtherRowCodes}})
+        for (const HtCodeRow &a : list)
+            for (const HtCodeRow &b : list) {
+                if (&a == &b || a.context != b.context) continue;
+                const uint32_t mask = (1u << std::min(a.length, b.length)) - 1;
+                EXPECT((a.codeword & mask) != (b.codeword & mask), "context %d, rho %d and %d", a.context, a.rho,
+                       b.rho);
             }
     for (int table = 0; table < 2; table++)
         for (uint32_t context = 0; context < 8; context++)
