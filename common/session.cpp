@@ -184,6 +184,7 @@ void tell_of_packet(CudaencSession &session, const CudaencBuffer &buffer) {
 
 // Says once what of a frame the codec has no place for. A container may have one.
 void tell_of_placeless(CudaencSession &session, const CudaencFrame &f) {
+    if (session.told_placeless) return;
     const bool j2k = session.codec == CUDAENC_CODEC_J2K, h264 = session.codec == CUDAENC_CODEC_H264;
     std::string names;
     for (const auto &[is_there, name] : {std::pair{h264 && f.icc_profile_size, "ICC profiles"},
@@ -196,7 +197,8 @@ void tell_of_placeless(CudaencSession &session, const CudaencFrame &f) {
                                          {!h264 && f.mastering_display, "mastering displays"},
                                          {!h264 && f.content_light, "content light levels"}})
         if (is_there) names += std::string(names.empty() ? "" : ", ") + name;
-    if (!names.empty() && !std::exchange(session.told_placeless, true))
+    session.told_placeless = !names.empty();
+    if (!names.empty())
         session.log.print(
             CUDAENC_LOG_INFO,
             ("packets of this codec have no place for, and leave out: " + names + " (said once)").c_str());
@@ -311,8 +313,8 @@ int cudaenc_submit(CudaencSession *session, const CudaencFrame *frame) {
         const CudaencFrame known = read_struct("the frame", *frame);
         check_planes(*session, known);
         check_metadata(known);
-        session->ring.submit(known, known.opaque);
         tell_of_placeless(*session, known);
+        session->ring.submit(known, known.opaque);
         return CUDAENC_OK;
     });
 }
