@@ -35,6 +35,7 @@
 #include "libavutil/opt.h"
 
 #define NOT_SET (-13) /* below every QP */
+#define LEVEL_1B 9    /* level_idc of profiles from High on */
 
 typedef struct H264CudaContext {
     FFCudaencContext common;
@@ -43,6 +44,7 @@ typedef struct H264CudaContext {
     float aq;    /* -1: auto */
     int repeat_headers; /* -1: auto */
     int nal_hrd;
+    double level; /* ten times the level; a float, so that none is rounded to another one */
     uint8_t *encrypt_key;
     int encrypt_key_size;
     uint8_t *encrypt_iv;
@@ -101,6 +103,32 @@ static int set_encryption(AVCodecContext *avctx, H264CudaContext *s, CudaencH264
     h264->keystream        = write_keystream;
     h264->keystream_opaque = s;
     return 0;
+}
+
+static int set_level(AVCodecContext *avctx, const H264CudaContext *s, CudaencH264Options *h264)
+{
+    if (s->level == LEVEL_1B) {
+        av_log(avctx, AV_LOG_ERROR, "level 1b is not allowed: its 128 kbit/s are too few for pictures that are all intra. It is 1 to 6.2, or auto\n");
+        return AVERROR(EINVAL);
+    }
+    if (s->level != floor(s->level)) {
+        av_log(avctx, AV_LOG_ERROR, "level %g is not allowed: it is a level of table A-1, 1 to 6.2, or ten times it, 10 to 62, or auto\n", s->level);
+        return AVERROR(EINVAL);
+    }
+    h264->level = s->level;
+    return 0;
+}
+
+/* Told here by the name of the option: the library has one QP. */
+static int check_crf(AVCodecContext *avctx, const H264CudaContext *s)
+{
+    const AVPixFmtDescriptor *desc = av_pix_fmt_desc_get(avctx->pix_fmt == AV_PIX_FMT_CUDA ? avctx->sw_pix_fmt : avctx->pix_fmt);
+    const int lowest = desc ? -6 * (desc->comp[0].depth - 8) : 0;
+
+    if (s->crf == NOT_SET || s->crf >= lowest)
+        return 0;
+    av_log(avctx, AV_LOG_ERROR, "crf %d is not allowed: it is %d to 51 with %d bits\n", s->crf, lowest, desc ? desc->comp[0].depth : 8);
+    return AVERROR(EINVAL);
 }
 
 /* One of qp, crf, -q:v and -b:v, and what limits it. */
@@ -197,7 +225,6 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
     cudaenc_config_defaults(&config, CUDAENC_CODEC_H264);
 
     config.h264.profile   = s->h264.profile;
-    config.h264.level     = s->h264.level;
     config.h264.slices    = avctx->slices;
     config.h264.effort    = s->h264.effort;
     config.h264.cbr       = s->h264.cbr || s->nal_hrd == HRD_CBR;
@@ -211,8 +238,17 @@ static av_cold int h264_cuda_init(AVCodecContext *avctx)
                                                           s->h264.avc_intra_class || is_avc_intra_of_mov(avctx);
     config.h264.avc_intra_class  = s->h264.avc_intra_class;
     config.h264.avc_intra_flavor = s->h264.avc_intra_flavor;
+    if (!config.h264.repeat_headers && !(avctx->flags & AV_CODEC_FLAG_GLOBAL_HEADER))
+        av_log(avctx, AV_LOG_WARNING, "repeat_headers 0 without -flags +global_header: no packet has parameter sets, and nobody is told of them. "
+               "Decoders cannot begin; leave the option out, or give the flag\n");
     if (avctx->gop_size > 1 || avctx->max_b_frames > 0)
         av_log(avctx, AV_LOG_WARNING, "-g and -bf have no effect: all pictures are intra\n");
+    ret = set_level(avctx, s, &config.h264);
+    if (ret < 0)
+        return ret;
+    ret = check_crf(avctx, s);
+    if (ret < 0)
+        return ret;
     ret = set_rate(avctx, s, &config.h264);
     if (ret < 0)
         return ret;
@@ -244,9 +280,9 @@ static const AVOption options[] = {
     CONST("high10",   "High 10 Intra",        CUDAENC_H264_HIGH_10_INTRA,        "profile"),
     CONST("high422",  "High 4:2:2 Intra",     CUDAENC_H264_HIGH_422_INTRA,       "profile"),
     CONST("cavlc444", "CAVLC 4:4:4 Intra",    CUDAENC_H264_CAVLC_444_INTRA,      "profile"),
-    { "level", "Ten times the level; 0: the lowest that fits", OFFSET(h264.level), AV_OPT_TYPE_INT, { .i64 = 0 }, 0, 62, VE, .unit = "level" },
+    { "level", "Ten times the level; 0: the lowest that fits", OFFSET(level), AV_OPT_TYPE_DOUBLE, { .dbl = 0 }, 0, 62, VE, .unit = "level" },
     CONST("auto", "The lowest that size, rates and QP allow", 0, "level"),
-    CONST("1",   "", 10, "level"), CONST("1.0", "", 10, "level"), CONST("1.1", "", 11, "level"),
+    CONST("1",   "", 10, "level"), CONST("1.0", "", 10, "level"), CONST("1b", "", LEVEL_1B, "level"), CONST("1.1", "", 11, "level"),
     CONST("1.2", "", 12, "level"), CONST("1.3", "", 13, "level"),
     CONST("2",   "", 20, "level"), CONST("2.0", "", 20, "level"), CONST("2.1", "", 21, "level"),
     CONST("2.2", "", 22, "level"),

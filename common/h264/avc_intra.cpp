@@ -154,6 +154,8 @@ std::vector<uint8_t> make_avc_intra_prefix(const ParameterSets &sets, int flavor
         prefix.resize(prefix.size() + (large ? 18 : 10) * 512);
         return prefix;
     }
+    // Against 7.4.1.2.3, which has filler data behind the slices; but so do libx264's AVC-Intra files, and readers that
+    // find SEI messages by their place.
     append(prefix, make_filler(kLeastFillerBytes));
     append(prefix, make_message(make_umid()));
     append(prefix, make_message(make_user_data("VANC", large ? 5780 : 2900)));

@@ -24,7 +24,9 @@
 #define CUDAENC_LANE_FUNCTION CUDAENC_CLONES
 #endif
 
+#ifndef __clang__  // which is given no level
 #pragma GCC push_options
+#endif
 #if CUDAENC_LANE_LEVEL == 4
 #pragma GCC target("arch=x86-64-v4")
 #if CUDAENC_LANES == 32
@@ -424,4 +426,6 @@ constexpr LaneVectors kVectors = {kLanes, rank, [](const PictureFormat &f) -> st
 
 }  // namespace cudaenc::h264::CUDAENC_LANE_NAMESPACE
 
+#ifndef __clang__
 #pragma GCC pop_options
+#endif

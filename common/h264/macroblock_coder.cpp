@@ -102,6 +102,8 @@ void MacroblockCoder::begin(const Place &place) {
     }
     lambda_ = lambda_of(qp + place.drop_step);
     satd_lambda_ = satd_lambda_of(qp + place.drop_step);
+    // Nothing is left but modes: those of the fewest bits, whatever they predict.
+    if (only_modes()) satd_lambda_ <<= 6;
     candidates_ = place.effort >= kTwoCandidates ? 2 : 1;
     rounding_ = place.effort >= kRoundedByRate ? kRoundingByRate : kRounding;
     for (int c = 0; c < f_.components(); c++)
@@ -394,6 +396,9 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
     const bool all = place.effort == kAllTypes;
     if (f_.only_8x8) {
         try_8x8(nullptr);
+    } else if (only_modes()) {
+        try_16x16(luma_[0]);
+        keep_better(luma_[0]);
     } else if (all) {
         if (f_.transform_8x8 && place.likely >= kAlso8x8) try_8x8(nullptr);
         if (place.likely >= kAlso4x4) try_4x4(nullptr);
@@ -406,7 +411,7 @@ MacroblockCoder::Result MacroblockCoder::code(const Place &place, Macroblock &ma
         try_8x8(nullptr);
         if (best->macroblock.coded_block_pattern & 15) try_4x4(best);
     }
-    if (!f_.only_8x8 && (all || luma_[0].satd < best->satd * 3 / 2)) {
+    if (!f_.only_8x8 && !only_modes() && (all || place.drop_step || luma_[0].satd < best->satd * 3 / 2)) {
         try_16x16(luma_[0]);
         keep_better(luma_[0]);
     }

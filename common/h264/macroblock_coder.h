@@ -124,6 +124,8 @@ class MacroblockCoder {
     void begin(const Place &place);
     ConstBlock source(int component) const { return {source_[component], f_.columns(component)}; }
     const Quantiser &quantiser(int component) const { return *quantisers_[component ? 1 : 0]; }
+    // Whether all levels are dropped. kAllTypes, which GPUs have as well, decides as at other QPs.
+    bool only_modes() const { return place_->drop_step == kDropSteps && place_->effort != kAllTypes; }
     int64_t cost_of(uint64_t distortion, uint64_t bits) const {
         return static_cast<int64_t>((distortion << 8) + lambda_ * bits);
     }

@@ -100,6 +100,14 @@ int64_t expected_bits(const PictureFormat &f, const RateTarget &rate) {
     return bits;
 }
 
+// Bits that white noise has at most: 9.55 a sample at QP 0, 2.15 at 51, but no more than I_PCM, and 128 bytes of
+// headers. 0 with a bit rate.
+int64_t bits_of_noise(const PictureFormat &f, const RateTarget &rate) {
+    if (rate.bit_rate) return 0;
+    const int64_t all_pcm = pcm_bits(f);
+    return std::min(all_pcm, all_pcm / f.bit_depth * (9550 - 145 * rate.qp) / 1000) + 8 * 128;
+}
+
 bool has_min_cr(const Profile &profile) { return profile.idc == 66 || profile.idc == 77 || profile.idc == 100; }
 // fR of A.3.1, as pictures/s.
 int least_picture_times(const Level &level) { return level.idc < 60 ? 172 : 300; }
@@ -111,9 +119,17 @@ std::pair<int64_t, int64_t> largest_pictures(const Level &level, const PictureFo
     return {first, rate.rate_num ? 384 * level.mbps / level.min_cr * rate.rate_den / rate.rate_num : first};
 }
 
-// What does not fit a level, or an empty line. Expected bits of a picture, and of one of noise; 0: not looked at.
+// A.3.1, A.3.3 h) and j): bytes that the level's rate brings in the time of a picture, and no more than its buffer has.
+// The frame rate is known.
+int64_t bytes_per_picture(const Level &level, const Profile &profile, const RateTarget &rate) {
+    const int64_t factor = profile.br_factor;
+    return std::min(level.bit_rate * factor * rate.rate_den / rate.rate_num, level.buffer_size * factor) / 8;
+}
+
+// What does not fit a level, or an empty line. Bits of a picture: picture_bits within MaxBR, compressed_bits within
+// MinCR; 0: not looked at.
 std::string excess(const Level &level, const Profile &profile, const PictureFormat &f, const RateTarget &rate,
-                   int64_t picture_bits = 0, int64_t noise_bits = 0) {
+                   int64_t picture_bits = 0, int64_t compressed_bits = 0) {
     const int64_t macroblocks = f.macroblocks(), columns = f.macroblock_columns(), rows = f.macroblock_rows();
     if (macroblocks > level.frame_size)
         return format_string("%lld macroblocks a picture, at most %d", static_cast<long long>(macroblocks),
@@ -138,7 +154,7 @@ std::string excess(const Level &level, const Profile &profile, const PictureForm
         return format_string("a buffer of %lld bits, at most %lld", static_cast<long long>(buffer),
                              static_cast<long long>(most_buffer));
     const auto [first, others] = largest_pictures(level, f, rate);
-    if (const int64_t bytes = noise_bits / 8, most = std::min(first, others); bytes > most && has_min_cr(profile))
+    if (const int64_t bytes = compressed_bits / 8, most = std::min(first, others); bytes > most && has_min_cr(profile))
         return format_string("%lld bytes a picture, at most %lld", static_cast<long long>(bytes),
                              static_cast<long long>(most));
     if (rate.rate_num && !rate.max_rate && picture_bits > most_rate * rate.rate_den / rate.rate_num)
@@ -151,8 +167,8 @@ std::string excess(const Level &level, const Profile &profile, const PictureForm
 // warning: what a given level does to the stream.
 const Level &choose_level(int option, const Profile &profile, const PictureFormat &f, const RateTarget &rate,
                           std::string &warning) {
-    // Noise has three times as many bits, but I_PCM. Levels that all decoders have allow for it.
-    const int64_t picture_bits = expected_bits(f, rate), noise_bits = std::min(3 * picture_bits, pcm_bits(f));
+    // Levels that all decoders have allow for noise.
+    const int64_t picture_bits = expected_bits(f, rate), noise_bits = bits_of_noise(f, rate);
     if (option) {
         const Level *level =
             std::find_if(std::begin(kLevels), std::end(kLevels), [&](const Level &l) { return l.idc == option; });
@@ -168,7 +184,11 @@ const Level &choose_level(int option, const Profile &profile, const PictureForma
         return *level;
     }
     for (const Level &level : kLevels)
-        if (level.idc <= 42 && excess(level, profile, f, rate, picture_bits, noise_bits).empty()) return level;
+        if (level.idc <= 42 && excess(level, profile, f, rate, noise_bits, noise_bits).empty()) return level;
+    // Or at least for what is hardest to compress of what a camera gives, three times as many bits.
+    const int64_t hardest_bits = std::min(3 * picture_bits, pcm_bits(f));
+    for (const Level &level : kLevels)
+        if (level.idc <= 42 && excess(level, profile, f, rate, picture_bits, hardest_bits).empty()) return level;
     for (const Level &level : kLevels)
         if (excess(level, profile, f, rate, picture_bits, picture_bits).empty()) return level;
     if (excess(std::end(kLevels)[-1], profile, f, rate).empty()) return std::end(kLevels)[-1];
@@ -176,12 +196,24 @@ const Level &choose_level(int option, const Profile &profile, const PictureForma
                          excess(std::end(kLevels)[-1], profile, f, rate).c_str()));
 }
 
+// Whether slices of the picture have at most MaxFS / 4 macroblocks in the Intra profiles (A.3.3 k).
+bool limits_slices(const Level &level, const PictureFormat &f) { return level.idc < 60 && f.macroblocks() > 1620; }
+
+// In High, constraint_set3_flag promises what High 10 Intra does (7.4.2.1.1), so the size of slices as well.
+uint8_t constraint_sets_of(const Profile &profile, const Level &level, const PictureFormat &f) {
+    uint8_t sets = profile.constraint_sets;
+    if (profile.idc != 100 || !limits_slices(level, f)) return sets;
+    for (int i = 0; i < f.slices; i++)
+        if (f.slice(i).count > static_cast<uint32_t>(level.frame_size / 4)) sets &= 0xEF;
+    return sets;
+}
+
 // The number of slices, each of whole rows of macroblocks. A.3.3 k): in profiles above High, slices of large pictures
 // have at most MaxFS / 4 macroblocks; a) and b) limit their number.
 int choose_slices(int option, const Profile &profile, const Level &level, PictureFormat f, const RateTarget &rate) {
     const int rows = f.macroblock_rows();
     int fewest = 1;
-    if (profile.idc != 66 && profile.idc != 77 && profile.idc != 100 && level.idc < 60 && f.macroblocks() > 1620)
+    if (profile.idc != 66 && profile.idc != 77 && profile.idc != 100 && limits_slices(level, f))
         fewest = static_cast<int>(ceil_div(rows, std::max(1, level.frame_size / 4 / f.macroblock_columns())));
     int64_t most = rows;
     if (level.slice_rate && profile.idc != 66) {
@@ -196,6 +228,20 @@ int choose_slices(int option, const Profile &profile, const Level &level, Pictur
                           "macroblocks",
                           option, level.idc / 10, level.idc % 10, fewest, static_cast<long long>(most)));
     return option ? option : fewest;
+}
+
+// The rate that a stream without a buffer of its own keeps to: each picture for itself where pictures do not depend on
+// those before, else by a buffer of the level's.
+void limit_to_level(const Level &level, const Profile &profile, RateTarget &rate) {
+    if (!rate.rate_num || rate.buffer_size || rate.picture_bytes) return;
+    if (rate.bit_rate) {
+        rate.level_rate = int64_t{level.bit_rate} * profile.br_factor;
+        rate.level_buffer = int64_t{level.buffer_size} * profile.br_factor;
+        return;
+    }
+    const uint64_t most = static_cast<uint64_t>(bytes_per_picture(level, profile, rate));
+    rate.most_first = std::min(rate.most_first, most);
+    rate.most = std::min(rate.most, most);
 }
 
 RateTarget make_rate(const CudaencH264Options &o, int lowest_qp) {
@@ -305,6 +351,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
         o.avc_intra_class && !o.level && lowest.idc < kLeastAvcIntraLevel ? level_of(kLeastAvcIntraLevel) : lowest;
     if (!o.avc_intra_class) p.picture.slices = choose_slices(o.slices, profile, level, p.picture, p.rate);
     if (has_min_cr(profile)) std::tie(p.rate.most_first, p.rate.most) = largest_pictures(level, p.picture, p.rate);
+    limit_to_level(level, profile, p.rate);
     for (int i = 0; i < p.picture.slices; i++) p.slices.push_back(p.picture.slice(i));
     p.effort = o.effort;
     p.avc_intra_class = o.avc_intra_class;
@@ -320,7 +367,7 @@ Params make_params(const CudaencFormat &format, const CudaencH264Options &o) {
 
     ParameterSets &sets = p.sets;
     sets.profile_idc = profile.idc;
-    sets.constraint_sets = profile.constraint_sets;
+    sets.constraint_sets = constraint_sets_of(profile, level, p.picture);
     sets.level_idc = level.idc;
     sets.format = p.picture.coded();
     sets.width = format.width;

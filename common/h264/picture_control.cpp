@@ -165,6 +165,12 @@ bool PictureControl::again(PictureState &picture, uint64_t bits) {
         picture.missed = format_string("-b:v %lld is exceeded: at QP %d, the highest allowed, pictures have more",
                                        static_cast<long long>(p_.rate.bit_rate), std::min(picture.qp, kMaxQp));
     const bool constant = p_.rate.constant();
+    if (constant && p_.warning.empty() && picture.missed.empty() && picture.qp > p_.rate.qp)
+        picture.missed = format_string(
+            "level %d.%d allows pictures of %llu bytes at most, and at QP %d some have more: their QP rises. A higher "
+            "level has room",
+            p_.sets.level_idc / 10, p_.sets.level_idc % 10, static_cast<unsigned long long>(picture.rate->most()),
+            p_.rate.qp);
     if (!constant) {  // else a picture knows nothing of others
         rate_.emplace(*picture.rate);
         known_.push_back({picture.number, *picture.rate});

@@ -17,6 +17,8 @@ class RateControl {
         const Bits tick = target.hrd_size ? Bits{t_.max_rate} * t_.rate_num : 1;
         size_ = (target.hrd_size ? t_.hrd_size : t_.buffer_size) * kClock * t_.rate_num / tick * tick;
         fullness_ = size_ / 10 * 9 / tick * tick;
+        level_size_ = t_.level_buffer * kClock * t_.rate_num;
+        level_fullness_ = level_size_ / 10 * 9;
     }
 
     // Before the next picture so many frames of a variable rate are left out. Their time counts, up to a second of it.
@@ -24,7 +26,8 @@ class RateControl {
         if (first_ || t_.constant() || t_.picture_bytes) return;
         const Bits frames = std::min<Bits>(skipped, t_.rate_num / t_.rate_den);
         fullness_ = std::min(fullness_ + frames * max_per_frame(), size_);
-        debt_ = std::max(debt_ - frames * mean_per_frame(), -4 * kDebtFrames * mean_per_picture());
+        level_fullness_ = std::min(level_fullness_ + frames * level_per_frame(), level_size_);
+        debt_ = std::max(debt_ - frames * mean_per_frame(), -kCreditFrames * mean_per_picture());
         intervals_ = std::min(intervals_ + 1, kIntervals);
         interval_ += ((frames + 1) * kOne - interval_) / intervals_;
     }
@@ -33,6 +36,7 @@ class RateControl {
     int begin() {
         most_ = first_ ? t_.most_first : t_.most;
         if (t_.buffer_size) most_ = std::min(most_, to_bytes(fullness_));
+        if (t_.level_buffer) most_ = std::min(most_, to_bytes(level_fullness_));
         if (t_.picture_bytes) most_ = t_.picture_bytes;
         lowest_failed_ = t_.qp_min - 1;
         tries_ = 0;
@@ -104,10 +108,11 @@ class RateControl {
             }
             fullness_ = std::min(fullness_, size_);
         }
+        level_fullness_ = std::min(std::max<Bits>(level_fullness_ - bytes * byte, 0) + level_per_frame(), level_size_);
         if (!t_.bit_rate) return 0;
         // What cannot be spent for long is not to be spent later.
         debt_ = std::clamp(debt_ + (likely_bytes + filler) * byte - mean_per_frame(),
-                           -4 * kDebtFrames * mean_per_picture(), 20 * kDebtFrames * mean_per_picture());
+                           -kCreditFrames * mean_per_picture(), 20 * kDebtFrames * mean_per_picture());
         // What pictures would have at QP 0, on average.
         const Bits complexity = Bits{scaled(last_bytes_, qp + 24)};
         complexity_ += ((complexity << 16) - complexity_) / ++pictures_;
@@ -128,7 +133,8 @@ class RateControl {
     static constexpr Bits kClock = 90000;
     static constexpr Bits kOne = 1 << 16;
     // Frames of debt that halve what pictures may have; frames that the average QP is of, and the average interval.
-    static constexpr int kDebtFrames = 8, kWindow = 128, kIntervals = 16;
+    // Bits that dark or flat pictures leave are kept for kCreditFrames.
+    static constexpr int kDebtFrames = 8, kCreditFrames = 240, kWindow = 128, kIntervals = 16;
 
     // Sizes of the next picture that are welcome.
     void set_wanted() {
@@ -163,6 +169,7 @@ class RateControl {
     // adds the frames that are left out.
     Bits mean_per_frame() const { return t_.bit_rate * kClock * t_.rate_den; }
     Bits max_per_frame() const { return t_.max_rate * kClock * t_.rate_den; }
+    Bits level_per_frame() const { return t_.level_rate * kClock * t_.rate_den; }
     // The same in the mean time between pictures, which has frames that are left out. Wanted sizes go by it.
     Bits mean_per_picture() const { return mean_per_frame() * interval_ / kOne; }
     Bits max_per_picture() const { return max_per_frame() * interval_ / kOne; }
@@ -200,9 +207,10 @@ class RateControl {
     }
 
     const RateTarget t_;
-    Bits size_ = 0;      // of the decoder's buffer
-    Bits fullness_ = 0;  // of the decoder's buffer when the next picture leaves it
-    Bits debt_ = 0;      // what pictures have more than bit_rate gives
+    Bits size_ = 0;                             // of the decoder's buffer
+    Bits fullness_ = 0;                         // of the decoder's buffer when the next picture leaves it
+    Bits level_size_ = 0, level_fullness_ = 0;  // the same of the level's, where there is no other one
+    Bits debt_ = 0;                             // what pictures have more than bit_rate gives
     bool first_ = true;
     int last_qp_;
     uint64_t last_bytes_ = 1;

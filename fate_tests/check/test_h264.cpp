@@ -125,7 +125,10 @@ void check_limits(const StreamPicture &p, size_t bytes, bool first, double frame
             384 * std::max<double>(macroblocks, static_cast<double>(level->mbps) / 172) / level->min_cr;
         const double most = 384 * static_cast<double>(level->mbps) / frame_rate / level->min_cr;
         EXPECT(static_cast<double>(bytes) <= (first ? first_most : most), "%s: %zu bytes, MinCR", what.c_str(), bytes);
-    } else if (macroblocks > 1620 && p.sps.level_idc < 60) {
+    }
+    // High with constraint_set3_flag obeys High 10 Intra (7.4.2.1.1).
+    const bool intra = !to_main && p.sps.constraint_sets & 0x10;
+    if (intra && macroblocks > 1620 && p.sps.level_idc < 60) {
         for (const size_t slice : p.slice_macroblocks)
             EXPECT(slice <= static_cast<size_t>(level->frame_size / 4), "%s: a slice of %zu macroblocks", what.c_str(),
                    slice);
@@ -472,9 +475,9 @@ START_TEST(profiles_and_levels) {
     const Case cases[] = {
         {0, 16, 16, 25, 0, 100, 0x1C, 10, 1},     {0, 352, 288, 30, 0, 100, 0x1C, 13, 1},
         {0, 352, 288, 30, 1, 66, 0xC0, 13, 1},    {0, 352, 288, 30, 2, 77, 0x40, 13, 1},
-        {0, 1280, 720, 30, 0, 100, 0x1C, 31, 1},  {0, 1920, 1080, 30, 0, 100, 0x1C, 40, 1},
-        {0, 1920, 1080, 60, 0, 100, 0x1C, 42, 1}, {0, 3840, 2160, 30, 0, 100, 0x1C, 51, 1},
-        {0, 3840, 2160, 60, 0, 100, 0x1C, 52, 1}, {0, 8192, 4320, 30, 0, 100, 0x1C, 60, 1},
+        {0, 1280, 720, 30, 0, 100, 0x0C, 31, 1},  {0, 1920, 1080, 30, 0, 100, 0x0C, 40, 1},
+        {0, 1920, 1080, 60, 0, 100, 0x0C, 42, 1}, {0, 3840, 2160, 30, 0, 100, 0x0C, 51, 1},
+        {0, 3840, 2160, 60, 0, 100, 0x0C, 52, 1}, {0, 8192, 4320, 30, 0, 100, 0x1C, 60, 1},
         {1, 1920, 1080, 30, 0, 122, 0x10, 40, 4}, {5, 1920, 1080, 30, 0, 122, 0x10, 40, 4},
         {4, 1920, 1080, 30, 0, 110, 0x10, 40, 4}, {6, 1280, 720, 30, 0, 44, 0x10, 31, 5},
         {2, 3840, 2160, 30, 0, 44, 0x10, 51, 4},  {3, 640, 480, 30, 0, 100, 0x1C, 30, 1},
@@ -486,7 +489,8 @@ START_TEST(profiles_and_levels) {
             make_h264_config(make_h264_format(h264_inputs[c.format], c.width, c.height), "cpu", &log);
         config.h264.profile = c.profile;
         config.h264.frame_rate_num = c.fps;
-        config.h264.qp = 51;  // the level is that of size and rate
+        config.h264.rate_control = CUDAENC_H264_BIT_RATE;  // the level is that of size and rate
+        config.h264.bit_rate = 1000;
         const h264::Params p = h264::make_params(config.format, config.h264);
         EXPECT(p.sets.profile_idc == c.idc && p.sets.constraint_sets == c.constraint_sets, "%s: profile %d, %#x",
                h264_inputs[c.format].name, p.sets.profile_idc, p.sets.constraint_sets);
@@ -501,6 +505,7 @@ START_TEST(profiles_and_levels) {
     // SliceRate limits slices of narrow pictures, but in Baseline (A.3.3).
     config = make_h264_config(make_h264_format(h264_inputs[0], 640, 1088), "cpu", &log);
     config.h264.qp = 51;
+    config.h264.level = 31;
     config.h264.slices = 68;
     config.h264.profile = CUDAENC_H264_CONSTRAINED_BASELINE;
     ck_assert_int_eq(h264::make_params(config.format, config.h264).picture.slices, 68);

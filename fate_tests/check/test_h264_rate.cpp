@@ -489,7 +489,7 @@ START_TEST(levels_do_not_harm) {
     };
     constexpr Case cases[] = {
         {1280, 720, 30, 20, 41},  {1280, 720, 25, 0, 50},   {1920, 1080, 25, 20, 41},  {1920, 1080, 25, 0, 51},
-        {1920, 1080, 60, 40, 42}, {1280, 720, 60, 8, 50},   {352, 288, 30, 30, 20},    {352, 288, 172, 51, 31},
+        {1920, 1080, 60, 40, 42}, {1280, 720, 60, 8, 50},   {352, 288, 30, 30, 32},    {352, 288, 172, 51, 41},
         {352, 288, 173, 51, 60},  {1280, 720, 240, 51, 60}, {1920, 1080, 240, 51, 60}, {3840, 2160, 30, 20, 51},
         {352, 288, 1000, 51, 60},
     };
@@ -519,6 +519,112 @@ START_TEST(levels_do_not_harm) {
         EXPECT(log.lines.size() == (level > 0) && (!level || log.lines[0].find("level 1.1 is low") == 0),
                "level %d: %zu lines", level, log.lines.size());
     }
+}
+END_TEST
+
+// A.3.1 j): of noise, the bits/s at constant QP and quality are within those of the level, as the frame rate is told;
+// and a level that is chosen up to 4.2 leaves the QP as it is.
+START_TEST(noise_within_its_level) {
+    AnyLog log;
+    for (const int profile : {CUDAENC_H264_CONSTRAINED_BASELINE, CUDAENC_H264_HIGH, CUDAENC_H264_CAVLC_444_INTRA})
+        for (const int qp : {4, 18, 30, 45})
+            for (const int level : {0, 11}) {
+                CudaencConfig config = make_h264_config(kFormat, "cpu", &log);
+                config.log = AnyLog::print_all;
+                config.h264.profile = profile;
+                config.h264.level = level;
+                config.h264.qp = qp;
+                config.h264.effort = _i;
+                config.h264.frame_rate_num = 60;
+                log.lines.clear();
+                double bits = 0;
+                int highest = 0;
+                SliceInfo info{};
+                const auto packets = encode(config, {noise(1), noise(2)}, 4);
+                for (const auto &packet : packets) {
+                    info = look_at(packet);
+                    highest = std::max(highest, info.qp);
+                    bits += 8 * static_cast<double>(packet.size());
+                }
+                const auto has = std::find_if(std::begin(h264::kLevels), std::end(h264::kLevels),
+                                              [&](const h264::Level &l) { return l.idc == info.sps.level_idc; });
+                const int factor = profile == CUDAENC_H264_CONSTRAINED_BASELINE ? 1200
+                                   : profile == CUDAENC_H264_HIGH               ? 1500
+                                                                                : 4800;
+                const double most = has->bit_rate * static_cast<double>(factor);
+                EXPECT(bits / 4 * 60 <= most, "profile %d, QP %d: level %d, %.0f bits/s of %.0f", profile, qp,
+                       info.sps.level_idc, bits / 4 * 60, most);
+                EXPECT(level || (highest == qp && log.lines.empty()), "profile %d, QP %d: QP %d in level %d", profile,
+                       qp, highest, info.sps.level_idc);
+                EXPECT(highest == qp || !log.lines.empty(), "QP %d became %d, unsaid", qp, highest);
+            }
+}
+END_TEST
+
+// Budgets of about a byte a macroblock, headers included: C.3 holds at every effort.
+START_TEST(byte_a_macroblock) {
+    std::vector<Picture> pictures;
+    const CudaencFormat format = make_h264_format(h264_inputs[0], 352, 288);
+    for (int i = 0; i < 3; i++) {
+        Random random(static_cast<uint64_t>(i));
+        pictures.push_back(make_picture(random, format));
+        fill(random, pictures.back(), Content::noise);
+    }
+    for (const int hrd : {0, 1}) {
+        AnyLog log;
+        const double rate = 8 * 396 * 60;
+        CudaencConfig config = make_rate_config({"", 0, rate / 1000, rate / 4000, 0, 20}, &log, _i);
+        config.format = format;
+        config.log = AnyLog::print_all;
+        config.h264.frame_rate_num = 60;
+        config.h264.hrd = hrd;
+        const auto packets = encode(config, pictures, 80);
+        const SliceInfo first = look_at(packets[0]);
+        const double into = hrd ? static_cast<double>(first.sps.hrd_bit_rate) : rate;
+        const double size = hrd ? static_cast<double>(first.sps.hrd_size) : rate / 4;
+        check_arrivals(packets, into, size, false, hrd ? first.delay : 0.9 * size / into, 60,
+                       format_string("effort %d, hrd %d", _i, hrd));
+        EXPECT(log.lines.empty(), "effort %d: %s", _i, log.lines.empty() ? "" : log.lines[0].c_str());
+    }
+}
+END_TEST
+
+// Cuts between black, a chart, white and noise: bits that some leave, noise takes. Without a buffer of their own,
+// streams keep to their level's (A.3.1 j, C.3).
+START_TEST(cuts_on_average) {
+    for (const int length : {12, 30, 60})
+        for (const double limit : {0.0, 4.0}) {
+            std::vector<Picture> pictures;
+            for (int i = 0; i < 4 * length; i++) {
+                Random random(1);
+                Picture picture = i / length == 3 ? noise(i) : make_picture(random, kFormat);
+                if (i / length != 3)
+                    for (int c = 0; c < 3; c++)
+                        for (int y = 0; y < picture.component_rows(c); y++)
+                            for (int x = 0; x < picture.columns(c); x++)
+                                picture.set(c, x, y,
+                                            c                 ? 128
+                                            : i / length == 0 ? 16
+                                            : i / length == 3
+                                                ? 235
+                                                : static_cast<uint32_t>(16 + (x / 8 * 29 + y / 8 * 13) % 200));
+                pictures.push_back(picture);
+            }
+            Log log;
+            CudaencConfig config = make_rate_config({"", 400, 400 * limit, 0, 0, 0}, &log, kEfforts[_i]);
+            config.h264.level = 21;  // has room for four times the average
+            const auto packets = encode(config, pictures, 960);
+            double bits = 0;
+            for (const auto &packet : packets) bits += 8 * static_cast<double>(packet.size());
+            const double off = bits / 960 * kFps / 400000 - 1;
+            EXPECT(std::abs(off) <= 0.02, "cuts of %d, max_rate %.0f: %+.2f %%", length, limit, 100 * off);
+            const int idc = look_at(packets[0]).sps.level_idc;
+            const auto level = std::find_if(std::begin(h264::kLevels), std::end(h264::kLevels),
+                                            [&](const h264::Level &l) { return l.idc == idc; });
+            const double into = level->bit_rate * 1500.0, size = level->buffer_size * 1500.0;
+            check_arrivals(packets, into, size, false, size / into, kFps,
+                           format_string("level %d, cuts of %d", idc, length));
+        }
 }
 END_TEST
 
@@ -567,6 +673,9 @@ int main(int argc, char **argv) {
     tcase_add_loop_test(rates, quality, 0, kCount);
     for (const TTest *test : {variable_rate, noise_within_a_buffer, noise_on_average, plans, hrd_of_one_frame})
         tcase_add_loop_test(rates, test, 0, kEffortCount);
+    tcase_add_loop_test(rates, noise_within_its_level, 0, 4);
+    tcase_add_loop_test(rates, byte_a_macroblock, 0, 4);
+    tcase_add_loop_test(rates, cuts_on_average, 0, kEffortCount);
     tcase_add_loop_test(rates, first_tries_side_by_side, 0, static_cast<int>(std::size(kModes)));
     tcase_add_test(rates, extreme_rates);
     TCase *others = add_case(suite, "others");

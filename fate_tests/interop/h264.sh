@@ -198,6 +198,14 @@ refused "encrypt_key is not allowed without encrypt_iv" -encrypt_key $key
 refused "encrypt_iv of 3 bytes is not allowed" -encrypt_key $key -encrypt_iv 010203
 refused "hrd 1 is not allowed without a buffer" -qp 20 -nal-hrd vbr
 refused "qp -5 is not allowed" -qp -5
+refused "crf -5 is not allowed" -crf -5
+refused "level 9.9 is not allowed" -level 9.9
+refused "level 40.6 is not allowed" -level 40.6
+refused "level 4.15 is not allowed" -level 4.15
+refused "level 1b is not allowed" -level 1b
+result "-level 4.1 and 41" "$([ "$(md5 -qp 30 -level 4.1)" = "$(md5 -qp 30 -level 41)" ] || echo "differ")"
+said=$(ffmpeg -v warning -f lavfi -i testsrc2=s=64x48 -frames:v 1 -pix_fmt yuv420p "${encode[@]}" -repeat_headers 0 -f h264 "$work/bare.h264" 2>&1 || true)
+result "-repeat_headers 0" "$([[ $said == *"no packet has parameter sets"* ]] || echo "is not told of")"
 refused "coded with CABAC" -avcintra-class 50
 refused "4:2:2 of 10 bits" -avcintra-class 100
 refused "is not allowed with avc_intra_class 100: it has" -pix_fmt yuv422p10 -avcintra-class 100
